@@ -1,0 +1,62 @@
+// Package actuators carries decisions out, and is the only code that changes the world.
+//
+// The policy's verdict is a request. What stands here and in the packages below is the floor: it refuses what must never be
+// done whatever the verdict says, and no policy and no flag lowers it.
+package actuators
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"winnow/engine/decision"
+)
+
+// ErrRefused marks an error as the floor's, git's or the kernel's "no": the thing was left untouched on purpose.
+var ErrRefused = errors.New("refused")
+
+// ErrGone marks an error as "it is not there any more", and ErrChanged as "it is another thing now". Neither is a failure.
+var (
+	ErrGone    = errors.New("gone")
+	ErrChanged = errors.New("changed")
+)
+
+// Judge looks at one candidate again and decides again, by the same collectors and the same policies as the sweep. A Decision
+// without an ID says that the candidate is positively not there any more; an error that it could not be judged.
+type Judge interface {
+	Again(ctx context.Context, d decision.Decision) (decision.Decision, error)
+}
+
+// Journal writes down what is about to be done, durably, and how it went.
+type Journal interface {
+	Intend(ctx context.Context, in decision.Intent) error
+	Settled(ctx context.Context, id string, out decision.Outcome) error
+}
+
+// Actuator acts on candidates of one kind.
+type Actuator interface {
+	// Grasp takes hold of the one thing that d names, so that it cannot become another unnoticed, and plans the act. It
+	// changes nothing. ErrRefused, ErrGone and ErrChanged say why it would not.
+	Grasp(ctx context.Context, act string, d decision.Decision) (Grasp, error)
+	// Settle finds out, by looking, how an act went that was cut short, and finishes or undoes it.
+	Settle(ctx context.Context, in decision.Intent) decision.Outcome
+}
+
+// Grasp is one thing held.
+type Grasp interface {
+	// Plan is what the act will use, every name and place of it; it goes into the intent.
+	Plan() json.RawMessage
+	// Do checks the identity once more and acts. It is called after the thing was judged again, and after the intent is
+	// durable.
+	Do(ctx context.Context, in decision.Intent) decision.Outcome
+	// Close lets go. It is called once, whatever happened.
+	Close() error
+}
+
+// Restorer is an actuator whose acts set something aside.
+type Restorer interface {
+	// Restore brings back what the act set aside and says where it is now. It overwrites nothing.
+	Restore(ctx context.Context, in decision.Intent) (string, error)
+	// Purge removes what the act set aside for good, once its time is over, and says how many bytes that freed.
+	Purge(ctx context.Context, in decision.Intent) (int64, error)
+}

@@ -1,0 +1,21 @@
+package main
+import (
+ _ "github.com/open-policy-agent/opa/v1/rego"
+ _ "github.com/open-policy-agent/opa/v1/ast"
+ _ "github.com/open-policy-agent/opa/v1/topdown"
+ _ "github.com/open-policy-agent/opa/v1/tester"
+ _ "github.com/spf13/viper"
+ _ "github.com/spf13/cobra"
+ _ "github.com/hashicorp/go-hclog"
+ _ "github.com/prometheus/procfs"
+ _ "modernc.org/sqlite"
+ _ "github.com/google/go-cmp/cmp"
+ _ "github.com/rogpeppe/go-internal/testscript"
+ _ "golang.org/x/sys/unix"
+ _ "charm.land/lipgloss/v2"
+ _ "github.com/invopop/jsonschema"
+ _ "github.com/oklog/ulid/v2"
+ _ "github.com/agnivade/levenshtein"
+ _ "go.yaml.in/yaml/v3"
+ _ "golang.org/x/sync/errgroup"
+)

@@ -1,0 +1,45 @@
+// Package collectors sees. It reads the world into one snapshot and changes nothing.
+package collectors
+
+import (
+	"context"
+	"errors"
+
+	"winnow/engine/snapshot"
+)
+
+// ErrAbsent says that a source is positively not there: no server on that socket, no such file or folder. ErrPermission says
+// that it is there and may not be read. Readers wrap them; every other error is a failure of its own.
+var (
+	ErrAbsent     = errors.New("absent")
+	ErrPermission = errors.New("no permission")
+)
+
+// Reader reads one source. It returns what it found, or an error and nothing: a source that was read in part has failed, and
+// what it gave is still shown when it sets Partial. It honours ctx's deadline and changes nothing in the world.
+type Reader interface {
+	Read(ctx context.Context) (Part, error)
+}
+
+// Part is what one source gave.
+type Part struct {
+	Sessions  map[string]snapshot.Session
+	Dirs      map[string]snapshot.Dir
+	Processes map[string]snapshot.Process
+	Spawns    []snapshot.Spawn
+	Registry  []snapshot.Entry
+	// Named are folders that the source's records name: where discovery is on, the repositories around them are read too.
+	Named []string
+	// Unreadable counts what was listed and could not be read.
+	Unreadable int
+	// Partial keeps what is in the part although Read returned an error.
+	Partial bool
+}
+
+// Source is one thing to read, with the name under which its state is recorded.
+type Source struct {
+	Name   string
+	Kind   string
+	Path   string
+	Reader Reader
+}

@@ -1,0 +1,200 @@
+// Package decision holds the words for what was decided, why, and how it went.
+//
+// The engine writes decisions, actuators carry them out and the ledger keeps them. It uses the standard library only and knows
+// nothing of policies, of snapshots or of the world.
+package decision
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// The two verdicts.
+const (
+	Reap  = "reap"
+	Spare = "spare"
+)
+
+// PolicyError is the rule of the objection that stands in when a policy could not be evaluated: an error, a deadline, the
+// memory watchdog or an empty answer.
+const PolicyError = "policy_error"
+
+// The rules whose objections the engine itself must know, to keep sightings: SeenOnce is the wait for a second look, and
+// the Unknown ones say that something could not be read, which proves nothing either way.
+const (
+	RuleSeenOnce = "protect.seen_once"
+	RuleUnknown  = "protect.unknown"
+)
+
+// Reason is a finding or an objection.
+type Reason struct {
+	// Rule is the package below policies, such as reap.dirs.landed or protect.live.
+	Rule string `json:"rule"`
+	// Message is one sentence for a person.
+	Message string `json:"message"`
+	// Evidence are the facts it rests on.
+	Evidence map[string]any `json:"evidence,omitempty"`
+}
+
+// Decision is what was decided of one candidate.
+type Decision struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+	// Verdict is reap when there is a finding and no objection, and spare otherwise.
+	Verdict    string   `json:"verdict"`
+	Findings   []Reason `json:"findings"`
+	Objections []Reason `json:"objections"`
+	// FirstSighting is true when this look was the first to find a reason with nothing but the wait objecting.
+	FirstSighting bool `json:"first_sighting"`
+	// Label is what a person calls the candidate: a session's name, a folder's path, a process's name.
+	Label string `json:"label,omitempty"`
+	// Owner is what a cap counts it under: a repository, a root folder, a server, a marker's value.
+	Owner string `json:"owner,omitempty"`
+	// InScope is true when some package under reap claims the candidate.
+	InScope  bool     `json:"-"`
+	Identity Identity `json:"-"`
+}
+
+// Unknown reports whether d was spared because something could not be read or evaluated.
+func (d Decision) Unknown() bool {
+	for _, o := range d.Objections {
+		if o.Rule == RuleUnknown || o.Rule == PolicyError {
+			return true
+		}
+	}
+	return false
+}
+
+// Waits reports whether nothing but the wait for a second look keeps d from being reaped.
+func (d Decision) Waits() bool {
+	if len(d.Findings) == 0 {
+		return false
+	}
+	for _, o := range d.Objections {
+		if o.Rule != RuleSeenOnce {
+			return false
+		}
+	}
+	return true
+}
+
+// Identity is what makes a candidate the same thing at a later look. One of the pointers is set. Two candidates are the same
+// when their Keys are equal and not empty; an empty Key is an identity that could not be established, and never equal.
+type Identity struct {
+	Key     string   `json:"key"`
+	Process *Process `json:"process,omitempty"`
+	Session *Session `json:"session,omitempty"`
+	Dir     *Dir     `json:"dir,omitempty"`
+}
+
+// Same reports whether two identities are known and equal.
+func (i Identity) Same(other Identity) bool { return i.Key != "" && i.Key == other.Key }
+
+// Process identifies a process. StartTicks alone are none: pids are reused within one tick.
+type Process struct {
+	BootID       string `json:"boot_id"`
+	PIDNamespace uint64 `json:"pid_namespace"`
+	PID          int    `json:"pid"`
+	StartTicks   uint64 `json:"start_ticks"`
+	// Inode is the pidfs inode, 0 where the kernel has none.
+	Inode      uint64 `json:"inode,omitempty"`
+	UID        int    `json:"uid"`
+	Name       string `json:"name"`
+	Exe        string `json:"exe,omitempty"`
+	Cwd        string `json:"cwd,omitempty"`
+	ArgvDigest string `json:"argv_digest,omitempty"`
+	// RSS is its resident memory in bytes, for the account of what was freed.
+	RSS int64 `json:"rss,omitempty"`
+}
+
+// Session identifies a tmux session in one life of its server.
+type Session struct {
+	Socket      string    `json:"socket"`
+	ServerPID   int       `json:"server_pid"`
+	ServerTicks uint64    `json:"server_ticks"`
+	ID          string    `json:"id"`
+	Name        string    `json:"name"`
+	CreatedAt   time.Time `json:"created_at"`
+	Attached    int       `json:"attached"`
+	// Panes are in the order in which the server lists them.
+	Panes []Pane `json:"panes"`
+}
+
+// Pane identifies a pane by its first process, and lists every process that belongs to it.
+type Pane struct {
+	ID         string `json:"id"`
+	PID        int    `json:"pid"`
+	StartTicks uint64 `json:"start_ticks"`
+	Cwd        string `json:"cwd,omitempty"`
+	// Members are the pids of the session that PID leads, PID among them.
+	Members []int `json:"members,omitempty"`
+}
+
+// Dir identifies a folder: an inode is given anew at once, so its birth time belongs to it.
+type Dir struct {
+	Path   string    `json:"path"`
+	Root   string    `json:"root"`
+	Device uint64    `json:"device"`
+	Inode  uint64    `json:"inode"`
+	BornAt time.Time `json:"born_at"`
+	// MountID is statx's, 0 where the kernel has none.
+	MountID uint64 `json:"mount_id,omitempty"`
+	Head    string `json:"head,omitempty"`
+	// Worktree is true for a linked worktree; CommonDir and AdminDir are then its repository's git folder and its own.
+	Worktree  bool   `json:"worktree"`
+	Main      string `json:"main,omitempty"`
+	CommonDir string `json:"common_dir,omitempty"`
+	AdminDir  string `json:"admin_dir,omitempty"`
+}
+
+// The outcomes of an act.
+const (
+	Done    = "done"    // the world shows that it is gone, or set aside
+	Gone    = "gone"    // it was not there any more
+	Changed = "changed" // it is another thing now, or its verdict is
+	Refused = "refused" // the floor, git or the kernel said no
+	Failed  = "failed"  // it was tried and did not take effect
+	Capped  = "capped"  // a cap held, so nothing of its kind was done
+)
+
+// Outcome is how one act went.
+type Outcome struct {
+	Outcome string `json:"outcome"`
+	// Detail says what happened, to which thing, what was left untouched and what to do next.
+	Detail string `json:"detail,omitempty"`
+	Freed  Freed  `json:"freed"`
+	// RestoreUntil is until when winnow restore can bring it back.
+	RestoreUntil *time.Time `json:"restore_until,omitempty"`
+}
+
+// Freed counts what an act gave back, both in bytes. What lies in the trash is not freed yet.
+type Freed struct {
+	Bytes int64 `json:"bytes"`
+	RSS   int64 `json:"rss"`
+}
+
+// Act is one decision carried out, or not.
+type Act struct {
+	ID        string `json:"id"`
+	Candidate string `json:"candidate"`
+	Kind      string `json:"kind,omitempty"`
+	Label     string `json:"label,omitempty"`
+	Outcome
+}
+
+// Intent is what is written down, durably, before an act: enough to find out afterwards, by looking, how it went, to finish or
+// undo it, and to bring back what it set aside.
+type Intent struct {
+	ID        string    `json:"id"`
+	Sweep     string    `json:"sweep,omitempty"`
+	Candidate string    `json:"candidate"`
+	Kind      string    `json:"kind"`
+	Label     string    `json:"label,omitempty"`
+	Identity  Identity  `json:"identity"`
+	Findings  []Reason  `json:"findings"`
+	At        time.Time `json:"at"`
+	// RestoreUntil is until when what the act sets aside is kept; zero when it sets nothing aside.
+	RestoreUntil time.Time `json:"restore_until,omitzero"`
+	// Plan is the actuator's own: every name and place that the act will use.
+	Plan json.RawMessage `json:"plan,omitempty"`
+}

@@ -1,0 +1,368 @@
+// Package snapshot holds the words for what was seen: one JSON document a look.
+//
+// It is the vocabulary that collectors write and the engine reads, and it knows nothing of either. Times are UTC,
+// durations are seconds, sizes are bytes. A fact that could not be read is absent: every field whose zero value could be
+// mistaken for a reading is a pointer, and nil means unknown, never zero, empty or false.
+package snapshot
+
+import "time"
+
+// Schema names the document's shape. Fields may be added under the same name; a change of meaning needs another name.
+const Schema = "winnow.snapshot/v1"
+
+// The states of a Source.
+const (
+	OK     = "ok"     // it was read whole
+	Failed = "failed" // it is there, or may be, and was not read whole; Error says why
+	Absent = "absent" // it is positively not there: no server on that socket, no such file or folder
+)
+
+// The names of the two sources of which there is only one. All others are called kind/name.
+const (
+	Proc   = "proc"
+	Ledger = "ledger"
+)
+
+// The kinds of candidate, as they stand before the colon of an id.
+const (
+	KindTab      = "tab"
+	KindSession  = "session"
+	KindTerminal = "terminal"
+	KindDir      = "dir"
+	KindProcess  = "process"
+)
+
+// Kinds lists every kind of candidate in the order in which people read them and acts are carried out:
+// what runs goes before the folder that it runs in.
+var Kinds = []string{KindTab, KindSession, KindTerminal, KindProcess, KindDir}
+
+// Snapshot is everything that one look at the world found.
+type Snapshot struct {
+	Schema  string    `json:"schema" jsonschema:"enum=winnow.snapshot/v1"`
+	TakenAt time.Time `json:"taken_at"`
+	Host    Host      `json:"host"`
+	// Sources says for each thing that was read whether it could be. Its keys are source names.
+	Sources map[string]Source `json:"sources"`
+	// The candidates, by id.
+	Tabs      map[string]Tab      `json:"tabs,omitempty"`
+	Sessions  map[string]Session  `json:"sessions,omitempty"`
+	Terminals map[string]Terminal `json:"terminals,omitempty"`
+	Dirs      map[string]Dir      `json:"dirs,omitempty"`
+	Processes map[string]Process  `json:"processes,omitempty"`
+	// What orchestrators and people have written down.
+	Spawns    []Spawn             `json:"spawns,omitempty"`
+	Registry  []Entry             `json:"registry,omitempty"`
+	Holds     []Hold              `json:"holds,omitempty"`
+	Sightings map[string]Sighting `json:"sightings,omitempty"`
+}
+
+// Host says on what machine, as whom and under which clock the look was taken.
+type Host struct {
+	Name string `json:"name,omitempty"`
+	// BootID is /proc/sys/kernel/random/boot_id.
+	BootID string `json:"boot_id,omitempty"`
+	// PIDNamespace is the inode of /proc/self/ns/pid.
+	PIDNamespace *uint64 `json:"pid_namespace,omitempty"`
+	UID          *int    `json:"uid,omitempty"`
+	User         string  `json:"user,omitempty"`
+	Home         string  `json:"home,omitempty"`
+	// PID is the looking process; Ancestors are its parents, nearest first, ending with pid 1.
+	PID       *int  `json:"pid,omitempty"`
+	Ancestors []int `json:"ancestors,omitempty"`
+	// Cwd is the looking process's own working directory.
+	Cwd string `json:"cwd,omitempty"`
+	// OrphanParents are the processes that inherit orphans: pid 1, this user's service manager, known subreapers.
+	OrphanParents []int `json:"orphan_parents,omitempty"`
+	// Container is true where pid 1 is no init system, so that having pid 1 for a parent proves nothing.
+	Container *bool `json:"container,omitempty"`
+	// BootedAt is btime of /proc/stat.
+	BootedAt *time.Time `json:"booted_at,omitempty"`
+	// UpSeconds is CLOCK_BOOTTIME and AwakeSeconds is CLOCK_MONOTONIC at TakenAt: their difference grows by the time that
+	// the machine was suspended.
+	UpSeconds    *float64 `json:"up_seconds,omitempty"`
+	AwakeSeconds *float64 `json:"awake_seconds,omitempty"`
+	// LastResumeAt is when a look first noticed the latest resume from suspension; the resume itself was no later.
+	LastResumeAt *time.Time `json:"last_resume_at,omitempty"`
+	// SteadySince is since when no boot, resume or jump of the clock has been noticed: the boot at a first look, else the
+	// look that noticed the latest of them. Absent where the ledger could not be read.
+	SteadySince *time.Time `json:"steady_since,omitempty"`
+}
+
+// Source is one thing that was read.
+type Source struct {
+	// Kind is tmux, herdr, codev, processes, dirs, spawns, registry or ledger.
+	Kind   string `json:"kind"`
+	Status string `json:"status" jsonschema:"enum=ok,enum=failed,enum=absent"`
+	// Error says what failed and what to do next; only with status failed or absent.
+	Error string `json:"error,omitempty"`
+	// Cause is a word for the failure that scripts may branch on: permission, timeout, error.
+	Cause string `json:"cause,omitempty"`
+	// Path is the file, folder or socket that was read.
+	Path string `json:"path,omitempty"`
+	// Took is how long the reading took, in seconds.
+	Took float64 `json:"took"`
+	// Seen counts the candidates or records that it gave.
+	Seen int `json:"seen"`
+	// Unreadable counts what it listed and could not read, such as processes that refuse to show their working directory.
+	Unreadable int `json:"unreadable,omitempty"`
+}
+
+// Pane is a terminal with processes in it.
+type Pane struct {
+	// ID is the multiplexer's own: %5 for tmux, w1:p4 for herdr.
+	ID       string `json:"id"`
+	Terminal string `json:"terminal,omitempty"`
+	// ShellPID is the pane's first process, which leads its session; ShellStartTicks is field 22 of its stat, in clock ticks
+	// since boot.
+	ShellPID        *int    `json:"shell_pid,omitempty"`
+	ShellStartTicks *uint64 `json:"shell_start_ticks,omitempty"`
+	// ForegroundPGID is field 8 (tpgid) of the shell's stat, and Foreground that group's members.
+	ForegroundPGID *int       `json:"foreground_pgid,omitempty"`
+	Foreground     []PaneProc `json:"foreground,omitempty"`
+	// SessionPIDs are all processes whose session the shell leads, itself among them, and Session the same with names.
+	SessionPIDs []int      `json:"session_pids,omitempty"`
+	Session     []PaneProc `json:"session,omitempty"`
+	// DescendantPIDs are the shell's descendants that have left its session.
+	Descendants []PaneProc `json:"descendants,omitempty"`
+	Cwd         string     `json:"cwd,omitempty"`
+	TTY         string     `json:"tty,omitempty"`
+	// Dead is true for a pane that is kept although its process ended; its ShellPID must never be signalled.
+	Dead *bool `json:"dead,omitempty"`
+	// Linked lists the other sessions that show this pane, by their native ids.
+	Linked      []string `json:"linked,omitempty"`
+	AgentStatus string   `json:"agent_status,omitempty"`
+}
+
+// PaneProc is a process as a member of a pane.
+type PaneProc struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name"`
+}
+
+// Tab is a herdr tab.
+type Tab struct {
+	Source          string `json:"source"`
+	Label           string `json:"label,omitempty"`
+	Workspace       string `json:"workspace,omitempty"`
+	LastInWorkspace *bool  `json:"last_in_workspace,omitempty"`
+	Focused         *bool  `json:"focused,omitempty"`
+	Panes           []Pane `json:"panes,omitempty"`
+}
+
+// Session is a tmux session.
+type Session struct {
+	Source string `json:"source"`
+	// ID is tmux's own, such as $4: unique in one server's life only.
+	ID        string     `json:"id,omitempty"`
+	Name      string     `json:"name,omitempty"`
+	Server    *Server    `json:"server,omitempty"`
+	CreatedAt *time.Time `json:"created_at,omitempty"`
+	// Attached counts the clients that show it; control clients are not counted.
+	Attached *int `json:"attached,omitempty"`
+	// LastActivityAt is the latest of the session's own activity and its windows'; ClientActivityAt the latest key press of
+	// an attached client. ClientActivityAt is absent when no client is attached.
+	LastActivityAt   *time.Time `json:"last_activity_at,omitempty"`
+	ClientActivityAt *time.Time `json:"client_activity_at,omitempty"`
+	// Group is the session group's name, empty when it is in none; GroupSize counts the group's members.
+	Group     string `json:"group"`
+	GroupSize int    `json:"group_size,omitempty"`
+	Panes     []Pane `json:"panes,omitempty"`
+}
+
+// Server identifies one life of a tmux server.
+type Server struct {
+	Socket     string     `json:"socket"`
+	PID        int        `json:"pid"`
+	StartTicks *uint64    `json:"start_ticks,omitempty"`
+	StartedAt  *time.Time `json:"started_at,omitempty"`
+	Version    string     `json:"version,omitempty"`
+}
+
+// Terminal is a Codev terminal.
+type Terminal struct {
+	Source     string     `json:"source"`
+	Role       string     `json:"role,omitempty"`
+	RoleKind   string     `json:"role_kind,omitempty"`
+	Status     string     `json:"status,omitempty"`
+	Label      string     `json:"label,omitempty"`
+	Workspace  string     `json:"workspace,omitempty"`
+	PID        *int       `json:"pid,omitempty"`
+	StartTicks *uint64    `json:"start_ticks,omitempty"`
+	CreatedAt  *time.Time `json:"created_at,omitempty"`
+	Cwd        string     `json:"cwd,omitempty"`
+}
+
+// Dir is a folder that may be disposable: a child of a configured root, or a worktree of a discovered repository.
+type Dir struct {
+	Source string `json:"source"`
+	Name   string `json:"name"`
+	// Path is the folder's real path; no part of it is a symbolic link unless Symlink is true.
+	Path string `json:"path"`
+	// Root is the folder below which Path was found.
+	Root string `json:"root,omitempty"`
+	// ModifiedAt is the folder's own mtime. ActiveAt is the latest sign of work known without walking the tree: the folder,
+	// git's index, HEAD and reflog. BornAt is statx's btime.
+	ModifiedAt *time.Time `json:"modified_at,omitempty"`
+	ActiveAt   *time.Time `json:"active_at,omitempty"`
+	BornAt     *time.Time `json:"born_at,omitempty"`
+	Symlink    *bool      `json:"symlink,omitempty"`
+	Device     *uint64    `json:"device,omitempty"`
+	Inode      *uint64    `json:"inode,omitempty"`
+	MountID    *uint64    `json:"mount_id,omitempty"`
+	UID        *int       `json:"uid,omitempty"`
+	// Mounts counts the mount points at or below it.
+	Mounts *int `json:"mounts,omitempty"`
+	// Empty is true for a folder without any entry.
+	Empty *bool `json:"empty,omitempty"`
+	// Git is absent where the folder is no git checkout or it could not be read; Checkout tells these apart.
+	Git *Git `json:"git,omitempty"`
+	// Checkout is false for a folder that has no .git, true for one that has.
+	Checkout *bool `json:"checkout,omitempty"`
+	// Holders are the live processes that use it. HoldersKnown is true only when every process that could be one was read.
+	Holders      []Holder `json:"holders,omitempty"`
+	HoldersKnown *bool    `json:"holders_known,omitempty"`
+	// Skipped says why git was not asked about the folder's content: something cheaper already keeps it.
+	Skipped string `json:"skipped,omitempty"`
+	// Error says what about the folder could not be read.
+	Error string `json:"error,omitempty"`
+}
+
+// Git is what git knows of a Dir.
+type Git struct {
+	// Worktree is true for a linked worktree, false for a repository's main checkout or a clone.
+	Worktree *bool `json:"worktree,omitempty"`
+	// Registered is true when the repository has an entry for this very path.
+	Registered *bool `json:"registered,omitempty"`
+	// Main is the main checkout's path, CommonDir the repository's git folder and AdminDir this worktree's own one.
+	Main      string `json:"main,omitempty"`
+	CommonDir string `json:"common_dir,omitempty"`
+	AdminDir  string `json:"admin_dir,omitempty"`
+	Head      string `json:"head,omitempty"`
+	Branch    string `json:"branch,omitempty"`
+	Detached  *bool  `json:"detached,omitempty"`
+	Locked    *bool  `json:"locked,omitempty"`
+	// Upstream is the remote's default branch that Landed was asked against, such as refs/remotes/origin/main.
+	Upstream string `json:"upstream,omitempty"`
+	// FetchedAt is when Upstream last moved or was fetched, as far as the repository shows.
+	FetchedAt *time.Time `json:"fetched_at,omitempty"`
+	// Landed is true when HEAD is reachable from Upstream.
+	Landed *bool `json:"landed,omitempty"`
+	// Commits counts the commits made here, by the reflogs of the worktree's HEAD and of its branch; a branch that work has
+	// only just started on has none.
+	Commits *int `json:"commits,omitempty"`
+	// Unreachable counts the commits that this worktree's HEAD, its reflog or its own refs reach and no branch, tag, remote
+	// branch or stash elsewhere does.
+	Unreachable *int `json:"unreachable_commits,omitempty"`
+	// Dirty counts tracked paths that differ from HEAD, staged and unmerged ones among them; Untracked the untracked ones.
+	// Ignored counts ignored paths that are not in the list of what can be rebuilt, IgnoredPaths names the first few.
+	Dirty        *int     `json:"dirty,omitempty"`
+	Untracked    *int     `json:"untracked,omitempty"`
+	Ignored      *int     `json:"ignored,omitempty"`
+	IgnoredPaths []string `json:"ignored_paths,omitempty"`
+	// Operation names a rebase, merge, cherry-pick, revert, bisect or am that is under way.
+	Operation *string `json:"operation,omitempty"`
+	// Nested are the repositories inside it, by relative path, submodules among them. Known and empty is [], unknown is absent.
+	Nested *[]string `json:"nested,omitempty"`
+}
+
+// Holder is a live process that uses a Dir.
+type Holder struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name"`
+	// How is cwd, exe, root, fd, or pane for the working directory that a multiplexer recorded.
+	How string `json:"how"`
+}
+
+// Process is a process that this user can see.
+type Process struct {
+	PID int `json:"pid"`
+	// StartTicks is field 22 of stat, in clock ticks since boot.
+	StartTicks uint64     `json:"start_ticks"`
+	StartedAt  *time.Time `json:"started_at,omitempty"`
+	PPID       *int       `json:"ppid,omitempty"`
+	PGID       *int       `json:"pgid,omitempty"`
+	Session    *int       `json:"session,omitempty"`
+	// ForegroundPGID is the foreground process group of its terminal: field 8 (tpgid) of stat, -1 without a terminal.
+	ForegroundPGID *int `json:"foreground_pgid,omitempty"`
+	// TTY is the controlling terminal such as pts/4, "" for none.
+	TTY *string `json:"tty,omitempty"`
+	// State is the letter of stat; Z with more than one thread is alive.
+	State   string `json:"state,omitempty"`
+	Threads *int   `json:"threads,omitempty"`
+	// Kernel is true for a kernel thread.
+	Kernel bool `json:"kernel,omitempty"`
+	// Name is comm: at most 15 bytes, settable by the program.
+	Name string  `json:"name"`
+	Exe  *string `json:"exe,omitempty"`
+	UID  *int    `json:"uid,omitempty"`
+	// Cwd is absent where it could not be read. CwdDeleted is true when that folder no longer exists under any name.
+	Cwd        *string `json:"cwd,omitempty"`
+	CwdDeleted *bool   `json:"cwd_deleted,omitempty"`
+	// CPU is the lifetime CPU time, its reaped children's included, in seconds; RSS is in bytes.
+	CPU *float64 `json:"cpu,omitempty"`
+	RSS *int64   `json:"rss,omitempty"`
+	// Listening are the TCP ports that it listens on. Known and none is [], unknown is absent.
+	Listening *[]int `json:"listening,omitempty"`
+	// Markers are the configured variables of its environment, as it was at exec. Known and none is {}, unknown is absent.
+	Markers *map[string]string `json:"markers,omitempty"`
+	// Inode is the pidfs inode where the kernel has one: unique in a boot.
+	Inode *uint64 `json:"inode,omitempty"`
+	// ArgvDigest is a SHA-256 over the command line, salted with the boot id.
+	ArgvDigest string `json:"argv_digest,omitempty"`
+	// Argv is the command line, only with --with-argv.
+	Argv []string `json:"argv,omitempty"`
+}
+
+// Spawn is a record that some orchestrator started something.
+type Spawn struct {
+	Source string `json:"source"`
+	ID     string `json:"id,omitempty"`
+	Kind   string `json:"kind,omitempty"`
+	Path   string `json:"path,omitempty"`
+	Label  string `json:"label,omitempty"`
+	// Session names the session that it started, where it is one.
+	Session     string     `json:"session,omitempty"`
+	SpawnedAt   *time.Time `json:"spawned_at,omitempty"`
+	CompletedAt *time.Time `json:"completed_at,omitempty"`
+}
+
+// Entry is a registry's record of who owns what.
+type Entry struct {
+	Source string `json:"source"`
+	ID     string `json:"id"`
+	Status string `json:"status,omitempty"`
+	// Terminal is true when the record's own format says positively that its owner is over, false when it says the opposite.
+	// Absent leaves it to Status and the configured list of terminal words.
+	Terminal *bool  `json:"terminal,omitempty"`
+	Path     string `json:"path,omitempty"`
+	// Session is a tmux session's name or id.
+	Session   string     `json:"session,omitempty"`
+	Role      string     `json:"role,omitempty"`
+	StartedAt *time.Time `json:"started_at,omitempty"`
+	EndedAt   *time.Time `json:"ended_at,omitempty"`
+	Retained  *bool      `json:"retained,omitempty"`
+	// PID and Marker tie the entry to processes: Marker is the value that its processes carry in their environment.
+	PID    *int   `json:"pid,omitempty"`
+	Marker string `json:"marker,omitempty"`
+}
+
+// Hold is an operator's or another program's "keep this".
+type Hold struct {
+	// ID is the candidate that is held.
+	ID     string    `json:"id"`
+	Owner  string    `json:"owner,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	Since  time.Time `json:"since"`
+	// Until is when it lapses; absent is never.
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// Sighting remembers that earlier sweeps saw a finding on a candidate, with nothing but the wait objecting.
+type Sighting struct {
+	// Rule is the finding's rule, and Identity what made the candidate the same thing.
+	Rule     string    `json:"rule"`
+	Identity string    `json:"identity"`
+	FirstAt  time.Time `json:"first_at"`
+	LastAt   time.Time `json:"last_at"`
+	Count    int       `json:"count"`
+}

@@ -1,0 +1,190 @@
+// Package subject joins a snapshot into one closed document a candidate: the input of the policies.
+//
+// The join is a pure function of the snapshot and the operator's parameters, linear in the snapshot's size. It computes ages
+// against the snapshot's own time and judges nothing: what a fact means is for the policies to say.
+package subject
+
+import (
+	"time"
+
+	"winnow/engine/snapshot"
+)
+
+// Schema names the document's shape.
+const Schema = "winnow.subject/v1"
+
+// Subject is one candidate with everything in the snapshot that concerns it. A fact that is unknown is absent.
+type Subject struct {
+	Schema string `json:"schema" jsonschema:"enum=winnow.subject/v1"`
+	ID     string `json:"id"`
+	Kind   string `json:"kind" jsonschema:"enum=tab,enum=session,enum=terminal,enum=dir,enum=process"`
+	// Identity is one string over everything that makes the candidate the same thing at a later look; absent where some of it
+	// is unknown.
+	Identity string `json:"identity,omitempty"`
+	// Label is what a person calls it, Owner what a cap counts it under.
+	Label string `json:"label,omitempty"`
+	Owner string `json:"owner,omitempty"`
+	// Now is when the snapshot was taken; all ages count back from it.
+	Now    time.Time `json:"now"`
+	Source SourceRef `json:"source"`
+	// The candidate itself, under its kind, as it stands in the snapshot.
+	Tab      *snapshot.Tab      `json:"tab,omitempty"`
+	Session  *snapshot.Session  `json:"session,omitempty"`
+	Terminal *snapshot.Terminal `json:"terminal,omitempty"`
+	Dir      *snapshot.Dir      `json:"dir,omitempty"`
+	Process  *snapshot.Process  `json:"process,omitempty"`
+	// Age is in seconds: since a session's creation, a process's start, a folder's last own change (its mtime).
+	Age *float64 `json:"age,omitempty"`
+	// Idle is in seconds: since a session's last activity, a folder's last sign of work.
+	Idle *float64 `json:"idle,omitempty"`
+	// ClientIdle is in seconds since an attached client's last key press; 0 clients give no ClientIdle.
+	ClientIdle *float64 `json:"client_idle,omitempty"`
+	// Holders are the live processes that use a folder, the folder's own list.
+	Holders []snapshot.Holder `json:"holders,omitempty"`
+	// Lineage is where a process comes from; only for processes.
+	Lineage *Lineage `json:"lineage,omitempty"`
+	// Spawns and Entries are the records that concern the candidate; Hold the hold on it that has not lapsed.
+	Spawns   []Spawn   `json:"spawns,omitempty"`
+	Entries  []Entry   `json:"entries,omitempty"`
+	Hold     *Hold     `json:"hold,omitempty"`
+	Sighting *Sighting `json:"sighting,omitempty"`
+	// EvidenceSources are the states of all sources that the candidate, or evidence about it, rests on, by source name.
+	EvidenceSources map[string]string `json:"evidence_sources"`
+	Host            Host              `json:"host"`
+	// Config is the operator's parameters: the rules section of config.yaml.
+	Config *Config `json:"config"`
+}
+
+// SourceRef is the source that the candidate itself came from.
+type SourceRef struct {
+	Name   string `json:"name"`
+	Status string `json:"status"`
+}
+
+// Host is what rules may know of the machine and of the looking process.
+type Host struct {
+	BootID        string `json:"boot_id,omitempty"`
+	UID           *int   `json:"uid,omitempty"`
+	Home          string `json:"home,omitempty"`
+	PID           *int   `json:"pid,omitempty"`
+	Ancestors     []int  `json:"ancestors,omitempty"`
+	Cwd           string `json:"cwd,omitempty"`
+	OrphanParents []int  `json:"orphan_parents,omitempty"`
+	Container     *bool  `json:"container,omitempty"`
+	// Steady is for how many seconds no boot, resume or jump of the clock has been noticed.
+	Steady *float64 `json:"steady,omitempty"`
+}
+
+// Lineage says where a process comes from, as far as the processes that are alive show.
+type Lineage struct {
+	// Markers are the agent markers that it carries, those of multiplexers left out, by name. Absent where its environment
+	// could not be read.
+	Markers *[]string `json:"markers,omitempty"`
+	// Multiplexer is true when its environment says that it comes out of a multiplexer's pane. MultiplexerMarked is then
+	// true when that server carries the same markers, so that they prove nothing; absent where the server is gone or could
+	// not be read.
+	Multiplexer       *bool `json:"multiplexer,omitempty"`
+	MultiplexerMarked *bool `json:"multiplexer_marked,omitempty"`
+	// Agents counts the living agents that may have started it: those not younger than it and not known to carry another
+	// value of an identifying marker. Agent is one of them. Absent where the processes could not be read whole.
+	Agents *int               `json:"agents,omitempty"`
+	Agent  *snapshot.PaneProc `json:"agent,omitempty"`
+	// AgentAncestor is true when one of its living ancestors is an agent, MultiplexerAncestor when one is a multiplexer.
+	AgentAncestor       *bool `json:"agent_ancestor,omitempty"`
+	MultiplexerAncestor *bool `json:"multiplexer_ancestor,omitempty"`
+	// Descendants counts the processes below it; AgentBelow and TTYBelow say whether one of them is an agent or has a
+	// terminal, ListenerBelow whether one listens.
+	Descendants *int  `json:"descendants,omitempty"`
+	AgentBelow  *bool `json:"agent_below,omitempty"`
+	TTYBelow    *bool `json:"tty_below,omitempty"`
+	// AgentDir is the folder that agents are known to work in and that its working directory lies in: a candidate folder, or
+	// one that a spawn or registry entry names.
+	AgentDir string `json:"agent_dir,omitempty"`
+	// Pane is the id of the pane whose session it belongs to.
+	Pane string `json:"pane,omitempty"`
+}
+
+// Spawn is a spawn that concerns the candidate.
+type Spawn struct {
+	Source string `json:"source"`
+	ID     string `json:"id,omitempty"`
+	Kind   string `json:"kind,omitempty"`
+	Path   string `json:"path,omitempty"`
+	// By says what ties it to the candidate: path or session.
+	By string `json:"by"`
+	// Age is in seconds since it was spawned, Completed in seconds since it completed; a spawn without Completed is open.
+	Age       *float64 `json:"age,omitempty"`
+	Completed *float64 `json:"completed,omitempty"`
+}
+
+// Entry is a registry entry that concerns the candidate.
+type Entry struct {
+	Source   string `json:"source"`
+	ID       string `json:"id"`
+	Status   string `json:"status,omitempty"`
+	Terminal *bool  `json:"terminal,omitempty"`
+	Role     string `json:"role,omitempty"`
+	Path     string `json:"path,omitempty"`
+	Session  string `json:"session,omitempty"`
+	Retained *bool  `json:"retained,omitempty"`
+	// By says what ties it to the candidate: session, path, marker or pid.
+	By string `json:"by"`
+	// Started and Ended are in seconds before now.
+	Started *float64 `json:"started,omitempty"`
+	Ended   *float64 `json:"ended,omitempty"`
+}
+
+// Hold is a hold that has not lapsed.
+type Hold struct {
+	Owner  string `json:"owner,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Left is in seconds; absent for a hold without an end.
+	Left *float64 `json:"left,omitempty"`
+}
+
+// Sighting is the memory of earlier looks, with its times as seconds before now.
+type Sighting struct {
+	Rule     string  `json:"rule"`
+	Identity string  `json:"identity"`
+	First    float64 `json:"first"`
+	Last     float64 `json:"last"`
+	Count    int     `json:"count"`
+}
+
+// Config is the operator's parameters, the rules section of config.yaml under the same names. Durations are in seconds.
+type Config struct {
+	Shells           []string `json:"shells"`
+	PromptDaemons    []string `json:"prompt_daemons"`
+	Agents           []string `json:"agents"`
+	Multiplexers     []string `json:"multiplexers"`
+	NeverProcesses   []string `json:"never_processes"`
+	OpaqueProcesses  []string `json:"opaque_processes"`
+	IDMarkers        []string `json:"id_markers"`
+	PaneMarkers      []string `json:"pane_markers"`
+	HelperLabels     Names    `json:"helper_labels"`
+	SessionNames     Names    `json:"session_names"`
+	DisposableDirs   []string `json:"disposable_dirs"`
+	Rebuildable      []string `json:"rebuildable"`
+	Protected        []string `json:"protected"`
+	TerminalStatuses []string `json:"terminal_statuses"`
+	SpareListeners   bool     `json:"spare_listeners"`
+	Grace            Grace    `json:"grace"`
+	ConfirmAfter     float64  `json:"confirm_after"`
+	LandedAfter      float64  `json:"landed_after"`
+	AttachedIdle     float64  `json:"attached_idle"`
+	SteadyFor        float64  `json:"steady_for"`
+}
+
+// Names is a scope by name.
+type Names struct {
+	Exact  []string `json:"exact"`
+	Prefix []string `json:"prefix"`
+}
+
+// Grace is how young a thing is spared, in seconds.
+type Grace struct {
+	Dir     float64 `json:"dir"`
+	Spawn   float64 `json:"spawn"`
+	Process float64 `json:"process"`
+	Session float64 `json:"session"`
+}
