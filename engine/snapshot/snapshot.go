@@ -105,6 +105,8 @@ type Source struct {
 	Seen int `json:"seen"`
 	// Unreadable counts what it listed and could not read, such as processes that refuse to show their working directory.
 	Unreadable int `json:"unreadable,omitempty"`
+	// Duplicates counts those of Seen that a source with an earlier name gave too, and that are shown as that one's.
+	Duplicates int `json:"duplicates,omitempty"`
 }
 
 // Pane is a terminal with processes in it.

@@ -1,0 +1,185 @@
+package collectors
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"winnow/engine/snapshot"
+)
+
+// DefaultTimeout holds where RunOptions gives no Timeout.
+const DefaultTimeout = 10 * time.Second
+
+// RunOptions says what Run reads and how.
+type RunOptions struct {
+	// Sources are read all at once. Their names are unique: of two with the same name the second is recorded as failed.
+	Sources []Source
+	// Timeout is how long one source may take; zero or less is DefaultTimeout.
+	Timeout time.Duration
+	// Discover gives the further sources that a path which some source named leads to; nil is none. It is asked once a path,
+	// under the same Timeout, beside the readers; a source whose name is already there is not started again.
+	Discover func(path string) []Source
+	// Now is the clock that dates the snapshot; nil is time.Now.
+	Now func() time.Time
+	// Progress is told the names of the sources that are being read, sorted, whenever one starts or ends. Calls never overlap.
+	Progress func(running []string)
+	// Log may be nil.
+	Log hclog.Logger
+}
+
+// Run reads all sources at the same time into one snapshot, and starts those that Discover gives as soon as a path is named.
+//
+// It never fails: a source that returns an error, panics or takes too long is recorded as failed (or absent) with the reason,
+// and touches no other. A reader that ignores its deadline is left behind, and what it gives later is dropped. When ctx ends,
+// whatever was not read by then is recorded as failed.
+//
+// TakenAt is taken before the first reading, so that an age counted back from it is never too great. Host, Holds and
+// Sightings are left to the caller.
+func Run(ctx context.Context, o RunOptions) *snapshot.Snapshot {
+	r := newRun(o)
+	for _, s := range o.Sources {
+		r.admit(ctx, s)
+	}
+	for len(r.running) > 0 {
+		r.take(ctx, <-r.ended)
+	}
+	return r.snapshot()
+}
+
+// run is the state of one Run. Only the goroutine that called Run touches it; readers answer through ended.
+type run struct {
+	RunOptions
+	takenAt time.Time
+	ended   chan reading
+	running map[string]bool
+	asked   map[string]bool // the paths that Discover was asked about
+	done    map[string]reading
+}
+
+// reading is how the reading of one source ended.
+type reading struct {
+	Source
+	part Part
+	err  error
+	took time.Duration
+	// found are the sources that a discovery gave; discovery is set for one.
+	found     []Source
+	discovery bool
+}
+
+func newRun(o RunOptions) *run {
+	o.Timeout = cmp.Or(max(o.Timeout, 0), DefaultTimeout)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = hclog.NewNullLogger()
+	}
+	return &run{
+		RunOptions: o,
+		takenAt:    o.Now().Round(0).UTC(),
+		ended:      make(chan reading),
+		running:    map[string]bool{},
+		asked:      map[string]bool{},
+		done:       map[string]reading{},
+	}
+}
+
+var errSameName = errors.New("start: another source has the same name and was read instead; give one of the two another name")
+
+// admit starts a configured source. A name that is taken is recorded beside the first, so that it does not go unseen.
+func (r *run) admit(ctx context.Context, s Source) {
+	if r.known(s.Name) {
+		s.Name += " (second)"
+		if !r.known(s.Name) {
+			r.done[s.Name] = reading{Source: s, err: errSameName}
+		}
+		return
+	}
+	r.start(ctx, s)
+}
+
+func (r *run) known(name string) bool {
+	_, done := r.done[name]
+	return done || r.running[name]
+}
+
+func (r *run) start(ctx context.Context, s Source) {
+	r.watch(ctx, reading{Source: s}, func(ctx context.Context, into *reading) {
+		into.part, into.err = s.Reader.Read(ctx)
+	})
+}
+
+// discover asks where the paths that a source named lead to. It runs beside the readers, for a path may lie on a mount that
+// hangs.
+func (r *run) discover(ctx context.Context, by string, named []string) {
+	if r.Discover == nil {
+		return
+	}
+	var paths []string
+	for _, p := range named {
+		if !r.asked[p] {
+			r.asked[p] = true
+			paths = append(paths, p)
+		}
+	}
+	if len(paths) == 0 {
+		return
+	}
+	what := reading{Source: Source{Name: "dirs/named by " + by, Kind: "dirs"}, discovery: true}
+	r.watch(ctx, what, func(ctx context.Context, into *reading) {
+		for _, p := range paths {
+			if into.err = ctx.Err(); into.err != nil {
+				return
+			}
+			into.found = append(into.found, r.Discover(p)...)
+		}
+	})
+}
+
+// watch runs read in the background under the timeout and has its end delivered to ended exactly once.
+func (r *run) watch(ctx context.Context, what reading, read func(context.Context, *reading)) {
+	r.running[what.Name] = true
+	r.tell()
+	log := r.Log
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+	go func() {
+		defer cancel()
+		began := time.Now()
+		end := await(ctx, what, read, log)
+		end.took = time.Since(began)
+		r.ended <- end
+	}()
+}
+
+func (r *run) take(ctx context.Context, end reading) {
+	delete(r.running, end.Name)
+	r.tell()
+	if end.err != nil {
+		if !end.part.Partial || errors.Is(end.err, ErrAbsent) {
+			end.part = Part{}
+		}
+		r.Log.Debug("source not read whole", "source", end.Name, "took", end.took, "error", oneLine(end.err.Error()))
+	}
+	if !end.discovery || end.err != nil {
+		r.done[end.Name] = end
+	}
+	for _, s := range end.found {
+		if !r.known(s.Name) {
+			r.start(ctx, s)
+		}
+	}
+	r.discover(ctx, end.Name, end.part.Named)
+}
+
+func (r *run) tell() {
+	if r.Progress != nil {
+		r.Progress(slices.Sorted(maps.Keys(r.running)))
+	}
+}

@@ -1,0 +1,338 @@
+package collectors_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"winnow/collectors"
+	"winnow/engine/snapshot"
+)
+
+// reader is a Reader made of a function.
+type reader func(ctx context.Context) (collectors.Part, error)
+
+func (r reader) Read(ctx context.Context) (collectors.Part, error) { return r(ctx) }
+
+func source(name string, r reader) collectors.Source {
+	return collectors.Source{Name: name, Kind: strings.Split(name, "/")[0], Path: "/at/" + name, Reader: r}
+}
+
+func gives(p collectors.Part) reader {
+	return func(context.Context) (collectors.Part, error) { return p, nil }
+}
+
+func fails(err error) reader {
+	return func(context.Context) (collectors.Part, error) { return collectors.Part{}, err }
+}
+
+func dirs(source string, paths ...string) map[string]snapshot.Dir {
+	m := map[string]snapshot.Dir{}
+	for _, p := range paths {
+		m["dir:"+p] = snapshot.Dir{Source: source, Name: p, Path: p}
+	}
+	return m
+}
+
+// statuses gives each source's status, with its cause where it has one.
+func statuses(s *snapshot.Snapshot) map[string]string {
+	got := map[string]string{}
+	for name, src := range s.Sources {
+		got[name] = strings.TrimSpace(src.Status + " " + src.Cause)
+	}
+	return got
+}
+
+func TestOneSourceNeverTouchesTheRest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		snap := collectors.Run(t.Context(), collectors.RunOptions{
+			Timeout: 10 * time.Second,
+			Sources: []collectors.Source{
+				source("dirs/good", gives(collectors.Part{Dirs: dirs("dirs/good", "/w/a", "/w/b"), Unreadable: 3})),
+				source("spawns/good", gives(collectors.Part{Spawns: []snapshot.Spawn{{Source: "spawns/good", Path: "/w/a"}}})),
+				source("tmux/broken", fails(errors.New("list panes: unexpected\n line"))),
+				source("tmux/none", fails(fmt.Errorf("connect: %w", collectors.ErrAbsent))),
+				source("tmux/denied", fails(fmt.Errorf("connect: %w", collectors.ErrPermission))),
+				source("dirs/denied", fails(fmt.Errorf("open: %w", fs.ErrPermission))),
+				source("dirs/panics", func(context.Context) (collectors.Part, error) { panic("index out of range") }),
+				source("dirs/nil", nil),
+				source("dirs/honest", func(ctx context.Context) (collectors.Part, error) {
+					<-ctx.Done()
+					return collectors.Part{Dirs: dirs("dirs/honest", "/w/c"), Partial: true}, ctx.Err()
+				}),
+				source("dirs/deaf", func(context.Context) (collectors.Part, error) {
+					<-release
+					return collectors.Part{Dirs: dirs("dirs/deaf", "/w/d")}, nil
+				}),
+			},
+		})
+		want := map[string]string{
+			"dirs/good": "ok", "spawns/good": "ok", "tmux/broken": "failed error", "tmux/none": "absent",
+			"tmux/denied": "failed permission", "dirs/denied": "failed permission", "dirs/panics": "failed error",
+			"dirs/nil": "failed error", "dirs/honest": "failed timeout", "dirs/deaf": "failed timeout",
+		}
+		if d := cmp.Diff(want, statuses(snap)); d != "" {
+			t.Errorf("statuses (-want +got):\n%s", d)
+		}
+		if d := cmp.Diff([]string{"dir:/w/a", "dir:/w/b", "dir:/w/c"}, slices.Sorted(maps.Keys(snap.Dirs))); d != "" {
+			t.Errorf("dirs (-want +got):\n%s", d)
+		}
+		good := snap.Sources["dirs/good"]
+		if d := cmp.Diff(snapshot.Source{Kind: "dirs", Status: "ok", Path: "/at/dirs/good", Seen: 2, Unreadable: 3}, good); d != "" {
+			t.Errorf("dirs/good (-want +got):\n%s", d)
+		}
+		if got := snap.Sources["dirs/deaf"]; got.Took < 10 || got.Took > 11 || got.Seen != 0 {
+			t.Errorf("dirs/deaf took %v and gave %d; want about 10 s and 0", got.Took, got.Seen)
+		}
+		for name, part := range map[string]string{
+			"tmux/broken": "list panes: unexpected line",
+			"dirs/panics": "panicked: index out of range",
+			"dirs/deaf":   "raise collect.timeout",
+			"tmux/denied": "run winnow as the user that owns it",
+		} {
+			if got := snap.Sources[name].Error; !strings.Contains(got, part) || strings.Contains(got, "\n") {
+				t.Errorf("%s: error %q; want one line with %q", name, got, part)
+			}
+		}
+	})
+}
+
+func TestTakenAtIsBeforeTheFirstReading(t *testing.T) {
+	t.Parallel()
+	zone := time.FixedZone("east", 3600)
+	at := time.Date(2026, 3, 1, 12, 0, 0, 5, zone)
+	var clock atomic.Int64
+	now := func() time.Time { return at.Add(time.Duration(clock.Load())) }
+	snap := collectors.Run(t.Context(), collectors.RunOptions{Now: now, Sources: []collectors.Source{
+		source("dirs/a", func(context.Context) (collectors.Part, error) {
+			clock.Add(int64(time.Hour))
+			return collectors.Part{}, nil
+		}),
+	}})
+	if d := cmp.Diff(at.UTC(), snap.TakenAt); d != "" || snap.TakenAt.Location() != time.UTC {
+		t.Errorf("taken at %v; want %v in UTC", snap.TakenAt, at.UTC())
+	}
+	if snap.Schema != snapshot.Schema {
+		t.Errorf("schema %q", snap.Schema)
+	}
+}
+
+func TestReadersRunAtTheSameTimeEachUnderItsOwnTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(ctx context.Context) (collectors.Part, error) {
+			select {
+			case <-time.After(3 * time.Second):
+				return collectors.Part{}, nil
+			case <-ctx.Done():
+				return collectors.Part{}, ctx.Err()
+			}
+		}
+		began := time.Now()
+		o := collectors.RunOptions{Timeout: 4 * time.Second, Discover: func(string) []collectors.Source {
+			return []collectors.Source{source("dirs/later", slow)}
+		}}
+		for i := range 20 {
+			o.Sources = append(o.Sources, source(fmt.Sprintf("dirs/%d", i), slow))
+		}
+		o.Sources = append(o.Sources, source("spawns/names", func(ctx context.Context) (collectors.Part, error) {
+			_, err := slow(ctx)
+			return collectors.Part{Named: []string{"/w"}}, err
+		}))
+		snap := collectors.Run(t.Context(), o)
+		for name, src := range snap.Sources {
+			if src.Status != snapshot.OK {
+				t.Errorf("%s: %s %s", name, src.Status, src.Error)
+			}
+		}
+		if got := time.Since(began); got != 6*time.Second {
+			t.Errorf("took %v; want 6s: 21 readers at once, then the one that was named", got)
+		}
+		if _, ok := snap.Sources["dirs/later"]; !ok {
+			t.Error("the source that was named was not read")
+		}
+	})
+}
+
+func TestDiscoveryFollowsNamesOnceAndEnds(t *testing.T) {
+	t.Parallel()
+	var asked, read atomic.Int32
+	o := collectors.RunOptions{}
+	o.Discover = func(path string) []collectors.Source {
+		asked.Add(1)
+		// Every path leads to two repositories that name each other, and to the configured root.
+		var found []collectors.Source
+		for _, repo := range []string{"/r1", "/r2"} {
+			found = append(found, source("dirs/"+repo, func(context.Context) (collectors.Part, error) {
+				read.Add(1)
+				return collectors.Part{Dirs: dirs("dirs/"+repo, repo), Named: []string{"/r1", "/r2", path}}, nil
+			}))
+		}
+		return append(found, source("dirs/root", fails(errors.New("must not be started again"))))
+	}
+	o.Sources = []collectors.Source{
+		source("dirs/root", gives(collectors.Part{Dirs: dirs("dirs/root", "/root")})),
+		source("spawns/s", gives(collectors.Part{Named: []string{"/w/x", "/w/x", "/w/y"}})),
+		source("registry/r", gives(collectors.Part{Named: []string{"/w/y"}})),
+	}
+	snap := collectors.Run(t.Context(), o)
+	want := map[string]string{"dirs/root": "ok", "spawns/s": "ok", "registry/r": "ok", "dirs//r1": "ok", "dirs//r2": "ok"}
+	if d := cmp.Diff(want, statuses(snap)); d != "" {
+		t.Errorf("statuses (-want +got):\n%s", d)
+	}
+	if asked.Load() != 4 || read.Load() != 2 {
+		t.Errorf("asked %d paths and read %d sources; want 4 and 2", asked.Load(), read.Load())
+	}
+}
+
+func TestDiscoveryThatHangsOrPanicsIsAFailedSource(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		snap := collectors.Run(t.Context(), collectors.RunOptions{
+			Discover: func(path string) []collectors.Source {
+				if path == "/hangs" {
+					<-release
+				}
+				panic("no such thing")
+			},
+			Sources: []collectors.Source{
+				source("spawns/a", gives(collectors.Part{Named: []string{"/hangs"}})),
+				source("spawns/b", gives(collectors.Part{Named: []string{"/panics"}})),
+			},
+		})
+		want := map[string]string{"spawns/a": "ok", "spawns/b": "ok",
+			"dirs/named by spawns/a": "failed timeout", "dirs/named by spawns/b": "failed error"}
+		if d := cmp.Diff(want, statuses(snap)); d != "" {
+			t.Errorf("statuses (-want +got):\n%s", d)
+		}
+	})
+}
+
+func TestTwoSourcesWithTheSameCandidate(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		snap := collectors.Run(t.Context(), collectors.RunOptions{Sources: []collectors.Source{
+			source("dirs/b", gives(collectors.Part{Dirs: dirs("dirs/b", "/w/1", "/w/2")})),
+			source("dirs/a", gives(collectors.Part{Dirs: dirs("dirs/a", "/w/1")})),
+		}})
+		if got := snap.Dirs["dir:/w/1"].Source; got != "dirs/a" {
+			t.Fatalf("kept %s's; want the one whose name sorts first", got)
+		}
+		a, b := snap.Sources["dirs/a"], snap.Sources["dirs/b"]
+		if a.Duplicates != 0 || b.Duplicates != 1 || b.Seen != 2 {
+			t.Fatalf("duplicates %d and %d, seen %d; want 0, 1, 2", a.Duplicates, b.Duplicates, b.Seen)
+		}
+	}
+}
+
+func TestTwoSourcesWithTheSameName(t *testing.T) {
+	t.Parallel()
+	snap := collectors.Run(t.Context(), collectors.RunOptions{Sources: []collectors.Source{
+		source("spawns/s", gives(collectors.Part{Spawns: []snapshot.Spawn{{Path: "/first"}}})),
+		source("spawns/s", gives(collectors.Part{Spawns: []snapshot.Spawn{{Path: "/second"}}})),
+	}})
+	if d := cmp.Diff(map[string]string{"spawns/s": "ok", "spawns/s (second)": "failed error"}, statuses(snap)); d != "" {
+		t.Errorf("statuses (-want +got):\n%s", d)
+	}
+	if len(snap.Spawns) != 1 || snap.Spawns[0].Path != "/first" {
+		t.Errorf("spawns %+v; want the first source's", snap.Spawns)
+	}
+}
+
+func TestStoppedLookSaysSo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		snap := collectors.Run(ctx, collectors.RunOptions{Sources: []collectors.Source{
+			source("dirs/a", func(ctx context.Context) (collectors.Part, error) { <-ctx.Done(); return collectors.Part{}, ctx.Err() }),
+		}})
+		if got := snap.Sources["dirs/a"]; got.Status != snapshot.Failed || !strings.Contains(got.Error, "stopped") {
+			t.Errorf("got %+v; want failed, because the look was stopped", got)
+		}
+	})
+}
+
+func TestProgressNamesWhatIsBeingRead(t *testing.T) {
+	t.Parallel()
+	var seen [][]string
+	collectors.Run(t.Context(), collectors.RunOptions{
+		Progress: func(running []string) { seen = append(seen, running) },
+		Sources:  []collectors.Source{source("dirs/b", gives(collectors.Part{})), source("dirs/a", gives(collectors.Part{}))},
+	})
+	if len(seen) != 4 {
+		t.Fatalf("told %d times; want 4", len(seen))
+	}
+	if d := cmp.Diff([]string{"dirs/a", "dirs/b"}, seen[1]); d != "" {
+		t.Errorf("after both started (-want +got):\n%s", d)
+	}
+	if len(seen[3]) != 0 {
+		t.Errorf("at the end %v is still running", seen[3])
+	}
+}
+
+// A reader that is left behind goes on writing to what it will give; the race detector must have nothing to say.
+func TestLateAnswerIsDroppedWithoutARace(t *testing.T) {
+	t.Parallel()
+	release, late := make(chan struct{}), make(chan struct{})
+	snap := collectors.Run(t.Context(), collectors.RunOptions{
+		Timeout: time.Millisecond,
+		Sources: []collectors.Source{source("dirs/late", func(context.Context) (collectors.Part, error) {
+			defer close(late)
+			p := collectors.Part{Dirs: dirs("dirs/late", "/w/1")}
+			<-release
+			p.Dirs["dir:/w/2"] = snapshot.Dir{}
+			return p, nil
+		})},
+	})
+	close(release)
+	<-late
+	if len(snap.Dirs) != 0 || snap.Sources["dirs/late"].Cause != collectors.CauseTimeout {
+		t.Errorf("got %d dirs, cause %q; want none, timeout", len(snap.Dirs), snap.Sources["dirs/late"].Cause)
+	}
+}
+
+// BenchmarkRun is what gathering costs beside the reading itself, against calling the same readers one after the other.
+func BenchmarkRun(b *testing.B) {
+	part := collectors.Part{Dirs: map[string]snapshot.Dir{}}
+	for i := range 1000 {
+		p := fmt.Sprintf("/w/%d", i)
+		part.Dirs["dir:"+p] = snapshot.Dir{Path: p}
+	}
+	var sources []collectors.Source
+	for i := range 20 {
+		sources = append(sources, source(fmt.Sprintf("dirs/%d", i), gives(part)))
+	}
+	b.Run("run", func(b *testing.B) {
+		for b.Loop() {
+			collectors.Run(b.Context(), collectors.RunOptions{Sources: sources})
+		}
+	})
+	b.Run("loop", func(b *testing.B) {
+		for b.Loop() {
+			all := map[string]snapshot.Dir{}
+			for _, s := range sources {
+				p, err := s.Reader.Read(b.Context())
+				if err != nil {
+					b.Fatal(err)
+				}
+				maps.Copy(all, p.Dirs)
+			}
+		}
+	})
+}
