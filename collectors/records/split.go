@@ -1,0 +1,126 @@
+package records
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Record is one JSON object of a file.
+type Record struct {
+	// Place says where it stands, for messages: "line 7", "record 3", "record \"build-1\"".
+	Place string
+	// Key is the key under which it stands where the document is an object of records.
+	Key    string
+	Fields map[string]json.RawMessage
+}
+
+// Lines splits JSON Lines: one object a line, empty lines passed over. It gives every record that can be read, and the first
+// error with its line.
+//
+// A file that is being appended to may end in the middle of a line, and what the missing half says is not known: a last line
+// that is neither ended nor a whole object is an error like any other.
+func Lines(data []byte) (all []Record, bad int, err error) {
+	for n := 1; len(data) > 0; n++ {
+		line, rest, ended := bytes.Cut(data, []byte{'\n'})
+		data = rest
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		fields, e := Object(line)
+		if e == nil {
+			all = append(all, Record{Place: fmt.Sprintf("line %d", n), Fields: fields})
+			continue
+		}
+		bad++
+		if !ended {
+			e = fmt.Errorf("the last line is half-written: %w; a later look may find it whole", e)
+		}
+		if err == nil {
+			err = fmt.Errorf("line %d: %w", n, e)
+		}
+	}
+	return all, bad, err
+}
+
+// Array splits a JSON array of objects.
+func Array(data []byte) ([]Record, error) {
+	var raws []json.RawMessage
+	if err := json.Unmarshal(data, &raws); err != nil {
+		return nil, fmt.Errorf("read array: %w", err)
+	}
+	if raws == nil {
+		return nil, errors.New("read array: it says null; an empty list is []")
+	}
+	all := make([]Record, 0, len(raws))
+	for i, raw := range raws {
+		fields, err := Object(raw)
+		if err != nil {
+			return all, fmt.Errorf("record %d: %w", i+1, err)
+		}
+		all = append(all, Record{Place: fmt.Sprintf("record %d", i+1), Fields: fields})
+	}
+	return all, nil
+}
+
+// ByKey splits a JSON object of objects, in no particular order.
+func ByKey(fields map[string]json.RawMessage) ([]Record, error) {
+	all := make([]Record, 0, len(fields))
+	for key, raw := range fields {
+		inner, err := Object(raw)
+		if err != nil {
+			return all, fmt.Errorf("record %q: %w", key, err)
+		}
+		all = append(all, Record{Place: fmt.Sprintf("record %q", key), Key: key, Fields: inner})
+	}
+	return all, nil
+}
+
+// Object reads one JSON object with nothing after it. Its keys are taken as written, and one that stands twice is an error:
+// which of the two is meant, nobody can say.
+func Object(data []byte) (map[string]json.RawMessage, error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	start, err := dec.Token()
+	if err != nil {
+		return nil, noEOF(err)
+	}
+	if start != json.Delim('{') {
+		return nil, errors.New("it is not an object: { ... }")
+	}
+	fields := map[string]json.RawMessage{}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, noEOF(err)
+		}
+		name, ok := key.(string)
+		if !ok {
+			return nil, errors.New("a key is not text")
+		}
+		if _, twice := fields[name]; twice {
+			return nil, fmt.Errorf("key %q stands twice", name)
+		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return nil, noEOF(err)
+		}
+		fields[name] = raw
+	}
+	if _, err := dec.Token(); err != nil {
+		return nil, noEOF(err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("something follows the object")
+	}
+	return fields, nil
+}
+
+// noEOF makes an end of input what it is here: an object without an end.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it ends before the object does")
+	}
+	return err
+}

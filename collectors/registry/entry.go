@@ -1,0 +1,100 @@
+package registry
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"winnow/collectors/records"
+	"winnow/engine/snapshot"
+)
+
+// states gathers entries. A registry is a state, not a log: two records of one id that differ in what they say of its owner
+// cannot both be true, and neither is believed.
+type states struct {
+	all  []snapshot.Entry
+	byID map[string]int // the first entry of an id
+}
+
+func newStates() *states { return &states{byID: map[string]int{}} }
+
+func (s *states) add(rec records.Record) error {
+	e, err := entry(rec)
+	if err != nil {
+		return err
+	}
+	first, known := s.byID[e.ID]
+	if !known {
+		s.byID[e.ID] = len(s.all)
+		s.all = append(s.all, e)
+		return nil
+	}
+	if f := s.all[first]; f.Status != e.Status || !reflect.DeepEqual(f.Terminal, e.Terminal) || !reflect.DeepEqual(f.Retained, e.Retained) {
+		s.all = append(s.all, e)
+		return fmt.Errorf("the registry says two things of %q: status %q and status %q; keep one record an id", e.ID, f.Status, e.Status)
+	}
+	if !slices.ContainsFunc(s.all, func(have snapshot.Entry) bool { return reflect.DeepEqual(have, e) }) {
+		s.all = append(s.all, e)
+	}
+	return nil
+}
+
+func (s *states) sorted() []snapshot.Entry {
+	slices.SortStableFunc(s.all, func(a, b snapshot.Entry) int { return cmp.Compare(a.ID, b.ID) })
+	return s.all
+}
+
+// entry reads one record. Its status is lower-cased, for the configured words are compared letter by letter.
+func entry(rec records.Record) (e snapshot.Entry, err error) {
+	if e.ID, err = rec.Name("id"); err != nil {
+		return e, err
+	}
+	if e.ID != "" && rec.Key != "" && e.ID != rec.Key {
+		return e, fmt.Errorf("it stands under %q and calls itself %q", rec.Key, e.ID)
+	}
+	if e.ID = cmp.Or(e.ID, rec.Key); e.ID == "" {
+		return e, errors.New("it has no id")
+	}
+	if e.Path, err = rec.Path("path"); err != nil {
+		return e, err
+	}
+	for _, f := range []struct {
+		name string
+		to   *string
+	}{{"status", &e.Status}, {"session", &e.Session}, {"role", &e.Role}, {"marker", &e.Marker}} {
+		if *f.to, err = rec.Text(f.name); err != nil {
+			return e, err
+		}
+	}
+	e.Status = strings.ToLower(strings.TrimSpace(e.Status))
+	return e, facts(rec, &e)
+}
+
+// facts reads what is no text.
+func facts(rec records.Record, e *snapshot.Entry) (err error) {
+	if e.StartedAt, err = rec.Time("started_at"); err != nil {
+		return err
+	}
+	if e.EndedAt, err = rec.Time("ended_at"); err != nil {
+		return err
+	}
+	if e.Terminal, err = rec.Bool("terminal"); err != nil {
+		return err
+	}
+	if e.Retained, err = rec.Bool("retained"); err != nil {
+		return err
+	}
+	pid, err := rec.Int("pid")
+	if err != nil || pid == nil {
+		return err
+	}
+	if *pid < 1 || *pid > math.MaxInt32 {
+		return fmt.Errorf("pid %d is no process", *pid)
+	}
+	e.PID = new(int(*pid))
+	return nil
+}

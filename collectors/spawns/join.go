@@ -1,0 +1,113 @@
+package spawns
+
+import (
+	"errors"
+	"time"
+
+	"winnow/collectors/records"
+	"winnow/engine/snapshot"
+)
+
+// slack is how far a completion may lie before its spawn: clocks are written down in whole seconds by some.
+const slack = time.Second
+
+// join brings together the records that speak of one spawn: the same id at the same path, or, without ids, the same path,
+// session, label and time. What a later record says replaces what an earlier one said; what it leaves out stays, but for
+// completed_at: a spawn is completed only when the last record about it says so.
+type join struct {
+	all    []snapshot.Spawn
+	byKey  map[key]int
+	latest map[string]int // by id: the latest spawn that a record without a path may mean
+}
+
+// key tells one spawn from another. Without an id, all that a record says of the start belongs to it.
+type key struct {
+	id, path, session, label string
+	at                       int64
+}
+
+func newJoin() *join { return &join{byKey: map[key]int{}, latest: map[string]int{}} }
+
+// add takes one record. A record that cannot be understood changes nothing.
+func (j *join) add(rec records.Record) error {
+	s, err := spawn(rec)
+	if err != nil {
+		return err
+	}
+	i, known := j.find(s)
+	if !known {
+		if s.Path == "" && s.Session == "" && s.Label == "" {
+			return errors.New("it names neither a path nor a session nor a label, and no earlier record has its id")
+		}
+		i = len(j.all)
+		j.all = append(j.all, snapshot.Spawn{})
+		j.byKey[keyOf(s)] = i
+	}
+	if s.ID != "" {
+		j.latest[s.ID] = i
+	}
+	update(&j.all[i], s)
+	return nil
+}
+
+func (j *join) find(s snapshot.Spawn) (int, bool) {
+	if s.ID != "" && s.Path == "" {
+		i, ok := j.latest[s.ID]
+		return i, ok
+	}
+	i, ok := j.byKey[keyOf(s)]
+	return i, ok
+}
+
+func keyOf(s snapshot.Spawn) key {
+	if s.ID != "" {
+		return key{id: s.ID, path: s.Path}
+	}
+	k := key{path: s.Path, session: s.Session, label: s.Label}
+	if s.SpawnedAt != nil {
+		k.at = s.SpawnedAt.UnixNano()
+	}
+	return k
+}
+
+// update writes what the later record says over the earlier.
+func update(into *snapshot.Spawn, s snapshot.Spawn) {
+	for _, f := range []struct{ to, from *string }{
+		{&into.ID, &s.ID}, {&into.Kind, &s.Kind}, {&into.Path, &s.Path}, {&into.Label, &s.Label}, {&into.Session, &s.Session},
+	} {
+		if *f.from != "" {
+			*f.to = *f.from
+		}
+	}
+	if s.SpawnedAt != nil {
+		into.SpawnedAt = s.SpawnedAt
+	}
+	into.CompletedAt = s.CompletedAt
+	if into.CompletedAt != nil && into.SpawnedAt != nil && into.SpawnedAt.Sub(*into.CompletedAt) > slack {
+		// Completed before it was spawned: that was another run, or one of the clocks is wrong. Neither says it is over.
+		into.CompletedAt = nil
+	}
+}
+
+// spawn reads one record.
+func spawn(rec records.Record) (s snapshot.Spawn, err error) {
+	if s.ID, err = rec.Name("id"); err != nil {
+		return s, err
+	}
+	if s.Path, err = rec.Path("path"); err != nil {
+		return s, err
+	}
+	for _, f := range []struct {
+		name string
+		to   *string
+	}{{"kind", &s.Kind}, {"label", &s.Label}, {"session", &s.Session}} {
+		if *f.to, err = rec.Text(f.name); err != nil {
+			return s, err
+		}
+	}
+	if s.SpawnedAt, err = rec.Time("spawned_at"); err != nil {
+		return s, err
+	}
+	s.CompletedAt, err = rec.Time("completed_at")
+	return s, err
+}
