@@ -1,0 +1,192 @@
+package processes_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/prometheus/procfs"
+
+	"winnow/collectors/processes"
+)
+
+// BenchmarkScanFixture reads pid, parent, session, start, working directory and owner of every process of a fixture, beside
+// prometheus/procfs for the same facts. A fixture is cheaper to read than procfs, for both: what counts is their ratio, and that the
+// time for one process stays the same.
+func BenchmarkScanFixture(b *testing.B) {
+	for _, count := range []int{500, 2000, 10000} {
+		b.Run(strconv.Itoa(count), func(b *testing.B) {
+			root := benchTree(b, count)
+			b.Run("ours", func(b *testing.B) { benchOurs(b, root, count) })
+			b.Run("procfs", func(b *testing.B) { benchProcfs(b, root, count) })
+		})
+	}
+}
+
+// BenchmarkScanReal does the same on this machine's processes and many idle ones, beside ps too.
+func BenchmarkScanReal(b *testing.B) {
+	const count = 2000
+	spawnIdle(b, count)
+	b.Run("ours", func(b *testing.B) { benchOurs(b, "/proc", count) })
+	b.Run("procfs", func(b *testing.B) { benchProcfs(b, "/proc", count) })
+	b.Run("ps", func(b *testing.B) {
+		ps, err := exec.LookPath("ps")
+		if err != nil {
+			b.Skip("no ps on this machine")
+		}
+		for b.Loop() {
+			out, err := exec.Command(ps, "-eo", "pid,ppid,sess,lstart,args").Output()
+			if err != nil {
+				b.Fatal(err)
+			}
+			perProcess(b, strings.Count(string(out), "\n")-1, count)
+		}
+	})
+}
+
+func benchOurs(b *testing.B, root string, least int) {
+	r := processes.New(processes.Options{Root: root})
+	for b.Loop() {
+		part, err := r.Read(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		perProcess(b, len(part.Processes), least)
+	}
+}
+
+func benchProcfs(b *testing.B, root string, least int) {
+	for b.Loop() {
+		fs, err := procfs.NewFS(root)
+		if err != nil {
+			b.Fatal(err)
+		}
+		all, err := fs.AllProcs()
+		if err != nil {
+			b.Fatal(err)
+		}
+		type record struct {
+			pid, ppid, session int
+			start, uid         uint64
+			cwd                string
+		}
+		found := map[int]record{}
+		for _, p := range all {
+			st, err := p.Stat()
+			if err != nil {
+				continue
+			}
+			status, err := p.NewStatus()
+			if err != nil {
+				continue
+			}
+			cwd, _ := p.Cwd()
+			found[p.PID] = record{st.PID, st.PPID, st.Session, st.Starttime, status.UIDs[1], cwd}
+		}
+		perProcess(b, len(found), least)
+	}
+}
+
+// perProcess reports the time for one process, and fails where some were not read.
+func perProcess(b *testing.B, found, least int) {
+	if found < least {
+		b.Fatalf("read %d processes, of %d at least", found, least)
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(found), "us/process")
+}
+
+func benchTree(b *testing.B, count int) string {
+	b.Helper()
+	parent := "/dev/shm"
+	if _, err := os.Stat(parent); err != nil {
+		parent = b.TempDir()
+	}
+	root, err := os.MkdirTemp(parent, "processes-bench-")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { os.RemoveAll(root) })
+	f := fixture{b, root}
+	f.machine()
+	for i := range count {
+		f.process(entry{pid: 100 + i, ppid: 1, comm: fmt.Sprintf("worker-%d", i%50), start: uint64(5000 + i), cwd: fmt.Sprintf("/w/tree-%d", i%1000)})
+	}
+	return root
+}
+
+// spawnIdle starts children that only sleep, and ends them with the benchmark.
+func spawnIdle(b *testing.B, count int) {
+	b.Helper()
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		b.Skip("no sleep on this machine")
+	}
+	children := make([]*exec.Cmd, 0, count)
+	b.Cleanup(func() {
+		for _, c := range children {
+			_ = c.Process.Kill()
+		}
+		for _, c := range children {
+			_ = c.Wait()
+		}
+	})
+	base := b.TempDir()
+	for i := range count {
+		dir := filepath.Join(base, strconv.Itoa(i%1000))
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			b.Fatal(err)
+		}
+		c := exec.Command(sleep, "600")
+		c.Dir = dir
+		c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		if err := c.Start(); err != nil {
+			b.Skipf("started %d of %d idle processes: %v", i, count, err)
+		}
+		children = append(children, c)
+	}
+}
+
+// BenchmarkMatch matches 10,000 working directories to 1,000 roots, beside asking every root about every directory.
+func BenchmarkMatch(b *testing.B) {
+	roots, cwds := make([]string, 1000), make([]string, 10000)
+	for i := range roots {
+		roots[i] = fmt.Sprintf("/home/someone/work/trees/acme-review-%06d", i*7919)
+	}
+	for i := range cwds {
+		cwds[i] = fmt.Sprintf("%s/packages/app-%d/src", roots[i%1000], i%13)
+		if i%3 == 0 {
+			cwds[i] = fmt.Sprintf("/srv/elsewhere/%d/data", i)
+		}
+	}
+	want := len(prefixes(cwds, roots))
+	b.Run("ours", func(b *testing.B) {
+		for b.Loop() {
+			if got := len(processes.Match(cwds, roots)); got != want {
+				b.Fatalf("matched %d roots, want %d", got, want)
+			}
+		}
+	})
+	b.Run("prefixes", func(b *testing.B) {
+		for b.Loop() {
+			prefixes(cwds, roots)
+		}
+	})
+}
+
+// prefixes matches by asking every root about every directory.
+func prefixes(cwds, roots []string) map[int][]int {
+	found := map[int][]int{}
+	for i, root := range roots {
+		for j, cwd := range cwds {
+			if cwd == root || strings.HasPrefix(cwd, root+"/") {
+				found[i] = append(found[i], j)
+			}
+		}
+	}
+	return found
+}

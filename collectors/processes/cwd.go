@@ -1,0 +1,71 @@
+package processes
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/engine/snapshot"
+)
+
+// deleted is what the kernel writes behind the path of something that has no name any more (d_path in fs/d_path.c). A living
+// folder may have a name that ends so.
+const deleted = " (deleted)"
+
+// cwd reads the working directory into f and p, and reports whether the process refused to show it. It fails only for a process
+// that has ended. A zombie has none; where its threads live on, one of them tells.
+func (s *scan) cwd(dir int, st stat, f *facts, p *snapshot.Process) (refused bool, err error) {
+	if st.gone() {
+		return false, nil
+	}
+	name := "cwd"
+	text, err := readlink(dir, name, s.link)
+	if err != nil && st.state == 'Z' {
+		name, text, err = s.threadCwd(dir)
+	}
+	switch {
+	case errors.Is(err, unix.ESRCH):
+		return false, err
+	case err != nil:
+		return !p.Kernel, nil
+	}
+	f.cwd = s.intern(text)
+	if bytes.HasSuffix(text, []byte(deleted)) && !s.settleDeleted(dir, name, f) {
+		return false, nil
+	}
+	p.Cwd, p.CwdDeleted = &f.cwd, &f.deleted
+	return false, nil
+}
+
+// threadCwd is the working directory of the first thread that has one.
+func (s *scan) threadCwd(dir int) (name string, text []byte, err error) {
+	threads, err := s.root.list(dir, "task")
+	if err != nil {
+		return "", nil, err
+	}
+	err = unix.ENOENT
+	for _, t := range threads {
+		name = "task/" + strconv.Itoa(t) + "/cwd"
+		if text, err = readlink(dir, name, s.link); err == nil {
+			return name, text, nil
+		}
+	}
+	return "", nil, err
+}
+
+// settleDeleted finds out what a path that ends in " (deleted)" means, and reports false where it cannot. A folder without a
+// name has no link left. One whose file system counts no links is alive when it is what its path leads to.
+func (s *scan) settleDeleted(dir int, name string, f *facts) bool {
+	var here, there unix.Stat_t
+	err := unix.Fstatat(dir, name, &here, 0)
+	switch {
+	case err == nil && here.Nlink == 0, errors.Is(err, unix.ENOENT) && !s.root.procfs:
+		f.cwd, f.deleted = f.cwd[:len(f.cwd)-len(deleted)], true
+		return true
+	case err != nil:
+		return false
+	}
+	return unix.Stat(f.cwd, &there) == nil && there.Dev == here.Dev && there.Ino == here.Ino
+}

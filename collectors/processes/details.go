@@ -1,0 +1,131 @@
+package processes
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/engine/snapshot"
+)
+
+// tries is how often a process that changes under the eye is read again.
+const tries = 3
+
+// details reads in full what Options ask for, everything afresh, so that a record never mixes two processes or two programs. A
+// process that has ended by now is dropped.
+func (s *scan) details(ctx context.Context) error {
+	chosen := func(p *snapshot.Process) bool { return p.Markers != nil && len(*p.Markers) > 0 }
+	if s.o.Only > 0 {
+		chosen = func(p *snapshot.Process) bool { return p.PID == s.o.Only }
+	}
+	full := wanted(s.found, chosen)
+	if len(full) == 0 {
+		return nil
+	}
+	l := listen(s.root, s.o.Log)
+	var ended []int
+	for n, i := range full {
+		if n%checkEvery == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		p, err := s.full(s.found[i].PID, l)
+		switch {
+		case err == nil:
+			s.found[i] = p
+		case vanished(err):
+			ended = append(ended, i)
+		default:
+			s.failed = append(s.failed, failure{s.found[i].PID, err})
+		}
+	}
+	for _, i := range slices.Backward(ended) {
+		s.found = slices.Delete(s.found, i, i+1)
+	}
+	return nil
+}
+
+// full reads one process in full. Where it executed another program or moved in between, it is read again; one that does so
+// every time stays in brief.
+func (s *scan) full(pid int, l listeners) (snapshot.Process, error) {
+	dir, err := s.root.open(pid)
+	if err != nil {
+		return snapshot.Process{}, err
+	}
+	defer unix.Close(dir)
+	for range tries {
+		before, err := s.stat(dir)
+		if err != nil {
+			return snapshot.Process{}, err
+		}
+		p, err := s.brief(dir, false)
+		if err != nil {
+			return snapshot.Process{}, err
+		}
+		s.fill(dir, before, &p, l)
+		after, err := s.stat(dir)
+		if err != nil {
+			return snapshot.Process{}, err
+		}
+		if before.same(after) && sameText(p.Exe, s.exe(dir)) {
+			return p, nil
+		}
+	}
+	s.o.Log.Debug("process changes while it is read", "pid", pid)
+	return s.brief(dir, false)
+}
+
+// fill adds the facts that only a full reading has.
+func (s *scan) fill(dir int, st stat, p *snapshot.Process, l listeners) {
+	p.Exe = s.exe(dir)
+	p.ArgvDigest = s.digest(dir)
+	p.Inode = s.inode(p.PID)
+	p.Listening = s.ports(dir, st, l)
+}
+
+// exe is the text of the link, " (deleted)" included.
+func (s *scan) exe(dir int) *string {
+	text, err := readlink(dir, "exe", s.link)
+	if err != nil {
+		return nil
+	}
+	return new(string(text))
+}
+
+func sameText(a, b *string) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}
+
+// digest is SHA-256 over the boot id and the bytes of cmdline as they are, in hexadecimal. No bytes prove nothing: the kernel
+// gives none for a command line that it could not reach.
+func (s *scan) digest(dir int) string {
+	text, err := read(dir, "cmdline", s.environ, environLimit)
+	if err != nil || len(text) == 0 || s.salt == "" {
+		return ""
+	}
+	h := sha256.New()
+	h.Write([]byte(s.salt))
+	h.Write(text)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// inode is the pidfs inode, which no other process of this boot has. It is the pinned process's own because that one is shown
+// to be alive afterwards, so its number was not given away. Kernels before 6.9 give all processes one inode: none then.
+func (s *scan) inode(pid int) *uint64 {
+	if !s.root.own {
+		return nil
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	var fs unix.Statfs_t
+	var st unix.Stat_t
+	if unix.Fstatfs(fd, &fs) != nil || fs.Type != unix.PID_FS_MAGIC || unix.Fstat(fd, &st) != nil {
+		return nil
+	}
+	return new(st.Ino)
+}

@@ -1,0 +1,219 @@
+package processes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/engine/snapshot"
+)
+
+// HolderOptions says where to look for holders.
+type HolderOptions struct {
+	// Root is where procfs is mounted.
+	Root string
+	// Opaque are the names (comm) of this user's processes that hide what they use on purpose, and are not taken for users of a
+	// folder. Any other that hides it makes the answer unknown.
+	Opaque []string
+}
+
+// ending is a moment that is long for a process to end in.
+const ending = 2 * time.Millisecond
+
+// The ways to hold a folder, the strongest first.
+var hows = [...]string{"cwd", "exe", "root", "fd"}
+
+// Holders says which living processes use each of paths (absolute, without symbolic links): they have their working directory,
+// executable, root or an open file in or at it, also under a deleted name, through another mount of the same folder or from
+// another mount namespace. Each is listed once, with the strongest way, ascending by pid. A path without holders has no entry.
+// This process counts by its working directory, executable and root, and not by its descriptors, which the look itself opens.
+//
+// Known is false when a process of this user could not be read, or others are hidden altogether: that a path has no holder proves
+// nothing then. Processes of other users are not counted in that: to a plain user they never show what they use, so that counting
+// them would leave nothing known on any machine. A folder that another user's process works in is for its owner and mode to tell.
+func Holders(ctx context.Context, o HolderOptions, paths []string) (holders map[string][]snapshot.Holder, known bool, err error) {
+	r, err := openRoot(o.Root)
+	if err != nil {
+		return nil, false, fmt.Errorf("look for holders: %w", err)
+	}
+	defer r.close()
+	h := newHolderScan(r, o, paths)
+	if err := r.each(ctx, h.process); err != nil {
+		return nil, false, fmt.Errorf("look for holders: %w", err)
+	}
+	holders = map[string][]snapshot.Holder{}
+	for i, path := range paths {
+		if list := h.held[i]; len(list) > 0 {
+			slices.SortFunc(list, func(a, b snapshot.Holder) int { return a.PID - b.PID })
+			holders[path] = list
+		}
+	}
+	return holders, h.unread == 0 && blind(r) == nil, nil
+}
+
+// holderScan is one look for holders.
+type holderScan struct {
+	*scan
+	opaque []string
+	// everyone is true for root, to whom no process may be closed.
+	everyone bool
+	// views are the folders as each mount namespace names them, own is this process's namespace.
+	views map[string]*places
+	own   string
+	spots []spot
+	ids   map[fileID][]int
+	held  [][]snapshot.Holder
+	// unread counts this user's processes that could not be read.
+	unread int
+	// best is the strongest way in which the process at hand holds each folder, as an index of hows.
+	best map[int]int
+}
+
+func newHolderScan(r *root, o HolderOptions, paths []string) *holderScan {
+	h := &holderScan{
+		scan: newScan(r, Options{}), opaque: o.Opaque, everyone: os.Geteuid() == 0, own: ownLink(r, "mnt"),
+		views: map[string]*places{}, ids: map[fileID][]int{}, held: make([][]snapshot.Holder, len(paths)), best: map[int]int{},
+	}
+	var mounts []mount
+	if text, err := os.ReadFile("/proc/self/mountinfo"); err == nil {
+		mounts, _ = parseMounts(text)
+	}
+	h.spots = locate(paths, mounts)
+	for i, s := range h.spots {
+		if s.id != (fileID{}) {
+			h.ids[s.id] = append(h.ids[s.id], i)
+		}
+	}
+	h.views[h.own] = view(h.spots, mounts, true)
+	return h
+}
+
+// process notes what one pinned process holds.
+func (h *holderScan) process(pid, dir int) {
+	var owner unix.Stat_t
+	if unix.Fstat(dir, &owner) != nil {
+		return
+	}
+	st, err := h.stat(dir)
+	if err != nil {
+		h.refused(dir, int(owner.Uid), "", err)
+		return
+	}
+	if st.gone() || st.flags&kernelThread != 0 {
+		return
+	}
+	clear(h.best)
+	if err := h.links(pid, dir, st); err != nil {
+		h.refused(dir, int(owner.Uid), st.comm, err)
+	}
+	for i, how := range h.best {
+		h.held[i] = append(h.held[i], snapshot.Holder{PID: pid, Name: st.comm, How: hows[how]})
+	}
+}
+
+// refused counts a process that could not be read whole, unless it is another user's, hides on purpose, or ends. One that is
+// ending has given things back before it shows that it ends, so it gets a moment.
+func (h *holderScan) refused(dir, uid int, comm string, err error) {
+	if uid != h.uid && !h.everyone || slices.Contains(h.opaque, comm) || errors.Is(err, unix.ESRCH) {
+		return
+	}
+	for range tries {
+		if st, now := h.stat(dir); vanished(now) || now == nil && st.gone() {
+			return
+		}
+		if denied(err) {
+			break
+		}
+		time.Sleep(ending)
+	}
+	h.unread++
+}
+
+// links looks at all that a process holds. What cannot be read does not keep the rest from being read.
+func (h *holderScan) links(pid, dir int, st stat) error {
+	if st.state != 'Z' {
+		return h.linksOf(pid, dir, "")
+	}
+	threads, err := h.root.list(dir, "task")
+	if err != nil {
+		return err
+	}
+	for _, t := range threads {
+		err = h.linksOf(pid, dir, "task/"+strconv.Itoa(t)+"/")
+		if err == nil || !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	return err
+}
+
+func (h *holderScan) linksOf(pid, dir int, base string) error {
+	v, foreign, err := h.viewOf(dir, base)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for how, name := range hows[:3] {
+		text, err := readlink(dir, base+name, h.link)
+		if err != nil {
+			if denied(err) {
+				return err
+			}
+			failed = err
+			continue
+		}
+		h.note(v, text, how)
+		if foreign && name != "exe" {
+			h.noteFolder(dir, base+name, how)
+		}
+	}
+	if pid == h.root.self {
+		return failed
+	}
+	return errors.Join(failed, h.descriptors(dir, base, v))
+}
+
+func (h *holderScan) descriptors(dir int, base string, v *places) error {
+	numbers, err := h.root.list(dir, base+"fd")
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, fd := range numbers {
+		text, err := readlink(dir, base+"fd/"+strconv.Itoa(fd), h.link)
+		switch {
+		case err == nil:
+			h.note(v, text, len(hows)-1)
+		case !vanished(err):
+			failed = err
+		}
+	}
+	return failed
+}
+
+// note enters a link's text: a path in the view of the process's mount namespace, or something else that has no '/' in front.
+func (h *holderScan) note(v *places, text []byte, how int) {
+	if len(text) == 0 || text[0] != '/' {
+		return
+	}
+	path := string(text)
+	v.visit(path, func(numbers []int) { h.mark(numbers, how) })
+	if bare, ok := strings.CutSuffix(path, deleted); ok {
+		v.visit(bare, func(numbers []int) { h.mark(numbers, how) })
+	}
+}
+
+func (h *holderScan) mark(numbers []int, how int) {
+	for _, i := range numbers {
+		if have, ok := h.best[i]; !ok || how < have {
+			h.best[i] = how
+		}
+	}
+}

@@ -1,0 +1,124 @@
+// Package processes reads /proc: every process that this user can see, who uses a folder, and the machine that it all runs on.
+//
+// It reads through descriptors that pin a process, so that all facts of one record belong to one process even where its number
+// is given away in between, and it changes nothing. Everything hangs off a root folder: a fixture laid out like /proc works.
+package processes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/hashicorp/go-hclog"
+
+	"winnow/collectors"
+	"winnow/engine/snapshot"
+)
+
+// Options says what to read.
+type Options struct {
+	// Root is where procfs is mounted.
+	Root string
+	// Markers are the environment variables that are kept of this user's processes; no other is. None leaves environments
+	// unread, and then only processes asked for by Only are read in full.
+	Markers []string
+	// WithArgv keeps the command lines.
+	WithArgv bool
+	// Only, above 0, reads this process and its descendants in full and everyone else in brief. At 0, those are read in full
+	// that carry a marker, and their descendants.
+	Only int
+	// Log may be nil.
+	Log hclog.Logger
+}
+
+// New is the reader of one /proc. Its Part holds the processes by ID.
+//
+// In brief is what stat, the working directory, the owner and the markers say. In full adds executable, digest of the command
+// line, pidfs inode and the TCP ports listened on. Where /proc hides the processes of others, the part is partial and the error
+// wraps collectors.ErrPermission: that a process was not seen proves nothing then.
+func New(o Options) collectors.Reader {
+	if o.Log == nil {
+		o.Log = hclog.NewNullLogger()
+	}
+	return reader{o}
+}
+
+// ID is a process's candidate id: its number and its start in clock ticks since boot.
+func ID(pid int, ticks uint64) string {
+	return snapshot.KindProcess + ":" + strconv.Itoa(pid) + "@" + strconv.FormatUint(ticks, 10)
+}
+
+type reader struct {
+	Options
+}
+
+func (r reader) Read(ctx context.Context) (collectors.Part, error) {
+	root, err := openRoot(r.Root)
+	if err != nil {
+		return collectors.Part{}, err
+	}
+	defer root.close()
+	s := newScan(root, r.Options)
+	if err := s.all(ctx); err != nil {
+		return collectors.Part{}, err
+	}
+	if err := s.details(ctx); err != nil {
+		return collectors.Part{}, err
+	}
+	part := collectors.Part{Processes: s.records(), Unreadable: s.unreadable}
+	if err := errors.Join(blind(root), s.broken()); err != nil {
+		part.Partial = true
+		return part, err
+	}
+	return part, nil
+}
+
+// broken says which processes are there and have no place in the part, because not even their stat could be read.
+func (s *scan) broken() error {
+	if len(s.failed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("read %s: the stat of %d processes could not be read, of %d first: %w: look at it by hand",
+		s.root.path, len(s.failed), s.failed[0].pid, s.failed[0].err)
+}
+
+// records are what was found, by id.
+func (s *scan) records() map[string]snapshot.Process {
+	m := make(map[string]snapshot.Process, len(s.found))
+	for i := range s.found {
+		p := &s.found[i]
+		m[ID(p.PID, p.StartTicks)] = *p
+	}
+	return m
+}
+
+// wanted are the processes to read in full: those that chosen names, and all their descendants.
+func wanted(found []snapshot.Process, chosen func(*snapshot.Process) bool) []int {
+	children := map[int][]int{}
+	var queue []int
+	for i := range found {
+		p := &found[i]
+		if chosen(p) {
+			queue = append(queue, i)
+		}
+		if p.PPID != nil {
+			children[*p.PPID] = append(children[*p.PPID], i)
+		}
+	}
+	taken := make([]bool, len(found))
+	var all []int
+	for len(queue) > 0 {
+		i := queue[0]
+		queue = queue[1:]
+		if taken[i] {
+			continue
+		}
+		taken[i] = true
+		all = append(all, i)
+		queue = append(queue, children[found[i].PID]...)
+	}
+	slices.Sort(all)
+	return all
+}

@@ -1,0 +1,221 @@
+package processes
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/collectors"
+)
+
+// checkEvery is after how many processes a scan looks at its deadline.
+const checkEvery = 256
+
+// root is an open procfs, or a folder laid out like one.
+type root struct {
+	fd   int
+	path string
+	// procfs is false for a fixture. own is true where its process ids are those that system calls of this process use: it
+	// is false for a procfs of another pid namespace.
+	procfs, own bool
+	// self is this process's id as this root counts it, 0 where it is not in there.
+	self int
+	dirs []byte
+}
+
+// openRoot opens path. A missing one wraps collectors.ErrAbsent, one that may not be read collectors.ErrPermission.
+func openRoot(path string) (*root, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return nil, fmt.Errorf("open %s: %w: mount procfs there, or set collect.processes.root", path, collectors.ErrAbsent)
+	case denied(err):
+		return nil, fmt.Errorf("open %s: %w: run as a user that may read it", path, collectors.ErrPermission)
+	case err != nil:
+		return nil, fmt.Errorf("open %s: %w: set collect.processes.root to where procfs is mounted", path, err)
+	}
+	r := &root{fd: fd, path: path, dirs: make([]byte, 64<<10)}
+	var fs unix.Statfs_t
+	r.procfs = unix.Fstatfs(fd, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
+	if text, err := readlink(fd, "self", make([]byte, 32)); err == nil {
+		if n, ok := number(text); ok {
+			r.self = n
+		}
+	}
+	r.own = r.procfs && r.self == os.Getpid()
+	return r, nil
+}
+
+func (r *root) close() {
+	_ = unix.Close(r.fd)
+}
+
+// each calls do for every process with a descriptor that pins it: once the process is gone, reads through it fail with ESRCH
+// and never reach another process of the same number. A process that is gone before it could be opened is passed over.
+func (r *root) each(ctx context.Context, do func(pid, dir int)) error {
+	pids, err := r.list(r.fd, "")
+	if err != nil {
+		return fmt.Errorf("list %s: %w", r.path, err)
+	}
+	if len(pids) == 0 {
+		return fmt.Errorf("list %s: no process in it: set collect.processes.root to where procfs is mounted", r.path)
+	}
+	for i, pid := range pids {
+		if i%checkEvery == 0 && ctx.Err() != nil {
+			return fmt.Errorf("read %s: stopped after %d of %d processes: %w", r.path, i, len(pids), context.Cause(ctx))
+		}
+		dir, err := r.open(pid)
+		if err != nil {
+			if !vanished(err) {
+				return fmt.Errorf("open %s/%d: %w", r.path, pid, err)
+			}
+			continue
+		}
+		do(pid, dir)
+		_ = unix.Close(dir)
+	}
+	return nil
+}
+
+// open pins one process. O_PATH is enough for reading below it.
+func (r *root) open(pid int) (int, error) {
+	return unix.Openat(r.fd, strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+}
+
+// list gives the entries of a folder whose names are numbers: processes, threads, descriptors. An empty name is dir itself.
+func (r *root) list(dir int, name string) ([]int, error) {
+	if name == "" {
+		name = "."
+	}
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	var found []int
+	for {
+		n, err := unix.Getdents(fd, r.dirs)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			return found, nil
+		}
+		found = appendNumbers(found, r.dirs[:n])
+	}
+}
+
+// appendNumbers takes the numeric names out of getdents64 records: inode 8 bytes, offset 8, record length 2, type 1, name.
+func appendNumbers(found []int, records []byte) []int {
+	const nameAt = 19
+	for len(records) > nameAt {
+		size := int(binary.NativeEndian.Uint16(records[16:]))
+		if size <= nameAt || size > len(records) {
+			return found
+		}
+		name := records[nameAt:size]
+		for i, c := range name {
+			if c == 0 {
+				name = name[:i]
+				break
+			}
+		}
+		if n, ok := number(name); ok {
+			found = append(found, n)
+		}
+		records = records[size:]
+	}
+	return found
+}
+
+// number reads a decimal number without sign that fits 31 bits, as process ids and descriptors do.
+func number(text []byte) (int, bool) {
+	if len(text) == 0 || len(text) > 10 {
+		return 0, false
+	}
+	n := 0
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int(c-'0')
+	}
+	return n, n <= 1<<31-1
+}
+
+// readOnce reads a file that the kernel gives in one piece.
+func readOnce(dir int, name string, buf []byte) ([]byte, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	n, err := unix.Read(fd, buf)
+	_ = unix.Close(fd)
+	switch {
+	case err != nil:
+		return nil, err
+	case n == len(buf):
+		return nil, errLong
+	}
+	return buf[:n], nil
+}
+
+// read fills buf, growing it up to limit, with a whole file. A longer one is errLong.
+func read(dir int, name string, buf []byte, limit int) ([]byte, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	buf = buf[:cap(buf)]
+	for used := 0; ; {
+		if used == len(buf) {
+			if used >= limit {
+				return nil, errLong
+			}
+			buf = append(buf, make([]byte, len(buf)+1)...)
+		}
+		n, err := unix.Read(fd, buf[used:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if n == 0 {
+			return buf[:used], nil
+		}
+		used += n
+	}
+}
+
+var errLong = errors.New("longer than it can be")
+
+// readlink reads a link into buf. One that does not fit is cut, so it is an error.
+func readlink(dir int, name string, buf []byte) ([]byte, error) {
+	n, err := unix.Readlinkat(dir, name, buf)
+	if err != nil {
+		return nil, err
+	}
+	if n == len(buf) {
+		return nil, errLong
+	}
+	return buf[:n], nil
+}
+
+// vanished reports whether err says that the process ended: ENOENT by path, ESRCH through a descriptor.
+func vanished(err error) bool {
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH)
+}
+
+func denied(err error) bool {
+	return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM)
+}

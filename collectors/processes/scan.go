@@ -1,0 +1,151 @@
+package processes
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/engine/snapshot"
+)
+
+// scan is one reading of a root, with the buffers that it reuses.
+type scan struct {
+	root *root
+	o    Options
+	// uid is whose processes are this user's own.
+	uid  int
+	boot *time.Time
+	page int64
+	// salt is the boot id, empty where it could not be read.
+	salt  string
+	found []snapshot.Process
+	// unreadable counts this user's own processes that refused something.
+	unreadable int
+	failed     []failure
+	names      map[string]string
+	// text, link and environ are buffers.
+	text, link, environ []byte
+}
+
+type failure struct {
+	pid int
+	err error
+}
+
+// facts are what a record points to: one allocation a process.
+type facts struct {
+	started                                       time.Time
+	ppid, pgid, session, foreground, threads, uid int
+	tty, cwd                                      string
+	deleted                                       bool
+	cpu                                           float64
+	rss                                           int64
+}
+
+func newScan(r *root, o Options) *scan {
+	s := &scan{
+		root: r, o: o, uid: os.Geteuid(), page: int64(os.Getpagesize()), names: map[string]string{},
+		text: make([]byte, 8<<10), link: make([]byte, unix.PathMax+1), environ: make([]byte, 16<<10),
+	}
+	if at, ok := bootTime(r); ok {
+		s.boot = &at
+	}
+	s.salt = bootID(r)
+	return s
+}
+
+// all reads every process in brief.
+func (s *scan) all(ctx context.Context) error {
+	return s.root.each(ctx, func(pid, dir int) {
+		p, err := s.brief(dir, true)
+		switch {
+		case err == nil:
+			s.found = append(s.found, p)
+		case !vanished(err):
+			s.failed = append(s.failed, failure{pid, err})
+		}
+	})
+}
+
+// intern gives one string to all equal names and folders: most processes share theirs with others.
+func (s *scan) intern(text []byte) string {
+	if kept, ok := s.names[string(text)]; ok {
+		return kept
+	}
+	kept := string(text)
+	s.names[kept] = kept
+	return kept
+}
+
+func (s *scan) stat(dir int) (stat, error) {
+	text, err := readOnce(dir, "stat", s.text)
+	if err != nil {
+		return stat{}, err
+	}
+	return parseStat(text, s.intern)
+}
+
+// brief reads one pinned process. The owner is asked before stat: of a process that has ended the kernel says that root owns
+// it, and reading stat after it shows that it had not. Counted says whether what it refuses is counted.
+func (s *scan) brief(dir int, counted bool) (snapshot.Process, error) {
+	var owner unix.Stat_t
+	if err := unix.Fstat(dir, &owner); err != nil {
+		return snapshot.Process{}, err
+	}
+	st, err := s.stat(dir)
+	if err != nil {
+		return snapshot.Process{}, err
+	}
+	f := &facts{
+		ppid: st.ppid, pgid: st.pgid, session: st.session, foreground: st.foreground, threads: st.threads,
+		uid: int(owner.Uid), tty: terminal(st.tty), cpu: float64(st.cpu) / userHZ, rss: st.rss * s.page,
+	}
+	p := snapshot.Process{
+		PID: st.pid, StartTicks: st.start, PPID: &f.ppid, PGID: &f.pgid, Session: &f.session, ForegroundPGID: &f.foreground,
+		TTY: &f.tty, State: string([]byte{st.state}), Threads: &f.threads, Kernel: st.flags&kernelThread != 0, Name: st.comm,
+		UID: &f.uid, CPU: &f.cpu, RSS: &f.rss,
+	}
+	if s.boot != nil {
+		f.started = s.boot.Add(time.Duration(st.start) * (time.Second / userHZ))
+		p.StartedAt = &f.started
+	}
+	refused, err := s.cwd(dir, st, f, &p)
+	if err != nil {
+		return snapshot.Process{}, err
+	}
+	refused = s.environment(dir, st, &p) || refused
+	if refused && counted && f.uid == s.uid && s.lives(dir) {
+		s.unreadable++
+	}
+	if s.o.WithArgv {
+		if text, err := read(dir, "cmdline", s.environ, environLimit); err == nil {
+			p.Argv = arguments(text)
+		}
+	}
+	return p, nil
+}
+
+// environment keeps the markers of one of this user's own processes, and reports whether it refused. The text of a long
+// environment stays in the buffer for the next one to write over, and nowhere else.
+func (s *scan) environment(dir int, st stat, p *snapshot.Process) (refused bool) {
+	if len(s.o.Markers) == 0 || *p.UID != s.uid || p.Kernel || st.gone() {
+		return false
+	}
+	text, err := read(dir, "environ", s.environ, environLimit)
+	if err != nil {
+		return true
+	}
+	if kept, ok := keepMarkers(text, s.o.Markers); ok {
+		p.Markers = &kept
+	}
+	return false
+}
+
+// lives reports whether the pinned process is there and more than a zombie. One that is ending refuses what it has already
+// given back, which is no refusal.
+func (s *scan) lives(dir int) bool {
+	st, err := s.stat(dir)
+	return err == nil && !st.gone()
+}
