@@ -1,0 +1,167 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"winnow/engine/decision"
+)
+
+// Act is an act with what was written down before it and, once it is known, how it went.
+type Act struct {
+	Intent decision.Intent `json:"intent"`
+	// Outcome and SettledAt are nil for an act that was cut short and not settled yet.
+	Outcome    *decision.Outcome `json:"outcome,omitempty"`
+	SettledAt  *time.Time        `json:"settled_at,omitempty"`
+	RestoredAt *time.Time        `json:"restored_at,omitempty"`
+	PurgedAt   *time.Time        `json:"purged_at,omitempty"`
+}
+
+// Intend writes down what is about to be done. When it returns nil the intent survives a crash; after any error it must be
+// taken as not written, and nothing may be done.
+func (l *Ledger) Intend(ctx context.Context, in decision.Intent) error {
+	text, err := encode(in)
+	if err != nil {
+		return fmt.Errorf("write intent %s: encode: %w", in.ID, err)
+	}
+	_, err = l.db.ExecContext(ctx, "INSERT INTO acts (id, sweep, candidate, at, intent) VALUES (?, ?, ?, ?, ?)",
+		in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), text)
+	return l.explain("write intent "+in.ID+" in", err)
+}
+
+// Settled writes down how an act went, also when ctx is over by now: it has happened. An act that is settled is not settled
+// again: the same outcome is taken as done, another one is an error. ErrNone says that no intent has this id.
+func (l *Ledger) Settled(ctx context.Context, id string, out decision.Outcome) error {
+	ctx = context.WithoutCancel(ctx)
+	text, err := encode(out)
+	if err != nil {
+		return fmt.Errorf("write outcome of %s: encode: %w", id, err)
+	}
+	err = l.write(ctx, func(tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, "UPDATE acts SET outcome = ?, settled_at = ?, restore_until = ? WHERE id = ? AND settled_at IS NULL",
+			text, time.Now().UnixNano(), nanos(out.RestoreUntil), id)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n == 1 {
+			return err
+		}
+		var before string
+		err = tx.QueryRowContext(ctx, "SELECT outcome FROM acts WHERE id = ?", id).Scan(&before)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return ErrNone
+		case err == nil && before != text:
+			return errors.New("it is settled already, with another outcome; that one stands")
+		}
+		return err
+	})
+	return l.explain("write outcome of "+id+" in", err)
+}
+
+// Unsettled gives the acts of which nobody has yet said how they went, the oldest first.
+func (l *Ledger) Unsettled(ctx context.Context) ([]decision.Intent, error) {
+	all := []decision.Intent{}
+	err := l.read(ctx, func(row *sql.Rows) error {
+		var id string
+		var text []byte
+		if err := row.Scan(&id, &text); err != nil {
+			return err
+		}
+		var in decision.Intent
+		if err := json.Unmarshal(text, &in); err != nil {
+			return fmt.Errorf("intent %s: %w", id, err)
+		}
+		all = append(all, in)
+		return nil
+	}, "SELECT id, intent FROM acts WHERE settled_at IS NULL ORDER BY id")
+	if err != nil {
+		return nil, l.explain("read intents of", err)
+	}
+	return all, nil
+}
+
+// Acts gives the acts that were begun at or after since, the latest first.
+func (l *Ledger) Acts(ctx context.Context, since time.Time) ([]Act, error) {
+	return l.acts(ctx, "at >= ? ORDER BY at DESC, id DESC", from(since))
+}
+
+// Restorable gives the acts that set something aside which is still there, the latest first.
+func (l *Ledger) Restorable(ctx context.Context) ([]Act, error) {
+	return l.acts(ctx, kept+" ORDER BY at DESC, id DESC")
+}
+
+// Expired gives the acts whose set-aside things may be removed for good by now, the oldest first.
+func (l *Ledger) Expired(ctx context.Context, now time.Time) ([]Act, error) {
+	return l.acts(ctx, kept+" AND restore_until <= ? ORDER BY restore_until, id", now.UnixNano())
+}
+
+// kept are the acts whose set-aside things are still there.
+const kept = "restore_until IS NOT NULL AND restored_at IS NULL AND purged_at IS NULL"
+
+// Act gives the act with the given id, or the only one whose id begins so. ErrNone says that there is none, ErrAmbiguous that
+// there are several.
+func (l *Ledger) Act(ctx context.Context, id string) (Act, error) {
+	// The ids are ULIDs, upper case; "~" sorts after all of their letters.
+	all, err := l.acts(ctx, "id >= upper(?1) AND id < upper(?1) || '~' ORDER BY id LIMIT 2", id)
+	switch {
+	case err != nil:
+		return Act{}, err
+	case len(all) == 0 || id == "":
+		return Act{}, fmt.Errorf("find act %q: %w; winnow history lists them", id, ErrNone)
+	case len(all) > 1 && all[0].Intent.ID != id:
+		return Act{}, fmt.Errorf("find act %q: %w: %s and %s begin so; give more of the id", id, ErrAmbiguous, all[0].Intent.ID, all[1].Intent.ID)
+	}
+	return all[0], nil
+}
+
+// MarkRestored records that what an act set aside was brought back, MarkPurged that it was removed for good. ErrNone says that
+// the act had nothing set aside (any more).
+func (l *Ledger) MarkRestored(ctx context.Context, id string, at time.Time) error {
+	return l.mark(ctx, "restored_at", id, at)
+}
+
+// MarkPurged: see MarkRestored.
+func (l *Ledger) MarkPurged(ctx context.Context, id string, at time.Time) error {
+	return l.mark(ctx, "purged_at", id, at)
+}
+
+func (l *Ledger) mark(ctx context.Context, column, id string, at time.Time) error {
+	ctx = context.WithoutCancel(ctx) // it has happened
+	res, err := l.db.ExecContext(ctx, "UPDATE acts SET "+column+" = ? WHERE id = ? AND "+kept, at.UnixNano(), id)
+	if err == nil {
+		err = one(res, "act", id)
+	}
+	return l.explain("mark an act in", err)
+}
+
+func (l *Ledger) acts(ctx context.Context, where string, args ...any) ([]Act, error) {
+	all := []Act{}
+	err := l.read(ctx, func(row *sql.Rows) error {
+		var id string
+		var intent, outcome []byte
+		var settled, restored, purged sql.NullInt64
+		if err := row.Scan(&id, &intent, &outcome, &settled, &restored, &purged); err != nil {
+			return err
+		}
+		a := Act{SettledAt: momentOrNil(settled), RestoredAt: momentOrNil(restored), PurgedAt: momentOrNil(purged)}
+		if err := json.Unmarshal(intent, &a.Intent); err != nil {
+			return fmt.Errorf("intent %s: %w", id, err)
+		}
+		if outcome != nil {
+			if err := json.Unmarshal(outcome, &a.Outcome); err != nil {
+				return fmt.Errorf("outcome of %s: %w", id, err)
+			}
+		}
+		all = append(all, a)
+		return nil
+	}, "SELECT id, intent, outcome, settled_at, restored_at, purged_at FROM acts WHERE "+where, args...)
+	if err != nil {
+		return nil, l.explain("read acts of", err)
+	}
+	return all, nil
+}

@@ -1,0 +1,181 @@
+// Package ledger keeps what is remembered between sweeps in one SQLite file: sweeps and their decisions, sightings, holds, acts
+// with their intent and outcome, and the last look at the clock.
+//
+// A change is durable when the call that makes it returns nil: write-ahead log, synchronous FULL. Others may read while one
+// writes. Times are kept as nanoseconds since 1970 in UTC.
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+var (
+	// ErrNone says that there is no ledger yet, or not the record that was asked for.
+	ErrNone = errors.New("none")
+	// ErrNewer says that a newer version of winnow wrote the ledger. Nothing of it was touched.
+	ErrNewer = errors.New("written by a newer version")
+	// ErrCorrupt says that the file is no ledger, or a damaged one. It is left as it is.
+	ErrCorrupt = errors.New("not a readable ledger")
+	// ErrAmbiguous says that a shortened id fits more than one record.
+	ErrAmbiguous = errors.New("ambiguous")
+)
+
+// busyTimeout is how long a writer waits for another one.
+const busyTimeout = 5 * time.Second
+
+// Ledger is an open ledger. It may be used from several goroutines; one statement runs at a time.
+type Ledger struct {
+	db   *sql.DB
+	path string
+}
+
+// Open opens the ledger at path for writing. Where there is none it makes one, in a folder that only this user may enter; one of
+// an older version is brought up to date.
+func Open(path string) (*Ledger, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open ledger: %w", err)
+	}
+	if err := create(path); err != nil {
+		return nil, fmt.Errorf("open ledger: %w", err)
+	}
+	if err := checkVersion(path); err != nil {
+		return nil, err
+	}
+	l := connect(path, "rw", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)")
+	if err := l.migrate(context.Background()); err != nil {
+		return nil, errors.Join(l.explain("open", err), l.Close())
+	}
+	return l, nil
+}
+
+// OpenReadOnly opens the ledger at path for reading, also while another process writes. ErrNone says that there is none.
+func OpenReadOnly(path string) (*Ledger, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("open ledger: %w", err)
+	}
+	switch _, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("open ledger %s: %w: no sweep has been made with this state folder", path, ErrNone)
+	case err != nil:
+		return nil, fmt.Errorf("open ledger: %w", err)
+	}
+	if err := checkVersion(path); err != nil {
+		return nil, err
+	}
+	l := connect(path, "ro", "query_only(1)")
+	v, err := l.version(context.Background())
+	switch {
+	case err == nil && v == 0:
+		err = fmt.Errorf("%w: it is empty", ErrNone)
+	case err == nil && v < len(migrations):
+		// Reading must change nothing, so an older file is not brought up to date here.
+		err = fmt.Errorf("it has version %d and this winnow reads %d; run winnow sweep once to bring it up to date", v, len(migrations))
+	}
+	if err != nil {
+		return nil, errors.Join(l.explain("open", err), l.Close())
+	}
+	return l, nil
+}
+
+// Close ends the use of the ledger.
+func (l *Ledger) Close() error {
+	if err := l.db.Close(); err != nil {
+		return fmt.Errorf("close ledger: %w", err)
+	}
+	return nil
+}
+
+// Path is the ledger's file.
+func (l *Ledger) Path() string { return l.path }
+
+// Check has SQLite check the whole file, which takes time in proportion to its size.
+func (l *Ledger) Check(ctx context.Context) error {
+	var answer string
+	if err := l.db.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&answer); err != nil {
+		return l.explain("check", err)
+	}
+	if answer != "ok" {
+		return fmt.Errorf("check ledger %s: %w: %s; nothing was changed: move the file aside, and a new one is made", l.path, ErrCorrupt, answer)
+	}
+	return nil
+}
+
+// create makes the folder and an empty file with the rights that SQLite then gives its -wal and -shm files too.
+func create(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("make the state folder: %w; give this user a folder with --state", err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("make the file: %w; give this user a folder with --state", err)
+	}
+	return f.Close()
+}
+
+// connect prepares a connection; nothing is opened until it is used. One connection serves all, so that every statement sees
+// what the one before it wrote, and so that no two writers of one process wait for each other.
+func connect(path, mode string, pragmas ...string) *Ledger {
+	q := url.Values{"mode": {mode}, "_txlock": {"immediate"}}
+	q.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()))
+	for _, p := range pragmas {
+		q.Add("_pragma", p)
+	}
+	dsn := (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
+	db := sql.OpenDB(connector{dsn})
+	db.SetMaxOpenConns(1)
+	return &Ledger{db: db, path: path}
+}
+
+// checkVersion refuses a file of a newer version, or one that is no ledger, before anything of it is changed.
+func checkVersion(path string) error {
+	l := connect(path, "ro", "query_only(1)")
+	v, err := l.version(context.Background())
+	err = errors.Join(l.explain("open", err), l.Close())
+	if err == nil && v > len(migrations) {
+		err = fmt.Errorf("open ledger %s: %w of winnow (%d, this one knows %d); nothing was touched: use that version, or another --state",
+			path, ErrNewer, v, len(migrations))
+	}
+	return err
+}
+
+func (l *Ledger) version(ctx context.Context) (v int, err error) {
+	err = l.db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v)
+	return v, err
+}
+
+// explain says which step failed on which file and, where it is known, what to do next.
+func (l *Ledger) explain(step string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		switch e.Code() & 0xff { // the primary code; the rest says more of the same
+		case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
+			return fmt.Errorf("%s ledger %s: %w: %w; it is left as it is: move it aside, and a new one is made", step, l.path, ErrCorrupt, err)
+		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+			return fmt.Errorf("%s ledger %s: another process has been writing for %s: %w; nothing was written, try again", step, l.path, busyTimeout, err)
+		case sqlite3.SQLITE_FULL:
+			return fmt.Errorf("%s ledger %s: no room is left: %w; nothing was written", step, l.path, err)
+		case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:
+			return fmt.Errorf("%s ledger %s: %w; this user must be able to write the file and its folder", step, l.path, err)
+		}
+	}
+	return fmt.Errorf("%s ledger %s: %w", step, l.path, err)
+}

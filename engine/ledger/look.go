@@ -1,0 +1,89 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"winnow/engine/snapshot"
+)
+
+// suspendedSlack is how much the time spent suspended may seem to grow between two looks, for the two clocks are not read at
+// the very same moment.
+const suspendedSlack = time.Second
+
+// Look is what a look at the clocks found, kept for the next one to compare with.
+type Look struct {
+	At           time.Time
+	BootID       string
+	UpSeconds    *float64
+	AwakeSeconds *float64
+	SteadySince  *time.Time
+	LastResumeAt *time.Time
+}
+
+// Look gives the last look, nil where there was none.
+func (l *Ledger) Look(ctx context.Context) (*Look, error) {
+	var k Look
+	var at int64
+	var steady, resume sql.NullInt64
+	var up, awake sql.NullFloat64
+	err := l.db.QueryRowContext(ctx, "SELECT at, boot_id, up_seconds, awake_seconds, steady_since, last_resume_at FROM looks").
+		Scan(&at, &k.BootID, &up, &awake, &steady, &resume)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, l.explain("read the last look of", err)
+	}
+	k.At, k.SteadySince, k.LastResumeAt = moment(at), momentOrNil(steady), momentOrNil(resume)
+	if up.Valid {
+		k.UpSeconds = &up.Float64
+	}
+	if awake.Valid {
+		k.AwakeSeconds = &awake.Float64
+	}
+	return &k, nil
+}
+
+// SaveLook makes k the last look.
+func (l *Ledger) SaveLook(ctx context.Context, k Look) error {
+	_, err := l.db.ExecContext(ctx, `INSERT OR REPLACE INTO looks (one, at, boot_id, up_seconds, awake_seconds, steady_since, last_resume_at)
+		VALUES (1, ?, ?, ?, ?, ?, ?)`, k.At.UnixNano(), k.BootID, k.UpSeconds, k.AwakeSeconds, nanos(k.SteadySince), nanos(k.LastResumeAt))
+	return l.explain("save the look in", err)
+}
+
+// Steady says since when no boot, resume from suspension or jump of the clock has been noticed, and when the latest resume
+// was noticed, from the last look and what host shows at the time at. It is a pure function.
+//
+// At a first look that is since the boot. Another boot id, more time suspended than before, and a wall clock that moved by more
+// than jump against the machine's own count since boot each start a new steady time at this look; so does a last look that
+// cannot be compared with. Where this look's own clocks are unknown, so is the answer.
+func Steady(prev *Look, host snapshot.Host, at time.Time, jump time.Duration) (steadySince, lastResume *time.Time) {
+	if host.BootID == "" || host.UpSeconds == nil || host.AwakeSeconds == nil {
+		return nil, nil
+	}
+	if prev == nil {
+		return host.BootedAt, nil
+	}
+	if prev.BootID != host.BootID {
+		return &at, nil
+	}
+	lastResume = prev.LastResumeAt
+	if prev.UpSeconds == nil || prev.AwakeSeconds == nil {
+		return &at, lastResume
+	}
+	up := seconds(*host.UpSeconds - *prev.UpSeconds)
+	awake := seconds(*host.AwakeSeconds - *prev.AwakeSeconds)
+	wall := at.Round(0).Sub(prev.At)
+	if up-awake > suspendedSlack {
+		return &at, &at
+	}
+	if up < 0 || awake-up > suspendedSlack || (wall-up).Abs() > jump || prev.SteadySince == nil {
+		return &at, lastResume
+	}
+	return prev.SteadySince, lastResume
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

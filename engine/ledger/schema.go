@@ -1,0 +1,104 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// migrations bring a ledger from one version (PRAGMA user_version) to the next; the first makes a new one. They are never
+// changed once released, only added to.
+var migrations = []string{`
+CREATE TABLE sweeps (
+	n        INTEGER PRIMARY KEY,          -- the order in which they began
+	id       TEXT NOT NULL UNIQUE,
+	started  INTEGER NOT NULL,
+	finished INTEGER,
+	mode     TEXT NOT NULL,
+	revision TEXT NOT NULL,
+	digest   TEXT NOT NULL,
+	counts   TEXT,
+	exit     INTEGER,
+	pruned   INTEGER NOT NULL DEFAULT 0    -- 1: its decisions that led to no act are gone
+) STRICT;
+CREATE INDEX sweeps_started ON sweeps(started);
+
+CREATE TABLE decisions (
+	n             INTEGER NOT NULL REFERENCES sweeps(n) ON DELETE CASCADE,
+	id            TEXT NOT NULL,
+	kind          TEXT NOT NULL,
+	verdict       TEXT NOT NULL,
+	label         TEXT NOT NULL,
+	owner         TEXT NOT NULL,
+	findings      TEXT NOT NULL,
+	objections    TEXT NOT NULL,
+	first_sighting INTEGER NOT NULL
+) STRICT;
+CREATE INDEX decisions_sweep ON decisions(n);
+
+CREATE TABLE sightings (
+	id       TEXT PRIMARY KEY,
+	rule     TEXT NOT NULL,
+	identity TEXT NOT NULL,
+	first_at INTEGER NOT NULL,
+	last_at  INTEGER NOT NULL,
+	count    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE holds (
+	id     TEXT NOT NULL,
+	owner  TEXT NOT NULL,
+	reason TEXT NOT NULL,
+	since  INTEGER NOT NULL,
+	until  INTEGER,
+	PRIMARY KEY (id, owner)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE acts (
+	id            TEXT PRIMARY KEY,
+	sweep         TEXT NOT NULL,
+	candidate     TEXT NOT NULL,
+	at            INTEGER NOT NULL,
+	intent        TEXT NOT NULL,
+	outcome       TEXT,
+	settled_at    INTEGER,
+	restore_until INTEGER,                 -- set when what was set aside can be brought back
+	restored_at   INTEGER,
+	purged_at     INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX acts_at ON acts(at);
+CREATE INDEX acts_unsettled ON acts(id) WHERE settled_at IS NULL;
+CREATE INDEX acts_kept ON acts(restore_until) WHERE restore_until IS NOT NULL AND restored_at IS NULL AND purged_at IS NULL;
+CREATE INDEX acts_sweep ON acts(sweep, candidate);
+
+CREATE TABLE looks (
+	one            INTEGER PRIMARY KEY CHECK (one = 1),
+	at             INTEGER NOT NULL,
+	boot_id        TEXT NOT NULL,
+	up_seconds     REAL,
+	awake_seconds  REAL,
+	steady_since   INTEGER,
+	last_resume_at INTEGER
+) STRICT;
+`}
+
+// migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the
+// version is read again under the write lock.
+func (l *Ledger) migrate(ctx context.Context) error {
+	if v, err := l.version(ctx); err != nil || v == len(migrations) {
+		return err
+	}
+	return l.write(ctx, func(tx *sql.Tx) error {
+		var v int
+		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v); err != nil {
+			return err
+		}
+		for ; v < len(migrations); v++ {
+			if _, err := tx.ExecContext(ctx, migrations[v]); err != nil {
+				return fmt.Errorf("bring it to version %d: %w", v+1, err)
+			}
+		}
+		_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", v))
+		return err
+	})
+}

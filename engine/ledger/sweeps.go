@@ -1,0 +1,115 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"winnow/engine/decision"
+)
+
+// Sweep is one sweep. Finished and Exit are nil while it runs, and stay so when it was cut short.
+type Sweep struct {
+	ID       string     `json:"id"`
+	Started  time.Time  `json:"started"`
+	Finished *time.Time `json:"finished,omitempty"`
+	// Mode is dry-run or apply.
+	Mode string `json:"mode"`
+	// Revision and Digest are of the policies that were loaded.
+	Revision string `json:"revision"`
+	Digest   string `json:"digest"`
+	// Counts is the census as the sweep gave it to FinishSweep.
+	Counts json.RawMessage `json:"counts,omitempty"`
+	Exit   *int            `json:"exit,omitempty"`
+}
+
+// BeginSweep records that a sweep began. Of s its ID, Started, Mode, Revision and Digest are kept.
+func (l *Ledger) BeginSweep(ctx context.Context, s Sweep) error {
+	_, err := l.db.ExecContext(ctx, "INSERT INTO sweeps (id, started, mode, revision, digest) VALUES (?, ?, ?, ?, ?)",
+		s.ID, s.Started.UnixNano(), s.Mode, s.Revision, s.Digest)
+	return l.explain("begin a sweep in", err)
+}
+
+// FinishSweep records how a sweep ended; counts is whatever encodes to JSON. ErrNone says that it never began.
+func (l *Ledger) FinishSweep(ctx context.Context, id string, finished time.Time, counts any, exit int) error {
+	text, err := encode(counts)
+	if err != nil {
+		return fmt.Errorf("finish sweep %s: encode counts: %w", id, err)
+	}
+	res, err := l.db.ExecContext(ctx, "UPDATE sweeps SET finished = ?, counts = ?, exit = ? WHERE id = ?", finished.UnixNano(), text, exit, id)
+	if err == nil {
+		err = one(res, "sweep", id)
+	}
+	return l.explain("finish a sweep in", err)
+}
+
+// one makes a change that found nothing an error.
+func one(res sql.Result, what, id string) error {
+	n, err := res.RowsAffected()
+	if err == nil && n == 0 {
+		return fmt.Errorf("%s %s: %w", what, id, ErrNone)
+	}
+	return err
+}
+
+// Sweeps gives the sweeps that began at or after since, the latest first.
+func (l *Ledger) Sweeps(ctx context.Context, since time.Time) ([]Sweep, error) {
+	all := []Sweep{}
+	err := l.read(ctx, func(row *sql.Rows) error {
+		var s Sweep
+		var started int64
+		var finished, exit sql.NullInt64
+		var counts sql.NullString
+		if err := row.Scan(&s.ID, &started, &finished, &s.Mode, &s.Revision, &s.Digest, &counts, &exit); err != nil {
+			return err
+		}
+		s.Started, s.Finished = moment(started), momentOrNil(finished)
+		if counts.Valid {
+			s.Counts = json.RawMessage(counts.String)
+		}
+		if exit.Valid {
+			s.Exit = new(int(exit.Int64))
+		}
+		all = append(all, s)
+		return nil
+	}, "SELECT id, started, finished, mode, revision, digest, counts, exit FROM sweeps WHERE started >= ? ORDER BY n DESC", from(since))
+	if err != nil {
+		return nil, l.explain("read sweeps of", err)
+	}
+	return all, nil
+}
+
+// from is a lower bound; the zero time is before everything.
+func from(t time.Time) int64 {
+	if t.IsZero() {
+		return -1 << 63
+	}
+	return t.UnixNano()
+}
+
+// Decisions gives what a sweep decided, sorted by candidate id, as far as it is still kept.
+func (l *Ledger) Decisions(ctx context.Context, sweep string) ([]decision.Decision, error) {
+	all := []decision.Decision{}
+	err := l.read(ctx, func(row *sql.Rows) error {
+		d := decision.Decision{InScope: true}
+		var findings, objections []byte
+		if err := row.Scan(&d.ID, &d.Kind, &d.Verdict, &d.Label, &d.Owner, &findings, &objections, &d.FirstSighting); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(findings, &d.Findings); err != nil {
+			return fmt.Errorf("findings of %s: %w", d.ID, err)
+		}
+		if err := json.Unmarshal(objections, &d.Objections); err != nil {
+			return fmt.Errorf("objections of %s: %w", d.ID, err)
+		}
+		all = append(all, d)
+		return nil
+	}, `SELECT d.id, kind, verdict, label, owner, findings, objections, first_sighting
+		FROM decisions d JOIN sweeps s ON s.n = d.n WHERE s.id = ? ORDER BY d.id`, sweep)
+	if err != nil {
+		return nil, l.explain("read decisions of", err)
+	}
+	return all, nil
+}

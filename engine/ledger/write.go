@@ -1,0 +1,62 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// write runs f in one transaction, durable once write returns nil; after an error nothing of it is there.
+func (l *Ledger) write(ctx context.Context, f func(tx *sql.Tx) error) error {
+	tx, err := l.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := f(tx); err != nil {
+		if back := tx.Rollback(); back != nil && !errors.Is(back, sql.ErrTxDone) {
+			return errors.Join(err, back)
+		}
+		return err
+	}
+	return tx.Commit()
+}
+
+// read runs a query and gives each row to scan.
+func (l *Ledger) read(ctx context.Context, scan func(row *sql.Rows) error, query string, args ...any) error {
+	rows, err := l.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// nanos is a time as it is kept; nil is NULL.
+func nanos(t *time.Time) any {
+	if t == nil || t.IsZero() {
+		return nil
+	}
+	return t.UnixNano()
+}
+
+func moment(ns int64) time.Time { return time.Unix(0, ns).UTC() }
+
+func momentOrNil(ns sql.NullInt64) *time.Time {
+	if !ns.Valid {
+		return nil
+	}
+	return new(moment(ns.Int64))
+}
+
+// encode gives v as JSON text.
+func encode(v any) (string, error) {
+	b, err := json.Marshal(v)
+	return string(b), err
+}
