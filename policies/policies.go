@@ -1,0 +1,12 @@
+// Package policies holds the rules that Winnow ships with: what may go, what must stay, and nothing of how either is done.
+//
+// The tree is Rego that the stock opa tool reads as it stands; see docs/policies for a page a rule.
+package policies
+
+import "embed"
+
+// Files is the whole tree, tests and the input's schema among it, with paths below this folder: main/main.rego has the package
+// policies.main. It is what a Winnow without any policies of one's own decides by, and what `winnow init` hands out to edit.
+//
+//go:embed .manifest main reap protect lib schemas
+var Files embed.FS

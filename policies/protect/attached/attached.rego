@@ -1,0 +1,62 @@
+# METADATA
+# title: Attached
+# description: >-
+#   Keeps a session that somebody looks at: a client is attached to it and has pressed a key not long ago, or another session
+#   shows its panes. Attachment by itself is no reason; clients stay attached for weeks.
+package policies.protect.attached
+
+# METADATA
+# title: Somebody looks at it
+# description: A client is attached and was used lately, or whether one is could not be read.
+objections contains {
+	"rule": "protect.attached",
+	"message": "somebody is attached to it and was active not long ago, or whether anybody is could not be read",
+	"evidence": {k: v |
+		some k, v in {
+			"attached": input.session.attached,
+			"client_idle": input.client_idle,
+		}
+	},
+} if {
+	input.kind == "session"
+	not _unwatched
+}
+
+# METADATA
+# title: Another session shows its panes
+# description: The session is one of a group, or a window of it is linked into another session.
+objections contains {
+	"rule": "protect.attached",
+	"message": "another session shows the same panes",
+	"evidence": {"sessions": {other | some other in input.session.panes[_].linked}},
+} if {
+	input.kind == "session"
+	not _alone
+}
+
+_unwatched if input.session.attached == 0
+
+_unwatched if {
+	input.session.attached > 0
+	input.client_idle >= input.config.attached_idle
+}
+
+_alone if {
+	_ungrouped
+	count([other | some other in input.session.panes[_].linked]) == 0
+}
+
+_ungrouped if {
+	input.session.group == ""
+	count([size | size := input.session.group_size]) == 0
+}
+
+_ungrouped if {
+	input.session.group == ""
+	input.session.group_size <= 1
+}
+
+_ungrouped if {
+	input.session.group != ""
+	input.session.group_size == 1
+}

@@ -1,0 +1,35 @@
+# METADATA
+# title: Held
+# description: >-
+#   Keeps what somebody asked to keep: an operator or a program placed a hold that has not lapsed, or a registry entry that
+#   concerns the candidate is marked as retained.
+package policies.protect.held
+
+# METADATA
+# title: A hold is on it
+# description: Somebody placed a hold on the candidate, and it has not lapsed.
+objections contains {
+	"rule": "protect.held",
+	"message": $"held by {_owner}: {_reason}",
+	"evidence": {k: v | some k, v in input.hold},
+} if input.hold
+
+# METADATA
+# title: A registry retains it
+# description: A registry entry that concerns the candidate is marked as retained, whatever its status.
+objections contains {
+	"rule": "protect.held",
+	"message": "a registry entry that concerns it is marked as retained",
+	"evidence": {"entries": [entry.id | some entry in input.entries; entry.retained == true]},
+} if {
+	some entry in input.entries
+	entry.retained == true
+}
+
+default _owner := "somebody"
+
+_owner := input.hold.owner
+
+default _reason := "no reason given"
+
+_reason := input.hold.reason

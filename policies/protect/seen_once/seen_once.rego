@@ -1,0 +1,34 @@
+# METADATA
+# title: Seen once
+# description: >-
+#   Keeps what a person may be looking at until the same reason was found at an earlier look, long enough ago, on the same
+#   thing. One look can be wrong: a shell between two commands is idle.
+package policies.protect.seen_once
+
+import data.policies.lib.kinds
+
+# METADATA
+# title: The reason was not found at an earlier look yet
+# description: There is no earlier sighting of this thing with this reason, or it is too short a while ago.
+objections contains {
+	"rule": "protect.seen_once",
+	"message": "it takes a second look, some time after the first, to be sure",
+	"evidence": {k: v | some k, v in {"first": input.sighting.first, "confirm_after": input.config.confirm_after}},
+} if {
+	_interactive
+	not _confirmed
+}
+
+_interactive if input.kind == "session"
+
+_interactive if input.kind == "tab"
+
+_interactive if input.kind == "terminal"
+
+_confirmed if {
+	input.sighting.identity != ""
+	input.sighting.identity == input.identity
+	input.sighting.first >= input.config.confirm_after
+	some finding in data.policies.reap[kinds.plural][_].findings
+	finding.rule == input.sighting.rule
+}

@@ -1,0 +1,26 @@
+# METADATA
+# title: Disposable folder
+# description: >-
+#   A folder whose name has a shape that the operator calls made to be thrown away, such as a review's checkout.
+package policies.reap.dirs.disposable
+
+# METADATA
+# title: In scope
+# description: The folder's name has a disposable shape.
+in_scope if count(_shapes) > 0
+
+# METADATA
+# title: Its name says that it is disposable
+# description: The folder's name matches a configured regular expression.
+findings contains {
+	"rule": "reap.dirs.disposable",
+	"message": "its name says that it was made to be thrown away",
+	"evidence": {"name": input.dir.name, "shapes": _shapes},
+} if count(_shapes) > 0
+
+_shapes contains shape if {
+	input.kind == "dir"
+	some shape in input.config.disposable_dirs
+	shape != ""
+	regex.match(shape, input.dir.name)
+}

@@ -1,0 +1,33 @@
+# METADATA
+# title: Session of a finished owner
+# description: >-
+#   A tmux session that a registry names, and whose owner that registry says is over. The record must have ended in this
+#   session's lifetime: one that ended before the session was made speaks of an earlier session of that name.
+package policies.reap.sessions.finished
+
+import data.policies.lib.registry
+import data.policies.lib.sessions
+
+# METADATA
+# title: In scope
+# description: A registry entry names the session.
+in_scope if {
+	input.kind == "session"
+	sessions.recorded
+}
+
+# METADATA
+# title: Its owner is over
+# description: The registry entry of this session is positively over, and ended after the session was made.
+findings contains {
+	"rule": "reap.sessions.finished",
+	"message": "the registry says that its owner is over",
+	"evidence": {"source": entry.source, "entry": entry.id, "ended": entry.ended},
+} if {
+	input.kind == "session"
+	some place in registry.over
+	entry := input.entries[place]
+	entry.by == "session"
+	entry.ended >= 0
+	input.age >= entry.ended
+}

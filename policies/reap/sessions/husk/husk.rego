@@ -1,0 +1,34 @@
+# METADATA
+# title: Husk of a session
+# description: >-
+#   A tmux session that work was done in, and in which every pane is back at its own idle shell. In scope are sessions whose
+#   name the operator has listed, and those that a registry entry names.
+package policies.reap.sessions.husk
+
+import data.policies.lib.panes
+import data.policies.lib.sessions
+
+# METADATA
+# title: In scope
+# description: The session's name is listed, or a registry entry names it.
+in_scope if {
+	input.kind == "session"
+	sessions.recorded
+}
+
+in_scope if {
+	input.kind == "session"
+	sessions.named
+}
+
+# METADATA
+# title: Every pane is an idle shell
+# description: Nothing runs in the session but the shells that its panes began with.
+findings contains {
+	"rule": "reap.sessions.husk",
+	"message": "every pane of it is back at its own idle shell",
+	"evidence": {"panes": panes.idle},
+} if {
+	in_scope
+	panes.all_idle
+}
