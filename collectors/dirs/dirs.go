@@ -1,0 +1,165 @@
+// Package dirs reads folders that may be disposable: the children of configured roots, and the worktrees of a repository.
+//
+// A folder costs a few system calls, a repository two runs of git however many worktrees it has, and git is asked about a
+// folder's content only when nothing cheaper already keeps it. Nothing is written, and no symbolic link is followed.
+package dirs
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"winnow/collectors"
+	"winnow/collectors/dirs/git"
+	"winnow/engine/snapshot"
+)
+
+// Kind is the kind of the sources here, and the part of their names before the slash.
+const Kind = "dirs"
+
+// Trash is the folder in a root that set-aside things lie in. It is never a candidate.
+const Trash = ".winnow-trash"
+
+// Options say how folders are read. The zero value is usable, but knows no holders, so that git is asked about no content.
+type Options struct {
+	// Rebuildable names ignored files and folders that can be made again: a glob over the base name, or, with a slash in it, over
+	// as many of the path's last components.
+	Rebuildable []string
+	// Grace is how long after its last change a folder is not asked about in depth.
+	Grace time.Duration
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Holders tells which live processes use which of these folders, and whether every process that could was read. It is called
+	// once for each source. Nil leaves holders unknown.
+	Holders func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error)
+	// Git is the git program; "" is git.
+	Git string
+	// Only restricts the reading to the candidate with this path.
+	Only string
+	// Full asks git about everything that is a checkout, whatever already keeps it.
+	Full bool
+	// ProcRoot is where procfs is mounted, "" for /proc. Mountinfo is the file that lists the mounts, "" for this process's own.
+	ProcRoot, Mountinfo string
+	// Log may be nil.
+	Log hclog.Logger
+}
+
+// filled gives o with its defaults in place.
+func (o Options) filled() Options {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.ProcRoot == "" {
+		o.ProcRoot = "/proc"
+	}
+	if o.Mountinfo == "" {
+		o.Mountinfo = filepath.Join(o.ProcRoot, "self", "mountinfo")
+	}
+	if o.Log == nil {
+		o.Log = hclog.NewNullLogger()
+	}
+	return o
+}
+
+// ID is the id of the candidate with that real path.
+func ID(path string) string { return snapshot.KindDir + ":" + path }
+
+// Roots gives a source for each root folder. A component of a pattern that holds a * stands for what is there at one level, and a
+// pattern with one that matches no folder gives none; a folder without one is always a source, which is absent if it does not
+// exist.
+func Roots(o Options, patterns []string) []collectors.Source {
+	o = o.filled()
+	execs := make(chan struct{}, maxExecs)
+	var sources []collectors.Source
+	seen := map[string]bool{}
+	for _, pattern := range patterns {
+		for _, path := range expand(filepath.Clean(pattern)) {
+			if seen[path] {
+				continue
+			}
+			seen[path] = true
+			name := Kind + "/" + path
+			sources = append(sources, collectors.Source{Name: name, Kind: Kind, Path: path,
+				Reader: reader{o: o, name: name, list: root(path), execs: execs}})
+		}
+	}
+	return sources
+}
+
+// Repository gives the source of the repository that path lies in: all its worktrees wherever they are, and folders beside them
+// that say they belong to it. It says false where path lies in no repository.
+func Repository(o Options, path string) (collectors.Source, bool) {
+	o = o.filled()
+	place, ok := git.Around(path)
+	if !ok {
+		return collectors.Source{}, false
+	}
+	at := place.CommonDir
+	if repo, err := git.Open(place.CommonDir); err == nil && repo.Main != "" {
+		at = repo.Main
+	}
+	name := Kind + "/" + at
+	return collectors.Source{Name: name, Kind: Kind, Path: at,
+		Reader: reader{o: o, name: name, list: repository(place.CommonDir), execs: make(chan struct{}, maxExecs)}}, true
+}
+
+// expand gives the folders that a pattern stands for, sorted. Only * is special.
+func expand(pattern string) []string {
+	if !strings.Contains(pattern, "*") {
+		return []string{pattern}
+	}
+	paths := []string{"/"}
+	if !filepath.IsAbs(pattern) {
+		paths = []string{"."}
+	}
+	for part := range strings.SplitSeq(strings.Trim(pattern, "/"), "/") {
+		var next []string
+		for _, path := range paths {
+			next = append(next, level(path, part)...)
+		}
+		paths = next
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+// reader reads one source.
+type reader struct {
+	o     Options
+	name  string
+	list  lister
+	execs chan struct{} // a place for each run of git status at a time
+}
+
+// found is a folder that a source gives for a candidate.
+type found struct {
+	path, root string
+}
+
+// lister lists a source's candidates, and counts those that it could not.
+type lister func(o Options) (list []found, unreadable int, err error)
+
+// Read implements collectors.Reader.
+func (r reader) Read(ctx context.Context) (collectors.Part, error) {
+	list, unreadable, err := r.list(r.o)
+	if err != nil {
+		return collectors.Part{}, fmt.Errorf("read folders: %w", err)
+	}
+	l := look{reader: r, candidates: make([]*candidate, 0, len(list))}
+	l.base(ctx, list)
+	l.holders(ctx)
+	l.repositories(ctx)
+	l.contents(ctx)
+	part := l.part()
+	part.Unreadable += unreadable
+	if err := ctx.Err(); err != nil {
+		part.Partial = true
+		return part, fmt.Errorf("read folders: %w", err)
+	}
+	return part, nil
+}

@@ -1,0 +1,23 @@
+// Package git reads what git keeps on disk about a repository and its worktrees.
+//
+// What can be read from files is read from files; git itself is asked at most twice a repository, however many worktrees it
+// has, and once more for each worktree whose content is asked for. Nothing is written: not an index, not a ref, not a lock.
+// A repository's configuration is written by whoever works in it, agents among them, so git is run with everything in it
+// switched off that names a program to run.
+package git
+
+import "errors"
+
+// ErrNone says that a folder is positively no git repository: it has no .git, and is no bare one.
+var ErrNone = errors.New("no git repository")
+
+// maxSymrefs is how many symbolic references are followed, as in git (SYMREF_MAXDEPTH).
+const maxSymrefs = 5
+
+// Sizes above which a file is not what it claims to be, in bytes.
+const (
+	maxSmall  = 64 << 10
+	maxReflog = 64 << 20
+	maxRefs   = 256 << 20
+	maxIndex  = 512 << 20
+)

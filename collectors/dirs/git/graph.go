@@ -1,0 +1,189 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// maxStray is how many commits that nothing keeps are looked at in one repository; with more, which worktree has which stays
+// unknown.
+const maxStray = 200_000
+
+// Weigh finds out for all of these worktrees at once what has landed and what only they have. It runs git twice, or three more
+// times where a HEAD names a commit that does not exist. What it cannot find out stays nil.
+//
+// Branches, tags, remote branches and the stash keep what they reach. So does the reflog of the branch that is checked out, which
+// stays in the repository when the worktree goes, and the stash's. Other worktrees' HEADs do not: they can go next, so git's own
+// --all, which counts them, is not used. For a main checkout or a clone Unreachable stays unknown, since its branches go with it.
+func (r *Repository) Weigh(ctx context.Context, git Program, worktrees []*Worktree) error {
+	heads := map[string]bool{}
+	for _, w := range worktrees {
+		if w.Head != "" {
+			heads[w.Head] = true
+		}
+	}
+	landed, err := r.landed(ctx, git, heads)
+	if err != nil {
+		return fmt.Errorf("ask git what has landed: %w", err)
+	}
+	for _, w := range worktrees {
+		if state, ok := landed[w.Head]; ok && r.upstream != "" {
+			w.Landed = new(state)
+		} else if !ok && w.Head != "" {
+			w.ownErr = errors.New("read HEAD: its commit does not exist")
+			w.fail(w.ownErr)
+		}
+	}
+	return r.weighOwn(ctx, git, worktrees)
+}
+
+// landed tells for each head that exists whether the upstream reaches it. Without an upstream it only tells which exist.
+func (r *Repository) landed(ctx context.Context, git Program, heads map[string]bool) (map[string]bool, error) {
+	if len(heads) == 0 {
+		return nil, nil
+	}
+	if r.upstream == "" {
+		return r.existing(ctx, git, heads)
+	}
+	landed, err := r.listed(ctx, git, heads)
+	if err == nil || ctx.Err() != nil {
+		return landed, err
+	}
+	// One head without a commit fails the whole list.
+	there, cerr := r.existing(ctx, git, heads)
+	if cerr != nil || len(there) == len(heads) {
+		return nil, err
+	}
+	if len(there) == 0 {
+		return nil, nil
+	}
+	return r.listed(ctx, git, there)
+}
+
+// listed asks for everything that the upstream does not reach: a head that is not in the answer has landed. Without
+// --ignore-missing a head that does not exist fails the run, and is never taken for one that is reached.
+func (r *Repository) listed(ctx context.Context, git Program, heads map[string]bool) (map[string]bool, error) {
+	landed := make(map[string]bool, len(heads))
+	var in bytes.Buffer
+	for oid := range heads {
+		landed[oid] = true
+		in.WriteString(oid + "\n")
+	}
+	in.WriteString("^" + r.upstream + "\n")
+	_, err := git.run(ctx, r.ask(&in, "rev-list", "--stdin"), func(line []byte) error {
+		if _, ok := landed[string(line)]; ok {
+			landed[string(line)] = false
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return landed, nil
+}
+
+// existing tells which of the commits exist.
+func (r *Repository) existing(ctx context.Context, git Program, oids map[string]bool) (map[string]bool, error) {
+	there := map[string]bool{}
+	in := bytes.NewBufferString(strings.Join(slices.Collect(maps.Keys(oids)), "\n") + "\n")
+	_, err := git.run(ctx, r.ask(in, "cat-file", "--batch-check=%(objectname) %(objecttype)"), func(line []byte) error {
+		if oid, kind, _ := strings.Cut(string(line), " "); kind == "commit" {
+			there[oid] = true
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for commits: %w", err)
+	}
+	return there, nil
+}
+
+func (r *Repository) ask(in *bytes.Buffer, args ...string) call {
+	return call{dir: r.CommonDir, env: []string{"GIT_DIR=" + r.CommonDir}, args: args, stdin: in, until: '\n'}
+}
+
+// weighOwn counts for each linked worktree the commits that only it has.
+func (r *Repository) weighOwn(ctx context.Context, git Program, worktrees []*Worktree) error {
+	own, kept := map[string]bool{}, map[string]bool{}
+	add := func(set map[string]bool, oids []string) {
+		for _, oid := range oids {
+			if !isZero(oid) {
+				set[oid] = true
+			}
+		}
+	}
+	linked := slices.DeleteFunc(slices.Clone(worktrees), func(w *Worktree) bool { return !w.Linked || w.ownErr != nil })
+	for _, w := range linked {
+		add(own, w.own)
+		add(kept, w.kept)
+	}
+	if len(linked) == 0 {
+		return nil
+	}
+	add(kept, r.stashed)
+	stray, err := r.stray(ctx, git, own, kept)
+	if err != nil {
+		return fmt.Errorf("ask git what nothing else reaches: %w", err)
+	}
+	for _, w := range linked {
+		w.Unreachable = new(stray.count(w.own))
+	}
+	return nil
+}
+
+// graph is a part of the history: each commit with its parents.
+type graph map[string][]string
+
+// stray gives everything that own reaches and nothing that is kept does. What a reflog names and no longer exists is lost
+// already and passed over (--ignore-missing).
+func (r *Repository) stray(ctx context.Context, git Program, own, kept map[string]bool) (graph, error) {
+	if len(own) == 0 {
+		return graph{}, nil
+	}
+	var in bytes.Buffer
+	for oid := range own {
+		in.WriteString(oid + "\n")
+	}
+	for oid := range kept {
+		in.WriteString("^" + oid + "\n")
+	}
+	g := graph{}
+	// --stdin stands before --not, which turns round only what follows it.
+	c := r.ask(&in, "rev-list", "--parents", "--ignore-missing", "--stdin", "--not", "--branches", "--tags", "--remotes")
+	_, err := git.run(ctx, c, func(line []byte) error {
+		oids := strings.Fields(string(line))
+		if len(oids) == 0 || len(g) >= maxStray {
+			return fmt.Errorf("more than %d commits are reached by nothing else", maxStray)
+		}
+		g[oids[0]] = oids[1:]
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// count counts the commits of g that can be reached from these.
+func (g graph) count(from []string) int {
+	if len(g) == 0 {
+		return 0
+	}
+	seen := map[string]bool{}
+	for todo := slices.Clone(from); len(todo) > 0; {
+		oid := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		parents, ok := g[oid]
+		if !ok || seen[oid] {
+			continue
+		}
+		seen[oid] = true
+		todo = append(todo, parents...)
+	}
+	return len(seen)
+}

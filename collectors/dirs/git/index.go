@@ -1,0 +1,186 @@
+package git
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path/filepath"
+)
+
+// index is what git status does not tell of a worktree's index.
+type index struct {
+	// assumed counts the entries that are never compared with their files (assume-unchanged).
+	assumed int
+	// skipped are the paths that git takes for absent on purpose (skip-worktree, as in a sparse checkout).
+	skipped []string
+	// gitlinks are the paths of submodules, initialised or not.
+	gitlinks []string
+}
+
+// The bits and modes of an index entry (gitformat-index(5)).
+const (
+	flagAssume   = 0x8000
+	flagExtended = 0x4000
+	flagName     = 0x0fff
+	flagSkip     = 0x4000 // of the extended flags
+	modeGitlink  = 0o160000
+)
+
+var errIndex = errors.New("is damaged or of an unknown format")
+
+// readIndex reads the index in an admin folder. A worktree that was made without a checkout has none.
+func readIndex(admin string, hash int) (index, error) {
+	path := filepath.Join(admin, "index")
+	f, err := readFile(path, maxIndex)
+	if gone(err) {
+		return index{}, nil
+	}
+	if err != nil {
+		return index{}, fmt.Errorf("read index: %w", err)
+	}
+	idx, err := parseIndex(f.data, hash)
+	if err != nil {
+		return index{}, fmt.Errorf("read index: %q %w", path, err)
+	}
+	return idx, nil
+}
+
+// parseIndex reads an index of version 2, 3 or 4, whose object names have hash bytes.
+func parseIndex(data []byte, hash int) (index, error) {
+	if len(data) < 12+hash || string(data[:4]) != "DIRC" {
+		return index{}, errIndex
+	}
+	version, count := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
+	if version < 2 || version > 4 {
+		return index{}, errIndex
+	}
+	r := entryReader{rest: data[12 : len(data)-hash], hash: hash, packed: version == 4, extended: version >= 3}
+	var idx index
+	for range count {
+		e, err := r.next()
+		if err != nil {
+			return index{}, err
+		}
+		idx.add(e)
+	}
+	return idx, extensions(r.rest)
+}
+
+func (idx *index) add(e indexEntry) {
+	if e.assumed {
+		idx.assumed++
+	}
+	if e.skipped {
+		idx.skipped = append(idx.skipped, string(e.name))
+	}
+	if e.gitlink {
+		idx.gitlinks = append(idx.gitlinks, string(e.name))
+	}
+}
+
+type indexEntry struct {
+	name                      []byte
+	assumed, skipped, gitlink bool
+}
+
+type entryReader struct {
+	rest             []byte
+	hash             int
+	packed, extended bool
+	name             []byte // of the entry before, which version 4 builds on
+}
+
+func (r *entryReader) next() (indexEntry, error) {
+	fixed := 40 + r.hash + 2
+	if len(r.rest) < fixed {
+		return indexEntry{}, errIndex
+	}
+	flags := binary.BigEndian.Uint16(r.rest[40+r.hash:])
+	e := indexEntry{
+		assumed: flags&flagAssume != 0,
+		gitlink: binary.BigEndian.Uint32(r.rest[24:])&0o170000 == modeGitlink,
+	}
+	if flags&flagExtended != 0 {
+		if !r.extended || len(r.rest) < fixed+2 {
+			return indexEntry{}, errIndex
+		}
+		e.skipped = binary.BigEndian.Uint16(r.rest[fixed:])&flagSkip != 0
+		fixed += 2
+	}
+	used, err := r.readName(fixed)
+	if err != nil {
+		return indexEntry{}, err
+	}
+	if n := int(flags & flagName); n < flagName && n != len(r.name) {
+		return indexEntry{}, errIndex
+	}
+	e.name, r.rest = r.name, r.rest[used:]
+	return e, nil
+}
+
+// readName sets the entry's name, which begins at offset at, and says how long the whole entry is.
+func (r *entryReader) readName(at int) (int, error) {
+	prefix := []byte(nil)
+	start := at
+	if r.packed {
+		strip, n := stripLength(r.rest[at:])
+		if n == 0 || strip > len(r.name) {
+			return 0, errIndex
+		}
+		prefix, at = r.name[:len(r.name)-strip], at+n
+	}
+	end := bytes.IndexByte(r.rest[at:], 0)
+	if end < 0 {
+		return 0, errIndex
+	}
+	if r.packed {
+		r.name = append(append([]byte(nil), prefix...), r.rest[at:at+end]...)
+		return at + end + 1, nil
+	}
+	r.name = r.rest[at : at+end]
+	// One to eight zero bytes, so that the next entry begins at a multiple of eight.
+	used := (start + end + 8) &^ 7
+	if used > len(r.rest) {
+		return 0, errIndex
+	}
+	return used, nil
+}
+
+// stripLength reads the variable-width integer of version 4 (varint.c): n is 0 if it is cut off or too long.
+func stripLength(b []byte) (value, n int) {
+	for n < len(b) && n < 4 {
+		c := b[n]
+		if n > 0 {
+			value++
+		}
+		value = value<<7 | int(c&0x7f)
+		n++
+		if c&0x80 == 0 {
+			return value, n
+		}
+	}
+	return 0, 0
+}
+
+// extensions looks through what follows the entries. Most only make git faster; a split index ("link") keeps entries in
+// another file, so that their flags are not known.
+func extensions(rest []byte) error {
+	for len(rest) > 0 {
+		if len(rest) < 8 {
+			return errIndex
+		}
+		name, size := rest[:4], int64(binary.BigEndian.Uint32(rest[4:]))
+		if size > int64(len(rest)-8) {
+			return errIndex
+		}
+		switch {
+		case string(name) == "link":
+			return errors.New("is split over two files, which is not read here")
+		case string(name) != "sdir" && (name[0] < 'A' || name[0] > 'Z'):
+			return errIndex
+		}
+		rest = rest[8+size:]
+	}
+	return nil
+}

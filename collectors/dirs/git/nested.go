@@ -1,0 +1,103 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// Budget is how many entries of a tree are looked at for repositories inside it.
+const Budget = 200_000
+
+// Nested finds the repositories below folder, by their paths relative to it: whatever has a .git, be it a folder, a file or a
+// link, and bare ones. The outermost is enough: it does not look inside one. It follows no symbolic link and does not enter mounts.
+// More than budget entries, or a folder that cannot be read, is an error: there may be more.
+func Nested(ctx context.Context, folder string, mounts []string, budget int) ([]string, error) {
+	w := walk{ctx: ctx, mounts: mounts, budget: budget, found: []string{}}
+	for todo := []string{folder}; len(todo) > 0; {
+		path := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		sub, err := w.look(path, path == folder)
+		if err != nil {
+			return nil, fmt.Errorf("look for nested repositories: %w", err)
+		}
+		todo = append(todo, sub...)
+	}
+	for i, path := range w.found {
+		w.found[i], _ = filepath.Rel(folder, path)
+	}
+	slices.Sort(w.found)
+	return w.found, nil
+}
+
+type walk struct {
+	ctx    context.Context
+	mounts []string
+	budget int
+	found  []string
+}
+
+// look reads one folder and gives the folders in it that are to be looked at next.
+func (w *walk) look(path string, top bool) ([]string, error) {
+	if err := w.ctx.Err(); err != nil {
+		return nil, err
+	}
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) && !top {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	dir := os.NewFile(uintptr(fd), path)
+	defer func() { _ = dir.Close() }()
+	var sub []string
+	marks := 0
+	for {
+		entries, err := dir.ReadDir(1024)
+		for _, e := range entries {
+			switch name := e.Name(); {
+			case name == ".git" && !top:
+				w.found = append(w.found, path)
+				return nil, nil
+			case name == ".git":
+			case e.IsDir():
+				sub = append(sub, filepath.Join(path, name))
+				if name == "objects" || name == "refs" {
+					marks++
+				}
+			case name == "HEAD":
+				marks++
+			}
+		}
+		if w.budget -= len(entries); w.budget < 0 {
+			return nil, errors.New("it has too many files to look at all")
+		}
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if marks == 3 && !top {
+		w.found = append(w.found, path)
+		return nil, nil
+	}
+	return slices.DeleteFunc(sub, func(p string) bool { return slices.Contains(w.mounts, p) }), nil
+}
+
+// Modules lists the submodules whose repositories lie in a worktree's admin folder, and would go with it.
+func (w *Worktree) Modules(ctx context.Context) ([]string, error) {
+	if !w.modules {
+		return nil, nil
+	}
+	return Nested(ctx, filepath.Join(w.AdminDir, "modules"), nil, Budget)
+}

@@ -1,0 +1,166 @@
+package git
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// refs resolves the refs of one repository that keeps them in files.
+type refs struct {
+	common string
+	packed func() (map[string]string, error)
+}
+
+func newRefs(common string) refs {
+	return refs{common: common, packed: sync.OnceValues(func() (map[string]string, error) {
+		f, err := readFile(filepath.Join(common, "packed-refs"), maxRefs)
+		if gone(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read packed refs: %w", err)
+		}
+		packed, err := parsePacked(f.data)
+		if err != nil {
+			return nil, fmt.Errorf("read packed refs: %w", err)
+		}
+		return packed, nil
+	})}
+}
+
+// own says whether a ref belongs to one worktree and not to the repository (gitrevisions(7), "refs" of gitglossary).
+func own(name string) bool {
+	return strings.HasPrefix(name, "refs/worktree/") || strings.HasPrefix(name, "refs/bisect/") ||
+		strings.HasPrefix(name, "refs/rewritten/")
+}
+
+// resolve gives the object that a ref stands for, seen from the worktree with that admin folder. fs.ErrNotExist says that there
+// is no such ref, as with a branch that has no commit yet.
+func (r refs) resolve(admin, name string) (string, error) {
+	for range maxSymrefs {
+		base := r.common
+		if own(name) {
+			base = admin
+		}
+		f, err := readFile(filepath.Join(base, name), maxSmall)
+		if gone(err) || errors.Is(err, errNotRegular) {
+			return r.lookup(name)
+		}
+		if err != nil {
+			return "", fmt.Errorf("resolve %s: %w", name, err)
+		}
+		ref, oid, err := parseHead(f.data)
+		if err != nil {
+			return "", fmt.Errorf("resolve %s: it %w", name, err)
+		}
+		if oid != "" {
+			return oid, nil
+		}
+		name = ref
+	}
+	return "", fmt.Errorf("resolve %s: too many symbolic refs", name)
+}
+
+func (r refs) lookup(name string) (string, error) {
+	packed, err := r.packed()
+	if err != nil {
+		return "", err
+	}
+	if oid, ok := packed[name]; ok && !own(name) {
+		return oid, nil
+	}
+	return "", fmt.Errorf("resolve %s: %w", name, fs.ErrNotExist)
+}
+
+// upstream finds the remote's default branch: what a remote's HEAD stands for, origin's before the only other one; else main or
+// master of origin, if just one of them exists. "" says that there is none, or none that is certain.
+func (r refs) upstream() (name, oid string, err error) {
+	remotes, err := os.ReadDir(filepath.Join(r.common, "refs", "remotes"))
+	if err != nil && !gone(err) {
+		return "", "", fmt.Errorf("find upstream: %w", err)
+	}
+	heads := map[string]string{}
+	for _, remote := range remotes {
+		f, err := readFile(filepath.Join(r.common, "refs", "remotes", remote.Name(), "HEAD"), maxSmall)
+		if err != nil {
+			continue
+		}
+		if ref, _, err := parseHead(f.data); err == nil && ref != "" {
+			heads[remote.Name()] = ref
+		}
+	}
+	candidates := []string{heads["origin"]}
+	if len(heads) == 1 {
+		for _, ref := range heads {
+			candidates = []string{ref}
+		}
+	}
+	for _, ref := range candidates {
+		if ref == "" {
+			continue
+		}
+		if oid, err := r.resolve(r.common, ref); err == nil {
+			return ref, oid, nil
+		}
+	}
+	return r.guess()
+}
+
+// guess tries the usual names of origin's default branch.
+func (r refs) guess() (string, string, error) {
+	found := map[string]string{}
+	for _, ref := range []string{"refs/remotes/origin/main", "refs/remotes/origin/master"} {
+		oid, err := r.resolve(r.common, ref)
+		if err == nil {
+			found[ref] = oid
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", "", fmt.Errorf("find upstream: %w", err)
+		}
+	}
+	if len(found) != 1 {
+		return "", "", nil
+	}
+	for ref, oid := range found {
+		return ref, oid, nil
+	}
+	return "", "", nil
+}
+
+// looseRefs lists the objects that the refs below folder stand for, in a worktree's own refs.
+func looseRefs(folder string) ([]string, error) {
+	var oids []string
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if gone(err) {
+				return nil
+			}
+			return err
+		}
+		f, err := readFile(path, maxSmall)
+		if gone(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		ref, oid, err := parseHead(f.data)
+		if err != nil {
+			return fmt.Errorf("%q %w", path, err)
+		}
+		if ref == "" {
+			oids = append(oids, oid)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the worktree's own refs: %w", err)
+	}
+	slices.Sort(oids)
+	return oids, nil
+}

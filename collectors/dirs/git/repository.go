@@ -1,0 +1,149 @@
+package git
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Repository is what all worktrees of a repository share.
+type Repository struct {
+	CommonDir string
+	// Main is the main checkout's path, "" for a bare repository.
+	Main string
+	// Upstream is the remote's default branch, such as refs/remotes/origin/main; "" where there is none that is certain.
+	Upstream string
+	// FetchedAt is when Upstream last moved, or anything was last fetched; the zero time where nothing shows it.
+	FetchedAt time.Time
+
+	upstream string // the commit that Upstream stands for
+	refs     refs
+	config   config
+	stashed  []string // what the stash's reflog names; all but the newest stash are nowhere else
+}
+
+// Open reads what the repository with that common folder has in files. It runs nothing.
+func Open(common string) (*Repository, error) {
+	c, err := readConfig(filepath.Join(common, "config"))
+	if err != nil {
+		return nil, fmt.Errorf("open repository: %w", err)
+	}
+	if c.reftable || exists(filepath.Join(common, "reftable")) {
+		return nil, fmt.Errorf("open repository: %q keeps its refs in a format that is not read here (reftable)", common)
+	}
+	r := &Repository{CommonDir: common, Main: c.main(common), refs: newRefs(common), config: c}
+	if r.Upstream, r.upstream, err = r.refs.upstream(); err != nil {
+		return nil, fmt.Errorf("open repository: %w", err)
+	}
+	if r.stashed, err = r.stash(); err != nil {
+		return nil, fmt.Errorf("open repository: %w", err)
+	}
+	r.FetchedAt = r.fetched()
+	return r, nil
+}
+
+func (r *Repository) stash() ([]string, error) {
+	var oids []string
+	oid, err := r.refs.resolve(r.CommonDir, "refs/stash")
+	switch {
+	case err == nil:
+		oids = append(oids, oid)
+	case !gone(err):
+		return nil, err
+	default:
+		return nil, nil
+	}
+	log, err := readReflog(filepath.Join(r.CommonDir, "logs", "refs", "stash"))
+	if err != nil && !gone(err) {
+		return nil, err
+	}
+	for _, e := range log.entries {
+		oids = append(oids, e.new)
+	}
+	return oids, nil
+}
+
+// fetched is the latest sign that the remote was asked. An empty FETCH_HEAD is what a failed fetch leaves behind.
+func (r *Repository) fetched() time.Time {
+	at := fetchHead(r.CommonDir)
+	for _, admin := range r.admins() {
+		at = later(at, fetchHead(admin))
+	}
+	if r.Upstream == "" {
+		return at
+	}
+	for _, path := range []string{r.Upstream, filepath.Join("logs", r.Upstream)} {
+		if info, err := os.Stat(filepath.Join(r.CommonDir, path)); err == nil {
+			at = later(at, info.ModTime())
+		}
+	}
+	return at
+}
+
+func fetchHead(admin string) time.Time {
+	var st unix.Stat_t
+	if err := unix.Lstat(filepath.Join(admin, "FETCH_HEAD"), &st); err != nil || st.Size == 0 {
+		return time.Time{}
+	}
+	return time.Unix(st.Mtim.Unix())
+}
+
+func (r *Repository) admins() []string {
+	folder := filepath.Join(r.CommonDir, "worktrees")
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil
+	}
+	admins := make([]string, 0, len(entries))
+	for _, e := range entries {
+		admins = append(admins, filepath.Join(folder, e.Name()))
+	}
+	return admins
+}
+
+// Worktrees lists the paths for which the repository has an entry, as far as those folders exist, by their real path. The main
+// checkout is not among them. Entries that cannot be read are counted.
+func (r *Repository) Worktrees() (paths []string, unreadable int, err error) {
+	folder := filepath.Join(r.CommonDir, "worktrees")
+	entries, err := os.ReadDir(folder)
+	if gone(err) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("list worktrees: %w", err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		path, err := registered(filepath.Join(folder, e.Name()))
+		switch {
+		case err == nil:
+			paths = append(paths, path)
+		case !gone(err):
+			unreadable++
+		}
+	}
+	return paths, unreadable, nil
+}
+
+// registered gives the real path of the worktree that an admin folder is for. The file names the worktree's .git; since git 2.48
+// it may be relative to the admin folder.
+func registered(admin string) (string, error) {
+	f, err := readFile(filepath.Join(admin, "gitdir"), maxSmall)
+	if err != nil {
+		return "", fmt.Errorf("read worktree's entry: %w", err)
+	}
+	dot, err := parsePath(f.data)
+	if err != nil {
+		return "", fmt.Errorf("read worktree's entry: gitdir in %q %w", admin, err)
+	}
+	path, err := realPath(admin, filepath.Dir(dot))
+	if err != nil {
+		return "", fmt.Errorf("read worktree's entry: %w", err)
+	}
+	return path, nil
+}

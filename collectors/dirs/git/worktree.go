@@ -1,0 +1,218 @@
+package git
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Worktree is what the files in a checkout's admin folder say. Nil is unknown.
+type Worktree struct {
+	Place
+	Head       string
+	Branch     string
+	Detached   *bool
+	Locked     *bool
+	Registered *bool
+	Operation  *string
+	Commits    *int
+	// ActiveAt is the latest change of the admin folder, the index, HEAD or HEAD's reflog.
+	ActiveAt time.Time
+	// Landed and Unreachable are filled by Weigh.
+	Landed      *bool
+	Unreachable *int
+	// Errors say what could not be read.
+	Errors []error
+
+	own     []string // commits that go with the admin folder
+	ownErr  error    // not nil when own may be incomplete
+	kept    []string // commits that the branch's reflog keeps
+	modules bool
+}
+
+func (w *Worktree) fail(err error) { w.Errors = append(w.Errors, err) }
+
+// Read reads the admin folder of the checkout at p. What cannot be read stays unknown and is listed in Errors.
+func (r *Repository) Read(p Place) *Worktree {
+	w := &Worktree{Place: p}
+	entries, err := os.ReadDir(p.AdminDir)
+	if err != nil {
+		w.ownErr = fmt.Errorf("read admin folder: %w", err)
+		w.fail(w.ownErr)
+		return w
+	}
+	names := make(map[string]os.DirEntry, len(entries))
+	for _, e := range entries {
+		names[e.Name()] = e
+	}
+	if info, err := os.Stat(p.AdminDir); err == nil && p.Linked {
+		w.ActiveAt = info.ModTime()
+	}
+	if names["index"] != nil {
+		if info, err := names["index"].Info(); err == nil {
+			w.ActiveAt = later(w.ActiveAt, info.ModTime())
+		}
+	}
+	w.Locked = new(p.Linked && names["locked"] != nil)
+	w.modules = p.Linked && names["modules"] != nil
+	w.readRegistration()
+	r.readHead(w, names["HEAD"])
+	w.Operation = w.operation(names)
+	r.readLogs(w)
+	if p.Linked {
+		w.collectOwn(names)
+	}
+	return w
+}
+
+// readRegistration finds out whether the admin folder points back at this very folder. A copied or moved worktree points at an
+// admin folder that does not.
+func (w *Worktree) readRegistration() {
+	if !w.Linked {
+		return
+	}
+	path, err := registered(w.AdminDir)
+	switch {
+	case err == nil:
+		w.Registered = new(path == w.Path)
+	case gone(err):
+		w.Registered = new(false)
+	default:
+		w.fail(err)
+	}
+}
+
+func (r *Repository) readHead(w *Worktree, e os.DirEntry) {
+	path := filepath.Join(w.AdminDir, "HEAD")
+	if e == nil || !e.Type().IsRegular() {
+		w.ownErr = fmt.Errorf("read HEAD: %q is %w", path, errNotRegular)
+		w.fail(w.ownErr)
+		return
+	}
+	f, err := readFile(path, maxSmall)
+	if err != nil {
+		w.ownErr = fmt.Errorf("read HEAD: %w", err)
+		w.fail(w.ownErr)
+		return
+	}
+	w.ActiveAt = later(w.ActiveAt, f.mod)
+	ref, oid, err := parseHead(f.data)
+	if err != nil {
+		w.ownErr = fmt.Errorf("read HEAD: %q %w", path, err)
+		w.fail(w.ownErr)
+		return
+	}
+	w.Detached, w.Head = new(ref == ""), oid
+	if ref == "" {
+		return
+	}
+	w.Branch = ref
+	if w.Head, err = r.refs.resolve(w.AdminDir, ref); err != nil {
+		err = fmt.Errorf("read HEAD: %w", err)
+		w.fail(err)
+		if !gone(err) {
+			w.ownErr = err
+		}
+	}
+}
+
+// reflog is a reflog that was read.
+type reflog struct {
+	entries []entry
+	mod     time.Time
+}
+
+func readReflog(path string) (reflog, error) {
+	f, err := readFile(path, maxReflog)
+	if err != nil {
+		return reflog{}, fmt.Errorf("read reflog: %w", err)
+	}
+	entries, err := parseReflog(f.data)
+	if err != nil {
+		return reflog{mod: f.mod}, fmt.Errorf("read reflog: %q: %w", path, err)
+	}
+	return reflog{entries: entries, mod: f.mod}, nil
+}
+
+// readLogs reads the reflogs of HEAD and of the branch that is checked out. HEAD's goes with the worktree; the branch's stays in
+// the repository, and so do the commits that it names.
+func (r *Repository) readLogs(w *Worktree) {
+	head, err := readReflog(filepath.Join(w.AdminDir, "logs", "HEAD"))
+	w.ActiveAt = later(w.ActiveAt, head.mod)
+	missing := gone(err)
+	if err != nil && !missing {
+		w.ownErr = err
+		w.fail(err)
+	}
+	for _, e := range head.entries {
+		w.own = append(w.own, e.old, e.new)
+	}
+	logs, known := [][]entry{head.entries}, err == nil
+	if w.Branch != "" {
+		branch, err := readReflog(filepath.Join(r.CommonDir, "logs", w.Branch))
+		if err != nil && !gone(err) {
+			w.fail(err)
+		}
+		known = known && err == nil
+		for _, e := range branch.entries {
+			w.kept = append(w.kept, e.old, e.new)
+		}
+		logs = append(logs, branch.entries)
+	}
+	if known && w.Detached != nil {
+		w.Commits = new(commitsMade(logs...))
+	}
+}
+
+// collectOwn gathers every commit that the admin folder names: HEAD, its reflog, the worktree's own refs and their reflogs, and
+// what an operation that is under way has written down.
+func (w *Worktree) collectOwn(names map[string]os.DirEntry) {
+	if w.Head != "" {
+		w.own = append(w.own, w.Head)
+	}
+	for _, path := range stateFiles(names) {
+		oids, err := leadingOIDs(filepath.Join(w.AdminDir, path))
+		if err != nil {
+			w.ownErr = fmt.Errorf("read git's state: %w", err)
+			w.fail(w.ownErr)
+		}
+		w.own = append(w.own, oids...)
+	}
+	if names["refs"] != nil {
+		oids, err := looseRefs(filepath.Join(w.AdminDir, "refs"))
+		if err != nil {
+			w.ownErr = err
+			w.fail(err)
+		}
+		w.own = append(w.own, oids...)
+	}
+	if err := w.ownLogs(); err != nil {
+		w.ownErr = err
+		w.fail(err)
+	}
+	slices.Sort(w.own)
+	w.own = slices.DeleteFunc(slices.Compact(w.own), isZero)
+}
+
+// ownLogs reads the reflogs of the worktree's own refs.
+func (w *Worktree) ownLogs() error {
+	folder := filepath.Join(w.AdminDir, "logs", "refs")
+	if !exists(folder) {
+		return nil
+	}
+	return filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		log, err := readReflog(path)
+		if err != nil {
+			return err
+		}
+		for _, e := range log.entries {
+			w.own = append(w.own, e.old, e.new)
+		}
+		return nil
+	})
+}

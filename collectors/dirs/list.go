@@ -1,0 +1,167 @@
+package dirs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/collectors"
+	"winnow/collectors/dirs/git"
+)
+
+// level gives what matches one component of a pattern below folder. A part without * is taken as it stands.
+func level(folder, part string) []string {
+	if !strings.Contains(part, "*") {
+		return []string{filepath.Join(folder, part)}
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil
+	}
+	var paths []string
+	for _, e := range entries {
+		at := filepath.Join(folder, e.Name())
+		if ok, err := path.Match(onlyStars.Replace(part), e.Name()); err != nil || !ok {
+			continue
+		}
+		if info, err := os.Stat(at); err == nil && info.IsDir() {
+			paths = append(paths, at)
+		}
+	}
+	return paths
+}
+
+// onlyStars takes their meaning from the other signs of path.Match.
+var onlyStars = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `?`, `\?`)
+
+// root lists the folders in a root, and the links in it.
+func root(dir string) lister {
+	return func(o Options) ([]found, int, error) {
+		real, err := filepath.EvalSymlinks(dir)
+		if err != nil {
+			return nil, 0, sourceError(err)
+		}
+		if o.Only != "" {
+			return only(real, o.Only)
+		}
+		entries, err := os.ReadDir(real)
+		if err != nil {
+			return nil, 0, sourceError(err)
+		}
+		var list []found
+		for _, e := range entries {
+			if e.Name() != Trash && (e.IsDir() || e.Type()&fs.ModeSymlink != 0) {
+				list = append(list, found{path: filepath.Join(real, e.Name()), root: real})
+			}
+		}
+		return list, 0, nil
+	}
+}
+
+// only lists the one folder that is asked for, if it is there and in this root.
+func only(root, path string) ([]found, int, error) {
+	path = filepath.Clean(path)
+	if filepath.Dir(path) != root || filepath.Base(path) == Trash {
+		return nil, 0, nil
+	}
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, sourceError(err)
+	}
+	if !info.IsDir() && info.Mode()&fs.ModeSymlink == 0 {
+		return nil, 0, nil
+	}
+	return []found{{path: path, root: root}}, 0, nil
+}
+
+// sourceError tells a source that is not there, or may not be read, from one that failed.
+func sourceError(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
+		return fmt.Errorf("%w: %w", collectors.ErrAbsent, err)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%w: %w", collectors.ErrPermission, err)
+	}
+	return err
+}
+
+// repository lists the worktrees of the repository with that common folder. Their root is the folder that they lie in.
+func repository(common string) lister {
+	return func(o Options) ([]found, int, error) {
+		repo, err := git.Open(common)
+		if err != nil {
+			return nil, 0, sourceError(err)
+		}
+		if o.Only != "" {
+			return onlyOf(common, o.Only)
+		}
+		paths, unreadable, err := repo.Worktrees()
+		if err != nil {
+			return nil, 0, sourceError(err)
+		}
+		if repo.Main != "" {
+			if _, err := os.Lstat(repo.Main); err == nil {
+				paths = append([]string{repo.Main}, paths...)
+			}
+		}
+		strays, blind := beside(common, paths)
+		seen := map[string]bool{}
+		var list []found
+		for _, path := range append(paths, strays...) {
+			if !seen[path] {
+				seen[path] = true
+				list = append(list, found{path: path, root: filepath.Dir(path)})
+			}
+		}
+		return list, unreadable + blind, nil
+	}
+}
+
+// onlyOf lists the one folder that is asked for, if it belongs to the repository.
+func onlyOf(common, path string) ([]found, int, error) {
+	path = filepath.Clean(path)
+	place, err := git.Locate(path)
+	if place.CommonDir != common {
+		if _, lerr := os.Lstat(path); lerr == nil && err != nil && !errors.Is(err, git.ErrNone) {
+			return nil, 0, err
+		}
+		return nil, 0, nil
+	}
+	return []found{{path: path, root: filepath.Dir(path)}}, 0, nil
+}
+
+// beside finds folders next to a repository's worktrees whose .git file leads into it: worktrees that it has no entry for any
+// more, or copies of others.
+func beside(common string, paths []string) (strays []string, unreadable int) {
+	known, parents := map[string]bool{}, map[string]bool{}
+	for _, path := range paths {
+		known[path] = true
+		parents[filepath.Dir(path)] = true
+	}
+	for parent := range parents {
+		entries, err := os.ReadDir(parent)
+		if err != nil {
+			unreadable++
+			continue
+		}
+		for _, e := range entries {
+			path := filepath.Join(parent, e.Name())
+			if !e.IsDir() || known[path] || e.Name() == Trash {
+				continue
+			}
+			if place, _ := git.Locate(path); place.CommonDir == common && place.Linked {
+				strays = append(strays, path)
+			}
+		}
+	}
+	return strays, unreadable
+}

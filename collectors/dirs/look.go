@@ -1,0 +1,214 @@
+package dirs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"winnow/collectors"
+	"winnow/collectors/dirs/git"
+	"winnow/engine/snapshot"
+)
+
+// maxExecs is how many git status run at a time.
+const maxExecs = 2
+
+// candidate is one folder on its way into the snapshot.
+type candidate struct {
+	dir      snapshot.Dir
+	place    git.Place
+	repo     *git.Repository
+	worktree *git.Worktree
+	problems []string
+}
+
+func (c *candidate) fail(err error) {
+	if err != nil {
+		c.problems = append(c.problems, err.Error())
+	}
+}
+
+// look is one reading of a source.
+type look struct {
+	reader
+	candidates []*candidate
+	mounts     *mounts
+}
+
+// base reads what is cheap and needs no git.
+func (l *look) base(ctx context.Context, list []found) {
+	mounts, err := readMounts(l.o.Mountinfo)
+	if err != nil {
+		l.o.Log.Warn("mounts are unknown", "error", err)
+	}
+	l.mounts = mounts
+	for _, f := range list {
+		c := &candidate{dir: snapshot.Dir{Name: filepath.Base(f.path), Path: f.path, Root: f.root}}
+		if ctx.Err() == nil {
+			d, serr := stat(f)
+			if gone(serr) {
+				continue
+			}
+			c.dir = d
+			c.fail(serr)
+			c.fail(err)
+			l.locate(c)
+		}
+		c.dir.Source = l.name
+		l.candidates = append(l.candidates, c)
+	}
+}
+
+// locate finds out whether the folder is a checkout. Nothing is read through a link.
+func (l *look) locate(c *candidate) {
+	if c.dir.Symlink == nil || *c.dir.Symlink {
+		return
+	}
+	if l.mounts != nil {
+		c.dir.Mounts = new(l.mounts.count[c.dir.Path])
+	}
+	if none, err := empty(c.dir.Path); err == nil {
+		c.dir.Empty = new(none)
+	} else {
+		c.fail(err)
+	}
+	c.dir.ActiveAt = c.dir.ModifiedAt
+	place, err := git.Locate(c.dir.Path)
+	switch {
+	case errors.Is(err, git.ErrNone):
+		c.dir.Checkout = new(false)
+	case denied(err):
+		c.fail(err)
+	case err != nil:
+		c.dir.Checkout = new(true)
+		c.dir.Git = located(place)
+		c.fail(err)
+	default:
+		c.dir.Checkout, c.place = new(true), place
+	}
+}
+
+// located is what is known of a checkout whose git folders cannot be read.
+func located(p git.Place) *snapshot.Git {
+	g := &snapshot.Git{CommonDir: p.CommonDir, AdminDir: p.AdminDir}
+	if p.Linked {
+		g.Worktree = new(true)
+	}
+	if p.Lost {
+		g.Registered = new(false)
+	}
+	return g
+}
+
+// holders asks once, for all candidates, who uses them.
+func (l *look) holders(ctx context.Context) {
+	var paths []string
+	for _, c := range l.candidates {
+		if c.dir.Symlink != nil && !*c.dir.Symlink {
+			paths = append(paths, c.dir.Path)
+		}
+	}
+	if l.o.Holders == nil || len(paths) == 0 || ctx.Err() != nil {
+		return
+	}
+	held, known, err := l.o.Holders(ctx, paths)
+	for _, c := range l.candidates {
+		if c.dir.Symlink == nil || *c.dir.Symlink {
+			continue
+		}
+		if err != nil {
+			c.fail(fmt.Errorf("look for holders: %w", err))
+			continue
+		}
+		c.dir.Holders, c.dir.HoldersKnown = held[c.dir.Path], new(known)
+	}
+}
+
+// repositories reads the admin folders, and asks git two questions for each repository. For one of which only a main checkout or
+// a clone is a candidate git is not asked, since those are kept anyway.
+func (l *look) repositories(ctx context.Context) {
+	var order []string
+	members := map[string][]*candidate{}
+	for _, c := range l.candidates {
+		if common := c.place.CommonDir; common != "" {
+			if members[common] == nil {
+				order = append(order, common)
+			}
+			members[common] = append(members[common], c)
+		}
+	}
+	for _, common := range order {
+		l.repository(ctx, common, members[common])
+	}
+}
+
+func (l *look) repository(ctx context.Context, common string, members []*candidate) {
+	repo, err := git.Open(common)
+	if err != nil {
+		for _, c := range members {
+			c.dir.Git = located(c.place)
+			c.fail(err)
+		}
+		return
+	}
+	var worktrees []*git.Worktree
+	linked := false
+	for _, c := range members {
+		if ctx.Err() != nil {
+			return
+		}
+		c.repo, c.worktree = repo, repo.Read(c.place)
+		worktrees = append(worktrees, c.worktree)
+		linked = linked || c.place.Linked
+	}
+	if linked || l.o.Full {
+		if err := repo.Weigh(ctx, git.Program{Path: l.o.Git}, worktrees); err != nil {
+			for _, c := range members {
+				c.fail(err)
+			}
+		}
+	}
+	for _, c := range members {
+		c.describe()
+	}
+	l.o.Log.Debug("read repository", "path", common, "worktrees", len(worktrees))
+}
+
+// describe writes what the admin folder and the two questions gave into the snapshot's words.
+func (c *candidate) describe() {
+	w, r := c.worktree, c.repo
+	c.dir.Git = &snapshot.Git{
+		Worktree: new(w.Linked), Registered: w.Registered, Main: r.Main, CommonDir: w.CommonDir, AdminDir: w.AdminDir,
+		Head: w.Head, Branch: w.Branch, Detached: w.Detached, Locked: w.Locked, Upstream: r.Upstream,
+		FetchedAt: known(r.FetchedAt), Landed: w.Landed, Commits: w.Commits, Unreachable: w.Unreachable, Operation: w.Operation,
+	}
+	if c.dir.ActiveAt != nil && w.ActiveAt.After(*c.dir.ActiveAt) {
+		c.dir.ActiveAt = known(w.ActiveAt)
+	}
+	for _, err := range w.Errors {
+		c.fail(err)
+	}
+}
+
+func known(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(t.UTC())
+}
+
+// part hands over what was found.
+func (l *look) part() collectors.Part {
+	p := collectors.Part{Dirs: make(map[string]snapshot.Dir, len(l.candidates))}
+	for _, c := range l.candidates {
+		if len(c.problems) > 0 {
+			c.dir.Error = strings.Join(c.problems, "; ")
+			p.Unreadable++
+		}
+		p.Dirs[ID(c.dir.Path)] = c.dir
+	}
+	return p
+}
