@@ -97,6 +97,8 @@ type Lineage struct {
 	Descendants *int  `json:"descendants,omitempty"`
 	AgentBelow  *bool `json:"agent_below,omitempty"`
 	TTYBelow    *bool `json:"tty_below,omitempty"`
+	// ListenerBelow is false only when of every process below it is known that it does not listen.
+	ListenerBelow *bool `json:"listener_below,omitempty"`
 	// AgentDir is the folder that agents are known to work in and that its working directory lies in: a candidate folder, or
 	// one that a spawn or registry entry names.
 	AgentDir string `json:"agent_dir,omitempty"`

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/open-policy-agent/opa/v1/storage"
+
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+)
+
+// batch is how many candidates a worker takes at a time.
+const batch = 64
+
+// Result is what was decided of a snapshot.
+type Result struct {
+	// Decisions are those of the candidates in scope, sorted by id.
+	Decisions []decision.Decision
+	// Seen counts all candidates by kind, in scope or not.
+	Seen map[string]int
+	// Errors are the evaluations that failed; each spared its candidate.
+	Errors []Failure
+}
+
+// Failure is an evaluation that came to no answer.
+type Failure struct {
+	ID  string
+	Err error
+}
+
+// Decide judges every candidate of a snapshot. An evaluation that fails spares its candidate and is listed; the error is only
+// for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
+func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
+	return e.DecideJoined(ctx, subject.Join(s, c))
+}
+
+// DecideJoined is Decide for a snapshot that is joined already.
+func (e *Engine) DecideJoined(ctx context.Context, j *subject.Joined) (Result, error) {
+	out := Result{Seen: map[string]int{}}
+	var ids []string
+	for _, kind := range snapshot.Kinds {
+		of := j.IDs(kind)
+		out.Seen[kind] = len(of)
+		if e.kinds[kind] != nil {
+			ids = append(ids, of...)
+		}
+	}
+	answers := make([]answer, len(ids))
+	if err := e.each(ctx, j, ids, answers); err != nil {
+		return Result{}, fmt.Errorf("decide: %w", err)
+	}
+	for _, a := range answers {
+		if a.err != nil {
+			out.Errors = append(out.Errors, Failure{ID: a.decision.ID, Err: a.err})
+		}
+		if a.decision.InScope {
+			out.Decisions = append(out.Decisions, a.decision)
+		}
+	}
+	slices.SortFunc(out.Decisions, func(a, b decision.Decision) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out.Errors, func(a, b Failure) int { return strings.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+// answer is a decision, out of scope or not, and the error that it was made for if there was one.
+type answer struct {
+	decision decision.Decision
+	err      error
+}
+
+// each fills answers, the workers taking a batch after the other.
+func (e *Engine) each(ctx context.Context, j *subject.Joined, ids []string, answers []answer) error {
+	txn, err := e.store.NewTransaction(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.store.Abort(ctx, txn)
+	shared := e.plan.share(j)
+	w := watch(e.limits)
+	defer w.stop()
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(e.limits.Workers, len(ids)/batch+1) {
+		seat, mine := w.seat(), shared.clone()
+		group.Go(func() {
+			for ctx.Err() == nil {
+				from := int(next.Add(batch)) - batch
+				if from >= len(ids) {
+					return
+				}
+				for i := from; i < min(from+batch, len(ids)) && ctx.Err() == nil; i++ {
+					answers[i] = e.judge(ctx, txn, seat, j, mine, ids[i])
+				}
+			}
+		})
+	}
+	group.Wait()
+	return ctx.Err()
+}
+
+// judge decides one candidate.
+func (e *Engine) judge(ctx context.Context, txn storage.Transaction, seat *seat, j *subject.Joined, shared *shared, id string) answer {
+	sub, ok := j.Subject(id)
+	if !ok {
+		return answer{}
+	}
+	d := decision.Decision{ID: id, Kind: sub.Kind, Verdict: decision.Spare, Label: sub.Label, Owner: sub.Owner}
+	said, err := e.ask(ctx, txn, seat, sub, shared)
+	switch {
+	case err != nil:
+		d.InScope, d.Findings, d.Objections = true, []decision.Reason{}, []decision.Reason{failed(err)}
+	case said == nil:
+		return answer{decision: d}
+	default:
+		d.InScope, d.Findings, d.Objections = true, said.findings, said.objections
+		if len(d.Findings) > 0 && len(d.Objections) == 0 {
+			d.Verdict = decision.Reap
+		}
+	}
+	d.Identity = j.Identity(id)
+	return answer{d, err}
+}
+
+// failed is the objection that stands in for an answer.
+func failed(err error) decision.Reason {
+	return decision.Reason{
+		Rule:     decision.PolicyError,
+		Message:  fmt.Sprintf("the policies came to no answer, so it stays: %v", err),
+		Evidence: map[string]any{"error": err.Error()},
+	}
+}

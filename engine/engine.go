@@ -1,0 +1,103 @@
+// Package engine decides. It joins a snapshot into one document a candidate, asks the policies of each, and says spare or reap
+// and why. It reads no clock for what it decides and touches nothing: the same snapshot, parameters and policies give the same
+// decisions. It is the only package that imports OPA.
+package engine
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
+)
+
+// The limits that hold where Limits leaves them open.
+const (
+	defaultTimeout = time.Second
+	defaultHeap    = 128 << 20
+)
+
+// Limits bound each evaluation. What passes one spares its candidate.
+type Limits struct {
+	// Timeout is how long one evaluation may take; 0 is one second.
+	Timeout time.Duration
+	// HeapBytes is by how much the heap may grow while one evaluation runs; 0 is 128 MiB.
+	HeapBytes uint64
+	// Workers is how many evaluations run at once; 0 is one for each CPU that Go may use, two at most: more gain nothing.
+	Workers int
+}
+
+// Engine asks a policy. It may be used by many goroutines at once.
+type Engine struct {
+	policy *Policy
+	limits Limits
+	kinds  map[string]*query
+	store  storage.Store
+	plan   *plan
+}
+
+// query is what is asked of every candidate of a kind.
+type query struct {
+	decide rego.PreparedEvalQuery
+	// explain asks the same of every candidate, in scope or not.
+	explain              rego.PreparedEvalQuery
+	findings, objections []string // the variables that hold them
+}
+
+// New prepares the queries of a policy.
+func New(p *Policy, l Limits) (*Engine, error) {
+	if l.Timeout <= 0 {
+		l.Timeout = defaultTimeout
+	}
+	if l.HeapBytes == 0 {
+		l.HeapBytes = defaultHeap
+	}
+	if l.Workers <= 0 {
+		l.Workers = min(2, runtime.GOMAXPROCS(0))
+	}
+	e := &Engine{policy: p, limits: l, kinds: map[string]*query{}, store: inmem.New(), plan: newPlan()}
+	for kind, reaps := range p.reap {
+		q, err := e.prepare(kind, reaps)
+		if err != nil {
+			return nil, fmt.Errorf("prepare policies: %s: %w", kind, err)
+		}
+		e.kinds[kind] = q
+	}
+	return e, nil
+}
+
+// prepare writes the query of a kind: first whether the candidate is in scope, so that the others cost next to nothing, then
+// one variable a package. A partial set is always defined, so that the query has no answer only for a candidate out of scope.
+func (e *Engine) prepare(kind string, reaps []pkg) (*query, error) {
+	q := &query{}
+	var parts []string
+	for i, p := range reaps {
+		q.findings = append(q.findings, fmt.Sprintf("f%d", i))
+		parts = append(parts, fmt.Sprintf("f%d := %s.findings", i, p.ref))
+	}
+	for i, p := range e.policy.protect {
+		q.objections = append(q.objections, fmt.Sprintf("o%d", i))
+		parts = append(parts, fmt.Sprintf("o%d := %s.objections", i, p.ref))
+	}
+	all := strings.Join(parts, "; ")
+	var err error
+	if q.decide, err = e.ready(fmt.Sprintf("data.%s.%s; %s", scopePackage, kind, all)); err != nil {
+		return nil, err
+	}
+	q.explain, err = e.ready(all)
+	return q, err
+}
+
+func (e *Engine) ready(text string) (rego.PreparedEvalQuery, error) {
+	body, err := ast.ParseBodyWithOpts(text, ast.ParserOptions{Capabilities: capabilities()})
+	if err != nil {
+		return rego.PreparedEvalQuery{}, err
+	}
+	return rego.New(rego.Compiler(e.policy.compiler), rego.Store(e.store), rego.StrictBuiltinErrors(true), rego.ParsedQuery(body)).
+		PrepareForEval(context.Background())
+}

@@ -1,0 +1,76 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+
+	"winnow/engine/decision"
+)
+
+var (
+	ruleKey     = ast.StringTerm("rule")
+	messageKey  = ast.StringTerm("message")
+	evidenceKey = ast.StringTerm("evidence")
+)
+
+// reasons gathers the reasons of several sets, sorted by rule and message.
+func reasons(bound rego.Vars, vars []string) ([]decision.Reason, error) {
+	out := []decision.Reason{}
+	for _, v := range vars {
+		set, ok := bound[v].(ast.Set)
+		if !ok {
+			return nil, fmt.Errorf("%w: no set of reasons in %s", errShape, v)
+		}
+		for _, t := range set.Slice() {
+			r, err := reason(t.Value)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, func(a, b decision.Reason) int {
+		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
+	})
+	return out, nil
+}
+
+func reason(v ast.Value) (decision.Reason, error) {
+	o, ok := v.(ast.Object)
+	if !ok {
+		return decision.Reason{}, fmt.Errorf("%w: %v", errShape, ast.ValueName(v))
+	}
+	rule, named := str(o.Get(ruleKey))
+	message, said := str(o.Get(messageKey))
+	if !named || !said {
+		return decision.Reason{}, fmt.Errorf("%w: an object without rule and message", errShape)
+	}
+	r := decision.Reason{Rule: rule, Message: message}
+	evidence := o.Get(evidenceKey)
+	if evidence == nil {
+		return r, nil
+	}
+	plain, err := ast.JSON(evidence.Value)
+	if err != nil {
+		return decision.Reason{}, fmt.Errorf("%w: evidence of %s: %w", errShape, rule, err)
+	}
+	if r.Evidence, ok = plain.(map[string]any); !ok {
+		return decision.Reason{}, fmt.Errorf("%w: evidence of %s is no object", errShape, rule)
+	}
+	if len(r.Evidence) == 0 {
+		r.Evidence = nil
+	}
+	return r, nil
+}
+
+func str(t *ast.Term) (string, bool) {
+	if t == nil {
+		return "", false
+	}
+	s, ok := t.Value.(ast.String)
+	return string(s), ok
+}

@@ -1,0 +1,137 @@
+package subject
+
+import (
+	"cmp"
+	"slices"
+
+	"winnow/engine/snapshot"
+)
+
+// checked is how many agents are compared one by one where a process carries several identifying markers. The rest counts as
+// a possible starter unseen, which keeps; so the cost stays linear whatever the markers are.
+const checked = 64
+
+// agents are the living agents in the order of their start, all of them, by the value of each identifying marker, and those
+// that are not known to carry the marker at all.
+type agents struct {
+	ids   []string // the identifying markers
+	nodes []node
+	all   []int
+	value map[string]map[string][]int
+	wild  map[string][]int
+}
+
+func indexAgents(nodes []node, c *Config) agents {
+	a := agents{ids: c.IDMarkers, nodes: nodes, value: map[string]map[string][]int{}, wild: map[string][]int{}}
+	for i := range nodes {
+		if nodes[i].agent {
+			a.all = append(a.all, i)
+		}
+	}
+	slices.SortFunc(a.all, func(i, k int) int {
+		return cmp.Or(cmp.Compare(nodes[i].p.StartTicks, nodes[k].p.StartTicks), cmp.Compare(nodes[i].p.PID, nodes[k].p.PID))
+	})
+	for _, m := range a.ids {
+		a.value[m] = map[string][]int{}
+	}
+	for _, i := range a.all {
+		for m, values := range a.value {
+			if v := carried(&nodes[i], m); v != "" {
+				values[v] = append(values[v], i)
+			} else {
+				a.wild[m] = append(a.wild[m], i)
+			}
+		}
+	}
+	return a
+}
+
+// starters counts the agents that may have started a process, itself left out, and gives one of them: one that shares its
+// markers' values where there is any.
+func (a *agents) starters(i int) (int, *node) {
+	n := &a.nodes[i]
+	var mine []string
+	for _, m := range a.ids {
+		if carried(n, m) != "" && !slices.Contains(mine, m) {
+			mine = append(mine, m)
+		}
+	}
+	switch len(mine) {
+	case 0:
+		return a.earlier(i, a.all)
+	case 1:
+		return a.earlier(i, a.value[mine[0]][carried(n, mine[0])], a.wild[mine[0]])
+	default:
+		return a.agreeing(i, mine)
+	}
+}
+
+// earlier counts the agents that started no later than a process, in lists that have no agent twice.
+func (a *agents) earlier(i int, lists ...[]int) (int, *node) {
+	n := &a.nodes[i]
+	count, one := 0, (*node)(nil)
+	for _, list := range lists {
+		upto, _ := slices.BinarySearchFunc(list, n.p.StartTicks, func(at int, ticks uint64) int {
+			if a.nodes[at].p.StartTicks <= ticks {
+				return -1
+			}
+			return 1
+		})
+		count += upto
+		for _, at := range list[:min(upto, 2)] { // two, for one may be the process itself
+			if one == nil && at != i {
+				one = &a.nodes[at]
+			}
+		}
+	}
+	if n.agent { // it is in exactly one of the lists, for it agrees with itself
+		count--
+	}
+	return count, one
+}
+
+// agreeing counts for a process with several identifying markers, an agent at a time: those that one marker leaves, the
+// marker that leaves the fewest, are compared by all.
+func (a *agents) agreeing(i int, mine []string) (int, *node) {
+	n := &a.nodes[i]
+	fewest := slices.MinFunc(mine, func(x, y string) int { return a.left(n, x) - a.left(n, y) })
+	count, one, looked := 0, (*node)(nil), 0
+	for _, list := range [][]int{a.value[fewest][carried(n, fewest)], a.wild[fewest]} {
+		for _, at := range list {
+			if at == i || a.nodes[at].p.StartTicks > n.p.StartTicks {
+				continue
+			}
+			if looked++; looked > checked || agree(n, &a.nodes[at], mine) {
+				count++
+				one = cmp.Or(one, &a.nodes[at])
+			}
+			if looked > 2*checked {
+				return count, one
+			}
+		}
+	}
+	return count, one
+}
+
+func (a *agents) left(n *node, m string) int { return len(a.value[m][carried(n, m)]) + len(a.wild[m]) }
+
+// agree is false when one of the markers has two values that are known and differ.
+func agree(n, agent *node, markers []string) bool {
+	for _, m := range markers {
+		if v := carried(agent, m); v != "" && v != carried(n, m) {
+			return false
+		}
+	}
+	return true
+}
+
+func carried(n *node, marker string) string {
+	if n.p.Markers == nil {
+		return ""
+	}
+	return (*n.p.Markers)[marker]
+}
+
+func (n *node) ref() *snapshot.PaneProc {
+	return &snapshot.PaneProc{PID: n.p.PID, Name: n.p.Name}
+}

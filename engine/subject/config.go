@@ -1,0 +1,16 @@
+package subject
+
+// whole is a copy in which every list is a list: a nil one would be null in the document, which its schema refuses.
+func (c *Config) whole() *Config {
+	w := *c
+	for _, list := range []*[]string{
+		&w.Shells, &w.PromptDaemons, &w.Agents, &w.Multiplexers, &w.NeverProcesses, &w.OpaqueProcesses, &w.IDMarkers,
+		&w.PaneMarkers, &w.HelperLabels.Exact, &w.HelperLabels.Prefix, &w.SessionNames.Exact, &w.SessionNames.Prefix,
+		&w.DisposableDirs, &w.Rebuildable, &w.Protected, &w.TerminalStatuses,
+	} {
+		if *list == nil {
+			*list = []string{}
+		}
+	}
+	return &w
+}

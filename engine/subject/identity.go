@@ -1,0 +1,174 @@
+package subject
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+)
+
+// Identity is what makes the candidate the same thing at a later look. Its Key is empty, and nothing else is set, where any
+// part of it is unknown or the snapshot has no such candidate.
+func (j *Joined) Identity(id string) decision.Identity {
+	if d, ok := j.snap.Dirs[id]; ok {
+		return dirIdentity(&d)
+	}
+	if p, ok := j.snap.Processes[id]; ok {
+		return processIdentity(&j.snap.Host, &p)
+	}
+	if s, ok := j.snap.Sessions[id]; ok {
+		return sessionIdentity(&s)
+	}
+	if t, ok := j.snap.Tabs[id]; ok {
+		return tabIdentity(id, &t)
+	}
+	if t, ok := j.snap.Terminals[id]; ok {
+		return terminalIdentity(id, &t)
+	}
+	return decision.Identity{}
+}
+
+func processIdentity(h *snapshot.Host, p *snapshot.Process) decision.Identity {
+	if h.BootID == "" || h.PIDNamespace == nil || p.PID <= 0 || p.UID == nil {
+		return decision.Identity{}
+	}
+	out := decision.Process{
+		BootID: h.BootID, PIDNamespace: *h.PIDNamespace, PID: p.PID, StartTicks: p.StartTicks, UID: *p.UID,
+		Name: p.Name, ArgvDigest: p.ArgvDigest,
+		Inode: known(p.Inode), Exe: known(p.Exe), Cwd: known(p.Cwd), RSS: known(p.RSS),
+	}
+	k := key{snapshot.KindProcess}
+	k.text(out.BootID)
+	k.number(out.PIDNamespace, uint64(out.PID), out.StartTicks, out.Inode, uint64(out.UID))
+	k.text(out.Name, out.Exe, out.ArgvDigest)
+	return decision.Identity{Key: k.String(), Process: &out}
+}
+
+// sessionIdentity needs to know whether anybody is attached too: the act re-tests that in the server.
+func sessionIdentity(s *snapshot.Session) decision.Identity {
+	if s.Server == nil || s.Server.Socket == "" || s.Server.PID <= 0 || s.Server.StartTicks == nil ||
+		s.ID == "" || s.CreatedAt == nil || s.Attached == nil || len(s.Panes) == 0 {
+		return decision.Identity{}
+	}
+	out := decision.Session{
+		Socket: s.Server.Socket, ServerPID: s.Server.PID, ServerTicks: *s.Server.StartTicks, ID: s.ID, Name: s.Name,
+		CreatedAt: *s.CreatedAt, Attached: *s.Attached,
+	}
+	for i := range s.Panes {
+		pane, ok := paneIdentity(&s.Panes[i])
+		if !ok {
+			return decision.Identity{}
+		}
+		out.Panes = append(out.Panes, pane)
+	}
+	return decision.Identity{Key: sessionKey(&out), Session: &out}
+}
+
+// paneIdentity names a dead pane by its id alone: what has its pid now is somebody else.
+func paneIdentity(p *snapshot.Pane) (decision.Pane, bool) {
+	if p.Dead != nil && *p.Dead {
+		return decision.Pane{ID: p.ID, Cwd: p.Cwd}, p.ID != ""
+	}
+	if p.ID == "" || p.ShellPID == nil || *p.ShellPID <= 0 || p.ShellStartTicks == nil {
+		return decision.Pane{}, false
+	}
+	return decision.Pane{
+		ID: p.ID, PID: *p.ShellPID, StartTicks: *p.ShellStartTicks, Cwd: p.Cwd, Members: p.SessionPIDs,
+	}, true
+}
+
+// sessionKey leaves out what may change under the same session: its name, who looks at it, which processes it runs.
+func sessionKey(s *decision.Session) string {
+	k := key{snapshot.KindSession}
+	k.text(s.Socket)
+	k.number(uint64(s.ServerPID), s.ServerTicks)
+	k.text(s.ID)
+	k.time(s.CreatedAt)
+	panes := slices.SortedFunc(slices.Values(s.Panes), func(a, b decision.Pane) int { return strings.Compare(a.ID, b.ID) })
+	for _, p := range panes {
+		k.text(p.ID)
+		k.number(uint64(p.PID), p.StartTicks)
+	}
+	return k.String()
+}
+
+func dirIdentity(d *snapshot.Dir) decision.Identity {
+	if d.Device == nil || d.Inode == nil || d.BornAt == nil || clean(d.Path) == "" || d.Symlink == nil || *d.Symlink {
+		return decision.Identity{}
+	}
+	out := decision.Dir{
+		Path: d.Path, Root: d.Root, Device: *d.Device, Inode: *d.Inode, BornAt: *d.BornAt, MountID: known(d.MountID),
+	}
+	if d.Git != nil {
+		if d.Git.Head == "" || d.Git.Worktree == nil {
+			return decision.Identity{}
+		}
+		out.Head, out.Worktree = d.Git.Head, *d.Git.Worktree
+		out.Main, out.CommonDir, out.AdminDir = d.Git.Main, d.Git.CommonDir, d.Git.AdminDir
+	} else if d.Checkout == nil || *d.Checkout { // there is a HEAD, or may be, and it could not be read
+		return decision.Identity{}
+	}
+	k := key{snapshot.KindDir}
+	k.number(out.Device, out.Inode)
+	k.time(out.BornAt)
+	k.text(out.Path, out.Head)
+	return decision.Identity{Key: k.String(), Dir: &out}
+}
+
+func tabIdentity(id string, t *snapshot.Tab) decision.Identity {
+	if len(t.Panes) == 0 {
+		return decision.Identity{}
+	}
+	terminals := make([]string, len(t.Panes))
+	for i, p := range t.Panes {
+		if p.Terminal == "" {
+			return decision.Identity{}
+		}
+		terminals[i] = p.Terminal
+	}
+	slices.Sort(terminals)
+	k := key{id}
+	k.text(t.Label)
+	k.text(terminals...)
+	return decision.Identity{Key: k.String()}
+}
+
+func terminalIdentity(id string, t *snapshot.Terminal) decision.Identity {
+	if t.PID == nil || *t.PID <= 0 || t.StartTicks == nil {
+		return decision.Identity{}
+	}
+	k := key{id}
+	k.number(uint64(*t.PID), *t.StartTicks)
+	return decision.Identity{Key: k.String()}
+}
+
+// key joins the parts of an identity; texts are quoted, so that no two lists of parts give the same key.
+type key []string
+
+func (k *key) text(parts ...string) {
+	for _, p := range parts {
+		*k = append(*k, strconv.Quote(p))
+	}
+}
+
+func (k *key) number(parts ...uint64) {
+	for _, p := range parts {
+		*k = append(*k, strconv.FormatUint(p, 10))
+	}
+}
+
+func (k *key) time(t time.Time) { *k = append(*k, t.UTC().Format(time.RFC3339Nano)) }
+
+func (k key) String() string { return strings.Join(k, " ") }
+
+// known is the value, or the zero that decision's types document for "the kernel has none".
+func known[T any](v *T) T {
+	if v == nil {
+		var zero T
+		return zero
+	}
+	return *v
+}

@@ -1,0 +1,179 @@
+package subject
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"winnow/engine/snapshot"
+)
+
+// Joined is a snapshot with the indexes that its subjects are made from. It is read-only once built, so any number of
+// goroutines may ask it. What it hands out shares memory with the snapshot: change neither.
+type Joined struct {
+	snap    *snapshot.Snapshot
+	config  *Config
+	host    Host
+	ids     map[string][]string
+	records records
+	holds   map[string]*Hold
+	procs   processes
+	sources sources
+}
+
+// Join indexes a snapshot once, in time and memory linear in its size. It is a pure function of its arguments and keeps both;
+// c's lists that are nil become empty ones in a copy.
+func Join(s *snapshot.Snapshot, c *Config) *Joined {
+	j := &Joined{snap: s, config: c.whole()}
+	j.host = host(s)
+	j.ids = map[string][]string{
+		snapshot.KindTab:      slices.Sorted(maps.Keys(s.Tabs)),
+		snapshot.KindSession:  slices.Sorted(maps.Keys(s.Sessions)),
+		snapshot.KindTerminal: slices.Sorted(maps.Keys(s.Terminals)),
+		snapshot.KindDir:      slices.Sorted(maps.Keys(s.Dirs)),
+		snapshot.KindProcess:  slices.Sorted(maps.Keys(s.Processes)),
+	}
+	j.records = indexRecords(s)
+	j.holds = indexHolds(s)
+	j.sources = indexSources(s)
+	j.procs = indexProcesses(s, j.config, j.records)
+	return j
+}
+
+// IDs lists the candidates of a kind, sorted.
+func (j *Joined) IDs(kind string) []string { return j.ids[kind] }
+
+// Common is a subject without a candidate: what all subjects of the snapshot have in common, in the fields schema, now, host
+// and config.
+func (j *Joined) Common() *Subject {
+	return &Subject{Schema: Schema, Now: j.snap.TakenAt, Host: j.host, Config: j.config}
+}
+
+// Subject is the document that one candidate is judged on, and false when the snapshot has no such candidate.
+func (j *Joined) Subject(id string) (*Subject, bool) {
+	sub := j.Common()
+	sub.ID, sub.Hold = id, j.holds[id]
+	if !j.fill(sub) {
+		return nil, false
+	}
+	sub.Identity = j.Identity(id).Key
+	sub.Sighting = j.sighting(id)
+	return sub, true
+}
+
+func (j *Joined) fill(sub *Subject) bool {
+	if d, ok := j.snap.Dirs[sub.ID]; ok {
+		j.fillDir(sub, &d)
+		return true
+	}
+	if p, ok := j.snap.Processes[sub.ID]; ok {
+		j.fillProcess(sub, &p)
+		return true
+	}
+	if s, ok := j.snap.Sessions[sub.ID]; ok {
+		j.fillSession(sub, &s)
+		return true
+	}
+	if t, ok := j.snap.Tabs[sub.ID]; ok {
+		sub.Kind, sub.Tab, sub.Label, sub.Owner = snapshot.KindTab, &t, t.Label, t.Source
+		sub.Spawns, sub.Entries = j.recordsOfPanes(t.Panes)
+		j.fillSource(sub, t.Source)
+		return true
+	}
+	if t, ok := j.snap.Terminals[sub.ID]; ok {
+		j.fillTerminal(sub, &t)
+		return true
+	}
+	return false
+}
+
+func (j *Joined) fillDir(sub *Subject, d *snapshot.Dir) {
+	sub.Kind, sub.Dir = snapshot.KindDir, d
+	sub.Label, sub.Owner = d.Path, d.Root
+	if d.Git != nil && d.Git.Main != "" {
+		sub.Owner = d.Git.Main
+	}
+	sub.Age, sub.Idle = j.since(d.ModifiedAt), j.since(d.ActiveAt)
+	sub.Holders = d.Holders
+	hits := j.records.below(d.Path)
+	sub.Spawns, sub.Entries = j.spawns(hits.spawns), j.entries(hits.entries)
+	j.fillSource(sub, d.Source)
+}
+
+func (j *Joined) fillSession(sub *Subject, s *snapshot.Session) {
+	sub.Kind, sub.Session = snapshot.KindSession, s
+	sub.Label, sub.Owner = s.Name, s.Source
+	sub.Age, sub.Idle = j.since(s.CreatedAt), j.since(s.LastActivityAt)
+	if s.Attached == nil || *s.Attached != 0 {
+		sub.ClientIdle = j.since(s.ClientActivityAt)
+	}
+	hits := j.records.ofSession(s)
+	sub.Spawns, sub.Entries = j.spawns(hits.spawns), j.entries(hits.entries)
+	j.fillSource(sub, s.Source)
+}
+
+func (j *Joined) fillTerminal(sub *Subject, t *snapshot.Terminal) {
+	sub.Kind, sub.Terminal = snapshot.KindTerminal, t
+	sub.Label, sub.Owner = t.Label, t.Workspace
+	if sub.Label == "" {
+		sub.Label = t.Role
+	}
+	if sub.Owner == "" {
+		sub.Owner = t.Source
+	}
+	sub.Age = j.since(t.CreatedAt)
+	hits := j.records.above(t.Cwd)
+	sub.Spawns, sub.Entries = j.spawns(hits.spawns), j.entries(hits.entries)
+	j.fillSource(sub, t.Source)
+}
+
+func (j *Joined) fillProcess(sub *Subject, p *snapshot.Process) {
+	sub.Kind, sub.Process, sub.Label = snapshot.KindProcess, p, p.Name
+	sub.Age = j.since(p.StartedAt)
+	sub.Lineage = j.procs.lineage(sub.ID, p)
+	sub.Owner = j.procs.owner(p, sub.Lineage)
+	hits := j.records.ofProcess(p)
+	sub.Spawns, sub.Entries = j.spawns(hits.spawns), j.entries(hits.entries)
+	j.fillSource(sub, snapshot.Proc)
+}
+
+func (j *Joined) fillSource(sub *Subject, name string) {
+	sub.Source = SourceRef{Name: name, Status: j.sources.status(name)}
+	sub.EvidenceSources = j.sources.evidence(sub.Kind, name)
+}
+
+func (j *Joined) recordsOfPanes(panes []snapshot.Pane) ([]Spawn, []Entry) {
+	hits := j.records.ofPanes(panes)
+	return j.spawns(hits.spawns), j.entries(hits.entries)
+}
+
+// since is how many seconds before the snapshot t was. A time to come gives a negative age, which is younger than any limit.
+func (j *Joined) since(t *time.Time) *float64 {
+	if t == nil {
+		return nil
+	}
+	return new(j.snap.TakenAt.Sub(*t).Seconds())
+}
+
+func (j *Joined) sighting(id string) *Sighting {
+	s, ok := j.snap.Sightings[id]
+	if !ok {
+		return nil
+	}
+	now := j.snap.TakenAt
+	return &Sighting{
+		Rule: s.Rule, Identity: s.Identity, Count: s.Count,
+		First: now.Sub(s.FirstAt).Seconds(), Last: now.Sub(s.LastAt).Seconds(),
+	}
+}
+
+func host(s *snapshot.Snapshot) Host {
+	h := Host{
+		BootID: s.Host.BootID, UID: s.Host.UID, Home: s.Host.Home, PID: s.Host.PID, Ancestors: s.Host.Ancestors,
+		Cwd: s.Host.Cwd, OrphanParents: s.Host.OrphanParents, Container: s.Host.Container,
+	}
+	if s.Host.SteadySince != nil {
+		h.Steady = new(s.TakenAt.Sub(*s.Host.SteadySince).Seconds())
+	}
+	return h
+}

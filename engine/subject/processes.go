@@ -1,0 +1,219 @@
+package subject
+
+import (
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"winnow/engine/snapshot"
+)
+
+// commLen is the longest name that the kernel keeps of a process (TASK_COMM_LEN without its NUL): a longer one in the
+// configuration is compared by its beginning.
+const commLen = 15
+
+// processes is what is known of all processes together. Slices are indexed by a process's node.
+type processes struct {
+	whole  bool // the process table was read whole, so that what is not in it is not there
+	strays bool // some process does not show its parent, so it may be below anybody
+	config *Config
+	nodes  []node
+	byID   map[string]int
+	byPID  map[int]int
+	below  []below
+	above  []above
+	agents agents
+	panes  map[int]string // pane ids by the pid of every process of the pane's session
+	shells map[int]string // pane ids by the pid of the shell that leads the session
+	dirs   map[string]struct{}
+}
+
+// node is a process in the tree.
+type node struct {
+	p      *snapshot.Process
+	parent int  // a node, or -1 at a top and where the parent is not known
+	lost   bool // it has a parent that is not known
+	// By name, and alive.
+	agent, multiplexer bool
+	tty, listens       *bool
+	// The names of its markers: those that say who started it, and those that multiplexers set.
+	markers, paneMarkers []string
+}
+
+func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
+	x := processes{
+		whole: s.Sources[snapshot.Proc].Status == snapshot.OK, config: c,
+		byID: make(map[string]int, len(s.Processes)), byPID: make(map[int]int, len(s.Processes)),
+		nodes: make([]node, 0, len(s.Processes)), dirs: agentDirs(s, r),
+	}
+	agentNames, multiplexerNames := comms(c.Agents), comms(c.Multiplexers)
+	for id, p := range s.Processes {
+		n := node{p: &p, parent: -1}
+		if !dead(&p) {
+			n.agent, n.multiplexer = named(&p, agentNames), named(&p, multiplexerNames)
+		}
+		n.tty, n.listens = has(p.TTY, ""), listening(&p)
+		n.markers, n.paneMarkers = x.split(p.Markers)
+		x.byID[id] = len(x.nodes)
+		if other, taken := x.byPID[p.PID]; !taken || x.nodes[other].p.StartTicks < p.StartTicks {
+			x.byPID[p.PID] = len(x.nodes)
+		}
+		x.nodes = append(x.nodes, n)
+	}
+	x.link()
+	x.below, x.above = x.sumBelow(), x.lookAbove()
+	x.agents = indexAgents(x.nodes, c)
+	x.panes, x.shells = indexPanes(s)
+	return x
+}
+
+// link finds everybody's parent. One that is younger than its child is another process under a reused pid. One that is not in
+// the table ended while it was read; its children are handed to whoever inherits orphans and are below nobody else.
+func (x *processes) link() {
+	for i := range x.nodes {
+		n := &x.nodes[i]
+		switch {
+		case n.p.PPID == nil:
+			n.lost, x.strays = true, true
+		case *n.p.PPID > 0:
+			parent, ok := x.byPID[*n.p.PPID]
+			if n.lost = !ok || x.nodes[parent].p.StartTicks > n.p.StartTicks; !n.lost {
+				n.parent = parent
+			}
+		}
+	}
+}
+
+// split sorts the names of a process's markers into those that say who started it and those that multiplexers set.
+func (x *processes) split(markers *map[string]string) (agent, multiplexer []string) {
+	if markers == nil {
+		return nil, nil
+	}
+	for name, value := range *markers {
+		if slices.Contains(x.config.PaneMarkers, name) {
+			multiplexer = append(multiplexer, name)
+		} else if value != "" {
+			agent = append(agent, name)
+		}
+	}
+	slices.Sort(agent)
+	slices.Sort(multiplexer)
+	return agent, multiplexer
+}
+
+// owner is whom a cap counts the process under: the value of its first marker, identifying ones first, or the folder.
+func (x *processes) owner(p *snapshot.Process, l *Lineage) string {
+	if p.Markers == nil || l.Markers == nil {
+		return l.AgentDir
+	}
+	for _, name := range append(slices.Clone(x.config.IDMarkers), *l.Markers...) {
+		if value := (*p.Markers)[name]; value != "" && !slices.Contains(x.config.PaneMarkers, name) {
+			return value
+		}
+	}
+	return l.AgentDir
+}
+
+// server is the multiplexer that a TMUX marker names, as socket,pid,session. It is known only while a process with that pid
+// has a multiplexer's name and is no younger than the one that carries the marker.
+func (x *processes) server(n *node) (*node, bool) {
+	parts := strings.Split((*n.p.Markers)["TMUX"], ",")
+	if len(parts) < 3 {
+		return nil, false
+	}
+	pid, err := strconv.Atoi(parts[len(parts)-2])
+	if err != nil {
+		return nil, false
+	}
+	i, ok := x.byPID[pid]
+	if !ok || !x.nodes[i].multiplexer || x.nodes[i].p.StartTicks > n.p.StartTicks {
+		return nil, false
+	}
+	return &x.nodes[i], true
+}
+
+// dead is true for a process that has ended and was not waited for yet. With a second thread it is alive: its leader has ended.
+func dead(p *snapshot.Process) bool {
+	return p.State == "X" || p.State == "Z" && p.Threads != nil && *p.Threads <= 1
+}
+
+func comms(names []string) map[string]struct{} {
+	out := make(map[string]struct{}, len(names))
+	for _, n := range names {
+		out[n[:min(len(n), commLen)]] = struct{}{}
+	}
+	return out
+}
+
+// named reports whether a process has one of the names. A program may rename itself, so what it was started from counts too.
+func named(p *snapshot.Process, names map[string]struct{}) bool {
+	if _, ok := names[p.Name]; ok {
+		return true
+	}
+	if p.Exe == nil {
+		return false
+	}
+	base := path.Base(*p.Exe)
+	_, ok := names[base[:min(len(base), commLen)]]
+	return ok
+}
+
+func has[T comparable](v *T, none T) *bool {
+	if v == nil {
+		return nil
+	}
+	return new(*v != none)
+}
+
+func listening(p *snapshot.Process) *bool {
+	if p.Listening == nil {
+		return nil
+	}
+	return new(len(*p.Listening) > 0)
+}
+
+// indexPanes leads from a pid to its pane. The shell of a dead pane has ended, and its pid may be anybody's.
+func indexPanes(s *snapshot.Snapshot) (members, shells map[int]string) {
+	members, shells = map[int]string{}, map[int]string{}
+	add := func(panes []snapshot.Pane) {
+		for _, p := range panes {
+			if p.Dead != nil && *p.Dead {
+				continue
+			}
+			if p.ShellPID != nil {
+				shells[*p.ShellPID] = p.ID
+			}
+			for _, pid := range p.SessionPIDs {
+				members[pid] = p.ID
+			}
+		}
+	}
+	for _, t := range s.Sessions {
+		add(t.Panes)
+	}
+	for _, t := range s.Tabs {
+		add(t.Panes)
+	}
+	return members, shells
+}
+
+// agentDirs are the folders that agents are known to work in: linked worktrees, and what spawns and entries name. The root
+// folder and home are none: everything lies in them, so that they would tell nothing.
+func agentDirs(s *snapshot.Snapshot, r records) map[string]struct{} {
+	dirs := make(map[string]struct{}, len(r.at))
+	for p := range r.at {
+		dirs[p] = struct{}{}
+	}
+	for _, d := range s.Dirs {
+		if d.Git != nil && d.Git.Worktree != nil && *d.Git.Worktree {
+			dirs[clean(d.Path)] = struct{}{}
+		}
+	}
+	delete(dirs, "/")
+	delete(dirs, "")
+	if home := clean(s.Host.Home); home != "" {
+		delete(dirs, home)
+	}
+	return dirs
+}

@@ -1,0 +1,88 @@
+package subject
+
+import (
+	"maps"
+	"strings"
+
+	"winnow/engine/snapshot"
+)
+
+// Missing is the state of a source that something names and that the snapshot says nothing of. It is not ok, so it protects.
+const Missing = "missing"
+
+// sources answers what states the evidence of a candidate rests on. Candidates of the same kind and source share one map.
+type sources struct {
+	all    map[string]snapshot.Source
+	common map[string]string
+	byKind map[string]map[string]map[string]string // kind, own source, states
+}
+
+func indexSources(s *snapshot.Snapshot) sources {
+	x := sources{all: s.Sources, common: map[string]string{}, byKind: map[string]map[string]map[string]string{}}
+	for _, name := range []string{snapshot.Proc, snapshot.Ledger} {
+		x.common[name] = x.status(name)
+	}
+	for name, src := range s.Sources {
+		if of(name, src, "spawns") || of(name, src, "registry") {
+			x.common[name] = src.Status
+		}
+	}
+	for _, r := range s.Spawns {
+		x.common[r.Source] = x.status(r.Source)
+	}
+	for _, r := range s.Registry {
+		x.common[r.Source] = x.status(r.Source)
+	}
+	x.shareAmong(s)
+	return x
+}
+
+// shareAmong makes the map of every pair of kind and source that occurs, so that nothing is written afterwards.
+func (x sources) shareAmong(s *snapshot.Snapshot) {
+	for _, t := range s.Tabs {
+		x.share(snapshot.KindTab, t.Source)
+	}
+	for _, t := range s.Sessions {
+		x.share(snapshot.KindSession, t.Source)
+	}
+	for _, t := range s.Terminals {
+		x.share(snapshot.KindTerminal, t.Source)
+	}
+	for _, d := range s.Dirs {
+		x.share(snapshot.KindDir, d.Source)
+	}
+	x.share(snapshot.KindProcess, snapshot.Proc)
+}
+
+func (x sources) share(kind, own string) {
+	if x.byKind[kind][own] != nil {
+		return
+	}
+	if x.byKind[kind] == nil {
+		x.byKind[kind] = map[string]map[string]string{}
+	}
+	states := maps.Clone(x.common)
+	states[own] = x.status(own)
+	if kind == snapshot.KindProcess { // a process may belong to a pane of any multiplexer
+		for name, src := range x.all {
+			if of(name, src, "tmux") {
+				states[name] = src.Status
+			}
+		}
+	}
+	x.byKind[kind][own] = states
+}
+
+func (x sources) evidence(kind, own string) map[string]string { return x.byKind[kind][own] }
+
+func (x sources) status(name string) string {
+	if src, ok := x.all[name]; ok && src.Status != "" {
+		return src.Status
+	}
+	return Missing
+}
+
+// of reports whether a source is of a kind, by its word or by its name, which is kind/name.
+func of(name string, src snapshot.Source, kind string) bool {
+	return src.Kind == kind || strings.HasPrefix(name, kind+"/")
+}

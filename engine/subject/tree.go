@@ -1,0 +1,126 @@
+package subject
+
+// below is what is known of everything below a process. A nil pointer is unknown; Descendants is nil when the count is.
+type below struct {
+	count         int
+	known         bool // false in a cycle, which a table that is read while it changes can show
+	agent         bool
+	tty, listener tri
+}
+
+// above is what is known of a process's ancestors.
+type above struct{ agent, multiplexer tri }
+
+// tri is a fact about several processes: true when it is known of one, false when the opposite is known of all.
+type tri uint8
+
+const (
+	no tri = iota
+	unknown
+	yes
+)
+
+// or is the fact of both together: the three are in the order in which one wins over the others.
+func (t tri) or(u tri) tri { return max(t, u) }
+
+// under is the fact where the table was read whole, and otherwise no more than that it is true.
+func (t tri) under(whole bool) *bool {
+	switch {
+	case t == yes:
+		return new(true)
+	case t == no && whole:
+		return new(false)
+	default:
+		return nil
+	}
+}
+
+func triOf(v *bool) tri {
+	switch {
+	case v == nil:
+		return unknown
+	case *v:
+		return yes
+	default:
+		return no
+	}
+}
+
+func triIf(v bool) tri { return triOf(&v) }
+
+// sumBelow goes from the leaves up, each process once. What is in a cycle, or above one, is never reached and stays unknown.
+func (x *processes) sumBelow() []below {
+	sums := make([]below, len(x.nodes))
+	waiting := make([]int, len(x.nodes))
+	for _, n := range x.nodes {
+		if n.parent >= 0 {
+			waiting[n.parent]++
+		}
+	}
+	var ready []int
+	for i, w := range waiting {
+		if w == 0 {
+			ready = append(ready, i)
+		}
+	}
+	for len(ready) > 0 {
+		i := ready[len(ready)-1]
+		ready = ready[:len(ready)-1]
+		sums[i].known = true
+		n := &x.nodes[i]
+		if n.parent < 0 {
+			continue
+		}
+		sums[n.parent].add(&sums[i], n)
+		if waiting[n.parent]--; waiting[n.parent] == 0 {
+			ready = append(ready, n.parent)
+		}
+	}
+	return sums
+}
+
+func (b *below) add(child *below, n *node) {
+	b.count += 1 + child.count
+	b.agent = b.agent || child.agent || n.agent
+	b.tty = b.tty.or(child.tty).or(triOf(n.tty))
+	b.listener = b.listener.or(child.listener).or(triOf(n.listens))
+}
+
+// lookAbove goes from each process up to one that was looked at before, so that every parent is followed once.
+func (x *processes) lookAbove() []above {
+	const fresh, open, done = 0, 1, 2
+	found := make([]above, len(x.nodes))
+	state := make([]uint8, len(x.nodes))
+	var trail []int
+	for i := range x.nodes {
+		trail = trail[:0]
+		at := i
+		for at >= 0 && state[at] == fresh {
+			state[at] = open
+			trail = append(trail, at)
+			at = x.nodes[at].parent
+		}
+		cycle := at >= 0 && state[at] == open
+		for k := len(trail) - 1; k >= 0; k-- {
+			at := trail[k]
+			found[at] = x.fromParent(at, found, cycle)
+			state[at] = done
+		}
+	}
+	return found
+}
+
+func (x *processes) fromParent(i int, found []above, cycle bool) above {
+	n := &x.nodes[i]
+	if n.lost || cycle {
+		return above{unknown, unknown}
+	}
+	if n.parent < 0 {
+		return above{}
+	}
+	p := &x.nodes[n.parent]
+	return above{
+		agent:       found[n.parent].agent.or(triIf(p.agent)),
+		multiplexer: found[n.parent].multiplexer.or(triIf(p.multiplexer)),
+	}
+}
