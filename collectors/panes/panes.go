@@ -1,0 +1,146 @@
+// Package panes says what runs in the panes that were seen: it joins them with the processes that were read in the same look.
+package panes
+
+import (
+	"cmp"
+	"slices"
+
+	"winnow/engine/snapshot"
+)
+
+// Fill tells every pane of s with a shell's pid what runs in it, from the processes of s: a pure join, linear in the size of s.
+//
+// A pane stays as it is, which is unknown, where the processes were not read whole, where it is dead (its pid may be somebody
+// else's), and where the process of its pid is not positively its own: the process must lead a session, and have the pane's
+// terminal wherever both are known. A zombie without other threads is dead, and nobody's member.
+func Fill(s *snapshot.Snapshot) {
+	if s.Sources[snapshot.Proc].Status != snapshot.OK {
+		return
+	}
+	t := index(s.Processes)
+	for _, session := range s.Sessions {
+		t.fill(session.Panes)
+	}
+	for _, tab := range s.Tabs {
+		t.fill(tab.Panes)
+	}
+}
+
+// table finds processes by what ties them to a pane. Its lists are in the order of pids.
+type table struct {
+	byPID               map[int]*snapshot.Process
+	group, session, sub map[int][]*snapshot.Process // by process group, by session, by parent
+	// whole is true when every process shows where it belongs: then one that is on no list is not in it.
+	whole bool
+}
+
+func index(processes map[string]snapshot.Process) *table {
+	t := &table{byPID: make(map[int]*snapshot.Process, len(processes)), group: map[int][]*snapshot.Process{},
+		session: map[int][]*snapshot.Process{}, sub: map[int][]*snapshot.Process{}, whole: true}
+	all := make([]*snapshot.Process, 0, len(processes))
+	for _, p := range processes {
+		all = append(all, &p)
+	}
+	slices.SortFunc(all, func(a, b *snapshot.Process) int { return cmp.Compare(a.PID, b.PID) })
+	for _, p := range all {
+		if p.Kernel || dead(p) {
+			continue
+		}
+		if _, taken := t.byPID[p.PID]; taken { // given anew while it was read, it stands for neither
+			t.byPID[p.PID] = nil
+		} else {
+			t.byPID[p.PID] = p
+		}
+		if p.PGID == nil || p.Session == nil || p.PPID == nil {
+			t.whole = false
+			continue
+		}
+		t.group[*p.PGID] = append(t.group[*p.PGID], p)
+		t.session[*p.Session] = append(t.session[*p.Session], p)
+		t.sub[*p.PPID] = append(t.sub[*p.PPID], p)
+	}
+	return t
+}
+
+// dead reports whether p is known to have ended. A zombie may have threads that live on.
+func dead(p *snapshot.Process) bool {
+	return (p.State == "Z" || p.State == "X") && p.Threads != nil && *p.Threads <= 1
+}
+
+func (t *table) fill(panes []snapshot.Pane) {
+	for i := range panes {
+		p := &panes[i]
+		if p.ShellPID == nil || p.Dead != nil && *p.Dead {
+			continue
+		}
+		if shell := t.shell(p); shell != nil {
+			t.pane(p, shell)
+		}
+	}
+}
+
+// shell is the process that p names, or nil where that is not sure.
+func (t *table) shell(p *snapshot.Pane) *snapshot.Process {
+	shell := t.byPID[*p.ShellPID]
+	switch {
+	case shell == nil || shell.Session == nil || *shell.Session != shell.PID:
+		return nil
+	case p.TTY != "" && shell.TTY != nil && *shell.TTY != p.TTY:
+		return nil
+	}
+	return shell
+}
+
+func (t *table) pane(p *snapshot.Pane, shell *snapshot.Process) {
+	p.ShellStartTicks = new(shell.StartTicks)
+	if shell.Cwd != nil {
+		p.Cwd = *shell.Cwd
+	}
+	if p.TTY == "" && shell.TTY != nil {
+		p.TTY = *shell.TTY
+	}
+	if shell.ForegroundPGID != nil {
+		p.ForegroundPGID = new(*shell.ForegroundPGID)
+	}
+	if !t.whole {
+		return
+	}
+	if p.ForegroundPGID != nil {
+		p.Foreground = named(t.group[*p.ForegroundPGID])
+	}
+	members := t.session[shell.PID]
+	p.Session, p.SessionPIDs = named(members), nil
+	for _, m := range members {
+		p.SessionPIDs = append(p.SessionPIDs, m.PID)
+	}
+	p.Descendants = named(t.left(shell, members))
+}
+
+// left lists what is below the session's members and has left the session, by pid. It begins at every member, not at the
+// shell alone: a member whose parent ended is no longer below the shell, and what it started belongs to the pane all the same.
+func (t *table) left(shell *snapshot.Process, members []*snapshot.Process) []*snapshot.Process {
+	var out []*snapshot.Process
+	seen := map[int]bool{}
+	for open := slices.Clone(members); len(open) > 0; {
+		p := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, child := range t.sub[p.PID] {
+			if seen[child.PID] || *child.Session == shell.PID {
+				continue // a member is looked below in its own turn
+			}
+			seen[child.PID] = true
+			out = append(out, child)
+			open = append(open, child)
+		}
+	}
+	slices.SortFunc(out, func(a, b *snapshot.Process) int { return cmp.Compare(a.PID, b.PID) })
+	return out
+}
+
+func named(ps []*snapshot.Process) []snapshot.PaneProc {
+	var out []snapshot.PaneProc
+	for _, p := range ps {
+		out = append(out, snapshot.PaneProc{PID: p.PID, Name: p.Name})
+	}
+	return out
+}

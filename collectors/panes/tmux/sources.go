@@ -1,0 +1,165 @@
+// Package tmux reads tmux servers: which sessions they have, who looks at them, and what their panes started with.
+//
+// One server is one source and costs one exec. What runs in a pane now is not asked of tmux: the server would read /proc for
+// each pane, which costs ten times the rest; package panes joins it from the processes that were read anyway.
+package tmux
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+
+	"winnow/collectors"
+	"winnow/engine/snapshot"
+)
+
+// Kind is the kind of a source that is a tmux server, and what its name begins with.
+const Kind = "tmux"
+
+// auto stands in Options.Sockets for the sockets that tmux itself would use.
+const auto = "auto"
+
+// Options says which servers are read, and how.
+type Options struct {
+	// Sockets are absolute paths of sockets, or "auto" for every socket in the folder that tmux uses for UID and the one that
+	// TMUX names.
+	Sockets []string
+	UID     int
+	// Env gives TMUX and TMUX_TMPDIR; nil is an empty environment.
+	Env func(string) string
+	// Tmux is the program; empty is tmux, looked up in PATH.
+	Tmux string
+	// ProcRoot is where procfs is mounted; empty is /proc.
+	ProcRoot string
+	// Only, a session's native id such as $4, gives nothing but that session, for another look before an act.
+	Only string
+	// Log may be nil.
+	Log hclog.Logger
+}
+
+func (o Options) env(key string) string {
+	if o.Env == nil {
+		return ""
+	}
+	return o.Env(key)
+}
+
+// ID is the candidate's id of the session that source knows as native.
+func ID(source, native string) string { return snapshot.KindSession + ":" + source + "/" + native }
+
+// Sources gives one source a socket, sorted by path. A folder of sockets that does not exist gives none; one that cannot be
+// listed is a source that fails. The only error is a socket that is no absolute path.
+//
+// A source is named tmux/ and its socket's file name. Where two sockets have the same, those outside of tmux's own folder get
+// a suffix made from their path, which stays the same at every look.
+func Sources(o Options) ([]collectors.Source, error) {
+	home := folder(o)
+	var paths []string
+	var failed error
+	for _, s := range o.Sockets {
+		switch {
+		case s == auto:
+			found, err := sockets(home)
+			failed = err
+			paths = append(append(paths, found...), current(o)...)
+		case filepath.IsAbs(s):
+			paths = append(paths, filepath.Clean(s))
+		default:
+			return nil, fmt.Errorf("tmux socket %q: not an absolute path: write auto, or the path of a socket", s)
+		}
+	}
+	paths = distinct(paths)
+	var out []collectors.Source
+	for path, name := range names(paths, home) {
+		out = append(out, collectors.Source{Name: name, Kind: Kind, Path: path, Reader: newReader(o, name, path)})
+	}
+	if failed != nil {
+		out = append(out, collectors.Source{Name: Kind + "/" + auto, Kind: Kind, Path: home, Reader: unlisted{failed}})
+	}
+	slices.SortFunc(out, func(a, b collectors.Source) int { return cmp.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
+// folder is where tmux keeps the sockets of a user (make_label of its tmux.c).
+func folder(o Options) string {
+	return filepath.Join(cmp.Or(o.env("TMUX_TMPDIR"), "/tmp"), "tmux-"+strconv.Itoa(o.UID))
+}
+
+// sockets lists the sockets in dir. What is none, such as a lock file beside one, is left out.
+func sockets(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("list tmux sockets in %s: %w: run as its owner, or name the sockets in collect.tmux.sockets",
+			dir, collectors.ErrPermission)
+	case err != nil:
+		return nil, fmt.Errorf("list tmux sockets in %s: %w", dir, err)
+	}
+	var out []string
+	for _, e := range entries {
+		if e.Type() == fs.ModeSocket {
+			out = append(out, filepath.Join(dir, e.Name()))
+		}
+	}
+	return out, nil
+}
+
+// current is the socket of the server that the program runs in: TMUX is the socket, the server's pid and a session's number,
+// with commas between them.
+func current(o Options) []string {
+	value := o.env("TMUX")
+	for range 2 {
+		value = value[:max(strings.LastIndexByte(value, ','), 0)]
+	}
+	if !filepath.IsAbs(value) {
+		return nil
+	}
+	return []string{filepath.Clean(value)}
+}
+
+// distinct leaves one path of those that lead to the same socket.
+func distinct(paths []string) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, p := range paths {
+		real, err := filepath.EvalSymlinks(p)
+		if err != nil { // it is reported when it is read
+			real = p
+		}
+		if !seen[real] {
+			seen[real] = true
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// names gives each path its source's name.
+func names(paths []string, home string) map[string]string {
+	count := map[string]int{}
+	for _, p := range paths {
+		count[filepath.Base(p)]++
+	}
+	out := map[string]string{}
+	for _, p := range paths {
+		name := filepath.Base(p)
+		if count[name] > 1 && filepath.Dir(p) != home {
+			sum := sha256.Sum256([]byte(p))
+			name += "~" + hex.EncodeToString(sum[:2])
+		}
+		out[p] = Kind + "/" + name
+	}
+	return out
+}
