@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 )
 
 // Record is one JSON object of a file.
@@ -17,8 +19,8 @@ type Record struct {
 	Fields map[string]json.RawMessage
 }
 
-// Lines splits JSON Lines: one object a line, empty lines passed over. It gives every record that can be read, and the first
-// error with its line.
+// Lines splits JSON Lines: one object a line, empty lines passed over. It gives every record that can be read, how many
+// cannot be, and the first error with its line.
 //
 // A file that is being appended to may end in the middle of a line, and what the missing half says is not known: a last line
 // that is neither ended nor a whole object is an error like any other.
@@ -45,37 +47,42 @@ func Lines(data []byte) (all []Record, bad int, err error) {
 	return all, bad, err
 }
 
-// Array splits a JSON array of objects.
-func Array(data []byte) ([]Record, error) {
+// Array splits a JSON array of objects. It gives every record that can be read, how many cannot be, and the first error.
+func Array(data []byte) (all []Record, bad int, err error) {
 	var raws []json.RawMessage
 	if err := json.Unmarshal(data, &raws); err != nil {
-		return nil, fmt.Errorf("read array: %w", err)
+		return nil, 1, fmt.Errorf("read array: %w", err)
 	}
 	if raws == nil {
-		return nil, errors.New("read array: it says null; an empty list is []")
+		return nil, 1, errors.New("read array: it says null; an empty list is []")
 	}
-	all := make([]Record, 0, len(raws))
 	for i, raw := range raws {
-		fields, err := Object(raw)
-		if err != nil {
-			return all, fmt.Errorf("record %d: %w", i+1, err)
-		}
-		all = append(all, Record{Place: fmt.Sprintf("record %d", i+1), Fields: fields})
+		rec := Record{Place: fmt.Sprintf("record %d", i+1)}
+		all, bad, err = appended(all, bad, err, rec, raw)
 	}
-	return all, nil
+	return all, bad, err
 }
 
-// ByKey splits a JSON object of objects, in no particular order.
-func ByKey(fields map[string]json.RawMessage) ([]Record, error) {
-	all := make([]Record, 0, len(fields))
-	for key, raw := range fields {
-		inner, err := Object(raw)
-		if err != nil {
-			return all, fmt.Errorf("record %q: %w", key, err)
-		}
-		all = append(all, Record{Place: fmt.Sprintf("record %q", key), Key: key, Fields: inner})
+// ByKey splits a JSON object of objects, in the order of their keys. It gives what Array gives.
+func ByKey(fields map[string]json.RawMessage) (all []Record, bad int, err error) {
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		rec := Record{Place: fmt.Sprintf("record %q", key), Key: key}
+		all, bad, err = appended(all, bad, err, rec, fields[key])
 	}
-	return all, nil
+	return all, bad, err
+}
+
+// appended adds rec with the fields in raw, or counts it as bad; the first error is kept.
+func appended(all []Record, bad int, first error, rec Record, raw json.RawMessage) ([]Record, int, error) {
+	fields, err := Object(raw)
+	if err == nil {
+		rec.Fields = fields
+		return append(all, rec), bad, first
+	}
+	if first == nil {
+		first = fmt.Errorf("%s: %w", rec.Place, err)
+	}
+	return all, bad + 1, first
 }
 
 // Object reads one JSON object with nothing after it. Its keys are taken as written, and one that stands twice is an error:

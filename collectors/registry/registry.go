@@ -74,8 +74,8 @@ func Parse(data []byte, format string) (all []snapshot.Entry, bad int, err error
 	var recs []records.Record
 	if format == JSONL {
 		recs, bad, err = records.Lines(data)
-	} else if recs, err = document(data); err != nil {
-		bad = 1
+	} else {
+		recs, bad, err = document(data)
 	}
 	s := newStates()
 	for _, rec := range recs {

@@ -74,8 +74,8 @@ func Parse(data []byte, format string) (all []snapshot.Spawn, bad int, err error
 	var recs []records.Record
 	if format == JSONL {
 		recs, bad, err = records.Lines(data)
-	} else if recs, err = records.Array(data); err != nil {
-		bad = 1
+	} else {
+		recs, bad, err = records.Array(data)
 	}
 	j := newJoin()
 	for _, rec := range recs {

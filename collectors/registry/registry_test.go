@@ -1,0 +1,166 @@
+package registry_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"winnow/collectors"
+	"winnow/collectors/registry"
+	"winnow/engine/snapshot"
+)
+
+var t1 = time.Unix(1769882400, 0).UTC()
+
+func TestParseDocuments(t *testing.T) {
+	t.Parallel()
+	a, b := snapshot.Entry{ID: "a", Status: "running"}, snapshot.Entry{ID: "b", Status: "archived"}
+	for text, want := range map[string][]snapshot.Entry{
+		`[]`: nil,
+		`{}`: nil,
+		`[{"id":"b","status":"Archived "},{"id":"a","status":"running"}]`:                                   {a, b},
+		`{"version":3,"entries":[{"id":"a","status":"running"}]}`:                                           {a},
+		`{"sessions":[{"id":"a","status":"running"}],"taken_at":"x"}`:                                       {a},
+		`{"workers":{"a":{"status":"running"},"b":{"id":"b","status":"archived"}}}`:                         {a, b},
+		`{"b":{"status":"archived"},"a":{"status":"running"}}`:                                              {a, b},
+		`[{"id":7,"status":"x"}]`:                                                                           {{ID: "7", Status: "x"}},
+		`[{"id":"a","status":"running","path":"/w/a"},{"id":"a","status":"running","path":"/w/b"}]`:         {{ID: "a", Status: "running", Path: "/w/a"}, {ID: "a", Status: "running", Path: "/w/b"}},
+		`[{"id":"a","status":"running"},{"id":"a","status":"RUNNING"}]`:                                     {a},
+		`[{"id":"a","terminal":false,"retained":true,"pid":42}]`:                                            {{ID: "a", Terminal: new(false), Retained: new(true), PID: new(42)}},
+		`[{"id":"a","terminal":null,"retained":null,"pid":null,"ended_at":null,"status":null,"path":null}]`: {{ID: "a"}},
+		`[{"id":"a","session":"worker-1","role":"builder","marker":"m","started_at":1769882400,"ended_at":"2026-01-31T18:00:00Z","more":1}]`: {
+			{ID: "a", Session: "worker-1", Role: "builder", Marker: "m", StartedAt: &t1, EndedAt: &t1}},
+	} {
+		got, bad, err := registry.Parse([]byte(text), registry.JSON)
+		if err != nil || bad != 0 {
+			t.Errorf("%s: %d bad, %v", text, bad, err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%s (-want +got):\n%s", text, d)
+		}
+	}
+	got, _, err := registry.Parse([]byte(`{"id":"b","status":"archived"}`+"\n"+`{"id":"a","status":"running"}`+"\n"), registry.JSONL)
+	if d := cmp.Diff([]snapshot.Entry{a, b}, got); err != nil || d != "" {
+		t.Errorf("lines: %v (-want +got):\n%s", err, d)
+	}
+}
+
+func TestWhatARegistryMayNotSay(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		``:                                 "ends before",
+		`null`:                             "not an object",
+		`7`:                                "not an object",
+		`[{"id":"a"}`:                      "read array",
+		`[null]`:                           "record 1: it is not an object",
+		`[{"status":"running"}]`:           "record 1: it has no id",
+		`[{"id":""}]`:                      "record 1: it has no id",
+		`[{"id":"a"},{"id":["b"]}]`:        "record 2: id is neither",
+		`[{"id":"a","path":"w"}]`:          "path is not absolute",
+		`[{"id":"a","terminal":"yes"}]`:    "terminal is neither true nor false",
+		`[{"id":"a","retained":1}]`:        "retained is neither true nor false",
+		`[{"id":"a","pid":0}]`:             "pid 0 is no process",
+		`[{"id":"a","pid":4294967296}]`:    "is no process",
+		`[{"id":"a","ended_at":"soon"}]`:   "ended_at: ",
+		`{"entries":[],"workers":[]}`:      "entries and workers",
+		`{"entries":7}`:                    "entries: it is not an object",
+		`{"entries":null}`:                 "entries: it is not an object",
+		`{"a":{"status":"x"},"version":1}`: `record "version": it is not an object`,
+		`{"a":null}`:                       `record "a": it is not an object`,
+		`{"a":{"id":"b"}}`:                 `stands under "a" and calls itself "b"`,
+		`{"a":{"status":"x"},"a":{"status":"y"}}`:                        "stands twice",
+		`[{"id":"a","status":"running"},{"id":"a","status":"archived"}]`: "says two things",
+		`[{"id":"a","terminal":true},{"id":"a"}]`:                        "says two things",
+		`[{"id":"a","retained":true},{"id":"a","retained":false}]`:       "says two things",
+	} {
+		got, bad, err := registry.Parse([]byte(text), registry.JSON)
+		if err == nil || bad == 0 || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s gave %+v, %d bad, %v; want an error with %q", text, got, bad, err, want)
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(".", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "workers.json")
+	src, err := registry.Source("workers", registry.JSON, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := src.Reader.Read(t.Context()); !errors.Is(err, collectors.ErrAbsent) {
+		t.Errorf("no file gave %v; want ErrAbsent", err)
+	}
+	for text, partial := range map[string]bool{
+		`[{"id":"a","path":"` + dir + `/link/w"},{"id":"b","path":"` + dir + `/w"}]`:           false,
+		`[{"id":"a","path":"` + dir + `/link/w"},{"id":"b","path":"` + dir + `/w"},{"id":[]}]`: true,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p, err := src.Reader.Read(t.Context())
+		if (err != nil) != partial || err != nil && !strings.Contains(err.Error(), path+": record 3: ") {
+			t.Errorf("%s gave %v", text, err)
+		}
+		want := collectors.Part{
+			Registry: []snapshot.Entry{{Source: "registry/workers", ID: "a", Path: dir + "/w"}, {Source: "registry/workers", ID: "b", Path: dir + "/w"}},
+			Named:    []string{dir + "/w"}, Partial: partial,
+		}
+		if partial {
+			want.Unreadable = 1
+		}
+		if d := cmp.Diff(want, p); d != "" {
+			t.Errorf("%s (-want +got):\n%s", text, d)
+		}
+	}
+}
+
+func TestSourceRefusesWhatItDoesNotRead(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, format, path, want string }{
+		{"s", "codev", "/x", "this version does not read"}, {"", "json", "/x", "no name"}, {"s", "json", "~/x", "not absolute"},
+	} {
+		if _, err := registry.Source(tc.name, tc.format, tc.path); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%+v gave %v", tc, err)
+		}
+	}
+}
+
+// Whatever is in the file, each entry has an id, no id has two statuses without an error, and the same text reads the same.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{`[{"id":"a","status":"X"}]`, `{"entries":[{"id":1}]}`, `{"a":{"pid":3}}`, `{"workers":{"a":{"terminal":true}}}`,
+		`[{"id":"a"},{"id":"a","status":"b"}]`, `{"id":"a","path":"/w"}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, format := range []string{registry.JSON, registry.JSONL} {
+			all, bad, err := registry.Parse(data, format)
+			if (err == nil) != (bad == 0) {
+				t.Fatalf("%d bad entries and %v", bad, err)
+			}
+			status := map[string]string{}
+			for _, e := range all {
+				before, twice := status[e.ID]
+				if e.ID == "" || err == nil && twice && before != e.Status {
+					t.Fatalf("gave %+v after status %q", e, before)
+				}
+				status[e.ID] = e.Status
+			}
+			again, _, err2 := registry.Parse(data, format)
+			if d := cmp.Diff(all, again); d != "" || (err == nil) != (err2 == nil) || err != nil && err.Error() != err2.Error() {
+				t.Fatalf("read twice: %v, %v\n%s", err, err2, d)
+			}
+		}
+	})
+}
