@@ -39,28 +39,33 @@ func BenchmarkScanReal(b *testing.B) {
 		if err != nil {
 			b.Skip("no ps on this machine")
 		}
+		found := 0
 		for b.Loop() {
 			out, err := exec.Command(ps, "-eo", "pid,ppid,sess,lstart,args").Output()
 			if err != nil {
 				b.Fatal(err)
 			}
-			perProcess(b, strings.Count(string(out), "\n")-1, count)
+			found = strings.Count(string(out), "\n") - 1
 		}
+		perProcess(b, found, count)
 	})
 }
 
 func benchOurs(b *testing.B, root string, least int) {
 	r := processes.New(processes.Options{Root: root})
+	found := 0
 	for b.Loop() {
 		part, err := r.Read(b.Context())
 		if err != nil {
 			b.Fatal(err)
 		}
-		perProcess(b, len(part.Processes), least)
+		found = len(part.Processes)
 	}
+	perProcess(b, found, least)
 }
 
 func benchProcfs(b *testing.B, root string, least int) {
+	count := 0
 	for b.Loop() {
 		fs, err := procfs.NewFS(root)
 		if err != nil {
@@ -88,8 +93,9 @@ func benchProcfs(b *testing.B, root string, least int) {
 			cwd, _ := p.Cwd()
 			found[p.PID] = record{st.PID, st.PPID, st.Session, st.Starttime, status.UIDs[1], cwd}
 		}
-		perProcess(b, len(found), least)
+		count = len(found)
 	}
+	perProcess(b, count, least)
 }
 
 // perProcess reports the time for one process, and fails where some were not read.

@@ -41,7 +41,7 @@ func (s *scan) cwd(dir int, st stat, f *facts, p *snapshot.Process) (refused boo
 
 // threadCwd is the working directory of the first thread that has one.
 func (s *scan) threadCwd(dir int) (name string, text []byte, err error) {
-	threads, err := s.root.list(dir, "task")
+	threads, err := list(dir, "task", s.environ)
 	if err != nil {
 		return "", nil, err
 	}

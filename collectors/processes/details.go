@@ -17,9 +17,12 @@ const tries = 3
 // details reads in full what Options ask for, everything afresh, so that a record never mixes two processes or two programs. A
 // process that has ended by now is dropped.
 func (s *scan) details(ctx context.Context) error {
-	chosen := func(p *snapshot.Process) bool { return p.Markers != nil && len(*p.Markers) > 0 }
+	if s.o.Only <= 0 && len(s.o.Markers) == 0 {
+		return nil
+	}
+	chosen := func(p *record) bool { return p.Markers != nil && len(*p.Markers) > 0 }
 	if s.o.Only > 0 {
-		chosen = func(p *snapshot.Process) bool { return p.PID == s.o.Only }
+		chosen = func(p *record) bool { return p.PID == s.o.Only }
 	}
 	full := wanted(s.found, chosen)
 	if len(full) == 0 {
@@ -28,7 +31,7 @@ func (s *scan) details(ctx context.Context) error {
 	l := listen(s.root, s.o.Log)
 	var ended []int
 	for n, i := range full {
-		if n%checkEvery == 0 && ctx.Err() != nil {
+		if n%chunk == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		p, err := s.full(s.found[i].PID, l)
@@ -49,25 +52,25 @@ func (s *scan) details(ctx context.Context) error {
 
 // full reads one process in full. Where it executed another program or moved in between, it is read again; one that does so
 // every time stays in brief.
-func (s *scan) full(pid int, l listeners) (snapshot.Process, error) {
+func (s *scan) full(pid int, l listeners) (*record, error) {
 	dir, err := s.root.open(pid)
 	if err != nil {
-		return snapshot.Process{}, err
+		return nil, err
 	}
 	defer unix.Close(dir)
 	for range tries {
 		before, err := s.stat(dir)
 		if err != nil {
-			return snapshot.Process{}, err
+			return nil, err
 		}
 		p, err := s.brief(dir, false)
 		if err != nil {
-			return snapshot.Process{}, err
+			return nil, err
 		}
-		s.fill(dir, before, &p, l)
+		s.fill(dir, before, &p.Process, l)
 		after, err := s.stat(dir)
 		if err != nil {
-			return snapshot.Process{}, err
+			return nil, err
 		}
 		if before.same(after) && sameText(p.Exe, s.exe(dir)) {
 			return p, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -45,7 +46,7 @@ func Holders(ctx context.Context, o HolderOptions, paths []string) (holders map[
 	}
 	defer r.close()
 	h := newHolderScan(r, o, paths)
-	if err := r.each(ctx, h.process); err != nil {
+	if err := h.all(ctx); err != nil {
 		return nil, false, fmt.Errorf("look for holders: %w", err)
 	}
 	holders = map[string][]snapshot.Holder{}
@@ -95,6 +96,31 @@ func newHolderScan(r *root, o HolderOptions, paths []string) *holderScan {
 	return h
 }
 
+// fork is the same look with buffers and results of its own.
+func (h *holderScan) fork() *holderScan {
+	f := *h
+	f.scan, f.views, f.best = h.scan.fork(), maps.Clone(h.views), map[int]int{}
+	f.held = make([][]snapshot.Holder, len(h.held))
+	return &f
+}
+
+func (h *holderScan) all(ctx context.Context) error {
+	forks := make([]*holderScan, workers())
+	do := make([]func(pid, dir int), len(forks))
+	for i := range forks {
+		forks[i] = h.fork()
+		do[i] = forks[i].process
+	}
+	err := h.root.each(ctx, do)
+	for _, f := range forks {
+		h.unread += f.unread
+		for i := range h.held {
+			h.held[i] = append(h.held[i], f.held[i]...)
+		}
+	}
+	return err
+}
+
 // process notes what one pinned process holds.
 func (h *holderScan) process(pid, dir int) {
 	var owner unix.Stat_t
@@ -141,7 +167,7 @@ func (h *holderScan) links(pid, dir int, st stat) error {
 	if st.state != 'Z' {
 		return h.linksOf(pid, dir, "")
 	}
-	threads, err := h.root.list(dir, "task")
+	threads, err := list(dir, "task", h.environ)
 	if err != nil {
 		return err
 	}
@@ -181,7 +207,7 @@ func (h *holderScan) linksOf(pid, dir int, base string) error {
 }
 
 func (h *holderScan) descriptors(dir int, base string, v *places) error {
-	numbers, err := h.root.list(dir, base+"fd")
+	numbers, err := list(dir, base+"fd", h.environ)
 	if err != nil {
 		return err
 	}

@@ -175,7 +175,7 @@ func (s *scan) childrenOf(pid int) ([]int, error) {
 	n := strconv.Itoa(pid)
 	text, err := read(s.root.fd, n+"/task/"+n+"/children", make([]byte, 16<<10), 16<<20)
 	if err != nil {
-		return s.root.list(s.root.fd, "")
+		return list(s.root.fd, ".", s.environ)
 	}
 	var found []int
 	for word := range bytes.FieldsSeq(text) {

@@ -66,7 +66,7 @@ func (s *scan) ports(dir int, st stat, l listeners) *[]int {
 	if string(ns) != l.netns || err != nil && (s.root.procfs || !errors.Is(err, unix.ENOENT)) {
 		return nil
 	}
-	numbers, err := s.root.list(dir, "fd")
+	numbers, err := list(dir, "fd", s.environ)
 	if err != nil {
 		return nil
 	}

@@ -87,25 +87,21 @@ func (s *scan) broken() error {
 // records are what was found, by id.
 func (s *scan) records() map[string]snapshot.Process {
 	m := make(map[string]snapshot.Process, len(s.found))
-	for i := range s.found {
-		p := &s.found[i]
-		m[ID(p.PID, p.StartTicks)] = *p
+	for _, r := range s.found {
+		m[ID(r.PID, r.StartTicks)] = r.Process
 	}
 	return m
 }
 
 // wanted are the processes to read in full: those that chosen names, and all their descendants.
-func wanted(found []snapshot.Process, chosen func(*snapshot.Process) bool) []int {
+func wanted(found []*record, chosen func(*record) bool) []int {
 	children := map[int][]int{}
 	var queue []int
-	for i := range found {
-		p := &found[i]
+	for i, p := range found {
 		if chosen(p) {
 			queue = append(queue, i)
 		}
-		if p.PPID != nil {
-			children[*p.PPID] = append(children[*p.PPID], i)
-		}
+		children[p.ppid] = append(children[p.ppid], i)
 	}
 	taken := make([]bool, len(found))
 	var all []int

@@ -6,15 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"strconv"
+	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"winnow/collectors"
 )
 
-// checkEvery is after how many processes a scan looks at its deadline.
-const checkEvery = 256
+// chunk is how many processes a goroutine takes at a time; between two it looks at its deadline.
+const chunk = 128
 
 // root is an open procfs, or a folder laid out like one.
 type root struct {
@@ -25,7 +28,6 @@ type root struct {
 	procfs, own bool
 	// self is this process's id as this root counts it, 0 where it is not in there.
 	self int
-	dirs []byte
 }
 
 // openRoot opens path. A missing one wraps collectors.ErrAbsent, one that may not be read collectors.ErrPermission.
@@ -39,7 +41,7 @@ func openRoot(path string) (*root, error) {
 	case err != nil:
 		return nil, fmt.Errorf("open %s: %w: set collect.processes.root to where procfs is mounted", path, err)
 	}
-	r := &root{fd: fd, path: path, dirs: make([]byte, 64<<10)}
+	r := &root{fd: fd, path: path}
 	var fs unix.Statfs_t
 	r.procfs = unix.Fstatfs(fd, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
 	if text, err := readlink(fd, "self", make([]byte, 32)); err == nil {
@@ -55,20 +57,41 @@ func (r *root) close() {
 	_ = unix.Close(r.fd)
 }
 
-// each calls do for every process with a descriptor that pins it: once the process is gone, reads through it fail with ESRCH
-// and never reach another process of the same number. A process that is gone before it could be opened is passed over.
-func (r *root) each(ctx context.Context, do func(pid, dir int)) error {
-	pids, err := r.list(r.fd, "")
+// each calls, for every process, one of do with a descriptor that pins it: once the process is gone, reads through it fail with
+// ESRCH and never reach another process of the same number. A process that is gone before it could be opened is passed over.
+// Every do is called by one goroutine, so that each may keep its own buffers.
+func (r *root) each(ctx context.Context, do []func(pid, dir int)) error {
+	pids, err := list(r.fd, ".", make([]byte, 64<<10))
 	if err != nil {
 		return fmt.Errorf("list %s: %w", r.path, err)
 	}
 	if len(pids) == 0 {
 		return fmt.Errorf("list %s: no process in it: set collect.processes.root to where procfs is mounted", r.path)
 	}
-	for i, pid := range pids {
-		if i%checkEvery == 0 && ctx.Err() != nil {
-			return fmt.Errorf("read %s: stopped after %d of %d processes: %w", r.path, i, len(pids), context.Cause(ctx))
-		}
+	var next atomic.Int64
+	var g errgroup.Group
+	for _, one := range do {
+		g.Go(func() error {
+			for {
+				to := int(next.Add(chunk))
+				from := to - chunk
+				if from >= len(pids) {
+					return nil
+				}
+				if ctx.Err() != nil {
+					return fmt.Errorf("read %s: stopped after %d of %d processes: %w", r.path, from, len(pids), context.Cause(ctx))
+				}
+				if err := r.some(pids[from:min(to, len(pids))], one); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return g.Wait()
+}
+
+func (r *root) some(pids []int, do func(pid, dir int)) error {
+	for _, pid := range pids {
 		dir, err := r.open(pid)
 		if err != nil {
 			if !vanished(err) {
@@ -82,16 +105,18 @@ func (r *root) each(ctx context.Context, do func(pid, dir int)) error {
 	return nil
 }
 
+// workers is how many goroutines read at a time. More than a few only wait for one another in the kernel.
+func workers() int {
+	return min(4, runtime.GOMAXPROCS(0))
+}
+
 // open pins one process. O_PATH is enough for reading below it.
 func (r *root) open(pid int) (int, error) {
 	return unix.Openat(r.fd, strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
-// list gives the entries of a folder whose names are numbers: processes, threads, descriptors. An empty name is dir itself.
-func (r *root) list(dir int, name string) ([]int, error) {
-	if name == "" {
-		name = "."
-	}
+// list gives the entries of a folder whose names are numbers: processes, threads, descriptors.
+func list(dir int, name string, buf []byte) ([]int, error) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -99,7 +124,7 @@ func (r *root) list(dir int, name string) ([]int, error) {
 	defer unix.Close(fd)
 	var found []int
 	for {
-		n, err := unix.Getdents(fd, r.dirs)
+		n, err := unix.Getdents(fd, buf)
 		if err == unix.EINTR {
 			continue
 		}
@@ -109,7 +134,7 @@ func (r *root) list(dir int, name string) ([]int, error) {
 		if n == 0 {
 			return found, nil
 		}
-		found = appendNumbers(found, r.dirs[:n])
+		found = appendNumbers(found, buf[:n])
 	}
 }
 

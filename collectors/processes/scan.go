@@ -20,12 +20,12 @@ type scan struct {
 	page int64
 	// salt is the boot id, empty where it could not be read.
 	salt  string
-	found []snapshot.Process
+	found []*record
 	// unreadable counts this user's own processes that refused something.
 	unreadable int
 	failed     []failure
 	names      map[string]string
-	// text, link and environ are buffers.
+	// text, link and environ are buffers: for stat, for a link, and for what may be long or has many entries.
 	text, link, environ []byte
 }
 
@@ -34,7 +34,12 @@ type failure struct {
 	err error
 }
 
-// facts are what a record points to: one allocation a process.
+// record is a process with what it points to, so that one allocation holds both.
+type record struct {
+	snapshot.Process
+	facts
+}
+
 type facts struct {
 	started                                       time.Time
 	ppid, pgid, session, foreground, threads, uid int
@@ -45,10 +50,7 @@ type facts struct {
 }
 
 func newScan(r *root, o Options) *scan {
-	s := &scan{
-		root: r, o: o, uid: os.Geteuid(), page: int64(os.Getpagesize()), names: map[string]string{},
-		text: make([]byte, 8<<10), link: make([]byte, unix.PathMax+1), environ: make([]byte, 16<<10),
-	}
+	s := (&scan{root: r, o: o, uid: os.Geteuid(), page: int64(os.Getpagesize())}).fork()
 	if at, ok := bootTime(r); ok {
 		s.boot = &at
 	}
@@ -56,17 +58,39 @@ func newScan(r *root, o Options) *scan {
 	return s
 }
 
+// fork is a scan of the same root with buffers and results of its own.
+func (s *scan) fork() *scan {
+	f := *s
+	f.found, f.failed, f.unreadable, f.names = nil, nil, 0, map[string]string{}
+	f.text, f.link, f.environ = make([]byte, 8<<10), make([]byte, unix.PathMax+1), make([]byte, 32<<10)
+	return &f
+}
+
 // all reads every process in brief.
 func (s *scan) all(ctx context.Context) error {
-	return s.root.each(ctx, func(pid, dir int) {
-		p, err := s.brief(dir, true)
-		switch {
-		case err == nil:
-			s.found = append(s.found, p)
-		case !vanished(err):
-			s.failed = append(s.failed, failure{pid, err})
-		}
-	})
+	forks := make([]*scan, workers())
+	do := make([]func(pid, dir int), len(forks))
+	for i := range forks {
+		forks[i] = s.fork()
+		do[i] = forks[i].one
+	}
+	err := s.root.each(ctx, do)
+	for _, f := range forks {
+		s.found = append(s.found, f.found...)
+		s.failed = append(s.failed, f.failed...)
+		s.unreadable += f.unreadable
+	}
+	return err
+}
+
+func (s *scan) one(pid, dir int) {
+	p, err := s.brief(dir, true)
+	switch {
+	case err == nil:
+		s.found = append(s.found, p)
+	case !vanished(err):
+		s.failed = append(s.failed, failure{pid, err})
+	}
 }
 
 // intern gives one string to all equal names and folders: most processes share theirs with others.
@@ -89,20 +113,22 @@ func (s *scan) stat(dir int) (stat, error) {
 
 // brief reads one pinned process. The owner is asked before stat: of a process that has ended the kernel says that root owns
 // it, and reading stat after it shows that it had not. Counted says whether what it refuses is counted.
-func (s *scan) brief(dir int, counted bool) (snapshot.Process, error) {
+func (s *scan) brief(dir int, counted bool) (*record, error) {
 	var owner unix.Stat_t
 	if err := unix.Fstat(dir, &owner); err != nil {
-		return snapshot.Process{}, err
+		return nil, err
 	}
 	st, err := s.stat(dir)
 	if err != nil {
-		return snapshot.Process{}, err
+		return nil, err
 	}
-	f := &facts{
+	r := new(record)
+	f, p := &r.facts, &r.Process
+	*f = facts{
 		ppid: st.ppid, pgid: st.pgid, session: st.session, foreground: st.foreground, threads: st.threads,
 		uid: int(owner.Uid), tty: terminal(st.tty), cpu: float64(st.cpu) / userHZ, rss: st.rss * s.page,
 	}
-	p := snapshot.Process{
+	*p = snapshot.Process{
 		PID: st.pid, StartTicks: st.start, PPID: &f.ppid, PGID: &f.pgid, Session: &f.session, ForegroundPGID: &f.foreground,
 		TTY: &f.tty, State: string([]byte{st.state}), Threads: &f.threads, Kernel: st.flags&kernelThread != 0, Name: st.comm,
 		UID: &f.uid, CPU: &f.cpu, RSS: &f.rss,
@@ -111,11 +137,11 @@ func (s *scan) brief(dir int, counted bool) (snapshot.Process, error) {
 		f.started = s.boot.Add(time.Duration(st.start) * (time.Second / userHZ))
 		p.StartedAt = &f.started
 	}
-	refused, err := s.cwd(dir, st, f, &p)
+	refused, err := s.cwd(dir, st, f, p)
 	if err != nil {
-		return snapshot.Process{}, err
+		return nil, err
 	}
-	refused = s.environment(dir, st, &p) || refused
+	refused = s.environment(dir, st, p) || refused
 	if refused && counted && f.uid == s.uid && s.lives(dir) {
 		s.unreadable++
 	}
@@ -124,7 +150,7 @@ func (s *scan) brief(dir int, counted bool) (snapshot.Process, error) {
 			p.Argv = arguments(text)
 		}
 	}
-	return p, nil
+	return r, nil
 }
 
 // environment keeps the markers of one of this user's own processes, and reports whether it refused. The text of a long
