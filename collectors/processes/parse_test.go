@@ -176,11 +176,22 @@ func FuzzParseMounts(f *testing.F) {
 		if ok == (len(all) == 0) {
 			t.Fatalf("ok %v with %d mounts", ok, len(all))
 		}
-		for _, m := range all {
-			mode, _ := hidepid(m.options)
-			if mode == "" && strings.HasPrefix(m.options, "hidepid=2") && !strings.Contains(m.options[9:], "hidepid=") && (len(m.options) == 9 || m.options[9] == ',') {
-				t.Errorf("%q hides nothing", m.options)
-			}
+		if lines := strings.Count(strings.TrimSuffix(string(text), "\n"), "\n") + 1; ok && len(all) != lines {
+			t.Errorf("%d mounts in %d lines", len(all), lines)
+		}
+	})
+}
+
+func FuzzHidepid(f *testing.F) {
+	f.Add("rw,gid=5", "invisible")
+	f.Add("", "0")
+	f.Fuzz(func(t *testing.T, before, mode string) {
+		if strings.ContainsAny(mode, ",=") {
+			return
+		}
+		got, _ := hidepid(before + ",hidepid=" + mode)
+		if shown := mode == "" || mode == "0" || mode == "off"; shown != (got == "") {
+			t.Errorf("hidepid=%q: %q", mode, got)
 		}
 	})
 }

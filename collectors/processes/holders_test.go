@@ -1,0 +1,220 @@
+package processes_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"winnow/collectors/processes"
+	"winnow/engine/snapshot"
+)
+
+func holders(t *testing.T, paths []string) (map[string][]snapshot.Holder, bool) {
+	t.Helper()
+	held, known, err := processes.Holders(t.Context(), processes.HolderOptions{Root: "/proc"}, paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return held, known
+}
+
+// holder is the child as a holder. The kernel cuts names after 15 bytes.
+func holder(c child, how string) snapshot.Holder {
+	name := filepath.Base(c.Path)
+	return snapshot.Holder{PID: c.Process.Pid, Name: name[:min(15, len(name))], How: how}
+}
+
+func TestHolders(t *testing.T) {
+	t.Parallel()
+	base := realTemp(t)
+	dirs := map[string]string{}
+	for _, name := range []string{"cwd", "cwd-and-more", "fd", "deleted", "file", "idle", "exe"} {
+		dirs[name] = filepath.Join(base, name)
+		if err := os.MkdirAll(filepath.Join(dirs[name], "sub"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(dirs["fd"], "sub", "notes")
+	lost := filepath.Join(dirs["file"], "lost")
+	for _, name := range []string{file, lost} {
+		if err := os.WriteFile(name, []byte("x"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := func(dir string) func(*exec.Cmd) { return func(c *exec.Cmd) { c.Dir = dir } }
+	cwd := start(t, "open", in(filepath.Join(dirs["cwd"], "sub")), filepath.Join(dirs["cwd"], "sub"))
+	fd := start(t, "open", in("/"), file)
+	gone := start(t, "idle", in(filepath.Join(dirs["deleted"], "sub")))
+	unlinked := start(t, "open", in("/"), lost)
+	exe := start(t, "idle", func(c *exec.Cmd) {
+		c.Dir, c.Path = "/", filepath.Join(dirs["exe"], "tool")
+		clone(t, c.Args[0], c.Path)
+	})
+	for _, name := range []string{filepath.Join(dirs["deleted"], "sub"), lost} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var paths []string
+	for _, dir := range dirs {
+		paths = append(paths, dir)
+	}
+	got, _ := holders(t, append(paths, base))
+	all := got[base]
+	delete(got, base)
+	want := map[string][]snapshot.Holder{
+		dirs["cwd"]: {holder(cwd, "cwd")}, dirs["fd"]: {holder(fd, "fd")}, dirs["deleted"]: {holder(gone, "cwd")},
+		dirs["file"]: {holder(unlinked, "fd")}, dirs["exe"]: {holder(exe, "exe")},
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if len(all) != 5 {
+		t.Errorf("the folder around them has holders %v, want all 5", all)
+	}
+	for i := 1; i < len(all); i++ {
+		if all[i-1].PID >= all[i].PID {
+			t.Errorf("not in the order of their ids: %v", all)
+		}
+	}
+}
+
+func clone(t *testing.T, from, to string) {
+	t.Helper()
+	data, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(to, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOwnDescriptors has a file open in the looking process itself, which is no holder by that.
+func TestOwnDescriptors(t *testing.T) {
+	t.Parallel()
+	dir := realTemp(t)
+	f, err := os.Create(filepath.Join(dir, "mine"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	wd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wd, err = filepath.EvalSymlinks(wd); err != nil {
+		t.Fatal(err)
+	}
+	got, _ := holders(t, []string{dir, wd})
+	if len(got[dir]) != 0 {
+		t.Errorf("holders %v, want none", got[dir])
+	}
+	found := false
+	for _, h := range got[wd] {
+		found = found || h.PID == os.Getpid() && h.How == "cwd"
+	}
+	if !found {
+		t.Errorf("this process works in %s and is not among %v", wd, got[wd])
+	}
+}
+
+// TestHolderElsewhere has a process of another mount namespace that sees a part of the folder under another name.
+func TestHolderElsewhere(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	tree, other := realTemp(t), realTemp(t)
+	if err := os.MkdirAll(filepath.Join(tree, "src", "deep"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c := start(t, "elsewhere", func(c *exec.Cmd) { c.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS }, tree, other)
+	deep := filepath.Join(tree, "src", "deep")
+	got, _ := holders(t, []string{tree, deep, other})
+	// What the tree is mounted on there counts as used too.
+	want := map[string][]snapshot.Holder{tree: {holder(c, "cwd")}, deep: {holder(c, "cwd")}, other: {holder(c, "cwd")}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestHoldersOfAFixture(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.process(entry{pid: 1, comm: "init", start: 1, cwd: "/", exe: "/sbin/init", chroot: "/"})
+	f.process(entry{pid: 20, ppid: 1, comm: "sh", start: 9, cwd: "/w/a/sub", exe: "/bin/sh", chroot: "/", fds: map[int]string{0: "/dev/null", 3: "/w/a/log", 4: "/w/b/x (deleted)", 5: "socket:[7]"}})
+	f.process(entry{pid: 30, ppid: 1, comm: "jail", start: 9, cwd: "/", exe: "/w/a/bin", chroot: "/w/c", fds: map[int]string{0: "pipe:[3]"}})
+	f.process(entry{pid: 40, ppid: 1, comm: "dead", state: "Z", start: 9})
+	f.process(entry{pid: 50, ppid: 2, comm: "kworker", flags: 0x200000, start: 9})
+	want := map[string][]snapshot.Holder{
+		"/w/a": {{PID: 20, Name: "sh", How: "cwd"}, {PID: 30, Name: "jail", How: "exe"}},
+		"/w/b": {{PID: 20, Name: "sh", How: "fd"}}, "/w/c": {{PID: 30, Name: "jail", How: "root"}},
+	}
+	paths := []string{"/w/a", "/w/b", "/w/c", "/w"}
+	f.write("1/fd/none", "")
+	check := func(opaque []string, known bool) {
+		t.Helper()
+		got, gotKnown, err := processes.Holders(t.Context(), processes.HolderOptions{Root: f.root, Opaque: opaque}, paths)
+		if err != nil {
+			t.Fatal(err)
+		}
+		delete(got, "/w")
+		if d := cmp.Diff(want, got); d != "" || gotKnown != known {
+			t.Errorf("known %v, want %v (-want +got):\n%s", gotKnown, known, d)
+		}
+	}
+	check(nil, true)
+	f.process(entry{pid: 60, ppid: 1, comm: "shy", start: 9})
+	check(nil, false)
+	check([]string{"shy"}, true)
+	paths = []string{"relative/../x"}
+	if _, known, err := processes.Holders(t.Context(), processes.HolderOptions{Root: filepath.Join(f.root, "none")}, paths); err == nil || known {
+		t.Errorf("a root that is not there: known %v, error %v", known, err)
+	}
+}
+
+// BenchmarkHolders looks for the users of 1,000 folders among the processes of this machine, beside asking every folder about every
+// link of every process.
+func BenchmarkHolders(b *testing.B) {
+	spawnIdle(b, 500)
+	paths := make([]string, 1000)
+	for i := range paths {
+		paths[i] = fmt.Sprintf("/srv/trees/acme-review-%06d", i)
+	}
+	b.Run("ours", func(b *testing.B) {
+		for b.Loop() {
+			if _, _, err := processes.Holders(b.Context(), processes.HolderOptions{Root: "/proc"}, paths); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("naive", func(b *testing.B) {
+		for b.Loop() {
+			naiveHolders(paths)
+		}
+	})
+}
+
+func naiveHolders(paths []string) map[string][]string {
+	found := map[string][]string{}
+	for _, pattern := range []string{"/proc/[0-9]*/cwd", "/proc/[0-9]*/exe", "/proc/[0-9]*/root", "/proc/[0-9]*/fd/*"} {
+		links, _ := filepath.Glob(pattern)
+		for _, link := range links {
+			text, err := os.Readlink(link)
+			if err != nil {
+				continue
+			}
+			for _, path := range paths {
+				if text == path || strings.HasPrefix(text, path+"/") {
+					found[path] = append(found[path], link)
+				}
+			}
+		}
+	}
+	return found
+}

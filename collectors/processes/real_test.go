@@ -1,0 +1,316 @@
+package processes_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/procfs"
+
+	"winnow/collectors/processes"
+	"winnow/engine/snapshot"
+)
+
+func contextOf() context.Context { return context.Background() }
+
+// oracle is what prometheus/procfs says of one process.
+func oracle(fs procfs.FS, pid int) (snapshot.Process, bool) {
+	p, err := fs.Proc(pid)
+	if err != nil {
+		return snapshot.Process{}, false
+	}
+	st, err := p.Stat()
+	if err != nil {
+		return snapshot.Process{}, false
+	}
+	status, err := p.NewStatus()
+	if err != nil {
+		return snapshot.Process{}, false
+	}
+	uid := int(status.UIDs[1])
+	o := snapshot.Process{
+		PID: st.PID, StartTicks: st.Starttime, PPID: &st.PPID, PGID: &st.PGRP, Session: &st.Session, ForegroundPGID: &st.TPGID,
+		State: st.State, Threads: &st.NumThreads, Name: st.Comm, UID: &uid,
+	}
+	if cwd, err := p.Cwd(); err == nil && cwd != "" {
+		cwd = strings.TrimSuffix(cwd, " (deleted)")
+		o.Cwd = &cwd
+	}
+	return o, true
+}
+
+// shared leaves the facts that the oracle has, without those that change by themselves.
+func shared(p snapshot.Process) snapshot.Process {
+	return snapshot.Process{
+		PID: p.PID, StartTicks: p.StartTicks, PPID: p.PPID, PGID: p.PGID, Session: p.Session, ForegroundPGID: p.ForegroundPGID,
+		Name: p.Name, UID: p.UID, Cwd: p.Cwd,
+	}
+}
+
+func TestSameAsProcfs(t *testing.T) {
+	t.Parallel()
+	start(t, "idle", nil)
+	fs, err := procfs.NewFS("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := fs.AllProcs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := map[int]snapshot.Process{}
+	for _, p := range before {
+		if o, ok := oracle(fs, p.PID); ok {
+			first[p.PID] = shared(o)
+		}
+	}
+	got, err := processes.New(processes.Options{Root: "/proc"}).Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, p := range got.Processes {
+		want, ok := oracle(fs, p.PID)
+		if !ok || !cmp.Equal(first[p.PID], shared(want)) {
+			continue
+		}
+		compared++
+		if d := cmp.Diff(shared(want), shared(p)); d != "" {
+			t.Errorf("process %d (-procfs +ours):\n%s", p.PID, d)
+		}
+		delete(first, p.PID)
+	}
+	if compared < 2 {
+		t.Errorf("compared %d processes, of 2 at least", compared)
+	}
+	for pid, p := range first {
+		if o, ok := oracle(fs, pid); ok && cmp.Equal(p, shared(o)) {
+			t.Errorf("process %d is missing", pid)
+		}
+	}
+}
+
+func TestMarkers(t *testing.T) {
+	t.Parallel()
+	markers := []string{"AGENT_SESSION", "TMUX"}
+	marked := start(t, "idle", func(c *exec.Cmd) { c.Env = append(c.Env, "AGENT_SESSION=s-1") }, "an argument")
+	plain := start(t, "idle", nil)
+	p := look(t, processes.Options{Markers: markers}, marked.Process.Pid)
+	if d := cmp.Diff(&map[string]string{"AGENT_SESSION": "s-1"}, p.Markers); d != "" {
+		t.Errorf("markers (-want +got):\n%s", d)
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"not to be kept", "an argument"} {
+		if bytes.Contains(text, []byte(secret)) {
+			t.Errorf("%q is in the document", secret)
+		}
+	}
+	full(t, p)
+	p = look(t, processes.Options{Markers: markers}, plain.Process.Pid)
+	if d := cmp.Diff(&map[string]string{}, p.Markers); d != "" {
+		t.Errorf("markers of a process without any (-want +got):\n%s", d)
+	}
+	if p.Exe != nil || p.Inode != nil || p.Listening != nil || p.ArgvDigest != "" {
+		t.Errorf("a process without markers was read in full: %+v", p)
+	}
+	if p.Argv != nil {
+		t.Errorf("the command line is in the document")
+	}
+}
+
+// full checks the facts of a process that was read in full.
+func full(t *testing.T, p snapshot.Process) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(&exe, p.Exe); d != "" {
+		t.Errorf("exe (-want +got):\n%s", d)
+	}
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	argv, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(append(bytes.TrimSpace(boot), argv...))
+	if want := hex.EncodeToString(sum[:]); p.ArgvDigest != want {
+		t.Errorf("argv digest %q, want %q", p.ArgvDigest, want)
+	}
+	if d := cmp.Diff(&[]int{}, p.Listening); d != "" {
+		t.Errorf("listening (-want +got):\n%s", d)
+	}
+}
+
+func TestOnly(t *testing.T) {
+	t.Parallel()
+	one, other := start(t, "idle", nil), start(t, "idle", nil)
+	p := look(t, processes.Options{Only: one.Process.Pid, WithArgv: true}, one.Process.Pid)
+	full(t, p)
+	if len(p.Argv) != 1 || p.Argv[0] != one.Args[0] {
+		t.Errorf("argv %q, want %q", p.Argv, one.Args)
+	}
+	if p := look(t, processes.Options{Only: one.Process.Pid}, other.Process.Pid); p.Exe != nil || p.PPID == nil {
+		t.Errorf("another process: exe %v, parent %v: want it in brief", p.Exe, p.PPID)
+	}
+}
+
+func TestListening(t *testing.T) {
+	t.Parallel()
+	c := start(t, "listen", nil)
+	var want []int
+	for word := range strings.FieldsSeq(c.said) {
+		port, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, port)
+	}
+	slices.Sort(want)
+	p := look(t, processes.Options{Only: c.Process.Pid}, c.Process.Pid)
+	if d := cmp.Diff(&want, p.Listening); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestListeningElsewhereIsUnknown(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	c := start(t, "idle", func(c *exec.Cmd) { c.SysProcAttr.Cloneflags = syscall.CLONE_NEWNET })
+	if p := look(t, processes.Options{Only: c.Process.Pid}, c.Process.Pid); p.Listening != nil {
+		t.Errorf("listening %v in another network namespace, want unknown", *p.Listening)
+	}
+}
+
+func TestStartedAt(t *testing.T) {
+	t.Parallel()
+	before := time.Now()
+	c := start(t, "idle", nil)
+	p := look(t, processes.Options{}, c.Process.Pid)
+	if p.StartedAt == nil || p.StartedAt.Before(before.Add(-3*time.Second)) || p.StartedAt.After(time.Now().Add(3*time.Second)) {
+		t.Errorf("started at %v, want about %v", p.StartedAt, before)
+	}
+}
+
+func TestDeletedCwd(t *testing.T) {
+	t.Parallel()
+	base := realTemp(t)
+	for name, c := range map[string]struct {
+		folder string
+		remove bool
+	}{
+		"gone": {"gone", true}, "named so and alive": {"x (deleted)", false}, "named so and gone": {"y (deleted)", true}, "alive": {"z", false},
+	} {
+		dir := filepath.Join(base, c.folder)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		child := start(t, "idle", func(cmd *exec.Cmd) { cmd.Dir = dir })
+		if c.remove {
+			if err := os.Remove(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := look(t, processes.Options{}, child.Process.Pid)
+		if d := cmp.Diff(snapshot.Process{Cwd: &dir, CwdDeleted: &c.remove}, snapshot.Process{Cwd: p.Cwd, CwdDeleted: p.CwdDeleted}); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}
+
+func TestZombie(t *testing.T) {
+	t.Parallel()
+	c := start(t, "idle", nil)
+	if err := c.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	p := look(t, processes.Options{Only: c.Process.Pid, Markers: []string{"X"}}, c.Process.Pid)
+	for n := 0; (p.State != "Z" || *p.Threads > 1) && n < 1000; n++ {
+		time.Sleep(time.Millisecond)
+		p = look(t, processes.Options{Only: c.Process.Pid, Markers: []string{"X"}}, c.Process.Pid)
+	}
+	if p.State != "Z" || p.Cwd != nil || p.CwdDeleted != nil || p.Markers != nil || *p.UID != os.Geteuid() {
+		t.Errorf("zombie: %+v, want state Z and neither folder nor markers", p)
+	}
+}
+
+// TestHeadless has a process whose first thread has ended: the kernel calls it a zombie, and it works on.
+func TestHeadless(t *testing.T) {
+	t.Parallel()
+	dir := realTemp(t)
+	c := start(t, "headless", func(c *exec.Cmd) { c.Dir = dir })
+	p := look(t, processes.Options{}, c.Process.Pid)
+	if p.State != "Z" || *p.Threads < 2 || p.Cwd == nil || *p.Cwd != dir || *p.CwdDeleted {
+		t.Errorf("state %s with %d threads in %v, want Z, 2 at least and %s", p.State, *p.Threads, p.Cwd, dir)
+	}
+	held, known := holders(t, []string{dir})
+	if d := cmp.Diff(map[string][]snapshot.Holder{dir: {holder(c, "cwd")}}, held); d != "" {
+		t.Errorf("known %v (-want +got):\n%s", known, d)
+	}
+}
+
+// TestRefused has a process of this user that nobody but root may look into.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("nothing refuses root")
+	}
+	c := start(t, "hider", nil)
+	got, err := processes.New(processes.Options{Root: "/proc", Markers: []string{"X"}}).Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := look(t, processes.Options{Only: c.Process.Pid, Markers: []string{"X"}}, c.Process.Pid)
+	if p.Cwd != nil || p.Markers != nil || p.Exe != nil || p.Listening != nil || *p.UID != os.Geteuid() || got.Unreadable < 1 {
+		t.Errorf("%d unreadable, %+v", got.Unreadable, p)
+	}
+	if _, known := holders(t, []string{realTemp(t)}); known {
+		t.Error("holders known, although a process of this user hides what it uses")
+	}
+}
+
+func TestHidepid(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	for _, mode := range []string{"1", "2", "4"} {
+		c := start(t, "hidden", func(c *exec.Cmd) { c.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS }, "/proc", mode)
+		var got hidden
+		if err := json.Unmarshal([]byte(c.said), &got); err != nil {
+			t.Fatal(err)
+		}
+		if !got.Partial || !strings.Contains(got.Error, "proves nothing") || got.Known || got.Holders != "<nil>" {
+			t.Errorf("hidepid=%s: %+v, want a partial look that says so", mode, got)
+		}
+		if mode == "2" && got.Own != 1 {
+			t.Errorf("hidepid=%s: found itself %d times", mode, got.Own)
+		}
+	}
+}
+
+// realTemp is a folder of the test without symbolic links in its path.
+func realTemp(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
