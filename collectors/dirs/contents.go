@@ -115,7 +115,8 @@ func (l *look) nested(ctx context.Context, c *candidate, gitlinks []string) ([]s
 	if err != nil {
 		return nil, err
 	}
-	all := slices.Concat(inside, gitlinks, modules)
+	// Not slices.Concat, which gives nil, the word for unknown, where there is none.
+	all := append(append(inside, gitlinks...), modules...)
 	slices.Sort(all)
 	return slices.Compact(all), nil
 }

@@ -51,7 +51,7 @@ func environment(extra []string) []string {
 		}
 	}
 	env = append(env, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=none",
-		"GIT_NO_LAZY_FETCH=1", "GIT_GRAFT_FILE=/dev/null")
+		"GIT_NO_LAZY_FETCH=1", "GIT_GRAFT_FILE=/dev/null/none")
 	return append(env, extra...)
 }
 

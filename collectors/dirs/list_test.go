@@ -1,0 +1,349 @@
+package dirs_test
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"winnow/collectors"
+	"winnow/collectors/dirs"
+	"winnow/engine/snapshot"
+)
+
+func names(sources []collectors.Source) []string {
+	var names []string
+	for _, s := range sources {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func ids(p collectors.Part) []string { return slices.Sorted(maps.Keys(p.Dirs)) }
+
+func mkdirs(t testing.TB, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		if err := os.MkdirAll(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRootsExpandsStars(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	mkdirs(t, dir+"/a/wts", dir+"/b/wts", dir+"/[c]/wts", dir+"/d")
+	if err := os.WriteFile(dir+"/file", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := names(dirs.Roots(dirs.Options{}, []string{dir + "/*/wts", dir + "/x*/wts", dir + "/none", dir + "/[*", dir + "/none/"}))
+	// A part without a star is taken as it stands, so that d/wts, which does not exist, is an absent source.
+	want := []string{"dirs/" + dir + "/[c]/wts", "dirs/" + dir + "/a/wts", "dirs/" + dir + "/b/wts", "dirs/" + dir + "/d/wts",
+		"dirs/" + dir + "/none", "dirs/" + dir + "/[c]"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRootThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]error{filepath.Join(dir, "none"): collectors.ErrAbsent, file: collectors.ErrAbsent} {
+		part, err := dirs.Roots(dirs.Options{}, []string{path})[0].Reader.Read(t.Context())
+		if !errors.Is(err, want) || part.Partial || len(part.Dirs) > 0 {
+			t.Errorf("%s: want %v and nothing, got %v and %d candidates", path, want, err, len(part.Dirs))
+		}
+	}
+	shut := filepath.Join(dir, "shut")
+	mkdirs(t, shut+"/x")
+	if err := os.Chmod(shut, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(shut, 0o700) })
+	if os.Geteuid() == 0 {
+		t.Skip("root may read every folder: run as a plain user to see a refused one")
+	}
+	_, err := dirs.Roots(dirs.Options{}, []string{shut})[0].Reader.Read(t.Context())
+	if !errors.Is(err, collectors.ErrPermission) {
+		t.Errorf("want %v, got %v", collectors.ErrPermission, err)
+	}
+}
+
+func TestRootListsFoldersAndLinks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	dir := filepath.Join(w.dir, "root")
+	mkdirs(t, dir+"/plain/sub", dir+"/empty", dir+"/"+dirs.Trash, dir+"/with\nnewline and ünïcode")
+	w.write(dir+"/file", "x")
+	w.write(dir+"/with\nnewline and ünïcode/x", "x")
+	if err := os.Symlink(w.main, dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	w.git(w.dir, "clone", "-q", w.origin, dir+"/clone")
+	w.git(w.dir, "clone", "-q", "--bare", w.origin, dir+"/bare.git")
+	part := root(t, options(), dir)
+
+	type want struct {
+		Symlink, Checkout, Empty, Worktree *bool
+		Skipped, Name                      string
+	}
+	wants := map[string]want{
+		"plain": {Symlink: new(false), Checkout: new(false), Empty: new(false), Name: "plain"},
+		"empty": {Symlink: new(false), Checkout: new(false), Empty: new(true), Name: "empty"},
+		"with\nnewline and ünïcode": {Symlink: new(false), Checkout: new(false), Empty: new(false),
+			Name: "with\nnewline and ünïcode"},
+		"link": {Symlink: new(true), Skipped: "it is a symbolic link: nothing is read through it", Name: "link"},
+		"clone": {Symlink: new(false), Checkout: new(true), Empty: new(false), Worktree: new(false),
+			Skipped: "it is a main checkout or a clone", Name: "clone"},
+		"bare.git": {Symlink: new(false), Checkout: new(true), Empty: new(false), Worktree: new(false),
+			Skipped: "it is a repository itself", Name: "bare.git"},
+	}
+	got := map[string]want{}
+	for id, d := range part.Dirs {
+		if id != dirs.ID(filepath.Join(dir, d.Name)) || d.Source != "dirs/"+dir || d.Root != dir {
+			t.Errorf("%q: source %q and root %q do not fit", id, d.Source, d.Root)
+		}
+		g := want{Symlink: d.Symlink, Checkout: d.Checkout, Empty: d.Empty, Skipped: d.Skipped, Name: d.Name}
+		if d.Git != nil {
+			g.Worktree = d.Git.Worktree
+		}
+		got[d.Name] = g
+	}
+	if diff := cmp.Diff(wants, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFolderFacts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := w.landed("x")
+	d := one(t, options(), path)
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		t.Fatal(err)
+	}
+	if *d.Device != st.Dev || *d.Inode != st.Ino || *d.UID != os.Geteuid() || *d.Mounts != 0 || d.MountID == nil {
+		t.Errorf("want device %d inode %d, got %+v", st.Dev, st.Ino, d)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !d.ModifiedAt.Equal(info.ModTime()) || d.ActiveAt.Before(*d.ModifiedAt) || d.BornAt == nil {
+		t.Errorf("times: born %v, modified %v, active %v; the folder's mtime is %v", d.BornAt, d.ModifiedAt, d.ActiveAt, info.ModTime())
+	}
+	want := snapshot.Git{Main: w.main, CommonDir: filepath.Join(w.main, ".git"), AdminDir: w.admin(path),
+		Head: w.git(path, "rev-parse", "HEAD"), Branch: "refs/heads/x", Upstream: "refs/remotes/origin/main"}
+	g := d.Git
+	got := snapshot.Git{Main: g.Main, CommonDir: g.CommonDir, AdminDir: g.AdminDir, Head: g.Head, Branch: g.Branch, Upstream: g.Upstream}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if g.FetchedAt == nil {
+		t.Error("the upstream moved and no time says so")
+	}
+}
+
+func TestRepositoryListsAllItsWorktrees(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first, far := w.landed("first"), filepath.Join(w.dir, "far away", "wt\nx")
+	w.git(w.main, "worktree", "add", "-q", "--detach", far)
+	lost := w.landed("lost")
+	if err := os.RemoveAll(w.admin(lost)); err != nil {
+		t.Fatal(err)
+	}
+	missing := w.landed("missing")
+	if err := os.RemoveAll(missing); err != nil {
+		t.Fatal(err)
+	}
+	moved := w.landed("before")
+	if err := os.Rename(moved, filepath.Join(w.wts, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	moved = filepath.Join(w.wts, "moved")
+	w.git(w.dir, "clone", "-q", w.origin, filepath.Join(w.wts, "foreign"))
+
+	source, ok := dirs.Repository(options(), filepath.Join(first))
+	if !ok || source.Name != "dirs/"+w.main || source.Path != w.main || source.Kind != "dirs" {
+		t.Fatalf("source %+v, %v", source, ok)
+	}
+	part := read(t, source)
+	want := []string{w.main, first, far, lost, moved}
+	for i, path := range want {
+		want[i] = dirs.ID(path)
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, ids(part)); diff != "" {
+		t.Error(diff)
+	}
+	state := map[string][2]bool{}
+	for id, d := range part.Dirs {
+		if d.Git.Registered != nil {
+			state[id] = [2]bool{*d.Git.Worktree, *d.Git.Registered}
+		} else if *d.Git.Worktree {
+			t.Errorf("%s: it is not known whether it is registered", id)
+		}
+	}
+	wantState := map[string][2]bool{
+		dirs.ID(first): {true, true}, dirs.ID(far): {true, true}, dirs.ID(lost): {true, false}, dirs.ID(moved): {true, false},
+	}
+	if diff := cmp.Diff(wantState, state); diff != "" {
+		t.Error(diff)
+	}
+	if d := part.Dirs[dirs.ID(moved)]; d.Git.Dirty == nil || *d.Git.Dirty != 0 || d.Root != w.wts {
+		t.Errorf("moved worktree: %+v", d)
+	}
+}
+
+func TestRepositoryFromWhereverOneStands(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := w.landed("x")
+	mkdirs(t, path+"/deep/er")
+	for _, from := range []string{w.main, path, path + "/deep/er", w.main + "/.git", w.main + "/.git/worktrees/x"} {
+		source, ok := dirs.Repository(options(), from)
+		if !ok || source.Name != "dirs/"+w.main {
+			t.Errorf("%s: %q, %v", from, source.Name, ok)
+		}
+	}
+	if source, ok := dirs.Repository(options(), w.origin+"/refs"); !ok || source.Name != "dirs/"+w.origin {
+		t.Errorf("bare: %q, %v", source.Name, ok)
+	}
+	if source, ok := dirs.Repository(options(), t.TempDir()); ok {
+		t.Errorf("no repository, and yet %q", source.Name)
+	}
+}
+
+func TestBareRepositoryAndNoRemote(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.git(w.origin, "worktree", "add", "-q", filepath.Join(w.wts, "x"), "-b", "x", "main")
+	source, ok := dirs.Repository(options(), w.origin)
+	if !ok {
+		t.Fatal("no repository")
+	}
+	part := read(t, source)
+	if diff := cmp.Diff([]string{dirs.ID(filepath.Join(w.wts, "x"))}, ids(part)); diff != "" {
+		t.Error(diff)
+	}
+	d := part.Dirs[dirs.ID(filepath.Join(w.wts, "x"))]
+	if d.Git.Landed != nil || d.Git.Upstream != "" || d.Git.Main != "" || *d.Git.Unreachable != 0 || *d.Git.Dirty != 0 {
+		t.Errorf("without a remote nothing is known to have landed: %+v", d.Git)
+	}
+}
+
+func TestUpstream(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		refs  []string
+		heads map[string]string
+		want  string
+	}{
+		{"origin's HEAD", []string{"origin/trunk", "origin/main"}, map[string]string{"origin": "trunk"}, "refs/remotes/origin/trunk"},
+		{"origin before others", []string{"a/x", "origin/y"}, map[string]string{"a": "x", "origin": "y"}, "refs/remotes/origin/y"},
+		{"the only remote", []string{"up/x"}, map[string]string{"up": "x"}, "refs/remotes/up/x"},
+		{"two remotes and no origin", []string{"a/x", "b/x"}, map[string]string{"a": "x", "b": "x"}, ""},
+		{"HEAD that leads nowhere", []string{"origin/main"}, map[string]string{"origin": "gone"}, "refs/remotes/origin/main"},
+		{"only master", []string{"origin/master"}, nil, "refs/remotes/origin/master"},
+		{"main and master", []string{"origin/master", "origin/main"}, nil, ""},
+		{"neither", []string{"origin/dev"}, nil, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			path := w.branch("x")
+			w.git(w.main, "remote", "remove", "origin")
+			for i, ref := range tt.refs {
+				w.git(w.main, "update-ref", "refs/remotes/"+ref, "main")
+				if i == 0 {
+					w.git(w.main, "pack-refs", "--all")
+				}
+			}
+			for remote, branch := range tt.heads {
+				w.git(w.main, "symbolic-ref", "refs/remotes/"+remote+"/HEAD", "refs/remotes/"+remote+"/"+branch)
+			}
+			g := one(t, options(), path).Git
+			if g.Upstream != tt.want || (g.Landed != nil) != (tt.want != "") {
+				t.Errorf("want %q, got %q and landed %v", tt.want, g.Upstream, g.Landed)
+			}
+		})
+	}
+}
+
+func TestOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := w.landed("x")
+	w.landed("y")
+	o := options()
+	whole := root(t, o, w.wts).Dirs[dirs.ID(path)]
+	o.Only = path
+	part := root(t, o, w.wts)
+	if diff := cmp.Diff(map[string]snapshot.Dir{dirs.ID(path): whole}, part.Dirs); diff != "" {
+		t.Error(diff)
+	}
+	if part := root(t, o, w.dir); len(part.Dirs) > 0 {
+		t.Errorf("in another root: %v", ids(part))
+	}
+	source, _ := dirs.Repository(o, w.main)
+	if diff := cmp.Diff([]string{dirs.ID(path)}, ids(read(t, source))); diff != "" {
+		t.Error(diff)
+	}
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	if part := root(t, o, w.wts); len(part.Dirs) > 0 {
+		t.Errorf("it is gone: %v", ids(part))
+	}
+	if part := read(t, source); len(part.Dirs) > 0 {
+		t.Errorf("it is gone: %v", ids(part))
+	}
+}
+
+// TestUnreadableFolder holds that one folder that cannot be read leaves its neighbours as they are.
+func TestUnreadableFolder(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root may read every folder: run as a plain user to see a refused one")
+	}
+	w := newWorld(t)
+	open, shut := w.landed("open"), filepath.Join(w.wts, "shut")
+	hole := w.landed("hole")
+	mkdirs(t, shut+"/x", hole+"/dark/x")
+	for _, path := range []string{shut, hole + "/dark"} {
+		if err := os.Chmod(path, 0); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Chmod(path, fs.FileMode(0o700)) })
+	}
+	part := root(t, options(), w.wts)
+	if d := part.Dirs[dirs.ID(shut)]; d.Error == "" || d.Checkout != nil || d.Empty != nil || d.Inode == nil {
+		t.Errorf("shut: %+v", d)
+	}
+	if d := part.Dirs[dirs.ID(hole)]; d.Error == "" || d.Git.Dirty != nil || d.Git.Nested != nil || !strings.Contains(d.Error, "denied") {
+		t.Errorf("with a hole: %+v", d)
+	}
+	want := clean()
+	if diff := cmp.Diff(want, of(part.Dirs[dirs.ID(open)])); diff != "" {
+		t.Error(diff)
+	}
+	if part.Unreadable != 2 {
+		t.Errorf("want 2 that could not be read, got %d", part.Unreadable)
+	}
+}
