@@ -1,7 +1,6 @@
 package processes
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -92,19 +91,4 @@ func hidepid(options string) (mode string, group int) {
 func inGroup(gid int) bool {
 	groups, err := os.Getgroups()
 	return os.Getegid() == gid || err == nil && slices.Contains(groups, gid)
-}
-
-// allSeeing reports whether this process may trace all others, which nothing is hidden from: it has the capability, and has it
-// over all users and not only over those of a user namespace of its own.
-func allSeeing() bool {
-	users, err := os.ReadFile("/proc/self/uid_map")
-	if err != nil || string(bytes.Join(bytes.Fields(users), []byte(" "))) != "0 0 4294967295" {
-		return false
-	}
-	var data [2]unix.CapUserData
-	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	if unix.Capget(&header, &data[0]) != nil {
-		return false
-	}
-	return data[0].Effective&(1<<unix.CAP_SYS_PTRACE) != 0
 }

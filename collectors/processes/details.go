@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -32,7 +33,7 @@ func (s *scan) details(ctx context.Context) error {
 	var ended []int
 	for n, i := range full {
 		if n%chunk == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
+			return fmt.Errorf("read %s: stopped after %d of %d processes in full: %w", s.root.path, n, len(full), context.Cause(ctx))
 		}
 		p, err := s.full(s.found[i].PID, l)
 		switch {

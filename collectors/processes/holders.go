@@ -7,8 +7,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -39,6 +37,7 @@ var hows = [...]string{"cwd", "exe", "root", "fd"}
 // Known is false when a process of this user could not be read, or others are hidden altogether: that a path has no holder proves
 // nothing then. Processes of other users are not counted in that: to a plain user they never show what they use, so that counting
 // them would leave nothing known on any machine. A folder that another user's process works in is for its owner and mode to tell.
+// The same holds for process 1 where it has capabilities that this process lacks, as in containers whose root is not the machine's.
 func Holders(ctx context.Context, o HolderOptions, paths []string) (holders map[string][]snapshot.Holder, known bool, err error) {
 	r, err := openRoot(o.Root)
 	if err != nil {
@@ -129,7 +128,7 @@ func (h *holderScan) process(pid, dir int) {
 	}
 	st, err := h.stat(dir)
 	if err != nil {
-		h.refused(dir, int(owner.Uid), "", err)
+		h.refused(pid, dir, int(owner.Uid), "", err)
 		return
 	}
 	if st.gone() || st.flags&kernelThread != 0 {
@@ -137,7 +136,7 @@ func (h *holderScan) process(pid, dir int) {
 	}
 	clear(h.best)
 	if err := h.links(pid, dir, st); err != nil {
-		h.refused(dir, int(owner.Uid), st.comm, err)
+		h.refused(pid, dir, int(owner.Uid), st.comm, err)
 	}
 	for i, how := range h.best {
 		h.held[i] = append(h.held[i], snapshot.Holder{PID: pid, Name: st.comm, How: hows[how]})
@@ -146,7 +145,7 @@ func (h *holderScan) process(pid, dir int) {
 
 // refused counts a process that could not be read whole, unless it is another user's, hides on purpose, or ends. One that is
 // ending has given things back before it shows that it ends, so it gets a moment.
-func (h *holderScan) refused(dir, uid int, comm string, err error) {
+func (h *holderScan) refused(pid, dir, uid int, comm string, err error) {
 	if uid != h.uid && !h.everyone || slices.Contains(h.opaque, comm) || errors.Is(err, unix.ESRCH) {
 		return
 	}
@@ -159,87 +158,8 @@ func (h *holderScan) refused(dir, uid int, comm string, err error) {
 		}
 		time.Sleep(ending)
 	}
-	h.unread++
-}
-
-// links looks at all that a process holds. What cannot be read does not keep the rest from being read.
-func (h *holderScan) links(pid, dir int, st stat) error {
-	if st.state != 'Z' {
-		return h.linksOf(pid, dir, "")
-	}
-	threads, err := list(dir, "task", h.environ)
-	if err != nil {
-		return err
-	}
-	for _, t := range threads {
-		err = h.linksOf(pid, dir, "task/"+strconv.Itoa(t)+"/")
-		if err == nil || !errors.Is(err, unix.ENOENT) {
-			return err
-		}
-	}
-	return err
-}
-
-func (h *holderScan) linksOf(pid, dir int, base string) error {
-	v, foreign, err := h.viewOf(dir, base)
-	if err != nil {
-		return err
-	}
-	var failed error
-	for how, name := range hows[:3] {
-		text, err := readlink(dir, base+name, h.link)
-		if err != nil {
-			if denied(err) {
-				return err
-			}
-			failed = err
-			continue
-		}
-		h.note(v, text, how)
-		if foreign && name != "exe" {
-			h.noteFolder(dir, base+name, how)
-		}
-	}
-	if pid == h.root.self {
-		return failed
-	}
-	return errors.Join(failed, h.descriptors(dir, base, v))
-}
-
-func (h *holderScan) descriptors(dir int, base string, v *places) error {
-	numbers, err := list(dir, base+"fd", h.environ)
-	if err != nil {
-		return err
-	}
-	var failed error
-	for _, fd := range numbers {
-		text, err := readlink(dir, base+"fd/"+strconv.Itoa(fd), h.link)
-		switch {
-		case err == nil:
-			h.note(v, text, len(hows)-1)
-		case !vanished(err):
-			failed = err
-		}
-	}
-	return failed
-}
-
-// note enters a link's text: a path in the view of the process's mount namespace, or something else that has no '/' in front.
-func (h *holderScan) note(v *places, text []byte, how int) {
-	if len(text) == 0 || text[0] != '/' {
+	if pid == 1 && denied(err) && stronger(dir) {
 		return
 	}
-	path := string(text)
-	v.visit(path, func(numbers []int) { h.mark(numbers, how) })
-	if bare, ok := strings.CutSuffix(path, deleted); ok {
-		v.visit(bare, func(numbers []int) { h.mark(numbers, how) })
-	}
-}
-
-func (h *holderScan) mark(numbers []int, how int) {
-	for _, i := range numbers {
-		if have, ok := h.best[i]; !ok || how < have {
-			h.best[i] = how
-		}
-	}
+	h.unread++
 }

@@ -1,13 +1,13 @@
 package processes
 
-import "strings"
+import "slices"
 
-// places finds, for a path, those of many folders that it is or lies in: it walks the path's ancestors through a table, so the
-// work is the path's depth and not the number of folders.
+// places finds, for a path, those of many folders that it is or lies in: it looks its ancestors up in a table, so the work
+// does not grow with the number of folders.
 type places struct {
 	at map[string][]int
-	// lengths marks those that some folder's path has: most ancestors need no look into the table.
-	lengths []bool
+	// sizes are the lengths that the folders' paths have, the longest first: an ancestor of another length needs no look.
+	sizes []int
 }
 
 func newPlaces(count int) *places {
@@ -16,16 +16,15 @@ func newPlaces(count int) *places {
 
 // add enters folder, absolute and clean, as number i.
 func (p *places) add(folder string, i int) {
-	for len(p.lengths) <= len(folder) {
-		p.lengths = append(p.lengths, make([]bool, len(folder)+1)...)
+	have := p.at[folder]
+	if slices.Contains(have, i) {
+		return
 	}
-	p.lengths[len(folder)] = true
-	for _, have := range p.at[folder] {
-		if have == i {
-			return
-		}
+	p.at[folder] = append(have, i)
+	at, known := slices.BinarySearchFunc(p.sizes, len(folder), func(a, b int) int { return b - a })
+	if !known {
+		p.sizes = slices.Insert(p.sizes, at, len(folder))
 	}
-	p.at[folder] = append(p.at[folder], i)
 }
 
 // visit calls found with the numbers of all folders that path is or lies in, the deepest first.
@@ -33,16 +32,13 @@ func (p *places) visit(path string, found func(numbers []int)) {
 	if path == "" || path[0] != '/' {
 		return
 	}
-	for len(path) > 1 {
-		if len(path) < len(p.lengths) && p.lengths[len(path)] {
-			if numbers := p.at[path]; numbers != nil {
-				found(numbers)
-			}
+	for _, n := range p.sizes {
+		if n > len(path) || n > 1 && n < len(path) && path[n] != '/' {
+			continue
 		}
-		path = path[:strings.LastIndexByte(path, '/')]
-	}
-	if numbers := p.at["/"]; numbers != nil {
-		found(numbers)
+		if numbers := p.at[path[:n]]; numbers != nil {
+			found(numbers)
+		}
 	}
 }
 

@@ -10,6 +10,9 @@ import (
 	"winnow/engine/snapshot"
 )
 
+// maxTicks is more than any machine stays up, and little enough that a start can be told as a time.
+const maxTicks = 1 << 38
+
 // scan is one reading of a root, with the buffers that it reuses.
 type scan struct {
 	root *root
@@ -133,7 +136,7 @@ func (s *scan) brief(dir int, counted bool) (*record, error) {
 		TTY: &f.tty, State: string([]byte{st.state}), Threads: &f.threads, Kernel: st.flags&kernelThread != 0, Name: st.comm,
 		UID: &f.uid, CPU: &f.cpu, RSS: &f.rss,
 	}
-	if s.boot != nil {
+	if s.boot != nil && st.start < maxTicks {
 		f.started = s.boot.Add(time.Duration(st.start) * (time.Second / userHZ))
 		p.StartedAt = &f.started
 	}
