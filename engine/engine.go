@@ -84,12 +84,14 @@ func (e *Engine) prepare(kind string, reaps []pkg) (*query, error) {
 		q.objections = append(q.objections, fmt.Sprintf("o%d", i))
 		parts = append(parts, fmt.Sprintf("o%d := %s.objections", i, p.ref))
 	}
-	all := strings.Join(parts, "; ")
 	var err error
-	if q.decide, err = e.ready(fmt.Sprintf("data.%s.%s; %s", scopePackage, kind, all)); err != nil {
+	if q.decide, err = e.ready(fmt.Sprintf("data.%s.%s; %s", scopePackage, kind, strings.Join(parts, "; "))); err != nil {
 		return nil, err
 	}
-	q.explain, err = e.ready(all)
+	for i, p := range reaps { // a comprehension is defined when what is in it is not
+		parts = append(parts, fmt.Sprintf("s%d := [true | %s.in_scope]", i, p.ref))
+	}
+	q.explain, err = e.ready(strings.Join(parts, "; "))
 	return q, err
 }
 

@@ -1,0 +1,160 @@
+package engine_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+
+	"winnow/engine"
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+)
+
+func ready(t testing.TB, p *engine.Policy, l engine.Limits) *engine.Engine {
+	t.Helper()
+	e, err := engine.New(p, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// stock asks data.policies.main.decision of JSON documents, with nothing of the engine: what `opa eval` does.
+func stock(t testing.TB) func(sub *subject.Subject) decision.Decision {
+	t.Helper()
+	options := []func(*rego.Rego){rego.Query("d := data.policies.main.decision"), rego.StrictBuiltinErrors(true)}
+	for name, text := range sources(t) {
+		options = append(options, rego.Module(name, text))
+	}
+	q, err := rego.New(options...).PrepareForEval(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(sub *subject.Subject) decision.Decision {
+		var in any
+		if err := json.Unmarshal(marshal(t, sub), &in); err != nil {
+			t.Fatal(err)
+		}
+		rs, err := q.Eval(t.Context(), rego.EvalInput(in))
+		if err != nil || len(rs) != 1 {
+			t.Fatalf("%d results, %v", len(rs), err)
+		}
+		var out struct {
+			decision.Decision
+			Scope bool `json:"in_scope"`
+		}
+		if err := json.Unmarshal(marshal(t, rs[0].Bindings["d"]), &out); err != nil {
+			t.Fatal(err)
+		}
+		out.InScope = out.Scope
+		return out.Decision
+	}
+}
+
+func marshal(t testing.TB, v any) []byte {
+	t.Helper()
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// said is what of a decision the policies say, in one order and with numbers of one type.
+func said(t testing.TB, d decision.Decision) string {
+	t.Helper()
+	for _, rs := range [][]decision.Reason{d.Findings, d.Objections} {
+		slices.SortFunc(rs, func(a, b decision.Reason) int {
+			return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message), cmp.Compare(string(marshal(t, a.Evidence)), string(marshal(t, b.Evidence))))
+		})
+		for i := range rs {
+			if len(rs[i].Evidence) == 0 {
+				rs[i].Evidence = nil
+			}
+		}
+	}
+	plain := marshal(t, map[string]any{"verdict": d.Verdict, "findings": d.Findings, "objections": d.Objections})
+	var loose any
+	if err := json.Unmarshal(plain, &loose); err != nil {
+		t.Fatal(err)
+	}
+	return string(marshal(t, loose))
+}
+
+// TestDecideAgreesWithMain holds the engine's own verdict, made of sets it asks for by kind, to the policies' one line.
+func TestDecideAgreesWithMain(t *testing.T) {
+	t.Parallel()
+	e := ready(t, shipped(t), engine.Limits{})
+	main := stock(t)
+	verdicts := map[string]int{}
+	for _, missing := range []float64{0, 0.02, 0.2} {
+		for seed := range uint64(4) {
+			m := newMaker(seed, missing)
+			s := m.world(120)
+			have, err := e.Decide(t.Context(), s, config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(have.Errors) > 0 {
+				t.Fatal(have.Errors)
+			}
+			decided := map[string]decision.Decision{}
+			for _, d := range have.Decisions {
+				decided[d.ID] = d
+			}
+			j := subject.Join(s, config())
+			for _, kind := range snapshot.Kinds {
+				for _, id := range j.IDs(kind) {
+					sub, _ := j.Subject(id)
+					want := main(sub)
+					d, inScope := decided[id]
+					if inScope != want.InScope {
+						t.Fatalf("%s: in scope %v, main says %v", id, inScope, want.InScope)
+					}
+					if !inScope {
+						continue
+					}
+					verdicts[kind+" "+d.Verdict]++
+					if diff := gocmp.Diff(said(t, want), said(t, d)); diff != "" {
+						t.Fatalf("%s (-main +engine):\n%s", id, diff)
+					}
+				}
+			}
+		}
+	}
+	for _, kind := range []string{"dir", "session", "process"} {
+		for _, v := range []string{decision.Reap, decision.Spare} {
+			if verdicts[kind+" "+v] == 0 {
+				t.Errorf("no %s to %s among the generated ones: %v", kind, v, verdicts)
+			}
+		}
+	}
+}
+
+// TestInputIsItsJSON holds the document that the policies get to the one that is published.
+func TestInputIsItsJSON(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(6) {
+		s := newMaker(seed, 0.1*float64(seed%3)).world(90)
+		j := subject.Join(s, config())
+		input := engine.Inputs(j)
+		for _, kind := range snapshot.Kinds {
+			for _, id := range j.IDs(kind) {
+				sub, _ := j.Subject(id)
+				want, err := ast.InterfaceToValue(sub)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if have := input(sub); have.Compare(want) != 0 {
+					t.Fatalf("%s: want\n%v\nhave\n%v", id, want, have)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"winnow/engine/subject"
+)
+
+// Inputs gives the documents of a joined snapshot as Decide makes them.
+func Inputs(j *subject.Joined) func(*subject.Subject) ast.Value {
+	p := newPlan()
+	s := p.share(j).clone()
+	return func(sub *subject.Subject) ast.Value { return p.input(sub, s) }
+}
+
+// AskWithoutASeat asks in a way that panics.
+func AskWithoutASeat(e *Engine, sub *subject.Subject) error {
+	_, err := e.ask(context.Background(), nil, nil, sub, nil)
+	return err
+}

@@ -1,0 +1,104 @@
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"winnow/engine"
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+)
+
+func TestSightings(t *testing.T) {
+	t.Parallel()
+	const id, other = "session:tmux/default/$1", "session:tmux/default/$2"
+	earlier, earlier2 := now.Add(-time.Minute), now.Add(-time.Second)
+	before := snapshot.Sighting{Rule: "reap.sessions.husk", Identity: "k", FirstAt: earlier, LastAt: earlier2, Count: 3}
+	fresh := snapshot.Sighting{Rule: "reap.sessions.husk", Identity: "k", FirstAt: now, LastAt: now, Count: 1}
+	again := snapshot.Sighting{Rule: "reap.sessions.husk", Identity: "k", FirstAt: earlier, LastAt: now, Count: 4}
+	husk := []decision.Reason{{Rule: "reap.sessions.husk"}}
+	objections := func(rules ...string) (out []decision.Reason) {
+		for _, r := range rules {
+			out = append(out, decision.Reason{Rule: r})
+		}
+		return out
+	}
+	decided := func(key string, findings, objections []decision.Reason) []decision.Decision {
+		return []decision.Decision{{ID: id, Kind: "session", Findings: findings, Objections: objections, Identity: decision.Identity{Key: key}}}
+	}
+	const noSource = "nobody asked"
+	cases := map[string]struct {
+		prev   bool
+		ds     []decision.Decision
+		source string // of the candidate's own source; "" is ok
+		gone   bool   // the candidate is not in the snapshot
+		want   *snapshot.Sighting
+		first  bool
+	}{
+		"a first look that only the wait objects to":  {ds: decided("k", husk, objections("protect.seen_once")), want: &fresh, first: true},
+		"a first look that nothing objects to":        {ds: decided("k", husk, nil), want: &fresh, first: true},
+		"a later look":                                {prev: true, ds: decided("k", husk, objections("protect.seen_once")), want: &again},
+		"a later look at another thing":               {prev: true, ds: decided("other", husk, objections("protect.seen_once")), want: &snapshot.Sighting{Rule: "reap.sessions.husk", Identity: "other", FirstAt: now, LastAt: now, Count: 1}, first: true},
+		"a later look with another reason":            {prev: true, ds: decided("k", []decision.Reason{{Rule: "reap.sessions.finished"}}, nil), want: &snapshot.Sighting{Rule: "reap.sessions.finished", Identity: "k", FirstAt: now, LastAt: now, Count: 1}, first: true},
+		"a later look with the reason and one more":   {prev: true, ds: decided("k", []decision.Reason{{Rule: "reap.sessions.finished"}, husk[0]}, nil), want: &again},
+		"an identity that is not known":               {prev: true, ds: decided("", husk, objections("protect.seen_once"))},
+		"another objection clears":                    {prev: true, ds: decided("k", husk, objections("protect.seen_once", "protect.live"))},
+		"no reason any more clears":                   {prev: true, ds: decided("k", nil, objections("protect.seen_once"))},
+		"what could not be read leaves it":            {prev: true, ds: decided("k", husk, objections("protect.seen_once", "protect.unknown")), want: &before},
+		"what could not be judged leaves it":          {prev: true, ds: decided("k", nil, objections("policy_error")), want: &before},
+		"unknown, and known to live, clears":          {prev: true, ds: decided("k", husk, objections("protect.unknown", "protect.live"))},
+		"unknown remembers nothing new":               {ds: decided("k", husk, objections("protect.unknown"))},
+		"out of scope clears":                         {prev: true},
+		"gone clears":                                 {prev: true, gone: true},
+		"gone from a source that was not read":        {prev: true, gone: true, source: snapshot.Failed, want: &before},
+		"gone with its source, which is not there":    {prev: true, gone: true, source: snapshot.Absent},
+		"gone from a source that nobody asked":        {prev: true, gone: true, source: noSource, want: &before},
+		"there, though its source was not read whole": {prev: true, source: snapshot.Failed, ds: decided("k", husk, objections("protect.unknown")), want: &before},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &snapshot.Snapshot{TakenAt: now, Sources: map[string]snapshot.Source{}, Sessions: map[string]snapshot.Session{other: {}}}
+			if c.source != noSource {
+				s.Sources["tmux/default"] = snapshot.Source{Status: map[bool]string{true: snapshot.OK, false: c.source}[c.source == ""]}
+			}
+			if !c.gone {
+				s.Sessions[id] = snapshot.Session{}
+			}
+			prev := map[string]snapshot.Sighting{}
+			if c.prev {
+				prev[id] = before
+			}
+			next := engine.Sightings(prev, s, c.ds)
+			want := map[string]snapshot.Sighting{}
+			if c.want != nil {
+				want[id] = *c.want
+			}
+			if diff := cmp.Diff(want, next); diff != "" {
+				t.Errorf("(-want +have):\n%s", diff)
+			}
+			if len(c.ds) > 0 && c.ds[0].FirstSighting != c.first {
+				t.Errorf("first sighting %v", c.ds[0].FirstSighting)
+			}
+		})
+	}
+}
+
+// TestSightingsOfFolders: a folder's id does not name its source, so any source of folders that failed keeps it.
+func TestSightingsOfFoldersAndProcesses(t *testing.T) {
+	t.Parallel()
+	prev := map[string]snapshot.Sighting{"dir:/w/x": {Count: 1}, "process:1@2": {Count: 1}}
+	for _, c := range []struct{ dirs, proc string }{{"ok", "ok"}, {"failed", "ok"}, {"ok", "failed"}, {"absent", "absent"}} {
+		s := &snapshot.Snapshot{TakenAt: now, Sources: map[string]snapshot.Source{
+			"dirs//v": {Status: snapshot.OK}, "dirs//w": {Status: c.dirs}, "proc": {Status: c.proc},
+		}}
+		next := engine.Sightings(prev, s, nil)
+		_, dir := next["dir:/w/x"]
+		_, process := next["process:1@2"]
+		if dir != (c.dirs == "failed") || process != (c.proc != "ok") {
+			t.Errorf("%+v: dir kept %v, process kept %v", c, dir, process)
+		}
+	}
+}
