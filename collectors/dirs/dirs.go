@@ -95,12 +95,13 @@ func Roots(o Options, patterns []string) []collectors.Source {
 // that say they belong to it. It says false where path lies in no repository.
 func Repository(o Options, path string) (collectors.Source, bool) {
 	o = o.filled()
-	place, ok := git.Around(path)
+	finder := git.NewFinder()
+	place, ok := finder.Around(path)
 	if !ok {
 		return collectors.Source{}, false
 	}
 	at := place.CommonDir
-	if repo, err := git.Open(place.CommonDir); err == nil && repo.Main != "" {
+	if repo, err := finder.Open(place.CommonDir); err == nil && repo.Main != "" {
 		at = repo.Main
 	}
 	name := Kind + "/" + at
@@ -142,15 +143,16 @@ type found struct {
 }
 
 // lister lists a source's candidates, and counts those that it could not.
-type lister func(o Options) (list []found, unreadable int, err error)
+type lister func(o Options, f *git.Finder) (list []found, unreadable int, err error)
 
 // Read implements collectors.Reader.
 func (r reader) Read(ctx context.Context) (collectors.Part, error) {
-	list, unreadable, err := r.list(r.o)
+	finder := git.NewFinder()
+	list, unreadable, err := r.list(r.o, finder)
 	if err != nil {
 		return collectors.Part{}, fmt.Errorf("read folders: %w", err)
 	}
-	l := look{reader: r, candidates: make([]*candidate, 0, len(list))}
+	l := look{reader: r, finder: finder, candidates: make([]*candidate, 0, len(list))}
 	l.base(ctx, list)
 	l.holders(ctx)
 	l.repositories(ctx)

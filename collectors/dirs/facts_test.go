@@ -254,6 +254,18 @@ func TestFacts(t *testing.T) {
 			}
 			return p
 		}, func(*facts) {}},
+		{"branch deleted from under it", func(w *world) string {
+			p := w.branch("x")
+			w.commit(p, "one.txt")
+			w.git(w.main, "update-ref", "-d", "refs/heads/x")
+			w.write(filepath.Join(w.main, ".git", "logs", "refs", "heads", "x"), strings.Repeat("0", 40)+" "+
+				w.git(w.main, "rev-parse", "origin/main")+" t <t@example.org> 1 +0000\tbranch: Created\n")
+			return p
+		}, func(f *facts) {
+			f.Landed, f.Unreachable = nil, new(1)
+			f.Error = "read HEAD: resolve refs/heads/x: file does not exist"
+			f.unasked(ownCommits)
+		}},
 		{"R9 locked", func(w *world) string {
 			p := w.landed("x")
 			w.git(w.main, "worktree", "lock", "--reason", "mine", p)

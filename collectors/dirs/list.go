@@ -42,7 +42,7 @@ var onlyStars = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `?`, `\?`)
 
 // root lists the folders in a root, and the links in it.
 func root(dir string) lister {
-	return func(o Options) ([]found, int, error) {
+	return func(o Options, _ *git.Finder) ([]found, int, error) {
 		real, err := filepath.EvalSymlinks(dir)
 		if err != nil {
 			return nil, 0, sourceError(err)
@@ -96,13 +96,13 @@ func sourceError(err error) error {
 
 // repository lists the worktrees of the repository with that common folder. Their root is the folder that they lie in.
 func repository(common string) lister {
-	return func(o Options) ([]found, int, error) {
-		repo, err := git.Open(common)
+	return func(o Options, f *git.Finder) ([]found, int, error) {
+		repo, err := f.Open(common)
 		if err != nil {
 			return nil, 0, sourceError(err)
 		}
 		if o.Only != "" {
-			return onlyOf(common, o.Only)
+			return onlyOf(f, common, o.Only)
 		}
 		paths, unreadable, err := repo.Worktrees()
 		if err != nil {
@@ -113,7 +113,7 @@ func repository(common string) lister {
 				paths = append([]string{repo.Main}, paths...)
 			}
 		}
-		strays, blind := beside(common, paths)
+		strays, blind := beside(f, common, paths)
 		seen := map[string]bool{}
 		var list []found
 		for _, path := range append(paths, strays...) {
@@ -127,9 +127,9 @@ func repository(common string) lister {
 }
 
 // onlyOf lists the one folder that is asked for, if it belongs to the repository.
-func onlyOf(common, path string) ([]found, int, error) {
+func onlyOf(f *git.Finder, common, path string) ([]found, int, error) {
 	path = filepath.Clean(path)
-	place, err := git.Locate(path)
+	place, err := f.Locate(path)
 	if place.CommonDir != common {
 		if _, lerr := os.Lstat(path); lerr == nil && err != nil && !errors.Is(err, git.ErrNone) {
 			return nil, 0, err
@@ -141,7 +141,7 @@ func onlyOf(common, path string) ([]found, int, error) {
 
 // beside finds folders next to a repository's worktrees whose .git file leads into it: worktrees that it has no entry for any
 // more, or copies of others.
-func beside(common string, paths []string) (strays []string, unreadable int) {
+func beside(f *git.Finder, common string, paths []string) (strays []string, unreadable int) {
 	known, parents := map[string]bool{}, map[string]bool{}
 	for _, path := range paths {
 		known[path] = true
@@ -158,7 +158,7 @@ func beside(common string, paths []string) (strays []string, unreadable int) {
 			if !e.IsDir() || known[path] || e.Name() == Trash {
 				continue
 			}
-			if place, _ := git.Locate(path); place.CommonDir == common && place.Linked {
+			if place, _ := f.Locate(path); place.CommonDir == common && place.Linked {
 				strays = append(strays, path)
 			}
 		}

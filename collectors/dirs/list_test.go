@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -345,5 +346,46 @@ func TestUnreadableFolder(t *testing.T) {
 	}
 	if part.Unreadable != 2 {
 		t.Errorf("want 2 that could not be read, got %d", part.Unreadable)
+	}
+}
+
+func TestFetchedAt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path, other := w.landed("x"), w.landed("y")
+	at := time.Now().Add(time.Hour).Truncate(time.Second)
+	w.git(other, "fetch", "-q", "origin")
+	fetched := filepath.Join(w.admin(other), "FETCH_HEAD")
+	if err := os.Chtimes(fetched, at, at); err != nil {
+		t.Fatal(err)
+	}
+	if got := one(t, options(), path).Git.FetchedAt; got == nil || !got.Equal(at) {
+		t.Errorf("fetched from another worktree at %v, got %v", at, got)
+	}
+	// This is what a fetch that failed leaves behind.
+	if err := os.Truncate(fetched, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(fetched, at, at); err != nil {
+		t.Fatal(err)
+	}
+	if got := one(t, options(), path).Git.FetchedAt; got == nil || !got.Before(at) {
+		t.Errorf("a fetch that failed counts: %v", got)
+	}
+}
+
+// TestCopiedWorktree holds that a copy, which leads to the admin folder of the original, is not taken for registered.
+func TestCopiedWorktree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := w.landed("x")
+	if err := os.CopyFS(filepath.Join(w.wts, "copy"), os.DirFS(path)); err != nil {
+		t.Fatal(err)
+	}
+	w.write(filepath.Join(w.wts, "copy", "new"), "only here")
+	part := root(t, options(), w.wts)
+	original, twin := part.Dirs[dirs.ID(path)].Git, part.Dirs[dirs.ID(filepath.Join(w.wts, "copy"))].Git
+	if !*original.Registered || *twin.Registered || *original.Untracked != 0 || *twin.Untracked != 1 {
+		t.Errorf("original %+v, copy %+v", original, twin)
 	}
 }

@@ -34,6 +34,7 @@ func (c *candidate) fail(err error) {
 // look is one reading of a source.
 type look struct {
 	reader
+	finder     *git.Finder
 	candidates []*candidate
 	mounts     *mounts
 }
@@ -76,7 +77,7 @@ func (l *look) locate(c *candidate) {
 		c.fail(err)
 	}
 	c.dir.ActiveAt = c.dir.ModifiedAt
-	place, err := git.Locate(c.dir.Path)
+	place, err := l.finder.Locate(c.dir.Path)
 	switch {
 	case errors.Is(err, git.ErrNone):
 		c.dir.Checkout = new(false)
@@ -146,7 +147,7 @@ func (l *look) repositories(ctx context.Context) {
 }
 
 func (l *look) repository(ctx context.Context, common string, members []*candidate) {
-	repo, err := git.Open(common)
+	repo, err := l.finder.Open(common)
 	if err != nil {
 		for _, c := range members {
 			c.dir.Git = located(c.place)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -75,14 +74,6 @@ func drain(fd int, data []byte, limit int64) ([]byte, error) {
 			return nil, errors.New("grew while it was read")
 		}
 	}
-}
-
-// realPath resolves path against base and then every symbolic link in it.
-func realPath(base, path string) (string, error) {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(base, path)
-	}
-	return filepath.EvalSymlinks(path)
 }
 
 func gone(err error) bool {

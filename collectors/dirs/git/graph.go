@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // maxStray is how many commits that nothing keeps are looked at in one repository; with more, which worktree has which stays
@@ -27,19 +28,32 @@ func (r *Repository) Weigh(ctx context.Context, git Program, worktrees []*Worktr
 			heads[w.Head] = true
 		}
 	}
+	var both sync.WaitGroup
+	var stray graph
+	var strayErr error
+	both.Go(func() { stray, strayErr = r.stray(ctx, git, worktrees) })
 	landed, err := r.landed(ctx, git, heads)
+	both.Wait()
 	if err != nil {
 		return fmt.Errorf("ask git what has landed: %w", err)
 	}
 	for _, w := range worktrees {
-		if state, ok := landed[w.Head]; ok && r.upstream != "" {
+		state, there := landed[w.Head]
+		if there && r.upstream != "" {
 			w.Landed = new(state)
-		} else if !ok && w.Head != "" {
+		}
+		if !there && w.Head != "" {
 			w.ownErr = errors.New("read HEAD: its commit does not exist")
 			w.fail(w.ownErr)
 		}
+		if strayErr == nil && w.Linked && w.ownErr == nil {
+			w.Unreachable = new(stray.count(w.own))
+		}
 	}
-	return r.weighOwn(ctx, git, worktrees)
+	if strayErr != nil {
+		return fmt.Errorf("ask git what nothing else reaches: %w", strayErr)
+	}
+	return nil
 }
 
 // landed tells for each head that exists whether the upstream reaches it. Without an upstream it only tells which exist.
@@ -107,44 +121,23 @@ func (r *Repository) ask(in *bytes.Buffer, args ...string) call {
 	return call{dir: r.CommonDir, env: []string{"GIT_DIR=" + r.CommonDir}, args: args, stdin: in, until: '\n'}
 }
 
-// weighOwn counts for each linked worktree the commits that only it has.
-func (r *Repository) weighOwn(ctx context.Context, git Program, worktrees []*Worktree) error {
-	own, kept := map[string]bool{}, map[string]bool{}
-	add := func(set map[string]bool, oids []string) {
-		for _, oid := range oids {
-			if !isZero(oid) {
-				set[oid] = true
-			}
-		}
-	}
-	linked := slices.DeleteFunc(slices.Clone(worktrees), func(w *Worktree) bool { return !w.Linked || w.ownErr != nil })
-	for _, w := range linked {
-		add(own, w.own)
-		add(kept, w.kept)
-	}
-	if len(linked) == 0 {
-		return nil
-	}
-	add(kept, r.stashed)
-	stray, err := r.stray(ctx, git, own, kept)
-	if err != nil {
-		return fmt.Errorf("ask git what nothing else reaches: %w", err)
-	}
-	for _, w := range linked {
-		w.Unreachable = new(stray.count(w.own))
-	}
-	return nil
-}
-
 // graph is a part of the history: each commit with its parents.
 type graph map[string][]string
 
-// stray gives everything that own reaches and nothing that is kept does. What a reflog names and no longer exists is lost
-// already and passed over (--ignore-missing).
-func (r *Repository) stray(ctx context.Context, git Program, own, kept map[string]bool) (graph, error) {
+// stray gives everything that linked worktrees reach and nothing that is kept does. What a reflog names and no longer exists is
+// lost already and passed over (--ignore-missing).
+func (r *Repository) stray(ctx context.Context, git Program, worktrees []*Worktree) (graph, error) {
+	own, kept := map[string]bool{}, map[string]bool{}
+	for _, w := range worktrees {
+		if w.Linked && w.ownErr == nil {
+			add(own, w.own)
+			add(kept, w.kept)
+		}
+	}
 	if len(own) == 0 {
 		return graph{}, nil
 	}
+	add(kept, r.stashed)
 	var in bytes.Buffer
 	for oid := range own {
 		in.WriteString(oid + "\n")
@@ -157,7 +150,10 @@ func (r *Repository) stray(ctx context.Context, git Program, own, kept map[strin
 	c := r.ask(&in, "rev-list", "--parents", "--ignore-missing", "--stdin", "--not", "--branches", "--tags", "--remotes")
 	_, err := git.run(ctx, c, func(line []byte) error {
 		oids := strings.Fields(string(line))
-		if len(oids) == 0 || len(g) >= maxStray {
+		if len(oids) == 0 {
+			return errors.New("git's answer was not understood")
+		}
+		if len(g) >= maxStray {
 			return fmt.Errorf("more than %d commits are reached by nothing else", maxStray)
 		}
 		g[oids[0]] = oids[1:]
@@ -167,6 +163,14 @@ func (r *Repository) stray(ctx context.Context, git Program, own, kept map[strin
 		return nil, err
 	}
 	return g, nil
+}
+
+func add(set map[string]bool, oids []string) {
+	for _, oid := range oids {
+		if !isZero(oid) {
+			set[oid] = true
+		}
+	}
 }
 
 // count counts the commits of g that can be reached from these.

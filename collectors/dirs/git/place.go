@@ -1,7 +1,6 @@
 package git
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,7 +23,7 @@ type Place struct {
 
 // Locate finds folder's git folders without running git. ErrNone says that it has none; any other error that it has, and they
 // cannot be read.
-func Locate(folder string) (Place, error) {
+func (f *Finder) Locate(folder string) (Place, error) {
 	dot := filepath.Join(folder, ".git")
 	info, err := os.Stat(dot)
 	switch {
@@ -32,54 +31,54 @@ func Locate(folder string) (Place, error) {
 		if _, lerr := os.Lstat(dot); lerr == nil {
 			return Place{Path: folder}, fmt.Errorf("locate repository: %q is a symbolic link to nothing", dot)
 		}
-		return bare(folder)
+		return f.bare(folder)
 	case err != nil:
 		return Place{Path: folder}, fmt.Errorf("locate repository: %w", err)
 	case info.IsDir():
-		return inside(folder, dot)
+		return f.inside(folder, dot)
 	}
-	f, err := readFile(dot, maxSmall)
+	text, err := readFile(dot, maxSmall)
 	if err != nil {
 		return Place{Path: folder}, fmt.Errorf("locate repository: %w", err)
 	}
-	admin, err := parseGitfile(f.data)
+	admin, err := parseGitfile(text.data)
 	if err != nil {
 		return Place{Path: folder}, fmt.Errorf("locate repository: %q %w", dot, err)
 	}
-	return inside(folder, admin)
+	return f.inside(folder, admin)
 }
 
 // inside looks at the admin folder that folder's .git is or names.
-func inside(folder, admin string) (Place, error) {
+func (f *Finder) inside(folder, admin string) (Place, error) {
 	p := Place{Path: folder}
-	real, err := realPath(folder, admin)
+	real, err := f.realPath(folder, admin)
 	if err != nil {
-		return orphaned(p, admin, err)
+		return f.orphaned(p, admin, err)
 	}
 	p.AdminDir, p.CommonDir = real, real
-	f, err := readFile(filepath.Join(real, "commondir"), maxSmall)
+	text, err := readFile(filepath.Join(real, "commondir"), maxSmall)
 	switch {
 	case err == nil:
 		p.Linked = true
 		p.CommonDir = ""
-		path, err := parsePath(f.data)
+		path, err := parsePath(text.data)
 		if err != nil {
 			return p, fmt.Errorf("locate repository: commondir in %q %w", real, err)
 		}
-		if p.CommonDir, err = realPath(real, path); err != nil {
+		if p.CommonDir, err = f.realPath(real, path); err != nil {
 			return p, fmt.Errorf("locate repository: common folder: %w", err)
 		}
 	case !gone(err):
 		return p, fmt.Errorf("locate repository: %w", err)
 	}
-	if !isRepository(p.CommonDir) || !exists(filepath.Join(real, "HEAD")) {
+	if !f.isRepository(p.CommonDir) || !exists(filepath.Join(real, "HEAD")) {
 		return p, fmt.Errorf("locate repository: not a git repository: %q has no HEAD, objects or refs", real)
 	}
 	return p, nil
 }
 
 // orphaned fills what can still be said of a checkout whose admin folder cannot be reached.
-func orphaned(p Place, admin string, err error) (Place, error) {
+func (f *Finder) orphaned(p Place, admin string, err error) (Place, error) {
 	if !filepath.IsAbs(admin) {
 		admin = filepath.Join(p.Path, admin)
 	}
@@ -87,7 +86,7 @@ func orphaned(p Place, admin string, err error) (Place, error) {
 	parent := filepath.Dir(admin)
 	if filepath.Base(parent) == "worktrees" {
 		p.Linked = true
-		if common, cerr := filepath.EvalSymlinks(filepath.Dir(parent)); cerr == nil && isRepository(common) {
+		if common, cerr := filepath.EvalSymlinks(filepath.Dir(parent)); cerr == nil && f.isRepository(common) {
 			p.CommonDir = common
 		}
 	}
@@ -98,43 +97,15 @@ func orphaned(p Place, admin string, err error) (Place, error) {
 	return p, fmt.Errorf("locate repository: %w", err)
 }
 
-// bare recognises a repository without .git by what git itself looks for: HEAD, objects and refs.
-func bare(folder string) (Place, error) {
-	if !isRepository(folder) {
+// bare recognises a repository that has no .git, being one.
+func (f *Finder) bare(folder string) (Place, error) {
+	if !f.isRepository(folder) {
 		return Place{Path: folder}, ErrNone
 	}
 	return Place{Path: folder, AdminDir: folder, CommonDir: folder, Bare: true}, nil
 }
 
-func isRepository(folder string) bool {
-	return folder != "" && exists(filepath.Join(folder, "HEAD")) && exists(filepath.Join(folder, "objects")) &&
-		exists(filepath.Join(folder, "refs"))
-}
-
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
-}
-
-// Around finds the repository that path lies in, by walking up. A checkout that is broken still counts when its repository can
-// be told.
-func Around(path string) (Place, bool) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return Place{}, false
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real
-	}
-	for {
-		p, err := Locate(path)
-		if err == nil || p.CommonDir != "" {
-			return p, true
-		}
-		parent := filepath.Dir(path)
-		if !errors.Is(err, ErrNone) || parent == path {
-			return Place{}, false
-		}
-		path = parent
-	}
 }

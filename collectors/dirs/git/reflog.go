@@ -37,14 +37,12 @@ func made(message string) bool {
 	}
 	verb, rest, _ := strings.Cut(what, " ")
 	switch verb {
-	case "commit", "cherry-pick", "revert", "am":
-		return true
-	case "merge":
+	case "commit", "cherry-pick", "revert", "am", "merge":
 		return true
 	case "rebase":
 		return step(rest)
 	case "pull":
-		return strings.Contains(detail, "Merge made") || strings.Contains(rest, "(") && step(rest)
+		return strings.Contains(detail, "Merge made") || (strings.Contains(rest, "(") && step(rest))
 	}
 	return false
 }

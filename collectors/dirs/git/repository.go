@@ -20,13 +20,14 @@ type Repository struct {
 	FetchedAt time.Time
 
 	upstream string // the commit that Upstream stands for
+	finder   *Finder
 	refs     refs
 	config   config
 	stashed  []string // what the stash's reflog names; all but the newest stash are nowhere else
 }
 
 // Open reads what the repository with that common folder has in files. It runs nothing.
-func Open(common string) (*Repository, error) {
+func (f *Finder) Open(common string) (*Repository, error) {
 	c, err := readConfig(filepath.Join(common, "config"))
 	if err != nil {
 		return nil, fmt.Errorf("open repository: %w", err)
@@ -34,7 +35,7 @@ func Open(common string) (*Repository, error) {
 	if c.reftable || exists(filepath.Join(common, "reftable")) {
 		return nil, fmt.Errorf("open repository: %q keeps its refs in a format that is not read here (reftable)", common)
 	}
-	r := &Repository{CommonDir: common, Main: c.main(common), refs: newRefs(common), config: c}
+	r := &Repository{finder: f, CommonDir: common, Main: c.main(common), refs: newRefs(common), config: c}
 	if r.Upstream, r.upstream, err = r.refs.upstream(); err != nil {
 		return nil, fmt.Errorf("open repository: %w", err)
 	}
@@ -119,7 +120,7 @@ func (r *Repository) Worktrees() (paths []string, unreadable int, err error) {
 		if !e.IsDir() {
 			continue
 		}
-		path, err := registered(filepath.Join(folder, e.Name()))
+		path, err := r.finder.registered(filepath.Join(folder, e.Name()))
 		switch {
 		case err == nil:
 			paths = append(paths, path)
@@ -132,16 +133,16 @@ func (r *Repository) Worktrees() (paths []string, unreadable int, err error) {
 
 // registered gives the real path of the worktree that an admin folder is for. The file names the worktree's .git; since git 2.48
 // it may be relative to the admin folder.
-func registered(admin string) (string, error) {
-	f, err := readFile(filepath.Join(admin, "gitdir"), maxSmall)
+func (f *Finder) registered(admin string) (string, error) {
+	text, err := readFile(filepath.Join(admin, "gitdir"), maxSmall)
 	if err != nil {
 		return "", fmt.Errorf("read worktree's entry: %w", err)
 	}
-	dot, err := parsePath(f.data)
+	dot, err := parsePath(text.data)
 	if err != nil {
 		return "", fmt.Errorf("read worktree's entry: gitdir in %q %w", admin, err)
 	}
-	path, err := realPath(admin, filepath.Dir(dot))
+	path, err := f.realPath(admin, filepath.Dir(dot))
 	if err != nil {
 		return "", fmt.Errorf("read worktree's entry: %w", err)
 	}

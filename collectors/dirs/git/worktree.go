@@ -57,7 +57,7 @@ func (r *Repository) Read(p Place) *Worktree {
 	}
 	w.Locked = new(p.Linked && names["locked"] != nil)
 	w.modules = p.Linked && names["modules"] != nil
-	w.readRegistration()
+	w.readRegistration(r.finder)
 	r.readHead(w, names["HEAD"])
 	w.Operation = w.operation(names)
 	r.readLogs(w)
@@ -69,11 +69,11 @@ func (r *Repository) Read(p Place) *Worktree {
 
 // readRegistration finds out whether the admin folder points back at this very folder. A copied or moved worktree points at an
 // admin folder that does not.
-func (w *Worktree) readRegistration() {
+func (w *Worktree) readRegistration(f *Finder) {
 	if !w.Linked {
 		return
 	}
-	path, err := registered(w.AdminDir)
+	path, err := f.registered(w.AdminDir)
 	switch {
 	case err == nil:
 		w.Registered = new(path == w.Path)
@@ -156,8 +156,11 @@ func (r *Repository) readLogs(w *Worktree) {
 			w.fail(err)
 		}
 		known = known && err == nil
+		// The reflog of a branch that is gone keeps nothing.
 		for _, e := range branch.entries {
-			w.kept = append(w.kept, e.old, e.new)
+			if w.Head != "" {
+				w.kept = append(w.kept, e.old, e.new)
+			}
 		}
 		logs = append(logs, branch.entries)
 	}

@@ -1,0 +1,82 @@
+package git
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Finder finds git folders during one look. Worktrees lie side by side, and so do their admin folders, so it remembers where the
+// folders above them lead and which of them are repositories. It is for one goroutine and one look: what it remembers gets stale.
+type Finder struct {
+	real  map[string]string
+	repos map[string]bool
+}
+
+// NewFinder gives a Finder for one look.
+func NewFinder() *Finder { return &Finder{real: map[string]string{}, repos: map[string]bool{}} }
+
+// realPath resolves path against base, which is a real path, and then every symbolic link in it.
+func (f *Finder) realPath(base, path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(base, path)
+	}
+	path = filepath.Clean(path)
+	dir, name := filepath.Split(path)
+	real, ok := f.real[dir]
+	if !ok {
+		var err error
+		if real, err = filepath.EvalSymlinks(dir); err != nil {
+			return "", err
+		}
+		f.real[dir] = real
+	}
+	at := filepath.Join(real, name)
+	info, err := os.Lstat(at)
+	if err != nil {
+		return "", err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return filepath.EvalSymlinks(at)
+	}
+	return at, nil
+}
+
+// isRepository says whether folder is a repository by what git itself looks for: HEAD, objects and refs.
+func (f *Finder) isRepository(folder string) bool {
+	if folder == "" {
+		return false
+	}
+	if f.repos[folder] {
+		return true
+	}
+	is := exists(filepath.Join(folder, "HEAD")) && exists(filepath.Join(folder, "objects")) && exists(filepath.Join(folder, "refs"))
+	if is {
+		f.repos[folder] = true
+	}
+	return is
+}
+
+// Around finds the repository that path lies in, by walking up. A checkout that is broken still counts when its repository can
+// be told.
+func (f *Finder) Around(path string) (Place, bool) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return Place{}, false
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	for {
+		p, err := f.Locate(path)
+		if err == nil || p.CommonDir != "" {
+			return p, true
+		}
+		parent := filepath.Dir(path)
+		if !errors.Is(err, ErrNone) || parent == path {
+			return Place{}, false
+		}
+		path = parent
+	}
+}
