@@ -57,7 +57,7 @@ func Host(path string, names Names) (snapshot.Host, error) {
 	if r.self != 0 || !r.procfs {
 		h.Ancestors = s.ancestors(*h.PID)
 	}
-	h.Container = s.container(names.Inits)
+	h.Container = s.container(names.Inits, h.PIDNamespace)
 	h.OrphanParents = s.orphanParents(h.Ancestors, names.Subreapers)
 	return h, nil
 }
@@ -138,8 +138,15 @@ func (s *scan) walkUp(pid int) ([]int, bool) {
 	}
 }
 
-// container is true where process 1 is no known init, so that having it for a parent proves nothing.
-func (s *scan) container(inits []string) *bool {
+// firstNamespace is the inode of the machine's own pid namespace (PROC_PID_INIT_INO of the kernel's proc_ns.h).
+const firstNamespace = 0xEFFFFFFC
+
+// container is true where process 1 is no known init, so that having it for a parent proves nothing. In the machine's own pid
+// namespace process 1 is its init whatever it is called.
+func (s *scan) container(inits []string, namespace *uint64) *bool {
+	if s.root.procfs && namespace != nil && *namespace == firstNamespace {
+		return new(false)
+	}
 	st, _, err := s.statOf(1)
 	if err != nil {
 		return nil

@@ -16,6 +16,9 @@ func TestHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if *h.PIDNamespace == 0xEFFFFFFC && *h.Container {
+		t.Error("process 1 of the machine's own pid namespace was taken for a program in a container")
+	}
 	if h.BootID == "" || h.Name == "" || h.PIDNamespace == nil || h.BootedAt == nil || h.Container == nil || h.Home == "" {
 		t.Errorf("something of this machine is missing: %+v", h)
 	}

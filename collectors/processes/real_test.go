@@ -125,7 +125,7 @@ func TestMarkers(t *testing.T) {
 	if d := cmp.Diff(&map[string]string{}, p.Markers); d != "" {
 		t.Errorf("markers of a process without any (-want +got):\n%s", d)
 	}
-	if p.Exe != nil || p.Inode != nil || p.Listening != nil || p.ArgvDigest != "" {
+	if p.Exe == nil || p.Inode != nil || p.Listening != nil || p.ArgvDigest != "" {
 		t.Errorf("a process without markers was read in full: %+v", p)
 	}
 	if p.Argv != nil {

@@ -156,12 +156,14 @@ func (s *scan) brief(dir int, counted bool) (*record, error) {
 	return r, nil
 }
 
-// environment keeps the markers of one of this user's own processes, and reports whether it refused. The text of a long
+// environment keeps the markers of one of this user's own processes and what it was started from, and reports whether it refused the
+// former. A program may give itself another name, so an agent is known by its file too. The text of a long
 // environment stays in the buffer for the next one to write over, and nowhere else.
 func (s *scan) environment(dir int, st stat, p *snapshot.Process) (refused bool) {
 	if len(s.o.Markers) == 0 || *p.UID != s.uid || p.Kernel || st.gone() {
 		return false
 	}
+	p.Exe = s.exe(dir)
 	text, err := read(dir, "environ", s.environ, environLimit)
 	if err != nil {
 		return true
