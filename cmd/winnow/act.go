@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"winnow/actuators"
+	actdirs "winnow/actuators/dirs"
+	acttmux "winnow/actuators/panes/tmux"
+	actprocs "winnow/actuators/processes"
+	"winnow/collectors/processes"
+	"winnow/engine/decision"
+	"winnow/engine/ledger"
+	"winnow/engine/snapshot"
+)
+
+// step is called with its name before every step of an act. It is nil but in the tests that stop the program there.
+var step func(string)
+
+// act carries the report's decisions out and adds what came of each.
+func (s *sweeper) act(ctx context.Context, r *Report, snap *snapshot.Snapshot, mem memory, ds []decision.Decision, kinds []string) {
+	byKind := s.actuators(snap.Host)
+	allowed := slices.DeleteFunc(slices.Clone(s.cfg.Act.Kinds), func(k string) bool { return !slices.Contains(kinds, k) })
+	carrier := &actuators.Carrier{
+		Judge:    &judge{app: s.app, engine: s.engine, last: snap, memory: mem},
+		Journal:  s.ledger,
+		ByKind:   byKind,
+		Kinds:    allowed,
+		Caps:     s.cfg.Act.Caps.floor(),
+		TrashTTL: s.cfg.Act.TrashTTL,
+		NewID:    func() string { return ulid.Make().String() },
+		Now:      time.Now,
+		Log:      s.log.Named("actuators"),
+	}
+	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, ds, ds)...)
+}
+
+// actuators wires an actuator for every kind that this version can act on.
+func (a *app) actuators(host snapshot.Host) map[string]actuators.Actuator {
+	self := slices.Clone(host.Ancestors)
+	if host.PID != nil {
+		self = append(self, *host.PID)
+	}
+	trash := filepath.Join(a.cfg.State, "trash")
+	root, grace := a.cfg.Collect.Processes.Root, a.cfg.Act.TermGrace
+	return map[string]actuators.Actuator{
+		snapshot.KindSession: acttmux.New(acttmux.Options{
+			Trash: trash, TermGrace: grace, ProcRoot: root, Self: self, Step: step, Log: a.log.Named("tmux"),
+		}),
+		snapshot.KindProcess: actprocs.New(actprocs.Options{
+			ProcRoot: root, TermGrace: grace, Self: self, OrphanParents: host.OrphanParents, UID: os.Getuid(),
+			Multiplexers: a.cfg.Rules.Multiplexers, Never: a.cfg.Rules.NeverProcesses, Step: step, Log: a.log.Named("processes"),
+		}),
+		snapshot.KindDir: actdirs.New(actdirs.Options{
+			StateTrash: trash, Home: host.Home, Self: self, ProcRoot: root,
+			Holders: holding{a}, Step: step, Log: a.log.Named("dirs"),
+		}),
+	}
+}
+
+// holding lets the actuator of folders ask the collectors' own question: who is in there.
+type holding struct{ *app }
+
+// Holding implements the dirs actuator's Holding.
+func (h holding) Holding(ctx context.Context, path string) ([]string, bool, error) {
+	found, known, err := h.holders(ctx, []string{path})
+	if err != nil {
+		return nil, false, err
+	}
+	var out []string
+	for _, p := range found[path] {
+		out = append(out, fmt.Sprintf("%s (%d, %s)", p.Name, p.PID, p.How))
+	}
+	return out, known, nil
+}
+
+// settle finds out how acts went that an earlier sweep was cut short in.
+func (s *sweeper) settle(ctx context.Context) ([]decision.Act, error) {
+	open, err := s.ledger.Unsettled(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read unsettled acts: %w; nothing was done", err)
+	}
+	if len(open) == 0 {
+		return nil, nil
+	}
+	host, err := processes.Host(s.cfg.Collect.Processes.Root, processes.KnownNames())
+	if err != nil {
+		return nil, fmt.Errorf("settle acts that were cut short: %w; nothing was done", err)
+	}
+	byKind := s.actuators(host)
+	var out []decision.Act
+	for _, in := range open {
+		actuator, ok := byKind[in.Kind]
+		if !ok {
+			continue
+		}
+		o := actuator.Settle(ctx, in)
+		if err := s.ledger.Settled(ctx, in.ID, o); err != nil {
+			return nil, fmt.Errorf("record how act %s went: %w", in.ID, err)
+		}
+		out = append(out, decision.Act{ID: in.ID, Candidate: in.Candidate, Kind: in.Kind, Label: in.Label, Outcome: o})
+	}
+	return out, nil
+}
+
+// sayUnsettled tells a person of acts that were cut short, which a dry run leaves as they are.
+func (s *sweeper) sayUnsettled(ctx context.Context) error {
+	if s.ledger == nil {
+		return nil
+	}
+	open, err := s.ledger.Unsettled(ctx)
+	if err != nil {
+		return fmt.Errorf("read unsettled acts: %w", err)
+	}
+	if n := len(open); n > 0 {
+		s.note("%d act(s) of an earlier sweep were cut short; the next sweep --apply finds out how they went", n)
+	}
+	return nil
+}
+
+// purge removes for good what was set aside and has been kept for its time.
+func (s *sweeper) purge(ctx context.Context, r *Report) {
+	expired, err := s.ledger.Expired(ctx, time.Now())
+	if err != nil {
+		r.Alarms = append(r.Alarms, Alarm{"trash", fmt.Sprintf("the trash could not be read: %v; it was left as it is", err)})
+		return
+	}
+	byKind := s.actuators(snapshot.Host{})
+	for _, rec := range expired {
+		restorer, ok := byKind[rec.Intent.Kind].(actuators.Restorer)
+		if !ok {
+			continue
+		}
+		freed, err := restorer.Purge(ctx, rec.Intent)
+		if err != nil {
+			r.Alarms = append(r.Alarms, Alarm{"trash", fmt.Sprintf("%s could not be purged: %v", rec.Intent.ID, err)})
+			continue
+		}
+		if err := s.ledger.MarkPurged(ctx, rec.Intent.ID, time.Now()); err != nil {
+			s.log.Warn("record purge", "act", rec.Intent.ID, "error", err)
+		}
+		r.Purged = append(r.Purged, Purged{Act: rec.Intent.ID, Candidate: rec.Intent.Candidate, Bytes: freed})
+	}
+}
+
+// finish closes the sweep's record.
+func (s *sweeper) finish(ctx context.Context, r *Report, f sweepFlags) error {
+	ctx = context.WithoutCancel(ctx)
+	if err := s.ledger.FinishSweep(ctx, r.Sweep, time.Now(), r.Census, r.code(f.show.exitCode)); err != nil {
+		return fmt.Errorf("record the end of the sweep: %w", err)
+	}
+	if err := s.ledger.Prune(ctx, ledger.Keep{Decisions: keepDecisions, Sweeps: keepSweeps}); err != nil {
+		s.log.Warn("prune ledger", "error", err)
+	}
+	return nil
+}
+
+// keepDecisions and keepSweeps are how many of the latest sweeps the ledger keeps with and without their decisions; what led to
+// acts is kept whatever its age.
+const (
+	keepDecisions = 200
+	keepSweeps    = 10000
+)
+
+// userLockWait is how long an acting sweep waits for another one of the same user that has another state folder.
+const userLockWait = time.Minute
+
+// lock takes the state folder, and for acts the user's place on this machine, so that one sweep acts at a time.
+func (s *sweeper) lock(ctx context.Context, apply bool) error {
+	unlock, err := ledger.Lock(filepath.Join(s.cfg.State, "lock"))
+	var held *ledger.Held
+	switch {
+	case errors.As(err, &held):
+		return fmt.Errorf("another sweep is running: %w", held)
+	case err != nil && apply:
+		return fmt.Errorf("%w; nothing was done", err)
+	case err != nil:
+		s.broken = err
+		return nil
+	}
+	s.unlock = append(s.unlock, unlock)
+	if !apply {
+		return nil
+	}
+	return s.lockUser(ctx)
+}
+
+func (s *sweeper) lockUser(ctx context.Context) error {
+	dir := os.Getenv("XDG_RUNTIME_DIR")
+	if dir == "" {
+		dir = filepath.Join(os.TempDir(), fmt.Sprintf("winnow-%d", os.Getuid()))
+	}
+	deadline, said := time.Now().Add(userLockWait), false
+	for {
+		unlock, err := ledger.Lock(filepath.Join(dir, "winnow.lock"))
+		if err == nil {
+			s.unlock = append(s.unlock, unlock)
+			return nil
+		}
+		var held *ledger.Held
+		if !errors.As(err, &held) || time.Now().After(deadline) || ctx.Err() != nil {
+			s.close()
+			return fmt.Errorf("another sweep of this user is acting: %w", err)
+		}
+		if !said {
+			s.note("process %d is acting for this user with another state folder; waiting up to %s", held.PID, userLockWait)
+			said = true
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}

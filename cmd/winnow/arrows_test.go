@@ -1,0 +1,97 @@
+package main
+
+import (
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// arrow is an import that must not be, with the reason.
+type arrow struct {
+	from, to string
+	except   []string
+	why      string
+}
+
+var arrows = []arrow{
+	{"winnow/collectors", "winnow/engine", []string{"winnow/engine/snapshot"}, "a collector sees; it cannot name a decision, nor judge"},
+	{"winnow/collectors", "winnow/actuators", nil, "a collector changes nothing"},
+	{"winnow/collectors", "winnow/policies", nil, "what a fact means is for the policies to say, not for who reads it"},
+	{"winnow/engine", "winnow/collectors", nil, "the engine does no I/O: it is given a snapshot"},
+	{"winnow/engine", "winnow/actuators", nil, "the engine decides and does not act"},
+	{"winnow/engine", "winnow/policies", nil, "the engine decides by any policies, not by these"},
+	{"winnow/engine", "winnow/cmd", nil, "the stages meet in cmd"},
+	{"winnow/actuators", "winnow/engine", []string{"winnow/engine/decision"}, "an actuator cannot see a snapshot, nor decide: it looks again through cmd"},
+	{"winnow/actuators", "winnow/collectors", nil, "an actuator looks through the interface that cmd wires, so that there is one way to look"},
+	{"winnow/policies", "winnow/", nil, "the policies are data"},
+	{"winnow/engine/snapshot", "winnow/", nil, "the words for what was seen stand alone"},
+	{"winnow/engine/decision", "winnow/", nil, "the words for what was decided stand alone"},
+	{"winnow/collectors", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
+	{"winnow/actuators", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
+	{"winnow/cmd", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
+	{"winnow/engine/ledger", "github.com/open-policy-agent", nil, "what is remembered does not depend on how it was decided"},
+	{"winnow/engine/subject", "github.com/open-policy-agent", nil, "the join is plain Go; only the engine itself knows OPA"},
+}
+
+// standalone lists the packages that may import the standard library only.
+var standalone = []string{"winnow/engine/snapshot", "winnow/engine/decision"}
+
+func TestArrows(t *testing.T) {
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "winnow/...").Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	seen := map[string]bool{}
+	for dec.More() {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := dec.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		seen[p.ImportPath] = true
+		for _, imp := range p.Imports {
+			for _, a := range arrows {
+				if under(p.ImportPath, a.from) && under(imp, a.to) && !excepted(imp, a.except) {
+					t.Errorf("%s imports %s: %s", p.ImportPath, imp, a.why)
+				}
+			}
+			for _, s := range standalone {
+				if p.ImportPath == s && strings.Contains(strings.SplitN(imp, "/", 2)[0], ".") {
+					t.Errorf("%s imports %s: it is a vocabulary and uses the standard library only", s, imp)
+				}
+			}
+		}
+	}
+	// An arrow about a package that is not there holds nothing.
+	for _, a := range arrows {
+		if strings.HasPrefix(a.from, "winnow/") && !anyUnder(seen, a.from) {
+			t.Errorf("an arrow starts at %s, which does not exist", a.from)
+		}
+	}
+}
+
+func under(pkg, tree string) bool {
+	return pkg == tree || strings.HasPrefix(pkg, strings.TrimSuffix(tree, "/")+"/")
+}
+
+func excepted(pkg string, list []string) bool {
+	for _, e := range list {
+		if pkg == e {
+			return true
+		}
+	}
+	return false
+}
+
+func anyUnder(seen map[string]bool, tree string) bool {
+	for p := range seen {
+		if under(p, tree) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,435 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/go-viper/mapstructure/v2"
+	"github.com/spf13/viper"
+	"go.yaml.in/yaml/v3"
+
+	"winnow"
+	"winnow/actuators"
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+)
+
+// Config is config.yaml as the program uses it. Durations under rules are seconds, as the policies see them.
+type Config struct {
+	Version int     `json:"version"`
+	State   string  `json:"state"`
+	Collect Collect `json:"collect"`
+	Policy  Policy  `json:"policy"`
+	Rules   Rules   `json:"rules"`
+	Act     Act     `json:"act"`
+
+	// File is where the operator's part came from, empty when the defaults alone hold.
+	File string `json:"-"`
+}
+
+// Collect says what is read.
+type Collect struct {
+	Tmux struct {
+		Sockets []string `json:"sockets"`
+	} `json:"tmux"`
+	Herdr struct {
+		Sockets []string `json:"sockets"`
+	} `json:"herdr"`
+	Codev struct {
+		Homes []string `json:"homes"`
+		Tower string   `json:"tower"`
+	} `json:"codev"`
+	Processes struct {
+		Root    string   `json:"root"`
+		Markers []string `json:"markers"`
+	} `json:"processes"`
+	Dirs struct {
+		Roots        []string `json:"roots"`
+		AgentFolders []string `json:"agent_folders"`
+		Discover     bool     `json:"discover"`
+	} `json:"dirs"`
+	Spawns   []Record      `json:"spawns"`
+	Registry []Record      `json:"registry"`
+	Timeout  time.Duration `json:"timeout"`
+}
+
+// Record is a spawn ledger or a registry to read.
+type Record struct {
+	Name   string `json:"name"`
+	Format string `json:"format"`
+	Path   string `json:"path"`
+}
+
+// Policy says which policies decide, and within what bounds.
+type Policy struct {
+	Paths    []string      `json:"paths"`
+	Embedded bool          `json:"embedded"`
+	Timeout  time.Duration `json:"timeout"`
+	Memory   uint64        `json:"memory"`
+}
+
+// Rules is the rules section: what policies see as input.config, and the one parameter that the ledger's clock needs.
+type Rules struct {
+	subject.Config `json:",squash"`
+	ClockJump      float64 `json:"clock_jump"`
+}
+
+// Act says what --apply may do.
+type Act struct {
+	Kinds     []string      `json:"kinds"`
+	Caps      Caps          `json:"caps"`
+	TrashTTL  time.Duration `json:"trash_ttl"`
+	TermGrace time.Duration `json:"term_grace"`
+}
+
+// Caps bounds what one sweep may do. Share is a ratio: no duration is taken for it.
+type Caps struct {
+	PerSweep  int   `json:"per_sweep"`
+	Share     ratio `json:"share"`
+	ShareFrom int   `json:"share_from"`
+	PerOwner  int   `json:"per_owner"`
+}
+
+type ratio float64
+
+func (c Caps) floor() actuators.Caps {
+	return actuators.Caps{PerSweep: c.PerSweep, Share: float64(c.Share), ShareFrom: c.ShareFrom, PerOwner: c.PerOwner}
+}
+
+// loadConfig reads the defaults, the operator's file over them and the environment over both. Every mistake is a usageError that
+// names the key.
+func loadConfig(file string, env []string) (*Config, error) {
+	v := viper.New()
+	v.SetConfigType("yaml")
+	if err := v.ReadConfig(bytes.NewReader(winnow.DefaultConfig)); err != nil {
+		return nil, fmt.Errorf("read the defaults: %w", err)
+	}
+	known := v.AllKeys()
+	path, data, err := findConfig(file)
+	if err != nil {
+		return nil, err
+	}
+	if path != "" {
+		if err := checkFile(path, data); err != nil {
+			return nil, err
+		}
+		if err := v.MergeConfig(bytes.NewReader(data)); err != nil {
+			return nil, usagef("read %s: %v", path, err)
+		}
+	}
+	bindEnv(v, known, env)
+
+	var c Config
+	var md mapstructure.Metadata
+	err = v.Unmarshal(&c, func(dc *mapstructure.DecoderConfig) {
+		dc.Metadata = &md
+		dc.TagName = "json"
+		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, mapstructure.StringToSliceHookFunc(","))
+	})
+	where := path
+	if where == "" {
+		where = "the environment"
+	}
+	if err != nil {
+		return nil, usagef("%s: %s", where, tidyDecode(err))
+	}
+	if len(md.Unused) > 0 {
+		slices.Sort(md.Unused)
+		return nil, unknownKey(where, md.Unused[0], known)
+	}
+	c.File = path
+	if err := c.expand(); err != nil {
+		return nil, err
+	}
+	return &c, c.check(where)
+}
+
+// findConfig gives the first file of the four places, or an empty path.
+func findConfig(file string) (string, []byte, error) {
+	if file != "" {
+		p, err := expandPath(file)
+		if err != nil {
+			return "", nil, usagef("--config: %v", err)
+		}
+		data, err := os.ReadFile(p)
+		if err != nil {
+			return "", nil, usagef("--config: %v; nothing was done", err)
+		}
+		return p, data, nil
+	}
+	if data, err := os.ReadFile("config.yaml"); err == nil && isWinnowFile(data) {
+		abs, err := filepath.Abs("config.yaml")
+		return abs, data, err
+	}
+	base := os.Getenv("XDG_CONFIG_HOME")
+	if base == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", nil, nil
+		}
+		base = filepath.Join(home, ".config")
+	}
+	p := filepath.Join(base, "winnow", "config.yaml")
+	data, err := os.ReadFile(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil, nil
+	}
+	if err != nil {
+		return "", nil, usagef("read configuration: %v; nothing was done", err)
+	}
+	return p, data, nil
+}
+
+// isWinnowFile tells a config.yaml in the working directory that is ours from any other program's: ours says its version and has
+// one of our sections.
+func isWinnowFile(data []byte) bool {
+	var m map[string]any
+	if yaml.Unmarshal(data, &m) != nil {
+		return false
+	}
+	if _, ok := m["version"]; !ok {
+		return false
+	}
+	for _, k := range []string{"collect", "policy", "rules", "act", "state"} {
+		if _, ok := m[k]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// checkFile refuses what viper would pass over: a file that is no map, a key twice, and a key without a value, which would
+// otherwise become a zero.
+func checkFile(path string, data []byte) error {
+	var m map[string]any
+	if err := yaml.Unmarshal(data, &m); err != nil {
+		return usagef("%s: %v", path, err)
+	}
+	var empty func(prefix string, m map[string]any) string
+	empty = func(prefix string, m map[string]any) string {
+		keys := make([]string, 0, len(m))
+		for k := range m {
+			keys = append(keys, k)
+		}
+		sort.Strings(keys)
+		for _, k := range keys {
+			switch x := m[k].(type) {
+			case nil:
+				return prefix + k
+			case map[string]any:
+				if found := empty(prefix+k+".", x); found != "" {
+					return found
+				}
+			}
+		}
+		return ""
+	}
+	if k := empty("", m); k != "" {
+		return usagef("%s: key %q has no value; give it one or remove it", path, k)
+	}
+	return nil
+}
+
+// bindEnv lets WINNOW_COLLECT_TIMEOUT stand over collect.timeout, and so on for every key.
+func bindEnv(v *viper.Viper, known, env []string) {
+	set := map[string]string{}
+	for _, e := range env {
+		if k, val, ok := strings.Cut(e, "="); ok && strings.HasPrefix(k, envPrefix) {
+			set[k] = val
+		}
+	}
+	for _, k := range known {
+		if val, ok := set[envName(k)]; ok {
+			v.Set(k, val)
+		}
+	}
+}
+
+const envPrefix = "WINNOW_"
+
+func envName(key string) string {
+	return envPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(key))
+}
+
+// unknownEnv lists WINNOW_ variables that are neither a flag's nor a key's, each with the nearest that is.
+func unknownEnv(env, flags []string) []string {
+	v := viper.New()
+	v.SetConfigType("yaml")
+	if v.ReadConfig(bytes.NewReader(winnow.DefaultConfig)) != nil {
+		return nil
+	}
+	names := slices.Clone(flags)
+	for _, k := range v.AllKeys() {
+		names = append(names, envName(k))
+	}
+	var out []string
+	for _, e := range env {
+		k, _, _ := strings.Cut(e, "=")
+		if strings.HasPrefix(k, envPrefix) && !slices.Contains(names, k) {
+			out = append(out, k+" (the nearest is "+nearest(k, names)+")")
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// durations reads 90s and 15m where seconds or a duration are wanted. A bare number other than 0 has no unit, and an empty text is
+// no zero.
+func durations(from, to reflect.Type, data any) (any, error) {
+	seconds := to.Kind() == reflect.Float64 && to != reflect.TypeFor[ratio]()
+	if !seconds && to != reflect.TypeFor[time.Duration]() {
+		return data, nil
+	}
+	var d time.Duration
+	switch x := data.(type) {
+	case string:
+		if x != "0" {
+			var err error
+			if d, err = time.ParseDuration(x); err != nil {
+				return nil, fmt.Errorf("%q is no duration: write 90s, 15m or 48h", x)
+			}
+		}
+	case int:
+		if x != 0 {
+			return nil, fmt.Errorf("%d has no unit: write %ds, %dm or %dh", x, x, x, x)
+		}
+	default:
+		return nil, fmt.Errorf("%v is no duration: write 90s, 15m or 48h", data)
+	}
+	if d < 0 {
+		return nil, fmt.Errorf("%s is negative", d)
+	}
+	if seconds {
+		return d.Seconds(), nil
+	}
+	return d, nil
+}
+
+func tidyDecode(err error) string {
+	s := strings.TrimPrefix(err.Error(), "decoding failed due to the following error(s):")
+	return strings.Join(strings.Fields(s), " ")
+}
+
+func unknownKey(where, key string, known []string) error {
+	key = strings.ToLower(key)
+	return usagef("%s: unknown key %q; the nearest is %q", where, key, nearest(key, known))
+}
+
+// nearest gives the closest of names by edit distance; ties go to the first in order.
+func nearest(s string, names []string) string {
+	best, dist := "", 1<<30
+	sorted := slices.Sorted(slices.Values(names))
+	for _, n := range sorted {
+		if d := levenshtein.ComputeDistance(s, n); d < dist {
+			best, dist = n, d
+		}
+	}
+	return best
+}
+
+// expand resolves ~ and $VAR in every path.
+func (c *Config) expand() error {
+	paths := []*string{&c.State, &c.Collect.Processes.Root}
+	for _, list := range [][]string{c.Collect.Dirs.Roots, c.Collect.Dirs.AgentFolders, c.Policy.Paths} {
+		for i := range list {
+			paths = append(paths, &list[i])
+		}
+	}
+	for _, list := range [][]Record{c.Collect.Spawns, c.Collect.Registry} {
+		for i := range list {
+			paths = append(paths, &list[i].Path)
+		}
+	}
+	for i, s := range c.Collect.Tmux.Sockets {
+		if s != "auto" {
+			paths = append(paths, &c.Collect.Tmux.Sockets[i])
+		}
+	}
+	for i, p := range c.Rules.Protected {
+		if strings.HasPrefix(p, "~") || strings.HasPrefix(p, "$") || strings.HasPrefix(p, "/") {
+			paths = append(paths, &c.Rules.Protected[i])
+		}
+	}
+	for _, p := range paths {
+		abs, err := expandPath(*p)
+		if err != nil {
+			return usagef("path %q: %v", *p, err)
+		}
+		*p = abs
+	}
+	return nil
+}
+
+// expandPath gives an absolute path. A variable that is not set is an error: "$WT/x" must never become "/x".
+func expandPath(p string) (string, error) {
+	if p == "" {
+		return "", errors.New("is empty")
+	}
+	if p == "~" || strings.HasPrefix(p, "~/") {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		p = home + p[1:]
+	}
+	var missing string
+	p = os.Expand(p, func(name string) string {
+		val, ok := os.LookupEnv(name)
+		if !ok || val == "" {
+			missing = name
+		}
+		return val
+	})
+	if missing != "" {
+		return "", fmt.Errorf("$%s is not set", missing)
+	}
+	return filepath.Abs(p)
+}
+
+// check refuses values that no default has and no rule could mean.
+func (c *Config) check(where string) error {
+	bad := func(format string, args ...any) error { return usagef("%s: %s", where, fmt.Sprintf(format, args...)) }
+	if c.Version != 1 {
+		return bad("version is %d; this program reads version 1", c.Version)
+	}
+	for key, list := range map[string][]string{"collect.herdr.sockets": c.Collect.Herdr.Sockets, "collect.codev.homes": c.Collect.Codev.Homes} {
+		for _, s := range list {
+			if s != "auto" {
+				return bad("%s: %q cannot be read by this version; remove it, or write [auto] or []", key, s)
+			}
+		}
+	}
+	if c.Collect.Codev.Tower != "" {
+		return bad("collect.codev.tower cannot be read by this version; remove it")
+	}
+	for _, k := range c.Act.Kinds {
+		if !slices.Contains(snapshot.Kinds, k) {
+			return bad("act.kinds: unknown kind %q; the nearest is %q", k, nearest(k, snapshot.Kinds))
+		}
+	}
+	if s := c.Act.Caps.Share; s < 0 || s > 1 {
+		return bad("act.caps.share is %v; it is a share between 0 and 1", float64(s))
+	}
+	for key, n := range map[string]int{"per_sweep": c.Act.Caps.PerSweep, "per_owner": c.Act.Caps.PerOwner, "share_from": c.Act.Caps.ShareFrom} {
+		if n < 0 {
+			return bad("act.caps.%s is negative", key)
+		}
+	}
+	if c.Collect.Timeout <= 0 {
+		return bad("collect.timeout must be more than 0")
+	}
+	if c.Policy.Timeout <= 0 || c.Policy.Memory == 0 {
+		return bad("policy.timeout and policy.memory must be more than 0")
+	}
+	return nil
+}

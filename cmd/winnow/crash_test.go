@@ -1,0 +1,167 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestKilledAtEveryStep kills the program at every step of an act on a folder, lets the next sweep settle it, and demands that
+// nothing is lost: the folder is where it was, or restore brings it back, to the byte as git sees it.
+func TestKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
+	for n := 1; ; n++ {
+		w := newCrashWorld(t)
+		before := w.state(t)
+		killed := w.sweepKilledAt(t, n)
+		w.mustRun(t, "winnow", "sweep", "--config", w.config, "--kind", "dir", "--apply")
+		if _, err := os.Stat(w.worktree); err == nil {
+			// It was put back, or never went, and the sweep after that did not take it either: that would have been another act.
+			if diff := cmp.Diff(before, w.state(t)); diff != "" {
+				t.Errorf("killed at step %d: the folder stayed and is not what it was (-want +got):\n%s", n, diff)
+			}
+		} else {
+			w.restoreAll(t)
+			if diff := cmp.Diff(before, w.state(t)); diff != "" {
+				t.Errorf("killed at step %d: restored, it is not what it was (-want +got):\n%s", n, diff)
+			}
+		}
+		if open := w.unsettled(t); open != 0 {
+			t.Errorf("killed at step %d: %d acts are still open after the next sweep", n, open)
+		}
+		if !killed {
+			if n < 5 {
+				t.Fatalf("an act has %d steps only: the steps are not counted", n-1)
+			}
+			t.Logf("killed at %d steps", n-1)
+			return
+		}
+	}
+}
+
+type crashWorld struct {
+	dir, worktree, config string
+	env                   []string
+}
+
+func newCrashWorld(t *testing.T) *crashWorld {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &crashWorld{dir: dir, worktree: filepath.Join(dir, "wt", "project-review-1a2b3c4d"), config: filepath.Join(dir, "config.yaml")}
+	w.env = append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR="+dir, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@localhost")
+	text := fmt.Sprintf("version: 1\nstate: %s/state\ncollect: {tmux: {sockets: []}, dirs: {roots: [%s/wt], agent_folders: [], discover: false}}\n"+
+		"rules: {grace: {dir: 0s}, steady_for: 0s}\n", dir, dir)
+	if err := os.WriteFile(w.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		"init -q -b main project",
+		"-C project commit -q --allow-empty -m start",
+		"-C project worktree add -q --detach ../wt/project-review-1a2b3c4d",
+	} {
+		w.mustRun(t, "git", strings.Fields(line)...)
+	}
+	if err := os.MkdirAll(filepath.Join(w.worktree, "node_modules", "x"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"node_modules/x/y": "built", "../../project/.git/info/exclude": "node_modules\n"} {
+		if err := os.WriteFile(filepath.Join(w.worktree, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return w
+}
+
+// run executes git, or this very test binary as the program.
+func (w *crashWorld) run(extra []string, program string, args ...string) ([]byte, error) {
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(w.env, extra...)
+	if program == "winnow" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		cmd = exec.Command(self, args...)
+		cmd.Env = append(w.env, append(extra, asProgram+"=1")...)
+	}
+	cmd.Dir = w.dir
+	return cmd.CombinedOutput()
+}
+
+func (w *crashWorld) mustRun(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	out, err := w.run(nil, program, args...)
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", program, strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// sweepKilledAt reports whether the program was killed: there are only so many steps.
+func (w *crashWorld) sweepKilledAt(t *testing.T, n int) bool {
+	t.Helper()
+	out, err := w.run([]string{fmt.Sprintf("%s=%d", stopAt, n)}, "winnow", "sweep", "--config", w.config, "--kind", "dir", "--apply")
+	if err == nil {
+		return false
+	}
+	exit, ok := err.(*exec.ExitError)
+	if !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("sweep to be killed at step %d: %v\n%s", n, err, out)
+	}
+	return true
+}
+
+// state is the folder as git and the file system show it.
+func (w *crashWorld) state(t *testing.T) string {
+	t.Helper()
+	status := w.mustRun(t, "git", "-C", w.worktree, "status", "--porcelain=v2", "--branch", "--ignored")
+	files := w.mustRun(t, "find", w.worktree, "-printf", "%P %m %s %i\n")
+	trees := w.mustRun(t, "git", "-C", filepath.Join(w.dir, "project"), "worktree", "list", "--porcelain")
+	refs := w.mustRun(t, "git", "-C", filepath.Join(w.dir, "project"), "for-each-ref")
+	return status + files + trees + refs
+}
+
+func (w *crashWorld) restoreAll(t *testing.T) {
+	t.Helper()
+	var kept []struct {
+		Intent struct {
+			ID string `json:"id"`
+		} `json:"intent"`
+	}
+	out := w.mustRun(t, "winnow", "trash", "--config", w.config, "--format", "json")
+	if err := json.Unmarshal([]byte(out), &kept); err != nil || len(kept) != 1 {
+		t.Fatalf("the folder is gone and the trash does not hold it once: %v\n%s", err, out)
+	}
+	w.mustRun(t, "winnow", "restore", "--config", w.config, kept[0].Intent.ID)
+}
+
+// unsettled counts the acts that nobody has said the end of.
+func (w *crashWorld) unsettled(t *testing.T) int {
+	t.Helper()
+	var h struct {
+		Acts []struct {
+			Outcome *json.RawMessage `json:"outcome"`
+		} `json:"acts"`
+	}
+	if err := json.Unmarshal([]byte(w.mustRun(t, "winnow", "history", "--config", w.config, "--format", "json")), &h); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, a := range h.Acts {
+		if a.Outcome == nil {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newDecide(a *app) *cobra.Command {
+	var f showFlags
+	cmd := &cobra.Command{
+		Use:   "decide FILE...",
+		Short: "Decide on saved snapshots; touches nothing else",
+		Long: `Decide reads snapshots that winnow snapshot wrote (- is stdin) and prints what a sweep would have decided on each: the same
+join, the same policies, the same verdicts. It reads and writes nothing else.`,
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, files []string) error { return a.decide(cmd.Context(), files, f) },
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func (a *app) decide(ctx context.Context, files []string, f showFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	e, p, err := a.engine(ctx)
+	if err != nil {
+		return err
+	}
+	code := exitDone
+	for _, file := range files {
+		s, err := a.readSnapshot(file)
+		if err != nil {
+			return err
+		}
+		res, err := e.Decide(ctx, s, &a.cfg.Rules.Config)
+		if err != nil {
+			return fmt.Errorf("decide on %s: %w", file, err)
+		}
+		r := newReport(modeDecide, "", s, p, res, f.kinds)
+		if a.flags.format == "text" && len(files) > 1 {
+			fmt.Fprintf(a.out, "== %s\n", clean(file))
+		}
+		if err := a.print(r, f); err != nil {
+			return err
+		}
+		code = max(code, r.code(f.exitCode))
+	}
+	if code != exitDone {
+		return codeError{code: code}
+	}
+	return nil
+}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"winnow/engine/ledger"
+	"winnow/engine/snapshot"
+)
+
+// Check is one line of the doctor's answer.
+type Check struct {
+	// Area is config, policies, state, kernel, source or rule.
+	Area string `json:"area"`
+	Name string `json:"name"`
+	// Status is ok, warn or fail.
+	Status string `json:"status"`
+	Detail string `json:"detail"`
+}
+
+// The states of a Check.
+const (
+	healthy = "ok"
+	limited = "warn"
+	broken  = "fail"
+)
+
+func newDoctor(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "What can and cannot be seen and done on this machine, and which rules can therefore never fire",
+		Args:  args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			checks := a.examine(cmd.Context())
+			if err := list(a, checks, func(w io.Writer) { a.checksText(w, checks) }); err != nil {
+				return err
+			}
+			if slices.ContainsFunc(checks, func(c Check) bool { return c.Status == broken }) {
+				return codeError{code: exitPart}
+			}
+			return nil
+		},
+	}
+}
+
+func (a *app) examine(ctx context.Context) []Check {
+	checks := []Check{a.checkConfig()}
+	checks = append(checks, a.checkState(ctx)...)
+	checks = append(checks, a.checkPolicies(ctx))
+	checks = append(checks, checkKernel(a.cfg.State)...)
+	checks = append(checks, checkPrograms()...)
+	s, err := a.look(ctx, scope{}, a.recall(ctx))
+	if err != nil {
+		return append(checks, Check{"source", "sources", broken, err.Error()})
+	}
+	checks = append(checks, checkSources(s)...)
+	checks = append(checks, a.checkHost(s)...)
+	return append(checks, a.checkRules(s)...)
+}
+
+func (a *app) checkConfig() Check {
+	if a.cfg.File == "" {
+		return Check{"config", "configuration", healthy, "none: the defaults hold; winnow init writes a file to edit"}
+	}
+	return Check{"config", "configuration", healthy, a.cfg.File}
+}
+
+func (a *app) checkState(ctx context.Context) []Check {
+	dir := a.cfg.State
+	var out []Check
+	st, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		out = append(out, Check{"state", dir, healthy, "does not exist yet; the first sweep makes it"})
+		return out
+	case err != nil:
+		return append(out, Check{"state", dir, broken, err.Error() + "; give another folder with --state"})
+	case st.Mode().Perm()&0o077 != 0:
+		out = append(out, Check{"state", dir, limited, fmt.Sprintf("mode %04o lets others in; chmod 700 it", st.Mode().Perm())})
+	case unix.Access(dir, unix.W_OK) != nil:
+		return append(out, Check{"state", dir, broken, "cannot be written: nothing can be remembered or done; give another folder with --state"})
+	default:
+		out = append(out, Check{"state", dir, healthy, "can be written"})
+	}
+	l, err := ledger.OpenReadOnly(a.ledgerPath())
+	switch {
+	case errors.Is(err, ledger.ErrNone):
+		return append(out, Check{"state", "ledger", healthy, "none yet"})
+	case err != nil:
+		return append(out, Check{"state", "ledger", broken, err.Error()})
+	}
+	defer l.Close()
+	open, err := l.Unsettled(ctx)
+	switch {
+	case err != nil:
+		out = append(out, Check{"state", "ledger", broken, err.Error()})
+	case len(open) > 0:
+		out = append(out, Check{"state", "ledger", limited, plural(len(open), "act") + " cut short; the next sweep --apply finds out how they went"})
+	default:
+		out = append(out, Check{"state", "ledger", healthy, "can be read, nothing is open"})
+	}
+	return out
+}
+
+func (a *app) checkPolicies(ctx context.Context) Check {
+	p, err := a.loadPolicies(ctx)
+	if err != nil {
+		return Check{"policies", "policies", broken, err.Error()}
+	}
+	return Check{"policies", "policies", healthy, fmt.Sprintf("%s, revision %s, %s", plural(len(p.Rules()), "rule"), p.Revision, p.Digest[:min(len(p.Digest), 19)])}
+}
+
+// checkKernel tries the calls that acts rest on, on nothing but this process and the state folder.
+func checkKernel(state string) []Check {
+	probe := func(name string, err error, without string) Check {
+		if err != nil {
+			return Check{"kernel", name, limited, fmt.Sprintf("%v: %s", err, without)}
+		}
+		return Check{"kernel", name, healthy, "works"}
+	}
+	var out []Check
+	fd, err := unix.PidfdOpen(os.Getpid(), 0)
+	if err == nil {
+		err = unix.PidfdSendSignal(fd, 0, nil, 0)
+		unix.Close(fd)
+	}
+	out = append(out, probe("pidfd", err, "processes are never signalled here"))
+	dir := state
+	for unix.Access(dir, unix.F_OK) != nil && dir != "/" {
+		dir = filepath.Dir(dir)
+	}
+	fd, err = unix.Openat2(unix.AT_FDCWD, dir, &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
+	if err == nil {
+		unix.Close(fd)
+	}
+	out = append(out, probe("openat2", err, "folders are never set aside here"))
+	var stx unix.Statx_t
+	err = unix.Statx(unix.AT_FDCWD, dir, 0, unix.STATX_BTIME|unix.STATX_MNT_ID, &stx)
+	if err == nil && stx.Mask&unix.STATX_BTIME == 0 {
+		err = fmt.Errorf("%s does not keep birth times", dir)
+	}
+	return append(out, probe("statx", err, "folders there have no identity and are kept"))
+}
+
+func checkPrograms() []Check {
+	var out []Check
+	for _, p := range []struct{ name, flag, without string }{
+		{"git", "--version", "worktrees cannot be looked into, and every one is kept"},
+		{"tmux", "-V", "tmux sessions cannot be seen"},
+	} {
+		path, err := exec.LookPath(p.name)
+		if err != nil {
+			out = append(out, Check{"source", p.name, limited, "is not installed: " + p.without})
+			continue
+		}
+		v, err := exec.Command(path, p.flag).Output()
+		if err != nil {
+			out = append(out, Check{"source", p.name, limited, err.Error()})
+			continue
+		}
+		out = append(out, Check{"source", p.name, healthy, strings.TrimSpace(string(v))})
+	}
+	return out
+}
+
+func checkSources(s *snapshot.Snapshot) []Check {
+	var out []Check
+	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
+		src := s.Sources[name]
+		c := Check{"source", name, healthy, fmt.Sprintf("%d read in %s", src.Seen, span(time.Duration(src.Took*float64(time.Second))))}
+		switch src.Status {
+		case snapshot.Failed:
+			c.Status, c.Detail = broken, src.Error
+		case snapshot.Absent:
+			c.Status, c.Detail = limited, src.Error
+		}
+		if src.Unreadable > 0 {
+			c.Status, c.Detail = limited, fmt.Sprintf("%s; %d could not be read whole", c.Detail, src.Unreadable)
+		}
+		out = append(out, c)
+	}
+	return append(out,
+		Check{"source", "herdr", limited, "herdr servers are not read by this version"},
+		Check{"source", "codev", limited, "Codev homes are not read by this version"})
+}
+
+func (a *app) checkHost(s *snapshot.Snapshot) []Check {
+	h := s.Host
+	var out []Check
+	if h.UID != nil && *h.UID != 0 {
+		out = append(out, Check{"source", "other users", limited, "what processes of other users have open cannot be seen by " + h.User + "; it is not counted as use of a folder"})
+	}
+	if h.SteadySince != nil && s.TakenAt.Sub(*h.SteadySince) < seconds(a.cfg.Rules.SteadyFor) {
+		out = append(out, Check{"source", "clock", limited, fmt.Sprintf("the machine booted, resumed or changed its clock %s ago: everything is kept until rules.steady_for (%s) have passed",
+			span(s.TakenAt.Sub(*h.SteadySince)), seconds(a.cfg.Rules.SteadyFor))})
+	}
+	return out
+}
+
+// checkRules says of each shipped reason to reap whether it can fire here at all, and if not, why.
+func (a *app) checkRules(s *snapshot.Snapshot) []Check {
+	recorded := slices.ContainsFunc(s.Registry, func(e snapshot.Entry) bool { return e.Session != "" })
+	names := len(a.cfg.Rules.SessionNames.Exact)+len(a.cfg.Rules.SessionNames.Prefix) > 0
+	worktrees, upstream := 0, false
+	for _, d := range s.Dirs {
+		if d.Git != nil && d.Git.Worktree != nil && *d.Git.Worktree {
+			worktrees++
+			upstream = upstream || d.Git.Upstream != ""
+		}
+	}
+	unmarked := !slices.ContainsFunc(a.cfg.Collect.Processes.Markers, func(m string) bool { return !slices.Contains(a.cfg.Rules.PaneMarkers, m) })
+	var out []Check
+	never := func(rule string, because ...string) {
+		because = slices.DeleteFunc(because, func(s string) bool { return s == "" })
+		c := Check{"rule", rule, healthy, "can fire here"}
+		if len(because) > 0 {
+			c.Status, c.Detail = limited, "can never fire here: "+strings.Join(because, "; ")
+		}
+		out = append(out, c)
+	}
+	when := func(cond bool, why string) string {
+		if cond {
+			return why
+		}
+		return ""
+	}
+	noServers := when(!slices.ContainsFunc(slices.Collect(maps.Values(s.Sources)), func(x snapshot.Source) bool { return x.Kind == "tmux" && x.Status == snapshot.OK }), "no tmux server of this user runs")
+	never("reap.sessions.husk", noServers, when(!names && !recorded, "no session name is in scope; set rules.session_names or collect.registry"))
+	never("reap.sessions.finished", noServers, when(!recorded, "no registry entry records a session; set collect.registry"))
+	never("reap.dirs.disposable", when(len(s.Dirs) == 0, "no folder is looked at; set collect.dirs.roots, or run in a repository"), when(len(a.cfg.Rules.DisposableDirs) == 0, "rules.disposable_dirs is empty"))
+	never("reap.dirs.landed", when(worktrees == 0, "no linked worktree was found"), when(worktrees > 0 && !upstream, "no repository has a remote with a default branch (git remote set-head origin --auto)"))
+	never("reap.processes.orphan",
+		when(s.Host.Container != nil && *s.Host.Container, "process 1 of this container is a program, so having it for a parent proves nothing"),
+		when(s.Host.Container == nil, "it cannot be told whether process 1 is an init"),
+		when(unmarked, "collect.processes.markers names no variable that an agent sets"))
+	return out
+}
+
+func (a *app) checksText(w io.Writer, checks []Check) {
+	p := a.paint
+	var names []string
+	for _, c := range checks {
+		names = append(names, c.Name)
+	}
+	width := min(widest(names), 24)
+	area := ""
+	for _, c := range checks {
+		if c.Area != area {
+			if area != "" {
+				fmt.Fprintln(w)
+			}
+			fmt.Fprintln(w, p.bold(c.Area))
+			area = c.Area
+		}
+		color := map[string]func(string) string{healthy: p.green, limited: p.yellow, broken: p.red}[c.Status]
+		p.row(w, c.Status, color, c.Name, c.Detail, width)
+	}
+}

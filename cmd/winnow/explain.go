@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"winnow/engine"
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+)
+
+// Explained is what winnow explain prints as JSON: the engine's explanation, and where the facts came from.
+type Explained struct {
+	engine.Explanation
+	TakenAt time.Time `json:"taken_at"`
+	Policy  PolicyRef `json:"policy"`
+	// Sources are those that the candidate, or evidence about it, rests on.
+	Sources map[string]snapshot.Source `json:"sources"`
+	// Subject is what the policies judged.
+	Subject *subject.Subject `json:"subject"`
+}
+
+func newExplain(a *app) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "explain ID",
+		Short: "Why one candidate goes or stays, and what would have to be different",
+		Long: `Explain judges one candidate and shows every rule that spoke, with its file and line, the facts that it rested on and where those
+came from; then what would have to be different for the other verdict. ID may be shortened while it is unambiguous.`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, ids []string) error { return a.explain(cmd.Context(), ids[0], file) },
+	}
+	cmd.Flags().StringVar(&file, "snapshot", "", "explain from a saved snapshot `file` instead of a fresh look")
+	return cmd
+}
+
+func (a *app) explain(ctx context.Context, id, file string) error {
+	e, p, err := a.engine(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := a.lookOrRead(ctx, file)
+	if err != nil {
+		return err
+	}
+	full, err := findID(s, id)
+	if err != nil {
+		return err
+	}
+	sub, ok := subject.Join(s, &a.cfg.Rules.Config).Subject(full)
+	if !ok {
+		return fmt.Errorf("explain %s: it cannot be judged", full)
+	}
+	x, err := e.Explain(ctx, sub)
+	if err != nil {
+		return err
+	}
+	out := Explained{
+		Explanation: x, TakenAt: s.TakenAt, Policy: PolicyRef{p.Revision, p.Digest}, Sources: map[string]snapshot.Source{}, Subject: sub,
+	}
+	for name := range sub.EvidenceSources {
+		out.Sources[name] = s.Sources[name]
+	}
+	if a.flags.format == "json" || a.flags.format == "ndjson" {
+		return writeJSON(a.out, out)
+	}
+	w := bufio.NewWriter(a.out)
+	a.paint.explainText(w, out)
+	return w.Flush()
+}
+
+func (p paint) explainText(w io.Writer, x Explained) {
+	verdict := p.yellow("stays")
+	if x.Verdict == decision.Reap {
+		verdict = p.green("would be reaped")
+	}
+	fmt.Fprintf(w, "%s %s\n", p.bold(clean(x.ID)), verdict)
+	if x.Label != "" && !strings.HasSuffix(x.ID, x.Label) {
+		fmt.Fprintf(w, "  %s\n", clean(x.Label))
+	}
+	if !x.InScope {
+		fmt.Fprintln(w, p.dim("  no rule under reap claims it, so a sweep counts it and does not list it"))
+	}
+	if x.Error != "" {
+		p.row(w, "error", p.red, "", x.Error, 0)
+	}
+	p.firedText(w, "why it may go", x.Findings)
+	p.firedText(w, "why it stays", x.Objections)
+	p.differentText(w, x)
+	p.restsText(w, x)
+	fmt.Fprintf(w, "\n%s\n", p.dim("--format json has the whole subject and every rule that did not speak"))
+}
+
+// firedText is a rule a paragraph: what it says, where it stands, the facts.
+func (p paint) firedText(w io.Writer, title string, fired []engine.Fired) {
+	if len(fired) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.bold(title))
+	for _, f := range fired {
+		fmt.Fprintf(w, "  %s  %s\n", f.Rule, p.dim(place(f.File, f.Line)))
+		p.indented(w, 4, f.Message)
+		for _, k := range slices.Sorted(maps.Keys(f.Evidence)) {
+			if text := value(f.Evidence[k]); text != "[]" {
+				p.indented(w, 6, p.dim(k+" = "+text))
+			}
+		}
+	}
+}
+
+// differentText says what it would take to come to the other verdict.
+func (p paint) differentText(w io.Writer, x Explained) {
+	fmt.Fprintf(w, "\n%s\n", p.bold("what would have to be different"))
+	if x.Verdict == decision.Reap {
+		p.indented(w, 2, "any one objection keeps it. These rules looked, and did not object:")
+		var names []string
+		for _, s := range x.NoObjection {
+			names = append(names, strings.TrimPrefix(s.Rule, "protect."))
+		}
+		slices.Sort(names)
+		p.indented(w, 4, strings.Join(slices.Compact(names), ", "))
+		p.indented(w, 2, "winnow retain "+quote(x.ID)+" --reason TEXT keeps it")
+		return
+	}
+	if len(x.Findings) == 0 {
+		p.indented(w, 2, "a reason to reap it would have to be found; none of these held:")
+		for _, s := range x.NoFinding {
+			p.conditions(w, s.Rule, s.Failed)
+		}
+	}
+	if len(x.Objections) > 0 {
+		p.indented(w, 2, "every objection would have to go:")
+	}
+	for _, f := range x.Objections {
+		if len(f.Missing) == 0 {
+			p.indented(w, 4, fmt.Sprintf("%s: %s", f.Rule, p.dim("what it names would have to be gone")))
+			continue
+		}
+		p.conditions(w, f.Rule, f.Missing)
+	}
+}
+
+// conditions lists where a rule came to its end, the innermost place of each.
+func (p paint) conditions(w io.Writer, rule string, cs []engine.Condition) {
+	for _, c := range cs {
+		if len(c.Because) > 0 {
+			p.conditions(w, rule, c.Because)
+			continue
+		}
+		var facts []string
+		for _, v := range c.Values {
+			switch {
+			case v.Name == "":
+			case v.Unknown:
+				facts = append(facts, v.Name+" is unknown")
+			default:
+				facts = append(facts, v.Name+" is "+value(v.Value))
+			}
+		}
+		text := fmt.Sprintf("%s: %s", rule, c.Text)
+		p.indented(w, 4, text+"  "+p.dim(place(c.File, c.Line)))
+		if len(facts) > 0 {
+			p.indented(w, 6, p.dim("now "+strings.Join(slices.Compact(facts), ", ")))
+		}
+	}
+}
+
+// restsText says where the facts came from.
+func (p paint) restsText(w io.Writer, x Explained) {
+	fmt.Fprintf(w, "\n%s %s\n", p.bold("it rests on"), p.dim("as of "+x.TakenAt.Local().Format(time.DateTime)))
+	for _, name := range slices.Sorted(maps.Keys(x.Sources)) {
+		s := x.Sources[name]
+		line := cmp.Or(s.Status, "missing")
+		if s.Path != "" {
+			line += " " + home(s.Path)
+		}
+		if s.Error != "" {
+			line += ": " + s.Error
+		}
+		p.indented(w, 2, name+"  "+p.dim(line))
+	}
+	p.indented(w, 2, "policies  "+p.dim(cmp.Or(x.Policy.Revision, "no revision")+" "+x.Policy.Digest))
+}
+
+// indented wraps a paragraph below an indent.
+func (p paint) indented(w io.Writer, n int, text string) {
+	for i, l := range wrap(text, p.width-n-2) {
+		extra := 0
+		if i > 0 {
+			extra = 2
+		}
+		fmt.Fprintln(w, strings.Repeat(" ", n+extra)+l)
+	}
+}
+
+func place(file string, line int) string { return fmt.Sprintf("%s:%d", clean(file), line) }
+
+// maxValue is how much of one fact is shown to a person.
+const maxValue = 120
+
+func value(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return clean(fmt.Sprint(v))
+	}
+	text := clean(string(b))
+	if len(text) > maxValue {
+		return text[:maxValue] + "…"
+	}
+	return text
+}

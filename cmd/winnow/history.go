@@ -1,0 +1,78 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"winnow/engine/decision"
+	"winnow/engine/ledger"
+)
+
+// History is what winnow history prints as JSON.
+type History struct {
+	Sweeps []ledger.Sweep `json:"sweeps"`
+	Acts   []ledger.Act   `json:"acts"`
+}
+
+func newHistory(a *app) *cobra.Command {
+	since := 24 * time.Hour
+	cmd := &cobra.Command{
+		Use:   "history",
+		Short: "Sweeps and acts from the ledger",
+		Args:  args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h := History{Sweeps: []ledger.Sweep{}, Acts: []ledger.Act{}}
+			from := time.Now().Add(-since)
+			err := a.readLedger(func(l *ledger.Ledger) (err error) {
+				if h.Sweeps, err = l.Sweeps(cmd.Context(), from); err != nil {
+					return err
+				}
+				h.Acts, err = l.Acts(cmd.Context(), from)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			if a.flags.format == "json" || a.flags.format == "ndjson" {
+				return writeJSON(a.out, h)
+			}
+			a.historyText(a.out, h, since)
+			return nil
+		},
+	}
+	cmd.Flags().DurationVar(&since, "since", since, "how far back")
+	return cmd
+}
+
+func (a *app) historyText(w io.Writer, h History, since time.Duration) {
+	p := a.paint
+	if len(h.Sweeps) == 0 && len(h.Acts) == 0 {
+		fmt.Fprintf(w, "nothing in the last %s; the ledger is %s\n", span(since), a.ledgerPath())
+		return
+	}
+	fmt.Fprintln(w, p.bold("sweeps"))
+	for _, s := range h.Sweeps {
+		took := "not finished"
+		if s.Finished != nil {
+			took = "took " + span(s.Finished.Sub(s.Started))
+		}
+		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", s.Started.Local().Format(time.DateTime), s.Mode, s.ID, p.dim(took))
+	}
+	if len(h.Acts) > 0 {
+		fmt.Fprintln(w, "\n"+p.bold("acts"))
+	}
+	for _, r := range h.Acts {
+		out, detail := "open", "cut short; the next sweep --apply finds out how it went"
+		if r.Outcome != nil {
+			out, detail = r.Outcome.Outcome, r.Outcome.Detail
+		}
+		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", r.Intent.At.Local().Format(time.DateTime), out, r.Intent.ID,
+			clean(label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label})))
+		for _, l := range wrap(detail, p.width-4) {
+			fmt.Fprintln(w, "    "+p.dim(clean(l)))
+		}
+	}
+}

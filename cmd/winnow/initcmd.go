@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"winnow"
+	"winnow/policies"
+)
+
+func newInit(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "init [FOLDER]",
+		Short: "Write a commented config.yaml and a copy of the policies to edit",
+		Long: `Init writes config.yaml, with every key and its default, and policies/, a copy of the embedded rules, into FOLDER (the working
+directory when none is given). It overwrites nothing.
+
+  winnow sweep --policy ./policies --no-embedded-policy    decides by your copy
+  opa test policies/                                       tests it with the stock tool`,
+		Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, dirs []string) error {
+			dir := "."
+			if len(dirs) == 1 {
+				dir = dirs[0]
+			}
+			return a.initFolder(dir)
+		},
+	}
+}
+
+func (a *app) initFolder(dir string) error {
+	files := map[string][]byte{"config.yaml": winnow.DefaultConfig}
+	err := fs.WalkDir(policies.Files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := policies.Files.ReadFile(path)
+		files[filepath.Join("policies", path)] = data
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read the embedded policies: %w", err)
+	}
+	// Everything is checked before anything is written, so that init is whole or not at all.
+	var there []string
+	for _, name := range []string{"config.yaml", "policies"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			there = append(there, filepath.Join(dir, name))
+		}
+	}
+	if len(there) > 0 {
+		return usagef("%s is there already; nothing was written: choose another folder, or move it away", strings.Join(there, " and "))
+	}
+	for name, data := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fmt.Errorf("write %s: %w", path, err)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			return fmt.Errorf("write %s: %w", path, err)
+		}
+	}
+	return a.say(map[string]string{"config": filepath.Join(dir, "config.yaml"), "policies": filepath.Join(dir, "policies")},
+		"wrote %s and %s\nedit them, then: winnow sweep --config %s --policy %s --no-embedded-policy",
+		filepath.Join(dir, "config.yaml"), filepath.Join(dir, "policies"), filepath.Join(dir, "config.yaml"), filepath.Join(dir, "policies"))
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"winnow/collectors"
+	"winnow/collectors/dirs"
+	"winnow/collectors/panes"
+	"winnow/collectors/panes/tmux"
+	"winnow/collectors/processes"
+	"winnow/collectors/registry"
+	"winnow/collectors/spawns"
+	"winnow/engine/ledger"
+	"winnow/engine/snapshot"
+)
+
+// scope narrows a look to what one candidate needs; the zero scope looks at everything.
+type scope struct {
+	id, kind string
+	// source is the candidate's own source, path a folder's path, session a session's native id and pid a process's.
+	source, path, session string
+	pid                   int
+	argv                  bool
+}
+
+// look reads the world into one snapshot, with what the ledger remembers of it. A source that cannot be read is written into the
+// snapshot and is no error; what comes back as an error is configuration that names no source.
+func (a *app) look(ctx context.Context, sc scope, mem memory) (*snapshot.Snapshot, error) {
+	sources, err := a.sources(sc)
+	if err != nil {
+		return nil, err
+	}
+	opts := collectors.RunOptions{
+		Sources: sources,
+		Timeout: a.cfg.Collect.Timeout,
+		Now:     time.Now,
+		Log:     a.log.Named("collectors"),
+	}
+	if a.cfg.Collect.Dirs.Discover && sc.kind != snapshot.KindDir {
+		opts.Discover = func(path string) []collectors.Source {
+			if s, ok := dirs.Repository(a.dirOptions(sc), path); ok {
+				return []collectors.Source{s}
+			}
+			return nil
+		}
+	}
+	progress := a.progress()
+	opts.Progress = progress.show
+	s := collectors.Run(ctx, opts)
+	progress.clear()
+
+	host, err := processes.Host(a.cfg.Collect.Processes.Root, processes.KnownNames())
+	if err != nil {
+		a.fail(s, snapshot.Proc, "processes", err)
+	}
+	s.Host = host
+	panes.Fill(s)
+	mem.fill(ctx, s, a.cfg.Rules.ClockJump)
+	return s, nil
+}
+
+// fail records that a source failed although its reader did not say so.
+func (a *app) fail(s *snapshot.Snapshot, name, kind string, err error) {
+	src := s.Sources[name]
+	src.Kind, src.Status = kind, snapshot.Failed
+	if src.Error == "" {
+		src.Error = err.Error()
+	}
+	s.Sources[name] = src
+}
+
+func (a *app) sources(sc scope) ([]collectors.Source, error) {
+	c := a.cfg.Collect
+	out := []collectors.Source{{
+		Name: snapshot.Proc, Kind: "processes", Path: c.Processes.Root,
+		Reader: processes.New(processes.Options{
+			Root: c.Processes.Root, Markers: c.Processes.Markers, WithArgv: sc.argv, Only: sc.pid, Log: a.log.Named("processes"),
+		}),
+	}}
+	if sc.kind != snapshot.KindDir {
+		t, err := tmux.Sources(tmux.Options{
+			Sockets: c.Tmux.Sockets, UID: os.Getuid(), Env: os.Getenv, ProcRoot: c.Processes.Root, Log: a.log.Named("tmux"),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("find tmux servers: %w", err)
+		}
+		out = append(out, keep(t, sc.kind == snapshot.KindSession, sc.source)...)
+	}
+	for _, r := range c.Spawns {
+		s, err := spawns.Source(r.Name, r.Format, r.Path)
+		if err != nil {
+			return nil, usagef("collect.spawns: %v", err)
+		}
+		out = append(out, s)
+	}
+	for _, r := range c.Registry {
+		s, err := registry.Source(r.Name, r.Format, r.Path)
+		if err != nil {
+			return nil, usagef("collect.registry: %v", err)
+		}
+		out = append(out, s)
+	}
+	if sc.kind == "" || sc.kind == snapshot.KindDir || sc.kind == snapshot.KindProcess {
+		d := a.dirSources(sc)
+		if sc.kind == snapshot.KindDir {
+			d = a.ownDirSource(d, sc)
+		}
+		out = append(out, d...)
+	}
+	return unique(out)
+}
+
+// dirSources are the configured roots, the folders that agents are known to use, and the repository that the command runs in.
+func (a *app) dirSources(sc scope) []collectors.Source {
+	o, c := a.dirOptions(sc), a.cfg.Collect.Dirs
+	out := dirs.Roots(o, c.Roots)
+	for _, p := range c.AgentFolders {
+		for _, s := range dirs.Roots(o, []string{p}) {
+			if _, err := os.Stat(s.Path); !errors.Is(err, os.ErrNotExist) && !slices.ContainsFunc(out, named(s.Name)) {
+				out = append(out, s)
+			}
+		}
+	}
+	if wd, err := os.Getwd(); err == nil && c.Discover {
+		if s, ok := dirs.Repository(o, wd); ok && !slices.ContainsFunc(out, named(s.Name)) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// ownDirSource finds the source that a folder came from, for another look at that folder alone. One that was discovered through a
+// record is found again through the folder's own repository.
+func (a *app) ownDirSource(all []collectors.Source, sc scope) []collectors.Source {
+	if own := keep(all, true, sc.source); len(own) > 0 {
+		return own
+	}
+	if s, ok := dirs.Repository(a.dirOptions(sc), sc.path); ok && s.Name == sc.source {
+		return []collectors.Source{s}
+	}
+	return nil
+}
+
+func (a *app) dirOptions(sc scope) dirs.Options {
+	return dirs.Options{
+		Rebuildable: a.cfg.Rules.Rebuildable,
+		Grace:       time.Duration(a.cfg.Rules.Grace.Dir * float64(time.Second)),
+		Only:        sc.path,
+		Holders:     a.holders,
+		Log:         a.log.Named("dirs"),
+	}
+}
+
+// holders asks /proc who uses the folders.
+func (a *app) holders(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
+	return processes.Holders(ctx, processes.HolderOptions{Root: a.cfg.Collect.Processes.Root, Opaque: a.cfg.Rules.OpaqueProcesses}, paths)
+}
+
+func keep(list []collectors.Source, only bool, name string) []collectors.Source {
+	if !only {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(s collectors.Source) bool { return s.Name != name })
+}
+
+func named(name string) func(collectors.Source) bool {
+	return func(s collectors.Source) bool { return s.Name == name }
+}
+
+// unique refuses two sources of one name: one would hide the other.
+func unique(list []collectors.Source) ([]collectors.Source, error) {
+	seen := map[string]bool{}
+	for _, s := range list {
+		if seen[s.Name] {
+			return nil, usagef("two sources are called %q: give one of them another name", s.Name)
+		}
+		seen[s.Name] = true
+	}
+	return list, nil
+}
+
+// memory is what the ledger gives a look: holds, sightings and when the clock was last steady. Err says why it could not be read;
+// the look then goes on without it, and everything is spared.
+type memory struct {
+	path      string
+	err       error
+	holds     []snapshot.Hold
+	sightings map[string]snapshot.Sighting
+	last      *ledger.Look
+}
+
+// remember reads the memory from an open ledger.
+func remember(ctx context.Context, path string, l *ledger.Ledger) memory {
+	m := memory{path: path}
+	var errs [3]error
+	m.holds, errs[0] = l.Holds(ctx)
+	m.sightings, errs[1] = l.Sightings(ctx)
+	m.last, errs[2] = l.Look(ctx)
+	m.err = errors.Join(errs[:]...)
+	return m
+}
+
+// recall reads the memory without writing anything. A ledger that does not exist yet remembers nothing, which is no failure.
+func (a *app) recall(ctx context.Context) memory {
+	path := a.ledgerPath()
+	l, err := ledger.OpenReadOnly(path)
+	if errors.Is(err, ledger.ErrNone) {
+		return memory{path: path}
+	}
+	if err != nil {
+		return memory{path: path, err: err}
+	}
+	defer l.Close()
+	return remember(ctx, path, l)
+}
+
+// fill writes the memory into a snapshot.
+func (m memory) fill(_ context.Context, s *snapshot.Snapshot, jump float64) {
+	src := snapshot.Source{Kind: "ledger", Status: snapshot.OK, Path: m.path, Seen: len(m.holds) + len(m.sightings)}
+	if m.err != nil {
+		src.Status, src.Error, src.Seen = snapshot.Failed, m.err.Error(), 0
+		s.Sources[snapshot.Ledger] = src
+		return
+	}
+	s.Sources[snapshot.Ledger] = src
+	s.Holds, s.Sightings = m.holds, m.sightings
+	s.Host.SteadySince, s.Host.LastResumeAt = ledger.Steady(m.last, s.Host, s.TakenAt, time.Duration(jump*float64(time.Second)))
+}
+
+func (a *app) ledgerPath() string { return filepath.Join(a.cfg.State, "ledger.db") }
+
+// scopeOf narrows a look to one candidate of an earlier one.
+func scopeOf(s *snapshot.Snapshot, id string) scope {
+	sc := scope{id: id}
+	sc.kind, _, _ = strings.Cut(id, ":")
+	switch sc.kind {
+	case snapshot.KindSession:
+		sc.source, sc.session = s.Sessions[id].Source, s.Sessions[id].ID
+	case snapshot.KindDir:
+		sc.source, sc.path = s.Dirs[id].Source, s.Dirs[id].Path
+	case snapshot.KindProcess:
+		sc.source, sc.pid = snapshot.Proc, s.Processes[id].PID
+	}
+	return sc
+}

@@ -1,0 +1,68 @@
+// Command winnow clears away what coding agents leave behind, and never anything else.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// The exit codes; docs/cli.md promises them.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+	exitPart   = 3
+	exitReap   = 4
+	exitCapped = 5
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run is main with its arguments, for the command-line tests.
+func run(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer stop()
+	root := newRoot(os.Stdout, os.Stderr)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	var code codeError
+	if errors.As(err, &code) {
+		if code.err != nil {
+			fmt.Fprintf(os.Stderr, "winnow: %v\n", code.err)
+		}
+		return code.code
+	}
+	fmt.Fprintf(os.Stderr, "winnow: %v\n", err)
+	if strings.HasPrefix(err.Error(), "unknown command") {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// codeError is an error with the exit code that it means. err is nil where everything was already said.
+type codeError struct {
+	code int
+	err  error
+}
+
+func (e codeError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit code %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e codeError) Unwrap() error { return e.err }
+
+// usagef is wrong use or wrong configuration: nothing was done.
+func usagef(format string, args ...any) error {
+	return codeError{exitUsage, fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"time"
+
+	"winnow/engine"
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+)
+
+// reportSchema names the report's shape.
+const reportSchema = "winnow.report/v1"
+
+// The modes of a report.
+const (
+	modeDryRun = "dry-run"
+	modeApply  = "apply"
+	modeDecide = "decide"
+)
+
+// Report is what a sweep or a decide says. docs/schemas/report.json is generated from it.
+type Report struct {
+	Schema  string    `json:"schema" jsonschema:"enum=winnow.report/v1"`
+	Sweep   string    `json:"sweep,omitempty"`
+	TakenAt time.Time `json:"taken_at"`
+	Mode    string    `json:"mode" jsonschema:"enum=dry-run,enum=apply,enum=decide"`
+	Policy  PolicyRef `json:"policy"`
+	// Sources are as in the snapshot.
+	Sources map[string]snapshot.Source `json:"sources"`
+	// Census counts by kind of candidate.
+	Census map[string]Count `json:"census"`
+	// Decisions holds every candidate in scope, sorted by id.
+	Decisions []decision.Decision `json:"decisions"`
+	Acts      []decision.Act      `json:"acts"`
+	// Settled are acts of an earlier sweep that was cut short, with how they went in the end.
+	Settled []decision.Act `json:"settled,omitempty"`
+	// Purged is what was kept for its time in the trash and is now gone for good.
+	Purged []Purged `json:"purged,omitempty"`
+	Alarms []Alarm  `json:"alarms"`
+}
+
+// PolicyRef says which policies decided: the manifest's revision, and a digest over what was really loaded.
+type PolicyRef struct {
+	Revision string `json:"revision"`
+	Digest   string `json:"digest"`
+}
+
+// Count is the census of one kind. Unknown counts those of Spare that were kept because something could not be read.
+type Count struct {
+	Seen    int `json:"seen"`
+	InScope int `json:"in_scope"`
+	Reap    int `json:"reap"`
+	Spare   int `json:"spare"`
+	Unknown int `json:"unknown"`
+}
+
+// Alarm is something that a person should look at, although every single decision was in order.
+type Alarm struct {
+	Rule    string `json:"rule"`
+	Message string `json:"message"`
+}
+
+// Purged is one act's set-aside things, removed.
+type Purged struct {
+	Act       string `json:"act"`
+	Candidate string `json:"candidate"`
+	Bytes     int64  `json:"bytes"`
+}
+
+// newReport gathers a decided snapshot.
+func newReport(mode, sweep string, s *snapshot.Snapshot, p *engine.Policy, res engine.Result, kinds []string) *Report {
+	r := &Report{
+		Schema: reportSchema, Sweep: sweep, TakenAt: s.TakenAt, Mode: mode,
+		Policy:    PolicyRef{Revision: p.Revision, Digest: p.Digest},
+		Sources:   s.Sources,
+		Census:    map[string]Count{},
+		Decisions: []decision.Decision{}, Acts: []decision.Act{}, Alarms: []Alarm{},
+	}
+	for _, kind := range kinds {
+		if n := res.Seen[kind]; n > 0 {
+			r.Census[kind] = Count{Seen: n}
+		}
+	}
+	for _, d := range res.Decisions {
+		c, ok := r.Census[d.Kind]
+		if !ok {
+			continue
+		}
+		c.InScope++
+		if d.Verdict == decision.Reap {
+			c.Reap++
+		} else {
+			c.Spare++
+		}
+		if d.Unknown() {
+			c.Unknown++
+		}
+		r.Census[d.Kind] = c
+		r.Decisions = append(r.Decisions, d)
+	}
+	for _, e := range res.Errors {
+		r.Alarms = append(r.Alarms, Alarm{Rule: decision.PolicyError, Message: e.ID + ": " + e.Err.Error() + "; it was kept"})
+	}
+	return r
+}
+
+// code is the exit code that the report means.
+func (r *Report) code(exitCode bool) int {
+	part, reap := false, false
+	for _, a := range append(append([]decision.Act{}, r.Acts...), r.Settled...) {
+		switch a.Outcome.Outcome {
+		case decision.Capped:
+			return exitCapped
+		case decision.Failed, decision.Refused:
+			part = true
+		}
+	}
+	for _, s := range r.Sources {
+		part = part || s.Status == snapshot.Failed
+	}
+	for _, d := range r.Decisions {
+		reap = reap || d.Verdict == decision.Reap
+	}
+	for _, a := range r.Alarms {
+		part = part || a.Rule == decision.PolicyError
+	}
+	switch {
+	case part:
+		return exitPart
+	case exitCode && reap && r.Mode != modeApply:
+		return exitReap
+	}
+	return exitDone
+}

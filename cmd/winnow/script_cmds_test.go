@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func setBack(span string, abs func(string) string, paths []string) error {
+	d, err := time.ParseDuration(span)
+	if err != nil {
+		return err
+	}
+	then := time.Now().Add(-d)
+	for _, p := range paths {
+		if err := os.Chtimes(abs(p), then, then); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exitCode runs a command and demands its exit code: code N command...
+func exitCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N command...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%s exited with %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// jsonPath compares a value in a JSON file: jsonpath FILE PATH WANT. The path's parts are split at | ; a part is a key, an index, or
+// key=value, the first element of a list that has it. "-" means the value is absent, "*" any value.
+func jsonPath(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 3 {
+		ts.Fatalf("usage: [!] jsonpath FILE PATH WANT")
+	}
+	var doc any
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &doc))
+	got, ok := at(doc, strings.Split(args[1], "|"))
+	text := "-"
+	if ok {
+		b, err := json.Marshal(got)
+		ts.Check(err)
+		text = strings.Trim(string(b), `"`)
+	}
+	same := text == args[2] || ok && args[2] == "*"
+	if same == neg {
+		ts.Fatalf("%s: %s is %s, want %s", args[0], args[1], text, args[2])
+	}
+}
+
+func at(doc any, path []string) (any, bool) {
+	for _, part := range path {
+		switch x := doc.(type) {
+		case map[string]any:
+			v, ok := x[part]
+			if !ok {
+				return nil, false
+			}
+			doc = v
+		case []any:
+			v, ok := element(x, part)
+			if !ok {
+				return nil, false
+			}
+			doc = v
+		default:
+			return nil, false
+		}
+	}
+	return doc, true
+}
+
+func element(list []any, part string) (any, bool) {
+	if part == "len" {
+		return len(list), true
+	}
+	if key, want, ok := strings.Cut(part, "="); ok {
+		for _, e := range list {
+			if m, isMap := e.(map[string]any); isMap && strings.HasSuffix(fmt.Sprint(m[key]), want) {
+				return e, true
+			}
+		}
+		return nil, false
+	}
+	var i int
+	if _, err := fmt.Sscanf(part, "%d", &i); err != nil || i < 0 || i >= len(list) {
+		return nil, false
+	}
+	return list[i], true
+}

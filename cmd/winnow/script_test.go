@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// stopAt is the variable by which a test has the program kill itself at the nth step of its acts.
+const stopAt = "STOP_AT_STEP"
+
+// asProgram is the variable that makes the test binary be the program.
+const asProgram = "TEST_BINARY_IS_WINNOW"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		program()
+	}
+	testscript.Main(m, map[string]func(){"winnow": program})
+}
+
+// program is main, with the steps of acts counted where a test asks for it.
+func program() {
+	if n, err := strconv.Atoi(os.Getenv(stopAt)); err == nil {
+		step = func(string) {
+			if n--; n == 0 {
+				syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			}
+		}
+	}
+	os.Exit(run(os.Args[1:]))
+}
+
+// TestScripts runs the program as a person does, each script in a home and with a tmux server of its own.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
+		RequireExplicitExec: true,
+		Setup:               setUpScript,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"orphan":   orphan,
+			"jsonpath": jsonPath,
+			"alive":    aliveCmd,
+			"age":      age,
+			"code":     exitCode,
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "root" {
+				return os.Getuid() == 0, nil
+			}
+			return false, fmt.Errorf("unknown condition %q", cond)
+		},
+	})
+}
+
+func setUpScript(env *testscript.Env) error {
+	for name, dir := range map[string]string{"HOME": "home", "XDG_RUNTIME_DIR": "run", "TMUX_TMPDIR": "t", "XDG_CONFIG_HOME": "xdg", "XDG_STATE_HOME": "xdgstate"} {
+		path := filepath.Join(env.WorkDir, dir)
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return err
+		}
+		env.Setenv(name, path)
+	}
+	for name, val := range map[string]string{
+		"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@localhost",
+		"GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@localhost", "SHELL": "/bin/sh", "TMUX": "", "TERM": "xterm", "LC_ALL": "C.UTF-8",
+		"MARK": fmt.Sprintf("mark-%d-%s", os.Getpid(), filepath.Base(env.WorkDir)),
+	} {
+		env.Setenv(name, val)
+	}
+	env.Defer(func() {
+		sockets, _ := filepath.Glob(filepath.Join(env.WorkDir, "t", "tmux-*", "*"))
+		for _, s := range sockets {
+			_ = exec.Command("tmux", "-S", s, "kill-server").Run()
+		}
+	})
+	return nil
+}
+
+// orphan starts a process that outlives its parent: orphan VAR NAME=VALUE... -- command. The pid goes into $VAR and the process is
+// ended, by its pidfd, when the script is over.
+func orphan(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: orphan VAR [NAME=VALUE...] -- command")
+	}
+	variable, args := args[0], args[1:]
+	var env []string
+	for len(args) > 0 && args[0] != "--" {
+		env = append(env, args[0])
+		args = args[1:]
+	}
+	cmd := exec.Command("sh", append([]string{"-c", `setsid "$@" </dev/null >/dev/null 2>&1 & echo $!`, "sh"}, args[1:]...)...)
+	cmd.Env = append([]string{"PATH=" + ts.Getenv("PATH")}, env...)
+	cmd.Dir = ts.MkAbs(".")
+	out, err := cmd.Output()
+	ts.Check(err)
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	ts.Check(err)
+	p, err := os.FindProcess(pid)
+	ts.Check(err)
+	ts.Defer(func() { _ = p.Kill() })
+	ts.Setenv(variable, strconv.Itoa(pid))
+}
+
+// aliveCmd says whether a pid is a running process.
+func aliveCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: [!] alive PID")
+	}
+	pid, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	p, err := os.FindProcess(pid)
+	running := err == nil && alive(p)
+	if running == neg {
+		ts.Fatalf("process %d alive: %v", pid, running)
+	}
+}
+
+// age sets the times of files and folders back: age 48h path...
+func age(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: age DURATION path...")
+	}
+	ts.Check(setBack(args[0], func(p string) string { return ts.MkAbs(p) }, args[1:]))
+}

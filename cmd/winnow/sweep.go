@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/spf13/cobra"
+
+	"winnow/engine"
+	"winnow/engine/decision"
+	"winnow/engine/ledger"
+	"winnow/engine/snapshot"
+)
+
+type sweepFlags struct {
+	apply, confirm bool
+	show           showFlags
+}
+
+// showFlags are what sweep and decide share.
+type showFlags struct {
+	kinds    []string
+	all      bool
+	exitCode bool
+}
+
+func (f *showFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")
+	cmd.Flags().BoolVar(&f.all, "all", false, "also list what is spared, with every reason")
+	cmd.Flags().BoolVar(&f.exitCode, "exit-code", false, "exit with 4 when something would be reaped")
+}
+
+func (f *showFlags) check() error {
+	for _, k := range f.kinds {
+		if !slices.Contains(snapshot.Kinds, k) {
+			return usagef("--kind: unknown kind %q; the nearest is %q", k, nearest(k, snapshot.Kinds))
+		}
+	}
+	if len(f.kinds) == 0 {
+		f.kinds = snapshot.Kinds
+	}
+	return nil
+}
+
+func newSweep(a *app) *cobra.Command {
+	var f sweepFlags
+	cmd := &cobra.Command{
+		Use:   "sweep",
+		Short: "See, decide and print; with --apply also act",
+		Long: `Sweep looks at everything, decides for each candidate and prints what would go and why. It changes nothing without
+--apply. A look is a look, though: what it saw is remembered, and a later --apply may count it.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweepCommand(cmd.Context(), f) },
+	}
+	cmd.Flags().BoolVar(&f.apply, "apply", false, "carry the decisions out")
+	cmd.Flags().BoolVar(&f.confirm, "confirm", false, "with --apply: wait rules.confirm_after and sweep a second time, for what needs two looks")
+	f.show.add(cmd)
+	return cmd
+}
+
+func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
+	if err := f.show.check(); err != nil {
+		return err
+	}
+	if f.confirm && !f.apply {
+		return usagef("--confirm needs --apply: without it nothing would be done at the second look")
+	}
+	e, p, err := a.engine(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := a.openSweeper(ctx, e, p, f.apply)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	r, err := s.sweep(ctx, f)
+	if err != nil {
+		return err
+	}
+	if f.confirm && waits(r) {
+		if err := a.print(r, f.show); err != nil {
+			return err
+		}
+		if err := a.wait(ctx, seconds(a.cfg.Rules.ConfirmAfter)); err != nil {
+			return err
+		}
+		if r, err = s.sweep(ctx, f); err != nil {
+			return err
+		}
+	}
+	if err := a.print(r, f.show); err != nil {
+		return err
+	}
+	if code := r.code(f.show.exitCode); code != exitDone {
+		return codeError{code: code}
+	}
+	return nil
+}
+
+// waits reports whether a second look could reap something that this one could not.
+func waits(r *Report) bool {
+	return slices.ContainsFunc(r.Decisions, func(d decision.Decision) bool { return d.Verdict == decision.Spare && d.Waits() })
+}
+
+// wait pauses for d, saying so to a person.
+func (a *app) wait(ctx context.Context, d time.Duration) error {
+	if a.flags.format == "text" {
+		a.note("waiting %s for the second look", d)
+	}
+	select {
+	case <-ctx.Done():
+		return codeError{exitPart, errors.New("interrupted between two looks; what the first one saw is remembered, nothing more was done")}
+	case <-time.After(d):
+		return nil
+	}
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// sweeper is one or more sweeps under one lock with one ledger.
+type sweeper struct {
+	*app
+	engine *engine.Engine
+	policy *engine.Policy
+	ledger *ledger.Ledger
+	// broken is why there is no ledger: the look then spares everything and nothing is remembered.
+	broken error
+	unlock []func() error
+}
+
+// openSweeper takes the lock and opens the ledger. Without a ledger nothing may be done, but a dry run still shows what it sees.
+func (a *app) openSweeper(ctx context.Context, e *engine.Engine, p *engine.Policy, apply bool) (*sweeper, error) {
+	s := &sweeper{app: a, engine: e, policy: p}
+	if err := s.lock(ctx, apply); err != nil {
+		return nil, err
+	}
+	l, err := ledger.Open(a.ledgerPath())
+	if err != nil {
+		if apply {
+			s.close()
+			return nil, fmt.Errorf("open ledger: %w; nothing was done", err)
+		}
+		s.broken = err
+		return s, nil
+	}
+	s.ledger = l
+	return s, nil
+}
+
+func (s *sweeper) close() {
+	if s.ledger != nil {
+		if err := s.ledger.Close(); err != nil {
+			s.log.Warn("close ledger", "error", err)
+		}
+	}
+	for _, u := range slices.Backward(s.unlock) {
+		if err := u(); err != nil {
+			s.log.Warn("release lock", "error", err)
+		}
+	}
+}
+
+// sweep is one pass: settle, look, decide, remember, and act when asked to.
+func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*Report, error) {
+	id, started := ulid.Make().String(), time.Now()
+	mem := memory{path: s.ledgerPath(), err: s.broken}
+	if s.ledger != nil {
+		mem = remember(ctx, s.ledgerPath(), s.ledger)
+	}
+	mode := modeDryRun
+	if f.apply {
+		mode = modeApply
+	}
+	var settled []decision.Act
+	if f.apply {
+		var err error
+		if settled, err = s.settle(ctx); err != nil {
+			return nil, err
+		}
+	} else if err := s.sayUnsettled(ctx); err != nil {
+		return nil, err
+	}
+	snap, err := s.look(ctx, scope{}, mem)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, errors.New("interrupted while looking; nothing was decided, remembered or done")
+	}
+	res, err := s.engine.Decide(ctx, snap, &s.cfg.Rules.Config)
+	if err != nil {
+		return nil, fmt.Errorf("decide: %w; nothing was done", err)
+	}
+	next := engine.Sightings(mem.sightings, snap, res.Decisions)
+	r := newReport(mode, id, snap, s.policy, res, f.show.kinds)
+	r.Settled = settled
+	if s.ledger == nil {
+		return r, nil
+	}
+	if err := s.record(ctx, id, started, r, snap, next, res.Decisions); err != nil {
+		return nil, err
+	}
+	if f.apply {
+		s.act(ctx, r, snap, mem, res.Decisions, f.show.kinds)
+		s.purge(ctx, r)
+	}
+	return r, s.finish(ctx, r, f)
+}
+
+// lookOf is what the next look compares its clocks with.
+func lookOf(s *snapshot.Snapshot) ledger.Look {
+	h := s.Host
+	return ledger.Look{
+		At: s.TakenAt, BootID: h.BootID, UpSeconds: h.UpSeconds, AwakeSeconds: h.AwakeSeconds,
+		SteadySince: h.SteadySince, LastResumeAt: h.LastResumeAt,
+	}
+}
+
+// record writes down what was seen and decided, before anything is done about it.
+func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *Report, snap *snapshot.Snapshot, next map[string]snapshot.Sighting, ds []decision.Decision) error {
+	sw := ledger.Sweep{ID: id, Started: started, Mode: r.Mode, Revision: r.Policy.Revision, Digest: r.Policy.Digest}
+	if err := s.ledger.BeginSweep(ctx, sw); err != nil {
+		return fmt.Errorf("record sweep: %w; nothing was done", err)
+	}
+	if err := s.ledger.SaveDecisions(ctx, id, ds); err != nil {
+		return fmt.Errorf("record decisions: %w; nothing was done", err)
+	}
+	if err := s.ledger.SaveSightings(ctx, next); err != nil {
+		return fmt.Errorf("record sightings: %w; nothing was done", err)
+	}
+	if err := s.ledger.SaveLook(ctx, lookOf(snap)); err != nil {
+		return fmt.Errorf("record look: %w; nothing was done", err)
+	}
+	return nil
+}

@@ -1,0 +1,368 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+)
+
+// maxLabel is how wide the column of names may become before a name stands on a line of its own.
+const maxLabel = 34
+
+// kindTitle heads a kind's group.
+var kindTitle = map[string]string{
+	snapshot.KindTab: "tabs", snapshot.KindSession: "sessions", snapshot.KindTerminal: "terminals",
+	snapshot.KindDir: "dirs", snapshot.KindProcess: "processes",
+}
+
+// writeText is the report for a person: what could not be read on top, then by kind what goes and why, and what stays by reason.
+func (a *app) writeText(r *Report, all bool) error {
+	w := bufio.NewWriter(a.out)
+	p := a.paint
+	p.sourcesText(w, r.Sources)
+	fmt.Fprintln(w, p.bold(headline(r)))
+	for _, kind := range snapshot.Kinds {
+		if c, ok := r.Census[kind]; ok {
+			p.kindText(w, r, kind, c, all)
+		}
+	}
+	p.actsText(w, "acts", r.Acts)
+	p.actsText(w, "settled: acts that an earlier sweep was cut short in", r.Settled)
+	p.purgedText(w, r.Purged)
+	for _, al := range r.Alarms {
+		fmt.Fprintln(w)
+		p.row(w, "alarm", p.red, al.Rule, al.Message, ansi.StringWidth(al.Rule))
+	}
+	a.closing(w, r)
+	return w.Flush()
+}
+
+// headline says in one line what the sweep came to.
+func headline(r *Report) string {
+	var reap, wait int
+	for _, d := range r.Decisions {
+		switch {
+		case d.Verdict == decision.Reap:
+			reap++
+		case d.Waits():
+			wait++
+		}
+	}
+	if r.Mode == modeApply {
+		done := count(r.Acts, decision.Done)
+		rest := len(r.Acts) - done
+		s := fmt.Sprintf("%s done", plural(done, "act"))
+		if rest > 0 {
+			s += fmt.Sprintf(", %d not", rest)
+		}
+		if wait > 0 {
+			s += fmt.Sprintf(", %d waiting for a second look", wait)
+		}
+		return s
+	}
+	s := fmt.Sprintf("%d would be reaped, %d stay", reap, len(r.Decisions)-reap)
+	if wait > 0 {
+		s += fmt.Sprintf(" (%d of them wait for a second look)", wait)
+	}
+	if len(r.Decisions) == 0 {
+		s = "nothing in scope was found"
+	}
+	return s
+}
+
+func count(acts []decision.Act, outcome string) int {
+	n := 0
+	for _, a := range acts {
+		if a.Outcome.Outcome == outcome {
+			n++
+		}
+	}
+	return n
+}
+
+// sourcesText lists what could not be read. An absent source is only worth a line where somebody named it.
+func (p paint) sourcesText(w io.Writer, sources map[string]snapshot.Source) {
+	var bad []string
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		s := sources[name]
+		if s.Status == snapshot.Failed || s.Status == snapshot.Absent && (s.Kind == "spawns" || s.Kind == "registry") {
+			bad = append(bad, name)
+		}
+	}
+	if len(bad) == 0 {
+		return
+	}
+	fmt.Fprintln(w, p.bold(p.red("could not be read: everything that rests on it is kept")))
+	for _, name := range bad {
+		p.row(w, sources[name].Status, p.red, name, sources[name].Error, min(widest(bad), maxLabel))
+	}
+	fmt.Fprintln(w)
+}
+
+// kindText is one kind's group.
+func (p paint) kindText(w io.Writer, r *Report, kind string, c Count, all bool) {
+	var ds []decision.Decision
+	for _, d := range r.Decisions {
+		if d.Kind == kind {
+			ds = append(ds, d)
+		}
+	}
+	slices.SortStableFunc(ds, func(x, y decision.Decision) int { return cmp.Compare(rank(x), rank(y)) })
+	fmt.Fprintf(w, "\n%s  %s\n", p.bold(kindTitle[kind]), p.dim(fmt.Sprintf("%d seen, %d in scope", c.Seen, c.InScope)))
+
+	shown := ds
+	if !all {
+		shown = slices.DeleteFunc(slices.Clone(ds), func(d decision.Decision) bool { return rank(d) > rankWait })
+	}
+	var labels []string
+	for _, d := range shown {
+		labels = append(labels, clean(label(d)))
+	}
+	width := min(widest(labels), maxLabel)
+	for _, d := range shown {
+		p.decisionText(w, d, width, all)
+	}
+	if !all {
+		if s := stays(ds); s != "" {
+			p.row(w, "keep", p.dim, s, "", 0)
+		}
+	}
+}
+
+// The order of decisions in a group.
+const (
+	rankReap = iota
+	rankWait
+	rankKeep
+)
+
+func rank(d decision.Decision) int {
+	switch {
+	case d.Verdict == decision.Reap:
+		return rankReap
+	case d.Waits():
+		return rankWait
+	}
+	return rankKeep
+}
+
+func label(d decision.Decision) string {
+	switch {
+	case d.Kind == snapshot.KindDir:
+		return home(strings.TrimPrefix(d.ID, "dir:"))
+	case d.Kind == snapshot.KindProcess:
+		return fmt.Sprintf("%s (%s)", d.Label, strings.TrimPrefix(d.ID, "process:"))
+	case d.Label != "":
+		return d.Label
+	}
+	return d.ID
+}
+
+func (p paint) decisionText(w io.Writer, d decision.Decision, width int, all bool) {
+	switch rank(d) {
+	case rankReap:
+		p.row(w, "reap", p.green, label(d), messages(d.Findings), width)
+	case rankWait:
+		p.row(w, "wait", p.yellow, label(d), messages(d.Findings)+"; "+messages(d.Objections), width)
+	default:
+		p.row(w, "keep", p.dim, label(d), messages(d.Objections), width)
+		if all && len(d.Findings) > 0 {
+			p.row(w, "", p.dim, "", "although "+messages(d.Findings), width)
+		}
+		if len(d.Objections) == 0 {
+			p.row(w, "", p.dim, "", "no rule found a reason to reap it", width)
+		}
+	}
+}
+
+func messages(rs []decision.Reason) string {
+	var out []string
+	for _, r := range rs {
+		out = append(out, strings.TrimSuffix(r.Message, "."))
+	}
+	return strings.Join(out, "; ")
+}
+
+// stays counts what is kept by reason: each candidate under every objection that it met, so the numbers may add up to more.
+func stays(ds []decision.Decision) string {
+	kept, none := 0, 0
+	by := map[string]int{}
+	for _, d := range ds {
+		if rank(d) != rankKeep {
+			continue
+		}
+		kept++
+		if len(d.Findings) == 0 {
+			none++
+		}
+		for _, o := range d.Objections {
+			by[strings.TrimPrefix(o.Rule, "protect.")]++
+		}
+	}
+	if kept == 0 {
+		return ""
+	}
+	names := slices.SortedFunc(maps.Keys(by), func(x, y string) int {
+		return cmp.Or(cmp.Compare(by[y], by[x]), cmp.Compare(x, y))
+	})
+	var parts []string
+	if none > 0 {
+		parts = append(parts, fmt.Sprintf("%d no reason found", none))
+	}
+	for _, n := range names {
+		parts = append(parts, fmt.Sprintf("%d %s", by[n], strings.ReplaceAll(n, "_", " ")))
+	}
+	return fmt.Sprintf("%d: %s", kept, strings.Join(parts, ", "))
+}
+
+func (p paint) actsText(w io.Writer, title string, acts []decision.Act) {
+	if len(acts) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.bold(title))
+	var labels []string
+	for _, x := range acts {
+		labels = append(labels, clean(actLabel(x)))
+	}
+	width := min(widest(labels), maxLabel)
+	for _, x := range acts {
+		color := p.yellow
+		switch x.Outcome.Outcome {
+		case decision.Done, decision.Gone:
+			color = p.green
+		case decision.Failed:
+			color = p.red
+		}
+		detail := x.Detail
+		if x.RestoreUntil != nil && x.Outcome.Outcome == decision.Done {
+			detail = strings.TrimSuffix(detail, ".") + "; winnow restore " + x.ID
+		}
+		p.row(w, x.Outcome.Outcome, color, actLabel(x), detail, width)
+	}
+}
+
+func actLabel(x decision.Act) string {
+	return label(decision.Decision{ID: x.Candidate, Kind: x.Kind, Label: x.Label})
+}
+
+func (p paint) purgedText(w io.Writer, ps []Purged) {
+	if len(ps) == 0 {
+		return
+	}
+	var sum int64
+	for _, x := range ps {
+		sum += x.Bytes
+	}
+	fmt.Fprintf(w, "\n%s\n  %s whose time in the trash was over, %s freed\n", p.bold("purged"), plural(len(ps), "act"), size(sum))
+}
+
+// closing says what to do next.
+func (a *app) closing(w io.Writer, r *Report) {
+	var next []string
+	reap, wait, keep := false, false, ""
+	for _, d := range r.Decisions {
+		reap = reap || d.Verdict == decision.Reap
+		wait = wait || rank(d) == rankWait
+		if keep == "" && rank(d) == rankKeep {
+			keep = d.ID
+		}
+	}
+	if r.Mode == modeDryRun {
+		switch {
+		case reap && wait:
+			next = append(next, "nothing was changed; winnow sweep --apply carries this out, --apply --confirm also what waits")
+		case reap:
+			next = append(next, "nothing was changed; winnow sweep --apply carries this out")
+		case wait:
+			next = append(next, "nothing was changed; winnow sweep --apply --confirm looks twice and carries this out")
+		default:
+			next = append(next, "nothing was changed")
+		}
+	}
+	if keep != "" {
+		next = append(next, "winnow explain "+quote(keep)+" says why one stays, --all lists them")
+	}
+	if len(next) == 0 {
+		return
+	}
+	fmt.Fprintln(w)
+	for _, n := range next {
+		for _, l := range wrap(n, a.paint.width) {
+			fmt.Fprintln(w, a.paint.dim(l))
+		}
+	}
+}
+
+// quote makes s safe to paste into a shell.
+func quote(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./-_~", r))
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func widest(list []string) int {
+	n := 0
+	for _, s := range list {
+		n = max(n, ansi.StringWidth(s))
+	}
+	return n
+}
+
+// writeMarkdown is the report for a pull request or a chat.
+func writeMarkdown(out io.Writer, r *Report, all bool) error {
+	w := bufio.NewWriter(out)
+	fmt.Fprintf(w, "# winnow %s: %s\n\n%s, policy %s\n", r.Mode, headline(r), r.TakenAt.Format(time.RFC3339), cmp.Or(r.Policy.Revision, r.Policy.Digest))
+	for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
+		if s := r.Sources[name]; s.Status == snapshot.Failed {
+			fmt.Fprintf(w, "\n> **%s could not be read:** %s\n", cell(name), cell(s.Error))
+		}
+	}
+	for _, kind := range snapshot.Kinds {
+		c, ok := r.Census[kind]
+		if !ok {
+			continue
+		}
+		fmt.Fprintf(w, "\n## %s\n\n%d seen, %d in scope, %d reap, %d spare, %d unknown\n", kindTitle[kind], c.Seen, c.InScope, c.Reap, c.Spare, c.Unknown)
+		head := false
+		for _, d := range r.Decisions {
+			if d.Kind != kind || !all && rank(d) > rankWait {
+				continue
+			}
+			if !head {
+				fmt.Fprint(w, "\n| verdict | candidate | why |\n|---|---|---|\n")
+				head = true
+			}
+			why := messages(d.Findings)
+			if d.Verdict == decision.Spare {
+				why = messages(d.Objections)
+			}
+			fmt.Fprintf(w, "| %s | `%s` | %s |\n", d.Verdict, strings.ReplaceAll(cell(d.ID), "`", "'"), cell(why))
+		}
+	}
+	for i, x := range r.Acts {
+		if i == 0 {
+			fmt.Fprint(w, "\n## acts\n\n| outcome | candidate | detail |\n|---|---|---|\n")
+		}
+		fmt.Fprintf(w, "| %s | `%s` | %s |\n", x.Outcome.Outcome, strings.ReplaceAll(cell(x.Candidate), "`", "'"), cell(x.Detail))
+	}
+	for _, al := range r.Alarms {
+		fmt.Fprintf(w, "\n> **%s:** %s\n", cell(al.Rule), cell(al.Message))
+	}
+	return w.Flush()
+}
+
+// cell makes a text fit into a table.
+func cell(s string) string { return strings.ReplaceAll(clean(s), "|", `\|`) }

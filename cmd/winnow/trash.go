@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"winnow/actuators"
+	"winnow/collectors/processes"
+	"winnow/engine/decision"
+	"winnow/engine/ledger"
+)
+
+func newTrash(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "trash",
+		Short: "List what can be brought back, and until when",
+		Args:  args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var kept []ledger.Act
+			err := a.readLedger(func(l *ledger.Ledger) (err error) {
+				kept, err = l.Restorable(cmd.Context())
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			return list(a, kept, func(w io.Writer) {
+				if len(kept) == 0 {
+					fmt.Fprintln(w, "the trash is empty")
+				}
+				for _, r := range kept {
+					a.paint.row(w, r.Intent.Kind, a.paint.yellow,
+						label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label}),
+						fmt.Sprintf("until %s; winnow restore %s", r.Intent.RestoreUntil.Local().Format(time.DateTime), r.Intent.ID), maxLabel)
+				}
+			})
+		},
+	}
+}
+
+func newRestore(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "restore ACT",
+		Short: "Bring back what an act set aside",
+		Long: `Restore brings a folder back to where it was, with its place in its repository; for a tmux session it starts one of the same name
+that shows the saved scrollback. It overwrites nothing. ACT is as trash and history print it and may be shortened.`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, acts []string) error { return a.restore(cmd.Context(), acts[0]) },
+	}
+}
+
+func (a *app) restore(ctx context.Context, act string) error {
+	s := &sweeper{app: a}
+	defer s.close()
+	if err := s.lock(ctx, true); err != nil {
+		return err
+	}
+	l, err := ledger.Open(a.ledgerPath())
+	if err != nil {
+		return fmt.Errorf("open ledger: %w; nothing was restored", err)
+	}
+	s.ledger = l
+	kept, err := l.Restorable(ctx)
+	if err != nil {
+		return fmt.Errorf("read ledger: %w; nothing was restored", err)
+	}
+	var known []string
+	byID := map[string]ledger.Act{}
+	for _, r := range kept {
+		known = append(known, r.Intent.ID)
+		byID[r.Intent.ID] = r
+	}
+	id, err := pick(act, known, "act in the trash")
+	if err != nil {
+		return err
+	}
+	host, err := processes.Host(a.cfg.Collect.Processes.Root, processes.KnownNames())
+	if err != nil {
+		return fmt.Errorf("restore %s: %w; nothing was restored", id, err)
+	}
+	in := byID[id].Intent
+	restorer, ok := a.actuators(host)[in.Kind].(actuators.Restorer)
+	if !ok {
+		return fmt.Errorf("restore %s: a %s cannot be brought back", id, in.Kind)
+	}
+	where, err := restorer.Restore(ctx, in)
+	if errors.Is(err, actuators.ErrRefused) {
+		return codeError{exitPart, fmt.Errorf("restore %s: %w", id, err)}
+	}
+	if err != nil {
+		return fmt.Errorf("restore %s: %w", id, err)
+	}
+	if err := l.MarkRestored(ctx, id, time.Now()); err != nil {
+		return fmt.Errorf("record the restore of %s, which was done: %w", id, err)
+	}
+	return a.say(map[string]string{"restored": id, "candidate": in.Candidate, "detail": where}, "%s", clean(where))
+}
