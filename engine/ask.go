@@ -27,14 +27,14 @@ var (
 type said struct{ findings, objections []decision.Reason }
 
 // ask evaluates the query of the subject's kind under the limits; nil, nil says that the candidate is out of scope.
-func (e *Engine) ask(ctx context.Context, txn storage.Transaction, seat *seat, sub *subject.Subject, shared *shared) (out *said, err error) {
+func (e *Engine) ask(ctx context.Context, txn storage.Transaction, seat *seat, sub *subject.Subject, desk *desk) (out *said, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			out, err = nil, fmt.Errorf("%w: %v", errPanic, r)
 		}
 	}()
 	q := e.kinds[sub.Kind]
-	rs, err := e.eval(ctx, seat, q.decide, rego.EvalParsedInput(e.plan.input(sub, shared)), rego.EvalTransaction(txn))
+	rs, err := e.eval(ctx, seat, q.decide, rego.EvalParsedInput(e.plan.input(sub, desk)), rego.EvalTransaction(txn))
 	if err != nil || len(rs) == 0 {
 		return nil, err
 	}

@@ -81,13 +81,13 @@ func (e *Engine) each(ctx context.Context, j *subject.Joined, ids []string, answ
 		return err
 	}
 	defer e.store.Abort(ctx, txn)
-	shared := e.plan.share(j)
+	desk := e.plan.desk(j)
 	w := watch(e.limits)
 	defer w.stop()
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(e.limits.Workers, len(ids)/batch+1) {
-		seat, mine := w.seat(), shared.clone()
+		seat, mine := w.seat(), desk.beside()
 		group.Go(func() {
 			for ctx.Err() == nil {
 				from := int(next.Add(batch)) - batch
@@ -105,13 +105,13 @@ func (e *Engine) each(ctx context.Context, j *subject.Joined, ids []string, answ
 }
 
 // judge decides one candidate.
-func (e *Engine) judge(ctx context.Context, txn storage.Transaction, seat *seat, j *subject.Joined, shared *shared, id string) answer {
+func (e *Engine) judge(ctx context.Context, txn storage.Transaction, seat *seat, j *subject.Joined, desk *desk, id string) answer {
 	sub, ok := j.Subject(id)
 	if !ok {
 		return answer{}
 	}
 	d := decision.Decision{ID: id, Kind: sub.Kind, Verdict: decision.Spare, Label: sub.Label, Owner: sub.Owner}
-	said, err := e.ask(ctx, txn, seat, sub, shared)
+	said, err := e.ask(ctx, txn, seat, sub, desk)
 	switch {
 	case err != nil:
 		d.InScope, d.Findings, d.Objections = true, []decision.Reason{}, []decision.Reason{failed(err)}

@@ -44,9 +44,10 @@ type Engine struct {
 // query is what is asked of every candidate of a kind.
 type query struct {
 	decide rego.PreparedEvalQuery
-	// explain asks the same of every candidate, in scope or not.
-	explain              rego.PreparedEvalQuery
-	findings, objections []string // the variables that hold them
+	// sets are the variables of decide's answer that hold findings and objections; one is empty where no rule gives any.
+	findings, objections string
+	// explain asks the rules as they are written, of every candidate, in scope or not.
+	explain rego.PreparedEvalQuery
 }
 
 // New prepares the queries of a policy.
@@ -71,35 +72,38 @@ func New(p *Policy, l Limits) (*Engine, error) {
 	return e, nil
 }
 
-// prepare writes the query of a kind: first whether the candidate is in scope, so that the others cost next to nothing, then
-// one variable a package. A partial set is always defined, so that the query has no answer only for a candidate out of scope.
+// prepare writes the queries of a kind. The one that decides asks first whether the candidate is in scope, so that the others
+// cost next to nothing. A set is always defined, so that it has no answer only for a candidate out of scope.
 func (e *Engine) prepare(kind string, reaps []pkg) (*query, error) {
 	q := &query{}
-	var parts []string
-	for i, p := range reaps {
-		q.findings = append(q.findings, fmt.Sprintf("f%d", i))
-		parts = append(parts, fmt.Sprintf("f%d := %s.findings", i, p.ref))
-	}
-	for i, p := range e.policy.protect {
-		q.objections = append(q.objections, fmt.Sprintf("o%d", i))
-		parts = append(parts, fmt.Sprintf("o%d := %s.objections", i, p.ref))
+	fused := fmt.Sprintf("data.%s.%s", fusedPackage, kind)
+	parts := []string{fused + "." + scopeRule}
+	for name, v := range map[string]*string{findingsRule: &q.findings, objectionsRule: &q.objections} {
+		if len(e.policy.fused.Modules[fusedPackage+"/"+kind].RuleSet(ast.Var(name))) > 0 {
+			*v = name
+			parts = append(parts, fmt.Sprintf("%s := %s.%s", name, fused, name))
+		}
 	}
 	var err error
-	if q.decide, err = e.ready(fmt.Sprintf("data.%s.%s; %s", scopePackage, kind, strings.Join(parts, "; "))); err != nil {
+	if q.decide, err = e.ready(e.policy.fused, parts); err != nil {
 		return nil, err
 	}
+	var all []string
 	for i, p := range reaps { // a comprehension is defined when what is in it is not
-		parts = append(parts, fmt.Sprintf("s%d := [true | %s.in_scope]", i, p.ref))
+		all = append(all, fmt.Sprintf("s%d := [true | %s.%s]; f%d := %s.%s", i, p.ref, scopeRule, i, p.ref, findingsRule))
 	}
-	q.explain, err = e.ready(strings.Join(parts, "; "))
+	for i, p := range e.policy.protect {
+		all = append(all, fmt.Sprintf("o%d := %s.%s", i, p.ref, objectionsRule))
+	}
+	q.explain, err = e.ready(e.policy.compiler, all)
 	return q, err
 }
 
-func (e *Engine) ready(text string) (rego.PreparedEvalQuery, error) {
-	body, err := ast.ParseBodyWithOpts(text, ast.ParserOptions{Capabilities: capabilities()})
+func (e *Engine) ready(c *ast.Compiler, parts []string) (rego.PreparedEvalQuery, error) {
+	body, err := ast.ParseBodyWithOpts(strings.Join(parts, "; "), ast.ParserOptions{Capabilities: capabilities()})
 	if err != nil {
 		return rego.PreparedEvalQuery{}, err
 	}
-	return rego.New(rego.Compiler(e.policy.compiler), rego.Store(e.store), rego.StrictBuiltinErrors(true), rego.ParsedQuery(body)).
+	return rego.New(rego.Compiler(c), rego.Store(e.store), rego.StrictBuiltinErrors(true), rego.ParsedQuery(body)).
 		PrepareForEval(context.Background())
 }

@@ -32,7 +32,7 @@ func (e *Engine) Explain(ctx context.Context, sub *subject.Subject) (Explanation
 	w := watch(e.limits)
 	defer w.stop()
 	seat := w.seat()
-	answer, err := e.ask(ctx, txn, seat, sub, nil)
+	answer, err := e.ask(ctx, txn, seat, sub, e.plan.desk(nil))
 	if err != nil {
 		out.InScope, out.Error, out.Objections = true, err.Error(), []Fired{{Reason: failed(err)}}
 		return out, nil
@@ -42,7 +42,7 @@ func (e *Engine) Explain(ctx context.Context, sub *subject.Subject) (Explanation
 		out.Verdict = decision.Reap
 	}
 	t := newTrace()
-	in := e.plan.input(sub, nil)
+	in := e.plan.input(sub, e.plan.desk(nil))
 	_, err = e.eval(ctx, seat, e.kinds[sub.Kind].explain, rego.EvalParsedInput(in), rego.EvalTransaction(txn),
 		rego.EvalQueryTracer(t), rego.EvalRuleIndexing(false))
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 // Inputs gives the documents of a joined snapshot as Decide makes them.
 func Inputs(j *subject.Joined) func(*subject.Subject) ast.Value {
 	p := newPlan()
-	s := p.share(j).clone()
+	s := p.desk(j).beside()
 	return func(sub *subject.Subject) ast.Value { return p.input(sub, s) }
 }
 
 // AskWithoutASeat asks in a way that panics.
 func AskWithoutASeat(e *Engine, sub *subject.Subject) error {
-	_, err := e.ask(context.Background(), nil, nil, sub, nil)
+	_, err := e.ask(context.Background(), nil, nil, sub, e.plan.desk(nil))
 	return err
 }

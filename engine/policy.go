@@ -36,6 +36,7 @@ type Policy struct {
 	Files []File
 
 	compiler *ast.Compiler
+	fused    *ast.Compiler
 	reap     map[string][]pkg // by kind
 	protect  []pkg
 	rules    map[string]Rule
@@ -152,7 +153,6 @@ func compile(trees []*read, modules []module) (*Policy, error) {
 	for _, m := range modules {
 		all[m.file.Name] = m.Module
 	}
-	maps.Copy(all, p.scopes())
 	c, err := newCompiler()
 	if err != nil {
 		return nil, err
@@ -166,6 +166,9 @@ func compile(trees []*read, modules []module) (*Policy, error) {
 		return nil, err
 	}
 	p.rules = p.describe(modules)
+	if p.fused, err = p.fuse(modules); err != nil {
+		return nil, fmt.Errorf("load policies: fuse: %w", err)
+	}
 	return p, nil
 }
 

@@ -17,23 +17,24 @@ var (
 	evidenceKey = ast.StringTerm("evidence")
 )
 
-// reasons gathers the reasons of several sets, sorted by rule and message.
-func reasons(bound rego.Vars, vars []string) ([]decision.Reason, error) {
+// reasons are the members of the set in a variable, sorted by rule and message; none where no variable was asked for.
+func reasons(bound rego.Vars, name string) ([]decision.Reason, error) {
 	out := []decision.Reason{}
-	for _, v := range vars {
-		set, ok := bound[v].(ast.Set)
-		if !ok {
-			return nil, fmt.Errorf("%w: no set of reasons in %s", errShape, v)
-		}
-		for _, t := range set.Slice() {
-			r, err := reason(t.Value)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, r)
-		}
+	if name == "" {
+		return out, nil
 	}
-	slices.SortFunc(out, func(a, b decision.Reason) int {
+	set, ok := bound[name].(ast.Set)
+	if !ok {
+		return nil, fmt.Errorf("%w: no set of %s", errShape, name)
+	}
+	for _, t := range set.Slice() {
+		r, err := reason(t.Value)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	slices.SortStableFunc(out, func(a, b decision.Reason) int {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
 	})
 	return out, nil

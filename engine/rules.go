@@ -1,32 +1,10 @@
 package engine
 
 import (
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 )
-
-// scopePackage holds one rule a kind, written by scopes: true when some package under reap claims the candidate.
-const scopePackage = "winnow.scope"
-
-// scopes writes the module that asks all packages of a kind whether a candidate is theirs.
-func (p *Policy) scopes() map[string]*ast.Module {
-	var b strings.Builder
-	fmt.Fprintf(&b, "package %s\n", scopePackage)
-	for _, kind := range slices.Sorted(maps.Keys(p.reap)) {
-		for _, k := range p.reap[kind] {
-			fmt.Fprintf(&b, "\n%s if %s.in_scope\n", kind, k.ref)
-		}
-	}
-	m, err := ast.ParseModuleWithOpts(scopePackage, b.String(), ast.ParserOptions{Capabilities: capabilities()})
-	if err != nil || m == nil { // only where there is no package; that is refused after
-		return nil
-	}
-	return map[string]*ast.Module{scopePackage: m}
-}
 
 // describe finds where each rule stands and what its METADATA says: its own title, or else its package's.
 func (p *Policy) describe(modules []module) map[string]Rule {
