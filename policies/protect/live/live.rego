@@ -9,20 +9,17 @@ import data.policies.lib.panes
 import data.policies.lib.processes
 
 # METADATA
-# title: A process uses the folder
-# description: A live process has the folder as its working directory, executable, root or open file, or who does is not known.
+# title: It is in use
+# description: Something alive uses the candidate, or whether anything does is not known.
 objections contains {
 	"rule": "protect.live",
 	"message": "a live process uses it, or whether one does is not known",
-	"evidence": {"holders": [$"{holder.name} {holder.pid} {holder.how}" | some holder in input.holders]},
+	"evidence": {"holders": [holder | some holder in input.holders]},
 } if {
 	input.kind == "dir"
 	not _unused
 }
 
-# METADATA
-# title: Something runs in the session
-# description: A pane of the session holds more than its own idle shell, or what it holds is not known.
 objections contains {
 	"rule": "protect.live",
 	"message": "something runs in one of its panes, or what does is not known",
@@ -32,65 +29,71 @@ objections contains {
 	not panes.all_quiet
 }
 
-# METADATA
-# title: The process is in use
-# description: >-
-#   The process is an agent, has a terminal, belongs to a pane, or has an agent or a terminal below it, or whether it
-#   does is not known.
 objections contains {
 	"rule": "protect.live",
-	"message": "it is an agent, has a terminal, or has one of these below it, or whether it does is not known",
-	"evidence": {k: v | some k, v in {"name": input.process.name, "tty": input.process.tty}},
+	"message": _message,
+	"evidence": {
+		"tty": [tty | tty := input.process.tty],
+		"ports": [port | some port in input.process.listening],
+	},
 } if {
 	input.kind == "process"
 	not _left
 }
 
-# METADATA
-# title: The process listens
-# description: The process or one below it listens on a port, or whether it does is not known.
-objections contains {
-	"rule": "protect.live",
-	"message": "it or a process below it listens on a port, or whether it does is not known",
-	"evidence": {"ports": [port | some port in input.process.listening]},
-} if {
-	input.kind == "process"
-	not _silent
-}
-
-# METADATA
-# title: Nothing can tell
-# description: Of tabs and terminals it cannot be told yet whether anything runs in them.
 objections contains {
 	"rule": "protect.live",
 	"message": "whether anything runs in it is not known",
 	"evidence": {},
-} if not _judged
+} if {
+	input.kind == "tab"
+}
 
-_judged if input.kind == "dir"
-
-_judged if input.kind == "session"
-
-_judged if input.kind == "process"
+objections contains {
+	"rule": "protect.live",
+	"message": "whether anything runs in it is not known",
+	"evidence": {},
+} if {
+	input.kind == "terminal"
+}
 
 _unused if {
 	input.dir.holders_known == true
-	count([holder | some holder in input.holders]) == 0
-	count([holder | some holder in input.dir.holders]) == 0
+	not input.holders[0]
 }
 
+# A process that no pane claims has no pane at all: the panes' sources were read, or protect.unknown objects.
 _left if {
-	processes.agent == false
 	input.process.tty == ""
 	input.process.state != ""
+	processes.agent == false
 	input.lineage.agent_below == false
 	input.lineage.tty_below == false
-	count([pane | pane := input.lineage.pane]) == 0
+	not input.lineage.pane
+	_silent
 }
-
-_silent if input.config.spare_listeners == false
 
 _silent if {
 	count(input.process.listening) == 0
 	input.lineage.listener_below == false
+}
+
+_silent if input.config.spare_listeners == false
+
+default _message := "whether it is an agent, has a terminal or listens, or one below it, is not known"
+
+_message := "it is an agent" if {
+	processes.agent == true
+} else := "it has a terminal" if {
+	input.process.tty != ""
+} else := $"it belongs to the pane {input.lineage.pane}" if {
+	input.lineage.pane != ""
+} else := "it listens on a port" if {
+	count(input.process.listening) > 0
+} else := "an agent runs below it" if {
+	input.lineage.agent_below == true
+} else := "a process below it has a terminal" if {
+	input.lineage.tty_below == true
+} else := "a process below it listens on a port" if {
+	input.lineage.listener_below == true
 }

@@ -7,10 +7,10 @@ package policies.protect.nested
 
 # METADATA
 # title: It holds what is not its own
-# description: A repository or a mount point lies in the folder, or whether one does could not be read.
+# description: A repository or a mount point lies in the folder, or it is a symbolic link, or whether any of that is so is not known.
 objections contains {
 	"rule": "protect.nested",
-	"message": "another repository or a mount point lies in it, or whether one does is not known",
+	"message": _message,
 	"evidence": {
 		"repositories": [nested | some nested in input.dir.git.nested],
 		"mounts": [mounts | mounts := input.dir.mounts],
@@ -20,27 +20,25 @@ objections contains {
 	not _plain
 }
 
-# METADATA
-# title: It is a symbolic link
-# description: The folder was reached through a symbolic link, or whether it was could not be read.
-objections contains {
-	"rule": "protect.nested",
-	"message": "it is a symbolic link, or whether it is one is not known",
-	"evidence": {},
-} if {
-	input.kind == "dir"
-	not _real
-}
-
 _plain if {
+	input.dir.symlink == false
 	input.dir.mounts == 0
 	count(input.dir.git.nested) == 0
 }
 
 _plain if {
+	input.dir.symlink == false
 	input.dir.mounts == 0
 	input.dir.checkout == false
 	input.dir.empty == true
 }
 
-_real if input.dir.symlink == false
+default _message := "whether another repository or a mount point lies in it is not known"
+
+_message := "it is a symbolic link" if {
+	input.dir.symlink == true
+} else := "a mount point is or lies in it" if {
+	input.dir.mounts > 0
+} else := "another repository lies in it" if {
+	count(input.dir.git.nested) > 0
+}

@@ -13,8 +13,11 @@ import data.policies.lib.registry
 objections contains {
 	"rule": "protect.owned",
 	"message": "a spawn ledger says that it is in use, or was until not long ago",
-	"evidence": {"spawns": [$"{spawn.source} {spawn.id}" | some place, spawn in input.spawns; not place in _let_go]},
-} if not _spawns_let_go
+	"evidence": {k: v | some k, v in {"source": spawn.source, "spawn": place}},
+} if {
+	some place, spawn in input.spawns
+	not place in _let_go
+}
 
 # METADATA
 # title: A registry entry is live
@@ -22,13 +25,11 @@ objections contains {
 objections contains {
 	"rule": "protect.owned",
 	"message": "a registry says that it has an owner who is not over",
-	"evidence": {"entries": [$"{entry.source} {entry.id}" |
-		some place, entry in input.entries
-		not place in registry.over
-	]},
-} if not _entries_over
-
-_spawns_let_go if count([spawn | some spawn in input.spawns]) == count(_let_go)
+	"evidence": {k: v | some k, v in {"source": entry.source, "entry": entry.id}},
+} if {
+	some place, entry in input.entries
+	not place in registry.over
+}
 
 _let_go contains place if {
 	some place, spawn in input.spawns
@@ -40,5 +41,3 @@ _let_go contains place if {
 	spawn.id != ""
 	spawn.id in registry.owners_over
 }
-
-_entries_over if count([entry | some entry in input.entries]) == count(registry.over)

@@ -17,37 +17,31 @@ objections contains {
 } if not _unlisted
 
 # METADATA
-# title: A worktree that is locked, or no worktree
-# description: The folder is a locked worktree or a repository of its own, or whether it is could not be read.
+# title: A folder that is locked, no worktree or another user's
+# description: The folder is a locked worktree, a repository of its own or another user's, or whether it is could not be read.
 objections contains {
 	"rule": "protect.protected",
-	"message": "it is a locked worktree or a repository of its own, or whether it is one is not known",
-	"evidence": {k: v | some k, v in {"worktree": input.dir.git.worktree, "locked": input.dir.git.locked}},
+	"message": _folder,
+	"evidence": {},
 } if {
 	input.kind == "dir"
-	not _unlocked
+	not _worktree
+	not _no_checkout
 }
 
 # METADATA
 # title: A process that is never reaped
-# description: The process is a multiplexer's server, a kernel thread or one that the configuration names.
+# description: >-
+#   The process is a multiplexer's server, a kernel thread, one that the configuration names or another user's, or whether it is
+#   could not be read.
 objections contains {
 	"rule": "protect.protected",
-	"message": "processes of its name are never reaped, or its name is not known",
+	"message": _process,
 	"evidence": {k: v | some k, v in {"name": input.process.name}},
 } if {
 	input.kind == "process"
 	not _ordinary
 }
-
-# METADATA
-# title: It belongs to another user
-# description: The owner of the folder or process is not the user that Winnow runs as, or is not known.
-objections contains {
-	"rule": "protect.protected",
-	"message": "it belongs to another user, or whose it is could not be read",
-	"evidence": {},
-} if not _own
 
 _unlisted if count(input.config.protected) == 0
 
@@ -111,38 +105,46 @@ _unlisted if {
 	}
 }
 
-_unlocked if {
+_worktree if {
 	input.dir.git.worktree == true
 	input.dir.git.locked == false
-}
-
-_unlocked if {
-	input.dir.checkout == false
-	count([git | git := input.dir.git]) == 0
-}
-
-_ordinary if {
-	processes.multiplexer == false
-	_userland
-	every pattern in input.config.never_processes {
-		glob.match(pattern, null, input.process.name) == false
-	}
-}
-
-_userland if not input.process.kernel
-
-_own if input.kind == "session"
-
-_own if input.kind == "tab"
-
-_own if input.kind == "terminal"
-
-_own if {
-	input.kind == "dir"
 	input.dir.uid == input.host.uid
 }
 
-_own if {
-	input.kind == "process"
+_no_checkout if {
+	input.dir.checkout == false
+	not input.dir.git
+	input.dir.uid == input.host.uid
+}
+
+default _folder := "whether it is a worktree, locked, or another user's is not known"
+
+_folder := "it is a locked worktree" if {
+	input.dir.git.locked == true
+} else := "it is a repository of its own" if {
+	input.dir.git.worktree == false
+} else := "it belongs to another user" if {
+	input.dir.uid != input.host.uid
+}
+
+_ordinary if {
 	input.process.uid == input.host.uid
+	not input.process.kernel
+	processes.multiplexer == false
+	glob.match(_never, null, input.process.name) == false
+}
+
+# One pattern out of all costs a tenth of asking for each. What cannot be such a pattern fails, and keeps.
+_never := concat("", ["{", concat(",", input.config.never_processes), "}"])
+
+default _process := "its name or whose it is is not known"
+
+_process := "it belongs to another user" if {
+	input.process.uid != input.host.uid
+} else := "it is a kernel thread" if {
+	input.process.kernel == true
+} else := "it is a multiplexer's server" if {
+	processes.multiplexer == true
+} else := "processes of its name are never reaped" if {
+	glob.match(_never, null, input.process.name)
 }

@@ -12,44 +12,48 @@ objections contains {
 	"evidence": {},
 } if not _elsewhere
 
-_known if {
-	input.host.pid > 0
-	count(input.host.ancestors) > 0
-}
-
 _elsewhere if {
 	input.kind == "process"
-	_known
 	input.process.pid > 0
 	input.process.pid != input.host.pid
-	count([pid | some pid in input.host.ancestors; pid == input.process.pid]) == 0
+	ancestor := input.process.pid in input.host.ancestors
+	ancestor == false
 }
 
 _elsewhere if {
 	input.kind == "session"
-	_known
 	count(_read) == count(input.session.panes)
-	count([pid | some pid in _members; pid == input.host.pid]) == 0
+	itself := input.host.pid in _members
+	itself == false
+	count(input.host.ancestors) > 0
 	count([pid | some pid in input.host.ancestors; pid in _members]) == 0
+}
+
+# A folder whose path begins the path of the own one is kept whether it contains that or only has a shorter name beside it, until
+# the second rule has looked closer.
+_elsewhere if {
+	input.kind == "dir"
+	input.host.pid > 0
+	input.host.cwd != ""
+	startswith(input.host.cwd, input.dir.path) == false
 }
 
 _elsewhere if {
 	input.kind == "dir"
-	_known
+	input.host.pid > 0
 	input.dir.path != ""
-	input.host.cwd != ""
 	input.host.cwd != input.dir.path
 	startswith(input.host.cwd, concat("", [input.dir.path, "/"])) == false
 }
 
 _elsewhere if {
 	input.kind == "tab"
-	_known
+	input.host.pid > 0
 }
 
 _elsewhere if {
 	input.kind == "terminal"
-	_known
+	input.host.pid > 0
 }
 
 # A pane was read when its members are known, or there are none because it is dead.

@@ -10,30 +10,30 @@ package policies.protect.unknown
 # description: A source that the candidate or evidence about it rests on is not ok.
 objections contains {
 	"rule": "protect.unknown",
-	"message": "something that it rests on could not be read",
-	"evidence": {"sources": {name: status | some name, status in input.evidence_sources; status != "ok"}},
-} if not _read
-
-# METADATA
-# title: Its identity is not known
-# description: Some part of what makes the candidate the same thing at a later look could not be read.
-objections contains {
-	"rule": "protect.unknown",
-	"message": "what makes it the same thing at a later look could not be read",
-	"evidence": {},
-} if not _identified
-
-_read if {
-	input.source.status == "ok"
-	input.evidence_sources.proc == "ok"
-	input.evidence_sources.ledger == "ok"
-	count(_gaps) == 0
-}
-
-_gaps contains name if {
+	"message": $"{name} could not be read: {status}",
+	"evidence": {"source": name, "status": status},
+} if {
 	some name, status in input.evidence_sources
 	status != "ok"
 	not name in _serverless
+}
+
+# METADATA
+# title: It or its source is not known
+# description: >-
+#   The candidate's own source, the processes or the ledger were not read whole, or some part of what makes the candidate the
+#   same thing at a later look was not.
+objections contains {
+	"rule": "protect.unknown",
+	"message": "what it came from, or what makes it the same thing at a later look, could not be read whole",
+	"evidence": {k: v | some k, v in {"source": input.source.name, "status": input.source.status}},
+} if not _known
+
+_known if {
+	input.source.status == "ok"
+	input.evidence_sources.proc == "ok"
+	input.evidence_sources.ledger == "ok"
+	input.identity != ""
 }
 
 _serverless contains name if {
@@ -41,5 +41,3 @@ _serverless contains name if {
 	status == "absent"
 	startswith(name, "tmux/")
 }
-
-_identified if input.identity != ""

@@ -10,23 +10,33 @@ package policies.protect.young
 # description: Its age is less than the configured grace of its kind, or is not known.
 objections contains {
 	"rule": "protect.young",
-	"message": "it is younger than the grace of its kind, or its age is not known",
-	"evidence": {k: v | some k, v in {"age": input.age, "grace": _grace}},
+	"message": "the folder was changed not long ago, or when it was is not known",
+	"evidence": {k: v | some k, v in {"age": input.age, "grace": input.config.grace.dir}},
 } if {
-	_aging
-	not _grown
+	input.kind == "dir"
+	not _dir_grown
 }
 
-_aging if input.kind == "dir"
+objections contains {
+	"rule": "protect.young",
+	"message": "the session was made not long ago, or when it was is not known",
+	"evidence": {k: v | some k, v in {"age": input.age, "grace": input.config.grace.session}},
+} if {
+	input.kind == "session"
+	not _session_grown
+}
 
-_aging if input.kind == "session"
+objections contains {
+	"rule": "protect.young",
+	"message": "the process was started not long ago, or when it was is not known",
+	"evidence": {k: v | some k, v in {"age": input.age, "grace": input.config.grace.process}},
+} if {
+	input.kind == "process"
+	not _process_grown
+}
 
-_aging if input.kind == "process"
+_dir_grown if input.age >= input.config.grace.dir
 
-_grown if input.age >= _grace
+_session_grown if input.age >= input.config.grace.session
 
-_grace := input.config.grace.dir if input.kind == "dir"
-
-_grace := input.config.grace.session if input.kind == "session"
-
-_grace := input.config.grace.process if input.kind == "process"
+_process_grown if input.age >= input.config.grace.process

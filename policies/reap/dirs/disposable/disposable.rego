@@ -7,7 +7,10 @@ package policies.reap.dirs.disposable
 # METADATA
 # title: In scope
 # description: The folder's name has a disposable shape.
-in_scope if count(_shapes) > 0
+in_scope if {
+	input.kind == "dir"
+	count(_shapes) > 0
+}
 
 # METADATA
 # title: Its name says that it is disposable
@@ -15,8 +18,10 @@ in_scope if count(_shapes) > 0
 findings contains {
 	"rule": "reap.dirs.disposable",
 	"message": "its name says that it was made to be thrown away",
-	"evidence": {"name": input.dir.name, "shapes": _shapes},
-} if count(_shapes) > 0
+	"evidence": {"name": input.dir.name, "shape": shape},
+} if {
+	some shape in _shapes
+}
 
 _shapes contains shape if {
 	input.kind == "dir"
