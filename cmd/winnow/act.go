@@ -26,7 +26,7 @@ var step func(string)
 
 // act carries the report's decisions out and adds what came of each.
 func (s *sweeper) act(ctx context.Context, r *Report, snap *snapshot.Snapshot, mem memory, ds []decision.Decision, kinds []string) {
-	byKind := s.actuators(snap.Host)
+	byKind := s.actuators(snap.Host, rootsOf(snap))
 	allowed := slices.DeleteFunc(slices.Clone(s.cfg.Act.Kinds), func(k string) bool { return !slices.Contains(kinds, k) })
 	carrier := &actuators.Carrier{
 		Judge:    &judge{app: s.app, engine: s.engine, last: snap, memory: mem},
@@ -43,7 +43,7 @@ func (s *sweeper) act(ctx context.Context, r *Report, snap *snapshot.Snapshot, m
 }
 
 // actuators wires an actuator for every kind that this version can act on.
-func (a *app) actuators(host snapshot.Host) map[string]actuators.Actuator {
+func (a *app) actuators(host snapshot.Host, roots []string) map[string]actuators.Actuator {
 	self := slices.Clone(host.Ancestors)
 	if host.PID != nil {
 		self = append(self, *host.PID)
@@ -59,10 +59,34 @@ func (a *app) actuators(host snapshot.Host) map[string]actuators.Actuator {
 			Multiplexers: a.cfg.Rules.Multiplexers, Never: a.cfg.Rules.NeverProcesses, Step: step, Log: a.log.Named("processes"),
 		}),
 		snapshot.KindDir: actdirs.New(actdirs.Options{
-			StateTrash: trash, Home: host.Home, Self: self, ProcRoot: root,
+			StateTrash: trash, Roots: roots, Home: host.Home, Self: self, ProcRoot: root,
 			Holders: holding{a}, Step: step, Log: a.log.Named("dirs"),
 		}),
 	}
+}
+
+// rootsOf are the folders below which this look found candidates: nothing outside of them may be touched.
+func rootsOf(s *snapshot.Snapshot) []string {
+	var out []string
+	for _, d := range s.Dirs {
+		if d.Root != "" {
+			out = append(out, d.Root)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// intendedRoots are the roots that earlier looks found what they acted on below.
+func intendedRoots(intents []decision.Intent) []string {
+	var out []string
+	for _, in := range intents {
+		if d := in.Identity.Dir; d != nil && d.Root != "" {
+			out = append(out, d.Root)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // holding lets the actuator of folders ask the collectors' own question: who is in there.
@@ -94,7 +118,7 @@ func (s *sweeper) settle(ctx context.Context) ([]decision.Act, error) {
 	if err != nil {
 		return nil, fmt.Errorf("settle acts that were cut short: %w; nothing was done", err)
 	}
-	byKind := s.actuators(host)
+	byKind := s.actuators(host, intendedRoots(open))
 	var out []decision.Act
 	for _, in := range open {
 		actuator, ok := byKind[in.Kind]
@@ -126,13 +150,17 @@ func (s *sweeper) sayUnsettled(ctx context.Context) error {
 }
 
 // purge removes for good what was set aside and has been kept for its time.
-func (s *sweeper) purge(ctx context.Context, r *Report) {
+func (s *sweeper) purge(ctx context.Context, r *Report, snap *snapshot.Snapshot) {
 	expired, err := s.ledger.Expired(ctx, time.Now())
 	if err != nil {
 		r.Alarms = append(r.Alarms, Alarm{"trash", fmt.Sprintf("the trash could not be read: %v; it was left as it is", err)})
 		return
 	}
-	byKind := s.actuators(snapshot.Host{})
+	var intents []decision.Intent
+	for _, rec := range expired {
+		intents = append(intents, rec.Intent)
+	}
+	byKind := s.actuators(snap.Host, intendedRoots(intents))
 	for _, rec := range expired {
 		restorer, ok := byKind[rec.Intent.Kind].(actuators.Restorer)
 		if !ok {

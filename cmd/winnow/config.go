@@ -249,7 +249,7 @@ func bindEnv(v *viper.Viper, known, env []string) {
 		}
 	}
 	for _, k := range known {
-		if val, ok := set[envName(k)]; ok {
+		if val := set[envName(k)]; val != "" { // an empty text is no value
 			v.Set(k, val)
 		}
 	}

@@ -193,8 +193,8 @@ func (w *demoWorld) buildWorktrees(ctx context.Context) error {
 }
 
 func (w *demoWorld) buildSessions(ctx context.Context) error {
-	for _, s := range [][]string{{"worker-1", "sh"}, {"worker-2", "sh -c 'sleep 600; :'"}, {"mine", "sh"}} {
-		if _, err := w.run(ctx, "", "tmux", "-S", w.socket(), "-f", "/dev/null", "new-session", "-d", "-s", s[0], s[1]); err != nil {
+	for _, s := range [][]string{{"worker-1"}, {"worker-2", "sleep 600; :"}, {"mine"}} {
+		if _, err := w.run(ctx, "", "tmux", append([]string{"-S", w.socket(), "-f", "/dev/null", "new-session", "-d", "-s"}, s...)...); err != nil {
 			return err
 		}
 	}

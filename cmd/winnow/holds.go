@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -177,10 +178,37 @@ func ids(s *snapshot.Snapshot) []string {
 	return out
 }
 
+// idsOf lists the candidates that people call name.
+func idsOf(s *snapshot.Snapshot, name string) []string {
+	var out []string
+	for id, x := range s.Sessions {
+		if x.Name == name {
+			out = append(out, id)
+		}
+	}
+	for id, x := range s.Dirs {
+		if x.Name == name {
+			out = append(out, id)
+		}
+	}
+	for id, x := range s.Processes {
+		if x.Name == name || strconv.Itoa(x.PID) == name {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // findID completes a shortened id among the candidates of a snapshot.
 func findID(s *snapshot.Snapshot, id string) (string, error) {
 	full, err := pick(id, ids(s), "candidate")
 	if err != nil {
+		if byName := idsOf(s, id); len(byName) == 1 {
+			return byName[0], nil
+		} else if len(byName) > 1 {
+			return "", usagef("%q is ambiguous: it is the name of %s", id, strings.Join(firstOf(byName, 5), ", "))
+		}
 		var failed []string
 		for name, src := range s.Sources {
 			if src.Status == snapshot.Failed {

@@ -207,7 +207,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*Report, error) {
 	}
 	if f.apply {
 		s.act(ctx, r, snap, mem, res.Decisions, f.show.kinds)
-		s.purge(ctx, r)
+		s.purge(ctx, r, snap)
 	}
 	return r, s.finish(ctx, r, f)
 }

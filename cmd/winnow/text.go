@@ -175,13 +175,14 @@ func (p paint) decisionText(w io.Writer, d decision.Decision, width int, all boo
 	case rankWait:
 		p.row(w, "wait", p.yellow, label(d), messages(d.Findings)+"; "+messages(d.Objections), width)
 	default:
-		p.row(w, "keep", p.dim, label(d), messages(d.Objections), width)
-		if all && len(d.Findings) > 0 {
-			p.row(w, "", p.dim, "", "although "+messages(d.Findings), width)
+		why := messages(d.Objections)
+		switch {
+		case len(d.Objections) == 0:
+			why = "no rule found a reason to reap it"
+		case all && len(d.Findings) > 0:
+			why += "; although " + messages(d.Findings)
 		}
-		if len(d.Objections) == 0 {
-			p.row(w, "", p.dim, "", "no rule found a reason to reap it", width)
-		}
+		p.row(w, "keep", p.dim, label(d), why, width)
 	}
 }
 

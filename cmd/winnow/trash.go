@@ -84,7 +84,7 @@ func (a *app) restore(ctx context.Context, act string) error {
 		return fmt.Errorf("restore %s: %w; nothing was restored", id, err)
 	}
 	in := byID[id].Intent
-	restorer, ok := a.actuators(host)[in.Kind].(actuators.Restorer)
+	restorer, ok := a.actuators(host, intendedRoots([]decision.Intent{in}))[in.Kind].(actuators.Restorer)
 	if !ok {
 		return fmt.Errorf("restore %s: a %s cannot be brought back", id, in.Kind)
 	}
