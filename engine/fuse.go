@@ -30,7 +30,10 @@ type fuser struct {
 }
 
 // fuse compiles the fused packages of all kinds, with the modules that they still refer to.
-func (p *Policy) fuse(modules []module) (*ast.Compiler, error) {
+//
+// All of them were compiled before, and what is put together from compiled rules is compiled: helpers share no variable with
+// where they are put, so that nothing needs rewriting or ordering anew. That leaves the stages that index.
+func (p *Policy) fuse() (*ast.Compiler, error) {
 	all := map[string]*ast.Module{}
 	for _, kind := range slices.Sorted(maps.Keys(p.reap)) {
 		m, err := p.fuseKind(kind)
@@ -43,12 +46,15 @@ func (p *Policy) fuse(modules []module) (*ast.Compiler, error) {
 	for _, m := range slices.Collect(maps.Values(all)) {
 		p.need(m, needed)
 	}
-	for _, m := range modules {
-		if needed[m.file.Name] {
-			all[m.file.Name] = m.Module
-		}
+	for file := range needed {
+		all[file] = p.compiler.Modules[file]
 	}
-	c := ast.NewCompiler().WithCapabilities(capabilities())
+	index := []ast.StageID{
+		ast.StageInitLocalVarGen, ast.StageSetModuleTree, ast.StageSetRuleTree, ast.StageSetGraph,
+		ast.StageBuildRuleIndices, ast.StageBuildComprehensionIndices,
+	}
+	skip := slices.DeleteFunc(slices.Clone(ast.AllStages()), func(s ast.StageID) bool { return slices.Contains(index, s) })
+	c := ast.NewCompiler().WithCapabilities(capabilities()).WithSkipStages(skip...)
 	if c.Compile(all); c.Failed() {
 		return nil, c.Errors
 	}

@@ -166,7 +166,7 @@ func compile(trees []*read, modules []module) (*Policy, error) {
 		return nil, err
 	}
 	p.rules = p.describe(modules)
-	if p.fused, err = p.fuse(modules); err != nil {
+	if p.fused, err = p.fuse(); err != nil {
 		return nil, fmt.Errorf("load policies: fuse: %w", err)
 	}
 	return p, nil
