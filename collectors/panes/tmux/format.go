@@ -30,16 +30,12 @@ func row(fields ...string) string { return strings.Join(fields, "\t") }
 //
 // The server runs a client's chain without a break, so that it gives one state. It ends at the first command that fails: a
 // server without sessions has no panes to list, and calls that an error.
-func commands(only string) []string {
-	panes := paneFormat
-	if only != "" { // besides its own panes only those that another session may show too
-		panes = "#{?#{||:#{==:#{session_id}," + only + "},#{||:#{session_grouped},#{window_linked}}}," + paneFormat + ",}"
-	}
+func commands() []string {
 	return []string{
 		"display-message", "-p", serverFormat, ";",
 		"list-sessions", "-F", sessionFormat, ";",
 		"display-message", "-p", rowListed, ";",
-		"list-panes", "-a", "-F", panes, ";",
+		"list-panes", "-a", "-F", paneFormat, ";",
 		"list-clients", "-F", clientFormat, ";",
 		"display-message", "-p", rowEnd,
 	}

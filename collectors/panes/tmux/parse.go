@@ -1,6 +1,7 @@
 package tmux
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -43,13 +44,10 @@ type clientRow struct {
 func parse(out string) (*listing, error) {
 	p := parser{}
 	for line := range strings.Lines(out) {
-		if line = strings.TrimSuffix(line, "\n"); line == "" {
-			continue // a pane that was left out
-		}
 		if p.ended {
-			return nil, fmt.Errorf("a row after the end")
+			return nil, errors.New("a row after the end")
 		}
-		p.row(strings.Split(line, "\t"))
+		p.row(strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
 		if p.err != nil {
 			return nil, p.err
 		}

@@ -86,7 +86,7 @@ func connect(ctx context.Context, socket string) (peer int, err error) {
 // the character set: a client hands it to the server, and TMUX would make the client think that it is nested.
 func (r *reader) ask(ctx context.Context) (*listing, error) {
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, r.tmux, append([]string{"-u", "-S", r.socket}, commands(r.only)...)...)
+	cmd := exec.CommandContext(ctx, r.tmux, append([]string{"-u", "-S", r.socket}, commands()...)...)
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = []string{"LC_ALL=C.UTF-8"}, &stdout, &stderr, waitDelay
 	err := cmd.Run()
 	if ctx.Err() != nil {
@@ -120,7 +120,7 @@ func (r *reader) server(l *listing, peer int) snapshot.Server {
 	switch {
 	case err != nil:
 		r.log.Warn("read the start of a tmux server", "source", r.name, "pid", l.pid, "error", err)
-	case peer != l.pid && !strings.HasPrefix(comm, "tmux"): // a server that systemd started has systemd's socket
+	case peer != l.pid && comm != "tmux: server": // a server that systemd started has systemd's socket
 		r.log.Warn("tmux server runs in another pid namespace", "source", r.name, "pid", l.pid, "peer", peer)
 	default:
 		s.StartTicks = &ticks

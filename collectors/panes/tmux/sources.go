@@ -41,7 +41,8 @@ type Options struct {
 	Tmux string
 	// ProcRoot is where procfs is mounted; empty is /proc.
 	ProcRoot string
-	// Only, a session's native id such as $4, gives nothing but that session, for another look before an act.
+	// Only, a session's native id such as $4, gives nothing but that session, for another look before an act. The server is
+	// still asked for all: what other sessions show of it belongs to it, and asking for less is hardly quicker.
 	Only string
 	// Log may be nil.
 	Log hclog.Logger

@@ -1,0 +1,335 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"winnow/collectors"
+	"winnow/engine/snapshot"
+)
+
+// read gives what the reader of one socket finds, by session names.
+func read(t testing.TB, socket, only string) map[string]snapshot.Session {
+	t.Helper()
+	part, err := newReader(Options{Only: only}, "tmux/s", socket).Read(within(t, 20*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]snapshot.Session{}
+	for id, s := range part.Sessions {
+		if want := ID("tmux/s", s.ID); id != want {
+			t.Errorf("session %q has the id %q, want %q", s.Name, id, want)
+		}
+		out[s.Name] = s
+	}
+	return out
+}
+
+func fails(t testing.TB, o Options, socket string, ctx context.Context) error {
+	t.Helper()
+	part, err := newReader(o, "tmux/s", socket).Read(ctx)
+	if err == nil {
+		t.Fatalf("want an error, got %d sessions", len(part.Sessions))
+	}
+	if len(part.Sessions) > 0 {
+		t.Errorf("an error came with %d sessions", len(part.Sessions))
+	}
+	return err
+}
+
+func ids(panes []snapshot.Pane) (out []string) {
+	for _, p := range panes {
+		out = append(out, p.ID)
+	}
+	return out
+}
+
+func TestReadTellsOfSessions(t *testing.T) {
+	t.Parallel()
+	begin := time.Now().Add(-2 * time.Second)
+	s := fresh(t, "vie")
+	s.run("new-session", "-d", "-s", "viewer")
+	s.run("split-window", "-d", "-t", "=viewer:")
+	s.run("new-window", "-d", "-t", "=viewer:")
+	got := read(t, s.socket, "")
+	if len(got) != 2 {
+		t.Fatalf("want 2 sessions, got %d", len(got))
+	}
+	viewer := got["viewer"]
+	if viewer.ID != s.id("viewer") || viewer.Source != "tmux/s" {
+		t.Errorf("viewer is %q of %q", viewer.ID, viewer.Source)
+	}
+	wantPanes := strings.Split(s.run("list-panes", "-s", "-t", "=viewer:", "-F", "#{pane_id} #{pane_pid} #{s|/dev/||:pane_tty}"), "\n")
+	var gotPanes []string
+	for _, p := range viewer.Panes {
+		gotPanes = append(gotPanes, p.ID+" "+strconv.Itoa(*p.ShellPID)+" "+p.TTY)
+		if *p.Dead || p.Linked != nil {
+			t.Errorf("pane %s: dead %v, linked %v", p.ID, *p.Dead, p.Linked)
+		}
+	}
+	if diff := cmp.Diff(wantPanes, gotPanes); diff != "" {
+		t.Errorf("panes (-want +got):\n%s", diff)
+	}
+	for name, at := range map[string]*time.Time{"created": viewer.CreatedAt, "activity": viewer.LastActivityAt, "server": viewer.Server.StartedAt} {
+		if at == nil || at.Before(begin) || at.After(time.Now()) || at.Location() != time.UTC {
+			t.Errorf("%s is %v", name, at)
+		}
+	}
+	if *viewer.Attached != 0 || viewer.ClientActivityAt != nil || viewer.Group != "" || viewer.GroupSize != 0 {
+		t.Errorf("attached %d, client activity %v, group %q of %d", *viewer.Attached, viewer.ClientActivityAt, viewer.Group, viewer.GroupSize)
+	}
+	_, ticks, err := readStat("/proc", s.pid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := snapshot.Server{Socket: s.socket, PID: s.pid(), StartTicks: &ticks, StartedAt: viewer.Server.StartedAt, Version: s.run("display", "-p", "#{version}")}
+	if diff := cmp.Diff(want, *viewer.Server); diff != "" {
+		t.Errorf("server (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadKeepsOddNames(t *testing.T) {
+	t.Parallel()
+	odd := []string{"ünï 火 🦀", `two  "quotes" 'both'`, "#{pid} #(true) $HOME %d", "}, ,{", "semi;colon", "`back` \\slash", "-dash", "glob*?[a]"}
+	s := fresh(t, "plain")
+	for i, name := range odd {
+		name = strings.ReplaceAll(name, "#", "##") // -s expands formats
+		s.run("new-session", "-d", "-s"+name, "-n", "w"+strconv.Itoa(i))
+	}
+	s.run("new-session", "-d", "-s", "tab\there\nline")
+	got := read(t, s.socket, "")
+	// tmux itself escapes backslashes, variables and control characters.
+	for _, want := range append(odd, `tab\there\nline`) {
+		want = strings.NewReplacer(`\slash`, `\\slash`, "$HOME", `\$HOME`).Replace(want)
+		if _, ok := got[want]; !ok {
+			t.Errorf("no session is called %q; there are %q", want, slices.Sorted(maps.Keys(got)))
+		}
+	}
+	if len(got) != len(odd)+2 {
+		t.Errorf("want %d sessions, got %d", len(odd)+2, len(got))
+	}
+}
+
+func TestReadCountsGroupsAndLinks(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "first")
+	s.run("new-session", "-d", "-s", "twin", "-t", "=first")
+	s.run("new-session", "-d", "-s", "alone")
+	s.run("new-session", "-d", "-s", "borrower")
+	s.run("link-window", "-d", "-s", "=alone:", "-t", "=borrower:7")
+	s.run("link-window", "-d", "-s", "=alone:", "-t", "=borrower:8") // and twice into one session
+	got := read(t, s.socket, "")
+	for _, c := range []struct {
+		name   string
+		size   int
+		linked string
+	}{{"first", 2, got["twin"].ID}, {"twin", 2, got["first"].ID}, {"alone", 0, got["borrower"].ID}} {
+		session := got[c.name]
+		if session.GroupSize != c.size || (session.Group != "") != (c.size > 0) {
+			t.Errorf("%s is in group %q of %d, want %d", c.name, session.Group, session.GroupSize, c.size)
+		}
+		if diff := cmp.Diff([]string{c.linked}, session.Panes[0].Linked); diff != "" {
+			t.Errorf("%s's pane is shown by (-want +got):\n%s", c.name, diff)
+		}
+	}
+	borrower := got["borrower"]
+	if diff := cmp.Diff(ids(borrower.Panes)[1:], ids(got["alone"].Panes)); diff != "" || len(borrower.Panes) != 2 {
+		t.Errorf("borrower has panes %v", ids(borrower.Panes))
+	}
+	for name, all := range got {
+		one := read(t, s.socket, all.ID)
+		if diff := cmp.Diff(map[string]snapshot.Session{name: all}, one); diff != "" {
+			t.Errorf("%s alone (-in all, +alone):\n%s", name, diff)
+		}
+	}
+	if none := read(t, s.socket, "$99"); len(none) != 0 {
+		t.Errorf("a session that is not there gave %v", none)
+	}
+}
+
+func TestReadCountsClients(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "watched")
+	s.run("new-session", "-d", "-s", "scripted")
+	keys := s.attach("=watched")
+	s.control("=scripted")
+	before := read(t, s.socket, "")
+	if got := before["scripted"]; *got.Attached != 0 || got.ClientActivityAt != nil {
+		t.Errorf("a control client counts: %d attached, active at %v", *got.Attached, got.ClientActivityAt)
+	}
+	watched := before["watched"]
+	if *watched.Attached != 1 || watched.ClientActivityAt == nil {
+		t.Fatalf("want 1 client with its activity, got %d and %v", *watched.Attached, watched.ClientActivityAt)
+	}
+	eventually(t, "a key moves the client's activity", func() bool {
+		_, _ = keys.Write([]byte(" "))
+		now := read(t, s.socket, "")["watched"]
+		return now.ClientActivityAt.After(*watched.ClientActivityAt) && now.LastActivityAt.After(*watched.LastActivityAt)
+	})
+}
+
+func TestReadLeavesOutTheProcessOfADeadPane(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "kept")
+	s.run("set-option", "-g", "remain-on-exit", "on")
+	s.run("new-window", "-d", "-t", "=kept:", "true")
+	eventually(t, "a dead pane", func() bool {
+		panes := read(t, s.socket, "")["kept"].Panes
+		i := slices.IndexFunc(panes, func(p snapshot.Pane) bool { return *p.Dead })
+		return len(panes) == 2 && i == 1 && panes[1].ShellPID == nil && panes[0].ShellPID != nil
+	})
+}
+
+func TestReadAServerWithoutSessions(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "only")
+	s.run("set-option", "-s", "exit-empty", "off")
+	s.run("kill-session", "-t", s.id("only"))
+	if got := read(t, s.socket, ""); len(got) != 0 {
+		t.Errorf("want no session, got %v", got)
+	}
+}
+
+func TestReadTellsAbsentFromFailed(t *testing.T) {
+	t.Parallel()
+	dir := folderOf(t)
+	stale := filepath.Join(dir, "stale")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	_ = l.Close()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, socket := range []string{filepath.Join(dir, "none"), stale, file} {
+		if err := fails(t, Options{}, socket, within(t, 20*time.Second)); !errors.Is(err, collectors.ErrAbsent) {
+			t.Errorf("%s: want absent, got %v", filepath.Base(socket), err)
+		}
+	}
+	if c, err := net.Dial("unix", stale); err == nil {
+		_ = c.Close()
+		t.Error("reading a stale socket started a server")
+	}
+	if err := fails(t, Options{}, filepath.Join(dir, strings.Repeat("x", 120)), within(t, 20*time.Second)); errors.Is(err, collectors.ErrAbsent) {
+		t.Errorf("a path that the kernel does not take counts as absent: %v", err)
+	}
+}
+
+func TestReadFailsWithoutTmux(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "up")
+	err := fails(t, Options{Tmux: "no-such-tmux-here"}, s.socket, within(t, 20*time.Second))
+	if errors.Is(err, collectors.ErrAbsent) || !strings.Contains(err.Error(), "install tmux") {
+		t.Errorf("want a failure that says to install tmux, got %v", err)
+	}
+}
+
+func TestReadFailsWhenTheServerIsStopped(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "frozen")
+	pid := s.pid()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	if err := fails(t, Options{}, s.socket, within(t, 300*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("want a deadline, got %v", err)
+	}
+}
+
+func TestReadFailsOnAnAnswerThatIsCutShort(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "up")
+	liar := filepath.Join(filepath.Dir(s.socket), "tmux")
+	// It speaks to the real server and loses what comes after the sessions.
+	if err := os.WriteFile(liar, []byte("#!/bin/sh\nPATH="+os.Getenv("PATH")+"\ntmux \"$@\" | sed '/^pane/,$d'\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	err := fails(t, Options{Tmux: liar}, s.socket, within(t, 20*time.Second))
+	if !strings.Contains(err.Error(), "cut short") {
+		t.Errorf("want an answer that is cut short, got %v", err)
+	}
+}
+
+// Root may connect to every socket, so a plain user shows what a mode does.
+func TestReadWithoutPermission(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root may connect to any socket; run as a plain user")
+	}
+	s := fresh(t, "closed")
+	if err := os.Chmod(s.socket, 0); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(s.socket, 0o700) })
+	if err := fails(t, Options{}, s.socket, within(t, 20*time.Second)); !errors.Is(err, collectors.ErrPermission) {
+		t.Errorf("want no permission, got %v", err)
+	}
+}
+
+// The server itself turns a user away whom the socket's mode lets in, with exit code 0 and an empty answer.
+func TestReadAServerThatDoesNotAllowIt(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to become another user")
+	}
+	s := fresh(t, "guarded")
+	for _, p := range []string{filepath.Dir(s.socket), s.socket} {
+		if err := os.Chmod(p, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	as := filepath.Join(filepath.Dir(s.socket), "tmux")
+	if err := os.WriteFile(as, []byte("#!/bin/sh\nPATH="+os.Getenv("PATH")+"\nexec setpriv --reuid=65534 --clear-groups tmux \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := fails(t, Options{Tmux: as}, s.socket, within(t, 20*time.Second)); !errors.Is(err, collectors.ErrPermission) {
+		t.Errorf("want no permission, got %v", err)
+	}
+}
+
+func TestServerOfAnotherPIDNamespaceHasNoStart(t *testing.T) {
+	t.Parallel()
+	r := newReader(Options{}, "tmux/s", "/s")
+	for _, c := range []struct {
+		name     string
+		pid      int
+		peer     int
+		wantTick bool
+	}{
+		{"the process that listens", os.Getpid(), os.Getpid(), true},
+		{"another one listens, and the pid is no tmux here", os.Getpid(), 1 << 22, false},
+		{"no such process here", 1<<22 + 1, 1<<22 + 1, false},
+	} {
+		got := r.server(&listing{pid: c.pid}, c.peer)
+		if (got.StartTicks != nil) != c.wantTick {
+			t.Errorf("%s: start ticks %v, want known: %v", c.name, got.StartTicks, c.wantTick)
+		}
+	}
+}
+
+func TestReadRefusesAStrangeID(t *testing.T) {
+	t.Parallel()
+	for _, only := range []string{"4", "$", "$4}", "$+4", "$-1", "%4"} {
+		err := fails(t, Options{Only: only}, "/nonexistent", within(t, time.Second))
+		if errors.Is(err, unix.ENOENT) || errors.Is(err, collectors.ErrAbsent) {
+			t.Errorf("%q was asked for: %v", only, err)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+package tmux
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"winnow/collectors"
+)
+
+func env(kv ...string) func(string) string {
+	return func(key string) string {
+		for i := 0; i < len(kv); i += 2 {
+			if kv[i] == key {
+				return kv[i+1]
+			}
+		}
+		return ""
+	}
+}
+
+func listen(t *testing.T, path string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+}
+
+func sourceNames(t *testing.T, o Options) map[string]string {
+	t.Helper()
+	sources, err := Sources(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, s := range sources {
+		if s.Kind != "tmux" || s.Reader == nil {
+			t.Errorf("source %q has kind %q and reader %v", s.Name, s.Kind, s.Reader)
+		}
+		out[s.Name] = s.Path
+	}
+	return out
+}
+
+func TestSources(t *testing.T) {
+	t.Parallel()
+	dir := folderOf(t)
+	home := filepath.Join(dir, "tmux-7")
+	for _, name := range []string{"default", "work"} {
+		listen(t, filepath.Join(home, name))
+	}
+	listen(t, filepath.Join(dir, "else", "default"))
+	if err := os.WriteFile(filepath.Join(home, "default.lock"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(home, "work"), filepath.Join(dir, "alias")); err != nil {
+		t.Fatal(err)
+	}
+	standard := map[string]string{"tmux/default": home + "/default", "tmux/work": home + "/work"}
+	with := func(kv ...string) map[string]string {
+		out := map[string]string{}
+		for k, v := range standard {
+			out[k] = v
+		}
+		for i := 0; i < len(kv); i += 2 {
+			out[kv[i]] = kv[i+1]
+		}
+		return out
+	}
+	elsewhere := ""
+	for name, path := range sourceNames(t, Options{Sockets: []string{"auto", dir + "/else/default"}, UID: 7, Env: env("TMUX_TMPDIR", dir)}) {
+		if path == dir+"/else/default" {
+			elsewhere = name
+		}
+	}
+	if !strings.HasPrefix(elsewhere, "tmux/default~") {
+		t.Fatalf("a socket elsewhere of the same name is called %q", elsewhere)
+	}
+	for _, c := range []struct {
+		name    string
+		sockets []string
+		env     func(string) string
+		want    map[string]string
+	}{
+		{"every socket of the folder", []string{"auto"}, env("TMUX_TMPDIR", dir), standard},
+		{"TMUX names one of them", []string{"auto"}, env("TMUX_TMPDIR", dir, "TMUX", home+"/work,12,3"), standard},
+		{"TMUX names it by another path", []string{"auto"}, env("TMUX_TMPDIR", dir, "TMUX", dir+"/alias,12,3"), standard},
+		{"TMUX names one elsewhere", []string{"auto"}, env("TMUX_TMPDIR", dir, "TMUX", dir+"/else/default,12,3"), with(elsewhere, dir+"/else/default")},
+		{"the folder is not there, TMUX names one", []string{"auto"}, env("TMUX_TMPDIR", dir+"/none", "TMUX", dir+"/else/default,12,3"),
+			map[string]string{"tmux/default": dir + "/else/default"}},
+		{"a path with a comma", []string{"auto"}, env("TMUX_TMPDIR", dir+"/none", "TMUX", "/a,b/s,12,3"), map[string]string{"tmux/s": "/a,b/s"}},
+		{"a TMUX that is none", []string{"auto"}, env("TMUX_TMPDIR", dir+"/none", "TMUX", "yes"), map[string]string{}},
+		{"paths", []string{dir + "/none/../else/default", dir + "/not-there"}, nil,
+			map[string]string{"tmux/default": dir + "/else/default", "tmux/not-there": dir + "/not-there"}},
+		{"off", nil, env("TMUX_TMPDIR", dir), map[string]string{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(c.want, sourceNames(t, Options{Sockets: c.sockets, UID: 7, Env: c.env})); diff != "" {
+				t.Errorf("sources (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSourcesRefuseARelativePath(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"", "default", "./s"} {
+		if _, err := Sources(Options{Sockets: []string{s}}); err == nil {
+			t.Errorf("%q was taken", s)
+		}
+	}
+}
+
+func TestAFolderThatCannotBeListedIsAFailedSource(t *testing.T) {
+	t.Parallel()
+	dir := folderOf(t)
+	home := filepath.Join(dir, "tmux-"+strconv.Itoa(os.Getuid()))
+	want := collectors.ErrPermission
+	if os.Getuid() == 0 { // whom no mode stops
+		want = nil
+		if err := os.WriteFile(home, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	} else if err := os.Mkdir(home, 0); err != nil {
+		t.Fatal(err)
+	}
+	sources, err := Sources(Options{Sockets: []string{"auto"}, UID: os.Getuid(), Env: env("TMUX_TMPDIR", dir)})
+	if err != nil || len(sources) != 1 {
+		t.Fatalf("want one source, got %v and %v", sources, err)
+	}
+	_, err = sources[0].Reader.Read(within(t, time.Second))
+	if err == nil || errors.Is(err, collectors.ErrAbsent) || want != nil && !errors.Is(err, want) {
+		t.Errorf("want a failure, got %v", err)
+	}
+}
