@@ -1,0 +1,88 @@
+package actuators
+
+import (
+	"fmt"
+	"slices"
+
+	"winnow/engine/decision"
+)
+
+// Caps bound what one sweep may do. Over a cap nothing of that kind is done at all: a sweep that suddenly wants much more than
+// usual is more likely to be wrong than the world is. A zero is a zero: none is allowed.
+type Caps struct {
+	// PerSweep is how many acts a sweep may carry out, of one kind and of all kinds together.
+	PerSweep int
+	// Share is which part (0 to 1) of the candidates in scope may be acted on, by kind and by owner and kind. It counts from
+	// ShareFrom acts on, so that two out of three do not stop a small machine.
+	Share     float64
+	ShareFrom int
+	// PerOwner is how many acts of one kind one owner may suffer.
+	PerOwner int
+}
+
+// over says which cap wanted, all of one kind, would pass, or nothing. left is how many acts the sweep may still carry out.
+func (c Caps) over(kind string, wanted, inScope []decision.Decision, left int) string {
+	n := len(wanted)
+	if n > c.PerSweep {
+		return fmt.Sprintf("%d acts of kind %s are wanted and act.caps.per_sweep allows %d", n, kind, c.PerSweep)
+	}
+	if n > left {
+		return fmt.Sprintf("%d acts of kind %s are wanted and the sweep's other kinds leave %d of the %d that act.caps.per_sweep allows",
+			n, kind, left, c.PerSweep)
+	}
+	scope := countByOwner(inScope, kind)
+	total := 0
+	for _, k := range scope {
+		total += k
+	}
+	if c.overShare(n, total) {
+		return fmt.Sprintf("%d of the %d candidates of kind %s in scope are wanted and act.caps.share allows %g of them (from act.caps.share_from = %d acts on)",
+			n, total, kind, c.Share, c.ShareFrom)
+	}
+	return c.overOwner(kind, wanted, scope)
+}
+
+// overOwner looks at each owner's part. Candidates without a known owner count as one owner's.
+func (c Caps) overOwner(kind string, wanted []decision.Decision, scope map[string]int) string {
+	byOwner := countByOwner(wanted, kind)
+	owners := make([]string, 0, len(byOwner))
+	for o := range byOwner {
+		owners = append(owners, o)
+	}
+	slices.Sort(owners)
+	for _, o := range owners {
+		k := byOwner[o]
+		if k > c.PerOwner {
+			return fmt.Sprintf("%d acts of kind %s are wanted for %s and act.caps.per_owner allows %d", k, kind, ownerName(o), c.PerOwner)
+		}
+		if c.overShare(k, scope[o]) {
+			return fmt.Sprintf("%d of the %d candidates of kind %s in scope for %s are wanted and act.caps.share allows %g of them (from act.caps.share_from = %d acts on)",
+				k, scope[o], kind, ownerName(o), c.Share, c.ShareFrom)
+		}
+	}
+	return ""
+}
+
+// overShare reports whether n of total is too large a part. The small term forgives what floating point adds to an exact
+// share; the comparison is written so that a share that is no number allows nothing.
+func (c Caps) overShare(n, total int) bool {
+	return n >= c.ShareFrom && n > 0 && !(float64(n) <= c.Share*float64(total)+1e-9)
+}
+
+// countByOwner counts the decisions of a kind that are in scope. What is reaped is in scope by definition.
+func countByOwner(ds []decision.Decision, kind string) map[string]int {
+	by := map[string]int{}
+	for _, d := range ds {
+		if d.Kind == kind && (d.InScope || d.Verdict == decision.Reap) {
+			by[d.Owner]++
+		}
+	}
+	return by
+}
+
+func ownerName(o string) string {
+	if o == "" {
+		return "candidates without a known owner"
+	}
+	return o
+}

@@ -1,0 +1,229 @@
+package actuators
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"winnow/engine/decision"
+)
+
+// order is the order in which kinds are carried out: what runs goes before the folder that it runs in. Kinds that are not
+// here come last, by name.
+var order = []string{"tab", "session", "terminal", "process", "dir"}
+
+// Carrier carries the decisions of one sweep out, one act after the other, under the floor.
+type Carrier struct {
+	Judge   Judge
+	Journal Journal
+	// ByKind holds the actuator of each kind, and Kinds the kinds that may be touched at all (act.kinds).
+	ByKind map[string]Actuator
+	Kinds  []string
+	Caps   Caps
+	// TrashTTL is how long what a Restorer sets aside is kept.
+	TrashTTL time.Duration
+	// NewID gives each act an id: unique, and made of letters, digits, '_' and '-' only.
+	NewID func() string
+	Now   func() time.Time
+	Log   hclog.Logger
+	// Progress, when set, is told of each act as it is over.
+	Progress func(decision.Act)
+}
+
+// Carry acts on those of ds whose verdict is reap and whose kind is allowed, and says of each how it went: nothing that was
+// wanted is missing from the answer. inScope are the sweep's decisions, of which the caps' share is taken. When ctx ends, the
+// act under way is brought to an end and the rest is reported as not done.
+func (c *Carrier) Carry(ctx context.Context, sweep string, ds, inScope []decision.Decision) []decision.Act {
+	var acts []decision.Act
+	left := c.Caps.PerSweep
+	for _, kind := range kindsOf(ds) {
+		if !slices.Contains(c.Kinds, kind) {
+			c.log().Debug("kind is not in act.kinds", "kind", kind)
+			continue
+		}
+		wanted := reaped(ds, kind)
+		run := func(d decision.Decision, id string) decision.Outcome { return c.act(ctx, sweep, id, d) }
+		if c.ByKind[kind] == nil {
+			run = always(decision.Refused, "nothing here can act on a "+kind+"; it was left untouched")
+		} else if why := c.Caps.over(kind, wanted, inScope, left); why != "" {
+			c.log().Warn("a cap held", "kind", kind, "wanted", len(wanted), "why", why)
+			run = always(decision.Capped, why+"; nothing of this kind was done. Look at what is wanted, and raise that key if it is right")
+		} else {
+			left -= len(wanted)
+		}
+		for _, d := range wanted {
+			acts = append(acts, c.report(d, run))
+		}
+	}
+	return acts
+}
+
+// Settle finds out how acts went whose intent was written down and whose outcome was not, and writes it down.
+func (c *Carrier) Settle(ctx context.Context, open []decision.Intent) []decision.Act {
+	var acts []decision.Act
+	for _, in := range open {
+		act := decision.Act{ID: in.ID, Candidate: in.Candidate, Kind: in.Kind, Label: in.Label}
+		a := c.ByKind[in.Kind]
+		if a == nil {
+			act.Outcome = decision.Outcome{Outcome: decision.Failed,
+				Detail: "an act on a " + in.Kind + " was cut short, and nothing here can find out how it went; it stays open"}
+		} else {
+			act.Outcome = c.settled(ctx, in.ID, a.Settle(ctx, in))
+		}
+		c.tell(act)
+		acts = append(acts, act)
+	}
+	return acts
+}
+
+// report runs one act and says how it went.
+func (c *Carrier) report(d decision.Decision, run func(decision.Decision, string) decision.Outcome) decision.Act {
+	act := decision.Act{ID: c.NewID(), Candidate: d.ID, Kind: d.Kind, Label: d.Label}
+	act.Outcome = run(d, act.ID)
+	c.tell(act)
+	return act
+}
+
+func (c *Carrier) tell(act decision.Act) {
+	c.log().Info("act", "act", act.ID, "candidate", act.Candidate, "outcome", act.Outcome.Outcome)
+	if c.Progress != nil {
+		c.Progress(act)
+	}
+}
+
+// act takes hold of the thing, has it judged again, writes the intent down, acts, and writes the outcome down.
+func (c *Carrier) act(ctx context.Context, sweep, id string, d decision.Decision) decision.Outcome {
+	if ctx.Err() != nil {
+		return notTried(ctx)
+	}
+	if d.Identity.Key == "" {
+		return OutcomeOf(Refused("what makes %s the same thing at a later look is not known; it was left untouched", d.ID))
+	}
+	actuator := c.ByKind[d.Kind]
+	grasp, err := actuator.Grasp(ctx, id, d)
+	if err != nil {
+		return OutcomeOf(err)
+	}
+	defer func() {
+		if err := grasp.Close(); err != nil {
+			c.log().Warn("let go of a thing", "candidate", d.ID, "error", err)
+		}
+	}()
+	again, err := c.again(ctx, d)
+	if err != nil {
+		return OutcomeOf(err)
+	}
+	in := decision.Intent{ID: id, Sweep: sweep, Candidate: d.ID, Kind: d.Kind, Label: again.Label, Identity: again.Identity,
+		Findings: again.Findings, At: c.Now(), Plan: grasp.Plan()}
+	if _, ok := actuator.(Restorer); ok {
+		in.RestoreUntil = in.At.Add(c.TrashTTL)
+	}
+	if ctx.Err() != nil {
+		return notTried(ctx)
+	}
+	if err := c.Journal.Intend(ctx, in); err != nil {
+		return decision.Outcome{Outcome: decision.Failed,
+			Detail: fmt.Sprintf("write the intent down: %v; %s was left untouched. See that the state folder can be written", err, d.ID)}
+	}
+	out := grasp.Do(ctx, in)
+	if out.Outcome == decision.Done && out.RestoreUntil == nil && !in.RestoreUntil.IsZero() {
+		out.RestoreUntil = new(in.RestoreUntil)
+	}
+	return c.settled(ctx, id, out)
+}
+
+// again has d judged again. Its error says why nothing may be done: another verdict, another thing, nothing there any more.
+func (c *Carrier) again(ctx context.Context, d decision.Decision) (decision.Decision, error) {
+	again, err := c.Judge.Again(ctx, d)
+	switch {
+	case err != nil:
+		return again, Refused("%s could not be judged again right before the act: %w; it was left untouched", d.ID, err)
+	case again.ID == "":
+		return again, Gone("%s was not there any more right before the act", d.ID)
+	case again.Identity.Key == "":
+		return again, Refused("what makes %s the same thing could not be read right before the act; it was left untouched", d.ID)
+	case again.ID != d.ID || again.Kind != d.Kind || !again.Identity.Same(d.Identity):
+		return again, Changed("%s is not the thing any more that was decided on; it was left untouched, and the next sweep looks at it afresh", d.ID)
+	case again.Verdict != decision.Reap:
+		return again, Changed("%s is to be kept, by a second look right before the act: %s; it was left untouched", d.ID, objections(again))
+	}
+	return again, nil
+}
+
+// settled writes an outcome down. That it could not be written is part of the outcome, and changes nothing of what happened.
+func (c *Carrier) settled(ctx context.Context, id string, out decision.Outcome) decision.Outcome {
+	// What has happened is written down even when the sweep is being interrupted.
+	if err := c.Journal.Settled(context.WithoutCancel(ctx), id, out); err != nil {
+		c.log().Error("write the outcome down", "act", id, "error", err)
+		note := fmt.Sprintf("this outcome could not be written down: %v; the next sweep finds it out again by looking", err)
+		out.Detail = strings.TrimPrefix(out.Detail+"; "+note, "; ")
+	}
+	return out
+}
+
+func (c *Carrier) log() hclog.Logger {
+	if c.Log == nil {
+		return hclog.NewNullLogger()
+	}
+	return c.Log
+}
+
+// kindsOf lists the kinds of what is to be reaped, in the order of acts.
+func kindsOf(ds []decision.Decision) []string {
+	seen := map[string]bool{}
+	for _, d := range ds {
+		if d.Verdict == decision.Reap {
+			seen[d.Kind] = true
+		}
+	}
+	var kinds, others []string
+	for _, k := range order {
+		if seen[k] {
+			kinds = append(kinds, k)
+		}
+	}
+	for k := range seen {
+		if !slices.Contains(order, k) {
+			others = append(others, k)
+		}
+	}
+	slices.Sort(others)
+	return append(kinds, others...)
+}
+
+func reaped(ds []decision.Decision, kind string) []decision.Decision {
+	var out []decision.Decision
+	for _, d := range ds {
+		if d.Kind == kind && d.Verdict == decision.Reap {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func always(outcome, detail string) func(decision.Decision, string) decision.Outcome {
+	return func(decision.Decision, string) decision.Outcome {
+		return decision.Outcome{Outcome: outcome, Detail: detail}
+	}
+}
+
+func notTried(ctx context.Context) decision.Outcome {
+	return decision.Outcome{Outcome: decision.Failed,
+		Detail: fmt.Sprintf("not tried: the sweep ended before (%v); it was left untouched", context.Cause(ctx))}
+}
+
+// objections says why d is kept.
+func objections(d decision.Decision) string {
+	var ms []string
+	for _, o := range d.Objections {
+		ms = append(ms, o.Message)
+	}
+	if len(ms) == 0 {
+		return "no reason to reap it holds any more"
+	}
+	return strings.Join(ms, "; ")
+}

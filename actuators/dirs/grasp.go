@@ -1,0 +1,202 @@
+package dirs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+)
+
+// grasp is one folder held: while it is open, its inode cannot be given to another.
+type grasp struct {
+	*Actuator
+	act  string
+	want decision.Dir
+	plan plan
+	// held is the folder, parent the one that its name is in.
+	held, parent folder
+}
+
+// Grasp takes hold of the folder, compares it with the identity that was decided on, and plans where it goes.
+func (a *Actuator) Grasp(ctx context.Context, act string, d decision.Decision) (actuators.Grasp, error) {
+	if d.Identity.Dir == nil {
+		return nil, actuators.Refused("%s has no identity of a folder; it was left untouched", d.ID)
+	}
+	g := &grasp{Actuator: a, act: act, want: *d.Identity.Dir, held: folder{fd: -1}, parent: folder{fd: -1}}
+	if err := g.take(ctx); err != nil {
+		return nil, errors.Join(untouched(g.want.Path, err), g.Close())
+	}
+	return g, nil
+}
+
+func (g *grasp) take(ctx context.Context) error {
+	if !actID.MatchString(g.act) {
+		return actuators.Refused("%q is no name for an act", g.act)
+	}
+	if err := g.allowed(); err != nil {
+		return err
+	}
+	var err error
+	if g.parent, g.held, err = locate(g.want.Root, g.want.Path); err != nil {
+		return err
+	}
+	if err := g.check(ctx); err != nil {
+		return err
+	}
+	return g.makePlan()
+}
+
+// allowed asks the never-list for the path alone.
+func (g *grasp) allowed() error {
+	path := g.want.Path
+	if err := (actuators.NeverFolder{Home: g.o.Home, Roots: g.o.Roots}).Check(path, g.want.Root); err != nil {
+		return err
+	}
+	if slices.Contains(strings.Split(path, "/"), rootTrash) {
+		return actuators.Refused("%s lies in the trash", path)
+	}
+	if t := g.o.StateTrash; t != "" {
+		real, _, err := realAncestor(t)
+		if err != nil {
+			return actuators.Refused("look at the trash %s: %w", t, err)
+		}
+		if actuators.Within(real, path) || actuators.Within(path, real) {
+			return actuators.Refused("%s and the trash %s lie in one another", path, real)
+		}
+	}
+	return nil
+}
+
+// locate opens the folder at path, and the one that holds it, on a way below root without links and mounts.
+func locate(root, path string) (parent, held folder, err error) {
+	parent, held = folder{fd: -1}, folder{fd: -1}
+	top, err := openFolder(root)
+	if err != nil {
+		return parent, held, opening(path, err)
+	}
+	defer top.close()
+	rel, err := filepath.Rel(root, filepath.Dir(path))
+	if err != nil {
+		return parent, held, actuators.Refused("find the way from %s: %w", root, err)
+	}
+	if parent, err = top.in(rel, unix.O_RDONLY); err != nil {
+		return parent, held, opening(path, err)
+	}
+	if held, err = parent.in(filepath.Base(path), unix.O_PATH); err != nil {
+		parent.close()
+		return folder{fd: -1}, held, opening(path, err)
+	}
+	return parent, held, nil
+}
+
+// opening says what an error on the way to a folder means.
+func opening(path string, err error) error {
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return actuators.Gone("%s is not there any more", path)
+	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
+		return actuators.Refused("the way to it has a symbolic link or no folder in it: %w", err)
+	case errors.Is(err, unix.EXDEV):
+		return actuators.Refused("the way to it leads onto another mount: %w", err)
+	}
+	return actuators.Refused("open it: %w", err)
+}
+
+// check makes sure that what is held is what is wanted, is where it is wanted, and may be moved.
+func (g *grasp) check(ctx context.Context) error {
+	s, err := g.held.stamp()
+	if err != nil {
+		return actuators.Refused("look at it: %w", err)
+	}
+	want := stampOf(g.want)
+	switch {
+	case want.born.IsZero() || s.born.IsZero():
+		return actuators.Refused("its time of birth is not known, so it cannot be told from another with its number")
+	case !s.same(want):
+		return actuators.Changed("it is another folder now")
+	case s.mountRoot || want.mount != 0 && s.mount != 0 && s.mount != want.mount:
+		return actuators.Refused("it is a mount point, or on another mount than before")
+	}
+	if err := mounted(g.want.Path); err != nil {
+		return err
+	}
+	self, err := actuators.Lineage(g.o.ProcRoot, os.Getpid())
+	if err != nil {
+		return actuators.Refused("find out what Winnow runs under: %w", err)
+	}
+	if err := actuators.NobodyOfOurs(g.o.ProcRoot, append(self, g.o.Self...), g.want.Path); err != nil {
+		return err
+	}
+	linked, err := actuators.NotMainCheckout(g.held.fd, g.want.Path)
+	switch {
+	case err != nil:
+		return err
+	case linked != g.want.Worktree:
+		return actuators.Changed("whether it is a worktree of a repository changed")
+	case linked:
+		return g.checkWorktree(ctx)
+	}
+	return empty(g.held)
+}
+
+// empty refuses a folder that holds anything: only a linked worktree can be set aside with its content.
+func empty(f folder) error {
+	names, err := f.names()
+	if err != nil {
+		return actuators.Refused("list it: %w", err)
+	}
+	if len(names) > 0 {
+		return actuators.Refused("it is no linked worktree of a repository and not empty")
+	}
+	return nil
+}
+
+func (g *grasp) makePlan() error {
+	s, err := g.held.stamp()
+	if err != nil {
+		return actuators.Refused("look at it: %w", err)
+	}
+	trash, err := g.trashFor(g.want.Root, s, g.act)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Lstat(trash); !errors.Is(err, os.ErrNotExist) {
+		return actuators.Refused("there is an act of this name in the trash already, or it cannot be told (%s, %v)", trash, err)
+	}
+	g.plan = plan{From: g.want.Path, Root: g.want.Root, Trash: trash}
+	if g.want.Worktree {
+		g.plan.Admin, err = g.planAdmin(s)
+	}
+	return err
+}
+
+// Plan is every place that the act uses.
+func (g *grasp) Plan() json.RawMessage {
+	text, err := json.Marshal(g.plan)
+	if err != nil { // texts, numbers and times of statx always marshal
+		return nil
+	}
+	return text
+}
+
+// Close lets go.
+func (g *grasp) Close() error { return errors.Join(g.held.close(), g.parent.close()) }
+
+// untouched ends an error with what became of the folder: nothing. It keeps what the error is.
+func untouched(path string, err error) error {
+	switch {
+	case errors.Is(err, actuators.ErrGone):
+		return err
+	case errors.Is(err, actuators.ErrChanged):
+		return actuators.Changed("%s: %w; it was left untouched", path, err)
+	}
+	return actuators.Refused("%s: %w; it was left untouched", path, err)
+}

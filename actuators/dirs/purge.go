@@ -1,0 +1,159 @@
+package dirs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+)
+
+// Purge removes for good what an act set aside, and says how many bytes that freed. It works in the act's own place in the trash
+// only. It may be called again after it was cut short or failed.
+func (a *Actuator) Purge(ctx context.Context, in decision.Intent) (int64, error) {
+	s, err := a.site(in)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.ownTrash(); err != nil {
+		return 0, err
+	}
+	begun, err := s.begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	r := remover{ctx: ctx, step: s.o.Step}
+	// The entry goes first: a folder that is missing while its entry is there was then never removed by a purge.
+	if s.admin != nil {
+		err = s.purgeEntry(&r)
+	}
+	if err == nil && begun {
+		err = r.remove(s.plan.Trash, purgeName)
+	}
+	if err == nil && s.admin != nil {
+		err = s.purgeRefs(ctx)
+	}
+	if err == nil {
+		s.o.Step("purge.tidy")
+		err = removeTrash(s.plan)
+	}
+	if err != nil {
+		return r.freed, fmt.Errorf("purge act %s: %w; what is left lies in %s, and is tried again", in.ID, err, s.plan.Trash)
+	}
+	return r.freed, nil
+}
+
+// ownTrash refuses a place that is no trash of this Winnow's.
+func (s *site) ownTrash() error {
+	parent := filepath.Dir(s.plan.Trash)
+	if filepath.Base(parent) == rootTrash {
+		return nil
+	}
+	if s.o.StateTrash != "" {
+		if real, _, err := realAncestor(s.o.StateTrash); err == nil && real == parent {
+			return nil
+		}
+	}
+	return actuators.Refused("%s is no trash of this Winnow; nothing was removed", parent)
+}
+
+// begin makes sure that nobody uses what is to be removed, and marks the folder as not whole any more. It reports whether there
+// is one.
+func (s *site) begin(ctx context.Context) (bool, error) {
+	trash, err := openFolder(s.plan.Trash)
+	if errors.Is(err, unix.ENOENT) {
+		return false, s.missing()
+	}
+	if err != nil {
+		return false, err
+	}
+	defer trash.close()
+	half, err := trash.has(purgeName)
+	if err != nil {
+		return false, fmt.Errorf("look at the trash %s: %w", s.plan.Trash, err)
+	}
+	name := treeName
+	if half {
+		name = purgeName
+	}
+	at, err := stampAt(trash.fd, name)
+	if errors.Is(err, unix.ENOENT) {
+		return false, s.missing()
+	}
+	if err != nil || !at.same(s.tree.want) {
+		return false, errors.Join(err, actuators.Refused("%s is not the folder that was set aside; nothing was removed", filepath.Join(s.plan.Trash, name)))
+	}
+	if err := mounted(s.plan.Trash); err != nil {
+		return false, err
+	}
+	if err := s.nobody(ctx, filepath.Join(s.plan.Trash, name)); err != nil {
+		return false, fmt.Errorf("%w; nothing was removed", err)
+	}
+	if half {
+		return true, nil
+	}
+	s.o.Step("purge.begin")
+	if err := s.tree.rename(trash, treeName, trash, purgeName); err != nil {
+		return false, err
+	}
+	return true, trash.sync()
+}
+
+// missing refuses to go on when the folder is not in the trash and its entry still is: somebody took the folder out by hand, and
+// needs the entry.
+func (s *site) missing() error {
+	if s.admin == nil {
+		return nil
+	}
+	entry, err := s.admin.look()
+	if err != nil || !entry.away {
+		return err
+	}
+	return actuators.Refused("%s was taken out of the trash by hand, and its entry %s is still there; nothing was removed", s.tree.home, s.admin.away)
+}
+
+// purgeEntry removes the repository's entry. One that is at home still, because its folder could not be put
+// back, goes when the act's own lock is on it.
+func (s *site) purgeEntry(r *remover) error {
+	entry, err := s.admin.look()
+	if err != nil {
+		return err
+	}
+	if entry.home && s.locksIt() {
+		if err := s.admin.carry(s.admin.home, s.admin.away); err != nil {
+			return err
+		}
+		entry.away = true
+	}
+	if !entry.away {
+		return nil
+	}
+	if err := mounted(s.admin.away); err != nil {
+		return err
+	}
+	return r.remove(filepath.Dir(s.admin.away), adminName)
+}
+
+// purgeRefs lets go of the commits, once nothing is left that could need them.
+func (s *site) purgeRefs(ctx context.Context) error {
+	s.o.Step("purge.refs")
+	if _, err := os.Stat(s.plan.Admin.Common); errors.Is(err, os.ErrNotExist) {
+		return nil // the repository went, and its refs with it
+	}
+	return s.common().drop(ctx, s.in.ID)
+}
+
+func (s *site) locksIt() bool {
+	f, err := openFolder(s.admin.home)
+	if err != nil {
+		return false
+	}
+	defer f.close()
+	text, err := f.read(lockName)
+	return err == nil && string(text) == ownLock(s.in.ID)
+}

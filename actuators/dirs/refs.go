@@ -1,0 +1,193 @@
+package dirs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// refPrefix is where an act's refs lie: outside of branches and tags, so that nobody sees them unasked, and seen by git gc.
+func refPrefix(act string) string { return "refs/winnow/" + act + "/" }
+
+// scanLimit bounds how much of an admin folder is read for commits.
+const scanLimit = 64 << 20
+
+var (
+	object = regexp.MustCompile(`\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b`)
+	zeros  = regexp.MustCompile(`^0+$`)
+)
+
+// keep makes a ref for HEAD and one for each commit that only this worktree's own bookkeeping reaches: its reflog, a rebase or
+// merge under way, its own refs. The reflog goes with the admin folder, and git gc would then take the commits. Content that is
+// staged and in no commit gets a ref to a tree of it for the same reason. It gives the refs by name.
+func (r repo) keep(ctx context.Context, act, head string) (map[string]string, error) {
+	refs := map[string]string{refPrefix(act) + "head": head}
+	tips, err := r.ownTips(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range tips {
+		refs[refPrefix(act)+"commit/"+c] = c
+	}
+	tree, err := r.staged(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if tree != "" {
+		refs[refPrefix(act)+"staged"] = tree
+	}
+	var in strings.Builder
+	for name, id := range refs {
+		fmt.Fprintf(&in, "create %s %s\n", name, id) // create fails when the ref is there: nothing is overwritten
+	}
+	if _, err := r.run(ctx, in.String(), "update-ref", "--stdin"); err != nil {
+		return nil, err
+	}
+	return refs, nil
+}
+
+// ownTips are the commits that the admin folder names and no branch, tag, remote branch or stash reaches, without those that
+// another of them reaches.
+func (r repo) ownTips(ctx context.Context, head string) ([]string, error) {
+	named, err := namedObjects(r.dir)
+	if err != nil {
+		return nil, err
+	}
+	// What is gone from the repository already cannot be kept; --ignore-missing passes over it. Trees and blobs are not listed.
+	out, err := r.run(ctx, strings.Join(append(named, head), "\n")+"\n",
+		"rev-list", "--ignore-missing", "--parents", "--stdin", "--not", "--branches", "--tags", "--remotes", "--glob=refs/stas[h]")
+	if err != nil {
+		return nil, err
+	}
+	listed, inner := []string{}, map[string]bool{}
+	for line := range strings.Lines(out) {
+		ids := strings.Fields(line)
+		listed = append(listed, ids[0])
+		for _, parent := range ids[1:] {
+			inner[parent] = true
+		}
+	}
+	return slices.DeleteFunc(listed, func(c string) bool { return inner[c] }), nil
+}
+
+// namedObjects lists the object names in the files of an admin folder. Its index is binary, and submodules have stores of
+// their own; both move with it.
+func namedObjects(admin string) ([]string, error) {
+	found := map[string]bool{}
+	left := int64(scanLimit)
+	err := filepath.WalkDir(admin, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() && e.Name() == "modules" && filepath.Dir(path) == admin {
+			return fs.SkipDir
+		}
+		if !e.Type().IsRegular() || e.Name() == "index" {
+			return nil
+		}
+		st, err := e.Info()
+		if err != nil {
+			return err
+		}
+		if left -= st.Size(); left < 0 {
+			return errors.New("it is too large to be searched for commits")
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for _, id := range object.FindAll(text, -1) {
+			if !zeros.Match(id) {
+				found[string(id)] = true
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for commits in %s: %w", admin, err)
+	}
+	ids := make([]string, 0, len(found))
+	for id := range found {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids, nil
+}
+
+// staged makes a tree of everything that the index holds and HEAD does not, conflicting versions too, and gives its name, or
+// nothing when there is none. The index itself stays as it is.
+func (r repo) staged(ctx context.Context) (string, error) {
+	diff, err := r.run(ctx, "", "diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--ignore-submodules=all", "HEAD")
+	if err != nil {
+		return "", err
+	}
+	unmerged, err := r.run(ctx, "", "ls-files", "--unmerged", "-z")
+	if err != nil {
+		return "", err
+	}
+	blobs := append(diffBlobs(diff), stagedBlobs(unmerged)...)
+	if len(blobs) == 0 {
+		return "", nil
+	}
+	slices.Sort(blobs)
+	var in strings.Builder
+	for _, id := range slices.Compact(blobs) {
+		fmt.Fprintf(&in, "100644 blob %s\t%s\x00", id, id)
+	}
+	out, err := r.run(ctx, in.String(), "mktree", "-z", "--missing")
+	return strings.TrimSpace(out), err
+}
+
+const gitlink = "160000"
+
+// stagedBlobs reads ls-files --unmerged -z: mode, object, stage, tab, path.
+func stagedBlobs(text string) []string {
+	var ids []string
+	for entry := range strings.SplitSeq(text, "\x00") {
+		f := strings.Fields(entry)
+		if len(f) >= 3 && f[0] != gitlink && !zeros.MatchString(f[1]) {
+			ids = append(ids, f[1])
+		}
+	}
+	return ids
+}
+
+// diffBlobs reads diff-index --raw -z: each ":old-mode new-mode old new status" is followed by a path.
+func diffBlobs(text string) []string {
+	var ids []string
+	parts := strings.Split(text, "\x00")
+	for i := 0; i+1 < len(parts); i += 2 {
+		f := strings.Fields(strings.TrimPrefix(parts[i], ":"))
+		if len(f) == 5 && f[1] != gitlink && !zeros.MatchString(f[3]) {
+			ids = append(ids, f[3])
+		}
+	}
+	return ids
+}
+
+// drop removes the refs of an act, as far as there are any.
+func (r repo) drop(ctx context.Context, act string) error {
+	out, err := r.run(ctx, "", "for-each-ref", "--format=delete %(refname) %(objectname)", refPrefix(act))
+	if err != nil {
+		return fmt.Errorf("list the refs of act %s: %w", act, err)
+	}
+	if out == "" {
+		return nil
+	}
+	if _, err := r.run(ctx, out, "update-ref", "--stdin"); err != nil {
+		return fmt.Errorf("remove the refs of act %s: %w", act, err)
+	}
+	return nil
+}
+
+// head is the commit that HEAD leads to.
+func (r repo) head(ctx context.Context) (string, error) {
+	out, err := r.run(ctx, "", "rev-parse", "--verify", "--end-of-options", "HEAD^{commit}")
+	return strings.TrimSpace(out), err
+}

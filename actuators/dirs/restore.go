@@ -1,0 +1,125 @@
+package dirs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+)
+
+// Restore moves the folder and its entry in the repository back to where they were, and says where that is. It refuses when
+// something is there by now. It may be called again after it was cut short.
+func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, error) {
+	s, err := a.site(in)
+	if err != nil {
+		return "", err
+	}
+	at, err := s.restorable()
+	if err != nil {
+		return "", err
+	}
+	note := ""
+	if !at.home {
+		made, err := makeParents(s.tree.home)
+		if err != nil {
+			return "", fmt.Errorf("make the folder around %s: %w; nothing was restored, it lies in %s", s.tree.home, err, s.tree.away)
+		}
+		if made {
+			note = " (the folder around it was gone and was made again)"
+		}
+		s.o.Step("restore.tree")
+		if err := s.tree.carry(s.tree.away, s.tree.home); err != nil {
+			return "", fmt.Errorf("restore %s: %w; it lies in %s", s.tree.home, err, s.tree.away)
+		}
+	}
+	if s.admin != nil {
+		more, err := s.restoreEntry(ctx, !at.home)
+		if err != nil {
+			return "", err
+		}
+		note += more
+	}
+	s.o.Step("restore.tidy")
+	if err := removeTrash(s.plan); err != nil {
+		return "", fmt.Errorf("%s is restored; clear its place in the trash away: %w", s.tree.home, err)
+	}
+	return s.tree.home + note, nil
+}
+
+// restorable makes sure that all that is to be moved is there and that nothing is in its way, before any of it is moved.
+func (s *site) restorable() (whereabouts, error) {
+	at, err := s.tree.look()
+	if err != nil {
+		return at, err
+	}
+	switch {
+	case at.taken && at.away:
+		return at, actuators.Refused("something is at %s by now; nothing was restored. Move it away, then try again: the folder lies in %s", s.tree.home, s.tree.away)
+	case !at.home && !at.away:
+		return at, actuators.Gone("%s is not in the trash (%s)", s.tree.home, s.plan.Trash)
+	case s.admin == nil:
+		return at, nil
+	}
+	entry, err := s.admin.look()
+	switch {
+	case err != nil:
+		return at, err
+	case entry.taken:
+		return at, actuators.Refused("another worktree has the entry %s by now; nothing was restored. The folder lies in %s", s.admin.home, s.tree.away)
+	case !entry.home && !entry.away:
+		return at, actuators.Gone("the repository's entry of %s is neither at %s nor in the trash; nothing was restored. The folder lies in %s and its commits are kept under %s",
+			s.tree.home, s.admin.home, s.tree.away, s.plan.Admin.Refs)
+	}
+	if _, err := os.Stat(s.plan.Admin.Common); err != nil {
+		return at, fmt.Errorf("find its repository: %w; nothing was restored. The folder lies in %s", err, s.tree.away)
+	}
+	return at, nil
+}
+
+// restoreEntry brings the entry home. When that fails, a folder that has just come home goes back beside it. The refs go only
+// when HEAD is what it was: a branch can have been moved or removed in the meantime, and then nothing else reaches its commit.
+func (s *site) restoreEntry(ctx context.Context, moved bool) (note string, err error) {
+	entry, err := s.admin.look()
+	if err == nil && entry.away {
+		s.o.Step("restore.admin")
+		// git removes the folder of entries with the last of them.
+		if err = os.Mkdir(filepath.Dir(s.admin.home), 0o777); err == nil || errors.Is(err, os.ErrExist) {
+			err = s.admin.carry(s.admin.away, s.admin.home)
+		}
+	}
+	if err == nil {
+		err = s.unlock(s.admin.home)
+	}
+	if err != nil {
+		err = fmt.Errorf("restore the repository's entry of %s: %w", s.tree.home, err)
+		if !moved {
+			return "", err
+		}
+		if back := s.tree.carry(s.tree.home, s.tree.away); back != nil {
+			return "", fmt.Errorf("%w; the folder itself is at %s again (%w)", err, s.tree.home, back)
+		}
+		return "", fmt.Errorf("%w; nothing was restored, it lies in %s", err, s.tree.away)
+	}
+	s.o.Step("restore.refs")
+	head, err := repo{s.git, s.admin.home}.head(ctx)
+	if err != nil || head != s.plan.Admin.Head {
+		return fmt.Sprintf("; its HEAD is not the commit that it was, so its commits stay under %s", s.plan.Admin.Refs), nil
+	}
+	if err := s.common().drop(ctx, s.in.ID); err != nil {
+		return "", fmt.Errorf("%s is restored; %w", s.tree.home, err)
+	}
+	return note, nil
+}
+
+// makeParents makes the folders around path that are gone.
+func makeParents(path string) (made bool, err error) {
+	dir := filepath.Dir(path)
+	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+		return false, err
+	}
+	return true, os.MkdirAll(dir, 0o755)
+}

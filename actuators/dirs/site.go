@@ -1,0 +1,290 @@
+package dirs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+)
+
+// item is one folder that an act moves: between home, where it was found, and away, where it is set aside.
+type item struct {
+	home, away string
+	want       stamp
+}
+
+// whereabouts says where an item was found. taken is true when something else has its home.
+type whereabouts struct{ home, away, taken bool }
+
+// look finds an item by its stamp.
+func (i item) look() (whereabouts, error) {
+	home, err := stampAt(unix.AT_FDCWD, i.home)
+	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
+		return whereabouts{}, fmt.Errorf("look at %s: %w", i.home, err)
+	}
+	there := err == nil
+	away, err := stampAt(unix.AT_FDCWD, i.away)
+	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
+		return whereabouts{}, fmt.Errorf("look at %s: %w", i.away, err)
+	}
+	w := whereabouts{home: there && home.same(i.want), away: err == nil && away.same(i.want)}
+	w.taken = there && !w.home
+	return w, nil
+}
+
+// carry renames an item from one path to another, replaces nothing, and makes both folders durable. When it turns out that
+// something else had the name at that instant, that goes back at once.
+func (i item) carry(from, to string) error {
+	src, err := openFolder(filepath.Dir(from))
+	if err != nil {
+		return err
+	}
+	defer src.close()
+	dst, err := openFolder(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	defer dst.close()
+	if err := i.rename(src, filepath.Base(from), dst, filepath.Base(to)); err != nil {
+		return err
+	}
+	return errors.Join(src.sync(), dst.sync())
+}
+
+func (i item) rename(src folder, name string, dst folder, toName string) error {
+	if s, err := stampAt(src.fd, name); err != nil || !s.same(i.want) {
+		return errors.Join(err, actuators.Changed("%s is another folder now", filepath.Join(src.path, name)))
+	}
+	if err := src.move(name, dst, toName); err != nil {
+		return &os.LinkError{Op: "move", Old: filepath.Join(src.path, name), New: filepath.Join(dst.path, toName), Err: err}
+	}
+	if s, err := stampAt(dst.fd, toName); err != nil || !s.same(i.want) {
+		back := dst.move(toName, src, name)
+		return errors.Join(err, actuators.Changed("%s became another folder at the last instant", filepath.Join(src.path, name)), back)
+	}
+	return nil
+}
+
+// site is everything that one act moves, and how to go on from wherever it stands.
+type site struct {
+	*Actuator
+	in    decision.Intent
+	plan  plan
+	tree  item
+	admin *item
+}
+
+func (a *Actuator) site(in decision.Intent) (*site, error) {
+	p, err := readPlan(in)
+	if err != nil {
+		return nil, err
+	}
+	s := &site{Actuator: a, in: in, plan: p, tree: item{p.From, filepath.Join(p.Trash, treeName), stampOf(*in.Identity.Dir)}}
+	if p.Admin != nil {
+		s.admin = &item{p.Admin.From, p.Admin.To, p.Admin.stamp()}
+	}
+	return s, nil
+}
+
+// common is the worktree's repository.
+func (s *site) common() repo { return repo{s.git, s.plan.Admin.Common} }
+
+// prepare keeps the commits, makes the place in the trash and locks the worktree's entry. It moves nothing.
+func (s *site) prepare(ctx context.Context) error {
+	var refs map[string]string
+	if s.admin != nil {
+		s.o.Step("dir.refs")
+		var err error
+		if refs, err = (repo{s.git, s.plan.Admin.From}).keep(ctx, s.in.ID, s.plan.Admin.Head); err != nil {
+			return fmt.Errorf("keep its commits: %w", err)
+		}
+	}
+	s.o.Step("dir.trash")
+	trash, err := makeTrash(s.plan, s.manifest(refs))
+	if err != nil {
+		return fmt.Errorf("make a place in the trash: %w", err)
+	}
+	defer trash.close()
+	if at, err := trash.stamp(); err != nil || at.dev != s.tree.want.dev || s.tree.want.mount != 0 && at.mount != s.tree.want.mount {
+		return errors.Join(err, fmt.Errorf("the trash %s is on another mount", s.plan.Trash))
+	}
+	if s.admin == nil {
+		return nil
+	}
+	if own := filepath.Dir(s.admin.away); own != s.plan.Trash {
+		if err := os.MkdirAll(own, 0o700); err != nil {
+			return fmt.Errorf("make a place in the repository's trash: %w", err)
+		}
+	}
+	s.o.Step("dir.lock")
+	// Between the two renames the entry names a folder that is not there: git worktree prune would drop it then.
+	if err := writeNew(filepath.Join(s.admin.home, lockName), []byte(ownLock(s.in.ID))); err != nil {
+		return fmt.Errorf("lock its entry in the repository: %w", err)
+	}
+	return nil
+}
+
+func (s *site) manifest(refs map[string]string) manifest {
+	m := manifest{Schema: "winnow.trash/v1", Intent: s.in, Refs: refs, Undo: []string{fmt.Sprintf("mv %s %s", s.tree.away, s.tree.home)}}
+	if s.admin != nil {
+		m.Undo = append(m.Undo, fmt.Sprintf("mv %s %s", s.admin.away, s.admin.home))
+	}
+	return m
+}
+
+// finish goes on from a folder that is away: when nobody uses it there, its entry follows; else it is put back.
+func (s *site) finish(ctx context.Context) decision.Outcome {
+	s.o.Step("dir.look")
+	if err := s.settledAway(ctx); err != nil {
+		return s.putBack(ctx, err)
+	}
+	if s.admin != nil {
+		s.o.Step("dir.admin")
+		at, err := s.admin.look()
+		if err == nil && !at.away {
+			err = s.admin.carry(s.admin.home, s.admin.away)
+		}
+		if err == nil {
+			s.o.Step("dir.unlock")
+			err = s.unlock(s.admin.away)
+		}
+		if err != nil {
+			return s.putBack(ctx, fmt.Errorf("move its entry in the repository: %w", err))
+		}
+	}
+	s.o.Step("dir.readback")
+	if err := s.readBack(); err != nil {
+		return s.putBack(ctx, err)
+	}
+	return decision.Outcome{Outcome: decision.Done, RestoreUntil: new(s.in.RestoreUntil),
+		Detail: fmt.Sprintf("%s was moved to %s; winnow restore %s brings it back", s.tree.home, s.plan.Trash, s.in.ID)}
+}
+
+// settledAway looks whether anybody works in a folder that has just been moved, by its new name or by its old one.
+func (s *site) settledAway(ctx context.Context) error {
+	if err := mounted(s.tree.away); err != nil {
+		return err
+	}
+	if s.admin == nil {
+		f, err := openFolder(s.tree.away)
+		if err != nil {
+			return err
+		}
+		defer f.close()
+		if err := empty(f); err != nil {
+			return err
+		}
+	} else if err := s.entryAtRest(); err != nil {
+		return err
+	}
+	if err := s.nobody(ctx, s.tree.away); err != nil {
+		return err
+	}
+	at, err := s.tree.look()
+	if err == nil && at.taken {
+		err = actuators.Refused("somebody made %s again right after it was moved", s.tree.home)
+	}
+	return err
+}
+
+// entryAtRest looks for a git command that began in the meantime.
+func (s *site) entryAtRest() error {
+	for _, path := range []string{s.admin.home, s.admin.away} {
+		f, err := openFolder(path)
+		if errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		defer f.close()
+		if err := unlocked(f, s.in.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readBack makes sure that the world shows what was done.
+func (s *site) readBack() error {
+	for _, i := range s.items() {
+		if at, err := i.look(); err != nil || !at.away || at.home {
+			return errors.Join(err, fmt.Errorf("%s is not in %s afterwards", i.home, i.away))
+		}
+	}
+	return nil
+}
+
+func (s *site) items() []item {
+	if s.admin == nil {
+		return []item{s.tree}
+	}
+	return []item{s.tree, *s.admin}
+}
+
+// putBack undoes an act whose folder is away. What cannot go back stays in the trash, whole.
+func (s *site) putBack(ctx context.Context, why error) decision.Outcome {
+	s.o.Step("dir.back")
+	if err := s.tree.carry(s.tree.away, s.tree.home); err != nil {
+		s.o.Log.Warn("a folder could not be put back", "act", s.in.ID, "path", s.tree.home, "error", err)
+		return decision.Outcome{Outcome: decision.Failed, RestoreUntil: new(s.in.RestoreUntil),
+			Detail: fmt.Sprintf("%s: %v; it could not be put back (%v), so it lies whole in %s: when %s is free, winnow restore %s brings it back",
+				s.tree.home, why, err, s.tree.away, s.tree.home, s.in.ID)}
+	}
+	return s.abandon(ctx, actuators.Refused("%s: %w; it was put back as it was", s.tree.home, why))
+}
+
+// abandon ends an act whose folder is at home, and leaves nothing of it behind.
+func (s *site) abandon(ctx context.Context, why error) decision.Outcome {
+	out := actuators.OutcomeOf(why)
+	if err := s.tidy(context.WithoutCancel(ctx)); err != nil {
+		out.Outcome = decision.Failed
+		out.Detail += fmt.Sprintf("; what was prepared for it could not be cleared away: %v", err)
+	}
+	return out
+}
+
+// tidy brings the entry home, and removes the lock, the refs and the place in the trash.
+func (s *site) tidy(ctx context.Context) error {
+	s.o.Step("dir.tidy")
+	if s.admin != nil {
+		at, err := s.admin.look()
+		if err == nil && at.away {
+			err = s.admin.carry(s.admin.away, s.admin.home)
+		}
+		if err == nil {
+			err = s.unlock(s.admin.home)
+		}
+		// The refs stay when the entry did not come home: nothing else may reach its commits.
+		if err == nil {
+			err = s.common().drop(ctx, s.in.ID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return removeTrash(s.plan)
+}
+
+// unlock removes the act's own lock from the entry at path.
+func (s *site) unlock(path string) error {
+	f, err := openFolder(path)
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	text, err := f.read(lockName)
+	if errors.Is(err, unix.ENOENT) || err == nil && string(text) != ownLock(s.in.ID) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(unix.Unlinkat(f.fd, lockName, 0), f.sync())
+}

@@ -1,0 +1,110 @@
+package dirs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// remover removes a tree from within: each folder is opened in the one above it, on the same mount and through no link, so that
+// whatever is renamed or mounted meanwhile, nothing outside is reached.
+type remover struct {
+	ctx  context.Context
+	step func(string)
+	// freed counts the bytes of files that no other name leads to. Folders are not counted.
+	freed int64
+}
+
+// remove removes name in the folder at path, and what is in it.
+func (r *remover) remove(path, name string) error {
+	top, err := openFolder(path)
+	if err != nil {
+		return err
+	}
+	defer top.close()
+	at, err := top.stamp()
+	if err != nil {
+		return fmt.Errorf("look at %s: %w", path, err)
+	}
+	if err := r.folder(top, name, at.mount); err != nil {
+		return err
+	}
+	return top.sync()
+}
+
+func (r *remover) folder(above folder, name string, mount uint64) error {
+	r.step("purge.folder")
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	f, err := openToEmpty(above, name)
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	if at, err := f.stamp(); err != nil || at.mount != mount || at.mountRoot {
+		return errors.Join(err, fmt.Errorf("%s is on another mount", f.path))
+	}
+	names, err := f.names()
+	if err != nil {
+		return fmt.Errorf("list %s: %w", f.path, err)
+	}
+	for _, n := range names {
+		if err := r.entry(f, n, mount); err != nil {
+			return err
+		}
+	}
+	return unlink(above, name, unix.AT_REMOVEDIR)
+}
+
+func (r *remover) entry(in folder, name string, mount uint64) error {
+	var st unix.Stat_t
+	if err := unix.Fstatat(in.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return &os.PathError{Op: "look at", Path: filepath.Join(in.path, name), Err: err}
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return r.folder(in, name, mount)
+	}
+	if err := unlink(in, name, 0); err != nil {
+		return err
+	}
+	if st.Nlink == 1 {
+		r.freed += st.Blocks * 512 // st_blocks counts 512 bytes whatever the file system's block, stat(2)
+	}
+	return nil
+}
+
+// unlink removes one entry. A folder that its owner may not write to, such as one of Go's module cache, is made writable: it has
+// no other name, so nothing else changes with it.
+func unlink(in folder, name string, flags int) error {
+	err := unix.Unlinkat(in.fd, name, flags)
+	if errors.Is(err, unix.EACCES) && unix.Fchmod(in.fd, 0o700) == nil {
+		err = unix.Unlinkat(in.fd, name, flags)
+	}
+	if err != nil {
+		return &os.PathError{Op: "remove", Path: filepath.Join(in.path, name), Err: err}
+	}
+	return nil
+}
+
+// openToEmpty opens a folder to list it, and makes it readable where it is not.
+func openToEmpty(above folder, name string) (folder, error) {
+	f, err := above.in(name, unix.O_RDONLY)
+	if !errors.Is(err, unix.EACCES) {
+		return f, err
+	}
+	held, err := above.in(name, unix.O_PATH)
+	if err != nil {
+		return held, err
+	}
+	defer held.close()
+	// chmod(2) takes no O_PATH descriptor; the link that procfs has for it leads to this very folder and no other.
+	if err := unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", held.fd), 0o700); err != nil {
+		return folder{fd: -1}, &os.PathError{Op: "open", Path: held.path, Err: err}
+	}
+	return above.in(name, unix.O_RDONLY)
+}
