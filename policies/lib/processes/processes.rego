@@ -6,9 +6,15 @@ package policies.lib.processes
 # METADATA
 # title: Agent
 # description: Whether the process is an agent itself.
-agent := input.process.name in input.config.agents
+agent := listed if {
+	input.process.name != ""
+	listed := input.process.name in input.config.agents
+}
 
 # METADATA
 # title: Multiplexer
 # description: Whether the process is a multiplexer's server.
-multiplexer := input.process.name in input.config.multiplexers
+multiplexer := listed if {
+	input.process.name != ""
+	listed := input.process.name in input.config.multiplexers
+}

@@ -1,0 +1,169 @@
+# METADATA
+# title: Subjects for tests
+# description: One candidate of each kind that every rule agrees may go. Tests change or leave out one fact of it.
+package policies.lib.subjects_test
+
+config := {
+	"shells": ["bash", "sh", "zsh"],
+	"prompt_daemons": ["gitstatusd"],
+	"agents": ["claude", "codex"],
+	"multiplexers": ["tmux: server", "screen"],
+	"never_processes": ["git", "git-*", "ssh-agent", "containerd-shim*"],
+	"opaque_processes": ["ssh-agent"],
+	"id_markers": [],
+	"pane_markers": ["TMUX"],
+	"helper_labels": {"exact": [], "prefix": []},
+	"session_names": {"exact": ["scratch"], "prefix": ["worker-"]},
+	"disposable_dirs": ["-review-[0-9a-f]{8}$"],
+	"rebuildable": ["node_modules"],
+	"protected": [],
+	"terminal_statuses": ["completed", "failed"],
+	"spare_listeners": true,
+	"grace": {"dir": 900, "spawn": 900, "process": 300, "session": 600},
+	"confirm_after": 30,
+	"landed_after": 86400,
+	"attached_idle": 3600,
+	"steady_for": 30,
+}
+
+host := {
+	"boot_id": "boot",
+	"uid": 1000,
+	"home": "/home/u",
+	"pid": 4242,
+	"ancestors": [4240, 1],
+	"cwd": "/home/u/project",
+	"orphan_parents": [1, 900],
+	"container": false,
+	"steady": 7200,
+}
+
+_common := {
+	"schema": "winnow.subject/v1",
+	"identity": "the same thing",
+	"now": "2026-11-20T18:00:00Z",
+	"evidence_sources": {"proc": "ok", "ledger": "ok", "registry/workers": "ok", "spawns/builds": "ok"},
+	"host": host,
+	"config": config,
+}
+
+idle_pane := {
+	"id": "%5",
+	"shell_pid": 812,
+	"shell_start_ticks": 93211,
+	"foreground_pgid": 812,
+	"foreground": [{"pid": 812, "name": "zsh"}],
+	"session_pids": [812],
+	"session": [{"pid": 812, "name": "zsh"}],
+	"cwd": "/w/x",
+	"tty": "pts/4",
+	"dead": false,
+}
+
+# A session in scope by its name, seen before.
+session := object.union(_common, {
+	"id": "session:tmux/default/$4",
+	"kind": "session",
+	"label": "worker-7",
+	"source": {"name": "tmux/default", "status": "ok"},
+	"evidence_sources": {"tmux/default": "ok"},
+	"session": {"source": "tmux/default", "id": "$4", "name": "worker-7", "attached": 0, "group": "", "panes": [idle_pane]},
+	"age": 7200,
+	"idle": 3600,
+	"sighting": {"rule": "reap.sessions.husk", "identity": "the same thing", "first": 60, "last": 60, "count": 1},
+})
+
+# A session that a registry entry names, and that entry is over.
+finished := object.union(session, {
+	"session": {"name": "build"},
+	"entries": [{"source": "registry/workers", "id": "w7", "status": "completed", "by": "session", "session": "build", "ended": 600}],
+	"sighting": {"rule": "reap.sessions.finished"},
+})
+
+# A linked worktree whose work has landed.
+dir := object.union(_common, {
+	"id": "dir:/w/feature",
+	"kind": "dir",
+	"label": "/w/feature",
+	"source": {"name": "dirs//w", "status": "ok"},
+	"evidence_sources": {"dirs//w": "ok"},
+	"dir": {
+		"source": "dirs//w",
+		"name": "feature",
+		"path": "/w/feature",
+		"symlink": false,
+		"uid": 1000,
+		"mounts": 0,
+		"empty": false,
+		"checkout": true,
+		"holders_known": true,
+		"git": {
+			"worktree": true,
+			"registered": true,
+			"main": "/w/acme",
+			"head": "1a2b3c",
+			"branch": "feature",
+			"locked": false,
+			"upstream": "refs/remotes/origin/main",
+			"landed": true,
+			"commits": 3,
+			"unreachable_commits": 0,
+			"dirty": 0,
+			"untracked": 0,
+			"ignored": 0,
+			"operation": "",
+			"nested": [],
+		},
+	},
+	"age": 200000,
+	"idle": 100000,
+})
+
+# A folder with a disposable name and nothing in it.
+empty := object.union(
+	json.remove(dir, ["/dir/git"]),
+	{"id": "dir:/w/x-review-1a2b3c4d", "dir": {
+		"name": "x-review-1a2b3c4d",
+		"path": "/w/x-review-1a2b3c4d",
+		"checkout": false,
+		"empty": true,
+	}},
+)
+
+# A process that an agent left behind.
+process := object.union(_common, {
+	"id": "process:812@93211",
+	"kind": "process",
+	"label": "node",
+	"source": {"name": "proc", "status": "ok"},
+	"evidence_sources": {"tmux/default": "ok"},
+	"process": {
+		"pid": 812,
+		"start_ticks": 93211,
+		"ppid": 1,
+		"tty": "",
+		"state": "S",
+		"name": "node",
+		"uid": 1000,
+		"cwd": "/w/feature",
+		"cwd_deleted": false,
+		"listening": [],
+	},
+	"lineage": {
+		"markers": ["CLAUDECODE"],
+		"multiplexer": false,
+		"agents": 0,
+		"agent_ancestor": false,
+		"multiplexer_ancestor": false,
+		"descendants": 0,
+		"agent_below": false,
+		"tty_below": false,
+		"listener_below": false,
+	},
+	"age": 7200,
+})
+
+# A candidate with one fact set to another value, and one with some facts left out. Paths are JSON pointers.
+changed(subject, path, value) := json.patch(subject, [{"op": "add", "path": path, "value": value}])
+
+without(subject, paths) := json.remove(subject, paths)

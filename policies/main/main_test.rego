@@ -1,0 +1,62 @@
+package policies.main_test
+
+import data.policies.lib.subjects_test as subjects
+import data.policies.main
+
+test_each_kind_may_go if {
+	main.decision.verdict == "reap" with input as subjects.dir
+	main.decision.verdict == "reap" with input as subjects.empty
+	main.decision.verdict == "reap" with input as subjects.session
+	main.decision.verdict == "reap" with input as subjects.finished
+	main.decision.verdict == "reap" with input as subjects.process
+}
+
+test_a_decision_names_what_was_found if {
+	decision := main.decision with input as subjects.finished
+	[finding.rule | some finding in decision.findings] == ["reap.sessions.finished", "reap.sessions.husk"]
+	decision.objections == []
+	decision.in_scope == true
+}
+
+test_one_objection_spares if {
+	decision := main.decision with input as subjects.changed(subjects.dir, "/hold", {"owner": "ann"})
+	decision.verdict == "spare"
+	count(decision.findings) == 1
+	[objection.rule | some objection in decision.objections] == ["protect.held"]
+}
+
+test_no_finding_spares if {
+	decision := main.decision with input as subjects.changed(subjects.dir, "/dir/git/landed", false)
+	decision == {"verdict": "spare", "findings": [], "objections": [], "in_scope": true}
+}
+
+test_a_stranger_is_out_of_scope if {
+	decision := main.decision with input as subjects.changed(subjects.session, "/session/name", "mine")
+	decision.in_scope == false
+	decision.verdict == "spare"
+}
+
+test_garbage_is_spared if {
+	every garbage in [
+		{}, [], null, 0, "x",
+		{"kind": "dir"}, {"kind": "session"}, {"kind": "process"}, {"kind": "tab"}, {"kind": "ship"}, {"kind": 5},
+		{"kind": "dir", "dir": []}, {"kind": "session", "session": {"panes": "none"}, "config": {}},
+		{"kind": "process", "process": "x", "lineage": null, "config": 3, "host": []},
+	] {
+		decision := main.decision with input as garbage
+		decision.verdict == "spare"
+		decision.in_scope == false
+		count(decision.objections) > 0
+	}
+}
+
+test_no_input_is_spared if main.decision.verdict == "spare"
+
+test_without_any_one_part_of_it_a_candidate_is_spared if {
+	every subject in [subjects.dir, subjects.empty, subjects.session, subjects.finished, subjects.process] {
+		every part in ["/kind", "/identity", "/source", "/evidence_sources", "/host", "/config", "/age"] {
+			decision := main.decision with input as subjects.without(subject, [part])
+			decision.verdict == "spare"
+		}
+	}
+}

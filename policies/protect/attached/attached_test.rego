@@ -1,0 +1,57 @@
+package policies.protect.attached_test
+
+import data.policies.lib.subjects_test as subjects
+import data.policies.protect.attached
+
+test_nobody_looks_at_a_detached_session if {
+	count(attached.objections) == 0 with input as subjects.session
+}
+
+test_a_client_that_types_keeps if {
+	count(attached.objections) == 1 with input as json.patch(subjects.session, [{"op": "add", "path": "/session/attached", "value": 1}, {"op": "add", "path": "/client_idle", "value": 5}])
+}
+
+test_a_client_that_was_left_for_hours_does_not_keep if {
+	count(attached.objections) == 0 with input as json.patch(subjects.session, [{"op": "add", "path": "/session/attached", "value": 2}, {"op": "add", "path": "/client_idle", "value": 3600}])
+}
+
+test_a_client_of_unknown_activity_keeps if {
+	count(attached.objections) == 1 with input as subjects.changed(subjects.session, "/session/attached", 1)
+}
+
+test_not_knowing_who_is_attached_keeps if {
+	every path in ["/session/attached", "/session"] {
+		count(attached.objections) > 0 with input as subjects.without(subjects.session, [path])
+	}
+}
+
+test_a_member_of_a_group_stays if {
+	count(attached.objections) == 1 with input as json.patch(subjects.session, [{"op": "add", "path": "/session/group", "value": "g"}, {"op": "add", "path": "/session/group_size", "value": 2}])
+}
+
+test_a_group_of_one_may_go if {
+	count(attached.objections) == 0 with input as json.patch(subjects.session, [{"op": "add", "path": "/session/group", "value": "g"}, {"op": "add", "path": "/session/group_size", "value": 1}])
+}
+
+test_a_group_of_unknown_size_stays if {
+	count(attached.objections) == 1 with input as subjects.changed(subjects.session, "/session/group", "g")
+}
+
+test_a_group_of_unknown_name_stays if {
+	count(attached.objections) == 1 with input as subjects.changed(subjects.session, "/session/group_size", 2)
+}
+
+test_not_knowing_whether_there_is_a_group_keeps if {
+	every path in ["/session/group"] {
+		count(attached.objections) > 0 with input as subjects.without(subjects.session, [path])
+	}
+}
+
+test_a_window_that_another_session_shows_stays if {
+	count(attached.objections) == 1 with input as subjects.changed(subjects.session, "/session/panes/0/linked", ["$9"])
+}
+
+test_folders_and_processes_are_never_looked_at if {
+	count(attached.objections) == 0 with input as subjects.dir
+	count(attached.objections) == 0 with input as subjects.process
+}

@@ -1,0 +1,24 @@
+package policies.protect.awake_test
+
+import data.policies.lib.subjects_test as subjects
+import data.policies.protect.awake
+
+test_a_machine_that_has_been_steady_lets_go if {
+	count(awake.objections) == 0 with input as subjects.dir
+	count(awake.objections) == 0 with input as subjects.session
+	count(awake.objections) == 0 with input as subjects.process
+}
+
+test_a_machine_that_resumed_just_now_keeps if {
+	count(awake.objections) == 1 with input as subjects.changed(subjects.dir, "/host/steady", 5)
+}
+
+test_exactly_long_enough_is_enough if {
+	count(awake.objections) == 0 with input as subjects.changed(subjects.dir, "/host/steady", 30)
+}
+
+test_not_knowing_since_when_keeps if {
+	every path in ["/host/steady", "/host", "/config/steady_for"] {
+		count(awake.objections) > 0 with input as subjects.without(subjects.dir, [path])
+	}
+}

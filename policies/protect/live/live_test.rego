@@ -1,0 +1,103 @@
+package policies.protect.live_test
+
+import data.policies.lib.subjects_test as subjects
+import data.policies.protect.live
+
+test_nothing_uses_them if {
+	count(live.objections) == 0 with input as subjects.dir
+	count(live.objections) == 0 with input as subjects.empty
+	count(live.objections) == 0 with input as subjects.session
+	count(live.objections) == 0 with input as subjects.finished
+	count(live.objections) == 0 with input as subjects.process
+}
+
+test_a_folder_with_a_process_in_it_stays if {
+	count(live.objections) == 1 with input as subjects.changed(subjects.dir, "/holders", [{"pid": 77, "name": "claude", "how": "cwd"}])
+}
+
+test_a_folder_whose_users_are_not_known_stays if {
+	every path in ["/dir/holders_known", "/dir"] {
+		count(live.objections) > 0 with input as subjects.without(subjects.dir, [path])
+	}
+}
+
+test_a_folder_whose_users_were_not_all_read_stays if {
+	count(live.objections) == 1 with input as subjects.changed(subjects.dir, "/dir/holders_known", false)
+}
+
+test_a_session_that_runs_something_stays if {
+	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/session/panes/0/foreground", [{"pid": 900, "name": "vim"}])
+	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/session/panes/0/foreground_pgid", 900)
+}
+
+test_one_busy_pane_of_two_keeps_the_session if {
+	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/session/panes/1", object.union(subjects.idle_pane, {"foreground_pgid": 5}))
+}
+
+test_a_background_job_keeps_the_session if {
+	count(live.objections) == 1 with input as json.patch(subjects.session, [{"op": "add", "path": "/session/panes/0/session_pids", "value": [812, 813]}, {"op": "add", "path": "/session/panes/0/session/1", "value": {"pid": 813, "name": "sleep"}}])
+}
+
+test_a_session_of_dead_panes_is_not_live if {
+	count(live.objections) == 0 with input as json.patch(subjects.session, [{"op": "add", "path": "/session/panes/0", "value": {"id": "%5", "dead": true}}])
+}
+
+test_a_session_that_little_is_known_of_stays if {
+	every path in ["/session/panes/0/shell_pid", "/session/panes/0/foreground_pgid", "/session/panes/0/foreground", "/session/panes/0/session", "/session/panes/0/session_pids", "/session/panes/0/dead", "/session/panes", "/session", "/config/shells"] {
+		count(live.objections) > 0 with input as subjects.without(subjects.session, [path])
+	}
+}
+
+test_a_session_without_panes_stays if {
+	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/session/panes", [])
+}
+
+test_an_agent_stays if {
+	some objection in live.objections with input as subjects.changed(subjects.process, "/process/name", "codex")
+	objection.message == "it is an agent"
+}
+
+test_a_process_with_a_terminal_stays if {
+	some objection in live.objections with input as subjects.changed(subjects.process, "/process/tty", "pts/3")
+	objection.message == "it has a terminal"
+}
+
+test_a_process_of_a_pane_stays if {
+	some objection in live.objections with input as subjects.changed(subjects.process, "/lineage/pane", "%5")
+	objection.message == "it belongs to the pane %5"
+}
+
+test_a_listener_stays if {
+	some objection in live.objections with input as subjects.changed(subjects.process, "/process/listening", [5173])
+	objection.message == "it listens on a port"
+}
+
+test_the_parent_of_an_agent_stays if {
+	some objection in live.objections with input as subjects.changed(subjects.process, "/lineage/agent_below", true)
+	objection.message == "an agent runs below it"
+}
+
+test_the_parent_of_something_with_a_terminal_stays if {
+	some objection in live.objections with input as subjects.changed(subjects.process, "/lineage/tty_below", true)
+	objection.message == "a process below it has a terminal"
+}
+
+test_the_parent_of_a_listener_stays if {
+	some objection in live.objections with input as subjects.changed(subjects.process, "/lineage/listener_below", true)
+	objection.message == "a process below it listens on a port"
+}
+
+test_listeners_may_go_when_the_operator_says_so if {
+	count(live.objections) == 0 with input as json.patch(subjects.process, [{"op": "add", "path": "/process/listening", "value": [5173]}, {"op": "add", "path": "/config/spare_listeners", "value": false}])
+}
+
+test_a_process_that_little_is_known_of_stays if {
+	every path in ["/process/name", "/process/tty", "/process/state", "/process/listening", "/lineage/agent_below", "/lineage/tty_below", "/lineage/listener_below", "/lineage", "/process", "/config/agents"] {
+		count(live.objections) > 0 with input as subjects.without(subjects.process, [path])
+	}
+}
+
+test_tabs_and_terminals_stay if {
+	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/kind", "tab")
+	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/kind", "terminal")
+}

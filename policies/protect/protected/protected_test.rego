@@ -1,0 +1,112 @@
+package policies.protect.protected_test
+
+import data.policies.lib.subjects_test as subjects
+import data.policies.protect.protected
+
+test_nothing_is_protected if {
+	count(protected.objections) == 0 with input as subjects.dir
+	count(protected.objections) == 0 with input as subjects.session
+	count(protected.objections) == 0 with input as subjects.process
+	count(protected.objections) == 0 with input as subjects.empty
+}
+
+test_a_path_protects_the_folder if {
+	count(protected.objections) == 1 with input as subjects.changed(subjects.dir, "/config/protected", ["/w/feature"])
+}
+
+test_a_path_protects_what_lies_below_it if {
+	count(protected.objections) == 1 with input as subjects.changed(subjects.dir, "/config/protected", ["/w"])
+	count(protected.objections) == 1 with input as subjects.changed(subjects.dir, "/config/protected", ["/other", "/w/*"])
+}
+
+test_a_path_protects_what_it_lies_in if {
+	count(protected.objections) == 1 with input as subjects.changed(subjects.dir, "/config/protected", ["/w/feature/keep"])
+}
+
+test_a_longer_name_is_another_folder if {
+	count(protected.objections) == 0 with input as subjects.changed(subjects.dir, "/config/protected", ["/w/feature-2", "/w/feat"])
+}
+
+test_stars_match_folders if {
+	count(protected.objections) == 1 with input as subjects.changed(subjects.dir, "/config/protected", ["/w/feat*"])
+	count(protected.objections) == 1 with input as subjects.changed(subjects.dir, "/config/protected", ["**/feature"])
+	count(protected.objections) == 0 with input as subjects.changed(subjects.dir, "/config/protected", ["/w/x*"])
+}
+
+test_a_name_protects if {
+	count(protected.objections) == 1 with input as subjects.changed(subjects.dir, "/config/protected", ["feature"])
+	count(protected.objections) == 1 with input as subjects.changed(subjects.session, "/config/protected", ["worker-*"])
+	count(protected.objections) == 1 with input as subjects.changed(subjects.process, "/config/protected", ["node"])
+}
+
+test_an_id_protects if {
+	count(protected.objections) == 1 with input as subjects.changed(subjects.dir, "/config/protected", ["dir:/w/feature"])
+	count(protected.objections) == 1 with input as subjects.changed(subjects.session, "/config/protected", ["session:tmux/default/$4"])
+	count(protected.objections) == 1 with input as subjects.changed(subjects.process, "/config/protected", ["process:812@93211"])
+}
+
+test_a_pattern_that_is_none_keeps if {
+	count(protected.objections) == 1 with input as subjects.changed(subjects.dir, "/config/protected", ["[oops"])
+	count(protected.objections) == 1 with input as subjects.changed(subjects.session, "/config/protected", ["[oops"])
+	count(protected.objections) == 1 with input as subjects.changed(subjects.process, "/config/protected", ["[oops"])
+}
+
+test_a_list_that_cannot_be_compared_keeps if {
+	count(protected.objections) > 0 with input as json.patch(subjects.dir, [{"op": "add", "path": "/config/protected", "value": ["/x"]}, {"op": "remove", "path": "/dir/path"}])
+	count(protected.objections) > 0 with input as json.patch(subjects.session, [{"op": "add", "path": "/config/protected", "value": ["/x"]}, {"op": "remove", "path": "/session/name"}])
+}
+
+test_a_locked_worktree_stays if {
+	count(protected.objections) == 1 with input as subjects.changed(subjects.dir, "/dir/git/locked", true)
+}
+
+test_a_main_checkout_stays if {
+	count(protected.objections) == 1 with input as subjects.changed(subjects.dir, "/dir/git/worktree", false)
+}
+
+test_a_folder_that_little_is_known_of_stays if {
+	every path in ["/dir/git/locked", "/dir/git/worktree", "/dir/git", "/dir/uid", "/host/uid", "/config/protected"] {
+		count(protected.objections) > 0 with input as subjects.without(subjects.dir, [path])
+	}
+}
+
+test_a_process_that_little_is_known_of_stays if {
+	every path in ["/process/name", "/process/uid", "/host/uid", "/config/never_processes", "/config/multiplexers"] {
+		count(protected.objections) > 0 with input as subjects.without(subjects.process, [path])
+	}
+}
+
+test_a_plain_folder_is_no_repository if {
+	count(protected.objections) == 1 with input as subjects.without(subjects.empty, ["/dir/checkout"])
+	count(protected.objections) == 1 with input as subjects.changed(subjects.empty, "/dir/checkout", true)
+}
+
+test_what_another_user_owns_stays if {
+	count(protected.objections) == 1 with input as subjects.changed(subjects.dir, "/dir/uid", 1001)
+	count(protected.objections) == 1 with input as subjects.changed(subjects.process, "/process/uid", 0)
+	count(protected.objections) == 1 with input as subjects.changed(subjects.empty, "/dir/uid", 1001)
+}
+
+test_processes_by_name_stay if {
+	count(protected.objections) == 1 with input as subjects.changed(subjects.process, "/process/name", "git")
+	count(protected.objections) == 1 with input as subjects.changed(subjects.process, "/process/name", "git-remote-https")
+	count(protected.objections) == 1 with input as subjects.changed(subjects.process, "/process/name", "ssh-agent")
+	count(protected.objections) == 1 with input as subjects.changed(subjects.process, "/process/name", "containerd-shim")
+	count(protected.objections) == 1 with input as subjects.changed(subjects.process, "/process/name", "tmux: server")
+	count(protected.objections) == 1 with input as subjects.changed(subjects.process, "/process/name", "screen")
+}
+
+test_a_name_that_only_begins_alike_may_go if {
+	count(protected.objections) == 0 with input as subjects.changed(subjects.process, "/process/name", "gitk")
+	count(protected.objections) == 0 with input as subjects.changed(subjects.process, "/process/name", "ssh")
+	count(protected.objections) == 0 with input as subjects.changed(subjects.process, "/process/name", "screenshot")
+}
+
+test_a_list_of_one_name_and_an_empty_one_work if {
+	count(protected.objections) == 1 with input as json.patch(subjects.process, [{"op": "add", "path": "/config/never_processes", "value": ["node"]}])
+	count(protected.objections) == 0 with input as subjects.changed(subjects.process, "/config/never_processes", [])
+}
+
+test_a_kernel_thread_stays if {
+	count(protected.objections) == 1 with input as subjects.changed(subjects.process, "/process/kernel", true)
+}

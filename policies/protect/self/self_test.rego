@@ -1,0 +1,55 @@
+package policies.protect.self_test
+
+import data.policies.lib.subjects_test as subjects
+import data.policies.protect.self
+
+test_winnow_runs_elsewhere if {
+	count(self.objections) == 0 with input as subjects.dir
+	count(self.objections) == 0 with input as subjects.session
+	count(self.objections) == 0 with input as subjects.process
+}
+
+test_it_spares_itself if {
+	count(self.objections) == 1 with input as subjects.changed(subjects.process, "/process/pid", 4242)
+}
+
+test_it_spares_its_ancestors if {
+	count(self.objections) == 1 with input as subjects.changed(subjects.process, "/process/pid", 4240)
+}
+
+test_it_spares_the_session_that_it_runs_in if {
+	count(self.objections) == 1 with input as subjects.changed(subjects.session, "/session/panes/0/session_pids", [812, 4242])
+	count(self.objections) == 1 with input as subjects.changed(subjects.session, "/session/panes/0/session_pids", [4240])
+	count(self.objections) == 1 with input as subjects.changed(subjects.session, "/session/panes/0/descendants", [{"pid": 4242, "name": "winnow"}])
+}
+
+test_it_spares_the_folder_that_it_stands_in if {
+	count(self.objections) == 1 with input as subjects.changed(subjects.dir, "/host/cwd", "/w/feature")
+	count(self.objections) == 1 with input as subjects.changed(subjects.dir, "/host/cwd", "/w/feature/sub")
+}
+
+test_a_folder_with_a_longer_name_is_another_one if {
+	count(self.objections) == 0 with input as subjects.changed(subjects.dir, "/host/cwd", "/w/feature-2")
+}
+
+test_a_process_stays_while_the_own_is_unknown if {
+	every path in ["/host/pid", "/host/ancestors", "/process/pid", "/process"] {
+		count(self.objections) > 0 with input as subjects.without(subjects.process, [path])
+	}
+}
+
+test_a_folder_stays_while_the_own_is_unknown if {
+	every path in ["/host/pid", "/host/cwd", "/dir/path"] {
+		count(self.objections) > 0 with input as subjects.without(subjects.dir, [path])
+	}
+}
+
+test_a_session_stays_while_its_members_are_unknown if {
+	every path in ["/host/pid", "/host/ancestors", "/session/panes/0/session_pids", "/session/panes"] {
+		count(self.objections) > 0 with input as subjects.without(subjects.session, [path])
+	}
+}
+
+test_a_dead_pane_has_no_members if {
+	count(self.objections) == 0 with input as json.patch(subjects.session, [{"op": "remove", "path": "/session/panes/0/session_pids"}, {"op": "add", "path": "/session/panes/0/dead", "value": true}])
+}

@@ -1,0 +1,78 @@
+package policies.protect.unsaved_test
+
+import data.policies.lib.subjects_test as subjects
+import data.policies.protect.unsaved
+
+test_nothing_is_lost_with_a_clean_worktree if {
+	count(unsaved.objections) == 0 with input as subjects.dir
+}
+
+test_nothing_is_lost_with_an_empty_folder if {
+	count(unsaved.objections) == 0 with input as subjects.empty
+}
+
+test_changed_files_stay if {
+	some objection in unsaved.objections with input as subjects.changed(subjects.dir, "/dir/git/dirty", 2)
+	objection.message == "it holds work that is nowhere else; changed files: 2"
+}
+
+test_untracked_files_stay if {
+	some objection in unsaved.objections with input as subjects.changed(subjects.dir, "/dir/git/untracked", 1)
+	objection.message == "it holds work that is nowhere else; untracked files: 1"
+}
+
+test_ignored_files_stay if {
+	some objection in unsaved.objections with input as subjects.changed(subjects.dir, "/dir/git/ignored", 3)
+	objection.message == "it holds work that is nowhere else; ignored files that cannot be rebuilt: 3"
+}
+
+test_commits_of_a_detached_head_stay if {
+	some objection in unsaved.objections with input as subjects.changed(subjects.dir, "/dir/git/unreachable_commits", 1)
+	objection.message == "it holds work that is nowhere else; commits that nothing else reaches: 1"
+}
+
+test_files_of_a_stopped_rebase_stay if {
+	some objection in unsaved.objections with input as subjects.changed(subjects.dir, "/dir/git/operation", "rebase")
+	objection.message == "it holds work that is nowhere else; under way: rebase"
+}
+
+test_ignored_files_are_named if {
+	some objection in unsaved.objections with input as json.patch(subjects.dir, [
+		{"op": "add", "path": "/dir/git/ignored", "value": 1},
+		{"op": "add", "path": "/dir/git/ignored_paths", "value": [".env"]},
+	])
+	objection.evidence.ignored_paths == [".env"]
+}
+
+test_what_was_not_looked_into_stays_and_says_why if {
+	some objection in unsaved.objections with input as json.patch(subjects.dir, [
+		{"op": "remove", "path": "/dir/git/dirty"},
+		{"op": "add", "path": "/dir/skipped", "value": "a process uses it"},
+	])
+	objection.message == "it was not looked into, because a process uses it"
+}
+
+test_a_repository_of_its_own_stays if {
+	count(unsaved.objections) == 1 with input as subjects.changed(subjects.dir, "/dir/git/worktree", false)
+}
+
+test_files_in_no_repository_stay if {
+	count(unsaved.objections) == 1 with input as subjects.changed(subjects.empty, "/dir/empty", false)
+}
+
+test_not_having_looked_keeps if {
+	every path in ["/dir/git/worktree", "/dir/git/dirty", "/dir/git/untracked", "/dir/git/ignored", "/dir/git/unreachable_commits", "/dir/git/operation", "/dir/git", "/dir"] {
+		count(unsaved.objections) > 0 with input as subjects.without(subjects.dir, [path])
+	}
+}
+
+test_not_knowing_that_it_is_empty_keeps if {
+	every path in ["/dir/empty", "/dir/checkout"] {
+		count(unsaved.objections) > 0 with input as subjects.without(subjects.empty, [path])
+	}
+}
+
+test_sessions_and_processes_are_no_folders if {
+	count(unsaved.objections) == 0 with input as subjects.session
+	count(unsaved.objections) == 0 with input as subjects.process
+}

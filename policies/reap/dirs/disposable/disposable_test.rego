@@ -1,0 +1,32 @@
+package policies.reap.dirs.disposable_test
+
+import data.policies.lib.subjects_test as subjects
+import data.policies.reap.dirs.disposable
+
+test_a_name_of_a_disposable_shape_may_go if {
+	count(disposable.findings) == 1 with input as subjects.empty
+	disposable.in_scope with input as subjects.empty
+}
+
+test_any_other_name_is_out_of_scope if {
+	count(disposable.findings) == 0 with input as subjects.dir
+	not disposable.in_scope with input as subjects.dir
+}
+
+test_the_shape_must_end_the_name if {
+	count(disposable.findings) == 0 with input as subjects.changed(subjects.empty, "/dir/name", "x-review-1a2b3c4d-mine")
+}
+
+test_an_empty_shape_matches_nothing if {
+	count(disposable.findings) == 0 with input as subjects.changed(subjects.empty, "/config/disposable_dirs", [""])
+}
+
+test_a_shape_that_is_none_matches_nothing if {
+	count(disposable.findings) == 0 with input as subjects.changed(subjects.empty, "/config/disposable_dirs", ["["])
+}
+
+test_a_missing_fact_is_no_reason if {
+	every path in ["/dir/name", "/dir", "/kind", "/config/disposable_dirs"] {
+		count(disposable.findings) == 0 with input as subjects.without(subjects.empty, [path])
+	}
+}

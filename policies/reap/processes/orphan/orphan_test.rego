@@ -1,0 +1,69 @@
+package policies.reap.processes.orphan_test
+
+import data.policies.lib.subjects_test as subjects
+import data.policies.reap.processes.orphan
+
+test_a_process_that_its_agent_left_behind_is_an_orphan if {
+	count(orphan.findings) == 1 with input as subjects.process
+	orphan.in_scope with input as subjects.process
+}
+
+test_a_process_without_a_marker_is_out_of_scope if {
+	count(orphan.findings) == 0 with input as subjects.changed(subjects.process, "/lineage/markers", [])
+	not orphan.in_scope with input as subjects.changed(subjects.process, "/lineage/markers", [])
+}
+
+test_an_agent_is_out_of_scope if {
+	count(orphan.findings) == 0 with input as subjects.changed(subjects.process, "/process/name", "claude")
+	not orphan.in_scope with input as subjects.changed(subjects.process, "/process/name", "claude")
+}
+
+test_a_process_with_a_parent_is_no_orphan if {
+	count(orphan.findings) == 0 with input as subjects.changed(subjects.process, "/process/ppid", 777)
+}
+
+test_a_service_manager_takes_in_orphans_too if {
+	count(orphan.findings) == 1 with input as subjects.changed(subjects.process, "/process/ppid", 900)
+}
+
+test_in_a_container_pid_1_proves_nothing if {
+	count(orphan.findings) == 0 with input as subjects.changed(subjects.process, "/host/container", true)
+}
+
+test_a_living_agent_may_have_started_it if {
+	count(orphan.findings) == 0 with input as subjects.changed(subjects.process, "/lineage/agents", 1)
+}
+
+test_an_agent_above_keeps if {
+	count(orphan.findings) == 0 with input as subjects.changed(subjects.process, "/lineage/agent_ancestor", true)
+}
+
+test_a_multiplexer_above_keeps if {
+	count(orphan.findings) == 0 with input as subjects.changed(subjects.process, "/lineage/multiplexer_ancestor", true)
+}
+
+test_a_marker_that_the_multiplexer_hands_down_proves_nothing if {
+	count(orphan.findings) == 0 with input as json.patch(subjects.process, [{"op": "add", "path": "/lineage/multiplexer", "value": true}, {"op": "add", "path": "/lineage/multiplexer_marked", "value": true}])
+}
+
+test_a_marker_that_the_multiplexer_does_not_have_counts if {
+	count(orphan.findings) == 1 with input as json.patch(subjects.process, [{"op": "add", "path": "/lineage/multiplexer", "value": true}, {"op": "add", "path": "/lineage/multiplexer_marked", "value": false}])
+}
+
+test_a_folder_where_agents_work_agrees if {
+	count(orphan.findings) == 1 with input as json.patch(subjects.process, [{"op": "add", "path": "/lineage/multiplexer", "value": true}, {"op": "add", "path": "/lineage/multiplexer_marked", "value": true}, {"op": "add", "path": "/lineage/agent_dir", "value": "/w/feature"}])
+}
+
+test_a_deleted_working_directory_agrees if {
+	count(orphan.findings) == 1 with input as json.patch(subjects.process, [{"op": "add", "path": "/lineage/multiplexer", "value": true}, {"op": "add", "path": "/lineage/multiplexer_marked", "value": true}, {"op": "add", "path": "/process/cwd_deleted", "value": true}])
+}
+
+test_a_multiplexer_of_which_little_is_known_proves_nothing if {
+	count(orphan.findings) == 0 with input as subjects.changed(subjects.process, "/lineage/multiplexer", true)
+}
+
+test_a_missing_fact_is_no_orphan if {
+	every path in ["/process/ppid", "/process/name", "/process", "/lineage", "/kind", "/host/orphan_parents", "/host/container", "/host", "/config/agents", "/lineage/markers", "/lineage/multiplexer", "/lineage/agents", "/lineage/agent_ancestor", "/lineage/multiplexer_ancestor"] {
+		count(orphan.findings) == 0 with input as subjects.without(subjects.process, [path])
+	}
+}
