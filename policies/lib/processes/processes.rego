@@ -5,7 +5,7 @@ package policies.lib.processes
 
 # METADATA
 # title: Agent
-# description: Whether the process is an agent itself.
+# description: Whether the process has the name of an agent.
 agent := listed if {
 	input.process.name != ""
 	listed := input.process.name in input.config.agents
@@ -17,4 +17,14 @@ agent := listed if {
 multiplexer := listed if {
 	input.process.name != ""
 	listed := input.process.name in input.config.multiplexers
+}
+
+# METADATA
+# title: No agent
+# description: >-
+#   True when neither the process's name nor what it was started from is an agent's: a program may rename itself, and what it was
+#   started from may have been replaced since.
+no_agent if {
+	agent == false
+	strings.any_suffix_match(trim_suffix(input.process.exe, " (deleted)"), input.config.agents) == false
 }

@@ -144,6 +144,7 @@ process := object.union(_common, {
 		"tty": "",
 		"state": "S",
 		"name": "node",
+		"exe": "/usr/bin/node",
 		"uid": 1000,
 		"cwd": "/w/feature",
 		"cwd_deleted": false,

@@ -66,7 +66,7 @@ _unused if {
 _left if {
 	input.process.tty == ""
 	input.process.state != ""
-	processes.agent == false
+	processes.no_agent
 	input.lineage.agent_below == false
 	input.lineage.tty_below == false
 	not input.lineage.pane
@@ -84,6 +84,8 @@ default _message := "whether it is an agent, has a terminal or listens, or one b
 
 _message := "it is an agent" if {
 	processes.agent == true
+} else := $"it was started from {input.process.exe}, an agent" if {
+	strings.any_suffix_match(trim_suffix(input.process.exe, " (deleted)"), input.config.agents)
 } else := "it has a terminal" if {
 	input.process.tty != ""
 } else := $"it belongs to the pane {input.lineage.pane}" if {
