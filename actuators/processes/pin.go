@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -177,15 +177,28 @@ func digest(boot string, cmdline []byte) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// file reads one file of the process.
+// file reads one file of the process. What procfs gives is whole only at its end: its files have no size.
 func (p *pin) file(name string) ([]byte, error) {
 	fd, err := unix.Openat(p.dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), name)
-	defer f.Close()
-	return io.ReadAll(f)
+	defer unix.Close(fd)
+	buf := make([]byte, 0, 512)
+	for {
+		n, err := unix.Read(fd, buf[len(buf):cap(buf)])
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return nil, err
+		case n == 0:
+			return buf, nil
+		}
+		if buf = buf[:len(buf)+n]; len(buf) == cap(buf) {
+			buf = slices.Grow(buf, len(buf))
+		}
+	}
 }
 
 func (p *pin) link(name string) (string, error) {

@@ -47,7 +47,7 @@ func parseStat(text []byte) (stat, error) {
 	s.flags, err[0] = strconv.ParseUint(string(fields[9-3]), 10, 64)
 	s.threads, err[1] = strconv.Atoi(string(fields[20-3]))
 	s.start, err[2] = strconv.ParseUint(string(fields[22-3]), 10, 64)
-	if errors.Join(err[:]...) != nil {
+	if err != [3]error{} {
 		return stat{}, errStat
 	}
 	return s, nil

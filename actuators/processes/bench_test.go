@@ -1,0 +1,66 @@
+package processes
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// BenchmarkSignal compares a signal through a held and re-read directory with what is commonly done: read the start time again
+// by path, then signal the bare number. SIGCONT reaches a process that runs and changes nothing in it.
+func BenchmarkSignal(b *testing.B) {
+	child := start(b, "wait", true)
+	pid := child.Process.Pid
+	ticks := identify(b, pid).StartTicks
+	b.Run("held", func(b *testing.B) {
+		for b.Loop() {
+			dir, err := unix.Open(fmt.Sprintf("/proc/%d", pid), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p := pin{pid: pid, dir: dir, fd: -1}
+			if s, err := p.stat(); err != nil || s.start != ticks {
+				b.Fatal(s, err)
+			}
+			if err := p.signal(unix.SIGCONT); err != nil {
+				b.Fatal(err)
+			}
+			if err := p.close(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("bare-number", func(b *testing.B) {
+		for b.Loop() {
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			if err != nil {
+				b.Fatal(err)
+			}
+			if s, err := parseStat(text); err != nil || s.start != ticks {
+				b.Fatal(s, err)
+			}
+			if err := unix.Kill(pid, unix.SIGCONT); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("whole-check", func(b *testing.B) {
+		want := identify(b, pid)
+		g, err := New(options()).Grasp(b.Context(), "A1", decide(want))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer g.Close()
+		held := g.(*grasp)
+		for b.Loop() {
+			if err := held.check(want); err != nil {
+				b.Fatal(err)
+			}
+			if err := held.pin.signal(unix.SIGCONT); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

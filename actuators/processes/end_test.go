@@ -1,0 +1,271 @@
+package processes
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+)
+
+func TestEndsAProcess(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, role string
+		reap       bool
+		grace      time.Duration
+		detail     string
+	}{
+		{"one that listens ends when asked", "wait", true, 10 * time.Second, "ended when asked to"},
+		{"one whose parent does not reap it counts as ended", "wait", false, 10 * time.Second, "ended when asked to"},
+		{"one that does not listen is killed", "deaf", true, 50 * time.Millisecond, "and was killed"},
+		{"no grace is no grace", "deaf", false, 0, "and was killed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			child := start(t, c.role, c.reap)
+			o := options()
+			o.TermGrace = c.grace
+			got := act(t, t.Context(), o, identify(t, child.Process.Pid))
+			if got.Outcome != decision.Done || got.Freed.RSS != 4096 || !strings.HasSuffix(got.Detail, c.detail) {
+				t.Errorf("outcome: %+v", got)
+			}
+			if child.alive() {
+				t.Error("it still runs")
+			}
+		})
+	}
+}
+
+func TestEndsAStoppedProcess(t *testing.T) {
+	t.Parallel()
+	child := start(t, "wait", true)
+	if err := child.Process.Signal(unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for stopped := false; !stopped; {
+		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(child.Process.Pid), "stat"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := parseStat(text)
+		stopped = err == nil && s.state == 'T'
+	}
+	got := act(t, t.Context(), options(), identify(t, child.Process.Pid))
+	if got.Outcome != decision.Done || !strings.HasSuffix(got.Detail, "ended when asked to") {
+		t.Errorf("outcome: %+v", got)
+	}
+}
+
+func TestSparesWhatBecameAnotherProgram(t *testing.T) {
+	t.Parallel()
+	child := start(t, "turncoat", true)
+	o := options()
+	o.TermGrace = 500 * time.Millisecond
+	got := act(t, t.Context(), o, identify(t, child.Process.Pid))
+	if got.Outcome != decision.Changed || !strings.Contains(got.Detail, "was not killed") {
+		t.Errorf("outcome: %+v", got)
+	}
+	if !child.alive() {
+		t.Error("the other program was killed")
+	}
+}
+
+func TestStopsWaitingWhenInterrupted(t *testing.T) {
+	t.Parallel()
+	child := start(t, "deaf", true)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	o := options()
+	o.TermGrace = time.Hour
+	o.Step = func(step string) {
+		if step == "process.grace" {
+			time.AfterFunc(10*time.Millisecond, func() { cancel(errors.New("somebody pressed a key")) })
+		}
+	}
+	got := act(t, ctx, o, identify(t, child.Process.Pid))
+	if got.Outcome != decision.Failed || !strings.Contains(got.Detail, "somebody pressed a key") || !strings.Contains(got.Detail, "was not killed") {
+		t.Errorf("outcome: %+v", got)
+	}
+	if !child.alive() {
+		t.Error("it was killed")
+	}
+}
+
+func TestSparesWhatEndedOrChanged(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change func(*decision.Process)
+		want   error
+	}{
+		{"another boot", func(p *decision.Process) { p.BootID = "another" }, actuators.ErrGone},
+		{"another pid namespace", func(p *decision.Process) { p.PIDNamespace++ }, actuators.ErrRefused},
+		{"another start", func(p *decision.Process) { p.StartTicks++ }, actuators.ErrGone},
+		{"another inode", func(p *decision.Process) { p.Inode++ }, actuators.ErrGone},
+		{"another user before", func(p *decision.Process) { p.UID++ }, actuators.ErrChanged},
+		{"another name", func(p *decision.Process) { p.Name = "else" }, actuators.ErrChanged},
+		{"another program", func(p *decision.Process) { p.Exe = "/bin/else" }, actuators.ErrChanged},
+		{"another working directory", func(p *decision.Process) { p.Cwd += "x" }, actuators.ErrChanged},
+		{"another command line", func(p *decision.Process) { p.ArgvDigest = digest(p.BootID, []byte("else")) }, actuators.ErrChanged},
+		{"no such process", func(p *decision.Process) { p.PID = 1 << 22 }, actuators.ErrGone},
+		{"init", func(p *decision.Process) { p.PID = 1 }, actuators.ErrRefused},
+		{"no process at all", func(p *decision.Process) { p.PID = 0 }, actuators.ErrRefused},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			child := start(t, "wait", true)
+			was := identify(t, child.Process.Pid)
+			p := was
+			c.change(&p)
+			if p == was {
+				t.Fatal("the case changes nothing")
+			}
+			if _, err := New(options()).Grasp(t.Context(), "A1", decide(p)); !errors.Is(err, c.want) {
+				t.Errorf("grasp: %v, want %v", err, c.want)
+			}
+			// The same between the grasp and the signal.
+			g, err := New(options()).Grasp(t.Context(), "A1", decide(was))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			if out := g.Do(t.Context(), intent(p)); p.PIDNamespace == was.PIDNamespace && p.BootID == was.BootID && out.Outcome == decision.Done {
+				t.Errorf("do: %+v", out)
+			} else if p.PIDNamespace == was.PIDNamespace && p.BootID == was.BootID && !child.alive() {
+				t.Error("it was signalled")
+			}
+		})
+	}
+}
+
+func TestGoneBetweenGraspAndSignal(t *testing.T) {
+	t.Parallel()
+	child := start(t, "wait", true)
+	p := identify(t, child.Process.Pid)
+	g, err := New(options()).Grasp(t.Context(), "A1", decide(p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	child.in.Close()
+	<-child.reaped
+	if out := g.Do(t.Context(), intent(p)); out.Outcome != decision.Gone {
+		t.Errorf("outcome: %+v", out)
+	}
+}
+
+func TestNeverList(t *testing.T) {
+	t.Parallel()
+	child := start(t, "wait", true)
+	p := identify(t, child.Process.Pid)
+	for name, change := range map[string]func(*Options){
+		"self":                     func(o *Options) { o.Self = []int{p.PID} },
+		"parent of orphans":        func(o *Options) { o.OrphanParents = []int{p.PID} },
+		"multiplexer":              func(o *Options) { o.Multiplexers = []string{p.Name} },
+		"name":                     func(o *Options) { o.Never = []string{p.Name} },
+		"beginning of a name":      func(o *Options) { o.Never = []string{p.Name[:2] + "*"} },
+		"user":                     func(o *Options) { o.UID++ },
+		"no procfs of this system": func(o *Options) { o.ProcRoot = t.TempDir() },
+	} {
+		o := options()
+		change(&o)
+		if _, err := New(o).Grasp(t.Context(), "A1", decide(p)); !errors.Is(err, actuators.ErrRefused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Its own process and its ancestors are refused although no option names them.
+	if _, err := New(options()).Grasp(t.Context(), "A1", decide(identify(t, os.Getpid()))); !errors.Is(err, actuators.ErrRefused) {
+		t.Errorf("this process: %v", err)
+	}
+	if !child.alive() {
+		t.Error("it was signalled")
+	}
+}
+
+func TestSignalFallsBackToThePidfd(t *testing.T) {
+	t.Parallel()
+	child := start(t, "wait", true)
+	p, err := openPin("/proc", child.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A kernel that takes no directory answers EBADF, as this one does for an O_PATH descriptor.
+	path, err := unix.Open(filepath.Join("/proc", strconv.Itoa(p.pid)), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.PidfdSendSignal(path, 0, nil, 0); !errors.Is(err, unix.EBADF) {
+		t.Skipf("this kernel answers %v to an O_PATH descriptor", err)
+	}
+	unix.Close(p.dir)
+	p.dir = path
+	defer p.close()
+	if err := p.signal(unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-child.reaped
+}
+
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		step    string
+		outcome string
+	}{
+		{"process.term", decision.Failed}, {"process.grace", decision.Failed}, {"process.kill", decision.Failed},
+		{"process.killed", decision.Done}, {"none", decision.Done},
+	} {
+		t.Run(c.step, func(t *testing.T) {
+			t.Parallel()
+			child := start(t, "deaf", true)
+			p := identify(t, child.Process.Pid)
+			text, err := json.Marshal(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := exec.Command("/proc/self/exe")
+			w.Env = append(os.Environ(), roleVar+"=crash", "WINNOW_TEST_STEP="+c.step)
+			w.Stdin, w.Stderr = bytes.NewReader(text), os.Stderr
+			err = w.Run()
+			if killed := err != nil && w.ProcessState.ExitCode() == -1; killed != (c.step != "none") {
+				t.Fatalf("the act ended with %v", err)
+			}
+			if c.outcome == decision.Done {
+				<-child.reaped
+			}
+			got := New(options()).Settle(t.Context(), intent(p))
+			if diff := cmp.Diff(c.outcome, got.Outcome); diff != "" {
+				t.Errorf("settled (-want +got):\n%s%s", diff, got.Detail)
+			}
+			if want := c.outcome == decision.Failed; child.alive() != want {
+				t.Errorf("it runs: %v, want %v", !want, want)
+			}
+		})
+	}
+}
+
+func TestSettleOfAnotherBoot(t *testing.T) {
+	t.Parallel()
+	p := identify(t, os.Getpid())
+	p.BootID = "another"
+	if got := New(options()).Settle(t.Context(), intent(p)); got.Outcome != decision.Gone {
+		t.Errorf("settled: %+v", got)
+	}
+	p = identify(t, os.Getpid())
+	p.StartTicks--
+	if got := New(options()).Settle(t.Context(), intent(p)); got.Outcome != decision.Done {
+		t.Errorf("settled: %+v", got)
+	}
+}

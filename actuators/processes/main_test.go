@@ -1,0 +1,198 @@
+package processes
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/engine/decision"
+)
+
+// roleVar makes the test binary play a process that is acted on, or a Winnow that is killed in the middle of an act.
+const roleVar = "WINNOW_TEST_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleVar) {
+	case "":
+		os.Exit(m.Run())
+	case "wait":
+		play(nil)
+	case "deaf":
+		signal.Ignore(unix.SIGTERM)
+		play(nil)
+	case "turncoat":
+		c := make(chan os.Signal, 1)
+		signal.Notify(c, unix.SIGTERM)
+		play(c)
+	case "crash":
+		crash()
+	case "reuse":
+		reuse()
+	}
+}
+
+// play says that it is ready and waits until its standard input ends. A signal on c makes it another program.
+func play(c chan os.Signal) {
+	fmt.Println("ready")
+	if c != nil {
+		<-c
+		fmt.Fprintln(os.Stderr, unix.Exec("/bin/sleep", []string{"sleep", "300"}, nil))
+		os.Exit(1)
+	}
+	bufio.NewReader(os.Stdin).ReadString('\n')
+}
+
+// child is a process that the test started and ends.
+type child struct {
+	*exec.Cmd
+	in     *os.File
+	reaped chan struct{}
+}
+
+// start runs the test binary in a role, in a folder of its own, and waits until it is ready. With reap it is waited for as soon
+// as it ends, as a service manager would; without, it stays a zombie until the test is over.
+func start(t testing.TB, role string, reap bool) *child {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &child{Cmd: exec.Command("/proc/self/exe"), in: w, reaped: make(chan struct{})}
+	c.Env, c.Dir, c.Stdin, c.Stderr = append(os.Environ(), roleVar+"="+role), t.TempDir(), r, os.Stderr
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	var once sync.Once
+	wait := func() { once.Do(func() { c.Wait(); close(c.reaped) }) }
+	t.Cleanup(func() {
+		w.Close()
+		c.Process.Kill()
+		wait()
+		<-c.reaped
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "ready\n" {
+		t.Fatalf("the child in role %s said %q: %v", role, line, err)
+	}
+	if reap {
+		go wait()
+	}
+	return c
+}
+
+func (c *child) alive() bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.Process.Pid))
+	if err != nil {
+		return false
+	}
+	s, err := parseStat(text)
+	return err == nil && !s.dead()
+}
+
+// identify reads a process's identity the way a collector would, by paths and not by the code under test.
+func identify(t testing.TB, pid int) decision.Process {
+	t.Helper()
+	p, err := identity(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func identity(pid int) (decision.Process, error) {
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	boot, err1 := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	stat, err2 := os.ReadFile(filepath.Join(dir, "stat"))
+	comm, err3 := os.ReadFile(filepath.Join(dir, "comm"))
+	argv, err4 := os.ReadFile(filepath.Join(dir, "cmdline"))
+	exe, err5 := os.Readlink(filepath.Join(dir, "exe"))
+	cwd, err6 := os.Readlink(filepath.Join(dir, "cwd"))
+	var ns, owner unix.Stat_t
+	err7 := errors.Join(unix.Stat("/proc/self/ns/pid", &ns), unix.Stat(dir, &owner))
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
+		return decision.Process{}, err
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	ticks, err := strconv.ParseUint(string(fields[19]), 10, 64)
+	if err != nil {
+		return decision.Process{}, err
+	}
+	p := decision.Process{
+		BootID: string(bytes.TrimSpace(boot)), PIDNamespace: ns.Ino, PID: pid, StartTicks: ticks, UID: int(owner.Uid),
+		Name: string(bytes.TrimSpace(comm)), Exe: exe, Cwd: cwd, RSS: 4096,
+	}
+	sum := sha256.Sum256(append([]byte(p.BootID), argv...))
+	p.ArgvDigest = hex.EncodeToString(sum[:])
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return p, err
+	}
+	defer unix.Close(fd)
+	p.Inode, err = pidfsInode(fd)
+	return p, err
+}
+
+func options() Options {
+	return Options{TermGrace: 10 * time.Second, UID: os.Getuid(), Multiplexers: []string{"screen"}, Never: []string{"git-*"}}
+}
+
+func decide(p decision.Process) decision.Decision {
+	return decision.Decision{ID: fmt.Sprintf("process:%d@%d", p.PID, p.StartTicks), Kind: "process", Verdict: decision.Reap,
+		Identity: decision.Identity{Key: "k", Process: &p}}
+}
+
+func intent(p decision.Process) decision.Intent {
+	return decision.Intent{ID: "A1", Kind: "process", Identity: decision.Identity{Key: "k", Process: &p}, At: time.Now()}
+}
+
+// act grasps and acts, as the carrier does.
+func act(t testing.TB, ctx context.Context, o Options, p decision.Process) decision.Outcome {
+	t.Helper()
+	g, err := New(o).Grasp(ctx, "A1", decide(p))
+	if err != nil {
+		t.Fatalf("grasp: %v", err)
+	}
+	defer g.Close()
+	return g.Do(ctx, intent(p))
+}
+
+// crash is a Winnow that dies at the step that its environment names, in an act on the process that its input describes.
+func crash() {
+	var p decision.Process
+	if err := json.NewDecoder(os.Stdin).Decode(&p); err != nil {
+		panic(err)
+	}
+	o := options()
+	o.TermGrace = 50 * time.Millisecond
+	o.Step = func(step string) {
+		if step == os.Getenv("WINNOW_TEST_STEP") {
+			unix.Kill(os.Getpid(), unix.SIGKILL)
+			select {}
+		}
+	}
+	g, err := New(o).Grasp(context.Background(), "A1", decide(p))
+	if err != nil {
+		panic(err)
+	}
+	g.Do(context.Background(), intent(p))
+	os.Exit(0)
+}

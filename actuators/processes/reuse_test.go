@@ -1,0 +1,143 @@
+package processes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+)
+
+// reused is what came of giving a process's number away while it was held.
+type reused struct {
+	// Trials counts the numbers that were given away, SameStart those whose new process has the old one's start ticks, and Wrong
+	// those whose new process was taken for the old one or was signalled.
+	Trials, SameStart, Wrong int
+	Error                    string
+}
+
+// TestForcedReuse lets another process have the number of one that is held, in a pid namespace whose next number can be set.
+func TestForcedReuse(t *testing.T) {
+	t.Parallel()
+	c := exec.Command("/proc/self/exe")
+	c.Env, c.Stderr = append(os.Environ(), roleVar+"=reuse"), os.Stderr
+	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}}
+	out, err := c.Output()
+	if err != nil && len(out) == 0 {
+		t.Skipf("no pid namespace of its own: %v", err)
+	}
+	var got reused
+	if err := json.Unmarshal(out, &got); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got.Error != "" {
+		t.Skipf("numbers cannot be given away here: %s", got.Error)
+	}
+	t.Logf("%d numbers given away, %d of them with the same start ticks", got.Trials, got.SameStart)
+	if got.Wrong != 0 || got.Trials < 50 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// reuse is the first process of the namespace. It prints what came of its trials.
+func reuse() {
+	const wanted, most = 60, 400
+	var r reused
+	err := errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("proc", "/proc", "proc", 0, ""))
+	for range most {
+		if err != nil || r.Trials == wanted {
+			break
+		}
+		err = r.trial()
+	}
+	if err != nil {
+		r.Error = err.Error()
+	}
+	json.NewEncoder(os.Stdout).Encode(r)
+	os.Exit(0)
+}
+
+func (r *reused) trial() error {
+	old := exec.Command("sleep", "300")
+	if err := old.Start(); err != nil {
+		return err
+	}
+	p, err := settledIdentity(old.Process.Pid)
+	if err != nil {
+		return err
+	}
+	g, err := New(options()).Grasp(context.Background(), "A1", decide(p))
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	old.Process.Kill()
+	old.Wait()
+	if err := os.WriteFile("/proc/sys/kernel/ns_last_pid", []byte(strconv.Itoa(p.PID-1)), 0); err != nil {
+		return err
+	}
+	next := exec.Command("sleep", "300")
+	if err := next.Start(); err != nil {
+		return err
+	}
+	defer func() { next.Process.Kill(); next.Wait() }()
+	if next.Process.Pid != p.PID { // a thread of this process got the number
+		return nil
+	}
+	q, err := settledIdentity(p.PID)
+	if err != nil {
+		return err
+	}
+	r.Trials++
+	if q.StartTicks == p.StartTicks {
+		r.SameStart++
+	}
+	if !r.spared(g, p, q) {
+		r.Wrong++
+	}
+	return nil
+}
+
+// spared reports whether neither the old grasp nor a new one with the old identity nor a bare signal through what was held
+// reached the new process.
+func (r *reused) spared(g actuators.Grasp, p, q decision.Process) bool {
+	held := g.(*grasp).pin
+	if err := held.signal(unix.SIGKILL); !errors.Is(err, unix.ESRCH) {
+		return false
+	}
+	if out := g.Do(context.Background(), intent(p)); out.Outcome != decision.Gone {
+		return false
+	}
+	if fresh, err := New(options()).Grasp(context.Background(), "A1", decide(p)); err == nil {
+		fresh.Close()
+		return false
+	}
+	now, err := identity(p.PID)
+	return err == nil && now == q
+}
+
+// settledIdentity waits until a child has become the program that it was started as: its name changes before its command line.
+func settledIdentity(pid int) (decision.Process, error) {
+	var last decision.Process
+	for {
+		p, err := identity(pid)
+		if err != nil {
+			return p, fmt.Errorf("identify pid %d: %w", pid, err)
+		}
+		if p.Name == "sleep" && p == last {
+			return p, nil
+		}
+		last = p
+	}
+}
