@@ -126,8 +126,10 @@ func (s *sweeper) settle(ctx context.Context) ([]decision.Act, error) {
 			continue
 		}
 		o := actuator.Settle(ctx, in)
-		if err := s.ledger.Settled(ctx, in.ID, o); err != nil {
-			return nil, fmt.Errorf("record how act %s went: %w", in.ID, err)
+		if !o.Open {
+			if err := s.ledger.Settled(ctx, in.ID, o); err != nil {
+				return nil, fmt.Errorf("record how act %s went: %w", in.ID, err)
+			}
 		}
 		out = append(out, decision.Act{ID: in.ID, Candidate: in.Candidate, Kind: in.Kind, Label: in.Label, Outcome: o})
 	}

@@ -107,7 +107,10 @@ func newReport(mode, sweep string, s *snapshot.Snapshot, p *engine.Policy, res e
 // code is the exit code that the report means.
 func (r *Report) code(exitCode bool) int {
 	part, reap := false, false
-	for _, a := range append(append([]decision.Act{}, r.Acts...), r.Settled...) {
+	for _, a := range r.Settled {
+		part = part || a.Open
+	}
+	for _, a := range r.Acts {
 		switch a.Outcome.Outcome {
 		case decision.Capped:
 			return exitCapped

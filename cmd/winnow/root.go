@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -232,10 +231,4 @@ func isTerminal(w io.Writer) (bool, int) {
 // note writes a line for a person on stderr.
 func (a *app) note(format string, args ...any) {
 	fmt.Fprintf(a.errOut, "winnow: "+format+"\n", args...)
-}
-
-type runFunc func(ctx context.Context, args []string) error
-
-func (f runFunc) cobra() func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error { return f(cmd.Context(), args) }
 }

@@ -245,8 +245,8 @@ func (p paint) actsText(w io.Writer, title string, acts []decision.Act) {
 			color = p.red
 		}
 		detail := x.Detail
-		if x.RestoreUntil != nil && x.Outcome.Outcome == decision.Done {
-			detail = strings.TrimSuffix(detail, ".") + "; winnow restore " + x.ID
+		if x.RestoreUntil != nil && !strings.Contains(detail, "winnow restore") {
+			detail = strings.TrimSuffix(detail, ".") + "; winnow restore " + x.ID + " brings it back"
 		}
 		p.row(w, x.Outcome.Outcome, color, actLabel(x), detail, width)
 	}

@@ -165,6 +165,9 @@ type Outcome struct {
 	Freed  Freed  `json:"freed"`
 	// RestoreUntil is until when winnow restore can bring it back.
 	RestoreUntil *time.Time `json:"restore_until,omitempty"`
+	// Open is true when it could not be found out how an act went that was cut short: it is not settled, and the next sweep looks
+	// again.
+	Open bool `json:"open,omitempty"`
 }
 
 // Freed counts what an act gave back, both in bytes. What lies in the trash is not freed yet.
