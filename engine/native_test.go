@@ -195,7 +195,7 @@ func (n *native) session(v *verdict, sub *subject.Subject, over []bool) bool {
 	v.keep(elsewhere, "protect.self", "Winnow runs in it", nil)
 	confirmed := sub.Sighting != nil && sub.Identity != "" && sub.Sighting.Identity == sub.Identity && sub.Sighting.First >= c.ConfirmAfter &&
 		slices.ContainsFunc(v.findings, func(r decision.Reason) bool { return r.Rule == sub.Sighting.Rule })
-	v.keep(confirmed, "protect.seen_once", "it takes a second look", map[string]any{"confirm_after": c.ConfirmAfter})
+	v.keep(confirmed || len(v.findings) == 0, "protect.seen_once", "it takes a second look", map[string]any{"confirm_after": c.ConfirmAfter})
 	v.keep(atLeast(sub.Age, c.Grace.Session), "protect.young", "it is young", map[string]any{"age": sub.Age, "grace": c.Grace.Session})
 	return scope
 }
@@ -239,7 +239,10 @@ func (n *native) process(v *verdict, sub *subject.Subject) bool {
 		v.find("reap.processes.orphan", "an agent started it and is gone", map[string]any{"markers": *l.Markers, "parent": *p.PPID, "agrees": agrees})
 	}
 	silent := !c.SpareListeners || p.Listening != nil && len(*p.Listening) == 0 && is(l.ListenerBelow, false)
-	left := is(p.TTY, "") && p.State != "" && !agent && is(l.AgentBelow, false) && is(l.TTYBelow, false) && l.Pane == "" && silent
+	other := !agent && p.Exe != nil && !slices.ContainsFunc(c.Agents, func(a string) bool {
+		return strings.HasSuffix(strings.TrimSuffix(*p.Exe, " (deleted)"), a)
+	})
+	left := is(p.TTY, "") && p.State != "" && other && is(l.AgentBelow, false) && is(l.TTYBelow, false) && l.Pane == "" && silent
 	v.keep(left, "protect.live", "it is in use", map[string]any{"tty": p.TTY, "ports": p.Listening})
 	mine := p.UID != nil && sub.Host.UID != nil && *p.UID == *sub.Host.UID
 	never := slices.ContainsFunc(c.NeverProcesses, func(name string) bool {

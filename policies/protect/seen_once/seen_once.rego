@@ -16,6 +16,7 @@ objections contains {
 	"evidence": {k: v | some k, v in {"first": input.sighting.first, "confirm_after": input.config.confirm_after}},
 } if {
 	_interactive
+	count(_found) > 0
 	not _confirmed
 }
 
@@ -29,6 +30,8 @@ _confirmed if {
 	input.sighting.identity != ""
 	input.sighting.identity == input.identity
 	input.sighting.first >= input.config.confirm_after
-	some finding in data.policies.reap[kinds.plural][_].findings
-	finding.rule == input.sighting.rule
+	input.sighting.rule in _found
 }
+
+# Without a reason to reap there is nothing to wait for.
+_found contains finding.rule if some finding in data.policies.reap[kinds.plural][_].findings

@@ -34,9 +34,18 @@ test_a_sighting_that_says_too_little_keeps if {
 	}
 }
 
+test_without_a_reason_there_is_nothing_to_wait_for if {
+	count(seen_once.objections) == 0 with input as json.patch(subjects.session, [
+		{"op": "remove", "path": "/sighting"},
+		{"op": "replace", "path": "/session/name", "value": "mine"},
+	])
+}
+
 test_tabs_and_terminals_wait_too if {
-	count(seen_once.objections) == 1 with input as subjects.changed(subjects.session, "/kind", "tab")
-	count(seen_once.objections) == 1 with input as subjects.changed(subjects.session, "/kind", "terminal")
+	every kind in ["tab", "terminal"] {
+		count(seen_once.objections) == 1 with input as subjects.changed(subjects.session, "/kind", kind)
+			with data.policies.reap as {sprintf("%ss", [kind]): {"husk": {"findings": {{"rule": "x"}}}}}
+	}
 }
 
 test_folders_and_processes_need_one_look if {

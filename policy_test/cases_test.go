@@ -1,0 +1,91 @@
+package policy_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"winnow/engine"
+	"winnow/engine/decision"
+)
+
+// TestCases holds the shipped policies to every case.
+func TestCases(t *testing.T) {
+	t.Parallel()
+	e := shipped(t)
+	for name, c := range cases(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if c.Sentence == "" || len(c.Want) == 0 {
+				t.Fatal("a case needs a sentence and what it wants")
+			}
+			world := parse(t, c.world(t))
+			got := decide(t, e, c, c.world(t))
+			for id, want := range c.Want {
+				if _, ok := world.Sessions[id]; !ok && world.Dirs[id].Path == "" && world.Processes[id].PID == 0 {
+					t.Errorf("%s: no such candidate in this world", id)
+				}
+				if diff := cmp.Diff(want, got[id]); diff != "" {
+					t.Errorf("%s: %s (-want +got):\n%s", c.Sentence, id, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestEveryRuleHasItsCases wants of every rule a case in which it speaks and one in which it does not, of every reason to reap
+// a case in which it reaps, and of every reason to keep one in which nothing else keeps.
+func TestEveryRuleHasItsCases(t *testing.T) {
+	t.Parallel()
+	reaps, alone := map[string]bool{}, map[string]bool{}
+	for _, c := range cases(t) {
+		for _, w := range c.Want {
+			if w == nil {
+				continue
+			}
+			if w.Verdict == decision.Reap {
+				for _, f := range w.Findings {
+					reaps[f] = true
+				}
+			}
+			if len(w.Findings) > 0 && len(w.Objections) == 1 {
+				alone[w.Objections[0]] = true
+			}
+		}
+	}
+	p, err := engine.Load(t.Context(), engine.LoadOptions{Trees: embedded})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rule := range p.Rules() {
+		if !reaps[rule] && !alone[rule] {
+			t.Errorf("%s: no case in which it alone decides", rule)
+		}
+	}
+}
+
+func decide(t *testing.T, e *engine.Engine, c Case, world document) map[string]*Want {
+	t.Helper()
+	r, err := e.Decide(t.Context(), parse(t, world), c.config(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Errors {
+		t.Errorf("%s: %v", f.ID, f.Err)
+	}
+	got := map[string]*Want{}
+	for _, d := range r.Decisions {
+		got[d.ID] = &Want{Verdict: d.Verdict, Findings: rules(d.Findings), Objections: rules(d.Objections)}
+	}
+	return got
+}
+
+func rules(reasons []decision.Reason) []string {
+	out := []string{}
+	for _, r := range reasons {
+		out = append(out, r.Rule)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,225 @@
+// Package policy_test holds whole snapshots against the policies that Winnow ships with: a sentence, what is different in the
+// world, and the decisions that are wanted.
+package policy_test
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"winnow"
+	"winnow/engine"
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+	"winnow/policies"
+)
+
+// Case is one file in cases.
+type Case struct {
+	// Sentence says what is held.
+	Sentence string `json:"sentence"`
+	// Snapshot is a whole one, as it was saved where a decision was wrong. Without it the case plays in worlds/machine.json.
+	Snapshot map[string]any `json:"snapshot"`
+	// Change is a JSON merge patch on the snapshot: an object is merged, null takes a fact away, all else replaces.
+	Change map[string]any `json:"change"`
+	// Config is a merge patch on the rules section of config.yaml.
+	Config map[string]any `json:"config"`
+	// Seen are the sightings of earlier looks. Without it every session has a fitting one.
+	Seen map[string]Seen `json:"seen"`
+	// Want has the decision of each candidate that the sentence speaks of; null is one that is out of scope.
+	Want map[string]*Want `json:"want"`
+}
+
+// Seen is a sighting: which reason, how many seconds ago, and whether it was of the world after Change.
+type Seen struct {
+	Rule    string  `json:"rule"`
+	Ago     float64 `json:"ago"`
+	Changed bool    `json:"changed"`
+}
+
+// Want is a decision, its reasons by their rules, each rule once, sorted.
+type Want struct {
+	Verdict    string   `json:"verdict"`
+	Findings   []string `json:"findings"`
+	Objections []string `json:"objections"`
+}
+
+// document is a snapshot as plain JSON, in which facts can be taken away that Go's types would bring back.
+type document = map[string]any
+
+func cases(t *testing.T) map[string]Case {
+	t.Helper()
+	files, err := filepath.Glob("cases/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("list cases: %d files: %v", len(files), err)
+	}
+	out := map[string]Case{}
+	for _, f := range files {
+		var c Case
+		read(t, f, &c)
+		out[filepath.Base(f)] = c
+	}
+	return out
+}
+
+func read(t *testing.T, file string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatalf("read %s: %v", file, err)
+	}
+}
+
+// world is the case's snapshot, remembered sightings among it.
+func (c Case) world(t *testing.T) document {
+	t.Helper()
+	base := c.Snapshot
+	if base == nil {
+		read(t, "worlds/machine.json", &base)
+	}
+	changed := merge(base, c.Change)
+	if _, own := base["sightings"]; !own {
+		changed["sightings"] = plain(t, remembered(parse(t, base), parse(t, changed), c.Seen))
+	}
+	return changed
+}
+
+// remembered are the sightings of an earlier look. Without seen there is one a minute ago of every session, with the reason
+// that the shipped policies find in worlds/machine.json.
+func remembered(s, changed *snapshot.Snapshot, seen map[string]Seen) map[string]snapshot.Sighting {
+	if seen == nil {
+		seen = map[string]Seen{}
+		for id := range s.Sessions {
+			seen[id] = Seen{Rule: "reap.sessions.husk", Ago: 60}
+		}
+		for _, e := range s.Registry {
+			for id, of := range s.Sessions {
+				if of.Name == e.Session {
+					seen[id] = Seen{Rule: "reap.sessions.finished", Ago: 60}
+				}
+			}
+		}
+	}
+	before, after := subject.Join(s, &subject.Config{}), subject.Join(changed, &subject.Config{})
+	out := map[string]snapshot.Sighting{}
+	for id, at := range seen {
+		j := before
+		if at.Changed {
+			j = after
+		}
+		first := s.TakenAt.Add(-time.Duration(at.Ago * float64(time.Second)))
+		out[id] = snapshot.Sighting{Rule: at.Rule, Identity: j.Identity(id).Key, FirstAt: first, LastAt: first, Count: 1}
+	}
+	return out
+}
+
+// config is the rules section of config.yaml with sessions named worker- in scope, and the case's changes.
+func (c Case) config(t *testing.T) *subject.Config {
+	t.Helper()
+	var whole struct {
+		Rules map[string]any `yaml:"rules"`
+	}
+	if err := yaml.Unmarshal(winnow.DefaultConfig, &whole); err != nil {
+		t.Fatalf("read config.yaml: %v", err)
+	}
+	rules := seconds(whole.Rules).(map[string]any)
+	rules = merge(rules, map[string]any{"session_names": map[string]any{"prefix": []any{"worker-"}}})
+	var out subject.Config
+	data, err := json.Marshal(merge(rules, c.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatalf("read the case's config: %v", err)
+	}
+	return &out
+}
+
+// seconds turns what reads as a duration into seconds, as the program does.
+func seconds(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, x := range v {
+			out[k] = seconds(x)
+		}
+		return out
+	case string:
+		if d, err := time.ParseDuration(v); err == nil {
+			return d.Seconds()
+		}
+	}
+	return v
+}
+
+// merge applies a JSON merge patch (RFC 7386) to a copy.
+func merge(base, patch map[string]any) map[string]any {
+	out := maps.Clone(base)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for k, v := range patch {
+		switch v := v.(type) {
+		case nil:
+			delete(out, k)
+		case map[string]any:
+			under, _ := out[k].(map[string]any)
+			out[k] = merge(under, v)
+		default:
+			out[k] = v
+		}
+	}
+	return out
+}
+
+func parse(t *testing.T, doc document) *snapshot.Snapshot {
+	t.Helper()
+	data, err := json.Marshal(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s snapshot.Snapshot
+	if err := json.Unmarshal(data, &s); err != nil {
+		t.Fatalf("read the case's snapshot: %v", err)
+	}
+	return &s
+}
+
+func plain(t *testing.T, v any) map[string]any {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// shipped is an engine over the policies that Winnow ships with, and over trees of one's own on top.
+func shipped(t *testing.T, more ...engine.Tree) *engine.Engine {
+	t.Helper()
+	trees := append(slices.Clone(embedded), more...)
+	p, err := engine.Load(t.Context(), engine.LoadOptions{Trees: trees})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New(p, engine.Limits{Timeout: time.Minute, Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+var embedded = []engine.Tree{{Name: "embedded", FS: policies.Files, Prefix: "policies"}}
