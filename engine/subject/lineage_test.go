@@ -1,0 +1,244 @@
+package subject_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+)
+
+// table is a snapshot of processes. Each starts one tick after the one before, unless it says otherwise.
+func table(ps ...snapshot.Process) *snapshot.Snapshot {
+	return look(func(s *snapshot.Snapshot) {
+		for i, p := range ps {
+			if p.StartTicks == 0 {
+				p.StartTicks = uint64(i + 1)
+			}
+			s.Processes[fmt.Sprint("process:", p.PID)] = p
+		}
+	})
+}
+
+func carries(pairs ...string) *map[string]string {
+	m := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i]] = pairs[i+1]
+	}
+	return &m
+}
+
+func quiet(pid, parent int, name string) snapshot.Process {
+	return snapshot.Process{PID: pid, PPID: new(parent), Name: name, State: "S", TTY: new(""), Listening: &[]int{}, Markers: carries()}
+}
+
+func lineage(t *testing.T, s *snapshot.Snapshot, pid int) *subject.Lineage {
+	t.Helper()
+	return of(t, s, fmt.Sprint("process:", pid)).Lineage
+}
+
+func TestLineageOfATree(t *testing.T) {
+	t.Parallel()
+	tty, port := quiet(5, 4, "vim"), quiet(6, 4, "vite")
+	tty.TTY, port.Listening = new("pts/1"), &[]int{80}
+	s := table(quiet(1, 0, "systemd"), quiet(2, 1, "tmux: server"), quiet(3, 2, "claude"), quiet(4, 3, "zsh"), tty, port, quiet(7, 1, "node"), quiet(8, 7, "claude"))
+	same(t, "4", &subject.Lineage{
+		Markers: &[]string{}, Multiplexer: new(false), Agents: new(1), Agent: &snapshot.PaneProc{PID: 3, Name: "claude"},
+		AgentAncestor: new(true), MultiplexerAncestor: new(true), Descendants: new(2), AgentBelow: new(false), TTYBelow: new(true), ListenerBelow: new(true),
+	}, lineage(t, s, 4))
+	same(t, "7", &subject.Lineage{
+		Markers: &[]string{}, Multiplexer: new(false), Agents: new(1), Agent: &snapshot.PaneProc{PID: 3, Name: "claude"},
+		AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(1), AgentBelow: new(true), TTYBelow: new(false), ListenerBelow: new(false),
+	}, lineage(t, s, 7))
+	same(t, "1", &subject.Lineage{
+		Markers: &[]string{}, Multiplexer: new(false), Agents: new(0),
+		AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(7), AgentBelow: new(true), TTYBelow: new(true), ListenerBelow: new(true),
+	}, lineage(t, s, 1))
+}
+
+func TestLineageKnowsNoMoreThanWasRead(t *testing.T) {
+	t.Parallel()
+	type facts struct{ Ancestor, Multiplexer, Below, TTY, Listener *bool }
+	hidden := quiet(3, 2, "x")
+	hidden.TTY, hidden.Listening = nil, nil
+	stray := snapshot.Process{PID: 9, Name: "stray"}
+	young := quiet(2, 1, "x")
+	young.StartTicks = 100
+	whole := quiet(2, 1, "x")
+	top := quiet(1, 0, "systemd")
+	failed := func(s *snapshot.Snapshot) *snapshot.Snapshot {
+		s.Sources["proc"] = snapshot.Source{Status: "failed"}
+		return s
+	}
+	no, yes := new(false), new(true)
+	cases := map[string]struct {
+		s    *snapshot.Snapshot
+		pid  int
+		want facts
+		deep *int
+	}{
+		"everything was read":              {table(top, whole, quiet(3, 2, "y")), 2, facts{no, no, no, no, no}, new(1)},
+		"the table was not read whole":     {failed(table(top, whole, quiet(3, 2, "claude"))), 2, facts{Below: yes}, nil},
+		"a parent that is not there":       {table(whole), 2, facts{nil, nil, no, no, no}, new(0)},
+		"a parent that is younger":         {table(top, young, quiet(3, 2, "y")), 3, facts{nil, nil, no, no, no}, new(0)},
+		"an agent below a lost parent":     {table(quiet(2, 99, "claude"), quiet(3, 2, "y")), 3, facts{yes, nil, no, no, no}, new(0)},
+		"a child that hides":               {table(top, whole, hidden), 2, facts{no, no, no, nil, nil}, new(1)},
+		"somebody's parent is not known":   {table(top, whole, stray), 2, facts{Ancestor: no, Multiplexer: no}, nil},
+		"parents in a circle":              {table(quiet(2, 3, "x"), func() snapshot.Process { p := quiet(3, 2, "claude"); p.StartTicks = 1; return p }()), 2, facts{Below: nil}, nil},
+		"its own parent":                   {table(quiet(2, 2, "x")), 2, facts{}, nil},
+		"an agent that has ended is none":  {table(top, snapshot.Process{PID: 2, PPID: new(1), Name: "claude", State: "Z", Threads: new(1)}, quiet(3, 2, "y")), 3, facts{no, no, no, no, no}, new(0)},
+		"an agent whose leader has ended":  {table(top, snapshot.Process{PID: 2, PPID: new(1), Name: "claude", State: "Z", Threads: new(2)}, quiet(3, 2, "y")), 3, facts{yes, no, no, no, no}, new(0)},
+		"an agent by what it was run from": {table(top, snapshot.Process{PID: 2, PPID: new(1), Name: "node", Exe: new("/opt/bin/claude")}, quiet(3, 2, "y")), 3, facts{yes, no, no, no, no}, new(0)},
+		"an agent whose name is too long":  {table(top, quiet(2, 1, "an-agent-with-a"), quiet(3, 2, "y")), 3, facts{yes, no, no, no, no}, new(0)},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := lineage(t, c.s, c.pid)
+			same(t, "facts", c.want, facts{l.AgentAncestor, l.MultiplexerAncestor, l.AgentBelow, l.TTYBelow, l.ListenerBelow})
+			same(t, "descendants", c.deep, l.Descendants)
+		})
+	}
+}
+
+func TestMultiplexers(t *testing.T) {
+	t.Parallel()
+	const tmux = "/tmp/tmux-1000/default,50,0"
+	server := func(markers *map[string]string) snapshot.Process {
+		return snapshot.Process{PID: 50, PPID: new(1), Name: "tmux: server", Markers: markers}
+	}
+	process := func(markers *map[string]string) snapshot.Process {
+		return snapshot.Process{PID: 60, PPID: new(1), Name: "node", Markers: markers}
+	}
+	late := server(carries())
+	late.StartTicks = 1000
+	mine := carries("CLAUDECODE", "1", "TMUX", tmux)
+	cases := map[string]struct {
+		s              *snapshot.Snapshot
+		inside, marked *bool
+		markers        *[]string
+	}{
+		"no environment":                  {table(server(carries()), process(nil)), nil, nil, nil},
+		"no multiplexer":                  {table(server(carries()), process(carries("CLAUDECODE", "1"))), new(false), nil, &[]string{"CLAUDECODE"}},
+		"the server carries it":           {table(server(carries("CLAUDECODE", "1")), process(mine)), new(true), new(true), &[]string{"CLAUDECODE"}},
+		"the server carries another":      {table(server(carries("CLAUDECODE", "2")), process(mine)), new(true), new(false), &[]string{"CLAUDECODE"}},
+		"the server carries none":         {table(server(carries()), process(mine)), new(true), new(false), &[]string{"CLAUDECODE"}},
+		"the server hides":                {table(server(nil), process(mine)), new(true), nil, &[]string{"CLAUDECODE"}},
+		"the server is gone":              {table(process(mine)), new(true), nil, &[]string{"CLAUDECODE"}},
+		"the server's pid is another's":   {table(quiet(50, 1, "bash"), process(mine)), new(true), nil, &[]string{"CLAUDECODE"}},
+		"the server is younger":           {table(late, process(mine)), new(true), nil, &[]string{"CLAUDECODE"}},
+		"a marker of tmux that is broken": {table(server(carries()), process(carries("TMUX", "nonsense"))), new(true), nil, &[]string{}},
+		"another multiplexer":             {table(server(carries()), process(carries("STY", "1.x"))), new(true), nil, &[]string{}},
+		"two, one of them marked":         {table(server(carries("CLAUDECODE", "1")), process(carries("CLAUDECODE", "1", "STY", "1.x", "TMUX", tmux))), new(true), new(true), &[]string{"CLAUDECODE"}},
+		"two, one of them not known":      {table(server(carries()), process(carries("CLAUDECODE", "1", "STY", "1.x", "TMUX", tmux))), new(true), nil, &[]string{"CLAUDECODE"}},
+		"a marker that is empty":          {table(server(carries()), process(carries("CLAUDECODE", ""))), new(false), nil, &[]string{}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := lineage(t, c.s, 60)
+			same(t, "inside", c.inside, l.Multiplexer)
+			same(t, "marked", c.marked, l.MultiplexerMarked)
+			same(t, "markers", c.markers, l.Markers)
+		})
+	}
+}
+
+func TestPanesAndFolders(t *testing.T) {
+	t.Parallel()
+	s := table(quiet(10, 1, "zsh"), quiet(11, 10, "vim"), quiet(12, 1, "left"), quiet(13, 1, "other"))
+	for pid, session := range map[int]int{11: 99, 12: 10, 13: 20} {
+		id := fmt.Sprint("process:", pid)
+		p := s.Processes[id]
+		p.Session = new(session)
+		s.Processes[id] = p
+	}
+	in := s.Processes["process:13"]
+	in.Cwd = new("/w/tree/src/deep")
+	s.Processes["process:13"] = in
+	home := s.Processes["process:12"]
+	home.Cwd = new("/home/u/plain")
+	s.Processes["process:12"] = home
+	s.Host.Home = "/home/u"
+	s.Sessions["session:tmux/default/$1"] = snapshot.Session{Panes: []snapshot.Pane{
+		{ID: "%1", ShellPID: new(10), SessionPIDs: []int{10, 11}}, {ID: "%2", ShellPID: new(20), Dead: new(true)},
+	}}
+	s.Dirs["dir:/w/tree"] = snapshot.Dir{Path: "/w/tree", Git: &snapshot.Git{Worktree: new(true)}}
+	s.Dirs["dir:/w/main"] = snapshot.Dir{Path: "/w/tree/src/deep", Git: &snapshot.Git{Worktree: new(false)}}
+	s.Registry = []snapshot.Entry{{ID: "home", Path: "/home/u"}, {ID: "root", Path: "/"}, {ID: "src", Path: "/w/tree/src"}}
+	for pid, want := range map[int][2]string{10: {"%1", ""}, 11: {"%1", ""}, 12: {"%1", ""}, 13: {"", "/w/tree/src"}} {
+		l := lineage(t, s, pid)
+		same(t, fmt.Sprint(pid), want, [2]string{l.Pane, l.AgentDir})
+	}
+}
+
+// TestAgentsAgainstThePlainStatement counts the agents that may have started a process one by one, for tables of chance.
+func TestAgentsAgainstThePlainStatement(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		var ps []snapshot.Process
+		for pid := 1; pid <= 40; pid++ {
+			p := snapshot.Process{PID: pid, StartTicks: uint64(1 + r.IntN(20)), PPID: new(0), Name: []string{"claude", "node"}[r.IntN(2)], State: []string{"S", "Z"}[min(1, r.IntN(8)/7)], Threads: new(1)}
+			if r.IntN(5) > 0 {
+				p.Markers = carries()
+				for _, m := range []string{"AGENT_SESSION", "AGENT_RUN"} {
+					if r.IntN(3) > 0 {
+						(*p.Markers)[m] = fmt.Sprint(r.IntN(3))
+					}
+				}
+			}
+			ps = append(ps, p)
+		}
+		s := table(ps...)
+		for _, p := range ps {
+			l := lineage(t, s, p.PID)
+			want := 0
+			for _, a := range ps {
+				if may(a, p) {
+					want++
+				}
+			}
+			same(t, fmt.Sprintf("seed %d pid %d", seed, p.PID), &want, l.Agents)
+			if (l.Agent != nil) != (want > 0) {
+				t.Errorf("seed %d pid %d: %d agents, one of them %v", seed, p.PID, want, l.Agent)
+			}
+			if l.Agent != nil && !may(s.Processes[fmt.Sprint("process:", l.Agent.PID)], p) {
+				t.Errorf("seed %d pid %d: %v did not start it", seed, p.PID, l.Agent)
+			}
+		}
+	}
+}
+
+// may is the plain statement.
+func may(agent, p snapshot.Process) bool {
+	if agent.Name != "claude" || agent.State == "Z" || agent.PID == p.PID || agent.StartTicks > p.StartTicks {
+		return false
+	}
+	for _, m := range []string{"AGENT_SESSION", "AGENT_RUN"} {
+		if agent.Markers == nil || p.Markers == nil {
+			continue
+		}
+		if a, b := (*agent.Markers)[m], (*p.Markers)[m]; a != "" && b != "" && a != b {
+			return false
+		}
+	}
+	return true
+}
+
+// TestManyAgentsKeep: beyond what is looked at one by one, an agent counts as one that may have started the process.
+func TestManyAgentsKeep(t *testing.T) {
+	t.Parallel()
+	ps := []snapshot.Process{}
+	for pid := 1; pid <= 300; pid++ {
+		ps = append(ps, snapshot.Process{PID: pid, Name: "claude", Markers: carries("AGENT_SESSION", "s", "AGENT_RUN", "other")})
+	}
+	ps = append(ps, snapshot.Process{PID: 1000, Name: "node", Markers: carries("AGENT_SESSION", "s", "AGENT_RUN", "s")})
+	for i := range 300 {
+		ps = append(ps, snapshot.Process{PID: 2000 + i, StartTicks: 1, Name: "claude", Markers: carries("AGENT_SESSION", "other", "AGENT_RUN", "s")})
+	}
+	if l := lineage(t, table(ps...), 1000); *l.Agents == 0 || l.Agent == nil {
+		t.Errorf("%d agents, one of them %v", *l.Agents, l.Agent)
+	}
+}

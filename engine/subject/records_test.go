@@ -1,0 +1,138 @@
+package subject_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+)
+
+// ties are the records of a subject, each with what ties it.
+func ties(sub *subject.Subject) []string {
+	out := []string{}
+	for _, s := range sub.Spawns {
+		out = append(out, s.ID+" "+s.By)
+	}
+	for _, e := range sub.Entries {
+		out = append(out, e.ID+" "+e.By)
+	}
+	return out
+}
+
+func TestRecordsOfASession(t *testing.T) {
+	t.Parallel()
+	s := look(func(s *snapshot.Snapshot) {
+		s.Sessions["session:tmux/default/$4"] = snapshot.Session{
+			Source: "tmux/default", ID: "$4", Name: "work", Panes: []snapshot.Pane{{Cwd: "/w/acme/src"}, {Cwd: "/home/u/"}},
+		}
+		for i, p := range []string{"/w/acme", "/w/acme/src/deep", "/w/acm", "/home/u", "/w/./acme/", "relative", ""} {
+			s.Spawns = append(s.Spawns, snapshot.Spawn{ID: fmt.Sprint("s", i), Path: p})
+		}
+		s.Spawns = append(s.Spawns, snapshot.Spawn{ID: "named", Session: "work", Path: "/w/acme"})
+		for i, n := range []string{"work", "$4", "wor", "", "=work"} {
+			s.Registry = append(s.Registry, snapshot.Entry{ID: fmt.Sprint("e", i), Session: n})
+		}
+		s.Registry = append(s.Registry, snapshot.Entry{ID: "path", Path: "/"})
+	})
+	want := []string{"s0 path", "s3 path", "s4 path", "named session", "e0 session", "e1 session", "path path"}
+	same(t, "ties", want, ties(of(t, s, "session:tmux/default/$4")))
+}
+
+func TestRecordsOfAFolder(t *testing.T) {
+	t.Parallel()
+	s := look(func(s *snapshot.Snapshot) {
+		s.Dirs["dir:/w/acme"] = snapshot.Dir{Path: "/w/acme"}
+		s.Dirs["dir:/w/acme/inner"] = snapshot.Dir{Path: "/w/acme/inner"}
+		for i, p := range []string{"/w/acme", "/w/acme/inner/x", "/w/acme2", "/w", "/w/other/../acme/y"} {
+			s.Registry = append(s.Registry, snapshot.Entry{
+				Source: "registry/r", ID: fmt.Sprint("e", i), Path: p, Status: "running", Terminal: new(false), StartedAt: ago(9), EndedAt: ago(4),
+			})
+		}
+		s.Spawns = []snapshot.Spawn{{Source: "spawns/s", ID: "sp", Kind: "review", Path: "/w/acme", SpawnedAt: ago(7), CompletedAt: ago(6)}}
+	})
+	outer, inner := of(t, s, "dir:/w/acme"), of(t, s, "dir:/w/acme/inner")
+	same(t, "outer", []string{"sp path", "e0 path", "e1 path", "e4 path"}, ties(outer))
+	same(t, "inner", []string{"e1 path"}, ties(inner))
+	same(t, "entry", subject.Entry{
+		Source: "registry/r", ID: "e0", Status: "running", Terminal: new(false), Path: "/w/acme", By: "path", Started: new(9.0), Ended: new(4.0),
+	}, outer.Entries[0])
+	same(t, "spawn", subject.Spawn{
+		Source: "spawns/s", ID: "sp", Kind: "review", Path: "/w/acme", By: "path", Age: new(7.0), Completed: new(6.0),
+	}, outer.Spawns[0])
+}
+
+func TestRecordsOfAProcess(t *testing.T) {
+	t.Parallel()
+	s := look(func(s *snapshot.Snapshot) {
+		s.Processes["process:7@70"] = snapshot.Process{
+			PID: 7, StartTicks: 70, StartedAt: ago(100), Cwd: new("/w/acme (deleted)"), CwdDeleted: new(true),
+			Markers: &map[string]string{"AGENT_SESSION": "s1", "EMPTY": ""},
+		}
+		s.Processes["process:8@80"] = snapshot.Process{PID: 8, StartTicks: 80}
+		s.Registry = []snapshot.Entry{
+			{ID: "marker", Marker: "s1"}, {ID: "other", Marker: "s2"}, {ID: "no marker"},
+			{ID: "pid", PID: new(7)}, {ID: "before", PID: new(7), EndedAt: ago(200)}, {ID: "since", PID: new(7), StartedAt: ago(10), EndedAt: ago(5)},
+			{ID: "both", PID: new(7), Marker: "s1", Path: "/w"}, {ID: "path", Path: "/w/acme"}, {ID: "eight", PID: new(8), EndedAt: ago(1)},
+		}
+	})
+	same(t, "7", []string{"marker marker", "pid pid", "since pid", "both marker", "path path"}, ties(of(t, s, "process:7@70")))
+	same(t, "8, whose start is not known", []string{"eight pid"}, ties(of(t, s, "process:8@80")))
+}
+
+func TestRecordsOfTabsAndTerminals(t *testing.T) {
+	t.Parallel()
+	s := look(func(s *snapshot.Snapshot) {
+		s.Tabs["tab:herdr/default/w1:t1"] = snapshot.Tab{Panes: []snapshot.Pane{{Cwd: "/w/a"}}}
+		s.Terminals["terminal:codev/x"] = snapshot.Terminal{Cwd: "/w/b"}
+		s.Registry = []snapshot.Entry{{ID: "a", Path: "/w/a"}, {ID: "b", Path: "/w/b"}, {ID: "w", Path: "/w"}}
+	})
+	same(t, "tab", []string{"a path", "w path"}, ties(of(t, s, "tab:herdr/default/w1:t1")))
+	same(t, "terminal", []string{"b path", "w path"}, ties(of(t, s, "terminal:codev/x")))
+}
+
+// FuzzPaths compares the walk up a path with the plain statement of what it is to find: the records whose path is the working
+// directory or one of the folders that it lies in.
+func FuzzPaths(f *testing.F) {
+	for _, p := range [][2]string{{"/w/acme", "/w"}, {"/", "/"}, {"/w//x/../y", "/w/y"}, {"x", "x"}, {"", ""}, {"/a\nb/c", "/a\nb"}} {
+		f.Add(p[0], p[1])
+	}
+	f.Fuzz(func(t *testing.T, cwd, record string) {
+		s := look(func(s *snapshot.Snapshot) {
+			s.Terminals["terminal:codev/x"] = snapshot.Terminal{Cwd: cwd}
+			s.Spawns = []snapshot.Spawn{{ID: "s", Path: record}}
+		})
+		if found, want := len(of(t, s, "terminal:codev/x").Spawns) == 1, within(cwd, record); found != want {
+			t.Errorf("%q in %q: %v, want %v", cwd, record, found, want)
+		}
+	})
+}
+
+// within compares segment by segment.
+func within(cwd, record string) bool {
+	c, okC := segments(cwd)
+	r, okR := segments(record)
+	return okC && okR && len(r) <= len(c) && slices.Equal(r, c[:len(r)])
+}
+
+func segments(p string) (out []string, absolute bool) {
+	if p == "" || p[0] != '/' {
+		return nil, false
+	}
+	from := 1
+	for i := 1; i <= len(p); i++ {
+		if i < len(p) && p[i] != '/' {
+			continue
+		}
+		switch s := p[from:i]; s {
+		case "", ".":
+		case "..":
+			out = out[:max(0, len(out)-1)]
+		default:
+			out = append(out, s)
+		}
+		from = i + 1
+	}
+	return out, true
+}
