@@ -242,7 +242,7 @@ func (n *native) process(v *verdict, sub *subject.Subject) bool {
 	other := !agent && p.Exe != nil && !slices.ContainsFunc(c.Agents, func(a string) bool {
 		return strings.HasSuffix(strings.TrimSuffix(*p.Exe, " (deleted)"), a)
 	})
-	left := is(p.TTY, "") && p.State != "" && other && is(l.AgentBelow, false) && is(l.TTYBelow, false) && l.Pane == "" && silent
+	left := is(p.TTY, "") && p.State != "" && p.Session != nil && other && is(l.AgentBelow, false) && is(l.TTYBelow, false) && l.Pane == "" && silent
 	v.keep(left, "protect.live", "it is in use", map[string]any{"tty": p.TTY, "ports": p.Listening})
 	mine := p.UID != nil && sub.Host.UID != nil && *p.UID == *sub.Host.UID
 	never := slices.ContainsFunc(c.NeverProcesses, func(name string) bool {

@@ -157,7 +157,7 @@ func (j *Joined) since(t *time.Time) *float64 {
 
 func (j *Joined) sighting(id string) *Sighting {
 	s, ok := j.snap.Sightings[id]
-	if !ok {
+	if !ok || s.FirstAt.IsZero() { // one of no time would be ages ago
 		return nil
 	}
 	now := j.snap.TakenAt

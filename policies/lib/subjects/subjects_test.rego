@@ -141,6 +141,7 @@ process := object.union(_common, {
 		"pid": 812,
 		"start_ticks": 93211,
 		"ppid": 1,
+		"session": 812,
 		"tty": "",
 		"state": "S",
 		"name": "node",

@@ -62,10 +62,12 @@ _unused if {
 	not input.holders[0]
 }
 
-# A process that no pane claims has no pane at all: the panes' sources were read, or protect.unknown objects.
+# A process whose session is known and that no pane claims has no pane at all: the panes' sources were read, or protect.unknown
+# objects.
 _left if {
 	input.process.tty == ""
 	input.process.state != ""
+	input.process.session >= 0
 	processes.no_agent
 	input.lineage.agent_below == false
 	input.lineage.tty_below == false

@@ -92,7 +92,7 @@ test_listeners_may_go_when_the_operator_says_so if {
 }
 
 test_a_process_that_little_is_known_of_stays if {
-	every path in ["/process/exe", "/process/name", "/process/tty", "/process/state", "/process/listening", "/lineage/agent_below", "/lineage/tty_below", "/lineage/listener_below", "/lineage", "/process", "/config/agents"] {
+	every path in ["/process/exe", "/process/session", "/process/name", "/process/tty", "/process/state", "/process/listening", "/lineage/agent_below", "/lineage/tty_below", "/lineage/listener_below", "/lineage", "/process", "/config/agents"] {
 		count(live.objections) > 0 with input as subjects.without(subjects.process, [path])
 	}
 }

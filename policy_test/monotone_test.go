@@ -1,0 +1,167 @@
+package policy_test
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"winnow/engine/decision"
+)
+
+// worlds are facts that say something by being there at all, and whose absence is therefore known and not unknown: without
+// them it is another world, in which the verdict may be another one. All else that is taken away is a fact that could not be
+// read. Each has the reason why it is here; a pattern is matched against the whole path, with * for one step of it.
+var worlds = []struct{ path, why string }{
+	{"spawns", "no spawn was ever recorded"},
+	{"registry", "no entry was ever recorded"},
+	{"holds", "nobody holds anything"},
+	{"holds/*/id", "a hold on nothing; the ledger cannot write one"},
+	{"spawns/*/path", "a spawn that names no folder concerns none"},
+	{"registry/*/path", "an entry that names no folder concerns none"},
+	{"registry/*/pid", "an entry that names no process concerns none"},
+	{"registry/*/terminal", "a record that says nothing of itself leaves it to its status"},
+	{"registry/*/retained", "a record that nobody has marked"},
+	{"processes/*", "a process that has ended: the table was read whole, or its source says so"},
+	{"processes/*/start_ticks", "it is in the process's id; no process is without"},
+	{"processes/*/exe", "an agent that has another name: an agent is known by its name, and what it was started from is one more way"},
+	{"processes/*/markers/*", "a variable that is not set: the environment was read whole, or markers is absent"},
+	{"sessions/*/panes/*/descendants", "a shell whose children all stayed; it is read with the pane's session, or both are absent"},
+	{"sessions/*/panes/*/linked", "a pane that no other session shows; it is read with the pane"},
+	{"dirs/*/holders", "a folder that nobody uses; holders_known says whether that was found out"},
+	{"sources/*", "a source that is not configured; one that a record names is missed"},
+}
+
+var another = patterns()
+
+func patterns() []*regexp.Regexp {
+	var out []*regexp.Regexp
+	for _, w := range worlds {
+		steps := strings.Split(w.path, "/")
+		for i, s := range steps {
+			if steps[i] = regexp.QuoteMeta(s); s == "*" {
+				steps[i] = "[^\x00]+"
+			}
+		}
+		out = append(out, regexp.MustCompile("^"+strings.Join(steps, "\x00")+"$"))
+	}
+	return out
+}
+
+// TestNoVerdictGetsHarsher takes every fact away in turn, in every world that a case plays in, and wants no candidate that was
+// spared to be reaped for it.
+func TestNoVerdictGetsHarsher(t *testing.T) {
+	t.Parallel()
+	e := shipped(t)
+	used := make([]bool, len(worlds))
+	all := cases(t)
+	all["machine"] = Case{}
+	results := make(chan []int, len(all))
+	t.Run("worlds", func(t *testing.T) {
+		for name, c := range all {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				world := c.world(t)
+				before := decide(t, e, c, world)
+				var excused []int
+				for _, path := range facts(world, nil) {
+					if !concerns(path, c) {
+						continue
+					}
+					for id, now := range decide(t, e, c, without(world, path)) {
+						if was := before[id]; now.Verdict != decision.Reap || was != nil && was.Verdict == decision.Reap {
+							continue
+						}
+						if i := slices.IndexFunc(another, func(p *regexp.Regexp) bool { return p.MatchString(strings.Join(path, "\x00")) }); i >= 0 {
+							excused = append(excused, i)
+							continue
+						}
+						t.Errorf("without %s %s is reaped", strings.Join(path, " "), id)
+					}
+				}
+				results <- excused
+			})
+		}
+	})
+	close(results)
+	for excused := range results {
+		for _, i := range excused {
+			used[i] = true
+		}
+	}
+	for i, w := range worlds {
+		if !used[i] {
+			t.Errorf("no case needs the exemption of %s (%s)", w.path, w.why)
+		}
+	}
+}
+
+// concerns keeps the work in bounds: in the world of a case that changes little, only what the change is part of can matter in
+// another way than in the world before the change.
+func concerns(path []string, c Case) bool {
+	if c.Want == nil { // the world itself
+		return true
+	}
+	changed, ok := c.Change[path[0]]
+	if !ok {
+		return path[0] == "sightings"
+	}
+	if top, isMap := changed.(map[string]any); isMap && len(path) > 1 {
+		_, mine := top[path[1]]
+		return mine || path[0] == "host"
+	}
+	return true
+}
+
+// facts are the paths of all values below v, those of lists' elements left out: an element is no fact about anything else.
+func facts(v any, at []string) [][]string {
+	var out [][]string
+	add := func(step string, x any, isFact bool) {
+		path := append(slices.Clone(at), step)
+		if isFact {
+			out = append(out, path)
+		}
+		out = append(out, facts(x, path)...)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			add(k, v[k], true)
+		}
+	case []any:
+		for i, x := range v {
+			add(strconv.Itoa(i), x, false)
+		}
+	}
+	return out
+}
+
+// without is a copy of doc without one fact.
+func without(doc document, path []string) document {
+	return cut(doc, path).(document)
+}
+
+func cut(v any, path []string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := maps.Clone(v)
+		if len(path) == 1 {
+			delete(out, path[0])
+		} else {
+			out[path[0]] = cut(out[path[0]], path[1:])
+		}
+		return out
+	case []any:
+		out := slices.Clone(v)
+		i, err := strconv.Atoi(path[0])
+		if err != nil {
+			panic(fmt.Sprintf("%s is no place in a list", path[0]))
+		}
+		out[i] = cut(out[i], path[1:])
+		return out
+	}
+	return v
+}
