@@ -1,13 +1,15 @@
 package engine_test
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
 
 	"winnow/engine"
 	"winnow/engine/decision"
@@ -73,29 +75,94 @@ func agree(t testing.TB, have, want []decision.Decision) {
 // takes.
 func BenchmarkDecide(b *testing.B) {
 	policy := shipped(b)
+	hand := newNative(defaults())
 	for _, n := range []int{1000, 10000, 100000} {
 		s := newMaker(1, 0).world(n)
-		hand := newNative(defaults())
+		agree(b, decided(b, ready(b, policy, engine.Limits{}), s), hand.decide(s))
 		for _, workers := range []int{1, 2} {
 			e := ready(b, policy, engine.Limits{Workers: workers})
-			agree(b, decided(b, e, s), hand.decide(s))
 			b.Run(fmt.Sprintf("n=%d/workers=%d", n, workers), func(b *testing.B) {
-				var took, native []float64
 				b.ReportAllocs()
-				for b.Loop() {
-					took = append(took, seconds(func() { decided(b, e, s) }))
-					b.StopTimer()
-					native = append(native, seconds(func() { hand.decide(s) }))
-					b.StartTimer()
-				}
-				b.ReportMetric(1e9*median(took)/float64(n), "ns/dec")
-				b.ReportMetric(1e9*median(native)/float64(n), "native-ns/dec")
-				b.ReportMetric(median(took)/median(native), "x-native")
-				b.ReportMetric(float64(n)/median(took), "dec/s")
+				took, native := compared(b, func() { decided(b, e, s) }, func() { hand.decide(s) })
+				b.ReportMetric(1e9*took/float64(n), "ns/dec")
+				b.ReportMetric(1e9*native/float64(n), "native-ns/dec")
+				b.ReportMetric(took/native, "x-native")
+				b.ReportMetric(float64(n)/took, "dec/s")
 			})
 		}
-		runtime.GC()
 	}
+}
+
+// BenchmarkExplain explains candidates, and decides them with their reasons in the same run.
+func BenchmarkExplain(b *testing.B) {
+	e := ready(b, shipped(b), engine.Limits{Workers: 1})
+	s := newMaker(1, 0).world(90)
+	j := subject.Join(s, defaults())
+	b.ReportAllocs()
+	took, decide := compared(b, func() {
+		for _, kind := range snapshot.Kinds {
+			for _, id := range j.IDs(kind) {
+				sub, _ := j.Subject(id)
+				if _, err := e.Explain(b.Context(), sub); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	}, func() { decided(b, e, s) })
+	b.ReportMetric(1e9*took/90, "ns/explanation")
+	b.ReportMetric(took/decide, "x-decision")
+}
+
+// BenchmarkLoad loads the shipped policies and prepares their queries, and lets OPA parse and compile the same files in the same
+// run, without any of the checks.
+func BenchmarkLoad(b *testing.B) {
+	text := sources(b)
+	took, bare := compared(b, func() { ready(b, shipped(b), engine.Limits{}) }, func() {
+		if _, err := ast.CompileModules(text); err != nil {
+			b.Fatal(err)
+		}
+	})
+	b.ReportMetric(1e3*took, "ms/load")
+	b.ReportMetric(took/bare, "x-bare-compile")
+}
+
+// BenchmarkInput writes the documents of a snapshot, and does it by way of JSON in the same run.
+func BenchmarkInput(b *testing.B) {
+	j := subject.Join(newMaker(1, 0).world(900), defaults())
+	var subs []*subject.Subject
+	for _, kind := range snapshot.Kinds {
+		for _, id := range j.IDs(kind) {
+			sub, _ := j.Subject(id)
+			subs = append(subs, sub)
+		}
+	}
+	input := engine.Inputs(j)
+	b.ReportAllocs()
+	took, round := compared(b, func() {
+		for _, sub := range subs {
+			input(sub)
+		}
+	}, func() {
+		for _, sub := range subs {
+			if _, err := ast.ValueFromReader(bytes.NewReader(marshal(b, sub))); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.ReportMetric(1e9*took/float64(len(subs)), "ns/document")
+	b.ReportMetric(took/round, "x-json")
+}
+
+// compared runs both functions in turn and gives the median time of each, in seconds; only the first is on the clock.
+func compared(b *testing.B, f, against func()) (took, other float64) {
+	var fs, others []float64
+	for b.Loop() {
+		fs = append(fs, seconds(f))
+		b.StopTimer()
+		others = append(others, seconds(against))
+		b.StartTimer()
+	}
+	return median(fs), median(others)
 }
 
 func median(of []float64) float64 {

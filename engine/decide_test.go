@@ -2,8 +2,11 @@ package engine_test
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"slices"
+	"sync"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -156,5 +159,66 @@ func TestInputIsItsJSON(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestDecideIsTheSameWhoeverAsks decides one snapshot many times at once, on two workers each, and explains meanwhile.
+func TestDecideIsTheSameWhoeverAsks(t *testing.T) {
+	t.Parallel()
+	e := ready(t, shipped(t), engine.Limits{Workers: 2})
+	s := newMaker(5, 0.01).world(300)
+	want := decided(t, e, s)
+	j := subject.Join(s, defaults())
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() {
+			r, err := e.Decide(t.Context(), s, defaults())
+			if err != nil {
+				t.Error(err)
+			}
+			if diff := gocmp.Diff(want, r.Decisions); diff != "" {
+				t.Errorf("(-first +later):\n%s", diff)
+			}
+		})
+	}
+	for _, id := range j.IDs(snapshot.KindDir)[:20] {
+		sub, _ := j.Subject(id)
+		if _, err := e.Explain(t.Context(), sub); err != nil {
+			t.Error(err)
+		}
+	}
+	group.Wait()
+}
+
+func TestDecideCountsWhatItSaw(t *testing.T) {
+	t.Parallel()
+	s := newMaker(5, 0).world(30)
+	s.Tabs = map[string]snapshot.Tab{"tab:herdr/default/w1:t1": {Source: "herdr/default"}}
+	r, err := ready(t, shipped(t), engine.Limits{}).Decide(t.Context(), s, defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{"dir": 10, "session": 10, "process": 12, "tab": 1, "terminal": 0}
+	if diff := gocmp.Diff(want, r.Seen); diff != "" {
+		t.Errorf("(-want +have):\n%s", diff)
+	}
+	if !slices.IsSortedFunc(r.Decisions, func(a, b decision.Decision) int { return cmp.Compare(a.ID, b.ID) }) {
+		t.Error("the decisions are not sorted by id")
+	}
+	j := subject.Join(s, defaults())
+	for _, d := range r.Decisions {
+		if diff := gocmp.Diff(j.Identity(d.ID), d.Identity); diff != "" || d.Label == "" || d.Owner == "" {
+			t.Errorf("%+v: %s", d, diff)
+		}
+	}
+}
+
+func TestDecideStopsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r, err := ready(t, shipped(t), engine.Limits{}).Decide(ctx, newMaker(1, 0).world(30), config())
+	if !errors.Is(err, context.Canceled) || len(r.Decisions) > 0 {
+		t.Errorf("%v, %d decisions", err, len(r.Decisions))
 	}
 }
