@@ -1,0 +1,83 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/open-policy-agent/opa/v1/rego"
+
+	"winnow/engine/decision"
+	"winnow/engine/subject"
+	"winnow/policies"
+)
+
+// TestStockOPAAgrees asks OPA itself for data.policies.main.decision of every candidate of every case, without anything of the
+// engine's, and wants the engine's decision.
+func TestStockOPAAgrees(t *testing.T) {
+	t.Parallel()
+	e := shipped(t)
+	options := []func(*rego.Rego){rego.Query("data.policies.main.decision")}
+	err := fs.WalkDir(policies.Files, ".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".rego") {
+			return err
+		}
+		text, err := fs.ReadFile(policies.Files, path)
+		options = append(options, rego.Module(path, string(text)))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := rego.New(options...).PrepareForEval(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range cases(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			world := c.world(t)
+			got := decide(t, e, c, world)
+			j := subject.Join(parse(t, world), c.config(t))
+			for _, kind := range []string{"session", "dir", "process"} {
+				for _, id := range j.IDs(kind) {
+					sub, _ := j.Subject(id)
+					if diff := cmp.Diff(stock(t, q, sub), got[id]); diff != "" {
+						t.Errorf("%s: (-stock +engine):\n%s", id, diff)
+					}
+				}
+			}
+		})
+	}
+}
+
+// stock is what OPA says of a subject; nil for one out of scope, which must be spared.
+func stock(t *testing.T, q rego.PreparedEvalQuery, sub *subject.Subject) *Want {
+	t.Helper()
+	rs, err := q.Eval(t.Context(), rego.EvalInput(plain(t, sub)))
+	if err != nil || len(rs) != 1 {
+		t.Fatalf("%s: %d answers: %v", sub.ID, len(rs), err)
+	}
+	data, err := json.Marshal(rs[0].Expressions[0].Value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said struct {
+		Verdict    string            `json:"verdict"`
+		Findings   []decision.Reason `json:"findings"`
+		Objections []decision.Reason `json:"objections"`
+		InScope    bool              `json:"in_scope"`
+	}
+	if err := json.Unmarshal(data, &said); err != nil {
+		t.Fatal(err)
+	}
+	if !said.InScope {
+		if said.Verdict != decision.Spare {
+			t.Errorf("%s: %s although it is out of scope", sub.ID, said.Verdict)
+		}
+		return nil
+	}
+	return &Want{Verdict: said.Verdict, Findings: rules(said.Findings), Objections: rules(said.Objections)}
+}
