@@ -8,6 +8,9 @@ func (x *processes) lineage(id string, p *snapshot.Process) *Lineage {
 	n := &x.nodes[i]
 	l := &Lineage{AgentDir: x.agentDir(p), Pane: x.pane(p)}
 	x.fillMarkers(l, n)
+	if n.agent || p.Exe != nil {
+		l.IsAgent = &n.agent
+	}
 	if x.whole {
 		count, one := x.agents.starters(i)
 		l.Agents = &count

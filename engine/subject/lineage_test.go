@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 )
@@ -78,19 +80,20 @@ func TestLineageKnowsNoMoreThanWasRead(t *testing.T) {
 		want facts
 		deep *int
 	}{
-		"everything was read":              {table(top, whole, quiet(3, 2, "y")), 2, facts{no, no, no, no, no}, new(1)},
-		"the table was not read whole":     {failed(table(top, whole, quiet(3, 2, "claude"))), 2, facts{Below: yes}, nil},
-		"a parent that is not there":       {table(whole), 2, facts{nil, nil, no, no, no}, new(0)},
-		"a parent that is younger":         {table(top, young, quiet(3, 2, "y")), 3, facts{nil, nil, no, no, no}, new(0)},
-		"an agent below a lost parent":     {table(quiet(2, 99, "claude"), quiet(3, 2, "y")), 3, facts{yes, nil, no, no, no}, new(0)},
-		"a child that hides":               {table(top, whole, hidden), 2, facts{no, no, no, nil, nil}, new(1)},
-		"somebody's parent is not known":   {table(top, whole, stray), 2, facts{Ancestor: no, Multiplexer: no}, nil},
-		"parents in a circle":              {table(quiet(2, 3, "x"), func() snapshot.Process { p := quiet(3, 2, "claude"); p.StartTicks = 1; return p }()), 2, facts{Below: nil}, nil},
-		"its own parent":                   {table(quiet(2, 2, "x")), 2, facts{}, nil},
-		"an agent that has ended is none":  {table(top, snapshot.Process{PID: 2, PPID: new(1), Name: "claude", State: "Z", Threads: new(1)}, quiet(3, 2, "y")), 3, facts{no, no, no, no, no}, new(0)},
-		"an agent whose leader has ended":  {table(top, snapshot.Process{PID: 2, PPID: new(1), Name: "claude", State: "Z", Threads: new(2)}, quiet(3, 2, "y")), 3, facts{yes, no, no, no, no}, new(0)},
-		"an agent by what it was run from": {table(top, snapshot.Process{PID: 2, PPID: new(1), Name: "node", Exe: new("/opt/bin/claude")}, quiet(3, 2, "y")), 3, facts{yes, no, no, no, no}, new(0)},
-		"an agent whose name is too long":  {table(top, quiet(2, 1, "an-agent-with-a"), quiet(3, 2, "y")), 3, facts{yes, no, no, no, no}, new(0)},
+		"everything was read":                    {table(top, whole, quiet(3, 2, "y")), 2, facts{no, no, no, no, no}, new(1)},
+		"the table was not read whole":           {failed(table(top, whole, quiet(3, 2, "claude"))), 2, facts{Below: yes}, nil},
+		"a parent that is not there":             {table(whole), 2, facts{nil, nil, no, no, no}, new(0)},
+		"a parent that is younger":               {table(top, young, quiet(3, 2, "y")), 3, facts{nil, nil, no, no, no}, new(0)},
+		"an agent below a lost parent":           {table(quiet(2, 99, "claude"), quiet(3, 2, "y")), 3, facts{yes, nil, no, no, no}, new(0)},
+		"a child that hides":                     {table(top, whole, hidden), 2, facts{no, no, no, nil, nil}, new(1)},
+		"somebody's parent is not known":         {table(top, whole, stray), 2, facts{Ancestor: no, Multiplexer: no}, nil},
+		"parents in a circle":                    {table(quiet(2, 3, "x"), func() snapshot.Process { p := quiet(3, 2, "claude"); p.StartTicks = 1; return p }()), 2, facts{Below: nil}, nil},
+		"its own parent":                         {table(quiet(2, 2, "x")), 2, facts{}, nil},
+		"an agent that has ended is none":        {table(top, snapshot.Process{PID: 2, PPID: new(1), Name: "claude", State: "Z", Threads: new(1)}, quiet(3, 2, "y")), 3, facts{no, no, no, no, no}, new(0)},
+		"an agent whose leader has ended":        {table(top, snapshot.Process{PID: 2, PPID: new(1), Name: "claude", State: "Z", Threads: new(2)}, quiet(3, 2, "y")), 3, facts{yes, no, no, no, no}, new(0)},
+		"an agent by what it was run from":       {table(top, snapshot.Process{PID: 2, PPID: new(1), Name: "node", Exe: new("/opt/bin/claude")}, quiet(3, 2, "y")), 3, facts{yes, no, no, no, no}, new(0)},
+		"an agent by the folder of its versions": {table(top, snapshot.Process{PID: 2, PPID: new(1), Name: "2.1.201", Exe: new("/home/u/.local/share/claude/versions/2.1.201")}, quiet(3, 2, "y")), 3, facts{yes, no, no, no, no}, new(0)},
+		"an agent whose name is too long":        {table(top, quiet(2, 1, "an-agent-with-a"), quiet(3, 2, "y")), 3, facts{yes, no, no, no, no}, new(0)},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -240,5 +243,30 @@ func TestManyAgentsKeep(t *testing.T) {
 	}
 	if l := lineage(t, table(ps...), 1000); *l.Agents == 0 || l.Agent == nil {
 		t.Errorf("%d agents, one of them %v", *l.Agents, l.Agent)
+	}
+}
+
+func TestIsAgent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		process snapshot.Process
+		want    *bool
+	}{
+		"by its name":                     {snapshot.Process{Name: "claude"}, new(true)},
+		"by its file":                     {snapshot.Process{Name: "node", Exe: new("/opt/bin/claude (deleted)")}, new(true)},
+		"by its versions":                 {snapshot.Process{Name: "2.1.201", Exe: new("/x/claude/versions/2.1.201")}, new(true)},
+		"a user of an agent's name":       {snapshot.Process{Name: "sleep", Exe: new("/home/claude/bin/sleep")}, new(false)},
+		"neither":                         {snapshot.Process{Name: "sleep", Exe: new("/bin/sleep")}, new(false)},
+		"what it was started from hidden": {snapshot.Process{Name: "sleep"}, nil},
+	} {
+		c.process.PID, c.process.StartTicks = 7, 9
+		s := &snapshot.Snapshot{Processes: map[string]snapshot.Process{"process:7@9": c.process}}
+		sub, ok := subject.Join(s, &subject.Config{Agents: []string{"claude"}}).Subject("process:7@9")
+		if !ok {
+			t.Fatalf("%s: no subject", name)
+		}
+		if d := cmp.Diff(c.want, sub.Lineage.IsAgent); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
 	}
 }

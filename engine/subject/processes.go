@@ -146,16 +146,22 @@ func comms(names []string) map[string]struct{} {
 	return out
 }
 
-// named reports whether a process has one of the names. A program may rename itself, so what it was started from counts too.
+// named reports whether a process has one of the names. A program may rename itself, so what it was started from counts too: the
+// file's name, and where a program keeps its versions side by side (claude/versions/2.1.201) the folder's above them.
 func named(p *snapshot.Process, names map[string]struct{}) bool {
-	if _, ok := names[p.Name]; ok {
+	if listed(p.Name, names) {
 		return true
 	}
 	if p.Exe == nil {
 		return false
 	}
-	base := path.Base(*p.Exe)
-	_, ok := names[base[:min(len(base), commLen)]]
+	file := strings.TrimSuffix(*p.Exe, " (deleted)")
+	above := path.Dir(file)
+	return listed(path.Base(file), names) || path.Base(above) == "versions" && listed(path.Base(path.Dir(above)), names)
+}
+
+func listed(name string, names map[string]struct{}) bool {
+	_, ok := names[name[:min(len(name), commLen)]]
 	return ok
 }
 

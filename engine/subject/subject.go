@@ -80,6 +80,9 @@ type Lineage struct {
 	// Markers are the agent markers that it carries, those of multiplexers left out, by name. Absent where its environment
 	// could not be read.
 	Markers *[]string `json:"markers,omitempty"`
+	// IsAgent is true when the process is an agent by its name or by what it was started from, a file of an agent's name or one
+	// below its versions; false when both are known and neither is. Absent where what it was started from could not be read.
+	IsAgent *bool `json:"is_agent,omitempty"`
 	// Multiplexer is true when its environment says that it comes out of a multiplexer's pane. MultiplexerMarked is then
 	// true when that server carries the same markers, so that they prove nothing; absent where the server is gone or could
 	// not be read.
