@@ -158,7 +158,7 @@ func BenchmarkFirstDecision(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	winnowBin, opaBin := filepath.Join(dir, "winnow"), filepath.Join(dir, "opa")
+	winnowBin, opaBin := filepath.Join(dir, "winnow.bin"), filepath.Join(dir, "opa.bin")
 	build := func(dir string, args ...string) {
 		cmd := exec.Command("go", append([]string{"build"}, args...)...)
 		cmd.Dir = dir
@@ -179,9 +179,11 @@ func BenchmarkFirstDecision(b *testing.B) {
 	runIn := func(name string, args ...string) []byte {
 		cmd := exec.Command(name, args...)
 		cmd.Dir, cmd.Env = dir, env
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
 		out, err := cmd.Output()
 		if err != nil {
-			b.Fatalf("%s: %v: %s", name, err, out)
+			b.Fatalf("%s: %v: %s%s", name, err, out, stderr.Bytes())
 		}
 		return out
 	}
