@@ -62,24 +62,6 @@ func (c *Carrier) Carry(ctx context.Context, sweep string, ds, inScope []decisio
 	return acts
 }
 
-// Settle finds out how acts went whose intent was written down and whose outcome was not, and writes it down.
-func (c *Carrier) Settle(ctx context.Context, open []decision.Intent) []decision.Act {
-	var acts []decision.Act
-	for _, in := range open {
-		act := decision.Act{ID: in.ID, Candidate: in.Candidate, Kind: in.Kind, Label: in.Label}
-		a := c.ByKind[in.Kind]
-		if a == nil {
-			act.Outcome = decision.Outcome{Outcome: decision.Failed,
-				Detail: "an act on a " + in.Kind + " was cut short, and nothing here can find out how it went; it stays open"}
-		} else {
-			act.Outcome = c.settled(ctx, in.ID, a.Settle(ctx, in))
-		}
-		c.tell(act)
-		acts = append(acts, act)
-	}
-	return acts
-}
-
 // report runs one act and says how it went.
 func (c *Carrier) report(d decision.Decision, run func(decision.Decision, string) decision.Outcome) decision.Act {
 	act := decision.Act{ID: c.NewID(), Candidate: d.ID, Kind: d.Kind, Label: d.Label}

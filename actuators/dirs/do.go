@@ -90,7 +90,7 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 	}
 	at, err := s.tree.look()
 	if err != nil {
-		return decision.Outcome{Outcome: decision.Failed, Detail: fmt.Sprintf("cut short; find out how it went: %v; nothing was done", err)}
+		return decision.Outcome{Outcome: decision.Failed, Open: true, Detail: fmt.Sprintf("cut short; find out how it went: %v; nothing was done", err)}
 	}
 	switch {
 	case at.home:
@@ -100,7 +100,7 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 		out.Detail = "cut short and settled now: " + out.Detail
 		return out
 	}
-	return decision.Outcome{Outcome: decision.Failed, RestoreUntil: new(in.RestoreUntil),
+	return decision.Outcome{Outcome: decision.Failed,
 		Detail: fmt.Sprintf("cut short: the folder is neither at %s nor in %s, so somebody else moved or removed it; its commits are kept under %s",
 			s.plan.From, s.plan.Trash, refPrefix(in.ID))}
 }

@@ -3,6 +3,7 @@ package dirs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,12 +102,7 @@ func (f folder) read(name string) ([]byte, error) {
 	if st, err := file.Stat(); err != nil || !st.Mode().IsRegular() || st.Size() > most {
 		return nil, errors.Join(err, fmt.Errorf("%s is no small regular file", file.Name()))
 	}
-	buf := make([]byte, most)
-	n, err := file.Read(buf)
-	if n == 0 && err != nil {
-		return nil, err
-	}
-	return buf[:n], nil
+	return io.ReadAll(io.LimitReader(file, most))
 }
 
 // mounted refuses path when anything is mounted at it or below: a rename would carry the mount along, and a walk would go

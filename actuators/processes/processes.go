@@ -155,7 +155,7 @@ func (a *Actuator) Settle(_ context.Context, in decision.Intent) decision.Outcom
 	}
 	boot, err := bootID(a.o.ProcRoot)
 	if err != nil {
-		return decision.Outcome{Outcome: decision.Failed, Detail: fmt.Sprintf("cut short; find out how it went: %v", err)}
+		return decision.Outcome{Outcome: decision.Failed, Open: true, Detail: fmt.Sprintf("cut short; find out how it went: %v", err)}
 	}
 	done := decision.Outcome{Outcome: decision.Done, Freed: decision.Freed{RSS: want.RSS},
 		Detail: fmt.Sprintf("cut short, and pid %d (%s) has ended", want.PID, want.Name)}
@@ -168,7 +168,7 @@ func (a *Actuator) Settle(_ context.Context, in decision.Intent) decision.Outcom
 		return done
 	}
 	if err != nil {
-		return decision.Outcome{Outcome: decision.Failed, Detail: "cut short; find out how it went: " + err.Error()}
+		return decision.Outcome{Outcome: decision.Failed, Open: true, Detail: "cut short; find out how it went: " + err.Error()}
 	}
 	defer p.close()
 	st, err := p.stat()
@@ -176,7 +176,7 @@ func (a *Actuator) Settle(_ context.Context, in decision.Intent) decision.Outcom
 	case errors.Is(err, actuators.ErrGone):
 		return done
 	case err != nil:
-		return decision.Outcome{Outcome: decision.Failed, Detail: "cut short; find out how it went: " + err.Error()}
+		return decision.Outcome{Outcome: decision.Failed, Open: true, Detail: "cut short; find out how it went: " + err.Error()}
 	case st.start != want.StartTicks || want.Inode != 0 && p.inode != 0 && p.inode != want.Inode:
 		done.Detail += "; its number is another process's now"
 		return done

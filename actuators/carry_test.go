@@ -1,0 +1,262 @@
+package actuators
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"winnow/engine/decision"
+)
+
+// stage plays the judge, the journal and an actuator, and writes down in which order it was asked.
+type stage struct {
+	calls []string
+	// what each of them answers, by candidate where it is a map
+	graspErr           map[string]error
+	again              map[string]func(*decision.Decision) error
+	intendErr, settled error
+	out                decision.Outcome
+	onDo               func()
+}
+
+func (s *stage) note(what, id string) { s.calls = append(s.calls, what+" "+id) }
+
+func (s *stage) Again(_ context.Context, d decision.Decision) (decision.Decision, error) {
+	s.note("again", d.ID)
+	if change := s.again[d.ID]; change != nil {
+		err := change(&d)
+		return d, err
+	}
+	return d, nil
+}
+
+func (s *stage) Intend(_ context.Context, in decision.Intent) error {
+	s.note("intend", in.Candidate)
+	return s.intendErr
+}
+
+func (s *stage) Settled(ctx context.Context, id string, out decision.Outcome) error {
+	s.note("settled", out.Outcome)
+	return errors.Join(s.settled, ctx.Err())
+}
+
+func (s *stage) Grasp(_ context.Context, _ string, d decision.Decision) (Grasp, error) {
+	s.note("grasp", d.ID)
+	if err := s.graspErr[d.ID]; err != nil {
+		return nil, err
+	}
+	return &held{s, d.ID}, nil
+}
+
+func (s *stage) Settle(context.Context, decision.Intent) decision.Outcome { return decision.Outcome{} }
+
+type held struct {
+	*stage
+	id string
+}
+
+func (h *held) Plan() json.RawMessage { return json.RawMessage(`{"plan":1}`) }
+func (h *held) Close() error          { h.note("close", h.id); return nil }
+func (h *held) Do(_ context.Context, in decision.Intent) decision.Outcome {
+	h.note("do", h.id)
+	if h.onDo != nil {
+		h.onDo()
+	}
+	return h.out
+}
+
+// restorer is an actuator that sets things aside.
+type restorer struct{ *stage }
+
+func (restorer) Restore(context.Context, decision.Intent) (string, error) { return "", nil }
+func (restorer) Purge(context.Context, decision.Intent) (int64, error)    { return 0, nil }
+
+func newStage() *stage {
+	return &stage{graspErr: map[string]error{}, again: map[string]func(*decision.Decision) error{}, out: decision.Outcome{Outcome: decision.Done, Detail: "it went"}}
+}
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func (s *stage) carrier() *Carrier {
+	n := 0
+	return &Carrier{
+		Judge: s, Journal: s, Kinds: []string{"tab", "session", "process", "dir"},
+		ByKind: map[string]Actuator{"session": s, "process": s, "dir": restorer{s}},
+		Caps:   Caps{PerSweep: 50, Share: 1, PerOwner: 50}, TrashTTL: time.Hour,
+		NewID: func() string { n++; return fmt.Sprintf("A%d", n) }, Now: func() time.Time { return noon },
+	}
+}
+
+func reap(kind, name, owner string) decision.Decision {
+	id := kind + ":" + name
+	return decision.Decision{ID: id, Kind: kind, Verdict: decision.Reap, Owner: owner, InScope: true, Identity: decision.Identity{Key: id}}
+}
+
+func spare(kind, name, owner string) decision.Decision {
+	d := reap(kind, name, owner)
+	d.Verdict = decision.Spare
+	return d
+}
+
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	s := newStage()
+	c := s.carrier()
+	var told []string
+	c.Progress = func(a decision.Act) { told = append(told, a.Candidate) }
+	ds := []decision.Decision{reap("dir", "d", ""), spare("dir", "kept", ""), reap("process", "p", ""), reap("terminal", "not allowed", ""),
+		reap("session", "s", ""), reap("tab", "t", "")}
+	acts := c.Carry(t.Context(), "S", ds, ds)
+	want := []string{
+		"grasp session:s", "again session:s", "intend session:s", "do session:s", "settled done", "close session:s",
+		"grasp process:p", "again process:p", "intend process:p", "do process:p", "settled done", "close process:p",
+		"grasp dir:d", "again dir:d", "intend dir:d", "do dir:d", "settled done", "close dir:d",
+	}
+	if diff := cmp.Diff(want, s.calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	var got []string
+	for _, a := range acts {
+		got = append(got, a.Candidate+" "+a.Outcome.Outcome)
+	}
+	if diff := cmp.Diff([]string{"tab:t refused", "session:s done", "process:p done", "dir:d done"}, got); diff != "" {
+		t.Errorf("acts (-want +got):\n%s", diff)
+	}
+	if len(told) != len(acts) {
+		t.Errorf("told of %v", told)
+	}
+	if until := acts[3].RestoreUntil; until == nil || !until.Equal(noon.Add(time.Hour)) {
+		t.Errorf("the folder is kept until %v", until)
+	}
+	if acts[2].RestoreUntil != nil {
+		t.Error("a process is said to be kept")
+	}
+}
+
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	again := func(change func(*decision.Decision) error) func(*stage) {
+		return func(s *stage) { s.again["session:s"] = change }
+	}
+	grasp := func(err error) func(*stage) { return func(s *stage) { s.graspErr["session:s"] = err } }
+	const none, grasped, judged, intended, done = "", "grasp", "close", "close after intend", "do"
+	for _, c := range []struct {
+		name     string
+		set      func(*stage)
+		outcome  string
+		detail   string
+		farthest string
+	}{
+		{"done", func(*stage) {}, decision.Done, "it went", done},
+		{"gone at the grasp", grasp(Gone("it is not there")), decision.Gone, "it is not there", grasped},
+		{"changed at the grasp", grasp(fmt.Errorf("look: %w", ErrChanged)), decision.Changed, "look: changed", grasped},
+		{"refused at the grasp", grasp(Refused("never: %w", context.Canceled)), decision.Refused, "never: context canceled", grasped},
+		{"failed at the grasp", grasp(errors.New("no memory")), decision.Failed, "no memory", grasped},
+		{"gone at the second look", again(func(d *decision.Decision) error { *d = decision.Decision{}; return nil }), decision.Gone, "not there any more", judged},
+		{"not judged", again(func(*decision.Decision) error { return errors.New("tmux timed out") }), decision.Refused, "tmux timed out", judged},
+		{"another thing", again(func(d *decision.Decision) error { d.Identity.Key = "else"; return nil }), decision.Changed, "decided on", judged},
+		{"another id", again(func(d *decision.Decision) error { d.ID = "else"; return nil }), decision.Changed, "decided on", judged},
+		{"identity unreadable", again(func(d *decision.Decision) error { d.Identity.Key = ""; return nil }), decision.Refused, "could not be read", judged},
+		{"kept now", again(func(d *decision.Decision) error {
+			d.Verdict, d.Objections = decision.Spare, []decision.Reason{{Message: "somebody is typing"}}
+			return nil
+		}), decision.Changed, "somebody is typing", judged},
+		{"no reason now", again(func(d *decision.Decision) error { d.Verdict = decision.Spare; return nil }), decision.Changed, "no reason to reap it", judged},
+		{"no verdict", again(func(d *decision.Decision) error { d.Verdict = ""; return nil }), decision.Changed, "no reason to reap it", judged},
+		{"intent not durable", func(s *stage) { s.intendErr = errors.New("disk full") }, decision.Failed, "disk full", intended},
+		{"failed", func(s *stage) { s.out = decision.Outcome{Outcome: decision.Failed, Detail: "it hangs"} }, decision.Failed, "it hangs", done},
+		{"outcome not written", func(s *stage) { s.settled = errors.New("disk full") }, decision.Done, "it went; this outcome could not be written down: disk full", done},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage()
+			c.set(s)
+			ds := []decision.Decision{reap("session", "s", "")}
+			acts := s.carrier().Carry(t.Context(), "S", ds, ds)
+			if len(acts) != 1 || acts[0].Outcome.Outcome != c.outcome || !strings.Contains(acts[0].Detail, c.detail) {
+				t.Errorf("acts: %+v", acts)
+			}
+			want := []string{"grasp session:s"}
+			switch c.farthest {
+			case judged:
+				want = append(want, "again session:s", "close session:s")
+			case intended:
+				want = append(want, "again session:s", "intend session:s", "close session:s")
+			case done:
+				want = append(want, "again session:s", "intend session:s", "do session:s", "settled "+c.outcome, "close session:s")
+			}
+			if diff := cmp.Diff(want, s.calls); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		})
+	}
+	s := newStage()
+	unknown := reap("session", "s", "")
+	unknown.Identity = decision.Identity{}
+	ds := []decision.Decision{unknown}
+	if acts := s.carrier().Carry(t.Context(), "S", ds, ds); acts[0].Outcome.Outcome != decision.Refused || len(s.calls) != 0 {
+		t.Errorf("without an identity: %+v, %v", acts, s.calls)
+	}
+}
+
+// TestIntent is made of the second look, not of the first.
+func TestIntent(t *testing.T) {
+	t.Parallel()
+	s := newStage()
+	var got decision.Intent
+	c := s.carrier()
+	c.Journal = journal{s, &got}
+	s.again["dir:d"] = func(d *decision.Decision) error {
+		d.Identity.Dir = &decision.Dir{Path: "/w/d", Head: "second"}
+		d.Findings, d.Label = []decision.Reason{{Rule: "second"}}, "second"
+		return nil
+	}
+	ds := []decision.Decision{reap("dir", "d", "")}
+	c.Carry(t.Context(), "S", ds, ds)
+	want := decision.Intent{ID: "A1", Sweep: "S", Candidate: "dir:d", Kind: "dir", Label: "second",
+		Identity: decision.Identity{Key: "dir:d", Dir: &decision.Dir{Path: "/w/d", Head: "second"}},
+		Findings: []decision.Reason{{Rule: "second"}}, At: noon, RestoreUntil: noon.Add(time.Hour), Plan: json.RawMessage(`{"plan":1}`)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("intent (-want +got):\n%s", diff)
+	}
+}
+
+type journal struct {
+	*stage
+	got *decision.Intent
+}
+
+func (j journal) Intend(_ context.Context, in decision.Intent) error { *j.got = in; return nil }
+
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	s := newStage()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	s.onDo = func() { cancel(errors.New("somebody pressed a key")) }
+	ds := []decision.Decision{reap("session", "1", ""), reap("session", "2", ""), reap("process", "3", "")}
+	acts := s.carrier().Carry(ctx, "S", ds, ds)
+	if len(acts) != 3 || acts[0].Outcome.Outcome != decision.Done || strings.Contains(acts[0].Detail, "written down") {
+		t.Fatalf("acts: %+v", acts)
+	}
+	for _, a := range acts[1:] {
+		if a.Outcome.Outcome != decision.Failed || !strings.Contains(a.Detail, "not tried") || !strings.Contains(a.Detail, "somebody pressed a key") {
+			t.Errorf("act: %+v", a)
+		}
+	}
+	if len(s.calls) != 6 {
+		t.Errorf("calls: %v", s.calls)
+	}
+	// Between the grasp and the intent, too.
+	s, ctx2 := newStage(), context.Context(nil)
+	ctx2, cancel2 := context.WithCancel(t.Context())
+	s.again["session:1"] = func(*decision.Decision) error { cancel2(); return nil }
+	if acts := s.carrier().Carry(ctx2, "S", ds[:1], ds[:1]); acts[0].Outcome.Outcome != decision.Failed || len(s.calls) != 3 {
+		t.Errorf("acts: %+v, calls: %v", acts, s.calls)
+	}
+}

@@ -1,0 +1,296 @@
+package dirs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"winnow/engine/decision"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// busy fills a worktree with work that only its own bookkeeping reaches.
+func busy(w *world) {
+	w.t.Helper()
+	w.write(w.tree+"/c", "x\n")
+	w.commit(w.tree, "thrown away")
+	w.git(w.tree, "reset", "-q", "--hard", "HEAD~1")
+	w.git(w.main, "reflog", "expire", "--expire=now", "refs/heads/work")
+	w.write(w.tree+"/a", "staged\n")
+	w.git(w.tree, "add", "a")
+	w.write(w.tree+"/local.env", "x\n")
+	w.write(w.tree+"/notes/today", "x\n")
+}
+
+// TestCrashWhileSettingAside kills Winnow before each of its steps. What is settled afterwards is either as it was, without a
+// trace, or set aside whole.
+func TestCrashWhileSettingAside(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	busy(w)
+	before := w.state()
+	outcomes := map[string]int{}
+	for n := 1; ; n++ {
+		g, in, err := w.grasp(act(n), w.tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Close()
+		if !w.dies("do", n, in) {
+			w.restore(in)
+			w.same(before)
+			if n < 8 {
+				t.Errorf("an act has only %d steps", n-1)
+			}
+			break
+		}
+		// Whatever it was in the middle of, nothing may fall to git's own cleaning up.
+		w.git(w.main, "worktree", "prune", "--expire=now")
+		w.git(w.main, "prune", "--expire=now")
+		out := New(w.o).Settle(t.Context(), in)
+		outcomes[out.Outcome]++
+		switch out.Outcome {
+		case decision.Done:
+			w.restore(in)
+		case decision.Failed:
+			if !strings.Contains(out.Detail, "interrupted before it was set aside") {
+				t.Errorf("step %d: %+v", n, out)
+			}
+		default:
+			t.Errorf("step %d: %+v", n, out)
+		}
+		w.same(before)
+		if t.Failed() {
+			t.Fatalf("at step %d: %+v", n, out)
+		}
+	}
+	if outcomes[decision.Done] == 0 || outcomes[decision.Failed] == 0 {
+		t.Errorf("outcomes: %v", outcomes)
+	}
+}
+
+// TestCrashThenSomebodyEnters settles an act that was cut short after the move, with somebody in the folder by then.
+func TestCrashThenSomebodyEnters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	busy(w)
+	before := w.state()
+	putBack := 0
+	for n := 1; ; n++ {
+		g, in, err := w.grasp(act(n), w.tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Close()
+		if !w.dies("do", n, in) {
+			w.restore(in)
+			break
+		}
+		moved := filepath.Join(w.o.StateTrash, act(n), treeName)
+		leave := func() {}
+		if _, err := os.Lstat(moved); err == nil {
+			_, leave = enter(t, moved)
+		}
+		out := New(w.o).Settle(t.Context(), in)
+		if out.Outcome == decision.Refused {
+			putBack++
+		} else if out.Outcome != decision.Failed {
+			t.Errorf("step %d: %+v", n, out)
+		}
+		leave()
+		w.same(before)
+	}
+	if putBack < 2 {
+		t.Errorf("put back %d times", putBack)
+	}
+}
+
+// TestCrashWhileRestoring kills Winnow before each step of a restore; the next one brings everything back.
+func TestCrashWhileRestoring(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	busy(w)
+	before := w.state()
+	for n := 1; ; n++ {
+		in := w.aside(act(n), w.tree)
+		died := w.dies("restore", n, in)
+		if died {
+			w.restore(in)
+		}
+		w.same(before)
+		if !died {
+			if n < 4 {
+				t.Errorf("a restore has only %d steps", n-1)
+			}
+			return
+		}
+	}
+}
+
+// TestCrashWhilePurging kills Winnow before each step of a purge; the next one removes everything, and nothing half removed can
+// be restored.
+func TestCrashWhilePurging(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for n := 1; ; n++ {
+		w.write(w.tree+"/sub/deep/file", "x\n")
+		in := w.aside(act(n), w.tree)
+		died := w.dies("purge", n, in)
+		if died {
+			trash := filepath.Join(w.o.StateTrash, act(n))
+			_, begun := os.Lstat(filepath.Join(trash, purgeName))
+			if _, whole := os.Lstat(filepath.Join(trash, treeName)); whole == nil {
+				w.restore(in)
+				in = w.aside(act(n)+"b", w.tree)
+			} else if _, err := New(w.o).Restore(t.Context(), in); err == nil {
+				t.Fatalf("step %d: restored what is half removed (%v)", n, begun)
+			}
+			if _, err := New(w.o).Purge(t.Context(), in); err != nil {
+				t.Fatalf("step %d: %v", n, err)
+			}
+		}
+		w.purged(in)
+		if !died {
+			if n < 6 {
+				t.Errorf("a purge has only %d steps", n-1)
+			}
+			return
+		}
+		w.git(w.main, "worktree", "add", "-q", w.tree, "work")
+	}
+}
+
+// TestSettleOfNothing is an act whose folder somebody took away in the meantime, and one whose plan is not its own.
+func TestSettleOfNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	in := w.aside("A1", w.tree)
+	if err := os.Rename(filepath.Join(w.o.StateTrash, "A1", treeName), w.base+"/elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	if out := New(w.o).Settle(t.Context(), in); out.Outcome != decision.Failed || !strings.Contains(out.Detail, "refs/winnow/A1/") {
+		t.Errorf("settled: %+v", out)
+	}
+	if where, err := New(w.o).Restore(t.Context(), in); err == nil {
+		t.Errorf("restored %s", where)
+	}
+	if _, err := New(w.o).Purge(t.Context(), in); err == nil {
+		t.Error("purged the entry of a folder that somebody took out")
+	}
+	in.ID = "A2"
+	if out := New(w.o).Settle(t.Context(), in); out.Outcome != decision.Failed {
+		t.Errorf("settled: %+v", out)
+	}
+}
+
+func (w *world) restore(in decision.Intent) {
+	w.t.Helper()
+	if where, err := New(w.o).Restore(w.t.Context(), in); err != nil || where != w.tree {
+		w.t.Fatalf("restore of %s: %q %v", in.ID, where, err)
+	}
+}
+
+// purged fails when anything of an act is left.
+func (w *world) purged(in decision.Intent) {
+	w.t.Helper()
+	if _, err := os.Lstat(filepath.Join(w.o.StateTrash, in.ID)); !errors.Is(err, os.ErrNotExist) {
+		w.t.Errorf("%s is left in the trash: %v", in.ID, err)
+	}
+	if refs := w.git(w.main, "for-each-ref", "refs/winnow"); refs != "" {
+		w.t.Errorf("refs are left: %s", refs)
+	}
+	if list := w.git(w.main, "worktree", "list", "--porcelain"); strings.Count(list, "worktree ") != 1 {
+		w.t.Errorf("worktrees are left:\n%s", list)
+	}
+}
+
+func TestPurge(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write(w.base+"/precious/file", "x\n")
+	link(w, w.base+"/precious", w.tree+"/link")
+	w.write(w.tree+"/ignored/big", strings.Repeat("x", 1<<20))
+	w.write(w.tree+"/ignored/shared", strings.Repeat("x", 1<<20))
+	if err := os.Link(w.tree+"/ignored/shared", w.base+"/precious/shared"); err != nil {
+		t.Fatal(err)
+	}
+	w.write(w.tree+"/ignored/cache/module/file", "x\n")
+	chmod(w, w.tree+"/ignored/cache/module", 0o500)
+	w.mkdir(w.tree + "/ignored/closed/inner")
+	chmod(w, w.tree+"/ignored/closed", 0)
+	w.o.Holders = holding(func(string) ([]string, bool, error) { return nil, true, nil })
+	in := w.aside("A1", w.tree)
+	precious := w.list(w.base + "/precious")
+
+	for name, h := range map[string]Holding{
+		"somebody": holding(func(string) ([]string, bool, error) { return []string{"claude (7)"}, true, nil }),
+		"unknown":  holding(func(string) ([]string, bool, error) { return nil, false, nil }),
+	} {
+		o := w.o
+		o.Holders = h
+		if _, err := New(o).Purge(t.Context(), in); err == nil || !strings.Contains(err.Error(), "nothing was removed") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	other := w.o
+	other.StateTrash = w.base + "/other"
+	if _, err := New(other).Purge(t.Context(), in); err == nil {
+		t.Error("purged the trash of another state folder")
+	}
+	tampered := in
+	tampered.Plan = []byte(strings.ReplaceAll(string(in.Plan), w.o.StateTrash+"/A1", w.base+"/precious"))
+	if _, err := New(w.o).Purge(t.Context(), tampered); err == nil {
+		t.Error("purged what a tampered plan names")
+	}
+	freed, err := New(w.o).Purge(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The big file, the worktree's few small ones and its entry; not what has another name.
+	if freed < 1<<20 || freed >= 2<<20 {
+		t.Errorf("freed %d bytes", freed)
+	}
+	if again, err := New(w.o).Purge(t.Context(), in); err != nil || again != 0 {
+		t.Errorf("purged again: %d %v", again, err)
+	}
+	w.purged(in)
+	after := w.list(w.base + "/precious")
+	if len(after) != len(precious) || after["shared"] != precious["shared"] {
+		t.Errorf("precious is %v, was %v", after, precious)
+	}
+}
+
+// TestRestoreFindsNoRoom refuses when anything is in the way, before anything is moved.
+func TestRestoreFindsNoRoom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	before := w.state()
+	in := w.aside("A1", w.tree)
+	w.git(w.main, "worktree", "add", "-q", "-b", "next", w.tree)
+	if _, err := New(w.o).Restore(t.Context(), in); err == nil {
+		t.Error("restored over another worktree")
+	}
+	// The path is free, and its entry's name is taken.
+	w.git(w.main, "worktree", "move", w.tree, w.root+"/moved")
+	if _, err := New(w.o).Restore(t.Context(), in); err == nil {
+		t.Error("restored over another entry")
+	}
+	if _, err := os.Lstat(filepath.Join(w.o.StateTrash, "A1", treeName)); err != nil {
+		t.Errorf("it is not in the trash any more: %v", err)
+	}
+	w.git(w.main, "worktree", "remove", w.root+"/moved")
+	w.git(w.main, "branch", "-q", "-D", "next")
+	// The folder around it is gone, too.
+	if err := os.Remove(w.root); err != nil {
+		t.Fatal(err)
+	}
+	where, err := New(w.o).Restore(t.Context(), in)
+	if err != nil || !strings.HasPrefix(where, w.tree+" (") {
+		t.Errorf("restore: %q %v", where, err)
+	}
+	w.same(before)
+}

@@ -1,0 +1,175 @@
+package dirs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+)
+
+// TestRefuses is what must never be touched, whatever the verdict. Each case changes the world, the identity or the options, and
+// leaves the worktree as it is.
+func TestRefuses(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change func(w *world, d *decision.Dir)
+		want   error
+	}{
+		{"the main checkout", func(w *world, d *decision.Dir) {
+			*d = w.identity(w.main)
+			d.Root, w.o.Roots = w.base, []string{w.base}
+		}, actuators.ErrRefused},
+		{"a clone", func(w *world, d *decision.Dir) {
+			w.git(w.root, "clone", "-q", w.main, "clone")
+			*d = w.identity(w.root + "/clone")
+		}, actuators.ErrRefused},
+		{"a repository without a checkout", func(w *world, d *decision.Dir) {
+			w.git(w.root, "init", "-q", "--bare", "bare.git")
+			*d = w.identity(w.root + "/bare.git")
+		}, actuators.ErrRefused},
+		{"a folder that holds something", func(w *world, d *decision.Dir) {
+			w.write(w.root+"/plain/file", "x")
+			*d = w.identity(w.root + "/plain")
+		}, actuators.ErrRefused},
+		{"a locked worktree", func(w *world, d *decision.Dir) { w.git(w.main, "worktree", "lock", w.tree) }, actuators.ErrRefused},
+		{"git at work", func(w *world, d *decision.Dir) { w.write(d.AdminDir+"/index.lock", "") }, actuators.ErrRefused},
+		{"another root", func(w *world, d *decision.Dir) { w.o.Roots = []string{w.base + "/else"} }, actuators.ErrRefused},
+		{"no roots", func(w *world, d *decision.Dir) { w.o.Roots = nil }, actuators.ErrRefused},
+		{"outside of its root", func(w *world, d *decision.Dir) { w.o.Roots, d.Root = []string{w.main}, w.main }, actuators.ErrRefused},
+		{"the root itself", func(w *world, d *decision.Dir) { *d = w.identity(w.root) }, actuators.ErrRefused},
+		{"home", func(w *world, d *decision.Dir) { w.o.Home = w.tree }, actuators.ErrRefused},
+		{"above home", func(w *world, d *decision.Dir) { w.o.Home = w.tree + "/home" }, actuators.ErrRefused},
+		{"home unknown", func(w *world, d *decision.Dir) { w.o.Home = "" }, actuators.ErrRefused},
+		{"..", func(w *world, d *decision.Dir) { d.Path = w.root + "/../trees/work" }, actuators.ErrRefused},
+		{"a relative path", func(w *world, d *decision.Dir) { d.Path = "trees/work" }, actuators.ErrRefused},
+		{"/", func(w *world, d *decision.Dir) { d.Path, d.Root, w.o.Roots = "/", "/", []string{"/"} }, actuators.ErrRefused},
+		{"a folder below /", func(w *world, d *decision.Dir) { d.Path, d.Root, w.o.Roots = "/usr", "/", []string{"/"} }, actuators.ErrRefused},
+		{"the trash", func(w *world, d *decision.Dir) { w.o.StateTrash = w.tree + "/trash" }, actuators.ErrRefused},
+		{"in the trash", func(w *world, d *decision.Dir) { w.o.StateTrash = w.root }, actuators.ErrRefused},
+		{"where somebody of ours works", func(w *world, d *decision.Dir) {
+			pid, _ := enter(w.t, w.tree+"/sub")
+			w.o.Self = []int{pid}
+		}, actuators.ErrRefused},
+		{"a link to it", func(w *world, d *decision.Dir) {
+			link(w, w.tree, w.root+"/link")
+			d.Path = w.root + "/link"
+		}, actuators.ErrRefused},
+		{"through a link", func(w *world, d *decision.Dir) {
+			link(w, w.root, w.base+"/link")
+			d.Root, d.Path, w.o.Roots = w.base, w.base+"/link/work", []string{w.base}
+		}, actuators.ErrRefused},
+		{"a root that is a link", func(w *world, d *decision.Dir) {
+			link(w, w.root, w.base+"/link")
+			d.Root, d.Path, w.o.Roots = w.base+"/link", w.base+"/link/work", []string{w.base + "/link"}
+		}, actuators.ErrRefused},
+		{"an entry of another worktree", func(w *world, d *decision.Dir) {
+			w.git(w.main, "worktree", "add", "-q", "-b", "other", w.root+"/other")
+			d.AdminDir = w.identity(w.root + "/other").AdminDir
+		}, actuators.ErrRefused},
+		{"moved behind git's back", func(w *world, d *decision.Dir) {
+			if err := os.Rename(w.tree, w.root+"/moved"); err != nil {
+				w.t.Fatal(err)
+			}
+			d.Path = w.root + "/moved"
+		}, actuators.ErrRefused},
+		{"a mount point before", func(w *world, d *decision.Dir) { d.MountID++ }, actuators.ErrRefused},
+		{"no time of birth", func(w *world, d *decision.Dir) { d.BornAt = time.Time{} }, actuators.ErrRefused},
+		{"no repository known", func(w *world, d *decision.Dir) { d.CommonDir = "" }, actuators.ErrRefused},
+		{"another device", func(w *world, d *decision.Dir) { d.Device++ }, actuators.ErrChanged},
+		{"another inode", func(w *world, d *decision.Dir) { d.Inode++ }, actuators.ErrChanged},
+		{"another birth", func(w *world, d *decision.Dir) { d.BornAt = d.BornAt.Add(1) }, actuators.ErrChanged},
+		{"another HEAD", func(w *world, d *decision.Dir) { w.git(w.tree, "commit", "-q", "--allow-empty", "-m", "x") }, actuators.ErrChanged},
+		{"no worktree before", func(w *world, d *decision.Dir) { d.Worktree = false }, actuators.ErrChanged},
+		{"not there", func(w *world, d *decision.Dir) { d.Path = w.root + "/nothing" }, actuators.ErrGone},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			d := w.decision(w.tree)
+			was := *d.Identity.Dir
+			// The same between the grasp and the act, where that is possible: the identity and the options are then as they were.
+			g, in, err := w.grasp("A1", w.tree)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer g.Close()
+			c.change(w, d.Identity.Dir)
+			_, err = New(w.o).Grasp(t.Context(), "A2", d)
+			if !errors.Is(err, c.want) {
+				t.Errorf("grasp: %v, want %v", err, c.want)
+			} else if c.want != actuators.ErrGone && !strings.Contains(err.Error(), "left untouched") {
+				t.Errorf("it does not say what became of it: %v", err)
+			}
+			if diskChanged(w, was) {
+				if out := g.Do(t.Context(), in); out.Outcome == decision.Done || out.Outcome == decision.Failed {
+					t.Errorf("do: %+v", out)
+				}
+			}
+			if left, err := os.ReadDir(filepath.Join(w.base, "state", "trash")); len(left) > 0 {
+				t.Errorf("something is in the trash: %v %v", left, err)
+			}
+			if refs := w.git(w.main, "for-each-ref", "refs/winnow"); refs != "" {
+				t.Errorf("refs are left: %s", refs)
+			}
+		})
+	}
+}
+
+// diskChanged reports whether a case changed the worktree on disk, and not only what is asked for.
+func diskChanged(w *world, was decision.Dir) bool {
+	for _, name := range []string{"index.lock", "locked"} {
+		if _, err := os.Lstat(filepath.Join(was.AdminDir, name)); err == nil {
+			return true
+		}
+	}
+	if _, err := os.Lstat(was.Path); err != nil {
+		return true
+	}
+	return w.identity(was.Path) != was
+}
+
+func TestEmptyFolder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := filepath.Join(w.root, "empty")
+	w.mkdir(path)
+	before := w.list(path)
+	in := w.aside("A1", path)
+	if _, err := New(w.o).Restore(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+	if after := w.list(path); len(after) != 1 || after["."] != before["."] {
+		t.Errorf("it came back as %v, was %v", after, before)
+	}
+	// One that is filled after the grasp is put back.
+	g, in, err := w.grasp("A2", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	a := g.(*grasp).Actuator
+	a.o.Step = func(step string) {
+		if step == "dir.move" {
+			w.write(path+"/late", "x\n")
+		}
+	}
+	if out := g.Do(t.Context(), in); out.Outcome != decision.Refused {
+		t.Errorf("outcome: %+v", out)
+	}
+	if _, err := os.Lstat(path + "/late"); err != nil {
+		t.Error(err)
+	}
+}
+
+func link(w *world, to, name string) {
+	w.t.Helper()
+	if err := os.Symlink(to, name); err != nil {
+		w.t.Fatal(err)
+	}
+}
