@@ -220,8 +220,7 @@ func (n *native) idle(p *snapshot.Pane) bool {
 
 func (n *native) process(v *verdict, sub *subject.Subject) bool {
 	c, p, l := n.config, sub.Process, sub.Lineage
-	agent := slices.Contains(c.Agents, p.Name)
-	scope := l.Markers != nil && len(*l.Markers) > 0 && !agent
+	scope := l.Markers != nil && len(*l.Markers) > 0 && !is(l.IsAgent, true)
 	var agrees []string
 	for _, a := range []struct {
 		holds bool
@@ -234,15 +233,12 @@ func (n *native) process(v *verdict, sub *subject.Subject) bool {
 			agrees = append(agrees, a.says)
 		}
 	}
-	if scope && is(sub.Host.Container, false) && p.PPID != nil && slices.Contains(sub.Host.OrphanParents, *p.PPID) && is(l.Agents, 0) &&
+	if scope && is(l.IsAgent, false) && is(sub.Host.Container, false) && p.PPID != nil && slices.Contains(sub.Host.OrphanParents, *p.PPID) && is(l.Agents, 0) &&
 		is(l.AgentAncestor, false) && is(l.MultiplexerAncestor, false) && len(agrees) > 0 {
 		v.find("reap.processes.orphan", "an agent started it and is gone", map[string]any{"markers": *l.Markers, "parent": *p.PPID, "agrees": agrees})
 	}
 	silent := !c.SpareListeners || p.Listening != nil && len(*p.Listening) == 0 && is(l.ListenerBelow, false)
-	other := !agent && p.Exe != nil && !slices.ContainsFunc(c.Agents, func(a string) bool {
-		return strings.HasSuffix(strings.TrimSuffix(*p.Exe, " (deleted)"), a)
-	})
-	left := is(p.TTY, "") && p.State != "" && p.Session != nil && other && is(l.AgentBelow, false) && is(l.TTYBelow, false) && l.Pane == "" && silent
+	left := is(p.TTY, "") && p.State != "" && p.Session != nil && is(l.IsAgent, false) && is(l.AgentBelow, false) && is(l.TTYBelow, false) && l.Pane == "" && silent
 	v.keep(left, "protect.live", "it is in use", map[string]any{"tty": p.TTY, "ports": p.Listening})
 	mine := p.UID != nil && sub.Host.UID != nil && *p.UID == *sub.Host.UID
 	never := slices.ContainsFunc(c.NeverProcesses, func(name string) bool {

@@ -1,15 +1,12 @@
 # METADATA
 # title: Processes
-# description: What a process is by its name. Each is undefined for a process without one.
+# description: What a process is. Each is undefined where it is not known.
 package policies.lib.processes
 
 # METADATA
 # title: Agent
-# description: Whether the process has the name of an agent.
-agent := listed if {
-	input.process.name != ""
-	listed := input.process.name in input.config.agents
-}
+# description: Whether the process is an agent by its name or by what it was started from.
+agent := input.lineage.is_agent
 
 # METADATA
 # title: Multiplexer
@@ -17,14 +14,4 @@ agent := listed if {
 multiplexer := listed if {
 	input.process.name != ""
 	listed := input.process.name in input.config.multiplexers
-}
-
-# METADATA
-# title: No agent
-# description: >-
-#   True when neither the process's name nor what it was started from is an agent's: a program may rename itself, and what it was
-#   started from may have been replaced since.
-no_agent if {
-	agent == false
-	strings.any_suffix_match(trim_suffix(input.process.exe, " (deleted)"), input.config.agents) == false
 }

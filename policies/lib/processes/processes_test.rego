@@ -5,15 +5,16 @@ import data.policies.lib.subjects_test as subjects
 
 test_a_process_is_what_its_name_says if {
 	processes.agent == false with input as subjects.process
-	processes.agent == true with input as subjects.changed(subjects.process, "/process/name", "codex")
+	processes.agent == true with input as subjects.changed(subjects.process, "/lineage/is_agent", true)
 	processes.multiplexer == true with input as subjects.changed(subjects.process, "/process/name", "tmux: server")
 }
 
-test_without_a_name_it_is_not_known if {
-	every path in ["/process/name", "/process", "/config/agents"] {
+test_what_is_not_read_is_not_known if {
+	every path in ["/process/name", "/process", "/config/multiplexers"] {
 		nameless := subjects.without(subjects.process, [path])
-		count([agent | agent := processes.agent]) == 0 with input as nameless
+		count([multiplexer | multiplexer := processes.multiplexer]) == 0 with input as nameless
 	}
 	empty := subjects.changed(subjects.process, "/process/name", "")
-	count([agent | agent := processes.agent]) == 0 with input as empty
+	count([multiplexer | multiplexer := processes.multiplexer]) == 0 with input as empty
+	count([agent | agent := processes.agent]) == 0 with input as subjects.without(subjects.process, ["/lineage/is_agent"])
 }

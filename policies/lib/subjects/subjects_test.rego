@@ -154,6 +154,7 @@ process := object.union(_common, {
 	"lineage": {
 		"markers": ["CLAUDECODE"],
 		"multiplexer": false,
+		"is_agent": false,
 		"agents": 0,
 		"agent_ancestor": false,
 		"multiplexer_ancestor": false,

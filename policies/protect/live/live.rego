@@ -68,7 +68,7 @@ _left if {
 	input.process.tty == ""
 	input.process.state != ""
 	input.process.session >= 0
-	processes.no_agent
+	processes.agent == false
 	input.lineage.agent_below == false
 	input.lineage.tty_below == false
 	not input.lineage.pane
@@ -86,8 +86,6 @@ default _message := "whether it is an agent, has a terminal or listens, or one b
 
 _message := "it is an agent" if {
 	processes.agent == true
-} else := $"it was started from {input.process.exe}, an agent" if {
-	strings.any_suffix_match(trim_suffix(input.process.exe, " (deleted)"), input.config.agents)
 } else := "it has a terminal" if {
 	input.process.tty != ""
 } else := $"it belongs to the pane {input.lineage.pane}" if {

@@ -53,7 +53,7 @@ test_a_session_without_panes_stays if {
 }
 
 test_an_agent_stays if {
-	some objection in live.objections with input as subjects.changed(subjects.process, "/process/name", "codex")
+	some objection in live.objections with input as subjects.changed(subjects.process, "/lineage/is_agent", true)
 	objection.message == "it is an agent"
 }
 
@@ -92,7 +92,7 @@ test_listeners_may_go_when_the_operator_says_so if {
 }
 
 test_a_process_that_little_is_known_of_stays if {
-	every path in ["/process/exe", "/process/session", "/process/name", "/process/tty", "/process/state", "/process/listening", "/lineage/agent_below", "/lineage/tty_below", "/lineage/listener_below", "/lineage", "/process", "/config/agents"] {
+	every path in ["/process/session", "/process/tty", "/process/state", "/process/listening", "/lineage/agent_below", "/lineage/tty_below", "/lineage/listener_below", "/lineage", "/lineage/is_agent", "/process"] {
 		count(live.objections) > 0 with input as subjects.without(subjects.process, [path])
 	}
 }
@@ -100,11 +100,4 @@ test_a_process_that_little_is_known_of_stays if {
 test_tabs_and_terminals_stay if {
 	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/kind", "tab")
 	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/kind", "terminal")
-}
-
-test_an_agent_under_another_name_stays if {
-	every exe in ["/opt/claude", "/usr/bin/codex (deleted)"] {
-		some objection in live.objections with input as subjects.changed(subjects.process, "/process/exe", exe)
-		objection.message == $"it was started from {exe}, an agent"
-	}
 }

@@ -10,11 +10,11 @@ import data.policies.lib.processes
 
 # METADATA
 # title: In scope
-# description: The process carries an agent's marker and is no agent itself.
+# description: The process carries an agent's marker and is not known to be an agent itself.
 in_scope if {
 	input.kind == "process"
 	count(input.lineage.markers) > 0
-	processes.agent == false
+	count([agent | agent := processes.agent; agent == true]) == 0
 }
 
 # METADATA
@@ -26,6 +26,7 @@ findings contains {
 	"evidence": {"markers": input.lineage.markers, "parent": input.process.ppid, "agrees": _agrees},
 } if {
 	in_scope
+	processes.agent == false
 	input.host.container == false
 	input.process.ppid in input.host.orphan_parents
 	input.lineage.agents == 0

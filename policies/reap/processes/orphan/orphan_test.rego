@@ -14,8 +14,8 @@ test_a_process_without_a_marker_is_out_of_scope if {
 }
 
 test_an_agent_is_out_of_scope if {
-	count(orphan.findings) == 0 with input as subjects.changed(subjects.process, "/process/name", "claude")
-	not orphan.in_scope with input as subjects.changed(subjects.process, "/process/name", "claude")
+	count(orphan.findings) == 0 with input as subjects.changed(subjects.process, "/lineage/is_agent", true)
+	not orphan.in_scope with input as subjects.changed(subjects.process, "/lineage/is_agent", true)
 }
 
 test_a_process_with_a_parent_is_no_orphan if {
@@ -63,7 +63,7 @@ test_a_multiplexer_of_which_little_is_known_proves_nothing if {
 }
 
 test_a_missing_fact_is_no_orphan if {
-	every path in ["/process/ppid", "/process/name", "/process", "/lineage", "/kind", "/host/orphan_parents", "/host/container", "/host", "/config/agents", "/lineage/markers", "/lineage/multiplexer", "/lineage/agents", "/lineage/agent_ancestor", "/lineage/multiplexer_ancestor"] {
+	every path in ["/process/ppid", "/process", "/lineage", "/kind", "/host/orphan_parents", "/host/container", "/host", "/lineage/is_agent", "/lineage/markers", "/lineage/multiplexer", "/lineage/agents", "/lineage/agent_ancestor", "/lineage/multiplexer_ancestor"] {
 		count(orphan.findings) == 0 with input as subjects.without(subjects.process, [path])
 	}
 }
