@@ -115,6 +115,9 @@ func (c *Carrier) act(ctx context.Context, sweep, id string, d decision.Decision
 	if out.Outcome == decision.Done && out.RestoreUntil == nil && !in.RestoreUntil.IsZero() {
 		out.RestoreUntil = new(in.RestoreUntil)
 	}
+	if out.Open { // the intent stays open, and the next sweep settles it
+		return out
+	}
 	return c.settled(ctx, id, out)
 }
 

@@ -145,7 +145,7 @@ func TestOutcomes(t *testing.T) {
 		return func(s *stage) { s.again["session:s"] = change }
 	}
 	grasp := func(err error) func(*stage) { return func(s *stage) { s.graspErr["session:s"] = err } }
-	const none, grasped, judged, intended, done = "", "grasp", "close", "close after intend", "do"
+	const grasped, judged, intended, open, done = "grasp", "again", "intend", "do", "settled"
 	for _, c := range []struct {
 		name     string
 		set      func(*stage)
@@ -171,6 +171,7 @@ func TestOutcomes(t *testing.T) {
 		{"no verdict", again(func(d *decision.Decision) error { d.Verdict = ""; return nil }), decision.Changed, "no reason to reap it", judged},
 		{"intent not durable", func(s *stage) { s.intendErr = errors.New("disk full") }, decision.Failed, "disk full", intended},
 		{"failed", func(s *stage) { s.out = decision.Outcome{Outcome: decision.Failed, Detail: "it hangs"} }, decision.Failed, "it hangs", done},
+		{"not known", func(s *stage) { s.out = decision.Outcome{Outcome: decision.Failed, Detail: "who knows", Open: true} }, decision.Failed, "who knows", open},
 		{"outcome not written", func(s *stage) { s.settled = errors.New("disk full") }, decision.Done, "it went; this outcome could not be written down: disk full", done},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -188,6 +189,8 @@ func TestOutcomes(t *testing.T) {
 				want = append(want, "again session:s", "close session:s")
 			case intended:
 				want = append(want, "again session:s", "intend session:s", "close session:s")
+			case open:
+				want = append(want, "again session:s", "intend session:s", "do session:s", "close session:s")
 			case done:
 				want = append(want, "again session:s", "intend session:s", "do session:s", "settled "+c.outcome, "close session:s")
 			}

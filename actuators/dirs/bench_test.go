@@ -32,34 +32,48 @@ func fill(b *testing.B, path string) {
 	}
 }
 
-// BenchmarkSetAside sets a worktree of 50,000 files aside, beside removing as many for good on the same file system: the move with
-// both folders made durable, the whole act with git's bookkeeping and the look for holders, and os.RemoveAll.
+// BenchmarkSetAside sets a worktree of 50,000 files aside, beside removing as many for good on the same file system: the rename with
+// its checks, the same with both folders made durable, the whole act with git's bookkeeping and the look for holders, and
+// os.RemoveAll.
 func BenchmarkSetAside(b *testing.B) {
 	w := bigTree(b)
-	b.Run("move", func(b *testing.B) {
-		g, in, err := w.grasp("A1", w.tree)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer g.Close()
-		a := New(w.o)
-		s, err := a.site(in)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if err := os.MkdirAll(s.plan.Trash, 0o700); err != nil {
-			b.Fatal(err)
-		}
-		defer os.Remove(s.plan.Trash)
+	g, in, err := w.grasp("A1", w.tree)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer g.Close()
+	site, err := New(w.o).site(in)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := os.MkdirAll(site.plan.Trash, 0o700); err != nil {
+		b.Fatal(err)
+	}
+	trash, err := openFolder(site.plan.Trash)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer trash.close()
+	parent := g.(*grasp).parent
+	// There and back, so that each round moves twice.
+	b.Run("rename-there-and-back", func(b *testing.B) {
 		for b.Loop() {
-			if err := g.(*grasp).move(s); err != nil {
+			if err := site.tree.rename(parent, filepath.Base(w.tree), trash, treeName); err != nil {
 				b.Fatal(err)
 			}
-			b.StopTimer()
-			if err := s.tree.carry(s.tree.away, s.tree.home); err != nil {
+			if err := site.tree.rename(trash, treeName, parent, filepath.Base(w.tree)); err != nil {
 				b.Fatal(err)
 			}
-			b.StartTimer()
+		}
+	})
+	b.Run("durable-there-and-back", func(b *testing.B) {
+		for b.Loop() {
+			if err := g.(*grasp).move(site); err != nil {
+				b.Fatal(err)
+			}
+			if err := site.tree.carry(site.tree.away, site.tree.home); err != nil {
+				b.Fatal(err)
+			}
 		}
 	})
 	n := 0
@@ -97,12 +111,12 @@ func BenchmarkSetAside(b *testing.B) {
 	})
 }
 
-// BenchmarkPurge removes 10,000 files the safe way, beside os.RemoveAll.
+// BenchmarkPurge removes 2,000 files the safe way, beside os.RemoveAll.
 func BenchmarkPurge(b *testing.B) {
 	w := newWorld(b)
-	make10k := func(path string) {
+	some := func(path string) {
 		b.Helper()
-		for d := range 100 {
+		for d := range 20 {
 			dir := filepath.Join(path, fmt.Sprint(d))
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				b.Fatal(err)
@@ -117,7 +131,7 @@ func BenchmarkPurge(b *testing.B) {
 	b.Run("purge", func(b *testing.B) {
 		for b.Loop() {
 			b.StopTimer()
-			make10k(filepath.Join(w.base, "x", "tree"))
+			some(filepath.Join(w.base, "x", "tree"))
 			b.StartTimer()
 			r := remover{ctx: b.Context(), step: func(string) {}}
 			if err := r.remove(filepath.Join(w.base, "x"), "tree"); err != nil {
@@ -128,7 +142,7 @@ func BenchmarkPurge(b *testing.B) {
 	b.Run("remove-all", func(b *testing.B) {
 		for b.Loop() {
 			b.StopTimer()
-			make10k(filepath.Join(w.base, "x", "tree"))
+			some(filepath.Join(w.base, "x", "tree"))
 			b.StartTimer()
 			if err := os.RemoveAll(filepath.Join(w.base, "x", "tree")); err != nil {
 				b.Fatal(err)

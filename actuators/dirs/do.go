@@ -69,17 +69,18 @@ func (g *grasp) move(s *site) error {
 	return errors.Join(g.parent.sync(), trash.sync())
 }
 
-// stopped ends an act whose move failed: by looking, since a failed sync comes after the rename.
+// stopped ends an act whose move failed: by looking, since a failed sync comes after the rename. A folder that is neither here nor
+// there was taken by somebody else, and nothing of it is this act's.
 func (s *site) stopped(ctx context.Context, why error) decision.Outcome {
 	at, err := s.tree.look()
 	switch {
-	case err == nil && at.away:
+	case err != nil:
+		return decision.Outcome{Outcome: decision.Failed, Open: true,
+			Detail: fmt.Sprintf("%v; where it is now could not be found out: %v; the next sweep looks again", why, err)}
+	case at.away:
 		return s.putBack(ctx, why)
-	case err == nil && at.home:
-		return s.abandon(ctx, why)
 	}
-	// It is not for this act to say where it went; what was prepared keeps its commits and stays until it is settled.
-	return decision.Outcome{Outcome: decision.Failed, Detail: errors.Join(why, err).Error()}
+	return s.abandon(ctx, why)
 }
 
 // Settle looks where an act that was cut short left the folder, and finishes or undoes it.
@@ -99,6 +100,11 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 		out := s.finish(ctx)
 		out.Detail = "cut short and settled now: " + out.Detail
 		return out
+	}
+	if s.admin != nil {
+		if err := s.unlock(s.admin.home); err != nil {
+			a.o.Log.Debug("unlock the entry of a folder that is gone", "act", in.ID, "error", err)
+		}
 	}
 	return decision.Outcome{Outcome: decision.Failed,
 		Detail: fmt.Sprintf("cut short: the folder is neither at %s nor in %s, so somebody else moved or removed it; its commits are kept under %s",

@@ -32,9 +32,9 @@ func TestHostile(t *testing.T) {
 		outcome    string
 	}{
 		{"a link takes its name", "dir.check", func(w *world) { swap(w, func(at string) { link(w, w.base+"/precious", at) }) }, decision.Refused},
-		{"a link takes its name at the last instant", "dir.move", func(w *world) { swap(w, func(at string) { link(w, w.base+"/precious", at) }) }, decision.Failed},
+		{"a link takes its name at the last instant", "dir.move", func(w *world) { swap(w, func(at string) { link(w, w.base+"/precious", at) }) }, decision.Changed},
 		{"another folder takes its name", "dir.check", func(w *world) { swap(w, func(at string) { w.write(at+"/x", "x") }) }, decision.Changed},
-		{"another folder takes its name at the last instant", "dir.move", func(w *world) { swap(w, func(at string) { w.write(at+"/x", "x") }) }, decision.Failed},
+		{"another folder takes its name at the last instant", "dir.move", func(w *world) { swap(w, func(at string) { w.write(at+"/x", "x") }) }, decision.Changed},
 		{"the folder above becomes a link", "dir.check", func(w *world) {
 			if err := os.Rename(w.root, w.root+".away"); err != nil {
 				w.t.Fatal(err)
@@ -70,6 +70,12 @@ func TestHostile(t *testing.T) {
 			if out.Outcome != c.outcome {
 				t.Errorf("outcome: %+v", out)
 			}
+			if left, err := os.ReadDir(filepath.Join(w.base, "state", "trash")); c.name != "the trash is a link" && len(left) > 0 {
+				t.Errorf("left in the trash: %v %v", left, err)
+			}
+			if refs := w.git(w.main, "for-each-ref", "refs/winnow"); refs != "" {
+				t.Errorf("refs are left: %s", refs)
+			}
 			after := w.list(w.base + "/precious")
 			delete(after, ".")
 			if diff := cmp.Diff(precious, after); diff != "" {
@@ -88,6 +94,52 @@ func TestHostile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRenameRace has somebody exchange the folder with another one all the time. Whatever has the name at the instant of the move,
+// only the folder itself ever stays in the trash.
+func TestRenameRace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	other := filepath.Join(w.root, "other")
+	w.mkdir(w.base + "/trash")
+	w.mkdir(other)
+	i := item{home: w.tree, away: w.base + "/trash/tree", want: stampOf(w.identity(w.tree))}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				unix.Renameat2(unix.AT_FDCWD, w.tree, unix.AT_FDCWD, other, unix.RENAME_EXCHANGE)
+			}
+		}
+	}()
+	moved, changed := 0, 0
+	for moved < 50 || changed < 50 {
+		err := i.carry(i.home, i.away)
+		if err != nil && !errors.Is(err, actuators.ErrChanged) {
+			t.Fatal(err)
+		}
+		if err != nil {
+			changed++
+			if _, err := os.Lstat(i.away); !errors.Is(err, os.ErrNotExist) {
+				t.Fatalf("something else stayed in the trash: %v", err)
+			}
+			continue
+		}
+		moved++
+		if at, err := i.look(); err != nil || !at.away {
+			t.Fatalf("another folder is in the trash: %+v %v", at, err)
+		}
+		if err := i.carry(i.away, i.home); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(stop)
+	<-stopped
 }
 
 // TestSomebodyEnters has a process enter between the grasp and the act: it keeps its folder.

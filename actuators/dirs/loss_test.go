@@ -137,22 +137,27 @@ func TestLossMatrix(t *testing.T) {
 	}
 }
 
-// TestBranchRemovedMeanwhile keeps the commits of a branch that somebody removed while its worktree was away.
-func TestBranchRemovedMeanwhile(t *testing.T) {
+// TestBranchChangedMeanwhile keeps the commits of a branch that somebody removed or moved while its worktree was away.
+func TestBranchChangedMeanwhile(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.write(w.tree+"/c", "x\n")
-	w.commit(w.tree, "own")
-	head := strings.TrimSpace(w.git(w.tree, "rev-parse", "HEAD"))
-	in := w.aside("A1", w.tree)
-	w.git(w.main, "branch", "-D", "work")
-	forget(w)
-	where, err := New(w.o).Restore(t.Context(), in)
-	if err != nil || !strings.Contains(where, "refs/winnow/A1/") {
-		t.Fatalf("restore: %q %v", where, err)
-	}
-	if got := strings.TrimSpace(w.git(w.main, "rev-parse", "refs/winnow/A1/head")); got != head {
-		t.Errorf("head is kept as %s, want %s", got, head)
+	for name, change := range map[string][]string{"removed": {"branch", "-D", "work"}, "moved": {"branch", "-f", "work", "main"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.write(w.tree+"/c", "x\n")
+			w.commit(w.tree, "own")
+			head := strings.TrimSpace(w.git(w.tree, "rev-parse", "HEAD"))
+			in := w.aside("A1", w.tree)
+			w.git(w.main, change...)
+			forget(w)
+			where, err := New(w.o).Restore(t.Context(), in)
+			if err != nil || !strings.Contains(where, "refs/winnow/A1/") {
+				t.Fatalf("restore: %q %v", where, err)
+			}
+			if got := strings.TrimSpace(w.git(w.main, "rev-parse", "refs/winnow/A1/head")); got != head {
+				t.Errorf("head is kept as %s, want %s", got, head)
+			}
+		})
 	}
 }
 
