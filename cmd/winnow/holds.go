@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 
 	"winnow/engine/ledger"
@@ -249,7 +250,10 @@ func pick(id string, known []string, what string) (string, error) {
 	if len(known) == 0 {
 		return "", usagef("there is no %s %q: there is none at all", what, id)
 	}
-	return "", usagef("there is no %s %q; the nearest is %s", what, id, nearest(id, known))
+	if near := nearest(id, known); levenshtein.ComputeDistance(id, near) <= max(2, len(id)/2) {
+		return "", usagef("there is no %s %q; the nearest is %s", what, id, near)
+	}
+	return "", usagef("there is no %s %q among the %d", what, id, len(known))
 }
 
 func firstOf(list []string, n int) []string {
