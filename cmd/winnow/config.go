@@ -80,8 +80,8 @@ type Policy struct {
 
 // Rules is the rules section: what policies see as input.config, and the one parameter that the ledger's clock needs.
 type Rules struct {
-	subject.Config `json:",squash"`
-	ClockJump      float64 `json:"clock_jump"`
+	subject.Config
+	ClockJump float64 `json:"clock_jump"`
 }
 
 // Act says what --apply may do.
@@ -134,6 +134,7 @@ func loadConfig(file string, env []string) (*Config, error) {
 	err = v.Unmarshal(&c, func(dc *mapstructure.DecoderConfig) {
 		dc.Metadata = &md
 		dc.TagName = "json"
+		dc.Squash = true
 		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, mapstructure.StringToSliceHookFunc(","))
 	})
 	where := path

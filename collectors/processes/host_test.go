@@ -95,7 +95,7 @@ func TestHostOfAFixture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.Container != nil || h.Ancestors != nil || h.OrphanParents != nil && len(h.OrphanParents) > 0 {
+	if h.Container != nil || h.Ancestors != nil || len(h.OrphanParents) > 0 {
 		t.Errorf("without any process: container %v, ancestors %v, orphan parents %v: want unknown", h.Container, h.Ancestors, h.OrphanParents)
 	}
 	if _, err := processes.Host(f.root+"/none", names); err == nil {
