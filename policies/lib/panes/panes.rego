@@ -15,14 +15,15 @@ idle := [pane.id |
 	count(pane.foreground) == 1
 	pane.foreground[0].pid == pane.shell_pid
 	pane.foreground[0].name in input.config.shells
+	some shell in pane.session
+	shell.pid == pane.shell_pid
 	count(pane.session) == count(pane.session_pids)
-	count([member | some member in pane.session; member.pid == pane.shell_pid]) == 1
 	count(pane.session) - 1 == count([member |
 		some member in pane.session
 		member.pid != pane.shell_pid
 		member.name in input.config.prompt_daemons
 	])
-	count([left | some left in pane.descendants]) == 0
+	not pane.descendants[0]
 ]
 
 # METADATA
@@ -31,9 +32,9 @@ idle := [pane.id |
 dead := [pane.id |
 	some pane in input.session.panes
 	pane.dead == true
-	count([pid | some pid in pane.session_pids]) == 0
-	count([member | some member in pane.session]) == 0
-	count([left | some left in pane.descendants]) == 0
+	not pane.session_pids[0]
+	not pane.session[0]
+	not pane.descendants[0]
 ]
 
 # METADATA

@@ -9,6 +9,11 @@ package policies.lib.processes
 agent := input.lineage.is_agent
 
 # METADATA
+# title: No known agent
+# description: True unless it is known that the process is an agent. It says what is worth looking at, never what may go.
+no_known_agent if not agent
+
+# METADATA
 # title: Multiplexer
 # description: Whether the process is a multiplexer's server.
 multiplexer := listed if {

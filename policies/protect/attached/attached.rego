@@ -43,12 +43,14 @@ _unwatched if {
 
 _alone if {
 	_ungrouped
-	count([other | some other in input.session.panes[_].linked]) == 0
+	not _linked
 }
+
+_linked if input.session.panes[_].linked[0]
 
 _ungrouped if {
 	input.session.group == ""
-	count([size | size := input.session.group_size]) == 0
+	not input.session.group_size
 }
 
 _ungrouped if {

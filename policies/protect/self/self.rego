@@ -22,11 +22,10 @@ _elsewhere if {
 
 _elsewhere if {
 	input.kind == "session"
-	count(_read) == count(input.session.panes)
-	itself := input.host.pid in _members
-	itself == false
+	input.host.pid > 0
 	count(input.host.ancestors) > 0
-	count([pid | some pid in input.host.ancestors; pid in _members]) == 0
+	count(_read) == count(input.session.panes)
+	not _inside
 }
 
 # A folder whose path begins the path of the own one is kept whether it contains that or only has a shorter name beside it, until
@@ -67,8 +66,22 @@ _read contains place if {
 	pane.dead == true
 }
 
-_members contains pid if some pid in input.session.panes[_].session_pids
+_inside if {
+	some pid in input.session.panes[_].session_pids
+	pid in input.host.ancestors
+}
 
-_members contains member.pid if some member in input.session.panes[_].session
+_inside if {
+	some pid in input.session.panes[_].session_pids
+	pid == input.host.pid
+}
 
-_members contains left.pid if some left in input.session.panes[_].descendants
+_inside if {
+	some left in input.session.panes[_].descendants
+	left.pid in input.host.ancestors
+}
+
+_inside if {
+	some left in input.session.panes[_].descendants
+	left.pid == input.host.pid
+}

@@ -14,7 +14,7 @@ import data.policies.lib.processes
 in_scope if {
 	input.kind == "process"
 	count(input.lineage.markers) > 0
-	count([agent | agent := processes.agent; agent == true]) == 0
+	processes.no_known_agent
 }
 
 # METADATA
