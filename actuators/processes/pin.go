@@ -86,11 +86,17 @@ type facts struct {
 
 // stat reads the process's state; ErrGone says that it has ended, a zombie without living threads too.
 func (p *pin) stat() (stat, error) {
-	text, err := p.file("stat")
+	var buf [1024]byte // 52 numbers and a name are never longer; what is, is no stat
+	fd, err := unix.Openat(p.dir, "stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return stat{}, lost(p.pid, "read stat", err)
 	}
-	s, err := parseStat(text)
+	n, err := unix.Read(fd, buf[:])
+	unix.Close(fd)
+	if err != nil {
+		return stat{}, lost(p.pid, "read stat", err)
+	}
+	s, err := parseStat(buf[:n])
 	if err != nil {
 		return stat{}, lost(p.pid, "read stat", err)
 	}

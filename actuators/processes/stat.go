@@ -37,9 +37,16 @@ func parseStat(text []byte) (stat, error) {
 		return stat{}, errStat
 	}
 	s := stat{comm: string(text[from+1 : to])}
-	fields := bytes.Fields(text[to+1:])
-	// fields[0] is field 3 of proc_pid_stat(5).
-	if len(fields) < 20 || len(fields[0]) != 1 {
+	// fields[0] is field 3 of proc_pid_stat(5); nothing is needed after field 22.
+	var fields [20][]byte
+	n := 0
+	for f := range bytes.FieldsSeq(text[to+1:]) {
+		if fields[n] = f; n == len(fields)-1 {
+			break
+		}
+		n++
+	}
+	if n != len(fields)-1 || len(fields[0]) != 1 {
 		return stat{}, errStat
 	}
 	s.state = fields[0][0]
