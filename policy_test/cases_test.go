@@ -8,6 +8,7 @@ import (
 
 	"winnow/engine"
 	"winnow/engine/decision"
+	"winnow/engine/subject"
 )
 
 // TestCases holds the shipped policies to every case.
@@ -21,7 +22,7 @@ func TestCases(t *testing.T) {
 				t.Fatal("a case needs a sentence and what it wants")
 			}
 			world := parse(t, c.world(t))
-			got := decide(t, e, c, c.world(t))
+			got := decide(t, e, c.config(t), c.world(t))
 			for id, want := range c.Want {
 				if _, ok := world.Sessions[id]; !ok && world.Dirs[id].Path == "" && world.Processes[id].PID == 0 {
 					t.Errorf("%s: no such candidate in this world", id)
@@ -65,9 +66,9 @@ func TestEveryRuleHasItsCases(t *testing.T) {
 	}
 }
 
-func decide(t *testing.T, e *engine.Engine, c Case, world document) map[string]*Want {
+func decide(t *testing.T, e *engine.Engine, c *subject.Config, world document) map[string]*Want {
 	t.Helper()
-	r, err := e.Decide(t.Context(), parse(t, world), c.config(t))
+	r, err := e.Decide(t.Context(), parse(t, world), c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func TestOwnRuleDecides(t *testing.T) {
 		{"feature", "topic", "spare  "},
 	} {
 		c := rename(test.name, test.branch)
-		got := decide(t, e, c, c.world(t))["dir:/w/feature"]
+		got := decide(t, e, c.config(t), c.world(t))["dir:/w/feature"]
 		if got == nil {
 			t.Fatalf("%s is out of scope", test.name)
 		}

@@ -65,13 +65,14 @@ func TestNoVerdictGetsHarsher(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				world := c.world(t)
-				before := decide(t, e, c, world)
+				config := c.config(t)
+				before := decide(t, e, config, world)
 				var excused []int
 				for _, path := range facts(world, nil) {
 					if !concerns(path, c) {
 						continue
 					}
-					for id, now := range decide(t, e, c, without(world, path)) {
+					for id, now := range decide(t, e, config, without(world, path)) {
 						if was := before[id]; now.Verdict != decision.Reap || was != nil && was.Verdict == decision.Reap {
 							continue
 						}

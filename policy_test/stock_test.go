@@ -39,8 +39,9 @@ func TestStockOPAAgrees(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			world := c.world(t)
-			got := decide(t, e, c, world)
-			j := subject.Join(parse(t, world), c.config(t))
+			config := c.config(t)
+			got := decide(t, e, config, world)
+			j := subject.Join(parse(t, world), config)
 			for _, kind := range []string{"session", "dir", "process"} {
 				for _, id := range j.IDs(kind) {
 					sub, _ := j.Subject(id)
