@@ -149,13 +149,18 @@ func (a *app) ownDirSource(all []collectors.Source, sc scope) []collectors.Sourc
 }
 
 func (a *app) dirOptions(sc scope) dirs.Options {
-	return dirs.Options{
+	o := dirs.Options{
 		Rebuildable: a.cfg.Rules.Rebuildable,
-		Grace:       time.Duration(a.cfg.Rules.Grace.Dir * float64(time.Second)),
+		Grace:       seconds(a.cfg.Rules.Grace.Dir),
 		Only:        sc.path,
 		Holders:     a.holders,
 		Log:         a.log.Named("dirs"),
 	}
+	if sc.kind == snapshot.KindProcess {
+		// Which folders are worktrees is all that a process is judged by: nobody is asked who uses them and what they hold.
+		o.Holders = nil
+	}
+	return o
 }
 
 // holders asks /proc who uses the folders.
@@ -231,7 +236,7 @@ func (m memory) fill(_ context.Context, s *snapshot.Snapshot, jump float64) {
 	}
 	s.Sources[snapshot.Ledger] = src
 	s.Holds, s.Sightings = m.holds, m.sightings
-	s.Host.SteadySince, s.Host.LastResumeAt = ledger.Steady(m.last, s.Host, s.TakenAt, time.Duration(jump*float64(time.Second)))
+	s.Host.SteadySince, s.Host.LastResumeAt = ledger.Steady(m.last, s.Host, s.TakenAt, seconds(jump))
 }
 
 func (a *app) ledgerPath() string { return filepath.Join(a.cfg.State, "ledger.db") }
