@@ -1,0 +1,247 @@
+package tmux
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+)
+
+// grasp is one session that is held: its server and the processes of its panes by open descriptors, and what the server said
+// of it while they were held.
+type grasp struct {
+	*Actuator
+	client  client
+	id      decision.Session
+	server  *held
+	members []*held
+	// leader is the pid of the pane's first process, by member.
+	leader map[*held]int
+	seen   *view
+	plan   plan
+	text   json.RawMessage
+}
+
+// Grasp implements actuators.Actuator. It refuses a session in a group or with a linked window, since killing it would leave
+// its windows and processes alive elsewhere, and one that Winnow runs in. That Winnow runs in another session of the same
+// server is no reason: then the session is not the server's last, and the server outlives it.
+func (a *Actuator) Grasp(ctx context.Context, act string, d decision.Decision) (actuators.Grasp, error) {
+	id := d.Identity.Session
+	if err := admissible(act, d.ID, id); err != nil {
+		return nil, err
+	}
+	g := &grasp{Actuator: a, client: a.client(id.Socket), id: *id, leader: map[*held]int{}}
+	if err := g.take(ctx); err != nil {
+		_ = g.Close()
+		return nil, err
+	}
+	g.setPlan(act)
+	var err error
+	if g.text, err = json.Marshal(g.plan); err != nil {
+		_ = g.Close()
+		return nil, err
+	}
+	return g, nil
+}
+
+// admissible refuses an identity that does not say everything which is tested again later.
+func admissible(act, candidate string, s *decision.Session) error {
+	switch {
+	case s == nil || s.Socket == "" || s.ServerPID <= 1 || s.ServerTicks == 0 || s.CreatedAt.IsZero() || len(s.Panes) == 0:
+		return actuators.Refused("what makes %s the same session at a later look is not known; it was left untouched", candidate)
+	case !sessionID.MatchString(s.ID):
+		return actuators.Refused("%s: %q is not an id of tmux's such as $4; it was left untouched", candidate, s.ID)
+	case !filepath.IsAbs(s.Socket):
+		return actuators.Refused("%s: its socket %q is no absolute path; it was left untouched", candidate, s.Socket)
+	case !actID.MatchString(act):
+		return actuators.Refused("%s: act id %q cannot name a folder; it was left untouched", candidate, act)
+	}
+	for _, p := range s.Panes {
+		// A pane that is dead has no process, and says so by having no pid at all.
+		dead := p.PID == 0 && p.StartTicks == 0 && len(p.Members) == 0
+		if !paneID.MatchString(p.ID) || !dead && (p.PID <= 1 || p.StartTicks == 0) {
+			return actuators.Refused("%s: which process pane %q began with is not known; it was left untouched", candidate, p.ID)
+		}
+	}
+	return nil
+}
+
+// take holds the processes first and asks the server then: what it says is true of those that are held. A session that ended
+// takes its panes' processes with it, so the server's word that it is gone comes before that they changed.
+func (g *grasp) take(ctx context.Context) error {
+	if err := g.holdServer(); err != nil {
+		return err
+	}
+	held := g.holdPanes()
+	if held != nil && !errors.Is(held, actuators.ErrChanged) {
+		return held
+	}
+	if err := g.client.reach(ctx); errors.Is(err, errNoServer) && g.server.over() {
+		return actuators.Gone("the tmux server of session %s (%s) ended, and the session with it", g.id.ID, g.id.Name)
+	} else if err != nil {
+		return err
+	}
+	v, err := g.client.look(ctx, g.id.ID)
+	if err != nil {
+		return err
+	}
+	g.seen = v
+	if err := g.same(v); err != nil {
+		return err
+	}
+	return held
+}
+
+func (g *grasp) holdPanes() error {
+	for _, p := range g.id.Panes {
+		if p.PID == 0 {
+			continue
+		}
+		if err := g.holdPane(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *grasp) holdServer() error {
+	h, f, err := hold(g.ProcRoot, g.id.ServerPID)
+	if errors.Is(err, errEnded) {
+		return actuators.Gone("the tmux server of session %s (%s), pid %d, ended, and the session with it", g.id.ID, g.id.Name, g.id.ServerPID)
+	}
+	if err != nil {
+		return err
+	}
+	g.server = h
+	switch {
+	case f.ticks != g.id.ServerTicks:
+		return actuators.Changed("pid %d is not the tmux server any more that session %s (%s) was seen on; nothing was touched", h.pid, g.id.ID, g.id.Name)
+	case f.uid != g.never.UID:
+		return actuators.Refused("the tmux server of session %s (%s), pid %d, belongs to user %d; it was left untouched", g.id.ID, g.id.Name, h.pid, f.uid)
+	}
+	return nil
+}
+
+// holdPane holds every judged process of a pane. One that ended, or left the pane's session, is nobody of the pane's any more.
+func (g *grasp) holdPane(p decision.Pane) error {
+	if sid, err := unix.Getsid(0); err != nil || sid == p.PID {
+		return actuators.Refused("Winnow itself runs in pane %s of session %s (%s); it was left untouched", p.ID, g.id.ID, g.id.Name)
+	}
+	pids := append([]int{p.PID}, p.Members...)
+	slices.Sort(pids)
+	for _, pid := range slices.Compact(pids) {
+		if pid <= 1 {
+			return actuators.Refused("pane %s of session %s (%s) lists pid %d, which is never signalled; it was left untouched", p.ID, g.id.ID, g.id.Name, pid)
+		}
+		h, f, err := hold(g.ProcRoot, pid)
+		first := pid == p.PID
+		switch {
+		case errors.Is(err, errEnded) && !first:
+			continue
+		case errors.Is(err, errEnded):
+			return actuators.Changed("the first process of pane %s of session %s (%s), pid %d, ended; the session was left untouched", p.ID, g.id.ID, g.id.Name, pid)
+		case err != nil:
+			return err
+		}
+		g.members = append(g.members, h)
+		g.leader[h] = p.PID
+		if first && (h.ticks != p.StartTicks || f.session != pid) {
+			return actuators.Changed("pid %d is not the first process of pane %s of session %s (%s) any more; the session was left untouched", pid, p.ID, g.id.ID, g.id.Name)
+		}
+		if f.session != p.PID {
+			g.members = g.members[:len(g.members)-1]
+			h.close()
+			continue
+		}
+		if err := g.never.Check(pid, f.uid, f.comm, f.kernel); err != nil {
+			return actuators.Refused("session %s (%s) runs it in pane %s: %w; the session was left untouched", g.id.ID, g.id.Name, p.ID, err)
+		}
+	}
+	return nil
+}
+
+// attachedNames are the client names that can stand in a condition: the paths of their terminals, or client-PID.
+func attachedNames(s string) bool {
+	return !slices.ContainsFunc([]byte(s), func(b byte) bool {
+		return (b < '0' || b > '9') && (b < 'a' || b > 'z') && (b < 'A' || b > 'Z') && b != '/' && b != ',' && b != '-' && b != '.' && b != '_'
+	})
+}
+
+// same compares what the server shows with what was judged.
+func (g *grasp) same(v *view) error {
+	who := g.id.ID + " (" + g.id.Name + ")"
+	switch {
+	case v.serverPID != g.id.ServerPID:
+		return actuators.Changed("another tmux server (pid %d) answers on %s now; session %s was left untouched", v.serverPID, g.id.Socket, who)
+	case v.id == "":
+		return actuators.Gone("session %s was not there any more", who)
+	case v.created != strconv.FormatInt(g.id.CreatedAt.Unix(), 10):
+		return actuators.Changed("session %s was created at another time than the one that was judged; it was left untouched", who)
+	case v.grouped != "0":
+		return actuators.Refused("session %s shares its windows with a group: killing it would not end what runs in them; it was left untouched", who)
+	case v.attached != g.id.Attached:
+		return actuators.Changed("session %s has %d clients attached and had %d when it was judged; it was left untouched", who, v.attached, g.id.Attached)
+	case !attachedNames(v.attachedTo):
+		return actuators.Refused("session %s has a client whose name cannot be compared; it was left untouched", who)
+	case len(v.panes) != len(g.id.Panes):
+		return actuators.Changed("session %s has %d panes and had %d when it was judged; it was left untouched", who, len(v.panes), len(g.id.Panes))
+	}
+	judged := map[string]decision.Pane{}
+	for _, p := range g.id.Panes {
+		judged[p.ID] = p
+	}
+	for _, p := range v.panes {
+		j, ok := judged[p.id]
+		switch {
+		case p.linked:
+			return actuators.Refused("session %s has a window that another session shows too: killing it would not end what runs in it; it was left untouched", who)
+		case !ok:
+			return actuators.Changed("session %s has a new pane, %s; it was left untouched", who, p.id)
+		case p.dead != (j.PID == 0), !p.dead && p.pid != j.PID:
+			return actuators.Changed("pane %s of session %s runs another first process than when it was judged; it was left untouched", p.id, who)
+		}
+	}
+	return nil
+}
+
+func (g *grasp) setPlan(act string) {
+	g.plan = plan{Act: act, Socket: g.id.Socket, ServerPID: g.id.ServerPID, Session: g.id.ID, Name: g.seen.name, CreatedAt: g.id.CreatedAt,
+		Folder: filepath.Join(g.Trash, act)}
+	for i, v := range g.seen.panes {
+		p := planned{ID: v.id, File: file(i), Window: v.window, WindowName: v.windowName, Layout: v.layout, Width: v.width, Height: v.height}
+		for _, j := range g.id.Panes {
+			if j.ID != v.id {
+				continue
+			}
+			p.Cwd = j.Cwd
+			for _, h := range g.members {
+				if g.leader[h] == j.PID {
+					p.Members = append(p.Members, member{PID: h.pid, StartTicks: h.ticks})
+				}
+			}
+		}
+		g.plan.Panes = append(g.plan.Panes, p)
+	}
+}
+
+// Plan implements actuators.Grasp.
+func (g *grasp) Plan() json.RawMessage { return g.text }
+
+// Close implements actuators.Grasp.
+func (g *grasp) Close() error {
+	if g.server != nil {
+		g.server.close()
+	}
+	for _, h := range g.members {
+		h.close()
+	}
+	g.server, g.members = nil, nil
+	return nil
+}

@@ -1,0 +1,194 @@
+package tmux
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+)
+
+func TestGraspPlansEveryNameAndPlace(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "worker", "-c", "/")
+	s.run("split-window", "-d", "-t", "=worker:", "-c", "/tmp")
+	s.run("new-window", "-d", "-n", "second", "-t", "=worker:", "-c", "/")
+	a := actuator(t, Options{})
+	d := s.judged("worker")
+	g := grasped(t, a, d)
+	var got plan
+	if err := json.Unmarshal(g.Plan(), &got); err != nil {
+		t.Fatal(err)
+	}
+	id := d.Identity.Session
+	want := plan{Act: act, Socket: s.socket, ServerPID: id.ServerPID, Session: id.ID, Name: "worker", CreatedAt: id.CreatedAt, Folder: filepath.Join(a.Trash, act)}
+	for i, line := range strings.Split(s.run("list-panes", "-s", "-t", id.ID, "-F", "#{window_id} #{window_layout} #{window_name}"), "\n") {
+		f, p := strings.Fields(line), id.Panes[i]
+		want.Panes = append(want.Panes, planned{ID: p.ID, File: []string{"pane-0.txt", "pane-1.txt", "pane-2.txt"}[i], Cwd: []string{"/", "/tmp", "/"}[i],
+			Window: f[0], Layout: f[1], WindowName: f[2], Width: 80, Height: 24, Members: []member{{p.PID, p.StartTicks}}})
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("plan (-want +got):\n%s", diff)
+	}
+	if _, err := planOf(intent(g, d)); err != nil {
+		t.Errorf("its own plan is refused: %v", err)
+	}
+	wantUntouched(t, a, s, "worker")
+}
+
+func TestGraspRefusesWhatIsNotKnown(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "worker")
+	for _, c := range []struct {
+		name   string
+		change func(*decision.Session)
+	}{
+		{"no socket", func(d *decision.Session) { d.Socket = "" }},
+		{"a relative socket", func(d *decision.Session) { d.Socket = "s" }},
+		{"no server pid", func(d *decision.Session) { d.ServerPID = 0 }},
+		{"no server start", func(d *decision.Session) { d.ServerTicks = 0 }},
+		{"no creation", func(d *decision.Session) { d.CreatedAt = time.Time{} }},
+		{"no panes", func(d *decision.Session) { d.Panes = nil }},
+		{"a pane without a start", func(d *decision.Session) { d.Panes[0].StartTicks = 0 }},
+		{"a pane without a pid", func(d *decision.Session) { d.Panes[0].PID = 0 }},
+		{"a pane of pid 1", func(d *decision.Session) { d.Panes[0].PID = 1 }},
+		{"a pane without an id", func(d *decision.Session) { d.Panes[0].ID = "" }},
+		{"a member that is pid 1", func(d *decision.Session) { d.Panes[0].Members = []int{1} }},
+		{"a name for an id", func(d *decision.Session) { d.ID = "worker" }},
+		{"an exact name for an id", func(d *decision.Session) { d.ID = "=worker" }},
+		{"an id that goes on", func(d *decision.Session) { d.ID += ":" }},
+		{"an id with a newline", func(d *decision.Session) { d.ID += "\n" }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := s.judged("worker")
+			c.change(d.Identity.Session)
+			a := actuator(t, Options{})
+			_, err := a.Grasp(t.Context(), act, d)
+			wantErr(t, actuators.ErrRefused, err)
+			wantUntouched(t, a, s, "worker")
+		})
+	}
+	a := actuator(t, Options{})
+	_, err := a.Grasp(t.Context(), act, decision.Decision{ID: "session:tmux/s/$0"})
+	wantErr(t, actuators.ErrRefused, err)
+	for _, id := range []string{"", "..", "../x", "a/b"} {
+		_, err := a.Grasp(t.Context(), id, s.judged("worker"))
+		wantErr(t, actuators.ErrRefused, err)
+	}
+}
+
+func TestGraspRefusesTheFloor(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "worker")
+	d := s.judged("worker")
+	shell := d.Identity.Session.Panes[0].PID
+	for _, c := range []struct {
+		name    string
+		options Options
+		word    string
+	}{
+		{"Winnow runs in it", Options{Self: []int{os.Getpid(), shell}}, "Winnow"},
+		{"it inherits orphans", Options{OrphanParents: []int{shell}}, "orphans"},
+		{"it is a multiplexer", Options{Multiplexers: []string{"s*"}}, "multiplexer"},
+		{"it is never signalled", Options{Never: []string{"sh"}}, "never"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := actuator(t, c.options)
+			_, err := a.Grasp(t.Context(), act, d)
+			wantErr(t, actuators.ErrRefused, err, c.word)
+			wantUntouched(t, a, s, "worker")
+		})
+	}
+	t.Run("Winnow runs in another session of the server", func(t *testing.T) {
+		grasped(t, actuator(t, Options{Self: []int{os.Getpid(), d.Identity.Session.ServerPID}}), d)
+	})
+}
+
+func TestGraspRefusesWhatOthersShow(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "first")
+	s.run("new-session", "-d", "-s", "twin", "-t", "=first")
+	s.run("new-session", "-d", "-s", "lender")
+	s.run("new-session", "-d", "-s", "borrower")
+	s.run("link-window", "-d", "-s", "=lender:", "-t", "=borrower:7")
+	for name, word := range map[string]string{"first": "group", "twin": "group", "lender": "another session", "borrower": "another session"} {
+		_, err := actuator(t, Options{}).Grasp(t.Context(), act, s.judged(name))
+		wantErr(t, actuators.ErrRefused, err, word)
+	}
+}
+
+func TestGraspTellsGoneFromChangedFromFailed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		change func(*testing.T, *server, *decision.Session)
+		want   error
+	}{
+		{"the session ended", func(_ *testing.T, s *server, d *decision.Session) { s.run("kill-session", "-t", d.ID) }, actuators.ErrGone},
+		{"a session that never was", func(_ *testing.T, _ *server, d *decision.Session) { d.ID = "$77" }, actuators.ErrGone},
+		{"the server ended", func(t *testing.T, s *server, d *decision.Session) {
+			s.run("kill-server")
+			eventually(t, "the server ended", func() bool { return !lives(d.ServerPID) })
+		}, actuators.ErrGone},
+		{"the server's pid is another process's", func(_ *testing.T, _ *server, d *decision.Session) { d.ServerTicks++ }, actuators.ErrChanged},
+		{"another server answers", func(t *testing.T, s *server, d *decision.Session) {
+			other := fresh(t, "other")
+			d.ServerPID, d.ServerTicks = other.pid(), other.ticks(other.pid())
+		}, actuators.ErrChanged},
+		{"created at another time", func(_ *testing.T, _ *server, d *decision.Session) { d.CreatedAt = d.CreatedAt.Add(-time.Second) }, actuators.ErrChanged},
+		{"more clients than judged", func(_ *testing.T, s *server, _ *decision.Session) { s.attach("=worker") }, actuators.ErrChanged},
+		{"fewer clients than judged", func(_ *testing.T, _ *server, d *decision.Session) { d.Attached = 1 }, actuators.ErrChanged},
+		{"a new pane", func(_ *testing.T, s *server, _ *decision.Session) { s.run("split-window", "-d", "-t", "=worker:") }, actuators.ErrChanged},
+		{"a pane started anew", func(_ *testing.T, s *server, d *decision.Session) { s.run("respawn-pane", "-k", "-t", d.Panes[0].ID) }, actuators.ErrChanged},
+		{"a pane's pid is another process's", func(_ *testing.T, _ *server, d *decision.Session) { d.Panes[0].StartTicks++ }, actuators.ErrChanged},
+		{"a pane's pid leads no session", func(t *testing.T, s *server, d *decision.Session) {
+			s.run("send-keys", "-t", d.Panes[0].ID, "sleep 1000 & echo $! >"+filepath.Dir(s.socket)+"/pid", "Enter")
+			d.Panes[0].PID = child(t, filepath.Dir(s.socket)+"/pid")
+			d.Panes[0].StartTicks = s.ticks(d.Panes[0].PID)
+		}, actuators.ErrChanged},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := fresh(t, "worker")
+			s.run("new-session", "-d", "-s", "bystander")
+			d := s.judged("worker")
+			c.change(t, s, d.Identity.Session)
+			a := actuator(t, Options{})
+			_, err := a.Grasp(t.Context(), act, d)
+			wantErr(t, c.want, err)
+			if strings.HasPrefix(c.name, "the se") {
+				return
+			}
+			wantUntouched(t, a, s, "worker")
+		})
+	}
+}
+
+func TestGraspFailsOnAServerThatCannotBeAsked(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "worker")
+	d := s.judged("worker")
+	t.Run("stopped", func(t *testing.T) {
+		stop(t, d.Identity.Session.ServerPID)
+		_, err := actuator(t, Options{}).Grasp(within(t, 300*time.Millisecond), act, d)
+		if got := actuators.OutcomeOf(err); err == nil || got.Outcome != decision.Failed {
+			t.Errorf("want failed, got %v", err)
+		}
+	})
+	t.Run("its socket was removed", func(t *testing.T) {
+		if err := os.Rename(s.socket, s.socket+"x"); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Rename(s.socket+"x", s.socket) })
+		_, err := actuator(t, Options{}).Grasp(t.Context(), act, d)
+		if got := actuators.OutcomeOf(err); err == nil || got.Outcome != decision.Failed {
+			t.Errorf("want failed, got %v", err)
+		}
+	})
+}

@@ -1,0 +1,68 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+)
+
+// Settle implements actuators.Actuator. A session counts as gone only where its server is over or does not list it any more.
+// Processes that outlived the hang-up are left to later sweeps: nothing has held them since, so their numbers may be others'.
+func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outcome {
+	id := in.Identity.Session
+	if err := admissible(in.ID, in.Candidate, id); err != nil {
+		return actuators.OutcomeOf(fmt.Errorf("how the act on %s went is not known: %w", in.Candidate, err))
+	}
+	who := id.ID + " (" + id.Name + ")"
+	there, err := a.there(ctx, id)
+	switch {
+	case err != nil:
+		return decision.Outcome{Outcome: decision.Failed,
+			Detail: fmt.Sprintf("whether session %s is gone is unknown: %v; what was saved of it is kept, and the next sweep looks again", who, err)}
+	case there:
+		return a.interrupted(in, who)
+	}
+	return decision.Outcome{Outcome: decision.Done,
+		Detail: fmt.Sprintf("session %s is gone; settled after an interruption. Processes that outlived it are left to the next sweep", who)}
+}
+
+// interrupted removes what was saved of a session that was not killed.
+func (a *Actuator) interrupted(in decision.Intent, who string) decision.Outcome {
+	out := decision.Outcome{Outcome: decision.Failed,
+		Detail: fmt.Sprintf("the act on session %s was interrupted before it was killed; nothing was done, and the next sweep decides again", who)}
+	p, err := planOf(in)
+	if err == nil {
+		_, err = a.purge(p)
+	}
+	if err != nil {
+		out.Detail += fmt.Sprintf("; what was saved of it could not be removed: %v", err)
+	}
+	return out
+}
+
+// there finds out whether the session is still there. Its server's process decides, not its socket: a socket that was removed
+// or that another server took over says nothing of a server that lives.
+func (a *Actuator) there(ctx context.Context, id *decision.Session) (bool, error) {
+	lives, err := alive(a.ProcRoot, id.ServerPID, id.ServerTicks)
+	if err != nil || !lives {
+		return false, err
+	}
+	c := a.client(id.Socket)
+	if err := c.reach(ctx); errors.Is(err, errNoServer) {
+		return false, fmt.Errorf("its server (pid %d) lives, and its socket %s is gone: send the server USR1, and tmux makes the socket anew", id.ServerPID, id.Socket)
+	} else if err != nil {
+		return false, err
+	}
+	v, err := c.look(ctx, id.ID)
+	switch {
+	case err != nil:
+		return false, err
+	case v.serverPID != id.ServerPID:
+		return false, fmt.Errorf("its server (pid %d) lives, and another one (pid %d) answers on its socket %s", id.ServerPID, v.serverPID, id.Socket)
+	}
+	return v.id != "" && v.created == strconv.FormatInt(id.CreatedAt.Unix(), 10), nil
+}

@@ -1,0 +1,279 @@
+package tmux
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+)
+
+// interrupted is an act that was cut short right before the given step, as a killed program leaves it.
+func interrupted(t *testing.T, s *server, a *Actuator, name, before string) decision.Intent {
+	t.Helper()
+	d := s.judged(name)
+	type cut struct{}
+	a.Step = func(step string) {
+		if step == before {
+			panic(cut{})
+		}
+	}
+	g := grasped(t, a, d)
+	func() {
+		defer func() {
+			if _, ok := recover().(cut); !ok {
+				t.Errorf("the act was not cut short before %s", before)
+			}
+		}()
+		g.Do(t.Context(), intent(g, d))
+	}()
+	a.Step = nil
+	return intent(g, d)
+}
+
+func TestSettle(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		before string
+		then   func(*testing.T, *server, *decision.Session)
+		want   string
+		word   string
+		kept   bool // what was saved is
+	}{
+		{"before anything", StepSave, nil, decision.Failed, "interrupted before it was killed", false},
+		{"saved and not killed", StepKill, nil, decision.Failed, "interrupted before it was killed", false},
+		{"killed and not read back", StepReadBack, nil, decision.Done, "settled after an interruption", true},
+		{"its server ended since", StepKill, func(t *testing.T, s *server, d *decision.Session) {
+			s.run("kill-server")
+			eventually(t, "the server ended", func() bool { return !lives(d.ServerPID) })
+		}, decision.Done, "settled after an interruption", true},
+		{"its server ended since, and another is there", StepKill, func(t *testing.T, s *server, d *decision.Session) {
+			s.run("kill-server")
+			eventually(t, "the server ended", func() bool { return !lives(d.ServerPID) })
+			start(t, s.socket, "worker")
+		}, decision.Done, "settled after an interruption", true},
+		{"made again under its name", StepKill, func(_ *testing.T, s *server, d *decision.Session) {
+			s.run("kill-session", "-t", d.ID)
+			s.run("new-session", "-d", "-s", "worker")
+		}, decision.Done, "settled after an interruption", true},
+		{"its server does not answer", StepKill, func(t *testing.T, _ *server, d *decision.Session) { stop(t, d.ServerPID) },
+			decision.Failed, "unknown", true},
+		{"its server lives and its socket is gone", StepReadBack, func(t *testing.T, s *server, _ *decision.Session) {
+			if err := os.Rename(s.socket, s.socket+"x"); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.Rename(s.socket+"x", s.socket) })
+		}, decision.Failed, "unknown", true},
+		{"its server lives and another took its socket", StepReadBack, func(t *testing.T, s *server, _ *decision.Session) {
+			if err := os.Rename(s.socket, s.socket+"x"); err != nil {
+				t.Fatal(err)
+			}
+			start(t, s.socket, "other")
+			t.Cleanup(func() { _ = (&server{t, s.socket + "x"}).command("kill-server").Run() })
+		}, decision.Failed, "unknown", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := fresh(t, "worker")
+			s.run("new-session", "-d", "-s", "bystander")
+			a := actuator(t, Options{})
+			in := interrupted(t, s, a, "worker", c.before)
+			if c.then != nil {
+				c.then(t, s, in.Identity.Session)
+			}
+			wantOutcome(t, c.want, a.Settle(within(t, time.Second), in), c.word)
+			_, err := os.Lstat(filepath.Join(a.Trash, act, manifest))
+			if c.kept != (err == nil) {
+				t.Errorf("want what was saved kept: %v, got %v", c.kept, err)
+			}
+		})
+	}
+}
+
+func TestSettleSaysUnknownOfAnIntentThatItCannotRead(t *testing.T) {
+	t.Parallel()
+	got := actuator(t, Options{}).Settle(t.Context(), decision.Intent{ID: act, Candidate: "session:tmux/s/$1"})
+	if got.Outcome == decision.Done || !strings.Contains(got.Detail, "not known") {
+		t.Errorf("got %s: %s", got.Outcome, got.Detail)
+	}
+}
+
+func TestRestoreBringsBackEveryPane(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "bystander")
+	dir := filepath.Dir(s.socket)
+	odd := filepath.Join(dir, `o'dd #(touch hit) "d$ir;`)
+	if err := os.Mkdir(odd, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const name = `wo'rk #(touch hit) #{pid} };`
+	s.run("new-session", "-d", "-x", "120", "-y", "40", "-c", "/", "-n", "ed##(touch hit)", "-s", literal(name))
+	s.run("split-window", "-d", "-h", "-t", "="+name+":", "-c", literal(odd))
+	s.run("new-window", "-d", "-n", "logs", "-t", "="+name+":", "-c", "/tmp")
+	a := actuator(t, Options{})
+	d := s.judged(name)
+	for i, p := range d.Identity.Session.Panes {
+		s.run("send-keys", "-t", p.ID, "echo pane-$(("+string(rune('1'+i))+"*11))", "Enter")
+		eventually(t, "the pane's output", func() bool {
+			return strings.Contains(s.run("capture-pane", "-p", "-t", p.ID), []string{"pane-11", "pane-22", "pane-33"}[i])
+		})
+	}
+	shape := "#{pane_width}x#{pane_height}@#{pane_left},#{pane_top}"
+	before := s.run("list-panes", "-s", "-t", d.Identity.Session.ID, "-F", shape)
+	g := grasped(t, a, d)
+	in := intent(g, d)
+	if _, err := a.Restore(t.Context(), in); !errors.Is(err, actuators.ErrRefused) {
+		t.Errorf("nothing was saved yet, and it was restored: %v", err)
+	}
+	wantOutcome(t, decision.Done, g.Do(t.Context(), in))
+
+	got, err := a.Restore(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := s.id(name)
+	if back == d.Identity.Session.ID || !strings.Contains(got, back) || !strings.Contains(got, "3 panes") {
+		t.Errorf("session %s is back as %s: %s", d.Identity.Session.ID, back, got)
+	}
+	if after := s.run("list-panes", "-s", "-t", back, "-F", shape); after != before {
+		t.Errorf("panes were\n%s\nand are\n%s", before, after)
+	}
+	if names := s.run("list-windows", "-t", back, "-F", "#{window_name}"); names != "ed#(touch hit)\nlogs" {
+		t.Errorf("windows are called %q", names)
+	}
+	for i, line := range strings.Split(s.run("list-panes", "-s", "-t", back, "-F", "#{pane_id} #{pane_pid}"), "\n") {
+		pane, pid, _ := strings.Cut(line, " ")
+		eventually(t, "the saved scrollback and a shell in the folder", func() bool {
+			cwd, _ := os.Readlink("/proc/" + pid + "/cwd")
+			return cwd == []string{"/", odd, "/tmp"}[i] &&
+				strings.Contains(s.run("capture-pane", "-p", "-S", "-", "-t", pane), []string{"pane-11", "pane-22", "pane-33"}[i])
+		})
+		s.run("send-keys", "-t", pane, "echo alive-$((40+2))", "Enter")
+		eventually(t, "a shell that answers", func() bool { return strings.Contains(s.run("capture-pane", "-p", "-t", pane), "alive-42") })
+	}
+	for _, place := range []string{dir, odd, "/", "/tmp", "."} {
+		if _, err := os.Lstat(filepath.Join(place, "hit")); err == nil {
+			t.Errorf("a name was run as a command in %s", place)
+		}
+	}
+	_, err = a.Restore(t.Context(), in)
+	wantErr(t, actuators.ErrRefused, err, "is there already")
+	if n := strings.Count(s.run("list-sessions", "-F", "#{session_name}"), "\n"); n != 1 {
+		t.Errorf("a refused restore left %d sessions", n+1)
+	}
+}
+
+func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "only")
+	dir := filepath.Join(filepath.Dir(s.socket), "gone")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.run("split-window", "-d", "-t", "=only:", "-c", dir)
+	bare := filepath.Join(filepath.Dir(s.socket), "tmux") // this user's own configuration stays out of it
+	if err := os.WriteFile(bare, []byte("#!/bin/sh\nexec tmux -f /dev/null \"$@\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	a := actuator(t, Options{Tmux: bare})
+	d := s.judged("only")
+	g := grasped(t, a, d)
+	in := intent(g, d)
+	wantOutcome(t, decision.Done, g.Do(t.Context(), in))
+	eventually(t, "no server", func() bool { return !lives(d.Identity.Session.ServerPID) })
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	got, err := a.Restore(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.has("only") || !strings.Contains(got, "2 panes") || !strings.Contains(got, dir) {
+		t.Errorf("the session is there: %v: %s", s.has("only"), got)
+	}
+}
+
+func TestPurgeRemovesWhatTheActMade(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "worker")
+	s.run("new-session", "-d", "-s", "bystander")
+	a := actuator(t, Options{})
+	d := s.judged("worker")
+	g := grasped(t, a, d)
+	in := intent(g, d)
+	wantOutcome(t, decision.Done, g.Do(t.Context(), in))
+	var size int64
+	for _, name := range []string{"pane-0.txt", manifest} {
+		st, err := os.Lstat(filepath.Join(g.plan.Folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += st.Size()
+	}
+	stranger := filepath.Join(g.plan.Folder, "stranger")
+	if err := os.WriteFile(stranger, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	freed, err := a.Purge(t.Context(), in)
+	if err == nil || !errors.Is(err, syscall.ENOTEMPTY) || freed != size {
+		t.Errorf("freed %d of %d, and said of what it did not make: %v", freed, size, err)
+	}
+	if _, err := os.Lstat(stranger); err != nil {
+		t.Fatalf("a file that the act did not make: %v", err)
+	}
+	if err := os.Remove(stranger); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // what is not there any more is no error
+		if freed, err := a.Purge(t.Context(), in); err != nil || freed != 0 {
+			t.Errorf("freed %d, %v", freed, err)
+		}
+	}
+	if _, err := os.Lstat(g.plan.Folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the act's folder: %v", err)
+	}
+}
+
+func TestPurgeStaysInItsFolder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	precious := filepath.Join(dir, "precious", "pane-0.txt")
+	if err := os.MkdirAll(filepath.Dir(precious), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(precious, []byte("work"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := actuator(t, Options{Trash: filepath.Join(dir, "trash")})
+	if err := os.Mkdir(a.Trash, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Dir(precious), filepath.Join(a.Trash, act)); err != nil {
+		t.Fatal(err)
+	}
+	for _, in := range []decision.Intent{
+		{ID: act, Plan: []byte(`{"act":"01TESTACT","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)}, // through a link
+		{ID: act, Plan: []byte(`{"act":"01TESTACT","socket":"/s","panes":[{"file":"../../precious/pane-0.txt"}]}`)},
+		{ID: "../precious", Plan: []byte(`{"act":"../precious","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)},
+		{ID: "..", Plan: []byte(`{"act":"..","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)},
+		{ID: act, Plan: []byte(`{"act":"another","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)},
+		{ID: act, Plan: []byte(`{}`)},
+		{ID: act},
+	} {
+		if freed, err := a.Purge(t.Context(), in); err == nil || freed != 0 {
+			t.Errorf("plan %s: freed %d, %v", in.Plan, freed, err)
+		}
+		if _, err := a.Restore(t.Context(), in); err == nil {
+			t.Errorf("plan %s was restored", in.Plan)
+		}
+	}
+	if text, err := os.ReadFile(precious); err != nil || string(text) != "work" {
+		t.Errorf("what lies outside of the trash: %q, %v", text, err)
+	}
+}
