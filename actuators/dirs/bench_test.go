@@ -61,7 +61,7 @@ func BenchmarkSetAside(b *testing.B) {
 			if err := site.tree.rename(parent, filepath.Base(w.tree), trash, treeName); err != nil {
 				b.Fatal(err)
 			}
-			if err := site.tree.rename(trash, treeName, parent, filepath.Base(w.tree)); err != nil {
+			if err := site.tree.renameBack(trash, treeName, parent, filepath.Base(w.tree)); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -71,7 +71,7 @@ func BenchmarkSetAside(b *testing.B) {
 			if err := g.(*grasp).move(site); err != nil {
 				b.Fatal(err)
 			}
-			if err := site.tree.carry(site.tree.away, site.tree.home); err != nil {
+			if err := site.tree.comeHome(); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -125,7 +125,7 @@ func (s *site) purgeEntry(r *remover) error {
 		return err
 	}
 	if entry.home && s.locksIt() {
-		if err := s.admin.carry(s.admin.home, s.admin.away); err != nil {
+		if err := s.admin.leave(); err != nil {
 			return err
 		}
 		entry.away = true

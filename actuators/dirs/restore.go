@@ -32,7 +32,7 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 			note = " (the folder around it was gone and was made again)"
 		}
 		s.o.Step("restore.tree")
-		if err := s.tree.carry(s.tree.away, s.tree.home); err != nil {
+		if err := s.tree.comeHome(); err != nil {
 			return "", fmt.Errorf("restore %s: %w; it lies in %s", s.tree.home, err, s.tree.away)
 		}
 	}
@@ -88,7 +88,7 @@ func (s *site) restoreEntry(ctx context.Context, moved bool) (note string, err e
 		s.o.Step("restore.admin")
 		// git removes the folder of entries with the last of them.
 		if err = os.Mkdir(filepath.Dir(s.admin.home), 0o777); err == nil || errors.Is(err, os.ErrExist) {
-			err = s.admin.carry(s.admin.away, s.admin.home)
+			err = s.admin.comeHome()
 		}
 	}
 	if err == nil {
@@ -99,7 +99,7 @@ func (s *site) restoreEntry(ctx context.Context, moved bool) (note string, err e
 		if !moved {
 			return "", err
 		}
-		if back := s.tree.carry(s.tree.home, s.tree.away); back != nil {
+		if back := s.tree.leave(); back != nil {
 			return "", fmt.Errorf("%w; the folder itself is at %s again (%w)", err, s.tree.home, back)
 		}
 		return "", fmt.Errorf("%w; nothing was restored, it lies in %s", err, s.tree.away)

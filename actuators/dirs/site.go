@@ -38,9 +38,12 @@ func (i item) look() (whereabouts, error) {
 	return w, nil
 }
 
-// carry renames an item from one path to another, replaces nothing, and makes both folders durable. When it turns out that
-// something else had the name at that instant, that goes back at once.
-func (i item) carry(from, to string) error {
+// leave moves an item from home to away and durably so, and comeHome moves it back. Neither replaces anything.
+func (i item) leave() error { return i.carry(i.home, i.away, i.rename) }
+
+func (i item) comeHome() error { return i.carry(i.away, i.home, i.renameBack) }
+
+func (i item) carry(from, to string, rename func(src folder, name string, dst folder, toName string) error) error {
 	src, err := openFolder(filepath.Dir(from))
 	if err != nil {
 		return err
@@ -51,22 +54,33 @@ func (i item) carry(from, to string) error {
 		return err
 	}
 	defer dst.close()
-	if err := i.rename(src, filepath.Base(from), dst, filepath.Base(to)); err != nil {
+	if err := rename(src, filepath.Base(from), dst, filepath.Base(to)); err != nil {
 		return err
 	}
 	return errors.Join(src.sync(), dst.sync())
 }
 
+// rename moves an item out of the place where everybody works. When it turns out that something else had its name at that
+// instant, that goes back at once: the trash is nobody else's, so what is there is what was moved.
 func (i item) rename(src folder, name string, dst folder, toName string) error {
+	if err := i.renameBack(src, name, dst, toName); err != nil {
+		return err
+	}
+	if s, err := stampAt(dst.fd, toName); err != nil || !s.same(i.want) {
+		back := dst.move(toName, src, name)
+		return errors.Join(err, actuators.Changed("%s became another folder at the last instant", filepath.Join(src.path, name)), back)
+	}
+	return nil
+}
+
+// renameBack moves an item to the place where everybody works. What is there afterwards may have been put there since, and is not
+// touched again.
+func (i item) renameBack(src folder, name string, dst folder, toName string) error {
 	if s, err := stampAt(src.fd, name); err != nil || !s.same(i.want) {
 		return errors.Join(err, actuators.Changed("%s is another folder now", filepath.Join(src.path, name)))
 	}
 	if err := src.move(name, dst, toName); err != nil {
 		return &os.LinkError{Op: "move", Old: filepath.Join(src.path, name), New: filepath.Join(dst.path, toName), Err: err}
-	}
-	if s, err := stampAt(dst.fd, toName); err != nil || !s.same(i.want) {
-		back := dst.move(toName, src, name)
-		return errors.Join(err, actuators.Changed("%s became another folder at the last instant", filepath.Join(src.path, name)), back)
 	}
 	return nil
 }
@@ -148,7 +162,7 @@ func (s *site) finish(ctx context.Context) decision.Outcome {
 		s.o.Step("dir.admin")
 		at, err := s.admin.look()
 		if err == nil && !at.away {
-			err = s.admin.carry(s.admin.home, s.admin.away)
+			err = s.admin.leave()
 		}
 		if err == nil {
 			s.o.Step("dir.unlock")
@@ -231,7 +245,7 @@ func (s *site) items() []item {
 // putBack undoes an act whose folder is away. What cannot go back stays in the trash, whole.
 func (s *site) putBack(ctx context.Context, why error) decision.Outcome {
 	s.o.Step("dir.back")
-	if err := s.tree.carry(s.tree.away, s.tree.home); err != nil {
+	if err := s.tree.comeHome(); err != nil {
 		s.o.Log.Warn("a folder could not be put back", "act", s.in.ID, "path", s.tree.home, "error", err)
 		return decision.Outcome{Outcome: decision.Failed, RestoreUntil: new(s.in.RestoreUntil),
 			Detail: fmt.Sprintf("%s: %v; it could not be put back (%v), so it lies whole in %s: when %s is free, winnow restore %s brings it back",
@@ -256,7 +270,7 @@ func (s *site) tidy(ctx context.Context) error {
 	if s.admin != nil {
 		at, err := s.admin.look()
 		if err == nil && at.away {
-			err = s.admin.carry(s.admin.away, s.admin.home)
+			err = s.admin.comeHome()
 		}
 		if err == nil {
 			err = s.unlock(s.admin.home)

@@ -3,6 +3,7 @@ package processes
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -11,7 +12,11 @@ import (
 // BenchmarkSignal compares a signal through a held and re-read directory with what is commonly done: read the start time again
 // by path, then signal the bare number. The signal is 0, which the kernel takes all the way to the process and does not deliver.
 func BenchmarkSignal(b *testing.B) {
-	child := start(b, "wait", true)
+	child := exec.Command("sleep", "300") // one thread: the kernel adds a stat up over all of them
+	if err := child.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { child.Process.Kill(); child.Wait() })
 	pid := child.Process.Pid
 	ticks := identify(b, pid).StartTicks
 	b.Run("held", func(b *testing.B) {
