@@ -17,24 +17,37 @@ import (
 // was read. A candidate that could not be judged, and one whose source could not be read, keep what is remembered of them.
 func Sightings(prev map[string]snapshot.Sighting, s *snapshot.Snapshot, ds []decision.Decision) map[string]snapshot.Sighting {
 	next := make(map[string]snapshot.Sighting, len(prev))
+	gap := failing(s)
 	for id, before := range prev {
-		if !present(s, id) && !readable(s, id) {
+		// Out of scope may mean that the registry which put it there was not read.
+		if present(s, id) && gap || !present(s, id) && !readable(s, id) {
 			next[id] = before
 		}
 	}
 	for i := range ds {
 		d := &ds[i]
+		delete(next, d.ID)
 		before, known := prev[d.ID]
 		switch {
 		case d.Waits() && d.Identity.Key != "":
 			seen := sight(d, before, known, s)
 			d.FirstSighting = seen.Count == 1
 			next[d.ID] = seen
-		case known && d.Unknown() && !contradicted(d):
+		case known && d.Unknown() && (!contradicted(d) || s.Sources[snapshot.Proc].Status != snapshot.OK):
 			next[d.ID] = before
 		}
 	}
 	return next
+}
+
+// failing reports whether any source was not read.
+func failing(s *snapshot.Snapshot) bool {
+	for _, src := range s.Sources {
+		if src.Status == snapshot.Failed {
+			return true
+		}
+	}
+	return false
 }
 
 // sight is the memory of d after this look.
@@ -57,7 +70,8 @@ func found(d *decision.Decision, rule string) bool {
 	return false
 }
 
-// contradicted reports whether d was spared for something that is known, beside what is not.
+// contradicted reports whether d was spared for something that is known, beside what is not. Where the processes were not read,
+// objections are made for want of them and say nothing.
 func contradicted(d *decision.Decision) bool {
 	for _, o := range d.Objections {
 		switch o.Rule {

@@ -34,6 +34,7 @@ func TestSightings(t *testing.T) {
 		ds     []decision.Decision
 		source string // of the candidate's own source; "" is ok
 		gone   bool   // the candidate is not in the snapshot
+		noProc bool   // the processes were not read
 		want   *snapshot.Sighting
 		first  bool
 	}{
@@ -51,6 +52,8 @@ func TestSightings(t *testing.T) {
 		"unknown, and known to live, clears":          {prev: true, ds: decided("k", husk, objections("protect.unknown", "protect.live"))},
 		"unknown remembers nothing new":               {ds: decided("k", husk, objections("protect.unknown"))},
 		"out of scope clears":                         {prev: true},
+		"out of scope, while a source was not read":   {prev: true, source: snapshot.Failed, want: &before},
+		"live for want of processes leaves it":        {prev: true, noProc: true, ds: decided("k", nil, objections("protect.unknown", "protect.live")), want: &before},
 		"gone clears":                                 {prev: true, gone: true},
 		"gone from a source that was not read":        {prev: true, gone: true, source: snapshot.Failed, want: &before},
 		"gone with its source, which is not there":    {prev: true, gone: true, source: snapshot.Absent},
@@ -64,6 +67,7 @@ func TestSightings(t *testing.T) {
 			if c.source != noSource {
 				s.Sources["tmux/default"] = snapshot.Source{Status: map[bool]string{true: snapshot.OK, false: c.source}[c.source == ""]}
 			}
+			s.Sources[snapshot.Proc] = snapshot.Source{Status: map[bool]string{true: snapshot.Failed, false: snapshot.OK}[c.noProc]}
 			if !c.gone {
 				s.Sessions[id] = snapshot.Session{}
 			}

@@ -27,7 +27,6 @@ var worlds = []struct{ path, why string }{
 	{"registry/*/retained", "a record that nobody has marked"},
 	{"processes/*", "a process that has ended: the table was read whole, or its source says so"},
 	{"processes/*/start_ticks", "it is in the process's id; no process is without"},
-	{"processes/*/exe", "an agent that has another name: an agent is known by its name, and what it was started from is one more way"},
 	{"processes/*/markers/*", "a variable that is not set: the environment was read whole, or markers is absent"},
 	{"sessions/*/panes/*/descendants", "a shell whose children all stayed; it is read with the pane's session, or both are absent"},
 	{"sessions/*/panes/*/linked", "a pane that no other session shows; it is read with the pane"},

@@ -11,7 +11,7 @@ func (x *processes) lineage(id string, p *snapshot.Process) *Lineage {
 	if n.agent || p.Exe != nil {
 		l.IsAgent = &n.agent
 	}
-	if x.whole {
+	if x.whole && !x.veiled(n) {
 		count, one := x.agents.starters(i)
 		l.Agents = &count
 		if one != nil {
@@ -22,6 +22,11 @@ func (x *processes) lineage(id string, p *snapshot.Process) *Lineage {
 	l.MultiplexerAncestor = x.above[i].multiplexer.under(x.whole)
 	x.fillBelow(l, x.below[i])
 	return l
+}
+
+// veiled reports whether a process may have been started by one that hides what it was itself started from, and so may be an agent.
+func (x *processes) veiled(n *node) bool {
+	return x.hidden != nil && (x.hidden != n && x.hidden.p.StartTicks <= n.p.StartTicks)
 }
 
 func (x *processes) fillBelow(l *Lineage, b below) {

@@ -11,12 +11,15 @@ import (
 	"winnow/engine/subject"
 )
 
-// table is a snapshot of processes. Each starts one tick after the one before, unless it says otherwise.
+// table is a snapshot of processes. Each starts one tick after the one before, from a file of its name, unless it says otherwise.
 func table(ps ...snapshot.Process) *snapshot.Snapshot {
 	return look(func(s *snapshot.Snapshot) {
 		for i, p := range ps {
 			if p.StartTicks == 0 {
 				p.StartTicks = uint64(i + 1)
+			}
+			if p.Exe == nil {
+				p.Exe = new("/usr/bin/" + p.Name)
 			}
 			s.Processes[fmt.Sprint("process:", p.PID)] = p
 		}
@@ -47,15 +50,15 @@ func TestLineageOfATree(t *testing.T) {
 	s := table(quiet(1, 0, "systemd"), quiet(2, 1, "tmux: server"), quiet(3, 2, "claude"), quiet(4, 3, "zsh"), tty, port, quiet(7, 1, "node"), quiet(8, 7, "claude"))
 	same(t, "4", &subject.Lineage{
 		Markers: &[]string{}, Multiplexer: new(false), Agents: new(1), Agent: &snapshot.PaneProc{PID: 3, Name: "claude"},
-		AgentAncestor: new(true), MultiplexerAncestor: new(true), Descendants: new(2), AgentBelow: new(false), TTYBelow: new(true), ListenerBelow: new(true),
+		IsAgent: new(false), AgentAncestor: new(true), MultiplexerAncestor: new(true), Descendants: new(2), AgentBelow: new(false), TTYBelow: new(true), ListenerBelow: new(true),
 	}, lineage(t, s, 4))
 	same(t, "7", &subject.Lineage{
 		Markers: &[]string{}, Multiplexer: new(false), Agents: new(1), Agent: &snapshot.PaneProc{PID: 3, Name: "claude"},
-		AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(1), AgentBelow: new(true), TTYBelow: new(false), ListenerBelow: new(false),
+		IsAgent: new(false), AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(1), AgentBelow: new(true), TTYBelow: new(false), ListenerBelow: new(false),
 	}, lineage(t, s, 7))
 	same(t, "1", &subject.Lineage{
 		Markers: &[]string{}, Multiplexer: new(false), Agents: new(0),
-		AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(7), AgentBelow: new(true), TTYBelow: new(true), ListenerBelow: new(true),
+		IsAgent: new(false), AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(7), AgentBelow: new(true), TTYBelow: new(true), ListenerBelow: new(true),
 	}, lineage(t, s, 1))
 }
 
@@ -267,6 +270,38 @@ func TestIsAgent(t *testing.T) {
 		}
 		if d := cmp.Diff(c.want, sub.Lineage.IsAgent); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}
+
+// TestOneThatHidesMayBeAnAgent: a process that does not show what it was started from may be an agent under any name, so those that
+// are younger may have been started by it. Those that are older were not.
+func TestOneThatHidesMayBeAnAgent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*snapshot.Process)
+		known  bool
+	}{
+		"it hides":             {func(p *snapshot.Process) {}, false},
+		"another user's":       {func(p *snapshot.Process) { p.UID = new(33) }, true},
+		"known to hide":        {func(p *snapshot.Process) { p.Name = "ssh-agent" }, true},
+		"it has ended":         {func(p *snapshot.Process) { p.State, p.Threads = "Z", new(1) }, true},
+		"a kernel thread":      {func(p *snapshot.Process) { p.Kernel = true }, true},
+		"it shows what it was": {func(p *snapshot.Process) { p.Exe = new("/bin/x") }, true},
+	} {
+		s := table(quiet(1, 0, "systemd"), quiet(2, 1, "sleep"), quiet(3, 1, "2.1.201"), quiet(4, 1, "sleep"))
+		s.Host.UID = new(1000)
+		hides := s.Processes["process:3"]
+		hides.Exe = nil
+		c.change(&hides)
+		s.Processes["process:3"] = hides
+		cfg := config()
+		cfg.OpaqueProcesses = []string{"ssh-agent"}
+		for pid, known := range map[int]bool{2: true, 4: c.known} {
+			sub, ok := subject.Join(s, cfg).Subject(fmt.Sprint("process:", pid))
+			if !ok || (sub.Lineage.Agents != nil) != known {
+				t.Errorf("%s: agents of %d known: %v, want %v", name, pid, !known, known)
+			}
 		}
 	}
 }

@@ -24,6 +24,7 @@ type processes struct {
 	below  []below
 	above  []above
 	agents agents
+	hidden *node          // the earliest process of this user that may be an agent and does not show it
 	panes  map[int]string // pane ids by the pid of every process of the pane's session
 	shells map[int]string // pane ids by the pid of the shell that leads the session
 	dirs   map[string]struct{}
@@ -61,6 +62,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		}
 		x.nodes = append(x.nodes, n)
 	}
+	x.hidden = x.hide(s.Host.UID)
 	x.link()
 	x.below, x.above = x.sumBelow(), x.lookAbove()
 	x.agents = indexAgents(x.nodes, c)
@@ -83,6 +85,26 @@ func (x *processes) link() {
 			}
 		}
 	}
+}
+
+// hide finds the earliest living process of this user that has no agent's name and does not show what it was started from. Those that
+// are known to hide it for a reason of their own (config.opaque_processes) are none, nor are kernel threads and multiplexers.
+func (x *processes) hide(uid *int) *node {
+	var first *node
+	opaque := comms(x.config.OpaqueProcesses)
+	for i := range x.nodes {
+		n := &x.nodes[i]
+		if n.agent || n.multiplexer || n.p.Exe != nil || n.p.Kernel || dead(n.p) || listed(n.p.Name, opaque) || n.p.PID == 1 {
+			continue
+		}
+		if uid != nil && n.p.UID != nil && *n.p.UID != *uid {
+			continue
+		}
+		if first == nil || n.p.StartTicks < first.p.StartTicks {
+			first = n
+		}
+	}
+	return first
 }
 
 // split sorts the names of a process's markers into those that say who started it and those that multiplexers set.
