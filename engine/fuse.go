@@ -86,7 +86,7 @@ func (p *Policy) need(m *ast.Module, needed map[string]bool) {
 		if !ref.HasPrefix(ast.DefaultRootRef) {
 			return false
 		}
-		for _, r := range p.compiler.GetRulesDynamic(ref) {
+		for _, r := range p.compiler.GetRulesDynamicWithOpts(ref, ast.RulesOptions{}) {
 			if file := r.Location.File; !needed[file] {
 				needed[file] = true
 				p.need(p.compiler.Modules[file], needed)

@@ -245,7 +245,7 @@ func TestImmutable(t *testing.T) {
 	undo()
 	w.same(before)
 	in := w.aside("A2", w.tree)
-	undo = fix(filepath.Join(w.o.StateTrash, "A2", treeName, "file"))
+	fix(filepath.Join(w.o.StateTrash, "A2", treeName, "file"))
 	if _, err := New(w.o).Purge(t.Context(), in); !errors.Is(err, unix.EPERM) {
 		t.Errorf("purge: %v", err)
 	}

@@ -110,7 +110,7 @@ func ended(err error) bool { return errors.Is(err, unix.ESRCH) || errors.Is(err,
 // Places after the name in brackets, which ends at the last ')', and the flag of kernel threads (proc_pid_stat(5),
 // include/linux/sched.h).
 const (
-	fieldState   = 3 - 3
+	fieldState   = 0
 	fieldSession = 6 - 3
 	fieldFlags   = 9 - 3
 	fieldThreads = 20 - 3
