@@ -23,7 +23,7 @@ const (
 )
 
 // Do implements actuators.Grasp. Once the session is killed it goes on to the end although ctx ends.
-func (g *grasp) Do(ctx context.Context, _ decision.Intent) decision.Outcome {
+func (g *grasp) Do(ctx context.Context, in decision.Intent) decision.Outcome {
 	condition, shown := g.condition()
 	if len(condition)+len(shown) > maxCommand {
 		return actuators.OutcomeOf(actuators.Refused("session %s (%s) has %d panes, too many to test in one command; it was left untouched",
@@ -35,18 +35,20 @@ func (g *grasp) Do(ctx context.Context, _ decision.Intent) decision.Outcome {
 	} else if err != nil {
 		return actuators.OutcomeOf(fmt.Errorf("session %s (%s): %w; it was left untouched", g.id.ID, g.id.Name, err))
 	}
+	g.step(StepKill)
 	if ctx.Err() != nil {
 		return g.undo(fmt.Errorf("session %s (%s): %w; it was left untouched", g.id.ID, g.id.Name, context.Cause(ctx)))
 	}
-	g.step(StepKill)
 	ctx = context.WithoutCancel(ctx)
 	if err := g.kill(ctx, condition, shown); err != nil {
 		return g.undo(err)
 	}
 	g.step(StepReadBack)
 	if err := g.readBack(ctx); err != nil {
-		return actuators.OutcomeOf(fmt.Errorf("session %s (%s) was told to end: %w; its scrollback stays in %s, and the next sweep looks again",
+		out := actuators.OutcomeOf(fmt.Errorf("session %s (%s) was told to end: %w; its scrollback stays in %s, and the next sweep looks again",
 			g.id.ID, g.id.Name, err, g.plan.Folder))
+		out.RestoreUntil = g.keptUntil(in)
+		return out
 	}
 	return g.bury(ctx)
 }

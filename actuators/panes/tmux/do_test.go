@@ -2,6 +2,7 @@ package tmux
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -195,7 +196,7 @@ func TestDoKillsNothingThatItCannotSave(t *testing.T) {
 	}
 	// It speaks to the real server, and loses the end of what is captured.
 	liar := filepath.Join(dir, "tmux")
-	script := "#!/bin/sh\nPATH=" + os.Getenv("PATH") + "\ncase \"$*\" in *capture-pane*) tmux \"$@\" | head -n 1;; *) exec tmux \"$@\";; esac\n"
+	script := "#!/bin/sh\nPATH=" + os.Getenv("PATH") + "\ncase \"$*\" in *capture-pane*) tmux \"$@\" | sed '$d';; *) exec tmux \"$@\";; esac\n"
 	if err := os.WriteFile(liar, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -236,15 +237,17 @@ func TestDoStopsBeforeTheKillWhenInterrupted(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "worker")
 	d := s.judged("worker")
-	ctx, cancel := context.WithCancel(t.Context())
-	a := actuator(t, Options{Step: func(name string) {
-		if name == StepSave {
-			cancel()
-		}
-	}})
-	g := grasped(t, a, d)
-	wantOutcome(t, decision.Failed, g.Do(ctx, intent(g, d)), "left untouched")
-	wantUntouched(t, a, s, "worker")
+	for _, step := range []string{StepSave, StepKill} {
+		ctx, cancel := context.WithCancel(t.Context())
+		a := actuator(t, Options{Step: func(name string) {
+			if name == step {
+				cancel()
+			}
+		}})
+		g := grasped(t, a, d)
+		wantOutcome(t, decision.Failed, g.Do(ctx, intent(g, d)), "left untouched")
+		wantUntouched(t, a, s, "worker")
+	}
 }
 
 // A pane whose shell and child ignore the hang-up, and a process that left the session.
@@ -323,4 +326,46 @@ func TestDoLeavesASurvivorThatLeftTheSession(t *testing.T) {
 		t.Fatalf("a process that is not the pane's any more was ended: %s", out.Detail)
 	}
 	wantOutcome(t, decision.Done, out, "pid "+strconv.Itoa(job)+" was left")
+}
+
+// Who loses the server in the middle of the kill knows neither that it was done nor that it was not.
+func TestDoKeepsWhatItSavedWhenTheEndIsNotKnown(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "worker")
+	d := s.judged("worker")
+	dir := t.TempDir()
+	// It loses the server as soon as there is a file named cut.
+	deaf := filepath.Join(dir, "tmux")
+	script := "#!/bin/sh\nPATH=" + os.Getenv("PATH") + "\ncase \"$*\" in *if-shell*|*listed*) [ -e " + dir + "/cut ] && exit 1;; esac\nexec tmux \"$@\"\n"
+	if err := os.WriteFile(deaf, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	a := actuator(t, Options{Tmux: deaf, Step: func(name string) {
+		if name == StepKill {
+			_ = os.WriteFile(filepath.Join(dir, "cut"), nil, 0o600)
+		}
+	}})
+	g := grasped(t, a, d)
+	in := intent(g, d)
+	in.RestoreUntil = time.Now().Add(time.Hour)
+	out := g.Do(t.Context(), in)
+	wantOutcome(t, decision.Failed, out, "not known", g.plan.Folder)
+	if out.RestoreUntil == nil || !out.RestoreUntil.Equal(in.RestoreUntil) {
+		t.Errorf("what was saved can be restored until %v", out.RestoreUntil)
+	}
+	if _, err := os.Lstat(filepath.Join(g.plan.Folder, manifest)); err != nil {
+		t.Errorf("what was saved: %v", err)
+	}
+}
+
+func TestLimitedRefusesWhatIsTooLong(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	l := &limited{&b, 5}
+	if n, err := l.Write([]byte("12345")); n != 5 || err != nil {
+		t.Errorf("wrote %d, %v", n, err)
+	}
+	if _, err := l.Write([]byte("6")); !errors.Is(err, errTooLong) || b.String() != "12345" {
+		t.Errorf("wrote %q, %v", b.String(), err)
+	}
 }

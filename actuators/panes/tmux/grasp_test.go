@@ -192,3 +192,22 @@ func TestGraspFailsOnAServerThatCannotBeAsked(t *testing.T) {
 		}
 	})
 }
+
+func TestADeadPaneIsNoLiveOne(t *testing.T) {
+	t.Parallel()
+	created := time.Unix(1700000001, 0)
+	g := func(pid int) *grasp {
+		return &grasp{id: decision.Session{ServerPID: 12, ID: "$4", CreatedAt: created, Panes: []decision.Pane{{ID: "%5", PID: pid}}}}
+	}
+	v := func(pid int, dead bool) *view {
+		return &view{serverPID: 12, id: "$4", created: "1700000001", grouped: "0", panes: []paneView{{id: "%5", pid: pid, dead: dead}}}
+	}
+	for _, err := range []error{g(77).same(v(77, false)), g(0).same(v(77, true))} {
+		if err != nil {
+			t.Errorf("the same pane: %v", err)
+		}
+	}
+	for _, err := range []error{g(77).same(v(77, true)), g(0).same(v(77, false)), g(77).same(v(78, false))} {
+		wantErr(t, actuators.ErrChanged, err)
+	}
+}

@@ -34,11 +34,15 @@ func folderOf(t testing.TB) string {
 	return dir
 }
 
-// start starts a server with one session of the given name.
+// start starts a server with one session of the given name. Its panes run plain shells: login shells run other programs first.
 func start(t testing.TB, socket, session string, args ...string) *server {
 	t.Helper()
 	s := &server{t, socket}
-	s.run(append([]string{"-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-s", session}, args...)...)
+	conf := socket + ".conf"
+	if err := os.WriteFile(conf, []byte("set -g default-command 'exec sh'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.run(append([]string{"-f", conf, "new-session", "-d", "-x", "80", "-y", "24", "-s", session}, args...)...)
 	t.Cleanup(func() { _ = s.command("kill-server").Run() })
 	return s
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
+	"time"
 
 	"winnow/actuators"
 	"winnow/engine/decision"
@@ -21,13 +24,21 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 	there, err := a.there(ctx, id)
 	switch {
 	case err != nil:
-		return decision.Outcome{Outcome: decision.Failed,
+		return decision.Outcome{Outcome: decision.Failed, RestoreUntil: a.keptUntil(in),
 			Detail: fmt.Sprintf("whether session %s is gone is unknown: %v; what was saved of it is kept, and the next sweep looks again", who, err)}
 	case there:
 		return a.interrupted(in, who)
 	}
-	return decision.Outcome{Outcome: decision.Done,
+	return decision.Outcome{Outcome: decision.Done, RestoreUntil: a.keptUntil(in),
 		Detail: fmt.Sprintf("session %s is gone; settled after an interruption. Processes that outlived it are left to the next sweep", who)}
+}
+
+// keptUntil is until when what the act saved is kept, where it saved anything: without it nobody would find it or clear it away.
+func (a *Actuator) keptUntil(in decision.Intent) *time.Time {
+	if _, err := os.Lstat(filepath.Join(a.Trash, in.ID)); err != nil || in.RestoreUntil.IsZero() {
+		return nil
+	}
+	return new(in.RestoreUntil)
 }
 
 // interrupted removes what was saved of a session that was not killed.

@@ -87,7 +87,12 @@ func TestSettle(t *testing.T) {
 			if c.then != nil {
 				c.then(t, s, in.Identity.Session)
 			}
-			wantOutcome(t, c.want, a.Settle(within(t, time.Second), in), c.word)
+			in.RestoreUntil = time.Now().Add(time.Hour)
+			out := a.Settle(within(t, time.Second), in)
+			wantOutcome(t, c.want, out, c.word)
+			if c.kept != (out.RestoreUntil != nil && out.RestoreUntil.Equal(in.RestoreUntil)) {
+				t.Errorf("want it kept: %v, and it can be restored until %v", c.kept, out.RestoreUntil)
+			}
 			_, err := os.Lstat(filepath.Join(a.Trash, act, manifest))
 			if c.kept != (err == nil) {
 				t.Errorf("want what was saved kept: %v, got %v", c.kept, err)
