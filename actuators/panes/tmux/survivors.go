@@ -42,6 +42,9 @@ func (g *grasp) bury(ctx context.Context) decision.Outcome {
 	for _, h := range left {
 		spared[h] = fmt.Errorf("it did not end within %s of being killed", killedWithin)
 	}
+	for h, why := range spared {
+		g.log.Warn("a process outlived its session", "session", g.id.ID, "pid", h.pid, "error", why)
+	}
 	out := decision.Outcome{Outcome: decision.Done, Detail: g.account(told, spared)}
 	for _, h := range g.members {
 		if spared[h] == nil {
