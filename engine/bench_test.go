@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -74,6 +75,7 @@ func agree(t testing.TB, have, want []decision.Decision) {
 // hand-written function in the same run. Reported are nanoseconds a candidate of each, and how many times longer the engine
 // takes.
 func BenchmarkDecide(b *testing.B) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as the program does
 	policy := shipped(b)
 	hand := newNative(defaults())
 	for _, n := range []int{1000, 10000, 100000} {

@@ -17,16 +17,21 @@ var (
 	evidenceKey = ast.StringTerm("evidence")
 )
 
-// reasons are the members of the set in a variable, sorted by rule and message; none where no variable was asked for.
-func reasons(bound rego.Vars, name string) ([]decision.Reason, error) {
-	out := []decision.Reason{}
+// bound are the reasons in a variable of an answer; none where no variable was asked for.
+func bound(vars rego.Vars, name string) ([]decision.Reason, error) {
 	if name == "" {
-		return out, nil
+		return []decision.Reason{}, nil
 	}
-	set, ok := bound[name].(ast.Set)
+	set, ok := vars[name].(ast.Set)
 	if !ok {
 		return nil, fmt.Errorf("%w: no set of %s", errShape, name)
 	}
+	return reasons(set)
+}
+
+// reasons are the members of a set, sorted by rule and message.
+func reasons(set ast.Set) ([]decision.Reason, error) {
+	out := make([]decision.Reason, 0, set.Len())
 	for _, t := range set.Slice() {
 		r, err := reason(t.Value)
 		if err != nil {
