@@ -52,7 +52,8 @@ func (a *app) actuators(host snapshot.Host, roots []string) map[string]actuators
 	root, grace := a.cfg.Collect.Processes.Root, a.cfg.Act.TermGrace
 	return map[string]actuators.Actuator{
 		snapshot.KindSession: acttmux.New(acttmux.Options{
-			Trash: trash, TermGrace: grace, ProcRoot: root, Self: self, Step: step, Log: a.log.Named("tmux"),
+			Trash: trash, TermGrace: grace, ProcRoot: root, Self: self, OrphanParents: host.OrphanParents,
+			Multiplexers: a.cfg.Rules.Multiplexers, Never: a.cfg.Rules.NeverProcesses, Step: step, Log: a.log.Named("tmux"),
 		}),
 		snapshot.KindProcess: actprocs.New(actprocs.Options{
 			ProcRoot: root, TermGrace: grace, Self: self, OrphanParents: host.OrphanParents, UID: os.Getuid(),

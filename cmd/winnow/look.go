@@ -86,7 +86,8 @@ func (a *app) sources(sc scope) ([]collectors.Source, error) {
 	}}
 	if sc.kind != snapshot.KindDir {
 		t, err := tmux.Sources(tmux.Options{
-			Sockets: c.Tmux.Sockets, UID: os.Getuid(), Env: os.Getenv, ProcRoot: c.Processes.Root, Log: a.log.Named("tmux"),
+			Sockets: c.Tmux.Sockets, UID: os.Getuid(), Env: os.Getenv, ProcRoot: c.Processes.Root, Only: sc.session,
+			Log: a.log.Named("tmux"),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("find tmux servers: %w", err)

@@ -24,7 +24,7 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 	there, err := a.there(ctx, id)
 	switch {
 	case err != nil:
-		return decision.Outcome{Outcome: decision.Failed, RestoreUntil: a.keptUntil(in),
+		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: a.keptUntil(in),
 			Detail: fmt.Sprintf("whether session %s is gone is unknown: %v; what was saved of it is kept, and the next sweep looks again", who, err)}
 	case there:
 		return a.interrupted(in, who)
