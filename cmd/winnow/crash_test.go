@@ -6,9 +6,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -48,6 +50,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 
 type crashWorld struct {
 	dir, worktree, config string
+	kind                  string
 	env                   []string
 }
 
@@ -57,7 +60,7 @@ func newCrashWorld(t *testing.T) *crashWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &crashWorld{dir: dir, worktree: filepath.Join(dir, "wt", "project-review-1a2b3c4d"), config: filepath.Join(dir, "config.yaml")}
+	w := &crashWorld{dir: dir, worktree: filepath.Join(dir, "wt", "project-review-1a2b3c4d"), config: filepath.Join(dir, "config.yaml"), kind: "dir"}
 	w.env = append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR="+dir, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@localhost")
 	text := fmt.Sprintf("version: 1\nstate: %s/state\ncollect: {tmux: {sockets: []}, dirs: {roots: [%s/wt], agent_folders: [], discover: false}}\n"+
@@ -111,7 +114,7 @@ func (w *crashWorld) mustRun(t *testing.T, program string, args ...string) strin
 // sweepKilledAt reports whether the program was killed: there are only so many steps.
 func (w *crashWorld) sweepKilledAt(t *testing.T, n int) bool {
 	t.Helper()
-	out, err := w.run([]string{fmt.Sprintf("%s=%d", stopAt, n)}, "winnow", "sweep", "--config", w.config, "--kind", "dir", "--apply")
+	out, err := w.run([]string{fmt.Sprintf("%s=%d", stopAt, n)}, "winnow", "sweep", "--config", w.config, "--kind", w.kind, "--apply")
 	if err == nil {
 		return false
 	}
@@ -164,4 +167,70 @@ func (w *crashWorld) unsettled(t *testing.T) int {
 		}
 	}
 	return n
+}
+
+// TestSessionKilledAtEveryStep does the same for an act on a tmux session: it is there, or what stood in it can be brought back.
+func TestSessionKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
+	for n := 1; ; n++ {
+		w := newCrashSession(t)
+		killed := w.sweepKilledAt(t, n)
+		if out, err := w.run(nil, "winnow", "sweep", "--config", w.config, "--kind", "session", "--apply"); err != nil {
+			t.Fatalf("killed at step %d: the next sweep: %v\n%s", n, err, out)
+		}
+		if _, err := w.run(nil, "tmux", "-S", w.worktree, "has-session", "-t", "=worker-1"); err != nil {
+			text, _ := filepath.Glob(filepath.Join(w.dir, "state", "trash", "*", "*"))
+			if !slices.ContainsFunc(text, func(file string) bool {
+				data, err := os.ReadFile(file)
+				return err == nil && strings.Contains(string(data), "what stood here")
+			}) {
+				t.Errorf("killed at step %d: the session is gone and its text too: %v", n, text)
+			}
+			if out := w.mustRun(t, "winnow", "trash", "--config", w.config); !strings.Contains(out, "worker-1") {
+				t.Errorf("killed at step %d: the session is gone and the trash does not list it:\n%s", n, out)
+			}
+		}
+		if open := w.unsettled(t); open != 0 {
+			t.Errorf("killed at step %d: %d acts are still open after the next sweep", n, open)
+		}
+		if !killed {
+			if n < 3 {
+				t.Fatalf("an act has %d steps only: the steps are not counted", n-1)
+			}
+			return
+		}
+	}
+}
+
+// newCrashSession is a world with one idle session, which was seen once; its worktree is the server's socket.
+func newCrashSession(t *testing.T) *crashWorld {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "wc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &crashWorld{dir: dir, worktree: filepath.Join(dir, "s"), config: filepath.Join(dir, "config.yaml"), kind: "session"}
+	t.Cleanup(func() {
+		_, _ = w.run(nil, "tmux", "-S", w.worktree, "kill-server")
+		os.RemoveAll(dir)
+	})
+	w.env = append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR="+dir, "SHELL=/bin/sh", "TMUX=", "LC_ALL=C.UTF-8")
+	text := fmt.Sprintf("version: 1\nstate: %s/state\ncollect: {tmux: {sockets: [%s]}, dirs: {agent_folders: [], discover: false}}\n"+
+		"rules: {session_names: {exact: [worker-1]}, grace: {session: 0s}, confirm_after: 0s, steady_for: 0s}\n", dir, w.worktree)
+	if err := os.WriteFile(w.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.mustRun(t, "tmux", "-S", w.worktree, "-f", "/dev/null", "new-session", "-d", "-s", "worker-1", "-x", "80", "-y", "24")
+	w.mustRun(t, "tmux", "-S", w.worktree, "send-keys", "-t", "worker-1", "echo what stood here", "Enter")
+	for range 100 {
+		screen := w.mustRun(t, "tmux", "-S", w.worktree, "capture-pane", "-p", "-t", "worker-1")
+		if strings.Count(screen, "what stood here") == 2 {
+			time.Sleep(50 * time.Millisecond)
+			w.mustRun(t, "winnow", "sweep", "--config", w.config, "--kind", "session")
+			return w
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatal("the shell did not print what it was told to")
+	return nil
 }
