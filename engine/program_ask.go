@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
@@ -32,16 +34,8 @@ func (p *program) ask(seat *seat, desk *desk, input ast.Value) (out *said, sure 
 }
 
 func (p *program) run(m *machine) (*said, error) {
-	in := false
-	for _, d := range p.scope {
-		v, err := m.document(d)
-		if err != nil {
-			return nil, err
-		}
-		in = in || v != nil && !isFalse(v)
-	}
-	if !in {
-		return nil, nil
+	if in, err := m.any(p.scope); err != nil || !in {
+		return nil, err
 	}
 	findings, err := m.reasons(p.findings)
 	if err != nil {
@@ -51,19 +45,46 @@ func (p *program) run(m *machine) (*said, error) {
 	return &said{findings, objections}, err
 }
 
-// reasons are those of several rules together, each once.
-func (m *machine) reasons(from []*document) ([]decision.Reason, error) {
-	all := ast.NewSet()
-	for _, d := range from {
-		v, err := m.document(d)
-		if err != nil {
-			return nil, err
+// any reports whether one of the rules at least is true.
+func (m *machine) any(of []*document) (bool, error) {
+	for _, d := range of {
+		if v, err := m.document(d); err != nil || v != nil && !isFalse(v) {
+			return err == nil, err
 		}
-		some, ok := v.Value.(ast.Set)
-		if !ok {
-			return nil, errShape
-		}
-		some.Foreach(all.Add)
 	}
-	return reasons(all)
+	return false, nil
+}
+
+// reasons are those of several rules together, each once. They go without a set: most rules give none, and few give two.
+func (m *machine) reasons(from []*document) ([]decision.Reason, error) {
+	m.said = m.said[:0]
+	for _, d := range from {
+		for _, c := range d.clauses {
+			if err := m.say(c); err != nil {
+				return nil, err
+			}
+		}
+	}
+	slices.SortFunc(m.said, ast.TermValueCompare)
+	return reasons(slices.CompactFunc(m.said, (*ast.Term).Equal))
+}
+
+// say keeps what a clause gives.
+func (m *machine) say(c *clause) error {
+	i, ok, err := c.body.until(m)
+	switch {
+	case err != nil || !ok:
+		return err
+	case i == len(c.body):
+		return m.keep(c)
+	}
+	return c.body.each(m, i, func() error { return m.keep(c) })
+}
+
+func (m *machine) keep(c *clause) error {
+	v, err := c.value(m)
+	if v != nil && err == nil {
+		m.said = append(m.said, v)
+	}
+	return err
 }

@@ -222,10 +222,7 @@ func (s *scope) call(t []*ast.Term) (step, error) {
 			return step{}, err
 		}
 	}
-	apply := quick(name, operands)
-	if apply == nil {
-		apply = builtin(function, operands)
-	}
+	apply := quick(name, operands, builtin(function, operands))
 	return step{holds: func(m *machine) (bool, error) {
 		v, err := apply(m)
 		if err != nil || v == nil {

@@ -8,24 +8,29 @@ import (
 // builtin calls a built-in of OPA.
 func builtin(function topdown.BuiltinFunc, operands []reader) reader {
 	return func(m *machine) (*ast.Term, error) {
-		terms := make([]*ast.Term, len(operands))
-		for i, o := range operands {
+		from := len(m.operands)
+		defer func() { m.operands = m.operands[:from] }()
+		for _, o := range operands {
 			t, err := o(m)
 			if err != nil || t == nil {
 				return nil, err
 			}
-			terms[i] = t
+			m.operands = append(m.operands, t)
 		}
 		var out *ast.Term
-		err := function(m.builtins, terms, func(t *ast.Term) error { out = t; return nil })
+		err := function(m.builtins, m.operands[from:], func(t *ast.Term) error { out = t; return nil })
 		return out, err
 	}
 }
 
-// quick is a built-in that is asked in nearly every rule, without the cost of a call: what compares, and `in`. Nil is any other.
-func quick(name string, operands []reader) reader {
-	if len(operands) != 2 {
-		return nil
+// quick is a built-in that is asked in nearly every rule, without the cost of a call: what compares, what counts,
+// and `in`. Any other is the slow one.
+func quick(name string, operands []reader, slow reader) reader {
+	switch {
+	case name == "count":
+		return count(operands[0], slow)
+	case len(operands) != 2:
+		return slow
 	}
 	compare := func(holds func(int) bool) reader {
 		return pair(operands, func(a, b *ast.Term) *ast.Term { return ast.InternedTerm(holds(ast.Compare(a.Value, b.Value))) })
@@ -46,7 +51,26 @@ func quick(name string, operands []reader) reader {
 	case "internal.member_2":
 		return pair(operands, isMember)
 	}
-	return nil
+	return slow
+}
+
+// count counts members; anything else is for OPA to count or refuse.
+func count(of, slow reader) reader {
+	return func(m *machine) (*ast.Term, error) {
+		t, err := of(m)
+		if err != nil || t == nil {
+			return nil, err
+		}
+		switch v := t.Value.(type) {
+		case *ast.Array:
+			return ast.InternedTerm(v.Len()), nil
+		case ast.Object:
+			return ast.InternedTerm(v.Len()), nil
+		case ast.Set:
+			return ast.InternedTerm(v.Len()), nil
+		}
+		return slow(m)
+	}
 }
 
 func pair(operands []reader, of func(a, b *ast.Term) *ast.Term) reader {

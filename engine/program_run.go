@@ -20,6 +20,10 @@ type machine struct {
 	documents []made
 	round     uint64
 	builtins  topdown.BuiltinContext
+	// operands is room for those of the built-ins that are being called.
+	operands []*ast.Term
+	// said is room for the reasons of a candidate.
+	said []*ast.Term
 }
 
 // made is the value of a document in the round that it was made in.
@@ -40,8 +44,11 @@ func (m *machine) begin(input ast.Value, cancel topdown.Cancel) {
 
 // holds reports whether a body holds at least once.
 func (b block) holds(m *machine) (bool, error) {
-	err := b.run(m, func() error { return errFound })
-	if err == errFound {
+	i, ok, err := b.until(m)
+	if err != nil || !ok || i == len(b) {
+		return ok, err
+	}
+	if err = b.each(m, i, func() error { return errFound }); err == errFound {
 		return true, nil
 	}
 	return false, err
@@ -49,18 +56,35 @@ func (b block) holds(m *machine) (bool, error) {
 
 // run calls found each time that the body holds, until that gives an error.
 func (b block) run(m *machine, found func() error) error {
+	i, ok, err := b.until(m)
+	switch {
+	case err != nil || !ok:
+		return err
+	case i == len(b):
+		return found()
+	}
+	return b.each(m, i, found)
+}
+
+// each is run from a step on that may hold many times.
+func (b block) each(m *machine, i int, found func() error) error {
+	return b[i].each(m, func() error { return b[i+1:].run(m, found) })
+}
+
+// until takes the steps that hold once or not at all, up to the first that may hold many times; false where one does not hold.
+func (b block) until(m *machine) (int, bool, error) {
 	for i := range b {
 		if m.builtins.Cancel.Cancelled() {
-			return errCanceled
+			return 0, false, errCanceled
 		}
 		if b[i].each != nil {
-			return b[i].each(m, func() error { return b[i+1:].run(m, found) })
+			return i, true, nil
 		}
 		if ok, err := b[i].holds(m); err != nil || !ok {
-			return err
+			return 0, false, err
 		}
 	}
-	return found()
+	return len(b), true, nil
 }
 
 // document is the value of a rule, nil where it has none.
@@ -82,20 +106,41 @@ func (m *machine) document(d *document) (*ast.Term, error) {
 }
 
 func (m *machine) set(d *document) (*ast.Term, error) {
-	out := ast.NewSet()
+	var out ast.Set
 	for _, c := range d.clauses {
-		err := c.body.run(m, func() error {
-			v, err := c.value(m)
-			if v != nil && err == nil {
-				out.Add(v)
-			}
-			return err
-		})
+		i, ok, err := c.body.until(m)
 		if err != nil {
 			return nil, err
 		}
+		if !ok {
+			continue
+		}
+		if out == nil {
+			out = ast.NewSet()
+		}
+		if err := c.add(m, i, out); err != nil {
+			return nil, err
+		}
+	}
+	if out == nil {
+		return ast.InternedEmptySet, nil
 	}
 	return ast.NewTerm(out), nil
+}
+
+// add adds what a clause gives whose body holds up to a step.
+func (c *clause) add(m *machine, i int, to ast.Set) error {
+	one := func() error {
+		v, err := c.value(m)
+		if v != nil && err == nil {
+			to.Add(v)
+		}
+		return err
+	}
+	if i == len(c.body) {
+		return one()
+	}
+	return c.body.each(m, i, one)
 }
 
 func (m *machine) single(d *document) (*ast.Term, error) {
@@ -123,29 +168,46 @@ func (m *machine) single(d *document) (*ast.Term, error) {
 // clause is the value of the first in a chain whose body holds. With one set, that it holds once is enough.
 func (m *machine) clause(c *clause, one bool) (*ast.Term, error) {
 	for ; c != nil; c = c.orElse {
-		var value *ast.Term
-		err := c.body.run(m, func() error {
-			v, err := c.value(m)
-			switch {
-			case err != nil || v == nil:
-				return err
-			case value != nil && !ast.ValueEqual(value.Value, v.Value):
-				return errConflict
-			}
-			value = v
-			if one {
-				return errFound
-			}
-			return nil
-		})
-		if err != nil && err != errFound {
+		i, ok, err := c.body.until(m)
+		var v *ast.Term
+		switch {
+		case err != nil:
 			return nil, err
+		case !ok:
+			continue
+		case i == len(c.body):
+			v, err = c.value(m)
+		default:
+			v, err = c.only(m, i, one)
 		}
-		if value != nil {
-			return value, nil
+		if err != nil || v != nil {
+			return v, err
 		}
 	}
 	return nil, nil
+}
+
+// only is the one value that a clause has however often its body holds, from a step on.
+func (c *clause) only(m *machine, i int, one bool) (*ast.Term, error) {
+	var value *ast.Term
+	err := c.body.each(m, i, func() error {
+		v, err := c.value(m)
+		switch {
+		case err != nil || v == nil:
+			return err
+		case value != nil && !ast.ValueEqual(value.Value, v.Value):
+			return errConflict
+		}
+		value = v
+		if one {
+			return errFound
+		}
+		return nil
+	})
+	if err == errFound {
+		err = nil
+	}
+	return value, err
 }
 
 // each calls found with every value that the route leads to from one.

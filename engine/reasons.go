@@ -26,13 +26,13 @@ func bound(vars rego.Vars, name string) ([]decision.Reason, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: no set of %s", errShape, name)
 	}
-	return reasons(set)
+	return reasons(set.Slice())
 }
 
-// reasons are the members of a set, sorted by rule and message.
-func reasons(set ast.Set) ([]decision.Reason, error) {
-	out := make([]decision.Reason, 0, set.Len())
-	for _, t := range set.Slice() {
+// reasons are the members of a set, sorted by rule and message; terms are sorted.
+func reasons(terms []*ast.Term) ([]decision.Reason, error) {
+	out := make([]decision.Reason, 0, len(terms))
+	for _, t := range terms {
 		r, err := reason(t.Value)
 		if err != nil {
 			return nil, err
