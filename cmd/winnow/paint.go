@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -153,41 +152,68 @@ func plural(n int, one string) string {
 
 // progress is a line on a terminal's stderr while a slow source is read.
 type progress struct {
-	mu    sync.Mutex
-	w     io.Writer
-	on    bool
-	start time.Time
-	shown bool
+	mu      sync.Mutex
+	w       io.Writer
+	start   time.Time
+	running []string
+	drawn   bool
+	ticker  *time.Ticker
+	ended   chan struct{}
 }
 
-// progressAfter is how long a look may take before a person is told what it waits for.
+// progressAfter is how long a look may take before a person is told what it waits for, and how often the line is drawn anew.
 const progressAfter = 300 * time.Millisecond
 
+// progress starts the line; clear ends it. Where stderr is no terminal there is none.
 func (a *app) progress() *progress {
-	tty, _ := isTerminal(a.errOut)
-	return &progress{w: a.errOut, on: tty && os.Getenv("TERM") != "dumb", start: time.Now()}
+	p := &progress{w: a.errOut, start: time.Now()}
+	if tty, _ := isTerminal(a.errOut); !tty || os.Getenv("TERM") == "dumb" {
+		return p
+	}
+	p.ticker, p.ended = time.NewTicker(progressAfter), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-p.ticker.C:
+				p.draw()
+			case <-p.ended:
+				return
+			}
+		}
+	}()
+	return p
 }
 
-// show names the sources that are still being read.
+// show notes the sources that are being read.
 func (p *progress) show(running []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.on || time.Since(p.start) < progressAfter || len(running) == 0 {
+	p.running = running
+}
+
+func (p *progress) draw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.running) == 0 {
 		return
 	}
-	sort.Strings(running)
-	text := fmt.Sprintf("reading %s (%s)", clean(strings.Join(running, ", ")), span(time.Since(p.start)))
+	text := fmt.Sprintf("reading %s (%s)", clean(strings.Join(p.running, ", ")), span(time.Since(p.start)))
 	_, width := isTerminal(p.w)
 	fmt.Fprintf(p.w, "\r\x1b[K%s", ansi.Truncate(text, width-1, "…"))
-	p.shown = true
+	p.drawn = true
 }
 
 // clear takes the line away.
 func (p *progress) clear() {
+	if p.ticker == nil {
+		return
+	}
+	p.ticker.Stop()
+	close(p.ended)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.shown {
+	p.running = nil // a line that was about to be drawn is not
+	if p.drawn {
 		fmt.Fprint(p.w, "\r\x1b[K")
-		p.shown = false
 	}
 }
