@@ -35,3 +35,28 @@ func TestProgramAgrees(t *testing.T) {
 		}
 	}
 }
+
+// TestProgramReapsNothing: a program that knows no objection at all changes no verdict, because OPA is asked before anything goes.
+func TestProgramReapsNothing(t *testing.T) {
+	t.Parallel()
+	p := shipped(t)
+	whole, without := ready(t, p, engine.Limits{}), ready(t, p, engine.Limits{})
+	engine.WithoutObjections(without)
+	s := newMaker(11, 0.02).world(300)
+	found := 0
+	want, have := decided(t, whole, s), decided(t, without, s)
+	if len(want) != len(have) {
+		t.Fatalf("want %d decisions, have %d", len(want), len(have))
+	}
+	for i := range want {
+		if len(want[i].Findings) > 0 && len(want[i].Objections) > 0 {
+			found++
+		}
+		if want[i].Verdict != have[i].Verdict {
+			t.Errorf("%s: want %s, have %s", want[i].ID, want[i].Verdict, have[i].Verdict)
+		}
+	}
+	if found == 0 {
+		t.Error("no candidate has both a finding and an objection")
+	}
+}
