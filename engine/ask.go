@@ -33,11 +33,8 @@ func (e *Engine) ask(ctx context.Context, txn storage.Transaction, seat *seat, s
 			out, err = nil, fmt.Errorf("%w: %v", errPanic, r)
 		}
 	}()
-	q, input := e.kinds[sub.Kind], e.plan.input(sub, desk)
-	if out, sure, err := q.program.ask(seat, desk, input); sure || err != nil {
-		return out, err
-	}
-	rs, err := e.eval(ctx, seat, q.decide, rego.EvalParsedInput(input), rego.EvalTransaction(txn))
+	q := e.kinds[sub.Kind]
+	rs, err := e.eval(ctx, seat, q.decide, rego.EvalParsedInput(e.plan.input(sub, desk)), rego.EvalTransaction(txn))
 	if err != nil || len(rs) == 0 {
 		return nil, err
 	}
@@ -65,11 +62,11 @@ func (q *query) read(rs rego.ResultSet) (*said, error) {
 	if len(rs) != 1 {
 		return nil, fmt.Errorf("%w: %d answers", errShape, len(rs))
 	}
-	findings, err := bound(rs[0].Bindings, q.findings)
+	findings, err := reasons(rs[0].Bindings, q.findings)
 	if err != nil {
 		return nil, err
 	}
-	objections, err := bound(rs[0].Bindings, q.objections)
+	objections, err := reasons(rs[0].Bindings, q.objections)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -44,9 +43,7 @@ type Engine struct {
 
 // query is what is asked of every candidate of a kind.
 type query struct {
-	// program is asked first; nil where there is none.
-	program *program
-	decide  rego.PreparedEvalQuery
+	decide rego.PreparedEvalQuery
 	// sets are the variables of decide's answer that hold findings and objections; one is empty where no rule gives any.
 	findings, objections string
 	// explain asks the rules as they are written, of every candidate, in scope or not.
@@ -79,10 +76,6 @@ func New(p *Policy, l Limits) (*Engine, error) {
 // cost next to nothing. A set is always defined, so that it has no answer only for a candidate out of scope.
 func (e *Engine) prepare(kind string, reaps []pkg) (*query, error) {
 	q := &query{}
-	var err error
-	if q.program, err = assemble(e.policy.compiler, reaps, e.policy.protect); err != nil && !errors.Is(err, errUnsupported) {
-		return nil, err
-	}
 	fused := fmt.Sprintf("data.%s.%s", fusedPackage, kind)
 	parts := []string{fused + "." + scopeRule}
 	for name, v := range map[string]*string{findingsRule: &q.findings, objectionsRule: &q.objections} {
@@ -91,6 +84,7 @@ func (e *Engine) prepare(kind string, reaps []pkg) (*query, error) {
 			parts = append(parts, fmt.Sprintf("%s := %s.%s", name, fused, name))
 		}
 	}
+	var err error
 	if q.decide, err = e.ready(e.policy.fused, parts); err != nil {
 		return nil, err
 	}

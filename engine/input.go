@@ -36,8 +36,6 @@ type desk struct {
 	// terms is room for terms, made for many at once; pairs are the fields of an object on their way into it.
 	terms []ast.Term
 	pairs [][2]*ast.Term
-	// machines run the programs.
-	machines map[*program]*machine
 }
 
 // room is for how many terms a desk makes room at once: about one document.
@@ -49,7 +47,7 @@ func newPlan() *plan {
 
 // desk is a place to write the subjects of a joined snapshot at; nil for single ones, which have nothing in common.
 func (p *plan) desk(j *subject.Joined) *desk {
-	d := &desk{sources: map[uintptr]*ast.Term{}, machines: map[*program]*machine{}}
+	d := &desk{sources: map[uintptr]*ast.Term{}}
 	if j == nil {
 		return d
 	}
@@ -66,9 +64,7 @@ func (p *plan) desk(j *subject.Joined) *desk {
 }
 
 // beside is another desk for the same snapshot.
-func (d *desk) beside() *desk {
-	return &desk{common: d.common, sources: map[uintptr]*ast.Term{}, machines: map[*program]*machine{}}
-}
+func (d *desk) beside() *desk { return &desk{common: d.common, sources: map[uintptr]*ast.Term{}} }
 
 // input is the document of a subject: the same as that of its JSON.
 func (p *plan) input(sub *subject.Subject, d *desk) ast.Value {

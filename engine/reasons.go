@@ -17,22 +17,17 @@ var (
 	evidenceKey = ast.StringTerm("evidence")
 )
 
-// bound are the reasons in a variable of an answer; none where no variable was asked for.
-func bound(vars rego.Vars, name string) ([]decision.Reason, error) {
+// reasons are the members of the set in a variable, sorted by rule and message; none where no variable was asked for.
+func reasons(bound rego.Vars, name string) ([]decision.Reason, error) {
+	out := []decision.Reason{}
 	if name == "" {
-		return []decision.Reason{}, nil
+		return out, nil
 	}
-	set, ok := vars[name].(ast.Set)
+	set, ok := bound[name].(ast.Set)
 	if !ok {
 		return nil, fmt.Errorf("%w: no set of %s", errShape, name)
 	}
-	return reasons(set.Slice())
-}
-
-// reasons are the members of a set, sorted by rule and message; terms are sorted.
-func reasons(terms []*ast.Term) ([]decision.Reason, error) {
-	out := make([]decision.Reason, 0, len(terms))
-	for _, t := range terms {
+	for _, t := range set.Slice() {
 		r, err := reason(t.Value)
 		if err != nil {
 			return nil, err
