@@ -54,7 +54,7 @@ func (a *app) retain(ctx context.Context, id, reason string, span time.Duration)
 	}
 	l, err := ledger.Open(a.ledgerPath())
 	if err != nil {
-		return fmt.Errorf("open ledger: %w; nothing was held", err)
+		return fmt.Errorf("%w; nothing was held", err)
 	}
 	defer l.Close()
 	h := snapshot.Hold{ID: full, Owner: owner(), Reason: reason, Since: time.Now().UTC()}
@@ -85,7 +85,7 @@ func newRelease(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			l, err := ledger.Open(a.ledgerPath())
 			if err != nil {
-				return fmt.Errorf("open ledger: %w; nothing was released", err)
+				return fmt.Errorf("%w; nothing was released", err)
 			}
 			defer l.Close()
 			holds, err := l.Holds(cmd.Context())
@@ -148,7 +148,7 @@ func (a *app) readLedger(read func(*ledger.Ledger) error) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("open ledger: %w", err)
+		return err
 	}
 	defer l.Close()
 	if err := read(l); err != nil {

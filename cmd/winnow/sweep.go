@@ -143,7 +143,7 @@ func (a *app) openSweeper(ctx context.Context, e *engine.Engine, p *engine.Polic
 	if err != nil {
 		if apply {
 			s.close()
-			return nil, fmt.Errorf("open ledger: %w; nothing was done", err)
+			return nil, fmt.Errorf("%w; nothing was done", err)
 		}
 		s.broken = err
 		return s, nil

@@ -62,7 +62,7 @@ func (a *app) restore(ctx context.Context, act string) error {
 	}
 	l, err := ledger.Open(a.ledgerPath())
 	if err != nil {
-		return fmt.Errorf("open ledger: %w; nothing was restored", err)
+		return fmt.Errorf("%w; nothing was restored", err)
 	}
 	s.ledger = l
 	kept, err := l.Restorable(ctx)
