@@ -98,5 +98,5 @@ func (a *app) restore(ctx context.Context, act string) error {
 	if err := l.MarkRestored(ctx, id, time.Now()); err != nil {
 		return fmt.Errorf("record the restore of %s, which was done: %w", id, err)
 	}
-	return a.say(map[string]string{"restored": id, "candidate": in.Candidate, "detail": where}, "%s", clean(where))
+	return a.say(map[string]string{"restored": id, "candidate": in.Candidate, "detail": where}, "brought back: %s", clean(where))
 }
