@@ -29,13 +29,12 @@ func (s *scan) details(ctx context.Context) error {
 	if len(full) == 0 {
 		return nil
 	}
-	l := listen(s.root, s.o.Log)
 	var ended []int
 	for n, i := range full {
 		if n%chunk == 0 && ctx.Err() != nil {
 			return fmt.Errorf("read %s: stopped after %d of %d processes in full: %w", s.root.path, n, len(full), context.Cause(ctx))
 		}
-		p, err := s.full(s.found[i].PID, l)
+		p, err := s.full(s.found[i].PID)
 		switch {
 		case err == nil:
 			s.found[i] = p
@@ -53,7 +52,7 @@ func (s *scan) details(ctx context.Context) error {
 
 // full reads one process in full. Where it executed another program or moved in between, it is read again; one that does so
 // every time stays in brief.
-func (s *scan) full(pid int, l listeners) (*record, error) {
+func (s *scan) full(pid int) (*record, error) {
 	dir, err := s.root.open(pid)
 	if err != nil {
 		return nil, err
@@ -68,7 +67,7 @@ func (s *scan) full(pid int, l listeners) (*record, error) {
 		if err != nil {
 			return nil, err
 		}
-		s.fill(dir, before, &p.Process, l)
+		s.fill(dir, before, &p.Process)
 		after, err := s.stat(dir)
 		if err != nil {
 			return nil, err
@@ -82,11 +81,13 @@ func (s *scan) full(pid int, l listeners) (*record, error) {
 }
 
 // fill adds the facts that only a full reading has.
-func (s *scan) fill(dir int, st stat, p *snapshot.Process, l listeners) {
+func (s *scan) fill(dir int, st stat, p *snapshot.Process) {
 	p.Exe = s.exe(dir)
 	p.ArgvDigest = s.digest(dir)
 	p.Inode = s.inode(p.PID)
-	p.Listening = s.ports(dir, st, l)
+	if p.Listening == nil {
+		p.Listening = s.ports(dir, st)
+	}
 }
 
 // exe is the text of the link, " (deleted)" included.

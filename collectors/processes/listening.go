@@ -55,7 +55,8 @@ func ownLink(r *root, kind string) string {
 
 // ports are those that a pinned process listens on. Unknown are those of one that hides its descriptors or lives in another
 // network namespace, whose sockets were not asked for.
-func (s *scan) ports(dir int, st stat, l listeners) *[]int {
+func (s *scan) ports(dir int, st stat) *[]int {
+	l := s.listeners
 	if l.ports == nil {
 		return nil
 	}
@@ -65,6 +66,9 @@ func (s *scan) ports(dir int, st stat, l listeners) *[]int {
 	ns, err := readlink(dir, "ns/net", s.link)
 	if string(ns) != l.netns || err != nil && (s.root.procfs || !errors.Is(err, unix.ENOENT)) {
 		return nil
+	}
+	if len(l.ports) == 0 { // nobody listens, whatever this one has open
+		return &[]int{}
 	}
 	numbers, err := list(dir, "fd", s.environ)
 	if err != nil {

@@ -125,7 +125,7 @@ func TestMarkers(t *testing.T) {
 	if d := cmp.Diff(&map[string]string{}, p.Markers); d != "" {
 		t.Errorf("markers of a process without any (-want +got):\n%s", d)
 	}
-	if p.Exe == nil || p.Inode != nil || p.Listening != nil || p.ArgvDigest != "" {
+	if p.Exe == nil || p.Inode != nil || p.Listening == nil || p.ArgvDigest != "" {
 		t.Errorf("a process without markers was read in full: %+v", p)
 	}
 	if p.Argv != nil {
@@ -188,6 +188,10 @@ func TestListening(t *testing.T) {
 	p := look(t, processes.Options{Only: c.Process.Pid}, c.Process.Pid)
 	if d := cmp.Diff(&want, p.Listening); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+	// Without a marker too: every process of this user is asked.
+	if d := cmp.Diff(&want, look(t, processes.Options{Markers: []string{"AGENT_SESSION"}}, c.Process.Pid).Listening); d != "" {
+		t.Errorf("listening, of an unmarked process (-want +got):\n%s", d)
 	}
 }
 

@@ -27,7 +27,9 @@ type scan struct {
 	// unreadable counts this user's own processes that refused something.
 	unreadable int
 	failed     []failure
-	names      map[string]string
+	// listeners are asked for once, before the processes are read beside one another.
+	listeners listeners
+	names     map[string]string
 	// text, link and environ are buffers: for stat, for a link, and for what may be long or has many entries.
 	text, link, environ []byte
 }
@@ -58,6 +60,9 @@ func newScan(r *root, o Options) *scan {
 		s.boot = &at
 	}
 	s.salt = bootID(r)
+	if o.Only > 0 || len(o.Markers) > 0 {
+		s.listeners = listen(r, o.Log)
+	}
 	return s
 }
 
@@ -156,14 +161,14 @@ func (s *scan) brief(dir int, counted bool) (*record, error) {
 	return r, nil
 }
 
-// environment keeps the markers of one of this user's own processes and what it was started from, and reports whether it refused the
-// former. A program may give itself another name, so an agent is known by its file too. The text of a long
+// environment keeps the markers of one of this user's own processes, what it was started from and where it listens, and reports
+// whether it refused the markers. A program may give itself another name, so an agent is known by its file too. The text of a long
 // environment stays in the buffer for the next one to write over, and nowhere else.
 func (s *scan) environment(dir int, st stat, p *snapshot.Process) (refused bool) {
 	if len(s.o.Markers) == 0 || *p.UID != s.uid || p.Kernel || st.gone() {
 		return false
 	}
-	p.Exe = s.exe(dir)
+	p.Exe, p.Listening = s.exe(dir), s.ports(dir, st)
 	text, err := read(dir, "environ", s.environ, environLimit)
 	if err != nil {
 		return true
