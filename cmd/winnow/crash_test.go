@@ -19,10 +19,16 @@ import (
 // nothing is lost: the folder is where it was, or restore brings it back, to the byte as git sees it.
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
-	for n := 1; ; n++ {
+	for n, spared := 1, 0; ; n++ {
 		w := newCrashWorld(t)
 		before := w.state(t)
 		killed := w.sweepKilledAt(t, n)
+		if _, err := os.Stat(w.worktree); !killed && err == nil && spared < 5 {
+			// On a busy machine a look may have a gap, and what is not known is kept: that was no act.
+			spared++
+			n--
+			continue
+		}
 		w.mustRun(t, "winnow", "sweep", "--config", w.config, "--kind", "dir", "--apply")
 		if _, err := os.Stat(w.worktree); err == nil {
 			// It was put back, or never went, and the sweep after that did not take it either: that would have been another act.

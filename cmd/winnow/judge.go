@@ -82,6 +82,11 @@ func (j *judge) Again(ctx context.Context, d decision.Decision) (decision.Decisi
 	if err != nil {
 		return decision.Decision{}, fmt.Errorf("decide again: %w", err)
 	}
+	for _, f := range res.Errors {
+		if f.ID == d.ID {
+			return decision.Decision{}, fmt.Errorf("decide again: %w", f.Err)
+		}
+	}
 	for _, again := range res.Decisions {
 		if again.ID == d.ID {
 			return again, nil
