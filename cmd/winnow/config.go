@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -416,6 +417,11 @@ func (c *Config) check(where string) error {
 	for _, k := range c.Act.Kinds {
 		if !slices.Contains(snapshot.Kinds, k) {
 			return bad("act.kinds: unknown kind %q; the nearest is %q", k, nearest(k, snapshot.Kinds))
+		}
+	}
+	for _, re := range c.Rules.DisposableDirs {
+		if _, err := regexp.Compile(re); err != nil {
+			return bad("rules.disposable_dirs: %v", err)
 		}
 	}
 	if s := c.Act.Caps.Share; s < 0 || s > 1 {

@@ -253,7 +253,10 @@ func (w *demoWorld) show(ctx context.Context) {
 	}
 	if w.git {
 		var names []string
-		entries, _ := os.ReadDir(w.worktrees())
+		entries, err := os.ReadDir(w.worktrees())
+		if err != nil {
+			names = append(names, err.Error())
+		}
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
