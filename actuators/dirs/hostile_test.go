@@ -48,7 +48,7 @@ func TestHostile(t *testing.T) {
 			w.mkdir(w.tree)
 		}, decision.Changed},
 		{"its entry is locked", "dir.lock", func(w *world) { w.git(w.main, "worktree", "lock", w.tree) }, decision.Refused},
-		{"a git command begins", "dir.look", func(w *world) { w.write(w.main+"/.git/worktrees/work/index.lock", "") }, decision.Refused},
+		{"a git command begins", "dir.look", func(w *world) { w.write(filepath.Join(w.main, ".git", "worktrees", "work", "index.lock"), "") }, decision.Refused},
 		{"the trash is a link", "dir.trash", func(w *world) {
 			w.mkdir(w.base + "/state")
 			link(w, w.base+"/precious", w.base+"/state/trash")

@@ -166,7 +166,7 @@ func spawnIdle(b *testing.B, count int) {
 func BenchmarkMatch(b *testing.B) {
 	roots, cwds := make([]string, 1000), make([]string, 10000)
 	for i := range roots {
-		roots[i] = fmt.Sprintf("/home/someone/work/trees/acme-review-%06d", i*7919)
+		roots[i] = fmt.Sprintf("/home/someone/src/trees/acme-review-%06d", i*7919)
 	}
 	for i := range cwds {
 		cwds[i] = fmt.Sprintf("%s/packages/app-%d/src", roots[i%1000], i%13)
