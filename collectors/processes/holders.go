@@ -34,8 +34,8 @@ var hows = [...]string{"cwd", "exe", "root", "fd"}
 // another mount namespace. Each is listed once, with the strongest way, ascending by pid. A path without holders has no entry.
 // This process counts by its working directory, executable and root, and not by its descriptors, which the look itself opens.
 //
-// Known is false when a process of this user could not be read, or others are hidden altogether: that a path has no holder proves
-// nothing then. Processes of other users are not counted in that: to a plain user they never show what they use, so that counting
+// Known is false when a process of this user or the own mounts could not be read, or others are hidden altogether: that a path has no
+// holder proves nothing then. Processes of other users are not counted in that: to a plain user they never show what they use, so that counting
 // them would leave nothing known on any machine. A folder that another user's process works in is for its owner and mode to tell.
 // The same holds for process 1 where it has capabilities that this process lacks, as in containers whose root is not the machine's.
 func Holders(ctx context.Context, o HolderOptions, paths []string) (holders map[string][]snapshot.Holder, known bool, err error) {
@@ -55,7 +55,7 @@ func Holders(ctx context.Context, o HolderOptions, paths []string) (holders map[
 			holders[path] = list
 		}
 	}
-	return holders, h.unread == 0 && blind(r) == nil, nil
+	return holders, h.unread == 0 && h.translated && blind(r) == nil, nil
 }
 
 // holderScan is one look for holders.
@@ -70,8 +70,9 @@ type holderScan struct {
 	spots []spot
 	ids   map[fileID][]int
 	held  [][]snapshot.Holder
-	// unread counts this user's processes that could not be read.
-	unread int
+	// unread counts this user's processes that could not be read, and translated is true when the own mounts could be.
+	unread     int
+	translated bool
 	// best is the strongest way in which the process at hand holds each folder, as an index of hows.
 	best map[int]int
 }
@@ -81,9 +82,11 @@ func newHolderScan(r *root, o HolderOptions, paths []string) *holderScan {
 		scan: newScan(r, Options{}), opaque: o.Opaque, everyone: os.Geteuid() == 0, own: ownLink(r, "mnt"),
 		views: map[string]*places{}, ids: map[fileID][]int{}, held: make([][]snapshot.Holder, len(paths)), best: map[int]int{},
 	}
+	// Without the own mounts it cannot be told under which names others know the folders: then nothing is known for sure.
 	var mounts []mount
-	if text, err := os.ReadFile("/proc/self/mountinfo"); err == nil {
-		mounts, _ = parseMounts(text)
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	if err == nil {
+		mounts, h.translated = parseMounts(text)
 	}
 	h.spots = locate(paths, mounts)
 	for i, s := range h.spots {
