@@ -286,6 +286,8 @@ func (a *app) closing(w io.Writer, r *Report) {
 			next = append(next, "nothing was changed; winnow sweep --apply carries this out")
 		case wait:
 			next = append(next, "nothing was changed; winnow sweep --apply --confirm looks twice and carries this out")
+		case len(r.Decisions) == 0:
+			next = append(next, "nothing was changed; winnow doctor says what can be seen and reaped here, winnow demo shows it on a made-up world")
 		default:
 			next = append(next, "nothing was changed")
 		}
