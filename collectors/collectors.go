@@ -23,11 +23,15 @@ type Reader interface {
 
 // Part is what one source gave.
 type Part struct {
+	Tabs      map[string]snapshot.Tab
 	Sessions  map[string]snapshot.Session
+	Terminals map[string]snapshot.Terminal
 	Dirs      map[string]snapshot.Dir
 	Processes map[string]snapshot.Process
 	Spawns    []snapshot.Spawn
 	Registry  []snapshot.Entry
+	// Server is the server that answered, where the source is one.
+	Server *snapshot.Server
 	// Named are folders that the source's records name: where discovery is on, the repositories around them are read too.
 	Named []string
 	// Unreadable counts what was listed and could not be read.
@@ -38,8 +42,10 @@ type Part struct {
 
 // Source is one thing to read, with the name under which its state is recorded.
 type Source struct {
-	Name   string
-	Kind   string
-	Path   string
+	Name string
+	Kind string
+	Path string
+	// Format is the form of a spawn ledger or registry.
+	Format string
 	Reader Reader
 }

@@ -40,7 +40,8 @@ func (r *run) snapshot() *snapshot.Snapshot {
 	for _, name := range slices.Sorted(maps.Keys(r.done)) {
 		end := r.done[name]
 		src := r.state(end)
-		src.Duplicates = keepFirst(snap.Sessions, end.part.Sessions) + keepFirst(snap.Dirs, end.part.Dirs) +
+		src.Duplicates = keepFirst(snap.Tabs, end.part.Tabs) + keepFirst(snap.Sessions, end.part.Sessions) +
+			keepFirst(snap.Terminals, end.part.Terminals) + keepFirst(snap.Dirs, end.part.Dirs) +
 			keepFirst(snap.Processes, end.part.Processes)
 		if src.Duplicates > 0 {
 			r.Log.Debug("another source gave the same candidates", "source", name, "count", src.Duplicates)
@@ -69,8 +70,9 @@ func keepFirst[T any](all, more map[string]T) int {
 func (r *run) state(end reading) snapshot.Source {
 	p := end.part
 	src := snapshot.Source{
-		Kind: end.Kind, Status: snapshot.OK, Path: end.Path, Took: end.took.Seconds(),
-		Seen:       len(p.Sessions) + len(p.Dirs) + len(p.Processes) + len(p.Spawns) + len(p.Registry),
+		Kind: end.Kind, Status: snapshot.OK, Path: end.Path, Format: end.Format, Server: p.Server, Took: end.took.Seconds(),
+		Seen: len(p.Tabs) + len(p.Sessions) + len(p.Terminals) + len(p.Dirs) + len(p.Processes) + len(p.Spawns) +
+			len(p.Registry),
 		Unreadable: p.Unreadable,
 	}
 	switch {

@@ -34,7 +34,7 @@ func Source(name, format, path string) (collectors.Source, error) {
 		return collectors.Source{}, fmt.Errorf("configure registry %s: the path %q is not absolute; begin it with / or ~", name, path)
 	}
 	full := Kind + "/" + name
-	return collectors.Source{Name: full, Kind: Kind, Path: path, Reader: file{source: full, format: format, path: path}}, nil
+	return collectors.Source{Name: full, Kind: Kind, Path: path, Format: format, Reader: file{source: full, format: format, path: path}}, nil
 }
 
 type file struct{ source, format, path string }

@@ -84,6 +84,7 @@ type Identity struct {
 	Key     string   `json:"key"`
 	Process *Process `json:"process,omitempty"`
 	Session *Session `json:"session,omitempty"`
+	Tab     *Tab     `json:"tab,omitempty"`
 	Dir     *Dir     `json:"dir,omitempty"`
 }
 
@@ -120,9 +121,26 @@ type Session struct {
 	Panes []Pane `json:"panes"`
 }
 
+// Tab identifies a herdr tab in one life of its server: a terminal's id is given once only.
+type Tab struct {
+	Socket string `json:"socket"`
+	// ServerPID is the process that listens on Socket, 0 where it is not known; Protocol the number of its protocol, -1 where it
+	// is not known.
+	ServerPID int    `json:"server_pid"`
+	Protocol  int    `json:"protocol"`
+	ID        string `json:"id"`
+	Workspace string `json:"workspace"`
+	Label     string `json:"label"`
+	// Panes are sorted by their terminals.
+	Panes []Pane `json:"panes"`
+}
+
 // Pane identifies a pane by its first process, and lists every process that belongs to it.
 type Pane struct {
-	ID         string `json:"id"`
+	ID string `json:"id"`
+	// Terminal is herdr's id of what runs in the pane; empty for tmux.
+	Terminal string `json:"terminal,omitempty"`
+	// PID and StartTicks are those of the pane's first process, 0 where it is not known.
 	PID        int    `json:"pid"`
 	StartTicks uint64 `json:"start_ticks"`
 	Cwd        string `json:"cwd,omitempty"`

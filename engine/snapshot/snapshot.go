@@ -99,6 +99,10 @@ type Source struct {
 	Cause string `json:"cause,omitempty"`
 	// Path is the file, folder or socket that was read.
 	Path string `json:"path,omitempty"`
+	// Format is the form in which a spawn ledger or registry is written: json, jsonl, shepherd.
+	Format string `json:"format,omitempty"`
+	// Server is the multiplexer's server that answered, where the source is one that says so itself (herdr).
+	Server *Server `json:"server,omitempty"`
 	// Took is how long the reading took, in seconds.
 	Took float64 `json:"took"`
 	// Seen counts the candidates or records that it gave.
@@ -118,7 +122,8 @@ type Pane struct {
 	// since boot.
 	ShellPID        *int    `json:"shell_pid,omitempty"`
 	ShellStartTicks *uint64 `json:"shell_start_ticks,omitempty"`
-	// ForegroundPGID is field 8 (tpgid) of the shell's stat, and Foreground that group's members.
+	// ForegroundPGID is field 8 (tpgid) of the shell's stat, and Foreground that group's members. Where the multiplexer gives a
+	// list of its own (herdr), what stands on either list is here.
 	ForegroundPGID *int       `json:"foreground_pgid,omitempty"`
 	Foreground     []PaneProc `json:"foreground,omitempty"`
 	// SessionPIDs are all processes whose session the shell leads, itself among them, and Session the same with names.
@@ -133,6 +138,8 @@ type Pane struct {
 	// Linked lists the other sessions that show this pane, by their native ids.
 	Linked      []string `json:"linked,omitempty"`
 	AgentStatus string   `json:"agent_status,omitempty"`
+	// Error says what about the pane could not be read.
+	Error string `json:"error,omitempty"`
 }
 
 // PaneProc is a process as a member of a pane.
@@ -143,12 +150,23 @@ type PaneProc struct {
 
 // Tab is a herdr tab.
 type Tab struct {
-	Source          string `json:"source"`
-	Label           string `json:"label,omitempty"`
-	Workspace       string `json:"workspace,omitempty"`
-	LastInWorkspace *bool  `json:"last_in_workspace,omitempty"`
-	Focused         *bool  `json:"focused,omitempty"`
-	Panes           []Pane `json:"panes,omitempty"`
+	Source string `json:"source"`
+	// ID is herdr's own, such as w1:t3: kept over a restart of the server, and then possibly another tab's.
+	ID string `json:"id,omitempty"`
+	// Label is what the tab was called, or else its position in the workspace.
+	Label     string `json:"label,omitempty"`
+	Workspace string `json:"workspace,omitempty"`
+	// LastInWorkspace is true when the workspace has no other tab, so that closing this one would close the workspace.
+	LastInWorkspace *bool `json:"last_in_workspace,omitempty"`
+	// GroupParent is true when the workspace is the main checkout's in a group of workspaces that share a repository: closing it
+	// would close the whole group.
+	GroupParent *bool `json:"group_parent,omitempty"`
+	Focused     *bool `json:"focused,omitempty"`
+	// Own is true when the looking process was started in one of its panes, by what its environment says.
+	Own *bool `json:"own,omitempty"`
+	// PaneCount is how many panes herdr says that the tab has; Panes are those that it listed.
+	PaneCount *int   `json:"pane_count,omitempty"`
+	Panes     []Pane `json:"panes,omitempty"`
 }
 
 // Session is a tmux session.
@@ -171,13 +189,16 @@ type Session struct {
 	Panes     []Pane `json:"panes,omitempty"`
 }
 
-// Server identifies one life of a tmux server.
+// Server identifies one life of a multiplexer's server.
 type Server struct {
-	Socket     string     `json:"socket"`
+	Socket string `json:"socket"`
+	// PID is the server's own; for herdr that of the process that listens on the socket, 0 where it is in another pid namespace.
 	PID        int        `json:"pid"`
 	StartTicks *uint64    `json:"start_ticks,omitempty"`
 	StartedAt  *time.Time `json:"started_at,omitempty"`
 	Version    string     `json:"version,omitempty"`
+	// Protocol is the number that a herdr server gives to its protocol.
+	Protocol *int `json:"protocol,omitempty"`
 }
 
 // Terminal is a Codev terminal.
@@ -323,7 +344,9 @@ type Spawn struct {
 	Path   string `json:"path,omitempty"`
 	Label  string `json:"label,omitempty"`
 	// Session names the session that it started, where it is one.
-	Session     string     `json:"session,omitempty"`
+	Session string `json:"session,omitempty"`
+	// Owner is the id of the registry entry for which it was started.
+	Owner       string     `json:"owner,omitempty"`
 	SpawnedAt   *time.Time `json:"spawned_at,omitempty"`
 	CompletedAt *time.Time `json:"completed_at,omitempty"`
 }
@@ -338,7 +361,11 @@ type Entry struct {
 	Terminal *bool  `json:"terminal,omitempty"`
 	Path     string `json:"path,omitempty"`
 	// Session is a tmux session's name or id.
-	Session   string     `json:"session,omitempty"`
+	Session string `json:"session,omitempty"`
+	// Server is the herdr session (such as default), Pane the terminal id of a pane there and Tab a tab's id.
+	Server    string     `json:"server,omitempty"`
+	Pane      string     `json:"pane,omitempty"`
+	Tab       string     `json:"tab,omitempty"`
 	Role      string     `json:"role,omitempty"`
 	StartedAt *time.Time `json:"started_at,omitempty"`
 	EndedAt   *time.Time `json:"ended_at,omitempty"`

@@ -6,11 +6,17 @@ func (c *Config) whole() *Config {
 	for _, list := range []*[]string{
 		&w.Shells, &w.PromptDaemons, &w.Agents, &w.Multiplexers, &w.NeverProcesses, &w.OpaqueProcesses, &w.IDMarkers,
 		&w.PaneMarkers, &w.HelperLabels.Exact, &w.HelperLabels.Prefix, &w.SessionNames.Exact, &w.SessionNames.Prefix,
-		&w.DisposableDirs, &w.Rebuildable, &w.Protected, &w.TerminalStatuses,
+		&w.DisposableDirs, &w.Rebuildable, &w.Protected, &w.TerminalStatuses, &w.AgentIdle, &w.WorktreeFolders,
 	} {
-		if *list == nil {
-			*list = []string{}
-		}
+		*list = orEmpty(*list)
 	}
+	w.HerdrProtocols, w.RecordedFolders = orEmpty(w.HerdrProtocols), orEmpty(w.RecordedFolders)
 	return &w
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }

@@ -23,7 +23,7 @@ func (j *Joined) Identity(id string) decision.Identity {
 		return sessionIdentity(&s)
 	}
 	if t, ok := j.snap.Tabs[id]; ok {
-		return tabIdentity(id, &t)
+		return tabIdentity(&t, j.snap.Sources[t.Source].Server)
 	}
 	if t, ok := j.snap.Terminals[id]; ok {
 		return terminalIdentity(id, &t)
@@ -118,22 +118,32 @@ func dirIdentity(d *snapshot.Dir) decision.Identity {
 	return decision.Identity{Key: k.String(), Dir: &out}
 }
 
-func tabIdentity(id string, t *snapshot.Tab) decision.Identity {
-	if len(t.Panes) == 0 {
+// tabIdentity leaves out the processes: a terminal's id is given once only, and what runs in it may change under the same tab.
+func tabIdentity(t *snapshot.Tab, server *snapshot.Server) decision.Identity {
+	if server == nil || server.Socket == "" || t.ID == "" || len(t.Panes) == 0 {
 		return decision.Identity{}
 	}
-	terminals := make([]string, len(t.Panes))
-	for i, p := range t.Panes {
+	out := decision.Tab{Socket: server.Socket, ServerPID: server.PID, Protocol: -1, ID: t.ID, Workspace: t.Workspace, Label: t.Label}
+	if server.Protocol != nil {
+		out.Protocol = *server.Protocol
+	}
+	for _, p := range t.Panes {
 		if p.Terminal == "" {
 			return decision.Identity{}
 		}
-		terminals[i] = p.Terminal
+		pane := decision.Pane{ID: p.ID, Terminal: p.Terminal, Cwd: p.Cwd}
+		if p.ShellPID != nil && p.ShellStartTicks != nil {
+			pane.PID, pane.StartTicks, pane.Members = *p.ShellPID, *p.ShellStartTicks, p.SessionPIDs
+		}
+		out.Panes = append(out.Panes, pane)
 	}
-	slices.Sort(terminals)
-	k := key{id}
-	k.text(t.Label)
-	k.text(terminals...)
-	return decision.Identity{Key: k.String()}
+	slices.SortFunc(out.Panes, func(a, b decision.Pane) int { return strings.Compare(a.Terminal, b.Terminal) })
+	k := key{snapshot.KindTab}
+	k.text(out.Socket, out.ID, out.Label)
+	for _, p := range out.Panes {
+		k.text(p.Terminal)
+	}
+	return decision.Identity{Key: k.String(), Tab: &out}
 }
 
 func terminalIdentity(id string, t *snapshot.Terminal) decision.Identity {

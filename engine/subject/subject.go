@@ -50,7 +50,10 @@ type Subject struct {
 	Sighting *Sighting `json:"sighting,omitempty"`
 	// EvidenceSources are the states of all sources that the candidate, or evidence about it, rests on, by source name.
 	EvidenceSources map[string]string `json:"evidence_sources"`
-	Host            Host              `json:"host"`
+	// RecordsRead lists what was read whole of spawn ledgers and registries, as spawns:<format> and registry:<format>, where every
+	// source of that kind and format was.
+	RecordsRead []string `json:"records_read,omitempty"`
+	Host        Host     `json:"host"`
 	// Config is the operator's parameters: the rules section of config.yaml.
 	Config *Config `json:"config"`
 }
@@ -59,6 +62,8 @@ type Subject struct {
 type SourceRef struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`
+	// Server is the multiplexer's server, for tabs.
+	Server *snapshot.Server `json:"server,omitempty"`
 }
 
 // Host is what rules may know of the machine and of the looking process.
@@ -115,6 +120,8 @@ type Spawn struct {
 	ID     string `json:"id,omitempty"`
 	Kind   string `json:"kind,omitempty"`
 	Path   string `json:"path,omitempty"`
+	// Owner is the id of the registry entry for which it was started. The entries of that id are among the candidate's.
+	Owner string `json:"owner,omitempty"`
 	// By says what ties it to the candidate: path or session.
 	By string `json:"by"`
 	// Age is in seconds since it was spawned, Completed in seconds since it completed; a spawn without Completed is open.
@@ -132,7 +139,7 @@ type Entry struct {
 	Path     string `json:"path,omitempty"`
 	Session  string `json:"session,omitempty"`
 	Retained *bool  `json:"retained,omitempty"`
-	// By says what ties it to the candidate: session, path, marker or pid.
+	// By says what ties it to the candidate: session, pane, tab, path, marker, pid, or spawn for the owner of one of its spawns.
 	By string `json:"by"`
 	// Started and Ended are in seconds before now.
 	Started *float64 `json:"started,omitempty"`
@@ -158,26 +165,48 @@ type Sighting struct {
 
 // Config is the operator's parameters, the rules section of config.yaml under the same names. Durations are in seconds.
 type Config struct {
-	Shells           []string `json:"shells"`
-	PromptDaemons    []string `json:"prompt_daemons"`
-	Agents           []string `json:"agents"`
-	Multiplexers     []string `json:"multiplexers"`
-	NeverProcesses   []string `json:"never_processes"`
-	OpaqueProcesses  []string `json:"opaque_processes"`
-	IDMarkers        []string `json:"id_markers"`
-	PaneMarkers      []string `json:"pane_markers"`
-	HelperLabels     Names    `json:"helper_labels"`
-	SessionNames     Names    `json:"session_names"`
-	DisposableDirs   []string `json:"disposable_dirs"`
-	Rebuildable      []string `json:"rebuildable"`
-	Protected        []string `json:"protected"`
-	TerminalStatuses []string `json:"terminal_statuses"`
-	SpareListeners   bool     `json:"spare_listeners"`
-	Grace            Grace    `json:"grace"`
-	ConfirmAfter     float64  `json:"confirm_after"`
-	LandedAfter      float64  `json:"landed_after"`
-	AttachedIdle     float64  `json:"attached_idle"`
-	SteadyFor        float64  `json:"steady_for"`
+	Shells          []string `json:"shells"`
+	PromptDaemons   []string `json:"prompt_daemons"`
+	Agents          []string `json:"agents"`
+	Multiplexers    []string `json:"multiplexers"`
+	NeverProcesses  []string `json:"never_processes"`
+	OpaqueProcesses []string `json:"opaque_processes"`
+	IDMarkers       []string `json:"id_markers"`
+	PaneMarkers     []string `json:"pane_markers"`
+	HelperLabels    Names    `json:"helper_labels"`
+	// HerdrProtocols are the protocols of herdr that closing a tab was tried with, AgentIdle herdr's words for a pane without an
+	// agent.
+	HerdrProtocols []int    `json:"herdr_protocols"`
+	AgentIdle      []string `json:"agent_idle"`
+	// WorktreeFolders are names of folders that orchestrators keep their agents' worktrees in. RecordedFolders are names of folders
+	// below which nothing is anybody's to clear without the records of the named format.
+	WorktreeFolders  []string         `json:"worktree_folders"`
+	RecordedFolders  []RecordedFolder `json:"recorded_folders"`
+	Runaway          Runaway          `json:"runaway"`
+	SessionNames     Names            `json:"session_names"`
+	DisposableDirs   []string         `json:"disposable_dirs"`
+	Rebuildable      []string         `json:"rebuildable"`
+	Protected        []string         `json:"protected"`
+	TerminalStatuses []string         `json:"terminal_statuses"`
+	SpareListeners   bool             `json:"spare_listeners"`
+	Grace            Grace            `json:"grace"`
+	ConfirmAfter     float64          `json:"confirm_after"`
+	LandedAfter      float64          `json:"landed_after"`
+	AttachedIdle     float64          `json:"attached_idle"`
+	SteadyFor        float64          `json:"steady_for"`
+}
+
+// RecordedFolder ties a folder's name to the format of the records of what lies in it.
+type RecordedFolder struct {
+	Name   string `json:"name"`
+	Format string `json:"format"`
+}
+
+// Runaway is what a process of an owner that is over must reach to be one: MinAge is in seconds, MinCPU in processors over its
+// whole life.
+type Runaway struct {
+	MinAge float64 `json:"min_age"`
+	MinCPU float64 `json:"min_cpu"`
 }
 
 // Names is a scope by name.
