@@ -55,8 +55,10 @@ func (p *plan) desk(j *subject.Joined) *desk {
 	of := reflect.ValueOf(j.Common()).Elem()
 	for i, f := range p.subject.fields {
 		switch f.name {
-		case "schema", "now", "host", "config":
-			common[i] = f.write(of.Field(f.index), d)
+		case "schema", "now", "host", "config", "records_read":
+			if value := of.Field(f.index); !f.omitEmpty || !empty(value) {
+				common[i] = f.write(value, d)
+			}
 		}
 	}
 	d.common = common

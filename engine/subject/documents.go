@@ -11,7 +11,7 @@ func (j *Joined) spawns(hs []hit) []Spawn {
 	for i, h := range hs {
 		s := &j.snap.Spawns[h.record]
 		out[i] = Spawn{
-			Source: s.Source, ID: s.ID, Kind: s.Kind, Path: s.Path, By: h.by,
+			Source: s.Source, ID: s.ID, Kind: s.Kind, Path: s.Path, Owner: s.Owner, By: h.by,
 			Age: j.since(s.SpawnedAt), Completed: j.since(s.CompletedAt),
 		}
 	}

@@ -27,7 +27,15 @@ func things() *snapshot.Snapshot {
 				{ID: "%1", ShellPID: new(99), ShellStartTicks: new(uint64(98)), Dead: new(true), SessionPIDs: []int{99}},
 			},
 		}
-		s.Tabs["tab:herdr/default/w1:t1"] = snapshot.Tab{Label: "l", Panes: []snapshot.Pane{{Terminal: "b"}, {Terminal: "a"}}}
+		s.Sources["herdr/default"] = snapshot.Source{
+			Kind: "herdr", Status: snapshot.OK, Server: &snapshot.Server{Socket: "/run/h.sock", PID: 40, Protocol: new(19)},
+		}
+		s.Tabs["tab:herdr/default/w1:t1"] = snapshot.Tab{
+			Source: "herdr/default", ID: "w1:t1", Workspace: "w1", Label: "l",
+			Panes: []snapshot.Pane{{ID: "w1:p2", Terminal: "b"}, {
+				ID: "w1:p1", Terminal: "a", ShellPID: new(12), ShellStartTicks: new(uint64(13)), Cwd: "/w", SessionPIDs: []int{12, 14},
+			}},
+		}
 		s.Terminals["terminal:codev/x"] = snapshot.Terminal{PID: new(3), StartTicks: new(uint64(4))}
 	})
 }
@@ -54,7 +62,14 @@ func TestIdentityHasEveryPart(t *testing.T) {
 			Panes: []decision.Pane{{ID: "%2", PID: 12, StartTicks: 13, Cwd: "/w", Members: []int{12, 14}}, {ID: "%1"}},
 		},
 	}, j.Identity("session:tmux/default/$4"))
-	same(t, "tab", decision.Identity{Key: `tab:herdr/default/w1:t1 "l" "a" "b"`}, j.Identity("tab:herdr/default/w1:t1"))
+	same(t, "tab", decision.Identity{
+		Key: `tab "/run/h.sock" "w1:t1" "l" "a" "b"`,
+		Tab: &decision.Tab{
+			Socket: "/run/h.sock", ServerPID: 40, Protocol: 19, ID: "w1:t1", Workspace: "w1", Label: "l", Panes: []decision.Pane{
+				{ID: "w1:p1", Terminal: "a", PID: 12, StartTicks: 13, Cwd: "/w", Members: []int{12, 14}}, {ID: "w1:p2", Terminal: "b"},
+			},
+		},
+	}, j.Identity("tab:herdr/default/w1:t1"))
 	same(t, "terminal", decision.Identity{Key: `terminal:codev/x 3 4`}, j.Identity("terminal:codev/x"))
 	sub, _ := j.Subject("process:5@6")
 	same(t, "the document's", j.Identity("process:5@6").Key, sub.Identity)
@@ -86,6 +101,14 @@ func TestIdentityIsUnknownWithoutAPart(t *testing.T) {
 			return "session:tmux/default/$4"
 		}
 	}
+	tab := func(change func(*snapshot.Snapshot, *snapshot.Tab)) func(*snapshot.Snapshot) string {
+		return func(s *snapshot.Snapshot) string {
+			x := s.Tabs["tab:herdr/default/w1:t1"]
+			change(s, &x)
+			s.Tabs["tab:herdr/default/w1:t1"] = x
+			return "tab:herdr/default/w1:t1"
+		}
+	}
 	for name, change := range map[string]func(*snapshot.Snapshot) string{
 		"boot":              process(func(s *snapshot.Snapshot, _ *snapshot.Process) { s.Host.BootID = "" }),
 		"pid namespace":     process(func(s *snapshot.Snapshot, _ *snapshot.Process) { s.Host.PIDNamespace = nil }),
@@ -109,10 +132,12 @@ func TestIdentityIsUnknownWithoutAPart(t *testing.T) {
 		"panes":             session(func(s *snapshot.Session) { s.Panes = nil }),
 		"a pane's pid":      session(func(s *snapshot.Session) { s.Panes[0].ShellPID = nil }),
 		"a pane's ticks":    session(func(s *snapshot.Session) { s.Panes[0].ShellStartTicks = nil }),
-		"tab's terminal": func(s *snapshot.Snapshot) string {
-			s.Tabs["tab:herdr/default/w1:t1"] = snapshot.Tab{Panes: []snapshot.Pane{{}}}
-			return "tab:herdr/default/w1:t1"
-		},
+		"tab's terminal":    tab(func(s *snapshot.Snapshot, x *snapshot.Tab) { x.Panes[1].Terminal = "" }),
+		"tab's panes":       tab(func(s *snapshot.Snapshot, x *snapshot.Tab) { x.Panes = nil }),
+		"tab's id":          tab(func(s *snapshot.Snapshot, x *snapshot.Tab) { x.ID = "" }),
+		"tab's server": tab(func(s *snapshot.Snapshot, x *snapshot.Tab) {
+			s.Sources["herdr/default"] = snapshot.Source{Kind: "herdr", Status: snapshot.OK}
+		}),
 		"terminal's process": func(s *snapshot.Snapshot) string {
 			s.Terminals["terminal:codev/x"] = snapshot.Terminal{PID: new(3)}
 			return "terminal:codev/x"

@@ -43,10 +43,10 @@ func Join(s *snapshot.Snapshot, c *Config) *Joined {
 // IDs lists the candidates of a kind, sorted.
 func (j *Joined) IDs(kind string) []string { return j.ids[kind] }
 
-// Common is a subject without a candidate: what all subjects of the snapshot have in common, in the fields schema, now, host
-// and config.
+// Common is a subject without a candidate: what all subjects of the snapshot have in common, in the fields schema, now, host,
+// config and records_read.
 func (j *Joined) Common() *Subject {
-	return &Subject{Schema: Schema, Now: j.snap.TakenAt, Host: j.host, Config: j.config}
+	return &Subject{Schema: Schema, Now: j.snap.TakenAt, Host: j.host, Config: j.config, RecordsRead: j.sources.read}
 }
 
 // Subject is the document that one candidate is judged on, and false when the snapshot has no such candidate.
@@ -75,9 +75,7 @@ func (j *Joined) fill(sub *Subject) bool {
 		return true
 	}
 	if t, ok := j.snap.Tabs[sub.ID]; ok {
-		sub.Kind, sub.Tab, sub.Label, sub.Owner = snapshot.KindTab, &t, t.Label, t.Source
-		sub.Spawns, sub.Entries = j.recordsOfPanes(t.Panes)
-		j.fillSource(sub, t.Source)
+		j.fillTab(sub, &t)
 		return true
 	}
 	if t, ok := j.snap.Terminals[sub.ID]; ok {
@@ -95,8 +93,7 @@ func (j *Joined) fillDir(sub *Subject, d *snapshot.Dir) {
 	}
 	sub.Age, sub.Idle = j.since(d.ModifiedAt), j.since(d.ActiveAt)
 	sub.Holders = d.Holders
-	hits := j.records.below(d.Path)
-	sub.Spawns, sub.Entries = j.spawns(hits.spawns), j.entries(hits.entries)
+	j.fillRecords(sub, j.records.below(d.Path))
 	j.fillSource(sub, d.Source)
 }
 
@@ -107,9 +104,22 @@ func (j *Joined) fillSession(sub *Subject, s *snapshot.Session) {
 	if s.Attached == nil || *s.Attached != 0 {
 		sub.ClientIdle = j.since(s.ClientActivityAt)
 	}
-	hits := j.records.ofSession(s)
-	sub.Spawns, sub.Entries = j.spawns(hits.spawns), j.entries(hits.entries)
+	j.fillRecords(sub, j.records.ofSession(s))
 	j.fillSource(sub, s.Source)
+}
+
+// fillTab counts a tab under its workspace, which is a project's.
+func (j *Joined) fillTab(sub *Subject, t *snapshot.Tab) {
+	sub.Kind, sub.Tab, sub.Label = snapshot.KindTab, t, t.Label
+	sub.Owner = t.Source + "/" + t.Workspace
+	j.fillRecords(sub, j.records.ofTab(t))
+	j.fillSource(sub, t.Source)
+	sub.Source.Server = j.snap.Sources[t.Source].Server
+}
+
+func (j *Joined) fillRecords(sub *Subject, hits hits) {
+	hits = j.records.withOwners(hits)
+	sub.Spawns, sub.Entries = j.spawns(hits.spawns), j.entries(hits.entries)
 }
 
 func (j *Joined) fillTerminal(sub *Subject, t *snapshot.Terminal) {
@@ -122,8 +132,7 @@ func (j *Joined) fillTerminal(sub *Subject, t *snapshot.Terminal) {
 		sub.Owner = t.Source
 	}
 	sub.Age = j.since(t.CreatedAt)
-	hits := j.records.above(t.Cwd)
-	sub.Spawns, sub.Entries = j.spawns(hits.spawns), j.entries(hits.entries)
+	j.fillRecords(sub, j.records.above(t.Cwd))
 	j.fillSource(sub, t.Source)
 }
 
@@ -132,19 +141,13 @@ func (j *Joined) fillProcess(sub *Subject, p *snapshot.Process) {
 	sub.Age = j.since(p.StartedAt)
 	sub.Lineage = j.procs.lineage(sub.ID, p)
 	sub.Owner = j.procs.owner(p, sub.Lineage)
-	hits := j.records.ofProcess(p)
-	sub.Spawns, sub.Entries = j.spawns(hits.spawns), j.entries(hits.entries)
+	j.fillRecords(sub, j.records.ofProcess(p))
 	j.fillSource(sub, snapshot.Proc)
 }
 
 func (j *Joined) fillSource(sub *Subject, name string) {
 	sub.Source = SourceRef{Name: name, Status: j.sources.status(name)}
 	sub.EvidenceSources = j.sources.evidence(sub.Kind, name)
-}
-
-func (j *Joined) recordsOfPanes(panes []snapshot.Pane) ([]Spawn, []Entry) {
-	hits := j.records.ofPanes(panes)
-	return j.spawns(hits.spawns), j.entries(hits.entries)
 }
 
 // since is how many seconds before the snapshot t was. A time to come gives a negative age, which is younger than any limit.

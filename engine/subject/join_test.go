@@ -17,7 +17,7 @@ func ago(seconds int) *time.Time { return new(now.Add(-time.Duration(seconds) * 
 func config() *subject.Config {
 	return &subject.Config{
 		Agents: []string{"claude", "an-agent-with-a-long-name"}, Multiplexers: []string{"tmux: server"},
-		IDMarkers: []string{"AGENT_SESSION", "AGENT_RUN"}, PaneMarkers: []string{"TMUX", "STY"},
+		IDMarkers: []string{"AGENT_SESSION", "AGENT_RUN"}, PaneMarkers: []string{"TMUX", "STY", "HERDR_SOCKET_PATH"},
 	}
 }
 
@@ -105,7 +105,7 @@ func TestLabelsAndOwners(t *testing.T) {
 		s.Dirs["dir:/w/a"] = snapshot.Dir{Path: "/w/a", Root: "/w", Git: &snapshot.Git{Main: "/repo", Worktree: new(true)}}
 		s.Dirs["dir:/w/b"] = snapshot.Dir{Path: "/w/b", Root: "/w"}
 		s.Sessions["session:tmux/default/$1"] = snapshot.Session{Source: "tmux/default", Name: "work"}
-		s.Tabs["tab:herdr/default/w1:t1"] = snapshot.Tab{Source: "herdr/default", Label: "review"}
+		s.Tabs["tab:herdr/default/w1:t1"] = snapshot.Tab{Source: "herdr/default", Workspace: "w1", Label: "review"}
 		s.Terminals["terminal:codev/x"] = snapshot.Terminal{Source: "codev/default", Role: "builder", Workspace: "/repo"}
 		s.Processes["process:1@1"] = snapshot.Process{PID: 1, Name: "vite", Markers: markers(map[string]string{"CLAUDECODE": "1", "AGENT_RUN": "r7", "TMUX": "x"})}
 		s.Processes["process:2@1"] = snapshot.Process{PID: 2, Name: "vite", Markers: markers(map[string]string{"CLAUDECODE": "1"})}
@@ -114,7 +114,7 @@ func TestLabelsAndOwners(t *testing.T) {
 	})
 	for id, want := range map[string][2]string{
 		"dir:/w/a": {"/w/a", "/repo"}, "dir:/w/b": {"/w/b", "/w"}, "session:tmux/default/$1": {"work", "tmux/default"},
-		"tab:herdr/default/w1:t1": {"review", "herdr/default"}, "terminal:codev/x": {"builder", "/repo"},
+		"tab:herdr/default/w1:t1": {"review", "herdr/default/w1"}, "terminal:codev/x": {"builder", "/repo"},
 		"process:1@1": {"vite", "r7"}, "process:2@1": {"vite", "1"}, "process:3@1": {"vite", "/w/a"}, "process:4@1": {"vite", ""},
 	} {
 		sub := of(t, s, id)

@@ -39,8 +39,8 @@ func (x *processes) fillBelow(l *Lineage, b below) {
 	l.ListenerBelow = b.listener.under(whole)
 }
 
-// fillMarkers says what the environment tells. A multiplexer other than tmux does not say which process its server is, so
-// whether that carries the same markers stays unknown.
+// fillMarkers says what the environment tells. Where it does not say which process the multiplexer's server is, whether that
+// carries the same markers stays unknown.
 func (x *processes) fillMarkers(l *Lineage, n *node) {
 	if n.p.Markers == nil {
 		return
@@ -62,10 +62,7 @@ func (x *processes) fillMarkers(l *Lineage, n *node) {
 
 // marked is whether the server that a multiplexer's marker names carries one of the process's own markers with its value.
 func (x *processes) marked(name string, n *node) tri {
-	if name != "TMUX" {
-		return unknown
-	}
-	server, ok := x.server(n)
+	server, ok := x.server(name, n)
 	if !ok || server.p.Markers == nil {
 		return unknown
 	}

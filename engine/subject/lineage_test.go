@@ -151,6 +151,44 @@ func TestMultiplexers(t *testing.T) {
 	}
 }
 
+func TestHerdrServers(t *testing.T) {
+	t.Parallel()
+	const socket = "/run/herdr.sock"
+	server := snapshot.Process{PID: 50, PPID: new(1), Name: "herdr", StartTicks: 5, Markers: carries("AGENT_SESSION", "s1")}
+	process := func(session string) snapshot.Process {
+		return snapshot.Process{PID: 60, PPID: new(1), Name: "node", StartTicks: 9, Markers: carries("AGENT_SESSION", session, "HERDR_SOCKET_PATH", socket)}
+	}
+	listens := func(pid int, ticks *uint64, ps ...snapshot.Process) *snapshot.Snapshot {
+		s := table(ps...)
+		s.Sources["herdr/default"] = snapshot.Source{
+			Kind: "herdr", Status: snapshot.OK, Server: &snapshot.Server{Socket: socket, PID: pid, StartTicks: ticks},
+		}
+		return s
+	}
+	young := server
+	young.StartTicks = 10
+	for name, c := range map[string]struct {
+		s    *snapshot.Snapshot
+		want *bool
+	}{
+		"it carries the same":           {listens(50, new(uint64(5)), server, process("s1")), new(true)},
+		"it carries another":            {listens(50, new(uint64(5)), server, process("s2")), new(false)},
+		"nobody is known to listen":     {listens(0, nil, server, process("s2")), nil},
+		"who listens is gone":           {listens(50, new(uint64(5)), process("s2")), nil},
+		"who listens has another start": {listens(50, new(uint64(4)), server, process("s2")), nil},
+		"its start is not known":        {listens(50, nil, server, process("s2")), nil},
+		"it is younger, a later life":   {listens(50, new(uint64(10)), young, process("s2")), nil},
+		"no server was read":            {table(server, process("s2")), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := lineage(t, c.s, 60)
+			same(t, "inside", new(true), l.Multiplexer)
+			same(t, "marked", c.want, l.MultiplexerMarked)
+		})
+	}
+}
+
 func TestPanesAndFolders(t *testing.T) {
 	t.Parallel()
 	s := table(quiet(10, 1, "zsh"), quiet(11, 10, "vim"), quiet(12, 1, "left"), quiet(13, 1, "other"))

@@ -28,6 +28,8 @@ type processes struct {
 	panes  map[int]string // pane ids by the pid of every process of the pane's session
 	shells map[int]string // pane ids by the pid of the shell that leads the session
 	dirs   map[string]struct{}
+	// herdr has the servers that listen on a socket, by its path.
+	herdr map[string]*snapshot.Server
 }
 
 // node is a process in the tree.
@@ -46,7 +48,12 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 	x := processes{
 		whole: s.Sources[snapshot.Proc].Status == snapshot.OK, config: c,
 		byID: make(map[string]int, len(s.Processes)), byPID: make(map[int]int, len(s.Processes)),
-		nodes: make([]node, 0, len(s.Processes)), dirs: agentDirs(s, r),
+		nodes: make([]node, 0, len(s.Processes)), dirs: agentDirs(s, r), herdr: map[string]*snapshot.Server{},
+	}
+	for _, src := range s.Sources {
+		if src.Server != nil && src.Server.PID > 0 {
+			x.herdr[clean(src.Server.Socket)] = src.Server
+		}
 	}
 	agentNames, multiplexerNames := comms(c.Agents), comms(c.Multiplexers)
 	for id, p := range s.Processes {
@@ -137,9 +144,33 @@ func (x *processes) owner(p *snapshot.Process, l *Lineage) string {
 	return l.AgentDir
 }
 
-// server is the multiplexer that a TMUX marker names, as socket,pid,session. It is known only while a process with that pid
-// has a multiplexer's name and is no younger than the one that carries the marker.
-func (x *processes) server(n *node) (*node, bool) {
+// server is the multiplexer that a process's marker names; of those that do not name it, none is known. It is known only while
+// it is no younger than the one that carries the marker.
+func (x *processes) server(marker string, n *node) (*node, bool) {
+	switch marker {
+	case "TMUX":
+		return x.tmux(n)
+	case "HERDR_SOCKET_PATH":
+		return x.listener(n)
+	}
+	return nil, false
+}
+
+// listener is the process that listens on the socket of herdr's that the marker names.
+func (x *processes) listener(n *node) (*node, bool) {
+	server := x.herdr[clean((*n.p.Markers)["HERDR_SOCKET_PATH"])]
+	if server == nil || server.StartTicks == nil {
+		return nil, false
+	}
+	i, ok := x.byPID[server.PID]
+	if !ok || x.nodes[i].p.StartTicks != *server.StartTicks || *server.StartTicks > n.p.StartTicks {
+		return nil, false
+	}
+	return &x.nodes[i], true
+}
+
+// tmux is the server that TMUX names, as socket,pid,session: a process with that pid and a multiplexer's name.
+func (x *processes) tmux(n *node) (*node, bool) {
 	parts := strings.Split((*n.p.Markers)["TMUX"], ",")
 	if len(parts) < 3 {
 		return nil, false

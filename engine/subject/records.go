@@ -11,9 +11,13 @@ import (
 // What ties a record to a candidate.
 const (
 	bySession = "session"
+	byPane    = "pane"
+	byTab     = "tab"
+	byLabel   = "label"
 	byMarker  = "marker"
 	byPID     = "pid"
 	byPath    = "path"
+	bySpawn   = "spawn"
 )
 
 // hit is a record, by its place in the snapshot, and what ties it to the candidate.
@@ -27,7 +31,7 @@ type hits struct{ spawns, entries []hit }
 // places are the records that one key leads to.
 type places struct{ spawns, entries []int }
 
-// records leads from a path, a session's name, a marker's value or a pid to the records that name it. Paths are looked up by
+// records leads from a path, the name of a session, pane, tab or label, a marker's value or a pid to the records that name it. Paths are looked up by
 // walking up from the deeper of the two, so that the cost is a path's depth and never the number of records.
 type records struct {
 	snap *snapshot.Snapshot
@@ -36,12 +40,15 @@ type records struct {
 	session   map[string]places
 	marker    map[string][]int
 	pid       map[int][]int
+	// label has the spawns by their label; pane, tab and id the entries by what they name of a multiplexer, and by their own id.
+	label, pane, tab, id map[string][]int
 }
 
 func indexRecords(s *snapshot.Snapshot) records {
 	r := records{
 		snap: s, at: map[string]places{}, under: map[string]places{}, session: map[string]places{},
 		marker: map[string][]int{}, pid: map[int][]int{},
+		label: map[string][]int{}, pane: map[string][]int{}, tab: map[string][]int{}, id: map[string][]int{},
 	}
 	dirs := make(map[string]struct{}, len(s.Dirs))
 	for _, d := range s.Dirs {
@@ -50,18 +57,26 @@ func indexRecords(s *snapshot.Snapshot) records {
 	for i, sp := range s.Spawns {
 		add := func(p places) places { p.spawns = append(p.spawns, i); return p }
 		r.index(dirs, sp.Path, sp.Session, add)
+		put(r.label, sp.Label, i)
 	}
 	for i, e := range s.Registry {
 		add := func(p places) places { p.entries = append(p.entries, i); return p }
 		r.index(dirs, e.Path, e.Session, add)
-		if e.Marker != "" {
-			r.marker[e.Marker] = append(r.marker[e.Marker], i)
-		}
+		put(r.marker, e.Marker, i)
+		put(r.pane, e.Pane, i)
+		put(r.tab, e.Tab, i)
+		put(r.id, e.ID, i)
 		if e.PID != nil {
 			r.pid[*e.PID] = append(r.pid[*e.PID], i)
 		}
 	}
 	return r
+}
+
+func put(in map[string][]int, key string, record int) {
+	if key != "" {
+		in[key] = append(in[key], record)
+	}
 }
 
 func (r *records) index(dirs map[string]struct{}, where, session string, add func(places) places) {
@@ -93,12 +108,24 @@ func (r *records) above(cwd string) hits {
 	return c.sorted()
 }
 
-func (r *records) ofPanes(panes []snapshot.Pane) hits {
+// ofTab goes by what names the tab or something in it, and not by where its shells stand: who works in a folder does not own every
+// shell that was left there.
+func (r *records) ofTab(t *snapshot.Tab) hits {
 	var c collected
-	for _, p := range panes {
-		c.addAbove(r, p.Cwd)
+	c.add(places{spawns: r.label[t.Label]}, byLabel)
+	for _, p := range t.Panes {
+		c.add(places{entries: r.of(t, r.pane[p.Terminal])}, byPane)
 	}
+	c.add(places{entries: r.of(t, r.tab[t.ID])}, byTab)
 	return c.sorted()
+}
+
+// of keeps those of the entries that do not name another server than the tab's.
+func (r *records) of(t *snapshot.Tab, entries []int) []int {
+	return slices.DeleteFunc(slices.Clone(entries), func(i int) bool {
+		name := r.snap.Registry[i].Server
+		return name != "" && t.Source != "herdr/"+name
+	})
 }
 
 func (r *records) ofSession(s *snapshot.Session) hits {
@@ -136,6 +163,20 @@ func (r *records) ofProcess(p *snapshot.Process) hits {
 // that began earlier or later than the process may well mean it: records are kept across a resume, and written late.
 func lived(e *snapshot.Entry, p *snapshot.Process) bool {
 	return e.EndedAt == nil || p.StartedAt == nil || !p.StartedAt.After(*e.EndedAt)
+}
+
+// withOwners adds the entries that the spawns were started for. An entry that concerns the candidate by itself stays that.
+func (r *records) withOwners(h hits) hits {
+	var c collected
+	for _, sp := range h.spawns {
+		if owner := r.snap.Spawns[sp.record].Owner; owner != "" {
+			c.add(places{entries: r.id[owner]}, bySpawn)
+		}
+	}
+	if len(c.entries) > 0 {
+		h.entries = unique(append(h.entries, c.entries...))
+	}
+	return h
 }
 
 // collected gathers hits, each record once, with the first tie that was found.

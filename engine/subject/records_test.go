@@ -81,15 +81,70 @@ func TestRecordsOfAProcess(t *testing.T) {
 	same(t, "8, whose start is not known", []string{"eight pid"}, ties(of(t, s, "process:8@80")))
 }
 
-func TestRecordsOfTabsAndTerminals(t *testing.T) {
+// A tab is nobody's for where its shells stand, only for what a record names of it.
+func TestRecordsOfATab(t *testing.T) {
 	t.Parallel()
 	s := look(func(s *snapshot.Snapshot) {
-		s.Tabs["tab:herdr/default/w1:t1"] = snapshot.Tab{Panes: []snapshot.Pane{{Cwd: "/w/a"}}}
+		s.Tabs["tab:herdr/default/w1:t1"] = snapshot.Tab{
+			Source: "herdr/default", ID: "w1:t1", Label: "review 7", Panes: []snapshot.Pane{{Cwd: "/w/a", Terminal: "term_1"}, {Terminal: "term_2"}},
+		}
+		s.Spawns = []snapshot.Spawn{{ID: "path", Path: "/w/a"}, {ID: "label", Label: "review 7"}, {ID: "other", Label: "review"}}
+		s.Registry = []snapshot.Entry{
+			{ID: "path", Path: "/w/a"}, {ID: "pane", Pane: "term_2"}, {ID: "pane here", Pane: "term_2", Server: "default"},
+			{ID: "pane there", Pane: "term_2", Server: "other"}, {ID: "tab", Tab: "w1:t1", Server: "default"},
+			{ID: "tab there", Tab: "w1:t1", Server: "other"}, {ID: "other", Pane: "term_3", Tab: "w1:t2"},
+		}
+	})
+	same(t, "ties", []string{"label label", "pane pane", "pane here pane", "tab tab"}, ties(of(t, s, "tab:herdr/default/w1:t1")))
+	bare := look(func(s *snapshot.Snapshot) {
+		s.Tabs["tab:herdr/default/w1:t1"] = snapshot.Tab{Source: "herdr/default", Panes: []snapshot.Pane{{}}}
+		s.Spawns, s.Registry = []snapshot.Spawn{{ID: "s", Path: "/w"}}, []snapshot.Entry{{ID: "e"}}
+	})
+	same(t, "nothing is nobody's name", []string{}, ties(of(t, bare, "tab:herdr/default/w1:t1")))
+}
+
+func TestRecordsOfATerminal(t *testing.T) {
+	t.Parallel()
+	s := look(func(s *snapshot.Snapshot) {
 		s.Terminals["terminal:codev/x"] = snapshot.Terminal{Cwd: "/w/b"}
 		s.Registry = []snapshot.Entry{{ID: "a", Path: "/w/a"}, {ID: "b", Path: "/w/b"}, {ID: "w", Path: "/w"}}
 	})
-	same(t, "tab", []string{"a path", "w path"}, ties(of(t, s, "tab:herdr/default/w1:t1")))
 	same(t, "terminal", []string{"b path", "w path"}, ties(of(t, s, "terminal:codev/x")))
+}
+
+func TestOwnersOfSpawns(t *testing.T) {
+	t.Parallel()
+	s := look(func(s *snapshot.Snapshot) {
+		s.Dirs["dir:/w/a"] = snapshot.Dir{Path: "/w/a"}
+		s.Spawns = []snapshot.Spawn{{ID: "1", Path: "/w/a", Owner: "task"}, {ID: "2", Path: "/w/a"}, {ID: "3", Path: "/w/b", Owner: "elsewhere"}}
+		s.Registry = []snapshot.Entry{
+			{Source: "r", ID: "task", Path: "/w/c"}, {Source: "q", ID: "task"}, {ID: "elsewhere"}, {ID: "here", Path: "/w/a"},
+		}
+	})
+	same(t, "ties", []string{"1 path", "2 path", "task spawn", "task spawn", "here path"}, ties(of(t, s, "dir:/w/a")))
+	same(t, "owner", "task", of(t, s, "dir:/w/a").Spawns[0].Owner)
+	s.Registry[0].Path = "/w/a"
+	same(t, "its own tie comes first", []string{"1 path", "2 path", "task path", "task spawn", "here path"}, ties(of(t, s, "dir:/w/a")))
+}
+
+func TestWhatWasReadWholeOfRecords(t *testing.T) {
+	t.Parallel()
+	s := look(func(s *snapshot.Snapshot) {
+		s.Dirs["dir:/w/a"] = snapshot.Dir{Path: "/w/a"}
+		for name, src := range map[string]snapshot.Source{
+			"spawns/a":   {Kind: "spawns", Format: "shepherd", Status: snapshot.OK},
+			"spawns/b":   {Kind: "spawns", Format: "jsonl", Status: snapshot.OK},
+			"spawns/c":   {Kind: "spawns", Format: "jsonl", Status: snapshot.Failed},
+			"spawns/d":   {Kind: "spawns", Format: "jsonl", Status: snapshot.OK},
+			"registry/a": {Kind: "registry", Format: "shepherd", Status: snapshot.Absent},
+			"registry/b": {Kind: "registry", Format: "json", Status: snapshot.OK},
+			"registry/c": {Kind: "registry", Status: snapshot.OK},
+			"dirs//w":    {Kind: "dirs", Format: "shepherd", Status: snapshot.OK},
+		} {
+			s.Sources[name] = src
+		}
+	})
+	same(t, "read", []string{"registry:json", "spawns:shepherd"}, of(t, s, "dir:/w/a").RecordsRead)
 }
 
 // FuzzPaths compares the walk up a path with the plain statement of what it is to find: the records whose path is the working

@@ -2,6 +2,7 @@ package subject
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"winnow/engine/snapshot"
@@ -15,6 +16,7 @@ type sources struct {
 	all    map[string]snapshot.Source
 	common map[string]string
 	byKind map[string]map[string]map[string]string // kind, own source, states
+	read   []string                                // the forms of records that were read whole, by kind
 }
 
 func indexSources(s *snapshot.Snapshot) sources {
@@ -33,8 +35,25 @@ func indexSources(s *snapshot.Snapshot) sources {
 	for _, r := range s.Registry {
 		x.common[r.Source] = x.status(r.Source)
 	}
+	x.read = wholly(s.Sources)
 	x.shareAmong(s)
 	return x
+}
+
+// wholly lists kind:format of the spawn ledgers and registries of which every one was read, sorted.
+func wholly(all map[string]snapshot.Source) []string {
+	whole := map[string]bool{}
+	for name, src := range all {
+		for _, kind := range []string{"spawns", "registry"} {
+			if src.Format != "" && of(name, src, kind) {
+				key := kind + ":" + src.Format
+				before, known := whole[key]
+				whole[key] = src.Status == snapshot.OK && (before || !known)
+			}
+		}
+	}
+	maps.DeleteFunc(whole, func(_ string, ok bool) bool { return !ok })
+	return slices.Sorted(maps.Keys(whole))
 }
 
 // shareAmong makes the map of every pair of kind and source that occurs, so that nothing is written afterwards.
@@ -65,7 +84,7 @@ func (x sources) share(kind, own string) {
 	states[own] = x.status(own)
 	if kind == snapshot.KindProcess { // a process may belong to a pane of any multiplexer
 		for name, src := range x.all {
-			if of(name, src, "tmux") {
+			if of(name, src, "tmux") || of(name, src, "herdr") {
 				states[name] = src.Status
 			}
 		}
