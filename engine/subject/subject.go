@@ -205,9 +205,12 @@ type RecordedFolder struct {
 // Runaway is what a process of an owner that is over must reach to be one: MinAge is in seconds, MinCPU in processors over its
 // whole life.
 type Runaway struct {
-	MinAge float64 `json:"min_age"`
-	MinCPU float64 `json:"min_cpu"`
+	MinAge float64    `json:"min_age"`
+	MinCPU Processors `json:"min_cpu"`
 }
+
+// Processors is an amount of processing: 1 is one processor at work all the time.
+type Processors float64
 
 // Names is a scope by name.
 type Names struct {
