@@ -1,0 +1,113 @@
+package herdr
+
+// closeTab closes it as tab.close does. With the last of a workspace that goes too, or herdr refuses, by its version.
+func (s *Server) closeTab(t *tab) *refusal {
+	w := t.workspace
+	if len(w.tabs) == 1 {
+		if !s.atLeast(V080) {
+			return &refusal{"tab_close_failed", "cannot close the last tab in a workspace"}
+		}
+		if refused := s.confirm(w); refused != nil {
+			return refused
+		}
+	}
+	s.takeTab(t)
+	return nil
+}
+
+// takeTab ends the tab, and its workspace or worktree group when it was the last, whatever the version.
+func (s *Server) takeTab(t *tab) {
+	s.endPanes(t.panes)
+	s.emit("tab_closed", object{"tab_id": t.id, "workspace_id": t.workspace.id})
+	if len(t.workspace.tabs) == 1 {
+		s.closeGroup(t.workspace)
+	} else {
+		s.m.dropTab(t)
+	}
+}
+
+// closePane closes it as pane.close does: a tab goes with its last pane, and a workspace with its last tab, in every version.
+func (s *Server) closePane(p *pane) *refusal {
+	t, w := p.tab, p.tab.workspace
+	last := len(t.panes) == 1 && len(w.tabs) == 1
+	if last {
+		if refused := s.confirm(w); refused != nil {
+			return refused
+		}
+	}
+	s.endPanes([]*pane{p})
+	s.emit("pane_closed", object{"pane_id": p.id, "workspace_id": w.id})
+	if last {
+		s.closeGroup(w)
+		return nil
+	}
+	if s.m.drop(p); len(t.panes) > 0 {
+		s.emitLayout(t)
+	}
+	return nil
+}
+
+// confirm refuses what would close other workspaces as well, and has the user's terminal ask, unless that is configured off.
+func (s *Server) confirm(w *workspace) *refusal {
+	if s.o.ConfirmCloseOff || len(s.m.group(w)) < 2 {
+		return nil
+	}
+	s.rec.Lock()
+	defer s.rec.Unlock()
+	s.rec.dialogs++
+	return &refusal{"confirmation_required", "closing this workspace closes its worktree group"}
+}
+
+// closeGroup closes the workspace and all that go with it, without asking. Only the one that was named is told of.
+func (s *Server) closeGroup(w *workspace) {
+	data := object{"workspace_id": w.id, "workspace": s.workspaceInfo(w)}
+	for _, one := range s.m.group(w) {
+		s.endPanes(one.panes())
+		one.tabs, one.active = nil, nil
+		s.m.dropWorkspace(one)
+	}
+	s.emit("workspace_closed", data)
+	s.welcome()
+}
+
+// endPanes ends the panes' sessions one after the other, as herdr does on its only thread.
+func (s *Server) endPanes(panes []*pane) {
+	for _, p := range panes {
+		if c := p.child; c != nil {
+			p.child = nil
+			c.end()
+		}
+	}
+}
+
+// exited takes a pane away whose process has ended. Nobody is told of a tab or a workspace that goes with it.
+func (s *Server) exited(p *pane) {
+	t := p.tab
+	if s.agent(p) != "" && s.atLeast(V075) {
+		s.emitAgent(p, "")
+	}
+	s.m.drop(p)
+	s.emit("pane_exited", object{"pane_id": p.id, "workspace_id": t.workspace.id})
+	if len(t.panes) > 0 {
+		s.emitLayout(t)
+	}
+	s.welcome()
+}
+
+// welcome gives an attached terminal a workspace when it has none; only the focus is told of.
+func (s *Server) welcome() {
+	if !s.o.TUI || len(s.m.shown()) > 0 {
+		return
+	}
+	w := s.m.addWorkspace("default", nil)
+	t := s.m.addTab(w, "")
+	s.openPane(t, Pane{})
+	s.emitFocus(t)
+}
+
+// CloseTab closes the tab as the user at the terminal does, who is not asked and not recorded.
+func (s *Server) CloseTab(tabID string) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	s.takeTab(s.mustTab(tabID))
+}

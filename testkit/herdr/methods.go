@@ -1,0 +1,212 @@
+package herdr
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// answer does what the request asks, in one turn of the app loop; ping does without.
+func (s *Server) answer(req request) (object, *refusal) {
+	var t target
+	if err := json.Unmarshal(req.Params, &t); err != nil {
+		return nil, &refusal{"invalid_request", "invalid request: " + err.Error()}
+	}
+	switch req.Method {
+	case "ping":
+		return object{
+			"type": "pong", "version": s.Version(), "protocol": s.Protocol(),
+			"capabilities": s.seal(object{"live_handoff": true, "detached_server_daemon": true}),
+		}, nil
+	case "pane.process_info":
+		return s.processInfo(t)
+	}
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	switch req.Method {
+	case "session.snapshot":
+		return object{"type": "session_snapshot", "snapshot": s.snapshot()}, nil
+	case "workspace.list":
+		return object{"type": "workspace_list", "workspaces": each(s.m.shown(), s.workspaceInfo)}, nil
+	case "tab.list":
+		return s.tabList(t)
+	case "tab.get":
+		return s.withTab(t, func(t *tab) (object, *refusal) { return object{"type": "tab_info", "tab": s.tabInfo(t)}, nil })
+	case "tab.create":
+		return s.tabCreate(req.Params)
+	case "tab.close":
+		return s.withTab(t, func(t *tab) (object, *refusal) { return done(s.closeTab(t)) })
+	case "pane.list":
+		return s.paneList(t)
+	case "pane.get":
+		return s.withPane(t.Pane, "pane ID not found", func(p *pane) (object, *refusal) {
+			return object{"type": "pane_info", "pane": s.paneInfo(p)}, nil
+		})
+	case "pane.current":
+		return s.withPane(t.Caller, "pane not found", func(p *pane) (object, *refusal) {
+			return object{"type": "pane_current", "pane": s.paneInfo(p)}, nil
+		})
+	case "pane.read":
+		return s.withPane(t.Pane, "pane ID not found", func(p *pane) (object, *refusal) { return s.paneRead(p, req.Params) })
+	case "pane.close":
+		return s.withPane(t.Pane, "pane ID not found", func(p *pane) (object, *refusal) { return done(s.closePane(p)) })
+	case "agent.list":
+		return object{"type": "agent_list", "agents": each(s.agents(), s.agentInfo)}, nil
+	case "workspace.close":
+		w := s.m.findWorkspace(*t.Workspace)
+		if w == nil {
+			return nil, noWorkspace(*t.Workspace)
+		}
+		s.closeGroup(w)
+		return object{"type": "ok"}, nil
+	}
+	return nil, &refusal{"not_implemented", req.Method + " is not served here"}
+}
+
+func done(refused *refusal) (object, *refusal) { return object{"type": "ok"}, refused }
+
+func noWorkspace(id string) *refusal {
+	return &refusal{"workspace_not_found", fmt.Sprintf("workspace %s not found", id)}
+}
+
+func (s *Server) withTab(t target, then func(*tab) (object, *refusal)) (object, *refusal) {
+	found := s.m.findTab(*t.Tab)
+	if found == nil {
+		return nil, &refusal{"tab_not_found", fmt.Sprintf("tab %s not found", *t.Tab)}
+	}
+	return then(found)
+}
+
+// withPane finds a pane; without an id it is the one that has the focus, whichever that is now.
+func (s *Server) withPane(id *string, unknown string, then func(*pane) (object, *refusal)) (object, *refusal) {
+	p := s.focusedPane()
+	if id != nil {
+		p = s.m.findPane(*id)
+	}
+	if p == nil {
+		return nil, &refusal{"pane_not_found", unknown}
+	}
+	return then(p)
+}
+
+func (s *Server) tabList(t target) (object, *refusal) {
+	tabs := s.allTabs()
+	if t.Workspace != nil {
+		w := s.m.findWorkspace(*t.Workspace)
+		if w == nil {
+			return nil, noWorkspace(*t.Workspace)
+		}
+		tabs = w.tabs
+	}
+	return object{"type": "tab_list", "tabs": each(tabs, s.tabInfo)}, nil
+}
+
+func (s *Server) paneList(t target) (object, *refusal) {
+	panes := s.listed()
+	if t.Workspace != nil {
+		w := s.m.findWorkspace(*t.Workspace)
+		if w == nil {
+			return nil, noWorkspace(*t.Workspace)
+		}
+		var own []*pane
+		for _, p := range panes {
+			if p.tab.workspace == w {
+				own = append(own, p)
+			}
+		}
+		panes = own
+	}
+	return object{"type": "pane_list", "panes": each(panes, s.paneInfo)}, nil
+}
+
+func (s *Server) tabCreate(params json.RawMessage) (object, *refusal) {
+	var want struct {
+		Workspace *string           `json:"workspace_id"`
+		Label     *string           `json:"label"`
+		Cwd       *string           `json:"cwd"`
+		Env       map[string]string `json:"env"`
+		Focus     bool              `json:"focus"`
+	}
+	if err := json.Unmarshal(params, &want); err != nil {
+		return nil, &refusal{"invalid_request", "invalid request: " + err.Error()}
+	}
+	w := s.m.focused
+	if want.Workspace != nil {
+		if w = s.m.findWorkspace(*want.Workspace); w == nil {
+			return nil, noWorkspace(*want.Workspace)
+		}
+	}
+	if w == nil {
+		return nil, &refusal{"workspace_not_found", "no active workspace"}
+	}
+	var spec Pane
+	label := ""
+	if want.Cwd != nil {
+		spec.Dir = *want.Cwd
+	}
+	if want.Label != nil {
+		label = *want.Label
+	}
+	for key, value := range want.Env {
+		spec.Env = append(spec.Env, key+"="+value)
+	}
+	t := s.openTab(w, label, spec)
+	if want.Focus {
+		s.focus(t)
+	}
+	return object{"type": "tab_created", "tab": s.tabInfo(t), "root_pane": s.paneInfo(t.panes[0])}, nil
+}
+
+// The size of every pane's terminal, in characters.
+const columns, rows = 80, 24
+
+var escape = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[@-Z\\\\^_])")
+
+func (s *Server) paneRead(p *pane, params json.RawMessage) (object, *refusal) {
+	want := struct {
+		Source string `json:"source"`
+		Format string `json:"format"`
+		Lines  *int   `json:"lines"`
+		Strip  bool   `json:"strip_ansi"`
+	}{Format: "text", Strip: true}
+	if err := json.Unmarshal(params, &want); err != nil {
+		return nil, &refusal{"invalid_request", "invalid request: " + err.Error()}
+	}
+	text := ""
+	if p.child != nil {
+		text = strings.ReplaceAll(p.child.text(), "\r", "")
+	}
+	if want.Strip && want.Format == "text" {
+		text = escape.ReplaceAllString(text, "")
+	}
+	lines := strings.Split(text, "\n")
+	if want.Source != "recent_unwrapped" {
+		lines = wrap(lines)
+	}
+	limit := len(lines)
+	if want.Source == "visible" || want.Source == "detection" {
+		limit = rows
+	}
+	if want.Lines != nil {
+		limit = min(limit, *want.Lines)
+	}
+	cut := max(0, len(lines)-limit)
+	return object{"type": "pane_read", "read": s.seal(object{
+		"pane_id": p.id, "workspace_id": p.tab.workspace.id, "tab_id": p.tab.id, "source": want.Source, "format": want.Format,
+		"text": strings.Join(lines[cut:], "\n"), "revision": p.revision, "truncated": cut > 0,
+	})}, nil
+}
+
+// wrap breaks lines as the terminal does.
+func wrap(lines []string) (out []string) {
+	for _, line := range lines {
+		letters := []rune(line)
+		for len(letters) > columns {
+			out = append(out, string(letters[:columns]))
+			letters = letters[columns:]
+		}
+		out = append(out, string(letters))
+	}
+	return out
+}

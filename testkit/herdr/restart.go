@@ -1,0 +1,86 @@
+package herdr
+
+import (
+	"fmt"
+	"os"
+)
+
+// RestartOptions is how a server comes back.
+type RestartOptions struct {
+	// ReuseWorkspaceIDs starts the counter of workspaces after the last that there is, so that the id of one that was closed before comes
+	// back with a new one, and its tabs' and panes' ids with it.
+	ReuseWorkspaceIDs bool
+	// Meanwhile is called while nobody listens.
+	Meanwhile func()
+}
+
+// Stop ends the server: its connections are cut and its shells go. A crash leaves the socket's file behind.
+func (s *Server) Stop(leaveSocketFile bool) {
+	s.stopListening(leaveSocketFile)
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	together(s.orphan())
+}
+
+// orphan takes their processes from all panes.
+func (s *Server) orphan() (out []*child) {
+	for _, p := range s.m.panes() {
+		if p.child != nil {
+			out = append(out, p.child)
+			p.child = nil
+		}
+	}
+	return out
+}
+
+// Restart stops the server and starts it again: the same workspaces, tabs and panes by their ids, but new terminals with new shells in them,
+// whatever ran there before. What is Fake stays so.
+func (s *Server) Restart(o RestartOptions) {
+	s.Stop(true)
+	if o.Meanwhile != nil {
+		o.Meanwhile()
+	}
+	s.turn.Lock()
+	if o.ReuseWorkspaceIDs {
+		s.m.lastWorkspace = 0
+		for _, w := range s.m.workspaces {
+			s.m.lastWorkspace = max(s.m.lastWorkspace, unbase32(w.id[1:]))
+		}
+	}
+	for _, p := range s.m.panes() {
+		p.aliases = nil
+		p.spec = Pane{Dir: p.spec.Dir, Env: p.spec.Env, Fake: p.spec.Fake}
+		p.status = "unknown"
+		s.launch(p)
+	}
+	s.newLife()
+	s.turn.Unlock()
+	s.comeBack()
+}
+
+// Handoff replaces the server's program under its shells: they run on, in terminals with new ids, and connections are cut.
+func (s *Server) Handoff() {
+	s.stopListening(true)
+	s.turn.Lock()
+	s.newLife()
+	s.turn.Unlock()
+	s.comeBack()
+}
+
+// newLife gives what no life of a server shares with the one before.
+func (s *Server) newLife() {
+	for _, p := range s.m.panes() {
+		p.terminal = s.m.newTerminal()
+	}
+	s.events.Lock()
+	defer s.events.Unlock()
+	s.events.list, s.events.next = nil, 0
+}
+
+// comeBack takes the socket's path again as herdr does, by removing what nobody listens on.
+func (s *Server) comeBack() {
+	_ = os.Remove(s.o.Socket)
+	if err := s.listen(); err != nil {
+		panic(fmt.Sprintf("start herdr again: %v", err))
+	}
+}
