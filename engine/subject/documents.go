@@ -27,7 +27,7 @@ func (j *Joined) entries(hs []hit) []Entry {
 		e := &j.snap.Registry[h.record]
 		out[i] = Entry{
 			Source: e.Source, ID: e.ID, Status: e.Status, Terminal: e.Terminal, Role: e.Role, Path: e.Path,
-			Session: e.Session, Retained: e.Retained, By: h.by, Started: j.since(e.StartedAt), Ended: j.since(e.EndedAt),
+			Session: e.Session, Retained: e.Retained, Marker: e.Marker, By: h.by, Started: j.since(e.StartedAt), Ended: j.since(e.EndedAt),
 		}
 	}
 	return out

@@ -139,6 +139,7 @@ func (j *Joined) fillTerminal(sub *Subject, t *snapshot.Terminal) {
 func (j *Joined) fillProcess(sub *Subject, p *snapshot.Process) {
 	sub.Kind, sub.Process, sub.Label = snapshot.KindProcess, p, p.Name
 	sub.Age = j.since(p.StartedAt)
+	sub.Busy = busy(p.CPU, sub.Age)
 	sub.Lineage = j.procs.lineage(sub.ID, p)
 	sub.Owner = j.procs.owner(p, sub.Lineage)
 	j.fillRecords(sub, j.records.ofProcess(p))
@@ -156,6 +157,13 @@ func (j *Joined) since(t *time.Time) *float64 {
 		return nil
 	}
 	return new(j.snap.TakenAt.Sub(*t).Seconds())
+}
+
+func busy(cpu, age *float64) *Processors {
+	if cpu == nil || age == nil || *age <= 0 {
+		return nil
+	}
+	return new(Processors(*cpu / *age))
 }
 
 func (j *Joined) sighting(id string) *Sighting {

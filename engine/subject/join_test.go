@@ -98,6 +98,28 @@ func TestAgesCountBackFromTheLook(t *testing.T) {
 	}
 }
 
+func TestHowBusyAProcessWas(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		cpu     *float64
+		started *time.Time
+		want    *subject.Processors
+	}{
+		"half of one":           {new(50.0), ago(100), new(subject.Processors(0.5))},
+		"two, with children":    {new(200.0), ago(100), new(subject.Processors(2))},
+		"none":                  {new(0.0), ago(100), new(subject.Processors(0))},
+		"its time is not known": {nil, ago(100), nil},
+		"its age is not known":  {new(50.0), nil, nil},
+		"it has begun just now": {new(50.0), ago(0), nil},
+		"it begins later":       {new(50.0), ago(-5), nil},
+	} {
+		s := look(func(s *snapshot.Snapshot) {
+			s.Processes["process:5@6"] = snapshot.Process{PID: 5, StartTicks: 6, StartedAt: c.started, CPU: c.cpu}
+		})
+		same(t, name, c.want, of(t, s, "process:5@6").Busy)
+	}
+}
+
 func TestLabelsAndOwners(t *testing.T) {
 	t.Parallel()
 	markers := func(m map[string]string) *map[string]string { return &m }

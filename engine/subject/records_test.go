@@ -77,6 +77,7 @@ func TestRecordsOfAProcess(t *testing.T) {
 			{ID: "both", PID: new(7), Marker: "s1", Path: "/w"}, {ID: "path", Path: "/w/acme"}, {ID: "eight", PID: new(8), EndedAt: ago(1)},
 		}
 	})
+	same(t, "marker", subject.Entry{ID: "marker", Marker: "s1", By: "marker"}, of(t, s, "process:7@70").Entries[0])
 	same(t, "7", []string{"marker marker", "pid pid", "since pid", "both marker", "path path"}, ties(of(t, s, "process:7@70")))
 	same(t, "8, whose start is not known", []string{"eight pid"}, ties(of(t, s, "process:8@80")))
 }

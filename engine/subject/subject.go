@@ -39,6 +39,9 @@ type Subject struct {
 	Idle *float64 `json:"idle,omitempty"`
 	// ClientIdle is in seconds since an attached client's last key press; 0 clients give no ClientIdle.
 	ClientIdle *float64 `json:"client_idle,omitempty"`
+	// Busy is how many processors a process has used over its whole life, its ended children's time included: its CPU by its Age.
+	// Absent where either is not known, and for one that has no age yet.
+	Busy *Processors `json:"busy,omitempty"`
 	// Holders are the live processes that use a folder, the folder's own list.
 	Holders []snapshot.Holder `json:"holders,omitempty"`
 	// Lineage is where a process comes from; only for processes.
@@ -122,7 +125,7 @@ type Spawn struct {
 	Path   string `json:"path,omitempty"`
 	// Owner is the id of the registry entry for which it was started. The entries of that id are among the candidate's.
 	Owner string `json:"owner,omitempty"`
-	// By says what ties it to the candidate: path or session.
+	// By says what ties it to the candidate: path, session or label.
 	By string `json:"by"`
 	// Age is in seconds since it was spawned, Completed in seconds since it completed; a spawn without Completed is open.
 	Age       *float64 `json:"age,omitempty"`
@@ -139,6 +142,8 @@ type Entry struct {
 	Path     string `json:"path,omitempty"`
 	Session  string `json:"session,omitempty"`
 	Retained *bool  `json:"retained,omitempty"`
+	// Marker is the value that its processes carry in their environment.
+	Marker string `json:"marker,omitempty"`
 	// By says what ties it to the candidate: session, pane, tab, path, marker, pid, or spawn for the owner of one of its spawns.
 	By string `json:"by"`
 	// Started and Ended are in seconds before now.
