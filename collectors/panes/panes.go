@@ -3,6 +3,7 @@ package panes
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"winnow/engine/snapshot"
@@ -10,20 +11,117 @@ import (
 
 // Fill tells every pane of s with a shell's pid what runs in it, from the processes of s: a pure join, linear in the size of s.
 //
-// A pane stays as it is, which is unknown, where the processes were not read whole, where it is dead (its pid may be somebody
-// else's), and where the process of its pid is not positively its own: the process must lead a session, and have the pane's
-// terminal wherever both are known. A zombie without other threads is dead, and nobody's member.
+// A session's pane stays as it is, which is unknown, where the processes were not read whole, where it is dead (its pid may be
+// somebody else's), and where the process of its pid is not positively its own: the process must lead a session, and have the
+// pane's terminal wherever both are known. A zombie without other threads is dead, and nobody's member.
+//
+// A tab's server says more of its panes than tmux, and may say it of another machine: the socket can be forwarded, or lead into
+// another pid namespace. So the process must be the server's too, and a pane of which that is not sure loses what the server said
+// of processes, with the reason in its Error.
 func Fill(s *snapshot.Snapshot) {
-	if s.Sources[snapshot.Proc].Status != snapshot.OK {
-		return
-	}
-	t := index(s.Processes)
-	for _, session := range s.Sessions {
-		t.fill(session.Panes)
+	var t *table
+	if s.Sources[snapshot.Proc].Status == snapshot.OK {
+		t = index(s.Processes)
+		for _, session := range s.Sessions {
+			t.fill(session.Panes)
+		}
 	}
 	for _, tab := range s.Tabs {
-		t.fill(tab.Panes)
+		for i := range tab.Panes {
+			if p := &tab.Panes[i]; p.ShellPID != nil {
+				t.confirm(p, s.Sources[tab.Source].Server, &s.Host)
+			}
+		}
 	}
+}
+
+// socketMarker is the variable in which herdr tells a pane's first process the socket of its server.
+const socketMarker = "HERDR_SOCKET_PATH"
+
+// confirm fills in p with what runs in it, or takes away what its server said of that. A nil table is of processes that were not
+// read whole.
+func (t *table) confirm(p *snapshot.Pane, server *snapshot.Server, host *snapshot.Host) {
+	if t == nil {
+		forget(p, "the processes of this machine were not read whole, so what herdr says of this pane's is not confirmed")
+		return
+	}
+	shell := t.shell(p)
+	switch {
+	case t.byPID[*p.ShellPID] == nil:
+		forget(p, fmt.Sprintf("pid %d is not here: it ended, or the socket leads to another machine or pid namespace", *p.ShellPID))
+		return
+	case shell == nil || !mine(shell, host) || !t.of(server, shell, host):
+		forget(p, fmt.Sprintf("pid %d is not a process of this server here: the socket may lead to another machine or pid namespace", *p.ShellPID))
+		return
+	}
+	said, group := p.Foreground, p.ForegroundPGID
+	p.Dead, p.Foreground, p.ForegroundPGID = new(false), nil, nil
+	t.pane(p, shell)
+	if p.ForegroundPGID == nil || group == nil || *group != *p.ForegroundPGID {
+		p.ForegroundPGID = nil
+	}
+	if t.whole {
+		p.Foreground = union(p.Foreground, said)
+	}
+}
+
+// forget leaves of p what does not rest on processes.
+func forget(p *snapshot.Pane, why string) {
+	p.ShellPID, p.ShellStartTicks, p.ForegroundPGID, p.Foreground = nil, nil, nil, nil
+	p.Error = why
+}
+
+// mine reports whether p has a terminal and is the looking user's.
+func mine(p *snapshot.Process, host *snapshot.Host) bool {
+	return p.TTY != nil && *p.TTY != "" && p.UID != nil && host.UID != nil && *p.UID == *host.UID
+}
+
+// of reports whether shell was started by the server: it is below the process that listens on the socket, or it was given that
+// very socket's path. The latter holds after a handoff too, when the panes' parent has ended.
+func (t *table) of(server *snapshot.Server, shell *snapshot.Process, host *snapshot.Host) bool {
+	switch {
+	case server == nil:
+		return false
+	case shell.Markers != nil && server.Socket != "" && (*shell.Markers)[socketMarker] == server.Socket:
+		return true
+	}
+	return t.serves(server, host) && t.below(shell, server.PID)
+}
+
+// serves reports whether the server's process is here and can have started panes. One that inherits orphans has everybody below it,
+// and listens on the sockets of others (systemd does).
+func (t *table) serves(server *snapshot.Server, host *snapshot.Host) bool {
+	p := t.byPID[server.PID]
+	return p != nil && p.PID > 1 && !slices.Contains(host.OrphanParents, p.PID) && (server.StartTicks == nil || *server.StartTicks == p.StartTicks)
+}
+
+// below reports whether the process with pid is an ancestor of p. A parent that is younger than its child is somebody else, under a
+// number that was given anew.
+func (t *table) below(p *snapshot.Process, pid int) bool {
+	for range t.byPID {
+		if p.PPID == nil {
+			return false
+		}
+		parent := t.byPID[*p.PPID]
+		if parent == nil || parent.StartTicks > p.StartTicks {
+			return false
+		}
+		if parent.PID == pid {
+			return true
+		}
+		p = parent
+	}
+	return false
+}
+
+// union holds whoever is on either list, by pid. One that the two call differently is there under both names: it became another
+// program in between, and which came first is not known.
+func union(a, b []snapshot.PaneProc) []snapshot.PaneProc {
+	out := slices.Concat(a, b)
+	slices.SortFunc(out, func(x, y snapshot.PaneProc) int {
+		return cmp.Or(cmp.Compare(x.PID, y.PID), cmp.Compare(x.Name, y.Name))
+	})
+	return slices.Compact(out)
 }
 
 // table finds processes by what ties them to a pane. Its lists are in the order of pids.

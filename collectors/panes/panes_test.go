@@ -102,13 +102,9 @@ func TestFill(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := world(c.pane, c.processes...)
-			s.Tabs = map[string]snapshot.Tab{"t": {Panes: []snapshot.Pane{c.pane}}}
 			Fill(s)
 			if diff := cmp.Diff(c.want, s.Sessions["s"].Panes[0]); diff != "" {
 				t.Errorf("a session's pane (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(c.want, s.Tabs["t"].Panes[0]); diff != "" {
-				t.Errorf("a tab's pane (-want +got):\n%s", diff)
 			}
 			for _, status := range []string{snapshot.Failed, snapshot.Absent, ""} {
 				s := world(c.pane, c.processes...)
@@ -117,6 +113,137 @@ func TestFill(t *testing.T) {
 				if diff := cmp.Diff(c.pane, s.Sessions["s"].Panes[0]); diff != "" {
 					t.Errorf("with processes that are %q (-want +got):\n%s", status, diff)
 				}
+			}
+		})
+	}
+}
+
+// tabWorld has one tab with one pane, whose server is pid 5 with a shell, pid 10, below it.
+func tabWorld(pane snapshot.Pane, processes ...snapshot.Process) *snapshot.Snapshot {
+	s := world(snapshot.Pane{}, processes...)
+	s.Sessions = nil
+	s.Host = snapshot.Host{UID: new(7), OrphanParents: []int{1, 3}}
+	s.Sources["herdr/default"] = snapshot.Source{Status: snapshot.OK, Server: &snapshot.Server{Socket: "/s", PID: 5, StartTicks: new(uint64(1005))}}
+	s.Tabs = map[string]snapshot.Tab{"t": {Source: "herdr/default", Panes: []snapshot.Pane{pane}}}
+	return s
+}
+
+func mineToo(p *snapshot.Process) { p.UID = new(7) }
+
+func TestFillATab(t *testing.T) {
+	t.Parallel()
+	bare := snapshot.Pane{ID: "w1:p1", Terminal: "term_1", ShellPID: new(10), ForegroundPGID: new(10), Foreground: members(10), AgentStatus: "idle"}
+	filled := bare
+	filled.ShellStartTicks, filled.Cwd, filled.TTY, filled.Dead = new(uint64(1010)), "/cwd/10", "pts/1", new(false)
+	filled.Session, filled.SessionPIDs = members(10), []int{10}
+	lost := snapshot.Pane{ID: "w1:p1", Terminal: "term_1", AgentStatus: "idle",
+		Error: "pid 10 is not a process of this server here: the socket may lead to another machine or pid namespace"}
+	gone := lost
+	gone.Error = "pid 10 is not here: it ended, or the socket leads to another machine or pid namespace"
+	with := func(p snapshot.Pane, change func(*snapshot.Pane)) snapshot.Pane {
+		change(&p)
+		return p
+	}
+	server := proc(5, 1, 5)
+	shell := func(change ...func(*snapshot.Process)) snapshot.Process {
+		return proc(10, 5, 10, append([]func(*snapshot.Process){mineToo}, change...)...)
+	}
+	stray := func(change ...func(*snapshot.Process)) snapshot.Process { // below nobody who is known
+		return shell(append(change, func(p *snapshot.Process) { p.PPID = new(1) })...)
+	}
+	marked := func(socket string) func(*snapshot.Process) {
+		return func(p *snapshot.Process) { p.Markers = &map[string]string{"HERDR_SOCKET_PATH": socket} }
+	}
+	none := func(*snapshot.Snapshot) {}
+	answered := func(change func(*snapshot.Server)) func(*snapshot.Snapshot) {
+		return func(s *snapshot.Snapshot) { change(s.Sources["herdr/default"].Server) }
+	}
+	for _, c := range []struct {
+		name      string
+		pane      snapshot.Pane
+		processes []snapshot.Process
+		change    func(*snapshot.Snapshot)
+		want      snapshot.Pane
+	}{
+		{"a child of the server", bare, []snapshot.Process{server, shell()}, none, filled},
+		{"further below it", bare, []snapshot.Process{server, proc(6, 5, 6), shell(func(p *snapshot.Process) { p.PPID = new(6) })}, none, filled},
+		{"a server whose start is not known", bare, []snapshot.Process{server, shell()}, answered(func(s *snapshot.Server) { s.StartTicks = nil }), filled},
+		{"given the server's socket", bare, []snapshot.Process{stray(marked("/s"))}, none, filled},
+		{"a server outside of this namespace, and its socket given", bare, []snapshot.Process{stray(marked("/s"))},
+			answered(func(s *snapshot.Server) { s.PID = 0 }), filled},
+		{"what else lives in its session and has left it", bare, []snapshot.Process{server, shell(), proc(11, 10, 10), proc(12, 11, 12)}, none,
+			with(filled, func(p *snapshot.Pane) {
+				p.Session, p.SessionPIDs, p.Descendants = members(10, 11), []int{10, 11}, members(12)
+			})},
+
+		{"no such process", bare, []snapshot.Process{server}, none, gone},
+		{"no process at all", bare, nil, none, gone},
+		{"of another parent", bare, []snapshot.Process{server, proc(6, 1, 6), shell(func(p *snapshot.Process) { p.PPID = new(6) })}, none, lost},
+		{"given another socket", bare, []snapshot.Process{server, stray(marked("/other"))}, none, lost},
+		{"given no socket", bare, []snapshot.Process{server, stray(marked(""))}, answered(func(s *snapshot.Server) { s.Socket = "" }), lost},
+		{"a parent that is not known", bare, []snapshot.Process{server, shell(func(p *snapshot.Process) { p.PPID = nil })}, none, lost},
+		{"a parent that is younger", bare, []snapshot.Process{proc(5, 1, 5, func(p *snapshot.Process) { p.StartTicks = 2000 }), shell()},
+			answered(func(s *snapshot.Server) { s.StartTicks = nil }), lost},
+		{"parents in a circle", bare, []snapshot.Process{server,
+			proc(6, 10, 6, func(p *snapshot.Process) { p.StartTicks = 1010 }), shell(func(p *snapshot.Process) { p.PPID = new(6) })}, none, lost},
+		{"a server's pid that is somebody else's by now", bare, []snapshot.Process{server, shell()},
+			answered(func(s *snapshot.Server) { s.StartTicks = new(uint64(1004)) }), lost},
+		{"a server that inherits orphans", bare, []snapshot.Process{server, shell()}, func(s *snapshot.Snapshot) { s.Host.OrphanParents = []int{1, 5} }, lost},
+		{"a socket that process 1 listens on", bare, []snapshot.Process{proc(1, 0, 1), shell(func(p *snapshot.Process) { p.PPID = new(1) })},
+			func(s *snapshot.Snapshot) {
+				s.Host.OrphanParents = nil
+				*s.Sources["herdr/default"].Server = snapshot.Server{Socket: "/s", PID: 1}
+			}, lost},
+		{"a source without a server", bare, []snapshot.Process{server, shell(marked("/s"))},
+			func(s *snapshot.Snapshot) { s.Sources["herdr/default"] = snapshot.Source{Status: snapshot.OK} }, lost},
+		{"somebody else's", bare, []snapshot.Process{server, shell(marked("/s"), func(p *snapshot.Process) { p.UID = new(8) })}, none, lost},
+		{"whose is not known", bare, []snapshot.Process{server, shell(marked("/s"), func(p *snapshot.Process) { p.UID = nil })}, none, lost},
+		{"who looks is not known", bare, []snapshot.Process{server, shell(marked("/s"))}, func(s *snapshot.Snapshot) { s.Host.UID = nil }, lost},
+		{"no terminal", bare, []snapshot.Process{server, shell(marked("/s"), func(p *snapshot.Process) { p.TTY = new("") })}, none, lost},
+		{"a terminal that is not known", bare, []snapshot.Process{server, shell(marked("/s"), func(p *snapshot.Process) { p.TTY = nil })}, none, lost},
+		{"no leader of a session", bare, []snapshot.Process{server, shell(marked("/s"), func(p *snapshot.Process) { p.Session = new(9) })}, none, lost},
+		{"processes that were not read whole", bare, []snapshot.Process{server, shell(marked("/s"))},
+			func(s *snapshot.Snapshot) { s.Sources[snapshot.Proc] = snapshot.Source{Status: snapshot.Failed} },
+			with(lost, func(p *snapshot.Pane) {
+				p.Error = "the processes of this machine were not read whole, so what herdr says of this pane's is not confirmed"
+			})},
+		{"a pane that herdr could not tell about", with(lost, func(p *snapshot.Pane) { p.Error = "process_info: no" }), []snapshot.Process{server, shell()}, none,
+			with(lost, func(p *snapshot.Pane) { p.Error = "process_info: no" })},
+
+		{"herdr lists one that is not in the group here", with(bare, func(p *snapshot.Pane) { p.Foreground = members(10, 77) }), []snapshot.Process{server, shell()},
+			none, with(filled, func(p *snapshot.Pane) { p.Foreground = members(10, 77) })},
+		{"herdr leaves out one that is in the group here", bare,
+			[]snapshot.Process{server, shell(), proc(11, 10, 10, func(p *snapshot.Process) { p.PGID = new(10) })}, none,
+			with(filled, func(p *snapshot.Pane) {
+				p.Foreground, p.Session, p.SessionPIDs = members(10, 11), members(10, 11), []int{10, 11}
+			})},
+		{"herdr sees another group in front", with(bare, func(p *snapshot.Pane) { p.ForegroundPGID, p.Foreground = new(77), members(77) }),
+			[]snapshot.Process{server, shell()}, none,
+			with(filled, func(p *snapshot.Pane) { p.ForegroundPGID, p.Foreground = nil, members(10, 77) })},
+		{"another group is in front by now", bare,
+			[]snapshot.Process{server, shell(func(p *snapshot.Process) { p.ForegroundPGID = new(11) }), proc(11, 10, 10)}, none,
+			with(filled, func(p *snapshot.Pane) {
+				p.ForegroundPGID, p.Foreground, p.Session, p.SessionPIDs = nil, members(10, 11), members(10, 11), []int{10, 11}
+			})},
+		{"herdr does not know the group", with(bare, func(p *snapshot.Pane) { p.ForegroundPGID = nil }), []snapshot.Process{server, shell()}, none,
+			with(filled, func(p *snapshot.Pane) { p.ForegroundPGID = nil })},
+		{"the group is not known here", bare, []snapshot.Process{server, shell(func(p *snapshot.Process) { p.ForegroundPGID = nil })}, none,
+			with(filled, func(p *snapshot.Pane) { p.ForegroundPGID = nil })},
+		{"the shell became another program in between", with(bare, func(p *snapshot.Pane) { p.Foreground = []snapshot.PaneProc{{PID: 10, Name: "agent"}} }),
+			[]snapshot.Process{server, shell()}, none,
+			with(filled, func(p *snapshot.Pane) {
+				p.Foreground = []snapshot.PaneProc{{PID: 10, Name: "agent"}, {PID: 10, Name: "p10"}}
+			})},
+		{"somebody does not show its session", bare, []snapshot.Process{server, shell(), proc(11, 10, 10, func(p *snapshot.Process) { p.Session = nil })}, none,
+			with(filled, func(p *snapshot.Pane) { p.Foreground, p.Session, p.SessionPIDs = nil, nil, nil })},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := tabWorld(c.pane, c.processes...)
+			c.change(s)
+			Fill(s)
+			if diff := cmp.Diff(c.want, s.Tabs["t"].Panes[0]); diff != "" {
+				t.Errorf("pane (-want +got):\n%s", diff)
 			}
 		})
 	}
