@@ -81,11 +81,12 @@ func (d Decision) Waits() bool {
 // Identity is what makes a candidate the same thing at a later look. One of the pointers is set. Two candidates are the same
 // when their Keys are equal and not empty; an empty Key is an identity that could not be established, and never equal.
 type Identity struct {
-	Key     string   `json:"key"`
-	Process *Process `json:"process,omitempty"`
-	Session *Session `json:"session,omitempty"`
-	Tab     *Tab     `json:"tab,omitempty"`
-	Dir     *Dir     `json:"dir,omitempty"`
+	Key      string    `json:"key"`
+	Process  *Process  `json:"process,omitempty"`
+	Session  *Session  `json:"session,omitempty"`
+	Tab      *Tab      `json:"tab,omitempty"`
+	Terminal *Terminal `json:"terminal,omitempty"`
+	Dir      *Dir      `json:"dir,omitempty"`
 }
 
 // Same reports whether two identities are known and equal.
@@ -133,6 +134,23 @@ type Tab struct {
 	Label     string `json:"label"`
 	// Panes are sorted by their terminals.
 	Panes []Pane `json:"panes"`
+}
+
+// Terminal identifies a Codev terminal and its shellper.
+type Terminal struct {
+	// Source is the state folder's source, Folder that folder and Tower the base URL of its Tower.
+	Source string `json:"source"`
+	Folder string `json:"folder"`
+	Tower  string `json:"tower"`
+	// ID is Codev's, or pid-<pid> for a shellper that nobody knows.
+	ID       string `json:"id"`
+	Role     string `json:"role,omitempty"`
+	RoleKind string `json:"role_kind,omitempty"`
+	Status   string `json:"status,omitempty"`
+	// Listed says whether the Tower lists it: then the Tower closes it, else its process is ended.
+	Listed bool `json:"listed"`
+	// Process is the shellper; nil where there is none any more.
+	Process *Process `json:"process,omitempty"`
 }
 
 // Pane identifies a pane by its first process, and lists every process that belongs to it.

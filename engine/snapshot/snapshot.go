@@ -54,6 +54,10 @@ type Snapshot struct {
 	Registry  []Entry             `json:"registry,omitempty"`
 	Holds     []Hold              `json:"holds,omitempty"`
 	Sightings map[string]Sighting `json:"sightings,omitempty"`
+	// Owners is which builders were seen with which terminals at earlier looks.
+	Owners []Owner `json:"owners,omitempty"`
+	// Workers are the observations on what registries record.
+	Workers []Worker `json:"workers,omitempty"`
 }
 
 // Host says on what machine, as whom and under which clock the look was taken.
@@ -201,18 +205,94 @@ type Server struct {
 	Protocol *int `json:"protocol,omitempty"`
 }
 
-// Terminal is a Codev terminal.
+// Terminal is a Codev terminal: a pseudo terminal that a process of its own, the shellper, keeps open, also while the Tower is down.
 type Terminal struct {
-	Source     string     `json:"source"`
-	Role       string     `json:"role,omitempty"`
-	RoleKind   string     `json:"role_kind,omitempty"`
-	Status     string     `json:"status,omitempty"`
-	Label      string     `json:"label,omitempty"`
-	Workspace  string     `json:"workspace,omitempty"`
-	PID        *int       `json:"pid,omitempty"`
-	StartTicks *uint64    `json:"start_ticks,omitempty"`
+	Source string `json:"source"`
+	// ID is Codev's own, a UUID that a restart of the Tower keeps; pid-<pid> for a shellper that neither the Tower nor its store knows.
+	ID string `json:"id,omitempty"`
+	// Role is who works in it, in the form builder-pir-883: lower case, without leading zeros, not doubled. RoleKind is builder, dev
+	// (a builder's development server), architect, shell, or shellper for one that nobody knows; absent where it cannot be told.
+	Role     string `json:"role,omitempty"`
+	RoleKind string `json:"role_kind,omitempty"`
+	// Status is the Tower's own word, running or exited; absent where the Tower did not say.
+	Status   string `json:"status,omitempty"`
+	ExitCode *int   `json:"exit_code,omitempty"`
+	// Listed says whether the Tower lists it, Recorded whether its store has a row for it.
+	Listed    *bool  `json:"listed,omitempty"`
+	Recorded  *bool  `json:"recorded,omitempty"`
+	Label     string `json:"label,omitempty"`
+	Workspace string `json:"workspace,omitempty"`
+	// PID is the shellper's, and StartTicks when that process began: absent where it is not positively this terminal's.
+	PID        *int    `json:"pid,omitempty"`
+	StartTicks *uint64 `json:"start_ticks,omitempty"`
+	// Scoped is true when that process is a shellper of this state folder, by its command line; false when it is another program
+	// or another folder's.
+	Scoped *bool `json:"scoped,omitempty"`
+	// Below is what lives below the shellper. Known and nothing is [], unknown is absent.
+	Below *[]PaneProc `json:"below,omitempty"`
+	// CreatedAt is since when this Tower has it, StartedAt since when its process runs. LastDataAt is the latest output.
 	CreatedAt  *time.Time `json:"created_at,omitempty"`
+	StartedAt  *time.Time `json:"started_at,omitempty"`
+	LastDataAt *time.Time `json:"last_data_at,omitempty"`
 	Cwd        string     `json:"cwd,omitempty"`
+	// Owner is the builder that it belongs to, as far as that is known.
+	Owner *TerminalOwner `json:"owner,omitempty"`
+	// Error says what about it could not be read.
+	Error string `json:"error,omitempty"`
+}
+
+// TerminalOwner is the builder that a terminal belongs to.
+type TerminalOwner struct {
+	// ID is the builder's id, in the form of Terminal.Role. How says how it is known: row (the store's row of the terminal), label (a
+	// development server's label), memory (an earlier look saw the two together).
+	ID  string `json:"id"`
+	How string `json:"how"`
+	// Recorded says whether the store has a row for the builder, by any spelling of its id.
+	Recorded *bool `json:"recorded,omitempty"`
+	// SeenAt is the latest earlier look that saw the builder's row and the terminal together.
+	SeenAt *time.Time `json:"seen_at,omitempty"`
+	// Worktree is where it worked. Gone is true when that folder is positively not there although its workspace is; Unregistered when
+	// it is there and is no worktree of the workspace's repository any more.
+	Worktree     string `json:"worktree,omitempty"`
+	Gone         *bool  `json:"gone,omitempty"`
+	Unregistered *bool  `json:"unregistered,omitempty"`
+}
+
+// Owner remembers that a builder's row and a terminal were seen together.
+type Owner struct {
+	Source    string    `json:"source"`
+	Terminal  string    `json:"terminal"`
+	Workspace string    `json:"workspace"`
+	Builder   string    `json:"builder"`
+	Worktree  string    `json:"worktree,omitempty"`
+	FirstAt   time.Time `json:"first_at"`
+	LastAt    time.Time `json:"last_at"`
+}
+
+// The observations on a Worker.
+const (
+	WorkerActive       = "active"        // it is not over and its session lives
+	WorkerRetained     = "retained"      // it is over, its session lives and is kept on purpose
+	WorkerSafeToClose  = "safe_to_close" // it is over, its session lives and nobody keeps it
+	WorkerClosed       = "closed"        // it is over and so is its session
+	WorkerStale        = "stale"         // the registry and what runs contradict each other
+	WorkerUnregistered = "unregistered"  // a session in scope that no registry records
+	WorkerUnknown      = "unknown"       // something that it takes to say so could not be read
+)
+
+// Worker is what is observed of a worker that a registry records, or of a session in scope that none does.
+type Worker struct {
+	// ID is the registry entry's; Source is where it stands. Both are absent for a session that no registry records.
+	ID     string `json:"id,omitempty"`
+	Source string `json:"source,omitempty"`
+	Status string `json:"status,omitempty"`
+	// Session is the candidate's id where it lives, Name the session's name, as recorded or as it is.
+	Session     string `json:"session,omitempty"`
+	Name        string `json:"name,omitempty"`
+	Observation string `json:"observation" jsonschema:"enum=active,enum=retained,enum=safe_to_close,enum=closed,enum=stale,enum=unregistered,enum=unknown"`
+	// Why is one sentence for a person, NextCommand the command to run next.
+	Why         string `json:"why"`
+	NextCommand string `json:"next_command"`
 }
 
 // Dir is a folder that may be disposable: a child of a configured root, or a worktree of a discovered repository.

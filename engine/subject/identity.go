@@ -26,7 +26,7 @@ func (j *Joined) Identity(id string) decision.Identity {
 		return tabIdentity(&t, j.snap.Sources[t.Source].Server)
 	}
 	if t, ok := j.snap.Terminals[id]; ok {
-		return terminalIdentity(id, &t)
+		return j.terminalIdentity(&t)
 	}
 	return decision.Identity{}
 }
@@ -146,13 +146,39 @@ func tabIdentity(t *snapshot.Tab, server *snapshot.Server) decision.Identity {
 	return decision.Identity{Key: k.String(), Tab: &out}
 }
 
-func terminalIdentity(id string, t *snapshot.Terminal) decision.Identity {
-	if t.PID == nil || *t.PID <= 0 || t.StartTicks == nil {
+// terminalIdentity needs the shellper's process, but for a terminal that is exited and whose shellper is positively gone.
+func (j *Joined) terminalIdentity(t *snapshot.Terminal) decision.Identity {
+	src := j.snap.Sources[t.Source]
+	if t.ID == "" || src.Server == nil || src.Server.Socket == "" || src.Path == "" || t.Listed == nil {
 		return decision.Identity{}
 	}
-	k := key{id}
-	k.number(uint64(*t.PID), *t.StartTicks)
-	return decision.Identity{Key: k.String()}
+	out := decision.Terminal{
+		Source: t.Source, Folder: src.Path, Tower: src.Server.Socket, ID: t.ID, Role: t.Role, RoleKind: t.RoleKind, Status: t.Status, Listed: *t.Listed,
+	}
+	k := key{snapshot.KindTerminal}
+	k.text(out.Folder, out.ID)
+	switch {
+	case t.PID != nil && *t.PID > 0 && t.StartTicks != nil:
+		p, ok := j.snap.Processes[processID(*t.PID, *t.StartTicks)]
+		if !ok {
+			return decision.Identity{}
+		}
+		id := processIdentity(&j.snap.Host, &p)
+		if id.Process == nil {
+			return decision.Identity{}
+		}
+		out.Process = id.Process
+		k.number(uint64(*t.PID), *t.StartTicks)
+	case t.PID == nil && t.Status == "exited":
+		k.text("exited")
+	default:
+		return decision.Identity{}
+	}
+	return decision.Identity{Key: k.String(), Terminal: &out}
+}
+
+func processID(pid int, ticks uint64) string {
+	return snapshot.KindProcess + ":" + strconv.Itoa(pid) + "@" + strconv.FormatUint(ticks, 10)
 }
 
 // key joins the parts of an identity; texts are quoted, so that no two lists of parts give the same key.

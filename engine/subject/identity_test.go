@@ -36,7 +36,12 @@ func things() *snapshot.Snapshot {
 				ID: "w1:p1", Terminal: "a", ShellPID: new(12), ShellStartTicks: new(uint64(13)), Cwd: "/w", SessionPIDs: []int{12, 14},
 			}},
 		}
-		s.Terminals["terminal:codev/x"] = snapshot.Terminal{PID: new(3), StartTicks: new(uint64(4))}
+		s.Sources["codev/default"] = snapshot.Source{
+			Kind: "codev", Status: snapshot.OK, Path: "/home/u/.agent-farm", Server: &snapshot.Server{Socket: "http://127.0.0.1:4100"},
+		}
+		s.Terminals["terminal:codev/default/x"] = snapshot.Terminal{
+			Source: "codev/default", ID: "x", Role: "builder-1", RoleKind: "builder", Status: "running", Listed: new(true), PID: new(5), StartTicks: new(uint64(6)),
+		}
 	})
 }
 
@@ -70,7 +75,13 @@ func TestIdentityHasEveryPart(t *testing.T) {
 			},
 		},
 	}, j.Identity("tab:herdr/default/w1:t1"))
-	same(t, "terminal", decision.Identity{Key: `terminal:codev/x 3 4`}, j.Identity("terminal:codev/x"))
+	same(t, "terminal", decision.Identity{
+		Key: `terminal "/home/u/.agent-farm" "x" 5 6`,
+		Terminal: &decision.Terminal{
+			Source: "codev/default", Folder: "/home/u/.agent-farm", Tower: "http://127.0.0.1:4100", ID: "x", Role: "builder-1", RoleKind: "builder",
+			Status: "running", Listed: true, Process: j.Identity("process:5@6").Process,
+		},
+	}, j.Identity("terminal:codev/default/x"))
 	sub, _ := j.Subject("process:5@6")
 	same(t, "the document's", j.Identity("process:5@6").Key, sub.Identity)
 }
@@ -109,6 +120,14 @@ func TestIdentityIsUnknownWithoutAPart(t *testing.T) {
 			return "tab:herdr/default/w1:t1"
 		}
 	}
+	terminal := func(change func(*snapshot.Snapshot, *snapshot.Terminal)) func(*snapshot.Snapshot) string {
+		return func(s *snapshot.Snapshot) string {
+			x := s.Terminals["terminal:codev/default/x"]
+			change(s, &x)
+			s.Terminals["terminal:codev/default/x"] = x
+			return "terminal:codev/default/x"
+		}
+	}
 	for name, change := range map[string]func(*snapshot.Snapshot) string{
 		"boot":              process(func(s *snapshot.Snapshot, _ *snapshot.Process) { s.Host.BootID = "" }),
 		"pid namespace":     process(func(s *snapshot.Snapshot, _ *snapshot.Process) { s.Host.PIDNamespace = nil }),
@@ -138,10 +157,14 @@ func TestIdentityIsUnknownWithoutAPart(t *testing.T) {
 		"tab's server": tab(func(s *snapshot.Snapshot, x *snapshot.Tab) {
 			s.Sources["herdr/default"] = snapshot.Source{Kind: "herdr", Status: snapshot.OK}
 		}),
-		"terminal's process": func(s *snapshot.Snapshot) string {
-			s.Terminals["terminal:codev/x"] = snapshot.Terminal{PID: new(3)}
-			return "terminal:codev/x"
-		},
+		"terminal's process":       terminal(func(_ *snapshot.Snapshot, x *snapshot.Terminal) { x.StartTicks = nil }),
+		"terminal's process there": terminal(func(_ *snapshot.Snapshot, x *snapshot.Terminal) { x.StartTicks = new(uint64(7)) }),
+		"terminal without a pid":   terminal(func(_ *snapshot.Snapshot, x *snapshot.Terminal) { x.PID = nil }),
+		"terminal's id":            terminal(func(_ *snapshot.Snapshot, x *snapshot.Terminal) { x.ID = "" }),
+		"terminal's place":         terminal(func(_ *snapshot.Snapshot, x *snapshot.Terminal) { x.Listed = nil }),
+		"terminal's Tower": terminal(func(s *snapshot.Snapshot, _ *snapshot.Terminal) {
+			s.Sources["codev/default"] = snapshot.Source{Kind: "codev", Status: snapshot.OK, Path: "/home/u/.agent-farm"}
+		}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,6 +176,19 @@ func TestIdentityIsUnknownWithoutAPart(t *testing.T) {
 				t.Errorf("identity %q", sub.Identity)
 			}
 		})
+	}
+}
+
+func TestAnExitedTerminalNeedsNoProcess(t *testing.T) {
+	t.Parallel()
+	s := things()
+	x := s.Terminals["terminal:codev/default/x"]
+	x.PID, x.StartTicks, x.Status = nil, nil, "exited"
+	s.Terminals["terminal:codev/default/x"] = x
+	id := subject.Join(s, config()).Identity("terminal:codev/default/x")
+	same(t, "key", `terminal "/home/u/.agent-farm" "x" "exited"`, id.Key)
+	if id.Terminal.Process != nil {
+		t.Errorf("a process of none: %+v", id.Terminal.Process)
 	}
 }
 

@@ -1,6 +1,7 @@
 package subject
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -122,18 +123,19 @@ func (j *Joined) fillRecords(sub *Subject, hits hits) {
 	sub.Spawns, sub.Entries = j.spawns(hits.spawns), j.entries(hits.entries)
 }
 
+// fillTerminal leaves the records of orchestrators out: whose a terminal is, its owner says.
 func (j *Joined) fillTerminal(sub *Subject, t *snapshot.Terminal) {
 	sub.Kind, sub.Terminal = snapshot.KindTerminal, t
-	sub.Label, sub.Owner = t.Label, t.Workspace
-	if sub.Label == "" {
-		sub.Label = t.Role
+	sub.Label, sub.Owner = cmp.Or(t.Role, t.Label, t.ID), cmp.Or(t.Workspace, t.Source)
+	sub.Age, sub.Idle = j.since(t.StartedAt), j.since(t.LastDataAt)
+	if sub.Age == nil {
+		sub.Age = j.since(t.CreatedAt)
 	}
-	if sub.Owner == "" {
-		sub.Owner = t.Source
+	if t.Owner != nil {
+		sub.OwnerSeen = j.since(t.Owner.SeenAt)
 	}
-	sub.Age = j.since(t.CreatedAt)
-	j.fillRecords(sub, j.records.above(t.Cwd))
 	j.fillSource(sub, t.Source)
+	sub.Source.Server = j.snap.Sources[t.Source].Server
 }
 
 func (j *Joined) fillProcess(sub *Subject, p *snapshot.Process) {

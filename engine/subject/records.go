@@ -101,13 +101,6 @@ func (r *records) below(dir string) hits {
 	return c.sorted()
 }
 
-// above gives the records whose folder is cwd or contains it.
-func (r *records) above(cwd string) hits {
-	var c collected
-	c.addAbove(r, cwd)
-	return c.sorted()
-}
-
 // ofTab goes by what names the tab or something in it, and not by where its shells stand: who works in a folder does not own every
 // shell that was left there.
 func (r *records) ofTab(t *snapshot.Tab) hits {

@@ -104,13 +104,14 @@ func TestRecordsOfATab(t *testing.T) {
 	same(t, "nothing is nobody's name", []string{}, ties(of(t, bare, "tab:herdr/default/w1:t1")))
 }
 
+// A terminal's owner says whose it is, and no record of who works where.
 func TestRecordsOfATerminal(t *testing.T) {
 	t.Parallel()
 	s := look(func(s *snapshot.Snapshot) {
-		s.Terminals["terminal:codev/x"] = snapshot.Terminal{Cwd: "/w/b"}
-		s.Registry = []snapshot.Entry{{ID: "a", Path: "/w/a"}, {ID: "b", Path: "/w/b"}, {ID: "w", Path: "/w"}}
+		s.Terminals["terminal:codev/default/x"] = snapshot.Terminal{Cwd: "/w/b"}
+		s.Registry = []snapshot.Entry{{ID: "b", Path: "/w/b"}, {ID: "w", Path: "/w"}}
 	})
-	same(t, "terminal", []string{"b path", "w path"}, ties(of(t, s, "terminal:codev/x")))
+	same(t, "terminal", []string{}, ties(of(t, s, "terminal:codev/default/x")))
 }
 
 func TestOwnersOfSpawns(t *testing.T) {
@@ -156,10 +157,10 @@ func FuzzPaths(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, cwd, record string) {
 		s := look(func(s *snapshot.Snapshot) {
-			s.Terminals["terminal:codev/x"] = snapshot.Terminal{Cwd: cwd}
+			s.Processes["process:1@1"] = snapshot.Process{PID: 1, StartTicks: 1, Cwd: &cwd}
 			s.Spawns = []snapshot.Spawn{{ID: "s", Path: record}}
 		})
-		if found, want := len(of(t, s, "terminal:codev/x").Spawns) == 1, within(cwd, record); found != want {
+		if found, want := len(of(t, s, "process:1@1").Spawns) == 1, within(cwd, record); found != want {
 			t.Errorf("%q in %q: %v, want %v", cwd, record, found, want)
 		}
 	})

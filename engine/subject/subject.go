@@ -33,15 +33,17 @@ type Subject struct {
 	Terminal *snapshot.Terminal `json:"terminal,omitempty"`
 	Dir      *snapshot.Dir      `json:"dir,omitempty"`
 	Process  *snapshot.Process  `json:"process,omitempty"`
-	// Age is in seconds: since a session's creation, a process's start, a folder's last own change (its mtime).
+	// Age is in seconds: since a session's creation, the start of a process or of a terminal's, a folder's last own change (its mtime).
 	Age *float64 `json:"age,omitempty"`
-	// Idle is in seconds: since a session's last activity, a folder's last sign of work.
+	// Idle is in seconds: since a session's last activity, a terminal's last output, a folder's last sign of work.
 	Idle *float64 `json:"idle,omitempty"`
 	// ClientIdle is in seconds since an attached client's last key press; 0 clients give no ClientIdle.
 	ClientIdle *float64 `json:"client_idle,omitempty"`
 	// Busy is how many processors a process has used over its whole life, its ended children's time included: its CPU by its Age.
 	// Absent where either is not known, and for one that has no age yet.
 	Busy *Processors `json:"busy,omitempty"`
+	// OwnerSeen is in seconds since an earlier look saw a terminal together with its builder's row.
+	OwnerSeen *float64 `json:"owner_seen,omitempty"`
 	// Holders are the live processes that use a folder, the folder's own list.
 	Holders []snapshot.Holder `json:"holders,omitempty"`
 	// Lineage is where a process comes from; only for processes.
@@ -229,4 +231,7 @@ type Grace struct {
 	Spawn   float64 `json:"spawn"`
 	Process float64 `json:"process"`
 	Session float64 `json:"session"`
+	// Terminal is since the start of a terminal's process, Shellper the same of one that nobody knows.
+	Terminal float64 `json:"terminal"`
+	Shellper float64 `json:"shellper"`
 }
