@@ -1,0 +1,106 @@
+package tower
+
+import (
+	"sync"
+	"time"
+)
+
+// Fault is how a call goes wrong. The zero value is not at all.
+type Fault struct {
+	kind   faultKind
+	status int
+	body   string
+	wait   time.Duration
+}
+
+type faultKind int
+
+const (
+	none faultKind = iota
+	hang
+	hangBefore
+	closeWithout
+	garbage
+	partial
+	huge
+	status
+	lostReply
+	deleteNothing
+	deleteOnlyRow
+	deleteKeepsRow
+	slow
+)
+
+// hugeSize is what Huge adds, in bytes.
+const hugeSize = 5 << 20
+
+// The faults. What hangs does so until either side closes. The last four are for DELETE of a terminal, and none for other calls.
+var (
+	Hang               = Fault{kind: hang}           // nothing is done, no answer ever comes
+	HangBeforeReply    = Fault{kind: hangBefore}     // it is done, no answer ever comes
+	CloseWithoutReply  = Fault{kind: closeWithout}   // nothing is done, the connection closes without an answer
+	LostReply          = Fault{kind: lostReply}      // it is done, the connection closes without an answer
+	Garbage            = Fault{kind: garbage}        // it is done, the answer is a 200 that is no JSON
+	Partial            = Fault{kind: partial}        // it is done, half of the answer comes
+	Huge               = Fault{kind: huge}           // it is done, the answer has 5 MB of a field that nobody knows
+	DeleteDoesNothing  = Fault{kind: deleteNothing}  // 204, and everything stays
+	DeleteKillsOnlyRow = Fault{kind: deleteOnlyRow}  // 204, the row goes, the process and the entry stay
+	DeleteKeepsRow     = Fault{kind: deleteKeepsRow} // 204, the process and the entry go, the row stays
+)
+
+// Status does nothing and answers with this code and body.
+func Status(code int, body string) Fault { return Fault{kind: status, status: code, body: body} }
+
+// SlowDelete does it, and answers, after this time.
+func SlowDelete(wait time.Duration) Fault { return Fault{kind: slow, wait: wait} }
+
+type hooks struct {
+	sync.Mutex
+	before, after func(n int, c Call)
+	fault         func(n int, c Call) Fault
+}
+
+// Before has f called before the n-th request, from 1, is looked at by the Tower; f may change the world. Requests on several
+// connections at once call it at once.
+func (s *Server) Before(f func(n int, c Call)) {
+	s.hooks.Lock()
+	defer s.hooks.Unlock()
+	s.hooks.before = f
+}
+
+// After has f called when the n-th request was done and its answer is made, before any of that is sent.
+func (s *Server) After(f func(n int, c Call)) {
+	s.hooks.Lock()
+	defer s.hooks.Unlock()
+	s.hooks.after = f
+}
+
+// Fault has f decide what goes wrong with the n-th request.
+func (s *Server) Fault(f func(n int, c Call) Fault) {
+	s.hooks.Lock()
+	defer s.hooks.Unlock()
+	s.hooks.fault = f
+}
+
+// arrive runs what the test wants before the request, outside the lock: it may set other hooks.
+func (h *hooks) arrive(n int, c Call) Fault {
+	h.Lock()
+	before, fault := h.before, h.fault
+	h.Unlock()
+	if before != nil {
+		before(n, c)
+	}
+	if fault == nil {
+		return Fault{}
+	}
+	return fault(n, c)
+}
+
+func (h *hooks) leave(n int, c Call) {
+	h.Lock()
+	after := h.after
+	h.Unlock()
+	if after != nil {
+		after(n, c)
+	}
+}

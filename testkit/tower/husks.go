@@ -1,0 +1,66 @@
+package tower
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// shellperProcess is a process whose command line says that it is a shellper of this Tower's socket folder.
+type shellperProcess struct {
+	pid        int
+	registered bool // a row says so, and the process is as old as that says
+	parent     bool
+	startMs    int64
+	ageMs      float64
+}
+
+// tolerance is by how much a recorded start may differ from the real one, in ms.
+const tolerance = 2000
+
+// census lists the shellpers of this Tower's folder. The caller has the turn.
+func (s *Server) census() (out []shellperProcess) {
+	all := processes()
+	recorded := s.sessions("")
+	for _, p := range all {
+		line := strings.Join(commandLine(p.pid), " ")
+		if !strings.Contains(line, marker) || !strings.Contains(line, s.o.SocketDir+"/") {
+			continue
+		}
+		one := shellperProcess{pid: p.pid, startMs: startMs(p.pid)}
+		one.ageMs = float64(time.Now().UnixMicro())/1000 - float64(one.startMs)
+		one.parent = slices.ContainsFunc(all, func(other process) bool { return other.ppid == p.pid })
+		one.registered = slices.ContainsFunc(recorded, func(r session) bool { return r.pid == p.pid && r.began(one.startMs) })
+		out = append(out, one)
+	}
+	return out
+}
+
+// began says whether the row's process began then. A row that does not say is trusted.
+func (r session) began(startMs int64) bool {
+	return !r.started.Valid || max(r.started.Int64-startMs, startMs-r.started.Int64) <= tolerance
+}
+
+// husks lists those that Codev would sweep: no row, no child, a known start and old enough. The caller has the turn.
+func (s *Server) husks() (out []shellperProcess) {
+	for _, one := range s.census() {
+		if !one.registered && !one.parent && one.startMs > 0 && one.ageMs >= float64(s.o.GraceMs) {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// endProcess asks a process to end, kills it when it does not, and touches none that was not started here.
+func (s *Server) endProcess(pid int) {
+	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
+		if !signalMarked(pid, s.mark, signal) {
+			return
+		}
+		for deadline := time.Now().Add(s.o.KillWait); living(pid) && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package tower
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// request is what a route needs to know.
+type request struct {
+	args  []string // what stands for * in the pattern
+	query url.Values
+	fault Fault
+	life  chan struct{}
+}
+
+// routes are those that there are, with * for one segment.
+var routes = []struct {
+	method, pattern string
+	answer          func(*Server, request) answer
+}{
+	{"GET", "/", (*Server).page},
+	{"GET", "/index.html", (*Server).page},
+	{"GET", "/health", (*Server).health},
+	{"GET", "/api/version", (*Server).version},
+	{"GET", "/api/terminals", (*Server).listTerminals},
+	{"GET", "/api/terminals/*", (*Server).oneTerminal},
+	{"GET", "/api/terminals/*/output", (*Server).terminalOutput},
+	{"DELETE", "/api/terminals/*", (*Server).deleteTerminal},
+	{"GET", "/api/shellpers/husks", (*Server).listHusks},
+	{"POST", "/api/shellpers/husks/sweep", (*Server).sweepHusks},
+	{"GET", "/api/status", (*Server).status},
+	{"GET", "/api/overview", (*Server).anyOverview},
+	{"GET", "/api/workspaces", (*Server).listWorkspaces},
+	{"GET", "/api/workspaces/*/status", inWorkspace((*Server).workspaceStatus)},
+	{"DELETE", "/api/workspaces/*/architects/main", inWorkspace((*Server).removeMain)},
+	{"GET", "/workspace/*/api/state", inWorkspace((*Server).state)},
+	{"GET", "/workspace/*/api/overview", inWorkspace((*Server).overview)},
+	{"DELETE", "/workspace/*/api/tabs/*", inWorkspace((*Server).deleteTab)},
+}
+
+func (s *Server) page(request) answer {
+	return answer{status: http.StatusOK, text: "<!doctype html><title>Tower</title>"}
+}
+
+func (s *Server) version(request) answer {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	return ok(object{"version": Version, "startedAt": iso(s.startedAt)})
+}
+
+// iso is how the Tower writes times that are not numbers.
+func iso(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// info is what the Tower says of a terminal. The caller has the turn.
+func (t *terminal) info() object {
+	status := "running"
+	if t.exited {
+		status = "exited"
+	}
+	o := object{
+		"id": t.id, "pid": t.pid, "cols": columns, "rows": rows, "label": t.label(), "status": status, "createdAt": iso(t.createdAt),
+		"persistent": true, "lastDataAt": t.dataAt().UnixMilli(), "writable": !t.exited,
+	}
+	if t.exited && t.code != nil {
+		o["exitCode"] = *t.code
+	}
+	return o
+}
+
+// dataAt is when the terminal last printed.
+func (t *terminal) dataAt() time.Time {
+	t.sh.mu.Lock()
+	defer t.sh.mu.Unlock()
+	if t.sh.lastData.After(t.lastData) {
+		return t.sh.lastData
+	}
+	return t.lastData
+}
+
+func (s *Server) listTerminals(request) answer {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	list := []object{}
+	for _, t := range s.registered {
+		list = append(list, t.info())
+	}
+	return ok(object{"terminals": list})
+}
+
+func noTerminal(id string) answer {
+	return refuse(http.StatusNotFound, "NOT_FOUND", fmt.Sprintf("Session %s not found", id))
+}
+
+func (s *Server) oneTerminal(r request) answer {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	if t := s.find(r.args[0]); t != nil {
+		return ok(t.info())
+	}
+	return noTerminal(r.args[0])
+}
+
+// terminalOutput gives the end of what was printed. The keys were not captured.
+func (s *Server) terminalOutput(r request) answer {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	t := s.find(r.args[0])
+	if t == nil {
+		return noTerminal(r.args[0])
+	}
+	lines := strings.Split(t.sh.output(), "\n")
+	return ok(object{"lines": lines, "total": len(lines), "hasMore": false})
+}
+
+func (s *Server) deleteTerminal(r request) answer {
+	id := r.args[0]
+	s.turn.Lock()
+	t := s.find(id)
+	s.turn.Unlock()
+	if t == nil {
+		return noTerminal(id)
+	}
+	done := answer{status: http.StatusNoContent}
+	switch r.fault.kind {
+	case deleteNothing:
+		return done
+	case deleteOnlyRow:
+		s.dropRow(id)
+		return done
+	case slow:
+		select {
+		case <-time.After(r.fault.wait):
+		case <-r.life:
+			return answer{status: http.StatusInternalServerError}
+		}
+	}
+	s.remove(t, r.fault.kind == deleteKeepsRow)
+	return done
+}
+
+// remove ends the terminal as Codev does: the process, the entry, the row and the socket.
+func (s *Server) remove(t *terminal, keepRow bool) {
+	s.turn.Lock()
+	t.closing = true
+	s.turn.Unlock()
+	t.sh.end(s.o.KillWait)
+	s.turn.Lock()
+	s.registered = slices.DeleteFunc(s.registered, func(other *terminal) bool { return other == t })
+	s.turn.Unlock()
+	if !keepRow {
+		s.dropRow(t.id)
+	}
+	_ = os.Remove(t.sh.socket)
+}
+
+func (s *Server) health(request) answer {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	known := s.workspaces()
+	active := 0
+	for _, w := range known {
+		if len(s.entries(w.path)) > 0 {
+			active++
+		}
+	}
+	fleet, strangers := 0, 0
+	for _, one := range s.census() {
+		fleet += rssKb(one.pid)
+		if !one.registered {
+			strangers++
+		}
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return ok(object{
+		"status": "healthy", "ready": s.ready, "uptime": time.Since(s.startedAt).Seconds(), "activeWorkspaces": active, "totalWorkspaces": len(known),
+		"memoryUsage": m.HeapAlloc, "fleetRssKb": fleet, "unregisteredShellperCount": strangers, "timestamp": iso(time.Now()),
+	})
+}
+
+func (s *Server) listHusks(request) answer {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	list := []object{}
+	for _, one := range s.husks() {
+		list = append(list, object{"pid": one.pid, "rssKb": rssKb(one.pid), "ageMs": one.ageMs})
+	}
+	return ok(object{"candidates": list, "graceMs": s.o.GraceMs})
+}
+
+func (s *Server) sweepHusks(request) answer {
+	s.turn.Lock()
+	found := s.husks()
+	s.turn.Unlock()
+	pids := []int{}
+	for _, one := range found {
+		s.endProcess(one.pid)
+		pids = append(pids, one.pid)
+	}
+	return ok(object{"swept": len(pids), "pids": pids})
+}
