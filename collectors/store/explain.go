@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -18,19 +17,9 @@ var (
 	errTooMuch = fmt.Errorf("more than %d MiB or %d rows; let its program drop what has long ended", maxSize>>20, maxRows)
 )
 
-// waitFor is how long a statement that failed is tried again: not at all, unless somebody else may be about to let go.
-//
-// A journal can look left over for a moment without being so: a writer that takes back its change removes the journal and then
-// its lock, and we may look in between.
-func waitFor(err error) time.Duration {
-	switch code := codeOf(err); {
-	case code&0xff == sqlite3.SQLITE_BUSY:
-		return patience
-	case code == sqlite3.SQLITE_READONLY_ROLLBACK:
-		return settling
-	}
-	return -1
-}
+// locked says that somebody else has the database locked, unfinished that its journal looks like one of a crash.
+func locked(err error) bool     { return codeOf(err)&0xff == sqlite3.SQLITE_BUSY }
+func unfinished(err error) bool { return codeOf(err) == sqlite3.SQLITE_READONLY_ROLLBACK }
 
 // codeOf gives SQLite's extended code of an error, whose lowest byte is the primary one; 0 for an error that is not SQLite's.
 func codeOf(err error) int {
@@ -44,9 +33,9 @@ func codeOf(err error) int {
 // explain says what could not be read, that nothing was, and what to do next.
 func explain(path string, err error) error {
 	switch code := codeOf(err); {
-	case code == sqlite3.SQLITE_READONLY_ROLLBACK:
+	case unfinished(err):
 		return fmt.Errorf("read %s: %w: %w", path, ErrUnfinished, err)
-	case code&0xff == sqlite3.SQLITE_BUSY:
+	case locked(err):
 		return fmt.Errorf("read %s: another program holds it locked: %w; nothing was read: look again, and if it stays, see who has the file open",
 			path, err)
 	case code&0xff == sqlite3.SQLITE_NOTADB:

@@ -13,7 +13,7 @@ import (
 
 // Shepherd gives the path of this user's Shepherd store, and whether there is one: it is where SHEPHERD_DB says, or at
 // ~/.shepherd/shepherd.db. What could not be looked at is taken to be there, so that reading it says why it cannot be read; so is
-// a relative SHEPHERD_DB, of which nobody but Shepherd can tell where it leads.
+// a relative SHEPHERD_DB, of which nobody but Shepherd can tell where it leads, and what lies in a home that is not known ("").
 func Shepherd(env func(string) string, home string) (path string, ok bool) {
 	set := env("SHEPHERD_DB")
 	path = cmp.Or(set, filepath.Join(home, ".shepherd", "shepherd.db"))

@@ -37,6 +37,7 @@ func TestWhereShepherdKeepsItsStore(t *testing.T) {
 		"a file for a folder":        {"", at("flat"), at("flat/.shepherd/shepherd.db"), false},
 		"told a place with nothing":  {at("none.db"), at("home"), at("none.db"), false},
 		"a link that leads nowhere":  {"", at("linked"), at("linked/.shepherd/shepherd.db"), true},
+		"nobody's home":              {"", "", filepath.Join(wd, ".shepherd/shepherd.db"), true},
 		"a place nobody can resolve": {"data/s.db", at("home"), filepath.Join(wd, "data/s.db"), true},
 	} {
 		env := func(key string) string { return map[string]string{"SHEPHERD_DB": tc.env}[key] }

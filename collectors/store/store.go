@@ -32,7 +32,7 @@ import (
 const (
 	// patience is how long a reader waits for a writer's lock, settling how long for a journal to go that looks left over.
 	patience = 2 * time.Second
-	settling = 100 * time.Millisecond
+	settling = 250 * time.Millisecond
 	// again is the time between two tries. SQLite's own waiting grows to tenths of a second and hears of no context.
 	again = 5 * time.Millisecond
 	// maxSize is the most that is read of one table, in bytes of text and blobs.
@@ -68,7 +68,7 @@ func Open(ctx context.Context, path string) (*DB, error) {
 	dsn := url.URL{Scheme: "file", Path: real, RawQuery: q.Encode()}
 	conn, err := (&sqlite.Driver{}).Open(dsn.String())
 	if err != nil {
-		return nil, explain(path, err)
+		return nil, fmt.Errorf("open %s: %w; nothing was read: see whether the file is still there", path, err)
 	}
 	return &DB{conn: conn.(driver.QueryerContext), path: path, real: real}, nil
 }
@@ -184,14 +184,20 @@ func (d *DB) wholePages(ctx context.Context) error {
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// query runs one statement, and again while somebody else has the database locked.
+// query runs one statement, and again while somebody else is about to let go: of a lock, or of a journal that looks left over. Such
+// a look may only be the moment at which a writer that takes back its change has removed the journal and not yet its lock.
 func (d *DB) query(ctx context.Context, sql string) ([][]driver.Value, error) {
-	for began := time.Now(); ; {
+	began := time.Now()
+	before := began // when there was last no such journal to be seen
+	for {
 		rows, err := d.once(ctx, sql)
-		if err == nil {
+		switch now := time.Now(); {
+		case err == nil:
 			return rows, nil
-		}
-		if time.Since(began) >= waitFor(err) {
+		case locked(err) && now.Sub(began) < patience:
+			before = now
+		case unfinished(err) && now.Sub(before) < settling:
+		default:
 			return nil, explain(d.path, err)
 		}
 		select {
