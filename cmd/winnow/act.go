@@ -13,6 +13,7 @@ import (
 
 	"winnow/actuators"
 	actdirs "winnow/actuators/dirs"
+	actherdr "winnow/actuators/panes/herdr"
 	acttmux "winnow/actuators/panes/tmux"
 	actprocs "winnow/actuators/processes"
 	"winnow/collectors/processes"
@@ -54,6 +55,12 @@ func (a *app) actuators(host snapshot.Host, roots []string) map[string]actuators
 		snapshot.KindSession: acttmux.New(acttmux.Options{
 			Trash: trash, TermGrace: grace, ProcRoot: root, Self: self, OrphanParents: host.OrphanParents,
 			Multiplexers: a.cfg.Rules.Multiplexers, Never: a.cfg.Rules.NeverProcesses, Step: step, Log: a.log.Named("tmux"),
+		}),
+		snapshot.KindTab: actherdr.New(actherdr.Options{
+			Lock: filepath.Join(userDir(), "herdr-close.lock"), LockWait: userLockWait, Trash: trash, ProcRoot: root, TermGrace: grace,
+			Self: self, OrphanParents: host.OrphanParents, Multiplexers: a.cfg.Rules.Multiplexers, Never: a.cfg.Rules.NeverProcesses,
+			UID: os.Getuid(), Protocols: a.cfg.Rules.HerdrProtocols, AgentIdle: a.cfg.Rules.AgentIdle, Shells: a.cfg.Rules.Shells, Env: os.Getenv,
+			Step: step, Log: a.log.Named("herdr"),
 		}),
 		snapshot.KindProcess: actprocs.New(actprocs.Options{
 			ProcRoot: root, TermGrace: grace, Self: self, OrphanParents: host.OrphanParents, UID: os.Getuid(),
@@ -223,14 +230,18 @@ func (s *sweeper) lock(ctx context.Context, apply bool) error {
 	return s.lockUser(ctx)
 }
 
-func (s *sweeper) lockUser(ctx context.Context) error {
-	dir := os.Getenv("XDG_RUNTIME_DIR")
-	if dir == "" {
-		dir = filepath.Join(os.TempDir(), fmt.Sprintf("winnow-%d", os.Getuid()))
+// userDir is where the locks lie that all of a user's programs share.
+func userDir() string {
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		return dir
 	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("winnow-%d", os.Getuid()))
+}
+
+func (s *sweeper) lockUser(ctx context.Context) error {
 	deadline, said := time.Now().Add(userLockWait), false
 	for {
-		unlock, err := ledger.Lock(filepath.Join(dir, "winnow.lock"))
+		unlock, err := ledger.Lock(filepath.Join(userDir(), "winnow.lock"))
 		if err == nil {
 			s.unlock = append(s.unlock, unlock)
 			return nil

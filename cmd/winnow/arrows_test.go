@@ -32,6 +32,8 @@ var arrows = []arrow{
 	{"winnow/cmd", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
 	{"winnow/engine/ledger", "github.com/open-policy-agent", nil, "what is remembered does not depend on how it was decided"},
 	{"winnow/engine/subject", "github.com/open-policy-agent", nil, "the join is plain Go; only the engine itself knows OPA"},
+	{"winnow", "winnow/testkit", nil, "servers that tests speak to are no part of the program"},
+	{"winnow/testkit", "winnow", nil, "a server that shared code with its client would share its mistakes"},
 }
 
 // standalone lists the packages that may import the standard library only.

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"winnow/engine/snapshot"
+	"winnow/testkit/herdr"
 )
 
 // BenchmarkLook compares one look with the commands that a careful script would run for the same facts: ps, lsof, tmux, and six git
@@ -148,6 +151,90 @@ func (w *lookWorld) commands(b *testing.B) {
 			b.Fatalf("%v: %v", l, err)
 		}
 	}
+}
+
+// BenchmarkHerdr compares a whole dry sweep of a herdr server of 500 tabs, 40 of them helpers' with a shell each, with asking the server
+// for what runs in each of these panes in turn, as a simple reaper does. The server reads a request at once, or lets it wait as long
+// as herdr may.
+func BenchmarkHerdr(b *testing.B) {
+	for _, poll := range []time.Duration{0, 100 * time.Millisecond} {
+		b.Run(fmt.Sprintf("poll=%s", poll), func(b *testing.B) {
+			s := herdr.Start(b, herdr.Options{NoSchema: true, Poll: poll})
+			var helpers []string
+			ws := s.Workspace("acme")
+			for i := range 500 {
+				if i%12 == 5 && len(helpers) < 40 {
+					helpers = append(helpers, s.Tab(ws, fmt.Sprint("review TASK-", i)))
+				} else {
+					s.Tab(ws, fmt.Sprint("TASK-", i), herdr.Pane{Fake: &herdr.Info{ShellPID: 1}})
+				}
+			}
+			b.Run("winnow", func(b *testing.B) {
+				sw := sweeperOf(b, fmt.Sprintf("collect: {herdr: {sockets: [%s]}, shepherd: {stores: []}, tmux: {sockets: []}, dirs: {agent_folders: [], discover: false}}", s.Socket()))
+				before := len(s.Calls())
+				for b.Loop() {
+					r, err := sw.sweep(b.Context(), sweepFlags{show: showFlags{kinds: snapshot.Kinds}})
+					if err != nil {
+						b.Fatal(err)
+					}
+					if got := r.Census[snapshot.KindTab]; got.Seen != 500 || got.InScope != len(helpers) {
+						b.Fatalf("%+v: %v", got, r.Sources)
+					}
+				}
+				b.ReportMetric(float64(len(s.Calls())-before)/float64(b.N), "requests/op")
+			})
+			b.Run("in-turn", func(b *testing.B) {
+				before := len(s.Calls())
+				for b.Loop() {
+					ask(b, s.Socket(), "tab.list", "{}")
+					ask(b, s.Socket(), "pane.list", "{}")
+					for _, tab := range helpers {
+						ask(b, s.Socket(), "pane.process_info", fmt.Sprintf(`{"pane_id":%q}`, s.Panes(tab)[0].ID))
+					}
+				}
+				b.ReportMetric(float64(len(s.Calls())-before)/float64(b.N), "requests/op")
+			})
+		})
+	}
+}
+
+// ask is one request on a connection of its own.
+func ask(b *testing.B, socket, method, params string) {
+	b.Helper()
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, `{"id":"1","method":%q,"params":%s}`+"\n", method, params)
+	if _, err := bufio.NewReaderSize(conn, 1<<20).ReadBytes('\n'); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// sweeperOf is a sweeper with a state folder of its own.
+func sweeperOf(b *testing.B, config string) *sweeper {
+	b.Helper()
+	dir := b.TempDir()
+	file := filepath.Join(dir, "config.yaml")
+	if err := os.WriteFile(file, []byte(fmt.Sprintf("version: 1\nstate: %s/state\n%s\n", dir, config)), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	cfg, err := loadConfig(file, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	a := &app{out: io.Discard, errOut: io.Discard, cfg: cfg, log: hclog.NewNullLogger()}
+	e, p, err := a.engine(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := a.openSweeper(b.Context(), e, p, false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(s.close)
+	return s
 }
 
 // BenchmarkFirstDecision compares the program from its start to its first decision with opa eval of the same subject.

@@ -32,6 +32,7 @@ type Config struct {
 	Collect Collect `json:"collect"`
 	Policy  Policy  `json:"policy"`
 	Rules   Rules   `json:"rules"`
+	Alarms  Alarms  `json:"alarms"`
 	Act     Act     `json:"act"`
 
 	// File is where the operator's part came from, empty when the defaults alone hold.
@@ -46,6 +47,9 @@ type Collect struct {
 	Herdr struct {
 		Sockets []string `json:"sockets"`
 	} `json:"herdr"`
+	Shepherd struct {
+		Stores []string `json:"stores"`
+	} `json:"shepherd"`
 	Codev struct {
 		Homes []string `json:"homes"`
 		Tower string   `json:"tower"`
@@ -83,6 +87,15 @@ type Policy struct {
 type Rules struct {
 	subject.Config
 	ClockJump float64 `json:"clock_jump"`
+}
+
+// Alarms says when a report raises one.
+type Alarms struct {
+	Min              int           `json:"min"`
+	Collapse         ratio         `json:"collapse"`
+	Remember         time.Duration `json:"remember"`
+	SourceFailingFor time.Duration `json:"source_failing_for"`
+	RefusedTimes     int           `json:"refused_times"`
 }
 
 // Act says what --apply may do.
@@ -259,6 +272,9 @@ func bindEnv(v *viper.Viper, known, env []string) {
 
 const envPrefix = "WINNOW_"
 
+// auto stands in a list of sockets or files for those that their program itself would use.
+const auto = "auto"
+
 func envName(key string) string {
 	return envPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(key))
 }
@@ -288,7 +304,7 @@ func unknownEnv(env, flags []string) []string {
 // durations reads 90s and 15m where seconds or a duration are wanted. A bare number other than 0 has no unit, and an empty text is
 // no zero.
 func durations(from, to reflect.Type, data any) (any, error) {
-	seconds := to.Kind() == reflect.Float64 && to != reflect.TypeFor[ratio]()
+	seconds := to.Kind() == reflect.Float64 && to != reflect.TypeFor[ratio]() && to != reflect.TypeFor[subject.Processors]()
 	if !seconds && to != reflect.TypeFor[time.Duration]() {
 		return data, nil
 	}
@@ -352,9 +368,11 @@ func (c *Config) expand() error {
 			paths = append(paths, &list[i].Path)
 		}
 	}
-	for i, s := range c.Collect.Tmux.Sockets {
-		if s != "auto" {
-			paths = append(paths, &c.Collect.Tmux.Sockets[i])
+	for _, list := range [][]string{c.Collect.Tmux.Sockets, c.Collect.Herdr.Sockets, c.Collect.Shepherd.Stores} {
+		for i, s := range list {
+			if s != auto {
+				paths = append(paths, &list[i])
+			}
 		}
 	}
 	for i, p := range c.Rules.Protected {
@@ -404,11 +422,14 @@ func (c *Config) check(where string) error {
 	if c.Version != 1 {
 		return bad("version is %d; this program reads version 1", c.Version)
 	}
-	for key, list := range map[string][]string{"collect.herdr.sockets": c.Collect.Herdr.Sockets, "collect.codev.homes": c.Collect.Codev.Homes} {
-		for _, s := range list {
-			if s != "auto" {
-				return bad("%s: %q cannot be read by this version; remove it, or write [auto] or []", key, s)
-			}
+	for _, s := range c.Collect.Codev.Homes {
+		if s != auto {
+			return bad("collect.codev.homes: %q cannot be read by this version; remove it, or write [auto] or []", s)
+		}
+	}
+	for _, s := range c.Collect.Herdr.Sockets {
+		if strings.HasSuffix(s, "-client.sock") {
+			return bad("collect.herdr.sockets: %q is the socket of herdr's own window, which speaks another protocol; name herdr.sock beside it", s)
 		}
 	}
 	if c.Collect.Codev.Tower != "" {
@@ -427,9 +448,26 @@ func (c *Config) check(where string) error {
 	if s := c.Act.Caps.Share; s < 0 || s > 1 {
 		return bad("act.caps.share is %v; it is a share between 0 and 1", float64(s))
 	}
-	for key, n := range map[string]int{"per_sweep": c.Act.Caps.PerSweep, "per_owner": c.Act.Caps.PerOwner, "share_from": c.Act.Caps.ShareFrom} {
+	if s := c.Alarms.Collapse; !(s > 0 && s <= 1) {
+		return bad("alarms.collapse is %v; it is a share between 0 and 1", float64(s))
+	}
+	for key, n := range map[string]int{
+		"act.caps.per_sweep": c.Act.Caps.PerSweep, "act.caps.per_owner": c.Act.Caps.PerOwner, "act.caps.share_from": c.Act.Caps.ShareFrom,
+		"alarms.min": c.Alarms.Min, "alarms.refused_times": c.Alarms.RefusedTimes,
+	} {
 		if n < 0 {
-			return bad("act.caps.%s is negative", key)
+			return bad("%s is negative", key)
+		}
+	}
+	if age := c.Rules.Runaway.MinAge; !(age >= 60 && age <= 86400) {
+		return bad("rules.runaway.min_age is %s; it is a time from 1m to 24h", seconds(age))
+	}
+	if cpu := c.Rules.Runaway.MinCPU; !(cpu >= 0.05 && cpu <= 1) {
+		return bad("rules.runaway.min_cpu is %v; it is a number of processors from 0.05 to 1", cpu)
+	}
+	for _, f := range c.Rules.RecordedFolders {
+		if f.Name == "" || f.Format == "" || strings.Contains(f.Name, "/") {
+			return bad("rules.recorded_folders: %q with format %q; it wants the name of one folder and the format of its records", f.Name, f.Format)
 		}
 	}
 	if c.Collect.Timeout <= 0 {

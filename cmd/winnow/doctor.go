@@ -67,6 +67,7 @@ func (a *app) examine(ctx context.Context) []Check {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
 	}
 	checks = append(checks, checkSources(s)...)
+	checks = append(checks, a.checkHerdr(s)...)
 	checks = append(checks, a.checkHost(s)...)
 	return append(checks, a.checkRules(s)...)
 }
@@ -192,9 +193,36 @@ func checkSources(s *snapshot.Snapshot) []Check {
 		}
 		out = append(out, c)
 	}
-	return append(out,
-		Check{"source", "herdr", limited, "herdr servers are not read by this version"},
-		Check{"source", "codev", limited, "Codev homes are not read by this version"})
+	return append(out, Check{"source", "codev", limited, "Codev homes are not read by this version"})
+}
+
+// checkHerdr says of each herdr server whether its tabs may be closed, and whether the records of who works where can be read.
+func (a *app) checkHerdr(s *snapshot.Snapshot) []Check {
+	var out []Check
+	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
+		src := s.Sources[name]
+		if src.Kind != "herdr" || src.Status != snapshot.OK || src.Server == nil {
+			continue
+		}
+		c := Check{"source", name + " server", limited, fmt.Sprintf("herdr %s does not say its protocol: its tabs are read and never closed", src.Server.Version)}
+		if n := src.Server.Protocol; n != nil && slices.Contains(a.cfg.Rules.HerdrProtocols, *n) {
+			c.Status, c.Detail = healthy, fmt.Sprintf("herdr %s, protocol %d: tabs can be closed", src.Server.Version, *n)
+		} else if n != nil {
+			c.Detail = fmt.Sprintf("herdr %s, protocol %d: not one that closing was tried with, so its tabs are read and never closed; rules.herdr_protocols allows it", src.Server.Version, *n)
+		}
+		out = append(out, c)
+	}
+	for _, f := range a.cfg.Rules.RecordedFolders {
+		formats := func(kind string) bool {
+			return slices.ContainsFunc(slices.Collect(maps.Values(s.Sources)), func(x snapshot.Source) bool {
+				return x.Kind == kind && x.Format == f.Format && x.Status == snapshot.OK
+			})
+		}
+		if !formats("spawns") || !formats("registry") {
+			out = append(out, Check{"source", f.Format, limited, fmt.Sprintf("no records of %s were read, so what lies below a folder %s is kept; see collect.shepherd.stores", f.Format, f.Name)})
+		}
+	}
+	return out
 }
 
 func (a *app) checkHost(s *snapshot.Snapshot) []Check {
@@ -238,13 +266,22 @@ func (a *app) checkRules(s *snapshot.Snapshot) []Check {
 		return ""
 	}
 	noServers := when(!slices.ContainsFunc(slices.Collect(maps.Values(s.Sources)), func(x snapshot.Source) bool { return x.Kind == "tmux" && x.Status == snapshot.OK }), "no tmux server of this user runs")
+	ids := slices.ContainsFunc(a.cfg.Rules.IDMarkers, func(m string) bool { return slices.Contains(a.cfg.Collect.Processes.Markers, m) })
+	owners := slices.ContainsFunc(s.Registry, func(e snapshot.Entry) bool { return e.Marker != "" })
+	ancient := when(s.Host.Container != nil && *s.Host.Container, "process 1 of this container is a program, so having it for a parent proves nothing")
+	unsure := when(s.Host.Container == nil, "it cannot be told whether process 1 is an init")
+	never("reap.tabs.husk",
+		when(!slices.ContainsFunc(slices.Collect(maps.Values(s.Sources)), func(x snapshot.Source) bool { return x.Kind == "herdr" && x.Status == snapshot.OK }), "no herdr server of this user runs"),
+		when(len(a.cfg.Rules.HelperLabels.Exact)+len(a.cfg.Rules.HelperLabels.Prefix) == 0, "rules.helper_labels is empty"))
 	never("reap.sessions.husk", noServers, when(!names && !recorded, "no session name is in scope; set rules.session_names or collect.registry"))
 	never("reap.sessions.finished", noServers, when(!recorded, "no registry entry records a session; set collect.registry"))
 	never("reap.dirs.disposable", when(len(s.Dirs) == 0, "no folder is looked at; set collect.dirs.roots, or run in a repository"), when(len(a.cfg.Rules.DisposableDirs) == 0, "rules.disposable_dirs is empty"))
 	never("reap.dirs.landed", when(worktrees == 0, "no linked worktree was found"), when(worktrees > 0 && !upstream, "no repository has a remote with a default branch (git remote set-head origin --auto)"))
-	never("reap.processes.orphan",
-		when(s.Host.Container != nil && *s.Host.Container, "process 1 of this container is a program, so having it for a parent proves nothing"),
-		when(s.Host.Container == nil, "it cannot be told whether process 1 is an init"),
+	never("reap.processes.deleted", ancient, unsure, when(len(a.cfg.Rules.WorktreeFolders) == 0, "rules.worktree_folders is empty"))
+	never("reap.processes.runaway",
+		when(!ids, "none of rules.id_markers is read; see collect.processes.markers"),
+		when(!owners, "no registry entry says which marker its processes carry; see collect.shepherd.stores"))
+	never("reap.processes.orphan", ancient, unsure,
 		when(unmarked, "collect.processes.markers names no variable that an agent sets"))
 	return out
 }

@@ -25,7 +25,7 @@ func newRetain(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retain ID --reason TEXT",
 		Short: "Hold a candidate, so that nothing may reap it",
-		Long: `Retain places a hold on a session, a process or a folder. Nothing reaps it until the hold is released or its time is over.
+		Long: `Retain places a hold on a tab, a session, a process or a folder. Nothing reaps it until the hold is released or its time is over.
 ID is as sweep --all prints it, such as session:tmux/default/$4 or dir:/home/me/wt/a; it may be shortened while it is unambiguous.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error {

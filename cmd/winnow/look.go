@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -13,10 +15,12 @@ import (
 	"winnow/collectors"
 	"winnow/collectors/dirs"
 	"winnow/collectors/panes"
+	"winnow/collectors/panes/herdr"
 	"winnow/collectors/panes/tmux"
 	"winnow/collectors/processes"
 	"winnow/collectors/registry"
 	"winnow/collectors/spawns"
+	"winnow/collectors/store"
 	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
 )
@@ -24,10 +28,10 @@ import (
 // scope narrows a look to what one candidate needs; the zero scope looks at everything.
 type scope struct {
 	id, kind string
-	// source is the candidate's own source, path a folder's path, session a session's native id and pid a process's.
-	source, path, session string
-	pid                   int
-	argv                  bool
+	// source is the candidate's own source, path a folder's path, session and tab their native ids and pid a process's.
+	source, path, session, tab string
+	pid                        int
+	argv                       bool
 }
 
 // look reads the world into one snapshot, with what the ledger remembers of it. A source that cannot be read is written into the
@@ -43,13 +47,8 @@ func (a *app) look(ctx context.Context, sc scope, mem memory) (*snapshot.Snapsho
 		Now:     time.Now,
 		Log:     a.log.Named("collectors"),
 	}
-	if a.cfg.Collect.Dirs.Discover && sc.kind != snapshot.KindDir {
-		opts.Discover = func(path string) []collectors.Source {
-			if s, ok := dirs.Repository(a.dirOptions(sc), path); ok {
-				return []collectors.Source{s}
-			}
-			return nil
-		}
+	if a.cfg.Collect.Dirs.Discover && (sc.kind == "" || sc.kind == snapshot.KindProcess) {
+		opts.Discover = func(path string) []collectors.Source { return a.discover(sc, path) }
 	}
 	progress := a.progress()
 	opts.Progress = progress.show
@@ -84,7 +83,7 @@ func (a *app) sources(sc scope) ([]collectors.Source, error) {
 			Root: c.Processes.Root, Markers: c.Processes.Markers, WithArgv: sc.argv, Only: sc.pid, Log: a.log.Named("processes"),
 		}),
 	}}
-	if sc.kind != snapshot.KindDir {
+	if sc.kind != snapshot.KindDir && sc.kind != snapshot.KindTab {
 		t, err := tmux.Sources(tmux.Options{
 			Sockets: c.Tmux.Sockets, UID: os.Getuid(), Env: os.Getenv, ProcRoot: c.Processes.Root, Only: sc.session,
 			Log: a.log.Named("tmux"),
@@ -94,14 +93,30 @@ func (a *app) sources(sc scope) ([]collectors.Source, error) {
 		}
 		out = append(out, keep(t, sc.kind == snapshot.KindSession, sc.source)...)
 	}
-	for _, r := range c.Spawns {
+	if sc.kind != snapshot.KindDir && sc.kind != snapshot.KindSession {
+		h, err := a.herdrSources(sc)
+		if err != nil {
+			return nil, fmt.Errorf("find herdr servers: %w", err)
+		}
+		out = append(out, keep(h, sc.kind == snapshot.KindTab, sc.source)...)
+	}
+	ledgers, registries := c.Spawns, c.Registry
+	for _, r := range a.stores() {
+		if !recorded(ledgers, r) {
+			ledgers = append(slices.Clip(ledgers), r)
+		}
+		if !recorded(registries, r) {
+			registries = append(slices.Clip(registries), r)
+		}
+	}
+	for _, r := range ledgers {
 		s, err := spawns.Source(r.Name, r.Format, r.Path)
 		if err != nil {
 			return nil, usagef("collect.spawns: %v", err)
 		}
 		out = append(out, s)
 	}
-	for _, r := range c.Registry {
+	for _, r := range registries {
 		s, err := registry.Source(r.Name, r.Format, r.Path)
 		if err != nil {
 			return nil, usagef("collect.registry: %v", err)
@@ -116,6 +131,76 @@ func (a *app) sources(sc scope) ([]collectors.Source, error) {
 		out = append(out, d...)
 	}
 	return unique(out)
+}
+
+func (a *app) herdrSources(sc scope) ([]collectors.Source, error) {
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = ""
+	}
+	return herdr.Sources(herdr.Options{
+		Sockets: a.cfg.Collect.Herdr.Sockets, Env: os.Getenv, Home: home, UID: os.Getuid(), Only: sc.tab,
+		Inspect: a.helper, Log: a.log.Named("herdr"),
+	})
+}
+
+// helper says whose label puts a tab in scope, so that what runs in it is asked for. The policies decide about scope; what is not
+// asked for here is unknown to them.
+func (a *app) helper(label string) bool {
+	l := a.cfg.Rules.HelperLabels
+	return slices.Contains(l.Exact, label) || slices.ContainsFunc(l.Prefix, func(p string) bool { return p != "" && strings.HasPrefix(label, p) })
+}
+
+// stores are Shepherd's own, each of which is a spawn ledger and a registry.
+func (a *app) stores() []Record {
+	var out []Record
+	for _, path := range a.cfg.Collect.Shepherd.Stores {
+		if path == auto {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				home = ""
+			}
+			var ok bool
+			if path, ok = store.Shepherd(os.Getenv, home); !ok {
+				continue
+			}
+		}
+		r := Record{Name: "shepherd", Format: "shepherd", Path: path}
+		if !recorded(out, r) {
+			out = append(out, r)
+		}
+	}
+	taken := slices.Concat(a.cfg.Collect.Spawns, a.cfg.Collect.Registry)
+	for i, r := range out {
+		if slices.ContainsFunc(slices.Concat(taken, out[:i]), func(t Record) bool { return t.Name == r.Name }) {
+			sum := sha256.Sum256([]byte(r.Path))
+			out[i].Name += "~" + hex.EncodeToString(sum[:2])
+		}
+	}
+	return out
+}
+
+// recorded reports whether a list has a file already, under whatever name.
+func recorded(list []Record, r Record) bool {
+	return slices.ContainsFunc(list, func(have Record) bool { return have.Path == r.Path && have.Format == r.Format })
+}
+
+// discover gives what a folder that some record names leads to: its repository, and the folder in which worktrees lie beside it.
+func (a *app) discover(sc scope, path string) []collectors.Source {
+	var out []collectors.Source
+	if s, ok := dirs.Repository(a.dirOptions(sc), path); ok {
+		out = append(out, s)
+	}
+	for _, name := range a.cfg.Rules.WorktreeFolders {
+		around := filepath.Dir(path)
+		if filepath.Base(around) != name {
+			around = filepath.Join(around, name)
+		}
+		if st, err := os.Stat(around); err == nil && st.IsDir() {
+			out = append(out, dirs.Roots(a.dirOptions(sc), []string{around})...)
+		}
+	}
+	return out
 }
 
 // dirSources are the configured roots, the folders that agents are known to use, and the repository that the command runs in.
@@ -249,6 +334,8 @@ func scopeOf(s *snapshot.Snapshot, id string) scope {
 	switch sc.kind {
 	case snapshot.KindSession:
 		sc.source, sc.session = s.Sessions[id].Source, s.Sessions[id].ID
+	case snapshot.KindTab:
+		sc.source, sc.tab = s.Tabs[id].Source, s.Tabs[id].ID
 	case snapshot.KindDir:
 		sc.source, sc.path = s.Dirs[id].Source, s.Dirs[id].Path
 	case snapshot.KindProcess:

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"winnow/engine/snapshot"
+	"winnow/engine/subject"
 )
 
 // redacter replaces what names a person, a machine or a project by stand-ins. Equal things get equal stand-ins within one document,
@@ -21,13 +22,17 @@ type redacter struct {
 	known map[string]bool
 	// shaped finds the end of a folder's name by which it is disposable.
 	shaped []*regexp.Regexp
+	// helpers are the labels that say what a tab is for.
+	helpers subject.Names
 }
 
 // redacted is a copy of s that can be shown to strangers.
-func redacted(s *snapshot.Snapshot) *snapshot.Snapshot { return newRedacter().snapshot(s) }
+func redacted(s *snapshot.Snapshot, helpers subject.Names) *snapshot.Snapshot {
+	return newRedacter(helpers).snapshot(s)
+}
 
-func newRedacter() *redacter {
-	r := &redacter{known: map[string]bool{"": true, ".git": true, "worktrees": true, ".claude": true, "tmp": true, "proc": true, "usr": true, "bin": true}}
+func newRedacter(helpers subject.Names) *redacter {
+	r := &redacter{helpers: helpers, known: map[string]bool{"": true, ".git": true, "worktrees": true, ".claude": true, "tmp": true, "proc": true, "usr": true, "bin": true}}
 	rand.Read(r.salt[:])
 	r.shaped = []*regexp.Regexp{regexp.MustCompile(`(?i)-[a-z]+-([0-9a-f-]{36}-)?[0-9a-f]{8}$`)}
 	return r
@@ -45,6 +50,19 @@ func (r *redacter) word(w string) string {
 	}
 	sum := sha256.Sum256(append(r.salt[:], strings.TrimSuffix(w, tail)...))
 	return "x" + hex.EncodeToString(sum[:4]) + tail
+}
+
+// label leaves of a tab's label what puts the tab in scope, so that the document is still decided alike.
+func (r *redacter) label(l string) string {
+	if slices.Contains(r.helpers.Exact, l) {
+		return l
+	}
+	for _, prefix := range r.helpers.Prefix {
+		if rest, ok := strings.CutPrefix(l, prefix); ok && prefix != "" {
+			return prefix + r.word(rest)
+		}
+	}
+	return r.word(l)
 }
 
 func (r *redacter) path(p string) string {
@@ -86,11 +104,16 @@ func (r *redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 		if v.Error != "" {
 			v.Error = "redacted"
 		}
+		if v.Server != nil {
+			server := *v.Server
+			server.Socket = r.path(server.Socket)
+			v.Server = &server
+		}
 		return v
 	})
 	out.Sessions = rekey(s.Sessions, r.id, r.session)
 	out.Tabs = rekey(s.Tabs, r.id, func(v snapshot.Tab) snapshot.Tab {
-		v.Source, v.Label, v.Panes = r.source(v.Source), r.word(v.Label), r.panes(v.Panes)
+		v.Source, v.Label, v.Panes = r.source(v.Source), r.label(v.Label), r.panes(v.Panes)
 		return v
 	})
 	out.Terminals = rekey(s.Terminals, r.id, func(v snapshot.Terminal) snapshot.Terminal {
@@ -103,13 +126,14 @@ func (r *redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 	out.Spawns = nil
 	for _, v := range s.Spawns {
 		v.Source, v.ID, v.Path = r.source(v.Source), r.word(v.ID), r.path(v.Path)
-		v.Label, v.Session = r.word(v.Label), r.word(v.Session)
+		v.Label, v.Session, v.Owner = r.word(v.Label), r.word(v.Session), r.word(v.Owner)
 		out.Spawns = append(out.Spawns, v)
 	}
 	out.Registry = nil
 	for _, v := range s.Registry {
 		v.Source, v.ID, v.Path = r.source(v.Source), r.word(v.ID), r.path(v.Path)
 		v.Session, v.Role, v.Marker = r.word(v.Session), r.word(v.Role), r.word(v.Marker)
+		v.Server, v.Pane = r.word(v.Server), r.word(v.Pane)
 		out.Registry = append(out.Registry, v)
 	}
 	out.Holds = nil
@@ -151,6 +175,9 @@ func (r *redacter) panes(list []snapshot.Pane) []snapshot.Pane {
 	out := slices.Clone(list)
 	for i := range out {
 		out[i].Cwd = r.path(out[i].Cwd)
+		if out[i].Error != "" {
+			out[i].Error = "redacted"
+		}
 	}
 	return out
 }

@@ -33,7 +33,7 @@ variables named in collect.processes.markers are in it, and no command lines unl
 				return err
 			}
 			if redact {
-				s = redacted(s)
+				s = redacted(s, a.cfg.Rules.HelperLabels)
 			}
 			if err := a.writeTo(file, func(w io.Writer) error { return writeJSON(w, s) }); err != nil {
 				return err

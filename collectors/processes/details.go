@@ -18,10 +18,10 @@ const tries = 3
 // details reads in full what Options ask for, everything afresh, so that a record never mixes two processes or two programs. A
 // process that has ended by now is dropped.
 func (s *scan) details(ctx context.Context) error {
-	if s.o.Only <= 0 && len(s.o.Markers) == 0 {
-		return nil
+	// Those that some rule may be about: an agent left them behind, or the folder that they work in is gone.
+	chosen := func(p *record) bool {
+		return p.Markers != nil && len(*p.Markers) > 0 || p.CwdDeleted != nil && *p.CwdDeleted
 	}
-	chosen := func(p *record) bool { return p.Markers != nil && len(*p.Markers) > 0 }
 	if s.o.Only > 0 {
 		chosen = func(p *record) bool { return p.PID == s.o.Only }
 	}

@@ -22,11 +22,7 @@ type states struct {
 
 func newStates() *states { return &states{byID: map[string]int{}} }
 
-func (s *states) add(rec records.Record) error {
-	e, err := entry(rec)
-	if err != nil {
-		return err
-	}
+func (s *states) add(e snapshot.Entry) error {
 	first, known := s.byID[e.ID]
 	if !known {
 		s.byID[e.ID] = len(s.all)

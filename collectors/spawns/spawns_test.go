@@ -159,7 +159,7 @@ func TestRead(t *testing.T) {
 func TestSourceRefusesWhatItDoesNotRead(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, format, path, want string }{
-		{"s", "shepherd", "/x", "this version does not read"}, {"s", "", "/x", "this version does not read"},
+		{"s", "codev", "/x", "it reads jsonl, json and shepherd"}, {"s", "", "/x", "this version does not read"},
 		{"", "jsonl", "/x", "no name"}, {"s", "jsonl", "x", "not absolute"},
 	} {
 		if _, err := spawns.Source(tc.name, tc.format, tc.path); err == nil || !strings.Contains(err.Error(), tc.want) {

@@ -7,9 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"winnow/engine/alarm"
 	"winnow/engine/decision"
 	"winnow/engine/ledger"
+	"winnow/engine/snapshot"
 )
 
 // jsonl appends each value as a line to a file, with one write and one fsync: the least that is durable.
@@ -79,4 +82,43 @@ func BenchmarkOpen(b *testing.B) {
 		ok(b, err)
 		ok(b, again.Close())
 	}
+}
+
+// BenchmarkAlarmMemory is what the alarms of one look at so many candidates in scope cost: the memory read, compared and written.
+func BenchmarkAlarmMemory(b *testing.B) {
+	const n = 100_000
+	limits := alarm.Limits{Min: 3, Collapse: 0.8, Remember: 168 * time.Hour, SourceFailingFor: 30 * time.Minute, RefusedTimes: 3}
+	ds := some(n)
+	s := &snapshot.Snapshot{TakenAt: t0, Sources: map[string]snapshot.Source{"dirs//w": {Kind: "dirs", Status: snapshot.OK}}, Dirs: map[string]snapshot.Dir{}}
+	for _, d := range ds {
+		s.Dirs[d.ID] = snapshot.Dir{Source: "dirs//w", Path: d.Label, BornAt: new(t0)}
+	}
+	look := func(l *ledger.Ledger, ds []decision.Decision) {
+		m, err := l.AlarmMemory(b.Context())
+		ok(b, err)
+		change, _ := alarm.Look(m, s, ds, "rules", limits)
+		ok(b, l.SaveAlarmMemory(b.Context(), change))
+	}
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			b.StopTimer()
+			l := open(b)
+			b.StartTimer()
+			look(l, ds)
+		}
+	})
+	b.Run("nothing changed", func(b *testing.B) {
+		l := open(b)
+		look(l, ds)
+		for b.Loop() {
+			look(l, ds)
+		}
+	})
+	b.Run("one in a hundred changed", func(b *testing.B) {
+		l := open(b)
+		look(l, ds)
+		for i := 0; b.Loop(); i++ {
+			look(l, ds[(i%2)*n/100:])
+		}
+	})
 }

@@ -18,16 +18,20 @@ import (
 )
 
 // The test binary runs itself to be killed: with crashEnv it intends and settles acts in the ledger there until it is, with
-// lockEnv it takes that lock and waits.
+// rememberEnv it writes the memory of alarms there, with lockEnv it takes that lock and waits.
 const (
-	crashEnv = "WINNOW_TEST_CRASH_LEDGER"
-	lockEnv  = "WINNOW_TEST_LOCK"
+	crashEnv    = "WINNOW_TEST_CRASH_LEDGER"
+	rememberEnv = "WINNOW_TEST_CRASH_REMEMBERING"
+	lockEnv     = "WINNOW_TEST_LOCK"
 )
 
 func TestMain(m *testing.M) {
-	switch crash, lock := os.Getenv(crashEnv), os.Getenv(lockEnv); {
+	switch crash, remember, lock := os.Getenv(crashEnv), os.Getenv(rememberEnv), os.Getenv(lockEnv); {
 	case crash != "":
 		fmt.Println("failed", actForever(crash))
+		os.Exit(1)
+	case remember != "":
+		fmt.Println("failed", rememberForever(remember))
 		os.Exit(1)
 	case lock != "":
 		_, err := ledger.Lock(lock)

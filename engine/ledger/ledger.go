@@ -1,5 +1,5 @@
 // Package ledger keeps what is remembered between sweeps in one SQLite file: sweeps and their decisions, sightings, holds, acts
-// with their intent and outcome, and the last look at the clock.
+// with their intent and outcome, refusals, the last look at the clock, and what alarms compare a look with.
 //
 // A change is durable when the call that makes it returns nil: write-ahead log, synchronous FULL. Others may read while one
 // writes. Times are kept as nanoseconds since 1970 in UTC.

@@ -80,6 +80,54 @@ CREATE TABLE looks (
 	steady_since   INTEGER,
 	last_resume_at INTEGER
 ) STRICT;
+`, `
+CREATE TABLE scope (
+	id           TEXT PRIMARY KEY,
+	source       TEXT NOT NULL,
+	born         INTEGER,
+	out_since    INTEGER,                  -- set while it is seen and no rule claims it
+	unseen_since INTEGER                   -- set while it cannot be said whether it is there
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE scope_rules (
+	one   INTEGER PRIMARY KEY CHECK (one = 1),
+	rules TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE peaks (
+	kind      TEXT PRIMARY KEY,
+	at        INTEGER NOT NULL,
+	seen      INTEGER NOT NULL,
+	in_scope  INTEGER NOT NULL,
+	low_since INTEGER
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE sources (
+	name      TEXT PRIMARY KEY,
+	ok_at     INTEGER,
+	bad_since INTEGER,
+	looks     INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE refusals (
+	candidate TEXT PRIMARY KEY,
+	kind      TEXT NOT NULL,
+	label     TEXT NOT NULL,
+	identity  TEXT NOT NULL,
+	outcome   TEXT NOT NULL,
+	detail    TEXT NOT NULL,
+	first_at  INTEGER NOT NULL,
+	last_at   INTEGER NOT NULL,
+	count     INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE capped (
+	kind     TEXT PRIMARY KEY,
+	detail   TEXT NOT NULL,
+	first_at INTEGER NOT NULL,
+	last_at  INTEGER NOT NULL,
+	count    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 `}
 
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the

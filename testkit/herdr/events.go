@@ -94,14 +94,11 @@ type subscription struct {
 }
 
 // subscribe answers and goes on telling until the client says or closes anything. Every entry starts with what is still in the ring.
-func (s *Server) subscribe(c net.Conn, life chan struct{}, req request, after func()) {
-	var want struct {
-		Subscriptions []*subscription `json:"subscriptions"`
-	}
-	refused := s.probe(req, &want)
+func (s *Server) subscribe(c net.Conn, life chan struct{}, req request, fault Fault, after func()) {
+	list, refused := s.probe(req)
 	after()
-	s.send(c, req, s.reply(req.ID, object{"type": "subscription_started"}, refused), Fault{})
-	if refused != nil {
+	s.send(c, req, s.reply(req.ID, object{"type": "subscription_started"}, refused), fault)
+	if refused != nil || fault.kind != none {
 		return
 	}
 	gone := make(chan struct{})
@@ -112,7 +109,7 @@ func (s *Server) subscribe(c net.Conn, life chan struct{}, req request, after fu
 	tick := time.NewTicker(max(s.o.Poll, 2*time.Millisecond))
 	defer tick.Stop()
 	for {
-		for _, sub := range want.Subscriptions {
+		for _, sub := range list {
 			if line := s.news(sub); line != nil {
 				_ = c.SetWriteDeadline(time.Now().Add(lineTime))
 				if _, err := c.Write(line); err != nil {
@@ -130,28 +127,30 @@ func (s *Server) subscribe(c net.Conn, life chan struct{}, req request, after fu
 	}
 }
 
-func (s *Server) probe(req request, want *struct {
-	Subscriptions []*subscription `json:"subscriptions"`
-}) *refusal {
-	if err := json.Unmarshal(req.Params, want); err != nil {
-		return &refusal{"invalid_request", "invalid request: " + err.Error()}
+// probe reads what is subscribed to. One entry that cannot be refuses them all.
+func (s *Server) probe(req request) ([]*subscription, *refusal) {
+	var want struct {
+		Subscriptions []*subscription `json:"subscriptions"`
+	}
+	if err := json.Unmarshal(req.Params, &want); err != nil {
+		return nil, &refusal{"invalid_request", "invalid request: " + err.Error()}
 	}
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	for _, sub := range want.Subscriptions {
 		if p := since[sub.Type]; p != "" && !s.atLeast(p) {
-			return &refusal{"invalid_request", "invalid request: unknown variant `" + sub.Type + "`"}
+			return nil, &refusal{"invalid_request", "invalid request: unknown variant `" + sub.Type + "`"}
 		}
 		if sub.Pane == nil {
 			continue
 		}
 		p := s.m.findPane(*sub.Pane)
 		if p == nil {
-			return &refusal{"pane_not_found", "pane not found"}
+			return nil, &refusal{"pane_not_found", "pane not found"}
 		}
 		sub.status = p.status
 	}
-	return nil
+	return want.Subscriptions, nil
 }
 
 // news gives the next line for the entry, if there is one. Of what can be asked about one pane only its agent's status is told.

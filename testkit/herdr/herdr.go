@@ -140,17 +140,15 @@ func (s *Server) Close() error {
 	s.working.Wait()
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	children := s.orphan()
-	err := endMarked(s.mark)
-	together(children)
-	return errors.Join(err, os.RemoveAll(s.home))
+	together(s.orphan(), (*child).kill)
+	return errors.Join(endMarked(s.mark), os.RemoveAll(s.home))
 }
 
-// together ends many sessions at the time that one takes.
-func together(children []*child) {
+// together ends many sessions in the time that one takes.
+func together(children []*child, end func(*child)) {
 	var all sync.WaitGroup
 	for _, c := range children {
-		all.Go(c.end)
+		all.Go(func() { end(c) })
 	}
 	all.Wait()
 }

@@ -129,10 +129,15 @@ const patience = 250 * time.Millisecond
 
 // end ends the child's whole session as a close does: a hangup, a request, a kill, and a wait after each while anything is left.
 // What has made itself a session of its own is not in it.
-func (c *child) end() {
+func (c *child) end() { c.signalAll(unix.SIGHUP, unix.SIGTERM, unix.SIGKILL) }
+
+// kill ends it without asking.
+func (c *child) kill() { c.signalAll(unix.SIGKILL) }
+
+func (c *child) signalAll(signals ...unix.Signal) {
 	c.reap.Lock()
 	if !c.exited() {
-		for _, signal := range []unix.Signal{unix.SIGHUP, unix.SIGTERM, unix.SIGKILL} {
+		for _, signal := range signals {
 			if c.signal(signal) {
 				break
 			}

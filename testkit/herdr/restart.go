@@ -1,9 +1,6 @@
 package herdr
 
-import (
-	"fmt"
-	"os"
-)
+import "fmt"
 
 // RestartOptions is how a server comes back.
 type RestartOptions struct {
@@ -19,7 +16,7 @@ func (s *Server) Stop(leaveSocketFile bool) {
 	s.stopListening(leaveSocketFile)
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	together(s.orphan())
+	together(s.orphan(), (*child).end)
 }
 
 // orphan takes their processes from all panes.
@@ -77,9 +74,7 @@ func (s *Server) newLife() {
 	s.events.list, s.events.next = nil, 0
 }
 
-// comeBack takes the socket's path again as herdr does, by removing what nobody listens on.
 func (s *Server) comeBack() {
-	_ = os.Remove(s.o.Socket)
 	if err := s.listen(); err != nil {
 		panic(fmt.Sprintf("start herdr again: %v", err))
 	}

@@ -9,6 +9,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"syscall"
 	"time"
 	"unicode/utf8"
 )
@@ -23,6 +25,7 @@ func (s *Server) listen() error {
 	if err := os.MkdirAll(filepath.Dir(s.o.Socket), 0o700); err != nil {
 		return err
 	}
+	s.clear()
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.o.Socket, Net: "unix"})
 	if err != nil {
 		return err
@@ -41,6 +44,16 @@ func (s *Server) listen() error {
 	s.working.Add(1)
 	go s.accept(ln, s.life)
 	return nil
+}
+
+// clear removes a socket's file that nobody listens on, as herdr does when it starts.
+func (s *Server) clear() {
+	c, err := net.Dial("unix", s.o.Socket)
+	if err == nil {
+		c.Close()
+	} else if errors.Is(err, syscall.ECONNREFUSED) {
+		_ = os.Remove(s.o.Socket)
+	}
 }
 
 func (s *Server) accept(ln *net.UnixListener, life chan struct{}) {
@@ -141,7 +154,7 @@ func (s *Server) serve(c net.Conn, life chan struct{}) {
 		refused = &refusal{fault.code, fault.message}
 	}
 	if refused == nil && req.Method == "events.subscribe" {
-		s.subscribe(c, life, req, func() { s.hooks.leave(n, call) })
+		s.subscribe(c, life, req, fault, func() { s.hooks.leave(n, call) })
 		return
 	}
 	var result object
@@ -218,9 +231,6 @@ func (s *Server) reply(id string, result object, refused *refusal) object {
 
 // send writes the reply, or what the fault makes of it.
 func (s *Server) send(c net.Conn, req request, reply object, fault Fault) {
-	if fault.kind == huge {
-		reply["padding"] = string(bytes.Repeat([]byte{'x'}, hugeSize))
-	}
 	line, err := json.Marshal(reply)
 	if err != nil {
 		line = []byte(err.Error())
@@ -241,6 +251,8 @@ func (s *Server) send(c net.Conn, req request, reply object, fault Fault) {
 			line = line[n:]
 			time.Sleep(2 * time.Millisecond)
 		}
+	case huge:
+		_, _ = c.Write(slices.Concat([]byte(`{"padding":"`), bytes.Repeat([]byte{'x'}, hugeSize), []byte(`",`), line[1:]))
 	case garbage:
 		_, _ = c.Write([]byte("\x00{]] herdr\n"))
 	default:

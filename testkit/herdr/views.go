@@ -160,6 +160,9 @@ func (s *Server) layout(t *tab) object {
 	area := object{"x": 0, "y": 0, "width": 80 * len(t.panes), "height": 24}
 	panes, splits := []object{}, []object{}
 	for i, p := range t.panes {
+		if p.hidden {
+			continue
+		}
 		rect := object{"x": 80 * i, "y": 0, "width": 80, "height": 24}
 		panes = append(panes, s.seal(object{"pane_id": p.id, "focused": t.active == p, "rect": rect}))
 		if i > 0 {

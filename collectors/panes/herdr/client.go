@@ -118,7 +118,7 @@ func readLine(r io.Reader, limit int64) ([]byte, error) {
 func lost(ctx context.Context, err error, got int) error {
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("no answer in time: %w; its main loop may be stuck (it answers a ping even then): see herdr status server, or raise collect.timeout",
+		return fmt.Errorf("no answer in time: %w; see herdr status server (a stuck one still answers a ping), or raise collect.timeout",
 			ctx.Err())
 	case errors.Is(err, errTooLong):
 		return fmt.Errorf("%w (%d MiB); leave it out of collect.herdr.sockets", err, maxReply>>20)

@@ -51,7 +51,7 @@ func newReader(o Options, name, socket string) *reader {
 // the context's error when it did not answer in time.
 func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
 	if r.Only != "" && !tabID.MatchString(r.Only) {
-		return collectors.Part{}, fmt.Errorf("read tab %.40q: not an id of herdr's such as w1:t3", r.Only)
+		return collectors.Part{}, fmt.Errorf("read tab %.40q: not an id of herdr's such as w1:t3; nothing was asked", r.Only)
 	}
 	c := &client{socket: r.socket, uid: r.UID}
 	server, err := r.greet(ctx, c)

@@ -176,9 +176,11 @@ func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(e
 // sessions adds the named sessions of a folder. What is not called like a session is none that herdr could reach.
 func (f *finder) sessions(d folder) {
 	dir := filepath.Join(d.path, sessionsFolder)
+	if _, err := os.Lstat(dir); gone(err) {
+		return
+	}
 	entries, err := os.ReadDir(dir)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
 	case errors.Is(err, fs.ErrPermission):
 		f.fail(d, unlistedName, fmt.Errorf("list herdr sessions in %s: %w; run as its owner, or name the sockets in collect.herdr.sockets",
 			dir, collectors.ErrPermission))
@@ -203,11 +205,10 @@ func valid(name string) bool { return sessionName.MatchString(name) && name != "
 // then one where a session's socket lies, since that is what the server itself goes by.
 func distinct(paths []string, folders []folder) []string {
 	rank := func(p string) int {
-		_, session := name(p, folders)
 		switch {
 		case len(p) > maxSocketPath:
 			return 2
-		case !session:
+		case !slices.ContainsFunc(folders, func(d folder) bool { _, ok := inside(d, p); return ok }):
 			return 1
 		}
 		return 0

@@ -1,0 +1,112 @@
+// Package herdr closes one herdr tab that was judged.
+//
+// herdr's protocol has no conditional close, no lease and no revision: between any look and the close another client, the
+// person in front of it and the shells themselves can change everything. What can be done is done: every fact is read again
+// right before the one tab.close, in the order that puts the quickest reading last, and the world is read back afterwards.
+// What is left is the time between the last answer of the server and its own handling of the close.
+//
+// # The lock
+//
+// Two programs that each see two tabs in a workspace may each close one, and from herdr 0.8.0 on the workspace goes with its
+// last tab. Who closes tabs therefore holds an exclusive flock(2) on the file Options.Lock (0600, in a folder of 0700; it is
+// never removed) from before its look until after its close. Another program takes part by doing the same; what is in the
+// file means nothing.
+package herdr
+
+import (
+	"cmp"
+	"os"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"winnow/actuators"
+)
+
+// Options says how tabs are closed.
+type Options struct {
+	// Lock is the file whose flock lets one program at a time close tabs, and LockWait how long another one is waited for.
+	Lock     string
+	LockWait time.Duration
+	// Trash is the folder under which each act saves the panes' text, in a folder of its own (0700) that has the act's id for
+	// name.
+	Trash string
+	// ProcRoot is where procfs is mounted; empty is /proc. Signals need the procfs of this process's own pid namespace.
+	ProcRoot string
+	// TermGrace is how long a process that outlived its tab has to end after TERM before it is killed.
+	TermGrace time.Duration
+	// UID is the user whose servers and processes are touched; others' are refused.
+	UID int
+	// Protocols are the numbers of herdr's protocol that closing was tried with. A tab of any other server is refused.
+	Protocols []int
+	// AgentIdle are the words for a pane's agent_status that say that no agent is in it. A tab with a pane of any other status,
+	// or of none, is refused.
+	AgentIdle []string
+	// Shells are the names of shells (comm). A tab with a pane whose first process has any other name is refused.
+	Shells []string
+	// Self are this process and its ancestors. A tab that any of them runs in is refused.
+	Self []int
+	// OrphanParents, Multiplexers and Never are processes by pid or name (a * at the end is any rest). A tab that has one of
+	// them in a pane is refused.
+	OrphanParents []int
+	Multiplexers  []string
+	Never         []string
+	// Env gives a variable of the environment, in which herdr says in which pane this process was started; nil is os.Getenv.
+	Env func(string) string
+	// Step, when set, is called with a step's name before it is taken.
+	Step func(string)
+	// Log may be nil.
+	Log hclog.Logger
+}
+
+// The steps of an act, in order, as Options.Step gets them.
+const (
+	StepSave     = "tab.save"
+	StepCheck    = "tab.check"
+	StepClose    = "tab.close"
+	StepReadBack = "tab.read_back"
+	StepTerm     = "tab.term"
+	StepKillLeft = "tab.kill_left"
+)
+
+// answerWithin is how long a server may take for one answer. Ordinary calls have no time limit on the server's side.
+const answerWithin = 10 * time.Second
+
+// Actuator closes tabs, and opens ones like them again.
+type Actuator struct {
+	Options
+	never actuators.NeverProcess
+	log   hclog.Logger
+	// patience is answerWithin, but for tests.
+	patience time.Duration
+}
+
+var (
+	_ actuators.Actuator = (*Actuator)(nil)
+	_ actuators.Restorer = (*Actuator)(nil)
+)
+
+// New gives the actuator of tabs.
+func New(o Options) *Actuator {
+	o.ProcRoot = cmp.Or(o.ProcRoot, "/proc")
+	if o.Env == nil {
+		o.Env = os.Getenv
+	}
+	a := &Actuator{Options: o, log: o.Log, patience: answerWithin, never: actuators.NeverProcess{UID: o.UID, Self: o.Self,
+		OrphanParents: o.OrphanParents, Multiplexers: o.Multiplexers, Names: o.Never}}
+	if a.log == nil {
+		a.log = hclog.NewNullLogger()
+	}
+	return a
+}
+
+func (a *Actuator) step(name string) {
+	if a.Step != nil {
+		a.Step(name)
+	}
+}
+
+// client asks whatever server listens on socket now.
+func (a *Actuator) client(socket string) client {
+	return client{socket: socket, uid: a.UID, patience: a.patience}
+}

@@ -1,0 +1,89 @@
+package herdr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+)
+
+// Restore implements actuators.Restorer. It opens a tab with the same label in the same workspace, or in the server's own
+// choice where that is gone, with one new shell in the folder of the first pane, and takes the focus from nobody. What ran
+// there is over. The saved text stays where it is until the trash expires: herdr has no way to put it into a pane but to type
+// it.
+func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, error) {
+	p, err := planOf(in)
+	if err != nil {
+		return "", err
+	}
+	texts, err := a.texts(p)
+	if err != nil {
+		return "", err
+	}
+	c := a.client(p.Socket)
+	v, err := c.look(ctx)
+	if err != nil {
+		return "", fmt.Errorf("open tab %q again: %w; nothing was opened: start herdr and try again", p.Label, err)
+	}
+	params := map[string]any{"label": p.Label, "focus": false}
+	var notes []string
+	if v.workspace(p.Workspace) != nil {
+		params["workspace_id"] = p.Workspace
+	} else {
+		notes = append(notes, fmt.Sprintf("workspace %s is not there any more, so it is in the server's own choice", p.Workspace))
+	}
+	if cwd := p.Panes[0].Cwd; cwd != "" {
+		if st, err := os.Stat(cwd); err == nil && st.IsDir() {
+			params["cwd"] = cwd
+		} else {
+			notes = append(notes, fmt.Sprintf("the folder %q is not there any more, so its shell is elsewhere", cwd))
+		}
+	}
+	var out struct {
+		Tab tab `json:"tab"`
+	}
+	if _, err := c.call(ctx, "tab.create", params, "tab_created", &out); code(err) != "" || errors.Is(err, errNotSent) {
+		return "", fmt.Errorf("open tab %q again: %w; nothing was opened, and what was saved is still in %s", p.Label, err, filepath.Join(a.Trash, p.Act))
+	} else if err != nil {
+		return "", fmt.Errorf("open tab %q again: %w; whether it was opened is not known: look into herdr before another try", p.Label, err)
+	}
+	s := fmt.Sprintf("tab %s (%q) of workspace %s on %s has a new shell; what ran there is over", out.Tab.ID, p.Label, out.Tab.Workspace, p.Socket)
+	if len(texts) > 0 {
+		notes = append(notes, "the saved text of its "+count(len(p.Panes), "pane", "panes")+" is in "+strings.Join(texts, ", "))
+	} else {
+		notes = append(notes, "no text of its panes was saved")
+	}
+	return strings.Join(append([]string{s}, notes...), "; "), nil
+}
+
+// texts lists the files with the panes' text. It refuses where the act saved nothing, or what it saved is gone.
+func (a *Actuator) texts(p *plan) ([]string, error) {
+	var out []string
+	for i := -1; i < len(p.Panes); i++ {
+		name := manifest
+		if i >= 0 {
+			name = p.Panes[i].File
+		}
+		path := filepath.Join(a.Trash, p.Act, name)
+		st, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && i >= 0: // the server did not give it
+			continue
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, actuators.Refused("what was saved of tab %s (%q) is not in the trash any more; nothing was opened", p.Tab, p.Label)
+		case err != nil:
+			return nil, fmt.Errorf("look for the saved text: %w; nothing was opened", err)
+		case !st.Mode().IsRegular():
+			return nil, actuators.Refused("%s is no file; nothing was opened", path)
+		case i >= 0:
+			out = append(out, path)
+		}
+	}
+	return out, nil
+}

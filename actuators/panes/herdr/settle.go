@@ -1,0 +1,57 @@
+package herdr
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+)
+
+// Settle implements actuators.Actuator. A tab counts as gone only where a server does not list it any more, or lists others'
+// terminals under its id, or where no server listens and its shells are over. Processes that outlived the close are left to
+// later sweeps: nothing has held them since, so their numbers may be others'.
+func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outcome {
+	id := in.Identity.Tab
+	if err := admissible(in.ID, in.Candidate, id); err != nil {
+		return actuators.OutcomeOf(fmt.Errorf("how the act on %s went is not known: %w", in.Candidate, err))
+	}
+	w, err := a.whereabouts(ctx, id)
+	if err != nil {
+		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: a.keptUntil(in),
+			Detail: fmt.Sprintf("whether %s is gone is unknown: %v; what was saved of it is kept, and the next sweep looks again", called(id), err)}
+	}
+	switch w.where {
+	case there:
+		return a.interrupted(in, decision.Failed,
+			fmt.Sprintf("the act on %s was interrupted before it was closed; nothing was done, and the next sweep decides again", called(id)))
+	case elsewhere:
+		return a.interrupted(in, decision.Changed,
+			fmt.Sprintf("the act on %s was interrupted before it was closed, and its panes are in another tab now; nothing was done", called(id)))
+	}
+	return decision.Outcome{Outcome: decision.Done, RestoreUntil: a.keptUntil(in),
+		Detail: fmt.Sprintf("%s is gone; settled after an interruption. Processes that outlived it are left to the next sweep", called(id))}
+}
+
+// keptUntil is until when what the act saved is kept, where it saved anything: without it nobody would find it or clear it away.
+func (a *Actuator) keptUntil(in decision.Intent) *time.Time {
+	if _, err := os.Lstat(filepath.Join(a.Trash, in.ID)); err != nil || in.RestoreUntil.IsZero() {
+		return nil
+	}
+	return new(in.RestoreUntil)
+}
+
+// interrupted removes what was saved of a tab that was not closed.
+func (a *Actuator) interrupted(in decision.Intent, outcome, detail string) decision.Outcome {
+	p, err := planOf(in)
+	if err == nil {
+		_, err = a.purge(p)
+	}
+	if err != nil {
+		detail += fmt.Sprintf("; what was saved of it could not be removed: %v", err)
+	}
+	return decision.Outcome{Outcome: outcome, Detail: detail}
+}

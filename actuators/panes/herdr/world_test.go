@@ -1,0 +1,354 @@
+package herdr
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+	"winnow/testkit/herdr"
+)
+
+// act is the id that tests give their acts.
+const act = "01TESTACT"
+
+const label = "codex-review-1a2b3c4d"
+
+// world is a server with three tabs: home, which has the focus, keep and husk. The last two share a workspace.
+type world struct {
+	t                testing.TB
+	s                *herdr.Server
+	work             string
+	home, keep, husk string
+}
+
+// quiet is a pane of which nobody asks what runs in it.
+var quiet = herdr.Pane{Fake: &herdr.Info{}}
+
+func fresh(t testing.TB, o herdr.Options, panes ...herdr.Pane) *world {
+	t.Helper()
+	w := &world{t: t, s: herdr.Start(t, o)}
+	w.home = w.s.Tab(w.s.Workspace("home"), "home", quiet)
+	w.work = w.s.Workspace("work")
+	w.keep = w.s.Tab(w.work, "keep", quiet)
+	w.husk = w.s.Tab(w.work, label, panes...)
+	return w
+}
+
+// actuator uses folders of its own, and nothing of the environment that the test runs in.
+func actuator(t testing.TB, o Options) *Actuator {
+	t.Helper()
+	dir := t.TempDir()
+	o.Trash, o.Lock = cmp.Or(o.Trash, filepath.Join(dir, "trash")), cmp.Or(o.Lock, filepath.Join(dir, "run", "herdr.lock"))
+	o.UID = os.Geteuid()
+	if o.Protocols == nil {
+		o.Protocols = []int{14, 16, 17, 19}
+	}
+	if o.Shells == nil {
+		o.Shells = []string{"sh", "bash"}
+	}
+	if o.AgentIdle == nil {
+		o.AgentIdle = []string{"unknown"}
+	}
+	if o.Env == nil {
+		o.Env = func(string) string { return "" }
+	}
+	if o.TermGrace == 0 {
+		o.TermGrace = 50 * time.Millisecond
+	}
+	a := New(o)
+	a.patience = 5 * time.Second
+	return a
+}
+
+// judged is the decision to reap a tab, with the identity that it has now. It waits until its shells wait for input.
+func (w *world) judged(tab string) decision.Decision {
+	w.t.Helper()
+	c := client{socket: w.s.Socket(), uid: os.Geteuid(), patience: 5 * time.Second}
+	v, err := c.look(w.t.Context())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	is := v.tab(tab)
+	if is == nil {
+		w.t.Fatalf("there is no tab %s", tab)
+	}
+	out := decision.Tab{Socket: w.s.Socket(), ServerPID: os.Getpid(), Protocol: w.s.Protocol(), ID: tab, Workspace: is.Workspace, Label: *is.Label}
+	pids := map[string]int{}
+	for _, p := range w.s.Panes(tab) {
+		pids[p.ID] = p.PID
+	}
+	for _, p := range v.panesOf(tab) {
+		pid := pids[p.ID]
+		if pid == 0 {
+			info, err := c.info(w.t.Context(), p.ID)
+			if err != nil || info.Shell == nil {
+				w.t.Fatalf("pane %s: %v", p.ID, err)
+			}
+			pid = *info.Shell
+		}
+		ticks := settled(w.t, pid)
+		cwd, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
+		out.Panes = append(out.Panes, decision.Pane{ID: p.ID, Terminal: p.Terminal, PID: pid, StartTicks: ticks, Cwd: cwd, Members: sessionOf(w.t, pid)})
+	}
+	slices.SortFunc(out.Panes, func(a, b decision.Pane) int { return strings.Compare(a.Terminal, b.Terminal) })
+	return decision.Decision{ID: "tab:herdr/default/" + tab, Kind: "tab", Verdict: decision.Reap, Label: *is.Label,
+		Identity: decision.Identity{Key: "k", Tab: &out}}
+}
+
+// settled waits until a shell waits for input, which is when it has slept in front of its terminal for a while, and gives its
+// start.
+func settled(t testing.TB, pid int) (ticks uint64) {
+	t.Helper()
+	h, _, err := hold("/proc", pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.close()
+	var last uint64
+	still := 0
+	eventually(t, "a shell that waits for input", func() bool {
+		s, err := h.stat()
+		turns, err2 := h.turns()
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		if s.state != 'S' || s.foreground != pid || turns != last {
+			still = 0
+		}
+		last = turns
+		still++
+		return still > 4
+	})
+	return h.ticks
+}
+
+// sessionOf lists the living processes whose session leader leads.
+func sessionOf(t testing.TB, leader int) (pids []int) {
+	t.Helper()
+	all, err := scan("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pid, s := range all {
+		if s.session == leader {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return pids
+}
+
+func eventually(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("after twenty seconds: not yet %s", what)
+		}
+	}
+}
+
+func grasped(t testing.TB, a *Actuator, d decision.Decision) *grasp {
+	t.Helper()
+	g, err := a.Grasp(t.Context(), act, d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = g.Close() })
+	return g.(*grasp)
+}
+
+func intent(g *grasp, d decision.Decision) decision.Intent {
+	return decision.Intent{ID: act, Candidate: d.ID, Kind: d.Kind, Identity: d.Identity, Plan: g.Plan(), RestoreUntil: time.Now().Add(time.Hour)}
+}
+
+// attempt is what the carrier does with a decision, but for judging it again.
+func attempt(t testing.TB, a *Actuator, d decision.Decision) decision.Outcome {
+	t.Helper()
+	g, err := a.Grasp(t.Context(), act, d)
+	if err != nil {
+		return actuators.OutcomeOf(err)
+	}
+	defer func() { _ = g.Close() }()
+	return g.Do(t.Context(), intent(g.(*grasp), d))
+}
+
+func wantOutcome(t testing.TB, want string, got decision.Outcome, words ...string) {
+	t.Helper()
+	if got.Outcome != want {
+		t.Fatalf("want %s, got %s: %s", want, got.Outcome, got.Detail)
+	}
+	for _, w := range words {
+		if !strings.Contains(got.Detail, w) {
+			t.Errorf("the detail does not say %q: %s", w, got.Detail)
+		}
+	}
+}
+
+func wantErr(t testing.TB, want, got error, words ...string) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Fatalf("want %v, got %v", want, got)
+	}
+	for _, w := range words {
+		if !strings.Contains(got.Error(), w) {
+			t.Errorf("the error does not say %q: %v", w, got)
+		}
+	}
+}
+
+// wantUntouched checks that no request changed anything, and that nothing that was saved is left.
+func (w *world) wantUntouched(a *Actuator) {
+	w.t.Helper()
+	if m := w.s.Mutations(); len(m) > 0 {
+		w.t.Errorf("%d requests to change something were sent, the first %s %s", len(m), m[0].Method, m[0].Target)
+	}
+	wantNothingSaved(w.t, a)
+}
+
+func wantNothingSaved(t testing.TB, a *Actuator) {
+	t.Helper()
+	if _, err := os.Lstat(filepath.Join(a.Trash, act)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something is left in the trash: %v", err)
+	}
+}
+
+// shell is an idle interactive shell on a terminal of its own, of which a server is told what a test wants.
+type shell struct {
+	pid    int
+	master *os.File
+	cmd    *exec.Cmd
+}
+
+// launch starts a shell whose session ends with the test, or with end.
+func launch(t testing.TB) *shell {
+	t.Helper()
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	master := os.NewFile(uintptr(fd), "/dev/ptmx")
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = slave.Close() }()
+	cmd := exec.Command("sh", "-i")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "TERM=dumb"}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, master) }()
+	s := &shell{cmd.Process.Pid, master, cmd}
+	t.Cleanup(func() { s.end(t) })
+	return s
+}
+
+// end kills the shell's session and waits for it.
+func (s *shell) end(t testing.TB) {
+	if s.cmd == nil {
+		return
+	}
+	for _, pid := range sessionOf(t, s.pid) {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	_ = s.cmd.Wait()
+	_ = s.master.Close()
+	s.cmd = nil
+}
+
+// pane is how a server is told of the shell: what it says of it stays the same, whatever the shell does.
+func (s *shell) pane() herdr.Pane {
+	return herdr.Pane{Fake: &herdr.Info{ShellPID: s.pid, ForegroundPGID: s.pid, Foreground: []herdr.Proc{{PID: s.pid, Name: "sh"}}}}
+}
+
+func (s *shell) typeIn(t testing.TB, text string) {
+	t.Helper()
+	if _, err := s.master.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awake types something that starts no process, and waits until the shell has run.
+func awake(t testing.TB, pid int, typeIn func(string)) {
+	t.Helper()
+	h, _, err := hold("/proc", pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.close()
+	before, err := h.turns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	typeIn("x=1\n")
+	eventually(t, "a shell that has run", func() bool {
+		now, err := h.turns()
+		return err != nil || now != before
+	})
+}
+
+func lives(pid int) bool {
+	h, _, err := hold("/proc", pid)
+	if err != nil {
+		return false
+	}
+	h.close()
+	return true
+}
+
+func within(t testing.TB, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func planIn(t testing.TB, in decision.Intent) *plan {
+	t.Helper()
+	var p plan
+	if err := json.Unmarshal(in.Plan, &p); err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}
+
+func contextWithCancel(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithCancel(ctx)
+}
+
+func signalPID(t testing.TB, pid int, name string) {
+	t.Helper()
+	if err := syscall.Kill(pid, unix.SignalNum("SIG"+name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func endPID(pid int) {
+	if pid > 1 {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}

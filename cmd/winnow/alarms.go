@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"winnow/engine/alarm"
+	"winnow/engine/decision"
+	"winnow/engine/ledger"
+	"winnow/engine/snapshot"
+)
+
+// limits are what alarms go by.
+func (c Alarms) limits() alarm.Limits {
+	return alarm.Limits{
+		Min: c.Min, Collapse: float64(c.Collapse), Remember: c.Remember, SourceFailingFor: c.SourceFailingFor, RefusedTimes: c.RefusedTimes,
+	}
+}
+
+// alarms adds to a report what a person should look at. ds are all decisions on snap, also those of kinds that are not shown; the
+// report has the acts, if there were any. Without a memory only what this look shows by itself gives an alarm.
+func (s *sweeper) alarms(ctx context.Context, r *Report, snap *snapshot.Snapshot, ds []decision.Decision) {
+	ctx = context.WithoutCancel(ctx) // it was seen and done, also where the sweep was interrupted since
+	m, remembers := s.alarmMemory(ctx, r, ds)
+	change, alarms := alarm.Look(m, snap, ds, s.rulesName(os.Environ()), s.cfg.Alarms.limits())
+	if remembers {
+		if err := s.ledger.SaveAlarmMemory(ctx, change); err != nil {
+			s.log.Warn("remember for alarms", "error", err)
+		}
+	}
+	for _, al := range alarms {
+		r.Alarms = append(r.Alarms, Alarm{Rule: al.Rule, Message: al.Message + next(al)})
+	}
+}
+
+// alarmMemory writes down how the acts went and gives what is remembered. A ledger that cannot be read or written remembers nothing.
+func (s *sweeper) alarmMemory(ctx context.Context, r *Report, ds []decision.Decision) (alarm.Memory, bool) {
+	if s.ledger == nil {
+		return alarm.Memory{}, false
+	}
+	if err := s.ledger.NoteActs(ctx, r.TakenAt, r.Acts, identities(ds)); err != nil {
+		s.log.Warn("note acts", "error", err)
+	}
+	m, err := s.ledger.AlarmMemory(ctx)
+	if err != nil {
+		s.log.Warn("read the memory of alarms", "error", err)
+		return alarm.Memory{}, false
+	}
+	return m, true
+}
+
+// identities are those of what was to be reaped.
+func identities(ds []decision.Decision) map[string]string {
+	out := map[string]string{}
+	for i := range ds {
+		if d := &ds[i]; d.Verdict == decision.Reap {
+			out[d.ID] = d.Identity.Key
+		}
+	}
+	return out
+}
+
+// rulesName names what the operator decides by: their file, their variables and policies of their own. Winnow's own defaults and
+// policies are left out: an upgrade that empties the scope is no wish of theirs.
+func (s *sweeper) rulesName(env []string) string {
+	sum := sha256.New()
+	if s.cfg.File != "" {
+		text, err := os.ReadFile(s.cfg.File)
+		if err != nil { // it was there when the sweep began
+			s.log.Debug("read the configuration again", "file", s.cfg.File, "error", err)
+		}
+		fmt.Fprintf(sum, "%q\n", text)
+	}
+	for _, e := range slices.Sorted(slices.Values(env)) {
+		for _, section := range []string{"RULES", "COLLECT", "POLICY"} {
+			if strings.HasPrefix(e, envPrefix+section) {
+				fmt.Fprintf(sum, "%q\n", e)
+			}
+		}
+	}
+	if p := s.cfg.Policy; len(p.Paths) > 0 || !p.Embedded {
+		fmt.Fprintln(sum, s.policy.Digest)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// next is what to do about an alarm that names a candidate.
+func next(al alarm.Alarm) string {
+	if al.Candidate == "" {
+		return ""
+	}
+	id := quote(al.Candidate)
+	switch al.Rule {
+	case alarm.RefusedAgain:
+		return fmt.Sprintf("; winnow explain %s says why it is to go, winnow retain %s --reason TEXT keeps it and ends this", id, id)
+	case alarm.ScopeCollapsed:
+		return fmt.Sprintf("; winnow explain %s shows what the rules look for", id)
+	}
+	return fmt.Sprintf("; winnow explain %s shows what is not known", id)
+}
+
+// refusal is what is remembered of acts on a candidate that came to nothing, nil where there is none.
+func (a *app) refusal(ctx context.Context, id string) (*alarm.Refusal, error) {
+	var found *alarm.Refusal
+	err := a.readLedger(func(l *ledger.Ledger) error {
+		all, err := l.Refusals(ctx)
+		if r, ok := all[id]; ok {
+			found = &r
+		}
+		return err
+	})
+	return found, err
+}
+
+// refusalText says how often a candidate was to go and did not.
+func (p paint) refusalText(w io.Writer, r *alarm.Refusal) {
+	if r == nil {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.bold("it was to go before"))
+	times := "once, on " + r.LastAt.Local().Format(time.DateTime)
+	if r.Count > 1 {
+		times = fmt.Sprintf("%d times in a row, from %s to %s", r.Count, r.FirstAt.Local().Format(time.DateTime), r.LastAt.Local().Format(time.DateTime))
+	}
+	p.indented(w, 2, times)
+	p.indented(w, 2, clean(r.Outcome+": "+r.Detail))
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"winnow/engine"
+	"winnow/engine/alarm"
+	"winnow/engine/decision"
+	"winnow/engine/ledger"
+	"winnow/engine/snapshot"
+)
+
+// alarmWorld is a sweeper with a ledger, and a machine of made-up tmux sessions that it is told of.
+type alarmWorld struct {
+	*sweeper
+	snap *snapshot.Snapshot
+	ds   []decision.Decision
+	log  bytes.Buffer
+}
+
+func newAlarmWorld(t *testing.T) *alarmWorld {
+	t.Helper()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "config.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, "version: 1\nstate: %s/state\n", dir), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := loadConfig(config, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &alarmWorld{}
+	a := &app{out: io.Discard, errOut: io.Discard, cfg: cfg, log: hclog.New(&hclog.LoggerOptions{Output: &w.log})}
+	l, err := ledger.Open(a.ledgerPath())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	w.sweeper = &sweeper{app: a, ledger: l, policy: &engine.Policy{Digest: "sha256:x"}}
+	w.snap = &snapshot.Snapshot{
+		TakenAt: time.Now().UTC(), Sources: map[string]snapshot.Source{"tmux/default": {Kind: "tmux", Status: snapshot.OK}},
+		Sessions: map[string]snapshot.Session{},
+	}
+	for i := range 5 {
+		id := fmt.Sprintf("session:tmux/default/$%d", i)
+		w.snap.Sessions[id] = snapshot.Session{Source: "tmux/default", Panes: []snapshot.Pane{{SessionPIDs: []int{1}}}}
+		w.ds = append(w.ds, decision.Decision{ID: id, Kind: "session", InScope: true, Verdict: decision.Reap, Identity: decision.Identity{Key: "k"}})
+	}
+	return w
+}
+
+// sweepAgain is what a sweep with these decisions and acts says.
+func (w *alarmWorld) sweepAgain(t *testing.T, ds []decision.Decision, acts ...decision.Act) []Alarm {
+	t.Helper()
+	w.snap.TakenAt = w.snap.TakenAt.Add(time.Hour)
+	r := &Report{TakenAt: w.snap.TakenAt, Acts: acts}
+	w.alarms(t.Context(), r, w.snap, ds)
+	return r.Alarms
+}
+
+func oneAlarm(t *testing.T, alarms []Alarm, rule string, parts ...string) {
+	t.Helper()
+	if len(alarms) != 1 || alarms[0].Rule != rule {
+		t.Fatalf("got %v; want one of rule %s", alarms, rule)
+	}
+	for _, p := range parts {
+		if !strings.Contains(alarms[0].Message, p) {
+			t.Errorf("%q does not say %q", alarms[0].Message, p)
+		}
+	}
+}
+
+func TestAlarmsOfAScopeThatCollapsed(t *testing.T) {
+	t.Parallel()
+	w := newAlarmWorld(t)
+	if got := w.sweepAgain(t, w.ds); len(got) != 0 {
+		t.Fatalf("the first sweep gave %v", got)
+	}
+	oneAlarm(t, w.sweepAgain(t, nil), alarm.ScopeCollapsed, "5 of 5 sessions", "rules.session_names", "winnow explain 'session:tmux/default/$0' shows")
+	oneAlarm(t, w.sweepAgain(t, nil), alarm.ScopeCollapsed)
+	// The operator's own change is said once.
+	if got := w.sweepAgain(t, w.ds); len(got) != 0 {
+		t.Fatalf("everything is in scope again: %v", got)
+	}
+	if err := os.WriteFile(w.cfg.File, []byte("version: 1\nrules: {session_names: {prefix: [other-]}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	oneAlarm(t, w.sweepAgain(t, nil), alarm.ScopeCollapsed, "configuration were changed")
+	if got := w.sweepAgain(t, nil); len(got) != 0 {
+		t.Errorf("it is said again: %v", got)
+	}
+}
+
+func TestAlarmsOfWhatIsRefusedAgain(t *testing.T) {
+	t.Parallel()
+	w := newAlarmWorld(t)
+	const id = "session:tmux/default/$3"
+	refused := decision.Act{Candidate: id, Kind: "session", Label: "fix-login", Outcome: decision.Outcome{Outcome: decision.Refused, Detail: "somebody looks at it"}}
+	for range w.cfg.Alarms.RefusedTimes - 1 {
+		if got := w.sweepAgain(t, w.ds, refused); len(got) != 0 {
+			t.Fatalf("too early: %v", got)
+		}
+	}
+	oneAlarm(t, w.sweepAgain(t, w.ds, refused), alarm.RefusedAgain, "fix-login", "somebody looks at it", "winnow explain 'session:tmux/default/$3'", "winnow retain 'session:tmux/default/$3' --reason")
+	oneAlarm(t, w.sweepAgain(t, w.ds), alarm.RefusedAgain) // a dry run says so too
+
+	r, err := w.refusal(t.Context(), id)
+	if err != nil || r == nil || r.Count != w.cfg.Alarms.RefusedTimes {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	var text bytes.Buffer
+	paint{width: 100}.refusalText(&text, r)
+	if !strings.Contains(text.String(), "3 times in a row") || !strings.Contains(text.String(), "refused: somebody looks at it") {
+		t.Errorf("explain says %q", &text)
+	}
+	refused.Outcome.Outcome = decision.Done
+	if got := w.sweepAgain(t, w.ds, refused); len(got) != 0 {
+		t.Errorf("it is done: %v", got)
+	}
+	if r, err := w.refusal(t.Context(), id); err != nil || r != nil {
+		t.Errorf("got %+v, %v; want none", r, err)
+	}
+	text.Reset()
+	if (paint{width: 100}).refusalText(&text, nil); text.Len() != 0 {
+		t.Errorf("of nothing it says %q", &text)
+	}
+}
+
+// Without a memory only what one look shows gives an alarm, and nothing else is wrong for it.
+func TestAlarmsWithoutALedger(t *testing.T) {
+	t.Parallel()
+	for name, breakIt := range map[string]func(w *alarmWorld) error{
+		"none":   func(w *alarmWorld) error { l := w.ledger; w.ledger = nil; return l.Close() },
+		"broken": func(w *alarmWorld) error { return w.ledger.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newAlarmWorld(t)
+			w.sweepAgain(t, w.ds)
+			if err := breakIt(w); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.sweepAgain(t, nil, decision.Act{Candidate: w.ds[0].ID, Kind: "session", Outcome: decision.Outcome{Outcome: decision.Failed}}); len(got) != 0 {
+				t.Errorf("got %v from no memory", got)
+			}
+			for id, s := range w.snap.Sessions {
+				s.Panes = []snapshot.Pane{{ID: "%1"}}
+				w.snap.Sessions[id] = s
+			}
+			oneAlarm(t, w.sweepAgain(t, w.ds), alarm.LivenessUnknown, "5 sessions of tmux/default", "winnow explain 'session:tmux/default/$0' shows what is not known")
+		})
+	}
+}
+
+func TestWhatNamesTheRules(t *testing.T) {
+	t.Parallel()
+	w := newAlarmWorld(t)
+	before := w.rulesName(nil)
+	for name, c := range map[string]struct {
+		change func(s *sweeper)
+		env    []string
+		other  bool
+	}{
+		"nothing":                 {func(*sweeper) {}, nil, false},
+		"other variables":         {func(*sweeper) {}, []string{"WINNOW_FORMAT=json", "HOME=/x"}, false},
+		"an upgrade of Winnow":    {func(s *sweeper) { s.policy = &engine.Policy{Digest: "sha256:y"} }, nil, false},
+		"a variable of the rules": {func(*sweeper) {}, []string{"WINNOW_RULES_SHELLS=sh"}, true},
+		"policies of their own":   {func(s *sweeper) { s.cfg.Policy.Paths = []string{"/x"} }, nil, true},
+		"no policies of Winnow's": {func(s *sweeper) { s.cfg.Policy.Embedded = false }, nil, true},
+		"no file any more":        {func(s *sweeper) { s.cfg.File = "" }, nil, true},
+		"a file that was removed": {func(s *sweeper) { s.cfg.File += ".gone" }, nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := *w.cfg
+			s := &sweeper{app: &app{cfg: &cfg, log: hclog.NewNullLogger()}, policy: w.policy}
+			c.change(s)
+			if got := s.rulesName(c.env); (got != before) != c.other {
+				t.Errorf("another name: %v; want %v", got != before, c.other)
+			}
+		})
+	}
+}

@@ -1,0 +1,50 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// ErrLayout says that a database has not the tables and columns that are read. ErrUnfinished says that a change to it was begun
+// and not ended, which only a writer can undo. What to do next is added by who knows the program that owns the database.
+var (
+	ErrLayout     = errors.New("unknown layout")
+	ErrUnfinished = errors.New("it is in the middle of a change, or its program crashed in one; nothing was read")
+
+	errTooMuch = fmt.Errorf("more than %d MiB or %d rows; let its program drop what has long ended", maxSize>>20, maxRows)
+)
+
+// locked says that somebody else has the database locked, unfinished that its journal looks like one of a crash.
+func locked(err error) bool     { return codeOf(err)&0xff == sqlite3.SQLITE_BUSY }
+func unfinished(err error) bool { return codeOf(err) == sqlite3.SQLITE_READONLY_ROLLBACK }
+
+// codeOf gives SQLite's extended code of an error, whose lowest byte is the primary one; 0 for an error that is not SQLite's.
+func codeOf(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code()
+	}
+	return 0
+}
+
+// explain says what could not be read, that nothing was, and what to do next.
+func explain(path string, err error) error {
+	switch code := codeOf(err); {
+	case unfinished(err):
+		return fmt.Errorf("read %s: %w: %w", path, ErrUnfinished, err)
+	case locked(err):
+		return fmt.Errorf("read %s: another program holds it locked: %w; nothing was read: look again, and if it stays, see who has the file open",
+			path, err)
+	case code&0xff == sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("read %s: it is not a SQLite database: %w; name the right file in config.yaml", path, err)
+	case code&0xff == sqlite3.SQLITE_CORRUPT, code == sqlite3.SQLITE_IOERR_SHORT_READ:
+		return fmt.Errorf("read %s: it is damaged or cut short: %w; nothing was read: bring back a backup with the program that owns it", path, err)
+	case code&0xff == sqlite3.SQLITE_CANTOPEN, code&0xff == sqlite3.SQLITE_READONLY:
+		return fmt.Errorf("read %s: its journal or -shm file cannot be used from here: %w; nothing was read: let this user read and write the files"+
+			" beside it, or look again while the program that owns it runs", path, err)
+	}
+	return fmt.Errorf("read %s: %w", path, err)
+}

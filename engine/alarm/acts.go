@@ -1,0 +1,159 @@
+package alarm
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"winnow/engine/decision"
+)
+
+// Refusal is a candidate that was to be reaped, and was not, at every act that was tried on it since FirstAt.
+type Refusal struct {
+	Kind     string `json:"kind"`
+	Label    string `json:"label,omitempty"`
+	Identity string `json:"identity"`
+	// Outcome and Detail are the last act's: refused, failed or changed.
+	Outcome string    `json:"outcome"`
+	Detail  string    `json:"detail,omitempty"`
+	FirstAt time.Time `json:"first_at"`
+	LastAt  time.Time `json:"last_at"`
+	Count   int       `json:"count"`
+}
+
+// Capped is a kind of which nothing was done because a cap held, at every sweep that wanted to since FirstAt.
+type Capped struct {
+	// Detail is the last act's: which cap, and how many were wanted.
+	Detail  string
+	FirstAt time.Time
+	LastAt  time.Time
+	Count   int
+}
+
+// each is how many candidates of one kind get an alarm each; when more are refused one alarm speaks for all.
+const each = 3
+
+// Acts says what the acts of one sweep, at the time at, change in what is remembered of refusals. identities are the keys of the
+// candidates' identities, by candidate: another thing of the same id begins anew. An outcome changed counts like a refusal: one
+// look that wants a thing gone and a second one that keeps it, every time, is silence too.
+func Acts(refusals map[string]Refusal, capped map[string]Capped, at time.Time, acts []decision.Act, identities map[string]string) (Delta[Refusal], Delta[Capped]) {
+	var rs Delta[Refusal]
+	var cs Delta[Capped]
+	held := map[string]string{} // the kinds that a cap held, and how
+	tried := map[string]bool{}
+	for _, a := range acts {
+		before, known := refusals[a.Candidate]
+		switch {
+		case a.Open: // the next sweep finds out how it went
+			tried[a.Kind] = true
+		case a.Outcome.Outcome == decision.Capped:
+			held[a.Kind] = a.Detail
+		case a.Outcome.Outcome == decision.Done, a.Outcome.Outcome == decision.Gone:
+			tried[a.Kind] = true
+			if known {
+				rs.forget(a.Candidate)
+			}
+		default:
+			tried[a.Kind] = true
+			rs.put(a.Candidate, before.again(at, a, identities[a.Candidate]))
+		}
+	}
+	for kind, detail := range held {
+		before := capped[kind]
+		if before.Count == 0 || before.FirstAt.After(at) {
+			before.FirstAt = at
+		}
+		cs.put(kind, Capped{Detail: detail, FirstAt: before.FirstAt, LastAt: at, Count: before.Count + 1})
+	}
+	for _, kind := range sorted(tried) {
+		if _, known := capped[kind]; known {
+			cs.forget(kind)
+		}
+	}
+	return rs, cs
+}
+
+func (r Refusal) again(at time.Time, a decision.Act, identity string) Refusal {
+	next := Refusal{
+		Kind: a.Kind, Label: a.Label, Identity: identity, Outcome: a.Outcome.Outcome, Detail: a.Detail, FirstAt: at, LastAt: at, Count: 1,
+	}
+	if r.Count > 0 && r.Identity == identity {
+		next.Count = r.Count + 1
+		if r.FirstAt.Before(at) {
+			next.FirstAt = r.FirstAt
+		}
+	}
+	return next
+}
+
+// refusals raises the alarm of what is still wanted and was refused again and again, and forgets what is gone or long past.
+func (w *watch) refusals() {
+	wanted := map[string]string{}
+	for i := range w.ds {
+		if d := &w.ds[i]; d.Verdict == decision.Reap {
+			wanted[d.ID] = d.Identity.Key
+		}
+	}
+	failing := w.failing()
+	again := map[string][]string{}
+	for _, id := range sorted(w.Refusals) {
+		r := w.Refusals[id]
+		_, there := find(w.s, id)
+		if w.over(w.past(r.LastAt)) || w.l.Remember <= 0 || !there && !failing {
+			w.next.Refusals.forget(id)
+			continue
+		}
+		if key, ok := wanted[id]; ok && key == r.Identity && w.often(r.Count) {
+			again[r.Kind] = append(again[r.Kind], id)
+		}
+	}
+	for _, kind := range sorted(again) {
+		w.refused(kind, again[kind])
+	}
+}
+
+func (w *watch) often(count int) bool { return w.l.RefusedTimes > 0 && count >= w.l.RefusedTimes }
+
+func (w *watch) refused(kind string, ids []string) {
+	if len(ids) <= each {
+		for _, id := range ids {
+			w.alarm(RefusedAgain, id, "%s", w.Refusals[id].text(id))
+		}
+		return
+	}
+	most := slices.MaxFunc(ids, func(a, b string) int { return w.Refusals[a].Count - w.Refusals[b].Count })
+	w.alarm(RefusedAgain, most, "%s (%d other %s fare the same)", w.Refusals[most].text(most), len(ids)-1, plurals[kind])
+}
+
+func (r Refusal) text(id string) string {
+	name := id
+	if r.Label != "" && !endsIn(id, r.Label) {
+		name = fmt.Sprintf("%s (%s)", id, r.Label)
+	}
+	return fmt.Sprintf("%s was to be reaped %d times in a row since %s, and is still there; the last act's outcome is %s: %s",
+		name, r.Count, clock(r.FirstAt), r.Outcome, r.Detail)
+}
+
+// endsIn reports whether an id says a label already, as a folder's says its path.
+func endsIn(id, label string) bool { return len(id) > len(label) && id[len(id)-len(label):] == label }
+
+// capped raises the alarm of what a cap held again and again, and forgets a kind of which nothing is wanted any more.
+func (w *watch) capped() {
+	wanted := map[string]bool{}
+	for i := range w.ds {
+		if w.ds[i].Verdict == decision.Reap {
+			wanted[w.ds[i].Kind] = true
+		}
+	}
+	failing := w.failing()
+	for _, kind := range sorted(w.Capped) {
+		c := w.Capped[kind]
+		if w.over(w.past(c.LastAt)) || w.l.Remember <= 0 || !wanted[kind] && !failing {
+			w.next.Capped.forget(kind)
+			continue
+		}
+		if wanted[kind] && w.often(c.Count) {
+			w.alarm(CappedAgain, "", "nothing of kind %s was done at any of %d sweeps in a row since %s: %s", kind, c.Count, clock(c.FirstAt), c.Detail)
+		}
+	}
+}

@@ -1,0 +1,219 @@
+// Package alarm says what a person should look at although every single decision was in order: that nothing is in scope any more
+// and everything is still there, that a source has not been read for long, that the same thing is refused again and again. All of
+// these look like "nothing to do" in one sweep, and only show beside the sweeps before it.
+//
+// Its functions are pure: what is remembered, one look and what was decided on it give what to remember next and the alarms. The
+// ledger keeps the memory.
+package alarm
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+)
+
+// The rules of alarms.
+const (
+	ScopeCollapsed  = "scope_collapsed"
+	SourceFailing   = "source_failing"
+	SourceGone      = "source_gone"
+	LivenessUnknown = "liveness_unknown"
+	RefusedAgain    = "refused_again"
+	CappedAgain     = "capped_again"
+)
+
+// Alarm is one thing to look at.
+type Alarm struct {
+	Rule    string
+	Message string
+	// Candidate is one that shows what is meant, "" where none does.
+	Candidate string
+}
+
+// Limits says from when on something is worth an alarm.
+type Limits struct {
+	// Min is how many candidates of a kind must have left the scope, and Collapse which part (0 to 1) of those that left it and
+	// those still in it.
+	Min      int
+	Collapse float64
+	// Remember is how long it is remembered of a candidate that it was in scope, and of one that it was refused. Zero remembers
+	// nothing, and then neither gives an alarm.
+	Remember time.Duration
+	// SourceFailingFor is how long a source must not have been read, at two looks at least.
+	SourceFailingFor time.Duration
+	// RefusedTimes is how many times in a row an act must have come to nothing. Zero is never.
+	RefusedTimes int
+}
+
+// Memory is what the looks and acts before this one left. The zero Memory is that of a first sweep.
+type Memory struct {
+	// Rules names the rules that the last look was judged by.
+	Rules string
+	// Scope is by candidate, Peaks by kind, Sources by name, Refusals by candidate and Capped by kind.
+	Scope    map[string]Scoped
+	Peaks    map[string]Peak
+	Sources  map[string]Source
+	Refusals map[string]Refusal
+	Capped   map[string]Capped
+}
+
+// Delta is what changes in one part of the memory: what is to be written, and what forgotten.
+type Delta[V any] struct {
+	Put    map[string]V
+	Forget []string
+}
+
+func (d *Delta[V]) put(key string, v V) {
+	if d.Put == nil {
+		d.Put = map[string]V{}
+	}
+	d.Put[key] = v
+}
+
+func (d *Delta[V]) forget(key string) { d.Forget = append(d.Forget, key) }
+
+// Change is what changes in the memory.
+type Change struct {
+	Rules    string
+	Scope    Delta[Scoped]
+	Peaks    Delta[Peak]
+	Sources  Delta[Source]
+	Refusals Delta[Refusal]
+	Capped   Delta[Capped]
+}
+
+// Look says what a look gives to remember, and which alarms it gives. ds are all decisions on s, those that no person is shown
+// among them. rules is any name of what the operator decides by: where it is another one than at the last look, what left the
+// scope did so because the operator said so.
+func Look(m Memory, s *snapshot.Snapshot, ds []decision.Decision, rules string, l Limits) (Change, []Alarm) {
+	w := watch{Memory: m, s: s, ds: ds, l: l, turned: m.Rules != "" && m.Rules != rules, next: Change{Rules: rules}}
+	in := w.inScope()
+	w.scope(in)
+	w.sources()
+	w.liveness(in)
+	w.refusals()
+	w.capped()
+	return w.next, w.alarms
+}
+
+// watch is one look under way.
+type watch struct {
+	Memory
+	s  *snapshot.Snapshot
+	ds []decision.Decision
+	l  Limits
+	// turned is true when the operator's rules are others than at the last look.
+	turned bool
+	next   Change
+	alarms []Alarm
+}
+
+func (w *watch) alarm(rule, candidate, format string, args ...any) {
+	w.alarms = append(w.alarms, Alarm{Rule: rule, Candidate: candidate, Message: fmt.Sprintf(format, args...)})
+}
+
+// past is t, or this look where the clock was put back since t was written: nothing waits for the clock to come by again.
+func (w *watch) past(t time.Time) time.Time {
+	if t.After(w.s.TakenAt) {
+		return w.s.TakenAt
+	}
+	return t
+}
+
+// over reports whether what began at t is remembered no longer; a t that is not set began nothing.
+func (w *watch) over(t time.Time) bool { return !t.IsZero() && w.s.TakenAt.Sub(t) > w.l.Remember }
+
+// failing reports whether any source was not read.
+func (w *watch) failing() bool {
+	for _, src := range w.s.Sources {
+		if src.Status == snapshot.Failed {
+			return true
+		}
+	}
+	return false
+}
+
+// thing is what alarms need to know of a candidate that a look shows.
+type thing struct {
+	source string
+	// born is when it was made, zero where that is not known or the id says as much: a process's has its start, a terminal's is
+	// given once. A tab keeps its id when its server starts anew.
+	born time.Time
+	// doubt is true where the thing could not be read whole, so that no rule may have known it.
+	doubt bool
+	// asked is true where it is one fact whether it is known who uses it, known that fact, and why what is said of why not.
+	asked, known bool
+	why          string
+}
+
+// find gives what a look shows of a candidate.
+func find(s *snapshot.Snapshot, id string) (thing, bool) {
+	switch kindOf(id) {
+	case snapshot.KindTab:
+		t, ok := s.Tabs[id]
+		known, why := panesRead(t.Panes)
+		return thing{source: t.Source, asked: true, known: known, why: why}, ok
+	case snapshot.KindSession:
+		x, ok := s.Sessions[id]
+		known, why := panesRead(x.Panes)
+		return thing{source: x.Source, born: moment(x.CreatedAt), asked: true, known: known, why: why}, ok
+	case snapshot.KindTerminal:
+		t, ok := s.Terminals[id]
+		return thing{source: t.Source}, ok
+	case snapshot.KindDir:
+		d, ok := s.Dirs[id]
+		// Nothing is looked at through a link.
+		return thing{source: d.Source, born: moment(d.BornAt), doubt: d.Error != "", asked: d.Symlink == nil || !*d.Symlink,
+			known: d.HoldersKnown != nil && *d.HoldersKnown, why: d.Error}, ok
+	case snapshot.KindProcess:
+		_, ok := s.Processes[id]
+		return thing{source: snapshot.Proc}, ok
+	}
+	return thing{}, false
+}
+
+func kindOf(id string) string {
+	kind, _, _ := strings.Cut(id, ":")
+	return kind
+}
+
+func moment(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
+}
+
+// plurals are what people call several of a kind.
+var plurals = map[string]string{
+	snapshot.KindTab: "tabs", snapshot.KindSession: "sessions", snapshot.KindTerminal: "terminals",
+	snapshot.KindDir: "folders", snapshot.KindProcess: "processes",
+}
+
+// clock writes a time the way the rest of a report does.
+func clock(t time.Time) string { return t.Local().Format(time.DateTime) }
+
+// span writes a duration in the largest unit that tells enough.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// sorted gives the keys of m in order, so that alarms come in one.
+func sorted[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}

@@ -1,0 +1,73 @@
+package alarm
+
+import (
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+)
+
+// users is what is known of who uses the candidates in scope of one source.
+type users struct {
+	kind, first, why string
+	count            int
+	// known is true when it is known of any of them.
+	known bool
+}
+
+// tally counts a candidate. Those of which it is no single fact who uses them are left out.
+func (in claims) tally(d *decision.Decision, t thing) {
+	if !t.asked {
+		return
+	}
+	u := in.users[t.source]
+	if u == nil {
+		u = &users{kind: d.Kind, first: d.ID}
+		in.users[t.source] = u
+	}
+	u.count++
+	u.known = u.known || t.known
+	u.first = min(u.first, d.ID)
+	if u.why == "" {
+		u.why = t.why
+	}
+}
+
+// liveness raises the alarm of every source that was read, and of whose candidates in scope it is of none known who uses them: each
+// of them is spared, every time. Candidates out of scope do not count: nobody asks what runs in a person's own tab.
+func (w *watch) liveness(in claims) {
+	for _, name := range sorted(in.users) {
+		u := in.users[name]
+		if u.known || w.s.Sources[name].Status != snapshot.OK {
+			continue
+		}
+		w.alarm(LivenessUnknown, u.first, "who uses any of the %d %s of %s in scope is not known, so all of them are kept: %s",
+			u.count, plurals[u.kind], name, w.whyUnknown(u.kind, u.why))
+	}
+}
+
+// panesRead reports whether any pane shows what runs in it. A dead one shows that nothing does.
+func panesRead(panes []snapshot.Pane) (read bool, why string) {
+	for i := range panes {
+		p := &panes[i]
+		if p.Dead != nil && *p.Dead || p.Error == "" && (len(p.Foreground) > 0 || len(p.SessionPIDs) > 0) {
+			return true, ""
+		}
+		if why == "" {
+			why = p.Error
+		}
+	}
+	return false, why
+}
+
+func (w *watch) whyUnknown(kind, why string) string {
+	proc := w.s.Sources[snapshot.Proc]
+	switch {
+	case why != "":
+		return why
+	case proc.Status != snapshot.OK && proc.Error != "":
+		return "the processes could not be read: " + proc.Error
+	case kind == snapshot.KindDir:
+		return "some process of this user does not show what it uses; run as a user that may read it (root may read all), or, where it never " +
+			"works in such a folder, add its name to rules.opaque_processes"
+	}
+	return "the processes in its panes could not be read, or are not on this machine; run as the user that they belong to"
+}

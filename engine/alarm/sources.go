@@ -1,0 +1,96 @@
+package alarm
+
+import (
+	"fmt"
+	"time"
+
+	"winnow/engine/snapshot"
+)
+
+// Source remembers how the reading of a source went. One that is no longer asked, and one that is positively not there, is
+// forgotten; but a record that somebody configured and that was read before is missed.
+type Source struct {
+	// OKAt is the last look that read it whole, zero where none did.
+	OKAt time.Time
+	// BadSince is the first look in a row that did not, and Looks how many these are; zero while it is read.
+	BadSince time.Time
+	Looks    int
+}
+
+func (x Source) same(y Source) bool {
+	return x.OKAt.Equal(y.OKAt) && x.BadSince.Equal(y.BadSince) && x.Looks == y.Looks
+}
+
+// sources raises the alarm of every source that has not been read for long.
+func (w *watch) sources() {
+	kept := map[string]bool{}
+	for _, name := range sorted(w.s.Sources) {
+		src, before := w.s.Sources[name], w.Sources[name]
+		after, missed := w.source(src, before)
+		if after == (Source{}) {
+			continue
+		}
+		kept[name] = true
+		if !after.same(before) {
+			w.next.Sources.put(name, after)
+		}
+		if missed && after.Looks >= 2 && w.s.TakenAt.Sub(after.BadSince) >= w.l.SourceFailingFor {
+			w.missed(name, src, after)
+		}
+	}
+	for _, name := range sorted(w.Sources) {
+		if !kept[name] {
+			w.next.Sources.forget(name)
+		}
+	}
+}
+
+// source is the memory of a source after this look, the zero one where there is nothing to remember, and whether it is missed.
+func (w *watch) source(src snapshot.Source, before Source) (after Source, missed bool) {
+	switch {
+	case src.Status == snapshot.OK:
+		return Source{OKAt: w.s.TakenAt}, false
+	case src.Status == snapshot.Failed, src.Status == snapshot.Absent && record(src) && !before.OKAt.IsZero():
+		after = Source{OKAt: w.past(before.OKAt), BadSince: w.past(before.BadSince), Looks: before.Looks + 1}
+		if after.BadSince.IsZero() {
+			after.BadSince = w.s.TakenAt
+		}
+		return after, true
+	}
+	return Source{}, false
+}
+
+func (w *watch) missed(name string, src snapshot.Source, x Source) {
+	if src.Path != "" {
+		name += " (" + src.Path + ")"
+	}
+	before := "it was not read before either, as far as is remembered"
+	if !x.OKAt.IsZero() {
+		before = "it was last read " + clock(x.OKAt)
+	}
+	how := fmt.Sprintf("since %s (%s, %d looks); %s", clock(x.BadSince), span(w.s.TakenAt.Sub(x.BadSince)), x.Looks, before)
+	if src.Status == snapshot.Absent {
+		w.alarm(SourceGone, "", "%s has not been there %s. While it is missing %s kept; put it back, or take it out of the configuration", name, how, rests(src))
+		return
+	}
+	why := src.Error
+	if why == "" {
+		why = "no reason was given"
+	}
+	w.alarm(SourceFailing, "", "%s has not been read whole %s. While that is so %s kept. The reason: %s", name, how, rests(src), why)
+}
+
+// rests is what a source keeps from being cleared while it is not read, with its verb.
+func rests(src snapshot.Source) string {
+	switch src.Kind {
+	case "tmux":
+		return "its sessions and every process are"
+	case "herdr":
+		return "its tabs, and whatever else rests on it, are"
+	case "codev":
+		return "its terminals, and whatever else rests on it, are"
+	case "dirs":
+		return "its folders are"
+	}
+	return "everything that rests on it, which is every candidate, is"
+}

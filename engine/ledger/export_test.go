@@ -1,0 +1,4 @@
+package ledger
+
+// Migrations are what bring a ledger from one version to the next.
+var Migrations = migrations
