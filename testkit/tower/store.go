@@ -61,7 +61,7 @@ func openStore(path string) (*sql.DB, error) {
 	db := sql.OpenDB(connector{"file://" + (&url.URL{Path: path}).EscapedPath() + "?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 		"&_pragma=foreign_keys(1)&_pragma=wal_autocheckpoint(0)"})
 	db.SetMaxOpenConns(1)
-	if _, err := db.Exec(tables); err != nil {
+	if _, err := db.Exec("BEGIN;" + tables + "COMMIT;"); err != nil {
 		db.Close()
 		return nil, fmt.Errorf("make %s: %w", path, err)
 	}
