@@ -210,7 +210,7 @@ func (s *Server) parse(line []byte) (request, *refusal) {
 	if err != nil {
 		return invalid(err.Error())
 	}
-	if wrong := s.wire.request(value, "request"); wrong != "" {
+	if wrong := against(s.wire.request, value); wrong != "" {
 		return invalid(wrong)
 	}
 	var req request
