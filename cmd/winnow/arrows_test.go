@@ -31,6 +31,7 @@ var arrows = []arrow{
 	{"winnow/actuators", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
 	{"winnow/cmd", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
 	{"winnow/engine/ledger", "github.com/open-policy-agent", nil, "what is remembered does not depend on how it was decided"},
+	{"winnow/engine/alarm", "github.com/open-policy-agent", nil, "what is wrong with a silence does not depend on how it was decided"},
 	{"winnow/engine/subject", "github.com/open-policy-agent", nil, "the join is plain Go; only the engine itself knows OPA"},
 	{"winnow", "winnow/testkit", nil, "servers that tests speak to are no part of the program"},
 	{"winnow/testkit", "winnow", nil, "a server that shared code with its client would share its mistakes"},

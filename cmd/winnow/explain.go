@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"winnow/engine"
+	"winnow/engine/alarm"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
@@ -27,6 +28,8 @@ type Explained struct {
 	Policy  PolicyRef `json:"policy"`
 	// Sources are those that the candidate, or evidence about it, rests on.
 	Sources map[string]snapshot.Source `json:"sources"`
+	// Refusal is what came of acts on it that came to nothing; only for a fresh look.
+	Refusal *alarm.Refusal `json:"refusal,omitempty"`
 	// Subject is what the policies judged.
 	Subject *subject.Subject `json:"subject"`
 }
@@ -72,6 +75,11 @@ func (a *app) explain(ctx context.Context, id, file string) error {
 	for name := range sub.EvidenceSources {
 		out.Sources[name] = s.Sources[name]
 	}
+	if file == "" {
+		if out.Refusal, err = a.refusal(ctx, full); err != nil {
+			return err
+		}
+	}
 	if a.flags.format == "json" || a.flags.format == "ndjson" {
 		return writeJSON(a.out, out)
 	}
@@ -98,6 +106,7 @@ func (p paint) explainText(w io.Writer, x Explained) {
 	p.firedText(w, "why it may go", x.Findings)
 	p.firedText(w, "why it stays", x.Objections)
 	p.differentText(w, x)
+	p.refusalText(w, x.Refusal)
 	p.restsText(w, x)
 	fmt.Fprintf(w, "\n%s\n", p.dim("--format json has the whole subject and every rule that did not speak"))
 }

@@ -200,6 +200,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*Report, error) {
 	r := newReport(mode, id, snap, s.policy, res, f.show.kinds)
 	r.Settled = settled
 	if s.ledger == nil {
+		s.alarms(ctx, r, snap, res.Decisions)
 		return r, nil
 	}
 	if err := s.record(ctx, id, started, r, snap, next, res.Decisions); err != nil {
@@ -209,6 +210,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*Report, error) {
 		s.act(ctx, r, snap, mem, res.Decisions, f.show.kinds)
 		s.purge(ctx, r, snap)
 	}
+	s.alarms(ctx, r, snap, res.Decisions)
 	return r, s.finish(ctx, r, f)
 }
 

@@ -71,6 +71,9 @@ func TestWhatEndsARefusal(t *testing.T) {
 			want(t, w.look(0), "refused_again "+ids[0])
 			c.change(w, ids)
 			want(t, w.look(0))
+			if name == "another thing is refused" && w.memory.Refusals[ids[0]].Count != 1 {
+				t.Errorf("counted on: %+v", w.memory.Refusals[ids[0]])
+			}
 			if _, ok := w.memory.Refusals[ids[0]]; ok != c.remembered {
 				t.Errorf("remembered: %v; want %v", ok, c.remembered)
 			}

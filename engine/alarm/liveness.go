@@ -25,7 +25,6 @@ func (in claims) tally(d *decision.Decision, t thing) {
 	}
 	u.count++
 	u.known = u.known || t.known
-	u.first = min(u.first, d.ID)
 	if u.why == "" {
 		u.why = t.why
 	}

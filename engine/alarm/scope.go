@@ -166,7 +166,7 @@ func (w *watch) collapsed(kind string, gone left, still int) bool {
 	}
 	if w.turned {
 		w.alarm(ScopeCollapsed, gone.first, "%d of %d %s that were in scope are still there, and no rule has claimed them since the rules or the "+
-			"configuration were changed; if that was not meant, see %s. It is said this once", gone.count, all, plurals[kind], goesBy[kind])
+			"configuration were changed (this is said once); if that was not meant, see %s", gone.count, all, plurals[kind], goesBy[kind])
 		return true
 	}
 	w.alarm(ScopeCollapsed, gone.first, "%d of %d %s that were in scope are still there, and no rule has claimed them since %s: something that the rules "+

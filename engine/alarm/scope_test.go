@@ -185,6 +185,65 @@ func TestRulesThatAreChangedOnPurpose(t *testing.T) {
 	want(t, w.look(48*time.Hour))
 }
 
+func TestWhatIsGoneIsForgotten(t *testing.T) {
+	t.Parallel()
+	for _, status := range []string{snapshot.OK, snapshot.Absent} {
+		w := newWorld()
+		w.add("tab", 0, 5, true)
+		w.look(0)
+		w.close("tab", 0, 5)
+		w.source("herdr/default", status)
+		w.look(time.Minute)
+		if n := len(w.memory.Scope); n != 0 {
+			t.Errorf("its source is %s: %d are still remembered", status, n)
+		}
+	}
+}
+
+func TestTheFirstToLeaveSaysSinceWhen(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.add("tab", 0, 30, true)
+	w.look(0)
+	for from := range 3 {
+		w.leave("tab", 20-10*from, 10)
+		w.look(time.Hour)
+	}
+	says(t, w.look(time.Hour), "30 of 30", clock(now.Add(time.Hour)))
+}
+
+// What was hidden for a while and is there again is not hidden any more, also where it is not known whether it is in scope.
+func TestWhatIsSeenAgainIsRememberedOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.add("tab", 0, 5, true)
+	w.look(0)
+	w.source("herdr/default", snapshot.Failed)
+	w.source("registry/one", snapshot.Failed)
+	w.leave("tab", 0, 5)
+	w.look(time.Hour)
+	w.source("herdr/default", snapshot.OK)
+	w.look(time.Hour)
+	want(t, w.look(200*time.Hour), "source_failing")
+	w.source("registry/one", snapshot.OK)
+	want(t, w.look(time.Hour), collapsed+id("tab", 0))
+}
+
+func TestWithoutTimeToRememberNothingIsKept(t *testing.T) {
+	t.Parallel()
+	for _, looks := range [][]time.Duration{{0}, {time.Hour, 0}} {
+		w := newWorld()
+		w.add("tab", 0, 20, true)
+		w.add("tab", 20, 5, false)
+		for _, w.limits.Remember = range looks {
+			w.look(time.Minute)
+		}
+		if len(w.memory.Scope)+len(w.memory.Peaks) != 0 {
+			t.Errorf("kept: %v, %v", w.memory.Scope, w.memory.Peaks)
+		}
+	}
+}
+
 func TestMemoryOfTheScopeIsBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -333,7 +392,7 @@ func ExampleLook() {
 		TakenAt: now, Sources: map[string]snapshot.Source{"herdr/default": {Kind: "herdr", Status: snapshot.OK}},
 		Tabs: map[string]snapshot.Tab{},
 	}
-	m := alarm.Memory{Scope: map[string]alarm.Scoped{}}
+	m := alarm.Memory{Rules: "mine", Scope: map[string]alarm.Scoped{}}
 	for i := range 38 {
 		s.Tabs[id("tab", i)] = snapshot.Tab{Source: "herdr/default"}
 		m.Scope[id("tab", i)] = alarm.Scoped{Source: "herdr/default"}

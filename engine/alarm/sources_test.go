@@ -82,6 +82,26 @@ func TestARecordThatNeverWasThere(t *testing.T) {
 	want(t, w.look(time.Hour))
 }
 
+func TestOneLookIsNoFailureForLong(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.limits.SourceFailingFor = 0
+	w.source("tmux/default", snapshot.Failed)
+	want(t, w.look(0))
+	want(t, w.look(0), "source_failing")
+}
+
+// A server that ended is no gap, also where it was read before.
+func TestAServerThatEnded(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	w.look(0)
+	w.source("tmux/default", snapshot.Absent)
+	want(t, w.look(time.Hour))
+	want(t, w.look(time.Hour))
+	want(t, w.look(time.Hour))
+}
+
 func TestASourceThatGivesNoReason(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

@@ -191,10 +191,11 @@ func TestAlarmMemoryIsAllOrNothing(t *testing.T) {
 	db, err := sql.Open("sqlite", l.Path())
 	ok(t, err)
 	defer db.Close()
-	_, err = db.Exec("CREATE TRIGGER no BEFORE INSERT ON capped BEGIN SELECT raise(ROLLBACK, 'no room'); END")
+	_, err = db.Exec("CREATE TRIGGER no BEFORE INSERT ON peaks BEGIN SELECT raise(ROLLBACK, 'no room'); END")
 	ok(t, err)
 	err = l.SaveAlarmMemory(t.Context(), alarm.Change{
 		Rules: "r2", Scope: alarm.Delta[alarm.Scoped]{Forget: []string{"dir:/w/a"}},
+		Peaks:  alarm.Delta[alarm.Peak]{Put: map[string]alarm.Peak{"tab": {At: t0}}},
 		Capped: alarm.Delta[alarm.Capped]{Put: map[string]alarm.Capped{"tab": {FirstAt: t0, LastAt: t0, Count: 1}}},
 	})
 	if err == nil || !strings.Contains(err.Error(), l.Path()) {
@@ -202,7 +203,7 @@ func TestAlarmMemoryIsAllOrNothing(t *testing.T) {
 	}
 	m, err := l.AlarmMemory(t.Context())
 	ok(t, err)
-	if m.Rules != "r1" || len(m.Scope) != 1 {
+	if m.Rules != "r1" || len(m.Scope) != 1 || len(m.Capped) != 0 {
 		t.Errorf("half of it was written: %+v", m)
 	}
 	// The same for the acts: where the one part ends the transaction, the other is not written outside of it.

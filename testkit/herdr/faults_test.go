@@ -127,13 +127,16 @@ func TestHooksChangeTheWorld(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	// A hook may even restart the server under the request that it is called for.
+	back := make(chan bool)
 	s.After(func(n int, _ Call) {
 		if n == 4 {
 			s.Restart(RestartOptions{})
+			close(back)
 		}
 	})
 	if got := ask(t, s, line("tab.list", "{}")); got != "" {
 		t.Errorf("%q", got)
 	}
+	<-back
 	must(t, s, "tab.list", "{}")
 }

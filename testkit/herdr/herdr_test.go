@@ -188,6 +188,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = s.Close() })
 	dir := t.TempDir()
 	tab := s.Tab(s.Workspace("work"), "", Pane{Dir: dir})
 	p := s.Panes(tab)[0]

@@ -47,6 +47,26 @@ func TestIdleShell(t *testing.T) {
 	if alive(again.PID) {
 		t.Error("the shell before is alive")
 	}
+	s.Split(tab, still)
+	other := s.Split(tab, Pane{})
+	s.LaunchAgain(other)
+	if got := must(t, s, "pane.current", "{}")["pane"].(map[string]any)["pane_id"]; got != other {
+		t.Errorf("%v has the focus after %s was launched again", got, other)
+	}
+}
+
+// TestOnlyTheShellsDescendantsAreInFront: a member of the group whose parent has gone belongs to somebody else's tree.
+func TestOnlyTheShellsDescendantsAreInFront(t *testing.T) {
+	t.Parallel()
+	s := Start(t, Options{})
+	dir := t.TempDir()
+	tab := s.Tab(s.Workspace("work"), "", Pane{Argv: []string{"sh", "-c", "(sh -c 'echo $$ >away; exec sleep 1000' &) ; sleep 1000; :"}, Dir: dir})
+	p := s.Panes(tab)[0]
+	away := started(t, dir, "away")[0]
+	eventually(t, "forked twice", func() bool {
+		q, err := readProcess(away)
+		return err == nil && q.ppid != p.PID && q.name == "sleep" && q.pgrp == p.PID && asked(t, s, p) == "true [sh sleep]"
+	})
 }
 
 func TestCommandsThatLookLikeShells(t *testing.T) {

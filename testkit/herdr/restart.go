@@ -1,6 +1,9 @@
 package herdr
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // RestartOptions is how a server comes back.
 type RestartOptions struct {
@@ -74,8 +77,9 @@ func (s *Server) newLife() {
 	s.events.list, s.events.next = nil, 0
 }
 
+// comeBack listens again, unless the test is over.
 func (s *Server) comeBack() {
-	if err := s.listen(); err != nil {
+	if err := s.listen(); err != nil && !errors.Is(err, errClosed) {
 		panic(fmt.Sprintf("start herdr again: %v", err))
 	}
 }

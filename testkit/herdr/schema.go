@@ -4,8 +4,14 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // Herdr's own description of its socket; testdata/README.md says which.
@@ -15,7 +21,7 @@ var document []byte
 
 // schema is the checks for what goes over the socket.
 type schema struct {
-	success, failure, event, paneEvent, request check
+	success, failure, event, paneEvent, request *jsonschema.Schema
 
 	methods map[string]bool // the requests that there are
 }
@@ -26,14 +32,18 @@ var compiled = sync.OnceValues(func() (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &compiler{root: root, done: map[string]*check{}}
-	s := &schema{
-		success: c.resolve("#/schemas/success_response"), failure: c.resolve("#/schemas/error_response"),
-		event: c.resolve("#/schemas/event"), paneEvent: c.resolve("#/schemas/subscription_event"),
-		request: c.resolve("#/schemas/request"), methods: map[string]bool{},
+	const name = "herdr-api.schema.json"
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource(name, root); err != nil {
+		return nil, fmt.Errorf("read herdr's schema: %w", err)
 	}
-	if c.err != nil {
-		return nil, c.err
+	s := &schema{methods: map[string]bool{}}
+	for part, to := range map[string]**jsonschema.Schema{
+		"success_response": &s.success, "error_response": &s.failure, "event": &s.event, "subscription_event": &s.paneEvent, "request": &s.request,
+	} {
+		if *to, err = c.Compile(name + "#/schemas/" + part); err != nil {
+			return nil, fmt.Errorf("read herdr's schema: %w", err)
+		}
 	}
 	return s, s.name(document)
 })
@@ -59,13 +69,7 @@ func (s *schema) name(document []byte) error {
 }
 
 // decode reads JSON so that numbers stay what they are.
-func decode(text []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	var out any
-	err := d.Decode(&out)
-	return out, err
-}
+func decode(text []byte) (any, error) { return jsonschema.UnmarshalJSON(bytes.NewReader(text)) }
 
 // wrong says what is wrong with a line that is about to be sent: one that has neither an error nor a result is an event.
 func (s *schema) wrong(line []byte) string {
@@ -78,14 +82,41 @@ func (s *schema) wrong(line []byte) string {
 	_, succeeded := o["result"]
 	switch {
 	case failed:
-		return s.failure(v, "reply")
+		return against(s.failure, v)
 	case succeeded:
-		return s.success(v, "reply")
+		return against(s.success, v)
 	}
-	if name, _ := o["event"].(string); bytes.ContainsRune([]byte(name), '.') {
-		return s.paneEvent(v, "event")
+	if name, _ := o["event"].(string); strings.Contains(name, ".") {
+		return against(s.paneEvent, v)
 	}
-	return s.event(v, "event")
+	return against(s.event, v)
+}
+
+// against says what is wrong with a value, "" when nothing is.
+func against(s *jsonschema.Schema, v any) string {
+	var bad *jsonschema.ValidationError
+	if err := s.Validate(v); errors.As(err, &bad) {
+		text, _ := json.Marshal(v)
+		_, why, _ := strings.Cut(likeliest(bad).Error(), "\n")
+		return fmt.Sprintf("%s in %.1000s", why, text)
+	}
+	return ""
+}
+
+// likeliest is the one complaint, of all those that the alternatives of a oneOf give, that is most likely meant: where the fewest were made.
+func likeliest(e *jsonschema.ValidationError) *jsonschema.ValidationError {
+	for len(e.Causes) > 0 {
+		e = slices.MinFunc(e.Causes, func(a, b *jsonschema.ValidationError) int { return complaints(a) - complaints(b) })
+	}
+	return e
+}
+
+func complaints(e *jsonschema.ValidationError) int {
+	n := 0
+	for _, c := range e.Causes {
+		n += complaints(c)
+	}
+	return max(n, 1)
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

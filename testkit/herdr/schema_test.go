@@ -128,55 +128,6 @@ func TestTheSchemaSeesWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestKeywords(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ schema, right, wrong string }{
-		{`{"const":3}`, `3 `, `4 "3" null`},
-		{`{"enum":["a",null]}`, `"a" null`, `"b" 1`},
-		{`{"type":"integer"}`, `1 1.0 -2 1e3`, `1.5 "1" true null`},
-		{`{"type":["number","null"]}`, `1.5 null`, `"1" [] {}`},
-		{`{"type":"boolean"}`, `true`, `0 "true"`},
-		{`{"type":"array","items":{"type":"string"}}`, `[] ["a"]`, `[1] ["a",null] {}`},
-		{`{"minimum":0,"maximum":9}`, `0 9 "x"`, `-1 10`},
-		{`{"type":"object","required":["a"]}`, `{"a":null} {"a":1,"b":2}`, `{} {"b":1} []`},
-		{`{"properties":{"a":{"type":"string"}}}`, `{} {"a":"x"} {"b":1}`, `{"a":1}`},
-		{`{"properties":{"a":true},"additionalProperties":{"type":"string"}}`, `{"a":1,"b":"x"}`, `{"b":1}`},
-		{`{"additionalProperties":false}`, `{}`, `{"a":1}`},
-		{`{"propertyNames":{"pattern":"^a"},"maxProperties":2}`, `{} {"a":1,"ab":2}`, `{"b":1} {"a":1,"ab":2,"ac":3}`},
-		{`{"pattern":"^[a-c]+$"}`, `"abc" 1`, `"abd" ""`},
-		{`{"anyOf":[{"type":"string"},{"enum":["x",1]}]}`, `"x" "y" 1`, `2 null`},
-		{`{"oneOf":[{"type":"string"},{"enum":["x",1]}]}`, `"y" 1`, `"x" 2`},
-		{`{"$defs":{"l":{"properties":{"next":{"$ref":"#/$defs/l"},"v":{"type":"integer"}}}},"$ref":"#/$defs/l"}`, `{"next":{"next":{"v":1}}}`, `{"next":{"next":{"v":"1"}}}`},
-	} {
-		root, err := decode([]byte(c.schema))
-		if err != nil {
-			t.Fatal(err)
-		}
-		comp := &compiler{root: root, done: map[string]*check{}}
-		one := comp.compile(root)
-		if comp.err != nil {
-			t.Fatal(comp.err)
-		}
-		for text := range strings.FieldsSeq(c.right) {
-			if v, err := decode([]byte(text)); err != nil || one(v, "it") != "" {
-				t.Errorf("%s refuses %s: %v", c.schema, text, one(v, "it"))
-			}
-		}
-		for text := range strings.FieldsSeq(c.wrong) {
-			if v, err := decode([]byte(text)); err != nil || one(v, "it") == "" {
-				t.Errorf("%s accepts %s", c.schema, text)
-			}
-		}
-	}
-	for _, bad := range []string{`{"minItems":1}`, `{"$ref":"#/nowhere"}`, `{"$ref":"else.json"}`, `{"items":3}`} {
-		root, _ := decode([]byte(bad))
-		comp := &compiler{root: root, done: map[string]*check{}}
-		if comp.compile(root); comp.err == nil {
-			t.Errorf("%s is taken", bad)
-		}
-	}
-}
-
 // BenchmarkSnapshot is a reply about 500 tabs, with and without holding it against the schema.
 func BenchmarkSnapshot(b *testing.B) {
 	for name, o := range map[string]Options{"checked": {}, "unchecked": {NoSchema: true}} {

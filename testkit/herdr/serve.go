@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 )
 
 // longest is the most a request line may have, in bytes, and lineTime how long it may take to arrive.
@@ -20,6 +22,8 @@ const (
 	longest  = 1 << 20
 	lineTime = 5 * time.Second
 )
+
+var errClosed = errors.New("the server was closed")
 
 func (s *Server) listen() error {
 	if err := os.MkdirAll(filepath.Dir(s.o.Socket), 0o700); err != nil {
@@ -38,7 +42,7 @@ func (s *Server) listen() error {
 	defer s.live.Unlock()
 	if s.shut {
 		ln.Close()
-		return errors.New("the server was closed")
+		return errClosed
 	}
 	s.ln, s.conn, s.life = ln, map[net.Conn]bool{}, make(chan struct{})
 	s.working.Add(1)
@@ -92,6 +96,10 @@ func (s *Server) stopListening(leaveSocketFile bool) {
 		return
 	}
 	s.ln.SetUnlinkOnClose(!leaveSocketFile)
+	// A pane that is being started elsewhere has a copy of the socket until its program runs; nobody is to reach us through that.
+	if raw, err := s.ln.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })
+	}
 	s.ln.Close()
 	close(s.life)
 	for c := range s.conn {
@@ -202,7 +210,7 @@ func (s *Server) parse(line []byte) (request, *refusal) {
 	if err != nil {
 		return invalid(err.Error())
 	}
-	if wrong := s.wire.request(value, "request"); wrong != "" {
+	if wrong := against(s.wire.request, value); wrong != "" {
 		return invalid(wrong)
 	}
 	var req request

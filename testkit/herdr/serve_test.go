@@ -52,7 +52,6 @@ func TestSilentCloses(t *testing.T) {
 		"only spaces":   "  \n",
 		"not UTF-8":     "{\"id\":\"\xff\"}\n",
 		"no whole line": `{"id":"q"`,
-		"too long":      strings.Replace(line("ping", "{}"), "ping", strings.Repeat("x", 1<<20), 1),
 	} {
 		if got := ask(t, s, text); got != "" {
 			t.Errorf("%s: %q", name, got)
@@ -61,10 +60,21 @@ func TestSilentCloses(t *testing.T) {
 	if n := len(s.Calls()); n != 0 {
 		t.Errorf("%d calls were counted", n)
 	}
-	// A line of exactly the longest length is answered.
+}
+
+func TestTheLongestLine(t *testing.T) {
+	t.Parallel()
+	s := Start(t, Options{})
 	head := `{"id":"q","method":"ping","params":{},"x":"`
-	if got := ask(t, s, head+strings.Repeat("x", 1<<20-len(head)-2)+"\"}\n"); !strings.Contains(got, "pong") {
-		t.Errorf("longest line: %.80q", got)
+	fill := strings.Repeat("x", 1<<20-len(head)-2)
+	if got := ask(t, s, head+fill+"\"}\n"); !strings.Contains(got, "pong") {
+		t.Errorf("the longest: %.80q", got)
+	}
+	if got := ask(t, s, head+fill+"x\"}\n"); got != "" {
+		t.Errorf("one more: %.80q", got)
+	}
+	if n := len(s.Calls()); n != 1 {
+		t.Errorf("%d calls were counted", n)
 	}
 }
 

@@ -12,12 +12,8 @@ import (
 	"winnow/engine/decision"
 )
 
-const (
-	// settlesWithin is how long a server may take to show that a tab is gone. It handles one request after the other, and a close
-	// whose answer was lost may have to wait for its turn.
-	settlesWithin = 2 * time.Second
-	settlePause   = 20 * time.Millisecond
-)
+// settlePause is how often it is looked whether a tab is gone.
+const settlePause = 20 * time.Millisecond
 
 // Do implements actuators.Grasp. The panes' text is saved first, everything is checked once more, and one tab.close is sent.
 // From then on it goes on to the end although ctx ends.
@@ -93,7 +89,7 @@ func (g *grasp) notClosed(err error) error {
 
 // readBack looks until the tab is positively gone. Its error says that it is not, or that this is not known.
 func (g *grasp) readBack(ctx context.Context) (*whereabouts, error) {
-	deadline := time.Now().Add(settlesWithin)
+	deadline := time.Now().Add(g.settles)
 	for {
 		w, err := g.whereabouts(ctx, &g.id)
 		switch late := time.Now().After(deadline); {

@@ -1,10 +1,12 @@
 package herdr
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -323,7 +325,7 @@ func TestDoFindsOutHowACloseWent(t *testing.T) {
 				return herdr.Fault{}
 			})
 			a := actuator(t, Options{})
-			a.patience = 500 * time.Millisecond
+			a.patience = 300 * time.Millisecond
 			w.s.Expect("tab.close", w.husk)
 			d := w.judged(w.husk)
 			g := grasped(t, a, d)
@@ -354,8 +356,7 @@ func TestDoCannotBeInterruptedHalfway(t *testing.T) {
 	t.Parallel()
 	for step, want := range map[string]string{StepSave: decision.Refused, StepCheck: decision.Refused, StepClose: decision.Done, StepReadBack: decision.Done} {
 		w := fresh(t, herdr.Options{})
-		ctx := within(t, time.Hour)
-		ctx, cancel := contextWithCancel(ctx)
+		ctx, cancel := context.WithCancel(t.Context())
 		a := actuator(t, Options{Step: func(name string) {
 			if name == step {
 				cancel()
@@ -414,9 +415,10 @@ func TestBurySparesWhatWasNotJudgedOrHasLeft(t *testing.T) {
 		}
 	}
 	a.Step = func(step string) {
-		switch step {
-		case StepClose:
-			signalPID(t, leaver, "USR1")
+		if step == StepClose {
+			if err := syscall.Kill(leaver, syscall.SIGUSR1); err != nil {
+				t.Error(err)
+			}
 			eventually(t, "a process that left", func() bool { return comm(leaver) == "sleep" })
 			sh.typeIn(t, "nohup sleep 1001 &\n")
 			eventually(t, "a process that nobody judged", func() bool {
@@ -429,7 +431,7 @@ func TestBurySparesWhatWasNotJudgedOrHasLeft(t *testing.T) {
 			})
 		}
 	}
-	t.Cleanup(func() { endPID(leaver) })
+	t.Cleanup(func() { _ = syscall.Kill(leaver, syscall.SIGKILL) })
 	w.s.Expect("tab.close", w.husk)
 	out := attempt(t, a, d)
 	wantOutcome(t, decision.Done, out, "has left the pane's session")

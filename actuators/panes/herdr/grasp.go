@@ -176,5 +176,7 @@ func (g *grasp) Close() error {
 	if g.lockF = nil; lock == nil {
 		return nil
 	}
-	return lock.Close()
+	// A process that is being started just now has the file open too until it runs its program: closing alone would leave the
+	// lock to it.
+	return errors.Join(unix.Flock(int(lock.Fd()), unix.LOCK_UN), lock.Close())
 }

@@ -2,6 +2,7 @@ package herdr
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,15 +85,17 @@ func (h *held) stat() (stat, error) {
 }
 
 // read reads one of the process's small files.
-func (h *held) read(name string) ([]byte, error) {
-	fd, err := unix.Openat(h.dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+func (h *held) read(name string) ([]byte, error) { return readAt(h.dir, name, make([]byte, 8192)) }
+
+// readAt reads a small file of procfs below a folder into buf. It gives errEnded where the process is over.
+func readAt(dir int, name string, buf []byte) ([]byte, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if ended(err) {
 		return nil, errEnded
 	} else if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
 	defer func() { _ = unix.Close(fd) }()
-	buf := make([]byte, 8192)
 	n, err := unix.Read(fd, buf)
 	if ended(err) {
 		return nil, errEnded
@@ -239,7 +242,7 @@ func parseStat(text []byte) (stat, error) {
 	var bad error
 	number := func(i int) int {
 		n, err := strconv.ParseInt(string(fields[i]), 10, 64)
-		bad = errors.Join(bad, err)
+		bad = cmp.Or(bad, err)
 		return int(n)
 	}
 	s := stat{comm: string(text[open+1 : end]), state: fields[fieldState][0], parent: number(fieldParent), session: number(fieldSession),

@@ -69,16 +69,21 @@ const (
 	StepKillLeft = "tab.kill_left"
 )
 
-// answerWithin is how long a server may take for one answer. Ordinary calls have no time limit on the server's side.
-const answerWithin = 10 * time.Second
+const (
+	// answerWithin is how long a server may take for one answer. Ordinary calls have no time limit on the server's side.
+	answerWithin = 10 * time.Second
+	// settlesWithin is how long a server may take to show that a tab is gone. It handles one request after the other, and a close
+	// whose answer was lost may have to wait for its turn.
+	settlesWithin = 2 * time.Second
+)
 
 // Actuator closes tabs, and opens ones like them again.
 type Actuator struct {
 	Options
 	never actuators.NeverProcess
 	log   hclog.Logger
-	// patience is answerWithin, but for tests.
-	patience time.Duration
+	// patience is answerWithin and settles is settlesWithin, but for tests.
+	patience, settles time.Duration
 }
 
 var (
@@ -92,7 +97,7 @@ func New(o Options) *Actuator {
 	if o.Env == nil {
 		o.Env = os.Getenv
 	}
-	a := &Actuator{Options: o, log: o.Log, patience: answerWithin, never: actuators.NeverProcess{UID: o.UID, Self: o.Self,
+	a := &Actuator{Options: o, log: o.Log, patience: answerWithin, settles: settlesWithin, never: actuators.NeverProcess{UID: o.UID, Self: o.Self,
 		OrphanParents: o.OrphanParents, Multiplexers: o.Multiplexers, Names: o.Never}}
 	if a.log == nil {
 		a.log = hclog.NewNullLogger()

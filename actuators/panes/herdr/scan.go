@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"winnow/actuators"
@@ -16,25 +15,26 @@ func scan(procRoot string) (map[int]stat, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
+	defer func() { _ = dir.Close() }()
 	names, err := dir.Readdirnames(-1)
-	_ = dir.Close()
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
 	all := make(map[int]stat, len(names))
+	buf := make([]byte, 4096)
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(procRoot, name, "stat"))
-		if ended(err) {
+		text, err := readAt(int(dir.Fd()), name+"/stat", buf)
+		if errors.Is(err, errEnded) {
 			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("list processes: %w", err)
+		var s stat
+		if err == nil {
+			s, err = parseStat(text)
 		}
-		s, err := parseStat(text)
 		if err != nil {
 			return nil, fmt.Errorf("list processes: pid %d: %w", pid, err)
 		}

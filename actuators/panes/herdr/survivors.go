@@ -17,7 +17,7 @@ import (
 const (
 	// hangUpWithin is how long the processes of a closed tab have to end. herdr itself hangs up, asks and kills, a quarter of a
 	// second each, before it answers.
-	hangUpWithin = time.Second
+	hangUpWithin = 500 * time.Millisecond
 	// killedWithin is how long the kernel may take to end a process that was killed.
 	killedWithin = 2 * time.Second
 )

@@ -34,6 +34,8 @@ type world struct {
 	s                *herdr.Server
 	work             string
 	home, keep, husk string
+	// alone is true where every shell is known to have nothing beside it.
+	alone bool
 }
 
 // quiet is a pane of which nobody asks what runs in it.
@@ -71,7 +73,7 @@ func actuator(t testing.TB, o Options) *Actuator {
 		o.TermGrace = 50 * time.Millisecond
 	}
 	a := New(o)
-	a.patience = 5 * time.Second
+	a.patience, a.settles = 5*time.Second, 200*time.Millisecond
 	return a
 }
 
@@ -103,7 +105,11 @@ func (w *world) judged(tab string) decision.Decision {
 		}
 		ticks := settled(w.t, pid)
 		cwd, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
-		out.Panes = append(out.Panes, decision.Pane{ID: p.ID, Terminal: p.Terminal, PID: pid, StartTicks: ticks, Cwd: cwd, Members: sessionOf(w.t, pid)})
+		members := []int{pid}
+		if !w.alone {
+			members = sessionOf(w.t, pid)
+		}
+		out.Panes = append(out.Panes, decision.Pane{ID: p.ID, Terminal: p.Terminal, PID: pid, StartTicks: ticks, Cwd: cwd, Members: members})
 	}
 	slices.SortFunc(out.Panes, func(a, b decision.Pane) int { return strings.Compare(a.Terminal, b.Terminal) })
 	return decision.Decision{ID: "tab:herdr/default/" + tab, Kind: "tab", Verdict: decision.Reap, Label: *is.Label,
@@ -334,21 +340,4 @@ func planIn(t testing.TB, in decision.Intent) *plan {
 		t.Fatal(err)
 	}
 	return &p
-}
-
-func contextWithCancel(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithCancel(ctx)
-}
-
-func signalPID(t testing.TB, pid int, name string) {
-	t.Helper()
-	if err := syscall.Kill(pid, unix.SignalNum("SIG"+name)); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func endPID(pid int) {
-	if pid > 1 {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
 }
