@@ -128,6 +128,17 @@ CREATE TABLE capped (
 	last_at  INTEGER NOT NULL,
 	count    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+`, `
+CREATE TABLE owners (
+	source    TEXT NOT NULL,
+	terminal  TEXT NOT NULL,
+	workspace TEXT NOT NULL,
+	builder   TEXT NOT NULL,
+	worktree  TEXT NOT NULL,
+	first_at  INTEGER NOT NULL,
+	last_at   INTEGER NOT NULL,
+	PRIMARY KEY (source, terminal)
+) STRICT, WITHOUT ROWID;
 `}
 
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the

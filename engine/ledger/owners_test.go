@@ -1,0 +1,51 @@
+package ledger_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"winnow/engine/ledger"
+	"winnow/engine/snapshot"
+)
+
+func TestOwnersAreWhatWasSavedLast(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l, err := ledger.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Unix(1769882400, 5).UTC()
+	a := snapshot.Owner{Source: "codev/default", Terminal: "a", Workspace: "/w", Builder: "builder-1", Worktree: "/w/.builders/1", FirstAt: at, LastAt: at.Add(time.Hour)}
+	b := snapshot.Owner{Source: "codev/default", Terminal: "b", Workspace: "/w", Builder: "builder-2", FirstAt: at, LastAt: at}
+	other := a
+	other.Source = "codev/other"
+	for _, next := range [][]snapshot.Owner{{b, other, a}, {}, {a}} {
+		if err := l.SaveOwners(t.Context(), next); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if l, err = ledger.Open(path); err != nil {
+			t.Fatal(err)
+		}
+		want := next
+		if len(next) == 3 {
+			want = []snapshot.Owner{a, b, other}
+		}
+		got, err := l.Owners(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("(-want +got):\n%s", d)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
