@@ -1,5 +1,5 @@
 // Package registry reads records of who owns what: in the normal form that docs/input.md describes, entries of {id, status,
-// path, session} with a role, times, and what ties them to processes, and from Shepherd's store.
+// path, session} with a role, times, and what ties them to processes, in Kapi's with other names, and from Shepherd's store.
 package registry
 
 import (
@@ -11,23 +11,29 @@ import (
 // Kind is the kind of the sources that this package reads.
 const Kind = "registry"
 
-// The formats: one document, an object a line, or Shepherd's SQLite file.
+// The formats: one document, an object a line, Shepherd's SQLite file, or one document with Kapi's names.
 const (
 	JSON     = "json"
 	JSONL    = "jsonl"
 	Shepherd = "shepherd"
+	Kapi     = "kapi"
 )
 
 // Source gives the source registry/<name> for the file at path, an absolute path. A format that is not read is an error.
 func Source(name, format, path string) (collectors.Source, error) {
+	return Mapped(name, format, path, nil)
+}
+
+func kind(fields map[string]string) records.Kind[snapshot.Entry] {
 	return records.Kind[snapshot.Entry]{
 		Name: Kind,
 		Forms: []records.Form[snapshot.Entry]{
 			records.File(JSON, Parse), records.File(JSONL, Parse), {Name: Shepherd, Read: readShepherd},
+			records.File(Kapi, parseKapi(fields)),
 		},
 		Fields: func(e *snapshot.Entry) (source, path *string) { return &e.Source, &e.Path },
 		Put:    func(p *collectors.Part, all []snapshot.Entry) { p.Registry = all },
-	}.Source(name, format, path)
+	}
 }
 
 // Parse reads a registry in the format JSON or JSONL. It gives every entry that can be read, sorted by id, how many records
@@ -40,9 +46,14 @@ func Parse(data []byte, format string) (all []snapshot.Entry, bad int, err error
 	} else {
 		recs, failed.Count, failed.Err = document(data)
 	}
+	return parse(recs, failed, entry)
+}
+
+// parse reads each record by read.
+func parse(recs []records.Record, failed records.Bad, read func(records.Record) (snapshot.Entry, error)) (all []snapshot.Entry, bad int, err error) {
 	s := newStates()
 	for _, rec := range recs {
-		e, err := entry(rec)
+		e, err := read(rec)
 		if err == nil {
 			err = s.add(e)
 		}
