@@ -30,6 +30,8 @@ type Explained struct {
 	Sources map[string]snapshot.Source `json:"sources"`
 	// Refusal is what came of acts on it that came to nothing; only for a fresh look.
 	Refusal *alarm.Refusal `json:"refusal,omitempty"`
+	// Terminal answers why a terminal whose builder is gone stays; only for a fresh look at one.
+	Terminal []Answer `json:"terminal,omitempty"`
 	// Subject is what the policies judged.
 	Subject *subject.Subject `json:"subject"`
 }
@@ -79,6 +81,9 @@ func (a *app) explain(ctx context.Context, id, file string) error {
 		if out.Refusal, err = a.refusal(ctx, full); err != nil {
 			return err
 		}
+		if out.Terminal, err = a.trail(ctx, s, full); err != nil {
+			return err
+		}
 	}
 	if a.flags.format == "json" || a.flags.format == "ndjson" {
 		return writeJSON(a.out, out)
@@ -107,6 +112,7 @@ func (p paint) explainText(w io.Writer, x Explained) {
 	p.firedText(w, "why it stays", x.Objections)
 	p.differentText(w, x)
 	p.refusalText(w, x.Refusal)
+	p.trailText(w, x.Terminal)
 	p.restsText(w, x)
 	fmt.Fprintf(w, "\n%s\n", p.dim("--format json has the whole subject and every rule that did not speak"))
 }
