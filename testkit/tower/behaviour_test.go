@@ -198,7 +198,7 @@ func TestDownAndUp(t *testing.T) {
 	s := open(t, Options{})
 	ws := s.Workspace(t.TempDir())
 	s.Builder(ws, Builder{ID: "builder-pir-1"})
-	one := s.Terminal(ws, Terminal{RoleID: "builder-pir-1"})
+	one := s.Terminal(ws, Terminal{RoleID: "builder-pir-1", Age: 2 * time.Hour})
 	if p, err := readProcess(one.PID); err != nil || p.ppid != one.Tower {
 		t.Errorf("the shellper's parent is %d, not the Tower's %d: %v", p.ppid, one.Tower, err)
 	}
@@ -216,6 +216,17 @@ func TestDownAndUp(t *testing.T) {
 	}
 	if n := s.count(`SELECT count(*) FROM builders`); n != 0 {
 		t.Errorf("%d builders", n)
+	}
+	if created, err := time.Parse(time.RFC3339, listed(t, s)[one.ID]["createdAt"].(string)); err != nil || time.Since(created) > time.Hour {
+		t.Errorf("taken over, it is as old as before: %v, %v", created, err)
+	}
+	if kept := s.Terminal(ws, Terminal{}); true {
+		s.Restart()
+		s.Fault(func(int, Call) Fault { return DeleteKeepsRow })
+		if must(t, s, 204, "DELETE", "/api/terminals/"+kept.ID); !s.HasRow(kept.ID) {
+			t.Error("the row of one that was taken over was not kept")
+		}
+		s.Fault(nil)
 	}
 	s.Exit(one.ID, 3)
 	if got := listed(t, s)[one.ID]; got["status"] != "exited" || got["exitCode"] != 3.0 || s.HasRow(one.ID) || !s.Alive(one.ID) {
@@ -248,12 +259,16 @@ func TestReconcile(t *testing.T) {
 		{"one that the Tower had lost", in(ws, Terminal{NoSession: true}), true, true, true},
 		{"one without a row whose socket's file is gone", in(ws, Terminal{NoRow: true}), false, false, false},
 		{"one that began at another time", in(ws, Terminal{}), false, false, false},
+		{"one that does not answer", in(ws, Terminal{}), false, false, false},
 	}
-	if err := errors.Join(os.Remove(gone), os.Remove(s.must(cases[8].id).sh.socket)); err != nil {
+	if err := errors.Join(os.Remove(gone), os.Remove(s.State(cases[8].id).Socket), os.Remove(s.State(cases[10].id).Socket)); err != nil {
 		t.Fatal(err)
 	}
 	s.Exec(`UPDATE terminal_sessions SET shellper_start_time = shellper_start_time - 2100 WHERE id = ?`, cases[9].id)
 	s.Restart()
+	if !living(s.State(cases[3].id).Agent) {
+		t.Error("the architect was not started again")
+	}
 	for _, c := range cases {
 		if !c.alive {
 			eventually(t, "the end of "+c.name, func() bool { return !s.Alive(c.id) })
@@ -532,10 +547,16 @@ func TestTabs(t *testing.T) {
 }
 
 // The overview says nothing, and says it with 200, when .builders cannot be read.
-func TestOverviewOfAnUnreadableFolder(t *testing.T) {
+func TestOverviewOfOddFolders(t *testing.T) {
 	t.Parallel()
 	w := newAcme(t)
 	below := filepath.Join(w.path, ".builders")
+	if err := errors.Join(os.Remove(filepath.Join(below, "task-AbCd")), os.WriteFile(filepath.Join(below, "task-AbCd"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if got := must(t, w.s, 200, "GET", "/api/overview")["builders"].([]any); len(got) != 2 {
+		t.Errorf("with a file among them, there are %d", len(got))
+	}
 	if err := os.Rename(below, below+"-away"); err != nil {
 		t.Fatal(err)
 	}

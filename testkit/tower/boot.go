@@ -46,9 +46,6 @@ func (s *Server) Up() {
 	}
 	s.sweepHusks(request{})
 	err := s.listen()
-	for deadline := time.Now().Add(5 * time.Second); err != nil && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		err = s.listen()
-	}
 	release()
 	if err != nil {
 		panic(fmt.Sprintf("start the Tower again: %v", err))
@@ -81,7 +78,7 @@ func (s *Server) reconcile() (doomed []int) {
 // adopt takes over a row's terminal, if its shellper answers, is as old as the row says, and has an agent.
 func (s *Server) adopt(row session) bool {
 	t := s.known(row.id)
-	if t == nil || row.socket == "" || !answers(row.socket) || !row.began(startMs(row.pid)) {
+	if t == nil || !answers(row.socket) || !row.began(startMs(row.pid)) {
 		return false
 	}
 	if t.exited && row.kind != "architect" {

@@ -40,7 +40,12 @@ func (s *Server) listen() error {
 		Handler:  http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, life) }),
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
-	go s.http.Serve(ln)
+	served := make(chan struct{})
+	s.served = served
+	go func() {
+		defer close(served)
+		_ = s.http.Serve(ln)
+	}()
 	return nil
 }
 
@@ -53,6 +58,7 @@ func (s *Server) stopListening() {
 	}
 	close(s.life)
 	s.http.Close()
+	<-s.served
 	s.life = nil
 }
 
@@ -67,7 +73,11 @@ func (s *Server) reserve() (release func(), err error) {
 		return nil, err
 	}
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().As4()}); err != nil {
+	// A process that is just being started holds the old socket for another moment.
+	if !waitFor(func() bool {
+		err = unix.Bind(fd, &unix.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().As4()})
+		return !errors.Is(err, unix.EADDRINUSE)
+	}) || err != nil {
 		unix.Close(fd)
 		return nil, err
 	}

@@ -60,10 +60,11 @@ type Server struct {
 	registered []*terminal // those that the Tower knows, in the order of its list
 	release    func()      // lets go of the port while the Tower is down
 
-	live sync.Mutex // guards what follows
-	http *http.Server
-	life chan struct{}
-	shut bool
+	live   sync.Mutex // guards what follows
+	http   *http.Server
+	served chan struct{} // closed when that has let go of its port
+	life   chan struct{} // closed when this life of the Tower ends
+	shut   bool
 
 	working sync.WaitGroup
 	rec     record

@@ -286,6 +286,9 @@ func (s *Server) Exit(id string, code int) {
 	}
 }
 
+// State gives the terminal as it is now: its agent is another once it was started again.
+func (s *Server) State(id string) TerminalState { return s.must(id).state() }
+
 // Orphan takes the terminal's shellper from the Tower: its parent is from now on whatever takes orphans here. The Tower knows it as before.
 func (s *Server) Orphan(id string) { s.must(id).sh.orphan() }
 
