@@ -27,20 +27,24 @@ var step func(string)
 
 // act carries the report's decisions out and adds what came of each.
 func (s *sweeper) act(ctx context.Context, r *Report, snap *snapshot.Snapshot, mem memory, ds []decision.Decision, kinds []string) {
-	byKind := s.actuators(snap.Host, rootsOf(snap))
 	allowed := slices.DeleteFunc(slices.Clone(s.cfg.Act.Kinds), func(k string) bool { return !slices.Contains(kinds, k) })
-	carrier := &actuators.Carrier{
-		Judge:    &judge{app: s.app, engine: s.engine, last: snap, memory: mem},
+	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, allowed, s.cfg.Act.Caps.floor())
+	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, ds, ds)...)
+}
+
+// carrier carries out under the floor what was decided on a look.
+func (s *sweeper) carrier(snap *snapshot.Snapshot, j actuators.Judge, kinds []string, caps actuators.Caps) *actuators.Carrier {
+	return &actuators.Carrier{
+		Judge:    j,
 		Journal:  s.ledger,
-		ByKind:   byKind,
-		Kinds:    allowed,
-		Caps:     s.cfg.Act.Caps.floor(),
+		ByKind:   s.actuators(snap.Host, rootsOf(snap)),
+		Kinds:    kinds,
+		Caps:     caps,
 		TrashTTL: s.cfg.Act.TrashTTL,
 		NewID:    func() string { return ulid.Make().String() },
 		Now:      time.Now,
 		Log:      s.log.Named("actuators"),
 	}
-	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, ds, ds)...)
 }
 
 // actuators wires an actuator for every kind that this version can act on.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -21,6 +22,7 @@ import (
 
 	"winnow"
 	"winnow/actuators"
+	"winnow/collectors/registry"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 )
@@ -73,6 +75,8 @@ type Record struct {
 	Name   string `json:"name"`
 	Format string `json:"format"`
 	Path   string `json:"path"`
+	// Fields lead from our names of a registry's fields to its own; of the format kapi only.
+	Fields map[string]string `json:"fields"`
 }
 
 // Policy says which policies decide, and within what bounds.
@@ -434,6 +438,16 @@ func (c *Config) check(where string) error {
 	}
 	if c.Collect.Codev.Tower != "" {
 		return bad("collect.codev.tower cannot be read by this version; remove it")
+	}
+	for _, r := range slices.Concat(c.Collect.Spawns, c.Collect.Registry) {
+		for _, name := range slices.Sorted(maps.Keys(r.Fields)) {
+			if r.Format != registry.Kapi {
+				return bad("collect: %s has fields and the format %q; fields are for registries of the format %s", r.Name, r.Format, registry.Kapi)
+			}
+			if !slices.Contains(registry.Names, name) {
+				return bad("collect.registry: %s: unknown key \"fields.%s\"; the nearest is \"fields.%s\"", r.Name, name, nearest(name, registry.Names))
+			}
+		}
 	}
 	for _, k := range c.Act.Kinds {
 		if !slices.Contains(snapshot.Kinds, k) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
+	"winnow/engine/worker"
 )
 
 func newRetain(a *app) *cobra.Command {
@@ -26,7 +28,8 @@ func newRetain(a *app) *cobra.Command {
 		Use:   "retain ID --reason TEXT",
 		Short: "Hold a candidate, so that nothing may reap it",
 		Long: `Retain places a hold on a tab, a session, a process or a folder. Nothing reaps it until the hold is released or its time is over.
-ID is as sweep --all prints it, such as session:tmux/default/$4 or dir:/home/me/wt/a; it may be shortened while it is unambiguous.`,
+ID is as sweep --all prints it, such as session:tmux/default/$4 or dir:/home/me/wt/a; it may be shortened while it is unambiguous. It may
+also be a worker's id in its registry. A session that a registry records is only held when its worker is over and the session lives.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if strings.TrimSpace(reason) == "" {
@@ -48,25 +51,80 @@ func (a *app) retain(ctx context.Context, id, reason string, span time.Duration)
 	if err != nil {
 		return err
 	}
-	full, err := findID(s, id)
+	t, no, err := a.find(s, id)
 	if err != nil {
 		return err
+	}
+	if no == nil {
+		no = t.keepable(s)
+	}
+	if no != nil {
+		return a.refuse(*no)
 	}
 	l, err := ledger.Open(a.ledgerPath())
 	if err != nil {
 		return fmt.Errorf("%w; nothing was held", err)
 	}
 	defer l.Close()
-	h := snapshot.Hold{ID: full, Owner: owner(), Reason: reason, Since: time.Now().UTC()}
+	h := snapshot.Hold{ID: t.id, Owner: owner(), Reason: reason, Since: time.Now().UTC()}
+	if own := t.own(); own != nil {
+		h.Reason += mark(own.Source, own.ID)
+	}
 	until := "until it is released"
 	if span > 0 {
 		t := h.Since.Add(span)
 		h.Until, until = &t, "until "+t.Local().Format(time.DateTime)
 	}
 	if err := l.Hold(ctx, h); err != nil {
-		return fmt.Errorf("hold %s: %w; nothing was held", full, err)
+		return fmt.Errorf("hold %s: %w; nothing was held", h.ID, err)
 	}
-	return a.say(h, "%s is held %s", clean(full), until)
+	return a.say(h, "%s is held %s", clean(h.ID), until)
+}
+
+// mark is what stands behind the reason of a hold on a worker's session, so that the hold is found by the worker's id even when
+// the session is closed.
+func mark(source, id string) string { return " (worker " + id + " of " + source + ")" }
+
+// own is the worker whose session it is: the one that was named, else the first that records it.
+func (t asked) own() *worker.Seen {
+	if t.worker != nil {
+		return t.worker
+	}
+	for i := range t.records {
+		if !t.records[i].Another {
+			return &t.records[i]
+		}
+	}
+	return nil
+}
+
+// keepable says why it may not be held. A session that a registry records is only kept when its worker is over, the session is
+// recorded and lives right now: before, it is nobody's to keep, and after, there is nothing to keep. All else can be held at any time.
+func (t asked) keepable(s *snapshot.Snapshot) *Refused {
+	if !t.session() {
+		return nil
+	}
+	if blind := unreadOf(s, "registry"); blind != "" {
+		return t.refused(t.worker, unreadable, nothingHeld+". While it cannot be read, nothing that rests on it is reaped", "winnow doctor",
+			"%s could not be read, so whether a worker that is not over owns the session is not known", blind)
+	}
+	for i := range t.records {
+		w := &t.records[i]
+		switch {
+		case t.worker == nil && w.Another: // it is no worker's any more
+		case !w.Over:
+			return t.refused(w, notTerminal, nothingHeld, w.NextCommand, "%s is not over: its registry says %s", called(w), cmp.Or(w.Status, "nothing of its status"))
+		case w.Name == "":
+			return t.refused(w, noSession, nothingHeld, w.NextCommand, "no session is recorded of %s", called(w))
+		case t.worker != nil && w.Unread:
+			return t.refused(w, unreadable, nothingHeld, w.NextCommand, "whether the session of %s lives is not known: %s", called(w), w.Why)
+		case len(w.Live) == 0 || t.worker != nil && w.Another:
+			return t.refused(w, notLive, nothingHeld, w.NextCommand, "the session of %s does not live: %s", called(w), w.Why)
+		case t.id == "":
+			return t.refused(w, ambiguous, nothingHeld, w.NextCommand, "which session is that of %s is not known: %s", called(w), w.Why)
+		}
+	}
+	return nil
 }
 
 // owner is who places a hold.
@@ -81,31 +139,91 @@ func newRelease(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "release ID",
 		Short: "Lift a hold; ends nothing by itself",
-		Args:  args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			l, err := ledger.Open(a.ledgerPath())
-			if err != nil {
-				return fmt.Errorf("%w; nothing was released", err)
-			}
-			defer l.Close()
-			holds, err := l.Holds(cmd.Context())
-			if err != nil {
-				return fmt.Errorf("read holds: %w; nothing was released", err)
-			}
-			var known []string
-			for _, h := range holds {
-				known = append(known, h.ID)
-			}
-			id, err := pick(ids[0], known, "hold")
-			if err != nil {
-				return err
-			}
-			if _, err := l.Release(cmd.Context(), id, ""); err != nil {
-				return fmt.Errorf("release %s: %w", id, err)
-			}
-			return a.say(map[string]string{"released": id}, "%s is no longer held; the next sweep decides about it again", clean(id))
-		},
+		Long: `Release lifts the hold on ID, which is as winnow holds prints it, a part of that, or the id of a worker. It ends nothing.
+What a registry itself marks as retained stays so: only its own program can let go of that.`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, ids []string) error { return a.release(cmd.Context(), ids[0]) },
 	}
+}
+
+// Released is what winnow release prints as JSON.
+type Released struct {
+	Released string `json:"released"`
+	// Also are other holds of the same worker, on sessions that it had before.
+	Also []string `json:"also,omitempty"`
+	// Retained is the registry that still keeps it, and NextCommand the command that lets go of it there.
+	Retained    string `json:"retained,omitempty"`
+	NextCommand string `json:"next_command,omitempty"`
+}
+
+func (a *app) release(ctx context.Context, arg string) error {
+	l, err := ledger.Open(a.ledgerPath())
+	if err != nil {
+		return fmt.Errorf("%w; nothing was released", err)
+	}
+	defer l.Close()
+	holds, err := l.Holds(ctx)
+	if err != nil {
+		return fmt.Errorf("read holds: %w; nothing was released", err)
+	}
+	s, err := a.look(ctx, scope{}, remember(ctx, a.ledgerPath(), l))
+	if err != nil {
+		return err
+	}
+	t, _, notFound := a.find(s, arg)
+	held, err := heldBy(holds, t, arg)
+	keeper := t.keeper()
+	switch {
+	case err != nil && notFound == nil && keeper != nil:
+		return a.refuse(*t.refused(keeper, keptThere, nothingFreed, worker.ReleaseCommand(keeper),
+			"Winnow holds nothing of it: %s itself marks it as retained, and only its own program can let go of that", called(keeper)))
+	case err != nil:
+		return err
+	}
+	for _, id := range held {
+		if _, err := l.Release(ctx, id, ""); err != nil {
+			return fmt.Errorf("release %s: %w", id, err)
+		}
+	}
+	out, then := Released{Released: held[0], Also: held[1:]}, "the next sweep decides about it again"
+	if keeper != nil {
+		out.Retained, out.NextCommand = keeper.Source, worker.ReleaseCommand(keeper)
+		then = strings.TrimSuffix("its registry still marks it as retained: "+out.NextCommand, ": ")
+	}
+	return a.say(out, "%s is no longer held; %s", clean(strings.Join(held, ", ")), clean(then))
+}
+
+// heldBy are the candidates that are held by what was asked for: the one of that id, those held for that worker, or the one that a
+// part of an id fits.
+func heldBy(holds []snapshot.Hold, t asked, arg string) ([]string, error) {
+	var known, own []string
+	for _, h := range holds {
+		known = append(known, h.ID)
+		if w := t.worker; w != nil && (h.ID == t.id || strings.HasSuffix(h.Reason, mark(w.Source, w.ID))) {
+			own = append(own, h.ID)
+		}
+	}
+	if slices.Contains(known, arg) {
+		return []string{arg}, nil
+	}
+	if t.worker != nil {
+		if own = slices.Compact(slices.Sorted(slices.Values(own))); len(own) == 0 {
+			return nil, usagef("nothing of %s is held by Winnow; winnow holds lists what is", called(t.worker))
+		}
+		return own, nil
+	}
+	id, err := pick(arg, known, "hold")
+	return []string{id}, err
+}
+
+// keeper is the worker that its own registry marks as retained.
+func (t asked) keeper() *worker.Seen {
+	for i := range t.records {
+		if t.records[i].Retained {
+			return &t.records[i]
+		}
+	}
+	return nil
 }
 
 func newHolds(a *app) *cobra.Command {

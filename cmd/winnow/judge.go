@@ -66,18 +66,29 @@ type judge struct {
 
 // Again implements actuators.Judge.
 func (j *judge) Again(ctx context.Context, d decision.Decision) (decision.Decision, error) {
+	again, _, err := j.again(ctx, d)
+	return again, err
+}
+
+// again is Again with the look that it rests on.
+func (j *judge) again(ctx context.Context, d decision.Decision) (decision.Decision, *snapshot.Snapshot, error) {
 	sc := scopeOf(j.last, d.ID)
 	s, err := j.app.look(ctx, sc, j.memory)
 	if err != nil {
-		return decision.Decision{}, err
+		return decision.Decision{}, nil, err
 	}
 	_, there := candidate(s, d.ID)
 	if !there {
 		if src := s.Sources[sc.source]; src.Status == snapshot.Failed || src.Status == "" {
-			return decision.Decision{}, fmt.Errorf("look again: %s could not be read: %s", sc.source, src.Error)
+			return decision.Decision{}, s, fmt.Errorf("look again: %s could not be read: %s", sc.source, src.Error)
 		}
-		return decision.Decision{}, nil
+		return decision.Decision{}, s, nil
 	}
+	again, err := j.decide(ctx, s, d)
+	return again, s, err
+}
+
+func (j *judge) decide(ctx context.Context, s *snapshot.Snapshot, d decision.Decision) (decision.Decision, error) {
 	res, err := j.engine.Decide(ctx, s, &j.app.cfg.Rules.Config)
 	if err != nil {
 		return decision.Decision{}, fmt.Errorf("decide again: %w", err)

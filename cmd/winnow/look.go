@@ -23,6 +23,7 @@ import (
 	"winnow/collectors/store"
 	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
+	"winnow/engine/worker"
 )
 
 // scope narrows a look to what one candidate needs; the zero scope looks at everything.
@@ -62,7 +63,15 @@ func (a *app) look(ctx context.Context, sc scope, mem memory) (*snapshot.Snapsho
 	s.Host = host
 	panes.Fill(s)
 	mem.fill(ctx, s, a.cfg.Rules.ClockJump)
+	if sc.id == "" { // one candidate's look does not see where everybody else's sessions live
+		s.Workers = worker.Observe(s, a.observing())
+	}
 	return s, nil
+}
+
+// observing is what the observations on workers go by.
+func (a *app) observing() worker.Config {
+	return worker.Config{Rules: &a.cfg.Rules.Config, NoTmux: len(a.cfg.Collect.Tmux.Sockets) == 0}
 }
 
 // fail records that a source failed although its reader did not say so.
@@ -117,7 +126,7 @@ func (a *app) sources(sc scope) ([]collectors.Source, error) {
 		out = append(out, s)
 	}
 	for _, r := range registries {
-		s, err := registry.Source(r.Name, r.Format, r.Path)
+		s, err := registry.Mapped(r.Name, r.Format, r.Path, r.Fields)
 		if err != nil {
 			return nil, usagef("collect.registry: %v", err)
 		}

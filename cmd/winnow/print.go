@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"winnow/engine/decision"
+	"winnow/engine/snapshot"
 )
 
 // print writes a report in the form that --format asks for.
@@ -35,14 +36,16 @@ type line struct {
 	Decision *decision.Decision `json:"decision,omitempty"`
 	Act      *decision.Act      `json:"act,omitempty"`
 	Alarm    *Alarm             `json:"alarm,omitempty"`
+	Worker   *snapshot.Worker   `json:"worker,omitempty"`
 }
 
-// writeNDJSON writes the report's head as one line, then a line a decision, an act and an alarm.
+// writeNDJSON writes the report's head as one line, then a line a decision, an act, an alarm and a worker.
 func writeNDJSON(w io.Writer, r *Report) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	head := *r
 	head.Decisions, head.Acts, head.Alarms = []decision.Decision{}, []decision.Act{}, []Alarm{}
+	head.Workers = []snapshot.Worker{}
 	lines := []line{{Type: "report", Report: &head}}
 	for i := range r.Decisions {
 		lines = append(lines, line{Type: "decision", Decision: &r.Decisions[i]})
@@ -52,6 +55,9 @@ func writeNDJSON(w io.Writer, r *Report) error {
 	}
 	for i := range r.Alarms {
 		lines = append(lines, line{Type: "alarm", Alarm: &r.Alarms[i]})
+	}
+	for i := range r.Workers {
+		lines = append(lines, line{Type: "worker", Worker: &r.Workers[i]})
 	}
 	for _, l := range lines {
 		if err := enc.Encode(l); err != nil {

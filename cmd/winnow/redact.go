@@ -136,6 +136,14 @@ func (r *redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 		v.Server, v.Pane = r.word(v.Server), r.word(v.Pane)
 		out.Registry = append(out.Registry, v)
 	}
+	out.Workers = nil
+	for _, v := range s.Workers {
+		v.ID, v.Source, v.Name, v.Why, v.NextCommand = r.word(v.ID), r.source(v.Source), r.word(v.Name), "redacted", "redacted"
+		if v.Session != "" {
+			v.Session = r.id(v.Session)
+		}
+		out.Workers = append(out.Workers, v)
+	}
 	out.Holds = nil
 	for _, v := range s.Holds {
 		v.ID, v.Owner, v.Reason = r.id(v.ID), r.word(v.Owner), "redacted"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"winnow/engine"
@@ -16,6 +17,8 @@ const (
 	modeDryRun = "dry-run"
 	modeApply  = "apply"
 	modeDecide = "decide"
+	// modeCleanup is in the ledger only: a cleanup prints no report.
+	modeCleanup = "cleanup"
 )
 
 // Report is what a sweep or a decide says. docs/schemas/report.json is generated from it.
@@ -36,7 +39,9 @@ type Report struct {
 	Settled []decision.Act `json:"settled,omitempty"`
 	// Purged is what was kept for its time in the trash and is now gone for good.
 	Purged []Purged `json:"purged,omitempty"`
-	Alarms []Alarm  `json:"alarms"`
+	// Workers are the observations on what registries record, where sessions are reported on.
+	Workers []snapshot.Worker `json:"workers"`
+	Alarms  []Alarm           `json:"alarms"`
 }
 
 // PolicyRef says which policies decided: the manifest's revision, and a digest over what was really loaded.
@@ -74,7 +79,10 @@ func newReport(mode, sweep string, s *snapshot.Snapshot, p *engine.Policy, res e
 		Policy:    PolicyRef{Revision: p.Revision, Digest: p.Digest},
 		Sources:   s.Sources,
 		Census:    map[string]Count{},
-		Decisions: []decision.Decision{}, Acts: []decision.Act{}, Alarms: []Alarm{},
+		Decisions: []decision.Decision{}, Acts: []decision.Act{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},
+	}
+	if slices.Contains(kinds, snapshot.KindSession) {
+		r.Workers = append(r.Workers, s.Workers...)
 	}
 	for _, kind := range kinds {
 		if n := res.Seen[kind]; n > 0 {

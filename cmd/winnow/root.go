@@ -69,7 +69,7 @@ It changes nothing until you say --apply, and what it takes away can be brought 
 
 	root.AddCommand(
 		newSweep(a), newSnapshot(a), newSubjects(a), newDecide(a), newExplain(a),
-		newRetain(a), newRelease(a), newHolds(a),
+		newRetain(a), newRelease(a), newHolds(a), newCleanup(a),
 		newHistory(a), newTrash(a), newRestore(a),
 		newDoctor(a), newDemo(a), newInit(a),
 	)

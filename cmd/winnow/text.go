@@ -36,6 +36,9 @@ func (a *app) writeText(r *Report, all bool) error {
 			p.kindText(w, r, kind, c, all)
 		}
 	}
+	if all {
+		p.workersText(w, r.Workers)
+	}
 	p.actsText(w, "acts", r.Acts)
 	p.actsText(w, "settled: acts that an earlier sweep was cut short in", r.Settled)
 	p.purgedText(w, r.Purged)
@@ -256,6 +259,29 @@ func actLabel(x decision.Act) string {
 	return label(decision.Decision{ID: x.Candidate, Kind: x.Kind, Label: x.Label})
 }
 
+// workersText is what became of the workers that registries record, and the command to run next about each.
+func (p paint) workersText(w io.Writer, ws []snapshot.Worker) {
+	if len(ws) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.bold("workers"))
+	for _, x := range ws {
+		name, color := cmp.Or(x.ID, x.Name, x.Session), p.dim
+		if x.ID != "" && x.Name != "" && x.Name != x.ID {
+			name += " (" + x.Name + ")"
+		}
+		switch x.Observation {
+		case snapshot.WorkerSafeToClose:
+			color = p.green
+		case snapshot.WorkerStale, snapshot.WorkerUnknown, snapshot.WorkerUnregistered:
+			color = p.yellow
+		}
+		fmt.Fprintf(w, "  %s  %s\n", color(strings.ReplaceAll(x.Observation, "_", " ")), clean(name))
+		p.indented(w, 4, p.dim(clean(x.Why)))
+		fmt.Fprintf(w, "    %s\n", clean(x.NextCommand))
+	}
+}
+
 func (p paint) purgedText(w io.Writer, ps []Purged) {
 	if len(ps) == 0 {
 		return
@@ -360,6 +386,15 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 			fmt.Fprint(w, "\n## acts\n\n| outcome | candidate | detail |\n|---|---|---|\n")
 		}
 		fmt.Fprintf(w, "| %s | `%s` | %s |\n", x.Outcome.Outcome, strings.ReplaceAll(cell(x.Candidate), "`", "'"), cell(x.Detail))
+	}
+	for i, x := range r.Workers {
+		if !all {
+			break
+		}
+		if i == 0 {
+			fmt.Fprint(w, "\n## workers\n\n| observation | worker | why | next |\n|---|---|---|---|\n")
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | `%s` |\n", x.Observation, cell(cmp.Or(x.ID, x.Name, x.Session)), cell(x.Why), strings.ReplaceAll(cell(x.NextCommand), "`", "'"))
 	}
 	for _, al := range r.Alarms {
 		fmt.Fprintf(w, "\n> **%s:** %s\n", cell(al.Rule), cell(al.Message))

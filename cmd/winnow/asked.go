@@ -1,0 +1,154 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+	"winnow/engine/worker"
+)
+
+// Refused is what retain, release and cleanup print as JSON when they do not do what they were asked to.
+type Refused struct {
+	// Refused is the candidate's id, or the registry's for a worker without one; Reason a word that scripts may branch on.
+	Refused string `json:"refused"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Worker and Source are the registry entry's id and where it stands, where it is about one.
+	Worker      string `json:"worker,omitempty"`
+	Source      string `json:"source,omitempty"`
+	NextCommand string `json:"next_command,omitempty"`
+	// Objections are those of the policies, Act what came of the act where one was begun.
+	Objections []decision.Reason `json:"objections,omitempty"`
+	Act        *decision.Act     `json:"act,omitempty"`
+	// code is the exit code, 3 unless it is set.
+	code int
+}
+
+// The reasons of a Refused. An act that was begun and not done gives its outcome for a reason.
+const (
+	notTerminal  = "not_terminal"
+	noSession    = "no_session"
+	notLive      = "not_live"
+	alreadyDone  = "closed"
+	isRetained   = "retained"
+	isStale      = "stale"
+	ambiguous    = "ambiguous"
+	notRecorded  = "not_recorded"
+	unreadable   = "unreadable"
+	notKnown     = "unknown"
+	isAttached   = "attached"
+	isKept       = "kept"
+	notAllowed   = "kind_not_allowed"
+	keptThere    = "kept_by_registry"
+	nothingHeld  = "nothing was held"
+	nothingShut  = "nothing was closed"
+	nothingFreed = "nothing was released"
+)
+
+// refuse says no.
+func (a *app) refuse(r Refused) error {
+	code := cmp.Or(r.code, exitPart)
+	if a.flags.format == "json" || a.flags.format == "ndjson" {
+		if err := json.NewEncoder(a.out).Encode(r); err != nil {
+			return err
+		}
+		return codeError{code: code}
+	}
+	msg := r.Message
+	if r.NextCommand != "" {
+		msg += ". Next: " + r.NextCommand
+	}
+	return codeError{code, errors.New(clean(msg))}
+}
+
+// asked is what a person named: a candidate, or a worker by the id that its registry gives it.
+type asked struct {
+	// id is the candidate's, empty for a worker of which none lives.
+	id string
+	// worker is the one that was named, nil where a candidate was. records are the workers that record the candidate's session,
+	// worker among them.
+	worker  *worker.Seen
+	records []worker.Seen
+}
+
+// find finds what arg names: a whole id of a candidate, else a worker by its registry's id, whole or with the registry before it,
+// else a candidate by a part of its id.
+func (a *app) find(s *snapshot.Snapshot, arg string) (asked, *Refused, error) {
+	seen := worker.See(s, a.observing())
+	all := ids(s)
+	if !slices.Contains(all, arg) {
+		named := slices.DeleteFunc(slices.Clone(seen), func(w worker.Seen) bool { return w.ID == "" || w.ID != arg && w.Source+"/"+w.ID != arg })
+		if len(named) == 1 {
+			t := asked{id: named[0].Session, worker: &named[0], records: recording(seen, named[0].Session)}
+			if t.id == "" {
+				t.records = named
+			}
+			return t, nil, nil
+		}
+		if len(named) > 1 {
+			var where []string
+			for _, w := range named {
+				where = append(where, w.Source+"/"+w.ID+" with session "+w.Name)
+			}
+			return asked{}, nil, usagef("%q is ambiguous: it is %s; give the registry before it, or the session's id", arg, strings.Join(where, " and "))
+		}
+		fits := func(id string) bool { return strings.Contains(id, arg) }
+		if blind := unread(s); blind != "" && !slices.ContainsFunc(all, fits) && len(idsOf(s, arg)) == 0 {
+			return asked{}, &Refused{Refused: arg, Reason: unreadable, NextCommand: "winnow doctor",
+				Message: fmt.Sprintf("there is no candidate or worker %q among what was read, and %s could not be read", arg, blind)}, nil
+		}
+	}
+	id, err := findID(s, arg)
+	return asked{id: id, records: recording(seen, id)}, nil, err
+}
+
+// recording are the workers that record a session.
+func recording(seen []worker.Seen, id string) []worker.Seen {
+	return slices.DeleteFunc(slices.Clone(seen), func(w worker.Seen) bool { return w.ID == "" || id == "" || !slices.Contains(w.Live, id) })
+}
+
+// unread is the first registry, or else the first tmux server, that could not be read.
+func unread(s *snapshot.Snapshot) string {
+	for _, kind := range []string{"registry", "tmux"} {
+		if name := unreadOf(s, kind); name != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+func unreadOf(s *snapshot.Snapshot, kind string) string {
+	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
+		if src := s.Sources[name]; src.Kind == kind && src.Status == snapshot.Failed {
+			return name
+		}
+	}
+	return ""
+}
+
+// session reports whether what was asked for is a session, or a worker's.
+func (t asked) session() bool {
+	return t.worker != nil || strings.HasPrefix(t.id, snapshot.KindSession+":")
+}
+
+// refused begins an answer about w.
+func (t asked) refused(w *worker.Seen, reason, left, next string, format string, args ...any) *Refused {
+	r := &Refused{Refused: t.id, Reason: reason, NextCommand: next, Message: fmt.Sprintf(format, args...) + "; " + left}
+	if w != nil {
+		r.Worker, r.Source = w.ID, w.Source
+		if r.Refused == "" {
+			r.Refused = w.ID
+		}
+	}
+	return r
+}
+
+// called names a worker in a sentence.
+func called(w *worker.Seen) string { return "worker " + w.ID + " of " + w.Source }

@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/spf13/cobra"
+
+	"winnow/actuators"
+	"winnow/engine"
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+	"winnow/engine/worker"
+)
+
+func newCleanup(a *app) *cobra.Command {
+	var safe bool
+	cmd := &cobra.Command{
+		Use:   "cleanup ID --safe",
+		Short: "Close one finished worker's session, or reap one candidate, now",
+		Long: `Cleanup closes the one session that a registry recorded of a worker that is over, and that nobody keeps. Or it reaps one other
+candidate. It goes by the same rules as a sweep and acts under the same floor, but for the second look: a person has looked, and asks
+for this one. It says why when it will not, and then nothing was touched. Branches and worktrees are never touched for a session.
+ID is as sweep --all prints it, or the worker's id in its registry.`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			if !safe {
+				return usagef("only --safe is offered: winnow cleanup %s --safe closes it where nothing speaks against that", quote(ids[0]))
+			}
+			return a.cleanup(cmd.Context(), ids[0])
+		},
+	}
+	cmd.Flags().BoolVar(&safe, "safe", false, "only where no rule objects")
+	return cmd
+}
+
+// Cleaned is what winnow cleanup prints as JSON when it did it.
+type Cleaned struct {
+	Cleaned string        `json:"cleaned"`
+	Worker  string        `json:"worker,omitempty"`
+	Act     *decision.Act `json:"act"`
+	// Settled are acts of an earlier sweep that was cut short, with how they went in the end.
+	Settled []decision.Act `json:"settled,omitempty"`
+}
+
+func (a *app) cleanup(ctx context.Context, arg string) error {
+	e, p, err := a.engine(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := a.openSweeper(ctx, e, p, true)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	started := time.Now()
+	settled, err := s.settle(ctx)
+	if err != nil {
+		return err
+	}
+	mem := remember(ctx, s.ledgerPath(), s.ledger)
+	snap, err := s.look(ctx, scope{}, mem)
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return errors.New("interrupted while looking; nothing was closed")
+	}
+	t, no, err := a.find(snap, arg)
+	if err != nil {
+		return err
+	}
+	if no == nil {
+		no = t.closable(snap)
+	}
+	if no != nil {
+		return a.refuse(*no)
+	}
+	res, err := s.engine.Decide(ctx, snap, &s.cfg.Rules.Config)
+	if err != nil {
+		return fmt.Errorf("decide: %w; nothing was closed", err)
+	}
+	d, no := t.verdict(res, s.cfg.Act.Kinds)
+	if no != nil {
+		return a.refuse(*no)
+	}
+	r := newReport(modeCleanup, ulid.Make().String(), snap, p, res, snapshot.Kinds)
+	if err := s.record(ctx, r.Sweep, started, r, snap, engine.Sightings(mem.sightings, snap, res.Decisions), res.Decisions); err != nil {
+		return err
+	}
+	act := s.actOn(ctx, r.Sweep, snap, t, d)
+	no, code := t.undone(act), exitDone
+	if no != nil {
+		code = no.code
+	}
+	if err := s.ledger.FinishSweep(context.WithoutCancel(ctx), r.Sweep, time.Now(), r.Census, code); err != nil {
+		return fmt.Errorf("record the end of the cleanup: %w", err)
+	}
+	if no != nil {
+		return a.refuse(*no)
+	}
+	return a.cleaned(t, act, settled)
+}
+
+// cleaned says what was done.
+func (a *app) cleaned(t asked, act decision.Act, settled []decision.Act) error {
+	out := Cleaned{Cleaned: t.id, Act: &act, Settled: settled}
+	if own := t.own(); own != nil {
+		out.Worker = own.ID
+	}
+	if a.flags.format == "json" || a.flags.format == "ndjson" {
+		return a.say(out, "")
+	}
+	return list(a, []decision.Act{act}, func(w io.Writer) {
+		a.paint.actsText(w, "settled: acts that an earlier sweep was cut short in", settled)
+		a.paint.actsText(w, "acts", []decision.Act{act})
+	})
+}
+
+// closable says why a session may not be closed, by what its worker's registry and the servers say of it. For all other kinds the
+// verdict alone says so.
+func (t asked) closable(s *snapshot.Snapshot) *Refused {
+	if !t.session() {
+		return nil
+	}
+	if len(t.records) == 0 {
+		if blind := unreadOf(s, "registry"); blind != "" {
+			return t.refused(nil, unreadable, nothingShut, "winnow doctor", "%s could not be read, so whose session %s is is not known", blind, t.id)
+		}
+		return t.refused(nil, notRecorded, nothingShut, "winnow explain "+quote(t.id), "no registry records session %s (%s), so nobody says that its worker is over",
+			t.id, s.Sessions[t.id].Name)
+	}
+	for i := range t.records {
+		if no := t.open(&t.records[i]); no != nil {
+			return no
+		}
+	}
+	return nil
+}
+
+// open says why the session of w may not be closed.
+func (t asked) open(w *worker.Seen) *Refused {
+	no := func(reason, format string, args ...any) *Refused {
+		return t.refused(w, reason, nothingShut, w.NextCommand, format, args...)
+	}
+	switch {
+	case w.Observation == snapshot.WorkerSafeToClose:
+		return nil
+	case w.Over && (w.Retained || w.Held || w.Observation == snapshot.WorkerRetained):
+		next := w.NextCommand
+		if own := worker.ReleaseCommand(w); own != "" && !w.Held {
+			next = own
+		}
+		return t.refused(w, isRetained, nothingShut, next, "%s is retained, and has to be released first: %s", called(w), w.Why)
+	case w.Unread:
+		return no(unreadable, "what became of %s is not known: %s", called(w), w.Why)
+	case w.Observation == snapshot.WorkerStale:
+		return no(isStale, "%s and what runs contradict each other: %s", called(w), w.Why)
+	case !w.Over:
+		return no(notTerminal, "%s is not over: %s", called(w), w.Why)
+	case w.Name == "":
+		return no(noSession, "no session is recorded of %s", called(w))
+	case w.Observation == snapshot.WorkerClosed:
+		return no(alreadyDone, "the session %s of %s is closed already", w.Name, called(w))
+	case len(w.Live) > 1:
+		return no(ambiguous, "which session is that of %s is not known: %s", called(w), w.Why)
+	}
+	return no(notKnown, "what became of %s is not known: %s", called(w), w.Why)
+}
+
+// verdict is the decision on what was asked for, without the wait, or why it may not be carried out.
+func (t asked) verdict(res engine.Result, kinds []string) (decision.Decision, *Refused) {
+	explain := "winnow explain " + quote(t.id)
+	i := slices.IndexFunc(res.Decisions, func(d decision.Decision) bool { return d.ID == t.id })
+	if i < 0 {
+		return decision.Decision{}, t.refused(t.own(), isKept, nothingShut, explain, "no rule claims %s", t.id)
+	}
+	d := waived(res.Decisions[i])
+	switch {
+	case d.Verdict != decision.Reap && len(d.Objections) == 0:
+		return d, t.refused(t.own(), isKept, nothingShut, explain, "no rule found a reason to reap %s", t.id)
+	case d.Verdict != decision.Reap:
+		no := t.refused(t.own(), isKept, nothingShut, explain, "%s is kept: %s", t.id, messages(d.Objections))
+		no.Objections = d.Objections
+		if slices.ContainsFunc(d.Objections, func(o decision.Reason) bool { return o.Rule == ruleAttached }) {
+			no.Reason = isAttached
+		}
+		return d, no
+	case !slices.Contains(kinds, d.Kind):
+		return d, t.refused(t.own(), notAllowed, nothingShut, "", "act.kinds does not allow to act on a %s (%s)", d.Kind, t.id)
+	}
+	return d, nil
+}
+
+// ruleAttached is the rule whose objection is that somebody looks at it.
+const ruleAttached = "protect.attached"
+
+// waived leaves the wait for a second look out of a decision: it is there for what nobody asked for. The decision is written down
+// as it was; nothing says that it was looked at twice.
+func waived(d decision.Decision) decision.Decision {
+	if d.Waits() {
+		d.Verdict, d.Objections = decision.Reap, []decision.Reason{}
+		return d
+	}
+	d.Objections = slices.DeleteFunc(slices.Clone(d.Objections), func(o decision.Reason) bool { return o.Rule == decision.RuleSeenOnce })
+	return d
+}
+
+// actOn carries the one decision out. The caps of a sweep bound what nobody asked for one by one; a cap of none still holds.
+func (s *sweeper) actOn(ctx context.Context, sweep string, snap *snapshot.Snapshot, t asked, d decision.Decision) decision.Act {
+	c := s.cfg.Act.Caps
+	one := actuators.Caps{PerSweep: min(c.PerSweep, 1), PerOwner: min(c.PerOwner, 1), Share: 1, ShareFrom: 1}
+	j := &asking{sweeper: s, last: snap, session: t.session()}
+	ds := []decision.Decision{d}
+	return s.carrier(snap, j, []string{d.Kind}, one).Carry(ctx, sweep, ds, ds)[0]
+}
+
+// asking judges again as a sweep does, without the wait. What was retained since the first look counts, and so does that the
+// registry says something else by now.
+type asking struct {
+	*sweeper
+	last    *snapshot.Snapshot
+	session bool
+}
+
+// Again implements actuators.Judge.
+func (j *asking) Again(ctx context.Context, d decision.Decision) (decision.Decision, error) {
+	by := &judge{app: j.app, engine: j.engine, last: j.last, memory: remember(ctx, j.ledgerPath(), j.ledger)}
+	again, s, err := by.again(ctx, d)
+	if err != nil || again.ID == "" {
+		return again, err
+	}
+	again = waived(again)
+	if j.session {
+		t := asked{id: d.ID, records: recording(worker.See(s, j.observing()), d.ID)}
+		if no := t.closable(s); no != nil {
+			again.Verdict = decision.Spare
+			again.Objections = append(again.Objections, decision.Reason{Rule: "cleanup", Message: strings.TrimSuffix(no.Message, "; "+nothingShut)})
+		}
+	}
+	return again, nil
+}
+
+// undone says that an act was begun and not done, and nil where it was.
+func (t asked) undone(act decision.Act) *Refused {
+	if act.Outcome.Outcome == decision.Done {
+		return nil
+	}
+	no := &Refused{Refused: t.id, Reason: act.Outcome.Outcome, Message: act.Detail, NextCommand: "winnow history", Act: &act, code: exitPart}
+	switch act.Outcome.Outcome {
+	case decision.Gone:
+		no.Reason = alreadyDone
+	case decision.Capped:
+		no.code = exitCapped
+	}
+	if own := t.own(); own != nil {
+		no.Worker, no.Source = own.ID, own.Source
+	}
+	return no
+}
