@@ -18,17 +18,43 @@ func TestCases(t *testing.T) {
 	for name, c := range cases(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if c.Sentence == "" || len(c.Want) == 0 {
+			if c.Sentence == "" || len(c.Want)+len(c.Remembered) == 0 {
 				t.Fatal("a case needs a sentence and what it wants")
 			}
-			world := parse(t, c.world(t))
-			got := decide(t, e, c.config(t), c.world(t))
+			world, config := parse(t, c.world(t)), c.config(t)
+			got := decide(t, e, config, c.world(t))
+			j := subject.Join(world, config)
 			for id, want := range c.Want {
-				if _, ok := world.Sessions[id]; !ok && world.Dirs[id].Path == "" && world.Processes[id].PID == 0 {
+				if _, ok := j.Subject(id); !ok {
 					t.Errorf("%s: no such candidate in this world", id)
 				}
 				if diff := cmp.Diff(want, got[id]); diff != "" {
 					t.Errorf("%s: %s (-want +got):\n%s", c.Sentence, id, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestSightings looks at each world that says so, and holds what is remembered afterwards to the case.
+func TestSightings(t *testing.T) {
+	t.Parallel()
+	e := shipped(t)
+	for name, c := range cases(t) {
+		if c.Remembered == nil {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			world := parse(t, c.world(t))
+			r, err := e.Decide(t.Context(), world, c.config(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			next := engine.Sightings(world.Sightings, world, r.Decisions)
+			for id, want := range c.Remembered {
+				if _, left := next[id]; left != want {
+					t.Errorf("%s: %s: a sighting is left: %v", c.Sentence, id, left)
 				}
 			}
 		})

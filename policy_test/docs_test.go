@@ -73,7 +73,7 @@ func TestRegoTestsPass(t *testing.T) {
 	for name, test := range map[string]struct {
 		dir   string
 		least int
-	}{"shipped": {"../policies", 200}, "own rule": {written(t, ownRule), 3}} {
+	}{"shipped": {"../policies", 300}, "own rule": {written(t, ownRule), 3}} {
 		modules, store, err := tester.Load([]string{test.dir}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -99,6 +99,15 @@ func TestRegoTestsPass(t *testing.T) {
 	}
 }
 
+// page is the file of a rule's page: called like the rule, those for tabs with their kind before it, since they share names with those for sessions.
+func page(rule string) string {
+	name := rule[strings.LastIndexByte(rule, '.')+1:] + ".md"
+	if strings.HasPrefix(rule, "reap.tabs.") {
+		return "tab-" + name
+	}
+	return name
+}
+
 // TestEveryRuleHasAPage wants a page for each rule, listed in the table, and no page for a rule that is not there.
 func TestEveryRuleHasAPage(t *testing.T) {
 	t.Parallel()
@@ -112,7 +121,7 @@ func TestEveryRuleHasAPage(t *testing.T) {
 	}
 	pages := map[string]bool{"README.md": true}
 	for rule := range p.Rules() {
-		name := rule[strings.LastIndexByte(rule, '.')+1:] + ".md"
+		name := page(rule)
 		pages[name] = true
 		text, err := os.ReadFile(filepath.Join("../docs/policies", name))
 		if err != nil || !strings.HasPrefix(string(text), "# "+rule+"\n") {

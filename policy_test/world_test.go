@@ -3,6 +3,7 @@
 package policy_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"os"
@@ -24,16 +25,20 @@ import (
 type Case struct {
 	// Sentence says what is held.
 	Sentence string `json:"sentence"`
-	// Snapshot is a whole one, as it was saved where a decision was wrong. Without it the case plays in worlds/machine.json.
+	// Snapshot is a whole one, as it was saved where a decision was wrong. Without it the case plays in a world.
 	Snapshot map[string]any `json:"snapshot"`
+	// World is a file in worlds without its ending; machine where it is left out.
+	World string `json:"world"`
 	// Change is a JSON merge patch on the snapshot: an object is merged, null takes a fact away, all else replaces.
 	Change map[string]any `json:"change"`
 	// Config is a merge patch on the rules section of config.yaml.
 	Config map[string]any `json:"config"`
-	// Seen are the sightings of earlier looks. Without it every session has a fitting one.
+	// Seen are the sightings of earlier looks. Without it every session and every tab has a fitting one.
 	Seen map[string]Seen `json:"seen"`
 	// Want has the decision of each candidate that the sentence speaks of; null is one that is out of scope.
 	Want map[string]*Want `json:"want"`
+	// Remembered says of candidates whether a sighting of them is left after this look.
+	Remembered map[string]bool `json:"remembered"`
 }
 
 // Seen is a sighting: which reason, how many seconds ago, and whether it was of the world after Change.
@@ -84,7 +89,7 @@ func (c Case) world(t *testing.T) document {
 	t.Helper()
 	base := c.Snapshot
 	if base == nil {
-		read(t, "worlds/machine.json", &base)
+		read(t, "worlds/"+cmp.Or(c.World, "machine")+".json", &base)
 	}
 	changed := merge(base, c.Change)
 	if _, own := base["sightings"]; !own {
@@ -93,13 +98,16 @@ func (c Case) world(t *testing.T) document {
 	return changed
 }
 
-// remembered are the sightings of an earlier look. Without seen there is one a minute ago of every session, with the reason
-// that the shipped policies find in worlds/machine.json.
+// remembered are the sightings of an earlier look. Without seen there is one a minute ago of every session and every tab, with
+// the reason that the shipped policies find in the worlds.
 func remembered(s, changed *snapshot.Snapshot, seen map[string]Seen) map[string]snapshot.Sighting {
 	if seen == nil {
 		seen = map[string]Seen{}
 		for id := range s.Sessions {
 			seen[id] = Seen{Rule: "reap.sessions.husk", Ago: 60}
+		}
+		for id := range s.Tabs {
+			seen[id] = Seen{Rule: "reap.tabs.husk", Ago: 60}
 		}
 		for _, e := range s.Registry {
 			for id, of := range s.Sessions {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"winnow/testkit/herdr"
 )
 
 // TestKilledAtEveryStep kills the program at every step of an act on a folder, lets the next sweep settle it, and demands that
@@ -239,4 +241,64 @@ func newCrashSession(t *testing.T) *crashWorld {
 	}
 	t.Fatal("the shell did not print what it was told to")
 	return nil
+}
+
+// TestTabKilledAtEveryStep does the same for an act on a herdr tab, which the server closes once at most.
+func TestTabKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
+	for n := 1; ; n++ {
+		w, s, tab := newCrashTab(t)
+		killed := w.sweepKilledAt(t, n)
+		if out, err := w.run(nil, "winnow", "sweep", "--config", w.config, "--kind", "tab", "--apply"); err != nil {
+			t.Fatalf("killed at step %d: the next sweep: %v\n%s", n, err, out)
+		}
+		text, _ := filepath.Glob(filepath.Join(w.dir, "state", "trash", "*", "*"))
+		saved := slices.ContainsFunc(text, func(file string) bool {
+			data, err := os.ReadFile(file)
+			return err == nil && strings.Contains(string(data), "what stood here")
+		})
+		listed := strings.Contains(w.mustRun(t, "winnow", "trash", "--config", w.config), "review TASK-1")
+		if there := s.HasTab(tab); there == saved || there == listed {
+			t.Errorf("killed at step %d: the tab is there: %v, its text is kept: %v, the trash lists it: %v", n, there, saved, listed)
+		}
+		if open := w.unsettled(t); open != 0 {
+			t.Errorf("killed at step %d: %d acts are still open after the next sweep", n, open)
+		}
+		if !killed {
+			if n < 3 {
+				t.Fatalf("an act has %d steps only: the steps are not counted", n-1)
+			}
+			return
+		}
+	}
+}
+
+// newCrashTab is a world with one husk of a helper's tab, which was seen once.
+func newCrashTab(t *testing.T) (*crashWorld, *herdr.Server, string) {
+	t.Helper()
+	s := herdr.Start(t, herdr.Options{})
+	ws := s.Workspace("acme")
+	s.Tab(ws, "main")
+	tab := s.Tab(ws, "review TASK-1")
+	dir := t.TempDir()
+	w := &crashWorld{dir: dir, config: filepath.Join(dir, "config.yaml"), kind: "tab"}
+	w.env = append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR="+dir, "HERDR_SOCKET_PATH=", "HERDR_PANE_ID=", "HERDR_TAB_ID=")
+	text := fmt.Sprintf("version: 1\nstate: %s/state\ncollect: {herdr: {sockets: [%s]}, tmux: {sockets: []}, dirs: {agent_folders: [], discover: false}}\n"+
+		"rules: {confirm_after: 0s, steady_for: 0s}\n", dir, s.Socket())
+	if err := os.WriteFile(w.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pane := s.Panes(tab)[0].ID
+	s.Type(pane, "echo what stood here\n")
+	for range 200 {
+		if strings.Count(s.Output(pane), "what stood here") == 2 {
+			time.Sleep(50 * time.Millisecond)
+			w.mustRun(t, "winnow", "sweep", "--config", w.config, "--kind", "tab")
+			s.Expect("tab.close", tab)
+			return w, s, tab
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatal("the shell did not print what it was told to")
+	return nil, nil, ""
 }

@@ -148,9 +148,14 @@ func (a *app) herdrSources(sc scope) ([]collectors.Source, error) {
 		home = ""
 	}
 	return herdr.Sources(herdr.Options{
-		Sockets: a.cfg.Collect.Herdr.Sockets, Env: os.Getenv, Home: home, UID: os.Getuid(), Only: sc.tab,
-		Inspect: a.helper, Log: a.log.Named("herdr"),
+		Sockets: a.cfg.Collect.Herdr.Sockets, Env: os.Getenv, IsSet: isSet, Home: home, UID: os.Getuid(), ProcRoot: a.cfg.Collect.Processes.Root,
+		Only: sc.tab, Inspect: a.helper, Log: a.log.Named("herdr"),
 	})
+}
+
+func isSet(name string) bool {
+	_, ok := os.LookupEnv(name)
+	return ok
 }
 
 // helper says whose label puts a tab in scope, so that what runs in it is asked for. The policies decide about scope; what is not

@@ -9,6 +9,9 @@ test_each_kind_may_go if {
 	main.decision.verdict == "reap" with input as subjects.session
 	main.decision.verdict == "reap" with input as subjects.finished
 	main.decision.verdict == "reap" with input as subjects.process
+	main.decision.verdict == "reap" with input as subjects.tab
+	main.decision.verdict == "reap" with input as subjects.deleted
+	main.decision.verdict == "reap" with input as subjects.runaway
 }
 
 test_a_decision_names_what_was_found if {
@@ -53,10 +56,24 @@ test_garbage_is_spared if {
 test_no_input_is_spared if main.decision.verdict == "spare"
 
 test_without_any_one_part_of_it_a_candidate_is_spared if {
-	every subject in [subjects.dir, subjects.empty, subjects.session, subjects.finished, subjects.process] {
+	every subject in [subjects.dir, subjects.empty, subjects.session, subjects.finished, subjects.process, subjects.deleted, subjects.runaway] {
 		every part in ["/kind", "/identity", "/source", "/evidence_sources", "/host", "/config", "/age"] {
 			decision := main.decision with input as subjects.without(subject, [part])
 			decision.verdict == "spare"
 		}
 	}
+}
+
+test_without_any_one_part_of_it_a_tab_is_spared if {
+	every part in ["/kind", "/identity", "/source", "/source/server", "/evidence_sources", "/host", "/config", "/tab", "/tab/panes", "/sighting"] {
+		decision := main.decision with input as subjects.without(subjects.tab, [part])
+		decision.verdict == "spare"
+	}
+}
+
+test_a_process_that_several_rules_claim_has_all_their_reasons if {
+	all := object.union(subjects.runaway, {"process": {"ppid": 1, "cwd": "/w/.worktrees/x", "cwd_deleted": true}})
+	decision := main.decision with input as all
+	{finding.rule | some finding in decision.findings} == {"reap.processes.deleted", "reap.processes.orphan", "reap.processes.runaway"}
+	decision.verdict == "reap"
 }

@@ -243,3 +243,22 @@ func TestWhatCannotBeLookedForIsAFailedSource(t *testing.T) {
 		}
 	}
 }
+
+// A folder that may be entered and not listed still leads to the session that the environment names. Root lists every folder.
+func TestSourcesOfANamedSessionInAFolderThatCannotBeListed(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() == 0 {
+		t.Skip("root may list any folder; run as a plain user")
+	}
+	dir := folderOf(t)
+	sessions := filepath.Join(dir, "herdr", "sessions")
+	listen(t, filepath.Join(sessions, "work", "herdr.sock"))
+	if err := os.Chmod(sessions, 0o300); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(sessions, 0o700) })
+	want := map[string]string{"herdr/sessions folder": sessions, "herdr/work": filepath.Join(sessions, "work", "herdr.sock")}
+	if diff := cmp.Diff(want, sourceNames(t, Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir, "HERDR_SESSION", "work")})); diff != "" {
+		t.Errorf("sources (-want +got):\n%s", diff)
+	}
+}

@@ -21,3 +21,28 @@ test_no_panes_are_neither if {
 	not panes.all_quiet with input as none
 	not panes.all_idle with input as none
 }
+
+test_the_panes_are_those_of_the_kind if {
+	panes.all[0].id == "%5" with input as subjects.session
+	panes.all[0].id == "w1:p4" with input as subjects.tab
+	not panes.all with input as subjects.dir
+	panes.idle == ["w1:p4"] with input as subjects.tab
+}
+
+test_the_panes_of_another_kind_are_nobodys if {
+	not panes.all_idle with input as subjects.changed(subjects.session, "/kind", "tab")
+	not panes.all_idle with input as subjects.changed(subjects.tab, "/kind", "session")
+	not panes.all_quiet with input as subjects.without(subjects.session, ["/kind"])
+}
+
+test_all_panes_are_listed_when_the_numbers_agree if {
+	panes.all_listed with input as subjects.tab
+	not panes.all_listed with input as subjects.changed(subjects.tab, "/tab/pane_count", 2)
+	not panes.all_listed with input as json.patch(subjects.tab, [{"op": "add", "path": "/tab/pane_count", "value": 0}, {"op": "add", "path": "/tab/panes", "value": []}])
+}
+
+test_of_no_pane_nothing_is_known if {
+	none := subjects.changed(subjects.tab, "/tab/panes", [])
+	not panes.no_agents with input as none
+	not panes.all_read with input as none
+}

@@ -20,3 +20,12 @@ multiplexer := listed if {
 	input.process.name != ""
 	listed := input.process.name in input.config.multiplexers
 }
+
+# METADATA
+# title: Own markers
+# description: >-
+#   True when the process was positively not handed its markers by a multiplexer: it comes out of none, or out of one that does
+#   not carry them itself.
+own_markers if input.lineage.multiplexer == false
+
+own_markers if input.lineage.multiplexer_marked == false

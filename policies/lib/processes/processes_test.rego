@@ -18,3 +18,9 @@ test_what_is_not_read_is_not_known if {
 	count([multiplexer | multiplexer := processes.multiplexer]) == 0 with input as empty
 	count([agent | agent := processes.agent]) == 0 with input as subjects.without(subjects.process, ["/lineage/is_agent"])
 }
+
+test_markers_are_its_own_where_no_multiplexer_has_them if {
+	processes.own_markers with input as subjects.process
+	not processes.own_markers with input as subjects.changed(subjects.process, "/lineage/multiplexer", true)
+	not processes.own_markers with input as subjects.without(subjects.process, ["/lineage/multiplexer"])
+}

@@ -21,5 +21,43 @@ over contains place if {
 
 # METADATA
 # title: Owners that are over
-# description: The ids of the entries that are over.
-owners_over contains input.entries[place].id if some place in over
+# description: The ids of the entries that are over. Of several with one id every one must be.
+owners_over contains id if {
+	some place in over
+	id := input.entries[place].id
+	not id in _live
+}
+
+_live contains entry.id if {
+	some place, entry in input.entries
+	not place in over
+}
+
+# METADATA
+# title: Marked
+# description: The places of the entries whose owner's processes carry the value that this process has of an identifying marker.
+marked contains place if {
+	some place, entry in input.entries
+	entry.by == "marker"
+	entry.marker != ""
+	some name in input.config.id_markers
+	input.process.markers[name] == entry.marker
+}
+
+# METADATA
+# title: Its owner is over
+# description: >-
+#   True when an identifying marker of the process names an owner, and every owner that any of its markers names is over.
+marked_over if {
+	count(marked) > 0
+	every place, _ in input.entries {
+		_over_or_other[place]
+	}
+}
+
+_over_or_other contains place if some place in over
+
+_over_or_other contains place if {
+	some place, entry in input.entries
+	entry.by != "marker"
+}

@@ -14,3 +14,11 @@ test_places_and_ids_are_of_those_that_are_over if {
 	registry.over == {0, 2} with input as subjects.changed(subjects.dir, "/entries", entries)
 	registry.owners_over == {"a", "c"} with input as subjects.changed(subjects.dir, "/entries", entries)
 }
+
+test_marked_are_the_entries_of_its_identifying_markers if {
+	registry.marked == {0} with input as subjects.runaway
+	registry.marked_over with input as subjects.runaway
+	registry.marked == set() with input as subjects.changed(subjects.runaway, "/entries/0/marker", "")
+	registry.marked == set() with input as subjects.process
+	not registry.marked_over with input as subjects.process
+}

@@ -10,9 +10,14 @@ config := {
 	"multiplexers": ["tmux: server", "screen"],
 	"never_processes": ["git", "git-*", "ssh-agent", "containerd-shim*"],
 	"opaque_processes": ["ssh-agent"],
-	"id_markers": [],
+	"id_markers": ["AGENT_SESSION"],
 	"pane_markers": ["TMUX"],
-	"helper_labels": {"exact": [], "prefix": []},
+	"helper_labels": {"exact": ["rundown"], "prefix": ["review "]},
+	"herdr_protocols": [17, 19],
+	"agent_idle": ["unknown"],
+	"worktree_folders": [".worktrees"],
+	"recorded_folders": [{"name": ".worktrees", "format": "flock"}],
+	"runaway": {"min_age": 300, "min_cpu": 0.8},
 	"session_names": {"exact": ["scratch"], "prefix": ["worker-"]},
 	"disposable_dirs": ["-review-[0-9a-f]{8}$"],
 	"rebuildable": ["node_modules"],
@@ -79,6 +84,30 @@ finished := object.union(session, {
 	"entries": [{"source": "registry/workers", "id": "w7", "status": "completed", "by": "session", "session": "build", "ended": 600}],
 	"sighting": {"rule": "reap.sessions.finished"},
 })
+
+# A helper's tab in herdr, seen before.
+tab := object.union(_common, {
+	"id": "tab:herdr/default/w1:t3",
+	"kind": "tab",
+	"label": "review TASK-7",
+	"source": {"name": "herdr/default", "status": "ok", "server": {"socket": "/run/herdr.sock", "pid": 600, "protocol": 19, "version": "0.8.0"}},
+	"evidence_sources": {"herdr/default": "ok"},
+	"tab": {
+		"source": "herdr/default",
+		"id": "w1:t3",
+		"label": "review TASK-7",
+		"workspace": "w1",
+		"last_in_workspace": false,
+		"group_parent": false,
+		"focused": false,
+		"own": false,
+		"pane_count": 1,
+		"panes": [helper_pane],
+	},
+	"sighting": {"rule": "reap.tabs.husk", "identity": "the same thing", "first": 60, "last": 60, "count": 1},
+})
+
+helper_pane := object.union(idle_pane, {"id": "w1:p4", "terminal": "term_1", "agent_status": "unknown"})
 
 # A linked worktree whose work has landed.
 dir := object.union(_common, {
@@ -164,6 +193,20 @@ process := object.union(_common, {
 		"listener_below": false,
 	},
 	"age": 7200,
+})
+
+# A process that still runs in a worktree which was deleted, without any marker.
+deleted := object.union(process, {
+	"process": {"cwd": "/w/.worktrees/acme-7 (deleted)", "cwd_deleted": true},
+	"lineage": {"markers": [], "multiplexer": false},
+})
+
+# A process that keeps a processor busy for an owner who is over, with a parent and a folder of its own.
+runaway := object.union(process, {
+	"process": {"ppid": 777, "cpu": 7000, "markers": {"AGENT_SESSION": "s1"}},
+	"lineage": {"markers": ["AGENT_SESSION"]},
+	"busy": 0.97,
+	"entries": [{"source": "registry/flock", "id": "s1", "marker": "s1", "by": "marker", "status": "archived", "terminal": true}],
 })
 
 # A candidate with one fact set to another value, and one with some facts left out. Paths are JSON pointers.

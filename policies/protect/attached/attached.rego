@@ -1,8 +1,8 @@
 # METADATA
 # title: Attached
 # description: >-
-#   Keeps a session that somebody looks at: a client is attached to it and has pressed a key not long ago, or another session
-#   shows its panes. Attachment by itself is no reason; clients stay attached for weeks.
+#   Keeps what somebody looks at: a session to which a client is attached that has pressed a key not long ago, or whose panes
+#   another session shows, and a tab that has the focus. Attachment by itself is no reason; clients stay attached for weeks.
 package policies.protect.attached
 
 # METADATA
@@ -33,6 +33,24 @@ objections contains {
 	input.kind == "session"
 	not _alone
 }
+
+# METADATA
+# title: It has the focus
+# description: The tab is the focused one, or whether it is could not be read.
+objections contains {
+	"rule": "protect.attached",
+	"message": _focus,
+	"evidence": {},
+} if {
+	input.kind == "tab"
+	not _unfocused
+}
+
+_unfocused if input.tab.focused == false
+
+default _focus := "whether it is the focused tab is not known"
+
+_focus := "it is the focused tab" if input.tab.focused == true
 
 _unwatched if input.session.attached == 0
 

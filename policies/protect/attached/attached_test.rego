@@ -55,3 +55,18 @@ test_folders_and_processes_are_never_looked_at if {
 	count(attached.objections) == 0 with input as subjects.dir
 	count(attached.objections) == 0 with input as subjects.process
 }
+
+test_a_tab_without_the_focus_is_not_looked_at if {
+	count(attached.objections) == 0 with input as subjects.tab
+}
+
+test_the_focused_tab_stays if {
+	some objection in attached.objections with input as subjects.changed(subjects.tab, "/tab/focused", true)
+	objection.message == "it is the focused tab"
+}
+
+test_a_tab_whose_focus_is_not_known_stays if {
+	every path in ["/tab/focused", "/tab"] {
+		count(attached.objections) == 1 with input as subjects.without(subjects.tab, [path])
+	}
+}

@@ -1,8 +1,8 @@
 # METADATA
 # title: Live
 # description: >-
-#   Keeps what is in use: a folder that a process holds, a session in which anything but an idle shell runs, a process that
-#   is an agent, has a terminal, listens, or has any of these below it. What could not be read counts as in use.
+#   Keeps what is in use: a folder that a process holds, a session or tab in which anything but an idle shell runs, a process
+#   that is an agent, has a terminal, listens, or has any of these below it. What could not be read counts as in use.
 package policies.protect.live
 
 import data.policies.lib.panes
@@ -43,10 +43,14 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": "whether anything runs in it is not known",
-	"evidence": {},
+	"message": "something runs in one of its panes, or what does is not known",
+	"evidence": {
+		"running": {member.name | some member in input.tab.panes[_].foreground},
+		"agents": {status | status := input.tab.panes[_].agent_status},
+	},
 } if {
 	input.kind == "tab"
+	not _deserted
 }
 
 objections contains {
@@ -55,6 +59,13 @@ objections contains {
 	"evidence": {},
 } if {
 	input.kind == "terminal"
+}
+
+# Processes are the truth, and herdr's word for an agent can lie; but it sees some that hide behind a shell's name.
+_deserted if {
+	panes.all_listed
+	panes.all_idle
+	panes.no_agents
 }
 
 _unused if {

@@ -9,6 +9,9 @@ test_nothing_uses_them if {
 	count(live.objections) == 0 with input as subjects.session
 	count(live.objections) == 0 with input as subjects.finished
 	count(live.objections) == 0 with input as subjects.process
+	count(live.objections) == 0 with input as subjects.tab
+	count(live.objections) == 0 with input as subjects.deleted
+	count(live.objections) == 0 with input as subjects.runaway
 }
 
 test_a_folder_with_a_process_in_it_stays if {
@@ -97,7 +100,54 @@ test_a_process_that_little_is_known_of_stays if {
 	}
 }
 
-test_tabs_and_terminals_stay if {
-	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/kind", "tab")
+test_terminals_stay if {
 	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/kind", "terminal")
+}
+
+test_what_is_only_called_a_tab_stays if {
+	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/kind", "tab")
+}
+
+test_a_tab_that_runs_something_stays if {
+	some objection in live.objections with input as json.patch(subjects.tab, [
+		{"op": "add", "path": "/tab/panes/0/foreground_pgid", "value": 900},
+		{"op": "add", "path": "/tab/panes/0/foreground", "value": [{"pid": 900, "name": "claude"}]},
+		{"op": "add", "path": "/tab/panes/0/agent_status", "value": "working"},
+	])
+	objection.evidence == {"running": {"claude"}, "agents": {"working"}}
+}
+
+test_one_busy_pane_of_two_keeps_the_tab if {
+	count(live.objections) == 1 with input as json.patch(subjects.tab, [
+		{"op": "add", "path": "/tab/pane_count", "value": 2},
+		{"op": "add", "path": "/tab/panes/1", "value": object.union(subjects.helper_pane, {"foreground_pgid": 5})},
+	])
+}
+
+test_a_tab_in_which_herdr_knows_of_an_agent_stays if {
+	every status in ["idle", "working", "blocked", "done", "pondering", "", "Unknown"] {
+		count(live.objections) == 1 with input as subjects.changed(subjects.tab, "/tab/panes/0/agent_status", status)
+	}
+}
+
+test_a_word_of_herdrs_that_the_operator_lists_is_nobody if {
+	count(live.objections) == 0 with input as json.patch(subjects.tab, [{"op": "add", "path": "/tab/panes/0/agent_status", "value": "done"}, {"op": "add", "path": "/config/agent_idle", "value": ["unknown", "done"]}])
+}
+
+test_a_tab_with_a_pane_that_is_not_listed_stays if {
+	count(live.objections) == 1 with input as subjects.changed(subjects.tab, "/tab/pane_count", 2)
+}
+
+test_a_tab_without_panes_stays if {
+	count(live.objections) == 1 with input as json.patch(subjects.tab, [{"op": "add", "path": "/tab/panes", "value": []}, {"op": "add", "path": "/tab/pane_count", "value": 0}])
+}
+
+test_a_tab_with_a_dead_pane_stays if {
+	count(live.objections) == 1 with input as subjects.changed(subjects.tab, "/tab/panes/0/dead", true)
+}
+
+test_a_tab_that_little_is_known_of_stays if {
+	every path in ["/tab/panes/0/shell_pid", "/tab/panes/0/foreground_pgid", "/tab/panes/0/foreground", "/tab/panes/0/session", "/tab/panes/0/session_pids", "/tab/panes/0/dead", "/tab/panes/0/agent_status", "/tab/panes", "/tab/pane_count", "/tab", "/config/shells", "/config/agent_idle"] {
+		count(live.objections) == 1 with input as subjects.without(subjects.tab, [path])
+	}
 }

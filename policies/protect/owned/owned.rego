@@ -1,10 +1,13 @@
 # METADATA
 # title: Owned
 # description: >-
-#   Keeps what an orchestrator has not let go: a spawn that is open or has only just completed, and a registry entry that is not
-#   positively over. That nobody has recorded the candidate proves nothing and is no objection either.
+#   Keeps what an orchestrator has not let go: a spawn that is open or has only just completed, a registry entry that is not
+#   positively over, and a session's own folder that only looks like one to be thrown away. That nobody has recorded the candidate
+#   proves nothing and is no objection either.
 package policies.protect.owned
 
+import data.policies.lib.dirs
+import data.policies.lib.processes
 import data.policies.lib.registry
 
 # METADATA
@@ -29,6 +32,41 @@ objections contains {
 } if {
 	some place, entry in input.entries
 	not place in registry.over
+	not place in _beside
+}
+
+# METADATA
+# title: It is somebody's own folder
+# description: A registry entry, over or not, names the folder or something in it, although its name says that it is to be thrown away.
+objections contains {
+	"rule": "protect.owned",
+	"message": "a registry records the folder itself, so it only looks like one to be thrown away",
+	"evidence": {"entries": [entry.id | some entry in input.entries; entry.by == "path"]},
+} if {
+	input.kind == "dir"
+	some entry in input.entries
+	entry.by == "path"
+	not _kept_by_name
+}
+
+_kept_by_name if {
+	input.dir.name != ""
+	count(dirs.shapes) == 0
+}
+
+# Who started a spawn of the candidate does not own the candidate itself: it says when the spawn is let go, and nothing more.
+_beside contains place if {
+	some place, entry in input.entries
+	entry.by == "spawn"
+}
+
+# A marker tells whose a process is better than the folder that it stands in, where nobody handed it down.
+_beside contains place if {
+	some place, entry in input.entries
+	entry.by == "path"
+	input.kind == "process"
+	processes.own_markers
+	registry.marked_over
 }
 
 _let_go contains place if {
@@ -36,8 +74,17 @@ _let_go contains place if {
 	spawn.completed >= input.config.grace.spawn
 }
 
+# A spawn and its owner's entry may be the same record.
 _let_go contains place if {
 	some place, spawn in input.spawns
 	spawn.id != ""
 	spawn.id in registry.owners_over
+}
+
+# One that has only just begun was begun by somebody, whatever is on record of the owner.
+_let_go contains place if {
+	some place, spawn in input.spawns
+	spawn.owner != ""
+	spawn.owner in registry.owners_over
+	spawn.age >= input.config.grace.spawn
 }

@@ -7,6 +7,9 @@ test_what_nobody_recorded_has_no_owner if {
 	count(owned.objections) == 0 with input as subjects.dir
 	count(owned.objections) == 0 with input as subjects.session
 	count(owned.objections) == 0 with input as subjects.process
+	count(owned.objections) == 0 with input as subjects.tab
+	count(owned.objections) == 0 with input as subjects.deleted
+	count(owned.objections) == 0 with input as subjects.runaway
 }
 
 test_an_entry_that_is_over_lets_go if {
@@ -59,4 +62,109 @@ test_a_record_that_says_it_is_over_lets_go_whatever_its_status if {
 
 test_an_empty_status_is_no_terminal_word if {
 	count(owned.objections) == 1 with input as subjects.changed(subjects.finished, "/entries/0/status", "")
+}
+
+_spawned(spawn, owners) := json.patch(subjects.dir, [{"op": "add", "path": "/spawns", "value": [spawn]}, {"op": "add", "path": "/entries", "value": owners}])
+
+_open := {"source": "spawns/flock", "id": "r1", "owner": "s1", "by": "path", "age": 9000000}
+
+_over := {"source": "registry/flock", "id": "s1", "by": "spawn", "terminal": true}
+
+test_a_spawn_whose_owner_is_over_lets_go if {
+	count(owned.objections) == 0 with input as _spawned(_open, [_over])
+	count(owned.objections) == 0 with input as _spawned(object.union(_open, {"completed": 10}), [_over])
+}
+
+test_a_spawn_that_has_only_just_begun_keeps_though_its_owner_is_over if {
+	count(owned.objections) == 1 with input as _spawned(object.union(_open, {"age": 899}), [_over])
+	count(owned.objections) == 0 with input as _spawned(object.union(_open, {"age": 900}), [_over])
+}
+
+test_an_owner_who_is_not_over_keeps_its_spawn_and_owns_nothing_itself if {
+	every owner in [object.union(_over, {"terminal": false}), json.remove(_over, ["/terminal"]), object.union(_over, {"id": "s2"})] {
+		some objection in owned.objections with input as _spawned(_open, [owner])
+		objection.evidence == {"source": "spawns/flock", "spawn": 0}
+		count(owned.objections) == 1 with input as _spawned(_open, [owner])
+	}
+}
+
+test_an_owner_of_whom_there_is_no_record_keeps if {
+	count(owned.objections) == 1 with input as _spawned(_open, [])
+	count(owned.objections) == 1 with input as json.remove(_spawned(_open, [_over]), ["/entries"])
+}
+
+test_of_several_entries_of_an_owner_every_one_must_be_over if {
+	count(owned.objections) == 1 with input as _spawned(_open, [_over, object.union(_over, {"source": "registry/two", "terminal": false})])
+	count(owned.objections) == 0 with input as _spawned(_open, [_over, object.union(_over, {"source": "registry/two"})])
+}
+
+test_that_holds_for_a_spawn_and_its_own_record_too if {
+	own := object.union(_open, {"id": "s1", "owner": ""})
+	count(owned.objections) == 1 with input as _spawned(own, [_over, object.union(_over, {"source": "registry/two", "terminal": false})])
+	count(owned.objections) == 0 with input as _spawned(own, [_over])
+}
+
+test_a_spawn_without_an_owner_or_an_age_keeps if {
+	every patch in [{"op": "remove", "path": "/spawns/0/owner"}, {"op": "replace", "path": "/spawns/0/owner", "value": ""}, {"op": "remove", "path": "/spawns/0/age"}] {
+		count(owned.objections) == 1 with input as json.patch(_spawned(_open, [_over]), [patch])
+	}
+	count(owned.objections) == 1 with input as json.patch(_spawned(object.union(_open, {"owner": ""}), [object.union(_over, {"id": ""})]), [])
+}
+
+test_an_entry_of_a_tie_that_is_not_known_keeps if {
+	count(owned.objections) == 1 with input as subjects.changed(subjects.dir, "/entries", [{"source": "registry/flock", "id": "s1"}])
+}
+
+test_a_session_of_a_disposable_name_keeps_its_folder_over_or_not if {
+	every terminal in [true, false] {
+		some objection in owned.objections with input as subjects.changed(subjects.empty, "/entries", [{"source": "registry/flock", "id": "s1", "by": "path", "path": "/w/x-review-1a2b3c4d", "terminal": terminal}])
+		objection.message == "a registry records the folder itself, so it only looks like one to be thrown away"
+	}
+}
+
+test_a_folder_of_another_name_is_let_go_when_its_owner_is_over if {
+	entries := [{"source": "registry/flock", "id": "s1", "by": "path", "path": "/w/feature", "terminal": true}]
+	count(owned.objections) == 0 with input as subjects.changed(subjects.dir, "/entries", entries)
+	count(owned.objections) == 1 with input as json.remove(subjects.changed(subjects.dir, "/entries", entries), ["/dir/name"])
+}
+
+test_the_owner_of_a_spawn_does_not_own_a_disposable_folder if {
+	count(owned.objections) == 0 with input as json.patch(subjects.empty, [{"op": "add", "path": "/spawns", "value": [_open]}, {"op": "add", "path": "/entries", "value": [_over]}])
+}
+
+test_a_live_entry_of_a_pane_or_a_tab_keeps_the_tab if {
+	every by in ["pane", "tab"] {
+		count(owned.objections) == 1 with input as subjects.changed(subjects.tab, "/entries", [{"source": "registry/flock", "id": "s1", "by": by, "terminal": false}])
+		count(owned.objections) == 0 with input as subjects.changed(subjects.tab, "/entries", [{"source": "registry/flock", "id": "s1", "by": by, "terminal": true}])
+	}
+}
+
+_stands := subjects.changed(subjects.runaway, "/entries/1", {"source": "registry/flock", "id": "s2", "by": "path", "terminal": false})
+
+test_whose_folder_a_marked_process_stands_in_does_not_matter if {
+	count(owned.objections) == 0 with input as _stands
+}
+
+test_it_matters_where_the_marker_may_have_been_handed_down if {
+	count(owned.objections) == 1 with input as subjects.changed(_stands, "/lineage/multiplexer", true)
+	count(owned.objections) == 1 with input as json.patch(_stands, [{"op": "add", "path": "/lineage/multiplexer", "value": true}, {"op": "add", "path": "/lineage/multiplexer_marked", "value": true}])
+	count(owned.objections) == 0 with input as json.patch(_stands, [{"op": "add", "path": "/lineage/multiplexer", "value": true}, {"op": "add", "path": "/lineage/multiplexer_marked", "value": false}])
+}
+
+test_it_matters_where_the_markers_owner_is_not_over if {
+	count(owned.objections) == 2 with input as subjects.changed(_stands, "/entries/0/terminal", false)
+	count(owned.objections) == 1 with input as subjects.without(_stands, ["/entries/0"])
+}
+
+test_it_matters_where_the_marker_identifies_nobody if {
+	count(owned.objections) == 1 with input as subjects.changed(_stands, "/process/markers", {"CLAUDECODE": "s1"})
+}
+
+test_whose_folder_an_unmarked_process_stands_in_keeps_it if {
+	count(owned.objections) == 1 with input as subjects.changed(subjects.deleted, "/entries", [{"source": "registry/flock", "id": "s2", "by": "path", "terminal": false}])
+	count(owned.objections) == 0 with input as subjects.changed(subjects.deleted, "/entries", [{"source": "registry/flock", "id": "s2", "by": "path", "terminal": true}])
+}
+
+test_a_pid_of_a_live_owner_keeps_a_marked_process_too if {
+	count(owned.objections) == 1 with input as subjects.changed(_stands, "/entries/1/by", "pid")
 }

@@ -1,7 +1,10 @@
 # METADATA
 # title: Self
-# description: Keeps what Winnow itself runs in - its own process and all its ancestors, their session, and the folder it stands in.
+# description: >-
+#   Keeps what Winnow itself runs in - its own process and all its ancestors, their session or tab, and the folder it stands in.
 package policies.protect.self
+
+import data.policies.lib.panes
 
 # METADATA
 # title: Winnow runs in it
@@ -22,10 +25,14 @@ _elsewhere if {
 
 _elsewhere if {
 	input.kind == "session"
-	input.host.pid > 0
-	count(input.host.ancestors) > 0
-	count(_read) == count(input.session.panes)
-	not _inside
+	_outside
+}
+
+# A tab says by herdr's own ids whether it is the one; its processes are looked through all the same.
+_elsewhere if {
+	input.kind == "tab"
+	input.tab.own == false
+	_outside
 }
 
 # A folder whose path begins the path of the own one is kept whether it contains that or only has a shorter name beside it, until
@@ -46,42 +53,44 @@ _elsewhere if {
 }
 
 _elsewhere if {
-	input.kind == "tab"
-	input.host.pid > 0
-}
-
-_elsewhere if {
 	input.kind == "terminal"
 	input.host.pid > 0
 }
 
+_outside if {
+	input.host.pid > 0
+	count(input.host.ancestors) > 0
+	count(_read) == count(panes.all)
+	not _inside
+}
+
 # A pane was read when its members are known, or there are none because it is dead.
 _read contains place if {
-	some place, pane in input.session.panes
+	some place, pane in panes.all
 	count(pane.session_pids) > 0
 }
 
 _read contains place if {
-	some place, pane in input.session.panes
+	some place, pane in panes.all
 	pane.dead == true
 }
 
 _inside if {
-	some pid in input.session.panes[_].session_pids
+	some pid in panes.all[_].session_pids
 	pid in input.host.ancestors
 }
 
 _inside if {
-	some pid in input.session.panes[_].session_pids
+	some pid in panes.all[_].session_pids
 	pid == input.host.pid
 }
 
 _inside if {
-	some left in input.session.panes[_].descendants
+	some left in panes.all[_].descendants
 	left.pid in input.host.ancestors
 }
 
 _inside if {
-	some left in input.session.panes[_].descendants
+	some left in panes.all[_].descendants
 	left.pid == input.host.pid
 }

@@ -7,6 +7,7 @@ test_winnow_runs_elsewhere if {
 	count(self.objections) == 0 with input as subjects.dir
 	count(self.objections) == 0 with input as subjects.session
 	count(self.objections) == 0 with input as subjects.process
+	count(self.objections) == 0 with input as subjects.tab
 }
 
 test_it_spares_itself if {
@@ -52,4 +53,17 @@ test_a_session_stays_while_its_members_are_unknown if {
 
 test_a_dead_pane_has_no_members if {
 	count(self.objections) == 0 with input as json.patch(subjects.session, [{"op": "remove", "path": "/session/panes/0/session_pids"}, {"op": "add", "path": "/session/panes/0/dead", "value": true}])
+}
+
+test_it_spares_the_tab_that_it_runs_in if {
+	count(self.objections) == 1 with input as subjects.changed(subjects.tab, "/tab/own", true)
+	count(self.objections) == 1 with input as subjects.changed(subjects.tab, "/tab/panes/0/session_pids", [812, 4242])
+	count(self.objections) == 1 with input as subjects.changed(subjects.tab, "/tab/panes/0/session_pids", [4240])
+	count(self.objections) == 1 with input as subjects.changed(subjects.tab, "/tab/panes/0/descendants", [{"pid": 4240, "name": "sh"}])
+}
+
+test_a_tab_stays_while_the_own_or_its_members_are_unknown if {
+	every path in ["/tab/own", "/host/pid", "/host/ancestors", "/tab/panes/0/session_pids", "/tab/panes", "/tab"] {
+		count(self.objections) == 1 with input as subjects.without(subjects.tab, [path])
+	}
 }

@@ -3,7 +3,10 @@
 # description: >-
 #   Keeps a candidate when something that it, or the evidence about it, rests on was not read whole, or when what makes it the
 #   same thing at a later look is not known. A multiplexer's socket without a server is no gap: there is positively nothing.
+#   Orchestrators keep worktrees in folders of their own: what lies in one is nobody's business without their records.
 package policies.protect.unknown
+
+import data.policies.lib.panes
 
 # METADATA
 # title: A source was not read whole
@@ -29,6 +32,49 @@ objections contains {
 	"evidence": {k: v | some k, v in {"source": input.source.name, "status": input.source.status}},
 } if not _known
 
+# METADATA
+# title: A pane was not read
+# description: Not every pane that the tab has is listed, or what runs in one of them, or whether an agent does, could not be read.
+objections contains {
+	"rule": "protect.unknown",
+	"message": "what runs in one of its panes could not be read",
+	"evidence": {
+		"pane_count": [n | n := input.tab.pane_count],
+		"panes": [pane.id | some pane in input.tab.panes],
+		"read": panes.read,
+		"errors": {failed | failed := input.tab.panes[_].error},
+	},
+} if {
+	input.kind == "tab"
+	not panes.all_read
+}
+
+# METADATA
+# title: The records of its folder were not read
+# description: The folder lies where an orchestrator keeps its worktrees, and not all of that one's records were read.
+objections contains {
+	"rule": "protect.unknown",
+	"message": $"it lies where {folder.format} keeps its worktrees, and that one's records were not read",
+	"evidence": {k: v | some k, v in {"folder": folder.name, "format": folder.format}},
+} if {
+	input.kind == "dir"
+	some place, folder in input.config.recorded_folders
+	not place in _accounted
+}
+
+# The folder is not of that name, and lies in none.
+_accounted contains place if {
+	some place, folder in input.config.recorded_folders
+	input.dir.path != ""
+	contains(concat("", [input.dir.path, "/"]), concat("", ["/", folder.name, "/"])) == false
+}
+
+_accounted contains place if {
+	some place, folder in input.config.recorded_folders
+	concat(":", ["spawns", folder.format]) in input.records_read
+	concat(":", ["registry", folder.format]) in input.records_read
+}
+
 _known if {
 	input.source.status == "ok"
 	input.evidence_sources.proc == "ok"
@@ -40,4 +86,10 @@ _serverless contains name if {
 	some name, status in input.evidence_sources
 	status == "absent"
 	startswith(name, "tmux/")
+}
+
+_serverless contains name if {
+	some name, status in input.evidence_sources
+	status == "absent"
+	startswith(name, "herdr/")
 }

@@ -9,6 +9,9 @@ test_everything_was_read if {
 	count(unknown.objections) == 0 with input as subjects.process
 	count(unknown.objections) == 0 with input as subjects.empty
 	count(unknown.objections) == 0 with input as subjects.finished
+	count(unknown.objections) == 0 with input as subjects.tab
+	count(unknown.objections) == 0 with input as subjects.deleted
+	count(unknown.objections) == 0 with input as subjects.runaway
 }
 
 test_a_failed_source_keeps_and_is_named if {
@@ -22,10 +25,12 @@ test_a_registry_that_is_not_there_keeps if {
 
 test_a_socket_without_a_server_is_no_gap if {
 	count(unknown.objections) == 0 with input as subjects.changed(subjects.process, "/evidence_sources/tmux~1default", "absent")
+	count(unknown.objections) == 0 with input as subjects.changed(subjects.process, "/evidence_sources/herdr~1default", "absent")
 }
 
 test_a_server_that_does_not_answer_is_a_gap if {
 	count(unknown.objections) == 1 with input as subjects.changed(subjects.process, "/evidence_sources/tmux~1default", "failed")
+	count(unknown.objections) == 1 with input as subjects.changed(subjects.process, "/evidence_sources/herdr~1default", "failed")
 }
 
 test_an_own_source_that_is_not_ok_keeps if {
@@ -36,4 +41,80 @@ test_what_is_not_told_keeps if {
 	every path in ["/identity", "/source", "/source/status", "/evidence_sources", "/evidence_sources/proc", "/evidence_sources/ledger"] {
 		count(unknown.objections) > 0 with input as subjects.without(subjects.dir, [path])
 	}
+}
+
+test_a_pane_that_was_not_read_keeps_its_tab if {
+	every path in ["/tab/panes/0/shell_pid", "/tab/panes/0/foreground_pgid", "/tab/panes/0/foreground", "/tab/panes/0/session", "/tab/panes/0/session_pids", "/tab/panes/0/agent_status", "/tab/panes", "/tab/pane_count", "/tab"] {
+		some objection in unknown.objections with input as subjects.without(subjects.tab, [path])
+		objection.message == "what runs in one of its panes could not be read"
+	}
+}
+
+test_a_pane_with_an_error_keeps_its_tab if {
+	some objection in unknown.objections with input as subjects.changed(subjects.tab, "/tab/panes/0/error", "pane_not_found")
+	objection.evidence == {"pane_count": [1], "panes": ["w1:p4"], "read": [], "errors": {"pane_not_found"}}
+}
+
+test_an_empty_list_of_processes_was_not_read if {
+	every list in ["foreground", "session", "session_pids"] {
+		count(unknown.objections) == 1 with input as subjects.changed(subjects.tab, concat("", ["/tab/panes/0/", list]), [])
+	}
+}
+
+test_a_pane_that_is_not_listed_was_not_read if {
+	count(unknown.objections) == 1 with input as subjects.changed(subjects.tab, "/tab/pane_count", 2)
+	count(unknown.objections) == 1 with input as json.patch(subjects.tab, [{"op": "add", "path": "/tab/panes", "value": []}, {"op": "add", "path": "/tab/pane_count", "value": 0}])
+}
+
+test_a_pane_that_runs_something_was_read if {
+	count(unknown.objections) == 0 with input as json.patch(subjects.tab, [
+		{"op": "add", "path": "/tab/panes/0/foreground_pgid", "value": 900},
+		{"op": "add", "path": "/tab/panes/0/foreground", "value": [{"pid": 900, "name": "claude"}]},
+		{"op": "add", "path": "/tab/panes/0/agent_status", "value": "working"},
+	])
+}
+
+_recorded := subjects.changed(subjects.dir, "/dir/path", "/w/.worktrees/acme-7")
+
+_read(records) := subjects.changed(_recorded, "/records_read", records)
+
+test_a_recorded_folder_takes_its_records if {
+	some objection in unknown.objections with input as _recorded
+	objection.message == "it lies where flock keeps its worktrees, and that one's records were not read"
+	count(unknown.objections) == 0 with input as _read(["registry:flock", "spawns:flock"])
+}
+
+test_half_of_the_records_are_not_enough if {
+	every records in [[], ["spawns:flock"], ["registry:flock"], ["registry:json", "spawns:json"], ["registry:flock2", "spawns:flock2"]] {
+		count(unknown.objections) == 1 with input as _read(records)
+	}
+}
+
+test_the_recorded_folder_itself_and_what_is_deep_in_it_are_meant if {
+	every path in ["/w/.worktrees", "/.worktrees/x", "/w/.worktrees/a/b"] {
+		count(unknown.objections) == 1 with input as subjects.changed(subjects.dir, "/dir/path", path)
+	}
+}
+
+test_a_name_that_only_begins_or_ends_like_it_is_another if {
+	every path in ["/w/.worktrees-2/x", "/w/my.worktrees/x", "/w/worktrees/x"] {
+		count(unknown.objections) == 0 with input as subjects.changed(subjects.dir, "/dir/path", path)
+	}
+}
+
+test_a_folder_whose_path_is_not_known_stays if {
+	every path in ["/dir/path", "/dir"] {
+		count(unknown.objections) == 1 with input as subjects.without(subjects.dir, [path])
+	}
+	count(unknown.objections) == 1 with input as subjects.changed(subjects.dir, "/dir/path", "")
+}
+
+test_each_of_several_recorded_folders_counts if {
+	two := subjects.changed(_read(["registry:flock", "spawns:flock"]), "/config/recorded_folders/1", {"name": ".worktrees", "format": "herd"})
+	some objection in unknown.objections with input as two
+	objection.evidence == {"folder": ".worktrees", "format": "herd"}
+}
+
+test_a_process_in_a_recorded_folder_is_another_matter if {
+	count(unknown.objections) == 0 with input as subjects.deleted
 }

@@ -4,12 +4,14 @@
 #   A folder whose name has a shape that the operator calls made to be thrown away, such as a review's checkout.
 package policies.reap.dirs.disposable
 
+import data.policies.lib.dirs
+
 # METADATA
 # title: In scope
 # description: The folder's name has a disposable shape.
 in_scope if {
 	input.kind == "dir"
-	count(_shapes) > 0
+	count(dirs.shapes) > 0
 }
 
 # METADATA
@@ -20,12 +22,6 @@ findings contains {
 	"message": "its name says that it was made to be thrown away",
 	"evidence": {"name": input.dir.name, "shape": shape},
 } if {
-	some shape in _shapes
-}
-
-_shapes contains shape if {
 	input.kind == "dir"
-	some shape in input.config.disposable_dirs
-	shape != ""
-	regex.match(shape, input.dir.name)
+	some shape in dirs.shapes
 }

@@ -1,0 +1,32 @@
+package policies.protect.untried_test
+
+import data.policies.lib.subjects_test as subjects
+import data.policies.protect.untried
+
+test_a_protocol_that_closing_was_tried_with_is_fine if {
+	count(untried.objections) == 0 with input as subjects.tab
+	count(untried.objections) == 0 with input as subjects.changed(subjects.tab, "/source/server/protocol", 17)
+}
+
+test_another_protocol_keeps_and_says_how_to_allow_it if {
+	every protocol in [13, 18, 20, 99, 0] {
+		some objection in untried.objections with input as subjects.changed(subjects.tab, "/source/server/protocol", protocol)
+		objection.message == sprintf("closing was not tried with a server of protocol %d; to allow it, add that number to rules.herdr_protocols", [protocol])
+	}
+}
+
+test_the_operator_may_allow_one if {
+	count(untried.objections) == 0 with input as json.patch(subjects.tab, [{"op": "add", "path": "/source/server/protocol", "value": 99}, {"op": "add", "path": "/config/herdr_protocols", "value": [99]}])
+}
+
+test_a_protocol_that_is_not_known_keeps if {
+	every path in ["/source/server/protocol", "/source/server", "/source", "/config/herdr_protocols", "/config"] {
+		count(untried.objections) == 1 with input as subjects.without(subjects.tab, [path])
+	}
+}
+
+test_no_other_kind_is_asked if {
+	every subject in [subjects.dir, subjects.session, subjects.process] {
+		count(untried.objections) == 0 with input as subject
+	}
+}

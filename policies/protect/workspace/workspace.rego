@@ -1,0 +1,44 @@
+# METADATA
+# title: Workspace
+# description: >-
+#   Keeps a tab whose closing would close more than the tab: the last one of its workspace, and every one of a workspace that is
+#   the main checkout's in a group of workspaces.
+package policies.protect.workspace
+
+# METADATA
+# title: It is the last tab of its workspace
+# description: herdr closes a workspace with its last tab. The tab is the last one, or whether it is could not be read.
+objections contains {
+	"rule": "protect.workspace",
+	"message": _last,
+	"evidence": {"workspace": [workspace | workspace := input.tab.workspace]},
+} if {
+	input.kind == "tab"
+	not _one_of_several
+}
+
+# METADATA
+# title: Its workspace leads a group
+# description: >-
+#   herdr closes all workspaces of a repository's worktrees with the one of its main checkout. The tab's workspace is that one, or
+#   whether it is could not be read.
+objections contains {
+	"rule": "protect.workspace",
+	"message": _group,
+	"evidence": {"workspace": [workspace | workspace := input.tab.workspace]},
+} if {
+	input.kind == "tab"
+	not _no_parent
+}
+
+_one_of_several if input.tab.last_in_workspace == false
+
+_no_parent if input.tab.group_parent == false
+
+default _last := "whether it is the last tab of its workspace is not known"
+
+_last := "it is the last tab of its workspace, which would be closed with it" if input.tab.last_in_workspace == true
+
+default _group := "whether its workspace leads a group of workspaces is not known"
+
+_group := "its workspace leads a group of workspaces, which would all be closed with it" if input.tab.group_parent == true

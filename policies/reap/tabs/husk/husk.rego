@@ -1,0 +1,38 @@
+# METADATA
+# title: Husk of a helper's tab
+# description: >-
+#   A herdr tab that an orchestrator started a helper in, and in which every pane is back at its own idle shell. Helpers are known
+#   by the tab's label and by nothing else; a label only says what is worth a closer look, for people call tabs as they like.
+package policies.reap.tabs.husk
+
+import data.policies.lib.panes
+
+# METADATA
+# title: In scope
+# description: The tab's label is a helper's. An empty word puts nothing in scope.
+in_scope if {
+	input.kind == "tab"
+	some exact in input.config.helper_labels.exact
+	exact != ""
+	input.tab.label == exact
+}
+
+in_scope if {
+	input.kind == "tab"
+	some prefix in input.config.helper_labels.prefix
+	prefix != ""
+	startswith(input.tab.label, prefix)
+}
+
+# METADATA
+# title: Every pane is an idle shell
+# description: Nothing runs in the tab but the shells that its panes began with, and every pane that it has was looked at.
+findings contains {
+	"rule": "reap.tabs.husk",
+	"message": "every pane of it is back at its own idle shell",
+	"evidence": {"label": input.tab.label, "panes": panes.idle},
+} if {
+	in_scope
+	panes.all_listed
+	panes.all_idle
+}

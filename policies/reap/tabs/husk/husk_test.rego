@@ -1,0 +1,75 @@
+package policies.reap.tabs.husk_test
+
+import data.policies.lib.subjects_test as subjects
+import data.policies.reap.tabs.husk
+
+test_a_helpers_tab_of_idle_shells_is_a_husk if {
+	some finding in husk.findings with input as subjects.tab
+	finding.evidence == {"label": "review TASK-7", "panes": ["w1:p4"]}
+	husk.in_scope with input as subjects.tab
+}
+
+test_an_exact_label_is_that_label_alone if {
+	count(husk.findings) == 1 with input as subjects.changed(subjects.tab, "/tab/label", "rundown")
+	every label in ["rundown-2", "rundown ", " rundown", "Rundown", "run"] {
+		not husk.in_scope with input as subjects.changed(subjects.tab, "/tab/label", label)
+		count(husk.findings) == 0 with input as subjects.changed(subjects.tab, "/tab/label", label)
+	}
+}
+
+test_a_prefix_counts_with_its_space if {
+	every label in ["review", "reviewing-pr", "Review TASK-7", " review TASK-7", "my review TASK-7"] {
+		not husk.in_scope with input as subjects.changed(subjects.tab, "/tab/label", label)
+	}
+}
+
+test_an_empty_word_puts_nothing_in_scope if {
+	every label in ["mine", "", "review TASK-7"] {
+		not husk.in_scope with input as json.patch(subjects.tab, [
+			{"op": "add", "path": "/tab/label", "value": label},
+			{"op": "add", "path": "/config/helper_labels", "value": {"exact": [""], "prefix": [""]}},
+		])
+	}
+}
+
+test_a_registry_entry_puts_no_tab_in_scope if {
+	not husk.in_scope with input as json.patch(subjects.tab, [
+		{"op": "add", "path": "/tab/label", "value": "mine"},
+		{"op": "add", "path": "/entries", "value": [{"source": "registry/flock", "id": "s1", "by": "tab", "status": "archived"}]},
+	])
+}
+
+test_one_pane_that_works_is_work if {
+	count(husk.findings) == 0 with input as json.patch(subjects.tab, [
+		{"op": "add", "path": "/tab/pane_count", "value": 2},
+		{"op": "add", "path": "/tab/panes/1", "value": object.union(subjects.helper_pane, {"foreground_pgid": 900, "foreground": [{"pid": 900, "name": "claude"}]})},
+	])
+	count(husk.findings) == 1 with input as json.patch(subjects.tab, [
+		{"op": "add", "path": "/tab/pane_count", "value": 2},
+		{"op": "add", "path": "/tab/panes/1", "value": object.union(subjects.helper_pane, {"id": "w1:p5"})},
+	])
+}
+
+test_a_shell_with_another_beside_it_in_front_is_work if {
+	count(husk.findings) == 0 with input as subjects.changed(subjects.tab, "/tab/panes/0/foreground", [{"pid": 812, "name": "zsh"}, {"pid": 813, "name": "bash"}])
+}
+
+test_a_pane_that_is_not_listed_is_no_husk if {
+	every n in [0, 2, 3] {
+		count(husk.findings) == 0 with input as subjects.changed(subjects.tab, "/tab/pane_count", n)
+	}
+}
+
+test_a_tab_without_panes_is_no_husk if {
+	count(husk.findings) == 0 with input as json.patch(subjects.tab, [{"op": "add", "path": "/tab/panes", "value": []}, {"op": "add", "path": "/tab/pane_count", "value": 0}])
+}
+
+test_a_session_is_no_tab if {
+	count(husk.findings) == 0 with input as subjects.changed(subjects.tab, "/kind", "session")
+}
+
+test_a_missing_fact_is_no_husk if {
+	every path in ["/tab/panes/0/shell_pid", "/tab/panes/0/foreground_pgid", "/tab/panes/0/foreground", "/tab/panes/0/session", "/tab/panes/0/session_pids", "/tab/panes/0/dead", "/tab/panes", "/tab/pane_count", "/tab/label", "/tab", "/kind", "/config/shells", "/config/helper_labels", "/config"] {
+		count(husk.findings) == 0 with input as subjects.without(subjects.tab, [path])
+	}
+}
