@@ -1,5 +1,6 @@
 // Package registry reads records of who owns what: in the normal form that docs/input.md describes, entries of {id, status,
-// path, session} with a role, times, and what ties them to processes, in Kapi's with other names, and from Shepherd's store.
+// path, session} with a role, times, and what ties them to processes, in Kapi's with other names, and from the stores of
+// Shepherd and Codev.
 package registry
 
 import (
@@ -11,12 +12,13 @@ import (
 // Kind is the kind of the sources that this package reads.
 const Kind = "registry"
 
-// The formats: one document, an object a line, Shepherd's SQLite file, or one document with Kapi's names.
+// The formats: one document, an object a line, the SQLite files of Shepherd and Codev, or one document with Kapi's names.
 const (
 	JSON     = "json"
 	JSONL    = "jsonl"
 	Shepherd = "shepherd"
 	Kapi     = "kapi"
+	Codev    = "codev"
 )
 
 // Source gives the source registry/<name> for the file at path, an absolute path. A format that is not read is an error.
@@ -29,7 +31,7 @@ func kind(fields map[string]string) records.Kind[snapshot.Entry] {
 		Name: Kind,
 		Forms: []records.Form[snapshot.Entry]{
 			records.File(JSON, Parse), records.File(JSONL, Parse), {Name: Shepherd, Read: readShepherd},
-			records.File(Kapi, parseKapi(fields)),
+			records.File(Kapi, parseKapi(fields)), {Name: Codev, Read: readCodev},
 		},
 		Fields: func(e *snapshot.Entry) (source, path *string) { return &e.Source, &e.Path },
 		Put:    func(p *collectors.Part, all []snapshot.Entry) { p.Registry = all },

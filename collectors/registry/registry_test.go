@@ -129,7 +129,7 @@ func TestRead(t *testing.T) {
 func TestSourceRefusesWhatItDoesNotRead(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, format, path, want string }{
-		{"s", "codev", "/x", "it reads json, jsonl, shepherd and kapi"}, {"", "json", "/x", "no name"}, {"s", "json", "~/x", "not absolute"},
+		{"s", "yaml", "/x", "it reads json, jsonl, shepherd, kapi and codev"}, {"", "json", "/x", "no name"}, {"s", "json", "~/x", "not absolute"},
 	} {
 		if _, err := registry.Source(tc.name, tc.format, tc.path); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%+v gave %v", tc, err)
