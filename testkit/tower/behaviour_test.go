@@ -327,6 +327,10 @@ func TestHusks(t *testing.T) {
 			t.Errorf("%+v was swept", one)
 		}
 	}
+	late := s.Husk(ws)
+	if s.Restart(); s.Alive(late.ID) {
+		t.Error("a Tower that started left a husk")
+	}
 	young := open(t, Options{GraceMs: 3600000})
 	young.Husk(ws)
 	if got := must(t, young, 200, "GET", "/api/shellpers/husks"); len(got["candidates"].([]any)) > 0 || got["graceMs"] != 3600000.0 {
@@ -458,6 +462,10 @@ func TestShellper(t *testing.T) {
 		if text, err := os.ReadFile(fmt.Sprintf("/proc/%d%s", one.Agent, path)); err != nil || strings.Contains(string(text), Secret) {
 			t.Errorf("the agent's %s has the secret, or cannot be read: %v", path, err)
 		}
+	}
+	architect := s.Terminal(ws, Terminal{Type: "architect", RoleID: "other"})
+	if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", architect.PID)); err != nil || !strings.Contains(string(env), "\x00CODEV_ARCHITECT_NAME=other\x00") {
+		t.Errorf("an architect's shellper does not say whose it is: %v", err)
 	}
 	s.Type(one.ID, "\n")
 	eventually(t, "the agent's end", func() bool { return listed(t, s)[one.ID]["exitCode"] == 4.0 })
@@ -652,6 +660,9 @@ func TestBuilderRows(t *testing.T) {
 		if _, err := s.db.Exec(query); err == nil {
 			t.Errorf("SQLite let %s be", query)
 		}
+	}
+	if n := s.count(`PRAGMA synchronous`); n != 2 {
+		t.Errorf("synchronous is %d, not 2, which is FULL", n)
 	}
 	if n := s.count(`SELECT max(version) FROM _migrations`); n != 17 {
 		t.Errorf("the version is %d", n)
