@@ -324,7 +324,10 @@ func (s *Server) HasRow(id string) bool {
 }
 
 // Alive says whether the terminal's shellper lives.
-func (s *Server) Alive(id string) bool { return s.must(id).sh.alive() }
+func (s *Server) Alive(id string) bool {
+	sh := s.must(id).sh
+	return sh.alive() && living(sh.pid)
+}
 
 // Gone says whether nothing of the terminal is left: no entry in the Tower's list, no row, no shellper, no socket.
 func (s *Server) Gone(id string) bool {
