@@ -1,4 +1,4 @@
-// Package panes says what runs in the panes that were seen: it joins them with the processes that were read in the same look.
+// Package panes says what runs in the panes and terminals that were seen: it joins them with the processes that were read in the same look.
 package panes
 
 import (
@@ -18,12 +18,19 @@ import (
 // A tab's server says more of its panes than tmux, and may say it of another machine: the socket can be forwarded, or lead into
 // another pid namespace. So the process must be the server's too, and a pane of which that is not sure loses what the server said
 // of processes, with the reason in its Error.
+//
+// Of a Codev terminal whose shellper is known by pid and start, that very process is looked for: where the processes were not read whole,
+// or it is not among them, since when it runs and what lives below it stay unknown.
 func Fill(s *snapshot.Snapshot) {
 	var t *table
 	if s.Sources[snapshot.Proc].Status == snapshot.OK {
 		t = index(s.Processes)
 		for _, session := range s.Sessions {
 			t.fill(session.Panes)
+		}
+		for id, terminal := range s.Terminals {
+			t.terminal(&terminal)
+			s.Terminals[id] = terminal
 		}
 	}
 	for _, tab := range s.Tabs {
@@ -240,5 +247,43 @@ func named(ps []*snapshot.Process) []snapshot.PaneProc {
 	for _, p := range ps {
 		out = append(out, snapshot.PaneProc{PID: p.PID, Name: p.Name})
 	}
+	return out
+}
+
+// terminal tells of t since when its shellper runs and what lives below that.
+func (t *table) terminal(x *snapshot.Terminal) {
+	if x.PID == nil || x.StartTicks == nil {
+		return
+	}
+	p := t.byPID[*x.PID]
+	if p == nil || p.StartTicks != *x.StartTicks {
+		return
+	}
+	if p.StartedAt != nil {
+		x.StartedAt = new(*p.StartedAt)
+	}
+	if t.whole {
+		x.Below = new(append([]snapshot.PaneProc{}, named(t.under(p))...))
+	}
+}
+
+// under lists what p started, by pid: its children, the members of the sessions and groups that it or one of those leads, and so on.
+// A member whose parent ended is nobody's child any more, and is found all the same.
+func (t *table) under(p *snapshot.Process) []*snapshot.Process {
+	var out []*snapshot.Process
+	seen := map[int]bool{p.PID: true}
+	for open := []*snapshot.Process{p}; len(open) > 0; {
+		q := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, list := range [][]*snapshot.Process{t.sub[q.PID], t.session[q.PID], t.group[q.PID]} {
+			for _, x := range list {
+				if !seen[x.PID] {
+					seen[x.PID] = true
+					out, open = append(out, x), append(open, x)
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *snapshot.Process) int { return cmp.Compare(a.PID, b.PID) })
 	return out
 }

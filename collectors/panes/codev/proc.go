@@ -1,0 +1,193 @@
+package codev
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// maxCommand is more than a command line can be: the kernel allows arguments and environment 6 MiB together.
+	maxCommand = 8 << 20
+	// near is by how much Codev lets a recorded start differ from the real one.
+	near = 2 * time.Second
+	// userHZ is how many clock ticks stat counts a second, on every architecture that Go runs on.
+	userHZ = 100
+)
+
+// Places in a stat file's text after the name in brackets, which ends at the last ')' (proc_pid_stat(5)).
+const (
+	stateField   = 3 - 3
+	threadsField = 20 - 3
+	startField   = 22 - 3
+)
+
+// process is one process, all facts of one life of it.
+type process struct {
+	pid   int
+	ticks uint64
+	// began are the two readings of its start, either of which may be off: Codev's own (the change time of its folder in /proc, which
+	// the kernel may give anew), and the start ticks counted back from now.
+	began [2]time.Time
+	command
+}
+
+// errEnded says that there is positively no such process, or only what is left of one.
+var errEnded = errors.New("it has ended")
+
+// since reports whether it may have begun then.
+func (p *process) since(at time.Time) bool {
+	for _, began := range p.began {
+		if d := began.Sub(at); d <= near && d >= -near {
+			return true
+		}
+	}
+	return false
+}
+
+// look reads one process through a descriptor that pins it, so that nothing of another under the same number is mixed in. It gives
+// errEnded where there is none.
+func look(root string, pid int) (*process, error) {
+	fd, err := unix.Open(root+"/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, over(err)
+	}
+	defer unix.Close(fd)
+	return pinned(fd, pid)
+}
+
+func pinned(fd, pid int) (*process, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, over(err)
+	}
+	text, err := content(fd, "cmdline", maxCommand)
+	if err != nil {
+		return nil, over(err)
+	}
+	p := &process{pid: pid, command: parseCommand(text)}
+	clear(text)
+	stat, err := content(fd, "stat", 64<<10)
+	if err != nil {
+		return nil, over(err)
+	}
+	if p.ticks, err = started(stat); err != nil {
+		return nil, err
+	}
+	p.began = [2]time.Time{time.Unix(st.Ctim.Unix()), byTicks(p.ticks)}
+	return p, nil
+}
+
+// over makes an error of the kernel's that says that a process ended what it is here: ENOENT by path, ESRCH through a descriptor.
+func over(err error) error {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {
+		return errEnded
+	}
+	return err
+}
+
+// started gives the start in a stat file's text, and errEnded for a zombie without other threads.
+func started(stat []byte) (uint64, error) {
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) <= startField {
+		return 0, errors.New("read stat: cut short")
+	}
+	state, threads := string(fields[stateField]), string(fields[threadsField])
+	if (state == "Z" || state == "X") && (threads == "0" || threads == "1") {
+		return 0, errEnded
+	}
+	ticks, err := strconv.ParseUint(string(fields[startField]), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("read stat: %w", err)
+	}
+	return ticks, nil
+}
+
+// byTicks is the time of a moment that the kernel counts in ticks since boot, by today's clock.
+func byTicks(ticks uint64) time.Time {
+	var up unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &up) != nil {
+		return time.Time{}
+	}
+	return time.Now().Add(-time.Duration(up.Nano())).Add(time.Duration(ticks) * (time.Second / userHZ))
+}
+
+// content reads a whole file below a folder. A longer one is an error.
+func content(dir int, name string, limit int) ([]byte, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	buf := make([]byte, 4<<10)
+	for used := 0; ; {
+		if used == len(buf) {
+			if used >= limit {
+				return nil, errors.New("longer than it can be")
+			}
+			buf = append(buf, make([]byte, len(buf))...)
+		}
+		n, err := unix.Read(fd, buf[used:])
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return nil, err
+		case n == 0:
+			return buf[:used], nil
+		default:
+			used += n
+		}
+	}
+}
+
+// shellpers lists this user's processes that run the shellper's program, whosever they are. One that cannot be read is passed over:
+// what was not seen is not judged.
+func shellpers(ctx context.Context, root string) ([]*process, error) {
+	dir, err := os.Open(root)
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w; set collect.processes.root to where procfs is mounted", err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("list processes in %s: %w", root, err)
+	}
+	var out []*process
+	for i, name := range names {
+		if i%128 == 0 && ctx.Err() != nil {
+			return nil, fmt.Errorf("list processes in %s: %w", root, ctx.Err())
+		}
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if p := own(root, pid); p != nil && p.shellper {
+			out = append(out, p)
+		}
+	}
+	return out, nil
+}
+
+// own reads a process of this user's; it is nil for any other.
+func own(root string, pid int) *process {
+	fd, err := unix.Open(root+"/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if unix.Fstat(fd, &st) != nil || int(st.Uid) != os.Geteuid() {
+		return nil
+	}
+	p, err := pinned(fd, pid)
+	if err != nil {
+		return nil
+	}
+	return p
+}

@@ -1,0 +1,220 @@
+package codev
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+
+	"github.com/hashicorp/go-hclog"
+
+	"winnow/collectors"
+	"winnow/collectors/store"
+	"winnow/engine/snapshot"
+)
+
+// reader reads one state folder.
+type reader struct {
+	Options
+	name, home, tower string
+	// others are the other state folders of this user, whose shellpers may use the same folder for their sockets.
+	others []string
+}
+
+func newReader(o Options, name, home, tower string, every []string) *reader {
+	o.ProcRoot = cmp.Or(o.ProcRoot, "/proc")
+	o.Timeout = cmp.Or(max(o.Timeout, 0), defaultTimeout)
+	if o.Log == nil {
+		o.Log = hclog.NewNullLogger()
+	}
+	others := slices.DeleteFunc(slices.Clone(every), func(h string) bool { return resolved(h) == resolved(home) })
+	return &reader{Options: o, name: name, home: home, tower: tower, others: others}
+}
+
+// native is what Options.Only may be: an id of Codev's, or that of a shellper that nobody knows.
+var native = regexp.MustCompile(terminalID.String() + `|^pid-[1-9][0-9]{0,9}$`)
+
+// world is everything that one reading found, before it is joined.
+type world struct {
+	// running are this user's shellpers as they were before anything else was read: what is in the store or in the Tower's list since then
+	// is known there.
+	running []*process
+	*records
+	// stored says that there is a store; entries are what the Tower lists, and answered whether it said.
+	stored   bool
+	entries  []entry
+	answered bool
+	husks    []int
+	server   *snapshot.Server
+}
+
+// Read gives the terminals of the state folder: those of the store's rows, those of the Tower's list, and shellpers of its sockets'
+// folder that neither has. Where the store or the Tower could not be read, what the other one and /proc say is still given, and what
+// only the missing one knows is absent.
+//
+// It wraps collectors.ErrAbsent only when there is neither a Tower nor anything that one left behind, collectors.ErrPermission when
+// something may not be read, and the context's error when it was not done in time.
+func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
+	if r.Only != "" && !native.MatchString(r.Only) {
+		return collectors.Part{}, fmt.Errorf("read terminal %.40q: not an id of Codev's; nothing was asked", r.Only)
+	}
+	w, err := r.gather(ctx)
+	j := newJoin(r, w)
+	terminals := j.terminals(ctx)
+	part := collectors.Part{Terminals: map[string]snapshot.Terminal{}, Server: w.server, Named: j.named(), Unreadable: w.bad, Partial: err != nil}
+	for _, t := range terminals {
+		if t.Error != "" {
+			part.Unreadable++
+		}
+		if r.Only == "" || r.Only == t.ID {
+			part.Terminals[ID(r.name, t.ID)] = *t
+		}
+	}
+	r.Log.Debug("codev state folder read", "source", r.name, "terminals", len(terminals), "rows", len(w.sessions), "listed", len(w.entries))
+	switch {
+	case err == nil:
+		return part, nil
+	case onlyDown(err) && len(terminals) == 0 && r.Only == "":
+		return collectors.Part{}, fmt.Errorf("read %s: no Tower runs at %s, and none left a terminal behind: %w", r.home, r.tower, collectors.ErrAbsent)
+	}
+	return part, fmt.Errorf("read %s: %w", r.home, err)
+}
+
+// gather reads /proc, then the store, then the Tower.
+func (r *reader) gather(ctx context.Context) (*world, error) {
+	w := &world{records: &records{}, server: &snapshot.Server{Socket: r.tower}}
+	var errs [3]error
+	w.running, errs[0] = shellpers(ctx, r.ProcRoot)
+	path := filepath.Join(r.home, storeFile)
+	w.records, errs[1] = readRecords(ctx, path)
+	w.stored = !missing(errs[1])
+	errs[2] = r.ask(ctx, w)
+	if !w.stored {
+		errs[1] = errNoStore{path, w.answered}
+		if _, err := os.Stat(r.home); err != nil {
+			errs[1] = fmt.Errorf("the folder cannot be looked into: %w; see where it went", err)
+		}
+	}
+	return w, joined(errs[:]...)
+}
+
+// errNoStore says that there is no store in the folder: no failure where there is no Tower either.
+type errNoStore struct {
+	path  string
+	tower bool
+}
+
+func (e errNoStore) Error() string {
+	if e.tower {
+		return fmt.Sprintf("there is no %s, although a Tower answers; name the folder of that Tower in collect.codev.homes", e.path)
+	}
+	return fmt.Sprintf("there is no %s; start the Tower once", e.path)
+}
+
+// several are failures of one reading. Its text begins with the first.
+type several []error
+
+func (s several) Error() string {
+	text := s[0].Error()
+	for _, err := range s[1:] {
+		text += "; and: " + err.Error()
+	}
+	return text
+}
+
+func (s several) Unwrap() []error { return s }
+
+func joined(errs ...error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 0 {
+		return nil
+	}
+	return several(errs)
+}
+
+// onlyDown reports whether nothing failed but that there is no Tower, and maybe no store.
+func onlyDown(err error) bool {
+	var all several
+	if !errors.As(err, &all) {
+		return false
+	}
+	down := false
+	for _, err := range all {
+		var none errNoStore
+		down = down || errors.Is(err, errDown)
+		if !errors.Is(err, errDown) && !errors.As(err, &none) {
+			return false
+		}
+	}
+	return down
+}
+
+// ask asks the Tower what it lists, and stops at the first answer that is none.
+func (r *reader) ask(ctx context.Context, w *world) error {
+	key, own, badKey := readKey(r.home, r.env("CODEV_TOWER_KEY"))
+	t := newClient(r.tower, key, r.Timeout)
+	defer t.close()
+	version, err := t.version(ctx)
+	if err != nil {
+		return err
+	}
+	w.server.Version = version
+	if badKey != nil {
+		return badKey
+	}
+	entries, err := t.terminals(ctx)
+	if err != nil {
+		return err
+	}
+	if !own && foreign(entries, w.sessions) {
+		return fmt.Errorf("ask the Tower at %s: it lists none of the terminals that %s records, and the key in CODEV_TOWER_KEY does not say whose it is;"+
+			" name the Tower of that folder in collect.codev.tower", r.tower, r.home)
+	}
+	w.entries, w.answered = entries, true
+	w.husks, err = t.husks(ctx)
+	return err
+}
+
+// foreign reports whether the Tower has terminals and none of them is in the store, which has some too.
+func foreign(entries []entry, rows []session) bool {
+	listed := map[string]bool{}
+	for _, e := range entries {
+		listed[e.ID] = true
+	}
+	return len(entries) > 0 && len(rows) > 0 && !slices.ContainsFunc(rows, func(s session) bool { return listed[s.id] })
+}
+
+// sharers are the folders in which the sockets of this user's other state folders lie, and those sockets. known is false where one of
+// those could not be read.
+func (r *reader) sharers(ctx context.Context) (folders, sockets map[string]bool, known bool) {
+	folders, sockets, known = map[string]bool{}, map[string]bool{}, true
+	for _, home := range r.others {
+		rows, err := socketsOf(ctx, filepath.Join(home, storeFile))
+		known = known && (err == nil || missing(err))
+		for _, path := range rows {
+			folders[resolved(filepath.Dir(path))], sockets[path] = true, true
+		}
+	}
+	return folders, sockets, known
+}
+
+func socketsOf(ctx context.Context, path string) (out []string, err error) {
+	db, err := store.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = cmp.Or(err, db.Close()) }()
+	rows, err := db.Rows(ctx, "terminal_sessions", "shellper_socket")
+	for _, row := range rows {
+		socket, bad := row.Path("shellper_socket")
+		err = cmp.Or(err, bad)
+		if socket != "" {
+			out = append(out, socket)
+		}
+	}
+	return out, err
+}

@@ -1,0 +1,215 @@
+// Package codev sees Codev's terminals: what the Tower lists, what its store records, and shellpers that neither knows.
+//
+// One state folder is one source. Its store is read before the Tower is asked, for every client of the Tower makes it delete rows
+// that it finds stale; of the Tower itself only what changes nothing is asked. What cannot be read says nothing: an empty answer, a
+// Tower that is starting or one that wants another key never mean that there are no builders.
+//
+// A shellper's command line holds the whole environment of what it started. It is matched on here, and nothing of it is kept.
+package codev
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"winnow/collectors"
+	"winnow/engine/snapshot"
+)
+
+// Kind is the kind of a source that is a state folder of Codev's, and what its name begins with.
+const Kind = "codev"
+
+const (
+	// auto stands in Options.Homes for the folders that Codev itself would use.
+	auto = "auto"
+	// usual is the folder in the user's home, whose source is called codev/default.
+	usual     = ".agent-farm"
+	usualName = "default"
+
+	storeFile = "global.db"
+	keyFile   = "local-key"
+)
+
+const (
+	defaultTower   = "http://127.0.0.1:4100"
+	defaultTimeout = 3 * time.Second
+)
+
+// Options says which state folders are read, and how.
+type Options struct {
+	// Homes are absolute paths of state folders, or "auto" for ~/.agent-farm and, where it is set, $CODEV_AGENT_FARM_DIR.
+	Homes []string
+	// Tower is the base URL of the Tower of all of them; empty is http://127.0.0.1:4100. It is on this machine's loopback.
+	Tower string
+	// Env gives CODEV_AGENT_FARM_DIR, CODEV_TOWER_KEY and SHELLPER_SOCKET_DIR; nil is an empty environment.
+	Env func(string) string
+	// Home is the user's home folder; empty is none.
+	Home string
+	// ProcRoot is where procfs is mounted; empty is /proc.
+	ProcRoot string
+	// Known is what earlier looks remember of builders and their terminals.
+	Known []snapshot.Owner
+	// Only, a terminal's native id, gives nothing but that terminal, for another look before an act.
+	Only string
+	// Timeout is how long the Tower has for one answer; zero or less is 3 s.
+	Timeout time.Duration
+	// Log may be nil.
+	Log hclog.Logger
+}
+
+func (o Options) env(key string) string {
+	if o.Env == nil {
+		return ""
+	}
+	return o.Env(key)
+}
+
+// ID is the candidate's id of the terminal that source knows as native.
+func ID(source, native string) string { return snapshot.KindTerminal + ":" + source + "/" + native }
+
+// Sources gives one source a state folder, sorted by path. A folder that is not there gives none. The errors are a folder that is no
+// absolute path and a Tower that is not this machine's own.
+//
+// A source is named codev/default for ~/.agent-farm, else codev/ and the folder's name. Of two that would have the same name, those
+// elsewhere get a suffix made from their path, which stays the same at every look.
+func Sources(o Options) ([]collectors.Source, error) {
+	tower, err := base(cmp.Or(o.Tower, defaultTower))
+	if err != nil {
+		return nil, err
+	}
+	homes, err := homes(o)
+	if err != nil {
+		return nil, err
+	}
+	every := folders(append(automatic(o), homes...))
+	var out []collectors.Source
+	for path, name := range names(homes, o.Home) {
+		out = append(out, collectors.Source{Name: name, Kind: Kind, Path: path, Reader: newReader(o, name, path, tower, every)})
+	}
+	slices.SortFunc(out, func(a, b collectors.Source) int { return cmp.Compare(a.Path, b.Path) })
+	return out, nil
+}
+
+// Stores gives the stores of the same folders, which are registries of builders.
+func Stores(o Options) ([]string, error) {
+	homes, err := homes(o)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, h := range homes {
+		out = append(out, filepath.Join(h, storeFile))
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// base checks the Tower's URL: the key is sent there, so it leads nowhere but to this machine.
+func base(tower string) (string, error) {
+	u, err := url.Parse(tower)
+	if err != nil || u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Path != "" && u.Path != "/" || !loopback(u.Hostname()) {
+		return "", errors.New("codev tower: not an http URL of this machine's loopback; write one such as " + defaultTower)
+	}
+	return "http://" + u.Host, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// homes are the state folders that are there, each once.
+func homes(o Options) ([]string, error) {
+	var paths []string
+	for _, h := range o.Homes {
+		switch {
+		case h == auto:
+			paths = append(paths, automatic(o)...)
+		case filepath.IsAbs(h):
+			paths = append(paths, filepath.Clean(h))
+		default:
+			return nil, fmt.Errorf("codev state folder %q: not an absolute path; write auto, or the path of a folder", h)
+		}
+	}
+	return folders(paths), nil
+}
+
+// automatic are the folders that Codev would use (packages/core/src/constants.ts of Codev), there or not.
+func automatic(o Options) []string {
+	var out []string
+	if o.Home != "" {
+		out = append(out, filepath.Join(o.Home, usual))
+	}
+	if set := o.env("CODEV_AGENT_FARM_DIR"); set != "" {
+		if abs, err := filepath.Abs(set); err == nil {
+			out = append(out, abs)
+		}
+	}
+	return out
+}
+
+// folders leaves out what is positively no folder, and all but one of those that are the same. What cannot be told is told when it is
+// read.
+func folders(paths []string) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || err == nil && !info.IsDir() {
+			continue
+		}
+		if real := resolved(p); !seen[real] {
+			seen[real] = true
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// resolved is where path leads, or path itself where that cannot be told.
+func resolved(path string) string {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return filepath.Clean(path)
+	}
+	return real
+}
+
+// names gives each path its source's name.
+func names(paths []string, home string) map[string]string {
+	count := map[string]int{}
+	for _, p := range paths {
+		name, _ := name(p, home)
+		count[name]++
+	}
+	out := map[string]string{}
+	for _, p := range paths {
+		name, own := name(p, home)
+		if (count[name] > 1 || name == usualName) && !own {
+			sum := sha256.Sum256([]byte(p))
+			name += "~" + hex.EncodeToString(sum[:2])
+		}
+		out[p] = Kind + "/" + name
+	}
+	return out
+}
+
+// name is what a folder is called, and whether it is the usual one.
+func name(path, home string) (string, bool) {
+	if home != "" && resolved(path) == resolved(filepath.Join(home, usual)) {
+		return usualName, true
+	}
+	return filepath.Base(path), false
+}

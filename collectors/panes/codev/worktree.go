@@ -1,0 +1,158 @@
+package codev
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/collectors/dirs/git"
+)
+
+// buildersFolder is where Codev puts the worktrees of a workspace.
+const buildersFolder = ".builders"
+
+// trees finds out whether builders' worktrees are still there. It remembers what it found for one look.
+type trees struct {
+	finder *git.Finder
+	known  map[[2]string]tree
+	rooms  map[string]bool
+}
+
+// tree is whether a worktree is gone, and whether it is there and registered no more. Nil is unknown.
+type tree struct{ gone, unregistered *bool }
+
+func newTrees() *trees {
+	return &trees{finder: git.NewFinder(), known: map[[2]string]tree{}, rooms: map[string]bool{}}
+}
+
+func (t *trees) look(workspace, worktree string) tree {
+	if workspace == "" || worktree == "" || inside(worktree, workspace) {
+		return tree{} // the workspace itself, or what it lies in, is nobody's worktree
+	}
+	at := [2]string{workspace, worktree}
+	found, ok := t.known[at]
+	if !ok {
+		found = t.read(workspace, worktree)
+		t.known[at] = found
+	}
+	return found
+}
+
+func (t *trees) read(workspace, worktree string) tree {
+	info, err := os.Lstat(worktree)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		if t.present(workspace) && reachable(workspace, worktree) {
+			return tree{gone: new(true)}
+		}
+		return tree{}
+	case err != nil:
+		return tree{}
+	case !info.IsDir():
+		return tree{gone: new(false)}
+	}
+	return tree{gone: new(false), unregistered: t.unregistered(workspace, worktree)}
+}
+
+// present reports whether the workspace is positively there: a folder that can be listed, with something in it. An empty one may be where
+// a disk is mounted at other times.
+func (t *trees) present(workspace string) bool {
+	there, known := t.rooms[workspace]
+	if !known {
+		there, _ = listed(workspace)
+		t.rooms[workspace] = there
+	}
+	return there
+}
+
+// listed reports whether a folder can be listed, so that what is not in it is not there, and whether anything is in it.
+func listed(folder string) (some, ok bool) {
+	f, err := os.OpenFile(folder, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return false, false
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(1)
+	return len(names) > 0, err == nil || errors.Is(err, io.EOF)
+}
+
+// reachable reports whether nothing on the way to a worktree that is not there explains that: every folder above it is one, or is
+// positively not there either, up to the workspace. A link that leads nowhere may lead to a disk that is not mounted.
+func reachable(workspace, worktree string) bool {
+	for dir := filepath.Dir(worktree); ; dir = filepath.Dir(dir) {
+		info, err := os.Lstat(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && inside(workspace, dir) && dir != workspace:
+			continue
+		case err != nil:
+			return false
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			info, err = os.Stat(dir)
+		}
+		_, ok := listed(dir)
+		return err == nil && info.IsDir() && ok
+	}
+}
+
+// inside reports whether path is folder or lies in it.
+func inside(folder, path string) bool {
+	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
+}
+
+// unregistered reports whether the folder is no worktree of the workspace's repository any more. It is said only where that repository
+// could be read; a folder that belongs to another one, or is a clone of its own, is nothing that is known here.
+func (t *trees) unregistered(workspace, worktree string) *bool {
+	if _, ok := listed(worktree); !ok {
+		return nil
+	}
+	whole, err := t.finder.Locate(workspace)
+	if err != nil || whole.CommonDir == "" {
+		return nil
+	}
+	p, err := t.finder.Locate(worktree)
+	switch {
+	case errors.Is(err, git.ErrNone):
+		return new(true)
+	case p.Lost && p.CommonDir == whole.CommonDir:
+		return new(true)
+	case err != nil || !p.Linked || p.CommonDir != whole.CommonDir:
+		return nil
+	}
+	return pointsElsewhere(p.AdminDir, worktree)
+}
+
+// pointsElsewhere reports whether an admin folder names another place than the worktree for its .git file.
+func pointsElsewhere(admin, worktree string) *bool {
+	fd, err := unix.Open(admin, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	defer unix.Close(fd)
+	text, err := content(fd, "gitdir", 64<<10)
+	path := strings.TrimRight(string(text), "\n")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return new(true)
+	case err != nil || path == "":
+		return nil
+	case !filepath.IsAbs(path):
+		path = filepath.Join(admin, path)
+	}
+	return new(resolved(filepath.Dir(path)) != resolved(worktree))
+}
+
+// worktreeIn is the worktree that a builder's terminal works in: the folder below .builders that its working directory is or lies in.
+func worktreeIn(workspace, cwd string) string {
+	below, ok := strings.CutPrefix(cwd, filepath.Join(workspace, buildersFolder)+"/")
+	if !ok || below == "" {
+		return ""
+	}
+	name, _, _ := strings.Cut(below, "/")
+	return filepath.Join(workspace, buildersFolder, name)
+}
