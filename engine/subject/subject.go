@@ -200,7 +200,9 @@ type Config struct {
 	ConfirmAfter     float64          `json:"confirm_after"`
 	LandedAfter      float64          `json:"landed_after"`
 	AttachedIdle     float64          `json:"attached_idle"`
-	SteadyFor        float64          `json:"steady_for"`
+	// TerminalIdle is for how long a terminal must have printed nothing: an exited one, and one with an agent whose builder is gone.
+	TerminalIdle float64 `json:"terminal_idle"`
+	SteadyFor    float64 `json:"steady_for"`
 }
 
 // RecordedFolder ties a folder's name to the format of the records of what lies in it.
