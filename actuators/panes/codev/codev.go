@@ -1,0 +1,88 @@
+// Package codev closes Codev terminals that were judged, and ends shellpers that no Tower knows.
+//
+// What a Tower lists, that Tower closes, and nobody else. Only a process that it does not list, or lists no more, is ended here: by the
+// identity that was held all the while. Success is what the Tower's list and the process table show afterwards, never an answer.
+// Nothing is set aside: what a terminal showed stays in Codev's own logs/<id>.log in the state folder, so that there is nothing to restore.
+package codev
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"winnow/actuators"
+	"winnow/actuators/processes"
+)
+
+// Options says how terminals are closed.
+type Options struct {
+	// Env looks a variable of the environment up: CODEV_TOWER_KEY, SHELLPER_SOCKET_DIR and HOME. Nil is os.Getenv.
+	Env func(string) string
+	// Timeout is how long a Tower has to answer a question; 0 is 5 s. It has twice that to close a terminal, and all tries together to
+	// have it do so begin within that time.
+	Timeout time.Duration
+	// TermGrace is how long a process that no Tower ends has to end after TERM before it is killed.
+	TermGrace time.Duration
+	// ProcRoot is where the procfs of this process's own pid namespace is mounted; empty is /proc.
+	ProcRoot string
+	// Self, OrphanParents, Multiplexers, Never and UID are the never-list, as in processes.Options. A terminal whose shellper is on it is
+	// refused.
+	Self          []int
+	OrphanParents []int
+	Multiplexers  []string
+	Never         []string
+	UID           int
+	// Step, when set, is called with a step's name before it is taken.
+	Step func(string)
+	// Log may be nil.
+	Log hclog.Logger
+}
+
+// The steps of an act, as Options.Step gets them. StepClose is taken at every try; StepTerm and StepKill only where a process has to be
+// ended besides.
+const (
+	StepClose    = "terminal.close"
+	StepReadBack = "terminal.read_back"
+	StepTerm     = "terminal.term"
+	StepKill     = "terminal.kill"
+)
+
+// Actuator closes terminals.
+type Actuator struct {
+	Options
+	// processes knows what makes a process the same, and which are never signalled.
+	processes *processes.Actuator
+}
+
+var _ actuators.Actuator = (*Actuator)(nil)
+
+// New gives the actuator of terminals.
+func New(o Options) *Actuator {
+	o.Timeout, o.ProcRoot = cmp.Or(o.Timeout, 5*time.Second), cmp.Or(o.ProcRoot, "/proc")
+	if o.Env == nil {
+		o.Env = os.Getenv
+	}
+	if o.Step == nil {
+		o.Step = func(string) {}
+	}
+	if o.Log == nil {
+		o.Log = hclog.NewNullLogger()
+	}
+	return &Actuator{Options: o, processes: processes.New(processes.Options{
+		ProcRoot: o.ProcRoot, Self: o.Self, OrphanParents: o.OrphanParents, Multiplexers: o.Multiplexers, Never: o.Never, UID: o.UID, Log: o.Log,
+	})}
+}
+
+// sockets is the folder of the shellpers' sockets, which tells one Codev's shellpers from another's. Empty is not known.
+func (a *Actuator) sockets() string {
+	if dir := a.Env("SHELLPER_SOCKET_DIR"); dir != "" {
+		return filepath.Clean(dir)
+	}
+	if home := a.Env("HOME"); home != "" {
+		return filepath.Join(home, ".codev/run")
+	}
+	return ""
+}

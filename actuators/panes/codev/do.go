@@ -1,0 +1,315 @@
+package codev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+)
+
+const (
+	// tries is how often a Tower that is still starting is asked.
+	tries = 4
+	// firstPause is how long the first wait is for one that does not say how long; each further one is twice as long.
+	firstPause = 250 * time.Millisecond
+	// lookEvery is the pause between two looks whether a terminal is gone.
+	lookEvery = 50 * time.Millisecond
+	// killedWithin is how long the kernel may take to end a process that was killed.
+	killedWithin = 5 * time.Second
+)
+
+// Do implements actuators.Grasp. Once the Tower was told to close the terminal it goes on to the end although ctx ends, but signals
+// nothing any more then.
+func (g *grasp) Do(ctx context.Context, in decision.Intent) decision.Outcome {
+	if !alike(in.Identity.Terminal, &g.id) {
+		return actuators.OutcomeOf(g.untouched(actuators.Changed("it is not what was judged at first any more")))
+	}
+	if !g.id.Listed {
+		return g.endUnlisted(ctx)
+	}
+	sent, err := g.tell(ctx)
+	var left errLeft
+	if errors.As(err, &left) {
+		return actuators.OutcomeOf(g.untouched(left.error))
+	}
+	g.Step(StepReadBack)
+	return g.readBack(ctx, err, sent)
+}
+
+// alike reports whether two identities differ in nothing but how much memory the process has.
+func alike(a, b *decision.Terminal) bool {
+	if a == nil || (a.Process == nil) != (b.Process == nil) {
+		return false
+	}
+	one, two := *a, *b
+	if one.Process != nil {
+		p, q := *one.Process, *two.Process
+		p.RSS = q.RSS
+		if p != q {
+			return false
+		}
+	}
+	one.Process, two.Process = nil, nil
+	return one == two
+}
+
+// errLeft is an error before which the Tower did nothing.
+type errLeft struct{ error }
+
+func (e errLeft) Unwrap() error { return e.error }
+
+// tell has the Tower close the terminal, and says when it was told. Everything is looked at again right before each try. Nil says that the
+// Tower said that it did, an errLeft that it did nothing, and any other error that what it did is to be seen.
+func (g *grasp) tell(ctx context.Context) (sent time.Time, err error) {
+	bounded, cancel := context.WithTimeout(ctx, 2*g.Timeout)
+	defer cancel()
+	deadline, _ := bounded.Deadline()
+	pause := firstPause
+	for try := 1; ; try++ {
+		sent, err = g.tellOnce(bounded)
+		var starting errStarting
+		if !errors.As(err, &starting) {
+			return sent, err
+		}
+		wait := max(pause, starting.after)
+		if try == tries || time.Now().Add(wait).After(deadline) {
+			return sent, errLeft{fmt.Errorf("%w (try %d of %d)", err, try, tries)}
+		}
+		select {
+		case <-ctx.Done():
+			return sent, errLeft{fmt.Errorf("%w, and the sweep was interrupted: %w", err, context.Cause(ctx))}
+		case <-time.After(wait):
+		}
+		pause *= 2
+	}
+}
+
+func (g *grasp) tellOnce(ctx context.Context) (sent time.Time, err error) {
+	g.Step(StepClose)
+	if err := g.check(ctx); err != nil {
+		return sent, errLeft{err}
+	}
+	if ctx.Err() != nil {
+		return sent, errLeft{fmt.Errorf("there was no time left to close it: %w", context.Cause(ctx))}
+	}
+	sent = time.Now()
+	// A request that is cut off may take effect all the same, and nobody would know.
+	err = g.tower.close(context.WithoutCancel(ctx), g.id.ID)
+	var starting errStarting
+	if errors.As(err, &starting) || errors.Is(err, errKey) || errors.Is(err, errNotSent) {
+		return sent, errLeft{fmt.Errorf("tell the Tower at %s to close it: %w", g.tower.base, err)}
+	}
+	return sent, err
+}
+
+// said is what the Tower answered, for a person.
+func said(answer error) string {
+	switch {
+	case answer == nil:
+		return "the Tower said that it closed it"
+	case errors.Is(answer, errUnknown):
+		return "the Tower said that it does not know it"
+	}
+	return "the Tower was told to close it: " + answer.Error()
+}
+
+// patience is until when it is waited for what came of it: a Tower that says that it is done has ended the process before, one that was cut
+// off may still be at it, and one that refused did nothing.
+func (g *grasp) patience(answer error, sent time.Time) time.Time {
+	switch {
+	case answer == nil || errors.Is(answer, errUnknown):
+		return time.Now().Add(g.Timeout)
+	case errors.Is(answer, errLost):
+		return sent.Add(3 * g.Timeout)
+	}
+	return time.Now()
+}
+
+// readBack waits until the world shows that the terminal is gone, also when the sweep was interrupted, and says what it shows.
+func (g *grasp) readBack(sweep context.Context, answer error, sent time.Time) decision.Outcome {
+	ctx := context.WithoutCancel(sweep)
+	deadline := g.patience(answer, sent)
+	for {
+		there, err := g.isListed(ctx)
+		over := g.over()
+		late := time.Now().After(deadline)
+		switch {
+		case err == nil && !there && over:
+			return g.closed(answer)
+		case !late:
+			time.Sleep(lookEvery)
+		case err != nil:
+			return g.unseen(answer, err, over)
+		case there:
+			return g.stays(answer, over)
+		default:
+			return g.endOutlived(sweep, answer)
+		}
+	}
+}
+
+// isListed reports whether the Tower lists the terminal.
+func (g *grasp) isListed(ctx context.Context) (bool, error) {
+	all, err := g.list(ctx)
+	if err != nil {
+		return false, err
+	}
+	it, err := find(all, g.id.ID)
+	return it != nil || err != nil, nil
+}
+
+// over reports whether the terminal has no process any more.
+func (g *grasp) over() bool { return g.shellper == nil || g.shellper.ended() }
+
+// freed is the memory of the shellper once that has ended, in bytes.
+func (g *grasp) freed() decision.Freed {
+	if g.id.Process == nil || !g.over() {
+		return decision.Freed{}
+	}
+	return decision.Freed{RSS: g.id.Process.RSS}
+}
+
+// closed is the outcome of a terminal that is gone, process and all.
+func (g *grasp) closed(answer error) decision.Outcome {
+	out := decision.Outcome{Outcome: decision.Done, Freed: g.freed(), Detail: g.who() + " is closed"}
+	switch {
+	case errors.Is(answer, errUnknown):
+		out = decision.Outcome{Outcome: decision.Gone, Detail: g.who() + " was gone when the Tower was told to close it"}
+	case answer != nil:
+		out.Detail += "; " + said(answer)
+	}
+	if g.id.Process != nil && out.Outcome == decision.Done {
+		out.Detail += fmt.Sprintf(", and its process (pid %d) has ended", g.id.Process.PID)
+	}
+	return out
+}
+
+// stays is the outcome of a terminal that the Tower lists although it was told to close it.
+func (g *grasp) stays(answer error, over bool) decision.Outcome {
+	out := decision.Outcome{Outcome: decision.Failed, Freed: g.freed(), Detail: fmt.Sprintf("%s: %s, and it still lists it", g.who(), said(answer))}
+	switch {
+	case g.id.Process == nil:
+	case over:
+		out.Detail += fmt.Sprintf("; its process (pid %d) has ended", g.id.Process.PID)
+	default:
+		out.Detail += fmt.Sprintf("; its process (pid %d) still runs, and was left to the Tower", g.id.Process.PID)
+	}
+	out.Detail += "; the next sweep tries again"
+	return out
+}
+
+// unseen is the outcome where the Tower cannot be asked what came of it. While the process runs it stays open.
+func (g *grasp) unseen(answer, err error, over bool) decision.Outcome {
+	out := decision.Outcome{Outcome: decision.Failed, Open: !over, Freed: g.freed()}
+	out.Detail = fmt.Sprintf("%s: %s; whether it still lists it is not known: %v", g.who(), said(answer), err)
+	switch {
+	case !over:
+		out.Detail += fmt.Sprintf("; its process (pid %d) still runs", g.id.Process.PID)
+	case g.id.Process != nil:
+		out.Detail += fmt.Sprintf("; its process (pid %d) has ended", g.id.Process.PID)
+	}
+	out.Detail += "; the next sweep looks again"
+	return out
+}
+
+// endOutlived ends the shellper of a terminal that the Tower lists no more.
+func (g *grasp) endOutlived(ctx context.Context, answer error) decision.Outcome {
+	before := fmt.Sprintf("%s, and lists it no more, but its process (pid %d) still ran", said(answer), g.shellper.pid)
+	how, _, err := g.end(ctx, g.checkOutlived)
+	switch {
+	case err == nil:
+		return decision.Outcome{Outcome: decision.Done, Freed: g.freed(), Detail: fmt.Sprintf("%s: %s; it %s", g.who(), before, how)}
+	case errors.Is(err, actuators.ErrGone):
+		return g.closed(answer)
+	}
+	return decision.Outcome{Outcome: decision.Failed, Freed: g.freed(), Detail: fmt.Sprintf("%s: %s: %v; the next sweep looks again", g.who(), before, err)}
+}
+
+// checkOutlived makes sure that what is held is still the terminal's shellper, of this Codev. What lives below it was judged with it.
+func (g *grasp) checkOutlived(ctx context.Context) error {
+	over, err := g.identity(ctx)
+	if err != nil {
+		return err
+	}
+	if over {
+		return g.processEnded()
+	}
+	_, err = g.shellper.isOwn(g.sockets(), g.id.Folder)
+	return err
+}
+
+// processEnded is the error that the shellper is over.
+func (g *grasp) processEnded() error {
+	return actuators.Gone("its process (pid %d) has ended", g.id.Process.PID)
+}
+
+// endUnlisted ends a shellper that no Tower lists. What it leaves besides, its socket and its log, Codev's own sweeps clear away.
+func (g *grasp) endUnlisted(ctx context.Context) decision.Outcome {
+	how, told, err := g.end(ctx, g.check)
+	switch {
+	case err == nil:
+		return decision.Outcome{Outcome: decision.Done, Freed: g.freed(), Detail: fmt.Sprintf("%s: its process (pid %d) %s", g.who(), g.shellper.pid, how)}
+	case told:
+		return actuators.OutcomeOf(fmt.Errorf("%s: %w; the next sweep looks again", g.who(), err))
+	}
+	return actuators.OutcomeOf(g.untouched(err))
+}
+
+// end asks the held process to end, and kills it when it has not within the grace. check is asked before each signal; its ErrGone says
+// that the process is over. end says how the process ended, and whether it was asked to at all.
+func (g *grasp) end(ctx context.Context, check func(context.Context) error) (how string, told bool, err error) {
+	const byItself = "ended when asked to"
+	g.Step(StepTerm)
+	if err := check(ctx); err != nil {
+		return "", false, err
+	}
+	if ctx.Err() != nil {
+		return "", false, fmt.Errorf("the sweep was interrupted before it was asked to end: %w", context.Cause(ctx))
+	}
+	if err := g.shellper.signal(unix.SIGTERM); errors.Is(err, errEnded) {
+		return "", false, g.processEnded()
+	} else if err != nil {
+		return "", false, fmt.Errorf("ask pid %d to end: %w", g.shellper.pid, err)
+	}
+	// A stopped process takes note of nothing but SIGKILL until it is continued.
+	if s, err := g.shellper.stat(); err == nil && s.state == 'T' {
+		if err := g.shellper.signal(unix.SIGCONT); err != nil && !errors.Is(err, errEnded) {
+			g.Log.Debug("continue a stopped process", "pid", g.shellper.pid, "error", err)
+		}
+	}
+	if g.shellper.wait(ctx, g.TermGrace) {
+		return byItself, true, nil
+	}
+	if ctx.Err() != nil {
+		return "", true, fmt.Errorf("it was asked to end and still ran when the sweep was interrupted: %w; it was not killed", context.Cause(ctx))
+	}
+	if killed, err := g.kill(ctx, check); err != nil || !killed {
+		return byItself, true, err
+	}
+	return fmt.Sprintf("did not end within %s of being asked and was killed", g.TermGrace), true, nil
+}
+
+// kill ends the process that did not end by itself, and reports whether it had to.
+func (g *grasp) kill(ctx context.Context, check func(context.Context) error) (bool, error) {
+	g.Step(StepKill)
+	if err := check(ctx); errors.Is(err, actuators.ErrGone) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("it did not end within %s of being asked, and was not killed: %w", g.TermGrace, err)
+	}
+	if err := g.shellper.signal(unix.SIGKILL); errors.Is(err, errEnded) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("it did not end within %s of being asked; kill pid %d: %w", g.TermGrace, g.shellper.pid, err)
+	}
+	// What was sent cannot be taken back, so an interruption does not keep from looking how it ended.
+	if !g.shellper.wait(context.WithoutCancel(ctx), killedWithin) {
+		return false, fmt.Errorf("it did not end within %s of being killed: it may hang in a call into the kernel; look at it by hand", killedWithin)
+	}
+	return true, nil
+}

@@ -1,0 +1,342 @@
+package codev
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+	"winnow/testkit/tower"
+)
+
+// TestNeverCloses lists what is refused whatever the verdict, before anybody is asked.
+func TestNeverCloses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	st := w.builder(tower.Terminal{})
+	good := w.identity(st, builder, running)
+	for _, c := range []struct {
+		name   string
+		change func(*decision.Terminal)
+	}{
+		{"an architect", func(d *decision.Terminal) { d.RoleKind = "architect" }},
+		{"a shell that a person opened", func(d *decision.Terminal) { d.RoleKind = "shell" }},
+		{"one of a kind that cannot be told", func(d *decision.Terminal) { d.RoleKind = "" }},
+		{"one without an id", func(d *decision.Terminal) { d.ID = "" }},
+		{"an id that leads elsewhere", func(d *decision.Terminal) { d.ID = "../workspaces/x" }},
+		{"an id with more in it", func(d *decision.Terminal) { d.ID += "?force=1" }},
+		{"an id after a newline", func(d *decision.Terminal) { d.ID = "\n" + d.ID }},
+		{"a pid for an id", func(d *decision.Terminal) { d.ID = "pid-12" }},
+		{"one that is listed and unknown", func(d *decision.Terminal) { d.RoleKind, d.ID = shellper, "pid-"+d.ID }},
+		{"an unknown one with another's pid", func(d *decision.Terminal) { d.RoleKind, d.Listed, d.ID = shellper, false, "pid-2" }},
+		{"an unknown one without a process", func(d *decision.Terminal) { d.RoleKind, d.Listed, d.ID, d.Process = shellper, false, "pid-2", nil }},
+		{"a running one without a process", func(d *decision.Terminal) { d.Process = nil }},
+		{"an unlisted one without a process", func(d *decision.Terminal) { d.Process, d.Listed, d.Status = nil, false, exited }},
+		{"one whose status is not known", func(d *decision.Terminal) { d.Status = "" }},
+		{"one whose status nobody knows", func(d *decision.Terminal) { d.Status = "paused" }},
+		{"pid 1", func(d *decision.Terminal) { d.Process.PID = 1 }},
+		{"no pid", func(d *decision.Terminal) { d.Process.PID = 0 }},
+		{"no state folder", func(d *decision.Terminal) { d.Folder = "" }},
+		{"a Tower without an address", func(d *decision.Terminal) { d.Tower = "" }},
+		{"a Tower on another machine", func(d *decision.Terminal) { d.Tower = "http://192.0.2.1:4100" }},
+		{"a Tower with a name", func(d *decision.Terminal) { d.Tower = "http://tower.example:4100" }},
+		{"a Tower on every address", func(d *decision.Terminal) { d.Tower = "http://0.0.0.0:4100" }},
+		{"a name that begins like this machine's", func(d *decision.Terminal) { d.Tower = "http://127.0.0.1.example:4100" }},
+		{"another name before the address", func(d *decision.Terminal) { d.Tower = "http://127.0.0.1:4100@192.0.2.1" }},
+		{"a Tower with a path", func(d *decision.Terminal) { d.Tower += "/x" }},
+		{"a Tower with a query", func(d *decision.Terminal) { d.Tower += "?x" }},
+		{"a Tower of another scheme", func(d *decision.Terminal) { d.Tower = strings.Replace(d.Tower, "http", "unix", 1) }},
+	} {
+		id := good
+		id.Process = new(*good.Process)
+		c.change(&id)
+		if _, err := w.grasp(id); !errors.Is(err, actuators.ErrRefused) || !strings.Contains(err.Error(), "left untouched") {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if out := w.settle(id); out.Outcome == decision.Done {
+			t.Errorf("%s: settled %+v", c.name, out)
+		}
+	}
+	if _, err := New(w.o).Grasp(t.Context(), "A1", decision.Decision{ID: "terminal:x"}); !errors.Is(err, actuators.ErrRefused) {
+		t.Errorf("none: %v", err)
+	}
+	if slices.ContainsFunc(w.Calls(), func(c tower.Call) bool { return c.Path != "/api/terminals" }) {
+		t.Errorf("asked %v", w.Calls())
+	}
+	w.untouched(st)
+}
+
+// TestNeverList holds that a shellper on the never-list is refused, listed or not.
+func TestNeverList(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		o    func(*Options, int)
+	}{
+		{"by its name", func(o *Options, _ int) { o.Never = []string{"nod*"} }},
+		{"as a multiplexer", func(o *Options, _ int) { o.Multiplexers = []string{"node"} }},
+		{"as one that inherits orphans", func(o *Options, pid int) { o.OrphanParents = []int{pid} }},
+		{"as one that Winnow runs under", func(o *Options, pid int) { o.Self = []int{pid} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			for _, st := range []tower.TerminalState{w.builder(tower.Terminal{}), w.Husk(w.ws)} {
+				id := w.identity(st, builder, running)
+				if !w.Registered(st.ID) {
+					id = w.identity(st, shellper, "")
+				}
+				o := w.o
+				c.o(&w.o, st.PID)
+				want(t, w.act(id), decision.Refused, "left untouched")
+				w.o = o
+				w.untouched(st)
+			}
+		})
+	}
+}
+
+// change is what happens to a terminal after it was judged.
+type change struct {
+	name    string
+	change  func(*world, tower.TerminalState, *decision.Terminal)
+	outcome string
+	says    string
+	// ends is true where the change itself ends the shellper.
+	ends bool
+}
+
+var changes = []change{
+	{"its agent ends", func(w *world, st tower.TerminalState, _ *decision.Terminal) { w.Exit(st.ID, 1) }, decision.Changed, "it is exited", false},
+	{"its process ends", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
+		w.ended(st)
+	}, decision.Changed, "exited", true},
+	{"its process ends unnoticed", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
+		w.answered(http.MethodGet, w.listing(with("status", running)))
+		end(w.t, st.PID)
+	}, decision.Changed, "has ended, and the Tower still lists it", true},
+	{"it gets another process", func(w *world, st tower.TerminalState, _ *decision.Terminal) { w.SetPID(st.ID, os.Getpid()) }, decision.Changed, "its process is pid", false},
+	{"it is closed, process and all", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
+		w.answered(http.MethodGet, tower.Status(200, `{"terminals":[]}`))
+		end(w.t, st.PID)
+	}, decision.Gone, "does not list it any more", true},
+	{"the Tower forgets it", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
+		w.answered(http.MethodGet, tower.Status(200, `{"terminals":[]}`))
+	}, decision.Changed, "still runs", false},
+	{"it is listed twice", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
+		w.answered(http.MethodGet, w.listing(func(all []map[string]any) any { return map[string]any{"terminals": append(all, all[0])} }))
+	}, decision.Refused, "twice", false},
+	{"its status is a word that nobody knows", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
+		w.answered(http.MethodGet, w.listing(with("status", "\x1b[31mpaused")))
+	}, decision.Changed, "something else", false},
+	{"it turns out to be an architect's", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
+		w.answered(http.MethodGet, w.listing(with("label", "Architect 2")))
+	}, decision.Refused, "label", false},
+	{"it turns out to be a person's", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
+		w.answered(http.MethodGet, w.listing(with("label", "Shell 2")))
+	}, decision.Refused, "label", false},
+	{"it turns out to be a development server", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
+		w.answered(http.MethodGet, w.listing(with("label", "Dev: builder-pir-883")))
+	}, decision.Refused, "label", false},
+}
+
+func TestChangedSinceItWasJudged(t *testing.T) {
+	t.Parallel()
+	for _, c := range changes {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			st := w.builder(tower.Terminal{})
+			id := w.identity(st, builder, running)
+			g := w.held(id)
+			c.change(w, st, &id)
+			want(t, w.do(context.Background(), g, id), c.outcome, c.says)
+			want(t, w.act(id), c.outcome, c.says)
+			if told := w.Mutations(); len(told) != 0 {
+				t.Errorf("the Tower was told %v", told)
+			}
+			eventually(t, "it lives or not", func() bool { return w.Alive(st.ID) != c.ends })
+		})
+	}
+}
+
+// TestPIDOfAnother has the number of a terminal's process be another process's, by everything that tells two apart.
+func TestPIDOfAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	st, husk := w.builder(tower.Terminal{}), w.Husk(w.ws)
+	for _, good := range []decision.Terminal{w.identity(st, builder, running), w.identity(husk, shellper, "")} {
+		for _, c := range []struct {
+			name   string
+			change func(*decision.Process)
+			want   error
+		}{
+			{"another start", func(p *decision.Process) { p.StartTicks++ }, actuators.ErrChanged},
+			{"another boot", func(p *decision.Process) { p.BootID = "another" }, actuators.ErrChanged},
+			{"another pid namespace", func(p *decision.Process) { p.PIDNamespace++ }, actuators.ErrRefused},
+			{"another user", func(p *decision.Process) { p.UID++ }, actuators.ErrChanged},
+			{"another name", func(p *decision.Process) { p.Name = "sleep" }, actuators.ErrChanged},
+			{"another program", func(p *decision.Process) { p.Exe = "/bin/sleep" }, actuators.ErrChanged},
+			{"another command line", func(p *decision.Process) { p.ArgvDigest = strings.Repeat("0", 64) }, actuators.ErrChanged},
+		} {
+			id := good
+			id.Process = new(*good.Process)
+			c.change(id.Process)
+			if _, err := w.grasp(id); !errors.Is(err, c.want) {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			// The same between the two looks.
+			want(t, w.do(context.Background(), w.held(good), id), decision.Changed, "not what was judged at first")
+		}
+	}
+	// The Tower itself takes a stranger for the shellper.
+	stranger := startFake(t, "node", "/usr/bin/server.js", "shellper-main.js in here")
+	w.SetPID(st.ID, stranger.pid)
+	id := w.identity(st, builder, running)
+	p := identify(t, stranger.pid)
+	id.Process = &p
+	want(t, w.act(id), decision.Refused, "is no shellper", "left untouched")
+	// It has exited, and its number is a stranger's by now.
+	w.answered(http.MethodGet, w.listing(with("status", exited)))
+	id.Process, id.Status = nil, exited
+	want(t, w.act(id), decision.Refused, "which is no process of it", "left untouched")
+	w.untouched(st)
+	w.untouched(husk)
+	if !stranger.alive() {
+		t.Error("the stranger was ended")
+	}
+}
+
+// TestJudgedOtherwise has the second look find something that does not change the identity, and still is not what was held.
+func TestJudgedOtherwise(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	st := w.builder(tower.Terminal{})
+	good := w.identity(st, builder, running)
+	g := w.held(good)
+	for name, change := range map[string]func(*decision.Terminal){
+		"unlisted":    func(d *decision.Terminal) { d.Listed = false },
+		"exited":      func(d *decision.Terminal) { d.Status = exited },
+		"a shell":     func(d *decision.Terminal) { d.RoleKind = "shell" },
+		"a role":      func(d *decision.Terminal) { d.Role = "builder-1" },
+		"a Tower":     func(d *decision.Terminal) { d.Tower = "http://127.0.0.1:1" },
+		"a folder":    func(d *decision.Terminal) { d.Folder = "/" },
+		"a terminal":  func(d *decision.Terminal) { d.ID = st.ID[:35] + "x" },
+		"no process":  func(d *decision.Terminal) { d.Process = nil },
+		"a directory": func(d *decision.Terminal) { d.Process.Cwd = "/" },
+	} {
+		id := good
+		id.Process = new(*good.Process)
+		change(&id)
+		if out := w.do(context.Background(), g, id); out.Outcome != decision.Changed || !strings.Contains(out.Detail, "not what was judged at first") {
+			t.Errorf("%s: %+v", name, out)
+		}
+	}
+	want(t, g.Do(t.Context(), decision.Intent{}), decision.Changed)
+	w.untouched(st)
+	// That it uses more memory by now is no change.
+	good.Process.RSS++
+	w.expect(st.ID)
+	want(t, w.do(context.Background(), g, good), decision.Done)
+}
+
+func TestKey(t *testing.T) {
+	t.Parallel()
+	path := func(w *world) string { return filepath.Join(w.Home(), "local-key") }
+	for _, c := range []struct {
+		name    string
+		prepare func(t *testing.T, w *world)
+		outcome string
+		says    string
+	}{
+		{"is the file's", func(*testing.T, *world) {}, decision.Done, "is closed"},
+		{"may end with a newline", func(t *testing.T, w *world) { write(t, path(w), w.Key()+"\n") }, decision.Done, "is closed"},
+		{"is the environment's first", func(t *testing.T, w *world) {
+			w.env["CODEV_TOWER_KEY"] = strings.Repeat("ab", 32)
+			w.SetKey(w.env["CODEV_TOWER_KEY"])
+		}, decision.Done, "is closed"},
+		{"is the environment's even if that is wrong", func(t *testing.T, w *world) { w.env["CODEV_TOWER_KEY"] = strings.Repeat("ab", 32) },
+			decision.Failed, "the key is not this Tower's"},
+		{"of the environment that no header can hold", func(t *testing.T, w *world) { w.env["CODEV_TOWER_KEY"] = "a\r\nX-Other: b" }, decision.Refused, "holds no key"},
+		{"is another Tower's", func(t *testing.T, w *world) { w.SetKey(strings.Repeat("cd", 32)) }, decision.Failed, "the key is not this Tower's"},
+		{"is not there", func(t *testing.T, w *world) { remove(t, path(w)) }, decision.Failed, "start the Tower once"},
+		{"is everybody's", func(t *testing.T, w *world) { chmod(t, path(w), 0o644) }, decision.Refused, "chmod 600"},
+		{"is the group's", func(t *testing.T, w *world) { chmod(t, path(w), 0o660) }, decision.Refused, "chmod 600"},
+		{"is too short", func(t *testing.T, w *world) { write(t, path(w), w.Key()[:63]) }, decision.Refused, "no key of 64"},
+		{"is too long", func(t *testing.T, w *world) { write(t, path(w), w.Key()+"0") }, decision.Refused, "no key of 64"},
+		{"is something else", func(t *testing.T, w *world) { write(t, path(w), strings.Repeat("x", 64)) }, decision.Refused, "no key of 64"},
+		{"is a folder", func(t *testing.T, w *world) {
+			remove(t, path(w))
+			if err := os.Mkdir(path(w), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}, decision.Refused, "not a file of user"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			st := w.builder(tower.Terminal{})
+			id := w.identity(st, builder, running)
+			c.prepare(t, w)
+			if c.outcome == decision.Done {
+				w.expect(st.ID)
+			}
+			want(t, w.act(id), c.outcome, c.says)
+			if c.outcome != decision.Done {
+				w.untouched(st)
+			}
+		})
+	}
+}
+
+// TestKeyOfAnotherUser holds that a key that another user may have put there is not sent.
+func TestKeyOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	st := w.builder(tower.Terminal{})
+	id := w.identity(st, builder, running)
+	w.o.UID++
+	want(t, w.act(id), decision.Refused, "is not a file of user")
+	w.untouched(st)
+	if len(w.Calls()) != 0 {
+		t.Errorf("asked %v", w.Calls())
+	}
+}
+
+// TestStaysHome holds that what a name leads to decides, not the name.
+func TestStaysHome(t *testing.T) {
+	t.Parallel()
+	for address, ok := range map[string]bool{"127.0.0.1:1": true, "[::1]:1": true, "127.9.9.9:1": true, "[::ffff:127.0.0.1]:1": true,
+		"192.0.2.1:1": false, "[::ffff:192.0.2.1]:1": false, "0.0.0.0:1": false, "[fe80::1%lo]:1": false, "x": false} {
+		if err := stayHome("tcp", address, nil); (err == nil) != ok {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func remove(t *testing.T, path string) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func chmod(t *testing.T, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,256 @@
+package codev
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"winnow/actuators"
+)
+
+// program is the file that every shellper runs.
+const program = "shellper-main.js"
+
+// isShellper refuses a process that is not a shellper by its command line, now.
+func (h *held) isShellper() error {
+	_, err := h.arguments()
+	return err
+}
+
+// arguments are what follows the program in a shellper's command line: an object that holds its socket and the whole environment of what
+// it started. It is matched on, and neither kept nor shown.
+func (h *held) arguments() ([][]byte, error) {
+	argv, err := h.read("cmdline")
+	if over(err) {
+		return nil, actuators.Gone("pid %d has ended", h.pid)
+	} else if err != nil {
+		return nil, actuators.Refused("read the command line of pid %d: %w", h.pid, err)
+	}
+	args := bytes.Split(bytes.TrimSuffix(argv, []byte{0}), []byte{0})
+	for i, arg := range args {
+		if filepath.Base(string(arg)) == program {
+			return args[i+1:], nil
+		}
+	}
+	return nil, actuators.Refused("pid %d is no shellper by its command line", h.pid)
+}
+
+// mark is what a shellper's command line says of whose it is.
+type mark struct {
+	// sockets are the folders that it listens in, farms the state folders that it was started for; the default one is not named.
+	sockets, farms []string
+	// architect is true where it was started for an architect, whose conversation may be resumed.
+	architect bool
+}
+
+func (h *held) mark() (m mark, err error) {
+	args, err := h.arguments()
+	if err != nil {
+		return m, err
+	}
+	for _, arg := range args {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(arg, &fields) != nil {
+			return m, actuators.Refused("the command line of pid %d is not like a shellper's", h.pid)
+		}
+		for _, field := range fields {
+			m.take(field)
+		}
+	}
+	return m, nil
+}
+
+// take reads a field of a shellper's argument: its socket's path, or the environment.
+func (m *mark) take(field json.RawMessage) {
+	var text string
+	var env struct {
+		Farm      string `json:"CODEV_AGENT_FARM_DIR"`
+		Architect string `json:"CODEV_ARCHITECT_NAME"`
+	}
+	if json.Unmarshal(field, &text) == nil {
+		if filepath.IsAbs(text) && filepath.Ext(text) == ".sock" {
+			m.sockets = append(m.sockets, filepath.Dir(text))
+		}
+		return
+	}
+	if json.Unmarshal(field, &env) == nil && env.Farm != "" {
+		m.farms = append(m.farms, env.Farm)
+	}
+	m.architect = m.architect || env.Architect != ""
+}
+
+// isOwn refuses a shellper that is not positively of the Codev whose sockets lie in sockets and whose state folder is folder. A folder
+// counts as a whole: run2 is not run.
+func (h *held) isOwn(sockets, folder string) (mark, error) {
+	m, err := h.mark()
+	switch {
+	case err != nil:
+		return m, err
+	case !filepath.IsAbs(sockets):
+		return m, actuators.Refused("where this Codev's sockets are is not known, so that pid %d cannot be told from another's; set SHELLPER_SOCKET_DIR", h.pid)
+	case len(m.sockets) != 1 || !sameFile(m.sockets[0], sockets):
+		return m, actuators.Refused("the socket of pid %d is not in %s, so that it is another Codev's", h.pid, sockets)
+	}
+	for _, farm := range m.farms {
+		if !sameFile(farm, folder) {
+			return m, actuators.Refused("pid %d was started for another state folder than %s", h.pid, folder)
+		}
+	}
+	return m, nil
+}
+
+func sameFile(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	one, err1 := os.Stat(a)
+	two, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(one, two)
+}
+
+// idle refuses a shellper that something lives below: a child, a member of its session or process group, or whoever uses a terminal that it
+// keeps open. What a shell left in the background is nobody's child any more, and still there.
+func (h *held) idle(procRoot string) error {
+	own, err := h.stat()
+	if errors.Is(err, errEnded) {
+		return actuators.Gone("pid %d has ended", h.pid)
+	} else if err != nil {
+		return actuators.Refused("pid %d: %w", h.pid, err)
+	}
+	kept, err := h.keeps()
+	if err != nil {
+		return actuators.Refused("find out which terminals pid %d keeps open: %w", h.pid, err)
+	}
+	pids, err := pidsOf(procRoot)
+	if err != nil {
+		return actuators.Refused("find out what lives below pid %d: %w", h.pid, err)
+	}
+	for _, pid := range pids {
+		if pid == h.pid {
+			continue
+		}
+		if err := below(procRoot, pid, h.pid, own); err != nil {
+			return err
+		}
+		if uses(procRoot, pid, kept) {
+			return actuators.Refused("pid %d uses the terminal that pid %d keeps open", pid, h.pid)
+		}
+	}
+	return nil
+}
+
+// below refuses where the process pid lives below the shellper.
+func below(procRoot string, pid, shellper int, own stat) error {
+	text, err := os.ReadFile(filepath.Join(procRoot, strconv.Itoa(pid), "stat"))
+	if over(err) {
+		return nil
+	}
+	var s stat
+	if err == nil {
+		s, err = parseStat(text)
+	}
+	switch {
+	case err != nil:
+		return actuators.Refused("find out what lives below pid %d: read stat of pid %d: %w", shellper, pid, err)
+	case s.dead():
+	case s.parent == shellper:
+		return actuators.Refused("pid %d lives below pid %d", pid, shellper)
+	case s.session == own.session || s.group == own.group:
+		return actuators.Refused("pid %d is in the session or process group of pid %d", pid, shellper)
+	}
+	return nil
+}
+
+// uses reports whether the process has one of the terminals open. What belongs to others may not be looked at, and is not the agent's.
+func uses(procRoot string, pid int, terminals map[string]bool) bool {
+	if len(terminals) == 0 {
+		return false
+	}
+	dir := filepath.Join(procRoot, strconv.Itoa(pid), "fd")
+	fds, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, fd := range fds {
+		to, err := os.Readlink(filepath.Join(dir, fd.Name()))
+		if parent, index := filepath.Split(to); err == nil && filepath.Base(parent) == "pts" && terminals[index] {
+			return true
+		}
+	}
+	return false
+}
+
+// keeps gives the numbers of the pseudo terminals that the process holds the other ends of: their names below /dev/pts.
+func (h *held) keeps() (map[string]bool, error) {
+	dir, err := h.open("fd")
+	if over(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	fds, err := dir.Readdirnames(-1)
+	if err != nil && !over(err) {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for _, fd := range fds {
+		to, err := h.link("fd/" + fd)
+		if err == nil && filepath.Base(to) != "ptmx" || over(err) {
+			continue
+		}
+		var info []byte
+		if err == nil {
+			info, err = h.read("fdinfo/" + fd)
+		}
+		if over(err) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		index, err := ttyIndex(info)
+		if err != nil {
+			return nil, err
+		}
+		out[index] = true
+	}
+	return out, nil
+}
+
+// ttyIndex reads from a descriptor's info which pseudo terminal it is the other end of (tty_show_fdinfo in drivers/tty/tty_io.c).
+func ttyIndex(info []byte) (string, error) {
+	for line := range bytes.Lines(info) {
+		if rest, ok := bytes.CutPrefix(line, []byte("tty-index:")); ok {
+			index := string(bytes.TrimSpace(rest))
+			if _, err := strconv.ParseUint(index, 10, 32); err != nil {
+				return "", fmt.Errorf("read tty-index: %w", err)
+			}
+			return index, nil
+		}
+	}
+	return "", errors.New("this kernel does not say which")
+}
+
+// pidsOf lists the processes that a procfs shows.
+func pidsOf(procRoot string) ([]int, error) {
+	dir, err := os.Open(procRoot)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	var out []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			out = append(out, pid)
+		}
+	}
+	return out, nil
+}
