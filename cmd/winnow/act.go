@@ -13,6 +13,7 @@ import (
 
 	"winnow/actuators"
 	actdirs "winnow/actuators/dirs"
+	actcodev "winnow/actuators/panes/codev"
 	actherdr "winnow/actuators/panes/herdr"
 	acttmux "winnow/actuators/panes/tmux"
 	actprocs "winnow/actuators/processes"
@@ -65,6 +66,10 @@ func (a *app) actuators(host snapshot.Host, roots []string) map[string]actuators
 			Self: self, OrphanParents: host.OrphanParents, Multiplexers: a.cfg.Rules.Multiplexers, Never: a.cfg.Rules.NeverProcesses,
 			UID: os.Getuid(), Protocols: a.cfg.Rules.HerdrProtocols, AgentIdle: a.cfg.Rules.AgentIdle, Shells: a.cfg.Rules.Shells, Env: os.Getenv,
 			Step: step, Log: a.log.Named("herdr"),
+		}),
+		snapshot.KindTerminal: actcodev.New(actcodev.Options{
+			Env: os.Getenv, TermGrace: grace, ProcRoot: root, Self: self, OrphanParents: host.OrphanParents,
+			Multiplexers: a.cfg.Rules.Multiplexers, Never: a.cfg.Rules.NeverProcesses, UID: os.Getuid(), Step: step, Log: a.log.Named("codev"),
 		}),
 		snapshot.KindProcess: actprocs.New(actprocs.Options{
 			ProcRoot: root, TermGrace: grace, Self: self, OrphanParents: host.OrphanParents, UID: os.Getuid(),

@@ -91,7 +91,7 @@ func (a *app) cleanup(ctx context.Context, arg string) error {
 		return a.refuse(*no)
 	}
 	r := newReport(modeCleanup, ulid.Make().String(), snap, p, res, snapshot.Kinds)
-	if err := s.record(ctx, r.Sweep, started, r, snap, engine.Sightings(mem.sightings, snap, res.Decisions), res.Decisions); err != nil {
+	if err := s.record(ctx, r.Sweep, started, r, snap, engine.Sightings(mem.sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
 		return err
 	}
 	act := s.actOn(ctx, r.Sweep, snap, t, d)

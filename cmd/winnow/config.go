@@ -372,7 +372,7 @@ func (c *Config) expand() error {
 			paths = append(paths, &list[i].Path)
 		}
 	}
-	for _, list := range [][]string{c.Collect.Tmux.Sockets, c.Collect.Herdr.Sockets, c.Collect.Shepherd.Stores} {
+	for _, list := range [][]string{c.Collect.Tmux.Sockets, c.Collect.Herdr.Sockets, c.Collect.Shepherd.Stores, c.Collect.Codev.Homes} {
 		for i, s := range list {
 			if s != auto {
 				paths = append(paths, &list[i])
@@ -426,27 +426,14 @@ func (c *Config) check(where string) error {
 	if c.Version != 1 {
 		return bad("version is %d; this program reads version 1", c.Version)
 	}
-	for _, s := range c.Collect.Codev.Homes {
-		if s != auto {
-			return bad("collect.codev.homes: %q cannot be read by this version; remove it, or write [auto] or []", s)
-		}
-	}
 	for _, s := range c.Collect.Herdr.Sockets {
 		if strings.HasSuffix(s, "-client.sock") {
 			return bad("collect.herdr.sockets: %q is the socket of herdr's own window, which speaks another protocol; name herdr.sock beside it", s)
 		}
 	}
-	if c.Collect.Codev.Tower != "" {
-		return bad("collect.codev.tower cannot be read by this version; remove it")
-	}
 	for _, r := range slices.Concat(c.Collect.Spawns, c.Collect.Registry) {
-		for _, name := range slices.Sorted(maps.Keys(r.Fields)) {
-			if r.Format != registry.Kapi {
-				return bad("collect: %s has fields and the format %q; fields are for registries of the format %s", r.Name, r.Format, registry.Kapi)
-			}
-			if !slices.Contains(registry.Names, name) {
-				return bad("collect.registry: %s: unknown key \"fields.%s\"; the nearest is \"fields.%s\"", r.Name, name, nearest(name, registry.Names))
-			}
+		if err := r.checkFields(bad); err != nil {
+			return err
 		}
 	}
 	for _, k := range c.Act.Kinds {
@@ -489,6 +476,18 @@ func (c *Config) check(where string) error {
 	}
 	if c.Policy.Timeout <= 0 || c.Policy.Memory == 0 {
 		return bad("policy.timeout and policy.memory must be more than 0")
+	}
+	return nil
+}
+
+func (r Record) checkFields(bad func(string, ...any) error) error {
+	for _, name := range slices.Sorted(maps.Keys(r.Fields)) {
+		if r.Format != registry.Kapi {
+			return bad("collect: %s has fields and the format %q; fields are for registries of the format %s", r.Name, r.Format, registry.Kapi)
+		}
+		if !slices.Contains(registry.Names, name) {
+			return bad("collect.registry: %s: unknown key \"fields.%s\"; the nearest is \"fields.%s\"", r.Name, name, nearest(name, registry.Names))
+		}
 	}
 	return nil
 }

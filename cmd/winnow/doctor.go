@@ -193,7 +193,7 @@ func checkSources(s *snapshot.Snapshot) []Check {
 		}
 		out = append(out, c)
 	}
-	return append(out, Check{"source", "codev", limited, "Codev homes are not read by this version"})
+	return out
 }
 
 // checkHerdr says of each herdr server whether its tabs may be closed, and whether the records of who works where can be read.
@@ -273,6 +273,10 @@ func (a *app) checkRules(s *snapshot.Snapshot) []Check {
 	never("reap.tabs.husk",
 		when(!slices.ContainsFunc(slices.Collect(maps.Values(s.Sources)), func(x snapshot.Source) bool { return x.Kind == "herdr" && x.Status == snapshot.OK }), "no herdr server of this user runs"),
 		when(len(a.cfg.Rules.HelperLabels.Exact)+len(a.cfg.Rules.HelperLabels.Prefix) == 0, "rules.helper_labels is empty"))
+	towers := when(!slices.ContainsFunc(slices.Collect(maps.Values(s.Sources)), func(x snapshot.Source) bool { return x.Kind == "codev" && x.Status == snapshot.OK }), "no Codev state folder with a Tower that answers")
+	never("reap.terminals.ownerless", towers)
+	never("reap.terminals.exited", towers)
+	never("reap.terminals.husk", towers)
 	never("reap.sessions.husk", noServers, when(!names && !recorded, "no session name is in scope; set rules.session_names or collect.registry"))
 	never("reap.sessions.finished", noServers, when(!recorded, "no registry entry records a session; set collect.registry"))
 	never("reap.dirs.disposable", when(len(s.Dirs) == 0, "no folder is looked at; set collect.dirs.roots, or run in a repository"), when(len(a.cfg.Rules.DisposableDirs) == 0, "rules.disposable_dirs is empty"))

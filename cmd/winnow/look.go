@@ -29,16 +29,16 @@ import (
 // scope narrows a look to what one candidate needs; the zero scope looks at everything.
 type scope struct {
 	id, kind string
-	// source is the candidate's own source, path a folder's path, session and tab their native ids and pid a process's.
-	source, path, session, tab string
-	pid                        int
-	argv                       bool
+	// source is the candidate's own source, path a folder's path, session, tab and terminal their native ids and pid a process's.
+	source, path, session, tab, terminal string
+	pid                                  int
+	argv                                 bool
 }
 
 // look reads the world into one snapshot, with what the ledger remembers of it. A source that cannot be read is written into the
 // snapshot and is no error; what comes back as an error is configuration that names no source.
 func (a *app) look(ctx context.Context, sc scope, mem memory) (*snapshot.Snapshot, error) {
-	sources, err := a.sources(sc)
+	sources, err := a.sources(sc, mem.owners)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (a *app) fail(s *snapshot.Snapshot, name, kind string, err error) {
 	s.Sources[name] = src
 }
 
-func (a *app) sources(sc scope) ([]collectors.Source, error) {
+func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, error) {
 	c := a.cfg.Collect
 	out := []collectors.Source{{
 		Name: snapshot.Proc, Kind: "processes", Path: c.Processes.Root,
@@ -92,7 +92,7 @@ func (a *app) sources(sc scope) ([]collectors.Source, error) {
 			Root: c.Processes.Root, Markers: c.Processes.Markers, WithArgv: sc.argv, Only: sc.pid, Log: a.log.Named("processes"),
 		}),
 	}}
-	if sc.kind != snapshot.KindDir && sc.kind != snapshot.KindTab {
+	if sc.kind != snapshot.KindDir && sc.kind != snapshot.KindTab && sc.kind != snapshot.KindTerminal {
 		t, err := tmux.Sources(tmux.Options{
 			Sockets: c.Tmux.Sockets, UID: os.Getuid(), Env: os.Getenv, ProcRoot: c.Processes.Root, Only: sc.session,
 			Log: a.log.Named("tmux"),
@@ -102,7 +102,14 @@ func (a *app) sources(sc scope) ([]collectors.Source, error) {
 		}
 		out = append(out, keep(t, sc.kind == snapshot.KindSession, sc.source)...)
 	}
-	if sc.kind != snapshot.KindDir && sc.kind != snapshot.KindSession {
+	if sc.kind == "" || sc.kind == snapshot.KindTerminal {
+		c, err := a.codevSources(sc, known)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c...)
+	}
+	if sc.kind == "" || sc.kind == snapshot.KindTab || sc.kind == snapshot.KindProcess {
 		h, err := a.herdrSources(sc)
 		if err != nil {
 			return nil, fmt.Errorf("find herdr servers: %w", err)
@@ -114,6 +121,15 @@ func (a *app) sources(sc scope) ([]collectors.Source, error) {
 		if !recorded(ledgers, r) {
 			ledgers = append(slices.Clip(ledgers), r)
 		}
+		if !recorded(registries, r) {
+			registries = append(slices.Clip(registries), r)
+		}
+	}
+	builders, err := a.builders()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range told(builders, registries) {
 		if !recorded(registries, r) {
 			registries = append(slices.Clip(registries), r)
 		}
@@ -184,14 +200,13 @@ func (a *app) stores() []Record {
 			out = append(out, r)
 		}
 	}
-	taken := slices.Concat(a.cfg.Collect.Spawns, a.cfg.Collect.Registry)
-	for i, r := range out {
-		if slices.ContainsFunc(slices.Concat(taken, out[:i]), func(t Record) bool { return t.Name == r.Name }) {
-			sum := sha256.Sum256([]byte(r.Path))
-			out[i].Name += "~" + hex.EncodeToString(sum[:2])
-		}
-	}
-	return out
+	return told(out, slices.Concat(a.cfg.Collect.Spawns, a.cfg.Collect.Registry))
+}
+
+// short is a suffix that tells one path from another.
+func short(path string) string {
+	sum := sha256.Sum256([]byte(path))
+	return hex.EncodeToString(sum[:2])
 }
 
 // recorded reports whether a list has a file already, under whatever name.
@@ -299,15 +314,17 @@ type memory struct {
 	holds     []snapshot.Hold
 	sightings map[string]snapshot.Sighting
 	last      *ledger.Look
+	owners    []snapshot.Owner
 }
 
 // remember reads the memory from an open ledger.
 func remember(ctx context.Context, path string, l *ledger.Ledger) memory {
 	m := memory{path: path}
-	var errs [3]error
+	var errs [4]error
 	m.holds, errs[0] = l.Holds(ctx)
 	m.sightings, errs[1] = l.Sightings(ctx)
 	m.last, errs[2] = l.Look(ctx)
+	m.owners, errs[3] = l.Owners(ctx)
 	m.err = errors.Join(errs[:]...)
 	return m
 }
@@ -335,7 +352,7 @@ func (m memory) fill(_ context.Context, s *snapshot.Snapshot, jump float64) {
 		return
 	}
 	s.Sources[snapshot.Ledger] = src
-	s.Holds, s.Sightings = m.holds, m.sightings
+	s.Holds, s.Sightings, s.Owners = m.holds, m.sightings, m.owners
 	s.Host.SteadySince, s.Host.LastResumeAt = ledger.Steady(m.last, s.Host, s.TakenAt, seconds(jump))
 }
 
@@ -350,6 +367,8 @@ func scopeOf(s *snapshot.Snapshot, id string) scope {
 		sc.source, sc.session = s.Sessions[id].Source, s.Sessions[id].ID
 	case snapshot.KindTab:
 		sc.source, sc.tab = s.Tabs[id].Source, s.Tabs[id].ID
+	case snapshot.KindTerminal:
+		sc.source, sc.terminal = s.Terminals[id].Source, s.Terminals[id].ID
 	case snapshot.KindDir:
 		sc.source, sc.path = s.Dirs[id].Source, s.Dirs[id].Path
 	case snapshot.KindProcess:

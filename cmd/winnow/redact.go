@@ -119,8 +119,22 @@ func (r *redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 	out.Terminals = rekey(s.Terminals, r.id, func(v snapshot.Terminal) snapshot.Terminal {
 		v.Source, v.Role, v.Label = r.source(v.Source), r.word(v.Role), r.word(v.Label)
 		v.Workspace, v.Cwd = r.path(v.Workspace), r.path(v.Cwd)
+		if v.Owner != nil {
+			owner := *v.Owner
+			owner.ID, owner.Worktree = r.word(owner.ID), r.path(owner.Worktree)
+			v.Owner = &owner
+		}
+		if v.Error != "" {
+			v.Error = "redacted"
+		}
 		return v
 	})
+	out.Owners = nil
+	for _, v := range s.Owners {
+		v.Source, v.Builder = r.source(v.Source), r.word(v.Builder)
+		v.Workspace, v.Worktree = r.path(v.Workspace), r.path(v.Worktree)
+		out.Owners = append(out.Owners, v)
+	}
 	out.Dirs = rekey(s.Dirs, r.id, r.dir)
 	out.Processes = rekey(s.Processes, r.id, r.process)
 	out.Spawns = nil

@@ -47,6 +47,15 @@ func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// tmuxID puts the id of a session of the script's default tmux server into a variable: tmuxid VAR NAME.
+func tmuxID(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: tmuxid VAR NAME")
+	}
+	ts.Check(ts.Exec("tmux", "display-message", "-p", "-t", "="+args[1]+":", "#{session_id}"))
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
 // jsonPath compares a value in a JSON file: jsonpath FILE PATH WANT. The path's parts are split at | ; a part is a key, an index, or
 // key=value, the first element of a list that has it. "-" means the value is absent, "*" any value.
 func jsonPath(ts *testscript.TestScript, neg bool, args []string) {

@@ -51,8 +51,10 @@ func TestScripts(t *testing.T) {
 			"alive":    aliveCmd,
 			"age":      age,
 			"code":     exitCode,
+			"tmuxid":   tmuxID,
 			"herdr":    herdrCmd,
 			"sqlite":   sqliteCmd,
+			"tower":    towerCmd,
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "root" {
@@ -65,6 +67,7 @@ func TestScripts(t *testing.T) {
 
 func setUpScript(env *testscript.Env) error {
 	env.Values[herdrKey{}] = &heldHerdr{}
+	env.Values[towerKey{}] = &heldTower{}
 	for name, dir := range map[string]string{"HOME": "home", "XDG_RUNTIME_DIR": "run", "TMUX_TMPDIR": "t", "XDG_CONFIG_HOME": "xdg", "XDG_STATE_HOME": "xdgstate"} {
 		path := filepath.Join(env.WorkDir, dir)
 		if err := os.MkdirAll(path, 0o700); err != nil {

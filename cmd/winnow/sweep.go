@@ -10,6 +10,7 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
+	"winnow/collectors/panes/codev"
 	"winnow/engine"
 	"winnow/engine/decision"
 	"winnow/engine/ledger"
@@ -203,7 +204,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*Report, error) {
 		s.alarms(ctx, r, snap, res.Decisions)
 		return r, nil
 	}
-	if err := s.record(ctx, id, started, r, snap, next, res.Decisions); err != nil {
+	if err := s.record(ctx, id, started, r, snap, next, mem, res.Decisions); err != nil {
 		return nil, err
 	}
 	if f.apply {
@@ -224,7 +225,7 @@ func lookOf(s *snapshot.Snapshot) ledger.Look {
 }
 
 // record writes down what was seen and decided, before anything is done about it.
-func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *Report, snap *snapshot.Snapshot, next map[string]snapshot.Sighting, ds []decision.Decision) error {
+func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *Report, snap *snapshot.Snapshot, next map[string]snapshot.Sighting, mem memory, ds []decision.Decision) error {
 	sw := ledger.Sweep{ID: id, Started: started, Mode: r.Mode, Revision: r.Policy.Revision, Digest: r.Policy.Digest}
 	if err := s.ledger.BeginSweep(ctx, sw); err != nil {
 		return fmt.Errorf("record sweep: %w; nothing was done", err)
@@ -234,6 +235,11 @@ func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *R
 	}
 	if err := s.ledger.SaveSightings(ctx, next); err != nil {
 		return fmt.Errorf("record sightings: %w; nothing was done", err)
+	}
+	if mem.err == nil { // what could not be read is not written over
+		if err := s.ledger.SaveOwners(ctx, codev.Owners(snap, mem.owners)); err != nil {
+			return fmt.Errorf("record owners: %w; nothing was done", err)
+		}
 	}
 	if err := s.ledger.SaveLook(ctx, lookOf(snap)); err != nil {
 		return fmt.Errorf("record look: %w; nothing was done", err)
