@@ -193,8 +193,8 @@ func (a *app) release(ctx context.Context, arg string) error {
 	return a.say(out, "%s is no longer held; %s", clean(strings.Join(held, ", ")), clean(then))
 }
 
-// heldBy are the candidates that are held by what was asked for: the one of that id, those held for that worker, or the one that a
-// part of an id fits.
+// heldBy are the candidates that are held by what was asked for: the one of that id or name, those held for that worker, or the one
+// that a part of an id fits.
 func heldBy(holds []snapshot.Hold, t asked, arg string) ([]string, error) {
 	var known, own []string
 	for _, h := range holds {
@@ -205,6 +205,9 @@ func heldBy(holds []snapshot.Hold, t asked, arg string) ([]string, error) {
 	}
 	if slices.Contains(known, arg) {
 		return []string{arg}, nil
+	}
+	if t.worker == nil && slices.Contains(known, t.id) {
+		return []string{t.id}, nil
 	}
 	if t.worker != nil {
 		if own = slices.Compact(slices.Sorted(slices.Values(own))); len(own) == 0 {

@@ -223,6 +223,8 @@ func (x *looked) ended(w *Seen, e *snapshot.Entry) {
 		w.unread(x.blindRegistry + " could not be read, so whether somebody else owns its session is not known")
 	case x.Sources[snapshot.Ledger].Status != snapshot.OK:
 		w.unread("which holds there are could not be read, so whether its session is kept is not known")
+	case t.Attached == nil || *t.Attached > 0:
+		w.is(snapshot.WorkerSafeToClose, "it is over, and nobody keeps its session, but somebody is attached to it, or may be", explain)
 	default:
 		w.is(snapshot.WorkerSafeToClose, "it is over, and its session lives and nobody keeps it", "winnow cleanup "+quote(w.Session)+" --safe")
 	}
