@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -244,6 +245,65 @@ func TestFillATab(t *testing.T) {
 			Fill(s)
 			if diff := cmp.Diff(c.want, s.Tabs["t"].Panes[0]); diff != "" {
 				t.Errorf("pane (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A terminal's shellper is found by pid and start; below it is what it started, also what its own parent no longer claims.
+func TestFillTerminal(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	bare := snapshot.Terminal{ID: "x", PID: new(10), StartTicks: new(uint64(1010))}
+	with := func(change func(*snapshot.Terminal)) snapshot.Terminal {
+		x := bare
+		change(&x)
+		return x
+	}
+	below := func(pids ...int) snapshot.Terminal {
+		return with(func(x *snapshot.Terminal) {
+			x.StartedAt, x.Below = &at, new(append([]snapshot.PaneProc{}, members(pids...)...))
+		})
+	}
+	shellper := func(change ...func(*snapshot.Process)) snapshot.Process {
+		return proc(10, 1, 10, append(change, func(p *snapshot.Process) { p.StartedAt = &at })...)
+	}
+	for _, c := range []struct {
+		name      string
+		terminal  snapshot.Terminal
+		processes []snapshot.Process
+		want      snapshot.Terminal
+	}{
+		{"nothing below", bare, []snapshot.Process{shellper(), proc(1, 0, 1), proc(99, 1, 99)}, below()},
+		{"an agent that leads a session, and what that started", bare,
+			[]snapshot.Process{shellper(), proc(20, 10, 20), proc(21, 20, 20), proc(22, 21, 22), proc(99, 1, 99)}, below(20, 21, 22)},
+		{"what lost its parent", bare, []snapshot.Process{shellper(), proc(11, 1, 10), proc(12, 11, 12), proc(20, 10, 20), proc(21, 1, 20),
+			proc(30, 1, 99, func(p *snapshot.Process) { p.PGID = new(10) })}, below(11, 12, 20, 21, 30)},
+		{"a zombie is nobody", bare, []snapshot.Process{shellper(), proc(11, 10, 10, func(p *snapshot.Process) { p.State = "Z" })}, below()},
+		{"when it began is not known", bare, []snapshot.Process{proc(10, 1, 10)}, with(func(x *snapshot.Terminal) { x.Below = &[]snapshot.PaneProc{} })},
+		{"somebody does not show where it belongs", bare, []snapshot.Process{shellper(), proc(11, 10, 10, func(p *snapshot.Process) { p.PGID = nil })},
+			with(func(x *snapshot.Terminal) { x.StartedAt = &at })},
+		{"its pid is another's by now", bare, []snapshot.Process{shellper(func(p *snapshot.Process) { p.StartTicks++ })}, bare},
+		{"its pid was given anew while it was read", bare, []snapshot.Process{shellper(), proc(10, 1, 10, func(p *snapshot.Process) { p.StartTicks++ })}, bare},
+		{"it has ended", bare, []snapshot.Process{proc(11, 10, 11)}, bare},
+		{"a pid without a start", with(func(x *snapshot.Terminal) { x.StartTicks = nil }), []snapshot.Process{shellper()},
+			with(func(x *snapshot.Terminal) { x.StartTicks = nil })},
+		{"no pid", with(func(x *snapshot.Terminal) { x.PID = nil }), []snapshot.Process{shellper()}, with(func(x *snapshot.Terminal) { x.PID = nil })},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for _, status := range []string{snapshot.OK, snapshot.Failed, snapshot.Absent, ""} {
+				s := world(snapshot.Pane{}, c.processes...)
+				s.Sources[snapshot.Proc] = snapshot.Source{Status: status}
+				s.Terminals = map[string]snapshot.Terminal{"t": c.terminal}
+				want := c.terminal
+				if status == snapshot.OK {
+					want = c.want
+				}
+				Fill(s)
+				if diff := cmp.Diff(want, s.Terminals["t"]); diff != "" {
+					t.Errorf("with processes that are %q (-want +got):\n%s", status, diff)
+				}
 			}
 		})
 	}

@@ -21,11 +21,11 @@ const (
 	userHZ = 100
 )
 
-// Places in a stat file's text after the name in brackets, which ends at the last ')' (proc_pid_stat(5)).
+// Places in a stat file's text after the name in brackets, which ends at the last ')': those of fields 3, 20 and 22 (proc_pid_stat(5)).
 const (
-	stateField   = 3 - 3
-	threadsField = 20 - 3
-	startField   = 22 - 3
+	stateField   = 0
+	threadsField = 17
+	startField   = 19
 )
 
 // process is one process, all facts of one life of it.
