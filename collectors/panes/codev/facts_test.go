@@ -352,3 +352,68 @@ func TestEndedProcesses(t *testing.T) {
 		t.Errorf("it began %s apart", d)
 	}
 }
+
+// Two development servers of which the Tower says that they are one process have none that is positively theirs.
+func TestContestedProcess(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, tower.Options{})
+	a := f.Terminal(f.ws, tower.Terminal{RoleID: "builder-pir-1", Dev: true})
+	b := f.Terminal(f.ws, tower.Terminal{RoleID: "builder-pir-2", Dev: true})
+	f.SetPID(b.ID, a.PID)
+	p := f.read()
+	for _, id := range []string{a.ID, b.ID} {
+		if x := f.only(p, id); x.PID != nil || !strings.Contains(x.Error, "cannot be told") {
+			t.Errorf("gave %s: %s", says(x), x.Error)
+		}
+	}
+	x := f.builder(f.ws, "builder-pir-3")
+	f.SetPID(b.ID, x.PID)
+	p = f.read()
+	if f.only(p, x.ID).PID == nil || f.only(p, b.ID).PID != nil {
+		t.Errorf("the one with a row: %s, the other: %s", says(f.only(p, x.ID)), says(f.only(p, b.ID)))
+	}
+}
+
+// What a shellper's command line says of whose it is.
+func TestWhoseShellper(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	home, run := filepath.Join(root, "farm"), filepath.Join(root, "run")
+	own := command{known: true, shellper: true, socket: filepath.Join(run, "shellper-1.sock")}
+	with := func(change func(*command)) command {
+		c := own
+		change(&c)
+		return c
+	}
+	other := filepath.Join(root, "other")
+	for name, tc := range map[string]struct {
+		command
+		others []string
+		want   string
+	}{
+		"its own":                            {own, nil, "shellper !listed !recorded scoped pid"},
+		"started for this folder":            {with(func(c *command) { c.farm = home }), []string{other}, "shellper !listed !recorded scoped pid"},
+		"started for another":                {with(func(c *command) { c.farm = other }), nil, ""},
+		"an architect's":                     {with(func(c *command) { c.architect = "main" }), nil, "architect main !listed !recorded scoped pid"},
+		"another program":                    {with(func(c *command) { c.shellper = false }), nil, ""},
+		"not understood":                     {with(func(c *command) { c.known = false }), nil, ""},
+		"without a socket":                   {with(func(c *command) { c.socket = "" }), nil, ""},
+		"in a folder below":                  {with(func(c *command) { c.socket = filepath.Join(run, "x", "s.sock") }), nil, ""},
+		"another folder may have it as well": {own, []string{other}, "!listed !recorded pid"},
+	} {
+		me, err := look("/proc", os.Getpid())
+		if err != nil {
+			t.Fatal(err)
+		}
+		me.command = tc.command
+		r := newReader(Options{Env: func(k string) string { return map[string]string{"SHELLPER_SOCKET_DIR": run}[k] }}, "codev/x", home, "", append(tc.others, home))
+		j := newJoin(r, &world{records: &records{sessionsWhole: true, buildersWhole: true}, answered: true, running: []*process{me}})
+		got := ""
+		for _, x := range j.terminals(t.Context()) {
+			got = says(*x)
+		}
+		if got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}

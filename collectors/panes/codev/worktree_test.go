@@ -74,6 +74,10 @@ func TestWorktrees(t *testing.T) {
 		"a .git that cannot be understood": {func(t *testing.T, _, tree string) {
 			must(t, os.WriteFile(filepath.Join(tree, ".git"), []byte("nonsense"), 0o644))
 		}, "no", "unknown"},
+		"its entry was in another repository, and is gone": {func(t *testing.T, ws, tree string) {
+			other, _ := repository(t)
+			must(t, os.WriteFile(filepath.Join(tree, ".git"), []byte("gitdir: "+other+"/.git/worktrees/gone\n"), 0o644))
+		}, "no", "unknown"},
 		"a file in its place": {func(t *testing.T, _, tree string) {
 			must(t, os.RemoveAll(tree))
 			must(t, os.WriteFile(tree, nil, 0o644))
