@@ -285,6 +285,11 @@ func TestSee(t *testing.T) {
 	if w := worker.See(s, c)[0]; w.Another || !w.Unread {
 		t.Errorf("it is %+v", w)
 	}
+	s = world()
+	s.Sessions["session:tmux/x/$0"] = session("worker-7", "$0")
+	if w := worker.See(s, c)[0]; w.Session != "" || w.Name != "worker-7" || len(w.Live) != 2 {
+		t.Errorf("one of two is taken for its own: %+v", w)
+	}
 }
 
 // The order in which things were read is no part of what is observed.
