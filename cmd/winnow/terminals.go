@@ -138,8 +138,12 @@ func keyMatch(t *snapshot.Terminal) Answer {
 
 func effect(acts []ledger.Act, refused alarm.Refusal) Answer {
 	if refused.Count > 0 {
-		return Answer{askEffect, "no", fmt.Sprintf("%s, last on %s: %s: %s; the next sweep --apply tries again",
-			plural(refused.Count, "time")+" in a row", stamp(refused.LastAt), refused.Outcome, refused.Detail)}
+		times := "once"
+		if refused.Count > 1 {
+			times = plural(refused.Count, "time") + " in a row"
+		}
+		return Answer{askEffect, "no", fmt.Sprintf("it did not %s, the last time on %s; every sweep --apply tries again. %s: %s",
+			times, stamp(refused.LastAt), refused.Outcome, refused.Detail)}
 	}
 	if len(acts) == 0 {
 		return Answer{askEffect, "unknown", "nobody has asked for it to be closed yet"}
