@@ -14,7 +14,8 @@ import (
 //
 // A candidate whose reason stands, with nothing but the wait objecting, is remembered: since when, as long as it stays the same
 // thing with the same reason. Any other objection, or no reason any more, clears it, and so does its absence from a source that
-// was read. A candidate that could not be judged, and one whose source could not be read, keep what is remembered of them.
+// was read. A candidate that could not be judged, and one whose source could not be read, keep what is remembered of them; the latter
+// also while it is shown, as a Codev terminal is by its store while its Tower is down.
 func Sightings(prev map[string]snapshot.Sighting, s *snapshot.Snapshot, ds []decision.Decision) map[string]snapshot.Sighting {
 	next := make(map[string]snapshot.Sighting, len(prev))
 	gap := failing(s)
@@ -33,7 +34,7 @@ func Sightings(prev map[string]snapshot.Sighting, s *snapshot.Snapshot, ds []dec
 			seen := sight(d, before, known, s)
 			d.FirstSighting = seen.Count == 1
 			next[d.ID] = seen
-		case known && d.Unknown() && (!contradicted(d) || s.Sources[snapshot.Proc].Status != snapshot.OK):
+		case known && d.Unknown() && (!contradicted(d) || blind(s, d.ID)):
 			next[d.ID] = before
 		}
 	}
@@ -70,8 +71,7 @@ func found(d *decision.Decision, rule string) bool {
 	return false
 }
 
-// contradicted reports whether d was spared for something that is known, beside what is not. Where the processes were not read,
-// objections are made for want of them and say nothing.
+// contradicted reports whether d was spared for something that is known, beside what is not.
 func contradicted(d *decision.Decision) bool {
 	for _, o := range d.Objections {
 		switch o.Rule {
@@ -81,6 +81,12 @@ func contradicted(d *decision.Decision) bool {
 		}
 	}
 	return false
+}
+
+// blind reports whether the processes or the candidate's own source were not read: objections are then made for want of them, and say
+// nothing.
+func blind(s *snapshot.Snapshot, id string) bool {
+	return s.Sources[snapshot.Proc].Status != snapshot.OK || !readable(s, id)
 }
 
 func present(s *snapshot.Snapshot, id string) bool {

@@ -54,6 +54,9 @@ func TestSightings(t *testing.T) {
 		"out of scope clears":                         {prev: true},
 		"out of scope, while a source was not read":   {prev: true, source: snapshot.Failed, want: &before},
 		"live for want of processes leaves it":        {prev: true, noProc: true, ds: decided("k", nil, objections("protect.unknown", "protect.live")), want: &before},
+		"live for want of its source leaves it":       {prev: true, source: snapshot.Failed, ds: decided("k", husk, objections("protect.unknown", "protect.live")), want: &before},
+		"live for certain, its source unread, clears": {prev: true, source: snapshot.Failed, ds: decided("k", husk, objections("protect.live"))},
+		"unread remembers nothing new":                {source: snapshot.Failed, ds: decided("k", husk, objections("protect.unknown", "protect.live"))},
 		"gone clears":                                 {prev: true, gone: true},
 		"gone from a source that was not read":        {prev: true, gone: true, source: snapshot.Failed, want: &before},
 		"gone with its source, which is not there":    {prev: true, gone: true, source: snapshot.Absent},
@@ -85,6 +88,60 @@ func TestSightings(t *testing.T) {
 			}
 			if len(c.ds) > 0 && c.ds[0].FirstSighting != c.first {
 				t.Errorf("first sighting %v", c.ds[0].FirstSighting)
+			}
+		})
+	}
+}
+
+// TestSightingsOfTerminals: a Tower that is down takes away what it takes to call a terminal safe, and nothing of what was seen
+// of that before. One that is up and shows somebody at work begins the wait anew.
+func TestSightingsOfTerminals(t *testing.T) {
+	t.Parallel()
+	const id = "terminal:codev/default/b26afcb2-e6ce-4410-9950-93df6cbfe922"
+	reasons := func(rules ...string) (out []decision.Reason) {
+		for _, r := range rules {
+			out = append(out, decision.Reason{Rule: r})
+		}
+		return out
+	}
+	first, last := now.Add(-2*time.Minute), now
+	for name, c := range map[string]struct {
+		tower, other string // the states of its own source and of another one
+		shown        bool
+		objections   []decision.Reason
+		counts       bool // whether the first look counts at the last one
+	}{
+		"the Tower is down":               {snapshot.Failed, snapshot.OK, true, reasons("protect.live", "protect.unknown"), true},
+		"the Tower is down, nothing left": {snapshot.Failed, snapshot.OK, false, nil, true},
+		"somebody is at work":             {snapshot.OK, snapshot.OK, true, reasons("protect.live"), false},
+		"it could not be told":            {snapshot.OK, snapshot.OK, true, reasons("protect.live", "protect.unknown"), false},
+		"another Tower is down":           {snapshot.OK, snapshot.Failed, true, reasons("protect.live", "protect.unknown"), false},
+		"it was closed by somebody":       {snapshot.OK, snapshot.OK, false, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			look := func(prev map[string]snapshot.Sighting, at time.Time, tower, other string, shown bool, objections []decision.Reason) map[string]snapshot.Sighting {
+				s := &snapshot.Snapshot{TakenAt: at, Terminals: map[string]snapshot.Terminal{}, Sources: map[string]snapshot.Source{
+					snapshot.Proc: {Status: snapshot.OK}, "codev/default": {Status: tower}, "codev/default~1": {Status: other},
+				}}
+				if !shown {
+					return engine.Sightings(prev, s, nil)
+				}
+				s.Terminals[id] = snapshot.Terminal{Source: "codev/default"}
+				return engine.Sightings(prev, s, []decision.Decision{{
+					ID: id, Kind: snapshot.KindTerminal, Findings: reasons("reap.terminals.ownerless"), Objections: objections, Identity: decision.Identity{Key: "k"},
+				}})
+			}
+			waits := reasons("protect.seen_once")
+			seen := look(nil, first, snapshot.OK, snapshot.OK, true, waits)
+			seen = look(seen, first.Add(time.Minute), c.tower, c.other, c.shown, c.objections)
+			seen = look(seen, last, snapshot.OK, snapshot.OK, true, waits)
+			want := snapshot.Sighting{Rule: "reap.terminals.ownerless", Identity: "k", FirstAt: last, LastAt: last, Count: 1}
+			if c.counts {
+				want.FirstAt, want.Count = first, 2
+			}
+			if diff := cmp.Diff(want, seen[id]); diff != "" {
+				t.Errorf("(-want +have):\n%s", diff)
 			}
 		})
 	}
