@@ -99,11 +99,14 @@ func TestRegoTestsPass(t *testing.T) {
 	}
 }
 
-// page is the file of a rule's page: called like the rule, those for tabs with their kind before it, since they share names with those for sessions.
+// page is the file of a rule's page: called like the rule, those for tabs and terminals with their kind before it, since they share names with
+// those for sessions.
 func page(rule string) string {
 	name := rule[strings.LastIndexByte(rule, '.')+1:] + ".md"
-	if strings.HasPrefix(rule, "reap.tabs.") {
-		return "tab-" + name
+	for _, kind := range []string{"tab", "terminal"} {
+		if strings.HasPrefix(rule, "reap."+kind+"s.") {
+			return kind + "-" + name
+		}
 	}
 	return name
 }

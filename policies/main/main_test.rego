@@ -12,6 +12,9 @@ test_each_kind_may_go if {
 	main.decision.verdict == "reap" with input as subjects.tab
 	main.decision.verdict == "reap" with input as subjects.deleted
 	main.decision.verdict == "reap" with input as subjects.runaway
+	every terminal in subjects.terminals {
+		main.decision.verdict == "reap" with input as terminal
+	}
 }
 
 test_a_decision_names_what_was_found if {
@@ -42,9 +45,10 @@ test_a_stranger_is_out_of_scope if {
 test_garbage_is_spared if {
 	every garbage in [
 		{}, [], null, 0, "x",
-		{"kind": "dir"}, {"kind": "session"}, {"kind": "process"}, {"kind": "tab"}, {"kind": "ship"}, {"kind": 5},
+		{"kind": "dir"}, {"kind": "session"}, {"kind": "process"}, {"kind": "tab"}, {"kind": "terminal"}, {"kind": "ship"}, {"kind": 5},
 		{"kind": "dir", "dir": []}, {"kind": "session", "session": {"panes": "none"}, "config": {}},
 		{"kind": "process", "process": "x", "lineage": null, "config": 3, "host": []},
+		{"kind": "terminal", "terminal": "x", "config": 3}, {"kind": "terminal", "terminal": {"below": "none", "owner": [], "status": 1}},
 	] {
 		decision := main.decision with input as garbage
 		decision.verdict == "spare"
@@ -68,6 +72,15 @@ test_without_any_one_part_of_it_a_tab_is_spared if {
 	every part in ["/kind", "/identity", "/source", "/source/server", "/evidence_sources", "/host", "/config", "/tab", "/tab/panes", "/sighting"] {
 		decision := main.decision with input as subjects.without(subjects.tab, [part])
 		decision.verdict == "spare"
+	}
+}
+
+test_without_any_one_part_of_it_a_terminal_is_spared if {
+	every terminal in subjects.terminals {
+		every part in ["/kind", "/identity", "/source", "/evidence_sources", "/host", "/config", "/terminal", "/terminal/role_kind", "/terminal/listed", "/age", "/sighting"] {
+			decision := main.decision with input as subjects.without(terminal, [part])
+			decision.verdict == "spare"
+		}
 	}
 }
 

@@ -24,10 +24,11 @@ config := {
 	"protected": [],
 	"terminal_statuses": ["completed", "failed"],
 	"spare_listeners": true,
-	"grace": {"dir": 900, "spawn": 900, "process": 300, "session": 600},
+	"grace": {"dir": 900, "spawn": 900, "process": 300, "session": 600, "terminal": 300, "shellper": 3600},
 	"confirm_after": 30,
 	"landed_after": 86400,
 	"attached_idle": 3600,
+	"terminal_idle": 600,
 	"steady_for": 30,
 }
 
@@ -108,6 +109,89 @@ tab := object.union(_common, {
 })
 
 helper_pane := object.union(idle_pane, {"id": "w1:p4", "terminal": "term_1", "agent_status": "unknown"})
+
+# A Codev terminal whose builder was cleaned up, and whose agent has been at its prompt for long. It was seen before.
+terminal := object.union(_common, {
+	"id": "terminal:codev/default/b26afcb2-e6ce-4410-9950-93df6cbfe922",
+	"kind": "terminal",
+	"label": "builder-pir-883",
+	"source": {"name": "codev/default", "status": "ok", "server": {"socket": "http://127.0.0.1:4100", "pid": 0}},
+	"evidence_sources": {"codev/default": "ok"},
+	"terminal": {
+		"source": "codev/default",
+		"id": "b26afcb2-e6ce-4410-9950-93df6cbfe922",
+		"role": "builder-pir-883",
+		"role_kind": "builder",
+		"status": "running",
+		"listed": true,
+		"recorded": true,
+		"label": "terminal-04739283",
+		"workspace": "/home/u/acme",
+		"pid": 6101,
+		"start_ticks": 610100,
+		"scoped": true,
+		"created_at": "2026-11-20T12:26:40Z",
+		"started_at": "2026-11-20T12:26:40Z",
+		"below": [{"pid": 6102, "name": "bash"}, {"pid": 6103, "name": "claude"}],
+		"owner": {
+			"id": "builder-pir-883",
+			"how": "row",
+			"recorded": false,
+			"worktree": "/home/u/acme/.builders/pir-883-slug",
+			"gone": true,
+		},
+	},
+	"age": 20000,
+	"idle": 9000,
+	"owner_seen": 12000,
+	"sighting": {"rule": "reap.terminals.ownerless", "identity": "the same thing", "first": 60, "last": 60, "count": 1},
+})
+
+# The development server of the same builder, which still prints.
+server := object.union(terminal, {
+	"terminal": {
+		"role_kind": "dev",
+		"recorded": false,
+		"label": "Dev: builder-pir-883",
+		"below": [{"pid": 6112, "name": "node"}],
+		"owner": {"how": "label"},
+	},
+	"idle": 1,
+})
+
+# A builder's terminal that has exited, whose shellper stays to replay the end. The builder is still on record.
+exited := object.union(terminal, {
+	"terminal": {
+		"status": "exited",
+		"exit_code": 0,
+		"below": [],
+		"owner": {"recorded": true, "gone": false, "unregistered": false},
+	},
+	"sighting": {"rule": "reap.terminals.exited"},
+})
+
+# The same without any process.
+ended := json.remove(exited, ["/terminal/pid", "/terminal/start_ticks", "/terminal/scoped", "/terminal/started_at", "/terminal/below"])
+
+# A shellper that nobody knows.
+shellper := object.union(
+	json.remove(terminal, ["/terminal/role", "/terminal/status", "/terminal/label", "/terminal/workspace", "/terminal/created_at", "/terminal/owner", "/idle", "/owner_seen"]),
+	{
+		"id": "terminal:codev/default/pid-6101",
+		"label": "pid-6101",
+		"terminal": {
+			"id": "pid-6101",
+			"role_kind": "shellper",
+			"listed": false,
+			"recorded": false,
+			"below": [],
+		},
+		"sighting": {"rule": "reap.terminals.husk"},
+	},
+)
+
+# All of them.
+terminals := {terminal, server, exited, ended, shellper}
 
 # A linked worktree whose work has landed.
 dir := object.union(_common, {

@@ -1,12 +1,14 @@
 # METADATA
 # title: Live
 # description: >-
-#   Keeps what is in use: a folder that a process holds, a session or tab in which anything but an idle shell runs, a process
-#   that is an agent, has a terminal, listens, or has any of these below it. What could not be read counts as in use.
+#   Keeps what is in use: a folder that a process holds, a session or tab in which anything but an idle shell runs, a terminal in
+#   which somebody is at work, a process that is an agent, has a terminal, listens, or has any of these below it. What could not
+#   be read counts as in use.
 package policies.protect.live
 
 import data.policies.lib.panes
 import data.policies.lib.processes
+import data.policies.lib.terminals
 
 # METADATA
 # title: It is in use
@@ -55,10 +57,36 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": "whether anything runs in it is not known",
-	"evidence": {},
+	"message": _at_work,
+	"evidence": {
+		"running": {member.name | some member in input.terminal.below},
+		"idle": [idle | idle := input.idle],
+	},
 } if {
 	input.kind == "terminal"
+	not _abandoned
+}
+
+# Whatever the reason to reap is, the facts that make a terminal safe are asked for here anew.
+_abandoned if terminals.exited
+
+_abandoned if {
+	input.terminal.role_kind == "shellper"
+	terminals.childless
+}
+
+_abandoned if terminals.deserted
+
+default _at_work := "whether anything runs in it is not known"
+
+_at_work := "something runs in it that may be at work: it printed something not long ago, or when it did is not known" if {
+	terminals.ownerless
+	count(input.terminal.below) > 0
+} else := "something runs in it" if {
+	count(input.terminal.below) > 0
+} else := "its Tower says that it runs" if {
+	input.terminal.status == "running"
+	terminals.childless
 }
 
 # Processes are the truth, and herdr's word for an agent can lie; but it sees some that hide behind a shell's name.

@@ -12,6 +12,9 @@ test_nothing_uses_them if {
 	count(live.objections) == 0 with input as subjects.tab
 	count(live.objections) == 0 with input as subjects.deleted
 	count(live.objections) == 0 with input as subjects.runaway
+	every terminal in subjects.terminals {
+		count(live.objections) == 0 with input as terminal
+	}
 }
 
 test_a_folder_with_a_process_in_it_stays if {
@@ -100,8 +103,55 @@ test_a_process_that_little_is_known_of_stays if {
 	}
 }
 
-test_terminals_stay if {
+test_what_is_only_called_a_terminal_stays if {
 	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/kind", "terminal")
+}
+
+_running(terminal) := subjects.changed(terminal, "/idle", 599)
+
+test_an_agent_that_printed_something_lately_keeps_its_terminal if {
+	some objection in live.objections with input as _running(subjects.terminal)
+	objection.message == "something runs in it that may be at work: it printed something not long ago, or when it did is not known"
+	objection.evidence == {"running": {"bash", "claude"}, "idle": [599]}
+}
+
+test_an_agent_keeps_a_servers_terminal if {
+	count(live.objections) == 1 with input as subjects.changed(subjects.server, "/terminal/below/1", {"pid": 6113, "name": "claude"})
+}
+
+test_a_terminal_whose_builder_is_there_stays_however_quiet_it_is if {
+	every path, value in {"recorded": true, "gone": false} {
+		some objection in live.objections with input as subjects.changed(subjects.terminal, concat("", ["/terminal/owner/", path]), value)
+		objection.message == "something runs in it"
+	}
+}
+
+test_a_childless_terminal_that_runs_stays_while_its_builder_is_there if {
+	some objection in live.objections with input as json.patch(subjects.exited, [{"op": "add", "path": "/terminal/status", "value": "running"}])
+	objection.message == "its Tower says that it runs"
+}
+
+test_an_exited_terminal_in_which_something_lives_stays if {
+	count(live.objections) == 1 with input as subjects.changed(subjects.exited, "/terminal/below", [{"pid": 6102, "name": "make"}])
+}
+
+test_a_shellper_with_a_child_stays if {
+	some objection in live.objections with input as subjects.changed(subjects.shellper, "/terminal/below", [{"pid": 6102, "name": "sh"}])
+	objection.message == "something runs in it"
+}
+
+test_a_terminal_that_little_is_known_of_stays if {
+	every path in ["/terminal/owner", "/terminal/owner/gone", "/terminal/owner/recorded", "/terminal/below", "/terminal/role_kind", "/terminal", "/idle", "/config/terminal_idle"] {
+		count(live.objections) == 1 with input as subjects.without(subjects.terminal, [path])
+	}
+	every path in ["/terminal/status", "/terminal/below", "/terminal/pid"] {
+		count(live.objections) == 1 with input as subjects.without(subjects.exited, [path])
+	}
+	every path in ["/terminal/role_kind", "/terminal/below", "/terminal/pid"] {
+		some objection in live.objections with input as subjects.without(subjects.shellper, [path])
+		objection.message == "whether anything runs in it is not known"
+	}
+	count(live.objections) == 1 with input as subjects.without(subjects.ended, ["/terminal/status"])
 }
 
 test_what_is_only_called_a_tab_stays if {

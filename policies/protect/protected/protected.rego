@@ -2,7 +2,7 @@
 # title: Protected
 # description: >-
 #   Keeps what nobody may reap: what the operator has listed by path, name, label or id, a locked worktree, a repository's main
-#   checkout, processes by name, kernel threads, and whatever belongs to another user.
+#   checkout, the terminal of an architect, processes by name, kernel threads, and whatever belongs to another user.
 package policies.protect.protected
 
 import data.policies.lib.processes
@@ -41,6 +41,18 @@ objections contains {
 } if {
 	input.kind == "process"
 	not _ordinary
+}
+
+# METADATA
+# title: The terminal of an architect
+# description: An architect's terminal holds a conversation that nothing brings back. It is one, or whose it is could not be read.
+objections contains {
+	"rule": "protect.protected",
+	"message": _terminal,
+	"evidence": {k: v | some k, v in {"role": input.terminal.role}},
+} if {
+	input.kind == "terminal"
+	not _no_architect
 }
 
 _unlisted if count(input.config.protected) == 0
@@ -96,14 +108,32 @@ _unlisted if {
 
 _unlisted if {
 	input.kind == "terminal"
-	input.terminal.label != ""
+	input.terminal.id != ""
 	every pattern in input.config.protected {
 		pattern != input.id
-		pattern != input.terminal.label
 		glob.match(pattern, ["/"], input.id) == false
-		glob.match(pattern, ["/"], input.terminal.label) == false
+		every name in _called {
+			pattern != name
+			glob.match(pattern, ["/"], name) == false
+		}
 	}
 }
+
+# What people call a terminal. A shellper that nobody knows has no label and nobody's role, and goes by its id alone.
+_called contains input.terminal.label
+
+_called contains input.terminal.role
+
+_called contains input.terminal.owner.id
+
+_no_architect if {
+	input.terminal.role_kind != ""
+	input.terminal.role_kind != "architect"
+}
+
+default _terminal := "whose terminal it is is not known"
+
+_terminal := "it is an architect's" if input.terminal.role_kind == "architect"
 
 _worktree if {
 	input.dir.git.worktree == true

@@ -8,6 +8,9 @@ test_nothing_is_protected if {
 	count(protected.objections) == 0 with input as subjects.session
 	count(protected.objections) == 0 with input as subjects.process
 	count(protected.objections) == 0 with input as subjects.empty
+	every terminal in subjects.terminals {
+		count(protected.objections) == 0 with input as terminal
+	}
 }
 
 test_a_path_protects_the_folder if {
@@ -109,4 +112,43 @@ test_a_list_of_one_name_and_an_empty_one_work if {
 
 test_a_kernel_thread_stays if {
 	count(protected.objections) == 1 with input as subjects.changed(subjects.process, "/process/kernel", true)
+}
+
+_listed(terminal, patterns) := subjects.changed(terminal, "/config/protected", patterns)
+
+test_a_terminal_is_protected_by_its_id_its_label_or_whose_it_is if {
+	every pattern in ["terminal:codev/default/b26afcb2-e6ce-4410-9950-93df6cbfe922", "terminal:codev/*/b26*", "terminal-04739283", "terminal-*", "builder-pir-883", "builder-*"] {
+		count(protected.objections) == 1 with input as _listed(subjects.terminal, ["/other", pattern])
+	}
+	every pattern in ["builder", "terminal", "builder-pir-8", "terminal:codev/default/b26afcb2", "/home/u/acme"] {
+		count(protected.objections) == 0 with input as _listed(subjects.terminal, ["/other", pattern])
+	}
+}
+
+test_a_terminal_without_a_label_is_compared_by_the_rest if {
+	nameless := subjects.without(subjects.terminal, ["/terminal/label"])
+	count(protected.objections) == 0 with input as _listed(nameless, ["Shell *"])
+	count(protected.objections) == 1 with input as _listed(nameless, ["builder-*"])
+	count(protected.objections) == 0 with input as _listed(subjects.shellper, ["Shell *"])
+	count(protected.objections) == 1 with input as _listed(subjects.shellper, ["terminal:codev/default/pid-*"])
+}
+
+test_a_terminal_that_cannot_be_compared_stays if {
+	every terminal in subjects.terminals {
+		count(protected.objections) == 1 with input as _listed(terminal, ["[oops"])
+		count(protected.objections) == 1 with input as _listed(subjects.without(terminal, ["/terminal/id"]), ["x"])
+		count(protected.objections) == 1 with input as subjects.without(terminal, ["/config/protected"])
+	}
+}
+
+test_an_architects_terminal_stays if {
+	some objection in protected.objections with input as subjects.changed(subjects.exited, "/terminal/role_kind", "architect")
+	objection.message == "it is an architect's"
+}
+
+test_a_terminal_of_nobody_known_stays if {
+	every terminal in [subjects.without(subjects.exited, ["/terminal/role_kind"]), subjects.changed(subjects.exited, "/terminal/role_kind", "")] {
+		some objection in protected.objections with input as terminal
+		objection.message == "whose terminal it is is not known"
+	}
 }

@@ -6,6 +6,9 @@ import data.policies.protect.seen_once
 test_a_second_look_after_the_wait_lets_go if {
 	count(seen_once.objections) == 0 with input as subjects.session
 	count(seen_once.objections) == 0 with input as subjects.finished
+	every terminal in subjects.terminals {
+		count(seen_once.objections) == 0 with input as terminal
+	}
 }
 
 test_the_first_look_keeps if {
@@ -39,6 +42,14 @@ test_without_a_reason_there_is_nothing_to_wait_for if {
 		{"op": "remove", "path": "/sighting"},
 		{"op": "replace", "path": "/session/name", "value": "mine"},
 	])
+}
+
+test_every_reason_to_close_a_terminal_waits if {
+	every terminal in subjects.terminals {
+		count(seen_once.objections) == 1 with input as subjects.without(terminal, ["/sighting"])
+		count(seen_once.objections) == 1 with input as subjects.changed(terminal, "/sighting/first", 29)
+		count(seen_once.objections) == 1 with input as subjects.changed(terminal, "/sighting/rule", "reap.terminals.other")
+	}
 }
 
 test_tabs_and_terminals_wait_too if {

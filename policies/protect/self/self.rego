@@ -1,10 +1,11 @@
 # METADATA
 # title: Self
 # description: >-
-#   Keeps what Winnow itself runs in - its own process and all its ancestors, their session or tab, and the folder it stands in.
+#   Keeps what Winnow itself runs in - its own process and all its ancestors, their session, tab or terminal, and the folder it stands in.
 package policies.protect.self
 
 import data.policies.lib.panes
+import data.policies.lib.terminals
 
 # METADATA
 # title: Winnow runs in it
@@ -55,6 +56,9 @@ _elsewhere if {
 _elsewhere if {
 	input.kind == "terminal"
 	input.host.pid > 0
+	count(input.host.ancestors) > 0
+	_traced
+	not _below
 }
 
 _outside if {
@@ -73,6 +77,28 @@ _read contains place if {
 _read contains place if {
 	some place, pane in panes.all
 	pane.dead == true
+}
+
+# The processes of a terminal are its shellper and what lives below that, or there are none.
+_traced if {
+	input.terminal.pid > 0
+	count([member.pid | some member in input.terminal.below; member.pid > 0]) == count(input.terminal.below)
+}
+
+_traced if terminals.ended
+
+_below if input.terminal.pid == input.host.pid
+
+_below if input.terminal.pid in input.host.ancestors
+
+_below if {
+	some member in input.terminal.below
+	member.pid == input.host.pid
+}
+
+_below if {
+	some member in input.terminal.below
+	member.pid in input.host.ancestors
 }
 
 _inside if {

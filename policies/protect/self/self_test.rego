@@ -8,6 +8,9 @@ test_winnow_runs_elsewhere if {
 	count(self.objections) == 0 with input as subjects.session
 	count(self.objections) == 0 with input as subjects.process
 	count(self.objections) == 0 with input as subjects.tab
+	every terminal in subjects.terminals {
+		count(self.objections) == 0 with input as terminal
+	}
 }
 
 test_it_spares_itself if {
@@ -66,4 +69,24 @@ test_a_tab_stays_while_the_own_or_its_members_are_unknown if {
 	every path in ["/tab/own", "/host/pid", "/host/ancestors", "/tab/panes/0/session_pids", "/tab/panes", "/tab"] {
 		count(self.objections) == 1 with input as subjects.without(subjects.tab, [path])
 	}
+}
+
+test_it_spares_the_terminal_that_it_runs_in if {
+	every pid in [4242, 4240] {
+		count(self.objections) == 1 with input as subjects.changed(subjects.terminal, "/terminal/pid", pid)
+		count(self.objections) == 1 with input as subjects.changed(subjects.terminal, "/terminal/below/1/pid", pid)
+	}
+}
+
+test_a_terminal_stays_while_the_own_or_its_processes_are_unknown if {
+	every path in ["/host/pid", "/host/ancestors", "/terminal/pid", "/terminal/below", "/terminal"] {
+		count(self.objections) == 1 with input as subjects.without(subjects.terminal, [path])
+	}
+	count(self.objections) == 1 with input as subjects.changed(subjects.terminal, "/terminal/below/1/pid", 0)
+	count(self.objections) == 1 with input as subjects.changed(subjects.terminal, "/host/ancestors", [])
+}
+
+test_a_terminal_without_a_process_is_another if {
+	count(self.objections) == 1 with input as subjects.without(subjects.ended, ["/terminal/status"])
+	count(self.objections) == 1 with input as subjects.without(subjects.ended, ["/host/pid"])
 }

@@ -7,6 +7,7 @@
 package policies.protect.unknown
 
 import data.policies.lib.panes
+import data.policies.lib.terminals
 
 # METADATA
 # title: A source was not read whole
@@ -47,6 +48,23 @@ objections contains {
 } if {
 	input.kind == "tab"
 	not panes.all_read
+}
+
+# METADATA
+# title: A terminal was not read
+# description: >-
+#   Something about the terminal could not be read: whether its Tower lists it, which process is its own, or what lives below that.
+objections contains {
+	"rule": "protect.unknown",
+	"message": "whether its Tower lists it, which process is its own or what lives below that could not be read",
+	"evidence": {
+		"listed": [listed | listed := input.terminal.listed],
+		"pid": [pid | pid := input.terminal.pid],
+		"errors": [failed | failed := input.terminal.error],
+	},
+} if {
+	input.kind == "terminal"
+	not terminals.told
 }
 
 # METADATA

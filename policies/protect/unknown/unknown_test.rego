@@ -12,6 +12,36 @@ test_everything_was_read if {
 	count(unknown.objections) == 0 with input as subjects.tab
 	count(unknown.objections) == 0 with input as subjects.deleted
 	count(unknown.objections) == 0 with input as subjects.runaway
+	every terminal in subjects.terminals {
+		count(unknown.objections) == 0 with input as terminal
+	}
+}
+
+test_a_terminal_of_a_tower_that_is_not_there_keeps if {
+	every status in ["absent", "failed"] {
+		count(unknown.objections) > 0 with input as json.patch(subjects.terminal, [
+			{"op": "add", "path": "/evidence_sources/codev~1default", "value": status},
+			{"op": "add", "path": "/source/status", "value": status},
+		])
+		some objection in unknown.objections with input as subjects.changed(subjects.terminal, "/evidence_sources/codev~1default", status)
+		objection.evidence == {"source": "codev/default", "status": status}
+	}
+}
+
+test_a_terminal_that_was_not_read_keeps if {
+	every path in ["/terminal/listed", "/terminal/pid", "/terminal/start_ticks", "/terminal/below", "/terminal"] {
+		some objection in unknown.objections with input as subjects.without(subjects.terminal, [path])
+		objection.message == "whether its Tower lists it, which process is its own or what lives below that could not be read"
+	}
+}
+
+test_a_terminal_with_an_error_keeps if {
+	some objection in unknown.objections with input as subjects.changed(subjects.ended, "/terminal/error", "whether pid 6101 is this terminal's cannot be told")
+	objection.evidence == {"listed": [true], "pid": [], "errors": ["whether pid 6101 is this terminal's cannot be told"]}
+}
+
+test_a_terminal_in_which_something_runs_was_read if {
+	count(unknown.objections) == 0 with input as subjects.changed(subjects.terminal, "/idle", 1)
 }
 
 test_a_failed_source_keeps_and_is_named if {

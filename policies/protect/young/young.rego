@@ -1,9 +1,11 @@
 # METADATA
 # title: Young
 # description: >-
-#   Keeps what is young: a folder since its last own change, a session and a process since their start. What has just begun looks
-#   like what is over.
+#   Keeps what is young: a folder since its last own change, a session and a process since their start, a terminal since the start of
+#   its process. What has just begun looks like what is over.
 package policies.protect.young
+
+import data.policies.lib.terminals
 
 # METADATA
 # title: It is younger than its grace
@@ -35,8 +37,28 @@ objections contains {
 	not _process_grown
 }
 
+objections contains {
+	"rule": "protect.young",
+	"message": "the terminal was opened not long ago, or when it was is not known",
+	"evidence": {k: v | some k, v in {"age": input.age, "grace": input.config.grace.terminal}},
+} if {
+	input.kind == "terminal"
+	not _terminal_grown
+}
+
 _dir_grown if input.age >= input.config.grace.dir
 
 _session_grown if input.age >= input.config.grace.session
 
 _process_grown if input.age >= input.config.grace.process
+
+# Since when its Tower has it says nothing of a process that began at an unknown time.
+_terminal_grown if {
+	input.terminal.started_at != ""
+	input.age >= input.config.grace.terminal
+}
+
+_terminal_grown if {
+	terminals.ended
+	input.age >= input.config.grace.terminal
+}

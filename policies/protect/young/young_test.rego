@@ -7,6 +7,9 @@ test_what_is_old_enough_may_go if {
 	count(young.objections) == 0 with input as subjects.dir
 	count(young.objections) == 0 with input as subjects.session
 	count(young.objections) == 0 with input as subjects.process
+	every terminal in subjects.terminals {
+		count(young.objections) == 0 with input as terminal
+	}
 }
 
 test_a_young_folder_stays if {
@@ -19,6 +22,22 @@ test_a_young_session_stays if {
 
 test_a_young_process_stays if {
 	count(young.objections) == 1 with input as subjects.changed(subjects.process, "/age", 299)
+}
+
+test_a_young_terminal_stays if {
+	every terminal in subjects.terminals {
+		count(young.objections) == 1 with input as subjects.changed(terminal, "/age", 299)
+		count(young.objections) == 0 with input as subjects.changed(terminal, "/age", 300)
+	}
+}
+
+test_a_terminal_of_unknown_age_stays if {
+	every path in ["/age", "/config/grace/terminal", "/terminal/started_at"] {
+		count(young.objections) == 1 with input as subjects.without(subjects.terminal, [path])
+	}
+	every path in ["/age", "/config/grace/terminal", "/terminal/status"] {
+		count(young.objections) == 1 with input as subjects.without(subjects.ended, [path])
+	}
 }
 
 test_each_kind_has_a_grace_of_its_own if {

@@ -1,0 +1,147 @@
+# METADATA
+# title: Terminals
+# description: What is positively known of a Codev terminal - whose it was, what became of that one, and what lives in it.
+package policies.lib.terminals
+
+# METADATA
+# title: A builder's
+# description: True when the terminal is a builder's or its development server's. An architect's and a person's shell are neither.
+of_builder if {
+	input.kind == "terminal"
+	input.terminal.role_kind == "builder"
+}
+
+of_builder if {
+	input.kind == "terminal"
+	input.terminal.role_kind == "dev"
+}
+
+# METADATA
+# title: Ownerless
+# description: >-
+#   True when it is known which builder the terminal belongs to, that builder has no row any more by any spelling, and what it
+#   worked in is gone, or is no worktree any more.
+ownerless if {
+	of_builder
+	input.terminal.owner.id != ""
+	input.terminal.owner.how in {"row", "label", "memory"}
+	input.terminal.owner.recorded == false
+	worktree_left != ""
+}
+
+# METADATA
+# title: What is left of the worktree
+# description: What became of the owner's worktree; undefined while it is there and registered, and where that is not known.
+worktree_left := "gone" if {
+	input.terminal.owner.gone == true
+} else := "registered no more" if {
+	input.terminal.owner.unregistered == true
+}
+
+# METADATA
+# title: Childless
+# description: True when what lives below the terminal's process is known, and nothing does.
+childless if {
+	input.terminal.pid > 0
+	count(input.terminal.below) == 0
+}
+
+# METADATA
+# title: Ended
+# description: >-
+#   True when its Tower says that the terminal has exited and it has no process any more. Nothing is known of one then, and nothing
+#   failed to be read.
+ended if {
+	input.terminal.status == "exited"
+	not input.terminal.pid
+	not input.terminal.start_ticks
+	not input.terminal.started_at
+	not input.terminal.below
+	not input.terminal.error
+}
+
+# METADATA
+# title: Exited
+# description: True when its Tower says that the terminal has exited, and nothing lives in it. Its process may stay to replay the end.
+exited if {
+	input.terminal.status == "exited"
+	childless
+}
+
+exited if ended
+
+# METADATA
+# title: Silent
+# description: True when the terminal has printed nothing for long enough.
+silent if input.idle >= input.config.terminal_idle
+
+# METADATA
+# title: Deserted
+# description: >-
+#   True when the terminal is ownerless and nobody is at work in it - it is a development server's and no agent lives in it, or it is a
+#   builder's and nothing but a shell does, or whatever lives in it has printed nothing for long enough. An agent does not always
+#   go by its own name, so in a builder's own terminal any program may be one.
+deserted if {
+	ownerless
+	input.terminal.role_kind == "dev"
+	count(input.config.agents) >= 0
+	count(_programs) == count(input.terminal.below)
+}
+
+deserted if {
+	ownerless
+	count(_shells) == count(input.terminal.below)
+}
+
+deserted if {
+	ownerless
+	count(input.terminal.below) >= 0
+	silent
+}
+
+# What lives in it by a name that is no agent's, and what is a shell or keeps one's prompt.
+_programs := [member.pid |
+	some member in input.terminal.below
+	member.name != ""
+	not _agent(member.name)
+]
+
+_shells := [member.pid |
+	some member in input.terminal.below
+	member.name in _bystanders
+]
+
+_bystanders := array.concat(input.config.shells, input.config.prompt_daemons)
+
+_agent(name) if name in input.config.agents
+
+# The kernel keeps 15 bytes of a name.
+_agent(name) if {
+	regex.match(`^.{15}$`, name)
+	some agent in input.config.agents
+	startswith(agent, name)
+}
+
+# METADATA
+# title: Told
+# description: >-
+#   True when it was read whether its Tower lists the terminal, and of its process either what lives below it or that there is none,
+#   and nothing failed. One that the Tower does not list must show itself that it is of this state folder.
+told if {
+	is_boolean(input.terminal.listed)
+	not input.terminal.error
+	_traced
+}
+
+_traced if {
+	input.terminal.pid > 0
+	input.terminal.start_ticks >= 0
+	count(input.terminal.below) >= 0
+	_ours
+}
+
+_traced if ended
+
+_ours if input.terminal.listed == true
+
+_ours if input.terminal.scoped == true

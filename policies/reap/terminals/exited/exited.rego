@@ -1,0 +1,27 @@
+# METADATA
+# title: Terminal that has exited
+# description: >-
+#   A Codev terminal of a builder, or of its development server, whose program has ended and that the Tower keeps all the same. Whether
+#   the builder is still on record does not matter, since nothing runs in it that could be the builder's.
+package policies.reap.terminals.exited
+
+import data.policies.lib.terminals
+
+# METADATA
+# title: In scope
+# description: The terminal is a builder's or its development server's.
+in_scope if terminals.of_builder
+
+# METADATA
+# title: It has exited
+# description: The Tower lists the terminal as exited, nothing lives in it, and it has printed nothing for a while.
+findings contains {
+	"rule": "reap.terminals.exited",
+	"message": "it has exited, nothing lives in it, and it has printed nothing for a while",
+	"evidence": {"idle": input.idle, "exit_code": [code | code := input.terminal.exit_code]},
+} if {
+	in_scope
+	input.terminal.listed == true
+	terminals.exited
+	terminals.silent
+}

@@ -1,0 +1,32 @@
+# METADATA
+# title: Husk of a shellper
+# description: >-
+#   The process of a Codev terminal that neither its Tower nor its store knows, and that has nothing to keep open any more. Having pid 1
+#   for a parent proves nothing of it, for every shellper has that once its Tower was started anew.
+package policies.reap.terminals.husk
+
+import data.policies.lib.terminals
+
+# METADATA
+# title: In scope
+# description: The terminal is a shellper that nobody knows.
+in_scope if {
+	input.kind == "terminal"
+	input.terminal.role_kind == "shellper"
+}
+
+# METADATA
+# title: Nobody knows it, and nothing lives below it
+# description: The shellper is of this state folder, neither listed nor on record, childless, and old enough.
+findings contains {
+	"rule": "reap.terminals.husk",
+	"message": "neither its Tower nor its store knows it, and nothing lives below it",
+	"evidence": {"pid": input.terminal.pid, "age": input.age},
+} if {
+	in_scope
+	input.terminal.listed == false
+	input.terminal.recorded == false
+	input.terminal.scoped == true
+	terminals.childless
+	input.age >= input.config.grace.shellper
+}
