@@ -23,6 +23,7 @@ var worlds = []struct{ path, why string }{
 	{"spawns/*/path", "a spawn that names no folder concerns none"},
 	{"spawns/*/label", "a spawn that names no label concerns no tab by it"},
 	{"registry/*/path", "an entry that names no folder concerns none"},
+	{"registry/*/session", "an entry that names no session concerns none"},
 	{"registry/*/id", "an entry that is nobody's; no registry gives one"},
 	{"registry/*/pid", "an entry that names no process concerns none"},
 	{"registry/*/marker", "an entry whose processes carry no marker concerns none by it"},
@@ -36,6 +37,8 @@ var worlds = []struct{ path, why string }{
 	{"sessions/*/panes/*/descendants", "a shell whose children all stayed; it is read with the pane's session, or both are absent"},
 	{"tabs/*/panes/*/descendants", "a shell whose children all stayed; it is read with the pane's session, or both are absent"},
 	{"sessions/*/panes/*/linked", "a pane that no other session shows; it is read with the pane"},
+	{"terminals/*/error", "a terminal about which nothing failed to be read; its reader writes it beside whatever it leaves out for that"},
+	{"terminals/*/label", "a terminal that is called nothing: what could give it a label was read, or its source says so"},
 	{"dirs/*/holders", "a folder that nobody uses; holders_known says whether that was found out"},
 	{"sources/*", "a source that is not configured; one that a record names is missed"},
 }
@@ -63,7 +66,7 @@ func TestNoVerdictGetsHarsher(t *testing.T) {
 	e := shipped(t)
 	used := make([]bool, len(worlds))
 	all := cases(t)
-	all["machine"], all["herd"] = Case{}, Case{World: "herd"}
+	all["machine"], all["herd"], all["tower"] = Case{}, Case{World: "herd"}, Case{World: "tower"}
 	results := make(chan []int, len(all))
 	t.Run("worlds", func(t *testing.T) {
 		for name, c := range all {
@@ -131,7 +134,7 @@ func concerns(path []string, c Case) bool {
 		return true
 	}
 	if path[0] == "sightings" { // and of what is changed: a sighting is of the candidate before that
-		return c.Seen != nil || c.Change["sessions"] != nil || c.Change["tabs"] != nil
+		return c.Seen != nil || c.Change["sessions"] != nil || c.Change["tabs"] != nil || c.Change["terminals"] != nil
 	}
 	changed, ok := c.Change[path[0]]
 	if !ok {

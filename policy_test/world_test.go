@@ -33,7 +33,7 @@ type Case struct {
 	Change map[string]any `json:"change"`
 	// Config is a merge patch on the rules section of config.yaml.
 	Config map[string]any `json:"config"`
-	// Seen are the sightings of earlier looks. Without it every session and every tab has a fitting one.
+	// Seen are the sightings of earlier looks. Without it every session, every tab and every terminal has a fitting one.
 	Seen map[string]Seen `json:"seen"`
 	// Want has the decision of each candidate that the sentence speaks of; null is one that is out of scope.
 	Want map[string]*Want `json:"want"`
@@ -98,8 +98,8 @@ func (c Case) world(t *testing.T) document {
 	return changed
 }
 
-// remembered are the sightings of an earlier look. Without seen there is one a minute ago of every session and every tab, with
-// the reason that the shipped policies find in the worlds.
+// remembered are the sightings of an earlier look. Without seen there is one a minute ago of every session, every tab and every
+// terminal, with the reason that the shipped policies find in the worlds.
 func remembered(s, changed *snapshot.Snapshot, seen map[string]Seen) map[string]snapshot.Sighting {
 	if seen == nil {
 		seen = map[string]Seen{}
@@ -108,6 +108,9 @@ func remembered(s, changed *snapshot.Snapshot, seen map[string]Seen) map[string]
 		}
 		for id := range s.Tabs {
 			seen[id] = Seen{Rule: "reap.tabs.husk", Ago: 60}
+		}
+		for id, of := range s.Terminals {
+			seen[id] = Seen{Rule: terminalRule(&of), Ago: 60}
 		}
 		for _, e := range s.Registry {
 			for id, of := range s.Sessions {
@@ -128,6 +131,17 @@ func remembered(s, changed *snapshot.Snapshot, seen map[string]Seen) map[string]
 		out[id] = snapshot.Sighting{Rule: at.Rule, Identity: j.Identity(id).Key, FirstAt: first, LastAt: first, Count: 1}
 	}
 	return out
+}
+
+// terminalRule is the reason that there may be to close a terminal, by what it is.
+func terminalRule(t *snapshot.Terminal) string {
+	switch {
+	case t.RoleKind == "shellper":
+		return "reap.terminals.husk"
+	case t.Status == "exited":
+		return "reap.terminals.exited"
+	}
+	return "reap.terminals.ownerless"
 }
 
 // config is the rules section of config.yaml with sessions named worker- in scope, and the case's changes.
