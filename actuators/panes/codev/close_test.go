@@ -1,8 +1,10 @@
 package codev
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -134,6 +136,21 @@ func TestTowerThatFails(t *testing.T) {
 			w.expect(st.ID)
 			want(t, w.act(id), decision.Done, "is closed")
 		})
+	}
+}
+
+// TestTowerThatEndsTheProcessOnly has the Tower go on listing what it closed.
+func TestTowerThatEndsTheProcessOnly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t).short()
+	st := w.builder(tower.Terminal{})
+	id := w.identity(st, builder, running)
+	w.answered(http.MethodGet, w.listing(with("status", running)))
+	w.expect(st.ID)
+	out := w.act(id)
+	want(t, out, decision.Failed, "the Tower said that it closed it, and it still lists it", "has ended", "the next sweep tries again")
+	if out.Open || out.Freed.RSS != rss {
+		t.Errorf("outcome: %+v", out)
 	}
 }
 
@@ -329,15 +346,64 @@ func TestInterrupted(t *testing.T) {
 			cancel(errors.New("somebody pressed a key"))
 		}
 	})
-	want(t, w.do(ctx, g, id), decision.Done, "is closed")
-	if !w.Gone(st.ID) {
-		t.Error("it is there")
+	out := w.do(ctx, g, id)
+	want(t, out, decision.Done, "is closed")
+	if !w.Gone(st.ID) || strings.Contains(out.Detail, "no answer") {
+		t.Errorf("outcome: %+v", out)
 	}
 	second := w.builder(tower.Terminal{})
 	id = w.identity(second, builder, running)
 	want(t, w.do(ctx, w.held(id), id), decision.Failed, "somebody pressed a key", "left untouched")
+	// And right before the Tower is told, once everything was looked at.
+	ctx, cancel = context.WithCancelCause(t.Context())
+	g = w.held(id)
+	g.(*grasp).tower.http.Transport = answered{g.(*grasp).tower.http.Transport, func() { cancel(errors.New("somebody pressed a key")) }}
+	want(t, w.do(ctx, g, id), decision.Failed, "somebody pressed a key", "left untouched")
 	if !w.Alive(second.ID) || len(w.Mutations()) != 1 {
 		t.Errorf("told %v", w.Mutations())
+	}
+}
+
+// answered has something happen between an answer of the Tower's, which is whole, and what comes of it.
+type answered struct {
+	http.RoundTripper
+	then func()
+}
+
+func (a answered) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := a.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	a.then()
+	return resp, err
+}
+
+// TestClosedBySomebodyElse has another client close the terminal right before.
+func TestClosedBySomebodyElse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	st := w.builder(tower.Terminal{})
+	id := w.identity(st, builder, running)
+	g := w.held(id)
+	w.expect(st.ID)
+	w.expect(st.ID)
+	var closed atomic.Bool
+	w.Before(func(_ int, c tower.Call) {
+		if c.Method != http.MethodDelete || !closed.CompareAndSwap(false, true) {
+			return
+		}
+		if err := g.(*grasp).tower.close(context.Background(), st.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	out := w.do(context.Background(), g, id)
+	want(t, out, decision.Gone, "was gone when the Tower was told to close it")
+	if out.Freed.RSS != 0 || !w.Gone(st.ID) {
+		t.Errorf("outcome: %+v", out)
 	}
 }
 

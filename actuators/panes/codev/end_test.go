@@ -113,7 +113,8 @@ func TestSparesWhatMayBeSomebodys(t *testing.T) {
 		}
 	}
 	for _, argv := range [][]string{{"node", "/usr/lib/codev/shellper-main.js", "{"}, {"node", "/srv/server.js", `{"p":"shellper-main.js"}`},
-		{"node", "/srv/shellper-main.js.bak", "{}"}, {"node", "shellper-main.js"}} {
+		{"node", "/srv/shellper-main.js.bak", "{}"}, {"node", "shellper-main.js"},
+		{"node", "shellper-main.js", `{"socketPath":"` + w.SocketDir() + `/x.sock"}`, "{"}} {
 		f := startFake(t, argv...)
 		want(t, w.act(w.unknown(f.pid)), decision.Refused, "left untouched")
 		if !f.alive() {

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"winnow/actuators"
@@ -49,6 +52,7 @@ func TestNeverCloses(t *testing.T) {
 		{"a Tower on every address", func(d *decision.Terminal) { d.Tower = "http://0.0.0.0:4100" }},
 		{"a name that begins like this machine's", func(d *decision.Terminal) { d.Tower = "http://127.0.0.1.example:4100" }},
 		{"another name before the address", func(d *decision.Terminal) { d.Tower = "http://127.0.0.1:4100@192.0.2.1" }},
+		{"a Tower with a password", func(d *decision.Terminal) { d.Tower = strings.Replace(d.Tower, "//", "//a:b@", 1) }},
 		{"a Tower with a path", func(d *decision.Terminal) { d.Tower += "/x" }},
 		{"a Tower with a query", func(d *decision.Terminal) { d.Tower += "?x" }},
 		{"a Tower of another scheme", func(d *decision.Terminal) { d.Tower = strings.Replace(d.Tower, "http", "unix", 1) }},
@@ -241,6 +245,7 @@ func TestJudgedOtherwise(t *testing.T) {
 	want(t, g.Do(t.Context(), decision.Intent{}), decision.Changed)
 	w.untouched(st)
 	// That it uses more memory by now is no change.
+	good.Process = new(*good.Process)
 	good.Process.RSS++
 	w.expect(st.ID)
 	want(t, w.do(context.Background(), g, good), decision.Done)
@@ -317,6 +322,26 @@ func TestStaysHome(t *testing.T) {
 		if err := stayHome("tcp", address, nil); (err == nil) != ok {
 			t.Errorf("%s: %v", address, err)
 		}
+	}
+}
+
+// TestFollowsNobody holds that a Tower that points elsewhere does not have the key sent there.
+func TestFollowsNobody(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer elsewhere.Close()
+	for _, code := range []int{301, 302, 307, 308} {
+		pointing := httptest.NewServer(http.RedirectHandler(elsewhere.URL, code))
+		defer pointing.Close()
+		w := newWorld(t)
+		st := w.builder(tower.Terminal{})
+		id := w.identity(st, builder, running)
+		id.Tower = pointing.URL
+		want(t, w.act(id), decision.Failed, "answered "+strconv.Itoa(code), "left untouched")
+	}
+	if asked.Load() != 0 {
+		t.Error("it was followed")
 	}
 }
 

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(roleVar) {
 	case "":
 		// The tests wait rather than compute.
-		if err := flag.Set("test.parallel", "4"); err != nil {
+		if err := flag.Set("test.parallel", "8"); err != nil {
 			panic(err)
 		}
 		os.Exit(m.Run())
