@@ -13,7 +13,9 @@ test_builders_and_their_servers_are_a_builders if {
 	every kind in ["architect", "shell", "shellper", "Builder", ""] {
 		not terminals.of_builder with input as subjects.changed(subjects.terminal, "/terminal/role_kind", kind)
 	}
-	not terminals.of_builder with input as subjects.changed(subjects.terminal, "/kind", "tab")
+	every terminal in [subjects.terminal, subjects.server] {
+		not terminals.of_builder with input as subjects.changed(terminal, "/kind", "tab")
+	}
 }
 
 test_a_builder_that_is_gone_leaves_its_terminals_ownerless if {

@@ -152,6 +152,8 @@ test_a_terminal_that_little_is_known_of_stays if {
 		objection.message == "whether anything runs in it is not known"
 	}
 	count(live.objections) == 1 with input as subjects.without(subjects.ended, ["/terminal/status"])
+	some objection in live.objections with input as subjects.without(subjects.terminal, ["/terminal/below"])
+	objection.message == "whether anything runs in it is not known"
 }
 
 test_what_is_only_called_a_tab_stays if {

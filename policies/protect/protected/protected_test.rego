@@ -125,6 +125,10 @@ test_a_terminal_is_protected_by_its_id_its_label_or_whose_it_is if {
 	}
 }
 
+test_a_label_that_reads_like_a_pattern_is_protected_as_it_stands if {
+	count(protected.objections) == 1 with input as _listed(subjects.changed(subjects.terminal, "/terminal/label", "Dev: [a]"), ["Dev: [a]"])
+}
+
 test_a_terminal_without_a_label_is_compared_by_the_rest if {
 	nameless := subjects.without(subjects.terminal, ["/terminal/label"])
 	count(protected.objections) == 0 with input as _listed(nameless, ["Shell *"])
