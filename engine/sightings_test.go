@@ -163,3 +163,54 @@ func TestSightingsOfFoldersAndProcesses(t *testing.T) {
 		}
 	}
 }
+
+// TestSightingsOfTabs: what was seen of a tab outlives a look at which its own server was not read, and nothing else does.
+func TestSightingsOfTabs(t *testing.T) {
+	t.Parallel()
+	const id = "tab:herdr/default/w1:t3"
+	before := snapshot.Sighting{Rule: "reap.tabs.husk", Identity: "k", FirstAt: now.Add(-time.Minute), LastAt: now.Add(-time.Minute), Count: 1}
+	reasons := func(rules ...string) (out []decision.Reason) {
+		for _, r := range rules {
+			out = append(out, decision.Reason{Rule: r})
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		own, other, proc string // the states of its server, of another one, and of the processes
+		there            bool
+		objections       []decision.Reason
+		left             bool
+	}{
+		"nothing could be listed":                        {own: "failed", other: "ok", proc: "ok", left: true},
+		"its server is gone":                             {own: "absent", other: "ok", proc: "ok"},
+		"it was closed":                                  {own: "ok", other: "ok", proc: "ok"},
+		"it was closed, and another server is stuck":     {own: "ok", other: "failed", proc: "ok"},
+		"a pane could not be read":                       {own: "ok", other: "ok", proc: "ok", there: true, objections: reasons("protect.live", "protect.unknown")},
+		"a pane could not be read for want of processes": {own: "ok", other: "ok", proc: "failed", there: true, objections: reasons("protect.live", "protect.unknown"), left: true},
+		"a registry could not be read":                   {own: "ok", other: "ok", proc: "ok", there: true, objections: reasons("protect.unknown"), left: true},
+		"its server speaks another protocol now":         {own: "ok", other: "ok", proc: "ok", there: true, objections: reasons("protect.untried")},
+		"it is the last of its workspace now":            {own: "ok", other: "ok", proc: "ok", there: true, objections: reasons("protect.workspace", "protect.seen_once")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &snapshot.Snapshot{TakenAt: now, Sources: map[string]snapshot.Source{
+				"herdr/default": {Status: c.own}, "herdr/def": {Status: c.other}, "proc": {Status: c.proc},
+			}}
+			var ds []decision.Decision
+			if c.there {
+				s.Tabs = map[string]snapshot.Tab{id: {}}
+				ds = []decision.Decision{{
+					ID: id, Kind: "tab", Findings: reasons("reap.tabs.husk"), Objections: c.objections, Identity: decision.Identity{Key: "k"},
+				}}
+			}
+			next := engine.Sightings(map[string]snapshot.Sighting{id: before}, s, ds)
+			want := map[string]snapshot.Sighting{}
+			if c.left {
+				want[id] = before
+			}
+			if diff := cmp.Diff(want, next); diff != "" {
+				t.Errorf("(-want +have):\n%s", diff)
+			}
+		})
+	}
+}

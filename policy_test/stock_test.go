@@ -10,17 +10,37 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/open-policy-agent/opa/v1/rego"
 
+	"winnow/engine"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 	"winnow/policies"
 )
 
-// TestStockOPAAgrees asks OPA itself for data.policies.main.decision of every candidate of every case, without anything of the
-// engine's, and wants the engine's decision.
+// TestStockOPAAgrees asks OPA itself for data.policies.main.decision of every candidate of every case, and of the herd
+// without each of its facts in turn, without anything of the engine's, and wants the engine's decision.
 func TestStockOPAAgrees(t *testing.T) {
 	t.Parallel()
-	e := shipped(t)
+	b := &both{engine: shipped(t), opa: opa(t)}
+	for name, c := range cases(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b.agree(t, c.config(t), c.world(t))
+		})
+	}
+	t.Run("herd", func(t *testing.T) {
+		t.Parallel()
+		c := Case{World: "herd"}
+		world, config := c.world(t), c.config(t)
+		for _, path := range facts(world, nil) {
+			b.agree(t, config, without(world, path))
+		}
+	})
+}
+
+// opa is OPA with the shipped policies, as they are written.
+func opa(t *testing.T) rego.PreparedEvalQuery {
+	t.Helper()
 	options := []func(*rego.Rego){rego.Query("data.policies.main.decision")}
 	err := fs.WalkDir(policies.Files, ".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".rego") {
@@ -37,31 +57,36 @@ func TestStockOPAAgrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var asked sync.Map // answers by the document, for most of a case's candidates are those of its world
-	for name, c := range cases(t) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			world := c.world(t)
-			config := c.config(t)
-			got := decide(t, e, config, world)
-			j := subject.Join(parse(t, world), config)
-			for _, kind := range snapshot.Kinds {
-				for _, id := range j.IDs(kind) {
-					sub, _ := j.Subject(id)
-					document, err := json.Marshal(sub)
-					if err != nil {
-						t.Fatal(err)
-					}
-					want, ok := asked.Load(string(document))
-					if !ok {
-						want, _ = asked.LoadOrStore(string(document), stock(t, q, sub))
-					}
-					if diff := cmp.Diff(want.(*Want), got[id]); diff != "" {
-						t.Errorf("%s: (-stock +engine):\n%s", id, diff)
-					}
-				}
+	return q
+}
+
+// both are the engine and OPA.
+type both struct {
+	engine *engine.Engine
+	opa    rego.PreparedEvalQuery
+	// asked has OPA's answers by the document: most candidates of a case are those of its world.
+	asked sync.Map
+}
+
+func (b *both) agree(t *testing.T, config *subject.Config, world document) {
+	t.Helper()
+	got := decide(t, b.engine, config, world)
+	j := subject.Join(parse(t, world), config)
+	for _, kind := range snapshot.Kinds {
+		for _, id := range j.IDs(kind) {
+			sub, _ := j.Subject(id)
+			text, err := json.Marshal(sub)
+			if err != nil {
+				t.Fatal(err)
 			}
-		})
+			want, ok := b.asked.Load(string(text))
+			if !ok {
+				want, _ = b.asked.LoadOrStore(string(text), stock(t, b.opa, sub))
+			}
+			if diff := cmp.Diff(want.(*Want), got[id]); diff != "" {
+				t.Errorf("%s: (-stock +engine):\n%s", id, diff)
+			}
+		}
 	}
 }
 

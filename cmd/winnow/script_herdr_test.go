@@ -65,7 +65,7 @@ func herdrCmd(ts *testscript.TestScript, neg bool, args []string) {
 	case "calls":
 		held.calls(ts, args[0], args[1])
 	case "wedge":
-		held.wedge(args[0] == "on")
+		s.Wedge(args[0] == "on")
 	case "restart":
 		s.Restart(herdr.RestartOptions{})
 	case "stop":
@@ -105,15 +105,6 @@ func (h *heldHerdr) calls(ts *testscript.TestScript, method, want string) {
 	if strconv.Itoa(n) != want {
 		ts.Fatalf("herdr was asked for %s %d times, want %s", method, n, want)
 	}
-}
-
-func (h *heldHerdr) wedge(on bool) {
-	h.server.Fault(func(int, herdr.Call) herdr.Fault {
-		if on {
-			return herdr.Wedged
-		}
-		return herdr.Fault{}
-	})
 }
 
 func command(argv []string) []string {

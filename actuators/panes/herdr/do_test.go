@@ -138,6 +138,10 @@ var changes = []change{
 		w.s.Type(d.Panes[0].ID, "exec sleep 1000\n")
 		eventually(t, "a program", func() bool { return comm(d.Panes[0].PID) == "sleep" })
 	}, decision.Changed, "no shell"},
+	{"its shell is busy with itself", func(t *testing.T, w *world, d *decision.Tab) {
+		w.s.Type(d.Panes[0].ID, "while :; do :; done\n")
+		eventually(t, "a busy shell", func() bool { return state(d.Panes[0].PID) == 'R' })
+	}, decision.Changed, "does not wait for input"},
 	{"its shell ends", func(t *testing.T, w *world, d *decision.Tab) {
 		w.s.Split(d.ID, herdr.Pane{}) // so that the tab stays
 		w.s.Type(d.Panes[0].ID, "exit\n")
@@ -213,6 +217,15 @@ func comm(pid int) string {
 	}
 	h.close()
 	return s.comm
+}
+
+func state(pid int) byte {
+	h, s, err := hold("/proc", pid)
+	if err != nil {
+		return 0
+	}
+	h.close()
+	return s.state
 }
 
 // TestNothingIsClosedThatChanged makes each change once before the grasp and once after it.
@@ -463,6 +476,20 @@ func TestBurySparesAPaneThatWasMovedAway(t *testing.T) {
 	}
 	if panes := w.s.Panes(w.home); len(panes) != 2 {
 		t.Errorf("panes of the other tab: %v", panes)
+	}
+}
+
+// TestBuryEndsNothingForAnotherServer has a look after the close that another process answers, or none.
+func TestBuryEndsNothingForAnotherServer(t *testing.T) {
+	t.Parallel()
+	w := fresh(t, herdr.Options{})
+	g := grasped(t, actuator(t, Options{}), w.judged(w.husk))
+	for _, v := range []*view{nil, {peer: g.client.server + 1}} {
+		out := g.bury(t.Context(), &whereabouts{view: v})
+		wantOutcome(t, decision.Done, out, "0 of its 1 process", "the server is not the one any more")
+	}
+	if !lives(g.members[0].pid) {
+		t.Error("its shell was ended")
 	}
 }
 

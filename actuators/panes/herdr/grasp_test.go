@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -366,6 +367,22 @@ func firstError(errs ...error) error {
 	return nil
 }
 
+// TestGraspBelievesTheKernelAboutTheForeground has a server that says of a pane that its shell is in front, a command in front
+// of it, and a judgement that knew of the command.
+func TestGraspBelievesTheKernelAboutTheForeground(t *testing.T) {
+	t.Parallel()
+	sh := launch(t)
+	w := fresh(t, herdr.Options{}, sh.pane())
+	d := w.judged(w.husk)
+	sh.typeIn(t, "sleep 1000\n")
+	eventually(t, "a command in front", func() bool { return len(sessionOf(t, sh.pid)) == 2 && state(sh.pid) == 'S' })
+	d.Identity.Tab.Panes[0].Members = sessionOf(t, sh.pid)
+	a := actuator(t, Options{})
+	_, err := a.Grasp(t.Context(), act, d)
+	wantErr(t, actuators.ErrChanged, err, "not in front of its terminal")
+	w.wantUntouched(a)
+}
+
 // TestGraspSurvivesEveryFault lets each request go wrong in each way: it ends in time, and nothing is closed.
 func TestGraspSurvivesEveryFault(t *testing.T) {
 	t.Parallel()
@@ -386,7 +403,7 @@ func TestGraspSurvivesEveryFault(t *testing.T) {
 					return herdr.Fault{}
 				})
 				a := actuator(t, Options{})
-				a.patience = 200 * 1e6
+				a.patience = 100 * time.Millisecond
 				if name == "wedged" && (n == 1 || n == 5) {
 					continue // pings are answered then
 				}

@@ -2,8 +2,6 @@ package herdr
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -324,20 +322,4 @@ func lives(pid int) bool {
 	}
 	h.close()
 	return true
-}
-
-func within(t testing.TB, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-func planIn(t testing.TB, in decision.Intent) *plan {
-	t.Helper()
-	var p plan
-	if err := json.Unmarshal(in.Plan, &p); err != nil {
-		t.Fatal(err)
-	}
-	return &p
 }

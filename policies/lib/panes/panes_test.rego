@@ -10,6 +10,12 @@ test_a_pane_with_survivors_is_not_dead if {
 	panes.dead == ["%5"] with input as subjects.changed(subjects.session, "/session/panes/0", {"id": "%5", "dead": true})
 }
 
+test_a_dead_pane_is_dead_and_has_nobody_in_it if {
+	panes.dead == [] with input as subjects.changed(subjects.session, "/session/panes/0", {"id": "%5", "dead": false})
+	panes.dead == [] with input as subjects.changed(subjects.session, "/session/panes/0", {"id": "%5", "dead": true, "session": [{"pid": 9, "name": "vim"}]})
+	panes.dead == [] with input as subjects.changed(subjects.session, "/session/panes/0", {"id": "%5", "dead": true, "descendants": [{"pid": 9, "name": "vim"}]})
+}
+
 test_idle_and_dead_panes_together_are_quiet_and_not_idle if {
 	mixed := subjects.changed(subjects.session, "/session/panes/1", {"id": "%6", "dead": true})
 	panes.all_quiet with input as mixed

@@ -22,3 +22,7 @@ test_marked_are_the_entries_of_its_identifying_markers if {
 	registry.marked == set() with input as subjects.process
 	not registry.marked_over with input as subjects.process
 }
+
+test_two_empty_markers_are_not_the_same if {
+	registry.marked == set() with input as json.patch(subjects.runaway, [{"op": "add", "path": "/entries/0/marker", "value": ""}, {"op": "add", "path": "/process/markers/AGENT_SESSION", "value": ""}])
+}

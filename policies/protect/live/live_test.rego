@@ -182,6 +182,13 @@ test_a_tab_in_which_herdr_knows_of_an_agent_stays if {
 	}
 }
 
+test_one_pane_with_an_agent_of_two_keeps_the_tab if {
+	count(live.objections) == 1 with input as json.patch(subjects.tab, [
+		{"op": "add", "path": "/tab/pane_count", "value": 2},
+		{"op": "add", "path": "/tab/panes/1", "value": object.union(subjects.helper_pane, {"id": "w1:p5", "agent_status": "done"})},
+	])
+}
+
 test_a_word_of_herdrs_that_the_operator_lists_is_nobody if {
 	count(live.objections) == 0 with input as json.patch(subjects.tab, [{"op": "add", "path": "/tab/panes/0/agent_status", "value": "done"}, {"op": "add", "path": "/config/agent_idle", "value": ["unknown", "done"]}])
 }

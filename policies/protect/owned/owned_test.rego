@@ -168,3 +168,7 @@ test_whose_folder_an_unmarked_process_stands_in_keeps_it if {
 test_a_pid_of_a_live_owner_keeps_a_marked_process_too if {
 	count(owned.objections) == 1 with input as subjects.changed(_stands, "/entries/1/by", "pid")
 }
+
+test_two_empty_ids_are_not_the_same_owner if {
+	count(owned.objections) == 1 with input as _spawned({"source": "s", "id": "", "by": "path", "age": 9000000}, [object.union(_over, {"id": ""})])
+}

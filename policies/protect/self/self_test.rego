@@ -90,3 +90,14 @@ test_a_terminal_without_a_process_is_another if {
 	count(self.objections) == 1 with input as subjects.without(subjects.ended, ["/terminal/status"])
 	count(self.objections) == 1 with input as subjects.without(subjects.ended, ["/host/pid"])
 }
+
+test_what_others_left_behind_is_not_itself if {
+	count(self.objections) == 0 with input as subjects.changed(subjects.session, "/session/panes/0/descendants", [{"pid": 77, "name": "node"}])
+	count(self.objections) == 0 with input as subjects.changed(subjects.tab, "/tab/panes/0/descendants", [{"pid": 77, "name": "node"}])
+}
+
+test_an_empty_list_of_members_or_ancestors_is_not_known if {
+	count(self.objections) == 1 with input as subjects.changed(subjects.tab, "/tab/panes/0/session_pids", [])
+	count(self.objections) == 1 with input as subjects.changed(subjects.tab, "/host/ancestors", [])
+	count(self.objections) == 1 with input as subjects.changed(subjects.session, "/host/ancestors", [])
+}
