@@ -30,6 +30,7 @@ var worlds = []struct{ path, why string }{
 	{"registry/*/pane", "an entry that names no pane concerns no tab by it"},
 	{"registry/*/tab", "an entry that names no tab concerns none by it"},
 	{"registry/*/terminal", "a record that says nothing of itself leaves it to its status"},
+	{"registry/*/ended_at", "a record that says nothing of an end; one whose time cannot be read is not over, or fails its source"},
 	{"registry/*/retained", "a record that nobody has marked"},
 	{"processes/*", "a process that has ended: the table was read whole, or its source says so"},
 	{"processes/*/start_ticks", "it is in the process's id; no process is without"},
@@ -37,6 +38,7 @@ var worlds = []struct{ path, why string }{
 	{"sessions/*/panes/*/descendants", "a shell whose children all stayed; it is read with the pane's session, or both are absent"},
 	{"tabs/*/panes/*/descendants", "a shell whose children all stayed; it is read with the pane's session, or both are absent"},
 	{"sessions/*/panes/*/linked", "a pane that no other session shows; it is read with the pane"},
+	{"sessions/*", "a session that has ended: its server was read, or its source says so"},
 	{"terminals/*/error", "a terminal about which nothing failed to be read; its reader writes it beside whatever it leaves out for that"},
 	{"terminals/*/label", "a terminal that is called nothing: what could give it a label was read, or its source says so"},
 	{"dirs/*/holders", "a folder that nobody uses; holders_known says whether that was found out"},
@@ -122,7 +124,7 @@ func allReaped(decided map[string]*Want) bool {
 }
 
 // alone keeps the work in bounds: it is a case's world without the candidates in scope that the case neither speaks of nor
-// changes, which are judged in their own cases, and without any process where it is about none.
+// changes, which are judged in their own cases, and without any process where it is about none and about nothing that one belongs to.
 func (c Case) alone(world document, decided map[string]*Want) document {
 	if c.Sentence == "" { // the world itself
 		return world
@@ -139,7 +141,7 @@ func (c Case) alone(world document, decided map[string]*Want) document {
 	}
 	about := c.Change["processes"] != nil
 	for id := range c.Want {
-		about = about || strings.HasPrefix(id, "process:")
+		about = about || strings.HasPrefix(id, "process:") || strings.HasPrefix(id, "terminal:")
 	}
 	if !about {
 		world = without(world, []string{"processes"})

@@ -95,6 +95,9 @@ func (a *app) cleanup(ctx context.Context, arg string) error {
 		return err
 	}
 	act := s.actOn(ctx, r.Sweep, snap, t, d)
+	if err := s.ledger.NoteActs(context.WithoutCancel(ctx), r.TakenAt, []decision.Act{act}, identities([]decision.Decision{d})); err != nil {
+		s.log.Warn("note acts", "error", err)
+	}
 	no, code := t.undone(act), exitDone
 	if no != nil {
 		code = no.code

@@ -15,7 +15,7 @@ type Sweep struct {
 	ID       string     `json:"id"`
 	Started  time.Time  `json:"started"`
 	Finished *time.Time `json:"finished,omitempty"`
-	// Mode is dry-run or apply.
+	// Mode is dry-run, apply or cleanup.
 	Mode string `json:"mode"`
 	// Revision and Digest are of the policies that were loaded.
 	Revision string `json:"revision"`

@@ -42,6 +42,9 @@ type records struct {
 	pid       map[int][]int
 	// label has the spawns by their label; pane, tab and id the entries by what they name of a multiplexer, and by their own id.
 	label, pane, tab, id map[string][]int
+	// bear counts the sessions by their names and native ids, nameless those of which the name is not known.
+	bear     map[string]int
+	nameless int
 }
 
 func indexRecords(s *snapshot.Snapshot) records {
@@ -49,6 +52,15 @@ func indexRecords(s *snapshot.Snapshot) records {
 		snap: s, at: map[string]places{}, under: map[string]places{}, session: map[string]places{},
 		marker: map[string][]int{}, pid: map[int][]int{},
 		label: map[string][]int{}, pane: map[string][]int{}, tab: map[string][]int{}, id: map[string][]int{},
+		bear: map[string]int{},
+	}
+	for _, t := range s.Sessions {
+		if t.Name == "" {
+			r.nameless++
+		}
+		for _, name := range slices.Compact([]string{t.Name, t.ID}) {
+			r.bear[name]++
+		}
 	}
 	dirs := make(map[string]struct{}, len(s.Dirs))
 	for _, d := range s.Dirs {

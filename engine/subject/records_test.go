@@ -40,6 +40,29 @@ func TestRecordsOfASession(t *testing.T) {
 	same(t, "ties", want, ties(of(t, s, "session:tmux/default/$4")))
 }
 
+// A name that two servers' sessions bear does not say which of them an entry means; the tie stays, for whoever keeps by it.
+func TestAnEntryOfSeveralSessionsIsShared(t *testing.T) {
+	t.Parallel()
+	s := look(func(s *snapshot.Snapshot) {
+		s.Sessions["session:tmux/default/$1"] = snapshot.Session{Source: "tmux/default", ID: "$1", Name: "work"}
+		s.Sessions["session:tmux/other/$2"] = snapshot.Session{Source: "tmux/other", ID: "$2", Name: "work"}
+		s.Sessions["session:tmux/other/$3"] = snapshot.Session{Source: "tmux/other", ID: "$3", Name: "$3"}
+		s.Registry = []snapshot.Entry{{ID: "name", Session: "work"}, {ID: "id", Session: "$1"}, {ID: "own", Session: "$3"}}
+	})
+	shared := func(id string) map[string]*bool {
+		out := map[string]*bool{}
+		for _, e := range of(t, s, id).Entries {
+			out[e.ID] = e.Shared
+		}
+		return out
+	}
+	same(t, "one", map[string]*bool{"name": new(true), "id": nil}, shared("session:tmux/default/$1"))
+	same(t, "other", map[string]*bool{"name": new(true)}, shared("session:tmux/other/$2"))
+	same(t, "a name like an id", map[string]*bool{"own": nil}, shared("session:tmux/other/$3"))
+	s.Sessions["session:tmux/other/$4"] = snapshot.Session{Source: "tmux/other", ID: "$4"}
+	same(t, "one of unknown name", map[string]*bool{"own": new(true)}, shared("session:tmux/other/$3"))
+}
+
 func TestRecordsOfAFolder(t *testing.T) {
 	t.Parallel()
 	s := look(func(s *snapshot.Snapshot) {

@@ -146,6 +146,9 @@ type Entry struct {
 	Retained *bool  `json:"retained,omitempty"`
 	// Marker is the value that its processes carry in their environment.
 	Marker string `json:"marker,omitempty"`
+	// Shared is true when several sessions bear the name or id by which the entry is tied to this one, or may, so that which of them it
+	// means is not known.
+	Shared *bool `json:"shared,omitempty"`
 	// By says what ties it to the candidate: session, pane, tab, path, marker, pid, or spawn for the owner of one of its spawns.
 	By string `json:"by"`
 	// Started and Ended are in seconds before now.

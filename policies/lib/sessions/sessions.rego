@@ -5,10 +5,23 @@ package policies.lib.sessions
 
 # METADATA
 # title: Recorded
-# description: True when a registry entry names this session.
+# description: >-
+#   True when a registry entry means this session: it names it, and no other session bears that name, and the session was not made
+#   after the entry's owner had ended. An entry that says nothing of an end may mean it.
 recorded if {
+	some entry in _meant
+	count([ended | ended := entry.ended]) == 0
+}
+
+recorded if {
+	some entry in _meant
+	input.age >= entry.ended
+}
+
+_meant contains entry if {
 	some entry in input.entries
 	entry.by == "session"
+	count([shared | shared := entry.shared]) == 0
 }
 
 # METADATA

@@ -10,3 +10,15 @@ test_names_are_exact_or_begin_so if {
 }
 
 test_a_registry_records_it if sessions.recorded with input as subjects.finished
+
+test_a_session_that_was_made_after_its_owner_ended_is_another if {
+	not sessions.recorded with input as subjects.changed(subjects.finished, "/age", 599)
+	sessions.recorded with input as subjects.changed(subjects.finished, "/age", 600)
+	not sessions.recorded with input as subjects.without(subjects.finished, ["/age"])
+	sessions.recorded with input as subjects.without(subjects.finished, ["/entries/0/ended", "/age"])
+}
+
+test_an_entry_that_may_mean_another_session_records_none if {
+	not sessions.recorded with input as subjects.changed(subjects.finished, "/entries/0/shared", true)
+	not sessions.recorded with input as subjects.changed(subjects.without(subjects.finished, ["/entries/0/ended"]), "/entries/0/shared", true)
+}

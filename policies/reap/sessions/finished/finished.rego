@@ -18,7 +18,7 @@ in_scope if {
 
 # METADATA
 # title: Its owner is over
-# description: The registry entry of this session is positively over, and ended after the session was made.
+# description: The registry entry of this session, and of no other, is positively over, and ended after the session was made.
 findings contains {
 	"rule": "reap.sessions.finished",
 	"message": "the registry says that its owner is over",
@@ -28,6 +28,7 @@ findings contains {
 	some place in registry.over
 	entry := input.entries[place]
 	entry.by == "session"
+	count([shared | shared := entry.shared]) == 0
 	entry.ended >= 0
 	input.age >= entry.ended
 }
