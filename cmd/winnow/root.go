@@ -42,7 +42,8 @@ func newRoot(out, errOut io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "winnow",
 		Short: "Clear away what coding agents leave behind, and never anything else",
-		Long: `Winnow looks at what coding agents have left behind on this machine: tmux sessions, processes and git worktrees.
+		Long: `Winnow looks at what coding agents have left behind on this machine: tmux sessions, herdr tabs, Codev terminals, processes and
+git worktrees.
 For each it decides whether to spare or to reap it, by rules that you can read, test and change, and says why.
 It changes nothing until you say --apply, and what it takes away can be brought back.`,
 		Version:       version(),

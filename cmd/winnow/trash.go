@@ -48,7 +48,7 @@ func newRestore(a *app) *cobra.Command {
 		Use:   "restore ACT",
 		Short: "Bring back what an act set aside",
 		Long: `Restore brings a folder back to where it was, with its place in its repository; for a tmux session it starts one of the same name
-that shows the saved scrollback. It overwrites nothing. ACT is as trash and history print it and may be shortened.`,
+that shows the saved scrollback, for a herdr tab it opens one of the same label and says where the saved text is. It overwrites nothing. ACT is as trash and history print it and may be shortened.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, acts []string) error { return a.restore(cmd.Context(), acts[0]) },
 	}
