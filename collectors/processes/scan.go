@@ -150,6 +150,10 @@ func (s *scan) brief(dir int, counted bool) (*record, error) {
 		return nil, err
 	}
 	refused = s.environment(dir, st, p) || refused
+	if p.Exe == nil && p.State != "Z" && !p.Kernel && f.uid == s.uid && !s.lives(dir) {
+		// It has given back its memory, and with it what it was started from: it hides nothing, it is ending.
+		p.State = "X"
+	}
 	if refused && counted && f.uid == s.uid && s.lives(dir) {
 		s.unreadable++
 	}

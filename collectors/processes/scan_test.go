@@ -44,10 +44,14 @@ func TestRead(t *testing.T) {
 		want       func(*snapshot.Process)
 		unreadable int
 	}{
-		"plain":         {entry{comm: "zsh", cwd: "/x"}, func(p *snapshot.Process) { p.Cwd, p.CwdDeleted = new("/x"), new(false) }, 0},
-		"odd name":      {entry{comm: ") Z 1 (x\n y", cwd: "/x"}, func(p *snapshot.Process) { p.Cwd, p.CwdDeleted = new("/x"), new(false) }, 0},
-		"terminal":      {entry{comm: "a", cwd: "/x", tty: 34820}, func(p *snapshot.Process) { p.Cwd, p.CwdDeleted, p.TTY = new("/x"), new(false), new("pts/4") }, 0},
-		"zombie":        {entry{comm: "a", state: "Z"}, func(*snapshot.Process) {}, 0},
+		"plain":    {entry{comm: "zsh", cwd: "/x"}, func(p *snapshot.Process) { p.Cwd, p.CwdDeleted = new("/x"), new(false) }, 0},
+		"odd name": {entry{comm: ") Z 1 (x\n y", cwd: "/x"}, func(p *snapshot.Process) { p.Cwd, p.CwdDeleted = new("/x"), new(false) }, 0},
+		"terminal": {entry{comm: "a", cwd: "/x", tty: 34820}, func(p *snapshot.Process) { p.Cwd, p.CwdDeleted, p.TTY = new("/x"), new(false), new("pts/4") }, 0},
+		"zombie":   {entry{comm: "a", state: "Z"}, func(*snapshot.Process) {}, 0},
+		"ending":   {entry{comm: "a", state: "R", flags: 0x4}, func(p *snapshot.Process) { p.State = "X" }, 0},
+		"ending beside another thread": {entry{comm: "a", state: "R", flags: 0x4, threads: 2, cwd: "/x"}, func(p *snapshot.Process) {
+			p.Cwd, p.CwdDeleted = new("/x"), new(false)
+		}, 0},
 		"kernel thread": {entry{comm: "kworker/0:1", flags: 0x208040}, func(p *snapshot.Process) { p.Kernel = true }, 0},
 		"no folder":     {entry{comm: "a"}, func(*snapshot.Process) {}, 1},
 		"deleted folder": {entry{comm: "a", cwd: "/no/such/x (deleted)"}, func(p *snapshot.Process) {

@@ -389,7 +389,7 @@ type Process struct {
 	ForegroundPGID *int `json:"foreground_pgid,omitempty"`
 	// TTY is the controlling terminal such as pts/4, "" for none.
 	TTY *string `json:"tty,omitempty"`
-	// State is the letter of stat; Z with more than one thread is alive.
+	// State is the letter of stat, X for one that was ending while it was read; Z with more than one thread is alive.
 	State   string `json:"state,omitempty"`
 	Threads *int   `json:"threads,omitempty"`
 	// Kernel is true for a kernel thread.
