@@ -107,7 +107,8 @@ func (w *demoWorld) title(s string)    { fmt.Fprintf(w.out, "\n%s\n\n", w.paint.
 func (w *demoWorld) socket() string    { return filepath.Join(w.dir, "tmux") }
 func (w *demoWorld) worktrees() string { return filepath.Join(w.dir, "worktrees") }
 
-// config is the default configuration, narrowed to the demo's world and made impatient.
+// config is the default configuration, narrowed to the demo's world and made impatient: nothing that is really the user's is in reach
+// of any rule.
 func (w *demoWorld) config() (*Config, error) {
 	file := filepath.Join(w.dir, "config.yaml")
 	sockets := "[]"
@@ -118,12 +119,16 @@ func (w *demoWorld) config() (*Config, error) {
 state: %s
 collect:
   tmux: {sockets: %s}
+  herdr: {sockets: []}
+  shepherd: {stores: []}
+  codev: {homes: []}
   processes: {markers: [%s, TMUX, STY, ZELLIJ]}
   dirs: {roots: [%s], agent_folders: [], discover: false}
 rules:
   agents: [demo-agent]
   id_markers: [%s]
   session_names: {prefix: [worker-]}
+  worktree_folders: []
   grace: {dir: 0s, process: 0s, session: 0s}
   confirm_after: 1s
   landed_after: 0s
