@@ -302,7 +302,7 @@ func TestTowerThatStarts(t *testing.T) {
 			w.expect(st.ID)
 		}
 		asked := starting(w, http.MethodDelete, 1000)
-		want(t, w.act(id), decision.Failed, "still starting", "try 4 of 4", "left untouched", "next sweep")
+		want(t, w.act(id), decision.Failed, "tell the Tower at", "still starting", "try 4 of 4", "left untouched", "next sweep")
 		if asked() != tries || !w.Alive(st.ID) || !w.Registered(st.ID) {
 			t.Errorf("told %d times, alive %v", asked(), w.Alive(st.ID))
 		}

@@ -161,7 +161,11 @@ func TestChangedSinceItWasJudged(t *testing.T) {
 			g := w.held(id)
 			c.change(w, st, &id)
 			want(t, w.do(context.Background(), g, id), c.outcome, c.says)
-			want(t, w.act(id), c.outcome, c.says)
+			out := w.act(id)
+			want(t, out, c.outcome, c.says)
+			if (out.Outcome == decision.Gone) == strings.Contains(out.Detail, "left untouched") {
+				t.Errorf("outcome: %+v", out)
+			}
 			if told := w.Mutations(); len(told) != 0 {
 				t.Errorf("the Tower was told %v", told)
 			}

@@ -93,7 +93,7 @@ func (h *held) isOwn(sockets, folder string) (mark, error) {
 	case !filepath.IsAbs(sockets):
 		return m, actuators.Refused("where this Codev's sockets are is not known, so that pid %d cannot be told from another's; set SHELLPER_SOCKET_DIR", h.pid)
 	case len(m.sockets) != 1 || !sameFile(m.sockets[0], sockets):
-		return m, actuators.Refused("the socket of pid %d is not in %s, so that it is another Codev's", h.pid, sockets)
+		return m, actuators.Refused("the socket of pid %d is not in %s, so that it may be another Codev's; set SHELLPER_SOCKET_DIR where it is this one's", h.pid, sockets)
 	}
 	for _, farm := range m.farms {
 		if !sameFile(farm, folder) {
