@@ -13,8 +13,8 @@ import (
 
 	"winnow/collectors"
 	"winnow/collectors/registry"
-	"winnow/collectors/store/shepherdtest"
 	"winnow/engine/snapshot"
+	shepherdtest "winnow/testkit/shepherd"
 )
 
 // newShepherd gives an empty store, and the source that reads it.

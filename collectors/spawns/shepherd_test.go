@@ -14,8 +14,8 @@ import (
 
 	"winnow/collectors"
 	"winnow/collectors/spawns"
-	"winnow/collectors/store/shepherdtest"
 	"winnow/engine/snapshot"
+	shepherdtest "winnow/testkit/shepherd"
 )
 
 const open, done = 0, 1 // of shepherdtest.Spawns

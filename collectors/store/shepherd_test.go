@@ -9,7 +9,7 @@ import (
 
 	"winnow/collectors"
 	"winnow/collectors/store"
-	"winnow/collectors/store/shepherdtest"
+	shepherdtest "winnow/testkit/shepherd"
 )
 
 func TestWhereShepherdKeepsItsStore(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package shepherdtest makes Shepherd stores for tests: SQLite files with the tables that Winnow reads, all of their columns, and
+// Package shepherd makes Shepherd stores for tests: SQLite files with the tables that Winnow reads, all of their columns, and
 // rows of made-up sessions such as Shepherd 1.46 writes.
-package shepherdtest
+package shepherd
 
 import (
 	"bytes"
