@@ -154,8 +154,12 @@ func (n *native) session(v *verdict, sub *subject.Subject, over []bool) bool {
 	c, s := n.config, sub.Session
 	recorded := false
 	for i, e := range sub.Entries {
-		recorded = recorded || e.By == "session"
-		if over[i] && e.By == "session" && atLeast(e.Ended, 0) && sub.Age != nil && *sub.Age >= *e.Ended {
+		if e.By != "session" || e.Shared != nil {
+			continue
+		}
+		then := e.Ended != nil && sub.Age != nil && *sub.Age >= *e.Ended
+		recorded = recorded || e.Ended == nil || then
+		if over[i] && then && atLeast(e.Ended, 0) {
 			v.find("reap.sessions.finished", "its owner is over", map[string]any{"source": e.Source, "entry": e.ID, "ended": *e.Ended})
 		}
 	}
