@@ -1,10 +1,12 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,6 +25,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		program()
 	}
+	// Scripts mostly wait: for second looks, for servers that do not answer. The flag still stands over this.
+	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"winnow": program})
 }
 
@@ -40,6 +46,7 @@ func program() {
 
 // TestScripts runs the program as a person does, each script in a home and with a tmux server of its own.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",

@@ -137,8 +137,7 @@ func (h *holderScan) process(pid, dir int) {
 	if st.gone() || st.flags&kernelThread != 0 {
 		return
 	}
-	clear(h.best)
-	if err := h.links(pid, dir, st); err != nil {
+	if err := h.read(pid, dir, int(owner.Uid), st); err != nil {
 		h.refused(pid, dir, int(owner.Uid), st.comm, err)
 	}
 	for i, how := range h.best {
@@ -146,10 +145,33 @@ func (h *holderScan) process(pid, dir int) {
 	}
 }
 
+// read notes what the process's links show. A process that executes another program, or ends, refuses some of them for a moment; so
+// it is asked again before it counts as one that hides them.
+func (h *holderScan) read(pid, dir, uid int, st stat) error {
+	for left := tries; ; left-- {
+		clear(h.best)
+		err := h.links(pid, dir, st)
+		if err == nil || left == 0 || h.excused(uid, st.comm, err) {
+			return err
+		}
+		time.Sleep(ending)
+		now, failed := h.stat(dir)
+		if failed != nil || now.gone() {
+			return err
+		}
+		st = now
+	}
+}
+
+// excused reports whether it is no wonder that a process could not be read: it is another user's, hides on purpose, or has ended.
+func (h *holderScan) excused(uid int, comm string, err error) bool {
+	return uid != h.uid && !h.everyone || slices.Contains(h.opaque, comm) || errors.Is(err, unix.ESRCH)
+}
+
 // refused counts a process that could not be read whole, unless it is another user's, hides on purpose, or ends. One that is
 // ending has given things back before it shows that it ends, so it gets a moment.
 func (h *holderScan) refused(pid, dir, uid int, comm string, err error) {
-	if uid != h.uid && !h.everyone || slices.Contains(h.opaque, comm) || errors.Is(err, unix.ESRCH) {
+	if h.excused(uid, comm, err) {
 		return
 	}
 	for range tries {
