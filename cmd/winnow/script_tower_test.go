@@ -21,7 +21,7 @@ type heldTower struct{ server *tower.Server }
 //
 //	tower start                          starts it; TOWER is its address
 //	tower workspace VAR PATH             makes a folder a workspace; VAR is its real path
-//	tower builder WORKSPACE ID WORKTREE  writes a builder's row
+//	tower builder WORKSPACE ID WORKTREE [TERMINAL]  writes a builder's row
 //	tower remove WORKSPACE ID            removes it, as a clean-up does
 //	tower terminal VAR WORKSPACE TYPE ROLE CWD [OPTION...]  opens a terminal; VAR is its id. Options: dev, norow, exited, quiet=DURATION,
 //	                                     command=WORDS
@@ -55,7 +55,7 @@ func towerCmd(ts *testscript.TestScript, neg bool, args []string) {
 	case "workspace":
 		ts.Setenv(args[0], s.Workspace(ts.MkAbs(args[1])))
 	case "builder":
-		s.Builder(args[0], tower.Builder{ID: args[1], Worktree: args[2]})
+		s.Builder(args[0], tower.Builder{ID: args[1], Worktree: args[2], Terminal: strings.Join(args[3:], "")})
 	case "remove":
 		s.RemoveBuilder(args[0], args[1])
 	case "terminal":

@@ -108,10 +108,11 @@ func (j *join) said(t *snapshot.Terminal, e *entry) {
 }
 
 // role says who works in it. That anything calls it an architect's outweighs all else, for those are never closed; then the row counts,
-// then a label that only Codev gives, then memory.
+// then a label that only Codev gives, then a builder's row that names it, then memory.
 func (j *join) role(t *snapshot.Terminal, row *session) {
 	kind, labelled := labelKind(t.Label)
 	at := slices.IndexFunc(j.architects, func(a architect) bool { return a.terminal == t.ID })
+	claim := slices.IndexFunc(j.builders, func(b builder) bool { return b.terminal == t.ID })
 	_, remembered := j.memory[t.ID]
 	switch {
 	case at >= 0:
@@ -126,6 +127,8 @@ func (j *join) role(t *snapshot.Terminal, row *session) {
 		t.Role = row.role
 	case kind != "":
 		t.RoleKind, t.Role = kind, labelled
+	case claim >= 0:
+		t.RoleKind, t.Role = builderKind, Normal(j.builders[claim].id)
 	case remembered:
 		t.RoleKind, t.Role = builderKind, Normal(j.memory[t.ID].Builder)
 	}
