@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -164,7 +165,7 @@ func (g *grasp) isListed(ctx context.Context) (bool, error) {
 }
 
 // over reports whether the terminal has no process any more.
-func (g *grasp) over() bool { return g.shellper == nil || g.shellper.ended() }
+func (g *grasp) over() bool { return g.shellper == nil || g.shellper.Over() }
 
 // freed is the memory of the shellper once that has ended, in bytes.
 func (g *grasp) freed() decision.Freed {
@@ -219,7 +220,7 @@ func (g *grasp) unseen(answer, err error, over bool) decision.Outcome {
 
 // endOutlived ends the shellper of a terminal that the Tower lists no more.
 func (g *grasp) endOutlived(ctx context.Context, answer error) decision.Outcome {
-	before := fmt.Sprintf("%s, and lists it no more, but its process (pid %d) still ran", said(answer), g.shellper.pid)
+	before := fmt.Sprintf("%s, and lists it no more, but its process (pid %d) still ran", said(answer), g.shellper.PID)
 	how, _, err := g.end(ctx, g.checkOutlived)
 	switch {
 	case err == nil:
@@ -253,7 +254,7 @@ func (g *grasp) endUnlisted(ctx context.Context) decision.Outcome {
 	how, told, err := g.end(ctx, g.check)
 	switch {
 	case err == nil:
-		return decision.Outcome{Outcome: decision.Done, Freed: g.freed(), Detail: fmt.Sprintf("%s: its process (pid %d) %s", g.who(), g.shellper.pid, how)}
+		return decision.Outcome{Outcome: decision.Done, Freed: g.freed(), Detail: fmt.Sprintf("%s: its process (pid %d) %s", g.who(), g.shellper.PID, how)}
 	case told:
 		return actuators.OutcomeOf(fmt.Errorf("%s: %w; the next sweep looks again", g.who(), err))
 	}
@@ -262,6 +263,9 @@ func (g *grasp) endUnlisted(ctx context.Context) decision.Outcome {
 
 // end asks the held process to end, and kills it when it has not within the grace. check is asked before each signal; its ErrGone says
 // that the process is over. end says how the process ended, and whether it was asked to at all.
+//
+// This is no panes.Burial: that ends what is left of panes that are gone, whatever happens; here the Tower is asked anew before each
+// signal, and may say no, and nothing is signalled any more once the sweep was interrupted.
 func (g *grasp) end(ctx context.Context, check func(context.Context) error) (how string, told bool, err error) {
 	const byItself = "ended when asked to"
 	g.Step(StepTerm)
@@ -271,15 +275,15 @@ func (g *grasp) end(ctx context.Context, check func(context.Context) error) (how
 	if ctx.Err() != nil {
 		return "", false, fmt.Errorf("the sweep was interrupted before it was asked to end: %w", context.Cause(ctx))
 	}
-	if err := g.shellper.signal(unix.SIGTERM); errors.Is(err, errEnded) {
+	if err := g.shellper.Signal(unix.SIGTERM); errors.Is(err, panes.ErrEnded) {
 		return "", false, g.processEnded()
 	} else if err != nil {
-		return "", false, fmt.Errorf("ask pid %d to end: %w", g.shellper.pid, err)
+		return "", false, fmt.Errorf("ask pid %d to end: %w", g.shellper.PID, err)
 	}
 	// A stopped process takes note of nothing but SIGKILL until it is continued.
-	if s, err := g.shellper.stat(); err == nil && s.state == 'T' {
-		if err := g.shellper.signal(unix.SIGCONT); err != nil && !errors.Is(err, errEnded) {
-			g.Log.Debug("continue a stopped process", "pid", g.shellper.pid, "error", err)
+	if s, err := g.shellper.Stat(); err == nil && s.State == 'T' {
+		if err := g.shellper.Signal(unix.SIGCONT); err != nil && !errors.Is(err, panes.ErrEnded) {
+			g.Log.Debug("continue a stopped process", "pid", g.shellper.PID, "error", err)
 		}
 	}
 	if g.shellper.wait(ctx, g.TermGrace) {
@@ -302,10 +306,10 @@ func (g *grasp) kill(ctx context.Context, check func(context.Context) error) (bo
 	} else if err != nil {
 		return false, fmt.Errorf("it did not end within %s of being asked, and was not killed: %w", g.TermGrace, err)
 	}
-	if err := g.shellper.signal(unix.SIGKILL); errors.Is(err, errEnded) {
+	if err := g.shellper.Signal(unix.SIGKILL); errors.Is(err, panes.ErrEnded) {
 		return false, nil
 	} else if err != nil {
-		return false, fmt.Errorf("it did not end within %s of being asked; kill pid %d: %w", g.TermGrace, g.shellper.pid, err)
+		return false, fmt.Errorf("it did not end within %s of being asked; kill pid %d: %w", g.TermGrace, g.shellper.PID, err)
 	}
 	// What was sent cannot be taken back, so an interruption does not keep from looking how it ended.
 	if !g.shellper.wait(context.WithoutCancel(ctx), killedWithin) {

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/testkit/tower"
 )
@@ -52,8 +53,8 @@ func TestEndsWhatNobodyKnows(t *testing.T) {
 		}
 		eventually(t, "it stops", func() bool {
 			text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(f.pid), "stat"))
-			s, bad := parseStat(text)
-			return err == nil && bad == nil && s.state == 'T'
+			s, bad := panes.ParseStat(text)
+			return err == nil && bad == nil && s.State == 'T'
 		})
 		want(t, w.act(w.unknown(f.pid)), decision.Done, "ended when asked to")
 	})
@@ -385,8 +386,8 @@ func FuzzParseStat(f *testing.F) {
 	f.Add([]byte("12 (a) Z 1 (b) S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 99 1 2"))
 	f.Add([]byte("12 (a) S 7 8 9"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := parseStat(text)
-		if err != nil && s != (stat{}) {
+		s, err := panes.ParseStat(text)
+		if err != nil && s != (panes.Stat{}) {
 			t.Errorf("%+v beside %v", s, err)
 		}
 	})
@@ -394,17 +395,21 @@ func FuzzParseStat(f *testing.F) {
 
 func TestParseStat(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]stat{
-		"12 (a) Z 1 (b) S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 99 1 2": {'S', 7, 8, 9, 3},
-		"12 (\n) Z 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 99 1 2":        {'Z', 7, 8, 9, 1},
+	rest := panes.Stat{Parent: 7, Group: 8, Session: 9, Foreground: -1, Start: 99, RSS: 2 * int64(os.Getpagesize())}
+	live, zombie := rest, rest
+	live.Comm, live.State, live.Threads = "a) Z 1 (b", 'S', 3
+	zombie.Comm, zombie.State, zombie.Threads = "\n", 'Z', 1
+	for text, want := range map[string]panes.Stat{
+		"12 (a) Z 1 (b) S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 99 1 2": live,
+		"12 (\n) Z 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 99 1 2":        zombie,
 	} {
-		if got, err := parseStat([]byte(text)); err != nil || got != want {
+		if got, err := panes.ParseStat([]byte(text)); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"", "12", "12 (a", "12 (a) S 7 8", "12 (a) SS 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0",
-		"12 (a) S x 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0"} {
-		if _, err := parseStat([]byte(text)); err == nil {
+	for _, text := range []string{"", "12", "12 (a", "12 (a) S 7 8", "12 (a) SS 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 99 1 2",
+		"12 (a) S x 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 99 1 2"} {
+		if _, err := panes.ParseStat([]byte(text)); err == nil {
 			t.Errorf("%q was read", text)
 		}
 	}

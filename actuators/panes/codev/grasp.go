@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -129,9 +130,10 @@ func (g *grasp) take(ctx context.Context) error {
 		return err
 	}
 	if g.id.Process != nil {
-		if g.shellper, err = hold(g.ProcRoot, g.id.Process.PID); errors.Is(err, errEnded) {
-			g.shellper = nil
-		} else if err != nil {
+		h, err := panes.Hold(g.ProcRoot, g.id.Process.PID)
+		if err == nil {
+			g.shellper = &held{h}
+		} else if !errors.Is(err, panes.ErrEnded) {
 			return err
 		}
 	}
@@ -180,11 +182,11 @@ func (g *grasp) identity(ctx context.Context) (over bool, err error) {
 		err = p.Close()
 	}
 	// As the one that is held still runs, the number was its own all along.
-	if g.shellper.ended() {
+	if g.shellper.Over() {
 		return true, nil
 	}
 	if errors.Is(err, actuators.ErrGone) {
-		return false, actuators.Changed("pid %d is another process now", g.shellper.pid)
+		return false, actuators.Changed("pid %d is another process now", g.shellper.PID)
 	} else if err != nil {
 		return false, err
 	}
@@ -206,7 +208,7 @@ func (g *grasp) checkUnlisted(all []listed, over bool) error {
 	}
 	m, err := g.shellper.isOwn(g.sockets(), g.id.Folder)
 	if err == nil && m.architect && g.id.RoleKind == shellper {
-		err = actuators.Refused("pid %d was started for an architect", g.shellper.pid)
+		err = actuators.Refused("pid %d was started for an architect", g.shellper.PID)
 	}
 	if err != nil {
 		return err
@@ -242,11 +244,11 @@ func (g *grasp) sameProcess(it *listed, over bool) error {
 
 // nobody reports whether no process has that number, positively.
 func (a *Actuator) nobody(pid int) bool {
-	h, err := hold(a.ProcRoot, pid)
+	h, err := panes.Hold(a.ProcRoot, pid)
 	if err == nil {
-		h.close()
+		h.Close()
 	}
-	return errors.Is(err, errEnded)
+	return errors.Is(err, panes.ErrEnded)
 }
 
 // list asks the Tower which terminals it has.
@@ -287,7 +289,7 @@ func (g *grasp) Plan() json.RawMessage { return g.text }
 // Close implements actuators.Grasp.
 func (g *grasp) Close() error {
 	if g.shellper != nil {
-		g.shellper.close()
+		g.shellper.Close()
 	}
 	g.shellper = nil
 	return nil

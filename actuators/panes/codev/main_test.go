@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -115,9 +116,9 @@ func (f *fake) child(order string) {
 }
 
 func (f *fake) alive() bool {
-	h, err := hold("/proc", f.pid)
+	h, err := panes.Hold("/proc", f.pid)
 	if err == nil {
-		h.close()
+		h.Close()
 	}
 	return err == nil
 }

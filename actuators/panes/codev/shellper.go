@@ -2,18 +2,31 @@ package codev
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 )
 
 // program is the file that every shellper runs.
 const program = "shellper-main.js"
+
+// held is a shellper that is held.
+type held struct{ *panes.Held }
+
+// wait waits until the process is over, for at most d and until ctx ends, and reports whether it is.
+func (h *held) wait(ctx context.Context, d time.Duration) bool {
+	return len(panes.Await(ctx, []*panes.Held{h.Held}, d)) == 0
+}
 
 // isShellper refuses a process that is not a shellper by its command line, now.
 func (h *held) isShellper() error {
@@ -24,11 +37,11 @@ func (h *held) isShellper() error {
 // arguments are what follows the program in a shellper's command line: an object that holds its socket and the whole environment of what
 // it started. It is matched on, and neither kept nor shown.
 func (h *held) arguments() ([][]byte, error) {
-	argv, err := h.read("cmdline")
-	if over(err) {
-		return nil, actuators.Gone("pid %d has ended", h.pid)
+	argv, err := h.Read("cmdline")
+	if panes.Ended(err) {
+		return nil, actuators.Gone("pid %d has ended", h.PID)
 	} else if err != nil {
-		return nil, actuators.Refused("read the command line of pid %d: %w", h.pid, err)
+		return nil, actuators.Refused("read the command line of pid %d: %w", h.PID, err)
 	}
 	args := bytes.Split(bytes.TrimSuffix(argv, []byte{0}), []byte{0})
 	for i, arg := range args {
@@ -36,7 +49,7 @@ func (h *held) arguments() ([][]byte, error) {
 			return args[i+1:], nil
 		}
 	}
-	return nil, actuators.Refused("pid %d is no shellper by its command line", h.pid)
+	return nil, actuators.Refused("pid %d is no shellper by its command line", h.PID)
 }
 
 // mark is what a shellper's command line says of whose it is.
@@ -55,7 +68,7 @@ func (h *held) mark() (m mark, err error) {
 	for _, arg := range args {
 		var fields map[string]json.RawMessage
 		if json.Unmarshal(arg, &fields) != nil {
-			return m, actuators.Refused("the command line of pid %d is not like a shellper's", h.pid)
+			return m, actuators.Refused("the command line of pid %d is not like a shellper's", h.PID)
 		}
 		for _, field := range fields {
 			m.take(field)
@@ -91,13 +104,13 @@ func (h *held) isOwn(sockets, folder string) (mark, error) {
 	case err != nil:
 		return m, err
 	case !filepath.IsAbs(sockets):
-		return m, actuators.Refused("where this Codev's sockets are is not known, so that pid %d cannot be told from another's; set SHELLPER_SOCKET_DIR", h.pid)
+		return m, actuators.Refused("where this Codev's sockets are is not known, so that pid %d cannot be told from another's; set SHELLPER_SOCKET_DIR", h.PID)
 	case len(m.sockets) != 1 || !sameFile(m.sockets[0], sockets):
-		return m, actuators.Refused("the socket of pid %d is not in %s, so that it may be another Codev's; set SHELLPER_SOCKET_DIR where it is this one's", h.pid, sockets)
+		return m, actuators.Refused("the socket of pid %d is not in %s, so that it may be another Codev's; set SHELLPER_SOCKET_DIR where it is this one's", h.PID, sockets)
 	}
 	for _, farm := range m.farms {
 		if !sameFile(farm, folder) {
-			return m, actuators.Refused("pid %d was started for another state folder than %s", h.pid, folder)
+			return m, actuators.Refused("pid %d was started for another state folder than %s", h.PID, folder)
 		}
 	}
 	return m, nil
@@ -115,51 +128,51 @@ func sameFile(a, b string) bool {
 // idle refuses a shellper that something lives below: a child, a member of its session or process group, or whoever uses a terminal that it
 // keeps open. What a shell left in the background is nobody's child any more, and still there.
 func (h *held) idle(procRoot string) error {
-	own, err := h.stat()
-	if errors.Is(err, errEnded) {
-		return actuators.Gone("pid %d has ended", h.pid)
+	own, err := h.Stat()
+	if errors.Is(err, panes.ErrEnded) {
+		return actuators.Gone("pid %d has ended", h.PID)
 	} else if err != nil {
-		return actuators.Refused("pid %d: %w", h.pid, err)
+		return actuators.Refused("pid %d: %w", h.PID, err)
 	}
 	kept, err := h.keeps()
 	if err != nil {
-		return actuators.Refused("find out which terminals pid %d keeps open: %w", h.pid, err)
+		return actuators.Refused("find out which terminals pid %d keeps open: %w", h.PID, err)
 	}
 	pids, err := pidsOf(procRoot)
 	if err != nil {
-		return actuators.Refused("find out what lives below pid %d: %w", h.pid, err)
+		return actuators.Refused("find out what lives below pid %d: %w", h.PID, err)
 	}
 	for _, pid := range pids {
-		if pid == h.pid {
+		if pid == h.PID {
 			continue
 		}
-		if err := below(procRoot, pid, h.pid, own); err != nil {
+		if err := below(procRoot, pid, h.PID, own); err != nil {
 			return err
 		}
 		if uses(procRoot, pid, kept) {
-			return actuators.Refused("pid %d uses the terminal that pid %d keeps open", pid, h.pid)
+			return actuators.Refused("pid %d uses the terminal that pid %d keeps open", pid, h.PID)
 		}
 	}
 	return nil
 }
 
 // below refuses where the process pid lives below the shellper.
-func below(procRoot string, pid, shellper int, own stat) error {
+func below(procRoot string, pid, shellper int, own panes.Stat) error {
 	text, err := os.ReadFile(filepath.Join(procRoot, strconv.Itoa(pid), "stat"))
-	if over(err) {
+	if panes.Ended(err) {
 		return nil
 	}
-	var s stat
+	var s panes.Stat
 	if err == nil {
-		s, err = parseStat(text)
+		s, err = panes.ParseStat(text)
 	}
 	switch {
 	case err != nil:
 		return actuators.Refused("find out what lives below pid %d: read stat of pid %d: %w", shellper, pid, err)
-	case s.dead():
-	case s.parent == shellper:
+	case s.Over():
+	case s.Parent == shellper:
 		return actuators.Refused("pid %d lives below pid %d", pid, shellper)
-	case s.session == own.session || s.group == own.group:
+	case s.Session == own.Session || s.Group == own.Group:
 		return actuators.Refused("pid %d is in the session or process group of pid %d", pid, shellper)
 	}
 	return nil
@@ -186,28 +199,28 @@ func uses(procRoot string, pid int, terminals map[string]bool) bool {
 
 // keeps gives the numbers of the pseudo terminals that the process holds the other ends of: their names below /dev/pts.
 func (h *held) keeps() (map[string]bool, error) {
-	dir, err := h.open("fd")
-	if over(err) {
+	dir, err := h.Open("fd")
+	if panes.Ended(err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
 	defer dir.Close()
 	fds, err := dir.Readdirnames(-1)
-	if err != nil && !over(err) {
+	if err != nil && !panes.Ended(err) {
 		return nil, err
 	}
 	out := map[string]bool{}
 	for _, fd := range fds {
-		to, err := h.link("fd/" + fd)
-		if err == nil && filepath.Base(to) != "ptmx" || over(err) {
+		to, err := linkAt(dir, fd)
+		if err == nil && filepath.Base(to) != "ptmx" || panes.Ended(err) {
 			continue
 		}
 		var info []byte
 		if err == nil {
-			info, err = h.read("fdinfo/" + fd)
+			info, err = h.Read("fdinfo/" + fd)
 		}
-		if over(err) {
+		if panes.Ended(err) {
 			continue
 		} else if err != nil {
 			return nil, err
@@ -219,6 +232,16 @@ func (h *held) keeps() (map[string]bool, error) {
 		out[index] = true
 	}
 	return out, nil
+}
+
+// linkAt reads where a link in an open folder leads.
+func linkAt(dir *os.File, name string) (string, error) {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(int(dir.Fd()), name, buf)
+	if err != nil {
+		return "", err
+	}
+	return string(buf[:n]), nil
 }
 
 // ttyIndex reads from a descriptor's info which pseudo terminal it is the other end of (tty_show_fdinfo in drivers/tty/tty_io.c).

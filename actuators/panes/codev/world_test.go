@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/testkit/tower"
 )
@@ -182,15 +183,15 @@ func eventually(t testing.TB, what string, so func() bool) {
 // end kills a process that the test started, and waits until it is over.
 func end(t testing.TB, pid int) {
 	t.Helper()
-	h, err := hold("/proc", pid)
+	h, err := panes.Hold("/proc", pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.close()
-	if err := h.signal(unix.SIGKILL); err != nil {
+	defer h.Close()
+	if err := h.Signal(unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if !h.wait(context.Background(), 10*time.Second) {
+	if left := panes.Await(context.Background(), []*panes.Held{h}, 10*time.Second); len(left) > 0 {
 		t.Fatalf("pid %d outlives SIGKILL", pid)
 	}
 }

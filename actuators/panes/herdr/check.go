@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -48,7 +49,7 @@ func (g *grasp) unread(err error) error {
 	if errors.Is(err, actuators.ErrChanged) || errors.Is(err, actuators.ErrRefused) {
 		return fmt.Errorf("%s: %w; it was left untouched", g.who(), err)
 	}
-	lives := func(h *held) bool { return !h.over() }
+	lives := func(h *panes.Held) bool { return !h.Over() }
 	if errors.Is(err, errNoServer) && !slices.ContainsFunc(g.members, lives) {
 		return actuators.Gone("the herdr server of %s ended, and the tab with it", g.who())
 	}
@@ -199,20 +200,20 @@ func (g *grasp) idle(ctx context.Context) error {
 		case *info.Foreground != p.PID || len(info.Processes) != 1 || info.Processes[0].PID == nil || *info.Processes[0].PID != p.PID:
 			return actuators.Changed("%s: something runs in pane %s; it was left untouched", g.who(), p.ID)
 		}
-		s, err := p.shell.stat()
+		s, err := p.shell.Stat()
 		if err != nil {
 			return g.over(p, err)
 		}
-		if info.Processes[0].Name != s.comm {
+		if info.Processes[0].Name != s.Comm {
 			return actuators.Refused("%s: its server calls pid %d %q and it is %q here: the server may be on another machine; it was left untouched",
-				g.who(), p.PID, info.Processes[0].Name, s.comm)
+				g.who(), p.PID, info.Processes[0].Name, s.Comm)
 		}
 	}
 	return nil
 }
 
 func (g *grasp) over(p *heldPane, err error) error {
-	if errors.Is(err, errEnded) {
+	if errors.Is(err, panes.ErrEnded) {
 		return actuators.Changed("%s: the shell of pane %s, pid %d, ended; the tab was left untouched", g.who(), p.ID, p.PID)
 	}
 	return actuators.Refused("%s: pid %d: %w; it was left untouched", g.who(), p.PID, err)
@@ -222,12 +223,12 @@ func (g *grasp) over(p *heldPane, err error) error {
 // has not run since it was held; nobody on the never-list is among the others.
 func (g *grasp) still() error {
 	for _, h := range g.members {
-		s, err := h.stat()
-		if errors.Is(err, errEnded) && h.pane.shell != h {
+		s, err := h.Stat()
+		if errors.Is(err, panes.ErrEnded) && g.pane[h].shell != h {
 			continue
 		}
 		if err != nil {
-			return g.over(h.pane, err)
+			return g.over(g.pane[h], err)
 		}
 		if err := g.spareable(h, s); err != nil {
 			return err
@@ -235,22 +236,22 @@ func (g *grasp) still() error {
 	}
 	for _, p := range g.panes {
 		// In this order: a shell that is woken before the first reading still runs then, or has slept again before the second.
-		s, err := p.shell.stat()
+		s, err := p.shell.Stat()
 		if err != nil {
 			return g.over(p, err)
 		}
-		turns, err := p.shell.turns()
+		ran, err := turns(p.shell)
 		switch {
 		case err != nil:
 			return g.over(p, err)
-		case !slices.Contains(g.Shells, s.comm):
-			return actuators.Changed("%s: %q runs in pane %s, which is no shell; the tab was left untouched", g.who(), s.comm, p.ID)
-		case s.session != p.PID || s.tty == 0 || s.foreground != p.PID:
+		case !slices.Contains(g.Shells, s.Comm):
+			return actuators.Changed("%s: %q runs in pane %s, which is no shell; the tab was left untouched", g.who(), s.Comm, p.ID)
+		case s.Session != p.PID || s.TTY == 0 || s.Foreground != p.PID:
 			return actuators.Changed("%s: the shell of pane %s, pid %d, is not in front of its terminal; the tab was left untouched", g.who(), p.ID, p.PID)
-		case s.state != 'S':
+		case s.State != 'S':
 			return actuators.Changed("%s: the shell of pane %s, pid %d, does not wait for input (it is in state %c); the tab was left untouched",
-				g.who(), p.ID, p.PID, s.state)
-		case turns != p.turns:
+				g.who(), p.ID, p.PID, s.State)
+		case ran != p.turns:
 			return actuators.Changed("%s: the shell of pane %s, pid %d, has run since it was looked at: a key was pressed, or its prompt refreshes itself; the tab was left untouched",
 				g.who(), p.ID, p.PID)
 		}

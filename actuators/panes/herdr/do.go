@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -49,12 +50,12 @@ func (g *grasp) Do(ctx context.Context, in decision.Intent) decision.Outcome {
 		if err != nil {
 			how = "was told to close, and did not say how that went (" + err.Error() + ")"
 		}
-		out := decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: g.keptUntil(in),
+		out := decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: panes.KeptUntil(g.Trash, in),
 			Detail: fmt.Sprintf("%s %s: %v; what was saved of it stays in %s, and the next sweep looks again", g.who(), how, unsure, g.plan.Folder)}
 		return out
 	}
 	out := g.bury(ctx, w)
-	out.Detail += g.aftermath(w) + kept(&g.plan, textless)
+	out.Detail += g.aftermath(w) + whereText(&g.plan, textless)
 	return out
 }
 
@@ -121,22 +122,13 @@ func (g *grasp) aftermath(w *whereabouts) string {
 	return ""
 }
 
-// kept says where the panes' text is, and of which panes there is none.
-func kept(p *plan, textless []string) string {
+// whereText says where the panes' text is, and of which panes there is none.
+func whereText(p *plan, textless []string) string {
 	switch len(textless) {
 	case 0:
-		return fmt.Sprintf("; the text of %s is in %s", count(len(p.Panes), "pane", "panes"), p.Folder)
+		return fmt.Sprintf("; the text of %s is in %s", panes.Count(len(p.Panes), "pane", "panes"), p.Folder)
 	case len(p.Panes):
 		return "; no text of its panes was kept: the server does not give it (pane.read)"
 	}
 	return fmt.Sprintf("; the text of its panes is in %s, but for %s, which the server did not give", p.Folder, strings.Join(textless, ", "))
-}
-
-func count(n int, one, many string) string { return fmt.Sprintf("%d %s", n, plural(n, one, many)) }
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/testkit/herdr"
 )
@@ -51,7 +52,7 @@ func TestDoClosesThatTabAndNoOther(t *testing.T) {
 				var text string
 				for i, p := range g.plan.Panes {
 					if p.ID == first.ID {
-						b, err := os.ReadFile(filepath.Join(g.plan.Folder, file(i)))
+						b, err := os.ReadFile(filepath.Join(g.plan.Folder, panes.File(i)))
 						if text = string(b); err != nil {
 							t.Error(err)
 						}
@@ -127,7 +128,7 @@ var changes = []change{
 				t.Fatal(err)
 			}
 			for _, s := range all {
-				if s.parent == d.Panes[0].PID && s.session != d.Panes[0].PID && s.comm == "sleep" {
+				if s.Parent == d.Panes[0].PID && s.Session != d.Panes[0].PID && s.Comm == "sleep" {
 					return true
 				}
 			}
@@ -211,21 +212,21 @@ var changes = []change{
 }
 
 func comm(pid int) string {
-	h, s, err := hold("/proc", pid)
+	h, err := panes.Hold("/proc", pid)
 	if err != nil {
 		return ""
 	}
-	h.close()
-	return s.comm
+	h.Close()
+	return h.Was.Comm
 }
 
 func state(pid int) byte {
-	h, s, err := hold("/proc", pid)
+	h, err := panes.Hold("/proc", pid)
 	if err != nil {
 		return 0
 	}
-	h.close()
-	return s.state
+	h.Close()
+	return h.Was.State
 }
 
 // TestNothingIsClosedThatChanged makes each change once before the grasp and once after it.
@@ -351,7 +352,7 @@ func TestDoFindsOutHowACloseWent(t *testing.T) {
 			if w.s.HasTab(w.husk) == c.closed || !w.s.HasTab(w.keep) {
 				t.Errorf("tabs: %v", w.s.Tabs())
 			}
-			if _, err := os.Lstat(filepath.Join(a.Trash, act, manifest)); (err == nil) != c.kept {
+			if _, err := os.Lstat(filepath.Join(a.Trash, act, panes.Manifest)); (err == nil) != c.kept {
 				t.Errorf("want what was saved kept: %v, got %v", c.kept, err)
 			}
 			if c.open != (out.RestoreUntil != nil) { // the carrier adds it to what is done
@@ -488,7 +489,7 @@ func TestBuryEndsNothingForAnotherServer(t *testing.T) {
 		out := g.bury(t.Context(), &whereabouts{view: v})
 		wantOutcome(t, decision.Done, out, "0 of its 1 process", "the server is not the one any more")
 	}
-	if !lives(g.members[0].pid) {
+	if !lives(g.members[0].PID) {
 		t.Error("its shell was ended")
 	}
 }

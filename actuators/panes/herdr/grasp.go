@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -22,7 +23,9 @@ type grasp struct {
 	id      decision.Tab
 	lockF   *os.File
 	panes   []*heldPane
-	members []*held
+	members []*panes.Held
+	// pane is the judged pane that a member belongs to.
+	pane map[*panes.Held]*heldPane
 	// seen is what the server said at the latest look that found nothing wrong.
 	seen *view
 	plan plan
@@ -32,7 +35,7 @@ type grasp struct {
 // heldPane is a judged pane with its first process.
 type heldPane struct {
 	decision.Pane
-	shell *held
+	shell *panes.Held
 	// turns are how often the shell had run when it was held.
 	turns uint64
 }
@@ -53,7 +56,7 @@ func (a *Actuator) Grasp(ctx context.Context, act string, d decision.Decision) (
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", called(id), err)
 	}
-	g := &grasp{Actuator: a, client: a.client(id.Socket), id: *id, lockF: lock}
+	g := &grasp{Actuator: a, client: a.client(id.Socket), id: *id, lockF: lock, pane: map[*panes.Held]*heldPane{}}
 	g.client.server = id.ServerPID
 	if err := g.take(ctx); err != nil {
 		_ = g.Close()
@@ -101,30 +104,30 @@ func (g *grasp) holdPane(p decision.Pane) error {
 	in := &heldPane{Pane: p}
 	pids := slices.Compact(slices.Sorted(slices.Values(p.Members)))
 	for _, pid := range pids {
-		h, s, err := hold(g.ProcRoot, pid)
+		h, err := panes.Hold(g.ProcRoot, pid)
 		first := pid == p.PID
 		switch {
-		case errors.Is(err, errEnded) && !first:
+		case errors.Is(err, panes.ErrEnded) && !first:
 			continue
-		case errors.Is(err, errEnded):
+		case errors.Is(err, panes.ErrEnded):
 			return actuators.Changed("the first process of pane %s of %s, pid %d, ended; the tab was left untouched", p.ID, g.who(), pid)
 		case err != nil:
 			return actuators.Refused("%s: %w; it was left untouched", g.who(), err)
-		case first && (h.ticks != p.StartTicks || s.session != pid):
-			h.close()
+		case first && (h.Was.Start != p.StartTicks || h.Was.Session != pid):
+			h.Close()
 			return actuators.Changed("pid %d is not the first process of pane %s of %s any more; the tab was left untouched", pid, p.ID, g.who())
-		case s.session != p.PID:
-			h.close()
+		case h.Was.Session != p.PID:
+			h.Close()
 			continue
 		}
-		h.pane = in
+		g.pane[h] = in
 		g.members = append(g.members, h)
-		if err := g.spareable(h, s); err != nil {
+		if err := g.spareable(h, h.Was); err != nil {
 			return err
 		}
 		if first {
 			in.shell = h
-			if in.turns, err = h.turns(); err != nil {
+			if in.turns, err = turns(h); err != nil {
 				return actuators.Refused("%s: pid %d: %w; it was left untouched", g.who(), pid, err)
 			}
 		}
@@ -134,13 +137,9 @@ func (g *grasp) holdPane(p decision.Pane) error {
 }
 
 // spareable refuses a process that is never signalled: a close signals every one of a pane.
-func (g *grasp) spareable(h *held, s stat) error {
-	uid, err := h.owner()
-	if err == nil {
-		err = g.never.Check(h.pid, uid, s.comm, s.kernel)
-	}
-	if err != nil {
-		return actuators.Refused("%s runs it in pane %s: %w; the tab was left untouched", g.who(), h.pane.ID, err)
+func (g *grasp) spareable(h *panes.Held, now panes.Stat) error {
+	if err := h.Allowed(g.never, now); err != nil {
+		return actuators.Refused("%s runs it in pane %s: %w; the tab was left untouched", g.who(), g.pane[h].ID, err)
 	}
 	return nil
 }
@@ -149,14 +148,14 @@ func (g *grasp) setPlan(act string) {
 	g.plan = plan{Act: act, Socket: g.id.Socket, ServerPID: g.client.server, Tab: g.id.ID, Workspace: g.id.Workspace, Label: g.id.Label,
 		Folder: filepath.Join(g.Trash, act)}
 	for i, v := range g.seen.panesOf(g.id.ID) {
-		p := planned{ID: v.ID, Terminal: v.Terminal, File: file(i), Cwd: v.Cwd}
+		p := planned{ID: v.ID, Terminal: v.Terminal, File: panes.File(i), Cwd: v.Cwd}
 		for _, h := range g.members {
-			if h.pane.Terminal != v.Terminal {
+			if g.pane[h].Terminal != v.Terminal {
 				continue
 			}
-			p.Members = append(p.Members, member{PID: h.pid, StartTicks: h.ticks})
-			if h.pane.Cwd != "" { // by the kernel's word
-				p.Cwd = h.pane.Cwd
+			p.Members = append(p.Members, panes.Member{PID: h.PID, StartTicks: h.Was.Start})
+			if g.pane[h].Cwd != "" { // by the kernel's word
+				p.Cwd = g.pane[h].Cwd
 			}
 		}
 		g.plan.Panes = append(g.plan.Panes, p)
@@ -169,9 +168,9 @@ func (g *grasp) Plan() json.RawMessage { return g.text }
 // Close implements actuators.Grasp.
 func (g *grasp) Close() error {
 	for _, h := range g.members {
-		h.close()
+		h.Close()
 	}
-	g.members, g.panes = nil, nil
+	g.members, g.panes, g.pane = nil, nil, nil
 	lock := g.lockF
 	if g.lockF = nil; lock == nil {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/testkit/herdr"
 )
@@ -28,7 +29,7 @@ func TestGraspPlansEveryNameAndPlace(t *testing.T) {
 	want := plan{Act: act, Socket: w.s.Socket(), ServerPID: os.Getpid(), Tab: w.husk, Workspace: w.work, Label: label, Folder: filepath.Join(a.Trash, act)}
 	for i, p := range w.s.Panes(w.husk) {
 		want.Panes = append(want.Panes, planned{ID: p.ID, Terminal: p.Terminal, File: []string{"pane-0.txt", "pane-1.txt"}[i], Cwd: []string{"/", "/tmp"}[i],
-			Members: []member{{p.PID, settled(t, p.PID)}}})
+			Members: []panes.Member{{PID: p.PID, StartTicks: settled(t, p.PID)}}})
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)

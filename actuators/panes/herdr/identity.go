@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -31,7 +32,7 @@ func admissible(act, candidate string, t *decision.Tab) error {
 		return actuators.Refused("%s: %q is not a tab's id of herdr's such as %s:t3; it was left untouched", candidate, t.ID, t.Workspace)
 	case !filepath.IsAbs(t.Socket):
 		return actuators.Refused("%s: its socket %q is no absolute path; it was left untouched", candidate, t.Socket)
-	case !actID.MatchString(act):
+	case !panes.CanName(act):
 		return actuators.Refused("%s: act id %q cannot name a folder; it was left untouched", candidate, act)
 	}
 	seen := map[string]bool{}

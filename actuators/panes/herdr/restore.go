@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -55,7 +56,7 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 	}
 	s := fmt.Sprintf("tab %s (%q) of workspace %s on %s has a new shell; what ran there is over", out.Tab.ID, p.Label, out.Tab.Workspace, p.Socket)
 	if len(texts) > 0 {
-		notes = append(notes, "the saved text of its "+count(len(p.Panes), "pane", "panes")+" is in "+strings.Join(texts, ", "))
+		notes = append(notes, "the saved text of its "+panes.Count(len(p.Panes), "pane", "panes")+" is in "+strings.Join(texts, ", "))
 	} else {
 		notes = append(notes, "no text of its panes was saved")
 	}
@@ -66,7 +67,7 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 func (a *Actuator) texts(p *plan) ([]string, error) {
 	var out []string
 	for i := -1; i < len(p.Panes); i++ {
-		name := manifest
+		name := panes.Manifest
 		if i >= 0 {
 			name = p.Panes[i].File
 		}

@@ -7,10 +7,11 @@ import (
 	"strconv"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 )
 
 // scan reads every process's stat. What ends while it reads is left out, and so is what is over.
-func scan(procRoot string) (map[int]stat, error) {
+func scan(procRoot string) (map[int]panes.Stat, error) {
 	dir, err := os.Open(procRoot)
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
@@ -20,25 +21,25 @@ func scan(procRoot string) (map[int]stat, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	all := make(map[int]stat, len(names))
+	all := make(map[int]panes.Stat, len(names))
 	buf := make([]byte, 4096)
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil {
 			continue
 		}
-		text, err := readAt(int(dir.Fd()), name+"/stat", buf)
-		if errors.Is(err, errEnded) {
+		text, err := panes.ReadAt(int(dir.Fd()), name+"/stat", buf)
+		if errors.Is(err, panes.ErrEnded) {
 			continue
 		}
-		var s stat
+		var s panes.Stat
 		if err == nil {
-			s, err = parseStat(text)
+			s, err = panes.ParseStat(text)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("list processes: pid %d: %w", pid, err)
 		}
-		if !s.over() {
+		if !s.Over() {
 			all[pid] = s
 		}
 	}
@@ -56,10 +57,10 @@ func (g *grasp) strangers() error {
 	if err != nil {
 		return actuators.Refused("%s: %w; it was left untouched", g.who(), err)
 	}
-	ours := make(map[int]*held, len(g.members))
+	ours := make(map[int]*panes.Held, len(g.members))
 	for _, h := range g.members {
-		if s, ok := all[h.pid]; ok && s.start == h.ticks {
-			ours[h.pid] = h
+		if s, ok := all[h.PID]; ok && s.Start == h.Was.Start {
+			ours[h.PID] = h
 		}
 	}
 	for pid, s := range all {
@@ -67,29 +68,29 @@ func (g *grasp) strangers() error {
 			continue
 		}
 		for _, p := range g.panes {
-			if s.session == p.shell.pid {
-				return actuators.Changed("%s: pid %d (%s) runs in pane %s and was not judged; the tab was left untouched", g.who(), pid, s.comm, p.ID)
+			if s.Session == p.shell.PID {
+				return actuators.Changed("%s: pid %d (%s) runs in pane %s and was not judged; the tab was left untouched", g.who(), pid, s.Comm, p.ID)
 			}
 		}
 		if h := above(all, ours, pid); h != nil {
 			return actuators.Changed("%s: pid %d (%s) was started from pane %s and has left its session; the tab was left untouched",
-				g.who(), pid, s.comm, h.pane.ID)
+				g.who(), pid, s.Comm, g.pane[h].ID)
 		}
 	}
 	return nil
 }
 
 // above is the nearest of ours among a process's ancestors.
-func above(all map[int]stat, ours map[int]*held, pid int) *held {
+func above(all map[int]panes.Stat, ours map[int]*panes.Held, pid int) *panes.Held {
 	for range len(all) { // while processes come and go, what was read may run in a circle
 		s, ok := all[pid]
 		if !ok {
 			return nil
 		}
-		if h := ours[s.parent]; h != nil {
+		if h := ours[s.Parent]; h != nil {
 			return h
 		}
-		pid = s.parent
+		pid = s.Parent
 	}
 	return nil
 }

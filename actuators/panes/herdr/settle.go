@@ -3,11 +3,9 @@ package herdr
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
-	"time"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -21,7 +19,7 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 	}
 	w, err := a.whereabouts(ctx, id)
 	if err != nil {
-		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: a.keptUntil(in),
+		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: panes.KeptUntil(a.Trash, in),
 			Detail: fmt.Sprintf("whether %s is gone is unknown: %v; what was saved of it is kept, and the next sweep looks again", called(id), err)}
 	}
 	switch w.where {
@@ -32,16 +30,8 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 		return a.interrupted(in, decision.Changed,
 			fmt.Sprintf("the act on %s was interrupted before it was closed, and its panes are in another tab now; nothing was done", called(id)))
 	}
-	return decision.Outcome{Outcome: decision.Done, RestoreUntil: a.keptUntil(in),
+	return decision.Outcome{Outcome: decision.Done, RestoreUntil: panes.KeptUntil(a.Trash, in),
 		Detail: fmt.Sprintf("%s is gone; settled after an interruption. Processes that outlived it are left to the next sweep", called(id))}
-}
-
-// keptUntil is until when what the act saved is kept, where it saved anything: without it nobody would find it or clear it away.
-func (a *Actuator) keptUntil(in decision.Intent) *time.Time {
-	if _, err := os.Lstat(filepath.Join(a.Trash, in.ID)); err != nil || in.RestoreUntil.IsZero() {
-		return nil
-	}
-	return new(in.RestoreUntil)
 }
 
 // interrupted removes what was saved of a tab that was not closed.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/testkit/herdr"
 )
@@ -270,7 +271,7 @@ func TestSettle(t *testing.T) {
 			if c.kept != (out.RestoreUntil != nil && out.RestoreUntil.Equal(in.RestoreUntil)) {
 				t.Errorf("want it kept: %v, and it can be restored until %v", c.kept, out.RestoreUntil)
 			}
-			if _, err := os.Lstat(filepath.Join(a.Trash, act, manifest)); c.kept != (err == nil) {
+			if _, err := os.Lstat(filepath.Join(a.Trash, act, panes.Manifest)); c.kept != (err == nil) {
 				t.Errorf("want what was saved kept: %v, got %v", c.kept, err)
 			}
 		})
@@ -334,7 +335,7 @@ func TestRestoreOpensATabLikeIt(t *testing.T) {
 	if cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", w.s.Panes(back)[0].PID)); cwd != dir {
 		t.Errorf("its shell is in %s", cwd)
 	}
-	if _, err := os.Lstat(filepath.Join(a.Trash, act, manifest)); err != nil {
+	if _, err := os.Lstat(filepath.Join(a.Trash, act, panes.Manifest)); err != nil {
 		t.Errorf("what was saved is gone: %v", err)
 	}
 
@@ -375,7 +376,7 @@ func TestPurgeRemovesWhatTheActMade(t *testing.T) {
 	w.s.Expect("tab.close", w.husk)
 	wantOutcome(t, decision.Done, g.Do(t.Context(), in))
 	var size int64
-	for _, name := range []string{"pane-0.txt", manifest} {
+	for _, name := range []string{"pane-0.txt", panes.Manifest} {
 		st, err := os.Lstat(filepath.Join(g.plan.Folder, name))
 		if err != nil {
 			t.Fatal(err)

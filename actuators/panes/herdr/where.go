@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -73,7 +74,7 @@ func (a *Actuator) whereabouts(ctx context.Context, t *decision.Tab) (*whereabou
 func (a *Actuator) shellLives(t *decision.Tab) (bool, error) {
 	var unknown error
 	for _, p := range t.Panes {
-		lives, err := alive(a.ProcRoot, p.PID, p.StartTicks)
+		lives, err := panes.Alive(a.ProcRoot, p.PID, p.StartTicks)
 		if lives {
 			return true, nil
 		}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/testkit/herdr"
 )
@@ -118,27 +119,27 @@ func (w *world) judged(tab string) decision.Decision {
 // start.
 func settled(t testing.TB, pid int) (ticks uint64) {
 	t.Helper()
-	h, _, err := hold("/proc", pid)
+	h, err := panes.Hold("/proc", pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.close()
+	defer h.Close()
 	var last uint64
 	still := 0
 	eventually(t, "a shell that waits for input", func() bool {
-		s, err := h.stat()
-		turns, err2 := h.turns()
+		s, err := h.Stat()
+		ran, err2 := turns(h)
 		if err != nil || err2 != nil {
 			t.Fatal(err, err2)
 		}
-		if s.state != 'S' || s.foreground != pid || turns != last {
+		if s.State != 'S' || s.Foreground != pid || ran != last {
 			still = 0
 		}
-		last = turns
+		last = ran
 		still++
 		return still > 4
 	})
-	return h.ticks
+	return h.Was.Start
 }
 
 // sessionOf lists the living processes whose session leader leads.
@@ -149,7 +150,7 @@ func sessionOf(t testing.TB, leader int) (pids []int) {
 		t.Fatal(err)
 	}
 	for pid, s := range all {
-		if s.session == leader {
+		if s.Session == leader {
 			pids = append(pids, pid)
 		}
 	}
@@ -299,27 +300,27 @@ func (s *shell) typeIn(t testing.TB, text string) {
 // awake types something that starts no process, and waits until the shell has run.
 func awake(t testing.TB, pid int, typeIn func(string)) {
 	t.Helper()
-	h, _, err := hold("/proc", pid)
+	h, err := panes.Hold("/proc", pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer h.close()
-	before, err := h.turns()
+	defer h.Close()
+	before, err := turns(h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	typeIn("x=1\n")
 	eventually(t, "a shell that has run", func() bool {
-		now, err := h.turns()
+		now, err := turns(h)
 		return err != nil || now != before
 	})
 }
 
 func lives(pid int) bool {
-	h, _, err := hold("/proc", pid)
+	h, err := panes.Hold("/proc", pid)
 	if err != nil {
 		return false
 	}
-	h.close()
+	h.Close()
 	return true
 }

@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
 const (
 	// hangUpWithin is how long the processes of a killed session have to end from the hang-up alone.
 	hangUpWithin = time.Second
-	// killedWithin is how long the kernel may take to end a process that was killed.
-	killedWithin = 2 * time.Second
 	// goneWithin is how long a server may take to show that the session is gone: one that lost its last session ends itself.
 	goneWithin = 5 * time.Second
 	// maxCommand keeps the command below what one message to a server may hold (MAX_IMSGSIZE, 16 KiB).
@@ -47,10 +46,21 @@ func (g *grasp) Do(ctx context.Context, in decision.Intent) decision.Outcome {
 	if err := g.readBack(ctx); err != nil {
 		out := actuators.OutcomeOf(fmt.Errorf("session %s (%s) was told to end: %w; its scrollback stays in %s, and the next sweep looks again",
 			g.id.ID, g.id.Name, err, g.plan.Folder))
-		out.RestoreUntil = g.keptUntil(in)
+		out.RestoreUntil = panes.KeptUntil(g.Trash, in)
 		return out
 	}
-	return g.bury(ctx)
+	out := g.bury(ctx)
+	out.Detail += fmt.Sprintf("; the scrollback of %s is in %s", panes.Count(len(g.plan.Panes), "pane", "panes"), g.plan.Folder)
+	return out
+}
+
+// bury ends the held processes that survived the hang-up.
+func (g *grasp) bury(ctx context.Context) decision.Outcome {
+	return panes.Burial{
+		Who: fmt.Sprintf("session %s (%s) of the tmux server on %s", g.id.ID, g.id.Name, g.id.Socket), By: "hang-up",
+		Within: hangUpWithin, TermGrace: g.TermGrace, Never: g.never, Step: g.step, Term: StepTerm, Kill: StepKillLeft,
+		Log: g.log.With("session", g.id.ID),
+	}.Bury(ctx, g.members)
 }
 
 // undo removes what was saved of a session that is still there.
@@ -133,7 +143,7 @@ func (g *grasp) differs(now, who string) error {
 func (g *grasp) readBack(ctx context.Context) error {
 	deadline := time.Now().Add(goneWithin)
 	for {
-		if g.server.over() {
+		if g.server.Over() {
 			return nil
 		}
 		v, err := g.client.look(ctx, g.id.ID)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -351,7 +352,7 @@ func TestDoKeepsWhatItSavedWhenTheEndIsNotKnown(t *testing.T) {
 	if out.RestoreUntil == nil || !out.RestoreUntil.Equal(in.RestoreUntil) {
 		t.Errorf("what was saved can be restored until %v", out.RestoreUntil)
 	}
-	if _, err := os.Lstat(filepath.Join(g.plan.Folder, manifest)); err != nil {
+	if _, err := os.Lstat(filepath.Join(g.plan.Folder, panes.Manifest)); err != nil {
 		t.Errorf("what was saved: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -19,13 +20,11 @@ type grasp struct {
 	*Actuator
 	client  client
 	id      decision.Session
-	server  *held
-	members []*held
-	// leader is the pid of the pane's first process, by member.
-	leader map[*held]int
-	seen   *view
-	plan   plan
-	text   json.RawMessage
+	server  *panes.Held
+	members []*panes.Held
+	seen    *view
+	plan    plan
+	text    json.RawMessage
 }
 
 // Grasp implements actuators.Actuator. It refuses a session in a group or with a linked window, since killing it would leave
@@ -36,7 +35,7 @@ func (a *Actuator) Grasp(ctx context.Context, act string, d decision.Decision) (
 	if err := admissible(act, d.ID, id); err != nil {
 		return nil, err
 	}
-	g := &grasp{Actuator: a, client: a.client(id.Socket), id: *id, leader: map[*held]int{}}
+	g := &grasp{Actuator: a, client: a.client(id.Socket), id: *id}
 	if err := g.take(ctx); err != nil {
 		_ = g.Close()
 		return nil, err
@@ -60,7 +59,7 @@ func (g *grasp) take(ctx context.Context) error {
 	if held != nil && !errors.Is(held, actuators.ErrChanged) {
 		return held
 	}
-	if err := g.client.reach(ctx); errors.Is(err, errNoServer) && g.server.over() {
+	if err := g.client.reach(ctx); errors.Is(err, errNoServer) && g.server.Over() {
 		return actuators.Gone("the tmux server of session %s (%s) ended, and the session with it", g.id.ID, g.id.Name)
 	} else if err != nil {
 		return err
@@ -89,19 +88,22 @@ func (g *grasp) holdPanes() error {
 }
 
 func (g *grasp) holdServer() error {
-	h, f, err := hold(g.ProcRoot, g.id.ServerPID)
-	if errors.Is(err, errEnded) {
+	h, err := panes.Hold(g.ProcRoot, g.id.ServerPID)
+	if errors.Is(err, panes.ErrEnded) {
 		return actuators.Gone("the tmux server of session %s (%s), pid %d, ended, and the session with it", g.id.ID, g.id.Name, g.id.ServerPID)
 	}
 	if err != nil {
 		return err
 	}
 	g.server = h
+	uid, err := h.Owner()
 	switch {
-	case f.ticks != g.id.ServerTicks:
-		return actuators.Changed("pid %d is not the tmux server any more that session %s (%s) was seen on; nothing was touched", h.pid, g.id.ID, g.id.Name)
-	case f.uid != g.never.UID:
-		return actuators.Refused("the tmux server of session %s (%s), pid %d, belongs to user %d; it was left untouched", g.id.ID, g.id.Name, h.pid, f.uid)
+	case err != nil:
+		return err
+	case h.Was.Start != g.id.ServerTicks:
+		return actuators.Changed("pid %d is not the tmux server any more that session %s (%s) was seen on; nothing was touched", h.PID, g.id.ID, g.id.Name)
+	case uid != g.never.UID:
+		return actuators.Refused("the tmux server of session %s (%s), pid %d, belongs to user %d; it was left untouched", g.id.ID, g.id.Name, h.PID, uid)
 	}
 	return nil
 }
@@ -117,27 +119,26 @@ func (g *grasp) holdPane(p decision.Pane) error {
 		if pid <= 1 {
 			return actuators.Refused("pane %s of session %s (%s) lists pid %d, which is never signalled; it was left untouched", p.ID, g.id.ID, g.id.Name, pid)
 		}
-		h, f, err := hold(g.ProcRoot, pid)
+		h, err := panes.Hold(g.ProcRoot, pid)
 		first := pid == p.PID
 		switch {
-		case errors.Is(err, errEnded) && !first:
+		case errors.Is(err, panes.ErrEnded) && !first:
 			continue
-		case errors.Is(err, errEnded):
+		case errors.Is(err, panes.ErrEnded):
 			return actuators.Changed("the first process of pane %s of session %s (%s), pid %d, ended; the session was left untouched", p.ID, g.id.ID, g.id.Name, pid)
 		case err != nil:
 			return err
 		}
 		g.members = append(g.members, h)
-		g.leader[h] = p.PID
-		if first && (h.ticks != p.StartTicks || f.session != pid) {
+		if first && (h.Was.Start != p.StartTicks || h.Was.Session != pid) {
 			return actuators.Changed("pid %d is not the first process of pane %s of session %s (%s) any more; the session was left untouched", pid, p.ID, g.id.ID, g.id.Name)
 		}
-		if f.session != p.PID {
+		if h.Was.Session != p.PID {
 			g.members = g.members[:len(g.members)-1]
-			h.close()
+			h.Close()
 			continue
 		}
-		if err := g.never.Check(pid, f.uid, f.comm, f.kernel); err != nil {
+		if err := h.Allowed(g.never, h.Was); err != nil {
 			return actuators.Refused("session %s (%s) runs it in pane %s: %w; the session was left untouched", g.id.ID, g.id.Name, p.ID, err)
 		}
 	}
@@ -148,15 +149,15 @@ func (g *grasp) setPlan(act string) {
 	g.plan = plan{Act: act, Socket: g.id.Socket, ServerPID: g.id.ServerPID, Session: g.id.ID, Name: g.seen.name, CreatedAt: g.id.CreatedAt,
 		Folder: filepath.Join(g.Trash, act)}
 	for i, v := range g.seen.panes {
-		p := planned{ID: v.id, File: file(i), Window: v.window, WindowName: v.windowName, Layout: v.layout, Width: v.width, Height: v.height}
+		p := planned{ID: v.id, File: panes.File(i), Window: v.window, WindowName: v.windowName, Layout: v.layout, Width: v.width, Height: v.height}
 		for _, j := range g.id.Panes {
 			if j.ID != v.id {
 				continue
 			}
 			p.Cwd = j.Cwd
 			for _, h := range g.members {
-				if g.leader[h] == j.PID {
-					p.Members = append(p.Members, member{PID: h.pid, StartTicks: h.ticks})
+				if h.Was.Session == j.PID {
+					p.Members = append(p.Members, panes.Member{PID: h.PID, StartTicks: h.Was.Start})
 				}
 			}
 		}
@@ -170,10 +171,10 @@ func (g *grasp) Plan() json.RawMessage { return g.text }
 // Close implements actuators.Grasp.
 func (g *grasp) Close() error {
 	if g.server != nil {
-		g.server.close()
+		g.server.Close()
 	}
 	for _, h := range g.members {
-		h.close()
+		h.Close()
 	}
 	g.server, g.members = nil, nil
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -31,7 +32,7 @@ func TestGraspPlansEveryNameAndPlace(t *testing.T) {
 	for i, line := range strings.Split(s.run("list-panes", "-s", "-t", id.ID, "-F", "#{window_id} #{window_layout} #{window_name}"), "\n") {
 		f, p := strings.Fields(line), id.Panes[i]
 		want.Panes = append(want.Panes, planned{ID: p.ID, File: []string{"pane-0.txt", "pane-1.txt", "pane-2.txt"}[i], Cwd: []string{"/", "/tmp", "/"}[i],
-			Window: f[0], Layout: f[1], WindowName: f[2], Width: 80, Height: 24, Members: []member{{p.PID, p.StartTicks}}})
+			Window: f[0], Layout: f[1], WindowName: f[2], Width: 80, Height: 24, Members: []panes.Member{{PID: p.PID, StartTicks: p.StartTicks}}})
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -18,7 +19,7 @@ func admissible(act, candidate string, s *decision.Session) error {
 		return actuators.Refused("%s: %q is not an id of tmux's such as $4; it was left untouched", candidate, s.ID)
 	case !filepath.IsAbs(s.Socket):
 		return actuators.Refused("%s: its socket %q is no absolute path; it was left untouched", candidate, s.Socket)
-	case !actID.MatchString(act):
+	case !panes.CanName(act):
 		return actuators.Refused("%s: act id %q cannot name a folder; it was left untouched", candidate, act)
 	}
 	for _, p := range s.Panes {

@@ -2,11 +2,9 @@ package tmux
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -21,17 +19,14 @@ func (a *Actuator) Purge(_ context.Context, in decision.Intent) (int64, error) {
 }
 
 func (a *Actuator) purge(p *plan) (int64, error) {
-	trash, err := os.OpenRoot(a.Trash)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, fmt.Errorf("open the trash: %w", err)
-	}
-	defer func() { _ = trash.Close() }()
-	freed, err := discard(trash, p)
+	freed, err := a.kept(p).Purge()
 	if err != nil {
 		return freed, fmt.Errorf("remove the saved scrollback of session %s (%s): %w", p.Session, p.Name, err)
 	}
 	return freed, nil
+}
+
+// kept is where the scrollback of a plan's panes is, or will be.
+func (a *Actuator) kept(p *plan) panes.Kept {
+	return panes.Kept{Trash: a.Trash, Act: p.Act, Panes: len(p.Panes)}
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -137,7 +138,7 @@ func (r *restoring) open(ctx context.Context, what []string, pane planned) (wind
 
 func (r *restoring) sentence(p *plan) string {
 	s := fmt.Sprintf("session %s (%s) on %s has %s, each with its saved scrollback above a new shell; what ran there is over. tmux -S %s attach -t '%s' shows it",
-		r.id, r.name, r.socket, count(len(p.Panes), "pane", "panes"), r.socket, r.id)
+		r.id, r.name, r.socket, panes.Count(len(p.Panes), "pane", "panes"), r.socket, r.id)
 	for _, cwd := range r.homeless {
 		s += fmt.Sprintf("; the folder %q is not there any more, so its pane is elsewhere", cwd)
 	}

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
-	"time"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -24,21 +22,13 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 	there, err := a.there(ctx, id)
 	switch {
 	case err != nil:
-		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: a.keptUntil(in),
+		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: panes.KeptUntil(a.Trash, in),
 			Detail: fmt.Sprintf("whether session %s is gone is unknown: %v; what was saved of it is kept, and the next sweep looks again", who, err)}
 	case there:
 		return a.interrupted(in, who)
 	}
-	return decision.Outcome{Outcome: decision.Done, RestoreUntil: a.keptUntil(in),
+	return decision.Outcome{Outcome: decision.Done, RestoreUntil: panes.KeptUntil(a.Trash, in),
 		Detail: fmt.Sprintf("session %s is gone; settled after an interruption. Processes that outlived it are left to the next sweep", who)}
-}
-
-// keptUntil is until when what the act saved is kept, where it saved anything: without it nobody would find it or clear it away.
-func (a *Actuator) keptUntil(in decision.Intent) *time.Time {
-	if _, err := os.Lstat(filepath.Join(a.Trash, in.ID)); err != nil || in.RestoreUntil.IsZero() {
-		return nil
-	}
-	return new(in.RestoreUntil)
 }
 
 // interrupted removes what was saved of a session that was not killed.
@@ -58,7 +48,7 @@ func (a *Actuator) interrupted(in decision.Intent, who string) decision.Outcome 
 // there finds out whether the session is still there. Its server's process decides, not its socket: a socket that was removed
 // or that another server took over says nothing of a server that lives.
 func (a *Actuator) there(ctx context.Context, id *decision.Session) (bool, error) {
-	lives, err := alive(a.ProcRoot, id.ServerPID, id.ServerTicks)
+	lives, err := panes.Alive(a.ProcRoot, id.ServerPID, id.ServerTicks)
 	if err != nil || !lives {
 		return false, err
 	}

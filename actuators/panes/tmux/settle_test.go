@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -93,7 +94,7 @@ func TestSettle(t *testing.T) {
 			if c.kept != (out.RestoreUntil != nil && out.RestoreUntil.Equal(in.RestoreUntil)) {
 				t.Errorf("want it kept: %v, and it can be restored until %v", c.kept, out.RestoreUntil)
 			}
-			_, err := os.Lstat(filepath.Join(a.Trash, act, manifest))
+			_, err := os.Lstat(filepath.Join(a.Trash, act, panes.Manifest))
 			if c.kept != (err == nil) {
 				t.Errorf("want what was saved kept: %v, got %v", c.kept, err)
 			}
@@ -214,7 +215,7 @@ func TestPurgeRemovesWhatTheActMade(t *testing.T) {
 	in := intent(g, d)
 	wantOutcome(t, decision.Done, g.Do(t.Context(), in))
 	var size int64
-	for _, name := range []string{"pane-0.txt", manifest} {
+	for _, name := range []string{"pane-0.txt", panes.Manifest} {
 		st, err := os.Lstat(filepath.Join(g.plan.Folder, name))
 		if err != nil {
 			t.Fatal(err)

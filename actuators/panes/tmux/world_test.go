@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -47,11 +48,11 @@ func (s *server) judged(name string) decision.Decision {
 		if f[0] == "0" {
 			p.PID, _ = strconv.Atoi(f[2])
 			eventually(s.t, "the pane's first process", func() bool {
-				h, is, err := hold("/proc", p.PID)
+				h, err := panes.Hold("/proc", p.PID)
 				if err == nil {
-					h.close()
+					h.Close()
 				}
-				return err == nil && is.session == p.PID && is.comm != "tmux: server"
+				return err == nil && h.Was.Session == p.PID && h.Was.Comm != "tmux: server"
 			})
 			p.StartTicks, p.Members = s.ticks(p.PID), sessionOf(s.t, p.PID)
 			p.Cwd, _ = os.Readlink("/proc/" + f[2] + "/cwd")
@@ -64,12 +65,12 @@ func (s *server) judged(name string) decision.Decision {
 
 func (s *server) ticks(pid int) uint64 {
 	s.t.Helper()
-	h, f, err := hold("/proc", pid)
+	h, err := panes.Hold("/proc", pid)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	h.close()
-	return f.ticks
+	h.Close()
+	return h.Was.Start
 }
 
 // sessionOf lists the living processes whose session leader leads.
@@ -87,8 +88,8 @@ func sessionOf(t testing.TB, leader int) (pids []int) {
 		if sid, err := unix.Getsid(pid); err != nil || sid != leader {
 			continue
 		}
-		if h, _, err := hold("/proc", pid); err == nil {
-			h.close()
+		if h, err := panes.Hold("/proc", pid); err == nil {
+			h.Close()
 			pids = append(pids, pid)
 		}
 	}
@@ -151,11 +152,11 @@ func wantUntouched(t testing.TB, a *Actuator, s *server, name string) {
 }
 
 func lives(pid int) bool {
-	h, _, err := hold("/proc", pid)
+	h, err := panes.Hold("/proc", pid)
 	if err != nil {
 		return false
 	}
-	h.close()
+	h.Close()
 	return true
 }
 
@@ -169,13 +170,13 @@ func child(t testing.TB, file string) int {
 		pid = n
 		return err == nil && strings.HasSuffix(string(text), "\n")
 	})
-	h, _, err := hold("/proc", pid)
+	h, err := panes.Hold("/proc", pid)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = h.signal(unix.SIGKILL)
-		h.close()
+		_ = h.Signal(unix.SIGKILL)
+		h.Close()
 	})
 	return pid
 }

@@ -1,0 +1,161 @@
+package panes
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"time"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+)
+
+// Manifest is the file that the plan of an act is kept in, beside the panes' text.
+const Manifest = "manifest.json"
+
+// File is where the text of a plan's i-th pane is kept.
+func File(i int) string { return fmt.Sprintf("pane-%d.txt", i) }
+
+var actID = regexp.MustCompile(`\A[0-9A-Za-z][0-9A-Za-z._-]*\z`)
+
+// CanName reports whether an act's id can be a folder's name.
+func CanName(act string) bool { return actID.MatchString(act) }
+
+// Member is a held process, as a plan names it. StartTicks is in clock ticks since boot.
+type Member struct {
+	PID        int    `json:"pid"`
+	StartTicks uint64 `json:"start_ticks"`
+}
+
+// Own refuses what an intent's plan says where it is not the plan of the act with that id: its own id, the absolute path of its
+// server's socket, and each pane's file. What is in a plan decides which files are read and removed.
+func Own(id, act, socket string, files []string) error {
+	if act != id || !CanName(act) || !filepath.IsAbs(socket) || len(files) == 0 {
+		return actuators.Refused("the plan of act %s is not one of its own; nothing was touched", id)
+	}
+	for i, name := range files {
+		if name != File(i) {
+			return actuators.Refused("the plan of act %s names the file %q, which is not one of its own; nothing was touched", id, name)
+		}
+	}
+	return nil
+}
+
+// Kept is what one act keeps in the trash: a folder of its own (0700) that has the act's id for name, and in it the manifest and
+// a file for each of so many panes (0600).
+type Kept struct {
+	Trash, Act string
+	Panes      int
+}
+
+// Writer makes a new file in an act's folder, lets fill write it, and sees it on the disk. It overwrites nothing.
+type Writer func(name string, fill func(*os.File) error) error
+
+// Save makes the folder, lets fill write the panes' files, and writes plan as the manifest, all durably. It overwrites nothing.
+// After an error it leaves nothing behind.
+func (k Kept) Save(plan any, fill func(Writer) error) error {
+	if err := os.MkdirAll(k.Trash, 0o700); err != nil {
+		return fmt.Errorf("make the trash: %w", err)
+	}
+	trash, err := os.OpenRoot(k.Trash)
+	if err != nil {
+		return fmt.Errorf("open the trash: %w", err)
+	}
+	defer func() { _ = trash.Close() }()
+	if err := trash.Mkdir(k.Act, 0o700); err != nil {
+		return fmt.Errorf("make a folder in the trash: %w", err)
+	}
+	if err := k.fill(trash, plan, fill); err != nil {
+		_, left := k.discard(trash)
+		return errors.Join(err, left)
+	}
+	return nil
+}
+
+func (k Kept) fill(trash *os.Root, plan any, fill func(Writer) error) error {
+	write := func(name string, fill func(*os.File) error) error {
+		return write(trash, filepath.Join(k.Act, name), fill)
+	}
+	if err := fill(write); err != nil {
+		return err
+	}
+	if err := write(Manifest, func(f *os.File) error { return json.NewEncoder(f).Encode(plan) }); err != nil {
+		return fmt.Errorf("save the manifest: %w", err)
+	}
+	return errors.Join(syncFolder(trash, k.Act), syncFolder(trash, "."))
+}
+
+func write(root *os.Root, name string, fill func(*os.File) error) error {
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	err = fill(f)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func syncFolder(root *os.Root, name string) error {
+	f, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// KeptUntil is until when what the act saved is kept, where it saved anything: without it nobody would find it or clear it away.
+func KeptUntil(trash string, in decision.Intent) *time.Time {
+	if _, err := os.Lstat(filepath.Join(trash, in.ID)); err != nil || in.RestoreUntil.IsZero() {
+		return nil
+	}
+	return new(in.RestoreUntil)
+}
+
+// Purge removes the files that the act made and their folder, and nothing else, and says how many bytes that freed. What else is
+// in there is left, and is the error. What is not there any more is none.
+func (k Kept) Purge() (freed int64, err error) {
+	trash, err := os.OpenRoot(k.Trash)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("open the trash: %w", err)
+	}
+	defer func() { _ = trash.Close() }()
+	return k.discard(trash)
+}
+
+func (k Kept) discard(trash *os.Root) (freed int64, err error) {
+	names := []string{Manifest}
+	for i := range k.Panes {
+		names = append(names, File(i))
+	}
+	for _, name := range names {
+		name = filepath.Join(k.Act, name)
+		st, err := trash.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return freed, err
+		}
+		if !st.Mode().IsRegular() {
+			return freed, fmt.Errorf("%s is no file of ours; it was left", strconv.Quote(name))
+		}
+		if err := trash.Remove(name); err != nil {
+			return freed, err
+		}
+		freed += st.Size()
+	}
+	if err := trash.Remove(k.Act); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return freed, err
+	}
+	return freed, nil
+}

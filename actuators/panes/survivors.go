@@ -1,0 +1,119 @@
+package panes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+)
+
+// killedWithin is how long the kernel may take to end a process that was killed.
+const killedWithin = 2 * time.Second
+
+// Burial is how held processes are ended that outlive the end of their panes.
+type Burial struct {
+	// Who is whose panes they were, and By what ended those, for a person: "tab w1:t2", "close".
+	Who, By string
+	// Within is how long they have to end from that alone, TermGrace how long after TERM before they are killed.
+	Within, TermGrace time.Duration
+	// Spare, when set, says why a process is not this act's to end, or nil.
+	Spare func(*Held) error
+	Never actuators.NeverProcess
+	// Step is called with Term and Kill before those signals are sent; neither is where nobody is left to get them.
+	Step       func(name string)
+	Term, Kill string
+	Log        hclog.Logger
+}
+
+// Bury ends the processes in hs that survived, and accounts for all of them: the outcome is Done, whatever had to be left. What
+// started since they were held was not judged, and is nobody's to end here.
+func (b Burial) Bury(ctx context.Context, hs []*Held) decision.Outcome {
+	spared := map[*Held]error{}
+	mine := slices.DeleteFunc(slices.Clone(hs), func(h *Held) bool {
+		if b.Spare != nil {
+			spared[h] = b.Spare(h)
+		}
+		return spared[h] != nil
+	})
+	left := Await(ctx, mine, b.Within)
+	told := 0
+	for _, s := range []struct {
+		step   string
+		signal unix.Signal
+		wait   time.Duration
+	}{{b.Term, unix.SIGTERM, b.TermGrace}, {b.Kill, unix.SIGKILL, killedWithin}} {
+		if len(left) == 0 {
+			break
+		}
+		b.Step(s.step)
+		left = slices.DeleteFunc(left, func(h *Held) bool {
+			err := b.send(h, s.signal)
+			if err != nil && !errors.Is(err, ErrEnded) {
+				spared[h] = err
+			}
+			return err != nil
+		})
+		told = max(told, len(left))
+		left = Await(ctx, left, s.wait)
+	}
+	for _, h := range left {
+		spared[h] = fmt.Errorf("it did not end within %s of being killed", killedWithin)
+	}
+	return b.account(hs, told, spared)
+}
+
+// send signals one survivor after it was looked at again: it must still be the pane's, and none of the never-list.
+func (b Burial) send(h *Held, sig unix.Signal) error {
+	s, err := h.Stat()
+	if err != nil {
+		return err
+	}
+	if s.Start != h.Was.Start || s.Session != h.Was.Session {
+		return actuators.Changed("it has left the pane's session")
+	}
+	if err := h.Allowed(b.Never, s); err != nil {
+		return err
+	}
+	if err := h.Signal(sig); err != nil {
+		return fmt.Errorf("signal pid %d: %w", h.PID, err)
+	}
+	return nil
+}
+
+func (b Burial) account(hs []*Held, told int, spared map[*Held]error) decision.Outcome {
+	out := decision.Outcome{Outcome: decision.Done}
+	ended, left := 0, ""
+	for _, h := range hs {
+		why := spared[h]
+		if why == nil {
+			ended++
+			out.Freed.RSS += h.Was.RSS
+			continue
+		}
+		b.Log.Warn("a process outlived its pane", "pid", h.PID, "error", why)
+		left += fmt.Sprintf("; pid %d was left: %v", h.PID, why)
+	}
+	out.Detail = fmt.Sprintf("%s is gone, and %d of its %s with it", b.Who, ended, Count(len(hs), "process", "processes"))
+	if told > 0 {
+		out.Detail += fmt.Sprintf("; %d of them outlived the %s and %s signalled", told, b.By, plural(told, "was", "were"))
+	}
+	out.Detail += left
+	return out
+}
+
+// Count is a number with its noun.
+func Count(n int, one, many string) string { return fmt.Sprintf("%d %s", n, plural(n, one, many)) }
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
