@@ -22,12 +22,12 @@ type Options struct {
 	// Root is where procfs is mounted.
 	Root string
 	// Markers are the environment variables that are kept of this user's processes; no other is. None leaves environments
-	// unread, and then only processes asked for by Only are read in full.
+	// unread.
 	Markers []string
 	// WithArgv keeps the command lines.
 	WithArgv bool
 	// Only, above 0, reads this process and its descendants in full and everyone else in brief. At 0, those are read in full
-	// that carry a marker, and their descendants.
+	// that carry a marker or work in a folder that was deleted, and their descendants.
 	Only int
 	// Log may be nil.
 	Log hclog.Logger
