@@ -22,7 +22,9 @@ type reused struct {
 	// Trials counts the numbers that were given away, SameStart those whose new process has the old one's start ticks, and Wrong
 	// those whose new process was taken for the old one or was signalled.
 	Trials, SameStart, Wrong int
-	Error                    string
+	// Why says of each wrong one what went wrong.
+	Why   []string `json:",omitempty"`
+	Error string
 }
 
 // TestForcedReuse lets another process have the number of one that is held, in a pid namespace whose next number can be set.
@@ -103,31 +105,34 @@ func (r *reused) trial() error {
 	if q.StartTicks == p.StartTicks {
 		r.SameStart++
 	}
-	if !r.spared(g, p, q) {
+	if err := spared(g, p, q); err != nil {
 		r.Wrong++
+		r.Why = append(r.Why, err.Error())
 	}
 	return nil
 }
 
-// spared reports whether neither the old grasp nor a new one with the old identity nor a bare signal through what was held
-// reached the new process.
-func (r *reused) spared(g actuators.Grasp, p, q decision.Process) bool {
+// spared says whether the old grasp, a new one with the old identity, or a bare signal through what was held reached the new
+// process.
+func spared(g actuators.Grasp, p, q decision.Process) error {
 	held := g.(*grasp).pin
 	if err := held.signal(unix.SIGKILL); !errors.Is(err, unix.ESRCH) {
-		return false
+		return fmt.Errorf("a signal through what was held: %v", err)
 	}
 	if out := g.Do(context.Background(), intent(p)); out.Outcome != decision.Gone {
-		return false
+		return fmt.Errorf("the old grasp: %s: %s", out.Outcome, out.Detail)
 	}
 	if fresh, err := New(options()).Grasp(context.Background(), "A1", decide(p)); err == nil {
-		fresh.Close()
-		return false
+		return errors.Join(errors.New("a new grasp took it for the old one"), fresh.Close())
 	}
-	now, err := identity(p.PID)
-	return err == nil && now == q
+	if now, err := identity(p.PID); err != nil || now != q {
+		return fmt.Errorf("the new process is not what it was: %+v, %+v, %v", q, now, err)
+	}
+	return nil
 }
 
-// settledIdentity waits until a child has become the program that it was started as: its name changes before its command line.
+// settledIdentity waits until a child has become the program that it was started as: its name changes before its command line, and
+// on a busy machine two looks may both fall in between.
 func settledIdentity(pid int) (decision.Process, error) {
 	var last decision.Process
 	for {
@@ -135,7 +140,7 @@ func settledIdentity(pid int) (decision.Process, error) {
 		if err != nil {
 			return p, fmt.Errorf("identify pid %d: %w", pid, err)
 		}
-		if p.Name == "sleep" && p == last {
+		if p.Name == "sleep" && p.ArgvDigest == digest(p.BootID, []byte("sleep\x00300\x00")) && p == last {
 			return p, nil
 		}
 		last = p
