@@ -434,7 +434,7 @@ func TestBurySparesWhatWasNotJudgedOrHasLeft(t *testing.T) {
 				t.Error(err)
 			}
 			eventually(t, "a process that left", func() bool { return comm(leaver) == "sleep" })
-			sh.typeIn(t, "nohup sleep 1001 &\n")
+			sh.typeIn(t, "sh -c 'trap \"\" HUP; exec sleep 1001' &\n")
 			eventually(t, "a process that nobody judged", func() bool {
 				for _, pid := range sessionOf(t, sh.pid) {
 					if !slices.Contains(d.Identity.Tab.Panes[0].Members, pid) {
