@@ -53,10 +53,10 @@ func TestSources(t *testing.T) {
 	dir := folderOf(t)
 	cfg := filepath.Join(dir, "herdr")
 	for _, path := range []string{
-		"herdr/herdr.sock", "herdr/herdr-client.sock", "herdr/sessions/work/herdr.sock", "herdr/sessions/work/herdr-client.sock",
+		"herdr/herdr.sock", "herdr/herdr-client.sock", "herdr/sessions/team/herdr.sock", "herdr/sessions/team/herdr-client.sock",
 		"herdr/sessions/a.B_c-1/herdr.sock", "herdr/sessions/default/herdr.sock", "herdr/sessions/two words/herdr.sock",
 		"herdr-dev/herdr.sock", "herdr-dev/sessions/dev/herdr.sock",
-		"home/.config/herdr/herdr.sock", "tmp/herdr/herdr.sock", "else/work.sock", "else/other.sock", "more/other.sock",
+		"home/.config/herdr/herdr.sock", "tmp/herdr/herdr.sock", "else/team.sock", "else/other.sock", "more/other.sock",
 	} {
 		listen(t, filepath.Join(dir, path))
 	}
@@ -65,14 +65,14 @@ func TestSources(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Symlink(cfg+"/sessions/work/herdr.sock", dir+"/alias.sock"); err != nil {
+	if err := os.Symlink(cfg+"/sessions/team/herdr.sock", dir+"/alias.sock"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(dir+"/file", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	standard := map[string]string{
-		"herdr/default": cfg + "/herdr.sock", "herdr/work": cfg + "/sessions/work/herdr.sock", "herdr/a.B_c-1": cfg + "/sessions/a.B_c-1/herdr.sock",
+		"herdr/default": cfg + "/herdr.sock", "herdr/team": cfg + "/sessions/team/herdr.sock", "herdr/a.B_c-1": cfg + "/sessions/a.B_c-1/herdr.sock",
 		"herdr/default~dev": dir + "/herdr-dev/herdr.sock", "herdr/dev~dev": dir + "/herdr-dev/sessions/dev/herdr.sock",
 	}
 	with := func(kv ...string) map[string]string {
@@ -94,7 +94,7 @@ func TestSources(t *testing.T) {
 		t.Fatalf("%s has no name that begins with %s", path, prefix)
 		return ""
 	}
-	elsewhere := called(dir+"/else/work.sock", "herdr/work~", Options{Sockets: []string{"auto", dir + "/else/work.sock"}, Env: env("XDG_CONFIG_HOME", dir)})
+	elsewhere := called(dir+"/else/team.sock", "herdr/team~", Options{Sockets: []string{"auto", dir + "/else/team.sock"}, Env: env("XDG_CONFIG_HOME", dir)})
 	both := []string{dir + "/else/other.sock", dir + "/more/other.sock"}
 	other, another := called(both[0], "herdr/other~", Options{Sockets: both}), called(both[1], "herdr/other~", Options{Sockets: both})
 	nowhere := env("XDG_CONFIG_HOME", dir+"/bare")
@@ -118,17 +118,17 @@ func TestSources(t *testing.T) {
 			with("herdr/other", dir+"/else/other.sock")},
 		{"HERDR_SOCKET_PATH names nothing that is there", Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir+"/bare", "HERDR_SOCKET_PATH", dir+"/no.sock")},
 			map[string]string{"herdr/no": dir + "/no.sock"}},
-		{"HERDR_SESSION names one of them", Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir, "HERDR_SESSION", "work")}, standard},
+		{"HERDR_SESSION names one of them", Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir, "HERDR_SESSION", "team")}, standard},
 		{"HERDR_SESSION is the default", Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir, "HERDR_SESSION", "default")}, standard},
 		{"HERDR_SESSION does not exist", Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir, "HERDR_SESSION", "none")}, standard},
 		{"HERDR_SESSION is no name", Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir, "HERDR_SESSION", "../..")},
 			with("herdr/HERDR_SESSION", cfg+"/sessions")},
 		{"HERDR_SOCKET_PATH beats it", Options{Sockets: []string{"auto"},
 			Env: env("XDG_CONFIG_HOME", dir, "HERDR_SESSION", "../..", "HERDR_SOCKET_PATH", cfg+"/herdr.sock")}, standard},
-		{"a path besides", Options{Sockets: []string{"auto", dir + "/else/work.sock"}, Env: env("XDG_CONFIG_HOME", dir)}, with(elsewhere, dir+"/else/work.sock")},
-		{"a session's path alone keeps the session's name", Options{Sockets: []string{cfg + "/sessions/work/herdr.sock"}, Env: env("XDG_CONFIG_HOME", dir)},
-			map[string]string{"herdr/work": cfg + "/sessions/work/herdr.sock"}},
-		{"by another path alone too", Options{Sockets: []string{dir + "/alias.sock"}, Env: env("XDG_CONFIG_HOME", dir)}, map[string]string{"herdr/work": dir + "/alias.sock"}},
+		{"a path besides", Options{Sockets: []string{"auto", dir + "/else/team.sock"}, Env: env("XDG_CONFIG_HOME", dir)}, with(elsewhere, dir+"/else/team.sock")},
+		{"a session's path alone keeps the session's name", Options{Sockets: []string{cfg + "/sessions/team/herdr.sock"}, Env: env("XDG_CONFIG_HOME", dir)},
+			map[string]string{"herdr/team": cfg + "/sessions/team/herdr.sock"}},
+		{"by another path alone too", Options{Sockets: []string{dir + "/alias.sock"}, Env: env("XDG_CONFIG_HOME", dir)}, map[string]string{"herdr/team": dir + "/alias.sock"}},
 		{"by two paths, the server's own is taken", Options{Sockets: []string{dir + "/alias.sock", "auto"}, Env: env("XDG_CONFIG_HOME", dir)}, standard},
 		{"two elsewhere of one name", Options{Sockets: both, Env: nowhere}, map[string]string{other: both[0], another: both[1]}},
 		{"paths", Options{Sockets: []string{dir + "/none/../else/other.sock", dir + "/not-there"}, Env: nowhere},
@@ -252,13 +252,13 @@ func TestSourcesOfANamedSessionInAFolderThatCannotBeListed(t *testing.T) {
 	}
 	dir := folderOf(t)
 	sessions := filepath.Join(dir, "herdr", "sessions")
-	listen(t, filepath.Join(sessions, "work", "herdr.sock"))
+	listen(t, filepath.Join(sessions, "team", "herdr.sock"))
 	if err := os.Chmod(sessions, 0o300); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Chmod(sessions, 0o700) })
-	want := map[string]string{"herdr/sessions folder": sessions, "herdr/work": filepath.Join(sessions, "work", "herdr.sock")}
-	if diff := cmp.Diff(want, sourceNames(t, Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir, "HERDR_SESSION", "work")})); diff != "" {
+	want := map[string]string{"herdr/sessions folder": sessions, "herdr/team": filepath.Join(sessions, "team", "herdr.sock")}
+	if diff := cmp.Diff(want, sourceNames(t, Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir, "HERDR_SESSION", "team")})); diff != "" {
 		t.Errorf("sources (-want +got):\n%s", diff)
 	}
 }
