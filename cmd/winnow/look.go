@@ -6,11 +6,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"winnow/collectors"
 	"winnow/collectors/dirs"
@@ -225,7 +228,8 @@ func (a *app) discover(sc scope, path string) []collectors.Source {
 		if filepath.Base(around) != name {
 			around = filepath.Join(around, name)
 		}
-		if st, err := os.Stat(around); err == nil && st.IsDir() {
+		// One that may be there and cannot be looked at is a source that fails, and says why.
+		if st, err := os.Stat(around); err == nil && st.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
 			out = append(out, dirs.Roots(a.dirOptions(sc), []string{around})...)
 		}
 	}

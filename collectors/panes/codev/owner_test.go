@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,13 +144,28 @@ func TestSources(t *testing.T) {
 		"auto with one set":        {Options{Homes: []string{auto}, Env: env(set)}, map[string]string{"codev/default": usualPath, "codev/set": set}},
 		"auto with the usual set":  {Options{Homes: []string{auto, usualPath}, Env: env(usualPath)}, map[string]string{"codev/default": usualPath}},
 		"the same through a link":  {Options{Homes: []string{set, root + "/link"}}, map[string]string{"codev/set": set}},
-		"what is not there":        {Options{Homes: []string{root + "/none", file, file + "/x", auto}, Home: root, Env: env(root + "/none")}, map[string]string{}},
+		"what is not there":        {Options{Homes: []string{auto}, Home: root, Env: env(root + "/none")}, map[string]string{}},
 		"named default, elsewhere": {Options{Homes: []string{calm}}, map[string]string{"codev/" + suffixed("default", calm): calm}},
 		"two of one name": {Options{Homes: []string{third, twin}},
 			map[string]string{"codev/" + suffixed("farm", third): third, "codev/" + suffixed("farm", twin): twin}},
 	} {
 		if d := cmp.Diff(tc.want, list(tc.o)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+	for _, none := range []string{root + "/none", file, file + "/x"} {
+		o := Options{Homes: []string{none, none, auto, set}, Home: root}
+		sources, err := Sources(o)
+		must(t, err)
+		if len(sources) != 2 {
+			t.Fatalf("%s gave %+v", none, sources)
+		}
+		i := slices.IndexFunc(sources, func(s collectors.Source) bool { return s.Path == none })
+		if _, err := sources[i].Reader.Read(t.Context()); err == nil || isAbsent(err) || !strings.Contains(err.Error(), none+": no such folder; correct") {
+			t.Errorf("%s gave %v", none, err)
+		}
+		if stores, err := Stores(o); err != nil || len(stores) != 1 {
+			t.Errorf("%s has a store: %v, %v", none, stores, err)
 		}
 	}
 	for _, bad := range []string{"", "farm", "~/farm", "AUTO"} {

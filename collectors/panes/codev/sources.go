@@ -9,6 +9,7 @@ package codev
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -79,8 +80,9 @@ func (o Options) env(key string) string {
 // ID is the candidate's id of the terminal that source knows as native.
 func ID(source, native string) string { return snapshot.KindTerminal + ":" + source + "/" + native }
 
-// Sources gives one source a state folder, sorted by path. A folder that is not there gives none. The errors are a folder that is no
-// absolute path and a Tower that is not this machine's own.
+// Sources gives one source a state folder, sorted by path. One that Codev would use and that is not there gives none; one that was
+// named and is not there gives a source that fails. The errors are a folder that is no absolute path and a Tower that is not this
+// machine's own.
 //
 // A source is named codev/default for ~/.agent-farm, else codev/ and the folder's name. Of two that would have the same name, those
 // elsewhere get a suffix made from their path, which stays the same at every look.
@@ -89,22 +91,33 @@ func Sources(o Options) ([]collectors.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	homes, err := homes(o)
+	homes, lacking, err := homes(o)
 	if err != nil {
 		return nil, err
 	}
 	every := folders(append(automatic(o), homes...))
 	var out []collectors.Source
-	for path, name := range names(homes, o.Home) {
-		out = append(out, collectors.Source{Name: name, Kind: Kind, Path: path, Reader: newReader(o, name, path, tower, every)})
+	for path, name := range names(slices.Concat(homes, lacking), o.Home) {
+		src := collectors.Source{Name: name, Kind: Kind, Path: path, Reader: newReader(o, name, path, tower, every)}
+		if slices.Contains(lacking, path) {
+			src.Reader = nowhere(path)
+		}
+		out = append(out, src)
 	}
 	slices.SortFunc(out, func(a, b collectors.Source) int { return cmp.Compare(a.Path, b.Path) })
 	return out, nil
 }
 
-// Stores gives the stores of the same folders, which are registries of builders.
+// nowhere stands for a state folder that was named and is none.
+type nowhere string
+
+func (n nowhere) Read(context.Context) (collectors.Part, error) {
+	return collectors.Part{}, fmt.Errorf("read %s: no such folder; correct the path in collect.codev.homes, or take it out", string(n))
+}
+
+// Stores gives the stores of those of the folders that are there, which are registries of builders.
 func Stores(o Options) ([]string, error) {
-	homes, err := homes(o)
+	homes, _, err := homes(o)
 	if err != nil {
 		return nil, err
 	}
@@ -130,20 +143,25 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// homes are the state folders that are there, each once.
-func homes(o Options) ([]string, error) {
-	var paths []string
+// homes are the state folders that are there, each once, and those that were named and are not.
+func homes(o Options) (there, lacking []string, err error) {
+	var paths, named []string
 	for _, h := range o.Homes {
 		switch {
 		case h == auto:
 			paths = append(paths, automatic(o)...)
 		case filepath.IsAbs(h):
-			paths = append(paths, filepath.Clean(h))
+			named = append(named, filepath.Clean(h))
 		default:
-			return nil, fmt.Errorf("codev state folder %q: not an absolute path; write auto, or the path of a folder", h)
+			return nil, nil, fmt.Errorf("codev state folder %q: not an absolute path; write auto, or the path of a folder", h)
 		}
 	}
-	return folders(paths), nil
+	for _, p := range named {
+		if len(folders([]string{p})) == 0 && !slices.Contains(lacking, p) {
+			lacking = append(lacking, p)
+		}
+	}
+	return folders(append(paths, named...)), lacking, nil
 }
 
 // automatic are the folders that Codev would use (packages/core/src/constants.ts of Codev), there or not.
