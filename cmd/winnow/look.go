@@ -310,7 +310,7 @@ func unique(list []collectors.Source) ([]collectors.Source, error) {
 	return list, nil
 }
 
-// memory is what the ledger gives a look: holds, sightings and when the clock was last steady. Err says why it could not be read;
+// memory is what the ledger gives a look: holds, sightings, who owned which terminal, and when the clock was last steady. Err says why it could not be read;
 // the look then goes on without it, and everything is spared.
 type memory struct {
 	path      string
