@@ -1,0 +1,198 @@
+// Package foreign opens what others may have written: files that Winnow reads and did not make itself, and the folders that lead to
+// them.
+//
+// A path is only a name. What it leads to may be a link to somebody else's file, a FIFO that never answers, a device that never
+// ends, or a file of another user. Everything here refuses those, and says which path it was and what to do.
+package foreign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The reasons for which a file or folder is refused. A missing one is fs.ErrNotExist and one that may not be read fs.ErrPermission.
+var (
+	ErrLink       = errors.New("it is a symbolic link: name the file itself")
+	ErrNotRegular = errors.New("it is not a regular file")
+	ErrNotFolder  = errors.New("it is not a folder")
+	ErrOwner      = errors.New("it belongs to another user")
+	ErrWritable   = errors.New("other users can write it")
+	ErrTooLarge   = errors.New("it is too large")
+	ErrSlow       = errors.New("it did not answer in time")
+)
+
+// Want says what a file must be to be read.
+type Want struct {
+	// Max is the greatest size in bytes; a greater file is refused. 0 allows nothing but an empty file.
+	Max int64
+	// Within is how long the reading may take; 0 is 10 seconds. A file system that never answers holds nobody up longer.
+	Within time.Duration
+	// Ruling is for files that say what Winnow does (configuration, policies): one that another user can write is refused.
+	Ruling bool
+}
+
+// defaultWithin is long for a disk and short for a person.
+const defaultWithin = 10 * time.Second
+
+// File is what was read.
+type File struct {
+	Data []byte
+	// Mod is when it was last written.
+	Mod time.Time
+	// Dev, Ino and UID are its device, its inode and its owner.
+	Dev, Ino uint64
+	UID      uint32
+}
+
+// Read reads the regular file at path. The last part of path may not be a link; the owner must be this user or root.
+func Read(ctx context.Context, path string, w Want) (File, error) {
+	return ReadAt(ctx, unix.AT_FDCWD, path, path, w)
+}
+
+// ReadAt is Read of name in the folder that is open as dirfd; path is what messages call it. dirfd must stay open until ReadAt
+// returns, and for as long as a file system does not answer.
+func ReadAt(ctx context.Context, dirfd int, name, path string, w Want) (File, error) {
+	if err := ctx.Err(); err != nil {
+		return File{}, &fs.PathError{Op: "read", Path: path, Err: context.Cause(ctx)}
+	}
+	within := w.Within
+	if within == 0 {
+		within = defaultWithin
+	}
+	type answer struct {
+		file File
+		err  error
+	}
+	done := make(chan answer, 1) // with room, so that an answer that comes too late ends its goroutine
+	go func() {
+		f, err := read(dirfd, name, path, w)
+		done <- answer{f, err}
+	}()
+	timer := time.NewTimer(within)
+	defer timer.Stop()
+	select {
+	case a := <-done:
+		return a.file, a.err
+	case <-ctx.Done():
+		return File{}, &fs.PathError{Op: "read", Path: path, Err: context.Cause(ctx)}
+	case <-timer.C:
+		return File{}, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w (%s)", ErrSlow, within)}
+	}
+}
+
+func read(dirfd int, name, path string, w Want) (File, error) {
+	fd, err := open(dirfd, name, path, w)
+	if err != nil {
+		return File{}, err
+	}
+	defer func() { _ = unix.Close(fd) }()
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return File{}, &fs.PathError{Op: "look at", Path: path, Err: err}
+	}
+	data, err := drain(fd, make([]byte, 0, min(st.Size, w.Max)+1), w.Max)
+	if err != nil {
+		return File{}, &fs.PathError{Op: "read", Path: path, Err: err}
+	}
+	return File{Data: data, Mod: time.Unix(st.Mtim.Unix()), Dev: uint64(st.Dev), Ino: st.Ino, UID: st.Uid}, nil
+}
+
+// Open opens the regular file at path for reading, by the same rules as Read but for the time: opening a regular file does not
+// wait. The caller closes it, and bounds what it reads.
+func Open(path string, w Want) (*os.File, error) {
+	fd, err := open(unix.AT_FDCWD, path, path, w)
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// Check says whether Read would refuse the file at path. It is for programs such as SQLite that open a file by its path themselves.
+func Check(path string, w Want) error {
+	f, err := Open(path, w)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func open(dirfd int, name, path string, w Want) (int, error) {
+	fd, err := openat(dirfd, name)
+	switch {
+	case errors.Is(err, unix.ELOOP):
+		return -1, &fs.PathError{Op: "open", Path: path, Err: ErrLink}
+	case errors.Is(err, unix.ENXIO): // a socket, or a FIFO that is opened for writing
+		return -1, &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
+	case err != nil:
+		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	var st unix.Stat_t
+	err = unix.Fstat(fd, &st)
+	if err == nil {
+		err = w.allows(&st)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return fd, nil
+}
+
+func openat(dirfd int, name string) (int, error) {
+	for {
+		// O_NONBLOCK: opening a FIFO waits for a writer, and opening some devices does something.
+		fd, err := unix.Openat(dirfd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return fd, err
+		}
+	}
+}
+
+func (w Want) allows(st *unix.Stat_t) error {
+	switch {
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		return ErrNotRegular
+	case !ours(st.Uid):
+		return fmt.Errorf("%w (uid %d; this is uid %d): make it yours, or name another one", ErrOwner, st.Uid, os.Geteuid())
+	case w.Ruling && othersWrite(st):
+		return fmt.Errorf("%w (mode %04o): take that right away with chmod go-w", ErrWritable, st.Mode&0o7777)
+	case st.Size > w.Max:
+		return fmt.Errorf("%w: %d bytes, and %d are the most", ErrTooLarge, st.Size, w.Max)
+	}
+	return nil
+}
+
+// ours says whether a file of uid is trusted: it is this user's or root's, who can do everything anyway.
+func ours(uid uint32) bool { return uid == 0 || int(uid) == os.Geteuid() }
+
+// othersWrite says whether somebody besides the owner can write. A group of this user's own is not somebody: many systems give each
+// user one and make files writable for it.
+func othersWrite(st *unix.Stat_t) bool {
+	return st.Mode&unix.S_IWOTH != 0 || st.Mode&unix.S_IWGRP != 0 && int(st.Gid) != os.Getegid() && st.Gid != 0
+}
+
+func drain(fd int, data []byte, most int64) ([]byte, error) {
+	for {
+		if len(data) == cap(data) {
+			data = append(data, make([]byte, 4096)...)[:len(data)]
+		}
+		n, err := unix.Read(fd, data[len(data):cap(data)])
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return nil, err
+		case n == 0:
+			return data, nil
+		}
+		if data = data[:len(data)+n]; int64(len(data)) > most {
+			return nil, fmt.Errorf("%w: it grew over %d bytes while it was read", ErrTooLarge, most)
+		}
+	}
+}
