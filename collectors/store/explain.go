@@ -14,7 +14,8 @@ var (
 	ErrLayout     = errors.New("unknown layout")
 	ErrUnfinished = errors.New("it is in the middle of a change, or its program crashed in one; nothing was read")
 
-	errTooMuch = fmt.Errorf("more than %d MiB or %d rows; let its program drop what has long ended", maxSize>>20, maxRows)
+	errTooMuch = fmt.Errorf("more than %d MiB or %d rows, or a value of more than %d MiB; nothing was read: let its program drop what has long ended",
+		maxSize>>20, maxRows, maxValue>>20)
 )
 
 // locked says that somebody else has the database locked, unfinished that its journal looks like one of a crash.
