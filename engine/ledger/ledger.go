@@ -61,7 +61,24 @@ func Open(path string) (*Ledger, error) {
 	if err := l.migrate(context.Background()); err != nil {
 		return nil, errors.Join(l.explain("open", err), l.Close())
 	}
+	if err := l.sound(); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
 	return l, nil
+}
+
+// checkTime is how long the check of a ledger that is opened for writing may take: enough for some 20 MiB. A fault further on shows
+// when that part is read.
+const checkTime = 100 * time.Millisecond
+
+// sound has the file checked for as long as a person does not notice, before anything is done that has to be remembered in it.
+func (l *Ledger) sound() error {
+	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+	defer cancel()
+	if err := l.Check(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // OpenReadOnly opens the ledger at path for reading, also while another process writes. ErrNone says that there is none.
