@@ -39,6 +39,9 @@ func explain(path string, err error) error {
 	case locked(err):
 		return fmt.Errorf("read %s: another program holds it locked: %w; nothing was read: look again, and if it stays, see who has the file open",
 			path, err)
+	case code&0xff == sqlite3.SQLITE_TOOBIG:
+		return fmt.Errorf("read %s: a row or a part of its schema is greater than its program makes any: %w; nothing was read: name the right file in"+
+			" config.yaml", path, err)
 	case code&0xff == sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("read %s: it is not a SQLite database: %w; name the right file in config.yaml", path, err)
 	case code&0xff == sqlite3.SQLITE_CORRUPT, code == sqlite3.SQLITE_IOERR_SHORT_READ:
