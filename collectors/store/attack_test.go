@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -130,10 +129,10 @@ func TestAttackValuesWithoutABound(t *testing.T) {
 		"a million rows": made(t, "PRAGMA synchronous = OFF", sessions, fmt.Sprintf(many, 1_000_000)),
 		"a great schema": made(t, sessions, "CREATE TABLE other (x DEFAULT '"+strings.Repeat("y", 3<<20)+"')"),
 	} {
-		forget(t)
-		rss := memory(t, "VmRSS")
-		rows, err, ended := within(t, path, 20*time.Second)
-		grown := memory(t, "VmHWM") - rss
+		var rows []store.Row
+		var err error
+		var ended bool
+		grown := attack.Grown(t, func() { rows, err, ended = within(t, path, 20*time.Second) })
 		switch {
 		case !ended:
 			a.Lost("%s: the reading did not end", name)
@@ -148,28 +147,6 @@ func TestAttackValuesWithoutABound(t *testing.T) {
 		}
 		t.Logf("%s: the memory grew by %d MiB", name, grown>>20)
 	}
-}
-
-// forget makes the most memory that this process ever held what it holds now.
-func forget(t testing.TB) {
-	t.Helper()
-	debug.FreeOSMemory()
-	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600); err != nil {
-		t.Skipf("the kernel does not measure the memory anew: %v", err)
-	}
-}
-
-// memory is a number of bytes in /proc/self/status: what this process holds (VmRSS), or the most that it held (VmHWM).
-func memory(t testing.TB, name string) int64 {
-	t.Helper()
-	text, err := os.ReadFile("/proc/self/status")
-	ok1(t, err)
-	_, rest, found := strings.Cut(string(text), name+":")
-	var kib int64
-	if _, err := fmt.Sscan(rest, &kib); err != nil || !found {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return kib << 10
 }
 
 func TestAttackAStoreOfAnotherUser(t *testing.T) {
