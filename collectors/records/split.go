@@ -11,16 +11,29 @@ import (
 
 // The most that is read. A file that has more is one that nobody wrote for this, and reading it whole could use up the memory.
 const (
-	maxRecords = 1 << 18
+	maxRecords = 1 << 20
 	maxKeys    = 1 << 10
 	maxName    = 1 << 10
 	maxText    = 64 << 10
 )
 
-var (
-	errRecords = fmt.Errorf("it has more than %d records; let its owner drop what has long completed", maxRecords)
-	errEnds    = errors.New("it ends before the object does")
-)
+// MaxKept is how many entries or spawns are kept of one file. A log may have many more records, of which several speak of one.
+const MaxKept = 1 << 18
+
+var errEnds = errors.New("it ends before the object does")
+
+// errMany says that a file has more than so many of something.
+func errMany(most int) error {
+	return fmt.Errorf("it has more than %d records; let its owner drop what has long completed", most)
+}
+
+// Full is an error where so many entries or spawns are as many as are kept of one file.
+func Full(kept int) error {
+	if kept < MaxKept {
+		return nil
+	}
+	return errMany(MaxKept)
+}
 
 // Record is one JSON object of a file.
 type Record struct {
@@ -50,7 +63,7 @@ func Lines(data []byte, take Take) (bad int, err error) {
 		}
 		place := fmt.Sprintf("line %d", n)
 		if count++; count > maxRecords {
-			failed.Add(place, errRecords)
+			failed.Add(place, errMany(maxRecords))
 			break
 		}
 		fields, e := Object(line)
@@ -83,7 +96,7 @@ func Array(data []byte, take Take) (bad int, err error) {
 		n++
 		place := fmt.Sprintf("record %d", n)
 		if n > maxRecords {
-			failed.Add(place, errRecords)
+			failed.Add(place, errMany(maxRecords))
 			break
 		}
 		failed.take(Record{Place: place}, raw, take)
@@ -116,7 +129,7 @@ func (b *Bad) take(rec Record, raw json.RawMessage, take Take) {
 func Object(data []byte) (map[string]json.RawMessage, error) { return object(data, maxKeys) }
 
 // Document is Object for one that holds records by their keys, of which there are more.
-func Document(data []byte) (map[string]json.RawMessage, error) { return object(data, maxRecords) }
+func Document(data []byte) (map[string]json.RawMessage, error) { return object(data, MaxKept) }
 
 func object(data []byte, most int) (map[string]json.RawMessage, error) {
 	data = bytes.TrimSpace(data)

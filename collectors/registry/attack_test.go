@@ -46,41 +46,46 @@ func (c counted) Read(ctx context.Context) (collectors.Part, error) {
 	return p, err
 }
 
-// hostile are documents that nobody writes for a registry: those of which a byte may cost many are as great as can be.
-func hostile() map[string]string {
+// hostile write documents that nobody writes for a registry: those of which a byte may cost many are as great as can be.
+func hostile() map[string]func() string {
 	const most, some = 64<<20 - 100, 16 << 20
-	filled := func(size int, begin, part, end string) string {
-		return begin + strings.Repeat(part, (size-len(begin)-len(end))/len(part)) + end
+	filled := func(size int, begin, part, end string) func() string {
+		return func() string { return begin + strings.Repeat(part, (size-len(begin)-len(end))/len(part)) + end }
 	}
-	fill := func(begin, part, end string) string { return filled(some, begin, part, end) }
-	var same strings.Builder
-	same.WriteString("[")
-	for i := range 60_000 {
-		fmt.Fprintf(&same, `{"id":"%d","status":"x"},`, i)
-	}
-	for i := range 60_000 {
-		fmt.Fprintf(&same, `{"id":"0","status":"x","path":"/w/%d"},`, i%100)
-	}
-	return map[string]string{
+	fill := func(begin, part, end string) func() string { return filled(some, begin, part, end) }
+	return map[string]func() string{
 		"deep":            filled(most, "", "[", ""),
-		"deep in a field": `[{"id":"a","x":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "}]",
+		"deep in a field": filled(40_000, `[{"id":"a","x":`, "[", strings.Repeat("]", 20_000)+"}]"),
 		"deep objects":    fill("", `{"a":`, ""),
 		"a long key":      filled(most, `{"`, "k", `":{}}`),
 		"a long text":     fill(`[{"id":"`, "i", `"}]`),
 		"escapes":         fill(`[{"id":"`, `\u0041`, `"}]`),
 		"empty objects":   filled(most, "[", "{},", "{}]"),
 		"numbers":         fill("[", "1,", "1]"),
-		"many keys":       manyKeys(most),
+		"many keys":       func() string { return manyKeys(most) },
 		"a long number":   fill(`[{"id":`, "1", `}]`),
 		"a long time":     fill(`[{"id":"a","started_at":`, "1", `}]`),
 		"no end":          fill(`[{"id":"`, "i", ""),
 		"half a list":     fill("[", `{"id":"a"},`, ""),
 		"brackets":        fill("[", "[],", "[]]"),
-		"of one id":       same.String() + `{"id":"x","status":1}]`,
+		"of one id":       ofOneID,
 		"lines as jsonl":  filled(most, "", "{}\n", ""),
-		"empty as kapi":   filled(some, "[", "{},", "{}]"),
+		"empty as kapi":   fill("[", "{},", "{}]"),
 		"quotes":          fill("[", `"\"",`, "1]"),
 	}
+}
+
+// ofOneID has records of one id after many of others.
+func ofOneID() string {
+	var b strings.Builder
+	b.WriteString("[")
+	for i := range 60_000 {
+		fmt.Fprintf(&b, `{"id":"%d","status":"x"},`, i)
+	}
+	for i := range 60_000 {
+		fmt.Fprintf(&b, `{"id":"0","status":"x","path":"/w/%d"},`, i%100)
+	}
+	return b.String() + `{"id":"x","status":1}]`
 }
 
 func manyKeys(most int) string {
@@ -99,8 +104,7 @@ func TestAttackADocumentThatEatsTheMemory(t *testing.T) {
 	}
 	a := attack.New(t, "a registry of 64 MiB: nested without end, one key, one number, millions of empty records, of one id")
 	path := filepath.Join(t.TempDir(), "registry")
-	documents := hostile()
-	for name := range documents {
+	for name, document := range hostile() {
 		format := registry.JSON
 		switch {
 		case strings.HasSuffix(name, registry.JSONL):
@@ -108,10 +112,9 @@ func TestAttackADocumentThatEatsTheMemory(t *testing.T) {
 		case strings.HasSuffix(name, registry.Kapi):
 			format = registry.Kapi
 		}
-		if err := os.WriteFile(path, []byte(documents[name]), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(document()), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		documents[name] = ""
 		var part collectors.Part
 		var state snapshot.Source
 		var took time.Duration

@@ -33,6 +33,9 @@ func (s *states) add(e snapshot.Entry) error {
 	if len(same) == maxSame {
 		return fmt.Errorf("the registry has more than %d records of %q; keep one record an id", maxSame, e.ID)
 	}
+	if err := records.Full(len(s.all)); err != nil {
+		return err
+	}
 	s.byID[e.ID] = append(same, len(s.all))
 	s.all = append(s.all, e)
 	if len(same) == 0 {
