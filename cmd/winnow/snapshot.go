@@ -106,5 +106,5 @@ func (a *app) lookOrRead(ctx context.Context, file string) (*snapshot.Snapshot, 
 	if file == "" {
 		return a.look(ctx, scope{}, a.recall(ctx))
 	}
-	return a.readSnapshot(file)
+	return a.readSnapshot(ctx, file)
 }
