@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/foreign"
 )
 
 func newDemo(a *app) *cobra.Command {
@@ -39,6 +40,9 @@ func (a *app) demo(ctx context.Context) (err error) {
 	}
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return fmt.Errorf("make the demo's folder: %w", err)
+	}
+	if _, err := foreign.Folder(dir); err != nil {
+		return errors.Join(fmt.Errorf("make the demo's folder: %w; nothing was made in it: set TMPDIR to a folder that nobody else can change", err), os.Remove(dir))
 	}
 	w := &demoWorld{dir: dir, out: a.out, paint: a.paint}
 	defer func() { err = errors.Join(err, w.remove()) }()

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,16 +59,60 @@ func (a *app) initFolder(dir string) error {
 	if len(there) > 0 {
 		return usagef("%s is there already; nothing was written: choose another folder, or move it away", strings.Join(there, " and "))
 	}
-	for name, data := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return fmt.Errorf("write %s: %w", path, err)
-		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
-			return fmt.Errorf("write %s: %w", path, err)
-		}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("write %s: %w", dir, err)
+	}
+	if err := writeNew(dir, files); err != nil {
+		return fmt.Errorf("write into %s: %w; what was written of it is removed again", dir, err)
 	}
 	return a.say(map[string]string{"config": filepath.Join(dir, "config.yaml"), "policies": filepath.Join(dir, "policies")},
 		"wrote %s and %s\nedit them, then: winnow sweep --config %s --policy %s --no-embedded-policy",
 		filepath.Join(dir, "config.yaml"), filepath.Join(dir, "policies"), filepath.Join(dir, "config.yaml"), filepath.Join(dir, "policies"))
+}
+
+// writeNew makes the files in the folder, or none of them. It overwrites nothing and leaves the folder through no link, whatever
+// somebody else puts there meanwhile.
+func writeNew(dir string, files map[string][]byte) (err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	var made []string
+	defer func() {
+		if err != nil {
+			for _, name := range slices.Backward(made) {
+				err = errors.Join(err, root.Remove(name))
+			}
+		}
+	}()
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		for _, folder := range above(name) {
+			switch err := root.Mkdir(folder, 0o755); {
+			case err == nil:
+				made = append(made, folder)
+			case !slices.Contains(made, folder):
+				return err
+			}
+		}
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		if err != nil {
+			return err
+		}
+		made = append(made, name)
+		_, err = f.Write(files[name])
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// above are the folders that a name lies in, the uppermost first.
+func above(name string) (out []string) {
+	for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
+		out = append(out, dir)
+	}
+	slices.Reverse(out)
+	return out
 }

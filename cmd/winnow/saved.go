@@ -2,49 +2,121 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/foreign"
+)
+
+// The most that is read of a saved snapshot. The greatest machines have a tenth of it.
+const (
+	maxSnapshot = 64 << 20
+	maxObjects  = 1 << 18
+	maxValues   = 1 << 22
 )
 
 // readSnapshot reads a saved snapshot. A field that this version does not know is passed over with a word about it: a misspelt one
 // is an unknown fact, and unknown keeps.
-func (a *app) readSnapshot(file string) (*snapshot.Snapshot, error) {
-	data, err := readFile(file)
+func (a *app) readSnapshot(ctx context.Context, file string) (*snapshot.Snapshot, error) {
+	data, err := readFile(ctx, file)
 	if err != nil {
-		return nil, fmt.Errorf("read snapshot: %w", err)
+		return nil, fmt.Errorf("read snapshot: %w; nothing was decided", err)
+	}
+	s, err := decodeSnapshot(data)
+	if err != nil {
+		return nil, fmt.Errorf("read snapshot %s: %w; nothing was decided", file, err)
+	}
+	for _, u := range unknownFields(json.NewDecoder(bytes.NewReader(data)), reflect.TypeFor[snapshot.Snapshot]()) {
+		a.log.Warn("unknown field in the snapshot, passed over", "file", file, "field", u)
+	}
+	return s, nil
+}
+
+// decodeSnapshot reads a document of this version's schema, with the time that it was taken.
+func decodeSnapshot(data []byte) (*snapshot.Snapshot, error) {
+	if objects, values := counted(data); objects > maxObjects || values > maxValues {
+		return nil, fmt.Errorf("it holds more than %d objects or %d values, as no look gives", maxObjects, maxValues)
 	}
 	var s snapshot.Snapshot
 	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, fmt.Errorf("read snapshot %s: %s; nothing was decided", file, jsonProblem(data, err))
+		return nil, errors.New(jsonProblem(data, err))
 	}
 	if s.Schema != snapshot.Schema {
-		return nil, fmt.Errorf("read snapshot %s: its schema is %q, and this version reads %q; nothing was decided", file, s.Schema, snapshot.Schema)
+		return nil, fmt.Errorf("its schema is %.80q, and this version reads %q", s.Schema, snapshot.Schema)
 	}
 	if s.TakenAt.IsZero() {
-		return nil, fmt.Errorf("read snapshot %s: taken_at is missing, so no age can be told; nothing was decided", file)
-	}
-	var doc any
-	if json.Unmarshal(data, &doc) == nil {
-		for _, u := range unknownFields(doc, reflect.TypeFor[snapshot.Snapshot](), "") {
-			a.log.Warn("unknown field in the snapshot, passed over", "file", file, "field", u)
-		}
+		return nil, errors.New("taken_at is missing, so no age can be told")
 	}
 	return &s, nil
 }
 
-func readFile(file string) ([]byte, error) {
-	if file == "-" {
-		return io.ReadAll(os.Stdin)
+// counted is about how many objects and values a document holds, before any room is made for them.
+func counted(data []byte) (objects, values int) {
+	quoted := false
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case c == '"':
+			quoted = !quoted
+		case quoted && c == '\\':
+			i++
+		case quoted:
+		case c == '{', c == '[':
+			objects++
+		case c == ',', c == ':':
+			values++
+		}
 	}
-	return os.ReadFile(file)
+	return objects, values
+}
+
+// inherited is the name of something that whoever started this program opened for it: <(program) of a shell, or a pipe.
+var inherited = regexp.MustCompile(`^(?:-|/dev/stdin|/dev/fd/([0-9]{1,6})|/proc/self/fd/([0-9]{1,6}))$`)
+
+// readFile reads a file that the user names. It ends with ctx, whatever the file is.
+func readFile(ctx context.Context, file string) ([]byte, error) {
+	m := inherited.FindStringSubmatch(file)
+	if m == nil {
+		real, err := filepath.EvalSymlinks(file)
+		if err != nil {
+			return nil, err
+		}
+		f, err := foreign.Read(ctx, real, foreign.Want{Max: maxSnapshot})
+		return f.Data, err
+	}
+	in := os.Stdin
+	if n, err := strconv.Atoi(m[1] + m[2]); err == nil {
+		in = os.NewFile(uintptr(n), file)
+	}
+	type answer struct {
+		data []byte
+		err  error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		data, err := io.ReadAll(io.LimitReader(in, maxSnapshot+1))
+		done <- answer{data, err}
+	}()
+	select {
+	case a := <-done:
+		if len(a.data) > maxSnapshot {
+			return nil, fmt.Errorf("%s gives more than %d MiB", file, maxSnapshot>>20)
+		}
+		return a.data, a.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("read %s: %w", file, context.Cause(ctx))
+	}
 }
 
 // jsonProblem says at which line and column a document breaks.
@@ -66,49 +138,90 @@ func jsonProblem(data []byte, err error) string {
 	return fmt.Sprintf("line %d, column %d: %v", row, len(before)-bytes.LastIndexByte(before, '\n')-1, err)
 }
 
-// unknownFields lists the paths of doc that t has no field for, each once, with the nearest name that it has.
-func unknownFields(doc any, t reflect.Type, path string) []string {
-	for t.Kind() == reflect.Pointer {
+// unknownFields lists the paths of a document that t has no field for, each once, with the nearest name that it has. The document
+// is read a token at a time, so that what is passed over takes up no room. Of very many the first are enough.
+func unknownFields(dec *json.Decoder, t reflect.Type) []string {
+	u := unknown{dec: dec, seen: map[string]bool{}}
+	_ = u.value(t, "") // it was read whole before
+	return slices.Sorted(maps.Keys(u.seen))
+}
+
+// maxUnknown is how many unknown fields are named, maxDepth how deep a document is looked into: deeper than any type goes.
+const (
+	maxUnknown = 100
+	maxDepth   = 64
+)
+
+type unknown struct {
+	dec   *json.Decoder
+	seen  map[string]bool
+	depth int
+}
+
+// value reads one value, which t is the type of; nil is one that is not known.
+func (u *unknown) value(t reflect.Type, path string) error {
+	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	var out []string
-	switch x := doc.(type) {
-	case map[string]any:
-		switch t.Kind() {
-		case reflect.Struct:
-			fields := map[string]reflect.Type{}
-			for f := range t.Fields() {
-				if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
-					fields[name] = f.Type
-				}
+	token, err := u.dec.Token()
+	open, ok := token.(json.Delim)
+	if err != nil || !ok {
+		return err
+	}
+	if u.depth++; u.depth > maxDepth || len(u.seen) >= maxUnknown {
+		return io.EOF
+	}
+	defer func() { u.depth-- }()
+	for u.dec.More() {
+		inner, at := elementOf(t), path
+		if open == '{' {
+			key, err := u.dec.Token()
+			if err != nil {
+				return err
 			}
-			if len(fields) == 0 {
-				return nil
-			}
-			for k, v := range x {
-				ft, ok := fields[k]
-				if !ok {
-					names := make([]string, 0, len(fields))
-					for n := range fields {
-						names = append(names, n)
-					}
-					out = append(out, fmt.Sprintf("%s%s (the nearest is %s)", path, k, nearest(k, names)))
-					continue
-				}
-				out = append(out, unknownFields(v, ft, path+k+".")...)
-			}
-		case reflect.Map:
-			for _, v := range x {
-				out = append(out, unknownFields(v, t.Elem(), path+"*.")...)
-			}
+			inner, at = u.field(t, path, fmt.Sprint(key))
 		}
-	case []any:
-		if t.Kind() == reflect.Slice {
-			for _, v := range x {
-				out = append(out, unknownFields(v, t.Elem(), path)...)
-			}
+		if err := u.value(inner, at); err != nil {
+			return err
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	_, err = u.dec.Token()
+	return err
+}
+
+// elementOf is the type of what a list holds.
+func elementOf(t reflect.Type) reflect.Type {
+	if t != nil && t.Kind() == reflect.Slice {
+		return t.Elem()
+	}
+	return nil
+}
+
+// field gives the type and the path of what stands under a key, and notes one that t has not.
+func (u *unknown) field(t reflect.Type, path, key string) (reflect.Type, string) {
+	switch {
+	case t == nil:
+	case t.Kind() == reflect.Map:
+		return t.Elem(), path + "*."
+	case t.Kind() == reflect.Struct:
+		fields := jsonFields(t)
+		if inner, ok := fields[key]; ok {
+			return inner, path + key + "."
+		}
+		if len(fields) > 0 {
+			u.seen[fmt.Sprintf("%s%.80s (the nearest is %s)", path, key, nearest(fmt.Sprintf("%.80s", key), slices.Collect(maps.Keys(fields))))] = true
+		}
+	}
+	return nil, path
+}
+
+// jsonFields are the fields of a struct by the names that they have in a document.
+func jsonFields(t reflect.Type) map[string]reflect.Type {
+	fields := map[string]reflect.Type{}
+	for f := range t.Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
+			fields[name] = f.Type
+		}
+	}
+	return fields
 }

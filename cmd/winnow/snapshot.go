@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
+	"winnow/internal/outfile"
 )
 
 func newSnapshot(a *app) *cobra.Command {
@@ -35,7 +34,7 @@ variables named in collect.processes.markers are in it, and no command lines unl
 			if redact {
 				s = redacted(s, a.cfg.Rules.HelperLabels)
 			}
-			if err := a.writeTo(file, func(w io.Writer) error { return writeJSON(w, s) }); err != nil {
+			if err := a.writeTo(cmd.Context(), file, func(w io.Writer) error { return writeJSON(w, s) }); err != nil {
 				return err
 			}
 			return sourcesCode(s)
@@ -57,27 +56,12 @@ func sourcesCode(s *snapshot.Snapshot) error {
 	return nil
 }
 
-// writeTo writes to stdout or, whole or not at all, to a file that only this user can read.
-func (a *app) writeTo(file string, write func(io.Writer) error) error {
+// writeTo writes to stdout or, whole or not at all, to a file.
+func (a *app) writeTo(ctx context.Context, file string, write func(io.Writer) error) error {
 	if file == "" || file == "-" {
 		return write(a.out)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(file), ".winnow-*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	defer os.Remove(tmp.Name())
-	if err := write(tmp); err != nil {
-		tmp.Close()
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	if err := tmp.Close(); err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	if err := os.Rename(tmp.Name(), file); err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	return nil
+	return outfile.Write(ctx, file, write)
 }
 
 func newSubjects(a *app) *cobra.Command {
@@ -122,5 +106,5 @@ func (a *app) lookOrRead(ctx context.Context, file string) (*snapshot.Snapshot, 
 	if file == "" {
 		return a.look(ctx, scope{}, a.recall(ctx))
 	}
-	return a.readSnapshot(file)
+	return a.readSnapshot(ctx, file)
 }

@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// maxNumber is the most bytes that a number or a time takes up.
+const maxNumber = 64
+
 // Has reports whether the record says anything under key: null is saying so.
 func (r Record) Has(key string) bool {
 	_, ok := r.Fields[key]
@@ -28,9 +31,9 @@ func (r Record) Text(key string) (string, error) {
 	if !ok {
 		return "", nil
 	}
-	var s string
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return "", fmt.Errorf("%s is not text", key)
+	s, err := text(raw, maxText)
+	if err != nil {
+		return "", fmt.Errorf("%s %w", key, err)
 	}
 	if strings.ContainsRune(s, 0) {
 		return "", fmt.Errorf("%s has a NUL in it", key)
@@ -44,10 +47,10 @@ func (r Record) Name(key string) (string, error) {
 		return strconv.FormatInt(*n, 10), nil
 	}
 	s, err := r.Text(key)
-	if err != nil {
+	if errors.Is(err, errNoText) {
 		return "", fmt.Errorf("%s is neither text nor a whole number", key)
 	}
-	return s, nil
+	return s, err
 }
 
 // Path gives the absolute path under key, cleaned, "" where there is none. A relative one is an error: relative to what, the
@@ -82,6 +85,9 @@ func (r Record) Int(key string) (*int64, error) {
 	if !ok {
 		return nil, nil
 	}
+	if len(raw) > maxNumber {
+		return nil, fmt.Errorf("%s is not a whole number", key)
+	}
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a whole number", key)
@@ -112,6 +118,9 @@ var (
 // ParseTime reads RFC 3339 text with its zone, or a number: seconds since 1970 between 1e9 and 1e10, milliseconds between 1e12
 // and 1e13, both may have a fraction. Everything else is an error, for it could mean two things.
 func ParseTime(raw json.RawMessage) (time.Time, error) {
+	if len(raw) > maxNumber*6 {
+		return time.Time{}, errors.New("it is longer than any time")
+	}
 	var text string
 	if err := json.Unmarshal(raw, &text); err == nil {
 		t, err := time.Parse(time.RFC3339Nano, text)

@@ -100,7 +100,7 @@ func TestLines(t *testing.T) {
 		"{}\nnonsense\n{}\n":           {2, 1, "line 2: "},
 		"{}\nnonsense\n{}\n[]\n{\"a\"": {2, 3, "line 2: "},
 	} {
-		all, bad, err := records.Lines([]byte(text))
+		all, bad, err := records.AllLines([]byte(text))
 		if len(all) != want.read || bad != want.bad || (err == nil) != (want.err == "") || err != nil && !strings.HasPrefix(err.Error(), want.err) {
 			t.Errorf("%q gave %d read, %d bad, %v; want %+v", text, len(all), bad, err, want)
 		}

@@ -5,129 +5,163 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 )
+
+// The most that is read. A file that has more is one that nobody wrote for this, and reading it whole could use up the memory.
+const (
+	maxRecords = 1 << 20
+	maxKeys    = 1 << 10
+	maxName    = 1 << 10
+	maxText    = 64 << 10
+)
+
+// MaxKept is how many entries or spawns are kept of one file. A log may have many more records, of which several speak of one.
+const MaxKept = 1 << 18
+
+var errEnds = errors.New("it ends before the object does")
+
+// errMany says that a file has more than so many of something.
+func errMany(most int) error {
+	return fmt.Errorf("it has more than %d records; let its owner drop what has long completed", most)
+}
+
+// Full is an error where so many entries or spawns are as many as are kept of one file.
+func Full(kept int) error {
+	if kept < MaxKept {
+		return nil
+	}
+	return errMany(MaxKept)
+}
 
 // Record is one JSON object of a file.
 type Record struct {
 	// Place says where it stands, for messages: "line 7", "record 3", "record \"build-1\"".
 	Place string
 	// Key is the key under which it stands where the document is an object of records.
-	Key    string
+	Key string
+	// Fields are what stands under each key. They are parts of the file's bytes.
 	Fields map[string]json.RawMessage
 }
 
-// Lines splits JSON Lines: one object a line, empty lines passed over. It gives every record that can be read, how many
-// cannot be, and the first error with its line.
+// Take is given each record that could be read, and says whether it can be understood.
+type Take func(Record) error
+
+// Lines splits JSON Lines: one object a line, empty lines passed over. It gives every record that can be read to take, and says how
+// many could not be read or taken, and the first error with its line.
 //
 // A file that is being appended to may end in the middle of a line, and what the missing half says is not known: a last line
 // that is neither ended nor a whole object is an error like any other.
-func Lines(data []byte) (all []Record, bad int, err error) {
-	for n := 1; len(data) > 0; n++ {
+func Lines(data []byte, take Take) (bad int, err error) {
+	var failed Bad
+	for n, count := 1, 0; len(data) > 0; n++ {
 		line, rest, ended := bytes.Cut(data, []byte{'\n'})
 		data = rest
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
 		}
-		fields, e := Object(line)
-		if e == nil {
-			all = append(all, Record{Place: fmt.Sprintf("line %d", n), Fields: fields})
-			continue
+		place := fmt.Sprintf("line %d", n)
+		if count++; count > maxRecords {
+			failed.Add(place, errMany(maxRecords))
+			break
 		}
-		bad++
-		if !ended {
+		fields, e := Object(line)
+		switch {
+		case e == nil:
+			e = take(Record{Place: place, Fields: fields})
+		case !ended:
 			e = fmt.Errorf("the last line is half-written: %w; a later look may find it whole", e)
 		}
-		if err == nil {
-			err = fmt.Errorf("line %d: %w", n, e)
+		if e != nil {
+			failed.Add(place, e)
 		}
 	}
-	return all, bad, err
+	return failed.Count, failed.Err
 }
 
-// Array splits a JSON array of objects. It gives every record that can be read, how many cannot be, and the first error.
-func Array(data []byte) (all []Record, bad int, err error) {
-	var raws []json.RawMessage
-	if err := json.Unmarshal(data, &raws); err != nil {
-		return nil, 1, fmt.Errorf("read array: %w", err)
+// Array splits a JSON array of objects. It gives every record that can be read to take, and says how many could not be read or
+// taken, and the first error.
+func Array(data []byte, take Take) (bad int, err error) {
+	data = bytes.TrimSpace(data)
+	if err := valid(data); err != nil {
+		return 1, fmt.Errorf("read array: %w", err)
 	}
-	if raws == nil {
-		return nil, 1, errors.New("read array: it says null; an empty list is []")
+	if data[0] != '[' {
+		return 1, errors.New("read array: it is none; an empty list is []")
 	}
-	for i, raw := range raws {
-		rec := Record{Place: fmt.Sprintf("record %d", i+1)}
-		all, bad, err = appended(all, bad, err, rec, raw)
+	var failed Bad
+	n := 0
+	for _, raw := range parts(data) {
+		n++
+		place := fmt.Sprintf("record %d", n)
+		if n > maxRecords {
+			failed.Add(place, errMany(maxRecords))
+			break
+		}
+		failed.take(Record{Place: place}, raw, take)
 	}
-	return all, bad, err
+	return failed.Count, failed.Err
 }
 
-// ByKey splits a JSON object of objects, in the order of their keys. It gives what Array gives.
-func ByKey(fields map[string]json.RawMessage) (all []Record, bad int, err error) {
+// ByKey splits a JSON object of objects, in the order of their keys. It says what Array says.
+func ByKey(fields map[string]json.RawMessage, take Take) (bad int, err error) {
+	var failed Bad
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
-		rec := Record{Place: fmt.Sprintf("record %q", key), Key: key}
-		all, bad, err = appended(all, bad, err, rec, fields[key])
+		failed.take(Record{Place: fmt.Sprintf("record %q", key), Key: key}, fields[key], take)
 	}
-	return all, bad, err
+	return failed.Count, failed.Err
 }
 
-// appended adds rec with the fields in raw, or counts it as bad; the first error is kept.
-func appended(all []Record, bad int, first error, rec Record, raw json.RawMessage) ([]Record, int, error) {
-	fields, err := Object(raw)
-	if err == nil {
-		rec.Fields = fields
-		return append(all, rec), bad, first
+// take gives rec with the fields in raw to take, or counts it as bad.
+func (b *Bad) take(rec Record, raw json.RawMessage, take Take) {
+	var err error
+	if rec.Fields, err = split(raw, maxKeys); err == nil {
+		err = take(rec)
 	}
-	if first == nil {
-		first = fmt.Errorf("%s: %w", rec.Place, err)
+	if err != nil {
+		b.Add(rec.Place, err)
 	}
-	return all, bad + 1, first
 }
 
 // Object reads one JSON object with nothing after it. Its keys are taken as written, and one that stands twice is an error:
-// which of the two is meant, nobody can say.
-func Object(data []byte) (map[string]json.RawMessage, error) {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	start, err := dec.Token()
-	if err != nil {
-		return nil, noEOF(err)
+// which of the two is meant, nobody can say. One with more than 1024 keys is an error too: no record has as many.
+func Object(data []byte) (map[string]json.RawMessage, error) { return object(data, maxKeys) }
+
+// Document is Object for one that holds records by their keys, of which there are more.
+func Document(data []byte) (map[string]json.RawMessage, error) { return object(data, MaxKept) }
+
+func object(data []byte, most int) (map[string]json.RawMessage, error) {
+	data = bytes.TrimSpace(data)
+	if len(data) > 0 && bytes.IndexByte([]byte("[\"-0123456789tfn"), data[0]) >= 0 {
+		return nil, errNoObject
 	}
-	if start != json.Delim('{') {
-		return nil, errors.New("it is not an object: { ... }")
+	if err := valid(data); err != nil {
+		return nil, err
+	}
+	return split(data, most)
+}
+
+var errNoObject = errors.New("it is not an object: { ... }")
+
+// split gives what stands under each key of an object in valid JSON.
+func split(data []byte, most int) (map[string]json.RawMessage, error) {
+	if len(data) == 0 || data[0] != '{' {
+		return nil, errNoObject
 	}
 	fields := map[string]json.RawMessage{}
-	for dec.More() {
-		key, err := dec.Token()
+	for key, raw := range parts(data) {
+		name, err := text(key, maxName)
 		if err != nil {
-			return nil, noEOF(err)
-		}
-		name, ok := key.(string)
-		if !ok {
-			return nil, errors.New("a key is not text")
+			return nil, fmt.Errorf("a key %w", err)
 		}
 		if _, twice := fields[name]; twice {
 			return nil, fmt.Errorf("key %q stands twice", name)
 		}
-		var raw json.RawMessage
-		if err := dec.Decode(&raw); err != nil {
-			return nil, noEOF(err)
+		if len(fields) == most {
+			return nil, fmt.Errorf("it has more than %d keys", most)
 		}
 		fields[name] = raw
 	}
-	if _, err := dec.Token(); err != nil {
-		return nil, noEOF(err)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("something follows the object")
-	}
 	return fields, nil
-}
-
-// noEOF makes an end of input what it is here: an object without an end.
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it ends before the object does")
-	}
-	return err
 }

@@ -11,16 +11,16 @@ import (
 // lists are the keys under which a document may hold its entries.
 var lists = []string{"entries", "sessions", "workers"}
 
-// document splits a JSON document into its records. It is an array of them, an object that holds an array or an object of them
-// under one of lists, or an object of them by id.
-func document(data []byte) (all []records.Record, bad int, err error) {
+// document splits a JSON document into its records and gives each to take. It is an array of them, an object that holds an array
+// or an object of them under one of lists, or an object of them by id.
+func document(data []byte, take records.Take) (bad int, err error) {
 	data = bytes.TrimSpace(data)
 	if bytes.HasPrefix(data, []byte{'['}) {
-		return records.Array(data)
+		return records.Array(data, take)
 	}
-	fields, err := records.Object(data)
+	fields, err := records.Document(data)
 	if err != nil {
-		return nil, 1, err
+		return 1, err
 	}
 	var held []string
 	for _, name := range lists {
@@ -30,18 +30,18 @@ func document(data []byte) (all []records.Record, bad int, err error) {
 	}
 	switch len(held) {
 	case 0:
-		return records.ByKey(fields)
+		return records.ByKey(fields, take)
 	case 1:
 	default:
-		return nil, 1, fmt.Errorf("it has lists under %s, and which of them is meant it does not say; keep one", strings.Join(held, " and "))
+		return 1, fmt.Errorf("it has lists under %s, and which of them is meant it does not say; keep one", strings.Join(held, " and "))
 	}
 	list := bytes.TrimSpace(fields[held[0]])
 	if bytes.HasPrefix(list, []byte{'['}) {
-		return records.Array(list)
+		return records.Array(list, take)
 	}
-	inner, err := records.Object(list)
+	inner, err := records.Document(list)
 	if err != nil {
-		return nil, 1, fmt.Errorf("%s: %w", held[0], err)
+		return 1, fmt.Errorf("%s: %w", held[0], err)
 	}
-	return records.ByKey(inner)
+	return records.ByKey(inner, take)
 }

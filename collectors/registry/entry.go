@@ -17,24 +17,32 @@ import (
 // cannot both be true, and neither is believed.
 type states struct {
 	all  []snapshot.Entry
-	byID map[string]int // the first entry of an id
+	byID map[string][]int // the entries of an id, the first one first
 }
 
-func newStates() *states { return &states{byID: map[string]int{}} }
+func newStates() *states { return &states{byID: map[string][]int{}} }
+
+// maxSame is how many entries that differ one id may have. Each more is compared with all of them.
+const maxSame = 256
 
 func (s *states) add(e snapshot.Entry) error {
-	first, known := s.byID[e.ID]
-	if !known {
-		s.byID[e.ID] = len(s.all)
-		s.all = append(s.all, e)
+	same := s.byID[e.ID]
+	if slices.ContainsFunc(same, func(i int) bool { return reflect.DeepEqual(s.all[i], e) }) {
 		return nil
 	}
-	if f := s.all[first]; f.Status != e.Status || !reflect.DeepEqual(f.Terminal, e.Terminal) || !reflect.DeepEqual(f.Retained, e.Retained) {
-		s.all = append(s.all, e)
-		return fmt.Errorf("the registry says two things of %q: status %q and status %q; keep one record an id", e.ID, f.Status, e.Status)
+	if len(same) == maxSame {
+		return fmt.Errorf("the registry has more than %d records of %q; keep one record an id", maxSame, e.ID)
 	}
-	if !slices.ContainsFunc(s.all, func(have snapshot.Entry) bool { return reflect.DeepEqual(have, e) }) {
-		s.all = append(s.all, e)
+	if err := records.Full(len(s.all)); err != nil {
+		return err
+	}
+	s.byID[e.ID] = append(same, len(s.all))
+	s.all = append(s.all, e)
+	if len(same) == 0 {
+		return nil
+	}
+	if f := s.all[same[0]]; f.Status != e.Status || !reflect.DeepEqual(f.Terminal, e.Terminal) || !reflect.DeepEqual(f.Retained, e.Retained) {
+		return fmt.Errorf("the registry says two things of %q: status %q and status %q; keep one record an id", e.ID, f.Status, e.Status)
 	}
 	return nil
 }

@@ -45,8 +45,7 @@ func Mapped(name, format, path string, fields map[string]string) (collectors.Sou
 // parseKapi gives the reader of a document whose fields are called as fields says.
 func parseKapi(fields map[string]string) func([]byte, string) ([]snapshot.Entry, int, error) {
 	return func(data []byte, _ string) ([]snapshot.Entry, int, error) {
-		recs, bad, err := document(data)
-		return parse(recs, records.Bad{Count: bad, Err: err}, func(rec records.Record) (snapshot.Entry, error) { return kapi(rec, fields) })
+		return parse(data, document, func(rec records.Record) (snapshot.Entry, error) { return kapi(rec, fields) })
 	}
 }
 

@@ -41,27 +41,22 @@ func kind(fields map[string]string) records.Kind[snapshot.Entry] {
 // Parse reads a registry in the format JSON or JSONL. It gives every entry that can be read, sorted by id, how many records
 // cannot be, and the first of their errors.
 func Parse(data []byte, format string) (all []snapshot.Entry, bad int, err error) {
-	var recs []records.Record
-	var failed records.Bad
+	split := document
 	if format == JSONL {
-		recs, failed.Count, failed.Err = records.Lines(data)
-	} else {
-		recs, failed.Count, failed.Err = document(data)
+		split = records.Lines
 	}
-	return parse(recs, failed, entry)
+	return parse(data, split, entry)
 }
 
-// parse reads each record by read.
-func parse(recs []records.Record, failed records.Bad, read func(records.Record) (snapshot.Entry, error)) (all []snapshot.Entry, bad int, err error) {
+// parse reads each record that split finds by read.
+func parse(data []byte, split func([]byte, records.Take) (int, error), read func(records.Record) (snapshot.Entry, error)) (all []snapshot.Entry, bad int, err error) {
 	s := newStates()
-	for _, rec := range recs {
+	bad, err = split(data, func(rec records.Record) error {
 		e, err := read(rec)
-		if err == nil {
-			err = s.add(e)
-		}
 		if err != nil {
-			failed.Add(rec.Place, err)
+			return err
 		}
-	}
-	return s.sorted(), failed.Count, failed.Err
+		return s.add(e)
+	})
+	return s.sorted(), bad, err
 }

@@ -39,6 +39,9 @@ func (j *join) add(rec records.Record) error {
 		if s.Path == "" && s.Session == "" && s.Label == "" {
 			return errors.New("it names neither a path nor a session nor a label, and no earlier record has its id")
 		}
+		if err := records.Full(len(j.all)); err != nil {
+			return err
+		}
 		i = len(j.all)
 		j.all = append(j.all, snapshot.Spawn{})
 		j.byKey[keyOf(s)] = i

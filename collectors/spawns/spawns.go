@@ -33,18 +33,11 @@ func Source(name, format, path string) (collectors.Source, error) {
 // Parse reads a ledger in the format JSONL or JSON. It gives every spawn that can be read, in the order in which they first
 // stand, how many records cannot be, and the first of their errors.
 func Parse(data []byte, format string) (all []snapshot.Spawn, bad int, err error) {
-	var recs []records.Record
-	var failed records.Bad
+	split := records.Array
 	if format == JSONL {
-		recs, failed.Count, failed.Err = records.Lines(data)
-	} else {
-		recs, failed.Count, failed.Err = records.Array(data)
+		split = records.Lines
 	}
 	j := newJoin()
-	for _, rec := range recs {
-		if err := j.add(rec); err != nil {
-			failed.Add(rec.Place, err)
-		}
-	}
-	return j.all, failed.Count, failed.Err
+	bad, err = split(data, j.add)
+	return j.all, bad, err
 }

@@ -14,7 +14,8 @@ var (
 	ErrLayout     = errors.New("unknown layout")
 	ErrUnfinished = errors.New("it is in the middle of a change, or its program crashed in one; nothing was read")
 
-	errTooMuch = fmt.Errorf("more than %d MiB or %d rows; let its program drop what has long ended", maxSize>>20, maxRows)
+	errTooMuch = fmt.Errorf("more than %d MiB or %d rows, or a value of more than %d MiB; nothing was read: let its program drop what has long ended",
+		maxSize>>20, maxRows, maxValue>>20)
 )
 
 // locked says that somebody else has the database locked, unfinished that its journal looks like one of a crash.
@@ -38,6 +39,9 @@ func explain(path string, err error) error {
 	case locked(err):
 		return fmt.Errorf("read %s: another program holds it locked: %w; nothing was read: look again, and if it stays, see who has the file open",
 			path, err)
+	case code&0xff == sqlite3.SQLITE_TOOBIG:
+		return fmt.Errorf("read %s: a row or a part of its schema is greater than its program makes any: %w; nothing was read: name the right file in"+
+			" config.yaml", path, err)
 	case code&0xff == sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("read %s: it is not a SQLite database: %w; name the right file in config.yaml", path, err)
 	case code&0xff == sqlite3.SQLITE_CORRUPT, code == sqlite3.SQLITE_IOERR_SHORT_READ:

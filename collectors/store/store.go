@@ -12,21 +12,18 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"database/sql/driver"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
-
-	"winnow/collectors"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 const (
@@ -38,11 +35,25 @@ const (
 	// maxSize is the most that is read of one table, in bytes of text and blobs.
 	maxSize = 64 << 20
 	// maxRows is the most rows that are read of one table.
-	maxRows = 1 << 20
+	maxRows = 1 << 18
+	// maxValue is the greatest text or blob that is read, in bytes: no name, path or status is as long.
+	maxValue = 1 << 20
 )
+
+// limits are SQLite's own. A row that holds more than maxValue in a column that nobody asks for is read all the same, so LENGTH is
+// far above that; the others bound what a schema that somebody made up costs.
+var limits = map[int]int{
+	sqlite3.SQLITE_LIMIT_LENGTH:     96 << 20,
+	sqlite3.SQLITE_LIMIT_SQL_LENGTH: 1 << 20,
+	sqlite3.SQLITE_LIMIT_COLUMN:     512,
+	sqlite3.SQLITE_LIMIT_ATTACHED:   0,
+}
 
 // DB is another program's open database. It serves one goroutine at a time.
 type DB struct {
+	pool *sql.DB
+	held *sql.Conn
+	// conn is the driver's own connection, which held keeps from everybody else.
 	conn driver.QueryerContext
 	// path is the name that it was given, real the file that this leads to.
 	path, real string
@@ -61,66 +72,56 @@ func Open(ctx context.Context, path string) (*DB, error) {
 	q := url.Values{
 		"mode": {"ro"},
 		// Without this, the quoted name of a column that was dropped a moment ago is taken for a text.
-		"_dqs": {"0"},
-		// The waiting is done in query, where ctx can end it.
-		"_pragma": {"busy_timeout(0)", "query_only(1)"},
+		"_dqs":       {"0"},
+		"_defensive": {"1"},
+		// The waiting is done in query, where ctx can end it. A schema that is not trusted may call no function with side effects.
+		"_pragma": {"busy_timeout(0)", "query_only(1)", "trusted_schema(0)", "cell_size_check(1)"},
 	}
 	dsn := url.URL{Scheme: "file", Path: real, RawQuery: q.Encode()}
-	conn, err := (&sqlite.Driver{}).Open(dsn.String())
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w; nothing was read: see whether the file is still there", path, err)
+	d := &DB{pool: sql.OpenDB(connector{dsn.String()}), path: path, real: real}
+	if err := d.connect(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w; nothing was read: see whether the file is still there", path, err), d.pool.Close())
 	}
-	return &DB{conn: conn.(driver.QueryerContext), path: path, real: real}, nil
+	return d, nil
+}
+
+func (d *DB) connect(ctx context.Context) (err error) {
+	if d.held, err = d.pool.Conn(ctx); err != nil {
+		return err
+	}
+	for id, most := range limits {
+		if _, err := sqlite.Limit(d.held, id, most); err != nil {
+			return err
+		}
+	}
+	return d.held.Raw(func(conn any) error {
+		d.conn = conn.(driver.QueryerContext)
+		return nil
+	})
 }
 
 // Close ends the use of the database.
 func (d *DB) Close() error {
-	if err := d.conn.(io.Closer).Close(); err != nil {
+	if err := errors.Join(d.held.Close(), d.pool.Close()); err != nil {
 		return fmt.Errorf("close %s: %w", d.path, err)
 	}
 	return nil
 }
 
-// find gives the real path of the database at path: its journals lie beside that. It only asks the folder. To open the file
-// besides SQLite would be a fault: when a process closes any descriptor of a file, the kernel drops all locks that the process
-// has on it, and another reader in this process would go on without one.
-func find(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", missing(path)
-	case errors.Is(err, fs.ErrPermission):
-		return "", fmt.Errorf("open %s: %w; let this user enter the folder and read the file", path, collectors.ErrPermission)
-	case err != nil:
-		return "", fmt.Errorf("open %s: %w", path, err)
-	}
-	info, err := os.Stat(real)
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("open %s: %w", path, err)
-	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("open %s: it is not a regular file (%s); name the database itself in config.yaml", path, info.Mode().Type())
-	case info.Size() == 0:
-		return "", fmt.Errorf("open %s: it is empty, so it is no database; start the program that owns it, or name the right file in config.yaml", path)
-	}
-	if err := unix.Access(real, unix.R_OK); errors.Is(err, fs.ErrPermission) {
-		return "", fmt.Errorf("open %s: %w; let this user read the file", path, collectors.ErrPermission)
-	}
-	return real, nil
-}
+// connector opens connections of its own driver value, without the name that the driver registers for the whole program.
+type connector struct{ dsn string }
 
-// missing says that there is no file at path: that is absence only when nothing of it was left behind.
-func missing(path string) error {
-	for name, what := range map[string]string{path: "is a link that leads nowhere", path + "-wal": "is there", path + "-journal": "is there"} {
-		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("open %s: the database is not there, but %s %s; see where the database went", path, name, what)
-		}
-	}
-	return fmt.Errorf("open %s: %w; nothing has been written there yet, or the path in config.yaml is wrong", path, collectors.ErrAbsent)
-}
+func (c connector) Connect(context.Context) (driver.Conn, error) { return c.Driver().Open(c.dsn) }
+
+func (c connector) Driver() driver.Driver { return &sqlite.Driver{} }
 
 // Columns gives the names of a table's columns. ErrLayout says that there is no such table.
+//
+// A view, a virtual table and a column that is computed are none: what reading them costs is up to who wrote the schema.
 func (d *DB) Columns(ctx context.Context, table string) (map[string]bool, error) {
+	if err := d.ordinary(ctx, table); err != nil {
+		return nil, err
+	}
 	rows, err := d.query(ctx, "PRAGMA table_info("+quote(table)+")")
 	if err != nil {
 		return nil, err
@@ -147,19 +148,24 @@ func (d *DB) Rows(ctx context.Context, table string, columns ...string) ([]Row, 
 	if err != nil {
 		return nil, err
 	}
-	at, quoted := make(map[string]int, len(columns)), make([]string, len(columns))
+	at, fields, great := make(map[string]int, len(columns)), make([]string, len(columns)), make([]string, len(columns))
 	for i, name := range columns {
 		if !have[name] {
 			return nil, fmt.Errorf("read %s: %w: table %s has no column %s", d.path, ErrLayout, table, name)
 		}
-		at[name], quoted[i] = i, quote(name)
+		// octet_length takes the length from the head of the row, and reads nothing of the value.
+		great[i] = fmt.Sprintf("ifnull(octet_length(%s) > %d, 0)", quote(name), maxValue)
+		at[name], fields[i] = i, fmt.Sprintf("iif(%s, NULL, %s)", great[i], quote(name))
 	}
-	all, err := d.query(ctx, "SELECT "+strings.Join(quoted, ", ")+" FROM "+quote(table))
+	all, err := d.query(ctx, "SELECT "+strings.Join(fields, ", ")+", "+strings.Join(great, " OR ")+" FROM "+quote(table))
 	if err != nil {
 		return nil, err
 	}
 	rows := make([]Row, len(all))
 	for i, values := range all {
+		if values[len(columns)] != int64(0) {
+			return nil, explain(d.path, errTooMuch)
+		}
 		rows[i] = Row{at: at, values: values}
 	}
 	return rows, nil
@@ -210,7 +216,8 @@ func (d *DB) query(ctx context.Context, sql string) ([][]driver.Value, error) {
 
 // once runs one statement and copies what it gives. When it returns, SQLite has let go of its lock.
 func (d *DB) once(ctx context.Context, sql string) (all [][]driver.Value, err error) {
-	rows, err := d.conn.QueryContext(ctx, sql, nil)
+	// ctx ends the preparing of a statement, in which SQLite reads the whole schema, only where it is not the first one.
+	rows, err := d.conn.QueryContext(ctx, "SELECT 1; "+sql, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -224,6 +231,7 @@ func (d *DB) once(ctx context.Context, sql string) (all [][]driver.Value, err er
 		case err != nil:
 			return nil, err
 		}
+		size += 16 * width
 		for _, v := range values {
 			switch v := v.(type) {
 			case string:

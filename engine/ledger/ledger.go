@@ -50,14 +50,35 @@ func Open(path string) (*Ledger, error) {
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	if err := checkVersion(path); err != nil {
+	path, err = trusted(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := inspect(path); err != nil {
 		return nil, err
 	}
 	l := connect(path, "rw", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)")
 	if err := l.migrate(context.Background()); err != nil {
 		return nil, errors.Join(l.explain("open", err), l.Close())
 	}
+	if err := l.sound(); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
 	return l, nil
+}
+
+// checkTime is how long the check of a ledger that is opened for writing may take: enough for some 20 MiB. A fault further on shows
+// when that part is read.
+const checkTime = 100 * time.Millisecond
+
+// sound has the file checked for as long as a person does not notice, before anything is done that has to be remembered in it.
+func (l *Ledger) sound() error {
+	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
+	defer cancel()
+	if err := l.Check(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
 }
 
 // OpenReadOnly opens the ledger at path for reading, also while another process writes. ErrNone says that there is none.
@@ -66,13 +87,16 @@ func OpenReadOnly(path string) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	switch _, err := os.Stat(path); {
+	switch _, err := os.Lstat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("open ledger %s: %w: no sweep has been made with this state folder", path, ErrNone)
 	case err != nil:
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	if err := checkVersion(path); err != nil {
+	if path, err = trusted(path); err != nil {
+		return nil, err
+	}
+	if err := inspect(path); err != nil {
 		return nil, err
 	}
 	l := connect(path, "ro", "query_only(1)")
@@ -131,27 +155,15 @@ func create(path string) error {
 // connect prepares a connection; nothing is opened until it is used. One connection serves all, so that every statement sees
 // what the one before it wrote, and so that no two writers of one process wait for each other.
 func connect(path, mode string, pragmas ...string) *Ledger {
-	q := url.Values{"mode": {mode}, "_txlock": {"immediate"}}
+	q := url.Values{"mode": {mode}, "_txlock": {"immediate"}, "_defensive": {"1"}}
 	q.Add("_pragma", fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()))
-	for _, p := range pragmas {
+	for _, p := range append(pragmas, "trusted_schema(0)", "cell_size_check(1)") {
 		q.Add("_pragma", p)
 	}
 	dsn := (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 	db := sql.OpenDB(connector{dsn})
 	db.SetMaxOpenConns(1)
 	return &Ledger{db: db, path: path}
-}
-
-// checkVersion refuses a file of a newer version, or one that is no ledger, before anything of it is changed.
-func checkVersion(path string) error {
-	l := connect(path, "ro", "query_only(1)")
-	v, err := l.version(context.Background())
-	err = errors.Join(l.explain("open", err), l.Close())
-	if err == nil && v > len(migrations) {
-		err = fmt.Errorf("open ledger %s: %w of winnow (%d, this one knows %d); nothing was touched: use that version, or another --state",
-			path, ErrNewer, v, len(migrations))
-	}
-	return err
 }
 
 func (l *Ledger) version(ctx context.Context) (v int, err error) {

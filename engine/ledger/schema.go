@@ -152,6 +152,9 @@ func (l *Ledger) migrate(ctx context.Context) error {
 		if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&v); err != nil {
 			return err
 		}
+		if v < 0 || v > len(migrations) {
+			return fmt.Errorf("%w: it has become version %d", ErrCorrupt, v)
+		}
 		for ; v < len(migrations); v++ {
 			if _, err := tx.ExecContext(ctx, migrations[v]); err != nil {
 				return fmt.Errorf("bring it to version %d: %w", v+1, err)

@@ -115,3 +115,20 @@ func lstat(path string) (st unix.Stat_t, err error) {
 	}
 	return st, nil
 }
+
+// Closed makes sure that nobody but this user and root can put anything into the folder at path, not even beside what is there, as
+// they can where it has the sticky bit. SQLite takes what lies beside a database for a part of it.
+func Closed(path string) error {
+	st, err := lstat(path)
+	switch {
+	case err != nil:
+		return err
+	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return &fs.PathError{Op: "trust", Path: path, Err: ErrNotFolder}
+	case !ours(st.Uid):
+		return &fs.PathError{Op: "trust", Path: path, Err: fmt.Errorf("%w (uid %d; this is uid %d)", ErrOwner, st.Uid, os.Geteuid())}
+	case othersWrite(&st):
+		return &fs.PathError{Op: "trust", Path: path, Err: fmt.Errorf("%w (mode %04o)", ErrWritable, st.Mode&0o7777)}
+	}
+	return nil
+}

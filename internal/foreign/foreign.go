@@ -156,6 +156,8 @@ func openat(dirfd int, name string) (int, error) {
 
 func (w Want) allows(st *unix.Stat_t) error {
 	switch {
+	case st.Mode&unix.S_IFMT == unix.S_IFLNK: // only where the link itself was looked at
+		return ErrLink
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return ErrNotRegular
 	case !ours(st.Uid):

@@ -19,9 +19,8 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"winnow/actuators"
+	"winnow/internal/foreign"
 )
 
 const (
@@ -112,6 +111,9 @@ var (
 	keyInEnv  = regexp.MustCompile(`^[!-~]{1,1000}$`) // what a header can hold
 )
 
+// maxKey is the greatest key file that is read, in bytes.
+const maxKey = 4 << 10
+
 // key is the key to the Tower of a state folder. It is in nothing but the requests' header.
 func (a *Actuator) key(folder string) (string, error) {
 	if key := strings.TrimSpace(a.Env("CODEV_TOWER_KEY")); key != "" {
@@ -121,9 +123,16 @@ func (a *Actuator) key(folder string) (string, error) {
 		return key, nil
 	}
 	path := filepath.Join(folder, "local-key")
-	// A pipe in its place must not hold the sweep.
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
+	// A pipe in its place must not hold the sweep, and nobody else may say what is sent.
+	real, err := foreign.Path(path)
+	var f *os.File
+	if err == nil {
+		f, err = foreign.Open(real, foreign.Want{Max: maxKey, Ruling: true})
+	}
+	switch {
+	case errors.Is(err, foreign.ErrOwner), errors.Is(err, foreign.ErrWritable), errors.Is(err, foreign.ErrNotRegular), errors.Is(err, foreign.ErrTooLarge):
+		return "", actuators.Refused("%s is not a file of user %d alone, so that its key may be known to others (%w); chmod 600 it", path, a.UID, err)
+	case err != nil:
 		return "", fmt.Errorf("read the Tower's key: %w; start the Tower once, or set CODEV_TOWER_KEY", err)
 	}
 	defer f.Close()
@@ -135,7 +144,7 @@ func (a *Actuator) key(folder string) (string, error) {
 	if !ok || int(owner.Uid) != a.UID || info.Mode().Perm()&0o077 != 0 || !info.Mode().IsRegular() {
 		return "", actuators.Refused("%s is not a file of user %d alone, so that its key may be known to others; chmod 600 it", path, a.UID)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, 256))
+	text, err := io.ReadAll(io.LimitReader(f, maxKey))
 	if err != nil {
 		return "", fmt.Errorf("read the Tower's key: %w", err)
 	}

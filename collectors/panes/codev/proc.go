@@ -120,11 +120,16 @@ func byTicks(ticks uint64) time.Time {
 
 // content reads a whole file below a folder. A longer one is an error.
 func content(dir int, name string, limit int) ([]byte, error) {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	// What is no regular file may never answer: a FIFO that a repository holds.
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return nil, errors.Join(err, errors.New("not a regular file"))
+	}
 	buf := make([]byte, 4<<10)
 	for used := 0; ; {
 		if used == len(buf) {

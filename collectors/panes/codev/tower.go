@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,15 +15,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"winnow/collectors"
 )
 
 const (
 	keyHeader = "codev-tower-key"
 	// maxAnswer is the longest answer that is read, in bytes. A Tower has 100 terminals at most, of some 300 bytes each.
 	maxAnswer = 4 << 20
-	maxKey    = 4 << 10
 )
 
 // The failures of a Tower, each with what to do about it.
@@ -270,27 +265,4 @@ func readKey(home, fromEnv string) (key string, own bool, err error) {
 		return fromEnv, err == nil && inFile == fromEnv, nil
 	}
 	return inFile, err == nil, err
-}
-
-func keyIn(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("read the Tower's key: there is no %s; start the Tower once, or set CODEV_TOWER_KEY", path)
-	case errors.Is(err, fs.ErrPermission):
-		return "", fmt.Errorf("read the Tower's key in %s: %w; let this user read the file", path, collectors.ErrPermission)
-	case err != nil:
-		return "", fmt.Errorf("read the Tower's key: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", fmt.Errorf("read the Tower's key: %w", err)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxKey))
-	key := strings.TrimSpace(string(text))
-	if err != nil || !info.Mode().IsRegular() || !validKey.MatchString(key) {
-		return "", fmt.Errorf("read the Tower's key: %s holds none; start the Tower again, or set CODEV_TOWER_KEY", path)
-	}
-	return key, nil
 }
