@@ -36,9 +36,10 @@ type Limits struct {
 type Engine struct {
 	policy *Policy
 	limits Limits
-	kinds  map[string]*query
+	kinds  map[string]*query // of an engine that judges apart, the kinds alone
 	store  storage.Store
 	plan   *plan
+	apart  *apart // nil for one that judges in this process
 }
 
 // query is what is asked of every candidate of a kind.
@@ -52,15 +53,7 @@ type query struct {
 
 // New prepares the queries of a policy.
 func New(p *Policy, l Limits) (*Engine, error) {
-	if l.Timeout <= 0 {
-		l.Timeout = defaultTimeout
-	}
-	if l.HeapBytes == 0 {
-		l.HeapBytes = defaultHeap
-	}
-	if l.Workers <= 0 {
-		l.Workers = min(2, runtime.GOMAXPROCS(0))
-	}
+	l = l.whole()
 	e := &Engine{policy: p, limits: l, kinds: map[string]*query{}, store: inmem.New(), plan: newPlan()}
 	for kind, reaps := range p.reap {
 		q, err := e.prepare(kind, reaps)
@@ -70,6 +63,20 @@ func New(p *Policy, l Limits) (*Engine, error) {
 		e.kinds[kind] = q
 	}
 	return e, nil
+}
+
+// whole fills in what is left open.
+func (l Limits) whole() Limits {
+	if l.Timeout <= 0 {
+		l.Timeout = defaultTimeout
+	}
+	if l.HeapBytes == 0 {
+		l.HeapBytes = defaultHeap
+	}
+	if l.Workers <= 0 {
+		l.Workers = min(2, runtime.GOMAXPROCS(0))
+	}
+	return l
 }
 
 // prepare writes the queries of a kind. The one that decides asks first whether the candidate is in scope, so that the others

@@ -17,6 +17,6 @@ func Inputs(j *subject.Joined) func(*subject.Subject) ast.Value {
 
 // AskWithoutASeat asks in a way that panics.
 func AskWithoutASeat(e *Engine, sub *subject.Subject) error {
-	_, err := e.ask(context.Background(), nil, nil, sub, e.plan.desk(nil))
+	_, err := e.ask(context.Background(), nil, nil, sub.Kind, func() ast.Value { return e.plan.input(sub, e.plan.desk(nil)) })
 	return err
 }
