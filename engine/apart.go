@@ -43,6 +43,7 @@ type apart struct {
 
 	mu    sync.Mutex // one question at a time
 	child *child     // nil while there is none
+	peak  int64      // the most memory that a process of ours that ended has had, in bytes
 }
 
 // Apart is Load and New for policies of which nothing is known: they are read here, and parsed, compiled and evaluated in a process
@@ -87,6 +88,7 @@ func (e *Engine) Close() error {
 func (a *apart) end() {
 	if a.child != nil {
 		a.child.end(nil)
+		a.peak = max(a.peak, a.child.peak())
 		a.child = nil
 	}
 }

@@ -67,11 +67,12 @@ func (q *query) read(rs rego.ResultSet) (*said, error) {
 	if len(rs) != 1 {
 		return nil, fmt.Errorf("%w: %d answers", errShape, len(rs))
 	}
-	findings, err := reasons(rs[0].Bindings, q.findings)
+	m := &measure{left: maxSaid}
+	findings, err := reasons(rs[0].Bindings, q.findings, m)
 	if err != nil {
 		return nil, err
 	}
-	objections, err := reasons(rs[0].Bindings, q.objections)
+	objections, err := reasons(rs[0].Bindings, q.objections, m)
 	if err != nil {
 		return nil, err
 	}

@@ -84,6 +84,18 @@ func (c *child) end(err error) error {
 	return err
 }
 
+// peak is the most memory that the process had, in bytes; 0 while it runs.
+func (c *child) peak() int64 {
+	if c.cmd.ProcessState == nil {
+		return 0
+	}
+	used, ok := c.cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0
+	}
+	return used.Maxrss << 10
+}
+
 // why says why the process did not answer to the end.
 func (c *child) why(err error) error {
 	if errors.Is(err, errTooMuch) || errors.Is(err, errWire) {

@@ -43,7 +43,7 @@ func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Co
 	for _, kind := range snapshot.Kinds {
 		of := j.IDs(kind)
 		out.Seen[kind] = len(of)
-		if e.kinds[kind] != nil {
+		if _, asked := e.kinds[kind]; asked {
 			ids = append(ids, of...)
 		}
 	}

@@ -107,7 +107,7 @@ func (x explainer) fired(p pkg, r *ast.Rule) []Fired {
 	}
 	var out []Fired
 	for _, v := range x.trace.gave[r] {
-		why, err := reason(v)
+		why, err := reason(v, &measure{left: maxSaid})
 		if err != nil {
 			continue // ask has refused the same answer before
 		}
@@ -227,9 +227,15 @@ func (x explainer) line(at *ast.Location) string {
 
 func name(r *ast.Rule) string { return r.Ref().String()[len("data."):] }
 
+// maxShown is how many bytes of one operand are shown.
+const maxShown = 16 << 10
+
 func (o operand) said() (Value, bool) {
 	if o.value == nil {
 		return Value{Name: o.ref, Unknown: true}, true
+	}
+	if !(&measure{left: maxShown}).fits(o.value) {
+		return Value{Name: o.ref, Value: "(too long to show)"}, true
 	}
 	plain, err := ast.JSON(o.value)
 	return Value{Name: o.ref, Value: plain}, err == nil

@@ -20,3 +20,6 @@ func AskWithoutASeat(e *Engine, sub *subject.Subject) error {
 	_, err := e.ask(context.Background(), nil, nil, sub.Kind, func() ast.Value { return e.plan.input(sub, e.plan.desk(nil)) })
 	return err
 }
+
+// Peak is the most memory that a process of an engine's that judges apart has had, in bytes; the engine must be closed.
+func Peak(e *Engine) int64 { return e.apart.peak }

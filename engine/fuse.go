@@ -35,6 +35,7 @@ type fuser struct {
 	size map[*ast.Rule]int
 }
 
+// maxCopied is how many terms one rule may grow by, maxCopiedAll all rules of a kind: of the shipped ones 546 and 2,173 at most.
 const (
 	maxCopied    = 20000
 	maxCopiedAll = 200000

@@ -9,14 +9,15 @@ import (
 
 // What may be loaded, far more than anybody writes: the shipped policies are some sixty files and sixty kilobytes.
 const (
-	// maxFiles and maxBytes are of all trees, maxFile is of one file, maxManifest of a manifest.
+	// MaxPolicyFile is how many bytes one file may have, MaxPolicyEntries how many files and folders of any name all trees may have.
+	MaxPolicyFile    = 1 << 20
+	MaxPolicyEntries = 20000
+	// maxFiles and maxBytes are of the policies of all trees, maxManifest is of a manifest.
 	maxFiles    = 2000
 	maxBytes    = 8 << 20
-	maxFile     = 1 << 20
 	maxManifest = 64 << 10
-	// maxEntries is how many files and folders of any name a tree may have, maxDepth how deep it may be.
-	maxEntries = 20000
-	maxDepth   = 16
+	// maxDepth is how deep a tree may be.
+	maxDepth = 16
 	// maxNesting is how deep brackets may be nested in a file. What parses, checks and compiles goes as deep.
 	maxNesting = 100
 	// maxRefusals is how many refusals are said.

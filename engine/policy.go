@@ -79,7 +79,7 @@ func Load(ctx context.Context, o LoadOptions) (*Policy, error) {
 func gather(ctx context.Context, o LoadOptions) ([]*read, Refusals, error) {
 	var trees []*read
 	var refused Refusals
-	left := &budget{files: maxFiles, bytes: maxBytes, entries: maxEntries}
+	left := &budget{files: maxFiles, bytes: maxBytes, entries: MaxPolicyEntries}
 	for _, t := range o.Trees {
 		r, rs := readTree(ctx, t, left)
 		trees, refused = append(trees, r), append(refused, rs...)

@@ -69,7 +69,7 @@ func readTree(ctx context.Context, t Tree, left *budget) (*read, Refusals) {
 			return ctx.Err()
 		}
 		if left.entries--; left.entries < 0 {
-			return fmt.Errorf("%s: %d files and folders are the most", p, maxEntries)
+			return fmt.Errorf("%s: %d files and folders are the most", p, MaxPolicyEntries)
 		}
 		hidden := p != "." && strings.HasPrefix(d.Name(), ".")
 		if d.IsDir() {
@@ -105,7 +105,7 @@ func (r *read) readFile(p string, left *budget) error {
 	if err != nil {
 		return err
 	}
-	most := maxFile
+	most := MaxPolicyFile
 	if p == manifestName {
 		most = maxManifest
 	}
