@@ -18,8 +18,6 @@ import (
 )
 
 const (
-	// loadWithin is how long the processors may work on a loading. The shipped policies take a hundredth of a second.
-	loadWithin = 20 * time.Second
 	// maxLine is how many bytes one line of an answer may have.
 	maxLine = 16 << 20
 	// maxEnds is how often the process may end while it judges one snapshot before the rest is spared unasked.
@@ -100,7 +98,7 @@ func (a *apart) start(ctx context.Context) (reply, error) {
 		return reply{}, fmt.Errorf("load policies: %w; nothing was loaded", err)
 	}
 	at := "what was read"
-	last, err := c.ask(ctx, question{Load: &toLoad{Limits: a.limits, Trees: a.trees}}, nil, loadWithin, func(r reply) {
+	last, err := c.ask(ctx, question{Load: &toLoad{Limits: a.limits, Trees: a.trees}}, nil, a.limits.Load, func(r reply) {
 		if r.Step != "" {
 			at = r.Step
 		}
@@ -109,7 +107,7 @@ func (a *apart) start(ctx context.Context) (reply, error) {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("load policies: %w", ctx.Err())
 	case errors.Is(err, errStuck):
-		err = Refusals{{File: at, Problem: fmt.Sprintf("loading it took more than %s", loadWithin), Fix: "make it simpler, or leave it out"}}.orNil()
+		err = Refusals{{File: at, Problem: fmt.Sprintf("loading it took more than %s", a.limits.Load), Fix: "make it simpler, or leave it out"}}.orNil()
 	case err != nil:
 		err = Refusals{{File: at, Problem: fmt.Sprintf("loading it came to no end: %v", err), Fix: "make it simpler, raise policy.memory, or leave it out"}}.orNil()
 	case len(last.Refused) > 0:
@@ -218,11 +216,8 @@ func (r *round) ask(ctx context.Context, c *child, todo []int, workers int, time
 		}
 		return nil
 	}
-	// An evaluation that heeds its deadline has an answer after it; a batch of them has one after as many, and then the rest has none.
-	within := time.Duration(maxPassed+1)*timeout + time.Second
-	if workers == 1 {
-		within = 2*timeout + time.Second
-	}
+	// An evaluation that heeds its deadline has an answer right after it, also where two run at once.
+	within := 2*timeout + time.Second/2
 	_, err := c.ask(ctx, question{Decide: len(todo), Workers: workers}, send, within, func(m reply) {
 		if a := m.Answer; a != nil && a.N >= 0 && a.N < len(todo) {
 			said, err := fromWire(a)

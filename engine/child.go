@@ -81,6 +81,9 @@ func (c *child) end(err error) error {
 	if strings.Contains(c.errors.String(), "stack exceeds") {
 		return fmt.Errorf("%w: it is nested too deep", errEnded)
 	}
+	if errors.Is(err, errEnded) {
+		return fmt.Errorf("%w (%v)", err, c.cmd.ProcessState)
+	}
 	return err
 }
 

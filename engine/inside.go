@@ -146,10 +146,15 @@ func (s *server) decide(q question) error {
 		seat := w.seat()
 		group.Go(func() {
 			for ds := range todo {
-				as := make([]wireAnswer, len(ds))
-				for i, d := range ds {
-					as[i] = toWire(s.engine.ask(ctx, txn, seat, d.kind, func() ast.Value { return d.value }))
-					as[i].N = d.n
+				as := make([]wireAnswer, 0, len(ds))
+				for _, d := range ds {
+					a := toWire(s.engine.ask(ctx, txn, seat, d.kind, func() ast.Value { return d.value }))
+					a.N = d.n
+					as = append(as, a)
+					if a.Error != "" { // it may have taken its time: whoever waits shall hear of it
+						said <- as
+						as = make([]wireAnswer, 0, len(ds))
+					}
 				}
 				said <- as
 			}
@@ -245,7 +250,7 @@ func (s *server) explain(q Explanation) error {
 func toWire(said *said, err error) wireAnswer {
 	switch {
 	case err != nil:
-		return wireAnswer{Error: err.Error(), Limit: errors.Is(err, errDeadline) || errors.Is(err, errMemory)}
+		return wireAnswer{Error: err.Error()}
 	case said == nil:
 		return wireAnswer{}
 	default:

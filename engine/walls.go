@@ -45,7 +45,7 @@ func settleIn() error {
 
 // wall bounds the memory that this process may still take. The kernel holds it: a Go program that gets no more memory ends.
 func wall(l Limits) error {
-	used, err := dataBytes()
+	writable, resident, err := memory()
 	if err != nil {
 		return fmt.Errorf("bound memory: %w", err)
 	}
@@ -54,25 +54,29 @@ func wall(l Limits) error {
 		return nil
 	}
 	debug.SetMemoryLimit(int64(l.HeapBytes)) // collect garbage before the wall is reached
-	most := used + wallFactor*l.HeapBytes
+	// The runtime has room that it does not use yet; that counts as if it were used already.
+	most := max(resident+wallFactor*l.HeapBytes, writable+l.HeapBytes)
 	if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}); err != nil {
 		return fmt.Errorf("bound memory: %w", err)
 	}
 	return nil
 }
 
-// dataBytes is what RLIMIT_DATA counts: the pages that this process can write and shares with nobody.
-func dataBytes() (uint64, error) {
+// memory is what RLIMIT_DATA counts, the pages that this process can write and shares with nobody, and what of them and of all
+// others it has in memory, in bytes.
+func memory() (writable, resident uint64, err error) {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	fields := bytes.Fields(text)
+	fields := bytes.Fields(text) // proc_pid_statm(5): size resident shared text lib data dt
 	if len(fields) < 6 {
-		return 0, errors.New("/proc/self/statm has another form")
+		return 0, 0, errors.New("/proc/self/statm has another form")
 	}
-	pages, err := strconv.ParseUint(string(fields[5]), 10, 64)
-	return pages * uint64(os.Getpagesize()), err
+	resident, err1 := strconv.ParseUint(string(fields[1]), 10, 64)
+	writable, err2 := strconv.ParseUint(string(fields[5]), 10, 64)
+	page := uint64(os.Getpagesize())
+	return writable * page, resident * page, errors.Join(err1, err2)
 }
 
 // endWith ends this process when the other end of its pipe is closed: whoever asked is gone, and nobody waits for an answer.

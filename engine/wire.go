@@ -257,8 +257,6 @@ type wireAnswer struct {
 	Findings   []decision.Reason `json:"findings,omitempty"`
 	Objections []decision.Reason `json:"objections,omitempty"`
 	Error      string            `json:"error,omitempty"`
-	// Limit is true when the error is a limit that was passed.
-	Limit bool `json:"limit,omitempty"`
 }
 
 func sendTrees(trees []*read) []wireTree {
