@@ -71,9 +71,7 @@ func TestAttackLoading(t *testing.T) {
 		"helpers that ask twice, 24":       {lib(asks(24)), ""},
 		"helpers that ask twice, 400":      {lib(asks(400)), ""},
 		"helpers that deny twice, 40":      {map[string]string{"protect/mine/mine.rego": "package policies.protect.mine\n\n" + diamond(40, "h", "%s0 if input.dir.name == \"\"", "N if {\n\tnot P\n\tnot P\n}") + "\nobjections contains {\"rule\": \"protect.mine\", \"message\": \"\", \"evidence\": {}} if {\n\th40\n\tnot h40\n}\n"}, ""},
-		"a chain of helpers": {lib(diamond(3000, "h", "%s0 if input.dir.name != \"\"", "N if P") + "
-top if h3000
-"), ""},
+		"a chain of helpers":               {lib(diamond(3000, "h", "%s0 if input.dir.name != \"\"", "N if P") + "\ntop if h3000\n"), ""},
 		"brackets":                         {lib("top if " + strings.Repeat("[", 100000)), "nested deeper"},
 		"braces":                           {lib("top if " + strings.Repeat("{", 100000) + strings.Repeat("}", 100000)), "nested deeper"},
 		"parentheses":                      {lib("top if " + strings.Repeat("(", 100000) + "1" + strings.Repeat(")", 100000)), "nested deeper"},
@@ -90,7 +88,7 @@ top if h3000
 		"a number written out":             {lib("top if input.age > 1" + strings.Repeat("0", 5000) + "\n"), "too large to count with"},
 		"a set of 20,000 pairs":            {lib("s := {" + strings.TrimSuffix(many(20000, "[%d, 7],"), ",") + "}\n\ntop if [1, 2] in s\n"), ""},
 		"10,000 rules":                     {lib(many(10000, "r%d if true\n") + "top if r0\n"), ""},
-		"5,000 bodies of one rule":        {lib(many(5000, "top if input.age == %d\n")), ""},
+		"5,000 bodies of one rule":         {lib(many(5000, "top if input.age == %d\n")), ""},
 		"types that double":                {lib(diamond(60, "v", "%s0 := [input.id, 1]", "N := [P, P]") + diamond(60, "w", "%s0 := [input.kind, 1]", "N := [P, P]") + "\ntop if v60 == w60\n"), ""},
 		"types that double, objects":       {lib(diamond(60, "v", "%s0 := {\"a\": 1}", "N := {\"a\": P, \"b\": P}") + diamond(60, "w", "%s0 := {\"a\": 2}", "N := {\"a\": P, \"b\": P}") + "\ntop if v60 == w60\n"), ""},
 		"aliases in METADATA":              {lib(bomb + "top if true\n"), "my/lib/x/x.rego"},
