@@ -20,7 +20,7 @@ import (
 const (
 	defaultTimeout = time.Second
 	defaultHeap    = 128 << 20
-	defaultLoad    = 20 * time.Second
+	defaultLoad    = 10 * time.Second
 )
 
 // Limits bound each evaluation. What passes one spares its candidate.
@@ -29,7 +29,7 @@ type Limits struct {
 	Timeout time.Duration
 	// HeapBytes is by how much the heap may grow while one evaluation runs; 0 is 128 MiB.
 	HeapBytes uint64
-	// Load is how long the processors may work on a loading, of policies that are judged apart; 0 is 20 seconds. The shipped ones
+	// Load is how long the processors may work on a loading, of policies that are judged apart; 0 is 10 seconds. The shipped ones
 	// take some hundredths of a second.
 	Load time.Duration
 	// Workers is how many evaluations run at once; 0 is one for each CPU that Go may use, two at most: more gain nothing.

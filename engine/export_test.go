@@ -23,3 +23,6 @@ func AskWithoutASeat(e *Engine, sub *subject.Subject) error {
 
 // Peak is the most memory that a process of an engine's that judges apart has had, in bytes; the engine must be closed.
 func Peak(e *Engine) int64 { return e.apart.peak }
+
+// PID is the process of an engine's that judges apart.
+func PID(e *Engine) int { return e.apart.child.cmd.Process.Pid }
