@@ -12,7 +12,6 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"winnow/engine/decision"
-	"winnow/engine/subject"
 )
 
 // The ways in which an evaluation comes to no answer, besides an error of a rule.
@@ -21,20 +20,25 @@ var (
 	errMemory   = errors.New("the evaluation passed its memory limit (policy.memory)")
 	errPanic    = errors.New("the evaluation panicked")
 	errShape    = errors.New("the policies gave something that is no reason")
+	errTooMuch  = errors.New("the policies gave more than a reason may be")
+	errGivenUp  = errors.New("it was not evaluated: too many others had passed their deadline or memory limit before (policy.timeout, policy.memory)")
 )
 
 // said is what the policies said of a candidate in scope, both lists sorted by rule and message, never nil.
 type said struct{ findings, objections []decision.Reason }
 
-// ask evaluates the query of the subject's kind under the limits; nil, nil says that the candidate is out of scope.
-func (e *Engine) ask(ctx context.Context, txn storage.Transaction, seat *seat, sub *subject.Subject, desk *desk) (out *said, err error) {
+// ask evaluates the query of a kind on a document under the limits; nil, nil says that the candidate is out of scope.
+func (e *Engine) ask(ctx context.Context, txn storage.Transaction, seat *seat, kind string, document func() ast.Value) (out *said, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			out, err = nil, fmt.Errorf("%w: %v", errPanic, r)
 		}
 	}()
-	q := e.kinds[sub.Kind]
-	rs, err := e.eval(ctx, seat, q.decide, rego.EvalParsedInput(e.plan.input(sub, desk)), rego.EvalTransaction(txn))
+	if seat.watchdog.givenUp() {
+		return nil, errGivenUp
+	}
+	q := e.kinds[kind]
+	rs, err := e.eval(ctx, seat, q.decide, rego.EvalParsedInput(document()), rego.EvalTransaction(txn))
 	if err != nil || len(rs) == 0 {
 		return nil, err
 	}
@@ -47,6 +51,7 @@ func (e *Engine) eval(ctx context.Context, seat *seat, q rego.PreparedEvalQuery,
 	done := seat.take(cancel)
 	rs, err := q.Eval(ctx, append(opts, rego.EvalExternalCancel(cancel), rego.EvalMetrics(metrics.NoOp()), rego.EvalGenerateJSON(asTerm))...)
 	if over := done(); over != nil && err != nil {
+		seat.watchdog.passed.Add(1)
 		return nil, over
 	}
 	if err != nil {
@@ -62,11 +67,12 @@ func (q *query) read(rs rego.ResultSet) (*said, error) {
 	if len(rs) != 1 {
 		return nil, fmt.Errorf("%w: %d answers", errShape, len(rs))
 	}
-	findings, err := reasons(rs[0].Bindings, q.findings)
+	m := &measure{left: maxSaid}
+	findings, err := reasons(rs[0].Bindings, q.findings, m)
 	if err != nil {
 		return nil, err
 	}
-	objections, err := reasons(rs[0].Bindings, q.objections)
+	objections, err := reasons(rs[0].Bindings, q.objections, m)
 	if err != nil {
 		return nil, err
 	}

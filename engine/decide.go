@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/ast"
 
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
@@ -37,22 +37,23 @@ type Failure struct {
 // Decide judges every candidate of a snapshot. An evaluation that fails spares its candidate and is listed; the error is only
 // for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
 func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
-	return e.DecideJoined(ctx, subject.Join(s, c))
-}
-
-// DecideJoined is Decide for a snapshot that is joined already.
-func (e *Engine) DecideJoined(ctx context.Context, j *subject.Joined) (Result, error) {
+	j := subject.Join(s, c)
 	out := Result{Seen: map[string]int{}}
 	var ids []string
 	for _, kind := range snapshot.Kinds {
 		of := j.IDs(kind)
 		out.Seen[kind] = len(of)
-		if e.kinds[kind] != nil {
+		if _, asked := e.kinds[kind]; asked {
 			ids = append(ids, of...)
 		}
 	}
+	each := e.each
+	if e.apart != nil {
+		each = e.apart.each
+	}
 	answers := make([]answer, len(ids))
-	if err := e.each(ctx, j, ids, answers); err != nil {
+	tell := func(i int, sub *subject.Subject, said *said, err error) { answers[i] = decide(j, sub, said, err) }
+	if err := each(ctx, j, ids, tell); err != nil {
 		return Result{}, fmt.Errorf("decide: %w", err)
 	}
 	for _, a := range answers {
@@ -74,8 +75,12 @@ type answer struct {
 	err      error
 }
 
-// each fills answers, the workers taking a batch after the other.
-func (e *Engine) each(ctx context.Context, j *subject.Joined, ids []string, answers []answer) error {
+// tell takes what was said of the i-th candidate; nothing at all of one that is out of scope. It may be called by many at once, each
+// for a candidate of its own.
+type tell func(i int, sub *subject.Subject, said *said, err error)
+
+// each asks of every candidate, the workers taking a batch after the other.
+func (e *Engine) each(ctx context.Context, j *subject.Joined, ids []string, tell tell) error {
 	txn, err := e.store.NewTransaction(ctx)
 	if err != nil {
 		return err
@@ -95,7 +100,10 @@ func (e *Engine) each(ctx context.Context, j *subject.Joined, ids []string, answ
 					return
 				}
 				for i := from; i < min(from+batch, len(ids)) && ctx.Err() == nil; i++ {
-					answers[i] = e.judge(ctx, txn, seat, j, mine, ids[i])
+					if sub, ok := j.Subject(ids[i]); ok {
+						said, err := e.ask(ctx, txn, seat, sub.Kind, func() ast.Value { return e.plan.input(sub, mine) })
+						tell(i, sub, said, err)
+					}
 				}
 			}
 		})
@@ -104,14 +112,9 @@ func (e *Engine) each(ctx context.Context, j *subject.Joined, ids []string, answ
 	return ctx.Err()
 }
 
-// judge decides one candidate.
-func (e *Engine) judge(ctx context.Context, txn storage.Transaction, seat *seat, j *subject.Joined, desk *desk, id string) answer {
-	sub, ok := j.Subject(id)
-	if !ok {
-		return answer{}
-	}
-	d := decision.Decision{ID: id, Kind: sub.Kind, Verdict: decision.Spare, Label: sub.Label, Owner: sub.Owner}
-	said, err := e.ask(ctx, txn, seat, sub, desk)
+// decide makes the decision of what was said of one candidate. Nothing that a policy says can do more than give reasons.
+func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answer {
+	d := decision.Decision{ID: sub.ID, Kind: sub.Kind, Verdict: decision.Spare, Label: sub.Label, Owner: sub.Owner}
 	switch {
 	case err != nil:
 		d.InScope, d.Findings, d.Objections = true, []decision.Reason{}, []decision.Reason{failed(err)}
@@ -123,7 +126,7 @@ func (e *Engine) judge(ctx context.Context, txn storage.Transaction, seat *seat,
 			d.Verdict = decision.Reap
 		}
 	}
-	d.Identity = j.Identity(id)
+	d.Identity = j.Identity(sub.ID)
 	return answer{d, err}
 }
 

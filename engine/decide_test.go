@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -30,21 +31,29 @@ func ready(t testing.TB, p *engine.Policy, l engine.Limits) *engine.Engine {
 
 // stock asks data.policies.main.decision of JSON documents, with nothing of the engine: what `opa eval` does.
 func stock(t testing.TB) func(sub *subject.Subject) decision.Decision {
+	ask := stockOf(t, nil)
+	return func(sub *subject.Subject) decision.Decision { return ask(t, sub) }
+}
+
+// stockOf is stock with files of one's own beside the shipped ones.
+func stockOf(t testing.TB, own map[string]string) func(t testing.TB, sub *subject.Subject) decision.Decision {
 	t.Helper()
 	options := []func(*rego.Rego){rego.Query("d := data.policies.main.decision"), rego.StrictBuiltinErrors(true)}
-	for name, text := range sources(t) {
+	files := sources(t)
+	maps.Copy(files, own)
+	for name, text := range files {
 		options = append(options, rego.Module(name, text))
 	}
 	q, err := rego.New(options...).PrepareForEval(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(sub *subject.Subject) decision.Decision {
+	return func(t testing.TB, sub *subject.Subject) decision.Decision {
 		var in any
 		if err := json.Unmarshal(marshal(t, sub), &in); err != nil {
 			t.Fatal(err)
 		}
-		rs, err := q.Eval(t.Context(), rego.EvalInput(in))
+		rs, err := q.Eval(context.Background(), rego.EvalInput(in))
 		if err != nil || len(rs) != 1 {
 			t.Fatalf("%d results, %v", len(rs), err)
 		}

@@ -20,6 +20,7 @@ import (
 const (
 	defaultTimeout = time.Second
 	defaultHeap    = 128 << 20
+	defaultLoad    = 10 * time.Second
 )
 
 // Limits bound each evaluation. What passes one spares its candidate.
@@ -28,6 +29,9 @@ type Limits struct {
 	Timeout time.Duration
 	// HeapBytes is by how much the heap may grow while one evaluation runs; 0 is 128 MiB.
 	HeapBytes uint64
+	// Load is how long the processors may work on a loading, of policies that are judged apart; 0 is 10 seconds. The shipped ones
+	// take some hundredths of a second.
+	Load time.Duration
 	// Workers is how many evaluations run at once; 0 is one for each CPU that Go may use, two at most: more gain nothing.
 	Workers int
 }
@@ -36,9 +40,10 @@ type Limits struct {
 type Engine struct {
 	policy *Policy
 	limits Limits
-	kinds  map[string]*query
+	kinds  map[string]*query // of an engine that judges apart, the kinds alone
 	store  storage.Store
 	plan   *plan
+	apart  *apart // nil for one that judges in this process
 }
 
 // query is what is asked of every candidate of a kind.
@@ -52,15 +57,7 @@ type query struct {
 
 // New prepares the queries of a policy.
 func New(p *Policy, l Limits) (*Engine, error) {
-	if l.Timeout <= 0 {
-		l.Timeout = defaultTimeout
-	}
-	if l.HeapBytes == 0 {
-		l.HeapBytes = defaultHeap
-	}
-	if l.Workers <= 0 {
-		l.Workers = min(2, runtime.GOMAXPROCS(0))
-	}
+	l = l.whole()
 	e := &Engine{policy: p, limits: l, kinds: map[string]*query{}, store: inmem.New(), plan: newPlan()}
 	for kind, reaps := range p.reap {
 		q, err := e.prepare(kind, reaps)
@@ -70,6 +67,23 @@ func New(p *Policy, l Limits) (*Engine, error) {
 		e.kinds[kind] = q
 	}
 	return e, nil
+}
+
+// whole fills in what is left open.
+func (l Limits) whole() Limits {
+	if l.Timeout <= 0 {
+		l.Timeout = defaultTimeout
+	}
+	if l.HeapBytes == 0 {
+		l.HeapBytes = defaultHeap
+	}
+	if l.Load <= 0 {
+		l.Load = defaultLoad
+	}
+	if l.Workers <= 0 {
+		l.Workers = min(2, runtime.GOMAXPROCS(0))
+	}
+	return l
 }
 
 // prepare writes the queries of a kind. The one that decides asks first whether the candidate is in scope, so that the others

@@ -21,35 +21,42 @@ const depth = 4
 // Explain decides one subject and says why. It costs a few decisions, so it is for one candidate and not for a sweep.
 func (e *Engine) Explain(ctx context.Context, sub *subject.Subject) (Explanation, error) {
 	out := Explanation{ID: sub.ID, Kind: sub.Kind, Label: sub.Label, Verdict: decision.Spare}
-	if e.kinds[sub.Kind] == nil {
+	if _, known := e.kinds[sub.Kind]; !known {
 		return out, nil
 	}
+	in := e.plan.input(sub, e.plan.desk(nil))
+	if e.apart != nil {
+		return e.apart.explain(ctx, out, in)
+	}
+	return e.explain(ctx, out, in)
+}
+
+// explain fills in the explanation of a document.
+func (e *Engine) explain(ctx context.Context, out Explanation, in ast.Value) (Explanation, error) {
 	txn, err := e.store.NewTransaction(ctx)
 	if err != nil {
-		return out, fmt.Errorf("explain %s: %w", sub.ID, err)
+		return out, fmt.Errorf("explain %s: %w", out.ID, err)
 	}
 	defer e.store.Abort(ctx, txn)
 	w := watch(e.limits)
 	defer w.stop()
 	seat := w.seat()
-	answer, err := e.ask(ctx, txn, seat, sub, e.plan.desk(nil))
+	answer, err := e.ask(ctx, txn, seat, out.Kind, func() ast.Value { return in })
 	if err != nil {
-		out.InScope, out.Error, out.Objections = true, err.Error(), []Fired{{Reason: failed(err)}}
-		return out, nil
+		return unexplained(out, err), nil
 	}
 	out.InScope = answer != nil
 	if answer != nil && len(answer.findings) > 0 && len(answer.objections) == 0 {
 		out.Verdict = decision.Reap
 	}
 	t := newTrace()
-	in := e.plan.input(sub, e.plan.desk(nil))
-	_, err = e.eval(ctx, seat, e.kinds[sub.Kind].explain, rego.EvalParsedInput(in), rego.EvalTransaction(txn),
+	_, err = e.eval(ctx, seat, e.kinds[out.Kind].explain, rego.EvalParsedInput(in), rego.EvalTransaction(txn),
 		rego.EvalQueryTracer(t), rego.EvalRuleIndexing(false))
 	if err != nil {
-		return out, fmt.Errorf("explain %s: the decision stands, but not why: %w", sub.ID, err)
+		return out, fmt.Errorf("explain %s: the decision stands, but not why: %w", out.ID, err)
 	}
 	x := explainer{e.policy, t}
-	for _, p := range e.policy.reap[sub.Kind] {
+	for _, p := range e.policy.reap[out.Kind] {
 		fired, silent := x.outputs(p, "findings", "in_scope")
 		out.Findings, out.NoFinding = append(out.Findings, fired...), append(out.NoFinding, silent...)
 	}
@@ -58,6 +65,12 @@ func (e *Engine) Explain(ctx context.Context, sub *subject.Subject) (Explanation
 		out.Objections, out.NoObjection = append(out.Objections, fired...), append(out.NoObjection, silent...)
 	}
 	return out, nil
+}
+
+// unexplained is the explanation of a candidate of which the policies came to no answer.
+func unexplained(out Explanation, err error) Explanation {
+	out.InScope, out.Error, out.Objections = true, err.Error(), []Fired{{Reason: failed(err)}}
+	return out
 }
 
 // explainer reads a trace.
@@ -94,7 +107,7 @@ func (x explainer) fired(p pkg, r *ast.Rule) []Fired {
 	}
 	var out []Fired
 	for _, v := range x.trace.gave[r] {
-		why, err := reason(v)
+		why, err := reason(v, &measure{left: maxSaid})
 		if err != nil {
 			continue // ask has refused the same answer before
 		}
@@ -214,9 +227,15 @@ func (x explainer) line(at *ast.Location) string {
 
 func name(r *ast.Rule) string { return r.Ref().String()[len("data."):] }
 
+// maxShown is how many bytes of one operand are shown.
+const maxShown = 16 << 10
+
 func (o operand) said() (Value, bool) {
 	if o.value == nil {
 		return Value{Name: o.ref, Unknown: true}, true
+	}
+	if !(&measure{left: maxShown}).fits(o.value) {
+		return Value{Name: o.ref, Value: "(too long to show)"}, true
 	}
 	plain, err := ast.JSON(o.value)
 	return Value{Name: o.ref, Value: plain}, err == nil

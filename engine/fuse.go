@@ -27,7 +27,19 @@ type fuser struct {
 	compiler *ast.Compiler
 	kind     string
 	copies   int
+	// left is how many more terms may be copied for the rule at hand, all for the kind. Helpers that ask helpers twice over are
+	// copied twice for each: sixteen of them one behind the other are 65,536 copies. What is not copied stays where it is and is
+	// asked there, with the same answer.
+	left, all int
+	// size is how many terms a rule's body has, of those that were counted.
+	size map[*ast.Rule]int
 }
+
+// maxCopied is how many terms one rule may grow by, maxCopiedAll all rules of a kind: of the shipped ones 546 and 2,173 at most.
+const (
+	maxCopied    = 20000
+	maxCopiedAll = 200000
+)
 
 // fuse compiles the fused packages of all kinds, with the modules that they still refer to.
 //
@@ -66,7 +78,7 @@ func (p *Policy) fuseKind(kind string) (*ast.Module, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &fuser{compiler: p.compiler, kind: kind}
+	f := &fuser{compiler: p.compiler, kind: kind, all: maxCopiedAll, size: map[*ast.Rule]int{}}
 	for _, r := range p.reap[kind] {
 		m.Rules = append(m.Rules, f.rules(r, scopeRule)...)
 		m.Rules = append(m.Rules, f.rules(r, findingsRule)...)
@@ -100,7 +112,10 @@ func (p *Policy) need(m *ast.Module, needed map[string]bool) {
 func (f *fuser) rules(p pkg, name string) []*ast.Rule {
 	var out []*ast.Rule
 	for _, r := range f.compiler.GetRulesExact(p.ref.Append(ast.StringTerm(name))) {
+		f.left = min(maxCopied, f.all)
+		before := f.left
 		body, possible := f.body(r.Body.Copy())
+		f.all -= before - f.left
 		if r.Default || !possible {
 			continue
 		}
@@ -133,7 +148,7 @@ func (f *fuser) expr(e *ast.Expr) ([]*ast.Expr, bool) {
 		return nil, kind == f.kind
 	}
 	helpers := f.helpers(e)
-	if helpers == nil {
+	if helpers == nil || !f.afford(helpers) {
 		return []*ast.Expr{e}, true
 	}
 	var bodies []ast.Body
@@ -152,6 +167,23 @@ func (f *fuser) expr(e *ast.Expr) ([]*ast.Expr, bool) {
 	default: // one of several; it stays a rule of its own
 		return []*ast.Expr{e}, true
 	}
+}
+
+// afford takes what copying the rules costs from what is left, and says whether there was enough.
+func (f *fuser) afford(rules []*ast.Rule) bool {
+	cost := 0
+	for _, r := range rules {
+		if f.size[r] == 0 {
+			f.size[r] = 1
+			ast.WalkTerms(r.Body, func(*ast.Term) bool { f.size[r]++; return false })
+		}
+		cost += f.size[r]
+	}
+	if cost > f.left {
+		return false
+	}
+	f.left -= cost
+	return true
 }
 
 // none says that none of the bodies holds.

@@ -3,9 +3,11 @@ package engine
 import (
 	"runtime/metrics"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/topdown"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -23,16 +25,25 @@ type watchdog struct {
 	seats  []*seat
 	over   chan struct{}
 	gone   sync.WaitGroup
+	// passed counts the evaluations that passed a limit.
+	passed atomic.Int64
 }
+
+// maxPassed is how many evaluations may pass a limit before the rest is spared without one: a rule that never ends would else take
+// its deadline of every candidate.
+const maxPassed = 8
+
+func (w *watchdog) givenUp() bool { return w.passed.Load() >= maxPassed }
 
 // seat is where one evaluation at a time runs.
 type seat struct {
-	limits Limits
-	mu     sync.Mutex
-	cancel topdown.Cancel // nil while nothing runs
-	seen   bool           // the watchdog saw this evaluation
-	low    uint64         // the smallest heap since then
-	why    error
+	watchdog *watchdog
+	limits   Limits
+	mu       sync.Mutex
+	cancel   topdown.Cancel // nil while nothing runs
+	seen     bool           // the watchdog saw this evaluation
+	low      uint64         // the smallest heap since then
+	why      error
 }
 
 // watch starts the watchdog; stop ends it.
@@ -48,7 +59,7 @@ func (w *watchdog) stop() {
 }
 
 func (w *watchdog) seat() *seat {
-	s := &seat{limits: w.limits}
+	s := &seat{watchdog: w, limits: w.limits}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seats = append(w.seats, s)
@@ -92,13 +103,23 @@ func (s *seat) look(heap uint64) {
 
 // take begins an evaluation. What it returns ends it, and gives the limit that was passed, if one was.
 func (s *seat) take(c topdown.Cancel) func() error {
+	from, counts := processorTime()
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.cancel, s.seen, s.why = c, false, nil
-	s.mu.Unlock()
-	timer := time.AfterFunc(s.limits.Timeout, func() {
+	var timer *time.Timer
+	timer = time.AfterFunc(s.limits.Timeout, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.cancel == c && s.why == nil { // and not that of the next one
+		if s.cancel != c { // the evaluation is over
+			return
+		}
+		// A machine that is busy with other things is no fault of the rule: its time counts only as far as this program ran.
+		if now, ok := processorTime(); counts && ok && now-from < s.limits.Timeout {
+			timer.Reset(max(s.limits.Timeout-(now-from), tick))
+			return
+		}
+		if s.why == nil {
 			s.why = errDeadline
 		}
 		c.Cancel()
@@ -110,4 +131,11 @@ func (s *seat) take(c topdown.Cancel) func() error {
 		s.cancel = nil
 		return s.why
 	}
+}
+
+// processorTime is how long the processors have worked for this program, on all its threads: never less than for one evaluation.
+func processorTime() (time.Duration, bool) {
+	var t unix.Timespec
+	err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t)
+	return time.Duration(t.Nano()), err == nil
 }

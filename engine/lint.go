@@ -13,9 +13,9 @@ type check func(m *ast.Module, family string) Refusals
 
 // LintSafety finds what could make a verdict harsher than it should be, or the engine slower than linear, and that neither the
 // compiler nor the schema sees. Load refuses modules with such findings, whoever wrote them. Modules must have been parsed and
-// not compiled.
+// not compiled, and with their annotations.
 func LintSafety(modules ...*ast.Module) Refusals {
-	return lint(modules, noNegation, noWith, noPartialObject, typedParameters, noSprintf)
+	return lint(modules, noNegation, noWith, noPartialObject, typedParameters, noSprintf, smallNumbers, noSchemas)
 }
 
 // Lint is LintSafety and what is asked of the policies that are shipped besides: METADATA, and no literal that an operator may

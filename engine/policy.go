@@ -68,17 +68,36 @@ var plurals = map[string]string{
 // Load reads, checks and compiles policies. It changes nothing and asks nobody. Every problem it finds is in the error, which
 // wraps Refusals; a policy with a problem is not loaded in part.
 func Load(ctx context.Context, o LoadOptions) (*Policy, error) {
+	trees, refused, err := gather(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return build(ctx, trees, refused, func(string) {})
+}
+
+// gather reads what there is to load. The error is only for a ctx that ended: a reading that was cut short refuses nothing.
+func gather(ctx context.Context, o LoadOptions) ([]*read, Refusals, error) {
 	var trees []*read
 	var refused Refusals
+	left := &budget{files: maxFiles, bytes: maxBytes, entries: MaxPolicyEntries}
 	for _, t := range o.Trees {
-		r, rs := readTree(t)
+		r, rs := readTree(ctx, t, left)
 		trees, refused = append(trees, r), append(refused, rs...)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, fmt.Errorf("load policies: %w", err)
 	}
 	if len(o.Trees) == 0 {
 		refused = append(refused, Refusal{File: "policy", Problem: "no policies", Fix: "use the embedded ones, or name a folder"})
 	}
 	rename(trees)
-	modules, rs := parse(trees)
+	return trees, refused, nil
+}
+
+// build makes a policy of what was read. step is told what is done next, by the file that it is done to or in a word, for whoever
+// has to say where the building came to no end.
+func build(ctx context.Context, trees []*read, refused Refusals, step func(string)) (*Policy, error) {
+	modules, rs := parse(ctx, trees, step)
 	if err := append(refused, rs...).orNil(); err != nil {
 		return nil, err
 	}
@@ -89,7 +108,7 @@ func Load(ctx context.Context, o LoadOptions) (*Policy, error) {
 	if err := refused.orNil(); err != nil {
 		return nil, err
 	}
-	return compile(trees, modules)
+	return compile(ctx, trees, modules, step)
 }
 
 // rename gives files that two trees call the same a name of their own.
@@ -121,12 +140,20 @@ func parsed(modules []module) []*ast.Module {
 	return out
 }
 
-func parse(trees []*read) ([]module, Refusals) {
+func parse(ctx context.Context, trees []*read, step func(string)) ([]module, Refusals) {
 	var modules []module
 	var refused Refusals
 	o := ast.ParserOptions{ProcessAnnotation: true, Capabilities: capabilities()}
 	for _, t := range trees {
 		for _, f := range t.policies() {
+			if ctx.Err() != nil {
+				return nil, refused
+			}
+			if rs := scan(f); len(rs) > 0 {
+				refused = append(refused, rs...)
+				continue
+			}
+			step(f.Name)
 			m, err := ast.ParseModuleWithOpts(f.Name, string(f.data), o)
 			switch {
 			case err != nil:
@@ -141,7 +168,7 @@ func parse(trees []*read) ([]module, Refusals) {
 	return modules, refused
 }
 
-func compile(trees []*read, modules []module) (*Policy, error) {
+func compile(ctx context.Context, trees []*read, modules []module, step func(string)) (*Policy, error) {
 	p := &Policy{Revision: revision(trees), Digest: digest(trees), reap: map[string][]pkg{}}
 	for _, t := range trees {
 		p.Files = append(p.Files, t.files...)
@@ -157,8 +184,12 @@ func compile(trees []*read, modules []module) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+	step("all of them together")
 	if c.Compile(all); c.Failed() {
 		return nil, fromOPA("policy", c.Errors).orNil()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("load policies: %w", err)
 	}
 	p.compiler = c
 	refused := append(p.incomplete(trees), dangling(c, modules)...)
@@ -181,7 +212,7 @@ func newCompiler() (*ast.Compiler, error) {
 	set := ast.NewSchemaSet()
 	set.Put(ast.SchemaRootRef, s)
 	return ast.NewCompiler().WithCapabilities(capabilities()).WithSchemas(set).
-		WithUseTypeCheckAnnotations(true).WithStrict(true), nil
+		WithUseTypeCheckAnnotations(false).WithStrict(true), nil
 }
 
 // sort files a package under what it gives; path is what comes after policies.

@@ -17,8 +17,9 @@ var (
 	evidenceKey = ast.StringTerm("evidence")
 )
 
-// reasons are the members of the set in a variable, sorted by rule and message; none where no variable was asked for.
-func reasons(bound rego.Vars, name string) ([]decision.Reason, error) {
+// reasons are the members of the set in a variable, sorted by rule and message; none where no variable was asked for, and an error
+// where they are more than m has room for.
+func reasons(bound rego.Vars, name string, m *measure) ([]decision.Reason, error) {
 	out := []decision.Reason{}
 	if name == "" {
 		return out, nil
@@ -27,8 +28,11 @@ func reasons(bound rego.Vars, name string) ([]decision.Reason, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: no set of %s", errShape, name)
 	}
+	if set.Len() > maxReasons {
+		return nil, fmt.Errorf("%w: %d %s, and %d are the most", errTooMuch, set.Len(), name, maxReasons)
+	}
 	for _, t := range set.Slice() {
-		r, err := reason(t.Value)
+		r, err := reason(t.Value, m)
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +44,7 @@ func reasons(bound rego.Vars, name string) ([]decision.Reason, error) {
 	return out, nil
 }
 
-func reason(v ast.Value) (decision.Reason, error) {
+func reason(v ast.Value, m *measure) (decision.Reason, error) {
 	o, ok := v.(ast.Object)
 	if !ok {
 		return decision.Reason{}, fmt.Errorf("%w: %v", errShape, ast.ValueName(v))
@@ -50,10 +54,16 @@ func reason(v ast.Value) (decision.Reason, error) {
 	if !named || !said {
 		return decision.Reason{}, fmt.Errorf("%w: an object without rule and message", errShape)
 	}
+	if err := m.text(message, maxMessage); err != nil {
+		return decision.Reason{}, fmt.Errorf("%w (%s)", err, rule)
+	}
 	r := decision.Reason{Rule: rule, Message: message}
 	evidence := o.Get(evidenceKey)
 	if evidence == nil {
 		return r, nil
+	}
+	if !m.fits(evidence.Value) {
+		return decision.Reason{}, fmt.Errorf("%w: evidence of %s of more than %d bytes in all", errTooMuch, rule, maxSaid)
 	}
 	plain, err := ast.JSON(evidence.Value)
 	if err != nil {

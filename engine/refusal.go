@@ -46,5 +46,22 @@ func (rs Refusals) orNil() error {
 	sorted := slices.SortedFunc(slices.Values(rs), func(a, b Refusal) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Problem, b.Problem))
 	})
-	return fmt.Errorf("load policies: refused, nothing was loaded:\n%w", Refusals(slices.Compact(sorted)))
+	said := Refusals(slices.Compact(sorted))
+	if more := len(said) - maxRefusals; more > 0 {
+		said = append(said[:maxRefusals:maxRefusals], Refusal{File: "policy", Problem: fmt.Sprintf("%d more problems", more), Fix: "begin with those above"})
+	}
+	for i := range said {
+		said[i].Problem, said[i].Fix = shorten(said[i].Problem), shorten(said[i].Fix)
+	}
+	return fmt.Errorf("load policies: refused, nothing was loaded:\n%w", said)
+}
+
+// maxWords is how many bytes of one problem are said: a compiler's word on a type can be as long as the type.
+const maxWords = 2000
+
+func shorten(s string) string {
+	if len(s) <= maxWords {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxWords], "") + "..."
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // The one root that policies live under, and the name of the file that says which version a tree is.
@@ -38,8 +40,10 @@ type File struct {
 
 // manifest is OPA's own file beside a bundle's policies.
 type manifest struct {
-	Revision string   `json:"revision"`
-	Roots    []string `json:"roots"`
+	Revision     string         `json:"revision"`
+	Roots        []string       `json:"roots"`
+	RegoVersion  *int           `json:"rego_version"`
+	FileVersions map[string]int `json:"file_rego_versions"`
 }
 
 // read is a tree that was read: its policies without their tests, and its manifest.
@@ -53,32 +57,41 @@ func (r *read) policies() []File {
 	return slices.DeleteFunc(slices.Clone(r.files), func(f File) bool { return f.Path == manifestName })
 }
 
-// readTree reads a tree's policies. Tests and folders whose name begins with a dot are passed over, and so is every other file.
-func readTree(t Tree) (*read, Refusals) {
+// readTree reads a tree's policies, as long as there is room left. Tests and folders whose name begins with a dot are passed over, and
+// so is every other file. A link is refused where it may be meant for policies: nothing below it would be loaded, without a word.
+func readTree(ctx context.Context, t Tree, left *budget) (*read, Refusals) {
 	r := &read{tree: t, manifest: manifest{Roots: []string{root}}}
-	var refused Refusals
 	err := fs.WalkDir(t.FS, ".", func(p string, d fs.DirEntry, err error) error {
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case ctx.Err() != nil:
+			return ctx.Err()
 		}
+		if left.entries--; left.entries < 0 {
+			return fmt.Errorf("%s: %d files and folders are the most", p, MaxPolicyEntries)
+		}
+		hidden := p != "." && strings.HasPrefix(d.Name(), ".")
 		if d.IsDir() {
-			if p != "." && strings.HasPrefix(d.Name(), ".") {
+			if hidden {
 				return fs.SkipDir
 			}
+			if strings.Count(p, "/") >= maxDepth {
+				return fmt.Errorf("%s: folders are nested deeper than %d", p, maxDepth)
+			}
 			return nil
+		}
+		if d.Type()&fs.ModeSymlink != 0 && !hidden && path.Ext(p) == "" {
+			return fmt.Errorf("%s: it is a symbolic link, and what it leads to would not be loaded: put the folder itself here", p)
 		}
 		if p != manifestName && (!strings.HasSuffix(p, ".rego") || strings.HasSuffix(p, "_test.rego")) {
 			return nil
 		}
-		data, err := fs.ReadFile(t.FS, p)
-		if err != nil {
-			return err
-		}
-		r.files = append(r.files, File{Tree: t.Name, Path: p, Name: path.Join(t.Prefix, p), data: data})
-		return nil
+		return r.readFile(p, left)
 	})
+	var refused Refusals
 	if err != nil {
-		refused = append(refused, Refusal{File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "make the folder readable, or name another one"})
+		refused = append(refused, Refusal{File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
 	}
 	refused = append(refused, r.readManifest()...)
 	if err == nil && len(r.policies()) == 0 {
@@ -87,14 +100,56 @@ func readTree(t Tree) (*read, Refusals) {
 	return r, refused
 }
 
+func (r *read) readFile(p string, left *budget) error {
+	data, err := fs.ReadFile(r.tree.FS, p)
+	if err != nil {
+		return err
+	}
+	most := MaxPolicyFile
+	if p == manifestName {
+		most = maxManifest
+	}
+	left.files--
+	left.bytes -= len(data)
+	switch {
+	case len(data) > most:
+		return fmt.Errorf("%s: %d bytes, and %d are the most", p, len(data), most)
+	case left.files < 0:
+		return fmt.Errorf("%s: %d files are the most", p, maxFiles)
+	case left.bytes < 0:
+		return fmt.Errorf("%s: %d bytes in all are the most", p, maxBytes)
+	}
+	r.files = append(r.files, File{Tree: r.tree.Name, Path: p, Name: path.Join(r.tree.Prefix, p), data: data})
+	return nil
+}
+
+// readManifest reads OPA's own file. Keys that are not known are passed over, as OPA does; a version of Rego other than the one that
+// policies are read as is refused, and so is a revision that no report could print.
 func (r *read) readManifest() Refusals {
 	i := slices.IndexFunc(r.files, func(f File) bool { return f.Path == manifestName })
 	if i < 0 {
 		return nil
 	}
-	var m manifest
+	m := manifest{}
+	refuse := func(problem string) Refusals {
+		return Refusals{{File: r.files[i].Name, Problem: "read manifest: " + problem, Fix: `write {"revision": "...", "roots": ["policies"]}`}}
+	}
 	if err := json.Unmarshal(r.files[i].data, &m); err != nil {
-		return Refusals{{File: r.files[i].Name, Problem: fmt.Sprintf("read manifest: %v", err), Fix: `write {"revision": "...", "roots": ["policies"]}`}}
+		return refuse(err.Error())
+	}
+	if m.RegoVersion != nil && *m.RegoVersion != 1 {
+		return refuse(fmt.Sprintf("rego_version %d; policies are read as version 1", *m.RegoVersion))
+	}
+	for file, v := range m.FileVersions {
+		if v != 1 {
+			return refuse(fmt.Sprintf("rego_version %d of %.100q; policies are read as version 1", v, file))
+		}
+	}
+	if len(m.Revision) > maxRevision || strings.ContainsFunc(m.Revision, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		return refuse(fmt.Sprintf("a revision that is longer than %d bytes, or cannot be printed", maxRevision))
+	}
+	if len(m.Roots) > maxRoots {
+		return refuse(fmt.Sprintf("%d roots, and %d are the most", len(m.Roots), maxRoots))
 	}
 	if len(m.Roots) == 0 {
 		m.Roots = []string{root}
@@ -102,6 +157,11 @@ func (r *read) readManifest() Refusals {
 	r.manifest = m
 	return nil
 }
+
+const (
+	maxRevision = 256
+	maxRoots    = 100
+)
 
 func (t Tree) place() string {
 	if t.Prefix != "" {

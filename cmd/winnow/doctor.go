@@ -117,10 +117,11 @@ func (a *app) checkState(ctx context.Context) []Check {
 }
 
 func (a *app) checkPolicies(ctx context.Context) Check {
-	p, err := a.loadPolicies(ctx)
+	e, p, err := a.engine(ctx)
 	if err != nil {
 		return Check{"policies", "policies", broken, err.Error()}
 	}
+	defer e.Close()
 	return Check{"policies", "policies", healthy, fmt.Sprintf("%s, revision %s, %s", plural(len(p.Rules()), "rule"), p.Revision, p.Digest[:min(len(p.Digest), 19)])}
 }
 

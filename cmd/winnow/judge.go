@@ -4,56 +4,77 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
+	"path/filepath"
 
 	"winnow/engine"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
+	"winnow/internal/foreign"
 	"winnow/policies"
 )
 
-// engine loads the policies that decide and prepares them.
+// engine loads the policies that decide and prepares them. What the operator brings is parsed and evaluated in a process of its own,
+// which ends with this one; the embedded policies alone are evaluated here.
 func (a *app) engine(ctx context.Context) (*engine.Engine, *engine.Policy, error) {
-	p, err := a.loadPolicies(ctx)
+	trees, err := a.trees(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := engine.New(p, engine.Limits{Timeout: a.cfg.Policy.Timeout, HeapBytes: a.cfg.Policy.Memory})
+	limits := engine.Limits{Timeout: a.cfg.Policy.Timeout, HeapBytes: a.cfg.Policy.Memory}
+	if len(a.cfg.Policy.Paths) > 0 {
+		e, p, err := engine.Apart(ctx, engine.LoadOptions{Trees: trees}, limits, engine.Self())
+		return e, p, policyError(ctx, err)
+	}
+	p, err := engine.Load(ctx, engine.LoadOptions{Trees: trees})
+	if err != nil {
+		return nil, nil, policyError(ctx, err)
+	}
+	e, err := engine.New(p, limits)
 	if err != nil {
 		return nil, nil, fmt.Errorf("prepare policies: %w", err)
 	}
 	return e, p, nil
 }
 
-// loadPolicies reads the embedded tree, the operator's folders, or both. Bad policies are wrong configuration: nothing is decided
-// by half of them.
-func (a *app) loadPolicies(ctx context.Context) (*engine.Policy, error) {
+// trees are the embedded policies, the operator's folders, or both.
+func (a *app) trees(ctx context.Context) ([]engine.Tree, error) {
 	var trees []engine.Tree
 	if a.cfg.Policy.Embedded {
 		trees = append(trees, engine.Tree{Name: "embedded", FS: policies.Files})
 	}
 	for _, p := range a.cfg.Policy.Paths {
-		st, err := os.Stat(p)
+		real, err := foreign.Folder(p)
 		if err != nil {
-			return nil, usagef("--policy: %v; give a folder of policies", err)
+			return nil, usagef("--policy: %s; give a folder of .rego files that nobody else can change. Nothing was decided", policyFolder(p, err))
 		}
-		if !st.IsDir() {
-			return nil, usagef("--policy: %s is no folder; this version reads folders of .rego files", p)
-		}
-		trees = append(trees, engine.Tree{Name: p, FS: os.DirFS(p), Prefix: p})
+		files := foreign.DirFS{Dir: real, Want: foreign.Want{Max: engine.MaxPolicyFile, Ruling: true}, Context: ctx, MaxEntries: engine.MaxPolicyEntries}
+		trees = append(trees, engine.Tree{Name: p, FS: files, Prefix: p})
 	}
 	if len(trees) == 0 {
 		return nil, usagef("no policies: --no-embedded-policy leaves none; add --policy FOLDER")
 	}
-	p, err := engine.Load(ctx, engine.LoadOptions{Trees: trees})
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil, usagef("read policies: %v", err)
+	return trees, nil
+}
+
+// policyFolder says what is wrong with a folder, and of a link where it leads to.
+func policyFolder(path string, err error) string {
+	if target, e := filepath.EvalSymlinks(path); e == nil && errors.Is(err, foreign.ErrLink) {
+		return fmt.Sprintf("%s is a symbolic link: name the folder itself, %s", path, target)
 	}
-	if err != nil {
-		return nil, usagef("policies refused, nothing was decided:\n%v", err)
+	return err.Error()
+}
+
+// policyError: bad policies are wrong configuration, and nothing is decided by half of them. A loading that was interrupted says
+// nothing of them.
+func policyError(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return errors.New("interrupted while loading policies; nothing was looked at, decided or done")
+	default:
+		return usagef("policies refused, nothing was decided:\n%v", err)
 	}
-	return p, nil
 }
 
 // judge looks at one candidate again and decides again: the same collectors, the same policies, the same memory.

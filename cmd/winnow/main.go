@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"syscall"
+
+	"winnow/engine"
 )
 
 // The exit codes; docs/cli.md promises them.
@@ -32,6 +34,9 @@ const gcPercent = 400
 
 // run is main with its arguments, for the command-line tests.
 func run(args []string) int {
+	if len(args) == 1 && args[0] == engine.ServeArgument {
+		return judgeApart()
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	root := newRoot(os.Stdout, os.Stderr)
@@ -52,6 +57,15 @@ func run(args []string) int {
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// judgeApart is this program as the process in which policies are evaluated that it did not bring itself.
+func judgeApart() int {
+	if err := engine.Serve(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "winnow: %v\n", err)
+		return exitFailed
+	}
+	return exitDone
 }
 
 // codeError is an error with the exit code that it means. err is nil where everything was already said.

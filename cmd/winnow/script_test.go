@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"winnow/engine"
 )
 
 // stopAt is the variable by which a test has the program kill itself at the nth step of its acts.
@@ -22,7 +24,7 @@ const stopAt = "STOP_AT_STEP"
 const asProgram = "TEST_BINARY_IS_WINNOW"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
+	if os.Getenv(asProgram) != "" || len(os.Args) == 2 && os.Args[1] == engine.ServeArgument {
 		program()
 	}
 	// Scripts mostly wait: for second looks, for servers that do not answer. The flag still stands over this.

@@ -1,18 +1,31 @@
 package foreign
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// DirFS is a folder as an fs.FS whose files are read by the rules of Read. Links in it are listed, and refused when they are read.
+// DirFS is a folder as an fs.FS whose files are read by the rules of Read. Links in it are listed, and refused when they are read. A
+// folder below it is listed when it belongs to this user or root, and, with Want.Ruling, only when nobody else can change what lies
+// in it: who may take a file away rules as much as who may write one.
 type DirFS struct {
 	Dir  string
 	Want Want
 	// Context bounds every reading; nil is no bound but Want.Within.
 	Context context.Context
+	// MaxEntries is how many entries a folder may have; 0 is no bound.
+	MaxEntries int
 }
 
 var _ interface {
@@ -34,9 +47,30 @@ func (d DirFS) Open(name string) (fs.File, error) {
 		return nil, err
 	}
 	if st, err := os.Lstat(path); err == nil && st.IsDir() {
-		return os.Open(path)
+		return d.folder(path)
 	}
 	return Open(path, d.Want)
+}
+
+// folder opens a folder. What it is is asked of the one that is open: a name may lead elsewhere by then.
+func (d DirFS) folder(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	err = unix.Fstat(int(f.Fd()), &st)
+	switch {
+	case err != nil:
+	case !ours(st.Uid):
+		err = fmt.Errorf("%w (uid %d; this is uid %d): make it yours, or name another one", ErrOwner, st.Uid, os.Geteuid())
+	case d.Want.Ruling && othersWrite(&st):
+		err = fmt.Errorf("%w (mode %04o): take that right away with chmod go-w", ErrWritable, st.Mode&0o7777)
+	}
+	if err != nil {
+		return nil, errors.Join(&fs.PathError{Op: "open", Path: path, Err: err}, f.Close())
+	}
+	return f, nil
 }
 
 // ReadDir lists a folder, sorted by name.
@@ -45,7 +79,53 @@ func (d DirFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	return os.ReadDir(path)
+	type answer struct {
+		entries []fs.DirEntry
+		err     error
+	}
+	done := make(chan answer, 1) // with room, so that an answer that comes too late ends its goroutine
+	go func() {
+		entries, err := d.list(path)
+		done <- answer{entries, err}
+	}()
+	timer := time.NewTimer(cmp.Or(d.Want.Within, defaultWithin))
+	defer timer.Stop()
+	select {
+	case a := <-done:
+		return a.entries, a.err
+	case <-d.context().Done():
+		return nil, &fs.PathError{Op: "list", Path: path, Err: context.Cause(d.context())}
+	case <-timer.C:
+		return nil, &fs.PathError{Op: "list", Path: path, Err: fmt.Errorf("%w (%s)", ErrSlow, cmp.Or(d.Want.Within, defaultWithin))}
+	}
+}
+
+func (d DirFS) list(path string) ([]fs.DirEntry, error) {
+	f, err := d.folder(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	most := -1
+	if d.MaxEntries > 0 {
+		most = d.MaxEntries + 1
+	}
+	entries, err := f.ReadDir(most)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if d.MaxEntries > 0 && len(entries) > d.MaxEntries {
+		return nil, &fs.PathError{Op: "list", Path: path, Err: fmt.Errorf("%w: it has more than %d entries", ErrTooLarge, d.MaxEntries)}
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries, nil
+}
+
+func (d DirFS) context() context.Context {
+	if d.Context == nil {
+		return context.Background()
+	}
+	return d.Context
 }
 
 // ReadFile reads a file.
@@ -54,10 +134,6 @@ func (d DirFS) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx := d.Context
-	if ctx == nil {
-		ctx = context.Background()
-	}
-	f, err := Read(ctx, path, d.Want)
+	f, err := Read(d.context(), path, d.Want)
 	return f.Data, err
 }
