@@ -29,6 +29,7 @@ var step func(string)
 // act carries the report's decisions out and adds what came of each.
 func (s *sweeper) act(ctx context.Context, r *Report, snap *snapshot.Snapshot, mem memory, ds []decision.Decision, kinds []string) {
 	allowed := slices.DeleteFunc(slices.Clone(s.cfg.Act.Kinds), func(k string) bool { return !slices.Contains(kinds, k) })
+	defer s.hands.take()()
 	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, allowed, s.cfg.Act.Caps.floor())
 	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, ds, ds)...)
 }
@@ -136,6 +137,7 @@ func (s *sweeper) settle(ctx context.Context) ([]decision.Act, error) {
 		return nil, fmt.Errorf("settle acts that were cut short: %w; nothing was done", err)
 	}
 	byKind := s.actuators(host, intendedRoots(open))
+	defer s.hands.take()()
 	var out []decision.Act
 	for _, in := range open {
 		actuator, ok := byKind[in.Kind]
@@ -180,17 +182,18 @@ func (s *sweeper) purge(ctx context.Context, r *Report, snap *snapshot.Snapshot)
 		intents = append(intents, rec.Intent)
 	}
 	byKind := s.actuators(snap.Host, intendedRoots(intents))
+	defer s.hands.take()()
 	for _, rec := range expired {
 		restorer, ok := byKind[rec.Intent.Kind].(actuators.Restorer)
-		if !ok {
+		if !ok || ctx.Err() != nil {
 			continue
 		}
-		freed, err := restorer.Purge(ctx, rec.Intent)
+		freed, err := restorer.Purge(context.WithoutCancel(ctx), rec.Intent)
 		if err != nil {
 			r.Alarms = append(r.Alarms, Alarm{"trash", fmt.Sprintf("%s could not be purged: %v", rec.Intent.ID, err)})
 			continue
 		}
-		if err := s.ledger.MarkPurged(ctx, rec.Intent.ID, time.Now()); err != nil {
+		if err := s.ledger.MarkPurged(context.WithoutCancel(ctx), rec.Intent.ID, time.Now()); err != nil {
 			s.log.Warn("record purge", "act", rec.Intent.ID, "error", err)
 		}
 		r.Purged = append(r.Purged, Purged{Act: rec.Intent.ID, Candidate: rec.Intent.Candidate, Bytes: freed})

@@ -31,7 +31,7 @@ func (a *app) decide(ctx context.Context, files []string, f showFlags) error {
 	}
 	code := exitDone
 	for _, file := range files {
-		s, err := a.readSnapshot(file)
+		s, err := a.readSnapshot(ctx, file)
 		if err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 	}
 	w := &demoWorld{dir: dir, out: a.out, paint: a.paint}
 	defer func() { err = errors.Join(err, w.remove()) }()
-	w.title("1. A made-up world in " + dir)
+	w.title("1. A made-up world in " + clean(dir))
 	if err := w.build(ctx); err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func (w *demoWorld) show(ctx context.Context) {
 		if err != nil {
 			names = "none"
 		}
-		fmt.Fprintf(w.out, "  sessions   %s\n", strings.ReplaceAll(names, "\n", ", "))
+		fmt.Fprintf(w.out, "  sessions   %s\n", clean(strings.ReplaceAll(names, "\n", ", ")))
 	}
 	if w.git {
 		var names []string
@@ -265,7 +265,7 @@ func (w *demoWorld) show(ctx context.Context) {
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
-		fmt.Fprintf(w.out, "  worktrees  %s\n", strings.Join(names, ", "))
+		fmt.Fprintf(w.out, "  worktrees  %s\n", clean(strings.Join(names, ", ")))
 	}
 	for _, p := range w.processes {
 		if alive(p.handle) {

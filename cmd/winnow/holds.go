@@ -78,7 +78,7 @@ func (a *app) retain(ctx context.Context, id, reason string, span time.Duration)
 	if err := l.Hold(ctx, h); err != nil {
 		return fmt.Errorf("hold %s: %w; nothing was held", h.ID, err)
 	}
-	return a.say(h, "%s is held %s", clean(h.ID), until)
+	return a.say(h, "%s is held %s", h.ID, until)
 }
 
 // mark is what stands behind the reason of a hold on a worker's session, so that the hold is found by the worker's id even when
@@ -190,7 +190,7 @@ func (a *app) release(ctx context.Context, arg string) error {
 		out.Retained, out.NextCommand = keeper.Source, worker.ReleaseCommand(keeper)
 		then = strings.TrimSuffix("its registry still marks it as retained: "+out.NextCommand, ": ")
 	}
-	return a.say(out, "%s is no longer held; %s", clean(strings.Join(held, ", ")), clean(then))
+	return a.say(out, "%s is no longer held; %s", strings.Join(held, ", "), then)
 }
 
 // heldBy are the candidates that are held by what was asked for: the one of that id or name, those held for that worker, or the one

@@ -51,7 +51,7 @@ func (a *app) loadPolicies(ctx context.Context) (*engine.Policy, error) {
 		return nil, usagef("read policies: %v", err)
 	}
 	if err != nil {
-		return nil, usagef("policies refused, nothing was decided:\n%v", err)
+		return nil, usagef("policies refused, nothing was decided:\n%w", err)
 	}
 	return p, nil
 }

@@ -58,6 +58,9 @@ func (a *app) look(ctx context.Context, sc scope, mem memory) (*snapshot.Snapsho
 	opts.Progress = progress.show
 	s := collectors.Run(ctx, opts)
 	progress.clear()
+	if ctx.Err() != nil {
+		return nil, errors.New("interrupted while looking; nothing was decided, remembered or done")
+	}
 
 	host, err := processes.Host(a.cfg.Collect.Processes.Root, processes.KnownNames())
 	if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,8 +17,8 @@ import (
 
 // readSnapshot reads a saved snapshot. A field that this version does not know is passed over with a word about it: a misspelt one
 // is an unknown fact, and unknown keeps.
-func (a *app) readSnapshot(file string) (*snapshot.Snapshot, error) {
-	data, err := readFile(file)
+func (a *app) readSnapshot(ctx context.Context, file string) (*snapshot.Snapshot, error) {
+	data, err := readFile(ctx, file)
 	if err != nil {
 		return nil, fmt.Errorf("read snapshot: %w", err)
 	}
@@ -40,11 +41,30 @@ func (a *app) readSnapshot(file string) (*snapshot.Snapshot, error) {
 	return &s, nil
 }
 
-func readFile(file string) ([]byte, error) {
+func readFile(ctx context.Context, file string) ([]byte, error) {
 	if file == "-" {
-		return io.ReadAll(os.Stdin)
+		return readStdin(ctx)
 	}
 	return os.ReadFile(file)
+}
+
+// readStdin ends with ctx too: nobody may ever write to stdin.
+func readStdin(ctx context.Context) ([]byte, error) {
+	type answer struct {
+		data []byte
+		err  error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		data, err := io.ReadAll(os.Stdin)
+		done <- answer{data, err}
+	}()
+	select {
+	case a := <-done:
+		return a.data, a.err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("stdin: %w", context.Cause(ctx))
+	}
 }
 
 // jsonProblem says at which line and column a document breaks.

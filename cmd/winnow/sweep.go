@@ -190,9 +190,6 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil {
-		return nil, errors.New("interrupted while looking; nothing was decided, remembered or done")
-	}
 	res, err := s.engine.Decide(ctx, snap, &s.cfg.Rules.Config)
 	if err != nil {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
@@ -209,7 +206,9 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*Report, error) {
 	}
 	if f.apply {
 		s.act(ctx, r, snap, mem, res.Decisions, f.show.kinds)
-		s.purge(ctx, r, snap)
+		if ctx.Err() == nil {
+			s.purge(ctx, r, snap)
+		}
 	}
 	s.alarms(ctx, r, snap, res.Decisions)
 	return r, s.finish(ctx, r, f)

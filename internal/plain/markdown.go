@@ -49,4 +49,4 @@ func Cell(s string) string {
 
 // word matches what means nothing in markdown, wherever it stands, and to no program that makes links of numbers and addresses: letters
 // with single marks of punctuation around them, or a number with a unit.
-var word = regexp.MustCompile(`^[("']?([\p{L}\p{M}]+(['’-][\p{L}\p{M}]+)*|[0-9]{1,6}([.,][0-9]{1,6})?(ms|s|m|h|d|%|[KMGT]?i?B)?)["')]?[,;:.!?]?$`)
+var word = regexp.MustCompile(`^[("']?([\p{L}\p{M}]+(['’_-][\p{L}\p{M}]+)*|[0-9]{1,6}([.,][0-9]{1,6})?(ms|s|m|h|d|%|[KMGT]?i?B)?)["')]?[,;:.!?]?$`)

@@ -23,8 +23,8 @@ type Writer struct {
 // NewWriter gives a Writer to w for text.
 func NewWriter(w io.Writer) *Writer { return &Writer{to: w} }
 
-// JSONWriter gives a Writer through w for JSON text: what is escaped stays JSON. w's own escapes then find nothing to do.
-func JSONWriter(w *Writer) *Writer { return &Writer{to: w, json: true} }
+// JSONWriter gives a Writer to w for JSON text: what is escaped stays JSON. Where w is a Writer too, it finds nothing left to escape.
+func JSONWriter(w io.Writer) *Writer { return &Writer{to: w, json: true} }
 
 // To is where w writes to.
 func (w *Writer) To() io.Writer { return w.to }
