@@ -90,6 +90,8 @@ func (a *app) checkState(ctx context.Context) []Check {
 		return out
 	case err != nil:
 		return append(out, Check{"state", dir, broken, err.Error() + "; give another folder with --state"})
+	case a.trustState() != nil:
+		return append(out, Check{"state", dir, broken, a.trustState().Error()})
 	case st.Mode().Perm()&0o077 != 0:
 		out = append(out, Check{"state", dir, limited, fmt.Sprintf("mode %04o lets others in; chmod 700 it", st.Mode().Perm())})
 	case unix.Access(dir, unix.W_OK) != nil:

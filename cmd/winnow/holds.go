@@ -61,6 +61,9 @@ func (a *app) retain(ctx context.Context, id, reason string, span time.Duration)
 	if no != nil {
 		return a.refuse(*no)
 	}
+	if err := a.trustState(); err != nil {
+		return err
+	}
 	l, err := ledger.Open(a.ledgerPath())
 	if err != nil {
 		return fmt.Errorf("%w; nothing was held", err)
@@ -157,6 +160,9 @@ type Released struct {
 }
 
 func (a *app) release(ctx context.Context, arg string) error {
+	if err := a.trustState(); err != nil {
+		return err
+	}
 	l, err := ledger.Open(a.ledgerPath())
 	if err != nil {
 		return fmt.Errorf("%w; nothing was released", err)
@@ -264,6 +270,9 @@ func newHolds(a *app) *cobra.Command {
 
 // readLedger opens the ledger without writing; one that does not exist yet is as good as empty.
 func (a *app) readLedger(read func(*ledger.Ledger) error) error {
+	if err := a.trustState(); err != nil {
+		return err
+	}
 	l, err := ledger.OpenReadOnly(a.ledgerPath())
 	if errors.Is(err, ledger.ErrNone) {
 		return nil

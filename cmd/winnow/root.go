@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"winnow/engine/ledger"
 	"winnow/internal/plain"
 )
 
@@ -24,6 +25,7 @@ type app struct {
 	log         hclog.Logger
 	paint       paint
 	hands       *hands
+	acting      ledger.Acting
 }
 
 type globalFlags struct {
@@ -41,7 +43,7 @@ type globalFlags struct {
 var formats = []string{"text", "json", "ndjson", "markdown"}
 
 func newRoot(out, errOut *plain.Writer, h *hands) *cobra.Command {
-	a := &app{out: out, errOut: errOut, hands: h}
+	a := &app{out: out, errOut: errOut, hands: h, acting: acting}
 	root := &cobra.Command{
 		Use:   "winnow",
 		Short: "Clear away what coding agents leave behind, and never anything else",

@@ -140,6 +140,9 @@ func (a *app) openSweeper(ctx context.Context, e *engine.Engine, p *engine.Polic
 	if err := s.lock(ctx, apply); err != nil {
 		return nil, err
 	}
+	if s.broken != nil {
+		return s, nil
+	}
 	l, err := ledger.Open(a.ledgerPath())
 	if err != nil {
 		if apply {
