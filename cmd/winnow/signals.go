@@ -68,7 +68,7 @@ func untilSignalled(errOut io.Writer, h *hands) (ctx context.Context, stop func(
 			// Beside: who reads stderr may have stopped reading, and the second signal must be heard all the same.
 			go fmt.Fprintf(errOut, "winnow: %v: no more is begun, and what is in hand is finished; once more ends it at once\n", interrupted{first})
 			cancel(interrupted{first})
-			endAfter(first, got, h, over)
+			endNow(lastSignal(first, got, h, over, stopGrace))
 		case <-over:
 		}
 	}()
@@ -80,23 +80,24 @@ func untilSignalled(errOut io.Writer, h *hands) (ctx context.Context, stop func(
 	}
 }
 
-// endAfter ends the process at the next signal, or when it did not stop by itself in time.
-func endAfter(first syscall.Signal, got <-chan os.Signal, h *hands, over <-chan struct{}) {
-	tick := time.NewTicker(100 * time.Millisecond)
+// lastSignal waits for the next signal, or until no act has been in hand for the time of grace, and gives the signal to end by; 0 when
+// the program was over before.
+func lastSignal(first syscall.Signal, got <-chan os.Signal, h *hands, over <-chan struct{}, grace time.Duration) syscall.Signal {
+	tick := time.NewTicker(grace / 100)
 	defer tick.Stop()
 	idle := time.Now()
 	for {
 		select {
 		case <-over:
-			return
+			return 0
 		case s := <-got:
-			endNow(s.(syscall.Signal))
+			return s.(syscall.Signal)
 		case <-tick.C:
 			if h.full() {
 				idle = time.Now()
 			}
-			if time.Since(idle) > stopGrace {
-				endNow(first)
+			if time.Since(idle) > grace {
+				return first
 			}
 		}
 	}
@@ -104,6 +105,9 @@ func endAfter(first syscall.Signal, got <-chan os.Signal, h *hands, over <-chan 
 
 // endNow ends what the program started, and the program, with the exit code of a program that the signal ended.
 func endNow(s syscall.Signal) {
+	if s == 0 {
+		return
+	}
 	endChildren()
 	os.Exit(128 + int(s))
 }
