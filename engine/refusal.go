@@ -38,6 +38,15 @@ func (rs Refusals) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// Unwrap gives each refusal as an error of its own.
+func (rs Refusals) Unwrap() []error {
+	out := make([]error, len(rs))
+	for i, r := range rs {
+		out[i] = r
+	}
+	return out
+}
+
 // orNil sorts the refusals, drops repeated ones and gives an error only where there is one.
 func (rs Refusals) orNil() error {
 	if len(rs) == 0 {

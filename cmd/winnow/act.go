@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,7 @@ var step func(string)
 // act carries the report's decisions out and adds what came of each.
 func (s *sweeper) act(ctx context.Context, r *Report, snap *snapshot.Snapshot, mem memory, ds []decision.Decision, kinds []string) {
 	allowed := slices.DeleteFunc(slices.Clone(s.cfg.Act.Kinds), func(k string) bool { return !slices.Contains(kinds, k) })
+	defer s.hands.take()()
 	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, allowed, s.cfg.Act.Caps.floor())
 	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, ds, ds)...)
 }
@@ -62,7 +64,7 @@ func (a *app) actuators(host snapshot.Host, roots []string) map[string]actuators
 			Multiplexers: a.cfg.Rules.Multiplexers, Never: a.cfg.Rules.NeverProcesses, Step: step, Log: a.log.Named("tmux"),
 		}),
 		snapshot.KindTab: actherdr.New(actherdr.Options{
-			Lock: filepath.Join(userDir(), "herdr-close.lock"), LockWait: userLockWait, Trash: trash, ProcRoot: root, TermGrace: grace,
+			Lock: filepath.Join(a.userDir(), "herdr-close.lock"), LockWait: userLockWait, Trash: trash, ProcRoot: root, TermGrace: grace,
 			Self: self, OrphanParents: host.OrphanParents, Multiplexers: a.cfg.Rules.Multiplexers, Never: a.cfg.Rules.NeverProcesses,
 			UID: os.Getuid(), Protocols: a.cfg.Rules.HerdrProtocols, AgentIdle: a.cfg.Rules.AgentIdle, Shells: a.cfg.Rules.Shells, Env: os.Getenv,
 			Step: step, Log: a.log.Named("herdr"),
@@ -136,6 +138,7 @@ func (s *sweeper) settle(ctx context.Context) ([]decision.Act, error) {
 		return nil, fmt.Errorf("settle acts that were cut short: %w; nothing was done", err)
 	}
 	byKind := s.actuators(host, intendedRoots(open))
+	defer s.hands.take()()
 	var out []decision.Act
 	for _, in := range open {
 		actuator, ok := byKind[in.Kind]
@@ -180,17 +183,18 @@ func (s *sweeper) purge(ctx context.Context, r *Report, snap *snapshot.Snapshot)
 		intents = append(intents, rec.Intent)
 	}
 	byKind := s.actuators(snap.Host, intendedRoots(intents))
+	defer s.hands.take()()
 	for _, rec := range expired {
 		restorer, ok := byKind[rec.Intent.Kind].(actuators.Restorer)
-		if !ok {
+		if !ok || ctx.Err() != nil {
 			continue
 		}
-		freed, err := restorer.Purge(ctx, rec.Intent)
+		freed, err := restorer.Purge(context.WithoutCancel(ctx), rec.Intent)
 		if err != nil {
 			r.Alarms = append(r.Alarms, Alarm{"trash", fmt.Sprintf("%s could not be purged: %v", rec.Intent.ID, err)})
 			continue
 		}
-		if err := s.ledger.MarkPurged(ctx, rec.Intent.ID, time.Now()); err != nil {
+		if err := s.ledger.MarkPurged(context.WithoutCancel(ctx), rec.Intent.ID, time.Now()); err != nil {
 			s.log.Warn("record purge", "act", rec.Intent.ID, "error", err)
 		}
 		r.Purged = append(r.Purged, Purged{Act: rec.Intent.ID, Candidate: rec.Intent.Candidate, Bytes: freed})
@@ -219,8 +223,15 @@ const (
 // userLockWait is how long an acting sweep waits for another one of the same user that has another state folder.
 const userLockWait = time.Minute
 
-// lock takes the state folder, and for acts the user's place on this machine, so that one sweep acts at a time.
+// lock takes the state folder, and for acts the user's lock on this machine, so that one sweep acts at a time.
 func (s *sweeper) lock(ctx context.Context, apply bool) error {
+	if err := s.trustState(); err != nil {
+		if apply {
+			return err
+		}
+		s.broken = err
+		return nil
+	}
 	unlock, err := ledger.Lock(filepath.Join(s.cfg.State, "lock"))
 	var held *ledger.Held
 	switch {
@@ -239,18 +250,27 @@ func (s *sweeper) lock(ctx context.Context, apply bool) error {
 	return s.lockUser(ctx)
 }
 
-// userDir is where the locks lie that all of a user's programs share.
-func userDir() string {
-	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+// acting is the lock under which this user's sweeps act. It is zero but in tests, which do not wait for one another.
+var acting ledger.Acting
+
+// userDir is where the lock lies that all of a user's programs which close tabs may share: the folder that the login made for this user, or
+// where there is none, beside the lock of acts. A folder that another user could have made is none.
+func (a *app) userDir() string {
+	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", os.Geteuid())} {
+		if _, err := os.Lstat(dir); err == nil && filepath.IsAbs(dir) && ledger.Trusted(dir) == nil {
+			return dir
+		}
+	}
+	if dir := a.acting.Folder(); dir != "" && ledger.Trusted(dir) == nil {
 		return dir
 	}
-	return filepath.Join(os.TempDir(), fmt.Sprintf("winnow-%d", os.Getuid()))
+	return a.cfg.State
 }
 
 func (s *sweeper) lockUser(ctx context.Context) error {
-	deadline, said := time.Now().Add(userLockWait), false
+	deadline, tries := time.Now().Add(userLockWait), 0
 	for {
-		unlock, err := ledger.Lock(filepath.Join(userDir(), "winnow.lock"))
+		unlock, err := s.acting.Lock()
 		if err == nil {
 			s.unlock = append(s.unlock, unlock)
 			return nil
@@ -258,15 +278,18 @@ func (s *sweeper) lockUser(ctx context.Context) error {
 		var held *ledger.Held
 		if !errors.As(err, &held) || time.Now().After(deadline) || ctx.Err() != nil {
 			s.close()
+			if held == nil {
+				return fmt.Errorf("%w; nothing was done", err)
+			}
 			return fmt.Errorf("another sweep of this user is acting: %w", err)
 		}
-		if !said {
+		// Two that begin at the same moment both give way, and say nothing of it.
+		if tries++; tries == 3 {
 			s.note("process %d is acting for this user with another state folder; waiting up to %s", held.PID, userLockWait)
-			said = true
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(100 * time.Millisecond):
+		case <-time.After(50*time.Millisecond + rand.N(100*time.Millisecond)):
 		}
 	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -56,7 +55,7 @@ const (
 func (a *app) refuse(r Refused) error {
 	code := cmp.Or(r.code, exitPart)
 	if a.flags.format == "json" || a.flags.format == "ndjson" {
-		if err := json.NewEncoder(a.out).Encode(r); err != nil {
+		if err := encode(a.out, r, ""); err != nil {
 			return err
 		}
 		return codeError{code: code}
@@ -65,7 +64,7 @@ func (a *app) refuse(r Refused) error {
 	if r.NextCommand != "" {
 		msg += ". Next: " + r.NextCommand
 	}
-	return codeError{code, errors.New(clean(msg))}
+	return codeError{code, errors.New(msg)}
 }
 
 // asked is what a person named: a candidate, or a worker by the id that its registry gives it.

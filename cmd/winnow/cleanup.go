@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -68,9 +67,6 @@ func (a *app) cleanup(ctx context.Context, arg string) error {
 	snap, err := s.look(ctx, scope{}, mem)
 	if err != nil {
 		return err
-	}
-	if ctx.Err() != nil {
-		return errors.New("interrupted while looking; nothing was closed")
 	}
 	t, no, err := a.find(snap, arg)
 	if err != nil {
@@ -217,6 +213,7 @@ func waived(d decision.Decision) decision.Decision {
 
 // actOn carries the one decision out. The caps of a sweep bound what nobody asked for one by one; a cap of none still holds.
 func (s *sweeper) actOn(ctx context.Context, sweep string, snap *snapshot.Snapshot, t asked, d decision.Decision) decision.Act {
+	defer s.hands.take()()
 	c := s.cfg.Act.Caps
 	one := actuators.Caps{PerSweep: min(c.PerSweep, 1), PerOwner: min(c.PerOwner, 1), Share: 1, ShareFrom: 1}
 	j := &asking{sweeper: s, last: snap, session: t.session()}

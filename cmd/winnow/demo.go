@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
 	"winnow/internal/foreign"
 )
@@ -46,7 +47,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 	}
 	w := &demoWorld{dir: dir, out: a.out, paint: a.paint}
 	defer func() { err = errors.Join(err, w.remove()) }()
-	w.title("1. A made-up world in " + dir)
+	w.title("1. A made-up world in " + clean(dir))
 	if err := w.build(ctx); err != nil {
 		return err
 	}
@@ -58,6 +59,8 @@ func (a *app) demo(ctx context.Context) (err error) {
 	}
 	demo := *a
 	demo.cfg = cfg
+	// It acts on what it made, so that it waits for nobody and leaves nothing in the user's home.
+	demo.acting = ledger.Acting{Name: filepath.Base(dir), Home: dir}
 	e, p, err := demo.engine(ctx)
 	if err != nil {
 		return err
@@ -258,7 +261,7 @@ func (w *demoWorld) show(ctx context.Context) {
 		if err != nil {
 			names = "none"
 		}
-		fmt.Fprintf(w.out, "  sessions   %s\n", strings.ReplaceAll(names, "\n", ", "))
+		fmt.Fprintf(w.out, "  sessions   %s\n", clean(strings.ReplaceAll(names, "\n", ", ")))
 	}
 	if w.git {
 		var names []string
@@ -269,7 +272,7 @@ func (w *demoWorld) show(ctx context.Context) {
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
-		fmt.Fprintf(w.out, "  worktrees  %s\n", strings.Join(names, ", "))
+		fmt.Fprintf(w.out, "  worktrees  %s\n", clean(strings.Join(names, ", ")))
 	}
 	for _, p := range w.processes {
 		if alive(p.handle) {

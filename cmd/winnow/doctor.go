@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,7 +62,7 @@ func (a *app) examine(ctx context.Context) []Check {
 	checks = append(checks, a.checkState(ctx)...)
 	checks = append(checks, a.checkPolicies(ctx))
 	checks = append(checks, checkKernel(a.cfg.State)...)
-	checks = append(checks, checkPrograms()...)
+	checks = append(checks, checkPrograms(ctx)...)
 	s, err := a.look(ctx, scope{}, a.recall(ctx))
 	if err != nil {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
@@ -89,6 +90,8 @@ func (a *app) checkState(ctx context.Context) []Check {
 		return out
 	case err != nil:
 		return append(out, Check{"state", dir, broken, err.Error() + "; give another folder with --state"})
+	case a.trustState() != nil:
+		return append(out, Check{"state", dir, broken, a.trustState().Error()})
 	case st.Mode().Perm()&0o077 != 0:
 		out = append(out, Check{"state", dir, limited, fmt.Sprintf("mode %04o lets others in; chmod 700 it", st.Mode().Perm())})
 	case unix.Access(dir, unix.W_OK) != nil:
@@ -157,7 +160,12 @@ func checkKernel(state string) []Check {
 	return append(out, probe("statx", err, "folders there have no identity and are kept"))
 }
 
-func checkPrograms() []Check {
+// programWithin is how long a program may take to say its version.
+const programWithin = 5 * time.Second
+
+func checkPrograms(ctx context.Context) []Check {
+	ctx, cancel := context.WithTimeout(ctx, programWithin)
+	defer cancel()
 	var out []Check
 	for _, p := range []struct{ name, flag, without string }{
 		{"git", "--version", "worktrees cannot be looked into, and every one is kept"},
@@ -168,7 +176,11 @@ func checkPrograms() []Check {
 			out = append(out, Check{"source", p.name, limited, "is not installed: " + p.without})
 			continue
 		}
-		v, err := exec.Command(path, p.flag).Output()
+		cmd := exec.CommandContext(ctx, path, p.flag)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+		cmd.WaitDelay = time.Second
+		v, err := cmd.Output()
 		if err != nil {
 			out = append(out, Check{"source", p.name, limited, err.Error()})
 			continue
@@ -295,7 +307,7 @@ func (a *app) checksText(w io.Writer, checks []Check) {
 	p := a.paint
 	var names []string
 	for _, c := range checks {
-		names = append(names, c.Name)
+		names = append(names, clean(c.Name))
 	}
 	width := min(widest(names), 24)
 	area := ""

@@ -19,6 +19,7 @@ import (
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
+	"winnow/internal/plain"
 )
 
 // Explained is what winnow explain prints as JSON: the engine's explanation, and where the facts came from.
@@ -124,11 +125,11 @@ func (p paint) firedText(w io.Writer, title string, fired []engine.Fired) {
 	}
 	fmt.Fprintf(w, "\n%s\n", p.bold(title))
 	for _, f := range fired {
-		fmt.Fprintf(w, "  %s  %s\n", f.Rule, p.dim(place(f.File, f.Line)))
-		p.indented(w, 4, f.Message)
+		fmt.Fprintf(w, "  %s  %s\n", clean(f.Rule), p.dim(place(f.File, f.Line)))
+		p.indented(w, 4, clean(f.Message))
 		for _, k := range slices.Sorted(maps.Keys(f.Evidence)) {
 			if text := value(f.Evidence[k]); text != "[]" {
-				p.indented(w, 6, p.dim(k+" = "+text))
+				p.indented(w, 6, p.dim(clean(k)+" = "+text))
 			}
 		}
 	}
@@ -144,8 +145,8 @@ func (p paint) differentText(w io.Writer, x Explained) {
 			names = append(names, strings.TrimPrefix(s.Rule, "protect."))
 		}
 		slices.Sort(names)
-		p.indented(w, 4, strings.Join(slices.Compact(names), ", "))
-		p.indented(w, 2, "winnow retain "+quote(x.ID)+" --reason TEXT keeps it")
+		p.indented(w, 4, clean(strings.Join(slices.Compact(names), ", ")))
+		p.indented(w, 2, clean("winnow retain "+quote(x.ID)+" --reason TEXT keeps it"))
 		return
 	}
 	if len(x.Findings) == 0 {
@@ -159,7 +160,7 @@ func (p paint) differentText(w io.Writer, x Explained) {
 	}
 	for _, f := range x.Objections {
 		if len(f.Missing) == 0 {
-			p.indented(w, 4, fmt.Sprintf("%s: %s", f.Rule, p.dim("what it names would have to be gone")))
+			p.indented(w, 4, fmt.Sprintf("%s: %s", clean(f.Rule), p.dim("what it names would have to be gone")))
 			continue
 		}
 		p.conditions(w, f.Rule, f.Missing)
@@ -183,10 +184,10 @@ func (p paint) conditions(w io.Writer, rule string, cs []engine.Condition) {
 				facts = append(facts, v.Name+" is "+value(v.Value))
 			}
 		}
-		text := fmt.Sprintf("%s: %s", rule, c.Text)
+		text := clean(fmt.Sprintf("%s: %s", rule, c.Text))
 		p.indented(w, 4, text+"  "+p.dim(place(c.File, c.Line)))
 		if len(facts) > 0 {
-			p.indented(w, 6, p.dim("now "+strings.Join(slices.Compact(facts), ", ")))
+			p.indented(w, 6, p.dim("now "+clean(strings.Join(slices.Compact(facts), ", "))))
 		}
 	}
 }
@@ -203,12 +204,12 @@ func (p paint) restsText(w io.Writer, x Explained) {
 		if s.Error != "" {
 			line += ": " + s.Error
 		}
-		p.indented(w, 2, name+"  "+p.dim(line))
+		p.indented(w, 2, clean(name)+"  "+p.dim(clean(line)))
 	}
-	p.indented(w, 2, "policies  "+p.dim(cmp.Or(x.Policy.Revision, "no revision")+" "+x.Policy.Digest))
+	p.indented(w, 2, "policies  "+p.dim(clean(cmp.Or(x.Policy.Revision, "no revision")+" "+x.Policy.Digest)))
 }
 
-// indented wraps a paragraph below an indent.
+// indented wraps a paragraph below an indent. It may be coloured, so what it is made of is clean already.
 func (p paint) indented(w io.Writer, n int, text string) {
 	for i, l := range wrap(text, p.width-n-2) {
 		extra := 0
@@ -229,9 +230,9 @@ func value(v any) string {
 	if err != nil {
 		return clean(fmt.Sprint(v))
 	}
-	text := clean(string(b))
-	if len(text) > maxValue {
-		return text[:maxValue] + "…"
+	// Cut before it is cleaned: half of an escape would say something else.
+	if text := []rune(string(plain.JSON(b))); len(text) > maxValue {
+		return clean(string(text[:maxValue])) + "…"
 	}
-	return text
+	return clean(string(plain.JSON(b)))
 }

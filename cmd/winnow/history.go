@@ -50,7 +50,7 @@ func newHistory(a *app) *cobra.Command {
 func (a *app) historyText(w io.Writer, h History, since time.Duration) {
 	p := a.paint
 	if len(h.Sweeps) == 0 && len(h.Acts) == 0 {
-		fmt.Fprintf(w, "nothing in the last %s; the ledger is %s\n", span(since), a.ledgerPath())
+		fmt.Fprintf(w, "nothing in the last %s; the ledger is %s\n", span(since), clean(a.ledgerPath()))
 		return
 	}
 	fmt.Fprintln(w, p.bold("sweeps"))
@@ -59,7 +59,7 @@ func (a *app) historyText(w io.Writer, h History, since time.Duration) {
 		if s.Finished != nil {
 			took = "took " + span(s.Finished.Sub(s.Started))
 		}
-		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", s.Started.Local().Format(time.DateTime), s.Mode, s.ID, p.dim(took))
+		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", s.Started.Local().Format(time.DateTime), clean(s.Mode), clean(s.ID), p.dim(took))
 	}
 	if len(h.Acts) > 0 {
 		fmt.Fprintln(w, "\n"+p.bold("acts"))
@@ -69,10 +69,10 @@ func (a *app) historyText(w io.Writer, h History, since time.Duration) {
 		if r.Outcome != nil {
 			out, detail = r.Outcome.Outcome, r.Outcome.Detail
 		}
-		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", r.Intent.At.Local().Format(time.DateTime), out, r.Intent.ID,
+		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", r.Intent.At.Local().Format(time.DateTime), clean(out), clean(r.Intent.ID),
 			clean(label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label})))
-		for _, l := range wrap(detail, p.width-4) {
-			fmt.Fprintln(w, "    "+p.dim(clean(l)))
+		for _, l := range wrap(clean(detail), p.width-4) {
+			fmt.Fprintln(w, "    "+p.dim(l))
 		}
 	}
 }

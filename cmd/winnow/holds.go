@@ -61,6 +61,9 @@ func (a *app) retain(ctx context.Context, id, reason string, span time.Duration)
 	if no != nil {
 		return a.refuse(*no)
 	}
+	if err := a.trustState(); err != nil {
+		return err
+	}
 	l, err := ledger.Open(a.ledgerPath())
 	if err != nil {
 		return fmt.Errorf("%w; nothing was held", err)
@@ -78,7 +81,7 @@ func (a *app) retain(ctx context.Context, id, reason string, span time.Duration)
 	if err := l.Hold(ctx, h); err != nil {
 		return fmt.Errorf("hold %s: %w; nothing was held", h.ID, err)
 	}
-	return a.say(h, "%s is held %s", clean(h.ID), until)
+	return a.say(h, "%s is held %s", h.ID, until)
 }
 
 // mark is what stands behind the reason of a hold on a worker's session, so that the hold is found by the worker's id even when
@@ -157,6 +160,9 @@ type Released struct {
 }
 
 func (a *app) release(ctx context.Context, arg string) error {
+	if err := a.trustState(); err != nil {
+		return err
+	}
 	l, err := ledger.Open(a.ledgerPath())
 	if err != nil {
 		return fmt.Errorf("%w; nothing was released", err)
@@ -190,7 +196,7 @@ func (a *app) release(ctx context.Context, arg string) error {
 		out.Retained, out.NextCommand = keeper.Source, worker.ReleaseCommand(keeper)
 		then = strings.TrimSuffix("its registry still marks it as retained: "+out.NextCommand, ": ")
 	}
-	return a.say(out, "%s is no longer held; %s", clean(strings.Join(held, ", ")), clean(then))
+	return a.say(out, "%s is no longer held; %s", strings.Join(held, ", "), then)
 }
 
 // heldBy are the candidates that are held by what was asked for: the one of that id or name, those held for that worker, or the one
@@ -264,6 +270,9 @@ func newHolds(a *app) *cobra.Command {
 
 // readLedger opens the ledger without writing; one that does not exist yet is as good as empty.
 func (a *app) readLedger(read func(*ledger.Ledger) error) error {
+	if err := a.trustState(); err != nil {
+		return err
+	}
 	l, err := ledger.OpenReadOnly(a.ledgerPath())
 	if errors.Is(err, ledger.ErrNone) {
 		return nil

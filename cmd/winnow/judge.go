@@ -73,7 +73,7 @@ func policyError(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return errors.New("interrupted while loading policies; nothing was looked at, decided or done")
 	default:
-		return usagef("policies refused, nothing was decided:\n%v", err)
+		return usagef("policies refused, nothing was decided:\n%w", err)
 	}
 }
 

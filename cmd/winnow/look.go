@@ -58,6 +58,9 @@ func (a *app) look(ctx context.Context, sc scope, mem memory) (*snapshot.Snapsho
 	opts.Progress = progress.show
 	s := collectors.Run(ctx, opts)
 	progress.clear()
+	if ctx.Err() != nil {
+		return nil, errors.New("interrupted while looking; nothing was decided, remembered or done")
+	}
 
 	host, err := processes.Host(a.cfg.Collect.Processes.Root, processes.KnownNames())
 	if err != nil {
@@ -336,6 +339,9 @@ func remember(ctx context.Context, path string, l *ledger.Ledger) memory {
 // recall reads the memory without writing anything. A ledger that does not exist yet remembers nothing, which is no failure.
 func (a *app) recall(ctx context.Context) memory {
 	path := a.ledgerPath()
+	if err := a.trustState(); err != nil {
+		return memory{path: path, err: err}
+	}
 	l, err := ledger.OpenReadOnly(path)
 	if errors.Is(err, ledger.ErrNone) {
 		return memory{path: path}

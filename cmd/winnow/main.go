@@ -2,16 +2,15 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"runtime/debug"
-	"strings"
 	"syscall"
 
 	"winnow/engine"
+	"winnow/internal/plain"
 )
 
 // The exit codes; docs/cli.md promises them.
@@ -22,6 +21,7 @@ const (
 	exitPart   = 3
 	exitReap   = 4
 	exitCapped = 5
+	exitPipe   = 128 + int(syscall.SIGPIPE) // as the shell has it for who writes to a pipe that nobody reads
 )
 
 func main() {
@@ -37,32 +37,51 @@ func run(args []string) int {
 	if len(args) == 1 && args[0] == engine.ServeArgument {
 		return judgeApart()
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	out, errOut, h := plain.NewWriter(os.Stdout), plain.NewWriter(os.Stderr), &hands{}
+	ctx, stop := untilSignalled(errOut, h)
 	defer stop()
-	root := newRoot(os.Stdout, os.Stderr)
+	root := newRoot(out, errOut, h)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	if err == nil {
-		return exitDone
-	}
-	var code codeError
-	if errors.As(err, &code) {
-		if code.err != nil {
-			fmt.Fprintf(os.Stderr, "winnow: %v\n", code.err)
+	_ = errOut.Flush()
+	if unwritten := cmp.Or(out.Flush(), out.Err()); unwritten != nil {
+		if errors.Is(unwritten, syscall.EPIPE) { // who read the output has enough of it: that is nobody's mistake
+			return exitPipe
 		}
-		return code.code
+		err = cmp.Or(err, fmt.Errorf("write the output: %w", unwritten))
 	}
-	fmt.Fprintf(os.Stderr, "winnow: %v\n", err)
-	if strings.HasPrefix(err.Error(), "unknown command") {
+	if said := errorOf(err); said != nil {
+		complain(errOut, said)
+	}
+	return codeOf(err)
+}
+
+// codeOf is the exit code that an error means, errorOf what is still to be said of it.
+func codeOf(err error) int {
+	var code codeError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &code):
+		return code.code
+	case unknownCommand(err):
 		return exitUsage
 	}
 	return exitFailed
 }
 
+func errorOf(err error) error {
+	var code codeError
+	if errors.As(err, &code) {
+		return code.err
+	}
+	return err
+}
+
 // judgeApart is this program as the process in which policies are evaluated that it did not bring itself.
 func judgeApart() int {
 	if err := engine.Serve(os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintf(os.Stderr, "winnow: %v\n", err)
+		complain(plain.NewWriter(os.Stderr), err)
 		return exitFailed
 	}
 	return exitDone

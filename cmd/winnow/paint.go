@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"winnow/internal/plain"
 )
 
 // paint colours text on a terminal, and only there.
@@ -23,29 +25,21 @@ func newPaint(w io.Writer, off bool) paint {
 	return paint{on: on, width: width}
 }
 
-func (p paint) sgr(code, s string) string {
+func (p paint) style(st plain.Style, s string) string {
 	if !p.on || s == "" {
 		return s
 	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
+	return st.On(s)
 }
 
-func (p paint) bold(s string) string   { return p.sgr("1", s) }
-func (p paint) dim(s string) string    { return p.sgr("2", s) }
-func (p paint) red(s string) string    { return p.sgr("31", s) }
-func (p paint) green(s string) string  { return p.sgr("32", s) }
-func (p paint) yellow(s string) string { return p.sgr("33", s) }
+func (p paint) bold(s string) string   { return p.style(plain.Bold, s) }
+func (p paint) dim(s string) string    { return p.style(plain.Dim, s) }
+func (p paint) red(s string) string    { return p.style(plain.Red, s) }
+func (p paint) green(s string) string  { return p.style(plain.Green, s) }
+func (p paint) yellow(s string) string { return p.style(plain.Yellow, s) }
 
-// clean takes out what a name from the world could do to a terminal: escape sequences and line breaks.
-func clean(s string) string {
-	s = ansi.Strip(s)
-	return strings.Map(func(r rune) rune {
-		if r < 0x20 || r == 0x7f || (r >= 0x80 && r < 0xa0) {
-			return '·'
-		}
-		return r
-	}, s)
-}
+// clean makes visible what a name from the world could do to a terminal, and keeps it on one line.
+func clean(s string) string { return plain.Line(s) }
 
 // pad fills s with spaces up to n columns.
 func pad(s string, n int) string {
@@ -77,7 +71,7 @@ func wrap(s string, n int) []string {
 func (p paint) row(w io.Writer, lead string, color func(string) string, label, text string, labelWidth int) {
 	const leadWidth = 7
 	indent := 2 + leadWidth
-	head := "  " + color(pad(lead, leadWidth)) + pad(clean(label), labelWidth)
+	head := "  " + color(pad(clean(lead), leadWidth)) + pad(clean(label), labelWidth)
 	used := indent + max(labelWidth, ansi.StringWidth(clean(label)))
 	text = clean(text)
 	if text == "" {
@@ -166,7 +160,7 @@ const progressAfter = 300 * time.Millisecond
 
 // progress starts the line; clear ends it. Where stderr is no terminal there is none.
 func (a *app) progress() *progress {
-	p := &progress{w: a.errOut, start: time.Now()}
+	p := &progress{w: beneath(a.errOut), start: time.Now()} // it moves the cursor, which a plain.Writer does not let through
 	if tty, _ := isTerminal(a.errOut); !tty || os.Getenv("TERM") == "dumb" {
 		return p
 	}

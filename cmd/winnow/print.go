@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
+	"winnow/internal/plain"
 )
 
 // print writes a report in the form that --format asks for.
@@ -22,11 +24,20 @@ func (a *app) print(r *Report, show showFlags) error {
 	return a.writeText(r, show.all)
 }
 
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+// writeJSON writes v over several lines, as the JSON documents are; encode writes it on one.
+func writeJSON(w io.Writer, v any) error { return encode(w, v, "  ") }
+
+// encode writes v as JSON that a terminal can be shown: what plain.Line escapes is written as \uXXXX, which means the same.
+func encode(w io.Writer, v any, indent string) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	enc.SetIndent("", indent)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(plain.JSON(b.Bytes()))
+	return err
 }
 
 // line is one line of ndjson: its type says which of the others is set.
@@ -41,8 +52,6 @@ type line struct {
 
 // writeNDJSON writes the report's head as one line, then a line a decision, an act, an alarm and a worker.
 func writeNDJSON(w io.Writer, r *Report) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
 	head := *r
 	head.Decisions, head.Acts, head.Alarms = []decision.Decision{}, []decision.Act{}, []Alarm{}
 	head.Workers = []snapshot.Worker{}
@@ -60,7 +69,7 @@ func writeNDJSON(w io.Writer, r *Report) error {
 		lines = append(lines, line{Type: "worker", Worker: &r.Workers[i]})
 	}
 	for _, l := range lines {
-		if err := enc.Encode(l); err != nil {
+		if err := encode(w, l, ""); err != nil {
 			return err
 		}
 	}
@@ -76,9 +85,8 @@ func list[T any](a *app, items []T, text func(io.Writer)) error {
 	case "json":
 		return writeJSON(a.out, items)
 	case "ndjson":
-		enc := json.NewEncoder(a.out)
 		for _, it := range items {
-			if err := enc.Encode(it); err != nil {
+			if err := encode(a.out, it, ""); err != nil {
 				return err
 			}
 		}
@@ -88,10 +96,15 @@ func list[T any](a *app, items []T, text func(io.Writer)) error {
 	return nil
 }
 
-// say prints a sentence as text, or v as JSON.
+// say prints a sentence as text, or v as JSON. What stands in args is cleaned; the line breaks of format stay.
 func (a *app) say(v any, format string, args ...any) error {
 	if a.flags.format == "json" || a.flags.format == "ndjson" {
-		return json.NewEncoder(a.out).Encode(v)
+		return encode(a.out, v, "")
+	}
+	for i, arg := range args {
+		if s, ok := arg.(string); ok {
+			args[i] = clean(s)
+		}
 	}
 	_, err := fmt.Fprintf(a.out, format+"\n", args...)
 	return err

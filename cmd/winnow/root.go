@@ -12,15 +12,20 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"winnow/engine/ledger"
+	"winnow/internal/plain"
 )
 
 // app is one run of the program: where it writes, its flags, its configuration and its logger.
 type app struct {
-	out, errOut io.Writer
+	out, errOut io.Writer // a plain.Writer each: nothing gets past it raw
 	flags       globalFlags
 	cfg         *Config
 	log         hclog.Logger
 	paint       paint
+	hands       *hands
+	acting      ledger.Acting
 }
 
 type globalFlags struct {
@@ -37,8 +42,8 @@ type globalFlags struct {
 // The output formats of --format.
 var formats = []string{"text", "json", "ndjson", "markdown"}
 
-func newRoot(out, errOut io.Writer) *cobra.Command {
-	a := &app{out: out, errOut: errOut}
+func newRoot(out, errOut *plain.Writer, h *hands) *cobra.Command {
+	a := &app{out: out, errOut: errOut, hands: h, acting: acting}
 	root := &cobra.Command{
 		Use:   "winnow",
 		Short: "Clear away what coding agents leave behind, and never anything else",
@@ -93,8 +98,15 @@ func (a *app) setUp(cmd *cobra.Command) error {
 	if !slices.Contains(formats, a.flags.format) {
 		return usagef("--format: unknown form %q; one of %s", a.flags.format, strings.Join(formats, ", "))
 	}
-	a.log = hclog.New(&hclog.LoggerOptions{Name: "winnow", Level: level, Output: a.errOut, JSONFormat: a.flags.logFormat == "json"})
+	opts := &hclog.LoggerOptions{Name: "winnow", Level: level, Output: a.errOut, JSONFormat: a.flags.logFormat == "json"}
+	if opts.JSONFormat {
+		opts.Output = plain.JSONWriter(a.errOut)
+	}
+	a.log = hclog.New(opts)
 	a.paint = newPaint(a.out, a.flags.noColor)
+	if w, ok := a.out.(*plain.Writer); ok {
+		w.Styled(a.paint.on)
+	}
 	if isHelp(cmd) {
 		return nil
 	}
@@ -216,9 +228,17 @@ func version() string {
 	return v
 }
 
+// beneath is what w writes to in the end.
+func beneath(w io.Writer) io.Writer {
+	if p, ok := w.(*plain.Writer); ok {
+		return p.To()
+	}
+	return w
+}
+
 // isTerminal reports whether w is a terminal, and its width in columns, 80 where there is none.
 func isTerminal(w io.Writer) (bool, int) {
-	f, ok := w.(*os.File)
+	f, ok := beneath(w).(*os.File)
 	if !ok || !term.IsTerminal(f.Fd()) {
 		return false, 80
 	}
@@ -231,5 +251,5 @@ func isTerminal(w io.Writer) (bool, int) {
 
 // note writes a line for a person on stderr.
 func (a *app) note(format string, args ...any) {
-	fmt.Fprintf(a.errOut, "winnow: "+format+"\n", args...)
+	fmt.Fprintln(a.errOut, "winnow: "+clean(fmt.Sprintf(format, args...)))
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"flag"
 	"fmt"
 	"os"
@@ -15,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"winnow/engine"
+	"winnow/engine/ledger"
 )
 
 // stopAt is the variable by which a test has the program kill itself at the nth step of its acts.
@@ -43,6 +46,9 @@ func program() {
 			}
 		}
 	}
+	// A home and a mark of each test's own: tests that act do not wait for one another, nor for the user's own sweeps.
+	sum := sha256.Sum256([]byte(os.Getenv("HOME")))
+	acting = ledger.Acting{Name: "winnow-test-" + hex.EncodeToString(sum[:8]), Home: os.Getenv("HOME")}
 	os.Exit(run(os.Args[1:]))
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -80,18 +79,17 @@ the policies judge, and stock opa takes it:
 				return err
 			}
 			joined := subject.Join(s, &a.cfg.Rules.Config)
-			enc := json.NewEncoder(a.out)
-			enc.SetEscapeHTML(false)
 			for _, kind := range snapshot.Kinds {
 				for _, id := range joined.IDs(kind) {
 					sub, ok := joined.Subject(id)
 					if !ok {
 						continue
 					}
-					if err := enc.Encode(struct {
+					err := encode(a.out, struct {
 						ID    string           `json:"id"`
 						Input *subject.Subject `json:"input"`
-					}{id, sub}); err != nil {
+					}{id, sub}, "")
+					if err != nil {
 						return err
 					}
 				}

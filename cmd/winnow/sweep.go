@@ -140,6 +140,9 @@ func (a *app) openSweeper(ctx context.Context, e *engine.Engine, p *engine.Polic
 	if err := s.lock(ctx, apply); err != nil {
 		return nil, err
 	}
+	if s.broken != nil {
+		return s, nil
+	}
 	l, err := ledger.Open(a.ledgerPath())
 	if err != nil {
 		if apply {
@@ -190,9 +193,6 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil {
-		return nil, errors.New("interrupted while looking; nothing was decided, remembered or done")
-	}
 	res, err := s.engine.Decide(ctx, snap, &s.cfg.Rules.Config)
 	if err != nil {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
@@ -209,7 +209,9 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*Report, error) {
 	}
 	if f.apply {
 		s.act(ctx, r, snap, mem, res.Decisions, f.show.kinds)
-		s.purge(ctx, r, snap)
+		if ctx.Err() == nil {
+			s.purge(ctx, r, snap)
+		}
 	}
 	s.alarms(ctx, r, snap, res.Decisions)
 	return r, s.finish(ctx, r, f)

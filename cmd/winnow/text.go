@@ -14,6 +14,7 @@ import (
 
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
+	"winnow/internal/plain"
 )
 
 // maxLabel is how wide the column of names may become before a name stands on a line of its own.
@@ -44,7 +45,7 @@ func (a *app) writeText(r *Report, all bool) error {
 	p.purgedText(w, r.Purged)
 	for _, al := range r.Alarms {
 		fmt.Fprintln(w)
-		p.row(w, "alarm", p.red, al.Rule, al.Message, ansi.StringWidth(al.Rule))
+		p.row(w, "alarm", p.red, al.Rule, al.Message, ansi.StringWidth(clean(al.Rule)))
 	}
 	a.closing(w, r)
 	return w.Flush()
@@ -96,10 +97,12 @@ func count(acts []decision.Act, outcome string) int {
 // sourcesText lists what could not be read. An absent source is only worth a line where somebody named it.
 func (p paint) sourcesText(w io.Writer, sources map[string]snapshot.Source) {
 	var bad []string
+	width := 0
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		s := sources[name]
 		if s.Status == snapshot.Failed || s.Status == snapshot.Absent && (s.Kind == "spawns" || s.Kind == "registry") {
 			bad = append(bad, name)
+			width = max(width, ansi.StringWidth(clean(name)))
 		}
 	}
 	if len(bad) == 0 {
@@ -107,7 +110,7 @@ func (p paint) sourcesText(w io.Writer, sources map[string]snapshot.Source) {
 	}
 	fmt.Fprintln(w, p.bold(p.red("could not be read: everything that rests on it is kept")))
 	for _, name := range bad {
-		p.row(w, sources[name].Status, p.red, name, sources[name].Error, min(widest(bad), maxLabel))
+		p.row(w, sources[name].Status, p.red, name, sources[name].Error, min(width, maxLabel))
 	}
 	fmt.Fprintln(w)
 }
@@ -276,7 +279,7 @@ func (p paint) workersText(w io.Writer, ws []snapshot.Worker) {
 		case snapshot.WorkerStale, snapshot.WorkerUnknown, snapshot.WorkerUnregistered:
 			color = p.yellow
 		}
-		fmt.Fprintf(w, "  %s  %s\n", color(strings.ReplaceAll(x.Observation, "_", " ")), clean(name))
+		fmt.Fprintf(w, "  %s  %s\n", color(clean(strings.ReplaceAll(x.Observation, "_", " "))), clean(name))
 		p.indented(w, 4, p.dim(clean(x.Why)))
 		fmt.Fprintf(w, "    %s\n", clean(x.NextCommand))
 	}
@@ -326,20 +329,41 @@ func (a *app) closing(w io.Writer, r *Report) {
 	}
 	fmt.Fprintln(w)
 	for _, n := range next {
-		for _, l := range wrap(n, a.paint.width) {
+		for _, l := range wrap(clean(n), a.paint.width) {
 			fmt.Fprintln(w, a.paint.dim(l))
 		}
 	}
 }
 
-// quote makes s safe to paste into a shell.
+// quote makes s safe to paste into a shell. What a terminal should not get is written in the way that bash, zsh and ksh read back, so
+// that the command still means s.
 func quote(s string) string {
+	if clean(s) != s {
+		return quoteHidden(s)
+	}
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./-_~", r))
 	}) {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+func quoteHidden(s string) string {
+	var b strings.Builder
+	b.WriteString("$'")
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\'' || c == '\\':
+			b.WriteString(`\` + string(c))
+		case c < ' ' || c >= 0x7f:
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('\'')
+	return b.String()
 }
 
 func widest(list []string) int {
@@ -353,10 +377,10 @@ func widest(list []string) int {
 // writeMarkdown is the report for a pull request or a chat.
 func writeMarkdown(out io.Writer, r *Report, all bool) error {
 	w := bufio.NewWriter(out)
-	fmt.Fprintf(w, "# winnow %s: %s\n\n%s, policy %s\n", r.Mode, headline(r), r.TakenAt.Format(time.RFC3339), cmp.Or(r.Policy.Revision, r.Policy.Digest))
+	fmt.Fprintf(w, "# winnow %s: %s\n\n%s, policy %s\n", r.Mode, headline(r), r.TakenAt.Format(time.RFC3339), plain.Code(cmp.Or(r.Policy.Revision, r.Policy.Digest)))
 	for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
 		if s := r.Sources[name]; s.Status == snapshot.Failed {
-			fmt.Fprintf(w, "\n> **%s could not be read:** %s\n", cell(name), cell(s.Error))
+			fmt.Fprintf(w, "\n> %s **could not be read:** %s\n", plain.Code(name), plain.Cell(s.Error))
 		}
 	}
 	for _, kind := range snapshot.Kinds {
@@ -378,14 +402,14 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 			if d.Verdict == decision.Spare {
 				why = messages(d.Objections)
 			}
-			fmt.Fprintf(w, "| %s | `%s` | %s |\n", d.Verdict, strings.ReplaceAll(cell(d.ID), "`", "'"), cell(why))
+			fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(d.Verdict), plain.Code(d.ID), plain.Cell(why))
 		}
 	}
 	for i, x := range r.Acts {
 		if i == 0 {
 			fmt.Fprint(w, "\n## acts\n\n| outcome | candidate | detail |\n|---|---|---|\n")
 		}
-		fmt.Fprintf(w, "| %s | `%s` | %s |\n", x.Outcome.Outcome, strings.ReplaceAll(cell(x.Candidate), "`", "'"), cell(x.Detail))
+		fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(x.Outcome.Outcome), plain.Code(x.Candidate), plain.Cell(x.Detail))
 	}
 	for i, x := range r.Workers {
 		if !all {
@@ -394,13 +418,10 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 		if i == 0 {
 			fmt.Fprint(w, "\n## workers\n\n| observation | worker | why | next |\n|---|---|---|---|\n")
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | `%s` |\n", x.Observation, cell(cmp.Or(x.ID, x.Name, x.Session)), cell(x.Why), strings.ReplaceAll(cell(x.NextCommand), "`", "'"))
+		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", plain.Cell(x.Observation), plain.Cell(cmp.Or(x.ID, x.Name, x.Session)), plain.Cell(x.Why), plain.Code(x.NextCommand))
 	}
 	for _, al := range r.Alarms {
-		fmt.Fprintf(w, "\n> **%s:** %s\n", cell(al.Rule), cell(al.Message))
+		fmt.Fprintf(w, "\n> **alarm** %s %s\n", plain.Code(al.Rule), plain.Cell(al.Message))
 	}
 	return w.Flush()
 }
-
-// cell makes a text fit into a table.
-func cell(s string) string { return strings.ReplaceAll(clean(s), "|", `\|`) }

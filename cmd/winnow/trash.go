@@ -88,6 +88,11 @@ func (a *app) restore(ctx context.Context, act string) error {
 	if !ok {
 		return fmt.Errorf("restore %s: a %s cannot be brought back", id, in.Kind)
 	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("restore %s: %w; nothing was restored", id, context.Cause(ctx))
+	}
+	defer s.hands.take()()
+	ctx = context.WithoutCancel(ctx) // half a restore is worse than a late one
 	where, err := restorer.Restore(ctx, in)
 	if errors.Is(err, actuators.ErrRefused) {
 		return codeError{exitPart, fmt.Errorf("restore %s: %w", id, err)}
@@ -98,5 +103,5 @@ func (a *app) restore(ctx context.Context, act string) error {
 	if err := l.MarkRestored(ctx, id, time.Now()); err != nil {
 		return fmt.Errorf("record the restore of %s, which was done: %w", id, err)
 	}
-	return a.say(map[string]string{"restored": id, "candidate": in.Candidate, "detail": where}, "brought back: %s", clean(where))
+	return a.say(map[string]string{"restored": id, "candidate": in.Candidate, "detail": where}, "brought back: %s", where)
 }

@@ -144,12 +144,26 @@ func create(path string) error {
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return nil
+		return tighten(path)
 	}
 	if err != nil {
 		return fmt.Errorf("make the file: %w; give this user a folder with --state", err)
 	}
 	return f.Close()
+}
+
+// tighten takes the rights of others away from a ledger's files: names and what rules found stand in them.
+func tighten(path string) error {
+	for _, p := range []string{path, path + "-wal", path + "-shm"} {
+		st, err := os.Lstat(p)
+		if err != nil || !st.Mode().IsRegular() || uidOf(st) != os.Geteuid() || st.Mode().Perm()&0o077 == 0 {
+			continue // what is wrong with it otherwise, opening it says
+		}
+		if err := os.Chmod(p, st.Mode().Perm()&0o700); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // connect prepares a connection; nothing is opened until it is used. One connection serves all, so that every statement sees

@@ -4,10 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"winnow/internal/foreign"
 )
 
 // Held says that another process holds the lock.
@@ -27,14 +31,14 @@ func (h *Held) Error() string {
 		h.Path, h.PID, h.Since.Local().Format(time.DateTime))
 }
 
-// Lock takes the lock at path, of which there is one a user on a machine, without waiting. A *Held error says who has it. The
-// kernel lets go of it when this process ends in whatever way; processes that it starts do not inherit it. The file stays:
+// Lock takes the lock at path without waiting, in a folder that must be this user's alone to write. A *Held error says who has it.
+// The kernel lets go of it when this process ends in whatever way; processes that it starts do not inherit it. The file stays:
 // removing it would let two processes lock two files of one name.
 func Lock(path string) (unlock func() error, err error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("take lock: make the state folder: %w; give this user a folder with --state", err)
+	if err := makeTrusted(filepath.Dir(path)); err != nil {
+		return nil, fmt.Errorf("take lock: the folder %s: %w; give this user a folder with --state", filepath.Dir(path), err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
+	f, err := openLock(path)
 	if err != nil {
 		return nil, fmt.Errorf("take lock: %w", err)
 	}
@@ -42,18 +46,63 @@ func Lock(path string) (unlock func() error, err error) {
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		held := &Held{Path: path}
 		// What cannot be read stays unknown: the holder may be writing just now.
-		if text, err := os.ReadFile(path); err != nil || json.Unmarshal(text, held) != nil {
+		if text, err := io.ReadAll(io.NewSectionReader(f, 0, maxSigned)); err != nil || json.Unmarshal(text, held) != nil {
 			held = &Held{Path: path}
 		}
 		return nil, errors.Join(held, f.Close())
 	}
 	if err == nil {
-		err = sign(f)
+		err = errors.Join(named(f, path), sign(f))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("take lock %s: %w", path, err), f.Close())
 	}
 	return f.Close, nil
+}
+
+// maxSigned bounds what is read of a holder's words, in bytes.
+const maxSigned = 4 << 10
+
+// openLock opens the file, or makes it. Only this user may open it: whoever can read a file can take a flock(2) on it.
+func openLock(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	switch {
+	case err != nil:
+	case !st.Mode().IsRegular():
+		err = &fs.PathError{Op: "lock", Path: path, Err: foreign.ErrNotRegular}
+	case uidOf(st) != os.Geteuid():
+		err = &fs.PathError{Op: "lock", Path: path, Err: foreign.ErrOwner}
+	case st.Mode().Perm()&0o077 != 0:
+		err = f.Chmod(0o600)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func uidOf(st fs.FileInfo) int {
+	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+		return int(sys.Uid)
+	}
+	return -1
+}
+
+// named makes sure that the file has its name still: a lock on one that was replaced keeps nobody out.
+func named(f *os.File, path string) error {
+	here, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Lstat(path)
+	if err == nil && !os.SameFile(here, there) {
+		err = errors.New("the file was replaced meanwhile; try again")
+	}
+	return err
 }
 
 // flock waits for no one, but a signal may interrupt even that.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"os/exec"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -88,6 +89,9 @@ func (r *reader) ask(ctx context.Context) (*listing, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, r.tmux, append([]string{"-u", "-S", r.socket}, commands()...)...)
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = []string{"LC_ALL=C.UTF-8"}, &stdout, &stderr, waitDelay
+	// A group of its own, so that what goes by the name of tmux here ends with all that it started.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return nil, timely(ctx, fmt.Errorf("ask the tmux server on %s: no answer", r.socket))

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"winnow/internal/plain"
+)
+
+// complain prints an error for a person: its first line behind the program's name, and what it gathers indented below.
+func complain(w io.Writer, err error) {
+	text := said(err)
+	if unknownCommand(err) { // cobra quotes what it was given; the line breaks and tabs are its own
+		text = plain.Lines(strings.ReplaceAll(err.Error(), "\t", "  "))
+	}
+	fmt.Fprintln(w, "winnow: "+strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  "))
+}
+
+func unknownCommand(err error) bool { return strings.HasPrefix(err.Error(), "unknown command") }
+
+// said is an error's text, cleaned. A line break stays where several errors were joined to one, or where an error is wrapped below a
+// line of its own; one in a file's name, or in what another program said, does not.
+func said(err error) string {
+	rest := err.Error()
+	var wrapped []error
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		wrapped = e.Unwrap()
+	case interface{ Unwrap() error }:
+		wrapped = []error{e.Unwrap()}
+	}
+	var out strings.Builder
+	for _, inner := range wrapped {
+		if inner == nil || inner.Error() == "" {
+			continue
+		}
+		before, after, ok := strings.Cut(rest, inner.Error())
+		if !ok {
+			continue
+		}
+		head, broken := strings.CutSuffix(before, "\n")
+		out.WriteString(clean(head))
+		if broken {
+			out.WriteByte('\n')
+		}
+		out.WriteString(said(inner))
+		rest = after
+	}
+	return out.String() + clean(rest)
+}

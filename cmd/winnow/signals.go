@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// stopGrace is how long the program may take to stop after the first signal while no act is in hand. An act that was begun is
+// never cut short by it.
+const stopGrace = 10 * time.Second
+
+// interrupted is why a context ends after a signal.
+type interrupted struct{ sig syscall.Signal }
+
+func (e interrupted) Error() string { return "interrupted by " + signalName(e.sig) }
+
+// Is makes it what an end of a context mostly is.
+func (interrupted) Is(target error) bool { return target == context.Canceled }
+
+func signalName(s syscall.Signal) string {
+	switch s {
+	case syscall.SIGINT:
+		return "SIGINT"
+	case syscall.SIGTERM:
+		return "SIGTERM"
+	case syscall.SIGHUP:
+		return "SIGHUP"
+	}
+	return s.String()
+}
+
+// hands counts the acts in hand: what must come to its end once it was begun.
+type hands struct{ n atomic.Int32 }
+
+// take begins one; the function that it gives ends it.
+func (h *hands) take() (done func()) {
+	h.n.Add(1)
+	return func() { h.n.Add(-1) }
+}
+
+func (h *hands) full() bool { return h.n.Load() > 0 }
+
+// untilSignalled gives a context that the first SIGINT, SIGTERM or SIGHUP ends. The second one ends the process at once, and what it
+// started, whatever it is doing. A signal that the caller ignores, as nohup does with SIGHUP, stays ignored.
+//
+// SIGPIPE is caught as well, so that a closed pipe is an error of a write and not the end in the middle of an act.
+func untilSignalled(errOut io.Writer, h *hands) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	got := make(chan os.Signal, 2)
+	for _, s := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(got, s)
+		}
+	}
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	over := make(chan struct{})
+	go func() {
+		select {
+		case s := <-got:
+			first := s.(syscall.Signal)
+			// Beside: who reads stderr may have stopped reading, and the second signal must be heard all the same.
+			go fmt.Fprintf(errOut, "winnow: %v: no more is begun, and what is in hand is finished; once more ends it at once\n", interrupted{first})
+			cancel(interrupted{first})
+			endNow(lastSignal(first, got, h, over, stopGrace))
+		case <-over:
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(got)
+		signal.Stop(pipe)
+		close(over)
+		cancel(nil)
+	}
+}
+
+// lastSignal waits for the next signal, or until no act has been in hand for the time of grace, and gives the signal to end by; 0 when
+// the program was over before.
+func lastSignal(first syscall.Signal, got <-chan os.Signal, h *hands, over <-chan struct{}, grace time.Duration) syscall.Signal {
+	tick := time.NewTicker(grace / 100)
+	defer tick.Stop()
+	idle := time.Now()
+	for {
+		select {
+		case <-over:
+			return 0
+		case s := <-got:
+			return s.(syscall.Signal)
+		case <-tick.C:
+			if h.full() {
+				idle = time.Now()
+			}
+			if time.Since(idle) > grace {
+				return first
+			}
+		}
+	}
+}
+
+// endNow ends what the program started, and the program, with the exit code of a program that the signal ended.
+func endNow(s syscall.Signal) {
+	if s == 0 {
+		return
+	}
+	endChildren()
+	os.Exit(128 + int(s))
+}

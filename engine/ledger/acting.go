@@ -1,0 +1,188 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Acting is the one lock of a user on a machine under which Winnow acts, whatever state folder, environment or login it has. It has two
+// parts, and both are taken:
+//
+//   - A mark: a file in memory that only this process has open, and whose name /proc shows. Who acts makes its own mark first
+//     and then looks for others' among this user's processes, so that of two at least one sees the other. Nobody else can
+//     make a process of this user, so nobody else can take the lock, nor keep it.
+//   - A file in the user's home, for processes of the same user that /proc does not show: those of another container. The home is the one of
+//     the user database, not $HOME. Where there is none that only this user can write, the mark alone holds.
+//
+// The zero Acting is the one that the program uses.
+type Acting struct {
+	// Name is the mark's, Home the folder of the file and Proc the /proc that is searched. Empty is the default of each.
+	Name, Home, Proc string
+}
+
+// Lock takes the lock without waiting. A *Held error says who has it. Two that try at the same moment may both be told so: try
+// again after a moment that is not the same for both. The kernel lets go of it when this process ends in whatever way.
+func (a Acting) Lock() (unlock func() error, err error) {
+	inHome, err := a.lockHome()
+	if err != nil {
+		return nil, err
+	}
+	mark, err := a.mark()
+	if err == nil {
+		err = a.alone(inHome != nil)
+	}
+	unlock = func() error {
+		var errs []error
+		if mark != nil {
+			errs = append(errs, mark.Close())
+		}
+		if inHome != nil {
+			errs = append(errs, inHome())
+		}
+		return errors.Join(errs...)
+	}
+	if err != nil {
+		return nil, errors.Join(err, unlock())
+	}
+	return unlock, nil
+}
+
+// Folder is where the file of the lock lies; empty where this user has no home.
+func (a Acting) Folder() string {
+	home := a.Home
+	if home == "" {
+		// Not user.Current: it goes by $HOME for a user who is not in the database.
+		u, err := user.LookupId(strconv.Itoa(os.Geteuid()))
+		if err != nil || !filepath.IsAbs(u.HomeDir) {
+			return ""
+		}
+		home = u.HomeDir
+	}
+	return filepath.Join(home, ".local", "state", "winnow")
+}
+
+// lockHome takes the file. Where it cannot be had, for whatever reason but that somebody has it, there is no such part.
+func (a Acting) lockHome() (unlock func() error, err error) {
+	dir := a.Folder()
+	if dir == "" {
+		return nil, nil
+	}
+	if _, err := os.Stat(filepath.Dir(filepath.Dir(filepath.Dir(dir)))); err != nil {
+		return nil, nil // a home that is not there is not made
+	}
+	unlock, err = Lock(filepath.Join(dir, "acts.lock"))
+	var held *Held
+	if errors.As(err, &held) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, nil
+	}
+	return unlock, nil
+}
+
+func (a Acting) markName() string {
+	if a.Name == "" {
+		return "winnow-acts"
+	}
+	return a.Name
+}
+
+func (a Acting) mark() (*os.File, error) {
+	fd, err := unix.MemfdCreate(a.markName(), unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("mark this process as acting: %w", err)
+	}
+	return os.NewFile(uintptr(fd), a.markName()), nil
+}
+
+// alone makes sure that no other process of this user has a mark. Where this process cannot see its own, others cannot see it either, and
+// the file has to do.
+func (a Acting) alone(file bool) error {
+	proc := a.Proc
+	if proc == "" {
+		proc = "/proc"
+	}
+	marks, err := a.marks(proc)
+	if err != nil {
+		return fmt.Errorf("look for another sweep that acts: %w", err)
+	}
+	self, err := os.Readlink(filepath.Join(proc, "self")) // os.Getpid is of another pid namespace where /proc is
+	if err != nil {
+		return fmt.Errorf("look for another sweep that acts: %w", err)
+	}
+	seen := false
+	for pid, since := range marks {
+		if strconv.Itoa(pid) != self {
+			return &Held{Path: "of this user's acts", PID: pid, Since: since}
+		}
+		seen = true
+	}
+	if !seen && !file {
+		return fmt.Errorf("look for another sweep that acts: %s does not show what this process has open, and this user has no home that only this user can write, "+
+			"so that two sweeps could act at the same time", proc)
+	}
+	return nil
+}
+
+// marks are the processes of this user that have a mark, and since when.
+func (a Acting) marks(proc string) (map[int]time.Time, error) {
+	dir, err := os.Open(proc)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	out := map[int]time.Time{}
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if since, ok := a.marked(filepath.Join(proc, name)); ok {
+			out[pid] = since
+		}
+	}
+	return out, nil
+}
+
+// marked says whether a process of this user has a mark, and since when. One that ends meanwhile has none; what another user's, or one
+// that may not be looked into, has open is no concern: it is no process of this program and this user.
+func (a Acting) marked(process string) (since time.Time, ok bool) {
+	st, err := os.Stat(process)
+	if err != nil || uidOf(st) != os.Geteuid() {
+		return since, false
+	}
+	dir, err := os.Open(filepath.Join(process, "fd"))
+	if err != nil {
+		return since, false
+	}
+	defer dir.Close()
+	fds, _ := dir.Readdirnames(-1)
+	for _, fd := range fds {
+		link := filepath.Join(process, "fd", fd)
+		to, err := os.Readlink(link)
+		if err != nil || strings.TrimSuffix(to, " (deleted)") != "/memfd:"+a.markName() {
+			continue
+		}
+		if st, err := os.Stat(link); err == nil {
+			if sys, ok := st.Sys().(*syscall.Stat_t); ok {
+				since = time.Unix(sys.Ctim.Unix())
+			}
+		}
+		return since, true
+	}
+	return since, false
+}
