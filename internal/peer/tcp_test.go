@@ -50,7 +50,9 @@ func TestTransportReachesOwnServers(t *testing.T) {
 			t.Logf("%s: %v", at, err)
 			continue
 		}
-		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Header.Get("codev-tower-key")) }))
+		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, r.Header.Get("codev-tower-key"))
+		}))
 		_ = s.Listener.Close()
 		s.Listener = l
 		s.Start()
