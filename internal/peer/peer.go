@@ -11,6 +11,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"winnow/internal/foreign"
 )
 
 // The reasons for which a socket is refused besides those of package foreign. A missing one is fs.ErrNotExist, and one on which
@@ -21,6 +23,17 @@ var (
 	ErrUnknown   = errors.New("whose it is cannot be told")
 	ErrFolder    = errors.New("tmux's folder of sockets must be this user's own, with no rights for others: see whose it is, and take it away or chmod 700 it")
 )
+
+// Refused reports whether err says that a socket is not to be trusted, or that this cannot be told: not that it is missing, or that
+// something went wrong on the way to it.
+func Refused(err error) bool {
+	for _, why := range []error{ErrOther, ErrUnknown, ErrFolder, foreign.ErrOwner, foreign.ErrWritable, foreign.ErrLink, foreign.ErrNotFolder} {
+		if errors.Is(err, why) {
+			return true
+		}
+	}
+	return false
+}
 
 // mine reports whether uid, as the kernel shows it to this process, is this user: root's own is not everybody's. It gives
 // ErrUnknown where it shows that same number for users whom this user namespace does not know.

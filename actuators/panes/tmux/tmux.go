@@ -32,6 +32,8 @@ type Options struct {
 	OrphanParents []int
 	Multiplexers  []string
 	Never         []string
+	// Shells are the names of programs that wait for input at a prompt.
+	Shells []string
 	// Step, when set, is called with a step's name before it is taken.
 	Step func(string)
 	// Log may be nil.

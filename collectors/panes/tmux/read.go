@@ -1,7 +1,6 @@
 package tmux
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -107,7 +106,7 @@ func unreached(ctx context.Context, path string, err error) error {
 func (r *reader) ask(ctx context.Context, socket *peer.Socket) (*listing, error) {
 	within, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stdout, stderr := &bounded{most: maxAnswer, full: cancel}, &bounded{most: maxComplaint}
+	stdout, stderr := &peer.Head{Most: maxAnswer, Full: cancel}, &peer.Head{Most: maxComplaint}
 	cmd := exec.CommandContext(within, r.tmux, append([]string{"-u", "-S", peer.Inherited}, commands()...)...)
 	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = []string{"LC_ALL=C.UTF-8"}, stdout, stderr, waitDelay
 	cmd.ExtraFiles = []*os.File{socket.File()}
@@ -115,19 +114,19 @@ func (r *reader) ask(ctx context.Context, socket *peer.Socket) (*listing, error)
 	if ctx.Err() != nil {
 		return nil, timely(ctx, fmt.Errorf("ask the tmux server on %s: no answer", r.socket))
 	}
-	if stdout.over {
+	if stdout.Over() {
 		return nil, fmt.Errorf("ask the tmux server on %s: the answer is longer than the %d MiB that winnow reads: see what listens there, or leave it out of collect.tmux.sockets",
 			r.socket, maxAnswer>>20)
 	}
 	if errors.Is(err, exec.ErrNotFound) {
 		return nil, fmt.Errorf("ask the tmux server on %s: %w: install tmux, or set collect.tmux.sockets to []", r.socket, err)
 	}
-	if l, bad := parse(stdout.kept.String()); bad == nil {
+	if l, bad := parse(stdout.String()); bad == nil {
 		return l, nil
 	} else if err == nil {
 		err = bad
 	}
-	said := firstLine(strings.ReplaceAll(stderr.kept.String(), peer.Inherited, r.socket))
+	said := firstLine(strings.ReplaceAll(stderr.String(), peer.Inherited, r.socket))
 	switch {
 	case strings.HasPrefix(said, "access not allowed"): // with exit code 0 and nothing on stdout
 		return nil, fmt.Errorf("ask the tmux server on %s: %s: %w: its owner can allow it with tmux server-access", r.socket, said, collectors.ErrPermission)
@@ -137,25 +136,6 @@ func (r *reader) ask(ctx context.Context, socket *peer.Socket) (*listing, error)
 		return nil, fmt.Errorf("ask the tmux server on %s: %w: %q", r.socket, err, said)
 	}
 	return nil, fmt.Errorf("ask the tmux server on %s: %w", r.socket, err)
-}
-
-// bounded keeps the first bytes that are written to it, and drops the rest. The first that is dropped calls full, if there is one.
-type bounded struct {
-	kept bytes.Buffer // not embedded: what copies to a buffer would go round Write
-	most int
-	over bool
-	full func()
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	keep := min(len(p), b.most-b.kept.Len())
-	_, _ = b.kept.Write(p[:keep])
-	if keep < len(p) && !b.over {
-		if b.over = true; b.full != nil {
-			b.full()
-		}
-	}
-	return len(p), nil
 }
 
 // server identifies the server that answered. Its start ticks are given only where its pid means the same process here: a
