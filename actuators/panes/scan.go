@@ -40,9 +40,13 @@ func Scan(procRoot string) (map[int]Stat, error) {
 			all[pid] = s
 		}
 	}
-	// Mounted with hidepid, procfs leaves out what other users run, and something in the tab may be theirs.
-	if _, ok := all[1]; !ok {
-		return nil, errors.New("list processes: pid 1 is not among them, so that others may be hidden too")
-	}
 	return all, nil
+}
+
+// Hidden says that others' processes may be missing in what Scan gave, or nil: mounted with hidepid, procfs leaves them out.
+func Hidden(all map[int]Stat) error {
+	if _, ok := all[1]; !ok {
+		return errors.New("list processes: pid 1 is not among them, so that others may be hidden too")
+	}
+	return nil
 }

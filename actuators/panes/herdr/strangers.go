@@ -9,6 +9,9 @@ import (
 // judged it, and closing the tab would end it or leave it without a parent.
 func (g *grasp) strangers() error {
 	all, err := panes.Scan(g.ProcRoot)
+	if err == nil {
+		err = panes.Hidden(all)
+	}
 	if err != nil {
 		return actuators.Refused("%s: %w; it was left untouched", g.who(), err)
 	}
