@@ -132,6 +132,7 @@ func (g *grasp) kill(ctx context.Context, condition, shown string) error {
 	}
 	defer t.close()
 	time.Sleep(settles)
+	g.looking()
 	if err := g.still(); err != nil {
 		return err
 	}

@@ -115,14 +115,14 @@ func (g *grasp) rest(ctx context.Context) error {
 				note(v.activity)
 			}
 		}
-		wait := time.Until(time.Unix(last, 0).Add(restsFor))
+		wait := time.Until(time.Unix(last, 0).Add(g.rests))
 		if wait <= 0 {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(min(wait, restsFor)):
+		case <-time.After(min(wait, g.rests)):
 		}
 		v, err := g.client.look(ctx, g.id.ID)
 		if err != nil {

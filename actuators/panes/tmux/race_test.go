@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/testkit/attack"
 )
@@ -41,25 +42,31 @@ func TestAttackAProgramIsSentRightBeforeTheKill(t *testing.T) {
 			dir := filepath.Dir(s.socket)
 			lines := s.sender("=bystander")
 			var killed, kept, refused int
-			for i := range trialsOf(t, 60) {
+			for i := range trialsOf(t, 40) {
 				name := "w" + strconv.Itoa(i)
 				s.run("new-session", "-d", "-s", name)
 				d := s.judged(name)
 				pane := d.Identity.Session.Panes[0].ID
 				var sent sync.WaitGroup
+				eventually(t, "the shell waits", func() bool { return resting(d.Identity.Session.Panes[0].PID) })
 				var took bool
-				rest := func(string) {}
-				g := grasped(t, actuator(t, Options{Shells: []string{"sh", "dash", "bash"}, Step: func(step string) { rest(step) }}), d)
-				rest = func(step string) {
-					if step != StepSave {
-						return
-					}
-					after := time.Duration(rand.Int64N(int64(raceWindow)))
-					line := strings.NewReplacer("PANE", pane, "BUFFER", name, "TEXT", "touch "+dir+"/"+name+"; sleep 1000").Replace(c.send)
+				line := strings.NewReplacer("PANE", pane, "BUFFER", name, "TEXT", "touch "+dir+"/"+name+"; sleep 1000").Replace(c.send)
+				send := func(within time.Duration) {
+					after := time.Duration(rand.Int64N(int64(within)))
 					sent.Go(func() {
-						time.Sleep(after)
+						for begin := time.Now(); time.Since(begin) < after; { // a sleep is not as exact
+						}
 						took = lines(line)
 					})
+				}
+				act := actuator(t, Options{Shells: []string{"sh", "dash", "bash"}})
+				act.rests = 0
+				g := grasped(t, act, d)
+				// Most close to the moment, the others from the beginning of the act on.
+				if i%5 > 0 {
+					act.looking = func() { send(3 * time.Millisecond) }
+				} else {
+					send(60 * time.Millisecond)
 				}
 				out := g.Do(t.Context(), intent(g, d))
 				sent.Wait()
@@ -84,13 +91,23 @@ func TestAttackAProgramIsSentRightBeforeTheKill(t *testing.T) {
 					s.run("kill-session", "-t", "="+name)
 				}
 			}
-			t.Logf("killed %d, kept with the program %d, kept without it %d", killed, kept, refused)
+			t.Logf("killed (the sender was told) %d, kept with the program %d, kept without it %d", killed, kept, refused)
 		})
 	}
 }
 
-// raceWindow is how long after the last step before the kill a program is sent at the latest: longer than the kill takes.
-const raceWindow = 25 * time.Millisecond
+// resting reports whether a process sleeps and has not run for a moment.
+func resting(pid int) bool {
+	h, err := panes.Hold("/proc", pid)
+	if err != nil {
+		return false
+	}
+	defer h.Close()
+	before, err1 := panes.Turns(h)
+	time.Sleep(5 * time.Millisecond)
+	after, err2 := panes.Turns(h)
+	return err1 == nil && err2 == nil && before == after && h.Was.State == 'S' && h.Was.Foreground == pid
+}
 
 // sender starts a client that is connected already, and gives a function that has it run one line of commands and says whether
 // the server took all of it. It takes some ten microseconds, where a client of its own would take milliseconds.
@@ -112,8 +129,9 @@ func (s *server) sender(session string) func(line string) bool {
 	go func() {
 		defer close(answers)
 		for lines := bufio.NewScanner(out); lines.Scan(); {
-			if word, _, _ := strings.Cut(lines.Text(), " "); word == "%end" || word == "%error" {
-				answers <- word
+			// The last is 1 for what this client asked for, and 0 for what hooks run besides.
+			if f := strings.Fields(lines.Text()); len(f) == 4 && (f[0] == "%end" || f[0] == "%error") && f[3] == "1" {
+				answers <- f[0]
 			}
 		}
 	}()
@@ -122,7 +140,7 @@ func (s *server) sender(session string) func(line string) bool {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	<-answers // to attach-session
+	s.shown(session)
 	return func(line string) bool {
 		_, _ = io.WriteString(in, line+"\n")
 		for range strings.Count(line, " ; ") + 1 {
