@@ -100,3 +100,14 @@ func TestAskTellsAcceptedFromWaiting(t *testing.T) {
 		t.Errorf("where nobody listens: %+v, %v", e, err)
 	}
 }
+
+// What a name leads to decides, not the name.
+func TestStaysHome(t *testing.T) {
+	t.Parallel()
+	for address, ok := range map[string]bool{"127.0.0.1:1": true, "[::1]:1": true, "127.9.9.9:1": true, "[::ffff:127.0.0.1]:1": true,
+		"192.0.2.1:1": false, "[::ffff:192.0.2.1]:1": false, "0.0.0.0:1": false, "[fe80::1%lo]:1": false, "x": false} {
+		if err := home("tcp", address, nil); (err == nil) != ok {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}

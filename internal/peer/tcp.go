@@ -47,7 +47,7 @@ func DialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
 	}
 	if err := trust(ctx, conn.LocalAddr(), conn.RemoteAddr()); err != nil {
 		_ = conn.Close()
-		return nil, fmt.Errorf("trust who listens on %s: %w", conn.RemoteAddr(), err)
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: conn.RemoteAddr(), Err: fmt.Errorf("who listens there: %w", err)}
 	}
 	return conn, nil
 }

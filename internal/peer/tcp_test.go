@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -150,6 +151,7 @@ func TestAttackThePortIsTakenOverBetweenTwoRequests(t *testing.T) {
 			s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "own") })}
 			time.AfterFunc(3*time.Millisecond, func() { _ = s.Close() })
 			_ = s.Serve(l)
+			time.Sleep(time.Duration(rand.Int64N(int64(6 * time.Millisecond)))) // so that the other one has his turns
 			for l, err = net.Listen("tcp", address); err != nil && !stop.Load(); l, err = net.Listen("tcp", address) {
 				time.Sleep(time.Millisecond)
 			}
@@ -161,7 +163,7 @@ func TestAttackThePortIsTakenOverBetweenTwoRequests(t *testing.T) {
 	a := attack.New(t, "another user takes the port over while requests with the key are sent to it")
 	c := &http.Client{Transport: peer.Transport()}
 	own := 0
-	for end := time.Now().Add(4 * time.Second); time.Now().Before(end) && (own < 300 || heard.Connections() < 100); {
+	for end := time.Now().Add(5 * time.Second); time.Now().Before(end) && (own < 300 || heard.Connections() < 100); {
 		body, err := send(within(t, 5*time.Second), c, "http://"+address)
 		switch {
 		case err == nil && body == "own":
