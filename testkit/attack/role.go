@@ -17,13 +17,19 @@ import (
 const roleVar = "WINNOW_ROLE"
 
 // Main runs the tests, or the role for which User.Listen and User.Grab started this binary anew. A package whose tests use those
-// has it for its TestMain.
+// has it for its TestMain, or calls Play first there.
 func Main(m *testing.M) {
+	Play()
+	os.Exit(m.Run())
+}
+
+// Play plays the role that this program was started for, and then does not return; there may be none.
+func Play() {
 	role, args, _ := strings.Cut(os.Getenv(roleVar), " ")
 	network, address, _ := strings.Cut(args, " ")
 	switch role {
 	case "":
-		os.Exit(m.Run())
+		return
 	case "listen":
 		l, err := net.Listen(network, address)
 		if err != nil {
