@@ -61,7 +61,7 @@ func (a *app) actuators(host snapshot.Host, roots []string) map[string]actuators
 	return map[string]actuators.Actuator{
 		snapshot.KindSession: acttmux.New(acttmux.Options{
 			Trash: trash, TermGrace: grace, ProcRoot: root, Self: self, OrphanParents: host.OrphanParents,
-			Multiplexers: a.cfg.Rules.Multiplexers, Never: a.cfg.Rules.NeverProcesses, Step: step, Log: a.log.Named("tmux"),
+			Shells: a.cfg.Rules.Shells, Multiplexers: a.cfg.Rules.Multiplexers, Never: a.cfg.Rules.NeverProcesses, Step: step, Log: a.log.Named("tmux"),
 		}),
 		snapshot.KindTab: actherdr.New(actherdr.Options{
 			Lock: filepath.Join(a.userDir(), "herdr-close.lock"), LockWait: userLockWait, Trash: trash, ProcRoot: root, TermGrace: grace,

@@ -318,17 +318,6 @@ func TestKeyOfAnotherUser(t *testing.T) {
 	}
 }
 
-// TestStaysHome holds that what a name leads to decides, not the name.
-func TestStaysHome(t *testing.T) {
-	t.Parallel()
-	for address, ok := range map[string]bool{"127.0.0.1:1": true, "[::1]:1": true, "127.9.9.9:1": true, "[::ffff:127.0.0.1]:1": true,
-		"192.0.2.1:1": false, "[::ffff:192.0.2.1]:1": false, "0.0.0.0:1": false, "[fe80::1%lo]:1": false, "x": false} {
-		if err := stayHome("tcp", address, nil); (err == nil) != ok {
-			t.Errorf("%s: %v", address, err)
-		}
-	}
-}
-
 // TestFollowsNobody holds that a Tower that points elsewhere does not have the key sent there.
 func TestFollowsNobody(t *testing.T) {
 	t.Parallel()

@@ -20,12 +20,14 @@ import (
 
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/testkit/attack"
 )
 
 // roleVar makes the test binary play a shellper, or a Winnow that is killed in the middle of an act.
 const roleVar = "WINNOW_TEST_ROLE"
 
 func TestMain(m *testing.M) {
+	attack.Play()
 	switch os.Getenv(roleVar) {
 	case "":
 		// The tests wait rather than compute.

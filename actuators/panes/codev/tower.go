@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -21,15 +20,14 @@ import (
 
 	"winnow/actuators"
 	"winnow/internal/foreign"
+	"winnow/internal/peer"
 )
 
 const (
 	// maxList and maxAnswer bound what is read of an answer, in bytes. A Tower has 100 terminals at most, of some 300 bytes each.
 	maxList   = 1 << 20
 	maxAnswer = 64 << 10
-	// maxHeaders bounds the headers of an answer, in bytes.
-	maxHeaders = 64 << 10
-	keyHeader  = "codev-tower-key"
+	keyHeader = "codev-tower-key"
 )
 
 // client asks a Tower. It is asked nothing but what stands here: most of its GETs delete what they find stale.
@@ -79,15 +77,6 @@ func loopback(address string) (string, error) {
 	return "", actuators.Refused("its Tower at %s is not on this machine's loopback, and the key to it must not travel", u.Host)
 }
 
-// stayHome refuses to connect to anything but this machine, whatever a name resolves to.
-func stayHome(_, address string, _ syscall.RawConn) error {
-	to, err := netip.ParseAddrPort(address)
-	if err != nil || !to.Addr().Unmap().IsLoopback() {
-		return errors.New("its name leads to another machine")
-	}
-	return nil
-}
-
 // tower makes the client of the Tower at that address, whose state folder is folder.
 func (a *Actuator) tower(address, folder string) (*client, error) {
 	base, err := loopback(address)
@@ -98,10 +87,10 @@ func (a *Actuator) tower(address, folder string) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
+	transport := peer.Transport()
+	transport.DisableKeepAlives = true // a connection that was kept could be another Tower's by then
 	return &client{base: base, key: key, timeout: a.Timeout, http: &http.Client{
-		// A connection a request: one that was kept could be another Tower's by then. No proxy is asked.
-		Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: maxHeaders,
-			DialContext: (&net.Dialer{Control: stayHome}).DialContext},
+		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
 }
@@ -249,6 +238,12 @@ func (c *client) failure(ctx context.Context, err error, within time.Duration) e
 		kind = errNotSent
 	}
 	switch {
+	case peer.Refused(err):
+		var url *url.Error
+		if errors.As(err, &url) {
+			err = url.Err
+		}
+		return actuators.Refused("%w: %w", errNotSent, err)
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return fmt.Errorf("%w within %s", kind, within)
 	case ctx.Err() != nil:

@@ -240,7 +240,7 @@ func (g *grasp) still() error {
 		if err != nil {
 			return g.over(p, err)
 		}
-		ran, err := turns(p.shell)
+		ran, err := panes.Turns(p.shell)
 		switch {
 		case err != nil:
 			return g.over(p, err)
@@ -254,6 +254,13 @@ func (g *grasp) still() error {
 		case ran != p.turns:
 			return actuators.Changed("%s: the shell of pane %s, pid %d, has run since it was looked at: a key was pressed, or its prompt refreshes itself; the tab was left untouched",
 				g.who(), p.ID, p.PID)
+		}
+		// Last, since what was read by now made it run. After this only what is sent while the request is on its way goes unseen.
+		switch waits, err := panes.Typed(p.shell); {
+		case err != nil:
+			return g.over(p, err)
+		case waits > 0:
+			return actuators.Changed("%s: something was sent to pane %s that its shell, pid %d, has not read yet; the tab was left untouched", g.who(), p.ID, p.PID)
 		}
 	}
 	return nil

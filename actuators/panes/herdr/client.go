@@ -2,22 +2,28 @@ package herdr
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
+	"winnow/internal/peer"
 )
 
 // maxReply bounds one reply, in bytes. herdr itself sets no bound: a snapshot names every pane there is.
-const maxReply = 64 << 20
+const maxReply = 16 << 20
+
+// maxMembers bounds what one reply is unpacked to: a pane has some fifteen.
+const maxMembers = 500_000
 
 var (
 	// errNoServer says that the kernel knows of nobody who listens on a socket.
@@ -96,38 +102,26 @@ func because(ctx context.Context, err error) error {
 
 // dial connects, and checks who listens: the kernel remembers who called listen(2).
 func (c client) dial(ctx context.Context) (*net.UnixConn, int, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", c.socket)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) {
+	conn, pid, err := peer.Dial(ctx, c.socket)
+	switch {
+	case errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, peer.ErrNotSocket):
 		return nil, 0, fmt.Errorf("connect to %s: %w", c.socket, errNoServer)
-	}
-	if err != nil {
+	case peer.Refused(err):
+		return nil, 0, actuators.Refused("connect to %s: %w", c.socket, err)
+	case err != nil:
 		return nil, 0, fmt.Errorf("connect to %s: %w", c.socket, err)
 	}
-	u := conn.(*net.UnixConn)
-	who, err := peerOf(u)
 	switch {
-	case err != nil:
-		err = fmt.Errorf("who listens on %s: %w", c.socket, err)
-	case int(who.Uid) != c.uid:
-		err = actuators.Refused("the server on %s belongs to user %d", c.socket, who.Uid)
-	case c.server != 0 && int(who.Pid) != c.server:
-		err = actuators.Changed("pid %d listens on %s now, and pid %d did before", who.Pid, c.socket, c.server)
+	case c.uid != os.Geteuid(): // peer.Dial connects to nobody else
+		err = actuators.Refused("the server on %s belongs to user %d", c.socket, os.Geteuid())
+	case c.server != 0 && pid != c.server:
+		err = actuators.Changed("pid %d listens on %s now, and pid %d did before", pid, c.socket, c.server)
 	}
 	if err != nil {
 		_ = conn.Close()
 		return nil, 0, err
 	}
-	return u, int(who.Pid), nil
-}
-
-func peerOf(conn *net.UnixConn) (who *unix.Ucred, err error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	outer := raw.Control(func(fd uintptr) { who, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	return who, errors.Join(outer, err)
+	return conn, pid, nil
 }
 
 func readLine(r io.Reader) ([]byte, error) {
@@ -150,6 +144,9 @@ func decode(line []byte, id, kind string, out any) error {
 		ID     *string         `json:"id"`
 		Result json.RawMessage `json:"result"`
 		Error  *refusal        `json:"error"`
+	}
+	if bytes.Count(line, []byte(",")) > maxMembers {
+		return fmt.Errorf("the server's answer lists more than %d members", maxMembers)
 	}
 	if err := json.Unmarshal(line, &reply); err != nil {
 		return fmt.Errorf("the server's answer is no JSON object: %w", err)

@@ -123,7 +123,7 @@ var changes = []change{
 	{"a command leaves the session", func(t *testing.T, w *world, d *decision.Tab) {
 		w.s.Type(d.Panes[0].ID, "set +m\nsetsid sleep 1000 &\n")
 		eventually(t, "a command", func() bool {
-			all, err := scan("/proc")
+			all, err := panes.Scan("/proc")
 			if err != nil {
 				t.Fatal(err)
 			}

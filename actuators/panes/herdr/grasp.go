@@ -127,7 +127,7 @@ func (g *grasp) holdPane(p decision.Pane) error {
 		}
 		if first {
 			in.shell = h
-			if in.turns, err = turns(h); err != nil {
+			if in.turns, err = panes.Turns(h); err != nil {
 				return actuators.Refused("%s: pid %d: %w; it was left untouched", g.who(), pid, err)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/testkit/attack"
 	"winnow/testkit/herdr"
 )
 
@@ -32,6 +33,7 @@ type child struct {
 const childFile = "WINNOW_TEST_CHILD"
 
 func TestMain(m *testing.M) {
+	attack.Play()
 	if path := os.Getenv(childFile); path != "" {
 		os.Exit(carry(path))
 	}

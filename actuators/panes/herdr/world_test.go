@@ -128,7 +128,7 @@ func settled(t testing.TB, pid int) (ticks uint64) {
 	still := 0
 	eventually(t, "a shell that waits for input", func() bool {
 		s, err := h.Stat()
-		ran, err2 := turns(h)
+		ran, err2 := panes.Turns(h)
 		if err != nil || err2 != nil {
 			t.Fatal(err, err2)
 		}
@@ -145,7 +145,7 @@ func settled(t testing.TB, pid int) (ticks uint64) {
 // sessionOf lists the living processes whose session leader leads.
 func sessionOf(t testing.TB, leader int) (pids []int) {
 	t.Helper()
-	all, err := scan("/proc")
+	all, err := panes.Scan("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,13 +305,13 @@ func awake(t testing.TB, pid int, typeIn func(string)) {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	before, err := turns(h)
+	before, err := panes.Turns(h)
 	if err != nil {
 		t.Fatal(err)
 	}
 	typeIn("x=1\n")
 	eventually(t, "a shell that has run", func() bool {
-		now, err := turns(h)
+		now, err := panes.Turns(h)
 		return err != nil || now != before
 	})
 }

@@ -72,45 +72,82 @@ func (g *grasp) undo(err error) decision.Outcome {
 }
 
 // state is what must not have changed between the grasp and the kill, as a format of tmux's. session_activity moves with every
-// key that an attached client presses. What is compared holds no character that means anything to tmux but the commas.
+// key that an attached client presses, and the mark with everything that is sent to a pane (trigger.go). What is compared holds no
+// character that means anything to tmux but the commas.
 const state = "#{pid} #{start_time} #{session_id} #{session_created} #{session_activity} #{session_grouped} #{session_attached} " +
-	"[#{session_attached_list}] #{W:#{P:#{pane_id}=#{pane_pid}=#{pane_dead}=#{window_linked} }}"
+	"[#{session_attached_list}] [#{" + mark + "}] #{W:#{P:#{pane_id}=#{pane_pid}=#{pane_dead}=#{window_linked}=#{pane_current_command} }}"
+
+// outputs is added to state where every pane waits at a prompt, which shows nothing by itself: when each window last showed something.
+const outputs = "#{W:#{window_activity} }"
+
+func (g *grasp) state() string {
+	if g.atPrompts() {
+		return state + outputs
+	}
+	return state
+}
 
 // condition is true in the server while the session is what was held; shown prints what it is instead.
 func (g *grasp) condition() (condition, shown string) {
-	target := "'" + g.id.ID + ":'"
-	return "#{==:" + state + "," + strings.ReplaceAll(g.expected(), ",", "#,") + "}",
-		"display-message -p -t " + target + " 'now " + state + "'"
+	return "#{==:" + g.state() + "," + strings.ReplaceAll(g.expected(), ",", "#,") + "}",
+		"display-message -p -t '" + g.id.ID + ":' 'now " + g.state() + "'"
 }
 
 // expected is the value that state must have.
 func (g *grasp) expected() string {
 	v := g.seen
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d %s %s %s %s %s %s [%s] ", v.serverPID, v.serverStart, v.id, v.created, v.activity, v.grouped, v.attachedAll, v.attachedTo)
+	fmt.Fprintf(&b, "%d %s %s %s %s %s %s [%s] [] ", v.serverPID, v.serverStart, v.id, v.created, v.activity, v.grouped, v.attachedAll, v.attachedTo)
 	for _, p := range v.panes {
 		dead := 0
 		if p.dead {
 			dead = 1
 		}
-		fmt.Fprintf(&b, "%s=%d=%d=0 ", p.id, p.pid, dead)
+		fmt.Fprintf(&b, "%s=%d=%d=0=%s ", p.id, p.pid, dead, p.command)
+	}
+	if g.atPrompts() {
+		for i, p := range v.panes {
+			if i == 0 || v.panes[i-1].window != p.window {
+				b.WriteString(p.activity + " ")
+			}
+		}
 	}
 	return b.String()
 }
 
 const agreed = "agreed"
 
-// kill has the server test and kill in one command. An error says that it did not kill, unless it is a failure of the
-// connection: then that is not known, and the server is asked.
+// kill has the server test and kill in one command, right after the last look at the panes' shells. An error says that it did not
+// kill, unless it is a failure of the connection: then that is not known, and the server is asked.
 func (g *grasp) kill(ctx context.Context, condition, shown string) error {
 	who := g.id.ID + " (" + g.id.Name + ")"
-	out, err := g.client.run(ctx, quiet, "if-shell", "-F", "-t", g.id.ID+":", condition,
-		"display-message -p "+agreed+" ; kill-session -t '"+g.id.ID+"'", shown)
-	out = strings.TrimSuffix(out, "\n")
-	if now, refused := strings.CutPrefix(out, "now "); refused {
+	t, err := g.arm(ctx)
+	if err != nil {
+		if v, lost := g.client.look(ctx, g.id.ID); lost == nil {
+			if changed := g.same(v); changed != nil {
+				return changed
+			}
+		}
+		return fmt.Errorf("kill session %s: %w; it was left untouched", who, err)
+	}
+	defer t.close()
+	time.Sleep(settles)
+	g.looking()
+	if err := g.still(); err != nil {
+		return err
+	}
+	out, err := t.fire("if-shell", "-F", "-t", g.id.ID+":", condition, "display-message -p "+agreed+" ; kill-session -t '"+g.id.ID+"'", shown)
+	if errors.Is(err, errNoStdin) {
+		if err := g.still(); err != nil {
+			return err
+		}
+		out, err = t.plain(ctx)
+	}
+	said, _, _ := strings.Cut(out, "\n")
+	if now, refused := strings.CutPrefix(said, "now "); refused {
 		return g.differs(now, who)
 	}
-	if out == agreed {
+	if said == agreed {
 		return nil // whatever the exit code: the last session takes the server, and this connection, with it
 	}
 	v, lost := g.client.look(ctx, g.id.ID)
@@ -127,7 +164,7 @@ func (g *grasp) kill(ctx context.Context, condition, shown string) error {
 func (g *grasp) differs(now, who string) error {
 	was, is := strings.Fields(g.expected()), strings.Fields(now)
 	what := []string{"the server", "the server", "the session's id", "its creation", "its activity (somebody used it)", "its group",
-		"who is attached", "who is attached"}
+		"who is attached", "who is attached", "something was sent to it"}
 	if len(is) < len(what) || !sessionID.MatchString(is[2]) {
 		return actuators.Gone("session %s was not there any more when it was to be killed", who)
 	}
@@ -136,7 +173,7 @@ func (g *grasp) differs(now, who string) error {
 			return actuators.Changed("session %s changed right before it was to be killed: %s; it was left untouched", who, name)
 		}
 	}
-	return actuators.Changed("session %s changed right before it was to be killed: its panes or their first processes; it was left untouched", who)
+	return actuators.Changed("session %s changed right before it was to be killed: its panes, what runs in them, or what they show; it was left untouched", who)
 }
 
 // readBack waits until the session is positively gone: its server is over, or does not list it any more.

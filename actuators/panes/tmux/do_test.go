@@ -335,7 +335,7 @@ func TestDoKeepsWhatItSavedWhenTheEndIsNotKnown(t *testing.T) {
 	dir := t.TempDir()
 	// It loses the server as soon as there is a file named cut.
 	deaf := filepath.Join(dir, "tmux")
-	script := "#!/bin/sh\nPATH=" + os.Getenv("PATH") + "\ncase \"$*\" in *if-shell*|*listed*) [ -e " + dir + "/cut ] && exit 1;; esac\nexec tmux \"$@\"\n"
+	script := "#!/bin/sh\nPATH=" + os.Getenv("PATH") + "\n[ -e " + dir + "/cut ] && case \"$*\" in *source-file*) echo ready; cat >/dev/null; exit 1;; *listed*) exit 1;; esac\nexec tmux \"$@\"\n"
 	if err := os.WriteFile(deaf, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}

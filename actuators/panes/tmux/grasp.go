@@ -22,6 +22,7 @@ type grasp struct {
 	id      decision.Session
 	server  *panes.Held
 	members []*panes.Held
+	prompts []*prompt
 	seen    *view
 	plan    plan
 	text    json.RawMessage
@@ -72,7 +73,10 @@ func (g *grasp) take(ctx context.Context) error {
 	if err := g.same(v); err != nil {
 		return err
 	}
-	return held
+	if held != nil {
+		return held
+	}
+	return g.takePrompts(ctx)
 }
 
 func (g *grasp) holdPanes() error {

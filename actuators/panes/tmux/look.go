@@ -34,7 +34,9 @@ type paneView struct {
 	id             string
 	pid            int
 	dead           bool
-	windowName     string
+	// command is the program in front, as the server names it; activity when its window last showed something, in seconds since 1970.
+	command, activity string
+	windowName        string
 }
 
 const tab = "\t"
@@ -48,7 +50,7 @@ func (c client) look(ctx context.Context, id string) (*view, error) {
 			"#{session_grouped}", "#{session_attached}", "#{session_attached_list}", "#{session_name}")+",other}", ";",
 		"display-message", "-p", "listed", ";",
 		"list-panes", "-a", "-F", "#{?"+own+","+join("pane", "#{window_id}", "#{window_layout}", "#{window_width}", "#{window_height}",
-			"#{window_linked}", "#{pane_id}", "#{pane_pid}", "#{pane_dead}", "#{window_name}")+",}", ";",
+			"#{window_linked}", "#{pane_id}", "#{pane_pid}", "#{pane_dead}", "#{pane_current_command}", "#{window_activity}", "#{window_name}")+",}", ";",
 		"list-clients", "-F", "#{?"+own+","+join("client", "#{client_control_mode}")+",}", ";",
 		"display-message", "-p", "end")
 	v, whole := parseView(out)
@@ -79,7 +81,7 @@ func parseView(out string) (v *view, whole bool) {
 			v.serverStart = f[2]
 		case f[0] == "session" && len(f) == 8 && v.id == "" && sessionID.MatchString(f[1]):
 			v.id, v.created, v.activity, v.grouped, v.attachedAll, v.attachedTo, v.name = f[1], f[2], f[3], f[4], f[5], f[6], f[7]
-		case f[0] == "pane" && len(f) == 10:
+		case f[0] == "pane" && len(f) == 12:
 			var p paneView
 			p, ok = parsePane(f)
 			v.panes = append(v.panes, p)
@@ -105,7 +107,7 @@ func parseView(out string) (v *view, whole bool) {
 }
 
 func parsePane(f []string) (paneView, bool) {
-	p := paneView{window: f[1], layout: f[2], linked: f[5] != "0", id: f[6], dead: f[8] != "0", windowName: f[9]}
+	p := paneView{window: f[1], layout: f[2], linked: f[5] != "0", id: f[6], dead: f[8] != "0", command: f[9], activity: f[10], windowName: f[11]}
 	var ok [3]bool
 	p.width, ok[0] = positive(f[3])
 	p.height, ok[1] = positive(f[4])

@@ -12,7 +12,7 @@ import (
 const (
 	server1  = "server\t12\t1700000000\n"
 	session4 = "session\t$4\t1700000001\t1700000002\t0\t1\t/dev/pts/3\tname\n"
-	pane5    = "pane\t@1\tb25d,80x24,0,0,5\t80\t24\t0\t%5\t77\t0\tsh\n"
+	pane5    = "pane\t@1\tb25d,80x24,0,0,5\t80\t24\t0\t%5\t77\t0\tvim\t1700000003\tsh\n"
 	end      = "end\n"
 )
 
@@ -21,7 +21,7 @@ func TestParseView(t *testing.T) {
 	empty := &view{serverPID: 12, serverStart: "1700000000"}
 	full := &view{serverPID: 12, serverStart: "1700000000", id: "$4", created: "1700000001", activity: "1700000002", grouped: "0", name: "name",
 		attached: 1, attachedAll: "1", attachedTo: "/dev/pts/3",
-		panes: []paneView{{window: "@1", layout: "b25d,80x24,0,0,5", width: 80, height: 24, id: "%5", pid: 77, windowName: "sh"}}}
+		panes: []paneView{{window: "@1", layout: "b25d,80x24,0,0,5", width: 80, height: 24, id: "%5", pid: 77, command: "vim", activity: "1700000003", windowName: "sh"}}}
 	for _, c := range []struct {
 		name, out string
 		want      *view

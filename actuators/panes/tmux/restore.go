@@ -6,13 +6,18 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/internal/foreign"
+	"winnow/internal/peer"
 )
 
 // script is what a restored pane runs: it shows what was saved and becomes a shell. tmux sets SHELL in its panes. The folder
@@ -124,7 +129,11 @@ func (r *restoring) open(ctx context.Context, what []string, pane planned) (wind
 	}
 	what = append(what, "-P", "-F", join("#{session_id}", "#{window_id}", "#{session_name}"),
 		"sh", "-c", argument(script), "sh", argument(filepath.Join(r.folder, pane.File)), argument(cwd))
-	out, err := r.run(ctx, r.env, what...)
+	run := r.run
+	if what[0] == "new-session" {
+		run = r.startOn
+	}
+	out, err := run(ctx, r.env, what...)
 	if err != nil {
 		return "", err
 	}
@@ -134,6 +143,37 @@ func (r *restoring) open(ctx context.Context, what []string, pane planned) (wind
 	}
 	r.id, r.name = f[0], f[2]
 	return f[1], nil
+}
+
+// startOn is run for a command that starts a server where there is none. The client makes the socket then, and nothing can be held:
+// so nobody else may be able to put one there first, not even in a folder with the sticky bit.
+func (c client) startOn(ctx context.Context, env []string, args ...string) (string, error) {
+	if err := c.reach(ctx); !errors.Is(err, errNoServer) {
+		return c.run(ctx, env, args...)
+	}
+	dir := filepath.Dir(c.socket)
+	_, err := foreign.Folder(dir)
+	if err == nil && filepath.Base(dir) == "tmux-"+strconv.Itoa(os.Geteuid()) {
+		err = peer.TmuxFolder(dir)
+	}
+	var st unix.Stat_t
+	if err == nil {
+		err = unix.Lstat(dir, &st)
+	}
+	if err == nil && st.Mode&0o022 != 0 && (st.Mode&unix.S_IWOTH != 0 || int(st.Gid) != os.Getegid()) {
+		err = foreign.ErrWritable
+	}
+	if err != nil {
+		return "", actuators.Refused("no server listens on %s, and another user could put one of his there first: %w; start one (tmux -S %s new-session -d) and try again",
+			c.socket, err, c.socket)
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	out, stderr := &peer.Head{Most: maxAnswer, Full: cancel}, &peer.Head{Most: maxComplaint}
+	cmd := exec.CommandContext(ctx, c.tmux, append([]string{"-u", "-S", c.socket}, args...)...)
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = env, out, stderr, waitDelay
+	err = cmd.Run()
+	return out.String(), c.verdict(ctx, err, stderr)
 }
 
 func (r *restoring) sentence(p *plan) string {

@@ -32,6 +32,8 @@ type Options struct {
 	OrphanParents []int
 	Multiplexers  []string
 	Never         []string
+	// Shells are the names of programs that wait for input at a prompt.
+	Shells []string
 	// Step, when set, is called with a step's name before it is taken.
 	Step func(string)
 	// Log may be nil.
@@ -52,6 +54,9 @@ type Actuator struct {
 	Options
 	never actuators.NeverProcess
 	log   hclog.Logger
+	// rests is restsFor, and looking is called right before the last look at the shells; for tests.
+	rests   time.Duration
+	looking func()
 }
 
 var (
@@ -62,7 +67,7 @@ var (
 // New gives the actuator of sessions.
 func New(o Options) *Actuator {
 	o.Tmux, o.ProcRoot = cmp.Or(o.Tmux, "tmux"), cmp.Or(o.ProcRoot, "/proc")
-	a := &Actuator{Options: o, log: o.Log, never: actuators.NeverProcess{UID: os.Geteuid(), Self: o.Self,
+	a := &Actuator{Options: o, log: o.Log, rests: restsFor, looking: func() {}, never: actuators.NeverProcess{UID: os.Geteuid(), Self: o.Self,
 		OrphanParents: o.OrphanParents, Multiplexers: o.Multiplexers, Names: o.Never}}
 	if a.log == nil {
 		a.log = hclog.NewNullLogger()

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"winnow/internal/peer"
 )
 
 const (
@@ -41,17 +43,11 @@ type client struct {
 	http    *http.Client
 }
 
-// newClient gives a client that goes nowhere but to this machine: through no proxy, after no redirect, to no other address.
+// newClient gives a client that goes nowhere but to a server of this user on this machine: through no proxy, after no redirect, to no
+// other address, and not to another user who took the Tower's.
 func newClient(base, key string, timeout time.Duration) *client {
-	dial := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
-		host, _, err := net.SplitHostPort(address)
-		if err != nil || !loopback(host) {
-			return errors.New("it is not on this machine's loopback")
-		}
-		return nil
-	}}
 	return &client{base: base, key: key, timeout: timeout, http: &http.Client{
-		Transport:     &http.Transport{DialContext: dial.DialContext, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10},
+		Transport:     peer.Transport(),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
@@ -139,12 +135,23 @@ func lost(err error) error {
 	switch {
 	case errors.Is(err, unix.ECONNREFUSED):
 		return errDown
+	case peer.Refused(err):
+		return refusedPeer(err)
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, unix.ECONNRESET):
 		return errors.New("it hung up before the answer was whole; it may be restarting: look again")
 	case errors.As(err, &no):
 		return fmt.Errorf("%w; see what listens there", no)
 	}
 	return errShape
+}
+
+// refusedPeer leaves the words of the HTTP client out, which name the URL once more.
+func refusedPeer(err error) error {
+	var url *url.Error
+	if errors.As(err, &url) {
+		err = url.Err
+	}
+	return err
 }
 
 // refused says what an answer means that is no 200.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -17,13 +18,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/collectors"
+	"winnow/internal/peer"
 )
 
 const (
 	// maxSocketPath is the longest path that the kernel takes for a socket, in bytes (sun_path without its NUL).
 	maxSocketPath = 107
 	// maxReply is the longest answer that is read, in bytes. herdr sets no bound: one line holds every pane of the server.
-	maxReply = 64 << 20
+	maxReply = 16 << 20
+	// maxMembers bounds what one answer is unpacked to: a pane has some fifteen.
+	maxMembers = 500_000
 )
 
 // client asks one server during one reading. herdr answers one request a connection, in one line, and hangs up.
@@ -134,26 +138,20 @@ func (c *client) connect(ctx context.Context) (*net.UnixConn, error) {
 	if len(c.socket) > maxSocketPath {
 		return nil, fmt.Errorf("its path is longer than the %d bytes that the kernel takes; name a symbolic link to it in collect.herdr.sockets", maxSocketPath)
 	}
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", c.socket)
+	conn, pid, err := peer.Dial(ctx, c.socket)
 	if err != nil {
 		return nil, c.closed(ctx, err)
 	}
-	unixConn := conn.(*net.UnixConn)
-	peer, err := credentials(unixConn)
-	if err == nil {
-		err = c.meet(peer)
-	}
-	if err != nil {
+	if err := c.meet(&unix.Ucred{Pid: int32(pid), Uid: uint32(os.Geteuid())}); err != nil { // peer.Dial connects to nobody else
 		_ = conn.Close()
 		return nil, err
 	}
-	return unixConn, nil
+	return conn, nil
 }
 
 // closed explains a connection that did not come about.
 func (c *client) closed(ctx context.Context, err error) error {
-	none := errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED)
+	none := errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, peer.ErrNotSocket)
 	switch {
 	case none && c.peer != nil:
 		return fmt.Errorf("%w: it ended or restarted while it was read; look again", bare(err))
@@ -161,6 +159,8 @@ func (c *client) closed(ctx context.Context, err error) error {
 		return fmt.Errorf("no such socket: %w", collectors.ErrAbsent)
 	case none:
 		return fmt.Errorf("nobody listens there, the file was left by a server that ended: %w", collectors.ErrAbsent)
+	case peer.Refused(err):
+		return fmt.Errorf("%w: %w; nothing was sent: run winnow as that user, or leave it out of collect.herdr.sockets", collectors.ErrPermission, err)
 	case errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM):
 		return fmt.Errorf("%w; run as the server's owner", collectors.ErrPermission)
 	case errors.Is(err, unix.EAGAIN):
@@ -178,17 +178,6 @@ func bare(err error) error {
 		return no
 	}
 	return err
-}
-
-func credentials(conn *net.UnixConn) (*unix.Ucred, error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	var peer *unix.Ucred
-	var asked error
-	err = raw.Control(func(fd uintptr) { peer, asked = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
-	return peer, errors.Join(err, asked)
 }
 
 func (c *client) meet(peer *unix.Ucred) error {
@@ -213,6 +202,9 @@ type envelope struct {
 // decode takes an answer to the request with the given id. A refusal of a request that herdr did not understand carries no id.
 func decode(line []byte, id, kind string) (*result, error) {
 	var e envelope
+	if bytes.Count(line, []byte(",")) > maxMembers {
+		return nil, fmt.Errorf("the answer lists more than winnow reads (%d members); leave it out of collect.herdr.sockets", maxMembers)
+	}
 	if err := json.Unmarshal(bytes.TrimSpace(line), &e); err != nil {
 		return nil, fmt.Errorf("the answer is no answer of herdr's: %w; see what listens there", err)
 	}

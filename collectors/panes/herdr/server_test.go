@@ -22,6 +22,7 @@ import (
 	"winnow/collectors/panes"
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
+	"winnow/testkit/attack"
 	"winnow/testkit/herdr"
 )
 
@@ -32,6 +33,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	attack.Play()
 	if from := os.Getenv(tunnelFrom); from != "" {
 		fmt.Fprintln(os.Stderr, passOn(from, os.Getenv(tunnelTo)))
 		os.Exit(1)

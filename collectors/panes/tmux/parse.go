@@ -3,6 +3,7 @@ package tmux
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ func parse(out string) (*listing, error) {
 		if p.ended {
 			return nil, errors.New("a row after the end")
 		}
-		p.row(strings.Split(strings.TrimSuffix(line, "\n"), "\t"))
+		p.row(strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", maxFields+1))
 		if p.err != nil {
 			return nil, p.err
 		}
@@ -58,8 +59,17 @@ func parse(out string) (*listing, error) {
 	return &p.listing, nil
 }
 
+const (
+	// maxRows and maxField, in bytes, bound what a server may list: a person's has tens of rows.
+	maxRows  = 50_000
+	maxField = 4 << 10
+	// maxFields is more than any row has.
+	maxFields = 8
+)
+
 type parser struct {
 	listing
+	rows          int
 	known         map[string]bool // session ids
 	listed, ended bool
 	err           error
@@ -69,6 +79,14 @@ type parser struct {
 var widths = map[string]int{rowServer: 4, rowSession: 7, rowListed: 1, rowPane: 7, rowClient: 4, rowEnd: 1}
 
 func (p *parser) row(f []string) {
+	if p.rows++; p.rows > maxRows {
+		p.err = fmt.Errorf("more than %d sessions, panes and clients, which is more than winnow reads", maxRows)
+		return
+	}
+	if slices.ContainsFunc(f, func(s string) bool { return len(s) > maxField }) {
+		p.err = fmt.Errorf("a name or another field is longer than the %d bytes that winnow reads", maxField)
+		return
+	}
 	width, ok := widths[f[0]]
 	if !ok || len(f) != width || (p.pid == 0) != (f[0] == rowServer) {
 		p.err = fmt.Errorf("a %q row with %d fields, which does not belong there", f[0], len(f))

@@ -1,12 +1,12 @@
 package tmux
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"io/fs"
+	"os"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -17,10 +17,19 @@ import (
 
 	"winnow/collectors"
 	"winnow/engine/snapshot"
+	"winnow/internal/foreign"
+	"winnow/internal/peer"
 )
 
-// waitDelay is how long a program that was told to end may hold its output open.
-const waitDelay = 100 * time.Millisecond
+const (
+	// waitDelay is how long a program that was told to end may hold its output open.
+	waitDelay = 100 * time.Millisecond
+	// maxSocketPath is the longest path that tmux and the kernel take for a socket, in bytes (sun_path without its NUL).
+	maxSocketPath = 107
+	// maxAnswer and maxComplaint bound what is read of a client's two outputs, in bytes. A pane takes some 100 bytes.
+	maxAnswer    = 16 << 20
+	maxComplaint = 4 << 10
+)
 
 // reader reads one server.
 type reader struct {
@@ -44,57 +53,74 @@ func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
 	if r.only != "" && !native(r.only, '$') {
 		return collectors.Part{}, fmt.Errorf("read session %q: not an id of tmux's such as $4", r.only)
 	}
-	peer, err := connect(ctx, r.socket)
+	socket, peer, err := reach(ctx, r.socket)
 	if err != nil {
 		return collectors.Part{}, err
 	}
-	l, err := r.ask(ctx)
+	defer func() { _ = socket.Close() }()
+	l, err := r.ask(ctx, socket)
 	if err != nil {
 		return collectors.Part{}, err
 	}
 	return collectors.Part{Sessions: sessions(l, r.name, r.server(l, peer), r.only)}, nil
 }
 
-// connect tells by the kernel's own word whether a server listens on socket, which tmux's messages do not always do, and who
-// listens: the pid of the process as this pid namespace counts it, 0 for one that is outside of it.
-func connect(ctx context.Context, socket string) (peer int, err error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "unix", socket)
-	switch {
-	case errors.Is(err, unix.ENOENT):
-		return 0, fmt.Errorf("connect to %s: no such socket: %w", socket, collectors.ErrAbsent)
-	case errors.Is(err, unix.ECONNREFUSED):
-		return 0, fmt.Errorf("connect to %s: no server listens there: %w", socket, collectors.ErrAbsent)
-	case errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM):
-		return 0, fmt.Errorf("connect to %s: %w: run as the server's owner", socket, collectors.ErrPermission)
-	case err != nil:
-		return 0, timely(ctx, fmt.Errorf("connect to %s: %w", socket, err))
+// reach makes sure, by the kernel's own word, that a server of this user listens on path: a tmux client does what its server says,
+// and would run programs for another's. It gives the socket, held so that nothing can take its place before the client connects,
+// and who listens: the pid of the process as this pid namespace counts it, 0 for one that is outside of it.
+func reach(ctx context.Context, path string) (socket *peer.Socket, pid int, err error) {
+	if len(path) > maxSocketPath {
+		return nil, 0, fmt.Errorf("connect to %s: its path is longer than the %d bytes that the kernel takes", path, maxSocketPath)
 	}
-	defer func() { _ = conn.Close() }()
-	raw, err := conn.(*net.UnixConn).SyscallConn()
+	socket, err = peer.Hold(path)
 	if err != nil {
-		return 0, fmt.Errorf("connect to %s: %w", socket, err)
+		return nil, 0, unreached(ctx, path, err)
 	}
-	err = raw.Control(func(fd uintptr) {
-		if cred, e := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); e == nil {
-			peer = int(cred.Pid)
-		}
-	})
-	return peer, err
+	conn, pid, err := socket.Dial(ctx)
+	if err != nil {
+		_ = socket.Close()
+		return nil, 0, unreached(ctx, path, err)
+	}
+	return socket, pid, conn.Close()
+}
+
+func unreached(ctx context.Context, path string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("connect to %s: no such socket: %w", path, collectors.ErrAbsent)
+	case errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, peer.ErrNotSocket):
+		return fmt.Errorf("connect to %s: no server listens there: %w", path, collectors.ErrAbsent)
+	case errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM):
+		return fmt.Errorf("connect to %s: %w: run as the server's owner", path, collectors.ErrPermission)
+	case errors.Is(err, peer.ErrOther) || errors.Is(err, foreign.ErrOwner):
+		return fmt.Errorf("connect to %s: %w: %w: tmux was not run on it: run as the server's owner, or leave it out of collect.tmux.sockets",
+			path, collectors.ErrPermission, err)
+	case errors.Is(err, peer.ErrFolder) || errors.Is(err, foreign.ErrWritable) || errors.Is(err, foreign.ErrLink):
+		return fmt.Errorf("connect to %s: %w: another user could put a server of his there, and tmux was not run on it", path, err)
+	}
+	return timely(ctx, fmt.Errorf("connect to %s: %w", path, err))
 }
 
 // ask runs tmux once. It hangs for as long as the server is stopped, so it is ended with ctx. Its environment is empty but for
-// the character set: a client hands it to the server, and TMUX would make the client think that it is nested.
-func (r *reader) ask(ctx context.Context) (*listing, error) {
-	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, r.tmux, append([]string{"-u", "-S", r.socket}, commands()...)...)
-	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = []string{"LC_ALL=C.UTF-8"}, &stdout, &stderr, waitDelay
+// the character set: a client hands it to the server, and TMUX would make the client think that it is nested. It is given the
+// held socket for its path, so that it connects to what was looked at.
+func (r *reader) ask(ctx context.Context, socket *peer.Socket) (*listing, error) {
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stdout, stderr := &peer.Head{Most: maxAnswer, Full: cancel}, &peer.Head{Most: maxComplaint}
+	cmd := exec.CommandContext(within, r.tmux, append([]string{"-u", "-S", peer.Inherited}, commands()...)...)
+	cmd.Env, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = []string{"LC_ALL=C.UTF-8"}, stdout, stderr, waitDelay
+	cmd.ExtraFiles = []*os.File{socket.File()}
 	// A group of its own, so that what goes by the name of tmux here ends with all that it started.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	err := cmd.Run()
 	if ctx.Err() != nil {
 		return nil, timely(ctx, fmt.Errorf("ask the tmux server on %s: no answer", r.socket))
+	}
+	if stdout.Over() {
+		return nil, fmt.Errorf("ask the tmux server on %s: the answer is longer than the %d MiB that winnow reads: see what listens there, or leave it out of collect.tmux.sockets",
+			r.socket, maxAnswer>>20)
 	}
 	if errors.Is(err, exec.ErrNotFound) {
 		return nil, fmt.Errorf("ask the tmux server on %s: %w: install tmux, or set collect.tmux.sockets to []", r.socket, err)
@@ -104,7 +130,7 @@ func (r *reader) ask(ctx context.Context) (*listing, error) {
 	} else if err == nil {
 		err = bad
 	}
-	said := firstLine(stderr.String())
+	said := firstLine(strings.ReplaceAll(stderr.String(), peer.Inherited, r.socket))
 	switch {
 	case strings.HasPrefix(said, "access not allowed"): // with exit code 0 and nothing on stdout
 		return nil, fmt.Errorf("ask the tmux server on %s: %s: %w: its owner can allow it with tmux server-access", r.socket, said, collectors.ErrPermission)

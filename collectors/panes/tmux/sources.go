@@ -21,6 +21,7 @@ import (
 
 	"winnow/collectors"
 	"winnow/engine/snapshot"
+	"winnow/internal/peer"
 )
 
 // Kind is the kind of a source that is a tmux server, and what its name begins with.
@@ -96,15 +97,22 @@ func folder(o Options) string {
 	return filepath.Join(cmp.Or(o.env("TMUX_TMPDIR"), "/tmp"), "tmux-"+strconv.Itoa(o.UID))
 }
 
-// sockets lists the sockets in dir. What is none, such as a lock file beside one, is left out.
+// sockets lists the sockets in dir, which must be a folder that tmux itself would use: another user may have made it first. What is
+// none, such as a lock file beside one, is left out.
 func sockets(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+	err := peer.TmuxFolder(dir)
+	var entries []os.DirEntry
+	if err == nil {
+		entries, err = os.ReadDir(dir)
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("list tmux sockets in %s: %w: run as its owner, or name the sockets in collect.tmux.sockets",
 			dir, collectors.ErrPermission)
+	case errors.Is(err, peer.ErrFolder):
+		return nil, fmt.Errorf("list tmux sockets: %w; none in it was connected to", err)
 	case err != nil:
 		return nil, fmt.Errorf("list tmux sockets in %s: %w", dir, err)
 	}

@@ -1,18 +1,16 @@
-package herdr
+package panes
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
-
-	"winnow/actuators/panes"
 )
 
-// turns counts how often the process's first thread has given up the processor (voluntary_ctxt_switches and its like in
+// Turns counts how often the process's first thread has given up the processor (voluntary_ctxt_switches and its like in
 // proc_pid_status(5)). While the count stands still and the thread sleeps, it has done nothing at all in between: whatever is
 // typed wakes the shell that reads it, also what starts no process.
-func turns(h *panes.Held) (uint64, error) {
+func Turns(h *Held) (uint64, error) {
 	text, err := h.Read("status")
 	if err != nil {
 		return 0, err

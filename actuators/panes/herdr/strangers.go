@@ -1,59 +1,17 @@
 package herdr
 
 import (
-	"errors"
-	"fmt"
-	"os"
-	"strconv"
-
 	"winnow/actuators"
 	"winnow/actuators/panes"
 )
 
-// scan reads every process's stat. What ends while it reads is left out, and so is what is over.
-func scan(procRoot string) (map[int]panes.Stat, error) {
-	dir, err := os.Open(procRoot)
-	if err != nil {
-		return nil, fmt.Errorf("list processes: %w", err)
-	}
-	defer func() { _ = dir.Close() }()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil, fmt.Errorf("list processes: %w", err)
-	}
-	all := make(map[int]panes.Stat, len(names))
-	buf := make([]byte, 4096)
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		text, err := panes.ReadAt(int(dir.Fd()), name+"/stat", buf)
-		if errors.Is(err, panes.ErrEnded) {
-			continue
-		}
-		var s panes.Stat
-		if err == nil {
-			s, err = panes.ParseStat(text)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("list processes: pid %d: %w", pid, err)
-		}
-		if !s.Over() {
-			all[pid] = s
-		}
-	}
-	// Mounted with hidepid, procfs leaves out what other users run, and something in the tab may be theirs.
-	if _, ok := all[1]; !ok {
-		return nil, errors.New("list processes: pid 1 is not among them, so that others may be hidden too")
-	}
-	return all, nil
-}
-
 // strangers refuses where a process is in a pane's session, or was started from one and left it, and is not held: nobody
 // judged it, and closing the tab would end it or leave it without a parent.
 func (g *grasp) strangers() error {
-	all, err := scan(g.ProcRoot)
+	all, err := panes.Scan(g.ProcRoot)
+	if err == nil {
+		err = panes.Hidden(all)
+	}
 	if err != nil {
 		return actuators.Refused("%s: %w; it was left untouched", g.who(), err)
 	}

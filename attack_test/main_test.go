@@ -1,0 +1,10 @@
+// Package attack_test attacks the program as a whole, from where another user of the machine or a repository stands.
+package attack_test
+
+import (
+	"testing"
+
+	"winnow/testkit/attack"
+)
+
+func TestMain(m *testing.M) { attack.Main(m) }
