@@ -43,6 +43,7 @@ var parts = map[string]func(args []string) error{
 	"elsewhere": playElsewhere,
 	"hidden":    playHidden,
 	"hider":     playHider,
+	"way":       playWay,
 }
 
 func playListen([]string) error {
