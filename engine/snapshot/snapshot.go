@@ -368,11 +368,13 @@ type Git struct {
 	Nested *[]string `json:"nested,omitempty"`
 }
 
-// Holder is a live process that uses a Dir.
+// Holder is a live process that uses a Dir, or, with the PID 0, the kernel itself: then Name is a device's, a mount's or says what.
 type Holder struct {
 	PID  int    `json:"pid"`
 	Name string `json:"name"`
-	// How is cwd, exe, root, fd, or pane for the working directory that a multiplexer recorded.
+	// How is one of cwd, exe, root, thread, fd, map, socket, lock, admin (it uses the folder that git keeps for the worktree), argv, env,
+	// watch, link (it has a file open that has another name in it), overlay, mount, loop and swap, the strongest of them; or pane for
+	// the working directory that a multiplexer recorded.
 	How string `json:"how"`
 }
 
