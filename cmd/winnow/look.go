@@ -223,6 +223,9 @@ func (a *app) discover(sc scope, path string) []collectors.Source {
 	if s, ok := dirs.Repository(a.dirOptions(sc), path); ok {
 		out = append(out, s)
 	}
+	if real, err := dirs.Real(path); err == nil {
+		path = real
+	}
 	for _, name := range a.cfg.Rules.WorktreeFolders {
 		around := filepath.Dir(path)
 		if filepath.Base(around) != name {

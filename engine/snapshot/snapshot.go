@@ -113,6 +113,8 @@ type Source struct {
 	Seen int `json:"seen"`
 	// Unreadable counts what it listed and could not read, such as processes that refuse to show their working directory.
 	Unreadable int `json:"unreadable,omitempty"`
+	// Refused says what was found and is no candidate because it is not this user's to decide about, a sentence each, the first few.
+	Refused []string `json:"refused,omitempty"`
 	// Duplicates counts those of Seen that a source with an earlier name gave too, and that are shown as that one's.
 	Duplicates int `json:"duplicates,omitempty"`
 }

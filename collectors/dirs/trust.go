@@ -1,0 +1,167 @@
+package dirs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/collectors/dirs/git"
+	"winnow/internal/foreign"
+)
+
+// trusted gives the real path of a folder whose children may be candidates. Everything on the way to it and it itself must belong to this
+// user or to root, others may not be able to exchange what lies in it, and no link may lead to it but those that the machine has at
+// its top, such as /home: a link in the place of a root would make the rules speak about folders that nobody named.
+func trusted(folder string) (string, error) {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	real, err := foreign.Path(folder)
+	switch {
+	case errors.Is(err, foreign.ErrOwner), errors.Is(err, foreign.ErrWritable):
+		return "", fmt.Errorf("%w; what lies in it is left out: only folders of this user are looked at, where nobody else can exchange them", err)
+	case err != nil:
+		return "", err
+	}
+	if link := linkTo(folder); link != "" {
+		return "", fmt.Errorf("%s: %s %w; nothing was read through it; the real path is %s: write that in collect.dirs.roots",
+			folder, link, errLink, real)
+	}
+	if real, err = foreign.Folder(real); errors.Is(err, foreign.ErrNotFolder) {
+		return "", fmt.Errorf("%w: %w", unix.ENOTDIR, err)
+	} else if err != nil {
+		return "", fmt.Errorf("%w; what lies in it is left out", err)
+	}
+	return real, nil
+}
+
+var errLink = errors.New("is a symbolic link, and a folder that is reached through a link is no root")
+
+// linkTo is the first link on the way to folder, or folder itself, that is not the machine's own; "" for none.
+func linkTo(folder string) string {
+	for at := "/"; ; {
+		rest := strings.TrimPrefix(strings.TrimPrefix(folder, at), "/")
+		if rest == "" {
+			return ""
+		}
+		name, _, _ := strings.Cut(rest, "/")
+		parent := at
+		at = filepath.Join(at, name)
+		var st unix.Stat_t
+		if unix.Lstat(at, &st) != nil {
+			return "" // what is missing leads nowhere
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFLNK {
+			continue
+		}
+		if st.Uid != 0 || !machines(parent) {
+			return at
+		}
+	}
+}
+
+// machines reports whether only the machine's administrator makes entries in folder. Root makes entries everywhere, so for root it
+// is only those at the top.
+func machines(folder string) bool {
+	var st unix.Stat_t
+	if unix.Lstat(folder, &st) != nil || st.Uid != 0 || st.Mode&0o022 != 0 {
+		return false
+	}
+	return os.Geteuid() != 0 || folder == "/" || filepath.Dir(folder) == "/"
+}
+
+// trust is what was found out about folders in one reading.
+type trust struct {
+	roots map[string]error
+	repos map[string]error
+}
+
+func newTrust() *trust { return &trust{roots: map[string]error{}, repos: map[string]error{}} }
+
+// root is trusted, asked once a folder.
+func (t *trust) root(folder string) error {
+	err, known := t.roots[folder]
+	if !known {
+		_, err = trusted(folder)
+		t.roots[folder] = err
+	}
+	return err
+}
+
+// repository says why a checkout's git folders are not to be relied on: somebody else can write what they say.
+func (t *trust) repository(p git.Place) error {
+	for _, folder := range []string{p.CommonDir, filepath.Dir(p.AdminDir)} {
+		err, known := t.repos[folder]
+		if !known {
+			_, err = foreign.Folder(folder)
+			t.repos[folder] = err
+		}
+		if err != nil {
+			return fmt.Errorf("its repository is not this user's: %w: what it says is not relied on", err)
+		}
+	}
+	if err := ownFile(p.AdminDir); err != nil {
+		return fmt.Errorf("its repository is not this user's: %w: what it says is not relied on", err)
+	}
+	if p.Bare {
+		return nil
+	}
+	if err := ownFile(filepath.Join(p.Path, ".git")); err != nil {
+		return fmt.Errorf("what says where its repository is, is not this user's: %w: it is not relied on", err)
+	}
+	return nil
+}
+
+// ownFile fails for what belongs to somebody else.
+func ownFile(path string) error {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return &fs.PathError{Op: "look at", Path: path, Err: err}
+	}
+	if st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+		return &fs.PathError{Op: "trust", Path: path, Err: stranger(st.Uid)}
+	}
+	return nil
+}
+
+// stranger is the owner of something that is neither this user's nor root's. It is a foreign.ErrOwner.
+type stranger uint32
+
+func (s stranger) Error() string {
+	return fmt.Sprintf("it belongs to user %d, and this is user %d", uint32(s), os.Geteuid())
+}
+
+func (stranger) Is(target error) bool { return target == foreign.ErrOwner }
+
+// Real gives the real path of what a record names, of which the last parts may be missing by now. A record has whatever path its program
+// worked with, so this user's own links are followed; another's link, and a folder that another can exchange, is an error.
+func Real(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
+		real, err := foreign.Path(at)
+		if err == nil {
+			return filepath.Join(real, rest), nil
+		}
+		if !gone(err) || at == "/" {
+			return "", err
+		}
+	}
+}
+
+// mutual reports whether a checkout's own .git leads back to the repository that names it, by the very entry that does.
+func mutual(f *git.Finder, common, path string) bool {
+	place, err := f.Locate(path)
+	if err != nil || place.CommonDir != common {
+		return false
+	}
+	return !place.Linked || f.Registered(place)
+}
