@@ -1,11 +1,10 @@
 package dirs
 
 import (
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
+	"slices"
 )
 
 // own leaves out what is not this user's to decide about, and says so: a folder of another user, and one in a folder that others can
@@ -31,24 +30,39 @@ func (l *look) refuse(path string, err error) {
 	l.o.Log.Warn("folder is no candidate", "path", path, "error", err)
 }
 
-// settle looks whether each candidate is still the folder that was read first. What was exchanged in between was read in part from
-// something else, so that nothing of it counts.
+// settle leaves out what was exchanged while it was read, and what is gone by now. A folder that is not the one that was looked at first was
+// read in part from something else, and so was all that lies in a root that a link has taken the place of.
 func (l *look) settle() {
-	for _, c := range l.candidates {
-		if c.dir.Inode == nil || c.dir.Device == nil {
-			continue
+	fresh := newTrust()
+	l.candidates = slices.DeleteFunc(l.candidates, func(c *candidate) bool {
+		root := filepath.Dir(c.dir.Path)
+		err := fresh.root(root)
+		if err == nil && fresh.roots[root].id != l.trust.roots[root].id {
+			err = errExchanged
 		}
-		var st unix.Stat_t
-		err := unix.Lstat(c.dir.Path, &st)
-		if err == nil && st.Ino == *c.dir.Inode && uint64(st.Dev) == *c.dir.Device {
-			continue
+		if err != nil && !gone(err) {
+			l.refuse(c.dir.Path, err)
+			return true
 		}
-		if err == nil {
-			err = fmt.Errorf("%s was exchanged while it was read: it is left as it is, and looked at again next time", c.dir.Path)
-		} else if os.IsNotExist(err) {
-			continue
-		}
-		c.dir.Git, c.dir.Checkout, c.dir.Empty, c.dir.HoldersKnown, c.dir.Symlink = nil, nil, nil, nil, nil
-		c.fail(err)
-	}
+		return l.exchanged(c)
+	})
 }
+
+func (l *look) exchanged(c *candidate) bool {
+	if c.dir.Inode == nil || c.dir.Device == nil {
+		return false
+	}
+	id, err := idOf(c.dir.Path)
+	switch {
+	case err == nil && id.ino == *c.dir.Inode && id.dev == *c.dir.Device:
+		return false
+	case err == nil:
+		l.refuse(c.dir.Path, errExchanged)
+	case !gone(err):
+		c.fail(err)
+		return false
+	}
+	return true
+}
+
+var errExchanged = errors.New("it was exchanged while it was read; it is looked at again next time")

@@ -29,41 +29,52 @@ func trusted(folder string) (string, error) {
 	case err != nil:
 		return "", err
 	}
-	if link := linkTo(folder); link != "" {
+	link, direct, err := linkTo(folder)
+	switch {
+	case err != nil:
+		return "", err
+	case link != "":
 		return "", fmt.Errorf("%s: %s %w; nothing was read through it; the real path is %s: write that in collect.dirs.roots",
 			folder, link, errLink, real)
+	case direct != real:
+		return "", fmt.Errorf("%s: %w", folder, errExchanged)
 	}
-	if real, err = foreign.Folder(real); errors.Is(err, foreign.ErrNotFolder) {
+	again, err := foreign.Folder(real)
+	switch {
+	case errors.Is(err, foreign.ErrNotFolder):
 		return "", fmt.Errorf("%w: %w", unix.ENOTDIR, err)
-	} else if err != nil {
+	case err != nil:
 		return "", fmt.Errorf("%w; what lies in it is left out", err)
+	case again != real:
+		return "", fmt.Errorf("%s: %w", folder, errExchanged)
 	}
 	return real, nil
 }
 
 var errLink = errors.New("is a symbolic link, and a folder that is reached through a link is no root")
 
-// linkTo is the first link on the way to folder, or folder itself, that is not the machine's own; "" for none.
-func linkTo(folder string) string {
-	for at := "/"; ; {
-		rest := strings.TrimPrefix(strings.TrimPrefix(folder, at), "/")
-		if rest == "" {
-			return ""
-		}
-		name, _, _ := strings.Cut(rest, "/")
-		parent := at
-		at = filepath.Join(at, name)
+// linkTo is the first link on the way to folder, or folder itself, that is not the machine's own. Where there is none it is "", and real
+// is folder with the machine's own links resolved.
+func linkTo(folder string) (link, real string, err error) {
+	real = "/"
+	for name := range strings.SplitSeq(strings.Trim(folder, "/"), "/") {
+		parent := real
+		real = filepath.Join(real, name)
 		var st unix.Stat_t
-		if unix.Lstat(at, &st) != nil {
-			return "" // what is missing leads nowhere
+		if err := unix.Lstat(real, &st); err != nil {
+			return "", "", &fs.PathError{Op: "look at", Path: real, Err: err}
 		}
 		if st.Mode&unix.S_IFMT != unix.S_IFLNK {
 			continue
 		}
 		if st.Uid != 0 || !machines(parent) {
-			return at
+			return real, "", nil
+		}
+		if real, err = filepath.EvalSymlinks(real); err != nil {
+			return "", "", err
 		}
 	}
+	return "", real, nil
 }
 
 // machines reports whether only the machine's administrator makes entries in folder. Root makes entries everywhere, so for root it
@@ -78,20 +89,40 @@ func machines(folder string) bool {
 
 // trust is what was found out about folders in one reading.
 type trust struct {
-	roots map[string]error
+	roots map[string]asked
 	repos map[string]error
 }
 
-func newTrust() *trust { return &trust{roots: map[string]error{}, repos: map[string]error{}} }
+func newTrust() *trust { return &trust{roots: map[string]asked{}, repos: map[string]error{}} }
 
 // root is trusted, asked once a folder.
 func (t *trust) root(folder string) error {
-	err, known := t.roots[folder]
-	if !known {
-		_, err = trusted(folder)
-		t.roots[folder] = err
+	known, ok := t.roots[folder]
+	if !ok {
+		var real string
+		if real, known.err = trusted(folder); known.err == nil {
+			known.id, known.err = idOf(real)
+		}
+		t.roots[folder] = known
 	}
-	return err
+	return known.err
+}
+
+// asked is what came of asking about a folder: which one it is, or why it is not to be relied on.
+type asked struct {
+	id  fileID
+	err error
+}
+
+// fileID is a file whatever it is called.
+type fileID struct{ dev, ino uint64 }
+
+func idOf(path string) (fileID, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return fileID{}, &fs.PathError{Op: "look at", Path: path, Err: err}
+	}
+	return fileID{uint64(st.Dev), st.Ino}, nil
 }
 
 // repository says why a checkout's git folders are not to be relied on: somebody else can write what they say.
