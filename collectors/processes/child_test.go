@@ -44,6 +44,8 @@ var parts = map[string]func(args []string) error{
 	"hidden":    playHidden,
 	"hider":     playHider,
 	"way":       playWay,
+	"ask":       playAsk,
+	"wrap":      playWrap,
 }
 
 func playListen([]string) error {

@@ -26,6 +26,8 @@ type HolderOptions struct {
 	// Servers are the names (comm) of processes that keep the command line and the environment of whoever started them, as the
 	// servers of multiplexers do: what those name is nobody's use of it.
 	Servers []string
+	// Sys is where sysfs is mounted; empty is /sys.
+	Sys string
 	// Home is this user's home folder, as a real path. What shows all of it shows no one folder in it.
 	Home string
 	// Thorough asks what takes long as well: what is mapped, single threads, environments, other network namespaces, the folder git

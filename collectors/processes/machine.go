@@ -2,10 +2,12 @@ package processes
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -91,7 +93,7 @@ func (h *holderScan) loops(m *machine) error {
 		if _, ok := number(f[3][len("loop"):]); !ok {
 			continue // a partition of one
 		}
-		at := "/sys/block/" + string(f[3]) + "/loop/backing_file"
+		at := filepath.Join(cmp.Or(h.o.Sys, "/sys"), "block", string(f[3]), "loop", "backing_file")
 		file, err := os.ReadFile(at)
 		if errors.Is(err, fs.ErrNotExist) {
 			// It may have been let go in between.

@@ -101,7 +101,7 @@ func watchedNode(line []byte) (node, bool) {
 		return node{}, false
 	}
 	var n node
-	found := 0
+	var ino, device bool
 	for field := range bytes.FieldsSeq(rest) {
 		key, value, _ := bytes.Cut(field, []byte(":"))
 		switch string(key) {
@@ -110,12 +110,12 @@ func watchedNode(line []byte) (node, bool) {
 			if err != nil {
 				return node{}, false
 			}
-			if found++; string(key) == "ino" {
-				n.ino = v
+			if string(key) == "ino" {
+				n.ino, ino = v, true
 			} else {
-				n.dev = unix.Mkdev(uint32(v>>20), uint32(v&(1<<20-1)))
+				n.dev, device = unix.Mkdev(uint32(v>>20), uint32(v&(1<<20-1))), true
 			}
 		}
 	}
-	return n, found == 2
+	return n, ino && device
 }

@@ -103,9 +103,6 @@ var ways = []way{
 		_ = unix.Unmount(filepath.Join(base, "away"), unix.MNT_DETACH)
 	}},
 	{name: "has a loop device of a file", how: "loop", sweep: true, root: true, play: "loop"},
-	{name: "swaps to a file", how: "swap", sweep: true, root: true, play: "swap", undone: func(base string) {
-		_, _ = exec.Command("swapoff", filepath.Join(base, "tree/image")).CombinedOutput()
-	}},
 	{name: "has it locked, and shows no files", how: "lock", sweep: true, play: "lock"},
 	{name: "has a file locked, and shows no files", how: "lock", play: "lock-file"},
 }
@@ -159,6 +156,19 @@ var acts = map[string]func(base string) error{
 	},
 	"watch":       func(base string) error { return watch(filepath.Join(base, "tree")) },
 	"watch-below": func(base string) error { return watch(filepath.Join(base, "tree/src/deep")) },
+	"watch-all": func(base string) error {
+		fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+		if err != nil {
+			return err
+		}
+		for _, name := range []string{"", "tree", "tree/src", "tree/src/deep"} {
+			if _, err := unix.InotifyAddWatch(fd, filepath.Join(base, name), unix.IN_CREATE); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	"mount-temp": func(base string) error { return bindMount("/tmp", filepath.Join(base, "away")) },
 	"fanotify": func(base string) error {
 		fd, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC, unix.O_RDONLY)
 		if err != nil {
@@ -208,7 +218,11 @@ var acts = map[string]func(base string) error{
 		if err := os.Chdir(filepath.Join(base, "tree")); err != nil {
 			return err
 		}
-		if err := stack(base, "lowerdir=src:"+base+"/empty"); err != nil {
+		layer := fmt.Sprintf("layer-%d", os.Getpid()) // a name that nobody else's folder has
+		if err := os.Mkdir(layer, 0o700); err != nil {
+			return err
+		}
+		if err := stack(base, "lowerdir="+layer+":"+base+"/empty"); err != nil {
 			return err
 		}
 		return os.Chdir("/")
@@ -229,18 +243,6 @@ var acts = map[string]func(base string) error{
 		// The kernel lets go of the file when this process, which has the device open, ends.
 		kept = device
 		return exec.Command("losetup", "-d", device.Name()).Run()
-	},
-	"swap": func(base string) error {
-		image, err := makeImage(base)
-		if err != nil {
-			return err
-		}
-		for _, name := range []string{"mkswap", "swapon"} {
-			if out, err := exec.Command(name, image).CombinedOutput(); err != nil {
-				return skipped(fmt.Sprintf("no swap: %s: %v %s", name, err, strings.ReplaceAll(string(out), "\n", " ")))
-			}
-		}
-		return nil
 	},
 	"lock":      func(base string) error { return lock(filepath.Join(base, "tree")) },
 	"lock-file": func(base string) error { return lock(filepath.Join(base, "tree/src/server.js")) },
@@ -386,7 +388,7 @@ func TestAttackAUserThatIsNotSeen(t *testing.T) {
 				if w.begin != nil {
 					w.begin(t, base, c)
 				}
-				c.Env = append(c.Env, "WAY="+w.play, "BASE="+base)
+				c.Env = append(c.Env, "WAY="+w.play, "BASE="+base, "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
 			})
 			if w.undone != nil {
 				t.Cleanup(func() { w.undone(base) })
@@ -431,7 +433,7 @@ func asked(t *testing.T, thorough bool, paths ...string) map[string][]snapshot.H
 // uses says what is wrong with the holders of a folder that c uses.
 func uses(held []snapshot.Holder, c child, how, when string) string {
 	for _, h := range held {
-		ofKernel := h.PID == 0 && (how == "loop" || how == "swap" || how == "mount" || how == "overlay" || how == "socket" || how == "lock")
+		ofKernel := h.PID == 0 && (how == "loop" || how == "mount" || how == "overlay" || how == "socket" || how == "lock")
 		if how == "lock" && os.Geteuid() == 0 {
 			how = "fd" // nothing hides from root
 		}
