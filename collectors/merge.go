@@ -21,6 +21,9 @@ const (
 	CauseError      = "error"
 )
 
+// maxRefused is how many of what a source refused are named.
+const maxRefused = 20
+
 // maxErrorText is how much of an error's text is kept, in bytes.
 const maxErrorText = 600
 
@@ -73,7 +76,7 @@ func (r *run) state(end reading) snapshot.Source {
 		Kind: end.Kind, Status: snapshot.OK, Path: end.Path, Format: end.Format, Server: p.Server, Took: end.took.Seconds(),
 		Seen: len(p.Tabs) + len(p.Sessions) + len(p.Terminals) + len(p.Dirs) + len(p.Processes) + len(p.Spawns) +
 			len(p.Registry),
-		Unreadable: p.Unreadable,
+		Unreadable: p.Unreadable, Refused: p.Refused[:min(len(p.Refused), maxRefused)],
 	}
 	switch {
 	case end.err == nil:

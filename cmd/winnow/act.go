@@ -113,15 +113,23 @@ type holding struct{ *app }
 
 // Holding implements the dirs actuator's Holding.
 func (h holding) Holding(ctx context.Context, path string) ([]string, bool, error) {
-	found, known, err := h.holders(ctx, []string{path})
+	found, known, err := h.holders(true)(ctx, []string{path})
 	if err != nil {
 		return nil, false, err
 	}
 	var out []string
 	for _, p := range found[path] {
-		out = append(out, fmt.Sprintf("%s (%d, %s)", p.Name, p.PID, p.How))
+		out = append(out, userOf(p))
 	}
 	return out, known, nil
+}
+
+// userOf names a user of a folder. What the kernel itself does has no process.
+func userOf(p snapshot.Holder) string {
+	if p.PID == 0 {
+		return fmt.Sprintf("%s (%s)", p.Name, p.How)
+	}
+	return fmt.Sprintf("%s (%d, %s)", p.Name, p.PID, p.How)
 }
 
 // settle finds out how acts went that an earlier sweep was cut short in.

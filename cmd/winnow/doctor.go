@@ -201,6 +201,9 @@ func checkSources(s *snapshot.Snapshot) []Check {
 		case snapshot.Absent:
 			c.Status, c.Detail = limited, src.Error
 		}
+		if len(src.Refused) > 0 {
+			c.Status, c.Detail = limited, c.Detail+"; "+strings.Join(src.Refused, "; ")
+		}
 		if src.Unreadable > 0 {
 			c.Status, c.Detail = limited, fmt.Sprintf("%s; %d could not be read whole", c.Detail, src.Unreadable)
 		}

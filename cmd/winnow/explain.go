@@ -64,6 +64,11 @@ func (a *app) explain(ctx context.Context, id, file string) error {
 	if err != nil {
 		return err
 	}
+	if file == "" {
+		if err := a.thorough(ctx, s, full); err != nil {
+			return fmt.Errorf("explain %s: find out who uses it: %w", full, err)
+		}
+	}
 	sub, ok := subject.Join(s, &a.cfg.Rules.Config).Subject(full)
 	if !ok {
 		return fmt.Errorf("explain %s: it cannot be judged", full)

@@ -226,6 +226,9 @@ func (a *app) discover(sc scope, path string) []collectors.Source {
 	if s, ok := dirs.Repository(a.dirOptions(sc), path); ok {
 		out = append(out, s)
 	}
+	if real, err := dirs.Real(path); err == nil {
+		path = real
+	}
 	for _, name := range a.cfg.Rules.WorktreeFolders {
 		around := filepath.Dir(path)
 		if filepath.Base(around) != name {
@@ -275,7 +278,7 @@ func (a *app) dirOptions(sc scope) dirs.Options {
 		Rebuildable: a.cfg.Rules.Rebuildable,
 		Grace:       seconds(a.cfg.Rules.Grace.Dir),
 		Only:        sc.path,
-		Holders:     a.holders,
+		Holders:     a.holders(sc.path != ""),
 		Log:         a.log.Named("dirs"),
 	}
 	if sc.kind == snapshot.KindProcess {
@@ -285,9 +288,35 @@ func (a *app) dirOptions(sc scope) dirs.Options {
 	return o
 }
 
-// holders asks /proc who uses the folders.
-func (a *app) holders(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
-	return processes.Holders(ctx, processes.HolderOptions{Root: a.cfg.Collect.Processes.Root, Opaque: a.cfg.Rules.OpaqueProcesses}, paths)
+// holders asks who uses folders. What is asked about one folder, right before something is done with it or to explain it, is asked
+// thoroughly.
+func (a *app) holders(thorough bool) func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
+	o := processes.HolderOptions{
+		Root: a.cfg.Collect.Processes.Root, Opaque: a.cfg.Rules.OpaqueProcesses, Servers: a.cfg.Rules.Multiplexers, Thorough: thorough,
+	}
+	if home, err := os.UserHomeDir(); err == nil {
+		if real, err := filepath.EvalSymlinks(home); err == nil {
+			o.Home = real
+		}
+	}
+	return func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
+		return processes.Holders(ctx, o, paths)
+	}
+}
+
+// thorough asks about one folder of a look what is not asked about all of them.
+func (a *app) thorough(ctx context.Context, s *snapshot.Snapshot, id string) error {
+	d, ok := s.Dirs[id]
+	if !ok || d.Symlink == nil || *d.Symlink {
+		return nil
+	}
+	held, known, err := a.holders(true)(ctx, []string{d.Path})
+	if err != nil {
+		return err
+	}
+	d.Holders, d.HoldersKnown = held[d.Path], &known
+	s.Dirs[id] = d
+	return nil
 }
 
 func keep(list []collectors.Source, only bool, name string) []collectors.Source {

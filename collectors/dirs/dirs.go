@@ -95,13 +95,22 @@ func Roots(o Options, patterns []string) []collectors.Source {
 // that say they belong to it. It says false where path lies in no repository.
 func Repository(o Options, path string) (collectors.Source, bool) {
 	o = o.filled()
+	real, err := Real(path)
+	if err != nil {
+		name := Kind + "/" + path
+		failed := func(Options, *git.Finder) ([]found, int, error) {
+			return nil, 0, sourceError(fmt.Errorf("%w; the repository that it may lie in is left out", err))
+		}
+		return collectors.Source{Name: name, Kind: Kind, Path: path, Reader: reader{o: o, name: name, list: failed}}, true
+	}
+	path = real
 	finder := git.NewFinder()
 	place, ok := finder.Around(path)
 	if !ok {
 		return collectors.Source{}, false
 	}
 	at := place.CommonDir
-	if repo, err := finder.Open(place.CommonDir); err == nil && repo.Main != "" {
+	if repo, err := finder.Open(place.CommonDir); err == nil && repo.Main != "" && mutual(finder, place.CommonDir, repo.Main) {
 		at = repo.Main
 	}
 	name := Kind + "/" + at
@@ -121,12 +130,19 @@ func expand(pattern string) []string {
 	for part := range strings.SplitSeq(strings.Trim(pattern, "/"), "/") {
 		var next []string
 		for _, path := range paths {
-			next = append(next, level(path, part)...)
+			if strings.HasPrefix(path, stop) {
+				next = append(next, path)
+			} else {
+				next = append(next, level(path, part)...)
+			}
 		}
 		paths = next
 	}
+	for i, path := range paths {
+		paths[i] = strings.TrimPrefix(path, stop)
+	}
 	slices.Sort(paths)
-	return paths
+	return slices.Compact(paths)
 }
 
 // reader reads one source.
@@ -152,13 +168,15 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	if err != nil {
 		return collectors.Part{}, fmt.Errorf("read folders: %w", err)
 	}
-	l := look{reader: r, finder: finder, candidates: make([]*candidate, 0, len(list))}
-	l.base(ctx, list)
+	l := look{reader: r, finder: finder, trust: newTrust(), candidates: make([]*candidate, 0, len(list))}
+	l.base(ctx, l.own(list))
 	l.holders(ctx)
 	l.repositories(ctx)
 	l.contents(ctx)
+	l.settle()
 	part := l.part()
 	part.Unreadable += unreadable
+	part.Refused = l.refused
 	if err := ctx.Err(); err != nil {
 		part.Partial = true
 		return part, fmt.Errorf("read folders: %w", err)

@@ -7,18 +7,24 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"winnow/collectors"
 	"winnow/collectors/dirs/git"
+	"winnow/internal/foreign"
 )
 
 // level gives what matches one component of a pattern below folder. A part without * is taken as it stands.
+// Nothing is listed through a link or in somebody else's folder: such a folder is given itself, so that its reader says why it is none.
 func level(folder, part string) []string {
 	if !strings.Contains(part, "*") {
 		return []string{filepath.Join(folder, part)}
+	}
+	if _, err := trusted(folder); err != nil && !gone(err) {
+		return []string{stop + folder}
 	}
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -37,13 +43,16 @@ func level(folder, part string) []string {
 	return paths
 }
 
+// stop is in front of a folder that a pattern leads no further than. No path begins so.
+const stop = "\x00"
+
 // onlyStars takes their meaning from the other signs of path.Match.
 var onlyStars = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `?`, `\?`)
 
 // root lists the folders in a root, and the links in it.
 func root(dir string) lister {
 	return func(o Options, _ *git.Finder) ([]found, int, error) {
-		real, err := filepath.EvalSymlinks(dir)
+		real, err := trusted(dir)
 		if err != nil {
 			return nil, 0, sourceError(err)
 		}
@@ -97,6 +106,9 @@ func sourceError(err error) error {
 // repository lists the worktrees of the repository with that common folder. Their root is the folder that they lie in.
 func repository(common string) lister {
 	return func(o Options, f *git.Finder) ([]found, int, error) {
+		if _, err := foreign.Folder(common); err != nil {
+			return nil, 0, sourceError(fmt.Errorf("%w: the worktrees that it names are left out", err))
+		}
 		repo, err := f.Open(common)
 		if err != nil {
 			return nil, 0, sourceError(err)
@@ -109,10 +121,10 @@ func repository(common string) lister {
 			return nil, 0, sourceError(err)
 		}
 		if repo.Main != "" {
-			if _, err := os.Lstat(repo.Main); err == nil {
-				paths = append([]string{repo.Main}, paths...)
-			}
+			paths = append([]string{repo.Main}, paths...)
 		}
+		// An entry can name any folder. It is this repository's when the folder says so too.
+		paths = slices.DeleteFunc(paths, func(path string) bool { return !mutual(f, common, path) })
 		strays, blind := beside(f, common, paths)
 		seen := map[string]bool{}
 		var list []found

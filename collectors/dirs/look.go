@@ -37,6 +37,9 @@ type look struct {
 	finder     *git.Finder
 	candidates []*candidate
 	mounts     *mounts
+	trust      *trust
+	// refused says of folders that were found why they are no candidates.
+	refused []string
 }
 
 // base reads what is cheap and needs no git.
@@ -88,7 +91,13 @@ func (l *look) locate(c *candidate) {
 		c.dir.Git = located(place)
 		c.fail(err)
 	default:
-		c.dir.Checkout, c.place = new(true), place
+		c.dir.Checkout = new(true)
+		if err := l.trust.repository(place); err != nil {
+			c.dir.Git = located(place)
+			c.fail(err)
+			return
+		}
+		c.place = place
 	}
 }
 

@@ -43,6 +43,9 @@ var parts = map[string]func(args []string) error{
 	"elsewhere": playElsewhere,
 	"hidden":    playHidden,
 	"hider":     playHider,
+	"way":       playWay,
+	"ask":       playAsk,
+	"wrap":      playWrap,
 }
 
 func playListen([]string) error {

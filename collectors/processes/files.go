@@ -136,3 +136,17 @@ func vanished(err error) bool {
 func denied(err error) bool {
 	return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM)
 }
+
+// readSome reads the beginning of a file, as much as the kernel gives at once.
+func readSome(dir int, name string, buf []byte) ([]byte, error) {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	n, err := unix.Read(fd, buf)
+	_ = unix.Close(fd)
+	if err != nil {
+		return nil, err
+	}
+	return buf[:n], nil
+}

@@ -1,12 +1,14 @@
 package processes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,18 +23,27 @@ type HolderOptions struct {
 	// Opaque are the names (comm) of this user's processes that hide what they use on purpose, and are not taken for users of a
 	// folder. Any other that hides it makes the answer unknown.
 	Opaque []string
+	// Servers are the names (comm) of processes that keep the command line and the environment of whoever started them, as the
+	// servers of multiplexers do: what those name is nobody's use of it.
+	Servers []string
+	// Sys is where sysfs is mounted; empty is /sys.
+	Sys string
+	// Home is this user's home folder, as a real path. What shows all of it shows no one folder in it.
+	Home string
+	// Thorough asks what takes long as well: what is mapped, single threads, environments, other network namespaces, the folder git
+	// keeps for a worktree, and all that is known by an inode somewhere below a folder, for which each folder is walked. It is meant for
+	// one folder right before something is done with it.
+	Thorough bool
 }
 
 // ending is a moment that is long for a process to end in.
 const ending = 2 * time.Millisecond
 
-// The ways to hold a folder, the strongest first.
-var hows = [...]string{"cwd", "exe", "root", "fd"}
-
-// Holders says which living processes use each of paths (absolute, without symbolic links): they have their working directory,
-// executable, root or an open file in or at it, also under a deleted name, through another mount of the same folder or from
-// another mount namespace. Each is listed once, with the strongest way, ascending by pid. A path without holders has no entry.
-// This process counts by its working directory, executable and root, and not by its descriptors, which the look itself opens.
+// Holders says which living processes use each of paths (absolute, without symbolic links), in one of the ways that ways.go lists:
+// also under a deleted name, through another mount of the same folder or from another mount namespace. Each is listed once, with
+// the strongest way, ascending by pid; what the kernel itself does there (a loop device, a swap file) has pid 0. A path without holders
+// has no entry. This process counts by its working directory, executable and root, and not by its descriptors, which the look
+// itself opens.
 //
 // Known is false when a process of this user or the own mounts could not be read, or others are hidden altogether: that a path has no
 // holder proves nothing then. Processes of other users are not counted in that: to a plain user they never show what they use, so that counting
@@ -51,57 +62,92 @@ func Holders(ctx context.Context, o HolderOptions, paths []string) (holders map[
 	holders = map[string][]snapshot.Holder{}
 	for i, path := range paths {
 		if list := h.held[i]; len(list) > 0 {
-			slices.SortFunc(list, func(a, b snapshot.Holder) int { return a.PID - b.PID })
+			slices.SortFunc(list, func(a, b snapshot.Holder) int { return cmp.Or(a.PID-b.PID, strings.Compare(a.Name, b.Name)) })
 			holders[path] = list
 		}
 	}
-	return holders, h.unread == 0 && h.translated && blind(r) == nil, nil
+	return holders, h.unread == 0 && h.translated && !h.machine.unknown && blind(r) == nil, nil
 }
 
 // holderScan is one look for holders.
 type holderScan struct {
 	*scan
-	opaque []string
+	o HolderOptions
 	// everyone is true for root, to whom no process may be closed.
 	everyone bool
 	// views are the folders as each mount namespace names them, own is this process's namespace.
 	views map[string]*places
 	own   string
-	spots []spot
+	// mounts are those of this process's own namespace, and first is the line that tells them from those of another.
+	mounts []mount
+	first  string
+	// spots are the folders, and behind them other names for them.
+	spots spots
 	ids   map[fileID][]int
+	nodes map[node][]int
 	held  [][]snapshot.Holder
 	// unread counts this user's processes that could not be read, and translated is true when the own mounts could be.
 	unread     int
 	translated bool
+	// machine is what is asked for once.
+	machine machine
+	// ancestors are this process and those that it descends from.
+	ancestors map[int]bool
 	// best is the strongest way in which the process at hand holds each folder, as an index of hows.
 	best map[int]int
+	// at is the process at hand.
+	at subject
+	// seen is what the processes had that says something about folders only when all of it is there.
+	seen seen
+}
+
+// subject is a process that is being read.
+type subject struct {
+	pid  int
+	comm string
+	// cwd is its working directory as its own namespace names it, "" where unknown.
+	cwd string
+	// view is how its mount namespace names the folders, nil where its links do not tell.
+	view *places
+	// names is true when what it was started with is its own.
+	names bool
 }
 
 func newHolderScan(r *root, o HolderOptions, paths []string) *holderScan {
 	h := &holderScan{
-		scan: newScan(r, Options{}), opaque: o.Opaque, everyone: os.Geteuid() == 0, own: ownLink(r, "mnt"),
-		views: map[string]*places{}, ids: map[fileID][]int{}, held: make([][]snapshot.Holder, len(paths)), best: map[int]int{},
+		scan: newScan(r, Options{}), o: o, everyone: os.Geteuid() == 0, own: ownLink(r, "mnt"),
+		views: map[string]*places{}, ids: map[fileID][]int{}, nodes: map[node][]int{}, held: make([][]snapshot.Holder, len(paths)),
+		best: map[int]int{}, seen: newSeen(),
 	}
 	// Without the own mounts it cannot be told under which names others know the folders: then nothing is known for sure.
-	var mounts []mount
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err == nil {
-		mounts, h.translated = parseMounts(text)
+		h.mounts, h.translated = parseMounts(text)
+		h.first = headOf(text)
 	}
-	h.spots = locate(paths, mounts)
+	h.spots = locate(paths, h.mounts)
+	if o.Thorough {
+		h.spots = h.spots.withNames()
+	}
 	for i, s := range h.spots {
 		if s.id != (fileID{}) {
 			h.ids[s.id] = append(h.ids[s.id], i)
 		}
+		if s.node != (node{}) && s.of == i {
+			h.nodes[s.node] = append(h.nodes[s.node], i)
+		}
 	}
-	h.views[h.own] = view(h.spots, mounts, true)
+	h.views[h.own] = view(h.spots, h.mounts, true)
+	h.ancestors = ancestors(h.scan)
+	h.machine = h.askMachine()
 	return h
 }
 
 // fork is the same look with buffers and results of its own.
 func (h *holderScan) fork() *holderScan {
 	f := *h
-	f.scan, f.views, f.best = h.scan.fork(), maps.Clone(h.views), map[int]int{}
+	f.scan, f.views, f.best, f.seen = h.scan.fork(), maps.Clone(h.views), map[int]int{}, newSeen()
+	f.machine.sockets, f.machine.relative = maps.Clone(h.machine.sockets), maps.Clone(h.machine.relative)
 	f.held = make([][]snapshot.Holder, len(h.held))
 	return &f
 }
@@ -119,8 +165,31 @@ func (h *holderScan) all(ctx context.Context) error {
 		for i := range h.held {
 			h.held[i] = append(h.held[i], f.held[i]...)
 		}
+		h.seen.join(f.seen)
+		maps.Copy(h.views, f.views)
+		maps.Copy(h.machine.sockets, f.machine.sockets)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	h.spaces()
+	h.kernel()
+	h.locks()
+	if h.o.Thorough {
+		h.below(ctx)
+	}
+	h.unclaimed()
+	return ctx.Err()
+}
+
+// add enters a holder that no process's own links showed, unless the process is one already.
+func (h *holderScan) add(i int, holder snapshot.Holder) {
+	i = h.spots[i].of
+	if !slices.ContainsFunc(h.held[i], func(have snapshot.Holder) bool {
+		return have.PID == holder.PID && (have.PID != 0 || have == holder)
+	}) {
+		h.held[i] = append(h.held[i], holder)
+	}
 }
 
 // process notes what one pinned process holds.
@@ -137,9 +206,11 @@ func (h *holderScan) process(pid, dir int) {
 	if st.gone() || st.flags&kernelThread != 0 {
 		return
 	}
+	h.at = subject{pid: pid, comm: st.comm, names: pid != h.root.self && !slices.Contains(h.o.Servers, st.comm)}
 	if err := h.read(pid, dir, int(owner.Uid), st); err != nil {
 		h.refused(pid, dir, int(owner.Uid), st.comm, err)
 	}
+	h.shown(pid, dir)
 	for i, how := range h.best {
 		h.held[i] = append(h.held[i], snapshot.Holder{PID: pid, Name: st.comm, How: hows[how]})
 	}
@@ -150,6 +221,7 @@ func (h *holderScan) process(pid, dir int) {
 func (h *holderScan) read(pid, dir, uid int, st stat) error {
 	for left := tries; ; left-- {
 		clear(h.best)
+		h.seen.drop(h.at.pid)
 		err := h.links(pid, dir, st)
 		if err == nil || left == 0 || h.excused(uid, st.comm, err) {
 			return err
@@ -163,9 +235,27 @@ func (h *holderScan) read(pid, dir, uid int, st stat) error {
 	}
 }
 
+// shown notes what everybody may read of a process, also of one that hides its links: its mounts, its command line and the sockets
+// of its network. A process that has gone in between shows nothing any more.
+func (h *holderScan) shown(pid, dir int) {
+	v := h.at.view
+	if v == nil {
+		var err error
+		if v, err = h.closedView(dir); err != nil {
+			return
+		}
+		if h.o.Thorough {
+			h.otherSockets(dir, v)
+		}
+	}
+	if h.at.names {
+		h.arguments(pid, dir, v)
+	}
+}
+
 // excused reports whether it is no wonder that a process could not be read: it is another user's, hides on purpose, or has ended.
 func (h *holderScan) excused(uid int, comm string, err error) bool {
-	return uid != h.uid && !h.everyone || slices.Contains(h.opaque, comm) || errors.Is(err, unix.ESRCH)
+	return uid != h.uid && !h.everyone || slices.Contains(h.o.Opaque, comm) || errors.Is(err, unix.ESRCH)
 }
 
 // refused counts a process that could not be read whole, unless it is another user's, hides on purpose, or ends. One that is

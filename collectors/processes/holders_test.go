@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
@@ -178,6 +179,53 @@ func TestHoldersOfAFixture(t *testing.T) {
 	}
 }
 
+// TestWhatTheKernelUses has swap files, loop devices and locks of a fixture, and what follows where they cannot be read.
+func TestWhatTheKernelUses(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.process(entry{pid: 1, comm: "init", start: 1, cwd: "/", exe: "/sbin/init", chroot: "/"})
+	f.write("1/fd/none", "")
+	f.process(entry{pid: 9, comm: "shy\nname", start: 1})
+	tree := filepath.Join(realTemp(t), "a tree")
+	if err := os.Mkdir(tree, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var st syscall.Stat_t
+	if err := syscall.Stat(tree, &st); err != nil {
+		t.Fatal(err)
+	}
+	escaped := strings.ReplaceAll(tree, " ", `\040`)
+	f.write("swaps", "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n/dev/zram0 partition 1 0 -2\n"+escaped+"/swap file 1020 0 -3\n")
+	f.write("partitions", "major minor  #blocks  name\n\n 254        0 1000 vda\n   7        0 1024 loop0\n   7        1 1024 loop0p1\n")
+	f.write("locks", fmt.Sprintf("1: FLOCK  ADVISORY  WRITE 9 %02x:%02x:%d 0 EOF\n1: -> FLOCK  ADVISORY  WRITE 1 00:00:5 0 EOF\n2: OFDLCK ADVISORY  READ -1 %02x:%02x:%d 0 EOF\nodd\n",
+		unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino, unix.Major(st.Dev), unix.Minor(st.Dev), st.Ino))
+	f.write("9/comm", "shy\n")
+	f.write("sys/block/loop0/loop/backing_file", tree+"/image (deleted)\n")
+	ask := func() ([]snapshot.Holder, bool) {
+		held, known, err := processes.Holders(t.Context(), processes.HolderOptions{Root: f.root, Sys: f.root + "/sys", Opaque: []string{"shy\nname"}}, []string{tree})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return held[tree], known
+	}
+	want := []snapshot.Holder{{Name: "a lock", How: "lock"}, {Name: "loop0", How: "loop"}, {Name: "swap file", How: "swap"}, {PID: 9, Name: "shy", How: "lock"}}
+	got, known := ask()
+	if d := cmp.Diff(want, got); d != "" || !known {
+		t.Errorf("known %v (-want +got):\n%s", known, d)
+	}
+	// A loop device is there, and what it shows cannot be read.
+	if err := os.Remove(f.root + "/sys/block/loop0/loop/backing_file"); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := ask(); known {
+		t.Error("a loop device shows a file that is not known, and nobody's use is said to be known")
+	}
+	f.write("partitions", "major minor  #blocks  name\n\n 254        0 1000 vda\n")
+	if _, known := ask(); !known {
+		t.Error("there is no loop device, and nothing is said to be known")
+	}
+}
+
 // BenchmarkHolders looks for the users of 1,000 folders among the processes of this machine, beside asking every folder about every
 // link of every process.
 func BenchmarkHolders(b *testing.B) {
@@ -189,6 +237,19 @@ func BenchmarkHolders(b *testing.B) {
 	b.Run("ours", func(b *testing.B) {
 		for b.Loop() {
 			if _, _, err := processes.Holders(b.Context(), processes.HolderOptions{Root: "/proc"}, paths); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("thorough", func(b *testing.B) {
+		base := b.TempDir()
+		for i := range 2000 {
+			if err := os.MkdirAll(filepath.Join(base, fmt.Sprint(i%40), fmt.Sprint(i)), 0o700); err != nil {
+				b.Fatal(err)
+			}
+		}
+		for b.Loop() {
+			if _, _, err := processes.Holders(b.Context(), processes.HolderOptions{Root: "/proc", Thorough: true}, []string{base}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,6 +1,7 @@
 package processes
 
 import (
+	"bytes"
 	"errors"
 	"strconv"
 	"strings"
@@ -11,7 +12,11 @@ import (
 // links looks at all that a process holds. What cannot be read does not keep the rest from being read.
 func (h *holderScan) links(pid, dir int, st stat) error {
 	if st.state != 'Z' {
-		return h.linksOf(pid, dir, "")
+		err := h.linksOf(pid, dir, "")
+		if err == nil && h.o.Thorough {
+			err = errors.Join(h.threads(pid, dir, st), h.gitEnviron(dir))
+		}
+		return err
 	}
 	threads, err := list(dir, "task", h.environ)
 	if err != nil {
@@ -31,8 +36,11 @@ func (h *holderScan) linksOf(pid, dir int, base string) error {
 	if err != nil {
 		return err
 	}
+	if base == "" {
+		h.at.view = v
+	}
 	var failed error
-	for how, name := range hows[:3] {
+	for how, name := range hows[:byThread] {
 		text, err := readlink(dir, base+name, h.link)
 		if err != nil {
 			if denied(err) {
@@ -40,6 +48,9 @@ func (h *holderScan) linksOf(pid, dir int, base string) error {
 			}
 			failed = err
 			continue
+		}
+		if how == byCwd {
+			h.at.cwd = string(text)
 		}
 		h.note(v, text, how)
 		if foreign && name != "exe" {
@@ -49,25 +60,52 @@ func (h *holderScan) linksOf(pid, dir int, base string) error {
 	if pid == h.root.self {
 		return failed
 	}
-	return errors.Join(failed, h.descriptors(dir, base, v))
+	if h.o.Thorough {
+		h.otherSockets(dir, v)
+	}
+	failed = errors.Join(failed, h.descriptors(dir, base, v, byFD))
+	if h.o.Thorough {
+		failed = errors.Join(failed, h.mapped(dir, base, v))
+	}
+	return failed
 }
 
-func (h *holderScan) descriptors(dir int, base string, v *places) error {
+// descriptors looks at what a process, or a thread with a table of its own, has open, and counts it as how.
+func (h *holderScan) descriptors(dir int, base string, v *places, how int) error {
 	numbers, err := list(dir, base+"fd", h.environ)
 	if err != nil {
 		return err
 	}
 	var failed error
-	for _, fd := range numbers {
-		text, err := readlink(dir, base+"fd/"+strconv.Itoa(fd), h.link)
-		switch {
-		case err == nil:
-			h.note(v, text, len(hows)-1)
-		case !vanished(err):
+	for _, n := range numbers {
+		name := base + "fd/" + strconv.Itoa(n)
+		text, err := readlink(dir, name, h.link)
+		if err == nil {
+			err = h.descriptor(dir, base, n, text, v, how)
+		}
+		if err != nil && !vanished(err) {
 			failed = err
 		}
 	}
 	return failed
+}
+
+func (h *holderScan) descriptor(dir int, base string, n int, text []byte, v *places, how int) error {
+	switch {
+	case len(text) == 0:
+	case text[0] == '/':
+		h.note(v, text, how)
+		if h.o.Thorough {
+			h.noteFile(dir, base+"fd/"+strconv.Itoa(n), text)
+		}
+	case bytes.HasPrefix(text, []byte("socket:[")):
+		if inode, ok := socket(text); ok {
+			h.noteSocket(v, inode)
+		}
+	case watcher(text):
+		return h.watches(dir, base+"fdinfo/"+strconv.Itoa(n))
+	}
+	return nil
 }
 
 // note enters a link's text: a path in the view of the process's mount namespace, or something else that has no '/' in front.
@@ -83,7 +121,11 @@ func (h *holderScan) note(v *places, text []byte, how int) {
 }
 
 func (h *holderScan) mark(numbers []int, how int) {
-	for _, i := range numbers {
+	for _, n := range numbers {
+		i, how := h.spots[n].of, how
+		if as := h.spots[n].how; as >= 0 {
+			how = as
+		}
 		if have, ok := h.best[i]; !ok || how < have {
 			h.best[i] = how
 		}

@@ -1,7 +1,6 @@
 package processes
 
 import (
-	"errors"
 	"path"
 	"strconv"
 	"strings"
@@ -19,14 +18,37 @@ type spot struct {
 	device, inside string
 	// id is zero where the folder could not be opened.
 	id fileID
+	// node is the folder as the kernel's lists of watches and locks count it, zero where unknown.
+	node node
+	// of is the number of the folder that this is a name for, its own for the folder itself, and how is what a use of it counts as:
+	// below 0, as what it is.
+	of, how int
+}
+
+// spots are many of them, the folders that are asked about first.
+type spots []spot
+
+// node is an inode with the device of its file system. That is not always what stat calls the device: Btrfs gives each subvolume one
+// of its own there.
+type node struct {
+	dev uint64
+	ino uint64
+}
+
+// nodeDevice is a device as mountinfo writes it, major:minor.
+func nodeDevice(text string) (uint64, bool) {
+	a, b, _ := strings.Cut(text, ":")
+	major, err := strconv.ParseUint(a, 10, 32)
+	minor, err2 := strconv.ParseUint(b, 10, 32)
+	return unix.Mkdev(uint32(major), uint32(minor)), err == nil && err2 == nil
 }
 
 // locate finds out where paths are. A path with a symbolic link in it is taken for what it leads to; a last part that is one
 // is not followed.
-func locate(paths []string, mounts []mount) []spot {
-	spots := make([]spot, len(paths))
+func locate(paths []string, mounts []mount) spots {
+	all := make(spots, len(paths))
 	for i, p := range paths {
-		s := spot{path: path.Clean(p)}
+		s := spot{path: path.Clean(p), of: i, how: -1}
 		if fd, err := unix.Open(s.path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
 			s.id, _ = idOf(fd)
 			if real, err := readlink(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), make([]byte, unix.PathMax+1)); err == nil {
@@ -37,10 +59,13 @@ func locate(paths []string, mounts []mount) []spot {
 		if m, ok := mountOf(mounts, s.path); ok {
 			s.device = m.device
 			s.inside = path.Join(m.root, strings.TrimPrefix(s.path, m.point))
+			if dev, ok := nodeDevice(m.device); ok && s.id.ino != 0 {
+				s.node = node{dev, s.id.ino}
+			}
 		}
-		spots[i] = s
+		all[i] = s
 	}
-	return spots
+	return all
 }
 
 // view names the spots as a mount namespace with these mounts does: one folder may be mounted at several places there, whole or
@@ -66,35 +91,6 @@ func view(spots []spot, mounts []mount, own bool) *places {
 	}
 	return v
 }
-
-// viewOf is how the mount namespace of a process names the folders, and whether that is another than this process's. The
-// kernel writes links as the target's namespace names them.
-func (h *holderScan) viewOf(dir int, base string) (v *places, foreign bool, err error) {
-	text, err := readlink(dir, base+"ns/mnt", h.link)
-	if err != nil && (h.root.procfs || !errors.Is(err, unix.ENOENT)) {
-		return nil, false, err
-	}
-	ns := string(text)
-	if err != nil {
-		ns = h.own
-	}
-	if v, ok := h.views[ns]; ok {
-		return v, ns != h.own, nil
-	}
-	text, err = read(dir, base+"mountinfo", make([]byte, 64<<10), environLimit)
-	if err != nil {
-		return nil, false, err
-	}
-	mounts, ok := parseMounts(text)
-	if !ok {
-		return nil, false, errMounts
-	}
-	v = view(h.spots, mounts, false)
-	h.views[ns] = v
-	return v, true, nil
-}
-
-var errMounts = errors.New("not the text of a mountinfo file")
 
 // deepest is more folders than a path of the kernel can have.
 const deepest = 2048

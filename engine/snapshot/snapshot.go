@@ -113,6 +113,8 @@ type Source struct {
 	Seen int `json:"seen"`
 	// Unreadable counts what it listed and could not read, such as processes that refuse to show their working directory.
 	Unreadable int `json:"unreadable,omitempty"`
+	// Refused says what was found and is no candidate because it is not this user's to decide about, a sentence each, the first few.
+	Refused []string `json:"refused,omitempty"`
 	// Duplicates counts those of Seen that a source with an earlier name gave too, and that are shown as that one's.
 	Duplicates int `json:"duplicates,omitempty"`
 }
@@ -368,11 +370,13 @@ type Git struct {
 	Nested *[]string `json:"nested,omitempty"`
 }
 
-// Holder is a live process that uses a Dir.
+// Holder is a live process that uses a Dir, or, with the PID 0, the kernel itself: then Name is a device's, a mount's or says what.
 type Holder struct {
 	PID  int    `json:"pid"`
 	Name string `json:"name"`
-	// How is cwd, exe, root, fd, or pane for the working directory that a multiplexer recorded.
+	// How is one of cwd, exe, root, thread, fd, map, socket, lock, admin (it uses the folder that git keeps for the worktree), argv, env,
+	// watch, link (it has a file open that has another name in it), overlay, mount, loop and swap, the strongest of them; or pane for
+	// the working directory that a multiplexer recorded.
 	How string `json:"how"`
 }
 

@@ -80,3 +80,9 @@ func (f *Finder) Around(path string) (Place, bool) {
 		path = parent
 	}
 }
+
+// Registered reports whether the entry that a linked worktree's .git names leads back to that very worktree.
+func (f *Finder) Registered(p Place) bool {
+	path, err := f.registered(p.AdminDir)
+	return err == nil && path == p.Path
+}

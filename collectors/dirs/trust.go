@@ -1,0 +1,198 @@
+package dirs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/collectors/dirs/git"
+	"winnow/internal/foreign"
+)
+
+// trusted gives the real path of a folder whose children may be candidates. Everything on the way to it and it itself must belong to this
+// user or to root, others may not be able to exchange what lies in it, and no link may lead to it but those that the machine has at
+// its top, such as /home: a link in the place of a root would make the rules speak about folders that nobody named.
+func trusted(folder string) (string, error) {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	real, err := foreign.Path(folder)
+	switch {
+	case errors.Is(err, foreign.ErrOwner), errors.Is(err, foreign.ErrWritable):
+		return "", fmt.Errorf("%w; what lies in it is left out: only folders of this user are looked at, where nobody else can exchange them", err)
+	case err != nil:
+		return "", err
+	}
+	link, direct, err := linkTo(folder)
+	switch {
+	case err != nil:
+		return "", err
+	case link != "":
+		return "", fmt.Errorf("%s: %s %w; nothing was read through it; the real path is %s: write that in collect.dirs.roots",
+			folder, link, errLink, real)
+	case direct != real:
+		return "", fmt.Errorf("%s: %w", folder, errExchanged)
+	}
+	again, err := foreign.Folder(real)
+	switch {
+	case errors.Is(err, foreign.ErrNotFolder):
+		return "", fmt.Errorf("%w: %w", unix.ENOTDIR, err)
+	case err != nil:
+		return "", fmt.Errorf("%w; what lies in it is left out", err)
+	case again != real:
+		return "", fmt.Errorf("%s: %w", folder, errExchanged)
+	}
+	return real, nil
+}
+
+var errLink = errors.New("is a symbolic link, and a folder that is reached through a link is no root")
+
+// linkTo is the first link on the way to folder, or folder itself, that is not the machine's own. Where there is none it is "", and real
+// is folder with the machine's own links resolved.
+func linkTo(folder string) (link, real string, err error) {
+	real = "/"
+	for name := range strings.SplitSeq(strings.Trim(folder, "/"), "/") {
+		parent := real
+		real = filepath.Join(real, name)
+		var st unix.Stat_t
+		if err := unix.Lstat(real, &st); err != nil {
+			return "", "", &fs.PathError{Op: "look at", Path: real, Err: err}
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFLNK {
+			continue
+		}
+		if st.Uid != 0 || !machines(parent) {
+			return real, "", nil
+		}
+		if real, err = filepath.EvalSymlinks(real); err != nil {
+			return "", "", err
+		}
+	}
+	return "", real, nil
+}
+
+// machines reports whether only the machine's administrator makes entries in folder. Root makes entries everywhere, so for root it
+// is only those at the top.
+func machines(folder string) bool {
+	var st unix.Stat_t
+	if unix.Lstat(folder, &st) != nil || st.Uid != 0 || st.Mode&0o022 != 0 {
+		return false
+	}
+	return os.Geteuid() != 0 || folder == "/" || filepath.Dir(folder) == "/"
+}
+
+// trust is what was found out about folders in one reading.
+type trust struct {
+	roots map[string]asked
+	repos map[string]error
+}
+
+func newTrust() *trust { return &trust{roots: map[string]asked{}, repos: map[string]error{}} }
+
+// root is trusted, asked once a folder.
+func (t *trust) root(folder string) error {
+	known, ok := t.roots[folder]
+	if !ok {
+		var real string
+		if real, known.err = trusted(folder); known.err == nil {
+			known.id, known.err = idOf(real)
+		}
+		t.roots[folder] = known
+	}
+	return known.err
+}
+
+// asked is what came of asking about a folder: which one it is, or why it is not to be relied on.
+type asked struct {
+	id  fileID
+	err error
+}
+
+// fileID is a file whatever it is called.
+type fileID struct{ dev, ino uint64 }
+
+func idOf(path string) (fileID, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return fileID{}, &fs.PathError{Op: "look at", Path: path, Err: err}
+	}
+	return fileID{uint64(st.Dev), st.Ino}, nil
+}
+
+// repository says why a checkout's git folders are not to be relied on: somebody else can write what they say.
+func (t *trust) repository(p git.Place) error {
+	for _, folder := range []string{p.CommonDir, filepath.Dir(p.AdminDir)} {
+		err, known := t.repos[folder]
+		if !known {
+			_, err = foreign.Folder(folder)
+			t.repos[folder] = err
+		}
+		if err != nil {
+			return fmt.Errorf("its repository is not this user's: %w: what it says is not relied on", err)
+		}
+	}
+	if err := ownFile(p.AdminDir); err != nil {
+		return fmt.Errorf("its repository is not this user's: %w: what it says is not relied on", err)
+	}
+	if p.Bare {
+		return nil
+	}
+	if err := ownFile(filepath.Join(p.Path, ".git")); err != nil {
+		return fmt.Errorf("what says where its repository is, is not this user's: %w: it is not relied on", err)
+	}
+	return nil
+}
+
+// ownFile fails for what belongs to somebody else.
+func ownFile(path string) error {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return &fs.PathError{Op: "look at", Path: path, Err: err}
+	}
+	if st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+		return &fs.PathError{Op: "trust", Path: path, Err: stranger(st.Uid)}
+	}
+	return nil
+}
+
+// stranger is the owner of something that is neither this user's nor root's. It is a foreign.ErrOwner.
+type stranger uint32
+
+func (s stranger) Error() string {
+	return fmt.Sprintf("it belongs to user %d, and this is user %d", uint32(s), os.Geteuid())
+}
+
+func (stranger) Is(target error) bool { return target == foreign.ErrOwner }
+
+// Real gives the real path of what a record names, of which the last parts may be missing by now. A record has whatever path its program
+// worked with, so this user's own links are followed; another's link, and a folder that another can exchange, is an error.
+func Real(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	for at, rest := path, ""; ; at, rest = filepath.Dir(at), filepath.Join(filepath.Base(at), rest) {
+		real, err := foreign.Path(at)
+		if err == nil {
+			return filepath.Join(real, rest), nil
+		}
+		if !gone(err) || at == "/" {
+			return "", err
+		}
+	}
+}
+
+// mutual reports whether a checkout's own .git leads back to the repository that names it, by the very entry that does.
+func mutual(f *git.Finder, common, path string) bool {
+	place, err := f.Locate(path)
+	if err != nil || place.CommonDir != common {
+		return false
+	}
+	return !place.Linked || f.Registered(place)
+}

@@ -1,0 +1,217 @@
+package processes
+
+import (
+	"bytes"
+	"errors"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/engine/snapshot"
+)
+
+// space is a mount namespace, as a process in it sees it.
+type space struct {
+	pid    int
+	comm   string
+	mounts []mount
+}
+
+// viewOf is how the mount namespace of a process names the folders, and whether that is another than this process's. The
+// kernel writes links as the target's namespace names them.
+func (h *holderScan) viewOf(dir int, base string) (v *places, foreign bool, err error) {
+	text, err := readlink(dir, base+"ns/mnt", h.link)
+	if err != nil && (h.root.procfs || !errors.Is(err, unix.ENOENT)) {
+		return nil, false, err
+	}
+	ns := string(text)
+	if err != nil || ns == h.own {
+		return h.views[h.own], false, nil
+	}
+	// Mountinfo has its paths from the process's root folder on, and links have theirs from the namespace's.
+	root, err := readlink(dir, base+"root", h.link)
+	if err != nil {
+		return nil, false, err
+	}
+	key := ns + string(root)
+	if v, ok := h.views[key]; ok {
+		return v, true, nil
+	}
+	text, err = read(dir, base+"mountinfo", make([]byte, 64<<10), environLimit)
+	if err != nil {
+		return nil, false, err
+	}
+	v, err = h.enter(key, text, string(root))
+	return v, true, err
+}
+
+// enter makes a namespace known by the text of its mountinfo file.
+func (h *holderScan) enter(key string, text []byte, root string) (*places, error) {
+	if len(text) == 0 {
+		// A root folder below which nothing is mounted: there are no mounts to tell names by.
+		h.views[key] = newPlaces(0)
+		return h.views[key], nil
+	}
+	mounts, ok := parseMounts(text)
+	if !ok {
+		return nil, errMounts
+	}
+	if root != "/" && strings.HasPrefix(root, "/") {
+		for i := range mounts {
+			mounts[i].point = path.Join(root, mounts[i].point)
+		}
+	}
+	v := view(h.spots, mounts, false)
+	h.views[key] = v
+	h.seen.spaces[key] = space{h.at.pid, h.at.comm, mounts}
+	return v, nil
+}
+
+var errMounts = errors.New("not the text of a mountinfo file")
+
+// closedView is viewOf for a process that shows no links: what is mounted for it everybody may read. The first line has the number
+// of a mount, which no other namespace has.
+func (h *holderScan) closedView(dir int) (*places, error) {
+	line, err := readSome(dir, "mountinfo", h.environ[:head])
+	if err != nil {
+		return nil, err
+	}
+	key := headOf(line)
+	if key == "" || key == h.first {
+		return h.views[h.own], nil
+	}
+	if v, ok := h.views[key]; ok {
+		return v, nil
+	}
+	text, err := read(dir, "mountinfo", make([]byte, 64<<10), environLimit)
+	if err != nil {
+		return nil, err
+	}
+	return h.enter(key, text, "/")
+}
+
+// head is how much of a first line is compared.
+const head = 512
+
+// headOf is the first line of a text, or as much of it as is compared.
+func headOf(text []byte) string {
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	return string(line[:min(len(line), head)])
+}
+
+// spaces adds those who see the folders through mounts: bind mounts in other namespaces, and overlays anywhere.
+func (h *holderScan) spaces() {
+	m := h.mounting()
+	for _, mount := range h.mounts {
+		if mount.kind == overlay {
+			h.overlaid(mount, snapshot.Holder{Name: mount.point, How: hows[byOverlay]})
+			m.overlays[mount.device] = true
+		}
+	}
+	h.aliases()
+	all := slices.SortedFunc(maps.Values(h.seen.spaces), func(a, b space) int { return a.pid - b.pid })
+	for _, s := range all {
+		for _, mount := range s.mounts {
+			if mount.kind == overlay && !m.overlays[mount.device] {
+				m.overlays[mount.device] = true
+				h.overlaid(mount, snapshot.Holder{PID: s.pid, Name: s.comm, How: hows[byOverlay]})
+			}
+			for _, i := range m.into(mount) {
+				h.add(i, snapshot.Holder{PID: s.pid, Name: s.comm, How: hows[byMount]})
+			}
+		}
+	}
+}
+
+// aliases adds the mounts of this process's own namespace that show a folder, or a part of it, at another place.
+func (h *holderScan) aliases() {
+	m := h.mounting()
+	for _, mount := range h.mounts {
+		for _, i := range m.inside(mount) {
+			if !under(h.spots[i].path, mount.point) {
+				h.add(i, snapshot.Holder{Name: mount.point, How: hows[byMount]})
+			}
+		}
+	}
+}
+
+// mounting tells which folders a mount leads into. Namespaces are copies of one another, so what was asked once is kept.
+type mounting struct {
+	spots spots
+	// folders are the folders of each file system, by their place in it.
+	folders map[string]*places
+	// numbers are those of the folders of each file system.
+	numbers map[string][]int
+	// wide are mounts that say nothing about one folder: those that this process's namespace has too.
+	wide     map[[2]string]bool
+	known    map[[2]string][]int
+	overlays map[string]bool
+	home     string
+}
+
+func (h *holderScan) mounting() *mounting {
+	m := &mounting{spots: h.spots, folders: map[string]*places{}, numbers: map[string][]int{}, wide: map[[2]string]bool{},
+		known: map[[2]string][]int{}, overlays: map[string]bool{}, home: h.o.Home}
+	for i, s := range h.spots {
+		if s.device == "" {
+			continue
+		}
+		if m.folders[s.device] == nil {
+			m.folders[s.device] = newPlaces(len(h.spots))
+		}
+		m.folders[s.device].add(s.inside, i)
+		if s.of == i {
+			m.numbers[s.device] = append(m.numbers[s.device], i)
+		}
+	}
+	for _, own := range h.mounts {
+		m.wide[[2]string{own.device, own.root}] = true
+	}
+	return m
+}
+
+// into are the folders that a mount shows, or a part of one, or a folder around it that somebody chose.
+func (m *mounting) into(mount mount) []int {
+	key := [2]string{mount.device, mount.root}
+	if found, ok := m.known[key]; ok {
+		return found
+	}
+	var found []int
+	if !m.wide[key] {
+		found = m.inside(mount)
+		for _, i := range m.numbers[mount.device] {
+			if s := m.spots[i]; s.inside != mount.root && under(s.inside, mount.root) && !s.general(mount.root, m.home) {
+				found = append(found, i)
+			}
+		}
+	}
+	m.known[key] = found
+	return found
+}
+
+// inside are the folders that a mount's own root is or lies in.
+func (m *mounting) inside(mount mount) []int {
+	var found []int
+	if p := m.folders[mount.device]; p != nil {
+		p.visit(mount.root, func(numbers []int) { found = append(found, numbers...) })
+	}
+	return found
+}
+
+// general reports whether a folder around the spot, given by its place in the file system, is one that a machine's services, packaged
+// desktop programs and sandboxes get as a matter of course, so that it says nothing about the spot.
+func (s spot) general(around, home string) bool {
+	rest := strings.TrimPrefix(s.inside, strings.TrimSuffix(around, "/"))
+	name, ok := strings.CutSuffix(s.path, rest)
+	if !ok || name == "" {
+		return true // more than is mounted here, or all of it
+	}
+	return slices.Contains(commonFolders, name) || path.Dir(name) == "/home" || home != "" && under(home, name)
+}
+
+// commonFolders are the folders of hier(7) that belong to the whole machine.
+var commonFolders = []string{"/", "/home", "/root", "/tmp", "/var", "/var/tmp", "/var/lib", "/usr", "/usr/local", "/opt", "/srv", "/mnt",
+	"/media", "/run", "/run/user", "/etc", "/dev", "/dev/shm"}

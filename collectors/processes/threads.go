@@ -1,0 +1,75 @@
+package processes
+
+import (
+	"errors"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// threads looks at those of a process's threads that have a working directory, a root or a table of open files of their own (unshare(2)
+// with CLONE_FS or CLONE_FILES).
+func (h *holderScan) threads(pid, dir int, st stat) error {
+	if st.threads < 2 {
+		return nil
+	}
+	numbers, err := list(dir, "task", h.environ)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, t := range numbers {
+		if t == pid {
+			continue
+		}
+		if err := h.thread(pid, dir, t); err != nil && !vanished(err) {
+			failed = err
+		}
+	}
+	return failed
+}
+
+func (h *holderScan) thread(pid, dir, tid int) error {
+	base := "task/" + strconv.Itoa(tid) + "/"
+	apart := !h.same(pid, tid, kcmpFS)
+	if !apart && h.same(pid, tid, kcmpFiles) {
+		return nil
+	}
+	v, foreign, err := h.viewOf(dir, base)
+	if err != nil {
+		return err
+	}
+	var failed error
+	if apart {
+		for _, name := range []string{"cwd", "root"} {
+			text, err := readlink(dir, base+name, h.link)
+			if err != nil {
+				failed = errors.Join(failed, err)
+				continue
+			}
+			h.note(v, text, byThread)
+			if foreign {
+				h.noteFolder(dir, base+name, byThread)
+			}
+		}
+	}
+	if pid == h.root.self || h.same(pid, tid, kcmpFiles) {
+		return failed
+	}
+	return errors.Join(failed, h.descriptors(dir, base, v, byThread))
+}
+
+// What kcmp(2) compares: the table of open files; working directory and root (linux/kcmp.h).
+const (
+	kcmpFiles = 2
+	kcmpFS    = 3
+)
+
+// same reports whether two threads share something. Where the kernel does not say, they may not.
+func (h *holderScan) same(pid, tid int, what uintptr) bool {
+	if !h.root.own {
+		return false
+	}
+	order, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(pid), uintptr(tid), what, 0, 0, 0)
+	return errno == 0 && order == 0
+}

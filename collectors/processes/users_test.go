@@ -1,0 +1,179 @@
+package processes_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"winnow/collectors/processes"
+	"winnow/engine/snapshot"
+	"winnow/testkit/attack"
+)
+
+// playAsk says in one line of JSON who uses the folder args[0], as a plain user where ASK_UID says so.
+func playAsk(args []string) error {
+	if os.Getenv("ASK_UID") != "" {
+		for _, drop := range []func() error{
+			func() error { return syscall.Setgroups(nil) }, func() error { return syscall.Setgid(65534) }, func() error { return syscall.Setuid(65534) },
+		} {
+			if err := drop(); err != nil {
+				return err
+			}
+		}
+	}
+	held, _, err := processes.Holders(contextOf(), processes.HolderOptions{Root: "/proc", Thorough: true}, args[:1])
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(held[args[0]])
+}
+
+// playWrap runs playAsk with its own arguments, as sudo and timeout do.
+func playWrap(args []string) error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	c := exec.Command(exe, args...)
+	c.Env = []string{part + "=ask"}
+	out, err := c.Output()
+	fmt.Print(string(out))
+	return err
+}
+
+func heldBy(t *testing.T, c child) []snapshot.Holder {
+	t.Helper()
+	var held []snapshot.Holder
+	if err := json.Unmarshal([]byte(c.said), &held); err != nil {
+		t.Fatalf("%q: %v", c.said, err)
+	}
+	return held
+}
+
+// TestAttackAnotherUsersUse has root use a folder in ways that a plain user cannot see in a process's links: what everybody may read
+// shows it.
+func TestAttackAnotherUsersUse(t *testing.T) {
+	t.Parallel()
+	needRoot(t)
+	a := attack.New(t, "another user's process, which shows nothing of itself, uses a folder")
+	for _, w := range ways {
+		if !slices.Contains([]string{"mount", "overlay", "argv", "socket", "lock"}, w.how) || w.undone != nil ||
+			slices.Contains([]string{"runs a script by a relative path", "has a socket there by a relative name", "has a socket there through a link"}, w.name) {
+			continue
+		}
+		base := treeOf(t)
+		if err := os.Chmod(filepath.Dir(filepath.Dir(base)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for dir := base; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
+			_ = os.Chmod(dir, 0o755)
+		}
+		c := start(t, "way", func(c *exec.Cmd) {
+			c.Dir = "/"
+			if w.begin != nil {
+				w.begin(t, base, c)
+			}
+			c.Env = append(c.Env, "WAY="+w.play, "BASE="+base)
+		})
+		if strings.HasPrefix(c.said, "skip:") {
+			continue
+		}
+		asker := start(t, "ask", func(c *exec.Cmd) { c.Dir, c.Env = "/", append(c.Env, "ASK_UID=1") }, filepath.Join(base, "tree"))
+		held := heldBy(t, asker)
+		if !slices.ContainsFunc(held, func(h snapshot.Holder) bool { return h.How == w.how && (h.PID == c.Process.Pid || h.PID == 0) }) {
+			a.Lost("%s: %d is not seen by %q: %v", w.name, c.Process.Pid, w.how, held)
+			continue
+		}
+		a.Held()
+	}
+}
+
+// TestWhoIsNoUser has processes that have to do with what is around a folder, or beside it, and not with the folder.
+func TestWhoIsNoUser(t *testing.T) {
+	t.Parallel()
+	for _, w := range []way{
+		{name: "watches the whole of what is around it", play: "watch-all"},
+		{name: "is in another mount namespace", root: true, begin: space(syscall.CLONE_NEWNS)},
+		{name: "sees all temporary files mounted", root: true, play: "mount-temp", begin: space(syscall.CLONE_NEWNS)},
+		{name: "is in another network namespace", root: true, begin: space(syscall.CLONE_NEWNET)},
+		{name: "runs a script of the folder beside it", begin: given("BASE/tree-2/src/server.js", "BASE/treetop", "--root=BASE", "-IBASE/tree-2:/x")},
+		{name: "has words for arguments", begin: given("tree", "src", "/", "-", "--", "=", ":")},
+		{name: "works in the repository", begin: at("repo")},
+		{name: "has another worktree's GIT_DIR", begin: env("GIT_DIR=BASE/repo/.git")},
+	} {
+		t.Run(w.name, func(t *testing.T) {
+			if w.root {
+				needRoot(t)
+			}
+			base := treeOf(t)
+			start(t, "way", func(c *exec.Cmd) {
+				c.Dir = "/"
+				if w.begin != nil {
+					w.begin(t, base, c)
+				}
+				c.Env = append(c.Env, "WAY="+w.play, "BASE="+base)
+			})
+			tree := filepath.Join(base, "tree")
+			for _, thorough := range []bool{false, true} {
+				if held := asked(t, thorough, tree)[tree]; len(held) > 0 {
+					t.Errorf("thorough %v: holders %v, want none", thorough, held)
+				}
+			}
+			moved := filepath.Join(base, "moved")
+			if err := os.Rename(tree, moved); err != nil {
+				t.Fatal(err)
+			}
+			if held := asked(t, true, moved)[moved]; len(held) > 0 {
+				t.Errorf("after it was moved: holders %v, want none", held)
+			}
+		})
+	}
+}
+
+// TestServersCommandLine has a process with the command line of whoever started it, as a multiplexer's server has.
+func TestServersCommandLine(t *testing.T) {
+	t.Parallel()
+	base := treeOf(t)
+	tree := filepath.Join(base, "tree")
+	c := start(t, "way", func(c *exec.Cmd) {
+		c.Dir, c.Args = "/", append(c.Args, "new-session", "-c", tree)
+		c.Env = append(c.Env, "GIT_WORK_TREE="+tree)
+	})
+	ask := func(servers ...string) []snapshot.Holder {
+		held, _, err := processes.Holders(t.Context(), processes.HolderOptions{Root: "/proc", Thorough: true, Servers: servers}, []string{tree})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return held[tree]
+	}
+	if wrong := uses(ask(), c, "argv", "as any process"); wrong != "" {
+		t.Error(wrong)
+	}
+	if held := ask(holder(c, "").Name); len(held) > 0 {
+		t.Errorf("as a server: holders %v, want none", held)
+	}
+}
+
+// TestOwnCommandLine has whoever runs this program name the folder to it, as sudo and timeout do.
+func TestOwnCommandLine(t *testing.T) {
+	t.Parallel()
+	base := treeOf(t)
+	tree := filepath.Join(base, "tree")
+	c := start(t, "wrap", func(c *exec.Cmd) { c.Dir = "/" }, tree)
+	if held := heldBy(t, c); len(held) > 0 {
+		t.Errorf("holders %v, want none", held)
+	}
+	// Another process with the same argument uses it.
+	other := start(t, "idle", func(c *exec.Cmd) { c.Dir = "/" }, tree)
+	c = start(t, "wrap", func(c *exec.Cmd) { c.Dir = "/" }, tree)
+	held := heldBy(t, c)
+	if wrong := uses(held, other, "argv", "beside it"); wrong != "" {
+		t.Error(wrong)
+	}
+}
