@@ -74,7 +74,7 @@ func (a *app) examine(ctx context.Context) []Check {
 
 func (a *app) checkConfig() Check {
 	if a.cfg.File == "" {
-		return Check{"config", "configuration", healthy, "none: the defaults hold; winnow init writes a file to edit"}
+		return Check{"config", "configuration", healthy, "none: the defaults hold; winnow init writes a file to edit, and " + userPlace() + " is read unasked"}
 	}
 	return Check{"config", "configuration", healthy, a.cfg.File}
 }

@@ -19,10 +19,11 @@ func newInit(a *app) *cobra.Command {
 		Use:   "init [FOLDER]",
 		Short: "Write a commented config.yaml and a copy of the policies to edit",
 		Long: `Init writes config.yaml, with every key and its default, and policies/, a copy of the embedded rules, into FOLDER (the working
-directory when none is given). It overwrites nothing.
+directory when none is given). It overwrites nothing. The file is read where --config or $WINNOW_CONFIG names it, or unasked as
+~/.config/winnow/config.yaml; it needs only what you change, and what you leave out keeps up with new versions.
 
-  winnow sweep --policy ./policies --no-embedded-policy    decides by your copy
-  opa test policies/                                       tests it with the stock tool`,
+  winnow sweep --config ./config.yaml --policy ./policies --no-embedded-policy    decides by your copy
+  opa test policies/                                                              tests it with the stock tool`,
 		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, dirs []string) error {
 			dir := "."
@@ -62,11 +63,22 @@ func (a *app) initFolder(dir string) error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fmt.Errorf("write %s: %w", path, err)
 		}
-		if err := os.WriteFile(path, data, 0o644); err != nil {
+		if err := writeNew(path, data); err != nil {
 			return fmt.Errorf("write %s: %w", path, err)
 		}
 	}
-	return a.say(map[string]string{"config": filepath.Join(dir, "config.yaml"), "policies": filepath.Join(dir, "policies")},
-		"wrote %s and %s\nedit them, then: winnow sweep --config %s --policy %s --no-embedded-policy",
-		filepath.Join(dir, "config.yaml"), filepath.Join(dir, "policies"), filepath.Join(dir, "config.yaml"), filepath.Join(dir, "policies"))
+	config, rules := filepath.Join(dir, configName), filepath.Join(dir, "policies")
+	return a.say(map[string]string{"config": config, "policies": rules},
+		"wrote %s and %s\nedit them, then: winnow sweep --config %s --policy %s --no-embedded-policy\nunasked only %s is read",
+		clean(config), clean(rules), quote(config), quote(rules), clean(userPlace()))
+}
+
+// writeNew writes a file that is not there yet, and no other, also where one appeared since that was found out.
+func writeNew(path string, data []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Close())
 }

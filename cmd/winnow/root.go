@@ -109,6 +109,7 @@ func (a *app) setUp(cmd *cobra.Command) error {
 		return err
 	}
 	a.cfg = cfg
+	a.mentionStray()
 	return nil
 }
 
