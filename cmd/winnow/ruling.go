@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -80,10 +81,13 @@ func readPlace(path string) ([]byte, error) {
 		if errors.Is(e, fs.ErrNotExist) { // a link to nothing is a slip, and no missing file
 			return nil, err
 		}
-		if e != nil {
-			return nil, e
+		if e == nil {
+			f, e = foreign.Read(context.Background(), real, ruling)
 		}
-		f, err = foreign.Read(context.Background(), real, ruling)
+		if e != nil {
+			return nil, fmt.Errorf("%s leads to what may not rule: %w", path, e)
+		}
+		err = nil
 	}
 	return f.Data, err
 }

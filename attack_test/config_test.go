@@ -1,0 +1,366 @@
+// Package attack_test plays an attacker against the real program.
+package attack_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"winnow/testkit/attack"
+)
+
+// configWorld is a user's home with a configuration of their own, a repository that was cloned, and what an attacker is after.
+type configWorld struct {
+	winnow, home, clone string
+	// worktree is a clean worktree that nothing but the user's own protected list keeps.
+	worktree string
+	env      []string
+	calls    *atomic.Int64
+	port     int
+	// socket listens in the clone, as a multiplexer's server would.
+	socket string
+	victim *exec.Cmd
+	secret string
+}
+
+func newConfigWorld(t *testing.T, winnow string) *configWorld {
+	t.Helper()
+	base, err := os.MkdirTemp("/tmp", "winnow-clone-") // a short path: sockets have one of at most 107 bytes
+	configCheck(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	w := &configWorld{winnow: winnow, home: filepath.Join(base, "home"), clone: filepath.Join(base, "clone"), calls: new(atomic.Int64), secret: fmt.Sprintf("SECRET_OF_%d", os.Getpid())}
+	w.worktree = filepath.Join(base, "wt", "clone-review-1a2b3c4d")
+	for _, d := range []string{"home/.config/winnow", "home/.agent-farm", "run", "t", "wt"} {
+		configCheck(t, os.MkdirAll(filepath.Join(base, d), 0o700))
+	}
+	w.env = []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "XDG_RUNTIME_DIR=" + filepath.Join(base, "run"), "TMUX_TMPDIR=" + filepath.Join(base, "t"),
+		"LC_ALL=C.UTF-8", "TERM=dumb", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "CODEV_TOWER_KEY=the-tower-s-key"}
+	w.git(t, "init", "-q", "-b", "main", w.clone)
+	w.git(t, "-C", w.clone, "-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-q", "--allow-empty", "-m", "start")
+	w.git(t, "-C", w.clone, "worktree", "add", "-q", "--detach", w.worktree)
+	w.own(t, "**/clone-review-*")
+	w.servers(t)
+	// A process of the user's, under a name that no other process has, with a secret in its environment.
+	program := filepath.Join(base, fmt.Sprintf("vic%d", os.Getpid()))
+	data, err := os.ReadFile("/bin/sleep")
+	configCheck(t, err)
+	configCheck(t, os.WriteFile(program, data, 0o700))
+	w.victim = exec.Command(program, "300")
+	w.victim.Env = []string{w.secret + "=hunter2"}
+	configCheck(t, w.victim.Start())
+	t.Cleanup(func() { _ = w.victim.Process.Kill(); _ = w.victim.Wait() })
+	return w
+}
+
+// own writes the user's own configuration. It looks at nothing but the repository that the command runs in.
+func (w *configWorld) own(t *testing.T, protected ...string) {
+	t.Helper()
+	text := fmt.Sprintf(`version: 1
+collect: {herdr: {sockets: []}, shepherd: {stores: []}, codev: {homes: []}, processes: {markers: [WINNOW_ATTACK_NO_MARKER]}, dirs: {agent_folders: []}}
+rules: {protected: ['%s'], grace: {dir: 0s, process: 0s, session: 0s}, landed_after: 0s, steady_for: 0s}
+act: {kinds: [dir], caps: {share: 1}}
+`, strings.Join(protected, "', '"))
+	configCheck(t, os.WriteFile(filepath.Join(w.home, ".config/winnow/config.yaml"), []byte(text), 0o600))
+}
+
+// servers count who speaks to the clone's port and to the clone's socket.
+func (w *configWorld) servers(t *testing.T) {
+	t.Helper()
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	configCheck(t, err)
+	w.port = tcp.Addr().(*net.TCPAddr).Port
+	w.socket = filepath.Join(w.clone, "s")
+	unix, err := net.Listen("unix", w.socket)
+	configCheck(t, err)
+	for _, l := range []net.Listener{tcp, unix} {
+		t.Cleanup(func() { _ = l.Close() })
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				w.calls.Add(1)
+				_ = c.Close()
+			}
+		}()
+	}
+}
+
+func (w *configWorld) git(t *testing.T, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Env = w.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+// run runs winnow in a folder, and gives all that it said and its exit code; it may take half a minute at the most.
+func (w *configWorld) run(dir string, args ...string) (string, int) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, w.winnow, args...)
+	cmd.Dir, cmd.Env = dir, w.env
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		return "it hangs: " + out.String(), -1
+	}
+	_ = err
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// put writes a file of the clone's.
+func (w *configWorld) put(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join(w.clone, name)
+	configCheck(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	configCheck(t, os.WriteFile(path, []byte(text), 0o644))
+}
+
+// files lists what lies in the clone, git's own objects left out, with when it was last written.
+func (w *configWorld) files(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	configCheck(t, filepath.WalkDir(w.clone, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() == ".git" {
+			return fs.SkipDir
+		}
+		info, err := d.Info()
+		if err == nil {
+			out = append(out, fmt.Sprintf("%s %s %d", p, info.Mode(), info.Size()))
+		}
+		return err
+	}))
+	slices.Sort(out)
+	return out
+}
+
+// wrong says what an attacker got, "" for nothing.
+func (w *configWorld) wrong(before, after []string, said string) string {
+	switch {
+	case w.victim.Process.Signal(syscall.Signal(0)) != nil || configZombie(w.victim.Process.Pid):
+		return "another process was ended"
+	case w.calls.Load() > 0:
+		return "a server that the clone named was spoken to"
+	case !slices.Equal(before, after):
+		return fmt.Sprintf("the clone was written to: %q became %q", before, after)
+	case strings.Contains(said, "hunter2") || strings.Contains(said, w.secret):
+		return "another process's secret was shown"
+	}
+	if _, err := os.Stat(w.worktree); err != nil {
+		return "a folder that the user protects was taken"
+	}
+	if _, err := os.Stat(filepath.Join(w.clone, "ran")); err == nil {
+		return "a program of the clone ran"
+	}
+	return ""
+}
+
+func configZombie(pid int) bool {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	_, after, ok := strings.Cut(string(data), ") ")
+	return err != nil || ok && strings.HasPrefix(after, "Z")
+}
+
+func configCheck(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// configEvil is a policy that wants the user's process gone, and the worktree.
+const configEvil = `package policies.reap.%s.evil
+import data.policies.lib.kinds
+in_scope if %s
+findings contains {"rule": "reap.%s.evil", "message": "evil", "evidence": {}} if %s
+`
+
+// TestAttackAConfigurationInAClone runs every command in a clone that brings a config.yaml which wants to rule.
+func TestAttackAConfigurationInAClone(t *testing.T) {
+	t.Parallel()
+	winnow := attack.Winnow(t)
+	a := attack.New(t, "a clone's config.yaml names policies, markers, a state folder, a Tower, a tmux socket, or no protected list")
+	for name, text := range map[string]func(w *configWorld) string{
+		"policies that end another process": func(w *configWorld) string {
+			is := fmt.Sprintf("input.process.name == %q", filepath.Base(w.victim.Path))
+			w.put(t, "evil/reap/processes/evil/evil.rego", fmt.Sprintf(configEvil, "processes", is, "processes", is))
+			return "policy: {paths: [./evil], embedded: false}\nact: {kinds: [process], caps: {share: 1}, term_grace: 1s}\ncollect: {dirs: {agent_folders: [], discover: false}, herdr: {sockets: []}, codev: {homes: []}}\n"
+		},
+		"markers and a state in the clone": func(w *configWorld) string {
+			return "state: ./.cache\ncollect: {processes: {markers: [" + w.secret + "]}, dirs: {agent_folders: []}, herdr: {sockets: []}, codev: {homes: []}}\nact: {kinds: []}\n"
+		},
+		"the Tower's port": func(w *configWorld) string {
+			return fmt.Sprintf("collect: {codev: {homes: [auto], tower: 'http://127.0.0.1:%d'}, dirs: {agent_folders: []}, herdr: {sockets: []}}\nact: {kinds: []}\n", w.port)
+		},
+		"a tmux socket": func(w *configWorld) string {
+			return "collect: {tmux: {sockets: [./s]}, herdr: {sockets: []}, codev: {homes: []}, dirs: {agent_folders: []}}\nact: {kinds: []}\n"
+		},
+		"a herdr socket": func(w *configWorld) string {
+			return "collect: {tmux: {sockets: []}, herdr: {sockets: [./s]}, codev: {homes: []}, dirs: {agent_folders: []}}\nact: {kinds: []}\n"
+		},
+		"an empty list of what is protected": func(w *configWorld) string {
+			return "rules: {protected: [], grace: {dir: 0s}, landed_after: 0s, steady_for: 0s}\nact: {kinds: [dir], caps: {share: 1}}\ncollect: {herdr: {sockets: []}, codev: {homes: []}, dirs: {agent_folders: []}}\n"
+		},
+	} {
+		w := newConfigWorld(t, winnow)
+		w.put(t, "config.yaml", "version: 1\n"+text(w))
+		for _, dir := range []string{w.clone, filepath.Join(w.clone, "sub")} {
+			configCheck(t, os.MkdirAll(dir, 0o755))
+			if dir != w.clone {
+				data, err := os.ReadFile(filepath.Join(w.clone, "config.yaml"))
+				configCheck(t, err)
+				w.put(t, "sub/config.yaml", string(data))
+			}
+			before := w.files(t)
+			for _, args := range [][]string{{"sweep", "--format", "json"}, {"sweep", "--apply", "--format", "json"}, {"doctor"}, {"snapshot"}} {
+				said, code := w.run(dir, args...)
+				wrong := w.wrong(before, w.files(t), said)
+				if wrong == "" && (code < 0 || code > 3 || args[0] == "sweep" && code != 0) {
+					wrong = fmt.Sprintf("exit %d: %s", code, said)
+				}
+				if wrong != "" {
+					wrong = name + ", winnow " + strings.Join(args, " ") + ": " + wrong
+				}
+				a.Check(wrong)
+			}
+		}
+		said, _ := w.run(w.clone, "sweep")
+		if !strings.Contains(said, "./config.yaml is not read") {
+			t.Errorf("%s: nobody is told that the file is not read: %s", name, said)
+		}
+	}
+}
+
+// TestTheUsersOwnFileRules is the honest use beside it: the user's own file keeps the worktree, and without it the worktree goes.
+func TestTheUsersOwnFileRules(t *testing.T) {
+	t.Parallel()
+	w := newConfigWorld(t, attack.Winnow(t))
+	if said, code := w.run(w.clone, "sweep", "--apply", "--format", "json"); code != 0 || !strings.Contains(said, filepath.Join(w.home, ".config/winnow/config.yaml")) {
+		t.Fatalf("exit %d, and the report does not name the file that ruled:\n%s", code, said)
+	}
+	if _, err := os.Stat(w.worktree); err != nil {
+		t.Fatal("what the user protects was taken")
+	}
+	w.own(t, "/elsewhere")
+	if said, code := w.run(w.clone, "sweep", "--apply"); code != 0 {
+		t.Fatalf("exit %d:\n%s", code, said)
+	}
+	if _, err := os.Stat(w.worktree); err == nil {
+		t.Error("what nobody protects was not taken, so the attacks beside this prove nothing")
+	}
+}
+
+// TestAttackAConfigurationThatIsNoFile names, or finds in the usual place, what is no plain file of the user's own.
+func TestAttackAConfigurationThatIsNoFile(t *testing.T) {
+	t.Parallel()
+	w := newConfigWorld(t, attack.Winnow(t))
+	a := attack.New(t, "a link, a FIFO, a device, a socket, a folder, a huge file or one that others can write in the place of a configuration")
+	at := filepath.Join(w.home, ".config/winnow/config.yaml")
+	good := []byte("version: 1\nact: {kinds: []}\n")
+	for name, make := range map[string]func(path string) error{
+		"a link to nothing":          func(p string) error { return os.Symlink("nothing", p) },
+		"a link to itself":           func(p string) error { return os.Symlink(p, p) },
+		"a link to a device":         func(p string) error { return os.Symlink("/dev/zero", p) },
+		"a FIFO":                     func(p string) error { return syscall.Mkfifo(p, 0o600) },
+		"a folder":                   func(p string) error { return os.Mkdir(p, 0o700) },
+		"a huge file":                func(p string) error { return os.Truncate(configTouch(p), 8<<30) },
+		"a file for everybody":       func(p string) error { return os.Chmod(configTouch(p), 0o666) },
+		"billions of laughs":         func(p string) error { return os.WriteFile(p, []byte(configLaughs()), 0o600) },
+		"ten thousand open brackets": func(p string) error { return os.WriteFile(p, []byte("version: 1\nx: "+strings.Repeat("[", 100_000)), 0o600) },
+	} {
+		for _, args := range [][]string{{"sweep"}, {"--config", at, "sweep", "--apply"}} {
+			configCheck(t, os.RemoveAll(at))
+			configCheck(t, make(at))
+			before, began := w.files(t), time.Now()
+			said, code := w.run(w.clone, args...)
+			wrong := w.wrong(before, w.files(t), said)
+			switch {
+			case wrong != "":
+			case code != 2:
+				wrong = fmt.Sprintf("exit %d: %s", code, said)
+			case time.Since(began) > 10*time.Second:
+				wrong = "it took " + time.Since(began).String()
+			case !strings.Contains(said, "config.yaml"):
+				wrong = "the message does not name the file: " + said
+			}
+			if wrong != "" {
+				wrong = name + ", " + strings.Join(args, " ") + ": " + wrong
+			}
+			a.Check(wrong)
+		}
+	}
+	configCheck(t, os.RemoveAll(at))
+	configCheck(t, os.WriteFile(at, good, 0o600))
+	if said, code := w.run(w.clone, "--config", at, "sweep"); code != 0 {
+		t.Errorf("a good file: exit %d: %s", code, said)
+	}
+}
+
+func configTouch(path string) string {
+	_ = os.WriteFile(path, []byte("version: 1\n"), 0o600)
+	return path
+}
+
+// configLaughs is a list of nine levels, each of which names the one below nine times.
+func configLaughs() string {
+	var b strings.Builder
+	b.WriteString("version: 1\na0: &a0 [lol, lol]\n")
+	for i := range 9 {
+		fmt.Fprintf(&b, "a%d: &a%d [%s]\n", i+1, i+1, strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d,", i), 9), ","))
+	}
+	return b.String()
+}
+
+// TestAttackAConfigurationOfAnotherUser puts another user's file where the victim's would be, and names one.
+func TestAttackAConfigurationOfAnotherUser(t *testing.T) {
+	t.Parallel()
+	victim, attacker := attack.Users(t)
+	winnow := attack.Winnow(t)
+	a := attack.New(t, "another user's file, or a link of theirs, in the place of the victim's configuration")
+	shared := filepath.Join(filepath.Dir(victim.Home), "shared")
+	attacker.Mkdir(t, filepath.Join(shared, "winnow"), 0o777)
+	theirs, link := filepath.Join(shared, "winnow", "config.yaml"), filepath.Join(shared, "link.yaml")
+	own := filepath.Join(victim.Home, "own.yaml")
+	victim.Write(t, own, "version: 1\n", 0o600)
+	attacker.Link(t, own, link)
+	for _, mode := range []os.FileMode{0o644, 0o666} {
+		attacker.Write(t, theirs, "version: 1\nstate: "+shared+"/state\n", mode)
+		for _, try := range []struct{ env, file string }{{"XDG_CONFIG_HOME=" + shared, ""}, {"WINNOW_CONFIG=" + theirs, ""}, {"", theirs}, {"", link}} {
+			args := []string{"sweep"}
+			if try.file != "" {
+				args = append(args, "--config", try.file)
+			}
+			cmd := victim.Command(winnow, args...)
+			if try.env != "" {
+				cmd.Env = append(cmd.Env, try.env)
+			}
+			out, _ := cmd.CombinedOutput()
+			wrong := ""
+			if _, err := os.Stat(filepath.Join(shared, "state")); err == nil {
+				wrong = "it wrote where the other user said"
+			} else if code := cmd.ProcessState.ExitCode(); code != 2 {
+				wrong = fmt.Sprintf("mode %o, %+v: exit %d: %s", mode, try, code, out)
+			}
+			a.Check(wrong)
+		}
+	}
+	cmd := victim.Command(winnow, "sweep", "--config", own)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("the victim's own file: %v\n%s", err, out)
+	}
+}
