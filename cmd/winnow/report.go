@@ -56,6 +56,18 @@ type PolicyRef struct {
 // trusted.
 type ConfigRef struct {
 	Files []string `json:"files"`
+	// Projects are the repositories that bring a file of their own, whether it rules or not.
+	Projects []ProjectRef `json:"projects,omitempty"`
+}
+
+// ProjectRef says how a project's own file stands: trusted, changed, gone, refused, untrusted. In all but the last one what was trusted
+// rules.
+type ProjectRef struct {
+	Path   string `json:"path"`
+	File   string `json:"file"`
+	State  string `json:"state" jsonschema:"enum=trusted,enum=changed,enum=gone,enum=refused,enum=untrusted"`
+	Why    string `json:"why,omitempty"`
+	SHA256 string `json:"sha256,omitempty"`
 }
 
 // Count is the census of one kind. Unknown counts those of Spare that were kept because something could not be read.
@@ -85,7 +97,7 @@ func (a *app) newReport(mode, sweep string, s *snapshot.Snapshot, p *engine.Poli
 	r := &Report{
 		Schema: reportSchema, Sweep: sweep, TakenAt: s.TakenAt, Mode: mode,
 		Policy:    PolicyRef{Revision: p.Revision, Digest: p.Digest},
-		Config:    a.ruled(),
+		Config:    a.ruled(s),
 		Sources:   s.Sources,
 		Census:    map[string]Count{},
 		Decisions: []decision.Decision{}, Acts: []decision.Act{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},
@@ -122,10 +134,16 @@ func (a *app) newReport(mode, sweep string, s *snapshot.Snapshot, p *engine.Poli
 }
 
 // ruled names the files that ruled.
-func (a *app) ruled() ConfigRef {
+func (a *app) ruled(s *snapshot.Snapshot) ConfigRef {
 	ref := ConfigRef{Files: []string{}}
 	if a.cfg.File != "" {
 		ref.Files = append(ref.Files, a.cfg.File)
+	}
+	for _, p := range s.Projects {
+		ref.Projects = append(ref.Projects, ProjectRef{Path: p.Path, File: p.File, State: p.State, Why: p.Why, SHA256: p.SHA256})
+		if p.State != snapshot.ProjectUntrusted {
+			ref.Files = append(ref.Files, p.File)
+		}
 	}
 	return ref
 }
