@@ -4,6 +4,8 @@ package attack_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -273,15 +275,17 @@ func TestAttackAConfigurationThatIsNoFile(t *testing.T) {
 	at := filepath.Join(w.home, ".config/winnow/config.yaml")
 	good := []byte("version: 1\nact: {kinds: []}\n")
 	for name, make := range map[string]func(path string) error{
-		"a link to nothing":          func(p string) error { return os.Symlink("nothing", p) },
-		"a link to itself":           func(p string) error { return os.Symlink(p, p) },
-		"a link to a device":         func(p string) error { return os.Symlink("/dev/zero", p) },
-		"a FIFO":                     func(p string) error { return syscall.Mkfifo(p, 0o600) },
-		"a folder":                   func(p string) error { return os.Mkdir(p, 0o700) },
-		"a huge file":                func(p string) error { return os.Truncate(configTouch(p), 8<<30) },
-		"a file for everybody":       func(p string) error { return os.Chmod(configTouch(p), 0o666) },
-		"billions of laughs":         func(p string) error { return os.WriteFile(p, []byte(configLaughs()), 0o600) },
-		"ten thousand open brackets": func(p string) error { return os.WriteFile(p, []byte("version: 1\nx: "+strings.Repeat("[", 100_000)), 0o600) },
+		"a link to nothing":    func(p string) error { return os.Symlink("nothing", p) },
+		"a link to itself":     func(p string) error { return os.Symlink(p, p) },
+		"a link to a device":   func(p string) error { return os.Symlink("/dev/zero", p) },
+		"a FIFO":               func(p string) error { return syscall.Mkfifo(p, 0o600) },
+		"a folder":             func(p string) error { return os.Mkdir(p, 0o700) },
+		"a huge file":          func(p string) error { return os.Truncate(configTouch(p), 8<<30) },
+		"a file for everybody": func(p string) error { return os.Chmod(configTouch(p), 0o666) },
+		"billions of laughs":   func(p string) error { return os.WriteFile(p, []byte(configLaughs()), 0o600) },
+		"ten thousand open brackets": func(p string) error {
+			return os.WriteFile(p, []byte("version: 1\nx: "+strings.Repeat("[", 100_000)), 0o600)
+		},
 	} {
 		for _, args := range [][]string{{"sweep"}, {"--config", at, "sweep", "--apply"}} {
 			configCheck(t, os.RemoveAll(at))
@@ -363,4 +367,188 @@ func TestAttackAConfigurationOfAnotherUser(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("the victim's own file: %v\n%s", err, out)
 	}
+}
+
+// configProject is what a hostile project says: as much as it can of everything.
+const configProject = "version: 1\nprotected: ['**']\nholds: [{path: x, reason: y}]\nlevels: {reap.dirs.disposable: off}\n"
+
+// decisions is what a sweep decides of folders: each one's verdict, and the rules that spoke.
+func (w *configWorld) decisions(t *testing.T) (string, int) {
+	t.Helper()
+	said, code := w.run(w.clone, "sweep", "--kind", "dir", "--format", "ndjson")
+	type reasons []struct{ Rule string }
+	var out []string
+	for line := range strings.Lines(said) {
+		var l struct {
+			Type     string
+			Decision struct {
+				ID, Verdict          string
+				Findings, Objections reasons
+			}
+		}
+		if json.Unmarshal([]byte(line), &l) == nil && l.Type == "decision" {
+			out = append(out, fmt.Sprintf("%+v", l.Decision))
+		}
+	}
+	if len(out) == 0 {
+		t.Errorf("nothing was decided: exit %d: %s", code, said)
+	}
+	return strings.Join(out, "\n"), code
+}
+
+// TestAttackAProjectSFile puts what may not rule where a project's own file would be, and wants every decision to be as before.
+func TestAttackAProjectSFile(t *testing.T) {
+	t.Parallel()
+	w := newConfigWorld(t, attack.Winnow(t))
+	w.own(t, "/elsewhere") // the worktree goes, unless somebody keeps it
+	folder, file := filepath.Join(w.clone, ".winnow"), filepath.Join(w.clone, ".winnow/config.yaml")
+	other := filepath.Join(filepath.Dir(w.clone), "other.yaml")
+	configCheck(t, os.WriteFile(other, []byte(configProject), 0o600))
+	text := func(s string) func() error {
+		return func() error {
+			return errors.Join(os.MkdirAll(folder, 0o755), os.WriteFile(file, []byte(s), 0o644))
+		}
+	}
+	in := func(f func() error) func() error {
+		return func() error { return errors.Join(os.MkdirAll(folder, 0o755), f()) }
+	}
+	hostile := map[string]struct {
+		make func() error
+		// trusted says whether winnow trust may take it.
+		trusted bool
+	}{
+		"one that nobody trusted":            {text(configProject), true},
+		"a link to another file":             {in(func() error { return os.Symlink(other, file) }), false},
+		"a folder that is a link":            {func() error { return os.Symlink(filepath.Dir(other), folder) }, false},
+		"a FIFO":                             {in(func() error { return syscall.Mkfifo(file, 0o644) }), false},
+		"a folder for a file":                {in(func() error { return os.Mkdir(file, 0o755) }), false},
+		"a file for a folder":                {func() error { return os.WriteFile(folder, []byte(configProject), 0o644) }, false},
+		"a FIFO for a folder":                {func() error { return syscall.Mkfifo(folder, 0o644) }, false},
+		"a huge file":                        {in(func() error { return os.Truncate(configTouch(file), 8<<30) }), false},
+		"a file for everybody":               {in(func() error { return os.Chmod(configTouch(file), 0o666) }), false},
+		"globs that lead out":                {text("version: 1\nprotected: ['../**']\n"), false},
+		"globs that lead out in the middle":  {text("version: 1\nprotected: ['a/../../**']\n"), false},
+		"globs from the root":                {text("version: 1\nprotected: ['/**']\n"), false},
+		"globs from home":                    {text("version: 1\nprotected: ['~/**']\n"), false},
+		"globs with alternatives":            {text("version: 1\nprotected: ['{a,../b}']\n"), false},
+		"a hold that leads out":              {text("version: 1\nholds: [{path: ../x, reason: y}]\n"), false},
+		"policies":                           {text("version: 1\npolicy: {paths: [./evil], embedded: false}\n"), false},
+		"rules":                              {text("version: 1\nrules: {protected: [], disposable_dirs: ['.*']}\n"), false},
+		"acts":                               {text("version: 1\nact: {kinds: [process]}\n"), false},
+		"a state folder":                     {text("version: 1\nstate: ./.cache\n"), false},
+		"a level that is on":                 {text("version: 1\nlevels: {reap.dirs.disposable: on}\n"), false},
+		"a rule that keeps, off":             {text("version: 1\nlevels: {protect.unsaved: off}\n"), false},
+		"a rule that there is none of":       {text("version: 1\nlevels: {reap.dirs.evil: off}\n"), false},
+		"laughs":                             {text(configLaughs()), false},
+		"brackets":                           {text("version: 1\nprotected: " + strings.Repeat("[", 30_000)), false},
+		"escape sequences for the terminal":  {text("version: 1\nholds: [{path: x, reason: \"\\e]0;evil\\a\\e[2J\"}]\n"), true},
+		"more than anybody reads":            {text("version: 1\nprotected: [" + strings.Repeat("'x', ", 200) + "'x']\n"), false},
+		"another program's file of the name": {text("services: {web: {image: x}}\n"), false},
+	}
+	configCheck(t, os.RemoveAll(folder))
+	want, _ := w.decisions(t)
+	if !strings.Contains(want, `Verdict:reap`) {
+		t.Fatalf("nothing would go, so nothing is shown by its staying: %s", want)
+	}
+	a := attack.New(t, "what may not rule, or nobody trusted, in the place of a project's own file: nothing is decided otherwise, nothing runs, nothing is written")
+	for name, h := range hostile {
+		configCheck(t, os.RemoveAll(folder))
+		configCheck(t, h.make())
+		before := w.files(t)
+		got, code := w.decisions(t)
+		wrong := w.wrong(before, w.files(t), got)
+		if wrong == "" && (got != want || code != 0) {
+			wrong = fmt.Sprintf("exit %d, and it was decided otherwise: %s", code, got)
+		}
+		if wrong != "" {
+			wrong = name + ": " + wrong
+		}
+		a.Check(wrong)
+		if h.trusted {
+			continue
+		}
+		said, code := w.run(w.clone, "trust")
+		if stored, _ := filepath.Glob(filepath.Join(w.home, ".local/state/winnow/trusted/*")); code != 2 || len(stored) > 0 {
+			a.Lost("%s: winnow trust took it: exit %d: %s", name, code, said)
+			continue
+		}
+		a.Held()
+	}
+}
+
+// TestAttackAProjectThatWasTrusted changes, removes and replaces a file after it was trusted: what was trusted holds, and no more.
+func TestAttackAProjectThatWasTrusted(t *testing.T) {
+	t.Parallel()
+	w := newConfigWorld(t, attack.Winnow(t))
+	w.own(t, "/elsewhere")
+	file := filepath.Join(w.clone, ".winnow/config.yaml")
+	plain, _ := w.decisions(t)
+	for name, first := range map[string]struct {
+		text  string
+		keeps bool
+	}{
+		"one that keeps the worktree":      {"version: 1\nprotected: ['clone-review-*']\n", true},
+		"one that keeps something else":    {"version: 1\nprotected: [docs]\n", false},
+		"one with escape sequences":        {"version: 1\nholds: [{path: docs, reason: \"\\e]0;evil\\a\\e[2J\"}]\n", false},
+		"one that turns off what it takes": {"version: 1\nlevels: {reap.dirs.disposable: off}\n", true},
+	} {
+		w.put(t, ".winnow/config.yaml", first.text)
+		said, code := w.run(w.clone, "trust")
+		if code != 0 || strings.ContainsRune(said, 0x1b) {
+			t.Fatalf("%s: exit %d: %s", name, code, said)
+		}
+		want, _ := w.decisions(t)
+		if kept := !strings.Contains(want, `Verdict:reap`); kept != first.keeps || !kept && want != plain {
+			t.Errorf("%s: the worktree is kept: %v: %s", name, kept, want)
+		}
+		a := attack.New(t, "a project's file that was trusted is changed, removed or replaced: "+name)
+		for what, change := range map[string]func() error{
+			"it keeps all":     func() error { return os.WriteFile(file, []byte(configProject), 0o644) },
+			"it keeps nothing": func() error { return os.WriteFile(file, []byte("version: 1\n"), 0o644) },
+			"it is no YAML":    func() error { return os.WriteFile(file, []byte("\t["), 0o644) },
+			"a comment more":   func() error { return os.WriteFile(file, []byte(first.text+"#\n"), 0o644) },
+			"it is removed":    func() error { return nil },
+			"it is a FIFO":     func() error { return syscall.Mkfifo(file, 0o644) },
+			"it is a link":     func() error { return os.Symlink("/dev/zero", file) },
+			"it is huge":       func() error { return os.Truncate(configTouch(file), 8<<30) },
+			"its folder is a link": func() error {
+				return errors.Join(os.Remove(filepath.Dir(file)), os.Symlink(w.home, filepath.Dir(file)))
+			},
+			"an entry of a worktree":  func() error { return configEntry(w.clone, filepath.Join(w.home, ".git")) },
+			"an entry that is a FIFO": func() error { return configFIFOEntry(w.clone) },
+		} {
+			configCheck(t, os.RemoveAll(filepath.Dir(file)))
+			configCheck(t, os.MkdirAll(filepath.Dir(file), 0o755))
+			configCheck(t, change())
+			if got, code := w.decisions(t); got != want || code != 0 {
+				a.Lost("%s: exit %d, and it was decided otherwise: %s", what, code, got)
+				continue
+			}
+			a.Held()
+		}
+		configCheck(t, os.RemoveAll(filepath.Dir(file)))
+		if said, code := w.run(w.clone, "trust", "--revoke"); code != 0 {
+			t.Errorf("%s: revoke: exit %d: %s", name, code, said)
+		}
+		if got, _ := w.decisions(t); got != plain {
+			t.Errorf("%s: taken back, it still rules: %s", name, got)
+		}
+	}
+}
+
+// configEntry adds an entry of a worktree that leads to a folder which does not lead back.
+func configEntry(clone, gitdir string) error {
+	admin := filepath.Join(clone, ".git/worktrees/evil")
+	return errors.Join(os.MkdirAll(admin, 0o755), os.WriteFile(filepath.Join(admin, "gitdir"), []byte(gitdir+"\n"), 0o644))
+}
+
+func configFIFOEntry(clone string) error {
+	admin := filepath.Join(clone, ".git/worktrees/pipe")
+	if err := os.MkdirAll(admin, 0o755); err != nil {
+		return err
+	}
+	if err := syscall.Mkfifo(filepath.Join(admin, "gitdir"), 0o644); err != nil && !os.IsExist(err) {
+		return err
+	}
+	return nil
 }
