@@ -2,14 +2,17 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"winnow"
+	"winnow/testkit/attack"
 )
 
 // slips are mistakes that a person makes in a file, each with what the message says. Every one also protects a path, which must never
@@ -142,6 +145,26 @@ func TestAGoodFileLoads(t *testing.T) {
 		if strings.Contains(text, "protected: [/keep") && !slices.Contains(c.Rules.Protected, "/keep") {
 			t.Errorf("%s: protected is %q", name, c.Rules.Protected)
 		}
+	}
+}
+
+// TestAttackThousandsOfMistakes holds that a file which is wrong all over is refused as quickly as another.
+func TestAttackThousandsOfMistakes(t *testing.T) {
+	t.Parallel()
+	a := attack.New(t, "a configuration with tens of thousands of unknown keys")
+	for _, section := range []string{"", "rules:\n  ", "act:\n  caps:\n    "} {
+		var b strings.Builder
+		b.WriteString("version: 1\n" + section)
+		for i := 0; b.Len() < maxConfig-100; i++ {
+			fmt.Fprintf(&b, "k%d: 1\n%s", i, strings.Repeat(" ", len(section)-strings.LastIndexByte(section, '\n')-1))
+		}
+		began := time.Now()
+		_, err := loadConfig(write(t, strings.TrimRight(b.String(), " ")), nil)
+		if took := time.Since(began); err == nil || took > 5*time.Second {
+			a.Lost("%q: %s, %v", section, took, err)
+			continue
+		}
+		a.Held()
 	}
 }
 

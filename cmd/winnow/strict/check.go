@@ -68,6 +68,10 @@ func (c *checker) section(n *yaml.Node, t reflect.Type, under *keys, at string) 
 	fields := fieldsOf(t)
 	c.pairs(n, at, func(key string, k, v *yaml.Node) {
 		f, ok := fields[key]
+		if !ok && len(c.found) >= maxProblems { // nobody reads it, and comparing takes time
+			c.bad(k, join(at, key), "unknown key %q", join(at, key))
+			return
+		}
 		if !ok {
 			c.bad(k, join(at, key), "unknown key %q; the nearest is %q", join(at, key), c.tree.nearest(at, under, key))
 			return
