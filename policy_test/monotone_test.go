@@ -42,6 +42,8 @@ var worlds = []struct{ path, why string }{
 	{"terminals/*/error", "a terminal about which nothing failed to be read; its reader writes it beside whatever it leaves out for that"},
 	{"terminals/*/label", "a terminal that is called nothing: what could give it a label was read, or its source says so"},
 	{"dirs/*/holders", "a folder that nobody uses; holders_known says whether that was found out"},
+	{"projects", "nobody trusts any project"},
+	{"projects/*/worktrees", "a project all of whose worktrees lie in it; where they could not be read the source says so"},
 	{"sources/*", "a source that is not configured; one that a record names is missed"},
 }
 

@@ -15,6 +15,7 @@ import (
 	"winnow/engine/decision"
 	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
+	"winnow/internal/foreign"
 )
 
 // limits are what alarms go by.
@@ -72,11 +73,11 @@ func identities(ds []decision.Decision) map[string]string {
 func (s *sweeper) rulesName(env []string) string {
 	sum := sha256.New()
 	if s.cfg.File != "" {
-		text, err := os.ReadFile(s.cfg.File)
+		f, err := foreign.Read(context.Background(), s.cfg.File, ruling)
 		if err != nil { // it was there when the sweep began
 			s.log.Debug("read the configuration again", "file", s.cfg.File, "error", err)
 		}
-		fmt.Fprintf(sum, "%q\n", text)
+		fmt.Fprintf(sum, "%q\n", f.Data)
 	}
 	for _, e := range slices.Sorted(slices.Values(env)) {
 		for _, section := range []string{"RULES", "COLLECT", "POLICY"} {

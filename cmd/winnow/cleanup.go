@@ -86,7 +86,7 @@ func (a *app) cleanup(ctx context.Context, arg string) error {
 	if no != nil {
 		return a.refuse(*no)
 	}
-	r := newReport(modeCleanup, ulid.Make().String(), snap, p, res, snapshot.Kinds)
+	r := a.newReport(modeCleanup, ulid.Make().String(), snap, p, res, snapshot.Kinds)
 	if err := s.record(ctx, r.Sweep, started, r, snap, engine.Sightings(mem.sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
 		return err
 	}

@@ -2,26 +2,20 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
-	"reflect"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
 	"github.com/agnivade/levenshtein"
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
-	"go.yaml.in/yaml/v3"
 
 	"winnow"
 	"winnow/actuators"
+	"winnow/cmd/winnow/strict"
 	"winnow/collectors/registry"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
@@ -138,14 +132,14 @@ func loadConfig(file string, env []string) (*Config, error) {
 		return nil, err
 	}
 	if path != "" {
-		if err := checkFile(path, data); err != nil {
-			return nil, err
+		if err := strict.Check(path, data, configShape()); err != nil {
+			return nil, usagef("%v\nnothing was done", err)
 		}
 		if err := v.MergeConfig(bytes.NewReader(data)); err != nil {
 			return nil, usagef("read %s: %v", path, err)
 		}
 	}
-	bindEnv(v, known, env)
+	set := bindEnv(v, known, env)
 
 	var c Config
 	var md mapstructure.Metadata
@@ -167,111 +161,31 @@ func loadConfig(file string, env []string) (*Config, error) {
 		return nil, unknownKey(where, md.Unused[0], known)
 	}
 	c.File = path
-	if err := c.expand(); err != nil {
+	if err := c.expand(set); err != nil {
 		return nil, err
 	}
-	return &c, c.check(where)
+	if err := c.check(where); err != nil {
+		return nil, err
+	}
+	return &c, nil
 }
 
-// findConfig gives the first file of the four places, or an empty path.
-func findConfig(file string) (string, []byte, error) {
-	if file != "" {
-		p, err := expandPath(file)
-		if err != nil {
-			return "", nil, usagef("--config: %v", err)
-		}
-		data, err := os.ReadFile(p)
-		if err != nil {
-			return "", nil, usagef("--config: %v; nothing was done", err)
-		}
-		return p, data, nil
-	}
-	if data, err := os.ReadFile("config.yaml"); err == nil && isWinnowFile(data) {
-		abs, err := filepath.Abs("config.yaml")
-		return abs, data, err
-	}
-	base := os.Getenv("XDG_CONFIG_HOME")
-	if base == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", nil, nil
-		}
-		base = filepath.Join(home, ".config")
-	}
-	p := filepath.Join(base, "winnow", "config.yaml")
-	data, err := os.ReadFile(p)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil, nil
-	}
-	if err != nil {
-		return "", nil, usagef("read configuration: %v; nothing was done", err)
-	}
-	return p, data, nil
-}
-
-// isWinnowFile tells a config.yaml in the working directory that is ours from any other program's: ours says its version and has
-// one of our sections.
-func isWinnowFile(data []byte) bool {
-	var m map[string]any
-	if yaml.Unmarshal(data, &m) != nil {
-		return false
-	}
-	if _, ok := m["version"]; !ok {
-		return false
-	}
-	for _, k := range []string{"collect", "policy", "rules", "act", "state"} {
-		if _, ok := m[k]; ok {
-			return true
-		}
-	}
-	return false
-}
-
-// checkFile refuses what viper would pass over: a file that is no map, a key twice, and a key without a value, which would
-// otherwise become a zero.
-func checkFile(path string, data []byte) error {
-	var m map[string]any
-	if err := yaml.Unmarshal(data, &m); err != nil {
-		return usagef("%s: %v", path, err)
-	}
-	var empty func(prefix string, m map[string]any) string
-	empty = func(prefix string, m map[string]any) string {
-		keys := make([]string, 0, len(m))
-		for k := range m {
-			keys = append(keys, k)
-		}
-		sort.Strings(keys)
-		for _, k := range keys {
-			switch x := m[k].(type) {
-			case nil:
-				return prefix + k
-			case map[string]any:
-				if found := empty(prefix+k+".", x); found != "" {
-					return found
-				}
-			}
-		}
-		return ""
-	}
-	if k := empty("", m); k != "" {
-		return usagef("%s: key %q has no value; give it one or remove it", path, k)
-	}
-	return nil
-}
-
-// bindEnv lets WINNOW_COLLECT_TIMEOUT stand over collect.timeout, and so on for every key.
-func bindEnv(v *viper.Viper, known, env []string) {
+// bindEnv lets WINNOW_COLLECT_TIMEOUT stand over collect.timeout, and so on for every key. It gives the keys that were set so.
+func bindEnv(v *viper.Viper, known, env []string) map[string]bool {
 	set := map[string]string{}
 	for _, e := range env {
 		if k, val, ok := strings.Cut(e, "="); ok && strings.HasPrefix(k, envPrefix) {
 			set[k] = val
 		}
 	}
+	keys := map[string]bool{}
 	for _, k := range known {
 		if val := set[envName(k)]; val != "" { // an empty text is no value
 			v.Set(k, val)
+			keys[k] = true
 		}
 	}
+	return keys
 }
 
 const envPrefix = "WINNOW_"
@@ -305,38 +219,6 @@ func unknownEnv(env, flags []string) []string {
 	return out
 }
 
-// durations reads 90s and 15m where seconds or a duration are wanted. A bare number other than 0 has no unit, and an empty text is
-// no zero.
-func durations(from, to reflect.Type, data any) (any, error) {
-	seconds := to.Kind() == reflect.Float64 && to != reflect.TypeFor[ratio]() && to != reflect.TypeFor[subject.Processors]()
-	if !seconds && to != reflect.TypeFor[time.Duration]() {
-		return data, nil
-	}
-	var d time.Duration
-	switch x := data.(type) {
-	case string:
-		if x != "0" {
-			var err error
-			if d, err = time.ParseDuration(x); err != nil {
-				return nil, fmt.Errorf("%q is no duration: write 90s, 15m or 48h", x)
-			}
-		}
-	case int:
-		if x != 0 {
-			return nil, fmt.Errorf("%d has no unit: write %ds, %dm or %dh", x, x, x, x)
-		}
-	default:
-		return nil, fmt.Errorf("%v is no duration: write 90s, 15m or 48h", data)
-	}
-	if d < 0 {
-		return nil, fmt.Errorf("%s is negative", d)
-	}
-	if seconds {
-		return d.Seconds(), nil
-	}
-	return d, nil
-}
-
 func tidyDecode(err error) string {
 	s := strings.TrimPrefix(err.Error(), "decoding failed due to the following error(s):")
 	return strings.Join(strings.Fields(s), " ")
@@ -357,67 +239,6 @@ func nearest(s string, names []string) string {
 		}
 	}
 	return best
-}
-
-// expand resolves ~ and $VAR in every path.
-func (c *Config) expand() error {
-	paths := []*string{&c.State, &c.Collect.Processes.Root}
-	for _, list := range [][]string{c.Collect.Dirs.Roots, c.Collect.Dirs.AgentFolders, c.Policy.Paths} {
-		for i := range list {
-			paths = append(paths, &list[i])
-		}
-	}
-	for _, list := range [][]Record{c.Collect.Spawns, c.Collect.Registry} {
-		for i := range list {
-			paths = append(paths, &list[i].Path)
-		}
-	}
-	for _, list := range [][]string{c.Collect.Tmux.Sockets, c.Collect.Herdr.Sockets, c.Collect.Shepherd.Stores, c.Collect.Codev.Homes} {
-		for i, s := range list {
-			if s != auto {
-				paths = append(paths, &list[i])
-			}
-		}
-	}
-	for i, p := range c.Rules.Protected {
-		if strings.HasPrefix(p, "~") || strings.HasPrefix(p, "$") || strings.HasPrefix(p, "/") {
-			paths = append(paths, &c.Rules.Protected[i])
-		}
-	}
-	for _, p := range paths {
-		abs, err := expandPath(*p)
-		if err != nil {
-			return usagef("path %q: %v", *p, err)
-		}
-		*p = abs
-	}
-	return nil
-}
-
-// expandPath gives an absolute path. A variable that is not set is an error: "$WT/x" must never become "/x".
-func expandPath(p string) (string, error) {
-	if p == "" {
-		return "", errors.New("is empty")
-	}
-	if p == "~" || strings.HasPrefix(p, "~/") {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		p = home + p[1:]
-	}
-	var missing string
-	p = os.Expand(p, func(name string) string {
-		val, ok := os.LookupEnv(name)
-		if !ok || val == "" {
-			missing = name
-		}
-		return val
-	})
-	if missing != "" {
-		return "", fmt.Errorf("$%s is not set", missing)
-	}
-	return filepath.Abs(p)
 }
 
 // check refuses values that no default has and no rule could mean.
@@ -441,12 +262,15 @@ func (c *Config) check(where string) error {
 			return bad("act.kinds: unknown kind %q; the nearest is %q", k, nearest(k, snapshot.Kinds))
 		}
 	}
+	if err := c.checkPatterns(bad); err != nil {
+		return err
+	}
 	for _, re := range c.Rules.DisposableDirs {
 		if _, err := regexp.Compile(re); err != nil {
 			return bad("rules.disposable_dirs: %v", err)
 		}
 	}
-	if s := c.Act.Caps.Share; s < 0 || s > 1 {
+	if s := c.Act.Caps.Share; !(s >= 0 && s <= 1) {
 		return bad("act.caps.share is %v; it is a share between 0 and 1", float64(s))
 	}
 	if s := c.Alarms.Collapse; !(s > 0 && s <= 1) {

@@ -39,7 +39,7 @@ func (a *app) decide(ctx context.Context, files []string, f showFlags) error {
 		if err != nil {
 			return fmt.Errorf("decide on %s: %w", file, err)
 		}
-		r := newReport(modeDecide, "", s, p, res, f.kinds)
+		r := a.newReport(modeDecide, "", s, p, res, f.kinds)
 		if a.flags.format == "text" && len(files) > 1 {
 			fmt.Fprintf(a.out, "== %s\n", clean(file))
 		}

@@ -67,6 +67,7 @@ func (a *app) examine(ctx context.Context) []Check {
 	if err != nil {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
 	}
+	checks = slices.Insert(checks, 1, checkProjects(s)...) // beside the configuration
 	checks = append(checks, checkSources(s)...)
 	checks = append(checks, a.checkHerdr(s)...)
 	checks = append(checks, a.checkHost(s)...)
@@ -75,7 +76,7 @@ func (a *app) examine(ctx context.Context) []Check {
 
 func (a *app) checkConfig() Check {
 	if a.cfg.File == "" {
-		return Check{"config", "configuration", healthy, "none: the defaults hold; winnow init writes a file to edit"}
+		return Check{"config", "configuration", healthy, "none: the defaults hold; winnow init writes a file to edit, and " + userPlace() + " is read unasked"}
 	}
 	return Check{"config", "configuration", healthy, a.cfg.File}
 }

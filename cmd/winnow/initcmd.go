@@ -21,10 +21,11 @@ func newInit(a *app) *cobra.Command {
 		Use:   "init [FOLDER]",
 		Short: "Write a commented config.yaml and a copy of the policies to edit",
 		Long: `Init writes config.yaml, with every key and its default, and policies/, a copy of the embedded rules, into FOLDER (the working
-directory when none is given). It overwrites nothing.
+directory when none is given). It overwrites nothing. The file is read where --config or $WINNOW_CONFIG names it, or unasked as
+~/.config/winnow/config.yaml; it needs only what you change, and what you leave out keeps up with new versions.
 
-  winnow sweep --policy ./policies --no-embedded-policy    decides by your copy
-  opa test policies/                                       tests it with the stock tool`,
+  winnow sweep --config ./config.yaml --policy ./policies --no-embedded-policy    decides by your copy
+  opa test policies/                                                              tests it with the stock tool`,
 		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, dirs []string) error {
 			dir := "."
@@ -65,9 +66,10 @@ func (a *app) initFolder(dir string) error {
 	if err := writeNew(dir, files); err != nil {
 		return fmt.Errorf("write into %s: %w; what was written of it is removed again", dir, err)
 	}
-	return a.say(map[string]string{"config": filepath.Join(dir, "config.yaml"), "policies": filepath.Join(dir, "policies")},
-		"wrote %s and %s\nedit them, then: winnow sweep --config %s --policy %s --no-embedded-policy",
-		filepath.Join(dir, "config.yaml"), filepath.Join(dir, "policies"), filepath.Join(dir, "config.yaml"), filepath.Join(dir, "policies"))
+	config, rules := filepath.Join(dir, configName), filepath.Join(dir, "policies")
+	return a.say(map[string]string{"config": config, "policies": rules},
+		"wrote %s and %s\nedit them, then: winnow sweep --config %s --policy %s --no-embedded-policy\nunasked only %s is read",
+		clean(config), clean(rules), quote(config), quote(rules), clean(userPlace()))
 }
 
 // writeNew makes the files in the folder, or none of them. It overwrites nothing and leaves the folder through no link, whatever

@@ -69,6 +69,7 @@ func (a *app) look(ctx context.Context, sc scope, mem memory) (*snapshot.Snapsho
 	s.Host = host
 	panes.Fill(s)
 	mem.fill(ctx, s, a.cfg.Rules.ClockJump)
+	a.projects(ctx, s, sc)
 	if sc.id == "" { // one candidate's look does not see where everybody else's sessions live
 		s.Workers = worker.Observe(s, a.observing())
 	}

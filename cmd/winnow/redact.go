@@ -163,6 +163,10 @@ func (r *redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 		v.ID, v.Owner, v.Reason = r.id(v.ID), r.word(v.Owner), "redacted"
 		out.Holds = append(out.Holds, v)
 	}
+	out.Projects = nil
+	for _, v := range s.Projects {
+		out.Projects = append(out.Projects, r.project(v))
+	}
 	out.Sightings = rekey(s.Sightings, r.id, func(v snapshot.Sighting) snapshot.Sighting {
 		// The identity is made of paths and names: it cannot match any more, so the sighting keeps its times only.
 		v.Identity = "redacted"
@@ -180,6 +184,41 @@ func rekey[V any](m map[string]V, key func(string) string, value func(V) V) map[
 		out[key(k)] = value(m[k])
 	}
 	return out
+}
+
+// project keeps which rules are turned off. A pattern is a path, of which what is special stays.
+func (r *redacter) project(v snapshot.Project) snapshot.Project {
+	v.Path, v.File, v.SHA256 = r.path(v.Path), r.path(v.File), ""
+	if v.Why != "" {
+		v.Why = "redacted"
+	}
+	v.Worktrees = slices.Clone(v.Worktrees)
+	for i := range v.Worktrees {
+		v.Worktrees[i] = r.path(v.Worktrees[i])
+	}
+	if v.Protected != nil {
+		globs := slices.Clone(*v.Protected)
+		for i, g := range globs {
+			parts := strings.Split(g, "/")
+			for k, part := range parts {
+				if strings.ContainsAny(part, "*?") { // a part of a name cannot be replaced alike: any name stands for it
+					parts[k] = strings.Repeat("*", min(2, max(1, strings.Count(part, "**")+1)))
+				} else {
+					parts[k] = r.word(part)
+				}
+			}
+			globs[i] = strings.Join(parts, "/")
+		}
+		v.Protected = &globs
+	}
+	if v.Holds != nil {
+		holds := slices.Clone(*v.Holds)
+		for i := range holds {
+			holds[i] = snapshot.ProjectHold{Path: r.path(holds[i].Path), Reason: "redacted"}
+		}
+		v.Holds = &holds
+	}
+	return v
 }
 
 func (r *redacter) session(v snapshot.Session) snapshot.Session {

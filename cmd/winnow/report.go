@@ -28,6 +28,8 @@ type Report struct {
 	TakenAt time.Time `json:"taken_at"`
 	Mode    string    `json:"mode" jsonschema:"enum=dry-run,enum=apply,enum=decide"`
 	Policy  PolicyRef `json:"policy"`
+	// Config says which files ruled.
+	Config ConfigRef `json:"config"`
 	// Sources are as in the snapshot.
 	Sources map[string]snapshot.Source `json:"sources"`
 	// Census counts by kind of candidate.
@@ -48,6 +50,24 @@ type Report struct {
 type PolicyRef struct {
 	Revision string `json:"revision"`
 	Digest   string `json:"digest"`
+}
+
+// ConfigRef names the files that ruled besides the program's own defaults: the configuration, and the file of each project that was
+// trusted.
+type ConfigRef struct {
+	Files []string `json:"files"`
+	// Projects are the repositories that bring a file of their own, whether it rules or not.
+	Projects []ProjectRef `json:"projects,omitempty"`
+}
+
+// ProjectRef says how a project's own file stands: trusted, changed, gone, refused, untrusted. In all but the last one what was trusted
+// rules.
+type ProjectRef struct {
+	Path   string `json:"path"`
+	File   string `json:"file"`
+	State  string `json:"state" jsonschema:"enum=trusted,enum=changed,enum=gone,enum=refused,enum=untrusted"`
+	Why    string `json:"why,omitempty"`
+	SHA256 string `json:"sha256,omitempty"`
 }
 
 // Count is the census of one kind. Unknown counts those of Spare that were kept because something could not be read.
@@ -73,10 +93,11 @@ type Purged struct {
 }
 
 // newReport gathers a decided snapshot.
-func newReport(mode, sweep string, s *snapshot.Snapshot, p *engine.Policy, res engine.Result, kinds []string) *Report {
+func (a *app) newReport(mode, sweep string, s *snapshot.Snapshot, p *engine.Policy, res engine.Result, kinds []string) *Report {
 	r := &Report{
 		Schema: reportSchema, Sweep: sweep, TakenAt: s.TakenAt, Mode: mode,
 		Policy:    PolicyRef{Revision: p.Revision, Digest: p.Digest},
+		Config:    a.ruled(s),
 		Sources:   s.Sources,
 		Census:    map[string]Count{},
 		Decisions: []decision.Decision{}, Acts: []decision.Act{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},
@@ -110,6 +131,21 @@ func newReport(mode, sweep string, s *snapshot.Snapshot, p *engine.Policy, res e
 		r.Alarms = append(r.Alarms, Alarm{Rule: decision.PolicyError, Message: e.ID + ": " + e.Err.Error() + "; it was kept"})
 	}
 	return r
+}
+
+// ruled names the files that ruled.
+func (a *app) ruled(s *snapshot.Snapshot) ConfigRef {
+	ref := ConfigRef{Files: []string{}}
+	if a.cfg.File != "" {
+		ref.Files = append(ref.Files, a.cfg.File)
+	}
+	for _, p := range s.Projects {
+		ref.Projects = append(ref.Projects, ProjectRef{Path: p.Path, File: p.File, State: p.State, Why: p.Why, SHA256: p.SHA256})
+		if p.State != snapshot.ProjectUntrusted {
+			ref.Files = append(ref.Files, p.File)
+		}
+	}
+	return ref
 }
 
 // code is the exit code that the report means.

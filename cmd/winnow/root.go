@@ -77,7 +77,7 @@ It changes nothing until you say --apply, and what it takes away can be brought 
 		newSweep(a), newSnapshot(a), newSubjects(a), newDecide(a), newExplain(a),
 		newRetain(a), newRelease(a), newHolds(a), newCleanup(a),
 		newHistory(a), newTrash(a), newRestore(a),
-		newDoctor(a), newDemo(a), newInit(a),
+		newTrust(a), newDoctor(a), newDemo(a), newInit(a),
 	)
 	root.InitDefaultCompletionCmd()
 	return root
@@ -121,6 +121,7 @@ func (a *app) setUp(cmd *cobra.Command) error {
 		return err
 	}
 	a.cfg = cfg
+	a.mentionStray()
 	return nil
 }
 

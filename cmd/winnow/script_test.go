@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -97,6 +98,9 @@ func setUpScript(env *testscript.Env) error {
 	} {
 		env.Setenv(name, val)
 	}
+	if err := writeOut(env.WorkDir); err != nil {
+		return err
+	}
 	env.Defer(func() {
 		sockets, _ := filepath.Glob(filepath.Join(env.WorkDir, "t", "tmux-*", "*"))
 		for _, s := range sockets {
@@ -104,6 +108,16 @@ func setUpScript(env *testscript.Env) error {
 		}
 	})
 	return nil
+}
+
+// writeOut puts the script's folder into its configurations, in the place of $WORK, which is no variable that Winnow would take.
+func writeOut(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	for _, f := range files {
+		data, e := os.ReadFile(f)
+		err = errors.Join(err, e, os.WriteFile(f, []byte(strings.ReplaceAll(string(data), "$WORK", dir)), 0o600))
+	}
+	return err
 }
 
 // orphan starts a process that outlives its parent: orphan VAR NAME=VALUE... -- command. The pid goes into $VAR and the process is

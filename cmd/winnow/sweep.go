@@ -198,7 +198,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*Report, error) {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
 	}
 	next := engine.Sightings(mem.sightings, snap, res.Decisions)
-	r := newReport(mode, id, snap, s.policy, res, f.show.kinds)
+	r := s.newReport(mode, id, snap, s.policy, res, f.show.kinds)
 	r.Settled = settled
 	if s.ledger == nil {
 		s.alarms(ctx, r, snap, res.Decisions)

@@ -39,10 +39,12 @@ func (a *app) writeText(r *Report, all bool) error {
 	}
 	if all {
 		p.workersText(w, r.Workers)
+		p.filesText(w, r.Config.Files)
 	}
 	p.actsText(w, "acts", r.Acts)
 	p.actsText(w, "settled: acts that an earlier sweep was cut short in", r.Settled)
 	p.purgedText(w, r.Purged)
+	p.projectsText(w, r.Config.Projects, all)
 	for _, al := range r.Alarms {
 		fmt.Fprintln(w)
 		p.row(w, "alarm", p.red, al.Rule, al.Message, ansi.StringWidth(clean(al.Rule)))

@@ -17,10 +17,12 @@ const (
 	Absent = "absent" // it is positively not there: no server on that socket, no such file or folder
 )
 
-// The names of the two sources of which there is only one. All others are called kind/name.
+// The names of the sources of which there is only one. All others are called kind/name. Projects is there only where some project is
+// trusted, or that could not be found out.
 const (
-	Proc   = "proc"
-	Ledger = "ledger"
+	Proc     = "proc"
+	Ledger   = "ledger"
+	Projects = "projects"
 )
 
 // The kinds of candidate, as they stand before the colon of an id.
@@ -54,6 +56,8 @@ type Snapshot struct {
 	Registry  []Entry             `json:"registry,omitempty"`
 	Holds     []Hold              `json:"holds,omitempty"`
 	Sightings map[string]Sighting `json:"sightings,omitempty"`
+	// Projects are the repositories that bring a file of their own for Winnow.
+	Projects []Project `json:"projects,omitempty"`
 	// Owners is which builders were seen with which terminals at earlier looks.
 	Owners []Owner `json:"owners,omitempty"`
 	// Workers are the observations on what registries record.
@@ -94,7 +98,7 @@ type Host struct {
 
 // Source is one thing that was read.
 type Source struct {
-	// Kind is tmux, herdr, codev, processes, dirs, spawns, registry or ledger.
+	// Kind is tmux, herdr, codev, processes, dirs, spawns, registry, projects or ledger.
 	Kind   string `json:"kind"`
 	Status string `json:"status" jsonschema:"enum=ok,enum=failed,enum=absent"`
 	// Error says what failed and what to do next; only with status failed or absent.
@@ -478,4 +482,33 @@ type Sighting struct {
 	FirstAt  time.Time `json:"first_at"`
 	LastAt   time.Time `json:"last_at"`
 	Count    int       `json:"count"`
+}
+
+// ProjectUntrusted is the state of a project's file that nobody trusted: nothing of it holds, and nothing of it is in the snapshot.
+const ProjectUntrusted = "untrusted"
+
+// Project is a repository that brings a file of its own for Winnow, which can only keep things, and only what the user trusted of it.
+type Project struct {
+	// Path is the real path of the main checkout, File the file's.
+	Path string `json:"path"`
+	File string `json:"file"`
+	// State says how the file stands to what was trusted: trusted, changed, gone, refused, untrusted. In all but the last one what was
+	// trusted holds. Why says what is the matter.
+	State string `json:"state" jsonschema:"enum=trusted,enum=changed,enum=gone,enum=refused,enum=untrusted"`
+	Why   string `json:"why,omitempty"`
+	// SHA256 is the digest of what was trusted, in hexadecimal digits.
+	SHA256 string `json:"sha256,omitempty"`
+	// Worktrees are the real paths of its linked worktrees. Where they could not be read the source says so.
+	Worktrees []string `json:"worktrees,omitempty"`
+	// Protected are globs relative to the checkout, Holds paths with why they stay, Off the rules that are turned off there. Known and
+	// none is [], unknown is absent.
+	Protected *[]string      `json:"protected,omitempty"`
+	Holds     *[]ProjectHold `json:"holds,omitempty"`
+	Off       *[]string      `json:"off,omitempty"`
+}
+
+// ProjectHold keeps a path of a project, relative to its checkout, and what lies below it.
+type ProjectHold struct {
+	Path   string `json:"path"`
+	Reason string `json:"reason"`
 }

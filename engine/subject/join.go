@@ -20,6 +20,8 @@ type Joined struct {
 	holds   map[string]*Hold
 	procs   processes
 	sources sources
+	// projects are those whose file somebody trusted.
+	projects []project
 }
 
 // Join indexes a snapshot once, in time and memory linear in its size. It is a pure function of its arguments and keeps both;
@@ -38,6 +40,7 @@ func Join(s *snapshot.Snapshot, c *Config) *Joined {
 	j.holds = indexHolds(s)
 	j.sources = indexSources(s)
 	j.procs = indexProcesses(s, j.config, j.records)
+	j.projects = indexProjects(s)
 	return j
 }
 
@@ -57,6 +60,7 @@ func (j *Joined) Subject(id string) (*Subject, bool) {
 	if !j.fill(sub) {
 		return nil, false
 	}
+	sub.Projects = j.projectsOf(sub)
 	sub.Identity = j.Identity(id).Key
 	sub.Sighting = j.sighting(id)
 	return sub, true

@@ -24,6 +24,9 @@ func indexSources(s *snapshot.Snapshot) sources {
 	for _, name := range []string{snapshot.Proc, snapshot.Ledger} {
 		x.common[name] = x.status(name)
 	}
+	if src, ok := s.Sources[snapshot.Projects]; ok { // what a project keeps is not known where it could not be read
+		x.common[snapshot.Projects] = src.Status
+	}
 	for name, src := range s.Sources {
 		if of(name, src, "spawns") || of(name, src, "registry") {
 			x.common[name] = src.Status

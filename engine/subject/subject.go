@@ -53,6 +53,8 @@ type Subject struct {
 	Entries  []Entry   `json:"entries,omitempty"`
 	Hold     *Hold     `json:"hold,omitempty"`
 	Sighting *Sighting `json:"sighting,omitempty"`
+	// Projects are the trusted projects in whose repository the candidate lies, or may lie.
+	Projects []Project `json:"projects,omitempty"`
 	// EvidenceSources are the states of all sources that the candidate, or evidence about it, rests on, by source name.
 	EvidenceSources map[string]string `json:"evidence_sources"`
 	// RecordsRead lists what was read whole of spawn ledgers and registries, as spawns:<format> and registry:<format>, where every
@@ -162,6 +164,27 @@ type Hold struct {
 	Reason string `json:"reason,omitempty"`
 	// Left is in seconds; absent for a hold without an end.
 	Left *float64 `json:"left,omitempty"`
+}
+
+// Project is a repository whose own file keeps things, once the user trusted it.
+type Project struct {
+	// Path is the real path of its main checkout, File the file's.
+	Path string `json:"path,omitempty"`
+	File string `json:"file,omitempty"`
+	// Places are where the candidate lies, relative to the main checkout; in a worktree elsewhere, under that one's name. Absent where
+	// it is not known whether it lies in the project.
+	Places *[]string `json:"places,omitempty"`
+	// Keeps are globs over such places that stay, with what lies below them. Above are globs over the folders that they lie in, which
+	// stay too. Off are the rules that are turned off there.
+	Keeps *[]Keep   `json:"keeps,omitempty"`
+	Above *[]string `json:"above,omitempty"`
+	Off   *[]string `json:"off,omitempty"`
+}
+
+// Keep is a glob that a project keeps, with the reason where the project gives one.
+type Keep struct {
+	Glob   string `json:"glob"`
+	Reason string `json:"reason,omitempty"`
 }
 
 // Sighting is the memory of earlier looks, with its times as seconds before now.

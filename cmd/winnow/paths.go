@@ -1,0 +1,127 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// expand resolves ~ and $VAR in every path. A path that is not absolute counts from the folder of the file that it stands in, never
+// from the working folder, which may be anybody's clone; one from the environment, which set names by its key, from the working
+// folder, where it was typed.
+func (c *Config) expand(set map[string]bool) error {
+	folder := ""
+	if c.File != "" {
+		folder = filepath.Dir(c.File)
+	}
+	type place struct {
+		key  string
+		path *string
+	}
+	paths := []place{{"state", &c.State}, {"collect.processes.root", &c.Collect.Processes.Root}}
+	list := func(key string, list []string, skip func(string) bool) {
+		for i := range list {
+			if !skip(list[i]) {
+				paths = append(paths, place{key, &list[i]})
+			}
+		}
+	}
+	none, isAuto := func(string) bool { return false }, func(s string) bool { return s == auto }
+	list("collect.dirs.roots", c.Collect.Dirs.Roots, none)
+	list("collect.dirs.agent_folders", c.Collect.Dirs.AgentFolders, none)
+	list("policy.paths", c.Policy.Paths, none)
+	for i := range c.Collect.Spawns {
+		paths = append(paths, place{"collect.spawns", &c.Collect.Spawns[i].Path})
+	}
+	for i := range c.Collect.Registry {
+		paths = append(paths, place{"collect.registry", &c.Collect.Registry[i].Path})
+	}
+	list("collect.tmux.sockets", c.Collect.Tmux.Sockets, isAuto)
+	list("collect.herdr.sockets", c.Collect.Herdr.Sockets, isAuto)
+	list("collect.shepherd.stores", c.Collect.Shepherd.Stores, isAuto)
+	list("collect.codev.homes", c.Collect.Codev.Homes, isAuto)
+	list("rules.protected", c.Rules.Protected, func(p string) bool { return !isPath(p) })
+	for _, p := range paths {
+		base, where := folder, cmp.Or(c.File, "the defaults")
+		if set[p.key] {
+			base, where = "", "the environment"
+		}
+		abs, err := expandFrom(base, *p.path)
+		if err != nil {
+			return usagef("%s: %s: path %q: %v; nothing was done", where, p.key, *p.path, err)
+		}
+		*p.path = abs
+	}
+	return nil
+}
+
+// isPath tells an entry of rules.protected that is a path from one that is a name, a label or an id.
+func isPath(p string) bool {
+	return p == "~" || strings.HasPrefix(p, "~/") || strings.HasPrefix(p, "$") || strings.HasPrefix(p, "/")
+}
+
+// Variables that may stand in a path. Any other one may be set by what a folder's tools put into the environment, and a path that it
+// leads astray is one where Winnow writes, or acts.
+var pathVariables = []string{"HOME", "USER", "TMPDIR"}
+
+const xdgVariables = "XDG_"
+
+// expandPath gives an absolute path, from the working folder where it is not.
+func expandPath(p string) (string, error) { return expandFrom("", p) }
+
+// expandFrom gives an absolute path, from a folder where it is not; no folder is the working one. A variable that is not allowed or not
+// set is an error: "$WT/x" must never become "/x".
+func expandFrom(folder, p string) (string, error) {
+	if p == "" {
+		return "", errors.New("is empty")
+	}
+	if strings.ContainsRune(p, 0) {
+		return "", errors.New("has a byte of zero in it")
+	}
+	if p == "~" || strings.HasPrefix(p, "~/") {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", err
+		}
+		if !filepath.IsAbs(home) {
+			return "", fmt.Errorf("$HOME is %q, which is not absolute", home)
+		}
+		p = home + p[1:]
+	}
+	var wrong error
+	p = os.Expand(p, func(name string) string {
+		val, err := pathVariable(name)
+		if err != nil && wrong == nil {
+			wrong = err
+		}
+		return val
+	})
+	if wrong != nil {
+		return "", wrong
+	}
+	if folder != "" && !filepath.IsAbs(p) {
+		return filepath.Join(folder, p), nil
+	}
+	return filepath.Abs(p)
+}
+
+func pathVariable(name string) (string, error) {
+	if !slices.Contains(pathVariables, name) && (!strings.HasPrefix(name, xdgVariables) || name == xdgVariables) {
+		return "", fmt.Errorf("$%s is not a variable that a path may have: $%s and $%s* are, or write the path out",
+			name, strings.Join(pathVariables, ", $"), xdgVariables)
+	}
+	val := os.Getenv(name)
+	switch {
+	case val == "":
+		return "", fmt.Errorf("$%s is not set", name)
+	case name == "USER" && (strings.ContainsRune(val, '/') || val == "." || val == ".."):
+		return "", fmt.Errorf("$USER is %q, which is no name", val)
+	case name != "USER" && !filepath.IsAbs(val):
+		return "", fmt.Errorf("$%s is %q, which is not absolute", name, val)
+	}
+	return val, nil
+}

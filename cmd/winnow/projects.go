@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"winnow/cmd/winnow/project"
+	"winnow/engine/snapshot"
+)
+
+// projects writes into a snapshot which projects the user trusts and what these keep. A list that cannot be read is a source that
+// failed: what it keeps is not known then.
+func (a *app) projects(ctx context.Context, s *snapshot.Snapshot, sc scope) {
+	store := project.Store{State: a.cfg.State}
+	trusted, err := store.All(ctx)
+	for _, t := range trusted {
+		p := inForce(ctx, t)
+		worktrees, e := project.Worktrees(ctx, t.Path)
+		if e != nil {
+			err = errors.Join(err, fmt.Errorf("%s: %w; winnow trust --revoke %s does without it", t.Path, e, quote(t.Path)))
+		}
+		p.Worktrees = worktrees
+		s.Projects = append(s.Projects, p)
+	}
+	if err != nil || len(trusted) > 0 {
+		s.Sources[snapshot.Projects] = snapshot.Source{Kind: snapshot.Projects, Status: snapshot.OK, Path: filepath.Join(a.cfg.State, "trusted"), Seen: len(trusted)}
+	}
+	if err != nil {
+		a.fail(s, snapshot.Projects, snapshot.Projects, err)
+	}
+	if sc.id == "" {
+		s.Projects = append(s.Projects, untrusted(s)...)
+	}
+	slices.SortFunc(s.Projects, func(a, b snapshot.Project) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// inForce is a trusted project as a snapshot has it: what was trusted, and how the file is by now.
+func inForce(ctx context.Context, t project.Trusted) snapshot.Project {
+	holds, off, protected := []snapshot.ProjectHold{}, t.Says.Off(), append([]string{}, t.Says.Protected...)
+	for _, h := range t.Says.Holds {
+		holds = append(holds, snapshot.ProjectHold{Path: h.Path, Reason: h.Reason})
+	}
+	p := snapshot.Project{Path: t.Path, File: projectFile(t.Path), SHA256: t.SHA256, Protected: &protected, Holds: &holds, Off: &off}
+	p.State, p.Why = t.State(ctx)
+	return p
+}
+
+// untrusted are the repositories of folders in the snapshot that bring a file which nobody trusted. It is not opened.
+func untrusted(s *snapshot.Snapshot) []snapshot.Project {
+	mains := map[string]bool{}
+	for _, d := range s.Dirs {
+		if d.Git != nil && d.Git.Main != "" {
+			mains[d.Git.Main] = true
+		}
+	}
+	var out []snapshot.Project
+	for _, main := range slices.Sorted(maps.Keys(mains)) {
+		if slices.ContainsFunc(s.Projects, func(p snapshot.Project) bool { return p.Path == main }) {
+			continue
+		}
+		if _, err := os.Lstat(projectFile(main)); errors.Is(err, fs.ErrNotExist) || err != nil {
+			continue
+		}
+		out = append(out, snapshot.Project{Path: main, File: projectFile(main), State: snapshot.ProjectUntrusted,
+			Why: "nobody trusted its file, so nothing of it holds; winnow trust shows it"})
+	}
+	return out
+}
+
+func projectFile(main string) string { return filepath.Join(main, project.Folder, project.Name) }
+
+// filesText names the files that ruled.
+func (p paint) filesText(w io.Writer, files []string) {
+	fmt.Fprintf(w, "\n%s\n", p.bold("ruled by"))
+	for _, f := range files {
+		fmt.Fprintf(w, "  %s\n", clean(home(f)))
+	}
+	if len(files) == 0 {
+		fmt.Fprintln(w, p.dim("  the defaults alone"))
+	}
+}
+
+// projectsText says which projects' own files are another now, with --all also which keep things, and which nobody trusted.
+func (p paint) projectsText(w io.Writer, projects []ProjectRef, all bool) {
+	var shown []ProjectRef
+	for _, x := range projects {
+		if all || x.State != project.StateTrusted && x.State != snapshot.ProjectUntrusted {
+			shown = append(shown, x)
+		}
+	}
+	if len(shown) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.bold("projects with a file of their own"))
+	for _, x := range shown {
+		color, why := p.yellow, x.Why
+		if x.State == project.StateTrusted {
+			color, why = p.dim, "what it asks to keep stays"
+		}
+		p.row(w, "note", color, home(x.Path), x.State+": "+why, 0)
+	}
+}
+
+// checkProjects says of each project's own file whether it rules.
+func checkProjects(s *snapshot.Snapshot) []Check {
+	var out []Check
+	for _, x := range s.Projects {
+		c := Check{"config", x.File, healthy, "trusted: what it asks to keep stays"}
+		if x.State != project.StateTrusted {
+			c.Status, c.Detail = limited, x.State+": "+x.Why
+		}
+		out = append(out, c)
+	}
+	return out
+}

@@ -1,0 +1,195 @@
+package strict
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+
+	"go.yaml.in/yaml/v3"
+)
+
+type checker struct {
+	file  string
+	shape Shape
+	tree  *keys
+	found Problems
+}
+
+func (c *checker) bad(n *yaml.Node, key, format string, args ...any) {
+	c.found = append(c.found, Problem{File: c.file, Line: n.Line, Key: key, Text: fmt.Sprintf(format, args...)})
+}
+
+// value holds one value against its type; under are the keys that may stand in it.
+func (c *checker) value(n *yaml.Node, t reflect.Type, under *keys, at string) {
+	switch {
+	case n.Kind == yaml.AliasNode || n.Anchor != "":
+		c.bad(n, at, "%san anchor or its alias (&, *): write it out, they are not read here", in(at))
+		return
+	case n.Style&yaml.TaggedStyle != 0:
+		c.bad(n, at, "%sa tag (%s): leave it out, they are not read here", in(at), n.Tag)
+		return
+	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null":
+		c.bad(n, at, "key %q has no value; give it one or remove it", at)
+		return
+	}
+	if c.shape.Leaf != nil {
+		if wrong, ok := c.shape.Leaf(t, n); ok {
+			if wrong != "" {
+				c.bad(n, at, "%s: %s", at, wrong)
+			}
+			return
+		}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		c.value(n, t.Elem(), under, at)
+	case reflect.Struct:
+		c.section(n, t, under, at)
+	case reflect.Map:
+		c.table(n, t, at)
+	case reflect.Slice:
+		c.list(n, t, under, at)
+	default:
+		if wrong := scalar(n, t); wrong != "" {
+			c.bad(n, at, "%s: %s", at, wrong)
+		}
+	}
+}
+
+func (c *checker) section(n *yaml.Node, t reflect.Type, under *keys, at string) {
+	if n.Kind != yaml.MappingNode {
+		if at == "" {
+			c.bad(n, at, "the file is %s; it wants keys and values, such as version: 1", what(n))
+			return
+		}
+		c.bad(n, at, "%s is %s; it wants keys of its own, such as %s", at, what(n), under.example())
+		return
+	}
+	fields := fieldsOf(t)
+	c.pairs(n, at, func(key string, k, v *yaml.Node) {
+		f, ok := fields[key]
+		if !ok && len(c.found) >= maxProblems { // nobody reads it, and comparing takes time
+			c.bad(k, join(at, key), "unknown key %q", join(at, key))
+			return
+		}
+		if !ok {
+			c.bad(k, join(at, key), "unknown key %q; the nearest is %q", join(at, key), c.tree.nearest(at, under, key))
+			return
+		}
+		c.value(v, f, under.below[key], join(at, key))
+	})
+}
+
+// table is a map of the operator's own keys.
+func (c *checker) table(n *yaml.Node, t reflect.Type, at string) {
+	if n.Kind != yaml.MappingNode {
+		c.bad(n, at, "%s is %s; it wants names and values: {name: value}", at, what(n))
+		return
+	}
+	c.pairs(n, at, func(key string, _, v *yaml.Node) { c.value(v, t.Elem(), &keys{}, join(at, key)) })
+}
+
+// pairs goes over a map's keys, each of which is a plain text and stands once.
+func (c *checker) pairs(n *yaml.Node, at string, each func(key string, k, v *yaml.Node)) {
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		switch {
+		case k.Kind == yaml.AliasNode || k.Anchor != "" || k.ShortTag() == "!!merge":
+			c.bad(k, at, "%san anchor, its alias or a merge (&, *, <<): write it out, they are not read here", in(at))
+		case k.Kind != yaml.ScalarNode || k.ShortTag() != "!!str" || k.Style&yaml.TaggedStyle != 0 || k.Value == "":
+			c.bad(k, at, "%sa key that is no plain text", in(at))
+		case seen[k.Value] != 0:
+			c.bad(k, join(at, k.Value), "key %q stands twice, on line %d too: one of them would be passed over", join(at, k.Value), seen[k.Value])
+		default:
+			seen[k.Value] = k.Line
+			each(k.Value, k, v)
+		}
+	}
+}
+
+func (c *checker) list(n *yaml.Node, t reflect.Type, under *keys, at string) {
+	if n.Kind != yaml.SequenceNode {
+		hint := "[]"
+		if n.Kind == yaml.ScalarNode {
+			hint = "[" + n.Value + "]"
+		}
+		c.bad(n, at, "%s is %s; it wants a list: %s", at, what(n), hint)
+		return
+	}
+	for i, x := range n.Content {
+		one := fmt.Sprintf("%s[%d]", at, i)
+		if x.Kind == yaml.ScalarNode && x.ShortTag() == "!!str" && x.Value == "" {
+			c.bad(x, one, "%s is an empty text; give it a value or remove it", one)
+			continue
+		}
+		c.value(x, t.Elem(), under, one)
+	}
+}
+
+// scalar says what is wrong with a single value, "" for nothing.
+func scalar(n *yaml.Node, t reflect.Type) string {
+	if n.Kind != yaml.ScalarNode {
+		return fmt.Sprintf("it is %s; it wants %s", what(n), wanted(t))
+	}
+	tag := n.ShortTag()
+	switch t.Kind() {
+	case reflect.String:
+		if tag == "!!str" {
+			return ""
+		}
+	case reflect.Bool:
+		if tag == "!!bool" {
+			return ""
+		}
+	case reflect.Int, reflect.Int64:
+		var x int64
+		if tag == "!!int" && n.Decode(&x) == nil {
+			return ""
+		}
+	case reflect.Uint64:
+		var x uint64
+		if tag == "!!int" && n.Decode(&x) == nil {
+			return ""
+		}
+	case reflect.Float64:
+		var x float64
+		if (tag == "!!int" || tag == "!!float") && n.Decode(&x) == nil && !math.IsNaN(x) && !math.IsInf(x, 0) {
+			return ""
+		}
+	}
+	return fmt.Sprintf("it is %q; it wants %s", n.Value, wanted(t))
+}
+
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a text: put quotes around it"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Uint64:
+		return "a whole number that is not negative"
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.Float64:
+		return "a number"
+	}
+	return "a value of type " + t.String()
+}
+
+func what(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a section with keys"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	return fmt.Sprintf("the single value %q", n.Value)
+}
+
+func in(at string) string {
+	if at == "" {
+		return ""
+	}
+	return at + ": "
+}

@@ -1,0 +1,132 @@
+// Package strict holds a YAML file against the Go type that it is to become, before anything is made of it: every key must be known,
+// every value of its kind, and the whole file one document. What it refuses it names by line and key, with the nearest right key.
+package strict
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Shape is what a file must be.
+type Shape struct {
+	// Type is the struct that it becomes. Its keys are the json names of the fields; fields of embedded structs are its own, and a
+	// field that is called - has no key.
+	Type reflect.Type
+	// Required are keys at the top that must be there.
+	Required []string
+	// Leaf says what is wrong with a value of a type that is written in a way of its own, such as a duration; "" is nothing. It is
+	// asked for the types for which it says ok, before their kind is looked at.
+	Leaf func(t reflect.Type, n *yaml.Node) (wrong string, ok bool)
+}
+
+// Problem is one thing that is wrong with a file.
+type Problem struct {
+	File string
+	// Line counts from 1; 0 is the file as a whole.
+	Line int
+	// Key is the path of the key, with dots, or of the section in which something is wrong; "" at the top.
+	Key  string
+	Text string
+}
+
+// Error is "file:line: text".
+func (p Problem) Error() string {
+	if p.Line == 0 {
+		return p.File + ": " + p.Text
+	}
+	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Text)
+}
+
+// Problems is everything that is wrong, in the order of the file, at most as many as a person reads at once.
+type Problems []Problem
+
+const maxProblems = 10
+
+func (ps Problems) Error() string {
+	var lines []string
+	for _, p := range ps[:min(len(ps), maxProblems)] {
+		lines = append(lines, p.Error())
+	}
+	if more := len(ps) - maxProblems; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more like these", more))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Check holds data, which messages call file, against a shape. The error is of the type Problems.
+func Check(file string, data []byte, s Shape) error {
+	c := &checker{file: file, shape: s, tree: keysOf(s.Type)}
+	root, wrong := document(data)
+	if wrong != nil {
+		wrong.File = file
+		return Problems{*wrong}
+	}
+	c.value(root, s.Type, c.tree, "")
+	for _, key := range s.Required {
+		if root.Kind == yaml.MappingNode && !slices.ContainsFunc(root.Content, func(n *yaml.Node) bool { return n.Value == key }) {
+			c.found = append(c.found, Problem{File: file, Key: key, Text: fmt.Sprintf("%s is missing: a file of Winnow begins with %s: 1", key, key)})
+		}
+	}
+	if len(c.found) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(c.found, func(a, b Problem) int { return a.Line - b.Line })
+	return c.found
+}
+
+// document is the one document of a file.
+func document(data []byte) (root *yaml.Node, wrong *Problem) {
+	switch {
+	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
+		return nil, &Problem{Line: 1, Text: "it begins with a byte order mark: save it as UTF-8 without one"}
+	case !utf8.Valid(data):
+		return nil, &Problem{Text: "it is not UTF-8 text: save it as UTF-8"}
+	case len(bytes.TrimSpace(data)) == 0:
+		return nil, &Problem{Text: "it is empty: write version: 1 into it, or remove it and the defaults hold"}
+	}
+	defer func() { // what the parser did not foresee is a file that cannot be read, and no crash
+		if r := recover(); r != nil {
+			root, wrong = nil, &Problem{Text: fmt.Sprintf("it cannot be read as YAML: %v", r)}
+		}
+	}()
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var doc, second yaml.Node
+	switch err := dec.Decode(&doc); {
+	case errors.Is(err, io.EOF):
+		return nil, &Problem{Text: "it has comments only: write version: 1 into it, or remove it and the defaults hold"}
+	case err != nil:
+		return nil, syntax(err)
+	}
+	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 || doc.Content[0].ShortTag() == "!!null" {
+		return nil, &Problem{Text: "it has comments only: write version: 1 into it, or remove it and the defaults hold"}
+	}
+	switch err := dec.Decode(&second); {
+	case errors.Is(err, io.EOF):
+	case err != nil:
+		return nil, syntax(err)
+	default:
+		return nil, &Problem{Line: second.Line, Text: "a second document begins here (---): write one, for the second would be passed over"}
+	}
+	return doc.Content[0], nil
+}
+
+// syntax takes the line out of what the parser says: "yaml: line 3: found character ...".
+func syntax(err error) *Problem {
+	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
+	if n, _ := fmt.Sscanf(text, "line %d:", &line); n == 1 {
+		_, text, _ = strings.Cut(text, ":")
+		text = strings.TrimSpace(text)
+	}
+	if strings.Contains(text, "cannot start any token") {
+		text += "; indent with spaces, never with tabs, and put quotes around a text that begins with @, ` or %"
+	}
+	return &Problem{Line: line, Text: text}
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"winnow/cmd/winnow/project"
+	"winnow/collectors/dirs/git"
+)
+
+func newTrust(a *app) *cobra.Command {
+	var list, revoke bool
+	cmd := &cobra.Command{
+		Use:   "trust [FOLDER]",
+		Short: "Let a project's own .winnow/config.yaml keep things there",
+		Long: `Trust shows what the file .winnow/config.yaml of a project says and then stores that, so that it holds for the project's folders and for
+what works in them. FOLDER lies in the repository (the working directory when none is given); the file is read from its main checkout.
+
+Such a file can only keep: protected paths, holds, and rules that are turned off there. What you trusted holds until you trust another
+content or take it back; what is changed in the file since does not.`,
+		Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, folders []string) error {
+			folder := "."
+			if len(folders) == 1 {
+				folder = folders[0]
+			}
+			switch {
+			case list && revoke:
+				return usagef("--list and --revoke are two things: say one of them")
+			case list && len(folders) > 0:
+				return usagef("--list takes no folder; it lists all projects")
+			case list:
+				return a.listTrusted(cmd.Context())
+			case revoke:
+				return a.revoke(cmd.Context(), folder)
+			}
+			return a.trust(cmd.Context(), folder)
+		},
+	}
+	cmd.Flags().BoolVar(&list, "list", false, "list the projects that are trusted")
+	cmd.Flags().BoolVar(&revoke, "revoke", false, "take the trust in a project back")
+	return cmd
+}
+
+// Trusted is a project as winnow trust prints it as JSON.
+type Trusted struct {
+	Project string `json:"project"`
+	File    string `json:"file"`
+	SHA256  string `json:"sha256"`
+	// State is trusted, changed, gone or refused; Why says what is the matter.
+	State     string       `json:"state"`
+	Why       string       `json:"why,omitempty"`
+	TrustedAt time.Time    `json:"trusted_at"`
+	Says      project.File `json:"says"`
+}
+
+func (a *app) store() project.Store { return project.Store{State: a.cfg.State} }
+
+func (a *app) trust(ctx context.Context, folder string) error {
+	main, err := mainCheckout(folder)
+	if err != nil {
+		return err
+	}
+	file := projectFile(main)
+	data, err := project.Read(ctx, main)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usagef("%s is not there: the project says nothing of its own; nothing was trusted", file)
+	}
+	if err != nil {
+		return usagef("%v; nothing was trusted", err)
+	}
+	says, err := project.Parse(file, data)
+	if err != nil {
+		return usagef("%v\nnothing was trusted", err)
+	}
+	if err := a.knownRules(ctx, file, says.Off()); err != nil {
+		return err
+	}
+	t := Trusted{Project: main, File: file, SHA256: project.Digest(data), State: project.StateTrusted, TrustedAt: time.Now().UTC(), Says: says}
+	if a.flags.format == "text" { // it is shown before it is stored
+		a.saysText(a.out, t)
+	}
+	if err := a.store().Trust(main, data, t.TrustedAt); err != nil {
+		return err
+	}
+	return a.say(t, "\ntrusted; winnow trust --revoke %s takes it back", quote(main))
+}
+
+// knownRules refuses to turn off a rule that there is none of: it would be a line that does nothing.
+func (a *app) knownRules(ctx context.Context, file string, off []string) error {
+	if len(off) == 0 {
+		return nil
+	}
+	e, p, err := a.engine(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	var reaping []string
+	for rule := range maps.Keys(p.Rules()) {
+		if strings.HasPrefix(rule, "reap.") {
+			reaping = append(reaping, rule)
+		}
+	}
+	for _, rule := range off {
+		if !slices.Contains(reaping, rule) {
+			return usagef("%s: levels: unknown rule %q; the nearest is %q\nnothing was trusted", file, rule, nearest(rule, reaping))
+		}
+	}
+	return nil
+}
+
+// saysText is a project's file in words.
+func (a *app) saysText(w io.Writer, t Trusted) {
+	p := a.paint
+	fmt.Fprintf(w, "%s\n", p.bold(clean(t.Project)))
+	fmt.Fprintf(w, "  %s\n", p.dim(clean(fmt.Sprintf("%s, sha256 %.12s", t.File, t.SHA256))))
+	for _, glob := range t.Says.Protected {
+		p.indented(w, 2, clean("keeps what "+glob+" matches"))
+	}
+	for _, h := range t.Says.Holds {
+		p.indented(w, 2, clean("keeps "+h.Path+": "+h.Reason))
+	}
+	for _, rule := range t.Says.Off() {
+		p.indented(w, 2, clean("turns "+rule+" off"))
+	}
+	if len(t.Says.Protected)+len(t.Says.Holds)+len(t.Says.Levels) == 0 {
+		p.indented(w, 2, "asks for nothing")
+	}
+}
+
+func (a *app) listTrusted(ctx context.Context) error {
+	all, err := a.store().All(ctx)
+	if err != nil {
+		return err
+	}
+	var out []Trusted
+	for _, t := range all {
+		x := Trusted{Project: t.Path, File: projectFile(t.Path), SHA256: t.SHA256, TrustedAt: t.TrustedAt, Says: t.Says}
+		x.State, x.Why = t.State(ctx)
+		out = append(out, x)
+	}
+	return list(a, out, func(w io.Writer) {
+		if len(out) == 0 {
+			fmt.Fprintln(w, "no project is trusted; winnow trust FOLDER trusts one")
+		}
+		for i, x := range out {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			a.saysText(w, x)
+			p := a.paint
+			p.indented(w, 2, p.dim("trusted on "+x.TrustedAt.Local().Format(time.DateTime)))
+			if x.Why != "" {
+				p.indented(w, 2, p.yellow(clean(x.State+": "+x.Why)))
+			}
+		}
+	})
+}
+
+func (a *app) revoke(ctx context.Context, folder string) error {
+	main, err := mainCheckout(folder)
+	if err != nil { // the repository may be gone: then the folder is what was trusted
+		if main, err = filepath.Abs(folder); err != nil {
+			return usagef("--revoke %s: %v", quote(folder), err)
+		}
+	}
+	was, err := a.store().Revoke(main)
+	if err != nil {
+		return err
+	}
+	if !was {
+		names := []string{}
+		if all, err := a.store().All(ctx); err == nil {
+			for _, t := range all {
+				names = append(names, t.Path)
+			}
+		}
+		if len(names) == 0 {
+			return usagef("%s is not trusted, and nor is any other project; nothing was changed", main)
+		}
+		return usagef("%s is not trusted; the nearest is %s; nothing was changed", main, nearest(main, names))
+	}
+	return a.say(map[string]string{"revoked": main}, "%s is not trusted any more; what it asked to keep is judged as anything else", clean(main))
+}
+
+// mainCheckout is the real path of the main checkout of the repository that a folder lies in. A worktree's own copy of the project's file
+// is never read: who works there can write it.
+func mainCheckout(folder string) (string, error) {
+	abs, err := filepath.Abs(folder)
+	if err != nil {
+		return "", usagef("%s: %v", quote(folder), err)
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", usagef("%v; give a folder of a repository", err)
+	}
+	place, ok := git.NewFinder().Around(real)
+	if !ok || place.CommonDir == "" {
+		return "", usagef("%s lies in no git repository; give a folder of one", abs)
+	}
+	main := filepath.Dir(place.CommonDir)
+	if place.Bare || filepath.Base(place.CommonDir) != ".git" {
+		return "", usagef("the repository of %s has no main checkout with a .git of its own, so it has no %s/%s that could be trusted", abs, project.Folder, project.Name)
+	}
+	return main, nil
+}

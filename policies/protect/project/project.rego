@@ -1,0 +1,97 @@
+# METADATA
+# title: Project
+# description: >-
+#   Keeps what a repository's own file (.winnow/config.yaml) asks to keep, once the user has trusted that file: paths and what lies
+#   below them, folders that such a path lies in, holds with a reason, and what only rules would reap that are turned off there.
+#   Whether a thing lies in such a project must be known, or it stays.
+package policies.protect.project
+
+import data.policies.lib.kinds
+
+# METADATA
+# title: Its project keeps it
+# description: A path of the project's own file matches where the candidate lies or, for a folder, something that may lie in it.
+objections contains {
+	"rule": "protect.project",
+	"message": $"its project keeps it: {project.path}",
+	"evidence": {
+		"project": [known | known := project.path],
+		"file": [known | known := project.file],
+		"globs": [keep.glob | some keep in project.keeps],
+		"reasons": [keep.reason | some keep in project.keeps],
+	},
+} if {
+	some i, project in input.projects
+	i in _placed
+	not i in _untouched
+}
+
+# METADATA
+# title: It may lie in a project that keeps things
+# description: Where the candidate is could not be read, and the project's own file keeps things.
+objections contains {
+	"rule": "protect.project",
+	"message": $"whether it lies in a project that keeps things is not known: {project.path}",
+	"evidence": {"project": [known | known := project.path], "file": [known | known := project.file]},
+} if {
+	some i, project in input.projects
+	not i in _placed
+}
+
+# METADATA
+# title: Its project turns off what would reap it
+# description: Every rule that found a reason is one that the project's own file turns off.
+objections contains {
+	"rule": "protect.project",
+	"message": $"its project turns off every rule that would reap it: {project.path}",
+	"evidence": {"project": [known | known := project.path], "file": [known | known := project.file], "rules": [rule | some rule in _found]},
+} if {
+	count(_found) > 0
+	some i, project in input.projects
+	not i in _standing
+}
+
+# The projects in which the candidate is known to lie.
+_placed contains i if {
+	some i, project in input.projects
+	count(project.places) > 0
+}
+
+# The projects that keep nothing where the candidate lies.
+_untouched contains i if {
+	input.kind != "dir"
+	some i in _clear
+}
+
+_untouched contains i if {
+	input.kind == "dir"
+	some i, project in input.projects
+	i in _clear
+	every place in project.places {
+		every folder in project.above {
+			glob.match(folder, ["/"], place) == false
+		}
+	}
+}
+
+_clear contains i if {
+	some i, project in input.projects
+	every place in project.places {
+		every keep in project.keeps {
+			place != keep.glob
+			glob.match(keep.glob, ["/"], place) == false
+			glob.match(concat("", [keep.glob, "/**"]), ["/"], place) == false
+		}
+	}
+}
+
+# The projects that leave at least one of the reasons standing.
+_standing contains i if {
+	some i, project in input.projects
+	some rule in _found
+	every off in project.off {
+		off != rule
+	}
+}
+
+_found contains finding.rule if some finding in data.policies.reap[kinds.plural][_].findings

@@ -1,0 +1,61 @@
+package policy_test
+
+import (
+	"fmt"
+	"testing"
+
+	"winnow/engine/decision"
+	"winnow/testkit/attack"
+)
+
+// sayings are what projects may say of themselves, the widest and the oddest of it among them; nil is a fact that could not be read.
+var sayings = []map[string]any{
+	{"protected": []any{}, "holds": []any{}, "off": []any{}},
+	{"protected": []any{"**"}, "holds": []any{}, "off": []any{}},
+	{"protected": []any{"[oops", "../**", "/", "*"}, "holds": []any{}, "off": []any{}},
+	{"protected": []any{}, "holds": []any{map[string]any{"path": ".", "reason": "x"}}, "off": []any{}},
+	{"protected": []any{}, "holds": []any{}, "off": []any{"protect.live", "protect.unsaved", "protect.protected", "protect.unknown", "protect.seen_once"}},
+	{"protected": []any{}, "holds": []any{}, "off": []any{"reap.dirs.landed", "reap.processes.orphan", "reap.sessions.husk", "reap.tabs.husk", "reap.terminals.husk"}},
+	{"holds": []any{}, "off": []any{}},
+	{"protected": []any{}, "holds": []any{}},
+	{},
+}
+
+// TestAttackNothingThatAProjectSaysReaps puts projects that say anything at all into every world that a case plays in, and wants nothing
+// that stayed without them to go.
+func TestAttackNothingThatAProjectSaysReaps(t *testing.T) {
+	t.Parallel()
+	e := shipped(t)
+	a := attack.New(t, "a project's trusted file says anything that it can, in every world of the cases: nothing that stayed is reaped")
+	all := cases(t)
+	all["herd"], all["tower"] = Case{World: "herd"}, Case{World: "tower"}
+	kept := 0
+	for name, c := range all {
+		config, world := c.config(t), c.world(t)
+		before := decide(t, e, config, without(world, []string{"projects"}))
+		for i, says := range sayings {
+			var projects []any
+			for _, path := range []string{"/w/acme", "/home/u", "/", ""} {
+				projects = append(projects, merge(says, map[string]any{"path": path, "file": path + "/.winnow/config.yaml", "state": "trusted", "worktrees": []any{"/w", "/home"}}))
+			}
+			wrong := ""
+			after, err := e.Decide(t.Context(), parse(t, merge(world, map[string]any{"projects": projects})), config)
+			if err != nil { // one candidate's failure is none of all: it keeps that candidate
+				t.Fatal(err)
+			}
+			for _, now := range after.Decisions {
+				id, was := now.ID, before[now.ID]
+				switch {
+				case now.Verdict == decision.Reap && (was == nil || was.Verdict != decision.Reap):
+					wrong = fmt.Sprintf("%s, saying %d: %s is reaped", name, i, id)
+				case now.Verdict == decision.Spare && was != nil && was.Verdict == decision.Reap:
+					kept++
+				}
+			}
+			a.Check(wrong)
+		}
+	}
+	if kept == 0 {
+		t.Error("nothing was kept for a project either, so this shows nothing")
+	}
+}
