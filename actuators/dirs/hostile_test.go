@@ -366,7 +366,7 @@ func otherMount(t *testing.T) {
 	before := w.state()
 	in := w.aside("A1", w.tree)
 	trash := filepath.Join(w.root, rootTrash)
-	if text, err := os.ReadFile(trash + "/.gitignore"); err != nil || string(text) != "*\n" {
+	if text, err := os.ReadFile(trash + "/.gitignore"); err != nil || string(text) != ignoreText {
 		t.Errorf("the trash is not ignored: %q %v", text, err)
 	}
 	if st, err := os.Stat(trash); err != nil || st.Mode().Perm() != 0o700 {

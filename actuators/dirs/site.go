@@ -132,13 +132,17 @@ func (s *site) prepare(ctx context.Context) error {
 		return nil
 	}
 	if own := filepath.Dir(s.admin.away); own != s.plan.Trash {
-		if err := os.MkdirAll(own, 0o700); err != nil {
+		if err := makeOwn(own); err != nil {
 			return fmt.Errorf("make a place in the repository's trash: %w", err)
 		}
 	}
 	s.o.Step("dir.lock")
 	// Between the two renames the entry names a folder that is not there: git worktree prune would drop it then.
-	if err := writeNew(filepath.Join(s.admin.home, lockName), []byte(ownLock(s.in.ID))); err != nil {
+	entry, err := openFolder(s.admin.home)
+	if err == nil {
+		err = errors.Join(entry.writeNew(lockName, []byte(ownLock(s.in.ID))), entry.close())
+	}
+	if err != nil {
 		return fmt.Errorf("lock its entry in the repository: %w", err)
 	}
 	return nil
@@ -171,6 +175,11 @@ func (s *site) finish(ctx context.Context) decision.Outcome {
 		if err != nil {
 			return s.putBack(ctx, fmt.Errorf("move its entry in the repository: %w", err))
 		}
+	}
+	// Nobody was in it, and its name is gone: what is there now is all that can have come.
+	s.o.Step("dir.compare")
+	if err := s.unchanged(ctx); err != nil {
+		return s.putBack(ctx, err)
 	}
 	s.o.Step("dir.readback")
 	if err := s.readBack(); err != nil {
