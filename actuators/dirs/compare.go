@@ -3,7 +3,6 @@ package dirs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,18 +75,9 @@ func (s *site) surveyIn(ctx context.Context, path string, i item, look func(cont
 // headStands makes sure that HEAD leads to the commit that is kept. The entry is away, where git cannot follow it; its file HEAD is
 // as it was, and the branch that it names is the repository's.
 func (s *site) headStands(ctx context.Context) error {
-	f, err := openFolder(s.admin.away)
-	if err != nil {
+	branch, err := branchOf(s.admin.away)
+	if err != nil || branch == "" {
 		return err
-	}
-	defer f.close()
-	text, err := f.read("HEAD")
-	if err != nil {
-		return fmt.Errorf("read HEAD: %w", err)
-	}
-	branch, symbolic := strings.CutPrefix(strings.TrimSpace(string(text)), "ref: ")
-	if !symbolic || !strings.HasPrefix(branch, "refs/heads/") {
-		return nil // the file itself says the commit, or names a ref that lies in the entry
 	}
 	head, err := s.common().commit(ctx, branch)
 	switch {

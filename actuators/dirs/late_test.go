@@ -234,8 +234,9 @@ func TestAttackWorkAtAnyTime(t *testing.T) {
 	t.Parallel()
 	a := attack.New(t, "a file written at a random moment of an act, and a purge right after it")
 	w := newWorld(t)
+	const trials = 60
 	done := 0
-	for n := range 100 {
+	for n := range trials {
 		l := lateIn(w, fmt.Sprintf("any%d", n))
 		g, in, err := l.grasp(act(n), l.tree)
 		if err != nil {
@@ -256,9 +257,11 @@ func TestAttackWorkAtAnyTime(t *testing.T) {
 				a.Lost("after %s it was set aside and purged: %v", wait, err)
 				continue
 			}
-			l.restore(in)
+			if where, err := New(l.o).Restore(t.Context(), in); err != nil || !strings.Contains(where, "late.txt") {
+				t.Fatalf("restore: %q %v", where, err)
+			}
 		}
 		a.Check(wrong(fmt.Sprintf("after %s: %+v", wait, out), l.holds("late.txt", "work\n")))
 	}
-	t.Logf("%d of 100 were set aside before the file came", done)
+	t.Logf("%d of %d were set aside before the file came", done, trials)
 }

@@ -118,7 +118,7 @@ func removeTrash(p plan) error {
 	parent := filepath.Dir(p.Trash)
 	above, err := openTrash(parent)
 	switch {
-	case errors.Is(err, os.ErrNotExist):
+	case errors.Is(err, os.ErrNotExist), errors.Is(err, actuators.ErrRefused) && !exists(p.Trash):
 	case err != nil:
 		return err
 	default:
@@ -175,6 +175,11 @@ func removeRootTrash(f folder) error {
 		}
 	}
 	return removeEmpty(f.path)
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, os.ErrNotExist)
 }
 
 func removeEmpty(path string) error {
