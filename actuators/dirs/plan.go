@@ -141,12 +141,15 @@ func realAncestor(path string) (real string, s stamp, err error) {
 	}
 }
 
-// manifest lies beside what was set aside, so that it can be brought back by hand when the ledger is lost.
+// manifestSchema says what a manifest is: those of other kinds of acts say nothing like it.
+const manifestSchema = "winnow.trash/v1"
+
+// manifest lies beside what was set aside, so that it can be brought back when the ledger is lost, with Winnow or by hand.
 type manifest struct {
 	Schema string          `json:"schema"`
 	Intent decision.Intent `json:"intent"`
 	// Refs are those that keep the commits of the worktree, by name.
 	Refs map[string]string `json:"refs,omitempty"`
-	// Undo says in words how to bring it back without Winnow.
+	// Undo are lines for a shell that bring it back without Winnow.
 	Undo []string `json:"undo"`
 }

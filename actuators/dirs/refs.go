@@ -162,12 +162,15 @@ func (r repo) staged(ctx context.Context) (string, error) {
 
 const gitlink = "160000"
 
+// namesObject says whether a word is the name of an object, and not the zeros that stand for none.
+func namesObject(id string) bool { return objectName.MatchString(id) && !zeros.MatchString(id) }
+
 // stagedBlobs reads ls-files --unmerged -z: mode, object, stage, tab, path.
 func stagedBlobs(text string) []string {
 	var ids []string
 	for entry := range strings.SplitSeq(text, "\x00") {
 		f := strings.Fields(entry)
-		if len(f) >= 3 && f[0] != gitlink && !zeros.MatchString(f[1]) {
+		if len(f) >= 3 && f[0] != gitlink && namesObject(f[1]) {
 			ids = append(ids, f[1])
 		}
 	}
@@ -180,7 +183,7 @@ func diffBlobs(text string) []string {
 	parts := strings.Split(text, "\x00")
 	for i := 0; i+1 < len(parts); i += 2 {
 		f := strings.Fields(strings.TrimPrefix(parts[i], ":"))
-		if len(f) == 5 && f[1] != gitlink && !zeros.MatchString(f[3]) {
+		if len(f) == 5 && f[1] != gitlink && namesObject(f[3]) {
 			ids = append(ids, f[3])
 		}
 	}

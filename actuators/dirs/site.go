@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -149,12 +150,25 @@ func (s *site) prepare(ctx context.Context) error {
 }
 
 func (s *site) manifest(refs map[string]string) manifest {
-	m := manifest{Schema: "winnow.trash/v1", Intent: s.in, Refs: refs, Undo: []string{fmt.Sprintf("mv %s %s", s.tree.away, s.tree.home)}}
-	if s.admin != nil {
-		m.Undo = append(m.Undo, fmt.Sprintf("mv %s %s", s.admin.away, s.admin.home))
-	}
-	return m
+	return manifest{Schema: manifestSchema, Intent: s.in, Refs: refs, Undo: s.undo()}
 }
+
+// undo are the lines for a shell that bring everything back without Winnow. Each moves one thing, when it is in the trash and nothing
+// is in its way.
+func (s *site) undo() []string {
+	var lines []string
+	for _, i := range s.items() {
+		lines = append(lines, fmt.Sprintf("mkdir -p -- %s && test -d %s && ! test -e %s && mv -T -- %s %s",
+			quote(filepath.Dir(i.home)), quote(i.away), quote(i.home), quote(i.away), quote(i.home)))
+	}
+	if s.admin != nil {
+		lines = append(lines, fmt.Sprintf("git -C %s worktree unlock %s 2>/dev/null || true # an act that was cut short locked it", quote(s.plan.Admin.Common), quote(s.tree.home)))
+	}
+	return lines
+}
+
+// quote makes one word for a shell of any text. Between single quotes nothing but the single quote itself has a meaning.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // finish goes on from a folder that is away: when nobody uses it there, its entry follows; else it is put back.
 func (s *site) finish(ctx context.Context) decision.Outcome {

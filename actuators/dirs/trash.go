@@ -133,10 +133,24 @@ func removeTrash(p plan) error {
 	if p.Admin == nil || filepath.Dir(p.Admin.To) == p.Trash {
 		return nil
 	}
-	own := filepath.Dir(p.Admin.To)
-	err = removeEmpty(own)
-	os.Remove(filepath.Dir(own)) // fails, and is to fail, while other acts lie in it
-	return err
+	return removeOwn(filepath.Dir(p.Admin.To))
+}
+
+// removeOwn removes an act's folder in a repository's trash, which must be empty by now, and that trash when it was the last in it.
+func removeOwn(path string) error {
+	above, err := openTrash(filepath.Dir(path))
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, actuators.ErrRefused) && !exists(path) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer above.close()
+	if err := unix.Unlinkat(above.fd, filepath.Base(path), unix.AT_REMOVEDIR); err != nil && !errors.Is(err, unix.ENOENT) {
+		return &os.PathError{Op: "remove", Path: path, Err: err}
+	}
+	_ = unix.Rmdir(above.path) // fails, and is to fail, while other acts lie in it
+	return nil
 }
 
 // removePlace removes an act's folder in the trash that is held, with its manifest.
