@@ -33,7 +33,8 @@ type Aside struct {
 
 // Asides reads what lies in the state's trash and in those of the roots, the oldest first. wrong says which manifests and trashes
 // were passed over, and why: whoever can write a manifest must not be able to have anything moved or removed that is not its own.
-func (a *Actuator) Asides(ctx context.Context) (found []Aside, wrong []error) {
+// Acts that are known already are not read.
+func (a *Actuator) Asides(ctx context.Context, known map[string]bool) (found []Aside, wrong []error) {
 	for _, trash := range a.trashes() {
 		f, err := openTrash(trash)
 		if errors.Is(err, os.ErrNotExist) {
@@ -43,7 +44,7 @@ func (a *Actuator) Asides(ctx context.Context) (found []Aside, wrong []error) {
 			wrong = append(wrong, err)
 			continue
 		}
-		more, errs := a.asidesIn(ctx, f)
+		more, errs := a.asidesIn(ctx, f, known)
 		found, wrong = append(found, more...), append(wrong, errs...)
 		_ = f.close()
 	}
@@ -66,7 +67,7 @@ func (a *Actuator) trashes() []string {
 	return slices.Compact(out)
 }
 
-func (a *Actuator) asidesIn(ctx context.Context, trash folder) (found []Aside, wrong []error) {
+func (a *Actuator) asidesIn(ctx context.Context, trash folder, known map[string]bool) (found []Aside, wrong []error) {
 	names, err := trash.names()
 	if err != nil {
 		return nil, []error{fmt.Errorf("list %s: %w", trash.path, err)}
@@ -77,7 +78,7 @@ func (a *Actuator) asidesIn(ctx context.Context, trash folder) (found []Aside, w
 		names = names[:maxAsides]
 	}
 	for _, name := range names {
-		if !actID.MatchString(name) || ctx.Err() != nil {
+		if !actID.MatchString(name) || known[name] || ctx.Err() != nil {
 			continue
 		}
 		aside, ok, err := a.aside(ctx, trash, name)

@@ -87,9 +87,12 @@ func TestAsides(t *testing.T) {
 			in := w.aside("A1", w.tree)
 			w.mkdir(w.root + "/empty")
 			empty := w.aside("A2", w.root+"/empty")
+			if found, wrong := New(w.o).Asides(t.Context(), map[string]bool{"A1": true, "A2": true}); len(found)+len(wrong) > 0 {
+				t.Errorf("what is known was read: %v %v", found, wrong)
+			}
 			w.mkdir(filepath.Join(filepath.Dir(w.plan(in).Trash), "PANES"))
 			w.write(filepath.Join(filepath.Dir(w.plan(in).Trash), "PANES", manifestName), `{"panes": []}`)
-			found, wrong := New(w.o).Asides(t.Context())
+			found, wrong := New(w.o).Asides(t.Context(), nil)
 			if len(found) != 2 || len(wrong) > 0 {
 				t.Fatalf("found %+v, wrong %v", found, wrong)
 			}
@@ -191,7 +194,7 @@ func TestAttackManifestInARoot(t *testing.T) {
 			}
 		}
 		before := w.list(w.base)
-		found, wrong := New(w.o).Asides(t.Context())
+		found, wrong := New(w.o).Asides(t.Context(), nil)
 		_, err = New(w.o).Purge(t.Context(), m.Intent)
 		switch diff := cmp.Diff(before, w.list(w.base)); {
 		case len(found) > 0:
@@ -275,7 +278,7 @@ func TestAttackTrashOfAnotherUser(t *testing.T) {
 		w.o.StateTrash = ""
 		attacker.Mkdir(t, filepath.Join(w.root, rootTrash), mode)
 		out, _ := w.do("A1", w.tree)
-		_, wrong := New(w.o).Asides(t.Context())
+		_, wrong := New(w.o).Asides(t.Context(), nil)
 		if out.Outcome != decision.Refused || !strings.Contains(out.Detail, "is no trash") || len(wrong) != 1 {
 			a.Lost("mode %o: %+v %v", mode, out, wrong)
 			continue

@@ -199,8 +199,11 @@ func (s *site) finish(ctx context.Context) decision.Outcome {
 	if err := s.readBack(); err != nil {
 		return s.putBack(ctx, err)
 	}
-	return decision.Outcome{Outcome: decision.Done, RestoreUntil: new(s.in.RestoreUntil),
-		Detail: fmt.Sprintf("%s was moved to %s; winnow restore %s brings it back", s.tree.home, s.plan.Trash, s.in.ID)}
+	detail := fmt.Sprintf("%s was moved to %s", s.tree.home, s.plan.Trash)
+	if s.in.RestoreUntil.After(s.in.At) {
+		detail += fmt.Sprintf("; winnow restore %s brings it back", s.in.ID)
+	}
+	return decision.Outcome{Outcome: decision.Done, RestoreUntil: new(s.in.RestoreUntil), Detail: detail}
 }
 
 // settledAway looks whether anybody works in a folder that has just been moved, by its new name or by its old one.

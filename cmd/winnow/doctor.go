@@ -66,6 +66,7 @@ func (a *app) examine(ctx context.Context) []Check {
 	if err != nil {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
 	}
+	checks = append(checks, a.checkTrash(ctx, s)...)
 	checks = append(checks, checkSources(s)...)
 	checks = append(checks, a.checkHerdr(s)...)
 	checks = append(checks, a.checkHost(s)...)
