@@ -355,3 +355,31 @@ func TestAttackPurgeOfWhatChanged(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAttackLinkOnTheWayHome has the folder around a worktree replaced by a link while the worktree is away: nothing is made or moved
+// through it.
+func TestAttackLinkOnTheWayHome(t *testing.T) {
+	t.Parallel()
+	a := attack.New(t, "a link in the place of the folder that a restore goes to")
+	for _, deep := range []bool{false, true} {
+		w := newWorld(t)
+		w.mkdir(w.base + "/precious")
+		if deep {
+			w.root = filepath.Join(w.root, "deep")
+			w.tree, w.o.Roots = filepath.Join(w.root, "far"), []string{w.root}
+			w.git(w.main, "worktree", "add", "-q", "-b", "far", w.tree)
+		}
+		in := w.aside("A1", w.tree)
+		if err := os.Rename(w.base+"/trees", w.base+"/trees.old"); err != nil {
+			t.Fatal(err)
+		}
+		link(w, w.base+"/precious", w.base+"/trees")
+		where, err := New(w.o).Restore(t.Context(), in)
+		left, listed := os.ReadDir(w.base + "/precious")
+		if err == nil || len(left) > 0 || listed != nil {
+			a.Lost("restored to %q: %v; there is %v %v", where, err, left, listed)
+			continue
+		}
+		a.Held()
+	}
+}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
 	"winnow/engine/decision"
@@ -128,11 +131,36 @@ func (s *site) restoreEntry(ctx context.Context, moved bool) (note string, err e
 	return note, nil
 }
 
-// makeParents makes the folders around path that are gone.
+// makeParents makes the folders around path that are gone, each in the one above it and through no link.
 func makeParents(path string) (made bool, err error) {
-	dir := filepath.Dir(path)
-	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+	var missing []string
+	at := filepath.Dir(path)
+	for ; at != "/"; at = filepath.Dir(at) {
+		if _, err := os.Lstat(at); err == nil {
+			break
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return false, err
+		}
+		missing = append(missing, filepath.Base(at))
+	}
+	if len(missing) == 0 {
+		return false, nil
+	}
+	f, err := openFolder(at)
+	if err != nil {
 		return false, err
 	}
-	return true, os.MkdirAll(dir, 0o755)
+	defer func() { _ = f.close() }()
+	for _, name := range slices.Backward(missing) {
+		if err := unix.Mkdirat(f.fd, name, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
+			return false, &os.PathError{Op: "make", Path: filepath.Join(f.path, name), Err: err}
+		}
+		next, err := f.in(name, unix.O_RDONLY)
+		if err != nil {
+			return false, err
+		}
+		_ = f.close()
+		f = next
+	}
+	return true, nil
 }

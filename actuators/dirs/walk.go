@@ -38,6 +38,11 @@ func (r *remover) folder(above folder, name string, mount uint64, want *stamp) e
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
+	if want != nil { // before anything of it is made readable
+		if at, err := stampAt(above.fd, name); err != nil || !at.same(*want) {
+			return errors.Join(actuators.Refused("%s is not the folder that was set aside", filepath.Join(above.path, name)), err)
+		}
+	}
 	f, err := openToEmpty(above, name)
 	if err != nil {
 		return err
