@@ -1,11 +1,10 @@
 package dirs
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"hash"
 	"os"
 	"path"
@@ -49,7 +48,7 @@ type surveyor struct {
 	refuse          func(rel string, names []string) error
 	mount           uint64
 	strict, lasting hash.Hash
-	line            bytes.Buffer
+	line            []byte
 	out             survey
 }
 
@@ -109,7 +108,11 @@ func (v *surveyor) folder(f folder, rel string, depth int) error {
 		if rel == "" && name == v.skip {
 			continue
 		}
-		if err := v.entry(f, path.Join(rel, name), name, depth); err != nil {
+		at := name
+		if rel != "" {
+			at = rel + "/" + name
+		}
+		if err := v.entry(f, at, name, depth); err != nil {
 			return err
 		}
 	}
@@ -153,12 +156,17 @@ func (v *surveyor) write(rel string, x *unix.Statx_t) {
 	if x.Mode&unix.S_IFMT == unix.S_IFDIR {
 		size = 0 // it says how the folder is stored, not what it holds
 	}
-	v.line.Reset()
-	fmt.Fprintf(&v.line, "%s\x00%o %d %d %d:%d %d.%09d", rel, x.Mode, x.Ino, size, x.Rdev_major, x.Rdev_minor, x.Mtime.Sec, x.Mtime.Nsec)
-	v.lasting.Write(v.line.Bytes())
-	v.lasting.Write([]byte{'\n'})
-	fmt.Fprintf(&v.line, " %d:%d %d.%09d\n", x.Uid, x.Gid, x.Ctime.Sec, x.Ctime.Nsec)
-	v.strict.Write(v.line.Bytes())
+	// Each entry is its path, a zero, and numbers of eight bytes: no two entries make one line, and no path another's.
+	line := append(append(v.line[:0], rel...), 0)
+	for _, n := range [...]uint64{uint64(x.Mode), x.Ino, size, uint64(x.Rdev_major)<<32 | uint64(x.Rdev_minor), uint64(x.Mtime.Sec), uint64(x.Mtime.Nsec)} {
+		line = binary.LittleEndian.AppendUint64(line, n)
+	}
+	v.lasting.Write(line)
+	for _, n := range [...]uint64{uint64(x.Uid)<<32 | uint64(x.Gid), uint64(x.Ctime.Sec), uint64(x.Ctime.Nsec)} {
+		line = binary.LittleEndian.AppendUint64(line, n)
+	}
+	v.strict.Write(line)
+	v.line = line
 }
 
 // surveyTree surveys a folder that is to be set aside or was, and refuses what could not be brought back whole.
