@@ -35,7 +35,11 @@ type Aside struct {
 // were passed over, and why: whoever can write a manifest must not be able to have anything moved or removed that is not its own.
 // Acts that are known already are not read.
 func (a *Actuator) Asides(ctx context.Context, known map[string]bool) (found []Aside, wrong []error) {
-	for _, trash := range a.trashes() {
+	trashes, err := a.trashes()
+	if err != nil {
+		wrong = append(wrong, err)
+	}
+	for _, trash := range trashes {
 		f, err := openTrash(trash)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
@@ -53,18 +57,18 @@ func (a *Actuator) Asides(ctx context.Context, known map[string]bool) (found []A
 }
 
 // trashes are the folders in which acts may have put something.
-func (a *Actuator) trashes() []string {
-	var out []string
+func (a *Actuator) trashes() (out []string, err error) {
 	if a.o.StateTrash != "" {
-		if real, _, err := realAncestor(a.o.StateTrash); err == nil {
-			out = append(out, real)
+		var own string
+		if own, _, err = a.stateTrash(); err == nil {
+			out = append(out, own)
 		}
 	}
 	for _, root := range a.o.Roots {
 		out = append(out, filepath.Join(root, rootTrash))
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	return slices.Compact(out), err
 }
 
 func (a *Actuator) asidesIn(ctx context.Context, trash folder, known map[string]bool) (found []Aside, wrong []error) {

@@ -244,6 +244,15 @@ func TestAttackTrashOfSomebodyElse(t *testing.T) {
 				}
 			}
 			put(w, at)
+			if place == "state" { // one that was there before is not taken either
+				g, _, err := w.grasp("A2", w.tree)
+				if err == nil {
+					g.Close()
+				}
+				if _, wrong := New(w.o).Asides(t.Context(), nil); name != "a folder that others can write" && err == nil || len(wrong) == 0 {
+					a.Lost("%s is %s, and it was planned for: %v", place, name, wrong)
+				}
+			}
 			before := w.list(w.base)
 			out := g.Do(t.Context(), in)
 			g.Close()

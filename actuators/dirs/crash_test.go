@@ -110,6 +110,37 @@ func TestCrashThenSomebodyEnters(t *testing.T) {
 	}
 }
 
+// TestAttackWorkAfterACrash works in a folder that a Winnow that died left in the trash: it comes back, with the work in it.
+func TestAttackWorkAfterACrash(t *testing.T) {
+	t.Parallel()
+	a := attack.New(t, "a file written into a folder that an act which was cut short left in the trash")
+	w := newWorld(t)
+	busy(w)
+	for n := 1; ; n++ {
+		g, in, err := w.grasp(act(n), w.tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Close()
+		if !w.dies("do", n, in) {
+			return
+		}
+		moved := filepath.Join(w.o.StateTrash, act(n), treeName)
+		if _, err := os.Lstat(moved); err != nil {
+			New(w.o).Settle(t.Context(), in)
+			continue
+		}
+		name := "late" + itoa(n)
+		w.write(filepath.Join(moved, name), "x\n")
+		out := New(w.o).Settle(t.Context(), in)
+		if _, err := os.Lstat(filepath.Join(w.tree, name)); err != nil || out.Outcome != decision.Refused {
+			a.Lost("step %d: %v %+v", n, err, out)
+			continue
+		}
+		a.Held()
+	}
+}
+
 // TestCrashWhileRestoring kills Winnow before each step of a restore; the next one brings everything back.
 func TestCrashWhileRestoring(t *testing.T) {
 	t.Parallel()

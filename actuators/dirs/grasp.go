@@ -63,10 +63,10 @@ func (g *grasp) allowed() error {
 	if slices.Contains(strings.Split(path, "/"), rootTrash) {
 		return actuators.Refused("%s lies in the trash", path)
 	}
-	if t := g.o.StateTrash; t != "" {
-		real, _, err := realAncestor(t)
+	if g.o.StateTrash != "" {
+		real, _, err := g.stateTrash()
 		if err != nil {
-			return actuators.Refused("look at the trash %s: %w", t, err)
+			return err
 		}
 		if actuators.Within(real, path) || actuators.Within(path, real) {
 			return actuators.Refused("%s and the trash %s lie in one another", path, real)

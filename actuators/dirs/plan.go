@@ -114,14 +114,34 @@ func (a *Actuator) trashFor(root string, s stamp, act string) (string, error) {
 	if a.o.StateTrash == "" {
 		return filepath.Join(root, rootTrash, act), nil
 	}
-	real, there, err := realAncestor(a.o.StateTrash)
+	real, there, err := a.stateTrash()
 	if err != nil {
-		return "", actuators.Refused("look at the trash %s: %w", a.o.StateTrash, err)
+		return "", err
 	}
 	if there.dev == s.dev && there.mount == s.mount {
 		return filepath.Join(real, act), nil
 	}
 	return filepath.Join(root, rootTrash, act), nil
+}
+
+// stateTrash gives the state's trash by its real path, and its stamp, or that of the nearest folder above it while there is none. The
+// state folder may lie behind links; the trash itself may not be one.
+func (a *Actuator) stateTrash() (string, stamp, error) {
+	above, s, err := realAncestor(filepath.Dir(a.o.StateTrash))
+	if err != nil {
+		return "", s, actuators.Refused("look at the trash %s: %w", a.o.StateTrash, err)
+	}
+	path := filepath.Join(above, filepath.Base(a.o.StateTrash))
+	own, err := stampAt(unix.AT_FDCWD, path)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return path, s, nil
+	case err != nil:
+		return "", s, actuators.Refused("look at the trash %s: %w", path, err)
+	case own.mode&unix.S_IFMT != unix.S_IFDIR:
+		return "", s, actuators.Refused("%s is no trash of Winnow's: it is a link or no folder", path)
+	}
+	return path, own, nil
 }
 
 // realAncestor resolves the links in path, as far as it exists, and gives the stamp of its nearest folder that does.

@@ -77,7 +77,7 @@ func (s *site) ownTrash() error {
 		return nil
 	}
 	if s.o.StateTrash != "" {
-		if real, _, err := realAncestor(s.o.StateTrash); err == nil && real == parent {
+		if real, _, err := s.stateTrash(); err == nil && real == parent {
 			return nil
 		}
 	}
