@@ -115,6 +115,9 @@ func (c *Carrier) act(ctx context.Context, sweep, id string, d decision.Decision
 	if out.Outcome == decision.Done && out.RestoreUntil == nil && !in.RestoreUntil.IsZero() {
 		out.RestoreUntil = new(in.RestoreUntil)
 	}
+	if out.Outcome == decision.Done && !in.RestoreUntil.IsZero() && !in.RestoreUntil.After(in.At) {
+		out.Detail = strings.TrimPrefix(out.Detail+"; act.trash_ttl is "+c.TrashTTL.String()+", so nothing brings it back", "; ")
+	}
 	if out.Open { // the intent stays open, and the next sweep settles it
 		return out
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"winnow/engine/decision"
+	"winnow/testkit/attack"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -109,6 +110,37 @@ func TestCrashThenSomebodyEnters(t *testing.T) {
 	}
 }
 
+// TestAttackWorkAfterACrash works in a folder that a Winnow that died left in the trash: it comes back, with the work in it.
+func TestAttackWorkAfterACrash(t *testing.T) {
+	t.Parallel()
+	a := attack.New(t, "a file written into a folder that an act which was cut short left in the trash")
+	w := newWorld(t)
+	busy(w)
+	for n := 1; ; n++ {
+		g, in, err := w.grasp(act(n), w.tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Close()
+		if !w.dies("do", n, in) {
+			return
+		}
+		moved := filepath.Join(w.o.StateTrash, act(n), treeName)
+		if _, err := os.Lstat(moved); err != nil {
+			New(w.o).Settle(t.Context(), in)
+			continue
+		}
+		name := "late" + itoa(n)
+		w.write(filepath.Join(moved, name), "x\n")
+		out := New(w.o).Settle(t.Context(), in)
+		if _, err := os.Lstat(filepath.Join(w.tree, name)); err != nil || out.Outcome != decision.Refused {
+			a.Lost("step %d: %v %+v", n, err, out)
+			continue
+		}
+		a.Held()
+	}
+}
+
 // TestCrashWhileRestoring kills Winnow before each step of a restore; the next one brings everything back.
 func TestCrashWhileRestoring(t *testing.T) {
 	t.Parallel()
@@ -127,6 +159,81 @@ func TestCrashWhileRestoring(t *testing.T) {
 				t.Errorf("a restore has only %d steps", n-1)
 			}
 			return
+		}
+	}
+}
+
+// TestCrashWhileMending kills Winnow before each step of a restore that has to make the worktree's branch again.
+func TestCrashWhileMending(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	busy(w)
+	before := w.state()
+	clean := func() {
+		w.git(w.main, "worktree", "prune", "--expire=now")
+		w.git(w.main, "prune", "--expire=now")
+	}
+	for n := 1; ; n++ {
+		in := w.aside(act(n), w.tree)
+		w.git(w.main, "branch", "-q", "-D", "work")
+		died := w.dies("restore", n, in)
+		clean()
+		if died {
+			if _, err := New(w.o).Restore(t.Context(), in); err != nil {
+				t.Fatalf("step %d: %v", n, err)
+			}
+		}
+		clean()
+		w.same(before)
+		if t.Failed() {
+			t.Fatalf("at step %d", n)
+		}
+		if !died {
+			if n < 6 {
+				t.Errorf("a restore has only %d steps", n-1)
+			}
+			return
+		}
+	}
+}
+
+// TestAttackPlaceSwapped has somebody put another folder where a purge is about to remove one.
+func TestAttackPlaceSwapped(t *testing.T) {
+	t.Parallel()
+	a := attack.New(t, "another folder that takes the place of what a purge removes, at each of its steps")
+	for _, step := range []string{"purge.begin", "purge.folder", "purge.refs", "purge.tidy"} {
+		for _, what := range []string{"act", treeName, purgeName, adminName} {
+			w := newWorld(t)
+			w.write(w.base+"/precious/file", "x\n")
+			w.write(w.base+"/precious/tree/file", "x\n")
+			in := w.aside("A1", w.tree)
+			at, swapped := filepath.Join(w.o.StateTrash, "A1", what), false
+			if what == "act" {
+				at = filepath.Join(w.o.StateTrash, "A1")
+			}
+			w.o.Step = func(s string) {
+				if _, err := os.Lstat(at); s == step && !swapped && err == nil {
+					swapped = true
+					if err := errors.Join(os.Rename(at, w.base+"/away"), os.Rename(w.base+"/precious", at)); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			_, err := New(w.o).Purge(t.Context(), in)
+			if !swapped {
+				continue
+			}
+			files := 0
+			for _, name := range []string{"file", "tree/file"} {
+				if _, err := os.Lstat(filepath.Join(at, name)); err == nil {
+					files++
+				}
+			}
+			if files != 2 {
+				a.Lost("%s of %s: %d files are left: %v", step, what, files, err)
+				continue
+			}
+			a.Held()
 		}
 	}
 }
@@ -221,7 +328,9 @@ func TestPurge(t *testing.T) {
 	w.write(w.tree+"/ignored/cache/module/file", "x\n")
 	chmod(w, w.tree+"/ignored/cache/module", 0o500)
 	w.mkdir(w.tree + "/ignored/closed/inner")
-	chmod(w, w.tree+"/ignored/closed", 0)
+	if os.Getuid() == 0 { // for anybody else it is refused: what lies in it cannot be looked at
+		chmod(w, w.tree+"/ignored/closed", 0)
+	}
 	w.o.Holders = holding(func(string) ([]string, bool, error) { return nil, true, nil })
 	in := w.aside("A1", w.tree)
 	precious := w.list(w.base + "/precious")

@@ -10,8 +10,8 @@ import (
 	"winnow/engine/decision"
 )
 
-// Do moves the folder into the trash, looks under its new name for anybody who uses it, and puts it back when there is one. It
-// walks nothing and removes nothing.
+// Do moves the folder into the trash, looks under its new name for anybody who uses it and for anything that changed since it was
+// judged, and puts it back when there is. It removes nothing.
 func (g *grasp) Do(ctx context.Context, in decision.Intent) decision.Outcome {
 	s, err := g.site(in)
 	if err != nil {

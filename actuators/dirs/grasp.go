@@ -51,7 +51,7 @@ func (g *grasp) take(ctx context.Context) error {
 	if err := g.check(ctx); err != nil {
 		return err
 	}
-	return g.makePlan()
+	return g.makePlan(ctx)
 }
 
 // allowed asks the never-list for the path alone.
@@ -63,10 +63,10 @@ func (g *grasp) allowed() error {
 	if slices.Contains(strings.Split(path, "/"), rootTrash) {
 		return actuators.Refused("%s lies in the trash", path)
 	}
-	if t := g.o.StateTrash; t != "" {
-		real, _, err := realAncestor(t)
+	if g.o.StateTrash != "" {
+		real, _, err := g.stateTrash()
 		if err != nil {
-			return actuators.Refused("look at the trash %s: %w", t, err)
+			return err
 		}
 		if actuators.Within(real, path) || actuators.Within(path, real) {
 			return actuators.Refused("%s and the trash %s lie in one another", path, real)
@@ -159,7 +159,7 @@ func empty(f folder) error {
 	return nil
 }
 
-func (g *grasp) makePlan() error {
+func (g *grasp) makePlan(ctx context.Context) error {
 	s, err := g.held.stamp()
 	if err != nil {
 		return actuators.Refused("look at it: %w", err)
@@ -173,8 +173,22 @@ func (g *grasp) makePlan() error {
 	}
 	g.plan = plan{From: g.want.Path, Root: g.want.Root, Trash: trash}
 	if g.want.Worktree {
-		g.plan.Admin, err = g.planAdmin(s)
+		if g.plan.Admin, err = g.planAdmin(ctx, s); err != nil {
+			return err
+		}
 	}
+	return g.surveyTree(ctx)
+}
+
+// surveyTree looks at everything in the folder: after this it is judged for the last time, and after the move it must be the same.
+func (g *grasp) surveyTree(ctx context.Context) error {
+	f, err := g.held.in(".", unix.O_RDONLY)
+	if err != nil {
+		return actuators.Refused("look into it: %w", err)
+	}
+	defer f.close()
+	was, err := surveyTree(ctx, f)
+	g.plan.Tree = &was
 	return err
 }
 

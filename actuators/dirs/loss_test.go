@@ -3,9 +3,11 @@ package dirs
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"winnow/engine/decision"
@@ -50,6 +52,13 @@ var losses = []struct {
 		w.git(w.tree, "reset", "-q", "--hard", "HEAD~2")
 		w.git(w.main, "reflog", "expire", "--expire=now", "refs/heads/work")
 	}},
+	{"commits in its reflog, of a branch that goes", func(w *world) {
+		w.git(w.tree, "checkout", "-q", "-b", "passing")
+		w.write(w.tree+"/c", "x\n")
+		w.commit(w.tree, "on a branch that goes")
+		w.git(w.tree, "checkout", "-q", "work")
+		w.gone = append(w.gone, "passing")
+	}},
 	{"rebase stopped, tree clean", func(w *world) {
 		w.write(w.tree+"/c", "x\n")
 		w.commit(w.tree, "one")
@@ -70,24 +79,6 @@ var losses = []struct {
 	{"configuration of its own", func(w *world) {
 		w.git(w.main, "config", "extensions.worktreeConfig", "true")
 		w.git(w.tree, "sparse-checkout", "set", "sub")
-	}},
-	{"repository inside", func(w *world) {
-		w.mkdir(w.tree + "/ignored/clone")
-		w.git(w.tree+"/ignored/clone", "init", "-q")
-		w.write(w.tree+"/ignored/clone/x", "x\n")
-		w.commit(w.tree+"/ignored/clone", "nowhere else")
-	}},
-	{"repository without commits inside", func(w *world) {
-		w.mkdir(w.tree + "/inner")
-		w.git(w.tree+"/inner", "init", "-q")
-		w.write(w.tree+"/inner/x", "x\n")
-	}},
-	{"submodule with commits of its own", func(w *world) {
-		w.git(w.base, "clone", "-q", "remote.git", "-b", "main", "lib")
-		w.git(w.tree, "submodule", "--quiet", "add", w.base+"/lib", "lib")
-		w.commit(w.tree, "submodule")
-		w.write(w.tree+"/lib/new", "x\n")
-		w.commit(w.tree+"/lib", "not pushed")
 	}},
 	{"links, modes, pipes, empty folders", func(w *world) {
 		w.mkdir(w.tree + "/empty/inner")
@@ -118,6 +109,10 @@ func TestLossMatrix(t *testing.T) {
 			c.make(w)
 			before := w.state()
 			in := w.aside("A1", w.tree)
+			for _, branch := range w.gone {
+				w.git(w.main, "branch", "-q", "-D", branch)
+				before.Branches = regexp.MustCompile(`(?m)^refs/heads/`+branch+` .*\n`).ReplaceAllString(before.Branches, "")
+			}
 			if list := w.git(w.main, "worktree", "list"); strings.Contains(list, w.tree) {
 				t.Errorf("git still lists it:\n%s", list)
 			}
@@ -127,7 +122,7 @@ func TestLossMatrix(t *testing.T) {
 				t.Fatalf("restore: %q %v", where, err)
 			}
 			w.same(before)
-			if out, err := w.tryGit(w.tree, "fsck", "--no-dangling", "--connectivity-only"); err != nil {
+			if out, err := w.tryGit(w.tree, "fsck", "--no-dangling"); err != nil {
 				t.Errorf("fsck: %v\n%s", err, out)
 			}
 			for _, id := range indexBlobs(w) {
@@ -137,27 +132,77 @@ func TestLossMatrix(t *testing.T) {
 	}
 }
 
-// TestBranchChangedMeanwhile keeps the commits of a branch that somebody removed or moved while its worktree was away.
+// TestBranchChangedMeanwhile brings a worktree back whole although somebody removed, moved or took its branch while it was away.
 func TestBranchChangedMeanwhile(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string][]string{"removed": {"branch", "-D", "work"}, "moved": {"branch", "-f", "work", "main"}} {
-		t.Run(name, func(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(w *world)
+		branch bool
+		says   string
+	}{
+		{"nothing", func(*world) {}, true, ""},
+		{"removed", func(w *world) { w.git(w.main, "branch", "-D", "work") }, true, "made again"},
+		{"moved", func(w *world) { w.git(w.main, "branch", "-f", "work", "main") }, false, "detached"},
+		{"in use elsewhere", func(w *world) { w.git(w.main, "worktree", "add", "-q", w.base+"/other", "work") }, false, "in use by"},
+		{"another in its way", func(w *world) {
+			w.git(w.main, "branch", "-D", "work")
+			w.git(w.main, "branch", "work/more")
+		}, false, "could not be made again"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.write(w.tree+"/c", "x\n")
+			w.write(w.tree+"/own", "x\n")
 			w.commit(w.tree, "own")
-			head := strings.TrimSpace(w.git(w.tree, "rev-parse", "HEAD"))
+			busy(w)
+			status := func() string { return w.git(w.tree, "--no-optional-locks", "status", "--porcelain=v2", "--ignored") }
+			head, files, was := strings.TrimSpace(w.git(w.tree, "rev-parse", "HEAD")), w.list(w.tree), status()
 			in := w.aside("A1", w.tree)
-			w.git(w.main, change...)
+			c.change(w)
 			forget(w)
 			where, err := New(w.o).Restore(t.Context(), in)
-			if err != nil || !strings.Contains(where, "refs/winnow/A1/") {
+			if err != nil || !strings.HasPrefix(where, w.tree) || !strings.Contains(where, c.says) || c.says == "" && where != w.tree {
 				t.Fatalf("restore: %q %v", where, err)
 			}
-			if got := strings.TrimSpace(w.git(w.main, "rev-parse", "refs/winnow/A1/head")); got != head {
-				t.Errorf("head is kept as %s, want %s", got, head)
+			forget(w)
+			if got := strings.TrimSpace(w.git(w.tree, "rev-parse", "HEAD")); got != head {
+				t.Errorf("HEAD is %s, want %s", got, head)
+			}
+			if diff := cmp.Diff(files, w.list(w.tree)); diff != "" {
+				t.Errorf("the files (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(was, status()); diff != "" {
+				t.Errorf("the status (-want +got):\n%s", diff)
+			}
+			if out, err := w.tryGit(w.tree, "symbolic-ref", "HEAD"); (err == nil) != c.branch {
+				t.Errorf("HEAD is on %s %v", out, err)
+			}
+			if out, err := w.tryGit(w.main, "fsck", "--no-dangling"); err != nil {
+				t.Errorf("fsck: %v\n%s", err, out)
+			}
+			if refs := w.git(w.main, "for-each-ref", "refs/winnow"); refs != "" {
+				t.Errorf("refs are left: %s", refs)
 			}
 		})
+	}
+}
+
+// TestCommitGone refuses to bring a worktree back whose commit somebody took out of the repository by force.
+func TestCommitGone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write(w.tree+"/c", "x\n")
+	w.commit(w.tree, "own")
+	in := w.aside("A1", w.tree)
+	w.git(w.main, "branch", "-D", "work")
+	w.git(w.main, "update-ref", "-d", "refs/winnow/A1/head")
+	forget(w)
+	if where, err := New(w.o).Restore(t.Context(), in); err == nil || !strings.Contains(err.Error(), "nothing was restored") {
+		t.Errorf("restore: %q %v", where, err)
+	}
+	if _, err := os.Lstat(filepath.Join(w.o.StateTrash, "A1", treeName, "c")); err != nil {
+		t.Error(err)
 	}
 }
 

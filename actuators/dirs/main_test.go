@@ -37,7 +37,9 @@ type world struct {
 	t testing.TB
 	// base holds all of it; roots is the folder of worktrees, main the repository, tree the worktree.
 	base, root, main, tree string
-	o                      Options
+	// gone are branches that somebody removes while the worktree is away.
+	gone []string
+	o    Options
 }
 
 // newWorld makes a world with two commits on main, a remote that has them, and a worktree on a branch of its own.

@@ -1,10 +1,15 @@
 package dirs
 
 import (
+	"encoding/json"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"winnow/engine/decision"
 )
 
 func TestMountPoints(t *testing.T) {
@@ -44,5 +49,67 @@ func TestBlobs(t *testing.T) {
 	stage := "100644 " + a + " 1\ta b\x00100644 " + b + " 2\ta b\x00160000 " + a + " 0\tlib\x00"
 	if d := cmp.Diff([]string{a, b}, stagedBlobs(stage)); d != "" {
 		t.Errorf("stage (-want +got):\n%s", d)
+	}
+}
+
+// FuzzBlobs reads what git prints: what comes out of it goes back into git as names of objects.
+func FuzzBlobs(f *testing.F) {
+	a := "1111111111111111111111111111111111111111"
+	f.Add(":100644 100644 " + a + " " + a + " M\x00a file\x00")
+	f.Add("100644 " + a + " 1\ta b\x00")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, id := range append(diffBlobs(text), stagedBlobs(text)...) {
+			if !objectName.MatchString(id) {
+				t.Errorf("%q gives %q", text, id)
+			}
+		}
+	})
+}
+
+// FuzzPlan reads intents: what is accepted names nothing but places of its own.
+func FuzzPlan(f *testing.F) {
+	const in = `{"id":"A1","candidate":"dir:/r/w","kind":"dir","identity":{"key":"k","dir":{"path":"/r/w","root":"/r","device":1,"inode":2,"born_at":"2026-01-02T03:04:05Z","worktree":true}},` +
+		`"findings":[],"at":"2026-01-02T03:04:05Z","plan":{"from":"/r/w","root":"/r","trash":"/s/trash/A1","admin":{"from":"/p/.git/worktrees/w","to":"/s/trash/A1/admin",` +
+		`"common":"/p/.git","head":"1111111111111111111111111111111111111111","refs":"refs/winnow/A1/","device":1,"inode":3,"born_at":"2026-01-02T03:04:05Z"}}}`
+	f.Add([]byte(in))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var in decision.Intent
+		if json.Unmarshal(text, &in) != nil {
+			return
+		}
+		if p, err := readPlan(in); err == nil {
+			checkPlan(t, in, p)
+		}
+	})
+}
+
+// FuzzManifest reads manifests, which may be anybody's.
+func FuzzManifest(f *testing.F) {
+	f.Add([]byte(`{"schema":"winnow.trash/v1","intent":{"id":"A1","candidate":"dir:/r/w","kind":"dir","identity":{"key":"k","dir":{"path":"/r/w","root":"/r","device":1,"inode":2,"born_at":"2026-01-02T03:04:05Z","worktree":false}},"findings":[],"at":"2026-01-02T03:04:05Z","plan":{"from":"/r/w","root":"/r","trash":"/r/.winnow-trash/A1"}},"undo":[]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		const place = "/r/.winnow-trash/A1"
+		in, ok, err := readManifest(text, place)
+		if err != nil && ok {
+			t.Errorf("%q: %v and taken", text, err)
+		}
+		if !ok {
+			return
+		}
+		p, err := readPlan(in)
+		if err != nil || p.Trash != place || p.Root != "/r" || in.ID != "A1" {
+			t.Fatalf("%q: %+v %v", text, p, err)
+		}
+		checkPlan(t, in, p)
+	})
+}
+
+func checkPlan(t *testing.T, in decision.Intent, p plan) {
+	t.Helper()
+	if !strings.HasPrefix(p.From, strings.TrimSuffix(p.Root, "/")+"/") || strings.Contains(p.From, "/../") || filepath.Base(p.Trash) != in.ID {
+		t.Errorf("a folder outside: %+v", p)
+	}
+	if a := p.Admin; a != nil && (filepath.Dir(a.From) != a.Common+"/worktrees" && a.Common != "/" || strings.ContainsAny(a.Head+a.Refs, " \n") ||
+		a.To != p.Trash+"/admin" && a.To != filepath.Join(a.Common, "winnow-trash", in.ID, "admin")) {
+		t.Errorf("an entry that is not its own: %+v", a)
 	}
 }

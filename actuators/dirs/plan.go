@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -29,7 +30,7 @@ const (
 )
 
 // actID is what is a file name, a ref name and nothing else.
-var actID = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]*$`)
+var actID = regexp.MustCompile(`\A[0-9A-Za-z][0-9A-Za-z_-]{0,99}\z`)
 
 // plan is every name and place that an act uses. It is part of the intent.
 type plan struct {
@@ -37,6 +38,8 @@ type plan struct {
 	Root string `json:"root"`
 	// Trash is the act's own folder, in which the folder becomes tree.
 	Trash string `json:"trash"`
+	// Tree is what lay in the folder before it was judged for the last time.
+	Tree *survey `json:"tree,omitempty"`
 	// Admin is the worktree's entry in its repository; absent for an empty folder.
 	Admin *adminPlan `json:"admin,omitempty"`
 }
@@ -50,6 +53,8 @@ type adminPlan struct {
 	Device uint64    `json:"device"`
 	Inode  uint64    `json:"inode"`
 	BornAt time.Time `json:"born_at"`
+	// Entry is what lay in the entry at the same time as Tree.
+	Entry *survey `json:"entry,omitempty"`
 }
 
 func (p adminPlan) stamp() stamp { return stamp{dev: p.Device, ino: p.Inode, born: p.BornAt} }
@@ -68,18 +73,40 @@ func readPlan(in decision.Intent) (plan, error) {
 	if err := json.Unmarshal(in.Plan, &p); err != nil {
 		return p, fmt.Errorf("read the plan of act %s: %w", in.ID, err)
 	}
-	ok := actID.MatchString(in.ID) && filepath.IsAbs(p.From) && filepath.Clean(p.From) == p.From && p.From == in.Identity.Dir.Path &&
-		filepath.IsAbs(p.Trash) && filepath.Clean(p.Trash) == p.Trash && filepath.Base(p.Trash) == in.ID
-	if ok && p.Admin != nil {
-		a := p.Admin
-		ok = filepath.Clean(a.From) == a.From && filepath.Dir(a.From) == filepath.Join(a.Common, "worktrees") && filepath.IsAbs(a.Common) &&
-			(a.To == filepath.Join(p.Trash, adminName) || a.To == filepath.Join(a.Common, commonTrash, in.ID, adminName))
-	}
-	if !ok {
-		return p, fmt.Errorf("the plan of act %s names places that are not its own", in.ID)
+	if !p.own(in) {
+		return p, fmt.Errorf("the plan of act %q names places that are not its own", in.ID)
 	}
 	return p, nil
 }
+
+// own says whether all places of a plan are those of its own act: a folder below its root, a place in a trash, and an entry of the
+// very repository in which its refs lie.
+func (p plan) own(in decision.Intent) bool {
+	d := in.Identity.Dir
+	switch {
+	case !actID.MatchString(in.ID), !clean(p.From), p.From != d.Path, !clean(p.Trash), filepath.Base(p.Trash) != in.ID:
+		return false
+	case !clean(p.Root), p.Root != d.Root, !actuators.Within(p.From, p.Root), p.From == p.Root:
+		return false
+	case actuators.Within(p.Trash, p.From), actuators.Within(p.From, p.Trash):
+		return false
+	}
+	if parent := filepath.Dir(p.Trash); filepath.Base(parent) == rootTrash && filepath.Dir(parent) != p.Root {
+		return false
+	}
+	a := p.Admin
+	return a == nil || clean(a.Common) && clean(a.From) && filepath.Dir(a.From) == filepath.Join(a.Common, "worktrees") &&
+		(a.To == filepath.Join(p.Trash, adminName) || a.To == filepath.Join(a.Common, commonTrash, in.ID, adminName)) &&
+		a.Refs == refPrefix(in.ID) && objectName.MatchString(a.Head)
+}
+
+// clean says whether a path is absolute and as short as it can be.
+func clean(path string) bool {
+	return filepath.IsAbs(path) && filepath.Clean(path) == path && !strings.ContainsRune(path, 0)
+}
+
+// objectName is what names an object of a repository, and nothing that git takes for an option or for two lines.
+var objectName = regexp.MustCompile(`\A(?:[0-9a-f]{40}|[0-9a-f]{64})\z`)
 
 // trashFor chooses where a folder of root goes: the state's trash when that is on the same mount, so that a rename reaches it,
 // else a trash in the root, which is.
@@ -87,14 +114,34 @@ func (a *Actuator) trashFor(root string, s stamp, act string) (string, error) {
 	if a.o.StateTrash == "" {
 		return filepath.Join(root, rootTrash, act), nil
 	}
-	real, there, err := realAncestor(a.o.StateTrash)
+	real, there, err := a.stateTrash()
 	if err != nil {
-		return "", actuators.Refused("look at the trash %s: %w", a.o.StateTrash, err)
+		return "", err
 	}
 	if there.dev == s.dev && there.mount == s.mount {
 		return filepath.Join(real, act), nil
 	}
 	return filepath.Join(root, rootTrash, act), nil
+}
+
+// stateTrash gives the state's trash by its real path, and its stamp, or that of the nearest folder above it while there is none. The
+// state folder may lie behind links; the trash itself may not be one.
+func (a *Actuator) stateTrash() (string, stamp, error) {
+	above, s, err := realAncestor(filepath.Dir(a.o.StateTrash))
+	if err != nil {
+		return "", s, actuators.Refused("look at the trash %s: %w", a.o.StateTrash, err)
+	}
+	path := filepath.Join(above, filepath.Base(a.o.StateTrash))
+	own, err := stampAt(unix.AT_FDCWD, path)
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return path, s, nil
+	case err != nil:
+		return "", s, actuators.Refused("look at the trash %s: %w", path, err)
+	case own.mode&unix.S_IFMT != unix.S_IFDIR:
+		return "", s, actuators.Refused("%s is no trash of Winnow's: it is a link or no folder", path)
+	}
+	return path, own, nil
 }
 
 // realAncestor resolves the links in path, as far as it exists, and gives the stamp of its nearest folder that does.
@@ -114,103 +161,15 @@ func realAncestor(path string) (real string, s stamp, err error) {
 	}
 }
 
-// manifest lies beside what was set aside, so that it can be brought back by hand when the ledger is lost.
+// manifestSchema says what a manifest is: those of other kinds of acts say nothing like it.
+const manifestSchema = "winnow.trash/v1"
+
+// manifest lies beside what was set aside, so that it can be brought back when the ledger is lost, with Winnow or by hand.
 type manifest struct {
 	Schema string          `json:"schema"`
 	Intent decision.Intent `json:"intent"`
 	// Refs are those that keep the commits of the worktree, by name.
 	Refs map[string]string `json:"refs,omitempty"`
-	// Undo says in words how to bring it back without Winnow.
+	// Undo are lines for a shell that bring it back without Winnow.
 	Undo []string `json:"undo"`
-}
-
-// makeTrash makes the act's folder and writes the manifest into it.
-func makeTrash(p plan, m manifest) (folder, error) {
-	parent := filepath.Dir(p.Trash)
-	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return folder{fd: -1}, err
-	}
-	if filepath.Base(parent) == rootTrash {
-		if err := writeNew(filepath.Join(parent, ".gitignore"), []byte("*\n")); err != nil && !errors.Is(err, os.ErrExist) {
-			return folder{fd: -1}, err
-		}
-	}
-	above, err := openFolder(parent)
-	if err != nil {
-		return above, err
-	}
-	defer above.close()
-	if err := unix.Mkdirat(above.fd, filepath.Base(p.Trash), 0o700); err != nil {
-		return folder{fd: -1}, &os.PathError{Op: "make", Path: p.Trash, Err: err}
-	}
-	text, err := json.MarshalIndent(m, "", "  ")
-	if err == nil {
-		err = writeNew(filepath.Join(p.Trash, manifestName), append(text, '\n'))
-	}
-	if err != nil {
-		return folder{fd: -1}, err
-	}
-	f, err := above.in(filepath.Base(p.Trash), unix.O_RDONLY)
-	if err != nil {
-		return f, err
-	}
-	if err := errors.Join(f.sync(), above.sync()); err != nil {
-		return folder{fd: -1}, errors.Join(err, f.close())
-	}
-	return f, nil
-}
-
-// writeNew writes a file that is not there yet, durably.
-func writeNew(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// removeTrash removes the act's folder, which must hold nothing but the manifest by now, and the trash in a root or repository
-// when it was the last in it. A folder that still holds something stays.
-func removeTrash(p plan) error {
-	err := os.Remove(filepath.Join(p.Trash, manifestName))
-	if errors.Is(err, os.ErrNotExist) {
-		err = nil
-	}
-	if e := removeEmpty(p.Trash); e != nil {
-		return errors.Join(err, e)
-	}
-	if parent := filepath.Dir(p.Trash); filepath.Base(parent) == rootTrash {
-		err = errors.Join(err, removeRootTrash(parent))
-	}
-	if p.Admin != nil && filepath.Dir(p.Admin.To) != p.Trash {
-		own := filepath.Dir(p.Admin.To)
-		err = errors.Join(err, removeEmpty(own))
-		os.Remove(filepath.Dir(own)) // fails, and is to fail, while other acts lie in it
-	}
-	return err
-}
-
-// removeRootTrash removes a root's trash when nothing is left in it but what makes git overlook it.
-func removeRootTrash(path string) error {
-	entries, err := os.ReadDir(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil || len(entries) > 1 || len(entries) == 1 && entries[0].Name() != ".gitignore" {
-		return err
-	}
-	if len(entries) == 1 {
-		if err := os.Remove(filepath.Join(path, ".gitignore")); err != nil {
-			return err
-		}
-	}
-	return removeEmpty(path)
-}
-
-func removeEmpty(path string) error {
-	if err := unix.Rmdir(path); err != nil && !errors.Is(err, unix.ENOENT) {
-		return &os.PathError{Op: "remove", Path: path, Err: err}
-	}
-	return nil
 }

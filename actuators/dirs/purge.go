@@ -23,7 +23,12 @@ func (a *Actuator) Purge(ctx context.Context, in decision.Intent) (int64, error)
 	if err := s.ownTrash(); err != nil {
 		return 0, err
 	}
-	begun, err := s.begin(ctx)
+	trash, err := s.place()
+	if err != nil {
+		return 0, err
+	}
+	defer trash.close()
+	begun, err := s.begin(ctx, trash)
 	if err != nil {
 		return 0, err
 	}
@@ -33,7 +38,7 @@ func (a *Actuator) Purge(ctx context.Context, in decision.Intent) (int64, error)
 		err = s.purgeEntry(&r)
 	}
 	if err == nil && begun {
-		err = r.remove(s.plan.Trash, purgeName)
+		err = r.remove(trash, purgeName, s.tree.want)
 	}
 	if err == nil && s.admin != nil {
 		err = s.purgeRefs(ctx)
@@ -48,14 +53,31 @@ func (a *Actuator) Purge(ctx context.Context, in decision.Intent) (int64, error)
 	return r.freed, nil
 }
 
+// place opens the act's own folder in the trash, whose fd is -1 when there is none.
+func (s *site) place() (folder, error) {
+	above, err := openTrash(filepath.Dir(s.plan.Trash))
+	if errors.Is(err, os.ErrNotExist) {
+		return folder{fd: -1}, nil
+	}
+	if err != nil {
+		return folder{fd: -1}, fmt.Errorf("%w; nothing was removed", err)
+	}
+	defer above.close()
+	f, err := above.in(filepath.Base(s.plan.Trash), unix.O_RDONLY)
+	if errors.Is(err, unix.ENOENT) {
+		return folder{fd: -1}, nil
+	}
+	return f, err
+}
+
 // ownTrash refuses a place that is no trash of this Winnow's.
 func (s *site) ownTrash() error {
 	parent := filepath.Dir(s.plan.Trash)
-	if filepath.Base(parent) == rootTrash {
+	if parent == filepath.Join(s.plan.Root, rootTrash) {
 		return nil
 	}
 	if s.o.StateTrash != "" {
-		if real, _, err := realAncestor(s.o.StateTrash); err == nil && real == parent {
+		if real, _, err := s.stateTrash(); err == nil && real == parent {
 			return nil
 		}
 	}
@@ -64,15 +86,10 @@ func (s *site) ownTrash() error {
 
 // begin makes sure that nobody uses what is to be removed, and marks the folder as not whole any more. It reports whether there
 // is one.
-func (s *site) begin(ctx context.Context) (bool, error) {
-	trash, err := openFolder(s.plan.Trash)
-	if errors.Is(err, unix.ENOENT) {
+func (s *site) begin(ctx context.Context, trash folder) (bool, error) {
+	if trash.fd < 0 {
 		return false, s.missing()
 	}
-	if err != nil {
-		return false, err
-	}
-	defer trash.close()
 	half, err := trash.has(purgeName)
 	if err != nil {
 		return false, fmt.Errorf("look at the trash %s: %w", s.plan.Trash, err)
@@ -91,11 +108,14 @@ func (s *site) begin(ctx context.Context) (bool, error) {
 	if err := mounted(s.plan.Trash); err != nil {
 		return false, err
 	}
-	if err := s.nobody(ctx, filepath.Join(s.plan.Trash, name)); err != nil {
+	if err := s.nobody(ctx, s.plan.Trash); err != nil { // the entry may lie in there, too
 		return false, fmt.Errorf("%w; nothing was removed", err)
 	}
 	if half {
 		return true, nil
+	}
+	if err := s.asLeft(ctx); err != nil {
+		return false, fmt.Errorf("%w; nothing was removed. winnow restore %s brings it back; to have it gone, remove %s by hand", err, s.in.ID, s.plan.Trash)
 	}
 	s.o.Step("purge.begin")
 	if err := s.tree.rename(trash, treeName, trash, purgeName); err != nil {
@@ -117,6 +137,30 @@ func (s *site) missing() error {
 	return actuators.Refused("%s was taken out of the trash by hand, and its entry %s is still there; nothing was removed", s.tree.home, s.admin.away)
 }
 
+// asLeft refuses to remove what is not as it was set aside: somebody works in it, or found another use for it.
+func (s *site) asLeft(ctx context.Context) error {
+	tree, err := s.surveyAway(ctx)
+	if err == nil {
+		err = differs("it", tree, s.plan.Tree, survey.lasting)
+	}
+	if err != nil || s.admin == nil {
+		return err
+	}
+	at, err := s.admin.look()
+	if err != nil || !at.away && !at.home {
+		return err
+	}
+	where := s.admin.away
+	if at.home {
+		where = s.admin.home
+	}
+	entry, err := s.surveyIn(ctx, where, *s.admin, surveyEntry)
+	if err != nil {
+		return err
+	}
+	return differs("its entry in the repository", entry, s.plan.Admin.Entry, survey.lasting)
+}
+
 // purgeEntry removes the repository's entry. One that is at home still, because its folder could not be put
 // back, goes when the act's own lock is on it.
 func (s *site) purgeEntry(r *remover) error {
@@ -136,7 +180,12 @@ func (s *site) purgeEntry(r *remover) error {
 	if err := mounted(s.admin.away); err != nil {
 		return err
 	}
-	return r.remove(filepath.Dir(s.admin.away), adminName)
+	above, err := openTrash(filepath.Dir(s.admin.away))
+	if err != nil {
+		return err
+	}
+	defer above.close()
+	return r.remove(above, adminName, s.admin.want)
 }
 
 // purgeRefs lets go of the commits, once nothing is left that could need them.

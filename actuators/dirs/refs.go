@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -52,16 +53,32 @@ func (r repo) keep(ctx context.Context, act, head string) (map[string]string, er
 	return refs, nil
 }
 
-// ownTips are the commits that the admin folder names and no branch, tag, remote branch or stash reaches, without those that
-// another of them reaches.
+// ownTips are the commits that the admin folder names and HEAD does not reach, without those that another of them reaches. That a
+// branch reaches one today does not count: branches are removed, and the reflog here would have kept it. What was only fetched is
+// the repository's: of that, what no branch, tag, remote branch or stash reaches.
 func (r repo) ownTips(ctx context.Context, head string) ([]string, error) {
-	named, err := namedObjects(r.dir)
+	named, fetched, err := namedObjects(r.dir)
 	if err != nil {
 		return nil, err
 	}
-	// What is gone from the repository already cannot be kept; --ignore-missing passes over it. Trees and blobs are not listed.
-	out, err := r.run(ctx, strings.Join(append(named, head), "\n")+"\n",
-		"rev-list", "--ignore-missing", "--parents", "--stdin", "--not", "--branches", "--tags", "--remotes", "--glob=refs/stas[h]")
+	own, err := r.tips(ctx, append(named, "^"+head))
+	if err != nil || len(fetched) == 0 {
+		return own, err
+	}
+	more, err := r.tips(ctx, append(fetched, "^"+head), "--not", "--branches", "--tags", "--remotes", "--glob=refs/stas[h]")
+	if err != nil {
+		return nil, err
+	}
+	own = append(own, more...)
+	slices.Sort(own)
+	return slices.Compact(own), nil
+}
+
+// tips lists the commits among revisions that no other commit among them reaches. What is gone from the repository already cannot be
+// kept; --ignore-missing passes over it. Trees and blobs are not listed.
+func (r repo) tips(ctx context.Context, revisions []string, but ...string) ([]string, error) {
+	args := append([]string{"rev-list", "--ignore-missing", "--parents", "--stdin"}, but...)
+	out, err := r.run(ctx, strings.Join(revisions, "\n")+"\n", args...)
 	if err != nil {
 		return nil, err
 	}
@@ -76,12 +93,12 @@ func (r repo) ownTips(ctx context.Context, head string) ([]string, error) {
 	return slices.DeleteFunc(listed, func(c string) bool { return inner[c] }), nil
 }
 
-// namedObjects lists the object names in the files of an admin folder. Its index is binary, and submodules have stores of
-// their own; both move with it.
-func namedObjects(admin string) ([]string, error) {
-	found := map[string]bool{}
+// namedObjects lists the object names in the files of an admin folder, and apart from them those that a fetch left there. Its index is
+// binary, and submodules have stores of their own; both move with it.
+func namedObjects(admin string) (own, fetched []string, err error) {
+	found, fetch := map[string]bool{}, map[string]bool{}
 	left := int64(scanLimit)
-	err := filepath.WalkDir(admin, func(path string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(admin, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -102,22 +119,21 @@ func namedObjects(admin string) ([]string, error) {
 		if err != nil {
 			return err
 		}
+		into := found
+		if path == filepath.Join(admin, "FETCH_HEAD") {
+			into = fetch
+		}
 		for _, id := range object.FindAll(text, -1) {
 			if !zeros.Match(id) {
-				found[string(id)] = true
+				into[string(id)] = true
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for commits in %s: %w", admin, err)
+		return nil, nil, fmt.Errorf("look for commits in %s: %w", admin, err)
 	}
-	ids := make([]string, 0, len(found))
-	for id := range found {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids, nil
+	return slices.Sorted(maps.Keys(found)), slices.Sorted(maps.Keys(fetch)), nil
 }
 
 // staged makes a tree of everything that the index holds and HEAD does not, conflicting versions too, and gives its name, or
@@ -146,12 +162,15 @@ func (r repo) staged(ctx context.Context) (string, error) {
 
 const gitlink = "160000"
 
+// namesObject says whether a word is the name of an object, and not the zeros that stand for none.
+func namesObject(id string) bool { return objectName.MatchString(id) && !zeros.MatchString(id) }
+
 // stagedBlobs reads ls-files --unmerged -z: mode, object, stage, tab, path.
 func stagedBlobs(text string) []string {
 	var ids []string
 	for entry := range strings.SplitSeq(text, "\x00") {
 		f := strings.Fields(entry)
-		if len(f) >= 3 && f[0] != gitlink && !zeros.MatchString(f[1]) {
+		if len(f) >= 3 && f[0] != gitlink && namesObject(f[1]) {
 			ids = append(ids, f[1])
 		}
 	}
@@ -164,7 +183,7 @@ func diffBlobs(text string) []string {
 	parts := strings.Split(text, "\x00")
 	for i := 0; i+1 < len(parts); i += 2 {
 		f := strings.Fields(strings.TrimPrefix(parts[i], ":"))
-		if len(f) == 5 && f[1] != gitlink && !zeros.MatchString(f[3]) {
+		if len(f) == 5 && f[1] != gitlink && namesObject(f[3]) {
 			ids = append(ids, f[3])
 		}
 	}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
 	"winnow/engine/decision"
@@ -18,7 +21,7 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 	if err != nil {
 		return "", err
 	}
-	at, err := s.restorable()
+	at, err := s.restorable(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -35,6 +38,8 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 		if err := s.tree.comeHome(); err != nil {
 			return "", fmt.Errorf("restore %s: %w; it lies in %s", s.tree.home, err, s.tree.away)
 		}
+		s.o.Step("restore.compare")
+		note += s.cameBack(ctx)
 	}
 	if s.admin != nil {
 		more, err := s.restoreEntry(ctx, !at.home)
@@ -51,7 +56,7 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 }
 
 // restorable makes sure that all that is to be moved is there and that nothing is in its way, before any of it is moved.
-func (s *site) restorable() (whereabouts, error) {
+func (s *site) restorable(ctx context.Context) (whereabouts, error) {
 	at, err := s.tree.look()
 	if err != nil {
 		return at, err
@@ -77,14 +82,19 @@ func (s *site) restorable() (whereabouts, error) {
 	if _, err := os.Stat(s.plan.Admin.Common); err != nil {
 		return at, fmt.Errorf("find its repository: %w; nothing was restored. The folder lies in %s", err, s.tree.away)
 	}
+	if _, err := s.common().commit(ctx, s.plan.Admin.Head); err != nil {
+		return at, actuators.Refused("its commit %s is not in %s any more, so it could not come back whole (%w); nothing was restored. Its files lie in %s",
+			s.plan.Admin.Head, s.plan.Admin.Common, err, s.tree.away)
+	}
 	return at, nil
 }
 
 // restoreEntry brings the entry home. When that fails, a folder that has just come home goes back beside it. The refs go only
-// when HEAD is what it was: a branch can have been moved or removed in the meantime, and then nothing else reaches its commit.
+// when all is seen to be as it was.
 func (s *site) restoreEntry(ctx context.Context, moved bool) (note string, err error) {
 	entry, err := s.admin.look()
-	if err == nil && entry.away {
+	came := err == nil && entry.away
+	if came {
 		s.o.Step("restore.admin")
 		// git removes the folder of entries with the last of them.
 		if err = os.Mkdir(filepath.Dir(s.admin.home), 0o777); err == nil || errors.Is(err, os.ErrExist) {
@@ -104,22 +114,53 @@ func (s *site) restoreEntry(ctx context.Context, moved bool) (note string, err e
 		}
 		return "", fmt.Errorf("%w; nothing was restored, it lies in %s", err, s.tree.away)
 	}
-	s.o.Step("restore.refs")
-	head, err := repo{s.git, s.admin.home}.head(ctx)
-	if err != nil || head != s.plan.Admin.Head {
-		return fmt.Sprintf("; its HEAD is not the commit that it was, so its commits stay under %s", s.plan.Admin.Refs), nil
+	s.o.Step("restore.verify")
+	var differs error
+	if came {
+		differs = s.entryCameBack(ctx)
 	}
+	s.o.Step("restore.head")
+	note, err = s.mendHead(ctx)
+	if err = errors.Join(differs, err); err != nil {
+		return fmt.Sprintf("%s; look at it: %v. Its commits stay under %s", note, err, s.plan.Admin.Refs), nil
+	}
+	s.o.Step("restore.refs")
 	if err := s.common().drop(ctx, s.in.ID); err != nil {
 		return "", fmt.Errorf("%s is restored; %w", s.tree.home, err)
 	}
 	return note, nil
 }
 
-// makeParents makes the folders around path that are gone.
+// makeParents makes the folders around path that are gone, each in the one above it and through no link.
 func makeParents(path string) (made bool, err error) {
-	dir := filepath.Dir(path)
-	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
+	var missing []string
+	at := filepath.Dir(path)
+	for ; at != "/"; at = filepath.Dir(at) {
+		if _, err := os.Lstat(at); err == nil {
+			break
+		} else if !errors.Is(err, os.ErrNotExist) {
+			return false, err
+		}
+		missing = append(missing, filepath.Base(at))
+	}
+	if len(missing) == 0 {
+		return false, nil
+	}
+	f, err := openFolder(at)
+	if err != nil {
 		return false, err
 	}
-	return true, os.MkdirAll(dir, 0o755)
+	defer func() { _ = f.close() }()
+	for _, name := range slices.Backward(missing) {
+		if err := unix.Mkdirat(f.fd, name, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
+			return false, &os.PathError{Op: "make", Path: filepath.Join(f.path, name), Err: err}
+		}
+		next, err := f.in(name, unix.O_RDONLY)
+		if err != nil {
+			return false, err
+		}
+		_ = f.close()
+		f = next
+	}
+	return true, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -132,25 +133,42 @@ func (s *site) prepare(ctx context.Context) error {
 		return nil
 	}
 	if own := filepath.Dir(s.admin.away); own != s.plan.Trash {
-		if err := os.MkdirAll(own, 0o700); err != nil {
+		if err := makeOwn(own); err != nil {
 			return fmt.Errorf("make a place in the repository's trash: %w", err)
 		}
 	}
 	s.o.Step("dir.lock")
 	// Between the two renames the entry names a folder that is not there: git worktree prune would drop it then.
-	if err := writeNew(filepath.Join(s.admin.home, lockName), []byte(ownLock(s.in.ID))); err != nil {
+	entry, err := openFolder(s.admin.home)
+	if err == nil {
+		err = errors.Join(entry.writeNew(lockName, []byte(ownLock(s.in.ID))), entry.close())
+	}
+	if err != nil {
 		return fmt.Errorf("lock its entry in the repository: %w", err)
 	}
 	return nil
 }
 
 func (s *site) manifest(refs map[string]string) manifest {
-	m := manifest{Schema: "winnow.trash/v1", Intent: s.in, Refs: refs, Undo: []string{fmt.Sprintf("mv %s %s", s.tree.away, s.tree.home)}}
-	if s.admin != nil {
-		m.Undo = append(m.Undo, fmt.Sprintf("mv %s %s", s.admin.away, s.admin.home))
-	}
-	return m
+	return manifest{Schema: manifestSchema, Intent: s.in, Refs: refs, Undo: s.undo()}
 }
+
+// undo are the lines for a shell that bring everything back without Winnow. Each moves one thing, when it is in the trash and nothing
+// is in its way.
+func (s *site) undo() []string {
+	var lines []string
+	for _, i := range s.items() {
+		lines = append(lines, fmt.Sprintf("mkdir -p -- %s && test -d %s && ! test -e %s && mv -T -- %s %s",
+			quote(filepath.Dir(i.home)), quote(i.away), quote(i.home), quote(i.away), quote(i.home)))
+	}
+	if s.admin != nil {
+		lines = append(lines, fmt.Sprintf("git -C %s worktree unlock %s 2>/dev/null || true # an act that was cut short locked it", quote(s.plan.Admin.Common), quote(s.tree.home)))
+	}
+	return lines
+}
+
+// quote makes one word for a shell of any text. Between single quotes nothing but the single quote itself has a meaning.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // finish goes on from a folder that is away: when nobody uses it there, its entry follows; else it is put back.
 func (s *site) finish(ctx context.Context) decision.Outcome {
@@ -172,12 +190,20 @@ func (s *site) finish(ctx context.Context) decision.Outcome {
 			return s.putBack(ctx, fmt.Errorf("move its entry in the repository: %w", err))
 		}
 	}
+	// Nobody was in it, and its name is gone: what is there now is all that can have come.
+	s.o.Step("dir.compare")
+	if err := s.unchanged(ctx); err != nil {
+		return s.putBack(ctx, err)
+	}
 	s.o.Step("dir.readback")
 	if err := s.readBack(); err != nil {
 		return s.putBack(ctx, err)
 	}
-	return decision.Outcome{Outcome: decision.Done, RestoreUntil: new(s.in.RestoreUntil),
-		Detail: fmt.Sprintf("%s was moved to %s; winnow restore %s brings it back", s.tree.home, s.plan.Trash, s.in.ID)}
+	detail := fmt.Sprintf("%s was moved to %s", s.tree.home, s.plan.Trash)
+	if s.in.RestoreUntil.After(s.in.At) {
+		detail += fmt.Sprintf("; winnow restore %s brings it back", s.in.ID)
+	}
+	return decision.Outcome{Outcome: decision.Done, RestoreUntil: new(s.in.RestoreUntil), Detail: detail}
 }
 
 // settledAway looks whether anybody works in a folder that has just been moved, by its new name or by its old one.

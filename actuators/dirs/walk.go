@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"winnow/actuators"
 )
 
 // remover removes a tree from within: each folder is opened in the one above it, on the same mount and through no link, so that
@@ -19,35 +21,39 @@ type remover struct {
 	freed int64
 }
 
-// remove removes name in the folder at path, and what is in it.
-func (r *remover) remove(path, name string) error {
-	top, err := openFolder(path)
-	if err != nil {
-		return err
-	}
-	defer top.close()
+// remove removes name in the folder that is held, and what is in it, when that is the folder that is wanted.
+func (r *remover) remove(top folder, name string, want stamp) error {
 	at, err := top.stamp()
 	if err != nil {
-		return fmt.Errorf("look at %s: %w", path, err)
+		return fmt.Errorf("look at %s: %w", top.path, err)
 	}
-	if err := r.folder(top, name, at.mount); err != nil {
+	if err := r.folder(top, name, at.mount, &want); err != nil {
 		return err
 	}
 	return top.sync()
 }
 
-func (r *remover) folder(above folder, name string, mount uint64) error {
+func (r *remover) folder(above folder, name string, mount uint64, want *stamp) error {
 	r.step("purge.folder")
 	if err := r.ctx.Err(); err != nil {
 		return err
+	}
+	if want != nil { // before anything of it is made readable
+		if at, err := stampAt(above.fd, name); err != nil || !at.same(*want) {
+			return errors.Join(actuators.Refused("%s is not the folder that was set aside", filepath.Join(above.path, name)), err)
+		}
 	}
 	f, err := openToEmpty(above, name)
 	if err != nil {
 		return err
 	}
 	defer f.close()
-	if at, err := f.stamp(); err != nil || at.mount != mount || at.mountRoot {
+	at, err := f.stamp()
+	switch {
+	case err != nil || at.mount != mount || at.mountRoot:
 		return errors.Join(err, fmt.Errorf("%s is on another mount", f.path))
+	case want != nil && !at.same(*want):
+		return actuators.Refused("%s is not the folder that was set aside", f.path)
 	}
 	names, err := f.names()
 	if err != nil {
@@ -67,7 +73,7 @@ func (r *remover) entry(in folder, name string, mount uint64) error {
 		return &os.PathError{Op: "look at", Path: filepath.Join(in.path, name), Err: err}
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-		return r.folder(in, name, mount)
+		return r.folder(in, name, mount, nil)
 	}
 	if err := unlink(in, name, 0); err != nil {
 		return err

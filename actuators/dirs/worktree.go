@@ -23,6 +23,9 @@ func (g *grasp) checkWorktree(ctx context.Context) error {
 			return actuators.Refused("its repository %s lies inside of it", inner)
 		}
 	}
+	if err := objectsElsewhere(common, g.want.Path); err != nil {
+		return err
+	}
 	f, err := openFolder(admin)
 	if err != nil {
 		return actuators.Refused("open its entry in the repository: %w", err)
@@ -119,7 +122,7 @@ func unlocked(admin folder, act string) error {
 
 // planAdmin plans where the worktree's entry goes: beside the tree, or, when that is on another mount, into a trash in the
 // repository's git folder.
-func (g *grasp) planAdmin(tree stamp) (*adminPlan, error) {
+func (g *grasp) planAdmin(ctx context.Context, tree stamp) (*adminPlan, error) {
 	admin, common, err := g.repository()
 	if err != nil {
 		return nil, err
@@ -136,9 +139,13 @@ func (g *grasp) planAdmin(tree stamp) (*adminPlan, error) {
 	if err := mounted(admin); err != nil {
 		return nil, err
 	}
+	entry, err := surveyEntry(ctx, f)
+	if err != nil {
+		return nil, err
+	}
 	to := filepath.Join(g.plan.Trash, adminName)
 	if s.dev != tree.dev || s.mount != tree.mount {
 		to = filepath.Join(common, commonTrash, g.act, adminName)
 	}
-	return &adminPlan{From: admin, To: to, Common: common, Head: g.want.Head, Refs: refPrefix(g.act), Device: s.dev, Inode: s.ino, BornAt: s.born}, nil
+	return &adminPlan{From: admin, To: to, Common: common, Head: g.want.Head, Refs: refPrefix(g.act), Device: s.dev, Inode: s.ino, BornAt: s.born, Entry: &entry}, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
+	"winnow/internal/foreign"
 )
 
 // Manifest is the file that the plan of an act is kept in, beside the panes' text.
@@ -62,7 +63,7 @@ func (k Kept) Save(plan any, fill func(Writer) error) error {
 	if err := os.MkdirAll(k.Trash, 0o700); err != nil {
 		return fmt.Errorf("make the trash: %w", err)
 	}
-	trash, err := os.OpenRoot(k.Trash)
+	trash, err := openTrash(k.Trash)
 	if err != nil {
 		return fmt.Errorf("open the trash: %w", err)
 	}
@@ -75,6 +76,14 @@ func (k Kept) Save(plan any, fill func(Writer) error) error {
 		return errors.Join(err, left)
 	}
 	return nil
+}
+
+// openTrash opens the trash. One that is a link, that belongs to another user, or that others can write is none.
+func openTrash(path string) (*os.Root, error) {
+	if _, err := foreign.Folder(path); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(path)
 }
 
 func (k Kept) fill(trash *os.Root, plan any, fill func(Writer) error) error {
@@ -121,7 +130,7 @@ func KeptUntil(trash string, in decision.Intent) *time.Time {
 // Purge removes the files that the act made and their folder, and nothing else, and says how many bytes that freed. What else is
 // in there is left, and is the error. What is not there any more is none.
 func (k Kept) Purge() (freed int64, err error) {
-	trash, err := os.OpenRoot(k.Trash)
+	trash, err := openTrash(k.Trash)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}

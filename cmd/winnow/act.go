@@ -179,36 +179,6 @@ func (s *sweeper) sayUnsettled(ctx context.Context) error {
 	return nil
 }
 
-// purge removes for good what was set aside and has been kept for its time.
-func (s *sweeper) purge(ctx context.Context, r *Report, snap *snapshot.Snapshot) {
-	expired, err := s.ledger.Expired(ctx, time.Now())
-	if err != nil {
-		r.Alarms = append(r.Alarms, Alarm{"trash", fmt.Sprintf("the trash could not be read: %v; it was left as it is", err)})
-		return
-	}
-	var intents []decision.Intent
-	for _, rec := range expired {
-		intents = append(intents, rec.Intent)
-	}
-	byKind := s.actuators(snap.Host, intendedRoots(intents))
-	defer s.hands.take()()
-	for _, rec := range expired {
-		restorer, ok := byKind[rec.Intent.Kind].(actuators.Restorer)
-		if !ok || ctx.Err() != nil {
-			continue
-		}
-		freed, err := restorer.Purge(context.WithoutCancel(ctx), rec.Intent)
-		if err != nil {
-			r.Alarms = append(r.Alarms, Alarm{"trash", fmt.Sprintf("%s could not be purged: %v", rec.Intent.ID, err)})
-			continue
-		}
-		if err := s.ledger.MarkPurged(context.WithoutCancel(ctx), rec.Intent.ID, time.Now()); err != nil {
-			s.log.Warn("record purge", "act", rec.Intent.ID, "error", err)
-		}
-		r.Purged = append(r.Purged, Purged{Act: rec.Intent.ID, Candidate: rec.Intent.Candidate, Bytes: freed})
-	}
-}
-
 // finish closes the sweep's record.
 func (s *sweeper) finish(ctx context.Context, r *Report, f sweepFlags) error {
 	ctx = context.WithoutCancel(ctx)

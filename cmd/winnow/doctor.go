@@ -68,6 +68,7 @@ func (a *app) examine(ctx context.Context) []Check {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
 	}
 	checks = slices.Insert(checks, 1, checkProjects(s)...) // beside the configuration
+	checks = append(checks, a.checkTrash(ctx, s)...)
 	checks = append(checks, checkSources(s)...)
 	checks = append(checks, a.checkHerdr(s)...)
 	checks = append(checks, a.checkHost(s)...)

@@ -253,7 +253,7 @@ func (p paint) actsText(w io.Writer, title string, acts []decision.Act) {
 			color = p.red
 		}
 		detail := x.Detail
-		if x.RestoreUntil != nil && !strings.Contains(detail, "winnow restore") {
+		if x.RestoreUntil != nil && !strings.Contains(detail, "winnow restore") && !strings.Contains(detail, "nothing brings it back") {
 			detail = strings.TrimSuffix(detail, ".") + "; winnow restore " + x.ID + " brings it back"
 		}
 		p.row(w, x.Outcome.Outcome, color, actLabel(x), detail, width)

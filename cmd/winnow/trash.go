@@ -21,15 +21,11 @@ func newTrash(a *app) *cobra.Command {
 		Short: "List what can be brought back, and until when",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var kept []ledger.Act
-			err := a.readLedger(func(l *ledger.Ledger) (err error) {
-				kept, err = l.Restorable(cmd.Context())
-				return err
-			})
+			kept, err := a.kept(cmd.Context())
 			if err != nil {
-				return err
+				a.note("%v; what follows is what the manifests in the trash say", err)
 			}
-			return list(a, kept, func(w io.Writer) {
+			return errors.Join(err, list(a, kept, func(w io.Writer) {
 				if len(kept) == 0 {
 					fmt.Fprintln(w, "the trash is empty")
 				}
@@ -38,7 +34,7 @@ func newTrash(a *app) *cobra.Command {
 						label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label}),
 						fmt.Sprintf("until %s; winnow restore %s", r.Intent.RestoreUntil.Local().Format(time.DateTime), r.Intent.ID), maxLabel)
 				}
-			})
+			}))
 		},
 	}
 }
@@ -60,15 +56,7 @@ func (a *app) restore(ctx context.Context, act string) error {
 	if err := s.lock(ctx, true); err != nil {
 		return err
 	}
-	l, err := ledger.Open(a.ledgerPath())
-	if err != nil {
-		return fmt.Errorf("%w; nothing was restored", err)
-	}
-	s.ledger = l
-	kept, err := l.Restorable(ctx)
-	if err != nil {
-		return fmt.Errorf("read ledger: %w; nothing was restored", err)
-	}
+	kept, lost := s.openTrash(ctx)
 	var known []string
 	byID := map[string]ledger.Act{}
 	for _, r := range kept {
@@ -77,7 +65,10 @@ func (a *app) restore(ctx context.Context, act string) error {
 	}
 	id, err := pick(act, known, "act in the trash")
 	if err != nil {
-		return err
+		return errors.Join(lost, err)
+	}
+	if lost != nil {
+		a.note("%v; its manifest says how to bring %s back, and that it was is not recorded", lost, id)
 	}
 	host, err := processes.Host(a.cfg.Collect.Processes.Root, processes.KnownNames())
 	if err != nil {
@@ -100,8 +91,10 @@ func (a *app) restore(ctx context.Context, act string) error {
 	if err != nil {
 		return fmt.Errorf("restore %s: %w", id, err)
 	}
-	if err := l.MarkRestored(ctx, id, time.Now()); err != nil {
-		return fmt.Errorf("record the restore of %s, which was done: %w", id, err)
+	if s.ledger != nil {
+		if err := s.ledger.MarkRestored(ctx, id, time.Now()); err != nil {
+			return fmt.Errorf("record the restore of %s, which was done: %w", id, err)
+		}
 	}
 	return a.say(map[string]string{"restored": id, "candidate": in.Candidate, "detail": where}, "brought back: %s", where)
 }

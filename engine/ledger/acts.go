@@ -28,9 +28,36 @@ func (l *Ledger) Intend(ctx context.Context, in decision.Intent) error {
 	if err != nil {
 		return fmt.Errorf("write intent %s: encode: %w", in.ID, err)
 	}
-	_, err = l.db.ExecContext(ctx, "INSERT INTO acts (id, sweep, candidate, at, intent) VALUES (?, ?, ?, ?, ?)",
+	_, err = l.db.ExecContext(ctx, `INSERT INTO acts (id, sweep, candidate, at, intent, counted)
+		VALUES (?, ?, ?, ?, ?, coalesce((SELECT counted FROM looks), 0))`,
 		in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), text)
 	return l.explain("write intent "+in.ID+" in", err)
+}
+
+// Adopt writes down an act that set something aside which is still there, and of which the ledger knows nothing, or that it is gone:
+// it was lost, or is an older one. It reports whether there was anything to write. An act that is not settled yet is left to its
+// settling. The time that the act's things are kept is counted from now on.
+func (l *Ledger) Adopt(ctx context.Context, in decision.Intent, out decision.Outcome) (bool, error) {
+	ctx = context.WithoutCancel(ctx)
+	intent, err := encode(in)
+	if err != nil {
+		return false, fmt.Errorf("adopt %s: encode: %w", in.ID, err)
+	}
+	outcome, err := encode(out)
+	if err != nil {
+		return false, fmt.Errorf("adopt %s: encode: %w", in.ID, err)
+	}
+	res, err := l.db.ExecContext(ctx, `INSERT INTO acts (id, sweep, candidate, at, intent, outcome, settled_at, restore_until, counted)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, coalesce((SELECT counted FROM looks), 0))
+		ON CONFLICT (id) DO UPDATE SET outcome = excluded.outcome, restore_until = excluded.restore_until, restored_at = NULL, purged_at = NULL,
+			counted = excluded.counted
+		WHERE settled_at IS NOT NULL AND NOT (`+kept+`)`,
+		in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), intent, outcome, time.Now().UnixNano(), nanos(out.RestoreUntil))
+	if err != nil {
+		return false, l.explain("adopt "+in.ID+" in", err)
+	}
+	n, err := res.RowsAffected()
+	return n > 0, l.explain("adopt "+in.ID+" in", err)
 }
 
 // Settled writes down how an act went, also when ctx is over by now: it has happened. An act that is settled is not settled

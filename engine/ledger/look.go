@@ -47,11 +47,43 @@ func (l *Ledger) Look(ctx context.Context) (*Look, error) {
 	return &k, nil
 }
 
-// SaveLook makes k the last look.
+// SaveLook makes k the last look, and adds the time since the one before it to what was counted.
 func (l *Ledger) SaveLook(ctx context.Context, k Look) error {
-	_, err := l.db.ExecContext(ctx, `INSERT OR REPLACE INTO looks (one, at, boot_id, up_seconds, awake_seconds, steady_since, last_resume_at)
-		VALUES (1, ?, ?, ?, ?, ?, ?)`, k.At.UnixNano(), k.BootID, k.UpSeconds, k.AwakeSeconds, nanos(k.SteadySince), nanos(k.LastResumeAt))
+	prev, err := l.Look(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = l.db.ExecContext(ctx, `INSERT OR REPLACE INTO looks (one, at, boot_id, up_seconds, awake_seconds, steady_since, last_resume_at, counted)
+		VALUES (1, ?, ?, ?, ?, ?, ?, coalesce((SELECT counted FROM looks), 0) + ?)`,
+		k.At.UnixNano(), k.BootID, k.UpSeconds, k.AwakeSeconds, nanos(k.SteadySince), nanos(k.LastResumeAt), Passed(prev, k).Seconds())
 	return l.explain("save the look in", err)
+}
+
+// Passed says how much time passed between two looks at least, whatever anybody did to the wall clock. Within one boot it is the
+// machine's own count, the time that it was suspended included. Over a boot it is the time since that, and no more than the wall
+// clock shows. It is a pure function.
+func Passed(prev *Look, k Look) time.Duration {
+	if prev == nil || k.UpSeconds == nil || k.BootID == "" {
+		return 0
+	}
+	up := seconds(*k.UpSeconds)
+	if prev.BootID == k.BootID {
+		if prev.UpSeconds == nil {
+			return 0
+		}
+		return max(0, seconds(*k.UpSeconds-*prev.UpSeconds))
+	}
+	return max(0, min(up, k.At.Round(0).Sub(prev.At)))
+}
+
+// Waited says how long an act's things have been in the trash, by the looks that counted since: the wall clock may have jumped.
+func (l *Ledger) Waited(ctx context.Context, id string) (time.Duration, error) {
+	var s sql.NullFloat64
+	err := l.db.QueryRowContext(ctx, "SELECT coalesce((SELECT counted FROM looks), 0) - counted FROM acts WHERE id = ?", id).Scan(&s)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNone
+	}
+	return max(0, seconds(s.Float64)), l.explain("read how long "+id+" was kept from", err)
 }
 
 // Steady says since when no boot, resume from suspension or jump of the clock has been noticed, and when the latest resume

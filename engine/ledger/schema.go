@@ -139,6 +139,10 @@ CREATE TABLE owners (
 	last_at   INTEGER NOT NULL,
 	PRIMARY KEY (source, terminal)
 ) STRICT, WITHOUT ROWID;
+`, `
+-- Seconds that passed between looks, by the machine's own count; of an act, what looks had when it was begun.
+ALTER TABLE looks ADD COLUMN counted REAL NOT NULL DEFAULT 0;
+ALTER TABLE acts ADD COLUMN counted REAL NOT NULL DEFAULT 0;
 `}
 
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the

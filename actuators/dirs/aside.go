@@ -1,0 +1,191 @@
+package dirs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/actuators"
+	"winnow/engine/decision"
+	"winnow/internal/foreign"
+)
+
+const (
+	// manifestMax is how large a manifest may be; an intent is a few kilobytes.
+	manifestMax = 1 << 20
+	// maxAsides is how many acts of one trash are read.
+	maxAsides = 10_000
+)
+
+// Aside is one folder that was set aside, as the manifest beside it says. It needs no ledger.
+type Aside struct {
+	Intent decision.Intent
+	// Half is true when its removal has begun: it cannot be brought back any more.
+	Half bool
+}
+
+// Asides reads what lies in the state's trash and in those of the roots, the oldest first. wrong says which manifests and trashes
+// were passed over, and why: whoever can write a manifest must not be able to have anything moved or removed that is not its own.
+// Acts that are known already are not read.
+func (a *Actuator) Asides(ctx context.Context, known map[string]bool) (found []Aside, wrong []error) {
+	trashes, err := a.trashes()
+	if err != nil {
+		wrong = append(wrong, err)
+	}
+	for _, trash := range trashes {
+		f, err := openTrash(trash)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		more, errs := a.asidesIn(ctx, f, known)
+		found, wrong = append(found, more...), append(wrong, errs...)
+		_ = f.close()
+	}
+	slices.SortStableFunc(found, func(x, y Aside) int { return x.Intent.At.Compare(y.Intent.At) })
+	return found, wrong
+}
+
+// trashes are the folders in which acts may have put something.
+func (a *Actuator) trashes() (out []string, err error) {
+	if a.o.StateTrash != "" {
+		var own string
+		if own, _, err = a.stateTrash(); err == nil {
+			out = append(out, own)
+		}
+	}
+	for _, root := range a.o.Roots {
+		out = append(out, filepath.Join(root, rootTrash))
+	}
+	slices.Sort(out)
+	return slices.Compact(out), err
+}
+
+func (a *Actuator) asidesIn(ctx context.Context, trash folder, known map[string]bool) (found []Aside, wrong []error) {
+	names, err := trash.names()
+	if err != nil {
+		return nil, []error{fmt.Errorf("list %s: %w", trash.path, err)}
+	}
+	slices.Sort(names)
+	if len(names) > maxAsides {
+		wrong = append(wrong, fmt.Errorf("%s holds more than %d acts; the rest is passed over", trash.path, maxAsides))
+		names = names[:maxAsides]
+	}
+	for _, name := range names {
+		if !actID.MatchString(name) || known[name] || ctx.Err() != nil {
+			continue
+		}
+		aside, ok, err := a.aside(ctx, trash, name)
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w; it was left as it is", filepath.Join(trash.path, name), err))
+		} else if ok {
+			found = append(found, aside)
+		}
+	}
+	return found, wrong
+}
+
+// aside reads one act's folder. It reports false for one that holds no folder, such as the text of a session.
+func (a *Actuator) aside(ctx context.Context, trash folder, name string) (Aside, bool, error) {
+	own, err := trash.in(name, unix.O_RDONLY)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return Aside{}, false, nil
+	}
+	if err != nil {
+		return Aside{}, false, err
+	}
+	defer own.close()
+	file, err := foreign.ReadAt(ctx, own.fd, manifestName, filepath.Join(own.path, manifestName), foreign.Want{Max: manifestMax, Within: time.Second, Ruling: true})
+	if errors.Is(err, os.ErrNotExist) {
+		for _, content := range []string{treeName, purgeName} {
+			if there, err := own.has(content); err != nil || there {
+				return Aside{}, false, errors.Join(err, fmt.Errorf("it holds %q and no manifest that says where that belongs", content))
+			}
+		}
+		return Aside{}, false, nil
+	}
+	if err != nil {
+		return Aside{}, false, err
+	}
+	in, ok, err := readManifest(file.Data, own.path)
+	if err != nil || !ok {
+		return Aside{}, false, err
+	}
+	return a.whole(ctx, own, in)
+}
+
+// readManifest reads the manifest of an act whose folder in the trash is at path. It reports false for one of another kind of act.
+func readManifest(text []byte, path string) (decision.Intent, bool, error) {
+	var m manifest
+	if err := json.Unmarshal(text, &m); err != nil {
+		return m.Intent, false, fmt.Errorf("read its manifest: %w", err)
+	}
+	if m.Schema != manifestSchema {
+		return m.Intent, false, nil
+	}
+	p, err := readPlan(m.Intent)
+	switch {
+	case err != nil:
+		return m.Intent, false, err
+	case p.Trash != path || m.Intent.Kind != "dir" || m.Intent.Candidate != "dir:"+p.From:
+		return m.Intent, false, errors.New("its manifest is that of another act or another place")
+	}
+	return m.Intent, true, nil
+}
+
+// whole looks whether the folder that a manifest names is there, and whether the act was one of this user's.
+func (a *Actuator) whole(ctx context.Context, own folder, in decision.Intent) (Aside, bool, error) {
+	s, err := a.site(in)
+	if err != nil {
+		return Aside{}, false, err
+	}
+	aside := Aside{Intent: in}
+	at, err := stampAt(own.fd, treeName)
+	if errors.Is(err, unix.ENOENT) {
+		aside.Half = true
+		at, err = stampAt(own.fd, purgeName)
+	}
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return aside, false, nil // it is at home, or somebody took it out
+	case err != nil || !at.same(s.tree.want):
+		return aside, false, errors.Join(err, errors.New("what lies in it is not the folder that its manifest names"))
+	}
+	return aside, true, s.proved(ctx)
+}
+
+// proved makes sure that the act was one on this repository: it left the ref of the worktree's commit in it. Whoever can write that
+// can write the repository anyway. Without it a manifest could have an entry put into any repository of this user's.
+func (s *site) proved(ctx context.Context) error {
+	if s.admin == nil {
+		return nil
+	}
+	common := s.plan.Admin.Common
+	if _, err := os.Lstat(common); errors.Is(err, os.ErrNotExist) {
+		return nil // there is no repository that anything could be done to
+	}
+	if filepath.Base(filepath.Dir(s.plan.Trash)) == rootTrash {
+		if _, err := foreign.Folder(common); err != nil {
+			return fmt.Errorf("its repository: %w", err)
+		}
+	}
+	head, err := s.common().refValue(ctx, refPrefix(s.in.ID)+"head")
+	switch {
+	case err != nil:
+		return err
+	case head != s.plan.Admin.Head:
+		return actuators.Refused("its repository %s has no %shead that is %s, so nothing shows that the act was one on it; its manifest says how to bring it back by hand",
+			common, refPrefix(s.in.ID), s.plan.Admin.Head)
+	}
+	return nil
+}

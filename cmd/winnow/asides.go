@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	actdirs "winnow/actuators/dirs"
+	"winnow/engine/decision"
+	"winnow/engine/ledger"
+	"winnow/engine/snapshot"
+)
+
+// kept lists what can be brought back: what the ledger says, and what it does not know and the manifests in the trash do. An error
+// says that the ledger could not be read; what the manifests say is then the answer.
+func (a *app) kept(ctx context.Context) ([]ledger.Act, error) {
+	var kept, all []ledger.Act
+	err := a.readLedger(func(l *ledger.Ledger) (err error) {
+		if kept, err = l.Restorable(ctx); err == nil {
+			all, err = l.Acts(ctx, time.Time{})
+		}
+		return err
+	})
+	return append(kept, untold(a.asides(ctx, a.trashRoots(nil, all), knownOf(kept, all)))...), err
+}
+
+// knownOf are the acts whose manifests need not be read: those that the ledger can bring back, and those that were cut short, which
+// are for the next sweep to settle.
+func knownOf(kept, all []ledger.Act) map[string]bool {
+	known := map[string]bool{}
+	for _, act := range kept {
+		known[act.Intent.ID] = true
+	}
+	for _, act := range all {
+		known[act.Intent.ID] = known[act.Intent.ID] || act.SettledAt == nil
+	}
+	return known
+}
+
+// untold are acts that only a manifest tells of, but for those that cannot be brought back any more.
+func untold(asides []actdirs.Aside) []ledger.Act {
+	var out []ledger.Act
+	for _, x := range asides {
+		if !x.Half {
+			out = append(out, ledger.Act{Intent: x.Intent})
+		}
+	}
+	return out
+}
+
+// asides reads the manifests in every trash that this user may have, and says which of them were passed over.
+func (a *app) asides(ctx context.Context, roots []string, known map[string]bool) []actdirs.Aside {
+	found, wrong := a.asidesOf(ctx, roots, known)
+	for _, err := range wrong {
+		a.note("passed over in the trash: %v", err)
+	}
+	return found
+}
+
+func (a *app) asidesOf(ctx context.Context, roots []string, known map[string]bool) ([]actdirs.Aside, []error) {
+	dirs, ok := a.actuators(snapshot.Host{}, roots)[snapshot.KindDir].(*actdirs.Actuator)
+	if !ok {
+		return nil, nil
+	}
+	return dirs.Asides(ctx, known)
+}
+
+// trashRoots are the folders in which there may be a trash: the roots and repositories that the configuration and the place where the
+// command runs lead to, those that a look found, and those of the acts that are known. A worktree's root is the folder that it lies in.
+func (a *app) trashRoots(s *snapshot.Snapshot, acts []ledger.Act) []string {
+	roots := map[string]bool{}
+	add := func(path string) {
+		if real, err := filepath.EvalSymlinks(path); err == nil && filepath.IsAbs(real) {
+			roots[real] = true
+		}
+	}
+	around := func(path string) {
+		for _, at := range []string{path, filepath.Dir(path)} {
+			add(at)
+			for _, name := range a.cfg.Rules.WorktreeFolders {
+				add(filepath.Join(at, name))
+			}
+		}
+		entries, err := filepath.Glob(filepath.Join(path, ".git", "worktrees", "*", "gitdir"))
+		if err != nil { // a path that is a bad pattern names no entries
+			entries = nil
+		}
+		for _, entry := range entries {
+			if text, err := os.ReadFile(entry); err == nil {
+				add(filepath.Dir(filepath.Dir(strings.TrimSpace(string(text)))))
+			}
+		}
+	}
+	for _, src := range a.dirSources(scope{}) {
+		around(src.Path)
+	}
+	if s != nil {
+		for _, root := range rootsOf(s) {
+			add(root)
+		}
+	}
+	for _, act := range acts {
+		if d := act.Intent.Identity.Dir; d != nil {
+			add(d.Root)
+		}
+	}
+	var out []string
+	for root := range roots {
+		out = append(out, root)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// openTrash opens the ledger and lists what can be brought back, once the ledger has taken in what it did not know. lost is why there
+// is no ledger.
+func (s *sweeper) openTrash(ctx context.Context) (kept []ledger.Act, lost error) {
+	l, err := ledger.Open(s.ledgerPath())
+	if err == nil {
+		if _, err = l.Restorable(ctx); err != nil {
+			_ = l.Close()
+		}
+	}
+	if err != nil {
+		return untold(s.asides(ctx, s.trashRoots(nil, nil), nil)), fmt.Errorf("read ledger: %w", err)
+	}
+	s.ledger = l
+	if _, err := s.adopt(ctx, nil); err != nil {
+		s.note("%v", err)
+	}
+	kept, err = l.Restorable(ctx)
+	return kept, err
+}
+
+// adopt writes what lies in the trash and is not on record into the ledger, and says how many acts that were.
+func (s *sweeper) adopt(ctx context.Context, snap *snapshot.Snapshot) (int, error) {
+	acts, err := s.ledger.Acts(ctx, time.Time{})
+	if err != nil {
+		return 0, fmt.Errorf("read ledger: %w", err)
+	}
+	kept, err := s.ledger.Restorable(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read ledger: %w", err)
+	}
+	n := 0
+	for _, x := range s.asides(ctx, s.trashRoots(snap, acts), knownOf(kept, acts)) {
+		until := x.Intent.RestoreUntil
+		if until.IsZero() {
+			until = x.Intent.At.Add(s.cfg.Act.TrashTTL)
+		}
+		added, err := s.ledger.Adopt(ctx, x.Intent, decision.Outcome{Outcome: decision.Done, RestoreUntil: &until,
+			Detail: "by the manifest in the trash: the ledger did not know of it"})
+		if err != nil {
+			return n, fmt.Errorf("write down what lies in the trash: %w", err)
+		}
+		if added {
+			n++
+		}
+	}
+	if n > 0 {
+		s.note("%s in the trash that the ledger did not know, or held for gone; they are kept for act.trash_ttl from now on", plural(n, "folder"))
+	}
+	return n, nil
+}
+
+// checkTrash says what lies in the trash, and whether the ledger knows of it.
+func (a *app) checkTrash(ctx context.Context, s *snapshot.Snapshot) []Check {
+	var out []Check
+	if ttl := a.cfg.Act.TrashTTL; ttl <= 0 {
+		out = append(out, Check{"state", "act.trash_ttl", limited, fmt.Sprintf("is %s: what a sweep sets aside goes for good at its end, and nothing can be brought back", ttl)})
+	}
+	var kept, all []ledger.Act
+	if err := a.readLedger(func(l *ledger.Ledger) (err error) {
+		if kept, err = l.Restorable(ctx); err == nil {
+			all, err = l.Acts(ctx, time.Time{})
+		}
+		return err
+	}); err != nil {
+		kept, all = nil, nil // what is wrong with it is said elsewhere
+	}
+	asides, wrong := a.asidesOf(ctx, a.trashRoots(s, all), knownOf(kept, all))
+	c := Check{"state", "trash", healthy, fmt.Sprintf("%s can be brought back", plural(len(kept), "act"))}
+	if more := len(untold(asides)); more > 0 {
+		c.Status = limited
+		c.Detail += fmt.Sprintf("; %s more that the ledger does not know: winnow trash lists them, and the next sweep --apply takes them in", plural(more, "folder"))
+	}
+	out = append(out, c)
+	for _, err := range wrong {
+		out = append(out, Check{"state", "trash", limited, err.Error()})
+	}
+	return out
+}
