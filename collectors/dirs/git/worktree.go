@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"winnow/internal/foreign"
 )
 
 // Worktree is what the files in a checkout's admin folder say. Nil is unknown.
@@ -37,6 +39,11 @@ func (w *Worktree) fail(err error) { w.Errors = append(w.Errors, err) }
 // Read reads the admin folder of the checkout at p. What cannot be read stays unknown and is listed in Errors.
 func (r *Repository) Read(p Place) *Worktree {
 	w := &Worktree{Place: p}
+	if _, err := foreign.Folder(p.AdminDir); err != nil {
+		w.ownErr = fmt.Errorf("read admin folder: %w; nothing in it was read", err)
+		w.fail(w.ownErr)
+		return w
+	}
 	entries, err := os.ReadDir(p.AdminDir)
 	if err != nil {
 		w.ownErr = fmt.Errorf("read admin folder: %w", err)
@@ -87,7 +94,7 @@ func (w *Worktree) readRegistration(f *Finder) {
 func (r *Repository) readHead(w *Worktree, e os.DirEntry) {
 	path := filepath.Join(w.AdminDir, "HEAD")
 	if e == nil || !e.Type().IsRegular() {
-		w.ownErr = fmt.Errorf("read HEAD: %q is %w", path, errNotRegular)
+		w.ownErr = fmt.Errorf("read HEAD: %q: %w", path, foreign.ErrNotRegular)
 		w.fail(w.ownErr)
 		return
 	}
