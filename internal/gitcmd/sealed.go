@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,7 @@ type Sealed struct {
 	cwd     string
 	env     []string
 	files   []*os.File
+	made    []string // what lies in dir, the latest last
 	filters map[string]bool
 }
 
@@ -105,33 +107,45 @@ func orElse(text, other string) string {
 	return text
 }
 
-// fill writes the git folder's files.
+// fill makes what lies in the git folder.
 func (s *Sealed) fill(r *Repository, v View, own settings, excludes []byte) error {
-	files := map[string][]byte{"config": s.config(r.Format, own, v), "HEAD": []byte(orElse(v.Head, noHead) + "\n")}
+	err := errors.Join(s.write("config", s.config(r.Format, own, v)), s.write("HEAD", []byte(orElse(v.Head, noHead)+"\n")), s.write("shallow", r.shallow))
 	if v.Tree != "" {
-		if err := os.Mkdir(filepath.Join(s.dir, "info"), 0o700); err != nil {
-			return err
+		if len(r.exclude)+len(r.attributes) > 0 {
+			err = errors.Join(err, s.mkdir("info"))
 		}
-		files["info/exclude"], files["info/attributes"], files[userExcludes] = r.exclude, r.attributes, excludes
-	}
-	files["shallow"] = r.shallow
-	for name, data := range files {
-		if len(data) == 0 {
-			continue
-		}
-		if err := os.WriteFile(filepath.Join(s.dir, name), data, 0o600); err != nil {
-			return fmt.Errorf("make a git folder to ask git in: %w", err)
-		}
+		err = errors.Join(err, s.write("info/exclude", r.exclude), s.write("info/attributes", r.attributes), s.write(userExcludes, excludes))
 	}
 	if !v.Refs {
-		return os.Mkdir(filepath.Join(s.dir, "refs"), 0o700)
+		return errors.Join(err, s.mkdir("refs"))
 	}
 	refs := filepath.Join(r.Common, "refs")
 	if _, err := foreign.Folder(refs); err != nil {
 		return err
 	}
-	return errors.Join(os.Symlink(refs, filepath.Join(s.dir, "refs")),
-		os.Symlink(filepath.Join(r.Common, "packed-refs"), filepath.Join(s.dir, "packed-refs")))
+	return errors.Join(err, s.link(refs, "refs"), s.link(filepath.Join(r.Common, "packed-refs"), "packed-refs"))
+}
+
+// write makes a file, unless there is nothing to be in it.
+func (s *Sealed) write(name string, data []byte) error {
+	if len(data) == 0 {
+		return nil
+	}
+	s.made = append(s.made, name)
+	if err := os.WriteFile(filepath.Join(s.dir, name), data, 0o600); err != nil {
+		return fmt.Errorf("make a git folder to ask git in: %w", err)
+	}
+	return nil
+}
+
+func (s *Sealed) mkdir(name string) error {
+	s.made = append(s.made, name)
+	return os.Mkdir(filepath.Join(s.dir, name), 0o700)
+}
+
+func (s *Sealed) link(to, name string) error {
+	s.made = append(s.made, name)
+	return os.Symlink(to, filepath.Join(s.dir, name))
 }
 
 // noHead is a branch that no commit is on.
@@ -201,13 +215,9 @@ func inMemory(data []byte, mod time.Time) (*os.File, error) {
 
 // writeIndex writes an index that is split, whose other file git looks for beside it.
 func (s *Sealed) writeIndex(v View) error {
-	path := filepath.Join(s.dir, "index")
-	err := os.WriteFile(path, v.Index, 0o600)
+	err := errors.Join(s.write("index", v.Index), s.write(filepath.Base(v.SharedName), v.Shared))
 	if err == nil {
-		err = os.WriteFile(filepath.Join(s.dir, filepath.Base(v.SharedName)), v.Shared, 0o600)
-	}
-	if err == nil {
-		err = os.Chtimes(path, v.Mod, v.Mod)
+		err = os.Chtimes(filepath.Join(s.dir, "index"), v.Mod, v.Mod)
 	}
 	if err != nil {
 		return fmt.Errorf("copy the index: %w", err)
@@ -222,5 +232,15 @@ func (s *Sealed) Close() error {
 		errs = append(errs, f.Close())
 	}
 	s.files = nil
-	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+	for _, name := range slices.Backward(s.made) {
+		path := filepath.Join(s.dir, name)
+		if name == "refs" || name == "info" {
+			_ = unix.Rmdir(path) // fails for a link
+		}
+		_ = unix.Unlink(path)
+	}
+	if unix.Rmdir(s.dir) != nil { // git left something
+		errs = append(errs, os.RemoveAll(s.dir))
+	}
+	return errors.Join(errs...)
 }

@@ -10,9 +10,7 @@ import (
 
 // readFormat reads what a repository's configuration says of the repository itself.
 func readFormat(path string) (gitcmd.Format, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	vars, err := gitcmd.ReadConfig(ctx, path)
+	vars, err := gitcmd.ReadConfig(context.Background(), path)
 	if err != nil {
 		return gitcmd.Format{}, err
 	}

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"time"
@@ -11,9 +10,6 @@ import (
 	"winnow/internal/foreign"
 )
 
-// patience is how long one of a repository's files may take to be read.
-const patience = 3 * time.Second
-
 // file is a file's content and when it was last written.
 type file struct {
 	data []byte
@@ -22,7 +18,7 @@ type file struct {
 
 // readFile reads one of a repository's files: a regular one of this user or root, of at most limit bytes, and no link.
 func readFile(path string, limit int64) (file, error) {
-	f, err := foreign.Read(context.Background(), path, foreign.Want{Max: limit, Within: patience})
+	f, err := foreign.ReadNow(path, foreign.Want{Max: limit})
 	if err != nil {
 		return file{}, err
 	}

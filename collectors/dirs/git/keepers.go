@@ -1,13 +1,10 @@
 package git
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
-
-	"winnow/internal/foreign"
 )
 
 // keeping are the refs that keep what they reach: branches, tags and remote branches.
@@ -61,8 +58,6 @@ func (r refs) loose(prefix string, each func(name, oid string)) error {
 		switch {
 		case gone(err):
 			return nil
-		case errors.Is(err, foreign.ErrSlow):
-			return err
 		case err != nil:
 			each(name, "")
 			return nil
