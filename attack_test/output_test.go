@@ -64,13 +64,6 @@ func newHostileWorld(t *testing.T, program, name string) *hostileWorld {
 	return w
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func (w *hostileWorld) run(t *testing.T, program string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(program, args...)

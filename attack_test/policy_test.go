@@ -91,15 +91,15 @@ func (w *policyWorld) command(policy ...string) *exec.Cmd {
 	return cmd
 }
 
-// ran is how a run of the program went.
-type ran struct {
+// policyRan is how a run of the program went.
+type policyRan struct {
 	code        int
 	out, errOut string
 	took        time.Duration
 	peak        int64 // bytes
 }
 
-func (w *policyWorld) run(cmd *exec.Cmd) ran {
+func (w *policyWorld) run(cmd *exec.Cmd) policyRan {
 	w.t.Helper()
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
@@ -110,7 +110,7 @@ func (w *policyWorld) run(cmd *exec.Cmd) ran {
 	timer := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	_ = cmd.Wait()
-	r := ran{code: cmd.ProcessState.ExitCode(), out: out.String(), errOut: errOut.String(), took: time.Since(begin)}
+	r := policyRan{code: cmd.ProcessState.ExitCode(), out: out.String(), errOut: errOut.String(), took: time.Since(begin)}
 	if used, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		r.peak = used.Maxrss << 10
 	}

@@ -154,7 +154,7 @@ func TestAttackTrash(t *testing.T) {
 	program := attack.Winnow(t)
 	for name, play := range map[string]func(*testing.T, string){
 		"ledger is lost": ledgerIsLost, "clock jumps": clockJumps, "clock is not steady": unsteadyClock, "no time": nothingComesBack,
-		"own rule without objections": ownRule, "commit during a sweep": commitDuringASweep,
+		"own rule without objections": ruleOfOnesOwn, "commit during a sweep": commitDuringASweep,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -282,8 +282,8 @@ func nothingComesBack(t *testing.T, program string) {
 	}
 }
 
-// ownRule takes every shipped objection away and has a rule want a worktree with other work in it.
-func ownRule(t *testing.T, program string) {
+// ruleOfOnesOwn takes every shipped objection away and has a rule want a worktree with other work in it.
+func ruleOfOnesOwn(t *testing.T, program string) {
 	a := attack.New(t, "policies without a single objection, and a worktree with another one's work in it")
 	w := newTrashWorld(t, program, "168h")
 	w.must("winnow", "init", "own")

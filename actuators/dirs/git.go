@@ -1,14 +1,17 @@
 package dirs
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
+	"io/fs"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+
+	"winnow/internal/foreign"
+	"winnow/internal/gitcmd"
 )
 
 // git runs git on one repository, so that nothing that the repository configures is run: a repository's configuration, hooks
@@ -24,37 +27,75 @@ type repo struct {
 	dir string
 }
 
+// Sizes above which a file of a git folder is not what it claims to be, in bytes.
+const (
+	maxHead  = 64 << 10
+	maxIndex = 512 << 20
+)
+
 // run gives what git printed. Its standard error is part of the error.
+//
+// Git is run in a git folder of our own making, with a configuration of our own: it reads neither that of the repository nor the
+// user's, and finds no hooks. HEAD and the index are handed to it as they are now; refs and objects are the repository's own.
 func (r repo) run(ctx context.Context, stdin string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	all := append([]string{
-		"--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0",
-		"--git-dir=" + r.dir,
-	}, args...)
-	cmd := exec.CommandContext(ctx, r.program, all...)
-	cmd.Dir = r.dir
-	cmd.Env = gitEnv(os.Environ())
-	cmd.Stdin = strings.NewReader(stdin)
-	cmd.WaitDelay = time.Second
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			err = errors.Join(context.Cause(ctx), err)
-		}
-		return "", fmt.Errorf("git %s in %s: %w: %s", args[0], r.dir, err, strings.TrimSpace(errs.String()))
+	sealed, err := r.seal(ctx, args[0])
+	if err != nil {
+		return "", fmt.Errorf("git %s in %s: %w; git was not run", args[0], r.dir, err)
 	}
-	return out.String(), nil
+	out, err := sealed.Output(ctx, stdin, args...)
+	if err := errors.Join(err, sealed.Close()); err != nil {
+		return "", fmt.Errorf("git %s in %s: %w", args[0], r.dir, err)
+	}
+	return out, nil
+}
+
+func (r repo) seal(ctx context.Context, question string) (*gitcmd.Sealed, error) {
+	if _, err := foreign.Folder(r.dir); err != nil {
+		return nil, err
+	}
+	common, err := r.commonFolder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	head, err := foreign.Read(ctx, filepath.Join(r.dir, "HEAD"), foreign.Want{Max: maxHead})
+	if err != nil {
+		return nil, err
+	}
+	var index foreign.File
+	if slices.Contains(aboutIndex, question) {
+		index, err = foreign.Read(ctx, filepath.Join(r.dir, "index"), foreign.Want{Max: maxIndex})
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	repository, err := gitcmd.Program{Path: r.program}.Open(ctx, common)
+	if err != nil {
+		return nil, err
+	}
+	return repository.Seal(ctx, gitcmd.View{Admin: r.dir, Head: strings.TrimRight(string(head.Data), " \t\r\n"),
+		Index: index.Data, Mod: index.Mod, Refs: true})
+}
+
+// aboutIndex are the questions that git reads the index for.
+var aboutIndex = []string{"diff-index", "ls-files"}
+
+// commonFolder is the git folder of the repository that dir belongs to: dir itself, or what a linked worktree's commondir names.
+func (r repo) commonFolder(ctx context.Context) (string, error) {
+	f, err := foreign.Read(ctx, filepath.Join(r.dir, "commondir"), foreign.Want{Max: maxHead})
+	if errors.Is(err, fs.ErrNotExist) {
+		return r.dir, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	path := strings.TrimRight(string(f.Data), "\r\n")
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(r.dir, path)
+	}
+	return filepath.EvalSymlinks(path)
 }
 
 // gitEnv is env without what steers git, and with what keeps it from asking, locking, fetching and translating.
-func gitEnv(env []string) []string {
-	var out []string
-	for _, e := range env {
-		if !strings.HasPrefix(e, "GIT_") && !strings.HasPrefix(e, "LC_") && !strings.HasPrefix(e, "LANGUAGE=") {
-			out = append(out, e)
-		}
-	}
-	return append(out, "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none")
-}
+func gitEnv(env []string) []string { return gitcmd.Environ(env) }

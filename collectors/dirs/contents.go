@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -16,11 +17,12 @@ import (
 // maxNamed is how many ignored paths are named.
 const maxNamed = 5
 
-// contents asks git what lies in the folders that nothing cheaper keeps.
-func (l *look) contents(ctx context.Context) {
+// contents asks git what lies in the folders that nothing cheaper keeps. Each has a deadline of its own, and what is slow makes room
+// for the others, so that one that never answers costs that folder alone.
+func (l *look) contents(ctx context.Context, end time.Time, candidates []*candidate) {
 	var asked sync.WaitGroup
 	defer asked.Wait()
-	for _, c := range l.candidates {
+	for _, c := range candidates {
 		if ctx.Err() != nil {
 			c.fail(fmt.Errorf("read folder: not looked at whole: %w", ctx.Err()))
 			continue
@@ -28,18 +30,32 @@ func (l *look) contents(ctx context.Context) {
 		if c.dir.Skipped = l.skip(c); c.dir.Skipped != "" || c.worktree == nil || c.place.Bare {
 			continue
 		}
-		select {
-		case l.execs <- struct{}{}:
-		case <-ctx.Done():
-			c.fail(fmt.Errorf("read folder: not looked at whole: %w", ctx.Err()))
+		own, cancel := context.WithDeadlineCause(ctx, end, errLong)
+		leave, err := l.lanes.enter(own)
+		if err != nil {
+			cancel()
+			c.fail(fmt.Errorf("read folder: not looked at whole: %w", err))
 			continue
 		}
 		asked.Go(func() {
-			defer func() { <-l.execs }()
-			l.content(ctx, c)
+			defer cancel()
+			defer leave()
+			// What never comes back from the file system is left behind, and must not write into what was handed on.
+			answer := make(chan contents, 1)
+			go func() { answer <- l.content(own, c) }()
+			select {
+			case a := <-answer:
+				l.gitFails(ctx, a.err)
+				a.describe(l.o, c)
+			case <-git.Lost(own):
+				c.fail(fmt.Errorf("read folder: not looked at whole: %w", context.Cause(own)))
+			}
 		})
 	}
 }
+
+// errLong is why a look at one folder or repository ends before that at the others.
+var errLong = fmt.Errorf("it took too long (%w): see what holds it up, or raise collect.timeout", context.DeadlineExceeded)
 
 // skip says what already keeps the candidate, so that git need not be asked about its content; "" when nothing does.
 func (l *look) skip(c *candidate) string {
@@ -77,40 +93,56 @@ func (l *look) skip(c *candidate) string {
 	return ""
 }
 
-// content fills what is known only from the worktree's files.
-func (l *look) content(ctx context.Context, c *candidate) {
-	answer, err := c.repo.Status(ctx, git.Program{Path: l.o.Git}, c.worktree)
-	if err != nil {
-		c.fail(err)
+// contents is what is known only from a worktree's files.
+type contents struct {
+	git.Content
+	nested    []string
+	nestedErr error
+	err       error
+}
+
+// content looks into a worktree. First for what would hold git up, which is then not asked.
+func (l *look) content(ctx context.Context, c *candidate) (answer contents) {
+	inside, err := git.Nested(ctx, c.dir.Path, l.mounts.below(c.dir.Path), git.Budget)
+	if errors.Is(err, git.ErrTrap) || ctx.Err() != nil {
+		answer.err = errors.Join(err, context.Cause(ctx))
+		return answer
+	}
+	if answer.Content, answer.err = c.repo.Status(ctx, git.Program{Path: l.o.Git}, c.worktree); answer.err != nil || answer.Gitlinks == nil {
+		return answer
+	}
+	if err == nil {
+		answer.nested, err = l.nested(ctx, c, inside, answer.Gitlinks)
+	}
+	answer.nestedErr = err
+	return answer
+}
+
+// describe writes what was found into the snapshot's words.
+func (a contents) describe(o Options, c *candidate) {
+	if a.err != nil {
+		c.fail(a.err)
 		return
 	}
 	g := c.dir.Git
-	if answer.Hidden == nil {
-		g.Dirty = new(answer.Dirty)
+	if a.Hidden == nil {
+		g.Dirty = new(a.Dirty)
 	} else {
-		c.fail(answer.Hidden)
+		c.fail(a.Hidden)
 	}
-	if answer.Gitlinks != nil {
-		nested, err := l.nested(ctx, c, answer.Gitlinks)
-		if err != nil {
-			c.fail(err)
-		} else {
-			g.Nested = &nested
-		}
+	c.fail(a.nestedErr)
+	if a.nestedErr == nil && a.nested != nil {
+		g.Nested = &a.nested
 	}
-	g.Untracked = new(answer.Untracked)
-	ignored := work(l.o.Rebuildable, answer.Ignored, g.Nested)
+	g.Untracked = new(a.Untracked)
+	ignored := work(o.Rebuildable, a.Ignored, g.Nested)
 	g.Ignored = new(len(ignored))
 	g.IgnoredPaths = slices.Clone(ignored[:min(len(ignored), maxNamed)])
 }
 
 // nested gathers the repositories inside: those that lie in it, the submodules that its index names, and those that git keeps in
 // the admin folder.
-func (l *look) nested(ctx context.Context, c *candidate, gitlinks []string) ([]string, error) {
-	inside, err := git.Nested(ctx, c.dir.Path, l.mounts.below(c.dir.Path), git.Budget)
-	if err != nil {
-		return nil, err
-	}
+func (l *look) nested(ctx context.Context, c *candidate, inside, gitlinks []string) ([]string, error) {
 	modules, err := c.worktree.Modules(ctx)
 	if err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func ID(path string) string { return snapshot.KindDir + ":" + path }
 // exist.
 func Roots(o Options, patterns []string) []collectors.Source {
 	o = o.filled()
-	execs := make(chan struct{}, maxExecs)
+	lanes := newLanes()
 	var sources []collectors.Source
 	seen := map[string]bool{}
 	for _, pattern := range patterns {
@@ -85,7 +85,7 @@ func Roots(o Options, patterns []string) []collectors.Source {
 			seen[path] = true
 			name := Kind + "/" + path
 			sources = append(sources, collectors.Source{Name: name, Kind: Kind, Path: path,
-				Reader: reader{o: o, name: name, list: root(path), execs: execs}})
+				Reader: reader{o: o, name: name, list: root(path), lanes: lanes}})
 		}
 	}
 	return sources
@@ -115,7 +115,7 @@ func Repository(o Options, path string) (collectors.Source, bool) {
 	}
 	name := Kind + "/" + at
 	return collectors.Source{Name: name, Kind: Kind, Path: at,
-		Reader: reader{o: o, name: name, list: repository(place.CommonDir), execs: make(chan struct{}, maxExecs)}}, true
+		Reader: reader{o: o, name: name, list: repository(place.CommonDir), lanes: newLanes()}}, true
 }
 
 // expand gives the folders that a pattern stands for, sorted. Only * is special.
@@ -150,7 +150,7 @@ type reader struct {
 	o     Options
 	name  string
 	list  lister
-	execs chan struct{} // a place for each run of git status at a time
+	lanes lanes // for the questions to git
 }
 
 // found is a folder that a source gives for a candidate.
@@ -172,7 +172,6 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	l.base(ctx, l.own(list))
 	l.holders(ctx)
 	l.repositories(ctx)
-	l.contents(ctx)
 	l.settle()
 	part := l.part()
 	part.Unreadable += unreadable
@@ -180,6 +179,10 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	if err := ctx.Err(); err != nil {
 		part.Partial = true
 		return part, fmt.Errorf("read folders: %w", err)
+	}
+	if l.noGit != nil {
+		part.Partial = true
+		return part, fmt.Errorf("look into worktrees: %w", l.noGit)
 	}
 	return part, nil
 }

@@ -429,11 +429,13 @@ func TestUnknown(t *testing.T) {
 			}
 			return p
 		}, func(f *facts) { f.Commits = nil }, ""},
-		{"configuration includes other files", func(w *world) string {
+		{"configuration is none", func(w *world) string {
 			p := w.landed("x")
-			w.git(w.main, "config", "include.path", "/dev/null")
+			w.write(filepath.Join(w.main, ".git", "config"), "[core\n")
 			return p
-		}, func(f *facts) { f.unasked("") }, "includes other files"},
+		}, func(f *facts) {
+			*f = facts{Checkout: new(true), Worktree: new(true)}
+		}, "is no git configuration"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

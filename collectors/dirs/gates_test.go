@@ -14,6 +14,7 @@ import (
 
 	"winnow/collectors/dirs"
 	"winnow/engine/snapshot"
+	"winnow/internal/gitcmd"
 )
 
 func TestGates(t *testing.T) {
@@ -199,7 +200,11 @@ func TestGitThatFails(t *testing.T) {
 		}
 	}
 	o.Git = filepath.Join(w.dir, "no-such-git")
-	if d := one(t, o, path); d.Error == "" || d.Git.Landed != nil || d.Git.Unreachable != nil || d.Git.Dirty != nil {
+	part, err := dirs.Roots(o, []string{w.wts})[0].Reader.Read(t.Context())
+	if !errors.Is(err, gitcmd.ErrNoGit) || !part.Partial {
+		t.Errorf("without git: want a source that failed and what was seen all the same, got %v, partial %v", err, part.Partial)
+	}
+	if d := part.Dirs[dirs.ID(path)]; d.Error == "" || d.Git.Landed != nil || d.Git.Unreachable != nil || d.Git.Dirty != nil {
 		t.Errorf("without git: %+v", d.Git)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"winnow/collectors"
@@ -40,6 +41,9 @@ type look struct {
 	trust      *trust
 	// refused says of folders that were found why they are no candidates.
 	refused []string
+
+	probe sync.Once
+	noGit error // not nil when git was found to fail whatever it is asked
 }
 
 // base reads what is cheap and needs no git.
@@ -142,49 +146,77 @@ func (l *look) holders(ctx context.Context) {
 func (l *look) repositories(ctx context.Context) {
 	var order []string
 	members := map[string][]*candidate{}
+	var others []*candidate
 	for _, c := range l.candidates {
 		if common := c.place.CommonDir; common != "" {
 			if members[common] == nil {
 				order = append(order, common)
 			}
 			members[common] = append(members[common], c)
+			continue
 		}
+		others = append(others, c)
 	}
+	end := reserve(ctx)
+	l.contents(ctx, end, others)
+	var asked sync.WaitGroup
+	defer asked.Wait()
 	for _, common := range order {
-		l.repository(ctx, common, members[common])
+		asks := l.repository(ctx, common, members[common])
+		// Each repository goes its own way from here, so that one that never answers costs its own worktrees alone.
+		asked.Go(func() {
+			if asks {
+				l.weigh(ctx, end, members[common])
+			}
+			for _, c := range members[common] {
+				if c.worktree != nil {
+					c.describe()
+				}
+			}
+			l.contents(ctx, end, members[common])
+		})
 	}
 }
 
-func (l *look) repository(ctx context.Context, common string, members []*candidate) {
+// repository reads the admin folders of a repository's checkouts, and says whether git is to be asked about them.
+func (l *look) repository(ctx context.Context, common string, members []*candidate) (asks bool) {
 	repo, err := l.finder.Open(common)
 	if err != nil {
 		for _, c := range members {
 			c.dir.Git = located(c.place)
 			c.fail(err)
 		}
-		return
+		return false
 	}
-	var worktrees []*git.Worktree
 	linked := false
 	for _, c := range members {
 		if ctx.Err() != nil {
-			return
+			return false
 		}
 		c.repo, c.worktree = repo, repo.Read(c.place)
-		worktrees = append(worktrees, c.worktree)
 		linked = linked || c.place.Linked
 	}
-	if linked || l.o.Full {
-		if err := repo.Weigh(ctx, git.Program{Path: l.o.Git}, worktrees); err != nil {
-			for _, c := range members {
-				c.fail(err)
-			}
+	l.o.Log.Debug("read repository", "path", common, "worktrees", len(members))
+	return linked || l.o.Full
+}
+
+// weigh asks git the questions about a whole repository.
+func (l *look) weigh(ctx context.Context, end time.Time, members []*candidate) {
+	own, cancel := context.WithDeadlineCause(ctx, end, errLong)
+	defer cancel()
+	leave, err := l.lanes.enter(own)
+	if err == nil {
+		var worktrees []*git.Worktree
+		for _, c := range members {
+			worktrees = append(worktrees, c.worktree)
 		}
+		err = members[0].repo.Weigh(own, git.Program{Path: l.o.Git}, worktrees)
+		leave()
+		l.gitFails(ctx, err)
 	}
 	for _, c := range members {
-		c.describe()
+		c.fail(err)
 	}
-	l.o.Log.Debug("read repository", "path", common, "worktrees", len(worktrees))
 }
 
 // describe writes what the admin folder and the two questions gave into the snapshot's words.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"winnow/internal/gitcmd"
 )
 
 // maxStray is how many commits that nothing keeps are looked at in one repository; with more, which worktree has which stays
@@ -22,23 +24,22 @@ const maxStray = 200_000
 // stays in the repository when the worktree goes, and the stash's. Other worktrees' HEADs do not: they can go next, so git's own
 // --all, which counts them, is not used. For a main checkout or a clone Unreachable stays unknown, since its branches go with it.
 func (r *Repository) Weigh(ctx context.Context, git Program, worktrees []*Worktree) error {
-	heads := map[string]bool{}
+	q := question{heads: map[string]bool{}, own: map[string]bool{}, kept: map[string]bool{}}
 	for _, w := range worktrees {
 		if w.Head != "" {
-			heads[w.Head] = true
+			q.heads[w.Head] = true
+		}
+		if w.Linked && w.ownErr == nil {
+			add(q.own, w.own)
+			add(q.kept, w.kept)
 		}
 	}
-	var both sync.WaitGroup
-	var stray graph
-	var strayErr error
-	both.Go(func() { stray, strayErr = r.stray(ctx, git, worktrees) })
-	landed, err := r.landed(ctx, git, heads)
-	both.Wait()
-	if err != nil {
-		return fmt.Errorf("ask git what has landed: %w", err)
+	answer := r.answer(ctx, git, q)
+	if answer.err != nil {
+		return fmt.Errorf("ask git what has landed: %w", answer.err)
 	}
 	for _, w := range worktrees {
-		state, there := landed[w.Head]
+		state, there := answer.landed[w.Head]
 		if there && r.upstream != "" {
 			w.Landed = new(state)
 		}
@@ -46,42 +47,82 @@ func (r *Repository) Weigh(ctx context.Context, git Program, worktrees []*Worktr
 			w.ownErr = errors.New("read HEAD: its commit does not exist")
 			w.fail(w.ownErr)
 		}
-		if strayErr == nil && w.Linked && w.ownErr == nil {
-			w.Unreachable = new(stray.count(w.own))
+		if answer.strayErr == nil && w.Linked && w.ownErr == nil {
+			w.Unreachable = new(answer.stray.count(w.own))
 		}
 	}
-	if strayErr != nil {
-		return fmt.Errorf("ask git what nothing else reaches: %w", strayErr)
+	if answer.strayErr != nil {
+		return fmt.Errorf("ask git what nothing else reaches: %w", answer.strayErr)
 	}
 	return nil
 }
 
+// question is what is asked about a repository: which heads have landed, and what of what the worktrees own nothing else keeps.
+type question struct{ heads, own, kept map[string]bool }
+
+type answer struct {
+	landed   map[string]bool
+	err      error
+	stray    graph
+	strayErr error
+}
+
+// answer asks git, and leaves behind what does not come back when ctx has ended.
+func (r *Repository) answer(ctx context.Context, git Program, q question) answer {
+	got := make(chan answer, 1)
+	go func() { got <- r.asked(ctx, git, q) }()
+	select {
+	case a := <-got:
+		return a
+	case <-Lost(ctx):
+		return answer{err: context.Cause(ctx)}
+	}
+}
+
+func (r *Repository) asked(ctx context.Context, git Program, q question) (a answer) {
+	repo, err := r.sealing.open(ctx, git, r.CommonDir)
+	if err != nil {
+		return answer{err: fmt.Errorf("%w; git was not run", err)}
+	}
+	sealed, err := repo.Seal(ctx, gitcmd.View{})
+	if err != nil {
+		return answer{err: fmt.Errorf("%w; git was not run", err)}
+	}
+	defer func() { a.err = errors.Join(a.err, sealed.Close()) }()
+	var both sync.WaitGroup
+	both.Go(func() { a.stray, a.strayErr = r.stray(ctx, sealed, q) })
+	landed, err := r.landed(ctx, sealed, q.heads)
+	both.Wait()
+	a.landed, a.err = landed, err
+	return a
+}
+
 // landed tells for each head that exists whether the upstream reaches it. Without an upstream it only tells which exist.
-func (r *Repository) landed(ctx context.Context, git Program, heads map[string]bool) (map[string]bool, error) {
+func (r *Repository) landed(ctx context.Context, sealed *gitcmd.Sealed, heads map[string]bool) (map[string]bool, error) {
 	if len(heads) == 0 {
 		return nil, nil
 	}
 	if r.upstream == "" {
-		return r.existing(ctx, git, heads)
+		return existing(ctx, sealed, heads)
 	}
-	landed, err := r.listed(ctx, git, heads)
+	landed, err := r.listed(ctx, sealed, heads)
 	if err == nil || ctx.Err() != nil {
 		return landed, err
 	}
 	// One head without a commit fails the whole list.
-	there, cerr := r.existing(ctx, git, heads)
+	there, cerr := existing(ctx, sealed, heads)
 	if cerr != nil || len(there) == len(heads) {
 		return nil, err
 	}
 	if len(there) == 0 {
 		return nil, nil
 	}
-	return r.listed(ctx, git, there)
+	return r.listed(ctx, sealed, there)
 }
 
 // listed asks for everything that the upstream does not reach: a head that is not in the answer has landed. Without
 // --ignore-missing a head that does not exist fails the run, and is never taken for one that is reached.
-func (r *Repository) listed(ctx context.Context, git Program, heads map[string]bool) (map[string]bool, error) {
+func (r *Repository) listed(ctx context.Context, sealed *gitcmd.Sealed, heads map[string]bool) (map[string]bool, error) {
 	landed := make(map[string]bool, len(heads))
 	var in bytes.Buffer
 	for oid := range heads {
@@ -89,7 +130,7 @@ func (r *Repository) listed(ctx context.Context, git Program, heads map[string]b
 		in.WriteString(oid + "\n")
 	}
 	in.WriteString("^" + r.upstream + "\n")
-	_, err := git.run(ctx, r.ask(&in, "rev-list", "--stdin"), func(line []byte) error {
+	_, err := sealed.Run(ctx, ask(&in, "rev-list", "--stdin"), func(line []byte) error {
 		if _, ok := landed[string(line)]; ok {
 			landed[string(line)] = false
 		}
@@ -102,10 +143,10 @@ func (r *Repository) listed(ctx context.Context, git Program, heads map[string]b
 }
 
 // existing tells which of the commits exist.
-func (r *Repository) existing(ctx context.Context, git Program, oids map[string]bool) (map[string]bool, error) {
+func existing(ctx context.Context, sealed *gitcmd.Sealed, oids map[string]bool) (map[string]bool, error) {
 	there := map[string]bool{}
 	in := bytes.NewBufferString(strings.Join(slices.Collect(maps.Keys(oids)), "\n") + "\n")
-	_, err := git.run(ctx, r.ask(in, "cat-file", "--batch-check=%(objectname) %(objecttype)"), func(line []byte) error {
+	_, err := sealed.Run(ctx, ask(in, "cat-file", "--batch-check=%(objectname) %(objecttype)"), func(line []byte) error {
 		if oid, kind, _ := strings.Cut(string(line), " "); kind == "commit" {
 			there[oid] = true
 		}
@@ -117,8 +158,8 @@ func (r *Repository) existing(ctx context.Context, git Program, oids map[string]
 	return there, nil
 }
 
-func (r *Repository) ask(in *bytes.Buffer, args ...string) call {
-	return call{dir: r.CommonDir, env: []string{"GIT_DIR=" + r.CommonDir}, args: args, stdin: in, until: '\n'}
+func ask(in *bytes.Buffer, args ...string) gitcmd.Call {
+	return gitcmd.Call{Args: args, Stdin: in, Until: '\n'}
 }
 
 // graph is a part of the history: each commit with its parents.
@@ -126,18 +167,17 @@ type graph map[string][]string
 
 // stray gives everything that linked worktrees reach and nothing that is kept does. What a reflog names and no longer exists is
 // lost already and passed over (--ignore-missing).
-func (r *Repository) stray(ctx context.Context, git Program, worktrees []*Worktree) (graph, error) {
-	own, kept := map[string]bool{}, map[string]bool{}
-	for _, w := range worktrees {
-		if w.Linked && w.ownErr == nil {
-			add(own, w.own)
-			add(kept, w.kept)
-		}
-	}
+func (r *Repository) stray(ctx context.Context, sealed *gitcmd.Sealed, q question) (graph, error) {
+	own, kept := q.own, q.kept
 	if len(own) == 0 {
 		return graph{}, nil
 	}
 	add(kept, r.stashed)
+	keepers, err := r.refs.keepers(r.hashSize())
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(kept, keepers)
 	var in bytes.Buffer
 	for oid := range own {
 		in.WriteString(oid + "\n")
@@ -146,9 +186,7 @@ func (r *Repository) stray(ctx context.Context, git Program, worktrees []*Worktr
 		in.WriteString("^" + oid + "\n")
 	}
 	g := graph{}
-	// --stdin stands before --not, which turns round only what follows it.
-	c := r.ask(&in, "rev-list", "--parents", "--ignore-missing", "--stdin", "--not", "--branches", "--tags", "--remotes")
-	_, err := git.run(ctx, c, func(line []byte) error {
+	_, err = sealed.Run(ctx, ask(&in, "rev-list", "--parents", "--ignore-missing", "--stdin"), func(line []byte) error {
 		oids := strings.Fields(string(line))
 		if len(oids) == 0 {
 			return errors.New("git's answer was not understood")

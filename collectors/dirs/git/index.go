@@ -3,9 +3,8 @@ package git
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
 	"errors"
-	"fmt"
-	"path/filepath"
 )
 
 // index is what git status does not tell of a worktree's index.
@@ -29,21 +28,20 @@ const (
 
 var errIndex = errors.New("is damaged or of an unknown format")
 
-// readIndex reads the index in an admin folder. A worktree that was made without a checkout has none.
-func readIndex(admin string, hash int) (index, error) {
-	path := filepath.Join(admin, "index")
-	f, err := readFile(path, maxIndex)
-	if gone(err) {
+// splitIndex is the error for an index that keeps most of its entries in another file. It holds the hash that names that file.
+type splitIndex string
+
+func (splitIndex) Error() string { return "is split over two files, which is not read here" }
+
+// shared is the name of the other file.
+func (s splitIndex) shared() string { return "sharedindex." + string(s) }
+
+// indexOf reads an index. A worktree that was made without a checkout has none.
+func indexOf(data []byte, hash int) (index, error) {
+	if data == nil {
 		return index{}, nil
 	}
-	if err != nil {
-		return index{}, fmt.Errorf("read index: %w", err)
-	}
-	idx, err := parseIndex(f.data, hash)
-	if err != nil {
-		return index{}, fmt.Errorf("read index: %q %w", path, err)
-	}
-	return idx, nil
+	return parseIndex(data, hash)
 }
 
 // parseIndex reads an index of version 2, 3 or 4, whose object names have hash bytes.
@@ -64,7 +62,7 @@ func parseIndex(data []byte, hash int) (index, error) {
 		}
 		idx.add(e)
 	}
-	return idx, extensions(r.rest)
+	return idx, extensions(r.rest, hash)
 }
 
 func (idx *index) add(e indexEntry) {
@@ -165,7 +163,7 @@ func stripLength(b []byte) (value, n int) {
 
 // extensions looks through what follows the entries. Most only make git faster; a split index ("link") keeps entries in
 // another file, so that their flags are not known.
-func extensions(rest []byte) error {
+func extensions(rest []byte, hash int) error {
 	for len(rest) > 0 {
 		if len(rest) < 8 {
 			return errIndex
@@ -176,7 +174,10 @@ func extensions(rest []byte) error {
 		}
 		switch {
 		case string(name) == "link":
-			return errors.New("is split over two files, which is not read here")
+			if int(size) < hash {
+				return errIndex
+			}
+			return splitIndex(hex.EncodeToString(rest[8 : 8+hash]))
 		case string(name) != "sdir" && (name[0] < 'A' || name[0] > 'Z'):
 			return errIndex
 		}

@@ -16,9 +16,13 @@ import (
 // Budget is how many entries of a tree are looked at for repositories inside it.
 const Budget = 200_000
 
+// ErrTrap says that something lies in a tree that holds up whoever reads it: a pipe in the place of a file that git opens.
+var ErrTrap = errors.New("it is no file, and git would wait for it")
+
 // Nested finds the repositories below folder, by their paths relative to it: whatever has a .git, be it a folder, a file or a
-// link, and bare ones. The outermost is enough: it does not look inside one. It follows no symbolic link and does not enter mounts.
-// More than budget entries, or a folder that cannot be read, is an error: there may be more.
+// link, bare ones, and those of Jujutsu and Mercurial, whose own folder is named where it lies at the top. The outermost is enough:
+// it does not look inside one. It follows no symbolic link and does not enter mounts. More than budget entries, or a folder that
+// cannot be read, is an error: there may be more. So is ErrTrap.
 func Nested(ctx context.Context, folder string, mounts []string, budget int) ([]string, error) {
 	w := walk{ctx: ctx, mounts: mounts, budget: budget, found: []string{}}
 	for todo := []string{folder}; len(todo) > 0; {
@@ -68,6 +72,13 @@ func (w *walk) look(path string, top bool) ([]string, error) {
 				w.found = append(w.found, path)
 				return nil, nil
 			case name == ".git":
+			case (name == ".jj" || name == ".hg") && top:
+				w.found = append(w.found, filepath.Join(path, name))
+			case name == ".jj" || name == ".hg":
+				w.found = append(w.found, path)
+				return nil, nil
+			case traps(name, top) && e.Type()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0:
+				return nil, fmt.Errorf("%q: %w", filepath.Join(path, name), ErrTrap)
 			case e.IsDir():
 				sub = append(sub, filepath.Join(path, name))
 				if name == "objects" || name == "refs" {
@@ -92,6 +103,11 @@ func (w *walk) look(path string, top bool) ([]string, error) {
 		return nil, nil
 	}
 	return slices.DeleteFunc(sub, func(p string) bool { return slices.Contains(w.mounts, p) }), nil
+}
+
+// traps says whether git status opens a file of that name wherever it finds one.
+func traps(name string, top bool) bool {
+	return name == ".gitignore" || name == ".gitattributes" || name == ".gitmodules" && top
 }
 
 // Modules lists the submodules whose repositories lie in a worktree's admin folder, and would go with it.

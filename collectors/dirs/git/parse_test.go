@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"winnow/internal/gitcmd"
 )
 
 var (
@@ -128,51 +130,22 @@ func TestParseReflog(t *testing.T) {
 	}
 }
 
-func TestConfig(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name, in string
-		want     config
-	}{
-		{"bare", "[core]\n\tbare = true\n", config{bare: true}},
-		{"bare without a value", "[core] bare\n", config{bare: true}},
-		{"the last one counts", "[core]\nbare=true\n[CORE]\nBare = false\n", config{}},
-		{"worktree", "[core]\n\tworktree = \"../a b\"\n", config{worktree: "../a b"}},
-		{"formats", "[extensions]\n\tobjectFormat = sha256\n\trefStorage = reftable\n", config{sha256: true, reftable: true}},
-		{"filters", "[filter \"a=b\"]\nclean = x\n[filter.Old] clean = y\n[filter \"q\\\"\\\\\"]\n[a][filter \"same line\"]\n",
-			config{filters: []string{"a=b", "old", `q"\`, "same line"}}},
-		{"in a comment", "# [filter \"x\"]\n ; [include]\n", config{}},
-		{"includes", "[include]\npath = x\n", config{includes: true}},
-		{"includes on a condition", "[IncludeIf \"gitdir:x\"] path = x\n", config{includes: true}},
-		{"byte order mark", "\xef\xbb\xbf[include]\n", config{includes: true}},
-		{"in a value, which is one too many", "[a]\nb = x [filter \"v\"]\n", config{filters: []string{"v"}}},
-		{"cut off", "[filter \"x", config{filters: []string{"x"}}},
-	}
-	for _, tt := range tests {
-		var got config
-		got.parse([]byte(tt.in))
-		if diff := cmp.Diff(tt.want, got, cmp.AllowUnexported(config{})); diff != "" {
-			t.Errorf("%s: %s", tt.name, diff)
-		}
-	}
-}
-
 func TestMainCheckout(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		common string
-		config config
+		format gitcmd.Format
 		want   string
 	}{
-		{"/a/.git", config{}, "/a"},
-		{"/a/.git", config{bare: true}, ""},
-		{"/a.git", config{}, ""},
-		{"/a/.git/modules/x", config{worktree: "../../../x"}, "/a/x"},
-		{"/a/.git", config{worktree: "/b/"}, "/b"},
+		{"/a/.git", gitcmd.Format{}, "/a"},
+		{"/a/.git", gitcmd.Format{Bare: true}, ""},
+		{"/a.git", gitcmd.Format{}, ""},
+		{"/a/.git/modules/x", gitcmd.Format{Worktree: "../../../x"}, "/a/x"},
+		{"/a/.git", gitcmd.Format{Worktree: "/b/"}, "/b"},
 	}
 	for _, tt := range tests {
-		if got := tt.config.main(tt.common); got != tt.want {
-			t.Errorf("%s %+v: want %q, got %q", tt.common, tt.config, tt.want, got)
+		if got := mainOf(tt.format, tt.common); got != tt.want {
+			t.Errorf("%s %+v: want %q, got %q", tt.common, tt.format, tt.want, got)
 		}
 	}
 }
@@ -184,7 +157,7 @@ func TestPorcelain(t *testing.T) {
 		"? un\ntracked\x00! dir/\x00! .env\x00"
 	var c Content
 	p := porcelain{content: &c}
-	if err := records(strings.NewReader(in), 0, p.record); err != nil {
+	if err := gitcmd.Records(strings.NewReader(in), 0, p.record); err != nil {
 		t.Fatal(err)
 	}
 	want := Content{Dirty: 3, Untracked: 1, Ignored: []string{"dir/", ".env"}}
@@ -193,7 +166,7 @@ func TestPorcelain(t *testing.T) {
 	}
 	for _, bad := range []string{"x\x00", "Z a b\x00", "1 a b", "?\x00", "\x00"} {
 		p := porcelain{content: &Content{}}
-		if err := records(strings.NewReader(bad), 0, p.record); err == nil {
+		if err := gitcmd.Records(strings.NewReader(bad), 0, p.record); err == nil {
 			t.Errorf("%q: no error", bad)
 		}
 	}
@@ -241,7 +214,6 @@ func FuzzParsers(f *testing.F) {
 	f.Add([]byte("gitdir: ../a\n"))
 	f.Add([]byte("ref: refs/heads/main\n"))
 	f.Add([]byte(one + " refs/heads/x\n"))
-	f.Add([]byte("[core]\n\tbare = true\n[filter \"x\"]\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if path, err := parseGitfile(data); err == nil && path == "" {
 			t.Error("no error and no path")
@@ -259,8 +231,6 @@ func FuzzParsers(f *testing.F) {
 				t.Errorf("%q is %q, %v", name, oid, err)
 			}
 		}
-		var c config
-		c.parse(data)
 	})
 }
 
@@ -282,7 +252,7 @@ func FuzzPorcelain(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var c Content
 		p := porcelain{content: &c}
-		err := records(bytes.NewReader(data), 0, p.record)
+		err := gitcmd.Records(bytes.NewReader(data), 0, p.record)
 		if n := c.Dirty + c.Untracked + len(c.Ignored); n > bytes.Count(data, []byte{0}) {
 			t.Errorf("%d paths in %q", n, data)
 		}
@@ -333,7 +303,7 @@ func TestParseIndexRefusesWhatItDoesNotKnow(t *testing.T) {
 	body := good[:len(good)-20]
 	with := func(ext string) []byte { return append(append(bytes.Clone(body), ext...), make([]byte, 20)...) }
 	for name, data := range map[string][]byte{
-		"version 5": smallIndex(5), "cut off": good[:len(good)-30], "empty": nil, "split": with("link\x00\x00\x00\x00"),
+		"version 5": smallIndex(5), "cut off": good[:len(good)-30], "empty": nil, "split": with("link\x00\x00\x00\x14" + strings.Repeat("x", 20)), "split and cut off": with("link\x00\x00\x00\x00"),
 		"required and unknown": with("abcd\x00\x00\x00\x00"), "extension cut off": with("TREE\x00\x00\x01\x00"),
 	} {
 		if idx, err := parseIndex(data, 20); err == nil {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"winnow/internal/foreign"
 )
 
 // refs resolves the refs of one repository that keeps them in files.
@@ -49,7 +51,7 @@ func (r refs) resolve(admin, name string) (string, error) {
 			base = admin
 		}
 		f, err := readFile(filepath.Join(base, name), maxSmall)
-		if gone(err) || errors.Is(err, errNotRegular) {
+		if gone(err) || errors.Is(err, foreign.ErrNotRegular) {
 			return r.lookup(name)
 		}
 		if err != nil {

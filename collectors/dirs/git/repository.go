@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"winnow/internal/gitcmd"
 )
 
 // Repository is what all worktrees of a repository share.
@@ -22,20 +24,21 @@ type Repository struct {
 	upstream string // the commit that Upstream stands for
 	finder   *Finder
 	refs     refs
-	config   config
+	format   gitcmd.Format
+	sealing  sealing
 	stashed  []string // what the stash's reflog names; all but the newest stash are nowhere else
 }
 
 // Open reads what the repository with that common folder has in files. It runs nothing.
 func (f *Finder) Open(common string) (*Repository, error) {
-	c, err := readConfig(filepath.Join(common, "config"))
+	format, err := readFormat(filepath.Join(common, "config"))
 	if err != nil {
 		return nil, fmt.Errorf("open repository: %w", err)
 	}
-	if c.reftable || exists(filepath.Join(common, "reftable")) {
+	if format.Reftable || exists(filepath.Join(common, "reftable")) {
 		return nil, fmt.Errorf("open repository: %q keeps its refs in a format that is not read here (reftable)", common)
 	}
-	r := &Repository{finder: f, CommonDir: common, Main: c.main(common), refs: newRefs(common), config: c}
+	r := &Repository{finder: f, CommonDir: common, Main: mainOf(format, common), refs: newRefs(common), format: format}
 	if r.Upstream, r.upstream, err = r.refs.upstream(); err != nil {
 		return nil, fmt.Errorf("open repository: %w", err)
 	}

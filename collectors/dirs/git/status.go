@@ -1,15 +1,14 @@
 package git
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
+	"strings"
 
-	"golang.org/x/sys/unix"
+	"winnow/internal/gitcmd"
 )
 
 // Content is what lies in a worktree that is not in a commit.
@@ -24,105 +23,128 @@ type Content struct {
 	Hidden error
 }
 
-// unmasked undoes the settings that would make git overlook a change. What a user has set for himself and a repository for
-// itself are both overruled; the worst that comes of it is a file that counts as changed.
-var unmasked = []string{
-	"-c", "core.ignoreStat=false", "-c", "core.trustctime=true", "-c", "core.checkStat=default", "-c", "core.ignoreCase=false",
-	"-c", "core.symlinks=true",
-}
-
-// Status asks git what lies in the worktree: one run. An exit code that is not zero, or anything on stderr, is an error and no
-// answer, since git then did not see everything.
+// Status asks git what lies in the worktree: one run, and one more where files differ that a content filter would have to judge. An
+// exit code that is not zero, or anything on stderr, is an error and no answer, since git then did not see everything.
 //
-// The admin folder is given to git and not looked for: looking for it, git may rewrite the admin folder's gitdir file, and the
-// repository's configuration could lead it to another folder (core.worktree). git's check of the owner comes with looking,
-// so it is made here.
-func (r *Repository) Status(ctx context.Context, git Program, w *Worktree) (Content, error) {
-	env, err := r.guarded(w)
+// Git is shown HEAD and the index as they were read here, so that both speak of the same ones.
+func (r *Repository) Status(ctx context.Context, git Program, w *Worktree) (content Content, err error) {
+	repo, err := r.sealing.open(ctx, git, r.CommonDir)
 	if err != nil {
-		return Content{}, err
+		return Content{}, fmt.Errorf("ask git for the content: %w; git was not run", err)
 	}
-	var content Content
-	if idx, err := readIndex(w.AdminDir, r.hashSize()); err != nil {
-		content.Hidden = err
+	view, err := w.view()
+	if err != nil {
+		return Content{}, fmt.Errorf("ask git for the content: %w; git was not run", err)
+	}
+	if idx, err := indexOf(view.Index, r.hashSize()); err != nil {
+		content.Hidden = fmt.Errorf("read index: %q %w", filepath.Join(w.AdminDir, "index"), err)
+		if view.SharedName, view.Shared, err = w.shared(err); err != nil {
+			return Content{}, fmt.Errorf("ask git for the content: %w; git was not run", err)
+		}
 	} else {
 		content.Gitlinks = append([]string{}, idx.gitlinks...)
 		content.Hidden = idx.hides(w.Path)
 	}
-	args := append(append([]string{}, unmasked...), "-C", w.Path, "status", "--porcelain=v2", "-z", "--untracked-files=all",
-		"--ignored=matching", "--ignore-submodules=dirty", "--no-renames", "--no-ahead-behind")
-	p := porcelain{content: &content}
-	stderr, err := git.run(ctx, call{dir: w.Path, env: env, args: args, until: 0}, p.record)
-	if err == nil && stderr != "" {
-		line, _, _ := bytes.Cut([]byte(stderr), []byte("\n"))
-		err = fmt.Errorf("git complained: %s", line)
-	}
-	if err == nil && p.origin {
-		err = errors.New("git's output was cut off")
-	}
+	sealed, err := repo.Seal(ctx, view)
 	if err != nil {
+		return Content{}, fmt.Errorf("ask git for the content: %w; git was not run", err)
+	}
+	defer func() { err = errors.Join(err, sealed.Close()) }()
+	p := porcelain{content: &content}
+	if err := p.ask(ctx, sealed); err != nil {
 		return Content{}, fmt.Errorf("ask git for the content: %w", err)
+	}
+	if content.Hidden == nil && content.Dirty > 0 && content.Dirty == len(p.unsure) {
+		if content.Hidden, err = unjudged(ctx, sealed, p.unsure); err != nil {
+			return Content{}, fmt.Errorf("ask git for the content: %w", err)
+		}
 	}
 	return content, nil
 }
 
+// view is what git is shown of the worktree.
+func (w *Worktree) view() (gitcmd.View, error) {
+	v := gitcmd.View{Admin: w.AdminDir, Tree: w.Path, Head: w.Head}
+	if w.Detached == nil || w.Head == "" && w.Branch == "" {
+		return v, errors.New("its HEAD is not known")
+	}
+	f, err := readFile(filepath.Join(w.AdminDir, "index"), maxIndex)
+	if err != nil && !gone(err) {
+		return v, fmt.Errorf("read index: %w", err)
+	}
+	v.Index, v.Mod = f.data, f.mod
+	return v, nil
+}
+
+// shared reads the other file of an index that is split.
+func (w *Worktree) shared(why error) (name string, data []byte, err error) {
+	var split splitIndex
+	if !errors.As(why, &split) {
+		return "", nil, nil
+	}
+	f, err := readFile(filepath.Join(w.AdminDir, split.shared()), maxIndex)
+	if err != nil {
+		return "", nil, fmt.Errorf("read index: %w", err)
+	}
+	return split.shared(), f.data, nil
+}
+
+// ask runs git status and reads its answer.
+func (p *porcelain) ask(ctx context.Context, sealed *gitcmd.Sealed) error {
+	stderr, err := sealed.Run(ctx, gitcmd.Call{Args: []string{"status", "--porcelain=v2", "-z", "--untracked-files=all",
+		"--ignored=matching", "--ignore-submodules=dirty", "--no-renames", "--no-ahead-behind"}}, p.record)
+	switch {
+	case err != nil:
+		return err
+	case stderr != "":
+		line, _, _ := strings.Cut(stderr, "\n")
+		return fmt.Errorf("git complained: %s", line)
+	case p.origin:
+		return errors.New("git's output was cut off")
+	}
+	return nil
+}
+
 func (r *Repository) hashSize() int {
-	if r.config.sha256 {
+	if r.format.SHA256 {
 		return 32
 	}
 	return 20
 }
 
-// guarded checks that it is safe to run git on the worktree, and gives the environment to do it in: one that names the git
-// folder and the worktree, and takes away every content filter that the repository's configuration defines. Filters are programs
-// that git runs on files whose time is newer than the index knows.
-func (r *Repository) guarded(w *Worktree) ([]string, error) {
-	for _, path := range []string{w.Path, w.AdminDir, r.CommonDir} {
-		if err := ownedByUs(path); err != nil {
-			return nil, fmt.Errorf("ask git for the content: %w; git was not run", err)
-		}
+// unjudged looks whether files that differ have a content filter: a program that turns what is in the folder into what git keeps, as
+// with large files and secrets. It is never run, so that whether such a file was changed cannot be told. Nil says that no file needs
+// one.
+func unjudged(ctx context.Context, sealed *gitcmd.Sealed, paths []string) (hidden, err error) {
+	if !sealed.Filters() {
+		return nil, nil
 	}
-	paths := []string{filepath.Join(r.CommonDir, "config"), filepath.Join(r.CommonDir, "config.worktree")}
-	if w.AdminDir != r.CommonDir {
-		paths = append(paths, filepath.Join(w.AdminDir, "config.worktree"))
+	var answer []string
+	in := strings.NewReader(strings.Join(paths, "\x00") + "\x00")
+	_, err = sealed.Run(ctx, gitcmd.Call{Args: []string{"check-attr", "-z", "--stdin", "filter"}, Stdin: in}, func(field []byte) error {
+		answer = append(answer, string(field))
+		return nil
+	})
+	if err == nil && len(answer) != 3*len(paths) {
+		err = errors.New("git's answer was not understood")
 	}
-	c, err := readConfig(paths...)
 	if err != nil {
-		return nil, fmt.Errorf("ask git for the content: %w; git was not run", err)
+		return nil, fmt.Errorf("look for content filters: %w", err)
 	}
-	if c.includes {
-		return nil, errors.New("ask git for the content: the repository's configuration includes other files, which may " +
-			"name programs to run; git was not run")
-	}
-	env := []string{"GIT_DIR=" + w.AdminDir, "GIT_WORK_TREE=" + w.Path}
-	return append(env, withoutFilters(c.filters)...), nil
-}
-
-// withoutFilters sets filters to nothing, by environment and not by -c, whose keys cannot hold an equals sign. An empty process
-// also keeps a clean that is set elsewhere from running (convert.c, apply_filter).
-func withoutFilters(names []string) []string {
-	var env []string
-	n := 0
-	for _, name := range names {
-		for _, kv := range [][2]string{{"clean", ""}, {"smudge", ""}, {"process", ""}, {"required", "false"}} {
-			i := strconv.Itoa(n)
-			env = append(env, "GIT_CONFIG_KEY_"+i+"=filter."+name+"."+kv[0], "GIT_CONFIG_VALUE_"+i+"="+kv[1])
+	first, driver, n := "", "", 0
+	for field := range slices.Chunk(answer, 3) { // path, attribute, value
+		if value := field[2]; value != "unspecified" && value != "unset" && value != "set" && sealed.Filtered(value) {
+			if n == 0 {
+				first, driver = field[0], value
+			}
 			n++
 		}
 	}
-	return append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(n))
-}
-
-// ownedByUs refuses what belongs to another user, whose configuration git would otherwise follow in our name.
-func ownedByUs(path string) error {
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return &os.PathError{Op: "stat", Path: path, Err: err}
+	if n == 0 {
+		return nil, nil
 	}
-	if int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("%q belongs to user %d", path, st.Uid)
-	}
-	return nil
+	return fmt.Errorf("%q cannot be judged without running its filter (%s), which is a program that a configuration names; "+
+		"files like it: %d", first, driver, n), nil
 }
 
 // hides says whether the index keeps git status from seeing changes below path: entries that are never compared, and files that
@@ -143,6 +165,18 @@ func (idx index) hides(path string) error {
 type porcelain struct {
 	content *Content
 	origin  bool // the next record is the path that a renamed file had
+	// unsure are the paths that differ from the index and in nothing else: a content filter might make them the same.
+	unsure []string
+}
+
+// changedFile gives the path of an ordinary entry whose file differs from the index, which is as in HEAD: "1 .M", six fields, the path.
+func changedFile(record []byte) (string, bool) {
+	const fields = 9
+	f := strings.SplitN(string(record), " ", fields)
+	if len(f) < fields || f[0] != "1" || f[1] != ".M" || f[2] != "N..." {
+		return "", false
+	}
+	return f[fields-1], true
 }
 
 func (p *porcelain) record(record []byte) error {
@@ -157,6 +191,9 @@ func (p *porcelain) record(record []byte) error {
 	case '#':
 	case '1', 'u':
 		p.content.Dirty++
+		if path, ok := changedFile(record); ok {
+			p.unsure = append(p.unsure, path)
+		}
 	case '2':
 		p.content.Dirty++
 		p.origin = true

@@ -6,6 +6,10 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/internal/foreign"
 )
 
 // Worktree is what the files in a checkout's admin folder say. Nil is unknown.
@@ -37,6 +41,11 @@ func (w *Worktree) fail(err error) { w.Errors = append(w.Errors, err) }
 // Read reads the admin folder of the checkout at p. What cannot be read stays unknown and is listed in Errors.
 func (r *Repository) Read(p Place) *Worktree {
 	w := &Worktree{Place: p}
+	if err := ownedByUs(p.AdminDir); err != nil {
+		w.ownErr = fmt.Errorf("read admin folder: %w; nothing in it was read", err)
+		w.fail(w.ownErr)
+		return w
+	}
 	entries, err := os.ReadDir(p.AdminDir)
 	if err != nil {
 		w.ownErr = fmt.Errorf("read admin folder: %w", err)
@@ -84,10 +93,23 @@ func (w *Worktree) readRegistration(f *Finder) {
 	}
 }
 
+// ownedByUs refuses a folder of another user, who can put anything into it. All that is on the way to it is looked at before git is
+// asked.
+func ownedByUs(path string) error {
+	var st unix.Stat_t
+	if err := unix.Lstat(path, &st); err != nil {
+		return &os.PathError{Op: "look at", Path: path, Err: err}
+	}
+	if st.Uid != 0 && int(st.Uid) != os.Geteuid() {
+		return fmt.Errorf("trust %s: %w (uid %d; this is uid %d)", path, foreign.ErrOwner, st.Uid, os.Geteuid())
+	}
+	return nil
+}
+
 func (r *Repository) readHead(w *Worktree, e os.DirEntry) {
 	path := filepath.Join(w.AdminDir, "HEAD")
 	if e == nil || !e.Type().IsRegular() {
-		w.ownErr = fmt.Errorf("read HEAD: %q is %w", path, errNotRegular)
+		w.ownErr = fmt.Errorf("read HEAD: %q: %w", path, foreign.ErrNotRegular)
 		w.fail(w.ownErr)
 		return
 	}

@@ -1,0 +1,153 @@
+package gitcmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"winnow/internal/foreign"
+)
+
+// Repository is what git needs to know of a repository, read once. It is made for one look, or for one act.
+type Repository struct {
+	Common string
+	Format Format
+
+	objects    string
+	own        settings
+	filters    map[string]bool
+	excludes   []byte // the user's own patterns
+	exclude    []byte
+	attributes []byte
+	shallow    []byte
+	program    Program
+}
+
+// Open reads what git is to know of the repository with that common folder, which is a real path. It fails where anybody but this
+// user or root owns the folder, its objects or those that it borrows, or could put others in their place.
+func (p Program) Open(ctx context.Context, common string) (*Repository, error) {
+	if _, err := foreign.Folder(common); err != nil {
+		return nil, err
+	}
+	vars, err := ReadConfig(ctx, filepath.Join(common, "config"))
+	if err != nil {
+		return nil, err
+	}
+	r := &Repository{Common: common, program: p, filters: map[string]bool{}}
+	if r.Format, err = FormatOf(vars); err != nil {
+		return nil, err
+	}
+	if r.Format.Reftable {
+		return nil, errors.New("it keeps its refs in a format that is not read here (reftable)")
+	}
+	user := userConfig(ctx)
+	r.own = settings{}.with(user).with(vars).unsure(vars)
+	r.excludes = r.own.excludes(ctx)
+	drivers(r.filters, user)
+	drivers(r.filters, vars)
+	if r.objects, err = foreign.Path(filepath.Join(common, "objects")); err != nil {
+		return nil, err
+	}
+	if err := alternates(ctx, r.objects, maxAlternates, map[string]bool{}); err != nil {
+		return nil, err
+	}
+	for name, into := range map[string]*[]byte{"info/exclude": &r.exclude, "info/attributes": &r.attributes, "shallow": &r.shallow} {
+		most := int64(maxPattern)
+		if name == "shallow" {
+			most = maxShallow
+		}
+		if *into, err = optional(ctx, filepath.Join(common, name), most); err != nil {
+			return nil, err
+		}
+	}
+	r.exclude, r.attributes = said(r.exclude), said(r.attributes)
+	return r, nil
+}
+
+// said gives nothing for a file of comments, as git itself makes one in each repository.
+func said(data []byte) []byte {
+	for line := range bytes.Lines(data) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return data
+		}
+	}
+	return nil
+}
+
+// optional reads a file that need not be there.
+func optional(ctx context.Context, path string, most int64) ([]byte, error) {
+	f, err := foreign.Read(ctx, path, foreign.Want{Max: most})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return f.Data, err
+}
+
+// maxAlternates is how far object folders may borrow from one another, as in git (odb_mkstemp and link_alt_odb_entry: 5).
+const maxAlternates = 5
+
+// alternates makes sure that the object folders which this one borrows from are as good as the repository's own. Git reads the list
+// again by itself: it names folders with objects, and nothing that is run.
+func alternates(ctx context.Context, objects string, depth int, seen map[string]bool) error {
+	if seen[objects] {
+		return nil
+	}
+	seen[objects] = true
+	list, err := optional(ctx, filepath.Join(objects, "info", "alternates"), maxPath)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	if depth == 0 {
+		return fmt.Errorf("its objects are borrowed over more than %d folders", maxAlternates)
+	}
+	for line := range bytes.Lines(list) {
+		text := string(bytes.TrimSuffix(line, []byte("\n")))
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		if strings.HasPrefix(text, `"`) {
+			if text, err = strconv.Unquote(text); err != nil {
+				return fmt.Errorf("%q names a folder in a way that is not read here", filepath.Join(objects, "info", "alternates"))
+			}
+		}
+		if !filepath.IsAbs(text) {
+			text = filepath.Join(objects, text)
+		}
+		real, err := foreign.Path(text)
+		if err != nil {
+			return fmt.Errorf("its objects are borrowed: %w", err)
+		}
+		if err := alternates(ctx, real, depth-1, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// workplace gives a folder that nobody else can reach into, to make a git folder in: one for programs that run now, else one for
+// temporary files.
+func workplace() (string, error) {
+	var errs []error
+	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), "/tmp"} {
+		if dir == "" {
+			continue
+		}
+		real, err := foreign.Path(dir)
+		if err == nil {
+			made, err := os.MkdirTemp(real, "winnow-git-")
+			if err == nil {
+				return made, nil
+			}
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, err)
+	}
+	return "", fmt.Errorf("make a git folder to ask git in: %w; set TMPDIR to a folder of your own", errors.Join(errs...))
+}
