@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -100,46 +100,63 @@ func TestUnknownFieldsOfASnapshot(t *testing.T) {
 	}
 }
 
-// Somebody else puts links into the folder while init writes there.
+// Between init's look at the folder and its writing, somebody else puts something there.
 func TestAttackInitWhileLinksAppear(t *testing.T) {
-	base := t.TempDir()
-	outside := filepath.Join(base, "outside")
-	if err := os.Mkdir(outside, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	a := attack.New(t, "the folder of init gets a link named policies or config.yaml to another folder while it is written")
-	program := judged(t)
-	for i := range 30 {
-		dir := filepath.Join(base, "new")
-		if err := os.Mkdir(dir, 0o700); err != nil {
+	t.Parallel()
+	files := map[string][]byte{"config.yaml": []byte("version: 1\n"), "policies/main/main.rego": []byte("package main\n"), "policies/x.rego": []byte("package x\n")}
+	a := attack.New(t, "the folder of init gets a link, a folder or a file where init is about to write")
+	for name, put := range map[string]func(dir, outside string) error{
+		"the configuration is a link": func(dir, outside string) error {
+			return os.Symlink(filepath.Join(outside, "config.yaml"), filepath.Join(dir, "config.yaml"))
+		},
+		"the configuration is a link to a file": func(dir, outside string) error {
+			return os.Symlink(filepath.Join(outside, "precious"), filepath.Join(dir, "config.yaml"))
+		},
+		"the policies are a link": func(dir, outside string) error { return os.Symlink(outside, filepath.Join(dir, "policies")) },
+		"a folder is a link": func(dir, outside string) error {
+			return errors.Join(os.Mkdir(filepath.Join(dir, "policies"), 0o700), os.Symlink(outside, filepath.Join(dir, "policies/main")))
+		},
+		"a policy is a link": func(dir, outside string) error {
+			return errors.Join(os.Mkdir(filepath.Join(dir, "policies"), 0o700), os.Symlink(filepath.Join(outside, "precious"), filepath.Join(dir, "policies/x.rego")))
+		},
+		"a FIFO": func(dir, _ string) error { return unix.Mkfifo(filepath.Join(dir, "config.yaml"), 0o600) },
+	} {
+		dir, outside := t.TempDir(), t.TempDir()
+		precious := filepath.Join(outside, "precious")
+		if err := errors.Join(os.WriteFile(precious, []byte("precious"), 0o600), put(dir, outside)); err != nil {
 			t.Fatal(err)
 		}
-		var stop atomic.Bool
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			for !stop.Load() {
-				for _, name := range []string{"policies", "config.yaml"} {
-					_ = os.Symlink(filepath.Join(outside, name), filepath.Join(dir, name))
-					_ = unix.Unlink(filepath.Join(dir, name))
-				}
-				if i%2 == 0 {
-					time.Sleep(time.Duration(i) * 10 * time.Microsecond)
-				}
-			}
-		}()
-		_ = program.initFolder(dir)
-		stop.Store(true)
-		<-done
-		left, err := os.ReadDir(outside)
+		before := tree(t, dir)
+		err := writeNew(dir, files)
+		left, _ := os.ReadDir(outside)
+		text, _ := os.ReadFile(precious)
 		switch {
-		case err != nil || len(left) > 0:
-			a.Lost("it wrote %v outside of its folder, %v", left, err)
+		case err == nil:
+			a.Lost("%s: it wrote", name)
+		case len(left) != 1 || string(text) != "precious":
+			a.Lost("%s: it wrote outside of its folder: %v, %q", name, left, text)
+		case tree(t, dir) != before:
+			a.Lost("%s: it left %s of %s", name, tree(t, dir), before)
 		default:
 			a.Held()
 		}
-		if err := errors.Join(os.RemoveAll(dir), os.RemoveAll(outside), os.Mkdir(outside, 0o700)); err != nil {
-			t.Fatal(err)
-		}
 	}
+	dir := t.TempDir()
+	if err := writeNew(dir, files); err != nil || tree(t, dir) != ". config.yaml policies policies/main policies/main/main.rego policies/x.rego" {
+		t.Errorf("an empty folder: %v, %s", err, tree(t, dir))
+	}
+}
+
+// tree names everything in a folder.
+func tree(t *testing.T, dir string) string {
+	t.Helper()
+	var all []string
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, _ fs.DirEntry, err error) error {
+		all = append(all, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(all, " ")
 }
