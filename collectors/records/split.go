@@ -18,7 +18,7 @@ const (
 )
 
 // MaxKept is how many entries or spawns are kept of one file. A log may have many more records, of which several speak of one.
-const MaxKept = 1 << 18
+const MaxKept = 1 << 17
 
 var errEnds = errors.New("it ends before the object does")
 

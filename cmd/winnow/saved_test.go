@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+	"winnow/testkit/attack"
+)
+
+// judged is a program with the shipped rules that can do nothing but decide.
+func judged(t testing.TB) *app {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(config, []byte("version: 1\nstate: /nowhere/at/all\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := loadConfig(config, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &app{out: io.Discard, errOut: io.Discard, cfg: cfg, log: hclog.NewNullLogger()}
+}
+
+// Whatever a saved snapshot holds, reading it and deciding on it is done or says why not; what is no snapshot of this version is
+// refused; and nothing is ever reaped from one whose sources were not read.
+func FuzzSnapshot(f *testing.F) {
+	a := judged(f)
+	e, _, err := a.engine(context.Background())
+	if err != nil {
+		f.Fatal(err)
+	}
+	head := `{"schema":"` + snapshot.Schema + `","taken_at":"2026-11-20T12:00:00Z"`
+	for _, s := range []string{
+		`{}`, `null`, `[]`, `{"schema":"winnow.snapshot/v9"}`, head + `}`, head + `,"x":[{}],"spawns":[{"pth":"/w"}]}`,
+		head + `,"sources":{"dirs//w":{"kind":"dirs","status":"ok"}},"dirs":{"dir:/w/a-review-12345678":{"source":"dirs//w","path":"/w/a-review-12345678"}}}`,
+		head + `,"processes":{"process:7@8":{"source":"proc","pid":-7,"ppid":1e9}},"sources":{"proc":{"status":"ok"}}}`,
+		head + `,"sessions":{"session:tmux/default/$1":{"panes":[null,{}]}},"sightings":{"x":null},"holds":[{}],"host":null}`,
+		head + `,"dirs":{"":{"path":"../.."}},"terminals":{"\u0000":{}},"tabs":{"tab:":{"panes":[]}}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := decodeSnapshot(data)
+		_ = unknownFields(json.NewDecoder(bytes.NewReader(data)), reflect.TypeFor[snapshot.Snapshot]())
+		if err != nil {
+			return
+		}
+		if s.Schema != snapshot.Schema || s.TakenAt.IsZero() {
+			t.Fatalf("a snapshot of the schema %q, taken at %s, was read", s.Schema, s.TakenAt)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		res, err := e.Decide(ctx, s, &a.cfg.Rules.Config)
+		if err != nil {
+			return
+		}
+		for _, d := range res.Decisions {
+			if d.Verdict == decision.Reap && !anyRead(s) {
+				t.Fatalf("%s is to go, and nothing was read: %s", d.ID, data)
+			}
+		}
+	})
+}
+
+func anyRead(s *snapshot.Snapshot) bool {
+	for _, src := range s.Sources {
+		if src.Status == snapshot.OK {
+			return true
+		}
+	}
+	return false
+}
+
+func TestUnknownFieldsOfASnapshot(t *testing.T) {
+	t.Parallel()
+	doc := `{"schema":"x","spwans":[{"path":1}],"spawns":[{"path":"/w","pth":"/w"},{"pth":"/x"}],"dirs":{"dir:/w":{"pat":1,"path":"/w"}}}`
+	got := strings.Join(unknownFields(json.NewDecoder(strings.NewReader(doc)), reflect.TypeFor[snapshot.Snapshot]()), "; ")
+	for _, want := range []string{"spwans (the nearest is spawns)", "spawns.pth (the nearest is path)", "dirs.*.pat (the nearest is path)"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+	if strings.Count(got, ";") != 2 {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Between init's look at the folder and its writing, somebody else puts something there.
+func TestAttackInitWhileLinksAppear(t *testing.T) {
+	t.Parallel()
+	files := map[string][]byte{"config.yaml": []byte("version: 1\n"), "policies/main/main.rego": []byte("package main\n"), "policies/x.rego": []byte("package x\n")}
+	a := attack.New(t, "the folder of init gets a link, a folder or a file where init is about to write")
+	for name, put := range map[string]func(dir, outside string) error{
+		"the configuration is a link": func(dir, outside string) error {
+			return os.Symlink(filepath.Join(outside, "config.yaml"), filepath.Join(dir, "config.yaml"))
+		},
+		"the configuration is a link to a file": func(dir, outside string) error {
+			return os.Symlink(filepath.Join(outside, "precious"), filepath.Join(dir, "config.yaml"))
+		},
+		"the policies are a link": func(dir, outside string) error { return os.Symlink(outside, filepath.Join(dir, "policies")) },
+		"a folder is a link": func(dir, outside string) error {
+			return errors.Join(os.Mkdir(filepath.Join(dir, "policies"), 0o700), os.Symlink(outside, filepath.Join(dir, "policies/main")))
+		},
+		"a policy is a link": func(dir, outside string) error {
+			return errors.Join(os.Mkdir(filepath.Join(dir, "policies"), 0o700), os.Symlink(filepath.Join(outside, "precious"), filepath.Join(dir, "policies/x.rego")))
+		},
+		"a FIFO": func(dir, _ string) error { return unix.Mkfifo(filepath.Join(dir, "config.yaml"), 0o600) },
+	} {
+		dir, outside := t.TempDir(), t.TempDir()
+		precious := filepath.Join(outside, "precious")
+		if err := errors.Join(os.WriteFile(precious, []byte("precious"), 0o600), put(dir, outside)); err != nil {
+			t.Fatal(err)
+		}
+		before := tree(t, dir)
+		err := writeNew(dir, files)
+		left, _ := os.ReadDir(outside)
+		text, _ := os.ReadFile(precious)
+		switch {
+		case err == nil:
+			a.Lost("%s: it wrote", name)
+		case len(left) != 1 || string(text) != "precious":
+			a.Lost("%s: it wrote outside of its folder: %v, %q", name, left, text)
+		case tree(t, dir) != before:
+			a.Lost("%s: it left %s of %s", name, tree(t, dir), before)
+		default:
+			a.Held()
+		}
+	}
+	dir := t.TempDir()
+	if err := writeNew(dir, files); err != nil || tree(t, dir) != ". config.yaml policies policies/main policies/main/main.rego policies/x.rego" {
+		t.Errorf("an empty folder: %v, %s", err, tree(t, dir))
+	}
+}
+
+// tree names everything in a folder.
+func tree(t *testing.T, dir string) string {
+	t.Helper()
+	var all []string
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, _ fs.DirEntry, err error) error {
+		all = append(all, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(all, " ")
+}
