@@ -233,6 +233,7 @@ func (w *hostileWorld) commands() [][]string {
 	with("init", filepath.Join(w.dir, "init "+w.file()))
 	with("init", filepath.Join(w.dir, "init "+w.file()))
 	with("__complete", "explain", n)
+	with("__complete", "sweep", "--"+n, "")
 	out = append(out,
 		[]string{"sweep", "--config", filepath.Join(w.dir, n)},
 		[]string{"sweep", "--config", filepath.Join(w.dir, "bad "+w.file()+".yaml")},

@@ -192,13 +192,14 @@ func full(t *testing.T) *os.File {
 	r, w, err := os.Pipe()
 	must(t, err)
 	t.Cleanup(func() { r.Close(); w.Close() })
-	must(t, unix.SetNonblock(int(w.Fd()), true))
+	fd := int(w.Fd()) // once: every call of Fd makes it wait again
+	must(t, unix.SetNonblock(fd, true))
 	for {
-		if _, err := unix.Write(int(w.Fd()), make([]byte, 4096)); err != nil {
+		if _, err := unix.Write(fd, make([]byte, 4096)); err != nil {
 			break
 		}
 	}
-	must(t, unix.SetNonblock(int(w.Fd()), false))
+	must(t, unix.SetNonblock(fd, false))
 	return w
 }
 

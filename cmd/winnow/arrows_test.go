@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -98,4 +100,28 @@ func anyUnder(seen map[string]bool, tree string) bool {
 		}
 	}
 	return false
+}
+
+// TestNothingIsPrintedRaw holds that what the program prints goes through the two writers that main makes.
+func TestNothingIsPrintedRaw(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if name == "main.go" || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, past := range []string{"os.Stdout", "os.Stderr", "fmt.Print", "json.NewEncoder(a.out)", "println("} {
+			for line := range strings.Lines(string(text)) {
+				if i := strings.Index(line, past); i >= 0 && (past != "println(" || i == 0 || line[i-1] == '\t') {
+					t.Errorf("%s: %s goes past the writers that escape: write to the app's", name, strings.TrimSpace(line))
+				}
+			}
+		}
+	}
 }

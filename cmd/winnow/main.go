@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"winnow/engine"
@@ -41,7 +42,7 @@ func run(args []string) int {
 	ctx, stop := untilSignalled(errOut, h)
 	defer stop()
 	root := newRoot(out, errOut, h)
-	root.SetArgs(args)
+	root.SetArgs(completing(args))
 	err := root.ExecuteContext(ctx)
 	_ = errOut.Flush()
 	if unwritten := cmp.Or(out.Flush(), out.Err()); unwritten != nil {
@@ -54,6 +55,18 @@ func run(args []string) int {
 		complain(errOut, said)
 	}
 	return codeOf(err)
+}
+
+// completing cleans what a shell asks to be completed: cobra complains about it on os.Stderr itself. Nothing here is completed by it.
+func completing(args []string) []string {
+	if len(args) == 0 || !strings.HasPrefix(args[0], "__complete") {
+		return args
+	}
+	out := make([]string, len(args))
+	for i, arg := range args {
+		out[i] = plain.Line(arg)
+	}
+	return out
 }
 
 // codeOf is the exit code that an error means, errorOf what is still to be said of it.
