@@ -70,7 +70,7 @@ func (l *look) skip(c *candidate) string {
 	case !c.place.Linked:
 		return "it is a main checkout or a clone"
 	case len(d.Holders) > 0:
-		return fmt.Sprintf("it is in use by %s (%d)", d.Holders[0].Name, d.Holders[0].PID)
+		return "it is in use by " + user(d.Holders[0])
 	case d.HoldersKnown == nil || !*d.HoldersKnown:
 		return "it is not known who uses it"
 	case d.Git.Locked == nil:

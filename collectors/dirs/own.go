@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+
+	"winnow/engine/snapshot"
 )
 
 // own leaves out what is not this user's to decide about, and says so: a folder of another user, and one in a folder that others can
@@ -66,3 +68,11 @@ func (l *look) exchanged(c *candidate) bool {
 }
 
 var errExchanged = errors.New("it was exchanged while it was read; it is looked at again next time")
+
+// user names who uses a folder. What the kernel itself does has no process.
+func user(h snapshot.Holder) string {
+	if h.PID == 0 {
+		return fmt.Sprintf("%s (%s)", h.Name, h.How)
+	}
+	return fmt.Sprintf("%s (%d)", h.Name, h.PID)
+}

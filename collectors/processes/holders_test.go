@@ -213,8 +213,15 @@ func TestWhatTheKernelUses(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" || !known {
 		t.Errorf("known %v (-want +got):\n%s", known, d)
 	}
+	// A loop device that shows nothing any more.
+	if err := os.RemoveAll(f.root + "/sys/block/loop0/loop"); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := ask(); !known {
+		t.Error("a loop device shows nothing, and nothing is said to be known")
+	}
 	// A loop device is there, and what it shows cannot be read.
-	if err := os.Remove(f.root + "/sys/block/loop0/loop/backing_file"); err != nil {
+	if err := os.RemoveAll(f.root + "/sys/block"); err != nil {
 		t.Fatal(err)
 	}
 	if _, known := ask(); known {

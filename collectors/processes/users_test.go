@@ -136,6 +136,57 @@ func TestWhoIsNoUser(t *testing.T) {
 	}
 }
 
+// TestUsersOfWhatIsInTheTrash asks about a worktree that was set aside with its entry, as before it is removed for good.
+func TestUsersOfWhatIsInTheTrash(t *testing.T) {
+	t.Parallel()
+	for _, w := range []way{
+		{name: "nobody"},
+		{name: "runs a script by the path of before", how: "argv", begin: given("BASE/tree/src/server.js")},
+		{name: "runs a script by the relative path of before", how: "argv", begin: func(_ *testing.T, base string, c *exec.Cmd) {
+			c.Dir, c.Args = base, append(c.Args, "tree/src/server.js")
+		}},
+		{name: "works in git's folder for it", how: "admin", begin: at("repo/.git/worktrees/tree")},
+		{name: "watches a folder below it", how: "watch", play: "watch-below"},
+		{name: "has a file mapped", how: "map", play: "map"},
+		{name: "has a thread with a file open", how: "thread", play: "thread-files"},
+		{name: "has a socket there by a relative name", how: "socket", play: "socket-relative"},
+	} {
+		t.Run(w.name, func(t *testing.T) {
+			base := treeOf(t)
+			c := start(t, "way", func(c *exec.Cmd) {
+				c.Dir = "/"
+				if w.begin != nil {
+					w.begin(t, base, c)
+				}
+				c.Env = append(c.Env, "WAY="+w.play, "BASE="+base)
+			})
+			trash := filepath.Join(base, "trash")
+			if err := os.Mkdir(trash, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			for from, to := range map[string]string{"tree": "tree", "repo/.git/worktrees/tree": "admin"} {
+				if err := os.Rename(filepath.Join(base, from), filepath.Join(trash, to)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			tree := filepath.Join(trash, "tree")
+			held := asked(t, true, tree)[tree]
+			if w.how == "" && len(held) > 0 {
+				t.Errorf("holders %v, want none", held)
+			} else if w.how != "" && uses(held, c, w.how, "in the trash") != "" {
+				t.Error(uses(held, c, w.how, "in the trash"))
+			}
+			// A folder of somebody else that has the old name now is not the one in the trash.
+			if err := os.MkdirAll(filepath.Join(base, "tree", "src"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if held := asked(t, true, tree)[tree]; w.how == "argv" && len(held) > 0 {
+				t.Errorf("by the name of another folder: holders %v, want none", held)
+			}
+		})
+	}
+}
+
 // TestServersCommandLine has a process with the command line of whoever started it, as a multiplexer's server has.
 func TestServersCommandLine(t *testing.T) {
 	t.Parallel()
