@@ -18,7 +18,7 @@ const (
 	// an evaluation at one; what gets by it, in one step of a built-in function, ends at the wall.
 	wallFactor = 2
 	// minWall is what it may grow in any case: loading policies takes memory too.
-	minWall = 96 << 20
+	minWall = 160 << 20
 	// maxStack is how many bytes the stack of one goroutine may have: a parser that is led in deeper ends.
 	maxStack = 64 << 20
 	// maxOpen is how many files the process may have open: its pipes and what the runtime needs.
