@@ -11,6 +11,7 @@ import (
 	"winnow/engine"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
+	"winnow/engine/subject"
 	"winnow/testkit/attack"
 )
 
@@ -121,7 +122,7 @@ func TestAttackMemoryAndTime(t *testing.T) {
 		return
 	}
 	a := attack.New(t, "a policy takes memory or time in one step of a built-in function, or with its answer")
-	const limit, timeout = 64 << 20, 100 * time.Millisecond
+	const limit, timeout = 80 << 20, 100 * time.Millisecond
 	idle := apart(t, engine.Limits{}, engine.Tree{Name: "p", FS: small(nil), Prefix: "p"})
 	if _, err := idle.Decide(t.Context(), three(), config()); err != nil {
 		t.Fatal(err)
@@ -162,5 +163,36 @@ func TestAttackMemoryAndTime(t *testing.T) {
 				a.Held()
 			}
 		})
+	}
+}
+
+// TestAttackExplaining: an explanation comes to an end as a decision does, and says that it stays.
+func TestAttackExplaining(t *testing.T) {
+	t.Parallel()
+	a := attack.New(t, "a policy takes memory or time while it is explained")
+	j := subject.Join(three(), config())
+	sub, _ := j.Subject("dir:/w/bad-review-0000000b")
+	for _, name := range []string{"every of every without an end", "sprintf wide", "shared lists in a message", "long evidence"} {
+		e, err := loadApart(t, violentRule(name), engine.Limits{Timeout: 100 * time.Millisecond, HeapBytes: 64 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second one asks a fresh process
+			x, err := e.Explain(t.Context(), sub)
+			if err != nil || x.Error == "" || x.Verdict != decision.Spare || len(x.Objections) != 1 || x.Objections[0].Rule != decision.PolicyError {
+				a.Lost("%s: %v, %+v", name, err, x)
+				continue
+			}
+			a.Held()
+		}
+	}
+}
+
+// TestSmallMemoryLoads: a limit that is small for one evaluation leaves room to load.
+func TestSmallMemoryLoads(t *testing.T) {
+	t.Parallel()
+	e := apart(t, engine.Limits{HeapBytes: 1 << 20}, embedded)
+	if r, err := e.Decide(t.Context(), newMaker(1, 0).world(300), config()); err != nil || len(r.Errors) > 0 {
+		t.Errorf("%v %v", err, r.Errors)
 	}
 }

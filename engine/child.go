@@ -75,16 +75,29 @@ func (c *child) end(err error) error {
 		c.kill()
 		_ = c.cmd.Wait()
 	})
-	if text := c.errors.String(); strings.Contains(text, "out of memory") || strings.Contains(text, "cannot allocate memory") {
-		return errWall
+	text := c.errors.String()
+	for _, sign := range []string{"out of memory", "cannot allocate memory", "pthread_create failed", "failed to create new OS thread"} {
+		if strings.Contains(text, sign) { // what the Go runtime says at the wall
+			return errWall
+		}
 	}
-	if strings.Contains(c.errors.String(), "stack exceeds") {
+	if strings.Contains(text, "stack exceeds") {
 		return fmt.Errorf("%w: it is nested too deep", errEnded)
 	}
 	if errors.Is(err, errEnded) {
-		return fmt.Errorf("%w (%v)", err, c.cmd.ProcessState)
+		return fmt.Errorf("%w (%v%s)", err, c.cmd.ProcessState, lastWords(text))
 	}
 	return err
+}
+
+// lastWords is what the Go runtime says of the end of a program; it says nothing of a policy.
+func lastWords(text string) string {
+	for _, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(line, "fatal error: ") && len(line) < maxWords {
+			return ", " + strings.TrimSpace(line)
+		}
+	}
+	return ""
 }
 
 // peak is the most memory that the process had, in bytes; 0 while it runs.

@@ -17,6 +17,8 @@ const (
 	// wallFactor is by how many times the memory of one evaluation the process that judges apart may grow in all. The watchdog stops
 	// an evaluation at one; what gets by it, in one step of a built-in function, ends at the wall.
 	wallFactor = 2
+	// minWall is what it may grow in any case: loading policies takes memory too.
+	minWall = 160 << 20
 	// maxStack is how many bytes the stack of one goroutine may have: a parser that is led in deeper ends.
 	maxStack = 64 << 20
 	// maxOpen is how many files the process may have open: its pipes and what the runtime needs.
@@ -53,9 +55,9 @@ func wall(l Limits) error {
 	if l.HeapBytes > math.MaxInt64/4 {
 		return nil
 	}
-	debug.SetMemoryLimit(int64(l.HeapBytes)) // collect garbage before the wall is reached
-	// The runtime has room that it does not use yet; that counts as if it were used already.
-	most := max(resident+wallFactor*l.HeapBytes, writable+l.HeapBytes)
+	debug.SetMemoryLimit(int64(resident + l.HeapBytes)) // collect garbage before the wall is reached
+	// What the runtime has taken and does not use yet is as good as used.
+	most := max(resident+max(wallFactor*l.HeapBytes, minWall), writable+l.HeapBytes)
 	if err := unix.Setrlimit(unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}); err != nil {
 		return fmt.Errorf("bound memory: %w", err)
 	}
