@@ -130,11 +130,11 @@ func alternates(ctx context.Context, objects string, depth int, seen map[string]
 	return nil
 }
 
-// workplace gives a folder that nobody else can reach into, to make a git folder in: one for programs that run now, else one for
-// temporary files.
+// workplace makes a folder that nobody else can reach into, to make a git folder in: in memory where there is such a place, since it
+// is made for each worktree, else among the temporary files.
 func workplace() (string, error) {
 	var errs []error
-	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), "/tmp"} {
+	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), "/dev/shm", os.TempDir(), "/tmp"} {
 		if dir == "" {
 			continue
 		}
