@@ -88,8 +88,8 @@ func (w *trashWorld) must(program string, args ...string) string {
 func (w *trashWorld) aside(path string) string {
 	w.t.Helper()
 	var out string
-	for range 5 {
-		out = w.must("winnow", "sweep", "--kind", "dir", "--apply")
+	for range 20 {
+		out, _ = w.run("winnow", "sweep", "--kind", "dir", "--apply") // one that was put back is its code 3
 		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
 			return out
 		}
@@ -333,12 +333,14 @@ func ruleOfOnesOwn(t *testing.T, program string) {
 	}
 	// The same policies take a worktree with nothing of anybody's in it.
 	path := w.add(n + 1)
-	if out, err := w.run("winnow", sweep...); err != nil {
-		t.Errorf("%v\n%s", err, out)
+	for range 20 { // on a busy machine a look may have a gap, and what is not known is kept
+		out, _ := w.run("winnow", sweep...)
+		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		t.Logf("it stayed:\n%s", out)
 	}
-	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("it stayed: %v", err)
-	}
+	t.Error("it stayed 20 times")
 }
 
 // commitDuringASweep commits in a worktree at a random moment of an acting sweep. A commit that git said was made must be
