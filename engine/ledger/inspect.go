@@ -64,12 +64,15 @@ func inspect(path string) error {
 		return fmt.Errorf("open ledger %s: %w of winnow (%d, this one knows %d); nothing was touched: use that version, or another --state",
 			path, ErrNewer, v, len(migrations))
 	}
-	return sameShape(path, v, have)
+	want, err := made(ctx, v)
+	if err != nil {
+		return err
+	}
+	return sameShape(path, v, have, want)
 }
 
 // sameShape compares what a ledger of version v holds with what the migrations to v make.
-func sameShape(path string, v int, have []string) error {
-	want := made(v)
+func sameShape(path string, v int, have, want []string) error {
 	for _, s := range have {
 		if !slices.Contains(want, s) {
 			return unfit(path, fmt.Errorf("version %d has no %s", v, begin(s)))
@@ -92,16 +95,26 @@ func begin(statement string) string {
 	return fmt.Sprintf("%.80q", strings.Join(words[:min(len(words), 3)], " "))
 }
 
-// made are the statements that SQLite keeps of a ledger of version v: the migrations' own, word for word.
-func made(v int) (all []string) {
-	for _, m := range migrations[:v] {
-		for s := range strings.SplitSeq(m, ";\n") {
-			if s = strings.TrimSpace(s); s != "" {
-				all = append(all, s)
+// made are the statements that SQLite keeps of a ledger of version v, as the migrations make it in memory: what a later one adds to a
+// table stands in that table's statement then.
+func made(ctx context.Context, v int) ([]string, error) {
+	l := connect("/ledger", "memory") // no file has this name: the mode keeps it in memory
+	err := l.write(ctx, func(tx *sql.Tx) error {
+		for _, m := range migrations[:v] {
+			if _, err := tx.ExecContext(ctx, m); err != nil {
+				return err
 			}
 		}
+		return nil
+	})
+	var all []string
+	if err == nil {
+		_, all, err = l.schema(ctx)
 	}
-	return all
+	if err = errors.Join(err, l.Close()); err != nil {
+		return nil, fmt.Errorf("make a ledger of version %d to compare with: %w", v, err)
+	}
+	return all, nil
 }
 
 // maxObjects is more than any version has.

@@ -50,9 +50,12 @@ func Open(path string) (*Ledger, error) {
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	path, err = trusted(path)
+	path, err = trusted(path) // before anybody's rights are taken away: what others could write is not believed afterwards
 	if err != nil {
 		return nil, err
+	}
+	if err := tighten(path); err != nil {
+		return nil, fmt.Errorf("open ledger: %w", err)
 	}
 	if err := inspect(path); err != nil {
 		return nil, err
@@ -144,7 +147,7 @@ func create(path string) error {
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return tighten(path)
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("make the file: %w; give this user a folder with --state", err)
