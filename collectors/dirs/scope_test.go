@@ -237,8 +237,8 @@ func TestAttackAFolderThatIsExchanged(t *testing.T) {
 		swapping.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				_ = unix.Renameat2(unix.AT_FDCWD, path, unix.AT_FDCWD, away, unix.RENAME_EXCHANGE)
-				if n%2 == 1 { // the real one is back: now and then for long enough to be read
-					time.Sleep(time.Duration(n%16) * 20 * time.Microsecond)
+				if n%64 == 63 { // the real one is back, and stays long enough to be read
+					time.Sleep(300 * time.Microsecond)
 				}
 			}
 		})
