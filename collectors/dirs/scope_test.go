@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -234,8 +235,11 @@ func TestAttackAFolderThatIsExchanged(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var swapping sync.WaitGroup
 		swapping.Go(func() {
-			for ctx.Err() == nil {
+			for n := 0; ctx.Err() == nil; n++ {
 				_ = unix.Renameat2(unix.AT_FDCWD, path, unix.AT_FDCWD, away, unix.RENAME_EXCHANGE)
+				if n%64 == 63 { // the real one is back, and stays long enough to be read
+					time.Sleep(300 * time.Microsecond)
+				}
 			}
 		})
 		o := options()

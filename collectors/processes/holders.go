@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -258,6 +259,31 @@ func (h *holderScan) excused(uid int, comm string, err error) bool {
 	return uid != h.uid && !h.everyone || slices.Contains(h.o.Opaque, comm) || errors.Is(err, unix.ESRCH)
 }
 
+// dying reports whether all threads of a process have begun to end. On a machine that has much to do it takes them long to come to
+// it, and what they had is given back already.
+func (h *holderScan) dying(dir int, first stat) bool {
+	if first.flags&exiting == 0 {
+		return false
+	}
+	threads, err := list(dir, "task", h.environ)
+	if err != nil {
+		return vanished(err)
+	}
+	for _, t := range threads {
+		text, err := readOnce(dir, "task/"+strconv.Itoa(t)+"/stat", h.text)
+		if err != nil {
+			if vanished(err) {
+				continue
+			}
+			return false
+		}
+		if st, err := parseStat(text, h.intern); err != nil || st.flags&exiting == 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // refused counts a process that could not be read whole, unless it is another user's, hides on purpose, or ends. One that is
 // ending has given things back before it shows that it ends, so it gets a moment.
 func (h *holderScan) refused(pid, dir, uid int, comm string, err error) {
@@ -265,7 +291,7 @@ func (h *holderScan) refused(pid, dir, uid int, comm string, err error) {
 		return
 	}
 	for range tries {
-		if st, now := h.stat(dir); vanished(now) || now == nil && st.gone() {
+		if st, now := h.stat(dir); vanished(now) || now == nil && (st.gone() || h.dying(dir, st)) {
 			return
 		}
 		if denied(err) {

@@ -68,7 +68,8 @@ func TestAttackAnotherUsersUse(t *testing.T) {
 			continue
 		}
 		base := treeOf(t)
-		for _, dir := range []string{base, filepath.Dir(base)} { // the two that t.TempDir made
+		// What t.TempDir made, and nothing above it: the asker must be able to find the folder.
+		for _, dir := range []string{base, filepath.Dir(base)} {
 			if err := os.Chmod(dir, 0o755); err != nil {
 				t.Fatal(err)
 			}
