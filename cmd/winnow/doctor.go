@@ -169,7 +169,7 @@ func checkPrograms() []Check {
 		}
 		v, err := exec.Command(path, p.flag).Output()
 		if err != nil {
-			out = append(out, Check{"source", p.name, limited, err.Error()})
+			out = append(out, Check{"source", p.name, limited, "fails (" + err.Error() + "): " + p.without})
 			continue
 		}
 		out = append(out, Check{"source", p.name, healthy, strings.TrimSpace(string(v))})
