@@ -28,12 +28,12 @@ func TestAttackGitThatIsGone(t *testing.T) {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
 	}
-	config := "version: 1\ncollect:\n  dirs:\n    roots: [" + at("roots") + "]\n"
+	config := "version: 1\ncollect:\n  dirs:\n    roots: [" + at("roots") + "]\n    agent_folders: []\n    discover: false\n"
 	if err := os.WriteFile(at("config.yaml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	a := attack.New(t, "git is missing, fails, or is another program")
-	for name, script := range map[string]string{"missing": "", "failing": "exit 1", "another program": "echo hello"} {
+	for name, script := range map[string]string{"missing": "", "failing": "exit 1", "another program": "echo hello", "silent": "exit 0"} {
 		bin := at("bin " + name)
 		if err := os.Mkdir(bin, 0o755); err != nil {
 			t.Fatal(err)
@@ -44,8 +44,8 @@ func TestAttackGitThatIsGone(t *testing.T) {
 			}
 		}
 		for _, args := range [][]string{{"sweep"}, {"sweep", "--apply"}} {
-			cmd := exec.Command(winnow, append(args, "--config", at("config.yaml"), "--state", at("state"))...)
-			cmd.Env = []string{"PATH=" + bin, "HOME=" + dir, "COLUMNS=400"}
+			cmd := exec.Command(winnow, append(args, "--kind", "dir", "--format", "json", "--config", at("config.yaml"), "--state", at("state"))...)
+			cmd.Dir, cmd.Env = dir, []string{"PATH=" + bin, "HOME=" + dir}
 			out, err := cmd.CombinedOutput()
 			var exit *exec.ExitError
 			_, there := os.Lstat(worktree)
