@@ -72,12 +72,12 @@ func TestAttackARepositoryThatIsActedOn(t *testing.T) {
 	w.configure(config)
 	step := func(name string, err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
 		if left := ran(); left != "" {
 			a.Lost("%s: something ran: %s", name, left)
 			return
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
 		}
 		a.Held()
 	}
@@ -148,12 +148,13 @@ func TestAttackAConfigurationThatIsSwappedUnderAnAct(t *testing.T) {
 		if i%2 == 1 {
 			in = "delete " + ref + " " + head + "\n"
 		}
-		if _, err := r.run(t.Context(), in, "update-ref", "--stdin"); err != nil {
-			t.Fatalf("%q: %v", in, err)
-		}
+		_, err := r.run(t.Context(), in, "update-ref", "--stdin")
 		if left := ran(); left != "" {
 			a.Lost("something ran: %s", left)
 			continue
+		}
+		if err != nil {
+			t.Fatalf("%q: %v", in, err)
 		}
 		a.Held()
 	}

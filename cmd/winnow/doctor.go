@@ -184,7 +184,7 @@ func checkPrograms(ctx context.Context) []Check {
 		cmd.WaitDelay = time.Second
 		v, err := cmd.Output()
 		if err != nil {
-			out = append(out, Check{"source", p.name, limited, err.Error()})
+			out = append(out, Check{"source", p.name, limited, "fails (" + err.Error() + "): " + p.without})
 			continue
 		}
 		out = append(out, Check{"source", p.name, healthy, strings.TrimSpace(string(v))})

@@ -94,8 +94,24 @@ func (r *Repository) asked(ctx context.Context, git Program, q question) (a answ
 	landed, err := r.landed(ctx, sealed, q.heads)
 	both.Wait()
 	a.landed, a.err = landed, err
+	if a.empty() {
+		// A program that is not git, and says nothing, gives these answers too.
+		a.err = errors.Join(a.err, git.Answers(ctx))
+	}
 	return a
 }
+
+// empty says whether git had nothing to print: everything has landed, and nothing is kept by the worktrees alone.
+func (a answer) empty() bool {
+	for _, state := range a.landed {
+		if !state {
+			return false
+		}
+	}
+	return len(a.stray) == 0
+}
+
+var errAnswer = errors.New("git's answer was not understood")
 
 // landed tells for each head that exists whether the upstream reaches it. Without an upstream it only tells which exist.
 func (r *Repository) landed(ctx context.Context, sealed *gitcmd.Sealed, heads map[string]bool) (map[string]bool, error) {
@@ -131,6 +147,9 @@ func (r *Repository) listed(ctx context.Context, sealed *gitcmd.Sealed, heads ma
 	}
 	in.WriteString("^" + r.upstream + "\n")
 	_, err := sealed.Run(ctx, ask(&in, "rev-list", "--stdin"), func(line []byte) error {
+		if !isOID(string(line)) {
+			return errAnswer
+		}
 		if _, ok := landed[string(line)]; ok {
 			landed[string(line)] = false
 		}
@@ -188,8 +207,8 @@ func (r *Repository) stray(ctx context.Context, sealed *gitcmd.Sealed, q questio
 	g := graph{}
 	_, err = sealed.Run(ctx, ask(&in, "rev-list", "--parents", "--ignore-missing", "--stdin"), func(line []byte) error {
 		oids := strings.Fields(string(line))
-		if len(oids) == 0 {
-			return errors.New("git's answer was not understood")
+		if len(oids) == 0 || slices.ContainsFunc(oids, func(oid string) bool { return !isOID(oid) }) {
+			return errAnswer
 		}
 		if len(g) >= maxStray {
 			return fmt.Errorf("more than %d commits are reached by nothing else", maxStray)

@@ -51,7 +51,11 @@ func (r *Repository) Status(ctx context.Context, git Program, w *Worktree) (cont
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
 	p := porcelain{content: &content}
-	if err := p.ask(ctx, sealed); err != nil {
+	err = p.ask(ctx, sealed)
+	if err == nil && p.head != orInitial(w.Head) {
+		err = fmt.Errorf("%w: it does not name the commit that was asked about", errAnswer)
+	}
+	if err != nil {
 		return Content{}, fmt.Errorf("ask git for the content: %w", err)
 	}
 	if content.Hidden == nil && content.Dirty > 0 && content.Dirty == len(p.unsure) {
@@ -60,6 +64,14 @@ func (r *Repository) Status(ctx context.Context, git Program, w *Worktree) (cont
 		}
 	}
 	return content, nil
+}
+
+// orInitial is how git names a commit that is not there yet.
+func orInitial(head string) string {
+	if head == "" {
+		return "(initial)"
+	}
+	return head
 }
 
 // view is what git is shown of the worktree.
@@ -92,7 +104,7 @@ func (w *Worktree) shared(why error) (name string, data []byte, err error) {
 // ask runs git status and reads its answer.
 func (p *porcelain) ask(ctx context.Context, sealed *gitcmd.Sealed) error {
 	stderr, err := sealed.Run(ctx, gitcmd.Call{Args: []string{"status", "--porcelain=v2", "-z", "--untracked-files=all",
-		"--ignored=matching", "--ignore-submodules=dirty", "--no-renames", "--no-ahead-behind"}}, p.record)
+		"--ignored=matching", "--ignore-submodules=dirty", "--no-renames", "--branch", "--no-ahead-behind"}}, p.record)
 	switch {
 	case err != nil:
 		return err
@@ -126,7 +138,7 @@ func unjudged(ctx context.Context, sealed *gitcmd.Sealed, paths []string) (hidde
 		return nil
 	})
 	if err == nil && len(answer) != 3*len(paths) {
-		err = errors.New("git's answer was not understood")
+		err = errAnswer
 	}
 	if err != nil {
 		return nil, fmt.Errorf("look for content filters: %w", err)
@@ -164,7 +176,8 @@ func (idx index) hides(path string) error {
 // porcelain reads what git status --porcelain=v2 -z prints.
 type porcelain struct {
 	content *Content
-	origin  bool // the next record is the path that a renamed file had
+	origin  bool   // the next record is the path that a renamed file had
+	head    string // the commit that git compared with: that it answers at all shows that it is git
 	// unsure are the paths that differ from the index and in nothing else: a content filter might make them the same.
 	unsure []string
 }
@@ -185,10 +198,13 @@ func (p *porcelain) record(record []byte) error {
 		return nil
 	}
 	if len(record) < 3 || record[1] != ' ' {
-		return errors.New("git's answer was not understood")
+		return errAnswer
 	}
 	switch record[0] {
 	case '#':
+		if head, ok := strings.CutPrefix(string(record), "# branch.oid "); ok {
+			p.head = head
+		}
 	case '1', 'u':
 		p.content.Dirty++
 		if path, ok := changedFile(record); ok {
@@ -202,7 +218,7 @@ func (p *porcelain) record(record []byte) error {
 	case '!':
 		p.content.Ignored = append(p.content.Ignored, string(record[2:]))
 	default:
-		return errors.New("git's answer was not understood")
+		return errAnswer
 	}
 	return nil
 }
