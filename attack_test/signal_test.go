@@ -209,7 +209,7 @@ func (w *hangingWorld) unread(t *testing.T, sig syscall.Signal) string {
 	cmd := w.command("completion", "bash")
 	cmd.Stdout = full(t)
 	cmd.Stderr = cmd.Stdout
-	return endsAtTheSecond(t, start(t, cmd), sig, func() { time.Sleep(200 * time.Millisecond) })
+	return endsAtTheSecond(t, start(t, cmd), sig)
 }
 
 // unreadWhileLooking has a program of its own that hangs as well.
@@ -219,7 +219,7 @@ func (w *hangingWorld) unreadWhileLooking(t *testing.T, sig syscall.Signal) stri
 	cmd.Stderr = full(t)
 	var pids []int
 	r := start(t, cmd)
-	wrong := endsAtTheSecond(t, r, sig, func() { time.Sleep(200 * time.Millisecond) })
+	wrong := endsAtTheSecond(t, r, sig)
 	if text, err := os.ReadFile(filepath.Join(w.dir, "pids")); err == nil && len(text) > 0 {
 		pids = w.hung(t)
 	}
@@ -230,9 +230,25 @@ func (w *hangingWorld) unreadWhileLooking(t *testing.T, sig syscall.Signal) stri
 	return wrong
 }
 
-func endsAtTheSecond(t *testing.T, r *running, sig syscall.Signal, ready func()) string {
+// asleep waits until every thread of a process has slept for a while: it has come to where it waits for ever.
+func asleep(t *testing.T, pid int) {
 	t.Helper()
-	ready()
+	slept := 0
+	until(t, "a program that waits", func() bool {
+		slept++
+		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+		for _, task := range tasks {
+			if text, err := os.ReadFile(task); err != nil || !bytes.Contains(text[bytes.LastIndexByte(text, ')'):], []byte(") S ")) {
+				slept = 0
+			}
+		}
+		return slept > 30
+	})
+}
+
+func endsAtTheSecond(t *testing.T, r *running, sig syscall.Signal) string {
+	t.Helper()
+	asleep(t, r.Process.Pid)
 	must(t, r.Process.Signal(sig))
 	if r.endsWithin(300 * time.Millisecond) {
 		return fmt.Sprintf("it ended at the first %v: the test attacks nothing", sig)
@@ -276,7 +292,7 @@ func TestAnInterruptedStdin(t *testing.T) {
 	cmd := w.command("decide", "-")
 	cmd.Stdin = in
 	r := start(t, cmd)
-	time.Sleep(300 * time.Millisecond)
+	asleep(t, r.Process.Pid)
 	must(t, r.Process.Signal(syscall.SIGINT))
 	if !r.endsWithin(stopsWithin) || r.ProcessState.ExitCode() != 1 || !strings.Contains(r.stderr.String(), "interrupted by SIGINT") {
 		t.Errorf("want exit 1 and a word, got %v: %s", r.ProcessState, r.stderr.String())

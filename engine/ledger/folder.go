@@ -69,11 +69,14 @@ func own(real string) error {
 	return nil
 }
 
+// untrusted marks what is due to others. What is wrong with a folder otherwise, such as a file in its place, is no more than an error.
 func untrusted(err error) error {
-	if err == nil || errors.Is(err, fs.ErrPermission) {
-		return err
+	for _, others := range []error{foreign.ErrOwner, foreign.ErrWritable, foreign.ErrLink} {
+		if errors.Is(err, others) {
+			return fmt.Errorf("%w: %w", ErrUntrusted, err)
+		}
 	}
-	return fmt.Errorf("%w: %w", ErrUntrusted, err)
+	return err
 }
 
 // makeTrusted makes the folder where it is not there, for this user alone, and makes sure of it.
