@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,6 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"winnow/engine/snapshot"
 	"winnow/internal/foreign"
@@ -89,6 +92,9 @@ func readFile(ctx context.Context, file string) ([]byte, error) {
 	m := inherited.FindStringSubmatch(file)
 	if m == nil {
 		real, err := filepath.EvalSymlinks(file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, &fs.PathError{Op: "open", Path: file, Err: unix.ENOENT}
+		}
 		if err != nil {
 			return nil, err
 		}
