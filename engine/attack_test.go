@@ -191,6 +191,9 @@ func TestAttackExplaining(t *testing.T) {
 // TestSmallMemoryLoads: a limit that is small for one evaluation leaves room to load.
 func TestSmallMemoryLoads(t *testing.T) {
 	t.Parallel()
+	if raced {
+		t.Skip("the race detector takes more memory than there is")
+	}
 	e := apart(t, engine.Limits{HeapBytes: 1 << 20}, embedded)
 	if r, err := e.Decide(t.Context(), newMaker(1, 0).world(300), config()); err != nil || len(r.Errors) > 0 {
 		t.Errorf("%v %v", err, r.Errors)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,12 +58,27 @@ func begin(p Program) (*child, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the process that evaluates policies: %w", err)
 	}
-	if err := c.cmd.Start(); err != nil {
+	if err := startWithout(c.cmd); err != nil {
 		return nil, fmt.Errorf("start the process that evaluates policies: %w", err)
 	}
 	c.in, c.out = in, bufio.NewScanner(out)
 	c.out.Buffer(make([]byte, 0, 1<<16), maxLine)
 	return c, nil
+}
+
+// startWithout starts a program that can never get privileges that this one does not have, as a file that is set-user-ID would give
+// it. That is a property of the thread that forks, for good: one is made for it, and ends with its goroutine.
+func startWithout(cmd *exec.Cmd) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked
+		err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+		if err == nil {
+			err = cmd.Start()
+		}
+		done <- err
+	}()
+	return <-done
 }
 
 // kill ends the process at once.

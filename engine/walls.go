@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,14 +24,9 @@ const (
 	maxOpen = 32
 )
 
-// settleIn takes from this process what judging does not need: new privileges, files of its own, a folder to stand in, a dump of its
-// memory. It is called while nothing runs but the process's own code.
+// settleIn takes from this process what judging does not need: files of its own, a folder to stand in, a dump of its memory. It is called while nothing runs but the process's own code.
 func settleIn() error {
 	_ = os.WriteFile("/proc/self/comm", []byte("winnow-judge"), 0) // else it is called exe; no more than a name
-	_, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0)
-	if errno != 0 && errno != unix.ENOTSUP { // a program with cgo cannot ask all its threads; this one starts no other in any case
-		return fmt.Errorf("give up new privileges: %w", errno)
-	}
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
