@@ -1,10 +1,15 @@
 package dirs
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
 )
@@ -42,7 +47,7 @@ func (s *site) entryCameBack(ctx context.Context) error {
 // the commit and the index.
 func (s *site) mendHead(ctx context.Context) (note string, err error) {
 	own := repo{s.git, s.admin.home}
-	note, err = s.mend(ctx, own)
+	note, err = s.mend(ctx)
 	if err != nil {
 		return note, fmt.Errorf("bring its HEAD to the commit that it was: %w", err)
 	}
@@ -59,7 +64,7 @@ func (s *site) mendHead(ctx context.Context) (note string, err error) {
 	return note, nil
 }
 
-func (s *site) mend(ctx context.Context, own repo) (note string, err error) {
+func (s *site) mend(ctx context.Context) (note string, err error) {
 	want := s.plan.Admin.Head
 	branch, err := branchOf(s.admin.home)
 	if err != nil || branch == "" {
@@ -83,8 +88,41 @@ func (s *site) mend(ctx context.Context, own repo) (note string, err error) {
 	} else {
 		return "", nil
 	}
-	_, err = own.run(ctx, fmt.Sprintf("option no-deref\nupdate HEAD %s\n", want), "update-ref", "--stdin")
-	return note, err
+	return note, detach(s.admin.home, want)
+}
+
+// headLock is what git makes while it writes HEAD, so that no two do.
+const headLock = "HEAD.lock"
+
+// detach makes the HEAD of an entry name a commit, and no branch. It writes the file as git does: git itself is given a HEAD of our own
+// and never this one. A lock that an earlier try left behind has the same text, and is used.
+func detach(entry, commit string) error {
+	f, err := openFolder(entry)
+	if err != nil {
+		return err
+	}
+	defer f.close()
+	text := []byte(commit + "\n")
+	err = f.writeNew(headLock, text)
+	if errors.Is(err, os.ErrExist) {
+		var there []byte
+		if there, err = f.read(headLock); err == nil && !bytes.Equal(there, text) {
+			err = actuators.Refused("a git command is at work in it, or was cut short: there is %s", filepath.Join(entry, headLock))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if was, err := stampAt(f.fd, "HEAD"); err == nil {
+		err = unix.Fchmodat(f.fd, headLock, uint32(was.mode)&0o777, 0) // whoever could read it still can
+		if err != nil {
+			return &os.PathError{Op: "write", Path: filepath.Join(entry, headLock), Err: err}
+		}
+	}
+	if err := unix.Renameat(f.fd, headLock, f.fd, "HEAD"); err != nil {
+		return &os.PathError{Op: "write", Path: filepath.Join(entry, "HEAD"), Err: err}
+	}
+	return f.sync()
 }
 
 // branchOf is the branch that the HEAD of an entry names, or nothing.

@@ -166,7 +166,7 @@ func TestForeignOwner(t *testing.T) {
 	program, runs := counting(t)
 	o.Git = program
 	d := one(t, o, path)
-	if d.Git.Dirty != nil || !strings.Contains(d.Error, "belongs to another user (uid 4242") || status(runs()) != 0 {
+	if d.Git.Dirty != nil || !strings.Contains(d.Error, "belongs to user 4242") || status(runs()) != 0 {
 		t.Errorf("%+v", d)
 	}
 }
