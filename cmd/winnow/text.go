@@ -39,7 +39,6 @@ func (a *app) writeText(r *Report, all bool) error {
 	}
 	if all {
 		p.workersText(w, r.Workers)
-		p.filesText(w, r.Config.Files)
 	}
 	p.actsText(w, "acts", r.Acts)
 	p.actsText(w, "settled: acts that an earlier sweep was cut short in", r.Settled)
@@ -48,6 +47,9 @@ func (a *app) writeText(r *Report, all bool) error {
 	for _, al := range r.Alarms {
 		fmt.Fprintln(w)
 		p.row(w, "alarm", p.red, al.Rule, al.Message, ansi.StringWidth(clean(al.Rule)))
+	}
+	if all || len(r.Config.Files) > 0 {
+		p.filesText(w, r.Config.Files)
 	}
 	a.closing(w, r)
 	return w.Flush()
@@ -380,6 +382,9 @@ func widest(list []string) int {
 func writeMarkdown(out io.Writer, r *Report, all bool) error {
 	w := bufio.NewWriter(out)
 	fmt.Fprintf(w, "# winnow %s: %s\n\n%s, policy %s\n", r.Mode, headline(r), r.TakenAt.Format(time.RFC3339), plain.Code(cmp.Or(r.Policy.Revision, r.Policy.Digest)))
+	for _, f := range r.Config.Files {
+		fmt.Fprintf(w, "\nruled by %s\n", plain.Code(f))
+	}
 	for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
 		if s := r.Sources[name]; s.Status == snapshot.Failed {
 			fmt.Fprintf(w, "\n> %s **could not be read:** %s\n", plain.Code(name), plain.Cell(s.Error))
