@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,12 +68,24 @@ func (a *app) examine(ctx context.Context) []Check {
 	if err != nil {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
 	}
-	checks = slices.Insert(checks, 1, checkProjects(s)...) // beside the configuration
+	checks = append(checks, checkProjects(s)...)
 	checks = append(checks, a.checkTrash(ctx, s)...)
 	checks = append(checks, checkSources(s)...)
 	checks = append(checks, a.checkHerdr(s)...)
 	checks = append(checks, a.checkHost(s)...)
-	return append(checks, a.checkRules(s)...)
+	return byArea(append(checks, a.checkRules(s)...))
+}
+
+// byArea puts the checks of an area together, where its first one stands.
+func byArea(checks []Check) []Check {
+	var areas []string
+	for _, c := range checks {
+		if !slices.Contains(areas, c.Area) {
+			areas = append(areas, c.Area)
+		}
+	}
+	slices.SortStableFunc(checks, func(x, y Check) int { return cmp.Compare(slices.Index(areas, x.Area), slices.Index(areas, y.Area)) })
+	return checks
 }
 
 func (a *app) checkConfig() Check {
