@@ -133,7 +133,7 @@ func loadConfig(file string, env []string) (*Config, error) {
 	}
 	if path != "" {
 		if err := strict.Check(path, data, configShape()); err != nil {
-			return nil, usagef("%v\nnothing was done", err)
+			return nil, usagef("%w; nothing was done", err)
 		}
 		if err := v.MergeConfig(bytes.NewReader(data)); err != nil {
 			return nil, usagef("read %s: %v", path, err)

@@ -81,7 +81,7 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	}
 	says, err := project.Parse(file, data)
 	if err != nil {
-		return usagef("%v\nnothing was trusted", err)
+		return usagef("%w; nothing was trusted", err)
 	}
 	if err := a.knownRules(ctx, file, says.Off()); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (a *app) knownRules(ctx context.Context, file string, off []string) error {
 	}
 	for _, rule := range off {
 		if !slices.Contains(reaping, rule) {
-			return usagef("%s: levels: unknown rule %q; the nearest is %q\nnothing was trusted", file, rule, nearest(rule, reaping))
+			return usagef("%s: levels: unknown rule %q; the nearest is %q; nothing was trusted", file, rule, nearest(rule, reaping))
 		}
 	}
 	return nil

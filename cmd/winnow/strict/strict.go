@@ -50,15 +50,19 @@ type Problems []Problem
 
 const maxProblems = 10
 
-func (ps Problems) Error() string {
-	var lines []string
+// Error has a line for each.
+func (ps Problems) Error() string { return errors.Join(ps.Unwrap()...).Error() }
+
+// Unwrap gives each as an error of its own, so that who prints them knows where a line ends.
+func (ps Problems) Unwrap() []error {
+	var lines []error
 	for _, p := range ps[:min(len(ps), maxProblems)] {
-		lines = append(lines, p.Error())
+		lines = append(lines, p)
 	}
 	if more := len(ps) - maxProblems; more > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more like these", more))
+		lines = append(lines, fmt.Errorf("and %d more like these", more))
 	}
-	return strings.Join(lines, "\n")
+	return lines
 }
 
 // Check holds data, which messages call file, against a shape. The error is of the type Problems.
