@@ -109,11 +109,9 @@ func (w *policyWorld) run(cmd *exec.Cmd) policyRan {
 	}
 	timer := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
+	peak := attack.Peak(w.t, cmd.Process.Pid)
 	_ = cmd.Wait()
-	r := policyRan{code: cmd.ProcessState.ExitCode(), out: out.String(), errOut: errOut.String(), took: time.Since(begin)}
-	if used, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		r.peak = used.Maxrss << 10
-	}
+	r := policyRan{code: cmd.ProcessState.ExitCode(), out: out.String(), errOut: errOut.String(), took: time.Since(begin), peak: peak()}
 	return r
 }
 

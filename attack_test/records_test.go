@@ -325,16 +325,20 @@ func TestAttackASavedSnapshot(t *testing.T) {
 		for _, args := range [][]string{{"decide", path}, {"explain", "x", "--snapshot", path}, {"subjects", path}} {
 			limited := exec.Command("prlimit", append([]string{"--as=4294967296", "--", w.winnow}, append(args, "--config", w.at("config.yaml"))...)...)
 			limited.Dir, limited.Env = w.at("home"), w.env()
+			var out strings.Builder
+			limited.Stdout, limited.Stderr = &out, &out
 			began := time.Now()
-			out, err := limited.CombinedOutput()
-			usage, _ := limited.ProcessState.SysUsage().(*syscall.Rusage)
+			must(t, limited.Start())
+			peak := attack.Peak(t, limited.Process.Pid)
+			err := limited.Wait()
+			most := peak()
 			switch {
-			case err == nil || limited.ProcessState.ExitCode() != 1 || strings.Contains(string(out), "goroutine "):
-				a.Lost("%s %s ended with %d: %.300s", args[0], name, limited.ProcessState.ExitCode(), out)
+			case err == nil || limited.ProcessState.ExitCode() != 1 || strings.Contains(out.String(), "goroutine "):
+				a.Lost("%s %s ended with %d: %.300s", args[0], name, limited.ProcessState.ExitCode(), out.String())
 			case time.Since(began) > 20*time.Second:
 				a.Lost("%s %s took %s", args[0], name, time.Since(began))
-			case usage != nil && usage.Maxrss > 450<<10:
-				a.Lost("%s %s took %d MiB", args[0], name, usage.Maxrss>>10)
+			case most > 450<<20:
+				a.Lost("%s %s took %d MiB", args[0], name, most>>20)
 			default:
 				a.Held()
 			}

@@ -51,6 +51,9 @@ func loadApart(t *testing.T, files map[string]string, l engine.Limits) (*engine.
 // TestAttackLoading: policies that would take minutes, gigabytes or the whole stack to load are refused in a moment, with the file, or
 // load and decide as others do. want is a part of what is said; empty for those that may load.
 func TestAttackLoading(t *testing.T) {
+	if attack.Raced {
+		t.Skip("it measures memory and time, and the race detector takes several times of both; .ci/run does it without")
+	}
 	a := attack.New(t, "a policy takes memory or time while it is parsed, checked, compiled or prepared")
 	many := func(n int, f string) string {
 		var b strings.Builder
@@ -248,6 +251,9 @@ func TestTooManyFiles(t *testing.T) {
 
 // TestAttackEveryCandidate: a rule that never ends takes its deadline of some candidates, and not of every one.
 func TestAttackEveryCandidate(t *testing.T) {
+	if attack.Raced {
+		t.Skip("it measures memory and time, and the race detector takes several times of both; .ci/run does it without")
+	}
 	a := attack.New(t, "a rule that never ends, or ends its process, for every one of many candidates")
 	for _, name := range []string{"every of every without an end", "sprintf wide", "shared lists in a message"} {
 		files := violentRule(name)

@@ -118,6 +118,9 @@ func alone(t *testing.T) bool {
 // TestAttackMemoryAndTime: whatever a rule does, the process that evaluates it stays within twice the memory limit and what it had
 // before, the answer comes, its candidate is spared, and the others are decided.
 func TestAttackMemoryAndTime(t *testing.T) {
+	if attack.Raced {
+		t.Skip("it measures memory and time, and the race detector takes several times of both; .ci/run does it without")
+	}
 	if alone(t) {
 		return
 	}
@@ -191,7 +194,7 @@ func TestAttackExplaining(t *testing.T) {
 // TestSmallMemoryLoads: a limit that is small for one evaluation leaves room to load.
 func TestSmallMemoryLoads(t *testing.T) {
 	t.Parallel()
-	if raced {
+	if attack.Raced {
 		t.Skip("the race detector takes more memory than there is")
 	}
 	e := apart(t, engine.Limits{HeapBytes: 1 << 20}, embedded)

@@ -3,8 +3,11 @@ package dirs
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
+
+	"golang.org/x/sys/unix"
 
 	"winnow/engine/snapshot"
 )
@@ -34,29 +37,62 @@ func (l *look) refuse(path string, err error) {
 
 // settle leaves out what was exchanged while it was read, and what is gone by now. A folder that is not the one that was looked at first was
 // read in part from something else, and so was all that lies in a root that a link has taken the place of.
+//
+// Each root is held open meanwhile: by its path, a link could stand in its place for one of two questions and be gone for the other.
 func (l *look) settle() {
 	fresh := newTrust()
+	held := map[string]int{}
+	defer func() {
+		for _, fd := range held {
+			_ = unix.Close(fd)
+		}
+	}()
 	l.candidates = slices.DeleteFunc(l.candidates, func(c *candidate) bool {
 		root := filepath.Dir(c.dir.Path)
 		err := fresh.root(root)
-		if err == nil && fresh.roots[root].id != l.trust.roots[root].id {
-			err = errExchanged
+		fd, open := held[root]
+		if err == nil && !open {
+			if fd, err = hold(root, l.trust.roots[root].id); err == nil {
+				held[root] = fd
+			}
 		}
-		if err != nil && !gone(err) {
+		switch {
+		case gone(err):
+			return true
+		case err != nil:
 			l.refuse(c.dir.Path, err)
 			return true
 		}
-		return l.exchanged(c)
+		return l.exchanged(c, fd)
 	})
 }
 
-func (l *look) exchanged(c *candidate) bool {
+// hold opens a root, which must still be the folder that was asked about, whatever its path leads through by now.
+func hold(root string, want fileID) (int, error) {
+	fd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
+		return -1, fmt.Errorf("%s: %w", root, errExchanged)
+	}
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: root, Err: err}
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || (fileID{uint64(st.Dev), st.Ino}) != want {
+		_ = unix.Close(fd)
+		return -1, fmt.Errorf("%s: %w", root, errExchanged)
+	}
+	return fd, nil
+}
+
+// exchanged reports whether a candidate is another thing by now than what was read, in the root that is open as fd.
+func (l *look) exchanged(c *candidate, fd int) bool {
 	if c.dir.Inode == nil || c.dir.Device == nil {
 		return false
 	}
-	id, err := idOf(c.dir.Path)
+	var st unix.Stat_t
+	err := unix.Fstatat(fd, filepath.Base(c.dir.Path), &st, unix.AT_SYMLINK_NOFOLLOW)
 	switch {
-	case err == nil && id.ino == *c.dir.Inode && id.dev == *c.dir.Device:
+	case err == nil && st.Ino == *c.dir.Inode && uint64(st.Dev) == *c.dir.Device:
 		return false
 	case err == nil:
 		l.refuse(c.dir.Path, errExchanged)

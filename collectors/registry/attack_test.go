@@ -99,6 +99,9 @@ func manyKeys(most int) string {
 }
 
 func TestAttackADocumentThatEatsTheMemory(t *testing.T) {
+	if attack.Raced {
+		t.Skip("it measures memory and time, and the race detector takes several times of both; .ci/run does it without")
+	}
 	if testing.Short() {
 		t.Skip("it writes files of 64 MiB")
 	}
@@ -135,6 +138,9 @@ func TestAttackADocumentThatEatsTheMemory(t *testing.T) {
 
 // As many honest records as a file may hold are read whole, in little memory.
 func TestAGreatRegistryIsRead(t *testing.T) {
+	if attack.Raced {
+		t.Skip("it measures memory and time, and the race detector takes several times of both; .ci/run does it without")
+	}
 	if testing.Short() {
 		t.Skip("it writes a file of many MiB")
 	}

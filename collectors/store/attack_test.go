@@ -67,6 +67,9 @@ func within(t testing.TB, path string, patience time.Duration) (rows []store.Row
 }
 
 func TestAttackATableThatIsNone(t *testing.T) {
+	if attack.Raced {
+		t.Skip("it measures memory and time, and the race detector takes several times of both; .ci/run does it without")
+	}
 	a := attack.New(t, "a store whose table is a view without an end, a virtual table, a computed column, or a row of the schema that says otherwise")
 	const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, 'archived' AS status, '/w' AS worktreePath FROM n"
 	silent := strings.Replace(endless, "FROM n", "FROM n WHERE i < 0", 2) // never gives a row
@@ -120,6 +123,9 @@ func doubled(depth int) []string {
 }
 
 func TestAttackValuesWithoutABound(t *testing.T) {
+	if attack.Raced {
+		t.Skip("it measures memory and time, and the race detector takes several times of both; .ci/run does it without")
+	}
 	a := attack.New(t, "a store with a text of many MiB, a million rows, a schema of many MiB")
 	many := "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d) INSERT INTO sessions SELECT i, 'archived', '/w' FROM n"
 	for name, path := range map[string]string{

@@ -11,7 +11,7 @@ import (
 )
 
 // listVar names the variable that holds the path of a file to which every row is appended, one line each, tabs between the columns.
-const listVar = "WINNOW_ATTACKS"
+const listVar = "ATTACK_LIST"
 
 // Attack is one attack and how often it was tried.
 type Attack struct {
