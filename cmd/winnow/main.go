@@ -28,10 +28,17 @@ const (
 func main() {
 	// The program runs for a moment and then ends: collecting less often than by default halves the time to its first decision.
 	debug.SetGCPercent(gcPercent)
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(softMemory)
+	}
 	os.Exit(run(os.Args[1:]))
 }
 
 const gcPercent = 400
+
+// softMemory is from where on, in bytes, it collects as often as it must to stay below, since the input of some looks is great: an
+// ordinary one needs a third of it.
+const softMemory = 512 << 20
 
 // run is main with its arguments, for the command-line tests.
 func run(args []string) int {

@@ -39,6 +39,11 @@ func (p Program) Open(ctx context.Context, common string) (*Repository, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), "/dev/shm"} { // the temporary folder has a cleaner of its own, and many entries
+		if dir != "" {
+			clearLeft(dir)
+		}
+	}
 	r := &Repository{Common: common, program: p, filters: map[string]bool{}}
 	if r.Format, err = FormatOf(vars); err != nil {
 		return nil, err
@@ -128,26 +133,4 @@ func alternates(ctx context.Context, objects string, depth int, seen map[string]
 		}
 	}
 	return nil
-}
-
-// workplace makes a folder that nobody else can reach into, to make a git folder in: in memory where there is such a place, since it
-// is made for each worktree, else among the temporary files.
-func workplace() (string, error) {
-	var errs []error
-	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), "/dev/shm", os.TempDir(), "/tmp"} {
-		if dir == "" {
-			continue
-		}
-		real, err := foreign.Path(dir)
-		if err == nil {
-			made, err := os.MkdirTemp(real, "winnow-git-")
-			if err == nil {
-				return made, nil
-			}
-			errs = append(errs, err)
-			continue
-		}
-		errs = append(errs, err)
-	}
-	return "", fmt.Errorf("make a git folder to ask git in: %w; set TMPDIR to a folder of your own", errors.Join(errs...))
 }

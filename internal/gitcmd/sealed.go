@@ -41,6 +41,7 @@ type Sealed struct {
 	cwd     string
 	env     []string
 	files   []*os.File
+	lock    *os.File // held while dir is in use
 	made    []string // what lies in dir, the latest last
 	filters map[string]bool
 }
@@ -72,7 +73,7 @@ func (r *Repository) Seal(ctx context.Context, v View) (_ *Sealed, err error) {
 		excludes, s.filters = own.excludes(ctx), maps.Clone(r.filters)
 		drivers(s.filters, vars)
 	}
-	if s.dir, err = workplace(); err != nil {
+	if s.dir, s.lock, err = workplace(); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -242,5 +243,5 @@ func (s *Sealed) Close() error {
 	if unix.Rmdir(s.dir) != nil { // git left something
 		errs = append(errs, os.RemoveAll(s.dir))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, s.lock.Close())...)
 }
