@@ -45,7 +45,7 @@ var inner = []struct {
 	{"a link called .git", func(w *world) { w.mkdir(w.tree + "/in"); link(w, w.main+"/.git", w.tree+"/in/.git") }},
 	{"an alternate store of objects", func(w *world) {
 		w.write(w.tree+"/ignored/store/pack/x", "x")
-		w.write(w.main+"/.git/objects/info/alternates", "../../../trees/work/ignored/store\n")
+		w.write(w.main+"/.git/objects/info/alternates", "../../../trees/"+filepath.Base(w.tree)+"/ignored/store\n")
 	}},
 	{"an alternate of an alternate", func(w *world) {
 		w.write(w.tree+"/ignored/store/pack/x", "x")
