@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -87,7 +86,7 @@ func newHangingWorld(t *testing.T, program, hangs string) *hangingWorld {
 	}
 	bin := filepath.Join(dir, "bin")
 	must(t, os.Mkdir(bin, 0o700))
-	must(t, os.WriteFile(filepath.Join(bin, hangs), []byte("#!/bin/sh\nsleep 1000 &\necho $$ $! >> "+dir+"/pids.new; mv "+dir+"/pids.new "+dir+"/pids\nwait\n"), 0o700))
+	must(t, os.WriteFile(filepath.Join(bin, hangs), []byte("#!/bin/sh\nsleep 1000 &\necho $$ $! $PPID >> "+dir+"/pids\nwait\n"), 0o700))
 	w.env = append(w.env, "PATH="+bin+":"+os.Getenv("PATH"))
 	config := filepath.Join(dir, "config.yaml")
 	must(t, os.WriteFile(config, fmt.Appendf(nil, "version: 1\nstate: %s/state\n"+
@@ -103,20 +102,26 @@ func (w *hangingWorld) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// hung waits until something hangs, and gives the processes that do.
-func (w *hangingWorld) hung(t *testing.T) (pids []int) {
+// hung waits until something hangs that the program with that pid started, and gives the processes that do.
+func (w *hangingWorld) hung(t *testing.T, program int) (pids []int) {
 	t.Helper()
 	until(t, "a program that hangs", func() bool {
-		text, _ := os.ReadFile(filepath.Join(w.dir, "pids"))
-		pids = nil
-		for _, f := range strings.Fields(string(text)) {
-			pid, err := strconv.Atoi(f)
-			must(t, err)
-			pids = append(pids, pid)
-		}
+		pids = w.begun(program)
 		return len(pids) >= 2
 	})
 	must(t, os.Remove(filepath.Join(w.dir, "pids")))
+	return pids
+}
+
+// begun are the processes that hang and that the program with that pid started. What an earlier run started may still write its own down.
+func (w *hangingWorld) begun(program int) (pids []int) {
+	text, _ := os.ReadFile(filepath.Join(w.dir, "pids"))
+	for line := range strings.Lines(string(text)) {
+		var script, child, parent int
+		if n, _ := fmt.Sscan(line, &script, &child, &parent); n == 3 && parent == program {
+			pids = append(pids, script, child)
+		}
+	}
 	return pids
 }
 
@@ -167,7 +172,7 @@ func (w *hangingWorld) interrupt(t *testing.T, sig syscall.Signal, args ...strin
 	cmd := w.command(args...)
 	cmd.Stdout = &out
 	r := start(t, cmd)
-	pids := w.hung(t)
+	pids := w.hung(t, r.Process.Pid)
 	must(t, r.Process.Signal(sig))
 	switch {
 	case !r.endsWithin(stopsWithin):
@@ -217,12 +222,9 @@ func (w *hangingWorld) unreadWhileLooking(t *testing.T, sig syscall.Signal) stri
 	t.Helper()
 	cmd := w.command("sweep", "--log-level", "trace")
 	cmd.Stderr = full(t)
-	var pids []int
 	r := start(t, cmd)
 	wrong := endsAtTheSecond(t, r, sig)
-	if text, err := os.ReadFile(filepath.Join(w.dir, "pids")); err == nil && len(text) > 0 {
-		pids = w.hung(t)
-	}
+	pids := w.begun(r.Process.Pid)
 	time.Sleep(100 * time.Millisecond)
 	if wrong == "" && len(left(pids)) > 0 {
 		wrong = fmt.Sprintf("it left processes behind: %v", left(pids))
@@ -269,7 +271,7 @@ func TestASecondSignalLeavesNothing(t *testing.T) {
 	w := newHangingWorld(t, attack.Winnow(t), "git")
 	for range 3 {
 		r := start(t, w.command("sweep"))
-		pids := w.hung(t)
+		pids := w.hung(t, r.Process.Pid)
 		// Stopped, it hears neither signal; both are there when it goes on.
 		must(t, r.Process.Signal(syscall.SIGSTOP))
 		must(t, r.Process.Signal(syscall.SIGINT))
@@ -306,7 +308,7 @@ func TestNohup(t *testing.T) {
 	cmd := exec.Command("sh", append([]string{"-c", `trap "" HUP; exec "$@"`, "sh", w.program, "sweep"}, w.args...)...)
 	cmd.Dir, cmd.Env = w.dir, w.env
 	r := start(t, cmd)
-	w.hung(t)
+	w.hung(t, r.Process.Pid)
 	must(t, r.Process.Signal(syscall.SIGHUP))
 	if r.endsWithin(500 * time.Millisecond) {
 		t.Fatalf("it ended: %s", r.stderr.String())
