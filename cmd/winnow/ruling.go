@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"winnow"
 	"winnow/internal/foreign"
 )
 
@@ -100,7 +101,7 @@ func (a *app) mentionStray() {
 		return
 	}
 	f, err := foreign.Read(context.Background(), at, foreign.Want{Max: maxConfig, Within: time.Second})
-	if err != nil || !looksLikeOurs(f.Data) {
+	if err != nil || !looksLikeOurs(f.Data) || bytes.Equal(f.Data, winnow.DefaultConfig) { // the defaults hold anyway
 		return
 	}
 	if own, err := os.Stat(a.cfg.File); err == nil {

@@ -40,8 +40,8 @@ func (p Program) Open(ctx context.Context, common string) (*Repository, error) {
 		return nil, err
 	}
 	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), "/dev/shm"} { // the temporary folder has a cleaner of its own, and many entries
-		if dir != "" {
-			clearLeft(dir)
+		if real, err := foreign.Path(dir); dir != "" && err == nil {
+			clearLeft(real)
 		}
 	}
 	r := &Repository{Common: common, program: p, filters: map[string]bool{}}
