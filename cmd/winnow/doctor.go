@@ -280,7 +280,9 @@ func (a *app) checkRules(s *snapshot.Snapshot) []Check {
 			upstream = upstream || d.Git.Upstream != ""
 		}
 	}
-	unmarked := !slices.ContainsFunc(a.cfg.Collect.Processes.Markers, func(m string) bool { return !slices.Contains(a.cfg.Rules.PaneMarkers, m) })
+	unmarked := !slices.ContainsFunc(a.cfg.Collect.Processes.Markers, func(m string) bool {
+		return !slices.Contains(a.cfg.Rules.PaneMarkers, m) && !slices.Contains(snapshot.PaneMarkers, m)
+	})
 	var out []Check
 	never := func(rule string, because ...string) {
 		because = slices.DeleteFunc(because, func(s string) bool { return s == "" })

@@ -96,7 +96,7 @@ func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, er
 	out := []collectors.Source{{
 		Name: snapshot.Proc, Kind: "processes", Path: c.Processes.Root,
 		Reader: processes.New(processes.Options{
-			Root: c.Processes.Root, Markers: c.Processes.Markers, WithArgv: sc.argv, Only: sc.pid, Log: a.log.Named("processes"),
+			Root: c.Processes.Root, Markers: a.markers(), WithArgv: sc.argv, Only: sc.pid, Log: a.log.Named("processes"),
 		}),
 	}}
 	if sc.kind != snapshot.KindDir && sc.kind != snapshot.KindTab && sc.kind != snapshot.KindTerminal {
@@ -163,6 +163,17 @@ func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, er
 		out = append(out, d...)
 	}
 	return unique(out)
+}
+
+// markers are the variables that are read of an environment: the configured ones, and those by which a process belongs to a pane.
+func (a *app) markers() []string {
+	out := slices.Clone(a.cfg.Collect.Processes.Markers)
+	for _, m := range snapshot.PaneMarkers {
+		if !slices.Contains(out, m) {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 func (a *app) herdrSources(sc scope) ([]collectors.Source, error) {

@@ -27,6 +27,7 @@ func Fill(s *snapshot.Snapshot) {
 		t = index(s.Processes)
 		for _, session := range s.Sessions {
 			t.fill(session.Panes)
+			t.carry(&session)
 		}
 		for id, terminal := range s.Terminals {
 			t.terminal(&terminal)
@@ -70,6 +71,7 @@ func (t *table) confirm(p *snapshot.Pane, server *snapshot.Server, host *snapsho
 	if t.whole {
 		p.Foreground = union(p.Foreground, said)
 	}
+	t.carryHerdr(p, server, shell)
 }
 
 // forget leaves of p what does not rest on processes.
@@ -134,14 +136,15 @@ func union(a, b []snapshot.PaneProc) []snapshot.PaneProc {
 // table finds processes by what ties them to a pane. Its lists are in the order of pids.
 type table struct {
 	byPID               map[int]*snapshot.Process
-	group, session, sub map[int][]*snapshot.Process // by process group, by session, by parent
+	group, session, sub map[int][]*snapshot.Process   // by process group, by session, by parent
+	named               map[place][]*snapshot.Process // by the pane that an environment names
 	// whole is true when every process shows where it belongs: then one that is on no list is not in it.
 	whole bool
 }
 
 func index(processes map[string]snapshot.Process) *table {
 	t := &table{byPID: make(map[int]*snapshot.Process, len(processes)), group: map[int][]*snapshot.Process{},
-		session: map[int][]*snapshot.Process{}, sub: map[int][]*snapshot.Process{}, whole: true}
+		session: map[int][]*snapshot.Process{}, sub: map[int][]*snapshot.Process{}, named: map[place][]*snapshot.Process{}, whole: true}
 	all := make([]*snapshot.Process, 0, len(processes))
 	for _, p := range processes {
 		all = append(all, &p)
@@ -155,6 +158,9 @@ func index(processes map[string]snapshot.Process) *table {
 			t.byPID[p.PID] = nil
 		} else {
 			t.byPID[p.PID] = p
+		}
+		for _, name := range places(p) {
+			t.named[name] = append(t.named[name], p)
 		}
 		if p.PGID == nil || p.Session == nil || p.PPID == nil {
 			t.whole = false

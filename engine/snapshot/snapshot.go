@@ -38,6 +38,18 @@ const (
 // what runs goes before the folder that it runs in.
 var Kinds = []string{KindTab, KindSession, KindTerminal, KindProcess, KindDir}
 
+// The variables in which multiplexers tell what they start where it runs: tmux's server as socket,pid,session with the pane's id, herdr's
+// socket with the id that the pane had when it was started. They are read, and taken for no agent's marker, whatever is configured.
+const (
+	MarkerTmux      = "TMUX"
+	MarkerTmuxPane  = "TMUX_PANE"
+	MarkerHerdr     = "HERDR_SOCKET_PATH"
+	MarkerHerdrPane = "HERDR_PANE_ID"
+)
+
+// PaneMarkers lists them.
+var PaneMarkers = []string{MarkerTmux, MarkerTmuxPane, MarkerHerdr, MarkerHerdrPane}
+
 // Snapshot is everything that one look at the world found.
 type Snapshot struct {
 	Schema  string    `json:"schema" jsonschema:"enum=winnow.snapshot/v1"`
@@ -141,8 +153,11 @@ type Pane struct {
 	Session     []PaneProc `json:"session,omitempty"`
 	// DescendantPIDs are the shell's descendants that have left its session.
 	Descendants []PaneProc `json:"descendants,omitempty"`
-	Cwd         string     `json:"cwd,omitempty"`
-	TTY         string     `json:"tty,omitempty"`
+	// Carriers are the processes elsewhere whose environment names this pane of this server: started from it, and in nobody's tree
+	// any more. They are read with Session, or both are absent.
+	Carriers []PaneProc `json:"carriers,omitempty"`
+	Cwd      string     `json:"cwd,omitempty"`
+	TTY      string     `json:"tty,omitempty"`
 	// Dead is true for a pane that is kept although its process ended; its ShellPID must never be signalled.
 	Dead *bool `json:"dead,omitempty"`
 	// Linked lists the other sessions that show this pane, by their native ids.

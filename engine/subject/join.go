@@ -109,6 +109,7 @@ func (j *Joined) fillSession(sub *Subject, s *snapshot.Session) {
 	if s.Attached == nil || *s.Attached != 0 {
 		sub.ClientIdle = j.since(s.ClientActivityAt)
 	}
+	sub.Members = j.members(s.Panes)
 	j.fillRecords(sub, j.records.ofSession(s))
 	j.fillSource(sub, s.Source)
 }
@@ -117,6 +118,7 @@ func (j *Joined) fillSession(sub *Subject, s *snapshot.Session) {
 func (j *Joined) fillTab(sub *Subject, t *snapshot.Tab) {
 	sub.Kind, sub.Tab, sub.Label = snapshot.KindTab, t, t.Label
 	sub.Owner = t.Source + "/" + t.Workspace
+	sub.Members = j.members(t.Panes)
 	j.fillRecords(sub, j.records.ofTab(t))
 	j.fillSource(sub, t.Source)
 	sub.Source.Server = j.snap.Sources[t.Source].Server
@@ -146,7 +148,7 @@ func (j *Joined) fillProcess(sub *Subject, p *snapshot.Process) {
 	sub.Kind, sub.Process, sub.Label = snapshot.KindProcess, p, p.Name
 	sub.Age = j.since(p.StartedAt)
 	sub.Busy = busy(p.CPU, sub.Age)
-	sub.Lineage = j.procs.lineage(sub.ID, p)
+	sub.Lineage = j.procs.lineage(j.procs.byID[sub.ID])
 	sub.Owner = j.procs.owner(p, sub.Lineage)
 	j.fillRecords(sub, j.records.ofProcess(p))
 	j.fillSource(sub, snapshot.Proc)

@@ -1,12 +1,16 @@
 package subject
 
-import "winnow/engine/snapshot"
+import (
+	"slices"
+
+	"winnow/engine/snapshot"
+)
 
 // lineage is where a process comes from.
-func (x *processes) lineage(id string, p *snapshot.Process) *Lineage {
-	i := x.byID[id]
+func (x *processes) lineage(i int) *Lineage {
 	n := &x.nodes[i]
-	l := &Lineage{AgentDir: x.agentDir(p), Pane: x.pane(p)}
+	p := n.p
+	l := &Lineage{AgentDir: x.agentDir(p), Pane: x.pane(p), Added: x.added(n)}
 	x.fillMarkers(l, n)
 	if n.agent || p.Exe != nil {
 		l.IsAgent = &n.agent
@@ -55,10 +59,16 @@ func (x *processes) fillMarkers(l *Lineage, n *node) {
 	}
 	marked := no
 	for _, name := range n.paneMarkers {
+		if leads, ok := leading[name]; ok && slices.Contains(n.paneMarkers, leads) {
+			continue // the other one leads to the server
+		}
 		marked = marked.or(x.marked(name, n))
 	}
 	l.MultiplexerMarked = marked.under(true)
 }
+
+// leading has for each marker that names a pane the one that leads to its server.
+var leading = map[string]string{snapshot.MarkerTmuxPane: snapshot.MarkerTmux, snapshot.MarkerHerdrPane: snapshot.MarkerHerdr}
 
 // marked is whether the server that a multiplexer's marker names carries one of the process's own markers with its value.
 func (x *processes) marked(name string, n *node) tri {

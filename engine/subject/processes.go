@@ -120,7 +120,7 @@ func (x *processes) split(markers *map[string]string) (agent, multiplexer []stri
 		return nil, nil
 	}
 	for name, value := range *markers {
-		if slices.Contains(x.config.PaneMarkers, name) {
+		if x.ofPane(name) {
 			multiplexer = append(multiplexer, name)
 		} else if value != "" {
 			agent = append(agent, name)
@@ -131,13 +131,19 @@ func (x *processes) split(markers *map[string]string) (agent, multiplexer []stri
 	return agent, multiplexer
 }
 
+// ofPane reports whether a marker says where a process was. Those that Winnow reads for itself do, also where the configuration was
+// written before they were read.
+func (x *processes) ofPane(marker string) bool {
+	return slices.Contains(x.config.PaneMarkers, marker) || slices.Contains(snapshot.PaneMarkers, marker)
+}
+
 // owner is whom a cap counts the process under: the value of its first marker, identifying ones first, or the folder.
 func (x *processes) owner(p *snapshot.Process, l *Lineage) string {
 	if p.Markers == nil || l.Markers == nil {
 		return l.AgentDir
 	}
 	for _, name := range append(slices.Clone(x.config.IDMarkers), *l.Markers...) {
-		if value := (*p.Markers)[name]; value != "" && !slices.Contains(x.config.PaneMarkers, name) {
+		if value := (*p.Markers)[name]; value != "" && !x.ofPane(name) {
 			return value
 		}
 	}

@@ -48,6 +48,9 @@ type Subject struct {
 	Holders []snapshot.Holder `json:"holders,omitempty"`
 	// Lineage is where a process comes from; only for processes.
 	Lineage *Lineage `json:"lineage,omitempty"`
+	// Members are the processes of a session's or tab's panes, but for the shells that those began with, and those elsewhere that carry
+	// them. Absent where there are more than 64.
+	Members []Member `json:"members,omitempty"`
 	// Spawns and Entries are the records that concern the candidate; Hold the hold on it that has not lapsed.
 	Spawns   []Spawn   `json:"spawns,omitempty"`
 	Entries  []Entry   `json:"entries,omitempty"`
@@ -92,6 +95,9 @@ type Lineage struct {
 	// Markers are the agent markers that it carries, those of multiplexers left out, by name. Absent where its environment
 	// could not be read.
 	Markers *[]string `json:"markers,omitempty"`
+	// Added are those of Markers that the leader of its session does not carry with the same value: who set them came after that one.
+	// Absent where it leads its session itself, and where the leader is gone or could not be read.
+	Added *[]string `json:"added,omitempty"`
 	// IsAgent is true when the process is an agent by its name or by what it was started from, a file of an agent's name or one
 	// below its versions; false when both are known and neither is. Absent where what it was started from could not be read.
 	IsAgent *bool `json:"is_agent,omitempty"`
@@ -119,6 +125,23 @@ type Lineage struct {
 	AgentDir string `json:"agent_dir,omitempty"`
 	// Pane is the id of the pane whose session it belongs to.
 	Pane string `json:"pane,omitempty"`
+}
+
+// Member is a process that belongs to a pane.
+type Member struct {
+	// Pane is the pane's id. How is session for a process of the session that the pane's shell leads, elsewhere for one whose environment
+	// names the pane.
+	Pane string `json:"pane"`
+	PID  int    `json:"pid"`
+	Name string `json:"name"`
+	How  string `json:"how" jsonschema:"enum=session,enum=elsewhere"`
+	// The process as it stands in the snapshot, where it comes from, and its Age and Busy as a process has them.
+	Process *snapshot.Process `json:"process,omitempty"`
+	Lineage *Lineage          `json:"lineage,omitempty"`
+	Age     *float64          `json:"age,omitempty"`
+	Busy    *Processors       `json:"busy,omitempty"`
+	// Server is the pid of the nearest multiplexer's server above it, 0 for none.
+	Server *int `json:"server,omitempty"`
 }
 
 // Spawn is a spawn that concerns the candidate.

@@ -1,0 +1,79 @@
+package panes
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"winnow/engine/snapshot"
+)
+
+// place is a pane as the environment of what was started in it names it: a tmux server's pid and a pane's id, or a herdr socket and the
+// id that the pane had then.
+type place struct {
+	server int
+	socket string
+	pane   string
+}
+
+// places are where a process's environment says that it comes from. The path in TMUX counts for nothing, since one server may be reached
+// by several; its pid does. Of several numbers that a path with a comma makes, the last but one is the pid.
+func places(p *snapshot.Process) []place {
+	if p.Markers == nil {
+		return nil
+	}
+	var out []place
+	m := *p.Markers
+	if parts := strings.Split(m[snapshot.MarkerTmux], ","); len(parts) >= 3 && m[snapshot.MarkerTmuxPane] != "" {
+		if pid, err := strconv.Atoi(parts[len(parts)-2]); err == nil && pid > 0 {
+			out = append(out, place{server: pid, pane: m[snapshot.MarkerTmuxPane]})
+		}
+	}
+	if m[snapshot.MarkerHerdr] != "" && m[snapshot.MarkerHerdrPane] != "" {
+		out = append(out, place{socket: m[snapshot.MarkerHerdr], pane: m[snapshot.MarkerHerdrPane]})
+	}
+	return out
+}
+
+// carry tells a tmux session's panes who carries them elsewhere. A dead pane may have left somebody as well.
+func (t *table) carry(s *snapshot.Session) {
+	if s.Server == nil || s.Server.PID <= 0 {
+		return
+	}
+	for i := range s.Panes {
+		p := &s.Panes[i]
+		t.carriers(p, []place{{server: s.Server.PID, pane: p.ID}}, func(c *snapshot.Process) bool {
+			return s.Server.StartTicks == nil || c.StartTicks >= *s.Server.StartTicks // pane ids begin anew with each server
+		})
+	}
+}
+
+// carryHerdr tells a herdr pane who carries it elsewhere. The id in an environment is the one that the pane had when it was started, so
+// what its shell carries tells better than what the server calls it now. The server may be younger than its panes, after a handoff.
+func (t *table) carryHerdr(p *snapshot.Pane, server *snapshot.Server, shell *snapshot.Process) {
+	names := places(shell)
+	if server != nil {
+		names = append(names, place{socket: server.Socket, pane: p.ID})
+	}
+	t.carriers(p, names, func(c *snapshot.Process) bool {
+		return c.StartTicks >= shell.StartTicks || server == nil || server.StartTicks == nil || c.StartTicks >= *server.StartTicks
+	})
+}
+
+// carriers fills in who names the pane and is neither of its session nor below that.
+func (t *table) carriers(p *snapshot.Pane, names []place, recent func(*snapshot.Process) bool) {
+	if !t.whole {
+		return
+	}
+	var found []*snapshot.Process
+	for _, name := range names {
+		for _, c := range t.named[name] {
+			if recent(c) && !slices.Contains(p.SessionPIDs, c.PID) && !slices.ContainsFunc(p.Descendants, func(d snapshot.PaneProc) bool { return d.PID == c.PID }) {
+				found = append(found, c)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b *snapshot.Process) int { return cmp.Compare(a.PID, b.PID) })
+	p.Carriers = named(slices.Compact(found))
+}

@@ -1,0 +1,84 @@
+package subject
+
+import "winnow/engine/snapshot"
+
+// How a member belongs to its pane.
+const (
+	InSession = "session"   // it is of the session that the pane's shell leads
+	Elsewhere = "elsewhere" // it lives elsewhere, and its environment names the pane
+)
+
+// maxMembers is how many processes of a candidate's panes are told of. With more, none are, which keeps.
+const maxMembers = 64
+
+// members tells more of the processes in panes, but for the shells that those began with, and of those elsewhere that carry them.
+func (j *Joined) members(panes []snapshot.Pane) []Member {
+	var out []Member
+	for i := range panes {
+		p := &panes[i]
+		for _, m := range p.Session {
+			if p.ShellPID == nil || m.PID != *p.ShellPID {
+				out = j.member(out, p, m, InSession)
+			}
+		}
+		for _, m := range p.Carriers {
+			out = j.member(out, p, m, Elsewhere)
+		}
+		if len(out) > maxMembers {
+			return nil
+		}
+	}
+	return out
+}
+
+func (j *Joined) member(out []Member, p *snapshot.Pane, m snapshot.PaneProc, how string) []Member {
+	i, ok := j.procs.byPID[m.PID]
+	if !ok || len(out) > maxMembers {
+		return out
+	}
+	process := j.procs.nodes[i].p
+	age := j.since(process.StartedAt)
+	return append(out, Member{
+		Pane: p.ID, PID: m.PID, Name: m.Name, How: how, Process: process, Lineage: j.procs.lineage(i), Server: j.procs.serverAbove(i), Age: age, Busy: busy(process.CPU, age),
+	})
+}
+
+// serverAbove is the pid of the nearest multiplexer's server above a process, 0 for none; nil where that is not known.
+func (x *processes) serverAbove(i int) *int {
+	for range x.nodes { // a table that is read while it changes can show a cycle
+		n := &x.nodes[i]
+		switch {
+		case n.lost:
+			return nil
+		case n.parent < 0:
+			return new(0)
+		case x.nodes[n.parent].multiplexer:
+			return new(x.nodes[n.parent].p.PID)
+		}
+		i = n.parent
+	}
+	return nil
+}
+
+// added are the names of a process's markers that the leader of its session does not carry with the same value, so that somebody in
+// between set them; nil where it leads the session itself, and where that one is not there or does not show its environment.
+func (x *processes) added(n *node) *[]string {
+	if n.p.Session == nil || n.p.Markers == nil || *n.p.Session == n.p.PID {
+		return nil
+	}
+	i, ok := x.byPID[*n.p.Session]
+	if !ok {
+		return nil
+	}
+	leader := &x.nodes[i]
+	if leader.p.Markers == nil || dead(leader.p) || leader.p.StartTicks > n.p.StartTicks {
+		return nil
+	}
+	out := []string{}
+	for _, m := range n.markers {
+		if carried(leader, m) != carried(n, m) {
+			out = append(out, m)
+		}
+	}
+	return &out
+}
