@@ -414,6 +414,9 @@ type Process struct {
 	RSS *int64   `json:"rss,omitempty"`
 	// Listening are the TCP ports that it listens on. Known and none is [], unknown is absent.
 	Listening *[]int `json:"listening,omitempty"`
+	// UnixSockets are the unix sockets that it listens on, and those for datagrams that it bound to a path: by path, or @name for an
+	// abstract one. Known and none is [], unknown is absent.
+	UnixSockets *[]string `json:"unix_sockets,omitempty"`
 	// Markers are the configured variables of its environment, as it was at exec. Known and none is {}, unknown is absent.
 	Markers *map[string]string `json:"markers,omitempty"`
 	// Inode is the pidfs inode where the kernel has one: unique in a boot.
