@@ -173,6 +173,7 @@ func (s *scan) environment(dir int, st stat, p *snapshot.Process) (refused bool)
 		return false
 	}
 	p.Exe, p.Listening = s.exe(dir), s.ports(dir, st)
+	s.program(dir, p)
 	text, err := read(dir, "environ", s.environ, environLimit)
 	if err != nil {
 		return true
