@@ -174,6 +174,7 @@ func (s *scan) environment(dir int, st stat, p *snapshot.Process) (refused bool)
 	}
 	p.Exe = s.exe(dir)
 	p.Listening, p.UnixSockets = s.listening(dir, st)
+	s.program(dir, p)
 	text, err := read(dir, "environ", s.environ, environLimit)
 	if err != nil {
 		return true

@@ -406,6 +406,11 @@ type Process struct {
 	Name string  `json:"name"`
 	Exe  *string `json:"exe,omitempty"`
 	UID  *int    `json:"uid,omitempty"`
+	// Script is the base name of the program file that an interpreter runs, and Package the npm package (with its scope) or the python
+	// module that it belongs to. "" is none: it runs no file, or one of no package. Absent where that could not be read or understood,
+	// and for what no interpreter runs.
+	Script  *string `json:"script,omitempty"`
+	Package *string `json:"package,omitempty"`
 	// Cwd is absent where it could not be read. CwdDeleted is true when that folder no longer exists under any name.
 	Cwd        *string `json:"cwd,omitempty"`
 	CwdDeleted *bool   `json:"cwd_deleted,omitempty"`
