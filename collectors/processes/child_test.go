@@ -38,6 +38,7 @@ func TestMain(m *testing.M) {
 var parts = map[string]func(args []string) error{
 	"idle":      func([]string) error { fmt.Println("ready"); return nil },
 	"listen":    playListen,
+	"unix":      playUnix,
 	"open":      playOpen,
 	"headless":  playHeadless,
 	"elsewhere": playElsewhere,
@@ -60,6 +61,38 @@ func playListen([]string) error {
 		fmt.Println(l.Addr().(*net.TCPAddr).Port)
 	}
 	go func() { _, _ = l.Accept() }()
+	return nil
+}
+
+// playUnix has one unix socket of each sort: args[0] listens at a path, args[1] takes datagrams there, @args[2] listens; a pair without a
+// name, and one that is bound to nothing, are none.
+func playUnix(args []string) error {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	if _, err := unix.Write(pair[0], []byte{1}); err != nil {
+		return err
+	}
+	for i, name := range args {
+		kind := unix.SOCK_STREAM
+		if i == 1 {
+			kind = unix.SOCK_DGRAM
+		}
+		fd, err := unix.Socket(unix.AF_UNIX, kind, 0)
+		if err != nil {
+			return err
+		}
+		if err := unix.Bind(fd, &unix.SockaddrUnix{Name: name}); err != nil {
+			return err
+		}
+		if kind == unix.SOCK_STREAM {
+			if err := unix.Listen(fd, 1); err != nil {
+				return err
+			}
+		}
+	}
+	fmt.Println("ready")
 	return nil
 }
 

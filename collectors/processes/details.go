@@ -85,8 +85,8 @@ func (s *scan) fill(dir int, st stat, p *snapshot.Process) {
 	p.Exe = s.exe(dir)
 	p.ArgvDigest = s.digest(dir)
 	p.Inode = s.inode(p.PID)
-	if p.Listening == nil {
-		p.Listening = s.ports(dir, st)
+	if p.Listening == nil || p.UnixSockets == nil {
+		p.Listening, p.UnixSockets = s.listening(dir, st)
 	}
 }
 

@@ -2,6 +2,7 @@ package processes
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -12,9 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listeners are the TCP ports listened on in one network namespace, by socket inode. A nil map says that they are unknown.
+// listeners are the TCP ports and the names of unix sockets listened on in one network namespace, by socket inode. A nil map says that
+// they are unknown.
 type listeners struct {
 	ports map[uint64]int
+	names map[uint64]string
 	// netns is the text of the ns/net link that they belong to.
 	netns string
 }
@@ -22,22 +25,28 @@ type listeners struct {
 // listen asks once for all listening sockets of this network namespace: the kernel's socket diagnosis where it answers, the
 // tables under net otherwise. A fixture has its tables only.
 func listen(r *root, log hclog.Logger) listeners {
-	l := listeners{netns: ownLink(r, "net")}
+	return listeners{
+		netns: ownLink(r, "net"),
+		ports: sockets(r, log, "tcp", diagnose, tables),
+		names: sockets(r, log, "unix", diagnoseListening, unixTable),
+	}
+}
+
+// sockets are the listening ones of a kind, or nil.
+func sockets[T any](r *root, log hclog.Logger, kind string, ask func() (map[uint64]T, error), read func(*root) (map[uint64]T, error)) map[uint64]T {
 	if r.procfs {
-		ports, err := diagnose()
+		found, err := ask()
 		if err == nil {
-			l.ports = ports
-			return l
+			return found
 		}
-		log.Debug("socket diagnosis not available, reading the tables", "error", err)
+		log.Debug("socket diagnosis not available, reading the tables", "kind", kind, "error", err)
 	}
-	ports, err := tables(r)
+	found, err := read(r)
 	if err != nil {
-		log.Debug("listening ports unknown", "error", err)
-		return l
+		log.Debug("listening sockets unknown", "kind", kind, "error", err)
+		return nil
 	}
-	l.ports = ports
-	return l
+	return found
 }
 
 // ownLink names a namespace of this process.
@@ -53,45 +62,63 @@ func ownLink(r *root, kind string) string {
 	return string(text)
 }
 
-// ports are those that a pinned process listens on. Unknown are those of one that hides its descriptors or lives in another
-// network namespace, whose sockets were not asked for.
-func (s *scan) ports(dir int, st stat) *[]int {
+// listening are the ports and the names of unix sockets that a pinned process listens on. Unknown are those of one that hides its
+// descriptors or lives in another network namespace, whose sockets were not asked for.
+func (s *scan) listening(dir int, st stat) (*[]int, *[]string) {
 	l := s.listeners
-	if l.ports == nil {
-		return nil
+	if l.ports == nil && l.names == nil {
+		return nil, nil
 	}
 	if st.gone() {
-		return &[]int{}
+		return l.of(nil, nil)
 	}
 	ns, err := readlink(dir, "ns/net", s.link)
 	if string(ns) != l.netns || err != nil && (s.root.procfs || !errors.Is(err, unix.ENOENT)) {
-		return nil
+		return nil, nil
 	}
-	if len(l.ports) == 0 { // nobody listens, whatever this one has open
-		return &[]int{}
+	if len(l.ports)+len(l.names) == 0 { // nobody listens, whatever this one has open
+		return l.of(nil, nil)
 	}
 	numbers, err := list(dir, "fd", s.environ)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	found := []int{}
+	var ports []int
+	var names []string
 	for _, fd := range numbers {
 		text, err := readlink(dir, "fd/"+strconv.Itoa(fd), s.link)
 		if err != nil {
 			if vanished(err) {
 				continue
 			}
-			return nil
+			return nil, nil
 		}
-		if inode, ok := socket(text); ok {
-			if port, ok := l.ports[inode]; ok {
-				found = append(found, port)
-			}
+		inode, ok := socket(text)
+		if !ok {
+			continue
+		}
+		if port, ok := l.ports[inode]; ok {
+			ports = append(ports, port)
+		}
+		if name, ok := l.names[inode]; ok {
+			names = append(names, name)
 		}
 	}
+	return l.of(ports, names)
+}
+
+// of are what was found of a process, each once and sorted, as far as such sockets are known at all.
+func (l listeners) of(ports []int, names []string) (*[]int, *[]string) {
+	return known(l.ports != nil, ports), known(l.names != nil, names)
+}
+
+func known[T cmp.Ordered](is bool, found []T) *[]T {
+	if !is {
+		return nil
+	}
 	slices.Sort(found)
-	found = slices.Compact(found)
-	return &found
+	all := append([]T{}, slices.Compact(found)...)
+	return &all
 }
 
 // socket takes the inode out of a descriptor's link such as socket:[4711].

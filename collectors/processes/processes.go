@@ -24,6 +24,9 @@ type Options struct {
 	// Markers are the environment variables that are kept of this user's processes; no other is. None leaves environments
 	// unread.
 	Markers []string
+	// Interpreters are the names of programs that run other programs, a * at the end for any rest. Of this user's own processes of
+	// such a file the program that they run is read, where Markers are.
+	Interpreters []string
 	// WithArgv keeps the command lines.
 	WithArgv bool
 	// Only, above 0, reads this process and its descendants in full and everyone else in brief. At 0, those are read in full

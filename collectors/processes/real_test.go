@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -195,12 +196,46 @@ func TestListening(t *testing.T) {
 	}
 }
 
+// TestUnixSockets knows of each sort of unix socket whether somebody may come to it.
+func TestUnixSockets(t *testing.T) {
+	t.Parallel()
+	dir := shortDir(t)
+	abstract := fmt.Sprintf("@winnow-test-%d-%s", os.Getpid(), filepath.Base(dir))
+	want := []string{dir + "/datagrams", dir + "/stream", abstract}
+	c := start(t, "unix", nil, want[1], want[0], abstract)
+	none := start(t, "idle", nil)
+	slices.Sort(want)
+	for name, o := range map[string]processes.Options{"in full": {Only: c.Process.Pid}, "in brief": {Markers: []string{"AGENT_SESSION"}}} {
+		if d := cmp.Diff(&want, look(t, o, c.Process.Pid).UnixSockets); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+	if d := cmp.Diff(&[]string{}, look(t, processes.Options{Markers: []string{"AGENT_SESSION"}}, none.Process.Pid).UnixSockets); d != "" {
+		t.Errorf("of a process without any (-want +got):\n%s", d)
+	}
+}
+
+// shortDir is a folder whose path fits into the name of a unix socket.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "wx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
 func TestListeningElsewhereIsUnknown(t *testing.T) {
 	t.Parallel()
 	needRoot(t)
 	c := start(t, "idle", func(c *exec.Cmd) { c.SysProcAttr.Cloneflags = syscall.CLONE_NEWNET })
-	if p := look(t, processes.Options{Only: c.Process.Pid}, c.Process.Pid); p.Listening != nil {
+	p := look(t, processes.Options{Only: c.Process.Pid}, c.Process.Pid)
+	if p.Listening != nil {
 		t.Errorf("listening %v in another network namespace, want unknown", *p.Listening)
+	}
+	if p.UnixSockets != nil {
+		t.Errorf("unix sockets %v in another network namespace, want unknown", *p.UnixSockets)
 	}
 }
 

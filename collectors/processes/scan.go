@@ -172,7 +172,9 @@ func (s *scan) environment(dir int, st stat, p *snapshot.Process) (refused bool)
 	if len(s.o.Markers) == 0 || *p.UID != s.uid || p.Kernel || st.gone() {
 		return false
 	}
-	p.Exe, p.Listening = s.exe(dir), s.ports(dir, st)
+	p.Exe = s.exe(dir)
+	p.Listening, p.UnixSockets = s.listening(dir, st)
+	s.program(dir, p)
 	text, err := read(dir, "environ", s.environ, environLimit)
 	if err != nil {
 		return true

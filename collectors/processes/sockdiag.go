@@ -39,28 +39,33 @@ func diagnose() (map[uint64]int, error) {
 }
 
 func dump(family uint8, ports map[uint64]int) error {
+	return askDiag(diagQuestion(family), func(data []byte) (bool, error) { return addDiag(ports, data) })
+}
+
+// askDiag sends a question to the kernel's socket diagnosis and hands over each datagram of the answer, until add says that it was the last.
+func askDiag(question []byte, add func([]byte) (bool, error)) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	// The kernel answers at once or never.
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 2}); err != nil {
 		return err
 	}
-	if err := unix.Sendto(fd, diagQuestion(family), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+	if err := unix.Sendto(fd, question, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return err
 	}
 	buf := make([]byte, 64<<10)
 	for {
 		n, _, err := unix.Recvfrom(fd, buf, 0)
-		if err == unix.EINTR {
+		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if done, err := addDiag(ports, buf[:n]); done || err != nil {
+		if done, err := add(buf[:n]); done || err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,6 @@ package processes
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"path"
 	"strconv"
 
@@ -102,54 +101,54 @@ const (
 // diagnoseUnix asks the kernel what the unix sockets of this network namespace are bound to, by inode, see sock_diag(7): a name may be
 // relative, or lead through a link.
 func diagnoseUnix() (map[uint32][]boundSocket, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
-	if err != nil {
+	bound := map[uint32][]boundSocket{}
+	const everyState = 1<<32 - 1
+	err := askDiag(unixQuestion(everyState, showVFS), func(data []byte) (bool, error) { return addUnixDiag(bound, data) })
+	if err != nil && len(bound) == 0 {
 		return nil, err
 	}
-	defer func() { _ = unix.Close(fd) }()
-	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 2}); err != nil {
-		return nil, err
-	}
+	return bound, err
+}
+
+func unixQuestion(states, show uint32) []byte {
 	e := binary.NativeEndian
 	q := e.AppendUint32(nil, unix.SizeofNlMsghdr+24)
 	q = e.AppendUint16(q, unix.SOCK_DIAG_BY_FAMILY)
 	q = e.AppendUint16(q, unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
 	q = append(q, make([]byte, 8)...)
 	q = append(q, unix.AF_UNIX, 0, 0, 0)
-	q = e.AppendUint32(q, 1<<32-1) // every state
+	q = e.AppendUint32(q, states)
 	q = e.AppendUint32(q, 0)
-	q = e.AppendUint32(q, showVFS)
-	q = append(q, make([]byte, 8)...)
-	if err := unix.Sendto(fd, q, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return nil, err
-	}
-	bound := map[uint32][]boundSocket{}
-	buf := make([]byte, 64<<10)
-	for {
-		n, _, err := unix.Recvfrom(fd, buf, 0)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if done, err := addUnixDiag(bound, buf[:n]); done || err != nil {
-			return bound, err
-		}
-	}
+	q = e.AppendUint32(q, show)
+	return append(q, make([]byte, 8)...)
 }
 
 // addUnixDiag takes the bound sockets out of one datagram of netlink messages, and reports whether it was the last.
 func addUnixDiag(bound map[uint32][]boundSocket, data []byte) (done bool, err error) {
 	e := binary.NativeEndian
+	return unixAttributes(data, 0, func(body []byte, name uint16, value []byte) {
+		if name == unixDiagVFS && len(value) >= 8 {
+			ino, dev := e.Uint32(value), e.Uint32(value[4:])
+			inode := uint64(e.Uint32(body[unixDiagInodeAt:]))
+			bound[ino] = append(bound[ino], boundSocket{inode, unix.Mkdev(dev>>20, dev&(1<<20-1))})
+		}
+	})
+}
+
+// unixAttributes gives each attribute of each socket in one datagram of netlink messages, and reports whether it was the last. A message
+// with one of the refused flags is an error.
+func unixAttributes(data []byte, refused uint16, each func(body []byte, name uint16, value []byte)) (done bool, err error) {
+	e := binary.NativeEndian
 	for len(data) >= unix.SizeofNlMsghdr {
-		size, kind := int(e.Uint32(data)), e.Uint16(data[4:])
+		size, kind, flags := int(e.Uint32(data)), e.Uint16(data[4:]), e.Uint16(data[6:])
 		if size < unix.SizeofNlMsghdr || size > len(data) {
 			return false, unix.EBADMSG
 		}
 		body := data[unix.SizeofNlMsghdr:size]
 		data = data[min((size+3)&^3, len(data)):]
 		switch {
+		case flags&refused != 0:
+			return false, errInterrupted
 		case kind == unix.NLMSG_DONE:
 			return true, nil
 		case kind == unix.NLMSG_ERROR && len(body) >= 4:
@@ -157,16 +156,12 @@ func addUnixDiag(bound map[uint32][]boundSocket, data []byte) (done bool, err er
 		case kind != unix.SOCK_DIAG_BY_FAMILY || len(body) < unixDiagMessage:
 			return false, unix.EBADMSG
 		}
-		inode := uint64(e.Uint32(body[unixDiagInodeAt:]))
 		for attr := body[unixDiagMessage:]; len(attr) >= 4; {
-			length, name := int(e.Uint16(attr)), e.Uint16(attr[2:])
+			length := int(e.Uint16(attr))
 			if length < 4 || length > len(attr) {
 				return false, unix.EBADMSG
 			}
-			if name == unixDiagVFS && length >= 12 {
-				ino, dev := e.Uint32(attr[4:]), e.Uint32(attr[8:])
-				bound[ino] = append(bound[ino], boundSocket{inode, unix.Mkdev(dev>>20, dev&(1<<20-1))})
-			}
+			each(body, e.Uint16(attr[2:]), attr[4:length])
 			attr = attr[min((length+3)&^3, len(attr)):]
 		}
 	}

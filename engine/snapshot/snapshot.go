@@ -421,6 +421,11 @@ type Process struct {
 	Name string  `json:"name"`
 	Exe  *string `json:"exe,omitempty"`
 	UID  *int    `json:"uid,omitempty"`
+	// Script is the base name of the program file that an interpreter runs, and Package the npm package (with its scope) or the python
+	// module that it belongs to. "" is none: it runs no file, or one of no package. Absent where that could not be read or understood,
+	// and for what no interpreter runs.
+	Script  *string `json:"script,omitempty"`
+	Package *string `json:"package,omitempty"`
 	// Cwd is absent where it could not be read. CwdDeleted is true when that folder no longer exists under any name.
 	Cwd        *string `json:"cwd,omitempty"`
 	CwdDeleted *bool   `json:"cwd_deleted,omitempty"`
@@ -429,6 +434,9 @@ type Process struct {
 	RSS *int64   `json:"rss,omitempty"`
 	// Listening are the TCP ports that it listens on. Known and none is [], unknown is absent.
 	Listening *[]int `json:"listening,omitempty"`
+	// UnixSockets are the unix sockets that it listens on, and those for datagrams that it bound to a path: by path, or @name for an
+	// abstract one. Known and none is [], unknown is absent.
+	UnixSockets *[]string `json:"unix_sockets,omitempty"`
 	// Markers are the configured variables of its environment, as it was at exec. Known and none is {}, unknown is absent.
 	Markers *map[string]string `json:"markers,omitempty"`
 	// Inode is the pidfs inode where the kernel has one: unique in a boot.

@@ -224,6 +224,7 @@ type Config struct {
 	Shells          []string `json:"shells"`
 	PromptDaemons   []string `json:"prompt_daemons"`
 	Agents          []string `json:"agents"`
+	Interpreters    []string `json:"interpreters"`
 	Multiplexers    []string `json:"multiplexers"`
 	NeverProcesses  []string `json:"never_processes"`
 	OpaqueProcesses []string `json:"opaque_processes"`

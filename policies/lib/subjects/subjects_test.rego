@@ -7,6 +7,7 @@ config := {
 	"shells": ["bash", "sh", "zsh"],
 	"prompt_daemons": ["gitstatusd"],
 	"agents": ["claude", "codex"],
+	"interpreters": ["node", "python3*"],
 	"multiplexers": ["tmux: server", "screen"],
 	"never_processes": ["git", "git-*", "ssh-agent", "containerd-shim*"],
 	"opaque_processes": ["ssh-agent"],

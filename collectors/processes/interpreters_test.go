@@ -1,0 +1,105 @@
+package processes
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseProgram(t *testing.T) {
+	t.Parallel()
+	const unknown = "?"
+	for line, want := range map[string]string{
+		// What is in front of the program is the interpreter's; what comes behind it is never looked at.
+		"node /x/app.js": "/x/app.js",
+		"node server":    "server",
+		"node --max-old-space-size=4096 /x/.bin/gemini -p hi":  "/x/.bin/gemini",
+		"node --no-warnings /x/app":                            "/x/app",
+		"node --no-warnings app.mjs":                           "app.mjs",
+		"node --inspect words of a prompt":                     unknown,
+		"node --require ./pre.cjs --import file:///l.mjs a.ts": "a.ts",
+		"node -r pre words":                                    "words",
+		"node inspect app.js":                                  "app.js",
+		"node -- app":                                          "app",
+		"node -e secret.js":                                    "",
+		"node --no-warnings -p secret.js":                      "",
+		"node -":                                               "",
+		"node":                                                 "",
+		"node --test":                                          "",
+		"node  app.js":                                         unknown, // an empty word: wiped out
+		"nodejs /x/app.js":                                     "/x/app.js",
+
+		"bun /x/app.ts":                     "/x/app.ts",
+		"bun run src/index.ts":              "src/index.ts",
+		"bun --bun run /x/.bin/opencode":    "/x/.bin/opencode",
+		"bun dev":                           unknown,
+		"bun run dev":                       unknown,
+		"bun x @google/gemini-cli":          unknown,
+		"bun -e secret.js":                  "",
+		"bun install":                       unknown,
+		"deno run -A main.ts":               "main.ts",
+		"deno task dev":                     unknown,
+		"deno run -A npm:@scope/name@1/bin": "module @scope/name",
+		"deno run npm:name@latest":          "module name",
+		"deno eval secret.js":               unknown,
+
+		"python3 /x/app.py":            "/x/app.py",
+		"python3.12 -u -W ignore a.py": "a.py",
+		"python3 -Wignore a.py":        "a.py",
+		"python3 -m http.server 80":    "module http.server",
+		"python3 -um http.server":      "module http.server",
+		"python3 -mpytest":             "module pytest",
+		"python3 -c secret.py":         "",
+		"python3 -Ic secret.py":        "",
+		"python3 -":                    "",
+		"python3":                      "",
+		"python3 --no-such a.py":       unknown,
+		"python3 -Y a.py":              unknown,
+		"pypy3 a.py":                   "a.py",
+
+		"ruby a.rb": unknown,
+	} {
+		words := strings.Split(line, " ")
+		got := unknown
+		if ran, ok := parseProgram(words[0], words); ok {
+			if got = ran.file; ran.module != "" {
+				got = "module " + ran.module
+			}
+		}
+		if got != want {
+			t.Errorf("%q runs %q, want %q", line, got, want)
+		}
+	}
+}
+
+func TestBunInThePlaceOfNode(t *testing.T) {
+	t.Parallel()
+	if got, ok := parseProgram("bun", []string{"node", "server"}); !ok || got.file != "server" {
+		t.Errorf("got %+v, %v", got, ok)
+	}
+	if got, ok := parseProgram("bun", []string{"another", "server"}); ok {
+		t.Errorf("got %+v of a name that is nobody's", got)
+	}
+}
+
+func TestPackageName(t *testing.T) {
+	t.Parallel()
+	for file, want := range map[string]string{
+		"/usr/lib/node_modules/@google/gemini-cli/dist/index.js":  "@google/gemini-cli",
+		"/usr/lib/node_modules/npm/bin/npx-cli.js":                "npm",
+		"/x/node_modules/a/node_modules/@b/c/d.js":                "@b/c",
+		"/x/node_modules/.pnpm/a@1/node_modules/a/cli.js":         "a",
+		"/x/node_modules/.bin/gemini":                             "",
+		"/x/node_modules/cli.js":                                  "",
+		"/x/node_modules/a/node_modules/.bin/b":                   "",
+		"/x/node_modules/@b":                                      "",
+		"/x/.venv/lib/python3.12/site-packages/aider/__main__.py": "aider",
+		"/usr/lib/python3/dist-packages/aider/main.py":            "aider",
+		"/x/app.js":    "",
+		"node_modules": "",
+		"":             "",
+	} {
+		if got := packageName(file); got != want {
+			t.Errorf("%q is of %q, want %q", file, got, want)
+		}
+	}
+}

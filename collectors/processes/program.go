@@ -1,0 +1,134 @@
+package processes
+
+import (
+	"bytes"
+	"path"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/engine/snapshot"
+)
+
+// maxName is the longest name that a file can have.
+const maxName = 255
+
+// program fills in what an interpreter runs: the base name of the program's file, and the package that it belongs to. Of the command
+// line nothing else is kept. The executable decides what its words mean; where that is no interpreter, or the program wrote over its
+// command line, both stay unknown.
+func (s *scan) program(dir int, p *snapshot.Process) {
+	if p.Exe == nil {
+		return
+	}
+	exe := base(*p.Exe)
+	if !matches(s.o.Interpreters, exe) {
+		return
+	}
+	words, ok := s.words(dir)
+	if !ok || !matches(s.o.Interpreters, base(words[0])) && base(words[0]) != exe {
+		return // it gave itself a title
+	}
+	ran, ok := parseProgram(exe, words)
+	if !ok {
+		return
+	}
+	if p.Script = ran.script(); p.Script == nil {
+		return
+	}
+	if ran.module != "" || ran.file == "" {
+		p.Package = &ran.module
+		return
+	}
+	p.Package = s.packageOf(dir, ran.file, p.Cwd)
+}
+
+// words are the words of a command line. Of a long one they are those of its beginning, and an empty one stands for the rest.
+func (s *scan) words(dir int) ([]string, bool) {
+	text, err := readSome(dir, "cmdline", s.environ)
+	if err != nil || len(text) == 0 || text[0] == 0 {
+		return nil, false
+	}
+	cut := len(text) == len(s.environ)
+	words := arguments(text)
+	if cut {
+		words[len(words)-1] = "" // the last word may be cut short, and there may be more
+	}
+	return words, true
+}
+
+// packageOf is the package that a program's file belongs to: of the path as it was given or, where that is a link such as
+// node_modules/.bin/x, of what it leads to. "" is none, nil is not known.
+func (s *scan) packageOf(dir int, file string, cwd *string) *string {
+	if name := packageName(file); name != "" {
+		return &name
+	}
+	if !strings.HasPrefix(file, "/") {
+		if cwd == nil || !strings.HasPrefix(*cwd, "/") {
+			return nil
+		}
+		file = *cwd + "/" + file
+	}
+	real, ok := s.real(dir, path.Clean(file))
+	if !ok {
+		return nil
+	}
+	return new(packageName(real))
+}
+
+// real is the path that a name leads to, as the process itself would find it: in its own root folder and its own mounts.
+func (s *scan) real(dir int, file string) (string, bool) {
+	top, err := unix.Openat(dir, "root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", false
+	}
+	defer unix.Close(top)
+	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	fd, err := unix.Openat2(top, file, &how)
+	if err != nil {
+		return "", false
+	}
+	defer unix.Close(fd)
+	text, err := readlink(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), s.link)
+	if err != nil || bytes.HasSuffix(text, []byte(deleted)) {
+		return "", false
+	}
+	return string(text), true
+}
+
+// packageName is the package in whose folder a file lies, with its scope: what follows the last node_modules, site-packages or
+// dist-packages of its path. A folder in there that begins with a dot holds links or other packages, and is none.
+func packageName(file string) string {
+	parts := strings.Split(file, "/")
+	for i := len(parts) - 2; i > 0; i-- {
+		name := parts[i]
+		switch {
+		case strings.HasPrefix(name, "."):
+		case parts[i-1] == "node_modules" && strings.HasPrefix(name, "@"):
+			if i+2 < len(parts) {
+				return name + "/" + parts[i+1]
+			}
+		case parts[i-1] == "node_modules", parts[i-1] == "site-packages", parts[i-1] == "dist-packages":
+			return name
+		case name == "node_modules", name == "site-packages", name == "dist-packages":
+			return "" // a file that lies in there by itself
+		}
+	}
+	return ""
+}
+
+// base is the name of the file at a path, that of an executable too which was replaced. npm's packages put an .exe at the end of some,
+// bun's and agents', on every system.
+func base(file string) string {
+	return strings.TrimSuffix(path.Base(strings.TrimSuffix(file, deleted)), ".exe")
+}
+
+// matches reports whether a name is on a list, where a * at the end stands for any rest.
+func matches(list []string, name string) bool {
+	for _, have := range list {
+		if stem, open := strings.CutSuffix(have, "*"); have == name || open && strings.HasPrefix(name, stem) {
+			return true
+		}
+	}
+	return false
+}
