@@ -434,6 +434,8 @@ type Process struct {
 	RSS *int64   `json:"rss,omitempty"`
 	// Listening are the TCP ports that it listens on. Known and none is [], unknown is absent.
 	Listening *[]int `json:"listening,omitempty"`
+	// Daemon is the name of the configured vendor's shared daemon that its command line is, "" for none.
+	Daemon *string `json:"daemon,omitempty"`
 	// UnixSockets are the unix sockets that it listens on, and those for datagrams that it bound to a path: by path, or @name for an
 	// abstract one. Known and none is [], unknown is absent.
 	UnixSockets *[]string `json:"unix_sockets,omitempty"`

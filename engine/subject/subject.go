@@ -120,6 +120,8 @@ type Lineage struct {
 	TTYBelow    *bool `json:"tty_below,omitempty"`
 	// ListenerBelow is false only when of every process below it is known that it does not listen.
 	ListenerBelow *bool `json:"listener_below,omitempty"`
+	// Family is what an interpreter positively is, by the program that it runs (config.families): mcp-server, dev-server and so on.
+	Family *string `json:"family,omitempty"`
 	// AgentDir is the folder that agents are known to work in and that its working directory lies in: a candidate folder, or
 	// one that a spawn or registry entry names.
 	AgentDir string `json:"agent_dir,omitempty"`
@@ -227,6 +229,7 @@ type Config struct {
 	Interpreters    []string `json:"interpreters"`
 	Multiplexers    []string `json:"multiplexers"`
 	NeverProcesses  []string `json:"never_processes"`
+	PersonalDaemons []string `json:"personal_daemons"`
 	OpaqueProcesses []string `json:"opaque_processes"`
 	IDMarkers       []string `json:"id_markers"`
 	PaneMarkers     []string `json:"pane_markers"`

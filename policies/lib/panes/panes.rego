@@ -3,6 +3,8 @@
 # description: What is positively known of the processes in the panes of a session or a tab.
 package policies.lib.panes
 
+import data.policies.lib.leftovers
+
 # METADATA
 # title: All panes
 # description: The panes of the session or of the tab; undefined for anything else.
@@ -14,8 +16,91 @@ all := input.tab.panes if input.kind == "tab"
 # title: Idle panes
 # description: >-
 #   The panes that hold their own shell and nothing else: the shell is alive and in the foreground by itself, every process of
-#   its session is it or a prompt's helper, and nothing that it started has left that session.
-idle := [pane.id |
+#   its session is it, a prompt's helper or left over from an agent that is gone, and nothing that it started is at work elsewhere.
+idle := [id | some id in _idle_here; not id in _busy_elsewhere]
+
+# METADATA
+# title: Dead panes
+# description: The panes that are kept although their process ended, and that no other process is known to live in or for.
+dead := [id | some id in _dead_here; not id in _busy_elsewhere]
+
+# METADATA
+# title: Elsewhere
+# description: >-
+#   The names of the processes that were started in a pane and run on outside of it, known by the pane's id in their environment, and
+#   that keep it. Those that live on by design do not.
+elsewhere contains member.name if {
+	some pane in all
+	some member in pane.carriers
+	not member.pid in _residents
+}
+
+# METADATA
+# title: Quiet here
+# description: True when there is a pane and nothing is at work in any, so that only what runs elsewhere can keep them.
+quiet_here if {
+	count(all) > 0
+	count(all) - count(_idle_here) == count(_dead_here)
+}
+
+# METADATA
+# title: Live on
+# description: The names of what was started in a pane and stays when that goes, by design - another multiplexer, a personal daemon.
+live_on contains member.name if {
+	some member in input.members
+	member.how == "elsewhere"
+	member.pid in _residents
+}
+
+# METADATA
+# title: Taken along
+# description: The names of the processes in the panes that are left over from an agent that is gone, and end with them.
+taken_along contains member.name if {
+	some member in input.members
+	member.how == "session"
+	member.pid in leftovers.pids
+}
+
+_busy_elsewhere contains pane.id if {
+	some pane in all
+	some member in pane.carriers
+	not member.pid in _residents
+}
+
+# A multiplexer's server that was begun in the pane, and what is below such a one: it outlives the pane, which is what it is for.
+_residents contains member.pid if {
+	some member in input.members
+	member.how == "elsewhere"
+	member.process.name in input.config.multiplexers
+}
+
+_residents contains member.pid if {
+	some member in input.members
+	member.how == "elsewhere"
+	member.server > 0
+	member.server != _server
+}
+
+_residents contains member.pid if {
+	some member in input.members
+	member.how == "elsewhere"
+	member.process.daemon != ""
+}
+
+_residents contains member.pid if {
+	some member in input.members
+	member.how == "elsewhere"
+	member.lineage.is_agent == false
+	glob.match(_personal, null, member.process.name)
+}
+
+_personal := concat("", ["{", concat(",", input.config.personal_daemons), "}"])
+
+_server := input.session.server.pid if input.kind == "session"
+
+_server := input.source.server.pid if input.kind == "tab"
+
+_idle_here := [pane.id |
 	some pane in all
 	pane.dead == false
 	pane.foreground_pgid == pane.shell_pid
@@ -28,21 +113,22 @@ idle := [pane.id |
 	count(pane.session) - 1 == count([member |
 		some member in pane.session
 		member.pid != pane.shell_pid
-		member.name in input.config.prompt_daemons
+		_bystander(member.name, member.pid)
 	])
 	not pane.descendants[0]
 ]
 
-# METADATA
-# title: Dead panes
-# description: The panes that are kept although their process ended, and that no other process is known to live in.
-dead := [pane.id |
+_dead_here := [pane.id |
 	some pane in all
 	pane.dead == true
 	not pane.session_pids[0]
 	not pane.session[0]
 	not pane.descendants[0]
 ]
+
+_bystander(name, _) if name in input.config.prompt_daemons
+
+_bystander(_, pid) if pid in leftovers.pids
 
 # METADATA
 # title: Read panes

@@ -52,3 +52,46 @@ test_of_no_pane_nothing_is_known if {
 	not panes.no_agents with input as none
 	not panes.all_read with input as none
 }
+
+test_who_carries_a_pane_elsewhere_keeps_it if {
+	panes.elsewhere == {"make"} with input as subjects.carried
+	panes.idle == [] with input as subjects.carried
+	panes.quiet_here with input as subjects.carried
+	not panes.all_quiet with input as subjects.carried
+	panes.elsewhere == {"make"} with input as subjects.without(subjects.carried, ["/members"])
+}
+
+test_who_carries_a_dead_pane_keeps_it if {
+	dead := subjects.changed(subjects.session, "/session/panes/0", {"id": "%5", "dead": true, "carriers": [{"pid": 990, "name": "make"}]})
+	panes.dead == [] with input as dead
+	not panes.all_quiet with input as dead
+}
+
+test_what_lives_on_by_design_keeps_no_pane if {
+	every patch in [
+		[{"op": "add", "path": "/members/0/process/name", "value": "tmux: server"}],
+		[{"op": "add", "path": "/members/0/process/name", "value": "emacs-29"}],
+		[{"op": "add", "path": "/members/0/process/daemon", "value": "codex app-server"}],
+		[{"op": "add", "path": "/members/0/server", "value": 700}],
+	] {
+		changed := json.patch(subjects.carried, patch)
+		panes.idle == ["%5"] with input as changed
+		panes.live_on == {"make"} with input as changed
+		panes.elsewhere == set() with input as changed
+	}
+}
+
+# A popup is a child of the pane's own server.
+test_what_the_panes_own_server_started_keeps_it if {
+	panes.idle == [] with input as subjects.changed(subjects.carried, "/members/0/server", 500)
+	panes.idle == [] with input as json.patch(subjects.carried, [{"op": "add", "path": "/members/0/server", "value": 700}, {"op": "remove", "path": "/session/server"}])
+	panes.idle == [] with input as json.patch(subjects.carried, [{"op": "add", "path": "/members/0/process/name", "value": "emacs"}, {"op": "remove", "path": "/members/0/lineage/is_agent"}])
+	panes.idle == [] with input as subjects.changed(subjects.carried, "/members/0/process/daemon", "")
+}
+
+test_what_an_agent_left_in_a_pane_is_no_work if {
+	panes.idle == ["%5"] with input as subjects.littered
+	panes.taken_along == {"node"} with input as subjects.littered
+	panes.idle == [] with input as subjects.changed(subjects.littered, "/members/0/lineage/family", "build-tool")
+	panes.idle == [] with input as subjects.without(subjects.littered, ["/members"])
+}

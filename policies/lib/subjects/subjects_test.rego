@@ -10,6 +10,7 @@ config := {
 	"interpreters": ["node", "python3*"],
 	"multiplexers": ["tmux: server", "screen"],
 	"never_processes": ["git", "git-*", "ssh-agent", "containerd-shim*"],
+	"personal_daemons": ["emacs*", "gpg-agent"],
 	"opaque_processes": ["ssh-agent"],
 	"id_markers": ["AGENT_SESSION"],
 	"pane_markers": ["TMUX"],
@@ -79,6 +80,55 @@ session := object.union(_common, {
 	"idle": 3600,
 	"sighting": {"rule": "reap.sessions.husk", "identity": "the same thing", "first": 60, "last": 60, "count": 1},
 })
+
+# The same session with a process elsewhere that carries its pane.
+carried := object.union(session, {
+	"session": {"server": {"socket": "/tmp/tmux-1000/default", "pid": 500}, "panes": [object.union(idle_pane, {"carriers": [{"pid": 990, "name": "make"}]})]},
+	"members": [{
+		"pane": "%5",
+		"pid": 990,
+		"name": "make",
+		"how": "elsewhere",
+		"process": {"pid": 990, "start_ticks": 99000, "name": "make"},
+		"lineage": {"is_agent": false},
+		"server": 0,
+	}],
+})
+
+# A finished session in whose pane a server of its agent's was left.
+littered := object.union(finished, {
+	"session": {"panes": [object.union(idle_pane, {"session_pids": [812, 990], "session": [{"pid": 812, "name": "zsh"}, {"pid": 990, "name": "node"}]})]},
+	"members": [leftover],
+})
+
+leftover := {
+	"pane": "%5",
+	"pid": 990,
+	"name": "node",
+	"how": "session",
+	"process": {
+		"pid": 990,
+		"start_ticks": 99000,
+		"name": "node",
+		"ppid": 1,
+		"pgid": 980,
+		"foreground_pgid": 812,
+		"uid": 1000,
+		"state": "S",
+		"listening": [],
+		"unix_sockets": [],
+	},
+	"lineage": {
+		"markers": ["CLAUDECODE"],
+		"added": ["CLAUDECODE"],
+		"family": "mcp-server",
+		"is_agent": false,
+		"agents": 0,
+		"agent_ancestor": false,
+		"agent_below": false,
+		"listener_below": false,
+	},
+}
 
 # A session that a registry entry names, and that entry is over.
 finished := object.union(session, {
@@ -278,6 +328,12 @@ process := object.union(_common, {
 		"listener_below": false,
 	},
 	"age": 7200,
+})
+
+# A server of an agent's that was left in a pane.
+left_in_pane := object.union(process, {
+	"process": {"tty": "pts/4", "session": 812, "pgid": 812, "foreground_pgid": 700, "unix_sockets": []},
+	"lineage": {"pane": "%5", "multiplexer": true, "added": ["CLAUDECODE"], "family": "mcp-server"},
 })
 
 # A process that still runs in a worktree which was deleted, without any marker.

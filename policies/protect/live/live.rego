@@ -2,10 +2,11 @@
 # title: Live
 # description: >-
 #   Keeps what is in use: a folder that a process holds, a session or tab in which anything but an idle shell runs, a terminal in
-#   which somebody is at work, a process that is an agent, has a terminal, listens, or has any of these below it. What could not
-#   be read counts as in use.
+#   which somebody is at work, a process that is an agent, has a terminal, listens, or has any of these below it. What was started in
+#   a pane and runs on elsewhere is in use in that pane. What could not be read counts as in use.
 package policies.protect.live
 
+import data.policies.lib.leftovers
 import data.policies.lib.panes
 import data.policies.lib.processes
 import data.policies.lib.terminals
@@ -24,8 +25,8 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": "something runs in one of its panes, or what does is not known",
-	"evidence": {"running": {member.name | some member in input.session.panes[_].foreground}},
+	"message": _in_panes,
+	"evidence": {"running": {member.name | some member in input.session.panes[_].foreground}, "elsewhere": panes.elsewhere},
 } if {
 	input.kind == "session"
 	not panes.all_quiet
@@ -45,9 +46,10 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": "something runs in one of its panes, or what does is not known",
+	"message": _in_panes,
 	"evidence": {
 		"running": {member.name | some member in input.tab.panes[_].foreground},
+		"elsewhere": panes.elsewhere,
 		"agents": {status | status := input.tab.panes[_].agent_status},
 	},
 } if {
@@ -65,6 +67,13 @@ objections contains {
 } if {
 	input.kind == "terminal"
 	not _abandoned
+}
+
+default _in_panes := "something runs in one of its panes, or what does is not known"
+
+_in_panes := $"what was started in one of its panes runs on elsewhere: {concat(", ", panes.elsewhere)}" if {
+	panes.quiet_here
+	count(panes.elsewhere) > 0
 }
 
 # Whatever the reason to reap is, the facts that make a terminal safe are asked for here anew.
@@ -99,6 +108,12 @@ _deserted if {
 _unused if {
 	input.dir.holders_known == true
 	not input.holders[0]
+}
+
+# A server that an agent left behind in a pane has that pane's terminal, and nobody in it can speak with it.
+_left if {
+	leftovers.alone
+	_silent
 }
 
 # A process whose session is known and that no pane claims has no pane at all: the panes' sources were read, or protect.unknown

@@ -166,7 +166,7 @@ test_a_tab_that_runs_something_stays if {
 		{"op": "add", "path": "/tab/panes/0/foreground", "value": [{"pid": 900, "name": "claude"}]},
 		{"op": "add", "path": "/tab/panes/0/agent_status", "value": "working"},
 	])
-	objection.evidence == {"running": {"claude"}, "agents": {"working"}}
+	objection.evidence == {"running": {"claude"}, "elsewhere": set(), "agents": {"working"}}
 }
 
 test_one_busy_pane_of_two_keeps_the_tab if {
@@ -208,5 +208,30 @@ test_a_tab_with_a_dead_pane_stays if {
 test_a_tab_that_little_is_known_of_stays if {
 	every path in ["/tab/panes/0/shell_pid", "/tab/panes/0/foreground_pgid", "/tab/panes/0/foreground", "/tab/panes/0/session", "/tab/panes/0/session_pids", "/tab/panes/0/dead", "/tab/panes/0/agent_status", "/tab/panes", "/tab/pane_count", "/tab", "/config/shells", "/config/agent_idle"] {
 		count(live.objections) == 1 with input as subjects.without(subjects.tab, [path])
+	}
+}
+
+test_what_was_started_in_a_pane_and_runs_on_elsewhere_keeps_it if {
+	some objection in live.objections with input as subjects.carried
+	objection.message == "what was started in one of its panes runs on elsewhere: make"
+	objection.evidence.elsewhere == {"make"}
+}
+
+test_what_runs_in_a_pane_is_said_before_what_runs_elsewhere if {
+	some objection in live.objections with input as subjects.changed(subjects.carried, "/session/panes/0/foreground/0/name", "vim")
+	objection.message == "something runs in one of its panes, or what does is not known"
+}
+
+test_a_leftover_in_a_pane_may_go_although_it_has_the_terminal if {
+	count(live.objections) == 0 with input as subjects.left_in_pane
+}
+
+test_a_leftover_of_which_a_fact_is_not_known_stays if {
+	every path in [
+		"/process/foreground_pgid", "/process/pgid", "/process/listening", "/process/unix_sockets", "/process/ppid", "/process/uid",
+		"/process/state", "/lineage/family", "/lineage/descendants", "/lineage/added", "/lineage/is_agent", "/lineage/agents",
+		"/lineage/agent_ancestor", "/host/orphan_parents",
+	] {
+		count(live.objections) == 1 with input as subjects.without(subjects.left_in_pane, [path])
 	}
 }

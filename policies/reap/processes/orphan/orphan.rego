@@ -39,6 +39,8 @@ _agrees contains "no multiplexer in between" if input.lineage.multiplexer == fal
 
 _agrees contains "the multiplexer does not carry the marker" if input.lineage.multiplexer_marked == false
 
+_agrees contains "the leader of its session does not carry the marker" if count(input.lineage.added) > 0
+
 _agrees contains "it works where agents work" if input.lineage.agent_dir != ""
 
 _agrees contains "its working directory was deleted" if input.process.cwd_deleted == true

@@ -5,6 +5,7 @@
 #   session's lifetime: one that ended before the session was made speaks of an earlier session of that name.
 package policies.reap.sessions.finished
 
+import data.policies.lib.panes
 import data.policies.lib.registry
 import data.policies.lib.sessions
 
@@ -22,7 +23,13 @@ in_scope if {
 findings contains {
 	"rule": "reap.sessions.finished",
 	"message": "the registry says that its owner is over",
-	"evidence": {"source": entry.source, "entry": entry.id, "ended": entry.ended},
+	"evidence": {
+		"source": entry.source,
+		"entry": entry.id,
+		"ended": entry.ended,
+		"taken_along": panes.taken_along,
+		"live_on": panes.live_on,
+	},
 } if {
 	input.kind == "session"
 	some place in registry.over

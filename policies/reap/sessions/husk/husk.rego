@@ -27,7 +27,7 @@ in_scope if {
 findings contains {
 	"rule": "reap.sessions.husk",
 	"message": "every pane of it is back at its own idle shell",
-	"evidence": {"panes": panes.idle},
+	"evidence": {"panes": panes.idle, "taken_along": panes.taken_along, "live_on": panes.live_on},
 } if {
 	in_scope
 	panes.all_idle

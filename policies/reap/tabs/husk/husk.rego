@@ -30,7 +30,7 @@ in_scope if {
 findings contains {
 	"rule": "reap.tabs.husk",
 	"message": "every pane of it is back at its own idle shell",
-	"evidence": {"label": input.tab.label, "panes": panes.idle},
+	"evidence": {"label": input.tab.label, "panes": panes.idle, "taken_along": panes.taken_along, "live_on": panes.live_on},
 } if {
 	in_scope
 	panes.all_listed

@@ -5,7 +5,7 @@ import data.policies.reap.tabs.husk
 
 test_a_helpers_tab_of_idle_shells_is_a_husk if {
 	some finding in husk.findings with input as subjects.tab
-	finding.evidence == {"label": "review TASK-7", "panes": ["w1:p4"]}
+	finding.evidence == {"label": "review TASK-7", "panes": ["w1:p4"], "taken_along": set(), "live_on": set()}
 	husk.in_scope with input as subjects.tab
 }
 
