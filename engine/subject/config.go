@@ -4,7 +4,7 @@ package subject
 func (c *Config) whole() *Config {
 	w := *c
 	for _, list := range []*[]string{
-		&w.Shells, &w.PromptDaemons, &w.Agents, &w.Interpreters, &w.Multiplexers, &w.NeverProcesses, &w.PersonalDaemons, &w.OpaqueProcesses, &w.IDMarkers,
+		&w.Shells, &w.PromptDaemons, &w.Agents, &w.Interpreters, &w.Multiplexers, &w.NeverProcesses, &w.OpaqueProcesses, &w.IDMarkers,
 		&w.PaneMarkers, &w.HelperLabels.Exact, &w.HelperLabels.Prefix, &w.SessionNames.Exact, &w.SessionNames.Prefix,
 		&w.DisposableDirs, &w.Rebuildable, &w.Protected, &w.TerminalStatuses, &w.AgentIdle, &w.WorktreeFolders,
 	} {

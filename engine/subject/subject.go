@@ -101,6 +101,13 @@ type Lineage struct {
 	// IsAgent is true when the process is an agent by its name or by what it was started from, a file of an agent's name or one
 	// below its versions; false when both are known and neither is. Absent where what it was started from could not be read.
 	IsAgent *bool `json:"is_agent,omitempty"`
+	// Interpreter is the interpreter that it runs in, by name, and Family what it positively is by config.families: its name, or the file
+	// or package that the interpreter runs. Each is absent for what is none.
+	Family string `json:"family,omitempty"`
+	// Sockets are the unix sockets that it listens on, those of config.own_sockets left out. Absent where they are not known.
+	Sockets *[]string `json:"sockets,omitempty"`
+	// Personal says what it is where people use it too, whoever started it, in the word of config.personal_daemons; "" for all else.
+	Personal *string `json:"personal,omitempty"`
 	// Multiplexer is true when its environment says that it comes out of a multiplexer's pane. MultiplexerMarked is then
 	// true when that server carries the same markers, so that they prove nothing; absent where the server is gone or could
 	// not be read.
@@ -120,8 +127,6 @@ type Lineage struct {
 	TTYBelow    *bool `json:"tty_below,omitempty"`
 	// ListenerBelow is false only when of every process below it is known that it does not listen.
 	ListenerBelow *bool `json:"listener_below,omitempty"`
-	// Family is what an interpreter positively is, by the program that it runs (config.families): mcp-server, dev-server and so on.
-	Family *string `json:"family,omitempty"`
 	// AgentDir is the folder that agents are known to work in and that its working directory lies in: a candidate folder, or
 	// one that a spawn or registry entry names.
 	AgentDir string `json:"agent_dir,omitempty"`
@@ -229,7 +234,6 @@ type Config struct {
 	Interpreters    []string `json:"interpreters"`
 	Multiplexers    []string `json:"multiplexers"`
 	NeverProcesses  []string `json:"never_processes"`
-	PersonalDaemons []string `json:"personal_daemons"`
 	OpaqueProcesses []string `json:"opaque_processes"`
 	IDMarkers       []string `json:"id_markers"`
 	PaneMarkers     []string `json:"pane_markers"`

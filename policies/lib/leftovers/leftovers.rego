@@ -39,7 +39,7 @@ alone if {
 	input.process.foreground_pgid > 0
 	input.process.pgid != input.process.foreground_pgid
 	count(input.process.listening) == 0
-	count(input.process.unix_sockets) == 0
+	count(input.lineage.sockets) == 0
 }
 
 # METADATA
@@ -87,7 +87,6 @@ _outer contains member.pid if {
 	below.pid in _inner
 }
 
-# npm and its like call themselves by what they run.
 _runners contains member.pid if {
 	some member in input.members
 	member.pid in _still
@@ -97,7 +96,7 @@ _runners contains member.pid if {
 _runners contains member.pid if {
 	some member in input.members
 	member.pid in _still
-	regex.match(`^(npm|npx|pnpm|bunx|uvx?)( |$)`, member.process.name)
+	member.lineage.family == "package-runner"
 }
 
 _still contains member.pid if {
@@ -114,5 +113,5 @@ _still contains member.pid if {
 	member.process.foreground_pgid > 0
 	member.process.pgid != member.process.foreground_pgid
 	count(member.process.listening) == 0
-	count(member.process.unix_sockets) == 0
+	count(member.lineage.sockets) == 0
 }

@@ -17,7 +17,7 @@ test_what_is_not_positively_left_over_is_not if {
 		"/process/uid": 1001,
 		"/process/state": "R",
 		"/process/listening": [3000],
-		"/process/unix_sockets": ["/run/x"],
+		"/lineage/sockets": ["/run/x"],
 		"/lineage/added": [],
 		"/lineage/family": "dev-server",
 		"/lineage/is_agent": true,
@@ -33,7 +33,7 @@ test_what_is_not_positively_left_over_is_not if {
 test_what_is_not_known_is_not_left_over if {
 	every path in [
 		"/how", "/process", "/process/ppid", "/process/pgid", "/process/foreground_pgid", "/process/uid", "/process/state", "/process/listening",
-		"/process/unix_sockets", "/lineage", "/lineage/added", "/lineage/family", "/lineage/is_agent", "/lineage/agents", "/lineage/agent_ancestor",
+		"/lineage/sockets", "/lineage", "/lineage/added", "/lineage/family", "/lineage/is_agent", "/lineage/agents", "/lineage/agent_ancestor",
 		"/lineage/agent_below", "/lineage/listener_below",
 	] {
 		leftovers.pids == set() with input as subjects.without(subjects.littered, [concat("", ["/members/0", path])])
@@ -52,7 +52,7 @@ test_a_server_that_is_judged_by_itself_must_be_alone_and_in_the_background if {
 		"/process/foreground_pgid": -1,
 		"/process/state": "R",
 		"/process/listening": [3000],
-		"/process/unix_sockets": ["@x"],
+		"/lineage/sockets": ["@x"],
 		"/process/uid": 1001,
 	} {
 		not leftovers.alone with input as subjects.changed(subjects.left_in_pane, path, value)
@@ -62,11 +62,16 @@ test_a_server_that_is_judged_by_itself_must_be_alone_and_in_the_background if {
 # npm exec, the shell that it starts and the server.
 _run := json.patch(subjects.littered, [
 	{"op": "add", "path": "/members/0/process/ppid", "value": 989},
-	{"op": "add", "path": "/members/1", "value": _member(989, "sh", 988)},
-	{"op": "add", "path": "/members/2", "value": _member(988, "npm exec @model", 1)},
+	{"op": "add", "path": "/members/1", "value": _member(989, "sh", 988, "")},
+	{"op": "add", "path": "/members/2", "value": _member(988, "npm exec @model", 1, "package-runner")},
 ])
 
-_member(pid, name, parent) := object.union(json.remove(subjects.leftover, ["/lineage/family"]), {"pid": pid, "name": name, "process": {"pid": pid, "name": name, "ppid": parent}})
+_member(pid, name, parent, family) := object.union(subjects.leftover, {
+	"pid": pid,
+	"name": name,
+	"process": {"pid": pid, "name": name, "ppid": parent},
+	"lineage": {"family": family},
+})
 
 test_what_a_server_was_started_through_is_left_over_with_it if {
 	leftovers.pids == {988, 989, 990} with input as _run
@@ -80,6 +85,6 @@ test_a_runner_of_anything_else_is_not if {
 	leftovers.pids == set() with input as subjects.without(_run, ["/members/0/lineage/family"])
 	leftovers.pids == set() with input as subjects.changed(_run, "/members/2/process/ppid", 812)
 	leftovers.pids == set() with input as subjects.changed(_run, "/members/1/process/name", "node")
-	leftovers.pids == set() with input as subjects.changed(_run, "/members/2/process/name", "npmx")
+	leftovers.pids == set() with input as subjects.changed(_run, "/members/2/lineage/family", "worker")
 	leftovers.pids == set() with input as subjects.changed(_run, "/members/2/lineage/agents", 1)
 }

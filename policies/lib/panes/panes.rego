@@ -91,10 +91,8 @@ _residents contains member.pid if {
 	some member in input.members
 	member.how == "elsewhere"
 	member.lineage.is_agent == false
-	glob.match(_personal, null, member.process.name)
+	member.lineage.personal != ""
 }
-
-_personal := concat("", ["{", concat(",", input.config.personal_daemons), "}"])
 
 _server := input.session.server.pid if input.kind == "session"
 

@@ -70,7 +70,7 @@ test_who_carries_a_dead_pane_keeps_it if {
 test_what_lives_on_by_design_keeps_no_pane if {
 	every patch in [
 		[{"op": "add", "path": "/members/0/process/name", "value": "tmux: server"}],
-		[{"op": "add", "path": "/members/0/process/name", "value": "emacs-29"}],
+		[{"op": "add", "path": "/members/0/lineage/personal", "value": "editor"}],
 		[{"op": "add", "path": "/members/0/process/daemon", "value": "codex app-server"}],
 		[{"op": "add", "path": "/members/0/server", "value": 700}],
 	] {
@@ -85,7 +85,7 @@ test_what_lives_on_by_design_keeps_no_pane if {
 test_what_the_panes_own_server_started_keeps_it if {
 	panes.idle == [] with input as subjects.changed(subjects.carried, "/members/0/server", 500)
 	panes.idle == [] with input as json.patch(subjects.carried, [{"op": "add", "path": "/members/0/server", "value": 700}, {"op": "remove", "path": "/session/server"}])
-	panes.idle == [] with input as json.patch(subjects.carried, [{"op": "add", "path": "/members/0/process/name", "value": "emacs"}, {"op": "remove", "path": "/members/0/lineage/is_agent"}])
+	panes.idle == [] with input as json.patch(subjects.carried, [{"op": "add", "path": "/members/0/lineage/personal", "value": "editor"}, {"op": "remove", "path": "/members/0/lineage/is_agent"}])
 	panes.idle == [] with input as subjects.changed(subjects.carried, "/members/0/process/daemon", "")
 }
 

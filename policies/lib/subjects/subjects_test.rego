@@ -10,7 +10,6 @@ config := {
 	"interpreters": ["node", "python3*"],
 	"multiplexers": ["tmux: server", "screen"],
 	"never_processes": ["git", "git-*", "ssh-agent", "containerd-shim*"],
-	"personal_daemons": ["emacs*", "gpg-agent"],
 	"opaque_processes": ["ssh-agent"],
 	"id_markers": ["AGENT_SESSION"],
 	"pane_markers": ["TMUX"],
@@ -90,7 +89,7 @@ carried := object.union(session, {
 		"name": "make",
 		"how": "elsewhere",
 		"process": {"pid": 990, "start_ticks": 99000, "name": "make"},
-		"lineage": {"is_agent": false},
+		"lineage": {"is_agent": false, "personal": ""},
 		"server": 0,
 	}],
 })
@@ -116,11 +115,11 @@ leftover := {
 		"uid": 1000,
 		"state": "S",
 		"listening": [],
-		"unix_sockets": [],
 	},
 	"lineage": {
 		"markers": ["CLAUDECODE"],
 		"added": ["CLAUDECODE"],
+		"sockets": [],
 		"family": "mcp-server",
 		"is_agent": false,
 		"agents": 0,
@@ -332,8 +331,8 @@ process := object.union(_common, {
 
 # A server of an agent's that was left in a pane.
 left_in_pane := object.union(process, {
-	"process": {"tty": "pts/4", "session": 812, "pgid": 812, "foreground_pgid": 700, "unix_sockets": []},
-	"lineage": {"pane": "%5", "multiplexer": true, "added": ["CLAUDECODE"], "family": "mcp-server"},
+	"process": {"tty": "pts/4", "session": 812, "pgid": 812, "foreground_pgid": 700},
+	"lineage": {"sockets": [], "pane": "%5", "multiplexer": true, "added": ["CLAUDECODE"], "family": "mcp-server"},
 })
 
 # A process that still runs in a worktree which was deleted, without any marker.

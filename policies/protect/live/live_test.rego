@@ -228,7 +228,7 @@ test_a_leftover_in_a_pane_may_go_although_it_has_the_terminal if {
 
 test_a_leftover_of_which_a_fact_is_not_known_stays if {
 	every path in [
-		"/process/foreground_pgid", "/process/pgid", "/process/listening", "/process/unix_sockets", "/process/ppid", "/process/uid",
+		"/process/foreground_pgid", "/process/pgid", "/process/listening", "/lineage/sockets", "/process/ppid", "/process/uid",
 		"/process/state", "/lineage/family", "/lineage/descendants", "/lineage/added", "/lineage/is_agent", "/lineage/agents",
 		"/lineage/agent_ancestor", "/host/orphan_parents",
 	] {
