@@ -69,14 +69,14 @@ func (b Burial) Bury(ctx context.Context, hs []*Held) decision.Outcome {
 	return b.account(hs, told, spared)
 }
 
-// send signals one survivor after it was looked at again: it must still be the pane's, and none of the never-list.
+// send signals one survivor after it was looked at again: it must still be of the session that it was of, and none of the never-list.
 func (b Burial) send(h *Held, sig unix.Signal) error {
 	s, err := h.Stat()
 	if err != nil {
 		return err
 	}
 	if s.Start != h.Was.Start || s.Session != h.Was.Session {
-		return actuators.Changed("it has left the pane's session")
+		return actuators.Changed("it has left its session")
 	}
 	if err := h.Allowed(b.Never, s); err != nil {
 		return err

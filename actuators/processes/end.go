@@ -18,7 +18,7 @@ import (
 const killWait = 5 * time.Second
 
 // Do asks the process to end, and kills it when it has not ended within the grace. Before each signal it is read again through
-// the directory that the signal goes through.
+// the directory that the signal goes through. What was judged with it ends after it: the other way round a supervisor starts it anew.
 func (g *grasp) Do(ctx context.Context, in decision.Intent) decision.Outcome {
 	if in.Identity.Process == nil {
 		return decision.Outcome{Outcome: decision.Failed, Detail: "the intent names no process; nothing was done"}
@@ -27,6 +27,19 @@ func (g *grasp) Do(ctx context.Context, in decision.Intent) decision.Outcome {
 	if want.PID != g.pin.pid {
 		return decision.Outcome{Outcome: decision.Failed, Detail: fmt.Sprintf("the intent names pid %d and pid %d is held; nothing was done", want.PID, g.pin.pid)}
 	}
+	since, err := g.mind()
+	if err != nil {
+		return actuators.OutcomeOf(err)
+	}
+	out := g.end(ctx, want)
+	if out.Outcome == decision.Done {
+		out = g.endBelow(ctx, in.Identity.Below, since, out)
+	}
+	return out
+}
+
+// end ends the process itself.
+func (g *grasp) end(ctx context.Context, want decision.Process) decision.Outcome {
 	g.o.Step("process.term")
 	if err := g.check(want); err != nil {
 		return actuators.OutcomeOf(err)

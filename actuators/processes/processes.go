@@ -1,4 +1,4 @@
-// Package processes ends processes: one at a time, each held by its /proc directory from the look at it to the signal, so that
+// Package processes ends processes: one at a time with what is below it, each held by its /proc directory from the look at it to the signal, so that
 // the number cannot be given to another process unnoticed.
 package processes
 
@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
 	"winnow/engine/decision"
 )
 
@@ -63,13 +64,16 @@ type plan struct {
 	Inode      uint64 `json:"inode,omitempty"`
 	// TermGrace is in seconds.
 	TermGrace float64 `json:"term_grace"`
+	// Below are the processes below it that end with it.
+	Below []panes.Member `json:"below,omitempty"`
 }
 
-// grasp is one process held.
+// grasp is one process held, with those below it that were judged with it.
 type grasp struct {
 	*Actuator
-	pin  *pin
-	want decision.Process
+	pin   *pin
+	want  decision.Process
+	below []*panes.Held
 }
 
 // Grasp takes hold of the process and compares it with the identity that was decided on.
@@ -87,7 +91,10 @@ func (a *Actuator) Grasp(_ context.Context, _ string, d decision.Decision) (actu
 	}
 	g := &grasp{Actuator: a, pin: p, want: want}
 	if err := g.check(want); err != nil {
-		return nil, errors.Join(err, p.close())
+		return nil, errors.Join(err, g.Close())
+	}
+	if err := g.holdBelow(d.Identity.Below); err != nil {
+		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil
 }
@@ -125,27 +132,46 @@ func (g *grasp) check(want decision.Process) error {
 	if err := f.compare(want); err != nil {
 		return err
 	}
+	never, err := g.never()
+	if err != nil {
+		return err
+	}
+	return never.Check(want.PID, f.uid, f.stat.comm, f.stat.kernel())
+}
+
+// never is what is not signalled, whatever was decided.
+func (g *grasp) never() (actuators.NeverProcess, error) {
 	self, err := actuators.Lineage(g.o.ProcRoot, os.Getpid())
 	if err != nil {
-		return actuators.Refused("find out what Winnow runs under: %w; pid %d was left untouched", err, want.PID)
+		return actuators.NeverProcess{}, actuators.Refused("find out what Winnow runs under: %w; pid %d was left untouched", err, g.want.PID)
 	}
 	return actuators.NeverProcess{
 		UID: g.o.UID, Self: append(self, g.o.Self...), OrphanParents: g.o.OrphanParents,
 		Multiplexers: g.o.Multiplexers, Names: g.o.Never,
-	}.Check(want.PID, f.uid, f.stat.comm, f.stat.kernel())
+	}, nil
 }
 
 // Plan names the process and its grace.
 func (g *grasp) Plan() json.RawMessage {
-	text, err := json.Marshal(plan{PID: g.want.PID, StartTicks: g.want.StartTicks, Inode: g.want.Inode, TermGrace: g.o.TermGrace.Seconds()})
+	p := plan{PID: g.want.PID, StartTicks: g.want.StartTicks, Inode: g.want.Inode, TermGrace: g.o.TermGrace.Seconds()}
+	for _, h := range g.below {
+		p.Below = append(p.Below, panes.Member{PID: h.PID, StartTicks: h.Was.Start})
+	}
+	text, err := json.Marshal(p)
 	if err != nil { // numbers always marshal
 		return nil
 	}
 	return text
 }
 
-// Close lets go of the process.
-func (g *grasp) Close() error { return g.pin.close() }
+// Close lets go of the process and of those below it.
+func (g *grasp) Close() error {
+	for _, h := range g.below {
+		h.Close()
+	}
+	g.below = nil
+	return g.pin.close()
+}
 
 // Settle looks whether the process is still there. It signals nothing: what still runs is for the next sweep to decide on.
 func (a *Actuator) Settle(_ context.Context, in decision.Intent) decision.Outcome {

@@ -87,6 +87,8 @@ type Identity struct {
 	Tab      *Tab      `json:"tab,omitempty"`
 	Terminal *Terminal `json:"terminal,omitempty"`
 	Dir      *Dir      `json:"dir,omitempty"`
+	// Below are the processes below a process, which were judged with it and end with it.
+	Below []Member `json:"below,omitempty"`
 }
 
 // Same reports whether two identities are known and equal.
@@ -107,6 +109,13 @@ type Process struct {
 	ArgvDigest string `json:"argv_digest,omitempty"`
 	// RSS is its resident memory in bytes, for the account of what was freed.
 	RSS int64 `json:"rss,omitempty"`
+}
+
+// Member is a process that goes with another one. StartTicks is in clock ticks since boot.
+type Member struct {
+	PID        int    `json:"pid"`
+	StartTicks uint64 `json:"start_ticks"`
+	Name       string `json:"name"`
 }
 
 // Session identifies a tmux session in one life of its server.

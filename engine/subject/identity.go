@@ -17,7 +17,11 @@ func (j *Joined) Identity(id string) decision.Identity {
 		return dirIdentity(&d)
 	}
 	if p, ok := j.snap.Processes[id]; ok {
-		return processIdentity(&j.snap.Host, &p)
+		out := processIdentity(&j.snap.Host, &p)
+		for _, n := range j.procs.under(j.procs.byID[id]) {
+			out.Below = append(out.Below, decision.Member{PID: n.p.PID, StartTicks: n.p.StartTicks, Name: n.p.Name})
+		}
+		return out
 	}
 	if s, ok := j.snap.Sessions[id]; ok {
 		return sessionIdentity(&s)

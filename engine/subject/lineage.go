@@ -25,6 +25,7 @@ func (x *processes) lineage(i int) *Lineage {
 	l.AgentAncestor = x.above[i].agent.under(x.whole)
 	l.MultiplexerAncestor = x.above[i].multiplexer.under(x.whole)
 	x.fillBelow(l, x.below[i])
+	l.Below = x.belowOf(i)
 	return l
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"winnow/engine/decision"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 )
@@ -51,15 +52,61 @@ func TestLineageOfATree(t *testing.T) {
 	same(t, "4", &subject.Lineage{
 		Markers: &[]string{}, Multiplexer: new(false), Agents: new(1), Agent: &snapshot.PaneProc{PID: 3, Name: "claude"},
 		IsAgent: new(false), AgentAncestor: new(true), MultiplexerAncestor: new(true), Descendants: new(2), AgentBelow: new(false), TTYBelow: new(true), ListenerBelow: new(true),
+		Below: &[]subject.Below{{PID: 5, Name: "vim"}, {PID: 6, Name: "vite"}},
 	}, lineage(t, s, 4))
 	same(t, "7", &subject.Lineage{
 		Markers: &[]string{}, Multiplexer: new(false), Agents: new(1), Agent: &snapshot.PaneProc{PID: 3, Name: "claude"},
 		IsAgent: new(false), AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(1), AgentBelow: new(true), TTYBelow: new(false), ListenerBelow: new(false),
+		Below: &[]subject.Below{{PID: 8, Name: "claude"}},
 	}, lineage(t, s, 7))
 	same(t, "1", &subject.Lineage{
 		Markers: &[]string{}, Multiplexer: new(false), Agents: new(0),
 		IsAgent: new(false), AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(7), AgentBelow: new(true), TTYBelow: new(true), ListenerBelow: new(true),
+		Below: &[]subject.Below{{PID: 2, Name: "tmux: server"}, {PID: 3, Name: "claude"}, {PID: 4, Name: "zsh"}, {PID: 5, Name: "vim"},
+			{PID: 6, Name: "vite"}, {PID: 7, Name: "node"}, {PID: 8, Name: "claude"}},
 	}, lineage(t, s, 1))
+}
+
+func TestWhatIsBelowIsNamedWhole(t *testing.T) {
+	t.Parallel()
+	tree := func(n int) *snapshot.Snapshot {
+		top := quiet(2, 1, "sh")
+		top.UID = new(7)
+		ps := []snapshot.Process{quiet(1, 0, "systemd"), top}
+		for i := range n {
+			ps = append(ps, quiet(10+i, 2+8*min(i, 1), "node"))
+		}
+		return table(ps...)
+	}
+	below := func(s *snapshot.Snapshot) int {
+		l := lineage(t, s, 2)
+		if l.Below == nil {
+			return -1
+		}
+		return len(*l.Below)
+	}
+	same(t, "nobody", 0, below(tree(0)))
+	same(t, "all that a look tells of", 64, below(tree(64)))
+	same(t, "more than that", -1, below(tree(65)))
+	zombie := tree(2)
+	z := zombie.Processes["process:11"]
+	z.State, z.Threads = "Z", new(1)
+	zombie.Processes["process:11"] = z
+	same(t, "one that has ended", 1, below(zombie))
+	failed := tree(2)
+	failed.Sources["proc"] = snapshot.Source{Status: "failed"}
+	same(t, "a table that was not read whole", -1, below(failed))
+
+	s := tree(2)
+	s.Host.BootID, s.Host.PIDNamespace = "b", new(uint64(9))
+	want := []decision.Member{{PID: 10, StartTicks: 3, Name: "node"}, {PID: 11, StartTicks: 4, Name: "node"}}
+	id := subject.Join(s, config()).Identity("process:2")
+	same(t, "what ends with it", want, id.Below)
+	same(t, "who comes and goes below makes no other process of it", subject.Join(func() *snapshot.Snapshot {
+		s := tree(1)
+		s.Host.BootID, s.Host.PIDNamespace = "b", new(uint64(9))
+		return s
+	}(), config()).Identity("process:2").Key, id.Key)
 }
 
 func TestLineageKnowsNoMoreThanWasRead(t *testing.T) {

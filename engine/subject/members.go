@@ -37,9 +37,10 @@ func (j *Joined) member(out []Member, p *snapshot.Pane, m snapshot.PaneProc, how
 		return out
 	}
 	process := j.procs.nodes[i].p
-	age := j.since(process.StartedAt)
+	lineage, age := j.procs.lineage(i), j.since(process.StartedAt)
+	lineage.Below = nil // many members with many each would be too much
 	return append(out, Member{
-		Pane: p.ID, PID: m.PID, Name: m.Name, How: how, Process: process, Lineage: j.procs.lineage(i), Server: j.procs.serverAbove(i), Age: age, Busy: busy(process.CPU, age),
+		Pane: p.ID, PID: m.PID, Name: m.Name, How: how, Process: process, Lineage: lineage, Server: j.procs.serverAbove(i), Age: age, Busy: busy(process.CPU, age),
 	})
 }
 

@@ -23,6 +23,8 @@ type processes struct {
 	byPID  map[int]int
 	below  []below
 	above  []above
+	// kids are the children of each process, by their nodes.
+	kids   [][]int
 	agents agents
 	hidden *node          // the earliest process of this user that may be an agent and does not show it
 	panes  map[int]string // pane ids by the pid of every process of the pane's session
@@ -90,6 +92,12 @@ func (x *processes) link() {
 			if n.lost = !ok || x.nodes[parent].p.StartTicks > n.p.StartTicks; !n.lost {
 				n.parent = parent
 			}
+		}
+	}
+	x.kids = make([][]int, len(x.nodes))
+	for i, n := range x.nodes {
+		if n.parent >= 0 {
+			x.kids[n.parent] = append(x.kids[n.parent], i)
 		}
 	}
 }

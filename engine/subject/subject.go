@@ -127,11 +127,20 @@ type Lineage struct {
 	TTYBelow    *bool `json:"tty_below,omitempty"`
 	// ListenerBelow is false only when of every process below it is known that it does not listen.
 	ListenerBelow *bool `json:"listener_below,omitempty"`
+	// Below are the processes below it, all of them. Absent where they are not known, and where there are more than 64.
+	Below *[]Below `json:"below,omitempty"`
 	// AgentDir is the folder that agents are known to work in and that its working directory lies in: a candidate folder, or
 	// one that a spawn or registry entry names.
 	AgentDir string `json:"agent_dir,omitempty"`
 	// Pane is the id of the pane whose session it belongs to.
 	Pane string `json:"pane,omitempty"`
+}
+
+// Below is a process below another one.
+type Below struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name"`
+	UID  *int   `json:"uid,omitempty"`
 }
 
 // Member is a process that belongs to a pane.

@@ -1,5 +1,10 @@
 package subject
 
+import (
+	"cmp"
+	"slices"
+)
+
 // below is what is known of everything below a process. A nil pointer is unknown; Descendants is nil when the count is.
 type below struct {
 	count         int
@@ -123,4 +128,40 @@ func (x *processes) fromParent(i int, found []above, cycle bool) above {
 		agent:       found[n.parent].agent.or(triIf(p.agent)),
 		multiplexer: found[n.parent].multiplexer.or(triIf(p.multiplexer)),
 	}
+}
+
+// maxBelow is how many processes below one are named.
+const maxBelow = 64
+
+// under are the nodes of everything that lives below a process, by pid; nil where that is not known whole, or is too much.
+func (x *processes) under(i int) []*node {
+	if b := &x.below[i]; !x.whole || x.strays || !b.known || b.count > maxBelow {
+		return nil
+	}
+	out := []*node{}
+	for open := []int{i}; len(open) > 0; {
+		at := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, k := range x.kids[at] {
+			open = append(open, k)
+			if !dead(x.nodes[k].p) {
+				out = append(out, &x.nodes[k])
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *node) int { return cmp.Compare(a.p.PID, b.p.PID) })
+	return out
+}
+
+// belowOf tells of everything below a process; nil where it is not known.
+func (x *processes) belowOf(i int) *[]Below {
+	under := x.under(i)
+	if under == nil {
+		return nil
+	}
+	out := make([]Below, len(under))
+	for k, n := range under {
+		out[k] = Below{PID: n.p.PID, Name: n.p.Name, UID: n.p.UID}
+	}
+	return &out
 }

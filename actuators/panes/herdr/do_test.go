@@ -448,7 +448,7 @@ func TestBurySparesWhatWasNotJudgedOrHasLeft(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Kill(leaver, syscall.SIGKILL) })
 	w.s.Expect("tab.close", w.husk)
 	out := attempt(t, a, d)
-	wantOutcome(t, decision.Done, out, "has left the pane's session")
+	wantOutcome(t, decision.Done, out, "has left its session")
 	if !lives(leaver) || !lives(stranger) {
 		t.Errorf("the process that left lives: %v, the one that nobody judged: %v", lives(leaver), lives(stranger))
 	}

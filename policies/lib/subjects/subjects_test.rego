@@ -322,6 +322,7 @@ process := object.union(_common, {
 		"agent_ancestor": false,
 		"multiplexer_ancestor": false,
 		"descendants": 0,
+		"below": [],
 		"agent_below": false,
 		"tty_below": false,
 		"listener_below": false,

@@ -2,7 +2,8 @@
 # title: Live
 # description: >-
 #   Keeps what is in use: a folder that a process holds, a session or tab in which anything but an idle shell runs, a terminal in
-#   which somebody is at work, a process that is an agent, has a terminal, listens, or has any of these below it. What was started in
+#   which somebody is at work, a process that is an agent, has a terminal, listens, or has any of these below it, or what may not end
+#   with it. What was started in
 #   a pane and runs on elsewhere is in use in that pane. What could not be read counts as in use.
 package policies.protect.live
 
@@ -127,7 +128,20 @@ _left if {
 	input.lineage.tty_below == false
 	not input.lineage.pane
 	_silent
+	_alone_or_ordinary
 }
+
+# What is below a process ends with it.
+_alone_or_ordinary if {
+	count(input.lineage.below) == count([below.pid |
+		some below in input.lineage.below
+		below.uid == input.host.uid
+		not below.name in input.config.multiplexers
+		glob.match(_never, null, below.name) == false
+	])
+}
+
+_never := concat("", ["{", concat(",", input.config.never_processes), "}"])
 
 _silent if {
 	count(input.process.listening) == 0
@@ -152,4 +166,8 @@ _message := "it is an agent" if {
 	input.lineage.tty_below == true
 } else := "a process below it listens on a port" if {
 	input.lineage.listener_below == true
+} else := "a process below it, which would end with it, is never reaped, or it is another user's" if {
+	count(input.lineage.below) > 0
+} else := "more is below it than ends with one" if {
+	input.lineage.descendants > 64
 }

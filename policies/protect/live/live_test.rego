@@ -235,3 +235,26 @@ test_a_leftover_of_which_a_fact_is_not_known_stays if {
 		count(live.objections) == 1 with input as subjects.without(subjects.left_in_pane, [path])
 	}
 }
+
+test_a_process_with_one_below_it_that_may_not_end_with_it_stays if {
+	every below in [
+		[{"pid": 900, "name": "git-remote-http", "uid": 1000}],
+		[{"pid": 900, "name": "screen", "uid": 1000}],
+		[{"pid": 900, "name": "node", "uid": 0}],
+		[{"pid": 900, "name": "node"}],
+		[{"pid": 899, "name": "sh", "uid": 1000}, {"pid": 900, "name": "git", "uid": 1000}],
+	] {
+		some objection in live.objections with input as subjects.changed(subjects.process, "/lineage/below", below)
+		objection.message == "a process below it, which would end with it, is never reaped, or it is another user's"
+	}
+}
+
+test_a_process_with_ordinary_ones_below_it_may_go if {
+	count(live.objections) == 0 with input as subjects.changed(subjects.process, "/lineage/below", [{"pid": 899, "name": "sh", "uid": 1000}, {"pid": 900, "name": "node", "uid": 1000}])
+}
+
+test_a_process_with_what_is_not_known_below_it_stays if {
+	count(live.objections) == 1 with input as subjects.without(subjects.process, ["/lineage/below"])
+	some many in live.objections with input as subjects.changed(subjects.without(subjects.process, ["/lineage/below"]), "/lineage/descendants", 65)
+	many.message == "more is below it than ends with one"
+}

@@ -1,0 +1,216 @@
+package processes
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/actuators"
+	"winnow/actuators/panes"
+	"winnow/engine/decision"
+)
+
+// tree runs a shell script and waits until so many processes are below it. What is left of them when the test is over is killed.
+func tree(t *testing.T, script string, below int) (decision.Process, []*panes.Held) {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", script)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	t.Cleanup(func() { cmd.Process.Kill(); <-done })
+	go func() { cmd.Wait(); close(done) }()
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		held := descendants(t, cmd.Process.Pid)
+		if len(held) == below && settled(held) {
+			t.Cleanup(func() {
+				for _, h := range held {
+					_ = h.Signal(unix.SIGKILL)
+					h.Close()
+				}
+			})
+			return identify(t, cmd.Process.Pid), held
+		}
+		for _, h := range held {
+			h.Close()
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d processes below the script, want %d", len(held), below)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func descendants(t *testing.T, top int) (out []*panes.Held) {
+	t.Helper()
+	all, err := panes.Scan("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pid := range all {
+		if descends(all, pid, top) {
+			if h, err := panes.Hold("/proc", pid); err == nil {
+				out = append(out, h)
+			}
+		}
+	}
+	return out
+}
+
+// settled reports whether every one runs its own program: a shell forks before it does.
+func settled(hs []*panes.Held) bool {
+	for _, h := range hs {
+		if s, err := h.Stat(); err != nil || s.Comm == "setsid" || s.Comm == "sh" && s.State != 'S' {
+			return false
+		}
+		h.Was, _ = h.Stat()
+	}
+	return true
+}
+
+func judged(hs []*panes.Held) (out []decision.Member) {
+	for _, h := range hs {
+		out = append(out, decision.Member{PID: h.PID, StartTicks: h.Was.Start, Name: h.Was.Comm})
+	}
+	return out
+}
+
+// actOn acts on a process with what was judged below it, at the decision and again right before the act.
+func actOn(t *testing.T, o Options, p decision.Process, before, again []decision.Member) (decision.Outcome, error) {
+	t.Helper()
+	d, in := decide(p), intent(p)
+	d.Identity.Below, in.Identity.Below = before, again
+	g, err := New(o).Grasp(t.Context(), "A1", d)
+	if err != nil {
+		return decision.Outcome{}, err
+	}
+	defer g.Close()
+	return g.Do(t.Context(), in), nil
+}
+
+func living(hs []*panes.Held) (n int) {
+	for _, h := range hs {
+		if !h.Over() {
+			n++
+		}
+	}
+	return n
+}
+
+const family = `sleep 300 & setsid sleep 301 & sh -c 'trap "" TERM; sleep 302 & wait' & wait`
+
+func TestEndsWhatIsBelowToo(t *testing.T) {
+	t.Parallel()
+	p, below := tree(t, family, 4)
+	o := options()
+	o.TermGrace = 200 * time.Millisecond
+	out, err := actOn(t, o, p, judged(below), judged(below))
+	if err != nil || out.Outcome != decision.Done || living(below) != 0 {
+		t.Fatalf("%+v %v, and %d still run", out, err, living(below))
+	}
+	for _, words := range []string{"ended when asked to", "4 of its 4 processes with it"} {
+		if !strings.Contains(out.Detail, words) {
+			t.Errorf("not in %q: %q", out.Detail, words)
+		}
+	}
+	if out.Freed.RSS <= p.RSS {
+		t.Errorf("what was below freed nothing: %d", out.Freed.RSS)
+	}
+}
+
+func TestLeavesWhatWasNotJudged(t *testing.T) {
+	t.Parallel()
+	p, below := tree(t, family, 4)
+	var known []decision.Member
+	var unknown *panes.Held
+	for _, h := range below {
+		if h.Was.Session == h.PID {
+			unknown = h
+			continue
+		}
+		known = append(known, judged([]*panes.Held{h})...)
+	}
+	o := options()
+	o.TermGrace = 50 * time.Millisecond
+	// One that was judged at first, and belonged to somebody else at the look right before the act.
+	out, err := actOn(t, o, p, judged(below), known)
+	if err != nil || out.Outcome != decision.Done || unknown.Over() || living(below) != 1 {
+		t.Errorf("%+v %v, and %d still run", out, err, living(below))
+	}
+
+	p, below = tree(t, "sleep 303 & wait", 1)
+	out, err = actOn(t, o, p, nil, nil)
+	if err != nil || out.Outcome != decision.Done || living(below) != 1 || !strings.Contains(out.Detail, "started since it was judged stayed") {
+		t.Errorf("%+v %v, and %d still run", out, err, living(below))
+	}
+}
+
+func TestSparesATreeWithOneThatIsNeverSignalled(t *testing.T) {
+	t.Parallel()
+	o := options()
+	o.Never = []string{"sleep"}
+	p, below := tree(t, "sleep 304 & wait", 1)
+	if out, err := actOn(t, o, p, judged(below), judged(below)); !errors.Is(err, actuators.ErrRefused) {
+		t.Errorf("judged with it: %+v %v", out, err)
+	}
+	// It was started since, so the script is at work.
+	if out, err := actOn(t, o, p, nil, nil); err != nil || out.Outcome != decision.Changed {
+		t.Errorf("started since: %+v %v", out, err)
+	}
+	if living(below) != 1 || New(o).alive(p) != nil {
+		t.Error("it was signalled")
+	}
+}
+
+func (a *Actuator) alive(p decision.Process) error {
+	h, err := openPin(a.o.ProcRoot, p.PID)
+	if err != nil {
+		return err
+	}
+	_, err = h.stat()
+	return errors.Join(err, h.close())
+}
+
+func TestLeavesWhatIsBelowOneThatIsSpared(t *testing.T) {
+	t.Parallel()
+	p, below := tree(t, "sleep 305 & wait", 1)
+	again := p
+	again.Name = "else"
+	d, in := decide(p), intent(again)
+	d.Identity.Below, in.Identity.Below = judged(below), judged(below)
+	g, err := New(options()).Grasp(t.Context(), "A1", d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if out := g.Do(context.Background(), in); out.Outcome != decision.Changed || living(below) != 1 {
+		t.Errorf("%+v, and %d still run", out, living(below))
+	}
+}
+
+func TestSparesWhatBecameAnotherProgramBelow(t *testing.T) {
+	t.Parallel()
+	p, below := tree(t, "sleep 306 & wait", 1)
+	was := judged(below)
+	was[0].Name = "another"
+	out, err := actOn(t, options(), p, was, was)
+	if err != nil || out.Outcome != decision.Done || living(below) != 1 || !strings.Contains(out.Detail, `it is called "sleep" now`) {
+		t.Errorf("%+v %v, and %d still run", out, err, living(below))
+	}
+}
+
+func TestRefusesToEndMoreThanALookTellsOf(t *testing.T) {
+	t.Parallel()
+	p, _ := tree(t, "sleep 307 & wait", 1)
+	if _, err := actOn(t, options(), p, make([]decision.Member, maxBelow+1), nil); !errors.Is(err, actuators.ErrRefused) {
+		t.Error(err)
+	}
+}
