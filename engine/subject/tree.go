@@ -5,11 +5,15 @@ type below struct {
 	count         int
 	known         bool // false in a cycle, which a table that is read while it changes can show
 	agent         bool
+	vague         bool // one that may be an agent
 	tty, listener tri
 }
 
 // above is what is known of a process's ancestors.
-type above struct{ agent, multiplexer tri }
+type above struct {
+	agent, multiplexer tri
+	tainted            tri // it is an agent, or carries an agent's marker
+}
 
 // tri is a fact about several processes: true when it is known of one, false when the opposite is known of all.
 type tri uint8
@@ -82,6 +86,7 @@ func (x *processes) sumBelow() []below {
 func (b *below) add(child *below, n *node) {
 	b.count += 1 + child.count
 	b.agent = b.agent || child.agent || n.agent
+	b.vague = b.vague || child.vague || n.vague
 	b.tty = b.tty.or(child.tty).or(triOf(n.tty))
 	b.listener = b.listener.or(child.listener).or(triOf(n.listens))
 }
@@ -113,7 +118,7 @@ func (x *processes) lookAbove() []above {
 func (x *processes) fromParent(i int, found []above, cycle bool) above {
 	n := &x.nodes[i]
 	if n.lost || cycle {
-		return above{unknown, unknown}
+		return above{unknown, unknown, unknown}
 	}
 	if n.parent < 0 {
 		return above{}
@@ -122,5 +127,6 @@ func (x *processes) fromParent(i int, found []above, cycle bool) above {
 	return above{
 		agent:       found[n.parent].agent.or(triIf(p.agent)),
 		multiplexer: found[n.parent].multiplexer.or(triIf(p.multiplexer)),
+		tainted:     found[n.parent].tainted.or(triIf(p.agent)).or(x.tainted(p)),
 	}
 }

@@ -2,12 +2,13 @@
 # title: Live
 # description: >-
 #   Keeps what is in use: a folder that a process holds, a session or tab in which anything but an idle shell runs, a terminal in
-#   which somebody is at work, a process that is an agent, has a terminal, listens, or has any of these below it. What could not
-#   be read counts as in use.
+#   which somebody is at work, a process that is an agent or may be one, has a terminal, listens, or has any of these below it. What
+#   could not be read counts as in use.
 package policies.protect.live
 
 import data.policies.lib.panes
 import data.policies.lib.processes
+import data.policies.lib.registry
 import data.policies.lib.terminals
 
 # METADATA
@@ -37,6 +38,7 @@ objections contains {
 	"evidence": {
 		"tty": [tty | tty := input.process.tty],
 		"ports": [port | some port in input.process.listening],
+		"sockets": [socket | some socket in input.lineage.sockets],
 	},
 } if {
 	input.kind == "process"
@@ -107,15 +109,26 @@ _left if {
 	input.process.tty == ""
 	input.process.state != ""
 	input.process.session >= 0
-	processes.agent == false
+	_no_agent
 	input.lineage.agent_below == false
 	input.lineage.tty_below == false
 	not input.lineage.pane
 	_silent
 }
 
+_no_agent if processes.agent == false
+
+# What an interpreter runs is not known; but whoever it worked for is positively over, and no agent that waits for its model is busy all
+# its life.
+_no_agent if {
+	processes.program
+	processes.busy
+	processes.own_markers
+	registry.marked_over
+}
+
 _silent if {
-	count(input.process.listening) == 0
+	processes.silent
 	input.lineage.listener_below == false
 }
 
@@ -131,10 +144,16 @@ _message := "it is an agent" if {
 	input.lineage.pane != ""
 } else := "it listens on a port" if {
 	count(input.process.listening) > 0
+} else := "it listens on a unix socket" if {
+	count(input.lineage.sockets) > 0
+} else := $"it runs in {input.lineage.interpreter}, and what it runs is not known: it may be an agent" if {
+	input.lineage.unidentified == true
 } else := "an agent runs below it" if {
 	input.lineage.agent_below == true
 } else := "a process below it has a terminal" if {
 	input.lineage.tty_below == true
-} else := "a process below it listens on a port" if {
+} else := "a process below it listens on a port or on a unix socket" if {
 	input.lineage.listener_below == true
+} else := "below it an interpreter runs what is not known: it may be an agent" if {
+	input.lineage.unidentified_below == true
 }
