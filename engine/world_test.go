@@ -216,7 +216,8 @@ func (m *maker) process(i int) snapshot.Process {
 		PGID: maybe(m, i), Session: maybe(m, i), TTY: maybe(m, pick(m, "", "", "", "pts/4")), State: text(m, "S"), Threads: maybe(m, 1),
 		Name: name, Exe: maybe(m, "/usr/bin/node"), UID: maybe(m, pick(m, 1000, 1000, 1000, 0)),
 		Cwd: maybe(m, pick(m, "/w/acme-review-00000003", "/home/u")), CwdDeleted: maybe(m, m.chance(0.2)), CPU: maybe(m, 1.25), RSS: maybe(m, int64(1<<20)),
-		Listening: maybe(m, pick(m, []int{}, []int{}, []int{5173})), Markers: maybe(m, markers), ArgvDigest: text(m, "d"),
+		Listening: maybe(m, pick(m, []int{}, []int{}, []int{5173})), UnixSockets: maybe(m, pick(m, []string{}, []string{}, []string{}, []string{"/run/s"})),
+		Script: maybe(m, pick(m, "vite", "vite", "vite", "main.js")), Package: maybe(m, ""), Markers: maybe(m, markers), ArgvDigest: text(m, "d"),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,8 +39,17 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"winnow": program})
 }
 
+// listensAt names the unix socket at which a child of a script listens, in the place of what it is for.
+const listensAt = "WINNOW_TEST_LISTENS_AT"
+
 // program is main, with the steps of acts counted where a test asks for it.
 func program() {
+	if socket := os.Getenv(listensAt); socket != "" {
+		if _, err := net.Listen("unix", socket); err != nil {
+			panic(err)
+		}
+		select {}
+	}
 	if n, err := strconv.Atoi(os.Getenv(stopAt)); err == nil {
 		step = func(string) {
 			if n--; n == 0 {

@@ -85,6 +85,9 @@ func (s *scan) fill(dir int, st stat, p *snapshot.Process) {
 	p.Exe = s.exe(dir)
 	p.ArgvDigest = s.digest(dir)
 	p.Inode = s.inode(p.PID)
+	if text, err := readlink(dir, "ns/pid", s.link); err == nil {
+		p.PIDNamespace = namespace(string(text))
+	}
 	if p.Listening == nil || p.UnixSockets == nil {
 		p.Listening, p.UnixSockets = s.listening(dir, st)
 	}

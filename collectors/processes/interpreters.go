@@ -164,12 +164,25 @@ func parsePython(args []string) (ran, bool) {
 		}
 		switch arg[at] {
 		case 'c':
-			return ran{}, true
+			return ran{module: startedBy(value)}, true
 		case 'm':
 			return ran{module: value}, value != ""
 		}
 	}
 	return ran{}, true
+}
+
+// startedBy is multiprocessing for the code by which that python package starts its processes, and "" for any other.
+func startedBy(code string) string {
+	for _, begins := range []string{
+		"from multiprocessing.spawn import spawn_main; spawn_main(", "from multiprocessing.forkserver import main; main(",
+		"from multiprocessing.resource_tracker import main;main(",
+	} {
+		if strings.HasPrefix(code, begins) {
+			return "multiprocessing"
+		}
+	}
+	return ""
 }
 
 const pythonFlags = "bBdEhiIOPqRsSuvVx?"

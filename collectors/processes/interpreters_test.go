@@ -103,3 +103,20 @@ func TestPackageName(t *testing.T) {
 		}
 	}
 }
+
+// TestMultiprocessing knows the processes of python's own package by the code that it gives them, as python 3.11 was seen to.
+func TestMultiprocessing(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]string{
+		"from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=4, pipe_handle=6)":                 "multiprocessing",
+		"from multiprocessing.resource_tracker import main;main(3)":                                             "multiprocessing",
+		"from multiprocessing.forkserver import main; main(3, 5, ['__main__'], **{'sys_path': ['/w', '/usr']})": "multiprocessing",
+		"from multiprocessing.pool import Pool; secret()":                                                       "",
+		"import multiprocessing": "",
+	} {
+		got, ok := parseProgram("python3.11", []string{"python3", "-c", code, "--multiprocessing-fork"})
+		if !ok || got.module != want || got.file != "" {
+			t.Errorf("%q: %+v, %v", code, got, ok)
+		}
+	}
+}

@@ -441,6 +441,8 @@ type Process struct {
 	UnixSockets *[]string `json:"unix_sockets,omitempty"`
 	// Markers are the configured variables of its environment, as it was at exec. Known and none is {}, unknown is absent.
 	Markers *map[string]string `json:"markers,omitempty"`
+	// PIDNamespace is the inode of its pid namespace, in which numbers that its environment names count.
+	PIDNamespace *uint64 `json:"pid_namespace,omitempty"`
 	// Inode is the pidfs inode where the kernel has one: unique in a boot.
 	Inode *uint64 `json:"inode,omitempty"`
 	// ArgvDigest is a SHA-256 over the command line, salted with the boot id.

@@ -11,8 +11,8 @@ import (
 // a possible starter unseen, which keeps; so the cost stays linear whatever the markers are.
 const checked = 64
 
-// agents are the living agents in the order of their start, all of them, by the value of each identifying marker, and those
-// that are not known to carry the marker at all.
+// agents are the living agents, and what may be one, in the order of their start: all of them, by the value of each identifying marker,
+// and those that are not known to carry the marker at all.
 type agents struct {
 	ids   []string // the identifying markers
 	nodes []node
@@ -21,10 +21,10 @@ type agents struct {
 	wild  map[string][]int
 }
 
-func indexAgents(nodes []node, c *Config) agents {
+func indexAgents(nodes []node, c *Config, maybe func(int) bool) agents {
 	a := agents{ids: c.IDMarkers, nodes: nodes, value: map[string]map[string][]int{}, wild: map[string][]int{}}
 	for i := range nodes {
-		if nodes[i].agent {
+		if nodes[i].starter = nodes[i].agent || maybe(i); nodes[i].starter {
 			a.all = append(a.all, i)
 		}
 	}
@@ -58,36 +58,48 @@ func (a *agents) starters(i int) (int, *node) {
 	}
 	switch len(mine) {
 	case 0:
-		return a.earlier(i, a.all)
+		return a.earlier(i, a.all, n.starter)
 	case 1:
-		return a.earlier(i, a.value[mine[0]][carried(n, mine[0])], a.wild[mine[0]])
+		count, one := a.same(i, a.value[mine[0]][carried(n, mine[0])])
+		early, other := a.earlier(i, a.wild[mine[0]], false)
+		return count + early, cmp.Or(one, other)
 	default:
 		return a.agreeing(i, mine)
 	}
 }
 
-// earlier counts the agents that started no later than a process, in lists that have no agent twice.
-func (a *agents) earlier(i int, lists ...[]int) (int, *node) {
-	n := &a.nodes[i]
-	count, one := 0, (*node)(nil)
-	for _, list := range lists {
-		upto, _ := slices.BinarySearchFunc(list, n.p.StartTicks, func(at int, ticks uint64) int {
-			if a.nodes[at].p.StartTicks <= ticks {
-				return -1
-			}
-			return 1
-		})
-		count += upto
-		for _, at := range list[:min(upto, 2)] { // two, for one may be the process itself
-			if one == nil && at != i {
-				one = &a.nodes[at]
-			}
+// same counts the agents in a list but the process itself, whatever their age: an agent that was restarted for the same session has taken
+// over what the earlier one started.
+func (a *agents) same(i int, list []int) (count int, one *node) {
+	for _, at := range list[:min(len(list), 2)] { // two, for one may be the process itself
+		if one == nil && at != i {
+			one = &a.nodes[at]
 		}
 	}
-	if n.agent { // it is in exactly one of the lists, for it agrees with itself
+	if count = len(list); a.nodes[i].starter { // it agrees with itself
 		count--
 	}
 	return count, one
+}
+
+// earlier counts the agents in a list that started no later than a process; itself left out, where it is among them.
+func (a *agents) earlier(i int, list []int, among bool) (count int, one *node) {
+	n := &a.nodes[i]
+	upto, _ := slices.BinarySearchFunc(list, n.p.StartTicks, func(at int, ticks uint64) int {
+		if a.nodes[at].p.StartTicks <= ticks {
+			return -1
+		}
+		return 1
+	})
+	for _, at := range list[:min(upto, 2)] {
+		if one == nil && at != i {
+			one = &a.nodes[at]
+		}
+	}
+	if among {
+		upto--
+	}
+	return upto, one
 }
 
 // agreeing counts for a process with several identifying markers, an agent at a time: those that one marker leaves, the
@@ -98,7 +110,7 @@ func (a *agents) agreeing(i int, mine []string) (int, *node) {
 	count, one, looked := 0, (*node)(nil), 0
 	for _, list := range [][]int{a.value[fewest][carried(n, fewest)], a.wild[fewest]} {
 		for _, at := range list {
-			if at == i || a.nodes[at].p.StartTicks > n.p.StartTicks {
+			if at == i || a.nodes[at].p.StartTicks > n.p.StartTicks && !share(n, &a.nodes[at], mine) {
 				continue
 			}
 			if looked++; looked > checked || agree(n, &a.nodes[at], mine) {
@@ -114,6 +126,11 @@ func (a *agents) agreeing(i int, mine []string) (int, *node) {
 }
 
 func (a *agents) left(n *node, m string) int { return len(a.value[m][carried(n, m)]) + len(a.wild[m]) }
+
+// share is true when one of the markers has the same value in both.
+func share(n, agent *node, markers []string) bool {
+	return slices.ContainsFunc(markers, func(m string) bool { return carried(agent, m) == carried(n, m) })
+}
 
 // agree is false when one of the markers has two values that are known and differ.
 func agree(n, agent *node, markers []string) bool {

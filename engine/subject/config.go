@@ -7,10 +7,18 @@ func (c *Config) whole() *Config {
 		&w.Shells, &w.PromptDaemons, &w.Agents, &w.Interpreters, &w.Multiplexers, &w.NeverProcesses, &w.OpaqueProcesses, &w.IDMarkers,
 		&w.PaneMarkers, &w.HelperLabels.Exact, &w.HelperLabels.Prefix, &w.SessionNames.Exact, &w.SessionNames.Prefix,
 		&w.DisposableDirs, &w.Rebuildable, &w.Protected, &w.TerminalStatuses, &w.AgentIdle, &w.WorktreeFolders,
+		&w.OwnSockets, &w.PIDMarkers,
 	} {
 		*list = orEmpty(*list)
 	}
 	w.HerdrProtocols, w.RecordedFolders = orEmpty(w.HerdrProtocols), orEmpty(w.RecordedFolders)
+	w.PersonalDaemons, w.MarkerRecords = orEmpty(w.PersonalDaemons), orEmpty(w.MarkerRecords)
+	families := make([]Family, 0, len(w.Families))
+	for _, f := range w.Families {
+		f.Names, f.Scripts, f.Packages = orEmpty(f.Names), orEmpty(f.Scripts), orEmpty(f.Packages)
+		families = append(families, f)
+	}
+	w.Families = families
 	return &w
 }
 

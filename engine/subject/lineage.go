@@ -2,6 +2,7 @@ package subject
 
 import (
 	"slices"
+	"strconv"
 
 	"winnow/engine/snapshot"
 )
@@ -10,13 +11,20 @@ import (
 func (x *processes) lineage(i int) *Lineage {
 	n := &x.nodes[i]
 	p := n.p
-	l := &Lineage{AgentDir: x.agentDir(p), Pane: x.pane(p), Added: x.added(n)}
+	l := &Lineage{AgentDir: x.agentDir(p), Pane: x.pane(p), Added: x.added(n), Interpreter: n.interpreter, Family: n.family, Personal: x.config.personal(p)}
 	x.fillMarkers(l, n)
-	if n.agent || p.Exe != nil {
+	if n.agent || p.Exe != nil && !n.vague {
 		l.IsAgent = &n.agent
 	}
+	l.Unidentified, l.Sockets = &n.vague, x.config.open(p)
+	l.Strangers = x.strangers(n)
+	starter, gone := x.starter(n)
+	l.StarterGone = gone
 	if x.whole && !x.veiled(n) {
 		count, one := x.agents.starters(i)
+		if count == 0 && starter != nil {
+			count, one = 1, starter
+		}
 		l.Agents = &count
 		if one != nil {
 			l.Agent = one.ref()
@@ -39,7 +47,8 @@ func (x *processes) fillBelow(l *Lineage, b below) {
 	if whole {
 		l.Descendants = &b.count
 	}
-	l.AgentBelow = triIf(b.agent).under(whole)
+	l.AgentBelow = triIf(b.agent).under(whole && !b.vague)
+	l.UnidentifiedBelow = triIf(b.vague).under(whole)
 	l.TTYBelow = b.tty.under(whole)
 	l.ListenerBelow = b.listener.under(whole)
 }
@@ -107,4 +116,49 @@ func (x *processes) pane(p *snapshot.Process) string {
 		return ""
 	}
 	return x.shells[*p.Session]
+}
+
+// strangers are the markers of a process that name a session which no record knows.
+func (x *processes) strangers(n *node) *[]string {
+	if n.p.Markers == nil {
+		return nil
+	}
+	names := []string{}
+	for _, m := range x.config.MarkerRecords {
+		value := carried(n, m.Marker)
+		if _, ok := x.known[value]; value != "" && !ok && !slices.Contains(names, m.Marker) {
+			names = append(names, m.Marker)
+		}
+	}
+	slices.Sort(names)
+	return &names
+}
+
+// starter is the living process that a marker names as the agent that started this one, and whether all that are named are gone. A number
+// counts in its own pid namespace only, and proves an end only where it is known to be that one. A process that is younger than the one
+// that it is said to have started is another one.
+func (x *processes) starter(n *node) (*node, *bool) {
+	ours := unknown
+	if n.p.PIDNamespace != nil && x.space != nil {
+		ours = triIf(*n.p.PIDNamespace == *x.space)
+	}
+	var gone *bool
+	for _, name := range x.config.PIDMarkers {
+		value := carried(n, name)
+		if value == "" {
+			continue
+		}
+		pid, err := strconv.Atoi(value)
+		if err != nil || pid <= 0 || ours == no {
+			return nil, nil
+		}
+		if i, ok := x.byPID[pid]; ok && !dead(x.nodes[i].p) && x.nodes[i].p.StartTicks <= n.p.StartTicks && n.p.PID != pid {
+			return &x.nodes[i], new(false)
+		}
+		if ours == unknown || !x.whole {
+			return nil, nil
+		}
+		gone = new(true)
+	}
+	return nil, gone
 }

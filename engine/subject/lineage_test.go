@@ -36,7 +36,7 @@ func carries(pairs ...string) *map[string]string {
 }
 
 func quiet(pid, parent int, name string) snapshot.Process {
-	return snapshot.Process{PID: pid, PPID: new(parent), Name: name, State: "S", TTY: new(""), Listening: &[]int{}, Markers: carries()}
+	return snapshot.Process{PID: pid, PPID: new(parent), Name: name, State: "S", TTY: new(""), Listening: &[]int{}, UnixSockets: &[]string{}, Markers: carries()}
 }
 
 func lineage(t *testing.T, s *snapshot.Snapshot, pid int) *subject.Lineage {
@@ -51,19 +51,22 @@ func TestLineageOfATree(t *testing.T) {
 	s := table(quiet(1, 0, "systemd"), quiet(2, 1, "tmux: server"), quiet(3, 2, "claude"), quiet(4, 3, "zsh"), tty, port, quiet(7, 1, "node"), quiet(8, 7, "claude"))
 	same(t, "4", &subject.Lineage{
 		Markers: &[]string{}, Multiplexer: new(false), Agents: new(1), Agent: &snapshot.PaneProc{PID: 3, Name: "claude"},
-		IsAgent: new(false), AgentAncestor: new(true), MultiplexerAncestor: new(true), Descendants: new(2), AgentBelow: new(false), TTYBelow: new(true), ListenerBelow: new(true),
-		Below: &[]subject.Below{{PID: 5, Name: "vim"}, {PID: 6, Name: "vite"}},
+		IsAgent: new(false), Unidentified: new(false), UnidentifiedBelow: new(false), Strangers: &[]string{}, Sockets: &[]string{}, Personal: new(""),
+		AgentAncestor: new(true), MultiplexerAncestor: new(true), Descendants: new(2), AgentBelow: new(false), TTYBelow: new(true), ListenerBelow: new(true),
+		Below: &[]subject.Below{{PID: 5, Name: "vim", Personal: new("")}, {PID: 6, Name: "vite", Personal: new("")}},
 	}, lineage(t, s, 4))
 	same(t, "7", &subject.Lineage{
 		Markers: &[]string{}, Multiplexer: new(false), Agents: new(1), Agent: &snapshot.PaneProc{PID: 3, Name: "claude"},
-		IsAgent: new(false), AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(1), AgentBelow: new(true), TTYBelow: new(false), ListenerBelow: new(false),
-		Below: &[]subject.Below{{PID: 8, Name: "claude"}},
+		IsAgent: new(false), Unidentified: new(false), UnidentifiedBelow: new(false), Strangers: &[]string{}, Sockets: &[]string{}, Personal: new(""),
+		AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(1), AgentBelow: new(true), TTYBelow: new(false), ListenerBelow: new(false),
+		Below: &[]subject.Below{{PID: 8, Name: "claude", Personal: new("")}},
 	}, lineage(t, s, 7))
 	same(t, "1", &subject.Lineage{
 		Markers: &[]string{}, Multiplexer: new(false), Agents: new(0),
-		IsAgent: new(false), AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(7), AgentBelow: new(true), TTYBelow: new(true), ListenerBelow: new(true),
-		Below: &[]subject.Below{{PID: 2, Name: "tmux: server"}, {PID: 3, Name: "claude"}, {PID: 4, Name: "zsh"}, {PID: 5, Name: "vim"},
-			{PID: 6, Name: "vite"}, {PID: 7, Name: "node"}, {PID: 8, Name: "claude"}},
+		IsAgent: new(false), Unidentified: new(false), UnidentifiedBelow: new(false), Strangers: &[]string{}, Sockets: &[]string{}, Personal: new(""),
+		AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(7), AgentBelow: new(true), TTYBelow: new(true), ListenerBelow: new(true),
+		Below: &[]subject.Below{{PID: 2, Name: "tmux: server", Personal: new("")}, {PID: 3, Name: "claude", Personal: new("")}, {PID: 4, Name: "zsh", Personal: new("")}, {PID: 5, Name: "vim", Personal: new("")},
+			{PID: 6, Name: "vite", Personal: new("")}, {PID: 7, Name: "node", Personal: new("")}, {PID: 8, Name: "claude", Personal: new("")}},
 	}, lineage(t, s, 1))
 }
 
@@ -304,18 +307,21 @@ func TestAgentsAgainstThePlainStatement(t *testing.T) {
 
 // may is the plain statement.
 func may(agent, p snapshot.Process) bool {
-	if agent.Name != "claude" || agent.State == "Z" || agent.PID == p.PID || agent.StartTicks > p.StartTicks {
+	if agent.Name != "claude" || agent.State == "Z" || agent.PID == p.PID {
 		return false
 	}
+	same := false
 	for _, m := range []string{"AGENT_SESSION", "AGENT_RUN"} {
 		if agent.Markers == nil || p.Markers == nil {
 			continue
 		}
 		if a, b := (*agent.Markers)[m], (*p.Markers)[m]; a != "" && b != "" && a != b {
 			return false
+		} else if a != "" && a == b {
+			same = true
 		}
 	}
-	return true
+	return same || agent.StartTicks <= p.StartTicks
 }
 
 // TestManyAgentsKeep: beyond what is looked at one by one, an agent counts as one that may have started the process.

@@ -26,9 +26,15 @@ type processes struct {
 	// kids are the children of each process, by their nodes.
 	kids   [][]int
 	agents agents
-	hidden *node          // the earliest process of this user that may be an agent and does not show it
-	panes  map[int]string // pane ids by the pid of every process of the pane's session
-	shells map[int]string // pane ids by the pid of the shell that leads the session
+	// uid is whose processes are looked at, and orphanParents are the pids of those that take in orphans.
+	uid           *int
+	orphanParents []int
+	// space is the pid namespace that all pids are of.
+	space  *uint64
+	known  map[string]struct{} // the marker values that some record names
+	hidden *node               // the earliest process of this user that may be an agent and does not show it
+	panes  map[int]string      // pane ids by the pid of every process of the pane's session
+	shells map[int]string      // pane ids by the pid of the shell that leads the session
 	dirs   map[string]struct{}
 	// herdr has the servers that listen on a socket, by its path.
 	herdr map[string]*snapshot.Server
@@ -41,7 +47,10 @@ type node struct {
 	lost   bool // it has a parent that is not known
 	// By name, and alive.
 	agent, multiplexer bool
-	tty, listens       *bool
+	// The interpreter that it runs in and what it positively is, by name; vague is one that may be an agent without anybody knowing.
+	interpreter, family string
+	vague, starter      bool // starter is one that may have started others
+	tty, listens        *bool
 	// The names of its markers: those that say who started it, and those that multiplexers set.
 	markers, paneMarkers []string
 }
@@ -51,6 +60,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		whole: s.Sources[snapshot.Proc].Status == snapshot.OK, config: c,
 		byID: make(map[string]int, len(s.Processes)), byPID: make(map[int]int, len(s.Processes)),
 		nodes: make([]node, 0, len(s.Processes)), dirs: agentDirs(s, r), herdr: map[string]*snapshot.Server{},
+		uid: s.Host.UID, space: s.Host.PIDNamespace, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry),
 	}
 	for _, src := range s.Sources {
 		if src.Server != nil && src.Server.PID > 0 {
@@ -63,7 +73,10 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		if !dead(&p) {
 			n.agent, n.multiplexer = named(&p, agentNames), named(&p, multiplexerNames)
 		}
-		n.tty, n.listens = has(p.TTY, ""), listening(&p)
+		if n.interpreter = c.interpreter(&p); n.interpreter != "" {
+			n.family = c.family(&p)
+		}
+		n.tty, n.listens = has(p.TTY, ""), c.listening(&p)
 		n.markers, n.paneMarkers = x.split(p.Markers)
 		x.byID[id] = len(x.nodes)
 		if other, taken := x.byPID[p.PID]; !taken || x.nodes[other].p.StartTicks < p.StartTicks {
@@ -73,8 +86,10 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 	}
 	x.hidden = x.hide(s.Host.UID)
 	x.link()
-	x.below, x.above = x.sumBelow(), x.lookAbove()
-	x.agents = indexAgents(x.nodes, c)
+	x.above = x.lookAbove()
+	x.mark()
+	x.below = x.sumBelow()
+	x.agents = indexAgents(x.nodes, c, x.starts)
 	x.panes, x.shells = indexPanes(s)
 	return x
 }
@@ -239,11 +254,25 @@ func has[T comparable](v *T, none T) *bool {
 	return new(*v != none)
 }
 
-func listening(p *snapshot.Process) *bool {
-	if p.Listening == nil {
-		return nil
+// listening is whether a process listens on a port, or on a unix socket to which others come.
+func (c *Config) listening(p *snapshot.Process) *bool {
+	ports, sockets := unknown, unknown
+	if p.Listening != nil {
+		ports = triIf(len(*p.Listening) > 0)
 	}
-	return new(len(*p.Listening) > 0)
+	if open := c.open(p); open != nil {
+		sockets = triIf(len(*open) > 0)
+	}
+	return ports.or(sockets).under(true)
+}
+
+// recorded are the values of markers that registries name.
+func recorded(entries []snapshot.Entry) map[string]struct{} {
+	values := map[string]struct{}{}
+	for _, e := range entries {
+		values[e.Marker] = struct{}{}
+	}
+	return values
 }
 
 // indexPanes leads from a pid to its pane. The shell of a dead pane has ended, and its pid may be anybody's.

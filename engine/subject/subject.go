@@ -100,21 +100,34 @@ type Lineage struct {
 	Added *[]string `json:"added,omitempty"`
 	// IsAgent is true when the process is an agent by its name or by what it was started from, a file of an agent's name or one
 	// below its versions; false when both are known and neither is. Absent where what it was started from could not be read.
+	// Absent too for one that is Unidentified.
 	IsAgent *bool `json:"is_agent,omitempty"`
 	// Interpreter is the interpreter that it runs in, by name, and Family what it positively is by config.families: its name, or the file
 	// or package that the interpreter runs. Each is absent for what is none.
-	Family string `json:"family,omitempty"`
+	Interpreter string `json:"interpreter,omitempty"`
+	Family      string `json:"family,omitempty"`
+	// Unidentified is true for what runs in an interpreter, carries an agent's marker or has one above it that does or is an agent, and is
+	// of no known family: it may be an agent. UnidentifiedBelow says whether one below it is; then AgentBelow is absent.
+	Unidentified      *bool `json:"unidentified,omitempty"`
+	UnidentifiedBelow *bool `json:"unidentified_below,omitempty"`
 	// Sockets are the unix sockets that it listens on, those of config.own_sockets left out. Absent where they are not known.
 	Sockets *[]string `json:"sockets,omitempty"`
 	// Personal says what it is where people use it too, whoever started it, in the word of config.personal_daemons; "" for all else.
 	Personal *string `json:"personal,omitempty"`
+	// Strangers are the markers of config.marker_records whose value no record names. Absent where its environment could not be read.
+	Strangers *[]string `json:"strangers,omitempty"`
+	// StarterGone is true when a marker of config.pid_markers names a process that is gone, or another one under its number; false when
+	// that one lives. Absent where no marker says so, or it says so of another pid namespace.
+	StarterGone *bool `json:"starter_gone,omitempty"`
 	// Multiplexer is true when its environment says that it comes out of a multiplexer's pane. MultiplexerMarked is then
 	// true when that server carries the same markers, so that they prove nothing; absent where the server is gone or could
 	// not be read.
 	Multiplexer       *bool `json:"multiplexer,omitempty"`
 	MultiplexerMarked *bool `json:"multiplexer_marked,omitempty"`
-	// Agents counts the living agents that may have started it: those not younger than it and not known to carry another
-	// value of an identifying marker. Agent is one of them. Absent where the processes could not be read whole.
+	// Agents counts the living agents that may have started it or taken it over: those not younger than it and not known to carry another
+	// value of an identifying marker, and those of whatever age that carry the same value. One that is unidentified counts where it
+	// carries a marker and is no part of an orphaned tree, and so does the process that a marker names by its pid. Agent is one of them.
+	// Absent where the processes could not be read whole.
 	Agents *int               `json:"agents,omitempty"`
 	Agent  *snapshot.PaneProc `json:"agent,omitempty"`
 	// AgentAncestor is true when one of its living ancestors is an agent, MultiplexerAncestor when one is a multiplexer.
@@ -125,7 +138,7 @@ type Lineage struct {
 	Descendants *int  `json:"descendants,omitempty"`
 	AgentBelow  *bool `json:"agent_below,omitempty"`
 	TTYBelow    *bool `json:"tty_below,omitempty"`
-	// ListenerBelow is false only when of every process below it is known that it does not listen.
+	// ListenerBelow is false only when of every process below it is known that it listens neither on a port nor on a unix socket.
 	ListenerBelow *bool `json:"listener_below,omitempty"`
 	// Below are the processes below it, all of them. Absent where they are not known, and where there are more than 64.
 	Below *[]Below `json:"below,omitempty"`
@@ -141,6 +154,8 @@ type Below struct {
 	PID  int    `json:"pid"`
 	Name string `json:"name"`
 	UID  *int   `json:"uid,omitempty"`
+	// Personal is Lineage.Personal of that one.
+	Personal *string `json:"personal,omitempty"`
 }
 
 // Member is a process that belongs to a pane.
@@ -244,9 +259,18 @@ type Config struct {
 	Multiplexers    []string `json:"multiplexers"`
 	NeverProcesses  []string `json:"never_processes"`
 	OpaqueProcesses []string `json:"opaque_processes"`
-	IDMarkers       []string `json:"id_markers"`
-	PaneMarkers     []string `json:"pane_markers"`
-	HelperLabels    Names    `json:"helper_labels"`
+	// Families are what an interpreter may positively be running. PersonalDaemons are names of what people use too. OwnSockets are globs
+	// over unix sockets that serve only the program that made them.
+	Families        []Family         `json:"families"`
+	PersonalDaemons []PersonalDaemon `json:"personal_daemons"`
+	OwnSockets      []string         `json:"own_sockets"`
+	// MarkerRecords are markers whose value names a session that an orchestrator has on record, PIDMarkers those whose value is the pid of
+	// the agent that started the process.
+	MarkerRecords []MarkerRecord `json:"marker_records"`
+	PIDMarkers    []string       `json:"pid_markers"`
+	IDMarkers     []string       `json:"id_markers"`
+	PaneMarkers   []string       `json:"pane_markers"`
+	HelperLabels  Names          `json:"helper_labels"`
 	// HerdrProtocols are the protocols of herdr that closing a tab was tried with, AgentIdle herdr's words for a pane without an
 	// agent.
 	HerdrProtocols []int    `json:"herdr_protocols"`
@@ -269,6 +293,27 @@ type Config struct {
 	// TerminalIdle is for how long a terminal must have printed nothing: an exited one, and one with an agent whose builder is gone.
 	TerminalIdle float64 `json:"terminal_idle"`
 	SteadyFor    float64 `json:"steady_for"`
+}
+
+// Family is a sort of program that is known to be no agent. Names are globs over comm, Scripts over comm and the name of the file that
+// an interpreter runs, Packages over its npm package or python module.
+type Family struct {
+	Family   string   `json:"family"`
+	Names    []string `json:"names"`
+	Scripts  []string `json:"scripts"`
+	Packages []string `json:"packages"`
+}
+
+// PersonalDaemon is a program that people use too: a glob over comm and the file's name, and a word for what it is.
+type PersonalDaemon struct {
+	Name string `json:"name"`
+	Is   string `json:"is"`
+}
+
+// MarkerRecord ties a marker to the format of the registries that know the sessions that it names.
+type MarkerRecord struct {
+	Marker string `json:"marker"`
+	Format string `json:"format"`
 }
 
 // RecordedFolder ties a folder's name to the format of the records of what lies in it.

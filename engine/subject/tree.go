@@ -10,11 +10,15 @@ type below struct {
 	count         int
 	known         bool // false in a cycle, which a table that is read while it changes can show
 	agent         bool
+	vague         bool // one that may be an agent
 	tty, listener tri
 }
 
 // above is what is known of a process's ancestors.
-type above struct{ agent, multiplexer tri }
+type above struct {
+	agent, multiplexer tri
+	tainted            tri // it is an agent, or carries an agent's marker
+}
 
 // tri is a fact about several processes: true when it is known of one, false when the opposite is known of all.
 type tri uint8
@@ -87,6 +91,7 @@ func (x *processes) sumBelow() []below {
 func (b *below) add(child *below, n *node) {
 	b.count += 1 + child.count
 	b.agent = b.agent || child.agent || n.agent
+	b.vague = b.vague || child.vague || n.vague
 	b.tty = b.tty.or(child.tty).or(triOf(n.tty))
 	b.listener = b.listener.or(child.listener).or(triOf(n.listens))
 }
@@ -118,7 +123,7 @@ func (x *processes) lookAbove() []above {
 func (x *processes) fromParent(i int, found []above, cycle bool) above {
 	n := &x.nodes[i]
 	if n.lost || cycle {
-		return above{unknown, unknown}
+		return above{unknown, unknown, unknown}
 	}
 	if n.parent < 0 {
 		return above{}
@@ -127,6 +132,7 @@ func (x *processes) fromParent(i int, found []above, cycle bool) above {
 	return above{
 		agent:       found[n.parent].agent.or(triIf(p.agent)),
 		multiplexer: found[n.parent].multiplexer.or(triIf(p.multiplexer)),
+		tainted:     found[n.parent].tainted.or(triIf(p.agent)).or(x.tainted(p)),
 	}
 }
 
@@ -161,7 +167,7 @@ func (x *processes) belowOf(i int) *[]Below {
 	}
 	out := make([]Below, len(under))
 	for k, n := range under {
-		out[k] = Below{PID: n.p.PID, Name: n.p.Name, UID: n.p.UID}
+		out[k] = Below{PID: n.p.PID, Name: n.p.Name, UID: n.p.UID, Personal: x.config.personal(n.p)}
 	}
 	return &out
 }

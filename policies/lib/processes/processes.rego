@@ -29,3 +29,29 @@ multiplexer := listed if {
 own_markers if input.lineage.multiplexer == false
 
 own_markers if input.lineage.multiplexer_marked == false
+
+# METADATA
+# title: Busy all its life
+# description: True when the process is old enough and has used as much of a processor, over its whole life, as makes a runaway.
+busy if {
+	input.age >= input.config.runaway.min_age
+	input.busy >= input.config.runaway.min_cpu
+}
+
+# METADATA
+# title: Listens to nobody
+# description: True when the process positively listens on no port and on no unix socket that others come to.
+silent if {
+	count(input.process.listening) == 0
+	count(input.lineage.sockets) == 0
+}
+
+# METADATA
+# title: Only a program
+# description: >-
+#   True for what runs in an interpreter, by its name and file is no agent, and of which it is not known what it runs. It says what a
+#   process is called and no more.
+program if {
+	input.lineage.unidentified == true
+	input.process.exe != ""
+}

@@ -11,6 +11,11 @@ config := {
 	"multiplexers": ["tmux: server", "screen"],
 	"never_processes": ["git", "git-*", "ssh-agent", "containerd-shim*"],
 	"opaque_processes": ["ssh-agent"],
+	"families": [{"family": "dev-server", "names": [], "scripts": ["vite"], "packages": ["vite"]}],
+	"personal_daemons": [{"name": "emacs", "is": "editor"}],
+	"own_sockets": ["*/SingletonSocket"],
+	"marker_records": [{"marker": "FLOCK_SESSION", "format": "flock"}],
+	"pid_markers": ["AGENT_PID"],
 	"id_markers": ["AGENT_SESSION"],
 	"pane_markers": ["TMUX"],
 	"helper_labels": {"exact": ["rundown"], "prefix": ["review "]},
@@ -313,9 +318,17 @@ process := object.union(_common, {
 		"cwd": "/w/feature",
 		"cwd_deleted": false,
 		"listening": [],
+		"unix_sockets": [],
 	},
 	"lineage": {
 		"markers": ["CLAUDECODE"],
+		"interpreter": "node",
+		"family": "dev-server",
+		"unidentified": false,
+		"unidentified_below": false,
+		"sockets": [],
+		"personal": "",
+		"strangers": [],
 		"multiplexer": false,
 		"is_agent": false,
 		"agents": 0,
@@ -349,6 +362,13 @@ runaway := object.union(process, {
 	"busy": 0.97,
 	"entries": [{"source": "registry/flock", "id": "s1", "marker": "s1", "by": "marker", "status": "archived", "terminal": true}],
 })
+
+# The same of a process in an interpreter of which it is not known what it runs.
+unidentified(subject) := json.patch(subject, [
+	{"op": "remove", "path": "/lineage/is_agent"},
+	{"op": "remove", "path": "/lineage/family"},
+	{"op": "add", "path": "/lineage/unidentified", "value": true},
+])
 
 # A candidate with one fact set to another value, and one with some facts left out. Paths are JSON pointers.
 changed(subject, path, value) := json.patch(subject, [{"op": "add", "path": path, "value": value}])

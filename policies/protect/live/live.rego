@@ -2,14 +2,15 @@
 # title: Live
 # description: >-
 #   Keeps what is in use: a folder that a process holds, a session or tab in which anything but an idle shell runs, a terminal in
-#   which somebody is at work, a process that is an agent, has a terminal, listens, or has any of these below it, or what may not end
-#   with it. What was started in
-#   a pane and runs on elsewhere is in use in that pane. What could not be read counts as in use.
+#   which somebody is at work, a process that is an agent or may be one, has a terminal, listens, or has any of these below it, or what
+#   may not end with it. What was started in a pane and runs on elsewhere is in use in that pane. What could not be read counts as in
+#   use.
 package policies.protect.live
 
 import data.policies.lib.leftovers
 import data.policies.lib.panes
 import data.policies.lib.processes
+import data.policies.lib.registry
 import data.policies.lib.terminals
 
 # METADATA
@@ -39,6 +40,7 @@ objections contains {
 	"evidence": {
 		"tty": [tty | tty := input.process.tty],
 		"ports": [port | some port in input.process.listening],
+		"sockets": [socket | some socket in input.lineage.sockets],
 	},
 } if {
 	input.kind == "process"
@@ -123,7 +125,7 @@ _left if {
 	input.process.tty == ""
 	input.process.state != ""
 	input.process.session >= 0
-	processes.agent == false
+	_no_agent
 	input.lineage.agent_below == false
 	input.lineage.tty_below == false
 	not input.lineage.pane
@@ -131,11 +133,23 @@ _left if {
 	_alone_or_ordinary
 }
 
+_no_agent if processes.agent == false
+
+# What an interpreter runs is not known; but whoever it worked for is positively over, and no agent that waits for its model is busy all
+# its life.
+_no_agent if {
+	processes.program
+	processes.busy
+	processes.own_markers
+	registry.marked_over
+}
+
 # What is below a process ends with it.
 _alone_or_ordinary if {
 	count(input.lineage.below) == count([below.pid |
 		some below in input.lineage.below
 		below.uid == input.host.uid
+		below.personal == ""
 		not below.name in input.config.multiplexers
 		glob.match(_never, null, below.name) == false
 	])
@@ -144,7 +158,7 @@ _alone_or_ordinary if {
 _never := concat("", ["{", concat(",", input.config.never_processes), "}"])
 
 _silent if {
-	count(input.process.listening) == 0
+	processes.silent
 	input.lineage.listener_below == false
 }
 
@@ -160,13 +174,19 @@ _message := "it is an agent" if {
 	input.lineage.pane != ""
 } else := "it listens on a port" if {
 	count(input.process.listening) > 0
+} else := "it listens on a unix socket" if {
+	count(input.lineage.sockets) > 0
+} else := $"it runs in {input.lineage.interpreter}, and what it runs is not known: it may be an agent" if {
+	input.lineage.unidentified == true
 } else := "an agent runs below it" if {
 	input.lineage.agent_below == true
 } else := "a process below it has a terminal" if {
 	input.lineage.tty_below == true
-} else := "a process below it listens on a port" if {
+} else := "a process below it listens on a port or on a unix socket" if {
 	input.lineage.listener_below == true
-} else := "a process below it, which would end with it, is never reaped, or it is another user's" if {
+} else := "below it an interpreter runs what is not known: it may be an agent" if {
+	input.lineage.unidentified_below == true
+} else := "a process below it, which would end with it, is never reaped, people use it too, or it is another user's" if {
 	count(input.lineage.below) > 0
 } else := "more is below it than ends with one" if {
 	input.lineage.descendants > 64

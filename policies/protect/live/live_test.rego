@@ -78,6 +78,38 @@ test_a_listener_stays if {
 	objection.message == "it listens on a port"
 }
 
+test_one_that_listens_on_a_unix_socket_stays if {
+	some objection in live.objections with input as subjects.changed(subjects.process, "/lineage/sockets", ["/run/user/1000/emacs/server"])
+	objection.message == "it listens on a unix socket"
+	objection.evidence.sockets == ["/run/user/1000/emacs/server"]
+}
+
+test_what_an_interpreter_runs_has_to_be_known if {
+	some objection in live.objections with input as subjects.unidentified(subjects.process)
+	objection.message == "it runs in node, and what it runs is not known: it may be an agent"
+	count(live.objections) == 1 with input as subjects.unidentified(subjects.deleted)
+}
+
+test_what_runs_below_it_has_to_be_known_too if {
+	some objection in live.objections with input as json.patch(subjects.process, [{"op": "remove", "path": "/lineage/agent_below"}, {"op": "add", "path": "/lineage/unidentified_below", "value": true}])
+	objection.message == "below it an interpreter runs what is not known: it may be an agent"
+}
+
+test_what_is_busy_for_an_owner_who_is_over_need_not_be_known if {
+	count(live.objections) == 0 with input as subjects.unidentified(subjects.runaway)
+	every patch in [
+		{"op": "add", "path": "/busy", "value": 0.5},
+		{"op": "add", "path": "/age", "value": 10},
+		{"op": "add", "path": "/entries/0/terminal", "value": false},
+		{"op": "add", "path": "/lineage/multiplexer", "value": true},
+		{"op": "add", "path": "/lineage/agent_below", "value": true},
+		{"op": "remove", "path": "/process/exe"},
+		{"op": "remove", "path": "/lineage/unidentified"},
+	] {
+		count(live.objections) == 1 with input as json.patch(subjects.unidentified(subjects.runaway), [patch])
+	}
+}
+
 test_the_parent_of_an_agent_stays if {
 	some objection in live.objections with input as subjects.changed(subjects.process, "/lineage/agent_below", true)
 	objection.message == "an agent runs below it"
@@ -90,7 +122,7 @@ test_the_parent_of_something_with_a_terminal_stays if {
 
 test_the_parent_of_a_listener_stays if {
 	some objection in live.objections with input as subjects.changed(subjects.process, "/lineage/listener_below", true)
-	objection.message == "a process below it listens on a port"
+	objection.message == "a process below it listens on a port or on a unix socket"
 }
 
 test_listeners_may_go_when_the_operator_says_so if {
@@ -98,7 +130,7 @@ test_listeners_may_go_when_the_operator_says_so if {
 }
 
 test_a_process_that_little_is_known_of_stays if {
-	every path in ["/process/session", "/process/tty", "/process/state", "/process/listening", "/lineage/agent_below", "/lineage/tty_below", "/lineage/listener_below", "/lineage", "/lineage/is_agent", "/process"] {
+	every path in ["/process/session", "/process/tty", "/process/state", "/process/listening", "/lineage/sockets", "/lineage/agent_below", "/lineage/tty_below", "/lineage/listener_below", "/lineage", "/lineage/is_agent", "/process"] {
 		count(live.objections) > 0 with input as subjects.without(subjects.process, [path])
 	}
 }
@@ -238,19 +270,21 @@ test_a_leftover_of_which_a_fact_is_not_known_stays if {
 
 test_a_process_with_one_below_it_that_may_not_end_with_it_stays if {
 	every below in [
-		[{"pid": 900, "name": "git-remote-http", "uid": 1000}],
-		[{"pid": 900, "name": "screen", "uid": 1000}],
-		[{"pid": 900, "name": "node", "uid": 0}],
-		[{"pid": 900, "name": "node"}],
-		[{"pid": 899, "name": "sh", "uid": 1000}, {"pid": 900, "name": "git", "uid": 1000}],
+		[{"pid": 900, "name": "git-remote-http", "uid": 1000, "personal": ""}],
+		[{"pid": 900, "name": "screen", "uid": 1000, "personal": ""}],
+		[{"pid": 900, "name": "node", "uid": 0, "personal": ""}],
+		[{"pid": 900, "name": "emacs", "uid": 1000, "personal": "editor"}],
+		[{"pid": 900, "name": "node", "uid": 1000}],
+		[{"pid": 900, "name": "node", "personal": ""}],
+		[{"pid": 899, "name": "sh", "uid": 1000, "personal": ""}, {"pid": 900, "name": "git", "uid": 1000, "personal": ""}],
 	] {
 		some objection in live.objections with input as subjects.changed(subjects.process, "/lineage/below", below)
-		objection.message == "a process below it, which would end with it, is never reaped, or it is another user's"
+		objection.message == "a process below it, which would end with it, is never reaped, people use it too, or it is another user's"
 	}
 }
 
 test_a_process_with_ordinary_ones_below_it_may_go if {
-	count(live.objections) == 0 with input as subjects.changed(subjects.process, "/lineage/below", [{"pid": 899, "name": "sh", "uid": 1000}, {"pid": 900, "name": "node", "uid": 1000}])
+	count(live.objections) == 0 with input as subjects.changed(subjects.process, "/lineage/below", [{"pid": 899, "name": "sh", "uid": 1000, "personal": ""}, {"pid": 900, "name": "node", "uid": 1000, "personal": ""}])
 }
 
 test_a_process_with_what_is_not_known_below_it_stays if {

@@ -2,8 +2,8 @@
 # title: Owned
 # description: >-
 #   Keeps what an orchestrator has not let go: a spawn that is open or has only just completed, a registry entry that is not
-#   positively over, and a session's own folder that only looks like one to be thrown away. That nobody has recorded the candidate
-#   proves nothing and is no objection either.
+#   positively over, a session's own folder that only looks like one to be thrown away, and a process whose session is on no record
+#   here. That nobody has recorded the candidate proves nothing else and is no other objection.
 package policies.protect.owned
 
 import data.policies.lib.dirs
@@ -47,6 +47,37 @@ objections contains {
 	some entry in input.entries
 	entry.by == "path"
 	not _kept_by_name
+}
+
+# METADATA
+# title: Its session is on no record here
+# description: >-
+#   A marker of the process names a session of an orchestrator that keeps records, and no record here knows that session: another
+#   instance may own it, another user's or one whose records are elsewhere. It counts for nothing where the agent that started the process
+#   is positively gone. Or whether there is such a marker could not be read.
+objections contains {
+	"rule": "protect.owned",
+	"message": _stranger,
+	"evidence": {"markers": [marker | some marker in input.lineage.strangers], "registries": {format | some format in _formats}, "read": {format | some format in _formats; concat(":", ["registry", format]) in input.records_read}},
+} if {
+	input.kind == "process"
+	not _on_record
+}
+
+_on_record if count(input.lineage.strangers) == 0
+
+_on_record if input.lineage.starter_gone == true
+
+# The formats of the registries that might know it.
+_formats contains record.format if {
+	some record in input.config.marker_records
+	record.marker in input.lineage.strangers
+}
+
+default _stranger := "whether it belongs to a session that another instance has on record is not known"
+
+_stranger := $"{concat(", ", input.lineage.strangers)} names a session that no registry here knows: another instance may own it" if {
+	count(input.lineage.strangers) > 0
 }
 
 _kept_by_name if {

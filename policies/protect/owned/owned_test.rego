@@ -172,3 +172,27 @@ test_a_pid_of_a_live_owner_keeps_a_marked_process_too if {
 test_two_empty_ids_are_not_the_same_owner if {
 	count(owned.objections) == 1 with input as _spawned({"source": "s", "id": "", "by": "path", "age": 9000000}, [object.union(_over, {"id": ""})])
 }
+
+_stranger := subjects.changed(subjects.process, "/lineage/strangers", ["FLOCK_SESSION"])
+
+test_a_session_that_no_registry_here_knows_keeps_its_processes if {
+	some objection in owned.objections with input as _stranger
+	objection.message == "FLOCK_SESSION names a session that no registry here knows: another instance may own it"
+	objection.evidence == {"markers": ["FLOCK_SESSION"], "registries": {"flock"}, "read": set()}
+}
+
+test_that_a_registry_was_read_does_not_make_up_for_it if {
+	some objection in owned.objections with input as subjects.changed(_stranger, "/records_read", ["registry:flock"])
+	objection.evidence.read == {"flock"}
+}
+
+test_such_a_session_counts_for_nothing_once_its_agent_is_positively_gone if {
+	count(owned.objections) == 0 with input as subjects.changed(_stranger, "/lineage/starter_gone", true)
+	count(owned.objections) == 1 with input as subjects.changed(_stranger, "/lineage/starter_gone", false)
+}
+
+test_whether_its_session_is_on_record_has_to_be_known if {
+	every path in ["/lineage/strangers", "/lineage"] {
+		count(owned.objections) == 1 with input as subjects.without(subjects.process, [path])
+	}
+}

@@ -2,7 +2,8 @@
 # title: Protected
 # description: >-
 #   Keeps what nobody may reap: what the operator has listed by path, name, label or id, a locked worktree, a repository's main
-#   checkout, the terminal of an architect, processes by name, kernel threads, and whatever belongs to another user.
+#   checkout, the terminal of an architect, processes by name, daemons that people use too, kernel threads, and whatever belongs to another
+#   user.
 package policies.protect.protected
 
 import data.policies.lib.processes
@@ -41,6 +42,20 @@ objections contains {
 } if {
 	input.kind == "process"
 	not _ordinary
+}
+
+# METADATA
+# title: A daemon that people use too
+# description: >-
+#   The process is one that the configuration names as something that people use too, such as an editor or a database: who started it says
+#   nothing of who uses it.
+objections contains {
+	"rule": "protect.protected",
+	"message": _personal,
+	"evidence": {k: v | some k, v in {"name": input.process.name}},
+} if {
+	input.kind == "process"
+	not _nobodys
 }
 
 # METADATA
@@ -163,6 +178,12 @@ _ordinary if {
 	processes.multiplexer == false
 	glob.match(_never, null, input.process.name) == false
 }
+
+_nobodys if input.lineage.personal == ""
+
+default _personal := "whether people use it too is not known"
+
+_personal := $"people use such a thing too, whoever started it ({input.lineage.personal})" if input.lineage.personal != ""
 
 # One pattern out of all costs a tenth of asking for each. What cannot be such a pattern fails, and keeps.
 _never := concat("", ["{", concat(",", input.config.never_processes), "}"])

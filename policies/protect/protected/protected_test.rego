@@ -74,7 +74,7 @@ test_a_folder_that_little_is_known_of_stays if {
 }
 
 test_a_process_that_little_is_known_of_stays if {
-	every path in ["/process/name", "/process/uid", "/host/uid", "/config/never_processes", "/config/multiplexers"] {
+	every path in ["/lineage/personal", "/lineage", "/process/name", "/process/uid", "/host/uid", "/config/never_processes", "/config/multiplexers"] {
 		count(protected.objections) > 0 with input as subjects.without(subjects.process, [path])
 	}
 }
@@ -88,6 +88,11 @@ test_what_another_user_owns_stays if {
 	count(protected.objections) == 1 with input as subjects.changed(subjects.dir, "/dir/uid", 1001)
 	count(protected.objections) == 1 with input as subjects.changed(subjects.process, "/process/uid", 0)
 	count(protected.objections) == 1 with input as subjects.changed(subjects.empty, "/dir/uid", 1001)
+}
+
+test_a_daemon_that_people_use_too_stays if {
+	some objection in protected.objections with input as subjects.changed(subjects.process, "/lineage/personal", "editor")
+	objection.message == "people use such a thing too, whoever started it (editor)"
 }
 
 test_processes_by_name_stay if {

@@ -52,3 +52,7 @@ test_a_missing_fact_is_no_reason if {
 		count(deleted.findings) == 0 with input as subjects.without(subjects.deleted, [path])
 	}
 }
+
+test_what_an_interpreter_runs_has_to_be_known if {
+	count(deleted.findings) == 0 with input as subjects.unidentified(subjects.deleted)
+}

@@ -67,3 +67,7 @@ test_a_missing_fact_is_no_orphan if {
 		count(orphan.findings) == 0 with input as subjects.without(subjects.process, [path])
 	}
 }
+
+test_what_an_interpreter_runs_has_to_be_known if {
+	count(orphan.findings) == 0 with input as subjects.unidentified(subjects.process)
+}

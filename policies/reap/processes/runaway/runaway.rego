@@ -33,10 +33,13 @@ findings contains {
 	},
 } if {
 	in_scope
-	processes.agent == false
-	input.age >= input.config.runaway.min_age
-	input.busy >= input.config.runaway.min_cpu
-	count(input.process.listening) == 0
+	_no_agent
+	processes.busy
+	processes.silent
 	processes.own_markers
 	registry.marked_over
 }
+
+_no_agent if processes.agent == false
+
+_no_agent if processes.program

@@ -32,6 +32,13 @@ test_it_must_be_busy_enough if {
 
 test_a_listener_stays if {
 	count(runaway.findings) == 0 with input as subjects.changed(subjects.runaway, "/process/listening", [5173])
+	count(runaway.findings) == 0 with input as subjects.changed(subjects.runaway, "/lineage/sockets", ["@x"])
+}
+
+test_what_an_interpreter_runs_need_not_be_known if {
+	count(runaway.findings) == 1 with input as subjects.unidentified(subjects.runaway)
+	count(runaway.findings) == 0 with input as subjects.without(subjects.unidentified(subjects.runaway), ["/process/exe"])
+	count(runaway.findings) == 0 with input as subjects.without(subjects.unidentified(subjects.runaway), ["/lineage/unidentified"])
 }
 
 test_only_an_owner_who_is_over_counts if {
@@ -85,7 +92,7 @@ test_neither_its_parent_nor_its_folder_matters if {
 }
 
 test_a_missing_fact_is_no_runaway if {
-	every path in ["/age", "/busy", "/process/cpu", "/process/listening", "/process/markers", "/process", "/lineage/multiplexer", "/lineage/is_agent", "/lineage", "/kind", "/entries/0/marker", "/entries/0/by", "/entries/0/terminal", "/entries", "/config/id_markers", "/config/runaway", "/config"] {
+	every path in ["/age", "/busy", "/process/cpu", "/process/listening", "/lineage/sockets", "/process/markers", "/process", "/lineage/multiplexer", "/lineage/is_agent", "/lineage", "/kind", "/entries/0/marker", "/entries/0/by", "/entries/0/terminal", "/entries", "/config/id_markers", "/config/runaway", "/config"] {
 		count(runaway.findings) == 0 with input as subjects.without(subjects.runaway, [path])
 	}
 }

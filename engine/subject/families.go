@@ -1,0 +1,148 @@
+package subject
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"winnow/engine/snapshot"
+)
+
+// fileOf is the name of the file that a process was started from, "" where that is not known.
+func fileOf(p *snapshot.Process) string {
+	if p.Exe == nil {
+		return ""
+	}
+	return path.Base(strings.TrimSuffix(*p.Exe, " (deleted)"))
+}
+
+// interpreter is the interpreter that a process runs in, by its name or the name of its file, and "" for none. A program that gave itself
+// a title is known by its file.
+func (c *Config) interpreter(p *snapshot.Process) string {
+	for _, name := range []string{fileOf(p), p.Name} {
+		if name != "" && globbed(c.Interpreters, strings.TrimSuffix(name, ".exe")) {
+			return name
+		}
+	}
+	return ""
+}
+
+// family is what a process that runs in an interpreter positively is: the first family that its name, or the script or package that it
+// runs, is of. A program that gives itself a name most often takes that of its script.
+func (c *Config) family(p *snapshot.Process) string {
+	for _, f := range c.Families {
+		if globbed(f.Names, p.Name) || globbed(f.Scripts, p.Name) || told(f.Scripts, p.Script) || told(f.Packages, p.Package) {
+			return f.Family
+		}
+	}
+	return ""
+}
+
+// personal is the word for what a process is where people use such a thing too, and "" for all else.
+func (c *Config) personal(p *snapshot.Process) *string {
+	file := fileOf(p)
+	for _, d := range c.PersonalDaemons {
+		if named := []string{d.Name}; globbed(named, p.Name) || file != "" && globbed(named, file) {
+			return &d.Is
+		}
+	}
+	return new("")
+}
+
+// open are the unix sockets that a process listens on, those left out that programs make for themselves alone.
+func (c *Config) open(p *snapshot.Process) *[]string {
+	if p.UnixSockets == nil {
+		return nil
+	}
+	names := []string{}
+	for _, name := range *p.UnixSockets {
+		if !slices.ContainsFunc(c.OwnSockets, func(glob string) bool { return wild(glob, name) }) {
+			names = append(names, name)
+		}
+	}
+	return &names
+}
+
+func told(globs []string, name *string) bool {
+	return name != nil && *name != "" && globbed(globs, *name)
+}
+
+// globbed reports whether a name is on a list of globs. The kernel cuts a name after 15 bytes, so one that is that long is compared with
+// the beginning of a longer pattern without a glob there.
+func globbed(globs []string, name string) bool {
+	return slices.ContainsFunc(globs, func(glob string) bool {
+		return wild(glob, name) || len(name) == commLen && len(glob) > commLen && glob[:commLen] == name
+	})
+}
+
+// wild reports whether a text is of a pattern in which * stands for any text.
+func wild(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	last := len(parts) - 1
+	if last == 0 {
+		return pattern == text
+	}
+	rest, ok := strings.CutPrefix(text, parts[0])
+	if !ok {
+		return false
+	}
+	for _, part := range parts[1:last] {
+		if _, rest, ok = strings.Cut(rest, part); !ok {
+			return false
+		}
+	}
+	return strings.HasSuffix(rest, parts[last])
+}
+
+// mark finds what may be an agent without anybody knowing: what runs in an interpreter, is of no known family, and carries an agent's
+// marker or stands below somebody who does or is one. It wants the tree linked and what is above everybody found.
+func (x *processes) mark() {
+	for i := range x.nodes {
+		n := &x.nodes[i]
+		n.vague = !n.agent && !n.multiplexer && !dead(n.p) && n.interpreter != "" && n.family == "" &&
+			x.tainted(n).or(x.above[i].tainted) != no
+	}
+}
+
+// tainted is whether a process carries an agent's marker. Those of another user do not show theirs, and are not asked.
+func (x *processes) tainted(n *node) tri {
+	switch {
+	case n.p.Markers != nil:
+		return triIf(len(n.markers) > 0)
+	case n.p.Kernel || dead(n.p) || n.p.UID != nil && x.uid != nil && *n.p.UID != *x.uid:
+		return no
+	default:
+		return unknown
+	}
+}
+
+// starts reports whether an unidentified process may be the living agent that started others. It must carry a marker itself, for most of
+// what people run in an interpreter is no agent; and what is itself left over of an agent that is gone is none, or one stray would keep
+// all others for ever. So it has to have a terminal, or stand in a tree at whose top, below whoever takes in orphans, nobody is known to
+// carry a marker or a multiplexer handed it down.
+func (x *processes) starts(i int) bool {
+	n := &x.nodes[i]
+	if !n.vague || n.p.Markers != nil && len(n.markers) == 0 {
+		return false
+	}
+	if n.tty == nil || *n.tty {
+		return true
+	}
+	top := x.top(i)
+	return top == nil || top.multiplexer || x.tainted(top) != yes
+}
+
+// top is the last ancestor of a process, or itself, below those that take in orphans; nil where that is not known.
+func (x *processes) top(i int) *node {
+	for range x.nodes { // no longer than that, so that a circle ends
+		n := &x.nodes[i]
+		switch {
+		case n.lost:
+			return nil
+		case n.parent < 0 || slices.Contains(x.orphanParents, x.nodes[n.parent].p.PID):
+			return n
+		}
+		i = n.parent
+	}
+	return nil
+}
