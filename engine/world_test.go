@@ -115,7 +115,7 @@ func (m *maker) host() snapshot.Host {
 		PID: maybe(m, 4242), Cwd: text(m, "/home/u/work"), Container: maybe(m, false), SteadySince: m.ago(3600),
 	}
 	if m.has() {
-		h.Ancestors = []int{4240, 1}
+		h.Ancestors = pick(m, []int{4240, 1}, []int{4240, 1}, []int{})
 	}
 	if m.has() {
 		h.OrphanParents = []int{1, 900}

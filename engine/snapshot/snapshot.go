@@ -74,9 +74,10 @@ type Host struct {
 	UID          *int    `json:"uid,omitempty"`
 	User         string  `json:"user,omitempty"`
 	Home         string  `json:"home,omitempty"`
-	// PID is the looking process; Ancestors are its parents, nearest first, ending with pid 1.
+	// PID is the looking process; Ancestors are its parents, nearest first, ending with pid 1, or with one that was put into this pid
+	// namespace from outside. A process that was put into it so has none: known and none is [], unknown is absent.
 	PID       *int  `json:"pid,omitempty"`
-	Ancestors []int `json:"ancestors,omitempty"`
+	Ancestors []int `json:"ancestors,omitzero"`
 	// Cwd is the looking process's own working directory.
 	Cwd string `json:"cwd,omitempty"`
 	// OrphanParents are the processes that inherit orphans: pid 1, this user's service manager, known subreapers.
