@@ -192,6 +192,8 @@ func (n *native) session(v *verdict, sub *subject.Subject, over []bool) bool {
 	v.keep(is(s.Attached, 0) || s.Attached != nil && atLeast(sub.ClientIdle, c.AttachedIdle), "protect.attached", "somebody looks at it", map[string]any{"attached": s.Attached})
 	v.keep((s.Group == "" && s.GroupSize <= 1 || s.Group != "" && s.GroupSize == 1) && linked == 0, "protect.attached", "another session shows it", nil)
 	v.keep(len(s.Panes) > 0 && idle+quiet == len(s.Panes), "protect.live", "something runs in it", map[string]any{"idle": idle})
+	v.keep(s.Popups != nil && len(*s.Popups) == 0, "protect.live", "a popup runs", nil)
+	v.keep(s.Error == "", "protect.unknown", "not all of it was read", nil)
 	elsewhere := len(s.Panes) > 0 && read == len(s.Panes) && sub.Host.PID != nil && !members[*sub.Host.PID] && sub.Host.Ancestors != nil
 	for _, pid := range sub.Host.Ancestors {
 		elsewhere = elsewhere && !members[pid]

@@ -171,6 +171,10 @@ func (m *maker) session(i int) snapshot.Session {
 		Server: maybe(m, snapshot.Server{Socket: "/tmp/tmux-1000/default", PID: 500, StartTicks: maybe(m, uint64(50))}), CreatedAt: m.ago(5000, 5000, 5000, 60),
 		Attached: maybe(m, pick(m, 0, 0, 0, 1)), LastActivityAt: m.ago(4000), ClientActivityAt: m.ago(10, 7200),
 	}
+	s.Popups = maybe(m, pick(m, []snapshot.PaneProc{}, []snapshot.PaneProc{}, []snapshot.PaneProc{}, []snapshot.PaneProc{{PID: 4, Name: "sh"}}))
+	if m.chance(0.05) {
+		s.Error = "its name holds a tab"
+	}
 	if !m.has() {
 		return s
 	}

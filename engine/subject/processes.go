@@ -50,8 +50,8 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		byID: make(map[string]int, len(s.Processes)), byPID: make(map[int]int, len(s.Processes)),
 		nodes: make([]node, 0, len(s.Processes)), dirs: agentDirs(s, r), herdr: map[string]*snapshot.Server{},
 	}
-	for _, src := range s.Sources {
-		if src.Server != nil && src.Server.PID > 0 {
+	for name, src := range s.Sources {
+		if src.Server != nil && src.Server.PID > 0 && !of(name, src, "tmux") {
 			x.herdr[clean(src.Server.Socket)] = src.Server
 		}
 	}

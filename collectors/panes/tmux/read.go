@@ -62,7 +62,11 @@ func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
 	if err != nil {
 		return collectors.Part{}, err
 	}
-	return collectors.Part{Sessions: sessions(l, r.name, r.server(l, peer), r.only)}, nil
+	server := r.server(l, peer)
+	part := collectors.Part{Sessions: sessions(l, r.name, server, r.only)}
+	server.Panes = l.living()
+	part.Server = &server
+	return part, nil
 }
 
 // reach makes sure, by the kernel's own word, that a server of this user listens on path: a tmux client does what its server says,

@@ -1,13 +1,14 @@
 # METADATA
 # title: Live
 # description: >-
-#   Keeps what is in use: a folder that a process holds, a session or tab in which anything but an idle shell runs, a terminal in
+#   Keeps what is in use: a folder that a process holds, a session or tab in which anything but an idle shell runs, a session with a popup, a terminal in
 #   which somebody is at work, a process that is an agent, has a terminal, listens, or has any of these below it. What could not
 #   be read counts as in use.
 package policies.protect.live
 
 import data.policies.lib.panes
 import data.policies.lib.processes
+import data.policies.lib.sessions
 import data.policies.lib.terminals
 
 # METADATA
@@ -29,6 +30,15 @@ objections contains {
 } if {
 	input.kind == "session"
 	not panes.all_quiet
+}
+
+objections contains {
+	"rule": "protect.live",
+	"message": _beside,
+	"evidence": {"running": {member.name | some member in input.session.popups}},
+} if {
+	input.kind == "session"
+	not sessions.popless
 }
 
 objections contains {
@@ -113,6 +123,10 @@ _left if {
 	not input.lineage.pane
 	_silent
 }
+
+default _beside := "whether a popup or a job of it runs is not known"
+
+_beside := "a popup or a job of it runs" if count(input.session.popups) > 0
 
 _silent if {
 	count(input.process.listening) == 0
