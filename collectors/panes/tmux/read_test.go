@@ -253,6 +253,39 @@ func TestReadAServerWithoutSessions(t *testing.T) {
 	}
 }
 
+// 3.1c gives nothing at all where there is no session.
+func TestReadAnOldServerWithoutSessions(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "only")
+	old := filepath.Join(filepath.Dir(s.socket), "tmux")
+	for script, want := range map[string]bool{
+		"echo no current target >&2; exit 1\n":              true,
+		"echo server; echo no current target >&2; exit 1\n": false,
+		"echo no other target >&2; exit 1\n":                false,
+	} {
+		if err := os.WriteFile(old, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		part, err := newReader(Options{Tmux: old}, "tmux/s", s.socket).Read(within(t, 20*time.Second))
+		if (err == nil) != want || len(part.Sessions) > 0 || part.Server != nil {
+			t.Errorf("%q gave %v and %v", script, part, err)
+		}
+	}
+}
+
+// The name of a group may hold a tab where a session's may not.
+func TestReadAGroupWithATab(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "plain")
+	if err := s.command("new-session", "-d", "-s", "member", "-t", "a\tb").Run(); err != nil {
+		t.Skip("this tmux takes no such name")
+	}
+	got := read(t, s.socket, "")
+	if len(got) != 2 || got["member"].Group != "a?b" || got["member"].Error != "" {
+		t.Errorf("sessions %v", got)
+	}
+}
+
 func TestReadTellsAbsentFromFailed(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t)
