@@ -13,6 +13,9 @@ import (
 // encode writes a value as a term.
 type encode func(reflect.Value, *desk) *ast.Term
 
+// omissions are encoding/json's own.
+var omissions = map[string]func(reflect.Value) bool{"omitempty": empty, "omitzero": reflect.Value.IsZero}
+
 func structPlan(t reflect.Type, known map[reflect.Type]*object) *object {
 	if o := known[t]; o != nil {
 		return o
@@ -23,7 +26,7 @@ func structPlan(t reflect.Type, known map[reflect.Type]*object) *object {
 		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		o.fields = append(o.fields, field{
 			name: name, key: ast.StringTerm(name), index: i,
-			omitEmpty: options == "omitempty", write: encoder(t.Field(i).Type, known),
+			omit: omissions[options], write: encoder(t.Field(i).Type, known),
 		})
 	}
 	return o

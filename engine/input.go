@@ -18,12 +18,15 @@ type plan struct {
 type object struct{ fields []field }
 
 type field struct {
-	name      string
-	key       *ast.Term
-	index     int
-	omitEmpty bool
-	write     encode
+	name  string
+	key   *ast.Term
+	index int
+	// omit says which values are left out; nil leaves none out.
+	omit  func(reflect.Value) bool
+	write encode
 }
+
+func (f *field) leftOut(v reflect.Value) bool { return f.omit != nil && f.omit(v) }
 
 // desk is where one goroutine writes documents: the terms that many of them have in common, and room for those that they do
 // not. The terms themselves may be read by many.
@@ -56,7 +59,7 @@ func (p *plan) desk(j *subject.Joined) *desk {
 	for i, f := range p.subject.fields {
 		switch f.name {
 		case "schema", "now", "host", "config", "records_read":
-			if value := of.Field(f.index); !f.omitEmpty || !empty(value) {
+			if value := of.Field(f.index); !f.leftOut(value) {
 				common[i] = f.write(value, d)
 			}
 		}
@@ -78,7 +81,7 @@ func (p *plan) input(sub *subject.Subject, d *desk) ast.Value {
 		switch {
 		case d.common != nil && d.common[i] != nil:
 			d.pairs = append(d.pairs, [2]*ast.Term{f.key, d.common[i]})
-		case f.omitEmpty && empty(value):
+		case f.leftOut(value):
 		case value.Kind() == reflect.Map && d.common != nil:
 			d.pairs = append(d.pairs, [2]*ast.Term{f.key, d.source(value, f.write)})
 		default:
@@ -124,7 +127,7 @@ func (o *object) write(v reflect.Value, d *desk) *ast.Term {
 	from := len(d.pairs)
 	for i := range o.fields {
 		f := &o.fields[i]
-		if value := v.Field(f.index); !f.omitEmpty || !empty(value) {
+		if value := v.Field(f.index); !f.leftOut(value) {
 			d.add(f, value)
 		}
 	}

@@ -192,7 +192,9 @@ func (n *native) session(v *verdict, sub *subject.Subject, over []bool) bool {
 	v.keep(is(s.Attached, 0) || s.Attached != nil && atLeast(sub.ClientIdle, c.AttachedIdle), "protect.attached", "somebody looks at it", map[string]any{"attached": s.Attached})
 	v.keep((s.Group == "" && s.GroupSize <= 1 || s.Group != "" && s.GroupSize == 1) && linked == 0, "protect.attached", "another session shows it", nil)
 	v.keep(len(s.Panes) > 0 && idle+quiet == len(s.Panes), "protect.live", "something runs in it", map[string]any{"idle": idle})
-	elsewhere := len(s.Panes) > 0 && read == len(s.Panes) && sub.Host.PID != nil && !members[*sub.Host.PID] && len(sub.Host.Ancestors) > 0
+	v.keep(s.Popups != nil && len(*s.Popups) == 0, "protect.live", "a popup runs", nil)
+	v.keep(s.Error == "", "protect.unknown", "not all of it was read", nil)
+	elsewhere := len(s.Panes) > 0 && read == len(s.Panes) && sub.Host.PID != nil && !members[*sub.Host.PID] && sub.Host.Ancestors != nil
 	for _, pid := range sub.Host.Ancestors {
 		elsewhere = elsewhere && !members[pid]
 	}
@@ -252,7 +254,7 @@ func (n *native) process(v *verdict, sub *subject.Subject) bool {
 	v.keep(mine && !p.Kernel && !slices.Contains(c.Multiplexers, p.Name) && !never, "protect.protected", "never reaped", map[string]any{"name": p.Name})
 	v.keep(is(l.Personal, ""), "protect.protected", "people use it too", map[string]any{"name": p.Name})
 	v.keep(l.Strangers != nil && len(*l.Strangers) == 0 || is(l.StarterGone, true), "protect.owned", "a stranger's", nil)
-	v.keep(p.PID > 0 && sub.Host.PID != nil && p.PID != *sub.Host.PID && len(sub.Host.Ancestors) > 0 && !slices.Contains(sub.Host.Ancestors, p.PID), "protect.self", "Winnow runs in it", nil)
+	v.keep(p.PID > 0 && sub.Host.PID != nil && p.PID != *sub.Host.PID && sub.Host.Ancestors != nil && !slices.Contains(sub.Host.Ancestors, p.PID), "protect.self", "Winnow runs in it", nil)
 	v.keep(atLeast(sub.Age, c.Grace.Process), "protect.young", "it is young", map[string]any{"age": sub.Age, "grace": c.Grace.Process})
 	return scope
 }

@@ -115,7 +115,7 @@ func (m *maker) host() snapshot.Host {
 		PID: maybe(m, 4242), Cwd: text(m, "/home/u/work"), Container: maybe(m, false), SteadySince: m.ago(3600),
 	}
 	if m.has() {
-		h.Ancestors = []int{4240, 1}
+		h.Ancestors = pick(m, []int{4240, 1}, []int{4240, 1}, []int{})
 	}
 	if m.has() {
 		h.OrphanParents = []int{1, 900}
@@ -170,6 +170,10 @@ func (m *maker) session(i int) snapshot.Session {
 		Name:   text(m, pick(m, fmt.Sprintf("worker-%d", i), fmt.Sprintf("worker-%d", i), "scratch", fmt.Sprintf("mine-%d", i))),
 		Server: maybe(m, snapshot.Server{Socket: "/tmp/tmux-1000/default", PID: 500, StartTicks: maybe(m, uint64(50))}), CreatedAt: m.ago(5000, 5000, 5000, 60),
 		Attached: maybe(m, pick(m, 0, 0, 0, 1)), LastActivityAt: m.ago(4000), ClientActivityAt: m.ago(10, 7200),
+	}
+	s.Popups = maybe(m, pick(m, []snapshot.PaneProc{}, []snapshot.PaneProc{}, []snapshot.PaneProc{}, []snapshot.PaneProc{{PID: 4, Name: "sh"}}))
+	if m.chance(0.05) {
+		s.Error = "its name holds a tab"
 	}
 	if !m.has() {
 		return s

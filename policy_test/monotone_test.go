@@ -39,6 +39,7 @@ var worlds = []struct{ path, why string }{
 	{"tabs/*/panes/*/descendants", "a shell whose children all stayed; it is read with the pane's session, or both are absent"},
 	{"sessions/*/panes/*/linked", "a pane that no other session shows; it is read with the pane"},
 	{"sessions/*", "a session that has ended: its server was read, or its source says so"},
+	{"sessions/*/error", "a session about which nothing failed to be read; its reader writes it beside what it puts in the place of that"},
 	{"terminals/*/error", "a terminal about which nothing failed to be read; its reader writes it beside whatever it leaves out for that"},
 	{"terminals/*/label", "a terminal that is called nothing: what could give it a label was read, or its source says so"},
 	{"dirs/*/holders", "a folder that nobody uses; holders_known says whether that was found out"},

@@ -229,6 +229,9 @@ func (r *redacter) session(v snapshot.Session) snapshot.Session {
 		v.Server = &srv
 	}
 	v.Panes = r.panes(v.Panes)
+	if v.Error != "" {
+		v.Error = "redacted"
+	}
 	return v
 }
 

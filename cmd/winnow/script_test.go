@@ -78,6 +78,7 @@ func TestScripts(t *testing.T) {
 			"age":      age,
 			"code":     exitCode,
 			"tmuxid":   tmuxID,
+			"attach":   attachCmd,
 			"herdr":    herdrCmd,
 			"sqlite":   sqliteCmd,
 			"tower":    towerCmd,

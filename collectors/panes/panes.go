@@ -25,9 +25,12 @@ func Fill(s *snapshot.Snapshot) {
 	var t *table
 	if s.Sources[snapshot.Proc].Status == snapshot.OK {
 		t = index(s.Processes)
-		for _, session := range s.Sessions {
+		strangers := t.strangers(s)
+		for id, session := range s.Sessions {
 			t.fill(session.Panes)
 			t.carry(&session)
+			session.Popups = t.popups(&session, strangers[session.Source])
+			s.Sessions[id] = session
 		}
 		for id, terminal := range s.Terminals {
 			t.terminal(&terminal)

@@ -112,8 +112,8 @@ func (s *scan) statOf(pid int) (stat, int, error) {
 }
 
 // ancestors are the parents of pid, nearest first, up to the one that has none in this pid namespace: process 1, or one that was
-// put into the namespace from outside. A parent that ends meanwhile hands its child to another, so the walk starts over.
-// Where it finds no end, all are unknown.
+// put into the namespace from outside, which has none itself. A parent that ends meanwhile hands its child to another, so the walk starts over.
+// Where it finds no end, all are unknown, which is nil.
 func (s *scan) ancestors(pid int) []int {
 	for range tries {
 		if up, ok := s.walkUp(pid); ok {
@@ -124,7 +124,7 @@ func (s *scan) ancestors(pid int) []int {
 }
 
 func (s *scan) walkUp(pid int) ([]int, bool) {
-	var up []int
+	up := []int{}
 	for {
 		st, _, err := s.statOf(pid)
 		if err != nil || slices.Contains(up, st.ppid) {

@@ -59,9 +59,12 @@ func TestHostOfAFixture(t *testing.T) {
 		"subreaper's name elsewhere": {"systemd", []entry{
 			{pid: 20, ppid: 1, comm: "shim"}, {pid: 21, ppid: 20, comm: "systemd"}, {pid: 40, ppid: 1, comm: "winnow"},
 		}, []int{1}, []int{1}, false},
-		"put into the namespace from outside": {"app", []entry{{pid: 40, ppid: 0, comm: "winnow"}}, nil, []int{1}, true},
-		"a chain without an end":              {"app", []entry{{pid: 40, ppid: 39, comm: "winnow"}}, nil, []int{1}, true},
-		"a chain in a ring":                   {"app", []entry{{pid: 39, ppid: 40, comm: "a"}, {pid: 40, ppid: 39, comm: "winnow"}}, nil, []int{1}, true},
+		"put into the namespace from outside": {"app", []entry{{pid: 40, ppid: 0, comm: "winnow"}}, []int{}, []int{1}, true},
+		"below one that was put into the namespace from outside": {"app", []entry{
+			{pid: 30, ppid: 0, comm: "sh"}, {pid: 40, ppid: 30, comm: "winnow"},
+		}, []int{30}, []int{1}, true},
+		"a chain without an end": {"app", []entry{{pid: 40, ppid: 39, comm: "winnow"}}, nil, []int{1}, true},
+		"a chain in a ring":      {"app", []entry{{pid: 39, ppid: 40, comm: "a"}, {pid: 40, ppid: 39, comm: "winnow"}}, nil, []int{1}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

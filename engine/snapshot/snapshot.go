@@ -86,9 +86,10 @@ type Host struct {
 	UID          *int    `json:"uid,omitempty"`
 	User         string  `json:"user,omitempty"`
 	Home         string  `json:"home,omitempty"`
-	// PID is the looking process; Ancestors are its parents, nearest first, ending with pid 1.
+	// PID is the looking process; Ancestors are its parents, nearest first, ending with pid 1, or with one that was put into this pid
+	// namespace from outside. A process that was put into it so has none: known and none is [], unknown is absent.
 	PID       *int  `json:"pid,omitempty"`
-	Ancestors []int `json:"ancestors,omitempty"`
+	Ancestors []int `json:"ancestors,omitzero"`
 	// Cwd is the looking process's own working directory.
 	Cwd string `json:"cwd,omitempty"`
 	// OrphanParents are the processes that inherit orphans: pid 1, this user's service manager, known subreapers.
@@ -121,7 +122,7 @@ type Source struct {
 	Path string `json:"path,omitempty"`
 	// Format is the form in which a spawn ledger or registry is written: json, jsonl, shepherd.
 	Format string `json:"format,omitempty"`
-	// Server is the multiplexer's server that answered, where the source is one that says so itself (herdr).
+	// Server is the multiplexer's server that answered, where the source is one that says so itself.
 	Server *Server `json:"server,omitempty"`
 	// Took is how long the reading took, in seconds.
 	Took float64 `json:"took"`
@@ -202,16 +203,25 @@ type Session struct {
 	Name      string     `json:"name,omitempty"`
 	Server    *Server    `json:"server,omitempty"`
 	CreatedAt *time.Time `json:"created_at,omitempty"`
-	// Attached counts the clients that show it; control clients are not counted.
-	Attached *int `json:"attached,omitempty"`
+	// Attached counts the clients that show it, ControlClients those among them that are programs which speak tmux's control mode
+	// (iTerm2, and what only watches).
+	Attached       *int `json:"attached,omitempty"`
+	ControlClients *int `json:"control_clients,omitempty"`
 	// LastActivityAt is the latest of the session's own activity and its windows'; ClientActivityAt the latest key press of
-	// an attached client. ClientActivityAt is absent when no client is attached.
+	// an attached client, for a control client the latest of its attaching, of what came to its terminal and of LastActivityAt.
+	// ClientActivityAt is absent when no client is attached.
 	LastActivityAt   *time.Time `json:"last_activity_at,omitempty"`
 	ClientActivityAt *time.Time `json:"client_activity_at,omitempty"`
 	// Group is the session group's name, empty when it is in none; GroupSize counts the group's members.
 	Group     string `json:"group"`
 	GroupSize int    `json:"group_size,omitempty"`
 	Panes     []Pane `json:"panes,omitempty"`
+	// Popups are the children of its server that are in no pane, with all that lives below them, and that belong to the session, or may:
+	// a popup that ends with a client which shows it, and jobs (run-shell) that were started for it. Known and none is [], unknown is
+	// absent.
+	Popups *[]PaneProc `json:"popups,omitempty"`
+	// Error says what about it could not be read.
+	Error string `json:"error,omitempty"`
 }
 
 // Server identifies one life of a multiplexer's server.
@@ -224,6 +234,8 @@ type Server struct {
 	Version    string     `json:"version,omitempty"`
 	// Protocol is the number that a herdr server gives to its protocol.
 	Protocol *int `json:"protocol,omitempty"`
+	// Panes are the first processes of all panes that a tmux server lists; only on its source.
+	Panes *[]int `json:"panes,omitempty"`
 }
 
 // Terminal is a Codev terminal: a pseudo terminal that a process of its own, the shellper, keeps open, also while the Tower is down.

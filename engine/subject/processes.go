@@ -62,8 +62,8 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		nodes: make([]node, 0, len(s.Processes)), dirs: agentDirs(s, r), herdr: map[string]*snapshot.Server{},
 		uid: s.Host.UID, space: s.Host.PIDNamespace, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry),
 	}
-	for _, src := range s.Sources {
-		if src.Server != nil && src.Server.PID > 0 {
+	for name, src := range s.Sources {
+		if src.Server != nil && src.Server.PID > 0 && !of(name, src, "tmux") {
 			x.herdr[clean(src.Server.Socket)] = src.Server
 		}
 	}

@@ -82,7 +82,7 @@ type Host struct {
 	UID           *int   `json:"uid,omitempty"`
 	Home          string `json:"home,omitempty"`
 	PID           *int   `json:"pid,omitempty"`
-	Ancestors     []int  `json:"ancestors,omitempty"`
+	Ancestors     []int  `json:"ancestors,omitzero"`
 	Cwd           string `json:"cwd,omitempty"`
 	OrphanParents []int  `json:"orphan_parents,omitempty"`
 	Container     *bool  `json:"container,omitempty"`

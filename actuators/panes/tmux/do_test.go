@@ -113,8 +113,8 @@ func TestDoLeavesWhatChangedInBetween(t *testing.T) {
 			s.run("new-session", "-d", "-s", "worker")
 		}, decision.Gone, "not there any more"},
 		{"a pane started anew", func(_ *testing.T, s *server, d *decision.Session) { s.run("respawn-pane", "-k", "-t", d.Panes[0].ID) },
-			decision.Changed, "panes"},
-		{"a new pane", func(_ *testing.T, s *server, d *decision.Session) { s.run("split-window", "-d", "-t", d.ID+":") }, decision.Changed, "panes"},
+			decision.Changed, "new pane"},
+		{"a new pane", func(_ *testing.T, s *server, d *decision.Session) { s.run("split-window", "-d", "-t", d.ID+":") }, decision.Changed, "new pane"},
 		{"a window lent to another session", func(_ *testing.T, s *server, d *decision.Session) {
 			s.run("link-window", "-d", "-s", d.ID+":", "-t", "=bystander:7")
 		}, decision.Changed, "panes"},
@@ -173,7 +173,7 @@ func TestDoEndsAnAttachedSessionThatWasJudgedSo(t *testing.T) {
 	s.attach("=watched")
 	s.control("=watched")
 	d := s.judged("watched")
-	if d.Identity.Session.Attached != 1 {
+	if d.Identity.Session.Attached != 2 {
 		t.Fatalf("judged with %d clients", d.Identity.Session.Attached)
 	}
 	g := grasped(t, actuator(t, Options{}), d)

@@ -23,9 +23,11 @@ type grasp struct {
 	server  *panes.Held
 	members []*panes.Held
 	prompts []*prompt
-	seen    *view
-	plan    plan
-	text    json.RawMessage
+	// beside are the server's children when the session was held, its panes among them.
+	beside []int
+	seen   *view
+	plan   plan
+	text   json.RawMessage
 }
 
 // Grasp implements actuators.Actuator. It refuses a session in a group or with a linked window, since killing it would leave
@@ -54,6 +56,10 @@ func (a *Actuator) Grasp(ctx context.Context, act string, d decision.Decision) (
 // takes its panes' processes with it, so the server's word that it is gone comes before that they changed.
 func (g *grasp) take(ctx context.Context) error {
 	if err := g.holdServer(); err != nil {
+		return err
+	}
+	var err error
+	if g.beside, err = g.children(); err != nil {
 		return err
 	}
 	held := g.holdPanes()

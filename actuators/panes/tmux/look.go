@@ -20,7 +20,7 @@ type view struct {
 	serverStart string
 	// id is empty where the server has no such session.
 	id, created, activity, grouped, name string
-	// attached counts the clients that show the session, control clients left out; clients names all of them.
+	// attached counts the clients that show the session; attachedAll is the server's own count, and attachedTo names them.
 	attached                int
 	attachedAll, attachedTo string
 	panes                   []paneView
@@ -41,17 +41,21 @@ type paneView struct {
 
 const tab = "\t"
 
-// look asks the server for one session. Fields stand between tabs, of which tmux lets none into a name.
+// text is a value that may hold anything, without what ends fields and rows: tmux lets tabs and newlines into the names of windows, and
+// until 3.1c of sessions.
+func text(of string) string { return "#{s/[\t\n]/?/:" + of + "}" }
+
+// look asks the server for one session. Fields stand between tabs.
 func (c client) look(ctx context.Context, id string) (*view, error) {
 	own := "#{==:#{session_id}," + id + "}"
 	out, err := c.run(ctx, quiet,
 		"display-message", "-p", join("server", "#{pid}", "#{start_time}"), ";",
 		"list-sessions", "-F", "#{?"+own+","+join("session", "#{session_id}", "#{session_created}", "#{session_activity}",
-			"#{session_grouped}", "#{session_attached}", "#{session_attached_list}", "#{session_name}")+",other}", ";",
+			"#{session_grouped}", "#{session_attached}", "#{session_attached_list}", text("session_name"))+",other}", ";",
 		"display-message", "-p", "listed", ";",
 		"list-panes", "-a", "-F", "#{?"+own+","+join("pane", "#{window_id}", "#{window_layout}", "#{window_width}", "#{window_height}",
-			"#{window_linked}", "#{pane_id}", "#{pane_pid}", "#{pane_dead}", "#{pane_current_command}", "#{window_activity}", "#{window_name}")+",}", ";",
-		"list-clients", "-F", "#{?"+own+","+join("client", "#{client_control_mode}")+",}", ";",
+			"#{window_linked}", "#{pane_id}", "#{pane_pid}", "#{pane_dead}", text("pane_current_command"), "#{window_activity}", text("window_name"))+",}", ";",
+		"list-clients", "-F", "#{?"+own+",client,}", ";",
 		"display-message", "-p", "end")
 	v, whole := parseView(out)
 	if whole {
@@ -85,10 +89,8 @@ func parseView(out string) (v *view, whole bool) {
 			var p paneView
 			p, ok = parsePane(f)
 			v.panes = append(v.panes, p)
-		case f[0] == "client" && len(f) == 2 && (f[1] == "0" || f[1] == "1"):
-			if f[1] == "0" {
-				v.attached++
-			}
+		case line == "client\n":
+			v.attached++
 		case line == "listed\n":
 			listed = true
 		case line == "end\n":

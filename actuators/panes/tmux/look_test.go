@@ -26,7 +26,7 @@ func TestParseView(t *testing.T) {
 		name, out string
 		want      *view
 	}{
-		{"whole", server1 + "other\n" + session4 + "listed\n\n" + pane5 + "\nclient\t0\nclient\t1\n" + end, full},
+		{"whole", server1 + "other\n" + session4 + "listed\n\n" + pane5 + "\nclient\n" + end, full},
 		{"no such session", server1 + "other\nlisted\n\n" + end, empty},
 		{"no session at all", server1 + "listed\n", empty},
 		{"nothing", "", nil},
@@ -55,7 +55,7 @@ func TestParseView(t *testing.T) {
 
 // Whatever comes: a view that says the session is gone comes from an answer that was whole, and ids are ids.
 func FuzzParseView(f *testing.F) {
-	f.Add(server1 + "other\n" + session4 + "listed\n" + pane5 + "client\t0\n" + end)
+	f.Add(server1 + "other\n" + session4 + "listed\n" + pane5 + "client\n" + end)
 	f.Add(server1 + "listed\n")
 	f.Fuzz(func(t *testing.T, out string) {
 		v, whole := parseView(out)

@@ -158,9 +158,12 @@ func (g *grasp) strangers() error {
 	return nil
 }
 
-// still is the last look before the server tests and kills: each shell at a prompt is in front of its terminal, sleeps, has not run
+// still is the last look before the server tests and kills: nothing has been opened over the session since it was held, and each shell at a prompt is in front of its terminal, sleeps, has not run
 // since it was looked at, and nothing waits in its terminal to be read. That it has not run proves that it started nothing.
 func (g *grasp) still() error {
+	if err := g.popless(); err != nil {
+		return err
+	}
 	changed := func(p *prompt, what string) error {
 		return actuators.Changed("the shell of pane %s of session %s (%s), pid %d, %s; the session was left untouched", p.pane, g.id.ID, g.id.Name, p.shell.PID, what)
 	}

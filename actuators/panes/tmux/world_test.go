@@ -40,8 +40,7 @@ func (s *server) judged(name string) decision.Decision {
 		s.t.Fatal(err)
 	}
 	out := decision.Session{Socket: s.socket, ServerPID: s.pid(), ServerTicks: s.ticks(s.pid()), ID: id, Name: name, CreatedAt: time.Unix(created, 0).UTC()}
-	clients := s.run("list-clients", "-t", id, "-F", "#{client_control_mode}")
-	out.Attached = strings.Count(clients, "0")
+	out.Attached = strings.Count(s.run("list-clients", "-t", id, "-F", "client"), "client")
 	for _, line := range strings.Split(s.run("list-panes", "-s", "-t", id, "-F", "#{pane_dead} #{pane_id} #{pane_pid}"), "\n") {
 		f := strings.Fields(line)
 		p := decision.Pane{ID: f[1]}

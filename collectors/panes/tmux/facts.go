@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"winnow/engine/snapshot"
 )
 
@@ -20,9 +22,7 @@ func sessions(l *listing, source string, server snapshot.Server, only string) ma
 	}
 	clients := map[string][]clientRow{}
 	for _, c := range l.clients {
-		if !c.control {
-			clients[c.session] = append(clients[c.session], c)
-		}
+		clients[c.session] = append(clients[c.session], c)
 	}
 	out := map[string]snapshot.Session{}
 	for _, r := range l.sessions {
@@ -37,9 +37,9 @@ func sessions(l *listing, source string, server snapshot.Server, only string) ma
 
 func session(r sessionRow, panes []paneRow, clients []clientRow, shown map[string][]string) snapshot.Session {
 	s := snapshot.Session{ID: r.id, Name: r.name, CreatedAt: new(r.created), Attached: new(len(clients)),
-		LastActivityAt: new(r.activity), Group: r.group, GroupSize: r.groupSize}
-	for _, c := range clients {
-		s.ClientActivityAt = later(s.ClientActivityAt, c.activity)
+		ControlClients: new(0), LastActivityAt: new(r.activity), Group: r.group, GroupSize: r.groupSize}
+	if r.odd {
+		s.Error = "its name holds a tab or a newline, so that what else it is called by cannot be told: tmux rename-session -t '" + r.id + "' gives it another"
 	}
 	seen := map[string]bool{}
 	for _, p := range panes {
@@ -49,7 +49,28 @@ func session(r sessionRow, panes []paneRow, clients []clientRow, shown map[strin
 			s.Panes = append(s.Panes, pane(p, shown[p.id]))
 		}
 	}
+	for _, c := range clients {
+		s.ClientActivityAt = later(s.ClientActivityAt, c.activity)
+		if c.control {
+			*s.ControlClients++
+			s.ClientActivityAt = later(s.ClientActivityAt, *s.LastActivityAt)
+			if at := typed(c.tty); at != nil {
+				s.ClientActivityAt = later(s.ClientActivityAt, *at)
+			}
+		}
+	}
 	return s
+}
+
+// typed is when something last came to a terminal, which the kernel notes every eight seconds at most (tty_update_time of tty_io.c).
+// tmux counts no key of a control client: what iTerm2's user types comes as commands, which do not move client_activity. Without a
+// terminal there is only what came of them, the session's own activity.
+func typed(tty string) *time.Time {
+	var st unix.Stat_t
+	if !strings.HasPrefix(tty, "/dev/") || unix.Stat(tty, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR {
+		return nil
+	}
+	return new(time.Unix(st.Atim.Unix()).UTC())
 }
 
 // pane leaves out the pid of a dead pane: tmux goes on naming it, and it may be somebody else's by now.

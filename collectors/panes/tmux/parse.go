@@ -24,6 +24,8 @@ type sessionRow struct {
 	created, activity time.Time
 	groupSize         int
 	group, name       string
+	// odd is true where the name holds what could not be read as it is.
+	odd bool
 }
 
 // paneRow is a pane as one session shows it: one that several sessions show has a row for each.
@@ -39,6 +41,19 @@ type clientRow struct {
 	session  string
 	control  bool
 	activity time.Time
+	tty      string // empty for one without a terminal, which a control client may be
+}
+
+// living lists the first process of every pane that has one, each once.
+func (l *listing) living() *[]int {
+	out := []int{}
+	for _, p := range l.panes {
+		if p.pid > 0 && !p.dead {
+			out = append(out, p.pid)
+		}
+	}
+	slices.Sort(out)
+	return new(slices.Compact(out))
 }
 
 // parse reads what the chain of commands printed. An error says that it is not the whole of it; there is then no listing.
@@ -48,7 +63,7 @@ func parse(out string) (*listing, error) {
 		if p.ended {
 			return nil, errors.New("a row after the end")
 		}
-		p.row(strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", maxFields+1))
+		p.row(strings.TrimSuffix(line, "\n"))
 		if p.err != nil {
 			return nil, p.err
 		}
@@ -76,9 +91,13 @@ type parser struct {
 }
 
 // widths are the fields of each row, the first among them.
-var widths = map[string]int{rowServer: 4, rowSession: 7, rowListed: 1, rowPane: 7, rowClient: 4, rowEnd: 1}
+var widths = map[string]int{rowServer: 4, rowSession: 7, rowListed: 1, rowPane: 7, rowClient: 5, rowEnd: 1}
 
-func (p *parser) row(f []string) {
+func (p *parser) row(line string) {
+	f := strings.SplitN(line, "\t", maxFields+1)
+	if f[0] == rowSession { // what comes last may hold tabs
+		f = strings.SplitN(line, "\t", widths[rowSession])
+	}
 	if p.rows++; p.rows > maxRows {
 		p.err = fmt.Errorf("more than %d sessions, panes and clients, which is more than winnow reads", maxRows)
 		return
@@ -106,7 +125,7 @@ func (p *parser) row(f []string) {
 		p.panes = append(p.panes, paneRow{session: p.one(f[1]), id: p.native(f[2], '%'), pid: p.number(f[3]), dead: p.flag(f[4]),
 			activity: p.time(f[5]), tty: f[6]})
 	case rowClient:
-		p.clients = append(p.clients, clientRow{session: p.one(f[1]), control: p.flag(f[2]), activity: p.time(f[3])})
+		p.clients = append(p.clients, clientRow{session: p.one(f[1]), control: p.flag(f[2]), activity: p.time(f[3]), tty: f[4]})
 	case rowEnd:
 		p.ended = true
 	}
@@ -114,6 +133,9 @@ func (p *parser) row(f []string) {
 
 func (p *parser) session(f []string) {
 	s := sessionRow{id: p.native(f[1], '$'), created: p.time(f[2]), activity: p.time(f[3]), group: f[5], name: f[6]}
+	if s.odd = strings.ContainsAny(s.name, odd+"\t"); s.odd {
+		s.name = strings.NewReplacer(odd, "\ufffd", "\t", "\ufffd").Replace(s.name)
+	}
 	if f[4] != "" {
 		s.groupSize = p.number(f[4])
 	}

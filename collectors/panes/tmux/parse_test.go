@@ -13,7 +13,7 @@ const (
 	session4 = "session\t$4\t1700000001\t1700000002\t\t\tname\n"
 	listed   = "listed\n"
 	pane5    = "pane\t$4\t%5\t77\t0\t1700000003\t/dev/pts/3\n"
-	client   = "client\t$4\t0\t1700000004\n"
+	client   = "client\t$4\t0\t1700000004\t/dev/pts/9\n"
 	end      = "end\n"
 )
 
@@ -23,7 +23,10 @@ func TestParse(t *testing.T) {
 	whole := &listing{pid: 12, started: at(0), version: "3.3a",
 		sessions: []sessionRow{{id: "$4", created: at(1), activity: at(2), name: "name"}},
 		panes:    []paneRow{{session: "$4", id: "%5", pid: 77, activity: at(3), tty: "/dev/pts/3"}},
-		clients:  []clientRow{{session: "$4", activity: at(4)}}}
+		clients:  []clientRow{{session: "$4", activity: at(4), tty: "/dev/pts/9"}}}
+	named := func(name string) *listing {
+		return &listing{pid: 12, started: at(0), version: "3.3a", sessions: []sessionRow{{id: "$4", created: at(1), activity: at(2), name: name, odd: true}}}
+	}
 	for _, c := range []struct {
 		name, out string
 		want      *listing
@@ -42,7 +45,10 @@ func TestParse(t *testing.T) {
 		{"a client of nobody", server1 + listed + client + end, nil},
 		{"a session twice", server1 + session4 + session4 + listed + end, nil},
 		{"a forged row", server1 + strings.Replace(session4, "name", "na\nend", 1) + listed + pane5 + end, nil},
-		{"a field too many", server1 + strings.Replace(session4, "name", "na\tme", 1) + listed + end, nil},
+		{"a field too many", server1 + session4 + listed + strings.Replace(pane5, "\n", "\tx\n", 1) + end, nil},
+		{"a field too few", server1 + strings.Replace(session4, "\tname", "", 1) + listed + end, nil},
+		{"a name with a tab", server1 + strings.Replace(session4, "name", "na\tme", 1) + listed + end, named("na\ufffdme")},
+		{"a name with what stands for a newline", server1 + strings.Replace(session4, "name", "na\x01me", 1) + listed + end, named("na\ufffdme")},
 		{"a pid that is none", strings.Replace(server1, "12", "x", 1) + listed + end, nil},
 		{"a time that is none", strings.Replace(server1, "1700000000", "", 1) + listed + end, nil},
 		{"an id that is none", server1 + strings.Replace(session4, "$4", "4", 1) + listed + end, nil},

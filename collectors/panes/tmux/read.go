@@ -62,7 +62,14 @@ func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
 	if err != nil {
 		return collectors.Part{}, err
 	}
-	return collectors.Part{Sessions: sessions(l, r.name, r.server(l, peer), r.only)}, nil
+	if l.pid == 0 {
+		return collectors.Part{}, nil
+	}
+	server := r.server(l, peer)
+	part := collectors.Part{Sessions: sessions(l, r.name, server, r.only)}
+	server.Panes = l.living()
+	part.Server = &server
+	return part, nil
 }
 
 // reach makes sure, by the kernel's own word, that a server of this user listens on path: a tmux client does what its server says,
@@ -132,6 +139,8 @@ func (r *reader) ask(ctx context.Context, socket *peer.Socket) (*listing, error)
 	}
 	said := firstLine(strings.ReplaceAll(stderr.String(), peer.Inherited, r.socket))
 	switch {
+	case said == "no current target" && stdout.String() == "": // what 3.1c says of itself where it has no session (exit-empty off)
+		return &listing{}, nil
 	case strings.HasPrefix(said, "access not allowed"): // with exit code 0 and nothing on stdout
 		return nil, fmt.Errorf("ask the tmux server on %s: %s: %w: its owner can allow it with tmux server-access", r.socket, said, collectors.ErrPermission)
 	case strings.HasPrefix(said, "no server running"): // it ended since the socket was tried

@@ -3,6 +3,7 @@ package tmux
 import (
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"net"
 	"os"
@@ -167,18 +168,67 @@ func TestReadCountsClients(t *testing.T) {
 	keys := s.attach("=watched")
 	s.control("=scripted")
 	before := read(t, s.socket, "")
-	if got := before["scripted"]; *got.Attached != 0 || got.ClientActivityAt != nil {
-		t.Errorf("a control client counts: %d attached, active at %v", *got.Attached, got.ClientActivityAt)
+	for name, control := range map[string]int{"watched": 0, "scripted": 1} {
+		if got := before[name]; *got.Attached != 1 || *got.ControlClients != control || got.ClientActivityAt == nil {
+			t.Fatalf("%s: want 1 client with its activity, %d of them in control mode, got %d, %d and %v", name, control, *got.Attached, *got.ControlClients, got.ClientActivityAt)
+		}
 	}
 	watched := before["watched"]
-	if *watched.Attached != 1 || watched.ClientActivityAt == nil {
-		t.Fatalf("want 1 client with its activity, got %d and %v", *watched.Attached, watched.ClientActivityAt)
-	}
 	eventually(t, "a key moves the client's activity", func() bool {
 		_, _ = keys.Write([]byte(" "))
 		now := read(t, s.socket, "")["watched"]
 		return now.ClientActivityAt.After(*watched.ClientActivityAt) && now.LastActivityAt.After(*watched.LastActivityAt)
 	})
+}
+
+// iTerm2 is such a client: what its user types comes as commands, for which tmux moves no client_activity.
+func TestReadSeesThatAControlClientIsUsed(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "typed")
+	s.run("new-session", "-d", "-s", "asked")
+	master, slave := pty(t)
+	cmd := s.command("-CC", "attach-session", "-t", "=asked")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = slave.Close()
+	go func() { _, _ = io.Copy(io.Discard, master) }()
+	t.Cleanup(func() {
+		_ = master.Close()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	s.shown("=asked")
+	s.control("=typed")
+	before := read(t, s.socket, "")
+	eventually(t, "what came to a control client's terminal is its activity", func() bool {
+		_, _ = master.WriteString("list-windows\n")
+		now := read(t, s.socket, "")["asked"]
+		return *now.ControlClients == 1 && now.ClientActivityAt.After(*before["asked"].ClientActivityAt) && now.ClientActivityAt.After(*now.LastActivityAt)
+	})
+	eventually(t, "what a session shows is the activity of a control client without a terminal", func() bool {
+		s.run("send-keys", "-t", "=typed:", "x")
+		now := read(t, s.socket, "")["typed"]
+		return now.ClientActivityAt.After(*before["typed"].ClientActivityAt) && now.ClientActivityAt.Equal(*now.LastActivityAt)
+	})
+}
+
+// A person wants the sessions gone that a tool has watched for weeks.
+func TestAControlClientThatOnlyWatchesGrowsOld(t *testing.T) {
+	t.Parallel()
+	old := time.Unix(1700000000, 0).UTC()
+	row := sessionRow{id: "$4", created: old, activity: old}
+	watching := clientRow{session: "$4", control: true, activity: old}
+	got := session(row, []paneRow{{session: "$4", id: "%5", pid: 77, activity: old.Add(time.Hour)}}, []clientRow{watching}, nil)
+	if want := old.Add(time.Hour); !got.ClientActivityAt.Equal(want) {
+		t.Errorf("active at %v, want %v", got.ClientActivityAt, want)
+	}
+	watching.control = false
+	if got := session(row, []paneRow{{session: "$4", id: "%5", pid: 77, activity: old.Add(time.Hour)}}, []clientRow{watching}, nil); !got.ClientActivityAt.Equal(old) {
+		t.Errorf("what a pane shows counted as a key: active at %v, want %v", got.ClientActivityAt, old)
+	}
 }
 
 func TestReadLeavesOutTheProcessOfADeadPane(t *testing.T) {
@@ -200,6 +250,39 @@ func TestReadAServerWithoutSessions(t *testing.T) {
 	s.run("kill-session", "-t", s.id("only"))
 	if got := read(t, s.socket, ""); len(got) != 0 {
 		t.Errorf("want no session, got %v", got)
+	}
+}
+
+// 3.1c gives nothing at all where there is no session.
+func TestReadAnOldServerWithoutSessions(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "only")
+	old := filepath.Join(filepath.Dir(s.socket), "tmux")
+	for script, want := range map[string]bool{
+		"echo no current target >&2; exit 1\n":              true,
+		"echo server; echo no current target >&2; exit 1\n": false,
+		"echo no other target >&2; exit 1\n":                false,
+	} {
+		if err := os.WriteFile(old, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		part, err := newReader(Options{Tmux: old}, "tmux/s", s.socket).Read(within(t, 20*time.Second))
+		if (err == nil) != want || len(part.Sessions) > 0 || part.Server != nil {
+			t.Errorf("%q gave %v and %v", script, part, err)
+		}
+	}
+}
+
+// The name of a group may hold a tab where a session's may not.
+func TestReadAGroupWithATab(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "plain")
+	if err := s.command("new-session", "-d", "-s", "member", "-t", "a\tb").Run(); err != nil {
+		t.Skip("this tmux takes no such name")
+	}
+	got := read(t, s.socket, "")
+	if len(got) != 2 || got["member"].Group != "a?b" || got["member"].Error != "" {
+		t.Errorf("sessions %v", got)
 	}
 }
 

@@ -1,6 +1,6 @@
 # METADATA
-# title: Scope of sessions
-# description: Which sessions are anybody's business but their user's.
+# title: Sessions
+# description: Which sessions are anybody's business but their user's, and what is positively known of them besides their panes.
 package policies.lib.sessions
 
 # METADATA
@@ -16,6 +16,19 @@ recorded if {
 recorded if {
 	some entry in _meant
 	input.age >= entry.ended
+}
+
+# METADATA
+# title: No popups
+# description: Nothing that its server runs outside of its panes belongs to it, or may. Undefined while that is not known.
+popless if count(input.session.popups) == 0
+
+# METADATA
+# title: Told
+# description: True when nothing about the session failed to be read.
+told if {
+	input.kind == "session"
+	not input.session.error
 }
 
 _meant contains entry if {

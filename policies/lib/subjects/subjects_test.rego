@@ -79,7 +79,7 @@ session := object.union(_common, {
 	"label": "worker-7",
 	"source": {"name": "tmux/default", "status": "ok"},
 	"evidence_sources": {"tmux/default": "ok"},
-	"session": {"source": "tmux/default", "id": "$4", "name": "worker-7", "attached": 0, "group": "", "panes": [idle_pane]},
+	"session": {"source": "tmux/default", "id": "$4", "name": "worker-7", "attached": 0, "group": "", "panes": [idle_pane], "popups": []},
 	"age": 7200,
 	"idle": 3600,
 	"sighting": {"rule": "reap.sessions.husk", "identity": "the same thing", "first": 60, "last": 60, "count": 1},

@@ -1,16 +1,17 @@
 # METADATA
 # title: Live
 # description: >-
-#   Keeps what is in use: a folder that a process holds, a session or tab in which anything but an idle shell runs, a terminal in
-#   which somebody is at work, a process that is an agent or may be one, has a terminal, listens, or has any of these below it, or what
-#   may not end with it. What was started in a pane and runs on elsewhere is in use in that pane. What could not be read counts as in
-#   use.
+#   Keeps what is in use: a folder that a process holds, a session or tab in which anything but an idle shell runs, a session
+#   with a popup, a terminal in which somebody is at work, a process that is an agent or may be one, has a terminal, listens, or has
+#   any of these below it, or what may not end with it. What was started in a pane and runs on elsewhere is in use in that pane. What
+#   could not be read counts as in use.
 package policies.protect.live
 
 import data.policies.lib.leftovers
 import data.policies.lib.panes
 import data.policies.lib.processes
 import data.policies.lib.registry
+import data.policies.lib.sessions
 import data.policies.lib.terminals
 
 # METADATA
@@ -32,6 +33,15 @@ objections contains {
 } if {
 	input.kind == "session"
 	not panes.all_quiet
+}
+
+objections contains {
+	"rule": "protect.live",
+	"message": _beside,
+	"evidence": {"running": {member.name | some member in input.session.popups}},
+} if {
+	input.kind == "session"
+	not sessions.popless
 }
 
 objections contains {
@@ -156,6 +166,10 @@ _alone_or_ordinary if {
 }
 
 _never := concat("", ["{", concat(",", input.config.never_processes), "}"])
+
+default _beside := "whether a popup or a job of it runs is not known"
+
+_beside := "a popup or a job of it runs" if count(input.session.popups) > 0
 
 _silent if {
 	processes.silent

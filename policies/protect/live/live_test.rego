@@ -54,6 +54,17 @@ test_a_session_that_little_is_known_of_stays if {
 	}
 }
 
+test_a_popup_keeps_its_session if {
+	some objection in live.objections with input as subjects.changed(subjects.session, "/session/popups", [{"pid": 900, "name": "sh"}, {"pid": 901, "name": "claude"}])
+	objection.message == "a popup or a job of it runs"
+	objection.evidence == {"running": {"sh", "claude"}}
+}
+
+test_a_session_whose_popups_are_not_known_stays if {
+	some objection in live.objections with input as subjects.without(subjects.session, ["/session/popups"])
+	objection.message == "whether a popup or a job of it runs is not known"
+}
+
 test_a_session_without_panes_stays if {
 	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/session/panes", [])
 }

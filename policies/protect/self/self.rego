@@ -56,17 +56,20 @@ _elsewhere if {
 _elsewhere if {
 	input.kind == "terminal"
 	input.host.pid > 0
-	count(input.host.ancestors) > 0
+	_ancestry
 	_traced
 	not _below
 }
 
 _outside if {
 	input.host.pid > 0
-	count(input.host.ancestors) > 0
+	_ancestry
 	count(_read) == count(panes.all)
 	not _inside
 }
+
+# The ancestors were read. A process that was put into its pid namespace from outside (docker exec, nsenter) has none.
+_ancestry if count(input.host.ancestors) >= 0
 
 # A pane was read when its members are known, or there are none because it is dead.
 _read contains place if {

@@ -83,7 +83,6 @@ test_a_terminal_stays_while_the_own_or_its_processes_are_unknown if {
 		count(self.objections) == 1 with input as subjects.without(subjects.terminal, [path])
 	}
 	count(self.objections) == 1 with input as subjects.changed(subjects.terminal, "/terminal/below/1/pid", 0)
-	count(self.objections) == 1 with input as subjects.changed(subjects.terminal, "/host/ancestors", [])
 }
 
 test_a_terminal_without_a_process_is_another if {
@@ -96,8 +95,17 @@ test_what_others_left_behind_is_not_itself if {
 	count(self.objections) == 0 with input as subjects.changed(subjects.tab, "/tab/panes/0/descendants", [{"pid": 77, "name": "node"}])
 }
 
-test_an_empty_list_of_members_or_ancestors_is_not_known if {
+test_an_empty_list_of_members_is_not_known if {
 	count(self.objections) == 1 with input as subjects.changed(subjects.tab, "/tab/panes/0/session_pids", [])
-	count(self.objections) == 1 with input as subjects.changed(subjects.tab, "/host/ancestors", [])
-	count(self.objections) == 1 with input as subjects.changed(subjects.session, "/host/ancestors", [])
+}
+
+test_one_that_was_put_into_its_pid_namespace_from_outside_has_no_ancestors if {
+	every candidate in [subjects.process, subjects.session, subjects.tab, subjects.terminal] {
+		count(self.objections) == 0 with input as subjects.changed(candidate, "/host/ancestors", [])
+		count(self.objections) == 1 with input as subjects.without(candidate, ["/host/ancestors"])
+	}
+	alone := subjects.changed(subjects.session, "/host/ancestors", [])
+	count(self.objections) == 1 with input as subjects.changed(alone, "/session/panes/0/session_pids", [812, 4242])
+	count(self.objections) == 1 with input as subjects.changed(alone, "/session/panes/0/descendants", [{"pid": 4242, "name": "winnow"}])
+	count(self.objections) == 1 with input as subjects.without(alone, ["/host/pid"])
 }

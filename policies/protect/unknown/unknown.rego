@@ -7,6 +7,7 @@
 package policies.protect.unknown
 
 import data.policies.lib.panes
+import data.policies.lib.sessions
 import data.policies.lib.terminals
 
 # METADATA
@@ -48,6 +49,18 @@ objections contains {
 } if {
 	input.kind == "tab"
 	not panes.all_read
+}
+
+# METADATA
+# title: Something of a session was not read
+# description: Something about the session could not be read, such as a name that tmux gives with a tab in it.
+objections contains {
+	"rule": "protect.unknown",
+	"message": "not all of it could be read",
+	"evidence": {"errors": [failed | failed := input.session.error]},
+} if {
+	input.kind == "session"
+	not sessions.told
 }
 
 # METADATA

@@ -40,6 +40,11 @@ test_a_terminal_with_an_error_keeps if {
 	objection.evidence == {"listed": [true], "pid": [], "errors": ["whether pid 6101 is this terminal's cannot be told"]}
 }
 
+test_a_session_with_an_error_keeps if {
+	some objection in unknown.objections with input as subjects.changed(subjects.session, "/session/error", "its name holds a tab")
+	objection.evidence == {"errors": ["its name holds a tab"]}
+}
+
 test_a_terminal_in_which_something_runs_was_read if {
 	count(unknown.objections) == 0 with input as subjects.changed(subjects.terminal, "/idle", 1)
 }

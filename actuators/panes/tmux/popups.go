@@ -1,0 +1,108 @@
+package tmux
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"winnow/actuators"
+	"winnow/actuators/panes"
+)
+
+// No format and no hook of tmux's tells of a popup (as of 3.7c), so that the server cannot test for one itself. One that is opened with a
+// key shows in the session's activity, which it does test. Of one that a program opens (display-popup), the server's children tell: those
+// that it had when the session was held were judged afterwards, and those that are new are looked at last of all. What is left is a popup
+// that a program opens between that look and the server's test.
+
+// children lists what the server has started and what is still there, sorted.
+func (g *grasp) children() ([]int, error) {
+	pid := strconv.Itoa(g.server.PID)
+	text, err := g.server.Read("task/" + pid + "/children") // a server has one thread
+	var found []int
+	for word := range bytes.FieldsSeq(text) {
+		if child, bad := strconv.Atoi(string(word)); bad == nil {
+			found = append(found, child)
+		}
+	}
+	if err != nil { // a kernel without that file
+		all, err := panes.Scan(g.ProcRoot)
+		if err != nil {
+			return nil, actuators.Refused("session %s (%s): %w; it was left untouched", g.id.ID, g.id.Name, err)
+		}
+		for child, s := range all {
+			if s.Parent == g.server.PID {
+				found = append(found, child)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found, nil
+}
+
+// popless makes sure that nothing which may be a popup over the session was opened since it was held.
+func (g *grasp) popless() error {
+	now, err := g.children()
+	if err != nil {
+		return err
+	}
+	for _, pid := range now {
+		if slices.Contains(g.beside, pid) {
+			continue
+		}
+		switch name, may, err := g.popup(pid); {
+		case err != nil:
+			return actuators.Refused("session %s (%s): %w; it was left untouched", g.id.ID, g.id.Name, err)
+		case may:
+			return actuators.Changed("the tmux server started pid %d (%s), which may be a new pane of session %s (%s) or a popup over it, since that was judged; the session was left untouched",
+				pid, name, g.id.ID, g.id.Name)
+		}
+	}
+	return nil
+}
+
+// popup reports whether a child of the server's may be a popup that ends with the session. One without a terminal is none, unless it is
+// still the server's own image. One that was started for another session ends with this one only where a client shows this one.
+func (g *grasp) popup(pid int) (name string, may bool, err error) {
+	h, err := panes.Hold(g.ProcRoot, pid)
+	if errors.Is(err, panes.ErrEnded) {
+		return "", false, nil
+	} else if err != nil {
+		return "", false, err
+	}
+	defer h.Close()
+	switch {
+	case h.Was.Comm == g.server.Was.Comm:
+		return h.Was.Comm, true, nil
+	case h.Was.TTY == 0:
+		return "", false, nil
+	case g.seen.attachedAll != "0":
+		return h.Was.Comm, true, nil
+	}
+	environ, err := h.Read("environ")
+	if errors.Is(err, panes.ErrEnded) {
+		return "", false, nil
+	} else if err != nil {
+		return "", false, fmt.Errorf("read which session pid %d (%s) was started for: %w", pid, h.Was.Comm, err)
+	}
+	session, known := startedFor(environ, g.server.PID)
+	return h.Was.Comm, !known || session == g.id.ID, nil
+}
+
+// startedFor is the session that a server started a process for: TMUX is the socket, the server's pid and the session's number.
+func startedFor(environ []byte, server int) (session string, known bool) {
+	for entry := range bytes.SplitSeq(environ, []byte{0}) {
+		value, ok := strings.CutPrefix(string(entry), "TMUX=")
+		if !ok {
+			continue
+		}
+		parts := strings.Split(value, ",")
+		if len(parts) < 3 || parts[len(parts)-2] != strconv.Itoa(server) {
+			return "", false
+		}
+		return "$" + parts[len(parts)-1], true
+	}
+	return "", false
+}

@@ -1,0 +1,119 @@
+package tmux
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"winnow/actuators/panes"
+	"winnow/engine/decision"
+)
+
+// popup has the only client show a popup in which something runs, as a program would, and gives its pid.
+func (s *server) popup(target string) int {
+	s.t.Helper()
+	client := s.run("list-clients", "-F", "#{client_name}")
+	cmd := s.command("display-popup", "-c", client, "-t", target, "-E", "exec sleep 1000") // it waits for its end
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	pid := 0
+	eventually(s.t, "a popup", func() bool {
+		all, err := panes.Scan("/proc")
+		for child, p := range all {
+			if err == nil && p.Parent == s.pid() && p.Comm == "sleep" && p.TTY != 0 {
+				pid = child
+			}
+		}
+		return pid != 0
+	})
+	return pid
+}
+
+// A popup ends with the client that shows it, and no format of tmux's tells of it. One that was opened after the last look is lost.
+func TestDoLeavesASessionOverWhichAPopupWasOpened(t *testing.T) {
+	t.Parallel()
+	for _, named := range []string{"worker", "bystander"} { // whichever session it was opened for
+		t.Run("for "+named, func(t *testing.T) {
+			t.Parallel()
+			s := fresh(t, "worker")
+			s.run("new-session", "-d", "-s", "bystander")
+			s.attach("=worker")
+			d := s.judged("worker")
+			a := actuator(t, Options{})
+			popup := 0
+			a.looking = func() { popup = s.popup("=" + named + ":") }
+			g := grasped(t, a, d)
+			wantOutcome(t, decision.Changed, g.Do(t.Context(), intent(g, d)), "popup", strconv.Itoa(popup))
+			wantUntouched(t, a, s, "worker")
+			if !lives(popup) {
+				t.Error("the popup has ended")
+			}
+		})
+	}
+}
+
+// What is opened elsewhere on the same server is no reason: a session that nobody looks at has no popup.
+func TestDoEndsASessionWhileOthersGoOn(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "worker")
+	s.run("new-session", "-d", "-s", "bystander")
+	s.attach("=bystander")
+	d := s.judged("worker")
+	a := actuator(t, Options{})
+	popup := 0
+	a.looking = func() {
+		popup = s.popup("=bystander:")
+		s.run("run-shell", "-b", "-t", "=worker:", "sleep 0.1")
+		pane := s.run("new-window", "-d", "-P", "-F", "#{pane_pid}", "-t", "=bystander:")
+		eventually(t, "the new pane's shell", func() bool {
+			pid, _ := strconv.Atoi(pane)
+			h, err := panes.Hold("/proc", pid)
+			if err == nil {
+				h.Close()
+			}
+			return err == nil && !strings.HasPrefix(h.Was.Comm, "tmux")
+		})
+	}
+	g := grasped(t, a, d)
+	wantOutcome(t, decision.Done, g.Do(t.Context(), intent(g, d)))
+	if s.has("worker") || !s.has("bystander") || !lives(popup) {
+		t.Errorf("worker is there: %v, bystander: %v, the popup: %v", s.has("worker"), s.has("bystander"), lives(popup))
+	}
+}
+
+// The children of a process that the kernel lists are those that all processes together show.
+func TestChildren(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "worker")
+	s.run("new-session", "-d", "-s", "bystander")
+	g := grasped(t, actuator(t, Options{}), s.judged("worker"))
+	if len(g.beside) != 2 {
+		t.Fatalf("the server has the children %v, want two shells", g.beside)
+	}
+	for _, pane := range strings.Fields(s.run("list-panes", "-a", "-F", "#{pane_pid}")) {
+		if pid, _ := strconv.Atoi(pane); pid != g.beside[0] && pid != g.beside[1] {
+			t.Errorf("%s is not among %v", pane, g.beside)
+		}
+	}
+}
+
+func TestStartedFor(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"A=1\x00TMUX=/tmp/a,b/s,12,4\x00B=2\x00": "$4",
+		"TMUX=/s,12,-1\x00":                      "$-1",
+		"TMUX=/s,13,4\x00":                       "",
+		"TMUX=\x00":                              "",
+		"XTMUX=/s,12,4\x00":                      "",
+		"":                                       "",
+	} {
+		if got, known := startedFor([]byte(text), 12); got != want || known != (want != "") {
+			t.Errorf("%q: %q, %v, want %q", text, got, known, want)
+		}
+	}
+}

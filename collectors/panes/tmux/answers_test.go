@@ -1,0 +1,73 @@
+package tmux
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"winnow/engine/snapshot"
+)
+
+// TestAnswers reads what real servers of several versions said, testdata/answers/README.md tells of what.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	const quoted, escaped, plain = "q\"'`\\$HOME\\\\x", "q\"'`$HOME\\\\x", "q\"'`$HOME\\x"
+	common := []string{"worker-1", "seen", "grüß 火 a|b;c", "second"}
+	for version, c := range map[string]struct {
+		names, odd []string
+		group      string
+		size       int
+	}{
+		"3.1c": {append([]string{"first", plain}, common...), []string{"tab\ufffdhere", "nl\ufffdhere"}, "g?t", 2},
+		"3.3a": {append([]string{"first", quoted, `tab\there`, `nl\nhere`}, common...), nil, "g?t", 2},
+		"3.5a": {append([]string{"first", escaped, `tab\there`, `nl\nhere`}, common...), nil, "g?t", 2},
+		"3.7c": {append([]string{escaped}, common...), nil, "first", 1},
+	} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(filepath.Join("testdata", "answers", version+".txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, err := parse(string(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if l.version != version || len(*l.living()) == 0 {
+				t.Errorf("version %q, panes %v", l.version, *l.living())
+			}
+			got := map[string]snapshot.Session{}
+			for _, s := range sessions(l, "tmux/s", snapshot.Server{}, "") {
+				got[s.Name] = s
+			}
+			fine := map[string]bool{}
+			for _, name := range c.names {
+				fine[name] = true
+			}
+			for _, name := range c.odd {
+				fine[name] = false
+			}
+			read := map[string]bool{}
+			for name, s := range got {
+				read[name] = s.Error == ""
+			}
+			if diff := cmp.Diff(fine, read); diff != "" {
+				t.Errorf("sessions, and whether they could be read (-want +got):\n%s", diff)
+			}
+			for name, want := range map[string][2]int{"worker-1": {1, 1}, "seen": {2, 1}, "second": {0, 0}} {
+				s := got[name]
+				if have := [2]int{*s.Attached, *s.ControlClients}; have != want || (s.ClientActivityAt != nil) != (want[0] > 0) {
+					t.Errorf("%s: clients and control clients %v, want %v; active at %v", name, have, want, s.ClientActivityAt)
+				}
+			}
+			if s := got["second"]; s.Group != c.group || s.GroupSize != c.size {
+				t.Errorf("second is in group %q of %d, want %q of %d", s.Group, s.GroupSize, c.group, c.size)
+			}
+			if panes := got["seen"].Panes; len(panes) != 2 || panes[0].ShellPID == nil || panes[1].ShellPID != nil {
+				t.Errorf("seen has the panes %v", panes)
+			}
+		})
+	}
+}
