@@ -95,7 +95,21 @@ var losses = []struct {
 			w.t.Fatal(err)
 		}
 	}},
+	{"a submodule that was never filled", func(w *world) { unfilled(w, "third/sub") }},
+	{"a submodule that was never filled, with a file in its folder", func(w *world) {
+		unfilled(w, "sub-x")
+		w.write(w.tree+"/sub-x/notes", "git does not look here\n")
+	}},
 	{"names that break lines", func(w *world) { w.write(w.tree+"/line\nbreak \t\"quote\"", "x\n") }},
+}
+
+// unfilled commits a submodule as a clone has it before anybody fills it.
+func unfilled(w *world, name string) {
+	w.write(w.tree+"/.gitmodules", "[submodule \""+name+"\"]\n\tpath = "+name+"\n\turl = "+w.base+"/remote.git\n")
+	w.git(w.tree, "add", ".gitmodules")
+	w.git(w.tree, "update-index", "--add", "--cacheinfo", "160000,"+strings.TrimSpace(w.git(w.tree, "rev-parse", "HEAD"))+","+name)
+	w.git(w.tree, "commit", "-q", "-m", "submodule")
+	w.mkdir(w.tree + "/" + name)
 }
 
 // TestLossMatrix sets worktrees with every kind of work aside, has the repository forget all that it can, and brings them back:

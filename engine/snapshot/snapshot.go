@@ -370,7 +370,8 @@ type Git struct {
 	IgnoredPaths []string `json:"ignored_paths,omitempty"`
 	// Operation names a rebase, merge, cherry-pick, revert, bisect or am that is under way.
 	Operation *string `json:"operation,omitempty"`
-	// Nested are the repositories inside it, by relative path, submodules among them. Known and empty is [], unknown is absent.
+	// Nested are the repositories inside it, by relative path, submodules that were filled among them. Known and empty is [], unknown is
+	// absent.
 	Nested *[]string `json:"nested,omitempty"`
 }
 
