@@ -125,8 +125,8 @@ func (s *site) restoreEntry(ctx context.Context, moved bool) (note string, err e
 	s.o.Step("restore.head")
 	note, err = s.mendHead(ctx)
 	if err = errors.Join(differs, err); err != nil {
-		return note, fmt.Errorf("%w: %s%s is in its place again, and look at it before you go on: %w. Its commits stay under %s",
-			actuators.ErrPart, s.tree.home, note, err, s.plan.Admin.Refs)
+		return note, fmt.Errorf("%w: %s is in its place again; look at it before you go on: %w%s. Its commits stay under %s",
+			actuators.ErrPart, s.tree.home, err, note, s.plan.Admin.Refs)
 	}
 	s.o.Step("restore.refs")
 	if err := s.common().drop(ctx, s.in.ID); err != nil {
