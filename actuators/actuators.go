@@ -21,6 +21,9 @@ var (
 	ErrChanged = errors.New("changed")
 )
 
+// ErrPart marks an error as "it is back in its place, and not whole": what was set aside is in the trash no more, and a person has to look.
+var ErrPart = errors.New("brought back in part")
+
 // Judge looks at one candidate again and decides again, by the same collectors and the same policies as the sweep. A Decision
 // without an ID says that the candidate is positively not there any more; an error that it could not be judged.
 type Judge interface {
@@ -55,7 +58,8 @@ type Grasp interface {
 
 // Restorer is an actuator whose acts set something aside.
 type Restorer interface {
-	// Restore brings back what the act set aside and says where it is now. It overwrites nothing.
+	// Restore brings back what the act set aside and says where it is now. It overwrites nothing. With ErrPart it is there, and what
+	// is missing is said.
 	Restore(ctx context.Context, in decision.Intent) (string, error)
 	// Purge removes what the act set aside for good, once its time is over, and says how many bytes that freed.
 	Purge(ctx context.Context, in decision.Intent) (int64, error)

@@ -12,16 +12,36 @@ import (
 type Caps struct {
 	// PerSweep is how many acts a sweep may carry out, of one kind and of all kinds together.
 	PerSweep int
-	// Share is which part (0 to 1) of the candidates in scope may be acted on, by kind and by owner and kind. It counts from
-	// ShareFrom acts on, so that two out of three do not stop a small machine.
+	// Share is which part (0 to 1) of what was seen of this user may be acted on, by kind, and for what has an owner that outlives it by
+	// owner and kind. It is not taken of what is in scope: where all agents are gone, that is little else than what they left behind. It
+	// counts from ShareFrom acts on, so that two out of three do not stop a small machine.
 	Share     float64
 	ShareFrom int
 	// PerOwner is how many acts of one kind one owner may suffer.
 	PerOwner int
 }
 
+// whole is what a share is taken of.
+type whole struct {
+	decision.Seen
+	// of says what that is, in a message.
+	of string
+}
+
+// whole is what the look saw of a kind, and where that is not known what was in scope.
+func (c *Carrier) whole(kind string, inScope []decision.Decision) whole {
+	if seen, known := c.Seen[kind]; known {
+		return whole{seen, "that are this user's"}
+	}
+	w := whole{decision.Seen{ByOwner: countByOwner(inScope, kind)}, "in scope"}
+	for _, k := range w.ByOwner {
+		w.Total += k
+	}
+	return w
+}
+
 // over says which cap wanted, all of one kind, would pass, or nothing. left is how many acts the sweep may still carry out.
-func (c Caps) over(kind string, wanted, inScope []decision.Decision, left int) string {
+func (c Caps) over(kind string, wanted []decision.Decision, all whole, left int) string {
 	n := len(wanted)
 	if n > c.PerSweep {
 		return fmt.Sprintf("%d acts of kind %s are wanted and act.caps.per_sweep allows %d", n, kind, c.PerSweep)
@@ -30,20 +50,15 @@ func (c Caps) over(kind string, wanted, inScope []decision.Decision, left int) s
 		return fmt.Sprintf("%d acts of kind %s are wanted and the sweep's other kinds leave %d of the %d that act.caps.per_sweep allows",
 			n, kind, left, c.PerSweep)
 	}
-	scope := countByOwner(inScope, kind)
-	total := 0
-	for _, k := range scope {
-		total += k
+	if c.overShare(n, all.Total) {
+		return fmt.Sprintf("%d of the %d candidates of kind %s %s are wanted and act.caps.share allows %g of them (from act.caps.share_from = %d acts on)",
+			n, all.Total, kind, all.of, c.Share, c.ShareFrom)
 	}
-	if c.overShare(n, total) {
-		return fmt.Sprintf("%d of the %d candidates of kind %s in scope are wanted and act.caps.share allows %g of them (from act.caps.share_from = %d acts on)",
-			n, total, kind, c.Share, c.ShareFrom)
-	}
-	return c.overOwner(kind, wanted, scope)
+	return c.overOwner(kind, wanted, all)
 }
 
 // overOwner looks at each owner's part. Candidates without a known owner count as one owner's.
-func (c Caps) overOwner(kind string, wanted []decision.Decision, scope map[string]int) string {
+func (c Caps) overOwner(kind string, wanted []decision.Decision, all whole) string {
 	byOwner := countByOwner(wanted, kind)
 	owners := make([]string, 0, len(byOwner))
 	for o := range byOwner {
@@ -55,9 +70,9 @@ func (c Caps) overOwner(kind string, wanted []decision.Decision, scope map[strin
 		if k > c.PerOwner {
 			return fmt.Sprintf("%d acts of kind %s are wanted for %s and act.caps.per_owner allows %d", k, kind, ownerName(o), c.PerOwner)
 		}
-		if c.overShare(k, scope[o]) {
-			return fmt.Sprintf("%d of the %d candidates of kind %s in scope for %s are wanted and act.caps.share allows %g of them (from act.caps.share_from = %d acts on)",
-				k, scope[o], kind, ownerName(o), c.Share, c.ShareFrom)
+		if all.ByOwner != nil && c.overShare(k, all.ByOwner[o]) {
+			return fmt.Sprintf("%d of the %d candidates of kind %s %s for %s are wanted and act.caps.share allows %g of them (from act.caps.share_from = %d acts on)",
+				k, all.ByOwner[o], kind, all.of, ownerName(o), c.Share, c.ShareFrom)
 		}
 	}
 	return ""

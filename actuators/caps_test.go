@@ -82,7 +82,63 @@ func TestCaps(t *testing.T) {
 	}
 }
 
-// TestCapsCountOnlyWhatIsInScope takes the share of what some policy claims, and not of everything that was seen.
+// TestCapsTakeTheirShareOfWhatWasSeen has all agents of a machine be dead: what they left behind is all that is in scope, and goes, as long
+// as it is no large part of what the user runs. Where it is not known what was seen, what is in scope is all.
+func TestCapsTakeTheirShareOfWhatWasSeen(t *testing.T) {
+	t.Parallel()
+	usual := Caps{PerSweep: 50, Share: 0.5, ShareFrom: 4, PerOwner: 10}
+	orphans := func(of ...int) []decision.Decision {
+		var ds []decision.Decision
+		for i, n := range of {
+			ds = append(ds, some("process", fmt.Sprintf("dead%d-", i), n, n)...)
+		}
+		return ds
+	}
+	processes := func(n int) map[string]decision.Seen { return map[string]decision.Seen{"process": {Total: n}} }
+	sessions := func(byOwner map[string]int) map[string]decision.Seen {
+		total := 0
+		for _, n := range byOwner {
+			total += n
+		}
+		return map[string]decision.Seen{"session": {Total: total, ByOwner: byOwner}}
+	}
+	for _, c := range []struct {
+		name string
+		ds   []decision.Decision
+		seen map[string]decision.Seen
+		// held is the key of the cap that holds, with what it is a part of; nothing where all is done.
+		held string
+	}{
+		{"30 orphans of four dead agents among 200 processes", orphans(8, 8, 7, 7), processes(200), ""},
+		{"half of them exactly", orphans(8, 8, 7, 7), processes(60), ""},
+		{"more than half of them", orphans(8, 8, 7, 7), processes(59), "30 of the 59 candidates of kind process that are this user's are wanted and act.caps.share "},
+		{"it is not known what was seen", orphans(8, 8, 7, 7), nil, "30 of the 30 candidates of kind process in scope are wanted and act.caps.share "},
+		{"it is not known what was seen of that kind", orphans(5), sessions(map[string]int{"dead0-": 200}), "act.caps.share "},
+		{"none was seen of this user's", orphans(5), processes(0), "5 of the 0 candidates of kind process that are this user's are wanted and act.caps.share "},
+		{"one dead agent with many", orphans(11), processes(200), "act.caps.per_owner "},
+		{"more than a sweep may do", orphans(9, 9, 9, 9, 9, 9), processes(2000), "act.caps.per_sweep "},
+		{"every session of one server among many", some("session", "a", 9, 9), sessions(map[string]int{"a": 9, "b": 40}), "9 of the 9 candidates of kind session that are this user's for a are wanted and act.caps.share "},
+		{"some sessions of one server", some("session", "a", 9, 9), sessions(map[string]int{"a": 20, "b": 4}), ""},
+		{"14 of 14 sessions of one project among many", some("session", "a", 14, 14), sessions(map[string]int{"a": 14, "b": 40}), "act.caps.per_owner "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage()
+			carrier := s.carrier()
+			carrier.Caps, carrier.Seen = usual, c.seen
+			for _, a := range carrier.Carry(t.Context(), "S", c.ds, c.ds) {
+				switch {
+				case c.held == "" && a.Outcome.Outcome != decision.Done:
+					t.Fatalf("%s: %+v, want it done", a.Candidate, a.Outcome)
+				case c.held != "" && (a.Outcome.Outcome != decision.Capped || !strings.Contains(a.Detail, c.held)):
+					t.Fatalf("%s: %+v, want it held by %q", a.Candidate, a.Outcome, c.held)
+				}
+			}
+		})
+	}
+}
+
+// TestCapsCountOnlyWhatIsInScope takes the share of what some policy claims where it is not known what was seen.
 func TestCapsCountOnlyWhatIsInScope(t *testing.T) {
 	t.Parallel()
 	ds := some("session", "a", 4, 40)

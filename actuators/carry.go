@@ -24,6 +24,9 @@ type Carrier struct {
 	ByKind map[string]Actuator
 	Kinds  []string
 	Caps   Caps
+	// Seen is what the look saw of each kind that is this user's. Of a kind that is not in it the caps take their share of what is
+	// in scope, which is less.
+	Seen map[string]decision.Seen
 	// TrashTTL is how long what a Restorer sets aside is kept.
 	TrashTTL time.Duration
 	// NewID gives each act an id: unique, and made of letters, digits, '_' and '-' only.
@@ -35,7 +38,7 @@ type Carrier struct {
 }
 
 // Carry acts on those of ds whose verdict is reap and whose kind is allowed, and says of each how it went: nothing that was
-// wanted is missing from the answer. inScope are the sweep's decisions, of which the caps' share is taken. When ctx ends, the
+// wanted is missing from the answer. inScope are the sweep's decisions, of which the caps' share is taken where Seen does not say. When ctx ends, the
 // act under way is brought to an end and the rest is reported as not done.
 func (c *Carrier) Carry(ctx context.Context, sweep string, ds, inScope []decision.Decision) []decision.Act {
 	var acts []decision.Act
@@ -49,7 +52,7 @@ func (c *Carrier) Carry(ctx context.Context, sweep string, ds, inScope []decisio
 		run := func(d decision.Decision, id string) decision.Outcome { return c.act(ctx, sweep, id, d) }
 		if c.ByKind[kind] == nil {
 			run = always(decision.Refused, "nothing here can act on a "+kind+"; it was left untouched")
-		} else if why := c.Caps.over(kind, wanted, inScope, left); why != "" {
+		} else if why := c.Caps.over(kind, wanted, c.whole(kind, inScope), left); why != "" {
 			c.log().Warn("a cap held", "kind", kind, "wanted", len(wanted), "why", why)
 			run = always(decision.Capped, why+"; nothing of this kind was done. Look at what is wanted, and raise that key if it is right")
 		} else {

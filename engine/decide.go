@@ -24,6 +24,8 @@ type Result struct {
 	Decisions []decision.Decision
 	// Seen counts all candidates by kind, in scope or not.
 	Seen map[string]int
+	// Ours counts of each kind what is this user's, in scope or not. A kind that no policy was asked about is not in it.
+	Ours map[string]decision.Seen
 	// Errors are the evaluations that failed; each spared its candidate.
 	Errors []Failure
 }
@@ -38,13 +40,14 @@ type Failure struct {
 // for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
 func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
 	j := subject.Join(s, c)
-	out := Result{Seen: map[string]int{}}
+	out := Result{Seen: map[string]int{}, Ours: map[string]decision.Seen{}}
 	var ids []string
 	for _, kind := range snapshot.Kinds {
 		of := j.IDs(kind)
 		out.Seen[kind] = len(of)
 		if _, asked := e.kinds[kind]; asked {
 			ids = append(ids, of...)
+			out.Ours[kind] = decision.Seen{ByOwner: ownersOf(kind)}
 		}
 	}
 	each := e.each
@@ -57,6 +60,9 @@ func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Co
 		return Result{}, fmt.Errorf("decide: %w", err)
 	}
 	for _, a := range answers {
+		if a.ours {
+			out.count(a.decision)
+		}
 		if a.err != nil {
 			out.Errors = append(out.Errors, Failure{ID: a.decision.ID, Err: a.err})
 		}
@@ -69,9 +75,28 @@ func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Co
 	return out, nil
 }
 
-// answer is a decision, out of scope or not, and the error that it was made for if there was one.
+// ownersOf is where the candidates of a kind are counted by owner, nil where they are not (decision.Seen).
+func ownersOf(kind string) map[string]int {
+	if kind == snapshot.KindProcess {
+		return nil
+	}
+	return map[string]int{}
+}
+
+// count counts a candidate that is this user's.
+func (r *Result) count(d decision.Decision) {
+	seen := r.Ours[d.Kind]
+	seen.Total++
+	if seen.ByOwner != nil {
+		seen.ByOwner[d.Owner]++
+	}
+	r.Ours[d.Kind] = seen
+}
+
+// answer is a decision, out of scope or not, whether its candidate is this user's, and the error that it was made for if there was one.
 type answer struct {
 	decision decision.Decision
+	ours     bool
 	err      error
 }
 
@@ -119,7 +144,7 @@ func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answ
 	case err != nil:
 		d.InScope, d.Findings, d.Objections = true, []decision.Reason{}, []decision.Reason{failed(err)}
 	case said == nil:
-		return answer{decision: d}
+		return answer{decision: d, ours: sub.Ours()}
 	default:
 		d.InScope, d.Findings, d.Objections = true, said.findings, said.objections
 		if len(d.Findings) > 0 && len(d.Objections) == 0 {
@@ -127,7 +152,7 @@ func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answ
 		}
 	}
 	d.Identity = j.Identity(sub.ID)
-	return answer{d, err}
+	return answer{d, sub.Ours(), err}
 }
 
 // failed is the objection that stands in for an answer.

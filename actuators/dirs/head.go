@@ -58,10 +58,43 @@ func (s *site) mendHead(ctx context.Context) (note string, err error) {
 	case head != s.plan.Admin.Head:
 		return note, fmt.Errorf("its HEAD is %s and not the commit that it was", head)
 	}
-	if _, err := own.staged(ctx); err != nil {
-		return note, fmt.Errorf("read its index: %w", err)
+	if err := own.whole(ctx, head, s.admin.home); err != nil {
+		return note, err
 	}
 	return note, nil
+}
+
+// whole makes sure that nothing is missing of what a worktree's commit and index lead to. Of the commit it looks at what no other
+// branch, tag or remote branch leads to: the rest is not this worktree's alone.
+func (r repo) whole(ctx context.Context, head, entry string) error {
+	branch, err := branchOf(entry)
+	if err != nil {
+		return err
+	}
+	args := []string{"rev-list", "--objects", "--quiet", head, "--not"}
+	if name := strings.TrimPrefix(branch, "refs/heads/"); name != "" {
+		args = append(args, "--exclude="+name) // git allows no *, ?, [ or backslash in it
+	}
+	if _, err := r.run(ctx, "", append(args, "--branches", "--tags", "--remotes")...); err != nil {
+		return fmt.Errorf("look for all that its commit leads to: %w", err)
+	}
+	blobs, err := r.stagedContent(ctx)
+	if err != nil {
+		return fmt.Errorf("read its index: %w", err)
+	}
+	if len(blobs) == 0 {
+		return nil
+	}
+	out, err := r.run(ctx, strings.Join(blobs, "\n")+"\n", "cat-file", "--batch-check=%(objectname) %(objecttype)")
+	if err != nil {
+		return fmt.Errorf("look for what its index holds: %w", err)
+	}
+	for line := range strings.Lines(out) {
+		if id, what, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); what == "missing" {
+			return fmt.Errorf("look for what its index holds: %s is not in the repository any more", id)
+		}
+	}
+	return nil
 }
 
 func (s *site) mend(ctx context.Context) (note string, err error) {

@@ -1,6 +1,7 @@
 package dirs
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"winnow/actuators"
 	"winnow/engine/decision"
 )
 
@@ -95,7 +97,21 @@ var losses = []struct {
 			w.t.Fatal(err)
 		}
 	}},
+	{"a submodule that was never filled", func(w *world) { unfilled(w, "third/sub") }},
+	{"a submodule that was never filled, with a file in its folder", func(w *world) {
+		unfilled(w, "sub-x")
+		w.write(w.tree+"/sub-x/notes", "git does not look here\n")
+	}},
 	{"names that break lines", func(w *world) { w.write(w.tree+"/line\nbreak \t\"quote\"", "x\n") }},
+}
+
+// unfilled commits a submodule as a clone has it before anybody fills it.
+func unfilled(w *world, name string) {
+	w.write(w.tree+"/.gitmodules", "[submodule \""+name+"\"]\n\tpath = "+name+"\n\turl = "+w.base+"/remote.git\n")
+	w.git(w.tree, "add", ".gitmodules")
+	w.git(w.tree, "update-index", "--add", "--cacheinfo", "160000,"+strings.TrimSpace(w.git(w.tree, "rev-parse", "HEAD"))+","+name)
+	w.git(w.tree, "commit", "-q", "-m", "submodule")
+	w.mkdir(w.tree + "/" + name)
 }
 
 // TestLossMatrix sets worktrees with every kind of work aside, has the repository forget all that it can, and brings them back:
@@ -143,6 +159,16 @@ func TestBranchChangedMeanwhile(t *testing.T) {
 	}{
 		{"nothing", func(*world) {}, true, ""},
 		{"removed", func(w *world) { w.git(w.main, "branch", "-D", "work") }, true, "made again"},
+		{"removed, and all refs packed", func(w *world) {
+			w.git(w.main, "pack-refs", "--all", "--prune")
+			w.git(w.main, "branch", "-D", "work")
+			w.git(w.main, "pack-refs", "--all", "--prune")
+		}, true, "made again"},
+		{"removed, and made again with other commits", func(w *world) {
+			w.git(w.main, "branch", "-D", "work")
+			w.git(w.main, "branch", "work", "main~1")
+			w.git(w.main, "pack-refs", "--all", "--prune")
+		}, false, "detached"},
 		{"moved", func(w *world) { w.git(w.main, "branch", "-f", "work", "main") }, false, "detached"},
 		{"in use elsewhere", func(w *world) { w.git(w.main, "worktree", "add", "-q", w.base+"/other", "work") }, false, "in use by"},
 		{"another in its way", func(w *world) {
@@ -203,6 +229,37 @@ func TestCommitGone(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(w.o.StateTrash, "A1", treeName, "c")); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAnObjectGone brings a worktree back of whose commit or index the repository lost something while it was away: its files are all
+// there, and it is not said to be whole.
+func TestAnObjectGone(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, object string }{{"of its commit", ":own"}, {"of its index", ":staged"}} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.write(w.tree+"/own", "only here\n")
+			w.commit(w.tree, "own")
+			w.write(w.tree+"/staged", "in the index only\n")
+			w.git(w.tree, "add", "staged")
+			id := strings.TrimSpace(w.git(w.tree, "rev-parse", c.object))
+			files := w.list(w.tree)
+			in := w.aside("A1", w.tree)
+			w.git(w.main, "branch", "-D", "work")
+			remove(w, filepath.Join(w.main, ".git", "objects", id[:2], id[2:]))
+			where, err := New(w.o).Restore(t.Context(), in)
+			if !errors.Is(err, actuators.ErrPart) || !strings.Contains(err.Error(), id) || !strings.HasPrefix(where, w.tree) {
+				t.Errorf("restore: %q %v", where, err)
+			}
+			if diff := cmp.Diff(files, w.list(w.tree)); diff != "" {
+				t.Errorf("the files (-want +got):\n%s", diff)
+			}
+			if refs := w.git(w.main, "for-each-ref", "refs/winnow/A1"); !strings.Contains(refs, "refs/winnow/A1/head") {
+				t.Errorf("what keeps its commits went: %q", refs)
+			}
+		})
 	}
 }
 

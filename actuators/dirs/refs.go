@@ -139,25 +139,31 @@ func namedObjects(admin string) (own, fetched []string, err error) {
 // staged makes a tree of everything that the index holds and HEAD does not, conflicting versions too, and gives its name, or
 // nothing when there is none. The index itself stays as it is.
 func (r repo) staged(ctx context.Context) (string, error) {
-	diff, err := r.run(ctx, "", "diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--ignore-submodules=all", "HEAD")
-	if err != nil {
+	blobs, err := r.stagedContent(ctx)
+	if err != nil || len(blobs) == 0 {
 		return "", err
 	}
-	unmerged, err := r.run(ctx, "", "ls-files", "--unmerged", "-z")
-	if err != nil {
-		return "", err
-	}
-	blobs := append(diffBlobs(diff), stagedBlobs(unmerged)...)
-	if len(blobs) == 0 {
-		return "", nil
-	}
-	slices.Sort(blobs)
 	var in strings.Builder
-	for _, id := range slices.Compact(blobs) {
+	for _, id := range blobs {
 		fmt.Fprintf(&in, "100644 blob %s\t%s\x00", id, id)
 	}
 	out, err := r.run(ctx, in.String(), "mktree", "-z", "--missing")
 	return strings.TrimSpace(out), err
+}
+
+// stagedContent lists what the index holds and HEAD does not, conflicting versions too.
+func (r repo) stagedContent(ctx context.Context) ([]string, error) {
+	diff, err := r.run(ctx, "", "diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--ignore-submodules=all", "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	unmerged, err := r.run(ctx, "", "ls-files", "--unmerged", "-z")
+	if err != nil {
+		return nil, err
+	}
+	blobs := append(diffBlobs(diff), stagedBlobs(unmerged)...)
+	slices.Sort(blobs)
+	return slices.Compact(blobs), nil
 }
 
 const gitlink = "160000"

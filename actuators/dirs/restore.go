@@ -25,6 +25,7 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 	if err != nil {
 		return "", err
 	}
+	var part error
 	note := ""
 	if !at.home {
 		made, err := makeParents(s.tree.home)
@@ -42,8 +43,10 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 		note += s.cameBack(ctx)
 	}
 	if s.admin != nil {
-		more, err := s.restoreEntry(ctx, !at.home)
-		if err != nil {
+		var more string
+		if more, err = s.restoreEntry(ctx, !at.home); errors.Is(err, actuators.ErrPart) {
+			part = err
+		} else if err != nil {
 			return "", err
 		}
 		note += more
@@ -52,7 +55,7 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 	if err := removeTrash(s.plan); err != nil {
 		return "", fmt.Errorf("%s is restored; clear its place in the trash away: %w", s.tree.home, err)
 	}
-	return s.tree.home + note, nil
+	return s.tree.home + note, part
 }
 
 // restorable makes sure that all that is to be moved is there and that nothing is in its way, before any of it is moved.
@@ -90,7 +93,7 @@ func (s *site) restorable(ctx context.Context) (whereabouts, error) {
 }
 
 // restoreEntry brings the entry home. When that fails, a folder that has just come home goes back beside it. The refs go only
-// when all is seen to be as it was.
+// when all is seen to be as it was; where it is not, they stay, and the error is ErrPart.
 func (s *site) restoreEntry(ctx context.Context, moved bool) (note string, err error) {
 	entry, err := s.admin.look()
 	came := err == nil && entry.away
@@ -122,7 +125,8 @@ func (s *site) restoreEntry(ctx context.Context, moved bool) (note string, err e
 	s.o.Step("restore.head")
 	note, err = s.mendHead(ctx)
 	if err = errors.Join(differs, err); err != nil {
-		return fmt.Sprintf("%s; look at it: %v. Its commits stay under %s", note, err, s.plan.Admin.Refs), nil
+		return note, fmt.Errorf("%w: %s is in its place again; look at it before you go on: %w%s. Its commits stay under %s",
+			actuators.ErrPart, s.tree.home, err, note, s.plan.Admin.Refs)
 	}
 	s.o.Step("restore.refs")
 	if err := s.common().drop(ctx, s.in.ID); err != nil {

@@ -19,6 +19,7 @@ import (
 	acttmux "winnow/actuators/panes/tmux"
 	actprocs "winnow/actuators/processes"
 	"winnow/collectors/processes"
+	"winnow/engine"
 	"winnow/engine/decision"
 	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
@@ -28,11 +29,12 @@ import (
 var step func(string)
 
 // act carries the report's decisions out and adds what came of each.
-func (s *sweeper) act(ctx context.Context, r *Report, snap *snapshot.Snapshot, mem memory, ds []decision.Decision, kinds []string) {
+func (s *sweeper) act(ctx context.Context, r *Report, snap *snapshot.Snapshot, mem memory, res engine.Result, kinds []string) {
 	allowed := slices.DeleteFunc(slices.Clone(s.cfg.Act.Kinds), func(k string) bool { return !slices.Contains(kinds, k) })
 	defer s.hands.take()()
 	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, allowed, s.cfg.Act.Caps.floor())
-	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, ds, ds)...)
+	carrier.Seen = res.Ours
+	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, res.Decisions, res.Decisions)...)
 }
 
 // carrier carries out under the floor what was decided on a look.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -75,6 +76,24 @@ type asked struct {
 	// worker among them.
 	worker  *worker.Seen
 	records []worker.Seen
+	// mine is true when they said that it is theirs and may go.
+	mine bool
+}
+
+// word is what the policies are told of it.
+func (t asked) word() *snapshot.Asked {
+	if t.id == "" {
+		return nil
+	}
+	return &snapshot.Asked{ID: t.id, By: "user", UID: os.Getuid(), Mine: t.mine}
+}
+
+// hint says how to be the reason, where no rule found one.
+func (t asked) hint() string {
+	if t.mine || !strings.HasPrefix(t.id, snapshot.KindDir+":") {
+		return ""
+	}
+	return " (where it is a worktree of yours that may go, say so with --mine)"
 }
 
 // find finds what arg names: a whole id of a candidate, else a worker by its registry's id, whole or with the registry before it,

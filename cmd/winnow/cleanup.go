@@ -19,23 +19,31 @@ import (
 )
 
 func newCleanup(a *app) *cobra.Command {
-	var safe bool
+	var safe, mine bool
 	cmd := &cobra.Command{
-		Use:   "cleanup ID --safe",
+		Use:   "cleanup ID --safe [--mine]",
 		Short: "Close one finished worker's session, or reap one candidate, now",
 		Long: `Cleanup closes the one session that a registry recorded of a worker that is over, and that nobody keeps. Or it reaps one other
 candidate. It goes by the same rules as a sweep and acts under the same floor, but for the second look: a person has looked, and asks
 for this one. It says why when it will not, and then nothing was touched. Branches and worktrees are never touched for a session.
-ID is as sweep --all prints it, or the worker's id in its registry.`,
+ID is as sweep --all prints it, or the worker's id in its registry.
+
+A worktree that no rule finds a reason for goes with --mine, by which you say that it is yours and may go: only one that is your user's,
+given by its whole id (dir:/path), in which there is nothing that is not in its repository, and that nothing keeps. Its commits stay,
+and winnow restore brings it back.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if !safe {
 				return usagef("only --safe is offered: winnow cleanup %s --safe closes it where nothing speaks against that", quote(ids[0]))
 			}
-			return a.cleanup(cmd.Context(), ids[0])
+			if mine && !strings.HasPrefix(ids[0], snapshot.KindDir+":") {
+				return usagef("--mine is for a worktree by its whole id: winnow cleanup dir:/path --safe --mine")
+			}
+			return a.cleanup(cmd.Context(), ids[0], mine)
 		},
 	}
 	cmd.Flags().BoolVar(&safe, "safe", false, "only where no rule objects")
+	cmd.Flags().BoolVar(&mine, "mine", false, "a worktree that holds nothing is yours, and may go: your word is reason enough")
 	return cmd
 }
 
@@ -48,7 +56,7 @@ type Cleaned struct {
 	Settled []decision.Act `json:"settled,omitempty"`
 }
 
-func (a *app) cleanup(ctx context.Context, arg string) error {
+func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	e, p, err := a.engine(ctx)
 	if err != nil {
 		return err
@@ -72,6 +80,11 @@ func (a *app) cleanup(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
+	if mine && no == nil && t.id != arg { // another one that merely has this in its name
+		return usagef("--mine is for a worktree by its whole id, and %s is none that was found; nothing was done", arg)
+	}
+	t.mine = mine
+	snap.Asked = t.word()
 	if no == nil {
 		no = t.closable(snap)
 	}
@@ -183,7 +196,7 @@ func (t asked) verdict(res engine.Result, kinds []string) (decision.Decision, *R
 	d := waived(res.Decisions[i])
 	switch {
 	case d.Verdict != decision.Reap && len(d.Objections) == 0:
-		return d, t.refused(t.own(), isKept, nothingShut, explain, "no rule found a reason to reap %s", t.id)
+		return d, t.refused(t.own(), isKept, nothingShut, explain, "no rule found a reason to reap %s%s", t.id, t.hint())
 	case d.Verdict != decision.Reap:
 		no := t.refused(t.own(), isKept, nothingShut, explain, "%s is kept: %s", t.id, messages(d.Objections))
 		no.Objections = d.Objections
@@ -216,7 +229,7 @@ func (s *sweeper) actOn(ctx context.Context, sweep string, snap *snapshot.Snapsh
 	defer s.hands.take()()
 	c := s.cfg.Act.Caps
 	one := actuators.Caps{PerSweep: min(c.PerSweep, 1), PerOwner: min(c.PerOwner, 1), Share: 1, ShareFrom: 1}
-	j := &asking{sweeper: s, last: snap, session: t.session()}
+	j := &asking{sweeper: s, last: snap, asked: t}
 	ds := []decision.Decision{d}
 	return s.carrier(snap, j, []string{d.Kind}, one).Carry(ctx, sweep, ds, ds)[0]
 }
@@ -225,19 +238,19 @@ func (s *sweeper) actOn(ctx context.Context, sweep string, snap *snapshot.Snapsh
 // registry says something else by now.
 type asking struct {
 	*sweeper
-	last    *snapshot.Snapshot
-	session bool
+	last  *snapshot.Snapshot
+	asked asked
 }
 
 // Again implements actuators.Judge.
 func (j *asking) Again(ctx context.Context, d decision.Decision) (decision.Decision, error) {
-	by := &judge{app: j.app, engine: j.engine, last: j.last, memory: remember(ctx, j.ledgerPath(), j.ledger)}
+	by := &judge{app: j.app, engine: j.engine, last: j.last, memory: remember(ctx, j.ledgerPath(), j.ledger), asked: j.asked.word()}
 	again, s, err := by.again(ctx, d)
 	if err != nil || again.ID == "" {
 		return again, err
 	}
 	again = waived(again)
-	if j.session {
+	if j.asked.session() {
 		t := asked{id: d.ID, records: recording(worker.See(s, j.observing()), d.ID)}
 		if no := t.closable(s); no != nil {
 			again.Verdict = decision.Spare

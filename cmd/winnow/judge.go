@@ -83,6 +83,8 @@ type judge struct {
 	engine *engine.Engine
 	last   *snapshot.Snapshot
 	memory memory
+	// asked is what a person said of this candidate, nil where nobody asked for it.
+	asked *snapshot.Asked
 }
 
 // Again implements actuators.Judge.
@@ -98,6 +100,7 @@ func (j *judge) again(ctx context.Context, d decision.Decision) (decision.Decisi
 	if err != nil {
 		return decision.Decision{}, nil, err
 	}
+	s.Asked = j.asked
 	_, there := candidate(s, d.ID)
 	if !there {
 		if src := s.Sources[sc.source]; src.Status == snapshot.Failed || src.Status == "" {

@@ -163,6 +163,11 @@ func (r *redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 		v.ID, v.Owner, v.Reason = r.id(v.ID), r.word(v.Owner), "redacted"
 		out.Holds = append(out.Holds, v)
 	}
+	if s.Asked != nil {
+		asked := *s.Asked
+		asked.ID = r.id(asked.ID)
+		out.Asked = &asked
+	}
 	out.Projects = nil
 	for _, v := range s.Projects {
 		out.Projects = append(out.Projects, r.project(v))

@@ -106,6 +106,8 @@ func setUpScript(env *testscript.Env) error {
 		"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@localhost",
 		"GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@localhost", "SHELL": "/bin/sh", "TMUX": "", "TERM": "xterm", "LC_ALL": "C.UTF-8",
 		"MARK": fmt.Sprintf("mark-%d-%s", os.Getpid(), filepath.Base(env.WorkDir)),
+		// The name of a marker that no other script and no other run knows, so that neither ends the other's processes.
+		"MARKER": fmt.Sprintf("WINNOW_MARK_%d_%s", os.Getpid(), strings.ReplaceAll(filepath.Base(env.WorkDir), "-", "_")),
 	} {
 		env.Setenv(name, val)
 	}

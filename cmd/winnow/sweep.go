@@ -208,7 +208,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*Report, error) {
 		return nil, err
 	}
 	if f.apply {
-		s.act(ctx, r, snap, mem, res.Decisions, f.show.kinds)
+		s.act(ctx, r, snap, mem, res, f.show.kinds)
 		if ctx.Err() == nil {
 			s.purge(ctx, r, snap)
 		}

@@ -46,7 +46,7 @@ func (a *app) writeText(r *Report, all bool) error {
 	p.projectsText(w, r.Config.Projects, all)
 	for _, al := range r.Alarms {
 		fmt.Fprintln(w)
-		p.row(w, "alarm", p.red, al.Rule, al.Message, ansi.StringWidth(clean(al.Rule)))
+		p.row(w, "alarm", p.red, al.Rule, r.said(al), ansi.StringWidth(clean(al.Rule)))
 	}
 	if all || len(r.Config.Files) > 0 {
 		p.filesText(w, r.Config.Files)
@@ -241,6 +241,7 @@ func (p paint) actsText(w io.Writer, title string, acts []decision.Act) {
 		return
 	}
 	fmt.Fprintf(w, "\n%s\n", p.bold(title))
+	acts = once(acts)
 	var labels []string
 	for _, x := range acts {
 		labels = append(labels, clean(actLabel(x)))
@@ -260,6 +261,41 @@ func (p paint) actsText(w io.Writer, title string, acts []decision.Act) {
 		}
 		p.row(w, x.Outcome.Outcome, color, actLabel(x), detail, width)
 	}
+}
+
+// once has one line stand for all that a cap held, with the reason that is the same for each. Which they are stands among what is to go.
+func once(acts []decision.Act) []decision.Act {
+	type reason struct{ kind, detail string }
+	held := map[reason]int{}
+	for _, x := range acts {
+		if x.Outcome.Outcome == decision.Capped {
+			held[reason{x.Kind, x.Detail}]++
+		}
+	}
+	var out []decision.Act
+	for _, x := range acts {
+		n := held[reason{x.Kind, x.Detail}]
+		switch {
+		case x.Outcome.Outcome != decision.Capped || n == 1:
+			out = append(out, x)
+		case n > 1:
+			out = append(out, decision.Act{Label: fmt.Sprintf("%d %s", n, kindTitle[x.Kind]), Outcome: x.Outcome})
+			held[reason{x.Kind, x.Detail}] = 0
+		}
+	}
+	return out
+}
+
+// said leaves out of an alarm the reason of a cap that stands with the acts of the same report.
+func (r *Report) said(al Alarm) string {
+	for _, x := range r.Acts {
+		if x.Outcome.Outcome == decision.Capped {
+			if short, ok := strings.CutSuffix(al.Message, ": "+x.Detail); ok {
+				return short + " (said above)"
+			}
+		}
+	}
+	return al.Message
 }
 
 func actLabel(x decision.Act) string {
@@ -412,11 +448,15 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 			fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(d.Verdict), plain.Code(d.ID), plain.Cell(why))
 		}
 	}
-	for i, x := range r.Acts {
+	for i, x := range once(r.Acts) {
 		if i == 0 {
 			fmt.Fprint(w, "\n## acts\n\n| outcome | candidate | detail |\n|---|---|---|\n")
 		}
-		fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(x.Outcome.Outcome), plain.Code(x.Candidate), plain.Cell(x.Detail))
+		candidate := plain.Cell(x.Label)
+		if x.Candidate != "" {
+			candidate = plain.Code(x.Candidate)
+		}
+		fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(x.Outcome.Outcome), candidate, plain.Cell(x.Detail))
 	}
 	for i, x := range r.Workers {
 		if !all {
@@ -428,7 +468,7 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", plain.Cell(x.Observation), plain.Cell(cmp.Or(x.ID, x.Name, x.Session)), plain.Cell(x.Why), plain.Code(x.NextCommand))
 	}
 	for _, al := range r.Alarms {
-		fmt.Fprintf(w, "\n> **alarm** %s %s\n", plain.Code(al.Rule), plain.Cell(al.Message))
+		fmt.Fprintf(w, "\n> **alarm** %s %s\n", plain.Code(al.Rule), plain.Cell(r.said(al)))
 	}
 	return w.Flush()
 }

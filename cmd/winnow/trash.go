@@ -85,16 +85,20 @@ func (a *app) restore(ctx context.Context, act string) error {
 	defer s.hands.take()()
 	ctx = context.WithoutCancel(ctx) // half a restore is worse than a late one
 	where, err := restorer.Restore(ctx, in)
-	if errors.Is(err, actuators.ErrRefused) {
+	part := errors.Is(err, actuators.ErrPart)
+	if errors.Is(err, actuators.ErrRefused) && !part {
 		return codeError{exitPart, fmt.Errorf("restore %s: %w", id, err)}
 	}
-	if err != nil {
+	if err != nil && !part {
 		return fmt.Errorf("restore %s: %w", id, err)
 	}
-	if s.ledger != nil {
+	if s.ledger != nil { // one that came back in part is in the trash no more either
 		if err := s.ledger.MarkRestored(ctx, id, time.Now()); err != nil {
 			return fmt.Errorf("record the restore of %s, which was done: %w", id, err)
 		}
+	}
+	if part {
+		return codeError{exitPart, fmt.Errorf("restore %s: %w", id, err)}
 	}
 	return a.say(map[string]string{"restored": id, "candidate": in.Candidate, "detail": where}, "brought back: %s", where)
 }

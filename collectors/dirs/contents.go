@@ -140,15 +140,19 @@ func (a contents) describe(o Options, c *candidate) {
 	g.IgnoredPaths = slices.Clone(ignored[:min(len(ignored), maxNamed)])
 }
 
-// nested gathers the repositories inside: those that lie in it, the submodules that its index names, and those that git keeps in
-// the admin folder.
+// nested gathers the repositories inside: those that lie in it, the submodules that its index names and somebody filled, and those that
+// git keeps in the admin folder.
 func (l *look) nested(ctx context.Context, c *candidate, inside, gitlinks []string) ([]string, error) {
 	modules, err := c.worktree.Modules(ctx)
 	if err != nil {
 		return nil, err
 	}
+	filled, err := git.Filled(c.dir.Path, gitlinks)
+	if err != nil {
+		return nil, err
+	}
 	// Not slices.Concat, which gives nil, the word for unknown, where there is none.
-	all := append(append(inside, gitlinks...), modules...)
+	all := append(append(inside, filled...), modules...)
 	slices.Sort(all)
 	return slices.Compact(all), nil
 }

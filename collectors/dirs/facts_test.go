@@ -153,6 +153,73 @@ func TestFacts(t *testing.T) {
 			w.git(p, "push", "-q", "origin", "HEAD:main")
 			return p
 		}, func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"sub"} }},
+		{"submodule that was never filled", func(w *world) string { return w.registered("x") },
+			func(f *facts) { f.Commits = new(2) }},
+		{"submodule that was never filled, whose name is several folders deep", func(w *world) string {
+			p := w.landed("x")
+			w.gitlink(p, "third/party/sub")
+			w.mkdir(filepath.Join(p, "third/party/sub"))
+			w.git(p, "push", "-q", "origin", "HEAD:main")
+			return p
+		}, func(f *facts) { f.Commits = new(2) }},
+		{"submodule that was never filled, left out of a sparse checkout", func(w *world) string {
+			p := w.registered("x")
+			w.git(p, "sparse-checkout", "set", "--no-cone", "/x.txt", "/.gitignore", "/a.txt")
+			return p
+		}, func(f *facts) { f.Commits = new(2) }},
+		{"submodule without a repository, with a file in its folder that git does not look at", func(w *world) string {
+			p := w.registered("x")
+			w.write(filepath.Join(p, "sub", "notes"), "work\n")
+			return p
+		}, func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"sub"} }},
+		{"submodule without a repository, with an empty folder in its folder", func(w *world) string {
+			p := w.registered("x")
+			w.mkdir(filepath.Join(p, "sub", "in"))
+			return p
+		}, func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"sub"} }},
+		{"submodule whose folder is a link to one that is empty", func(w *world) string {
+			p := w.registered("x")
+			if err := os.Remove(filepath.Join(p, "sub")); err != nil {
+				w.Fatal(err)
+			}
+			w.mkdir(filepath.Join(w.dir, "empty"))
+			w.link(filepath.Join(w.dir, "empty"), filepath.Join(p, "sub"))
+			return p
+		}, func(f *facts) { f.Commits, f.Dirty, f.Nested = new(2), new(1), &[]string{"sub"} }},
+		{"submodule whose folder was removed", func(w *world) string {
+			p := w.registered("x")
+			if err := os.Remove(filepath.Join(p, "sub")); err != nil {
+				w.Fatal(err)
+			}
+			return p
+		}, func(f *facts) { f.Commits, f.Dirty = new(2), new(1) }},
+		{"submodule in a folder that is a link", func(w *world) string {
+			p := w.landed("x")
+			w.gitlink(p, "third/sub")
+			w.git(p, "push", "-q", "origin", "HEAD:main")
+			if err := os.RemoveAll(filepath.Join(p, "third")); err != nil {
+				w.Fatal(err)
+			}
+			w.mkdir(filepath.Join(w.dir, "else", "sub"))
+			w.link(filepath.Join(w.dir, "else"), filepath.Join(p, "third"))
+			return p
+		}, func(f *facts) {
+			f.Commits, f.Dirty, f.Untracked, f.Nested = new(2), new(1), new(1), &[]string{"third/sub"}
+		}},
+		{"submodule that was filled and deinitialised: its repository is in the admin folder", func(w *world) string {
+			p := w.landed("x")
+			w.git(p, "submodule", "--quiet", "add", w.origin, "sub")
+			w.git(p, "commit", "-q", "-m", "submodule")
+			w.git(p, "push", "-q", "origin", "HEAD:main")
+			w.git(p, "submodule", "--quiet", "deinit", "-f", "sub")
+			return p
+		}, func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"sub"} }},
+		{"submodule that was never filled here, and is in the main checkout", func(w *world) string {
+			w.git(w.main, "submodule", "--quiet", "add", w.origin, "sub")
+			w.git(w.main, "commit", "-q", "-m", "submodule")
+			w.git(w.main, "push", "-q", "origin", "main")
+			return w.branch("x")
+		}, func(f *facts) { f.Commits = new(0) }},
 		{"submodule whose folder is gone and whose repository is not", func(w *world) string {
 			p := w.landed("x")
 			w.git(p, "submodule", "--quiet", "add", w.origin, "sub")

@@ -119,6 +119,40 @@ func (w *world) branch(name string) string {
 	return path
 }
 
+// registered adds a worktree whose commit names a submodule that nobody filled: an empty folder, called sub.
+func (w *world) registered(name string) string {
+	w.Helper()
+	path := w.landed(name)
+	w.gitlink(path, "sub")
+	w.git(path, "push", "-q", "origin", "HEAD:main")
+	w.mkdir(filepath.Join(path, "sub"))
+	return path
+}
+
+// gitlink commits a submodule as a clone has it before anybody fills it.
+func (w *world) gitlink(path, sub string) {
+	w.Helper()
+	w.write(filepath.Join(path, ".gitmodules"), "[submodule \""+sub+"\"]\n\tpath = "+sub+"\n\turl = "+w.origin+"\n")
+	w.git(path, "add", ".gitmodules")
+	w.git(path, "update-index", "--add", "--cacheinfo", "160000,"+w.git(path, "rev-parse", "HEAD")+","+sub)
+	w.git(path, "commit", "-q", "-m", "submodule "+sub)
+	w.mkdir(filepath.Join(path, sub))
+}
+
+func (w *world) mkdir(path string) {
+	w.Helper()
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) link(to, name string) {
+	w.Helper()
+	if err := os.Symlink(to, name); err != nil {
+		w.Fatal(err)
+	}
+}
+
 // detached adds a worktree that is on no branch.
 func (w *world) detached(name string) string {
 	w.Helper()

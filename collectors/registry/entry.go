@@ -66,6 +66,9 @@ func entry(rec records.Record) (e snapshot.Entry, err error) {
 	if e.Path, err = rec.Path("path"); err != nil {
 		return e, err
 	}
+	if e.Path != "" { // in these formats it is the folder that the owner owns, and no other
+		e.Own = new(true)
+	}
 	for _, f := range []struct {
 		name string
 		to   *string

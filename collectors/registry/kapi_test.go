@@ -56,7 +56,7 @@ func TestKapi(t *testing.T) {
 			want: []snapshot.Entry{{ID: "a", Status: "archived", Terminal: new(false)}, {ID: "b", Terminal: new(false)}}},
 		{text: `[{"worker":{"slug":"a"},"state":"completed","runtime":{"tmux":{"session":"s"},"pid":7},"keep":true,"worktree":"/w/a","kind":"builder",
 			"times":{"started":1769882400,"ended":"2026-01-31T18:00:00Z"},"token":"m","slug":"other","status":"running"}]`, fields: all,
-			want: []snapshot.Entry{{ID: "a", Status: "completed", Terminal: new(true), Session: "s", Retained: new(true), Path: "/w/a", Role: "builder",
+			want: []snapshot.Entry{{ID: "a", Status: "completed", Terminal: new(true), Session: "s", Retained: new(true), Path: "/w/a", Own: new(true), Role: "builder",
 				StartedAt: &t1, EndedAt: &t1, PID: new(7), Marker: "m"}}},
 		// What is not configured keeps its name.
 		{text: `[{"slug":"a","status":"failed","tmux":"s"}]`, fields: map[string]string{"session": "tmux"},

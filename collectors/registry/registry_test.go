@@ -29,7 +29,7 @@ func TestParseDocuments(t *testing.T) {
 		`{"workers":{"a":{"status":"running"},"b":{"id":"b","status":"archived"}}}`:                         {a, b},
 		`{"b":{"status":"archived"},"a":{"status":"running"}}`:                                              {a, b},
 		`[{"id":7,"status":"x"}]`:                                                                           {{ID: "7", Status: "x"}},
-		`[{"id":"a","status":"running","path":"/w/a"},{"id":"a","status":"running","path":"/w/b"}]`:         {{ID: "a", Status: "running", Path: "/w/a"}, {ID: "a", Status: "running", Path: "/w/b"}},
+		`[{"id":"a","status":"running","path":"/w/a"},{"id":"a","status":"running","path":"/w/b"}]`:         {{ID: "a", Status: "running", Path: "/w/a", Own: new(true)}, {ID: "a", Status: "running", Path: "/w/b", Own: new(true)}},
 		`[{"id":"a","status":"running"},{"id":"a","status":"RUNNING"}]`:                                     {a},
 		`[{"id":"a","terminal":false,"retained":true,"pid":42}]`:                                            {{ID: "a", Terminal: new(false), Retained: new(true), PID: new(42)}},
 		`[{"id":"a","terminal":null,"retained":null,"pid":null,"ended_at":null,"status":null,"path":null}]`: {{ID: "a"}},
@@ -114,7 +114,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s gave %v", text, err)
 		}
 		want := collectors.Part{
-			Registry: []snapshot.Entry{{Source: "registry/workers", ID: "a", Path: dir + "/w"}, {Source: "registry/workers", ID: "b", Path: dir + "/w"}},
+			Registry: []snapshot.Entry{{Source: "registry/workers", ID: "a", Path: dir + "/w", Own: new(true)}, {Source: "registry/workers", ID: "b", Path: dir + "/w", Own: new(true)}},
 			Named:    []string{dir + "/w"}, Partial: partial,
 		}
 		if partial {

@@ -5,12 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"winnow/collectors/records"
 	"winnow/collectors/store"
 	"winnow/engine/snapshot"
 )
+
+// isolated is the column that says whether the session has a worktree of its own, or works in the repository itself.
+const isolated = "isolated"
 
 // archived is Shepherd's only word for a session that is over.
 const archived = "archived"
@@ -21,8 +25,12 @@ const archived = "archived"
 // What it asks for is all that it sees: no prompt, no name, no branch.
 func readShepherd(ctx context.Context, path string) (all []snapshot.Entry, bad int, err error) {
 	const table = "sessions"
-	rows, err := store.ReadShepherd(ctx, path, table, "id", "status", "worktreePath", "terminal", "agentProvider", "createdAt",
-		"archivedAt", "mergingSince", "herdrSession", "herdrAgentId", "terminalTabId")
+	columns := []string{"id", "status", "worktreePath", "terminal", "agentProvider", "createdAt", "archivedAt", "mergingSince", "herdrSession",
+		"herdrAgentId", "terminalTabId"}
+	rows, err := store.ReadShepherd(ctx, path, table, append(slices.Clone(columns), isolated)...)
+	if errors.Is(err, store.ErrLayout) { // without that column it is only not known whose the folders are
+		rows, err = store.ReadShepherd(ctx, path, table, columns...)
+	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -65,6 +73,9 @@ func ofShepherd(row store.Row) (e snapshot.Entry, err error) {
 	}
 	if e.ID == "" || e.Path == "" {
 		return e, errors.New("it has no id or no worktreePath")
+	}
+	if own, err := row.Int(isolated); err == nil && own != nil {
+		e.Own = new(*own == 1)
 	}
 	clean, err := row.Int("terminal")
 	if err != nil {

@@ -36,11 +36,11 @@ func TestShepherd(t *testing.T) {
 	if src.Name != "registry/shepherd" || src.Kind != "registry" || src.Path != s.Path || src.Format != "shepherd" {
 		t.Errorf("source %+v", src)
 	}
+	const trees = "/home/dev/.shepherd-worktrees/"
 	entry := func(id, status string, over bool, path, role, pane, tab string, started int64) snapshot.Entry {
-		return snapshot.Entry{Source: "registry/shepherd", ID: id, Marker: id, Status: status, Terminal: &over, Path: path, Role: role,
+		return snapshot.Entry{Source: "registry/shepherd", ID: id, Marker: id, Status: status, Terminal: &over, Path: path, Role: role, Own: new(strings.HasPrefix(path, trees)),
 			Server: "default", Pane: pane, Tab: tab, StartedAt: new(time.UnixMilli(started).UTC())}
 	}
-	const trees = "/home/dev/.shepherd-worktrees/"
 	archived := entry("c208215a-74a1-46d9-9cc5-617606cd67f5", "archived", true, trees+"acme-fix-typo", "claude", "term-2", "", 1795197137710)
 	archived.EndedAt = new(time.UnixMilli(1795197137715).UTC())
 	want := collectors.Part{
@@ -219,7 +219,7 @@ func TestShepherdsRowsOfAnyKind(t *testing.T) {
 	}
 	over := 0
 	for _, e := range p.Registry {
-		if e.ID == "" || e.Marker != e.ID || e.Terminal == nil || !filepath.IsAbs(e.Path) {
+		if e.ID == "" || e.Marker != e.ID || e.Terminal == nil || !filepath.IsAbs(e.Path) || e.Own != nil { // the table has no column isolated
 			t.Errorf("gave %+v", e)
 			continue
 		}

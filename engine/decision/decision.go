@@ -55,6 +55,14 @@ type Decision struct {
 	Identity Identity `json:"-"`
 }
 
+// Seen is how much of one kind a look saw that is this user's, in scope or not: what the caps take their share of.
+type Seen struct {
+	Total int
+	// ByOwner counts under each Decision.Owner. It is nil for a kind whose owners end together with what they have: a process is
+	// counted under the session of the agent that started it, and when that is over, all that it left behind is to go.
+	ByOwner map[string]int
+}
+
 // Unknown reports whether d was spared because something could not be read or evaluated.
 func (d Decision) Unknown() bool {
 	for _, o := range d.Objections {

@@ -67,6 +67,8 @@ type Snapshot struct {
 	Spawns    []Spawn             `json:"spawns,omitempty"`
 	Registry  []Entry             `json:"registry,omitempty"`
 	Holds     []Hold              `json:"holds,omitempty"`
+	// Asked is the one candidate that a person asked to be cleaned up; absent in every look that nobody asked for by name.
+	Asked *Asked `json:"asked,omitempty"`
 	Sightings map[string]Sighting `json:"sightings,omitempty"`
 	// Projects are the repositories that bring a file of their own for Winnow.
 	Projects []Project `json:"projects,omitempty"`
@@ -397,7 +399,8 @@ type Git struct {
 	IgnoredPaths []string `json:"ignored_paths,omitempty"`
 	// Operation names a rebase, merge, cherry-pick, revert, bisect or am that is under way.
 	Operation *string `json:"operation,omitempty"`
-	// Nested are the repositories inside it, by relative path, submodules among them. Known and empty is [], unknown is absent.
+	// Nested are the repositories inside it, by relative path, submodules that were filled among them. Known and empty is [], unknown is
+	// absent.
 	Nested *[]string `json:"nested,omitempty"`
 }
 
@@ -487,6 +490,9 @@ type Entry struct {
 	// Absent leaves it to Status and the configured list of terminal words.
 	Terminal *bool  `json:"terminal,omitempty"`
 	Path     string `json:"path,omitempty"`
+	// Own is true when Path is a folder that was made for the owner, or was given to it, and false when the owner works in somebody
+	// else's. Absent where the record does not tell.
+	Own *bool `json:"own,omitempty"`
 	// Session is a tmux session's name or id.
 	Session string `json:"session,omitempty"`
 	// Server is the herdr session (such as default), Pane the terminal id of a pane there and Tab a tab's id.
@@ -500,6 +506,17 @@ type Entry struct {
 	// PID and Marker tie the entry to processes: Marker is the value that its processes carry in their environment.
 	PID    *int   `json:"pid,omitempty"`
 	Marker string `json:"marker,omitempty"`
+}
+
+// Asked is a person's own command about one candidate.
+type Asked struct {
+	// ID is the candidate, by its whole id.
+	ID string `json:"id"`
+	// By says who asked: user, the one who runs Winnow, whose number is UID.
+	By  string `json:"by" jsonschema:"enum=user"`
+	UID int    `json:"uid"`
+	// Mine is true when they said that it is theirs and may go.
+	Mine bool `json:"mine"`
 }
 
 // Hold is an operator's or another program's "keep this".

@@ -56,7 +56,7 @@ func (j *Joined) Common() *Subject {
 // Subject is the document that one candidate is judged on, and false when the snapshot has no such candidate.
 func (j *Joined) Subject(id string) (*Subject, bool) {
 	sub := j.Common()
-	sub.ID, sub.Hold = id, j.holds[id]
+	sub.ID, sub.Hold, sub.Asked = id, j.holds[id], j.asked(id)
 	if !j.fill(sub) {
 		return nil, false
 	}
@@ -96,7 +96,7 @@ func (j *Joined) fillDir(sub *Subject, d *snapshot.Dir) {
 	if d.Git != nil && d.Git.Main != "" {
 		sub.Owner = d.Git.Main
 	}
-	sub.Age, sub.Idle = j.since(d.ModifiedAt), j.since(d.ActiveAt)
+	sub.Age, sub.Idle, sub.Made = j.since(d.ModifiedAt), j.since(d.ActiveAt), j.since(d.BornAt)
 	sub.Holders = d.Holders
 	j.fillRecords(sub, j.records.below(d.Path))
 	j.fillSource(sub, d.Source)
@@ -172,6 +172,15 @@ func busy(cpu, age *float64) *Processors {
 		return nil
 	}
 	return new(Processors(*cpu / *age))
+}
+
+// asked is what a person said of a candidate by its whole id.
+func (j *Joined) asked(id string) *Asked {
+	a := j.snap.Asked
+	if a == nil || a.ID == "" || a.ID != id {
+		return nil
+	}
+	return &Asked{By: a.By, UID: a.UID, Mine: a.Mine}
 }
 
 func (j *Joined) sighting(id string) *Sighting {

@@ -37,6 +37,8 @@ type Subject struct {
 	Age *float64 `json:"age,omitempty"`
 	// Idle is in seconds: since a session's last activity, a terminal's last output, a folder's last sign of work.
 	Idle *float64 `json:"idle,omitempty"`
+	// Made is in seconds since a folder came to be; a folder of that path that was there before is another one.
+	Made *float64 `json:"made,omitempty"`
 	// ClientIdle is in seconds since an attached client's last key press; 0 clients give no ClientIdle.
 	ClientIdle *float64 `json:"client_idle,omitempty"`
 	// Busy is how many processors a process has used over its whole life, its ended children's time included: its CPU by its Age.
@@ -55,6 +57,7 @@ type Subject struct {
 	Spawns   []Spawn   `json:"spawns,omitempty"`
 	Entries  []Entry   `json:"entries,omitempty"`
 	Hold     *Hold     `json:"hold,omitempty"`
+	Asked    *Asked    `json:"asked,omitempty"`
 	Sighting *Sighting `json:"sighting,omitempty"`
 	// Projects are the trusted projects in whose repository the candidate lies, or may lie.
 	Projects []Project `json:"projects,omitempty"`
@@ -198,6 +201,7 @@ type Entry struct {
 	Terminal *bool  `json:"terminal,omitempty"`
 	Role     string `json:"role,omitempty"`
 	Path     string `json:"path,omitempty"`
+	Own      *bool  `json:"own,omitempty"`
 	Session  string `json:"session,omitempty"`
 	Retained *bool  `json:"retained,omitempty"`
 	// Marker is the value that its processes carry in their environment.
@@ -210,6 +214,15 @@ type Entry struct {
 	// Started and Ended are in seconds before now.
 	Started *float64 `json:"started,omitempty"`
 	Ended   *float64 `json:"ended,omitempty"`
+}
+
+// Asked is that a person asked for this very candidate to be cleaned up, by name and alone.
+type Asked struct {
+	// By says who: user, the one who runs Winnow, whose number is UID.
+	By  string `json:"by" jsonschema:"enum=user"`
+	UID int    `json:"uid"`
+	// Mine is true when they said that it is theirs and may go.
+	Mine bool `json:"mine"`
 }
 
 // Hold is a hold that has not lapsed.

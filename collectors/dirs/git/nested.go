@@ -110,6 +110,37 @@ func traps(name string, top bool) bool {
 	return name == ".gitignore" || name == ".gitattributes" || name == ".gitmodules" && top
 }
 
+// Filled gives those of the submodules that an index names, by their paths below folder, of which anything may lie there. One that was
+// never filled is an empty folder or none, and holds nothing. What lies in the folder of a submodule git status does not tell, so that a
+// single file in it counts, and so does whatever cannot be looked into, or only through a link or on another mount.
+func Filled(folder string, gitlinks []string) ([]string, error) {
+	if len(gitlinks) == 0 {
+		return nil, nil
+	}
+	top, err := unix.Open(folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("look for submodules: %w", &fs.PathError{Op: "open", Path: folder, Err: err})
+	}
+	defer func() { _ = unix.Close(top) }()
+	return slices.DeleteFunc(slices.Clone(gitlinks), func(name string) bool { return hollow(top, name) }), nil
+}
+
+// hollow says whether the folder called name below the one that is open is positively empty, or not there.
+func hollow(top int, name string) bool {
+	how := unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NONBLOCK | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
+	}
+	fd, err := unix.Openat2(top, name, &how)
+	if err != nil {
+		return errors.Is(err, unix.ENOENT)
+	}
+	dir := os.NewFile(uintptr(fd), name)
+	defer func() { _ = dir.Close() }()
+	_, err = dir.ReadDir(1)
+	return errors.Is(err, io.EOF)
+}
+
 // Modules lists the submodules whose repositories lie in a worktree's admin folder, and would go with it.
 func (w *Worktree) Modules(ctx context.Context) ([]string, error) {
 	if !w.modules {

@@ -12,3 +12,21 @@ shapes contains shape if {
 	shape != ""
 	regex.match(shape, input.dir.name)
 }
+
+# METADATA
+# title: Holds nothing
+# description: >-
+#   True for a linked worktree that its repository knows and in which there is positively nothing that is not in the repository: no
+#   changed, untracked or ignored file, no commit that only it reaches, no operation under way, no other repository.
+holds_nothing if {
+	input.kind == "dir"
+	input.dir.git.worktree == true
+	input.dir.git.registered == true
+	input.dir.git.head != ""
+	input.dir.git.dirty == 0
+	input.dir.git.untracked == 0
+	input.dir.git.ignored == 0
+	input.dir.git.unreachable_commits == 0
+	input.dir.git.operation == ""
+	count(input.dir.git.nested) == 0
+}

@@ -1,0 +1,75 @@
+# METADATA
+# title: Worktree of an owner who is over
+# description: >-
+#   A linked git worktree that holds nothing, and of which its owner says that it may go: a registry, whose entry for this very folder is
+#   over and ended in this folder's lifetime, or the user, who names it and says that it is theirs. All commits are the repository's, and
+#   stay.
+package policies.reap.dirs.over
+
+import data.policies.lib.dirs
+import data.policies.lib.registry
+
+# METADATA
+# title: In scope
+# description: The folder is a linked worktree.
+in_scope if {
+	input.kind == "dir"
+	input.dir.git.worktree == true
+}
+
+# METADATA
+# title: Its owner is over
+# description: >-
+#   The registry entry whose own folder this is, is positively over, and so is every other one of that id. It ended after the folder was
+#   made, and nothing has happened in the folder for a while. Where the user asks for this one folder by name it need not have been
+#   quiet, nor need the entry say when it ended.
+findings contains {
+	"rule": "reap.dirs.over",
+	"message": "the registry says that its owner is over, and it holds nothing that is not in the repository",
+	"evidence": {k: v | some k, v in {"source": entry.source, "entry": entry.id, "idle": input.idle}},
+} if {
+	dirs.holds_nothing
+	some place in registry.over
+	entry := input.entries[place]
+	entry.by == "path"
+	entry.own == true
+	entry.path == input.dir.path
+	entry.id in registry.owners_over
+	place in _of_this_folder
+	_quiet
+}
+
+# METADATA
+# title: Its user says that it may go
+# description: The user who runs Winnow asks for this folder by its whole id and says that it is theirs, and it is.
+findings contains {
+	"rule": "reap.dirs.over",
+	"message": "its user says that it is theirs and may go, and it holds nothing that is not in the repository",
+	"evidence": {"by": input.asked.by, "uid": input.asked.uid},
+} if {
+	dirs.holds_nothing
+	_asked
+	input.asked.mine == true
+	input.asked.uid == input.dir.uid
+}
+
+_of_this_folder contains place if {
+	some place, entry in input.entries
+	entry.ended >= 0
+	input.made >= entry.ended
+}
+
+_of_this_folder contains place if {
+	_asked
+	some place, entry in input.entries
+	count([ended | ended := entry.ended]) == 0
+}
+
+_quiet if input.idle >= input.config.landed_after
+
+_quiet if _asked
+
+_asked if {
+	input.asked.by == "user"
+	input.asked.uid == input.host.uid
+}
