@@ -250,7 +250,7 @@ type Terminal struct {
 // TerminalOwner is the builder that a terminal belongs to.
 type TerminalOwner struct {
 	// ID is the builder's id, in the form of Terminal.Role. How says how it is known: row (the store's row of the terminal), label (a
-	// development server's label), memory (an earlier look saw the two together).
+	// development server's label), memory (an earlier look knew it), folder (a shellper that nobody knows was started in its worktree).
 	ID  string `json:"id"`
 	How string `json:"how"`
 	// Recorded says whether the store has a row for the builder, by any spelling of its id.
@@ -264,15 +264,23 @@ type TerminalOwner struct {
 	Unregistered *bool  `json:"unregistered,omitempty"`
 }
 
-// Owner remembers that a builder's row and a terminal were seen together.
+// Owner remembers which builder a terminal belongs to, as a look found it.
 type Owner struct {
-	Source    string    `json:"source"`
-	Terminal  string    `json:"terminal"`
-	Workspace string    `json:"workspace"`
-	Builder   string    `json:"builder"`
-	Worktree  string    `json:"worktree,omitempty"`
-	FirstAt   time.Time `json:"first_at"`
-	LastAt    time.Time `json:"last_at"`
+	Source    string `json:"source"`
+	Terminal  string `json:"terminal"`
+	Workspace string `json:"workspace"`
+	Builder   string `json:"builder"`
+	Worktree  string `json:"worktree,omitempty"`
+	// Kind is the terminal's RoleKind; absent is builder.
+	Kind string `json:"kind,omitempty"`
+	// PID and StartTicks are the shellper's, in the boot BootID; absent where it was not positively known.
+	BootID     string `json:"boot_id,omitempty"`
+	PID        int    `json:"pid,omitempty"`
+	StartTicks uint64 `json:"start_ticks,omitempty"`
+	// FirstAt and LastAt are the first and the latest look that saw the terminal or its process, RowAt the latest that saw the builder's row.
+	FirstAt time.Time  `json:"first_at"`
+	LastAt  time.Time  `json:"last_at"`
+	RowAt   *time.Time `json:"row_at,omitempty"`
 }
 
 // The observations on a Worker.
