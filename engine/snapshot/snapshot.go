@@ -376,6 +376,11 @@ type Git struct {
 	Untracked    *int     `json:"untracked,omitempty"`
 	Ignored      *int     `json:"ignored,omitempty"`
 	IgnoredPaths []string `json:"ignored_paths,omitempty"`
+	// Scaffold counts the untracked and ignored paths that Untracked and Ignored leave out, for a tool wrote them for itself
+	// (rules.scaffold). Reports counts those that they do not leave out, for what a spawned agent wrote for whoever started it is
+	// work until the spawn is completed.
+	Scaffold *int `json:"scaffold,omitempty"`
+	Reports  *int `json:"reports,omitempty"`
 	// Operation names a rebase, merge, cherry-pick, revert, bisect or am that is under way.
 	Operation *string `json:"operation,omitempty"`
 	// Nested are the repositories inside it, by relative path, submodules among them. Known and empty is [], unknown is absent.

@@ -10,7 +10,7 @@ func (c *Config) whole() *Config {
 	} {
 		*list = orEmpty(*list)
 	}
-	w.HerdrProtocols, w.RecordedFolders = orEmpty(w.HerdrProtocols), orEmpty(w.RecordedFolders)
+	w.HerdrProtocols, w.RecordedFolders, w.Scaffold = orEmpty(w.HerdrProtocols), orEmpty(w.RecordedFolders), orEmpty(w.Scaffold)
 	return &w
 }
 
