@@ -35,7 +35,7 @@ _saved if {
 _saved if {
 	input.dir.git.worktree == true
 	input.dir.git.dirty == 0
-	input.dir.git.untracked + input.dir.git.ignored == input.dir.git.reports
+	_beside_reports == 0
 	input.dir.git.unreachable_commits == 0
 	input.dir.git.operation == ""
 	_taken
@@ -45,6 +45,8 @@ _saved if {
 	input.dir.checkout == false
 	input.dir.empty == true
 }
+
+_beside_reports := (input.dir.git.untracked + input.dir.git.ignored) - input.dir.git.reports
 
 # Whoever started what wrote the reports has them: a spawn of the folder is on record, and none is open or has only just completed.
 _taken if {
