@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -295,11 +296,34 @@ func (c *Config) check(where string) error {
 			return bad("rules.recorded_folders: %q with format %q; it wants the name of one folder and the format of its records", f.Name, f.Format)
 		}
 	}
+	if err := checkScaffold(c.Rules.Scaffold, bad); err != nil {
+		return err
+	}
 	if c.Collect.Timeout <= 0 {
 		return bad("collect.timeout must be more than 0")
 	}
 	if c.Policy.Timeout <= 0 || c.Policy.Memory == 0 {
 		return bad("policy.timeout and policy.memory must be more than 0")
+	}
+	return nil
+}
+
+// checkScaffold refuses what would mean nothing, or more than a file or link of a tool's.
+func checkScaffold(list []subject.Scaffold, bad func(string, ...any) error) error {
+	for _, s := range list {
+		if s.Tool == "" || len(s.Paths)+len(s.Links) == 0 || s.Reports && len(s.Links) > 0 {
+			return bad("rules.scaffold: %q with %d paths and %d links; it wants the tool's name and what that writes, and reports are files", s.Tool, len(s.Paths), len(s.Links))
+		}
+		for _, p := range slices.Concat(s.Paths, s.Links) {
+			if !filepath.IsLocal(p) || filepath.Clean(p) != p || p == "." || p == ".git" || strings.HasPrefix(p, ".git/") {
+				return bad("rules.scaffold: %q of %s is no path of a file in a worktree, such as .tool/settings.json", p, s.Tool)
+			}
+		}
+		for _, name := range s.In {
+			if name == "" || strings.Contains(name, "/") {
+				return bad("rules.scaffold: in of %s wants names of folders, such as .worktrees; %q is none", s.Tool, name)
+			}
+		}
 	}
 	return nil
 }

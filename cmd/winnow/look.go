@@ -26,6 +26,7 @@ import (
 	"winnow/collectors/store"
 	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
+	"winnow/engine/subject"
 	"winnow/engine/worker"
 )
 
@@ -288,6 +289,7 @@ func (a *app) ownDirSource(all []collectors.Source, sc scope) []collectors.Sourc
 func (a *app) dirOptions(sc scope) dirs.Options {
 	o := dirs.Options{
 		Rebuildable: a.cfg.Rules.Rebuildable,
+		Scaffold:    scaffolds(a.cfg.Rules.Scaffold),
 		Grace:       seconds(a.cfg.Rules.Grace.Dir),
 		Only:        sc.path,
 		Holders:     a.holders(sc.path != ""),
@@ -298,6 +300,15 @@ func (a *app) dirOptions(sc scope) dirs.Options {
 		o.Holders = nil
 	}
 	return o
+}
+
+// scaffolds are the same in the words of the collector.
+func scaffolds(list []subject.Scaffold) []dirs.Scaffold {
+	var out []dirs.Scaffold
+	for _, s := range list {
+		out = append(out, dirs.Scaffold{In: s.In, Paths: s.Paths, Links: s.Links, Reports: s.Reports})
+	}
+	return out
 }
 
 // holders asks who uses folders. What is asked about one folder, right before something is done with it or to explain it, is asked

@@ -23,12 +23,13 @@ type heldTower struct{ server *tower.Server }
 //	tower workspace VAR PATH             makes a folder a workspace; VAR is its real path
 //	tower builder WORKSPACE ID WORKTREE [TERMINAL]  writes a builder's row
 //	tower remove WORKSPACE ID            removes it, as a clean-up does
-//	tower terminal VAR WORKSPACE TYPE ROLE CWD [OPTION...]  opens a terminal; VAR is its id. Options: dev, norow, exited, quiet=DURATION,
-//	                                     command=WORDS
+//	tower terminal VAR WORKSPACE TYPE ROLE CWD [OPTION...]  opens a terminal; VAR is its id, VAR_PID its shellper's and VAR_AGENT its
+//	                                     program's pid. Options: dev, norow, exited, quiet=DURATION, command=WORDS
 //	tower husk VAR WORKSPACE             leaves a shellper that nobody knows; VAR is its pid
 //	tower expect METHOD PATH             announces a call that changes something
 //	[!] tower gone ID                    says whether nothing of a terminal is left
-//	tower fault NAME|off                 answers so from now on: hang, nothing (a close that does nothing), starting, unauthorized
+//	tower fault NAME|off                 answers so from now on: hang, nothing (a close that does nothing), starting, unauthorized,
+//	                                     empty (a list of no terminals)
 //	tower down | up | restart            stops it, starts it, both
 //	tower check                          demands that nothing was changed unannounced; every script ends with it
 func towerCmd(ts *testscript.TestScript, neg bool, args []string) {
@@ -104,7 +105,10 @@ func (h *heldTower) terminal(ts *testscript.TestScript, args []string) {
 			ts.Fatalf("tower terminal: unknown option %s", o)
 		}
 	}
-	ts.Setenv(args[0], h.server.Terminal(args[1], t).ID)
+	state := h.server.Terminal(args[1], t)
+	ts.Setenv(args[0], state.ID)
+	ts.Setenv(args[0]+"_PID", strconv.Itoa(state.PID))
+	ts.Setenv(args[0]+"_AGENT", strconv.Itoa(state.Agent))
 }
 
 func (h *heldTower) fault(ts *testscript.TestScript, name string) {
@@ -112,10 +116,16 @@ func (h *heldTower) fault(ts *testscript.TestScript, name string) {
 		"off": {}, "hang": tower.Hang, "nothing": tower.DeleteDoesNothing,
 		"starting":     tower.Status(503, `{"error":"STARTING_UP","message":"Tower is starting up. Try again shortly."}`),
 		"unauthorized": tower.Status(401, "Unauthorized"),
+		"empty":        tower.Status(200, `{"terminals":[]}`),
 	}
 	f, ok := faults[name]
 	if !ok {
 		ts.Fatalf("tower fault: unknown %s", name)
 	}
-	h.server.Fault(func(int, tower.Call) tower.Fault { return f })
+	h.server.Fault(func(_ int, c tower.Call) tower.Fault {
+		if name == "empty" && c.Path != "/api/terminals" {
+			return tower.Fault{}
+		}
+		return f
+	})
 }

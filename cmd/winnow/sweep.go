@@ -204,6 +204,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*Report, error) {
 		s.alarms(ctx, r, snap, res.Decisions)
 		return r, nil
 	}
+	mem = s.learn(mem, snap)
 	if err := s.record(ctx, id, started, r, snap, next, mem, res.Decisions); err != nil {
 		return nil, err
 	}
@@ -226,6 +227,13 @@ func lookOf(s *snapshot.Snapshot) ledger.Look {
 	}
 }
 
+// learn adds what this look knows of terminals' owners, so that the looks before each act of the sweep know it as well: what one act takes
+// away may have been all that says whose the next one is.
+func (a *app) learn(mem memory, snap *snapshot.Snapshot) memory {
+	mem.owners = codev.Owners(snap, mem.owners, a.cfg.Alarms.Remember)
+	return mem
+}
+
 // record writes down what was seen and decided, before anything is done about it.
 func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *Report, snap *snapshot.Snapshot, next map[string]snapshot.Sighting, mem memory, ds []decision.Decision) error {
 	sw := ledger.Sweep{ID: id, Started: started, Mode: r.Mode, Revision: r.Policy.Revision, Digest: r.Policy.Digest}
@@ -239,7 +247,7 @@ func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *R
 		return fmt.Errorf("record sightings: %w; nothing was done", err)
 	}
 	if mem.err == nil { // what could not be read is not written over
-		if err := s.ledger.SaveOwners(ctx, codev.Owners(snap, mem.owners)); err != nil {
+		if err := s.ledger.SaveOwners(ctx, mem.owners); err != nil {
 			return fmt.Errorf("record owners: %w; nothing was done", err)
 		}
 	}

@@ -111,7 +111,8 @@ func seenBefore(t *snapshot.Terminal) Answer {
 	how := map[string]string{
 		"row":    "the terminal's own row names it",
 		"label":  "the terminal's label names it",
-		"memory": "an earlier look saw the two together",
+		"memory": "an earlier look knew whose it is",
+		"folder": "it was started in the worktree of that one",
 	}[t.Owner.How]
 	if t.Owner.SeenAt != nil {
 		how += "; with its own row it was last seen on " + stamp(*t.Owner.SeenAt)

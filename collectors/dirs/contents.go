@@ -96,9 +96,11 @@ func (l *look) skip(c *candidate) string {
 // contents is what is known only from a worktree's files.
 type contents struct {
 	git.Content
-	nested    []string
-	nestedErr error
-	err       error
+	// scaffold counts what tools made for themselves, which Content has no more; reports what it has still.
+	scaffold, reports int
+	nested            []string
+	nestedErr         error
+	err               error
 }
 
 // content looks into a worktree. First for what would hold git up, which is then not asked.
@@ -108,7 +110,11 @@ func (l *look) content(ctx context.Context, c *candidate) (answer contents) {
 		answer.err = errors.Join(err, context.Cause(ctx))
 		return answer
 	}
-	if answer.Content, answer.err = c.repo.Status(ctx, git.Program{Path: l.o.Git}, c.worktree); answer.err != nil || answer.Gitlinks == nil {
+	kit := kitOf(l.o.Scaffold, c)
+	if answer.Content, answer.err = c.repo.Status(ctx, git.Program{Path: l.o.Git}, c.worktree, kit.asks); answer.err != nil {
+		return answer
+	}
+	if answer.scaffold, answer.reports = kit.sort(ctx, &answer.Content); answer.Gitlinks == nil {
 		return answer
 	}
 	if err == nil {
@@ -134,7 +140,7 @@ func (a contents) describe(o Options, c *candidate) {
 	if a.nestedErr == nil && a.nested != nil {
 		g.Nested = &a.nested
 	}
-	g.Untracked = new(a.Untracked)
+	g.Untracked, g.Scaffold, g.Reports = new(a.Untracked), new(a.scaffold), new(a.reports)
 	ignored := work(o.Rebuildable, a.Ignored, g.Nested)
 	g.Ignored = new(len(ignored))
 	g.IgnoredPaths = slices.Clone(ignored[:min(len(ignored), maxNamed)])

@@ -30,6 +30,8 @@ type Options struct {
 	// Rebuildable names ignored files and folders that can be made again: a glob over the base name, or, with a slash in it, over
 	// as many of the path's last components.
 	Rebuildable []string
+	// Scaffold is what tools write into worktrees for themselves.
+	Scaffold []Scaffold
 	// Grace is how long after its last change a folder is not asked about in depth.
 	Grace time.Duration
 	// Now is the clock; nil is time.Now.

@@ -7,19 +7,23 @@ import (
 	"winnow/engine/snapshot"
 )
 
-// Owners gives which builders were seen with which terminals, sorted by source and terminal.
+// ownerColumns are in the order in which they are read and written.
+const ownerColumns = "source, terminal, workspace, builder, worktree, kind, boot_id, pid, start_ticks, first_at, last_at, row_at"
+
+// Owners gives which terminals belong to which builders as earlier looks found it, sorted by source and terminal.
 func (l *Ledger) Owners(ctx context.Context) ([]snapshot.Owner, error) {
 	all := []snapshot.Owner{}
 	err := l.read(ctx, func(row *sql.Rows) error {
 		var o snapshot.Owner
-		var first, last int64
-		if err := row.Scan(&o.Source, &o.Terminal, &o.Workspace, &o.Builder, &o.Worktree, &first, &last); err != nil {
+		var first, last, ticks int64
+		var rowAt sql.NullInt64
+		if err := row.Scan(&o.Source, &o.Terminal, &o.Workspace, &o.Builder, &o.Worktree, &o.Kind, &o.BootID, &o.PID, &ticks, &first, &last, &rowAt); err != nil {
 			return err
 		}
-		o.FirstAt, o.LastAt = moment(first), moment(last)
+		o.StartTicks, o.FirstAt, o.LastAt, o.RowAt = uint64(ticks), moment(first), moment(last), momentOrNil(rowAt)
 		all = append(all, o)
 		return nil
-	}, "SELECT source, terminal, workspace, builder, worktree, first_at, last_at FROM owners ORDER BY source, terminal")
+	}, "SELECT "+ownerColumns+" FROM owners ORDER BY source, terminal")
 	if err != nil {
 		return nil, l.explain("read owners of", err)
 	}
@@ -32,14 +36,14 @@ func (l *Ledger) SaveOwners(ctx context.Context, next []snapshot.Owner) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM owners"); err != nil {
 			return err
 		}
-		put, err := tx.PrepareContext(ctx, `INSERT OR REPLACE INTO owners (source, terminal, workspace, builder, worktree, first_at, last_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?)`)
+		put, err := tx.PrepareContext(ctx, "INSERT OR REPLACE INTO owners ("+ownerColumns+") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
 		if err != nil {
 			return err
 		}
 		defer put.Close()
 		for _, o := range next {
-			if _, err := put.ExecContext(ctx, o.Source, o.Terminal, o.Workspace, o.Builder, o.Worktree, o.FirstAt.UnixNano(), o.LastAt.UnixNano()); err != nil {
+			if _, err := put.ExecContext(ctx, o.Source, o.Terminal, o.Workspace, o.Builder, o.Worktree, o.Kind, o.BootID, o.PID, int64(o.StartTicks),
+				o.FirstAt.UnixNano(), o.LastAt.UnixNano(), nanos(o.RowAt)); err != nil {
 				return err
 			}
 		}

@@ -143,6 +143,14 @@ CREATE TABLE owners (
 -- Seconds that passed between looks, by the machine's own count; of an act, what looks had when it was begun.
 ALTER TABLE looks ADD COLUMN counted REAL NOT NULL DEFAULT 0;
 ALTER TABLE acts ADD COLUMN counted REAL NOT NULL DEFAULT 0;
+`, `
+-- What kind of terminal it was, its shellper's process in which boot, and when the builder's row was seen with it.
+ALTER TABLE owners ADD COLUMN kind TEXT NOT NULL DEFAULT '';
+ALTER TABLE owners ADD COLUMN boot_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE owners ADD COLUMN pid INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE owners ADD COLUMN start_ticks INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE owners ADD COLUMN row_at INTEGER;
+UPDATE owners SET row_at = last_at;
 `}
 
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the

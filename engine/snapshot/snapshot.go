@@ -279,7 +279,7 @@ type Terminal struct {
 // TerminalOwner is the builder that a terminal belongs to.
 type TerminalOwner struct {
 	// ID is the builder's id, in the form of Terminal.Role. How says how it is known: row (the store's row of the terminal), label (a
-	// development server's label), memory (an earlier look saw the two together).
+	// development server's label), memory (an earlier look knew it), folder (a shellper that nobody knows was started in its worktree).
 	ID  string `json:"id"`
 	How string `json:"how"`
 	// Recorded says whether the store has a row for the builder, by any spelling of its id.
@@ -293,15 +293,23 @@ type TerminalOwner struct {
 	Unregistered *bool  `json:"unregistered,omitempty"`
 }
 
-// Owner remembers that a builder's row and a terminal were seen together.
+// Owner remembers which builder a terminal belongs to, as a look found it.
 type Owner struct {
-	Source    string    `json:"source"`
-	Terminal  string    `json:"terminal"`
-	Workspace string    `json:"workspace"`
-	Builder   string    `json:"builder"`
-	Worktree  string    `json:"worktree,omitempty"`
-	FirstAt   time.Time `json:"first_at"`
-	LastAt    time.Time `json:"last_at"`
+	Source    string `json:"source"`
+	Terminal  string `json:"terminal"`
+	Workspace string `json:"workspace"`
+	Builder   string `json:"builder"`
+	Worktree  string `json:"worktree,omitempty"`
+	// Kind is the terminal's RoleKind; absent is builder.
+	Kind string `json:"kind,omitempty"`
+	// PID and StartTicks are the shellper's, in the boot BootID; absent where it was not positively known.
+	BootID     string `json:"boot_id,omitempty"`
+	PID        int    `json:"pid,omitempty"`
+	StartTicks uint64 `json:"start_ticks,omitempty"`
+	// FirstAt and LastAt are the first and the latest look that saw the terminal or its process, RowAt the latest that saw the builder's row.
+	FirstAt time.Time  `json:"first_at"`
+	LastAt  time.Time  `json:"last_at"`
+	RowAt   *time.Time `json:"row_at,omitempty"`
 }
 
 // The observations on a Worker.
@@ -397,6 +405,11 @@ type Git struct {
 	Untracked    *int     `json:"untracked,omitempty"`
 	Ignored      *int     `json:"ignored,omitempty"`
 	IgnoredPaths []string `json:"ignored_paths,omitempty"`
+	// Scaffold counts the untracked and ignored paths that Untracked and Ignored leave out, for a tool wrote them for itself
+	// (rules.scaffold). Reports counts those that they do not leave out, for what a spawned agent wrote for whoever started it is
+	// work until the spawn is completed.
+	Scaffold *int `json:"scaffold,omitempty"`
+	Reports  *int `json:"reports,omitempty"`
 	// Operation names a rebase, merge, cherry-pick, revert, bisect or am that is under way.
 	Operation *string `json:"operation,omitempty"`
 	// Nested are the repositories inside it, by relative path, submodules that were filled among them. Known and empty is [], unknown is

@@ -11,7 +11,6 @@ func (c *Config) whole() *Config {
 	} {
 		*list = orEmpty(*list)
 	}
-	w.HerdrProtocols, w.RecordedFolders = orEmpty(w.HerdrProtocols), orEmpty(w.RecordedFolders)
 	w.PersonalDaemons, w.MarkerRecords = orEmpty(w.PersonalDaemons), orEmpty(w.MarkerRecords)
 	families := make([]Family, 0, len(w.Families))
 	for _, f := range w.Families {
@@ -19,6 +18,7 @@ func (c *Config) whole() *Config {
 		families = append(families, f)
 	}
 	w.Families = families
+	w.HerdrProtocols, w.RecordedFolders, w.Scaffold = orEmpty(w.HerdrProtocols), orEmpty(w.RecordedFolders), orEmpty(w.Scaffold)
 	return &w
 }
 

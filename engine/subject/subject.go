@@ -296,6 +296,7 @@ type Config struct {
 	SessionNames     Names            `json:"session_names"`
 	DisposableDirs   []string         `json:"disposable_dirs"`
 	Rebuildable      []string         `json:"rebuildable"`
+	Scaffold         []Scaffold       `json:"scaffold"`
 	Protected        []string         `json:"protected"`
 	TerminalStatuses []string         `json:"terminal_statuses"`
 	SpareListeners   bool             `json:"spare_listeners"`
@@ -333,6 +334,18 @@ type MarkerRecord struct {
 type RecordedFolder struct {
 	Name   string `json:"name"`
 	Format string `json:"format"`
+}
+
+// Scaffold is what a tool writes into worktrees for itself, by exact path in the worktree.
+type Scaffold struct {
+	Tool string `json:"tool"`
+	// In are names of the folders that its worktrees lie directly in; none is any.
+	In []string `json:"in,omitempty"`
+	// Paths are regular files, Links symbolic links to the same path in the main checkout.
+	Paths []string `json:"paths,omitempty"`
+	Links []string `json:"links,omitempty"`
+	// Reports says that the files are what a spawned agent leaves for whoever started it: work until its spawn is completed.
+	Reports bool `json:"reports,omitempty"`
 }
 
 // Runaway is what a process of an owner that is over must reach to be one: MinAge is in seconds, MinCPU in processors over its

@@ -249,12 +249,14 @@ func (g *grasp) processEnded() error {
 	return actuators.Gone("its process (pid %d) has ended", g.id.Process.PID)
 }
 
-// endUnlisted ends a shellper that no Tower lists. What it leaves besides, its socket and its log, Codev's own sweeps clear away.
+// endUnlisted ends a shellper that no Tower lists, and what is judged to end with it. What it leaves besides, its socket and its log, Codev's own sweeps clear away.
 func (g *grasp) endUnlisted(ctx context.Context) decision.Outcome {
 	how, told, err := g.end(ctx, g.check)
 	switch {
 	case err == nil:
-		return decision.Outcome{Outcome: decision.Done, Freed: g.freed(), Detail: fmt.Sprintf("%s: its process (pid %d) %s", g.who(), g.shellper.PID, how)}
+		out := decision.Outcome{Outcome: decision.Done, Freed: g.freed(), Detail: fmt.Sprintf("%s: its process (pid %d) %s", g.who(), g.shellper.PID, how)}
+		g.bury(ctx, &out)
+		return out
 	case told:
 		return actuators.OutcomeOf(fmt.Errorf("%s: %w; the next sweep looks again", g.who(), err))
 	}

@@ -29,8 +29,9 @@ type grasp struct {
 	*Actuator
 	id    decision.Terminal
 	tower *client
-	// shellper is nil where the terminal has none any more.
+	// shellper is nil where the terminal has none any more; family is what ends with it.
 	shellper *held
+	family   []*panes.Held
 	text     json.RawMessage
 }
 
@@ -43,6 +44,8 @@ type plan struct {
 	Close      bool   `json:"close"`
 	PID        int    `json:"pid,omitempty"`
 	StartTicks uint64 `json:"start_ticks,omitempty"`
+	// Below is what lives below that process and is ended with it.
+	Below []panes.Member `json:"below,omitempty"`
 	// Timeout and TermGrace are in seconds.
 	Timeout   float64 `json:"timeout"`
 	TermGrace float64 `json:"term_grace"`
@@ -62,6 +65,9 @@ func (a *Actuator) Grasp(ctx context.Context, act string, d decision.Decision) (
 	p := plan{Tower: g.tower.base, Folder: id.Folder, ID: id.ID, Close: id.Listed, Timeout: a.Timeout.Seconds(), TermGrace: a.TermGrace.Seconds()}
 	if id.Process != nil {
 		p.PID, p.StartTicks = id.Process.PID, id.Process.StartTicks
+	}
+	for _, h := range g.family {
+		p.Below = append(p.Below, panes.Member{PID: h.PID, StartTicks: h.Was.Start})
 	}
 	var err error
 	if g.text, err = json.Marshal(p); err != nil {
@@ -86,9 +92,9 @@ func admissible(candidate string, id *decision.Terminal) error {
 		return actuators.Refused("%s is of the kind %q, and only those of builders and what nobody knows are ever closed; it was left untouched", who, id.RoleKind)
 	case !filepath.IsAbs(id.Folder):
 		return actuators.Refused("%s: its state folder is not known; it was left untouched", who)
-	case id.RoleKind == shellper && (id.Listed || id.Process == nil || id.ID != "pid-"+strconv.Itoa(id.Process.PID)):
+	case id.RoleKind == shellper && !nameless(id):
 		return actuators.Refused("%s does not have the identity of a shellper that nobody knows; it was left untouched", who)
-	case id.RoleKind != shellper && !uuid.MatchString(id.ID):
+	case id.RoleKind != shellper && !nameless(id) && !uuid.MatchString(id.ID):
 		return actuators.Refused("%s does not have an id of Codev's; it was left untouched", who)
 	case id.Process != nil && id.Process.PID <= 1:
 		return actuators.Refused("%s has pid %d for its process, which is never signalled; it was left untouched", who, id.Process.PID)
@@ -98,6 +104,11 @@ func admissible(candidate string, id *decision.Terminal) error {
 		return actuators.Refused("%s: whether it is running or exited is not known; it was left untouched", who)
 	}
 	return nil
+}
+
+// nameless reports whether it is known by its process alone: no Tower lists it.
+func nameless(id *decision.Terminal) bool {
+	return !id.Listed && id.Process != nil && id.ID == "pid-"+strconv.Itoa(id.Process.PID)
 }
 
 // who names a terminal for a person.
@@ -133,6 +144,12 @@ func (g *grasp) take(ctx context.Context) error {
 		h, err := panes.Hold(g.ProcRoot, g.id.Process.PID)
 		if err == nil {
 			g.shellper = &held{h}
+			if g.ends() {
+				err = g.hold()
+			}
+			if err != nil {
+				return err
+			}
 		} else if !errors.Is(err, panes.ErrEnded) {
 			return err
 		}
@@ -207,11 +224,14 @@ func (g *grasp) checkUnlisted(all []listed, over bool) error {
 		return g.processEnded()
 	}
 	m, err := g.shellper.isOwn(g.sockets(), g.id.Folder)
-	if err == nil && m.architect && g.id.RoleKind == shellper {
+	if err == nil && m.architect && nameless(&g.id) {
 		err = actuators.Refused("pid %d was started for an architect", g.shellper.PID)
 	}
 	if err != nil {
 		return err
+	}
+	if g.ends() {
+		return g.sameFamily()
 	}
 	return g.shellper.idle(g.ProcRoot)
 }
@@ -291,6 +311,9 @@ func (g *grasp) Close() error {
 	if g.shellper != nil {
 		g.shellper.Close()
 	}
-	g.shellper = nil
+	for _, h := range g.family {
+		h.Close()
+	}
+	g.shellper, g.family = nil, nil
 	return nil
 }

@@ -76,7 +76,7 @@ func (a *Actuator) lists(ctx context.Context, id *decision.Terminal) (bool, erro
 		return false, err
 	}
 	for _, it := range all {
-		if it.ID == id.ID || id.RoleKind == shellper && it.PID == id.Process.PID {
+		if it.ID == id.ID || nameless(id) && it.PID == id.Process.PID {
 			return true, nil
 		}
 	}

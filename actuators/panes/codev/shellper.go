@@ -146,7 +146,7 @@ func (h *held) idle(procRoot string) error {
 		if pid == h.PID {
 			continue
 		}
-		if err := below(procRoot, pid, h.PID, own); err != nil {
+		if err := belongs(procRoot, pid, h.PID, own); err != nil {
 			return err
 		}
 		if uses(procRoot, pid, kept) {
@@ -156,8 +156,8 @@ func (h *held) idle(procRoot string) error {
 	return nil
 }
 
-// below refuses where the process pid lives below the shellper.
-func below(procRoot string, pid, shellper int, own panes.Stat) error {
+// belongs refuses where the process pid lives below the shellper.
+func belongs(procRoot string, pid, shellper int, own panes.Stat) error {
 	text, err := os.ReadFile(filepath.Join(procRoot, strconv.Itoa(pid), "stat"))
 	if panes.Ended(err) {
 		return nil

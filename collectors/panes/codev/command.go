@@ -14,9 +14,9 @@ const program = "shellper-main.js"
 type command struct {
 	// known is false where the command line could not be read or understood.
 	known, shellper bool
-	// socket is where a shellper listens, farm the state folder that it was started for where it names one, and architect whose
-	// conversation it holds. Empty is not said.
-	socket, farm, architect string
+	// socket is where a shellper listens, farm the state folder that it was started for where it names one, architect whose
+	// conversation it holds, and cwd where it started its program. Empty is not said.
+	socket, farm, architect, cwd string
 }
 
 // parseCommand reads the text of a cmdline file. A shellper's first argument is a JSON object that holds its socket, its working
@@ -48,7 +48,7 @@ func (c *command) take(arg []byte) bool {
 	if json.Unmarshal(arg, &fields) != nil {
 		return false
 	}
-	for _, raw := range fields {
+	for name, raw := range fields {
 		var text string
 		var nested struct {
 			Farm      string `json:"CODEV_AGENT_FARM_DIR"`
@@ -56,7 +56,7 @@ func (c *command) take(arg []byte) bool {
 		}
 		switch raw[0] {
 		case '"':
-			if json.Unmarshal(raw, &text) != nil || !c.listens(text) {
+			if json.Unmarshal(raw, &text) != nil || !c.listens(text) || name == "cwd" && !c.starts(text) {
 				return false
 			}
 		case '{':
@@ -66,6 +66,19 @@ func (c *command) take(arg []byte) bool {
 			c.farm, c.architect = c.farm+nested.Farm, c.architect+nested.Architect
 		}
 	}
+	return true
+}
+
+// starts takes the folder in which the program is started. Of two different ones nobody knows which it is.
+func (c *command) starts(text string) bool {
+	if !filepath.IsAbs(text) {
+		return true
+	}
+	text = filepath.Clean(text)
+	if c.cwd != "" && c.cwd != text {
+		return false
+	}
+	c.cwd = text
 	return true
 }
 

@@ -21,13 +21,15 @@ type join struct {
 	rows    map[string]*session
 	listed  map[string]*entry
 	memory  map[string]snapshot.Owner
+	boot    string          // this boot, "" where it is not known: pids that are remembered of another one mean nothing
 	folders map[string]bool // where this folder's shellpers have their sockets
+	spaces  []string        // the workspaces that the store names
 	trees   *trees
 }
 
 func newJoin(r *reader, w *world) *join {
 	j := &join{reader: r, world: w, rows: map[string]*session{}, listed: map[string]*entry{}, memory: map[string]snapshot.Owner{},
-		folders: w.socketFolders(), trees: newTrees()}
+		boot: bootID(r.ProcRoot), folders: w.socketFolders(), spaces: w.named(), trees: newTrees()}
 	for i := range w.sessions {
 		j.rows[w.sessions[i].id] = &w.sessions[i]
 	}
@@ -86,7 +88,11 @@ func (j *join) terminal(id string, row *session, e *entry) *snapshot.Terminal {
 	}
 	j.role(t, row)
 	j.process(t, row, e)
-	j.own(t, row)
+	var known *snapshot.Owner
+	if o, ok := j.memory[id]; ok {
+		known = &o
+	}
+	j.own(t, row, known)
 	return t
 }
 
@@ -113,7 +119,7 @@ func (j *join) role(t *snapshot.Terminal, row *session) {
 	kind, labelled := labelKind(t.Label)
 	at := slices.IndexFunc(j.architects, func(a architect) bool { return a.terminal == t.ID })
 	claim := slices.IndexFunc(j.builders, func(b builder) bool { return b.terminal == t.ID })
-	_, remembered := j.memory[t.ID]
+	known, remembered := j.memory[t.ID]
 	switch {
 	case at >= 0:
 		t.RoleKind, t.Role = architectKind, j.architects[at].name
@@ -130,7 +136,7 @@ func (j *join) role(t *snapshot.Terminal, row *session) {
 	case claim >= 0:
 		t.RoleKind, t.Role = builderKind, Normal(j.builders[claim].id)
 	case remembered:
-		t.RoleKind, t.Role = builderKind, Normal(j.memory[t.ID].Builder)
+		t.RoleKind, t.Role = cmp.Or(known.Kind, builderKind), Normal(known.Builder)
 	}
 	if kind == architectKind && t.RoleKind == builderKind {
 		t.RoleKind = architectKind
@@ -177,6 +183,7 @@ func (j *join) process(t *snapshot.Terminal, row *session, e *entry) {
 		note(t, fmt.Sprintf("whether pid %d is this terminal's cannot be told", pid))
 	default:
 		t.PID, t.StartTicks = &pid, &p.ticks
+		t.Cwd = cmp.Or(t.Cwd, p.cwd)
 	}
 }
 
@@ -262,6 +269,16 @@ func (j *join) settled() bool {
 	return j.answered && j.sessionsWhole && !slices.ContainsFunc(j.entries, func(e entry) bool { return e.pid() == 0 })
 }
 
+// before is what earlier looks remember of the terminal that had this very process, while nothing knows that terminal any more.
+func (j *join) before(p *process) *snapshot.Owner {
+	for id, o := range j.memory {
+		if o.PID == p.pid && o.StartTicks == p.ticks && o.BootID == j.boot && j.boot != "" && j.rows[id] == nil && j.listed[id] == nil {
+			return &o
+		}
+	}
+	return nil
+}
+
 // exclusive reports whether a shellper in the folder of this one's sockets can be of no other state folder of this user's.
 func (j *join) exclusive(p *process, shared map[string]bool, known bool) bool {
 	dir := resolved(filepath.Dir(p.socket))
@@ -270,7 +287,7 @@ func (j *join) exclusive(p *process, shared map[string]bool, known bool) bool {
 
 // stray is a shellper that has no terminal's id. Until the Tower and the store were both read whole, it may be one that they know.
 func (j *join) stray(p *process, exclusive bool) *snapshot.Terminal {
-	t := &snapshot.Terminal{Source: j.name, ID: strayID(p.pid), PID: &p.pid, StartTicks: &p.ticks}
+	t := &snapshot.Terminal{Source: j.name, ID: strayID(p.pid), PID: &p.pid, StartTicks: &p.ticks, Cwd: p.cwd}
 	if exclusive {
 		t.Scoped = new(true)
 	} else {
@@ -282,22 +299,27 @@ func (j *join) stray(p *process, exclusive bool) *snapshot.Terminal {
 	if j.sessionsWhole {
 		t.Recorded = new(false)
 	}
-	switch {
+	switch known := j.before(p); {
 	case p.architect != "":
 		t.RoleKind, t.Role = architectKind, p.architect
-	case j.settled() && exclusive:
+	case !j.settled() || !exclusive:
+	case known != nil:
+		t.RoleKind, t.Role = cmp.Or(known.Kind, builderKind), Normal(known.Builder)
+		j.own(t, nil, known)
+	default:
 		t.RoleKind = shellperKind
+		j.startedIn(t)
 	}
 	return t
 }
 
 // named are the folders that Codev works in, and in which leftover worktrees may lie.
-func (j *join) named() []string {
-	out := slices.Clone(j.workspaces)
-	for _, s := range j.sessions {
+func (r *records) named() []string {
+	out := slices.Clone(r.workspaces)
+	for _, s := range r.sessions {
 		out = append(out, s.workspace)
 	}
-	for _, b := range j.builders {
+	for _, b := range r.builders {
 		out = append(out, b.workspace)
 	}
 	slices.Sort(out)

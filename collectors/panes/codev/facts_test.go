@@ -43,7 +43,7 @@ func TestSpellings(t *testing.T) {
 		f.Exec("DELETE FROM terminal_sessions WHERE id = ?", id)
 	}
 	near := f.row(f.ws, "builder-pir-88")
-	f.Exec("UPDATE builders SET id = 'builder-pir-883'")
+	f.Exec("UPDATE builders SET id = 'builder-pir-883', worktree = worktree || '3'")
 	if x := f.only(f.read(), near); *x.Owner.Recorded {
 		t.Errorf("another builder's row is this one's: %s", says(x))
 	}
@@ -51,11 +51,16 @@ func TestSpellings(t *testing.T) {
 	if x := f.only(f.read(), near); !*x.Owner.Recorded {
 		t.Errorf("a builder's row names it: %s", says(x))
 	}
+	f.Exec("UPDATE builders SET terminal_id = NULL, worktree = ?", f.worktree(f.ws, "builder-pir-88")+"/")
+	if x := f.only(f.read(), near); !*x.Owner.Recorded {
+		t.Errorf("a builder of another id works in its worktree: %s", says(x))
+	}
+	f.Exec("UPDATE builders SET terminal_id = ?", near)
 	f.Exec("UPDATE terminal_sessions SET role_id = NULL")
 	if x := f.only(f.read(), near); says(x) != "builder builder-pir-883 !listed recorded | row builder-pir-883 recorded gone" {
 		t.Errorf("an old row: %s", says(x))
 	}
-	f.Exec("UPDATE builders SET terminal_id = NULL")
+	f.Exec("UPDATE builders SET terminal_id = NULL, worktree = ''")
 	if x := f.only(f.read(), near); says(x) != "builder !listed recorded" {
 		t.Errorf("an old row that no builder names: %s", says(x))
 	}
@@ -76,19 +81,62 @@ func TestDuplicatesAndTwoWorkspaces(t *testing.T) {
 		mine:   "builder builder-pir-7 !listed recorded | row builder-pir-7 recorded gone",
 		twice:  "builder builder-pir-7 !listed recorded | row builder-pir-7 recorded gone",
 		theirs: "builder builder-pir-7 !listed recorded | row builder-pir-7 recorded !gone",
-		dev.ID: "dev builder-pir-7 running listed !recorded scoped pid | label builder-pir-7",
+		dev.ID: "dev builder-pir-7 running listed !recorded scoped pid | label builder-pir-7 recorded gone",
 	})
 	f.RemoveBuilder(f.ws, "builder-pir-7")
 	p := f.read()
 	if x := f.only(p, mine); *x.Owner.Recorded {
 		t.Errorf("another workspace's builder is this one's: %s", says(x))
 	}
-	if x := f.only(p, dev.ID); x.Owner.Recorded != nil || x.Workspace != "" {
-		t.Errorf("whose development server: %s", says(x))
+	if x := f.only(p, dev.ID); *x.Owner.Recorded || x.Workspace != f.ws || !*x.Owner.Gone {
+		t.Errorf("where it was started says of which of the two it is: %s", says(x))
 	}
-	f.o.Known = []snapshot.Owner{{Source: "codev/home", Terminal: dev.ID, Workspace: f.ws, Builder: "builder-pir-7", LastAt: time.Now()}}
-	if x := f.only(f.read(), dev.ID); *x.Owner.Recorded || x.Owner.SeenAt == nil || x.Workspace != f.ws || !*x.Owner.Gone {
+	strange := f.Terminal(f.ws, tower.Terminal{RoleID: "builder-pir-7", Dev: true, Cwd: t.TempDir()})
+	if x := f.only(f.read(), strange.ID); x.Owner.Recorded != nil || x.Workspace != "" {
+		t.Errorf("nothing says of which of the two it is: %s", says(x))
+	}
+	at := time.Now()
+	f.o.Known = []snapshot.Owner{{Source: "codev/home", Terminal: strange.ID, Workspace: f.ws, Builder: "builder-pir-7", LastAt: at, RowAt: &at}}
+	if x := f.only(f.read(), strange.ID); x.Owner.Recorded != nil || x.Owner.SeenAt == nil || x.Workspace != f.ws {
+		t.Errorf("what is remembered is no match for a builder of that id who is there: %s", says(x))
+	}
+	f.RemoveBuilder(other, "builder-pir-7")
+	if x := f.only(f.read(), strange.ID); *x.Owner.Recorded || x.Workspace != f.ws || !*x.Owner.Gone {
 		t.Errorf("with memory of it: %s", says(x))
+	}
+}
+
+// Two workspaces have a builder of the same id: what is over in one is over there alone, and what is alive in one is nobody's there for
+// being over in the other.
+func TestOverInOneWorkspaceAndAliveInTheOther(t *testing.T) {
+	t.Parallel()
+	for name, over := range map[string]int{"over in the first": 0, "over in the second": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, tower.Options{})
+			spaces := []string{f.ws, f.workspace("other")}
+			var build, dev [2]tower.TerminalState
+			for i, ws := range spaces {
+				build[i] = f.builder(ws, "builder-pir-7")
+				dev[i] = f.Terminal(ws, tower.Terminal{RoleID: "builder-pir-7", Dev: true})
+			}
+			states := [2]string{"recorded !gone", "recorded !gone"}
+			states[over] = "!recorded gone"
+			f.RemoveBuilder(spaces[over], "builder-pir-7")
+			must(t, os.RemoveAll(f.worktree(spaces[over], "builder-pir-7")))
+			for _, lost := range []bool{false, true} {
+				p := f.read()
+				for i, state := range states {
+					if x := f.only(p, dev[i].ID); x.Workspace != spaces[i] || says(x) != "dev builder-pir-7 running listed !recorded scoped pid | label builder-pir-7 "+state {
+						t.Errorf("the server of %s, without the other's rows: %v: %s", spaces[i], lost, says(x))
+					}
+					if x, there := p.Terminals[ID("codev/home", build[i].ID)]; there && !lost && !strings.HasSuffix(says(x), "| row builder-pir-7 "+state) {
+						t.Errorf("the builder of %s: %s", spaces[i], says(x))
+					}
+				}
+				f.Exec("DELETE FROM terminal_sessions WHERE workspace_path = ?", spaces[over])
+			}
+		})
 	}
 }
 
@@ -115,7 +163,7 @@ func TestWithoutARow(t *testing.T) {
 	tree := f.worktree(f.ws, "builder-pir-7")
 	for _, id := range []string{dev.ID, builder.ID, arch.ID, shell.ID} {
 		for age, source := range map[time.Duration]string{0: "codev/home", time.Hour: "codev/home", -time.Hour: "codev/another"} {
-			f.o.Known = append(f.o.Known, snapshot.Owner{Source: source, Terminal: id, Workspace: f.ws, Builder: "builder-pir-7", Worktree: tree, LastAt: at.Add(-age)})
+			f.o.Known = append(f.o.Known, snapshot.Owner{Source: source, Terminal: id, Workspace: f.ws, Builder: "builder-pir-7", Worktree: tree, LastAt: at.Add(-age), RowAt: new(at.Add(-age))})
 		}
 	}
 	rest[dev.ID] = "dev builder-pir-7 running listed !recorded scoped pid | label builder-pir-7 !recorded gone"

@@ -2,8 +2,8 @@ package codev
 
 import (
 	"cmp"
+	"path/filepath"
 	"slices"
-	"time"
 
 	"winnow/engine/snapshot"
 )
@@ -13,51 +13,101 @@ const (
 	byRow    = "row"
 	byLabel  = "label"
 	byMemory = "memory"
+	byFolder = "folder"
 )
 
-// own says which builder a builder's or development server's terminal belongs to, as far as anything tells.
-func (j *join) own(t *snapshot.Terminal, row *session) {
+// own says which builder a builder's or development server's terminal belongs to, as far as anything tells. known is what earlier looks
+// remember of that very terminal, or nil.
+func (j *join) own(t *snapshot.Terminal, row *session, known *snapshot.Owner) {
 	if t.RoleKind != builderKind && t.RoleKind != devKind {
 		return
 	}
-	known, remembered := j.memory[t.ID]
-	claim := slices.IndexFunc(j.builders, func(b builder) bool { return b.terminal == t.ID })
-	o := &snapshot.TerminalOwner{ID: t.Role}
-	switch {
-	case t.RoleKind == devKind:
-		o.How = byLabel
-	case row != nil && row.role != "":
-		o.How = byRow
-	case claim >= 0:
-		o.ID, o.How = Normal(j.builders[claim].id), byRow
-	case remembered:
-		o.ID, o.How = Normal(known.Builder), byMemory
-	}
+	o := j.claim(t, row, known)
 	if o.ID == "" {
 		return
 	}
 	t.Role, t.Owner = o.ID, o
-	remembered = remembered && key(known.Builder) == key(o.ID) && (t.Workspace == "" || t.Workspace == known.Workspace)
-	if remembered {
-		o.SeenAt = new(known.LastAt)
+	began, tree := j.place(t.Cwd)
+	if t.Workspace == "" {
+		t.Workspace = began
+	}
+	sure := t.Workspace != ""
+	if known != nil && (key(known.Builder) != key(o.ID) || t.Workspace != "" && t.Workspace != known.Workspace) {
+		known = nil // it was another's then
+	}
+	if known != nil {
+		o.SeenAt = known.RowAt
 		t.Workspace = known.Workspace
 	}
 	if t.Workspace == "" {
 		t.Workspace = j.workspaceOf(t.ID, o.ID)
 	}
-	b, recorded := j.recorded(t.ID, t.Workspace, o.ID)
-	o.Recorded = recorded
+	if t.Workspace != began {
+		tree = ""
+	}
+	b, recorded := j.recorded(t.ID, t.Workspace, o.ID, sure)
+	j.worktree(t, row, known, b, tree)
+	o.Recorded = j.unless(recorded, o.Worktree)
+}
+
+// claim says whose the terminal is, and how that is known.
+func (j *join) claim(t *snapshot.Terminal, row *session, known *snapshot.Owner) *snapshot.TerminalOwner {
+	o := &snapshot.TerminalOwner{ID: t.Role}
+	labelled, _ := labelKind(t.Label)
+	at := slices.IndexFunc(j.builders, func(b builder) bool { return b.terminal == t.ID })
+	switch {
+	case t.RoleKind == devKind && labelled == devKind:
+		o.How = byLabel
+	case row != nil && row.role != "":
+		o.How = byRow
+	case t.RoleKind == builderKind && at >= 0:
+		o.ID, o.How = Normal(j.builders[at].id), byRow
+	case known != nil:
+		o.ID, o.How = Normal(known.Builder), byMemory
+	}
+	return o
+}
+
+// worktree says where the owner works, and what became of that: by the builder's row b, by what earlier looks remember, by where the
+// terminal was started (tree), or by the rows of the builder's terminals. Each of them may say nothing.
+func (j *join) worktree(t *snapshot.Terminal, row *session, known *snapshot.Owner, b *builder, tree string) {
+	o := t.Owner
 	switch {
 	case b != nil:
 		t.Workspace = cmp.Or(t.Workspace, b.workspace)
 		o.Worktree = b.worktree
-	case remembered && known.Worktree != "":
+	case known != nil && known.Worktree != "":
 		o.Worktree = known.Worktree
+	case tree != "":
+		o.Worktree = tree
 	default:
 		o.Worktree = j.worktreeOf(t.Workspace, o.ID, row)
 	}
 	found := j.trees.look(t.Workspace, o.Worktree)
 	o.Gone, o.Unregistered = found.gone, found.unregistered
+}
+
+// unless says that a builder is on record where one of any id works in its worktree, although none of its own id is.
+func (j *join) unless(recorded *bool, worktree string) *bool {
+	works := func(b builder) bool { return b.worktree != "" && samePath(b.worktree, worktree) }
+	if recorded != nil && !*recorded && worktree != "" && slices.ContainsFunc(j.builders, works) {
+		return new(true)
+	}
+	return recorded
+}
+
+// startedIn says in whose worktree a shellper was started that nobody knows. That says whose it was, and not what runs in it: a builder, its
+// development server or a shell that somebody opened there.
+func (j *join) startedIn(t *snapshot.Terminal) {
+	workspace, tree := j.place(t.Cwd)
+	id := roleOf(filepath.Base(tree))
+	if tree == "" || id == "" {
+		return
+	}
+	t.Workspace, t.Owner = workspace, &snapshot.TerminalOwner{ID: id, How: byFolder}
+	_, recorded := j.recorded(t.ID, workspace, id, true)
+	j.worktree(t, nil, nil, nil, tree)
+	t.Owner.Recorded = j.unless(recorded, tree)
 }
 
 // workspaceOf is the only workspace in which the store knows that builder, or "" where there is none or more than one.
@@ -83,9 +133,9 @@ func (j *join) workspaceOf(terminal, id string) string {
 	return ""
 }
 
-// recorded finds the builder's row: one that names the terminal, or one of its id in its workspace, by any spelling. Where the workspace is
-// not known, that no workspace has such a builder is known all the same.
-func (j *join) recorded(terminal, workspace, id string) (*builder, *bool) {
+// recorded finds the builder's row: one that names the terminal, or one of its id in its workspace, by any spelling. Where nothing that is
+// there now says which workspace that is (sure), that no workspace has such a builder is known all the same.
+func (j *join) recorded(terminal, workspace, id string, sure bool) (*builder, *bool) {
 	var row *builder
 	elsewhere := false
 	for i := range j.builders {
@@ -103,7 +153,7 @@ func (j *join) recorded(terminal, workspace, id string) (*builder, *bool) {
 	switch {
 	case row != nil:
 		return row, new(true)
-	case !j.buildersWhole, workspace == "" && elsewhere:
+	case !j.buildersWhole, !sure && elsewhere:
 		return nil, nil
 	}
 	return nil, new(false)
@@ -128,63 +178,4 @@ func (j *join) worktreeOf(workspace, id string, row *session) string {
 		return all[0]
 	}
 	return ""
-}
-
-// Owners gives what is to be remembered after a look at everything: which builders have a row while their terminals are there. It changes
-// neither s nor prev.
-//
-// What is remembered of a source that was not read whole stays as it is. Of one that was, what is remembered of a terminal stays for as
-// long as the terminal does, also when its builder is gone: that is what it is remembered for. A look that was narrowed to some
-// candidates knows nothing of the others and is none to remember.
-func Owners(s *snapshot.Snapshot, prev []snapshot.Owner) []snapshot.Owner {
-	at := s.TakenAt.Round(0).UTC()
-	now := map[[2]string]snapshot.Owner{}
-	there := map[[2]string]bool{}
-	for _, t := range s.Terminals {
-		where := [2]string{t.Source, t.ID}
-		there[where] = true
-		o := t.Owner
-		if s.Sources[t.Source].Status == snapshot.OK && o != nil && o.Recorded != nil && *o.Recorded && t.Workspace != "" {
-			now[where] = snapshot.Owner{Source: t.Source, Terminal: t.ID, Workspace: t.Workspace, Builder: o.ID, Worktree: o.Worktree, FirstAt: at, LastAt: at}
-		}
-	}
-	for _, p := range prev {
-		where := [2]string{p.Source, p.Terminal}
-		o, seen := now[where]
-		switch {
-		case s.Sources[p.Source].Status == snapshot.OK && !there[where]:
-		case !seen:
-			now[where] = p
-		case o.Builder == p.Builder && o.Workspace == p.Workspace:
-			o.FirstAt, o.LastAt = earlier(p.FirstAt, o.FirstAt), later(p.LastAt, o.LastAt)
-			o.Worktree = cmp.Or(o.Worktree, p.Worktree)
-			now[where] = o
-		}
-	}
-	return sorted(now)
-}
-
-func sorted(owners map[[2]string]snapshot.Owner) []snapshot.Owner {
-	var out []snapshot.Owner
-	for _, o := range owners {
-		out = append(out, o)
-	}
-	slices.SortFunc(out, func(a, b snapshot.Owner) int {
-		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Terminal, b.Terminal))
-	})
-	return out
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }

@@ -84,6 +84,15 @@ func pinned(fd, pid int) (*process, error) {
 	return p, nil
 }
 
+// bootID names this boot of the machine; "" is not known.
+func bootID(root string) string {
+	text, err := os.ReadFile(root + "/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return string(bytes.TrimSpace(text))
+}
+
 // over makes an error of the kernel's that says that a process ended what it is here: ENOENT by path, ESRCH through a descriptor.
 func over(err error) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {

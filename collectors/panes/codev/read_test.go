@@ -90,10 +90,10 @@ func TestTerminalsOfAWholeLife(t *testing.T) {
 		arch.ID:          "architect main running listed recorded scoped pid",
 		task.ID:          "builder builder-task-abcd running listed recorded scoped pid | row builder-task-abcd recorded !gone",
 		shell.ID:         "shell shell-1 running listed recorded scoped pid",
-		strayID(dev.PID): "shellper !listed !recorded scoped pid",
+		strayID(dev.PID): "shellper !listed !recorded scoped pid | folder builder-pir-883 recorded !gone",
 	})
 	f.Exit(dev.ID, 0)
-	if p = f.read(); says(f.only(p, strayID(dev.PID))) != "shellper !listed !recorded scoped pid" {
+	if p = f.read(); says(f.only(p, strayID(dev.PID))) != "shellper !listed !recorded scoped pid | folder builder-pir-883 recorded !gone" {
 		t.Errorf("the husk: %+v", f.only(p, strayID(dev.PID)))
 	}
 	if len(f.Mutations()) != 0 {

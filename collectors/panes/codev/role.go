@@ -1,6 +1,9 @@
 package codev
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // The words of Terminal.RoleKind.
 const (
@@ -46,6 +49,22 @@ func Normal(role string) string {
 // often rather than too rarely. Codev's own mapping from folder names strips zeros from mixed ids as well, and old rows have no prefix.
 func key(role string) string {
 	return eachSegment(strings.TrimPrefix(Normal(role), builderPrefix), withoutZeros)
+}
+
+// folderName is how Codev names a worktree: <protocol>-<id>, and maybe a slug.
+var folderName = regexp.MustCompile(`^([a-z]+)-([a-z0-9]+)`)
+
+// roleOf is the role that Codev gives a folder of worktrees by its name (worktreeNameToRoleId in its overview.ts); "" where it gives none.
+// Several folders may have one role.
+func roleOf(folder string) string {
+	parts := folderName.FindStringSubmatch(strings.ToLower(folder))
+	switch {
+	case parts == nil:
+		return ""
+	case parts[1]+"-" == worktreePrefix:
+		return Normal(parts[0])
+	}
+	return Normal(builderPrefix + parts[0])
 }
 
 func eachSegment(role string, change func(string) string) string {

@@ -100,6 +100,19 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
+// As worktreeNameToRoleId of Codev's overview.ts has it.
+func TestRoleOfAFolder(t *testing.T) {
+	t.Parallel()
+	for folder, want := range map[string]string{
+		"pir-883-slug": "builder-pir-883", "PIR-0883": "builder-pir-883", "bugfix-799-fix-it": "builder-bugfix-799", "task-AbCd": "builder-task-abcd",
+		"worktree-x1": "worktree-x1", "0003-feature": "", "x": "", "": "", ".": "", "-7": "", "pir_7": "",
+	} {
+		if got := roleOf(folder); got != want {
+			t.Errorf("%q: %q, want %q", folder, got, want)
+		}
+	}
+}
+
 func TestCommand(t *testing.T) {
 	t.Parallel()
 	const marker = "/usr/lib/codev/shellper-main.js"
@@ -113,6 +126,11 @@ func TestCommand(t *testing.T) {
 			command{known: true, shellper: true, socket: "/r/s.sock", farm: "/farm", architect: "main"}},
 		"its environment names a socket": {[]string{"node", marker, `{"socketPath":"/r/s.sock","env":{"SSH_AUTH_SOCK":"/r2/s.sock"}}`},
 			command{known: true, shellper: true, socket: "/r/s.sock"}},
+		"where it starts its program": {[]string{"node", marker, `{"cwd":"/w/.builders/x/","env":{"cwd":"/y"},"socketPath":"/r/s.sock"}`},
+			command{known: true, shellper: true, socket: "/r/s.sock", cwd: "/w/.builders/x"}},
+		"a folder that counts from another": {[]string{"node", marker, `{"cwd":"x","socketPath":"/r/s.sock"}`},
+			command{known: true, shellper: true, socket: "/r/s.sock"}},
+		"two folders":             {[]string{"node", marker, `{"cwd":"/a"}`, `{"cwd":"/b"}`}, command{shellper: true}},
 		"two sockets":             {[]string{"node", marker, `{"a":"/r/s.sock","b":"/r2/s.sock"}`}, command{shellper: true}},
 		"a socket as an argument": {[]string{"node", marker, "/r/s.sock"}, command{known: true, shellper: true, socket: "/r/s.sock"}},
 		"cut short":               {[]string{"node", marker, `{"socketPath":"/r/s.sock","env":{"A`}, command{shellper: true}},
@@ -139,7 +157,7 @@ func FuzzCommand(f *testing.F) {
 	f.Add([]byte("\x00\x00shellper-main.js"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		c := parseCommand(text)
-		if (c.socket != "" || c.farm != "" || c.architect != "") && (!c.shellper || !c.known) {
+		if (c.socket != "" || c.cwd != "" || c.farm != "" || c.architect != "") && (!c.shellper || !c.known) {
 			t.Errorf("gave %+v", c)
 		}
 	})

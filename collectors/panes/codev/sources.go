@@ -4,7 +4,8 @@
 // that it finds stale; of the Tower itself only what changes nothing is asked. What cannot be read says nothing: an empty answer, a
 // Tower that is starting or one that wants another key never mean that there are no builders.
 //
-// A shellper's command line holds the whole environment of what it started. It is matched on here, and nothing of it is kept.
+// A shellper's command line holds the whole environment of what it started. It is matched on here, and nothing of it is kept but the folder
+// that its program was started in.
 package codev
 
 import (

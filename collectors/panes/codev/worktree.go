@@ -1,6 +1,7 @@
 package codev
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -145,6 +146,28 @@ func pointsElsewhere(admin, worktree string) *bool {
 		path = filepath.Join(admin, path)
 	}
 	return new(resolved(filepath.Dir(path)) != resolved(worktree))
+}
+
+// place is the workspace of Codev's in which a terminal was started, and the worktree there if it was one. Both are "" where it was started
+// elsewhere, or where two workspaces have a worktree on the way: one can lie in another one's worktree.
+func (j *join) place(cwd string) (workspace, worktree string) {
+	if above, below, ok := strings.Cut(cwd, "/"+buildersFolder+"/"); ok {
+		cwd = filepath.Join(resolved(above), buildersFolder, below) // the store's workspaces have no links in them
+	}
+	around := ""
+	for _, w := range j.spaces {
+		tree := worktreeIn(w, cwd)
+		if tree != "" && worktree != "" {
+			return "", ""
+		}
+		if tree != "" {
+			workspace, worktree = w, tree
+		}
+		if inside(w, cwd) && len(w) > len(around) {
+			around = w
+		}
+	}
+	return cmp.Or(workspace, around), worktree
 }
 
 // worktreeIn is the worktree that a builder's terminal works in: the folder below .builders that its working directory is or lies in.

@@ -147,17 +147,22 @@ func TestWorktreesThatMayNotBeLookedAt(t *testing.T) {
 	}
 }
 
-// The worktree comes from the builder's row, else from memory, else from where its terminal works, where that is below .builders.
+// The worktree comes from the builder's row, else from memory, else from where the terminal itself was started, or where the builder's own one
+// works; the last two only where that is below .builders.
 func TestWhichWorktree(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, tower.Options{})
 	id := f.row(f.ws, "builder-pir-7")
-	dev := f.Terminal(f.ws, tower.Terminal{RoleID: "builder-pir-7", Dev: true})
+	dev := f.Terminal(f.ws, tower.Terminal{RoleID: "builder-pir-7", Dev: true, Cwd: f.ws})
+	own := f.Terminal(f.ws, tower.Terminal{RoleID: "builder-pir-7", Dev: true, Cwd: filepath.Join(f.ws, ".builders", "started-here", "deep")})
 	check := func(what, want, wantDev string) {
 		t.Helper()
 		p := f.read()
 		if got := f.only(p, id).Owner.Worktree; got != want {
 			t.Errorf("%s: %q, want %q", what, got, want)
+		}
+		if x := f.only(p, own.ID); !*x.Owner.Recorded && x.Owner.Worktree != filepath.Join(f.ws, ".builders", "started-here") {
+			t.Errorf("%s: that of one started elsewhere: %q", what, x.Owner.Worktree)
 		}
 		if got := f.only(p, dev.ID).Owner.Worktree; got != wantDev {
 			t.Errorf("%s: the development server's: %q, want %q", what, got, wantDev)

@@ -23,6 +23,7 @@ config := {
 	"agent_idle": ["unknown"],
 	"worktree_folders": [".worktrees"],
 	"recorded_folders": [{"name": ".worktrees", "format": "flock"}],
+	"scaffold": [{"tool": "flock", "paths": [".flock-prompt"]}],
 	"runaway": {"min_age": 300, "min_cpu": 0.8},
 	"session_names": {"exact": ["scratch"], "prefix": ["worker-"]},
 	"disposable_dirs": ["-review-[0-9a-f]{8}$"],

@@ -2,7 +2,8 @@
 # title: Unsaved work
 # description: >-
 #   Keeps a folder that holds anything which exists nowhere else: changed, untracked or ignored files, commits that no other ref
-#   reaches, an operation under way. Safe are a linked worktree of which git says that there is none of it, and an empty folder.
+#   reaches, an operation under way. Safe are a linked worktree of which git says that there is none of it, and an empty folder. What a
+#   tool writes there for itself is none of it; what a spawned agent leaves for whoever started it is, until its spawn is completed.
 package policies.protect.unsaved
 
 # METADATA
@@ -11,7 +12,12 @@ package policies.protect.unsaved
 objections contains {
 	"rule": "protect.unsaved",
 	"message": _message,
-	"evidence": {"lost": _lost, "ignored_paths": [path | some path in input.dir.git.ignored_paths]},
+	"evidence": {
+		"lost": _lost,
+		"ignored_paths": [path | some path in input.dir.git.ignored_paths],
+		"scaffold": [n | n := input.dir.git.scaffold],
+		"reports": [n | n := input.dir.git.reports],
+	},
 } if {
 	input.kind == "dir"
 	not _saved
@@ -27,8 +33,31 @@ _saved if {
 }
 
 _saved if {
+	input.dir.git.worktree == true
+	input.dir.git.dirty == 0
+	_beside_reports == 0
+	input.dir.git.unreachable_commits == 0
+	input.dir.git.operation == ""
+	_taken
+}
+
+_saved if {
 	input.dir.checkout == false
 	input.dir.empty == true
+}
+
+_beside_reports := (input.dir.git.untracked + input.dir.git.ignored) - input.dir.git.reports
+
+# Whoever started what wrote the reports has them: a spawn of the folder is on record, and none is open or has only just completed.
+_taken if {
+	some spawn in input.spawns
+	spawn.by == "path"
+	count(_completed) == count(input.spawns)
+}
+
+_completed contains place if {
+	some place, spawn in input.spawns
+	spawn.completed >= input.config.grace.spawn
 }
 
 _lost contains $"changed files: {input.dir.git.dirty}" if input.dir.git.dirty > 0

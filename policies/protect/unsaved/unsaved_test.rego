@@ -76,3 +76,48 @@ test_sessions_and_processes_are_no_folders if {
 	count(unsaved.objections) == 0 with input as subjects.session
 	count(unsaved.objections) == 0 with input as subjects.process
 }
+
+test_reports_stay_until_every_spawn_is_completed if {
+	count(unsaved.objections) == 0 with input as _reported([{"source": "s", "by": "path", "completed": 900}])
+	every spawns in [
+		[],
+		[{"source": "s", "by": "path"}],
+		[{"source": "s", "by": "path", "completed": 899}],
+		[{"source": "s", "by": "path", "completed": 900}, {"source": "s", "by": "path"}],
+		[{"source": "s", "by": "session", "completed": 900}],
+		[{"source": "s", "completed": 900}],
+	] {
+		count(unsaved.objections) == 1 with input as _reported(spawns)
+	}
+}
+
+test_other_files_beside_reports_stay if {
+	reported := _reported([{"source": "s", "by": "path", "completed": 900}])
+	every path, value in {"untracked": 2, "ignored": 3, "reports": 2, "dirty": 1, "unreachable_commits": 1, "operation": "merge"} {
+		count(unsaved.objections) == 1 with input as subjects.changed(reported, concat("", ["/dir/git/", path]), value)
+	}
+}
+
+test_not_knowing_which_are_reports_keeps if {
+	reported := _reported([{"source": "s", "by": "path", "completed": 900}])
+	every path in ["/dir/git/reports", "/dir/git/untracked", "/dir/git/ignored", "/spawns", "/spawns/0/by", "/spawns/0/completed", "/config/grace/spawn", "/dir/git/worktree"] {
+		count(unsaved.objections) == 1 with input as subjects.without(reported, [path])
+	}
+}
+
+test_scaffold_is_no_work_and_is_said if {
+	count(unsaved.objections) == 0 with input as subjects.changed(subjects.dir, "/dir/git/scaffold", 4)
+	some objection in unsaved.objections with input as json.patch(subjects.dir, [
+		{"op": "add", "path": "/dir/git/scaffold", "value": 4},
+		{"op": "add", "path": "/dir/git/untracked", "value": 1},
+	])
+	objection.evidence.scaffold == [4]
+}
+
+# One report is untracked and two are ignored.
+_reported(spawns) := json.patch(subjects.dir, [
+	{"op": "add", "path": "/dir/git/untracked", "value": 1},
+	{"op": "add", "path": "/dir/git/ignored", "value": 2},
+	{"op": "add", "path": "/dir/git/reports", "value": 3},
+	{"op": "add", "path": "/spawns", "value": spawns},
+])

@@ -24,6 +24,7 @@ findings contains {
 		"head": input.dir.git.head,
 		"commits": input.dir.git.commits,
 		"idle": input.idle,
+		"scaffold": [n | n := input.dir.git.scaffold],
 	},
 } if {
 	in_scope

@@ -1,0 +1,114 @@
+package codev
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"winnow/actuators"
+	"winnow/actuators/panes"
+	"winnow/engine/decision"
+)
+
+// hangUpWithin is how long what lives below a shellper has to end from losing its terminal, or from what the shellper tells it.
+const hangUpWithin = 2 * time.Second
+
+// ends reports whether what lives below the shellper ends with it: that of a builder, or of its development server, which no Tower lists and
+// can close. A shellper that nobody knows is ended only when nothing lives below it.
+func (g *grasp) ends() bool { return !g.id.Listed && g.id.RoleKind != shellper && g.shellper != nil }
+
+// hold takes hold of what lives below the shellper, before it is judged for the last time.
+func (g *grasp) hold() error {
+	all, err := panes.Scan(g.ProcRoot)
+	if err != nil {
+		return actuators.Refused("find out what lives below pid %d: %w", g.shellper.PID, err)
+	}
+	for _, pid := range below(all, g.shellper.PID) {
+		h, err := panes.Hold(g.ProcRoot, pid)
+		if panes.Ended(err) {
+			continue
+		} else if err != nil {
+			return actuators.Refused("hold what lives below pid %d: %w", g.shellper.PID, err)
+		}
+		g.family = append(g.family, h)
+	}
+	return nil
+}
+
+// below lists what a process started, as the look that is judged does: its children, the members of the sessions and groups that it or one
+// of those leads, and so on.
+func below(all map[int]panes.Stat, root int) []int {
+	sub := map[int][]int{}
+	for pid, s := range all {
+		for _, above := range []int{s.Parent, s.Session, s.Group} {
+			if above != pid {
+				sub[above] = append(sub[above], pid)
+			}
+		}
+	}
+	var out []int
+	seen := map[int]bool{root: true}
+	for open := []int{root}; len(open) > 0; {
+		pid := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, x := range sub[pid] {
+			if !seen[x] {
+				seen[x] = true
+				out, open = append(out, x), append(open, x)
+			}
+		}
+	}
+	return out
+}
+
+// sameFamily refuses where anything lives below the shellper that was not held when it was judged, where something else uses a terminal that
+// it keeps open, or where one of them is never signalled.
+func (g *grasp) sameFamily() error {
+	all, err := panes.Scan(g.ProcRoot)
+	if err != nil {
+		return actuators.Refused("find out what lives below pid %d: %w", g.shellper.PID, err)
+	}
+	held := map[int]*panes.Held{}
+	for _, h := range g.family {
+		held[h.PID] = h
+	}
+	for _, pid := range below(all, g.shellper.PID) {
+		h := held[pid]
+		if h == nil || h.Was.Start != all[pid].Start {
+			return actuators.Changed("pid %d has begun to live below pid %d", pid, g.shellper.PID)
+		}
+		if err := h.Allowed(g.never(), all[pid]); err != nil {
+			return err
+		}
+	}
+	kept, err := g.shellper.keeps()
+	if err != nil {
+		return actuators.Refused("find out which terminals pid %d keeps open: %w", g.shellper.PID, err)
+	}
+	for pid := range all {
+		if pid != g.shellper.PID && held[pid] == nil && uses(g.ProcRoot, pid, kept) {
+			return actuators.Refused("pid %d uses the terminal that pid %d keeps open", pid, g.shellper.PID)
+		}
+	}
+	return nil
+}
+
+func (g *grasp) never() actuators.NeverProcess {
+	return actuators.NeverProcess{UID: g.UID, Self: g.Self, OrphanParents: g.OrphanParents, Multiplexers: g.Multiplexers, Names: g.Never}
+}
+
+// bury ends what lived below the shellper and outlives it, and adds to the outcome what came of it.
+func (g *grasp) bury(ctx context.Context, out *decision.Outcome) {
+	switch {
+	case len(g.family) == 0:
+		return
+	case ctx.Err() != nil:
+		out.Detail += fmt.Sprintf("; the sweep was interrupted, and what lived below it was left as it is: %s", panes.Count(len(g.family), "process", "processes"))
+		return
+	}
+	rest := panes.Burial{
+		Who: g.who(), By: "shellper", Within: hangUpWithin, TermGrace: g.TermGrace, Never: g.never(), Step: g.Step, Term: StepTerm, Kill: StepKill, Log: g.Log,
+	}.Bury(context.WithoutCancel(ctx), g.family)
+	out.Detail += "; " + rest.Detail
+	out.Freed.RSS += rest.Freed.RSS
+}
