@@ -127,6 +127,8 @@ func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answ
 		}
 	}
 	d.Identity = j.Identity(sub.ID)
+	d.Work = (*decision.Work)(j.Work(sub.ID))
+	d.Idle = sub.Sighting != nil && sub.Sighting.Idle != nil && *sub.Sighting.Idle > 0
 	return answer{d, err}
 }
 

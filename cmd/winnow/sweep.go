@@ -222,7 +222,7 @@ func lookOf(s *snapshot.Snapshot) ledger.Look {
 	h := s.Host
 	return ledger.Look{
 		At: s.TakenAt, BootID: h.BootID, UpSeconds: h.UpSeconds, AwakeSeconds: h.AwakeSeconds,
-		SteadySince: h.SteadySince, LastResumeAt: h.LastResumeAt,
+		SteadySince: h.SteadySince, LastResumeAt: h.LastResumeAt, Asleep: h.Asleep,
 	}
 }
 

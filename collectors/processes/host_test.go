@@ -22,8 +22,8 @@ func TestHost(t *testing.T) {
 	if h.BootID == "" || h.Name == "" || h.PIDNamespace == nil || h.BootedAt == nil || h.Container == nil || h.Home == "" {
 		t.Errorf("something of this machine is missing: %+v", h)
 	}
-	if *h.PID != os.Getpid() || *h.UID != os.Geteuid() || *h.AwakeSeconds <= 0 || *h.UpSeconds < *h.AwakeSeconds {
-		t.Errorf("pid %d, uid %d, awake %f of %f seconds", *h.PID, *h.UID, *h.AwakeSeconds, *h.UpSeconds)
+	if *h.PID != os.Getpid() || *h.UID != os.Geteuid() {
+		t.Errorf("pid %d, uid %d", *h.PID, *h.UID)
 	}
 	if len(h.Ancestors) == 0 || h.Ancestors[0] != os.Getppid() {
 		t.Errorf("ancestors %v, want %d first", h.Ancestors, os.Getppid())

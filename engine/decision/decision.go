@@ -53,6 +53,19 @@ type Decision struct {
 	// InScope is true when some package under reap claims the candidate.
 	InScope  bool     `json:"-"`
 	Identity Identity `json:"-"`
+	// Work is what a process and all below it have done so far, nil where that is not known. Idle is true when they are known to have
+	// done nothing to speak of since the measure that the earlier sighting has.
+	Work *Work `json:"-"`
+	Idle bool  `json:"-"`
+}
+
+// Work is the measure of what a process and all below it have done: processor time in seconds, bytes written, how many are below,
+// and the latest start of one of them in clock ticks since boot.
+type Work struct {
+	CPU      *float64
+	Written  *int64
+	Below    *int
+	Youngest *uint64
 }
 
 // Unknown reports whether d was spared because something could not be read or evaluated.

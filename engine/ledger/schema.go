@@ -143,6 +143,12 @@ CREATE TABLE owners (
 -- Seconds that passed between looks, by the machine's own count; of an act, what looks had when it was begun.
 ALTER TABLE looks ADD COLUMN counted REAL NOT NULL DEFAULT 0;
 ALTER TABLE acts ADD COLUMN counted REAL NOT NULL DEFAULT 0;
+`, `
+-- When the machine slept, as JSON; NULL where that is not known.
+ALTER TABLE looks ADD COLUMN asleep TEXT;
+-- Of processes: since when none was seen to work, and what it and all below it had done by then, as JSON.
+ALTER TABLE sightings ADD COLUMN idle_since INTEGER;
+ALTER TABLE sightings ADD COLUMN work TEXT;
 `}
 
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the

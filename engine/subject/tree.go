@@ -6,6 +6,7 @@ type below struct {
 	known         bool // false in a cycle, which a table that is read while it changes can show
 	agent         bool
 	tty, listener tri
+	work          work
 }
 
 // above is what is known of a process's ancestors.
@@ -84,6 +85,7 @@ func (b *below) add(child *below, n *node) {
 	b.agent = b.agent || child.agent || n.agent
 	b.tty = b.tty.or(child.tty).or(triOf(n.tty))
 	b.listener = b.listener.or(child.listener).or(triOf(n.listens))
+	b.work.add(n, &child.work)
 }
 
 // lookAbove goes from each process up to one that was looked at before, so that every parent is followed once.

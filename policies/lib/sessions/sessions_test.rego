@@ -12,10 +12,10 @@ test_names_are_exact_or_begin_so if {
 test_a_registry_records_it if sessions.recorded with input as subjects.finished
 
 test_a_session_that_was_made_after_its_owner_ended_is_another if {
-	not sessions.recorded with input as subjects.changed(subjects.finished, "/age", 599)
-	sessions.recorded with input as subjects.changed(subjects.finished, "/age", 600)
-	not sessions.recorded with input as subjects.without(subjects.finished, ["/age"])
-	sessions.recorded with input as subjects.without(subjects.finished, ["/entries/0/ended", "/age"])
+	not sessions.recorded with input as subjects.changed(subjects.finished, "/made", 599)
+	sessions.recorded with input as subjects.changed(subjects.finished, "/made", 600)
+	not sessions.recorded with input as subjects.without(subjects.finished, ["/made"])
+	sessions.recorded with input as subjects.without(subjects.finished, ["/entries/0/ended", "/made"])
 }
 
 test_an_entry_that_may_mean_another_session_records_none if {
