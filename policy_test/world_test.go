@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -161,9 +162,9 @@ func less(now, done snapshot.Work) *snapshot.Work {
 // processRule is the reason that there may be to end a process, by what it is.
 func processRule(p *snapshot.Process) string {
 	switch {
-	case p.CwdDeleted != nil && *p.CwdDeleted && (p.Markers == nil || len(*p.Markers) == 0):
+	case p.CwdDeleted != nil && *p.CwdDeleted && (p.Cwd != nil && strings.Contains(*p.Cwd, "worktrees/") || p.Markers == nil || len(*p.Markers) == 0):
 		return "reap.processes.deleted"
-	case p.CPU != nil && *p.CPU > 1000:
+	case p.CPU != nil && *p.CPU > 100:
 		return "reap.processes.runaway"
 	}
 	return "reap.processes.orphan"
