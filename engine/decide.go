@@ -128,7 +128,10 @@ func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answ
 	}
 	d.Identity = j.Identity(sub.ID)
 	d.Work = (*decision.Work)(j.Work(sub.ID))
-	d.Idle = sub.Sighting != nil && sub.Sighting.Idle != nil && *sub.Sighting.Idle > 0
+	if sub.Sighting != nil && sub.Sighting.Idle != nil {
+		d.Idle = *sub.Sighting.Idle > 0
+		d.Busy = !d.Idle
+	}
 	return answer{d, err}
 }
 

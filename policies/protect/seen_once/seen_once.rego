@@ -90,9 +90,9 @@ _seen_twice if {
 	input.sighting.first >= input.config.confirm_process_after
 }
 
-default _process_message := "it takes a second look, some time after the first, to be sure that it does no work any more"
+default _process_message := "one look does not tell whether it is still at work"
 
-_process_message := "it has done some work since the look before, so it is waited for longer" if {
+_process_message := "it has worked since the look before" if {
 	_same
 	input.sighting.idle == 0
 }

@@ -95,7 +95,7 @@ test_a_sighting_of_another_process_or_reason_keeps if {
 test_a_process_that_was_busy_stays_for_longer if {
 	every process in {subjects.process, subjects.deleted} {
 		some early in seen_once.objections with input as subjects.changed(process, "/sighting/idle", 0)
-		early.message == "it has done some work since the look before, so it is waited for longer"
+		early.message == "it has worked since the look before"
 		early.evidence.left == [300]
 		some late in seen_once.objections with input as json.patch(process, [{"op": "add", "path": "/sighting/first", "value": 1799}, {"op": "add", "path": "/sighting/idle", "value": 299}])
 		late.evidence.left == [1]
