@@ -161,7 +161,7 @@ func (w *hostileWorld) settings(t *testing.T) {
 			},
 		},
 		"rules": map[string]any{"session_names": map[string]any{"prefix": []string{"worker-"}}, "grace": map[string]any{"dir": "0s", "session": "0s", "process": "0s"},
-			"confirm_after": "10ms", "steady_for": "0s", "id_markers": []string{"NAMES_MARK"}},
+			"confirm_after": "10ms", "confirm_process_after": "0s", "steady_for": "0s", "id_markers": []string{"NAMES_MARK"}},
 	}
 	text := inASCII(config, func(r rune) string { return fmt.Sprintf(`\U%08x`, r) }) // so does one of YAML
 	w.config = filepath.Join(w.dir, "config "+w.file()+".yaml")

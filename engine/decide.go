@@ -152,6 +152,11 @@ func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answ
 		}
 	}
 	d.Identity = j.Identity(sub.ID)
+	d.Work = (*decision.Work)(j.Work(sub.ID))
+	if sub.Sighting != nil && sub.Sighting.Idle != nil {
+		d.Idle = *sub.Sighting.Idle > 0
+		d.Busy = !d.Idle
+	}
 	return answer{d, sub.Ours(), err}
 }
 

@@ -152,12 +152,12 @@ func (n *native) dir(v *verdict, sub *subject.Subject) bool {
 
 func (n *native) session(v *verdict, sub *subject.Subject, over []bool) bool {
 	c, s := n.config, sub.Session
-	recorded := false
+	recorded := false // by the wall clock, which records go by too
 	for i, e := range sub.Entries {
 		if e.By != "session" || e.Shared != nil {
 			continue
 		}
-		then := e.Ended != nil && sub.Age != nil && *sub.Age >= *e.Ended
+		then := e.Ended != nil && sub.Made != nil && *sub.Made >= *e.Ended
 		recorded = recorded || e.Ended == nil || then
 		if over[i] && then && atLeast(e.Ended, 0) {
 			v.find("reap.sessions.finished", "its owner is over", map[string]any{"source": e.Source, "entry": e.ID, "ended": *e.Ended})
@@ -255,6 +255,10 @@ func (n *native) process(v *verdict, sub *subject.Subject) bool {
 	v.keep(is(l.Personal, ""), "protect.protected", "people use it too", map[string]any{"name": p.Name})
 	v.keep(l.Strangers != nil && len(*l.Strangers) == 0 || is(l.StarterGone, true), "protect.owned", "a stranger's", nil)
 	v.keep(p.PID > 0 && sub.Host.PID != nil && p.PID != *sub.Host.PID && sub.Host.Ancestors != nil && !slices.Contains(sub.Host.Ancestors, p.PID), "protect.self", "Winnow runs in it", nil)
+	twice := sub.Sighting != nil && sub.Identity != "" && sub.Sighting.Identity == sub.Identity && sub.Sighting.First >= c.ConfirmProcessAfter &&
+		slices.ContainsFunc(v.findings, func(r decision.Reason) bool { return r.Rule == sub.Sighting.Rule })
+	confirmed := twice && (sub.Sighting.First >= c.ConfirmBusyAfter || atLeast(sub.Sighting.Idle, c.ConfirmProcessAfter))
+	v.keep(confirmed || len(v.findings) == 0, "protect.seen_once", "it takes a second look", map[string]any{"confirm_after": c.ConfirmProcessAfter})
 	v.keep(atLeast(sub.Age, c.Grace.Process), "protect.young", "it is young", map[string]any{"age": sub.Age, "grace": c.Grace.Process})
 	return scope
 }

@@ -93,6 +93,46 @@ func TestSightings(t *testing.T) {
 	}
 }
 
+// TestSightingsRememberWork: since when a process was idle is kept as long as it is, and begins anew with every look that saw it work,
+// or could not tell.
+func TestSightingsRememberWork(t *testing.T) {
+	t.Parallel()
+	const id = "process:5@6"
+	early, then := now.Add(-time.Hour), now.Add(-10*time.Minute)
+	measure := func(cpu float64) *decision.Work { return &decision.Work{CPU: &cpu} }
+	before := snapshot.Sighting{
+		Rule: "reap.processes.orphan", Identity: "k", FirstAt: early, LastAt: then, Count: 2, IdleSince: &then, Work: &snapshot.Work{CPU: new(1.0)},
+	}
+	again := snapshot.Sighting{Rule: before.Rule, Identity: "k", FirstAt: early, LastAt: now, Count: 3, IdleSince: &now, Work: &snapshot.Work{CPU: new(9.0)}}
+	idle, unknown, other := again, again, again
+	idle.IdleSince, idle.Work = before.IdleSince, before.Work
+	unknown.Work = nil
+	other.Identity, other.FirstAt, other.Count = "another", now, 1
+	for name, c := range map[string]struct {
+		d    decision.Decision
+		want *snapshot.Sighting
+	}{
+		"it was idle":     {decision.Decision{Identity: decision.Identity{Key: "k"}, Work: measure(9), Idle: true}, &idle},
+		"it worked":       {decision.Decision{Identity: decision.Identity{Key: "k"}, Work: measure(9), Busy: true}, &again},
+		"it is not known": {decision.Decision{Identity: decision.Identity{Key: "k"}}, &unknown},
+		"it is another":   {decision.Decision{Identity: decision.Identity{Key: "another"}, Work: measure(9), Idle: true}, &other},
+		"something could not be read": {decision.Decision{Identity: decision.Identity{Key: "k"}, Work: measure(9), Busy: true,
+			Objections: []decision.Reason{{Rule: decision.RuleUnknown}}}, &before},
+		"an agent came back": {decision.Decision{Identity: decision.Identity{Key: "k"}, Work: measure(9), Idle: true,
+			Objections: []decision.Reason{{Rule: "protect.live"}}}, nil},
+	} {
+		s := &snapshot.Snapshot{TakenAt: now, Processes: map[string]snapshot.Process{id: {}}, Sources: map[string]snapshot.Source{"proc": {Status: snapshot.OK}}}
+		c.d.ID, c.d.Kind, c.d.Findings = id, snapshot.KindProcess, []decision.Reason{{Rule: before.Rule}}
+		want := map[string]snapshot.Sighting{}
+		if c.want != nil {
+			want[id] = *c.want
+		}
+		if diff := cmp.Diff(want, engine.Sightings(map[string]snapshot.Sighting{id: before}, s, []decision.Decision{c.d})); diff != "" {
+			t.Errorf("%s (-want +have):\n%s", name, diff)
+		}
+	}
+}
+
 // TestSightingsOfTerminals: a Tower that is down takes away what it takes to call a terminal safe, and nothing of what was seen
 // of that before. One that is up and shows somebody at work begins the wait anew.
 func TestSightingsOfTerminals(t *testing.T) {

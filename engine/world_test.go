@@ -30,7 +30,7 @@ func config() *subject.Config {
 		},
 		SpareListeners: true,
 		Grace:          subject.Grace{Dir: 900, Spawn: 900, Process: 300, Session: 600},
-		ConfirmAfter:   30, LandedAfter: 86400, AttachedIdle: 3600, SteadyFor: 30,
+		ConfirmAfter:   30, ConfirmProcessAfter: 300, ConfirmBusyAfter: 1800, Busy: subject.Busy{CPU: 0.01, Written: 1}, LandedAfter: 86400, AttachedIdle: 3600, SteadyFor: 30,
 	}
 }
 
@@ -107,12 +107,22 @@ func (m *maker) remember(s *snapshot.Snapshot) {
 			}
 		}
 	}
+	for id := range s.Processes {
+		if key := j.Identity(id).Key; m.chance(0.8) && m.has() {
+			first := now.Add(-pick(m, 10*time.Minute, 10*time.Minute, time.Hour, time.Second))
+			s.Sightings[id] = snapshot.Sighting{
+				Rule: pick(m, "reap.processes.orphan", "reap.processes.orphan", "reap.processes.deleted"), Identity: key,
+				FirstAt: first, LastAt: now.Add(-time.Second), Count: 1, IdleSince: maybe(m, first), Work: j.Work(id),
+			}
+		}
+	}
 }
 
 func (m *maker) host() snapshot.Host {
 	h := snapshot.Host{
 		BootID: text(m, "boot"), PIDNamespace: maybe(m, uint64(4026531836)), UID: maybe(m, 1000), Home: text(m, "/home/u"),
 		PID: maybe(m, 4242), Cwd: text(m, "/home/u/work"), Container: maybe(m, false), SteadySince: m.ago(3600),
+		Asleep: maybe(m, []snapshot.Asleep{}),
 	}
 	if m.has() {
 		h.Ancestors = pick(m, []int{4240, 1}, []int{4240, 1}, []int{})
@@ -219,7 +229,7 @@ func (m *maker) process(i int) snapshot.Process {
 		PID: i + 10000, StartTicks: uint64(i + 1000000), StartedAt: m.ago(7200, 7200, 7200, 10), PPID: maybe(m, pick(m, 1, 1, 1, 2)),
 		PGID: maybe(m, i), Session: maybe(m, i), TTY: maybe(m, pick(m, "", "", "", "pts/4")), State: text(m, "S"), Threads: maybe(m, 1),
 		Name: name, Exe: maybe(m, "/usr/bin/node"), UID: maybe(m, pick(m, 1000, 1000, 1000, 0)),
-		Cwd: maybe(m, pick(m, "/w/acme-review-00000003", "/home/u")), CwdDeleted: maybe(m, m.chance(0.2)), CPU: maybe(m, 1.25), RSS: maybe(m, int64(1<<20)),
+		Cwd: maybe(m, pick(m, "/w/acme-review-00000003", "/home/u")), CwdDeleted: maybe(m, m.chance(0.2)), CPU: maybe(m, 1.25), RSS: maybe(m, int64(1<<20)), Written: maybe(m, int64(100)),
 		Listening: maybe(m, pick(m, []int{}, []int{}, []int{5173})), UnixSockets: maybe(m, pick(m, []string{}, []string{}, []string{}, []string{"/run/s"})),
 		Script: maybe(m, pick(m, "vite", "vite", "vite", "main.js")), Package: maybe(m, ""), Markers: maybe(m, markers), ArgvDigest: text(m, "d"),
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ type Case struct {
 	Change map[string]any `json:"change"`
 	// Config is a merge patch on the rules section of config.yaml.
 	Config map[string]any `json:"config"`
-	// Seen are the sightings of earlier looks. Without it every session, every tab and every terminal has a fitting one.
+	// Seen are the sightings of earlier looks. Without it every session, every tab, every terminal and every process has a fitting one.
 	Seen map[string]Seen `json:"seen"`
 	// Want has the decision of each candidate that the sentence speaks of; null is one that is out of scope.
 	Want map[string]*Want `json:"want"`
@@ -41,11 +42,14 @@ type Case struct {
 	Remembered map[string]bool `json:"remembered"`
 }
 
-// Seen is a sighting: which reason, how many seconds ago, and whether it was of the world after Change.
+// Seen is a sighting: which reason, how many seconds ago, and whether it was of the world after Change. Of a process also how many
+// seconds ago it was last seen at work, 0 for as long ago, and what it has done since.
 type Seen struct {
-	Rule    string  `json:"rule"`
-	Ago     float64 `json:"ago"`
-	Changed bool    `json:"changed"`
+	Rule    string        `json:"rule"`
+	Ago     float64       `json:"ago"`
+	Changed bool          `json:"changed"`
+	Worked  float64       `json:"worked"`
+	Done    snapshot.Work `json:"done"`
 }
 
 // Want is a decision, its reasons by their rules, each rule once, sorted.
@@ -99,7 +103,7 @@ func (c Case) world(t *testing.T) document {
 }
 
 // remembered are the sightings of an earlier look. Without seen there is one a minute ago of every session, every tab and every
-// terminal, with the reason that the shipped policies find in the worlds.
+// terminal, with the reason that the shipped policies find in the worlds, and one an hour ago of every process.
 func remembered(s, changed *snapshot.Snapshot, seen map[string]Seen) map[string]snapshot.Sighting {
 	if seen == nil {
 		seen = map[string]Seen{}
@@ -111,6 +115,9 @@ func remembered(s, changed *snapshot.Snapshot, seen map[string]Seen) map[string]
 		}
 		for id, of := range s.Terminals {
 			seen[id] = Seen{Rule: terminalRule(&of), Ago: 60}
+		}
+		for id, of := range changed.Processes {
+			seen[id] = Seen{Rule: processRule(&of), Ago: 3600, Changed: true}
 		}
 		for _, e := range s.Registry {
 			for id, of := range s.Sessions {
@@ -128,9 +135,39 @@ func remembered(s, changed *snapshot.Snapshot, seen map[string]Seen) map[string]
 			j = after
 		}
 		first := s.TakenAt.Add(-time.Duration(at.Ago * float64(time.Second)))
-		out[id] = snapshot.Sighting{Rule: at.Rule, Identity: j.Identity(id).Key, FirstAt: first, LastAt: first, Count: 1}
+		sighting := snapshot.Sighting{Rule: at.Rule, Identity: j.Identity(id).Key, FirstAt: first, LastAt: first, Count: 1}
+		if work := after.Work(id); work != nil {
+			idle := s.TakenAt.Add(-time.Duration(cmp.Or(at.Worked, at.Ago) * float64(time.Second)))
+			sighting.IdleSince, sighting.Work = &idle, less(*work, at.Done)
+		}
+		out[id] = sighting
 	}
 	return out
+}
+
+// less is what was done before done was.
+func less(now, done snapshot.Work) *snapshot.Work {
+	if now.CPU != nil && done.CPU != nil {
+		now.CPU = new(*now.CPU - *done.CPU)
+	}
+	if now.Written != nil && done.Written != nil {
+		now.Written = new(*now.Written - *done.Written)
+	}
+	if now.Below != nil && done.Below != nil {
+		now.Below = new(*now.Below - *done.Below)
+	}
+	return &now
+}
+
+// processRule is the reason that there may be to end a process, by what it is.
+func processRule(p *snapshot.Process) string {
+	switch {
+	case p.CwdDeleted != nil && *p.CwdDeleted && (p.Cwd != nil && strings.Contains(*p.Cwd, "worktrees/") || p.Markers == nil || len(*p.Markers) == 0):
+		return "reap.processes.deleted"
+	case p.CPU != nil && *p.CPU > 100:
+		return "reap.processes.runaway"
+	}
+	return "reap.processes.orphan"
 }
 
 // terminalRule is the reason that there may be to close a terminal, by what it is.

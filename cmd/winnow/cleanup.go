@@ -25,7 +25,7 @@ func newCleanup(a *app) *cobra.Command {
 		Short: "Close one finished worker's session, or reap one candidate, now",
 		Long: `Cleanup closes the one session that a registry recorded of a worker that is over, and that nobody keeps. Or it reaps one other
 candidate. It goes by the same rules as a sweep and acts under the same floor, but for the second look: a person has looked, and asks
-for this one. It says why when it will not, and then nothing was touched. Branches and worktrees are never touched for a session.
+for this one. A process that was at work since an earlier look is kept all the same. It says why when it will not, and then nothing was touched. Branches and worktrees are never touched for a session.
 ID is as sweep --all prints it, or the worker's id in its registry.
 
 A worktree that no rule finds a reason for goes with --mine, by which you say that it is yours and may go: only one that is your user's,
@@ -214,9 +214,12 @@ func (t asked) verdict(res engine.Result, kinds []string) (decision.Decision, *R
 // ruleAttached is the rule whose objection is that somebody looks at it.
 const ruleAttached = "protect.attached"
 
-// waived leaves the wait for a second look out of a decision: it is there for what nobody asked for. The decision is written down
-// as it was; nothing says that it was looked at twice.
+// waived leaves the wait for a second look out of a decision: it is there for what nobody asked for. A process that two looks have
+// shown to be at work is waited for all the same. The decision is written down as it was; nothing says that it was looked at twice.
 func waived(d decision.Decision) decision.Decision {
+	if d.AtWork() {
+		return d
+	}
 	if d.Waits() {
 		d.Verdict, d.Objections = decision.Reap, []decision.Reason{}
 		return d

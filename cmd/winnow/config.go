@@ -279,7 +279,7 @@ func (c *Config) check(where string) error {
 	}
 	for key, n := range map[string]int{
 		"act.caps.per_sweep": c.Act.Caps.PerSweep, "act.caps.per_owner": c.Act.Caps.PerOwner, "act.caps.share_from": c.Act.Caps.ShareFrom,
-		"alarms.min": c.Alarms.Min, "alarms.refused_times": c.Alarms.RefusedTimes,
+		"alarms.min": c.Alarms.Min, "alarms.refused_times": c.Alarms.RefusedTimes, "rules.busy.written": int(c.Rules.Busy.Written),
 	} {
 		if n < 0 {
 			return bad("%s is negative", key)
@@ -290,6 +290,9 @@ func (c *Config) check(where string) error {
 	}
 	if cpu := c.Rules.Runaway.MinCPU; !(cpu >= 0.05 && cpu <= 1) {
 		return bad("rules.runaway.min_cpu is %v; it is a number of processors from 0.05 to 1", cpu)
+	}
+	if cpu := c.Rules.Busy.CPU; !(cpu >= 0 && cpu <= 1) {
+		return bad("rules.busy.cpu is %v; it is a number of processors from 0 to 1", cpu)
 	}
 	for _, f := range c.Rules.RecordedFolders {
 		if f.Name == "" || f.Format == "" || strings.Contains(f.Name, "/") {

@@ -72,7 +72,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 	defer s.close()
 	f := sweepFlags{apply: true, show: showFlags{kinds: snapshot.Kinds, all: true}}
 	for i, title := range []string{
-		"2. winnow sweep --apply: what a person may be looking at is only marked",
+		"2. winnow sweep --apply: what a person may be looking at, and what runs, is only marked",
 		"3. winnow sweep --apply again: seen twice, it goes",
 	} {
 		if i > 0 {
@@ -138,6 +138,7 @@ rules:
   worktree_folders: []
   grace: {dir: 0s, process: 0s, session: 0s}
   confirm_after: 1s
+  confirm_process_after: 1s
   landed_after: 0s
   steady_for: 0s
 `, filepath.Join(w.dir, "state"), sockets, demoMarker, w.worktrees(), demoMarker)

@@ -46,10 +46,12 @@ func (a *app) look(ctx context.Context, sc scope, mem memory) (*snapshot.Snapsho
 	if err != nil {
 		return nil, err
 	}
+	// The clocks are read together and once: how long the reading of everything else takes is no jump of the clock.
+	began := processes.Now()
 	opts := collectors.RunOptions{
 		Sources: sources,
 		Timeout: a.cfg.Collect.Timeout,
-		Now:     time.Now,
+		Now:     func() time.Time { return began.At },
 		Log:     a.log.Named("collectors"),
 	}
 	if a.cfg.Collect.Dirs.Discover && (sc.kind == "" || sc.kind == snapshot.KindProcess) {
@@ -68,6 +70,7 @@ func (a *app) look(ctx context.Context, sc scope, mem memory) (*snapshot.Snapsho
 		a.fail(s, snapshot.Proc, "processes", err)
 	}
 	s.Host = host
+	s.Host.UpSeconds, s.Host.AwakeSeconds = began.Up, began.Awake
 	panes.Fill(s)
 	mem.fill(ctx, s, a.cfg.Rules.ClockJump)
 	a.projects(ctx, s, sc)
@@ -416,6 +419,7 @@ func (m memory) fill(_ context.Context, s *snapshot.Snapshot, jump float64) {
 	s.Sources[snapshot.Ledger] = src
 	s.Holds, s.Sightings, s.Owners = m.holds, m.sightings, m.owners
 	s.Host.SteadySince, s.Host.LastResumeAt = ledger.Steady(m.last, s.Host, s.TakenAt, seconds(jump))
+	s.Host.Asleep = ledger.Asleep(m.last, s.Host, s.TakenAt)
 }
 
 func (a *app) ledgerPath() string { return filepath.Join(a.cfg.State, "ledger.db") }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -58,7 +59,7 @@ func newSweep(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweepCommand(cmd.Context(), f) },
 	}
 	cmd.Flags().BoolVar(&f.apply, "apply", false, "carry the decisions out")
-	cmd.Flags().BoolVar(&f.confirm, "confirm", false, "with --apply: wait rules.confirm_after and sweep a second time, for what needs two looks")
+	cmd.Flags().BoolVar(&f.confirm, "confirm", false, "with --apply: wait rules.confirm_after and sweep a second time, for sessions, tabs and terminals; processes wait for longer")
 	f.show.add(cmd)
 	return cmd
 }
@@ -83,7 +84,7 @@ func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.confirm && waits(r) {
+	if f.confirm && a.waits(r) {
 		if err := a.print(r, f.show); err != nil {
 			return err
 		}
@@ -103,9 +104,28 @@ func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
 	return nil
 }
 
-// waits reports whether a second look could reap something that this one could not.
-func waits(r *Report) bool {
-	return slices.ContainsFunc(r.Decisions, func(d decision.Decision) bool { return d.Verdict == decision.Spare && d.Waits() })
+// waits reports whether a second look, rules.confirm_after from now, could reap something that this one could not.
+func (a *app) waits(r *Report) bool {
+	next := r.TakenAt.Add(seconds(a.cfg.Rules.ConfirmAfter))
+	return slices.ContainsFunc(r.Decisions, func(d decision.Decision) bool {
+		at, known := due(d, r.TakenAt)
+		return d.Verdict == decision.Spare && d.Waits() && (!known || !at.After(next))
+	})
+}
+
+// due is when a look may let go at the earliest of what waits for it: the wait's own evidence says how many seconds are left.
+func due(d decision.Decision, taken time.Time) (time.Time, bool) {
+	for _, o := range d.Objections {
+		if o.Rule != decision.RuleSeenOnce {
+			continue
+		}
+		var left []float64
+		data, err := json.Marshal(o.Evidence["left"])
+		if err == nil && json.Unmarshal(data, &left) == nil && len(left) == 1 {
+			return taken.Add(seconds(left[0])), true
+		}
+	}
+	return time.Time{}, false
 }
 
 // wait pauses for d, saying so to a person.
@@ -223,7 +243,7 @@ func lookOf(s *snapshot.Snapshot) ledger.Look {
 	h := s.Host
 	return ledger.Look{
 		At: s.TakenAt, BootID: h.BootID, UpSeconds: h.UpSeconds, AwakeSeconds: h.AwakeSeconds,
-		SteadySince: h.SteadySince, LastResumeAt: h.LastResumeAt,
+		SteadySince: h.SteadySince, LastResumeAt: h.LastResumeAt, Asleep: h.Asleep,
 	}
 }
 

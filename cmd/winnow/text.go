@@ -140,7 +140,7 @@ func (p paint) kindText(w io.Writer, r *Report, kind string, c Count, all bool) 
 	}
 	width := min(widest(labels), maxLabel)
 	for _, d := range shown {
-		p.decisionText(w, d, width, all)
+		p.decisionText(w, d, r.TakenAt, width, all)
 	}
 	if !all {
 		if s := stays(ds); s != "" {
@@ -178,12 +178,16 @@ func label(d decision.Decision) string {
 	return d.ID
 }
 
-func (p paint) decisionText(w io.Writer, d decision.Decision, width int, all bool) {
+func (p paint) decisionText(w io.Writer, d decision.Decision, taken time.Time, width int, all bool) {
 	switch rank(d) {
 	case rankReap:
 		p.row(w, "reap", p.green, label(d), messages(d.Findings), width)
 	case rankWait:
-		p.row(w, "wait", p.yellow, label(d), messages(d.Findings)+"; "+messages(d.Objections), width)
+		why := messages(d.Findings) + "; " + messages(d.Objections)
+		if at, ok := due(d, taken); ok {
+			why += ", not before " + clock(at)
+		}
+		p.row(w, "wait", p.yellow, label(d), why, width)
 	default:
 		why := messages(d.Objections)
 		switch {
@@ -339,10 +343,16 @@ func (p paint) purgedText(w io.Writer, ps []Purged) {
 // closing says what to do next.
 func (a *app) closing(w io.Writer, r *Report) {
 	var next []string
-	reap, wait, keep := false, false, ""
+	reap, wait, keep, later := false, false, "", time.Time{}
 	for _, d := range r.Decisions {
 		reap = reap || d.Verdict == decision.Reap
-		wait = wait || rank(d) == rankWait
+		if rank(d) == rankWait {
+			if d.Kind != snapshot.KindProcess {
+				wait = true
+			} else if at, ok := due(d, r.TakenAt); ok && at.After(later) {
+				later = at
+			}
+		}
 		if keep == "" && rank(d) == rankKeep {
 			keep = d.ID
 		}
@@ -361,6 +371,9 @@ func (a *app) closing(w io.Writer, r *Report) {
 			next = append(next, "nothing was changed")
 		}
 	}
+	if !later.IsZero() {
+		next = append(next, "processes take two looks: winnow sweep --apply after "+clock(later)+" ends those that wait and have done nothing until then")
+	}
 	if keep != "" {
 		next = append(next, "winnow explain "+quote(keep)+" says why one stays, --all lists them")
 	}
@@ -374,6 +387,9 @@ func (a *app) closing(w io.Writer, r *Report) {
 		}
 	}
 }
+
+// clock is a time of this day for a person, to the second after.
+func clock(at time.Time) string { return at.Add(time.Second - 1).Local().Format(time.TimeOnly) }
 
 // quote makes s safe to paste into a shell. What a terminal should not get is written in the way that bash, zsh and ksh read back, so
 // that the command still means s.

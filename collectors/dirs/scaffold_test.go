@@ -32,20 +32,20 @@ func TestScaffold(t *testing.T) {
 		"what the tool wrote":       {func(w *world, p string) { w.put(p, ".tool-prompt", ".agent/hooks/guard.cjs", ".agent/settings.json") }, counts{Scaffold: 3}},
 		"and other files beside it": {func(w *world, p string) { w.put(p, ".tool-prompt", ".agent/notes", ".tool-prompt2", "a/.tool-prompt") }, counts{Untracked: 3, Scaffold: 1}},
 		"a folder of that name":     {func(w *world, p string) { w.put(p, ".tool-prompt/x") }, counts{Untracked: 1}},
-		"a link of that name":       {func(w *world, p string) { w.link("a.txt", p, ".tool-prompt") }, counts{Untracked: 1}},
+		"a link of that name":       {func(w *world, p string) { w.linkIn("a.txt", p, ".tool-prompt") }, counts{Untracked: 1}},
 		"a link to it": {func(w *world, p string) {
 			w.put(p, ".tool-prompt")
-			w.link(".tool-prompt", p, ".agent/settings.json")
+			w.linkIn(".tool-prompt", p, ".agent/settings.json")
 		}, counts{Untracked: 1, Scaffold: 1}},
 		"a link on the way": {func(w *world, p string) {
 			w.put(p, "elsewhere/settings.json")
-			w.link("elsewhere", p, ".agent")
+			w.linkIn("elsewhere", p, ".agent")
 		}, counts{Untracked: 2}},
-		"a link to the main checkout's":      {func(w *world, p string) { w.link(filepath.Join(w.main, ".env"), p, ".env") }, counts{Scaffold: 1}},
-		"one that is written from here":      {func(w *world, p string) { w.link("../../app/.env", p, ".env") }, counts{Scaffold: 1}},
-		"one below a folder":                 {func(w *world, p string) { w.link("../../../app/.tool/config.json", p, ".tool/config.json") }, counts{Scaffold: 1}},
-		"a link to another's":                {func(w *world, p string) { w.link(filepath.Join(w.dir, ".env"), p, ".env") }, counts{Ignored: 1}},
-		"a link to another file of the main": {func(w *world, p string) { w.link(filepath.Join(w.main, "a.txt"), p, ".env") }, counts{Ignored: 1}},
+		"a link to the main checkout's":      {func(w *world, p string) { w.linkIn(filepath.Join(w.main, ".env"), p, ".env") }, counts{Scaffold: 1}},
+		"one that is written from here":      {func(w *world, p string) { w.linkIn("../../app/.env", p, ".env") }, counts{Scaffold: 1}},
+		"one below a folder":                 {func(w *world, p string) { w.linkIn("../../../app/.tool/config.json", p, ".tool/config.json") }, counts{Scaffold: 1}},
+		"a link to another's":                {func(w *world, p string) { w.linkIn(filepath.Join(w.dir, ".env"), p, ".env") }, counts{Ignored: 1}},
+		"a link to another file of the main": {func(w *world, p string) { w.linkIn(filepath.Join(w.main, "a.txt"), p, ".env") }, counts{Ignored: 1}},
 		"a file where a link would be":       {func(w *world, p string) { w.put(p, ".env") }, counts{Ignored: 1}},
 		"a file that is ignored": {func(w *world, p string) {
 			w.exclude(".tool-*\n")
@@ -71,7 +71,7 @@ func TestScaffold(t *testing.T) {
 		}, counts{Ignored: 1}},
 		"one with a link in it": {func(w *world, p string) {
 			w.exclude(".agent/\n")
-			w.link("../a.txt", p, ".agent/settings.json")
+			w.linkIn("../a.txt", p, ".agent/settings.json")
 		}, counts{Ignored: 1}},
 		"reports": {func(w *world, p string) { w.put(p, ".review.md", ".review.json") }, counts{Untracked: 2, Reports: 2}},
 		"reports that are ignored": {func(w *world, p string) {
@@ -151,12 +151,10 @@ func (w *world) exclude(text string) {
 	w.write(filepath.Join(w.main, ".git", "info", "exclude"), text)
 }
 
-func (w *world) link(to, path, name string) {
+// linkIn makes a link at name in path, and the folders that it lies in.
+func (w *world) linkIn(to, path, name string) {
 	w.Helper()
-	if err := os.MkdirAll(filepath.Dir(filepath.Join(path, name)), 0o755); err != nil {
-		w.Fatal(err)
-	}
-	if err := os.Symlink(to, filepath.Join(path, name)); err != nil {
-		w.Fatal(err)
-	}
+	name = filepath.Join(path, name)
+	w.mkdir(filepath.Dir(name))
+	w.link(to, name)
 }

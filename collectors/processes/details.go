@@ -1,11 +1,13 @@
 package processes
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -85,12 +87,30 @@ func (s *scan) fill(dir int, st stat, p *snapshot.Process) {
 	p.Exe = s.exe(dir)
 	p.ArgvDigest = s.digest(dir)
 	p.Inode = s.inode(p.PID)
+	p.Written = s.written(dir)
 	if text, err := readlink(dir, "ns/pid", s.link); err == nil {
 		p.PIDNamespace = namespace(string(text))
 	}
 	if p.Listening == nil || p.UnixSockets == nil {
 		p.Listening, p.UnixSockets = s.listening(dir, st)
 	}
+}
+
+// written is wchar of io (proc_pid_io(5)): all that was passed to write(2), reaped children's included, whether it went to a file, a
+// pipe or a terminal. The same file's write_bytes leave out what a page took that was written to before, such as a log's next line.
+func (s *scan) written(dir int) *int64 {
+	text, err := readOnce(dir, "io", s.text)
+	if err != nil {
+		return nil
+	}
+	for line := range bytes.Lines(text) {
+		if value, ok := bytes.CutPrefix(line, []byte("wchar: ")); ok {
+			if n, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64); err == nil && n >= 0 {
+				return &n
+			}
+		}
+	}
+	return nil
 }
 
 // exe is the text of the link, " (deleted)" included.

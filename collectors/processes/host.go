@@ -40,11 +40,9 @@ func Host(path string, names Names) (snapshot.Host, error) {
 	}
 	defer r.close()
 	s := newScan(r, Options{})
-	// Read in this order, the time awake is never above the time up.
-	awake := clock(unix.CLOCK_MONOTONIC)
 	h := snapshot.Host{
 		Name: firstLine(r, "sys/kernel/hostname"), BootID: s.salt, BootedAt: s.boot, UID: new(s.uid), PID: new(r.self),
-		PIDNamespace: namespace(ownLink(r, "pid")), UpSeconds: clock(unix.CLOCK_BOOTTIME), AwakeSeconds: awake,
+		PIDNamespace: namespace(ownLink(r, "pid")),
 	}
 	if r.self == 0 {
 		h.PID = new(os.Getpid())

@@ -1,6 +1,7 @@
 package processes_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -158,6 +159,46 @@ func full(t *testing.T, p snapshot.Process) {
 	}
 	if d := cmp.Diff(&[]int{}, p.Listening); d != "" {
 		t.Errorf("listening (-want +got):\n%s", d)
+	}
+}
+
+// TestWritten counts what a process wrote and what a child did that it has waited for, wherever it went.
+func TestWritten(t *testing.T) {
+	t.Parallel()
+	c := exec.Command("sh", "-c", "head -c 5000 /dev/zero >/dev/null; echo ready; read line; echo more; read line")
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close(); _ = c.Wait() })
+	line := bufio.NewReader(out)
+	written := func(want string) int64 {
+		t.Helper()
+		if said, err := line.ReadString('\n'); err != nil || said != want+"\n" {
+			t.Fatalf("said %q: %v", said, err)
+		}
+		p := look(t, processes.Options{Only: c.Process.Pid}, c.Process.Pid)
+		if p.Written == nil {
+			t.Fatal("how much it wrote is not known")
+		}
+		return *p.Written
+	}
+	first := written("ready")
+	if _, err := in.Write([]byte("\n")); err != nil {
+		t.Fatal(err)
+	}
+	if more := written("more") - first; first < 5006 || more != 5 {
+		t.Errorf("wrote %d bytes, then %d more; want 5006 at least, and 5", first, more)
+	}
+	if p := look(t, processes.Options{}, c.Process.Pid); p.Written != nil {
+		t.Error("what a process wrote was read although nothing may be about it")
 	}
 }
 

@@ -26,6 +26,9 @@ const (
 	RuleUnknown  = "protect.unknown"
 )
 
+// RuleRunaway is the reason to reap that a process has for being busy, so that work does not speak for it.
+const RuleRunaway = "reap.processes.runaway"
+
 // Reason is a finding or an objection.
 type Reason struct {
 	// Rule is the package below policies, such as reap.dirs.landed or protect.live.
@@ -53,6 +56,20 @@ type Decision struct {
 	// InScope is true when some package under reap claims the candidate.
 	InScope  bool     `json:"-"`
 	Identity Identity `json:"-"`
+	// Work is what a process and all below it have done so far, nil where that is not known. Idle is true when they are known to have
+	// done nothing to speak of since the measure that the earlier sighting has, Busy when they are known to have done something.
+	Work *Work `json:"-"`
+	Idle bool  `json:"-"`
+	Busy bool  `json:"-"`
+}
+
+// Work is the measure of what a process and all below it have done: processor time in seconds, bytes written, how many are below,
+// and the latest start of one of them in clock ticks since boot.
+type Work struct {
+	CPU      *float64
+	Written  *int64
+	Below    *int
+	Youngest *uint64
 }
 
 // Seen is how much of one kind a look saw that is this user's, in scope or not: what the caps take their share of.
@@ -84,6 +101,16 @@ func (d Decision) Waits() bool {
 		}
 	}
 	return true
+}
+
+// AtWork reports whether a process is known to have worked since an earlier look, and nothing that work is no excuse for was found.
+func (d Decision) AtWork() bool {
+	for _, f := range d.Findings {
+		if f.Rule == RuleRunaway {
+			return false
+		}
+	}
+	return d.Busy
 }
 
 // Identity is what makes a candidate the same thing at a later look. One of the pointers is set. Two candidates are the same

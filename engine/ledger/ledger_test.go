@@ -261,6 +261,10 @@ func TestSightingsAreReplacedWhole(t *testing.T) {
 	first := map[string]snapshot.Sighting{
 		"session:tmux/x/$1": {Rule: "reap.sessions.husk", Identity: "k1", FirstAt: t0, LastAt: t0.Add(time.Second), Count: 2},
 		"session:tmux/x/$2": {Rule: "reap.sessions.husk", Identity: "k2", FirstAt: t0, LastAt: t0, Count: 1},
+		"process:5@6": {Rule: "reap.processes.orphan", Identity: "k3", FirstAt: t0, LastAt: t0, Count: 1, IdleSince: &t0, Work: &snapshot.Work{
+			CPU: new(0.0), Written: new(int64(1 << 60)), Below: new(0), Youngest: new(uint64(1 << 62)),
+		}},
+		"process:7@8": {Rule: "reap.processes.orphan", Identity: "k4", FirstAt: t0, LastAt: t0, Count: 1, IdleSince: &t0, Work: &snapshot.Work{}},
 	}
 	next := map[string]snapshot.Sighting{"session:tmux/x/$2": {Rule: "reap.sessions.finished", Identity: "k2", FirstAt: t0, LastAt: t0, Count: 1}}
 	for _, want := range []map[string]snapshot.Sighting{first, next, {}} {

@@ -21,6 +21,8 @@ type Look struct {
 	AwakeSeconds *float64
 	SteadySince  *time.Time
 	LastResumeAt *time.Time
+	// Asleep is when the machine slept up to this look; nil is unknown.
+	Asleep *[]snapshot.Asleep
 }
 
 // Look gives the last look, nil where there was none.
@@ -29,8 +31,9 @@ func (l *Ledger) Look(ctx context.Context) (*Look, error) {
 	var at int64
 	var steady, resume sql.NullInt64
 	var up, awake sql.NullFloat64
-	err := l.db.QueryRowContext(ctx, "SELECT at, boot_id, up_seconds, awake_seconds, steady_since, last_resume_at FROM looks").
-		Scan(&at, &k.BootID, &up, &awake, &steady, &resume)
+	var asleep sql.NullString
+	err := l.db.QueryRowContext(ctx, "SELECT at, boot_id, up_seconds, awake_seconds, steady_since, last_resume_at, asleep FROM looks").
+		Scan(&at, &k.BootID, &up, &awake, &steady, &resume, &asleep)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -44,6 +47,9 @@ func (l *Ledger) Look(ctx context.Context) (*Look, error) {
 	if awake.Valid {
 		k.AwakeSeconds = &awake.Float64
 	}
+	if err := unpack(asleep, &k.Asleep); err != nil {
+		return nil, l.explain("read when the machine slept from", err)
+	}
 	return &k, nil
 }
 
@@ -53,9 +59,13 @@ func (l *Ledger) SaveLook(ctx context.Context, k Look) error {
 	if err != nil {
 		return err
 	}
-	_, err = l.db.ExecContext(ctx, `INSERT OR REPLACE INTO looks (one, at, boot_id, up_seconds, awake_seconds, steady_since, last_resume_at, counted)
-		VALUES (1, ?, ?, ?, ?, ?, ?, coalesce((SELECT counted FROM looks), 0) + ?)`,
-		k.At.UnixNano(), k.BootID, k.UpSeconds, k.AwakeSeconds, nanos(k.SteadySince), nanos(k.LastResumeAt), Passed(prev, k).Seconds())
+	asleep, err := pack(k.Asleep)
+	if err != nil {
+		return l.explain("save the look in", err)
+	}
+	_, err = l.db.ExecContext(ctx, `INSERT OR REPLACE INTO looks (one, at, boot_id, up_seconds, awake_seconds, steady_since, last_resume_at, counted, asleep)
+		VALUES (1, ?, ?, ?, ?, ?, ?, coalesce((SELECT counted FROM looks), 0) + ?, ?)`,
+		k.At.UnixNano(), k.BootID, k.UpSeconds, k.AwakeSeconds, nanos(k.SteadySince), nanos(k.LastResumeAt), Passed(prev, k).Seconds(), asleep)
 	return l.explain("save the look in", err)
 }
 

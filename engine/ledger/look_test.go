@@ -65,6 +65,8 @@ func TestLookIsKept(t *testing.T) {
 	for _, want := range []ledger.Look{
 		{At: t0, BootID: "b1", UpSeconds: new(1.5), AwakeSeconds: new(0.0), SteadySince: &t0, LastResumeAt: new(t0.Add(1))},
 		{At: t0.Add(time.Second)}, // what is unknown stays unknown
+		{At: t0.Add(2 * time.Second), Asleep: &[]snapshot.Asleep{}},
+		{At: t0.Add(3 * time.Second), Asleep: &[]snapshot.Asleep{{From: t0.Add(-time.Hour), Until: t0, Seconds: 1800.5}}},
 	} {
 		ok(t, l.SaveLook(ctx, want))
 		got, err := l.Look(ctx)

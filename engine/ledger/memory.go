@@ -15,13 +15,16 @@ func (l *Ledger) Sightings(ctx context.Context) (map[string]snapshot.Sighting, e
 		var id string
 		var s snapshot.Sighting
 		var first, last int64
-		if err := row.Scan(&id, &s.Rule, &s.Identity, &first, &last, &s.Count); err != nil {
+		var idle sql.NullInt64
+		var work sql.NullString
+		if err := row.Scan(&id, &s.Rule, &s.Identity, &first, &last, &s.Count, &idle, &work); err != nil {
 			return err
 		}
-		s.FirstAt, s.LastAt = moment(first), moment(last)
+		s.FirstAt, s.LastAt, s.IdleSince = moment(first), moment(last), momentOrNil(idle)
+		err := unpack(work, &s.Work)
 		all[id] = s
-		return nil
-	}, "SELECT id, rule, identity, first_at, last_at, count FROM sightings")
+		return err
+	}, "SELECT id, rule, identity, first_at, last_at, count, idle_since, work FROM sightings")
 	if err != nil {
 		return nil, l.explain("read sightings of", err)
 	}
@@ -34,13 +37,17 @@ func (l *Ledger) SaveSightings(ctx context.Context, next map[string]snapshot.Sig
 		if _, err := tx.ExecContext(ctx, "DELETE FROM sightings"); err != nil {
 			return err
 		}
-		put, err := tx.PrepareContext(ctx, "INSERT INTO sightings (id, rule, identity, first_at, last_at, count) VALUES (?, ?, ?, ?, ?, ?)")
+		put, err := tx.PrepareContext(ctx, "INSERT INTO sightings (id, rule, identity, first_at, last_at, count, idle_since, work) VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
 		if err != nil {
 			return err
 		}
 		defer put.Close()
 		for id, s := range next {
-			if _, err := put.ExecContext(ctx, id, s.Rule, s.Identity, s.FirstAt.UnixNano(), s.LastAt.UnixNano(), s.Count); err != nil {
+			work, err := pack(s.Work)
+			if err != nil {
+				return err
+			}
+			if _, err := put.ExecContext(ctx, id, s.Rule, s.Identity, s.FirstAt.UnixNano(), s.LastAt.UnixNano(), s.Count, nanos(s.IdleSince), work); err != nil {
 				return err
 			}
 		}

@@ -151,6 +151,12 @@ ALTER TABLE owners ADD COLUMN pid INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE owners ADD COLUMN start_ticks INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE owners ADD COLUMN row_at INTEGER;
 UPDATE owners SET row_at = last_at;
+`, `
+-- When the machine slept, as JSON; NULL where that is not known.
+ALTER TABLE looks ADD COLUMN asleep TEXT;
+-- Of processes: since when none was seen to work, and what it and all below it had done by then, as JSON.
+ALTER TABLE sightings ADD COLUMN idle_since INTEGER;
+ALTER TABLE sightings ADD COLUMN work TEXT;
 `}
 
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the

@@ -69,3 +69,20 @@ func encode(v any) (string, error) {
 	b, err := json.Marshal(v)
 	return string(b), err
 }
+
+// pack gives what v points to as JSON text; nil is NULL.
+func pack[T any](v *T) (any, error) {
+	if v == nil {
+		return nil, nil
+	}
+	return encode(v)
+}
+
+// unpack reads what pack gave.
+func unpack[T any](text sql.NullString, into **T) error {
+	if !text.Valid {
+		return nil
+	}
+	*into = new(T)
+	return json.Unmarshal([]byte(text.String), *into)
+}

@@ -64,11 +64,11 @@ type Snapshot struct {
 	Dirs      map[string]Dir      `json:"dirs,omitempty"`
 	Processes map[string]Process  `json:"processes,omitempty"`
 	// What orchestrators and people have written down.
-	Spawns    []Spawn             `json:"spawns,omitempty"`
-	Registry  []Entry             `json:"registry,omitempty"`
-	Holds     []Hold              `json:"holds,omitempty"`
+	Spawns   []Spawn `json:"spawns,omitempty"`
+	Registry []Entry `json:"registry,omitempty"`
+	Holds    []Hold  `json:"holds,omitempty"`
 	// Asked is the one candidate that a person asked to be cleaned up; absent in every look that nobody asked for by name.
-	Asked *Asked `json:"asked,omitempty"`
+	Asked     *Asked              `json:"asked,omitempty"`
 	Sightings map[string]Sighting `json:"sightings,omitempty"`
 	// Projects are the repositories that bring a file of their own for Winnow.
 	Projects []Project `json:"projects,omitempty"`
@@ -109,6 +109,16 @@ type Host struct {
 	// SteadySince is since when no boot, resume or jump of the clock has been noticed: the boot at a first look, else the
 	// look that noticed the latest of them. Absent where the ledger could not be read.
 	SteadySince *time.Time `json:"steady_since,omitempty"`
+	// Asleep are the stretches in which the machine was suspended or off, as far as looks show: ages leave them out. Known and none
+	// is [], unknown is absent.
+	Asleep *[]Asleep `json:"asleep,omitempty"`
+}
+
+// Asleep is a stretch of time, by the wall clock, in which the machine slept for so many Seconds; when in it is not known.
+type Asleep struct {
+	From    time.Time `json:"from"`
+	Until   time.Time `json:"until"`
+	Seconds float64   `json:"seconds"`
 }
 
 // Source is one thing that was read.
@@ -460,6 +470,8 @@ type Process struct {
 	// CPU is the lifetime CPU time, its reaped children's included, in seconds; RSS is in bytes.
 	CPU *float64 `json:"cpu,omitempty"`
 	RSS *int64   `json:"rss,omitempty"`
+	// Written is how many bytes it has passed to write(2) and the like, its reaped children's included: wchar of /proc/<pid>/io.
+	Written *int64 `json:"written,omitempty"`
 	// Listening are the TCP ports that it listens on. Known and none is [], unknown is absent.
 	Listening *[]int `json:"listening,omitempty"`
 	// Daemon is the name of the configured vendor's shared daemon that its command line is, "" for none.
@@ -551,6 +563,20 @@ type Sighting struct {
 	FirstAt  time.Time `json:"first_at"`
 	LastAt   time.Time `json:"last_at"`
 	Count    int       `json:"count"`
+	// IdleSince is since when no look has found a process, or anything below it, to have done any work, and Work their measure then.
+	// Only of processes.
+	IdleSince *time.Time `json:"idle_since,omitempty"`
+	Work      *Work      `json:"work,omitempty"`
+}
+
+// Work is what a process and all below it have done so far: the difference of two tells what they did in between.
+type Work struct {
+	// CPU is processor time in seconds, Written in bytes, both with what reaped children had.
+	CPU     *float64 `json:"cpu,omitempty"`
+	Written *int64   `json:"written,omitempty"`
+	// Below counts the processes below it, and Youngest is the latest start among them in clock ticks since boot, 0 for none.
+	Below    *int    `json:"below,omitempty"`
+	Youngest *uint64 `json:"youngest,omitempty"`
 }
 
 // ProjectUntrusted is the state of a project's file that nobody trusted: nothing of it holds, and nothing of it is in the snapshot.

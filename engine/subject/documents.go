@@ -27,7 +27,7 @@ func (j *Joined) entries(hs []hit) []Entry {
 		e := &j.snap.Registry[h.record]
 		out[i] = Entry{
 			Source: e.Source, ID: e.ID, Status: e.Status, Terminal: e.Terminal, Role: e.Role, Path: e.Path, Own: e.Own,
-			Session: e.Session, Retained: e.Retained, Marker: e.Marker, By: h.by, Started: j.since(e.StartedAt), Ended: j.since(e.EndedAt),
+			Session: e.Session, Retained: e.Retained, Marker: e.Marker, By: h.by, Started: j.before(e.StartedAt), Ended: j.before(e.EndedAt),
 		}
 		if h.by == bySession && (j.records.bear[e.Session] > 1 || j.records.nameless > 0) {
 			out[i].Shared = new(true)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
 
 	"winnow/engine/snapshot"
 )
@@ -96,7 +95,7 @@ func (j *Joined) fillDir(sub *Subject, d *snapshot.Dir) {
 	if d.Git != nil && d.Git.Main != "" {
 		sub.Owner = d.Git.Main
 	}
-	sub.Age, sub.Idle, sub.Made = j.since(d.ModifiedAt), j.since(d.ActiveAt), j.since(d.BornAt)
+	sub.Age, sub.Idle, sub.Made = j.since(d.ModifiedAt), j.since(d.ActiveAt), j.before(d.BornAt)
 	sub.Holders = d.Holders
 	j.fillRecords(sub, j.records.below(d.Path))
 	j.fillSource(sub, d.Source)
@@ -105,7 +104,7 @@ func (j *Joined) fillDir(sub *Subject, d *snapshot.Dir) {
 func (j *Joined) fillSession(sub *Subject, s *snapshot.Session) {
 	sub.Kind, sub.Session = snapshot.KindSession, s
 	sub.Label, sub.Owner = s.Name, s.Source
-	sub.Age, sub.Idle = j.since(s.CreatedAt), j.since(s.LastActivityAt)
+	sub.Age, sub.Idle, sub.Made = j.since(s.CreatedAt), j.since(s.LastActivityAt), j.before(s.CreatedAt)
 	if s.Attached == nil || *s.Attached != 0 {
 		sub.ClientIdle = j.since(s.ClientActivityAt)
 	}
@@ -147,7 +146,7 @@ func (j *Joined) fillTerminal(sub *Subject, t *snapshot.Terminal) {
 func (j *Joined) fillProcess(sub *Subject, p *snapshot.Process) {
 	sub.Kind, sub.Process, sub.Label = snapshot.KindProcess, p, p.Name
 	sub.Age = j.since(p.StartedAt)
-	sub.Busy = busy(p.CPU, sub.Age)
+	sub.Busy = busy(p.CPU, j.atMost(p.StartedAt))
 	sub.Lineage = j.procs.lineage(j.procs.byID[sub.ID])
 	sub.Owner = j.procs.owner(p, sub.Lineage)
 	j.fillRecords(sub, j.records.ofProcess(p))
@@ -157,14 +156,6 @@ func (j *Joined) fillProcess(sub *Subject, p *snapshot.Process) {
 func (j *Joined) fillSource(sub *Subject, name string) {
 	sub.Source = SourceRef{Name: name, Status: j.sources.status(name)}
 	sub.EvidenceSources = j.sources.evidence(sub.Kind, name)
-}
-
-// since is how many seconds before the snapshot t was. A time to come gives a negative age, which is younger than any limit.
-func (j *Joined) since(t *time.Time) *float64 {
-	if t == nil {
-		return nil
-	}
-	return new(j.snap.TakenAt.Sub(*t).Seconds())
 }
 
 func busy(cpu, age *float64) *Processors {
@@ -188,11 +179,13 @@ func (j *Joined) sighting(id string) *Sighting {
 	if !ok || s.FirstAt.IsZero() { // one of no time would be ages ago
 		return nil
 	}
-	now := j.snap.TakenAt
-	return &Sighting{
-		Rule: s.Rule, Identity: s.Identity, Count: s.Count,
-		First: now.Sub(s.FirstAt).Seconds(), Last: now.Sub(s.LastAt).Seconds(),
+	first, last := j.since(&s.FirstAt), j.since(&s.LastAt)
+	if first == nil || last == nil {
+		return nil
 	}
+	out := &Sighting{Rule: s.Rule, Identity: s.Identity, Count: s.Count, First: *first, Last: *last}
+	j.fillWork(out, id, &s)
+	return out
 }
 
 func host(s *snapshot.Snapshot) Host {

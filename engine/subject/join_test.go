@@ -24,7 +24,7 @@ func config() *subject.Config {
 // look is a snapshot in which everything was read, with what add puts into it.
 func look(add func(*snapshot.Snapshot)) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
-		Schema: snapshot.Schema, TakenAt: now,
+		Schema: snapshot.Schema, TakenAt: now, Host: snapshot.Host{Asleep: &[]snapshot.Asleep{}},
 		Sources: map[string]snapshot.Source{
 			"proc": {Kind: "processes", Status: "ok"}, "ledger": {Kind: "ledger", Status: "ok"},
 			"tmux/default": {Kind: "tmux", Status: "ok"}, "dirs//w": {Kind: "dirs", Status: "ok"},

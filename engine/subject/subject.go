@@ -33,16 +33,20 @@ type Subject struct {
 	Terminal *snapshot.Terminal `json:"terminal,omitempty"`
 	Dir      *snapshot.Dir      `json:"dir,omitempty"`
 	Process  *snapshot.Process  `json:"process,omitempty"`
+	// Ages and idle times count only while the machine was awake: what it slept, or was off, since then is left out as far as looks
+	// show, and what may lie after then as well.
+	//
 	// Age is in seconds: since a session's creation, the start of a process or of a terminal's, a folder's last own change (its mtime).
 	Age *float64 `json:"age,omitempty"`
 	// Idle is in seconds: since a session's last activity, a terminal's last output, a folder's last sign of work.
 	Idle *float64 `json:"idle,omitempty"`
-	// Made is in seconds since a folder came to be; a folder of that path that was there before is another one.
+	// Made is in seconds by the wall clock since a folder or a session was made, for comparing with the times of records, which count
+	// so too. A folder of that path that was there before is another one.
 	Made *float64 `json:"made,omitempty"`
 	// ClientIdle is in seconds since an attached client's last key press; 0 clients give no ClientIdle.
 	ClientIdle *float64 `json:"client_idle,omitempty"`
-	// Busy is how many processors a process has used over its whole life, its ended children's time included: its CPU by its Age.
-	// Absent where either is not known, and for one that has no age yet.
+	// Busy is how many processors a process has used over its whole life at least, its ended children's time included: its CPU by the
+	// longest that it can have been awake. Absent where either is not known, and for one that has no age yet.
 	Busy *Processors `json:"busy,omitempty"`
 	// OwnerSeen is in seconds since an earlier look saw a terminal together with its builder's row.
 	OwnerSeen *float64 `json:"owner_seen,omitempty"`
@@ -211,7 +215,7 @@ type Entry struct {
 	Shared *bool `json:"shared,omitempty"`
 	// By says what ties it to the candidate: session, pane, tab, path, marker, pid, or spawn for the owner of one of its spawns.
 	By string `json:"by"`
-	// Started and Ended are in seconds before now.
+	// Started and Ended are in seconds before now by the wall clock.
 	Started *float64 `json:"started,omitempty"`
 	Ended   *float64 `json:"ended,omitempty"`
 }
@@ -261,6 +265,13 @@ type Sighting struct {
 	First    float64 `json:"first"`
 	Last     float64 `json:"last"`
 	Count    int     `json:"count"`
+	// Idle is for how many seconds looks have found a process and all below it to do nothing to speak of (rules.busy): 0 where they
+	// have done something since the look before, absent where that is not known. CPU and Written are what they used and wrote since
+	// then, in processors and in bytes a second; Changed is true where another process is below it, or one less.
+	Idle    *float64    `json:"idle,omitempty"`
+	CPU     *Processors `json:"cpu,omitempty"`
+	Written *float64    `json:"written,omitempty"`
+	Changed *bool       `json:"changed,omitempty"`
 }
 
 // Config is the operator's parameters, the rules section of config.yaml under the same names. Durations are in seconds.
@@ -302,8 +313,13 @@ type Config struct {
 	SpareListeners   bool             `json:"spare_listeners"`
 	Grace            Grace            `json:"grace"`
 	ConfirmAfter     float64          `json:"confirm_after"`
-	LandedAfter      float64          `json:"landed_after"`
-	AttachedIdle     float64          `json:"attached_idle"`
+	// ConfirmProcessAfter is for how long a process must have been seen idle, ConfirmBusyAfter for how long one that is busy, by Busy,
+	// must have been found over and over.
+	ConfirmProcessAfter float64 `json:"confirm_process_after"`
+	ConfirmBusyAfter    float64 `json:"confirm_busy_after"`
+	Busy                Busy    `json:"busy"`
+	LandedAfter         float64 `json:"landed_after"`
+	AttachedIdle        float64 `json:"attached_idle"`
 	// TerminalIdle is for how long a terminal must have printed nothing: an exited one, and one with an agent whose builder is gone.
 	TerminalIdle float64 `json:"terminal_idle"`
 	SteadyFor    float64 `json:"steady_for"`
@@ -353,6 +369,12 @@ type Scaffold struct {
 type Runaway struct {
 	MinAge float64    `json:"min_age"`
 	MinCPU Processors `json:"min_cpu"`
+}
+
+// Busy is what a process and all below it may use between two looks and still be idle: CPU in processors, Written in bytes a second.
+type Busy struct {
+	CPU     Processors `json:"cpu"`
+	Written int64      `json:"written"`
 }
 
 // Processors is an amount of processing: 1 is one processor at work all the time.

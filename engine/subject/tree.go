@@ -12,6 +12,7 @@ type below struct {
 	agent         bool
 	vague         bool // one that may be an agent
 	tty, listener tri
+	work          work
 }
 
 // above is what is known of a process's ancestors.
@@ -94,6 +95,7 @@ func (b *below) add(child *below, n *node) {
 	b.vague = b.vague || child.vague || n.vague
 	b.tty = b.tty.or(child.tty).or(triOf(n.tty))
 	b.listener = b.listener.or(child.listener).or(triOf(n.listens))
+	b.work.add(n, &child.work)
 }
 
 // lookAbove goes from each process up to one that was looked at before, so that every parent is followed once.

@@ -296,7 +296,8 @@ func (x *looked) named(name string) bool {
 
 // grown is true for a session that is not so young that what is to run in it may not have begun.
 func (x *looked) grown(t *snapshot.Session) bool {
-	return t.CreatedAt != nil && x.TakenAt.Sub(*t.CreatedAt).Seconds() >= x.config.Rules.Grace.Session
+	age := subject.Awake(x.Snapshot, t.CreatedAt)
+	return age != nil && *age >= x.config.Rules.Grace.Session
 }
 
 // quiet is true when every pane is positively back at its own shell, or dead.

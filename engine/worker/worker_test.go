@@ -28,6 +28,7 @@ const (
 // world has one worker of Kapi's, w7, that is over, and its session worker-7, an hour old and at its prompt.
 func world() *snapshot.Snapshot {
 	return &snapshot.Snapshot{
+		Host:    snapshot.Host{Asleep: &[]snapshot.Asleep{}},
 		TakenAt: now,
 		Sources: map[string]snapshot.Source{
 			reg: {Kind: "registry", Format: "kapi", Status: snapshot.OK}, tmux: {Kind: "tmux", Status: snapshot.OK},

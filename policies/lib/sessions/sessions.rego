@@ -15,7 +15,7 @@ recorded if {
 
 recorded if {
 	some entry in _meant
-	input.age >= entry.ended
+	input.made >= entry.ended
 }
 
 # METADATA

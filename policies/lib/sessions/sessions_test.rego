@@ -23,10 +23,10 @@ test_a_session_of_which_something_could_not_be_read_is_not_told if {
 }
 
 test_a_session_that_was_made_after_its_owner_ended_is_another if {
-	not sessions.recorded with input as subjects.changed(subjects.finished, "/age", 599)
-	sessions.recorded with input as subjects.changed(subjects.finished, "/age", 600)
-	not sessions.recorded with input as subjects.without(subjects.finished, ["/age"])
-	sessions.recorded with input as subjects.without(subjects.finished, ["/entries/0/ended", "/age"])
+	not sessions.recorded with input as subjects.changed(subjects.finished, "/made", 599)
+	sessions.recorded with input as subjects.changed(subjects.finished, "/made", 600)
+	not sessions.recorded with input as subjects.without(subjects.finished, ["/made"])
+	sessions.recorded with input as subjects.without(subjects.finished, ["/entries/0/ended", "/made"])
 }
 
 test_an_entry_that_may_mean_another_session_records_none if {

@@ -33,6 +33,9 @@ config := {
 	"spare_listeners": true,
 	"grace": {"dir": 900, "spawn": 900, "process": 300, "session": 600, "terminal": 300, "shellper": 3600},
 	"confirm_after": 30,
+	"confirm_process_after": 300,
+	"confirm_busy_after": 1800,
+	"busy": {"cpu": 0.01, "written": 1},
 	"landed_after": 86400,
 	"attached_idle": 3600,
 	"terminal_idle": 600,
@@ -82,6 +85,7 @@ session := object.union(_common, {
 	"evidence_sources": {"tmux/default": "ok"},
 	"session": {"source": "tmux/default", "id": "$4", "name": "worker-7", "attached": 0, "group": "", "panes": [idle_pane], "popups": []},
 	"age": 7200,
+	"made": 7200,
 	"idle": 3600,
 	"sighting": {"rule": "reap.sessions.husk", "identity": "the same thing", "first": 60, "last": 60, "count": 1},
 })
@@ -299,7 +303,7 @@ empty := object.union(
 	}},
 )
 
-# A process that an agent left behind.
+# A process that an agent left behind, seen before, and idle since.
 process := object.union(_common, {
 	"id": "process:812@93211",
 	"kind": "process",
@@ -342,6 +346,17 @@ process := object.union(_common, {
 		"listener_below": false,
 	},
 	"age": 7200,
+	"sighting": {
+		"rule": "reap.processes.orphan",
+		"identity": "the same thing",
+		"first": 360,
+		"last": 60,
+		"count": 2,
+		"idle": 360,
+		"cpu": 0,
+		"written": 0,
+		"changed": false,
+	},
 })
 
 # A server of an agent's that was left in a pane.
@@ -354,6 +369,7 @@ left_in_pane := object.union(process, {
 deleted := object.union(process, {
 	"process": {"cwd": "/w/.worktrees/acme-7 (deleted)", "cwd_deleted": true},
 	"lineage": {"markers": [], "multiplexer": false},
+	"sighting": {"rule": "reap.processes.deleted"},
 })
 
 # A process that keeps a processor busy for an owner who is over, with a parent and a folder of its own.
@@ -361,6 +377,7 @@ runaway := object.union(process, {
 	"process": {"ppid": 777, "cpu": 7000, "markers": {"AGENT_SESSION": "s1"}},
 	"lineage": {"markers": ["AGENT_SESSION"]},
 	"busy": 0.97,
+	"sighting": {"rule": "reap.processes.runaway", "idle": 0, "cpu": 0.97},
 	"entries": [{"source": "registry/flock", "id": "s1", "marker": "s1", "by": "marker", "status": "archived", "terminal": true}],
 })
 

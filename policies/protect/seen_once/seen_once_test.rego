@@ -59,7 +59,86 @@ test_tabs_and_terminals_wait_too if {
 	}
 }
 
-test_folders_and_processes_need_one_look if {
-	count(seen_once.objections) == 0 with input as subjects.dir
-	count(seen_once.objections) == 0 with input as subjects.process
+test_folders_need_one_look if count(seen_once.objections) == 0 with input as subjects.dir
+
+_processes := {subjects.process, subjects.deleted, subjects.runaway}
+
+test_a_second_look_at_a_process_that_was_idle_lets_go if {
+	every process in _processes {
+		count(seen_once.objections) == 0 with input as process
+		count(seen_once.objections) == 0 with input as json.patch(process, [{"op": "add", "path": "/sighting/first", "value": 300}, {"op": "add", "path": "/sighting/idle", "value": 300}])
+	}
+}
+
+test_the_first_look_at_a_process_keeps if {
+	every process in _processes {
+		some objection in seen_once.objections with input as subjects.without(process, ["/sighting"])
+		objection.evidence.left == [300]
+	}
+}
+
+test_a_second_look_at_a_process_too_soon_keeps if {
+	every process in _processes {
+		some objection in seen_once.objections with input as json.patch(process, [{"op": "add", "path": "/sighting/first", "value": 299}, {"op": "add", "path": "/sighting/idle", "value": 299}])
+		objection.evidence.left == [1]
+	}
+}
+
+test_a_sighting_of_another_process_or_reason_keeps if {
+	every process in _processes {
+		every patch in [{"op": "add", "path": "/sighting/identity", "value": "another"}, {"op": "add", "path": "/sighting/rule", "value": "reap.processes.other"}] {
+			count(seen_once.objections) == 1 with input as json.patch(process, [patch])
+		}
+	}
+}
+
+test_a_process_that_was_busy_stays_for_longer if {
+	every process in {subjects.process, subjects.deleted} {
+		some early in seen_once.objections with input as subjects.changed(process, "/sighting/idle", 0)
+		early.message == "it has worked since the look before"
+		early.evidence.left == [300]
+		some late in seen_once.objections with input as json.patch(process, [{"op": "add", "path": "/sighting/first", "value": 1799}, {"op": "add", "path": "/sighting/idle", "value": 299}])
+		late.evidence.left == [1]
+		count(seen_once.objections) == 0 with input as json.patch(process, [{"op": "add", "path": "/sighting/first", "value": 1800}, {"op": "add", "path": "/sighting/idle", "value": 0}])
+	}
+}
+
+test_whether_it_was_busy_is_not_known if {
+	every process in {subjects.process, subjects.deleted} {
+		unknown := subjects.without(process, ["/sighting/idle"])
+		count(seen_once.objections) == 1 with input as unknown
+		count(seen_once.objections) == 1 with input as subjects.changed(unknown, "/sighting/first", 1799)
+		count(seen_once.objections) == 0 with input as subjects.changed(unknown, "/sighting/first", 1800)
+	}
+}
+
+test_busy_is_never_waited_for_less_than_idle if {
+	process := json.patch(subjects.process, [{"op": "add", "path": "/config/confirm_busy_after", "value": 60}, {"op": "add", "path": "/sighting/idle", "value": 0}])
+	count(seen_once.objections) == 1 with input as subjects.changed(process, "/sighting/first", 299)
+	count(seen_once.objections) == 0 with input as subjects.changed(process, "/sighting/first", 300)
+}
+
+test_a_runaway_is_busy_and_takes_two_looks if {
+	count(seen_once.objections) == 0 with input as subjects.changed(subjects.runaway, "/sighting/first", 300)
+	count(seen_once.objections) == 1 with input as subjects.changed(subjects.runaway, "/sighting/first", 299)
+	count(seen_once.objections) == 1 with input as json.patch(subjects.runaway, [{"op": "add", "path": "/busy", "value": 0.1}, {"op": "add", "path": "/process/ppid", "value": 1}])
+}
+
+test_without_a_wait_one_look_at_a_process_is_enough if {
+	every process in _processes {
+		count(seen_once.objections) == 0 with input as subjects.changed(subjects.without(process, ["/sighting"]), "/config/confirm_process_after", 0)
+	}
+}
+
+test_a_sighting_of_a_process_that_says_too_little_keeps if {
+	every process in _processes {
+		every path in ["/identity", "/sighting/identity", "/sighting/rule", "/sighting/first", "/sighting", "/config/confirm_process_after"] {
+			count(seen_once.objections) == 1 with input as subjects.without(process, [path])
+		}
+	}
+	count(seen_once.objections) == 1 with input as subjects.without(subjects.process, ["/sighting/idle", "/config/confirm_busy_after"])
+}
+
+test_without_a_reason_there_is_nothing_to_wait_for_in_a_process if {
+	count(seen_once.objections) == 0 with input as json.patch(subjects.process, [{"op": "remove", "path": "/sighting"}, {"op": "add", "path": "/process/ppid", "value": 777}])
 }

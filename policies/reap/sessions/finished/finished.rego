@@ -37,5 +37,5 @@ findings contains {
 	entry.by == "session"
 	count([shared | shared := entry.shared]) == 0
 	entry.ended >= 0
-	input.age >= entry.ended
+	input.made >= entry.ended
 }

@@ -24,6 +24,11 @@ test_an_owner_that_ended_before_the_session_was_made_was_another_ones if {
 	count(finished.findings) == 0 with input as subjects.changed(subjects.finished, "/entries/0/ended", 7201)
 }
 
+test_how_long_the_machine_slept_since_changes_nothing_of_that if {
+	count(finished.findings) == 1 with input as subjects.changed(subjects.finished, "/age", 60)
+	count(finished.findings) == 0 with input as subjects.changed(subjects.changed(subjects.finished, "/age", 60), "/entries/0/ended", 7201)
+}
+
 test_an_end_in_the_future_is_none if {
 	count(finished.findings) == 0 with input as subjects.changed(subjects.finished, "/entries/0/ended", -1)
 }
@@ -39,7 +44,7 @@ test_a_session_without_a_record_is_out_of_scope if {
 }
 
 test_a_missing_fact_is_no_end if {
-	every path in ["/entries", "/entries/0/status", "/entries/0/by", "/entries/0/ended", "/age", "/kind", "/config/terminal_statuses"] {
+	every path in ["/entries", "/entries/0/status", "/entries/0/by", "/entries/0/ended", "/made", "/kind", "/config/terminal_statuses"] {
 		count(finished.findings) == 0 with input as subjects.without(subjects.finished, [path])
 	}
 }

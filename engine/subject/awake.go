@@ -1,0 +1,58 @@
+package subject
+
+import (
+	"time"
+
+	"winnow/engine/snapshot"
+)
+
+// since is for how many seconds the machine was awake between t and the snapshot, at least: what it may have slept since then is left
+// out. A time to come gives a negative age, which is younger than any limit. It is unknown where sleep is.
+func (j *Joined) since(t *time.Time) *float64 { return Awake(j.snap, t) }
+
+// before is how many seconds before the snapshot t was by the wall clock, for comparing one time with another.
+func (j *Joined) before(t *time.Time) *float64 {
+	if t == nil {
+		return nil
+	}
+	return new(j.snap.TakenAt.Sub(*t).Seconds())
+}
+
+// atMost is since from the other side: what the machine is known to have slept since t is left out, and no more.
+func (j *Joined) atMost(t *time.Time) *float64 {
+	least, _, ok := slept(j.snap, t)
+	if !ok {
+		return nil
+	}
+	return new(j.snap.TakenAt.Sub(*t).Seconds() - least)
+}
+
+// Awake is for how many seconds the machine was awake between t and the snapshot, at least. It is nil where t is, and where it is not
+// known when the machine slept. It is a pure function.
+func Awake(s *snapshot.Snapshot, t *time.Time) *float64 {
+	_, most, ok := slept(s, t)
+	if !ok {
+		return nil
+	}
+	passed := s.TakenAt.Sub(*t).Seconds()
+	if passed <= 0 {
+		return &passed
+	}
+	return new(max(0, passed-most))
+}
+
+// slept is for how many seconds the machine slept after t, at least and at most. Where in a stretch it slept is not known: a time
+// within one has all of that sleep after it, or none but what does not fit before it.
+func slept(s *snapshot.Snapshot, t *time.Time) (least, most float64, ok bool) {
+	if t == nil || s.Host.Asleep == nil {
+		return 0, 0, false
+	}
+	for _, a := range *s.Host.Asleep {
+		if a.From.IsZero() || a.Until.Before(a.From) || !(a.Seconds > 0) {
+			return 0, 0, false
+		}
+		least += min(a.Seconds, max(0, a.Seconds-t.Sub(a.From).Seconds()))
+		most += min(a.Seconds, max(0, a.Until.Sub(*t).Seconds()))
+	}
+	return least, most, true
+}
