@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"winnow": program})
+	testscript.Main(m, map[string]func(){"winnow": program, "holds": holds})
 }
 
 // program is main, with the steps of acts counted where a test asks for it.
