@@ -116,6 +116,9 @@ func (p paint) explainText(w io.Writer, x Explained) {
 	}
 	p.firedText(w, "why it may go", x.Findings)
 	p.firedText(w, "why it stays", x.Objections)
+	if x.Subject != nil {
+		p.usersText(w, x.Subject.Dir)
+	}
 	p.differentText(w, x)
 	p.refusalText(w, x.Refusal)
 	p.trailText(w, x.Terminal)

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"winnow": program})
+	testscript.Main(m, map[string]func(){"winnow": program, "holds": holds})
 }
 
 // listensAt names the unix socket at which a child of a script listens, in the place of what it is for.

@@ -1,5 +1,7 @@
 package processes
 
+import "slices"
+
 // The ways to hold a folder, as indices of hows: the strongest first.
 const (
 	byCwd = iota
@@ -41,3 +43,6 @@ var hows = [...]string{
 	byLoop:    "loop",    // a loop device shows a file in it
 	bySwap:    "swap",    // the kernel swaps to a file in it
 }
+
+// Ways lists the words for how a folder is used, the strongest first.
+func Ways() []string { return slices.Clone(hows[:]) }

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"winnow/engine/snapshot"
+)
+
+// holdsBy says in words how a process uses a folder, by the word that the snapshot has for it.
+var holdsBy = map[string]string{
+	"cwd":     "works in it",
+	"exe":     "was started from a file in it",
+	"root":    "has its root folder in it",
+	"thread":  "has one thread that works in it, or has a file in it open",
+	"fd":      "has a file or folder in it open",
+	"map":     "has a file in it mapped, such as a library",
+	"socket":  "has a unix socket that is bound in it",
+	"lock":    "has a lock on a file in it",
+	"admin":   "uses the folder that git keeps for this worktree",
+	"argv":    "was started with a path in it on its command line, such as a script",
+	"env":     "has a variable in its environment that leads git into it",
+	"watch":   "asked to be told of changes in it",
+	"link":    "has a file open that has another name in it",
+	"overlay": "sees a mount that is made of what lies in it",
+	"mount":   "sees it, a part of it or a folder around it mounted elsewhere",
+	"loop":    "shows a file in it as a device",
+	"swap":    "swaps memory to a file in it",
+	"pane":    "is a pane that a multiplexer has on record as working in it",
+}
+
+// usersText lists who uses a folder, each in words.
+func (p paint) usersText(w io.Writer, d *snapshot.Dir) {
+	if d == nil || len(d.Holders) == 0 && d.HoldersKnown != nil && *d.HoldersKnown {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.bold("who uses it"))
+	for _, h := range d.Holders {
+		how, known := holdsBy[h.How]
+		if !known {
+			how = "uses it (" + h.How + ")"
+		}
+		who := fmt.Sprintf("%s (%d)", h.Name, h.PID)
+		if h.PID == 0 {
+			who = h.Name + " (the kernel)"
+		}
+		p.indented(w, 2, clean(who+" "+how)+"  "+p.dim(clean(h.How)))
+	}
+	if d.HoldersKnown == nil || !*d.HoldersKnown {
+		p.indented(w, 2, "not every process that may use it could be read")
+	}
+}
