@@ -37,6 +37,8 @@ var worlds = []struct{ path, why string }{
 	{"processes/*/markers/*", "a variable that is not set: the environment was read whole, or markers is absent"},
 	{"sessions/*/panes/*/descendants", "a shell whose children all stayed; it is read with the pane's session, or both are absent"},
 	{"tabs/*/panes/*/descendants", "a shell whose children all stayed; it is read with the pane's session, or both are absent"},
+	{"sessions/*/panes/*/carriers", "a pane that nobody carries elsewhere; it is read with the pane's session, or both are absent"},
+	{"tabs/*/panes/*/carriers", "a pane that nobody carries elsewhere; it is read with the pane's session, or both are absent"},
 	{"sessions/*/panes/*/linked", "a pane that no other session shows; it is read with the pane"},
 	{"sessions/*", "a session that has ended: its server was read, or its source says so"},
 	{"sessions/*/error", "a session about which nothing failed to be read; its reader writes it beside what it puts in the place of that"},

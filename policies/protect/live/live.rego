@@ -158,6 +158,7 @@ _no_agent if {
 _alone_or_ordinary if {
 	count(input.lineage.below) == count([below.pid |
 		some below in input.lineage.below
+		below.name != ""
 		below.uid == input.host.uid
 		below.personal == ""
 		not below.name in input.config.multiplexers
