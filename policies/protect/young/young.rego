@@ -12,7 +12,7 @@ import data.policies.lib.terminals
 # description: Its age is less than the configured grace of its kind, or is not known.
 objections contains {
 	"rule": "protect.young",
-	"message": "the folder was changed not long ago, or when it was is not known",
+	"message": "the folder was changed not long ago, by the time that the machine was awake, or when it was is not known",
 	"evidence": {k: v | some k, v in {"age": input.age, "grace": input.config.grace.dir}},
 } if {
 	input.kind == "dir"
@@ -21,7 +21,7 @@ objections contains {
 
 objections contains {
 	"rule": "protect.young",
-	"message": "the session was made not long ago, or when it was is not known",
+	"message": "the session was made not long ago, by the time that the machine was awake, or when it was is not known",
 	"evidence": {k: v | some k, v in {"age": input.age, "grace": input.config.grace.session}},
 } if {
 	input.kind == "session"
@@ -30,7 +30,7 @@ objections contains {
 
 objections contains {
 	"rule": "protect.young",
-	"message": "the process was started not long ago, or when it was is not known",
+	"message": "the process was started not long ago, by the time that the machine was awake, or when it was is not known",
 	"evidence": {k: v | some k, v in {"age": input.age, "grace": input.config.grace.process}},
 } if {
 	input.kind == "process"
@@ -39,7 +39,7 @@ objections contains {
 
 objections contains {
 	"rule": "protect.young",
-	"message": "the terminal was opened not long ago, or when it was is not known",
+	"message": "the terminal was opened not long ago, by the time that the machine was awake, or when it was is not known",
 	"evidence": {k: v | some k, v in {"age": input.age, "grace": input.config.grace.terminal}},
 } if {
 	input.kind == "terminal"
