@@ -13,8 +13,8 @@ all := input.tab.panes if input.kind == "tab"
 # METADATA
 # title: Idle panes
 # description: >-
-#   The panes that hold their own shell and nothing else: the shell is alive and in the foreground by itself, every process of
-#   its session is it or a prompt's helper, and nothing that it started has left that session.
+#   The panes that hold their own shell and nothing else: the shell is alive and in the foreground by itself and takes commands from
+#   a person, every process of its session is it or a prompt's helper, and nothing that it started has left that session.
 idle := [pane.id |
 	some pane in all
 	pane.dead == false
@@ -24,6 +24,7 @@ idle := [pane.id |
 	pane.foreground[0].name in input.config.shells
 	some shell in pane.session
 	shell.pid == pane.shell_pid
+	shell.interactive == true
 	count(pane.session) == count(pane.session_pids)
 	count(pane.session) - 1 == count([member |
 		some member in pane.session
@@ -31,6 +32,16 @@ idle := [pane.id |
 		member.name in input.config.prompt_daemons
 	])
 	not pane.descendants[0]
+]
+
+# METADATA
+# title: Panes with a script
+# description: The panes whose first process is a shell that runs a script or a command, or reads something else than its terminal.
+scripts := [pane.id |
+	some pane in all
+	some shell in pane.session
+	shell.pid == pane.shell_pid
+	shell.interactive == false
 ]
 
 # METADATA

@@ -25,7 +25,10 @@ objections contains {
 objections contains {
 	"rule": "protect.live",
 	"message": "something runs in one of its panes, or what does is not known",
-	"evidence": {"running": {member.name | some member in input.session.panes[_].foreground}},
+	"evidence": {
+		"running": {member.name | some member in input.session.panes[_].foreground},
+		"scripts": panes.scripts,
+	},
 } if {
 	input.kind == "session"
 	not panes.all_quiet
@@ -48,6 +51,7 @@ objections contains {
 	"message": "something runs in one of its panes, or what does is not known",
 	"evidence": {
 		"running": {member.name | some member in input.tab.panes[_].foreground},
+		"scripts": panes.scripts,
 		"agents": {status | status := input.tab.panes[_].agent_status},
 	},
 } if {
