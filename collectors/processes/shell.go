@@ -74,6 +74,8 @@ func (s *scan) listens(dir int, kind string, st stat, p *snapshot.Process) *bool
 		return new(false)
 	case st.foreground != st.pgid:
 		return new(true)
+	case st.state != 'S': // it works, or is stopped
+		return nil
 	case s.waitsElsewhere(dir):
 		return new(false)
 	case slices.Contains(editors, kind) && !s.edits(dir, kind, st):
