@@ -215,7 +215,7 @@ func (n *native) idle(p *snapshot.Pane) bool {
 	}
 	shells, helpers := 0, 0
 	for _, m := range p.Session {
-		if m.PID == *p.ShellPID {
+		if m.PID == *p.ShellPID && is(m.Interactive, true) {
 			shells++
 		} else if slices.Contains(n.config.PromptDaemons, m.Name) {
 			helpers++

@@ -196,7 +196,7 @@ func (m *maker) session(i int) snapshot.Session {
 
 func (m *maker) pane(i, k int) snapshot.Pane {
 	pid := 100000 + 2*i + k
-	shell := snapshot.PaneProc{PID: pid, Name: pick(m, "zsh", "zsh", "bash", "bash", "zsh", "vim")}
+	shell := snapshot.PaneProc{PID: pid, Name: pick(m, "zsh", "zsh", "bash", "bash", "zsh", "vim"), Interactive: maybe(m, !m.chance(0.1))}
 	p := snapshot.Pane{
 		ID: fmt.Sprintf("%%%d", 2*i+k), ShellPID: maybe(m, pid), ShellStartTicks: maybe(m, uint64(pid)), ForegroundPGID: maybe(m, pid),
 		Cwd: text(m, pick(m, "/w/acme", "/home/u")), TTY: text(m, "pts/1"), Dead: maybe(m, m.chance(0.1)),

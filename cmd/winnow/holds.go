@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/user"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -331,8 +332,30 @@ func idsOf(s *snapshot.Snapshot, name string) []string {
 	return out
 }
 
+// The ids that herdr writes (bijective base 32), and those that it takes besides: 1:t1, w_1:t2, w1:+2, +1:2, 1:p1, and t_1_2, w1-2, p_75.
+const herdrDigits = "[1-9A-HJKMNP-TV-Z0]+"
+
+var (
+	exactTab = regexp.MustCompile(`^w` + herdrDigits + `:t` + herdrDigits + `$`)
+	byPlace  = regexp.MustCompile(`^(w_?)?\+?[0-9A-Z]+:[tp]?\+?[0-9A-Z]+$`)
+	older    = regexp.MustCompile(`^(w_?)?\+?[0-9A-Z]+-\+?[0-9]+$|^[tp]_[w_+0-9A-Z]+$`)
+)
+
+// positional reports whether what a person gave for a tab is what herdr would take for a position. None such is ever sent, and none is
+// completed to a tab's id: 1:t1 is the end of w11:t1 too. What does not say that it is a tab may be a part of a folder's name.
+func positional(id string) bool {
+	native, tab := strings.CutPrefix(id, snapshot.KindTab+":")
+	if tab {
+		native = native[strings.LastIndexByte(native, '/')+1:]
+	}
+	return !exactTab.MatchString(native) && (byPlace.MatchString(native) || tab && older.MatchString(native))
+}
+
 // findID completes a shortened id among the candidates of a snapshot.
 func findID(s *snapshot.Snapshot, id string) (string, error) {
+	if positional(id) {
+		return "", usagef("%q is no tab's id: herdr takes such a one for a position, which is another tab's after a close; give the id as winnow shows it, such as w1:t3", id)
+	}
 	full, err := pick(id, ids(s), "candidate")
 	if err != nil {
 		if byName := idsOf(s, id); len(byName) == 1 {

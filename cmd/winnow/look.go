@@ -100,7 +100,8 @@ func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, er
 	out := []collectors.Source{{
 		Name: snapshot.Proc, Kind: "processes", Path: c.Processes.Root,
 		Reader: processes.New(processes.Options{
-			Root: c.Processes.Root, Markers: a.markers(), Interpreters: a.cfg.Rules.Interpreters, WithArgv: sc.argv, Only: sc.pid, Log: a.log.Named("processes"),
+			Root: c.Processes.Root, Markers: a.markers(), Interpreters: a.cfg.Rules.Interpreters, Shells: a.cfg.Rules.Shells,
+			WithArgv: sc.argv, Only: sc.pid, Log: a.log.Named("processes"),
 		}),
 	}}
 	if sc.kind != snapshot.KindDir && sc.kind != snapshot.KindTab && sc.kind != snapshot.KindTerminal {

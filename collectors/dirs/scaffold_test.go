@@ -1,7 +1,6 @@
 package dirs_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 

@@ -126,14 +126,14 @@ func (t *table) below(p *snapshot.Process, pid int) bool {
 	return false
 }
 
-// union holds whoever is on either list, by pid. One that the two call differently is there under both names: it became another
-// program in between, and which came first is not known.
+// union holds whoever is on either list, by pid, as the first list has it. One that the two call differently is there under both names:
+// it became another program in between, and which came first is not known.
 func union(a, b []snapshot.PaneProc) []snapshot.PaneProc {
 	out := slices.Concat(a, b)
-	slices.SortFunc(out, func(x, y snapshot.PaneProc) int {
+	slices.SortStableFunc(out, func(x, y snapshot.PaneProc) int {
 		return cmp.Or(cmp.Compare(x.PID, y.PID), cmp.Compare(x.Name, y.Name))
 	})
-	return slices.Compact(out)
+	return slices.CompactFunc(out, func(x, y snapshot.PaneProc) bool { return x.PID == y.PID && x.Name == y.Name })
 }
 
 // table finds processes by what ties them to a pane. Its lists are in the order of pids.
@@ -254,7 +254,7 @@ func (t *table) left(shell *snapshot.Process, members []*snapshot.Process) []*sn
 func named(ps []*snapshot.Process) []snapshot.PaneProc {
 	var out []snapshot.PaneProc
 	for _, p := range ps {
-		out = append(out, snapshot.PaneProc{PID: p.PID, Name: p.Name})
+		out = append(out, snapshot.PaneProc{PID: p.PID, Name: p.Name, Interactive: p.Interactive})
 	}
 	return out
 }

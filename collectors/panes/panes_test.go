@@ -129,6 +129,10 @@ func tabWorld(pane snapshot.Pane, processes ...snapshot.Process) *snapshot.Snaps
 	return s
 }
 
+func asked(interactive bool) func(*snapshot.Process) {
+	return func(p *snapshot.Process) { p.Interactive = &interactive }
+}
+
 func mineToo(p *snapshot.Process) { p.UID = new(7) }
 
 func TestFillATab(t *testing.T) {
@@ -167,6 +171,12 @@ func TestFillATab(t *testing.T) {
 		want      snapshot.Pane
 	}{
 		{"a child of the server", bare, []snapshot.Process{server, shell()}, none, filled},
+		{"a shell that is interactive, which herdr does not tell", bare,
+			[]snapshot.Process{server, shell(asked(true)), proc(11, 10, 10, asked(false))}, none,
+			with(filled, func(p *snapshot.Pane) {
+				p.Foreground, p.Session, p.SessionPIDs = members(10), members(10, 11), []int{10, 11}
+				p.Foreground[0].Interactive, p.Session[0].Interactive, p.Session[1].Interactive = new(true), new(true), new(false)
+			})},
 		{"further below it", bare, []snapshot.Process{server, proc(6, 5, 6), shell(func(p *snapshot.Process) { p.PPID = new(6) })}, none, filled},
 		{"a server whose start is not known", bare, []snapshot.Process{server, shell()}, answered(func(s *snapshot.Server) { s.StartTicks = nil }), filled},
 		{"given the server's socket", bare, []snapshot.Process{stray(marked("/s"))}, none, filled},

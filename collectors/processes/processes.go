@@ -27,6 +27,8 @@ type Options struct {
 	// Interpreters are the names of programs that run other programs, a * at the end for any rest. Of this user's own processes of
 	// such a file the program that they run is read, where Markers are.
 	Interpreters []string
+	// Shells are the names of shells: of those it is said whether they are interactive. None leaves that unread.
+	Shells []string
 	// WithArgv keeps the command lines.
 	WithArgv bool
 	// Only, above 0, reads this process and its descendants in full and everyone else in brief. At 0, those are read in full
@@ -38,7 +40,7 @@ type Options struct {
 
 // New is the reader of one /proc. Its Part holds the processes by ID.
 //
-// In brief is what stat, the working directory, the owner and the markers say. In full adds executable, digest of the command
+// In brief is what stat, the working directory, the owner and the markers say, and whether a shell is interactive. In full adds executable, digest of the command
 // line, pidfs inode and the TCP ports listened on. Where /proc hides the processes of others, the part is partial and the error
 // wraps collectors.ErrPermission: that a process was not seen proves nothing then.
 func New(o Options) collectors.Reader {

@@ -157,6 +157,7 @@ func (s *scan) brief(dir int, counted bool) (*record, error) {
 	if refused && counted && f.uid == s.uid && s.lives(dir) {
 		s.unreadable++
 	}
+	p.Interactive = s.interactive(dir, st, p)
 	if s.o.WithArgv {
 		if text, err := read(dir, "cmdline", s.environ, environLimit); err == nil {
 			p.Argv = arguments(text)

@@ -184,6 +184,8 @@ type Pane struct {
 type PaneProc struct {
 	PID  int    `json:"pid"`
 	Name string `json:"name"`
+	// Interactive is Process.Interactive.
+	Interactive *bool `json:"interactive,omitempty"`
 }
 
 // Tab is a herdr tab.
@@ -487,6 +489,10 @@ type Process struct {
 	Inode *uint64 `json:"inode,omitempty"`
 	// ArgvDigest is a SHA-256 over the command line, salted with the boot id.
 	ArgvDigest string `json:"argv_digest,omitempty"`
+	// Interactive is true for a shell that takes commands from a person: its command line has neither a script nor a command, its
+	// input is its terminal, and where it is in front there nothing shows that it does something else than wait at its prompt. It is
+	// false for one of which any of that is positively otherwise, and absent where that is not known and for what is no shell.
+	Interactive *bool `json:"interactive,omitempty"`
 	// Argv is the command line, only with --with-argv.
 	Argv []string `json:"argv,omitempty"`
 }

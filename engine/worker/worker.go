@@ -316,7 +316,9 @@ func (x *looked) idle(p *snapshot.Pane) bool {
 		return false
 	}
 	shell := p.Foreground[0]
-	beside := slices.DeleteFunc(slices.Clone(p.Session), func(m snapshot.PaneProc) bool { return m.PID == *p.ShellPID })
+	beside := slices.DeleteFunc(slices.Clone(p.Session), func(m snapshot.PaneProc) bool {
+		return m.PID == *p.ShellPID && m.Interactive != nil && *m.Interactive
+	})
 	return shell.PID == *p.ShellPID && slices.Contains(x.config.Rules.Shells, shell.Name) && len(beside) == len(p.Session)-1 &&
 		!slices.ContainsFunc(beside, func(m snapshot.PaneProc) bool { return !slices.Contains(x.config.Rules.PromptDaemons, m.Name) })
 }

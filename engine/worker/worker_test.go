@@ -43,7 +43,7 @@ func session(name, native string) snapshot.Session {
 	return snapshot.Session{
 		Source: tmux, ID: native, Name: name, CreatedAt: ago(time.Hour), Attached: new(0), Server: &snapshot.Server{Socket: "/t/default", PID: 9},
 		Panes: []snapshot.Pane{{ID: "%1", ShellPID: new(7), ForegroundPGID: new(7), Dead: new(false), SessionPIDs: []int{7},
-			Foreground: []snapshot.PaneProc{{PID: 7, Name: "sh"}}, Session: []snapshot.PaneProc{{PID: 7, Name: "sh"}}}},
+			Foreground: []snapshot.PaneProc{{PID: 7, Name: "sh"}}, Session: []snapshot.PaneProc{{PID: 7, Name: "sh", Interactive: new(true)}}}},
 	}
 }
 
@@ -144,6 +144,8 @@ func TestObservations(t *testing.T) {
 		{"what stands in front is not known", []change{running, pane(func(p *snapshot.Pane) { p.Foreground = nil })}, snapshot.WorkerActive, ""},
 		{"its panes are not known", []change{running, live(func(t *snapshot.Session) { t.Panes = nil })}, snapshot.WorkerActive, ""},
 		{"whether its pane is dead is not known", []change{running, pane(func(p *snapshot.Pane) { p.Dead = nil })}, snapshot.WorkerActive, ""},
+		{"a script", []change{running, pane(func(p *snapshot.Pane) { p.Session[0].Interactive = new(false) })}, snapshot.WorkerActive, ""},
+		{"a shell that does not show what it does", []change{running, pane(func(p *snapshot.Pane) { p.Session[0].Interactive = nil })}, snapshot.WorkerActive, ""},
 		{"something was left behind", []change{running, pane(func(p *snapshot.Pane) { p.Descendants = []snapshot.PaneProc{{PID: 11, Name: "x"}} })}, snapshot.WorkerActive, ""},
 		{"something runs behind the shell", []change{running, pane(func(p *snapshot.Pane) {
 			p.SessionPIDs, p.Session = []int{7, 8}, append(p.Session, snapshot.PaneProc{PID: 8, Name: "make"})

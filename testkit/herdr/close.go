@@ -7,7 +7,7 @@ func (s *Server) closeTab(t *tab) *refusal {
 		if !s.atLeast(V080) {
 			return &refusal{"tab_close_failed", "cannot close the last tab in a workspace"}
 		}
-		if refused := s.confirm(w); refused != nil {
+		if refused := s.confirm(w, "tab"); refused != nil {
 			return refused
 		}
 	}
@@ -31,7 +31,7 @@ func (s *Server) closePane(p *pane) *refusal {
 	t, w := p.tab, p.tab.workspace
 	last := len(t.panes) == 1 && len(w.tabs) == 1
 	if last {
-		if refused := s.confirm(w); refused != nil {
+		if refused := s.confirm(w, "pane"); refused != nil {
 			return refused
 		}
 	}
@@ -47,15 +47,16 @@ func (s *Server) closePane(p *pane) *refusal {
 	return nil
 }
 
-// confirm refuses what would close other workspaces as well, and has the user's terminal ask, unless that is configured off.
-func (s *Server) confirm(w *workspace) *refusal {
+// confirm refuses the closing of a tab or a pane that would close other workspaces as well, and has the user's terminal ask, unless that
+// is configured off.
+func (s *Server) confirm(w *workspace, what string) *refusal {
 	if s.o.ConfirmCloseOff || len(s.m.group(w)) < 2 {
 		return nil
 	}
 	s.rec.Lock()
 	defer s.rec.Unlock()
 	s.rec.dialogs++
-	return &refusal{"confirmation_required", "closing this workspace closes its worktree group"}
+	return &refusal{"confirmation_required", "closing this " + what + " would close a worktree group"}
 }
 
 // closeGroup closes the workspace and all that go with it, without asking. Only the one that was named is told of.
@@ -100,7 +101,7 @@ func (s *Server) welcome() {
 		return
 	}
 	w := s.m.addWorkspace("default", nil)
-	t := s.m.addTab(w, "")
+	t := s.m.addTab(w, nil)
 	s.openPane(t, Pane{})
 	s.emitFocus(t)
 }

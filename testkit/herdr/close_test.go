@@ -133,7 +133,9 @@ func TestLenientIDsCloseSomethingElse(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ method, id, gone string }{
 		{"tab.close", "w2:1", "w2:t2"}, {"tab.close", "2:1", "w2:t2"}, {"tab.close", "t_2_1", "w2:t2"}, {"tab.close", "t_w2_2", "w2:t3"},
-		{"tab.close", "w_2:2", "w2:t3"}, {"pane.close", "2-2", "w2:t2"}, {"pane.close", "w2-3", "w2:t3"},
+		{"tab.close", "w_2:2", "w2:t3"}, {"tab.close", "2:t2", "w2:t2"}, {"tab.close", "w_2:t3", "w2:t3"}, {"tab.close", "w2:+2", "w2:t3"},
+		{"tab.close", "+2:1", "w2:t2"}, {"tab.close", "w_+2:t2", "w2:t2"}, {"tab.close", "w2:01", "w2:t2"}, {"pane.close", "2:p2", "w2:t2"},
+		{"pane.close", "w_2:p3", "w2:t3"}, {"pane.close", "w2-+3", "w2:t3"}, {"pane.close", "p_+3", "w2:t2"}, {"pane.close", "2-2", "w2:t2"}, {"pane.close", "w2-3", "w2:t3"},
 		{"pane.close", "p_3", "w2:t2"}, {"pane.close", "p_2_3", "w2:t2"}, {"workspace.close", "1", "w1:t1"},
 	} {
 		t.Run(c.method+" "+c.id, func(t *testing.T) {
@@ -156,11 +158,11 @@ func TestLenientIDsCloseSomethingElse(t *testing.T) {
 	}
 	s := Start(t, Options{})
 	s.Tab(s.Workspace("one"), "", still)
-	for _, id := range []string{"", "w1", "w1:t2", "w1:0", "w1:2", "w1:-1", "w1:+1", "0:1", "t_1", "t_1_9", "w9:1", "w1:t01", "W1:T1"} {
+	for _, id := range []string{"", "w1", "w1:t2", "w1:0", "w1:2", "w1:-1", "w1:+", "w1:++1", "0:1", "+0:1", "1:tI", "w1:t", "w1:+t1", "t_1_t1", "w_w1:t1", "t_1", "t_1_9", "w9:1", "w1:t01", "w1:T1", "W1:T1"} {
 		s.Expect("tab.close", id)
 		refused(t, s, "tab_not_found", "tab.close", params("tab_id", id))
 	}
-	for _, id := range []string{"", "w1", "1-2", "9-1", "p_", "p_2", "p_2_1", "p_9_1", "w1:p2"} {
+	for _, id := range []string{"", "w1", "1-2", "9-1", "p_", "p_2", "p_2_1", "p_9_1", "w1:p2", "1:pI", "w1:+p1", "w1:p+1"} {
 		s.Expect("pane.close", id)
 		refused(t, s, "pane_not_found", "pane.close", params("pane_id", id))
 	}

@@ -146,7 +146,7 @@ func (s *Server) probe(req request) ([]*subscription, *refusal) {
 		}
 		p := s.m.findPane(*sub.Pane)
 		if p == nil {
-			return nil, &refusal{"pane_not_found", "pane not found"}
+			return nil, noPane(named, *sub.Pane) // it asks as pane.get does
 		}
 		sub.status = p.status
 	}

@@ -21,25 +21,32 @@ func base32(n int) string {
 	return string(out)
 }
 
-// unbase32 reads what base32 wrote.
+// unbase32 reads what base32 wrote, and gives -1 for anything else (decode_public_number).
 func unbase32(text string) (n int) {
 	for _, letter := range text {
-		n = n*32 + strings.IndexRune(digits, letter) + 1
+		digit := strings.IndexRune(digits, letter)
+		if digit < 0 || n > 1<<40 {
+			return -1
+		}
+		n = n*32 + digit + 1
 	}
 	return n
 }
 
-// position reads a position from 1 and gives an index, or -1.
-func position(text string) int {
-	n, err := strconv.ParseUint(text, 10, 31)
-	if err != nil || n == 0 {
+// number reads a number as Rust does: a plus may stand before it, and zeros. It gives -1 for what is none.
+func number(text string) int {
+	n, err := strconv.ParseUint(strings.TrimPrefix(text, "+"), 10, 31)
+	if err != nil {
 		return -1
 	}
-	return int(n) - 1
+	return int(n)
 }
 
-// The parsers below are as lenient as herdr's: an id that is none can name a real thing by its position, and a client that sends one
-// closes that thing. The exact id always comes first.
+// position reads a position from 1 and gives an index, or -1.
+func position(text string) int { return max(number(text), 0) - 1 }
+
+// The parsers below follow src/app/ids.rs of herdr, which takes more than it writes: an id that is none can name a real thing by its
+// position, and a client that sends one closes that thing. A workspace's exact id comes first.
 
 func (m *model) findWorkspace(id string) *workspace {
 	shown := m.shown()
@@ -56,9 +63,6 @@ func (m *model) findWorkspace(id string) *workspace {
 }
 
 func (m *model) findTab(id string) *tab {
-	if t := m.tabs()[id]; t != nil {
-		return t
-	}
 	rest, legacy := strings.CutPrefix(id, "t_")
 	sep := ":"
 	if legacy {
@@ -68,34 +72,45 @@ func (m *model) findTab(id string) *tab {
 	if i < 0 {
 		return nil
 	}
-	w := m.findWorkspace(rest[:i])
+	w, which := m.findWorkspace(rest[:i]), rest[i+1:]
 	if w == nil {
 		return nil
 	}
-	if n := position(rest[i+1:]); n >= 0 && n < len(w.tabs) {
+	if stable, ok := strings.CutPrefix(which, "t"); ok && !legacy {
+		n := unbase32(stable)
+		return pickFirst(w.tabs, func(t *tab) bool { return t.number == n })
+	}
+	if n := position(which); n >= 0 && n < len(w.tabs) {
 		return w.tabs[n]
 	}
 	return nil
 }
 
 func (m *model) findPane(id string) *pane {
-	for _, p := range m.panes() {
-		if p.id == id || slices.Contains(p.aliases, id) {
-			return p
-		}
+	if p := pickFirst(m.panes(), func(p *pane) bool { return slices.Contains(p.aliases, id) }); p != nil {
+		return p
 	}
 	if rest, legacy := strings.CutPrefix(id, "p_"); legacy {
 		return m.rawPane(rest)
 	}
-	i := strings.LastIndexByte(id, '-')
-	if i < 0 {
-		return nil
+	if i := strings.LastIndex(id, ":p"); i >= 0 {
+		return m.numbered(id[:i], unbase32(id[i+2:]))
 	}
-	w, n := m.findWorkspace(id[:i]), position(id[i+1:])
-	for _, p := range m.panes() {
-		if w != nil && p.tab.workspace == w && p.number == n+1 {
-			return p
-		}
+	if i := strings.LastIndexByte(id, '-'); i >= 0 {
+		return m.numbered(id[:i], number(id[i+1:]))
+	}
+	return nil
+}
+
+// numbered is a workspace's pane by the number behind its id.
+func (m *model) numbered(workspace string, n int) *pane {
+	w := m.findWorkspace(workspace)
+	return pickFirst(m.panes(), func(p *pane) bool { return w != nil && p.tab.workspace == w && p.number == n })
+}
+
+func pickFirst[T any](list []*T, is func(*T) bool) *T {
+	if i := slices.IndexFunc(list, is); i >= 0 {
+		return list[i]
 	}
 	return nil
 }
@@ -109,11 +124,6 @@ func (m *model) rawPane(text string) *pane {
 		}
 		text = text[i+1:]
 	}
-	n := position(text)
-	for _, p := range m.panes() {
-		if p.raw == n+1 && (w == nil || p.tab.workspace == w) {
-			return p
-		}
-	}
-	return nil
+	n := number(text)
+	return pickFirst(m.panes(), func(p *pane) bool { return p.raw == n && (w == nil || p.tab.workspace == w) })
 }

@@ -62,7 +62,7 @@ func (s *Server) processInfo(t target) (object, *refusal) {
 	var n int
 	var mode Mode
 	s.turn.Lock()
-	_, refused := s.withPane(t.Pane, "pane not found", func(found *pane) (object, *refusal) {
+	_, refused := s.withPane(t.Pane, unnamed, func(found *pane) (object, *refusal) {
 		p = found
 		p.asked++
 		n, mode = p.asked, p.mode

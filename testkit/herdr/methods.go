@@ -40,17 +40,17 @@ func (s *Server) answer(req request) (object, *refusal) {
 	case "pane.list":
 		return s.paneList(t)
 	case "pane.get":
-		return s.withPane(t.Pane, "pane ID not found", func(p *pane) (object, *refusal) {
+		return s.withPane(t.Pane, named, func(p *pane) (object, *refusal) {
 			return object{"type": "pane_info", "pane": s.paneInfo(p)}, nil
 		})
 	case "pane.current":
-		return s.withPane(t.Caller, "pane not found", func(p *pane) (object, *refusal) {
+		return s.withPane(t.Caller, unnamed, func(p *pane) (object, *refusal) {
 			return object{"type": "pane_current", "pane": s.paneInfo(p)}, nil
 		})
 	case "pane.read":
-		return s.withPane(t.Pane, "pane ID not found", func(p *pane) (object, *refusal) { return s.paneRead(p, req.Params) })
+		return s.withPane(t.Pane, named, func(p *pane) (object, *refusal) { return s.paneRead(p, req.Params) })
 	case "pane.close":
-		return s.withPane(t.Pane, "pane ID not found", func(p *pane) (object, *refusal) { return done(s.closePane(p)) })
+		return s.withPane(t.Pane, named, func(p *pane) (object, *refusal) { return done(s.closePane(p)) })
 	case "agent.list":
 		return object{"type": "agent_list", "agents": each(s.agents(), s.agentInfo)}, nil
 	case "workspace.close":
@@ -78,16 +78,36 @@ func (s *Server) withTab(t target, then func(*tab) (object, *refusal)) (object, 
 	return then(found)
 }
 
+// What is said of a pane that is not there, where the method says which one and where it does not (src/app/api/panes.rs).
+const (
+	named   = "pane %s not found"
+	unnamed = "pane not found"
+)
+
+func noPane(said, id string) *refusal {
+	if said == named {
+		said = fmt.Sprintf(named, id)
+	}
+	return &refusal{"pane_not_found", said}
+}
+
 // withPane finds a pane; without an id it is the one that has the focus, whichever that is now.
-func (s *Server) withPane(id *string, unknown string, then func(*pane) (object, *refusal)) (object, *refusal) {
+func (s *Server) withPane(id *string, said string, then func(*pane) (object, *refusal)) (object, *refusal) {
 	p := s.focusedPane()
 	if id != nil {
 		p = s.m.findPane(*id)
 	}
 	if p == nil {
-		return nil, &refusal{"pane_not_found", unknown}
+		return nil, noPane(said, deref(id))
 	}
 	return then(p)
+}
+
+func deref(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
 }
 
 func (s *Server) tabList(t target) (object, *refusal) {
@@ -141,17 +161,13 @@ func (s *Server) tabCreate(params json.RawMessage) (object, *refusal) {
 		return nil, &refusal{"workspace_not_found", "no active workspace"}
 	}
 	var spec Pane
-	label := ""
 	if want.Cwd != nil {
 		spec.Dir = *want.Cwd
-	}
-	if want.Label != nil {
-		label = *want.Label
 	}
 	for key, value := range want.Env {
 		spec.Env = append(spec.Env, key+"="+value)
 	}
-	t := s.openTab(w, label, spec)
+	t := s.openTab(w, want.Label, spec)
 	if want.Focus {
 		s.focus(t)
 	}

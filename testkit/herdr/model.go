@@ -25,7 +25,9 @@ type workspace struct {
 }
 
 type tab struct {
-	id, label string
+	id string
+	// label is what it was called, which may be nothing; nil is its position.
+	label     *string
 	number    int
 	workspace *workspace
 	panes     []*pane
@@ -83,7 +85,7 @@ func (m *model) addWorkspace(label string, tree *Worktree) *workspace {
 	return w
 }
 
-func (m *model) addTab(w *workspace, label string) *tab {
+func (m *model) addTab(w *workspace, label *string) *tab {
 	w.lastTab++
 	t := &tab{id: w.id + ":t" + base32(w.lastTab), label: label, number: w.lastTab, workspace: w}
 	w.tabs = append(w.tabs, t)
@@ -170,8 +172,8 @@ func (m *model) group(w *workspace) []*workspace {
 
 // name is the tab's label as clients see it: its own, or else its position now.
 func (t *tab) name() string {
-	if t.label != "" {
-		return t.label
+	if t.label != nil {
+		return *t.label
 	}
 	for i, other := range t.workspace.tabs {
 		if other == t {

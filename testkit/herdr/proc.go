@@ -104,7 +104,12 @@ func describe(p process) Proc {
 	out := Proc{PID: p.pid, Name: p.name}
 	dir := "/proc/" + strconv.Itoa(p.pid)
 	if text, err := os.ReadFile(filepath.Join(dir, "cmdline")); err == nil && len(text) > 0 {
-		out.Argv = strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
+		// herdr leaves empty arguments out, and puts a mark for what is no text (process_argv in src/platform/linux.rs).
+		for part := range strings.SplitSeq(string(text), "\x00") {
+			if part != "" {
+				out.Argv = append(out.Argv, strings.ToValidUTF8(part, "\ufffd"))
+			}
+		}
 	}
 	out.Dir, _ = os.Readlink(filepath.Join(dir, "cwd"))
 	return out

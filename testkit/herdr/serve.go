@@ -210,6 +210,9 @@ func (s *Server) parse(line []byte) (request, *refusal) {
 	if err != nil {
 		return invalid(err.Error())
 	}
+	if twice := duplicate(line); twice != "" {
+		return invalid("duplicate field `" + twice + "`")
+	}
 	if wrong := against(s.wire.request, value); wrong != "" {
 		return invalid(wrong)
 	}
@@ -225,6 +228,33 @@ func (s *Server) parse(line []byte) (request, *refusal) {
 		return invalid(fmt.Sprintf("unknown variant `%s`", req.Method))
 	}
 	return req, nil
+}
+
+// duplicate is the first name that stands twice in a request or in its params, "" for none: what reads them there (serde) takes no field
+// twice. What lies deeper is read into maps, of which the last one counts.
+func duplicate(object []byte) string {
+	d := json.NewDecoder(bytes.NewReader(object))
+	if start, err := d.Token(); err != nil || start != json.Delim('{') {
+		return ""
+	}
+	seen, params := map[any]bool{}, json.RawMessage(nil)
+	for d.More() {
+		key, err := d.Token()
+		var value json.RawMessage
+		if err != nil || d.Decode(&value) != nil {
+			return ""
+		}
+		if seen[key] {
+			return fmt.Sprint(key)
+		}
+		if seen[key] = true; key == "params" {
+			params = value
+		}
+	}
+	if !seen["method"] { // the params themselves
+		return ""
+	}
+	return duplicate(params)
 }
 
 func (s *Server) reply(id string, result object, refused *refusal) object {

@@ -120,7 +120,7 @@ func (s *Server) agentInfo(p *pane) object {
 // pastLabel is what versions up to 0.7.4 gave to panes and agents as well.
 func (s *Server) pastLabel(p *pane) string {
 	if s.o.Labels {
-		return p.tab.label
+		return deref(p.tab.label)
 	}
 	return ""
 }

@@ -53,13 +53,16 @@ func (s *Server) Tab(workspaceID, label string, panes ...Pane) string {
 	defer s.turn.Unlock()
 	for _, w := range s.m.workspaces {
 		if w.id == workspaceID {
-			return s.openTab(w, label, panes...).id
+			if label == "" {
+				return s.openTab(w, nil, panes...).id
+			}
+			return s.openTab(w, &label, panes...).id
 		}
 	}
 	panic(fmt.Sprintf("open a tab: there is no workspace %q", workspaceID))
 }
 
-func (s *Server) openTab(w *workspace, label string, panes ...Pane) *tab {
+func (s *Server) openTab(w *workspace, label *string, panes ...Pane) *tab {
 	if len(panes) == 0 {
 		panes = []Pane{{}}
 	}
@@ -216,12 +219,12 @@ func (s *Server) Output(paneID string) string {
 	return strings.ReplaceAll(c.text(), "\r\n", "\n")
 }
 
-// Rename gives the tab a label.
+// Rename gives the tab a label; "" is one too, and stays.
 func (s *Server) Rename(tabID, label string) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	t := s.mustTab(tabID)
-	t.label = label
+	t.label = &label
 	s.emit("tab_renamed", object{"tab_id": t.id, "workspace_id": t.workspace.id, "label": t.name()})
 }
 

@@ -114,6 +114,22 @@ func TestGraspRefusesWhatIsNotKnown(t *testing.T) {
 			wantRefused(t, w, d)
 		})
 	}
+	// What herdr takes besides the ids that it writes.
+	for _, id := range []string{"1:t1", "w_1:t2", "w1:+2", "+1:2", "w2:+t1", "2:t1", "w2:1", "t_2_1"} {
+		d := clone(t, whole)
+		d.Identity.Tab.ID = id
+		wantRefused(t, w, d)
+	}
+	for _, id := range []string{"1:p1", "w_1:p1", "w1:+p1", "1-1", "w1-1", "p_1", "w2:p+1"} {
+		d := clone(t, whole)
+		d.Identity.Tab.Panes[0].ID = id
+		wantRefused(t, w, d)
+	}
+	for _, id := range []string{"1", "w_1", "+1", "w+1"} {
+		d := clone(t, whole)
+		d.Identity.Tab.Workspace, d.Identity.Tab.ID = id, id+":t1"
+		wantRefused(t, w, d)
+	}
 	wantRefused(t, w, decision.Decision{ID: "tab:herdr/default/w1:t1"})
 	for _, id := range []string{"", "..", "../x", "a/b", "a\n"} {
 		a := actuator(t, Options{})

@@ -34,7 +34,7 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 	}
 	params := map[string]any{"label": p.Label, "focus": false}
 	var notes []string
-	if v.workspace(p.Workspace) != nil {
+	if workspaceID.MatchString(p.Workspace) && v.workspace(p.Workspace) != nil {
 		params["workspace_id"] = p.Workspace
 	} else {
 		notes = append(notes, fmt.Sprintf("workspace %s is not there any more, so it is in the server's own choice", p.Workspace))

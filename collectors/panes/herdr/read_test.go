@@ -185,7 +185,7 @@ func TestReadOneTab(t *testing.T) {
 		t.Errorf("a tab that is not there gave %v", none)
 	}
 	// herdr would take these for positions.
-	for _, only := range []string{"1", "w1:1", "w1:2", "1:2", "t_1_2", "w1:t", "w1:tO", "w1:t1\n", "w1:p1", " w1:t1"} {
+	for _, only := range []string{"1", "w1:1", "w1:2", "1:2", "t_1_2", "1:t1", "w_1:t2", "w1:+2", "+1:2", "1:p1", "+1:t1", "w1:+t1", "w_1:2", "w1:01", "1-1", "p_1", "w1:t", "w1:tO", "w1:t1\n", "w1:p1", " w1:t1"} {
 		if err := fails(t, Options{Only: only}, "/nonexistent; ", within(t, time.Second)); errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("%q was asked for: %v", only, err)
 		}
@@ -937,6 +937,11 @@ func TestReadAnswersThatAreNone(t *testing.T) {
 		"a tab's id with a letter that no id has": set("tabs", list(tab("w1:tI", "w1"), tab("w1:t1", "w1"))),
 		"a workspace twice":                       set("workspaces", list(w1, w1)),
 		"a workspace without an id":               set("workspaces", list(map[string]any{})),
+		"a tab's id without its workspace's w":    set("tabs", list(tab("1:t1", "w1"), tab("w1:t1", "w1"))),
+		"a tab's id by its workspace's position":  set("tabs", list(tab("w_1:t2", "w1"), tab("w1:t1", "w1"))),
+		"a tab's position with a plus":            set("tabs", list(tab("w1:+2", "w1"), tab("w1:t1", "w1"))),
+		"two positions":                           set("tabs", list(tab("+1:2", "w1"), tab("w1:t1", "w1"))),
+		"a pane's id without its workspace's w":   set("panes", list(pane("1:p1", "w1:t1", "x"))),
 		"a pane twice":                            set("panes", list(pane("w1:p1", "w1:t1", "x"), pane("w1:p1", "w1:t1", "y"))),
 		"a pane's id that is none":                set("panes", list(pane("p_75", "w1:t1", "x"))),
 		"a pane of nobody":                        set("panes", list(pane("w1:p1", "w1:t2", "x"))),

@@ -15,8 +15,9 @@ all := input.tab.panes if input.kind == "tab"
 # METADATA
 # title: Idle panes
 # description: >-
-#   The panes that hold their own shell and nothing else: the shell is alive and in the foreground by itself, every process of
-#   its session is it, a prompt's helper or left over from an agent that is gone, and nothing that it started is at work elsewhere.
+#   The panes that hold their own shell and nothing else: the shell is alive and in the foreground by itself and takes commands from
+#   a person, every process of its session is it, a prompt's helper or left over from an agent that is gone, and nothing that it
+#   started is at work elsewhere.
 idle := [id | some id in _idle_here; not id in _busy_elsewhere]
 
 # METADATA
@@ -107,6 +108,7 @@ _idle_here := [pane.id |
 	pane.foreground[0].name in input.config.shells
 	some shell in pane.session
 	shell.pid == pane.shell_pid
+	shell.interactive == true
 	count(pane.session) == count(pane.session_pids)
 	count(pane.session) - 1 == count([member |
 		some member in pane.session
@@ -114,6 +116,16 @@ _idle_here := [pane.id |
 		_bystander(member.name, member.pid)
 	])
 	not pane.descendants[0]
+]
+
+# METADATA
+# title: Panes with a script
+# description: The panes whose first process is a shell that runs a script or a command, or reads something else than its terminal.
+scripts := [pane.id |
+	some pane in all
+	some shell in pane.session
+	shell.pid == pane.shell_pid
+	shell.interactive == false
 ]
 
 _dead_here := [pane.id |

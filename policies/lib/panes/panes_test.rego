@@ -5,6 +5,26 @@ import data.policies.lib.subjects_test as subjects
 
 test_an_idle_pane_is_named if panes.idle == ["%5"] with input as subjects.session
 
+test_a_shell_that_runs_a_script_is_not_idle if {
+	panes.idle == [] with input as subjects.changed(subjects.session, "/session/panes/0/session/0/interactive", false)
+	panes.scripts == ["%5"] with input as subjects.changed(subjects.session, "/session/panes/0/session/0/interactive", false)
+	panes.idle == [] with input as subjects.changed(subjects.tab, "/tab/panes/0/session/0/interactive", false)
+	panes.scripts == ["w1:p4"] with input as subjects.changed(subjects.tab, "/tab/panes/0/session/0/interactive", false)
+	panes.scripts == [] with input as subjects.session
+}
+
+test_a_shell_of_which_it_is_not_known_is_not_idle if {
+	panes.idle == [] with input as subjects.without(subjects.session, ["/session/panes/0/session/0/interactive"])
+	panes.scripts == [] with input as subjects.without(subjects.session, ["/session/panes/0/session/0/interactive"])
+}
+
+test_what_the_foreground_says_of_a_shell_is_no_proof if {
+	panes.idle == [] with input as json.patch(subjects.session, [
+		{"op": "add", "path": "/session/panes/0/foreground/0/interactive", "value": true},
+		{"op": "add", "path": "/session/panes/0/session/0/interactive", "value": false},
+	])
+}
+
 test_a_pane_with_survivors_is_not_dead if {
 	panes.dead == [] with input as subjects.changed(subjects.session, "/session/panes/0", {"id": "%5", "dead": true, "session_pids": [9]})
 	panes.dead == ["%5"] with input as subjects.changed(subjects.session, "/session/panes/0", {"id": "%5", "dead": true})

@@ -68,9 +68,9 @@ idle_pane := {
 	"shell_pid": 812,
 	"shell_start_ticks": 93211,
 	"foreground_pgid": 812,
-	"foreground": [{"pid": 812, "name": "zsh"}],
+	"foreground": [{"pid": 812, "name": "zsh", "interactive": true}],
 	"session_pids": [812],
-	"session": [{"pid": 812, "name": "zsh"}],
+	"session": [{"pid": 812, "name": "zsh", "interactive": true}],
 	"cwd": "/w/x",
 	"tty": "pts/4",
 	"dead": false,
@@ -106,7 +106,7 @@ carried := object.union(session, {
 
 # A finished session in whose pane a server of its agent's was left.
 littered := object.union(finished, {
-	"session": {"panes": [object.union(idle_pane, {"session_pids": [812, 990], "session": [{"pid": 812, "name": "zsh"}, {"pid": 990, "name": "node"}]})]},
+	"session": {"panes": [object.union(idle_pane, {"session_pids": [812, 990], "session": [{"pid": 812, "name": "zsh", "interactive": true}, {"pid": 990, "name": "node"}]})]},
 	"members": [leftover],
 })
 

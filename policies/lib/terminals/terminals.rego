@@ -79,8 +79,9 @@ silent if input.idle >= input.config.terminal_idle
 # title: Deserted
 # description: >-
 #   True when the terminal is ownerless and nobody is at work in it - it is a development server's and no agent lives in it, or it is a
-#   builder's and nothing but a shell does, or whatever lives in it has printed nothing for long enough. An agent does not always
-#   go by its own name, so in a builder's own terminal any program may be one.
+#   builder's and nothing but shells that take commands from a person do, or whatever lives in it has printed nothing for long
+#   enough. An agent does not always go by its own name, so in a builder's own terminal any program may be one, and a script may be
+#   about to start it anew.
 deserted if {
 	ownerless
 	input.terminal.role_kind == "dev"
@@ -99,19 +100,25 @@ deserted if {
 	silent
 }
 
-# What lives in it by a name that is no agent's, and what is a shell or keeps one's prompt.
+# What lives in it by a name that is no agent's, and what is a shell that waits for a person or keeps one's prompt.
 _programs := [member.pid |
 	some member in input.terminal.below
 	member.name != ""
 	not _agent(member.name)
 ]
 
-_shells := [member.pid |
-	some member in input.terminal.below
-	member.name in _bystanders
-]
+_shells := _waiting | _helpers
 
-_bystanders := array.concat(input.config.shells, input.config.prompt_daemons)
+_waiting := {member.pid |
+	some member in input.terminal.below
+	member.name in input.config.shells
+	member.interactive == true
+}
+
+_helpers := {member.pid |
+	some member in input.terminal.below
+	member.name in input.config.prompt_daemons
+}
 
 _agent(name) if name in input.config.agents
 

@@ -5,6 +5,12 @@ import data.policies.lib.terminals
 
 _below(terminal, names) := subjects.changed(terminal, "/terminal/below", [{"pid": 6102 + i, "name": name} | some i, name in names])
 
+# Shells that take commands from a person, and one program more.
+_shells(terminal, names, more) := subjects.changed(terminal, "/terminal/below", array.concat(
+	[{"pid": 6102 + i, "name": name, "interactive": true} | some i, name in names],
+	more,
+))
+
 _busy(terminal) := subjects.changed(terminal, "/idle", 599)
 
 test_builders_and_their_servers_are_a_builders if {
@@ -123,9 +129,20 @@ test_in_a_builders_terminal_any_program_may_be_its_agent if {
 }
 
 test_a_shell_and_its_prompts_helpers_are_no_agent if {
-	every names in [["bash"], ["sh", "zsh", "gitstatusd"], []] {
-		terminals.deserted with input as _busy(_below(subjects.terminal, names))
+	every names in [["bash"], ["sh", "zsh"], []] {
+		terminals.deserted with input as _busy(_shells(subjects.terminal, names, []))
+		terminals.deserted with input as _busy(_shells(subjects.terminal, names, [{"pid": 6150, "name": "gitstatusd"}]))
 	}
+}
+
+test_a_script_in_a_builders_terminal_may_be_about_to_start_its_agent if {
+	every script in [{"pid": 6150, "name": "bash", "interactive": false}, {"pid": 6150, "name": "bash"}] {
+		every names in [["bash"], []] {
+			not terminals.deserted with input as _busy(_shells(subjects.terminal, names, [script]))
+			terminals.deserted with input as _shells(subjects.terminal, names, [script])
+		}
+	}
+	not terminals.deserted with input as _busy(_shells(subjects.terminal, ["bash"], [{"pid": 6150, "name": "make", "interactive": true}]))
 }
 
 test_what_is_not_known_may_be_at_work if {
@@ -135,7 +152,7 @@ test_what_is_not_known_may_be_at_work if {
 	not terminals.deserted with input as subjects.without(subjects.terminal, ["/idle"])
 	not terminals.deserted with input as subjects.without(subjects.server, ["/config/agents"])
 	every list in ["/config/shells", "/config/prompt_daemons"] {
-		not terminals.deserted with input as subjects.without(_busy(_below(subjects.terminal, ["bash"])), [list])
+		not terminals.deserted with input as subjects.without(_busy(_shells(subjects.terminal, ["bash"], [{"pid": 6150, "name": "gitstatusd"}])), [list])
 	}
 }
 

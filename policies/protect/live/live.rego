@@ -29,7 +29,11 @@ objections contains {
 objections contains {
 	"rule": "protect.live",
 	"message": _in_panes,
-	"evidence": {"running": {member.name | some member in input.session.panes[_].foreground}, "elsewhere": panes.elsewhere},
+	"evidence": {
+		"running": {member.name | some member in input.session.panes[_].foreground},
+		"elsewhere": panes.elsewhere,
+		"scripts": panes.scripts,
+	},
 } if {
 	input.kind == "session"
 	not panes.all_quiet
@@ -63,6 +67,7 @@ objections contains {
 	"evidence": {
 		"running": {member.name | some member in input.tab.panes[_].foreground},
 		"elsewhere": panes.elsewhere,
+		"scripts": panes.scripts,
 		"agents": {status | status := input.tab.panes[_].agent_status},
 	},
 } if {

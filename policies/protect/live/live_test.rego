@@ -209,7 +209,15 @@ test_a_tab_that_runs_something_stays if {
 		{"op": "add", "path": "/tab/panes/0/foreground", "value": [{"pid": 900, "name": "claude"}]},
 		{"op": "add", "path": "/tab/panes/0/agent_status", "value": "working"},
 	])
-	objection.evidence == {"running": {"claude"}, "elsewhere": set(), "agents": {"working"}}
+	objection.evidence == {"running": {"claude"}, "elsewhere": set(), "scripts": [], "agents": {"working"}}
+}
+
+test_a_script_keeps_its_session_and_its_tab if {
+	every subject in [subjects.session, subjects.tab] {
+		some pane in [subject[subject.kind].panes[0].id]
+		some objection in live.objections with input as subjects.changed(subject, concat("", ["/", subject.kind, "/panes/0/session/0/interactive"]), false)
+		objection.evidence.scripts == [pane]
+	}
 }
 
 test_one_busy_pane_of_two_keeps_the_tab if {

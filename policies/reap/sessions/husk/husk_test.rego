@@ -72,8 +72,12 @@ test_a_session_without_panes_is_no_husk if {
 	count(husk.findings) == 0 with input as subjects.changed(subjects.session, "/session/panes", [])
 }
 
+test_a_script_is_no_idle_shell if {
+	count(husk.findings) == 0 with input as subjects.changed(subjects.session, "/session/panes/0/session/0/interactive", false)
+}
+
 test_a_missing_fact_is_no_husk if {
-	every path in ["/session/panes/0/shell_pid", "/session/panes/0/foreground_pgid", "/session/panes/0/foreground", "/session/panes/0/session", "/session/panes/0/session_pids", "/session/panes/0/dead", "/session/panes", "/session/name", "/session", "/kind", "/config/shells", "/config/session_names", "/config"] {
+	every path in ["/session/panes/0/session/0/interactive", "/session/panes/0/shell_pid", "/session/panes/0/foreground_pgid", "/session/panes/0/foreground", "/session/panes/0/session", "/session/panes/0/session_pids", "/session/panes/0/dead", "/session/panes", "/session/name", "/session", "/kind", "/config/shells", "/config/session_names", "/config"] {
 		count(husk.findings) == 0 with input as subjects.without(subjects.session, [path])
 	}
 }

@@ -68,8 +68,12 @@ test_a_session_is_no_tab if {
 	count(husk.findings) == 0 with input as subjects.changed(subjects.tab, "/kind", "session")
 }
 
+test_a_script_is_no_idle_shell if {
+	count(husk.findings) == 0 with input as subjects.changed(subjects.tab, "/tab/panes/0/session/0/interactive", false)
+}
+
 test_a_missing_fact_is_no_husk if {
-	every path in ["/tab/panes/0/shell_pid", "/tab/panes/0/foreground_pgid", "/tab/panes/0/foreground", "/tab/panes/0/session", "/tab/panes/0/session_pids", "/tab/panes/0/dead", "/tab/panes", "/tab/pane_count", "/tab/label", "/tab", "/kind", "/config/shells", "/config/helper_labels", "/config"] {
+	every path in ["/tab/panes/0/session/0/interactive", "/tab/panes/0/shell_pid", "/tab/panes/0/foreground_pgid", "/tab/panes/0/foreground", "/tab/panes/0/session", "/tab/panes/0/session_pids", "/tab/panes/0/dead", "/tab/panes", "/tab/pane_count", "/tab/label", "/tab", "/kind", "/config/shells", "/config/helper_labels", "/config"] {
 		count(husk.findings) == 0 with input as subjects.without(subjects.tab, [path])
 	}
 }

@@ -1,0 +1,273 @@
+package processes_test
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/collectors/processes"
+)
+
+var shells = []string{"bash", "dash", "fish", "ksh", "sh", "tcsh", "zsh"}
+
+// pty is a shell on a terminal of its own, of which this is the other side.
+type pty struct {
+	t      *testing.T
+	master *os.File
+	pid    int
+}
+
+// onTerminal starts a program in front of a terminal of its own; in, where it is not nil, is its input instead.
+func onTerminal(t *testing.T, in *os.File, argv ...string) pty {
+	t.Helper()
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	master := os.NewFile(uintptr(fd), "/dev/ptmx")
+	slave, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slave.Close()
+	c := exec.Command(argv[0], argv[1:]...)
+	c.Dir, c.Env = t.TempDir(), []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH"), "TERM=vt100"}
+	c.Stdin, c.Stdout, c.Stderr = slave, slave, slave
+	if in != nil {
+		c.Stdin = in
+	}
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 1}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, master) }() // what it prints must not fill the terminal
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		_ = master.Close() // hangs up whatever it started
+		_ = c.Wait()
+	})
+	return pty{t, master, c.Process.Pid}
+}
+
+func (p pty) write(text string) {
+	p.t.Helper()
+	if _, err := p.master.WriteString(text); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func interactive(t *testing.T, pid int) *bool {
+	t.Helper()
+	return look(t, processes.Options{Markers: []string{"SOME_MARKER"}, Shells: shells, Only: os.Getpid()}, pid).Interactive
+}
+
+// becomes waits until the process is said to be interactive, or not to be or not known to be.
+func becomes(t *testing.T, pid int, want bool) {
+	t.Helper()
+	is := func() bool { got := interactive(t, pid); return got != nil && *got }
+	for deadline := time.Now().Add(20 * time.Second); is() != want; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			where, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/wchan")
+			t.Fatalf("interactive is not %v after twenty seconds; it sleeps in %s", want, where)
+		}
+	}
+}
+
+// waiter is a script that waits on a FIFO which nobody writes to, another that does so by a descriptor of its own, one that works without
+// an end, and one that asks the person at the terminal.
+func waiter(t *testing.T) (scripts [4]string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	return [4]string{write("worker.sh", "read x < "+dir+"/fifo\n:\n"), write("own.sh", "exec 3<> "+dir+"/fifo\nread x <&3\n"),
+		write("loop.sh", "while :; do :; done\n"), write("question.sh", "read x\n")}
+}
+
+// installed are those of names that this machine has.
+func installed(names ...string) map[string]string {
+	out := map[string]string{}
+	for _, name := range names {
+		if path, err := exec.LookPath(name); err == nil {
+			out[name] = path
+		}
+	}
+	return out
+}
+
+// TestShellsAtTheirPrompt starts every shell that is installed as a terminal does, and leaves it alone.
+func TestShellsAtTheirPrompt(t *testing.T) {
+	t.Parallel()
+	for name, path := range installed(shells...) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			becomes(t, onTerminal(t, nil, path).pid, true)
+			becomes(t, onTerminal(t, nil, path, "-i").pid, true)
+		})
+	}
+}
+
+// TestShellsThatRunScripts waits on a FIFO in every way that a script can be run, each of which is a shell alone in front of its terminal.
+func TestShellsThatRunScripts(t *testing.T) {
+	t.Parallel()
+	for name, path := range installed("bash", "dash", "ksh", "sh", "zsh") {
+		script := waiter(t)[0]
+		for how, args := range map[string][]string{
+			"a script": {script}, "a script with flags": {"-ex", script}, "a command": {"-c", ". " + script + "; :"},
+			"a command of an interactive one": {"-i", "-c", ". " + script + "; :"},
+		} {
+			t.Run(name+" "+how, func(t *testing.T) {
+				t.Parallel()
+				p := onTerminal(t, nil, append([]string{path}, args...)...)
+				if got := interactive(t, p.pid); got == nil || *got {
+					t.Errorf("interactive: %v, want it known and false", got)
+				}
+			})
+		}
+		t.Run(name+" a script as its input", func(t *testing.T) {
+			t.Parallel()
+			in, err := os.Open(script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close()
+			p := onTerminal(t, in, path)
+			if got := interactive(t, p.pid); got == nil || *got {
+				t.Errorf("interactive: %v, want it known and false", got)
+			}
+		})
+	}
+}
+
+// TestShellsInTheMiddleOfAScript has a shell at its prompt source a script, which its command line says nothing of.
+func TestShellsInTheMiddleOfAScript(t *testing.T) {
+	t.Parallel()
+	for name, path := range installed("bash", "dash", "ksh", "sh", "zsh") {
+		for which, what := range []string{"a FIFO", "a descriptor of its own", "the end of a loop", "an answer"} {
+			if what == "the end of a loop" && name != "sh" {
+				continue // it keeps a processor busy
+			}
+			if what == "an answer" && name != "bash" && name != "zsh" {
+				continue // without a line editor of its own that is known, it reads an answer as it reads a command
+			}
+			t.Run(name+" waits for "+what, func(t *testing.T) {
+				t.Parallel()
+				p, scripts := onTerminal(t, nil, path), waiter(t)
+				becomes(t, p.pid, true)
+				p.write(". " + scripts[which] + "\r")
+				becomes(t, p.pid, false)
+				for range 5 { // it stays so
+					time.Sleep(10 * time.Millisecond)
+					becomes(t, p.pid, false)
+				}
+			})
+		}
+	}
+}
+
+// TestAShellThatBecameAScript runs a script in a shell's own place: the same process, by the same name.
+func TestAShellThatBecameAScript(t *testing.T) {
+	t.Parallel()
+	script := waiter(t)[0]
+	p := onTerminal(t, nil, "bash", "--norc")
+	becomes(t, p.pid, true)
+	p.write("exec bash " + script + "\r")
+	becomes(t, p.pid, false)
+}
+
+// TestAShellBehindAnother is not in front of its terminal, which is no sign of work.
+func TestAShellBehindAnother(t *testing.T) {
+	t.Parallel()
+	p := onTerminal(t, nil, "bash", "--norc")
+	becomes(t, p.pid, true)
+	p.write("bash --norc; true\r")
+	front := func() (n int) {
+		raw, err := p.master.SyscallConn()
+		if err == nil {
+			err = raw.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.TIOCGPGRP) })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for deadline := time.Now().Add(20 * time.Second); front() == p.pid; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no shell was started in the shell")
+		}
+	}
+	becomes(t, front(), true)
+	becomes(t, p.pid, true)
+}
+
+// TestShellsThatDoNotShow has fixtures in which something could not be read, or nobody asked.
+func TestShellsThatDoNotShow(t *testing.T) {
+	t.Parallel()
+	idle := entry{pid: 10, comm: "dash", tty: 136<<8 | 4, cmdline: "dash\x00", fds: map[int]string{0: "/dev/pts/4"}}
+	for name, c := range map[string]struct {
+		change func(*entry)
+		shells []string
+		want   *bool
+	}{
+		"idle":                     {func(*entry) {}, shells, new(true)},
+		"a login":                  {func(e *entry) { e.cmdline = "-dash\x00" }, shells, new(true)},
+		"nobody asked":             {func(*entry) {}, nil, nil},
+		"no shell":                 {func(e *entry) { e.comm = "vim" }, shells, nil},
+		"no command line":          {func(e *entry) { e.cmdline = "" }, shells, nil},
+		"a flag that nobody knows": {func(e *entry) { e.cmdline = "dash\x00-Z\x00" }, shells, nil},
+		"its input is not known":   {func(e *entry) { e.fds = nil }, shells, nil},
+		"its input is a pipe":      {func(e *entry) { e.fds[0] = "pipe:[812]" }, shells, new(false)},
+		"another terminal":         {func(e *entry) { e.fds[0] = "/dev/pts/5" }, shells, new(false)},
+		"no terminal":              {func(e *entry) { e.tty = 0 }, shells, new(false)},
+		"a script under its own name": {func(e *entry) {
+			e.comm, e.exe, e.cmdline = "worker.sh", "/bin/dash", "/bin/sh\x00./worker.sh\x00"
+		}, shells, new(false)},
+		"it ended": {func(e *entry) { e.state = "Z" }, shells, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, e := newFixture(t), idle
+			e.fds = map[int]string{0: idle.fds[0]}
+			c.change(&e)
+			f.process(e)
+			got, err := f.read(processes.Options{Markers: []string{"M"}, Shells: c.shells})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, p := range got.Processes {
+				if (p.Interactive == nil) != (c.want == nil) || c.want != nil && *p.Interactive != *c.want {
+					t.Errorf("interactive: %v, want %v", text(p.Interactive), text(c.want))
+				}
+			}
+		})
+	}
+}
+
+func text(b *bool) string {
+	if b == nil {
+		return "not known"
+	}
+	return strconv.FormatBool(*b)
+}
