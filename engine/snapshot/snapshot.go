@@ -281,7 +281,8 @@ type Terminal struct {
 	CreatedAt  *time.Time `json:"created_at,omitempty"`
 	StartedAt  *time.Time `json:"started_at,omitempty"`
 	LastDataAt *time.Time `json:"last_data_at,omitempty"`
-	Cwd        string     `json:"cwd,omitempty"`
+	// Cwd is where Codev started its program: by its row, or else by its shellper's command line.
+	Cwd string `json:"cwd,omitempty"`
 	// Owner is the builder that it belongs to, as far as that is known.
 	Owner *TerminalOwner `json:"owner,omitempty"`
 	// Error says what about it could not be read.

@@ -2,7 +2,6 @@ package codev
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"winnow/actuators"
@@ -103,11 +102,12 @@ func (g *grasp) bury(ctx context.Context, out *decision.Outcome) {
 	case len(g.family) == 0:
 		return
 	case ctx.Err() != nil:
-		out.Detail += fmt.Sprintf("; the sweep was interrupted, and what lived below it was left as it is: %s", panes.Count(len(g.family), "process", "processes"))
+		out.Detail += "; the sweep was interrupted, and what lived below it was left as it is: " + panes.Count(len(g.family), "process", "processes")
 		return
 	}
 	rest := panes.Burial{
-		Who: g.who(), By: "shellper", Within: hangUpWithin, TermGrace: g.TermGrace, Never: g.never(), Step: g.Step, Term: StepTerm, Kill: StepKill, Log: g.Log,
+		Who: g.who(), By: "shellper", Within: hangUpWithin, TermGrace: g.TermGrace, Never: g.never(), Step: g.Step, Term: StepTerm,
+		Kill: StepKill, Log: g.Log,
 	}.Bury(context.WithoutCancel(ctx), g.family)
 	out.Detail += "; " + rest.Detail
 	out.Freed.RSS += rest.Freed.RSS

@@ -3,6 +3,7 @@ package codev
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
@@ -50,7 +51,8 @@ func TestEndsAServerThatTheTowerLost(t *testing.T) {
 	})
 	t.Run("with what does not end when asked to", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t).short()
+		w := newWorld(t)
+		w.o.TermGrace = 200 * time.Millisecond
 		st, id := w.lost("sh", "-c", "trap '' TERM HUP; echo deaf; sleep 1000")
 		eventually(t, "it is deaf", func() bool { return strings.Contains(w.Output(st.ID), "deaf") && len(w.belowOf(st.PID)) == 2 })
 		family := w.belowOf(st.PID)

@@ -60,7 +60,8 @@ func (w *watch) owner(t *snapshot.Terminal) (snapshot.Owner, bool) {
 	if !*o.Recorded && o.Worktree == "" {
 		return snapshot.Owner{}, false
 	}
-	out := snapshot.Owner{Source: t.Source, Terminal: t.ID, Workspace: t.Workspace, Builder: o.ID, Worktree: o.Worktree, Kind: t.RoleKind, FirstAt: w.at, LastAt: w.at}
+	out := snapshot.Owner{Source: t.Source, Terminal: t.ID, Workspace: t.Workspace, Builder: o.ID, Worktree: o.Worktree, Kind: t.RoleKind,
+		FirstAt: w.at, LastAt: w.at}
 	if *o.Recorded {
 		out.RowAt = &w.at
 	}
