@@ -58,11 +58,14 @@ func slept(s *snapshot.Snapshot, t *time.Time) (least, most float64, ok bool) {
 	return least, most, true
 }
 
-// asleep is when the machine slept. A snapshot that does not tell still shows for how long it was suspended since the boot.
+// asleep is when the machine slept. A snapshot that does not tell still shows for how long it was suspended since the boot. One without
+// any clock was made by hand, and is taken as it says: a look that could not read the clocks is not steady, which keeps everything.
 func asleep(h *snapshot.Host, now time.Time) ([]snapshot.Asleep, bool) {
 	switch {
 	case h.Asleep != nil:
 		return *h.Asleep, true
+	case h.UpSeconds == nil && h.AwakeSeconds == nil:
+		return nil, true
 	case h.BootedAt == nil || h.UpSeconds == nil || h.AwakeSeconds == nil:
 		return nil, false
 	}

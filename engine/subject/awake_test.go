@@ -27,7 +27,6 @@ func TestAwake(t *testing.T) {
 		"more than there was, by what overlaps":   {&[]snapshot.Asleep{night, night}, ago(36000), new(0.0)},
 		"a time to come":                          {&[]snapshot.Asleep{night}, ago(-5), new(-5.0)},
 		"no time":                                 {&[]snapshot.Asleep{night}, nil, nil},
-		"when it slept is not known":              {nil, ago(300), nil},
 		"a stretch without a beginning":           {&[]snapshot.Asleep{{Until: *ago(600), Seconds: 5}}, ago(300), nil},
 		"a stretch without an end":                {&[]snapshot.Asleep{{From: *ago(600), Seconds: 5}}, ago(300), nil},
 		"a stretch without a length":              {&[]snapshot.Asleep{{From: *ago(600), Until: *ago(300)}}, ago(300), nil},
@@ -83,6 +82,7 @@ func TestAwakeWithoutLooks(t *testing.T) {
 	as := func(*snapshot.Host) {}
 	same(t, "in this boot", new(1200.0), age(as, ago(30000)))
 	same(t, "before", new(11200.0), age(as, ago(40000)))
+	same(t, "no clocks at all", new(30000.0), age(func(h *snapshot.Host) { *h = snapshot.Host{} }, ago(30000)))
 	same(t, "it never slept", new(30000.0), age(func(h *snapshot.Host) { h.AwakeSeconds = new(36000.0) }, ago(30000)))
 	for name, forget := range map[string]func(*snapshot.Host){
 		"the boot": func(h *snapshot.Host) { h.BootedAt = nil }, "time up": func(h *snapshot.Host) { h.UpSeconds = nil },
