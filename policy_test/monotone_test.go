@@ -47,6 +47,8 @@ var worlds = []struct{ path, why string }{
 	{"dirs/*/holders", "a folder that nobody uses; holders_known says whether that was found out"},
 	{"projects", "nobody trusts any project"},
 	{"projects/*/worktrees", "a project all of whose worktrees lie in it; where they could not be read the source says so"},
+	{"host/asleep", "a machine that was not off since an earlier look; it is told wherever the ledger was read, or its source says so"},
+	{"host/up_seconds", "a snapshot that no look wrote: one that could not read the clocks is not steady either"},
 	{"sources/*", "a source that is not configured; one that a record names is missed"},
 }
 

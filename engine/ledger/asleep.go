@@ -7,8 +7,8 @@ import (
 	"winnow/engine/snapshot"
 )
 
-// maxOff is for how long a machine is taken to have been off before a boot, where no look tells: a long weekend. Without such a bound
-// nothing from before the first look would ever have an age.
+// maxOff is for how long a machine is taken to have been off between a look and the next boot: a long weekend. It may have been up for
+// most of it, and without such a bound nothing would ever grow old where looks are rare and boots are not.
 const maxOff = 72 * time.Hour
 
 // maxStretches is how many stretches of sleep are kept. Older ones are told as one, which makes ages shorter and never longer.
@@ -17,9 +17,9 @@ const maxStretches = 64
 // Asleep says when the machine slept, from the last look and what host shows at the time at. It is a pure function.
 //
 // Between two looks of one boot that is by how much the time suspended grew, or the wall clock more than the time awake: a clock that
-// was set ahead makes nothing older. Before a boot the machine was off since the last look, for no more than maxOff; where nothing is
-// remembered, all of maxOff, and what it slept since the boot may all have been just now. Where this look's own clocks are unknown, so
-// is the answer.
+// was set ahead makes nothing older. Before a boot the machine was off since the last look, for no more than maxOff. Where nothing is
+// remembered it may have slept all that it slept since the boot just now, and of the time before the boot nothing is known and nothing
+// left out. Where this look's own clocks are unknown, so is the answer.
 func Asleep(prev *Look, host snapshot.Host, at time.Time) *[]snapshot.Asleep {
 	if host.BootID == "" || host.BootedAt == nil || host.UpSeconds == nil || host.AwakeSeconds == nil {
 		return nil
@@ -28,7 +28,6 @@ func Asleep(prev *Look, host snapshot.Host, at time.Time) *[]snapshot.Asleep {
 	out, suspended := []snapshot.Asleep{}, seconds(*host.UpSeconds-*host.AwakeSeconds)
 	switch {
 	case prev == nil || prev.Asleep == nil:
-		out = stretch(out, host.BootedAt.Add(-maxOff), *host.BootedAt, maxOff)
 		out = stretch(out, *host.BootedAt, at, suspended)
 	case prev.BootID != host.BootID:
 		out = stretch(append(out, *prev.Asleep...), prev.At, *host.BootedAt, off(prev.At, *host.BootedAt))

@@ -110,7 +110,7 @@ type Host struct {
 	// look that noticed the latest of them. Absent where the ledger could not be read.
 	SteadySince *time.Time `json:"steady_since,omitempty"`
 	// Asleep are the stretches in which the machine was suspended or off, as far as looks show: ages leave them out. Known and none
-	// is [], unknown is absent.
+	// is [], unknown is absent: then all that the clocks above say it was suspended since the boot may have been just now.
 	Asleep *[]Asleep `json:"asleep,omitempty"`
 }
 

@@ -28,7 +28,7 @@ func (j *Joined) atMost(t *time.Time) *float64 {
 }
 
 // Awake is for how many seconds the machine was awake between t and the snapshot, at least. It is nil where t is, and where it is not
-// known when the machine slept. It is a pure function.
+// known how long the machine slept. It is a pure function.
 func Awake(s *snapshot.Snapshot, t *time.Time) *float64 {
 	_, most, ok := slept(s, t)
 	if !ok {
@@ -44,10 +44,11 @@ func Awake(s *snapshot.Snapshot, t *time.Time) *float64 {
 // slept is for how many seconds the machine slept after t, at least and at most. Where in a stretch it slept is not known: a time
 // within one has all of that sleep after it, or none but what does not fit before it.
 func slept(s *snapshot.Snapshot, t *time.Time) (least, most float64, ok bool) {
-	if t == nil || s.Host.Asleep == nil {
+	list, ok := asleep(&s.Host, s.TakenAt)
+	if t == nil || !ok {
 		return 0, 0, false
 	}
-	for _, a := range *s.Host.Asleep {
+	for _, a := range list {
 		if a.From.IsZero() || a.Until.Before(a.From) || !(a.Seconds > 0) {
 			return 0, 0, false
 		}
@@ -55,4 +56,21 @@ func slept(s *snapshot.Snapshot, t *time.Time) (least, most float64, ok bool) {
 		most += min(a.Seconds, max(0, a.Until.Sub(*t).Seconds()))
 	}
 	return least, most, true
+}
+
+// asleep is when the machine slept. A snapshot that does not tell still shows for how long it was suspended since the boot. One without
+// any clock was made by hand, and is taken as it says: a look that could not read the clocks is not steady, which keeps everything.
+func asleep(h *snapshot.Host, now time.Time) ([]snapshot.Asleep, bool) {
+	switch {
+	case h.Asleep != nil:
+		return *h.Asleep, true
+	case h.UpSeconds == nil && h.AwakeSeconds == nil:
+		return nil, true
+	case h.BootedAt == nil || h.UpSeconds == nil || h.AwakeSeconds == nil:
+		return nil, false
+	}
+	if suspended := *h.UpSeconds - *h.AwakeSeconds; suspended > 0 {
+		return []snapshot.Asleep{{From: *h.BootedAt, Until: now, Seconds: suspended}}, true
+	}
+	return nil, true
 }

@@ -27,7 +27,6 @@ func TestAwake(t *testing.T) {
 		"more than there was, by what overlaps":   {&[]snapshot.Asleep{night, night}, ago(36000), new(0.0)},
 		"a time to come":                          {&[]snapshot.Asleep{night}, ago(-5), new(-5.0)},
 		"no time":                                 {&[]snapshot.Asleep{night}, nil, nil},
-		"when it slept is not known":              {nil, ago(300), nil},
 		"a stretch without a beginning":           {&[]snapshot.Asleep{{Until: *ago(600), Seconds: 5}}, ago(300), nil},
 		"a stretch without an end":                {&[]snapshot.Asleep{{From: *ago(600), Seconds: 5}}, ago(300), nil},
 		"a stretch without a length":              {&[]snapshot.Asleep{{From: *ago(600), Until: *ago(300)}}, ago(300), nil},
@@ -64,9 +63,33 @@ func TestAwakeOverLooks(t *testing.T) {
 	last = nil
 	same(t, "a first look after the resume", []float64{120, 4 * hour.Seconds()}, ages(now, 20*hour, 12*hour, checkout, old))
 	same(t, "an hour after that", []float64{hour.Seconds() + 120, 5 * hour.Seconds()}, ages(now.Add(hour), 21*hour, 13*hour, checkout, old))
-	// What is from before the boot is as old as the machine was awake since, and older than that only from a long weekend on.
-	same(t, "from before the boot", []float64{13 * hour.Seconds(), 13*hour.Seconds() + 3600},
-		ages(now.Add(hour), 21*hour, 13*hour, booted.Add(-50*hour), booted.Add(-73*hour)))
+	// Of the time before the first look's boot nothing is known. Off after a look is off.
+	same(t, "from before the boot", []float64{15 * hour.Seconds()}, ages(now.Add(hour), 21*hour, 13*hour, booted.Add(-2*hour)))
+	last.BootID, booted = "a", now.Add(9*hour)
+	same(t, "over a night off", []float64{15 * hour.Seconds(), hour.Seconds() + 120},
+		ages(now.Add(10*hour), hour, hour, old.Add(-8*hour-hour), now.Add(hour-2*time.Minute)))
+}
+
+// TestAwakeWithoutLooks: a snapshot that does not tell when the machine slept shows for how long at least, unless its clocks are missing.
+func TestAwakeWithoutLooks(t *testing.T) {
+	t.Parallel()
+	host := snapshot.Host{BootedAt: ago(36000), UpSeconds: new(36000.0), AwakeSeconds: new(7200.0)}
+	age := func(change func(*snapshot.Host), t *time.Time) *float64 {
+		h := host
+		change(&h)
+		return subject.Awake(&snapshot.Snapshot{TakenAt: now, Host: h}, t)
+	}
+	as := func(*snapshot.Host) {}
+	same(t, "in this boot", new(1200.0), age(as, ago(30000)))
+	same(t, "before", new(11200.0), age(as, ago(40000)))
+	same(t, "no clocks at all", new(30000.0), age(func(h *snapshot.Host) { *h = snapshot.Host{} }, ago(30000)))
+	same(t, "it never slept", new(30000.0), age(func(h *snapshot.Host) { h.AwakeSeconds = new(36000.0) }, ago(30000)))
+	for name, forget := range map[string]func(*snapshot.Host){
+		"the boot": func(h *snapshot.Host) { h.BootedAt = nil }, "time up": func(h *snapshot.Host) { h.UpSeconds = nil },
+		"time awake": func(h *snapshot.Host) { h.AwakeSeconds = nil },
+	} {
+		same(t, name, (*float64)(nil), age(forget, ago(30000)))
+	}
 }
 
 // TestHowBusyAProcessWasAtLeast: what may have been slept before a process began makes it no busier than it was.
