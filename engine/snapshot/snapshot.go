@@ -64,11 +64,9 @@ type Snapshot struct {
 	Dirs      map[string]Dir      `json:"dirs,omitempty"`
 	Processes map[string]Process  `json:"processes,omitempty"`
 	// What orchestrators and people have written down.
-	Spawns   []Spawn `json:"spawns,omitempty"`
-	Registry []Entry `json:"registry,omitempty"`
-	Holds    []Hold  `json:"holds,omitempty"`
-	// Asked is the one candidate that a person asked to be cleaned up; absent in every look that nobody asked for by name.
-	Asked     *Asked              `json:"asked,omitempty"`
+	Spawns    []Spawn             `json:"spawns,omitempty"`
+	Registry  []Entry             `json:"registry,omitempty"`
+	Holds     []Hold              `json:"holds,omitempty"`
 	Sightings map[string]Sighting `json:"sightings,omitempty"`
 	// Projects are the repositories that bring a file of their own for Winnow.
 	Projects []Project `json:"projects,omitempty"`
@@ -76,6 +74,8 @@ type Snapshot struct {
 	Owners []Owner `json:"owners,omitempty"`
 	// Workers are the observations on what registries record.
 	Workers []Worker `json:"workers,omitempty"`
+	// Asked is the one candidate that a person asked to be cleaned up; absent in every look that nobody asked for by name.
+	Asked *Asked `json:"asked,omitempty"`
 }
 
 // Host says on what machine, as whom and under which clock the look was taken.
