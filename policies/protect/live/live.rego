@@ -191,5 +191,5 @@ _message := "it is an agent" if {
 } else := "a process below it, which would end with it, is never reaped, people use it too, or it is somebody else's" if {
 	count(input.lineage.below) > 0
 } else := "more is below it than ends with one" if {
-	input.lineage.descendants > 64
+	input.lineage.descendants > 0
 }
