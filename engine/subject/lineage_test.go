@@ -53,20 +53,20 @@ func TestLineageOfATree(t *testing.T) {
 		Markers: &[]string{}, Multiplexer: new(false), Agents: new(1), Agent: &snapshot.PaneProc{PID: 3, Name: "claude"},
 		IsAgent: new(false), Unidentified: new(false), UnidentifiedBelow: new(false), Strangers: &[]string{}, Sockets: &[]string{}, Personal: new(""),
 		AgentAncestor: new(true), MultiplexerAncestor: new(true), Descendants: new(2), AgentBelow: new(false), TTYBelow: new(true), ListenerBelow: new(true),
-		Below: &[]subject.Below{{PID: 5, Name: "vim", Personal: new("")}, {PID: 6, Name: "vite", Personal: new("")}},
+		Below: &[]subject.Below{{PID: 5, Name: "vim", Personal: new(""), Own: new(true)}, {PID: 6, Name: "vite", Personal: new(""), Own: new(true)}},
 	}, lineage(t, s, 4))
 	same(t, "7", &subject.Lineage{
 		Markers: &[]string{}, Multiplexer: new(false), Agents: new(1), Agent: &snapshot.PaneProc{PID: 3, Name: "claude"},
 		IsAgent: new(false), Unidentified: new(false), UnidentifiedBelow: new(false), Strangers: &[]string{}, Sockets: &[]string{}, Personal: new(""),
 		AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(1), AgentBelow: new(true), TTYBelow: new(false), ListenerBelow: new(false),
-		Below: &[]subject.Below{{PID: 8, Name: "claude", Personal: new("")}},
+		Below: &[]subject.Below{{PID: 8, Name: "claude", Personal: new(""), Own: new(true)}},
 	}, lineage(t, s, 7))
 	same(t, "1", &subject.Lineage{
 		Markers: &[]string{}, Multiplexer: new(false), Agents: new(0),
 		IsAgent: new(false), Unidentified: new(false), UnidentifiedBelow: new(false), Strangers: &[]string{}, Sockets: &[]string{}, Personal: new(""),
 		AgentAncestor: new(false), MultiplexerAncestor: new(false), Descendants: new(7), AgentBelow: new(true), TTYBelow: new(true), ListenerBelow: new(true),
-		Below: &[]subject.Below{{PID: 2, Name: "tmux: server", Personal: new("")}, {PID: 3, Name: "claude", Personal: new("")}, {PID: 4, Name: "zsh", Personal: new("")}, {PID: 5, Name: "vim", Personal: new("")},
-			{PID: 6, Name: "vite", Personal: new("")}, {PID: 7, Name: "node", Personal: new("")}, {PID: 8, Name: "claude", Personal: new("")}},
+		Below: &[]subject.Below{{PID: 2, Name: "tmux: server", Personal: new(""), Own: new(true)}, {PID: 3, Name: "claude", Personal: new(""), Own: new(true)}, {PID: 4, Name: "zsh", Personal: new(""), Own: new(true)}, {PID: 5, Name: "vim", Personal: new(""), Own: new(true)},
+			{PID: 6, Name: "vite", Personal: new(""), Own: new(true)}, {PID: 7, Name: "node", Personal: new(""), Own: new(true)}, {PID: 8, Name: "claude", Personal: new(""), Own: new(true)}},
 	}, lineage(t, s, 1))
 }
 
@@ -89,6 +89,17 @@ func TestWhatIsBelowIsNamedWhole(t *testing.T) {
 		return len(*l.Below)
 	}
 	same(t, "nobody", 0, below(tree(0)))
+	others := tree(3)
+	for pid, m := range map[string]*map[string]string{"2": carries("AGENT_SESSION", "a"), "10": carries("AGENT_SESSION", "a", "CLAUDECODE", "1"), "11": carries("AGENT_SESSION", "b"), "12": nil} {
+		p := others.Processes["process:"+pid]
+		p.Markers = m
+		others.Processes["process:"+pid] = p
+	}
+	var own []*bool
+	for _, b := range *lineage(t, others, 2).Below {
+		own = append(own, b.Own)
+	}
+	same(t, "whose they are", []*bool{new(true), new(false), nil}, own)
 	same(t, "all that a look tells of", 64, below(tree(64)))
 	same(t, "more than that", -1, below(tree(65)))
 	zombie := tree(2)

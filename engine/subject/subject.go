@@ -163,6 +163,8 @@ type Below struct {
 	UID  *int   `json:"uid,omitempty"`
 	// Personal is Lineage.Personal of that one.
 	Personal *string `json:"personal,omitempty"`
+	// Own is false where it carries an identifying marker that the process above does not carry with that value: another owner's.
+	Own *bool `json:"own,omitempty"`
 }
 
 // Member is a process that belongs to a pane.

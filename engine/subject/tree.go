@@ -170,6 +170,9 @@ func (x *processes) belowOf(i int) *[]Below {
 	out := make([]Below, len(under))
 	for k, n := range under {
 		out[k] = Below{PID: n.p.PID, Name: n.p.Name, UID: n.p.UID, Personal: x.config.personal(n.p)}
+		if n.p.Markers != nil {
+			out[k].Own = new(agree(&x.nodes[i], n, x.config.IDMarkers))
+		}
 	}
 	return &out
 }

@@ -166,6 +166,7 @@ _alone_or_ordinary if {
 		below.name != ""
 		below.uid == input.host.uid
 		below.personal == ""
+		below.own == true
 		not below.name in input.config.multiplexers
 		glob.match(_never, null, below.name) == false
 	])
@@ -206,8 +207,8 @@ _message := "it is an agent" if {
 	input.lineage.listener_below == true
 } else := "below it an interpreter runs what is not known: it may be an agent" if {
 	input.lineage.unidentified_below == true
-} else := "a process below it, which would end with it, is never reaped, people use it too, or it is another user's" if {
+} else := "a process below it, which would end with it, is never reaped, people use it too, or it is somebody else's" if {
 	count(input.lineage.below) > 0
 } else := "more is below it than ends with one" if {
-	input.lineage.descendants > 64
+	input.lineage.descendants > 0
 }

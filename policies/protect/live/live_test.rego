@@ -289,21 +289,22 @@ test_a_leftover_of_which_a_fact_is_not_known_stays if {
 
 test_a_process_with_one_below_it_that_may_not_end_with_it_stays if {
 	every below in [
-		[{"pid": 900, "name": "git-remote-http", "uid": 1000, "personal": ""}],
-		[{"pid": 900, "name": "screen", "uid": 1000, "personal": ""}],
-		[{"pid": 900, "name": "node", "uid": 0, "personal": ""}],
-		[{"pid": 900, "name": "emacs", "uid": 1000, "personal": "editor"}],
+		[{"pid": 900, "name": "git-remote-http", "uid": 1000, "personal": "", "own": true}],
+		[{"pid": 900, "name": "screen", "uid": 1000, "personal": "", "own": true}],
+		[{"pid": 900, "name": "node", "uid": 0, "personal": "", "own": true}],
+		[{"pid": 900, "name": "emacs", "uid": 1000, "personal": "editor", "own": true}],
+		[{"pid": 900, "name": "node", "uid": 1000, "personal": "", "own": false}],
 		[{"pid": 900, "name": "node", "uid": 1000}],
-		[{"pid": 900, "name": "node", "personal": ""}],
-		[{"pid": 899, "name": "sh", "uid": 1000, "personal": ""}, {"pid": 900, "name": "git", "uid": 1000, "personal": ""}],
+		[{"pid": 900, "name": "node", "personal": "", "own": true}],
+		[{"pid": 899, "name": "sh", "uid": 1000, "personal": "", "own": true}, {"pid": 900, "name": "git", "uid": 1000, "personal": "", "own": true}],
 	] {
 		some objection in live.objections with input as subjects.changed(subjects.process, "/lineage/below", below)
-		objection.message == "a process below it, which would end with it, is never reaped, people use it too, or it is another user's"
+		objection.message == "a process below it, which would end with it, is never reaped, people use it too, or it is somebody else's"
 	}
 }
 
 test_a_process_with_ordinary_ones_below_it_may_go if {
-	count(live.objections) == 0 with input as subjects.changed(subjects.process, "/lineage/below", [{"pid": 899, "name": "sh", "uid": 1000, "personal": ""}, {"pid": 900, "name": "node", "uid": 1000, "personal": ""}])
+	count(live.objections) == 0 with input as subjects.changed(subjects.process, "/lineage/below", [{"pid": 899, "name": "sh", "uid": 1000, "personal": "", "own": true}, {"pid": 900, "name": "node", "uid": 1000, "personal": "", "own": true}])
 }
 
 test_a_process_with_what_is_not_known_below_it_stays if {
