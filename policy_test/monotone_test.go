@@ -18,6 +18,9 @@ import (
 var worlds = []struct{ path, why string }{
 	{"spawns", "no spawn was ever recorded"},
 	{"registry", "no entry was ever recorded"},
+	{"open_sessions", "no agent wrote down any session; where that could not be read the source says so"},
+	{"open_sessions/*/pid", "a record of no process; it is the file's name"},
+	{"open_sessions/*/id", "a record of no session names none that a process could be of"},
 	{"holds", "nobody holds anything"},
 	{"holds/*/id", "a hold on nothing; the ledger cannot write one"},
 	{"spawns/*/path", "a spawn that names no folder concerns none"},

@@ -46,6 +46,9 @@ type Collect struct {
 	Shepherd struct {
 		Stores []string `json:"stores"`
 	} `json:"shepherd"`
+	Claude struct {
+		Sessions []string `json:"sessions"`
+	} `json:"claude"`
 	Codev struct {
 		Homes []string `json:"homes"`
 		Tower string   `json:"tower"`

@@ -17,6 +17,7 @@ import (
 
 	"winnow/collectors"
 	"winnow/collectors/dirs"
+	"winnow/collectors/opensessions"
 	"winnow/collectors/panes"
 	"winnow/collectors/panes/herdr"
 	"winnow/collectors/panes/tmux"
@@ -123,6 +124,9 @@ func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, er
 		}
 		out = append(out, keep(h, sc.kind == snapshot.KindTab, sc.source)...)
 	}
+	if sc.kind == "" || sc.kind == snapshot.KindProcess {
+		out = append(out, a.openSessions()...)
+	}
 	ledgers, registries := c.Spawns, c.Registry
 	for _, r := range a.stores() {
 		if !recorded(ledgers, r) {
@@ -208,6 +212,31 @@ func (a *app) stores() []Record {
 		}
 	}
 	return told(out, slices.Concat(a.cfg.Collect.Spawns, a.cfg.Collect.Registry))
+}
+
+// openSessions are the folders in which agents write down the sessions that they have open.
+func (a *app) openSessions() []collectors.Source {
+	var out []collectors.Source
+	for _, path := range a.cfg.Collect.Claude.Sessions {
+		if path == auto {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				home = ""
+			}
+			var ok bool
+			if path, ok = opensessions.Folder(os.Getenv, home); !ok {
+				continue
+			}
+		}
+		name := "claude"
+		if len(out) > 0 {
+			name += "-" + short(path)
+		}
+		if !slices.ContainsFunc(out, func(s collectors.Source) bool { return s.Path == path }) {
+			out = append(out, opensessions.Source(name, path))
+		}
+	}
+	return out
 }
 
 // short is a suffix that tells one path from another.

@@ -52,10 +52,12 @@ type Snapshot struct {
 	Dirs      map[string]Dir      `json:"dirs,omitempty"`
 	Processes map[string]Process  `json:"processes,omitempty"`
 	// What orchestrators and people have written down.
-	Spawns    []Spawn             `json:"spawns,omitempty"`
-	Registry  []Entry             `json:"registry,omitempty"`
-	Holds     []Hold              `json:"holds,omitempty"`
-	Sightings map[string]Sighting `json:"sightings,omitempty"`
+	Spawns   []Spawn `json:"spawns,omitempty"`
+	Registry []Entry `json:"registry,omitempty"`
+	// OpenSessions are what agents themselves wrote down of the sessions that they have open.
+	OpenSessions []OpenSession       `json:"open_sessions,omitempty"`
+	Holds        []Hold              `json:"holds,omitempty"`
+	Sightings    map[string]Sighting `json:"sightings,omitempty"`
 	// Projects are the repositories that bring a file of their own for Winnow.
 	Projects []Project `json:"projects,omitempty"`
 	// Owners is which builders were seen with which terminals at earlier looks.
@@ -98,7 +100,7 @@ type Host struct {
 
 // Source is one thing that was read.
 type Source struct {
-	// Kind is tmux, herdr, codev, processes, dirs, spawns, registry, projects or ledger.
+	// Kind is tmux, herdr, codev, processes, dirs, spawns, registry, agents, projects or ledger.
 	Kind   string `json:"kind"`
 	Status string `json:"status" jsonschema:"enum=ok,enum=failed,enum=absent"`
 	// Error says what failed and what to do next; only with status failed or absent.
@@ -471,6 +473,16 @@ type Entry struct {
 	// PID and Marker tie the entry to processes: Marker is the value that its processes carry in their environment.
 	PID    *int   `json:"pid,omitempty"`
 	Marker string `json:"marker,omitempty"`
+}
+
+// OpenSession is an agent's own record of a session that it has open. It stays behind when the agent is killed.
+type OpenSession struct {
+	Source string `json:"source"`
+	// ID is the session's, PID and StartTicks the agent's process (field 22 of its stat); WrittenAt is when the record was last written.
+	ID         string     `json:"id,omitempty"`
+	PID        int        `json:"pid"`
+	StartTicks *uint64    `json:"start_ticks,omitempty"`
+	WrittenAt  *time.Time `json:"written_at,omitempty"`
 }
 
 // Hold is an operator's or another program's "keep this".

@@ -3,6 +3,7 @@ package subject_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
@@ -188,19 +189,19 @@ func TestStarters(t *testing.T) {
 		change func(*snapshot.Snapshot)
 		want   facts
 	}{
-		"it lives under any name":              {"5", ours, nil, facts{new(1), new(false)}},
-		"its number is nobody's":               {"99", ours, nil, facts{new(0), new(true)}},
-		"its number is a younger process's":    {"8", ours, nil, facts{new(0), new(true)}},
-		"it has ended":                         {"6", ours, nil, facts{new(0), new(true)}},
-		"of another pid namespace":             {"99", other, nil, facts{new(0), nil}},
-		"alive, of another pid namespace":      {"5", other, nil, facts{new(0), nil}},
-		"its pid namespace is not known":       {"99", nil, nil, facts{new(0), nil}},
-		"alive, its namespace not known":       {"5", nil, nil, facts{new(1), new(false)}},
-		"ours is not known":                    {"99", ours, func(s *snapshot.Snapshot) { s.Host.PIDNamespace = nil }, facts{new(0), nil}},
-		"the table was not read whole":         {"99", ours, func(s *snapshot.Snapshot) { s.Sources["proc"] = snapshot.Source{Status: "failed"} }, facts{nil, nil}},
-		"no number":                            {"x", ours, nil, facts{new(0), nil}},
-		"no marker":                            {"", ours, nil, facts{new(0), nil}},
-		"the process got its number":           {"7", ours, nil, facts{new(0), new(true)}},
+		"it lives under any name":           {"5", ours, nil, facts{new(1), new(false)}},
+		"its number is nobody's":            {"99", ours, nil, facts{new(0), new(true)}},
+		"its number is a younger process's": {"8", ours, nil, facts{new(0), new(true)}},
+		"it has ended":                      {"6", ours, nil, facts{new(0), new(true)}},
+		"of another pid namespace":          {"99", other, nil, facts{new(0), nil}},
+		"alive, of another pid namespace":   {"5", other, nil, facts{new(0), nil}},
+		"its pid namespace is not known":    {"99", nil, nil, facts{new(0), nil}},
+		"alive, its namespace not known":    {"5", nil, nil, facts{new(1), new(false)}},
+		"ours is not known":                 {"99", ours, func(s *snapshot.Snapshot) { s.Host.PIDNamespace = nil }, facts{new(0), nil}},
+		"the table was not read whole":      {"99", ours, func(s *snapshot.Snapshot) { s.Sources["proc"] = snapshot.Source{Status: "failed"} }, facts{nil, nil}},
+		"no number":                         {"x", ours, nil, facts{new(0), nil}},
+		"no marker":                         {"", ours, nil, facts{new(0), nil}},
+		"the process got its number":        {"7", ours, nil, facts{new(0), new(true)}},
 	} {
 		ended, stray, young := quiet(6, 1, "x"), runs(7, 1, "mcp-server-x", ""), quiet(8, 1, "x")
 		ended.State, ended.Threads = "Z", new(1)
@@ -276,5 +277,43 @@ func TestPersonalDaemons(t *testing.T) {
 		p := quiet(7, 1, c.comm)
 		p.Exe = &c.exe
 		same(t, name, &c.want, known(t, table(quiet(1, 0, "systemd"), p), 7).Personal)
+	}
+}
+
+// TestOpenSessions: an agent's own record makes a process an agent under any name, while it is that very process.
+func TestOpenSessions(t *testing.T) {
+	t.Parallel()
+	type facts struct {
+		IsAgent *bool
+		Agents  *int
+	}
+	began := now.Add(-time.Hour)
+	agent, none := facts{new(true), new(1)}, facts{new(false), new(0)}
+	for name, c := range map[string]struct {
+		open    snapshot.OpenSession
+		session string
+		young   bool
+		want    facts
+	}{
+		"it":                                  {snapshot.OpenSession{PID: 5, StartTicks: new(uint64(20))}, "s1", false, agent},
+		"another process under its number":    {snapshot.OpenSession{PID: 5, StartTicks: new(uint64(19))}, "s1", false, none},
+		"another number":                      {snapshot.OpenSession{PID: 6, StartTicks: new(uint64(20))}, "s1", false, none},
+		"without ticks, written later":        {snapshot.OpenSession{PID: 5, WrittenAt: new(began.Add(time.Minute))}, "s1", false, agent},
+		"without ticks, written before":       {snapshot.OpenSession{PID: 5, WrittenAt: new(began.Add(-time.Minute))}, "s1", false, none},
+		"a record that says nothing more":     {snapshot.OpenSession{PID: 5}, "s1", false, agent},
+		"resumed, so younger":                 {snapshot.OpenSession{PID: 5, ID: "s1", StartTicks: new(uint64(200))}, "s1", true, agent},
+		"younger, and of another session":     {snapshot.OpenSession{PID: 5, ID: "s2", StartTicks: new(uint64(200))}, "s1", true, facts{new(true), new(0)}},
+		"younger, its session is not known":   {snapshot.OpenSession{PID: 5, StartTicks: new(uint64(200))}, "s1", true, facts{new(true), new(0)}},
+		"older, and of another session still": {snapshot.OpenSession{PID: 5, ID: "s2", StartTicks: new(uint64(20))}, "s1", false, agent},
+	} {
+		p, stray := quiet(5, 1, "my-wrapper"), runs(7, 1, "mcp-server-x", "")
+		p.StartTicks, p.StartedAt, stray.StartTicks = 20, &began, 100
+		if c.young {
+			p.StartTicks = 200
+		}
+		(*stray.Markers)["AGENT_CONVERSATION"] = c.session
+		s := table(quiet(1, 0, "systemd"), p, stray)
+		s.OpenSessions = []snapshot.OpenSession{c.open}
+		same(t, name, c.want, facts{known(t, s, 5).IsAgent, known(t, s, 7).Agents})
 	}
 }

@@ -19,6 +19,9 @@ func (x *processes) lineage(id string, p *snapshot.Process) *Lineage {
 	l.Unidentified, l.Sockets = &n.vague, x.config.open(p)
 	l.Strangers = x.strangers(n)
 	starter, gone := x.starter(n)
+	if starter == nil {
+		starter = x.open(n)
+	}
 	l.StarterGone = gone
 	if x.whole && !x.veiled(n) {
 		count, one := x.agents.starters(i)
@@ -125,6 +128,16 @@ func (x *processes) strangers(n *node) *[]string {
 	}
 	slices.Sort(names)
 	return &names
+}
+
+// open is the agent that has a session open which one of the process's markers names, be it younger: it was resumed.
+func (x *processes) open(n *node) *node {
+	for _, name := range n.markers {
+		if i, ok := x.sessions[carried(n, name)]; ok && &x.nodes[i] != n {
+			return &x.nodes[i]
+		}
+	}
+	return nil
 }
 
 // starter is the living process that a marker names as the agent that started this one, and whether all that are named are gone. A number

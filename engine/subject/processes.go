@@ -27,6 +27,8 @@ type processes struct {
 	// uid is whose processes are looked at, and orphanParents are the pids of those that take in orphans.
 	uid           *int
 	orphanParents []int
+	// sessions has the agent of each session that is open, by the session's id.
+	sessions map[string]int
 	// space is the pid namespace that all pids are of.
 	space  *uint64
 	known  map[string]struct{} // the marker values that some record names
@@ -43,7 +45,9 @@ type node struct {
 	p      *snapshot.Process
 	parent int  // a node, or -1 at a top and where the parent is not known
 	lost   bool // it has a parent that is not known
-	// By name, and alive.
+	// sessions are those that it has open, by its own record.
+	sessions []string
+	// By name or by its own record, and alive.
 	agent, multiplexer bool
 	// The interpreter that it runs in and what it positively is, by name; vague is one that may be an agent without anybody knowing.
 	interpreter, family string
@@ -58,7 +62,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		whole: s.Sources[snapshot.Proc].Status == snapshot.OK, config: c,
 		byID: make(map[string]int, len(s.Processes)), byPID: make(map[int]int, len(s.Processes)),
 		nodes: make([]node, 0, len(s.Processes)), dirs: agentDirs(s, r), herdr: map[string]*snapshot.Server{},
-		uid: s.Host.UID, space: s.Host.PIDNamespace, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry),
+		uid: s.Host.UID, space: s.Host.PIDNamespace, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry), sessions: map[string]int{},
 	}
 	for _, src := range s.Sources {
 		if src.Server != nil && src.Server.PID > 0 {
@@ -66,16 +70,24 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		}
 	}
 	agentNames, multiplexerNames := comms(c.Agents), comms(c.Multiplexers)
+	open := openSessions(s.OpenSessions)
 	for id, p := range s.Processes {
 		n := node{p: &p, parent: -1}
 		if !dead(&p) {
 			n.agent, n.multiplexer = named(&p, agentNames), named(&p, multiplexerNames)
+			n.sessions = open.of(&p, s.Host.UID)
+			n.agent = n.agent || len(n.sessions) > 0
 		}
 		if n.interpreter = c.interpreter(&p); n.interpreter != "" {
 			n.family = c.family(&p)
 		}
 		n.tty, n.listens = has(p.TTY, ""), c.listening(&p)
 		n.markers, n.paneMarkers = x.split(p.Markers)
+		for _, session := range n.sessions {
+			if session != "" {
+				x.sessions[session] = len(x.nodes)
+			}
+		}
 		x.byID[id] = len(x.nodes)
 		if other, taken := x.byPID[p.PID]; !taken || x.nodes[other].p.StartTicks < p.StartTicks {
 			x.byPID[p.PID] = len(x.nodes)
