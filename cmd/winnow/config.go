@@ -268,6 +268,9 @@ func (c *Config) check(where string) error {
 	if err := c.checkPatterns(bad); err != nil {
 		return err
 	}
+	if err := c.checkPrograms(bad); err != nil {
+		return err
+	}
 	for _, re := range c.Rules.DisposableDirs {
 		if _, err := regexp.Compile(re); err != nil {
 			return bad("rules.disposable_dirs: %v", err)
