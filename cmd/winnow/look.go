@@ -96,7 +96,8 @@ func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, er
 	out := []collectors.Source{{
 		Name: snapshot.Proc, Kind: "processes", Path: c.Processes.Root,
 		Reader: processes.New(processes.Options{
-			Root: c.Processes.Root, Markers: c.Processes.Markers, Interpreters: a.cfg.Rules.Interpreters, WithArgv: sc.argv, Only: sc.pid, Log: a.log.Named("processes"),
+			Root: c.Processes.Root, Markers: c.Processes.Markers, Interpreters: a.cfg.Rules.Interpreters, Daemons: a.daemons(),
+			WithArgv: sc.argv, Only: sc.pid, Log: a.log.Named("processes"),
 		}),
 	}}
 	if sc.kind != snapshot.KindDir && sc.kind != snapshot.KindTab && sc.kind != snapshot.KindTerminal {
@@ -289,11 +290,20 @@ func (a *app) dirOptions(sc scope) dirs.Options {
 	return o
 }
 
+// daemons are those of agents' vendors.
+func (a *app) daemons() []processes.Daemon {
+	var out []processes.Daemon
+	for _, d := range a.cfg.Rules.AgentDaemons {
+		out = append(out, processes.Daemon(d))
+	}
+	return out
+}
+
 // holders asks who uses folders. What is asked about one folder, right before something is done with it or to explain it, is asked
 // thoroughly.
 func (a *app) holders(thorough bool) func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
 	o := processes.HolderOptions{
-		Root: a.cfg.Collect.Processes.Root, Opaque: a.cfg.Rules.OpaqueProcesses, Servers: a.cfg.Rules.Multiplexers, Thorough: thorough,
+		Root: a.cfg.Collect.Processes.Root, Opaque: a.cfg.Rules.OpaqueProcesses, Servers: a.cfg.Rules.Multiplexers, Daemons: a.daemons(), Thorough: thorough,
 	}
 	if home, err := os.UserHomeDir(); err == nil {
 		if real, err := filepath.EvalSymlinks(home); err == nil {

@@ -69,9 +69,9 @@ func parseProgram(exe string, words []string) (ran, bool) {
 	switch args := words[1:]; {
 	case strings.HasPrefix(exe, "python"), strings.HasPrefix(exe, "pypy"):
 		return parsePython(args)
-	case strings.HasPrefix(exe, "node"), exe == "bun" && strings.HasPrefix(as, "node"):
+	case strings.HasPrefix(exe, "node"), strings.HasPrefix(exe, "bun") && strings.HasPrefix(as, "node"):
 		return nodeWords.parse(args)
-	case exe == "bun" && as == "bun":
+	case strings.HasPrefix(exe, "bun") && strings.HasPrefix(as, "bun"):
 		return bunWords.parse(args)
 	case exe == "deno":
 		return denoWords.parse(args)
@@ -113,7 +113,7 @@ func (l language) file(arg string, direct bool) (ran, bool) {
 	if spec, ok := strings.CutPrefix(arg, "npm:"); ok {
 		return ran{module: unversioned(spec)}, true
 	}
-	if direct || strings.Contains(arg, "/") && !strings.ContainsAny(arg, " \n") || slices.Contains(extensions, path.Ext(arg)) {
+	if direct || strings.Contains(arg, "/") && !strings.HasPrefix(arg, "@") && !strings.ContainsAny(arg, " \n") || slices.Contains(extensions, path.Ext(arg)) {
 		return ran{file: strings.TrimPrefix(arg, "file://")}, true
 	}
 	return ran{}, false

@@ -8,8 +8,8 @@ func (x *processes) lineage(id string, p *snapshot.Process) *Lineage {
 	n := &x.nodes[i]
 	l := &Lineage{AgentDir: x.agentDir(p), Pane: x.pane(p)}
 	x.fillMarkers(l, n)
-	if n.agent || p.Exe != nil {
-		l.IsAgent = &n.agent
+	if is := n.agent || n.daemon; is || p.Exe != nil {
+		l.IsAgent = &is
 	}
 	if x.whole && !x.veiled(n) {
 		count, one := x.agents.starters(i)
@@ -20,6 +20,20 @@ func (x *processes) lineage(id string, p *snapshot.Process) *Lineage {
 	}
 	l.AgentAncestor = x.above[i].agent.under(x.whole)
 	l.MultiplexerAncestor = x.above[i].multiplexer.under(x.whole)
+	x.fillBelow(l, x.below[i])
+	return l
+}
+
+// ofTerminal is what lives below a terminal's process; nil where the terminal has none, or another one.
+func (x *processes) ofTerminal(t *snapshot.Terminal) *Lineage {
+	if t.PID == nil || t.StartTicks == nil {
+		return nil
+	}
+	i, ok := x.byPID[*t.PID]
+	if !ok || x.nodes[i].p.StartTicks != *t.StartTicks {
+		return nil
+	}
+	l := &Lineage{}
 	x.fillBelow(l, x.below[i])
 	return l
 }

@@ -37,9 +37,10 @@ type node struct {
 	p      *snapshot.Process
 	parent int  // a node, or -1 at a top and where the parent is not known
 	lost   bool // it has a parent that is not known
-	// By name, and alive.
-	agent, multiplexer bool
-	tty, listens       *bool
+	// Alive, and by name an agent, a vendor's daemon for its agents, a multiplexer's server. An agent is at work; what is an agent's
+	// program and may not be at work (a daemon that nothing runs below) is none.
+	agent, daemon, multiplexer bool
+	tty, listens               *bool
 	// The names of its markers: those that say who started it, and those that multiplexers set.
 	markers, paneMarkers []string
 }
@@ -55,11 +56,12 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 			x.herdr[clean(src.Server.Socket)] = src.Server
 		}
 	}
-	agentNames, multiplexerNames := comms(c.Agents), comms(c.Multiplexers)
+	known, multiplexerNames := newRecognised(c), comms(c.Multiplexers)
 	for id, p := range s.Processes {
 		n := node{p: &p, parent: -1}
 		if !dead(&p) {
-			n.agent, n.multiplexer = named(&p, agentNames), named(&p, multiplexerNames)
+			n.agent, n.multiplexer = known.agent(&p), named(&p, multiplexerNames)
+			n.daemon = p.Daemon != nil && *p.Daemon != ""
 		}
 		n.tty, n.listens = has(p.TTY, ""), listening(&p)
 		n.markers, n.paneMarkers = x.split(p.Markers)
@@ -71,6 +73,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 	}
 	x.hidden = x.hide(s.Host.UID)
 	x.link()
+	x.settleDaemons()
 	x.below, x.above = x.sumBelow(), x.lookAbove()
 	x.agents = indexAgents(x.nodes, c)
 	x.panes, x.shells = indexPanes(s)
@@ -101,7 +104,7 @@ func (x *processes) hide(uid *int) *node {
 	opaque := comms(x.config.OpaqueProcesses)
 	for i := range x.nodes {
 		n := &x.nodes[i]
-		if n.agent || n.multiplexer || n.p.Exe != nil || n.p.Kernel || dead(n.p) || listed(n.p.Name, opaque) || n.p.PID == 1 {
+		if n.agent || n.daemon || n.multiplexer || n.p.Exe != nil || n.p.Kernel || dead(n.p) || listed(n.p.Name, opaque) || n.p.PID == 1 {
 			continue
 		}
 		if uid != nil && n.p.UID != nil && *n.p.UID != *uid {
@@ -200,7 +203,8 @@ func comms(names []string) map[string]struct{} {
 }
 
 // named reports whether a process has one of the names. A program may rename itself, so what it was started from counts too: the
-// file's name, and where a program keeps its versions side by side (claude/versions/2.1.201) the folder's above them.
+// file's name, and where a program keeps its versions side by side (claude/versions/2.1.201, cursor-agent/versions/2026.07.01/node)
+// the folder's above them.
 func named(p *snapshot.Process, names map[string]struct{}) bool {
 	if listed(p.Name, names) {
 		return true
@@ -209,8 +213,11 @@ func named(p *snapshot.Process, names map[string]struct{}) bool {
 		return false
 	}
 	file := strings.TrimSuffix(*p.Exe, " (deleted)")
-	above := path.Dir(file)
-	return listed(path.Base(file), names) || path.Base(above) == "versions" && listed(path.Base(path.Dir(above)), names)
+	return listed(path.Base(file), names) || versioned(path.Dir(file), names) || versioned(path.Dir(path.Dir(file)), names)
+}
+
+func versioned(folder string, names map[string]struct{}) bool {
+	return path.Base(folder) == "versions" && listed(path.Base(path.Dir(folder)), names)
 }
 
 func listed(name string, names map[string]struct{}) bool {

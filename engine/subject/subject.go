@@ -46,7 +46,7 @@ type Subject struct {
 	OwnerSeen *float64 `json:"owner_seen,omitempty"`
 	// Holders are the live processes that use a folder, the folder's own list.
 	Holders []snapshot.Holder `json:"holders,omitempty"`
-	// Lineage is where a process comes from; only for processes.
+	// Lineage is where a process comes from. Of a terminal it has what is below the terminal's process, and nothing else.
 	Lineage *Lineage `json:"lineage,omitempty"`
 	// Spawns and Entries are the records that concern the candidate; Hold the hold on it that has not lapsed.
 	Spawns   []Spawn   `json:"spawns,omitempty"`
@@ -92,8 +92,9 @@ type Lineage struct {
 	// Markers are the agent markers that it carries, those of multiplexers left out, by name. Absent where its environment
 	// could not be read.
 	Markers *[]string `json:"markers,omitempty"`
-	// IsAgent is true when the process is an agent by its name or by what it was started from, a file of an agent's name or one
-	// below its versions; false when both are known and neither is. Absent where what it was started from could not be read.
+	// IsAgent is true when the process is an agent by its name, by what it was started from (a file of an agent's name, or one below its
+	// versions), by the program or package that an interpreter runs there, or is a daemon of an agent's vendor; false when what it was
+	// started from is known and it is none. Absent where what it was started from could not be read.
 	IsAgent *bool `json:"is_agent,omitempty"`
 	// Multiplexer is true when its environment says that it comes out of a multiplexer's pane. MultiplexerMarked is then
 	// true when that server carries the same markers, so that they prove nothing; absent where the server is gone or could
@@ -101,7 +102,8 @@ type Lineage struct {
 	Multiplexer       *bool `json:"multiplexer,omitempty"`
 	MultiplexerMarked *bool `json:"multiplexer_marked,omitempty"`
 	// Agents counts the living agents that may have started it: those not younger than it and not known to carry another
-	// value of an identifying marker. Agent is one of them. Absent where the processes could not be read whole.
+	// value of an identifying marker. A daemon of an agent's vendor is one of them while something runs below it. Agent is one of them.
+	// Absent where the processes could not be read whole.
 	Agents *int               `json:"agents,omitempty"`
 	Agent  *snapshot.PaneProc `json:"agent,omitempty"`
 	// AgentAncestor is true when one of its living ancestors is an agent, MultiplexerAncestor when one is a multiplexer.
@@ -198,16 +200,21 @@ type Sighting struct {
 
 // Config is the operator's parameters, the rules section of config.yaml under the same names. Durations are in seconds.
 type Config struct {
-	Shells          []string `json:"shells"`
-	PromptDaemons   []string `json:"prompt_daemons"`
-	Agents          []string `json:"agents"`
-	Interpreters    []string `json:"interpreters"`
-	Multiplexers    []string `json:"multiplexers"`
-	NeverProcesses  []string `json:"never_processes"`
-	OpaqueProcesses []string `json:"opaque_processes"`
-	IDMarkers       []string `json:"id_markers"`
-	PaneMarkers     []string `json:"pane_markers"`
-	HelperLabels    Names    `json:"helper_labels"`
+	Shells        []string `json:"shells"`
+	PromptDaemons []string `json:"prompt_daemons"`
+	Agents        []string `json:"agents"`
+	// AgentScripts and AgentPackages are the program files and packages of agents that an interpreter runs, AgentDaemons what their
+	// vendors run for all of them together.
+	AgentScripts    []string      `json:"agent_scripts"`
+	AgentPackages   []string      `json:"agent_packages"`
+	AgentDaemons    []AgentDaemon `json:"agent_daemons"`
+	Interpreters    []string      `json:"interpreters"`
+	Multiplexers    []string      `json:"multiplexers"`
+	NeverProcesses  []string      `json:"never_processes"`
+	OpaqueProcesses []string      `json:"opaque_processes"`
+	IDMarkers       []string      `json:"id_markers"`
+	PaneMarkers     []string      `json:"pane_markers"`
+	HelperLabels    Names         `json:"helper_labels"`
 	// HerdrProtocols are the protocols of herdr that closing a tab was tried with, AgentIdle herdr's words for a pane without an
 	// agent.
 	HerdrProtocols []int    `json:"herdr_protocols"`
@@ -230,6 +237,14 @@ type Config struct {
 	// TerminalIdle is for how long a terminal must have printed nothing: an exited one, and one with an agent whose builder is gone.
 	TerminalIdle float64 `json:"terminal_idle"`
 	SteadyFor    float64 `json:"steady_for"`
+}
+
+// AgentDaemon is a process that an agent's vendor runs for all of its agents together: the names of its program (comm, or the name of the
+// file), and the words that its command line begins with behind it.
+type AgentDaemon struct {
+	Name     string   `json:"name"`
+	Programs []string `json:"programs"`
+	Args     []string `json:"args"`
 }
 
 // RecordedFolder ties a folder's name to the format of the records of what lies in it.

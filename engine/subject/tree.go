@@ -81,7 +81,7 @@ func (x *processes) sumBelow() []below {
 
 func (b *below) add(child *below, n *node) {
 	b.count += 1 + child.count
-	b.agent = b.agent || child.agent || n.agent
+	b.agent = b.agent || child.agent || n.agent || n.daemon
 	b.tty = b.tty.or(child.tty).or(triOf(n.tty))
 	b.listener = b.listener.or(child.listener).or(triOf(n.listens))
 }
@@ -120,7 +120,7 @@ func (x *processes) fromParent(i int, found []above, cycle bool) above {
 	}
 	p := &x.nodes[n.parent]
 	return above{
-		agent:       found[n.parent].agent.or(triIf(p.agent)),
+		agent:       found[n.parent].agent.or(triIf(p.agent || p.daemon)),
 		multiplexer: found[n.parent].multiplexer.or(triIf(p.multiplexer)),
 	}
 }
