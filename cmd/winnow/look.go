@@ -95,10 +95,7 @@ func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, er
 	c := a.cfg.Collect
 	out := []collectors.Source{{
 		Name: snapshot.Proc, Kind: "processes", Path: c.Processes.Root,
-		Reader: processes.New(processes.Options{
-			Root: c.Processes.Root, Markers: c.Processes.Markers, Interpreters: a.cfg.Rules.Interpreters, Daemons: a.daemons(),
-			WithArgv: sc.argv, Only: sc.pid, Log: a.log.Named("processes"),
-		}),
+		Reader: processes.New(a.processOptions(sc)),
 	}}
 	if sc.kind != snapshot.KindDir && sc.kind != snapshot.KindTab && sc.kind != snapshot.KindTerminal {
 		t, err := tmux.Sources(tmux.Options{
@@ -164,6 +161,14 @@ func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, er
 		out = append(out, d...)
 	}
 	return unique(out)
+}
+
+func (a *app) processOptions(sc scope) processes.Options {
+	c := a.cfg.Collect.Processes
+	return processes.Options{
+		Root: c.Root, Markers: c.Markers, Interpreters: a.cfg.Rules.Interpreters, Daemons: a.daemons(), WithArgv: sc.argv, Only: sc.pid,
+		Log: a.log.Named("processes"),
+	}
 }
 
 func (a *app) herdrSources(sc scope) ([]collectors.Source, error) {
