@@ -8,9 +8,7 @@ func (x *processes) lineage(id string, p *snapshot.Process) *Lineage {
 	n := &x.nodes[i]
 	l := &Lineage{AgentDir: x.agentDir(p), Pane: x.pane(p)}
 	x.fillMarkers(l, n)
-	if is := n.agent || n.daemon; is || p.Exe != nil {
-		l.IsAgent = &is
-	}
+	l.IsAgent = n.program().under(true)
 	if x.whole && !x.veiled(n) {
 		count, one := x.agents.starters(i)
 		l.Agents = &count
@@ -48,7 +46,7 @@ func (x *processes) fillBelow(l *Lineage, b below) {
 	if whole {
 		l.Descendants = &b.count
 	}
-	l.AgentBelow = triIf(b.agent).under(whole)
+	l.AgentBelow = b.agent.under(whole)
 	l.TTYBelow = b.tty.under(whole)
 	l.ListenerBelow = b.listener.under(whole)
 }

@@ -40,7 +40,9 @@ type node struct {
 	// Alive, and by name an agent, a vendor's daemon for its agents, a multiplexer's server. An agent is at work; what is an agent's
 	// program and may not be at work (a daemon that nothing runs below) is none.
 	agent, daemon, multiplexer bool
-	tty, listens               *bool
+	// maybe is true for what may be an agent and does not show it: what it was started from, or what an interpreter runs, is not known.
+	maybe        bool
+	tty, listens *bool
 	// The names of its markers: those that say who started it, and those that multiplexers set.
 	markers, paneMarkers []string
 }
@@ -62,6 +64,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		if !dead(&p) {
 			n.agent, n.multiplexer = known.agent(&p), named(&p, multiplexerNames)
 			n.daemon = p.Daemon != nil && *p.Daemon != ""
+			n.maybe = known.maybe(&p)
 		}
 		n.tty, n.listens = has(p.TTY, ""), listening(&p)
 		n.markers, n.paneMarkers = x.split(p.Markers)
@@ -97,14 +100,13 @@ func (x *processes) link() {
 	}
 }
 
-// hide finds the earliest living process of this user that has no agent's name and does not show what it was started from. Those that
-// are known to hide it for a reason of their own (config.opaque_processes) are none, nor are kernel threads and multiplexers.
+// hide finds the earliest living process of this user that may be an agent and does not show it. Those that are known to hide it for a reason of their own (config.opaque_processes) are none, nor are kernel threads and multiplexers.
 func (x *processes) hide(uid *int) *node {
 	var first *node
 	opaque := comms(x.config.OpaqueProcesses)
 	for i := range x.nodes {
 		n := &x.nodes[i]
-		if n.agent || n.daemon || n.multiplexer || n.p.Exe != nil || n.p.Kernel || dead(n.p) || listed(n.p.Name, opaque) || n.p.PID == 1 {
+		if n.agent || n.daemon || n.multiplexer || !n.maybe || n.p.Kernel || dead(n.p) || listed(n.p.Name, opaque) || n.p.PID == 1 {
 			continue
 		}
 		if uid != nil && n.p.UID != nil && *n.p.UID != *uid {

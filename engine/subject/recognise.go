@@ -14,6 +14,8 @@ type recognised struct {
 	names    map[string]struct{}
 	scripts  map[string]struct{}
 	packages map[string]struct{}
+	// interpreters may end in a *.
+	interpreters []string
 }
 
 func newRecognised(c *Config) recognised {
@@ -24,12 +26,32 @@ func newRecognised(c *Config) recognised {
 	for _, n := range slices.Clone(names) { // npm's packages put it behind the program's name on every system
 		names = append(names, n+".exe")
 	}
-	return recognised{names: comms(names), scripts: set(c.AgentScripts), packages: set(c.AgentPackages)}
+	return recognised{names: comms(names), scripts: set(c.AgentScripts), packages: set(c.AgentPackages), interpreters: c.Interpreters}
 }
 
 // agent reports whether a process is an agent's program.
 func (k recognised) agent(p *snapshot.Process) bool {
 	return named(p, k.names) || p.Package != nil && holds(k.packages, *p.Package) || p.Script != nil && k.script(*p.Script)
+}
+
+// maybe reports whether a process that is known to be no agent may be one after all. A program that gave itself a name of its own is known
+// by that.
+func (k recognised) maybe(p *snapshot.Process) bool {
+	if p.Exe == nil {
+		return true
+	}
+	file := strings.TrimSuffix(path.Base(strings.TrimSuffix(*p.Exe, " (deleted)")), ".exe")
+	if !k.interpreter(file) || p.Name != "" && !k.interpreter(strings.TrimSuffix(p.Name, ".exe")) {
+		return false
+	}
+	return p.Script == nil || p.Package == nil
+}
+
+func (k recognised) interpreter(name string) bool {
+	return slices.ContainsFunc(k.interpreters, func(have string) bool {
+		stem, open := strings.CutSuffix(have, "*")
+		return have == name || open && strings.HasPrefix(name, stem)
+	})
 }
 
 // script compares the name as it is, and without the ending of a program's file.

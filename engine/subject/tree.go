@@ -2,10 +2,9 @@ package subject
 
 // below is what is known of everything below a process. A nil pointer is unknown; Descendants is nil when the count is.
 type below struct {
-	count         int
-	known         bool // false in a cycle, which a table that is read while it changes can show
-	agent         bool
-	tty, listener tri
+	count                int
+	known                bool // false in a cycle, which a table that is read while it changes can show
+	agent, tty, listener tri
 }
 
 // above is what is known of a process's ancestors.
@@ -81,7 +80,7 @@ func (x *processes) sumBelow() []below {
 
 func (b *below) add(child *below, n *node) {
 	b.count += 1 + child.count
-	b.agent = b.agent || child.agent || n.agent || n.daemon
+	b.agent = b.agent.or(child.agent).or(n.program())
 	b.tty = b.tty.or(child.tty).or(triOf(n.tty))
 	b.listener = b.listener.or(child.listener).or(triOf(n.listens))
 }
@@ -120,7 +119,19 @@ func (x *processes) fromParent(i int, found []above, cycle bool) above {
 	}
 	p := &x.nodes[n.parent]
 	return above{
-		agent:       found[n.parent].agent.or(triIf(p.agent || p.daemon)),
+		agent:       found[n.parent].agent.or(p.program()),
 		multiplexer: found[n.parent].multiplexer.or(triIf(p.multiplexer)),
+	}
+}
+
+// program is whether a process is an agent's program, a vendor's daemon for its agents among them.
+func (n *node) program() tri {
+	switch {
+	case n.agent || n.daemon:
+		return yes
+	case n.maybe && !dead(n.p):
+		return unknown
+	default:
+		return no
 	}
 }

@@ -123,6 +123,7 @@ func (c Capture) Proc(tb testing.TB) string {
 	tb.Helper()
 	t := tree{tb, tb.TempDir()}
 	top := filepath.Join(t.root, "top")
+	t.write("top/home/user/mcp/server.js", "")
 	for from, to := range c.Links {
 		t.write(filepath.Join("top", to), "")
 		up := strings.Repeat("../", strings.Count(path.Dir(from), "/"))
