@@ -296,6 +296,12 @@ func (c *Config) check(where string) error {
 	if cpu := c.Rules.Runaway.MinCPU; !(cpu >= 0.05 && cpu <= 1) {
 		return bad("rules.runaway.min_cpu is %v; it is a number of processors from 0.05 to 1", cpu)
 	}
+	for _, d := range c.Rules.AgentDaemons {
+		if d.Name == "" || len(d.Programs) == 0 || len(d.Args) == 0 {
+			return bad("rules.agent_daemons: %q with %d programs and %d args; it wants a name, a program and what its command line begins with",
+				d.Name, len(d.Programs), len(d.Args))
+		}
+	}
 	for _, f := range c.Rules.RecordedFolders {
 		if f.Name == "" || f.Format == "" || strings.Contains(f.Name, "/") {
 			return bad("rules.recorded_folders: %q with format %q; it wants the name of one folder and the format of its records", f.Name, f.Format)

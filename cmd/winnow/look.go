@@ -96,9 +96,7 @@ func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, er
 	c := a.cfg.Collect
 	out := []collectors.Source{{
 		Name: snapshot.Proc, Kind: "processes", Path: c.Processes.Root,
-		Reader: processes.New(processes.Options{
-			Root: c.Processes.Root, Markers: c.Processes.Markers, Interpreters: a.cfg.Rules.Interpreters, WithArgv: sc.argv, Only: sc.pid, Log: a.log.Named("processes"),
-		}),
+		Reader: processes.New(a.processOptions(sc)),
 	}}
 	if sc.kind != snapshot.KindDir && sc.kind != snapshot.KindTab && sc.kind != snapshot.KindTerminal {
 		t, err := tmux.Sources(tmux.Options{
@@ -167,6 +165,14 @@ func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, er
 		out = append(out, d...)
 	}
 	return unique(out)
+}
+
+func (a *app) processOptions(sc scope) processes.Options {
+	c := a.cfg.Collect.Processes
+	return processes.Options{
+		Root: c.Root, Markers: c.Markers, Interpreters: a.cfg.Rules.Interpreters, Daemons: a.daemons(), WithArgv: sc.argv, Only: sc.pid,
+		Log: a.log.Named("processes"),
+	}
 }
 
 func (a *app) herdrSources(sc scope) ([]collectors.Source, error) {
@@ -318,11 +324,20 @@ func (a *app) dirOptions(sc scope) dirs.Options {
 	return o
 }
 
+// daemons are those of agents' vendors.
+func (a *app) daemons() []processes.Daemon {
+	var out []processes.Daemon
+	for _, d := range a.cfg.Rules.AgentDaemons {
+		out = append(out, processes.Daemon(d))
+	}
+	return out
+}
+
 // holders asks who uses folders. What is asked about one folder, right before something is done with it or to explain it, is asked
 // thoroughly.
 func (a *app) holders(thorough bool) func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
 	o := processes.HolderOptions{
-		Root: a.cfg.Collect.Processes.Root, Opaque: a.cfg.Rules.OpaqueProcesses, Servers: a.cfg.Rules.Multiplexers, Thorough: thorough,
+		Root: a.cfg.Collect.Processes.Root, Opaque: a.cfg.Rules.OpaqueProcesses, Servers: a.cfg.Rules.Multiplexers, Daemons: a.daemons(), Thorough: thorough,
 	}
 	if home, err := os.UserHomeDir(); err == nil {
 		if real, err := filepath.EvalSymlinks(home); err == nil {

@@ -27,6 +27,8 @@ type Options struct {
 	// Interpreters are the names of programs that run other programs, a * at the end for any rest. Of this user's own processes of
 	// such a file the program that they run is read, where Markers are.
 	Interpreters []string
+	// Daemons are what agents' vendors run for all of their agents together.
+	Daemons []Daemon
 	// WithArgv keeps the command lines.
 	WithArgv bool
 	// Only, above 0, reads this process and its descendants in full and everyone else in brief. At 0, those are read in full

@@ -413,6 +413,9 @@ type Process struct {
 	// and for what no interpreter runs.
 	Script  *string `json:"script,omitempty"`
 	Package *string `json:"package,omitempty"`
+	// Daemon is the name of the configured daemon of an agent's vendor that its command line is; "" for a program that such a daemon
+	// runs in and that is none. Absent for every other program, and where the command line could not be read.
+	Daemon *string `json:"daemon,omitempty"`
 	// Cwd is absent where it could not be read. CwdDeleted is true when that folder no longer exists under any name.
 	Cwd        *string `json:"cwd,omitempty"`
 	CwdDeleted *bool   `json:"cwd_deleted,omitempty"`

@@ -71,7 +71,8 @@ func TestFamilies(t *testing.T) {
 		"an environment that hides":           {with(stray, func(p *snapshot.Process) { p.Markers = nil }), facts{"node", "", nil, yes}},
 		"no marker, below one that has one":   {with(stray, func(p *snapshot.Process) { p.Markers, p.PPID = carries(), new(4) }), facts{"node", "", nil, yes}},
 		"no marker, below an agent":           {with(stray, func(p *snapshot.Process) { p.Markers, p.PPID = carries(), new(5) }), facts{"node", "", nil, yes}},
-		"no marker, below a parent who is":    {with(stray, func(p *snapshot.Process) { p.Markers, p.PPID = carries(), new(99) }), facts{"node", "", nil, yes}},
+		"no marker, below a parent who ended": {with(stray, func(p *snapshot.Process) { p.Markers, p.PPID = carries(), new(99) }), facts{"node", "", no, no}},
+		"no marker, its parent is not known":  {with(stray, func(p *snapshot.Process) { p.Markers, p.PPID = carries(), nil }), facts{"node", "", nil, yes}},
 		"no marker, below another user's":     {with(stray, func(p *snapshot.Process) { p.Markers, p.PPID = carries(), new(6) }), facts{"node", "", no, no}},
 		"what it was started from is unknown": {with(stray, func(p *snapshot.Process) { p.Exe, p.Script, p.Package = nil, nil, new("x-mcp") }), facts{"node", "mcp-server", nil, no}},
 	} {

@@ -13,9 +13,7 @@ func (x *processes) lineage(id string, p *snapshot.Process) *Lineage {
 	n := &x.nodes[i]
 	l := &Lineage{AgentDir: x.agentDir(p), Pane: x.pane(p), Interpreter: n.interpreter, Family: n.family, Personal: x.config.personal(p)}
 	x.fillMarkers(l, n)
-	if n.agent || p.Exe != nil && !n.vague {
-		l.IsAgent = &n.agent
-	}
+	l.IsAgent = n.program().or(n.unidentified()).under(true)
 	l.Unidentified, l.Sockets = &n.vague, x.config.open(p)
 	l.Strangers = x.strangers(n)
 	starter, gone := x.starter(n)
@@ -36,6 +34,23 @@ func (x *processes) lineage(id string, p *snapshot.Process) *Lineage {
 	l.AgentAncestor = x.above[i].agent.under(x.whole)
 	l.MultiplexerAncestor = x.above[i].multiplexer.under(x.whole)
 	x.fillBelow(l, x.below[i])
+	if x.below[i].vague && l.AgentBelow != nil && !*l.AgentBelow {
+		l.AgentBelow = nil
+	}
+	return l
+}
+
+// ofTerminal is what lives below a terminal's process; nil where the terminal has none, or another one.
+func (x *processes) ofTerminal(t *snapshot.Terminal) *Lineage {
+	if t.PID == nil || t.StartTicks == nil {
+		return nil
+	}
+	i, ok := x.byPID[*t.PID]
+	if !ok || x.nodes[i].p.StartTicks != *t.StartTicks {
+		return nil
+	}
+	l := &Lineage{}
+	x.fillBelow(l, x.below[i])
 	return l
 }
 
@@ -49,7 +64,7 @@ func (x *processes) fillBelow(l *Lineage, b below) {
 	if whole {
 		l.Descendants = &b.count
 	}
-	l.AgentBelow = triIf(b.agent).under(whole && !b.vague)
+	l.AgentBelow = b.agent.under(whole)
 	l.UnidentifiedBelow = triIf(b.vague).under(whole)
 	l.TTYBelow = b.tty.under(whole)
 	l.ListenerBelow = b.listener.under(whole)

@@ -47,8 +47,11 @@ type node struct {
 	lost   bool // it has a parent that is not known
 	// sessions are those that it has open, by its own record.
 	sessions []string
-	// By name or by its own record, and alive.
-	agent, multiplexer bool
+	// Alive, and by name an agent, a vendor's daemon for its agents, a multiplexer's server. An agent is at work; what is an agent's
+	// program and may not be at work (a daemon that nothing runs below) is none.
+	agent, daemon, multiplexer bool
+	// maybe is true for what may be an agent and does not show it: what it was started from, or what an interpreter runs, is not known.
+	maybe bool
 	// The interpreter that it runs in and what it positively is, by name; vague is one that may be an agent without anybody knowing.
 	interpreter, family string
 	vague, starter      bool // starter is one that may have started others
@@ -69,17 +72,20 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 			x.herdr[clean(src.Server.Socket)] = src.Server
 		}
 	}
-	agentNames, multiplexerNames := comms(c.Agents), comms(c.Multiplexers)
+	known, multiplexerNames := newRecognised(c), comms(c.Multiplexers)
 	open := openSessions(s.OpenSessions)
 	for id, p := range s.Processes {
 		n := node{p: &p, parent: -1}
 		if !dead(&p) {
-			n.agent, n.multiplexer = named(&p, agentNames), named(&p, multiplexerNames)
+			n.agent, n.multiplexer = known.agent(&p), named(&p, multiplexerNames)
+			n.daemon = p.Daemon != nil && *p.Daemon != ""
 			n.sessions = open.of(&p, s.Host.UID)
 			n.agent = n.agent || len(n.sessions) > 0
+			n.maybe = known.maybe(&p)
 		}
 		if n.interpreter = c.interpreter(&p); n.interpreter != "" {
 			n.family = c.family(&p)
+			n.maybe = n.maybe && (p.Exe == nil || n.family == "")
 		}
 		n.tty, n.listens = has(p.TTY, ""), c.listening(&p)
 		n.markers, n.paneMarkers = x.split(p.Markers)
@@ -94,10 +100,10 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		}
 		x.nodes = append(x.nodes, n)
 	}
-	x.hidden = x.hide(s.Host.UID)
 	x.link()
+	x.settleDaemons()
 	x.above = x.lookAbove()
-	x.mark()
+	x.hidden = x.hide(s.Host.UID)
 	x.below = x.sumBelow()
 	x.agents = indexAgents(x.nodes, c, x.starts)
 	x.panes, x.shells = indexPanes(s)
@@ -121,17 +127,21 @@ func (x *processes) link() {
 	}
 }
 
-// hide finds the earliest living process of this user that has no agent's name and does not show what it was started from. Those that
-// are known to hide it for a reason of their own (config.opaque_processes) are none, nor are kernel threads and multiplexers.
+// hide finds the earliest living process of this user that may be an agent and does not show it. Those that are known to hide it for a
+// reason of their own (config.opaque_processes) are none, nor are kernel threads and multiplexers, nor what is known to run in an
+// interpreter and was itself left behind.
 func (x *processes) hide(uid *int) *node {
 	var first *node
 	opaque := comms(x.config.OpaqueProcesses)
 	for i := range x.nodes {
 		n := &x.nodes[i]
-		if n.agent || n.multiplexer || n.p.Exe != nil || n.p.Kernel || dead(n.p) || listed(n.p.Name, opaque) || n.p.PID == 1 {
+		if n.agent || n.daemon || n.multiplexer || !n.maybe || n.p.Kernel || dead(n.p) || listed(n.p.Name, opaque) || n.p.PID == 1 {
 			continue
 		}
 		if uid != nil && n.p.UID != nil && *n.p.UID != *uid {
+			continue
+		}
+		if n.p.Exe != nil && x.stray(i) {
 			continue
 		}
 		if first == nil || n.p.StartTicks < first.p.StartTicks {
@@ -227,7 +237,8 @@ func comms(names []string) map[string]struct{} {
 }
 
 // named reports whether a process has one of the names. A program may rename itself, so what it was started from counts too: the
-// file's name, and where a program keeps its versions side by side (claude/versions/2.1.201) the folder's above them.
+// file's name, and where a program keeps its versions side by side (claude/versions/2.1.201, cursor-agent/versions/2026.07.01/node)
+// the folder's above them.
 func named(p *snapshot.Process, names map[string]struct{}) bool {
 	if listed(p.Name, names) {
 		return true
@@ -236,8 +247,11 @@ func named(p *snapshot.Process, names map[string]struct{}) bool {
 		return false
 	}
 	file := strings.TrimSuffix(*p.Exe, " (deleted)")
-	above := path.Dir(file)
-	return listed(path.Base(file), names) || path.Base(above) == "versions" && listed(path.Base(path.Dir(above)), names)
+	return listed(path.Base(file), names) || versioned(path.Dir(file), names) || versioned(path.Dir(path.Dir(file)), names)
+}
+
+func versioned(folder string, names map[string]struct{}) bool {
+	return path.Base(folder) == "versions" && listed(path.Base(path.Dir(folder)), names)
 }
 
 func listed(name string, names map[string]struct{}) bool {
