@@ -318,3 +318,25 @@ func TestOpenSessions(t *testing.T) {
 		same(t, name, c.want, facts{known(t, s, 5).IsAgent, known(t, s, 7).Agents})
 	}
 }
+
+// TestWhatHidesAbove: process 1 and those of other users show to nobody what they were started from, and are no agents for that. One of this
+// user's may be.
+func TestWhatHidesAbove(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		uid  *int
+		pid  int
+		want *bool
+	}{
+		"process 1":      {new(1000), 1, new(false)},
+		"another user's": {new(0), 5, new(false)},
+		"this user's":    {new(1000), 5, nil},
+		"nobody knows":   {nil, 5, nil},
+	} {
+		above := snapshot.Process{PID: c.pid, PPID: new(0), Name: "x", State: "S", UID: c.uid, StartTicks: 1}
+		s := table(runs(7, c.pid, "mcp-server-x", ""))
+		s.Processes[fmt.Sprint("process:", c.pid)] = above
+		s.Host.UID = new(1000)
+		same(t, name, c.want, known(t, s, 7).AgentAncestor)
+	}
+}

@@ -24,6 +24,7 @@ type processes struct {
 	below  []below
 	above  []above
 	agents agents
+	opaque map[string]struct{}
 	// uid is whose processes are looked at, and orphanParents are the pids of those that take in orphans.
 	uid           *int
 	orphanParents []int
@@ -65,7 +66,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		whole: s.Sources[snapshot.Proc].Status == snapshot.OK, config: c,
 		byID: make(map[string]int, len(s.Processes)), byPID: make(map[int]int, len(s.Processes)),
 		nodes: make([]node, 0, len(s.Processes)), dirs: agentDirs(s, r), herdr: map[string]*snapshot.Server{},
-		uid: s.Host.UID, space: s.Host.PIDNamespace, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry), sessions: map[string]int{},
+		opaque: comms(c.OpaqueProcesses), uid: s.Host.UID, space: s.Host.PIDNamespace, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry), sessions: map[string]int{},
 	}
 	for _, src := range s.Sources {
 		if src.Server != nil && src.Server.PID > 0 {
@@ -103,7 +104,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 	x.link()
 	x.settleDaemons()
 	x.above = x.lookAbove()
-	x.hidden = x.hide(s.Host.UID)
+	x.hidden = x.hide()
 	x.below = x.sumBelow()
 	x.agents = indexAgents(x.nodes, c, x.starts)
 	x.panes, x.shells = indexPanes(s)
@@ -127,21 +128,12 @@ func (x *processes) link() {
 	}
 }
 
-// hide finds the earliest living process of this user that may be an agent and does not show it. Those that are known to hide it for a
-// reason of their own (config.opaque_processes) are none, nor are kernel threads and multiplexers, nor what is known to run in an
-// interpreter and was itself left behind.
-func (x *processes) hide(uid *int) *node {
+// hide finds the earliest living process of this user that may be an agent and does not show it, what was itself left behind left out.
+func (x *processes) hide() *node {
 	var first *node
-	opaque := comms(x.config.OpaqueProcesses)
 	for i := range x.nodes {
 		n := &x.nodes[i]
-		if n.agent || n.daemon || n.multiplexer || !n.maybe || n.p.Kernel || dead(n.p) || listed(n.p.Name, opaque) || n.p.PID == 1 {
-			continue
-		}
-		if uid != nil && n.p.UID != nil && *n.p.UID != *uid {
-			continue
-		}
-		if n.p.Exe != nil && x.stray(i) {
+		if !x.hides(n) || n.p.Exe != nil && x.stray(i) {
 			continue
 		}
 		if first == nil || n.p.StartTicks < first.p.StartTicks {
@@ -149,6 +141,15 @@ func (x *processes) hide(uid *int) *node {
 		}
 	}
 	return first
+}
+
+// hides reports whether a living process of this user may be an agent and does not show it. Those that are known to hide it for a reason
+// of their own (config.opaque_processes) are none, nor are process 1, kernel threads and multiplexers.
+func (x *processes) hides(n *node) bool {
+	if n.agent || n.daemon || n.multiplexer || !n.maybe || n.p.Kernel || dead(n.p) || listed(n.p.Name, x.opaque) || n.p.PID == 1 {
+		return false
+	}
+	return x.uid == nil || n.p.UID == nil || *n.p.UID == *x.uid
 }
 
 // split sorts the names of a process's markers into those that say who started it and those that multiplexers set.

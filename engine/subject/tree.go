@@ -128,7 +128,7 @@ func (x *processes) fromParent(i int, found []above, cycle bool) above {
 	}
 	p := &x.nodes[n.parent]
 	return above{
-		agent:       found[n.parent].agent.or(p.program()).or(p.unidentified()),
+		agent:       found[n.parent].agent.or(x.aboveAs(p)),
 		multiplexer: found[n.parent].multiplexer.or(triIf(p.multiplexer)),
 		tainted:     found[n.parent].tainted.or(triIf(p.agent || p.daemon)).or(x.tainted(p)),
 	}
@@ -144,6 +144,18 @@ func (n *node) program() tri {
 	default:
 		return no
 	}
+}
+
+// aboveAs is what a process is to those below it. Process 1 and those of other users do not show what they were started from, and are no
+// agents of this user's.
+func (x *processes) aboveAs(n *node) tri {
+	if n.agent || n.daemon {
+		return yes
+	}
+	if x.hides(n) {
+		return unknown
+	}
+	return n.unidentified()
 }
 
 // unidentified is unknown for what may be an agent without anybody knowing.
