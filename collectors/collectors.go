@@ -30,6 +30,7 @@ type Part struct {
 	Processes map[string]snapshot.Process
 	Spawns    []snapshot.Spawn
 	Registry  []snapshot.Entry
+	Open      []snapshot.OpenSession
 	// Server is the server that answered, where the source is one.
 	Server *snapshot.Server
 	// Named are folders that the source's records name: where discovery is on, the repositories around them are read too.

@@ -51,6 +51,7 @@ func (r *run) snapshot() *snapshot.Snapshot {
 		}
 		snap.Spawns = append(snap.Spawns, end.part.Spawns...)
 		snap.Registry = append(snap.Registry, end.part.Registry...)
+		snap.OpenSessions = append(snap.OpenSessions, end.part.Open...)
 		snap.Sources[name] = src
 	}
 	return snap
@@ -75,7 +76,7 @@ func (r *run) state(end reading) snapshot.Source {
 	src := snapshot.Source{
 		Kind: end.Kind, Status: snapshot.OK, Path: end.Path, Format: end.Format, Server: p.Server, Took: end.took.Seconds(),
 		Seen: len(p.Tabs) + len(p.Sessions) + len(p.Terminals) + len(p.Dirs) + len(p.Processes) + len(p.Spawns) +
-			len(p.Registry),
+			len(p.Registry) + len(p.Open),
 		Unreadable: p.Unreadable, Refused: p.Refused[:min(len(p.Refused), maxRefused)],
 	}
 	switch {

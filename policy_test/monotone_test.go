@@ -18,6 +18,9 @@ import (
 var worlds = []struct{ path, why string }{
 	{"spawns", "no spawn was ever recorded"},
 	{"registry", "no entry was ever recorded"},
+	{"open_sessions", "no agent wrote down any session; where that could not be read the source says so"},
+	{"open_sessions/*/pid", "a record of no process; it is the file's name"},
+	{"open_sessions/*/id", "a record of no session names none that a process could be of"},
 	{"holds", "nobody holds anything"},
 	{"holds/*/id", "a hold on nothing; the ledger cannot write one"},
 	{"spawns/*/path", "a spawn that names no folder concerns none"},
@@ -34,6 +37,7 @@ var worlds = []struct{ path, why string }{
 	{"registry/*/retained", "a record that nobody has marked"},
 	{"processes/*", "a process that has ended: the table was read whole, or its source says so"},
 	{"processes/*/start_ticks", "it is in the process's id; no process is without"},
+	{"processes/*/pid", "it is in the process's id; no process is without"},
 	{"processes/*/markers/*", "a variable that is not set: the environment was read whole, or markers is absent"},
 	{"sessions/*/panes/*/descendants", "a shell whose children all stayed; it is read with the pane's session, or both are absent"},
 	{"tabs/*/panes/*/descendants", "a shell whose children all stayed; it is read with the pane's session, or both are absent"},

@@ -47,6 +47,9 @@ type Collect struct {
 	Shepherd struct {
 		Stores []string `json:"stores"`
 	} `json:"shepherd"`
+	Claude struct {
+		Sessions []string `json:"sessions"`
+	} `json:"claude"`
 	Codev struct {
 		Homes []string `json:"homes"`
 		Tower string   `json:"tower"`
@@ -266,6 +269,9 @@ func (c *Config) check(where string) error {
 	if err := c.checkPatterns(bad); err != nil {
 		return err
 	}
+	if err := c.checkPrograms(bad); err != nil {
+		return err
+	}
 	for _, re := range c.Rules.DisposableDirs {
 		if _, err := regexp.Compile(re); err != nil {
 			return bad("rules.disposable_dirs: %v", err)
@@ -293,6 +299,12 @@ func (c *Config) check(where string) error {
 	}
 	if cpu := c.Rules.Busy.CPU; !(cpu >= 0 && cpu <= 1) {
 		return bad("rules.busy.cpu is %v; it is a number of processors from 0 to 1", cpu)
+	}
+	for _, d := range c.Rules.AgentDaemons {
+		if d.Name == "" || len(d.Programs) == 0 || len(d.Args) == 0 {
+			return bad("rules.agent_daemons: %q with %d programs and %d args; it wants a name, a program and what its command line begins with",
+				d.Name, len(d.Programs), len(d.Args))
+		}
 	}
 	for _, f := range c.Rules.RecordedFolders {
 		if f.Name == "" || f.Format == "" || strings.Contains(f.Name, "/") {

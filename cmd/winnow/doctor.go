@@ -320,7 +320,7 @@ func (a *app) checkRules(s *snapshot.Snapshot) []Check {
 		when(!owners, "no registry entry says which marker its processes carry; see collect.shepherd.stores"))
 	never("reap.processes.orphan", ancient, unsure,
 		when(unmarked, "collect.processes.markers names no variable that an agent sets"))
-	return out
+	return append(out, unreadMarkers(a.cfg.Collect.Processes.Markers, &a.cfg.Rules.Config)...)
 }
 
 func (a *app) checksText(w io.Writer, checks []Check) {

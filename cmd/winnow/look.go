@@ -17,6 +17,7 @@ import (
 
 	"winnow/collectors"
 	"winnow/collectors/dirs"
+	"winnow/collectors/opensessions"
 	"winnow/collectors/panes"
 	"winnow/collectors/panes/herdr"
 	"winnow/collectors/panes/tmux"
@@ -99,10 +100,7 @@ func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, er
 	c := a.cfg.Collect
 	out := []collectors.Source{{
 		Name: snapshot.Proc, Kind: "processes", Path: c.Processes.Root,
-		Reader: processes.New(processes.Options{
-			Root: c.Processes.Root, Markers: a.markers(), Interpreters: a.cfg.Rules.Interpreters, Shells: a.cfg.Rules.Shells,
-			WithArgv: sc.argv, Only: sc.pid, Log: a.log.Named("processes"),
-		}),
+		Reader: processes.New(a.processOptions(sc)),
 	}}
 	if sc.kind != snapshot.KindDir && sc.kind != snapshot.KindTab && sc.kind != snapshot.KindTerminal {
 		t, err := tmux.Sources(tmux.Options{
@@ -127,6 +125,9 @@ func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, er
 			return nil, fmt.Errorf("find herdr servers: %w", err)
 		}
 		out = append(out, keep(h, sc.kind == snapshot.KindTab, sc.source)...)
+	}
+	if sc.kind == "" || sc.kind == snapshot.KindProcess {
+		out = append(out, a.openSessions()...)
 	}
 	ledgers, registries := c.Spawns, c.Registry
 	for _, r := range a.stores() {
@@ -181,6 +182,14 @@ func (a *app) markers() []string {
 	return out
 }
 
+func (a *app) processOptions(sc scope) processes.Options {
+	c := a.cfg.Collect.Processes
+	return processes.Options{
+		Root: c.Root, Markers: a.markers(), Interpreters: a.cfg.Rules.Interpreters, Shells: a.cfg.Rules.Shells, Daemons: a.daemons(),
+		WithArgv: sc.argv, Only: sc.pid, Log: a.log.Named("processes"),
+	}
+}
+
 func (a *app) herdrSources(sc scope) ([]collectors.Source, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -224,6 +233,31 @@ func (a *app) stores() []Record {
 		}
 	}
 	return told(out, slices.Concat(a.cfg.Collect.Spawns, a.cfg.Collect.Registry))
+}
+
+// openSessions are the folders in which agents write down the sessions that they have open.
+func (a *app) openSessions() []collectors.Source {
+	var out []collectors.Source
+	for _, path := range a.cfg.Collect.Claude.Sessions {
+		if path == auto {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				home = ""
+			}
+			var ok bool
+			if path, ok = opensessions.Folder(os.Getenv, home); !ok {
+				continue
+			}
+		}
+		name := "claude"
+		if len(out) > 0 {
+			name += "-" + short(path)
+		}
+		if !slices.ContainsFunc(out, func(s collectors.Source) bool { return s.Path == path }) {
+			out = append(out, opensessions.Source(name, path))
+		}
+	}
+	return out
 }
 
 // short is a suffix that tells one path from another.
@@ -315,11 +349,20 @@ func scaffolds(list []subject.Scaffold) []dirs.Scaffold {
 	return out
 }
 
+// daemons are those of agents' vendors.
+func (a *app) daemons() []processes.Daemon {
+	var out []processes.Daemon
+	for _, d := range a.cfg.Rules.AgentDaemons {
+		out = append(out, processes.Daemon(d))
+	}
+	return out
+}
+
 // holders asks who uses folders. What is asked about one folder, right before something is done with it or to explain it, is asked
 // thoroughly.
 func (a *app) holders(thorough bool) func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
 	o := processes.HolderOptions{
-		Root: a.cfg.Collect.Processes.Root, Opaque: a.cfg.Rules.OpaqueProcesses, Servers: a.cfg.Rules.Multiplexers, Thorough: thorough,
+		Root: a.cfg.Collect.Processes.Root, Opaque: a.cfg.Rules.OpaqueProcesses, Servers: a.cfg.Rules.Multiplexers, Daemons: a.daemons(), Thorough: thorough,
 	}
 	if home, err := os.UserHomeDir(); err == nil {
 		if real, err := filepath.EvalSymlinks(home); err == nil {

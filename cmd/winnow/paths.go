@@ -44,6 +44,7 @@ func (c *Config) expand(set map[string]bool) error {
 	list("collect.herdr.sockets", c.Collect.Herdr.Sockets, isAuto)
 	list("collect.shepherd.stores", c.Collect.Shepherd.Stores, isAuto)
 	list("collect.codev.homes", c.Collect.Codev.Homes, isAuto)
+	list("collect.claude.sessions", c.Collect.Claude.Sessions, isAuto)
 	list("rules.protected", c.Rules.Protected, func(p string) bool { return !isPath(p) })
 	for _, p := range paths {
 		base, where := folder, cmp.Or(c.File, "the defaults")

@@ -27,6 +27,8 @@ type HolderOptions struct {
 	// Servers are the names (comm) of processes that keep the command line and the environment of whoever started them, as the
 	// servers of multiplexers do: what those name is nobody's use of it.
 	Servers []string
+	// Daemons are what agents' vendors run for all of their agents together: that one was started in a folder is no use of it.
+	Daemons []Daemon
 	// Sys is where sysfs is mounted; empty is /sys.
 	Sys string
 	// Home is this user's home folder, as a real path. What shows all of it shows no one folder in it.
@@ -112,11 +114,13 @@ type subject struct {
 	view *places
 	// names is true when what it was started with is its own.
 	names bool
+	// daemon is true for a configured one of an agent's vendor.
+	daemon bool
 }
 
 func newHolderScan(r *root, o HolderOptions, paths []string) *holderScan {
 	h := &holderScan{
-		scan: newScan(r, Options{}), o: o, everyone: os.Geteuid() == 0, own: ownLink(r, "mnt"),
+		scan: newScan(r, Options{Daemons: o.Daemons}), o: o, everyone: os.Geteuid() == 0, own: ownLink(r, "mnt"),
 		views: map[string]*places{}, ids: map[fileID][]int{}, nodes: map[node][]int{}, held: make([][]snapshot.Holder, len(paths)),
 		best: map[int]int{}, seen: newSeen(),
 	}
@@ -208,6 +212,7 @@ func (h *holderScan) process(pid, dir int) {
 		return
 	}
 	h.at = subject{pid: pid, comm: st.comm, names: pid != h.root.self && !slices.Contains(h.o.Servers, st.comm)}
+	h.at.daemon = h.shared(dir, st.comm) != ""
 	if err := h.read(pid, dir, int(owner.Uid), st); err != nil {
 		h.refused(pid, dir, int(owner.Uid), st.comm, err)
 	}

@@ -30,9 +30,9 @@ func (r ran) script() *string {
 type language struct {
 	// takes are options whose value is the next word. inline are those that are followed by code, so that no file is run.
 	takes, inline []string
-	// verbs may stand before the file.
-	verbs []string
-	// strict is true where a first word may be something else than a file, such as a task's name.
+	// flags are the beginnings of options without a value. verbs may stand before the file.
+	flags, verbs []string
+	// strict is true where a first word may be something else than a file: a task or a command, which runs no file in this process.
 	strict bool
 }
 
@@ -43,7 +43,11 @@ var (
 			"--input-type", "--title", "--icu-data-dir", "--openssl-config", "--watch-path", "--experimental-config-file",
 		},
 		inline: []string{"-e", "--eval", "-p", "--print", "-pe", "-i", "--interactive", "-"},
-		verbs:  []string{"inspect"},
+		flags: []string{
+			"--inspect", "--no-", "--trace-", "--enable-", "--experimental-", "--expose", "--watch", "--preserve-", "--use-", "--harmony", "--test",
+			"--abort-", "--frozen-", "--jitless", "--throw-", "--prof", "--permission", "--allow-",
+		},
+		verbs: []string{"inspect"},
 	}
 	bunWords = language{
 		takes: []string{
@@ -69,9 +73,9 @@ func parseProgram(exe string, words []string) (ran, bool) {
 	switch args := words[1:]; {
 	case strings.HasPrefix(exe, "python"), strings.HasPrefix(exe, "pypy"):
 		return parsePython(args)
-	case strings.HasPrefix(exe, "node"), exe == "bun" && strings.HasPrefix(as, "node"):
+	case strings.HasPrefix(exe, "node"), strings.HasPrefix(exe, "bun") && strings.HasPrefix(as, "node"):
 		return nodeWords.parse(args)
-	case exe == "bun" && as == "bun":
+	case strings.HasPrefix(exe, "bun") && strings.HasPrefix(as, "bun"):
 		return bunWords.parse(args)
 	case exe == "deno":
 		return denoWords.parse(args)
@@ -98,14 +102,14 @@ func (l language) parse(args []string) (ran, bool) {
 			i++
 		case arg[0] == '-':
 			// One that is not known may take the next word as its value: what follows has to look like a file.
-			direct = direct && strings.Contains(arg, "=")
+			direct = direct && (strings.Contains(arg, "=") || slices.ContainsFunc(l.flags, func(f string) bool { return strings.HasPrefix(arg, f) }))
 		case !verb && slices.Contains(l.verbs, arg):
 			verb = true
 		default:
 			return l.file(arg, direct)
 		}
 	}
-	return ran{}, !l.strict && !verb
+	return ran{}, l.strict || !verb
 }
 
 // file takes a word for the program where only a program can stand, and elsewhere only when it looks like one.
@@ -113,10 +117,10 @@ func (l language) file(arg string, direct bool) (ran, bool) {
 	if spec, ok := strings.CutPrefix(arg, "npm:"); ok {
 		return ran{module: unversioned(spec)}, true
 	}
-	if direct || strings.Contains(arg, "/") && !strings.ContainsAny(arg, " \n") || slices.Contains(extensions, path.Ext(arg)) {
+	if direct || strings.Contains(arg, "/") && !strings.HasPrefix(arg, "@") && !strings.ContainsAny(arg, " \n") || slices.Contains(extensions, path.Ext(arg)) {
 		return ran{file: strings.TrimPrefix(arg, "file://")}, true
 	}
-	return ran{}, false
+	return ran{}, l.strict
 }
 
 var extensions = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx"}

@@ -102,7 +102,7 @@ func (h *holderScan) descriptor(dir int, base string, n int, text []byte, v *pla
 		if inode, ok := socket(text); ok {
 			h.noteSocket(v, inode)
 		}
-	case watcher(text):
+	case watcher(text) && !h.at.daemon:
 		return h.watches(dir, base+"fdinfo/"+strconv.Itoa(n))
 	}
 	return nil
@@ -125,6 +125,9 @@ func (h *holderScan) mark(numbers []int, how int) {
 		i, how := h.spots[n].of, how
 		if as := h.spots[n].how; as >= 0 {
 			how = as
+		}
+		if h.at.daemon && idle(how) {
+			continue
 		}
 		if have, ok := h.best[i]; !ok || how < have {
 			h.best[i] = how

@@ -29,6 +29,8 @@ type Options struct {
 	Interpreters []string
 	// Shells are the names of shells: of those it is said whether they are interactive. None leaves that unread.
 	Shells []string
+	// Daemons are what agents' vendors run for all of their agents together.
+	Daemons []Daemon
 	// WithArgv keeps the command lines.
 	WithArgv bool
 	// Only, above 0, reads this process and its descendants in full and everyone else in brief. At 0, those are read in full

@@ -1,7 +1,7 @@
 package processes
 
 import (
-	"bytes"
+	"errors"
 	"path"
 	"strconv"
 	"strings"
@@ -69,31 +69,33 @@ func (s *scan) packageOf(dir int, file string, cwd *string) *string {
 		}
 		file = *cwd + "/" + file
 	}
-	real, ok := s.real(dir, path.Clean(file))
-	if !ok {
+	file = path.Clean(file)
+	real, err := s.real(dir, file)
+	switch {
+	case err == nil:
+		return new(packageName(real))
+	case errors.Is(err, unix.ENOENT) && !strings.HasSuffix(path.Dir(file), "bin"):
+		return new("") // it was there when it was started; what leads to another folder's program lies in a folder of links
+	default:
 		return nil
 	}
-	return new(packageName(real))
 }
 
 // real is the path that a name leads to, as the process itself would find it: in its own root folder and its own mounts.
-func (s *scan) real(dir int, file string) (string, bool) {
+func (s *scan) real(dir int, file string) (string, error) {
 	top, err := unix.Openat(dir, "root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return "", false
+		return "", unix.EACCES
 	}
 	defer unix.Close(top)
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := unix.Openat2(top, file, &how)
 	if err != nil {
-		return "", false
+		return "", err
 	}
 	defer unix.Close(fd)
 	text, err := readlink(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), s.link)
-	if err != nil || bytes.HasSuffix(text, []byte(deleted)) {
-		return "", false
-	}
-	return string(text), true
+	return string(text), err
 }
 
 // packageName is the package in whose folder a file lies, with its scope: what follows the last node_modules, site-packages or

@@ -176,6 +176,7 @@ func (s *scan) environment(dir int, st stat, p *snapshot.Process) (refused bool)
 	p.Exe = s.exe(dir)
 	p.Listening, p.UnixSockets = s.listening(dir, st)
 	s.program(dir, p)
+	p.Daemon = s.daemon(dir, st.comm, p.Exe)
 	text, err := read(dir, "environ", s.environ, environLimit)
 	if err != nil {
 		return true

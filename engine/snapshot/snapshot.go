@@ -64,10 +64,12 @@ type Snapshot struct {
 	Dirs      map[string]Dir      `json:"dirs,omitempty"`
 	Processes map[string]Process  `json:"processes,omitempty"`
 	// What orchestrators and people have written down.
-	Spawns    []Spawn             `json:"spawns,omitempty"`
-	Registry  []Entry             `json:"registry,omitempty"`
-	Holds     []Hold              `json:"holds,omitempty"`
-	Sightings map[string]Sighting `json:"sightings,omitempty"`
+	Spawns   []Spawn `json:"spawns,omitempty"`
+	Registry []Entry `json:"registry,omitempty"`
+	// OpenSessions are what agents themselves wrote down of the sessions that they have open.
+	OpenSessions []OpenSession       `json:"open_sessions,omitempty"`
+	Holds        []Hold              `json:"holds,omitempty"`
+	Sightings    map[string]Sighting `json:"sightings,omitempty"`
 	// Projects are the repositories that bring a file of their own for Winnow.
 	Projects []Project `json:"projects,omitempty"`
 	// Owners is which builders were seen with which terminals at earlier looks.
@@ -123,7 +125,7 @@ type Asleep struct {
 
 // Source is one thing that was read.
 type Source struct {
-	// Kind is tmux, herdr, codev, processes, dirs, spawns, registry, projects or ledger.
+	// Kind is tmux, herdr, codev, processes, dirs, spawns, registry, agents, projects or ledger.
 	Kind   string `json:"kind"`
 	Status string `json:"status" jsonschema:"enum=ok,enum=failed,enum=absent"`
 	// Error says what failed and what to do next; only with status failed or absent.
@@ -467,6 +469,9 @@ type Process struct {
 	// and for what no interpreter runs.
 	Script  *string `json:"script,omitempty"`
 	Package *string `json:"package,omitempty"`
+	// Daemon is the name of the configured daemon of an agent's vendor that its command line is; "" for a program that such a daemon
+	// runs in and that is none. Absent for every other program, and where the command line could not be read.
+	Daemon *string `json:"daemon,omitempty"`
 	// Cwd is absent where it could not be read. CwdDeleted is true when that folder no longer exists under any name.
 	Cwd        *string `json:"cwd,omitempty"`
 	CwdDeleted *bool   `json:"cwd_deleted,omitempty"`
@@ -477,8 +482,6 @@ type Process struct {
 	Written *int64 `json:"written,omitempty"`
 	// Listening are the TCP ports that it listens on. Known and none is [], unknown is absent.
 	Listening *[]int `json:"listening,omitempty"`
-	// Daemon is the name of the configured vendor's shared daemon that its command line is, "" for none.
-	Daemon *string `json:"daemon,omitempty"`
 	// UnixSockets are the unix sockets that it listens on, and those for datagrams that it bound to a path: by path, or @name for an
 	// abstract one. Known and none is [], unknown is absent.
 	UnixSockets *[]string `json:"unix_sockets,omitempty"`
@@ -549,6 +552,16 @@ type Asked struct {
 	UID int    `json:"uid"`
 	// Mine is true when they said that it is theirs and may go.
 	Mine bool `json:"mine"`
+}
+
+// OpenSession is an agent's own record of a session that it has open. It stays behind when the agent is killed.
+type OpenSession struct {
+	Source string `json:"source"`
+	// ID is the session's, PID and StartTicks the agent's process (field 22 of its stat); WrittenAt is when the record was last written.
+	ID         string     `json:"id,omitempty"`
+	PID        int        `json:"pid"`
+	StartTicks *uint64    `json:"start_ticks,omitempty"`
+	WrittenAt  *time.Time `json:"written_at,omitempty"`
 }
 
 // Hold is an operator's or another program's "keep this".

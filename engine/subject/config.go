@@ -1,15 +1,22 @@
 package subject
 
+import "slices"
+
 // whole is a copy in which every list is a list: a nil one would be null in the document, which its schema refuses.
 func (c *Config) whole() *Config {
 	w := *c
 	for _, list := range []*[]string{
-		&w.Shells, &w.PromptDaemons, &w.Agents, &w.Interpreters, &w.Multiplexers, &w.NeverProcesses, &w.OpaqueProcesses, &w.IDMarkers,
+		&w.Shells, &w.PromptDaemons, &w.Agents, &w.AgentScripts, &w.AgentPackages, &w.Interpreters, &w.Multiplexers, &w.NeverProcesses, &w.OpaqueProcesses, &w.IDMarkers,
 		&w.PaneMarkers, &w.HelperLabels.Exact, &w.HelperLabels.Prefix, &w.SessionNames.Exact, &w.SessionNames.Prefix,
 		&w.DisposableDirs, &w.Rebuildable, &w.Protected, &w.TerminalStatuses, &w.AgentIdle, &w.WorktreeFolders,
 		&w.OwnSockets, &w.PIDMarkers,
 	} {
 		*list = orEmpty(*list)
+	}
+	w.AgentDaemons = slices.Clone(orEmpty(w.AgentDaemons))
+	for i := range w.AgentDaemons {
+		d := &w.AgentDaemons[i]
+		d.Programs, d.Args = orEmpty(d.Programs), orEmpty(d.Args)
 	}
 	w.PersonalDaemons, w.MarkerRecords = orEmpty(w.PersonalDaemons), orEmpty(w.MarkerRecords)
 	families := make([]Family, 0, len(w.Families))

@@ -94,14 +94,10 @@ func wild(pattern, text string) bool {
 	return strings.HasSuffix(rest, parts[last])
 }
 
-// mark finds what may be an agent without anybody knowing: what runs in an interpreter, is of no known family, and carries an agent's
-// marker or stands below somebody who does or is one. It wants the tree linked and what is above everybody found.
-func (x *processes) mark() {
-	for i := range x.nodes {
-		n := &x.nodes[i]
-		n.vague = !n.agent && !n.multiplexer && !dead(n.p) && n.interpreter != "" && n.family == "" &&
-			x.tainted(n).or(x.above[i].tainted) != no
-	}
+// vague is true for what may be an agent without anybody knowing: what runs in an interpreter, is of no known family, and carries an
+// agent's marker or stands below somebody who does or is one.
+func (x *processes) vague(n *node, above tri) bool {
+	return !n.agent && !n.daemon && !n.multiplexer && !dead(n.p) && n.interpreter != "" && n.family == "" && x.tainted(n).or(above) != no
 }
 
 // tainted is whether a process carries an agent's marker. Those of another user do not show theirs, and are not asked.
@@ -125,11 +121,17 @@ func (x *processes) starts(i int) bool {
 	if !n.vague || n.p.Markers != nil && len(n.markers) == 0 {
 		return false
 	}
-	if n.tty == nil || *n.tty {
-		return true
+	return !x.stray(i)
+}
+
+// stray reports whether a process is known to be left over of an agent that is gone: it has no terminal, and at the top of its tree somebody
+// carries a marker which no multiplexer handed down.
+func (x *processes) stray(i int) bool {
+	if n := &x.nodes[i]; n.tty == nil || *n.tty {
+		return false
 	}
 	top := x.top(i)
-	return top == nil || top.multiplexer || x.tainted(top) != yes
+	return top != nil && !top.multiplexer && x.tainted(top) == yes
 }
 
 // top is the last ancestor of a process, or itself, below those that take in orphans; nil where that is not known.

@@ -3,6 +3,7 @@ package subject_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
@@ -70,7 +71,8 @@ func TestFamilies(t *testing.T) {
 		"an environment that hides":           {with(stray, func(p *snapshot.Process) { p.Markers = nil }), facts{"node", "", nil, yes}},
 		"no marker, below one that has one":   {with(stray, func(p *snapshot.Process) { p.Markers, p.PPID = carries(), new(4) }), facts{"node", "", nil, yes}},
 		"no marker, below an agent":           {with(stray, func(p *snapshot.Process) { p.Markers, p.PPID = carries(), new(5) }), facts{"node", "", nil, yes}},
-		"no marker, below a parent who is":    {with(stray, func(p *snapshot.Process) { p.Markers, p.PPID = carries(), new(99) }), facts{"node", "", nil, yes}},
+		"no marker, below a parent who ended": {with(stray, func(p *snapshot.Process) { p.Markers, p.PPID = carries(), new(99) }), facts{"node", "", no, no}},
+		"no marker, its parent is not known":  {with(stray, func(p *snapshot.Process) { p.Markers, p.PPID = carries(), nil }), facts{"node", "", nil, yes}},
 		"no marker, below another user's":     {with(stray, func(p *snapshot.Process) { p.Markers, p.PPID = carries(), new(6) }), facts{"node", "", no, no}},
 		"what it was started from is unknown": {with(stray, func(p *snapshot.Process) { p.Exe, p.Script, p.Package = nil, nil, new("x-mcp") }), facts{"node", "mcp-server", nil, no}},
 	} {
@@ -276,5 +278,65 @@ func TestPersonalDaemons(t *testing.T) {
 		p := quiet(7, 1, c.comm)
 		p.Exe = &c.exe
 		same(t, name, &c.want, known(t, table(quiet(1, 0, "systemd"), p), 7).Personal)
+	}
+}
+
+// TestOpenSessions: an agent's own record makes a process an agent under any name, while it is that very process.
+func TestOpenSessions(t *testing.T) {
+	t.Parallel()
+	type facts struct {
+		IsAgent *bool
+		Agents  *int
+	}
+	began := now.Add(-time.Hour)
+	agent, none := facts{new(true), new(1)}, facts{new(false), new(0)}
+	for name, c := range map[string]struct {
+		open    snapshot.OpenSession
+		session string
+		young   bool
+		want    facts
+	}{
+		"it":                                  {snapshot.OpenSession{PID: 5, StartTicks: new(uint64(20))}, "s1", false, agent},
+		"another process under its number":    {snapshot.OpenSession{PID: 5, StartTicks: new(uint64(19))}, "s1", false, none},
+		"another number":                      {snapshot.OpenSession{PID: 6, StartTicks: new(uint64(20))}, "s1", false, none},
+		"without ticks, written later":        {snapshot.OpenSession{PID: 5, WrittenAt: new(began.Add(time.Minute))}, "s1", false, agent},
+		"without ticks, written before":       {snapshot.OpenSession{PID: 5, WrittenAt: new(began.Add(-time.Minute))}, "s1", false, none},
+		"a record that says nothing more":     {snapshot.OpenSession{PID: 5}, "s1", false, agent},
+		"resumed, so younger":                 {snapshot.OpenSession{PID: 5, ID: "s1", StartTicks: new(uint64(200))}, "s1", true, agent},
+		"younger, and of another session":     {snapshot.OpenSession{PID: 5, ID: "s2", StartTicks: new(uint64(200))}, "s1", true, facts{new(true), new(0)}},
+		"younger, its session is not known":   {snapshot.OpenSession{PID: 5, StartTicks: new(uint64(200))}, "s1", true, facts{new(true), new(0)}},
+		"older, and of another session still": {snapshot.OpenSession{PID: 5, ID: "s2", StartTicks: new(uint64(20))}, "s1", false, agent},
+	} {
+		p, stray := quiet(5, 1, "my-wrapper"), runs(7, 1, "mcp-server-x", "")
+		p.StartTicks, p.StartedAt, stray.StartTicks = 20, &began, 100
+		if c.young {
+			p.StartTicks = 200
+		}
+		(*stray.Markers)["AGENT_CONVERSATION"] = c.session
+		s := table(quiet(1, 0, "systemd"), p, stray)
+		s.OpenSessions = []snapshot.OpenSession{c.open}
+		same(t, name, c.want, facts{known(t, s, 5).IsAgent, known(t, s, 7).Agents})
+	}
+}
+
+// TestWhatHidesAbove: process 1 and those of other users show to nobody what they were started from, and are no agents for that. One of this
+// user's may be.
+func TestWhatHidesAbove(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		uid  *int
+		pid  int
+		want *bool
+	}{
+		"process 1":      {new(1000), 1, new(false)},
+		"another user's": {new(0), 5, new(false)},
+		"this user's":    {new(1000), 5, nil},
+		"nobody knows":   {nil, 5, nil},
+	} {
+		above := snapshot.Process{PID: c.pid, PPID: new(0), Name: "x", State: "S", UID: c.uid, StartTicks: 1}
+		s := table(runs(7, c.pid, "mcp-server-x", ""))
+		s.Processes[fmt.Sprint("process:", c.pid)] = above
+		s.Host.UID = new(1000)
+		same(t, name, c.want, known(t, s, 7).AgentAncestor)
 	}
 }

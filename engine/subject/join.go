@@ -136,6 +136,7 @@ func (j *Joined) fillTerminal(sub *Subject, t *snapshot.Terminal) {
 	if sub.Age == nil {
 		sub.Age = j.since(t.CreatedAt)
 	}
+	sub.Lineage = j.procs.ofTerminal(t)
 	if t.Owner != nil {
 		sub.OwnerSeen = j.since(t.Owner.SeenAt)
 	}

@@ -13,12 +13,13 @@ func (x *processes) lineage(i int) *Lineage {
 	p := n.p
 	l := &Lineage{AgentDir: x.agentDir(p), Pane: x.pane(p), Added: x.added(n), Interpreter: n.interpreter, Family: n.family, Personal: x.config.personal(p)}
 	x.fillMarkers(l, n)
-	if n.agent || p.Exe != nil && !n.vague {
-		l.IsAgent = &n.agent
-	}
+	l.IsAgent = n.program().or(n.unidentified()).under(true)
 	l.Unidentified, l.Sockets = &n.vague, x.config.open(p)
 	l.Strangers = x.strangers(n)
 	starter, gone := x.starter(n)
+	if starter == nil {
+		starter = x.open(n)
+	}
 	l.StarterGone = gone
 	if x.whole && !x.veiled(n) {
 		count, one := x.agents.starters(i)
@@ -34,6 +35,23 @@ func (x *processes) lineage(i int) *Lineage {
 	l.MultiplexerAncestor = x.above[i].multiplexer.under(x.whole)
 	x.fillBelow(l, x.below[i])
 	l.Below = x.belowOf(i)
+	if x.below[i].vague && l.AgentBelow != nil && !*l.AgentBelow {
+		l.AgentBelow = nil
+	}
+	return l
+}
+
+// ofTerminal is what lives below a terminal's process; nil where the terminal has none, or another one.
+func (x *processes) ofTerminal(t *snapshot.Terminal) *Lineage {
+	if t.PID == nil || t.StartTicks == nil {
+		return nil
+	}
+	i, ok := x.byPID[*t.PID]
+	if !ok || x.nodes[i].p.StartTicks != *t.StartTicks {
+		return nil
+	}
+	l := &Lineage{}
+	x.fillBelow(l, x.below[i])
 	return l
 }
 
@@ -47,7 +65,7 @@ func (x *processes) fillBelow(l *Lineage, b below) {
 	if whole {
 		l.Descendants = &b.count
 	}
-	l.AgentBelow = triIf(b.agent).under(whole && !b.vague)
+	l.AgentBelow = b.agent.under(whole)
 	l.UnidentifiedBelow = triIf(b.vague).under(whole)
 	l.TTYBelow = b.tty.under(whole)
 	l.ListenerBelow = b.listener.under(whole)
@@ -132,6 +150,16 @@ func (x *processes) strangers(n *node) *[]string {
 	}
 	slices.Sort(names)
 	return &names
+}
+
+// open is the agent that has a session open which one of the process's markers names, be it younger: it was resumed.
+func (x *processes) open(n *node) *node {
+	for _, name := range n.markers {
+		if i, ok := x.sessions[carried(n, name)]; ok && &x.nodes[i] != n {
+			return &x.nodes[i]
+		}
+	}
+	return nil
 }
 
 // starter is the living process that a marker names as the agent that started this one, and whether all that are named are gone. A number

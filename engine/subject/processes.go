@@ -26,9 +26,12 @@ type processes struct {
 	// kids are the children of each process, by their nodes.
 	kids   [][]int
 	agents agents
+	opaque map[string]struct{}
 	// uid is whose processes are looked at, and orphanParents are the pids of those that take in orphans.
 	uid           *int
 	orphanParents []int
+	// sessions has the agent of each session that is open, by the session's id.
+	sessions map[string]int
 	// space is the pid namespace that all pids are of.
 	space  *uint64
 	known  map[string]struct{} // the marker values that some record names
@@ -45,8 +48,13 @@ type node struct {
 	p      *snapshot.Process
 	parent int  // a node, or -1 at a top and where the parent is not known
 	lost   bool // it has a parent that is not known
-	// By name, and alive.
-	agent, multiplexer bool
+	// sessions are those that it has open, by its own record.
+	sessions []string
+	// Alive, and by name an agent, a vendor's daemon for its agents, a multiplexer's server. An agent is at work; what is an agent's
+	// program and may not be at work (a daemon that nothing runs below) is none.
+	agent, daemon, multiplexer bool
+	// maybe is true for what may be an agent and does not show it: what it was started from, or what an interpreter runs, is not known.
+	maybe bool
 	// The interpreter that it runs in and what it positively is, by name; vague is one that may be an agent without anybody knowing.
 	interpreter, family string
 	vague, starter      bool // starter is one that may have started others
@@ -60,34 +68,45 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		whole: s.Sources[snapshot.Proc].Status == snapshot.OK, config: c,
 		byID: make(map[string]int, len(s.Processes)), byPID: make(map[int]int, len(s.Processes)),
 		nodes: make([]node, 0, len(s.Processes)), dirs: agentDirs(s, r), herdr: map[string]*snapshot.Server{},
-		uid: s.Host.UID, space: s.Host.PIDNamespace, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry),
+		opaque: comms(c.OpaqueProcesses), uid: s.Host.UID, space: s.Host.PIDNamespace, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry), sessions: map[string]int{},
 	}
 	for name, src := range s.Sources {
 		if src.Server != nil && src.Server.PID > 0 && !of(name, src, "tmux") {
 			x.herdr[clean(src.Server.Socket)] = src.Server
 		}
 	}
-	agentNames, multiplexerNames := comms(c.Agents), comms(c.Multiplexers)
+	known, multiplexerNames := newRecognised(c), comms(c.Multiplexers)
+	open := openSessions(s.OpenSessions)
 	for id, p := range s.Processes {
 		n := node{p: &p, parent: -1}
 		if !dead(&p) {
-			n.agent, n.multiplexer = named(&p, agentNames), named(&p, multiplexerNames)
+			n.agent, n.multiplexer = known.agent(&p), named(&p, multiplexerNames)
+			n.daemon = p.Daemon != nil && *p.Daemon != ""
+			n.sessions = open.of(&p, s.Host.UID)
+			n.agent = n.agent || len(n.sessions) > 0
+			n.maybe = known.maybe(&p)
 		}
 		if n.interpreter = c.interpreter(&p); n.interpreter != "" {
 			n.family = c.family(&p)
+			n.maybe = n.maybe && (p.Exe == nil || n.family == "")
 		}
 		n.tty, n.listens = has(p.TTY, ""), c.listening(&p)
 		n.markers, n.paneMarkers = x.split(p.Markers)
+		for _, session := range n.sessions {
+			if session != "" {
+				x.sessions[session] = len(x.nodes)
+			}
+		}
 		x.byID[id] = len(x.nodes)
 		if other, taken := x.byPID[p.PID]; !taken || x.nodes[other].p.StartTicks < p.StartTicks {
 			x.byPID[p.PID] = len(x.nodes)
 		}
 		x.nodes = append(x.nodes, n)
 	}
-	x.hidden = x.hide(s.Host.UID)
 	x.link()
+	x.settleDaemons()
 	x.above = x.lookAbove()
-	x.mark()
+	x.hidden = x.hide()
 	x.below = x.sumBelow()
 	x.agents = indexAgents(x.nodes, c, x.starts)
 	x.panes, x.shells = indexPanes(s)
@@ -117,17 +136,12 @@ func (x *processes) link() {
 	}
 }
 
-// hide finds the earliest living process of this user that has no agent's name and does not show what it was started from. Those that
-// are known to hide it for a reason of their own (config.opaque_processes) are none, nor are kernel threads and multiplexers.
-func (x *processes) hide(uid *int) *node {
+// hide finds the earliest living process of this user that may be an agent and does not show it, what was itself left behind left out.
+func (x *processes) hide() *node {
 	var first *node
-	opaque := comms(x.config.OpaqueProcesses)
 	for i := range x.nodes {
 		n := &x.nodes[i]
-		if n.agent || n.multiplexer || n.p.Exe != nil || n.p.Kernel || dead(n.p) || listed(n.p.Name, opaque) || n.p.PID == 1 {
-			continue
-		}
-		if uid != nil && n.p.UID != nil && *n.p.UID != *uid {
+		if !x.hides(n) || n.p.Exe != nil && x.stray(i) {
 			continue
 		}
 		if first == nil || n.p.StartTicks < first.p.StartTicks {
@@ -135,6 +149,15 @@ func (x *processes) hide(uid *int) *node {
 		}
 	}
 	return first
+}
+
+// hides reports whether a living process of this user may be an agent and does not show it. Those that are known to hide it for a reason
+// of their own (config.opaque_processes) are none, nor are process 1, kernel threads and multiplexers.
+func (x *processes) hides(n *node) bool {
+	if n.agent || n.daemon || n.multiplexer || !n.maybe || n.p.Kernel || dead(n.p) || listed(n.p.Name, x.opaque) || n.p.PID == 1 {
+		return false
+	}
+	return x.uid == nil || n.p.UID == nil || *n.p.UID == *x.uid
 }
 
 // split sorts the names of a process's markers into those that say who started it and those that multiplexers set.
@@ -229,7 +252,8 @@ func comms(names []string) map[string]struct{} {
 }
 
 // named reports whether a process has one of the names. A program may rename itself, so what it was started from counts too: the
-// file's name, and where a program keeps its versions side by side (claude/versions/2.1.201) the folder's above them.
+// file's name, and where a program keeps its versions side by side (claude/versions/2.1.201, cursor-agent/versions/2026.07.01/node)
+// the folder's above them.
 func named(p *snapshot.Process, names map[string]struct{}) bool {
 	if listed(p.Name, names) {
 		return true
@@ -238,8 +262,11 @@ func named(p *snapshot.Process, names map[string]struct{}) bool {
 		return false
 	}
 	file := strings.TrimSuffix(*p.Exe, " (deleted)")
-	above := path.Dir(file)
-	return listed(path.Base(file), names) || path.Base(above) == "versions" && listed(path.Base(path.Dir(above)), names)
+	return listed(path.Base(file), names) || versioned(path.Dir(file), names) || versioned(path.Dir(path.Dir(file)), names)
+}
+
+func versioned(folder string, names map[string]struct{}) bool {
+	return path.Base(folder) == "versions" && listed(path.Base(path.Dir(folder)), names)
 }
 
 func listed(name string, names map[string]struct{}) bool {

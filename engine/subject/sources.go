@@ -85,9 +85,9 @@ func (x sources) share(kind, own string) {
 	}
 	states := maps.Clone(x.common)
 	states[own] = x.status(own)
-	if kind == snapshot.KindProcess { // a process may belong to a pane of any multiplexer
+	if kind == snapshot.KindProcess { // a process may belong to a pane of any multiplexer, and be any agent's
 		for name, src := range x.all {
-			if of(name, src, "tmux") || of(name, src, "herdr") {
+			if of(name, src, "tmux") || of(name, src, "herdr") || of(name, src, "agents") {
 				states[name] = src.Status
 			}
 		}

@@ -52,7 +52,7 @@ type Subject struct {
 	OwnerSeen *float64 `json:"owner_seen,omitempty"`
 	// Holders are the live processes that use a folder, the folder's own list.
 	Holders []snapshot.Holder `json:"holders,omitempty"`
-	// Lineage is where a process comes from; only for processes.
+	// Lineage is where a process comes from. Of a terminal it has what is below the terminal's process, and nothing else.
 	Lineage *Lineage `json:"lineage,omitempty"`
 	// Members are the processes of a session's or tab's panes, but for the shells that those began with, and those elsewhere that carry
 	// them. Absent where there are more than 64.
@@ -105,9 +105,10 @@ type Lineage struct {
 	// Added are those of Markers that the leader of its session does not carry with the same value: who set them came after that one.
 	// Absent where it leads its session itself, and where the leader is gone or could not be read.
 	Added *[]string `json:"added,omitempty"`
-	// IsAgent is true when the process is an agent by its name or by what it was started from, a file of an agent's name or one
-	// below its versions; false when both are known and neither is. Absent where what it was started from could not be read.
-	// Absent too for one that is Unidentified.
+	// IsAgent is true when the process is an agent by its name, by what it was started from (a file of an agent's name, or one below its
+	// versions), by the program or package that an interpreter runs there, or is a daemon of an agent's vendor; false when what it was
+	// started from is known and it is none. Absent where what it was started from could not be read, and for what an interpreter runs
+	// and is Unidentified.
 	IsAgent *bool `json:"is_agent,omitempty"`
 	// Interpreter is the interpreter that it runs in, by name, and Family what it positively is by config.families: its name, or the file
 	// or package that the interpreter runs. Each is absent for what is none.
@@ -133,7 +134,8 @@ type Lineage struct {
 	MultiplexerMarked *bool `json:"multiplexer_marked,omitempty"`
 	// Agents counts the living agents that may have started it or taken it over: those not younger than it and not known to carry another
 	// value of an identifying marker, and those of whatever age that carry the same value. One that is unidentified counts where it
-	// carries a marker and is no part of an orphaned tree, and so does the process that a marker names by its pid. Agent is one of them.
+	// carries a marker and is no part of an orphaned tree, and so does the process that a marker names by its pid. Agent is one of them. A
+	// daemon of an agent's vendor is one of them while something runs below it.
 	// Absent where the processes could not be read whole.
 	Agents *int               `json:"agents,omitempty"`
 	Agent  *snapshot.PaneProc `json:"agent,omitempty"`
@@ -278,13 +280,18 @@ type Sighting struct {
 
 // Config is the operator's parameters, the rules section of config.yaml under the same names. Durations are in seconds.
 type Config struct {
-	Shells          []string `json:"shells"`
-	PromptDaemons   []string `json:"prompt_daemons"`
-	Agents          []string `json:"agents"`
-	Interpreters    []string `json:"interpreters"`
-	Multiplexers    []string `json:"multiplexers"`
-	NeverProcesses  []string `json:"never_processes"`
-	OpaqueProcesses []string `json:"opaque_processes"`
+	Shells        []string `json:"shells"`
+	PromptDaemons []string `json:"prompt_daemons"`
+	Agents        []string `json:"agents"`
+	// AgentScripts and AgentPackages are the program files and packages of agents that an interpreter runs, AgentDaemons what their
+	// vendors run for all of them together.
+	AgentScripts    []string      `json:"agent_scripts"`
+	AgentPackages   []string      `json:"agent_packages"`
+	AgentDaemons    []AgentDaemon `json:"agent_daemons"`
+	Interpreters    []string      `json:"interpreters"`
+	Multiplexers    []string      `json:"multiplexers"`
+	NeverProcesses  []string      `json:"never_processes"`
+	OpaqueProcesses []string      `json:"opaque_processes"`
 	// Families are what an interpreter may positively be running. PersonalDaemons are names of what people use too. OwnSockets are globs
 	// over unix sockets that serve only the program that made them.
 	Families        []Family         `json:"families"`
@@ -346,6 +353,14 @@ type PersonalDaemon struct {
 type MarkerRecord struct {
 	Marker string `json:"marker"`
 	Format string `json:"format"`
+}
+
+// AgentDaemon is a process that an agent's vendor runs for all of its agents together: the names of its program (comm, or the name of the
+// file), and the words that its command line begins with behind it.
+type AgentDaemon struct {
+	Name     string   `json:"name"`
+	Programs []string `json:"programs"`
+	Args     []string `json:"args"`
 }
 
 // RecordedFolder ties a folder's name to the format of the records of what lies in it.

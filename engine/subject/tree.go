@@ -7,12 +7,11 @@ import (
 
 // below is what is known of everything below a process. A nil pointer is unknown; Descendants is nil when the count is.
 type below struct {
-	count         int
-	known         bool // false in a cycle, which a table that is read while it changes can show
-	agent         bool
-	vague         bool // one that may be an agent
-	tty, listener tri
-	work          work
+	count                int
+	known                bool // false in a cycle, which a table that is read while it changes can show
+	agent, tty, listener tri
+	vague                bool // one of them may be an agent, and which is not known
+	work                 work
 }
 
 // above is what is known of a process's ancestors.
@@ -91,7 +90,7 @@ func (x *processes) sumBelow() []below {
 
 func (b *below) add(child *below, n *node) {
 	b.count += 1 + child.count
-	b.agent = b.agent || child.agent || n.agent
+	b.agent = b.agent.or(child.agent).or(n.program())
 	b.vague = b.vague || child.vague || n.vague
 	b.tty = b.tty.or(child.tty).or(triOf(n.tty))
 	b.listener = b.listener.or(child.listener).or(triOf(n.listens))
@@ -116,6 +115,7 @@ func (x *processes) lookAbove() []above {
 		for k := len(trail) - 1; k >= 0; k-- {
 			at := trail[k]
 			found[at] = x.fromParent(at, found, cycle)
+			x.nodes[at].vague = x.vague(&x.nodes[at], found[at].tainted)
 			state[at] = done
 		}
 	}
@@ -124,17 +124,20 @@ func (x *processes) lookAbove() []above {
 
 func (x *processes) fromParent(i int, found []above, cycle bool) above {
 	n := &x.nodes[i]
-	if n.lost || cycle {
+	if n.p.PPID == nil || cycle {
 		return above{unknown, unknown, unknown}
+	}
+	if n.lost { // its parent ended, so it was handed to whoever takes in orphans
+		return above{unknown, unknown, no}
 	}
 	if n.parent < 0 {
 		return above{}
 	}
 	p := &x.nodes[n.parent]
 	return above{
-		agent:       found[n.parent].agent.or(triIf(p.agent)),
+		agent:       found[n.parent].agent.or(x.aboveAs(p)),
 		multiplexer: found[n.parent].multiplexer.or(triIf(p.multiplexer)),
-		tainted:     found[n.parent].tainted.or(triIf(p.agent)).or(x.tainted(p)),
+		tainted:     found[n.parent].tainted.or(triIf(p.agent || p.daemon)).or(x.tainted(p)),
 	}
 }
 
@@ -175,4 +178,36 @@ func (x *processes) belowOf(i int) *[]Below {
 		}
 	}
 	return &out
+}
+
+// program is whether a process is an agent's program, a vendor's daemon for its agents among them.
+func (n *node) program() tri {
+	switch {
+	case n.agent || n.daemon:
+		return yes
+	case n.maybe && !dead(n.p):
+		return unknown
+	default:
+		return no
+	}
+}
+
+// aboveAs is what a process is to those below it. Process 1 and those of other users do not show what they were started from, and are no
+// agents of this user's.
+func (x *processes) aboveAs(n *node) tri {
+	if n.agent || n.daemon {
+		return yes
+	}
+	if x.hides(n) {
+		return unknown
+	}
+	return n.unidentified()
+}
+
+// unidentified is unknown for what may be an agent without anybody knowing.
+func (n *node) unidentified() tri {
+	if n.vague {
+		return unknown
+	}
+	return no
 }

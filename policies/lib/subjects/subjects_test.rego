@@ -7,6 +7,9 @@ config := {
 	"shells": ["bash", "sh", "zsh"],
 	"prompt_daemons": ["gitstatusd"],
 	"agents": ["claude", "codex"],
+	"agent_scripts": ["gemini"],
+	"agent_packages": ["@google/gemini-cli"],
+	"agent_daemons": [{"name": "codex app-server", "programs": ["codex"], "args": ["app-server", "--managed-daemon"]}],
 	"interpreters": ["node", "python3*"],
 	"multiplexers": ["tmux: server", "screen"],
 	"never_processes": ["git", "git-*", "ssh-agent", "containerd-shim*"],
@@ -216,6 +219,7 @@ server := object.union(terminal, {
 		"below": [{"pid": 6112, "name": "node"}],
 		"owner": {"how": "label"},
 	},
+	"lineage": {"descendants": 1, "agent_below": false, "tty_below": true, "listener_below": true},
 	"idle": 1,
 })
 

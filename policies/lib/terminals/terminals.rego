@@ -86,6 +86,7 @@ deserted if {
 	ownerless
 	input.terminal.role_kind == "dev"
 	count(input.config.agents) >= 0
+	input.lineage.agent_below == false
 	count(_programs) == count(input.terminal.below)
 }
 
@@ -120,13 +121,13 @@ _helpers := {member.pid |
 	member.name in input.config.prompt_daemons
 }
 
-_agent(name) if name in input.config.agents
+_agent(name) if trim_suffix(name, ".exe") in input.config.agents
 
 # The kernel keeps 15 bytes of a name.
 _agent(name) if {
 	regex.match(`^.{15}$`, name)
 	some agent in input.config.agents
-	startswith(agent, name)
+	startswith(concat("", [agent, ".exe"]), name)
 }
 
 # METADATA

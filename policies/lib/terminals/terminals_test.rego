@@ -107,7 +107,7 @@ test_a_server_is_no_agent if {
 }
 
 test_an_agent_in_a_servers_terminal_is_at_work if {
-	every names in [["claude"], ["node", "codex"], [""]] {
+	every names in [["claude"], ["claude.exe"], ["node", "codex"], [""]] {
 		not terminals.deserted with input as _busy(_below(subjects.server, names))
 		terminals.deserted with input as _below(subjects.changed(subjects.server, "/idle", 600), names)
 	}
@@ -119,6 +119,12 @@ test_an_agents_name_is_compared_as_the_kernel_keeps_it if {
 	terminals.deserted with input as _below(long, ["an-agent-of-mi"])
 	terminals.deserted with input as _below(long, ["an-agent-of-maa"])
 	terminals.deserted with input as _below(subjects.server, ["claud"])
+}
+
+test_an_agent_that_an_interpreter_runs_is_at_work_in_a_servers_terminal if {
+	not terminals.deserted with input as _busy(subjects.changed(subjects.server, "/lineage/agent_below", true))
+	not terminals.deserted with input as _busy(subjects.without(subjects.server, ["/lineage/agent_below"]))
+	not terminals.deserted with input as _busy(subjects.without(subjects.server, ["/lineage"]))
 }
 
 test_in_a_builders_terminal_any_program_may_be_its_agent if {

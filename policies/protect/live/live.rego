@@ -187,7 +187,9 @@ _silent if input.config.spare_listeners == false
 
 default _message := "whether it is an agent, has a terminal or listens, or one below it, is not known"
 
-_message := "it is an agent" if {
+_message := $"it is a daemon that its vendor runs for all of its agents ({input.process.daemon}), which is ended by no rule" if {
+	input.process.daemon != ""
+} else := "it is an agent" if {
 	processes.agent == true
 } else := "it has a terminal" if {
 	input.process.tty != ""

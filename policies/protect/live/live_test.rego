@@ -74,6 +74,14 @@ test_an_agent_stays if {
 	objection.message == "it is an agent"
 }
 
+test_a_daemon_of_an_agents_vendor_stays_and_is_called_one if {
+	agent := subjects.changed(subjects.process, "/lineage/is_agent", true)
+	some objection in live.objections with input as subjects.changed(agent, "/process/daemon", "codex app-server")
+	objection.message == "it is a daemon that its vendor runs for all of its agents (codex app-server), which is ended by no rule"
+	some other in live.objections with input as subjects.changed(agent, "/process/daemon", "")
+	other.message == "it is an agent"
+}
+
 test_a_process_with_a_terminal_stays if {
 	some objection in live.objections with input as subjects.changed(subjects.process, "/process/tty", "pts/3")
 	objection.message == "it has a terminal"

@@ -1,0 +1,104 @@
+// Package opensessions reads what agents themselves write down of the sessions that they have open: Claude Code keeps a file for each
+// in ~/.claude/sessions, named by its pid, with the session's id and when the process began. A file stays behind after a crash, so it
+// says of a process only that it is an agent while that one lives.
+package opensessions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"winnow/collectors"
+	"winnow/engine/snapshot"
+	"winnow/internal/foreign"
+)
+
+// Kind is the kind of the sources.
+const Kind = "agents"
+
+const (
+	// maxFile is more than a file with one session's particulars has, and maxFiles more than anybody has sessions.
+	maxFile  = 64 << 10
+	maxFiles = 10000
+)
+
+// Folder is where Claude Code keeps its files, and false where there is no such folder.
+func Folder(env func(string) string, home string) (string, bool) {
+	dir := env("CLAUDE_CONFIG_DIR")
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(home, ".claude")
+	}
+	path := filepath.Join(dir, "sessions")
+	_, err := os.Stat(path)
+	return path, filepath.IsAbs(path) && !errors.Is(err, fs.ErrNotExist)
+}
+
+// Source is the source agents/<name> for a folder of such files.
+func Source(name, path string) collectors.Source {
+	full := Kind + "/" + name
+	return collectors.Source{Name: full, Kind: Kind, Path: path, Reader: reader{full, path}}
+}
+
+type reader struct{ source, path string }
+
+func (r reader) Read(ctx context.Context) (collectors.Part, error) {
+	dir, err := foreign.Path(r.path)
+	if err != nil {
+		return collectors.Part{}, r.failed(err)
+	}
+	d := foreign.DirFS{Dir: dir, Want: foreign.Want{Max: maxFile}, Context: ctx, MaxEntries: maxFiles}
+	entries, err := fs.ReadDir(d, ".")
+	if err != nil {
+		return collectors.Part{}, r.failed(err)
+	}
+	var part collectors.Part
+	for _, e := range entries {
+		if s, ok := r.session(ctx, dir, e.Name()); ok {
+			part.Open = append(part.Open, s)
+		}
+	}
+	return part, ctx.Err()
+}
+
+func (r reader) failed(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: no folder %s", collectors.ErrAbsent, r.path)
+	}
+	return fmt.Errorf("read the open sessions in %s: %w", r.path, err)
+}
+
+// session is what one file says. A file that cannot be read says by its name that the process is an agent, and no more.
+func (r reader) session(ctx context.Context, dir, name string) (snapshot.OpenSession, bool) {
+	number, ok := strings.CutSuffix(name, ".json")
+	pid, err := strconv.Atoi(number)
+	if !ok || err != nil || pid <= 0 {
+		return snapshot.OpenSession{}, false
+	}
+	s := snapshot.OpenSession{Source: r.source, PID: pid}
+	f, err := foreign.Read(ctx, filepath.Join(dir, name), foreign.Want{Max: maxFile})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, foreign.ErrOwner) {
+		return snapshot.OpenSession{}, false
+	}
+	if err != nil {
+		return s, true
+	}
+	s.WrittenAt = new(f.Mod.UTC())
+	var record struct {
+		SessionID string          `json:"sessionId"`
+		ProcStart json.RawMessage `json:"procStart"`
+	}
+	if json.Unmarshal(f.Data, &record) != nil {
+		return s, true
+	}
+	s.ID = strings.ToValidUTF8(record.SessionID, "")
+	if ticks, err := strconv.ParseUint(strings.Trim(string(record.ProcStart), `"`), 10, 64); err == nil {
+		s.StartTicks = &ticks
+	}
+	return s, true
+}

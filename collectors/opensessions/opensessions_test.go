@@ -1,0 +1,89 @@
+package opensessions_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"winnow/collectors"
+	"winnow/collectors/opensessions"
+	"winnow/engine/snapshot"
+)
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	dir, at := filepath.Join(t.TempDir(), "sessions"), time.Unix(1_790_000_000, 0).UTC()
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"1200.json": `{"pid":1200,"sessionId":"s-1","cwd":"/w","procStart":"93211","more":{}}`,
+		"1201.json": `{"sessionId":"s-2","procStart":93212}`,
+		"1202.json": `{"sessionId":"s-3"}`,
+		"1203.json": `{"sess`,
+		"x.json":    `{"sessionId":"s-4"}`,
+		"1204.lock": ``,
+		"0.json":    `{}`,
+	} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("1200.json", filepath.Join(dir, "1205.json")); err != nil {
+		t.Fatal(err)
+	}
+	part, err := opensessions.Source("claude", dir).Reader.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const source = "agents/claude"
+	want := []snapshot.OpenSession{
+		{Source: source, PID: 1200, ID: "s-1", StartTicks: new(uint64(93211)), WrittenAt: &at},
+		{Source: source, PID: 1201, ID: "s-2", StartTicks: new(uint64(93212)), WrittenAt: &at},
+		{Source: source, PID: 1202, ID: "s-3", WrittenAt: &at},
+		{Source: source, PID: 1203, WrittenAt: &at},
+		{Source: source, PID: 1205}, // a link is not followed
+	}
+	if d := cmp.Diff(want, part.Open); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+func TestNoFolder(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	none := func(string) string { return "" }
+	if path, ok := opensessions.Folder(none, home); ok {
+		t.Errorf("%s is there", path)
+	}
+	if _, err := opensessions.Source("claude", filepath.Join(home, "none")).Reader.Read(t.Context()); !errors.Is(err, collectors.ErrAbsent) {
+		t.Errorf("error %v, want absent", err)
+	}
+	if err := os.MkdirAll(filepath.Join(home, "else", "sessions"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path, ok := opensessions.Folder(func(name string) string {
+		return map[string]string{"CLAUDE_CONFIG_DIR": filepath.Join(home, "else")}[name]
+	}, home)
+	if want := filepath.Join(home, "else", "sessions"); !ok || path != want {
+		t.Errorf("%s, %v, want %s", path, ok, want)
+	}
+}
+
+// TestAFolderThatOthersCanWriteIsNone: who can put a file there could keep whatever they like, or take away what keeps.
+func TestAFolderThatOthersCanWriteIsNone(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "sessions")
+	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(filepath.Dir(dir), 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := opensessions.Source("claude", dir).Reader.Read(t.Context())
+	if err == nil || errors.Is(err, collectors.ErrAbsent) {
+		t.Errorf("error %v, want a failure", err)
+	}
+}

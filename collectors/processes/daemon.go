@@ -1,0 +1,93 @@
+package processes
+
+import (
+	"slices"
+	"strings"
+)
+
+// Daemon is a process that an agent's vendor runs for all of its agents together, known by its command line.
+type Daemon struct {
+	Name string
+	// Programs are the names of its program: comm, or the name of the file.
+	Programs []string
+	// Args are what its command line begins with behind the program, word by word. An option among them may also stand further
+	// behind, but for the first: what comes first says what the rest means, and a prompt can hold any word.
+	Args []string
+}
+
+// runs reports whether a process may be the daemon, by its names.
+func (d Daemon) runs(comm, exe string) bool {
+	return slices.ContainsFunc(d.Programs, func(name string) bool {
+		return name == exe || name[:min(len(name), commLen)] == comm || (name + ".exe")[:min(len(name)+4, commLen)] == comm
+	})
+}
+
+// commLen is the longest name that the kernel keeps of a process (TASK_COMM_LEN without its NUL).
+const commLen = 15
+
+// is reports whether the words behind the program are the daemon's.
+func (d Daemon) is(args []string) bool {
+	if len(d.Args) == 0 {
+		return false
+	}
+	for i, want := range d.Args {
+		if i > 0 && strings.HasPrefix(want, "-") {
+			if !slices.Contains(options(args[i:]), want) {
+				return false
+			}
+			continue
+		}
+		if i >= len(args) || args[i] != want {
+			return false
+		}
+	}
+	return true
+}
+
+// options are the words before a --, behind which all is text.
+func options(args []string) []string {
+	if at := slices.Index(args, "--"); at >= 0 {
+		return args[:at]
+	}
+	return args
+}
+
+// daemon is the name of the daemon that a process is: "" for a program that some daemon runs in and that is none of them, nil for any
+// other, and for a command line that could not be read.
+func (s *scan) daemon(dir int, comm string, exe *string) *string {
+	file := ""
+	if exe != nil {
+		file = base(*exe)
+	}
+	may := slices.ContainsFunc(s.o.Daemons, func(d Daemon) bool { return d.runs(comm, file) })
+	if !may {
+		return nil
+	}
+	words, ok := s.words(dir)
+	if !ok || len(words) > 1 && words[1] == "" {
+		return nil
+	}
+	for _, d := range s.o.Daemons {
+		if d.runs(comm, file) && d.is(words[1:]) {
+			return new(d.Name)
+		}
+	}
+	return new("")
+}
+
+// shared is the name of the daemon that the process at hand is, "" for none.
+func (h *holderScan) shared(dir int, comm string) string {
+	if len(h.scan.o.Daemons) == 0 {
+		return ""
+	}
+	if name := h.daemon(dir, comm, h.exe(dir)); name != nil {
+		return *name
+	}
+	return ""
+}
+
+// idle reports whether a way of holding a folder says nothing of a daemon: that it was started there, and is told of changes. What it
+// has open is in use, and what works for it below is a process of its own.
+func idle(how int) bool {
+	return slices.Contains([]int{byCwd, byThread, byArgv, byEnviron, byWatch}, how)
+}

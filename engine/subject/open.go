@@ -1,0 +1,37 @@
+package subject
+
+import (
+	"time"
+
+	"winnow/engine/snapshot"
+)
+
+// records that agents keep of the sessions that they have open, by the pid that they name.
+type open map[int][]snapshot.OpenSession
+
+func openSessions(all []snapshot.OpenSession) open {
+	by := make(open, len(all))
+	for _, s := range all {
+		by[s.PID] = append(by[s.PID], s)
+	}
+	return by
+}
+
+// written is how much later than its record a process may seem to have begun: clocks are read one after the other.
+const written = 2 * time.Second
+
+// of are the sessions that a living process of this user has open, "" for one without a known id. A record that was left behind names a
+// number that may be another process's by now: that one began at another tick, or after the record was written.
+func (o open) of(p *snapshot.Process, uid *int) []string {
+	var ids []string
+	for _, s := range o[p.PID] {
+		switch {
+		case p.UID != nil && uid != nil && *p.UID != *uid:
+		case s.StartTicks != nil && *s.StartTicks != p.StartTicks:
+		case s.StartTicks == nil && s.WrittenAt != nil && p.StartedAt != nil && p.StartedAt.After(s.WrittenAt.Add(written)):
+		default:
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}

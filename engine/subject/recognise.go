@@ -1,0 +1,99 @@
+package subject
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"winnow/engine/snapshot"
+)
+
+// recognised is how agents are known: by the names of their processes and files, and by the file and the package that an interpreter runs.
+// The programs of vendors' daemons are among the names, so that one whose command line is not known counts as an agent.
+type recognised struct {
+	names    map[string]struct{}
+	scripts  map[string]struct{}
+	packages map[string]struct{}
+	// interpreters may end in a *.
+	interpreters []string
+}
+
+func newRecognised(c *Config) recognised {
+	names := slices.Clone(c.Agents)
+	for _, d := range c.AgentDaemons {
+		names = append(names, d.Programs...)
+	}
+	for _, n := range slices.Clone(names) { // npm's packages put it behind the program's name on every system
+		names = append(names, n+".exe")
+	}
+	return recognised{names: comms(names), scripts: set(c.AgentScripts), packages: set(c.AgentPackages), interpreters: c.Interpreters}
+}
+
+// agent reports whether a process is an agent's program.
+func (k recognised) agent(p *snapshot.Process) bool {
+	return named(p, k.names) || p.Package != nil && holds(k.packages, *p.Package) || p.Script != nil && k.script(*p.Script)
+}
+
+// maybe reports whether a process that is known to be no agent may be one after all. A program that gave itself a name of its own is known
+// by that.
+func (k recognised) maybe(p *snapshot.Process) bool {
+	if p.Exe == nil {
+		return true
+	}
+	file := strings.TrimSuffix(path.Base(strings.TrimSuffix(*p.Exe, " (deleted)")), ".exe")
+	if !k.interpreter(file) || p.Name != "" && !k.interpreter(strings.TrimSuffix(p.Name, ".exe")) {
+		return false
+	}
+	return p.Script == nil || p.Package == nil
+}
+
+func (k recognised) interpreter(name string) bool {
+	return slices.ContainsFunc(k.interpreters, func(have string) bool {
+		stem, open := strings.CutSuffix(have, "*")
+		return have == name || open && strings.HasPrefix(name, stem)
+	})
+}
+
+// script compares the name as it is, and without the ending of a program's file.
+func (k recognised) script(name string) bool {
+	if holds(k.scripts, name) {
+		return true
+	}
+	switch end := path.Ext(name); end {
+	case ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".py":
+		return holds(k.scripts, strings.TrimSuffix(name, end))
+	}
+	return false
+}
+
+// settleDaemons makes agents of the daemons that something lives below, and of all where it is not known what lives below whom: a thread
+// of an agent runs its tools and servers there. Any other daemon waits to be asked.
+func (x *processes) settleDaemons() {
+	above := make([]bool, len(x.nodes))
+	for i := range x.nodes {
+		if x.nodes[i].daemon || dead(x.nodes[i].p) {
+			continue
+		}
+		for at := x.nodes[i].parent; at >= 0 && !above[at]; at = x.nodes[at].parent {
+			above[at] = true
+		}
+	}
+	for i := range x.nodes {
+		if n := &x.nodes[i]; n.daemon {
+			n.agent = above[i] || x.strays || !x.whole
+		}
+	}
+}
+
+func set(names []string) map[string]struct{} {
+	out := make(map[string]struct{}, len(names))
+	for _, n := range names {
+		out[n] = struct{}{}
+	}
+	return out
+}
+
+func holds(names map[string]struct{}, name string) bool {
+	_, ok := names[name]
+	return ok
+}
