@@ -8,7 +8,9 @@ func (x *processes) lineage(id string, p *snapshot.Process) *Lineage {
 	n := &x.nodes[i]
 	l := &Lineage{AgentDir: x.agentDir(p), Pane: x.pane(p)}
 	x.fillMarkers(l, n)
-	l.IsAgent = n.program().under(true)
+	if is := n.agent || n.daemon; is || p.Exe != nil && !n.unclear {
+		l.IsAgent = &is
+	}
 	if x.whole && !x.veiled(n) {
 		count, one := x.agents.starters(i)
 		l.Agents = &count

@@ -40,9 +40,9 @@ type node struct {
 	// Alive, and by name an agent, a vendor's daemon for its agents, a multiplexer's server. An agent is at work; what is an agent's
 	// program and may not be at work (a daemon that nothing runs below) is none.
 	agent, daemon, multiplexer bool
-	// maybe is true for what may be an agent and does not show it: what it was started from, or what an interpreter runs, is not known.
-	maybe        bool
-	tty, listens *bool
+	// unclear is true where what it was started from, or what an interpreter runs, is not known; maybe, where it may be an agent for that.
+	unclear, maybe bool
+	tty, listens   *bool
 	// The names of its markers: those that say who started it, and those that multiplexers set.
 	markers, paneMarkers []string
 }
@@ -64,7 +64,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		if !dead(&p) {
 			n.agent, n.multiplexer = known.agent(&p), named(&p, multiplexerNames)
 			n.daemon = p.Daemon != nil && *p.Daemon != ""
-			n.maybe = known.maybe(&p)
+			n.unclear = known.unclear(&p)
 		}
 		n.tty, n.listens = has(p.TTY, ""), listening(&p)
 		n.markers, n.paneMarkers = x.split(p.Markers)
@@ -100,18 +100,20 @@ func (x *processes) link() {
 	}
 }
 
-// hide finds the earliest living process of this user that may be an agent and does not show it. Those that are known to hide it for a reason of their own (config.opaque_processes) are none, nor are kernel threads and multiplexers.
+// hide finds the living processes of this user that may be agents and do not show it, and gives the earliest. Those that are known to hide
+// it for a reason of their own (config.opaque_processes) are none, nor are kernel threads and multiplexers.
 func (x *processes) hide(uid *int) *node {
 	var first *node
 	opaque := comms(x.config.OpaqueProcesses)
 	for i := range x.nodes {
 		n := &x.nodes[i]
-		if n.agent || n.daemon || n.multiplexer || !n.maybe || n.p.Kernel || dead(n.p) || listed(n.p.Name, opaque) || n.p.PID == 1 {
+		if n.agent || n.daemon || n.multiplexer || !n.unclear || n.p.Kernel || listed(n.p.Name, opaque) || n.p.PID == 1 {
 			continue
 		}
 		if uid != nil && n.p.UID != nil && *n.p.UID != *uid {
 			continue
 		}
+		n.maybe = true
 		if first == nil || n.p.StartTicks < first.p.StartTicks {
 			first = n
 		}

@@ -34,9 +34,9 @@ func (k recognised) agent(p *snapshot.Process) bool {
 	return named(p, k.names) || p.Package != nil && holds(k.packages, *p.Package) || p.Script != nil && k.script(*p.Script)
 }
 
-// maybe reports whether a process that is known to be no agent may be one after all. A program that gave itself a name of its own is known
+// unclear reports whether a process that is no known agent does not show enough to tell. A program that gave itself a name of its own is known
 // by that.
-func (k recognised) maybe(p *snapshot.Process) bool {
+func (k recognised) unclear(p *snapshot.Process) bool {
 	if p.Exe == nil {
 		return true
 	}
@@ -80,7 +80,7 @@ func (x *processes) settleDaemons() {
 	}
 	for i := range x.nodes {
 		if n := &x.nodes[i]; n.daemon {
-			n.agent = above[i] || x.strays || !x.whole
+			n.agent = above[i] || x.strays || !x.whole || n.p.PID <= 0
 		}
 	}
 }

@@ -129,7 +129,7 @@ func (n *node) program() tri {
 	switch {
 	case n.agent || n.daemon:
 		return yes
-	case n.maybe && !dead(n.p):
+	case n.maybe:
 		return unknown
 	default:
 		return no
