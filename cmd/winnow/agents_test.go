@@ -21,14 +21,17 @@ import (
 // looked is a capture as the program with its own configuration sees it.
 func looked(t *testing.T, c agents.Capture) *subject.Joined {
 	t.Helper()
-	return lookedAt(t, c.Proc(t))
+	return lookedAt(t, c.Proc(t), nil)
 }
 
-func lookedAt(t *testing.T, root string) *subject.Joined {
+func lookedAt(t *testing.T, root string, change func(*subject.Config)) *subject.Joined {
 	t.Helper()
 	cfg, err := loadConfig(defaultsOnly(t), nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if change != nil {
+		change(&cfg.Rules.Config)
 	}
 	cfg.Collect.Processes.Root = root
 	a := &app{cfg: cfg, log: hclog.NewNullLogger()}
@@ -169,7 +172,7 @@ func TestADaemonWhoseCommandLineIsUnknownIsAnAgent(t *testing.T) {
 			}
 		}
 	}
-	j := lookedAt(t, root)
+	j := lookedAt(t, root, nil)
 	for _, p := range left.Processes {
 		if n := subjectOf(t, j, p.PID).Lineage.Agents; p.Role == agents.Tool && (n == nil || *n != 2) {
 			t.Errorf("agents: %v, want 2", n)
@@ -214,7 +217,8 @@ func TestACapturedMarkerIsOfAnAgentThatIsKnown(t *testing.T) {
 	}
 }
 
-// TestARealProcessOfNode starts a script from where npm would have put Gemini's, under its link.
+// TestARealProcessOfNode starts a script from where npm would have put an agent's, under its link. It is nobody's agent but this test's, so
+// that other tests, which look at the whole machine, see none.
 func TestARealProcessOfNode(t *testing.T) {
 	t.Parallel()
 	program, err := exec.LookPath("node")
@@ -222,7 +226,7 @@ func TestARealProcessOfNode(t *testing.T) {
 		t.Skip("node is not installed: what real processes of it look like is not tested")
 	}
 	modules := filepath.Join(t.TempDir(), "node_modules")
-	bundle, bin := filepath.Join(modules, "@google/gemini-cli/bundle"), filepath.Join(modules, ".bin")
+	bundle, bin := filepath.Join(modules, "@agents-of-a-test/one/bundle"), filepath.Join(modules, ".bin")
 	for _, dir := range []string{bundle, bin} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -232,16 +236,18 @@ func TestARealProcessOfNode(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(bundle, "cli.js"), []byte(script), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("../@google/gemini-cli/bundle/cli.js", filepath.Join(bin, "another-name")); err != nil {
+	if err := os.Symlink("../@agents-of-a-test/one/bundle/cli.js", filepath.Join(bin, "another-name")); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(modules, "own.js"), []byte(script), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	linked := ready(t, program, filepath.Join(bin, "another-name"))
-	titled := ready(t, program, filepath.Join(modules, "own.js"), "pi")
+	titled := ready(t, program, filepath.Join(modules, "own.js"), "a-title-of-ours")
 	own := ready(t, program, filepath.Join(modules, "own.js"))
-	j := lookedAt(t, "/proc")
+	j := lookedAt(t, "/proc", func(c *subject.Config) {
+		c.Agents, c.AgentPackages = append(c.Agents, "a-title-of-ours"), append(c.AgentPackages, "@agents-of-a-test/one")
+	})
 	for pid, want := range map[int]bool{linked: true, titled: true, own: false} {
 		found := false
 		for _, id := range j.IDs(snapshot.KindProcess) {

@@ -147,3 +147,16 @@ func deref[T any](v *T) any {
 	}
 	return *v
 }
+
+// TestWhoHidesFromAPlainUserIsNoAgent: process 1 shows nobody but root what it was started from, and everything is below it.
+func TestWhoHidesFromAPlainUserIsNoAgent(t *testing.T) {
+	t.Parallel()
+	s := table(quiet(1, 0, "systemd"), quiet(10, 1, "sleep"))
+	first := s.Processes["process:1"]
+	first.Exe = nil
+	s.Processes["process:1"] = first
+	sub, _ := recognising(s).Subject("process:10")
+	if above := sub.Lineage.AgentAncestor; above == nil || *above {
+		t.Errorf("an agent above: %v", deref(above))
+	}
+}
