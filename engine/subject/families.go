@@ -100,12 +100,13 @@ func (x *processes) vague(n *node, above tri) bool {
 	return !n.agent && !n.daemon && !n.multiplexer && !dead(n.p) && n.interpreter != "" && n.family == "" && x.tainted(n).or(above) != no
 }
 
-// tainted is whether a process carries an agent's marker. Those of another user do not show theirs, and are not asked.
+// tainted is whether a process carries an agent's marker. Those of another user do not show theirs, and are not asked; nor is one that takes
+// in orphans and hides its own, for whoever is below it was not started by it.
 func (x *processes) tainted(n *node) tri {
 	switch {
 	case n.p.Markers != nil:
 		return triIf(len(n.markers) > 0)
-	case n.p.Kernel || dead(n.p) || n.p.UID != nil && x.uid != nil && *n.p.UID != *x.uid:
+	case n.p.Kernel || dead(n.p) || n.p.UID != nil && x.uid != nil && *n.p.UID != *x.uid || slices.Contains(x.orphanParents, n.p.PID):
 		return no
 	default:
 		return unknown
@@ -124,14 +125,22 @@ func (x *processes) starts(i int) bool {
 	return !x.stray(i)
 }
 
-// stray reports whether a process is known to be left over of an agent that is gone: it has no terminal, and at the top of its tree somebody
-// carries a marker which no multiplexer handed down.
+// stray reports whether a process is known to be left over of an agent that is gone: it has no terminal, or was itself handed over and is
+// in the background of one, and at the top of its tree somebody carries a marker which no multiplexer handed down.
 func (x *processes) stray(i int) bool {
-	if n := &x.nodes[i]; n.tty == nil || *n.tty {
+	if n := &x.nodes[i]; n.tty == nil || *n.tty && !x.dropped(n) {
 		return false
 	}
 	top := x.top(i)
 	return top != nil && !top.multiplexer && x.tainted(top) == yes
+}
+
+// dropped reports whether a process was itself handed to one that takes in orphans, and is in the background of its terminal: what an agent
+// that was killed in a pane leaves there. A person who talks with an agent has it in the foreground.
+func (x *processes) dropped(n *node) bool {
+	p := n.p
+	return n.parent >= 0 && slices.Contains(x.orphanParents, x.nodes[n.parent].p.PID) &&
+		p.PGID != nil && p.ForegroundPGID != nil && *p.ForegroundPGID > 0 && *p.PGID != *p.ForegroundPGID
 }
 
 // top is the last ancestor of a process, or itself, below those that take in orphans; nil where that is not known.

@@ -117,6 +117,12 @@ func TestUnknownStarters(t *testing.T) {
 	t.Parallel()
 	terminal := runs(5, 4, "main.js", "")
 	terminal.TTY = new("pts/1")
+	dropped := runs(5, 1, "main.js", "")
+	dropped.TTY, dropped.PGID, dropped.ForegroundPGID = new("pts/1"), new(5), new(3)
+	inFront, noGroup, ofNobody := dropped, dropped, dropped
+	inFront.ForegroundPGID, noGroup.PGID, ofNobody.ForegroundPGID = new(5), nil, new(-1)
+	ofAShell := dropped
+	ofAShell.PPID = new(4)
 	hidden := runs(5, 1, "main.js", "")
 	hidden.Markers = nil
 	unmarked := runs(5, 4, "main.js", "")
@@ -137,6 +143,11 @@ func TestUnknownStarters(t *testing.T) {
 		"a stray under the service manager":         {quiet(4, 1, "zsh"), runs(5, 2, "main.js", ""), 0},
 		"below a stray":                             {runs(4, 1, "mcp-server-x", ""), runs(5, 4, "main.js", ""), 0},
 		"with a terminal, though its tree is stray": {runs(4, 1, "mcp-server-x", ""), terminal, 1},
+		"handed over, behind a terminal's shell":    {quiet(4, 1, "zsh"), dropped, 0},
+		"handed over, in front of its terminal":     {quiet(4, 1, "zsh"), inFront, 1},
+		"handed over, its group not known":          {quiet(4, 1, "zsh"), noGroup, 1},
+		"handed over, nobody in front":              {quiet(4, 1, "zsh"), ofNobody, 1},
+		"behind the shell that started it":          {quiet(4, 1, "zsh"), ofAShell, 1},
 		"its markers are not known":                 {quiet(4, 1, "zsh"), hidden, 1},
 		"without a marker":                          {quiet(4, 1, "zsh"), unmarked, 0},
 		"below a multiplexer that hands it down":    {hands, runs(5, 4, "main.js", ""), 1},
