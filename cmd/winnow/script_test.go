@@ -29,6 +29,9 @@ const stopAt = "STOP_AT_STEP"
 const asProgram = "TEST_BINARY_IS_WINNOW"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asParent) != "" {
+		parent()
+	}
 	if os.Getenv(asProgram) != "" || len(os.Args) == 2 && os.Args[1] == engine.ServeArgument {
 		program()
 	}
