@@ -119,10 +119,32 @@ func (x *processes) tainted(n *node) tri {
 // carry a marker or a multiplexer handed it down.
 func (x *processes) starts(i int) bool {
 	n := &x.nodes[i]
+	if x.handsDown(i) {
+		return true
+	}
 	if !n.vague || n.p.Markers != nil && len(n.markers) == 0 {
 		return false
 	}
 	return !x.stray(i)
+}
+
+// handsDown reports whether what runs in an interpreter, and is of no known family, has a child that carries an agent's marker which it
+// does not carry itself, or may: it is who set that, such as an agent that is run from its own source. An identifying marker is set by
+// orchestrators, on the agent itself; what an agent carries, whoever started that may have set.
+func (x *processes) handsDown(i int) bool {
+	n := &x.nodes[i]
+	if n.agent || n.daemon || n.multiplexer || dead(n.p) || n.interpreter == "" || n.family != "" || slices.Contains(x.orphanParents, n.p.PID) {
+		return false
+	}
+	return slices.ContainsFunc(x.kids[i], func(k int) bool {
+		kid := &x.nodes[k]
+		if kid.agent || x.tainted(kid) == no {
+			return false
+		}
+		return kid.p.Markers == nil || slices.ContainsFunc(kid.markers, func(m string) bool {
+			return !slices.Contains(x.config.IDMarkers, m) && carried(n, m) != carried(kid, m)
+		})
+	})
 }
 
 // stray reports whether a process is known to be left over of an agent that is gone: it has no terminal, or was itself handed over and is

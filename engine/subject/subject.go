@@ -160,6 +160,9 @@ type Lineage struct {
 
 // Below is a process below another one.
 type Below struct {
+	// ID is its own as a candidate, and Held whether somebody placed a hold on that which has not lapsed.
+	ID   string `json:"id"`
+	Held bool   `json:"held"`
 	PID  int    `json:"pid"`
 	Name string `json:"name"`
 	UID  *int   `json:"uid,omitempty"`
