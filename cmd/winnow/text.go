@@ -148,7 +148,7 @@ func (p paint) kindText(w io.Writer, r *Report, kind string, c Count, all bool) 
 		}
 	}
 	if kind == snapshot.KindProcess && r.Veil != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
-		p.row(w, "note", p.yellow, veiling(r.Veil), "", 0)
+		p.row(w, "note", p.yellow, "", veiling(r.Veil), 0)
 	}
 }
 
