@@ -75,23 +75,22 @@ func globbed(globs []string, name string) bool {
 	})
 }
 
-// wild reports whether a text is of a pattern in which * stands for any text.
+// wild reports whether a text is of a pattern in which * stands for any text. It is asked a few hundred times a process, and makes nothing.
 func wild(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	last := len(parts) - 1
-	if last == 0 {
+	first, more, starred := strings.Cut(pattern, "*")
+	if !starred {
 		return pattern == text
 	}
-	rest, ok := strings.CutPrefix(text, parts[0])
-	if !ok {
-		return false
-	}
-	for _, part := range parts[1:last] {
-		if _, rest, ok = strings.Cut(rest, part); !ok {
-			return false
+	rest, ok := strings.CutPrefix(text, first)
+	for ok {
+		part, next, starred := strings.Cut(more, "*")
+		if !starred {
+			return strings.HasSuffix(rest, part)
 		}
+		_, rest, ok = strings.Cut(rest, part)
+		more = next
 	}
-	return strings.HasSuffix(rest, parts[last])
+	return false
 }
 
 // vague is true for what may be an agent without anybody knowing: what runs in an interpreter, is of no known family, and carries an
