@@ -260,7 +260,7 @@ func (a *app) checkHost(s *snapshot.Snapshot) []Check {
 	h := s.Host
 	var out []Check
 	if h.UID != nil && *h.UID != 0 {
-		out = append(out, Check{"source", "other users", limited, "what processes of other users have open cannot be seen by " + h.User + "; it is not counted as use of a folder"})
+		out = append(out, Check{"source", "other users", limited, "what processes of other users have open cannot be seen; it is not counted as use of a folder"})
 	}
 	if h.SteadySince != nil && s.TakenAt.Sub(*h.SteadySince) < seconds(a.cfg.Rules.SteadyFor) {
 		out = append(out, Check{"source", "clock", limited, fmt.Sprintf("the machine booted, resumed or changed its clock %s ago: everything is kept until rules.steady_for (%s) have passed",
