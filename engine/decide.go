@@ -26,6 +26,8 @@ type Result struct {
 	Seen map[string]int
 	// Ours counts of each kind what is this user's, in scope or not. A kind that no policy was asked about is not in it.
 	Ours map[string]decision.Seen
+	// Veil is a process that may be an agent and does not show it, nil where there is none: no younger process is an orphan.
+	Veil *snapshot.PaneProc
 	// Errors are the evaluations that failed; each spared its candidate.
 	Errors []Failure
 }
@@ -40,7 +42,7 @@ type Failure struct {
 // for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
 func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
 	j := subject.Join(s, c)
-	out := Result{Seen: map[string]int{}, Ours: map[string]decision.Seen{}}
+	out := Result{Seen: map[string]int{}, Ours: map[string]decision.Seen{}, Veil: j.Veil()}
 	var ids []string
 	for _, kind := range snapshot.Kinds {
 		of := j.IDs(kind)

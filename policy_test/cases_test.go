@@ -1,6 +1,8 @@
 package policy_test
 
 import (
+	"os"
+	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -8,8 +10,15 @@ import (
 
 	"winnow/engine"
 	"winnow/engine/decision"
+	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 )
+
+// TestMain collects garbage as seldom as the program does: a decision makes much of it.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // TestCases holds the shipped policies to every case.
 func TestCases(t *testing.T) {
@@ -94,7 +103,12 @@ func TestEveryRuleHasItsCases(t *testing.T) {
 
 func decide(t *testing.T, e *engine.Engine, c *subject.Config, world document) map[string]*Want {
 	t.Helper()
-	r, err := e.Decide(t.Context(), parse(t, world), c)
+	return judged(t, e, c, parse(t, world))
+}
+
+func judged(t *testing.T, e *engine.Engine, c *subject.Config, s *snapshot.Snapshot) map[string]*Want {
+	t.Helper()
+	r, err := e.Decide(t.Context(), s, c)
 	if err != nil {
 		t.Fatal(err)
 	}

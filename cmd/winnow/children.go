@@ -31,8 +31,9 @@ func endChildren() {
 		if err != nil {
 			continue
 		}
-		// With the pidfd held, the pid means one process only: it is asked again who that is.
-		if k, ok := kinshipOf(pid); ok && k == all[pid] {
+		// With the pidfd held, the pid means one process only: it is asked again who that is. Its parent says nothing of that: it may
+		// have been ended a moment ago.
+		if k, ok := kinshipOf(pid); ok && k.start == all[pid].start && k.session == all[pid].session {
 			_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
 		}
 		_ = unix.Close(fd)

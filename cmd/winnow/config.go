@@ -203,6 +203,9 @@ func envName(key string) string {
 
 // unknownEnv lists WINNOW_ variables that are neither a flag's nor a key's, each with the nearest that is.
 func unknownEnv(env, flags []string) []string {
+	if !slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, envPrefix) }) {
+		return nil // most often; reading the defaults for it takes longer than all else at the start
+	}
 	v := viper.New()
 	v.SetConfigType("yaml")
 	if v.ReadConfig(bytes.NewReader(winnow.DefaultConfig)) != nil {

@@ -21,6 +21,7 @@ import (
 
 	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
+	"winnow/engine/subject"
 )
 
 // Check is one line of the doctor's answer.
@@ -260,7 +261,7 @@ func (a *app) checkHost(s *snapshot.Snapshot) []Check {
 	h := s.Host
 	var out []Check
 	if h.UID != nil && *h.UID != 0 {
-		out = append(out, Check{"source", "other users", limited, "what processes of other users have open cannot be seen; it is not counted as use of a folder"})
+		out = append(out, Check{"source", "other users", limited, "what processes of other users have open cannot be seen by " + cmp.Or(h.User, fmt.Sprintf("user %d", *h.UID)) + "; it is not counted as use of a folder"})
 	}
 	if h.SteadySince != nil && s.TakenAt.Sub(*h.SteadySince) < seconds(a.cfg.Rules.SteadyFor) {
 		out = append(out, Check{"source", "clock", limited, fmt.Sprintf("the machine booted, resumed or changed its clock %s ago: everything is kept until rules.steady_for (%s) have passed",
@@ -314,12 +315,16 @@ func (a *app) checkRules(s *snapshot.Snapshot) []Check {
 	never("reap.sessions.finished", noServers, when(!recorded, "no registry entry records a session; set collect.registry"))
 	never("reap.dirs.disposable", when(len(s.Dirs) == 0, "no folder is looked at; set collect.dirs.roots, or run in a repository"), when(len(a.cfg.Rules.DisposableDirs) == 0, "rules.disposable_dirs is empty"))
 	never("reap.dirs.landed", when(worktrees == 0, "no linked worktree was found"), when(worktrees > 0 && !upstream, "no repository has a remote with a default branch (git remote set-head origin --auto)"))
+	never("reap.dirs.over", when(worktrees == 0, "no linked worktree was found"))
 	never("reap.processes.deleted", ancient, unsure, when(len(a.cfg.Rules.WorktreeFolders) == 0, "rules.worktree_folders is empty"))
 	never("reap.processes.runaway",
 		when(!ids, "none of rules.id_markers is read; see collect.processes.markers"),
 		when(!owners, "no registry entry says which marker its processes carry; see collect.shepherd.stores"))
 	never("reap.processes.orphan", ancient, unsure,
 		when(unmarked, "collect.processes.markers names no variable that an agent sets"))
+	if veil := subject.Join(s, &a.cfg.Rules.Config).Veil(); veil != nil && out[len(out)-1].Status == healthy {
+		out[len(out)-1].Status, out[len(out)-1].Detail = limited, "can fire here only for what began before another process: "+veiling(veil)
+	}
 	return append(out, unreadMarkers(a.cfg.Collect.Processes.Markers, &a.cfg.Rules.Config)...)
 }
 

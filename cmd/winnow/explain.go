@@ -116,6 +116,7 @@ func (p paint) explainText(w io.Writer, x Explained) {
 	}
 	p.firedText(w, "why it may go", x.Findings)
 	p.firedText(w, "why it stays", x.Objections)
+	p.agentText(w, x.Subject)
 	if x.Subject != nil {
 		p.usersText(w, x.Subject.Dir)
 	}
@@ -141,6 +142,24 @@ func (p paint) firedText(w io.Writer, title string, fired []engine.Fired) {
 			}
 		}
 	}
+}
+
+// agentText names who may be the living agent of a process that carries an agent's marker.
+func (p paint) agentText(w io.Writer, sub *subject.Subject) {
+	if sub == nil || sub.Lineage == nil || sub.Lineage.Markers == nil || len(*sub.Lineage.Markers) == 0 {
+		return
+	}
+	text := ""
+	switch l := sub.Lineage; {
+	case l.VeiledBy != nil:
+		text = veiling(l.VeiledBy)
+	case l.Agent != nil:
+		text = fmt.Sprintf("%s (pid %d) lives, and may have started it", l.Agent.Name, l.Agent.PID)
+	default:
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.bold("its agent"))
+	p.indented(w, 2, clean(text))
 }
 
 // differentText says what it would take to come to the other verdict.

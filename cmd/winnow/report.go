@@ -36,7 +36,9 @@ type Report struct {
 	Census map[string]Count `json:"census"`
 	// Decisions holds every candidate in scope, sorted by id.
 	Decisions []decision.Decision `json:"decisions"`
-	Acts      []decision.Act      `json:"acts"`
+	// Veil is a process that may be an agent and does not show it: while it lives, no process that began after it is an orphan.
+	Veil *snapshot.PaneProc `json:"veil,omitempty"`
+	Acts []decision.Act     `json:"acts"`
 	// Settled are acts of an earlier sweep that was cut short, with how they went in the end.
 	Settled []decision.Act `json:"settled,omitempty"`
 	// Purged is what was kept for its time in the trash and is now gone for good.
@@ -101,6 +103,9 @@ func (a *app) newReport(mode, sweep string, s *snapshot.Snapshot, p *engine.Poli
 		Sources:   s.Sources,
 		Census:    map[string]Count{},
 		Decisions: []decision.Decision{}, Acts: []decision.Act{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},
+	}
+	if slices.Contains(kinds, snapshot.KindProcess) {
+		r.Veil = res.Veil
 	}
 	if slices.Contains(kinds, snapshot.KindSession) {
 		r.Workers = append(r.Workers, s.Workers...)

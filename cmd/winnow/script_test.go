@@ -13,8 +13,10 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -29,6 +31,9 @@ const stopAt = "STOP_AT_STEP"
 const asProgram = "TEST_BINARY_IS_WINNOW"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asParent) != "" {
+		parent()
+	}
 	if os.Getenv(asProgram) != "" || len(os.Args) == 2 && os.Args[1] == engine.ServeArgument {
 		program()
 	}
@@ -92,7 +97,10 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// setUpScript gives a script a home of its own, and two names that no other script and no other run of the tests knows, so that neither
+// ends or counts the other's processes: $MARK, for programs and values, and $MARKER, for a variable.
 func setUpScript(env *testscript.Env) error {
+	mark := newMark()
 	env.Values[herdrKey{}] = &heldHerdr{}
 	env.Values[towerKey{}] = &heldTower{}
 	for name, dir := range map[string]string{"HOME": "home", "XDG_RUNTIME_DIR": "run", "TMUX_TMPDIR": "t", "XDG_CONFIG_HOME": "xdg", "XDG_STATE_HOME": "xdgstate"} {
@@ -105,15 +113,14 @@ func setUpScript(env *testscript.Env) error {
 	for name, val := range map[string]string{
 		"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@localhost",
 		"GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@localhost", "SHELL": "/bin/sh", "TMUX": "", "TERM": "xterm", "LC_ALL": "C.UTF-8",
-		"MARK": fmt.Sprintf("mark-%d-%s", os.Getpid(), filepath.Base(env.WorkDir)),
-		// The name of a marker that no other script and no other run knows, so that neither ends the other's processes.
-		"MARKER": fmt.Sprintf("WINNOW_MARK_%d_%s", os.Getpid(), strings.ReplaceAll(filepath.Base(env.WorkDir), "-", "_")),
+		"MARK": mark, "MARKER": "WINNOW_" + strings.ToUpper(mark),
 	} {
 		env.Setenv(name, val)
 	}
-	if err := writeOut(env.WorkDir); err != nil {
+	if err := writeOut(env.WorkDir, strings.NewReplacer("$WORK", env.WorkDir, "$MARKER", "WINNOW_"+strings.ToUpper(mark), "$MARK", mark)); err != nil {
 		return err
 	}
+	env.Defer(func() { endStarted(env.WorkDir, mark) })
 	env.Defer(func() {
 		sockets, _ := filepath.Glob(filepath.Join(env.WorkDir, "t", "tmux-*", "*"))
 		for _, s := range sockets {
@@ -123,18 +130,27 @@ func setUpScript(env *testscript.Env) error {
 	return nil
 }
 
-// writeOut puts the script's folder into its configurations, in the place of $WORK, which is no variable that Winnow would take.
-func writeOut(dir string) error {
+// marks counts the scripts of this run.
+var marks atomic.Int32
+
+// newMark is a word of at most ten letters: with three in front of it, it is still whole as the name of a process (15). All of a run are
+// of one length and hold one x, so that none begins with another one.
+func newMark() string {
+	return fmt.Sprintf("m%sx%03d", strconv.FormatInt(int64(os.Getpid()), 32), marks.Add(1))
+}
+
+// writeOut puts the script's folder and names into its configurations, in the place of variables that Winnow would not take.
+func writeOut(dir string, values *strings.Replacer) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	for _, f := range files {
 		data, e := os.ReadFile(f)
-		err = errors.Join(err, e, os.WriteFile(f, []byte(strings.ReplaceAll(string(data), "$WORK", dir)), 0o600))
+		err = errors.Join(err, e, os.WriteFile(f, []byte(values.Replace(string(data))), 0o600))
 	}
 	return err
 }
 
-// orphan starts a process that outlives its parent: orphan VAR NAME=VALUE... -- command. The pid goes into $VAR and the process is
-// ended, by its pidfd, when the script is over.
+// orphan starts a process that outlives its parent: orphan VAR NAME=VALUE... -- command. It waits until the process is that command.
+// The pid goes into $VAR and the process is ended, by its pidfd, when the script is over.
 func orphan(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: orphan VAR [NAME=VALUE...] -- command")
@@ -156,6 +172,20 @@ func orphan(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Defer(func() { _ = p.Kill() })
 	ts.Setenv(variable, strconv.Itoa(pid))
+	ts.Check(begun(pid))
+}
+
+// begun waits until a process that orphan started is neither the shell nor setsid any more.
+func begun(pid int) error {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		argv, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+		if text := string(argv); text != "" && !strings.HasPrefix(text, "setsid\x00") && !strings.HasPrefix(text, "sh\x00-c\x00setsid ") {
+			return nil
+		}
+		if err != nil || time.Now().After(end) {
+			return fmt.Errorf("process %d does not begin: %q, %w", pid, argv, err)
+		}
+	}
 }
 
 // aliveCmd says whether a pid is a running process.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -67,4 +69,59 @@ func TestQuoteForAShell(t *testing.T) {
 			t.Errorf("%q: want %s, got %s", s, want, got)
 		}
 	}
+}
+
+// asParent is the variable that makes the test binary start children that have children, and end at once.
+const asParent = "TEST_BINARY_IS_PARENT"
+
+// parent prints the pids of its children's children, ends them all as the program does at the second signal, and exits.
+func parent() {
+	for range 40 {
+		cmd := exec.Command("sh", "-c", "sleep 300 >/dev/null & echo $!; wait")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			panic(err)
+		}
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+		var pid int
+		if _, err := fmt.Fscan(out, &pid); err != nil {
+			panic(err)
+		}
+		fmt.Println(pid)
+	}
+	endNow(syscall.SIGTERM)
+}
+
+// TestAChildsChildEndsWithIt: the child that has them may be gone before its own children's turn comes.
+func TestAChildsChildEndsWithIt(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), asParent+"=1")
+	out, err := cmd.Output()
+	if code := cmd.ProcessState.ExitCode(); code != 128+int(syscall.SIGTERM) {
+		t.Fatalf("want exit %d, got %v", 128+int(syscall.SIGTERM), err)
+	}
+	var left []int
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		left = left[:0]
+		for _, f := range strings.Fields(string(out)) {
+			pid, err := strconv.Atoi(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p, err := os.FindProcess(pid); err == nil && alive(p) {
+				left = append(left, pid)
+			}
+		}
+		if len(left) == 0 {
+			return
+		}
+	}
+	for _, pid := range left {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+	t.Errorf("%d of %d outlived the program", len(left), len(strings.Fields(string(out))))
 }

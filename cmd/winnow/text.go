@@ -147,6 +147,15 @@ func (p paint) kindText(w io.Writer, r *Report, kind string, c Count, all bool) 
 			p.row(w, "keep", p.dim, s, "", 0)
 		}
 	}
+	if kind == snapshot.KindProcess && r.Veil != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
+		p.row(w, "note", p.yellow, "", veiling(r.Veil), 0)
+	}
+}
+
+// veiling says why nothing that began after a process is an orphan.
+func veiling(v *snapshot.PaneProc) string {
+	return fmt.Sprintf("%s (pid %d) may be an agent: what it was started from, or what it runs, cannot be read; while it lives, nothing that began after it is taken for an orphan",
+		v.Name, v.PID)
 }
 
 // The order of decisions in a group.

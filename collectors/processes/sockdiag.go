@@ -85,6 +85,15 @@ func diagQuestion(family uint8) []byte {
 
 // addDiag takes the sockets out of one datagram of netlink messages, and reports whether it was the last.
 func addDiag(ports map[uint64]int, data []byte) (done bool, err error) {
+	return answers(data, interrupted, diagMessage, func(body []byte) error {
+		ports[uint64(binary.NativeEndian.Uint32(body[diagInodeAt:]))] = int(binary.BigEndian.Uint16(body[diagPortAt:]))
+		return nil
+	})
+}
+
+// answers gives the body of each socket's message in one datagram, and reports whether it was the last. A message with one of the refused
+// flags is an error, and so is a body shorter than least bytes.
+func answers(data []byte, refused uint16, least int, each func(body []byte) error) (done bool, err error) {
 	e := binary.NativeEndian
 	for len(data) >= unix.SizeofNlMsghdr {
 		size, kind, flags := int(e.Uint32(data)), e.Uint16(data[4:]), e.Uint16(data[6:])
@@ -94,16 +103,18 @@ func addDiag(ports map[uint64]int, data []byte) (done bool, err error) {
 		body := data[unix.SizeofNlMsghdr:size]
 		data = data[min((size+3)&^3, len(data)):]
 		switch {
-		case flags&interrupted != 0:
+		case flags&refused != 0:
 			return false, errInterrupted
 		case kind == unix.NLMSG_DONE:
 			return true, nil
 		case kind == unix.NLMSG_ERROR && len(body) >= 4:
 			return false, unix.Errno(-int32(e.Uint32(body)))
-		case kind != unix.SOCK_DIAG_BY_FAMILY || len(body) < diagMessage:
+		case kind != unix.SOCK_DIAG_BY_FAMILY || len(body) < least:
 			return false, unix.EBADMSG
 		}
-		ports[uint64(e.Uint32(body[diagInodeAt:]))] = int(binary.BigEndian.Uint16(body[diagPortAt:]))
+		if err := each(body); err != nil {
+			return false, err
+		}
 	}
 	return false, nil
 }

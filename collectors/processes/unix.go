@@ -138,32 +138,15 @@ func addUnixDiag(bound map[uint32][]boundSocket, data []byte) (done bool, err er
 // unixAttributes gives each attribute of each socket in one datagram of netlink messages, and reports whether it was the last. A message
 // with one of the refused flags is an error.
 func unixAttributes(data []byte, refused uint16, each func(body []byte, name uint16, value []byte)) (done bool, err error) {
-	e := binary.NativeEndian
-	for len(data) >= unix.SizeofNlMsghdr {
-		size, kind, flags := int(e.Uint32(data)), e.Uint16(data[4:]), e.Uint16(data[6:])
-		if size < unix.SizeofNlMsghdr || size > len(data) {
-			return false, unix.EBADMSG
-		}
-		body := data[unix.SizeofNlMsghdr:size]
-		data = data[min((size+3)&^3, len(data)):]
-		switch {
-		case flags&refused != 0:
-			return false, errInterrupted
-		case kind == unix.NLMSG_DONE:
-			return true, nil
-		case kind == unix.NLMSG_ERROR && len(body) >= 4:
-			return false, unix.Errno(-int32(e.Uint32(body)))
-		case kind != unix.SOCK_DIAG_BY_FAMILY || len(body) < unixDiagMessage:
-			return false, unix.EBADMSG
-		}
+	return answers(data, refused, unixDiagMessage, func(body []byte) error {
 		for attr := body[unixDiagMessage:]; len(attr) >= 4; {
-			length := int(e.Uint16(attr))
+			length := int(binary.NativeEndian.Uint16(attr))
 			if length < 4 || length > len(attr) {
-				return false, unix.EBADMSG
+				return unix.EBADMSG
 			}
-			each(body, e.Uint16(attr[2:]), attr[4:length])
+			each(body, binary.NativeEndian.Uint16(attr[2:]), attr[4:length])
 			attr = attr[min((length+3)&^3, len(attr)):]
 		}
-	}
-	return false, nil
+		return nil
+	})
 }

@@ -75,23 +75,22 @@ func globbed(globs []string, name string) bool {
 	})
 }
 
-// wild reports whether a text is of a pattern in which * stands for any text.
+// wild reports whether a text is of a pattern in which * stands for any text. It is asked a few hundred times a process, and makes nothing.
 func wild(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
-	last := len(parts) - 1
-	if last == 0 {
+	first, more, starred := strings.Cut(pattern, "*")
+	if !starred {
 		return pattern == text
 	}
-	rest, ok := strings.CutPrefix(text, parts[0])
-	if !ok {
-		return false
-	}
-	for _, part := range parts[1:last] {
-		if _, rest, ok = strings.Cut(rest, part); !ok {
-			return false
+	rest, ok := strings.CutPrefix(text, first)
+	for ok {
+		part, next, starred := strings.Cut(more, "*")
+		if !starred {
+			return strings.HasSuffix(rest, part)
 		}
+		_, rest, ok = strings.Cut(rest, part)
+		more = next
 	}
-	return strings.HasSuffix(rest, parts[last])
+	return false
 }
 
 // vague is true for what may be an agent without anybody knowing: what runs in an interpreter, is of no known family, and carries an
@@ -119,10 +118,32 @@ func (x *processes) tainted(n *node) tri {
 // carry a marker or a multiplexer handed it down.
 func (x *processes) starts(i int) bool {
 	n := &x.nodes[i]
+	if x.handsDown(i) {
+		return true
+	}
 	if !n.vague || n.p.Markers != nil && len(n.markers) == 0 {
 		return false
 	}
 	return !x.stray(i)
+}
+
+// handsDown reports whether what runs in an interpreter, and is of no known family, has a child that carries an agent's marker which it
+// does not carry itself, or may: it is who set that, such as an agent that is run from its own source. An identifying marker is set by
+// orchestrators, on the agent itself; what an agent carries, whoever started that may have set.
+func (x *processes) handsDown(i int) bool {
+	n := &x.nodes[i]
+	if n.agent || n.daemon || n.multiplexer || dead(n.p) || n.interpreter == "" || n.family != "" || slices.Contains(x.orphanParents, n.p.PID) {
+		return false
+	}
+	return slices.ContainsFunc(x.kids[i], func(k int) bool {
+		kid := &x.nodes[k]
+		if kid.agent || x.tainted(kid) == no {
+			return false
+		}
+		return kid.p.Markers == nil || slices.ContainsFunc(kid.markers, func(m string) bool {
+			return !slices.Contains(x.config.IDMarkers, m) && carried(n, m) != carried(kid, m)
+		})
+	})
 }
 
 // stray reports whether a process is known to be left over of an agent that is gone: it has no terminal, or was itself handed over and is

@@ -39,6 +39,7 @@ func Join(s *snapshot.Snapshot, c *Config) *Joined {
 	j.holds = indexHolds(s)
 	j.sources = indexSources(s)
 	j.procs = indexProcesses(s, j.config, j.records)
+	j.procs.holds = j.holds
 	j.projects = indexProjects(s)
 	return j
 }

@@ -21,7 +21,11 @@ func (x *processes) lineage(i int) *Lineage {
 		starter = x.open(n)
 	}
 	l.StarterGone = gone
-	if x.whole && !x.veiled(n) {
+	switch {
+	case !x.whole:
+	case x.veiled(n):
+		l.VeiledBy = x.hidden.ref()
+	default:
 		count, one := x.agents.starters(i)
 		if count == 0 && starter != nil {
 			count, one = 1, starter
@@ -58,6 +62,15 @@ func (x *processes) ofTerminal(t *snapshot.Terminal) *Lineage {
 // veiled reports whether a process may have been started by one that hides what it was itself started from, and so may be an agent.
 func (x *processes) veiled(n *node) bool {
 	return x.hidden != nil && (x.hidden != n && x.hidden.p.StartTicks <= n.p.StartTicks)
+}
+
+// Veil is the earliest process of this user that may be an agent and does not show it, and nil where there is none: whatever is younger
+// may be its, and is no orphan.
+func (j *Joined) Veil() *snapshot.PaneProc {
+	if j.procs.hidden == nil {
+		return nil
+	}
+	return j.procs.hidden.ref()
 }
 
 func (x *processes) fillBelow(l *Lineage, b below) {

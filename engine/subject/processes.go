@@ -26,6 +26,8 @@ type processes struct {
 	// kids are the children of each process, by their nodes.
 	kids   [][]int
 	agents agents
+	// holds are those on candidates, by their ids.
+	holds  map[string]*Hold
 	opaque map[string]struct{}
 	// uid is whose processes are looked at, and orphanParents are the pids of those that take in orphans.
 	uid           *int

@@ -118,6 +118,9 @@ func (j *Joined) placesOf(sub *Subject) (places []string, known bool) {
 			return nil, false
 		}
 		add(strings.TrimSuffix(*cwd, " (deleted)"))
+		for _, n := range j.procs.under(j.procs.byID[sub.ID]) { // they end with it
+			add(strings.TrimSuffix(cwdOf(n.p), " (deleted)"))
+		}
 	case sub.Session != nil:
 		inPanes(sub.Session.Panes)
 	case sub.Tab != nil:

@@ -113,9 +113,13 @@ func TestWhatAnInterpreterRunsAndIsNotKnownMayBeAnAgent(t *testing.T) {
 	of := func(pid string) *subject.Lineage { s, _ := j.Subject("process:" + pid); return s.Lineage }
 	if l := of("9"); l.Agents == nil || *l.Agents != 0 {
 		t.Errorf("before it: %v", deref(l.Agents))
+	} else if l.VeiledBy != nil {
+		t.Errorf("before it: veiled by %v", *l.VeiledBy)
 	}
 	if l := of("20"); l.Agents != nil {
 		t.Errorf("after it: %d agents", *l.Agents)
+	} else if want := (snapshot.PaneProc{PID: 11, Name: "node"}); l.VeiledBy == nil || *l.VeiledBy != want {
+		t.Errorf("after it: veiled by %v, want %v", deref(l.VeiledBy), want)
 	}
 	if a, b := of("12").AgentAncestor, of("10").AgentBelow; a != nil || b != nil {
 		t.Errorf("above: %v, below: %v", deref(a), deref(b))

@@ -139,6 +139,9 @@ type Lineage struct {
 	// Absent where the processes could not be read whole.
 	Agents *int               `json:"agents,omitempty"`
 	Agent  *snapshot.PaneProc `json:"agent,omitempty"`
+	// VeiledBy is what Agents is absent for: an earlier process that may be an agent and does not show it (its file cannot be read, or what
+	// an interpreter runs).
+	VeiledBy *snapshot.PaneProc `json:"veiled_by,omitempty"`
 	// AgentAncestor is true when one of its living ancestors is an agent, MultiplexerAncestor when one is a multiplexer.
 	AgentAncestor       *bool `json:"agent_ancestor,omitempty"`
 	MultiplexerAncestor *bool `json:"multiplexer_ancestor,omitempty"`
@@ -160,6 +163,9 @@ type Lineage struct {
 
 // Below is a process below another one.
 type Below struct {
+	// ID is its own as a candidate, and Held whether somebody placed a hold on that which has not lapsed.
+	ID   string `json:"id"`
+	Held bool   `json:"held"`
 	PID  int    `json:"pid"`
 	Name string `json:"name"`
 	UID  *int   `json:"uid,omitempty"`

@@ -2,7 +2,10 @@ package subject
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+
+	"winnow/engine/snapshot"
 )
 
 // below is what is known of everything below a process. A nil pointer is unknown; Descendants is nil when the count is.
@@ -172,7 +175,8 @@ func (x *processes) belowOf(i int) *[]Below {
 	}
 	out := make([]Below, len(under))
 	for k, n := range under {
-		out[k] = Below{PID: n.p.PID, Name: n.p.Name, UID: n.p.UID, Personal: x.config.personal(n.p)}
+		id := fmt.Sprintf("%s:%d@%d", snapshot.KindProcess, n.p.PID, n.p.StartTicks)
+		out[k] = Below{ID: id, Held: x.holds[id] != nil, PID: n.p.PID, Name: n.p.Name, UID: n.p.UID, Personal: x.config.personal(n.p)}
 		if n.p.Markers != nil {
 			out[k].Own = new(agree(&x.nodes[i], n, x.config.IDMarkers))
 		}

@@ -16,7 +16,7 @@ config := {
 	"opaque_processes": ["ssh-agent"],
 	"families": [{"family": "dev-server", "names": [], "scripts": ["vite"], "packages": ["vite"]}],
 	"personal_daemons": [{"name": "emacs", "is": "editor"}],
-	"own_sockets": ["*/SingletonSocket"],
+	"own_sockets": ["*/tsx-*/*.pipe"],
 	"marker_records": [{"marker": "FLOCK_SESSION", "format": "flock"}],
 	"pid_markers": ["AGENT_PID"],
 	"id_markers": ["AGENT_SESSION"],

@@ -180,7 +180,20 @@ _alone_or_ordinary if {
 		below.own == true
 		not below.name in input.config.multiplexers
 		glob.match(_never, null, below.name) == false
+		below.held == false
+		_unprotected(below.id, below.name)
 	])
+}
+
+# The operator's own globs mean what is below it as well.
+_unprotected(id, name) if {
+	id != ""
+	every pattern in input.config.protected {
+		pattern != id
+		pattern != name
+		glob.match(pattern, ["/"], id) == false
+		glob.match(pattern, ["/"], name) == false
+	}
 }
 
 _never := concat("", ["{", concat(",", input.config.never_processes), "}"])
@@ -223,7 +236,7 @@ _message := $"it is a daemon that its vendor runs for all of its agents ({input.
 	input.lineage.listener_below == true
 } else := "below it an interpreter runs what is not known: it may be an agent" if {
 	input.lineage.unidentified_below == true
-} else := "a process below it, which would end with it, is never reaped, people use it too, or it is somebody else's" if {
+} else := "a process below it, which would end with it, is kept: it is never reaped, protected, held, somebody else's, or people use it too" if {
 	count(input.lineage.below) > 0
 } else := "more is below it than ends with one" if {
 	input.lineage.descendants > 0

@@ -317,22 +317,34 @@ test_a_leftover_of_which_a_fact_is_not_known_stays if {
 
 test_a_process_with_one_below_it_that_may_not_end_with_it_stays if {
 	every below in [
-		[{"pid": 900, "name": "git-remote-http", "uid": 1000, "personal": "", "own": true}],
-		[{"pid": 900, "name": "screen", "uid": 1000, "personal": "", "own": true}],
-		[{"pid": 900, "name": "node", "uid": 0, "personal": "", "own": true}],
-		[{"pid": 900, "name": "emacs", "uid": 1000, "personal": "editor", "own": true}],
-		[{"pid": 900, "name": "node", "uid": 1000, "personal": "", "own": false}],
-		[{"pid": 900, "name": "node", "uid": 1000}],
-		[{"pid": 900, "name": "node", "personal": "", "own": true}],
-		[{"pid": 899, "name": "sh", "uid": 1000, "personal": "", "own": true}, {"pid": 900, "name": "git", "uid": 1000, "personal": "", "own": true}],
+		[{"pid": 900, "id": "process:900@1", "held": false, "name": "git-remote-http", "uid": 1000, "personal": "", "own": true}],
+		[{"pid": 900, "id": "process:900@1", "held": false, "name": "screen", "uid": 1000, "personal": "", "own": true}],
+		[{"id": "process:900@1", "held": false, "pid": 900, "name": "node", "uid": 0, "personal": "", "own": true}],
+		[{"id": "process:900@1", "held": false, "pid": 900, "name": "emacs", "uid": 1000, "personal": "editor", "own": true}],
+		[{"id": "process:900@1", "held": false, "pid": 900, "name": "node", "uid": 1000, "personal": "", "own": false}],
+		[{"id": "process:900@1", "held": false, "pid": 900, "name": "node", "uid": 1000}],
+		[{"id": "process:900@1", "held": true, "pid": 900, "name": "node", "uid": 1000, "personal": "", "own": true}],
+		[{"id": "process:900@1", "pid": 900, "name": "node", "uid": 1000, "personal": "", "own": true}],
+		[{"held": false, "pid": 900, "name": "node", "uid": 1000, "personal": "", "own": true}],
+		[{"id": "process:900@1", "held": false, "pid": 900, "name": "node", "personal": "", "own": true}],
+		[{"id": "process:899@1", "held": false, "pid": 899, "name": "sh", "uid": 1000, "personal": "", "own": true}, {"id": "process:900@1", "held": false, "pid": 900, "name": "git", "uid": 1000, "personal": "", "own": true}],
 	] {
 		some objection in live.objections with input as subjects.changed(subjects.process, "/lineage/below", below)
-		objection.message == "a process below it, which would end with it, is never reaped, people use it too, or it is somebody else's"
+		objection.message == "a process below it, which would end with it, is kept: it is never reaped, protected, held, somebody else's, or people use it too"
 	}
 }
 
 test_a_process_with_ordinary_ones_below_it_may_go if {
-	count(live.objections) == 0 with input as subjects.changed(subjects.process, "/lineage/below", [{"pid": 899, "name": "sh", "uid": 1000, "personal": "", "own": true}, {"pid": 900, "name": "node", "uid": 1000, "personal": "", "own": true}])
+	count(live.objections) == 0 with input as subjects.changed(subjects.process, "/lineage/below", [{"id": "process:899@1", "held": false, "pid": 899, "name": "sh", "uid": 1000, "personal": "", "own": true}, {"id": "process:900@1", "held": false, "pid": 900, "name": "node", "uid": 1000, "personal": "", "own": true}])
+}
+
+test_a_process_with_one_below_it_that_the_operator_protects_stays if {
+	below := subjects.changed(subjects.process, "/lineage/below", [{"id": "process:900@1", "held": false, "pid": 900, "name": "trainer", "uid": 1000, "personal": "", "own": true}])
+	every pattern in ["trainer", "train*", "process:900@1", "process:900@*", "["] {
+		count(live.objections) == 1 with input as subjects.changed(below, "/config/protected", [pattern])
+	}
+	count(live.objections) == 0 with input as subjects.changed(below, "/config/protected", ["another"])
+	count(live.objections) == 1 with input as subjects.without(below, ["/config/protected"])
 }
 
 test_a_process_with_what_is_not_known_below_it_stays if {
