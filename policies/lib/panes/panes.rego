@@ -37,6 +37,24 @@ elsewhere contains member.name if {
 }
 
 # METADATA
+# title: Background
+# description: >-
+#   The names of the processes of the panes' own sessions that are not in front there, and keep them - a job, something suspended, a
+#   server that an agent left behind and of which it is not known what it is.
+background contains member.name if {
+	some pane in all
+	some member in pane.session
+	member.pid != pane.shell_pid
+	not member.pid in _in_front
+	not _bystander(member.name, member.pid)
+}
+
+_in_front contains member.pid if {
+	some pane in all
+	some member in pane.foreground
+}
+
+# METADATA
 # title: Quiet here
 # description: True when there is a pane and nothing is at work in any, so that only what runs elsewhere can keep them.
 quiet_here if {

@@ -31,6 +31,7 @@ objections contains {
 	"message": _in_panes,
 	"evidence": {
 		"running": {member.name | some member in input.session.panes[_].foreground},
+		"background": panes.background,
 		"elsewhere": panes.elsewhere,
 		"scripts": panes.scripts,
 	},
@@ -66,6 +67,7 @@ objections contains {
 	"message": _in_panes,
 	"evidence": {
 		"running": {member.name | some member in input.tab.panes[_].foreground},
+		"background": panes.background,
 		"elsewhere": panes.elsewhere,
 		"scripts": panes.scripts,
 		"agents": {status | status := input.tab.panes[_].agent_status},
@@ -92,6 +94,15 @@ default _in_panes := "something runs in one of its panes, or what does is not kn
 _in_panes := $"what was started in one of its panes runs on elsewhere: {concat(", ", panes.elsewhere)}" if {
 	panes.quiet_here
 	count(panes.elsewhere) > 0
+} else := $"something runs behind the shell of one of its panes: {concat(", ", panes.background)}" if {
+	count(panes.background) > 0
+	count(_shell_in_front) == count(panes.all)
+}
+
+_shell_in_front contains place if {
+	some place, pane in panes.all
+	count(pane.foreground) == 1
+	pane.foreground[0].name in input.config.shells
 }
 
 # Whatever the reason to reap is, the facts that make a terminal safe are asked for here anew.
@@ -204,6 +215,9 @@ _message := $"it is a daemon that its vendor runs for all of its agents ({input.
 	input.process.daemon != ""
 } else := "it is an agent" if {
 	processes.agent == true
+} else := $"it has a terminal, and what runs there in {input.lineage.interpreter} is not known: it may be an agent" if {
+	input.process.tty != ""
+	input.lineage.unidentified == true
 } else := "it has a terminal" if {
 	input.process.tty != ""
 } else := $"it belongs to the pane {input.lineage.pane}" if {

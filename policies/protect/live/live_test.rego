@@ -217,7 +217,7 @@ test_a_tab_that_runs_something_stays if {
 		{"op": "add", "path": "/tab/panes/0/foreground", "value": [{"pid": 900, "name": "claude"}]},
 		{"op": "add", "path": "/tab/panes/0/agent_status", "value": "working"},
 	])
-	objection.evidence == {"running": {"claude"}, "elsewhere": set(), "scripts": [], "agents": {"working"}}
+	objection.evidence == {"running": {"claude"}, "background": set(), "elsewhere": set(), "scripts": [], "agents": {"working"}}
 }
 
 test_a_script_keeps_its_session_and_its_tab if {
@@ -279,6 +279,26 @@ test_what_was_started_in_a_pane_and_runs_on_elsewhere_keeps_it if {
 test_what_runs_in_a_pane_is_said_before_what_runs_elsewhere if {
 	some objection in live.objections with input as subjects.changed(subjects.carried, "/session/panes/0/foreground/0/name", "vim")
 	objection.message == "something runs in one of its panes, or what does is not known"
+}
+
+test_what_runs_behind_the_shell_is_named if {
+	unknown := subjects.without(subjects.littered, ["/members/0/lineage/family"])
+	some objection in live.objections with input as unknown
+	objection.message == "something runs behind the shell of one of its panes: node"
+	objection.evidence.background == {"node"}
+	some other in live.objections with input as subjects.changed(unknown, "/session/panes/0/foreground", [{"pid": 900, "name": "vim"}])
+	other.message == "something runs in one of its panes, or what does is not known"
+	some unread in live.objections with input as subjects.without(unknown, ["/session/panes/0/foreground"])
+	unread.message == "something runs in one of its panes, or what does is not known"
+}
+
+test_what_an_interpreter_runs_on_a_terminal_is_said_to_be_unknown if {
+	some objection in live.objections with input as json.patch(subjects.process, [
+		{"op": "add", "path": "/process/tty", "value": "pts/3"},
+		{"op": "add", "path": "/lineage/interpreter", "value": "node"},
+		{"op": "add", "path": "/lineage/unidentified", "value": true},
+	])
+	objection.message == "it has a terminal, and what runs there in node is not known: it may be an agent"
 }
 
 test_a_leftover_in_a_pane_may_go_although_it_has_the_terminal if {
