@@ -181,7 +181,6 @@ func (p paint) differentText(w io.Writer, x Explained) {
 		for _, s := range x.NoFinding {
 			p.conditions(w, s.Rule, s.Failed)
 		}
-		p.starterText(w, x.Subject)
 	}
 	if len(x.Objections) > 0 {
 		p.indented(w, 2, "every objection would have to go:")
@@ -193,18 +192,6 @@ func (p paint) differentText(w io.Writer, x Explained) {
 		}
 		p.conditions(w, f.Rule, f.Missing)
 	}
-}
-
-// starterText names the living agent that may have started a process.
-func (p paint) starterText(w io.Writer, sub *subject.Subject) {
-	if sub == nil || sub.Lineage == nil || sub.Lineage.Agents == nil || *sub.Lineage.Agents == 0 || sub.Lineage.Agent == nil {
-		return
-	}
-	who := fmt.Sprintf("%s (%d)", sub.Lineage.Agent.Name, sub.Lineage.Agent.PID)
-	if more := *sub.Lineage.Agents - 1; more > 0 {
-		who += fmt.Sprintf(" and %d more", more)
-	}
-	p.indented(w, 2, clean("it is no orphan while an agent lives that may have started it: "+who))
 }
 
 // conditions lists where a rule came to its end, the innermost place of each.
