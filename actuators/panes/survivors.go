@@ -23,7 +23,7 @@ type Burial struct {
 	Who, By string
 	// Within is how long they have to end from that alone, TermGrace how long after TERM before they are killed.
 	Within, TermGrace time.Duration
-	// Spare, when set, says why a process is not this act's to end, or nil.
+	// Spare, when set, says why a process is not this act's to end, or nil. It is asked at once, and again right before each signal.
 	Spare func(*Held) error
 	Never actuators.NeverProcess
 	// Step is called with Term and Kill before those signals are sent; neither is where nobody is left to get them.
@@ -80,6 +80,11 @@ func (b Burial) send(h *Held, sig unix.Signal) error {
 	}
 	if err := h.Allowed(b.Never, s); err != nil {
 		return err
+	}
+	if b.Spare != nil {
+		if err := b.Spare(h); err != nil {
+			return err
+		}
 	}
 	if err := h.Signal(sig); err != nil {
 		return fmt.Errorf("signal pid %d: %w", h.PID, err)

@@ -105,7 +105,13 @@ func (g *grasp) endBelow(ctx context.Context, judged []decision.Member, since []
 			Who: "what started it", By: "end", Within: endsWithin, TermGrace: g.o.TermGrace, Never: never, Step: g.o.Step,
 			Term: "process.below.term", Kill: "process.below.kill", Log: g.o.Log,
 			Spare: func(h *panes.Held) error {
-				if now, err := h.Stat(); err == nil && now.Comm != name[h.PID] {
+				now, err := h.Stat()
+				switch {
+				case errors.Is(err, panes.ErrEnded):
+					return nil
+				case err != nil:
+					return actuators.Refused("what it is now could not be read: %w", err)
+				case now.Comm != name[h.PID]:
 					return actuators.Changed("it is called %q now", now.Comm)
 				}
 				return nil

@@ -207,6 +207,33 @@ func TestSparesWhatBecameAnotherProgramBelow(t *testing.T) {
 	}
 }
 
+// TestSparesWhatBecomesAnotherProgramAtTheLastMoment: right before the signal it is asked again what a process below is.
+func TestSparesWhatBecomesAnotherProgramAtTheLastMoment(t *testing.T) {
+	t.Parallel()
+	p, below := tree(t, `sh -c 'trap "exec tail -f /dev/null" USR1; sleep 308 & wait' & wait`, 2)
+	o := options()
+	o.Step = func(name string) {
+		if name != "process.below.term" {
+			return
+		}
+		for _, h := range below {
+			if h.Was.Comm != "sh" {
+				continue
+			}
+			_ = h.Signal(unix.SIGUSR1)
+			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+				if now, err := h.Stat(); err != nil || now.Comm == "tail" {
+					break
+				}
+			}
+		}
+	}
+	out, err := actOn(t, o, p, judged(below), judged(below))
+	if err != nil || out.Outcome != decision.Done || living(below) != 1 || !strings.Contains(out.Detail, `it is called "tail" now`) {
+		t.Errorf("%+v %v, and %d still run", out, err, living(below))
+	}
+}
+
 func TestRefusesToEndMoreThanALookTellsOf(t *testing.T) {
 	t.Parallel()
 	p, _ := tree(t, "sleep 307 & wait", 1)
