@@ -215,7 +215,7 @@ _message := $"it is a daemon that its vendor runs for all of its agents ({input.
 	input.process.daemon != ""
 } else := "it is an agent" if {
 	processes.agent == true
-} else := $"it has a terminal, and what runs there in {input.lineage.interpreter} is not known: it may be an agent" if {
+} else := $"it has a terminal, and what runs there in {input.lineage.interpreter} is not known: it may be an agent (rules.families says what is none)" if {
 	input.process.tty != ""
 	input.lineage.unidentified == true
 } else := "it has a terminal" if {
@@ -226,7 +226,7 @@ _message := $"it is a daemon that its vendor runs for all of its agents ({input.
 	count(input.process.listening) > 0
 } else := "it listens on a unix socket" if {
 	count(input.lineage.sockets) > 0
-} else := $"it runs in {input.lineage.interpreter}, and what it runs is not known: it may be an agent" if {
+} else := $"it runs in {input.lineage.interpreter}, and what it runs is not known: it may be an agent (rules.families says what is none)" if {
 	input.lineage.unidentified == true
 } else := "an agent runs below it" if {
 	input.lineage.agent_below == true
@@ -234,7 +234,7 @@ _message := $"it is a daemon that its vendor runs for all of its agents ({input.
 	input.lineage.tty_below == true
 } else := "a process below it listens on a port or on a unix socket" if {
 	input.lineage.listener_below == true
-} else := "below it an interpreter runs what is not known: it may be an agent" if {
+} else := "below it an interpreter runs what is not known: it may be an agent (rules.families says what is none)" if {
 	input.lineage.unidentified_below == true
 } else := "a process below it, which would end with it, is kept: it is never reaped, protected, held, somebody else's, or people use it too" if {
 	count(input.lineage.below) > 0

@@ -105,13 +105,13 @@ test_one_that_listens_on_a_unix_socket_stays if {
 
 test_what_an_interpreter_runs_has_to_be_known if {
 	some objection in live.objections with input as subjects.unidentified(subjects.process)
-	objection.message == "it runs in node, and what it runs is not known: it may be an agent"
+	objection.message == "it runs in node, and what it runs is not known: it may be an agent (rules.families says what is none)"
 	count(live.objections) == 1 with input as subjects.unidentified(subjects.deleted)
 }
 
 test_what_runs_below_it_has_to_be_known_too if {
 	some objection in live.objections with input as json.patch(subjects.process, [{"op": "remove", "path": "/lineage/agent_below"}, {"op": "add", "path": "/lineage/unidentified_below", "value": true}])
-	objection.message == "below it an interpreter runs what is not known: it may be an agent"
+	objection.message == "below it an interpreter runs what is not known: it may be an agent (rules.families says what is none)"
 }
 
 test_what_is_busy_for_an_owner_who_is_over_need_not_be_known if {
@@ -298,7 +298,7 @@ test_what_an_interpreter_runs_on_a_terminal_is_said_to_be_unknown if {
 		{"op": "add", "path": "/lineage/interpreter", "value": "node"},
 		{"op": "add", "path": "/lineage/unidentified", "value": true},
 	])
-	objection.message == "it has a terminal, and what runs there in node is not known: it may be an agent"
+	objection.message == "it has a terminal, and what runs there in node is not known: it may be an agent (rules.families says what is none)"
 }
 
 test_a_leftover_in_a_pane_may_go_although_it_has_the_terminal if {
