@@ -18,6 +18,7 @@ import (
 	actherdr "winnow/actuators/panes/herdr"
 	acttmux "winnow/actuators/panes/tmux"
 	actprocs "winnow/actuators/processes"
+	"winnow/cmd/winnow/report"
 	"winnow/collectors/processes"
 	"winnow/engine"
 	"winnow/engine/decision"
@@ -29,10 +30,10 @@ import (
 var step func(string)
 
 // act carries the report's decisions out and adds what came of each.
-func (s *sweeper) act(ctx context.Context, r *Report, snap *snapshot.Snapshot, mem memory, res engine.Result, kinds []string) {
+func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res engine.Result, kinds []string) {
 	allowed := slices.DeleteFunc(slices.Clone(s.cfg.Act.Kinds), func(k string) bool { return !slices.Contains(kinds, k) })
 	defer s.hands.take()()
-	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, allowed, s.cfg.Act.Caps.floor())
+	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, allowed, s.cfg.Act.Caps.Floor())
 	carrier.Seen = res.Ours
 	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, res.Decisions, res.Decisions)...)
 }
@@ -182,9 +183,9 @@ func (s *sweeper) sayUnsettled(ctx context.Context) error {
 }
 
 // finish closes the sweep's record.
-func (s *sweeper) finish(ctx context.Context, r *Report, f sweepFlags) error {
+func (s *sweeper) finish(ctx context.Context, r *report.Report, f sweepFlags) error {
 	ctx = context.WithoutCancel(ctx)
-	if err := s.ledger.FinishSweep(ctx, r.Sweep, time.Now(), r.Census, r.code(f.show.exitCode)); err != nil {
+	if err := s.ledger.FinishSweep(ctx, r.Sweep, time.Now(), r.Census, r.Code(f.show.exitCode)); err != nil {
 		return fmt.Errorf("record the end of the sweep: %w", err)
 	}
 	if err := s.ledger.Prune(ctx, ledger.Keep{Decisions: keepDecisions, Sweeps: keepSweeps}); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"winnow/cmd/winnow/config"
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
@@ -26,7 +27,7 @@ func looked(t *testing.T, c agents.Capture) *subject.Joined {
 
 func lookedAt(t *testing.T, root string, change func(*subject.Config)) *subject.Joined {
 	t.Helper()
-	cfg, err := loadConfig(defaultsOnly(t), nil)
+	cfg, err := config.Defaults()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,16 +45,6 @@ func lookedAt(t *testing.T, root string, change func(*subject.Config)) *subject.
 		Sources: map[string]snapshot.Source{snapshot.Proc: {Status: snapshot.OK}},
 	}
 	return subject.Join(s, &cfg.Rules.Config)
-}
-
-// defaultsOnly is a configuration of nothing but the defaults.
-func defaultsOnly(t *testing.T) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte("version: 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
 }
 
 func subjectOf(t *testing.T, j *subject.Joined, pid int) *subject.Subject {
@@ -188,7 +179,7 @@ func TestADaemonWhoseCommandLineIsUnknownIsAnAgent(t *testing.T) {
 // it, or where no capture of that agent has tools.
 func TestACapturedMarkerIsOfAnAgentThatIsKnown(t *testing.T) {
 	t.Parallel()
-	cfg, err := loadConfig(defaultsOnly(t), nil)
+	cfg, err := config.Defaults()
 	if err != nil {
 		t.Fatal(err)
 	}

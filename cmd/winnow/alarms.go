@@ -11,38 +11,33 @@ import (
 	"strings"
 	"time"
 
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
 	"winnow/engine/alarm"
 	"winnow/engine/decision"
 	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
-	"winnow/internal/foreign"
 )
-
-// limits are what alarms go by.
-func (c Alarms) limits() alarm.Limits {
-	return alarm.Limits{
-		Min: c.Min, Collapse: float64(c.Collapse), Remember: c.Remember, SourceFailingFor: c.SourceFailingFor, RefusedTimes: c.RefusedTimes,
-	}
-}
 
 // alarms adds to a report what a person should look at. ds are all decisions on snap, also those of kinds that are not shown; the
 // report has the acts, if there were any. Without a memory only what this look shows by itself gives an alarm.
-func (s *sweeper) alarms(ctx context.Context, r *Report, snap *snapshot.Snapshot, ds []decision.Decision) {
+func (s *sweeper) alarms(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, ds []decision.Decision) {
 	ctx = context.WithoutCancel(ctx) // it was seen and done, also where the sweep was interrupted since
 	m, remembers := s.alarmMemory(ctx, r, ds)
-	change, alarms := alarm.Look(m, snap, ds, s.rulesName(os.Environ()), s.cfg.Alarms.limits())
+	change, alarms := alarm.Look(m, snap, ds, s.rulesName(os.Environ()), s.cfg.Alarms.Limits())
 	if remembers {
 		if err := s.ledger.SaveAlarmMemory(ctx, change); err != nil {
 			s.log.Warn("remember for alarms", "error", err)
 		}
 	}
 	for _, al := range alarms {
-		r.Alarms = append(r.Alarms, Alarm{Rule: al.Rule, Message: al.Message + next(al)})
+		r.Alarms = append(r.Alarms, report.Alarm{Rule: al.Rule, Message: al.Message + next(al)})
 	}
 }
 
 // alarmMemory writes down how the acts went and gives what is remembered. A ledger that cannot be read or written remembers nothing.
-func (s *sweeper) alarmMemory(ctx context.Context, r *Report, ds []decision.Decision) (alarm.Memory, bool) {
+func (s *sweeper) alarmMemory(ctx context.Context, r *report.Report, ds []decision.Decision) (alarm.Memory, bool) {
 	if s.ledger == nil {
 		return alarm.Memory{}, false
 	}
@@ -73,15 +68,11 @@ func identities(ds []decision.Decision) map[string]string {
 func (s *sweeper) rulesName(env []string) string {
 	sum := sha256.New()
 	if s.cfg.File != "" {
-		f, err := foreign.Read(context.Background(), s.cfg.File, ruling)
-		if err != nil { // it was there when the sweep began
-			s.log.Debug("read the configuration again", "file", s.cfg.File, "error", err)
-		}
-		fmt.Fprintf(sum, "%q\n", f.Data)
+		sum.Write(s.cfg.Digest[:])
 	}
 	for _, e := range slices.Sorted(slices.Values(env)) {
 		for _, section := range []string{"RULES", "COLLECT", "POLICY"} {
-			if strings.HasPrefix(e, envPrefix+section) {
+			if strings.HasPrefix(e, config.EnvPrefix+section) {
 				fmt.Fprintf(sum, "%q\n", e)
 			}
 		}
@@ -97,7 +88,7 @@ func next(al alarm.Alarm) string {
 	if al.Candidate == "" {
 		return ""
 	}
-	id := quote(al.Candidate)
+	id := text.Quote(al.Candidate)
 	switch al.Rule {
 	case alarm.RefusedAgain:
 		return fmt.Sprintf("; winnow explain %s says why it is to go, winnow retain %s --reason TEXT keeps it and ends this", id, id)
@@ -125,11 +116,11 @@ func (p paint) refusalText(w io.Writer, r *alarm.Refusal) {
 	if r == nil {
 		return
 	}
-	fmt.Fprintf(w, "\n%s\n", p.bold("it was to go before"))
+	fmt.Fprintf(w, "\n%s\n", p.Bold("it was to go before"))
 	times := "once, on " + r.LastAt.Local().Format(time.DateTime)
 	if r.Count > 1 {
 		times = fmt.Sprintf("%d times in a row, from %s to %s", r.Count, r.FirstAt.Local().Format(time.DateTime), r.LastAt.Local().Format(time.DateTime))
 	}
-	p.indented(w, 2, times)
-	p.indented(w, 2, clean(r.Outcome+": "+r.Detail))
+	p.Indented(w, 2, times)
+	p.Indented(w, 2, text.Clean(r.Outcome+": "+r.Detail))
 }

@@ -10,8 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"winnow/cmd/winnow/text"
+
 	"github.com/hashicorp/go-hclog"
 
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
 	"winnow/engine"
 	"winnow/engine/alarm"
 	"winnow/engine/decision"
@@ -30,14 +34,11 @@ type alarmWorld struct {
 func newAlarmWorld(t *testing.T) *alarmWorld {
 	t.Helper()
 	dir := t.TempDir()
-	config := filepath.Join(dir, "config.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, "version: 1\nstate: %s/state\n", dir), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := loadConfig(config, nil)
+	cfg, err := config.Defaults()
 	if err != nil {
 		t.Fatal(err)
 	}
+	cfg.State = filepath.Join(dir, "state")
 	w := &alarmWorld{}
 	a := &app{out: io.Discard, errOut: io.Discard, cfg: cfg, log: hclog.New(&hclog.LoggerOptions{Output: &w.log})}
 	l, err := ledger.Open(a.ledgerPath())
@@ -59,15 +60,15 @@ func newAlarmWorld(t *testing.T) *alarmWorld {
 }
 
 // sweepAgain is what a sweep with these decisions and acts says.
-func (w *alarmWorld) sweepAgain(t *testing.T, ds []decision.Decision, acts ...decision.Act) []Alarm {
+func (w *alarmWorld) sweepAgain(t *testing.T, ds []decision.Decision, acts ...decision.Act) []report.Alarm {
 	t.Helper()
 	w.snap.TakenAt = w.snap.TakenAt.Add(time.Hour)
-	r := &Report{TakenAt: w.snap.TakenAt, Acts: acts}
+	r := &report.Report{TakenAt: w.snap.TakenAt, Acts: acts}
 	w.alarms(t.Context(), r, w.snap, ds)
 	return r.Alarms
 }
 
-func oneAlarm(t *testing.T, alarms []Alarm, rule string, parts ...string) {
+func oneAlarm(t *testing.T, alarms []report.Alarm, rule string, parts ...string) {
 	t.Helper()
 	if len(alarms) != 1 || alarms[0].Rule != rule {
 		t.Fatalf("got %v; want one of rule %s", alarms, rule)
@@ -117,10 +118,10 @@ func TestAlarmsOfWhatIsRefusedAgain(t *testing.T) {
 	if err != nil || r == nil || r.Count != w.cfg.Alarms.RefusedTimes {
 		t.Fatalf("got %+v, %v", r, err)
 	}
-	var text bytes.Buffer
-	paint{width: 100}.refusalText(&text, r)
-	if !strings.Contains(text.String(), "3 times in a row") || !strings.Contains(text.String(), "refused: somebody looks at it") {
-		t.Errorf("explain says %q", &text)
+	var out bytes.Buffer
+	paint{text.Paint{Width: 100}}.refusalText(&out, r)
+	if !strings.Contains(out.String(), "3 times in a row") || !strings.Contains(out.String(), "refused: somebody looks at it") {
+		t.Errorf("explain says %q", &out)
 	}
 	refused.Outcome.Outcome = decision.Done
 	if got := w.sweepAgain(t, w.ds, refused); len(got) != 0 {
@@ -129,9 +130,9 @@ func TestAlarmsOfWhatIsRefusedAgain(t *testing.T) {
 	if r, err := w.refusal(t.Context(), id); err != nil || r != nil {
 		t.Errorf("got %+v, %v; want none", r, err)
 	}
-	text.Reset()
-	if (paint{width: 100}).refusalText(&text, nil); text.Len() != 0 {
-		t.Errorf("of nothing it says %q", &text)
+	out.Reset()
+	if (paint{text.Paint{Width: 100}}).refusalText(&out, nil); out.Len() != 0 {
+		t.Errorf("of nothing it says %q", &out)
 	}
 }
 
@@ -164,6 +165,7 @@ func TestAlarmsWithoutALedger(t *testing.T) {
 func TestWhatNamesTheRules(t *testing.T) {
 	t.Parallel()
 	w := newAlarmWorld(t)
+	w.cfg.File = "/x/config.yaml"
 	before := w.rulesName(nil)
 	for name, c := range map[string]struct {
 		change func(s *sweeper)
@@ -177,7 +179,7 @@ func TestWhatNamesTheRules(t *testing.T) {
 		"policies of their own":   {func(s *sweeper) { s.cfg.Policy.Paths = []string{"/x"} }, nil, true},
 		"no policies of Winnow's": {func(s *sweeper) { s.cfg.Policy.Embedded = false }, nil, true},
 		"no file any more":        {func(s *sweeper) { s.cfg.File = "" }, nil, true},
-		"a file that was removed": {func(s *sweeper) { s.cfg.File += ".gone" }, nil, true},
+		"a file that was edited":  {func(s *sweeper) { s.cfg.Digest[0]++ }, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

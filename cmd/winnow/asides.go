@@ -10,6 +10,7 @@ import (
 	"time"
 
 	actdirs "winnow/actuators/dirs"
+	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
 	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
@@ -162,7 +163,7 @@ func (s *sweeper) adopt(ctx context.Context, snap *snapshot.Snapshot) (int, erro
 		}
 	}
 	if n > 0 {
-		s.note("%s in the trash that the ledger did not know, or held for gone; they are kept for act.trash_ttl from now on", plural(n, "folder"))
+		s.note("%s in the trash that the ledger did not know, or held for gone; they are kept for act.trash_ttl from now on", text.Plural(n, "folder"))
 	}
 	return n, nil
 }
@@ -183,10 +184,10 @@ func (a *app) checkTrash(ctx context.Context, s *snapshot.Snapshot) []Check {
 		kept, all = nil, nil // what is wrong with it is said elsewhere
 	}
 	asides, wrong := a.asidesOf(ctx, a.trashRoots(s, all), knownOf(kept, all))
-	c := Check{"state", "trash", healthy, fmt.Sprintf("%s can be brought back", plural(len(kept), "act"))}
+	c := Check{"state", "trash", healthy, fmt.Sprintf("%s can be brought back", text.Plural(len(kept), "act"))}
 	if more := len(untold(asides)); more > 0 {
 		c.Status = limited
-		c.Detail += fmt.Sprintf("; %s more that the ledger does not know: winnow trash lists them, and the next sweep --apply takes them in", plural(more, "folder"))
+		c.Detail += fmt.Sprintf("; %s more that the ledger does not know: winnow trash lists them, and the next sweep --apply takes them in", text.Plural(more, "folder"))
 	}
 	out = append(out, c)
 	for _, err := range wrong {

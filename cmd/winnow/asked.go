@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
 	"winnow/engine/worker"
@@ -54,9 +57,9 @@ const (
 
 // refuse says no.
 func (a *app) refuse(r Refused) error {
-	code := cmp.Or(r.code, exitPart)
+	code := cmp.Or(r.code, report.ExitPart)
 	if a.flags.format == "json" || a.flags.format == "ndjson" {
-		if err := encode(a.out, r, ""); err != nil {
+		if err := text.JSON(a.out, r, ""); err != nil {
 			return err
 		}
 		return codeError{code: code}
@@ -115,7 +118,7 @@ func (a *app) find(s *snapshot.Snapshot, arg string) (asked, *Refused, error) {
 			for _, w := range named {
 				where = append(where, w.Source+"/"+w.ID+" with session "+w.Name)
 			}
-			return asked{}, nil, usagef("%q is ambiguous: it is %s; give the registry before it, or the session's id", arg, strings.Join(where, " and "))
+			return asked{}, nil, config.Mistakef("%q is ambiguous: it is %s; give the registry before it, or the session's id", arg, strings.Join(where, " and "))
 		}
 		fits := func(id string) bool { return strings.Contains(id, arg) }
 		if blind := unread(s); blind != "" && !slices.ContainsFunc(all, fits) && len(idsOf(s, arg)) == 0 {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"winnow/cmd/winnow/config"
 	"winnow/engine/snapshot"
 	"winnow/testkit/herdr"
 )
@@ -106,13 +107,13 @@ func newLookWorld(b *testing.B, processes, panes, worktrees int) *lookWorld {
 		}
 		b.Cleanup(func() { p.Kill(); p.Wait() })
 	}
-	config := filepath.Join(dir, "config.yaml")
+	file := filepath.Join(dir, "config.yaml")
 	// Grace keeps every worktree young: the look stays at what a repository says at once.
 	text := fmt.Sprintf("version: 1\nstate: %s/state\ncollect: {tmux: {sockets: [%s]}, dirs: {roots: [%s/wt], agent_folders: [], discover: false}, timeout: 5m}\nrules: {grace: {dir: 48h}}\n", dir, w.socket, dir)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	cfg, err := loadConfig(config, nil)
+	cfg, err := config.Load(file, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -213,14 +214,14 @@ func ask(b *testing.B, socket, method, params string) {
 }
 
 // sweeperOf is a sweeper with a state folder of its own.
-func sweeperOf(b *testing.B, config string) *sweeper {
+func sweeperOf(b *testing.B, more string) *sweeper {
 	b.Helper()
 	dir := b.TempDir()
 	file := filepath.Join(dir, "config.yaml")
-	if err := os.WriteFile(file, []byte(fmt.Sprintf("version: 1\nstate: %s/state\n%s\n", dir, config)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(fmt.Sprintf("version: 1\nstate: %s/state\n%s\n", dir, more)), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	cfg, err := loadConfig(file, nil)
+	cfg, err := config.Load(file, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

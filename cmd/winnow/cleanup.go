@@ -12,6 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"winnow/actuators"
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
 	"winnow/engine"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
@@ -34,10 +37,10 @@ and winnow restore brings it back.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if !safe {
-				return usagef("only --safe is offered: winnow cleanup %s --safe closes it where nothing speaks against that", quote(ids[0]))
+				return config.Mistakef("only --safe is offered: winnow cleanup %s --safe closes it where nothing speaks against that", text.Quote(ids[0]))
 			}
 			if mine && !strings.HasPrefix(ids[0], snapshot.KindDir+":") {
-				return usagef("--mine is for a worktree by its whole id: winnow cleanup dir:/path --safe --mine")
+				return config.Mistakef("--mine is for a worktree by its whole id: winnow cleanup dir:/path --safe --mine")
 			}
 			return a.cleanup(cmd.Context(), ids[0], mine)
 		},
@@ -81,7 +84,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 		return err
 	}
 	if mine && no == nil && t.id != arg { // another one that merely has this in its name
-		return usagef("--mine is for a worktree by its whole id, and %s is none that was found; nothing was done", arg)
+		return config.Mistakef("--mine is for a worktree by its whole id, and %s is none that was found; nothing was done", arg)
 	}
 	t.mine = mine
 	snap.Asked = t.word()
@@ -99,7 +102,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	if no != nil {
 		return a.refuse(*no)
 	}
-	r := a.newReport(modeCleanup, ulid.Make().String(), snap, p, res, snapshot.Kinds)
+	r := report.New(report.Cleanup, ulid.Make().String(), snap, p, a.ruled(snap), res, snapshot.Kinds)
 	mem = s.learn(mem, snap)
 	if err := s.record(ctx, r.Sweep, started, r, snap, engine.Sightings(mem.sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
 		return err
@@ -108,7 +111,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	if err := s.ledger.NoteActs(context.WithoutCancel(ctx), r.TakenAt, []decision.Act{act}, identities([]decision.Decision{d})); err != nil {
 		s.log.Warn("note acts", "error", err)
 	}
-	no, code := t.undone(act), exitDone
+	no, code := t.undone(act), report.ExitDone
 	if no != nil {
 		code = no.code
 	}
@@ -131,8 +134,8 @@ func (a *app) cleaned(t asked, act decision.Act, settled []decision.Act) error {
 		return a.say(out, "")
 	}
 	return list(a, []decision.Act{act}, func(w io.Writer) {
-		a.paint.actsText(w, "settled: acts that an earlier sweep was cut short in", settled)
-		a.paint.actsText(w, "acts", []decision.Act{act})
+		report.Acts(w, a.paint.Paint, "settled: acts that an earlier sweep was cut short in", settled)
+		report.Acts(w, a.paint.Paint, "acts", []decision.Act{act})
 	})
 }
 
@@ -146,7 +149,7 @@ func (t asked) closable(s *snapshot.Snapshot) *Refused {
 		if blind := unreadOf(s, "registry"); blind != "" {
 			return t.refused(nil, unreadable, nothingShut, "winnow doctor", "%s could not be read, so whose session %s is is not known", blind, t.id)
 		}
-		return t.refused(nil, notRecorded, nothingShut, "winnow explain "+quote(t.id), "no registry records session %s (%s), so nobody says that its worker is over",
+		return t.refused(nil, notRecorded, nothingShut, "winnow explain "+text.Quote(t.id), "no registry records session %s (%s), so nobody says that its worker is over",
 			t.id, s.Sessions[t.id].Name)
 	}
 	for i := range t.records {
@@ -189,7 +192,7 @@ func (t asked) open(w *worker.Seen) *Refused {
 
 // verdict is the decision on what was asked for, without the wait, or why it may not be carried out.
 func (t asked) verdict(res engine.Result, kinds []string) (decision.Decision, *Refused) {
-	explain := "winnow explain " + quote(t.id)
+	explain := "winnow explain " + text.Quote(t.id)
 	i := slices.IndexFunc(res.Decisions, func(d decision.Decision) bool { return d.ID == t.id })
 	if i < 0 {
 		return decision.Decision{}, t.refused(t.own(), isKept, nothingShut, explain, "no rule claims %s", t.id)
@@ -199,7 +202,7 @@ func (t asked) verdict(res engine.Result, kinds []string) (decision.Decision, *R
 	case d.Verdict != decision.Reap && len(d.Objections) == 0:
 		return d, t.refused(t.own(), isKept, nothingShut, explain, "no rule found a reason to reap %s%s", t.id, t.hint())
 	case d.Verdict != decision.Reap:
-		no := t.refused(t.own(), isKept, nothingShut, explain, "%s is kept: %s", t.id, messages(d.Objections))
+		no := t.refused(t.own(), isKept, nothingShut, explain, "%s is kept: %s", t.id, report.Messages(d.Objections))
 		no.Objections = d.Objections
 		if slices.ContainsFunc(d.Objections, func(o decision.Reason) bool { return o.Rule == ruleAttached }) {
 			no.Reason = isAttached
@@ -269,12 +272,12 @@ func (t asked) undone(act decision.Act) *Refused {
 	if act.Outcome.Outcome == decision.Done {
 		return nil
 	}
-	no := &Refused{Refused: t.id, Reason: act.Outcome.Outcome, Message: act.Detail, NextCommand: "winnow history", Act: &act, code: exitPart}
+	no := &Refused{Refused: t.id, Reason: act.Outcome.Outcome, Message: act.Detail, NextCommand: "winnow history", Act: &act, code: report.ExitPart}
 	switch act.Outcome.Outcome {
 	case decision.Gone:
 		no.Reason = alreadyDone
 	case decision.Capped:
-		no.code = exitCapped
+		no.code = report.ExitCapped
 	}
 	if own := t.own(); own != nil {
 		no.Worker, no.Source = own.ID, own.Source

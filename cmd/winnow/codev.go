@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 
+	"winnow/cmd/winnow/config"
 	"winnow/collectors"
 	"winnow/collectors/panes/codev"
 	"winnow/engine/snapshot"
@@ -27,30 +28,30 @@ func (a *app) codevOptions(sc scope, known []snapshot.Owner) codev.Options {
 func (a *app) codevSources(sc scope, known []snapshot.Owner) ([]collectors.Source, error) {
 	out, err := codev.Sources(a.codevOptions(sc, known))
 	if err != nil {
-		return nil, usagef("collect.codev: %v", err)
+		return nil, config.Mistakef("collect.codev: %v", err)
 	}
 	return keep(out, sc.kind == snapshot.KindTerminal, sc.source), nil
 }
 
 // builders are the stores of the same folders, each of which is a registry of builders. One that does not exist yet records nothing.
-func (a *app) builders() ([]Record, error) {
+func (a *app) builders() ([]config.Record, error) {
 	paths, err := codev.Stores(a.codevOptions(scope{}, nil))
 	if err != nil {
-		return nil, usagef("collect.codev: %v", err)
+		return nil, config.Mistakef("collect.codev: %v", err)
 	}
-	var out []Record
+	var out []config.Record
 	for _, path := range paths {
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-			out = append(out, Record{Name: "codev", Format: "codev", Path: path})
+			out = append(out, config.Record{Name: "codev", Format: "codev", Path: path})
 		}
 	}
 	return out, nil
 }
 
 // told gives records that have the same name, or one that the operator has used, names of their own.
-func told(list []Record, taken []Record) []Record {
+func told(list []config.Record, taken []config.Record) []config.Record {
 	for i, r := range list {
-		if slices.ContainsFunc(slices.Concat(taken, list[:i]), func(t Record) bool { return t.Name == r.Name }) {
+		if slices.ContainsFunc(slices.Concat(taken, list[:i]), func(t config.Record) bool { return t.Name == r.Name }) {
 			list[i].Name += "~" + short(r.Path)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"winnow/cmd/winnow/text"
 	"winnow/internal/plain"
 )
 
@@ -40,12 +41,12 @@ func said(err error) string {
 			continue
 		}
 		head, broken := strings.CutSuffix(before, "\n")
-		out.WriteString(clean(head))
+		out.WriteString(text.Clean(head))
 		if broken {
 			out.WriteByte('\n')
 		}
 		out.WriteString(said(inner))
 		rest = after
 	}
-	return out.String() + clean(rest)
+	return out.String() + text.Clean(rest)
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
+
 	"github.com/spf13/cobra"
 )
 
@@ -29,7 +32,7 @@ func (a *app) decide(ctx context.Context, files []string, f showFlags) error {
 	if err != nil {
 		return err
 	}
-	code := exitDone
+	code := report.ExitDone
 	for _, file := range files {
 		s, err := a.readSnapshot(ctx, file)
 		if err != nil {
@@ -39,16 +42,16 @@ func (a *app) decide(ctx context.Context, files []string, f showFlags) error {
 		if err != nil {
 			return fmt.Errorf("decide on %s: %w", file, err)
 		}
-		r := a.newReport(modeDecide, "", s, p, res, f.kinds)
+		r := report.New(report.Decide, "", s, p, a.ruled(s), res, f.kinds)
 		if a.flags.format == "text" && len(files) > 1 {
-			fmt.Fprintf(a.out, "== %s\n", clean(file))
+			fmt.Fprintf(a.out, "== %s\n", text.Clean(file))
 		}
-		if err := a.print(r, f); err != nil {
+		if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.all); err != nil {
 			return err
 		}
-		code = max(code, r.code(f.exitCode))
+		code = max(code, r.Code(f.exitCode))
 	}
-	if code != exitDone {
+	if code != report.ExitDone {
 		return codeError{code: code}
 	}
 	return nil

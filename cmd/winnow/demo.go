@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/text"
 	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
 	"winnow/internal/foreign"
@@ -45,9 +47,9 @@ func (a *app) demo(ctx context.Context) (err error) {
 	if _, err := foreign.Folder(dir); err != nil {
 		return errors.Join(fmt.Errorf("make the demo's folder: %w; nothing was made in it: set TMPDIR to a folder that nobody else can change", err), os.Remove(dir))
 	}
-	w := &demoWorld{dir: dir, out: a.out, paint: a.paint}
+	w := &demoWorld{dir: dir, out: a.out, paint: a.paint.Paint}
 	defer func() { err = errors.Join(err, w.remove()) }()
-	w.title("1. A made-up world in " + clean(dir))
+	w.title("1. A made-up world in " + text.Clean(dir))
 	if err := w.build(ctx); err != nil {
 		return err
 	}
@@ -76,7 +78,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 		"3. winnow sweep --apply again: seen twice, it goes",
 	} {
 		if i > 0 {
-			if err := demo.wait(ctx, seconds(cfg.Rules.ConfirmAfter)); err != nil {
+			if err := demo.wait(ctx, config.Seconds(cfg.Rules.ConfirmAfter)); err != nil {
 				return err
 			}
 		}
@@ -85,7 +87,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := demo.print(r, f.show); err != nil {
+		if err := r.Write(demo.out, demo.paint.Paint, demo.flags.format, f.show.all); err != nil {
 			return err
 		}
 	}
@@ -99,7 +101,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 type demoWorld struct {
 	dir       string
 	out       io.Writer
-	paint     paint
+	paint     text.Paint
 	tmux, git bool
 	processes []demoProcess
 }
@@ -110,13 +112,13 @@ type demoProcess struct {
 	handle *os.Process
 }
 
-func (w *demoWorld) title(s string)    { fmt.Fprintf(w.out, "\n%s\n\n", w.paint.bold(s)) }
+func (w *demoWorld) title(s string)    { fmt.Fprintf(w.out, "\n%s\n\n", w.paint.Bold(s)) }
 func (w *demoWorld) socket() string    { return filepath.Join(w.dir, "tmux") }
 func (w *demoWorld) worktrees() string { return filepath.Join(w.dir, "worktrees") }
 
 // config is the default configuration, narrowed to the demo's world and made impatient: nothing that is really the user's is in reach
 // of any rule.
-func (w *demoWorld) config() (*Config, error) {
+func (w *demoWorld) config() (*config.Config, error) {
 	file := filepath.Join(w.dir, "config.yaml")
 	sockets := "[]"
 	if w.tmux {
@@ -145,7 +147,7 @@ rules:
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("write the demo's configuration: %w", err)
 	}
-	return loadConfig(file, nil)
+	return config.Load(file, nil)
 }
 
 func (w *demoWorld) build(ctx context.Context) error {
@@ -234,7 +236,7 @@ func (w *demoWorld) buildProcesses(ctx context.Context) error {
 	}
 	for _, p := range []struct{ what, mark, command string }{
 		{"sleep, left behind by an agent that is gone", "gone", "sleep 600"},
-		{"demo-agent, an agent that is alive", "alive", quote(agent) + " 600"},
+		{"demo-agent, an agent that is alive", "alive", text.Quote(agent) + " 600"},
 		{"sleep, started by the agent that is alive", "alive", "sleep 600"},
 	} {
 		out, err := w.run(ctx, "", "sh", "-c", fmt.Sprintf("%s=%s-%d setsid %s </dev/null >/dev/null 2>&1 & echo $!", demoMarker, p.mark, os.Getpid(), p.command))
@@ -262,7 +264,7 @@ func (w *demoWorld) show(ctx context.Context) {
 		if err != nil {
 			names = "none"
 		}
-		fmt.Fprintf(w.out, "  sessions   %s\n", clean(strings.ReplaceAll(names, "\n", ", ")))
+		fmt.Fprintf(w.out, "  sessions   %s\n", text.Clean(strings.ReplaceAll(names, "\n", ", ")))
 	}
 	if w.git {
 		var names []string
@@ -273,7 +275,7 @@ func (w *demoWorld) show(ctx context.Context) {
 		for _, e := range entries {
 			names = append(names, e.Name())
 		}
-		fmt.Fprintf(w.out, "  worktrees  %s\n", clean(strings.Join(names, ", ")))
+		fmt.Fprintf(w.out, "  worktrees  %s\n", text.Clean(strings.Join(names, ", ")))
 	}
 	for _, p := range w.processes {
 		if alive(p.handle) {

@@ -19,6 +19,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
 	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
@@ -52,7 +55,7 @@ func newDoctor(a *app) *cobra.Command {
 				return err
 			}
 			if slices.ContainsFunc(checks, func(c Check) bool { return c.Status == broken }) {
-				return codeError{code: exitPart}
+				return codeError{code: report.ExitPart}
 			}
 			return nil
 		},
@@ -91,7 +94,7 @@ func byArea(checks []Check) []Check {
 
 func (a *app) checkConfig() Check {
 	if a.cfg.File == "" {
-		return Check{"config", "configuration", healthy, "none: the defaults hold; winnow init writes a file to edit, and " + userPlace() + " is read unasked"}
+		return Check{"config", "configuration", healthy, "none: the defaults hold; winnow init writes a file to edit, and " + config.UserPlace() + " is read unasked"}
 	}
 	return Check{"config", "configuration", healthy, a.cfg.File}
 }
@@ -128,7 +131,7 @@ func (a *app) checkState(ctx context.Context) []Check {
 	case err != nil:
 		out = append(out, Check{"state", "ledger", broken, err.Error()})
 	case len(open) > 0:
-		out = append(out, Check{"state", "ledger", limited, plural(len(open), "act") + " cut short; the next sweep --apply finds out how they went"})
+		out = append(out, Check{"state", "ledger", limited, text.Plural(len(open), "act") + " cut short; the next sweep --apply finds out how they went"})
 	default:
 		out = append(out, Check{"state", "ledger", healthy, "can be read, nothing is open"})
 	}
@@ -141,7 +144,7 @@ func (a *app) checkPolicies(ctx context.Context) Check {
 		return Check{"policies", "policies", broken, err.Error()}
 	}
 	defer e.Close()
-	return Check{"policies", "policies", healthy, fmt.Sprintf("%s, revision %s, %s", plural(len(p.Rules()), "rule"), p.Revision, p.Digest[:min(len(p.Digest), 19)])}
+	return Check{"policies", "policies", healthy, fmt.Sprintf("%s, revision %s, %s", text.Plural(len(p.Rules()), "rule"), p.Revision, p.Digest[:min(len(p.Digest), 19)])}
 }
 
 // checkKernel tries the calls that acts rest on, on nothing but this process and the state folder.
@@ -210,7 +213,7 @@ func checkSources(s *snapshot.Snapshot) []Check {
 	var out []Check
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
 		src := s.Sources[name]
-		c := Check{"source", name, healthy, fmt.Sprintf("%d read in %s", src.Seen, span(time.Duration(src.Took*float64(time.Second))))}
+		c := Check{"source", name, healthy, fmt.Sprintf("%d read in %s", src.Seen, text.Span(time.Duration(src.Took*float64(time.Second))))}
 		switch src.Status {
 		case snapshot.Failed:
 			c.Status, c.Detail = broken, src.Error
@@ -263,9 +266,9 @@ func (a *app) checkHost(s *snapshot.Snapshot) []Check {
 	if h.UID != nil && *h.UID != 0 {
 		out = append(out, Check{"source", "other users", limited, "what processes of other users have open cannot be seen by " + cmp.Or(h.User, fmt.Sprintf("user %d", *h.UID)) + "; it is not counted as use of a folder"})
 	}
-	if h.SteadySince != nil && s.TakenAt.Sub(*h.SteadySince) < seconds(a.cfg.Rules.SteadyFor) {
+	if h.SteadySince != nil && s.TakenAt.Sub(*h.SteadySince) < config.Seconds(a.cfg.Rules.SteadyFor) {
 		out = append(out, Check{"source", "clock", limited, fmt.Sprintf("the machine booted, resumed or changed its clock %s ago: everything is kept until rules.steady_for (%s) have passed",
-			span(s.TakenAt.Sub(*h.SteadySince)), seconds(a.cfg.Rules.SteadyFor))})
+			text.Span(s.TakenAt.Sub(*h.SteadySince)), config.Seconds(a.cfg.Rules.SteadyFor))})
 	}
 	return out
 }
@@ -323,7 +326,7 @@ func (a *app) checkRules(s *snapshot.Snapshot) []Check {
 	never("reap.processes.orphan", ancient, unsure,
 		when(unmarked, "collect.processes.markers names no variable that an agent sets"))
 	if veil := subject.Join(s, &a.cfg.Rules.Config).Veil(); veil != nil && out[len(out)-1].Status == healthy {
-		out[len(out)-1].Status, out[len(out)-1].Detail = limited, "can fire here only for what began before another process: "+veiling(veil)
+		out[len(out)-1].Status, out[len(out)-1].Detail = limited, "can fire here only for what began before another process: "+report.Veiling(veil)
 	}
 	return append(out, unreadMarkers(a.cfg.Collect.Processes.Markers, &a.cfg.Rules.Config)...)
 }
@@ -332,19 +335,34 @@ func (a *app) checksText(w io.Writer, checks []Check) {
 	p := a.paint
 	var names []string
 	for _, c := range checks {
-		names = append(names, clean(c.Name))
+		names = append(names, text.Clean(c.Name))
 	}
-	width := min(widest(names), 24)
+	width := min(text.Widest(names), 24)
 	area := ""
 	for _, c := range checks {
 		if c.Area != area {
 			if area != "" {
 				fmt.Fprintln(w)
 			}
-			fmt.Fprintln(w, p.bold(c.Area))
+			fmt.Fprintln(w, p.Bold(c.Area))
 			area = c.Area
 		}
-		color := map[string]func(string) string{healthy: p.green, limited: p.yellow, broken: p.red}[c.Status]
-		p.row(w, c.Status, color, c.Name, c.Detail, width)
+		color := map[string]func(string) string{healthy: p.Green, limited: p.Yellow, broken: p.Red}[c.Status]
+		p.Row(w, c.Status, color, c.Name, c.Detail, width)
 	}
+}
+
+// unreadMarkers says which markers the rules ask for that are not read.
+func unreadMarkers(read []string, c *subject.Config) []Check {
+	var asked []string
+	for _, m := range c.MarkerRecords {
+		asked = append(asked, m.Marker)
+	}
+	var out []Check
+	for _, m := range slices.Concat(asked, c.PIDMarkers) {
+		if !slices.Contains(read, m) {
+			out = append(out, Check{"rule", "protect.owned", limited, fmt.Sprintf("%s of rules is not read; see collect.processes.markers", m)})
+		}
+	}
+	return out
 }

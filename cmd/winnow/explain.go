@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
 	"winnow/engine"
 	"winnow/engine/alarm"
 	"winnow/engine/decision"
@@ -25,8 +27,8 @@ import (
 // Explained is what winnow explain prints as JSON: the engine's explanation, and where the facts came from.
 type Explained struct {
 	engine.Explanation
-	TakenAt time.Time `json:"taken_at"`
-	Policy  PolicyRef `json:"policy"`
+	TakenAt time.Time        `json:"taken_at"`
+	Policy  report.PolicyRef `json:"policy"`
 	// Sources are those that the candidate, or evidence about it, rests on.
 	Sources map[string]snapshot.Source `json:"sources"`
 	// Refusal is what came of acts on it that came to nothing; only for a fresh look.
@@ -78,7 +80,7 @@ func (a *app) explain(ctx context.Context, id, file string) error {
 		return err
 	}
 	out := Explained{
-		Explanation: x, TakenAt: s.TakenAt, Policy: PolicyRef{p.Revision, p.Digest}, Sources: map[string]snapshot.Source{}, Subject: sub,
+		Explanation: x, TakenAt: s.TakenAt, Policy: report.PolicyRef{p.Revision, p.Digest}, Sources: map[string]snapshot.Source{}, Subject: sub,
 	}
 	for name := range sub.EvidenceSources {
 		out.Sources[name] = s.Sources[name]
@@ -92,7 +94,7 @@ func (a *app) explain(ctx context.Context, id, file string) error {
 		}
 	}
 	if a.flags.format == "json" || a.flags.format == "ndjson" {
-		return writeJSON(a.out, out)
+		return text.JSON(a.out, out, "  ")
 	}
 	w := bufio.NewWriter(a.out)
 	a.paint.explainText(w, out)
@@ -100,19 +102,19 @@ func (a *app) explain(ctx context.Context, id, file string) error {
 }
 
 func (p paint) explainText(w io.Writer, x Explained) {
-	verdict := p.yellow("stays")
+	verdict := p.Yellow("stays")
 	if x.Verdict == decision.Reap {
-		verdict = p.green("would be reaped")
+		verdict = p.Green("would be reaped")
 	}
-	fmt.Fprintf(w, "%s %s\n", p.bold(clean(x.ID)), verdict)
+	fmt.Fprintf(w, "%s %s\n", p.Bold(text.Clean(x.ID)), verdict)
 	if x.Label != "" && !strings.HasSuffix(x.ID, x.Label) {
-		fmt.Fprintf(w, "  %s\n", clean(x.Label))
+		fmt.Fprintf(w, "  %s\n", text.Clean(x.Label))
 	}
 	if !x.InScope {
-		fmt.Fprintln(w, p.dim("  no rule under reap claims it, so a sweep counts it and does not list it"))
+		fmt.Fprintln(w, p.Dim("  no rule under reap claims it, so a sweep counts it and does not list it"))
 	}
 	if x.Error != "" {
-		p.row(w, "error", p.red, "", x.Error, 0)
+		p.Row(w, "error", p.Red, "", x.Error, 0)
 	}
 	p.firedText(w, "why it may go", x.Findings)
 	p.firedText(w, "why it stays", x.Objections)
@@ -124,7 +126,7 @@ func (p paint) explainText(w io.Writer, x Explained) {
 	p.refusalText(w, x.Refusal)
 	p.trailText(w, x.Terminal)
 	p.restsText(w, x)
-	fmt.Fprintf(w, "\n%s\n", p.dim("--format json has the whole subject and every rule that did not speak"))
+	fmt.Fprintf(w, "\n%s\n", p.Dim("--format json has the whole subject and every rule that did not speak"))
 }
 
 // firedText is a rule a paragraph: what it says, where it stands, the facts.
@@ -132,13 +134,13 @@ func (p paint) firedText(w io.Writer, title string, fired []engine.Fired) {
 	if len(fired) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%s\n", p.bold(title))
+	fmt.Fprintf(w, "\n%s\n", p.Bold(title))
 	for _, f := range fired {
-		fmt.Fprintf(w, "  %s  %s\n", clean(f.Rule), p.dim(place(f.File, f.Line)))
-		p.indented(w, 4, clean(f.Message))
+		fmt.Fprintf(w, "  %s  %s\n", text.Clean(f.Rule), p.Dim(place(f.File, f.Line)))
+		p.Indented(w, 4, text.Clean(f.Message))
 		for _, k := range slices.Sorted(maps.Keys(f.Evidence)) {
-			if text := value(f.Evidence[k]); text != "[]" {
-				p.indented(w, 6, p.dim(clean(k)+" = "+text))
+			if shown := value(f.Evidence[k]); shown != "[]" {
+				p.Indented(w, 6, p.Dim(text.Clean(k)+" = "+shown))
 			}
 		}
 	}
@@ -149,45 +151,45 @@ func (p paint) agentText(w io.Writer, sub *subject.Subject) {
 	if sub == nil || sub.Lineage == nil || sub.Lineage.Markers == nil || len(*sub.Lineage.Markers) == 0 {
 		return
 	}
-	text := ""
+	said := ""
 	switch l := sub.Lineage; {
 	case l.VeiledBy != nil:
-		text = veiling(l.VeiledBy)
+		said = report.Veiling(l.VeiledBy)
 	case l.Agent != nil:
-		text = fmt.Sprintf("%s (pid %d) lives, and may have started it", l.Agent.Name, l.Agent.PID)
+		said = fmt.Sprintf("%s (pid %d) lives, and may have started it", l.Agent.Name, l.Agent.PID)
 	default:
 		return
 	}
-	fmt.Fprintf(w, "\n%s\n", p.bold("its agent"))
-	p.indented(w, 2, clean(text))
+	fmt.Fprintf(w, "\n%s\n", p.Bold("its agent"))
+	p.Indented(w, 2, text.Clean(said))
 }
 
 // differentText says what it would take to come to the other verdict.
 func (p paint) differentText(w io.Writer, x Explained) {
-	fmt.Fprintf(w, "\n%s\n", p.bold("what would have to be different"))
+	fmt.Fprintf(w, "\n%s\n", p.Bold("what would have to be different"))
 	if x.Verdict == decision.Reap {
-		p.indented(w, 2, "any one objection keeps it. These rules looked, and did not object:")
+		p.Indented(w, 2, "any one objection keeps it. These rules looked, and did not object:")
 		var names []string
 		for _, s := range x.NoObjection {
 			names = append(names, strings.TrimPrefix(s.Rule, "protect."))
 		}
 		slices.Sort(names)
-		p.indented(w, 4, clean(strings.Join(slices.Compact(names), ", ")))
-		p.indented(w, 2, clean("winnow retain "+quote(x.ID)+" --reason TEXT keeps it"))
+		p.Indented(w, 4, text.Clean(strings.Join(slices.Compact(names), ", ")))
+		p.Indented(w, 2, text.Clean("winnow retain "+text.Quote(x.ID)+" --reason TEXT keeps it"))
 		return
 	}
 	if len(x.Findings) == 0 {
-		p.indented(w, 2, "a reason to reap it would have to be found; none of these held:")
+		p.Indented(w, 2, "a reason to reap it would have to be found; none of these held:")
 		for _, s := range x.NoFinding {
 			p.conditions(w, s.Rule, s.Failed)
 		}
 	}
 	if len(x.Objections) > 0 {
-		p.indented(w, 2, "every objection would have to go:")
+		p.Indented(w, 2, "every objection would have to go:")
 	}
 	for _, f := range x.Objections {
 		if len(f.Missing) == 0 {
-			p.indented(w, 4, fmt.Sprintf("%s: %s", clean(f.Rule), p.dim("what it names would have to be gone")))
+			p.Indented(w, 4, fmt.Sprintf("%s: %s", text.Clean(f.Rule), p.Dim("what it names would have to be gone")))
 			continue
 		}
 		p.conditions(w, f.Rule, f.Missing)
@@ -211,43 +213,31 @@ func (p paint) conditions(w io.Writer, rule string, cs []engine.Condition) {
 				facts = append(facts, v.Name+" is "+value(v.Value))
 			}
 		}
-		text := clean(fmt.Sprintf("%s: %s", rule, c.Text))
-		p.indented(w, 4, text+"  "+p.dim(place(c.File, c.Line)))
+		p.Indented(w, 4, text.Clean(fmt.Sprintf("%s: %s", rule, c.Text))+"  "+p.Dim(place(c.File, c.Line)))
 		if len(facts) > 0 {
-			p.indented(w, 6, p.dim("now "+clean(strings.Join(slices.Compact(facts), ", "))))
+			p.Indented(w, 6, p.Dim("now "+text.Clean(strings.Join(slices.Compact(facts), ", "))))
 		}
 	}
 }
 
 // restsText says where the facts came from.
 func (p paint) restsText(w io.Writer, x Explained) {
-	fmt.Fprintf(w, "\n%s %s\n", p.bold("it rests on"), p.dim("as of "+x.TakenAt.Local().Format(time.DateTime)))
+	fmt.Fprintf(w, "\n%s %s\n", p.Bold("it rests on"), p.Dim("as of "+x.TakenAt.Local().Format(time.DateTime)))
 	for _, name := range slices.Sorted(maps.Keys(x.Sources)) {
 		s := x.Sources[name]
 		line := cmp.Or(s.Status, "missing")
 		if s.Path != "" {
-			line += " " + home(s.Path)
+			line += " " + text.Home(s.Path)
 		}
 		if s.Error != "" {
 			line += ": " + s.Error
 		}
-		p.indented(w, 2, clean(name)+"  "+p.dim(clean(line)))
+		p.Indented(w, 2, text.Clean(name)+"  "+p.Dim(text.Clean(line)))
 	}
-	p.indented(w, 2, "policies  "+p.dim(clean(cmp.Or(x.Policy.Revision, "no revision")+" "+x.Policy.Digest)))
+	p.Indented(w, 2, "policies  "+p.Dim(text.Clean(cmp.Or(x.Policy.Revision, "no revision")+" "+x.Policy.Digest)))
 }
 
-// indented wraps a paragraph below an indent. It may be coloured, so what it is made of is clean already.
-func (p paint) indented(w io.Writer, n int, text string) {
-	for i, l := range wrap(text, p.width-n-2) {
-		extra := 0
-		if i > 0 {
-			extra = 2
-		}
-		fmt.Fprintln(w, strings.Repeat(" ", n+extra)+l)
-	}
-}
-
-func place(file string, line int) string { return fmt.Sprintf("%s:%d", clean(file), line) }
+func place(file string, line int) string { return fmt.Sprintf("%s:%d", text.Clean(file), line) }
 
 // maxValue is how much of one fact is shown to a person.
 const maxValue = 120
@@ -255,11 +245,11 @@ const maxValue = 120
 func value(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return clean(fmt.Sprint(v))
+		return text.Clean(fmt.Sprint(v))
 	}
 	// Cut before it is cleaned: half of an escape would say something else.
-	if text := []rune(string(plain.JSON(b))); len(text) > maxValue {
-		return clean(string(text[:maxValue])) + "…"
+	if runes := []rune(string(plain.JSON(b))); len(runes) > maxValue {
+		return text.Clean(string(runes[:maxValue])) + "…"
 	}
-	return clean(string(plain.JSON(b)))
+	return text.Clean(string(plain.JSON(b)))
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
 	"winnow/engine/ledger"
 )
@@ -37,7 +39,7 @@ func newHistory(a *app) *cobra.Command {
 				return err
 			}
 			if a.flags.format == "json" || a.flags.format == "ndjson" {
-				return writeJSON(a.out, h)
+				return text.JSON(a.out, h, "  ")
 			}
 			a.historyText(a.out, h, since)
 			return nil
@@ -50,29 +52,29 @@ func newHistory(a *app) *cobra.Command {
 func (a *app) historyText(w io.Writer, h History, since time.Duration) {
 	p := a.paint
 	if len(h.Sweeps) == 0 && len(h.Acts) == 0 {
-		fmt.Fprintf(w, "nothing in the last %s; the ledger is %s\n", span(since), clean(a.ledgerPath()))
+		fmt.Fprintf(w, "nothing in the last %s; the ledger is %s\n", text.Span(since), text.Clean(a.ledgerPath()))
 		return
 	}
-	fmt.Fprintln(w, p.bold("sweeps"))
+	fmt.Fprintln(w, p.Bold("sweeps"))
 	for _, s := range h.Sweeps {
 		took := "not finished"
 		if s.Finished != nil {
-			took = "took " + span(s.Finished.Sub(s.Started))
+			took = "took " + text.Span(s.Finished.Sub(s.Started))
 		}
-		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", s.Started.Local().Format(time.DateTime), clean(s.Mode), clean(s.ID), p.dim(took))
+		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", s.Started.Local().Format(time.DateTime), text.Clean(s.Mode), text.Clean(s.ID), p.Dim(took))
 	}
 	if len(h.Acts) > 0 {
-		fmt.Fprintln(w, "\n"+p.bold("acts"))
+		fmt.Fprintln(w, "\n"+p.Bold("acts"))
 	}
 	for _, r := range h.Acts {
 		out, detail := "open", "cut short; the next sweep --apply finds out how it went"
 		if r.Outcome != nil {
 			out, detail = r.Outcome.Outcome, r.Outcome.Detail
 		}
-		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", r.Intent.At.Local().Format(time.DateTime), clean(out), clean(r.Intent.ID),
-			clean(label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label})))
-		for _, l := range wrap(clean(detail), p.width-4) {
-			fmt.Fprintln(w, "    "+p.dim(l))
+		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", r.Intent.At.Local().Format(time.DateTime), text.Clean(out), text.Clean(r.Intent.ID),
+			text.Clean(report.Label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label})))
+		for _, l := range text.Wrap(text.Clean(detail), p.Width-4) {
+			fmt.Fprintln(w, "    "+p.Dim(l))
 		}
 	}
 }

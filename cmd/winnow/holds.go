@@ -17,6 +17,9 @@ import (
 	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
 	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
 	"winnow/engine/worker"
@@ -34,10 +37,10 @@ also be a worker's id in its registry. A session that a registry records is only
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if strings.TrimSpace(reason) == "" {
-				return usagef("--reason is missing: say why it must stay, for whoever reads winnow holds later")
+				return config.Mistakef("--reason is missing: say why it must stay, for whoever reads winnow holds later")
 			}
 			if span < 0 || cmd.Flags().Changed("for") && span == 0 {
-				return usagef("--for %s holds nothing: give a time from now on such as 48h, or leave it out for a hold without an end", span)
+				return config.Mistakef("--for %s holds nothing: give a time from now on such as 48h, or leave it out for a hold without an end", span)
 			}
 			return a.retain(cmd.Context(), ids[0], reason, span)
 		},
@@ -218,7 +221,7 @@ func heldBy(holds []snapshot.Hold, t asked, arg string) ([]string, error) {
 	}
 	if t.worker != nil {
 		if own = slices.Compact(slices.Sorted(slices.Values(own))); len(own) == 0 {
-			return nil, usagef("nothing of %s is held by Winnow; winnow holds lists what is", called(t.worker))
+			return nil, config.Mistakef("nothing of %s is held by Winnow; winnow holds lists what is", called(t.worker))
 		}
 		return own, nil
 	}
@@ -262,7 +265,7 @@ func newHolds(a *app) *cobra.Command {
 							until = "over since " + h.Until.Local().Format(time.DateTime)
 						}
 					}
-					a.paint.row(w, "held", a.paint.yellow, h.ID, fmt.Sprintf("%s, by %s: %s", until, h.Owner, h.Reason), maxLabel)
+					a.paint.Row(w, "held", a.paint.Yellow, h.ID, fmt.Sprintf("%s, by %s: %s", until, h.Owner, h.Reason), report.MaxLabel)
 				}
 			})
 		},
@@ -354,14 +357,14 @@ func positional(id string) bool {
 // findID completes a shortened id among the candidates of a snapshot.
 func findID(s *snapshot.Snapshot, id string) (string, error) {
 	if positional(id) {
-		return "", usagef("%q is no tab's id: herdr takes such a one for a position, which is another tab's after a close; give the id as winnow shows it, such as w1:t3", id)
+		return "", config.Mistakef("%q is no tab's id: herdr takes such a one for a position, which is another tab's after a close; give the id as winnow shows it, such as w1:t3", id)
 	}
 	full, err := pick(id, ids(s), "candidate")
 	if err != nil {
 		if byName := idsOf(s, id); len(byName) == 1 {
 			return byName[0], nil
 		} else if len(byName) > 1 {
-			return "", usagef("%q is ambiguous: it is the name of %s", id, strings.Join(firstOf(byName, 5), ", "))
+			return "", config.Mistakef("%q is ambiguous: it is the name of %s", id, strings.Join(firstOf(byName, 5), ", "))
 		}
 		var failed []string
 		for name, src := range s.Sources {
@@ -397,16 +400,16 @@ func pick(id string, known []string, what string) (string, error) {
 		case len(found) == 1:
 			return found[0], nil
 		case len(found) > 1:
-			return "", usagef("%q is ambiguous: it fits %s; give more of it", id, strings.Join(firstOf(found, 5), ", "))
+			return "", config.Mistakef("%q is ambiguous: it fits %s; give more of it", id, strings.Join(firstOf(found, 5), ", "))
 		}
 	}
 	if len(known) == 0 {
-		return "", usagef("there is no %s %q: there is none at all", what, id)
+		return "", config.Mistakef("there is no %s %q: there is none at all", what, id)
 	}
-	if near := nearest(id, known); levenshtein.ComputeDistance(id, near) <= max(2, len(id)/2) {
-		return "", usagef("there is no %s %q; the nearest is %s", what, id, near)
+	if near := text.Nearest(id, known); levenshtein.ComputeDistance(id, near) <= max(2, len(id)/2) {
+		return "", config.Mistakef("there is no %s %q; the nearest is %s", what, id, near)
 	}
-	return "", usagef("there is no %s %q among the %d", what, id, len(known))
+	return "", config.Mistakef("there is no %s %q among the %d", what, id, len(known))
 }
 
 func firstOf(list []string, n int) []string {

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"winnow"
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/text"
 	"winnow/policies"
 )
 
@@ -58,7 +60,7 @@ func (a *app) initFolder(dir string) error {
 		}
 	}
 	if len(there) > 0 {
-		return usagef("%s is there already; nothing was written: choose another folder, or move it away", strings.Join(there, " and "))
+		return config.Mistakef("%s is there already; nothing was written: choose another folder, or move it away", strings.Join(there, " and "))
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", dir, err)
@@ -66,10 +68,10 @@ func (a *app) initFolder(dir string) error {
 	if err := writeNew(dir, files); err != nil {
 		return fmt.Errorf("write into %s: %w; what was written of it is removed again", dir, err)
 	}
-	config, rules := filepath.Join(dir, configName), filepath.Join(dir, "policies")
-	return a.say(map[string]string{"config": config, "policies": rules},
+	file, rules := filepath.Join(dir, config.Name), filepath.Join(dir, "policies")
+	return a.say(map[string]string{"config": file, "policies": rules},
 		"wrote %s and %s\nedit them, then: winnow sweep --config %s --policy %s --no-embedded-policy\nunasked only %s is read",
-		clean(config), clean(rules), quote(config), quote(rules), clean(userPlace()))
+		text.Clean(file), text.Clean(rules), text.Quote(file), text.Quote(rules), text.Clean(config.UserPlace()))
 }
 
 // writeNew makes the files in the folder, or none of them. It overwrites nothing and leaves the folder through no link, whatever

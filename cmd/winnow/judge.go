@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"winnow/cmd/winnow/config"
 	"winnow/engine"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
@@ -45,13 +46,13 @@ func (a *app) trees(ctx context.Context) ([]engine.Tree, error) {
 	for _, p := range a.cfg.Policy.Paths {
 		real, err := foreign.Folder(p)
 		if err != nil {
-			return nil, usagef("--policy: %s; give a folder of .rego files that nobody else can change. Nothing was decided", policyFolder(p, err))
+			return nil, config.Mistakef("--policy: %s; give a folder of .rego files that nobody else can change. Nothing was decided", policyFolder(p, err))
 		}
 		files := foreign.DirFS{Dir: real, Want: foreign.Want{Max: engine.MaxPolicyFile, Ruling: true}, Context: ctx, MaxEntries: engine.MaxPolicyEntries}
 		trees = append(trees, engine.Tree{Name: p, FS: files, Prefix: p})
 	}
 	if len(trees) == 0 {
-		return nil, usagef("no policies: --no-embedded-policy leaves none; add --policy FOLDER")
+		return nil, config.Mistakef("no policies: --no-embedded-policy leaves none; add --policy FOLDER")
 	}
 	return trees, nil
 }
@@ -73,7 +74,7 @@ func policyError(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return errors.New("interrupted while loading policies; nothing was looked at, decided or done")
 	default:
-		return usagef("policies refused, nothing was decided:\n%w", err)
+		return config.Mistakef("policies refused, nothing was decided:\n%w", err)
 	}
 }
 

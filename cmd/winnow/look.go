@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"winnow/cmd/winnow/config"
 	"winnow/collectors"
 	"winnow/collectors/dirs"
 	"winnow/collectors/opensessions"
@@ -150,14 +151,14 @@ func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, er
 	for _, r := range ledgers {
 		s, err := spawns.Source(r.Name, r.Format, r.Path)
 		if err != nil {
-			return nil, usagef("collect.spawns: %v", err)
+			return nil, config.Mistakef("collect.spawns: %v", err)
 		}
 		out = append(out, s)
 	}
 	for _, r := range registries {
 		s, err := registry.Mapped(r.Name, r.Format, r.Path, r.Fields)
 		if err != nil {
-			return nil, usagef("collect.registry: %v", err)
+			return nil, config.Mistakef("collect.registry: %v", err)
 		}
 		out = append(out, s)
 	}
@@ -214,10 +215,10 @@ func (a *app) helper(label string) bool {
 }
 
 // stores are Shepherd's own, each of which is a spawn ledger and a registry.
-func (a *app) stores() []Record {
-	var out []Record
+func (a *app) stores() []config.Record {
+	var out []config.Record
 	for _, path := range a.cfg.Collect.Shepherd.Stores {
-		if path == auto {
+		if path == config.Auto {
 			home, err := os.UserHomeDir()
 			if err != nil {
 				home = ""
@@ -227,7 +228,7 @@ func (a *app) stores() []Record {
 				continue
 			}
 		}
-		r := Record{Name: "shepherd", Format: "shepherd", Path: path}
+		r := config.Record{Name: "shepherd", Format: "shepherd", Path: path}
 		if !recorded(out, r) {
 			out = append(out, r)
 		}
@@ -239,7 +240,7 @@ func (a *app) stores() []Record {
 func (a *app) openSessions() []collectors.Source {
 	var out []collectors.Source
 	for _, path := range a.cfg.Collect.Claude.Sessions {
-		if path == auto {
+		if path == config.Auto {
 			home, err := os.UserHomeDir()
 			if err != nil {
 				home = ""
@@ -267,8 +268,8 @@ func short(path string) string {
 }
 
 // recorded reports whether a list has a file already, under whatever name.
-func recorded(list []Record, r Record) bool {
-	return slices.ContainsFunc(list, func(have Record) bool { return have.Path == r.Path && have.Format == r.Format })
+func recorded(list []config.Record, r config.Record) bool {
+	return slices.ContainsFunc(list, func(have config.Record) bool { return have.Path == r.Path && have.Format == r.Format })
 }
 
 // discover gives what a folder that some record names leads to: its repository, and the folder in which worktrees lie beside it.
@@ -328,7 +329,7 @@ func (a *app) dirOptions(sc scope) dirs.Options {
 	o := dirs.Options{
 		Rebuildable: a.cfg.Rules.Rebuildable,
 		Scaffold:    scaffolds(a.cfg.Rules.Scaffold),
-		Grace:       seconds(a.cfg.Rules.Grace.Dir),
+		Grace:       config.Seconds(a.cfg.Rules.Grace.Dir),
 		Only:        sc.path,
 		Holders:     a.holders(sc.path != ""),
 		Log:         a.log.Named("dirs"),
@@ -405,7 +406,7 @@ func unique(list []collectors.Source) ([]collectors.Source, error) {
 	seen := map[string]bool{}
 	for _, s := range list {
 		if seen[s.Name] {
-			return nil, usagef("two sources are called %q: give one of them another name", s.Name)
+			return nil, config.Mistakef("two sources are called %q: give one of them another name", s.Name)
 		}
 		seen[s.Name] = true
 	}
@@ -462,7 +463,7 @@ func (m memory) fill(_ context.Context, s *snapshot.Snapshot, jump float64) {
 	}
 	s.Sources[snapshot.Ledger] = src
 	s.Holds, s.Sightings, s.Owners = m.holds, m.sightings, m.owners
-	s.Host.SteadySince, s.Host.LastResumeAt = ledger.Steady(m.last, s.Host, s.TakenAt, seconds(jump))
+	s.Host.SteadySince, s.Host.LastResumeAt = ledger.Steady(m.last, s.Host, s.TakenAt, config.Seconds(jump))
 	s.Host.Asleep = ledger.Asleep(m.last, s.Host, s.TakenAt)
 }
 

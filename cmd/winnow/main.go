@@ -10,20 +10,14 @@ import (
 	"strings"
 	"syscall"
 
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
 	"winnow/engine"
 	"winnow/internal/plain"
 )
 
-// The exit codes; docs/cli.md promises them.
-const (
-	exitDone   = 0
-	exitFailed = 1
-	exitUsage  = 2
-	exitPart   = 3
-	exitReap   = 4
-	exitCapped = 5
-	exitPipe   = 128 + int(syscall.SIGPIPE) // as the shell has it for who writes to a pipe that nobody reads
-)
+// exitPipe is the shell's code for a program that writes to a pipe that nobody reads.
+const exitPipe = 128 + int(syscall.SIGPIPE)
 
 func main() {
 	// The program runs for a moment and then ends: collecting less often than by default halves the time to its first decision.
@@ -81,13 +75,13 @@ func codeOf(err error) int {
 	var code codeError
 	switch {
 	case err == nil:
-		return exitDone
+		return report.ExitDone
 	case errors.As(err, &code):
 		return code.code
-	case unknownCommand(err):
-		return exitUsage
+	case errors.As(err, new(config.Mistake)) || unknownCommand(err):
+		return report.ExitUsage
 	}
-	return exitFailed
+	return report.ExitFailed
 }
 
 func errorOf(err error) error {
@@ -102,9 +96,9 @@ func errorOf(err error) error {
 func judgeApart() int {
 	if err := engine.Serve(os.Stdin, os.Stdout); err != nil {
 		complain(plain.NewWriter(os.Stderr), err)
-		return exitFailed
+		return report.ExitFailed
 	}
-	return exitDone
+	return report.ExitDone
 }
 
 // codeError is an error with the exit code that it means. err is nil where everything was already said.
@@ -121,8 +115,3 @@ func (e codeError) Error() string {
 }
 
 func (e codeError) Unwrap() error { return e.err }
-
-// usagef is wrong use or wrong configuration: nothing was done.
-func usagef(format string, args ...any) error {
-	return codeError{exitUsage, fmt.Errorf(format, args...)}
-}

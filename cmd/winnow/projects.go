@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"strings"
 
 	"winnow/cmd/winnow/project"
+	"winnow/cmd/winnow/text"
 	"winnow/engine/snapshot"
 )
 
@@ -25,7 +25,7 @@ func (a *app) projects(ctx context.Context, s *snapshot.Snapshot, sc scope) {
 		p := inForce(ctx, t)
 		worktrees, e := project.Worktrees(ctx, t.Path)
 		if e != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %w; winnow trust --revoke %s does without it", t.Path, e, quote(t.Path)))
+			err = errors.Join(err, fmt.Errorf("%s: %w; winnow trust --revoke %s does without it", t.Path, e, text.Quote(t.Path)))
 		}
 		p.Worktrees = worktrees
 		s.Projects = append(s.Projects, p)
@@ -76,38 +76,6 @@ func untrusted(s *snapshot.Snapshot) []snapshot.Project {
 }
 
 func projectFile(main string) string { return filepath.Join(main, project.Folder, project.Name) }
-
-// filesText names the files that ruled.
-func (p paint) filesText(w io.Writer, files []string) {
-	fmt.Fprintf(w, "\n%s\n", p.bold("ruled by"))
-	for _, f := range files {
-		fmt.Fprintf(w, "  %s\n", clean(home(f)))
-	}
-	if len(files) == 0 {
-		fmt.Fprintln(w, p.dim("  the defaults alone"))
-	}
-}
-
-// projectsText says which projects' own files are another now, with --all also which keep things, and which nobody trusted.
-func (p paint) projectsText(w io.Writer, projects []ProjectRef, all bool) {
-	var shown []ProjectRef
-	for _, x := range projects {
-		if all || x.State != project.StateTrusted && x.State != snapshot.ProjectUntrusted {
-			shown = append(shown, x)
-		}
-	}
-	if len(shown) == 0 {
-		return
-	}
-	fmt.Fprintf(w, "\n%s\n", p.bold("projects with a file of their own"))
-	for _, x := range shown {
-		color, why := p.yellow, x.Why
-		if x.State == project.StateTrusted {
-			color, why = p.dim, "what it asks to keep stays"
-		}
-		p.row(w, "note", color, home(x.Path), x.State+": "+why, 0)
-	}
-}
 
 // checkProjects says of each project's own file whether it rules.
 func checkProjects(s *snapshot.Snapshot) []Check {

@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/x/term"
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
 	"winnow/engine/ledger"
 	"winnow/internal/plain"
 )
@@ -21,12 +23,15 @@ import (
 type app struct {
 	out, errOut io.Writer // a plain.Writer each: nothing gets past it raw
 	flags       globalFlags
-	cfg         *Config
+	cfg         *config.Config
 	log         hclog.Logger
 	paint       paint
 	hands       *hands
 	acting      ledger.Acting
 }
+
+// paint is how commands write to a terminal.
+type paint struct{ text.Paint }
 
 type globalFlags struct {
 	config     string
@@ -38,9 +43,6 @@ type globalFlags struct {
 	state      string
 	noColor    bool
 }
-
-// The output formats of --format.
-var formats = []string{"text", "json", "ndjson", "markdown"}
 
 func newRoot(out, errOut *plain.Writer, h *hands) *cobra.Command {
 	a := &app{out: out, errOut: errOut, hands: h, acting: acting}
@@ -67,7 +69,7 @@ It changes nothing until you say --apply, and what it takes away can be brought 
 	f.StringVar(&a.flags.config, "config", "", "configuration `file`")
 	f.StringArrayVar(&a.flags.policy, "policy", nil, "`folder` of your own policies, besides the embedded ones; may be repeated")
 	f.BoolVar(&a.flags.noEmbedded, "no-embedded-policy", false, "leave the embedded policies out")
-	f.StringVar(&a.flags.format, "format", "text", "`form` of the output: "+strings.Join(formats, ", "))
+	f.StringVar(&a.flags.format, "format", "text", "`form` of the output: "+strings.Join(report.Formats, ", "))
 	f.StringVar(&a.flags.logLevel, "log-level", "warn", "`level` of the log on stderr: trace, debug, info, warn, error, off")
 	f.StringVar(&a.flags.logFormat, "log-format", "text", "`form` of the log: text, json")
 	f.StringVar(&a.flags.state, "state", "", "`folder` for the ledger, the trash and the lock")
@@ -90,30 +92,30 @@ func (a *app) setUp(cmd *cobra.Command) error {
 	}
 	level := hclog.LevelFromString(a.flags.logLevel)
 	if level == hclog.NoLevel {
-		return usagef("--log-level: unknown level %q; one of trace, debug, info, warn, error, off", a.flags.logLevel)
+		return config.Mistakef("--log-level: unknown level %q; one of trace, debug, info, warn, error, off", a.flags.logLevel)
 	}
 	if a.flags.logFormat != "text" && a.flags.logFormat != "json" {
-		return usagef("--log-format: unknown form %q; text or json", a.flags.logFormat)
+		return config.Mistakef("--log-format: unknown form %q; text or json", a.flags.logFormat)
 	}
-	if !slices.Contains(formats, a.flags.format) {
-		return usagef("--format: unknown form %q; one of %s", a.flags.format, strings.Join(formats, ", "))
+	if !slices.Contains(report.Formats, a.flags.format) {
+		return config.Mistakef("--format: unknown form %q; one of %s", a.flags.format, strings.Join(report.Formats, ", "))
 	}
 	opts := &hclog.LoggerOptions{Name: "winnow", Level: level, Output: a.errOut, JSONFormat: a.flags.logFormat == "json"}
 	if opts.JSONFormat {
 		opts.Output = plain.JSONWriter(a.errOut)
 	}
 	a.log = hclog.New(opts)
-	a.paint = newPaint(a.out, a.flags.noColor)
+	a.paint = paint{text.New(a.out, a.flags.noColor)}
 	if w, ok := a.out.(*plain.Writer); ok {
-		w.Styled(a.paint.on)
+		w.Styled(a.paint.On)
 	}
 	if isHelp(cmd) {
 		return nil
 	}
-	for _, w := range unknownEnv(os.Environ(), flagEnvNames(cmd.Root())) {
+	for _, w := range config.UnknownEnv(os.Environ(), flagEnvNames(cmd.Root())) {
 		a.log.Warn("unknown variable in the environment", "name", w)
 	}
-	cfg, err := loadConfig(a.flags.config, os.Environ())
+	cfg, err := config.Load(a.flags.config, os.Environ())
 	if err != nil {
 		return err
 	}
@@ -121,23 +123,25 @@ func (a *app) setUp(cmd *cobra.Command) error {
 		return err
 	}
 	a.cfg = cfg
-	a.mentionStray()
+	if cfg.Stray() {
+		a.note("./%s is not read: a folder may belong to anybody. If it is yours, say --config ./%s, or move it to %s", config.Name, config.Name, config.UserPlace())
+	}
 	return nil
 }
 
 // override lets flags stand over the configuration.
-func (a *app) override(cfg *Config) error {
+func (a *app) override(cfg *config.Config) error {
 	if a.flags.state != "" {
-		p, err := expandPath(a.flags.state)
+		p, err := config.Path(a.flags.state)
 		if err != nil {
-			return usagef("--state: %v", err)
+			return config.Mistakef("--state: %v", err)
 		}
 		cfg.State = p
 	}
 	for _, p := range a.flags.policy {
-		abs, err := expandPath(p)
+		abs, err := config.Path(p)
 		if err != nil {
-			return usagef("--policy: %v", err)
+			return config.Mistakef("--policy: %v", err)
 		}
 		cfg.Policy.Paths = append(cfg.Policy.Paths, abs)
 	}
@@ -161,12 +165,12 @@ func isHelp(cmd *cobra.Command) bool {
 func envFlags(fs *pflag.FlagSet) error {
 	var err error
 	fs.VisitAll(func(f *pflag.Flag) {
-		val, ok := os.LookupEnv(envName(f.Name))
+		val, ok := os.LookupEnv(config.EnvName(f.Name))
 		if f.Changed || !ok || val == "" || f.Name == "help" || f.Name == "version" || err != nil {
 			return
 		}
 		if e := fs.Set(f.Name, val); e != nil {
-			err = usagef("%s: %v", envName(f.Name), e)
+			err = config.Mistakef("%s: %v", config.EnvName(f.Name), e)
 		}
 	})
 	return err
@@ -174,7 +178,7 @@ func envFlags(fs *pflag.FlagSet) error {
 
 func flagEnvNames(root *cobra.Command) []string {
 	var names []string
-	add := func(f *pflag.Flag) { names = append(names, envName(f.Name)) }
+	add := func(f *pflag.Flag) { names = append(names, config.EnvName(f.Name)) }
 	root.PersistentFlags().VisitAll(add)
 	for _, c := range root.Commands() {
 		c.LocalFlags().VisitAll(add)
@@ -188,16 +192,16 @@ func flagError(cmd *cobra.Command, err error) error {
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		return usagef("unknown flag --%s; the nearest is --%s (see winnow %s --help)", name, nearest(name, names), cmd.Name())
+		return config.Mistakef("unknown flag --%s; the nearest is --%s (see winnow %s --help)", name, text.Nearest(name, names), cmd.Name())
 	}
-	return usagef("%s (see winnow %s --help)", msg, cmd.Name())
+	return config.Mistakef("%s (see winnow %s --help)", msg, cmd.Name())
 }
 
 // exactArgs and its like turn cobra's argument errors into wrong use.
 func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
 		if err := check(cmd, given); err != nil {
-			return usagef("%v (see winnow %s --help)", err, cmd.Name())
+			return config.Mistakef("%v (see winnow %s --help)", err, cmd.Name())
 		}
 		return nil
 	}
@@ -229,28 +233,7 @@ func version() string {
 	return v
 }
 
-// beneath is what w writes to in the end.
-func beneath(w io.Writer) io.Writer {
-	if p, ok := w.(*plain.Writer); ok {
-		return p.To()
-	}
-	return w
-}
-
-// isTerminal reports whether w is a terminal, and its width in columns, 80 where there is none.
-func isTerminal(w io.Writer) (bool, int) {
-	f, ok := beneath(w).(*os.File)
-	if !ok || !term.IsTerminal(f.Fd()) {
-		return false, 80
-	}
-	width, _, err := term.GetSize(f.Fd())
-	if err != nil || width <= 0 {
-		return true, 80
-	}
-	return true, width
-}
-
 // note writes a line for a person on stderr.
 func (a *app) note(format string, args ...any) {
-	fmt.Fprintln(a.errOut, "winnow: "+clean(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(a.errOut, "winnow: "+text.Clean(fmt.Sprintf(format, args...)))
 }

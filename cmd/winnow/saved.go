@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"winnow/cmd/winnow/text"
 	"winnow/engine/snapshot"
 	"winnow/internal/foreign"
 )
@@ -215,7 +216,7 @@ func (u *unknown) field(t reflect.Type, path, key string) (reflect.Type, string)
 			return inner, path + key + "."
 		}
 		if len(fields) > 0 {
-			u.seen[fmt.Sprintf("%s%.80s (the nearest is %s)", path, key, nearest(fmt.Sprintf("%.80s", key), slices.Collect(maps.Keys(fields))))] = true
+			u.seen[fmt.Sprintf("%s%.80s (the nearest is %s)", path, key, text.Nearest(fmt.Sprintf("%.80s", key), slices.Collect(maps.Keys(fields))))] = true
 		}
 	}
 	return nil, path

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
+	"winnow/cmd/winnow/config"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
 	"winnow/testkit/attack"
@@ -25,14 +26,11 @@ import (
 // judged is a program with the shipped rules that can do nothing but decide.
 func judged(t testing.TB) *app {
 	t.Helper()
-	config := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(config, []byte("version: 1\nstate: /nowhere/at/all\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := loadConfig(config, nil)
+	cfg, err := config.Defaults()
 	if err != nil {
 		t.Fatal(err)
 	}
+	cfg.State = "/nowhere/at/all"
 	return &app{out: io.Discard, errOut: io.Discard, cfg: cfg, log: hclog.NewNullLogger()}
 }
 

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/text"
 	"winnow/internal/plain"
 )
 
@@ -48,7 +50,7 @@ func TestAnErrorsLines(t *testing.T) {
 		`winnow: read x\u{a}winnow: all is well: a\u{a}b`:     fmt.Errorf("read x\nwinnow: all is well: %w", inner),
 		"winnow: a\\u{a}b\n  c":                               errors.Join(inner, errors.New("c")),
 		"winnow: demo: a\\u{a}b\n  c; left":                   fmt.Errorf("demo: %w; left", errors.Join(inner, errors.New("c"))),
-		"winnow: refused:\n  a\\u{a}b":                        usagef("refused:\n%w", inner),
+		"winnow: refused:\n  a\\u{a}b":                        config.Mistakef("refused:\n%w", inner),
 		"winnow: unknown command \"x\"\n  \n  Did you\n    y": errors.New("unknown command \"x\"\n\nDid you\n\ty\n"),
 	} {
 		var out strings.Builder
@@ -65,7 +67,7 @@ func TestQuoteForAShell(t *testing.T) {
 		"dir:/a/b": "dir:/a/b", "a b": "'a b'", "it's": `'it'\''s'`, "": "''",
 		"a\x1b'\\\u202e\n1": `$'a\033\'\\\342\200\256\0121'`,
 	} {
-		if got := quote(s); got != want || clean(got) != got {
+		if got := text.Quote(s); got != want || text.Clean(got) != got {
 			t.Errorf("%q: want %s, got %s", s, want, got)
 		}
 	}

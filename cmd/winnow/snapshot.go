@@ -6,8 +6,13 @@ import (
 	"io"
 	"slices"
 
+	"winnow/cmd/winnow/redact"
+
 	"github.com/spf13/cobra"
 
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 	"winnow/internal/outfile"
@@ -15,7 +20,7 @@ import (
 
 func newSnapshot(a *app) *cobra.Command {
 	var file string
-	var redact, argv bool
+	var hide, argv bool
 	cmd := &cobra.Command{
 		Use:   "snapshot",
 		Short: "See only, and write the snapshot document",
@@ -23,24 +28,24 @@ func newSnapshot(a *app) *cobra.Command {
 variables named in collect.processes.markers are in it, and no command lines unless --with-argv is given.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if redact && argv {
-				return usagef("--redact and --with-argv contradict each other; choose one")
+			if hide && argv {
+				return config.Mistakef("--redact and --with-argv contradict each other; choose one")
 			}
 			s, err := a.look(cmd.Context(), scope{argv: argv}, a.recall(cmd.Context()))
 			if err != nil {
 				return err
 			}
-			if redact {
-				s = redacted(s, a.cfg.Rules.HelperLabels)
+			if hide {
+				s = redact.Snapshot(s, a.cfg.Rules.HelperLabels)
 			}
-			if err := a.writeTo(cmd.Context(), file, func(w io.Writer) error { return writeJSON(w, s) }); err != nil {
+			if err := a.writeTo(cmd.Context(), file, func(w io.Writer) error { return text.JSON(w, s, "  ") }); err != nil {
 				return err
 			}
 			return sourcesCode(s)
 		},
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "`file` to write to instead of stdout")
-	cmd.Flags().BoolVar(&redact, "redact", false, "replace names of people, machines, paths and values by stand-ins that still match one another")
+	cmd.Flags().BoolVar(&hide, "redact", false, "replace names of people, machines, paths and values by stand-ins that still match one another")
 	cmd.Flags().BoolVar(&argv, "with-argv", false, "include command lines, which may hold secrets")
 	return cmd
 }
@@ -49,7 +54,7 @@ variables named in collect.processes.markers are in it, and no command lines unl
 func sourcesCode(s *snapshot.Snapshot) error {
 	for name, src := range s.Sources {
 		if src.Status == snapshot.Failed {
-			return codeError{exitPart, fmt.Errorf("%s could not be read: %s; the rest was written", name, src.Error)}
+			return codeError{report.ExitPart, fmt.Errorf("%s could not be read: %s; the rest was written", name, src.Error)}
 		}
 	}
 	return nil
@@ -85,7 +90,7 @@ the policies judge, and stock opa takes it:
 					if !ok {
 						continue
 					}
-					err := encode(a.out, struct {
+					err := text.JSON(a.out, struct {
 						ID    string           `json:"id"`
 						Input *subject.Subject `json:"input"`
 					}{id, sub}, "")

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 
+	"winnow/cmd/winnow/config"
 	"winnow/engine/ledger"
 )
 
@@ -11,7 +12,7 @@ import (
 func (a *app) trustState() error {
 	err := ledger.Trusted(a.cfg.State)
 	if errors.Is(err, ledger.ErrUntrusted) {
-		return usagef("state folder %s: %w. Nothing was read from it or done: take that right from others (chmod go-w, chown), or give a folder of your own with --state", a.cfg.State, err)
+		return config.Mistakef("state folder %s: %w. Nothing was read from it or done: take that right from others (chmod go-w, chown), or give a folder of your own with --state", a.cfg.State, err)
 	}
 	return nil // what else is wrong with it is said by whoever opens it
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,6 +10,9 @@ import (
 	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
 	"winnow/collectors/panes/codev"
 	"winnow/engine"
 	"winnow/engine/decision"
@@ -39,7 +41,7 @@ func (f *showFlags) add(cmd *cobra.Command) {
 func (f *showFlags) check() error {
 	for _, k := range f.kinds {
 		if !slices.Contains(snapshot.Kinds, k) {
-			return usagef("--kind: unknown kind %q; the nearest is %q", k, nearest(k, snapshot.Kinds))
+			return config.Mistakef("--kind: unknown kind %q; the nearest is %q", k, text.Nearest(k, snapshot.Kinds))
 		}
 	}
 	if len(f.kinds) == 0 {
@@ -69,7 +71,7 @@ func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
 		return err
 	}
 	if f.confirm && !f.apply {
-		return usagef("--confirm needs --apply: without it nothing would be done at the second look")
+		return config.Mistakef("--confirm needs --apply: without it nothing would be done at the second look")
 	}
 	e, p, err := a.engine(ctx)
 	if err != nil {
@@ -85,47 +87,32 @@ func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
 		return err
 	}
 	if f.confirm && a.waits(r) {
-		if err := a.print(r, f.show); err != nil {
+		if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.show.all); err != nil {
 			return err
 		}
-		if err := a.wait(ctx, seconds(a.cfg.Rules.ConfirmAfter)); err != nil {
+		if err := a.wait(ctx, config.Seconds(a.cfg.Rules.ConfirmAfter)); err != nil {
 			return err
 		}
 		if r, err = s.sweep(ctx, f); err != nil {
 			return err
 		}
 	}
-	if err := a.print(r, f.show); err != nil {
+	if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.show.all); err != nil {
 		return err
 	}
-	if code := r.code(f.show.exitCode); code != exitDone {
+	if code := r.Code(f.show.exitCode); code != report.ExitDone {
 		return codeError{code: code}
 	}
 	return nil
 }
 
 // waits reports whether a second look, rules.confirm_after from now, could reap something that this one could not.
-func (a *app) waits(r *Report) bool {
-	next := r.TakenAt.Add(seconds(a.cfg.Rules.ConfirmAfter))
+func (a *app) waits(r *report.Report) bool {
+	next := r.TakenAt.Add(config.Seconds(a.cfg.Rules.ConfirmAfter))
 	return slices.ContainsFunc(r.Decisions, func(d decision.Decision) bool {
-		at, known := due(d, r.TakenAt)
+		at, known := report.Due(d, r.TakenAt)
 		return d.Verdict == decision.Spare && d.Waits() && (!known || !at.After(next))
 	})
-}
-
-// due is when a look may let go at the earliest of what waits for it: the wait's own evidence says how many seconds are left.
-func due(d decision.Decision, taken time.Time) (time.Time, bool) {
-	for _, o := range d.Objections {
-		if o.Rule != decision.RuleSeenOnce {
-			continue
-		}
-		var left []float64
-		data, err := json.Marshal(o.Evidence["left"])
-		if err == nil && json.Unmarshal(data, &left) == nil && len(left) == 1 {
-			return taken.Add(seconds(left[0])), true
-		}
-	}
-	return time.Time{}, false
 }
 
 // wait pauses for d, saying so to a person.
@@ -135,13 +122,11 @@ func (a *app) wait(ctx context.Context, d time.Duration) error {
 	}
 	select {
 	case <-ctx.Done():
-		return codeError{exitPart, errors.New("interrupted between two looks; what the first one saw is remembered, nothing more was done")}
+		return codeError{report.ExitPart, errors.New("interrupted between two looks; what the first one saw is remembered, nothing more was done")}
 	case <-time.After(d):
 		return nil
 	}
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // sweeper is one or more sweeps under one lock with one ledger.
 type sweeper struct {
@@ -190,15 +175,15 @@ func (s *sweeper) close() {
 }
 
 // sweep is one pass: settle, look, decide, remember, and act when asked to.
-func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*Report, error) {
+func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, error) {
 	id, started := ulid.Make().String(), time.Now()
 	mem := memory{path: s.ledgerPath(), err: s.broken}
 	if s.ledger != nil {
 		mem = remember(ctx, s.ledgerPath(), s.ledger)
 	}
-	mode := modeDryRun
+	mode := report.DryRun
 	if f.apply {
-		mode = modeApply
+		mode = report.Apply
 	}
 	var settled []decision.Act
 	if f.apply {
@@ -218,7 +203,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*Report, error) {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
 	}
 	next := engine.Sightings(mem.sightings, snap, res.Decisions)
-	r := s.newReport(mode, id, snap, s.policy, res, f.show.kinds)
+	r := report.New(mode, id, snap, s.policy, s.ruled(snap), res, f.show.kinds)
 	r.Settled = settled
 	if s.ledger == nil {
 		s.alarms(ctx, r, snap, res.Decisions)
@@ -255,7 +240,7 @@ func (a *app) learn(mem memory, snap *snapshot.Snapshot) memory {
 }
 
 // record writes down what was seen and decided, before anything is done about it.
-func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *Report, snap *snapshot.Snapshot, next map[string]snapshot.Sighting, mem memory, ds []decision.Decision) error {
+func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *report.Report, snap *snapshot.Snapshot, next map[string]snapshot.Sighting, mem memory, ds []decision.Decision) error {
 	sw := ledger.Sweep{ID: id, Started: started, Mode: r.Mode, Revision: r.Policy.Revision, Digest: r.Policy.Digest}
 	if err := s.ledger.BeginSweep(ctx, sw); err != nil {
 		return fmt.Errorf("record sweep: %w; nothing was done", err)
@@ -275,4 +260,19 @@ func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *R
 		return fmt.Errorf("record look: %w; nothing was done", err)
 	}
 	return nil
+}
+
+// ruled names the files that ruled.
+func (a *app) ruled(s *snapshot.Snapshot) report.ConfigRef {
+	ref := report.ConfigRef{Files: []string{}}
+	if a.cfg.File != "" {
+		ref.Files = append(ref.Files, a.cfg.File)
+	}
+	for _, p := range s.Projects {
+		ref.Projects = append(ref.Projects, report.ProjectRef{Path: p.Path, File: p.File, State: p.State, Why: p.Why, SHA256: p.SHA256})
+		if p.State != snapshot.ProjectUntrusted {
+			ref.Files = append(ref.Files, p.File)
+		}
+	}
+	return ref
 }

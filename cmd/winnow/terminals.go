@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
 	"winnow/engine/alarm"
 	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
@@ -67,8 +69,8 @@ func triggered(sweeps []ledger.Sweep) Answer {
 		return Answer{askTriggered, "no", "no sweep is on record in the last 30 days; winnow sweep --apply makes one"}
 	}
 	last := sweeps[0]
-	detail := fmt.Sprintf("the latest of %s was on %s (%s)", plural(len(sweeps), "sweep"), stamp(last.Started), last.Mode)
-	if i := slices.IndexFunc(sweeps, func(s ledger.Sweep) bool { return s.Mode == modeApply }); i < 0 {
+	detail := fmt.Sprintf("the latest of %s was on %s (%s)", text.Plural(len(sweeps), "sweep"), stamp(last.Started), last.Mode)
+	if i := slices.IndexFunc(sweeps, func(s ledger.Sweep) bool { return s.Mode == report.Apply }); i < 0 {
 		return Answer{askTriggered, "no", detail + "; none of them was told to act: winnow sweep --apply"}
 	} else if i > 0 {
 		detail += "; the latest that was told to act on " + stamp(sweeps[i].Started)
@@ -141,7 +143,7 @@ func effect(acts []ledger.Act, refused alarm.Refusal) Answer {
 	if refused.Count > 0 {
 		times := "once"
 		if refused.Count > 1 {
-			times = plural(refused.Count, "time") + " in a row"
+			times = text.Plural(refused.Count, "time") + " in a row"
 		}
 		return Answer{askEffect, "no", fmt.Sprintf("it did not %s, the last time on %s; every sweep --apply tries again. %s: %s",
 			times, stamp(refused.LastAt), refused.Outcome, refused.Detail)}
@@ -163,9 +165,9 @@ func (p paint) trailText(w io.Writer, trail []Answer) {
 	if len(trail) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%s\n", p.bold("what became of closing it"))
-	color := map[string]func(string) string{"yes": p.green, "no": p.yellow, "unknown": p.dim}
+	fmt.Fprintf(w, "\n%s\n", p.Bold("what became of closing it"))
+	color := map[string]func(string) string{"yes": p.Green, "no": p.Yellow, "unknown": p.Dim}
 	for _, x := range trail {
-		p.row(w, x.Answer, color[x.Answer], x.Question, x.Detail, 31)
+		p.Row(w, x.Answer, color[x.Answer], x.Question, x.Detail, 31)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"winnow/actuators"
+	"winnow/cmd/winnow/report"
 	"winnow/collectors/processes"
 	"winnow/engine/decision"
 	"winnow/engine/ledger"
@@ -30,9 +31,9 @@ func newTrash(a *app) *cobra.Command {
 					fmt.Fprintln(w, "the trash is empty")
 				}
 				for _, r := range kept {
-					a.paint.row(w, r.Intent.Kind, a.paint.yellow,
-						label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label}),
-						fmt.Sprintf("until %s; winnow restore %s", r.Intent.RestoreUntil.Local().Format(time.DateTime), r.Intent.ID), maxLabel)
+					a.paint.Row(w, r.Intent.Kind, a.paint.Yellow,
+						report.Label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label}),
+						fmt.Sprintf("until %s; winnow restore %s", r.Intent.RestoreUntil.Local().Format(time.DateTime), r.Intent.ID), report.MaxLabel)
 				}
 			}))
 		},
@@ -87,7 +88,7 @@ func (a *app) restore(ctx context.Context, act string) error {
 	where, err := restorer.Restore(ctx, in)
 	part := errors.Is(err, actuators.ErrPart)
 	if errors.Is(err, actuators.ErrRefused) && !part {
-		return codeError{exitPart, fmt.Errorf("restore %s: %w", id, err)}
+		return codeError{report.ExitPart, fmt.Errorf("restore %s: %w", id, err)}
 	}
 	if err != nil && !part {
 		return fmt.Errorf("restore %s: %w", id, err)
@@ -98,7 +99,7 @@ func (a *app) restore(ctx context.Context, act string) error {
 		}
 	}
 	if part {
-		return codeError{exitPart, fmt.Errorf("restore %s: %w", id, err)}
+		return codeError{report.ExitPart, fmt.Errorf("restore %s: %w", id, err)}
 	}
 	return a.say(map[string]string{"restored": id, "candidate": in.Candidate, "detail": where}, "brought back: %s", where)
 }

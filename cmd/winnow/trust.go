@@ -14,7 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/project"
+	"winnow/cmd/winnow/text"
 	"winnow/collectors/dirs/git"
 )
 
@@ -36,9 +38,9 @@ content or take it back; what is changed in the file since does not.`,
 			}
 			switch {
 			case list && revoke:
-				return usagef("--list and --revoke are two things: say one of them")
+				return config.Mistakef("--list and --revoke are two things: say one of them")
 			case list && len(folders) > 0:
-				return usagef("--list takes no folder; it lists all projects")
+				return config.Mistakef("--list takes no folder; it lists all projects")
 			case list:
 				return a.listTrusted(cmd.Context())
 			case revoke:
@@ -74,14 +76,14 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	file := projectFile(main)
 	data, err := project.Read(ctx, main)
 	if errors.Is(err, fs.ErrNotExist) {
-		return usagef("%s is not there: the project says nothing of its own; nothing was trusted", file)
+		return config.Mistakef("%s is not there: the project says nothing of its own; nothing was trusted", file)
 	}
 	if err != nil {
-		return usagef("%v; nothing was trusted", err)
+		return config.Mistakef("%v; nothing was trusted", err)
 	}
 	says, err := project.Parse(file, data)
 	if err != nil {
-		return usagef("%w; nothing was trusted", err)
+		return config.Mistakef("%w; nothing was trusted", err)
 	}
 	if err := a.knownRules(ctx, file, says.Off()); err != nil {
 		return err
@@ -93,7 +95,7 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	if err := a.store().Trust(main, data, t.TrustedAt); err != nil {
 		return err
 	}
-	return a.say(t, "\ntrusted; winnow trust --revoke %s takes it back", quote(main))
+	return a.say(t, "\ntrusted; winnow trust --revoke %s takes it back", text.Quote(main))
 }
 
 // knownRules refuses to turn off a rule that there is none of: it would be a line that does nothing.
@@ -114,7 +116,7 @@ func (a *app) knownRules(ctx context.Context, file string, off []string) error {
 	}
 	for _, rule := range off {
 		if !slices.Contains(reaping, rule) {
-			return usagef("%s: levels: unknown rule %q; the nearest is %q; nothing was trusted", file, rule, nearest(rule, reaping))
+			return config.Mistakef("%s: levels: unknown rule %q; the nearest is %q; nothing was trusted", file, rule, text.Nearest(rule, reaping))
 		}
 	}
 	return nil
@@ -123,19 +125,19 @@ func (a *app) knownRules(ctx context.Context, file string, off []string) error {
 // saysText is a project's file in words.
 func (a *app) saysText(w io.Writer, t Trusted) {
 	p := a.paint
-	fmt.Fprintf(w, "%s\n", p.bold(clean(t.Project)))
-	fmt.Fprintf(w, "  %s\n", p.dim(clean(fmt.Sprintf("%s, sha256 %.12s", t.File, t.SHA256))))
+	fmt.Fprintf(w, "%s\n", p.Bold(text.Clean(t.Project)))
+	fmt.Fprintf(w, "  %s\n", p.Dim(text.Clean(fmt.Sprintf("%s, sha256 %.12s", t.File, t.SHA256))))
 	for _, glob := range t.Says.Protected {
-		p.indented(w, 2, clean("keeps what "+glob+" matches"))
+		p.Indented(w, 2, text.Clean("keeps what "+glob+" matches"))
 	}
 	for _, h := range t.Says.Holds {
-		p.indented(w, 2, clean("keeps "+h.Path+": "+h.Reason))
+		p.Indented(w, 2, text.Clean("keeps "+h.Path+": "+h.Reason))
 	}
 	for _, rule := range t.Says.Off() {
-		p.indented(w, 2, clean("turns "+rule+" off"))
+		p.Indented(w, 2, text.Clean("turns "+rule+" off"))
 	}
 	if len(t.Says.Protected)+len(t.Says.Holds)+len(t.Says.Levels) == 0 {
-		p.indented(w, 2, "asks for nothing")
+		p.Indented(w, 2, "asks for nothing")
 	}
 }
 
@@ -160,9 +162,9 @@ func (a *app) listTrusted(ctx context.Context) error {
 			}
 			a.saysText(w, x)
 			p := a.paint
-			p.indented(w, 2, p.dim("trusted on "+x.TrustedAt.Local().Format(time.DateTime)))
+			p.Indented(w, 2, p.Dim("trusted on "+x.TrustedAt.Local().Format(time.DateTime)))
 			if x.Why != "" {
-				p.indented(w, 2, p.yellow(clean(x.State+": "+x.Why)))
+				p.Indented(w, 2, p.Yellow(text.Clean(x.State+": "+x.Why)))
 			}
 		}
 	})
@@ -172,7 +174,7 @@ func (a *app) revoke(ctx context.Context, folder string) error {
 	main, err := mainCheckout(folder)
 	if err != nil { // the repository may be gone: then the folder is what was trusted
 		if main, err = filepath.Abs(folder); err != nil {
-			return usagef("--revoke %s: %v", quote(folder), err)
+			return config.Mistakef("--revoke %s: %v", text.Quote(folder), err)
 		}
 	}
 	was, err := a.store().Revoke(main)
@@ -187,11 +189,11 @@ func (a *app) revoke(ctx context.Context, folder string) error {
 			}
 		}
 		if len(names) == 0 {
-			return usagef("%s is not trusted, and nor is any other project; nothing was changed", main)
+			return config.Mistakef("%s is not trusted, and nor is any other project; nothing was changed", main)
 		}
-		return usagef("%s is not trusted; the nearest is %s; nothing was changed", main, nearest(main, names))
+		return config.Mistakef("%s is not trusted; the nearest is %s; nothing was changed", main, text.Nearest(main, names))
 	}
-	return a.say(map[string]string{"revoked": main}, "%s is not trusted any more; what it asked to keep is judged as anything else", clean(main))
+	return a.say(map[string]string{"revoked": main}, "%s is not trusted any more; what it asked to keep is judged as anything else", text.Clean(main))
 }
 
 // mainCheckout is the real path of the main checkout of the repository that a folder lies in. A worktree's own copy of the project's file
@@ -199,19 +201,19 @@ func (a *app) revoke(ctx context.Context, folder string) error {
 func mainCheckout(folder string) (string, error) {
 	abs, err := filepath.Abs(folder)
 	if err != nil {
-		return "", usagef("%s: %v", quote(folder), err)
+		return "", config.Mistakef("%s: %v", text.Quote(folder), err)
 	}
 	real, err := filepath.EvalSymlinks(abs)
 	if err != nil {
-		return "", usagef("%v; give a folder of a repository", err)
+		return "", config.Mistakef("%v; give a folder of a repository", err)
 	}
 	place, ok := git.NewFinder().Around(real)
 	if !ok || place.CommonDir == "" {
-		return "", usagef("%s lies in no git repository; give a folder of one", abs)
+		return "", config.Mistakef("%s lies in no git repository; give a folder of one", abs)
 	}
 	main := filepath.Dir(place.CommonDir)
 	if place.Bare || filepath.Base(place.CommonDir) != ".git" {
-		return "", usagef("the repository of %s has no main checkout with a .git of its own, so it has no %s/%s that could be trusted", abs, project.Folder, project.Name)
+		return "", config.Mistakef("the repository of %s has no main checkout with a .git of its own, so it has no %s/%s that could be trusted", abs, project.Folder, project.Name)
 	}
 	return main, nil
 }

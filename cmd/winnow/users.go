@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 
+	"winnow/cmd/winnow/text"
 	"winnow/engine/snapshot"
 )
 
@@ -34,7 +35,7 @@ func (p paint) usersText(w io.Writer, d *snapshot.Dir) {
 	if d == nil || len(d.Holders) == 0 && d.HoldersKnown != nil && *d.HoldersKnown {
 		return
 	}
-	fmt.Fprintf(w, "\n%s\n", p.bold("who uses it"))
+	fmt.Fprintf(w, "\n%s\n", p.Bold("who uses it"))
 	for _, h := range d.Holders {
 		how, known := holdsBy[h.How]
 		if !known {
@@ -44,9 +45,9 @@ func (p paint) usersText(w io.Writer, d *snapshot.Dir) {
 		if h.PID == 0 {
 			who = h.Name + " (the kernel)"
 		}
-		p.indented(w, 2, clean(who+" "+how)+"  "+p.dim(clean(h.How)))
+		p.Indented(w, 2, text.Clean(who+" "+how)+"  "+p.Dim(text.Clean(h.How)))
 	}
 	if d.HoldersKnown == nil || !*d.HoldersKnown {
-		p.indented(w, 2, "not every process that may use it could be read")
+		p.Indented(w, 2, "not every process that may use it could be read")
 	}
 }

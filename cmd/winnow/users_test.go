@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"winnow/cmd/winnow/text"
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
 )
@@ -18,7 +19,7 @@ func TestEveryWayToUseAFolderHasWords(t *testing.T) {
 			t.Errorf("%s: explain has no words for it", how)
 		}
 		var out bytes.Buffer
-		paint{width: 120}.usersText(&out, &snapshot.Dir{Holders: []snapshot.Holder{{PID: 77, Name: "node", How: how}}, HoldersKnown: new(true)})
+		paint{text.Paint{Width: 120}}.usersText(&out, &snapshot.Dir{Holders: []snapshot.Holder{{PID: 77, Name: "node", How: how}}, HoldersKnown: new(true)})
 		if text := out.String(); !strings.Contains(text, "node (77) "+holdsBy[how]) || strings.Contains(text, "could be read") {
 			t.Errorf("%s: %q", how, text)
 		}
@@ -47,7 +48,7 @@ func TestWhoUsesAFolder(t *testing.T) {
 			[]string{"(7) uses it (new)"}},
 	} {
 		var out bytes.Buffer
-		paint{width: 200}.usersText(&out, c.dir)
+		paint{text.Paint{Width: 200}}.usersText(&out, c.dir)
 		for _, want := range c.want {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s: %q, want %q in it", c.name, out.String(), want)

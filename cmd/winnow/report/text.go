@@ -1,8 +1,9 @@
-package main
+package report
 
 import (
 	"bufio"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -10,15 +11,19 @@ import (
 	"strings"
 	"time"
 
+	"winnow/cmd/winnow/project"
+
 	"github.com/charmbracelet/x/ansi"
 
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
 	"winnow/internal/plain"
 )
 
-// maxLabel is how wide the column of names may become before a name stands on a line of its own.
-const maxLabel = 34
+// MaxLabel is how wide the column of names may become before a name stands on a line of its own.
+const MaxLabel = 34
 
 // kindTitle heads a kind's group.
 var kindTitle = map[string]string{
@@ -26,12 +31,14 @@ var kindTitle = map[string]string{
 	snapshot.KindDir: "dirs", snapshot.KindProcess: "processes",
 }
 
-// writeText is the report for a person: what could not be read on top, then by kind what goes and why, and what stays by reason.
-func (a *app) writeText(r *Report, all bool) error {
-	w := bufio.NewWriter(a.out)
-	p := a.paint
+// page writes a report as text.
+type page struct{ text.Paint }
+
+// write is the report for a person: what could not be read on top, then by kind what goes and why, and what stays by reason.
+func (p page) write(out io.Writer, r *Report, all bool) error {
+	w := bufio.NewWriter(out)
 	p.sourcesText(w, r.Sources)
-	fmt.Fprintln(w, p.bold(headline(r)))
+	fmt.Fprintln(w, p.Bold(headline(r)))
 	for _, kind := range snapshot.Kinds {
 		if c, ok := r.Census[kind]; ok {
 			p.kindText(w, r, kind, c, all)
@@ -40,18 +47,18 @@ func (a *app) writeText(r *Report, all bool) error {
 	if all {
 		p.workersText(w, r.Workers)
 	}
-	p.actsText(w, "acts", r.Acts)
-	p.actsText(w, "settled: acts that an earlier sweep was cut short in", r.Settled)
+	Acts(w, p.Paint, "acts", r.Acts)
+	Acts(w, p.Paint, "settled: acts that an earlier sweep was cut short in", r.Settled)
 	p.purgedText(w, r.Purged)
 	p.projectsText(w, r.Config.Projects, all)
 	for _, al := range r.Alarms {
 		fmt.Fprintln(w)
-		p.row(w, "alarm", p.red, al.Rule, r.said(al), ansi.StringWidth(clean(al.Rule)))
+		p.Row(w, "alarm", p.Red, al.Rule, r.said(al), ansi.StringWidth(text.Clean(al.Rule)))
 	}
 	if all || len(r.Config.Files) > 0 {
 		p.filesText(w, r.Config.Files)
 	}
-	a.closing(w, r)
+	p.closing(w, r)
 	return w.Flush()
 }
 
@@ -66,10 +73,10 @@ func headline(r *Report) string {
 			wait++
 		}
 	}
-	if r.Mode == modeApply {
+	if r.Mode == Apply {
 		done := count(r.Acts, decision.Done)
 		rest := len(r.Acts) - done
-		s := fmt.Sprintf("%s done", plural(done, "act"))
+		s := fmt.Sprintf("%s done", text.Plural(done, "act"))
 		if rest > 0 {
 			s += fmt.Sprintf(", %d not", rest)
 		}
@@ -99,28 +106,28 @@ func count(acts []decision.Act, outcome string) int {
 }
 
 // sourcesText lists what could not be read. An absent source is only worth a line where somebody named it.
-func (p paint) sourcesText(w io.Writer, sources map[string]snapshot.Source) {
+func (p page) sourcesText(w io.Writer, sources map[string]snapshot.Source) {
 	var bad []string
 	width := 0
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		s := sources[name]
 		if s.Status == snapshot.Failed || s.Status == snapshot.Absent && (s.Kind == "spawns" || s.Kind == "registry") {
 			bad = append(bad, name)
-			width = max(width, ansi.StringWidth(clean(name)))
+			width = max(width, ansi.StringWidth(text.Clean(name)))
 		}
 	}
 	if len(bad) == 0 {
 		return
 	}
-	fmt.Fprintln(w, p.bold(p.red("could not be read: everything that rests on it is kept")))
+	fmt.Fprintln(w, p.Bold(p.Red("could not be read: everything that rests on it is kept")))
 	for _, name := range bad {
-		p.row(w, sources[name].Status, p.red, name, sources[name].Error, min(width, maxLabel))
+		p.Row(w, sources[name].Status, p.Red, name, sources[name].Error, min(width, MaxLabel))
 	}
 	fmt.Fprintln(w)
 }
 
 // kindText is one kind's group.
-func (p paint) kindText(w io.Writer, r *Report, kind string, c Count, all bool) {
+func (p page) kindText(w io.Writer, r *Report, kind string, c Count, all bool) {
 	var ds []decision.Decision
 	for _, d := range r.Decisions {
 		if d.Kind == kind {
@@ -128,7 +135,7 @@ func (p paint) kindText(w io.Writer, r *Report, kind string, c Count, all bool) 
 		}
 	}
 	slices.SortStableFunc(ds, func(x, y decision.Decision) int { return cmp.Compare(rank(x), rank(y)) })
-	fmt.Fprintf(w, "\n%s  %s\n", p.bold(kindTitle[kind]), p.dim(fmt.Sprintf("%d seen, %d in scope", c.Seen, c.InScope)))
+	fmt.Fprintf(w, "\n%s  %s\n", p.Bold(kindTitle[kind]), p.Dim(fmt.Sprintf("%d seen, %d in scope", c.Seen, c.InScope)))
 
 	shown := ds
 	if !all {
@@ -136,24 +143,24 @@ func (p paint) kindText(w io.Writer, r *Report, kind string, c Count, all bool) 
 	}
 	var labels []string
 	for _, d := range shown {
-		labels = append(labels, clean(label(d)))
+		labels = append(labels, text.Clean(Label(d)))
 	}
-	width := min(widest(labels), maxLabel)
+	width := min(text.Widest(labels), MaxLabel)
 	for _, d := range shown {
 		p.decisionText(w, d, r.TakenAt, width, all)
 	}
 	if !all {
 		if s := stays(ds); s != "" {
-			p.row(w, "keep", p.dim, s, "", 0)
+			p.Row(w, "keep", p.Dim, s, "", 0)
 		}
 	}
 	if kind == snapshot.KindProcess && r.Veil != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
-		p.row(w, "note", p.yellow, "", veiling(r.Veil), 0)
+		p.Row(w, "note", p.Yellow, "", Veiling(r.Veil), 0)
 	}
 }
 
-// veiling says why nothing that began after a process is an orphan.
-func veiling(v *snapshot.PaneProc) string {
+// Veiling says why nothing that began after a process is an orphan.
+func Veiling(v *snapshot.PaneProc) string {
 	return fmt.Sprintf("%s (pid %d) may be an agent: what it was started from, or what it runs, cannot be read; while it lives, nothing that began after it is taken for an orphan",
 		v.Name, v.PID)
 }
@@ -175,10 +182,11 @@ func rank(d decision.Decision) int {
 	return rankKeep
 }
 
-func label(d decision.Decision) string {
+// Label is what a person calls a candidate.
+func Label(d decision.Decision) string {
 	switch {
 	case d.Kind == snapshot.KindDir:
-		return home(strings.TrimPrefix(d.ID, "dir:"))
+		return text.Home(strings.TrimPrefix(d.ID, "dir:"))
 	case d.Kind == snapshot.KindProcess:
 		return fmt.Sprintf("%s (%s)", d.Label, strings.TrimPrefix(d.ID, "process:"))
 	case d.Label != "":
@@ -187,29 +195,30 @@ func label(d decision.Decision) string {
 	return d.ID
 }
 
-func (p paint) decisionText(w io.Writer, d decision.Decision, taken time.Time, width int, all bool) {
+func (p page) decisionText(w io.Writer, d decision.Decision, taken time.Time, width int, all bool) {
 	switch rank(d) {
 	case rankReap:
-		p.row(w, "reap", p.green, label(d), messages(d.Findings), width)
+		p.Row(w, "reap", p.Green, Label(d), Messages(d.Findings), width)
 	case rankWait:
-		why := messages(d.Findings) + "; " + messages(d.Objections)
-		if at, ok := due(d, taken); ok {
+		why := Messages(d.Findings) + "; " + Messages(d.Objections)
+		if at, ok := Due(d, taken); ok {
 			why += ", not before " + clock(at)
 		}
-		p.row(w, "wait", p.yellow, label(d), why, width)
+		p.Row(w, "wait", p.Yellow, Label(d), why, width)
 	default:
-		why := messages(d.Objections)
+		why := Messages(d.Objections)
 		switch {
 		case len(d.Objections) == 0:
 			why = "no rule found a reason to reap it"
 		case all && len(d.Findings) > 0:
-			why += "; although " + messages(d.Findings)
+			why += "; although " + Messages(d.Findings)
 		}
-		p.row(w, "keep", p.dim, label(d), why, width)
+		p.Row(w, "keep", p.Dim, Label(d), why, width)
 	}
 }
 
-func messages(rs []decision.Reason) string {
+// Messages are what reasons say, in one line.
+func Messages(rs []decision.Reason) string {
 	var out []string
 	for _, r := range rs {
 		out = append(out, strings.TrimSuffix(r.Message, "."))
@@ -249,30 +258,31 @@ func stays(ds []decision.Decision) string {
 	return fmt.Sprintf("%d: %s", kept, strings.Join(parts, ", "))
 }
 
-func (p paint) actsText(w io.Writer, title string, acts []decision.Act) {
+// Acts lists acts under a title.
+func Acts(w io.Writer, p text.Paint, title string, acts []decision.Act) {
 	if len(acts) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%s\n", p.bold(title))
+	fmt.Fprintf(w, "\n%s\n", p.Bold(title))
 	acts = once(acts)
 	var labels []string
 	for _, x := range acts {
-		labels = append(labels, clean(actLabel(x)))
+		labels = append(labels, text.Clean(actLabel(x)))
 	}
-	width := min(widest(labels), maxLabel)
+	width := min(text.Widest(labels), MaxLabel)
 	for _, x := range acts {
-		color := p.yellow
+		color := p.Yellow
 		switch x.Outcome.Outcome {
 		case decision.Done, decision.Gone:
-			color = p.green
+			color = p.Green
 		case decision.Failed:
-			color = p.red
+			color = p.Red
 		}
 		detail := x.Detail
 		if x.RestoreUntil != nil && !strings.Contains(detail, "winnow restore") && !strings.Contains(detail, "nothing brings it back") {
 			detail = strings.TrimSuffix(detail, ".") + "; winnow restore " + x.ID + " brings it back"
 		}
-		p.row(w, x.Outcome.Outcome, color, actLabel(x), detail, width)
+		p.Row(w, x.Outcome.Outcome, color, actLabel(x), detail, width)
 	}
 }
 
@@ -312,33 +322,33 @@ func (r *Report) said(al Alarm) string {
 }
 
 func actLabel(x decision.Act) string {
-	return label(decision.Decision{ID: x.Candidate, Kind: x.Kind, Label: x.Label})
+	return Label(decision.Decision{ID: x.Candidate, Kind: x.Kind, Label: x.Label})
 }
 
 // workersText is what became of the workers that registries record, and the command to run next about each.
-func (p paint) workersText(w io.Writer, ws []snapshot.Worker) {
+func (p page) workersText(w io.Writer, ws []snapshot.Worker) {
 	if len(ws) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n%s\n", p.bold("workers"))
+	fmt.Fprintf(w, "\n%s\n", p.Bold("workers"))
 	for _, x := range ws {
-		name, color := cmp.Or(x.ID, x.Name, x.Session), p.dim
+		name, color := cmp.Or(x.ID, x.Name, x.Session), p.Dim
 		if x.ID != "" && x.Name != "" && x.Name != x.ID {
 			name += " (" + x.Name + ")"
 		}
 		switch x.Observation {
 		case snapshot.WorkerSafeToClose:
-			color = p.green
+			color = p.Green
 		case snapshot.WorkerStale, snapshot.WorkerUnknown, snapshot.WorkerUnregistered:
-			color = p.yellow
+			color = p.Yellow
 		}
-		fmt.Fprintf(w, "  %s  %s\n", color(clean(strings.ReplaceAll(x.Observation, "_", " "))), clean(name))
-		p.indented(w, 4, p.dim(clean(x.Why)))
-		fmt.Fprintf(w, "    %s\n", clean(x.NextCommand))
+		fmt.Fprintf(w, "  %s  %s\n", color(text.Clean(strings.ReplaceAll(x.Observation, "_", " "))), text.Clean(name))
+		p.Indented(w, 4, p.Dim(text.Clean(x.Why)))
+		fmt.Fprintf(w, "    %s\n", text.Clean(x.NextCommand))
 	}
 }
 
-func (p paint) purgedText(w io.Writer, ps []Purged) {
+func (p page) purgedText(w io.Writer, ps []Purged) {
 	if len(ps) == 0 {
 		return
 	}
@@ -346,11 +356,11 @@ func (p paint) purgedText(w io.Writer, ps []Purged) {
 	for _, x := range ps {
 		sum += x.Bytes
 	}
-	fmt.Fprintf(w, "\n%s\n  %s whose time in the trash was over, %s freed\n", p.bold("purged"), plural(len(ps), "act"), size(sum))
+	fmt.Fprintf(w, "\n%s\n  %s whose time in the trash was over, %s freed\n", p.Bold("purged"), text.Plural(len(ps), "act"), text.Size(sum))
 }
 
 // closing says what to do next.
-func (a *app) closing(w io.Writer, r *Report) {
+func (p page) closing(w io.Writer, r *Report) {
 	var next []string
 	reap, wait, keep, later := false, false, "", time.Time{}
 	for _, d := range r.Decisions {
@@ -358,7 +368,7 @@ func (a *app) closing(w io.Writer, r *Report) {
 		if rank(d) == rankWait {
 			if d.Kind != snapshot.KindProcess {
 				wait = true
-			} else if at, ok := due(d, r.TakenAt); ok && at.After(later) {
+			} else if at, ok := Due(d, r.TakenAt); ok && at.After(later) {
 				later = at
 			}
 		}
@@ -366,7 +376,7 @@ func (a *app) closing(w io.Writer, r *Report) {
 			keep = d.ID
 		}
 	}
-	if r.Mode == modeDryRun {
+	if r.Mode == DryRun {
 		switch {
 		case reap && wait:
 			next = append(next, "nothing was changed; winnow sweep --apply carries this out, --apply --confirm also what waits")
@@ -384,60 +394,21 @@ func (a *app) closing(w io.Writer, r *Report) {
 		next = append(next, "processes take two looks: winnow sweep --apply after "+clock(later)+" ends those that wait and have done nothing until then")
 	}
 	if keep != "" {
-		next = append(next, "winnow explain "+quote(keep)+" says why one stays, --all lists them")
+		next = append(next, "winnow explain "+text.Quote(keep)+" says why one stays, --all lists them")
 	}
 	if len(next) == 0 {
 		return
 	}
 	fmt.Fprintln(w)
 	for _, n := range next {
-		for _, l := range wrap(clean(n), a.paint.width) {
-			fmt.Fprintln(w, a.paint.dim(l))
+		for _, l := range text.Wrap(text.Clean(n), p.Width) {
+			fmt.Fprintln(w, p.Dim(l))
 		}
 	}
 }
 
 // clock is a time of this day for a person, to the second after.
 func clock(at time.Time) string { return at.Add(time.Second - 1).Local().Format(time.TimeOnly) }
-
-// quote makes s safe to paste into a shell. What a terminal should not get is written in the way that bash, zsh and ksh read back, so
-// that the command still means s.
-func quote(s string) string {
-	if clean(s) != s {
-		return quoteHidden(s)
-	}
-	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./-_~", r))
-	}) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
-}
-
-func quoteHidden(s string) string {
-	var b strings.Builder
-	b.WriteString("$'")
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '\'' || c == '\\':
-			b.WriteString(`\` + string(c))
-		case c < ' ' || c >= 0x7f:
-			fmt.Fprintf(&b, `\%03o`, c)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	b.WriteByte('\'')
-	return b.String()
-}
-
-func widest(list []string) int {
-	n := 0
-	for _, s := range list {
-		n = max(n, ansi.StringWidth(s))
-	}
-	return n
-}
 
 // writeMarkdown is the report for a pull request or a chat.
 func writeMarkdown(out io.Writer, r *Report, all bool) error {
@@ -466,9 +437,9 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 				fmt.Fprint(w, "\n| verdict | candidate | why |\n|---|---|---|\n")
 				head = true
 			}
-			why := messages(d.Findings)
+			why := Messages(d.Findings)
 			if d.Verdict == decision.Spare {
-				why = messages(d.Objections)
+				why = Messages(d.Objections)
 			}
 			fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(d.Verdict), plain.Code(d.ID), plain.Cell(why))
 		}
@@ -496,4 +467,51 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 		fmt.Fprintf(w, "\n> **alarm** %s %s\n", plain.Code(al.Rule), plain.Cell(r.said(al)))
 	}
 	return w.Flush()
+}
+
+// filesText names the files that ruled.
+func (p page) filesText(w io.Writer, files []string) {
+	fmt.Fprintf(w, "\n%s\n", p.Bold("ruled by"))
+	for _, f := range files {
+		fmt.Fprintf(w, "  %s\n", text.Clean(text.Home(f)))
+	}
+	if len(files) == 0 {
+		fmt.Fprintln(w, p.Dim("  the defaults alone"))
+	}
+}
+
+// projectsText says which projects' own files are another now, with --all also which keep things, and which nobody trusted.
+func (p page) projectsText(w io.Writer, projects []ProjectRef, all bool) {
+	var shown []ProjectRef
+	for _, x := range projects {
+		if all || x.State != project.StateTrusted && x.State != snapshot.ProjectUntrusted {
+			shown = append(shown, x)
+		}
+	}
+	if len(shown) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", p.Bold("projects with a file of their own"))
+	for _, x := range shown {
+		color, why := p.Yellow, x.Why
+		if x.State == project.StateTrusted {
+			color, why = p.Dim, "what it asks to keep stays"
+		}
+		p.Row(w, "note", color, text.Home(x.Path), x.State+": "+why, 0)
+	}
+}
+
+// Due is when a look may let go at the earliest of what waits for it: the wait's own evidence says how many seconds are left.
+func Due(d decision.Decision, taken time.Time) (time.Time, bool) {
+	for _, o := range d.Objections {
+		if o.Rule != decision.RuleSeenOnce {
+			continue
+		}
+		var left []float64
+		data, err := json.Marshal(o.Evidence["left"])
+		if err == nil && json.Unmarshal(data, &left) == nil && len(left) == 1 {
+			return taken.Add(config.Seconds(left[0])), true
+		}
+	}
+	return time.Time{}, false
 }

@@ -1,12 +1,13 @@
-package main
+package report
 
 import (
 	"bytes"
 	"flag"
 	"os"
-	"path/filepath"
 	"reflect"
 	"testing"
+
+	"winnow/cmd/winnow/text"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/invopop/jsonschema"
@@ -17,22 +18,18 @@ var update = flag.Bool("update", false, "write the generated schema")
 // TestReportSchemaIsCurrent keeps the published schema of the report equal to the Go type.
 func TestReportSchemaIsCurrent(t *testing.T) {
 	t.Parallel()
-	const file = "../../docs/schemas/report.json"
+	const file = "../../../docs/schemas/report.json"
 	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true}
-	root := filepath.Join("..", "..")
-	for pkg, dir := range map[string]string{
-		reflect.TypeFor[Report]().PkgPath(): ".",
-		"winnow/engine/snapshot":            filepath.Join(root, "engine", "snapshot"),
-		"winnow/engine/decision":            filepath.Join(root, "engine", "decision"),
-	} {
-		if err := r.AddGoComments(pkg, dir, jsonschema.WithFullComment()); err != nil {
+	// The path of a package is joined to that of this one.
+	for _, dir := range []string{".", "../../../engine/snapshot", "../../../engine/decision"} {
+		if err := r.AddGoComments(reflect.TypeFor[Report]().PkgPath(), dir, jsonschema.WithFullComment()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	s := r.Reflect(Report{})
-	s.Title = reportSchema
+	s.Title = Schema
 	var want bytes.Buffer
-	if err := writeJSON(&want, s); err != nil {
+	if err := text.JSON(&want, s, "  "); err != nil {
 		t.Fatal(err)
 	}
 	if *update {
@@ -45,6 +42,6 @@ func TestReportSchemaIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want.String(), string(have)); diff != "" {
-		t.Errorf("%s is stale: go test ./cmd/winnow -run Schema -update (-want +have):\n%s", file, diff)
+		t.Errorf("%s is stale: go test ./cmd/winnow/report -run Schema -update (-want +have):\n%s", file, diff)
 	}
 }

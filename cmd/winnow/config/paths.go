@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ func (c *Config) expand(set map[string]bool) error {
 			}
 		}
 	}
-	none, isAuto := func(string) bool { return false }, func(s string) bool { return s == auto }
+	none, isAuto := func(string) bool { return false }, func(s string) bool { return s == Auto }
 	list("collect.dirs.roots", c.Collect.Dirs.Roots, none)
 	list("collect.dirs.agent_folders", c.Collect.Dirs.AgentFolders, none)
 	list("policy.paths", c.Policy.Paths, none)
@@ -53,7 +53,7 @@ func (c *Config) expand(set map[string]bool) error {
 		}
 		abs, err := expandFrom(base, *p.path)
 		if err != nil {
-			return usagef("%s: %s: path %q: %v; nothing was done", where, p.key, *p.path, err)
+			return Mistakef("%s: %s: path %q: %v; nothing was done", where, p.key, *p.path, err)
 		}
 		*p.path = abs
 	}
@@ -71,8 +71,8 @@ var pathVariables = []string{"HOME", "USER", "TMPDIR"}
 
 const xdgVariables = "XDG_"
 
-// expandPath gives an absolute path, from the working folder where it is not.
-func expandPath(p string) (string, error) { return expandFrom("", p) }
+// Path gives an absolute path, from the working folder where it is not.
+func Path(p string) (string, error) { return expandFrom("", p) }
 
 // expandFrom gives an absolute path, from a folder where it is not; no folder is the working one. A variable that is not allowed or not
 // set is an error: "$WT/x" must never become "/x".

@@ -1,4 +1,5 @@
-package main
+// Package redact makes a copy of a snapshot that can be shown to strangers.
+package redact
 
 import (
 	"crypto/rand"
@@ -26,8 +27,8 @@ type redacter struct {
 	helpers subject.Names
 }
 
-// redacted is a copy of s that can be shown to strangers.
-func redacted(s *snapshot.Snapshot, helpers subject.Names) *snapshot.Snapshot {
+// Snapshot is a copy of s that can be shown to strangers.
+func Snapshot(s *snapshot.Snapshot, helpers subject.Names) *snapshot.Snapshot {
 	return newRedacter(helpers).snapshot(s)
 }
 

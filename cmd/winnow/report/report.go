@@ -1,4 +1,5 @@
-package main
+// Package report is what a sweep or a decide says, in every form: the JSON document, text for a person, markdown, and the exit code that follows.
+package report
 
 import (
 	"slices"
@@ -9,16 +10,26 @@ import (
 	"winnow/engine/snapshot"
 )
 
-// reportSchema names the report's shape.
-const reportSchema = "winnow.report/v1"
+// Schema names the report's shape.
+const Schema = "winnow.report/v1"
 
 // The modes of a report.
 const (
-	modeDryRun = "dry-run"
-	modeApply  = "apply"
-	modeDecide = "decide"
-	// modeCleanup is in the ledger only: a cleanup prints no report.
-	modeCleanup = "cleanup"
+	DryRun = "dry-run"
+	Apply  = "apply"
+	Decide = "decide"
+	// Cleanup is in the ledger only: a cleanup prints no report.
+	Cleanup = "cleanup"
+)
+
+// The exit codes; docs/cli.md promises them.
+const (
+	ExitDone   = 0
+	ExitFailed = 1
+	ExitUsage  = 2
+	ExitPart   = 3
+	ExitReap   = 4
+	ExitCapped = 5
 )
 
 // Report is what a sweep or a decide says. docs/schemas/report.json is generated from it.
@@ -94,12 +105,12 @@ type Purged struct {
 	Bytes     int64  `json:"bytes"`
 }
 
-// newReport gathers a decided snapshot.
-func (a *app) newReport(mode, sweep string, s *snapshot.Snapshot, p *engine.Policy, res engine.Result, kinds []string) *Report {
+// New gathers a decided snapshot; c names the files that ruled.
+func New(mode, sweep string, s *snapshot.Snapshot, p *engine.Policy, c ConfigRef, res engine.Result, kinds []string) *Report {
 	r := &Report{
-		Schema: reportSchema, Sweep: sweep, TakenAt: s.TakenAt, Mode: mode,
+		Schema: Schema, Sweep: sweep, TakenAt: s.TakenAt, Mode: mode,
 		Policy:    PolicyRef{Revision: p.Revision, Digest: p.Digest},
-		Config:    a.ruled(s),
+		Config:    c,
 		Sources:   s.Sources,
 		Census:    map[string]Count{},
 		Decisions: []decision.Decision{}, Acts: []decision.Act{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},
@@ -138,23 +149,8 @@ func (a *app) newReport(mode, sweep string, s *snapshot.Snapshot, p *engine.Poli
 	return r
 }
 
-// ruled names the files that ruled.
-func (a *app) ruled(s *snapshot.Snapshot) ConfigRef {
-	ref := ConfigRef{Files: []string{}}
-	if a.cfg.File != "" {
-		ref.Files = append(ref.Files, a.cfg.File)
-	}
-	for _, p := range s.Projects {
-		ref.Projects = append(ref.Projects, ProjectRef{Path: p.Path, File: p.File, State: p.State, Why: p.Why, SHA256: p.SHA256})
-		if p.State != snapshot.ProjectUntrusted {
-			ref.Files = append(ref.Files, p.File)
-		}
-	}
-	return ref
-}
-
-// code is the exit code that the report means.
-func (r *Report) code(exitCode bool) int {
+// Code is the exit code that the report means.
+func (r *Report) Code(exitCode bool) int {
 	part, reap := false, false
 	for _, a := range r.Settled {
 		part = part || a.Open
@@ -162,7 +158,7 @@ func (r *Report) code(exitCode bool) int {
 	for _, a := range r.Acts {
 		switch a.Outcome.Outcome {
 		case decision.Capped:
-			return exitCapped
+			return ExitCapped
 		case decision.Failed, decision.Refused:
 			part = true
 		}
@@ -178,9 +174,9 @@ func (r *Report) code(exitCode bool) int {
 	}
 	switch {
 	case part:
-		return exitPart
-	case exitCode && reap && r.Mode != modeApply:
-		return exitReap
+		return ExitPart
+	case exitCode && reap && r.Mode != Apply:
+		return ExitReap
 	}
-	return exitDone
+	return ExitDone
 }

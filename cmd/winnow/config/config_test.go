@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -109,14 +109,13 @@ func TestASlipIsAnError(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			file := write(t, s.text)
-			c, err := loadConfig(file, nil)
-			var code codeError
+			c, err := Load(file, nil)
 			switch {
 			case err == nil:
 				t.Fatalf("it was loaded; protected is %q", c.Rules.Protected)
 			case c != nil:
 				t.Error("a configuration came with the error")
-			case !errors.As(err, &code) || code.code != exitUsage:
+			case !errors.As(err, new(Mistake)):
 				t.Errorf("the exit is not that for wrong use: %v", err)
 			case !strings.Contains(err.Error(), s.says) || !strings.Contains(err.Error(), file):
 				t.Errorf("want %q about %s, got %q", s.says, file, err)
@@ -144,7 +143,7 @@ func TestAGoodFileLoads(t *testing.T) {
 		"variables":              "version: 1\nstate: $HOME/state\nrules: {protected: [~/keep, $HOME/x, worker-*, 'dir:/w/*']}\n",
 		"whole numbers as share": "version: 1\nact: {caps: {share: 1}}\nrules: {runaway: {min_cpu: 1}}\n",
 	} {
-		c, err := loadConfig(write(t, text), nil)
+		c, err := Load(write(t, text), nil)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -166,7 +165,7 @@ func TestAttackThousandsOfMistakes(t *testing.T) {
 			fmt.Fprintf(&b, "k%d: 1\n%s", i, strings.Repeat(" ", len(section)-strings.LastIndexByte(section, '\n')-1))
 		}
 		began := time.Now()
-		_, err := loadConfig(write(t, strings.TrimRight(b.String(), " ")), nil)
+		_, err := Load(write(t, strings.TrimRight(b.String(), " ")), nil)
 		if took := time.Since(began); err == nil || took > 5*time.Second {
 			a.Lost("%q: %s, %v", section, took, err)
 			continue
@@ -178,7 +177,7 @@ func TestAttackThousandsOfMistakes(t *testing.T) {
 func TestDays(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]float64{"2d": 172800, "1d12h": 129600, "0.5d": 43200, "0d": 0, "48h": 172800} {
-		c, err := loadConfig(write(t, "version: 1\nrules: {landed_after: "+text+"}\nact: {trash_ttl: "+text+"}\n"), nil)
+		c, err := Load(write(t, "version: 1\nrules: {landed_after: "+text+"}\nact: {trash_ttl: "+text+"}\n"), nil)
 		if err != nil || c.Rules.LandedAfter != want || c.Act.TrashTTL.Seconds() != want {
 			t.Errorf("%s: want %v seconds, got %+v, %v", text, want, c, err)
 		}
@@ -203,15 +202,15 @@ func TestTheEnvironmentIsHeldToTheSame(t *testing.T) {
 		"WINNOW_COLLECT_DIRS_ROOTS=/a,$NO_SUCH/": "$NO_SUCH is not a variable",
 		"WINNOW_ACT_KINDS=dirs":                  `unknown kind "dirs"`,
 	} {
-		if c, err := loadConfig(file, []string{env}); err == nil || c != nil || !strings.Contains(err.Error(), says) {
+		if c, err := Load(file, []string{env}); err == nil || c != nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: want %q, got %v", env, says, err)
 		}
 	}
-	c, err := loadConfig(file, []string{"WINNOW_RULES_PROTECTED=/a,/b", "WINNOW_RULES_LANDED_AFTER=2d"})
+	c, err := Load(file, []string{"WINNOW_RULES_PROTECTED=/a,/b", "WINNOW_RULES_LANDED_AFTER=2d"})
 	if err != nil || !reflect.DeepEqual(c.Rules.Protected, []string{"/a", "/b"}) || c.Rules.LandedAfter != 172800 {
 		t.Errorf("a good list and a good duration: %+v, %v", c, err)
 	}
-	if got := unknownEnv([]string{"WINNOW_RULES_PROTECTD=/a"}, nil); len(got) != 1 || !strings.Contains(got[0], "WINNOW_RULES_PROTECTED") {
+	if got := UnknownEnv([]string{"WINNOW_RULES_PROTECTD=/a"}, nil); len(got) != 1 || !strings.Contains(got[0], "WINNOW_RULES_PROTECTED") {
 		t.Errorf("a variable that is misspelt: %q", got)
 	}
 }
@@ -220,7 +219,7 @@ func TestTheEnvironmentIsHeldToTheSame(t *testing.T) {
 func TestAPathCountsFromItsFile(t *testing.T) {
 	t.Parallel()
 	file := write(t, "version: 1\nstate: state\npolicy: {paths: [policies]}\ncollect: {dirs: {roots: [wt]}}\n")
-	c, err := loadConfig(file, nil)
+	c, err := Load(file, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,11 +234,11 @@ func TestAPathCountsFromItsFile(t *testing.T) {
 func TestVariablesThatAreNoPlaceAreRefused(t *testing.T) {
 	for _, env := range [][2]string{{"HOME", "clone"}, {"TMPDIR", "."}, {"XDG_STATE_HOME", "state"}, {"USER", "../x"}, {"XDG_DATA_HOME", ""}} {
 		t.Setenv(env[0], env[1])
-		if p, err := expandPath("$" + env[0] + "/x"); err == nil {
+		if p, err := Path("$" + env[0] + "/x"); err == nil {
 			t.Errorf("$%s of %q gave %s", env[0], env[1], p)
 		}
 	}
-	if p, err := expandPath("~/x"); err == nil {
+	if p, err := Path("~/x"); err == nil {
 		t.Errorf("~ with a home of clone gave %s", p)
 	}
 }

@@ -1,11 +1,8 @@
-package main
+package config
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-
-	"winnow/engine/subject"
 )
 
 // checkPrograms refuses lists of programs and of markers that have no sense, and patterns that everything is of: a family that everything
@@ -38,18 +35,3 @@ func (c *Config) checkPrograms(bad func(string, ...any) error) error {
 
 // anything is true for a pattern that has no text in it but *, ? and separators.
 func anything(glob string) bool { return strings.Trim(glob, "*-_@/.") == "" }
-
-// unreadMarkers says which markers the rules ask for that are not read.
-func unreadMarkers(read []string, c *subject.Config) []Check {
-	var asked []string
-	for _, m := range c.MarkerRecords {
-		asked = append(asked, m.Marker)
-	}
-	var out []Check
-	for _, m := range slices.Concat(asked, c.PIDMarkers) {
-		if !slices.Contains(read, m) {
-			out = append(out, Check{"rule", "protect.owned", limited, fmt.Sprintf("%s of rules is not read; see collect.processes.markers", m)})
-		}
-	}
-	return out
-}

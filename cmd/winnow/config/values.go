@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -17,14 +17,14 @@ import (
 	"winnow/engine/subject"
 )
 
-// configShape is what a configuration must be.
-func configShape() strict.Shape {
+// shape is what a configuration must be.
+func shape() strict.Shape {
 	return strict.Shape{Type: reflect.TypeFor[Config](), Required: []string{"version"}, Leaf: durationLeaf}
 }
 
 // isDuration says whether a value is written as a duration, and whether it becomes a number of seconds.
 func isDuration(t reflect.Type) (is, inSeconds bool) {
-	inSeconds = t.Kind() == reflect.Float64 && t != reflect.TypeFor[ratio]() && t != reflect.TypeFor[subject.Processors]()
+	inSeconds = t.Kind() == reflect.Float64 && t != reflect.TypeFor[Ratio]() && t != reflect.TypeFor[subject.Processors]()
 	return inSeconds || t == reflect.TypeFor[time.Duration](), inSeconds
 }
 
@@ -68,7 +68,7 @@ func duration(data any) (time.Duration, error) {
 		if x == "0" {
 			return 0, nil
 		}
-		d, err := parseDuration(x)
+		d, err := Duration(x)
 		if err != nil {
 			return 0, fmt.Errorf("%q is no duration: write 90s, 15m, 48h or 2d", x)
 		}
@@ -87,8 +87,8 @@ func duration(data any) (time.Duration, error) {
 
 var days = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)d(.*)$`)
 
-// parseDuration is time.ParseDuration with days of 24 hours in front: 2d, 1d12h.
-func parseDuration(s string) (time.Duration, error) {
+// Duration is time.ParseDuration with days of 24 hours in front: 2d, 1d12h.
+func Duration(s string) (time.Duration, error) {
 	m := days.FindStringSubmatch(s)
 	if m == nil {
 		return time.ParseDuration(s)
@@ -163,3 +163,6 @@ func emptyText(v reflect.Value, at string) string {
 	}
 	return ""
 }
+
+// Seconds is a number of seconds as a duration.
+func Seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

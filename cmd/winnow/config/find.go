@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -13,11 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow"
+	"winnow/cmd/winnow/text"
 	"winnow/internal/foreign"
 )
 
-// configName is what Winnow's file is called in every place.
-const configName = "config.yaml"
+// Name is what Winnow's file is called in every place.
+const Name = "config.yaml"
 
 // maxConfig is far more than any configuration needs, in bytes.
 const maxConfig = 256 << 10
@@ -25,21 +26,21 @@ const maxConfig = 256 << 10
 // ruling is what a file that says what Winnow does must be.
 var ruling = foreign.Want{Max: maxConfig, Ruling: true}
 
-// findConfig gives the file that was named, or else the first of the two places that has one, or an empty path. The working folder is
+// find gives the file that was named, or else the first of the two places that has one, or an empty path. The working folder is
 // none of them: it may be anybody's clone.
-func findConfig(file string) (string, []byte, error) {
+func find(file string) (string, []byte, error) {
 	if file != "" {
-		p, err := expandPath(file)
+		p, err := Path(file)
 		if err != nil {
-			return "", nil, usagef("--config: %v", err)
+			return "", nil, Mistakef("--config: %v", err)
 		}
 		f, err := foreign.Read(context.Background(), p, ruling)
 		if err != nil {
-			return "", nil, usagef("--config: %v; nothing was done", err)
+			return "", nil, Mistakef("--config: %v; nothing was done", err)
 		}
 		return p, f.Data, nil
 	}
-	places, err := configPlaces()
+	places, err := places()
 	if err != nil {
 		return "", nil, err
 	}
@@ -50,15 +51,15 @@ func findConfig(file string) (string, []byte, error) {
 			return p, data, nil
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
 		default:
-			return "", nil, usagef("read configuration: %v; nothing was done: mend the file, or name another one with --config", err)
+			return "", nil, Mistakef("read configuration: %v; nothing was done: mend the file, or name another one with --config", err)
 		}
 	}
 	return "", nil, nil
 }
 
-// configPlaces are where a configuration is looked for, the first first. By the XDG specification a $XDG_CONFIG_HOME that is not
+// places are where a configuration is looked for, the first first. By the XDG specification a $XDG_CONFIG_HOME that is not
 // absolute is passed over.
-func configPlaces() ([]string, error) {
+func places() ([]string, error) {
 	var places []string
 	base := os.Getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(base) {
@@ -68,9 +69,9 @@ func configPlaces() ([]string, error) {
 		}
 	}
 	if base != "" {
-		places = append(places, filepath.Join(base, "winnow", configName))
+		places = append(places, filepath.Join(base, "winnow", Name))
 	}
-	return append(places, filepath.Join("/etc", "winnow", configName)), nil
+	return append(places, filepath.Join("/etc", "winnow", Name)), nil
 }
 
 // readPlace reads a configuration in one of the usual places. Many people keep theirs among other files of that kind and link to it:
@@ -93,32 +94,32 @@ func readPlace(path string) ([]byte, error) {
 	return f.Data, err
 }
 
-// mentionStray says that a file in the working folder that looks like Winnow's own is not read, for somebody who relied on it.
+// Stray is true when the working folder has a file that looks like Winnow's own and is not read, which somebody may have relied on.
 // It is looked at and never parsed, and what cannot be looked at is passed over.
-func (a *app) mentionStray() {
-	at, err := filepath.Abs(configName)
-	if err != nil || at == a.cfg.File {
-		return
+func (c *Config) Stray() bool {
+	at, err := filepath.Abs(Name)
+	if err != nil || at == c.File {
+		return false
 	}
 	f, err := foreign.Read(context.Background(), at, foreign.Want{Max: maxConfig, Within: time.Second})
 	if err != nil || !looksLikeOurs(f.Data) || bytes.Equal(f.Data, winnow.DefaultConfig) { // the defaults hold anyway
-		return
+		return false
 	}
-	if own, err := os.Stat(a.cfg.File); err == nil {
+	if own, err := os.Stat(c.File); err == nil {
 		if st, err := os.Lstat(at); err == nil && os.SameFile(own, st) {
-			return
+			return false
 		}
 	}
-	a.note("./%s is not read: a folder may be anybody's. If it is yours, say --config ./%s, or move it to %s", configName, configName, userPlace())
+	return true
 }
 
-// userPlace is where a user's own configuration belongs, as a person writes it.
-func userPlace() string {
-	places, err := configPlaces()
+// UserPlace is where a user's own configuration belongs, as a person writes it.
+func UserPlace() string {
+	places, err := places()
 	if err != nil || len(places) == 0 {
-		return "~/.config/winnow/" + configName
+		return "~/.config/winnow/" + Name
 	}
-	return home(places[0])
+	return text.Home(places[0])
 }
 
 // looksLikeOurs tells a config.yaml that was written for Winnow from any other program's: it says its version and has one of our

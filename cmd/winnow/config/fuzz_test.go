@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"os"
@@ -31,7 +31,7 @@ func FuzzConfig(f *testing.F) {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			c, err := loadConfig(file, nil)
+			c, err := Load(file, nil)
 			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("it took %s", took)
 			}

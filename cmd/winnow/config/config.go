@@ -1,7 +1,9 @@
-package main
+// Package config reads config.yaml: the defaults, the operator's file over them and the environment over both.
+package config
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -10,17 +12,26 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
 
 	"winnow"
 	"winnow/actuators"
 	"winnow/cmd/winnow/strict"
+	"winnow/cmd/winnow/text"
 	"winnow/collectors/registry"
+	"winnow/engine/alarm"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 )
+
+// Mistake is wrong use or wrong configuration: nothing was done.
+type Mistake struct{ error }
+
+func (m Mistake) Unwrap() error { return m.error }
+
+// Mistakef makes a Mistake; its message names the key or flag and the nearest right one.
+func Mistakef(format string, args ...any) error { return Mistake{fmt.Errorf(format, args...)} }
 
 // Config is config.yaml as the program uses it. Durations under rules are seconds, as the policies see them.
 type Config struct {
@@ -32,8 +43,9 @@ type Config struct {
 	Alarms  Alarms  `json:"alarms"`
 	Act     Act     `json:"act"`
 
-	// File is where the operator's part came from, empty when the defaults alone hold.
-	File string `json:"-"`
+	// File is where the operator's part came from, empty when the defaults alone hold. Digest is the SHA-256 of its bytes.
+	File   string   `json:"-"`
+	Digest [32]byte `json:"-"`
 }
 
 // Collect says what is read.
@@ -94,7 +106,7 @@ type Rules struct {
 // Alarms says when a report raises one.
 type Alarms struct {
 	Min              int           `json:"min"`
-	Collapse         ratio         `json:"collapse"`
+	Collapse         Ratio         `json:"collapse"`
 	Remember         time.Duration `json:"remember"`
 	SourceFailingFor time.Duration `json:"source_failing_for"`
 	RefusedTimes     int           `json:"refused_times"`
@@ -108,46 +120,55 @@ type Act struct {
 	TermGrace time.Duration `json:"term_grace"`
 }
 
-// Caps bounds what one sweep may do. Share is a ratio: no duration is taken for it.
+// Caps bounds what one sweep may do. Share is a Ratio: no duration is taken for it.
 type Caps struct {
 	PerSweep  int   `json:"per_sweep"`
-	Share     ratio `json:"share"`
+	Share     Ratio `json:"share"`
 	ShareFrom int   `json:"share_from"`
 	PerOwner  int   `json:"per_owner"`
 }
 
-type ratio float64
+// Ratio is a number for which no duration is taken.
+type Ratio float64
 
-func (c Caps) floor() actuators.Caps {
+// Floor are the caps as the actuators take them.
+func (c Caps) Floor() actuators.Caps {
 	return actuators.Caps{PerSweep: c.PerSweep, Share: float64(c.Share), ShareFrom: c.ShareFrom, PerOwner: c.PerOwner}
 }
 
-// loadConfig reads the defaults, the operator's file over them and the environment over both. Every mistake is a usageError that
+// Load reads the defaults, the operator's file over them and the environment over both. Every error is a Mistake that
 // names the key.
-func loadConfig(file string, env []string) (*Config, error) {
+func Load(file string, env []string) (*Config, error) {
+	path, data, err := find(file)
+	if err != nil {
+		return nil, err
+	}
+	return load(path, data, env)
+}
+
+// Defaults is the configuration that holds where the operator has none.
+func Defaults() (*Config, error) { return load("", nil, nil) }
+
+func load(path string, data []byte, env []string) (*Config, error) {
 	v := viper.New()
 	v.SetConfigType("yaml")
 	if err := v.ReadConfig(bytes.NewReader(winnow.DefaultConfig)); err != nil {
 		return nil, fmt.Errorf("read the defaults: %w", err)
 	}
 	known := v.AllKeys()
-	path, data, err := findConfig(file)
-	if err != nil {
-		return nil, err
-	}
 	if path != "" {
-		if err := strict.Check(path, data, configShape()); err != nil {
-			return nil, usagef("%w; nothing was done", err)
+		if err := strict.Check(path, data, shape()); err != nil {
+			return nil, Mistakef("%w; nothing was done", err)
 		}
 		if err := v.MergeConfig(bytes.NewReader(data)); err != nil {
-			return nil, usagef("read %s: %v", path, err)
+			return nil, Mistakef("read %s: %v", path, err)
 		}
 	}
 	set := bindEnv(v, known, env)
 
 	var c Config
 	var md mapstructure.Metadata
-	err = v.Unmarshal(&c, func(dc *mapstructure.DecoderConfig) {
+	err := v.Unmarshal(&c, func(dc *mapstructure.DecoderConfig) {
 		dc.Metadata = &md
 		dc.TagName = "json"
 		dc.Squash = true
@@ -158,13 +179,13 @@ func loadConfig(file string, env []string) (*Config, error) {
 		where = "the environment"
 	}
 	if err != nil {
-		return nil, usagef("%s: %s", where, tidyDecode(err))
+		return nil, Mistakef("%s: %s", where, tidyDecode(err))
 	}
 	if len(md.Unused) > 0 {
 		slices.Sort(md.Unused)
 		return nil, unknownKey(where, md.Unused[0], known)
 	}
-	c.File = path
+	c.File, c.Digest = path, sha256.Sum256(data)
 	if err := c.expand(set); err != nil {
 		return nil, err
 	}
@@ -178,13 +199,13 @@ func loadConfig(file string, env []string) (*Config, error) {
 func bindEnv(v *viper.Viper, known, env []string) map[string]bool {
 	set := map[string]string{}
 	for _, e := range env {
-		if k, val, ok := strings.Cut(e, "="); ok && strings.HasPrefix(k, envPrefix) {
+		if k, val, ok := strings.Cut(e, "="); ok && strings.HasPrefix(k, EnvPrefix) {
 			set[k] = val
 		}
 	}
 	keys := map[string]bool{}
 	for _, k := range known {
-		if val := set[envName(k)]; val != "" { // an empty text is no value
+		if val := set[EnvName(k)]; val != "" { // an empty text is no value
 			v.Set(k, val)
 			keys[k] = true
 		}
@@ -192,18 +213,20 @@ func bindEnv(v *viper.Viper, known, env []string) map[string]bool {
 	return keys
 }
 
-const envPrefix = "WINNOW_"
+// EnvPrefix begins the name of every variable of the environment that stands over a key or a flag.
+const EnvPrefix = "WINNOW_"
 
-// auto stands in a list of sockets or files for those that their program itself would use.
-const auto = "auto"
+// Auto stands in a list of sockets or files for those that their program itself would use.
+const Auto = "auto"
 
-func envName(key string) string {
-	return envPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(key))
+// EnvName is the variable for a key or a flag.
+func EnvName(key string) string {
+	return EnvPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(key))
 }
 
-// unknownEnv lists WINNOW_ variables that are neither a flag's nor a key's, each with the nearest that is.
-func unknownEnv(env, flags []string) []string {
-	if !slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, envPrefix) }) {
+// UnknownEnv lists WINNOW_ variables that are neither a flag's nor a key's, each with the nearest that is.
+func UnknownEnv(env, flags []string) []string {
+	if !slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, EnvPrefix) }) {
 		return nil // most often; reading the defaults for it takes longer than all else at the start
 	}
 	v := viper.New()
@@ -213,13 +236,13 @@ func unknownEnv(env, flags []string) []string {
 	}
 	names := slices.Clone(flags)
 	for _, k := range v.AllKeys() {
-		names = append(names, envName(k))
+		names = append(names, EnvName(k))
 	}
 	var out []string
 	for _, e := range env {
 		k, _, _ := strings.Cut(e, "=")
-		if strings.HasPrefix(k, envPrefix) && !slices.Contains(names, k) {
-			out = append(out, k+" (the nearest is "+nearest(k, names)+")")
+		if strings.HasPrefix(k, EnvPrefix) && !slices.Contains(names, k) {
+			out = append(out, k+" (the nearest is "+text.Nearest(k, names)+")")
 		}
 	}
 	slices.Sort(out)
@@ -233,24 +256,12 @@ func tidyDecode(err error) string {
 
 func unknownKey(where, key string, known []string) error {
 	key = strings.ToLower(key)
-	return usagef("%s: unknown key %q; the nearest is %q", where, key, nearest(key, known))
-}
-
-// nearest gives the closest of names by edit distance; ties go to the first in order.
-func nearest(s string, names []string) string {
-	best, dist := "", 1<<30
-	sorted := slices.Sorted(slices.Values(names))
-	for _, n := range sorted {
-		if d := levenshtein.ComputeDistance(s, n); d < dist {
-			best, dist = n, d
-		}
-	}
-	return best
+	return Mistakef("%s: unknown key %q; the nearest is %q", where, key, text.Nearest(key, known))
 }
 
 // check refuses values that no default has and no rule could mean.
 func (c *Config) check(where string) error {
-	bad := func(format string, args ...any) error { return usagef("%s: %s", where, fmt.Sprintf(format, args...)) }
+	bad := func(format string, args ...any) error { return Mistakef("%s: %s", where, fmt.Sprintf(format, args...)) }
 	if c.Version != 1 {
 		return bad("version is %d; this program reads version 1", c.Version)
 	}
@@ -266,7 +277,7 @@ func (c *Config) check(where string) error {
 	}
 	for _, k := range c.Act.Kinds {
 		if !slices.Contains(snapshot.Kinds, k) {
-			return bad("act.kinds: unknown kind %q; the nearest is %q", k, nearest(k, snapshot.Kinds))
+			return bad("act.kinds: unknown kind %q; the nearest is %q", k, text.Nearest(k, snapshot.Kinds))
 		}
 	}
 	if err := c.checkPatterns(bad); err != nil {
@@ -295,7 +306,7 @@ func (c *Config) check(where string) error {
 		}
 	}
 	if age := c.Rules.Runaway.MinAge; !(age >= 60 && age <= 86400) {
-		return bad("rules.runaway.min_age is %s; it is a time from 1m to 24h", seconds(age))
+		return bad("rules.runaway.min_age is %s; it is a time from 1m to 24h", Seconds(age))
 	}
 	if cpu := c.Rules.Runaway.MinCPU; !(cpu >= 0.05 && cpu <= 1) {
 		return bad("rules.runaway.min_cpu is %v; it is a number of processors from 0.05 to 1", cpu)
@@ -352,8 +363,15 @@ func (r Record) checkFields(bad func(string, ...any) error) error {
 			return bad("collect: %s has fields and the format %q; fields are for registries of the format %s", r.Name, r.Format, registry.Kapi)
 		}
 		if !slices.Contains(registry.Names, name) {
-			return bad("collect.registry: %s: unknown key \"fields.%s\"; the nearest is \"fields.%s\"", r.Name, name, nearest(name, registry.Names))
+			return bad("collect.registry: %s: unknown key \"fields.%s\"; the nearest is \"fields.%s\"", r.Name, name, text.Nearest(name, registry.Names))
 		}
 	}
 	return nil
+}
+
+// Limits are what alarms go by.
+func (c Alarms) Limits() alarm.Limits {
+	return alarm.Limits{
+		Min: c.Min, Collapse: float64(c.Collapse), Remember: c.Remember, SourceFailingFor: c.SourceFailingFor, RefusedTimes: c.RefusedTimes,
+	}
 }

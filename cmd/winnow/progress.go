@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"winnow/cmd/winnow/text"
+)
+
+// progress is a line on a terminal's stderr while a slow source is read.
+type progress struct {
+	mu      sync.Mutex
+	w       io.Writer
+	start   time.Time
+	running []string
+	drawn   bool
+	ticker  *time.Ticker
+	ended   chan struct{}
+}
+
+// progressAfter is how long a look may take before a person is told what it waits for, and how often the line is drawn anew.
+const progressAfter = 300 * time.Millisecond
+
+// progress starts the line; clear ends it. Where stderr is no terminal there is none.
+func (a *app) progress() *progress {
+	p := &progress{w: text.Beneath(a.errOut), start: time.Now()} // it moves the cursor, which a plain.Writer does not let through
+	if tty, _ := text.Terminal(a.errOut); !tty || os.Getenv("TERM") == "dumb" {
+		return p
+	}
+	p.ticker, p.ended = time.NewTicker(progressAfter), make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-p.ticker.C:
+				p.draw()
+			case <-p.ended:
+				return
+			}
+		}
+	}()
+	return p
+}
+
+// show notes the sources that are being read.
+func (p *progress) show(running []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = running
+}
+
+func (p *progress) draw() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.running) == 0 {
+		return
+	}
+	line := fmt.Sprintf("reading %s (%s)", text.Clean(strings.Join(p.running, ", ")), text.Span(time.Since(p.start)))
+	_, width := text.Terminal(p.w)
+	fmt.Fprintf(p.w, "\r\x1b[K%s", ansi.Truncate(line, width-1, "…"))
+	p.drawn = true
+}
+
+// clear takes the line away.
+func (p *progress) clear() {
+	if p.ticker == nil {
+		return
+	}
+	p.ticker.Stop()
+	close(p.ended)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = nil // a line that was about to be drawn is not
+	if p.drawn {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
