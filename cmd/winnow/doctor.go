@@ -332,23 +332,18 @@ func (a *app) checkRules(s *snapshot.Snapshot) []Check {
 }
 
 func (a *app) checksText(w io.Writer, checks []Check) {
-	p := a.paint
-	var names []string
-	for _, c := range checks {
-		names = append(names, text.Clean(c.Name))
-	}
-	width := min(text.Widest(names), 24)
-	area := ""
-	for _, c := range checks {
-		if c.Area != area {
-			if area != "" {
-				fmt.Fprintln(w)
-			}
-			fmt.Fprintln(w, p.Bold(c.Area))
-			area = c.Area
+	color := map[string]func(string) string{healthy: a.paint.Green, limited: a.paint.Yellow, broken: a.paint.Red}
+	for len(checks) > 0 {
+		area, rows := checks[0].Area, []text.Row(nil)
+		for len(checks) > 0 && checks[0].Area == area {
+			c := checks[0]
+			rows, checks = append(rows, text.Row{Lead: c.Status, Color: color[c.Status], Label: c.Name, Text: c.Detail}), checks[1:]
 		}
-		color := map[string]func(string) string{healthy: p.Green, limited: p.Yellow, broken: p.Red}[c.Status]
-		p.Row(w, c.Status, color, c.Name, c.Detail, width)
+		fmt.Fprintln(w, a.paint.Bold(area))
+		a.paint.Rows(w, rows...)
+		if len(checks) > 0 {
+			fmt.Fprintln(w)
+		}
 	}
 }
 

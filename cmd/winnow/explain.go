@@ -80,7 +80,7 @@ func (a *app) explain(ctx context.Context, id, file string) error {
 		return err
 	}
 	out := Explained{
-		Explanation: x, TakenAt: s.TakenAt, Policy: report.PolicyRef{p.Revision, p.Digest}, Sources: map[string]snapshot.Source{}, Subject: sub,
+		Explanation: x, TakenAt: s.TakenAt, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest}, Sources: map[string]snapshot.Source{}, Subject: sub,
 	}
 	for name := range sub.EvidenceSources {
 		out.Sources[name] = s.Sources[name]
@@ -114,7 +114,7 @@ func (p paint) explainText(w io.Writer, x Explained) {
 		fmt.Fprintln(w, p.Dim("  no rule under reap claims it, so a sweep counts it and does not list it"))
 	}
 	if x.Error != "" {
-		p.Row(w, "error", p.Red, "", x.Error, 0)
+		p.Rows(w, text.Row{Lead: "error", Color: p.Red, Text: x.Error})
 	}
 	p.firedText(w, "why it may go", x.Findings)
 	p.firedText(w, "why it stays", x.Objections)

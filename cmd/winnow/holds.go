@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
@@ -257,6 +256,7 @@ func newHolds(a *app) *cobra.Command {
 				if len(holds) == 0 {
 					fmt.Fprintln(w, "nothing is held; winnow retain ID --reason TEXT holds something")
 				}
+				var rows []text.Row
 				for _, h := range holds {
 					until := "no end"
 					if h.Until != nil {
@@ -265,8 +265,9 @@ func newHolds(a *app) *cobra.Command {
 							until = "over since " + h.Until.Local().Format(time.DateTime)
 						}
 					}
-					a.paint.Row(w, "held", a.paint.Yellow, h.ID, fmt.Sprintf("%s, by %s: %s", until, h.Owner, h.Reason), report.MaxLabel)
+					rows = append(rows, text.Row{Lead: "held", Color: a.paint.Yellow, Label: h.ID, Text: fmt.Sprintf("%s, by %s: %s", until, h.Owner, h.Reason)})
 				}
+				a.paint.Rows(w, rows...)
 			})
 		},
 	}

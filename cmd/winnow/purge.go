@@ -18,7 +18,7 @@ import (
 // the one can be set to anything and the other cannot.
 func (s *sweeper) purge(ctx context.Context, r *report.Report, snap *snapshot.Snapshot) {
 	failed := func(err error) {
-		r.Alarms = append(r.Alarms, report.Alarm{"trash", fmt.Sprintf("the trash could not be read: %v; it was left as it is", err)})
+		r.Alarms = append(r.Alarms, report.Alarm{Rule: "trash", Message: fmt.Sprintf("the trash could not be read: %v; it was left as it is", err)})
 	}
 	if _, err := s.adopt(ctx, snap); err != nil {
 		failed(err)
@@ -49,7 +49,7 @@ func (s *sweeper) purge(ctx context.Context, r *report.Report, snap *snapshot.Sn
 		}
 		freed, err := restorer.Purge(context.WithoutCancel(ctx), rec.Intent)
 		if err != nil {
-			r.Alarms = append(r.Alarms, report.Alarm{"trash", fmt.Sprintf("%s could not be purged: %v", rec.Intent.ID, err)})
+			r.Alarms = append(r.Alarms, report.Alarm{Rule: "trash", Message: fmt.Sprintf("%s could not be purged: %v", rec.Intent.ID, err)})
 			continue
 		}
 		if err := s.ledger.MarkPurged(context.WithoutCancel(ctx), rec.Intent.ID, time.Now()); err != nil {
@@ -83,7 +83,7 @@ func (s *sweeper) waited(ctx context.Context, r *report.Report, rec ledger.Act) 
 	ttl := rec.Intent.RestoreUntil.Sub(rec.Intent.At)
 	waited, err := s.ledger.Waited(ctx, rec.Intent.ID)
 	if err != nil {
-		r.Alarms = append(r.Alarms, report.Alarm{"trash", fmt.Sprintf("%s could not be purged: %v", rec.Intent.ID, err)})
+		r.Alarms = append(r.Alarms, report.Alarm{Rule: "trash", Message: fmt.Sprintf("%s could not be purged: %v", rec.Intent.ID, err)})
 		return false
 	}
 	if waited < ttl {

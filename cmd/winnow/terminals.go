@@ -167,7 +167,9 @@ func (p paint) trailText(w io.Writer, trail []Answer) {
 	}
 	fmt.Fprintf(w, "\n%s\n", p.Bold("what became of closing it"))
 	color := map[string]func(string) string{"yes": p.Green, "no": p.Yellow, "unknown": p.Dim}
+	var rows []text.Row
 	for _, x := range trail {
-		p.Row(w, x.Answer, color[x.Answer], x.Question, x.Detail, 31)
+		rows = append(rows, text.Row{Lead: x.Answer, Color: color[x.Answer], Label: x.Question, Text: x.Detail})
 	}
+	p.Rows(w, rows...)
 }

@@ -11,6 +11,7 @@ import (
 
 	"winnow/actuators"
 	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
 	"winnow/collectors/processes"
 	"winnow/engine/decision"
 	"winnow/engine/ledger"
@@ -30,11 +31,13 @@ func newTrash(a *app) *cobra.Command {
 				if len(kept) == 0 {
 					fmt.Fprintln(w, "the trash is empty")
 				}
+				var rows []text.Row
 				for _, r := range kept {
-					a.paint.Row(w, r.Intent.Kind, a.paint.Yellow,
-						report.Label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label}),
-						fmt.Sprintf("until %s; winnow restore %s", r.Intent.RestoreUntil.Local().Format(time.DateTime), r.Intent.ID), report.MaxLabel)
+					rows = append(rows, text.Row{Lead: r.Intent.Kind, Color: a.paint.Yellow,
+						Label: report.Label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label}),
+						Text:  fmt.Sprintf("until %s; winnow restore %s", r.Intent.RestoreUntil.Local().Format(time.DateTime), r.Intent.ID)})
 				}
+				a.paint.Rows(w, rows...)
 			}))
 		},
 	}

@@ -13,17 +13,12 @@ import (
 
 	"winnow/cmd/winnow/project"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
 	"winnow/internal/plain"
 )
-
-// MaxLabel is how wide the column of names may become before a name stands on a line of its own.
-const MaxLabel = 34
 
 // kindTitle heads a kind's group.
 var kindTitle = map[string]string{
@@ -53,7 +48,7 @@ func (p page) write(out io.Writer, r *Report, all bool) error {
 	p.projectsText(w, r.Config.Projects, all)
 	for _, al := range r.Alarms {
 		fmt.Fprintln(w)
-		p.Row(w, "alarm", p.Red, al.Rule, r.said(al), ansi.StringWidth(text.Clean(al.Rule)))
+		p.Rows(w, text.Row{Lead: "alarm", Color: p.Red, Label: al.Rule, Text: r.said(al)})
 	}
 	if all || len(r.Config.Files) > 0 {
 		p.filesText(w, r.Config.Files)
@@ -107,22 +102,18 @@ func count(acts []decision.Act, outcome string) int {
 
 // sourcesText lists what could not be read. An absent source is only worth a line where somebody named it.
 func (p page) sourcesText(w io.Writer, sources map[string]snapshot.Source) {
-	var bad []string
-	width := 0
+	var bad []text.Row
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		s := sources[name]
 		if s.Status == snapshot.Failed || s.Status == snapshot.Absent && (s.Kind == "spawns" || s.Kind == "registry") {
-			bad = append(bad, name)
-			width = max(width, ansi.StringWidth(text.Clean(name)))
+			bad = append(bad, text.Row{Lead: s.Status, Color: p.Red, Label: name, Text: s.Error})
 		}
 	}
 	if len(bad) == 0 {
 		return
 	}
 	fmt.Fprintln(w, p.Bold(p.Red("could not be read: everything that rests on it is kept")))
-	for _, name := range bad {
-		p.Row(w, sources[name].Status, p.Red, name, sources[name].Error, min(width, MaxLabel))
-	}
+	p.Rows(w, bad...)
 	fmt.Fprintln(w)
 }
 
@@ -137,26 +128,19 @@ func (p page) kindText(w io.Writer, r *Report, kind string, c Count, all bool) {
 	slices.SortStableFunc(ds, func(x, y decision.Decision) int { return cmp.Compare(rank(x), rank(y)) })
 	fmt.Fprintf(w, "\n%s  %s\n", p.Bold(kindTitle[kind]), p.Dim(fmt.Sprintf("%d seen, %d in scope", c.Seen, c.InScope)))
 
-	shown := ds
-	if !all {
-		shown = slices.DeleteFunc(slices.Clone(ds), func(d decision.Decision) bool { return rank(d) > rankWait })
-	}
-	var labels []string
-	for _, d := range shown {
-		labels = append(labels, text.Clean(Label(d)))
-	}
-	width := min(text.Widest(labels), MaxLabel)
-	for _, d := range shown {
-		p.decisionText(w, d, r.TakenAt, width, all)
-	}
-	if !all {
-		if s := stays(ds); s != "" {
-			p.Row(w, "keep", p.Dim, s, "", 0)
+	var rows []text.Row
+	for _, d := range ds {
+		if all || rank(d) <= rankWait {
+			rows = append(rows, p.decisionRow(d, r.TakenAt, all))
 		}
 	}
-	if kind == snapshot.KindProcess && r.Veil != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
-		p.Row(w, "note", p.Yellow, "", Veiling(r.Veil), 0)
+	if s := stays(ds); s != "" && !all {
+		rows = append(rows, text.Row{Lead: "keep", Color: p.Dim, Text: s})
 	}
+	if kind == snapshot.KindProcess && r.Veil != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
+		rows = append(rows, text.Row{Lead: "note", Color: p.Yellow, Text: Veiling(r.Veil)})
+	}
+	p.Rows(w, rows...)
 }
 
 // Veiling says why nothing that began after a process is an orphan.
@@ -195,26 +179,25 @@ func Label(d decision.Decision) string {
 	return d.ID
 }
 
-func (p page) decisionText(w io.Writer, d decision.Decision, taken time.Time, width int, all bool) {
+func (p page) decisionRow(d decision.Decision, taken time.Time, all bool) text.Row {
 	switch rank(d) {
 	case rankReap:
-		p.Row(w, "reap", p.Green, Label(d), Messages(d.Findings), width)
+		return text.Row{Lead: "reap", Color: p.Green, Label: Label(d), Text: Messages(d.Findings)}
 	case rankWait:
 		why := Messages(d.Findings) + "; " + Messages(d.Objections)
 		if at, ok := Due(d, taken); ok {
 			why += ", not before " + clock(at)
 		}
-		p.Row(w, "wait", p.Yellow, Label(d), why, width)
-	default:
-		why := Messages(d.Objections)
-		switch {
-		case len(d.Objections) == 0:
-			why = "no rule found a reason to reap it"
-		case all && len(d.Findings) > 0:
-			why += "; although " + Messages(d.Findings)
-		}
-		p.Row(w, "keep", p.Dim, Label(d), why, width)
+		return text.Row{Lead: "wait", Color: p.Yellow, Label: Label(d), Text: why}
 	}
+	why := Messages(d.Objections)
+	switch {
+	case len(d.Objections) == 0:
+		why = "no rule found a reason to reap it"
+	case all && len(d.Findings) > 0:
+		why += "; although " + Messages(d.Findings)
+	}
+	return text.Row{Lead: "keep", Color: p.Dim, Label: Label(d), Text: why}
 }
 
 // Messages are what reasons say, in one line.
@@ -264,13 +247,8 @@ func Acts(w io.Writer, p text.Paint, title string, acts []decision.Act) {
 		return
 	}
 	fmt.Fprintf(w, "\n%s\n", p.Bold(title))
-	acts = once(acts)
-	var labels []string
-	for _, x := range acts {
-		labels = append(labels, text.Clean(actLabel(x)))
-	}
-	width := min(text.Widest(labels), MaxLabel)
-	for _, x := range acts {
+	var rows []text.Row
+	for _, x := range once(acts) {
 		color := p.Yellow
 		switch x.Outcome.Outcome {
 		case decision.Done, decision.Gone:
@@ -282,8 +260,9 @@ func Acts(w io.Writer, p text.Paint, title string, acts []decision.Act) {
 		if x.RestoreUntil != nil && !strings.Contains(detail, "winnow restore") && !strings.Contains(detail, "nothing brings it back") {
 			detail = strings.TrimSuffix(detail, ".") + "; winnow restore " + x.ID + " brings it back"
 		}
-		p.Row(w, x.Outcome.Outcome, color, actLabel(x), detail, width)
+		rows = append(rows, text.Row{Lead: x.Outcome.Outcome, Color: color, Label: actLabel(x), Text: detail})
 	}
+	p.Rows(w, rows...)
 }
 
 // once has one line stand for all that a cap held, with the reason that is the same for each. Which they are stands among what is to go.
@@ -492,13 +471,15 @@ func (p page) projectsText(w io.Writer, projects []ProjectRef, all bool) {
 		return
 	}
 	fmt.Fprintf(w, "\n%s\n", p.Bold("projects with a file of their own"))
+	var rows []text.Row
 	for _, x := range shown {
 		color, why := p.Yellow, x.Why
 		if x.State == project.StateTrusted {
 			color, why = p.Dim, "what it asks to keep stays"
 		}
-		p.Row(w, "note", color, text.Home(x.Path), x.State+": "+why, 0)
+		rows = append(rows, text.Row{Lead: "note", Color: color, Label: text.Home(x.Path), Text: x.State + ": " + why})
 	}
+	p.Rows(w, rows...)
 }
 
 // Due is when a look may let go at the earliest of what waits for it: the wait's own evidence says how many seconds are left.

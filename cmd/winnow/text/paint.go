@@ -44,8 +44,8 @@ func (p Paint) Yellow(s string) string { return p.Style(plain.Yellow, s) }
 // Clean makes visible what a name from the world could do to a terminal, and keeps it on one line.
 func Clean(s string) string { return plain.Line(s) }
 
-// Pad fills s with spaces up to n columns.
-func Pad(s string, n int) string {
+// pad fills s with spaces up to n columns.
+func pad(s string, n int) string {
 	if w := ansi.StringWidth(s); w < n {
 		return s + strings.Repeat(" ", n-w)
 	}
@@ -70,24 +70,45 @@ func Wrap(s string, n int) []string {
 	return append(lines, line)
 }
 
-// row prints "  lead  label  text", the text beside the label where it fits and below it where it does not.
-func (p Paint) Row(w io.Writer, lead string, color func(string) string, label, text string, labelWidth int) {
-	const leadWidth = 7
-	indent := 2 + leadWidth
-	head := "  " + color(Pad(Clean(lead), leadWidth)) + Pad(Clean(label), labelWidth)
-	used := indent + max(labelWidth, ansi.StringWidth(Clean(label)))
-	text = Clean(text)
-	if text == "" {
-		fmt.Fprintln(w, strings.TrimRight(head, " "))
-		return
+// Row is a line of a table: a word in its colour, the name of a thing, and what is to say about it.
+type Row struct {
+	Lead        string
+	Color       func(string) string
+	Label, Text string
+}
+
+// maxLabel is how wide the column of names may become before a name stands on a line of its own.
+const maxLabel = 34
+
+// Rows prints a table. Its columns are as wide as they must be, with two spaces between them; the text stands beside the label where it
+// fits and below it where it does not.
+func (p Paint) Rows(w io.Writer, rows ...Row) {
+	const gap = 2
+	lead, label := 0, 0
+	for _, r := range rows {
+		lead = max(lead, ansi.StringWidth(Clean(r.Lead)))
+		label = max(label, ansi.StringWidth(Clean(r.Label)))
 	}
-	if room := p.Width - used - 2; ansi.StringWidth(text) <= room {
-		fmt.Fprintln(w, head+"  "+text)
-		return
-	}
-	fmt.Fprintln(w, strings.TrimRight(head, " "))
-	for _, l := range Wrap(text, p.Width-indent-2) {
-		fmt.Fprintln(w, strings.Repeat(" ", indent+2)+p.Dim(l))
+	indent := gap + lead + gap
+	label = min(label, maxLabel)
+	for _, r := range rows {
+		head := strings.Repeat(" ", gap) + r.Color(pad(Clean(r.Lead), lead+gap)) + pad(Clean(r.Label), label)
+		used := indent + max(label, ansi.StringWidth(Clean(r.Label))) + gap
+		if r.Label == "" { // the text takes the place of the label
+			head, used = strings.Repeat(" ", gap)+r.Color(pad(Clean(r.Lead), lead)), indent
+		}
+		line := Clean(r.Text)
+		switch {
+		case line == "":
+			fmt.Fprintln(w, strings.TrimRight(head, " "))
+		case ansi.StringWidth(line) <= p.Width-used:
+			fmt.Fprintln(w, head+strings.Repeat(" ", gap)+line)
+		default:
+			fmt.Fprintln(w, strings.TrimRight(head, " "))
+			for _, l := range Wrap(line, p.Width-indent-gap) {
+				fmt.Fprintln(w, strings.Repeat(" ", indent+gap)+p.Dim(l))
+			}
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/agnivade/levenshtein"
-	"github.com/charmbracelet/x/ansi"
 )
 
 // Quote makes s safe to paste into a shell. What a terminal should not get is written in the way that bash, zsh and ksh read back, so
@@ -38,14 +37,6 @@ func quoteHidden(s string) string {
 	}
 	b.WriteByte('\'')
 	return b.String()
-}
-
-func Widest(list []string) int {
-	n := 0
-	for _, s := range list {
-		n = max(n, ansi.StringWidth(s))
-	}
-	return n
 }
 
 // Nearest gives the closest of names by edit distance; ties go to the first in order.
