@@ -99,7 +99,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	if no != nil {
 		return a.refuse(*no)
 	}
-	r := a.newReport(modeCleanup, ulid.Make().String(), snap, p, res, snapshot.Kinds)
+	r := a.newReport(modeCleanup, ulid.Make().String(), snap, p, res, snapshot.KindNames())
 	mem = s.learn(mem, snap)
 	if err := s.record(ctx, r.Sweep, started, r, snap, engine.Sightings(mem.sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
 		return err

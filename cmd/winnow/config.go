@@ -265,8 +265,8 @@ func (c *Config) check(where string) error {
 		}
 	}
 	for _, k := range c.Act.Kinds {
-		if !slices.Contains(snapshot.Kinds, k) {
-			return bad("act.kinds: unknown kind %q; the nearest is %q", k, nearest(k, snapshot.Kinds))
+		if !slices.Contains(snapshot.KindNames(), k) {
+			return bad("act.kinds: unknown kind %q; the nearest is %q", k, nearest(k, snapshot.KindNames()))
 		}
 	}
 	if err := c.checkPatterns(bad); err != nil {

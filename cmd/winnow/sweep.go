@@ -38,12 +38,12 @@ func (f *showFlags) add(cmd *cobra.Command) {
 
 func (f *showFlags) check() error {
 	for _, k := range f.kinds {
-		if !slices.Contains(snapshot.Kinds, k) {
-			return usagef("--kind: unknown kind %q; the nearest is %q", k, nearest(k, snapshot.Kinds))
+		if !slices.Contains(snapshot.KindNames(), k) {
+			return usagef("--kind: unknown kind %q; the nearest is %q", k, nearest(k, snapshot.KindNames()))
 		}
 	}
 	if len(f.kinds) == 0 {
-		f.kinds = snapshot.Kinds
+		f.kinds = snapshot.KindNames()
 	}
 	return nil
 }

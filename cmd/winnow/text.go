@@ -20,12 +20,6 @@ import (
 // maxLabel is how wide the column of names may become before a name stands on a line of its own.
 const maxLabel = 34
 
-// kindTitle heads a kind's group.
-var kindTitle = map[string]string{
-	snapshot.KindTab: "tabs", snapshot.KindSession: "sessions", snapshot.KindTerminal: "terminals",
-	snapshot.KindDir: "dirs", snapshot.KindProcess: "processes",
-}
-
 // writeText is the report for a person: what could not be read on top, then by kind what goes and why, and what stays by reason.
 func (a *app) writeText(r *Report, all bool) error {
 	w := bufio.NewWriter(a.out)
@@ -33,7 +27,7 @@ func (a *app) writeText(r *Report, all bool) error {
 	p.sourcesText(w, r.Sources)
 	fmt.Fprintln(w, p.bold(headline(r)))
 	for _, kind := range snapshot.Kinds {
-		if c, ok := r.Census[kind]; ok {
+		if c, ok := r.Census[kind.Name]; ok {
 			p.kindText(w, r, kind, c, all)
 		}
 	}
@@ -120,15 +114,15 @@ func (p paint) sourcesText(w io.Writer, sources map[string]snapshot.Source) {
 }
 
 // kindText is one kind's group.
-func (p paint) kindText(w io.Writer, r *Report, kind string, c Count, all bool) {
+func (p paint) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all bool) {
 	var ds []decision.Decision
 	for _, d := range r.Decisions {
-		if d.Kind == kind {
+		if d.Kind == kind.Name {
 			ds = append(ds, d)
 		}
 	}
 	slices.SortStableFunc(ds, func(x, y decision.Decision) int { return cmp.Compare(rank(x), rank(y)) })
-	fmt.Fprintf(w, "\n%s  %s\n", p.bold(kindTitle[kind]), p.dim(fmt.Sprintf("%d seen, %d in scope", c.Seen, c.InScope)))
+	fmt.Fprintf(w, "\n%s  %s\n", p.bold(kind.Plural), p.dim(fmt.Sprintf("%d seen, %d in scope", c.Seen, c.InScope)))
 
 	shown := ds
 	if !all {
@@ -147,7 +141,7 @@ func (p paint) kindText(w io.Writer, r *Report, kind string, c Count, all bool) 
 			p.row(w, "keep", p.dim, s, "", 0)
 		}
 	}
-	if kind == snapshot.KindProcess && r.Veil != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
+	if kind.Name == snapshot.KindProcess && r.Veil != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
 		p.row(w, "note", p.yellow, "", veiling(r.Veil), 0)
 	}
 }
@@ -292,7 +286,8 @@ func once(acts []decision.Act) []decision.Act {
 		case x.Outcome.Outcome != decision.Capped || n == 1:
 			out = append(out, x)
 		case n > 1:
-			out = append(out, decision.Act{Label: fmt.Sprintf("%d %s", n, kindTitle[x.Kind]), Outcome: x.Outcome})
+			kind, _ := snapshot.KindOf(x.Kind)
+			out = append(out, decision.Act{Label: fmt.Sprintf("%d %s", n, kind.Plural), Outcome: x.Outcome})
 			held[reason{x.Kind, x.Detail}] = 0
 		}
 	}
@@ -452,14 +447,14 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 		}
 	}
 	for _, kind := range snapshot.Kinds {
-		c, ok := r.Census[kind]
+		c, ok := r.Census[kind.Name]
 		if !ok {
 			continue
 		}
-		fmt.Fprintf(w, "\n## %s\n\n%d seen, %d in scope, %d reap, %d spare, %d unknown\n", kindTitle[kind], c.Seen, c.InScope, c.Reap, c.Spare, c.Unknown)
+		fmt.Fprintf(w, "\n## %s\n\n%d seen, %d in scope, %d reap, %d spare, %d unknown\n", kind.Plural, c.Seen, c.InScope, c.Reap, c.Spare, c.Unknown)
 		head := false
 		for _, d := range r.Decisions {
-			if d.Kind != kind || !all && rank(d) > rankWait {
+			if d.Kind != kind.Name || !all && rank(d) > rankWait {
 				continue
 			}
 			if !head {
