@@ -36,22 +36,25 @@ type Journal interface {
 	Settled(ctx context.Context, id string, out decision.Outcome) error
 }
 
-// Actuator acts on candidates of one kind.
+// Actuator acts on candidates of one kind. It judges nothing: what may go is for the policies to say, through Judge.
 type Actuator interface {
-	// Grasp takes hold of the one thing that d names, so that it cannot become another unnoticed, and plans the act. It
+	// Hold takes hold of the one thing that d names, so that it cannot become another unnoticed, and plans the act. It
 	// changes nothing. ErrRefused, ErrGone and ErrChanged say why it would not.
-	Grasp(ctx context.Context, act string, d decision.Decision) (Grasp, error)
+	Hold(ctx context.Context, act string, d decision.Decision) (Held, error)
 	// Settle finds out, by looking, how an act went that was cut short, and finishes or undoes it.
 	Settle(ctx context.Context, in decision.Intent) decision.Outcome
 }
 
-// Grasp is one thing held.
-type Grasp interface {
+// Held is one thing held. The Carrier calls its methods in this order: Plan, Save, Act, Close.
+type Held interface {
 	// Plan is what the act will use, every name and place of it; it goes into the intent.
 	Plan() json.RawMessage
-	// Do checks the identity once more and acts. It is called after the thing was judged again, and after the intent is
-	// durable.
-	Do(ctx context.Context, in decision.Intent) decision.Outcome
+	// Save writes down what the act would lose. It is called after the thing was judged again and after the intent is durable, and
+	// changes nothing of the thing. After an error of Save, or when nothing is done after it, Close removes what was saved.
+	Save(ctx context.Context) error
+	// Act makes sure that the thing is still what in.Identity says, its State included, and does the one thing that cannot be undone. It is
+	// called right after the thing was judged for the last time, and looks afterwards whether it worked.
+	Act(ctx context.Context, in decision.Intent) decision.Outcome
 	// Close lets go. It is called once, whatever happened.
 	Close() error
 }

@@ -75,7 +75,8 @@ func (c *Carrier) tell(act decision.Act) {
 	}
 }
 
-// act takes hold of the thing, has it judged again, writes the intent down, acts, and writes the outcome down.
+// act holds the thing, has it judged again, writes the intent down, saves what can be lost, has it judged for the last time, acts, and
+// writes the outcome down.
 func (c *Carrier) act(ctx context.Context, sweep, id string, d decision.Decision) decision.Outcome {
 	if ctx.Err() != nil {
 		return notTried(ctx)
@@ -84,12 +85,12 @@ func (c *Carrier) act(ctx context.Context, sweep, id string, d decision.Decision
 		return OutcomeOf(Refused("what makes %s the same thing at a later look is not known; it was left untouched", d.ID))
 	}
 	actuator := c.ByKind[d.Kind]
-	grasp, err := actuator.Grasp(ctx, id, d)
+	held, err := actuator.Hold(ctx, id, d)
 	if err != nil {
 		return OutcomeOf(err)
 	}
 	defer func() {
-		if err := grasp.Close(); err != nil {
+		if err := held.Close(); err != nil {
 			c.log().Warn("let go of a thing", "candidate", d.ID, "error", err)
 		}
 	}()
@@ -98,7 +99,7 @@ func (c *Carrier) act(ctx context.Context, sweep, id string, d decision.Decision
 		return OutcomeOf(err)
 	}
 	in := decision.Intent{ID: id, Sweep: sweep, Candidate: d.ID, Kind: d.Kind, Label: again.Label, Identity: again.Identity,
-		Findings: again.Findings, At: c.Now(), Plan: grasp.Plan()}
+		Findings: again.Findings, At: c.Now(), Plan: held.Plan()}
 	if _, ok := actuator.(Restorer); ok {
 		in.RestoreUntil = in.At.Add(c.TrashTTL)
 	}
@@ -109,7 +110,7 @@ func (c *Carrier) act(ctx context.Context, sweep, id string, d decision.Decision
 		return decision.Outcome{Outcome: decision.Failed,
 			Detail: fmt.Sprintf("write the intent down: %v; %s was left untouched. See that the state folder can be written", err, d.ID)}
 	}
-	out := grasp.Do(ctx, in)
+	out := c.carry(ctx, held, again, in)
 	if out.Outcome == decision.Done && out.RestoreUntil == nil && !in.RestoreUntil.IsZero() {
 		out.RestoreUntil = new(in.RestoreUntil)
 	}
@@ -120,6 +121,24 @@ func (c *Carrier) act(ctx context.Context, sweep, id string, d decision.Decision
 		return out
 	}
 	return c.settled(ctx, id, out)
+}
+
+// carry saves, has the thing judged for the last time, and acts where it is still what was judged before it was saved.
+func (c *Carrier) carry(ctx context.Context, held Held, judged decision.Decision, in decision.Intent) decision.Outcome {
+	if err := held.Save(ctx); err != nil {
+		return OutcomeOf(err)
+	}
+	last, err := c.again(ctx, judged)
+	switch {
+	case err != nil:
+		return OutcomeOf(err)
+	case last.Facts() != judged.Facts():
+		return OutcomeOf(Changed("%s changed while what it would lose was saved; it was left untouched, and the next sweep looks again", in.Candidate))
+	case ctx.Err() != nil:
+		return notTried(ctx)
+	}
+	in.Identity = last.Identity
+	return held.Act(ctx, in)
 }
 
 // again has d judged again. Its error says why nothing may be done: another verdict, another thing, nothing there any more.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +19,10 @@ import (
 type stage struct {
 	calls []string
 	// what each of them answers, by candidate where it is a map
-	graspErr           map[string]error
-	again              map[string]func(*decision.Decision) error
+	holdErr, saveErr map[string]error
+	again            map[string]func(*decision.Decision) error
+	// last is what the last judgement changes, after the save
+	last               func(*decision.Decision) error
 	intendErr, settled error
 	out                decision.Outcome
 	onDo               func()
@@ -28,7 +31,12 @@ type stage struct {
 func (s *stage) note(what, id string) { s.calls = append(s.calls, what+" "+id) }
 
 func (s *stage) Again(_ context.Context, d decision.Decision) (decision.Decision, error) {
+	saved := slices.Contains(s.calls, "save "+d.ID)
 	s.note("again", d.ID)
+	if saved && s.last != nil {
+		err := s.last(&d)
+		return d, err
+	}
 	if change := s.again[d.ID]; change != nil {
 		err := change(&d)
 		return d, err
@@ -46,9 +54,9 @@ func (s *stage) Settled(ctx context.Context, id string, out decision.Outcome) er
 	return errors.Join(s.settled, ctx.Err())
 }
 
-func (s *stage) Grasp(_ context.Context, _ string, d decision.Decision) (Grasp, error) {
-	s.note("grasp", d.ID)
-	if err := s.graspErr[d.ID]; err != nil {
+func (s *stage) Hold(_ context.Context, _ string, d decision.Decision) (Held, error) {
+	s.note("hold", d.ID)
+	if err := s.holdErr[d.ID]; err != nil {
 		return nil, err
 	}
 	return &held{s, d.ID}, nil
@@ -61,10 +69,11 @@ type held struct {
 	id string
 }
 
-func (h *held) Plan() json.RawMessage { return json.RawMessage(`{"plan":1}`) }
-func (h *held) Close() error          { h.note("close", h.id); return nil }
-func (h *held) Do(_ context.Context, in decision.Intent) decision.Outcome {
-	h.note("do", h.id)
+func (h *held) Plan() json.RawMessage      { return json.RawMessage(`{"plan":1}`) }
+func (h *held) Close() error               { h.note("close", h.id); return nil }
+func (h *held) Save(context.Context) error { h.note("save", h.id); return h.saveErr[h.id] }
+func (h *held) Act(_ context.Context, in decision.Intent) decision.Outcome {
+	h.note("act", h.id)
 	if h.onDo != nil {
 		h.onDo()
 	}
@@ -78,7 +87,7 @@ func (restorer) Restore(context.Context, decision.Intent) (string, error) { retu
 func (restorer) Purge(context.Context, decision.Intent) (int64, error)    { return 0, nil }
 
 func newStage() *stage {
-	return &stage{graspErr: map[string]error{}, again: map[string]func(*decision.Decision) error{}, out: decision.Outcome{Outcome: decision.Done, Detail: "it went"}}
+	return &stage{holdErr: map[string]error{}, saveErr: map[string]error{}, again: map[string]func(*decision.Decision) error{}, out: decision.Outcome{Outcome: decision.Done, Detail: "it went"}}
 }
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -114,9 +123,9 @@ func TestOrder(t *testing.T) {
 		reap("session", "s", ""), reap("tab", "t", "")}
 	acts := c.Carry(t.Context(), "S", ds, ds)
 	want := []string{
-		"grasp session:s", "again session:s", "intend session:s", "do session:s", "settled done", "close session:s",
-		"grasp process:p", "again process:p", "intend process:p", "do process:p", "settled done", "close process:p",
-		"grasp dir:d", "again dir:d", "intend dir:d", "do dir:d", "settled done", "close dir:d",
+		"hold session:s", "again session:s", "intend session:s", "save session:s", "again session:s", "act session:s", "settled done", "close session:s",
+		"hold process:p", "again process:p", "intend process:p", "save process:p", "again process:p", "act process:p", "settled done", "close process:p",
+		"hold dir:d", "again dir:d", "intend dir:d", "save dir:d", "again dir:d", "act dir:d", "settled done", "close dir:d",
 	}
 	if diff := cmp.Diff(want, s.calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
@@ -144,8 +153,11 @@ func TestOutcomes(t *testing.T) {
 	again := func(change func(*decision.Decision) error) func(*stage) {
 		return func(s *stage) { s.again["session:s"] = change }
 	}
-	grasp := func(err error) func(*stage) { return func(s *stage) { s.graspErr["session:s"] = err } }
-	const grasped, judged, intended, open, done = "grasp", "again", "intend", "do", "settled"
+	last := func(change func(*decision.Decision)) func(*stage) {
+		return func(s *stage) { s.last = func(d *decision.Decision) error { change(d); return nil } }
+	}
+	grasp := func(err error) func(*stage) { return func(s *stage) { s.holdErr["session:s"] = err } }
+	const grasped, judged, intended, saving, saved, open, done = "hold", "again", "intend", "save", "last", "act", "settled"
 	for _, c := range []struct {
 		name     string
 		set      func(*stage)
@@ -170,6 +182,13 @@ func TestOutcomes(t *testing.T) {
 		{"no reason now", again(func(d *decision.Decision) error { d.Verdict = decision.Spare; return nil }), decision.Changed, "no reason to reap it", judged},
 		{"no verdict", again(func(d *decision.Decision) error { d.Verdict = ""; return nil }), decision.Changed, "no reason to reap it", judged},
 		{"intent not durable", func(s *stage) { s.intendErr = errors.New("disk full") }, decision.Failed, "disk full", intended},
+		{"not saved", func(s *stage) { s.saveErr["session:s"] = errors.New("no space") }, decision.Failed, "no space", saving},
+		{"gone after the save", last(func(d *decision.Decision) { *d = decision.Decision{} }), decision.Gone, "not there any more", saved},
+		{"kept after the save", last(func(d *decision.Decision) { d.Verdict = decision.Spare }), decision.Changed, "no reason to reap it", saved},
+		{"another thing after the save", last(func(d *decision.Decision) { d.Identity.Key = "else" }), decision.Changed, "decided on", saved},
+		{"another state after the save", last(func(d *decision.Decision) { d.Identity.Session = &decision.Session{State: "typed"} }), decision.Changed, "changed while", saved},
+		{"another reason after the save", last(func(d *decision.Decision) { d.Findings = []decision.Reason{{Rule: "else"}} }), decision.Changed, "changed while", saved},
+		{"more below after the save", last(func(d *decision.Decision) { d.Identity.Below = []decision.Member{{PID: 7}} }), decision.Changed, "changed while", saved},
 		{"failed", func(s *stage) { s.out = decision.Outcome{Outcome: decision.Failed, Detail: "it hangs"} }, decision.Failed, "it hangs", done},
 		{"not known", func(s *stage) { s.out = decision.Outcome{Outcome: decision.Failed, Detail: "who knows", Open: true} }, decision.Failed, "who knows", open},
 		{"outcome not written", func(s *stage) { s.settled = errors.New("disk full") }, decision.Done, "it went; this outcome could not be written down: disk full", done},
@@ -183,16 +202,20 @@ func TestOutcomes(t *testing.T) {
 			if len(acts) != 1 || acts[0].Outcome.Outcome != c.outcome || !strings.Contains(acts[0].Detail, c.detail) {
 				t.Errorf("acts: %+v", acts)
 			}
-			want := []string{"grasp session:s"}
+			want := []string{"hold session:s"}
 			switch c.farthest {
 			case judged:
 				want = append(want, "again session:s", "close session:s")
 			case intended:
 				want = append(want, "again session:s", "intend session:s", "close session:s")
+			case saving:
+				want = append(want, "again session:s", "intend session:s", "save session:s", "settled "+c.outcome, "close session:s")
+			case saved:
+				want = append(want, "again session:s", "intend session:s", "save session:s", "again session:s", "settled "+c.outcome, "close session:s")
 			case open:
-				want = append(want, "again session:s", "intend session:s", "do session:s", "close session:s")
+				want = append(want, "again session:s", "intend session:s", "save session:s", "again session:s", "act session:s", "close session:s")
 			case done:
-				want = append(want, "again session:s", "intend session:s", "do session:s", "settled "+c.outcome, "close session:s")
+				want = append(want, "again session:s", "intend session:s", "save session:s", "again session:s", "act session:s", "settled "+c.outcome, "close session:s")
 			}
 			if diff := cmp.Diff(want, s.calls); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
@@ -252,7 +275,7 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("act: %+v", a)
 		}
 	}
-	if len(s.calls) != 6 {
+	if len(s.calls) != 8 {
 		t.Errorf("calls: %v", s.calls)
 	}
 	// Between the grasp and the intent, too.

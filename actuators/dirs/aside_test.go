@@ -254,7 +254,7 @@ func TestAttackTrashOfSomebodyElse(t *testing.T) {
 				}
 			}
 			before := w.list(w.base)
-			out := g.Do(t.Context(), in)
+			out := g.Act(t.Context(), in)
 			g.Close()
 			_, purged := New(w.o).Purge(t.Context(), in)
 			after := w.list(w.base)

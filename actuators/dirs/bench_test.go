@@ -86,7 +86,7 @@ func BenchmarkSetAside(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.StartTimer()
-			out := g.Do(b.Context(), in)
+			out := g.Act(b.Context(), in)
 			b.StopTimer()
 			if out.Outcome != decision.Done {
 				b.Fatalf("%+v", out)

@@ -12,7 +12,7 @@ import (
 
 // Do moves the folder into the trash, looks under its new name for anybody who uses it and for anything that changed since it was
 // judged, and puts it back when there is. It removes nothing.
-func (g *grasp) Do(ctx context.Context, in decision.Intent) decision.Outcome {
+func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	s, err := g.site(in)
 	if err != nil {
 		return decision.Outcome{Outcome: decision.Failed, Detail: fmt.Sprintf("%v; nothing was done", err)}

@@ -86,12 +86,12 @@ func TestAttackARepositoryThatIsActedOn(t *testing.T) {
 	d := w.decision(w.tree)
 	_ = ran()
 	act := func(id string) decision.Intent {
-		g, err := New(w.o).Grasp(t.Context(), id, d)
+		g, err := New(w.o).Hold(t.Context(), id, d)
 		step("grasp", err)
 		in := decision.Intent{ID: id, Candidate: d.ID, Kind: d.Kind, Label: w.tree, Identity: d.Identity, At: time.Now(),
 			RestoreUntil: time.Now().Add(time.Hour), Plan: g.Plan()}
 		in = throughJSON(t, in)
-		if out := g.Do(t.Context(), in); out.Outcome != decision.Done {
+		if out := g.Act(t.Context(), in); out.Outcome != decision.Done {
 			t.Fatalf("outcome: %+v", out)
 		}
 		step("set aside", g.Close())

@@ -25,8 +25,8 @@ type grasp struct {
 	held, parent folder
 }
 
-// Grasp takes hold of the folder, compares it with the identity that was decided on, and plans where it goes.
-func (a *Actuator) Grasp(ctx context.Context, act string, d decision.Decision) (actuators.Grasp, error) {
+// Hold takes hold of the folder, compares it with the identity that was decided on, and plans where it goes.
+func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (actuators.Held, error) {
 	if d.Identity.Dir == nil {
 		return nil, actuators.Refused("%s has no identity of a folder; it was left untouched", d.ID)
 	}
@@ -214,3 +214,6 @@ func untouched(path string, err error) error {
 	}
 	return actuators.Refused("%s: %w; it was left untouched", path, err)
 }
+
+// Save implements actuators.Held.
+func (g *grasp) Save(context.Context) error { return nil }

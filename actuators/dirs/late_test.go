@@ -221,7 +221,7 @@ func (l *late) interrupted(id, step string, work func(*late) error) (decision.Ou
 	}
 	defer g.Close()
 	l.o.Step("held")
-	out := g.Do(context.Background(), in)
+	out := g.Act(context.Background(), in)
 	if !came {
 		return out, errNoStep
 	}
@@ -245,7 +245,7 @@ func TestAttackWorkAtAnyTime(t *testing.T) {
 		wait := time.Duration(rand.Int64N(int64(60 * time.Millisecond)))
 		wrote := make(chan error, 1)
 		go func() { time.Sleep(wait); wrote <- l.put("late.txt", "work\n") }()
-		out := g.Do(t.Context(), in)
+		out := g.Act(t.Context(), in)
 		if err := errors.Join(<-wrote, g.Close()); err != nil {
 			t.Fatal(err)
 		}

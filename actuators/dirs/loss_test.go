@@ -282,7 +282,7 @@ func TestNoHookRuns(t *testing.T) {
 		}
 		defer g.Close()
 		os.Remove(ran) // the test's own git may have run them
-		if out := g.Do(t.Context(), in); out.Outcome != decision.Done {
+		if out := g.Act(t.Context(), in); out.Outcome != decision.Done {
 			t.Fatalf("outcome: %+v", out)
 		}
 		return in

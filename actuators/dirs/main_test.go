@@ -131,10 +131,10 @@ func (w *world) decision(path string) decision.Decision {
 }
 
 // grasp takes hold of a folder and gives the intent that the carrier would write down.
-func (w *world) grasp(act, path string) (actuators.Grasp, decision.Intent, error) {
+func (w *world) grasp(act, path string) (actuators.Held, decision.Intent, error) {
 	w.t.Helper()
 	d := w.decision(path)
-	g, err := New(w.o).Grasp(w.t.Context(), act, d)
+	g, err := New(w.o).Hold(w.t.Context(), act, d)
 	if err != nil {
 		return nil, decision.Intent{}, err
 	}
@@ -165,7 +165,7 @@ func (w *world) do(act, path string) (decision.Outcome, decision.Intent) {
 		w.t.Fatalf("grasp: %v", err)
 	}
 	defer g.Close()
-	return g.Do(w.t.Context(), in), in
+	return g.Act(w.t.Context(), in), in
 }
 
 // aside sets the worktree aside and fails the test when that does not work.
@@ -321,10 +321,10 @@ func crash() {
 	var err error
 	switch c.Verb {
 	case "do":
-		var g actuators.Grasp
-		g, err = a.Grasp(context.Background(), c.Intent.ID, decision.Decision{ID: c.Intent.Candidate, Kind: "dir", Identity: c.Intent.Identity})
+		var g actuators.Held
+		g, err = a.Hold(context.Background(), c.Intent.ID, decision.Decision{ID: c.Intent.Candidate, Kind: "dir", Identity: c.Intent.Identity})
 		if err == nil {
-			if out := g.Do(context.Background(), c.Intent); out.Outcome != decision.Done {
+			if out := g.Act(context.Background(), c.Intent); out.Outcome != decision.Done {
 				err = errors.New(out.Detail)
 			}
 		}

@@ -100,14 +100,14 @@ func TestRefuses(t *testing.T) {
 			}
 			defer g.Close()
 			c.change(w, d.Identity.Dir)
-			_, err = New(w.o).Grasp(t.Context(), "A2", d)
+			_, err = New(w.o).Hold(t.Context(), "A2", d)
 			if !errors.Is(err, c.want) {
 				t.Errorf("grasp: %v, want %v", err, c.want)
 			} else if c.want != actuators.ErrGone && !strings.Contains(err.Error(), "left untouched") {
 				t.Errorf("it does not say what became of it: %v", err)
 			}
 			if diskChanged(w, was) {
-				if out := g.Do(t.Context(), in); out.Outcome == decision.Done || out.Outcome == decision.Failed {
+				if out := g.Act(t.Context(), in); out.Outcome == decision.Done || out.Outcome == decision.Failed {
 					t.Errorf("do: %+v", out)
 				}
 			}
@@ -159,7 +159,7 @@ func TestEmptyFolder(t *testing.T) {
 			w.write(path+"/late", "x\n")
 		}
 	}
-	if out := g.Do(t.Context(), in); out.Outcome != decision.Refused {
+	if out := g.Act(t.Context(), in); out.Outcome != decision.Refused {
 		t.Errorf("outcome: %+v", out)
 	}
 	if _, err := os.Lstat(path + "/late"); err != nil {

@@ -88,12 +88,12 @@ func actOn(t *testing.T, o Options, p decision.Process, before, again []decision
 	t.Helper()
 	d, in := decide(p), intent(p)
 	d.Identity.Below, in.Identity.Below = before, again
-	g, err := New(o).Grasp(t.Context(), "A1", d)
+	g, err := New(o).Hold(t.Context(), "A1", d)
 	if err != nil {
 		return decision.Outcome{}, err
 	}
 	defer g.Close()
-	return g.Do(t.Context(), in), nil
+	return g.Act(t.Context(), in), nil
 }
 
 func living(hs []*panes.Held) (n int) {
@@ -186,12 +186,12 @@ func TestLeavesWhatIsBelowOneThatIsSpared(t *testing.T) {
 	again.Name = "else"
 	d, in := decide(p), intent(again)
 	d.Identity.Below, in.Identity.Below = judged(below), judged(below)
-	g, err := New(options()).Grasp(t.Context(), "A1", d)
+	g, err := New(options()).Hold(t.Context(), "A1", d)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	if out := g.Do(context.Background(), in); out.Outcome != decision.Changed || living(below) != 1 {
+	if out := g.Act(context.Background(), in); out.Outcome != decision.Changed || living(below) != 1 {
 		t.Errorf("%+v, and %d still run", out, living(below))
 	}
 }

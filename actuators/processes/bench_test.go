@@ -53,7 +53,7 @@ func BenchmarkSignal(b *testing.B) {
 	})
 	b.Run("whole-check", func(b *testing.B) {
 		want := identify(b, pid)
-		g, err := New(options()).Grasp(b.Context(), "A1", decide(want))
+		g, err := New(options()).Hold(b.Context(), "A1", decide(want))
 		if err != nil {
 			b.Fatal(err)
 		}

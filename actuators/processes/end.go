@@ -19,7 +19,7 @@ const killWait = 5 * time.Second
 
 // Do asks the process to end, and kills it when it has not ended within the grace. Before each signal it is read again through
 // the directory that the signal goes through. What was judged with it ends after it: the other way round a supervisor starts it anew.
-func (g *grasp) Do(ctx context.Context, in decision.Intent) decision.Outcome {
+func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	if in.Identity.Process == nil {
 		return decision.Outcome{Outcome: decision.Failed, Detail: "the intent names no process; nothing was done"}
 	}

@@ -132,11 +132,11 @@ func TestSparesWhatEndedOrChanged(t *testing.T) {
 			if p == was {
 				t.Fatal("the case changes nothing")
 			}
-			if _, err := New(options()).Grasp(t.Context(), "A1", decide(p)); !errors.Is(err, c.want) {
+			if _, err := New(options()).Hold(t.Context(), "A1", decide(p)); !errors.Is(err, c.want) {
 				t.Errorf("grasp: %v, want %v", err, c.want)
 			}
 			// The same when it comes out between the grasp and the signal. Boot and namespace cannot change in between.
-			g, err := New(options()).Grasp(t.Context(), "A1", decide(was))
+			g, err := New(options()).Hold(t.Context(), "A1", decide(was))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -144,7 +144,7 @@ func TestSparesWhatEndedOrChanged(t *testing.T) {
 			if p.BootID != was.BootID || p.PIDNamespace != was.PIDNamespace {
 				return
 			}
-			if out := g.Do(t.Context(), intent(p)); out.Outcome == decision.Done {
+			if out := g.Act(t.Context(), intent(p)); out.Outcome == decision.Done {
 				t.Errorf("do: %+v", out)
 			}
 			if !child.alive() {
@@ -158,14 +158,14 @@ func TestGoneBetweenGraspAndSignal(t *testing.T) {
 	t.Parallel()
 	child := start(t, "wait", true)
 	p := identify(t, child.Process.Pid)
-	g, err := New(options()).Grasp(t.Context(), "A1", decide(p))
+	g, err := New(options()).Hold(t.Context(), "A1", decide(p))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer g.Close()
 	child.in.Close()
 	<-child.reaped
-	if out := g.Do(t.Context(), intent(p)); out.Outcome != decision.Gone {
+	if out := g.Act(t.Context(), intent(p)); out.Outcome != decision.Gone {
 		t.Errorf("outcome: %+v", out)
 	}
 }
@@ -185,12 +185,12 @@ func TestNeverList(t *testing.T) {
 	} {
 		o := options()
 		change(&o)
-		if _, err := New(o).Grasp(t.Context(), "A1", decide(p)); !errors.Is(err, actuators.ErrRefused) {
+		if _, err := New(o).Hold(t.Context(), "A1", decide(p)); !errors.Is(err, actuators.ErrRefused) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// Its own process and its ancestors are refused although no option names them.
-	if _, err := New(options()).Grasp(t.Context(), "A1", decide(identify(t, os.Getpid()))); !errors.Is(err, actuators.ErrRefused) {
+	if _, err := New(options()).Hold(t.Context(), "A1", decide(identify(t, os.Getpid()))); !errors.Is(err, actuators.ErrRefused) {
 		t.Errorf("this process: %v", err)
 	}
 	if !child.alive() {

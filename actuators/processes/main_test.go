@@ -167,12 +167,12 @@ func intent(p decision.Process) decision.Intent {
 // act grasps and acts, as the carrier does.
 func act(t testing.TB, ctx context.Context, o Options, p decision.Process) decision.Outcome {
 	t.Helper()
-	g, err := New(o).Grasp(ctx, "A1", decide(p))
+	g, err := New(o).Hold(ctx, "A1", decide(p))
 	if err != nil {
 		t.Fatalf("grasp: %v", err)
 	}
 	defer g.Close()
-	return g.Do(ctx, intent(p))
+	return g.Act(ctx, intent(p))
 }
 
 // crash is a Winnow that dies at the step that its environment names, in an act on the process that its input describes.
@@ -189,10 +189,10 @@ func crash() {
 			select {}
 		}
 	}
-	g, err := New(o).Grasp(context.Background(), "A1", decide(p))
+	g, err := New(o).Hold(context.Background(), "A1", decide(p))
 	if err != nil {
 		panic(err)
 	}
-	g.Do(context.Background(), intent(p))
+	g.Act(context.Background(), intent(p))
 	os.Exit(0)
 }

@@ -76,8 +76,8 @@ type grasp struct {
 	below []*panes.Held
 }
 
-// Grasp takes hold of the process and compares it with the identity that was decided on.
-func (a *Actuator) Grasp(_ context.Context, _ string, d decision.Decision) (actuators.Grasp, error) {
+// Hold takes hold of the process and compares it with the identity that was decided on.
+func (a *Actuator) Hold(_ context.Context, _ string, d decision.Decision) (actuators.Held, error) {
 	if d.Identity.Process == nil {
 		return nil, actuators.Refused("%s has no identity of a process; it was left untouched", d.ID)
 	}
@@ -219,3 +219,6 @@ func bootID(procRoot string) (string, error) {
 	}
 	return strings.TrimSpace(string(text)), nil
 }
+
+// Save implements actuators.Held.
+func (g *grasp) Save(context.Context) error { return nil }

@@ -79,7 +79,7 @@ func (r *reused) trial() error {
 	if err != nil {
 		return err
 	}
-	g, err := New(options()).Grasp(context.Background(), "A1", decide(p))
+	g, err := New(options()).Hold(context.Background(), "A1", decide(p))
 	if err != nil {
 		return err
 	}
@@ -114,15 +114,15 @@ func (r *reused) trial() error {
 
 // spared says whether the old grasp, a new one with the old identity, or a bare signal through what was held reached the new
 // process.
-func spared(g actuators.Grasp, p, q decision.Process) error {
+func spared(g actuators.Held, p, q decision.Process) error {
 	held := g.(*grasp).pin
 	if err := held.signal(unix.SIGKILL); !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("a signal through what was held: %v", err)
 	}
-	if out := g.Do(context.Background(), intent(p)); out.Outcome != decision.Gone {
+	if out := g.Act(context.Background(), intent(p)); out.Outcome != decision.Gone {
 		return fmt.Errorf("the old grasp: %s: %s", out.Outcome, out.Detail)
 	}
-	if fresh, err := New(options()).Grasp(context.Background(), "A1", decide(p)); err == nil {
+	if fresh, err := New(options()).Hold(context.Background(), "A1", decide(p)); err == nil {
 		return errors.Join(errors.New("a new grasp took it for the old one"), fresh.Close())
 	}
 	if now, err := identity(p.PID); err != nil || now != q {

@@ -6,6 +6,10 @@ package decision
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -103,6 +107,20 @@ func (d Decision) Waits() bool {
 	return true
 }
 
+// Facts is what an act on d rests on, as one text: what the thing is, the state that its server or its folder gave, what goes with it, and
+// the rules that found a reason. Two decisions with the same Facts were made of a thing that has not changed between them.
+func (d Decision) Facts() string {
+	parts := []string{strconv.Quote(d.Identity.Key), strconv.Quote(d.Identity.State())}
+	for _, m := range d.Identity.Below {
+		parts = append(parts, fmt.Sprintf("%d@%d", m.PID, m.StartTicks))
+	}
+	for _, f := range d.Findings {
+		parts = append(parts, f.Rule)
+	}
+	slices.Sort(parts[2:])
+	return strings.Join(parts, " ")
+}
+
 // AtWork reports whether a process is known to have worked since an earlier look, and nothing that work is no excuse for was found.
 func (d Decision) AtWork() bool {
 	for _, f := range d.Findings {
@@ -128,6 +146,21 @@ type Identity struct {
 
 // Same reports whether two identities are known and equal.
 func (i Identity) Same(other Identity) bool { return i.Key != "" && i.Key == other.Key }
+
+// State is the state of what the identity names, "" where its kind has none.
+func (i Identity) State() string {
+	switch {
+	case i.Session != nil:
+		return i.Session.State
+	case i.Tab != nil:
+		return i.Tab.State
+	case i.Terminal != nil:
+		return i.Terminal.State
+	case i.Dir != nil:
+		return i.Dir.State
+	}
+	return ""
+}
 
 // Process identifies a process. StartTicks alone are none: pids are reused within one tick.
 type Process struct {
@@ -162,6 +195,9 @@ type Session struct {
 	Name        string    `json:"name"`
 	CreatedAt   time.Time `json:"created_at"`
 	Attached    int       `json:"attached"`
+	// State is what the snapshot says of its state, in one text. It is no part of the key: what is compared with it right before an act is
+	// the reading that the last judgement rests on.
+	State string `json:"state,omitempty"`
 	// Panes are in the order in which the server lists them.
 	Panes []Pane `json:"panes"`
 }
@@ -176,6 +212,8 @@ type Tab struct {
 	ID        string `json:"id"`
 	Workspace string `json:"workspace"`
 	Label     string `json:"label"`
+	// State is as in Session.
+	State string `json:"state,omitempty"`
 	// Panes are sorted by their terminals.
 	Panes []Pane `json:"panes"`
 }
@@ -193,6 +231,8 @@ type Terminal struct {
 	Status   string `json:"status,omitempty"`
 	// Listed says whether the Tower lists it: then the Tower closes it, else its process is ended.
 	Listed bool `json:"listed"`
+	// State is as in Session.
+	State string `json:"state,omitempty"`
 	// Process is the shellper; nil where there is none any more.
 	Process *Process `json:"process,omitempty"`
 }
@@ -219,6 +259,8 @@ type Dir struct {
 	BornAt time.Time `json:"born_at"`
 	// MountID is statx's, 0 where the kernel has none.
 	MountID uint64 `json:"mount_id,omitempty"`
+	// State is as in Session.
+	State string `json:"state,omitempty"`
 	Head    string `json:"head,omitempty"`
 	// Worktree is true for a linked worktree; CommonDir and AdminDir are then its repository's git folder and its own.
 	Worktree  bool   `json:"worktree"`

@@ -179,6 +179,8 @@ type PaneProc struct {
 
 // Tab is a herdr tab.
 type Tab struct {
+	// State is as in Session.
+	State string `json:"state,omitempty"`
 	Source string `json:"source"`
 	// ID is herdr's own, such as w1:t3: kept over a restart of the server, and then possibly another tab's.
 	ID string `json:"id,omitempty"`
@@ -200,6 +202,9 @@ type Tab struct {
 
 // Session is a tmux session.
 type Session struct {
+	// State is everything that the source itself says of it and that an act rests on, in one text or digest: what is read right before an act
+	// must give the same. Absent where that could not be read.
+	State string `json:"state,omitempty"`
 	Source string `json:"source"`
 	// ID is tmux's own, such as $4: unique in one server's life only.
 	ID        string     `json:"id,omitempty"`
@@ -243,6 +248,8 @@ type Server struct {
 
 // Terminal is a Codev terminal: a pseudo terminal that a process of its own, the shellper, keeps open, also while the Tower is down.
 type Terminal struct {
+	// State is as in Session.
+	State string `json:"state,omitempty"`
 	Source string `json:"source"`
 	// ID is Codev's own, a UUID that a restart of the Tower keeps; pid-<pid> for a shellper that neither the Tower nor its store knows.
 	ID string `json:"id,omitempty"`
@@ -342,6 +349,8 @@ type Worker struct {
 
 // Dir is a folder that may be disposable: a child of a configured root, or a worktree of a discovered repository.
 type Dir struct {
+	// State is as in Session.
+	State string `json:"state,omitempty"`
 	Source string `json:"source"`
 	Name   string `json:"name"`
 	// Path is the folder's real path; no part of it is a symbolic link unless Symlink is true.

@@ -54,7 +54,7 @@ func (j *Joined) sessionIdentity(id string) decision.Identity {
 	}
 	out := decision.Session{
 		Socket: s.Server.Socket, ServerPID: s.Server.PID, ServerTicks: *s.Server.StartTicks, ID: s.ID, Name: s.Name,
-		CreatedAt: *s.CreatedAt, Attached: *s.Attached,
+		CreatedAt: *s.CreatedAt, Attached: *s.Attached, State: s.State,
 	}
 	for i := range s.Panes {
 		pane, ok := paneIdentity(&s.Panes[i])
@@ -100,7 +100,7 @@ func (j *Joined) dirIdentity(id string) decision.Identity {
 		return decision.Identity{}
 	}
 	out := decision.Dir{
-		Path: d.Path, Root: d.Root, Device: *d.Device, Inode: *d.Inode, BornAt: *d.BornAt, MountID: known(d.MountID),
+		Path: d.Path, Root: d.Root, Device: *d.Device, Inode: *d.Inode, BornAt: *d.BornAt, MountID: known(d.MountID), State: d.State,
 	}
 	if d.Git != nil {
 		if d.Git.Head == "" || d.Git.Worktree == nil {
@@ -125,7 +125,7 @@ func (j *Joined) tabIdentity(id string) decision.Identity {
 	if server == nil || server.Socket == "" || t.ID == "" || len(t.Panes) == 0 {
 		return decision.Identity{}
 	}
-	out := decision.Tab{Socket: server.Socket, ServerPID: server.PID, Protocol: -1, ID: t.ID, Workspace: t.Workspace, Label: t.Label}
+	out := decision.Tab{Socket: server.Socket, ServerPID: server.PID, Protocol: -1, ID: t.ID, Workspace: t.Workspace, Label: t.Label, State: t.State}
 	if server.Protocol != nil {
 		out.Protocol = *server.Protocol
 	}
@@ -157,6 +157,7 @@ func (j *Joined) terminalIdentity(id string) decision.Identity {
 	}
 	out := decision.Terminal{
 		Source: t.Source, Folder: src.Path, Tower: src.Server.Socket, ID: t.ID, Role: t.Role, RoleKind: t.RoleKind, Status: t.Status, Listed: *t.Listed,
+		State: t.State,
 	}
 	k := key{snapshot.KindTerminal}
 	k.text(out.Folder, out.ID)

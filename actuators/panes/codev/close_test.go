@@ -426,7 +426,7 @@ func TestHangingTowerIsBounded(t *testing.T) {
 			return tower.DeleteDoesNothing
 		})
 		over := make(chan decision.Outcome)
-		go func() { over <- g.Do(t.Context(), intent(id)) }()
+		go func() { over <- g.Act(t.Context(), intent(id)) }()
 		select {
 		case out := <-over:
 			want(t, out, decision.Failed)

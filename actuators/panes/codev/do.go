@@ -24,9 +24,9 @@ const (
 	killedWithin = 5 * time.Second
 )
 
-// Do implements actuators.Grasp. Once the Tower was told to close the terminal it goes on to the end although ctx ends, but signals
+// Act implements actuators.Held. Once the Tower was told to close the terminal it goes on to the end although ctx ends, but signals
 // nothing any more then.
-func (g *grasp) Do(ctx context.Context, in decision.Intent) decision.Outcome {
+func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	if !alike(in.Identity.Terminal, &g.id) {
 		return actuators.OutcomeOf(g.untouched(actuators.Changed("it is not what was judged at first any more")))
 	}

@@ -51,8 +51,8 @@ type plan struct {
 	TermGrace float64 `json:"term_grace"`
 }
 
-// Grasp implements actuators.Actuator. It holds the process first and asks the Tower then: what that says is true of what is held.
-func (a *Actuator) Grasp(ctx context.Context, act string, d decision.Decision) (actuators.Grasp, error) {
+// Hold implements actuators.Actuator. It holds the process first and asks the Tower then: what that says is true of what is held.
+func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (actuators.Held, error) {
 	id := d.Identity.Terminal
 	if err := admissible(d.ID, id); err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (g *grasp) identity(ctx context.Context) (over bool, err error) {
 		return true, nil
 	}
 	// What it is the same by, and what is never signalled, is known in one place.
-	p, err := g.processes.Grasp(ctx, "", decision.Decision{ID: g.who(), Identity: decision.Identity{Process: g.id.Process}})
+	p, err := g.processes.Hold(ctx, "", decision.Decision{ID: g.who(), Identity: decision.Identity{Process: g.id.Process}})
 	if err == nil {
 		err = p.Close()
 	}
@@ -303,10 +303,10 @@ func state(status string) string {
 	return "something else"
 }
 
-// Plan implements actuators.Grasp.
+// Plan implements actuators.Held.
 func (g *grasp) Plan() json.RawMessage { return g.text }
 
-// Close implements actuators.Grasp.
+// Close implements actuators.Held.
 func (g *grasp) Close() error {
 	if g.shellper != nil {
 		g.shellper.Close()
@@ -317,3 +317,6 @@ func (g *grasp) Close() error {
 	g.shellper, g.family = nil, nil
 	return nil
 }
+
+// Save implements actuators.Held.
+func (g *grasp) Save(context.Context) error { return nil }

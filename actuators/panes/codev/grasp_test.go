@@ -67,7 +67,7 @@ func TestNeverCloses(t *testing.T) {
 			t.Errorf("%s: settled %+v", c.name, out)
 		}
 	}
-	if _, err := New(w.o).Grasp(t.Context(), "A1", decision.Decision{ID: "terminal:x"}); !errors.Is(err, actuators.ErrRefused) {
+	if _, err := New(w.o).Hold(t.Context(), "A1", decision.Decision{ID: "terminal:x"}); !errors.Is(err, actuators.ErrRefused) {
 		t.Errorf("none: %v", err)
 	}
 	if slices.ContainsFunc(w.Calls(), func(c tower.Call) bool { return c.Path != "/api/terminals" }) {
@@ -246,7 +246,7 @@ func TestJudgedOtherwise(t *testing.T) {
 			t.Errorf("%s: %+v", name, out)
 		}
 	}
-	want(t, g.Do(t.Context(), decision.Intent{}), decision.Changed)
+	want(t, g.Act(t.Context(), decision.Intent{}), decision.Changed)
 	w.untouched(st)
 	// That it uses more memory by now is no change.
 	good.Process = new(*good.Process)

@@ -239,11 +239,11 @@ func crash() {
 			select {}
 		}
 	}
-	g, err := New(o).Grasp(context.Background(), "A1", decide(j.Identity))
+	g, err := New(o).Hold(context.Background(), "A1", decide(j.Identity))
 	if err != nil {
 		panic(err)
 	}
-	g.Do(context.Background(), intent(j.Identity))
+	g.Act(context.Background(), intent(j.Identity))
 	os.Exit(0)
 }
 

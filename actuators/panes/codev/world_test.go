@@ -93,9 +93,9 @@ func intent(id decision.Terminal) decision.Intent {
 func (w *world) expect(id string) { w.Expect(http.MethodDelete, "/api/terminals/"+id) }
 
 // grasp takes hold of a terminal until the test is over.
-func (w *world) grasp(id decision.Terminal) (actuators.Grasp, error) {
+func (w *world) grasp(id decision.Terminal) (actuators.Held, error) {
 	w.t.Helper()
-	g, err := New(w.o).Grasp(context.Background(), "A1", decide(id))
+	g, err := New(w.o).Hold(context.Background(), "A1", decide(id))
 	if err != nil {
 		fmt.Fprintln(&w.log, err)
 		return nil, err
@@ -105,7 +105,7 @@ func (w *world) grasp(id decision.Terminal) (actuators.Grasp, error) {
 	return g, nil
 }
 
-func (w *world) held(id decision.Terminal) actuators.Grasp {
+func (w *world) held(id decision.Terminal) actuators.Held {
 	w.t.Helper()
 	g, err := w.grasp(id)
 	if err != nil {
@@ -114,8 +114,8 @@ func (w *world) held(id decision.Terminal) actuators.Grasp {
 	return g
 }
 
-func (w *world) do(ctx context.Context, g actuators.Grasp, id decision.Terminal) decision.Outcome {
-	out := g.Do(ctx, intent(id))
+func (w *world) do(ctx context.Context, g actuators.Held, id decision.Terminal) decision.Outcome {
+	out := g.Act(ctx, intent(id))
 	fmt.Fprintf(&w.log, "%+v\n", out)
 	return out
 }

@@ -16,9 +16,9 @@ import (
 // settlePause is how often it is looked whether a tab is gone.
 const settlePause = 20 * time.Millisecond
 
-// Do implements actuators.Grasp. The panes' text is saved first, everything is checked once more, and one tab.close is sent.
+// Act implements actuators.Held. The panes' text is saved first, everything is checked once more, and one tab.close is sent.
 // From then on it goes on to the end although ctx ends.
-func (g *grasp) Do(ctx context.Context, in decision.Intent) decision.Outcome {
+func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	g.step(StepSave)
 	textless, err := g.save(ctx)
 	if err != nil {

@@ -32,7 +32,7 @@ func TestDoClosesThatTabAndNoOther(t *testing.T) {
 				d := w.judged(w.husk)
 				w.s.Expect("tab.close", w.husk)
 				g := grasped(t, a, d)
-				out := g.Do(t.Context(), intent(g, d))
+				out := g.Act(t.Context(), intent(g, d))
 				wantOutcome(t, decision.Done, out, label, "is gone, and 2 of its 2 processes with it", "text of 2 panes", g.plan.Folder)
 				if out.Freed.RSS <= 0 {
 					t.Errorf("freed %d bytes of memory", out.Freed.RSS)
@@ -344,7 +344,7 @@ func TestDoFindsOutHowACloseWent(t *testing.T) {
 			d := w.judged(w.husk)
 			g := grasped(t, a, d)
 			in := intent(g, d)
-			out := g.Do(t.Context(), in)
+			out := g.Act(t.Context(), in)
 			wantOutcome(t, c.want, out, c.word)
 			if out.Open != c.open {
 				t.Errorf("want it open: %v, got %v", c.open, out.Open)
@@ -381,7 +381,7 @@ func TestDoCannotBeInterruptedHalfway(t *testing.T) {
 		if want == decision.Done {
 			w.s.Expect("tab.close", w.husk)
 		}
-		wantOutcome(t, want, g.Do(ctx, intent(g, d)))
+		wantOutcome(t, want, g.Act(ctx, intent(g, d)))
 		if want != decision.Done {
 			w.wantUntouched(a)
 		}

@@ -44,10 +44,10 @@ func (g *grasp) who() string { return called(&g.id) }
 
 func called(t *decision.Tab) string { return fmt.Sprintf("tab %s (%q)", t.ID, t.Label) }
 
-// Grasp implements actuators.Actuator. It holds the lock of those who close tabs until the grasp is closed, so that the second
+// Hold implements actuators.Actuator. It holds the lock of those who close tabs until the grasp is closed, so that the second
 // look, the second decision and the close are one piece for every program that uses that lock. It refuses whatever check
 // refuses.
-func (a *Actuator) Grasp(ctx context.Context, act string, d decision.Decision) (actuators.Grasp, error) {
+func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (actuators.Held, error) {
 	id := d.Identity.Tab
 	if err := admissible(act, d.ID, id); err != nil {
 		return nil, err
@@ -162,10 +162,10 @@ func (g *grasp) setPlan(act string) {
 	}
 }
 
-// Plan implements actuators.Grasp.
+// Plan implements actuators.Held.
 func (g *grasp) Plan() json.RawMessage { return g.text }
 
-// Close implements actuators.Grasp.
+// Close implements actuators.Held.
 func (g *grasp) Close() error {
 	for _, h := range g.members {
 		h.Close()
@@ -179,3 +179,6 @@ func (g *grasp) Close() error {
 	// lock to it.
 	return errors.Join(unix.Flock(int(lock.Fd()), unix.LOCK_UN), lock.Close())
 }
+
+// Save implements actuators.Held.
+func (g *grasp) Save(context.Context) error { return nil }

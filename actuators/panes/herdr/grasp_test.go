@@ -67,7 +67,7 @@ func wantRefused(t *testing.T, w *world, d decision.Decision) {
 	t.Helper()
 	before := len(w.s.Calls())
 	a := actuator(t, Options{})
-	_, err := a.Grasp(t.Context(), act, d)
+	_, err := a.Hold(t.Context(), act, d)
 	wantErr(t, actuators.ErrRefused, err)
 	if n := len(w.s.Calls()) - before; n > 0 {
 		t.Errorf("%+v: %d requests", d.Identity.Tab, n)
@@ -133,7 +133,7 @@ func TestGraspRefusesWhatIsNotKnown(t *testing.T) {
 	wantRefused(t, w, decision.Decision{ID: "tab:herdr/default/w1:t1"})
 	for _, id := range []string{"", "..", "../x", "a/b", "a\n"} {
 		a := actuator(t, Options{})
-		_, err := a.Grasp(t.Context(), id, whole)
+		_, err := a.Hold(t.Context(), id, whole)
 		wantErr(t, actuators.ErrRefused, err)
 	}
 }
@@ -161,7 +161,7 @@ func TestGraspRefusesAnotherTabThanTheJudgedOne(t *testing.T) {
 			d := clone(t, whole)
 			c.change(d.Identity.Tab)
 			a := actuator(t, Options{})
-			_, err := a.Grasp(t.Context(), act, d)
+			_, err := a.Hold(t.Context(), act, d)
 			wantErr(t, c.want, err, c.word)
 			w.wantUntouched(a)
 		})
@@ -222,7 +222,7 @@ func TestGraspRefusesTheFloor(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := actuator(t, c.options)
-			g, err := a.Grasp(t.Context(), act, d)
+			g, err := a.Hold(t.Context(), act, d)
 			if c.word == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -248,7 +248,7 @@ func TestGraspFollowsAMovedPane(t *testing.T) {
 	a := actuator(t, Options{Env: func(name string) string {
 		return map[string]string{"HERDR_ENV": "1", "HERDR_SOCKET_PATH": w.s.Socket(), "HERDR_TAB_ID": w.home, "HERDR_PANE_ID": old}[name]
 	}})
-	_, err := a.Grasp(t.Context(), act, w.judged(w.husk))
+	_, err := a.Hold(t.Context(), act, w.judged(w.husk))
 	wantErr(t, actuators.ErrRefused, err, "Winnow itself")
 }
 
@@ -289,7 +289,7 @@ func TestGraspLeavesTheWorkspaceItsTabs(t *testing.T) {
 			}
 			husk := w.s.Tab(work, label)
 			a := actuator(t, Options{})
-			g, err := a.Grasp(t.Context(), act, w.judged(husk))
+			g, err := a.Hold(t.Context(), act, w.judged(husk))
 			if c.word == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -311,7 +311,7 @@ func TestAFutureServerIsReadAndNotClosed(t *testing.T) {
 	w := fresh(t, herdr.Options{Profile: herdr.Future})
 	a := actuator(t, Options{})
 	d := w.judged(w.husk)
-	_, err := a.Grasp(t.Context(), act, d)
+	_, err := a.Hold(t.Context(), act, d)
 	wantErr(t, actuators.ErrRefused, err, "add 99 to rules.herdr_protocols", "1.2.0")
 	w.wantUntouched(a)
 	w.s.Expect("tab.close", w.husk)
@@ -395,7 +395,7 @@ func TestGraspBelievesTheKernelAboutTheForeground(t *testing.T) {
 	eventually(t, "a command in front", func() bool { return len(sessionOf(t, sh.pid)) == 2 && state(sh.pid) == 'S' })
 	d.Identity.Tab.Panes[0].Members = sessionOf(t, sh.pid)
 	a := actuator(t, Options{})
-	_, err := a.Grasp(t.Context(), act, d)
+	_, err := a.Hold(t.Context(), act, d)
 	wantErr(t, actuators.ErrChanged, err, "not in front of its terminal")
 	w.wantUntouched(a)
 }

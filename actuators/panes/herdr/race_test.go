@@ -395,7 +395,7 @@ func TestGraspWaitsForTheLock(t *testing.T) {
 	a := actuator(t, Options{LockWait: 30 * time.Millisecond})
 	d, d2 := w.judged(w.husk), w.judged(other)
 	g := grasped(t, a, d)
-	_, err := a.Grasp(t.Context(), act, d2)
+	_, err := a.Hold(t.Context(), act, d2)
 	wantErr(t, actuators.ErrRefused, err, "another program is closing a tab", a.Lock)
 	if st, err := os.Lstat(a.Lock); err != nil || st.Mode() != 0o600 {
 		t.Errorf("the lock: %v %v", st, err)
@@ -447,7 +447,7 @@ func TestGraspWaitsForTheLock(t *testing.T) {
 	} {
 		b := actuator(t, Options{})
 		b.Lock = lock(t.TempDir())
-		_, err := b.Grasp(t.Context(), act, d)
+		_, err := b.Hold(t.Context(), act, d)
 		if wantErr(t, actuators.ErrRefused, err); t.Failed() {
 			t.Fatal(name)
 		}

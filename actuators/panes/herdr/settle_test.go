@@ -61,7 +61,7 @@ func carry(path string) int {
 			}
 		}})
 	ctx := context.Background()
-	g, err := a.Grasp(ctx, act, c.Decision)
+	g, err := a.Hold(ctx, act, c.Decision)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 4
@@ -75,7 +75,7 @@ func carry(path string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 5
 	}
-	fmt.Fprintln(os.Stderr, g.Do(ctx, in))
+	fmt.Fprintln(os.Stderr, g.Act(ctx, in))
 	return 0
 }
 
@@ -213,7 +213,7 @@ func (w *world) cut(a *Actuator, d decision.Decision, before string) decision.In
 				w.t.Errorf("the act was not cut short before %s", before)
 			}
 		}()
-		g.Do(w.t.Context(), in)
+		g.Act(w.t.Context(), in)
 	}()
 	a.Step = nil
 	_ = g.Close()
@@ -314,7 +314,7 @@ func TestRestoreOpensATabLikeIt(t *testing.T) {
 	_, err := a.Restore(t.Context(), in)
 	wantErr(t, actuators.ErrRefused, err, "not in the trash any more")
 	w.s.Expect("tab.close", w.husk)
-	wantOutcome(t, decision.Done, g.Do(t.Context(), in))
+	wantOutcome(t, decision.Done, g.Act(t.Context(), in))
 
 	w.s.Expect("tab.create", w.work)
 	before := w.s.Tabs()
@@ -376,7 +376,7 @@ func TestPurgeRemovesWhatTheActMade(t *testing.T) {
 	g := grasped(t, a, d)
 	in := intent(g, d)
 	w.s.Expect("tab.close", w.husk)
-	wantOutcome(t, decision.Done, g.Do(t.Context(), in))
+	wantOutcome(t, decision.Done, g.Act(t.Context(), in))
 	var size int64
 	for _, name := range []string{"pane-0.txt", panes.Manifest} {
 		st, err := os.Lstat(filepath.Join(g.plan.Folder, name))

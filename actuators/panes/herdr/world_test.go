@@ -169,7 +169,7 @@ func eventually(t testing.TB, what string, done func() bool) {
 
 func grasped(t testing.TB, a *Actuator, d decision.Decision) *grasp {
 	t.Helper()
-	g, err := a.Grasp(t.Context(), act, d)
+	g, err := a.Hold(t.Context(), act, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,12 +184,12 @@ func intent(g *grasp, d decision.Decision) decision.Intent {
 // attempt is what the carrier does with a decision, but for judging it again.
 func attempt(t testing.TB, a *Actuator, d decision.Decision) decision.Outcome {
 	t.Helper()
-	g, err := a.Grasp(t.Context(), act, d)
+	g, err := a.Hold(t.Context(), act, d)
 	if err != nil {
 		return actuators.OutcomeOf(err)
 	}
 	defer func() { _ = g.Close() }()
-	return g.Do(t.Context(), intent(g.(*grasp), d))
+	return g.Act(t.Context(), intent(g.(*grasp), d))
 }
 
 func wantOutcome(t testing.TB, want string, got decision.Outcome, words ...string) {

@@ -37,7 +37,7 @@ func TestAttackAnotherUserHasTheServersSocket(t *testing.T) {
 		for _, socket := range []string{heard.Address, link, filepath.Join(shared, "none")} {
 			d.Identity.Session.Socket = socket
 			act := actuator(t, Options{Tmux: program})
-			_, err := act.Grasp(t.Context(), "01TESTACT", d)
+			_, err := act.Hold(t.Context(), "01TESTACT", d)
 			if err == nil || socket != filepath.Join(shared, "none") && !errors.Is(err, actuators.ErrRefused) {
 				a.Lost("%s: %v", socket, err)
 				continue

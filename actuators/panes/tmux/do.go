@@ -21,8 +21,8 @@ const (
 	maxCommand = 14 << 10
 )
 
-// Do implements actuators.Grasp. Once the session is killed it goes on to the end although ctx ends.
-func (g *grasp) Do(ctx context.Context, in decision.Intent) decision.Outcome {
+// Act implements actuators.Held. Once the session is killed it goes on to the end although ctx ends.
+func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	condition, shown := g.condition()
 	if len(condition)+len(shown) > maxCommand {
 		return actuators.OutcomeOf(actuators.Refused("session %s (%s) has %d panes, too many to test in one command; it was left untouched",

@@ -30,7 +30,7 @@ func TestDoEndsThatSessionAndNoOther(t *testing.T) {
 		return strings.Contains(s.run("capture-pane", "-p", "-t", d.Identity.Session.Panes[0].ID), "the-23-lines")
 	})
 	g := grasped(t, a, d)
-	out := g.Do(t.Context(), intent(g, d))
+	out := g.Act(t.Context(), intent(g, d))
 	wantOutcome(t, decision.Done, out, "vie", "2 panes", g.plan.Folder)
 	if out.Freed.RSS <= 0 {
 		t.Errorf("freed %d bytes of memory", out.Freed.RSS)
@@ -59,7 +59,7 @@ func TestDoTellsThatTheLastSessionTookTheServer(t *testing.T) {
 	s := fresh(t, "only")
 	d := s.judged("only")
 	g := grasped(t, actuator(t, Options{}), d)
-	wantOutcome(t, decision.Done, g.Do(t.Context(), intent(g, d)), "is gone")
+	wantOutcome(t, decision.Done, g.Act(t.Context(), intent(g, d)), "is gone")
 	eventually(t, "the server ends without a session", func() bool { return !lives(d.Identity.Session.ServerPID) })
 }
 
@@ -71,7 +71,7 @@ func TestDoSavesWhatAFullScreenProgramHides(t *testing.T) {
 		return s.run("display-message", "-p", "-t", d.Identity.Session.Panes[0].ID, "#{alternate_on}") == "1"
 	})
 	g := grasped(t, actuator(t, Options{}), d)
-	wantOutcome(t, decision.Done, g.Do(t.Context(), intent(g, d)))
+	wantOutcome(t, decision.Done, g.Act(t.Context(), intent(g, d)))
 	text, err := os.ReadFile(filepath.Join(g.plan.Folder, "pane-0.txt"))
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestDoEndsASessionWithADeadPane(t *testing.T) {
 	if len(g.members) != 1 {
 		t.Errorf("%d processes are held, and one pane is dead", len(g.members))
 	}
-	wantOutcome(t, decision.Done, g.Do(t.Context(), intent(g, d)))
+	wantOutcome(t, decision.Done, g.Act(t.Context(), intent(g, d)))
 }
 
 func TestDoLeavesWhatChangedInBetween(t *testing.T) {
@@ -137,7 +137,7 @@ func TestDoLeavesWhatChangedInBetween(t *testing.T) {
 			}
 			a := actuator(t, Options{Step: change})
 			g := grasped(t, a, d)
-			wantOutcome(t, c.want, g.Do(t.Context(), intent(g, d)), c.word)
+			wantOutcome(t, c.want, g.Act(t.Context(), intent(g, d)), c.word)
 			wantUntouched(t, a, s, "worker")
 		})
 	}
@@ -162,7 +162,7 @@ func TestDoLeavesASessionWhoseClientWentOnTyping(t *testing.T) {
 		})
 	}})
 	g := grasped(t, a, d)
-	wantOutcome(t, decision.Changed, g.Do(t.Context(), intent(g, d)), "somebody used it")
+	wantOutcome(t, decision.Changed, g.Act(t.Context(), intent(g, d)), "somebody used it")
 	wantUntouched(t, a, s, "worker")
 }
 
@@ -177,7 +177,7 @@ func TestDoEndsAnAttachedSessionThatWasJudgedSo(t *testing.T) {
 		t.Fatalf("judged with %d clients", d.Identity.Session.Attached)
 	}
 	g := grasped(t, actuator(t, Options{}), d)
-	wantOutcome(t, decision.Done, g.Do(t.Context(), intent(g, d)))
+	wantOutcome(t, decision.Done, g.Act(t.Context(), intent(g, d)))
 }
 
 func TestDoKillsNothingThatItCannotSave(t *testing.T) {
@@ -207,7 +207,7 @@ func TestDoKillsNothingThatItCannotSave(t *testing.T) {
 	} {
 		a := New(o)
 		g := grasped(t, a, d)
-		out := g.Do(t.Context(), intent(g, d))
+		out := g.Act(t.Context(), intent(g, d))
 		wantOutcome(t, decision.Failed, out, "left untouched")
 		if !s.has("worker") {
 			t.Fatalf("%s: the session is gone", name)
@@ -225,7 +225,7 @@ func TestDoFailsWhenTheServerStops(t *testing.T) {
 	a := actuator(t, Options{})
 	g := grasped(t, a, d)
 	stop(t, d.Identity.Session.ServerPID)
-	wantOutcome(t, decision.Failed, g.Do(within(t, 300*time.Millisecond), intent(g, d)), "left untouched")
+	wantOutcome(t, decision.Failed, g.Act(within(t, 300*time.Millisecond), intent(g, d)), "left untouched")
 	if err := syscall.Kill(d.Identity.Session.ServerPID, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func TestDoStopsBeforeTheKillWhenInterrupted(t *testing.T) {
 			}
 		}})
 		g := grasped(t, a, d)
-		wantOutcome(t, decision.Failed, g.Do(ctx, intent(g, d)), "left untouched")
+		wantOutcome(t, decision.Failed, g.Act(ctx, intent(g, d)), "left untouched")
 		wantUntouched(t, a, s, "worker")
 	}
 }
@@ -275,7 +275,7 @@ func TestDoEndsWhatSurvivesTheHangUp(t *testing.T) {
 			var steps []string
 			a := actuator(t, Options{TermGrace: 300 * time.Millisecond, Step: func(name string) { steps = append(steps, name) }})
 			g := grasped(t, a, d)
-			wantOutcome(t, decision.Done, g.Do(t.Context(), intent(g, d)), "2 of its 2 processes", "2 of them outlived the hang-up")
+			wantOutcome(t, decision.Done, g.Act(t.Context(), intent(g, d)), "2 of its 2 processes", "2 of them outlived the hang-up")
 			if lives(shell) || lives(job) {
 				t.Errorf("shell lives: %v, its job lives: %v", lives(shell), lives(job))
 			}
@@ -303,7 +303,7 @@ func TestDoLeavesWhatWasNotJudged(t *testing.T) {
 	})
 	a := actuator(t, Options{})
 	g := grasped(t, a, d)
-	wantOutcome(t, decision.Done, g.Do(t.Context(), intent(g, d)), "1 of its 1 process")
+	wantOutcome(t, decision.Done, g.Act(t.Context(), intent(g, d)), "1 of its 1 process")
 	if !lives(late) {
 		t.Error("a process that nobody judged was ended")
 	}
@@ -320,7 +320,7 @@ func TestDoLeavesASurvivorThatLeftTheSession(t *testing.T) {
 	d := s.judged("worker")
 	a := actuator(t, Options{})
 	g := grasped(t, a, d)
-	out := g.Do(t.Context(), intent(g, d))
+	out := g.Act(t.Context(), intent(g, d))
 	if !lives(job) {
 		t.Fatalf("a process that is not the pane's any more was ended: %s", out.Detail)
 	}
@@ -347,7 +347,7 @@ func TestDoKeepsWhatItSavedWhenTheEndIsNotKnown(t *testing.T) {
 	g := grasped(t, a, d)
 	in := intent(g, d)
 	in.RestoreUntil = time.Now().Add(time.Hour)
-	out := g.Do(t.Context(), in)
+	out := g.Act(t.Context(), in)
 	wantOutcome(t, decision.Failed, out, "not known", g.plan.Folder)
 	if out.RestoreUntil == nil || !out.RestoreUntil.Equal(in.RestoreUntil) {
 		t.Errorf("what was saved can be restored until %v", out.RestoreUntil)

@@ -30,10 +30,10 @@ type grasp struct {
 	text   json.RawMessage
 }
 
-// Grasp implements actuators.Actuator. It refuses a session in a group or with a linked window, since killing it would leave
+// Hold implements actuators.Actuator. It refuses a session in a group or with a linked window, since killing it would leave
 // its windows and processes alive elsewhere, and one that Winnow runs in. That Winnow runs in another session of the same
 // server is no reason: then the session is not the server's last, and the server outlives it.
-func (a *Actuator) Grasp(ctx context.Context, act string, d decision.Decision) (actuators.Grasp, error) {
+func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (actuators.Held, error) {
 	id := d.Identity.Session
 	if err := admissible(act, d.ID, id); err != nil {
 		return nil, err
@@ -175,10 +175,10 @@ func (g *grasp) setPlan(act string) {
 	}
 }
 
-// Plan implements actuators.Grasp.
+// Plan implements actuators.Held.
 func (g *grasp) Plan() json.RawMessage { return g.text }
 
-// Close implements actuators.Grasp.
+// Close implements actuators.Held.
 func (g *grasp) Close() error {
 	if g.server != nil {
 		g.server.Close()
@@ -189,3 +189,6 @@ func (g *grasp) Close() error {
 	g.server, g.members = nil, nil
 	return nil
 }
+
+// Save implements actuators.Held.
+func (g *grasp) Save(context.Context) error { return nil }

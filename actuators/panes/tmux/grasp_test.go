@@ -70,16 +70,16 @@ func TestGraspRefusesWhatIsNotKnown(t *testing.T) {
 			d := s.judged("worker")
 			c.change(d.Identity.Session)
 			a := actuator(t, Options{})
-			_, err := a.Grasp(t.Context(), act, d)
+			_, err := a.Hold(t.Context(), act, d)
 			wantErr(t, actuators.ErrRefused, err)
 			wantUntouched(t, a, s, "worker")
 		})
 	}
 	a := actuator(t, Options{})
-	_, err := a.Grasp(t.Context(), act, decision.Decision{ID: "session:tmux/s/$0"})
+	_, err := a.Hold(t.Context(), act, decision.Decision{ID: "session:tmux/s/$0"})
 	wantErr(t, actuators.ErrRefused, err)
 	for _, id := range []string{"", "..", "../x", "a/b"} {
-		_, err := a.Grasp(t.Context(), id, s.judged("worker"))
+		_, err := a.Hold(t.Context(), id, s.judged("worker"))
 		wantErr(t, actuators.ErrRefused, err)
 	}
 }
@@ -101,7 +101,7 @@ func TestGraspRefusesTheFloor(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := actuator(t, c.options)
-			_, err := a.Grasp(t.Context(), act, d)
+			_, err := a.Hold(t.Context(), act, d)
 			wantErr(t, actuators.ErrRefused, err, c.word)
 			wantUntouched(t, a, s, "worker")
 		})
@@ -119,7 +119,7 @@ func TestGraspRefusesWhatOthersShow(t *testing.T) {
 	s.run("new-session", "-d", "-s", "borrower")
 	s.run("link-window", "-d", "-s", "=lender:", "-t", "=borrower:7")
 	for name, word := range map[string]string{"first": "group", "twin": "group", "lender": "another session", "borrower": "another session"} {
-		_, err := actuator(t, Options{}).Grasp(t.Context(), act, s.judged(name))
+		_, err := actuator(t, Options{}).Hold(t.Context(), act, s.judged(name))
 		wantErr(t, actuators.ErrRefused, err, word)
 	}
 }
@@ -161,7 +161,7 @@ func TestGraspTellsGoneFromChangedFromFailed(t *testing.T) {
 			d := s.judged("worker")
 			c.change(t, s, d.Identity.Session)
 			a := actuator(t, Options{})
-			_, err := a.Grasp(t.Context(), act, d)
+			_, err := a.Hold(t.Context(), act, d)
 			wantErr(t, c.want, err)
 			if strings.HasPrefix(c.name, "the se") {
 				return
@@ -177,7 +177,7 @@ func TestGraspFailsOnAServerThatCannotBeAsked(t *testing.T) {
 	d := s.judged("worker")
 	t.Run("stopped", func(t *testing.T) {
 		stop(t, d.Identity.Session.ServerPID)
-		_, err := actuator(t, Options{}).Grasp(within(t, 300*time.Millisecond), act, d)
+		_, err := actuator(t, Options{}).Hold(within(t, 300*time.Millisecond), act, d)
 		if got := actuators.OutcomeOf(err); err == nil || got.Outcome != decision.Failed {
 			t.Errorf("want failed, got %v", err)
 		}
@@ -187,7 +187,7 @@ func TestGraspFailsOnAServerThatCannotBeAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = os.Rename(s.socket+"x", s.socket) })
-		_, err := actuator(t, Options{}).Grasp(t.Context(), act, d)
+		_, err := actuator(t, Options{}).Hold(t.Context(), act, d)
 		if got := actuators.OutcomeOf(err); err == nil || got.Outcome != decision.Failed {
 			t.Errorf("want failed, got %v", err)
 		}

@@ -48,7 +48,7 @@ func TestDoLeavesASessionOverWhichAPopupWasOpened(t *testing.T) {
 			popup := 0
 			a.looking = func() { popup = s.popup("=" + named + ":") }
 			g := grasped(t, a, d)
-			wantOutcome(t, decision.Changed, g.Do(t.Context(), intent(g, d)), "popup", strconv.Itoa(popup))
+			wantOutcome(t, decision.Changed, g.Act(t.Context(), intent(g, d)), "popup", strconv.Itoa(popup))
 			wantUntouched(t, a, s, "worker")
 			if !lives(popup) {
 				t.Error("the popup has ended")
@@ -80,7 +80,7 @@ func TestDoEndsASessionWhileOthersGoOn(t *testing.T) {
 		})
 	}
 	g := grasped(t, a, d)
-	wantOutcome(t, decision.Done, g.Do(t.Context(), intent(g, d)))
+	wantOutcome(t, decision.Done, g.Act(t.Context(), intent(g, d)))
 	if s.has("worker") || !s.has("bystander") || !lives(popup) {
 		t.Errorf("worker is there: %v, bystander: %v, the popup: %v", s.has("worker"), s.has("bystander"), lives(popup))
 	}

@@ -49,7 +49,7 @@ func TestDoEndsASessionAtItsPromptAndLeavesNoHook(t *testing.T) {
 		if rested := time.Since(before); i == 0 && rested < time.Second {
 			t.Errorf("it showed its prompt just now, and was taken after %s", rested)
 		}
-		out := g.Do(t.Context(), intent(g, d))
+		out := g.Act(t.Context(), intent(g, d))
 		if c.end {
 			wantOutcome(t, decision.Done, out)
 			continue
@@ -76,7 +76,7 @@ func TestGraspLeavesAPromptThatStartedSomething(t *testing.T) {
 			eventually(t, "it was started", func() bool { return len(sessionOf(t, pid)) == 2 })
 			a := actuator(t, Options{Shells: shells})
 			a.rests = 0
-			_, err := a.Grasp(t.Context(), act, d)
+			_, err := a.Hold(t.Context(), act, d)
 			wantErr(t, actuators.ErrChanged, err, "since it was judged", "left untouched")
 			wantUntouched(t, a, s, "worker")
 			for _, pid := range sessionOf(t, pid) {
@@ -100,7 +100,7 @@ func TestDoEndsAPromptWithAJobBehindIt(t *testing.T) {
 	if len(g.prompts) != 1 {
 		t.Fatalf("%d panes are at their prompts", len(g.prompts))
 	}
-	wantOutcome(t, decision.Done, g.Do(t.Context(), intent(g, d)))
+	wantOutcome(t, decision.Done, g.Act(t.Context(), intent(g, d)))
 }
 
 // What reads nothing leaves what is sent to it where it is, as a shell does for the moment until it is woken.
@@ -159,7 +159,7 @@ func TestGraspRefusesAProgramWhoseNameCannotBeCompared(t *testing.T) {
 		text, _ := os.ReadFile("/proc/" + strconv.Itoa(d.Identity.Session.Panes[0].PID) + "/comm")
 		return strings.HasPrefix(string(text), "a{}")
 	})
-	_, err := actuator(t, Options{Shells: shells}).Grasp(t.Context(), act, d)
+	_, err := actuator(t, Options{Shells: shells}).Hold(t.Context(), act, d)
 	wantErr(t, actuators.ErrRefused, err, "cannot be compared", "left untouched")
 }
 

@@ -68,7 +68,7 @@ func TestAttackAProgramIsSentRightBeforeTheKill(t *testing.T) {
 				} else {
 					send(60 * time.Millisecond)
 				}
-				out := g.Do(t.Context(), intent(g, d))
+				out := g.Act(t.Context(), intent(g, d))
 				sent.Wait()
 				there := s.has(name)
 				switch {

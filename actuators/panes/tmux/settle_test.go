@@ -31,7 +31,7 @@ func interrupted(t *testing.T, s *server, a *Actuator, name, before string) deci
 				t.Errorf("the act was not cut short before %s", before)
 			}
 		}()
-		g.Do(t.Context(), intent(g, d))
+		g.Act(t.Context(), intent(g, d))
 	}()
 	a.Step = nil
 	return intent(g, d)
@@ -137,7 +137,7 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 	if _, err := a.Restore(t.Context(), in); !errors.Is(err, actuators.ErrRefused) {
 		t.Errorf("nothing was saved yet, and it was restored: %v", err)
 	}
-	wantOutcome(t, decision.Done, g.Do(t.Context(), in))
+	wantOutcome(t, decision.Done, g.Act(t.Context(), in))
 
 	got, err := a.Restore(t.Context(), in)
 	if err != nil {
@@ -191,7 +191,7 @@ func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
 	d := s.judged("only")
 	g := grasped(t, a, d)
 	in := intent(g, d)
-	wantOutcome(t, decision.Done, g.Do(t.Context(), in))
+	wantOutcome(t, decision.Done, g.Act(t.Context(), in))
 	eventually(t, "no server", func() bool { return !lives(d.Identity.Session.ServerPID) })
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func TestPurgeRemovesWhatTheActMade(t *testing.T) {
 	d := s.judged("worker")
 	g := grasped(t, a, d)
 	in := intent(g, d)
-	wantOutcome(t, decision.Done, g.Do(t.Context(), in))
+	wantOutcome(t, decision.Done, g.Act(t.Context(), in))
 	var size int64
 	for _, name := range []string{"pane-0.txt", panes.Manifest} {
 		st, err := os.Lstat(filepath.Join(g.plan.Folder, name))

@@ -103,7 +103,7 @@ func (s *server) has(name string) bool {
 
 func grasped(t testing.TB, a *Actuator, d decision.Decision) *grasp {
 	t.Helper()
-	g, err := a.Grasp(t.Context(), act, d)
+	g, err := a.Hold(t.Context(), act, d)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,4 +188,4 @@ func stop(t testing.TB, pid int) {
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 }
 
-var _ actuators.Grasp = (*grasp)(nil)
+var _ actuators.Held = (*grasp)(nil)
