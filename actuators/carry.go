@@ -3,7 +3,6 @@ package actuators
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -12,15 +11,12 @@ import (
 	"winnow/engine/decision"
 )
 
-// order is the order in which kinds are carried out: what runs goes before the folder that it runs in. Kinds that are not
-// here come last, by name.
-var order = []string{"tab", "session", "terminal", "process", "dir"}
-
 // Carrier carries the decisions of one sweep out, one act after the other, under the floor.
 type Carrier struct {
 	Judge   Judge
 	Journal Journal
-	// ByKind holds the actuator of each kind, and Kinds the kinds that may be touched at all (act.kinds).
+	// ByKind holds the actuator of each kind, and Kinds the kinds that may be touched at all (act.kinds), in the order of acts: what runs
+	// goes before the folder that it runs in.
 	ByKind map[string]Actuator
 	Kinds  []string
 	Caps   Caps
@@ -43,12 +39,11 @@ type Carrier struct {
 func (c *Carrier) Carry(ctx context.Context, sweep string, ds, inScope []decision.Decision) []decision.Act {
 	var acts []decision.Act
 	left := c.Caps.PerSweep
-	for _, kind := range kindsOf(ds) {
-		if !slices.Contains(c.Kinds, kind) {
-			c.log().Debug("kind is not in act.kinds", "kind", kind)
+	for _, kind := range c.Kinds {
+		wanted := reaped(ds, kind)
+		if len(wanted) == 0 {
 			continue
 		}
-		wanted := reaped(ds, kind)
 		run := func(d decision.Decision, id string) decision.Outcome { return c.act(ctx, sweep, id, d) }
 		if c.ByKind[kind] == nil {
 			run = always(decision.Refused, "nothing here can act on a "+kind+"; it was left untouched")
@@ -180,29 +175,6 @@ func (c *Carrier) log() hclog.Logger {
 		return hclog.NewNullLogger()
 	}
 	return c.Log
-}
-
-// kindsOf lists the kinds of what is to be reaped, in the order of acts.
-func kindsOf(ds []decision.Decision) []string {
-	seen := map[string]bool{}
-	for _, d := range ds {
-		if d.Verdict == decision.Reap {
-			seen[d.Kind] = true
-		}
-	}
-	var kinds, others []string
-	for _, k := range order {
-		if seen[k] {
-			kinds = append(kinds, k)
-		}
-	}
-	for k := range seen {
-		if !slices.Contains(order, k) {
-			others = append(others, k)
-		}
-	}
-	slices.Sort(others)
-	return append(kinds, others...)
 }
 
 func reaped(ds []decision.Decision, kind string) []decision.Decision {

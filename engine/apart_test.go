@@ -69,7 +69,7 @@ func TestApartExplainsTheSame(t *testing.T) {
 	here := ready(t, shipped(t), engine.Limits{})
 	there := apart(t, engine.Limits{}, embedded)
 	j := subject.Join(newMaker(3, 0.05).world(60), config())
-	for _, kind := range snapshot.Kinds {
+	for _, kind := range snapshot.KindNames() {
 		for _, id := range j.IDs(kind) {
 			sub, _ := j.Subject(id)
 			want, err := here.Explain(t.Context(), sub)

@@ -102,7 +102,7 @@ func BenchmarkExplain(b *testing.B) {
 	j := subject.Join(s, defaults())
 	b.ReportAllocs()
 	took, decide := compared(b, func() {
-		for _, kind := range snapshot.Kinds {
+		for _, kind := range snapshot.KindNames() {
 			for _, id := range j.IDs(kind) {
 				sub, _ := j.Subject(id)
 				if _, err := e.Explain(b.Context(), sub); err != nil {
@@ -132,7 +132,7 @@ func BenchmarkLoad(b *testing.B) {
 func BenchmarkInput(b *testing.B) {
 	j := subject.Join(newMaker(1, 0).world(900), defaults())
 	var subs []*subject.Subject
-	for _, kind := range snapshot.Kinds {
+	for _, kind := range snapshot.KindNames() {
 		for _, id := range j.IDs(kind) {
 			sub, _ := j.Subject(id)
 			subs = append(subs, sub)

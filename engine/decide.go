@@ -45,12 +45,17 @@ func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Co
 	out := Result{Seen: map[string]int{}, Ours: map[string]decision.Seen{}, Veil: j.Veil()}
 	var ids []string
 	for _, kind := range snapshot.Kinds {
-		of := j.IDs(kind)
-		out.Seen[kind] = len(of)
-		if _, asked := e.kinds[kind]; asked {
-			ids = append(ids, of...)
-			out.Ours[kind] = decision.Seen{ByOwner: ownersOf(kind)}
+		of := j.IDs(kind.Name)
+		out.Seen[kind.Name] = len(of)
+		if _, asked := e.kinds[kind.Name]; !asked {
+			continue
 		}
+		ids = append(ids, of...)
+		seen := decision.Seen{}
+		if !kind.Together {
+			seen.ByOwner = map[string]int{}
+		}
+		out.Ours[kind.Name] = seen
 	}
 	each := e.each
 	if e.apart != nil {
@@ -75,14 +80,6 @@ func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Co
 	slices.SortFunc(out.Decisions, func(a, b decision.Decision) int { return strings.Compare(a.ID, b.ID) })
 	slices.SortFunc(out.Errors, func(a, b Failure) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
-}
-
-// ownersOf is where the candidates of a kind are counted by owner, nil where they are not (decision.Seen).
-func ownersOf(kind string) map[string]int {
-	if kind == snapshot.KindProcess {
-		return nil
-	}
-	return map[string]int{}
 }
 
 // count counts a candidate that is this user's.

@@ -121,7 +121,7 @@ func TestDecideAgreesWithMain(t *testing.T) {
 				decided[d.ID] = d
 			}
 			j := subject.Join(s, config())
-			for _, kind := range snapshot.Kinds {
+			for _, kind := range snapshot.KindNames() {
 				for _, id := range j.IDs(kind) {
 					sub, _ := j.Subject(id)
 					want := main(sub)
@@ -156,7 +156,7 @@ func TestInputIsItsJSON(t *testing.T) {
 		s := newMaker(seed, 0.1*float64(seed%3)).world(90)
 		j := subject.Join(s, config())
 		input := engine.Inputs(j)
-		for _, kind := range snapshot.Kinds {
+		for _, kind := range snapshot.KindNames() {
 			for _, id := range j.IDs(kind) {
 				sub, _ := j.Subject(id)
 				want, err := ast.InterfaceToValue(sub)

@@ -124,7 +124,7 @@ func same(t *testing.T, e *engine.Engine, main func(testing.TB, *subject.Subject
 		have[d.ID] = d
 	}
 	j := subject.Join(s, config())
-	for _, kind := range snapshot.Kinds {
+	for _, kind := range snapshot.KindNames() {
 		for _, id := range j.IDs(kind) {
 			sub, _ := j.Subject(id)
 			want, d := main(t, sub), have[id]

@@ -30,7 +30,7 @@ func newNative(c *subject.Config) *native {
 func (n *native) decide(s *snapshot.Snapshot) []decision.Decision {
 	j := subject.Join(s, n.config)
 	var out []decision.Decision
-	for _, kind := range snapshot.Kinds {
+	for _, kind := range snapshot.KindNames() {
 		for _, id := range j.IDs(kind) {
 			sub, ok := j.Subject(id)
 			if !ok {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"winnow/engine/snapshot"
 )
 
 // packages are the paths below policies of all modules, each once, sorted.
@@ -93,12 +95,16 @@ func (m module) family(have []string, at *ast.Location) Refusals {
 	case len(have) == 2 && have[0] == "protect":
 		return nil
 	case len(have) == 3 && have[0] == "reap":
-		if _, ok := plurals[have[1]]; ok {
+		if _, ok := snapshot.KindOfRules(have[1]); ok {
 			return nil
 		}
 	}
+	var folders []string
+	for _, k := range snapshot.Kinds {
+		folders = append(folders, k.Plural)
+	}
 	return Refusals{m.refuse(at, fmt.Sprintf("nothing asks package policies.%s", name),
-		"use policies.reap.(tabs|sessions|terminals|dirs|processes).<name>, policies.protect.<why> or policies.lib.<topic>")}
+		"use policies.reap.("+strings.Join(folders, "|")+").<name>, policies.protect.<why> or policies.lib.<topic>")}
 }
 
 // outputs are what a package must say, by family: a complete rule, or a partial set of reasons.

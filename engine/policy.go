@@ -59,12 +59,6 @@ type pkg struct {
 	id  string
 }
 
-// plurals leads from the folder below reap to the kind of candidate.
-var plurals = map[string]string{
-	"tabs": snapshot.KindTab, "sessions": snapshot.KindSession, "terminals": snapshot.KindTerminal,
-	"dirs": snapshot.KindDir, "processes": snapshot.KindProcess,
-}
-
 // Load reads, checks and compiles policies. It changes nothing and asks nobody. Every problem it finds is in the error, which
 // wraps Refusals; a policy with a problem is not loaded in part.
 func Load(ctx context.Context, o LoadOptions) (*Policy, error) {
@@ -224,8 +218,8 @@ func (p *Policy) sort(path []string) {
 	this := pkg{ref: ref, id: strings.Join(path, ".")}
 	switch path[0] {
 	case "reap":
-		kind := plurals[path[1]]
-		p.reap[kind] = append(p.reap[kind], this)
+		kind, _ := snapshot.KindOfRules(path[1])
+		p.reap[kind.Name] = append(p.reap[kind.Name], this)
 	case "protect":
 		p.protect = append(p.protect, this)
 	}

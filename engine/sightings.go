@@ -21,7 +21,7 @@ func Sightings(prev map[string]snapshot.Sighting, s *snapshot.Snapshot, ds []dec
 	gap := failing(s)
 	for id, before := range prev {
 		// Out of scope may mean that the registry which put it there was not read.
-		if present(s, id) && gap || !present(s, id) && !readable(s, id) {
+		if _, present := s.Find(id); present && gap || !present && !readable(s, id) {
 			next[id] = before
 		}
 	}
@@ -93,22 +93,6 @@ func contradicted(d *decision.Decision) bool {
 // nothing.
 func blind(s *snapshot.Snapshot, id string) bool {
 	return s.Sources[snapshot.Proc].Status != snapshot.OK || !readable(s, id)
-}
-
-func present(s *snapshot.Snapshot, id string) bool {
-	for _, in := range []bool{
-		has(s.Tabs, id), has(s.Sessions, id), has(s.Terminals, id), has(s.Dirs, id), has(s.Processes, id),
-	} {
-		if in {
-			return true
-		}
-	}
-	return false
-}
-
-func has[V any](m map[string]V, id string) bool {
-	_, ok := m[id]
-	return ok
 }
 
 // readable reports whether every source that the candidate could have come from was read: only then is its absence a fact.

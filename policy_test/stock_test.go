@@ -72,7 +72,7 @@ func (b *both) agree(t *testing.T, config *subject.Config, world document) {
 	t.Helper()
 	got := decide(t, b.engine, config, world)
 	j := subject.Join(parse(t, world), config)
-	for _, kind := range snapshot.Kinds {
+	for _, kind := range snapshot.KindNames() {
 		for _, id := range j.IDs(kind) {
 			sub, _ := j.Subject(id)
 			text, err := json.Marshal(sub)

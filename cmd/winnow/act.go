@@ -31,7 +31,7 @@ var step func(string)
 
 // act carries the report's decisions out and adds what came of each.
 func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res engine.Result, kinds []string) {
-	allowed := slices.DeleteFunc(slices.Clone(s.cfg.Act.Kinds), func(k string) bool { return !slices.Contains(kinds, k) })
+	allowed := slices.DeleteFunc(snapshot.KindNames(), func(k string) bool { return !slices.Contains(kinds, k) || !slices.Contains(s.cfg.Act.Kinds, k) })
 	defer s.hands.take()()
 	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, allowed, s.cfg.Act.Caps.Floor())
 	carrier.Seen = res.Ours

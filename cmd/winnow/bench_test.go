@@ -174,7 +174,7 @@ func BenchmarkHerdr(b *testing.B) {
 				sw := sweeperOf(b, fmt.Sprintf("collect: {herdr: {sockets: [%s]}, shepherd: {stores: []}, tmux: {sockets: []}, dirs: {agent_folders: [], discover: false}}", s.Socket()))
 				before := len(s.Calls())
 				for b.Loop() {
-					r, err := sw.sweep(b.Context(), sweepFlags{show: showFlags{kinds: snapshot.Kinds}})
+					r, err := sw.sweep(b.Context(), sweepFlags{show: showFlags{kinds: snapshot.KindNames()}})
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -102,7 +102,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	if no != nil {
 		return a.refuse(*no)
 	}
-	r := report.New(report.Cleanup, ulid.Make().String(), snap, p, a.ruled(snap), res, snapshot.Kinds)
+	r := report.New(report.Cleanup, ulid.Make().String(), snap, p, a.ruled(snap), res, snapshot.KindNames())
 	mem = s.learn(mem, snap)
 	if err := s.record(ctx, r.Sweep, started, r, snap, engine.Sightings(mem.sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
 		return err

@@ -20,7 +20,7 @@ func (a *app) codevOptions(sc scope, known []snapshot.Owner) codev.Options {
 	}
 	return codev.Options{
 		Homes: a.cfg.Collect.Codev.Homes, Tower: a.cfg.Collect.Codev.Tower, Env: os.Getenv, Home: home,
-		ProcRoot: a.cfg.Collect.Processes.Root, Known: known, Only: sc.terminal, Log: a.log.Named("codev"),
+		ProcRoot: a.cfg.Collect.Processes.Root, Known: known, Only: sc.only(snapshot.KindTerminal), Log: a.log.Named("codev"),
 	}
 }
 

@@ -72,7 +72,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 		return err
 	}
 	defer s.close()
-	f := sweepFlags{apply: true, show: showFlags{kinds: snapshot.Kinds, all: true}}
+	f := sweepFlags{apply: true, show: showFlags{kinds: snapshot.KindNames(), all: true}}
 	for i, title := range []string{
 		"2. winnow sweep --apply: what a person may be looking at, and what runs, is only marked",
 		"3. winnow sweep --apply again: seen twice, it goes",

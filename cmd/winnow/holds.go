@@ -10,7 +10,6 @@ import (
 	"os/user"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -295,20 +294,8 @@ func (a *app) readLedger(read func(*ledger.Ledger) error) error {
 // ids lists every candidate of a snapshot.
 func ids(s *snapshot.Snapshot) []string {
 	var out []string
-	for id := range s.Tabs {
-		out = append(out, id)
-	}
-	for id := range s.Sessions {
-		out = append(out, id)
-	}
-	for id := range s.Terminals {
-		out = append(out, id)
-	}
-	for id := range s.Dirs {
-		out = append(out, id)
-	}
-	for id := range s.Processes {
-		out = append(out, id)
+	for _, kind := range snapshot.Kinds {
+		out = slices.AppendSeq(out, kind.IDs(s))
 	}
 	slices.Sort(out)
 	return out
@@ -317,19 +304,11 @@ func ids(s *snapshot.Snapshot) []string {
 // idsOf lists the candidates that people call name.
 func idsOf(s *snapshot.Snapshot, name string) []string {
 	var out []string
-	for id, x := range s.Sessions {
-		if x.Name == name {
-			out = append(out, id)
-		}
-	}
-	for id, x := range s.Dirs {
-		if x.Name == name {
-			out = append(out, id)
-		}
-	}
-	for id, x := range s.Processes {
-		if x.Name == name || strconv.Itoa(x.PID) == name {
-			out = append(out, id)
+	for _, kind := range snapshot.Kinds {
+		for id := range kind.IDs(s) {
+			if c, _ := kind.Find(s, id); name != "" && c.Name == name || kind.Name == snapshot.KindProcess && c.Native == name {
+				out = append(out, id)
+			}
 		}
 	}
 	slices.Sort(out)

@@ -102,7 +102,7 @@ func (j *judge) again(ctx context.Context, d decision.Decision) (decision.Decisi
 		return decision.Decision{}, nil, err
 	}
 	s.Asked = j.asked
-	_, there := candidate(s, d.ID)
+	_, there := s.Find(d.ID)
 	if !there {
 		if src := s.Sources[sc.source]; src.Status == snapshot.Failed || src.Status == "" {
 			return decision.Decision{}, s, fmt.Errorf("look again: %s could not be read: %s", sc.source, src.Error)
@@ -132,24 +132,4 @@ func (j *judge) decide(ctx context.Context, s *snapshot.Snapshot, d decision.Dec
 		ID: d.ID, Kind: d.Kind, Verdict: decision.Spare, Label: d.Label,
 		Objections: []decision.Reason{{Rule: "scope", Message: "no policy claims it any more"}},
 	}, nil
-}
-
-// candidate finds a candidate's source.
-func candidate(s *snapshot.Snapshot, id string) (string, bool) {
-	if c, ok := s.Sessions[id]; ok {
-		return c.Source, true
-	}
-	if c, ok := s.Dirs[id]; ok {
-		return c.Source, true
-	}
-	if _, ok := s.Processes[id]; ok {
-		return snapshot.Proc, true
-	}
-	if c, ok := s.Tabs[id]; ok {
-		return c.Source, true
-	}
-	if c, ok := s.Terminals[id]; ok {
-		return c.Source, true
-	}
-	return "", false
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,10 +36,9 @@ import (
 // scope narrows a look to what one candidate needs; the zero scope looks at everything.
 type scope struct {
 	id, kind string
-	// source is the candidate's own source, path a folder's path, session, tab and terminal their native ids and pid a process's.
-	source, path, session, tab, terminal string
-	pid                                  int
-	argv                                 bool
+	// source is the candidate's own source, native what that calls it (snapshot.Candidate).
+	source, native string
+	argv           bool
 }
 
 // look reads the world into one snapshot, with what the ledger remembers of it. A source that cannot be read is written into the
@@ -105,7 +105,7 @@ func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, er
 	}}
 	if sc.kind != snapshot.KindDir && sc.kind != snapshot.KindTab && sc.kind != snapshot.KindTerminal {
 		t, err := tmux.Sources(tmux.Options{
-			Sockets: c.Tmux.Sockets, UID: os.Getuid(), Env: os.Getenv, ProcRoot: c.Processes.Root, Only: sc.session,
+			Sockets: c.Tmux.Sockets, UID: os.Getuid(), Env: os.Getenv, ProcRoot: c.Processes.Root, Only: sc.only(snapshot.KindSession),
 			Log: a.log.Named("tmux"),
 		})
 		if err != nil {
@@ -187,7 +187,7 @@ func (a *app) processOptions(sc scope) processes.Options {
 	c := a.cfg.Collect.Processes
 	return processes.Options{
 		Root: c.Root, Markers: a.markers(), Interpreters: a.cfg.Rules.Interpreters, Shells: a.cfg.Rules.Shells, Daemons: a.daemons(),
-		WithArgv: sc.argv, Only: sc.pid, Log: a.log.Named("processes"),
+		WithArgv: sc.argv, Only: sc.pid(), Log: a.log.Named("processes"),
 	}
 }
 
@@ -198,7 +198,7 @@ func (a *app) herdrSources(sc scope) ([]collectors.Source, error) {
 	}
 	return herdr.Sources(herdr.Options{
 		Sockets: a.cfg.Collect.Herdr.Sockets, Env: os.Getenv, IsSet: isSet, Home: home, UID: os.Getuid(), ProcRoot: a.cfg.Collect.Processes.Root,
-		Only: sc.tab, Inspect: a.helper, Log: a.log.Named("herdr"),
+		Only: sc.only(snapshot.KindTab), Inspect: a.helper, Log: a.log.Named("herdr"),
 	})
 }
 
@@ -319,7 +319,7 @@ func (a *app) ownDirSource(all []collectors.Source, sc scope) []collectors.Sourc
 	if own := keep(all, true, sc.source); len(own) > 0 {
 		return own
 	}
-	if s, ok := dirs.Repository(a.dirOptions(sc), sc.path); ok && s.Name == sc.source {
+	if s, ok := dirs.Repository(a.dirOptions(sc), sc.only(snapshot.KindDir)); ok && s.Name == sc.source {
 		return []collectors.Source{s}
 	}
 	return nil
@@ -330,8 +330,8 @@ func (a *app) dirOptions(sc scope) dirs.Options {
 		Rebuildable: a.cfg.Rules.Rebuildable,
 		Scaffold:    scaffolds(a.cfg.Rules.Scaffold),
 		Grace:       config.Seconds(a.cfg.Rules.Grace.Dir),
-		Only:        sc.path,
-		Holders:     a.holders(sc.path != ""),
+		Only:        sc.only(snapshot.KindDir),
+		Holders:     a.holders(sc.only(snapshot.KindDir) != ""),
 		Log:         a.log.Named("dirs"),
 	}
 	if sc.kind == snapshot.KindProcess {
@@ -471,19 +471,21 @@ func (a *app) ledgerPath() string { return filepath.Join(a.cfg.State, "ledger.db
 
 // scopeOf narrows a look to one candidate of an earlier one.
 func scopeOf(s *snapshot.Snapshot, id string) scope {
-	sc := scope{id: id}
-	sc.kind, _, _ = strings.Cut(id, ":")
-	switch sc.kind {
-	case snapshot.KindSession:
-		sc.source, sc.session = s.Sessions[id].Source, s.Sessions[id].ID
-	case snapshot.KindTab:
-		sc.source, sc.tab = s.Tabs[id].Source, s.Tabs[id].ID
-	case snapshot.KindTerminal:
-		sc.source, sc.terminal = s.Terminals[id].Source, s.Terminals[id].ID
-	case snapshot.KindDir:
-		sc.source, sc.path = s.Dirs[id].Source, s.Dirs[id].Path
-	case snapshot.KindProcess:
-		sc.source, sc.pid = snapshot.Proc, s.Processes[id].PID
+	kind, _ := snapshot.KindOf(id)
+	c, _ := s.Find(id)
+	return scope{id: id, kind: kind.Name, source: c.Source, native: c.Native}
+}
+
+// only is what the candidate's source calls it, where it is of that kind; "" asks for all.
+func (sc scope) only(kind string) string {
+	if sc.kind != kind {
+		return ""
 	}
-	return sc
+	return sc.native
+}
+
+// pid is the process that the look is narrowed to, 0 for all.
+func (sc scope) pid() int {
+	pid, _ := strconv.Atoi(sc.only(snapshot.KindProcess))
+	return pid
 }

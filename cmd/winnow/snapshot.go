@@ -84,7 +84,7 @@ the policies judge, and stock opa takes it:
 				return err
 			}
 			joined := subject.Join(s, &a.cfg.Rules.Config)
-			for _, kind := range snapshot.Kinds {
+			for _, kind := range snapshot.KindNames() {
 				for _, id := range joined.IDs(kind) {
 					sub, ok := joined.Subject(id)
 					if !ok {

@@ -40,12 +40,12 @@ func (f *showFlags) add(cmd *cobra.Command) {
 
 func (f *showFlags) check() error {
 	for _, k := range f.kinds {
-		if !slices.Contains(snapshot.Kinds, k) {
-			return config.Mistakef("--kind: unknown kind %q; the nearest is %q", k, text.Nearest(k, snapshot.Kinds))
+		if !slices.Contains(snapshot.KindNames(), k) {
+			return config.Mistakef("--kind: unknown kind %q; the nearest is %q", k, text.Nearest(k, snapshot.KindNames()))
 		}
 	}
 	if len(f.kinds) == 0 {
-		f.kinds = snapshot.Kinds
+		f.kinds = snapshot.KindNames()
 	}
 	return nil
 }

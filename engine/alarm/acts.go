@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"winnow/engine/decision"
+	"winnow/engine/snapshot"
 )
 
 // Refusal is a candidate that was to be reaped, and was not, at every act that was tried on it since FirstAt.
@@ -98,7 +99,7 @@ func (w *watch) refusals() {
 	again := map[string][]string{}
 	for _, id := range sorted(w.Refusals) {
 		r := w.Refusals[id]
-		_, there := find(w.s, id)
+		_, there := w.s.Find(id)
 		if w.over(w.past(r.LastAt)) || w.l.Remember <= 0 || !there && !failing {
 			w.next.Refusals.forget(id)
 			continue
@@ -121,8 +122,9 @@ func (w *watch) refused(kind string, ids []string) {
 		}
 		return
 	}
+	k, _ := snapshot.KindOf(kind)
 	most := slices.MaxFunc(ids, func(a, b string) int { return w.Refusals[a].Count - w.Refusals[b].Count })
-	w.alarm(RefusedAgain, most, "%s (%d other %s fare the same)", w.Refusals[most].text(most), len(ids)-1, plurals[kind])
+	w.alarm(RefusedAgain, most, "%s (%d other %s fare the same)", w.Refusals[most].text(most), len(ids)-1, k.Several)
 }
 
 func (r Refusal) text(id string) string {

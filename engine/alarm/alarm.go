@@ -137,45 +137,6 @@ func (w *watch) failing() bool {
 	return false
 }
 
-// thing is what alarms need to know of a candidate that a look shows.
-type thing struct {
-	source string
-	// born is when it was made, zero where that is not known or the id says as much: a process's has its start, a terminal's is
-	// given once. A tab keeps its id when its server starts anew.
-	born time.Time
-	// doubt is true where the thing could not be read whole, so that no rule may have known it.
-	doubt bool
-	// asked is true where it is one fact whether it is known who uses it, known that fact, and why what is said of why not.
-	asked, known bool
-	why          string
-}
-
-// find gives what a look shows of a candidate.
-func find(s *snapshot.Snapshot, id string) (thing, bool) {
-	switch kindOf(id) {
-	case snapshot.KindTab:
-		t, ok := s.Tabs[id]
-		known, why := panesRead(t.Panes)
-		return thing{source: t.Source, asked: true, known: known, why: why}, ok
-	case snapshot.KindSession:
-		x, ok := s.Sessions[id]
-		known, why := panesRead(x.Panes)
-		return thing{source: x.Source, born: moment(x.CreatedAt), asked: true, known: known, why: why}, ok
-	case snapshot.KindTerminal:
-		t, ok := s.Terminals[id]
-		return thing{source: t.Source}, ok
-	case snapshot.KindDir:
-		d, ok := s.Dirs[id]
-		// Nothing is looked at through a link.
-		return thing{source: d.Source, born: moment(d.BornAt), doubt: d.Error != "", asked: d.Symlink == nil || !*d.Symlink,
-			known: d.HoldersKnown != nil && *d.HoldersKnown, why: d.Error}, ok
-	case snapshot.KindProcess:
-		_, ok := s.Processes[id]
-		return thing{source: snapshot.Proc}, ok
-	}
-	return thing{}, false
-}
-
 func kindOf(id string) string {
 	kind, _, _ := strings.Cut(id, ":")
 	return kind
@@ -186,12 +147,6 @@ func moment(t *time.Time) time.Time {
 		return time.Time{}
 	}
 	return *t
-}
-
-// plurals are what people call several of a kind.
-var plurals = map[string]string{
-	snapshot.KindTab: "tabs", snapshot.KindSession: "sessions", snapshot.KindTerminal: "terminals",
-	snapshot.KindDir: "folders", snapshot.KindProcess: "processes",
 }
 
 // clock writes a time the way the rest of a report does.

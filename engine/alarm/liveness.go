@@ -14,19 +14,19 @@ type users struct {
 }
 
 // tally counts a candidate. Those of which it is no single fact who uses them are left out.
-func (in claims) tally(d *decision.Decision, t thing) {
-	if !t.asked {
+func (in claims) tally(d *decision.Decision, t snapshot.Candidate) {
+	if t.Users == nil {
 		return
 	}
-	u := in.users[t.source]
+	u := in.users[t.Source]
 	if u == nil {
 		u = &users{kind: d.Kind, first: d.ID}
-		in.users[t.source] = u
+		in.users[t.Source] = u
 	}
 	u.count++
-	u.known = u.known || t.known
+	u.known = u.known || t.Users.Known
 	if u.why == "" {
-		u.why = t.why
+		u.why = t.Users.Why
 	}
 }
 
@@ -38,23 +38,10 @@ func (w *watch) liveness(in claims) {
 		if u.known || w.s.Sources[name].Status != snapshot.OK {
 			continue
 		}
+		k, _ := snapshot.KindOf(u.kind)
 		w.alarm(LivenessUnknown, u.first, "who uses any of the %d %s of %s in scope is not known, so all of them are kept: %s",
-			u.count, plurals[u.kind], name, w.whyUnknown(u.kind, u.why))
+			u.count, k.Several, name, w.whyUnknown(u.kind, u.why))
 	}
-}
-
-// panesRead reports whether any pane shows what runs in it. A dead one shows that nothing does.
-func panesRead(panes []snapshot.Pane) (read bool, why string) {
-	for i := range panes {
-		p := &panes[i]
-		if p.Dead != nil && *p.Dead || p.Error == "" && (len(p.Foreground) > 0 || len(p.SessionPIDs) > 0) {
-			return true, ""
-		}
-		if why == "" {
-			why = p.Error
-		}
-	}
-	return false, why
 }
 
 func (w *watch) whyUnknown(kind, why string) string {

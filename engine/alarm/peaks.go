@@ -1,7 +1,6 @@
 package alarm
 
 import (
-	"strings"
 	"time"
 
 	"winnow/engine/snapshot"
@@ -31,12 +30,12 @@ func (p Peak) same(q Peak) bool {
 // peak compares how many of a kind are in scope with how many there were. They may have ended: it gives an alarm only where at
 // least as many are seen as then, so that others have taken their place, and where they were half of all, so that a person's own
 // things do not make up for them. said says that the memory by id has given the alarm already.
-func (w *watch) peak(kind string, in int, blind, said bool) {
-	before, known := w.Peaks[kind]
+func (w *watch) peak(kind snapshot.Kind, in int, blind, said bool) {
+	before, known := w.Peaks[kind.Name]
 	if blind || !w.whole(kind) {
 		return
 	}
-	seen := seenOf(w.s, kind)
+	seen := kind.Count(w.s)
 	before.At, before.LowSince = w.past(before.At), w.past(before.LowSince)
 	after := before
 	if w.turned || in >= before.InScope || w.over(before.At) {
@@ -44,7 +43,7 @@ func (w *watch) peak(kind string, in int, blind, said bool) {
 	}
 	if w.l.Remember <= 0 || after.InScope < max(many, w.l.Min) {
 		if known {
-			w.next.Peaks.forget(kind)
+			w.next.Peaks.forget(kind.Name)
 		}
 		return
 	}
@@ -53,45 +52,22 @@ func (w *watch) peak(kind string, in int, blind, said bool) {
 	} else if after.LowSince.IsZero() {
 		after.LowSince = w.s.TakenAt
 	}
-	if !known || !after.same(w.Peaks[kind]) {
-		w.next.Peaks.put(kind, after)
+	if !known || !after.same(w.Peaks[kind.Name]) {
+		w.next.Peaks.put(kind.Name, after)
 	}
 	if said || after.LowSince.IsZero() || w.s.TakenAt.Sub(after.LowSince) < low || seen < after.Seen || 2*after.InScope < after.Seen {
 		return
 	}
 	w.alarm(ScopeCollapsed, "", "%d %s are there and %d of them in scope, so few since %s; on %s it was %d of %d. What is started now may not "+
-		"bear any more what the rules go by; see %s", seen, plurals[kind], in, clock(after.LowSince), clock(after.At), after.InScope, after.Seen, goesBy[kind])
+		"bear any more what the rules go by; see %s", seen, kind.Several, in, clock(after.LowSince), clock(after.At), after.InScope, after.Seen, kind.Scope)
 }
 
 // whole reports whether every source of a kind was read: otherwise its number is not known.
-func (w *watch) whole(kind string) bool {
-	of := sourcesOf[kind]
+func (w *watch) whole(kind snapshot.Kind) bool {
 	for name, src := range w.s.Sources {
-		if (src.Kind == of || strings.HasPrefix(name, of+"/")) && src.Status == snapshot.Failed {
+		if kind.From(name, src) && src.Status == snapshot.Failed {
 			return false
 		}
 	}
 	return true
-}
-
-// sourcesOf names the kind of source that gives a kind of candidate.
-var sourcesOf = map[string]string{
-	snapshot.KindTab: "herdr", snapshot.KindSession: "tmux", snapshot.KindTerminal: "codev", snapshot.KindDir: "dirs",
-	snapshot.KindProcess: "processes",
-}
-
-func seenOf(s *snapshot.Snapshot, kind string) int {
-	switch kind {
-	case snapshot.KindTab:
-		return len(s.Tabs)
-	case snapshot.KindSession:
-		return len(s.Sessions)
-	case snapshot.KindTerminal:
-		return len(s.Terminals)
-	case snapshot.KindDir:
-		return len(s.Dirs)
-	case snapshot.KindProcess:
-		return len(s.Processes)
-	}
-	return 0
 }

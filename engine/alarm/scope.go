@@ -51,13 +51,13 @@ func (w *watch) inScope() claims {
 			continue
 		}
 		in.count[d.Kind]++
-		t, _ := find(w.s, d.ID)
+		t, _ := w.s.Find(d.ID)
 		in.tally(d, t)
 		before, known := w.Scope[d.ID]
 		if known {
 			in.known++
 		}
-		if after := (Scoped{Source: t.source, Born: t.born}); w.l.Remember > 0 && !(known && after.same(before)) {
+		if after := (Scoped{Source: t.Source, Born: moment(t.Born)}); w.l.Remember > 0 && !(known && after.same(before)) {
 			w.next.Scope.put(d.ID, after)
 		}
 	}
@@ -81,8 +81,8 @@ func (w *watch) scope(in claims) {
 		}
 	}
 	for _, kind := range snapshot.Kinds {
-		said := w.collapsed(kind, gone[kind], in.count[kind])
-		w.peak(kind, in.count[kind], blind, said)
+		said := w.collapsed(kind, gone[kind.Name], in.count[kind.Name])
+		w.peak(kind, in.count[kind.Name], blind, said)
 	}
 }
 
@@ -108,13 +108,14 @@ func (w *watch) unclaimed(in claims) map[string]Scoped {
 func (w *watch) out(id string, before Scoped, blind bool) (after Scoped, keep, out bool) {
 	after = before
 	after.OutSince, after.UnseenSince = w.past(before.OutSince), w.past(before.UnseenSince)
-	t, there := find(w.s, id)
+	t, there := w.s.Find(id)
+	born := moment(t.Born)
 	switch {
-	case there && !t.born.IsZero() && !before.Born.IsZero() && !t.born.Equal(before.Born):
+	case there && !born.IsZero() && !before.Born.IsZero() && !born.Equal(before.Born):
 		return after, false, false
-	case there && w.s.Sources[t.source].Status == snapshot.OK:
-		after.Source, after.UnseenSince = t.source, time.Time{}
-		if after.OutSince.IsZero() && !blind && !t.doubt {
+	case there && w.s.Sources[t.Source].Status == snapshot.OK:
+		after.Source, after.UnseenSince = t.Source, time.Time{}
+		if after.OutSince.IsZero() && !blind && !t.Unread {
 			after.OutSince = w.s.TakenAt
 		}
 		out = !after.OutSince.IsZero()
@@ -159,29 +160,20 @@ func (x left) with(id string, since time.Time) left {
 }
 
 // collapsed raises the alarm of a kind whose candidates left the scope and are still there.
-func (w *watch) collapsed(kind string, gone left, still int) bool {
+func (w *watch) collapsed(kind snapshot.Kind, gone left, still int) bool {
 	all := gone.count + still
 	if gone.count < max(w.l.Min, 1) || !reaches(gone.count, w.l.Collapse, all) {
 		return false
 	}
 	if w.turned {
 		w.alarm(ScopeCollapsed, gone.first, "%d of %d %s that were in scope are still there, and no rule has claimed them since the rules or the "+
-			"configuration were changed (this is said once); if that was not meant, see %s", gone.count, all, plurals[kind], goesBy[kind])
+			"configuration were changed (this is said once); if that was not meant, see %s", gone.count, all, kind.Several, kind.Scope)
 		return true
 	}
 	w.alarm(ScopeCollapsed, gone.first, "%d of %d %s that were in scope are still there, and no rule has claimed them since %s: something that the rules "+
-		"go by has changed; see %s", gone.count, all, plurals[kind], clock(gone.since), goesBy[kind])
+		"go by has changed; see %s", gone.count, all, kind.Several, clock(gone.since), kind.Scope)
 	return true
 }
 
 // reaches reports whether n is at least the given part of all. The small term forgives what floating point adds.
 func reaches(n int, part float64, all int) bool { return float64(n) >= part*float64(all)-1e-9 }
-
-// goesBy is what puts candidates of a kind in scope.
-var goesBy = map[string]string{
-	snapshot.KindTab:      "the labels of the tabs and rules.helper_labels",
-	snapshot.KindSession:  "the names of the sessions, rules.session_names and what the registries say",
-	snapshot.KindTerminal: "what their source says of them and what the registries say",
-	snapshot.KindDir:      "whether git still lists them as worktrees, their names and rules.disposable_dirs",
-	snapshot.KindProcess:  "their environment and collect.processes.markers",
-}

@@ -25,19 +25,6 @@ const (
 	Projects = "projects"
 )
 
-// The kinds of candidate, as they stand before the colon of an id.
-const (
-	KindTab      = "tab"
-	KindSession  = "session"
-	KindTerminal = "terminal"
-	KindDir      = "dir"
-	KindProcess  = "process"
-)
-
-// Kinds lists every kind of candidate in the order in which people read them and acts are carried out:
-// what runs goes before the folder that it runs in.
-var Kinds = []string{KindTab, KindSession, KindTerminal, KindProcess, KindDir}
-
 // The variables in which multiplexers tell what they start where it runs: tmux's server as socket,pid,session with the pane's id, herdr's
 // socket with the id that the pane had when it was started. They are read, and taken for no agent's marker, whatever is configured.
 const (

@@ -38,7 +38,7 @@ func BenchmarkJoin(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				j := subject.Join(s, config())
-				for _, kind := range snapshot.Kinds {
+				for _, kind := range snapshot.KindNames() {
 					for _, id := range j.IDs(kind) {
 						if _, ok := j.Subject(id); !ok {
 							b.Fatal(id)

@@ -13,29 +13,23 @@ import (
 // Identity is what makes the candidate the same thing at a later look. Its Key is empty, and nothing else is set, where any
 // part of it is unknown or the snapshot has no such candidate.
 func (j *Joined) Identity(id string) decision.Identity {
-	if d, ok := j.snap.Dirs[id]; ok {
-		return dirIdentity(&d)
+	facts, ok := j.facts(id)
+	if !ok {
+		return decision.Identity{}
 	}
-	if p, ok := j.snap.Processes[id]; ok {
-		out := processIdentity(&j.snap.Host, &p)
-		for _, n := range j.procs.under(j.procs.byID[id]) {
-			out.Below = append(out.Below, decision.Member{PID: n.p.PID, StartTicks: n.p.StartTicks, Name: n.p.Name})
-		}
-		return out
-	}
-	if s, ok := j.snap.Sessions[id]; ok {
-		return sessionIdentity(&s)
-	}
-	if t, ok := j.snap.Tabs[id]; ok {
-		return tabIdentity(&t, j.snap.Sources[t.Source].Server)
-	}
-	if t, ok := j.snap.Terminals[id]; ok {
-		return j.terminalIdentity(&t)
-	}
-	return decision.Identity{}
+	return facts.identity(j, id)
 }
 
-func processIdentity(h *snapshot.Host, p *snapshot.Process) decision.Identity {
+func (j *Joined) processIdentity(id string) decision.Identity {
+	p := j.snap.Processes[id]
+	out := identify(&j.snap.Host, &p)
+	for _, n := range j.procs.under(j.procs.byID[id]) {
+		out.Below = append(out.Below, decision.Member{PID: n.p.PID, StartTicks: n.p.StartTicks, Name: n.p.Name})
+	}
+	return out
+}
+
+func identify(h *snapshot.Host, p *snapshot.Process) decision.Identity {
 	if h.BootID == "" || h.PIDNamespace == nil || p.PID <= 0 || p.UID == nil {
 		return decision.Identity{}
 	}
@@ -52,7 +46,8 @@ func processIdentity(h *snapshot.Host, p *snapshot.Process) decision.Identity {
 }
 
 // sessionIdentity needs to know whether anybody is attached too: the act re-tests that in the server.
-func sessionIdentity(s *snapshot.Session) decision.Identity {
+func (j *Joined) sessionIdentity(id string) decision.Identity {
+	s := j.snap.Sessions[id]
 	if s.Server == nil || s.Server.Socket == "" || s.Server.PID <= 0 || s.Server.StartTicks == nil ||
 		s.ID == "" || s.CreatedAt == nil || s.Attached == nil || len(s.Panes) == 0 {
 		return decision.Identity{}
@@ -99,7 +94,8 @@ func sessionKey(s *decision.Session) string {
 	return k.String()
 }
 
-func dirIdentity(d *snapshot.Dir) decision.Identity {
+func (j *Joined) dirIdentity(id string) decision.Identity {
+	d := j.snap.Dirs[id]
 	if d.Device == nil || d.Inode == nil || d.BornAt == nil || clean(d.Path) == "" || d.Symlink == nil || *d.Symlink {
 		return decision.Identity{}
 	}
@@ -123,7 +119,9 @@ func dirIdentity(d *snapshot.Dir) decision.Identity {
 }
 
 // tabIdentity leaves out the processes: a terminal's id is given once only, and what runs in it may change under the same tab.
-func tabIdentity(t *snapshot.Tab, server *snapshot.Server) decision.Identity {
+func (j *Joined) tabIdentity(id string) decision.Identity {
+	t := j.snap.Tabs[id]
+	server := j.snap.Sources[t.Source].Server
 	if server == nil || server.Socket == "" || t.ID == "" || len(t.Panes) == 0 {
 		return decision.Identity{}
 	}
@@ -151,7 +149,8 @@ func tabIdentity(t *snapshot.Tab, server *snapshot.Server) decision.Identity {
 }
 
 // terminalIdentity needs the shellper's process, but for a terminal that is exited and whose shellper is positively gone.
-func (j *Joined) terminalIdentity(t *snapshot.Terminal) decision.Identity {
+func (j *Joined) terminalIdentity(id string) decision.Identity {
+	t := j.snap.Terminals[id]
 	src := j.snap.Sources[t.Source]
 	if t.ID == "" || src.Server == nil || src.Server.Socket == "" || src.Path == "" || t.Listed == nil {
 		return decision.Identity{}
@@ -168,7 +167,7 @@ func (j *Joined) terminalIdentity(t *snapshot.Terminal) decision.Identity {
 		if !ok {
 			return decision.Identity{}
 		}
-		id := processIdentity(&j.snap.Host, &p)
+		id := identify(&j.snap.Host, &p)
 		if id.Process == nil {
 			return decision.Identity{}
 		}

@@ -2,7 +2,6 @@ package subject
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"winnow/engine/snapshot"
@@ -28,12 +27,9 @@ type Joined struct {
 func Join(s *snapshot.Snapshot, c *Config) *Joined {
 	j := &Joined{snap: s, config: c.whole()}
 	j.host = host(s)
-	j.ids = map[string][]string{
-		snapshot.KindTab:      slices.Sorted(maps.Keys(s.Tabs)),
-		snapshot.KindSession:  slices.Sorted(maps.Keys(s.Sessions)),
-		snapshot.KindTerminal: slices.Sorted(maps.Keys(s.Terminals)),
-		snapshot.KindDir:      slices.Sorted(maps.Keys(s.Dirs)),
-		snapshot.KindProcess:  slices.Sorted(maps.Keys(s.Processes)),
+	j.ids = map[string][]string{}
+	for _, kind := range snapshot.Kinds {
+		j.ids[kind.Name] = slices.Sorted(kind.IDs(s))
 	}
 	j.records = indexRecords(s)
 	j.holds = indexHolds(s)
@@ -57,41 +53,22 @@ func (j *Joined) Common() *Subject {
 func (j *Joined) Subject(id string) (*Subject, bool) {
 	sub := j.Common()
 	sub.ID, sub.Hold, sub.Asked = id, j.holds[id], j.asked(id)
-	if !j.fill(sub) {
+	facts, ok := j.facts(id)
+	if !ok {
 		return nil, false
 	}
+	sub.Kind = facts.kind
+	facts.fill(j, sub)
 	sub.Projects = j.projectsOf(sub)
-	sub.Identity = j.Identity(id).Key
+	sub.Identity = facts.identity(j, id).Key
 	sub.Sighting = j.sighting(id)
 	return sub, true
 }
 
-func (j *Joined) fill(sub *Subject) bool {
-	if d, ok := j.snap.Dirs[sub.ID]; ok {
-		j.fillDir(sub, &d)
-		return true
-	}
-	if p, ok := j.snap.Processes[sub.ID]; ok {
-		j.fillProcess(sub, &p)
-		return true
-	}
-	if s, ok := j.snap.Sessions[sub.ID]; ok {
-		j.fillSession(sub, &s)
-		return true
-	}
-	if t, ok := j.snap.Tabs[sub.ID]; ok {
-		j.fillTab(sub, &t)
-		return true
-	}
-	if t, ok := j.snap.Terminals[sub.ID]; ok {
-		j.fillTerminal(sub, &t)
-		return true
-	}
-	return false
-}
-
-func (j *Joined) fillDir(sub *Subject, d *snapshot.Dir) {
-	sub.Kind, sub.Dir = snapshot.KindDir, d
+func (j *Joined) fillDir(sub *Subject) {
+	found := j.snap.Dirs[sub.ID]
+	d := &found
+	sub.Dir = d
 	sub.Label, sub.Owner = d.Path, d.Root
 	if d.Git != nil && d.Git.Main != "" {
 		sub.Owner = d.Git.Main
@@ -102,8 +79,10 @@ func (j *Joined) fillDir(sub *Subject, d *snapshot.Dir) {
 	j.fillSource(sub, d.Source)
 }
 
-func (j *Joined) fillSession(sub *Subject, s *snapshot.Session) {
-	sub.Kind, sub.Session = snapshot.KindSession, s
+func (j *Joined) fillSession(sub *Subject) {
+	found := j.snap.Sessions[sub.ID]
+	s := &found
+	sub.Session = s
 	sub.Label, sub.Owner = s.Name, s.Source
 	sub.Age, sub.Idle, sub.Made = j.since(s.CreatedAt), j.since(s.LastActivityAt), j.before(s.CreatedAt)
 	if s.Attached == nil || *s.Attached != 0 {
@@ -115,8 +94,10 @@ func (j *Joined) fillSession(sub *Subject, s *snapshot.Session) {
 }
 
 // fillTab counts a tab under its workspace, which is a project's.
-func (j *Joined) fillTab(sub *Subject, t *snapshot.Tab) {
-	sub.Kind, sub.Tab, sub.Label = snapshot.KindTab, t, t.Label
+func (j *Joined) fillTab(sub *Subject) {
+	found := j.snap.Tabs[sub.ID]
+	t := &found
+	sub.Tab, sub.Label = t, t.Label
 	sub.Owner = t.Source + "/" + t.Workspace
 	sub.Members = j.members(t.Panes)
 	j.fillRecords(sub, j.records.ofTab(t))
@@ -130,8 +111,10 @@ func (j *Joined) fillRecords(sub *Subject, hits hits) {
 }
 
 // fillTerminal leaves the records of orchestrators out: whose a terminal is, its owner says.
-func (j *Joined) fillTerminal(sub *Subject, t *snapshot.Terminal) {
-	sub.Kind, sub.Terminal = snapshot.KindTerminal, t
+func (j *Joined) fillTerminal(sub *Subject) {
+	found := j.snap.Terminals[sub.ID]
+	t := &found
+	sub.Terminal = t
 	sub.Label, sub.Owner = cmp.Or(t.Role, t.Label, t.ID), cmp.Or(t.Workspace, t.Source)
 	sub.Age, sub.Idle = j.since(t.StartedAt), j.since(t.LastDataAt)
 	if sub.Age == nil {
@@ -145,8 +128,10 @@ func (j *Joined) fillTerminal(sub *Subject, t *snapshot.Terminal) {
 	sub.Source.Server = j.snap.Sources[t.Source].Server
 }
 
-func (j *Joined) fillProcess(sub *Subject, p *snapshot.Process) {
-	sub.Kind, sub.Process, sub.Label = snapshot.KindProcess, p, p.Name
+func (j *Joined) fillProcess(sub *Subject) {
+	found := j.snap.Processes[sub.ID]
+	p := &found
+	sub.Process, sub.Label = p, p.Name
 	sub.Age = j.since(p.StartedAt)
 	sub.Busy = busy(p.CPU, j.atMost(p.StartedAt))
 	sub.Lineage = j.procs.lineage(j.procs.byID[sub.ID])

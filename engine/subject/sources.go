@@ -61,19 +61,12 @@ func wholly(all map[string]snapshot.Source) []string {
 
 // shareAmong makes the map of every pair of kind and source that occurs, so that nothing is written afterwards.
 func (x sources) shareAmong(s *snapshot.Snapshot) {
-	for _, t := range s.Tabs {
-		x.share(snapshot.KindTab, t.Source)
+	for _, kind := range snapshot.Kinds {
+		for id := range kind.IDs(s) {
+			c, _ := kind.Find(s, id)
+			x.share(kind.Name, c.Source)
+		}
 	}
-	for _, t := range s.Sessions {
-		x.share(snapshot.KindSession, t.Source)
-	}
-	for _, t := range s.Terminals {
-		x.share(snapshot.KindTerminal, t.Source)
-	}
-	for _, d := range s.Dirs {
-		x.share(snapshot.KindDir, d.Source)
-	}
-	x.share(snapshot.KindProcess, snapshot.Proc)
 }
 
 func (x sources) share(kind, own string) {
@@ -85,11 +78,10 @@ func (x sources) share(kind, own string) {
 	}
 	states := maps.Clone(x.common)
 	states[own] = x.status(own)
-	if kind == snapshot.KindProcess { // a process may belong to a pane of any multiplexer, and be any agent's
-		for name, src := range x.all {
-			if of(name, src, "tmux") || of(name, src, "herdr") || of(name, src, "agents") {
-				states[name] = src.Status
-			}
+	facts, _ := factsOf(kind)
+	for name, src := range x.all {
+		if slices.ContainsFunc(facts.rests, func(kind string) bool { return of(name, src, kind) }) {
+			states[name] = src.Status
 		}
 	}
 	x.byKind[kind][own] = states

@@ -29,12 +29,13 @@ func (x *looked) registrys(w *Seen) string {
 	return "winnow doctor"
 }
 
-// release is the command by which the registry that marks w's session as retained lets go of it.
-func (x *looked) release(w *Seen) string {
-	if cmd := ReleaseCommand(w); cmd != "" {
-		return cmd
-	}
-	if w.Session == "" {
+// release is the command by which the registry of an entry lets go of the session that it marks as retained; where none is known, the
+// command that says more.
+func (x *looked) release(w *Seen, e *snapshot.Entry) string {
+	switch {
+	case x.format(e) == kapi:
+		return releaseFrom(e.ID)
+	case w.Session == "":
 		return "winnow doctor"
 	}
 	return "winnow explain " + quote(w.Session)
@@ -43,10 +44,12 @@ func (x *looked) release(w *Seen) string {
 // ReleaseCommand is the command by which w's registry lets go of what it retains, where it is known to have one.
 func ReleaseCommand(w *Seen) string {
 	if w.Format == kapi && w.Retained {
-		return kapi + " release " + quote(w.ID)
+		return releaseFrom(w.ID)
 	}
 	return ""
 }
+
+func releaseFrom(id string) string { return kapi + " release " + quote(id) }
 
 // attach is the command by which a person looks at a session: that one, and no longer-named neighbour.
 func attach(t *snapshot.Session) string {

@@ -167,7 +167,7 @@ func (x *looked) worker(e *snapshot.Entry) Seen {
 		w.unknown("several sessions are called "+e.Session+", and which of them is its own is not known: "+strings.Join(w.Live, ", "),
 			"winnow sweep --all --kind session")
 	case w.Session == "" && w.Over:
-		x.closed(&w)
+		x.closed(&w, e)
 	case w.Session == "":
 		w.is(snapshot.WorkerStale, "its registry says "+status(e)+", and no session "+e.Session+" lives", x.registrys(&w))
 	case w.Over:
@@ -191,9 +191,9 @@ func (x *looked) blind(w *Seen) bool {
 	return w.Unread
 }
 
-func (x *looked) closed(w *Seen) {
+func (x *looked) closed(w *Seen, e *snapshot.Entry) {
 	if w.Retained {
-		w.is(snapshot.WorkerClosed, "it is over and its session is closed, though its registry still marks it as retained", x.release(w))
+		w.is(snapshot.WorkerClosed, "it is over and its session is closed, though its registry still marks it as retained", x.release(w, e))
 		return
 	}
 	w.is(snapshot.WorkerClosed, "it is over and its session is closed", "winnow history")
@@ -204,6 +204,7 @@ func (x *looked) ended(w *Seen, e *snapshot.Entry) {
 	t := x.Sessions[w.Session]
 	others := x.others(e, &t)
 	working := slices.IndexFunc(others, func(o *snapshot.Entry) bool { return !x.over(o) })
+	keeper := retainer(append([]*snapshot.Entry{e}, others...))
 	explain := "winnow explain " + quote(w.Session)
 	switch {
 	case e.EndedAt != nil && t.CreatedAt == nil:
@@ -213,12 +214,14 @@ func (x *looked) ended(w *Seen, e *snapshot.Entry) {
 		w.is(snapshot.WorkerStale, "it is over, and the session of that name was made after it ended: it is another one", explain)
 	case working >= 0:
 		w.is(snapshot.WorkerStale, "it is over, and "+others[working].ID+" in "+others[working].Source+", which is not, records the same session", explain)
-	case w.Retained && w.Held:
-		w.is(snapshot.WorkerRetained, "it is over, and its session is held and marked as retained by its registry", "winnow release "+quote(w.Session))
+	case keeper != nil:
+		why := "it is over, and a registry marks its session as retained"
+		if w.Held {
+			why = "it is over, and its session is held and marked as retained by a registry"
+		}
+		w.is(snapshot.WorkerRetained, why, x.release(w, keeper))
 	case w.Held:
 		w.is(snapshot.WorkerRetained, "it is over, and its session is held", "winnow release "+quote(w.Session))
-	case w.Retained || slices.ContainsFunc(others, retained):
-		w.is(snapshot.WorkerRetained, "it is over, and a registry marks its session as retained", x.release(w))
 	case x.blindRegistry != "":
 		w.unread(x.blindRegistry + " could not be read, so whether somebody else owns its session is not known")
 	case x.Sources[snapshot.Ledger].Status != snapshot.OK:
@@ -324,3 +327,11 @@ func (x *looked) idle(p *snapshot.Pane) bool {
 }
 
 func retained(e *snapshot.Entry) bool { return e.Retained != nil && *e.Retained }
+
+// retainer is the first of the entries that marks its session as retained, nil for none.
+func retainer(entries []*snapshot.Entry) *snapshot.Entry {
+	if i := slices.IndexFunc(entries, retained); i >= 0 {
+		return entries[i]
+	}
+	return nil
+}

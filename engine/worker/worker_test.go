@@ -128,10 +128,10 @@ func TestObservations(t *testing.T) {
 		{"held until later", []change{held(ago(-time.Minute))}, snapshot.WorkerRetained, ""},
 		{"the hold has lapsed", []change{held(ago(0))}, snapshot.WorkerSafeToClose, ""},
 		{"marked by Kapi", []change{retained}, snapshot.WorkerRetained, "kapi release w7"},
-		{"marked by Kapi and held", []change{retained, held(nil)}, snapshot.WorkerRetained, "winnow release 'session:tmux/default/$4'"},
+		{"marked by Kapi and held", []change{retained, held(nil)}, snapshot.WorkerRetained, "kapi release w7"},
 		{"marked by a registry whose command is not known", []change{json, retained}, snapshot.WorkerRetained, "winnow explain 'session:tmux/default/$4'"},
 		{"marked for another worker", []change{more(snapshot.Entry{Source: reg, ID: "w6", Status: "failed", Terminal: new(true), Session: "$4", Retained: new(true)})},
-			snapshot.WorkerRetained, ""},
+			snapshot.WorkerRetained, "kapi release w6"},
 		{"not over, whatever is held", []change{running, busy, held(nil), retained}, snapshot.WorkerActive, ""},
 
 		// Not over.

@@ -276,8 +276,8 @@ func (c *Config) check(where string) error {
 		}
 	}
 	for _, k := range c.Act.Kinds {
-		if !slices.Contains(snapshot.Kinds, k) {
-			return bad("act.kinds: unknown kind %q; the nearest is %q", k, text.Nearest(k, snapshot.Kinds))
+		if !slices.Contains(snapshot.KindNames(), k) {
+			return bad("act.kinds: unknown kind %q; the nearest is %q", k, text.Nearest(k, snapshot.KindNames()))
 		}
 	}
 	if err := c.checkPatterns(bad); err != nil {

@@ -84,12 +84,14 @@ type ProjectRef struct {
 }
 
 // Count is the census of one kind. Unknown counts those of Spare that were kept because something could not be read.
+// Failed names the kind's sources that could not be read: what they have is in none of the numbers.
 type Count struct {
-	Seen    int `json:"seen"`
-	InScope int `json:"in_scope"`
-	Reap    int `json:"reap"`
-	Spare   int `json:"spare"`
-	Unknown int `json:"unknown"`
+	Seen    int      `json:"seen"`
+	InScope int      `json:"in_scope"`
+	Reap    int      `json:"reap"`
+	Spare   int      `json:"spare"`
+	Unknown int      `json:"unknown"`
+	Failed  []string `json:"failed,omitempty"`
 }
 
 // Alarm is something that a person should look at, although every single decision was in order.
@@ -121,9 +123,10 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *engine.Policy, c ConfigRef
 	if slices.Contains(kinds, snapshot.KindSession) {
 		r.Workers = append(r.Workers, s.Workers...)
 	}
-	for _, kind := range kinds {
-		if n := res.Seen[kind]; n > 0 {
-			r.Census[kind] = Count{Seen: n}
+	for _, kind := range snapshot.Kinds {
+		c := Count{Seen: res.Seen[kind.Name], Failed: failed(kind, s.Sources)}
+		if slices.Contains(kinds, kind.Name) && (c.Seen > 0 || len(c.Failed) > 0) {
+			r.Census[kind.Name] = c
 		}
 	}
 	for _, d := range res.Decisions {
@@ -147,6 +150,18 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *engine.Policy, c ConfigRef
 		r.Alarms = append(r.Alarms, Alarm{Rule: decision.PolicyError, Message: e.ID + ": " + e.Err.Error() + "; it was kept"})
 	}
 	return r
+}
+
+// failed names the sources of a kind that could not be read.
+func failed(kind snapshot.Kind, sources map[string]snapshot.Source) []string {
+	var out []string
+	for name, src := range sources {
+		if src.Status == snapshot.Failed && kind.From(name, src) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Code is the exit code that the report means.

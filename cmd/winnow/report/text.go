@@ -20,12 +20,6 @@ import (
 	"winnow/internal/plain"
 )
 
-// kindTitle heads a kind's group.
-var kindTitle = map[string]string{
-	snapshot.KindTab: "tabs", snapshot.KindSession: "sessions", snapshot.KindTerminal: "terminals",
-	snapshot.KindDir: "dirs", snapshot.KindProcess: "processes",
-}
-
 // page writes a report as text.
 type page struct{ text.Paint }
 
@@ -35,7 +29,7 @@ func (p page) write(out io.Writer, r *Report, all bool) error {
 	p.sourcesText(w, r.Sources)
 	fmt.Fprintln(w, p.Bold(headline(r)))
 	for _, kind := range snapshot.Kinds {
-		if c, ok := r.Census[kind]; ok {
+		if c, ok := r.Census[kind.Name]; ok {
 			p.kindText(w, r, kind, c, all)
 		}
 	}
@@ -118,15 +112,15 @@ func (p page) sourcesText(w io.Writer, sources map[string]snapshot.Source) {
 }
 
 // kindText is one kind's group.
-func (p page) kindText(w io.Writer, r *Report, kind string, c Count, all bool) {
+func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all bool) {
 	var ds []decision.Decision
 	for _, d := range r.Decisions {
-		if d.Kind == kind {
+		if d.Kind == kind.Name {
 			ds = append(ds, d)
 		}
 	}
 	slices.SortStableFunc(ds, func(x, y decision.Decision) int { return cmp.Compare(rank(x), rank(y)) })
-	fmt.Fprintf(w, "\n%s  %s\n", p.Bold(kindTitle[kind]), p.Dim(fmt.Sprintf("%d seen, %d in scope", c.Seen, c.InScope)))
+	fmt.Fprintf(w, "\n%s  %s\n", p.Bold(kind.Plural), p.Dim(c.seen()))
 
 	var rows []text.Row
 	for _, d := range ds {
@@ -137,10 +131,19 @@ func (p page) kindText(w io.Writer, r *Report, kind string, c Count, all bool) {
 	if s := stays(ds); s != "" && !all {
 		rows = append(rows, text.Row{Lead: "keep", Color: p.Dim, Text: s})
 	}
-	if kind == snapshot.KindProcess && r.Veil != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
+	if kind.Name == snapshot.KindProcess && r.Veil != nil && slices.ContainsFunc(ds, func(d decision.Decision) bool { return len(d.Findings) == 0 }) {
 		rows = append(rows, text.Row{Lead: "note", Color: p.Yellow, Text: Veiling(r.Veil)})
 	}
 	p.Rows(w, rows...)
+}
+
+// seen says what the look found of a kind, and where it could not look.
+func (c Count) seen() string {
+	s := fmt.Sprintf("%d seen, %d in scope", c.Seen, c.InScope)
+	if len(c.Failed) > 0 {
+		s += "; " + strings.Join(c.Failed, ", ") + " could not be read"
+	}
+	return text.Clean(s)
 }
 
 // Veiling says why nothing that began after a process is an orphan.
@@ -281,7 +284,8 @@ func once(acts []decision.Act) []decision.Act {
 		case x.Outcome.Outcome != decision.Capped || n == 1:
 			out = append(out, x)
 		case n > 1:
-			out = append(out, decision.Act{Label: fmt.Sprintf("%d %s", n, kindTitle[x.Kind]), Outcome: x.Outcome})
+			kind, _ := snapshot.KindOf(x.Kind)
+			out = append(out, decision.Act{Label: fmt.Sprintf("%d %s", n, kind.Plural), Outcome: x.Outcome})
 			held[reason{x.Kind, x.Detail}] = 0
 		}
 	}
@@ -402,14 +406,14 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 		}
 	}
 	for _, kind := range snapshot.Kinds {
-		c, ok := r.Census[kind]
+		c, ok := r.Census[kind.Name]
 		if !ok {
 			continue
 		}
-		fmt.Fprintf(w, "\n## %s\n\n%d seen, %d in scope, %d reap, %d spare, %d unknown\n", kindTitle[kind], c.Seen, c.InScope, c.Reap, c.Spare, c.Unknown)
+		fmt.Fprintf(w, "\n## %s\n\n%s, %d reap, %d spare, %d unknown\n", kind.Plural, plain.Cell(c.seen()), c.Reap, c.Spare, c.Unknown)
 		head := false
 		for _, d := range r.Decisions {
-			if d.Kind != kind || !all && rank(d) > rankWait {
+			if d.Kind != kind.Name || !all && rank(d) > rankWait {
 				continue
 			}
 			if !head {

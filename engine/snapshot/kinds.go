@@ -1,0 +1,190 @@
+package snapshot
+
+import (
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The kinds of candidate, as they stand before the colon of an id.
+const (
+	KindTab      = "tab"
+	KindSession  = "session"
+	KindTerminal = "terminal"
+	KindDir      = "dir"
+	KindProcess  = "process"
+)
+
+// Kind is a kind of candidate: all that the program knows of it but how it is read (a collector), what it is judged on
+// (engine/subject, the table facts), and how it is ended (an actuator). A new kind begins with its line in Kinds.
+type Kind struct {
+	Name string
+	// Plural is the folder of its rules below policies/reap, and its heading in a report. Several is what people call several of them.
+	Plural  string
+	Several string
+	// Source is the kind of the sources that it comes from.
+	Source string
+	// Scope says for people what puts candidates of the kind in scope.
+	Scope string
+	// Together is true for a kind whose owners end together with all that they own: no share of it is taken by owner.
+	Together bool
+
+	count func(*Snapshot) int
+	has   func(*Snapshot, string) bool
+	ids   func(*Snapshot) iter.Seq[string]
+	find  func(*Snapshot, string) (Candidate, bool)
+}
+
+// Kinds lists every kind of candidate in the order in which people read them and acts are carried out: what runs goes before the folder
+// that it runs in.
+var Kinds = []Kind{
+	kind(Kind{
+		Name: KindTab, Plural: "tabs", Several: "tabs", Source: "herdr", Scope: "the labels of the tabs and rules.helper_labels",
+	}, func(s *Snapshot) map[string]Tab { return s.Tabs }, func(t *Tab) Candidate {
+		return Candidate{Source: t.Source, Native: t.ID, Users: usersOf(t.Panes)}
+	}),
+	kind(Kind{
+		Name: KindSession, Plural: "sessions", Several: "sessions", Source: "tmux",
+		Scope: "the names of the sessions, rules.session_names and what the registries say",
+	}, func(s *Snapshot) map[string]Session { return s.Sessions }, func(t *Session) Candidate {
+		return Candidate{Source: t.Source, Native: t.ID, Name: t.Name, Born: t.CreatedAt, Users: usersOf(t.Panes)}
+	}),
+	kind(Kind{
+		Name: KindTerminal, Plural: "terminals", Several: "terminals", Source: "codev",
+		Scope: "what their source says of them and what the registries say",
+	}, func(s *Snapshot) map[string]Terminal { return s.Terminals }, func(t *Terminal) Candidate {
+		return Candidate{Source: t.Source, Native: t.ID}
+	}),
+	kind(Kind{
+		Name: KindProcess, Plural: "processes", Several: "processes", Source: "processes", Together: true,
+		Scope: "their environment and collect.processes.markers",
+	}, func(s *Snapshot) map[string]Process { return s.Processes }, func(p *Process) Candidate {
+		return Candidate{Source: Proc, Native: strconv.Itoa(p.PID), Name: p.Name}
+	}),
+	kind(Kind{
+		Name: KindDir, Plural: "dirs", Several: "folders", Source: "dirs",
+		Scope: "whether git still lists them as worktrees, their names and rules.disposable_dirs",
+	}, func(s *Snapshot) map[string]Dir { return s.Dirs }, func(d *Dir) Candidate {
+		c := Candidate{Source: d.Source, Native: d.Path, Name: d.Name, Born: d.BornAt, Unread: d.Error != ""}
+		if d.Symlink == nil || !*d.Symlink { // nothing is looked at through a link
+			c.Users = &Users{Known: d.HoldersKnown != nil && *d.HoldersKnown, Why: d.Error}
+		}
+		return c
+	}),
+}
+
+// Candidate is what candidates of every kind have in common.
+type Candidate struct {
+	Source string
+	// Native is what the source calls it: $4, w1:t3, a terminal's UUID, a folder's path, a pid. Name is what people call it, "" for none.
+	Native string
+	Name   string
+	// Born is when it was made, nil where that is not known or the id says it already.
+	Born *time.Time
+	// Unread is true where something of it could not be read, so that a rule may not have recognised it.
+	Unread bool
+	// Users is nil where it is no single fact who uses it.
+	Users *Users
+}
+
+// Users says whether it is known who uses a candidate, and if not, why.
+type Users struct {
+	Known bool
+	Why   string
+}
+
+// kind adds to k how its candidates are found in a snapshot.
+func kind[T any](k Kind, in func(*Snapshot) map[string]T, of func(*T) Candidate) Kind {
+	k.count = func(s *Snapshot) int { return len(in(s)) }
+	k.has = func(s *Snapshot, id string) bool { _, ok := in(s)[id]; return ok }
+	k.ids = func(s *Snapshot) iter.Seq[string] {
+		return func(yield func(string) bool) {
+			for id := range in(s) {
+				if !yield(id) {
+					return
+				}
+			}
+		}
+	}
+	k.find = func(s *Snapshot, id string) (Candidate, bool) {
+		v, ok := in(s)[id]
+		if !ok {
+			return Candidate{}, false
+		}
+		return of(&v), true
+	}
+	return k
+}
+
+// Count says how many candidates of the kind there are.
+func (k Kind) Count(s *Snapshot) int { return k.count(s) }
+
+// IDs yields the candidates of the kind, in no order.
+func (k Kind) IDs(s *Snapshot) iter.Seq[string] { return k.ids(s) }
+
+// Has reports whether a snapshot has a candidate of the kind.
+func (k Kind) Has(s *Snapshot, id string) bool { return k.has(s, id) }
+
+// Find gives a candidate of the kind by its whole id.
+func (k Kind) Find(s *Snapshot, id string) (Candidate, bool) { return k.find(s, id) }
+
+// From reports whether a source, by its name, gives candidates of the kind.
+func (k Kind) From(name string, src Source) bool {
+	return src.Kind == k.Source || strings.HasPrefix(name, k.Source+"/")
+}
+
+// Find gives a candidate of whatever kind by its whole id.
+func (s *Snapshot) Find(id string) (Candidate, bool) {
+	for _, k := range Kinds {
+		if k.has(s, id) {
+			return k.find(s, id)
+		}
+	}
+	return Candidate{}, false
+}
+
+// KindNames lists the names of Kinds.
+func KindNames() []string {
+	names := make([]string, len(Kinds))
+	for i, k := range Kinds {
+		names[i] = k.Name
+	}
+	return names
+}
+
+// KindOf gives the kind of a candidate's id, or the kind of that name.
+func KindOf(id string) (Kind, bool) {
+	name, _, _ := strings.Cut(id, ":")
+	for _, k := range Kinds {
+		if k.Name == name {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+// KindOfRules gives the kind whose rules are in the folder below policies/reap.
+func KindOfRules(folder string) (Kind, bool) {
+	for _, k := range Kinds {
+		if k.Plural == folder {
+			return k, true
+		}
+	}
+	return Kind{}, false
+}
+
+// usersOf says whether any pane shows what runs in it. A dead one shows that nothing does.
+func usersOf(panes []Pane) *Users {
+	u := &Users{}
+	for i := range panes {
+		p := &panes[i]
+		if p.Dead != nil && *p.Dead || p.Error == "" && (len(p.Foreground) > 0 || len(p.SessionPIDs) > 0) {
+			return &Users{Known: true}
+		}
+		if u.Why == "" {
+			u.Why = p.Error
+		}
+	}
+	return u
+}
