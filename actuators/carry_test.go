@@ -188,7 +188,6 @@ func TestOutcomes(t *testing.T) {
 		{"another thing after the save", last(func(d *decision.Decision) { d.Identity.Key = "else" }), decision.Changed, "decided on", saved},
 		{"another state after the save", last(func(d *decision.Decision) { d.Identity.Session = &decision.Session{State: "typed"} }), decision.Changed, "changed while", saved},
 		{"another reason after the save", last(func(d *decision.Decision) { d.Findings = []decision.Reason{{Rule: "else"}} }), decision.Changed, "changed while", saved},
-		{"more below after the save", last(func(d *decision.Decision) { d.Identity.Below = []decision.Member{{PID: 7}} }), decision.Changed, "changed while", saved},
 		{"failed", func(s *stage) { s.out = decision.Outcome{Outcome: decision.Failed, Detail: "it hangs"} }, decision.Failed, "it hangs", done},
 		{"not known", func(s *stage) { s.out = decision.Outcome{Outcome: decision.Failed, Detail: "who knows", Open: true} }, decision.Failed, "who knows", open},
 		{"outcome not written", func(s *stage) { s.settled = errors.New("disk full") }, decision.Done, "it went; this outcome could not be written down: disk full", done},

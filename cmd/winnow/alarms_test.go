@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -92,9 +91,7 @@ func TestAlarmsOfAScopeThatCollapsed(t *testing.T) {
 	if got := w.sweepAgain(t, w.ds); len(got) != 0 {
 		t.Fatalf("everything is in scope again: %v", got)
 	}
-	if err := os.WriteFile(w.cfg.File, []byte("version: 1\nrules: {session_names: {prefix: [other-]}}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	w.cfg.File, w.cfg.Digest = "/x/config.yaml", [32]byte{1}
 	oneAlarm(t, w.sweepAgain(t, nil), alarm.ScopeCollapsed, "configuration were changed")
 	if got := w.sweepAgain(t, nil); len(got) != 0 {
 		t.Errorf("it is said again: %v", got)

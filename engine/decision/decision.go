@@ -6,7 +6,6 @@ package decision
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,13 +106,11 @@ func (d Decision) Waits() bool {
 	return true
 }
 
-// Facts is what an act on d rests on, as one text: what the thing is, the state that its server or its folder gave, what goes with it, and
-// the rules that found a reason. Two decisions with the same Facts were made of a thing that has not changed between them.
+// Facts is what an act on d rests on, as one text: what the thing is, the state that its server or its folder gave, and the rules that
+// found a reason. Two decisions with the same Facts were made of a thing that has not changed between them. What runs below a process is
+// no part of it: each look judges it with the process, and what works always starts and ends something.
 func (d Decision) Facts() string {
 	parts := []string{strconv.Quote(d.Identity.Key), strconv.Quote(d.Identity.State())}
-	for _, m := range d.Identity.Below {
-		parts = append(parts, fmt.Sprintf("%d@%d", m.PID, m.StartTicks))
-	}
 	for _, f := range d.Findings {
 		parts = append(parts, f.Rule)
 	}
