@@ -24,8 +24,7 @@ import (
 	"winnow/collectors/panes/herdr"
 	"winnow/collectors/panes/tmux"
 	"winnow/collectors/processes"
-	"winnow/collectors/registry"
-	"winnow/collectors/spawns"
+	"winnow/collectors/records"
 	"winnow/collectors/store"
 	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
@@ -149,14 +148,14 @@ func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, er
 		}
 	}
 	for _, r := range ledgers {
-		s, err := spawns.Source(r.Name, r.Format, r.Path)
+		s, err := records.Source(records.Spawns, r.Name, r.Format, r.Path, records.Options{Fields: r.Fields})
 		if err != nil {
 			return nil, config.Mistakef("collect.spawns: %v", err)
 		}
 		out = append(out, s)
 	}
 	for _, r := range registries {
-		s, err := registry.Mapped(r.Name, r.Format, r.Path, r.Fields)
+		s, err := records.Source(records.Registry, r.Name, r.Format, r.Path, records.Options{Fields: r.Fields, Over: a.over(r.Format)})
 		if err != nil {
 			return nil, config.Mistakef("collect.registry: %v", err)
 		}
@@ -212,6 +211,16 @@ func isSet(name string) bool {
 func (a *app) helper(label string) bool {
 	l := a.cfg.Rules.HelperLabels
 	return slices.Contains(l.Exact, label) || slices.ContainsFunc(l.Prefix, func(p string) bool { return p != "" && strings.HasPrefix(label, p) })
+}
+
+// over are the statuses of a registry's format that say that an owner is over.
+func (a *app) over(format string) []string {
+	for _, o := range a.cfg.Rules.OverStatuses {
+		if o.Format == format {
+			return o.Statuses
+		}
+	}
+	return nil
 }
 
 // stores are Shepherd's own, each of which is a spawn ledger and a registry.

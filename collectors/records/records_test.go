@@ -16,6 +16,9 @@ import (
 	"winnow/collectors/records"
 )
 
+// over are the words of config.yaml for Kapi, archived the one for Shepherd.
+var over, archived = []string{"completed", "failed", "cancelled"}, []string{"archived"}
+
 func TestParseTime(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 31, 18, 0, 0, 0, time.UTC)

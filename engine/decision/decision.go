@@ -258,7 +258,7 @@ type Dir struct {
 	MountID uint64 `json:"mount_id,omitempty"`
 	// State is as in Session.
 	State string `json:"state,omitempty"`
-	Head    string `json:"head,omitempty"`
+	Head  string `json:"head,omitempty"`
 	// Worktree is true for a linked worktree; CommonDir and AdminDir are then its repository's git folder and its own.
 	Worktree  bool   `json:"worktree"`
 	Main      string `json:"main,omitempty"`

@@ -180,7 +180,7 @@ type PaneProc struct {
 // Tab is a herdr tab.
 type Tab struct {
 	// State is as in Session.
-	State string `json:"state,omitempty"`
+	State  string `json:"state,omitempty"`
 	Source string `json:"source"`
 	// ID is herdr's own, such as w1:t3: kept over a restart of the server, and then possibly another tab's.
 	ID string `json:"id,omitempty"`
@@ -204,7 +204,7 @@ type Tab struct {
 type Session struct {
 	// State is everything that the source itself says of it and that an act rests on, in one text or digest: what is read right before an act
 	// must give the same. Absent where that could not be read.
-	State string `json:"state,omitempty"`
+	State  string `json:"state,omitempty"`
 	Source string `json:"source"`
 	// ID is tmux's own, such as $4: unique in one server's life only.
 	ID        string     `json:"id,omitempty"`
@@ -249,7 +249,7 @@ type Server struct {
 // Terminal is a Codev terminal: a pseudo terminal that a process of its own, the shellper, keeps open, also while the Tower is down.
 type Terminal struct {
 	// State is as in Session.
-	State string `json:"state,omitempty"`
+	State  string `json:"state,omitempty"`
 	Source string `json:"source"`
 	// ID is Codev's own, a UUID that a restart of the Tower keeps; pid-<pid> for a shellper that neither the Tower nor its store knows.
 	ID string `json:"id,omitempty"`
@@ -350,7 +350,7 @@ type Worker struct {
 // Dir is a folder that may be disposable: a child of a configured root, or a worktree of a discovered repository.
 type Dir struct {
 	// State is as in Session.
-	State string `json:"state,omitempty"`
+	State  string `json:"state,omitempty"`
 	Source string `json:"source"`
 	Name   string `json:"name"`
 	// Path is the folder's real path; no part of it is a symbolic link unless Symlink is true.
@@ -416,6 +416,8 @@ type Git struct {
 	Untracked    *int     `json:"untracked,omitempty"`
 	Ignored      *int     `json:"ignored,omitempty"`
 	IgnoredPaths []string `json:"ignored_paths,omitempty"`
+	// UntrackedPaths names the first few of those that Untracked counts.
+	UntrackedPaths []string `json:"untracked_paths,omitempty"`
 	// Scaffold counts the untracked and ignored paths that Untracked and Ignored leave out, for a tool wrote them for itself
 	// (rules.scaffold). Reports counts those that they do not leave out, for what a spawned agent wrote for whoever started it is
 	// work until the spawn is completed.
@@ -497,47 +499,46 @@ type Process struct {
 	Argv []string `json:"argv,omitempty"`
 }
 
-// Spawn is a record that some orchestrator started something.
-type Spawn struct {
+// Record is what somebody wrote down of what they own or started: an entry of a registry, or a line of a spawn ledger.
+type Record struct {
 	Source string `json:"source"`
-	ID     string `json:"id,omitempty"`
+	ID     string `json:"id"`
+	// Status is the owner's state in the record's own word, Kind what a spawn was started for, Role who works.
+	Status string `json:"status,omitempty"`
 	Kind   string `json:"kind,omitempty"`
-	Path   string `json:"path,omitempty"`
-	Label  string `json:"label,omitempty"`
-	// Session names the session that it started, where it is one.
+	Role   string `json:"role,omitempty"`
+	// Terminal is true when the record's own format says positively that its owner is over, false when it says the opposite.
+	// Absent leaves it to Status and the configured list of terminal words.
+	Terminal *bool `json:"terminal,omitempty"`
+	Retained *bool `json:"retained,omitempty"`
+	// Owner is the id of the registry entry for which a spawn was started.
+	Owner string `json:"owner,omitempty"`
+	Path  string `json:"path,omitempty"`
+	// Own is true when Path is a folder that was made for the owner, or was given to it, and false when the owner works in somebody
+	// else's. Absent where the record does not tell.
+	Own *bool `json:"own,omitempty"`
+	// Session is a tmux session's name or id, Label a tab's.
 	Session string `json:"session,omitempty"`
-	// Owner is the id of the registry entry for which it was started.
-	Owner       string     `json:"owner,omitempty"`
+	Label   string `json:"label,omitempty"`
+	// Server is the herdr session (such as default), Pane the terminal id of a pane there and Tab a tab's id.
+	Server string `json:"server,omitempty"`
+	Pane   string `json:"pane,omitempty"`
+	Tab    string `json:"tab,omitempty"`
+	// PID and Marker tie the record to processes: Marker is the value that its processes carry in their environment.
+	PID    *int   `json:"pid,omitempty"`
+	Marker string `json:"marker,omitempty"`
+	// When it began and ended, as registries call that, and as spawn ledgers do.
+	StartedAt   *time.Time `json:"started_at,omitempty"`
+	EndedAt     *time.Time `json:"ended_at,omitempty"`
 	SpawnedAt   *time.Time `json:"spawned_at,omitempty"`
 	CompletedAt *time.Time `json:"completed_at,omitempty"`
 }
 
-// Entry is a registry's record of who owns what.
-type Entry struct {
-	Source string `json:"source"`
-	ID     string `json:"id"`
-	Status string `json:"status,omitempty"`
-	// Terminal is true when the record's own format says positively that its owner is over, false when it says the opposite.
-	// Absent leaves it to Status and the configured list of terminal words.
-	Terminal *bool  `json:"terminal,omitempty"`
-	Path     string `json:"path,omitempty"`
-	// Own is true when Path is a folder that was made for the owner, or was given to it, and false when the owner works in somebody
-	// else's. Absent where the record does not tell.
-	Own *bool `json:"own,omitempty"`
-	// Session is a tmux session's name or id.
-	Session string `json:"session,omitempty"`
-	// Server is the herdr session (such as default), Pane the terminal id of a pane there and Tab a tab's id.
-	Server    string     `json:"server,omitempty"`
-	Pane      string     `json:"pane,omitempty"`
-	Tab       string     `json:"tab,omitempty"`
-	Role      string     `json:"role,omitempty"`
-	StartedAt *time.Time `json:"started_at,omitempty"`
-	EndedAt   *time.Time `json:"ended_at,omitempty"`
-	Retained  *bool      `json:"retained,omitempty"`
-	// PID and Marker tie the entry to processes: Marker is the value that its processes carry in their environment.
-	PID    *int   `json:"pid,omitempty"`
-	Marker string `json:"marker,omitempty"`
-}
+// Spawn is a Record of a spawn ledger: some orchestrator started something. Entry is one of a registry: who owns what.
+type (
+	Spawn = Record
+	Entry = Record
+)
 
 // Asked is a person's own command about one candidate.
 type Asked struct {

@@ -25,6 +25,10 @@ func (c *Config) whole() *Config {
 		families = append(families, f)
 	}
 	w.Families = families
+	w.OverStatuses = slices.Clone(orEmpty(w.OverStatuses))
+	for i := range w.OverStatuses {
+		w.OverStatuses[i].Statuses = orEmpty(w.OverStatuses[i].Statuses)
+	}
 	w.HerdrProtocols, w.RecordedFolders, w.Scaffold = orEmpty(w.HerdrProtocols), orEmpty(w.RecordedFolders), orEmpty(w.Scaffold)
 	return &w
 }

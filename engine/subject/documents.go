@@ -2,38 +2,25 @@ package subject
 
 import "winnow/engine/snapshot"
 
-// spawns writes the records that were hit as they stand in the document.
-func (j *Joined) spawns(hs []hit) []Spawn {
-	if len(hs) == 0 {
-		return nil
-	}
-	out := make([]Spawn, len(hs))
-	for i, h := range hs {
-		s := &j.snap.Spawns[h.record]
-		out[i] = Spawn{
-			Source: s.Source, ID: s.ID, Kind: s.Kind, Path: s.Path, Owner: s.Owner, By: h.by,
-			Age: j.since(s.SpawnedAt), Completed: j.since(s.CompletedAt),
+// write gives the records that were hit as they stand in the document: those of spawn ledgers, and those of registries.
+func (j *Joined) write(hits []hit) (spawns, entries []Record) {
+	for _, h := range hits {
+		r := j.records.all[h.record]
+		out := Record{
+			Source: r.Source, ID: r.ID, Kind: r.Kind, Status: r.Status, Terminal: r.Terminal, Role: r.Role, Path: r.Path, Own: r.Own,
+			Session: r.Session, Retained: r.Retained, Owner: r.Owner, Marker: r.Marker, By: h.by,
+			Age: j.since(r.SpawnedAt), Completed: j.since(r.CompletedAt), Started: j.before(r.StartedAt), Ended: j.before(r.EndedAt),
+		}
+		if h.by == bySession && (j.records.bear[r.Session] > 1 || j.records.nameless > 0) {
+			out.Shared = new(true)
+		}
+		if h.record < j.records.spawns {
+			spawns = append(spawns, out)
+		} else {
+			entries = append(entries, out)
 		}
 	}
-	return out
-}
-
-func (j *Joined) entries(hs []hit) []Entry {
-	if len(hs) == 0 {
-		return nil
-	}
-	out := make([]Entry, len(hs))
-	for i, h := range hs {
-		e := &j.snap.Registry[h.record]
-		out[i] = Entry{
-			Source: e.Source, ID: e.ID, Status: e.Status, Terminal: e.Terminal, Role: e.Role, Path: e.Path, Own: e.Own,
-			Session: e.Session, Retained: e.Retained, Marker: e.Marker, By: h.by, Started: j.before(e.StartedAt), Ended: j.before(e.EndedAt),
-		}
-		if h.by == bySession && (j.records.bear[e.Session] > 1 || j.records.nameless > 0) {
-			out[i].Shared = new(true)
-		}
-	}
-	return out
+	return spawns, entries
 }
 
 // indexHolds leads from a candidate to the hold on it that lasts longest, of those that have not lapsed.

@@ -105,9 +105,8 @@ func (j *Joined) fillTab(sub *Subject) {
 	sub.Source.Server = j.snap.Sources[t.Source].Server
 }
 
-func (j *Joined) fillRecords(sub *Subject, hits hits) {
-	hits = j.records.withOwners(hits)
-	sub.Spawns, sub.Entries = j.spawns(hits.spawns), j.entries(hits.entries)
+func (j *Joined) fillRecords(sub *Subject, hits []hit) {
+	sub.Spawns, sub.Entries = j.write(j.records.withOwners(hits))
 }
 
 // fillTerminal leaves the records of orchestrators out: whose a terminal is, its owner says.

@@ -38,11 +38,30 @@ func (x *processes) lineage(i int) *Lineage {
 	l.AgentAncestor = x.above[i].agent.under(x.whole)
 	l.MultiplexerAncestor = x.above[i].multiplexer.under(x.whole)
 	x.fillBelow(l, x.below[i])
-	l.Below = x.belowOf(i)
+	l.Below, l.Ancestors = x.belowOf(i), x.ancestors(i)
 	if x.below[i].vague && l.AgentBelow != nil && !*l.AgentBelow {
 		l.AgentBelow = nil
 	}
 	return l
+}
+
+// maxAncestors is how many of the processes above one are told of.
+const maxAncestors = 16
+
+// ancestors are the processes above one that are of this user, up to the first that is not.
+func (x *processes) ancestors(i int) *[]Ancestor {
+	if x.uid == nil || x.nodes[i].lost {
+		return nil
+	}
+	out := []Ancestor{}
+	for up := x.nodes[i].parent; up >= 0 && len(out) < maxAncestors; up = x.nodes[up].parent {
+		p := x.nodes[up].p
+		if p.UID == nil || *p.UID != *x.uid {
+			break
+		}
+		out = append(out, Ancestor{PID: p.PID, Name: p.Name, Exe: known(p.Exe)})
+	}
+	return &out
 }
 
 // ofTerminal is what lives below a terminal's process; nil where the terminal has none, or another one.

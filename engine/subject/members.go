@@ -38,7 +38,7 @@ func (j *Joined) member(out []Member, p *snapshot.Pane, m snapshot.PaneProc, how
 	}
 	process := j.procs.nodes[i].p
 	lineage, age := j.procs.lineage(i), j.since(process.StartedAt)
-	lineage.Below = nil // many members with many each would be too much
+	lineage.Below, lineage.Ancestors = nil, nil // many members with many each would be too much
 	return append(out, Member{
 		Pane: p.ID, PID: m.PID, Name: m.Name, How: how, Process: process, Lineage: lineage, Server: j.procs.serverAbove(i), Age: age, Busy: busy(process.CPU, age),
 	})

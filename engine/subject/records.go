@@ -26,22 +26,19 @@ type hit struct {
 	by     string
 }
 
-type hits struct{ spawns, entries []hit }
-
-// places are the records that one key leads to.
-type places struct{ spawns, entries []int }
-
 // records leads from a path, the name of a session, pane, tab or label, a marker's value or a pid to the records that name it. Paths are looked up by
 // walking up from the deeper of the two, so that the cost is a path's depth and never the number of records.
 type records struct {
-	snap *snapshot.Snapshot
+	// all are the records of the snapshot, those of spawn ledgers first: so many as spawns says.
+	all    []*snapshot.Record
+	spawns int
 	// at has the records by their own path, under those at or below the path of a candidate folder.
-	at, under map[string]places
-	session   map[string]places
-	marker    map[string][]int
-	pid       map[int][]int
-	// label has the spawns by their label; pane, tab and id the entries by what they name of a multiplexer, and by their own id.
-	label, pane, tab, id map[string][]int
+	at, under map[string][]int
+	// The records by what they name.
+	session, marker, label, pane, tab map[string][]int
+	pid                               map[int][]int
+	// id has those of registries by their own id.
+	id map[string][]int
 	// bear counts the sessions by their names and native ids, nameless those of which the name is not known.
 	bear     map[string]int
 	nameless int
@@ -49,9 +46,8 @@ type records struct {
 
 func indexRecords(s *snapshot.Snapshot) records {
 	r := records{
-		snap: s, at: map[string]places{}, under: map[string]places{}, session: map[string]places{},
-		marker: map[string][]int{}, pid: map[int][]int{},
-		label: map[string][]int{}, pane: map[string][]int{}, tab: map[string][]int{}, id: map[string][]int{},
+		spawns: len(s.Spawns), at: map[string][]int{}, under: map[string][]int{}, session: map[string][]int{}, marker: map[string][]int{},
+		label: map[string][]int{}, pane: map[string][]int{}, tab: map[string][]int{}, pid: map[int][]int{}, id: map[string][]int{},
 		bear: map[string]int{},
 	}
 	for _, t := range s.Sessions {
@@ -66,21 +62,12 @@ func indexRecords(s *snapshot.Snapshot) records {
 	for _, d := range s.Dirs {
 		dirs[path.Clean(d.Path)] = struct{}{}
 	}
-	for i, sp := range s.Spawns {
-		add := func(p places) places { p.spawns = append(p.spawns, i); return p }
-		r.index(dirs, sp.Path, sp.Session, add)
-		put(r.label, sp.Label, i)
+	for i := range s.Spawns {
+		r.index(&s.Spawns[i], dirs)
 	}
-	for i, e := range s.Registry {
-		add := func(p places) places { p.entries = append(p.entries, i); return p }
-		r.index(dirs, e.Path, e.Session, add)
-		put(r.marker, e.Marker, i)
-		put(r.pane, e.Pane, i)
-		put(r.tab, e.Tab, i)
-		put(r.id, e.ID, i)
-		if e.PID != nil {
-			r.pid[*e.PID] = append(r.pid[*e.PID], i)
-		}
+	for i := range s.Registry {
+		put(r.id, s.Registry[i].ID, len(r.all))
+		r.index(&s.Registry[i], dirs)
 	}
 	return r
 }
@@ -91,121 +78,101 @@ func put(in map[string][]int, key string, record int) {
 	}
 }
 
-func (r *records) index(dirs map[string]struct{}, where, session string, add func(places) places) {
-	if session != "" {
-		r.session[session] = add(r.session[session])
+func (r *records) index(rec *snapshot.Record, dirs map[string]struct{}) {
+	i := len(r.all)
+	r.all = append(r.all, rec)
+	put(r.session, rec.Session, i)
+	put(r.label, rec.Label, i)
+	put(r.marker, rec.Marker, i)
+	put(r.pane, rec.Pane, i)
+	put(r.tab, rec.Tab, i)
+	if rec.PID != nil {
+		r.pid[*rec.PID] = append(r.pid[*rec.PID], i)
 	}
-	if where = clean(where); where == "" {
-		return
-	}
-	r.at[where] = add(r.at[where])
+	where := clean(rec.Path)
+	put(r.at, where, i)
 	for up := range upwards(where) {
 		if _, ok := dirs[up]; ok {
-			r.under[up] = add(r.under[up])
+			put(r.under, up, i)
 		}
 	}
 }
 
 // below gives the records that name a folder or something in it.
-func (r *records) below(dir string) hits {
-	var c collected
-	c.add(r.under[clean(dir)], byPath)
-	return c.sorted()
+func (r *records) below(dir string) []hit {
+	return unique(merge(nil, r.under[clean(dir)], byPath))
 }
 
 // ofTab goes by what names the tab or something in it, and not by where its shells stand: who works in a folder does not own every
 // shell that was left there.
-func (r *records) ofTab(t *snapshot.Tab) hits {
-	var c collected
-	c.add(places{spawns: r.label[t.Label]}, byLabel)
+func (r *records) ofTab(t *snapshot.Tab) []hit {
+	hits := merge(nil, r.label[t.Label], byLabel)
 	for _, p := range t.Panes {
-		c.add(places{entries: r.of(t, r.pane[p.Terminal])}, byPane)
+		hits = merge(hits, r.of(t, r.pane[p.Terminal]), byPane)
 	}
-	c.add(places{entries: r.of(t, r.tab[t.ID])}, byTab)
-	return c.sorted()
+	return unique(merge(hits, r.of(t, r.tab[t.ID]), byTab))
 }
 
-// of keeps those of the entries that do not name another server than the tab's.
-func (r *records) of(t *snapshot.Tab, entries []int) []int {
-	return slices.DeleteFunc(slices.Clone(entries), func(i int) bool {
-		name := r.snap.Registry[i].Server
+// of keeps those of the records that do not name another server than the tab's.
+func (r *records) of(t *snapshot.Tab, records []int) []int {
+	return slices.DeleteFunc(slices.Clone(records), func(i int) bool {
+		name := r.all[i].Server
 		return name != "" && t.Source != "herdr/"+name
 	})
 }
 
-func (r *records) ofSession(s *snapshot.Session) hits {
-	var c collected
+func (r *records) ofSession(s *snapshot.Session) []hit {
+	var hits []hit
 	for _, name := range []string{s.Name, s.ID} {
-		if name != "" {
-			c.add(r.session[name], bySession)
-		}
+		hits = merge(hits, r.session[name], bySession)
 	}
 	for _, p := range s.Panes {
-		c.addAbove(r, p.Cwd)
+		hits = r.above(hits, p.Cwd)
 	}
-	return c.sorted()
+	return unique(hits)
 }
 
-func (r *records) ofProcess(p *snapshot.Process) hits {
-	var c collected
+func (r *records) ofProcess(p *snapshot.Process) []hit {
+	var hits []hit
 	if p.Markers != nil {
 		for _, value := range *p.Markers {
-			if value != "" {
-				c.add(places{entries: r.marker[value]}, byMarker)
-			}
+			hits = merge(hits, r.marker[value], byMarker)
 		}
 	}
 	for _, i := range r.pid[p.PID] {
-		if lived(&r.snap.Registry[i], p) {
-			c.add(places{entries: []int{i}}, byPID)
+		if lived(r.all[i], p) {
+			hits = append(hits, hit{i, byPID})
 		}
 	}
-	c.addAbove(r, cwdOf(p))
-	return c.sorted()
+	return unique(r.above(hits, cwdOf(p)))
 }
 
-// lived is false only when the entry was over before the process with its pid began, so that it meant another one. An entry
+// lived is false only when the record's owner was over before the process with its pid began, so that it meant another one. A record
 // that began earlier or later than the process may well mean it: records are kept across a resume, and written late.
-func lived(e *snapshot.Entry, p *snapshot.Process) bool {
+func lived(e *snapshot.Record, p *snapshot.Process) bool {
 	return e.EndedAt == nil || p.StartedAt == nil || !p.StartedAt.After(*e.EndedAt)
 }
 
 // withOwners adds the entries that the spawns were started for. An entry that concerns the candidate by itself stays that.
-func (r *records) withOwners(h hits) hits {
-	var c collected
-	for _, sp := range h.spawns {
-		if owner := r.snap.Spawns[sp.record].Owner; owner != "" {
-			c.add(places{entries: r.id[owner]}, bySpawn)
+func (r *records) withOwners(hits []hit) []hit {
+	all := hits
+	for _, h := range hits {
+		if h.record < r.spawns {
+			all = merge(all, r.id[r.all[h.record].Owner], bySpawn)
 		}
 	}
-	if len(c.entries) > 0 {
-		h.entries = unique(append(h.entries, c.entries...))
-	}
-	return h
+	return unique(all)
 }
 
-// collected gathers hits, each record once, with the first tie that was found.
-type collected struct{ hits }
-
-func (c *collected) add(p places, by string) {
-	c.spawns = merge(c.spawns, p.spawns, by)
-	c.entries = merge(c.entries, p.entries, by)
-}
-
-func (c *collected) addAbove(r *records, cwd string) {
+// above adds the records that name a folder, or one that it lies in.
+func (r *records) above(hits []hit, cwd string) []hit {
 	if len(r.at) == 0 {
-		return
+		return hits
 	}
 	for up := range upwards(clean(cwd)) {
-		if p, ok := r.at[up]; ok {
-			c.add(p, byPath)
-		}
+		hits = merge(hits, r.at[up], byPath)
 	}
-}
-
-// sorted puts the hits in the snapshot's order and keeps the first tie of each record.
-func (c *collected) sorted() hits {
-	return hits{spawns: unique(c.spawns), entries: unique(c.entries)}
+	return hits
 }
 
 func merge(into []hit, records []int, by string) []hit {
@@ -215,6 +182,7 @@ func merge(into []hit, records []int, by string) []hit {
 	return into
 }
 
+// unique puts the hits in the snapshot's order and keeps the first tie of each record.
 func unique(hs []hit) []hit {
 	slices.SortStableFunc(hs, func(a, b hit) int { return a.record - b.record })
 	return slices.CompactFunc(hs, func(a, b hit) bool { return a.record == b.record })

@@ -142,6 +142,9 @@ type Lineage struct {
 	// VeiledBy is what Agents is absent for: an earlier process that may be an agent and does not show it (its file cannot be read, or what
 	// an interpreter runs).
 	VeiledBy *snapshot.PaneProc `json:"veiled_by,omitempty"`
+	// Ancestors are its living parents of this same user, nearest first: as far up as they are known and that user's, and no more than
+	// 16. Known and none is [], absent where its own parent, or who this user is, is not known.
+	Ancestors *[]Ancestor `json:"ancestors,omitempty"`
 	// AgentAncestor is true when one of its living ancestors is an agent, MultiplexerAncestor when one is a multiplexer.
 	AgentAncestor       *bool `json:"agent_ancestor,omitempty"`
 	MultiplexerAncestor *bool `json:"multiplexer_ancestor,omitempty"`
@@ -159,6 +162,13 @@ type Lineage struct {
 	AgentDir string `json:"agent_dir,omitempty"`
 	// Pane is the id of the pane whose session it belongs to.
 	Pane string `json:"pane,omitempty"`
+}
+
+// Ancestor is a process above another one. Exe is the file that it was started from, absent where that is not known.
+type Ancestor struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name"`
+	Exe  string `json:"exe,omitempty"`
 }
 
 // Below is a process below another one.
@@ -192,43 +202,41 @@ type Member struct {
 	Server *int `json:"server,omitempty"`
 }
 
-// Spawn is a spawn that concerns the candidate.
-type Spawn struct {
+// Record is a spawn or a registry entry that concerns the candidate.
+type Record struct {
 	Source string `json:"source"`
-	ID     string `json:"id,omitempty"`
+	ID     string `json:"id"`
 	Kind   string `json:"kind,omitempty"`
-	Path   string `json:"path,omitempty"`
-	// Owner is the id of the registry entry for which it was started. The entries of that id are among the candidate's.
-	Owner string `json:"owner,omitempty"`
-	// By says what ties it to the candidate: path, session or label.
-	By string `json:"by"`
-	// Age is in seconds since it was spawned, Completed in seconds since it completed; a spawn without Completed is open.
-	Age       *float64 `json:"age,omitempty"`
-	Completed *float64 `json:"completed,omitempty"`
-}
-
-// Entry is a registry entry that concerns the candidate.
-type Entry struct {
-	Source   string `json:"source"`
-	ID       string `json:"id"`
-	Status   string `json:"status,omitempty"`
+	Status string `json:"status,omitempty"`
+	// Terminal is whether the record's format itself says that the owner is over.
 	Terminal *bool  `json:"terminal,omitempty"`
 	Role     string `json:"role,omitempty"`
 	Path     string `json:"path,omitempty"`
 	Own      *bool  `json:"own,omitempty"`
 	Session  string `json:"session,omitempty"`
 	Retained *bool  `json:"retained,omitempty"`
+	// Owner is the id of the registry entry for which a spawn was started. The entries of that id are among the candidate's.
+	Owner string `json:"owner,omitempty"`
 	// Marker is the value that its processes carry in their environment.
 	Marker string `json:"marker,omitempty"`
-	// Shared is true when several sessions bear the name or id by which the entry is tied to this one, or may, so that which of them it
+	// Shared is true when several sessions bear the name or id by which the record is tied to this one, or may, so that which of them it
 	// means is not known.
 	Shared *bool `json:"shared,omitempty"`
-	// By says what ties it to the candidate: session, pane, tab, path, marker, pid, or spawn for the owner of one of its spawns.
+	// By says what ties it to the candidate: session, pane, tab, label, path, marker, pid, or spawn for the owner of one of its spawns.
 	By string `json:"by"`
-	// Started and Ended are in seconds before now by the wall clock.
+	// Age is in seconds since a spawn began, Completed since it completed; one without Completed is open. Only time awake counts.
+	Age       *float64 `json:"age,omitempty"`
+	Completed *float64 `json:"completed,omitempty"`
+	// Started and Ended of an entry are in seconds before now by the wall clock.
 	Started *float64 `json:"started,omitempty"`
 	Ended   *float64 `json:"ended,omitempty"`
 }
+
+// Spawn is a Record of a spawn ledger, Entry one of a registry.
+type (
+	Spawn = Record
+	Entry = Record
+)
 
 // Asked is that a person asked for this very candidate to be cleaned up, by name and alone.
 type Asked struct {
@@ -325,9 +333,11 @@ type Config struct {
 	Scaffold         []Scaffold       `json:"scaffold"`
 	Protected        []string         `json:"protected"`
 	TerminalStatuses []string         `json:"terminal_statuses"`
-	SpareListeners   bool             `json:"spare_listeners"`
-	Grace            Grace            `json:"grace"`
-	ConfirmAfter     float64          `json:"confirm_after"`
+	// OverStatuses are those words for the formats of others, which are read by them and by no others.
+	OverStatuses   []OverStatuses `json:"over_statuses"`
+	SpareListeners bool           `json:"spare_listeners"`
+	Grace          Grace          `json:"grace"`
+	ConfirmAfter   float64        `json:"confirm_after"`
 	// ConfirmProcessAfter is for how long a process must have been seen idle, ConfirmBusyAfter for how long one that is busy, by Busy,
 	// must have been found over and over.
 	ConfirmProcessAfter float64 `json:"confirm_process_after"`
@@ -367,6 +377,12 @@ type AgentDaemon struct {
 	Name     string   `json:"name"`
 	Programs []string `json:"programs"`
 	Args     []string `json:"args"`
+}
+
+// OverStatuses are the words of a registry's format that say that an owner is over; any other word, or none, does not.
+type OverStatuses struct {
+	Format   string   `json:"format"`
+	Statuses []string `json:"statuses"`
 }
 
 // RecordedFolder ties a folder's name to the format of the records of what lies in it.

@@ -19,7 +19,7 @@ import (
 	"winnow/actuators"
 	"winnow/cmd/winnow/strict"
 	"winnow/cmd/winnow/text"
-	"winnow/collectors/registry"
+	"winnow/collectors/records"
 	"winnow/engine/alarm"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
@@ -85,7 +85,7 @@ type Record struct {
 	Name   string `json:"name"`
 	Format string `json:"format"`
 	Path   string `json:"path"`
-	// Fields lead from our names of a registry's fields to its own; of the format kapi only.
+	// Fields lead from our names of a record's fields to those of the file, where that is a document.
 	Fields map[string]string `json:"fields"`
 }
 
@@ -270,10 +270,15 @@ func (c *Config) check(where string) error {
 			return bad("collect.herdr.sockets: %q is the socket of herdr's own window, which speaks another protocol; name herdr.sock beside it", s)
 		}
 	}
-	for _, r := range slices.Concat(c.Collect.Spawns, c.Collect.Registry) {
-		if err := r.checkFields(bad); err != nil {
-			return err
+	for kind, all := range map[string][]Record{records.Spawns: c.Collect.Spawns, records.Registry: c.Collect.Registry} {
+		for _, r := range all {
+			if err := r.checkFields(kind, bad); err != nil {
+				return err
+			}
 		}
+	}
+	if err := c.checkOver(bad); err != nil {
+		return err
 	}
 	for _, k := range c.Act.Kinds {
 		if !slices.Contains(snapshot.KindNames(), k) {
@@ -357,14 +362,33 @@ func checkScaffold(list []subject.Scaffold, bad func(string, ...any) error) erro
 	return nil
 }
 
-func (r Record) checkFields(bad func(string, ...any) error) error {
+func (r Record) checkFields(kind string, bad func(string, ...any) error) error {
+	names := records.FieldNames(kind, r.Format)
 	for _, name := range slices.Sorted(maps.Keys(r.Fields)) {
-		if r.Format != registry.Kapi {
-			return bad("collect: %s has fields and the format %q; fields are for registries of the format %s", r.Name, r.Format, registry.Kapi)
+		if names == nil {
+			return bad("collect: %s has fields and the format %q; fields are for the formats %s, %s and %s", r.Name, r.Format, records.JSON, records.JSONL, records.Kapi)
 		}
-		if !slices.Contains(registry.Names, name) {
-			return bad("collect.registry: %s: unknown key \"fields.%s\"; the nearest is \"fields.%s\"", r.Name, name, text.Nearest(name, registry.Names))
+		if !slices.Contains(names, name) {
+			return bad("collect.%s: %s: unknown key \"fields.%s\"; the nearest is \"fields.%s\"", kind, r.Name, name, text.Nearest(name, names))
 		}
+	}
+	return nil
+}
+
+// checkOver refuses what could take an owner for one that is over whose record does not say so.
+func (c *Config) checkOver(bad func(string, ...any) error) error {
+	seen := map[string]bool{}
+	for _, o := range c.Rules.OverStatuses {
+		switch {
+		case o.Format != records.Kapi && o.Format != records.Shepherd && o.Format != records.Codev:
+			return bad("rules.over_statuses: %q is not one of the formats %s, %s and %s; of all others rules.terminal_statuses says it",
+				o.Format, records.Kapi, records.Shepherd, records.Codev)
+		case seen[o.Format]:
+			return bad("rules.over_statuses: the format %s is there twice", o.Format)
+		case slices.Contains(o.Statuses, ""):
+			return bad("rules.over_statuses: a status of %s is empty; a missing status never says that an owner is over", o.Format)
+		}
+		seen[o.Format] = true
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package registry
+package records
 
 import (
 	"cmp"
@@ -9,14 +9,13 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/collectors/records"
 	"winnow/engine/snapshot"
 )
 
 // states gathers entries. A registry is a state, not a log: two records of one id that differ in what they say of its owner
 // cannot both be true, and neither is believed.
 type states struct {
-	all  []snapshot.Entry
+	all  []snapshot.Record
 	byID map[string][]int // the entries of an id, the first one first
 }
 
@@ -25,7 +24,7 @@ func newStates() *states { return &states{byID: map[string][]int{}} }
 // maxSame is how many entries that differ one id may have. Each more is compared with all of them.
 const maxSame = 256
 
-func (s *states) add(e snapshot.Entry) error {
+func (s *states) add(e snapshot.Record) error {
 	same := s.byID[e.ID]
 	if slices.ContainsFunc(same, func(i int) bool { return reflect.DeepEqual(s.all[i], e) }) {
 		return nil
@@ -33,7 +32,7 @@ func (s *states) add(e snapshot.Entry) error {
 	if len(same) == maxSame {
 		return fmt.Errorf("the registry has more than %d records of %q; keep one record an id", maxSame, e.ID)
 	}
-	if err := records.Full(len(s.all)); err != nil {
+	if err := Full(len(s.all)); err != nil {
 		return err
 	}
 	s.byID[e.ID] = append(same, len(s.all))
@@ -47,13 +46,13 @@ func (s *states) add(e snapshot.Entry) error {
 	return nil
 }
 
-func (s *states) sorted() []snapshot.Entry {
-	slices.SortStableFunc(s.all, func(a, b snapshot.Entry) int { return cmp.Compare(a.ID, b.ID) })
+func (s *states) sorted() []snapshot.Record {
+	slices.SortStableFunc(s.all, func(a, b snapshot.Record) int { return cmp.Compare(a.ID, b.ID) })
 	return s.all
 }
 
 // entry reads one record. Its status is lower-cased, for the configured words are compared letter by letter.
-func entry(rec records.Record) (e snapshot.Entry, err error) {
+func entry(rec Record, _ Options) (e snapshot.Record, err error) {
 	if e.ID, err = rec.Name("id"); err != nil {
 		return e, err
 	}
@@ -81,8 +80,15 @@ func entry(rec records.Record) (e snapshot.Entry, err error) {
 	return e, facts(rec, &e)
 }
 
+// worker reads one record of Kapi's. Whether its owner is over its status always says, by the words of o.
+func worker(rec Record, o Options) (snapshot.Record, error) {
+	e, err := entry(rec, o)
+	e.Terminal = new(o.over(e.Status))
+	return e, err
+}
+
 // facts reads what is no text.
-func facts(rec records.Record, e *snapshot.Entry) (err error) {
+func facts(rec Record, e *snapshot.Record) (err error) {
 	if e.StartedAt, err = rec.Time("started_at"); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package registry_test
+package records_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"winnow/collectors"
-	"winnow/collectors/registry"
+	"winnow/collectors/records"
 	"winnow/engine/snapshot"
 	shepherdtest "winnow/testkit/shepherd"
 )
@@ -21,7 +21,7 @@ import (
 func newShepherd(tb testing.TB) (*shepherdtest.Store, collectors.Source) {
 	tb.Helper()
 	s := shepherdtest.New(tb, filepath.Join(tb.TempDir(), "shepherd.db"))
-	src, err := registry.Source("shepherd", registry.Shepherd, s.Path)
+	src, err := records.Source(records.Registry, "shepherd", records.Shepherd, s.Path, records.Options{Over: archived})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package spawns_test
+package records_test
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"winnow/collectors"
-	"winnow/collectors/spawns"
+	"winnow/collectors/records"
 	"winnow/engine/snapshot"
 )
 
@@ -59,14 +59,14 @@ func TestParseLines(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, bad, err := spawns.Parse([]byte(strings.Join(tc.lines, "\n")+"\n"), spawns.JSONL)
+			got, bad, err := records.ParseSpawns([]byte(strings.Join(tc.lines, "\n")+"\n"), records.JSONL)
 			if err != nil || bad != 0 {
 				t.Fatalf("%d bad, %v", bad, err)
 			}
 			if d := cmp.Diff(tc.want, got); d != "" {
 				t.Errorf("lines (-want +got):\n%s", d)
 			}
-			got, _, err = spawns.Parse([]byte("["+strings.Join(tc.lines, ",")+"]"), spawns.JSON)
+			got, _, err = records.ParseSpawns([]byte("["+strings.Join(tc.lines, ",")+"]"), records.JSON)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestOneBadRecordFailsTheLedgerAndHidesNoOther(t *testing.T) {
 		if !strings.Contains(want, "half") {
 			data += "\n" + `{"path":"/w/last"}` + "\n"
 		}
-		got, bad, err := spawns.Parse([]byte(data), spawns.JSONL)
+		got, bad, err := records.ParseSpawns([]byte(data), records.JSONL)
 		if err == nil || bad != 1 || !strings.HasPrefix(err.Error(), "line 2: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s gave %d bad, %v; want line 2 with %q", line, bad, err, want)
 		}
@@ -106,13 +106,13 @@ func TestOneBadRecordFailsTheLedgerAndHidesNoOther(t *testing.T) {
 		}
 	}
 	for _, data := range []string{"", "{}", "null", "[", "[1]", "[{}] []"} {
-		if got, _, err := spawns.Parse([]byte(data), spawns.JSON); err == nil {
+		if got, _, err := records.ParseSpawns([]byte(data), records.JSON); err == nil {
 			t.Errorf("%q was read as an array: %v", data, got)
 		}
 	}
 }
 
-func TestRead(t *testing.T) {
+func TestReadSpawns(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -122,7 +122,7 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "spawns.jsonl")
-	src, err := spawns.Source("builds", spawns.JSONL, path)
+	src, err := records.Source(records.Spawns, "builds", records.JSONL, path, records.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,26 +156,26 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestSourceRefusesWhatItDoesNotRead(t *testing.T) {
+func TestSourceRefusesOtherSpawns(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, format, path, want string }{
 		{"s", "codev", "/x", "it reads jsonl, json and shepherd"}, {"s", "", "/x", "this version does not read"},
 		{"", "jsonl", "/x", "no name"}, {"s", "jsonl", "x", "not absolute"},
 	} {
-		if _, err := spawns.Source(tc.name, tc.format, tc.path); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := records.Source(records.Spawns, tc.name, tc.format, tc.path, records.Options{}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%+v gave %v", tc, err)
 		}
 	}
 }
 
 // However a ledger is cut short or damaged, an open spawn is never lost without the ledger having failed.
-func FuzzParse(f *testing.F) {
+func FuzzParseSpawns(f *testing.F) {
 	f.Add([]byte(`{"id":"a","path":"/w/a","spawned_at":1769882400}`+"\n"), 20)
 	f.Add([]byte(`{"path":"/w/a"}`+"\n"+`{"path":"/w/b","completed_at":1769882400}`), 40)
 	f.Add([]byte(`{"id":"a","path":"/w"}`+"\n"+`{"id":"a","completed_at":"2026-01-31T18:00:00Z"}`+"\n"), 60)
 	f.Fuzz(func(t *testing.T, data []byte, cut int) {
-		for _, format := range []string{spawns.JSONL, spawns.JSON} {
-			all, bad, err := spawns.Parse(data, format)
+		for _, format := range []string{records.JSONL, records.JSON} {
+			all, bad, err := records.ParseSpawns(data, format)
 			if (err == nil) != (bad == 0) {
 				t.Fatalf("%d bad records and %v", bad, err)
 			}
@@ -189,8 +189,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		// Cut at any byte: an error, or the records of the whole lines before the cut.
-		before, _, whole := spawns.Parse(data[:strings.LastIndexByte(string(data[:cut]), '\n')+1], spawns.JSONL)
-		got, _, err := spawns.Parse(data[:cut], spawns.JSONL)
+		before, _, whole := records.ParseSpawns(data[:strings.LastIndexByte(string(data[:cut]), '\n')+1], records.JSONL)
+		got, _, err := records.ParseSpawns(data[:cut], records.JSONL)
 		if whole == nil && err == nil && len(got) < len(before) {
 			t.Fatalf("cut at %d: %d spawns, and %d without the last line", cut, len(got), len(before))
 		}
@@ -207,7 +207,7 @@ func BenchmarkParse(b *testing.B) {
 	b.Run("strict", func(b *testing.B) {
 		b.SetBytes(int64(len(data)))
 		for b.Loop() {
-			if _, _, err := spawns.Parse(data, spawns.JSONL); err != nil {
+			if _, _, err := records.ParseSpawns(data, records.JSONL); err != nil {
 				b.Fatal(err)
 			}
 		}

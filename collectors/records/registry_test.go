@@ -1,4 +1,4 @@
-package registry_test
+package records_test
 
 import (
 	"errors"
@@ -6,16 +6,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"winnow/collectors"
-	"winnow/collectors/registry"
+	"winnow/collectors/records"
 	"winnow/engine/snapshot"
 )
-
-var t1 = time.Unix(1769882400, 0).UTC()
 
 func TestParseDocuments(t *testing.T) {
 	t.Parallel()
@@ -36,7 +33,7 @@ func TestParseDocuments(t *testing.T) {
 		`[{"id":"a","session":"worker-1","role":"builder","marker":"m","started_at":1769882400,"ended_at":"2026-01-31T18:00:00Z","more":1}]`: {
 			{ID: "a", Session: "worker-1", Role: "builder", Marker: "m", StartedAt: &t1, EndedAt: &t1}},
 	} {
-		got, bad, err := registry.Parse([]byte(text), registry.JSON)
+		got, bad, err := records.ParseEntries([]byte(text), records.JSON)
 		if err != nil || bad != 0 {
 			t.Errorf("%s: %d bad, %v", text, bad, err)
 		}
@@ -44,7 +41,7 @@ func TestParseDocuments(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", text, d)
 		}
 	}
-	got, _, err := registry.Parse([]byte(`{"id":"b","status":"archived"}`+"\n"+`{"id":"a","status":"running"}`+"\n"), registry.JSONL)
+	got, _, err := records.ParseEntries([]byte(`{"id":"b","status":"archived"}`+"\n"+`{"id":"a","status":"running"}`+"\n"), records.JSONL)
 	if d := cmp.Diff([]snapshot.Entry{a, b}, got); err != nil || d != "" {
 		t.Errorf("lines: %v (-want +got):\n%s", err, d)
 	}
@@ -78,7 +75,7 @@ func TestWhatARegistryMayNotSay(t *testing.T) {
 		`[{"id":"a","terminal":true},{"id":"a"}]`:                        "says two things",
 		`[{"id":"a","retained":true},{"id":"a","retained":false}]`:       "says two things",
 	} {
-		got, bad, err := registry.Parse([]byte(text), registry.JSON)
+		got, bad, err := records.ParseEntries([]byte(text), records.JSON)
 		if err == nil || bad == 0 || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s gave %+v, %d bad, %v; want an error with %q", text, got, bad, err, want)
 		}
@@ -95,7 +92,7 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "workers.json")
-	src, err := registry.Source("workers", registry.JSON, path)
+	src, err := records.Source(records.Registry, "workers", records.JSON, path, records.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +128,7 @@ func TestSourceRefusesWhatItDoesNotRead(t *testing.T) {
 	for _, tc := range []struct{ name, format, path, want string }{
 		{"s", "yaml", "/x", "it reads json, jsonl, shepherd, kapi and codev"}, {"", "json", "/x", "no name"}, {"s", "json", "~/x", "not absolute"},
 	} {
-		if _, err := registry.Source(tc.name, tc.format, tc.path); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := records.Source(records.Registry, tc.name, tc.format, tc.path, records.Options{}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%+v gave %v", tc, err)
 		}
 	}
@@ -144,8 +141,8 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, format := range []string{registry.JSON, registry.JSONL} {
-			all, bad, err := registry.Parse(data, format)
+		for _, format := range []string{records.JSON, records.JSONL} {
+			all, bad, err := records.ParseEntries(data, format)
 			if (err == nil) != (bad == 0) {
 				t.Fatalf("%d bad entries and %v", bad, err)
 			}
@@ -157,7 +154,7 @@ func FuzzParse(f *testing.F) {
 				}
 				status[e.ID] = e.Status
 			}
-			again, _, err2 := registry.Parse(data, format)
+			again, _, err2 := records.ParseEntries(data, format)
 			if d := cmp.Diff(all, again); d != "" || (err == nil) != (err2 == nil) || err != nil && err.Error() != err2.Error() {
 				t.Fatalf("read twice: %v, %v\n%s", err, err2, d)
 			}

@@ -1,4 +1,4 @@
-package registry_test
+package records_test
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"winnow/collectors"
-	"winnow/collectors/registry"
+	"winnow/collectors/records"
 	"winnow/engine/snapshot"
 	"winnow/testkit/tower"
 )
@@ -23,7 +23,7 @@ func newCodev(t *testing.T) (*tower.Server, collectors.Source) {
 	if info, err := os.Stat(path + "-wal"); err != nil || info.Size() == 0 {
 		t.Fatalf("the store's -wal: %v", err)
 	}
-	src, err := registry.Source("codev", registry.Codev, path)
+	src, err := records.Source(records.Registry, "codev", records.Codev, path, records.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

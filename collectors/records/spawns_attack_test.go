@@ -1,4 +1,4 @@
-package spawns_test
+package records_test
 
 import (
 	"context"
@@ -12,17 +12,15 @@ import (
 	"time"
 
 	"winnow/collectors"
-	"winnow/collectors/spawns"
+	"winnow/collectors/records"
 	"winnow/engine/snapshot"
 	"winnow/testkit/attack"
 )
 
-const patience = 2 * collectors.DefaultTimeout
-
 // look reads a ledger as a look does, within so much time.
-func look(t testing.TB, format, path string, within time.Duration) (snapshot.Source, time.Duration) {
+func lookAtSpawns(t testing.TB, format, path string, within time.Duration) (snapshot.Source, time.Duration) {
 	t.Helper()
-	src, err := spawns.Source("x", format, path)
+	src, err := records.Source(records.Spawns, "x", format, path, records.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +55,7 @@ func TestAttackALedgerOfSpawnsThatEatsTheMemory(t *testing.T) {
 		}
 		var state snapshot.Source
 		var took time.Duration
-		grown := attack.Grown(t, func() { state, took = look(t, spawns.JSONL, path, patience) })
+		grown := attack.Grown(t, func() { state, took = lookAtSpawns(t, records.JSONL, path, patience) })
 		t.Logf("%s: %d MiB, %s: %s %s", name, grown>>20, took.Round(time.Millisecond), state.Status, state.Error)
 		switch {
 		case (state.Status != snapshot.Failed) != (name == "empty lines" || name == "one record"):
@@ -90,9 +88,9 @@ func TestAttackASpawnLedgerThatNeverAnswers(t *testing.T) {
 	if err := os.Symlink(path, beside+"-journal"); err != nil {
 		t.Fatal(err)
 	}
-	for _, format := range []string{spawns.JSON, spawns.JSONL, spawns.Shepherd} {
+	for _, format := range []string{records.JSON, records.JSONL, records.Shepherd} {
 		for _, p := range []string{path, "/dev/zero", "/dev/ptmx", beside} {
-			state, took := look(t, format, p, time.Second)
+			state, took := lookAtSpawns(t, format, p, time.Second)
 			if state.Status != snapshot.Failed || took > 3*time.Second {
 				a.Lost("%s as %s: %+v after %s", p, format, state, took)
 				continue
@@ -104,7 +102,7 @@ func TestAttackASpawnLedgerThatNeverAnswers(t *testing.T) {
 
 // Whatever a ledger holds, reading it gives spawns or says why not, and no spawn is over before it began.
 func FuzzSpawns(f *testing.F) {
-	formats := []string{spawns.JSON, spawns.JSONL, spawns.Shepherd}
+	formats := []string{records.JSON, records.JSONL, records.Shepherd}
 	for i := range formats {
 		f.Add(uint8(i), []byte(`[{"id":"a","path":"/w","spawned_at":1769882400,"completed_at":1769882500}]`), int64(1795197137709), "/w/a")
 		f.Add(uint8(i), []byte("{\"path\":\"/w\"}\n{\"id\":7,\"session\":\"x\",\"completed_at\":\"2026-01-31T18:00:00Z\"}"), int64(-1), "a\x00b")
@@ -112,12 +110,12 @@ func FuzzSpawns(f *testing.F) {
 	f.Fuzz(func(t *testing.T, format uint8, data []byte, number int64, text string) {
 		name := formats[int(format)%len(formats)]
 		path := filepath.Join(t.TempDir(), "spawns")
-		if name == spawns.Shepherd {
-			fillTable(t, path, data, number, text)
+		if name == records.Shepherd {
+			fillSpawns(t, path, data, number, text)
 		} else if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		src, err := spawns.Source("x", name, path)
+		src, err := records.Source(records.Spawns, "x", name, path, records.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +138,7 @@ func FuzzSpawns(f *testing.F) {
 	})
 }
 
-func fillTable(t *testing.T, path string, data []byte, number int64, text string) {
+func fillSpawns(t *testing.T, path string, data []byte, number int64, text string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
 	if err != nil {

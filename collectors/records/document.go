@@ -1,11 +1,9 @@
-package registry
+package records
 
 import (
 	"bytes"
 	"fmt"
 	"strings"
-
-	"winnow/collectors/records"
 )
 
 // lists are the keys under which a document may hold its entries.
@@ -13,12 +11,12 @@ var lists = []string{"entries", "sessions", "workers"}
 
 // document splits a JSON document into its records and gives each to take. It is an array of them, an object that holds an array
 // or an object of them under one of lists, or an object of them by id.
-func document(data []byte, take records.Take) (bad int, err error) {
+func document(data []byte, take Take) (bad int, err error) {
 	data = bytes.TrimSpace(data)
 	if bytes.HasPrefix(data, []byte{'['}) {
-		return records.Array(data, take)
+		return Array(data, take)
 	}
-	fields, err := records.Document(data)
+	fields, err := Document(data)
 	if err != nil {
 		return 1, err
 	}
@@ -30,18 +28,18 @@ func document(data []byte, take records.Take) (bad int, err error) {
 	}
 	switch len(held) {
 	case 0:
-		return records.ByKey(fields, take)
+		return ByKey(fields, take)
 	case 1:
 	default:
 		return 1, fmt.Errorf("it has lists under %s, and which of them is meant it does not say; keep one", strings.Join(held, " and "))
 	}
 	list := bytes.TrimSpace(fields[held[0]])
 	if bytes.HasPrefix(list, []byte{'['}) {
-		return records.Array(list, take)
+		return Array(list, take)
 	}
-	inner, err := records.Document(list)
+	inner, err := Document(list)
 	if err != nil {
 		return 1, fmt.Errorf("%s: %w", held[0], err)
 	}
-	return records.ByKey(inner, take)
+	return ByKey(inner, take)
 }

@@ -1,10 +1,9 @@
-package spawns
+package records
 
 import (
 	"errors"
 	"time"
 
-	"winnow/collectors/records"
 	"winnow/engine/snapshot"
 )
 
@@ -15,7 +14,7 @@ const slack = time.Second
 // session, label and time. What a later record says replaces what an earlier one said; what it leaves out stays, but for
 // completed_at: a spawn is completed only when the last record about it says so.
 type join struct {
-	all    []snapshot.Spawn
+	all    []snapshot.Record
 	byKey  map[key]int
 	latest map[string]int // by id: the latest spawn that a record without a path may mean
 }
@@ -29,7 +28,7 @@ type key struct {
 func newJoin() *join { return &join{byKey: map[key]int{}, latest: map[string]int{}} }
 
 // add takes one record. A record that cannot be understood changes nothing.
-func (j *join) add(rec records.Record) error {
+func (j *join) add(rec Record) error {
 	s, err := spawn(rec)
 	if err != nil {
 		return err
@@ -39,11 +38,11 @@ func (j *join) add(rec records.Record) error {
 		if s.Path == "" && s.Session == "" && s.Label == "" {
 			return errors.New("it names neither a path nor a session nor a label, and no earlier record has its id")
 		}
-		if err := records.Full(len(j.all)); err != nil {
+		if err := Full(len(j.all)); err != nil {
 			return err
 		}
 		i = len(j.all)
-		j.all = append(j.all, snapshot.Spawn{})
+		j.all = append(j.all, snapshot.Record{})
 		j.byKey[keyOf(s)] = i
 	}
 	if s.ID != "" {
@@ -53,7 +52,7 @@ func (j *join) add(rec records.Record) error {
 	return nil
 }
 
-func (j *join) find(s snapshot.Spawn) (int, bool) {
+func (j *join) find(s snapshot.Record) (int, bool) {
 	if s.ID != "" && s.Path == "" {
 		i, ok := j.latest[s.ID]
 		return i, ok
@@ -62,7 +61,7 @@ func (j *join) find(s snapshot.Spawn) (int, bool) {
 	return i, ok
 }
 
-func keyOf(s snapshot.Spawn) key {
+func keyOf(s snapshot.Record) key {
 	if s.ID != "" {
 		return key{id: s.ID, path: s.Path}
 	}
@@ -74,7 +73,7 @@ func keyOf(s snapshot.Spawn) key {
 }
 
 // update writes what the later record says over the earlier.
-func update(into *snapshot.Spawn, s snapshot.Spawn) {
+func update(into *snapshot.Record, s snapshot.Record) {
 	for _, f := range []struct{ to, from *string }{
 		{&into.ID, &s.ID}, {&into.Kind, &s.Kind}, {&into.Path, &s.Path}, {&into.Label, &s.Label}, {&into.Session, &s.Session},
 	} {
@@ -93,7 +92,7 @@ func update(into *snapshot.Spawn, s snapshot.Spawn) {
 }
 
 // spawn reads one record.
-func spawn(rec records.Record) (s snapshot.Spawn, err error) {
+func spawn(rec Record) (s snapshot.Record, err error) {
 	if s.ID, err = rec.Name("id"); err != nil {
 		return s, err
 	}

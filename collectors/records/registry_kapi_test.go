@@ -1,4 +1,4 @@
-package registry_test
+package records_test
 
 import (
 	"maps"
@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"winnow/collectors"
-	"winnow/collectors/registry"
+	"winnow/collectors/records"
 	"winnow/engine/snapshot"
 )
 
@@ -21,7 +21,7 @@ func readKapi(t *testing.T, text string, fields map[string]string) (collectors.P
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	src, err := registry.Mapped("kapi", registry.Kapi, path, fields)
+	src, err := records.Source(records.Registry, "kapi", records.Kapi, path, records.Options{Fields: fields, Over: over})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,12 +107,13 @@ func TestFieldsThatAreRefused(t *testing.T) {
 		fields map[string]string
 		want   string
 	}{
-		{registry.Kapi, map[string]string{"slug": "id"}, `there is no field "slug"`},
-		{registry.Kapi, map[string]string{"id": ""}, `the field id is ""`},
-		{registry.Kapi, map[string]string{"retained": "retention..retained"}, `the field retained is "retention..retained"`},
-		{registry.JSON, map[string]string{"id": "slug"}, "fields are for the format kapi, and this one is json"},
+		{records.Kapi, map[string]string{"slug": "id"}, `there is no field "slug"`},
+		{records.Kapi, map[string]string{"id": ""}, `the field id is ""`},
+		{records.Kapi, map[string]string{"retained": "retention..retained"}, `the field retained is "retention..retained"`},
+		{records.JSON, map[string]string{"slug": "id"}, `there is no field "slug"`},
+		{records.Shepherd, map[string]string{"id": "slug"}, "fields are for the formats json, jsonl and kapi, and this one is shepherd"},
 	} {
-		if _, err := registry.Mapped("w", tc.format, "/x", tc.fields); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := records.Source(records.Registry, "w", tc.format, "/x", records.Options{Fields: tc.fields}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%+v gave %v", tc, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package spawns_test
+package records_test
 
 import (
 	"database/sql/driver"
@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"winnow/collectors"
-	"winnow/collectors/spawns"
+	"winnow/collectors/records"
 	"winnow/engine/snapshot"
 	shepherdtest "winnow/testkit/shepherd"
 )
@@ -21,23 +21,23 @@ import (
 const open, done = 0, 1 // of shepherdtest.Spawns
 
 // newShepherd gives an empty store in a folder of its own, and the source that reads it.
-func newShepherd(tb testing.TB) (*shepherdtest.Store, collectors.Source) {
+func newReviewers(tb testing.TB) (*shepherdtest.Store, collectors.Source) {
 	tb.Helper()
 	dir, err := filepath.EvalSymlinks(tb.TempDir())
 	if err != nil {
 		tb.Fatal(err)
 	}
 	s := shepherdtest.New(tb, filepath.Join(dir, "shepherd.db"))
-	src, err := spawns.Source("shepherd", spawns.Shepherd, s.Path)
+	src, err := records.Source(records.Spawns, "shepherd", records.Shepherd, s.Path, records.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return s, src
 }
 
-func TestShepherd(t *testing.T) {
+func TestReviewers(t *testing.T) {
 	t.Parallel()
-	s, src := newShepherd(t)
+	s, src := newReviewers(t)
 	rows := shepherdtest.Spawns(t)
 	recap := rows[open].With(shepherdtest.Row{"reviewerSessionId": "r", "kind": "recap", "taskSessionId": "gone", "worktreePath": filepath.Dir(s.Path) + "/link/recap-1"})
 	if err := os.Symlink(".", filepath.Join(filepath.Dir(s.Path), "link")); err != nil {
@@ -68,7 +68,7 @@ func TestShepherd(t *testing.T) {
 
 func TestShepherdWithNoSpawns(t *testing.T) {
 	t.Parallel()
-	s, src := newShepherd(t)
+	s, src := newReviewers(t)
 	if p, err := src.Reader.Read(t.Context()); err != nil || len(p.Spawns) != 0 {
 		t.Errorf("gave %+v, %v", p, err)
 	}
@@ -95,7 +95,7 @@ func TestShepherdsTimesThatCannotBe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, src := newShepherd(t)
+			s, src := newReviewers(t)
 			rows := shepherdtest.Spawns(t)
 			s.Insert("reviewer_spawns", rows[done].With(changes), rows[done].With(shepherdtest.Row{"reviewerSessionId": "other"}))
 			p, err := src.Reader.Read(t.Context())
@@ -110,7 +110,7 @@ func TestShepherdsTimesThatCannotBe(t *testing.T) {
 }
 
 // A row that does not say what it protects fails the store, and the others are still shown.
-func TestShepherdsRowsThatCannotBeRead(t *testing.T) {
+func TestReviewersRowsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		changes shepherdtest.Row
@@ -127,7 +127,7 @@ func TestShepherdsRowsThatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, src := newShepherd(t)
+			s, src := newReviewers(t)
 			rows := shepherdtest.Spawns(t)
 			s.Insert("reviewer_spawns", rows[done].With(tc.changes), rows[open])
 			p, err := src.Reader.Read(t.Context())
@@ -149,9 +149,9 @@ func anything(r *rand.Rand, right driver.Value) driver.Value {
 }
 
 // Whatever stands in the columns, a spawn is completed only by two times that are in order, and each row is given or counted.
-func TestShepherdsRowsOfAnyKind(t *testing.T) {
+func TestReviewersRowsOfAnyKind(t *testing.T) {
 	t.Parallel()
-	s, src := newShepherd(t)
+	s, src := newReviewers(t)
 	s.Exec("DROP TABLE reviewer_spawns")
 	s.Exec("CREATE TABLE reviewer_spawns (n, reviewerSessionId, taskSessionId, kind, worktreePath, spawnedAt, completedAt)")
 	r := rand.New(rand.NewPCG(1, 2))
@@ -192,8 +192,8 @@ func TestShepherdsRowsOfAnyKind(t *testing.T) {
 }
 
 // BenchmarkShepherd reads 20,000 spawns, which is a busy quarter of a year.
-func BenchmarkShepherd(b *testing.B) {
-	s, src := newShepherd(b)
+func BenchmarkReviewers(b *testing.B) {
+	s, src := newReviewers(b)
 	row := shepherdtest.Spawns(b)[done]
 	rows := make([]shepherdtest.Row, 20_000)
 	for i := range rows {

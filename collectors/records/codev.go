@@ -1,4 +1,4 @@
-package registry
+package records
 
 import (
 	"cmp"
@@ -8,39 +8,30 @@ import (
 	"slices"
 	"time"
 
-	"winnow/collectors/records"
 	"winnow/collectors/store"
 	"winnow/engine/snapshot"
 )
 
 // readCodev reads Codev's builders. A row says that there is a builder, whatever its status: Codev drops the row when the builder is
-// cleaned up, so that no entry is ever over. Two workspaces may have a builder of the same id; both entries are given.
+// cleaned up, so that by default no status says that an entry is over. Two workspaces may have a builder of the same id; both entries are given.
 //
 // What it asks for is all that it sees: no task, no name, no branch.
-func readCodev(ctx context.Context, path string) (all []snapshot.Entry, bad int, err error) {
-	const table = "builders"
-	rows, err := codevRows(ctx, path, table, "workspace_path", "id", "status", "worktree", "started_at")
+func readCodev(ctx context.Context, path string, o Options) ([]snapshot.Record, int, error) {
+	rows, err := codevRows(ctx, path, "builders", "workspace_path", "id", "status", "worktree", "started_at")
 	if err != nil {
 		return nil, 0, err
 	}
-	var failed records.Bad
-	unsure := 0
-	for i, row := range rows {
-		e, err := ofCodev(row)
-		if err != nil {
-			failed.Add(fmt.Sprintf("%s: %s", table, cmp.Or(e.ID, fmt.Sprintf("row %d", i+1))), err)
-			continue
+	var all []snapshot.Record
+	bad, err := each(path, "builders", rows, func(row store.Row) (e snapshot.Record, whole bool, err error) {
+		if e, err = ofCodev(row); err != nil {
+			return e, true, err
 		}
-		if e.StartedAt = utc(row, "started_at"); e.StartedAt == nil {
-			unsure++
-		}
+		e.Terminal, e.StartedAt = new(o.over(e.Status)), utc(row, "started_at")
 		all = append(all, e)
-	}
-	if failed.Err != nil {
-		err = fmt.Errorf("read %s: %w", path, failed.Err)
-	}
-	slices.SortFunc(all, func(a, b snapshot.Entry) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Path, b.Path)) })
-	return all, failed.Count + unsure, err
+		return e, e.StartedAt != nil, nil
+	})
+	slices.SortFunc(all, func(a, b snapshot.Record) int { return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Path, b.Path)) })
+	return all, bad, err
 }
 
 func codevRows(ctx context.Context, path, table string, columns ...string) (rows []store.Row, err error) {
@@ -59,7 +50,7 @@ func codevRows(ctx context.Context, path, table string, columns ...string) (rows
 	return rows, err
 }
 
-func ofCodev(row store.Row) (e snapshot.Entry, err error) {
+func ofCodev(row store.Row) (e snapshot.Record, err error) {
 	if e.ID, err = row.Text("id"); err != nil {
 		return e, err
 	}
@@ -76,7 +67,7 @@ func ofCodev(row store.Row) (e snapshot.Entry, err error) {
 	if e.ID == "" || e.Path == "" || workspace == "" {
 		return e, errors.New("it has no id, no worktree or no workspace_path")
 	}
-	e.Role, e.Terminal = "builder", new(false)
+	e.Role = "builder"
 	return e, nil
 }
 

@@ -1,4 +1,4 @@
-package registry_test
+package records_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"winnow/collectors"
-	"winnow/collectors/registry"
+	"winnow/collectors/records"
 	"winnow/engine/snapshot"
 	"winnow/testkit/attack"
 )
@@ -23,7 +23,7 @@ const patience = 2 * collectors.DefaultTimeout
 // look reads a registry as a look does.
 func look(t testing.TB, format, path string) (part collectors.Part, state snapshot.Source, took time.Duration) {
 	t.Helper()
-	src, err := registry.Source("x", format, path)
+	src, err := records.Source(records.Registry, "x", format, path, records.Options{Over: archived})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,12 +108,12 @@ func TestAttackADocumentThatEatsTheMemory(t *testing.T) {
 	a := attack.New(t, "a registry of 64 MiB: nested without end, one key, one number, millions of empty records, of one id")
 	path := filepath.Join(t.TempDir(), "registry")
 	for name, document := range hostile() {
-		format := registry.JSON
+		format := records.JSON
 		switch {
-		case strings.HasSuffix(name, registry.JSONL):
-			format = registry.JSONL
-		case strings.HasSuffix(name, registry.Kapi):
-			format = registry.Kapi
+		case strings.HasSuffix(name, records.JSONL):
+			format = records.JSONL
+		case strings.HasSuffix(name, records.Kapi):
+			format = records.Kapi
 		}
 		if err := os.WriteFile(path, []byte(document()), 0o600); err != nil {
 			t.Fatal(err)
@@ -159,7 +159,7 @@ func TestAGreatRegistryIsRead(t *testing.T) {
 	var part collectors.Part
 	var state snapshot.Source
 	var took time.Duration
-	grown := attack.Grown(t, func() { part, state, took = look(t, registry.JSONL, path) })
+	grown := attack.Grown(t, func() { part, state, took = look(t, records.JSONL, path) })
 	t.Logf("%d MiB, %s", grown>>20, took)
 	if state.Status != snapshot.OK || len(part.Registry) != n || grown > 300<<20 {
 		t.Errorf("%+v, %d entries, %d MiB", state, len(part.Registry), grown>>20)
@@ -168,15 +168,15 @@ func TestAGreatRegistryIsRead(t *testing.T) {
 
 // formats that are text, and those that are tables.
 var tables = map[string]string{
-	registry.Shepherd: `CREATE TABLE sessions (id, status, worktreePath, terminal, agentProvider, createdAt, archivedAt, mergingSince, herdrSession,
+	records.Shepherd: `CREATE TABLE sessions (id, status, worktreePath, terminal, agentProvider, createdAt, archivedAt, mergingSince, herdrSession,
 		herdrAgentId, terminalTabId)`,
-	registry.Codev: `CREATE TABLE builders (workspace_path, id, status, worktree, started_at)`,
+	records.Codev: `CREATE TABLE builders (workspace_path, id, status, worktree, started_at)`,
 }
 
 // Whatever a registry holds, reading it gives entries or says why not, counts what it could not read, and every entry is one that can be
 // relied on.
 func FuzzRegistry(f *testing.F) {
-	formats := []string{registry.JSON, registry.JSONL, registry.Kapi, registry.Shepherd, registry.Codev}
+	formats := []string{records.JSON, records.JSONL, records.Kapi, records.Shepherd, records.Codev}
 	for i := range formats {
 		f.Add(uint8(i), []byte(`[{"id":"a","slug":"b","status":"completed","path":"/w","retention":{"retained":true}}]`), int64(1795197137709), "/w/a")
 		f.Add(uint8(i), []byte("{\"a\":{\"status\":\"x\"}}\n{\"id\":7}"), int64(-1), "a\x00b")
@@ -190,7 +190,7 @@ func FuzzRegistry(f *testing.F) {
 		} else if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		src, err := registry.Source("x", name, path)
+		src, err := records.Source(records.Registry, "x", name, path, records.Options{Over: archived})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,184 @@
+package records
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"winnow/collectors"
+	"winnow/engine/snapshot"
+)
+
+// The kinds of sources that this package reads, each the key under collect in config.yaml: what was started, and who owns what.
+const (
+	Spawns   = "spawns"
+	Registry = "registry"
+)
+
+// The formats: one document, an object a line, one document with Kapi's names, and the SQLite files of Shepherd and Codev.
+const (
+	JSON     = "json"
+	JSONL    = "jsonl"
+	Kapi     = "kapi"
+	Shepherd = "shepherd"
+	Codev    = "codev"
+)
+
+// Options say how to read a source of records.
+type Options struct {
+	// Fields lead from our names of a record's fields to those of the file (FieldNames).
+	Fields map[string]string
+	// Over are the statuses that say that an owner is over, for the formats Kapi, Shepherd and Codev. Any other status, or a missing
+	// one, means that it is not over.
+	Over []string
+}
+
+func (o Options) over(status string) bool { return status != "" && slices.Contains(o.Over, status) }
+
+// form is one format of one kind of records.
+type form struct {
+	kind, format string
+	// read gives every record in the file at path that can be read, how many cannot be read whole, and the first error that makes the
+	// file one that is not known whole.
+	read func(ctx context.Context, path string, o Options) (all []snapshot.Record, bad int, err error)
+}
+
+// forms are all that is read. A new source of records is a line here.
+func forms() []form {
+	return []form{
+		{Spawns, JSONL, file(parseSpawns(Lines))},
+		{Spawns, JSON, file(parseSpawns(Array))},
+		{Spawns, Shepherd, readReviewers},
+		{Registry, JSON, file(parseEntries(document, entry))},
+		{Registry, JSONL, file(parseEntries(Lines, entry))},
+		{Registry, Shepherd, readSessions},
+		{Registry, Kapi, file(parseEntries(document, worker))},
+		{Registry, Codev, readCodev},
+	}
+}
+
+// Source gives the source <kind>/<name> for the file at path, an absolute path. A format that is not read is an error.
+func Source(kind, name, format, path string, o Options) (collectors.Source, error) {
+	all := slices.DeleteFunc(forms(), func(f form) bool { return f.kind != kind })
+	at := slices.IndexFunc(all, func(f form) bool { return f.format == format })
+	switch {
+	case name == "":
+		return collectors.Source{}, fmt.Errorf("configure %s: one of collect.%s has no name; give it one", kind, kind)
+	case at < 0:
+		return collectors.Source{}, fmt.Errorf("configure %s %s: this version does not read the format %q; it reads %s, see docs/input.md",
+			kind, name, format, formats(all))
+	case !filepath.IsAbs(path):
+		return collectors.Source{}, fmt.Errorf("configure %s %s: the path %q is not absolute; begin it with / or ~", kind, name, path)
+	}
+	fields, err := mapping(kind, format, o.Fields)
+	if err != nil {
+		return collectors.Source{}, fmt.Errorf("configure %s %s: %w", kind, name, err)
+	}
+	o.Fields = fields
+	full := kind + "/" + name
+	return collectors.Source{Name: full, Kind: kind, Path: path, Format: format, Reader: reader{all[at], full, path, o}}, nil
+}
+
+// formats names the formats: "a, b and c".
+func formats(all []form) string {
+	names := make([]string, len(all))
+	for i, f := range all {
+		names[i] = f.format
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+type reader struct {
+	form
+	source, path string
+	options      Options
+}
+
+// Read reads the whole file. One record that cannot be understood fails it, for it may be the one that says that something is
+// in use or has an owner; the others are given nevertheless.
+func (r reader) Read(ctx context.Context) (collectors.Part, error) {
+	all, bad, err := r.read(ctx, r.path, r.options)
+	p := collectors.Part{Unreadable: bad, Partial: err != nil && bad > 0}
+	paths := NewReal()
+	for i := range all {
+		rec := &all[i]
+		rec.Source = r.source
+		if rec.Path == "" {
+			continue
+		}
+		var sure bool
+		if rec.Path, sure = paths.Path(rec.Path); !sure {
+			p.Unreadable++
+		}
+		p.Named = append(p.Named, rec.Path)
+	}
+	slices.Sort(p.Named)
+	p.Named = slices.Compact(p.Named)
+	if r.kind == Spawns {
+		p.Spawns = all
+	} else {
+		p.Registry = all
+	}
+	return p, err
+}
+
+// parse reads the records in a file's bytes: every one that can be read, how many cannot be, and the first of their errors.
+type parse func(data []byte, o Options) (all []snapshot.Record, bad int, err error)
+
+// splitter finds the records in a file's bytes and gives each to take.
+type splitter func(data []byte, take Take) (bad int, err error)
+
+func file(read parse) func(context.Context, string, Options) ([]snapshot.Record, int, error) {
+	return func(ctx context.Context, path string, o Options) ([]snapshot.Record, int, error) {
+		data, err := Load(ctx, path)
+		if err != nil {
+			return nil, 0, err
+		}
+		all, bad, err := read(data, o)
+		if err != nil {
+			err = fmt.Errorf("read %s: %w", path, err)
+		}
+		return all, bad, err
+	}
+}
+
+// parseSpawns gives the spawns in the order in which they first stand.
+func parseSpawns(split splitter) parse {
+	return func(data []byte, o Options) ([]snapshot.Record, int, error) {
+		j := newJoin()
+		bad, err := split(data, mapped(o.Fields, j.add))
+		return j.all, bad, err
+	}
+}
+
+// parseEntries gives the entries sorted by id, each read by one.
+func parseEntries(split splitter, one func(Record, Options) (snapshot.Record, error)) parse {
+	return func(data []byte, o Options) ([]snapshot.Record, int, error) {
+		s := newStates()
+		bad, err := split(data, mapped(o.Fields, func(rec Record) error {
+			e, err := one(rec, o)
+			if err != nil {
+				return err
+			}
+			return s.add(e)
+		}))
+		return s.sorted(), bad, err
+	}
+}
+
+// Bad counts the records that cannot be read whole, and keeps the first error.
+type Bad struct {
+	Count int
+	Err   error
+}
+
+// Add takes a record that failed, with where it stands.
+func (b *Bad) Add(place string, err error) {
+	b.Count++
+	if b.Err == nil {
+		b.Err = fmt.Errorf("%s: %w", place, err)
+	}
+}

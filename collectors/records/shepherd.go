@@ -1,0 +1,150 @@
+package records
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"winnow/collectors/store"
+	"winnow/engine/snapshot"
+)
+
+// isolated is the column that says whether the session has a worktree of its own, or works in the repository itself.
+const isolated = "isolated"
+
+// readSessions reads Shepherd's sessions. A session that is not in the store may be another instance's, or was archived so long
+// ago that its row was dropped (30 days, or beyond the newest 250): that there is no row says nothing.
+//
+// What it asks for is all that it sees: no prompt, no name, no branch.
+func readSessions(ctx context.Context, path string, o Options) ([]snapshot.Record, int, error) {
+	const table = "sessions"
+	columns := []string{"id", "status", "worktreePath", "terminal", "agentProvider", "createdAt", "archivedAt", "mergingSince", "herdrSession",
+		"herdrAgentId", "terminalTabId"}
+	rows, err := store.ReadShepherd(ctx, path, table, append(slices.Clone(columns), isolated)...)
+	if errors.Is(err, store.ErrLayout) { // without that column it is only not known whose the folders are
+		rows, err = store.ReadShepherd(ctx, path, table, columns...)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	s := newStates()
+	bad, err := each(path, table, rows, func(row store.Row) (snapshot.Record, bool, error) {
+		e, err := ofSession(row)
+		if err != nil {
+			return e, true, err
+		}
+		whole := ends(row, &e, o)
+		return e, whole, s.add(e)
+	})
+	return s.sorted(), bad, err
+}
+
+// each reads the rows of a table. It counts those that cannot be read whole, and its error is the first of a row that cannot be read.
+func each(path, table string, rows []store.Row, read func(store.Row) (r snapshot.Record, whole bool, err error)) (int, error) {
+	var failed Bad
+	unsure := 0
+	for i, row := range rows {
+		r, whole, err := read(row)
+		if err != nil {
+			failed.Add(fmt.Sprintf("%s: %s", table, cmp.Or(r.ID, fmt.Sprintf("row %d", i+1))), err)
+		}
+		if !whole {
+			unsure++
+		}
+	}
+	if failed.Err != nil {
+		return failed.Count + unsure, fmt.Errorf("read %s: %w", path, failed.Err)
+	}
+	return unsure, nil
+}
+
+// ofSession reads what a row says of what the session owns.
+func ofSession(row store.Row) (e snapshot.Record, err error) {
+	for _, f := range []struct {
+		column string
+		to     *string
+	}{
+		{"id", &e.ID}, {"status", &e.Status}, {"agentProvider", &e.Role}, {"herdrSession", &e.Server}, {"herdrAgentId", &e.Pane},
+		{"terminalTabId", &e.Tab},
+	} {
+		if *f.to, err = row.Text(f.column); err != nil {
+			return e, err
+		}
+	}
+	if e.Path, err = row.Path("worktreePath"); err != nil {
+		return e, err
+	}
+	if e.ID == "" || e.Path == "" {
+		return e, errors.New("it has no id or no worktreePath")
+	}
+	if own, err := row.Int(isolated); err == nil && own != nil {
+		e.Own = new(*own == 1)
+	}
+	clean, err := row.Int("terminal")
+	if err != nil {
+		return e, err
+	}
+	if clean != nil && *clean != 0 {
+		e.Role = "terminal"
+	}
+	e.Marker = e.ID
+	return e, nil
+}
+
+// ends says whether the session is over, and always says it outright: over is a word for it (archived) with the time of it, and no merge
+// under way. Archived without that time is a session that is being restored, or a row older than the column. It reports whether the
+// row's times could be read; one whose times could not is not over.
+func ends(row store.Row, e *snapshot.Record, o Options) (whole bool) {
+	started, ended, whole := store.Span(row, "createdAt", "archivedAt")
+	e.StartedAt = started
+	e.Terminal = new(o.over(e.Status) && ended != nil && row.Null("mergingSince"))
+	if *e.Terminal {
+		e.EndedAt = ended
+	}
+	e.Status = strings.ToLower(strings.TrimSpace(e.Status))
+	return whole
+}
+
+// readReviewers reads the helper agents that Shepherd started: reviews, plan gates, doc agents, and recaps and rundowns, which
+// work in a scratch folder. Shepherd drops a row 90 days after its start, so that none of them says nothing.
+func readReviewers(ctx context.Context, path string, _ Options) ([]snapshot.Record, int, error) {
+	const table = "reviewer_spawns"
+	rows, err := store.ReadShepherd(ctx, path, table,
+		"reviewerSessionId", "taskSessionId", "kind", "worktreePath", "spawnedAt", "completedAt")
+	if err != nil {
+		return nil, 0, err
+	}
+	var all []snapshot.Record
+	bad, err := each(path, table, rows, func(row store.Row) (s snapshot.Record, whole bool, err error) {
+		if s, err = ofReviewer(row); err != nil {
+			return s, true, err
+		}
+		s.SpawnedAt, s.CompletedAt, whole = store.Span(row, "spawnedAt", "completedAt")
+		all = append(all, s)
+		return s, whole, nil
+	})
+	return all, bad, err
+}
+
+// ofReviewer reads what a row says of who works where. A row that names no folder protects nothing, so it cannot be passed over.
+func ofReviewer(row store.Row) (s snapshot.Record, err error) {
+	if s.ID, err = row.Text("reviewerSessionId"); err != nil {
+		return s, err
+	}
+	if s.Owner, err = row.Text("taskSessionId"); err != nil {
+		return s, err
+	}
+	if s.Kind, err = row.Text("kind"); err != nil {
+		return s, err
+	}
+	if s.Path, err = row.Path("worktreePath"); err != nil {
+		return s, err
+	}
+	if s.ID == "" || s.Path == "" {
+		return s, errors.New("it has no reviewerSessionId or no worktreePath")
+	}
+	return s, nil
+}
