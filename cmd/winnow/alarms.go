@@ -13,9 +13,9 @@ import (
 
 	"winnow/engine/alarm"
 	"winnow/engine/decision"
-	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
 	"winnow/internal/foreign"
+	"winnow/ledger"
 )
 
 // limits are what alarms go by.

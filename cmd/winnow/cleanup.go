@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"winnow/actuators"
-	"winnow/engine"
 	"winnow/engine/decision"
+	"winnow/engine/eval"
 	"winnow/engine/snapshot"
 	"winnow/engine/worker"
 )
@@ -101,7 +101,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	}
 	r := a.newReport(modeCleanup, ulid.Make().String(), snap, p, res, snapshot.Kinds)
 	mem = s.learn(mem, snap)
-	if err := s.record(ctx, r.Sweep, started, r, snap, engine.Sightings(mem.sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
+	if err := s.record(ctx, r.Sweep, started, r, snap, eval.Sightings(mem.sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
 		return err
 	}
 	act := s.actOn(ctx, r.Sweep, snap, t, d)
@@ -188,7 +188,7 @@ func (t asked) open(w *worker.Seen) *Refused {
 }
 
 // verdict is the decision on what was asked for, without the wait, or why it may not be carried out.
-func (t asked) verdict(res engine.Result, kinds []string) (decision.Decision, *Refused) {
+func (t asked) verdict(res eval.Result, kinds []string) (decision.Decision, *Refused) {
 	explain := "winnow explain " + quote(t.id)
 	i := slices.IndexFunc(res.Decisions, func(d decision.Decision) bool { return d.ID == t.id })
 	if i < 0 {

@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
 	"winnow/internal/foreign"
+	"winnow/ledger"
 )
 
 func newDemo(a *app) *cobra.Command {

@@ -19,9 +19,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
+	"winnow/ledger"
 )
 
 // Check is one line of the doctor's answer.

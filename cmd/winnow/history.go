@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"winnow/engine/decision"
-	"winnow/engine/ledger"
+	"winnow/ledger"
 )
 
 // History is what winnow history prints as JSON.

@@ -17,9 +17,9 @@ import (
 	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 
-	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
 	"winnow/engine/worker"
+	"winnow/ledger"
 )
 
 func newRetain(a *app) *cobra.Command {

@@ -25,10 +25,10 @@ import (
 	"winnow/collectors/registry"
 	"winnow/collectors/spawns"
 	"winnow/collectors/store"
-	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 	"winnow/engine/worker"
+	"winnow/ledger"
 )
 
 // scope narrows a look to what one candidate needs; the zero scope looks at everything.

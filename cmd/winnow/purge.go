@@ -7,8 +7,8 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
-	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
+	"winnow/ledger"
 )
 
 // purge removes for good what was set aside and has been kept for its time: by the wall clock, and by what looks counted since, for

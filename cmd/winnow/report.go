@@ -4,8 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"winnow/engine"
 	"winnow/engine/decision"
+	"winnow/engine/eval"
+	"winnow/engine/policy"
 	"winnow/engine/snapshot"
 )
 
@@ -95,7 +96,7 @@ type Purged struct {
 }
 
 // newReport gathers a decided snapshot.
-func (a *app) newReport(mode, sweep string, s *snapshot.Snapshot, p *engine.Policy, res engine.Result, kinds []string) *Report {
+func (a *app) newReport(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, res eval.Result, kinds []string) *Report {
 	r := &Report{
 		Schema: reportSchema, Sweep: sweep, TakenAt: s.TakenAt, Mode: mode,
 		Policy:    PolicyRef{Revision: p.Revision, Digest: p.Digest},

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"winnow/engine/ledger"
 	"winnow/internal/plain"
+	"winnow/ledger"
 )
 
 // app is one run of the program: where it writes, its flags, its configuration and its logger.

@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 
-	"winnow/engine/ledger"
+	"winnow/ledger"
 )
 
 // trustState makes sure that nobody else can change what lies in the state folder. What it holds is believed: which acts were begun,

@@ -12,10 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"winnow/collectors/panes/codev"
-	"winnow/engine"
 	"winnow/engine/decision"
-	"winnow/engine/ledger"
+	"winnow/engine/eval"
+	"winnow/engine/policy"
 	"winnow/engine/snapshot"
+	"winnow/ledger"
 )
 
 type sweepFlags struct {
@@ -146,8 +147,8 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 // sweeper is one or more sweeps under one lock with one ledger.
 type sweeper struct {
 	*app
-	engine *engine.Engine
-	policy *engine.Policy
+	engine *eval.Engine
+	policy *policy.Policy
 	ledger *ledger.Ledger
 	// broken is why there is no ledger: the look then spares everything and nothing is remembered.
 	broken error
@@ -155,7 +156,7 @@ type sweeper struct {
 }
 
 // openSweeper takes the lock and opens the ledger. Without a ledger nothing may be done, but a dry run still shows what it sees.
-func (a *app) openSweeper(ctx context.Context, e *engine.Engine, p *engine.Policy, apply bool) (*sweeper, error) {
+func (a *app) openSweeper(ctx context.Context, e *eval.Engine, p *policy.Policy, apply bool) (*sweeper, error) {
 	s := &sweeper{app: a, engine: e, policy: p}
 	if err := s.lock(ctx, apply); err != nil {
 		return nil, err
@@ -217,7 +218,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
 	}
-	next := engine.Sightings(mem.sightings, snap, res.Decisions)
+	next := eval.Sightings(mem.sightings, snap, res.Decisions)
 	r := s.newReport(mode, id, snap, s.policy, res, f.show.kinds)
 	r.Settled = settled
 	if s.ledger == nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"winnow/engine/alarm"
-	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
+	"winnow/ledger"
 )
 
 // Answer is one question about a terminal that stays although its builder is gone, and what is known of it.

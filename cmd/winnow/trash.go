@@ -12,7 +12,7 @@ import (
 	"winnow/actuators"
 	"winnow/collectors/processes"
 	"winnow/engine/decision"
-	"winnow/engine/ledger"
+	"winnow/ledger"
 )
 
 func newTrash(a *app) *cobra.Command {
