@@ -47,6 +47,9 @@ type child struct {
 // begin starts the process. It has no environment, stands in no folder of anybody's, has no open file but its pipes, and is in a
 // process group of its own: a signal from the terminal is for this program, which ends it then.
 func begin(p Program) (*child, error) {
+	if len(os.Args) > 1 && os.Args[1] == ServeArgument { // a program that does not heed its argument would start itself for ever
+		return nil, errors.New("start the process that evaluates policies: this is that process, and it starts no other")
+	}
 	c := &child{errors: &head{}}
 	c.cmd = &exec.Cmd{
 		Path: p.Path, Args: p.Args, Dir: "/", Env: []string{"GOTRACEBACK=none"}, Stderr: c.errors,

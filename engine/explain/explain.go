@@ -161,7 +161,7 @@ func (x explainer) about(p policy.Package, r *ast.Rule) (title, description stri
 	for _, a := range r.Annotations {
 		return a.Title, a.Description
 	}
-	known := x.policy.Rules()[p.ID]
+	known := x.policy.Rule(p.ID)
 	return known.Title, known.Description
 }
 

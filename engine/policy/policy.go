@@ -286,5 +286,8 @@ func (p *Policy) Line(file string, row int) (string, bool) {
 	return strings.TrimSpace(lines[row-1]), true
 }
 
+// Rule is the rule with that id, empty where there is none.
+func (p *Policy) Rule(id string) Rule { return p.rules[id] }
+
 // Rules leads from a rule's id to where it stands and what it means.
 func (p *Policy) Rules() map[string]Rule { return maps.Clone(p.rules) }

@@ -1,4 +1,4 @@
-package policy_test
+package eval_test
 
 import (
 	"slices"
