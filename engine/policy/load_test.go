@@ -117,9 +117,21 @@ func TestLoadRefuses(t *testing.T) {
 			map[string]string{".manifest": `{"roots": ["policies/protect"]}`, "reap/dirs/mine/mine.rego": rules.Finding("true")["reap/dirs/mine/mine.rego"]},
 			reap + ":1", []string{"outside the roots"},
 		},
-		"a manifest that is none":        {map[string]string{".manifest": "{", "lib/x/x.rego": "package policies.lib.x\n"}, "my/.manifest", []string{"read manifest"}},
-		"a package that nobody asks":     {map[string]string{"guard/x/x.rego": "package policies.guard.x\n"}, "my/guard/x/x.rego:1", []string{"nothing asks package policies.guard.x"}},
-		"a kind that there is not":       {map[string]string{"reap/files/x/x.rego": "package policies.reap.files.x\n"}, "my/reap/files/x/x.rego:1", []string{"nothing asks"}},
+		"a manifest that is none":    {map[string]string{".manifest": "{", "lib/x/x.rego": "package policies.lib.x\n"}, "my/.manifest", []string{"read manifest"}},
+		"a package that nobody asks": {map[string]string{"guard/x/x.rego": "package policies.guard.x\n"}, "my/guard/x/x.rego:1", []string{"nothing asks package policies.guard.x", "move the file to lib/x/"}},
+		"a kind that there is not":   {map[string]string{"reap/files/x/x.rego": "package policies.reap.files.x\n"}, "my/reap/files/x/x.rego:1", []string{"nothing asks"}},
+		"a rule in the root": {
+			map[string]string{"mine.rego": rules.Objection("true")["protect/mine/mine.rego"]}, "my/mine.rego:1", []string{"move the file to protect/mine/, and write package policies.protect.mine"},
+		},
+		"a rule in the root of another package": {
+			map[string]string{"own.rego": "package own\n\nin_scope if input.dir.name\n"}, "my/own.rego:1", []string{"move the file to reap/dirs/own/, and write package policies.reap.dirs.own"},
+		},
+		"a rule in the root of no kind": {
+			map[string]string{"own.rego": "package own\n\nin_scope if input.label\n"}, "my/own.rego:1", []string{"move the file to reap/<kind>/own/", "<kind> is one of dirs, processes"},
+		},
+		"the worst first": {
+			map[string]string{"mine.rego": "package policies\n\nobjections contains 1 if http.send({}).x\n"}, "nothing was loaded:\nmy/mine.rego:3", []string{"http.send is not allowed", "move the file to protect/mine/"},
+		},
 		"a package of another tree":      {map[string]string{"protect/held/more.rego": rules.SmallProtect}, "my/protect/held/more.rego:4", []string{"is also in policies/protect/held/held.rego"}},
 		"a package without objections":   {map[string]string{"protect/mine/mine.rego": "package policies.protect.mine\n\nx := 1\n"}, mine + ":1", []string{"no rule objections"}},
 		"a package without in_scope":     {map[string]string{"reap/dirs/mine/mine.rego": "package policies.reap.dirs.mine\n\nfindings contains {\"rule\": \"reap.dirs.mine\", \"message\": \"\", \"evidence\": {}}\n"}, reap + ":1", []string{"no rule in_scope"}},

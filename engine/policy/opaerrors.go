@@ -34,7 +34,7 @@ func fromOPA(file string, err error) Refusals {
 
 func problemOf(e *ast.Error) (string, bool) {
 	if name, ok := missingFunction(e); ok && knownBuiltin(name) {
-		return fmt.Sprintf("built-in %s is not allowed in policies", name), true
+		return notAllowed(name), true
 	}
 	if field, _, ok := unknownField(e); ok {
 		return "unknown input field " + field, true
@@ -62,6 +62,10 @@ func fix(e *ast.Error) string {
 	default:
 		return "correct the rule; opa check --strict shows it too"
 	}
+}
+
+func notAllowed(name string) string {
+	return fmt.Sprintf("built-in %s is not allowed in policies", name)
 }
 
 // instead says what to write in place of a built-in that is left out.

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -48,7 +49,46 @@ func place(modules []module) Refusals {
 			owner[name] = m
 		}
 	}
-	return append(refused, forms(modules)...)
+	return slices.Concat(refused, forms(modules), forbidden(modules))
+}
+
+// forbidden refuses calls of built-ins that policies may not call. The compiler does so too, but only of what stands in its place.
+func forbidden(modules []module) Refusals {
+	own := map[string]bool{} // functions and imports that have the name of a built-in, or of its family
+	for _, m := range modules {
+		for _, r := range m.Rules {
+			own[string(r.Head.Name)] = true
+		}
+		for _, i := range m.Imports {
+			own[string(i.Name())] = true
+		}
+	}
+	var refused Refusals
+	for _, m := range modules {
+		check := func(f ast.Ref) {
+			name := f.String()
+			if head, ok := f[0].Value.(ast.Var); ok && !own[string(head)] && knownBuiltin(name) && !slices.Contains(builtins, name) {
+				r := m.refuse(f[0].Location, notAllowed(name), instead(name))
+				r.Worst = true
+				refused = append(refused, r)
+			}
+		}
+		ast.WalkExprs(m.Module, func(e *ast.Expr) bool {
+			if e.IsCall() {
+				check(e.Operator())
+			}
+			return false
+		})
+		ast.WalkTerms(m.Module, func(t *ast.Term) bool {
+			if c, ok := t.Value.(ast.Call); ok {
+				if f, ok := c[0].Value.(ast.Ref); ok {
+					check(f)
+				}
+			}
+			return false
+		})
+	}
+	return refused
 }
 
 func (m module) refuse(at *ast.Location, problem, fix string) Refusal {
@@ -68,6 +108,11 @@ func (m module) folder() Refusals {
 	for _, t := range m.Package.Path[1:] {
 		have = append(have, text(t.Value))
 	}
+	if !gathered(want[1:]) { // and no other package would be asked in that folder either
+		to := m.home(have[1:])
+		return Refusals{m.refuse(at, fmt.Sprintf("nothing asks package %s in folder %s", written, path.Dir(m.file.Path)),
+			fmt.Sprintf("move the file to %s/, and write package %s.%s in it%s", to, root, strings.ReplaceAll(to, "/", "."), kindsHint(to)))}
+	}
 	if !slices.Equal(have, want) {
 		return Refusals{m.refuse(at, fmt.Sprintf("package %s in folder %s", written, path.Dir(m.file.Path)),
 			fmt.Sprintf("write package %s, or move the file", strings.Join(want, ".")))}
@@ -76,7 +121,7 @@ func (m module) folder() Refusals {
 		return Refusals{m.refuse(at, fmt.Sprintf("package %s is outside the roots of its manifest %q", written, m.from.manifest.Roots),
 			"add its root to .manifest, or move the file")}
 	}
-	return m.family(have[1:], at)
+	return nil
 }
 
 func (m module) rooted(have []string) bool {
@@ -86,21 +131,65 @@ func (m module) rooted(have []string) bool {
 	})
 }
 
-// family refuses packages that nothing gathers: their rules would never be asked.
-func (m module) family(have []string, at *ast.Location) Refusals {
-	name := strings.Join(have, ".")
+// gathered reports whether packages of that path are asked, by main or by one that is.
+func gathered(p []string) bool {
 	switch {
-	case len(have) > 0 && (have[0] == "lib" || have[0] == "main"):
-		return nil
-	case len(have) == 2 && have[0] == "protect":
-		return nil
-	case len(have) == 3 && have[0] == "reap":
-		if _, ok := plurals[have[1]]; ok {
-			return nil
+	case len(p) > 0 && (p[0] == "lib" || p[0] == "main"), len(p) == 2 && p[0] == "protect":
+		return true
+	case len(p) == 3 && p[0] == "reap":
+		return plurals[p[1]] != ""
+	}
+	return false
+}
+
+// anyKind stands in a folder's name for a kind that has to be chosen.
+const anyKind = "<kind>"
+
+func kindsHint(folder string) string {
+	if !strings.Contains(folder, anyKind) {
+		return ""
+	}
+	return "; " + anyKind + " is one of " + strings.Join(slices.Sorted(maps.Keys(plurals)), ", ")
+}
+
+// home is the folder in which a file's rules would be asked: that of its package where something asks that, else one by the file's
+// name, for the family and the kind that its rules speak of.
+func (m module) home(have []string) string {
+	if gathered(have) {
+		return strings.Join(have, "/")
+	}
+	name := strings.TrimSuffix(path.Base(m.file.Path), ".rego")
+	for _, r := range m.Rules {
+		switch string(r.Head.Name) {
+		case ObjectionsRule:
+			return "protect/" + name
+		case FindingsRule, ScopeRule:
+			return "reap/" + m.plural() + "/" + name
 		}
 	}
-	return Refusals{m.refuse(at, fmt.Sprintf("nothing asks package policies.%s", name),
-		"use policies.reap.(tabs|sessions|terminals|dirs|processes).<name>, policies.protect.<why> or policies.lib.<topic>")}
+	return "lib/" + name
+}
+
+// plural is the kind that a file's rules speak of, <kind> where they speak of none or of several.
+func (m module) plural() string {
+	found := map[string]bool{}
+	ast.WalkRefs(m.Module, func(r ast.Ref) bool {
+		if len(r) < 2 || !r.HasPrefix(ast.InputRootRef) {
+			return false
+		}
+		for plural, kind := range plurals {
+			if r[1].Value.Compare(ast.String(kind)) == 0 {
+				found[plural] = true
+			}
+		}
+		return false
+	})
+	for plural := range found {
+		if len(found) == 1 {
+			return plural
+		}
+	}
+	return anyKind
 }
 
 // outputs are what a package must say, by family: a complete rule, or a partial set of reasons.

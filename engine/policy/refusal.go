@@ -15,6 +15,8 @@ type Refusal struct {
 	// Problem says what is wrong, Fix what to do about it.
 	Problem string `json:"problem"`
 	Fix     string `json:"fix"`
+	// Worst is true for what has to be heard first: a built-in that is not allowed.
+	Worst bool `json:"worst,omitempty"`
 }
 
 // Error gives the place, the problem and what to do.
@@ -26,7 +28,7 @@ func (r Refusal) Error() string {
 	return fmt.Sprintf("%s: %s: %s", place, r.Problem, r.Fix)
 }
 
-// Refusals are all reasons why policies were not loaded, sorted by place. As an error they are a line each.
+// Refusals are all reasons why policies were not loaded, the worst first, and then by place. As an error they are a line each.
 type Refusals []Refusal
 
 // Error lists the refusals, a line each.
@@ -53,6 +55,9 @@ func (rs Refusals) Err() error {
 		return nil
 	}
 	sorted := slices.SortedFunc(slices.Values(rs), func(a, b Refusal) int {
+		if a.Worst != b.Worst {
+			return map[bool]int{true: -1, false: 1}[a.Worst]
+		}
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Problem, b.Problem))
 	})
 	said := Refusals(slices.Compact(sorted))
