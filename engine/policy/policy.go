@@ -3,6 +3,7 @@
 package policy
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -279,11 +280,11 @@ func (p *Policy) Line(file string, row int) (string, bool) {
 	if i < 0 {
 		return "", false
 	}
-	lines := strings.Split(string(p.Files[i].data), "\n")
+	lines := bytes.Split(p.Files[i].data, []byte("\n"))
 	if row < 1 || row > len(lines) {
 		return "", false
 	}
-	return strings.TrimSpace(lines[row-1]), true
+	return string(bytes.TrimSpace(lines[row-1])), true
 }
 
 // Rule is the rule with that id, empty where there is none.
