@@ -8,8 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/engine"
 	"winnow/engine/decision"
+	"winnow/engine/eval"
+	"winnow/engine/policy"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 )
@@ -60,7 +61,7 @@ func TestSightings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			next := engine.Sightings(world.Sightings, world, r.Decisions)
+			next := eval.Sightings(world.Sightings, world, r.Decisions)
 			for id, want := range c.Remembered {
 				if _, left := next[id]; left != want {
 					t.Errorf("%s: %s: a sighting is left: %v", c.Sentence, id, left)
@@ -90,7 +91,7 @@ func TestEveryRuleHasItsCases(t *testing.T) {
 			}
 		}
 	}
-	p, err := engine.Load(t.Context(), engine.LoadOptions{Trees: embedded})
+	p, err := policy.Load(t.Context(), policy.LoadOptions{Trees: embedded})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,12 +102,12 @@ func TestEveryRuleHasItsCases(t *testing.T) {
 	}
 }
 
-func decide(t *testing.T, e *engine.Engine, c *subject.Config, world document) map[string]*Want {
+func decide(t *testing.T, e *eval.Engine, c *subject.Config, world document) map[string]*Want {
 	t.Helper()
 	return judged(t, e, c, parse(t, world))
 }
 
-func judged(t *testing.T, e *engine.Engine, c *subject.Config, s *snapshot.Snapshot) map[string]*Want {
+func judged(t *testing.T, e *eval.Engine, c *subject.Config, s *snapshot.Snapshot) map[string]*Want {
 	t.Helper()
 	r, err := e.Decide(t.Context(), s, c)
 	if err != nil {

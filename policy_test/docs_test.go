@@ -10,7 +10,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/tester"
 
-	"winnow/engine"
+	"winnow/engine/policy"
 )
 
 const ownRule = "../docs/own-rule.md"
@@ -42,7 +42,7 @@ func written(t *testing.T, page string) string {
 func TestOwnRuleDecides(t *testing.T) {
 	t.Parallel()
 	dir := written(t, ownRule)
-	e := shipped(t, engine.Tree{Name: "mine", FS: os.DirFS(dir), Prefix: dir})
+	e := shipped(t, policy.Tree{Name: "mine", FS: os.DirFS(dir), Prefix: dir})
 	rename := func(name, branch string) Case {
 		return Case{Change: map[string]any{"dirs": map[string]any{"dir:/w/feature": map[string]any{
 			"name": name, "git": map[string]any{"landed": false, "branch": branch},
@@ -114,7 +114,7 @@ func page(rule string) string {
 // TestEveryRuleHasAPage wants a page for each rule, listed in the table, and no page for a rule that is not there.
 func TestEveryRuleHasAPage(t *testing.T) {
 	t.Parallel()
-	p, err := engine.Load(t.Context(), engine.LoadOptions{Trees: embedded})
+	p, err := policy.Load(t.Context(), policy.LoadOptions{Trees: embedded})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/open-policy-agent/opa/v1/rego"
 
-	"winnow/engine"
 	"winnow/engine/decision"
+	"winnow/engine/eval"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 	"winnow/policies"
@@ -62,7 +62,7 @@ func opa(t *testing.T) rego.PreparedEvalQuery {
 
 // both are the engine and OPA.
 type both struct {
-	engine *engine.Engine
+	engine *eval.Engine
 	opa    rego.PreparedEvalQuery
 	// asked has OPA's answers by the document: most candidates of a case are those of its world.
 	asked sync.Map

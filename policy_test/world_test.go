@@ -16,7 +16,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"winnow"
-	"winnow/engine"
+	"winnow/engine/eval"
+	"winnow/engine/policy"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 	"winnow/policies"
@@ -267,18 +268,18 @@ func plain(t *testing.T, v any) map[string]any {
 }
 
 // shipped is an engine over the policies that Winnow ships with, and over trees of one's own on top.
-func shipped(t *testing.T, more ...engine.Tree) *engine.Engine {
+func shipped(t *testing.T, more ...policy.Tree) *eval.Engine {
 	t.Helper()
 	trees := append(slices.Clone(embedded), more...)
-	p, err := engine.Load(t.Context(), engine.LoadOptions{Trees: trees})
+	p, err := policy.Load(t.Context(), policy.LoadOptions{Trees: trees})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.New(p, engine.Limits{Timeout: time.Minute, Workers: 1})
+	e, err := eval.New(p, eval.Limits{Timeout: time.Minute, Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
-var embedded = []engine.Tree{{Name: "embedded", FS: policies.Files, Prefix: "policies"}}
+var embedded = []policy.Tree{{Name: "embedded", FS: policies.Files, Prefix: "policies"}}

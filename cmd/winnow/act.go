@@ -20,17 +20,17 @@ import (
 	actprocs "winnow/actuators/processes"
 	"winnow/cmd/winnow/report"
 	"winnow/collectors/processes"
-	"winnow/engine"
 	"winnow/engine/decision"
-	"winnow/engine/ledger"
+	"winnow/engine/eval"
 	"winnow/engine/snapshot"
+	"winnow/ledger"
 )
 
 // step is called with its name before every step of an act. It is nil but in the tests that stop the program there.
 var step func(string)
 
 // act carries the report's decisions out and adds what came of each.
-func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res engine.Result, kinds []string) {
+func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res eval.Result, kinds []string) {
 	allowed := slices.DeleteFunc(snapshot.KindNames(), func(k string) bool { return !slices.Contains(kinds, k) || !slices.Contains(s.cfg.Act.Kinds, k) })
 	defer s.hands.take()()
 	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, allowed, s.cfg.Act.Caps.Floor())

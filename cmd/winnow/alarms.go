@@ -16,8 +16,8 @@ import (
 	"winnow/cmd/winnow/text"
 	"winnow/engine/alarm"
 	"winnow/engine/decision"
-	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
+	"winnow/ledger"
 )
 
 // alarms adds to a report what a person should look at. ds are all decisions on snap, also those of kinds that are not shown; the

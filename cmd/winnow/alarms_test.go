@@ -15,11 +15,11 @@ import (
 
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
-	"winnow/engine"
 	"winnow/engine/alarm"
 	"winnow/engine/decision"
-	"winnow/engine/ledger"
+	"winnow/engine/policy"
 	"winnow/engine/snapshot"
+	"winnow/ledger"
 )
 
 // alarmWorld is a sweeper with a ledger, and a machine of made-up tmux sessions that it is told of.
@@ -45,7 +45,7 @@ func newAlarmWorld(t *testing.T) *alarmWorld {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	w.sweeper = &sweeper{app: a, ledger: l, policy: &engine.Policy{Digest: "sha256:x"}}
+	w.sweeper = &sweeper{app: a, ledger: l, policy: &policy.Policy{Digest: "sha256:x"}}
 	w.snap = &snapshot.Snapshot{
 		TakenAt: time.Now().UTC(), Sources: map[string]snapshot.Source{"tmux/default": {Kind: "tmux", Status: snapshot.OK}},
 		Sessions: map[string]snapshot.Session{},
@@ -171,7 +171,7 @@ func TestWhatNamesTheRules(t *testing.T) {
 	}{
 		"nothing":                 {func(*sweeper) {}, nil, false},
 		"other variables":         {func(*sweeper) {}, []string{"WINNOW_FORMAT=json", "HOME=/x"}, false},
-		"an upgrade of Winnow":    {func(s *sweeper) { s.policy = &engine.Policy{Digest: "sha256:y"} }, nil, false},
+		"an upgrade of Winnow":    {func(s *sweeper) { s.policy = &policy.Policy{Digest: "sha256:y"} }, nil, false},
 		"a variable of the rules": {func(*sweeper) {}, []string{"WINNOW_RULES_SHELLS=sh"}, true},
 		"policies of their own":   {func(s *sweeper) { s.cfg.Policy.Paths = []string{"/x"} }, nil, true},
 		"no policies of Winnow's": {func(s *sweeper) { s.cfg.Policy.Embedded = false }, nil, true},

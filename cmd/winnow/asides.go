@@ -12,8 +12,8 @@ import (
 	actdirs "winnow/actuators/dirs"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
-	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
+	"winnow/ledger"
 )
 
 // kept lists what can be brought back: what the ledger says, and what it does not know and the manifests in the trash do. An error

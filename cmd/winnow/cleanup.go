@@ -15,8 +15,8 @@ import (
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
-	"winnow/engine"
 	"winnow/engine/decision"
+	"winnow/engine/eval"
 	"winnow/engine/snapshot"
 	"winnow/engine/worker"
 )
@@ -104,7 +104,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	}
 	r := report.New(report.Cleanup, ulid.Make().String(), snap, p, a.ruled(snap), res, snapshot.KindNames())
 	mem = s.learn(mem, snap)
-	if err := s.record(ctx, r.Sweep, started, r, snap, engine.Sightings(mem.sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
+	if err := s.record(ctx, r.Sweep, started, r, snap, eval.Sightings(mem.sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
 		return err
 	}
 	act := s.actOn(ctx, r.Sweep, snap, t, d)
@@ -191,7 +191,7 @@ func (t asked) open(w *worker.Seen) *Refused {
 }
 
 // verdict is the decision on what was asked for, without the wait, or why it may not be carried out.
-func (t asked) verdict(res engine.Result, kinds []string) (decision.Decision, *Refused) {
+func (t asked) verdict(res eval.Result, kinds []string) (decision.Decision, *Refused) {
 	explain := "winnow explain " + text.Quote(t.id)
 	i := slices.IndexFunc(res.Decisions, func(d decision.Decision) bool { return d.ID == t.id })
 	if i < 0 {

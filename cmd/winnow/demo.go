@@ -16,9 +16,9 @@ import (
 
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/text"
-	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
 	"winnow/internal/foreign"
+	"winnow/ledger"
 )
 
 func newDemo(a *app) *cobra.Command {

@@ -22,9 +22,9 @@ import (
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
-	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
+	"winnow/ledger"
 )
 
 // Check is one line of the doctor's answer.

@@ -16,9 +16,9 @@ import (
 
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
-	"winnow/engine"
 	"winnow/engine/alarm"
 	"winnow/engine/decision"
+	"winnow/engine/explain"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 	"winnow/internal/plain"
@@ -26,7 +26,7 @@ import (
 
 // Explained is what winnow explain prints as JSON: the engine's explanation, and where the facts came from.
 type Explained struct {
-	engine.Explanation
+	explain.Explanation
 	TakenAt time.Time        `json:"taken_at"`
 	Policy  report.PolicyRef `json:"policy"`
 	// Sources are those that the candidate, or evidence about it, rests on.
@@ -130,7 +130,7 @@ func (p paint) explainText(w io.Writer, x Explained) {
 }
 
 // firedText is a rule a paragraph: what it says, where it stands, the facts.
-func (p paint) firedText(w io.Writer, title string, fired []engine.Fired) {
+func (p paint) firedText(w io.Writer, title string, fired []explain.Fired) {
 	if len(fired) == 0 {
 		return
 	}
@@ -197,7 +197,7 @@ func (p paint) differentText(w io.Writer, x Explained) {
 }
 
 // conditions lists where a rule came to its end, the innermost place of each.
-func (p paint) conditions(w io.Writer, rule string, cs []engine.Condition) {
+func (p paint) conditions(w io.Writer, rule string, cs []explain.Condition) {
 	for _, c := range cs {
 		if len(c.Because) > 0 {
 			p.conditions(w, rule, c.Because)

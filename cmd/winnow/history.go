@@ -10,7 +10,7 @@ import (
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
-	"winnow/engine/ledger"
+	"winnow/ledger"
 )
 
 // History is what winnow history prints as JSON.

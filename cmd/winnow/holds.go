@@ -18,9 +18,9 @@ import (
 
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/text"
-	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
 	"winnow/engine/worker"
+	"winnow/ledger"
 )
 
 func newRetain(a *app) *cobra.Command {

@@ -7,8 +7,9 @@ import (
 	"path/filepath"
 
 	"winnow/cmd/winnow/config"
-	"winnow/engine"
 	"winnow/engine/decision"
+	"winnow/engine/eval"
+	"winnow/engine/policy"
 	"winnow/engine/snapshot"
 	"winnow/internal/foreign"
 	"winnow/policies"
@@ -16,21 +17,21 @@ import (
 
 // engine loads the policies that decide and prepares them. What the operator brings is parsed and evaluated in a process of its own,
 // which ends with this one; the embedded policies alone are evaluated here.
-func (a *app) engine(ctx context.Context) (*engine.Engine, *engine.Policy, error) {
+func (a *app) engine(ctx context.Context) (*eval.Engine, *policy.Policy, error) {
 	trees, err := a.trees(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	limits := engine.Limits{Timeout: a.cfg.Policy.Timeout, HeapBytes: a.cfg.Policy.Memory}
+	limits := eval.Limits{Timeout: a.cfg.Policy.Timeout, HeapBytes: a.cfg.Policy.Memory}
 	if len(a.cfg.Policy.Paths) > 0 {
-		e, p, err := engine.Apart(ctx, engine.LoadOptions{Trees: trees}, limits, engine.Self())
+		e, p, err := eval.Apart(ctx, policy.LoadOptions{Trees: trees}, limits, eval.Self())
 		return e, p, policyError(ctx, err)
 	}
-	p, err := engine.Load(ctx, engine.LoadOptions{Trees: trees})
+	p, err := policy.Load(ctx, policy.LoadOptions{Trees: trees})
 	if err != nil {
 		return nil, nil, policyError(ctx, err)
 	}
-	e, err := engine.New(p, limits)
+	e, err := eval.New(p, limits)
 	if err != nil {
 		return nil, nil, fmt.Errorf("prepare policies: %w", err)
 	}
@@ -38,18 +39,18 @@ func (a *app) engine(ctx context.Context) (*engine.Engine, *engine.Policy, error
 }
 
 // trees are the embedded policies, the operator's folders, or both.
-func (a *app) trees(ctx context.Context) ([]engine.Tree, error) {
-	var trees []engine.Tree
+func (a *app) trees(ctx context.Context) ([]policy.Tree, error) {
+	var trees []policy.Tree
 	if a.cfg.Policy.Embedded {
-		trees = append(trees, engine.Tree{Name: "embedded", FS: policies.Files})
+		trees = append(trees, policy.Tree{Name: "embedded", FS: policies.Files})
 	}
 	for _, p := range a.cfg.Policy.Paths {
 		real, err := foreign.Folder(p)
 		if err != nil {
 			return nil, config.Mistakef("--policy: %s; give a folder of .rego files that nobody else can change. Nothing was decided", policyFolder(p, err))
 		}
-		files := foreign.DirFS{Dir: real, Want: foreign.Want{Max: engine.MaxPolicyFile, Ruling: true}, Context: ctx, MaxEntries: engine.MaxPolicyEntries}
-		trees = append(trees, engine.Tree{Name: p, FS: files, Prefix: p})
+		files := foreign.DirFS{Dir: real, Want: foreign.Want{Max: policy.MaxPolicyFile, Ruling: true}, Context: ctx, MaxEntries: policy.MaxPolicyEntries}
+		trees = append(trees, policy.Tree{Name: p, FS: files, Prefix: p})
 	}
 	if len(trees) == 0 {
 		return nil, config.Mistakef("no policies: --no-embedded-policy leaves none; add --policy FOLDER")
@@ -81,7 +82,7 @@ func policyError(ctx context.Context, err error) error {
 // judge looks at one candidate again and decides again: the same collectors, the same policies, the same memory.
 type judge struct {
 	app    *app
-	engine *engine.Engine
+	engine *eval.Engine
 	last   *snapshot.Snapshot
 	memory memory
 	// asked is what a person said of this candidate, nil where nobody asked for it.

@@ -26,10 +26,10 @@ import (
 	"winnow/collectors/processes"
 	"winnow/collectors/records"
 	"winnow/collectors/store"
-	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 	"winnow/engine/worker"
+	"winnow/ledger"
 )
 
 // scope narrows a look to what one candidate needs; the zero scope looks at everything.

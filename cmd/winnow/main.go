@@ -12,7 +12,7 @@ import (
 
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
-	"winnow/engine"
+	"winnow/engine/eval"
 	"winnow/internal/plain"
 )
 
@@ -36,7 +36,7 @@ const softMemory = 512 << 20
 
 // run is main with its arguments, for the command-line tests.
 func run(args []string) int {
-	if len(args) == 1 && args[0] == engine.ServeArgument {
+	if len(args) == 1 && args[0] == eval.ServeArgument {
 		return judgeApart()
 	}
 	out, errOut, h := plain.NewWriter(os.Stdout), plain.NewWriter(os.Stderr), &hands{}
@@ -94,7 +94,7 @@ func errorOf(err error) error {
 
 // judgeApart is this program as the process in which policies are evaluated that it did not bring itself.
 func judgeApart() int {
-	if err := engine.Serve(os.Stdin, os.Stdout); err != nil {
+	if err := eval.Serve(os.Stdin, os.Stdout); err != nil {
 		complain(plain.NewWriter(os.Stderr), err)
 		return report.ExitFailed
 	}

@@ -10,8 +10,8 @@ import (
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
-	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
+	"winnow/ledger"
 )
 
 // purge removes for good what was set aside and has been kept for its time: by the wall clock, and by what looks counted since, for

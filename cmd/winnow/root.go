@@ -15,8 +15,8 @@ import (
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
-	"winnow/engine/ledger"
 	"winnow/internal/plain"
+	"winnow/ledger"
 )
 
 // app is one run of the program: where it writes, its flags, its configuration and its logger.

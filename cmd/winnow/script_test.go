@@ -20,8 +20,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"winnow/engine"
-	"winnow/engine/ledger"
+	"winnow/engine/eval"
+	"winnow/ledger"
 )
 
 // stopAt is the variable by which a test has the program kill itself at the nth step of its acts.
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asParent) != "" {
 		parent()
 	}
-	if os.Getenv(asProgram) != "" || len(os.Args) == 2 && os.Args[1] == engine.ServeArgument {
+	if os.Getenv(asProgram) != "" || len(os.Args) == 2 && os.Args[1] == eval.ServeArgument {
 		program()
 	}
 	// Scripts mostly wait: for second looks, for servers that do not answer. The flag still stands over this.

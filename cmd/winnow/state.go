@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"winnow/cmd/winnow/config"
-	"winnow/engine/ledger"
+	"winnow/ledger"
 )
 
 // trustState makes sure that nobody else can change what lies in the state folder. What it holds is believed: which acts were begun,

@@ -14,10 +14,11 @@ import (
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
 	"winnow/collectors/panes/codev"
-	"winnow/engine"
 	"winnow/engine/decision"
-	"winnow/engine/ledger"
+	"winnow/engine/eval"
+	"winnow/engine/policy"
 	"winnow/engine/snapshot"
+	"winnow/ledger"
 )
 
 type sweepFlags struct {
@@ -131,8 +132,8 @@ func (a *app) wait(ctx context.Context, d time.Duration) error {
 // sweeper is one or more sweeps under one lock with one ledger.
 type sweeper struct {
 	*app
-	engine *engine.Engine
-	policy *engine.Policy
+	engine *eval.Engine
+	policy *policy.Policy
 	ledger *ledger.Ledger
 	// broken is why there is no ledger: the look then spares everything and nothing is remembered.
 	broken error
@@ -140,7 +141,7 @@ type sweeper struct {
 }
 
 // openSweeper takes the lock and opens the ledger. Without a ledger nothing may be done, but a dry run still shows what it sees.
-func (a *app) openSweeper(ctx context.Context, e *engine.Engine, p *engine.Policy, apply bool) (*sweeper, error) {
+func (a *app) openSweeper(ctx context.Context, e *eval.Engine, p *policy.Policy, apply bool) (*sweeper, error) {
 	s := &sweeper{app: a, engine: e, policy: p}
 	if err := s.lock(ctx, apply); err != nil {
 		return nil, err
@@ -202,7 +203,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	if err != nil {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
 	}
-	next := engine.Sightings(mem.sightings, snap, res.Decisions)
+	next := eval.Sightings(mem.sightings, snap, res.Decisions)
 	r := report.New(mode, id, snap, s.policy, s.ruled(snap), res, f.show.kinds)
 	r.Settled = settled
 	if s.ledger == nil {

@@ -11,8 +11,8 @@ import (
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/alarm"
-	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
+	"winnow/ledger"
 )
 
 // Answer is one question about a terminal that stays although its builder is gone, and what is known of it.

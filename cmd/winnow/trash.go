@@ -14,7 +14,7 @@ import (
 	"winnow/cmd/winnow/text"
 	"winnow/collectors/processes"
 	"winnow/engine/decision"
-	"winnow/engine/ledger"
+	"winnow/ledger"
 )
 
 func newTrash(a *app) *cobra.Command {

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/ledger"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
+	"winnow/ledger"
 )
 
 func TestAwake(t *testing.T) {

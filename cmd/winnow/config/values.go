@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"winnow/cmd/winnow/strict"
-	"winnow/engine"
+	"winnow/engine/policy"
 	"winnow/engine/subject"
 )
 
@@ -118,7 +118,7 @@ func (c *Config) checkPatterns(bad func(string, ...any) error) error {
 	}
 	for key, list := range map[string][]string{"rules.protected": c.Rules.Protected, "rules.never_processes": c.Rules.NeverProcesses} {
 		for _, p := range list {
-			if err := engine.CheckGlob(p); err != nil {
+			if err := policy.CheckGlob(p); err != nil {
 				return bad("%s: %q is no pattern: %v", key, p, err)
 			}
 		}

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"winnow/engine"
 	"winnow/engine/decision"
+	"winnow/engine/eval"
+	"winnow/engine/policy"
 	"winnow/engine/snapshot"
 )
 
@@ -108,7 +109,7 @@ type Purged struct {
 }
 
 // New gathers a decided snapshot; c names the files that ruled.
-func New(mode, sweep string, s *snapshot.Snapshot, p *engine.Policy, c ConfigRef, res engine.Result, kinds []string) *Report {
+func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef, res eval.Result, kinds []string) *Report {
 	r := &Report{
 		Schema: Schema, Sweep: sweep, TakenAt: s.TakenAt, Mode: mode,
 		Policy:    PolicyRef{Revision: p.Revision, Digest: p.Digest},

@@ -1,0 +1,325 @@
+package eval
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"winnow/engine/explain"
+	"winnow/engine/policy"
+	"winnow/engine/subject"
+)
+
+const (
+	// maxLine is how many bytes one line of an answer may have.
+	maxLine = 16 << 20
+	// maxEnds is how often the process may end while it judges one snapshot before the rest is spared unasked.
+	maxEnds = 6
+)
+
+// The ways in which the process that judges apart comes to no answer.
+var (
+	errEnded = errors.New("the process that evaluates policies ended while it did this")
+	errWall  = errors.New("the process that evaluates policies passed its memory limit (policy.memory) in one step")
+	errStuck = errors.New("the evaluation did not end at its deadline (policy.timeout), and the process that did it was ended")
+)
+
+// apart asks a process of its own, in which policies that this program did not bring are loaded and evaluated. Whatever they do
+// happens there: when it takes too much memory, or does not end, that process does.
+type apart struct {
+	program Program
+	limits  Limits
+	sources *policy.Sources
+	plan    *plan
+
+	mu    sync.Mutex // one question at a time
+	child *child     // nil while there is none
+	peak  int64      // the most memory that a process of ours that ended has had, in bytes
+}
+
+// Apart is Load and New for policies of which nothing is known: they are read here, and parsed, compiled and evaluated in a process
+// of its own, that is given no environment, no more than twice the memory of one evaluation, and no time that it does not work in.
+// The policies are checked as Load does, and candidates decided as New's engine does. The engine must be closed.
+func Apart(ctx context.Context, o policy.LoadOptions, l Limits, program Program) (*Engine, *policy.Policy, error) {
+	sources, err := policy.Read(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := sources.Err(); err != nil {
+		return nil, nil, err
+	}
+	a := &apart{program: program, limits: l.whole(), sources: sources, plan: newPlan()}
+	loaded, err := a.start(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	p := sources.Unbuilt(loaded.Rules)
+	e := &Engine{policy: p, limits: a.limits, kinds: map[string]*query{}, plan: a.plan, apart: a}
+	for _, kind := range loaded.Kinds {
+		e.kinds[kind] = nil
+	}
+	return e, p, nil
+}
+
+// Close ends the process in which an engine's policies are judged, if they are judged apart.
+func (e *Engine) Close() error {
+	if e.apart == nil {
+		return nil
+	}
+	e.apart.mu.Lock()
+	defer e.apart.mu.Unlock()
+	e.apart.end()
+	return nil
+}
+
+func (a *apart) end() {
+	if a.child != nil {
+		a.child.end(nil)
+		a.peak = max(a.peak, a.child.peak())
+		a.child = nil
+	}
+}
+
+// start starts the process and lets it load the policies. It gives the last line of the answer.
+func (a *apart) start(ctx context.Context) (reply, error) {
+	c, err := begin(a.program)
+	if err != nil {
+		return reply{}, fmt.Errorf("load policies: %w; nothing was loaded", err)
+	}
+	at := "what was read"
+	last, err := c.ask(ctx, question{Load: &toLoad{Limits: a.limits, Sources: a.sources}}, nil, a.limits.Load, func(r reply) {
+		if r.Step != "" {
+			at = r.Step
+		}
+	})
+	switch {
+	case ctx.Err() != nil:
+		err = fmt.Errorf("load policies: %w", ctx.Err())
+	case errors.Is(err, errStuck):
+		err = policy.Refusals{{File: at, Problem: fmt.Sprintf("loading it took more than %s", a.limits.Load), Fix: "make it simpler, or leave it out"}}.Err()
+	case err != nil:
+		err = policy.Refusals{{File: at, Problem: fmt.Sprintf("loading it came to no end: %v", err), Fix: "make it simpler, raise policy.memory, or leave it out"}}.Err()
+	case len(last.Refused) > 0:
+		err = last.Refused.Err()
+	case last.Error != "":
+		err = fmt.Errorf("load policies: %s", last.Error)
+	}
+	if err != nil {
+		c.end(nil)
+		return reply{}, err
+	}
+	a.child = c
+	return last, nil
+}
+
+// each asks of every candidate. When the process ends before all are answered, a fresh one is asked the rest, one candidate after
+// the other, so that it shows at which one it ends: that one has no answer, and the next ones are asked.
+func (a *apart) each(ctx context.Context, j *subject.Joined, ids []string, tell tell) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r := &round{j: j, ids: ids, tell: tell, desk: a.plan.desk(j), plan: a.plan, answered: make([]bool, len(ids))}
+	workers := a.limits.Workers
+	var why error
+	for range maxEnds {
+		todo := r.left()
+		if len(todo) == 0 {
+			return ctx.Err()
+		}
+		if a.child == nil {
+			if _, err := a.start(ctx); err != nil {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				r.spare(todo, err)
+				return nil
+			}
+		}
+		if why = r.ask(ctx, a.child, todo, workers, a.limits.Timeout); ctx.Err() != nil {
+			a.end()
+			return ctx.Err()
+		}
+		if why == nil {
+			r.spare(r.left(), errEnded) // it said that it was done
+			return nil
+		}
+		a.end()
+		if left := r.left(); workers == 1 && len(left) > 0 {
+			r.spare(left[:1], why)
+		}
+		workers = 1
+	}
+	r.spare(r.left(), fmt.Errorf("%w; it was not asked again", why))
+	return ctx.Err()
+}
+
+// round is one asking of many candidates.
+type round struct {
+	j        *subject.Joined
+	ids      []string
+	tell     tell
+	plan     *plan
+	desk     *desk
+	answered []bool
+}
+
+// left are the candidates without an answer, in their order.
+func (r *round) left() []int {
+	var out []int
+	for i, done := range r.answered {
+		if !done {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (r *round) spare(which []int, why error) {
+	for _, i := range which {
+		r.answer(i, nil, why)
+	}
+}
+
+func (r *round) answer(i int, said *said, err error) {
+	if r.answered[i] {
+		return
+	}
+	r.answered[i] = true
+	if sub, ok := r.j.Subject(r.ids[i]); ok {
+		r.tell(i, sub, said, err)
+	}
+}
+
+// ask sends the documents of the candidates in todo, and takes the answers as they come.
+func (r *round) ask(ctx context.Context, c *child, todo []int, workers int, timeout time.Duration) error {
+	send := func(w *bufio.Writer) error {
+		s := newSender(r.desk)
+		mine := r.desk.beside()
+		for _, i := range todo {
+			sub, ok := r.j.Subject(r.ids[i])
+			if !ok {
+				return fmt.Errorf("%w: no candidate %s", errWire, r.ids[i])
+			}
+			if err := sendFrame(w, s, sub.Kind, r.plan.input(sub, mine)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	// An evaluation that heeds its deadline has an answer right after it, also where two run at once.
+	within := 2*timeout + time.Second/2
+	_, err := c.ask(ctx, question{Decide: len(todo), Workers: workers}, send, within, func(m reply) {
+		if a := m.Answer; a != nil && a.N >= 0 && a.N < len(todo) {
+			said, err := fromWire(a)
+			r.answer(todo[a.N], said, err)
+		}
+	})
+	return err
+}
+
+func sendFrame(w *bufio.Writer, s *sender, kind string, v ast.Value) error {
+	data, err := s.document(append([]byte{byte(len(kind))}, kind...), v)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(binary.AppendUvarint(nil, uint64(len(data)))); err != nil {
+		return err
+	}
+	_, err = w.Write(data)
+	return err
+}
+
+// explain asks for the explanation of one document.
+func (a *apart) explain(ctx context.Context, out explain.Explanation, in ast.Value) (explain.Explanation, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.child == nil {
+		if _, err := a.start(ctx); err != nil {
+			return out, fmt.Errorf("explain %s: %w", out.ID, err)
+		}
+	}
+	send := func(w *bufio.Writer) error {
+		return sendFrame(w, newSender(a.plan.desk(nil)), out.Kind, in)
+	}
+	last, err := a.child.ask(ctx, question{Explain: &out}, send, 3*a.limits.Timeout+time.Second, func(reply) {})
+	switch {
+	case err != nil:
+		a.end()
+		if ctx.Err() != nil {
+			return out, fmt.Errorf("explain %s: %w", out.ID, ctx.Err())
+		}
+		return unexplained(out, err), nil
+	case last.Error != "":
+		return out, errors.New(last.Error)
+	case last.Explained == nil:
+		return unexplained(out, errEnded), nil
+	}
+	return *last.Explained, nil
+}
+
+// ask sends a question with the documents that belong to it and hands on every line of the answer but the last, which it gives. The
+// process is ended when ctx is over, and when it has worked for longer than within since it was last heard of.
+func (c *child) ask(ctx context.Context, q question, send func(*bufio.Writer) error, within time.Duration, hear func(reply)) (reply, error) {
+	heard, stop := c.guard(ctx, within)
+	sent := make(chan error, 1)
+	go func() { sent <- c.send(q, send) }()
+	last, err := c.hear(func(r reply) { heard(); hear(r) })
+	if err != nil {
+		c.kill() // and so ends what is being sent
+	}
+	wrong := <-sent
+	if why := stop(); why != nil {
+		return last, why
+	}
+	if err != nil {
+		return last, c.why(err)
+	}
+	return last, wrong
+}
+
+func (c *child) send(q question, documents func(*bufio.Writer) error) error {
+	w := bufio.NewWriterSize(c.in, 1<<16)
+	line, err := json.Marshal(q)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	if documents != nil {
+		if err := documents(w); err != nil {
+			return err
+		}
+	}
+	return w.Flush()
+}
+
+// hear reads lines until one says that it is the last.
+func (c *child) hear(hear func(reply)) (reply, error) {
+	for c.out.Scan() {
+		var r reply
+		d := json.NewDecoder(bytes.NewReader(c.out.Bytes()))
+		d.UseNumber()
+		if err := d.Decode(&r); err != nil {
+			return r, fmt.Errorf("%w: %w", errWire, err)
+		}
+		if r.Done || r.Error != "" || len(r.Refused) > 0 {
+			return r, nil
+		}
+		hear(r)
+	}
+	if err := c.out.Err(); err != nil && !errors.Is(err, bufio.ErrTooLong) {
+		return reply{}, err
+	} else if err != nil {
+		return reply{}, policy.ErrTooMuch
+	}
+	return reply{}, io.EOF
+}

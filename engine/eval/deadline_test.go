@@ -1,0 +1,43 @@
+package eval_test
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+	"time"
+
+	"winnow/engine/eval"
+	"winnow/engine/policy"
+	"winnow/testkit/attack"
+	"winnow/testkit/rules"
+)
+
+// TestDeadlineIsOfWork: an evaluation that the machine gives no time to has not passed its deadline, however late it is.
+func TestDeadlineIsOfWork(t *testing.T) {
+	t.Parallel()
+	if attack.Raced {
+		t.Skip("with the race detector the work alone takes longer than its time")
+	}
+	const timeout = 3 * time.Second
+	e := apart(t, eval.Limits{Timeout: timeout}, policy.Tree{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, policy.Tree{Name: "mine", FS: rules.Tree(rules.Finding(
+		digits + "count([1 | some a in xs; some b in xs; some c in xs; some d in xs; some e in xs; a + b + c + d + e > 100]) == 0",
+	)), Prefix: "my"})
+	pid, stopped := eval.PID(e), make(chan error, 1)
+	go func() {
+		time.Sleep(30 * time.Millisecond)
+		err := syscall.Kill(pid, syscall.SIGSTOP)
+		time.Sleep(timeout + time.Second)
+		stopped <- errors.Join(err, syscall.Kill(pid, syscall.SIGCONT))
+	}()
+	begin := time.Now()
+	r, err := e.Decide(t.Context(), three(), config())
+	if stop := <-stopped; stop != nil {
+		t.Fatal(stop)
+	}
+	if err != nil || len(r.Errors) > 0 {
+		t.Errorf("%v, %v", err, r.Errors)
+	}
+	if took := time.Since(begin); took < timeout {
+		t.Skipf("the machine was too quick to be stopped in between: %s", took)
+	}
+}

@@ -1,0 +1,169 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+)
+
+// batch is how many candidates a worker takes at a time.
+const batch = 64
+
+// Result is what was decided of a snapshot.
+type Result struct {
+	// Decisions are those of the candidates in scope, sorted by id.
+	Decisions []decision.Decision
+	// Seen counts all candidates by kind, in scope or not.
+	Seen map[string]int
+	// Ours counts of each kind what is this user's, in scope or not. A kind that no policy was asked about is not in it.
+	Ours map[string]decision.Seen
+	// Veil is a process that may be an agent and does not show it, nil where there is none: no younger process is an orphan.
+	Veil *snapshot.PaneProc
+	// Errors are the evaluations that failed; each spared its candidate.
+	Errors []Failure
+}
+
+// Failure is an evaluation that came to no answer.
+type Failure struct {
+	ID  string
+	Err error
+}
+
+// Decide judges every candidate of a snapshot. An evaluation that fails spares its candidate and is listed; the error is only
+// for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
+func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
+	j := subject.Join(s, c)
+	out := Result{Seen: map[string]int{}, Ours: map[string]decision.Seen{}, Veil: j.Veil()}
+	var ids []string
+	for _, kind := range snapshot.Kinds {
+		of := j.IDs(kind.Name)
+		out.Seen[kind.Name] = len(of)
+		if _, asked := e.kinds[kind.Name]; !asked {
+			continue
+		}
+		ids = append(ids, of...)
+		seen := decision.Seen{}
+		if !kind.Together {
+			seen.ByOwner = map[string]int{}
+		}
+		out.Ours[kind.Name] = seen
+	}
+	each := e.each
+	if e.apart != nil {
+		each = e.apart.each
+	}
+	answers := make([]answer, len(ids))
+	tell := func(i int, sub *subject.Subject, said *said, err error) { answers[i] = decide(j, sub, said, err) }
+	if err := each(ctx, j, ids, tell); err != nil {
+		return Result{}, fmt.Errorf("decide: %w", err)
+	}
+	for _, a := range answers {
+		if a.ours {
+			out.count(a.decision)
+		}
+		if a.err != nil {
+			out.Errors = append(out.Errors, Failure{ID: a.decision.ID, Err: a.err})
+		}
+		if a.decision.InScope {
+			out.Decisions = append(out.Decisions, a.decision)
+		}
+	}
+	slices.SortFunc(out.Decisions, func(a, b decision.Decision) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(out.Errors, func(a, b Failure) int { return strings.Compare(a.ID, b.ID) })
+	return out, nil
+}
+
+// count counts a candidate that is this user's.
+func (r *Result) count(d decision.Decision) {
+	seen := r.Ours[d.Kind]
+	seen.Total++
+	if seen.ByOwner != nil {
+		seen.ByOwner[d.Owner]++
+	}
+	r.Ours[d.Kind] = seen
+}
+
+// answer is a decision, out of scope or not, whether its candidate is this user's, and the error that it was made for if there was one.
+type answer struct {
+	decision decision.Decision
+	ours     bool
+	err      error
+}
+
+// tell takes what was said of the i-th candidate; nothing at all of one that is out of scope. It may be called by many at once, each
+// for a candidate of its own.
+type tell func(i int, sub *subject.Subject, said *said, err error)
+
+// each asks of every candidate, the workers taking a batch after the other.
+func (e *Engine) each(ctx context.Context, j *subject.Joined, ids []string, tell tell) error {
+	txn, err := e.store.NewTransaction(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.store.Abort(ctx, txn)
+	desk := e.plan.desk(j)
+	w := watch(e.limits)
+	defer w.stop()
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range min(e.limits.Workers, len(ids)/batch+1) {
+		seat, mine := w.seat(), desk.beside()
+		group.Go(func() {
+			for ctx.Err() == nil {
+				from := int(next.Add(batch)) - batch
+				if from >= len(ids) {
+					return
+				}
+				for i := from; i < min(from+batch, len(ids)) && ctx.Err() == nil; i++ {
+					if sub, ok := j.Subject(ids[i]); ok {
+						said, err := e.ask(ctx, txn, seat, sub.Kind, func() ast.Value { return e.plan.input(sub, mine) })
+						tell(i, sub, said, err)
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
+	return ctx.Err()
+}
+
+// decide makes the decision of what was said of one candidate. Nothing that a policy says can do more than give reasons.
+func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answer {
+	d := decision.Decision{ID: sub.ID, Kind: sub.Kind, Verdict: decision.Spare, Label: sub.Label, Owner: sub.Owner}
+	switch {
+	case err != nil:
+		d.InScope, d.Findings, d.Objections = true, []decision.Reason{}, []decision.Reason{failed(err)}
+	case said == nil:
+		return answer{decision: d, ours: sub.Ours()}
+	default:
+		d.InScope, d.Findings, d.Objections = true, said.findings, said.objections
+		if len(d.Findings) > 0 && len(d.Objections) == 0 {
+			d.Verdict = decision.Reap
+		}
+	}
+	d.Identity = j.Identity(sub.ID)
+	d.Work = (*decision.Work)(j.Work(sub.ID))
+	if sub.Sighting != nil && sub.Sighting.Idle != nil {
+		d.Idle = *sub.Sighting.Idle > 0
+		d.Busy = !d.Idle
+	}
+	return answer{d, sub.Ours(), err}
+}
+
+// failed is the objection that stands in for an answer.
+func failed(err error) decision.Reason {
+	return decision.Reason{
+		Rule:     decision.PolicyError,
+		Message:  fmt.Sprintf("the policies came to no answer, so it stays: %v", err),
+		Evidence: map[string]any{"error": err.Error()},
+	}
+}

@@ -1,0 +1,251 @@
+package eval_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+
+	"winnow/engine/decision"
+	"winnow/engine/eval"
+	"winnow/engine/policy"
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+	"winnow/policies"
+	"winnow/testkit/rules"
+)
+
+// shipped is the policy that Winnow comes with.
+func shipped(t testing.TB) *policy.Policy {
+	t.Helper()
+	return load(t, policy.Tree{Name: "embedded", FS: policies.Files, Prefix: "policies"})
+}
+
+func load(t testing.TB, trees ...policy.Tree) *policy.Policy {
+	t.Helper()
+	p, err := policy.Load(t.Context(), policy.LoadOptions{Trees: trees})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func ready(t testing.TB, p *policy.Policy, l eval.Limits) *eval.Engine {
+	t.Helper()
+	e, err := eval.New(p, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// stock asks data.policies.main.decision of JSON documents, with nothing of the engine: what `opa eval` does.
+func stock(t testing.TB) func(sub *subject.Subject) decision.Decision {
+	ask := stockOf(t, nil)
+	return func(sub *subject.Subject) decision.Decision { return ask(t, sub) }
+}
+
+// stockOf is stock with files of one's own beside the shipped ones.
+func stockOf(t testing.TB, own map[string]string) func(t testing.TB, sub *subject.Subject) decision.Decision {
+	t.Helper()
+	options := []func(*rego.Rego){rego.Query("d := data.policies.main.decision"), rego.StrictBuiltinErrors(true)}
+	files := rules.Texts(t, policies.Files)
+	maps.Copy(files, own)
+	for name, text := range files {
+		options = append(options, rego.Module(name, text))
+	}
+	q, err := rego.New(options...).PrepareForEval(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(t testing.TB, sub *subject.Subject) decision.Decision {
+		var in any
+		if err := json.Unmarshal(marshal(t, sub), &in); err != nil {
+			t.Fatal(err)
+		}
+		rs, err := q.Eval(context.Background(), rego.EvalInput(in))
+		if err != nil || len(rs) != 1 {
+			t.Fatalf("%d results, %v", len(rs), err)
+		}
+		var out struct {
+			decision.Decision
+			Scope bool `json:"in_scope"`
+		}
+		if err := json.Unmarshal(marshal(t, rs[0].Bindings["d"]), &out); err != nil {
+			t.Fatal(err)
+		}
+		out.InScope = out.Scope
+		return out.Decision
+	}
+}
+
+func marshal(t testing.TB, v any) []byte {
+	t.Helper()
+	out, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// said is what of a decision the policies say, in one order and with numbers of one type.
+func said(t testing.TB, d decision.Decision) string {
+	t.Helper()
+	for _, rs := range [][]decision.Reason{d.Findings, d.Objections} {
+		slices.SortFunc(rs, func(a, b decision.Reason) int {
+			return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message), cmp.Compare(string(marshal(t, a.Evidence)), string(marshal(t, b.Evidence))))
+		})
+		for i := range rs {
+			if len(rs[i].Evidence) == 0 {
+				rs[i].Evidence = nil
+			}
+		}
+	}
+	plain := marshal(t, map[string]any{"verdict": d.Verdict, "findings": d.Findings, "objections": d.Objections})
+	var loose any
+	if err := json.Unmarshal(plain, &loose); err != nil {
+		t.Fatal(err)
+	}
+	return string(marshal(t, loose))
+}
+
+// TestDecideAgreesWithMain holds the engine's own verdict, made of sets it asks for by kind, to the policies' one line.
+func TestDecideAgreesWithMain(t *testing.T) {
+	t.Parallel()
+	e := ready(t, shipped(t), eval.Limits{})
+	main := stock(t)
+	verdicts := map[string]int{}
+	for _, missing := range []float64{0, 0.02, 0.2} {
+		for seed := range uint64(4) {
+			m := newMaker(seed, missing)
+			s := m.world(120)
+			have, err := e.Decide(t.Context(), s, config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(have.Errors) > 0 {
+				t.Fatal(have.Errors)
+			}
+			decided := map[string]decision.Decision{}
+			for _, d := range have.Decisions {
+				decided[d.ID] = d
+			}
+			j := subject.Join(s, config())
+			for _, kind := range snapshot.KindNames() {
+				for _, id := range j.IDs(kind) {
+					sub, _ := j.Subject(id)
+					want := main(sub)
+					d, inScope := decided[id]
+					if inScope != want.InScope {
+						t.Fatalf("%s: in scope %v, main says %v", id, inScope, want.InScope)
+					}
+					if !inScope {
+						continue
+					}
+					verdicts[kind+" "+d.Verdict]++
+					if diff := gocmp.Diff(said(t, want), said(t, d)); diff != "" {
+						t.Fatalf("%s (-main +engine):\n%s", id, diff)
+					}
+				}
+			}
+		}
+	}
+	for _, kind := range []string{"dir", "session", "process"} {
+		for _, v := range []string{decision.Reap, decision.Spare} {
+			if verdicts[kind+" "+v] == 0 {
+				t.Errorf("no %s to %s among the generated ones: %v", kind, v, verdicts)
+			}
+		}
+	}
+}
+
+// TestInputIsItsJSON holds the document that the policies get to the one that is published.
+func TestInputIsItsJSON(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(6) {
+		s := newMaker(seed, 0.1*float64(seed%3)).world(90)
+		j := subject.Join(s, config())
+		input := eval.Inputs(j)
+		for _, kind := range snapshot.KindNames() {
+			for _, id := range j.IDs(kind) {
+				sub, _ := j.Subject(id)
+				want, err := ast.InterfaceToValue(sub)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if have := input(sub); have.Compare(want) != 0 {
+					t.Fatalf("%s: want\n%v\nhave\n%v", id, want, have)
+				}
+			}
+		}
+	}
+}
+
+// TestDecideIsTheSameWhoeverAsks decides one snapshot many times at once, on two workers each, and explains meanwhile.
+func TestDecideIsTheSameWhoeverAsks(t *testing.T) {
+	t.Parallel()
+	e := ready(t, shipped(t), eval.Limits{Workers: 2})
+	s := newMaker(5, 0.01).world(300)
+	want := decided(t, e, s)
+	j := subject.Join(s, defaults())
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() {
+			r, err := e.Decide(t.Context(), s, defaults())
+			if err != nil {
+				t.Error(err)
+			}
+			if diff := gocmp.Diff(want, r.Decisions); diff != "" {
+				t.Errorf("(-first +later):\n%s", diff)
+			}
+		})
+	}
+	for _, id := range j.IDs(snapshot.KindDir)[:20] {
+		sub, _ := j.Subject(id)
+		if _, err := e.Explain(t.Context(), sub); err != nil {
+			t.Error(err)
+		}
+	}
+	group.Wait()
+}
+
+func TestDecideCountsWhatItSaw(t *testing.T) {
+	t.Parallel()
+	s := newMaker(5, 0).world(30)
+	s.Tabs = map[string]snapshot.Tab{"tab:herdr/default/w1:t1": {Source: "herdr/default"}}
+	r, err := ready(t, shipped(t), eval.Limits{}).Decide(t.Context(), s, defaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int{"dir": 10, "session": 10, "process": 12, "tab": 1, "terminal": 0}
+	if diff := gocmp.Diff(want, r.Seen); diff != "" {
+		t.Errorf("(-want +have):\n%s", diff)
+	}
+	if !slices.IsSortedFunc(r.Decisions, func(a, b decision.Decision) int { return cmp.Compare(a.ID, b.ID) }) {
+		t.Error("the decisions are not sorted by id")
+	}
+	j := subject.Join(s, defaults())
+	for _, d := range r.Decisions {
+		if diff := gocmp.Diff(j.Identity(d.ID), d.Identity); diff != "" || d.Label == "" || d.Owner == "" {
+			t.Errorf("%+v: %s", d, diff)
+		}
+	}
+}
+
+func TestDecideStopsWithItsContext(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r, err := ready(t, shipped(t), eval.Limits{}).Decide(ctx, newMaker(1, 0).world(30), config())
+	if !errors.Is(err, context.Canceled) || len(r.Decisions) > 0 {
+		t.Errorf("%v, %d decisions", err, len(r.Decisions))
+	}
+}

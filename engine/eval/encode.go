@@ -1,0 +1,135 @@
+package eval
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// encode writes a value as a term.
+type encode func(reflect.Value, *desk) *ast.Term
+
+// omissions are encoding/json's own.
+var omissions = map[string]func(reflect.Value) bool{"omitempty": empty, "omitzero": reflect.Value.IsZero}
+
+func structPlan(t reflect.Type, known map[reflect.Type]*object) *object {
+	if o := known[t]; o != nil {
+		return o
+	}
+	o := &object{}
+	known[t] = o
+	for i := range t.NumField() {
+		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		o.fields = append(o.fields, field{
+			name: name, key: ast.StringTerm(name), index: i,
+			omit: omissions[options], write: encoder(t.Field(i).Type, known),
+		})
+	}
+	return o
+}
+
+// encoder is the way to write a type. The types of a subject are those below and no others; a test holds that.
+func encoder(t reflect.Type, known map[reflect.Type]*object) encode {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return pointer(encoder(t.Elem(), known))
+	case reflect.Slice:
+		return list(encoder(t.Elem(), known))
+	case reflect.Map:
+		return writeMap
+	case reflect.Struct:
+		if t == reflect.TypeFor[time.Time]() {
+			return writeTime
+		}
+		return structPlan(t, known).write
+	case reflect.String:
+		return writeString
+	case reflect.Bool:
+		return func(v reflect.Value, _ *desk) *ast.Term { return ast.InternedTerm(v.Bool()) }
+	case reflect.Float64:
+		return writeFloat
+	case reflect.Uint64:
+		return func(v reflect.Value, d *desk) *ast.Term { return d.number(strconv.FormatUint(v.Uint(), 10)) }
+	default:
+		return func(v reflect.Value, d *desk) *ast.Term { return d.integer(v.Int()) }
+	}
+}
+
+func pointer(inner encode) encode {
+	return func(v reflect.Value, d *desk) *ast.Term {
+		if v.IsNil() {
+			return ast.InternedNullTerm
+		}
+		return inner(v.Elem(), d)
+	}
+}
+
+func list(one encode) encode {
+	return func(v reflect.Value, d *desk) *ast.Term {
+		if v.IsNil() {
+			return ast.InternedNullTerm
+		}
+		if v.Len() == 0 {
+			return ast.InternedEmptyArray
+		}
+		terms := make([]*ast.Term, v.Len())
+		for i := range terms {
+			terms[i] = one(v.Index(i), d)
+		}
+		return d.term(ast.NewArray(terms...))
+	}
+}
+
+func writeMap(v reflect.Value, d *desk) *ast.Term {
+	if v.IsNil() {
+		return ast.InternedNullTerm
+	}
+	from := len(d.pairs)
+	for i := v.MapRange(); i.Next(); {
+		key := writeString(i.Key(), d)
+		d.pairs = append(d.pairs, [2]*ast.Term{key, writeString(i.Value(), d)})
+	}
+	return d.term(d.object(from))
+}
+
+func writeString(v reflect.Value, d *desk) *ast.Term {
+	if s := v.String(); s != "" {
+		return d.term(ast.String(s))
+	}
+	return ast.InternedEmptyString
+}
+
+// writeTime writes the text that encoding/json writes: RFC 3339 with nanoseconds.
+func writeTime(v reflect.Value, d *desk) *ast.Term {
+	t, ok := reflect.TypeAssert[time.Time](v)
+	if !ok {
+		return ast.InternedNullTerm
+	}
+	return d.term(ast.String(t.Format(time.RFC3339Nano)))
+}
+
+// writeFloat writes the digits that encoding/json writes, which change their form at both ends of the range.
+func writeFloat(v reflect.Value, d *desk) *ast.Term {
+	f := v.Float()
+	if f == float64(int64(f)) && f > -1e15 && f < 1e15 {
+		return d.integer(int64(f))
+	}
+	text, err := json.Marshal(f)
+	if err != nil { // not a number, or infinite: no fact, and no document either
+		return ast.InternedNullTerm
+	}
+	return d.number(string(text))
+}
+
+func (d *desk) integer(i int64) *ast.Term {
+	if ast.HasInternedIntNumberTerm(int(i)) {
+		return ast.InternedTerm(int(i))
+	}
+	return d.number(strconv.FormatInt(i, 10))
+}
+
+func (d *desk) number(text string) *ast.Term { return d.term(ast.Number(text)) }

@@ -1,0 +1,60 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+
+	"winnow/engine/decision"
+	"winnow/engine/explain"
+	"winnow/engine/subject"
+)
+
+// Explain decides one subject and says why. It costs a few decisions, so it is for one candidate and not for a sweep.
+func (e *Engine) Explain(ctx context.Context, sub *subject.Subject) (explain.Explanation, error) {
+	out := explain.Explanation{ID: sub.ID, Kind: sub.Kind, Label: sub.Label, Verdict: decision.Spare}
+	if _, known := e.kinds[sub.Kind]; !known {
+		return out, nil
+	}
+	in := e.plan.input(sub, e.plan.desk(nil))
+	if e.apart != nil {
+		return e.apart.explain(ctx, out, in)
+	}
+	return e.explain(ctx, out, in)
+}
+
+// explain fills in the explanation of a document.
+func (e *Engine) explain(ctx context.Context, out explain.Explanation, in ast.Value) (explain.Explanation, error) {
+	txn, err := e.store.NewTransaction(ctx)
+	if err != nil {
+		return out, fmt.Errorf("explain %s: %w", out.ID, err)
+	}
+	defer e.store.Abort(ctx, txn)
+	w := watch(e.limits)
+	defer w.stop()
+	seat := w.seat()
+	answer, err := e.ask(ctx, txn, seat, out.Kind, func() ast.Value { return in })
+	if err != nil {
+		return unexplained(out, err), nil
+	}
+	out.InScope = answer != nil
+	if answer != nil && len(answer.findings) > 0 && len(answer.objections) == 0 {
+		out.Verdict = decision.Reap
+	}
+	t := explain.NewTrace()
+	_, err = e.eval(ctx, seat, e.kinds[out.Kind].explain, rego.EvalParsedInput(in), rego.EvalTransaction(txn),
+		rego.EvalQueryTracer(t), rego.EvalRuleIndexing(false))
+	if err != nil {
+		return out, fmt.Errorf("explain %s: the decision stands, but not why: %w", out.ID, err)
+	}
+	out.Rules(e.policy, t)
+	return out, nil
+}
+
+// unexplained is the explanation of a candidate of which the policies came to no answer.
+func unexplained(out explain.Explanation, err error) explain.Explanation {
+	out.InScope, out.Error, out.Objections = true, err.Error(), []explain.Fired{{Reason: failed(err)}}
+	return out
+}

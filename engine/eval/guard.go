@@ -1,0 +1,141 @@
+package eval
+
+import (
+	"runtime/metrics"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/topdown"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// tick is how often the watchdog looks at the heap.
+	tick = 2 * time.Millisecond
+	// heapMetric counts the bytes of objects that are alive or not swept yet.
+	heapMetric = "/memory/classes/heap/objects:bytes"
+)
+
+// watchdog cancels evaluations that make the heap grow too far. What grows is the heap of the whole program, so an evaluation
+// is only held to what came since the watchdog first saw it: an ordinary one is over long before the second look.
+type watchdog struct {
+	limits Limits
+	mu     sync.Mutex
+	seats  []*seat
+	over   chan struct{}
+	gone   sync.WaitGroup
+	// passed counts the evaluations that passed a limit.
+	passed atomic.Int64
+}
+
+// maxPassed is how many evaluations may pass a limit before the rest is spared without one: a rule that never ends would else take
+// its deadline of every candidate.
+const maxPassed = 8
+
+func (w *watchdog) givenUp() bool { return w.passed.Load() >= maxPassed }
+
+// seat is where one evaluation at a time runs.
+type seat struct {
+	watchdog *watchdog
+	limits   Limits
+	mu       sync.Mutex
+	cancel   topdown.Cancel // nil while nothing runs
+	seen     bool           // the watchdog saw this evaluation
+	low      uint64         // the smallest heap since then
+	why      error
+}
+
+// watch starts the watchdog; stop ends it.
+func watch(l Limits) *watchdog {
+	w := &watchdog{limits: l, over: make(chan struct{})}
+	w.gone.Go(w.run)
+	return w
+}
+
+func (w *watchdog) stop() {
+	close(w.over)
+	w.gone.Wait()
+}
+
+func (w *watchdog) seat() *seat {
+	s := &seat{watchdog: w, limits: w.limits}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seats = append(w.seats, s)
+	return s
+}
+
+func (w *watchdog) run() {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	sample := []metrics.Sample{{Name: heapMetric}}
+	for {
+		select {
+		case <-w.over:
+			return
+		case <-ticker.C:
+		}
+		metrics.Read(sample)
+		w.mu.Lock()
+		for _, s := range w.seats {
+			s.look(sample[0].Value.Uint64())
+		}
+		w.mu.Unlock()
+	}
+}
+
+// look cancels the evaluation when the heap grew too far since it was first seen. A collection in between lowers the mark.
+func (s *seat) look(heap uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.cancel == nil:
+	case !s.seen:
+		s.seen, s.low = true, heap
+	case heap < s.low:
+		s.low = heap
+	case heap-s.low > s.limits.HeapBytes && s.why == nil:
+		s.why = errMemory
+		s.cancel.Cancel()
+	}
+}
+
+// take begins an evaluation. What it returns ends it, and gives the limit that was passed, if one was.
+func (s *seat) take(c topdown.Cancel) func() error {
+	from, counts := processorTime()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cancel, s.seen, s.why = c, false, nil
+	var timer *time.Timer
+	timer = time.AfterFunc(s.limits.Timeout, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.cancel != c { // the evaluation is over
+			return
+		}
+		// A machine that is busy with other things is no fault of the rule: its time counts only as far as this program ran.
+		if now, ok := processorTime(); counts && ok && now-from < s.limits.Timeout {
+			timer.Reset(max(s.limits.Timeout-(now-from), tick))
+			return
+		}
+		if s.why == nil {
+			s.why = errDeadline
+		}
+		c.Cancel()
+	})
+	return func() error {
+		timer.Stop()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.cancel = nil
+		return s.why
+	}
+}
+
+// processorTime is how long the processors have worked for this program, on all its threads: never less than for one evaluation.
+func processorTime() (time.Duration, bool) {
+	var t unix.Timespec
+	err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t)
+	return time.Duration(t.Nano()), err == nil
+}

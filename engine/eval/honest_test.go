@@ -1,0 +1,47 @@
+package eval_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"winnow/engine/eval"
+	"winnow/engine/policy"
+	"winnow/testkit/rules"
+)
+
+// TestApartLoadsALotThatIsHonest: what a whole company writes fits into the limits that hold by default, beside the shipped ones.
+func TestApartLoadsALotThatIsHonest(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{}
+	for i := range 400 {
+		files[fmt.Sprintf("protect/n%d/n%d.rego", i, i)] = fmt.Sprintf(`package policies.protect.n%[1]d
+
+import data.policies.lib.mine
+
+objections contains {"rule": "protect.n%[1]d", "message": $"{input.label} is kept by rule %[1]d", "evidence": {"names": [n | some n in mine.names]}} if {
+	input.kind == "dir"
+	not _named
+}
+
+_named if startswith(input.dir.name, "x") == false
+
+_named if {
+	mine.old
+	regex.match("^n%[1]d-[0-9a-f]{8}$", input.dir.name) == false
+}
+`, i)
+	}
+	files["lib/mine/mine.rego"] = "package policies.lib.mine\n\nnames := {n | some e in input.entries; n := e.id}\n\nold if input.age > input.config.grace.dir\n\nold if input.idle > 86400\n"
+	begin := time.Now()
+	e, p, err := eval.Apart(t.Context(), policy.LoadOptions{Trees: []policy.Tree{embedded, {Name: "mine", FS: rules.Tree(files), Prefix: "my"}}}, eval.Limits{}, eval.Self())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.Decide(t.Context(), newMaker(1, 0).world(300), config())
+	_ = e.Close()
+	t.Logf("%d rules, %s, %d MiB", len(p.Rules()), time.Since(begin).Round(time.Millisecond), eval.Peak(e)>>20)
+	if err != nil || len(r.Errors) > 0 || len(r.Decisions) == 0 {
+		t.Errorf("%v, %v", err, r.Errors)
+	}
+}

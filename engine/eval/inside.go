@@ -1,0 +1,277 @@
+package eval
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"winnow/engine/decision"
+	"winnow/engine/explain"
+	"winnow/engine/policy"
+)
+
+// maxFrame is how many bytes one document may have on its way.
+const maxFrame = 64 << 20
+
+// Serve is the process that judges apart: it answers the questions that come from in until there are no more. It puts itself
+// behind its walls first, and ends when the other end of in is closed, whatever it is doing.
+func Serve(in, out *os.File) error {
+	go endWith(in.Fd())
+	if err := settleIn(); err != nil {
+		return fmt.Errorf("judge apart: %w", err)
+	}
+	s := &server{in: bufio.NewReaderSize(in, 1<<16), out: bufio.NewWriterSize(out, 1<<16)}
+	for {
+		line, err := s.in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("judge apart: %w", err)
+		}
+		var q question
+		if err := json.Unmarshal(line, &q); err != nil {
+			return fmt.Errorf("judge apart: %w", err)
+		}
+		if err := s.answer(q); err != nil {
+			return fmt.Errorf("judge apart: %w", err)
+		}
+	}
+}
+
+// server is the inner end of the pipe.
+type server struct {
+	in     *bufio.Reader
+	out    *bufio.Writer
+	engine *Engine
+}
+
+// say writes a line; a person waits for none of them, so it is sent at once only where the next thing may not end.
+func (s *server) say(r reply) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if _, err := s.out.Write(append(data, '\n')); err != nil {
+		return err
+	}
+	return s.out.Flush()
+}
+
+func (s *server) answer(q question) error {
+	switch {
+	case q.Load != nil:
+		return s.load(q.Load)
+	case s.engine == nil:
+		return errors.New("nothing is loaded")
+	case q.Explain != nil:
+		return s.explain(*q.Explain)
+	default:
+		return s.decide(q)
+	}
+}
+
+func (s *server) load(q *toLoad) error {
+	if err := wall(q.Limits); err != nil {
+		return s.say(reply{Error: err.Error()})
+	}
+	var lost error
+	p, err := q.Sources.Build(context.Background(), func(step string) { lost = errors.Join(lost, s.say(reply{Step: step})) })
+	if lost != nil {
+		return lost
+	}
+	var rs policy.Refusals
+	if errors.As(err, &rs) {
+		return s.say(reply{Refused: rs})
+	}
+	if err == nil {
+		s.engine, err = New(p, q.Limits)
+	}
+	if err != nil {
+		return s.say(reply{Error: err.Error()})
+	}
+	return s.say(reply{Done: true, Rules: p.Rules(), Kinds: p.Kinds()})
+}
+
+// frame reads one document: its number of bytes, its kind with a byte for its length, and the document.
+func (s *server) frame() (kind string, data []byte, err error) {
+	n, err := binary.ReadUvarint(s.in)
+	if err != nil {
+		return "", nil, err
+	}
+	if n == 0 || n > maxFrame {
+		return "", nil, errWire
+	}
+	data = make([]byte, n)
+	if _, err := io.ReadFull(s.in, data); err != nil {
+		return "", nil, err
+	}
+	size := int(data[0])
+	if size >= len(data) {
+		return "", nil, errWire
+	}
+	return string(data[1 : 1+size]), data[1+size:], nil
+}
+
+// document is one that waits for a worker.
+type document struct {
+	n     int
+	kind  string
+	value ast.Value
+}
+
+// decide judges the documents that follow while they come in.
+func (s *server) decide(q question) error {
+	ctx := context.Background()
+	txn, err := s.engine.store.NewTransaction(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.engine.store.Abort(ctx, txn)
+	w := watch(s.engine.limits)
+	defer w.stop()
+	todo := make(chan []document, 4)
+	said := make(chan []wireAnswer, 4)
+	var group sync.WaitGroup
+	for range max(1, q.Workers) {
+		seat := w.seat()
+		group.Go(func() {
+			for ds := range todo {
+				as := make([]wireAnswer, 0, len(ds))
+				for _, d := range ds {
+					a := toWire(s.engine.ask(ctx, txn, seat, d.kind, func() ast.Value { return d.value }))
+					a.N = d.n
+					as = append(as, a)
+					if a.Error != "" { // it may have taken its time: whoever waits shall hear of it
+						said <- as
+						as = make([]wireAnswer, 0, len(ds))
+					}
+				}
+				said <- as
+			}
+		})
+	}
+	failed := make(chan error, 1)
+	go func() {
+		failed <- s.receive(q, todo)
+		close(todo)
+		group.Wait()
+		close(said)
+	}()
+	for as := range said {
+		if err := s.tell(as); err != nil {
+			return err
+		}
+	}
+	if err := <-failed; err != nil {
+		return err
+	}
+	return s.say(reply{Done: true})
+}
+
+// receive reads the documents in their order, for they share values, and hands them on: in small batches, so that as little as
+// possible has to be asked again after an end that nobody wanted, and one by one where a single worker looks for the culprit.
+func (s *server) receive(q question, todo chan<- []document) error {
+	size := smallBatch
+	if q.Workers <= 1 {
+		size = 1
+	}
+	var r receiver
+	var ds []document
+	for n := range q.Decide {
+		kind, data, err := s.frame()
+		if err != nil {
+			return err
+		}
+		v, err := r.document(data)
+		if err != nil {
+			return err
+		}
+		if _, known := s.engine.kinds[kind]; !known {
+			return fmt.Errorf("%w: kind %q", errWire, kind)
+		}
+		if ds = append(ds, document{n, kind, v}); len(ds) == size {
+			todo <- ds
+			ds = nil
+		}
+	}
+	if len(ds) > 0 {
+		todo <- ds
+	}
+	return nil
+}
+
+const smallBatch = 16
+
+func (s *server) tell(as []wireAnswer) error {
+	for i := range as {
+		data, err := json.Marshal(reply{Answer: &as[i]})
+		if err != nil {
+			data, err = json.Marshal(reply{Answer: &wireAnswer{N: as[i].N, Error: fmt.Sprintf("%v: %v", policy.ErrShape, err)}})
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := s.out.Write(append(data, '\n')); err != nil {
+			return err
+		}
+	}
+	return s.out.Flush()
+}
+
+func (s *server) explain(q explain.Explanation) error {
+	kind, data, err := s.frame()
+	if err != nil {
+		return err
+	}
+	v, err := (&receiver{}).document(data)
+	if err != nil {
+		return err
+	}
+	if _, known := s.engine.kinds[kind]; !known || kind != q.Kind {
+		return fmt.Errorf("%w: kind %q", errWire, kind)
+	}
+	x, err := s.engine.explain(context.Background(), q, v)
+	if err != nil {
+		return s.say(reply{Error: err.Error(), Done: true})
+	}
+	return s.say(reply{Explained: &x, Done: true})
+}
+
+func toWire(said *said, err error) wireAnswer {
+	switch {
+	case err != nil:
+		return wireAnswer{Error: err.Error()}
+	case said == nil:
+		return wireAnswer{}
+	default:
+		return wireAnswer{InScope: true, Findings: said.findings, Objections: said.objections}
+	}
+}
+
+// fromWire is what toWire was given.
+func fromWire(a *wireAnswer) (*said, error) {
+	switch {
+	case a.Error != "":
+		return nil, errors.New(a.Error)
+	case !a.InScope:
+		return nil, nil
+	default:
+		return &said{orNone(a.Findings), orNone(a.Objections)}, nil
+	}
+}
+
+func orNone(rs []decision.Reason) []decision.Reason {
+	if rs == nil {
+		return []decision.Reason{}
+	}
+	return rs
+}

@@ -1,0 +1,248 @@
+package eval
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"winnow/engine/decision"
+	"winnow/engine/explain"
+	"winnow/engine/policy"
+)
+
+// The tags of a document's values on the wire. After a tag comes what it needs: a text with its length, a list or an object with the
+// number of its members, and for the two that share, a number of the table that both ends keep.
+const (
+	tagNull byte = iota
+	tagFalse
+	tagTrue
+	tagNumber
+	tagText
+	tagList
+	tagObject
+	// tagShared is a value that was sent before, tagShare one that is sent now and may be meant later.
+	tagShared
+	tagShare
+)
+
+// maxNested is how deep a document may be; subjects are less than ten.
+const maxNested = 64
+
+var errWire = errors.New("a document on the wire is damaged")
+
+// sender writes the documents of one question. Texts go as they are, byte by byte: a path that is no UTF-8 stays the path that it is,
+// which JSON would not keep. What all documents have in common is sent once.
+type sender struct {
+	share map[*ast.Term]bool
+	sent  map[*ast.Term]uint64
+}
+
+// newSender shares the terms of a desk that many documents have in common.
+func newSender(d *desk) *sender {
+	s := &sender{share: map[*ast.Term]bool{}, sent: map[*ast.Term]uint64{}}
+	for _, t := range d.common {
+		if t != nil {
+			s.share[t] = true
+		}
+	}
+	return s
+}
+
+// document appends a document. Only the values of its own fields are looked up among the shared ones.
+func (s *sender) document(to []byte, v ast.Value) ([]byte, error) {
+	o, ok := v.(ast.Object)
+	if !ok {
+		return appendValue(to, v)
+	}
+	to = binary.AppendUvarint(append(to, tagObject), uint64(o.Len()))
+	err := o.Iter(func(k, v *ast.Term) (err error) {
+		if to, err = appendValue(to, k.Value); err != nil {
+			return err
+		}
+		if n, sent := s.sent[v]; sent {
+			to = binary.AppendUvarint(append(to, tagShared), n)
+			return nil
+		}
+		if s.share[v] {
+			s.sent[v] = uint64(len(s.sent))
+			to = append(to, tagShare)
+		}
+		to, err = appendValue(to, v.Value)
+		return err
+	})
+	return to, err
+}
+
+func appendValue(to []byte, v ast.Value) ([]byte, error) {
+	switch v := v.(type) {
+	case ast.Null:
+		return append(to, tagNull), nil
+	case ast.Boolean:
+		if v {
+			return append(to, tagTrue), nil
+		}
+		return append(to, tagFalse), nil
+	case ast.Number:
+		return appendText(append(to, tagNumber), string(v)), nil
+	case ast.String:
+		return appendText(append(to, tagText), string(v)), nil
+	case *ast.Array:
+		to = binary.AppendUvarint(append(to, tagList), uint64(v.Len()))
+		for i := range v.Len() {
+			var err error
+			if to, err = appendValue(to, v.Elem(i).Value); err != nil {
+				return nil, err
+			}
+		}
+		return to, nil
+	case ast.Object:
+		to = binary.AppendUvarint(append(to, tagObject), uint64(v.Len()))
+		err := v.Iter(func(k, v *ast.Term) (err error) {
+			if to, err = appendValue(to, k.Value); err == nil {
+				to, err = appendValue(to, v.Value)
+			}
+			return err
+		})
+		return to, err
+	default:
+		return nil, fmt.Errorf("%w: a %s", errWire, ast.ValueName(v))
+	}
+}
+
+func appendText(to []byte, s string) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(s))), s...)
+}
+
+// receiver reads what a sender wrote, in the same order.
+type receiver struct {
+	shared []*ast.Term
+	rest   []byte
+}
+
+// document reads one document, which must be the whole of data.
+func (r *receiver) document(data []byte) (ast.Value, error) {
+	r.rest = data
+	t, err := r.term(0)
+	if err != nil {
+		return nil, err
+	}
+	if len(r.rest) > 0 {
+		return nil, fmt.Errorf("%w: %d bytes too many", errWire, len(r.rest))
+	}
+	return t.Value, nil
+}
+
+func (r *receiver) term(nested int) (*ast.Term, error) {
+	if len(r.rest) == 0 || nested > maxNested {
+		return nil, errWire
+	}
+	tag := r.rest[0]
+	r.rest = r.rest[1:]
+	switch tag {
+	case tagNull:
+		return ast.InternedNullTerm, nil
+	case tagFalse, tagTrue:
+		return ast.InternedTerm(tag == tagTrue), nil
+	case tagShare:
+		t, err := r.term(nested + 1)
+		r.shared = append(r.shared, t)
+		return t, err
+	}
+	n, size := binary.Uvarint(r.rest)
+	if size <= 0 {
+		return nil, errWire
+	}
+	r.rest = r.rest[size:]
+	if tag == tagShared {
+		if n >= uint64(len(r.shared)) {
+			return nil, errWire
+		}
+		return r.shared[n], nil
+	}
+	if n > uint64(len(r.rest)) { // every member takes a byte at least
+		return nil, errWire
+	}
+	switch tag {
+	case tagNumber, tagText:
+		text := string(r.rest[:n])
+		r.rest = r.rest[n:]
+		if tag == tagNumber {
+			return ast.NewTerm(ast.Number(text)), nil
+		}
+		return ast.StringTerm(text), nil
+	case tagList:
+		return r.list(int(n), nested)
+	case tagObject:
+		return r.object(int(n), nested)
+	default:
+		return nil, errWire
+	}
+}
+
+func (r *receiver) list(n, nested int) (*ast.Term, error) {
+	terms := make([]*ast.Term, n)
+	for i := range terms {
+		var err error
+		if terms[i], err = r.term(nested + 1); err != nil {
+			return nil, err
+		}
+	}
+	return ast.NewTerm(ast.NewArray(terms...)), nil
+}
+
+func (r *receiver) object(n, nested int) (*ast.Term, error) {
+	pairs := make([][2]*ast.Term, n)
+	for i := range pairs {
+		for j := range pairs[i] {
+			var err error
+			if pairs[i][j], err = r.term(nested + 1); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return ast.NewTerm(ast.NewObject(pairs...)), nil
+}
+
+// The questions that the process which judges apart is asked, a line of JSON each; documents follow in frames where it says so.
+type question struct {
+	Load *toLoad `json:"load,omitempty"`
+	// Decide is how many documents follow, a frame each; they are answered in any order, by their number.
+	Decide int `json:"decide,omitempty"`
+	// Workers bounds how many are judged at once.
+	Workers int `json:"workers,omitempty"`
+	// Explain has one document that follows.
+	Explain *explain.Explanation `json:"explain,omitempty"`
+}
+
+type toLoad struct {
+	Limits  Limits          `json:"limits"`
+	Sources *policy.Sources `json:"sources"`
+}
+
+// reply is one line of an answer.
+type reply struct {
+	// Step is what the loading does next.
+	Step string `json:"step,omitempty"`
+	// Refused and Rules end a loading.
+	Refused policy.Refusals        `json:"refused,omitempty"`
+	Rules   map[string]policy.Rule `json:"rules,omitempty"`
+	Kinds   []string               `json:"kinds,omitempty"`
+	// Answer is of one document.
+	Answer *wireAnswer `json:"answer,omitempty"`
+	// Explained is the explanation that was asked for.
+	Explained *explain.Explanation `json:"explained,omitempty"`
+	// Error is why there is no answer at all.
+	Error string `json:"error,omitempty"`
+	Done  bool   `json:"done,omitempty"`
+}
+
+// wireAnswer is what the policies said of the document with that number, or why they said nothing.
+type wireAnswer struct {
+	N          int               `json:"n"`
+	InScope    bool              `json:"in_scope,omitempty"`
+	Findings   []decision.Reason `json:"findings,omitempty"`
+	Objections []decision.Reason `json:"objections,omitempty"`
+	Error      string            `json:"error,omitempty"`
+}

@@ -1,0 +1,195 @@
+package explain
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"winnow/engine/policy"
+)
+
+// depth is how many rules below a condition are followed to the one that did not hold.
+const depth = 4
+
+// Rules fills in which rules of a policy fired and which did not, of the evaluation that was traced.
+func (out *Explanation) Rules(p *policy.Policy, t *Trace) {
+	x := explainer{p, t}
+	for _, pkg := range p.Reap(out.Kind) {
+		fired, silent := x.outputs(pkg, policy.FindingsRule, policy.ScopeRule)
+		out.Findings, out.NoFinding = append(out.Findings, fired...), append(out.NoFinding, silent...)
+	}
+	for _, pkg := range p.Protect() {
+		fired, silent := x.outputs(pkg, policy.ObjectionsRule, "")
+		out.Objections, out.NoObjection = append(out.Objections, fired...), append(out.NoObjection, silent...)
+	}
+}
+
+// explainer reads a trace.
+type explainer struct {
+	policy *policy.Policy
+	trace  *Trace
+}
+
+// outputs sorts a package's rules of reasons into those that fired, a reason each, and those that did not. Where the package
+// claims candidates by another rule, that one is among the silent when it did not.
+func (x explainer) outputs(p policy.Package, set, scope string) (fired []Fired, silent []Silent) {
+	if scope != "" {
+		if rules := x.policy.Compiler().GetRulesExact(p.Ref.Append(ast.StringTerm(scope))); !slices.ContainsFunc(rules, x.held) {
+			silent = x.silent(silent, p, rules...)
+		}
+	}
+	for _, r := range x.policy.Compiler().GetRulesExact(p.Ref.Append(ast.StringTerm(set))) {
+		if !x.held(r) {
+			silent = x.silent(silent, p, r)
+			continue
+		}
+		fired = append(fired, x.fired(p, r)...)
+	}
+	return fired, silent
+}
+
+func (x explainer) held(r *ast.Rule) bool { return x.trace.held[r] }
+
+func (x explainer) fired(p policy.Package, r *ast.Rule) []Fired {
+	title, description := x.about(p, r)
+	var missing []Condition
+	for _, asked := range x.negated(r.Body) {
+		missing = append(missing, x.failing(asked, depth)...)
+	}
+	var out []Fired
+	for _, v := range x.trace.gave[r] {
+		why, err := policy.ReasonOf(v, policy.Room(policy.MaxSaid))
+		if err != nil {
+			continue // the decision has refused the same answer before
+		}
+		out = append(out, Fired{
+			Reason: why, File: r.Location.File, Line: r.Location.Row, Title: title, Description: description, Missing: missing,
+		})
+	}
+	slices.SortFunc(out, func(a, b Fired) int { return cmp.Compare(a.Message, b.Message) })
+	return slices.CompactFunc(out, func(a, b Fired) bool { return a.Message == b.Message })
+}
+
+// silent adds what is to be said of a rule that did not fire, of all its bodies; nothing for one that is for another kind.
+func (x explainer) silent(to []Silent, p policy.Package, rules ...*ast.Rule) []Silent {
+	title, description := x.about(p, rules[0])
+	at := rules[0].Location
+	out := Silent{Rule: p.ID, File: at.File, Line: at.Row, Title: title, Description: description}
+	for _, r := range rules {
+		s := x.trace.far[r]
+		if s == nil || s.elsewhere() {
+			continue
+		}
+		out.Failed = append(out.Failed, x.condition(r, s, depth))
+		for _, asked := range x.negated(ast.Body{s.expr}) {
+			out.Shown = append(out.Shown, x.shown(asked)...)
+		}
+	}
+	if len(out.Failed) == 0 {
+		return to
+	}
+	return append(to, out)
+}
+
+// shown are the rules that a not asked and that held.
+func (x explainer) shown(rules []*ast.Rule) []Condition {
+	var out []Condition
+	for _, r := range rules {
+		if x.held(r) {
+			out = append(out, Condition{Rule: name(r), File: r.Location.File, Line: r.Location.Row, Text: strings.Join(strings.Fields(string(r.Location.Text)), " ")})
+		}
+	}
+	return out
+}
+
+// failing are the conditions at which rules that did not hold came to their end.
+func (x explainer) failing(rules []*ast.Rule, left int) []Condition {
+	var out []Condition
+	for _, r := range rules {
+		if s := x.trace.far[r]; s != nil && !x.held(r) && !s.elsewhere() {
+			out = append(out, x.condition(r, s, left))
+		}
+	}
+	return out
+}
+
+func (x explainer) condition(r *ast.Rule, s *stop, left int) Condition {
+	at := s.expr.Location
+	c := Condition{Rule: name(r), File: at.File, Line: at.Row, Text: x.line(at)}
+	for _, o := range s.operands {
+		if v, ok := o.said(); ok {
+			c.Values = append(c.Values, v)
+		}
+	}
+	if left == 0 || s.expr.Negated {
+		return c
+	}
+	ast.WalkRefs(s.expr, func(ref ast.Ref) bool {
+		c.Because = append(c.Because, x.failing(x.rules(ref), left-1)...)
+		return false
+	})
+	return c
+}
+
+// negated are the rules that the nots of a body ask, a list each.
+func (x explainer) negated(b ast.Body) [][]*ast.Rule {
+	var out [][]*ast.Rule
+	for _, e := range b {
+		if _, block := e.Terms.(*ast.Not); !e.Negated && !block {
+			continue
+		}
+		ast.WalkRefs(e, func(ref ast.Ref) bool {
+			if rules := x.rules(ref); len(rules) > 0 {
+				out = append(out, rules)
+			}
+			return false
+		})
+	}
+	return out
+}
+
+func (x explainer) rules(ref ast.Ref) []*ast.Rule {
+	if !ref.HasPrefix(ast.DefaultRootRef) {
+		return nil
+	}
+	return x.policy.Compiler().GetRulesExact(ref.ConstantPrefix())
+}
+
+func (x explainer) about(p policy.Package, r *ast.Rule) (title, description string) {
+	for _, a := range r.Annotations {
+		return a.Title, a.Description
+	}
+	known := x.policy.Rule(p.ID)
+	return known.Title, known.Description
+}
+
+// line is the source line of a place.
+func (x explainer) line(at *ast.Location) string {
+	if line, ok := x.policy.Line(at.File, at.Row); ok {
+		return line
+	}
+	return string(at.Text)
+}
+
+func name(r *ast.Rule) string { return r.Ref().String()[len("data."):] }
+
+// maxShown is how many bytes of one operand are shown.
+const maxShown = 16 << 10
+
+func (o operand) said() (Value, bool) {
+	if o.value == nil {
+		return Value{Name: o.ref, Unknown: true}, true
+	}
+	if !policy.Room(maxShown).Fits(o.value) {
+		return Value{Name: o.ref, Value: "(too long to show)"}, true
+	}
+	plain, err := ast.JSON(o.value)
+	return Value{Name: o.ref, Value: plain}, err == nil
+}
+
+// elsewhere reports whether a rule ended because it is for candidates of another kind: that is no news.
+func (s *stop) elsewhere() bool {
+	return len(s.operands) > 0 && s.operands[0].ref == "input.kind" && s.operands[0].value != nil
+}

@@ -1,0 +1,70 @@
+// Package explain says why a candidate was decided so: it reads the trace of one evaluation, and puts it in words that a report prints.
+package explain
+
+import "winnow/engine/decision"
+
+// Explanation says of one candidate why it was decided so, and what would have to be different.
+type Explanation struct {
+	ID      string `json:"id"`
+	Kind    string `json:"kind"`
+	Label   string `json:"label,omitempty"`
+	Verdict string `json:"verdict"`
+	InScope bool   `json:"in_scope"`
+	// Error is why the policies came to no answer; the candidate is then spared.
+	Error string `json:"error,omitempty"`
+	// Findings and Objections are what fired.
+	Findings   []Fired `json:"findings"`
+	Objections []Fired `json:"objections"`
+	// NoFinding are the reasons to reap this kind that were not found, NoObjection those to keep that did not object.
+	NoFinding   []Silent `json:"no_finding"`
+	NoObjection []Silent `json:"no_objection"`
+}
+
+// Fired is a reason with where it stands.
+type Fired struct {
+	decision.Reason
+	File        string `json:"file,omitempty"`
+	Line        int    `json:"line,omitempty"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	// Missing are, for an objection that keeps unless something is shown, the conditions of being shown that did not hold: with
+	// these otherwise it would not object.
+	Missing []Condition `json:"missing,omitempty"`
+}
+
+// Silent is a rule that did not fire.
+type Silent struct {
+	Rule        string `json:"rule"`
+	File        string `json:"file"`
+	Line        int    `json:"line"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	// Failed are the conditions that did not hold, one a body of the rule, each the furthest that was got to.
+	Failed []Condition `json:"failed,omitempty"`
+	// Shown are, for a rule that keeps unless something is shown, what showed it.
+	Shown []Condition `json:"shown,omitempty"`
+}
+
+// Condition is a line of a policy and what its operands were.
+type Condition struct {
+	// Rule is the rule that the condition is part of, such as policies.protect.unsaved._saved.
+	Rule string `json:"rule"`
+	File string `json:"file"`
+	Line int    `json:"line"`
+	// Text is the line as it is written; of a rule that held, the whole rule on one line.
+	Text string `json:"text"`
+	// Values are its operands, in the order in which they are written.
+	Values []Value `json:"values,omitempty"`
+	// Because are the conditions of the rules that it asks, where these did not hold.
+	Because []Condition `json:"because,omitempty"`
+}
+
+// Value is one operand of a condition.
+type Value struct {
+	// Name is the fact, such as input.dir.git.dirty; empty for a constant or a local.
+	Name string `json:"name,omitempty"`
+	// Value is absent where the fact is.
+	Value any `json:"value,omitempty"`
+	// Unknown is true where the fact is absent.
+	Unknown bool `json:"unknown,omitempty"`
+}

@@ -1,0 +1,143 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// check looks at one module and says what is wrong with it.
+type check func(m *ast.Module, family string) Refusals
+
+// LintSafety finds what could make a verdict harsher than it should be, or the engine slower than linear, and that neither the
+// compiler nor the schema sees. Load refuses modules with such findings, whoever wrote them. Modules must have been parsed and
+// not compiled, and with their annotations.
+func LintSafety(modules ...*ast.Module) Refusals {
+	return lint(modules, noNegation, noWith, noPartialObject, typedParameters, noSprintf, smallNumbers, noSchemas)
+}
+
+// Lint is LintSafety and what is asked of the policies that are shipped besides: METADATA, and no literal that an operator may
+// want to change. Modules must have been parsed with their annotations.
+func Lint(modules ...*ast.Module) Refusals {
+	return append(LintSafety(modules...), lint(modules, described, noLiterals)...)
+}
+
+func lint(modules []*ast.Module, checks ...check) Refusals {
+	var refused Refusals
+	for _, m := range modules {
+		family := ""
+		if path := below(m.Package); len(path) > 0 {
+			family = path[0]
+		}
+		for _, c := range checks {
+			refused = append(refused, c(m, family)...)
+		}
+	}
+	return refused
+}
+
+func at(l *ast.Location, problem, fix string) Refusal {
+	return Refusal{File: l.File, Line: l.Row, Problem: problem, Fix: fix}
+}
+
+// noNegation: under reap a missing fact must never make a condition true.
+func noNegation(m *ast.Module, family string) Refusals {
+	var refused Refusals
+	if family != "reap" {
+		return nil
+	}
+	ast.WalkExprs(m, func(e *ast.Expr) bool {
+		if _, block := e.Terms.(*ast.Not); e.Negated || block {
+			refused = append(refused, at(e.Location, "not in a rule that reaps", "state positively what must be known, for a missing fact makes a not true"))
+		}
+		return false
+	})
+	return refused
+}
+
+// noWith: it copies the whole input at every use, and it shows a rule another world than the one that is judged.
+func noWith(m *ast.Module, _ string) Refusals {
+	var refused Refusals
+	ast.WalkExprs(m, func(e *ast.Expr) bool {
+		if len(e.With) > 0 {
+			refused = append(refused, at(e.Location, "with outside a test", "pass what the rule needs as an argument"))
+		}
+		return false
+	})
+	return refused
+}
+
+// noPartialObject: OPA compares every new key of one with all earlier ones, which is quadratic (measured with 1.22.0).
+func noPartialObject(m *ast.Module, _ string) Refusals {
+	var refused Refusals
+	for _, r := range m.Rules {
+		ref := r.Head.Ref()
+		computed := slices.ContainsFunc(ref[1:], func(t *ast.Term) bool { _, fixed := t.Value.(ast.String); return !fixed })
+		if len(r.Head.Args) == 0 && (computed || len(ref) > 1 && r.Head.RuleKind() == ast.MultiValue) {
+			refused = append(refused, at(r.Location, fmt.Sprintf("%s is an object that is built key by key", ref), "write a set, or a comprehension"))
+		}
+	}
+	return refused
+}
+
+// noSprintf: over a fact that is missing it is undefined, and so is the reason that it stands in.
+func noSprintf(m *ast.Module, family string) Refusals {
+	var refused Refusals
+	if family != "protect" {
+		return nil
+	}
+	ast.WalkTerms(m, func(t *ast.Term) bool {
+		if c, ok := t.Value.(ast.Call); ok && c[0].String() == "sprintf" {
+			refused = append(refused, at(t.Location, "sprintf in a rule that keeps", `write a template string, $"... {input.label}", which is defined whatever is missing`))
+		}
+		return false
+	})
+	ast.WalkExprs(m, func(e *ast.Expr) bool {
+		if e.IsCall() && e.Operator().String() == "sprintf" {
+			refused = append(refused, at(e.Location, "sprintf in a rule that keeps", `write a template string, $"... {input.label}", which is defined whatever is missing`))
+		}
+		return false
+	})
+	return refused
+}
+
+// described: everything that a person may meet says what it is.
+func described(m *ast.Module, _ string) Refusals {
+	var refused Refusals
+	if !slices.ContainsFunc(m.Annotations, func(a *ast.Annotations) bool { return a.Scope == "package" && complete(a) }) {
+		refused = append(refused, at(m.Package.Location, "package without METADATA", "write # METADATA with a title and a description above it"))
+	}
+	documented := map[string]bool{}
+	for _, r := range m.Rules {
+		if slices.ContainsFunc(r.Annotations, complete) {
+			documented[r.Head.Ref().String()] = true
+		}
+	}
+	for _, r := range m.Rules {
+		name := r.Head.Ref().String()
+		if !strings.HasPrefix(name, "_") && !documented[name] {
+			documented[name] = true
+			refused = append(refused, at(r.Location, fmt.Sprintf("rule %s without METADATA", name), "write # METADATA with a title and a description above it, or begin its name with _"))
+		}
+	}
+	return refused
+}
+
+func complete(a *ast.Annotations) bool { return a.Title != "" && a.Description != "" }
+
+// noLiterals: a number in a rule is a parameter that nobody can change. 0 and 1 count things; they are none.
+func noLiterals(m *ast.Module, family string) Refusals {
+	var refused Refusals
+	if family != "reap" && family != "protect" && family != "lib" {
+		return nil
+	}
+	ast.WalkTerms(m, func(t *ast.Term) bool {
+		if n, ok := t.Value.(ast.Number); ok && n != "0" && n != "1" && t.Location != nil && t.Location.Row > 0 {
+			refused = append(refused, at(t.Location, fmt.Sprintf("the number %s in a rule", n), "make it a parameter in config.yaml and read it from input.config"))
+		}
+		return false
+	})
+	return refused
+}

@@ -1,0 +1,135 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// far is how many single-character edits away a name may be to be offered as what was meant.
+const far = 4
+
+// fromOPA turns the parser's and compiler's errors into refusals that say what to do.
+func fromOPA(file string, err error) Refusals {
+	var many ast.Errors
+	if !errors.As(err, &many) {
+		return Refusals{{File: file, Problem: err.Error(), Fix: "correct the file, or remove it"}}
+	}
+	var refused Refusals
+	for _, e := range many {
+		r := Refusal{File: file, Problem: e.Message, Fix: fix(e)}
+		if e.Location != nil && e.Location.File != "" {
+			r.File, r.Line = e.Location.File, e.Location.Row
+		}
+		if problem, ok := problemOf(e); ok {
+			r.Problem = problem
+		}
+		refused = append(refused, r)
+	}
+	return refused
+}
+
+func problemOf(e *ast.Error) (string, bool) {
+	if name, ok := missingFunction(e); ok && knownBuiltin(name) {
+		return notAllowed(name), true
+	}
+	if field, _, ok := unknownField(e); ok {
+		return "unknown input field " + field, true
+	}
+	return "", false
+}
+
+func fix(e *ast.Error) string {
+	if _, names, ok := unknownField(e); ok {
+		return names
+	}
+	if name, ok := missingFunction(e); ok {
+		if knownBuiltin(name) {
+			return instead(name)
+		}
+		return "define the function, or import the package that does"
+	}
+	switch e.Code {
+	case ast.ParseErr:
+		return "correct the syntax; opa check shows it too"
+	case ast.TypeErr:
+		return "compare and pass values of one type; the input document is described in schemas/subject.json"
+	case ast.RecursionErr:
+		return "rules may not depend on themselves"
+	default:
+		return "correct the rule; opa check --strict shows it too"
+	}
+}
+
+func notAllowed(name string) string {
+	return fmt.Sprintf("built-in %s is not allowed in policies", name)
+}
+
+// instead says what to write in place of a built-in that is left out.
+func instead(name string) string {
+	switch {
+	case strings.HasPrefix(name, "time."):
+		return "ages and input.now are in the document; there is no other clock"
+	case name == "object.get":
+		return "read the field itself, so that a misspelt one is found when the policies are loaded"
+	case name == "http.send" || strings.HasPrefix(name, "net."):
+		return "policies judge the document alone; what is missing in it belongs into a collector"
+	case name == "opa.runtime":
+		return "parameters come from input.config"
+	default:
+		return "use one of those that are allowed: " + strings.Join(builtins, " ")
+	}
+}
+
+func missingFunction(e *ast.Error) (string, bool) {
+	return strings.CutPrefix(e.Message, "undefined function ")
+}
+
+// unknownField is a reference that the closed schema has no place for, and the fields that are nearest to what was written.
+func unknownField(e *ast.Error) (field, names string, ok bool) {
+	var ref ast.Ref
+	var at int
+	var oneOf []ast.Value
+	switch d := e.Details.(type) {
+	case *ast.RefErrInvalidDetail:
+		ref, at, oneOf = d.Ref, d.Pos, d.OneOf
+	case *ast.RefErrUnsupportedDetail:
+		ref, at = d.Ref, d.Pos+1
+	default:
+		return "", "", false
+	}
+	if at >= len(ref) || ref[0].Equal(ast.DefaultRootDocument) {
+		return "", "", false
+	}
+	written := text(ref[at].Value)
+	field = ref[:at+1].String()
+	if len(oneOf) == 0 {
+		return field, fmt.Sprintf("%s has no fields; see schemas/subject.json", ref[:at]), true
+	}
+	return field, nearest(written, oneOf), true
+}
+
+func nearest(written string, oneOf []ast.Value) string {
+	best, all := "", make([]string, len(oneOf))
+	least := far + 1
+	for i, v := range oneOf {
+		all[i] = text(v)
+		if d := levenshtein.ComputeDistance(written, all[i]); d < least {
+			best, least = all[i], d
+		}
+	}
+	if best == "" {
+		return "it has " + strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("did you mean %s? It has %s", best, strings.Join(all, ", "))
+}
+
+func text(v ast.Value) string {
+	if s, ok := v.(ast.String); ok {
+		return string(s)
+	}
+	return v.String()
+}

@@ -1,0 +1,279 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"winnow/engine/snapshot"
+)
+
+// packages are the paths below policies of all modules, each once, sorted.
+func packages(modules []module) [][]string {
+	var all [][]string
+	for _, m := range modules {
+		all = append(all, below(m.Package))
+	}
+	slices.SortFunc(all, slices.Compare)
+	return slices.CompactFunc(all, slices.Equal)
+}
+
+// below is a package's path without data.policies; empty for that package itself and for one that is not under it.
+func below(p *ast.Package) []string {
+	var out []string
+	for _, t := range p.Path[1:] {
+		out = append(out, text(t.Value))
+	}
+	if len(out) == 0 || out[0] != root {
+		return nil
+	}
+	return out[1:]
+}
+
+// place refuses modules whose package is not their folder's, lies outside their tree's roots or is another tree's, and reasons
+// that do not have the form that everything relies on.
+func place(modules []module) Refusals {
+	var refused Refusals
+	owner := map[string]module{}
+	for _, m := range modules {
+		refused = append(refused, m.folder()...)
+		_, rs := m.candidates()
+		refused = append(refused, rs...)
+		name := m.Package.Path.String()
+		if first, taken := owner[name]; taken && first.from != m.from {
+			refused = append(refused, m.refuse(m.Package.Location, fmt.Sprintf("package %s is also in %s", name[len("data."):], first.file.Name),
+				"give it a folder and a package of its own: two trees may not define the same one"))
+		} else {
+			owner[name] = m
+		}
+	}
+	return slices.Concat(refused, forms(modules), forbidden(modules))
+}
+
+// forbidden refuses calls of built-ins that policies may not call. The compiler does so too, but only of what stands in its place.
+func forbidden(modules []module) Refusals {
+	own := map[string]bool{} // functions and imports that have the name of a built-in, or of its family
+	for _, m := range modules {
+		for _, r := range m.Rules {
+			own[string(r.Head.Name)] = true
+		}
+		for _, i := range m.Imports {
+			own[string(i.Name())] = true
+		}
+	}
+	var refused Refusals
+	for _, m := range modules {
+		check := func(f ast.Ref) {
+			name := f.String()
+			if head, ok := f[0].Value.(ast.Var); ok && !own[string(head)] && knownBuiltin(name) && !slices.Contains(builtins, name) {
+				r := m.refuse(f[0].Location, notAllowed(name), instead(name))
+				r.Worst = true
+				refused = append(refused, r)
+			}
+		}
+		ast.WalkExprs(m.Module, func(e *ast.Expr) bool {
+			if e.IsCall() {
+				check(e.Operator())
+			}
+			return false
+		})
+		ast.WalkTerms(m.Module, func(t *ast.Term) bool {
+			if c, ok := t.Value.(ast.Call); ok {
+				if f, ok := c[0].Value.(ast.Ref); ok {
+					check(f)
+				}
+			}
+			return false
+		})
+	}
+	return refused
+}
+
+func (m module) refuse(at *ast.Location, problem, fix string) Refusal {
+	r := Refusal{File: m.file.Name, Problem: problem, Fix: fix}
+	if at != nil {
+		r.Line = at.Row
+	}
+	return r
+}
+
+// folder holds a package to its folder, to its tree's roots and to the families that are gathered.
+func (m module) folder() Refusals {
+	at := m.Package.Location
+	written := strings.TrimPrefix(m.Package.Path.String(), "data.")
+	want := slices.Concat([]string{root}, strings.FieldsFunc(path.Dir(m.file.Path), func(r rune) bool { return r == '/' || r == '.' }))
+	var have []string
+	for _, t := range m.Package.Path[1:] {
+		have = append(have, text(t.Value))
+	}
+	if !gathered(want[1:]) { // and no other package would be asked in that folder either
+		to := m.home(have[1:])
+		return Refusals{m.refuse(at, fmt.Sprintf("nothing asks package %s in folder %s", written, path.Dir(m.file.Path)),
+			fmt.Sprintf("move the file to %s/, and write package %s.%s in it%s", to, root, strings.ReplaceAll(to, "/", "."), kindsHint(to)))}
+	}
+	if !slices.Equal(have, want) {
+		return Refusals{m.refuse(at, fmt.Sprintf("package %s in folder %s", written, path.Dir(m.file.Path)),
+			fmt.Sprintf("write package %s, or move the file", strings.Join(want, ".")))}
+	}
+	if !m.rooted(have) {
+		return Refusals{m.refuse(at, fmt.Sprintf("package %s is outside the roots of its manifest %q", written, m.from.manifest.Roots),
+			"add its root to .manifest, or move the file")}
+	}
+	return nil
+}
+
+func (m module) rooted(have []string) bool {
+	return slices.ContainsFunc(m.from.manifest.Roots, func(r string) bool {
+		parts := strings.FieldsFunc(r, func(c rune) bool { return c == '/' })
+		return len(parts) <= len(have) && slices.Equal(parts, have[:len(parts)])
+	})
+}
+
+// gathered reports whether packages of that path are asked, by main or by one that is.
+func gathered(p []string) bool {
+	switch {
+	case len(p) > 0 && (p[0] == "lib" || p[0] == "main"), len(p) == 2 && p[0] == "protect":
+		return true
+	case len(p) == 3 && p[0] == "reap":
+		return kindOf(p[1]) != ""
+	}
+	return false
+}
+
+// anyKind stands in a folder's name for a kind that has to be chosen.
+const anyKind = "<kind>"
+
+func kindsHint(folder string) string {
+	if !strings.Contains(folder, anyKind) {
+		return ""
+	}
+	var folders []string
+	for _, k := range snapshot.Kinds {
+		folders = append(folders, k.Plural)
+	}
+	return "; " + anyKind + " is one of " + strings.Join(folders, ", ")
+}
+
+// home is the folder in which a file's rules would be asked: that of its package where something asks that, else one by the file's
+// name, for the family and the kind that its rules speak of.
+func (m module) home(have []string) string {
+	if gathered(have) {
+		return strings.Join(have, "/")
+	}
+	name := strings.TrimSuffix(path.Base(m.file.Path), ".rego")
+	for _, r := range m.Rules {
+		switch string(r.Head.Name) {
+		case ObjectionsRule:
+			return "protect/" + name
+		case FindingsRule, ScopeRule:
+			return "reap/" + m.plural() + "/" + name
+		}
+	}
+	return "lib/" + name
+}
+
+// plural is the kind that a file's rules speak of, <kind> where they speak of none or of several.
+func (m module) plural() string {
+	found := map[string]bool{}
+	ast.WalkRefs(m.Module, func(r ast.Ref) bool {
+		if len(r) < 2 || !r.HasPrefix(ast.InputRootRef) {
+			return false
+		}
+		for _, k := range snapshot.Kinds {
+			if r[1].Value.Compare(ast.String(k.Name)) == 0 {
+				found[k.Plural] = true
+			}
+		}
+		return false
+	})
+	for plural := range found {
+		if len(found) == 1 {
+			return plural
+		}
+	}
+	return anyKind
+}
+
+// outputs are what a package must say, by family: a complete rule, or a partial set of reasons.
+var outputs = map[string]struct{ set, complete string }{
+	"reap":    {set: FindingsRule, complete: ScopeRule},
+	"protect": {set: ObjectionsRule},
+}
+
+func forms(modules []module) Refusals {
+	var refused Refusals
+	said := map[string]map[string]bool{}
+	for _, m := range modules {
+		path := below(m.Package)
+		if len(path) == 0 || outputs[path[0]].set == "" {
+			continue
+		}
+		id := strings.Join(path, ".")
+		if said[id] == nil {
+			said[id] = map[string]bool{}
+		}
+		for _, r := range m.Rules {
+			said[id][string(r.Head.Name)] = true
+			refused = append(refused, m.form(r, path[0], id)...)
+		}
+	}
+	for _, m := range modules {
+		path := below(m.Package)
+		if len(path) == 0 {
+			continue
+		}
+		for _, want := range []string{outputs[path[0]].set, outputs[path[0]].complete} {
+			if id := strings.Join(path, "."); want != "" && !said[id][want] {
+				said[id][want] = true
+				refused = append(refused, m.refuse(m.Package.Location, fmt.Sprintf("package policies.%s has no rule %s", id, want),
+					"write one; without it nothing in the package is ever asked"))
+			}
+		}
+	}
+	return refused
+}
+
+// form holds an output to its shape.
+func (m module) form(r *ast.Rule, family, id string) Refusals {
+	switch string(r.Head.Name) {
+	case outputs[family].set:
+		if r.Head.RuleKind() != ast.MultiValue || len(r.Head.Reference) != 1 || len(r.Head.Args) > 0 {
+			return Refusals{m.refuse(r.Location, fmt.Sprintf("%s is not a set of reasons", r.Head.Name),
+				fmt.Sprintf(`write %s contains {"rule": "%s", "message": ..., "evidence": {...}} if ...`, r.Head.Name, id))}
+		}
+		return m.reason(r, id)
+	case outputs[family].complete:
+		if r.Head.RuleKind() != ast.SingleValue || len(r.Head.Reference) != 1 || len(r.Head.Args) > 0 || !isTrue(r) {
+			return Refusals{m.refuse(r.Location, "in_scope is neither true nor undefined", "write in_scope if ...")}
+		}
+	}
+	return nil
+}
+
+func isTrue(r *ast.Rule) bool {
+	v := r.Head.Value
+	return v != nil && (v.Equal(ast.InternedBooleanTrue) || r.Default && v.Equal(ast.InternedBooleanFalse))
+}
+
+// reason wants the three parts of a reason in the head, its rule as a constant that is the package: the report, the ledger and
+// the explanation find the rule by it.
+func (m module) reason(r *ast.Rule, id string) Refusals {
+	fix := fmt.Sprintf(`write contains {"rule": "%s", "message": ..., "evidence": {...}}`, id)
+	o, ok := r.Head.Key.Value.(ast.Object)
+	if !ok {
+		return Refusals{m.refuse(r.Location, fmt.Sprintf("%s holds something that is not written as a reason", r.Head.Name), fix)}
+	}
+	var keys []string
+	o.Foreach(func(k, _ *ast.Term) { keys = append(keys, text(k.Value)) })
+	slices.Sort(keys)
+	if !slices.Equal(keys, []string{"evidence", "message", "rule"}) {
+		return Refusals{m.refuse(r.Location, fmt.Sprintf("a reason with %s", strings.Join(keys, ", ")), fix)}
+	}
+	if rule := o.Get(ast.StringTerm("rule")); !rule.Equal(ast.StringTerm(id)) {
+		return Refusals{m.refuse(r.Location, fmt.Sprintf("rule %s is not its package", rule), fix)}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package policy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+
+	"winnow/engine/decision"
+)
+
+// The ways in which what the rules gave is no list of reasons.
+var (
+	ErrShape   = errors.New("the policies gave something that is no reason")
+	ErrTooMuch = errors.New("the policies gave more than a reason may be")
+)
+
+var (
+	ruleKey     = ast.StringTerm("rule")
+	messageKey  = ast.StringTerm("message")
+	evidenceKey = ast.StringTerm("evidence")
+)
+
+// Reasons are the members of the set in a variable, sorted by rule and message; none where no variable was asked for, and an error
+// where they are more than m has room for.
+func Reasons(bound rego.Vars, name string, m *Measure) ([]decision.Reason, error) {
+	out := []decision.Reason{}
+	if name == "" {
+		return out, nil
+	}
+	set, ok := bound[name].(ast.Set)
+	if !ok {
+		return nil, fmt.Errorf("%w: no set of %s", ErrShape, name)
+	}
+	if set.Len() > maxReasons {
+		return nil, fmt.Errorf("%w: %d %s, and %d are the most", ErrTooMuch, set.Len(), name, maxReasons)
+	}
+	for _, t := range set.Slice() {
+		r, err := ReasonOf(t.Value, m)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, r)
+	}
+	slices.SortStableFunc(out, func(a, b decision.Reason) int {
+		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))
+	})
+	return out, nil
+}
+
+// ReasonOf takes a reason out of what a rule gave.
+func ReasonOf(v ast.Value, m *Measure) (decision.Reason, error) {
+	o, ok := v.(ast.Object)
+	if !ok {
+		return decision.Reason{}, fmt.Errorf("%w: %v", ErrShape, ast.ValueName(v))
+	}
+	rule, named := str(o.Get(ruleKey))
+	message, said := str(o.Get(messageKey))
+	if !named || !said {
+		return decision.Reason{}, fmt.Errorf("%w: an object without rule and message", ErrShape)
+	}
+	if err := m.text(message, maxMessage); err != nil {
+		return decision.Reason{}, fmt.Errorf("%w (%s)", err, rule)
+	}
+	r := decision.Reason{Rule: rule, Message: message}
+	evidence := o.Get(evidenceKey)
+	if evidence == nil {
+		return r, nil
+	}
+	if !m.Fits(evidence.Value) {
+		return decision.Reason{}, fmt.Errorf("%w: evidence of %s of more than %d bytes in all", ErrTooMuch, rule, MaxSaid)
+	}
+	plain, err := ast.JSON(evidence.Value)
+	if err != nil {
+		return decision.Reason{}, fmt.Errorf("%w: evidence of %s: %w", ErrShape, rule, err)
+	}
+	if r.Evidence, ok = plain.(map[string]any); !ok {
+		return decision.Reason{}, fmt.Errorf("%w: evidence of %s is no object", ErrShape, rule)
+	}
+	if len(r.Evidence) == 0 {
+		r.Evidence = nil
+	}
+	return r, nil
+}
+
+func str(t *ast.Term) (string, bool) {
+	if t == nil {
+		return "", false
+	}
+	s, ok := t.Value.(ast.String)
+	return string(s), ok
+}

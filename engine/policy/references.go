@@ -1,0 +1,44 @@
+package policy
+
+import (
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// dangling refuses references to rules that do not exist. The compiler takes them for data that may come later, so that a
+// misspelt name would be a condition that never holds.
+func dangling(c *ast.Compiler, modules []module) Refusals {
+	var refused Refusals
+	for _, m := range modules {
+		compiled := c.Modules[m.file.Name]
+		seen := map[string]bool{}
+		ast.WalkRefs(compiled, func(r ast.Ref) bool {
+			if !r.HasPrefix(ast.DefaultRootRef) || len(r) < 2 || defined(c, r) || seen[r.String()] {
+				return false
+			}
+			seen[r.String()] = true
+			refused = append(refused, m.refuse(r[0].Location, fmt.Sprintf("%s is not defined", r), "define the rule, or correct the name or the import"))
+			return false
+		})
+	}
+	return refused
+}
+
+// defined reports whether a reference names a rule, goes into one or leads to a package. What comes after a variable cannot be
+// told before it is evaluated.
+func defined(c *ast.Compiler, r ast.Ref) bool {
+	fixed := r.ConstantPrefix()
+	for n := len(fixed); n > 1; n-- {
+		if len(c.GetRulesExact(fixed[:n])) > 0 {
+			return true
+		}
+	}
+	if len(fixed) == 1 {
+		return true
+	}
+	if c.RuleTree.Find(fixed) != nil {
+		return true
+	}
+	return false
+}

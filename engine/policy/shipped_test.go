@@ -1,0 +1,27 @@
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"winnow/engine/policy"
+	"winnow/policies"
+	"winnow/testkit/rules"
+)
+
+// TestShippedPoliciesAreClean holds the policies that Winnow comes with to the whole lint, of which Load asks only a part.
+func TestShippedPoliciesAreClean(t *testing.T) {
+	t.Parallel()
+	var modules []*ast.Module
+	for name, text := range rules.Texts(t, policies.Files) {
+		m, err := ast.ParseModuleWithOpts(name, text, ast.ParserOptions{ProcessAnnotation: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		modules = append(modules, m)
+	}
+	for _, r := range policy.Lint(modules...) {
+		t.Error(r)
+	}
+}

@@ -1,0 +1,113 @@
+package policy_test
+
+import (
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"winnow/engine/policy"
+	"winnow/policies"
+	"winnow/testkit/rules"
+)
+
+// misspelt is one field of one reference with a letter changed.
+type misspelt struct {
+	file, field string
+	at          int
+}
+
+// open are the fields whose keys are names that the schema cannot know: sources, and the variables of an environment.
+var open = []string{"evidence_sources", "markers"}
+
+// reasonsRule is how protect/seen_once reads the rule of what packages that it cannot name have found. Nothing types that;
+// misspelt, it would never let go.
+const reasonsRule = "finding.rule"
+
+// TestEveryTypoIsRefused changes a letter of every field and rule that the shipped policies refer to, one at a time.
+func TestEveryTypoIsRefused(t *testing.T) {
+	t.Parallel()
+	all := rules.Texts(t, policies.Files)
+	var typos []misspelt
+	for file, text := range all {
+		typos = append(typos, fields(t, file, text)...)
+	}
+	if len(typos) < 80 {
+		t.Fatalf("only %d fields found in the policies", len(typos))
+	}
+	if testing.Short() {
+		typos = slices.Collect(everyNth(typos, 10))
+	}
+	for _, typo := range typos {
+		text := []byte(all[typo.file])
+		letter := &text[typo.at+len(typo.field)/2]
+		*letter = map[bool]byte{true: 'z', false: 'q'}[*letter == 'q']
+		changed := maps.Clone(all)
+		changed[typo.file] = string(text)
+		_, err := policy.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{{Name: "x", FS: with(t, changed)}}})
+		if err == nil {
+			t.Errorf("%s: %s at %d may be misspelt unnoticed", typo.file, typo.field, typo.at)
+		}
+	}
+}
+
+func everyNth(all []misspelt, n int) func(func(misspelt) bool) {
+	return func(yield func(misspelt) bool) {
+		for i := 0; i < len(all); i += n {
+			if !yield(all[i]) {
+				return
+			}
+		}
+	}
+}
+
+func with(t *testing.T, files map[string]string) fs.FS {
+	t.Helper()
+	files = maps.Clone(files)
+	data, err := fs.ReadFile(policies.Files, ".manifest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files[".manifest"] = string(data)
+	return rules.Tree(files)
+}
+
+// fields are the places of all fields in a file, each field of a line once.
+func fields(t *testing.T, file, text string) []misspelt {
+	t.Helper()
+	m, err := ast.ParseModule(file, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	var out []misspelt
+	ast.WalkRefs(m, func(r ast.Ref) bool {
+		for i, term := range r {
+			s, ok := term.Value.(ast.String)
+			if i == 0 || !ok || term.Location == nil || len(s) < 2 || r[0].Equal(ast.DefaultRootDocument) {
+				continue
+			}
+			before, isString := r[i-1].Value.(ast.String)
+			name := string(s)
+			at := term.Location.Offset
+			if isString && slices.Contains(open, string(before)) || at+len(name) > len(text) || text[at:at+len(name)] != name {
+				continue
+			}
+			key := strings.Join([]string{r[:i].String(), name}, ".")
+			if !seen[key] && !builtin(r) && key != reasonsRule {
+				seen[key] = true
+				out = append(out, misspelt{file, name, at})
+			}
+		}
+		return false
+	})
+	return out
+}
+
+func builtin(r ast.Ref) bool {
+	_, ok := ast.BuiltinMap[r.String()]
+	return ok
+}
