@@ -3,19 +3,21 @@
 # description: Which sessions are anybody's business but their user's, and what is positively known of them besides their panes.
 package policies.lib.sessions
 
+import data.policies.lib.registry
+
 # METADATA
 # title: Recorded
 # description: >-
 #   True when a registry entry means this session: it names it, and no other session bears that name, and the session was not made
 #   after the entry's owner had ended. An entry that says nothing of an end may mean it.
 recorded if {
-	some entry in _meant
-	count([ended | ended := entry.ended]) == 0
+	some place in registry.of_session
+	place in registry.endless
 }
 
 recorded if {
-	some entry in _meant
-	input.made >= entry.ended
+	some place in registry.of_session
+	input.made >= input.entries[place].ended
 }
 
 # METADATA
@@ -29,12 +31,6 @@ popless if count(input.session.popups) == 0
 told if {
 	input.kind == "session"
 	not input.session.error
-}
-
-_meant contains entry if {
-	some entry in input.entries
-	entry.by == "session"
-	count([shared | shared := entry.shared]) == 0
 }
 
 # METADATA

@@ -34,7 +34,7 @@ ownerless if {
 # description: What became of the owner's worktree; undefined while it is there and registered, and where that is not known.
 worktree_left := "gone" if {
 	input.terminal.owner.gone == true
-} else := "registered no more" if {
+} else := "no longer registered" if {
 	input.terminal.owner.unregistered == true
 }
 

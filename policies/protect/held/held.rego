@@ -5,12 +5,14 @@
 #   concerns the candidate is marked as retained.
 package policies.protect.held
 
+import data.policies.lib.words
+
 # METADATA
 # title: A hold is on it
 # description: Somebody placed a hold on the candidate, and it has not lapsed.
 objections contains {
 	"rule": "protect.held",
-	"message": $"held by {_owner}: {_reason}",
+	"message": $"held by {words.said(_owner, "somebody")}: {words.said(_reason, "no reason given")}",
 	"evidence": {k: v | some k, v in input.hold},
 } if input.hold
 
@@ -26,10 +28,6 @@ objections contains {
 	entry.retained == true
 }
 
-default _owner := "somebody"
+_owner contains input.hold.owner
 
-_owner := input.hold.owner
-
-default _reason := "no reason given"
-
-_reason := input.hold.reason
+_reason contains input.hold.reason

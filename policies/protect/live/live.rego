@@ -8,18 +8,21 @@
 package policies.protect.live
 
 import data.policies.lib.leftovers
+import data.policies.lib.names
 import data.policies.lib.panes
 import data.policies.lib.processes
 import data.policies.lib.registry
 import data.policies.lib.sessions
 import data.policies.lib.terminals
+import data.policies.lib.words
 
 # METADATA
 # title: It is in use
 # description: Something alive uses the candidate, or whether anything does is not known.
+# scope: document
 objections contains {
 	"rule": "protect.live",
-	"message": "a live process uses it, or whether one does is not known",
+	"message": words.said(_users, "who uses it is not known: not every process that may use it could be read"),
 	"evidence": {"holders": [holder | some holder in input.holders]},
 } if {
 	input.kind == "dir"
@@ -28,13 +31,8 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": _in_panes,
-	"evidence": {
-		"running": {member.name | some member in input.session.panes[_].foreground},
-		"background": panes.background,
-		"elsewhere": panes.elsewhere,
-		"scripts": panes.scripts,
-	},
+	"message": words.said(_in_panes, "what runs in one of its panes is not known"),
+	"evidence": _panes,
 } if {
 	input.kind == "session"
 	not panes.all_quiet
@@ -42,7 +40,7 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": _beside,
+	"message": words.said(_beside, "whether a popup or a job of it runs is not known"),
 	"evidence": {"running": {member.name | some member in input.session.popups}},
 } if {
 	input.kind == "session"
@@ -51,12 +49,8 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": _message,
-	"evidence": {
-		"tty": [tty | tty := input.process.tty],
-		"ports": [port | some port in input.process.listening],
-		"sockets": [socket | some socket in input.lineage.sockets],
-	},
+	"message": words.said(_reasons, "whether it is an agent, has a terminal or listens, or one below it, is not known"),
+	"evidence": words.known(_facts),
 } if {
 	input.kind == "process"
 	not _left
@@ -64,14 +58,8 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": _in_panes,
-	"evidence": {
-		"running": {member.name | some member in input.tab.panes[_].foreground},
-		"background": panes.background,
-		"elsewhere": panes.elsewhere,
-		"scripts": panes.scripts,
-		"agents": {status | status := input.tab.panes[_].agent_status},
-	},
+	"message": words.said(_in_panes | _agents, "what runs in one of its panes, or whether an agent does, is not known"),
+	"evidence": _panes,
 } if {
 	input.kind == "tab"
 	not _deserted
@@ -79,30 +67,40 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": _at_work,
-	"evidence": {
-		"running": {member.name | some member in input.terminal.below},
-		"idle": [idle | idle := input.idle],
-	},
+	"message": words.said(_at_work, "whether anything runs in it is not known"),
+	"evidence": words.known(_terminal),
 } if {
 	input.kind == "terminal"
 	not _abandoned
 }
 
-default _in_panes := "something runs in one of its panes, or what does is not known"
+_users contains $"{holder.name} ({holder.pid}) uses it" if some holder in input.holders
 
-_in_panes := $"what was started in one of its panes runs on elsewhere: {concat(", ", panes.elsewhere)}" if {
-	panes.quiet_here
-	count(panes.elsewhere) > 0
-} else := $"something runs behind the shell of one of its panes: {concat(", ", panes.background)}" if {
-	count(panes.background) > 0
-	count(_shell_in_front) == count(panes.all)
+_panes := {
+	"running": {member.name | some pane in panes.all; some member in pane.foreground},
+	"background": panes.background,
+	"elsewhere": panes.elsewhere,
+	"scripts": panes.scripts,
 }
 
-_shell_in_front contains place if {
-	some place, pane in panes.all
-	count(pane.foreground) == 1
-	pane.foreground[0].name in input.config.shells
+_in_panes contains $"what was started in one of its panes runs on elsewhere: {concat(", ", panes.elsewhere)}" if count(panes.elsewhere) > 0
+
+_in_panes contains $"something runs behind the shell of one of its panes: {concat(", ", panes.background)}" if count(panes.background) > 0
+
+_in_panes contains $"a shell in one of its panes runs a script or a command: {concat(", ", panes.scripts)}" if count(panes.scripts) > 0
+
+_in_panes contains $"something runs in one of its panes: {concat(", ", _in_front)}" if count(_in_front) > 0
+
+_in_front contains member.name if {
+	some pane in panes.all
+	some member in pane.foreground
+	not member.name in input.config.shells
+}
+
+_agents contains $"herdr says of the agent in one of its panes: {pane.agent_status}" if {
+	some pane in input.tab.panes
+	pane.agent_status != ""
+	not pane.agent_status in input.config.agent_idle
 }
 
 # Whatever the reason to reap is, the facts that make a terminal safe are asked for here anew.
@@ -115,17 +113,24 @@ _abandoned if {
 
 _abandoned if terminals.deserted
 
-default _at_work := "whether anything runs in it is not known"
+_at_work contains $"something runs in it: {concat(", ", _below)}" if count(_below) > 0
 
-_at_work := "something runs in it that may be at work: it printed something not long ago, or when it did is not known" if {
+_at_work contains $"it printed something {words.span(input.idle)} ago; at least {words.span(input.config.terminal_idle)} is asked" if {
 	terminals.ownerless
-	count(input.terminal.below) > 0
-} else := "something runs in it" if {
-	count(input.terminal.below) > 0
-} else := "its Tower says that it runs" if {
+	count(_below) > 0
+	input.idle < input.config.terminal_idle
+}
+
+_at_work contains "its Tower says that it runs" if {
 	input.terminal.status == "running"
 	terminals.childless
 }
+
+_below contains member.name if some member in input.terminal.below
+
+_terminal contains {"running": _below}
+
+_terminal contains {"idle": input.idle}
 
 # Processes are the truth, and herdr's word for an agent can lie; but it sees some that hide behind a shell's name.
 _deserted if {
@@ -172,35 +177,21 @@ _no_agent if {
 
 # What is below a process ends with it.
 _alone_or_ordinary if {
-	count(input.lineage.below) == count([below.pid |
-		some below in input.lineage.below
-		below.name != ""
+	every below in input.lineage.below {
 		below.uid == input.host.uid
 		below.personal == ""
 		below.own == true
-		not below.name in input.config.multiplexers
-		glob.match(_never, null, below.name) == false
+		multiplexer := below.name in input.config.multiplexers
+		multiplexer == false
+		names.endable(below.name)
 		below.held == false
-		_unprotected(below.id, below.name)
-	])
-}
-
-# The operator's own globs mean what is below it as well.
-_unprotected(id, name) if {
-	id != ""
-	every pattern in input.config.protected {
-		pattern != id
-		pattern != name
-		glob.match(pattern, ["/"], id) == false
-		glob.match(pattern, ["/"], name) == false
+		below.id != ""
+		names.unprotected(below.id)
+		names.unprotected(below.name)
 	}
 }
 
-_never := concat("", ["{", concat(",", input.config.never_processes), "}"])
-
-default _beside := "whether a popup or a job of it runs is not known"
-
-_beside := "a popup or a job of it runs" if count(input.session.popups) > 0
+_beside contains "a popup or a job of it runs" if count(input.session.popups) > 0
 
 _silent if {
 	processes.silent
@@ -209,35 +200,51 @@ _silent if {
 
 _silent if input.config.spare_listeners == false
 
-default _message := "whether it is an agent, has a terminal or listens, or one below it, is not known"
+_reasons contains $"it is a daemon that its vendor runs for all of its agents ({input.process.daemon}), which no rule ends" if input.process.daemon != ""
 
-_message := $"it is a daemon that its vendor runs for all of its agents ({input.process.daemon}), which is ended by no rule" if {
-	input.process.daemon != ""
-} else := "it is an agent" if {
-	processes.agent == true
-} else := $"it has a terminal, and what runs there in {input.lineage.interpreter} is not known: it may be an agent (rules.families says what is none)" if {
-	input.process.tty != ""
-	input.lineage.unidentified == true
-} else := "it has a terminal" if {
-	input.process.tty != ""
-} else := $"it belongs to the pane {input.lineage.pane}" if {
-	input.lineage.pane != ""
-} else := "it listens on a port" if {
-	count(input.process.listening) > 0
-} else := "it listens on a unix socket" if {
-	count(input.lineage.sockets) > 0
-} else := $"it runs in {input.lineage.interpreter}, and what it runs is not known: it may be an agent (rules.families says what is none)" if {
-	input.lineage.unidentified == true
-} else := "an agent runs below it" if {
-	input.lineage.agent_below == true
-} else := "a process below it has a terminal" if {
-	input.lineage.tty_below == true
-} else := "a process below it listens on a port or on a unix socket" if {
-	input.lineage.listener_below == true
-} else := "below it an interpreter runs what is not known: it may be an agent (rules.families says what is none)" if {
+_reasons contains "it is an agent" if processes.agent == true
+
+_reasons contains "it has a terminal" if input.process.tty != ""
+
+_reasons contains $"it belongs to the pane {input.lineage.pane}" if input.lineage.pane != ""
+
+_reasons contains $"it runs in {input.lineage.interpreter}, and what it runs is not known: it may be an agent (rules.families says what is not)" if input.lineage.unidentified == true
+
+_reasons contains "an agent runs below it" if input.lineage.agent_below == true
+
+_reasons contains "a process below it has a terminal" if input.lineage.tty_below == true
+
+_reasons contains "below it an interpreter runs what is not known: it may be an agent (rules.families says what is not)" if {
 	input.lineage.unidentified_below == true
-} else := "a process below it, which would end with it, is kept: it is never reaped, protected, held, somebody else's, or people use it too" if {
-	count(input.lineage.below) > 0
-} else := "more is below it than ends with one" if {
-	input.lineage.descendants > 0
 }
+
+_reasons contains "it listens on a port" if {
+	count(input.process.listening) > 0
+	not _silent
+}
+
+_reasons contains "it listens on a unix socket" if {
+	count(input.lineage.sockets) > 0
+	not _silent
+}
+
+_reasons contains "a process below it listens on a port or on a unix socket" if {
+	input.lineage.listener_below == true
+	not _silent
+}
+
+_reasons contains "a process below it, which would end with it, is kept: it is never reaped, protected, held, another owner's, or people use it too" if {
+	count(input.lineage.below) > 0
+	not _alone_or_ordinary
+}
+
+_reasons contains $"{input.lineage.descendants} processes are below it, more than end with one" if {
+	input.lineage.descendants > 0
+	not input.lineage.below
+}
+
+_facts contains {"tty": input.process.tty}
+
+_facts contains {"ports": input.process.listening}
+
+_facts contains {"sockets": input.lineage.sockets}

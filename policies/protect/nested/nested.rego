@@ -5,40 +5,48 @@
 #   is not its own.
 package policies.protect.nested
 
+import data.policies.lib.words
+
 # METADATA
 # title: It holds what is not its own
 # description: A repository or a mount point lies in the folder, or it is a symbolic link, or whether any of that is so is not known.
 objections contains {
 	"rule": "protect.nested",
-	"message": _message,
-	"evidence": {
-		"repositories": [nested | some nested in input.dir.git.nested],
-		"mounts": [mounts | mounts := input.dir.mounts],
-	},
+	"message": words.said(_reasons, "whether another repository or a mount point lies in it is not known"),
+	"evidence": words.known(_facts),
 } if {
 	input.kind == "dir"
 	not _plain
 }
 
 _plain if {
-	input.dir.symlink == false
-	input.dir.mounts == 0
+	_own_place
 	count(input.dir.git.nested) == 0
 }
 
 _plain if {
-	input.dir.symlink == false
-	input.dir.mounts == 0
+	_own_place
 	input.dir.checkout == false
 	input.dir.empty == true
 }
 
-default _message := "whether another repository or a mount point lies in it is not known"
-
-_message := "it is a symbolic link" if {
-	input.dir.symlink == true
-} else := "a mount point is or lies in it" if {
-	input.dir.mounts > 0
-} else := "another repository lies in it" if {
-	count(input.dir.git.nested) > 0
+# Something cheaper kept the folder, so that it was not looked into. protect.unsaved says so of every such folder.
+_plain if {
+	_own_place
+	input.dir.skipped != ""
 }
+
+_own_place if {
+	input.dir.symlink == false
+	input.dir.mounts == 0
+}
+
+_reasons contains "it is a symbolic link" if input.dir.symlink == true
+
+_reasons contains "a mount point is or lies in it" if input.dir.mounts > 0
+
+_reasons contains $"another repository lies in it: {concat(", ", input.dir.git.nested)}" if count(input.dir.git.nested) > 0
+
+_facts contains {"repositories": input.dir.git.nested}
+
+_facts contains {"mounts": input.dir.mounts}

@@ -9,14 +9,15 @@ package policies.protect.owned
 import data.policies.lib.dirs
 import data.policies.lib.processes
 import data.policies.lib.registry
+import data.policies.lib.words
 
 # METADATA
 # title: A spawn is open
 # description: A spawn of the candidate is not completed, or was not long ago, and its owner is not known to be over.
 objections contains {
 	"rule": "protect.owned",
-	"message": "a spawn ledger says that it is in use, or was until not long ago",
-	"evidence": {k: v | some k, v in {"source": spawn.source, "spawn": place}},
+	"message": words.said(_completed(place), "a spawn ledger says that it is in use"),
+	"evidence": {name: fact | some name, fact in spawn; name in {"source", "id", "path"}},
 } if {
 	some place, spawn in input.spawns
 	not place in _let_go
@@ -27,8 +28,8 @@ objections contains {
 # description: A registry entry of the candidate is not positively over.
 objections contains {
 	"rule": "protect.owned",
-	"message": "a registry says that it has an owner who is not over",
-	"evidence": {k: v | some k, v in {"source": entry.source, "entry": entry.id}},
+	"message": "a registry records an owner of it that has not ended",
+	"evidence": {name: fact | some name, fact in entry; name in {"source", "id", "status"}},
 } if {
 	some place, entry in input.entries
 	not place in registry.over
@@ -57,8 +58,8 @@ objections contains {
 #   is positively gone. Or whether there is such a marker could not be read.
 objections contains {
 	"rule": "protect.owned",
-	"message": _stranger,
-	"evidence": {"markers": [marker | some marker in input.lineage.strangers], "registries": {format | some format in _formats}, "read": {format | some format in _formats; concat(":", ["registry", format]) in input.records_read}},
+	"message": words.said(_stranger, "whether it belongs to a session that another instance has on record is not known"),
+	"evidence": {"markers": {marker | some marker in input.lineage.strangers}, "registries": {format | some format in _formats}, "read": {format | some format in _formats; concat(":", ["registry", format]) in input.records_read}},
 } if {
 	input.kind == "process"
 	not _on_record
@@ -74,10 +75,13 @@ _formats contains record.format if {
 	record.marker in input.lineage.strangers
 }
 
-default _stranger := "whether it belongs to a session that another instance has on record is not known"
-
-_stranger := $"{concat(", ", input.lineage.strangers)} names a session that no registry here knows: another instance may own it" if {
+_stranger contains $"{concat(", ", input.lineage.strangers)} names a session that no registry here knows: another instance may own it" if {
 	count(input.lineage.strangers) > 0
+}
+
+# Nothing for a spawn that is open.
+_completed(place) := {$"a spawn of it was completed {words.span(ago)} ago; at least {words.span(input.config.grace.spawn)} is asked" |
+	ago := input.spawns[place].completed
 }
 
 _kept_by_name if {

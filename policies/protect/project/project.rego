@@ -14,12 +14,7 @@ import data.policies.lib.kinds
 objections contains {
 	"rule": "protect.project",
 	"message": $"its project keeps it: {project.path}",
-	"evidence": {
-		"project": [known | known := project.path],
-		"file": [known | known := project.file],
-		"globs": [keep.glob | some keep in project.keeps],
-		"reasons": [keep.reason | some keep in project.keeps],
-	},
+	"evidence": {"file": $"{project.file}", "globs": [keep.glob | some keep in project.keeps], "reasons": [keep.reason | some keep in project.keeps]},
 } if {
 	some i, project in input.projects
 	i in _placed
@@ -32,7 +27,7 @@ objections contains {
 objections contains {
 	"rule": "protect.project",
 	"message": $"whether it lies in a project that keeps things is not known: {project.path}",
-	"evidence": {"project": [known | known := project.path], "file": [known | known := project.file]},
+	"evidence": {"file": $"{project.file}"},
 } if {
 	some i, project in input.projects
 	not i in _placed
@@ -44,7 +39,7 @@ objections contains {
 objections contains {
 	"rule": "protect.project",
 	"message": $"its project turns off every rule that would reap it: {project.path}",
-	"evidence": {"project": [known | known := project.path], "file": [known | known := project.file], "rules": [rule | some rule in _found]},
+	"evidence": {"file": $"{project.file}", "rules": [rule | some rule in _found]},
 } if {
 	count(_found) > 0
 	some i, project in input.projects

@@ -7,56 +7,33 @@
 package policies.protect.seen_once
 
 import data.policies.lib.kinds
+import data.policies.lib.words
 
 # METADATA
 # title: The reason was not found at an earlier look yet
-# description: There is no earlier sighting of this thing with this reason, or it is too short a while ago.
+# description: >-
+#   There is no earlier sighting of this thing with this reason, or it is too short a while ago. A process must also have done nothing
+#   in between, or have been found for so much longer.
 objections contains {
 	"rule": "protect.seen_once",
-	"message": "it takes a second look, some time after the first, to be sure",
-	"evidence": {
-		"first": [seconds | seconds := input.sighting.first],
-		"confirm_after": [seconds | seconds := input.config.confirm_after],
-		"left": [seconds | seconds := max([0, input.config.confirm_after - _since])],
-	},
+	"message": words.said(_reasons, $"it takes a second look, {words.span(_asked)} after the first"),
+	"evidence": words.known(_facts),
 } if {
-	_interactive
+	input.kind != "dir"
 	count(_found) > 0
 	not _confirmed
 }
 
-# METADATA
-# title: The process was not found to be idle at two looks yet
-# description: >-
-#   There is no earlier sighting of this process with this reason, or it is too short a while ago, or the process, or something below
-#   it, has done some work since and was not found for so much longer.
-objections contains {
-	"rule": "protect.seen_once",
-	"message": _process_message,
-	"evidence": {
-		"first": [seconds | seconds := input.sighting.first],
-		"idle": [seconds | seconds := input.sighting.idle],
-		"cpu": [processors | processors := input.sighting.cpu],
-		"written": [bytes | bytes := input.sighting.written],
-		"confirm_process_after": [seconds | seconds := input.config.confirm_process_after],
-		"confirm_busy_after": [seconds | seconds := input.config.confirm_busy_after],
-		"left": [seconds | seconds := _process_left],
-	},
-} if {
+# The operator wants no second look at processes.
+_confirmed if {
 	input.kind == "process"
-	count(_found) > 0
-	not _process_confirmed
+	input.config.confirm_process_after == 0
 }
-
-_interactive if input.kind == "session"
-
-_interactive if input.kind == "tab"
-
-_interactive if input.kind == "terminal"
 
 _confirmed if {
 	_same
-	input.sighting.first >= input.config.confirm_after
+	some left in _left
+	left <= 0
 }
 
 # The same reason on the same thing.
@@ -66,56 +43,61 @@ _same if {
 	input.sighting.rule in _found
 }
 
-# The operator wants no second look at processes.
-_process_confirmed if input.config.confirm_process_after == 0
+_asked := input.config.confirm_after if input.kind != "process"
 
-_process_confirmed if {
-	_seen_twice
-	input.sighting.idle >= input.config.confirm_process_after
-}
+_asked := input.config.confirm_process_after if input.kind == "process"
+
+# In how many seconds a look may let it go at the earliest, by each of the ways in which it may.
+_left contains _asked - input.sighting.first if input.kind != "process"
+
+# A process when it does nothing until then.
+_left contains max([_asked - input.sighting.first, _asked - _idle]) if input.kind == "process"
+
+# One that is busy takes longer.
+_left contains max([_asked, input.config.confirm_busy_after]) - input.sighting.first if input.kind == "process"
 
 # Being busy is what a runaway goes for.
-_process_confirmed if {
-	_seen_twice
-	"reap.processes.runaway" in _found
-}
+_left contains _asked - input.sighting.first if "reap.processes.runaway" in _found
 
-_process_confirmed if {
-	_seen_twice
-	input.sighting.first >= input.config.confirm_busy_after
-}
+default _idle := 0
 
-_seen_twice if {
+_idle := input.sighting.idle
+
+_reasons contains $"it was first found {words.span(input.sighting.first)} ago; at least {words.span(_asked)} is asked" if {
 	_same
-	input.sighting.first >= input.config.confirm_process_after
+	input.sighting.first < _asked
 }
 
-default _process_message := "one look does not tell whether it is still at work"
-
-_process_message := "it has worked since the look before" if {
+_reasons contains "it has worked since the look before" if {
 	_same
 	input.sighting.idle == 0
 }
 
-# METADATA
-# description: In how many seconds at the earliest a look may let it go, which is when it does nothing until then.
-_process_left := seconds if {
+_reasons contains $"it has done nothing for {words.span(input.sighting.idle)}; at least {words.span(_asked)} is asked" if {
 	_same
-	"reap.processes.runaway" in _found
-	seconds := max([0, input.config.confirm_process_after - input.sighting.first])
-} else := seconds if {
+	input.sighting.idle > 0
+	input.sighting.idle < _asked
+}
+
+_reasons contains "whether it has worked since the look before is not known" if {
+	input.kind == "process"
 	_same
-	busy := max([input.config.confirm_process_after, input.config.confirm_busy_after]) - input.sighting.first
-	seconds := max([0, min([input.config.confirm_process_after - _idle, busy])])
-} else := input.config.confirm_process_after
+	not input.sighting.idle
+}
 
-default _idle := 0
+_facts contains {"first": input.sighting.first}
 
-_idle := input.sighting.idle if _same
+_facts contains {"idle": input.sighting.idle}
 
-default _since := 0
+_facts contains {"cpu": input.sighting.cpu}
 
-_since := input.sighting.first if _same
+_facts contains {"written": input.sighting.written}
+
+_facts contains {"asked": _asked}
+
+_facts contains {"left": max([0, min(_left)])} if _same
+
+_facts contains {"left": _asked} if not _same
 
 # Without a reason to reap there is nothing to wait for.
 _found contains finding.rule if some finding in data.policies.reap[kinds.plural][_].findings

@@ -6,59 +6,66 @@
 #   tool writes there for itself is none of it; what a spawned agent leaves for whoever started it is, until its spawn is completed.
 package policies.protect.unsaved
 
+import data.policies.lib.words
+
 # METADATA
 # title: It may hold work that is nowhere else
-# description: The folder holds something that would be lost, or whether it does is not known.
+# description: The folder holds something that would be lost, or whether it does is not known, for instance because nobody looked into it.
 objections contains {
 	"rule": "protect.unsaved",
-	"message": _message,
-	"evidence": {
-		"lost": _lost,
-		"ignored_paths": [path | some path in input.dir.git.ignored_paths],
-		"scaffold": [n | n := input.dir.git.scaffold],
-		"reports": [n | n := input.dir.git.reports],
-	},
+	"message": words.said(_reasons, words.said(_skipped, "whether it holds unsaved work is not known")),
+	"evidence": words.known(_facts),
 } if {
 	input.kind == "dir"
 	not _saved
 }
 
 _saved if {
-	input.dir.git.worktree == true
-	input.dir.git.dirty == 0
+	_clean
 	input.dir.git.untracked == 0
 	input.dir.git.ignored == 0
-	input.dir.git.unreachable_commits == 0
-	input.dir.git.operation == ""
 }
 
 _saved if {
-	input.dir.git.worktree == true
-	input.dir.git.dirty == 0
-	_beside_reports == 0
-	input.dir.git.unreachable_commits == 0
-	input.dir.git.operation == ""
+	_clean
+	(input.dir.git.untracked + input.dir.git.ignored) - input.dir.git.reports == 0
 	_taken
 }
 
 _saved if {
 	input.dir.checkout == false
 	input.dir.empty == true
+	count(_skipped) == 0
 }
 
-_beside_reports := (input.dir.git.untracked + input.dir.git.ignored) - input.dir.git.reports
+_clean if {
+	input.dir.git.worktree == true
+	input.dir.git.dirty == 0
+	input.dir.git.unreachable_commits == 0
+	input.dir.git.operation == ""
+	count(_skipped) == 0
+}
 
-# Whoever started what wrote the reports has them: a spawn of the folder is on record, and none is open or has only just completed.
+# Whoever started what wrote the reports has them: a spawn of the folder is on record, and every spawn of it was completed long enough ago.
 _taken if {
-	some spawn in input.spawns
-	spawn.by == "path"
-	count(_completed) == count(input.spawns)
+	"path" in {spawn.by | some spawn in input.spawns}
+	every spawn in input.spawns {
+		spawn.completed >= input.config.grace.spawn
+	}
 }
 
-_completed contains place if {
-	some place, spawn in input.spawns
-	spawn.completed >= input.config.grace.spawn
+_reasons contains $"it holds work that is nowhere else: {concat(", ", _lost)}" if count(_lost) > 0
+
+_reasons contains "it is a repository of its own, and what it holds may be nowhere else" if input.dir.git.worktree == false
+
+_reasons contains "it holds files that are in no repository" if {
+	input.dir.checkout == false
+	input.dir.empty == false
 }
+
+# Something cheaper keeps the folder, and its own rule objects. This rule objects all the same: were that one turned off, a folder that
+# nobody looked into would go.
+_skipped contains $"it was not looked into, because {input.dir.skipped}" if input.dir.skipped != ""
 
 _lost contains $"changed files: {input.dir.git.dirty}" if input.dir.git.dirty > 0
 
@@ -70,15 +77,10 @@ _lost contains $"commits that nothing else reaches: {input.dir.git.unreachable_c
 
 _lost contains $"under way: {input.dir.git.operation}" if input.dir.git.operation != ""
 
-default _message := "whether it holds unsaved work is not known"
+_facts contains {"lost": _lost}
 
-_message := concat("", ["it holds work that is nowhere else; ", concat(", ", _lost)]) if {
-	count(_lost) > 0
-} else := $"it was not looked into, because {input.dir.skipped}" if {
-	input.dir.skipped != ""
-} else := "it is a repository of its own, and what it holds may be nowhere else" if {
-	input.dir.git.worktree == false
-} else := "it holds files that are in no repository" if {
-	input.dir.checkout == false
-	input.dir.empty == false
-}
+_facts contains {"ignored_paths": input.dir.git.ignored_paths}
+
+_facts contains {"scaffold": input.dir.git.scaffold}
+
+_facts contains {"reports": input.dir.git.reports}

@@ -5,17 +5,15 @@
 #   told to close one is not known.
 package policies.protect.untried
 
+import data.policies.lib.words
+
 # METADATA
 # title: Closing was not tried with its server
 # description: The protocol of the tab's server is not in the operator's list, or is not known.
 objections contains {
 	"rule": "protect.untried",
-	"message": _message,
-	"evidence": {
-		"protocol": [protocol | protocol := input.source.server.protocol],
-		"version": [version | version := input.source.server.version],
-		"tried": [tried | some tried in input.config.herdr_protocols],
-	},
+	"message": words.said(_reasons, "the protocol of its server is not known, so closing was not tried with it"),
+	"evidence": words.known(_facts),
 } if {
 	input.kind == "tab"
 	not _tried
@@ -23,8 +21,12 @@ objections contains {
 
 _tried if input.source.server.protocol in input.config.herdr_protocols
 
-default _message := "what protocol its server speaks is not known, so closing was not tried with it"
-
-_message := $"closing was not tried with a server of protocol {input.source.server.protocol}; to allow it, add that number to rules.herdr_protocols" if {
+_reasons contains $"closing was not tried with a server of protocol {input.source.server.protocol}; to allow it, add that number to rules.herdr_protocols" if {
 	input.source.server.protocol >= 0
 }
+
+_facts contains {"protocol": input.source.server.protocol}
+
+_facts contains {"version": input.source.server.version}
+
+_facts contains {"tried": input.config.herdr_protocols}

@@ -5,16 +5,18 @@
 #   the main checkout's in a group of workspaces.
 package policies.protect.workspace
 
+import data.policies.lib.words
+
 # METADATA
 # title: It is the last tab of its workspace
 # description: herdr closes a workspace with its last tab. The tab is the last one, or whether it is could not be read.
 objections contains {
 	"rule": "protect.workspace",
-	"message": _last,
-	"evidence": {"workspace": [workspace | workspace := input.tab.workspace]},
+	"message": words.said(_last, "whether it is the last tab of its workspace is not known"),
+	"evidence": words.known(_facts),
 } if {
 	input.kind == "tab"
-	not _one_of_several
+	not input.tab.last_in_workspace == false
 }
 
 # METADATA
@@ -24,21 +26,15 @@ objections contains {
 #   whether it is could not be read.
 objections contains {
 	"rule": "protect.workspace",
-	"message": _group,
-	"evidence": {"workspace": [workspace | workspace := input.tab.workspace]},
+	"message": words.said(_leading, "whether its workspace leads a group of workspaces is not known"),
+	"evidence": words.known(_facts),
 } if {
 	input.kind == "tab"
-	not _no_parent
+	not input.tab.group_parent == false
 }
 
-_one_of_several if input.tab.last_in_workspace == false
+_last contains "it is the last tab of its workspace, which would be closed with it" if input.tab.last_in_workspace == true
 
-_no_parent if input.tab.group_parent == false
+_leading contains "its workspace leads a group of workspaces, which would all be closed with it" if input.tab.group_parent == true
 
-default _last := "whether it is the last tab of its workspace is not known"
-
-_last := "it is the last tab of its workspace, which would be closed with it" if input.tab.last_in_workspace == true
-
-default _group := "whether its workspace leads a group of workspaces is not known"
-
-_group := "its workspace leads a group of workspaces, which would all be closed with it" if input.tab.group_parent == true
+_facts contains {"workspace": input.tab.workspace}

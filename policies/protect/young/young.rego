@@ -6,59 +6,53 @@
 package policies.protect.young
 
 import data.policies.lib.terminals
+import data.policies.lib.words
 
 # METADATA
 # title: It is younger than its grace
 # description: Its age is less than the configured grace of its kind, or is not known.
 objections contains {
 	"rule": "protect.young",
-	"message": "the folder was changed not long ago, by the time that the machine was awake, or when it was is not known",
-	"evidence": {k: v | some k, v in {"age": input.age, "grace": input.config.grace.dir}},
+	"message": words.said(_reasons, $"when {_began[input.kind]} is not known"),
+	"evidence": words.known(_facts),
 } if {
-	input.kind == "dir"
-	not _dir_grown
+	_began[input.kind]
+	not _grown
 }
 
-objections contains {
-	"rule": "protect.young",
-	"message": "the session was made not long ago, by the time that the machine was awake, or when it was is not known",
-	"evidence": {k: v | some k, v in {"age": input.age, "grace": input.config.grace.session}},
-} if {
-	input.kind == "session"
-	not _session_grown
+# How a thing of each kind begins. A tab has no age.
+_began := {
+	"dir": "it changed",
+	"process": "it was started",
+	"session": "it was made",
+	"terminal": "it was opened",
 }
 
-objections contains {
-	"rule": "protect.young",
-	"message": "the process was started not long ago, by the time that the machine was awake, or when it was is not known",
-	"evidence": {k: v | some k, v in {"age": input.age, "grace": input.config.grace.process}},
-} if {
-	input.kind == "process"
-	not _process_grown
+_grown if {
+	input.kind != "terminal"
+	_of_age
 }
-
-objections contains {
-	"rule": "protect.young",
-	"message": "the terminal was opened not long ago, by the time that the machine was awake, or when it was is not known",
-	"evidence": {k: v | some k, v in {"age": input.age, "grace": input.config.grace.terminal}},
-} if {
-	input.kind == "terminal"
-	not _terminal_grown
-}
-
-_dir_grown if input.age >= input.config.grace.dir
-
-_session_grown if input.age >= input.config.grace.session
-
-_process_grown if input.age >= input.config.grace.process
 
 # Since when its Tower has it says nothing of a process that began at an unknown time.
-_terminal_grown if {
+_grown if {
 	input.terminal.started_at != ""
-	input.age >= input.config.grace.terminal
+	_of_age
 }
 
-_terminal_grown if {
+_grown if {
 	terminals.ended
-	input.age >= input.config.grace.terminal
+	_of_age
 }
+
+_of_age if input.age >= input.config.grace[input.kind]
+
+_reasons contains $"{_began[input.kind]} {words.span(input.age)} ago; at least {words.span(input.config.grace[input.kind])} is asked" if {
+	input.age >= 0
+	input.age < input.config.grace[input.kind]
+}
+
+_reasons contains $"{_began[input.kind]} in the future, by the clock" if input.age < 0
+
+_facts contains {"age": input.age}
+
+_facts contains {"grace": input.config.grace[input.kind]}

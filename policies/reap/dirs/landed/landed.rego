@@ -5,6 +5,8 @@
 #   and in which nothing has happened for a while. A branch without a commit of its own has not landed: it has not begun.
 package policies.reap.dirs.landed
 
+import data.policies.lib.words
+
 # METADATA
 # title: In scope
 # description: The folder is a linked worktree.
@@ -18,14 +20,8 @@ in_scope if {
 # description: Everything that was done in the worktree is on the remote's default branch.
 findings contains {
 	"rule": "reap.dirs.landed",
-	"message": $"all its work is on {input.dir.git.upstream}, and nothing has happened in it for a while",
-	"evidence": {
-		"upstream": input.dir.git.upstream,
-		"head": input.dir.git.head,
-		"commits": input.dir.git.commits,
-		"idle": input.idle,
-		"scaffold": [n | n := input.dir.git.scaffold],
-	},
+	"message": $"all its work is on {input.dir.git.upstream}, and nothing has happened in it for {words.span(input.idle)}",
+	"evidence": words.known(_facts),
 } if {
 	in_scope
 	input.dir.git.registered == true
@@ -39,3 +35,13 @@ findings contains {
 	input.dir.git.ignored == 0
 	input.idle >= input.config.landed_after
 }
+
+_facts contains {"upstream": input.dir.git.upstream}
+
+_facts contains {"head": input.dir.git.head}
+
+_facts contains {"commits": input.dir.git.commits}
+
+_facts contains {"idle": input.idle}
+
+_facts contains {"scaffold": input.dir.git.scaffold}

@@ -8,6 +8,7 @@ package policies.reap.dirs.over
 
 import data.policies.lib.dirs
 import data.policies.lib.registry
+import data.policies.lib.words
 
 # METADATA
 # title: In scope
@@ -26,7 +27,7 @@ in_scope if {
 findings contains {
 	"rule": "reap.dirs.over",
 	"message": "the registry says that its owner is over, and it holds nothing that is not in the repository",
-	"evidence": {k: v | some k, v in {"source": entry.source, "entry": entry.id, "idle": input.idle}},
+	"evidence": words.known(_facts | {{"source": entry.source}, {"entry": entry.id}}),
 } if {
 	dirs.holds_nothing
 	some place in registry.over
@@ -53,6 +54,8 @@ findings contains {
 	input.asked.uid == input.dir.uid
 }
 
+_facts contains {"idle": input.idle}
+
 _of_this_folder contains place if {
 	some place, entry in input.entries
 	entry.ended >= 0
@@ -61,8 +64,7 @@ _of_this_folder contains place if {
 
 _of_this_folder contains place if {
 	_asked
-	some place, entry in input.entries
-	count([ended | ended := entry.ended]) == 0
+	some place in registry.endless
 }
 
 _quiet if input.idle >= input.config.landed_after

@@ -33,9 +33,8 @@ findings contains {
 } if {
 	input.kind == "session"
 	some place in registry.over
+	place in registry.of_session
 	entry := input.entries[place]
-	entry.by == "session"
-	count([shared | shared := entry.shared]) == 0
 	entry.ended >= 0
 	input.made >= entry.ended
 }

@@ -6,6 +6,7 @@
 package policies.reap.terminals.exited
 
 import data.policies.lib.terminals
+import data.policies.lib.words
 
 # METADATA
 # title: In scope
@@ -17,11 +18,15 @@ in_scope if terminals.of_builder
 # description: The Tower lists the terminal as exited, nothing lives in it, and it has printed nothing for a while.
 findings contains {
 	"rule": "reap.terminals.exited",
-	"message": "it has exited, nothing lives in it, and it has printed nothing for a while",
-	"evidence": {"idle": input.idle, "exit_code": [code | code := input.terminal.exit_code]},
+	"message": $"it has exited, nothing lives in it, and it has printed nothing for {words.span(input.idle)}",
+	"evidence": words.known(_facts),
 } if {
 	in_scope
 	input.terminal.listed == true
 	terminals.exited
 	terminals.silent
 }
+
+_facts contains {"idle": input.idle}
+
+_facts contains {"exit_code": input.terminal.exit_code}

@@ -6,6 +6,7 @@
 package policies.reap.terminals.ownerless
 
 import data.policies.lib.terminals
+import data.policies.lib.words
 
 # METADATA
 # title: In scope
@@ -17,13 +18,14 @@ in_scope if terminals.of_builder
 # description: It is known whose the terminal is, that one is on record no more, and its worktree is gone or deregistered.
 findings contains {
 	"rule": "reap.terminals.ownerless",
-	"message": $"its builder {input.terminal.owner.id} is on record no more, and the worktree of that one is {terminals.worktree_left}",
-	"evidence": {
-		"builder": input.terminal.owner.id,
-		"how": input.terminal.owner.how,
-		"worktree": [worktree | worktree := input.terminal.owner.worktree],
-		"gone": [gone | gone := input.terminal.owner.gone],
-		"unregistered": [unregistered | unregistered := input.terminal.owner.unregistered],
-		"owner_seen": [seen | seen := input.owner_seen],
-	},
+	"message": $"its builder {input.terminal.owner.id} is no longer on record, and its worktree is {terminals.worktree_left}",
+	"evidence": words.known(_facts),
 } if terminals.ownerless
+
+_facts contains {"builder": input.terminal.owner.id}
+
+_facts contains {"how": input.terminal.owner.how}
+
+_facts contains {"worktree": input.terminal.owner.worktree}
+
+_facts contains {"owner_seen": input.owner_seen}
