@@ -1,8 +1,26 @@
 # METADATA
 # title: Attached
-# description: >-
-#   Keeps what somebody looks at: a session to which a client is attached that has pressed a key not long ago, or whose panes
-#   another session shows, and a tab that has the focus. Attachment by itself is no reason; clients stay attached for weeks.
+# description: |-
+#   Keeps what somebody looks at.
+#
+#   A session with an attached client that was used less than `attached_idle` ago, or whose clients or their activity could not be
+#   read; a program that speaks tmux's control mode (iTerm2) is a client as any other; and one whose panes another session shows
+#   too, as one of a group or through a linked window. A herdr tab that has the focus, or of which that is not known.
+# custom:
+#   kinds: session, tab
+#   parameters:
+#     rules.attached_idle: "a client that has not been used for longer, while the machine was [awake](young.md), does not count as somebody looking"
+#   why: |-
+#     tmux counts no key of a control client, since what its user types comes as commands. So one counts as used when something came
+#     to its terminal, or when its session last showed something: what only watches stops keeping a session once that has been still
+#     for `attached_idle`.
+#
+#     Attachment by itself is no veto: with it, 54 of 54 sessions were attached, nothing was ever reaped, and the machine ran out of
+#     memory (eneskirca/nodeterm#109). Detachment is no proof either. Killing one of a group of sessions frees nothing and takes the
+#     windows from whoever looks at them through another. Closing herdr's focused tab moves the focus, and the next key goes somewhere
+#     else.
+#   example: |-
+#     Attached, last key ten seconds ago: spared. Attached since yesterday, last key five hours ago: not kept by this rule.
 package policies.protect.attached
 
 import data.policies.lib.words

@@ -1,10 +1,99 @@
 # METADATA
 # title: Live
-# description: >-
-#   Keeps what is in use: a folder that a process holds, a session or tab in which anything but an idle shell runs, a session
-#   with a popup, a terminal in which somebody is at work, a process that is an agent or may be one, has a terminal, listens, or has
-#   any of these below it, or what may not end with it. What was started in a pane and runs on elsewhere is in use in that pane. What
-#   could not be read counts as in use.
+# description: |-
+#   Keeps what is in use.
+#
+#   A folder that a process uses, or of which not every possible user could be read. The word behind a holder's name says how it
+#   does:
+#
+#   | word | the process |
+#   |---|---|
+#   | cwd, exe, root, fd | works in it, was started from it, has its root there, has a file in it open |
+#   | thread | has one thread that works in it or has a file there open |
+#   | map | has a file in it mapped, such as a library |
+#   | socket, lock | has a unix socket that is bound in it, a lock on a file in it |
+#   | argv, env | was started with a path in it, such as a script; its `GIT_DIR`, `GIT_WORK_TREE` or `GIT_INDEX_FILE` leads there |
+#   | admin | uses the folder that git keeps for the worktree |
+#   | watch | asked to be told of changes in it (inotify, fanotify), and not of those in the folder around it, as who watches a whole tree does |
+#   | link | has a file open that has another name in it |
+#   | mount, overlay | sees it, a part of it or a folder around it mounted, or something that is made of it; `/home`, a home and the machine's other general folders count for nothing |
+#   | loop, swap | is the kernel itself: a loop device, a swap file. It has the pid 0 |
+#
+#   A look at everything asks for what is cheap: not for `thread`, `map`, `env`, `admin`, `link`, nor for sockets, locks and watches
+#   that are known only by a number somewhere below the folder. `winnow explain` and the looks right before and after a folder is
+#   moved, and before it is removed for good, ask for all; `explain` lists each user with these words written out. A session with
+#   any pane that is neither positively idle nor dead and empty, or with a popup. A popup (`display-popup`) is a child of the tmux
+#   server in no pane, and ends with the client that shows it: it keeps the session that it was opened for, and every session that a
+#   terminal shows while one is open, for tmux does not say over which. A job (`run-shell`) that was started for a session keeps
+#   that one. What a status line or `pipe-pane` runs keeps none. A herdr tab with any pane that is not positively idle or in which
+#   herdr knows of an agent, whatever that does, and one of which not every pane was listed. A process that is an agent, has a
+#   terminal, belongs to a pane, listens, or has an agent, a terminal or a listener below it. Any of these that is not known counts
+#   as in use: also what an interpreter runs, where that could not be read and the process has no name of its own.
+#
+#   A daemon that an agent's vendor runs for all of its agents (Codex's app-server, which lives on with the first worktree that it
+#   saw as its working directory) holds no folder by `cwd`, `thread`, `argv`, `env` or `watch`; what it has open there is in use,
+#   and so is what works for it below. It is no agent at work while nothing runs below it.
+#
+#   To listen is to listen on a TCP port or on a unix socket with a name, be that a path or an abstract one, or to take datagrams at
+#   a path. What a program makes for itself alone (`own_sockets`) does not count, nor does a pair of sockets without a name. What
+#   listens in another network namespace is not known.
+#
+#   A process that runs in an interpreter, and carries an agent's marker or stands below one that does, may be an agent unless it is
+#   of a listed family, and is kept. One exception: whoever it worked for is positively over, and it has been busy all its life
+#   ([reap.processes.runaway](runaway.md)); no agent that waits for its model is.
+#
+#   What was started in a pane belongs to it wherever it lives. A process that called setsid, and whose parent has ended, is in
+#   nobody's tree any more; but its environment still names the pane (`TMUX` with `TMUX_PANE`, `HERDR_SOCKET_PATH` with
+#   `HERDR_PANE_ID`, which are read whatever `collect.processes.markers` says). It keeps the session or tab, and is named in the
+#   evidence as `elsewhere`. A tmux pane's id counts only with the pid of its very server and for a process that is no older than
+#   that; for herdr the id that the pane's own shell was given counts, since a pane that is moved gets another one. Not kept by it
+#   is a pane from which something was begun that lives on by design: another multiplexer's server with all that it holds, an agent
+#   vendor's shared daemon, and what `personal_daemons` lists. Those are ended by nothing, and the finding names them as `live_on`.
+#   An environment that cannot be read names nobody.
+#
+#   A server that spoke with an agent over pipes and outlived it is no work, although it has the pane's terminal. It counts as left
+#   over only where all of this is known of it: it is of the family mcp-server or language-server, it carries an agent's marker that
+#   the shell of its pane does not carry, no agent lives that may have started it, its parent is one that inherits orphans (or a
+#   package runner or shell that is itself left over), it is in the background of its terminal, sleeps, and listens neither on a
+#   port nor on a unix socket. Then it keeps no session and no tab, which name it as `taken_along` and end it with them; and in a
+#   pane that stays it may go by [reap.processes.orphan](orphan.md), as long as nothing is below it.
+#
+#   What is below a process ends with it, so a process stays while one of `never_processes`, a multiplexer's server, a personal
+#   daemon, another user's process, one with another value of an identifying marker, one that `protected` matches by name or id, or
+#   one that somebody holds is below it, while it is not known what is, and while there are more than 64.
+#
+#   A Codev terminal stays unless one of these holds, whatever reason there is to close it: it has exited and nothing lives in it;
+#   it is a shellper that nobody knows and nothing lives below it; or its builder is gone (see
+#   [reap.terminals.ownerless](terminal-ownerless.md)) and nobody is at work in it. Nobody is at work where nothing but shells lives
+#   in it that wait for a person (see [reap.sessions.husk](husk.md); the script with which Codev starts an agent is none, since it
+#   may start it anew), where it is a development server's and no agent lives in it (the server itself may run), or where it has
+#   printed nothing for `terminal_idle`. In a builder's own terminal any program may be the agent, for agents go by the names of
+#   their versions and interpreters too.
+# custom:
+#   kinds: all
+#   parameters:
+#     rules.spare_listeners: "keep a process that listens on a port or a unix socket, and one with such a child"
+#     rules.own_sockets: "unix sockets that a program makes for itself alone"
+#     rules.interpreters, rules.families: "programs that run others, and what those may positively be"
+#     rules.agent_idle: "herdr's words for a pane in which it knows of no agent"
+#     rules.agents: "never reaped, by name or by what they were started from"
+#     rules.agent_scripts, rules.agent_packages: "the same, by what an interpreter runs"
+#     rules.agent_daemons: "what vendors leave running for all of their agents: ended by no rule, and no user of the folder that it was started in"
+#     rules.shells, rules.prompt_daemons: "what an idle pane may hold: a shell that waits for a person, and what draws its prompt"
+#     rules.personal_daemons, rules.agent_daemons: "what lives on by design, whoever began it"
+#     rules.never_processes, rules.multiplexers: "what must not end with a process that it is below"
+#     rules.terminal_idle: "how long what may be an agent must have printed nothing, in the terminal of a builder that is gone"
+#     rules.opaque_processes: "processes that hide what they use, and are not taken for users of a folder"
+#   why: |-
+#     `git worktree remove` succeeds over the head of a live process; its `/proc/PID/cwd` then reads `(deleted)`. A folder was deleted
+#     while a program was writing in it (anthropics/claude-code#58885). What herdr says of an agent proves nothing when it says that
+#     there is none: one in a sandbox hides from it (ogulcancelik/herdr#1716, #1891). So the processes decide, and herdr's word can
+#     only keep.
+#   example: |-
+#     ```
+#     dir:/w/feature   spare   protect.live: node (77) uses it
+#                              holders: node 77 cwd
+#     ```
 package policies.protect.live
 
 import data.policies.lib.leftovers

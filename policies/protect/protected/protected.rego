@@ -1,9 +1,29 @@
 # METADATA
 # title: Protected
-# description: >-
-#   Keeps what nobody may reap: what the operator has listed by path, name, label or id, a locked worktree, a repository's main
-#   checkout, the terminal of an architect, processes by name, daemons that people use too, kernel threads, and whatever belongs to another
-#   user.
+# description: |-
+#   Keeps what nobody may reap.
+#
+#   What `protected` matches by id, name or path, what lies below such a path, and what such a path lies in; a terminal by its id,
+#   its label, or whose it is. A worktree that is locked or may be, a repository's main checkout and any clone. The terminal of an
+#   architect, and one of which it is not known whose it is. Multiplexers' servers, kernel threads and processes of the listed
+#   names. Daemons that people use too, by name or by the file that they were started from, whoever's command started them: an
+#   editor, a display, a database, a container, a connection. Folders and processes of another user. A pattern that is none keeps
+#   everything.
+# custom:
+#   kinds: all
+#   parameters:
+#     rules.protected: "globs over paths, names, labels and ids; `*` stays within one folder, `**` does not"
+#     rules.never_processes: "names of processes; a `*` at the end stands for any rest"
+#     rules.personal_daemons: "programs that people use too, each with a word for what it is"
+#     rules.multiplexers: "names of multiplexers' servers"
+#   why: |-
+#     git gives way to `-f -f` on a locked worktree, so its lock has to be respected before git is asked. Multiplexers' servers: see
+#     [orphan](orphan.md). An architect's terminal holds a conversation that nothing brings back.
+#
+#     Somebody who tells an agent to start emacs, a database or a virtual display uses it afterwards, and nothing in its environment
+#     says so.
+#   example: |-
+#     `protected: [~/src/keep]` keeps `~/src/keep`, `~/src/keep/a` and `~/src`, and not `~/src/keep-2`.
 package policies.protect.protected
 
 import data.policies.lib.names

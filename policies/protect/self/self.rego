@@ -1,7 +1,19 @@
 # METADATA
 # title: Self
-# description: >-
-#   Keeps what Winnow itself runs in - its own process and all its ancestors, their session, tab or terminal, and the folder it stands in.
+# description: |-
+#   Keeps what Winnow itself runs in.
+#
+#   Its own process and all its ancestors, a session or tab with one of these in any pane, a terminal whose process is one of these
+#   or has one below it, the tab that it was started in by what herdr put into its environment, and the folder that it stands in
+#   with every folder above that. While its own pid, its ancestors, its folder, its tab, the members of a pane or what lives below a
+#   terminal are not known, everything that could be is kept. Started from outside of its pid namespace (`docker exec`, `nsenter`),
+#   Winnow has no ancestors there: that is known, and keeps nothing.
+# custom:
+#   kinds: all
+#   why: |-
+#     A reaper that is started by an agent in a session in a worktree is what it looks for.
+#   example: |-
+#     `winnow sweep --apply` in `/w/feature/src`: `/w/feature` stays.
 package policies.protect.self
 
 import data.policies.lib.panes

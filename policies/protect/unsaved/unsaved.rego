@@ -1,9 +1,37 @@
 # METADATA
 # title: Unsaved work
-# description: >-
-#   Keeps a folder that holds anything which exists nowhere else: changed, untracked or ignored files, commits that no other ref
-#   reaches, an operation under way. Safe are a linked worktree of which git says that there is none of it, and an empty folder. What a
-#   tool writes there for itself is none of it; what a spawned agent leaves for whoever started it is, until its spawn is completed.
+# description: |-
+#   Keeps a folder that holds anything which exists nowhere else.
+#
+#   Every folder but two: a linked worktree of which git says that it has no changed, untracked or ignored file, no commit that
+#   nothing else reaches and no operation under way; and an empty folder without a repository. What was not looked into, or could
+#   not be, stays.
+#
+#   Files that a tool writes into worktrees for itself are no work: Codev's prompt, role, start script, session id and write guard,
+#   Claude Code's `settings.local.json`, and links from a Codev worktree to the main checkout's own `.env`. They count by their
+#   exact path, as a regular file with no link on the way (or as a link to that very file of the main checkout), untracked or
+#   ignored, and in that tool's worktrees only. A folder that is ignored as a whole counts when nothing else is in it. Any other
+#   file beside them is work as ever, and so is one of these that a commit has and that was changed. They may have been edited, and
+#   `settings.local.json` holds the permissions that somebody gave in that worktree: they go with it, and come back with it until
+#   `act.trash_ttl` is over.
+#
+#   What a spawned agent leaves for whoever started it (`reports`, such as a reviewer's verdict) is work until that one has it: a
+#   spawn of the folder is on record, and every spawn of it was completed at least `grace.spawn` ago.
+# custom:
+#   kinds: dir
+#   parameters:
+#     rules.rebuildable: "ignored content that can be made again, and is no work"
+#     rules.scaffold: "files that tools write for themselves, by path"
+#     rules.grace.spawn: "since the spawn of what left reports was completed"
+#   why: |-
+#     Plain `git worktree remove`, without force, deletes ignored files such as `.env`, the only copy of a detached HEAD's commits and
+#     the state of a stopped rebase, and exits 0. Of 29 trees that a reaper called removable 28 held ignored files
+#     (theQuert/cc-reaper#20).
+#   example: |-
+#     ```
+#     dir:/w/feature   spare   protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 1
+#                              ignored_paths: .env
+#     ```
 package policies.protect.unsaved
 
 import data.policies.lib.words

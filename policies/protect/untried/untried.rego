@@ -1,8 +1,23 @@
 # METADATA
 # title: Untried
-# description: >-
-#   Keeps the tabs of a server that speaks a protocol which closing a tab was not tried with: what such a server does when it is
-#   told to close one is not known.
+# description: |-
+#   Keeps the tabs of a herdr that closing was not tried with.
+#
+#   Every tab of a server whose protocol is not in `herdr_protocols`, or is not known. Such a server is read all the same, and the
+#   report shows what it has.
+# custom:
+#   kinds: tab
+#   parameters:
+#     rules.herdr_protocols: "the protocols of herdr 0.7.0 to 0.8.0"
+#   why: |-
+#     herdr serves any request of anybody, whatever it means by it: what closing the last tab does changed from one release to the
+#     next. Its protocol's number is the only word that it gives of that beforehand.
+#   example: |-
+#     ```
+#     tab:herdr/default/w1:t3   spare   protect.untried: closing was not tried with a server of protocol 20; to allow it, add that number to rules.herdr_protocols
+#     ```
+#
+#     In `config.yaml`, once you have seen what it does: `rules: {herdr_protocols: [14, 16, 17, 19, 20]}`.
 package policies.protect.untried
 
 import data.policies.lib.words

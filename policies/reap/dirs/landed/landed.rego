@@ -1,8 +1,28 @@
 # METADATA
 # title: Landed worktree
-# description: >-
-#   A linked git worktree in which work was done, whose every commit is on the remote's default branch, which holds nothing else
-#   and in which nothing has happened for a while. A branch without a commit of its own has not landed: it has not begun.
+# description: |-
+#   A linked git worktree whose work is all on the remote's default branch.
+#
+#   In scope is every linked worktree. It has landed when the repository has an entry for it, its HEAD is reachable from the
+#   remote's default branch, at least one commit was made in it, no commit is reached from it alone, and it holds no changed,
+#   untracked or ignored file but what can be made again and what tools wrote for themselves ([protect.unsaved](unsaved.md)).
+#   Nothing may have happened in it for `landed_after`.
+# custom:
+#   needs: [worktrees, upstream]
+#   waits: [rules.grace.dir]
+#   parameters:
+#     rules.landed_after: "how long nothing may have happened in it while the machine was [awake](young.md)"
+#   why: |-
+#     `git branch --merged` lists a branch that has no commit of its own yet, and a reaper judged such branches merged: work that had
+#     only just started was deleted (marcusquinn/aidevops#22606). So at least one commit made *here* is asked for.
+#   example: |-
+#     ```
+#     dir:/w/feature   reap   reap.dirs.landed: all its work is on refs/remotes/origin/main, and nothing has happened in it for a while
+#     ```
+#
+#     With `"commits": 0`: no finding.
+#
+#     A branch that was squashed on its way in looks unlanded, and stays.
 package policies.reap.dirs.landed
 
 import data.policies.lib.words
