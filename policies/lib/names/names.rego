@@ -23,6 +23,7 @@ endable(name) if {
 }
 
 # METADATA
+# scope: document
 # title: Never reaped
 # description: >-
 #   True when rules.never_processes has the name. There a * at the end stands for any rest, and a name that is longer than the kernel

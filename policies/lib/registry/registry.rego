@@ -4,6 +4,7 @@
 package policies.lib.registry
 
 # METADATA
+# scope: document
 # title: Over
 # description: >-
 #   The places in input.entries of those whose owner is over: the record's own format says so, or it says nothing and its status

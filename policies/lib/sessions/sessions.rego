@@ -6,6 +6,7 @@ package policies.lib.sessions
 import data.policies.lib.registry
 
 # METADATA
+# scope: document
 # title: Recorded
 # description: >-
 #   True when a registry entry means this session: it names it, and no other session bears that name, and the session was not made
@@ -34,6 +35,7 @@ told if {
 }
 
 # METADATA
+# scope: document
 # title: Named
 # description: True when the session's name is one that the operator has put in scope. An empty word puts nothing in scope.
 named if {

@@ -4,6 +4,7 @@
 package policies.lib.words
 
 # METADATA
+# scope: document
 # title: What is said
 # description: The reasons in one line, or, where there is none, what is not known.
 said(reasons, unknown) := unknown if count(reasons) == 0
@@ -18,6 +19,7 @@ said(reasons, _) := concat("; ", reasons) if count(reasons) > 0
 known(facts) := {name: fact[name] | some fact in facts; some name, _ in fact}
 
 # METADATA
+# scope: document
 # title: A span of time
 # description: Seconds as a person reads them, such as 4 min 12 s or 1 h 5 min.
 span(seconds) := concat(" ", _parts(time.diff(time.parse_duration_ns($"{floor(seconds)}s"), 0))) if seconds >= 1

@@ -166,7 +166,7 @@ objections contains {
 _users contains $"{holder.name} ({holder.pid}) uses it" if some holder in input.holders
 
 _panes := {
-	"running": {member.name | some pane in panes.all; some member in pane.foreground},
+	"running": {member.name | some pane in panes.present; some member in pane.foreground},
 	"background": panes.background,
 	"elsewhere": panes.elsewhere,
 	"scripts": panes.scripts,
@@ -181,7 +181,7 @@ _in_panes contains $"a shell in one of its panes runs a script or a command: {co
 _in_panes contains $"something runs in one of its panes: {concat(", ", _in_front)}" if count(_in_front) > 0
 
 _in_front contains member.name if {
-	some pane in panes.all
+	some pane in panes.present
 	some member in pane.foreground
 	not member.name in input.config.shells
 }

@@ -223,7 +223,7 @@ test_a_tab_that_runs_something_stays if {
 
 test_a_script_keeps_its_session_and_its_tab if {
 	every subject in [subjects.session, subjects.tab] {
-		some pane in [subject[subject.kind].panes[0].id]
+		pane := subject[subject.kind].panes[0].id
 		some objection in live.objections with input as subjects.changed(subject, concat("", ["/", subject.kind, "/panes/0/session/0/interactive"]), false)
 		objection.evidence.scripts == [pane]
 	}

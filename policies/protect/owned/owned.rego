@@ -91,7 +91,11 @@ objections contains {
 objections contains {
 	"rule": "protect.owned",
 	"message": words.said(_stranger, "whether it belongs to a session that another instance has on record is not known"),
-	"evidence": {"markers": {marker | some marker in input.lineage.strangers}, "registries": {format | some format in _formats}, "read": {format | some format in _formats; concat(":", ["registry", format]) in input.records_read}},
+	"evidence": {
+		"markers": {marker | some marker in input.lineage.strangers},
+		"registries": _formats,
+		"read": {format | some format in _formats; concat(":", ["registry", format]) in input.records_read},
+	},
 } if {
 	input.kind == "process"
 	not _on_record
@@ -129,11 +133,11 @@ _beside contains place if {
 
 # A marker tells whose a process is better than the folder that it stands in, where nobody handed it down.
 _beside contains place if {
-	some place, entry in input.entries
-	entry.by == "path"
 	input.kind == "process"
 	processes.own_markers
 	registry.marked_over
+	some place, entry in input.entries
+	entry.by == "path"
 }
 
 _let_go contains place if {

@@ -75,7 +75,7 @@ _elsewhere if {
 
 _outside if {
 	_known
-	count(_read) == count(panes.all)
+	count(_read) == count(panes.present)
 	every pid in _inside {
 		_foreign(pid)
 	}
@@ -96,22 +96,22 @@ _foreign(pid) if {
 
 # A pane was read when its members are known, or there are none because it is dead.
 _read contains place if {
-	some place, pane in panes.all
+	some place, pane in panes.present
 	count(pane.session_pids) > 0
 }
 
 _read contains place if {
-	some place, pane in panes.all
+	some place, pane in panes.present
 	pane.dead == true
 }
 
 _inside contains pid if {
-	some pane in panes.all
+	some pane in panes.present
 	some pid in pane.session_pids
 }
 
 _inside contains left.pid if {
-	some pane in panes.all
+	some pane in panes.present
 	some left in pane.descendants
 }
 

@@ -112,8 +112,8 @@ objections contains {
 
 # The folder is not of that name, and lies in none.
 _accounted contains place if {
-	some place, folder in input.config.recorded_folders
 	input.dir.path != ""
+	some place, folder in input.config.recorded_folders
 	contains(concat("", [input.dir.path, "/"]), concat("", ["/", folder.name, "/"])) == false
 }
 

@@ -42,6 +42,7 @@ import data.policies.lib.panes
 import data.policies.lib.sessions
 
 # METADATA
+# scope: document
 # title: In scope
 # description: The session's name is listed, or a registry entry names it.
 in_scope if {

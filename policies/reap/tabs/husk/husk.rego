@@ -44,6 +44,7 @@ package policies.reap.tabs.husk
 import data.policies.lib.panes
 
 # METADATA
+# scope: document
 # title: In scope
 # description: The tab's label is a helper's. An empty word puts nothing in scope.
 in_scope if {
