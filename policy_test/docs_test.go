@@ -1,16 +1,26 @@
 package policy_test
 
 import (
+	"cmp"
+	"flag"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/tester"
+	"go.yaml.in/yaml/v3"
 
 	"winnow/engine/policy"
+	"winnow/policies"
 )
 
 const ownRule = "../docs/own-rule.md"
@@ -111,35 +121,211 @@ func page(rule string) string {
 	return name
 }
 
-// TestEveryRuleHasAPage wants a page for each rule, listed in the table, and no page for a rule that is not there.
-func TestEveryRuleHasAPage(t *testing.T) {
+var update = flag.Bool("update", false, "write docs/policies anew from the METADATA of the rules")
+
+// ruleDoc is what the METADATA of a rule's package says.
+type ruleDoc struct {
+	id, description string
+	custom          struct {
+		Kinds, Why, Example string
+		Waits               []string
+		Parameters          yaml.Node
+	}
+}
+
+// ruleDocs reads the METADATA of all shipped rules, those that reap first.
+func ruleDocs(t *testing.T) []ruleDoc {
+	t.Helper()
+	var out []ruleDoc
+	err := fs.WalkDir(policies.Files, ".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".rego") || strings.HasSuffix(path, "_test.rego") {
+			return err
+		}
+		text, err := fs.ReadFile(policies.Files, path)
+		if err != nil {
+			return err
+		}
+		m, err := ast.ParseModuleWithOpts(path, string(text), ast.ParserOptions{ProcessAnnotation: true})
+		if err != nil {
+			return err
+		}
+		family, _, _ := strings.Cut(path, "/")
+		for _, a := range m.Annotations {
+			if a.Scope != "package" || family != "reap" && family != "protect" {
+				continue
+			}
+			d := ruleDoc{id: strings.TrimPrefix(m.Package.Path.String(), "data.policies."), description: a.Description}
+			// The document itself is read once more: OPA loses the order of the parameters.
+			head, _, _ := strings.Cut(string(text), "\npackage ")
+			var doc struct{ Custom yaml.Node }
+			plain := regexp.MustCompile("(?m)^# ?").ReplaceAllString(strings.TrimPrefix(head, "# METADATA\n"), "")
+			if err := yaml.Unmarshal([]byte(plain), &doc); err != nil {
+				return err
+			}
+			if err := doc.Custom.Decode(&d.custom); err != nil {
+				return err
+			}
+			out = append(out, d)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortStableFunc(out, func(a, b ruleDoc) int { return strings.Compare(b.id[:1], a.id[:1]) })
+	return out
+}
+
+// parameters gives each parameter with its meaning, in the order of the METADATA.
+func (d ruleDoc) parameters() iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		for i := 0; i+1 < len(d.custom.Parameters.Content); i += 2 {
+			if !yield(d.custom.Parameters.Content[i].Value, d.custom.Parameters.Content[i+1].Value) {
+				return
+			}
+		}
+	}
+}
+
+// defaultOf is a parameter's value in config.yaml, short; of several keys, with commas between them, each has its own.
+func defaultOf(t *testing.T, config *yaml.Node, keys string) string {
+	t.Helper()
+	var all []string
+	for key := range strings.SplitSeq(keys, ", ") {
+		node := config
+		for step := range strings.SplitSeq(key, ".") {
+			i := slices.IndexFunc(node.Content, func(n *yaml.Node) bool { return n.Value == step })
+			if node.Kind != yaml.MappingNode || i < 0 {
+				t.Fatalf("config.yaml has no %s", key)
+			}
+			node = node.Content[i+1]
+		}
+		all = append(all, short(node))
+	}
+	return strings.Join(all, "; ")
+}
+
+const fewest = 3
+
+func short(n *yaml.Node) string {
+	var items []string
+	switch n.Kind {
+	case yaml.ScalarNode:
+		return n.Value
+	case yaml.SequenceNode:
+		for _, item := range n.Content {
+			items = append(items, short(item))
+		}
+	case yaml.MappingNode: // the first value names what it is
+		if len(n.Content) > 0 && n.Content[1].Kind == yaml.ScalarNode {
+			return n.Content[1].Value
+		}
+		for i := 1; i < len(n.Content); i += 2 {
+			if text := short(n.Content[i]); text != "none" {
+				items = append(items, text)
+			}
+		}
+	}
+	switch {
+	case len(items) == 0:
+		return "none"
+	case len(items) > fewest:
+		items = append(items[:fewest], "...")
+	}
+	return strings.Join(items, ", ")
+}
+
+func (d ruleDoc) page(t *testing.T, config *yaml.Node) string {
+	lead, rest, _ := strings.Cut(d.description, "\n\n")
+	var b strings.Builder
+	fmt.Fprintf(&b, "<!-- Written from the rule's METADATA: go test ./policy_test -run Pages -update -->\n# %s\n\n%s\n\n%s\n\n## Why\n\n%s\n", d.id, lead, rest, d.custom.Why)
+	if next := maps.Collect(d.parameters()); len(next)+len(d.custom.Waits) > 0 {
+		b.WriteString("\n## Parameters\n\n| parameter | default | meaning |\n|---|---|---|\n")
+		for key, meaning := range d.parameters() {
+			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key, cell(defaultOf(t, config, key)), cell(meaning))
+		}
+		for _, key := range d.custom.Waits {
+			fmt.Fprintf(&b, "| `%s` | %s | it waits for this in any case |\n", key, cell(defaultOf(t, config, key)))
+		}
+	}
+	if d.custom.Example != "" {
+		fmt.Fprintf(&b, "\n## Example\n\n%s\n", d.custom.Example)
+	}
+	return b.String()
+}
+
+// cell keeps a | in a table's cell.
+func cell(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, `\|`, "|"), "|", `\|`)
+}
+
+// table is the table of one family, for docs/policies/README.md.
+func table(t *testing.T, docs []ruleDoc, family string, config *yaml.Node) string {
+	out := "| rule | kind | what | parameters and defaults |\n|---|---|---|---|\n"
+	for _, d := range docs {
+		kind := d.custom.Kinds
+		if path := strings.Split(d.id, "."); path[0] != family {
+			continue
+		} else if family == "reap" {
+			kind = map[string]string{"tabs": "tab", "sessions": "session", "terminals": "terminal", "dirs": "dir", "processes": "process"}[path[1]]
+		}
+		var parameters []string
+		for key := range d.parameters() {
+			parameters = append(parameters, fmt.Sprintf("`%s` %s", strings.ReplaceAll(key, "rules.", ""), cell(defaultOf(t, config, key))))
+		}
+		lead, _, _ := strings.Cut(d.description, "\n\n")
+		out += fmt.Sprintf("| [%s](%s) | %s | %s | %s |\n", d.id, page(d.id), kind, lead, cmp.Or(strings.Join(parameters, "<br>"), "none"))
+	}
+	return out
+}
+
+// TestPagesAreCurrent holds docs/policies to what the METADATA of the rules says: a page for each rule, and the tables of all.
+func TestPagesAreCurrent(t *testing.T) {
 	t.Parallel()
-	p, err := policy.Load(t.Context(), policy.LoadOptions{Trees: embedded})
+	var config yaml.Node
+	text, err := os.ReadFile("../config.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	index, err := os.ReadFile("../docs/policies/README.md")
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	const dir = "../docs/policies"
+	index, err := os.ReadFile(filepath.Join(dir, "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages := map[string]bool{"README.md": true}
-	for rule := range p.Rules() {
-		name := page(rule)
-		pages[name] = true
-		text, err := os.ReadFile(filepath.Join("../docs/policies", name))
-		if err != nil || !strings.HasPrefix(string(text), "# "+rule+"\n") {
-			t.Errorf("%s: no page docs/policies/%s that begins with its name: %v", rule, name, err)
+	docs := ruleDocs(t)
+	want := map[string]string{"README.md": string(index)}
+	for _, d := range docs {
+		want[page(d.id)] = d.page(t, config.Content[0])
+	}
+	for _, family := range []string{"reap", "protect"} {
+		between := regexp.MustCompile(`(?s)(<!-- ` + family + ` -->\n).*?(<!-- end -->)`)
+		rows := table(t, docs, family, config.Content[0])
+		want["README.md"] = between.ReplaceAllStringFunc(want["README.md"], func(old string) string {
+			parts := between.FindStringSubmatch(old)
+			return parts[1] + rows + parts[2]
+		})
+	}
+	for name, text := range want {
+		file := filepath.Join(dir, name)
+		have, err := os.ReadFile(file)
+		if string(have) == text {
+			continue
 		}
-		if !strings.Contains(string(index), "["+rule+"]("+name+")") {
-			t.Errorf("%s: not in docs/policies/README.md", rule)
+		if !*update {
+			t.Errorf("%s is not what the METADATA says (%v): go test ./policy_test -run Pages -update", file, err)
+		} else if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Error(err)
 		}
 	}
-	entries, err := os.ReadDir("../docs/policies")
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range entries {
-		if !pages[f.Name()] {
+		if _, ok := want[f.Name()]; !ok {
 			t.Errorf("docs/policies/%s: no such rule", f.Name())
 		}
 	}

@@ -22,9 +22,11 @@ import (
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
+	"winnow/engine/policy"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 	"winnow/ledger"
+	"winnow/policies"
 )
 
 // Check is one line of the doctor's answer.
@@ -65,7 +67,8 @@ func newDoctor(a *app) *cobra.Command {
 func (a *app) examine(ctx context.Context) []Check {
 	checks := []Check{a.checkConfig()}
 	checks = append(checks, a.checkState(ctx)...)
-	checks = append(checks, a.checkPolicies(ctx))
+	loaded, rules := a.checkPolicies(ctx)
+	checks = append(checks, loaded)
 	checks = append(checks, checkKernel(a.cfg.State)...)
 	checks = append(checks, checkPrograms(ctx)...)
 	s, err := a.look(ctx, scope{}, a.recall(ctx))
@@ -77,7 +80,7 @@ func (a *app) examine(ctx context.Context) []Check {
 	checks = append(checks, checkSources(s)...)
 	checks = append(checks, a.checkHerdr(s)...)
 	checks = append(checks, a.checkHost(s)...)
-	return byArea(append(checks, a.checkRules(s)...))
+	return byArea(append(checks, a.checkRules(s, rules)...))
 }
 
 // byArea puts the checks of an area together, where its first one stands.
@@ -138,13 +141,13 @@ func (a *app) checkState(ctx context.Context) []Check {
 	return out
 }
 
-func (a *app) checkPolicies(ctx context.Context) Check {
+func (a *app) checkPolicies(ctx context.Context) (Check, map[string]policy.Rule) {
 	e, p, err := a.engine(ctx)
 	if err != nil {
-		return Check{"policies", "policies", broken, err.Error()}
+		return Check{"policies", "policies", broken, err.Error()}, nil
 	}
 	defer e.Close()
-	return Check{"policies", "policies", healthy, fmt.Sprintf("%s, revision %s, %s", text.Plural(len(p.Rules()), "rule"), p.Revision, p.Digest[:min(len(p.Digest), 19)])}
+	return Check{"policies", "policies", healthy, fmt.Sprintf("%s, revision %s, %s", text.Plural(len(p.Rules()), "rule"), p.Revision, p.Digest[:min(len(p.Digest), 19)])}, p.Rules()
 }
 
 // checkKernel tries the calls that acts rest on, on nothing but this process and the state folder.
@@ -273,62 +276,85 @@ func (a *app) checkHost(s *snapshot.Snapshot) []Check {
 	return out
 }
 
-// checkRules says of each shipped reason to reap whether it can fire here at all, and if not, why.
-func (a *app) checkRules(s *snapshot.Snapshot) []Check {
-	recorded := slices.ContainsFunc(s.Registry, func(e snapshot.Entry) bool { return e.Session != "" })
-	names := len(a.cfg.Rules.SessionNames.Exact)+len(a.cfg.Rules.SessionNames.Prefix) > 0
-	worktrees, upstream := 0, false
-	for _, d := range s.Dirs {
-		if d.Git != nil && d.Git.Worktree != nil && *d.Git.Worktree {
-			worktrees++
-			upstream = upstream || d.Git.Upstream != ""
-		}
-	}
-	unmarked := !slices.ContainsFunc(a.cfg.Collect.Processes.Markers, func(m string) bool {
-		return !slices.Contains(a.cfg.Rules.PaneMarkers, m) && !slices.Contains(snapshot.PaneMarkers, m)
-	})
+// checkRules says of each reason to reap, the shipped ones and one's own, whether it can fire here at all, and if not, why.
+func (a *app) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []Check {
+	can := a.needs(s)
 	var out []Check
-	never := func(rule string, because ...string) {
-		because = slices.DeleteFunc(because, func(s string) bool { return s == "" })
-		c := Check{"rule", rule, healthy, "can fire here"}
+	for _, id := range slices.Sorted(maps.Keys(rules)) {
+		if !strings.HasPrefix(id, "reap.") {
+			continue
+		}
+		c := Check{"rule", id, healthy, "can fire here"}
+		var because []string
+		for _, need := range rules[id].Needs {
+			switch missing, known := can[need]; {
+			case !known:
+				c.Status, c.Detail = limited, fmt.Sprintf("needs %q, of which doctor cannot tell whether it is here; it knows %s", need, strings.Join(slices.Sorted(maps.Keys(can)), ", "))
+			case missing != "":
+				because = append(because, missing)
+			}
+		}
 		if len(because) > 0 {
 			c.Status, c.Detail = limited, "can never fire here: "+strings.Join(because, "; ")
 		}
+		if _, err := policies.Files.Open(rules[id].File); err != nil && rules[id].Title != "" {
+			c.Detail += " (" + rules[id].Title + ")"
+		}
+		if veil := subject.Join(s, &a.cfg.Rules.Config).Veil(); id == "reap.processes.orphan" && veil != nil && c.Status == healthy {
+			c.Status, c.Detail = limited, "can fire here only for what began before another process: "+report.Veiling(veil)
+		}
 		out = append(out, c)
 	}
-	when := func(cond bool, why string) string {
-		if cond {
-			return why
-		}
-		return ""
-	}
-	noServers := when(!slices.ContainsFunc(slices.Collect(maps.Values(s.Sources)), func(x snapshot.Source) bool { return x.Kind == "tmux" && x.Status == snapshot.OK }), "no tmux server of this user runs")
-	ids := slices.ContainsFunc(a.cfg.Rules.IDMarkers, func(m string) bool { return slices.Contains(a.cfg.Collect.Processes.Markers, m) })
-	owners := slices.ContainsFunc(s.Registry, func(e snapshot.Entry) bool { return e.Marker != "" })
-	ancient := when(s.Host.Container != nil && *s.Host.Container, "process 1 of this container is a program, so having it for a parent proves nothing")
-	unsure := when(s.Host.Container == nil, "it cannot be told whether process 1 is an init")
-	never("reap.tabs.husk",
-		when(!slices.ContainsFunc(slices.Collect(maps.Values(s.Sources)), func(x snapshot.Source) bool { return x.Kind == "herdr" && x.Status == snapshot.OK }), "no herdr server of this user runs"),
-		when(len(a.cfg.Rules.HelperLabels.Exact)+len(a.cfg.Rules.HelperLabels.Prefix) == 0, "rules.helper_labels is empty"))
-	towers := when(!slices.ContainsFunc(slices.Collect(maps.Values(s.Sources)), func(x snapshot.Source) bool { return x.Kind == "codev" && x.Status == snapshot.OK }), "no Codev state folder with a Tower that answers")
-	never("reap.terminals.ownerless", towers)
-	never("reap.terminals.exited", towers)
-	never("reap.terminals.husk", towers)
-	never("reap.sessions.husk", noServers, when(!names && !recorded, "no session name is in scope; set rules.session_names or collect.registry"))
-	never("reap.sessions.finished", noServers, when(!recorded, "no registry entry records a session; set collect.registry"))
-	never("reap.dirs.disposable", when(len(s.Dirs) == 0, "no folder is looked at; set collect.dirs.roots, or run in a repository"), when(len(a.cfg.Rules.DisposableDirs) == 0, "rules.disposable_dirs is empty"))
-	never("reap.dirs.landed", when(worktrees == 0, "no linked worktree was found"), when(worktrees > 0 && !upstream, "no repository has a remote with a default branch (git remote set-head origin --auto)"))
-	never("reap.dirs.over", when(worktrees == 0, "no linked worktree was found"))
-	never("reap.processes.deleted", ancient, unsure, when(len(a.cfg.Rules.WorktreeFolders) == 0, "rules.worktree_folders is empty"))
-	never("reap.processes.runaway",
-		when(!ids, "none of rules.id_markers is read; see collect.processes.markers"),
-		when(!owners, "no registry entry says which marker its processes carry; see collect.shepherd.stores"))
-	never("reap.processes.orphan", ancient, unsure,
-		when(unmarked, "collect.processes.markers names no variable that an agent sets"))
-	if veil := subject.Join(s, &a.cfg.Rules.Config).Veil(); veil != nil && out[len(out)-1].Status == healthy {
-		out[len(out)-1].Status, out[len(out)-1].Detail = limited, "can fire here only for what began before another process: "+report.Veiling(veil)
-	}
 	return append(out, unreadMarkers(a.cfg.Collect.Processes.Markers, &a.cfg.Rules.Config)...)
+}
+
+// needs are the words that METADATA may name as a rule's needs, each with why it is missing here: "" where it is not.
+func (a *app) needs(s *snapshot.Snapshot) map[string]string {
+	r, markers := &a.cfg.Rules, a.cfg.Collect.Processes.Markers
+	recorded := slices.ContainsFunc(s.Registry, func(e snapshot.Entry) bool { return e.Session != "" })
+	worktree, upstream := false, false
+	for _, d := range s.Dirs {
+		if d.Git != nil && d.Git.Worktree != nil && *d.Git.Worktree {
+			worktree, upstream = true, upstream || d.Git.Upstream != ""
+		}
+	}
+	init := "it cannot be told whether process 1 is an init"
+	if c := s.Host.Container; c != nil && *c {
+		init = "process 1 of this container is a program, so having it for a parent proves nothing"
+	} else if c != nil {
+		init = ""
+	}
+	unless := func(there bool, missing string) string {
+		if there {
+			return ""
+		}
+		return missing
+	}
+	source := func(kind string) bool {
+		return slices.ContainsFunc(slices.Collect(maps.Values(s.Sources)), func(x snapshot.Source) bool { return x.Kind == kind && x.Status == snapshot.OK })
+	}
+	return map[string]string{
+		"herdr":             unless(source("herdr"), "no herdr server of this user runs"),
+		"tmux":              unless(source("tmux"), "no tmux server of this user runs"),
+		"codev":             unless(source("codev"), "no Codev state folder with a Tower that answers"),
+		"init":              init,
+		"dirs":              unless(len(s.Dirs) > 0, "no folder is looked at; set collect.dirs.roots, or run in a repository"),
+		"worktrees":         unless(worktree, "no linked worktree was found"),
+		"upstream":          unless(upstream || !worktree, "no repository has a remote with a default branch (git remote set-head origin --auto)"),
+		"recorded_sessions": unless(recorded, "no registry entry records a session; set collect.registry"),
+		"named_sessions": unless(recorded || len(r.SessionNames.Exact)+len(r.SessionNames.Prefix) > 0,
+			"no session name is in scope; set rules.session_names or collect.registry"),
+		"agent_markers": unless(slices.ContainsFunc(markers, func(m string) bool {
+			return !slices.Contains(r.PaneMarkers, m) && !slices.Contains(snapshot.PaneMarkers, m)
+		}), "collect.processes.markers names no variable that an agent sets"),
+		"id_markers": unless(slices.ContainsFunc(r.IDMarkers, func(m string) bool { return slices.Contains(markers, m) }),
+			"none of rules.id_markers is read; see collect.processes.markers"),
+		"recorded_markers": unless(slices.ContainsFunc(s.Registry, func(e snapshot.Entry) bool { return e.Marker != "" }),
+			"no registry entry says which marker its processes carry; see collect.shepherd.stores"),
+		"rules.helper_labels":    unless(len(r.HelperLabels.Exact)+len(r.HelperLabels.Prefix) > 0, "rules.helper_labels is empty"),
+		"rules.disposable_dirs":  unless(len(r.DisposableDirs) > 0, "rules.disposable_dirs is empty"),
+		"rules.worktree_folders": unless(len(r.WorktreeFolders) > 0, "rules.worktree_folders is empty"),
+	}
 }
 
 func (a *app) checksText(w io.Writer, checks []Check) {

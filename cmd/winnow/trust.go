@@ -17,7 +17,7 @@ import (
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/project"
 	"winnow/cmd/winnow/text"
-	"winnow/collectors/dirs/git"
+	"winnow/internal/git"
 )
 
 func newTrust(a *app) *cobra.Command {

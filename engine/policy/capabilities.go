@@ -19,7 +19,7 @@ var builtins = []string{
 	"trim", "trim_left", "trim_right", "trim_prefix", "trim_suffix", "trim_space", "substring", "indexof",
 	"strings.any_prefix_match", "strings.any_suffix_match", "regex.match", "glob.match",
 	"is_number", "is_string", "is_boolean", "is_array", "is_set", "is_object", "is_null",
-	"time.parse_rfc3339_ns",
+	"time.parse_rfc3339_ns", "time.parse_duration_ns", "time.diff",
 }
 
 // Capabilities is the whitelist as OPA takes it. An AllowNet of nil would let a schema be fetched from any host.

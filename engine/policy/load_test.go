@@ -144,6 +144,9 @@ func TestLoadRefuses(t *testing.T) {
 		"a set built key by key":         {map[string]string{"lib/x/x.rego": "package policies.lib.x\n\nby_id[e.id] contains e if some e in input.entries\n"}, "my/lib/x/x.rego:3", []string{"key by key"}},
 		"a field of a parameter":         {map[string]string{"lib/x/x.rego": "package policies.lib.x\n\nover(e) if e.terminal == true\n"}, "my/lib/x/x.rego:3", []string{"reads e.terminal of a parameter"}},
 		"a field of a parameter's item":  {map[string]string{"lib/x/x.rego": "package policies.lib.x\n\nover(es) if {\n\tsome e in es\n\tx := e\n\tx.terminal == true\n}\n"}, "my/lib/x/x.rego:3", []string{"of a parameter"}},
+		"a not in disguise":              {finding(`count([x | x := input.age]) == 0`), reap + ":6", []string{"not in disguise", "state positively"}},
+		"one the other way round":        {finding(`1 > count({x | some x in input.holders})`), reap + ":6", []string{"not in disguise"}},
+		"one that a library has":         {map[string]string{"lib/x/x.rego": "package policies.lib.x\n\nnone if count([x | x := input.age]) < 1\n"}, "my/lib/x/x.rego:3", []string{"not in disguise"}},
 		"rules that need each other":     {map[string]string{"lib/x/x.rego": "package policies.lib.x\n\na if b\n\nb if a\n"}, "my/lib/x/x.rego:3", []string{"recursive"}},
 		"an empty tree":                  {nil, "my", []string{"no policies in it"}},
 	}

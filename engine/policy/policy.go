@@ -49,6 +49,8 @@ type Rule struct {
 	Description string `json:"description,omitempty"`
 	// Candidates are the classes of candidates that its package is about; empty for all of its kind. See Policy.Candidates.
 	Candidates []string `json:"candidates,omitempty"`
+	// Needs are what its METADATA says that it needs to find anything, in the words of `winnow doctor`.
+	Needs []string `json:"needs,omitempty"`
 }
 
 // Package gives findings or objections.

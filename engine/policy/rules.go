@@ -50,6 +50,7 @@ func (p *Policy) describe(modules []module) map[string]Rule {
 		}
 		id := strings.Join(path, ".")
 		declared, _ := m.candidates()
+		needs := m.needs()
 		for _, r := range m.Rules {
 			if string(r.Head.Name) != outputs[path[0]].set {
 				continue
@@ -58,8 +59,8 @@ func (p *Policy) describe(modules []module) map[string]Rule {
 				rules[id] = m.rule(id, r)
 			}
 		}
-		if r, ok := rules[id]; ok && len(declared) > 0 {
-			r.Candidates = declared
+		if r, ok := rules[id]; ok {
+			r.Candidates, r.Needs = append(r.Candidates, declared...), append(r.Needs, needs...)
 			rules[id] = r
 		}
 	}
@@ -94,6 +95,18 @@ func (m module) candidates() (of []string, refused Refusals) {
 		}
 	}
 	return of, refused
+}
+
+// needs are what the package's METADATA in this file says that the rule needs to find anything (custom: {needs: [tmux]}).
+func (m module) needs() (of []string) {
+	for _, a := range m.Annotations {
+		if list, ok := a.Custom["needs"].([]any); ok && a.Scope == "package" {
+			for _, n := range list {
+				of = append(of, fmt.Sprint(n))
+			}
+		}
+	}
+	return of
 }
 
 func (m module) rule(id string, r *ast.Rule) Rule {

@@ -85,8 +85,8 @@ test_without_any_one_part_of_it_a_terminal_is_spared if {
 }
 
 test_a_process_that_several_rules_claim_has_all_their_reasons if {
-	all := object.union(subjects.runaway, {"process": {"ppid": 1, "cwd": "/w/.worktrees/x", "cwd_deleted": true}})
-	decision := main.decision with input as all
+	whole := object.union(subjects.runaway, {"process": {"ppid": 1, "cwd": "/w/.worktrees/x", "cwd_deleted": true}})
+	decision := main.decision with input as whole
 	{finding.rule | some finding in decision.findings} == {"reap.processes.deleted", "reap.processes.orphan", "reap.processes.runaway"}
 	decision.verdict == "reap"
 }

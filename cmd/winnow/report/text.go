@@ -492,10 +492,10 @@ func Due(d decision.Decision, taken time.Time) (time.Time, bool) {
 		if o.Rule != decision.RuleSeenOnce {
 			continue
 		}
-		var left []float64
+		var left *float64
 		data, err := json.Marshal(o.Evidence["left"])
-		if err == nil && json.Unmarshal(data, &left) == nil && len(left) == 1 {
-			return taken.Add(config.Seconds(left[0])), true
+		if err == nil && json.Unmarshal(data, &left) == nil && left != nil {
+			return taken.Add(config.Seconds(*left)), true
 		}
 	}
 	return time.Time{}, false

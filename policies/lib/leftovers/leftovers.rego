@@ -6,6 +6,7 @@
 package policies.lib.leftovers
 
 # METADATA
+# scope: document
 # title: Leftovers among the members
 # description: >-
 #   The pids of the processes in the panes' own sessions that are positively left over from an agent which is gone - its servers, and the

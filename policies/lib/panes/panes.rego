@@ -6,11 +6,12 @@ package policies.lib.panes
 import data.policies.lib.leftovers
 
 # METADATA
+# scope: document
 # title: All panes
 # description: The panes of the session or of the tab; undefined for anything else.
-all := input.session.panes if input.kind == "session"
+present := input.session.panes if input.kind == "session"
 
-all := input.tab.panes if input.kind == "tab"
+present := input.tab.panes if input.kind == "tab"
 
 # METADATA
 # title: Idle panes
@@ -31,7 +32,7 @@ dead := [id | some id in _dead_here; not id in _busy_elsewhere]
 #   The names of the processes that were started in a pane and run on outside of it, known by the pane's id in their environment, and
 #   that keep it. Those that live on by design do not.
 elsewhere contains member.name if {
-	some pane in all
+	some pane in present
 	some member in pane.carriers
 	not member.pid in _residents
 }
@@ -42,7 +43,7 @@ elsewhere contains member.name if {
 #   The names of the processes of the panes' own sessions that are not in front there, and keep them - a job, something suspended, a
 #   server that an agent left behind and of which it is not known what it is.
 background contains member.name if {
-	some pane in all
+	some pane in present
 	some member in pane.session
 	member.pid != pane.shell_pid
 	not member.pid in _in_front
@@ -50,7 +51,7 @@ background contains member.name if {
 }
 
 _in_front contains member.pid if {
-	some pane in all
+	some pane in present
 	some member in pane.foreground
 }
 
@@ -58,8 +59,8 @@ _in_front contains member.pid if {
 # title: Quiet here
 # description: True when there is a pane and nothing is at work in any, so that only what runs elsewhere can keep them.
 quiet_here if {
-	count(all) > 0
-	count(all) - count(_idle_here) == count(_dead_here)
+	count(present) > 0
+	count(present) - count(_idle_here) == count(_dead_here)
 }
 
 # METADATA
@@ -81,7 +82,7 @@ taken_along contains member.name if {
 }
 
 _busy_elsewhere contains pane.id if {
-	some pane in all
+	some pane in present
 	some member in pane.carriers
 	not member.pid in _residents
 }
@@ -118,7 +119,7 @@ _server := input.session.server.pid if input.kind == "session"
 _server := input.source.server.pid if input.kind == "tab"
 
 _idle_here := [pane.id |
-	some pane in all
+	some pane in present
 	pane.dead == false
 	pane.foreground_pgid == pane.shell_pid
 	count(pane.foreground) == 1
@@ -140,14 +141,14 @@ _idle_here := [pane.id |
 # title: Panes with a script
 # description: The panes whose first process is a shell that runs a script or a command, or reads something else than its terminal.
 scripts := [pane.id |
-	some pane in all
+	some pane in present
 	some shell in pane.session
 	shell.pid == pane.shell_pid
 	shell.interactive == false
 ]
 
 _dead_here := [pane.id |
-	some pane in all
+	some pane in present
 	pane.dead == true
 	not pane.session_pids[0]
 	not pane.session[0]
@@ -192,15 +193,15 @@ _without_agent := [pane.id |
 # description: True when there is a pane, and every pane is idle.
 all_idle if {
 	count(idle) > 0
-	count(idle) == count(all)
+	count(idle) == count(present)
 }
 
 # METADATA
 # title: All quiet
 # description: True when there is a pane, and every pane is idle or dead.
 all_quiet if {
-	count(all) > 0
-	count(all) - count(idle) == count(dead)
+	count(present) > 0
+	count(present) - count(idle) == count(dead)
 }
 
 # METADATA

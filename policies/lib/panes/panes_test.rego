@@ -49,9 +49,9 @@ test_no_panes_are_neither if {
 }
 
 test_the_panes_are_those_of_the_kind if {
-	panes.all[0].id == "%5" with input as subjects.session
-	panes.all[0].id == "w1:p4" with input as subjects.tab
-	not panes.all with input as subjects.dir
+	panes.present[0].id == "%5" with input as subjects.session
+	panes.present[0].id == "w1:p4" with input as subjects.tab
+	not panes.present with input as subjects.dir
 	panes.idle == ["w1:p4"] with input as subjects.tab
 }
 

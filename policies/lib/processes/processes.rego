@@ -22,6 +22,7 @@ multiplexer := listed if {
 }
 
 # METADATA
+# scope: document
 # title: Own markers
 # description: >-
 #   True when the process was positively not handed its markers by a multiplexer: it comes out of none, or out of one that does

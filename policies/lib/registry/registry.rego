@@ -4,6 +4,7 @@
 package policies.lib.registry
 
 # METADATA
+# scope: document
 # title: Over
 # description: >-
 #   The places in input.entries of those whose owner is over: the record's own format says so, or it says nothing and its status
@@ -15,8 +16,31 @@ over contains place if {
 
 over contains place if {
 	some place, entry in input.entries
-	count([said | said := entry.terminal]) == 0
 	entry.status in input.config.terminal_statuses
+	not place in _going_on
+}
+
+# The record's own format says that the owner is not over.
+_going_on contains place if {
+	some place, entry in input.entries
+	entry.terminal == false
+}
+
+# METADATA
+# title: Endless
+# description: The places of the entries that say nothing of an end. Where its time could not be read, the source failed.
+endless contains place if {
+	some place, entry in input.entries
+	not entry.ended
+}
+
+# METADATA
+# title: Its own session
+# description: The places of the entries that mean the session by its name or id, and no other session as well.
+of_session contains place if {
+	some place, entry in input.entries
+	entry.by == "session"
+	not entry.shared
 }
 
 # METADATA

@@ -3,19 +3,22 @@
 # description: Which sessions are anybody's business but their user's, and what is positively known of them besides their panes.
 package policies.lib.sessions
 
+import data.policies.lib.registry
+
 # METADATA
+# scope: document
 # title: Recorded
 # description: >-
 #   True when a registry entry means this session: it names it, and no other session bears that name, and the session was not made
 #   after the entry's owner had ended. An entry that says nothing of an end may mean it.
 recorded if {
-	some entry in _meant
-	count([ended | ended := entry.ended]) == 0
+	some place in registry.of_session
+	place in registry.endless
 }
 
 recorded if {
-	some entry in _meant
-	input.made >= entry.ended
+	some place in registry.of_session
+	input.made >= input.entries[place].ended
 }
 
 # METADATA
@@ -31,13 +34,8 @@ told if {
 	not input.session.error
 }
 
-_meant contains entry if {
-	some entry in input.entries
-	entry.by == "session"
-	count([shared | shared := entry.shared]) == 0
-}
-
 # METADATA
+# scope: document
 # title: Named
 # description: True when the session's name is one that the operator has put in scope. An empty word puts nothing in scope.
 named if {

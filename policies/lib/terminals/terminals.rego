@@ -4,6 +4,7 @@
 package policies.lib.terminals
 
 # METADATA
+# scope: document
 # title: A builder's
 # description: True when the terminal is a builder's or its development server's. An architect's and a person's shell are neither.
 of_builder if {
@@ -34,7 +35,7 @@ ownerless if {
 # description: What became of the owner's worktree; undefined while it is there and registered, and where that is not known.
 worktree_left := "gone" if {
 	input.terminal.owner.gone == true
-} else := "registered no more" if {
+} else := "no longer registered" if {
 	input.terminal.owner.unregistered == true
 }
 
@@ -61,6 +62,7 @@ ended if {
 }
 
 # METADATA
+# scope: document
 # title: Exited
 # description: True when its Tower says that the terminal has exited, and nothing lives in it. Its process may stay to replay the end.
 exited if {
@@ -76,6 +78,7 @@ exited if ended
 silent if input.idle >= input.config.terminal_idle
 
 # METADATA
+# scope: document
 # title: Deserted
 # description: >-
 #   True when the terminal is ownerless and nobody is at work in it - it is a development server's and no agent lives in it, or it is a
@@ -110,13 +113,13 @@ _programs := [member.pid |
 
 _shells := _waiting | _helpers
 
-_waiting := {member.pid |
+_waiting contains member.pid if {
 	some member in input.terminal.below
 	member.name in input.config.shells
 	member.interactive == true
 }
 
-_helpers := {member.pid |
+_helpers contains member.pid if {
 	some member in input.terminal.below
 	member.name in input.config.prompt_daemons
 }

@@ -37,7 +37,7 @@ test_a_worktree_that_is_registered_no_more_is_gone_too if {
 		{"op": "add", "path": "/terminal/owner/unregistered", "value": true},
 	])
 	terminals.ownerless with input as deregistered
-	terminals.worktree_left == "registered no more" with input as deregistered
+	terminals.worktree_left == "no longer registered" with input as deregistered
 	terminals.worktree_left == "gone" with input as subjects.terminal
 }
 

@@ -1,22 +1,37 @@
 # METADATA
 # title: Attached
-# description: >-
-#   Keeps what somebody looks at: a session to which a client is attached that has pressed a key not long ago, or whose panes
-#   another session shows, and a tab that has the focus. Attachment by itself is no reason; clients stay attached for weeks.
+# description: |-
+#   Keeps what somebody looks at.
+#
+#   A session with an attached client that was used less than `attached_idle` ago, or whose clients or their activity could not be
+#   read; a program that speaks tmux's control mode (iTerm2) is a client as any other; and one whose panes another session shows
+#   too, as one of a group or through a linked window. A herdr tab that has the focus, or of which that is not known.
+# custom:
+#   kinds: session, tab
+#   parameters:
+#     rules.attached_idle: "a client that has not been used for longer, while the machine was [awake](young.md), does not count as somebody looking"
+#   why: |-
+#     tmux counts no key of a control client, since what its user types comes as commands. So one counts as used when something came
+#     to its terminal, or when its session last showed something: what only watches stops keeping a session once that has been still
+#     for `attached_idle`.
+#
+#     Attachment by itself is no veto: with it, 54 of 54 sessions were attached, nothing was ever reaped, and the machine ran out of
+#     memory (eneskirca/nodeterm#109). Detachment is no proof either. Killing one of a group of sessions frees nothing and takes the
+#     windows from whoever looks at them through another. Closing herdr's focused tab moves the focus, and the next key goes somewhere
+#     else.
+#   example: |-
+#     Attached, last key ten seconds ago: spared. Attached since yesterday, last key five hours ago: not kept by this rule.
 package policies.protect.attached
+
+import data.policies.lib.words
 
 # METADATA
 # title: Somebody looks at it
 # description: A client is attached and was used lately, or whether one is could not be read.
 objections contains {
 	"rule": "protect.attached",
-	"message": "somebody is attached to it and was active not long ago, or whether anybody is could not be read",
-	"evidence": {k: v |
-		some k, v in {
-			"attached": input.session.attached,
-			"client_idle": input.client_idle,
-		}
-	},
+	"message": words.said(_watched, "whether somebody is attached to it and uses it is not known"),
+	"evidence": words.known(_facts),
 } if {
 	input.kind == "session"
 	not _unwatched
@@ -27,8 +42,8 @@ objections contains {
 # description: The session is one of a group, or a window of it is linked into another session.
 objections contains {
 	"rule": "protect.attached",
-	"message": "another session shows the same panes",
-	"evidence": {"sessions": {other | some other in input.session.panes[_].linked}},
+	"message": words.said(_shown, "whether it is one of a group of sessions is not known"),
+	"evidence": {"sessions": {other | some pane in input.session.panes; some other in pane.linked}},
 } if {
 	input.kind == "session"
 	not _alone
@@ -39,18 +54,12 @@ objections contains {
 # description: The tab is the focused one, or whether it is could not be read.
 objections contains {
 	"rule": "protect.attached",
-	"message": _focus,
+	"message": words.said(_focused, "whether it is the focused tab is not known"),
 	"evidence": {},
 } if {
 	input.kind == "tab"
-	not _unfocused
+	not input.tab.focused == false
 }
-
-_unfocused if input.tab.focused == false
-
-default _focus := "whether it is the focused tab is not known"
-
-_focus := "it is the focused tab" if input.tab.focused == true
 
 _unwatched if input.session.attached == 0
 
@@ -59,24 +68,35 @@ _unwatched if {
 	input.client_idle >= input.config.attached_idle
 }
 
+_watched contains $"somebody is attached and used it {words.span(input.client_idle)} ago; at least {words.span(input.config.attached_idle)} is asked" if {
+	input.client_idle < input.config.attached_idle
+}
+
+_focused contains "it is the focused tab" if input.tab.focused == true
+
+_shown contains "another session shows one of its windows" if _linked
+
+_shown contains $"it is one of a group of {input.session.group_size} sessions, which show the same windows" if _grouped
+
 _alone if {
 	_ungrouped
 	not _linked
 }
 
-_linked if input.session.panes[_].linked[0]
-
-_ungrouped if {
-	input.session.group == ""
-	not input.session.group_size
+_linked if {
+	some pane in input.session.panes
+	pane.linked[0]
 }
 
 _ungrouped if {
 	input.session.group == ""
-	input.session.group_size <= 1
+	not _grouped
 }
 
-_ungrouped if {
-	input.session.group != ""
-	input.session.group_size == 1
-}
+_ungrouped if input.session.group_size == 1
+
+_grouped if input.session.group_size > 1
+
+_facts contains {"attached": input.session.attached}
+
+_facts contains {"client_idle": input.client_idle}

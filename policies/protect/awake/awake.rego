@@ -1,17 +1,37 @@
 # METADATA
 # title: Not awake for long
-# description: >-
-#   Keeps everything until the machine has been awake for a while without a boot, a resume or a jump of the clock: ages that
-#   were counted over one of these say nothing.
+# description: |-
+#   Keeps everything for a while after a boot, a resume or a jump of the clock.
+#
+#   Every candidate, until the machine has been steady for `steady_for`; and for as long as that is not known.
+# custom:
+#   kinds: all
+#   parameters:
+#     rules.steady_for: "how long nothing of the kind may have been noticed"
+#     rules.clock_jump: "how far the clock may move against the machine's own count"
+#   why: |-
+#     A laptop's sleep counted as idle time, and every session was reaped on resume (pingdotgg/t3code#11805).
+#   example: |-
+#     Five seconds after the lid was opened: everything is spared. Half a minute later: judged as usual.
 package policies.protect.awake
+
+import data.policies.lib.words
 
 # METADATA
 # title: The machine has not been steady for long enough
 # description: A boot, a resume or a jump of the clock was noticed too short a while ago, or it is not known when.
 objections contains {
 	"rule": "protect.awake",
-	"message": "the machine booted, resumed or had its clock set too short a while ago, or it is not known when",
-	"evidence": {k: v | some k, v in {"steady": input.host.steady, "steady_for": input.config.steady_for}},
+	"message": words.said(_reasons, "when the machine booted, resumed or had its clock set is not known"),
+	"evidence": words.known(_facts),
 } if not _steady
 
 _steady if input.host.steady >= input.config.steady_for
+
+_reasons contains $"the machine booted, resumed or had its clock set {words.span(input.host.steady)} ago; at least {words.span(input.config.steady_for)} is asked" if {
+	input.host.steady < input.config.steady_for
+}
+
+_facts contains {"steady": input.host.steady}
+
+_facts contains {"steady_for": input.config.steady_for}

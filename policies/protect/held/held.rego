@@ -1,16 +1,30 @@
 # METADATA
 # title: Held
-# description: >-
-#   Keeps what somebody asked to keep: an operator or a program placed a hold that has not lapsed, or a registry entry that
-#   concerns the candidate is marked as retained.
+# description: |-
+#   Keeps what somebody asked to keep.
+#
+#   A candidate with a hold that has not lapsed, and one that a registry entry marks as `retained`, whatever its status.
+# custom:
+#   kinds: all
+#   why: |-
+#     A fresh claim of a person or an agent always wins. There must be a way to say "leave this" that is quicker than turning the
+#     reaper off.
+#   example: |-
+#     ```
+#     winnow retain dir:/w/feature --reason "demo on friday" --for 48h
+#
+#     dir:/w/feature   spare   protect.held: held by ann: demo on friday
+#     ```
 package policies.protect.held
+
+import data.policies.lib.words
 
 # METADATA
 # title: A hold is on it
 # description: Somebody placed a hold on the candidate, and it has not lapsed.
 objections contains {
 	"rule": "protect.held",
-	"message": $"held by {_owner}: {_reason}",
+	"message": $"held by {words.said(_owner, "somebody")}: {words.said(_reason, "no reason given")}",
 	"evidence": {k: v | some k, v in input.hold},
 } if input.hold
 
@@ -26,10 +40,6 @@ objections contains {
 	entry.retained == true
 }
 
-default _owner := "somebody"
+_owner contains input.hold.owner
 
-_owner := input.hold.owner
-
-default _reason := "no reason given"
-
-_reason := input.hold.reason
+_reason contains input.hold.reason

@@ -1,25 +1,117 @@
 # METADATA
 # title: Live
-# description: >-
-#   Keeps what is in use: a folder that a process holds, a session or tab in which anything but an idle shell runs, a session
-#   with a popup, a terminal in which somebody is at work, a process that is an agent or may be one, has a terminal, listens, or has
-#   any of these below it, or what may not end with it. What was started in a pane and runs on elsewhere is in use in that pane. What
-#   could not be read counts as in use.
+# description: |-
+#   Keeps what is in use.
+#
+#   A folder that a process uses, or of which not every possible user could be read. The word behind a holder's name says how it
+#   does:
+#
+#   | word | the process |
+#   |---|---|
+#   | cwd, exe, root, fd | works in it, was started from it, has its root there, has a file in it open |
+#   | thread | has one thread that works in it or has a file there open |
+#   | map | has a file in it mapped, such as a library |
+#   | socket, lock | has a unix socket that is bound in it, a lock on a file in it |
+#   | argv, env | was started with a path in it, such as a script; its `GIT_DIR`, `GIT_WORK_TREE` or `GIT_INDEX_FILE` leads there |
+#   | admin | uses the folder that git keeps for the worktree |
+#   | watch | asked to be told of changes in it (inotify, fanotify), and not of those in the folder around it, as who watches a whole tree does |
+#   | link | has a file open that has another name in it |
+#   | mount, overlay | sees it, a part of it or a folder around it mounted, or something that is made of it; `/home`, a home and the machine's other general folders count for nothing |
+#   | loop, swap | is the kernel itself: a loop device, a swap file. It has the pid 0 |
+#
+#   A look at everything asks for what is cheap: not for `thread`, `map`, `env`, `admin`, `link`, nor for sockets, locks and watches
+#   that are known only by a number somewhere below the folder. `winnow explain` and the looks right before and after a folder is
+#   moved, and before it is removed for good, ask for all; `explain` lists each user with these words written out. A session with
+#   any pane that is neither positively idle nor dead and empty, or with a popup. A popup (`display-popup`) is a child of the tmux
+#   server in no pane, and ends with the client that shows it: it keeps the session that it was opened for, and every session that a
+#   terminal shows while one is open, for tmux does not say over which. A job (`run-shell`) that was started for a session keeps
+#   that one. What a status line or `pipe-pane` runs keeps none. A herdr tab with any pane that is not positively idle or in which
+#   herdr knows of an agent, whatever that does, and one of which not every pane was listed. A process that is an agent, has a
+#   terminal, belongs to a pane, listens, or has an agent, a terminal or a listener below it. Any of these that is not known counts
+#   as in use: also what an interpreter runs, where that could not be read and the process has no name of its own.
+#
+#   A daemon that an agent's vendor runs for all of its agents (Codex's app-server, which lives on with the first worktree that it
+#   saw as its working directory) holds no folder by `cwd`, `thread`, `argv`, `env` or `watch`; what it has open there is in use,
+#   and so is what works for it below. It is no agent at work while nothing runs below it.
+#
+#   To listen is to listen on a TCP port or on a unix socket with a name, be that a path or an abstract one, or to take datagrams at
+#   a path. What a program makes for itself alone (`own_sockets`) does not count, nor does a pair of sockets without a name. What
+#   listens in another network namespace is not known.
+#
+#   A process that runs in an interpreter, and carries an agent's marker or stands below one that does, may be an agent unless it is
+#   of a listed family, and is kept. One exception: whoever it worked for is positively over, and it has been busy all its life
+#   ([reap.processes.runaway](runaway.md)); no agent that waits for its model is.
+#
+#   What was started in a pane belongs to it wherever it lives. A process that called setsid, and whose parent has ended, is in
+#   nobody's tree any more; but its environment still names the pane (`TMUX` with `TMUX_PANE`, `HERDR_SOCKET_PATH` with
+#   `HERDR_PANE_ID`, which are read whatever `collect.processes.markers` says). It keeps the session or tab, and is named in the
+#   evidence as `elsewhere`. A tmux pane's id counts only with the pid of its very server and for a process that is no older than
+#   that; for herdr the id that the pane's own shell was given counts, since a pane that is moved gets another one. Not kept by it
+#   is a pane from which something was begun that lives on by design: another multiplexer's server with all that it holds, an agent
+#   vendor's shared daemon, and what `personal_daemons` lists. Those are ended by nothing, and the finding names them as `live_on`.
+#   An environment that cannot be read names nobody.
+#
+#   A server that spoke with an agent over pipes and outlived it is no work, although it has the pane's terminal. It counts as left
+#   over only where all of this is known of it: it is of the family mcp-server or language-server, it carries an agent's marker that
+#   the shell of its pane does not carry, no agent lives that may have started it, its parent is one that inherits orphans (or a
+#   package runner or shell that is itself left over), it is in the background of its terminal, sleeps, and listens neither on a
+#   port nor on a unix socket. Then it keeps no session and no tab, which name it as `taken_along` and end it with them; and in a
+#   pane that stays it may go by [reap.processes.orphan](orphan.md), as long as nothing is below it.
+#
+#   What is below a process ends with it, so a process stays while one of `never_processes`, a multiplexer's server, a personal
+#   daemon, another user's process, one with another value of an identifying marker, one that `protected` matches by name or id, or
+#   one that somebody holds is below it, while it is not known what is, and while there are more than 64.
+#
+#   A Codev terminal stays unless one of these holds, whatever reason there is to close it: it has exited and nothing lives in it;
+#   it is a shellper that nobody knows and nothing lives below it; or its builder is gone (see
+#   [reap.terminals.ownerless](terminal-ownerless.md)) and nobody is at work in it. Nobody is at work where nothing but shells lives
+#   in it that wait for a person (see [reap.sessions.husk](husk.md); the script with which Codev starts an agent is none, since it
+#   may start it anew), where it is a development server's and no agent lives in it (the server itself may run), or where it has
+#   printed nothing for `terminal_idle`. In a builder's own terminal any program may be the agent, for agents go by the names of
+#   their versions and interpreters too.
+# custom:
+#   kinds: all
+#   parameters:
+#     rules.spare_listeners: "keep a process that listens on a port or a unix socket, and one with such a child"
+#     rules.own_sockets: "unix sockets that a program makes for itself alone"
+#     rules.interpreters, rules.families: "programs that run others, and what those may positively be"
+#     rules.agent_idle: "herdr's words for a pane in which it knows of no agent"
+#     rules.agents: "never reaped, by name or by what they were started from"
+#     rules.agent_scripts, rules.agent_packages: "the same, by what an interpreter runs"
+#     rules.agent_daemons: "what vendors leave running for all of their agents: ended by no rule, and no user of the folder that it was started in"
+#     rules.shells, rules.prompt_daemons: "what an idle pane may hold: a shell that waits for a person, and what draws its prompt"
+#     rules.personal_daemons, rules.agent_daemons: "what lives on by design, whoever began it"
+#     rules.never_processes, rules.multiplexers: "what must not end with a process that it is below"
+#     rules.terminal_idle: "how long what may be an agent must have printed nothing, in the terminal of a builder that is gone"
+#     rules.opaque_processes: "processes that hide what they use, and are not taken for users of a folder"
+#   why: |-
+#     `git worktree remove` succeeds over the head of a live process; its `/proc/PID/cwd` then reads `(deleted)`. A folder was deleted
+#     while a program was writing in it (anthropics/claude-code#58885). What herdr says of an agent proves nothing when it says that
+#     there is none: one in a sandbox hides from it (ogulcancelik/herdr#1716, #1891). So the processes decide, and herdr's word can
+#     only keep.
+#   example: |-
+#     ```
+#     dir:/w/feature   spare   protect.live: node (77) uses it
+#                              holders: node 77 cwd
+#     ```
 package policies.protect.live
 
 import data.policies.lib.leftovers
+import data.policies.lib.names
 import data.policies.lib.panes
 import data.policies.lib.processes
 import data.policies.lib.registry
 import data.policies.lib.sessions
 import data.policies.lib.terminals
+import data.policies.lib.words
 
 # METADATA
 # title: It is in use
 # description: Something alive uses the candidate, or whether anything does is not known.
+# scope: document
 objections contains {
 	"rule": "protect.live",
-	"message": "a live process uses it, or whether one does is not known",
+	"message": words.said(_users, "who uses it is not known: not every process that may use it could be read"),
 	"evidence": {"holders": [holder | some holder in input.holders]},
 } if {
 	input.kind == "dir"
@@ -28,13 +120,8 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": _in_panes,
-	"evidence": {
-		"running": {member.name | some member in input.session.panes[_].foreground},
-		"background": panes.background,
-		"elsewhere": panes.elsewhere,
-		"scripts": panes.scripts,
-	},
+	"message": words.said(_in_panes, "what runs in one of its panes is not known"),
+	"evidence": _panes,
 } if {
 	input.kind == "session"
 	not panes.all_quiet
@@ -42,7 +129,7 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": _beside,
+	"message": words.said(_beside, "whether a popup or a job of it runs is not known"),
 	"evidence": {"running": {member.name | some member in input.session.popups}},
 } if {
 	input.kind == "session"
@@ -51,12 +138,8 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": _message,
-	"evidence": {
-		"tty": [tty | tty := input.process.tty],
-		"ports": [port | some port in input.process.listening],
-		"sockets": [socket | some socket in input.lineage.sockets],
-	},
+	"message": words.said(_reasons, "whether it is an agent, has a terminal or listens, or one below it, is not known"),
+	"evidence": words.known(_facts),
 } if {
 	input.kind == "process"
 	not _left
@@ -64,14 +147,8 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": _in_panes,
-	"evidence": {
-		"running": {member.name | some member in input.tab.panes[_].foreground},
-		"background": panes.background,
-		"elsewhere": panes.elsewhere,
-		"scripts": panes.scripts,
-		"agents": {status | status := input.tab.panes[_].agent_status},
-	},
+	"message": words.said(_in_panes | _agents, "what runs in one of its panes, or whether an agent does, is not known"),
+	"evidence": _panes,
 } if {
 	input.kind == "tab"
 	not _deserted
@@ -79,30 +156,40 @@ objections contains {
 
 objections contains {
 	"rule": "protect.live",
-	"message": _at_work,
-	"evidence": {
-		"running": {member.name | some member in input.terminal.below},
-		"idle": [idle | idle := input.idle],
-	},
+	"message": words.said(_at_work, "whether anything runs in it is not known"),
+	"evidence": words.known(_terminal),
 } if {
 	input.kind == "terminal"
 	not _abandoned
 }
 
-default _in_panes := "something runs in one of its panes, or what does is not known"
+_users contains $"{holder.name} ({holder.pid}) uses it" if some holder in input.holders
 
-_in_panes := $"what was started in one of its panes runs on elsewhere: {concat(", ", panes.elsewhere)}" if {
-	panes.quiet_here
-	count(panes.elsewhere) > 0
-} else := $"something runs behind the shell of one of its panes: {concat(", ", panes.background)}" if {
-	count(panes.background) > 0
-	count(_shell_in_front) == count(panes.all)
+_panes := {
+	"running": {member.name | some pane in panes.present; some member in pane.foreground},
+	"background": panes.background,
+	"elsewhere": panes.elsewhere,
+	"scripts": panes.scripts,
 }
 
-_shell_in_front contains place if {
-	some place, pane in panes.all
-	count(pane.foreground) == 1
-	pane.foreground[0].name in input.config.shells
+_in_panes contains $"what was started in one of its panes runs on elsewhere: {concat(", ", panes.elsewhere)}" if count(panes.elsewhere) > 0
+
+_in_panes contains $"something runs behind the shell of one of its panes: {concat(", ", panes.background)}" if count(panes.background) > 0
+
+_in_panes contains $"a shell in one of its panes runs a script or a command: {concat(", ", panes.scripts)}" if count(panes.scripts) > 0
+
+_in_panes contains $"something runs in one of its panes: {concat(", ", _in_front)}" if count(_in_front) > 0
+
+_in_front contains member.name if {
+	some pane in panes.present
+	some member in pane.foreground
+	not member.name in input.config.shells
+}
+
+_agents contains $"herdr says of the agent in one of its panes: {pane.agent_status}" if {
+	some pane in input.tab.panes
+	pane.agent_status != ""
+	not pane.agent_status in input.config.agent_idle
 }
 
 # Whatever the reason to reap is, the facts that make a terminal safe are asked for here anew.
@@ -115,17 +202,24 @@ _abandoned if {
 
 _abandoned if terminals.deserted
 
-default _at_work := "whether anything runs in it is not known"
+_at_work contains $"something runs in it: {concat(", ", _below)}" if count(_below) > 0
 
-_at_work := "something runs in it that may be at work: it printed something not long ago, or when it did is not known" if {
+_at_work contains $"it printed something {words.span(input.idle)} ago; at least {words.span(input.config.terminal_idle)} is asked" if {
 	terminals.ownerless
-	count(input.terminal.below) > 0
-} else := "something runs in it" if {
-	count(input.terminal.below) > 0
-} else := "its Tower says that it runs" if {
+	count(_below) > 0
+	input.idle < input.config.terminal_idle
+}
+
+_at_work contains "its Tower says that it runs" if {
 	input.terminal.status == "running"
 	terminals.childless
 }
+
+_below contains member.name if some member in input.terminal.below
+
+_terminal contains {"running": _below}
+
+_terminal contains {"idle": input.idle}
 
 # Processes are the truth, and herdr's word for an agent can lie; but it sees some that hide behind a shell's name.
 _deserted if {
@@ -172,35 +266,21 @@ _no_agent if {
 
 # What is below a process ends with it.
 _alone_or_ordinary if {
-	count(input.lineage.below) == count([below.pid |
-		some below in input.lineage.below
-		below.name != ""
+	every below in input.lineage.below {
 		below.uid == input.host.uid
 		below.personal == ""
 		below.own == true
-		not below.name in input.config.multiplexers
-		glob.match(_never, null, below.name) == false
+		multiplexer := below.name in input.config.multiplexers
+		multiplexer == false
+		names.endable(below.name)
 		below.held == false
-		_unprotected(below.id, below.name)
-	])
-}
-
-# The operator's own globs mean what is below it as well.
-_unprotected(id, name) if {
-	id != ""
-	every pattern in input.config.protected {
-		pattern != id
-		pattern != name
-		glob.match(pattern, ["/"], id) == false
-		glob.match(pattern, ["/"], name) == false
+		below.id != ""
+		names.unprotected(below.id)
+		names.unprotected(below.name)
 	}
 }
 
-_never := concat("", ["{", concat(",", input.config.never_processes), "}"])
-
-default _beside := "whether a popup or a job of it runs is not known"
-
-_beside := "a popup or a job of it runs" if count(input.session.popups) > 0
+_beside contains "a popup or a job of it runs" if count(input.session.popups) > 0
 
 _silent if {
 	processes.silent
@@ -209,35 +289,51 @@ _silent if {
 
 _silent if input.config.spare_listeners == false
 
-default _message := "whether it is an agent, has a terminal or listens, or one below it, is not known"
+_reasons contains $"it is a daemon that its vendor runs for all of its agents ({input.process.daemon}), which no rule ends" if input.process.daemon != ""
 
-_message := $"it is a daemon that its vendor runs for all of its agents ({input.process.daemon}), which is ended by no rule" if {
-	input.process.daemon != ""
-} else := "it is an agent" if {
-	processes.agent == true
-} else := $"it has a terminal, and what runs there in {input.lineage.interpreter} is not known: it may be an agent (rules.families says what is none)" if {
-	input.process.tty != ""
-	input.lineage.unidentified == true
-} else := "it has a terminal" if {
-	input.process.tty != ""
-} else := $"it belongs to the pane {input.lineage.pane}" if {
-	input.lineage.pane != ""
-} else := "it listens on a port" if {
-	count(input.process.listening) > 0
-} else := "it listens on a unix socket" if {
-	count(input.lineage.sockets) > 0
-} else := $"it runs in {input.lineage.interpreter}, and what it runs is not known: it may be an agent (rules.families says what is none)" if {
-	input.lineage.unidentified == true
-} else := "an agent runs below it" if {
-	input.lineage.agent_below == true
-} else := "a process below it has a terminal" if {
-	input.lineage.tty_below == true
-} else := "a process below it listens on a port or on a unix socket" if {
-	input.lineage.listener_below == true
-} else := "below it an interpreter runs what is not known: it may be an agent (rules.families says what is none)" if {
+_reasons contains "it is an agent" if processes.agent == true
+
+_reasons contains "it has a terminal" if input.process.tty != ""
+
+_reasons contains $"it belongs to the pane {input.lineage.pane}" if input.lineage.pane != ""
+
+_reasons contains $"it runs in {input.lineage.interpreter}, and what it runs is not known: it may be an agent (rules.families says what is not)" if input.lineage.unidentified == true
+
+_reasons contains "an agent runs below it" if input.lineage.agent_below == true
+
+_reasons contains "a process below it has a terminal" if input.lineage.tty_below == true
+
+_reasons contains "below it an interpreter runs what is not known: it may be an agent (rules.families says what is not)" if {
 	input.lineage.unidentified_below == true
-} else := "a process below it, which would end with it, is kept: it is never reaped, protected, held, somebody else's, or people use it too" if {
-	count(input.lineage.below) > 0
-} else := "more is below it than ends with one" if {
-	input.lineage.descendants > 0
 }
+
+_reasons contains "it listens on a port" if {
+	count(input.process.listening) > 0
+	not _silent
+}
+
+_reasons contains "it listens on a unix socket" if {
+	count(input.lineage.sockets) > 0
+	not _silent
+}
+
+_reasons contains "a process below it listens on a port or on a unix socket" if {
+	input.lineage.listener_below == true
+	not _silent
+}
+
+_reasons contains "a process below it, which would end with it, is kept: it is never reaped, protected, held, another owner's, or people use it too" if {
+	count(input.lineage.below) > 0
+	not _alone_or_ordinary
+}
+
+_reasons contains $"{input.lineage.descendants} processes are below it, more than end with one" if {
+	input.lineage.descendants > 0
+	not input.lineage.below
+}
+
+_facts contains {"tty": input.process.tty}
+
+_facts contains {"ports": input.process.listening}
+
+_facts contains {"sockets": input.lineage.sockets}

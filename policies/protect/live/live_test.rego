@@ -77,7 +77,7 @@ test_an_agent_stays if {
 test_a_daemon_of_an_agents_vendor_stays_and_is_called_one if {
 	agent := subjects.changed(subjects.process, "/lineage/is_agent", true)
 	some objection in live.objections with input as subjects.changed(agent, "/process/daemon", "codex app-server")
-	objection.message == "it is a daemon that its vendor runs for all of its agents (codex app-server), which is ended by no rule"
+	objection.message == "it is a daemon that its vendor runs for all of its agents (codex app-server), which no rule ends; it is an agent"
 	some other in live.objections with input as subjects.changed(agent, "/process/daemon", "")
 	other.message == "it is an agent"
 }
@@ -105,13 +105,13 @@ test_one_that_listens_on_a_unix_socket_stays if {
 
 test_what_an_interpreter_runs_has_to_be_known if {
 	some objection in live.objections with input as subjects.unidentified(subjects.process)
-	objection.message == "it runs in node, and what it runs is not known: it may be an agent (rules.families says what is none)"
+	objection.message == "it runs in node, and what it runs is not known: it may be an agent (rules.families says what is not)"
 	count(live.objections) == 1 with input as subjects.unidentified(subjects.deleted)
 }
 
 test_what_runs_below_it_has_to_be_known_too if {
 	some objection in live.objections with input as json.patch(subjects.process, [{"op": "remove", "path": "/lineage/agent_below"}, {"op": "add", "path": "/lineage/unidentified_below", "value": true}])
-	objection.message == "below it an interpreter runs what is not known: it may be an agent (rules.families says what is none)"
+	objection.message == "below it an interpreter runs what is not known: it may be an agent (rules.families says what is not)"
 }
 
 test_what_is_busy_for_an_owner_who_is_over_need_not_be_known if {
@@ -162,8 +162,8 @@ _running(terminal) := subjects.changed(terminal, "/idle", 599)
 
 test_an_agent_that_printed_something_lately_keeps_its_terminal if {
 	some objection in live.objections with input as _running(subjects.terminal)
-	objection.message == "something runs in it that may be at work: it printed something not long ago, or when it did is not known"
-	objection.evidence == {"running": {"bash", "claude"}, "idle": [599]}
+	objection.message == "it printed something 9 min 59 s ago; at least 10 min is asked; something runs in it: bash, claude"
+	objection.evidence == {"running": {"bash", "claude"}, "idle": 599}
 }
 
 test_an_agent_keeps_a_servers_terminal if {
@@ -173,7 +173,7 @@ test_an_agent_keeps_a_servers_terminal if {
 test_a_terminal_whose_builder_is_there_stays_however_quiet_it_is if {
 	every path, value in {"recorded": true, "gone": false} {
 		some objection in live.objections with input as subjects.changed(subjects.terminal, concat("", ["/terminal/owner/", path]), value)
-		objection.message == "something runs in it"
+		objection.message == "something runs in it: bash, claude"
 	}
 }
 
@@ -188,7 +188,7 @@ test_an_exited_terminal_in_which_something_lives_stays if {
 
 test_a_shellper_with_a_child_stays if {
 	some objection in live.objections with input as subjects.changed(subjects.shellper, "/terminal/below", [{"pid": 6102, "name": "sh"}])
-	objection.message == "something runs in it"
+	objection.message == "something runs in it: sh"
 }
 
 test_a_terminal_that_little_is_known_of_stays if {
@@ -217,12 +217,13 @@ test_a_tab_that_runs_something_stays if {
 		{"op": "add", "path": "/tab/panes/0/foreground", "value": [{"pid": 900, "name": "claude"}]},
 		{"op": "add", "path": "/tab/panes/0/agent_status", "value": "working"},
 	])
-	objection.evidence == {"running": {"claude"}, "background": set(), "elsewhere": set(), "scripts": [], "agents": {"working"}}
+	objection.message == "herdr says of the agent in one of its panes: working; something runs in one of its panes: claude"
+	objection.evidence == {"running": {"claude"}, "background": set(), "elsewhere": set(), "scripts": []}
 }
 
 test_a_script_keeps_its_session_and_its_tab if {
 	every subject in [subjects.session, subjects.tab] {
-		some pane in [subject[subject.kind].panes[0].id]
+		pane := subject[subject.kind].panes[0].id
 		some objection in live.objections with input as subjects.changed(subject, concat("", ["/", subject.kind, "/panes/0/session/0/interactive"]), false)
 		objection.evidence.scripts == [pane]
 	}
@@ -276,9 +277,9 @@ test_what_was_started_in_a_pane_and_runs_on_elsewhere_keeps_it if {
 	objection.evidence.elsewhere == {"make"}
 }
 
-test_what_runs_in_a_pane_is_said_before_what_runs_elsewhere if {
+test_what_runs_in_a_pane_is_said_beside_what_runs_elsewhere if {
 	some objection in live.objections with input as subjects.changed(subjects.carried, "/session/panes/0/foreground/0/name", "vim")
-	objection.message == "something runs in one of its panes, or what does is not known"
+	objection.message == "something runs in one of its panes: vim; what was started in one of its panes runs on elsewhere: make"
 }
 
 test_what_runs_behind_the_shell_is_named if {
@@ -287,9 +288,9 @@ test_what_runs_behind_the_shell_is_named if {
 	objection.message == "something runs behind the shell of one of its panes: node"
 	objection.evidence.background == {"node"}
 	some other in live.objections with input as subjects.changed(unknown, "/session/panes/0/foreground", [{"pid": 900, "name": "vim"}])
-	other.message == "something runs in one of its panes, or what does is not known"
+	other.message == "something runs behind the shell of one of its panes: node; something runs in one of its panes: vim"
 	some unread in live.objections with input as subjects.without(unknown, ["/session/panes/0/foreground"])
-	unread.message == "something runs in one of its panes, or what does is not known"
+	unread.message == "something runs behind the shell of one of its panes: node"
 }
 
 test_what_an_interpreter_runs_on_a_terminal_is_said_to_be_unknown if {
@@ -298,7 +299,7 @@ test_what_an_interpreter_runs_on_a_terminal_is_said_to_be_unknown if {
 		{"op": "add", "path": "/lineage/interpreter", "value": "node"},
 		{"op": "add", "path": "/lineage/unidentified", "value": true},
 	])
-	objection.message == "it has a terminal, and what runs there in node is not known: it may be an agent (rules.families says what is none)"
+	objection.message == "it has a terminal; it runs in node, and what it runs is not known: it may be an agent (rules.families says what is not)"
 }
 
 test_a_leftover_in_a_pane_may_go_although_it_has_the_terminal if {
@@ -330,7 +331,7 @@ test_a_process_with_one_below_it_that_may_not_end_with_it_stays if {
 		[{"id": "process:899@1", "held": false, "pid": 899, "name": "sh", "uid": 1000, "personal": "", "own": true}, {"id": "process:900@1", "held": false, "pid": 900, "name": "git", "uid": 1000, "personal": "", "own": true}],
 	] {
 		some objection in live.objections with input as subjects.changed(subjects.process, "/lineage/below", below)
-		objection.message == "a process below it, which would end with it, is kept: it is never reaped, protected, held, somebody else's, or people use it too"
+		objection.message == "a process below it, which would end with it, is kept: it is never reaped, protected, held, another owner's, or people use it too"
 	}
 }
 
@@ -350,5 +351,5 @@ test_a_process_with_one_below_it_that_the_operator_protects_stays if {
 test_a_process_with_what_is_not_known_below_it_stays if {
 	count(live.objections) == 1 with input as subjects.without(subjects.process, ["/lineage/below"])
 	some many in live.objections with input as subjects.changed(subjects.without(subjects.process, ["/lineage/below"]), "/lineage/descendants", 65)
-	many.message == "more is below it than ends with one"
+	many.message == "65 processes are below it, more than end with one"
 }

@@ -1,44 +1,65 @@
 # METADATA
 # title: Nested
-# description: >-
-#   Keeps a folder that holds another repository, a submodule or a mount point, or that is a symbolic link: what is in it
-#   is not its own.
+# description: |-
+#   Keeps a folder in which something lies that is not its own.
+#
+#   A folder with a repository, a worktree or a submodule inside, one with a mount at or below it, and one that is a symbolic link;
+#   or of which any of this is not known.
+#
+#   A submodule that a commit names and nobody filled is an empty folder: it is no repository and keeps nothing. One that was filled
+#   once keeps the folder for as long as its repository lies in the worktree's own place in `.git` (`git submodule deinit` leaves it
+#   there), and so does a single file in the folder of one that has no repository: `git status` does not show it.
+# custom:
+#   kinds: dir
+#   why: |-
+#     `git worktree remove` takes ignored nested clones and worktrees with it, uncommitted files and all, and exits 0
+#     (openclaw/openclaw#129414). Every usual way to delete a tree empties the source of a bind mount inside it.
+#   example: |-
+#     `"nested": ["vendor/lib"]`: `protect.nested: another repository lies in it`.
 package policies.protect.nested
+
+import data.policies.lib.words
 
 # METADATA
 # title: It holds what is not its own
 # description: A repository or a mount point lies in the folder, or it is a symbolic link, or whether any of that is so is not known.
 objections contains {
 	"rule": "protect.nested",
-	"message": _message,
-	"evidence": {
-		"repositories": [nested | some nested in input.dir.git.nested],
-		"mounts": [mounts | mounts := input.dir.mounts],
-	},
+	"message": words.said(_reasons, "whether another repository or a mount point lies in it is not known"),
+	"evidence": words.known(_facts),
 } if {
 	input.kind == "dir"
 	not _plain
 }
 
 _plain if {
-	input.dir.symlink == false
-	input.dir.mounts == 0
+	_own_place
 	count(input.dir.git.nested) == 0
 }
 
 _plain if {
-	input.dir.symlink == false
-	input.dir.mounts == 0
+	_own_place
 	input.dir.checkout == false
 	input.dir.empty == true
 }
 
-default _message := "whether another repository or a mount point lies in it is not known"
-
-_message := "it is a symbolic link" if {
-	input.dir.symlink == true
-} else := "a mount point is or lies in it" if {
-	input.dir.mounts > 0
-} else := "another repository lies in it" if {
-	count(input.dir.git.nested) > 0
+# Something cheaper kept the folder, so that it was not looked into. protect.unsaved says so of every such folder.
+_plain if {
+	_own_place
+	input.dir.skipped != ""
 }
+
+_own_place if {
+	input.dir.symlink == false
+	input.dir.mounts == 0
+}
+
+_reasons contains "it is a symbolic link" if input.dir.symlink == true
+
+_reasons contains "a mount point is or lies in it" if input.dir.mounts > 0
+
+_reasons contains $"another repository lies in it: {concat(", ", input.dir.git.nested)}" if count(input.dir.git.nested) > 0
+
+_facts contains {"repositories": input.dir.git.nested}
+
+_facts contains {"mounts": input.dir.mounts}

@@ -1,22 +1,55 @@
 # METADATA
 # title: Owned
-# description: >-
-#   Keeps what an orchestrator has not let go: a spawn that is open or has only just completed, a registry entry that is not
-#   positively over, a session's own folder that only looks like one to be thrown away, and a process whose session is on no record
-#   here. That nobody has recorded the candidate proves nothing else and is no other objection.
+# description: |-
+#   Keeps what an orchestrator has not let go.
+#
+#   A candidate with a spawn that is open, however old, or completed less than `grace.spawn` ago. Such a spawn lets go only when its
+#   owner is positively over: the registry entry of its own id, or of the id that it was started for, and then it must itself have
+#   begun `grace.spawn` ago. Of several entries of one id every one must be over.
+#
+#   A candidate with any registry entry that is not positively over, be it tied by path, session, tab, pane, marker or pid. The
+#   owner of a spawn is asked about the spawn alone, and owns nothing by that. Who works in the folder that a process stands in is
+#   not asked where the process's own identifying marker says whose it is, that owner is over, and no multiplexer can have handed
+#   the marker down.
+#
+#   A folder whose name is one to be thrown away, and that a registry entry names, over or not: it is a session's own folder, and
+#   only looks like a review's.
+#
+#   A process with a marker that names a session of an orchestrator which keeps records (`marker_records`), where no record here
+#   knows that session: another instance may own it, another user's, or one whose records are elsewhere. It is no matter whether a
+#   registry of that form was read: what it does not have is not over. Such a marker counts for nothing where the agent that started
+#   the process is positively gone: `CLAUDE_PID` names a number that is nobody's in this pid namespace, or a younger process's.
+# custom:
+#   kinds: all
+#   parameters:
+#     rules.grace.spawn: "how long a completed spawn still keeps what it names"
+#     rules.terminal_statuses: "the words that say an owner is over"
+#     rules.disposable_dirs: "the names that are to be thrown away"
+#     rules.id_markers: "markers whose value says whose a process is"
+#     rules.marker_records: "markers that name a session on record, and the format of the registries that know it"
+#     rules.pid_markers: "markers that name the agent's process"
+#   why: |-
+#     Ownership is a positive record, and so is its end. A parent's end does not end its child's claim. That nobody recorded a thing
+#     is neither a reason to reap nor to keep. An open review has no other protection than its record, so its age is none against it;
+#     one that is archived without the time of it is being restored, and is not over.
+#   example: |-
+#     `{"path": "/w/feature", "spawned_at": ...}` without `completed_at`: `/w/feature` stays. `"status": "mid-restore"`: stays, for
+#     nobody listed that word. An open review of a session that was archived goes with it; one of a session that is no longer on
+#     record stays. A process with `SHEPHERD_SESSION_ID` of a second Shepherd, whose store is not read: stays.
 package policies.protect.owned
 
 import data.policies.lib.dirs
 import data.policies.lib.processes
 import data.policies.lib.registry
+import data.policies.lib.words
 
 # METADATA
 # title: A spawn is open
 # description: A spawn of the candidate is not completed, or was not long ago, and its owner is not known to be over.
 objections contains {
 	"rule": "protect.owned",
-	"message": "a spawn ledger says that it is in use, or was until not long ago",
-	"evidence": {k: v | some k, v in {"source": spawn.source, "spawn": place}},
+	"message": words.said(_completed(place), "a spawn ledger says that it is in use"),
+	"evidence": {name: fact | some name, fact in spawn; name in {"source", "id", "path"}},
 } if {
 	some place, spawn in input.spawns
 	not place in _let_go
@@ -27,8 +60,8 @@ objections contains {
 # description: A registry entry of the candidate is not positively over.
 objections contains {
 	"rule": "protect.owned",
-	"message": "a registry says that it has an owner who is not over",
-	"evidence": {k: v | some k, v in {"source": entry.source, "entry": entry.id}},
+	"message": "a registry records an owner of it that has not ended",
+	"evidence": {name: fact | some name, fact in entry; name in {"source", "id", "status"}},
 } if {
 	some place, entry in input.entries
 	not place in registry.over
@@ -57,8 +90,12 @@ objections contains {
 #   is positively gone. Or whether there is such a marker could not be read.
 objections contains {
 	"rule": "protect.owned",
-	"message": _stranger,
-	"evidence": {"markers": [marker | some marker in input.lineage.strangers], "registries": {format | some format in _formats}, "read": {format | some format in _formats; concat(":", ["registry", format]) in input.records_read}},
+	"message": words.said(_stranger, "whether it belongs to a session that another instance has on record is not known"),
+	"evidence": {
+		"markers": {marker | some marker in input.lineage.strangers},
+		"registries": _formats,
+		"read": {format | some format in _formats; concat(":", ["registry", format]) in input.records_read},
+	},
 } if {
 	input.kind == "process"
 	not _on_record
@@ -74,10 +111,13 @@ _formats contains record.format if {
 	record.marker in input.lineage.strangers
 }
 
-default _stranger := "whether it belongs to a session that another instance has on record is not known"
-
-_stranger := $"{concat(", ", input.lineage.strangers)} names a session that no registry here knows: another instance may own it" if {
+_stranger contains $"{concat(", ", input.lineage.strangers)} names a session that no registry here knows: another instance may own it" if {
 	count(input.lineage.strangers) > 0
+}
+
+# Nothing for a spawn that is open.
+_completed(place) := {$"a spawn of it was completed {words.span(ago)} ago; at least {words.span(input.config.grace.spawn)} is asked" |
+	ago := input.spawns[place].completed
 }
 
 _kept_by_name if {
@@ -93,11 +133,11 @@ _beside contains place if {
 
 # A marker tells whose a process is better than the folder that it stands in, where nobody handed it down.
 _beside contains place if {
-	some place, entry in input.entries
-	entry.by == "path"
 	input.kind == "process"
 	processes.own_markers
 	registry.marked_over
+	some place, entry in input.entries
+	entry.by == "path"
 }
 
 _let_go contains place if {

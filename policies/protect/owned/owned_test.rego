@@ -83,7 +83,8 @@ test_a_spawn_that_has_only_just_begun_keeps_though_its_owner_is_over if {
 test_an_owner_who_is_not_over_keeps_its_spawn_and_owns_nothing_itself if {
 	every owner in [object.union(_over, {"terminal": false}), json.remove(_over, ["/terminal"]), object.union(_over, {"id": "s2"})] {
 		some objection in owned.objections with input as _spawned(_open, [owner])
-		objection.evidence == {"source": "spawns/flock", "spawn": 0}
+		objection.message == "a spawn ledger says that it is in use"
+		objection.evidence == {"source": "spawns/flock", "id": "r1"}
 		count(owned.objections) == 1 with input as _spawned(_open, [owner])
 	}
 }
@@ -178,7 +179,7 @@ _stranger := subjects.changed(subjects.process, "/lineage/strangers", ["FLOCK_SE
 test_a_session_that_no_registry_here_knows_keeps_its_processes if {
 	some objection in owned.objections with input as _stranger
 	objection.message == "FLOCK_SESSION names a session that no registry here knows: another instance may own it"
-	objection.evidence == {"markers": ["FLOCK_SESSION"], "registries": {"flock"}, "read": set()}
+	objection.evidence == {"markers": {"FLOCK_SESSION"}, "registries": {"flock"}, "read": set()}
 }
 
 test_that_a_registry_was_read_does_not_make_up_for_it if {

@@ -23,8 +23,8 @@ test_a_project_that_says_nothing_keeps_nothing if {
 
 test_a_glob_keeps_what_lies_there if {
 	every subject in _every {
-		every glob in ["feature", "feat*", "*", "**", "?eature"] {
-			count(project.objections) == 1 with input as _with(subject, {"keeps": [{"glob": glob}]})
+		every pattern in ["feature", "feat*", "*", "**", "?eature"] {
+			count(project.objections) == 1 with input as _with(subject, {"keeps": [{"glob": pattern}]})
 		}
 	}
 }
@@ -38,8 +38,8 @@ test_a_glob_keeps_what_lies_below_it if {
 
 test_another_glob_lets_go if {
 	every subject in _every {
-		every glob in ["featur", "feature-2", "feature/src", "x/feature"] {
-			count(project.objections) == 0 with input as _with(subject, {"keeps": [{"glob": glob}]})
+		every pattern in ["featur", "feature-2", "feature/src", "x/feature"] {
+			count(project.objections) == 0 with input as _with(subject, {"keeps": [{"glob": pattern}]})
 		}
 	}
 }

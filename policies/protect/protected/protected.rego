@@ -1,20 +1,42 @@
 # METADATA
 # title: Protected
-# description: >-
-#   Keeps what nobody may reap: what the operator has listed by path, name, label or id, a locked worktree, a repository's main
-#   checkout, the terminal of an architect, processes by name, daemons that people use too, kernel threads, and whatever belongs to another
-#   user.
+# description: |-
+#   Keeps what nobody may reap.
+#
+#   What `protected` matches by id, name or path, what lies below such a path, and what such a path lies in; a terminal by its id,
+#   its label, or whose it is. A worktree that is locked or may be, a repository's main checkout and any clone. The terminal of an
+#   architect, and one of which it is not known whose it is. Multiplexers' servers, kernel threads and processes of the listed
+#   names. Daemons that people use too, by name or by the file that they were started from, whoever's command started them: an
+#   editor, a display, a database, a container, a connection. Folders and processes of another user. A pattern that is none keeps
+#   everything.
+# custom:
+#   kinds: all
+#   parameters:
+#     rules.protected: "globs over paths, names, labels and ids; `*` stays within one folder, `**` does not"
+#     rules.never_processes: "names of processes; a `*` at the end stands for any rest"
+#     rules.personal_daemons: "programs that people use too, each with a word for what it is"
+#     rules.multiplexers: "names of multiplexers' servers"
+#   why: |-
+#     git gives way to `-f -f` on a locked worktree, so its lock has to be respected before git is asked. Multiplexers' servers: see
+#     [orphan](orphan.md). An architect's terminal holds a conversation that nothing brings back.
+#
+#     Somebody who tells an agent to start emacs, a database or a virtual display uses it afterwards, and nothing in its environment
+#     says so.
+#   example: |-
+#     `protected: [~/src/keep]` keeps `~/src/keep`, `~/src/keep/a` and `~/src`, and not `~/src/keep-2`.
 package policies.protect.protected
 
+import data.policies.lib.names
 import data.policies.lib.processes
+import data.policies.lib.words
 
 # METADATA
 # title: The operator protects it
 # description: A configured glob matches the candidate, the folder that it lies in, or something in it, or cannot be compared with it.
 objections contains {
 	"rule": "protect.protected",
-	"message": "the configuration protects it",
-	"evidence": {"protected": [pattern | some pattern in input.config.protected]},
+	"message": "rules.protected matches it, or cannot be compared with it",
+	"evidence": words.known(_facts),
 } if not _unlisted
 
 # METADATA
@@ -22,7 +44,7 @@ objections contains {
 # description: The folder is a locked worktree, a repository of its own or another user's, or whether it is could not be read.
 objections contains {
 	"rule": "protect.protected",
-	"message": _folder,
+	"message": words.said(_reasons, "whether it is a worktree, locked, or another user's is not known"),
 	"evidence": {},
 } if {
 	input.kind == "dir"
@@ -37,8 +59,8 @@ objections contains {
 #   could not be read.
 objections contains {
 	"rule": "protect.protected",
-	"message": _process,
-	"evidence": {k: v | some k, v in {"name": input.process.name}},
+	"message": words.said(_reasons, "its name, or the user that it belongs to, is not known"),
+	"evidence": words.known(_named),
 } if {
 	input.kind == "process"
 	not _ordinary
@@ -51,11 +73,11 @@ objections contains {
 #   nothing of who uses it.
 objections contains {
 	"rule": "protect.protected",
-	"message": _personal,
-	"evidence": {k: v | some k, v in {"name": input.process.name}},
+	"message": words.said(_personal, "whether people use it too is not known"),
+	"evidence": words.known(_named),
 } if {
 	input.kind == "process"
-	not _nobodys
+	not input.lineage.personal == ""
 }
 
 # METADATA
@@ -63,8 +85,8 @@ objections contains {
 # description: An architect's terminal holds a conversation that nothing brings back. It is one, or whose it is could not be read.
 objections contains {
 	"rule": "protect.protected",
-	"message": _terminal,
-	"evidence": {k: v | some k, v in {"role": input.terminal.role}},
+	"message": words.said(_architect, "whether it is an architect's terminal is not known"),
+	"evidence": words.known(_role),
 } if {
 	input.kind == "terminal"
 	not _no_architect
@@ -73,82 +95,58 @@ objections contains {
 _unlisted if count(input.config.protected) == 0
 
 _unlisted if {
-	input.kind == "dir"
-	input.dir.path != ""
-	every pattern in input.config.protected {
-		pattern != input.id
-		pattern != input.dir.path
-		pattern != input.dir.name
-		glob.match(pattern, ["/"], input.id) == false
-		glob.match(pattern, ["/"], input.dir.name) == false
-		glob.match(pattern, ["/"], input.dir.path) == false
-		glob.match(concat("", [pattern, "/**"]), ["/"], input.dir.path) == false
-		startswith(input.dir.path, concat("", [pattern, "/"])) == false
-		startswith(pattern, concat("", [input.dir.path, "/"])) == false
+	_identified
+	names.unprotected(input.id)
+	every name in _called {
+		names.unprotected(name)
 	}
+	_apart
 }
 
-_unlisted if {
-	input.kind == "session"
-	input.session.name != ""
-	every pattern in input.config.protected {
-		pattern != input.id
-		pattern != input.session.name
-		glob.match(pattern, ["/"], input.id) == false
-		glob.match(pattern, ["/"], input.session.name) == false
-	}
-}
+# What people call a thing of each kind is known. A shellper that no record knows has neither label nor role, and goes by its id alone.
+_identified if input.dir.name != ""
 
-_unlisted if {
-	input.kind == "process"
-	input.process.name != ""
-	every pattern in input.config.protected {
-		pattern != input.id
-		pattern != input.process.name
-		glob.match(pattern, ["/"], input.id) == false
-		glob.match(pattern, ["/"], input.process.name) == false
-	}
-}
+_identified if input.session.name != ""
 
-_unlisted if {
-	input.kind == "tab"
-	input.tab.label != ""
-	every pattern in input.config.protected {
-		pattern != input.id
-		pattern != input.tab.label
-		glob.match(pattern, ["/"], input.id) == false
-		glob.match(pattern, ["/"], input.tab.label) == false
-	}
-}
+_identified if input.process.name != ""
 
-_unlisted if {
-	input.kind == "terminal"
-	input.terminal.id != ""
-	every pattern in input.config.protected {
-		pattern != input.id
-		glob.match(pattern, ["/"], input.id) == false
-		every name in _called {
-			pattern != name
-			glob.match(pattern, ["/"], name) == false
-		}
-	}
-}
+_identified if input.tab.label != ""
 
-# What people call a terminal. A shellper that nobody knows has no label and nobody's role, and goes by its id alone.
+_identified if input.terminal.id != ""
+
+_called contains input.dir.name
+
+_called contains input.session.name
+
+_called contains input.process.name
+
+_called contains input.tab.label
+
 _called contains input.terminal.label
 
 _called contains input.terminal.role
 
 _called contains input.terminal.owner.id
 
+# A folder is meant by its path too, and by those of what it lies in and of what lies in it.
+_apart if input.kind != "dir"
+
+_apart if {
+	input.dir.path != ""
+	names.unprotected(input.dir.path)
+	every pattern in input.config.protected {
+		glob.match(concat("", [pattern, "/**"]), ["/"], input.dir.path) == false
+		startswith(input.dir.path, concat("", [pattern, "/"])) == false
+		startswith(pattern, concat("", [input.dir.path, "/"])) == false
+	}
+}
+
 _no_architect if {
 	input.terminal.role_kind != ""
 	input.terminal.role_kind != "architect"
 }
 
-default _terminal := "whose terminal it is is not known"
-
-_terminal := "it is an architect's" if input.terminal.role_kind == "architect"
+_architect contains "it is an architect's terminal" if input.terminal.role_kind == "architect"
 
 _worktree if {
 	input.dir.git.worktree == true
@@ -162,40 +160,29 @@ _no_checkout if {
 	input.dir.uid == input.host.uid
 }
 
-default _folder := "whether it is a worktree, locked, or another user's is not known"
-
-_folder := "it is a locked worktree" if {
-	input.dir.git.locked == true
-} else := "it is a repository of its own" if {
-	input.dir.git.worktree == false
-} else := "it belongs to another user" if {
-	input.dir.uid != input.host.uid
-}
-
 _ordinary if {
 	input.process.uid == input.host.uid
 	not input.process.kernel
 	processes.multiplexer == false
-	glob.match(_never, null, input.process.name) == false
+	names.endable(input.process.name)
 }
 
-_nobodys if input.lineage.personal == ""
+_reasons contains "it is a locked worktree" if input.dir.git.locked == true
 
-default _personal := "whether people use it too is not known"
+_reasons contains "it is a repository of its own" if input.dir.git.worktree == false
 
-_personal := $"people use such a thing too, whoever started it ({input.lineage.personal})" if input.lineage.personal != ""
+_reasons contains "it belongs to another user" if input[input.kind].uid != input.host.uid
 
-# One pattern out of all costs a tenth of asking for each. What cannot be such a pattern fails, and keeps.
-_never := concat("", ["{", concat(",", input.config.never_processes), "}"])
+_reasons contains "it is a kernel thread" if input.process.kernel == true
 
-default _process := "its name or whose it is is not known"
+_reasons contains "it is a multiplexer's server" if processes.multiplexer == true
 
-_process := "it belongs to another user" if {
-	input.process.uid != input.host.uid
-} else := "it is a kernel thread" if {
-	input.process.kernel == true
-} else := "it is a multiplexer's server" if {
-	processes.multiplexer == true
-} else := "processes of its name are never reaped" if {
-	glob.match(_never, null, input.process.name)
-}
+_reasons contains "rules.never_processes has its name" if names.never(input.process.name)
+
+_personal contains $"people use such a program too, whoever started it ({input.lineage.personal})" if input.lineage.personal != ""
+
+_facts contains {"protected": input.config.protected}
+
+_named contains {"name": input.process.name}
+
+_role contains {"role": input.terminal.role}

@@ -92,7 +92,7 @@ test_what_another_user_owns_stays if {
 
 test_a_daemon_that_people_use_too_stays if {
 	some objection in protected.objections with input as subjects.changed(subjects.process, "/lineage/personal", "editor")
-	objection.message == "people use such a thing too, whoever started it (editor)"
+	objection.message == "people use such a program too, whoever started it (editor)"
 }
 
 test_processes_by_name_stay if {
@@ -152,12 +152,12 @@ test_a_terminal_that_cannot_be_compared_stays if {
 
 test_an_architects_terminal_stays if {
 	some objection in protected.objections with input as subjects.changed(subjects.exited, "/terminal/role_kind", "architect")
-	objection.message == "it is an architect's"
+	objection.message == "it is an architect's terminal"
 }
 
 test_a_terminal_of_nobody_known_stays if {
 	every terminal in [subjects.without(subjects.exited, ["/terminal/role_kind"]), subjects.changed(subjects.exited, "/terminal/role_kind", "")] {
 		some objection in protected.objections with input as terminal
-		objection.message == "whose terminal it is is not known"
+		objection.message == "whether it is an architect's terminal is not known"
 	}
 }

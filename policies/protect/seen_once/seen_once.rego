@@ -1,62 +1,82 @@
 # METADATA
 # title: Seen once
-# description: >-
-#   Keeps what a person may be looking at, and a process, until the same reason was found at an earlier look, long enough ago, on
-#   the same thing. One look can be wrong: a shell between two commands is idle, and the build of an agent that was started anew is
-#   nobody's child. What is ended cannot be brought back, so a process that works is waited for longer.
+# description: |-
+#   Keeps what a person may be looking at, and processes, until a second look has found the same.
+#
+#   A session, tab or terminal with a reason to go, unless an earlier sweep found that same reason on that same thing at least
+#   `confirm_after` ago, and nothing but this wait has objected at any sweep since.
+#
+#   A process with a reason to go, unless an earlier sweep found that same reason on that same process at least
+#   `confirm_process_after` ago, nothing but this wait has objected since, and one of these holds:
+#
+#   - No look in the last `confirm_process_after` has found that it, or anything below it, did some work.
+#   - It was found so for `confirm_busy_after`, at work or not.
+#   - It is a [runaway](runaway.md), which goes for being busy.
+#
+#   It has worked when it and all below it used more than `busy.cpu` processors or wrote more than `busy.written` bytes a second
+#   since the look that began the wait, when a process came or went below it, or when one of them runs or waits for a disk at that
+#   very moment. What of that is not known counts as work. Written is what was passed to `write(2)`, to whatever file, pipe or
+#   terminal (`wchar` of `/proc/<pid>/io`): the bytes that reached a disk leave out a log's next line.
+#
+#   All of these times count only while the machine was awake ([protect.young](young.md)). Every look counts, also one without
+#   `--apply`. Another program under the same number, or another reason, begins anew; a look that could not read what it takes
+#   leaves everything as it was. `cleanup ID --safe` does not ask for the second look, because a person asks for this one thing, but
+#   keeps a process that was seen at work. `sweep --apply --confirm` waits `confirm_after` and no longer: it does nothing for
+#   processes that have to wait for more. Folders are not asked to wait.
+# custom:
+#   kinds: session, tab, terminal, process
+#   parameters:
+#     rules.confirm_after: "how far apart the two looks must be"
+#     rules.confirm_process_after: "the same for a process, and for how long it must have been idle; with 0s one look is enough"
+#     rules.confirm_busy_after: "how long a busy process must have been found over and over"
+#     rules.busy.cpu: "processors that an idle process and all below it may use"
+#     rules.busy.written: "bytes a second that they may write"
+#   why: |-
+#     One look can be wrong: a shell between two commands is idle, and a failed `tmux` call was read as "no such session" and cost
+#     nine live agents (eltmon/overdeck#2757, #2787). An agent that is started anew (`claude --resume`) has another number and is
+#     younger than the build that it left running, so that the build has nobody at the first look; and what is ended cannot be brought
+#     back. Sightings are in the ledger, so a restart neither acts at once nor starts over.
+#
+#     Idle MCP servers (`@modelcontextprotocol/server-everything`, `server-filesystem`), `typescript-language-server`, `vite`,
+#     `chokidar` and `tsc --watch` were measured over four minutes to use 0 to 0.001 processors and to write nothing; a watcher that
+#     polls used 0.002 and wrote 140 bytes a second, and so waits for longer.
+#   example: |-
+#     First sweep: `protect.seen_once: it takes a second look, some time after the first, to be sure`. A sweep a minute later reaps. A
+#     new shell in the pane in between is another identity, and the wait begins again.
+#
+#     `node` (7001) is found to be an orphan at 10:00: `one look does not tell whether it is still at work, not before 10:05:00`. At
+#     10:05 it has used no processor: reaped. Where a compiler below it worked until 10:20: `it has worked since the look before`, and
+#     it goes at the first look from 10:25 on; where that works on: from 10:30 on.
 package policies.protect.seen_once
 
 import data.policies.lib.kinds
+import data.policies.lib.words
 
 # METADATA
 # title: The reason was not found at an earlier look yet
-# description: There is no earlier sighting of this thing with this reason, or it is too short a while ago.
+# description: >-
+#   There is no earlier sighting of this thing with this reason, or it is too short a while ago. A process must also have done nothing
+#   in between, or have been found for so much longer.
 objections contains {
 	"rule": "protect.seen_once",
-	"message": "it takes a second look, some time after the first, to be sure",
-	"evidence": {
-		"first": [seconds | seconds := input.sighting.first],
-		"confirm_after": [seconds | seconds := input.config.confirm_after],
-		"left": [seconds | seconds := max([0, input.config.confirm_after - _since])],
-	},
+	"message": words.said(_reasons, $"it takes a second look, {words.span(_asked)} after the first"),
+	"evidence": words.known(_facts),
 } if {
-	_interactive
+	input.kind != "dir"
 	count(_found) > 0
 	not _confirmed
 }
 
-# METADATA
-# title: The process was not found to be idle at two looks yet
-# description: >-
-#   There is no earlier sighting of this process with this reason, or it is too short a while ago, or the process, or something below
-#   it, has done some work since and was not found for so much longer.
-objections contains {
-	"rule": "protect.seen_once",
-	"message": _process_message,
-	"evidence": {
-		"first": [seconds | seconds := input.sighting.first],
-		"idle": [seconds | seconds := input.sighting.idle],
-		"cpu": [processors | processors := input.sighting.cpu],
-		"written": [bytes | bytes := input.sighting.written],
-		"confirm_process_after": [seconds | seconds := input.config.confirm_process_after],
-		"confirm_busy_after": [seconds | seconds := input.config.confirm_busy_after],
-		"left": [seconds | seconds := _process_left],
-	},
-} if {
+# The operator wants no second look at processes.
+_confirmed if {
 	input.kind == "process"
-	count(_found) > 0
-	not _process_confirmed
+	input.config.confirm_process_after == 0
 }
-
-_interactive if input.kind == "session"
-
-_interactive if input.kind == "tab"
-
-_interactive if input.kind == "terminal"
 
 _confirmed if {
 	_same
-	input.sighting.first >= input.config.confirm_after
+	some left in _left
+	left <= 0
 }
 
 # The same reason on the same thing.
@@ -66,56 +86,61 @@ _same if {
 	input.sighting.rule in _found
 }
 
-# The operator wants no second look at processes.
-_process_confirmed if input.config.confirm_process_after == 0
+_asked := input.config.confirm_after if input.kind != "process"
 
-_process_confirmed if {
-	_seen_twice
-	input.sighting.idle >= input.config.confirm_process_after
-}
+_asked := input.config.confirm_process_after if input.kind == "process"
+
+# In how many seconds a look may let it go at the earliest, by each of the ways in which it may.
+_left contains _asked - input.sighting.first if input.kind != "process"
+
+# A process when it does nothing until then.
+_left contains max([_asked - input.sighting.first, _asked - _idle]) if input.kind == "process"
+
+# One that is busy takes longer.
+_left contains max([_asked, input.config.confirm_busy_after]) - input.sighting.first if input.kind == "process"
 
 # Being busy is what a runaway goes for.
-_process_confirmed if {
-	_seen_twice
-	"reap.processes.runaway" in _found
-}
+_left contains _asked - input.sighting.first if "reap.processes.runaway" in _found
 
-_process_confirmed if {
-	_seen_twice
-	input.sighting.first >= input.config.confirm_busy_after
-}
+default _idle := 0
 
-_seen_twice if {
+_idle := input.sighting.idle
+
+_reasons contains $"it was first found {words.span(input.sighting.first)} ago; at least {words.span(_asked)} is asked" if {
 	_same
-	input.sighting.first >= input.config.confirm_process_after
+	input.sighting.first < _asked
 }
 
-default _process_message := "one look does not tell whether it is still at work"
-
-_process_message := "it has worked since the look before" if {
+_reasons contains "it has worked since the look before" if {
 	_same
 	input.sighting.idle == 0
 }
 
-# METADATA
-# description: In how many seconds at the earliest a look may let it go, which is when it does nothing until then.
-_process_left := seconds if {
+_reasons contains $"it has done nothing for {words.span(input.sighting.idle)}; at least {words.span(_asked)} is asked" if {
 	_same
-	"reap.processes.runaway" in _found
-	seconds := max([0, input.config.confirm_process_after - input.sighting.first])
-} else := seconds if {
+	input.sighting.idle > 0
+	input.sighting.idle < _asked
+}
+
+_reasons contains "whether it has worked since the look before is not known" if {
+	input.kind == "process"
 	_same
-	busy := max([input.config.confirm_process_after, input.config.confirm_busy_after]) - input.sighting.first
-	seconds := max([0, min([input.config.confirm_process_after - _idle, busy])])
-} else := input.config.confirm_process_after
+	not input.sighting.idle
+}
 
-default _idle := 0
+_facts contains {"first": input.sighting.first}
 
-_idle := input.sighting.idle if _same
+_facts contains {"idle": input.sighting.idle}
 
-default _since := 0
+_facts contains {"cpu": input.sighting.cpu}
 
-_since := input.sighting.first if _same
+_facts contains {"written": input.sighting.written}
+
+_facts contains {"asked": _asked}
+
+_facts contains {"left": max([0, min(_left)])} if _same
+
+_facts contains {"left": _asked} if not _same
 
 # Without a reason to reap there is nothing to wait for.
 _found contains finding.rule if some finding in data.policies.reap[kinds.plural][_].findings

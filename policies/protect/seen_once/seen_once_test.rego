@@ -73,14 +73,14 @@ test_a_second_look_at_a_process_that_was_idle_lets_go if {
 test_the_first_look_at_a_process_keeps if {
 	every process in _processes {
 		some objection in seen_once.objections with input as subjects.without(process, ["/sighting"])
-		objection.evidence.left == [300]
+		objection.evidence.left == 300
 	}
 }
 
 test_a_second_look_at_a_process_too_soon_keeps if {
 	every process in _processes {
 		some objection in seen_once.objections with input as json.patch(process, [{"op": "add", "path": "/sighting/first", "value": 299}, {"op": "add", "path": "/sighting/idle", "value": 299}])
-		objection.evidence.left == [1]
+		objection.evidence.left == 1
 	}
 }
 
@@ -96,9 +96,9 @@ test_a_process_that_was_busy_stays_for_longer if {
 	every process in {subjects.process, subjects.deleted} {
 		some early in seen_once.objections with input as subjects.changed(process, "/sighting/idle", 0)
 		early.message == "it has worked since the look before"
-		early.evidence.left == [300]
+		early.evidence.left == 300
 		some late in seen_once.objections with input as json.patch(process, [{"op": "add", "path": "/sighting/first", "value": 1799}, {"op": "add", "path": "/sighting/idle", "value": 299}])
-		late.evidence.left == [1]
+		late.evidence.left == 1
 		count(seen_once.objections) == 0 with input as json.patch(process, [{"op": "add", "path": "/sighting/first", "value": 1800}, {"op": "add", "path": "/sighting/idle", "value": 0}])
 	}
 }

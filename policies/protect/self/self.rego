@@ -1,27 +1,38 @@
 # METADATA
 # title: Self
-# description: >-
-#   Keeps what Winnow itself runs in - its own process and all its ancestors, their session, tab or terminal, and the folder it stands in.
+# description: |-
+#   Keeps what Winnow itself runs in.
+#
+#   Its own process and all its ancestors, a session or tab with one of these in any pane, a terminal whose process is one of these
+#   or has one below it, the tab that it was started in by what herdr put into its environment, and the folder that it stands in
+#   with every folder above that. While its own pid, its ancestors, its folder, its tab, the members of a pane or what lives below a
+#   terminal are not known, everything that could be is kept. Started from outside of its pid namespace (`docker exec`, `nsenter`),
+#   Winnow has no ancestors there: that is known, and keeps nothing.
+# custom:
+#   kinds: all
+#   why: |-
+#     A reaper that is started by an agent in a session in a worktree is what it looks for.
+#   example: |-
+#     `winnow sweep --apply` in `/w/feature/src`: `/w/feature` stays.
 package policies.protect.self
 
 import data.policies.lib.panes
 import data.policies.lib.terminals
+import data.policies.lib.words
 
 # METADATA
 # title: Winnow runs in it
 # description: The candidate is, holds or contains the looking process or one of its ancestors, or whether it does is not known.
 objections contains {
 	"rule": "protect.self",
-	"message": "Winnow itself runs in it, or whether it does is not known",
+	"message": words.said(_reasons, "whether Winnow itself runs in it is not known"),
 	"evidence": {},
 } if not _elsewhere
 
 _elsewhere if {
 	input.kind == "process"
 	input.process.pid > 0
-	input.process.pid != input.host.pid
-	ancestor := input.process.pid in input.host.ancestors
-	ancestor == false
+	_foreign(input.process.pid)
 }
 
 _elsewhere if {
@@ -55,71 +66,82 @@ _elsewhere if {
 
 _elsewhere if {
 	input.kind == "terminal"
-	input.host.pid > 0
-	_ancestry
+	_known
 	_traced
-	not _below
+	every pid in _below {
+		_foreign(pid)
+	}
 }
 
 _outside if {
-	input.host.pid > 0
-	_ancestry
-	count(_read) == count(panes.all)
-	not _inside
+	_known
+	count(_read) == count(panes.present)
+	every pid in _inside {
+		_foreign(pid)
+	}
 }
 
-# The ancestors were read. A process that was put into its pid namespace from outside (docker exec, nsenter) has none.
-_ancestry if count(input.host.ancestors) >= 0
+# Winnow's own process and those that it runs under were read. One that was put into its pid namespace from outside (docker exec,
+# nsenter) runs under none.
+_known if {
+	input.host.pid > 0
+	count(input.host.ancestors) >= 0
+}
+
+_foreign(pid) if {
+	pid != input.host.pid
+	own := pid in input.host.ancestors
+	own == false
+}
 
 # A pane was read when its members are known, or there are none because it is dead.
 _read contains place if {
-	some place, pane in panes.all
+	some place, pane in panes.present
 	count(pane.session_pids) > 0
 }
 
 _read contains place if {
-	some place, pane in panes.all
+	some place, pane in panes.present
 	pane.dead == true
+}
+
+_inside contains pid if {
+	some pane in panes.present
+	some pid in pane.session_pids
+}
+
+_inside contains left.pid if {
+	some pane in panes.present
+	some left in pane.descendants
 }
 
 # The processes of a terminal are its shellper and what lives below that, or there are none.
 _traced if {
 	input.terminal.pid > 0
-	count([member.pid | some member in input.terminal.below; member.pid > 0]) == count(input.terminal.below)
+	every member in input.terminal.below {
+		member.pid > 0
+	}
 }
 
 _traced if terminals.ended
 
-_below if input.terminal.pid == input.host.pid
+_below contains input.terminal.pid
 
-_below if input.terminal.pid in input.host.ancestors
+_below contains member.pid if some member in input.terminal.below
 
-_below if {
-	some member in input.terminal.below
-	member.pid == input.host.pid
+_reasons contains "Winnow itself runs in it" if {
+	some pid in ((_inside | _below) | _looked)
+	_own(pid)
 }
 
-_below if {
-	some member in input.terminal.below
-	member.pid in input.host.ancestors
-}
+_reasons contains "Winnow itself runs in it" if input.tab.own == true
 
-_inside if {
-	some pid in panes.all[_].session_pids
-	pid in input.host.ancestors
-}
+_reasons contains "Winnow itself stands in it" if input.host.cwd == input.dir.path
 
-_inside if {
-	some pid in panes.all[_].session_pids
-	pid == input.host.pid
-}
+_reasons contains "Winnow itself stands in it" if startswith(input.host.cwd, concat("", [input.dir.path, "/"]))
 
-_inside if {
-	some left in panes.all[_].descendants
-	left.pid in input.host.ancestors
-}
+_looked contains input.process.pid
 
-_inside if {
-	some left in panes.all[_].descendants
-	left.pid == input.host.pid
-}
+_own(pid) if pid == input.host.pid
+
+_own(pid) if pid in input.host.ancestors

@@ -1,14 +1,40 @@
 # METADATA
 # title: Not known
-# description: >-
-#   Keeps a candidate when something that it, or the evidence about it, rests on was not read whole, or when what makes it the
-#   same thing at a later look is not known. A multiplexer's socket without a server is no gap: there is positively nothing.
-#   Orchestrators keep worktrees in folders of their own: what lies in one is nobody's business without their records.
+# description: |-
+#   Keeps what rests on something that could not be read.
+#
+#   A candidate when a source that it, or evidence about it, rests on is not `ok` (its own, /proc, the ledger, every spawn ledger
+#   and registry, for a process every tmux and herdr server too), and one whose identity is not known. A socket without a server is
+#   no gap: there is positively nothing.
+#
+#   A herdr tab of which a pane is counted and not listed, or what runs in one, or whether an agent does, could not be read.
+#
+#   A tmux session of which something could not be read, such as a name with a tab in it (tmux 3.1c leaves it in).
+#
+#   A Codev terminal of which something failed to be read: whether its Tower lists it, which process is its own, or what lives below
+#   that. One that the Tower does not list must show by its command line that it is of this state folder. While a Tower is down its
+#   terminals stay, and what was seen of them counts on when it is back.
+#
+#   A folder that lies in one of `recorded_folders`, or is one, unless every spawn ledger and every registry of that folder's format
+#   that was asked for was read, and there is one of each.
+# custom:
+#   kinds: all
+#   parameters:
+#     rules.recorded_folders: "names of folders, and the `format` of the records without which nothing in them may go"
+#   why: |-
+#     Any failure of tmux was read as "missing" (eltmon/overdeck#2757); an upstream stopped sending a label, and a reaper did nothing
+#     for seven days without an error (erwins-enkel/shepherd#2029). Failed and empty are different things, and a registry that is
+#     suddenly not there is no empty registry. An orchestrator's worktrees are on record in its store and nowhere else, and an open
+#     review is kept by that record alone: without the store, a folder of its is not to be cleared.
+#   example: |-
+#     `registry/workers: failed`: every candidate stays, and the report says why on top. `/w/.shepherd-worktrees/acme-review-1a2b3c4d`
+#     on a machine on which Shepherd's store is not read: stays, and everything else is judged as ever.
 package policies.protect.unknown
 
 import data.policies.lib.panes
 import data.policies.lib.sessions
 import data.policies.lib.terminals
+import data.policies.lib.words
 
 # METADATA
 # title: A source was not read whole
@@ -30,8 +56,8 @@ objections contains {
 #   same thing at a later look was not.
 objections contains {
 	"rule": "protect.unknown",
-	"message": "what it came from, or what makes it the same thing at a later look, could not be read whole",
-	"evidence": {k: v | some k, v in {"source": input.source.name, "status": input.source.status}},
+	"message": "its source, the processes, the ledger or what makes it the same thing at a later look could not be read whole",
+	"evidence": words.known(_source),
 } if not _known
 
 # METADATA
@@ -39,13 +65,8 @@ objections contains {
 # description: Not every pane that the tab has is listed, or what runs in one of them, or whether an agent does, could not be read.
 objections contains {
 	"rule": "protect.unknown",
-	"message": "what runs in one of its panes could not be read",
-	"evidence": {
-		"pane_count": [n | n := input.tab.pane_count],
-		"panes": [pane.id | some pane in input.tab.panes],
-		"read": panes.read,
-		"errors": {failed | failed := input.tab.panes[_].error},
-	},
+	"message": words.said(_pane_errors, "what runs in one of its panes could not be read"),
+	"evidence": words.known(_panes),
 } if {
 	input.kind == "tab"
 	not panes.all_read
@@ -56,8 +77,8 @@ objections contains {
 # description: Something about the session could not be read, such as a name that tmux gives with a tab in it.
 objections contains {
 	"rule": "protect.unknown",
-	"message": "not all of it could be read",
-	"evidence": {"errors": [failed | failed := input.session.error]},
+	"message": words.said(_session_error, "not all of the session could be read"),
+	"evidence": {},
 } if {
 	input.kind == "session"
 	not sessions.told
@@ -69,12 +90,8 @@ objections contains {
 #   Something about the terminal could not be read: whether its Tower lists it, which process is its own, or what lives below that.
 objections contains {
 	"rule": "protect.unknown",
-	"message": "whether its Tower lists it, which process is its own or what lives below that could not be read",
-	"evidence": {
-		"listed": [listed | listed := input.terminal.listed],
-		"pid": [pid | pid := input.terminal.pid],
-		"errors": [failed | failed := input.terminal.error],
-	},
+	"message": words.said(_terminal_error, "whether its Tower lists it, which process is its own or what lives below that could not be read"),
+	"evidence": words.known(_terminal),
 } if {
 	input.kind == "terminal"
 	not terminals.told
@@ -82,11 +99,11 @@ objections contains {
 
 # METADATA
 # title: The records of its folder were not read
-# description: The folder lies where an orchestrator keeps its worktrees, and not all of that one's records were read.
+# description: The folder lies where an orchestrator keeps its worktrees, and not all records of that orchestrator were read.
 objections contains {
 	"rule": "protect.unknown",
-	"message": $"it lies where {folder.format} keeps its worktrees, and that one's records were not read",
-	"evidence": {k: v | some k, v in {"folder": folder.name, "format": folder.format}},
+	"message": $"it lies where {folder.format} keeps its worktrees, and the records of {folder.format} were not read",
+	"evidence": folder,
 } if {
 	input.kind == "dir"
 	some place, folder in input.config.recorded_folders
@@ -95,8 +112,8 @@ objections contains {
 
 # The folder is not of that name, and lies in none.
 _accounted contains place if {
-	some place, folder in input.config.recorded_folders
 	input.dir.path != ""
+	some place, folder in input.config.recorded_folders
 	contains(concat("", [input.dir.path, "/"]), concat("", ["/", folder.name, "/"])) == false
 }
 
@@ -116,11 +133,28 @@ _known if {
 _serverless contains name if {
 	some name, status in input.evidence_sources
 	status == "absent"
-	startswith(name, "tmux/")
+	strings.any_prefix_match(name, ["tmux/", "herdr/"])
 }
 
-_serverless contains name if {
-	some name, status in input.evidence_sources
-	status == "absent"
-	startswith(name, "herdr/")
+_pane_errors contains $"what runs in the pane {pane.id} could not be read: {pane.error}" if {
+	some pane in input.tab.panes
+	pane.error
 }
+
+_session_error contains $"not all of the session could be read: {input.session.error}" if input.session.error
+
+_terminal_error contains $"not all of the terminal could be read: {input.terminal.error}" if input.terminal.error
+
+_source contains {"source": input.source.name}
+
+_source contains {"status": input.source.status}
+
+_panes contains {"pane_count": input.tab.pane_count}
+
+_panes contains {"panes": [pane.id | some pane in input.tab.panes]}
+
+_panes contains {"read": panes.read}
+
+_terminal contains {"listed": input.terminal.listed}
+
+_terminal contains {"pid": input.terminal.pid}

@@ -1,64 +1,99 @@
 # METADATA
 # title: Unsaved work
-# description: >-
-#   Keeps a folder that holds anything which exists nowhere else: changed, untracked or ignored files, commits that no other ref
-#   reaches, an operation under way. Safe are a linked worktree of which git says that there is none of it, and an empty folder. What a
-#   tool writes there for itself is none of it; what a spawned agent leaves for whoever started it is, until its spawn is completed.
+# description: |-
+#   Keeps a folder that holds anything which exists nowhere else.
+#
+#   Every folder but two: a linked worktree of which git says that it has no changed, untracked or ignored file, no commit that
+#   nothing else reaches and no operation under way; and an empty folder without a repository. What was not looked into, or could
+#   not be, stays.
+#
+#   Files that a tool writes into worktrees for itself are no work: Codev's prompt, role, start script, session id and write guard,
+#   Claude Code's `settings.local.json`, and links from a Codev worktree to the main checkout's own `.env`. They count by their
+#   exact path, as a regular file with no link on the way (or as a link to that very file of the main checkout), untracked or
+#   ignored, and in that tool's worktrees only. A folder that is ignored as a whole counts when nothing else is in it. Any other
+#   file beside them is work as ever, and so is one of these that a commit has and that was changed. They may have been edited, and
+#   `settings.local.json` holds the permissions that somebody gave in that worktree: they go with it, and come back with it until
+#   `act.trash_ttl` is over.
+#
+#   What a spawned agent leaves for whoever started it (`reports`, such as a reviewer's verdict) is work until that one has it: a
+#   spawn of the folder is on record, and every spawn of it was completed at least `grace.spawn` ago.
+# custom:
+#   kinds: dir
+#   parameters:
+#     rules.rebuildable: "ignored content that can be made again, and is no work"
+#     rules.scaffold: "files that tools write for themselves, by path"
+#     rules.grace.spawn: "since the spawn of what left reports was completed"
+#   why: |-
+#     Plain `git worktree remove`, without force, deletes ignored files such as `.env`, the only copy of a detached HEAD's commits and
+#     the state of a stopped rebase, and exits 0. Of 29 trees that a reaper called removable 28 held ignored files
+#     (theQuert/cc-reaper#20).
+#   example: |-
+#     ```
+#     dir:/w/feature   spare   protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 1
+#                              ignored_paths: .env
+#     ```
 package policies.protect.unsaved
+
+import data.policies.lib.words
 
 # METADATA
 # title: It may hold work that is nowhere else
-# description: The folder holds something that would be lost, or whether it does is not known.
+# description: The folder holds something that would be lost, or whether it does is not known, for instance because nobody looked into it.
 objections contains {
 	"rule": "protect.unsaved",
-	"message": _message,
-	"evidence": {
-		"lost": _lost,
-		"ignored_paths": [path | some path in input.dir.git.ignored_paths],
-		"scaffold": [n | n := input.dir.git.scaffold],
-		"reports": [n | n := input.dir.git.reports],
-	},
+	"message": words.said(_reasons, words.said(_skipped, "whether it holds unsaved work is not known")),
+	"evidence": words.known(_facts),
 } if {
 	input.kind == "dir"
 	not _saved
 }
 
 _saved if {
-	input.dir.git.worktree == true
-	input.dir.git.dirty == 0
+	_clean
 	input.dir.git.untracked == 0
 	input.dir.git.ignored == 0
-	input.dir.git.unreachable_commits == 0
-	input.dir.git.operation == ""
 }
 
 _saved if {
-	input.dir.git.worktree == true
-	input.dir.git.dirty == 0
-	_beside_reports == 0
-	input.dir.git.unreachable_commits == 0
-	input.dir.git.operation == ""
+	_clean
+	(input.dir.git.untracked + input.dir.git.ignored) - input.dir.git.reports == 0
 	_taken
 }
 
 _saved if {
 	input.dir.checkout == false
 	input.dir.empty == true
+	count(_skipped) == 0
 }
 
-_beside_reports := (input.dir.git.untracked + input.dir.git.ignored) - input.dir.git.reports
+_clean if {
+	input.dir.git.worktree == true
+	input.dir.git.dirty == 0
+	input.dir.git.unreachable_commits == 0
+	input.dir.git.operation == ""
+	count(_skipped) == 0
+}
 
-# Whoever started what wrote the reports has them: a spawn of the folder is on record, and none is open or has only just completed.
+# Whoever started what wrote the reports has them: a spawn of the folder is on record, and every spawn of it was completed long enough ago.
 _taken if {
-	some spawn in input.spawns
-	spawn.by == "path"
-	count(_completed) == count(input.spawns)
+	"path" in {spawn.by | some spawn in input.spawns}
+	every spawn in input.spawns {
+		spawn.completed >= input.config.grace.spawn
+	}
 }
 
-_completed contains place if {
-	some place, spawn in input.spawns
-	spawn.completed >= input.config.grace.spawn
+_reasons contains $"it holds work that is nowhere else: {concat(", ", _lost)}" if count(_lost) > 0
+
+_reasons contains "it is a repository of its own, and what it holds may be nowhere else" if input.dir.git.worktree == false
+
+_reasons contains "it holds files that are in no repository" if {
+	input.dir.checkout == false
+	input.dir.empty == false
 }
+
+# Something cheaper keeps the folder, and its own rule objects. This rule objects all the same: were that one turned off, a folder that
+# nobody looked into would go.
+_skipped contains $"it was not looked into, because {input.dir.skipped}" if input.dir.skipped != ""
 
 _lost contains $"changed files: {input.dir.git.dirty}" if input.dir.git.dirty > 0
 
@@ -70,15 +105,10 @@ _lost contains $"commits that nothing else reaches: {input.dir.git.unreachable_c
 
 _lost contains $"under way: {input.dir.git.operation}" if input.dir.git.operation != ""
 
-default _message := "whether it holds unsaved work is not known"
+_facts contains {"lost": _lost}
 
-_message := concat("", ["it holds work that is nowhere else; ", concat(", ", _lost)]) if {
-	count(_lost) > 0
-} else := $"it was not looked into, because {input.dir.skipped}" if {
-	input.dir.skipped != ""
-} else := "it is a repository of its own, and what it holds may be nowhere else" if {
-	input.dir.git.worktree == false
-} else := "it holds files that are in no repository" if {
-	input.dir.checkout == false
-	input.dir.empty == false
-}
+_facts contains {"ignored_paths": input.dir.git.ignored_paths}
+
+_facts contains {"scaffold": input.dir.git.scaffold}
+
+_facts contains {"reports": input.dir.git.reports}

@@ -13,27 +13,27 @@ test_nothing_is_lost_with_an_empty_folder if {
 
 test_changed_files_stay if {
 	some objection in unsaved.objections with input as subjects.changed(subjects.dir, "/dir/git/dirty", 2)
-	objection.message == "it holds work that is nowhere else; changed files: 2"
+	objection.message == "it holds work that is nowhere else: changed files: 2"
 }
 
 test_untracked_files_stay if {
 	some objection in unsaved.objections with input as subjects.changed(subjects.dir, "/dir/git/untracked", 1)
-	objection.message == "it holds work that is nowhere else; untracked files: 1"
+	objection.message == "it holds work that is nowhere else: untracked files: 1"
 }
 
 test_ignored_files_stay if {
 	some objection in unsaved.objections with input as subjects.changed(subjects.dir, "/dir/git/ignored", 3)
-	objection.message == "it holds work that is nowhere else; ignored files that cannot be rebuilt: 3"
+	objection.message == "it holds work that is nowhere else: ignored files that cannot be rebuilt: 3"
 }
 
 test_commits_of_a_detached_head_stay if {
 	some objection in unsaved.objections with input as subjects.changed(subjects.dir, "/dir/git/unreachable_commits", 1)
-	objection.message == "it holds work that is nowhere else; commits that nothing else reaches: 1"
+	objection.message == "it holds work that is nowhere else: commits that nothing else reaches: 1"
 }
 
 test_files_of_a_stopped_rebase_stay if {
 	some objection in unsaved.objections with input as subjects.changed(subjects.dir, "/dir/git/operation", "rebase")
-	objection.message == "it holds work that is nowhere else; under way: rebase"
+	objection.message == "it holds work that is nowhere else: under way: rebase"
 }
 
 test_ignored_files_are_named if {
@@ -111,7 +111,7 @@ test_scaffold_is_no_work_and_is_said if {
 		{"op": "add", "path": "/dir/git/scaffold", "value": 4},
 		{"op": "add", "path": "/dir/git/untracked", "value": 1},
 	])
-	objection.evidence.scaffold == [4]
+	objection.evidence.scaffold == 4
 }
 
 # One report is untracked and two are ignored.

@@ -27,7 +27,7 @@ test_a_protocol_that_is_not_known_keeps if {
 
 test_that_it_is_not_known_is_said if {
 	some objection in untried.objections with input as subjects.without(subjects.tab, ["/source/server/protocol"])
-	objection.message == "what protocol its server speaks is not known, so closing was not tried with it"
+	objection.message == "the protocol of its server is not known, so closing was not tried with it"
 }
 
 test_no_other_kind_is_asked if {

@@ -1,9 +1,31 @@
 # METADATA
 # title: Landed worktree
-# description: >-
-#   A linked git worktree in which work was done, whose every commit is on the remote's default branch, which holds nothing else
-#   and in which nothing has happened for a while. A branch without a commit of its own has not landed: it has not begun.
+# description: |-
+#   A linked git worktree whose work is all on the remote's default branch.
+#
+#   In scope is every linked worktree. It has landed when the repository has an entry for it, its HEAD is reachable from the
+#   remote's default branch, at least one commit was made in it, no commit is reached from it alone, and it holds no changed,
+#   untracked or ignored file but what can be made again and what tools wrote for themselves ([protect.unsaved](unsaved.md)).
+#   Nothing may have happened in it for `landed_after`.
+# custom:
+#   needs: [worktrees, upstream]
+#   waits: [rules.grace.dir]
+#   parameters:
+#     rules.landed_after: "how long nothing may have happened in it while the machine was [awake](young.md)"
+#   why: |-
+#     `git branch --merged` lists a branch that has no commit of its own yet, and a reaper judged such branches merged: work that had
+#     only just started was deleted (marcusquinn/aidevops#22606). So at least one commit made *here* is asked for.
+#   example: |-
+#     ```
+#     dir:/w/feature   reap   reap.dirs.landed: all its work is on refs/remotes/origin/main, and nothing has happened in it for a while
+#     ```
+#
+#     With `"commits": 0`: no finding.
+#
+#     A branch that was squashed on its way in looks unlanded, and stays.
 package policies.reap.dirs.landed
+
+import data.policies.lib.words
 
 # METADATA
 # title: In scope
@@ -18,14 +40,8 @@ in_scope if {
 # description: Everything that was done in the worktree is on the remote's default branch.
 findings contains {
 	"rule": "reap.dirs.landed",
-	"message": $"all its work is on {input.dir.git.upstream}, and nothing has happened in it for a while",
-	"evidence": {
-		"upstream": input.dir.git.upstream,
-		"head": input.dir.git.head,
-		"commits": input.dir.git.commits,
-		"idle": input.idle,
-		"scaffold": [n | n := input.dir.git.scaffold],
-	},
+	"message": $"all its work is on {input.dir.git.upstream}, and nothing has happened in it for {words.span(input.idle)}",
+	"evidence": words.known(_facts),
 } if {
 	in_scope
 	input.dir.git.registered == true
@@ -39,3 +55,13 @@ findings contains {
 	input.dir.git.ignored == 0
 	input.idle >= input.config.landed_after
 }
+
+_facts contains {"upstream": input.dir.git.upstream}
+
+_facts contains {"head": input.dir.git.head}
+
+_facts contains {"commits": input.dir.git.commits}
+
+_facts contains {"idle": input.idle}
+
+_facts contains {"scaffold": input.dir.git.scaffold}

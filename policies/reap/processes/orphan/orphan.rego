@@ -1,9 +1,57 @@
 # METADATA
 # title: Orphan of an agent
-# description: >-
-#   A process that an agent started and left behind: it carries an agent's marker, no agent lives that may have started it,
-#   and it was inherited by a process that takes in orphans. A marker alone proves nothing, since a multiplexer hands down the
-#   one that it was started with to all its panes; something else must agree with it.
+# description: |-
+#   A process that an agent started and left behind.
+#
+#   In scope is a process that carries an agent's marker and is not known to be an agent itself, by its name, by what it was started
+#   from, or by what an interpreter runs there. It is an orphan when its parent is one of those that inherit orphans, no agent lives
+#   that may have started it, no agent and no multiplexer is above it, and something agrees with the marker: no multiplexer was in
+#   between, or that multiplexer does not carry the marker itself, or the leader of the process's session does not carry it with
+#   that value, or the process works in a folder that agents work in, or its working directory was deleted.
+#
+#   While some process may be an agent and does not show it (its file could not be read, or what an interpreter runs), nothing that
+#   is younger is an orphan; what was itself left behind does not count here. `winnow sweep`, `explain` and `doctor` name that
+#   process (`lineage.veiled_by`). A vendor's daemon counts as a living agent only while something runs below it.
+#
+#   What runs in an interpreter (`node`, `python3`, `MainThread`, ...) has to be known as well: of one that carries an agent's
+#   marker, or stands below one that does, the name tells nothing, for many agents are such programs themselves. Only what is of a
+#   listed family (an MCP server, a development server, a language server, a test runner, a build tool, npm and the like) is
+#   positively no agent; all else stays ([protect.live](live.md)), and so does what it stands below.
+#
+#   An agent that may have started it is one that is not younger and not known to belong to another session; one that carries the
+#   same session's marker, or has that session open by its own record, counts however young it is, since it has taken over. So does
+#   the process that `CLAUDE_PID` names, whatever it is called, and an unidentified process that carries a marker itself and stands
+#   in a person's tree or has a terminal. So does what runs in an interpreter, is of no known family, and has a child with an
+#   agent's marker that it does not carry itself: it set that. An unidentified process that was left behind itself does not, or one
+#   that stays would keep all others for ever.
+#
+#   What is below it ends with it: the process itself first, for the other way round a supervisor starts it anew, and then whatever
+#   was judged with it and outlived that. What it started since it was judged is left for the next sweep. A process that called
+#   setsid and whose parent ended stands below nobody, and is judged by itself.
+# custom:
+#   candidates: [marked]
+#   needs: [init, agent_markers]
+#   waits: [rules.grace.process, rules.confirm_process_after]
+#   parameters:
+#     rules.agents, rules.agent_scripts, rules.agent_packages: "what agents are known by"
+#     rules.agent_daemons: "what vendors leave running for all of their agents"
+#     rules.interpreters: "programs that run other programs"
+#     rules.families: "what an interpreter may positively be running"
+#     rules.id_markers: "markers that tell one agent session from another"
+#     rules.pid_markers: "markers that name the agent's process"
+#     collect.claude.sessions: "Claude Code's own record of its open sessions"
+#     rules.pane_markers: "markers that say where a process was, not who started it"
+#     collect.processes.markers: "the variables that are read at all"
+#   why: |-
+#     A tmux server keeps the environment of whoever started it and hands it to every pane of every later session, has pid 1 for a
+#     parent, and so looks like an agent's orphan. It was killed for that, with everything in it (gastownhall/gascity#5837,
+#     termio-sh/termio#127). In a container every process may have pid 1 for a parent; there this rule finds nothing. Claude Code that
+#     is started by its path is no `claude` by name, and three processes of a busy session were ended for that; Gemini, Qwen, Copilot
+#     and others show as `node` or `MainThread`.
+#   example: |-
+#     `node` (7001) that runs `@modelcontextprotocol/server-filesystem`, parent the user's service manager, `CLAUDECODE` in its
+#     environment, no agent older than it: reaped. The same that runs `main.js`: spared, for it may be an agent. While a `claude` that
+#     is older than it lives anywhere: no finding. While it listens on a port or on a unix socket: spared by [protect.live](live.md).
 package policies.reap.processes.orphan
 
 import data.policies.lib.processes

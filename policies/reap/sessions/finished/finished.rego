@@ -1,8 +1,24 @@
 # METADATA
 # title: Session of a finished owner
-# description: >-
-#   A tmux session that a registry names, and whose owner that registry says is over. The record must have ended in this
-#   session's lifetime: one that ended before the session was made speaks of an earlier session of that name.
+# description: |-
+#   A tmux session whose owner a registry says is over.
+#
+#   In scope are sessions that a registry entry names. The entry must be positively over: its own format says so (`terminal: true`),
+#   or it says nothing of itself and its status is a terminal word. Its end must be known and fall into this session's life.
+# custom:
+#   needs: [tmux, recorded_sessions]
+#   waits: [rules.grace.session, rules.confirm_after]
+#   parameters:
+#     rules.terminal_statuses: "the words that say an owner is over; every other word, and none, says that it is not"
+#   why: |-
+#     "Not in my registry" means somebody else's, a row that is being restored has no terminal status, and names come back: an entry
+#     that ended before this session was made speaks of an earlier session of the same name. An entry without `ended_at` gives no
+#     finding here; an idle session is then still a [husk](husk.md).
+#   example: |-
+#     `build` was made at noon, its entry has `"status": "completed", "ended_at": "16:00"`: reaped, once nothing runs in its panes and
+#     a second look has found the same. With `"ended_at"` of yesterday: no finding.
+#
+#     Whatever the registry says, [protect.live](live.md) keeps a session in which something runs.
 package policies.reap.sessions.finished
 
 import data.policies.lib.panes
@@ -33,9 +49,8 @@ findings contains {
 } if {
 	input.kind == "session"
 	some place in registry.over
+	place in registry.of_session
 	entry := input.entries[place]
-	entry.by == "session"
-	count([shared | shared := entry.shared]) == 0
 	entry.ended >= 0
 	input.made >= entry.ended
 }

@@ -6,14 +6,14 @@ import data.policies.reap.terminals.exited
 test_an_exited_terminal_is_found_with_and_without_its_process if {
 	every terminal in [subjects.exited, subjects.ended] {
 		some finding in exited.findings with input as terminal
-		finding.evidence == {"idle": 9000, "exit_code": [0]}
+		finding.evidence == {"idle": 9000, "exit_code": 0}
 		exited.in_scope with input as terminal
 	}
 }
 
 test_an_exit_code_need_not_be_known if {
 	some finding in exited.findings with input as subjects.without(subjects.exited, ["/terminal/exit_code"])
-	finding.evidence.exit_code == []
+	not finding.evidence.exit_code
 }
 
 test_one_that_runs_is_not if {

@@ -1,0 +1,44 @@
+# METADATA
+# title: Names
+# description: What the operator's lists of names and globs say of a name. Each is undefined where the list or the name is not known.
+package policies.lib.names
+
+# METADATA
+# title: Unprotected
+# description: True when no glob of rules.protected matches the name. One that is no glob protects everything.
+unprotected(name) if {
+	every pattern in input.config.protected {
+		pattern != name
+		glob.match(pattern, ["/"], name) == false
+	}
+}
+
+# METADATA
+# title: Endable
+# description: True when a process of that name is not one of rules.never_processes.
+endable(name) if {
+	name != ""
+	count(input.config.never_processes) >= 0
+	not never(name)
+}
+
+# METADATA
+# scope: document
+# title: Never reaped
+# description: >-
+#   True when rules.never_processes has the name. There a * at the end stands for any rest, and a name that is longer than the kernel
+#   keeps means what the kernel keeps of it.
+never(name) if name in input.config.never_processes
+
+never(name) if {
+	some listed in input.config.never_processes
+	endswith(listed, "*")
+	startswith(name, trim_suffix(listed, "*"))
+}
+
+never(name) if {
+	regex.match(`^.{15}$`, name)
+	some listed in input.config.never_processes
+	startswith(listed, name)
+	not endswith(listed, "*")
+}
