@@ -83,7 +83,7 @@ func TestRead(t *testing.T) {
 func TestReadInFull(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.write("net/tcp", "heading\n 0: 0100007F:1435 0:0 0A 0:0 0:0 0 0 0 4711 1\n")
+	f.write("net/tcp", "heading\n 0: 0100007F:1435 00000000:0000 0A 0:0 0:0 0 0 0 4711 1\n")
 	f.process(entry{pid: 1, comm: "init", start: 1, cwd: "/", environ: "HOME=/\x00"})
 	f.process(entry{pid: 10, ppid: 1, comm: "agent", start: 5, cwd: "/", exe: "/bin/agent", cmdline: "agent\x00-x\x00", environ: "A=1\x00B=2\x00",
 		fds: map[int]string{0: "/dev/null", 5: "socket:[4711]", 6: "socket:[4712]"}})
