@@ -23,12 +23,14 @@ func (a *app) engine(ctx context.Context) (*engine.Engine, *engine.Policy, error
 	limits := engine.Limits{Timeout: a.cfg.Policy.Timeout, HeapBytes: a.cfg.Policy.Memory}
 	if len(a.cfg.Policy.Paths) > 0 {
 		e, p, err := engine.Apart(ctx, engine.LoadOptions{Trees: trees}, limits, engine.Self())
+		a.policy = p
 		return e, p, policyError(ctx, err)
 	}
 	p, err := engine.Load(ctx, engine.LoadOptions{Trees: trees})
 	if err != nil {
 		return nil, nil, policyError(ctx, err)
 	}
+	a.policy = p
 	e, err := engine.New(p, limits)
 	if err != nil {
 		return nil, nil, fmt.Errorf("prepare policies: %w", err)

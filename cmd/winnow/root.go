@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"winnow/engine"
 	"winnow/engine/ledger"
 	"winnow/internal/plain"
 )
@@ -26,6 +27,8 @@ type app struct {
 	paint       paint
 	hands       *hands
 	acting      ledger.Acting
+	// policy is what was loaded last; nil in a command that judges nothing.
+	policy *engine.Policy
 }
 
 type globalFlags struct {

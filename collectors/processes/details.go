@@ -19,14 +19,7 @@ const tries = 3
 // details reads in full what Options ask for, everything afresh, so that a record never mixes two processes or two programs. A
 // process that has ended by now is dropped.
 func (s *scan) details(ctx context.Context) error {
-	// Those that some rule may be about: an agent left them behind, or the folder that they work in is gone.
-	chosen := func(p *record) bool {
-		return p.Markers != nil && len(*p.Markers) > 0 || p.CwdDeleted != nil && *p.CwdDeleted
-	}
-	if s.o.Only > 0 {
-		chosen = func(p *record) bool { return p.PID == s.o.Only }
-	}
-	full := wanted(s.found, chosen)
+	full := wanted(s.found, s.chosen)
 	if len(full) == 0 {
 		return nil
 	}
@@ -49,6 +42,18 @@ func (s *scan) details(ctx context.Context) error {
 		s.found = slices.Delete(s.found, i, i+1)
 	}
 	return nil
+}
+
+// chosen reports whether a process is read in full for its own sake.
+func (s *scan) chosen(p *record) bool {
+	switch {
+	case s.o.Only > 0:
+		return p.PID == s.o.Only
+	case s.o.All:
+		return *p.UID == s.uid && !p.Kernel
+	}
+	return slices.Contains(s.o.Classes, Marked) && p.Markers != nil && len(*p.Markers) > 0 ||
+		slices.Contains(s.o.Classes, CwdDeleted) && p.CwdDeleted != nil && *p.CwdDeleted
 }
 
 // full reads one process in full. Where it executed another program or moved in between, it is read again; one that does so
@@ -83,6 +88,7 @@ func (s *scan) full(pid int) (*record, error) {
 
 // fill adds the facts that only a full reading has.
 func (s *scan) fill(dir int, st proc.Stat, p *snapshot.Process) {
+	p.Brief = false
 	p.Exe = s.exe(dir)
 	p.ArgvDigest = s.digest(dir)
 	p.Inode = s.inode(p.PID)

@@ -129,7 +129,7 @@ func (s *scan) brief(dir int, counted bool) (*record, error) {
 	*p = snapshot.Process{
 		PID: st.PID, StartTicks: st.Start, PPID: &f.ppid, PGID: &f.pgid, Session: &f.session, ForegroundPGID: &f.foreground,
 		TTY: &f.tty, State: string([]byte{st.State}), Threads: &f.threads, Kernel: st.Kernel, Name: st.Comm,
-		UID: &f.uid, CPU: &f.cpu, RSS: &f.rss,
+		UID: &f.uid, CPU: &f.cpu, RSS: &f.rss, Brief: true,
 	}
 	if s.boot != nil && st.Start < maxTicks {
 		f.started = s.boot.Add(time.Duration(st.Start) * (time.Second / proc.UserHZ))

@@ -17,6 +17,9 @@ func (j *Joined) Identity(id string) decision.Identity {
 		return dirIdentity(&d)
 	}
 	if p, ok := j.snap.Processes[id]; ok {
+		if p.Brief { // what was not read may be in the key at the next look
+			return decision.Identity{}
+		}
 		out := processIdentity(&j.snap.Host, &p)
 		for _, n := range j.procs.under(j.procs.byID[id]) {
 			out.Below = append(out.Below, decision.Member{PID: n.p.PID, StartTicks: n.p.StartTicks, Name: n.p.Name})
