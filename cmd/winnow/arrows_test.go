@@ -67,6 +67,9 @@ func TestArrows(t *testing.T) {
 		}
 		seen[p.ImportPath] = true
 		for _, imp := range p.Imports {
+			if p.ImportPath == imp+"/act" { // the calls that change something rest on the client that they belong to
+				continue
+			}
 			for _, a := range arrows {
 				if under(p.ImportPath, a.from) && under(imp, a.to) && !excepted(imp, a.except) {
 					t.Errorf("%s imports %s: %s", p.ImportPath, imp, a.why)

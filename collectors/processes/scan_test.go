@@ -73,7 +73,7 @@ func TestRead(t *testing.T) {
 			f.process(c.entry)
 			want := mine(c.entry)
 			c.want(&want)
-			got, err := f.read(processes.Options{})
+			got, err := f.read(processes.Options{Classes: []string{}})
 			if err != nil {
 				t.Fatal(err)
 			}
