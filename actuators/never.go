@@ -1,9 +1,7 @@
 package actuators
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"winnow/internal/proc"
 )
 
 // The never-list: what no policy, no flag and no configuration can have reaped. All of it stands in this file.
@@ -64,27 +64,8 @@ func named(names []string, comm string) bool {
 	})
 }
 
-// Lineage lists pid and its ancestors, nearest first, as the procfs at procRoot shows them. It ends at pid 1, or at a parent
-// outside of the pid namespace.
-func Lineage(procRoot string, pid int) ([]int, error) {
-	var line []int
-	for pid > 0 && !slices.Contains(line, pid) {
-		line = append(line, pid)
-		stat, err := os.ReadFile(filepath.Join(procRoot, strconv.Itoa(pid), "stat"))
-		if err != nil {
-			return line, fmt.Errorf("read the parent of pid %d: %w", pid, err)
-		}
-		// The name may hold anything, ") 1" too; the fields begin after the last parenthesis.
-		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-		if len(fields) < 2 {
-			return line, fmt.Errorf("read the parent of pid %d: its stat is cut short", pid)
-		}
-		if pid, err = strconv.Atoi(string(fields[1])); err != nil {
-			return line, fmt.Errorf("read the parent of pid %d: %w", line[len(line)-1], err)
-		}
-	}
-	return line, nil
-}
+// Lineage is proc.Lineage.
+func Lineage(procRoot string, pid int) ([]int, error) { return proc.Lineage(procRoot, pid) }
 
 // NeverFolder is what is never moved or removed.
 type NeverFolder struct {

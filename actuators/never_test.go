@@ -4,11 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestNeverProcess(t *testing.T) {
@@ -86,32 +82,6 @@ func TestWithin(t *testing.T) {
 		if got := Within(c.path, c.folder); got != c.want {
 			t.Errorf("Within(%q, %q) = %v", c.path, c.folder, got)
 		}
-	}
-}
-
-func TestLineage(t *testing.T) {
-	t.Parallel()
-	root := t.TempDir()
-	for pid, rest := range map[int]string{7: "(a) b) c\n) S 5 7", 5: "(sh) S 1 5", 1: "(init) S 0 1", 9: "(x) S 8 9", 4: "(y)", 20: "(winnow) S 0 0"} {
-		dir := filepath.Join(root, strconv.Itoa(pid))
-		if err := errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(filepath.Join(dir, "stat"), []byte(strconv.Itoa(pid)+" "+rest), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := Lineage(root, 7)
-	if diff := cmp.Diff([]int{7, 5, 1}, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	if got, err := Lineage(root, 20); err != nil || !slices.Equal(got, []int{20}) { // put into the pid namespace from outside
-		t.Errorf("%v, %v", got, err)
-	}
-	for _, pid := range []int{9, 4} {
-		if got, err := Lineage(root, pid); err == nil {
-			t.Errorf("lineage of %d: %v", pid, got)
-		}
-	}
-	if own, err := Lineage("/proc", os.Getpid()); err != nil || len(own) < 2 || own[1] != os.Getppid() {
-		t.Errorf("own lineage: %v %v", own, err)
 	}
 }
 

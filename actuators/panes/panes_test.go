@@ -75,8 +75,8 @@ func TestSaveOverwritesNothing(t *testing.T) {
 	}
 }
 
-// TestBuryAsksTheNeverListAnew buries a process that came onto the never-list after it was held.
-func TestBuryAsksTheNeverListAnew(t *testing.T) {
+// TestBuryAsksTheNeverListAgain buries a process that came onto the never-list after it was held.
+func TestBuryAsksTheNeverListAgain(t *testing.T) {
 	t.Parallel()
 	c := exec.Command("sleep", "1000")
 	if err := c.Start(); err != nil {
@@ -96,19 +96,5 @@ func TestBuryAsksTheNeverListAnew(t *testing.T) {
 	}
 	if h.Over() {
 		t.Error("it was ended")
-	}
-}
-
-func TestAlive(t *testing.T) {
-	t.Parallel()
-	h, err := Hold("/proc", os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	for start, want := range map[uint64]bool{h.Was.Start: true, h.Was.Start + 1: false} {
-		if got, err := Alive("/proc", h.PID, start); err != nil || got != want {
-			t.Errorf("start %d: %v, %v", start, got, err)
-		}
 	}
 }

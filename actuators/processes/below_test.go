@@ -12,12 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
-	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/internal/proc"
+	"winnow/internal/proc/act"
 )
 
 // tree runs a shell script and waits until so many processes are below it. What is left of them when the test is over is killed.
-func tree(t *testing.T, script string, below int) (decision.Process, []*panes.Held) {
+func tree(t *testing.T, script string, below int) (decision.Process, []*act.Held) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -49,15 +50,15 @@ func tree(t *testing.T, script string, below int) (decision.Process, []*panes.He
 	}
 }
 
-func descendants(t *testing.T, top int) (out []*panes.Held) {
+func descendants(t *testing.T, top int) (out []*act.Held) {
 	t.Helper()
-	all, err := panes.Scan("/proc")
+	all, err := proc.Scan("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for pid := range all {
-		if descends(all, pid, top) {
-			if h, err := panes.Hold("/proc", pid); err == nil {
+		if proc.Descends(all, pid, top) {
+			if h, err := act.Hold("/proc", pid); err == nil {
 				out = append(out, h)
 			}
 		}
@@ -66,7 +67,7 @@ func descendants(t *testing.T, top int) (out []*panes.Held) {
 }
 
 // settled reports whether every one runs its own program: a shell forks before it does.
-func settled(hs []*panes.Held) bool {
+func settled(hs []*act.Held) bool {
 	for _, h := range hs {
 		if s, err := h.Stat(); err != nil || s.Comm == "setsid" || s.Comm == "sh" && s.State != 'S' {
 			return false
@@ -76,7 +77,7 @@ func settled(hs []*panes.Held) bool {
 	return true
 }
 
-func judged(hs []*panes.Held) (out []decision.Member) {
+func judged(hs []*act.Held) (out []decision.Member) {
 	for _, h := range hs {
 		out = append(out, decision.Member{PID: h.PID, StartTicks: h.Was.Start, Name: h.Was.Comm})
 	}
@@ -96,7 +97,7 @@ func actOn(t *testing.T, o Options, p decision.Process, before, again []decision
 	return g.Act(t.Context(), in), nil
 }
 
-func living(hs []*panes.Held) (n int) {
+func living(hs []*act.Held) (n int) {
 	for _, h := range hs {
 		if !h.Over() {
 			n++
@@ -130,13 +131,13 @@ func TestLeavesWhatWasNotJudged(t *testing.T) {
 	t.Parallel()
 	p, below := tree(t, family, 4)
 	var known []decision.Member
-	var unknown *panes.Held
+	var unknown *act.Held
 	for _, h := range below {
 		if h.Was.Session == h.PID {
 			unknown = h
 			continue
 		}
-		known = append(known, judged([]*panes.Held{h})...)
+		known = append(known, judged([]*act.Held{h})...)
 	}
 	o := options()
 	o.TermGrace = 50 * time.Millisecond
@@ -165,18 +166,9 @@ func TestSparesATreeWithOneThatIsNeverSignalled(t *testing.T) {
 	if out, err := actOn(t, o, p, nil, nil); err != nil || out.Outcome != decision.Changed {
 		t.Errorf("started since: %+v %v", out, err)
 	}
-	if living(below) != 1 || New(o).alive(p) != nil {
+	if there, err := proc.Alive("/proc", p.PID, p.StartTicks); err != nil || !there || living(below) != 1 {
 		t.Error("it was signalled")
 	}
-}
-
-func (a *Actuator) alive(p decision.Process) error {
-	h, err := openPin(a.o.ProcRoot, p.PID)
-	if err != nil {
-		return err
-	}
-	_, err = h.stat()
-	return errors.Join(err, h.close())
 }
 
 func TestLeavesWhatIsBelowOneThatIsSpared(t *testing.T) {

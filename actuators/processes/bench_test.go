@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"winnow/internal/proc"
+	"winnow/internal/proc/act"
 )
 
 // BenchmarkSignal compares a signal through a held and re-read directory with what is commonly done: read the start time again
@@ -21,20 +24,14 @@ func BenchmarkSignal(b *testing.B) {
 	ticks := identify(b, pid).StartTicks
 	b.Run("held", func(b *testing.B) {
 		for b.Loop() {
-			dir, err := unix.Open(fmt.Sprintf("/proc/%d", pid), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-			if err != nil {
+			h, err := act.Hold("/proc", pid)
+			if err != nil || h.Was.Start != ticks {
 				b.Fatal(err)
 			}
-			p := pin{pid: pid, dir: dir, fd: -1}
-			if s, err := p.stat(); err != nil || s.start != ticks {
-				b.Fatal(s, err)
-			}
-			if err := p.signal(0); err != nil {
+			if err := h.Signal(0); err != nil {
 				b.Fatal(err)
 			}
-			if err := p.close(); err != nil {
-				b.Fatal(err)
-			}
+			h.Close()
 		}
 	})
 	b.Run("bare-number", func(b *testing.B) {
@@ -43,7 +40,7 @@ func BenchmarkSignal(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if s, err := parseStat(text); err != nil || s.start != ticks {
+			if s, err := proc.ParseStat(text); err != nil || s.Start != ticks {
 				b.Fatal(s, err)
 			}
 			if err := unix.Kill(pid, 0); err != nil {
@@ -58,12 +55,12 @@ func BenchmarkSignal(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer g.Close()
-		held := g.(*grasp)
+		h := g.(*held)
 		for b.Loop() {
-			if err := held.check(want); err != nil {
+			if err := h.still(want); err != nil {
 				b.Fatal(err)
 			}
-			if err := held.pin.signal(0); err != nil {
+			if err := h.Signal(0); err != nil {
 				b.Fatal(err)
 			}
 		}

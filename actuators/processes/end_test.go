@@ -7,8 +7,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +16,7 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
+	"winnow/internal/proc"
 )
 
 func TestEndsAProcess(t *testing.T) {
@@ -38,7 +37,7 @@ func TestEndsAProcess(t *testing.T) {
 			child := start(t, c.role, c.reap)
 			o := options()
 			o.TermGrace = c.grace
-			got := act(t, t.Context(), o, identify(t, child.Process.Pid))
+			got := carryOut(t, t.Context(), o, identify(t, child.Process.Pid))
 			if got.Outcome != decision.Done || got.Freed.RSS != 4096 || !strings.HasSuffix(got.Detail, c.detail) {
 				t.Errorf("outcome: %+v", got)
 			}
@@ -56,14 +55,14 @@ func TestEndsAStoppedProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	for stopped := false; !stopped; {
-		text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(child.Process.Pid), "stat"))
+		h, err := proc.Hold("/proc", child.Process.Pid)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := parseStat(text)
-		stopped = err == nil && s.state == 'T'
+		stopped = h.Was.State == 'T'
+		h.Close()
 	}
-	got := act(t, t.Context(), options(), identify(t, child.Process.Pid))
+	got := carryOut(t, t.Context(), options(), identify(t, child.Process.Pid))
 	if got.Outcome != decision.Done || !strings.HasSuffix(got.Detail, "ended when asked to") {
 		t.Errorf("outcome: %+v", got)
 	}
@@ -74,7 +73,7 @@ func TestSparesWhatBecameAnotherProgram(t *testing.T) {
 	child := start(t, "turncoat", true)
 	o := options()
 	o.TermGrace = 500 * time.Millisecond
-	got := act(t, t.Context(), o, identify(t, child.Process.Pid))
+	got := carryOut(t, t.Context(), o, identify(t, child.Process.Pid))
 	if got.Outcome != decision.Changed || !strings.Contains(got.Detail, "was not killed") {
 		t.Errorf("outcome: %+v", got)
 	}
@@ -94,7 +93,7 @@ func TestStopsWaitingWhenInterrupted(t *testing.T) {
 			time.AfterFunc(10*time.Millisecond, func() { cancel(errors.New("somebody pressed a key")) })
 		}
 	}
-	got := act(t, ctx, o, identify(t, child.Process.Pid))
+	got := carryOut(t, ctx, o, identify(t, child.Process.Pid))
 	if got.Outcome != decision.Failed || !strings.Contains(got.Detail, "somebody pressed a key") || !strings.Contains(got.Detail, "was not killed") {
 		t.Errorf("outcome: %+v", got)
 	}
@@ -117,8 +116,9 @@ func TestSparesWhatEndedOrChanged(t *testing.T) {
 		{"another user before", func(p *decision.Process) { p.UID++ }, actuators.ErrChanged},
 		{"another name", func(p *decision.Process) { p.Name = "else" }, actuators.ErrChanged},
 		{"another program", func(p *decision.Process) { p.Exe = "/bin/else" }, actuators.ErrChanged},
-		{"another working directory", func(p *decision.Process) { p.Cwd += "x" }, actuators.ErrChanged},
-		{"another command line", func(p *decision.Process) { p.ArgvDigest = digest(p.BootID, []byte("else")) }, actuators.ErrChanged},
+		// Where it works is no part of its identity: it is judged again, and compared with that judgement before the signal.
+		{"another working directory", func(p *decision.Process) { p.Cwd += "x" }, nil},
+		{"another command line", func(p *decision.Process) { p.ArgvDigest = proc.Digest(p.BootID, []byte("else")) }, actuators.ErrChanged},
 		{"no such process", func(p *decision.Process) { p.PID = 1 << 22 }, actuators.ErrGone},
 		{"init", func(p *decision.Process) { p.PID = 1 }, actuators.ErrRefused},
 		{"no process at all", func(p *decision.Process) { p.PID = 0 }, actuators.ErrRefused},
@@ -132,11 +132,15 @@ func TestSparesWhatEndedOrChanged(t *testing.T) {
 			if p == was {
 				t.Fatal("the case changes nothing")
 			}
-			if _, err := New(options()).Hold(t.Context(), "A1", decide(p)); !errors.Is(err, c.want) {
-				t.Errorf("grasp: %v, want %v", err, c.want)
+			g, err := New(options()).Hold(t.Context(), "A1", decide(p))
+			if c.want != nil && !errors.Is(err, c.want) || c.want == nil && err != nil {
+				t.Errorf("hold: %v, want %v", err, c.want)
 			}
-			// The same when it comes out between the grasp and the signal. Boot and namespace cannot change in between.
-			g, err := New(options()).Hold(t.Context(), "A1", decide(was))
+			if err == nil {
+				_ = g.Close()
+			}
+			// The same when it comes out between the hold and the signal. Boot and namespace cannot change in between.
+			g, err = New(options()).Hold(t.Context(), "A1", decide(was))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +158,7 @@ func TestSparesWhatEndedOrChanged(t *testing.T) {
 	}
 }
 
-func TestGoneBetweenGraspAndSignal(t *testing.T) {
+func TestGoneBetweenHoldAndSignal(t *testing.T) {
 	t.Parallel()
 	child := start(t, "wait", true)
 	p := identify(t, child.Process.Pid)
@@ -196,30 +200,6 @@ func TestNeverList(t *testing.T) {
 	if !child.alive() {
 		t.Error("it was signalled")
 	}
-}
-
-func TestSignalFallsBackToThePidfd(t *testing.T) {
-	t.Parallel()
-	child := start(t, "wait", true)
-	p, err := openPin("/proc", child.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A kernel that takes no directory answers EBADF, as this one does for an O_PATH descriptor.
-	path, err := unix.Open(filepath.Join("/proc", strconv.Itoa(p.pid)), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.PidfdSendSignal(path, 0, nil, 0); !errors.Is(err, unix.EBADF) {
-		t.Skipf("this kernel answers %v to an O_PATH descriptor", err)
-	}
-	unix.Close(p.dir)
-	p.dir = path
-	defer p.close()
-	if err := p.signal(unix.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	<-child.reaped
 }
 
 func TestCrash(t *testing.T) {

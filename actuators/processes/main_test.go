@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/engine/decision"
+	"winnow/internal/proc"
 )
 
 // roleVar makes the test binary play a process that is acted on, or a Winnow that is killed in the middle of an act.
@@ -100,12 +101,12 @@ func start(t testing.TB, role string, reap bool) *child {
 }
 
 func (c *child) alive() bool {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", c.Process.Pid))
+	h, err := proc.Hold("/proc", c.Process.Pid)
 	if err != nil {
 		return false
 	}
-	s, err := parseStat(text)
-	return err == nil && !s.dead()
+	h.Close()
+	return true
 }
 
 // identify reads a process's identity the way a collector would, by paths and not by the code under test.
@@ -147,7 +148,7 @@ func identity(pid int) (decision.Process, error) {
 		return p, err
 	}
 	defer unix.Close(fd)
-	p.Inode, err = pidfsInode(fd)
+	p.Inode, err = proc.Inode(fd)
 	return p, err
 }
 
@@ -164,12 +165,12 @@ func intent(p decision.Process) decision.Intent {
 	return decision.Intent{ID: "A1", Kind: "process", Identity: decision.Identity{Key: "k", Process: &p}, At: time.Now()}
 }
 
-// act grasps and acts, as the carrier does.
-func act(t testing.TB, ctx context.Context, o Options, p decision.Process) decision.Outcome {
+// carryOut holds and acts, as the carrier does.
+func carryOut(t testing.TB, ctx context.Context, o Options, p decision.Process) decision.Outcome {
 	t.Helper()
 	g, err := New(o).Hold(ctx, "A1", decide(p))
 	if err != nil {
-		t.Fatalf("grasp: %v", err)
+		t.Fatalf("hold: %v", err)
 	}
 	defer g.Close()
 	return g.Act(ctx, intent(p))

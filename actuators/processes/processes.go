@@ -1,5 +1,5 @@
-// Package processes ends processes: one at a time with what is below it, each held by its /proc directory from the look at it to the signal, so that
-// the number cannot be given to another process unnoticed.
+// Package processes ends processes: one at a time with what is below it, each held from the look at it to the signal, so that
+// the number cannot be given to another process unnoticed. It judges nothing.
 package processes
 
 import (
@@ -10,8 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -19,6 +17,8 @@ import (
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/internal/proc"
+	"winnow/internal/proc/act"
 )
 
 // Options says which processes are never signalled, and how much time they get.
@@ -68,15 +68,16 @@ type plan struct {
 	Below []panes.Member `json:"below,omitempty"`
 }
 
-// grasp is one process held, with those below it that were judged with it.
-type grasp struct {
+// held is one process held, with those below it that were judged with it.
+type held struct {
 	*Actuator
-	pin   *pin
+	*act.Held
 	want  decision.Process
-	below []*panes.Held
+	below []*act.Held
 }
 
-// Hold takes hold of the process and compares it with the identity that was decided on.
+// Hold takes hold of the process and of those below it, and makes sure that they are the ones that were decided on and that they
+// may be signalled at all.
 func (a *Actuator) Hold(_ context.Context, _ string, d decision.Decision) (actuators.Held, error) {
 	if d.Identity.Process == nil {
 		return nil, actuators.Refused("%s has no identity of a process; it was left untouched", d.ID)
@@ -85,23 +86,29 @@ func (a *Actuator) Hold(_ context.Context, _ string, d decision.Decision) (actua
 	if err := a.place(want); err != nil {
 		return nil, err
 	}
-	p, err := openPin(a.o.ProcRoot, want.PID)
+	p, err := act.Hold(a.o.ProcRoot, want.PID)
 	if err != nil {
-		return nil, err
+		return nil, lost(want, "take hold of it", err)
 	}
-	g := &grasp{Actuator: a, pin: p, want: want}
-	if err := g.check(want); err != nil {
-		return nil, errors.Join(err, g.Close())
+	h := &held{Actuator: a, Held: p, want: want}
+	same := want
+	same.Cwd = "" // where it works is no part of its identity, and is judged again
+	err = h.still(same)
+	if err == nil {
+		err = h.holdBelow(d.Identity.Below)
 	}
-	if err := g.holdBelow(d.Identity.Below); err != nil {
-		return nil, errors.Join(err, g.Close())
+	if err != nil {
+		return nil, errors.Join(err, h.Close())
 	}
-	return g, nil
+	return h, nil
 }
 
 // place makes sure that the identity is from this boot and this pid namespace, and that ProcRoot shows the latter.
 func (a *Actuator) place(want decision.Process) error {
-	boot, err := bootID(a.o.ProcRoot)
+	if want.PID <= 1 {
+		return actuators.Refused("pid %d is never signalled", want.PID)
+	}
+	boot, err := proc.BootID(a.o.ProcRoot)
 	if err != nil {
 		return actuators.Refused("pid %d: %w; it was left untouched", want.PID, err)
 	}
@@ -113,49 +120,108 @@ func (a *Actuator) place(want decision.Process) error {
 		return actuators.Refused("%s does not show this process's own pid namespace, so pid %d cannot be told from others there; it was left untouched",
 			a.o.ProcRoot, want.PID)
 	}
-	st, err := os.Stat(filepath.Join(a.o.ProcRoot, "self/ns/pid"))
+	space, err := os.Readlink(filepath.Join(a.o.ProcRoot, "self/ns/pid"))
 	if err != nil {
 		return actuators.Refused("read the pid namespace: %w; pid %d was left untouched", err, want.PID)
 	}
-	if sys, ok := st.Sys().(*syscall.Stat_t); !ok || sys.Ino != want.PIDNamespace {
+	if n := proc.Namespace(space); n == nil || *n != want.PIDNamespace {
 		return actuators.Refused("pid %d was seen in another pid namespace; it was left untouched", want.PID)
 	}
 	return nil
 }
 
-// check reads everything again through the held directory: that it is the process that is wanted, and that it may be signalled.
-func (g *grasp) check(want decision.Process) error {
-	f, err := g.pin.read()
+// still reads the process again and finds out whether it is the one that is wanted, and may be signalled. A fact that want does not
+// know is not compared. It reads the state before and after all else: only what is read of a process that has not ended proves something.
+func (h *held) still(want decision.Process) error {
+	never, err := h.never()
 	if err != nil {
 		return err
 	}
-	if err := f.compare(want); err != nil {
-		return err
+	s, err := h.Stat()
+	switch {
+	case err != nil:
+		return lost(want, "read its state", err)
+	case s.Start != want.StartTicks || want.Inode != 0 && h.Inode != 0 && h.Inode != want.Inode:
+		return actuators.Gone("pid %d (%s) has ended, and its number is another process's now, which was left untouched", want.PID, want.Name)
+	case s.State == 'Z':
+		return actuators.Refused("pid %d (%s): its first thread has ended while others run on, so that it cannot be told what it is; it was left untouched",
+			want.PID, want.Name)
 	}
-	never, err := g.never()
-	if err != nil {
-		return err
+	uid, err := h.Owner()
+	switch {
+	case err != nil:
+		return lost(want, "read its owner", err)
+	case uid != want.UID:
+		return changed(want, fmt.Sprintf("it belongs to user %d, and to user %d before", uid, want.UID))
+	case s.Comm != want.Name:
+		return changed(want, fmt.Sprintf("its name is %q now", s.Comm))
 	}
-	return never.Check(want.PID, f.uid, f.stat.comm, f.stat.kernel())
+	what := h.compare(want)
+	if _, err := h.Stat(); err != nil {
+		return lost(want, "read its state", err)
+	}
+	if what != nil {
+		return what
+	}
+	return never.Check(want.PID, uid, s.Comm, s.Kernel)
+}
+
+// compare compares what only a user with the right to trace the process can read. A collector may leave out that a link's target is deleted.
+func (h *held) compare(want decision.Process) error {
+	for _, link := range []struct{ file, what, was string }{{"exe", "program", want.Exe}, {"cwd", "working directory", want.Cwd}} {
+		if link.was == "" {
+			continue
+		}
+		is, err := h.Link(link.file)
+		switch {
+		case err != nil:
+			return actuators.Refused("pid %d (%s): read its %s: %w; it was left untouched", want.PID, want.Name, link.what, err)
+		case is != link.was && is != link.was+" (deleted)":
+			return changed(want, "its "+link.what+" is another")
+		}
+	}
+	if want.ArgvDigest == "" {
+		return nil
+	}
+	argv, err := h.Read("cmdline")
+	switch {
+	case err != nil:
+		return actuators.Refused("pid %d (%s): read its command line: %w; it was left untouched", want.PID, want.Name, err)
+	case proc.Digest(want.BootID, argv) != want.ArgvDigest:
+		return changed(want, "its command line is another")
+	}
+	return nil
+}
+
+func changed(want decision.Process, how string) error {
+	return actuators.Changed("pid %d (%s) changed: %s", want.PID, want.Name, how)
+}
+
+// lost says what an error on the way to a process means.
+func lost(want decision.Process, step string, err error) error {
+	if proc.Ended(err) {
+		return actuators.Gone("pid %d (%s) has ended", want.PID, want.Name)
+	}
+	return actuators.Refused("pid %d (%s): %s: %w; it was left untouched", want.PID, want.Name, step, err)
 }
 
 // never is what is not signalled, whatever was decided.
-func (g *grasp) never() (actuators.NeverProcess, error) {
-	self, err := actuators.Lineage(g.o.ProcRoot, os.Getpid())
+func (h *held) never() (actuators.NeverProcess, error) {
+	self, err := proc.Lineage(h.o.ProcRoot, os.Getpid())
 	if err != nil {
-		return actuators.NeverProcess{}, actuators.Refused("find out what Winnow runs under: %w; pid %d was left untouched", err, g.want.PID)
+		return actuators.NeverProcess{}, actuators.Refused("find out what Winnow runs under: %w; pid %d was left untouched", err, h.want.PID)
 	}
 	return actuators.NeverProcess{
-		UID: g.o.UID, Self: append(self, g.o.Self...), OrphanParents: g.o.OrphanParents,
-		Multiplexers: g.o.Multiplexers, Names: g.o.Never,
+		UID: h.o.UID, Self: append(self, h.o.Self...), OrphanParents: h.o.OrphanParents,
+		Multiplexers: h.o.Multiplexers, Names: h.o.Never,
 	}, nil
 }
 
 // Plan names the process and its grace.
-func (g *grasp) Plan() json.RawMessage {
-	p := plan{PID: g.want.PID, StartTicks: g.want.StartTicks, Inode: g.want.Inode, TermGrace: g.o.TermGrace.Seconds()}
-	for _, h := range g.below {
-		p.Below = append(p.Below, panes.Member{PID: h.PID, StartTicks: h.Was.Start})
+func (h *held) Plan() json.RawMessage {
+	p := plan{PID: h.want.PID, StartTicks: h.want.StartTicks, Inode: h.want.Inode, TermGrace: h.o.TermGrace.Seconds()}
+	for _, b := range h.below {
+		p.Below = append(p.Below, panes.Member{PID: b.PID, StartTicks: b.Was.Start})
 	}
 	text, err := json.Marshal(p)
 	if err != nil { // numbers always marshal
@@ -164,13 +230,17 @@ func (g *grasp) Plan() json.RawMessage {
 	return text
 }
 
+// Save implements actuators.Held: ending a process loses nothing that could be kept.
+func (h *held) Save(context.Context) error { return nil }
+
 // Close lets go of the process and of those below it.
-func (g *grasp) Close() error {
-	for _, h := range g.below {
-		h.Close()
+func (h *held) Close() error {
+	for _, b := range h.below {
+		b.Close()
 	}
-	g.below = nil
-	return g.pin.close()
+	h.below = nil
+	h.Held.Close()
+	return nil
 }
 
 // Settle looks whether the process is still there. It signals nothing: what still runs is for the next sweep to decide on.
@@ -179,46 +249,28 @@ func (a *Actuator) Settle(_ context.Context, in decision.Intent) decision.Outcom
 	if want == nil {
 		return decision.Outcome{Outcome: decision.Failed, Detail: "the intent names no process; nothing was done"}
 	}
-	boot, err := bootID(a.o.ProcRoot)
-	if err != nil {
-		return decision.Outcome{Outcome: decision.Failed, Open: true, Detail: fmt.Sprintf("cut short; find out how it went: %v", err)}
-	}
+	boot, err := proc.BootID(a.o.ProcRoot)
 	done := decision.Outcome{Outcome: decision.Done, Freed: decision.Freed{RSS: want.RSS},
 		Detail: fmt.Sprintf("cut short, and pid %d (%s) has ended", want.PID, want.Name)}
-	if boot != want.BootID {
+	if err == nil && boot != want.BootID {
 		done.Outcome, done.Freed = decision.Gone, decision.Freed{}
 		return done
 	}
-	p, err := openPin(a.o.ProcRoot, want.PID)
-	if errors.Is(err, actuators.ErrGone) {
-		return done
+	var h *proc.Held
+	if err == nil {
+		h, err = proc.Hold(a.o.ProcRoot, want.PID)
 	}
-	if err != nil {
-		return decision.Outcome{Outcome: decision.Failed, Open: true, Detail: "cut short; find out how it went: " + err.Error()}
-	}
-	defer p.close()
-	st, err := p.stat()
 	switch {
-	case errors.Is(err, actuators.ErrGone):
+	case errors.Is(err, proc.ErrEnded):
 		return done
 	case err != nil:
 		return decision.Outcome{Outcome: decision.Failed, Open: true, Detail: "cut short; find out how it went: " + err.Error()}
-	case st.start != want.StartTicks || want.Inode != 0 && p.inode != 0 && p.inode != want.Inode:
+	}
+	defer h.Close()
+	if h.Was.Start != want.StartTicks || want.Inode != 0 && h.Inode != 0 && h.Inode != want.Inode {
 		done.Detail += "; its number is another process's now"
 		return done
 	}
 	return decision.Outcome{Outcome: decision.Failed,
 		Detail: fmt.Sprintf("cut short: pid %d (%s) still runs, and may have been asked to end; the next sweep decides on it afresh", want.PID, want.Name)}
 }
-
-// bootID is the id of this boot.
-func bootID(procRoot string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(procRoot, "sys/kernel/random/boot_id"))
-	if err != nil {
-		return "", fmt.Errorf("read boot id: %w", err)
-	}
-	return strings.TrimSpace(string(text)), nil
-}
-
-// Save implements actuators.Held.
-func (g *grasp) Save(context.Context) error { return nil }

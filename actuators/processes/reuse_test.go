@@ -15,6 +15,7 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
+	"winnow/internal/proc"
 )
 
 // reused is what came of giving a process's number away while it was held.
@@ -112,18 +113,17 @@ func (r *reused) trial() error {
 	return nil
 }
 
-// spared says whether the old grasp, a new one with the old identity, or a bare signal through what was held reached the new
+// spared says whether the old hold, a new one with the old identity, or a bare signal through what was held reached the new
 // process.
 func spared(g actuators.Held, p, q decision.Process) error {
-	held := g.(*grasp).pin
-	if err := held.signal(unix.SIGKILL); !errors.Is(err, unix.ESRCH) {
+	if err := g.(*held).Signal(unix.SIGKILL); !errors.Is(err, proc.ErrEnded) {
 		return fmt.Errorf("a signal through what was held: %v", err)
 	}
 	if out := g.Act(context.Background(), intent(p)); out.Outcome != decision.Gone {
-		return fmt.Errorf("the old grasp: %s: %s", out.Outcome, out.Detail)
+		return fmt.Errorf("the old hold: %s: %s", out.Outcome, out.Detail)
 	}
 	if fresh, err := New(options()).Hold(context.Background(), "A1", decide(p)); err == nil {
-		return errors.Join(errors.New("a new grasp took it for the old one"), fresh.Close())
+		return errors.Join(errors.New("a new hold took it for the old one"), fresh.Close())
 	}
 	if now, err := identity(p.PID); err != nil || now != q {
 		return fmt.Errorf("the new process is not what it was: %+v, %+v, %v", q, now, err)
@@ -140,7 +140,7 @@ func settledIdentity(pid int) (decision.Process, error) {
 		if err != nil {
 			return p, fmt.Errorf("identify pid %d: %w", pid, err)
 		}
-		if p.Name == "sleep" && p.ArgvDigest == digest(p.BootID, []byte("sleep\x00300\x00")) && p == last {
+		if p.Name == "sleep" && p.ArgvDigest == proc.Digest(p.BootID, []byte("sleep\x00300\x00")) && p == last {
 			return p, nil
 		}
 		last = p

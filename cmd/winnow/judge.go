@@ -25,12 +25,14 @@ func (a *app) engine(ctx context.Context) (*eval.Engine, *policy.Policy, error) 
 	limits := eval.Limits{Timeout: a.cfg.Policy.Timeout, HeapBytes: a.cfg.Policy.Memory}
 	if len(a.cfg.Policy.Paths) > 0 {
 		e, p, err := eval.Apart(ctx, policy.LoadOptions{Trees: trees}, limits, eval.Self())
+		a.policy = p
 		return e, p, policyError(ctx, err)
 	}
 	p, err := policy.Load(ctx, policy.LoadOptions{Trees: trees})
 	if err != nil {
 		return nil, nil, policyError(ctx, err)
 	}
+	a.policy = p
 	e, err := eval.New(p, limits)
 	if err != nil {
 		return nil, nil, fmt.Errorf("prepare policies: %w", err)

@@ -184,9 +184,14 @@ func (a *app) markers() []string {
 
 func (a *app) processOptions(sc scope) processes.Options {
 	c := a.cfg.Collect.Processes
+	// What is read in full follows from the rules. What a command writes that judges nothing may be judged by any rules later.
+	classes, all := []string(nil), true
+	if a.policy != nil {
+		classes, all = a.policy.Candidates(snapshot.KindProcess)
+	}
 	return processes.Options{
 		Root: c.Root, Markers: a.markers(), Interpreters: a.cfg.Rules.Interpreters, Shells: a.cfg.Rules.Shells, Daemons: a.daemons(),
-		WithArgv: sc.argv, Only: sc.pid(), Log: a.log.Named("processes"),
+		WithArgv: sc.argv, Only: sc.pid(), All: all, Classes: classes, Log: a.log.Named("processes"),
 	}
 }
 

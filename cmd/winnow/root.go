@@ -15,6 +15,8 @@ import (
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
+	"winnow/engine"
+	"winnow/engine/ledger"
 	"winnow/internal/plain"
 	"winnow/ledger"
 )
@@ -28,6 +30,8 @@ type app struct {
 	paint       paint
 	hands       *hands
 	acting      ledger.Acting
+	// policy is what was loaded last; nil in a command that judges nothing.
+	policy *engine.Policy
 }
 
 // paint is how commands write to a terminal.

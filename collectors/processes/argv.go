@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"winnow/internal/proc"
 )
 
 // argvLimit is how long a command line may be to be read whole: longer than any list of options and paths. One that holds data is read
@@ -18,12 +20,12 @@ const argvLimit = 256 << 10
 // arguments marks the folders that a process's command line names: a script, a file to edit, the folder to serve. Only that it does is
 // kept. What the program that runs Winnow was told to look at is no use of it.
 func (h *holderScan) arguments(pid, dir int, v *places) {
-	text, err := readSome(dir, "cmdline", h.environ)
+	text, err := proc.ReadSome(dir, "cmdline", h.environ)
 	if err != nil {
 		return
 	}
 	if len(text) == len(h.environ) {
-		if all, err := read(dir, "cmdline", make([]byte, 64<<10), argvLimit); err == nil {
+		if all, err := proc.Read(dir, "cmdline", make([]byte, 64<<10), argvLimit); err == nil {
 			text = all
 		}
 	}
@@ -34,7 +36,7 @@ func (h *holderScan) arguments(pid, dir int, v *places) {
 		if len(arg) == 0 || first && bytes.IndexByte(arg, '/') < 0 {
 			continue // the program's own name
 		}
-		if h.ancestors[pid] && slices.Contains(os.Args[1:], string(arg)) {
+		if pid > 1 && slices.Contains(h.ancestors, pid) && slices.Contains(os.Args[1:], string(arg)) {
 			continue
 		}
 		h.argument(string(arg), v)
@@ -99,7 +101,7 @@ func (h *holderScan) gitEnviron(dir int) error {
 	if !h.at.names {
 		return nil
 	}
-	text, err := read(dir, "environ", h.environ, environLimit)
+	text, err := proc.Read(dir, "environ", h.environ, environLimit)
 	if errors.Is(err, unix.ENOENT) && !h.root.procfs {
 		return nil
 	}
@@ -117,23 +119,4 @@ func (h *holderScan) gitEnviron(dir int) error {
 		h.views[h.own].visit(path.Clean(value), func(numbers []int) { h.mark(numbers, byEnviron) })
 	}
 	return nil
-}
-
-// ancestors are this process and all that it descends from, as the root counts them.
-func ancestors(s *scan) map[int]bool {
-	found := map[int]bool{}
-	for pid := s.root.self; pid > 1 && !found[pid]; {
-		found[pid] = true
-		dir, err := s.root.open(pid)
-		if err != nil {
-			break
-		}
-		st, err := s.stat(dir)
-		_ = unix.Close(dir)
-		if err != nil {
-			break
-		}
-		pid = st.ppid
-	}
-	return found
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/collectors"
+	"winnow/internal/proc"
 )
 
 // blind says why processes of other users may be missing from what a root lists, nil where none is. A fixture hides nothing.
@@ -39,7 +40,7 @@ func hides(r *root) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	all, ok := parseMounts(text)
+	all, ok := proc.ParseMounts(text)
 	if !ok {
 		return "", errors.New("/proc/self/mountinfo is not understood")
 	}
@@ -47,7 +48,7 @@ func hides(r *root) (string, error) {
 	if !ok {
 		return "", errors.New("its mount is not in /proc/self/mountinfo")
 	}
-	mode, group := hidepid(m.options)
+	mode, group := hidepid(m.Options)
 	if mode == "" || allSeeing() || mode != "ptraceable" && inGroup(group) {
 		return "", nil
 	}
@@ -55,16 +56,16 @@ func hides(r *root) (string, error) {
 }
 
 // procMount finds the mount by its id, or by its place on kernels before 5.8, which do not tell ids.
-func procMount(r *root, all []mount) (mount, bool) {
+func procMount(r *root, all []proc.Mount) (proc.Mount, bool) {
 	var st unix.Statx_t
 	err := unix.Statx(r.fd, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &st)
 	byID := err == nil && st.Mask&unix.STATX_MNT_ID != 0
 	for _, m := range slices.Backward(all) {
-		if byID && uint64(m.id) == st.Mnt_id || !byID && m.point == r.path {
+		if byID && uint64(m.ID) == st.Mnt_id || !byID && m.Point == r.path {
 			return m, true
 		}
 	}
-	return mount{}, false
+	return proc.Mount{}, false
 }
 
 // hidepid takes what procfs hides out of its mount options, see proc(5): "" for nothing, else the word that kernels since 5.8

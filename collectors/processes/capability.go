@@ -2,44 +2,46 @@ package processes
 
 import (
 	"bytes"
-	"errors"
-	"strconv"
+	"os"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
 // allSeeing reports whether this process may trace all others, which nothing is hidden from: it has the capability, and has it
 // over all users and not only over those of a user namespace of its own.
 func allSeeing() bool {
-	users, err := read(unix.AT_FDCWD, "/proc/self/uid_map", make([]byte, 4<<10), 64<<10)
+	users, err := os.ReadFile("/proc/self/uid_map")
 	if err != nil || string(bytes.Join(bytes.Fields(users), []byte(" "))) != "0 0 4294967295" {
 		return false
 	}
-	own, err := capabilities(unix.AT_FDCWD, "/proc/self/status", "CapEff:")
-	return err == nil && own&(1<<unix.CAP_SYS_PTRACE) != 0
+	own, err := status("/proc", 0)
+	return err == nil && own.CapEff&(1<<unix.CAP_SYS_PTRACE) != 0
 }
 
-// stronger reports whether a pinned process is permitted capabilities that this process is not, for which the kernel does not
+// stronger reports whether process 1 is permitted capabilities that this process is not, for which the kernel does not
 // show what it uses (ptrace(2), access mode checking).
-func stronger(dir int) bool {
-	own, err := capabilities(unix.AT_FDCWD, "/proc/self/status", "CapPrm:")
+func (r *root) stronger() bool {
+	own, err := status("/proc", 0)
 	if err != nil {
 		return false
 	}
-	its, err := capabilities(dir, "status", "CapPrm:")
-	return err == nil && its&^own != 0
+	its, err := status(r.path, 1)
+	return err == nil && its.CapPrm&^own.CapPrm != 0
 }
 
-// capabilities reads one set of them out of a status file, where everybody may read them.
-func capabilities(dir int, name, set string) (uint64, error) {
-	text, err := read(dir, name, make([]byte, 4<<10), 1<<20)
+// status reads the status of a process, or of this one for 0.
+func status(root string, pid int) (procfs.ProcStatus, error) {
+	fs, err := procfs.NewFS(root)
 	if err != nil {
-		return 0, err
+		return procfs.ProcStatus{}, err
 	}
-	for line := range bytes.Lines(text) {
-		if value, ok := bytes.CutPrefix(line, []byte(set)); ok {
-			return strconv.ParseUint(string(bytes.TrimSpace(value)), 16, 64)
-		}
+	p, err := fs.Self()
+	if pid != 0 {
+		p, err = fs.Proc(pid)
 	}
-	return 0, errors.New("no " + set + " in it")
+	if err != nil {
+		return procfs.ProcStatus{}, err
+	}
+	return p.NewStatus()
 }

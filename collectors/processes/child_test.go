@@ -240,7 +240,7 @@ func start(t *testing.T, play string, change func(*exec.Cmd), args ...string) ch
 // look reads one child out of this machine's /proc.
 func look(t *testing.T, o processes.Options, pid int) snapshot.Process {
 	t.Helper()
-	o.Root = "/proc"
+	o.Root, o.Classes = "/proc", []string{processes.Marked, processes.CwdDeleted}
 	got, err := processes.New(o).Read(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -1,42 +1,20 @@
 package processes
 
 import (
-	"bytes"
-	"strconv"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
-// bootTime is btime of the root's stat: when the machine booted, to the second.
+// bootTime is when the machine booted, to the second, and false where that is not known.
 func bootTime(r *root) (time.Time, bool) {
-	text, err := read(r.fd, "stat", make([]byte, 16<<10), 64<<20)
+	p, err := procfs.NewFS(r.path)
 	if err != nil {
 		return time.Time{}, false
 	}
-	for line := range bytes.Lines(text) {
-		value, ok := bytes.CutPrefix(line, []byte("btime "))
-		if !ok {
-			continue
-		}
-		seconds, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64)
-		return time.Unix(seconds, 0).UTC(), err == nil
-	}
-	return time.Time{}, false
-}
-
-// bootID is sys/kernel/random/boot_id, "" where it cannot be read.
-func bootID(r *root) string {
-	return firstLine(r, "sys/kernel/random/boot_id")
-}
-
-func firstLine(r *root, name string) string {
-	text, err := readOnce(r.fd, name, make([]byte, 4<<10))
-	if err != nil {
-		return ""
-	}
-	line, _, _ := bytes.Cut(text, []byte("\n"))
-	return string(line)
+	st, err := p.Stat()
+	return time.Unix(int64(st.BootTime), 0).UTC(), err == nil && st.BootTime > 0
 }
 
 // clock reads one of the kernel's clocks, in seconds.

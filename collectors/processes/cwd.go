@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/proc"
 )
 
 // deleted is what the kernel writes behind the path of something that has no name any more (d_path in fs/d_path.c). A living
@@ -16,13 +17,13 @@ const deleted = " (deleted)"
 
 // cwd reads the working directory into f and p, and reports whether the process refused to show it. It fails only for a process
 // that has ended. A zombie has none; where its threads live on, one of them tells.
-func (s *scan) cwd(dir int, st stat, f *facts, p *snapshot.Process) (refused bool, err error) {
-	if st.gone() {
+func (s *scan) cwd(dir int, st proc.Stat, f *facts, p *snapshot.Process) (refused bool, err error) {
+	if st.Gone() {
 		return false, nil
 	}
 	name := "cwd"
-	text, err := readlink(dir, name, s.link)
-	if err != nil && st.state == 'Z' {
+	text, err := proc.Readlink(dir, name, s.link)
+	if err != nil && st.State == 'Z' {
 		name, text, err = s.threadCwd(dir)
 	}
 	switch {
@@ -31,7 +32,7 @@ func (s *scan) cwd(dir int, st stat, f *facts, p *snapshot.Process) (refused boo
 	case err != nil:
 		return !p.Kernel, nil
 	}
-	f.cwd = s.intern(text)
+	f.cwd = s.names.Of(text)
 	if bytes.HasSuffix(text, []byte(deleted)) && !s.settleDeleted(dir, name, f) {
 		return false, nil
 	}
@@ -41,14 +42,14 @@ func (s *scan) cwd(dir int, st stat, f *facts, p *snapshot.Process) (refused boo
 
 // threadCwd is the working directory of the first thread that has one.
 func (s *scan) threadCwd(dir int) (name string, text []byte, err error) {
-	threads, err := list(dir, "task", s.environ)
+	threads, err := proc.List(dir, "task", s.environ)
 	if err != nil {
 		return "", nil, err
 	}
 	err = unix.ENOENT
 	for _, t := range threads {
 		name = "task/" + strconv.Itoa(t) + "/cwd"
-		if text, err = readlink(dir, name, s.link); err == nil {
+		if text, err = proc.Readlink(dir, name, s.link); err == nil {
 			return name, text, nil
 		}
 	}

@@ -3,8 +3,6 @@ package processes
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/proc"
 )
 
 // tries is how often a process that changes under the eye is read again.
@@ -20,14 +19,7 @@ const tries = 3
 // details reads in full what Options ask for, everything afresh, so that a record never mixes two processes or two programs. A
 // process that has ended by now is dropped.
 func (s *scan) details(ctx context.Context) error {
-	// Those that some rule may be about: an agent left them behind, or the folder that they work in is gone.
-	chosen := func(p *record) bool {
-		return p.Markers != nil && len(*p.Markers) > 0 || p.CwdDeleted != nil && *p.CwdDeleted
-	}
-	if s.o.Only > 0 {
-		chosen = func(p *record) bool { return p.PID == s.o.Only }
-	}
-	full := wanted(s.found, chosen)
+	full := wanted(s.found, s.chosen)
 	if len(full) == 0 {
 		return nil
 	}
@@ -40,7 +32,7 @@ func (s *scan) details(ctx context.Context) error {
 		switch {
 		case err == nil:
 			s.found[i] = p
-		case vanished(err):
+		case proc.Ended(err):
 			ended = append(ended, i)
 		default:
 			s.failed = append(s.failed, failure{s.found[i].PID, err})
@@ -50,6 +42,18 @@ func (s *scan) details(ctx context.Context) error {
 		s.found = slices.Delete(s.found, i, i+1)
 	}
 	return nil
+}
+
+// chosen reports whether a process is read in full for its own sake.
+func (s *scan) chosen(p *record) bool {
+	switch {
+	case s.o.Only > 0:
+		return p.PID == s.o.Only
+	case s.o.All:
+		return *p.UID == s.uid && !p.Kernel
+	}
+	return slices.Contains(s.o.Classes, Marked) && p.Markers != nil && len(*p.Markers) > 0 ||
+		slices.Contains(s.o.Classes, CwdDeleted) && p.CwdDeleted != nil && *p.CwdDeleted
 }
 
 // full reads one process in full. Where it executed another program or moved in between, it is read again; one that does so
@@ -74,7 +78,7 @@ func (s *scan) full(pid int) (*record, error) {
 		if err != nil {
 			return nil, err
 		}
-		if before.same(after) && sameText(p.Exe, s.exe(dir)) {
+		if before.Same(after) && sameText(p.Exe, s.exe(dir)) {
 			return p, nil
 		}
 	}
@@ -83,13 +87,14 @@ func (s *scan) full(pid int) (*record, error) {
 }
 
 // fill adds the facts that only a full reading has.
-func (s *scan) fill(dir int, st stat, p *snapshot.Process) {
+func (s *scan) fill(dir int, st proc.Stat, p *snapshot.Process) {
+	p.Brief = false
 	p.Exe = s.exe(dir)
 	p.ArgvDigest = s.digest(dir)
 	p.Inode = s.inode(p.PID)
 	p.Written = s.written(dir)
-	if text, err := readlink(dir, "ns/pid", s.link); err == nil {
-		p.PIDNamespace = namespace(string(text))
+	if text, err := proc.Readlink(dir, "ns/pid", s.link); err == nil {
+		p.PIDNamespace = proc.Namespace(string(text))
 	}
 	if p.Listening == nil || p.UnixSockets == nil {
 		p.Listening, p.UnixSockets = s.listening(dir, st)
@@ -99,7 +104,7 @@ func (s *scan) fill(dir int, st stat, p *snapshot.Process) {
 // written is wchar of io (proc_pid_io(5)): all that was passed to write(2), reaped children's included, whether it went to a file, a
 // pipe or a terminal. The same file's write_bytes leave out what a page took that was written to before, such as a log's next line.
 func (s *scan) written(dir int) *int64 {
-	text, err := readOnce(dir, "io", s.text)
+	text, err := proc.ReadOnce(dir, "io", s.text)
 	if err != nil {
 		return nil
 	}
@@ -115,7 +120,7 @@ func (s *scan) written(dir int) *int64 {
 
 // exe is the text of the link, " (deleted)" included.
 func (s *scan) exe(dir int) *string {
-	text, err := readlink(dir, "exe", s.link)
+	text, err := proc.Readlink(dir, "exe", s.link)
 	if err != nil {
 		return nil
 	}
@@ -126,21 +131,17 @@ func sameText(a, b *string) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// digest is SHA-256 over the boot id and the bytes of cmdline as they are, in hexadecimal. No bytes prove nothing: the kernel
-// gives none for a command line that it could not reach.
+// digest is that of the command line, see proc.Digest; "" where it could not be read.
 func (s *scan) digest(dir int) string {
-	text, err := read(dir, "cmdline", s.environ, environLimit)
-	if err != nil || len(text) == 0 || s.salt == "" {
+	text, err := proc.Read(dir, "cmdline", s.environ, environLimit)
+	if err != nil {
 		return ""
 	}
-	h := sha256.New()
-	h.Write([]byte(s.salt))
-	h.Write(text)
-	return hex.EncodeToString(h.Sum(nil))
+	return proc.Digest(s.salt, text)
 }
 
-// inode is the pidfs inode, which no other process of this boot has. It is the pinned process's own because that one is shown
-// to be alive afterwards, so its number was not given away. Kernels before 6.9 give all processes one inode: none then.
+// inode is the pidfs inode. It is the pinned process's own because that one is shown to be alive afterwards, so its number was not
+// given away. Kernels without pidfs have none.
 func (s *scan) inode(pid int) *uint64 {
 	if !s.root.own {
 		return nil
@@ -150,10 +151,9 @@ func (s *scan) inode(pid int) *uint64 {
 		return nil
 	}
 	defer unix.Close(fd)
-	var fs unix.Statfs_t
-	var st unix.Stat_t
-	if unix.Fstatfs(fd, &fs) != nil || fs.Type != unix.PID_FS_MAGIC || unix.Fstat(fd, &st) != nil {
+	n, err := proc.Inode(fd)
+	if err != nil || n == 0 {
 		return nil
 	}
-	return new(st.Ino)
+	return &n
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/proc"
 )
 
 // HolderOptions says where to look for holders.
@@ -82,7 +83,7 @@ type holderScan struct {
 	views map[string]*places
 	own   string
 	// mounts are those of this process's own namespace, and first is the line that tells them from those of another.
-	mounts []mount
+	mounts []proc.Mount
 	first  string
 	// spots are the folders, and behind them other names for them.
 	spots spots
@@ -95,7 +96,7 @@ type holderScan struct {
 	// machine is what is asked for once.
 	machine machine
 	// ancestors are this process and those that it descends from.
-	ancestors map[int]bool
+	ancestors []int
 	// best is the strongest way in which the process at hand holds each folder, as an index of hows.
 	best map[int]int
 	// at is the process at hand.
@@ -127,7 +128,7 @@ func newHolderScan(r *root, o HolderOptions, paths []string) *holderScan {
 	// Without the own mounts it cannot be told under which names others know the folders: then nothing is known for sure.
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err == nil {
-		h.mounts, h.translated = parseMounts(text)
+		h.mounts, h.translated = proc.ParseMounts(text)
 		h.first = headOf(text)
 	}
 	h.spots = locate(paths, h.mounts)
@@ -143,7 +144,7 @@ func newHolderScan(r *root, o HolderOptions, paths []string) *holderScan {
 		}
 	}
 	h.views[h.own] = view(h.spots, h.mounts, true)
-	h.ancestors = ancestors(h.scan)
+	h.ancestors, _ = proc.Lineage(r.path, r.self) // as much of the line as could be read
 	h.machine = h.askMachine()
 	return h
 }
@@ -208,33 +209,33 @@ func (h *holderScan) process(pid, dir int) {
 		h.refused(pid, dir, int(owner.Uid), "", err)
 		return
 	}
-	if st.gone() || st.flags&kernelThread != 0 {
+	if st.Gone() || st.Kernel {
 		return
 	}
-	h.at = subject{pid: pid, comm: st.comm, names: pid != h.root.self && !slices.Contains(h.o.Servers, st.comm)}
-	h.at.daemon = h.shared(dir, st.comm) != ""
+	h.at = subject{pid: pid, comm: st.Comm, names: pid != h.root.self && !slices.Contains(h.o.Servers, st.Comm)}
+	h.at.daemon = h.shared(dir, st.Comm) != ""
 	if err := h.read(pid, dir, int(owner.Uid), st); err != nil {
-		h.refused(pid, dir, int(owner.Uid), st.comm, err)
+		h.refused(pid, dir, int(owner.Uid), st.Comm, err)
 	}
 	h.shown(pid, dir)
 	for i, how := range h.best {
-		h.held[i] = append(h.held[i], snapshot.Holder{PID: pid, Name: st.comm, How: hows[how]})
+		h.held[i] = append(h.held[i], snapshot.Holder{PID: pid, Name: st.Comm, How: hows[how]})
 	}
 }
 
 // read notes what the process's links show. A process that executes another program, or ends, refuses some of them for a moment; so
 // it is asked again before it counts as one that hides them.
-func (h *holderScan) read(pid, dir, uid int, st stat) error {
+func (h *holderScan) read(pid, dir, uid int, st proc.Stat) error {
 	for left := tries; ; left-- {
 		clear(h.best)
 		h.seen.drop(h.at.pid)
 		err := h.links(pid, dir, st)
-		if err == nil || left == 0 || h.excused(uid, st.comm, err) {
+		if err == nil || left == 0 || h.excused(uid, st.Comm, err) {
 			return err
 		}
 		time.Sleep(ending)
 		now, failed := h.stat(dir)
-		if failed != nil || now.gone() {
+		if failed != nil || now.Gone() {
 			return err
 		}
 		st = now
@@ -266,23 +267,23 @@ func (h *holderScan) excused(uid int, comm string, err error) bool {
 
 // dying reports whether all threads of a process have begun to end. On a machine that has much to do it takes them long to come to
 // it, and what they had is given back already.
-func (h *holderScan) dying(dir int, first stat) bool {
-	if first.flags&exiting == 0 {
+func (h *holderScan) dying(dir int, first proc.Stat) bool {
+	if !first.Exiting {
 		return false
 	}
-	threads, err := list(dir, "task", h.environ)
+	threads, err := proc.List(dir, "task", h.environ)
 	if err != nil {
-		return vanished(err)
+		return proc.Ended(err)
 	}
 	for _, t := range threads {
-		text, err := readOnce(dir, "task/"+strconv.Itoa(t)+"/stat", h.text)
+		text, err := proc.ReadOnce(dir, "task/"+strconv.Itoa(t)+"/stat", h.text)
 		if err != nil {
-			if vanished(err) {
+			if proc.Ended(err) {
 				continue
 			}
 			return false
 		}
-		if st, err := parseStat(text, h.intern); err != nil || st.flags&exiting == 0 {
+		if st, err := h.names.ParseStat(text); err != nil || !st.Exiting {
 			return false
 		}
 	}
@@ -296,15 +297,15 @@ func (h *holderScan) refused(pid, dir, uid int, comm string, err error) {
 		return
 	}
 	for range tries {
-		if st, now := h.stat(dir); vanished(now) || now == nil && (st.gone() || h.dying(dir, st)) {
+		if st, now := h.stat(dir); proc.Ended(now) || now == nil && (st.Gone() || h.dying(dir, st)) {
 			return
 		}
-		if denied(err) {
+		if proc.Denied(err) {
 			break
 		}
 		time.Sleep(ending)
 	}
-	if pid == 1 && denied(err) && stronger(dir) {
+	if pid == 1 && proc.Denied(err) && h.root.stronger() {
 		return
 	}
 	h.unread++

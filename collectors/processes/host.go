@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/proc"
 )
 
 // Names are the names (comm, at most 15 bytes) of programs whose part in a machine is known.
@@ -41,36 +43,26 @@ func Host(path string, names Names) (snapshot.Host, error) {
 	defer r.close()
 	s := newScan(r, Options{})
 	h := snapshot.Host{
-		Name: firstLine(r, "sys/kernel/hostname"), BootID: s.salt, BootedAt: s.boot, UID: new(s.uid), PID: new(r.self),
-		PIDNamespace: namespace(ownLink(r, "pid")),
+		BootID: s.salt, BootedAt: s.boot, UID: new(s.uid), PID: new(r.self),
+		PIDNamespace: proc.Namespace(ownLink(r, "pid")),
 	}
 	if r.self == 0 {
 		h.PID = new(os.Getpid())
+	}
+	if text, err := os.ReadFile(filepath.Join(path, "sys/kernel/hostname")); err == nil {
+		h.Name, _, _ = strings.Cut(string(text), "\n")
 	}
 	if h.Name == "" {
 		h.Name, _ = os.Hostname()
 	}
 	h.User, h.Home = whoami(s.uid)
 	h.Cwd = workingDir()
-	if r.self != 0 || !r.procfs {
-		h.Ancestors = s.ancestors(*h.PID)
+	if line, err := proc.Lineage(path, *h.PID); err == nil && (r.self != 0 || !r.procfs) {
+		h.Ancestors = line[1:]
 	}
 	h.Container = s.container(names.Inits, h.PIDNamespace)
 	h.OrphanParents = s.orphanParents(h.Ancestors, names.Subreapers)
 	return h, nil
-}
-
-// namespace takes the inode out of a link such as pid:[4026531836].
-func namespace(text string) *uint64 {
-	_, rest, ok := bytes.Cut([]byte(text), []byte(":["))
-	if !ok {
-		return nil
-	}
-	n, err := strconv.ParseUint(string(bytes.TrimSuffix(rest, []byte("]"))), 10, 64)
-	if err != nil {
-		return nil
-	}
-	return &n
 }
 
 // whoami is this user's name and home folder: $HOME where it is absolute, as shells and git read it, else what the user
@@ -95,45 +87,18 @@ func workingDir() string {
 	return string(bytes.TrimRight(buf[:n], "\x00"))
 }
 
-func (s *scan) statOf(pid int) (stat, int, error) {
+func (s *scan) statOf(pid int) (proc.Stat, int, error) {
 	dir, err := s.root.open(pid)
 	if err != nil {
-		return stat{}, 0, err
+		return proc.Stat{}, 0, err
 	}
 	defer unix.Close(dir)
 	var owner unix.Stat_t
 	if err := unix.Fstat(dir, &owner); err != nil {
-		return stat{}, 0, err
+		return proc.Stat{}, 0, err
 	}
 	st, err := s.stat(dir)
 	return st, int(owner.Uid), err
-}
-
-// ancestors are the parents of pid, nearest first, up to the one that has none in this pid namespace: process 1, or one that was
-// put into the namespace from outside, which has none itself. A parent that ends meanwhile hands its child to another, so the walk starts over.
-// Where it finds no end, all are unknown, which is nil.
-func (s *scan) ancestors(pid int) []int {
-	for range tries {
-		if up, ok := s.walkUp(pid); ok {
-			return up
-		}
-	}
-	return nil
-}
-
-func (s *scan) walkUp(pid int) ([]int, bool) {
-	up := []int{}
-	for {
-		st, _, err := s.statOf(pid)
-		if err != nil || slices.Contains(up, st.ppid) {
-			return nil, false
-		}
-		if st.ppid == 0 {
-			return up, true
-		}
-		pid = st.ppid
-		up = append(up, pid)
-	}
 }
 
 // firstNamespace is the inode of the machine's own pid namespace (PROC_PID_INIT_INO of the kernel's proc_ns.h).
@@ -149,7 +114,7 @@ func (s *scan) container(inits []string, namespace *uint64) *bool {
 	if err != nil {
 		return nil
 	}
-	return new(!slices.Contains(inits, st.comm))
+	return new(!slices.Contains(inits, st.Comm))
 }
 
 // orphanParents are the processes that inherit orphans, and positively so. Process 1 does by the kernel's own rule. A service
@@ -166,8 +131,8 @@ func (s *scan) orphanParents(ancestors []int, subreapers []string) []int {
 		if err != nil {
 			continue
 		}
-		manager := st.comm == "systemd" && uid == s.uid && st.ppid == 1
-		reaper := slices.Contains(ancestors, pid) && slices.Contains(subreapers, st.comm) && (uid == s.uid || uid == 0)
+		manager := st.Comm == "systemd" && uid == s.uid && st.Parent == 1
+		reaper := slices.Contains(ancestors, pid) && slices.Contains(subreapers, st.Comm) && (uid == s.uid || uid == 0)
 		if pid == 1 || manager || reaper {
 			found = append(found, pid)
 		}
@@ -180,13 +145,13 @@ func (s *scan) orphanParents(ancestors []int, subreapers []string) []int {
 // processes instead, which costs a look at each.
 func (s *scan) childrenOf(pid int) ([]int, error) {
 	n := strconv.Itoa(pid)
-	text, err := read(s.root.fd, n+"/task/"+n+"/children", make([]byte, 16<<10), 16<<20)
+	text, err := proc.Read(s.root.fd, n+"/task/"+n+"/children", make([]byte, 16<<10), 16<<20)
 	if err != nil {
-		return list(s.root.fd, ".", s.environ)
+		return proc.List(s.root.fd, ".", s.environ)
 	}
 	var found []int
 	for word := range bytes.FieldsSeq(text) {
-		if child, ok := number(word); ok {
+		if child, ok := proc.Number(word); ok {
 			found = append(found, child)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/proc"
 )
 
 // overlay is the kind of file system that is made of others' folders.
@@ -25,7 +26,7 @@ func layers(options string) []string {
 			continue
 		}
 		for _, part := range splitLayers(value) {
-			raw := unescape(part)
+			raw := proc.Unescape(part)
 			all = append(all, raw)
 			if plain := unslash(raw); plain != raw {
 				all = append(all, plain)
@@ -67,8 +68,8 @@ func unslash(s string) string {
 
 // overlaid adds holder to the folders that a layer of an overlay is in. A layer has the name that it was mounted by: where that is
 // relative, the working directory of then is not known, and every folder counts that has such a thing, or could be it.
-func (h *holderScan) overlaid(m mount, holder snapshot.Holder) {
-	for _, layer := range layers(m.options) {
+func (h *holderScan) overlaid(m proc.Mount, holder snapshot.Holder) {
+	for _, layer := range layers(m.Options) {
 		if !strings.HasPrefix(layer, "/") {
 			h.relativeLayer(path.Clean(layer), holder)
 			continue

@@ -7,18 +7,20 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"winnow/internal/proc"
 )
 
 // links looks at all that a process holds. What cannot be read does not keep the rest from being read.
-func (h *holderScan) links(pid, dir int, st stat) error {
-	if st.state != 'Z' {
+func (h *holderScan) links(pid, dir int, st proc.Stat) error {
+	if st.State != 'Z' {
 		err := h.linksOf(pid, dir, "")
 		if err == nil && h.o.Thorough {
 			err = errors.Join(h.threads(pid, dir, st), h.gitEnviron(dir))
 		}
 		return err
 	}
-	threads, err := list(dir, "task", h.environ)
+	threads, err := proc.List(dir, "task", h.environ)
 	if err != nil {
 		return err
 	}
@@ -41,9 +43,9 @@ func (h *holderScan) linksOf(pid, dir int, base string) error {
 	}
 	var failed error
 	for how, name := range hows[:byThread] {
-		text, err := readlink(dir, base+name, h.link)
+		text, err := proc.Readlink(dir, base+name, h.link)
 		if err != nil {
-			if denied(err) {
+			if proc.Denied(err) {
 				return err
 			}
 			failed = err
@@ -72,18 +74,18 @@ func (h *holderScan) linksOf(pid, dir int, base string) error {
 
 // descriptors looks at what a process, or a thread with a table of its own, has open, and counts it as how.
 func (h *holderScan) descriptors(dir int, base string, v *places, how int) error {
-	numbers, err := list(dir, base+"fd", h.environ)
+	numbers, err := proc.List(dir, base+"fd", h.environ)
 	if err != nil {
 		return err
 	}
 	var failed error
 	for _, n := range numbers {
 		name := base + "fd/" + strconv.Itoa(n)
-		text, err := readlink(dir, name, h.link)
+		text, err := proc.Readlink(dir, name, h.link)
 		if err == nil {
 			err = h.descriptor(dir, base, n, text, v, how)
 		}
-		if err != nil && !vanished(err) {
+		if err != nil && !proc.Ended(err) {
 			failed = err
 		}
 	}

@@ -3,14 +3,16 @@ package processes
 import (
 	"bytes"
 	"cmp"
-	"encoding/binary"
-	"encoding/hex"
 	"errors"
+	"io/fs"
 	"slices"
 	"strconv"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
+
+	"winnow/internal/proc"
 )
 
 // listeners are the TCP ports and the names of unix sockets listened on in one network namespace, by socket inode. A nil map says that
@@ -33,7 +35,7 @@ func listen(r *root, log hclog.Logger) listeners {
 }
 
 // sockets are the listening ones of a kind, or nil.
-func sockets[T any](r *root, log hclog.Logger, kind string, ask func() (map[uint64]T, error), read func(*root) (map[uint64]T, error)) map[uint64]T {
+func sockets[T any](r *root, log hclog.Logger, kind string, ask func() (map[uint64]T, error), table func(*root) (map[uint64]T, error)) map[uint64]T {
 	if r.procfs {
 		found, err := ask()
 		if err == nil {
@@ -41,7 +43,7 @@ func sockets[T any](r *root, log hclog.Logger, kind string, ask func() (map[uint
 		}
 		log.Debug("socket diagnosis not available, reading the tables", "kind", kind, "error", err)
 	}
-	found, err := read(r)
+	found, err := table(r)
 	if err != nil {
 		log.Debug("listening sockets unknown", "kind", kind, "error", err)
 		return nil
@@ -55,7 +57,7 @@ func ownLink(r *root, kind string) string {
 	if r.procfs {
 		dir, name = unix.AT_FDCWD, "/proc/self/ns/"+kind
 	}
-	text, err := readlink(dir, name, make([]byte, 64))
+	text, err := proc.Readlink(dir, name, make([]byte, 64))
 	if err != nil {
 		return ""
 	}
@@ -64,31 +66,31 @@ func ownLink(r *root, kind string) string {
 
 // listening are the ports and the names of unix sockets that a pinned process listens on. Unknown are those of one that hides its
 // descriptors or lives in another network namespace, whose sockets were not asked for.
-func (s *scan) listening(dir int, st stat) (*[]int, *[]string) {
+func (s *scan) listening(dir int, st proc.Stat) (*[]int, *[]string) {
 	l := s.listeners
 	if l.ports == nil && l.names == nil {
 		return nil, nil
 	}
-	if st.gone() {
+	if st.Gone() {
 		return l.of(nil, nil)
 	}
-	ns, err := readlink(dir, "ns/net", s.link)
+	ns, err := proc.Readlink(dir, "ns/net", s.link)
 	if string(ns) != l.netns || err != nil && (s.root.procfs || !errors.Is(err, unix.ENOENT)) {
 		return nil, nil
 	}
 	if len(l.ports)+len(l.names) == 0 { // nobody listens, whatever this one has open
 		return l.of(nil, nil)
 	}
-	numbers, err := list(dir, "fd", s.environ)
+	numbers, err := proc.List(dir, "fd", s.environ)
 	if err != nil {
 		return nil, nil
 	}
 	var ports []int
 	var names []string
 	for _, fd := range numbers {
-		text, err := readlink(dir, "fd/"+strconv.Itoa(fd), s.link)
+		text, err := proc.Readlink(dir, "fd/"+strconv.Itoa(fd), s.link)
 		if err != nil {
-			if vanished(err) {
+			if proc.Ended(err) {
 				continue
 			}
 			return nil, nil
@@ -140,52 +142,25 @@ const tableLimit = 256 << 20
 
 // tables reads net/tcp and net/tcp6. A kernel without IPv6 has no tcp6.
 func tables(r *root) (map[uint64]int, error) {
+	p, err := procfs.NewFS(r.path)
+	if err != nil {
+		return nil, err
+	}
+	four, err := p.NetTCP()
+	if err != nil {
+		return nil, err
+	}
+	six, err := p.NetTCP6()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	ports := map[uint64]int{}
-	for _, name := range []string{"net/tcp", "net/tcp6"} {
-		text, err := read(r.fd, name, make([]byte, 64<<10), tableLimit)
-		if name == "net/tcp6" && errors.Is(err, unix.ENOENT) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := addTable(ports, text); err != nil {
-			return nil, err
+	for _, all := range []procfs.NetTCP{four, six} {
+		for _, socket := range all {
+			if socket.St == tcpListen {
+				ports[socket.Inode] = int(socket.LocalPort)
+			}
 		}
 	}
 	return ports, nil
-}
-
-var errTable = errors.New("not the text of a tcp table")
-
-// addTable takes the listening sockets out of the text of /proc/net/tcp or tcp6: a heading, then a line a socket with local
-// address:port in hexadecimal, state (0A listens) and inode as fields 2, 4 and 10.
-func addTable(ports map[uint64]int, text []byte) error {
-	_, text, _ = bytes.Cut(text, []byte("\n"))
-	for line := range bytes.Lines(text) {
-		f := bytes.Fields(line)
-		if len(f) == 0 {
-			continue
-		}
-		if len(f) < 10 {
-			return errTable
-		}
-		if string(f[3]) != "0A" {
-			continue
-		}
-		_, local, _ := bytes.Cut(f[1], []byte(":"))
-		var port [2]byte
-		if len(local) != 4 {
-			return errTable
-		}
-		if _, err := hex.Decode(port[:], local); err != nil {
-			return errTable
-		}
-		inode, err := strconv.ParseUint(string(f[9]), 10, 64)
-		if err != nil {
-			return errTable
-		}
-		ports[inode] = int(binary.BigEndian.Uint16(port[:]))
-	}
-	return nil
 }

@@ -1,60 +1,119 @@
 package processes
 
 import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 )
 
-func TestAddTable(t *testing.T) {
+// TestListeningTables reads the tables where the kernel's socket diagnosis does not answer. One that is not understood leaves its sockets
+// unknown.
+func TestListeningTables(t *testing.T) {
 	t.Parallel()
-	const text = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+	const tcp = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1435 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0 100 0 0 10 0
    1: 0100007F:1436 0100007F:9999 01 00000000:00000000 00:00000000 00000000  1000        0 4712 1 0 100 0 0 10 0
    2: 00000000000000000000000000000000:0050 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4713 1
 `
-	got := map[uint64]int{}
-	if err := addTable(got, []byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(map[uint64]int{4711: 5173, 4713: 80}, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-	for _, bad := range []string{"head\n 0: 1:2", strings.Replace(text, ":1435", ":14351", 1), strings.Replace(text, "4711", "x", 1)} {
-		if err := addTable(map[uint64]int{}, []byte(bad)); err == nil {
-			t.Errorf("no error for %q", bad)
+	const unixes = unixHeading + `0000000000000000: 00000002 00000000 00010000 0001 01 4711 /run/user/1000/emacs/server
+0000000000000000: 00000002 00000000 00010000 0001 01 4712 @/tmp/.X11-unix/X99
+0000000000000000: 00000003 00000000 00000000 0001 03 4713 /run/user/1000/emacs/server
+0000000000000000: 00000003 00000000 00000000 0001 03 4714
+0000000000000000: 00000002 00000000 00000000 0002 01 4715 /run/log
+0000000000000000: 00000002 00000000 00000000 0002 01 4716 @0001a
+0000000000000000: 00000002 00000000 00010000 0005 01 4717 /tmp/with a space
+`
+	ports, names := map[uint64]int{4711: 5173, 4713: 80}, map[uint64]string{4711: "/run/user/1000/emacs/server", 4712: "@/tmp/.X11-unix/X99", 4715: "/run/log", 4717: "/tmp/with a space"}
+	for name, c := range map[string]struct {
+		tcp, unix string
+		want      listeners
+	}{
+		"both":           {tcp, unixes, listeners{ports: ports, names: names}},
+		"cut short":      {"head\n 0: 1:2", unixHeading + "0: 1 2 3\n", listeners{}},
+		"no port":        {strings.Replace(tcp, ":1435", ":x", 1), unixHeading + "0: 1 0 zz 1 1 5 /x\n", listeners{}},
+		"no inode":       {strings.Replace(tcp, "4711", "x", 1), unixHeading + "0: 1 0 0 1 1 x /x\n", listeners{}},
+		"nobody listens": {"heading\n", unixHeading, listeners{ports: map[uint64]int{}, names: map[uint64]string{}}},
+	} {
+		at := t.TempDir()
+		if err := errors.Join(os.Mkdir(filepath.Join(at, "net"), 0o755), os.WriteFile(filepath.Join(at, "net/tcp"), []byte(c.tcp), 0o644),
+			os.WriteFile(filepath.Join(at, "net/unix"), []byte(c.unix), 0o644)); err != nil {
+			t.Fatal(err)
 		}
+		r, err := openRoot(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(c.want, listen(r, hclog.NewNullLogger()), cmp.AllowUnexported(listeners{})); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+		r.close()
 	}
 }
+
+const unixHeading = "Num       RefCount Protocol Flags    Type St Inode Path\n"
 
 // TestDiagnose asks the kernel both ways.
 func TestDiagnose(t *testing.T) {
 	t.Parallel()
-	fd, port := listener(t)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		t.Fatal(err)
-	}
-	asked, err := diagnose()
-	if err != nil {
-		t.Skip("this machine has no socket diagnosis: ", err)
-	}
 	r, err := openRoot("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.close()
-	read, err := tables(r)
+	t.Cleanup(r.close)
+	t.Run("tcp", func(t *testing.T) {
+		inode, at := listenAt(t, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+		bothWays(t, r, inode, at.(*unix.SockaddrInet4).Port, diagnose, tables)
+	})
+	t.Run("unix", func(t *testing.T) {
+		inode, at := listenAt(t, &unix.SockaddrUnix{})
+		bothWays(t, r, inode, at.(*unix.SockaddrUnix).Name, diagnoseListening, unixTable)
+	})
+}
+
+func bothWays[T comparable](t *testing.T, r *root, inode uint64, want T, ask func() (map[uint64]T, error), table func(*root) (map[uint64]T, error)) {
+	asked, err := ask()
+	if err != nil {
+		t.Skip("this machine has no socket diagnosis: ", err)
+	}
+	read, err := table(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for how, got := range map[string]map[uint64]int{"diagnosis": asked, "tables": read} {
-		if got[st.Ino] != port {
-			t.Errorf("%s: socket %d listens on %d, want %d", how, st.Ino, got[st.Ino], port)
+	for how, got := range map[string]map[uint64]T{"diagnosis": asked, "tables": read} {
+		if got[inode] != want {
+			t.Errorf("%s: socket %d listens on %v, want %v", how, inode, got[inode], want)
 		}
 	}
+}
+
+// listenAt listens until the test is over, and gives the socket's inode and where it listens.
+func listenAt(t *testing.T, at unix.Sockaddr) (inode uint64, where unix.Sockaddr) {
+	t.Helper()
+	family := unix.AF_INET
+	if _, local := at.(*unix.SockaddrUnix); local {
+		family = unix.AF_UNIX
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	var st unix.Stat_t
+	if err := errors.Join(unix.Bind(fd, at), unix.Listen(fd, 1), unix.Fstat(fd, &st)); err != nil {
+		t.Fatal(err)
+	}
+	if where, err = unix.Getsockname(fd); err != nil {
+		t.Fatal(err)
+	}
+	return st.Ino, where
 }
 
 func TestAddDiagRefusesWhatIsCut(t *testing.T) {
@@ -68,22 +127,27 @@ func TestAddDiagRefusesWhatIsCut(t *testing.T) {
 	}
 }
 
-func listener(t *testing.T) (fd, port int) {
-	t.Helper()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
+func TestSocketName(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]string{"/run/s\x00": "/run/s", "/run/s": "/run/s", "\x00x": "@x", "\x00a\x00b": "@a@b", "/\xff": "/?"} {
+		if got := socketName([]byte(raw)); got != want {
+			t.Errorf("%q: %q, want %q", raw, got, want)
+		}
 	}
-	t.Cleanup(func() { _ = unix.Close(fd) })
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
+}
+
+// TestInterruptedDumpIsAskedAgain refuses an answer that the kernel says was taken while the sockets changed.
+func TestInterruptedDumpIsAskedAgain(t *testing.T) {
+	t.Parallel()
+	message := bytes.Clone(unixQuestion(0, 0))[:unix.SizeofNlMsghdr]
+	binary.NativeEndian.PutUint32(message, unix.SizeofNlMsghdr)
+	binary.NativeEndian.PutUint16(message[4:], unix.NLMSG_DONE)
+	nothing := func([]byte, uint16, []byte) {}
+	if done, err := unixAttributes(message, interrupted, nothing); !done || err != nil {
+		t.Errorf("the end: done %v, error %v", done, err)
 	}
-	if err := unix.Listen(fd, 1); err != nil {
-		t.Fatal(err)
+	binary.NativeEndian.PutUint16(message[6:], interrupted)
+	if _, err := unixAttributes(message, interrupted, nothing); !errors.Is(err, errInterrupted) {
+		t.Errorf("an interrupted one: error %v", err)
 	}
-	at, err := unix.Getsockname(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fd, at.(*unix.SockaddrInet4).Port
 }

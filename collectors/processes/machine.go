@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/proc"
 )
 
 // machine is what the kernel is asked for once a look.
@@ -59,7 +60,7 @@ func (h *holderScan) askMachine() machine {
 
 // table reads a file below the root of procfs; "" is one that this kernel or fixture does not have.
 func (h *holderScan) table(name string) ([]byte, error) {
-	text, err := read(h.root.fd, name, make([]byte, 16<<10), tableLimit)
+	text, err := proc.Read(h.root.fd, name, make([]byte, 16<<10), tableLimit)
 	if errors.Is(err, unix.ENOENT) {
 		return nil, nil
 	}
@@ -71,7 +72,7 @@ func (h *holderScan) swaps(m *machine) error {
 	text, err := h.table("swaps")
 	for line := range bytes.Lines(text) {
 		if f := bytes.Fields(line); len(f) > 2 && string(f[1]) == "file" {
-			path, _ := strings.CutSuffix(unescape(string(f[0])), deleted)
+			path, _ := strings.CutSuffix(proc.Unescape(string(f[0])), deleted)
 			m.files = append(m.files, kernelFile{"swap file", path, bySwap})
 		}
 	}
@@ -90,7 +91,7 @@ func (h *holderScan) loops(m *machine) error {
 		if len(f) != 4 || !bytes.HasPrefix(f[3], []byte("loop")) {
 			continue
 		}
-		if _, ok := number(f[3][len("loop"):]); !ok {
+		if _, ok := proc.Number(f[3][len("loop"):]); !ok {
 			continue // a partition of one
 		}
 		at := filepath.Join(cmp.Or(h.o.Sys, "/sys"), "block", string(f[3]))
@@ -164,7 +165,7 @@ func (h *holderScan) locker(l lock) snapshot.Holder {
 		return holder
 	}
 	holder.PID, holder.Name = l.pid, "?"
-	if text, err := readSome(h.root.fd, strconv.Itoa(l.pid)+"/comm", h.text); err == nil {
+	if text, err := proc.ReadSome(h.root.fd, strconv.Itoa(l.pid)+"/comm", h.text); err == nil {
 		holder.Name = headOf(text)
 	}
 	return holder

@@ -5,12 +5,14 @@ import (
 	"errors"
 
 	"golang.org/x/sys/unix"
+
+	"winnow/internal/proc"
 )
 
 // mapped marks the folders in which files lie that a process has mapped. The file that lists them is read under the lock of the
 // process's memory, so it is asked for in a thorough look alone.
 func (h *holderScan) mapped(dir int, base string, v *places) error {
-	text, err := read(dir, base+"maps", h.environ, tableLimit)
+	text, err := proc.Read(dir, base+"maps", h.environ, tableLimit)
 	if errors.Is(err, unix.ENOENT) && !h.root.procfs {
 		return nil
 	}
@@ -26,7 +28,7 @@ func (h *holderScan) mapped(dir int, base string, v *places) error {
 		// The parts of one file stand one after the other.
 		if path := bytes.TrimSuffix(line[at:], []byte("\n")); !bytes.Equal(path, last) {
 			last = path
-			h.note(v, []byte(unescape(string(path))), byMap)
+			h.note(v, []byte(proc.Unescape(string(path))), byMap)
 		}
 	}
 	return nil

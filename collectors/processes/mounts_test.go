@@ -5,27 +5,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"winnow/internal/proc"
 )
-
-const procLine = "24 30 0:22 / /proc rw,nosuid shared:12 - proc proc rw,gid=27,hidepid=invisible\n"
-
-func TestParseMounts(t *testing.T) {
-	t.Parallel()
-	text := procLine + `36 35 98:0 /a\040b /mnt/x\134y rw,noatime master:1 shared:2 - ext4 /dev/root rw,errors=continue` + "\n"
-	got, ok := parseMounts([]byte(text))
-	want := []mount{
-		{id: 24, device: "0:22", root: "/", point: "/proc", kind: "proc", options: "rw,gid=27,hidepid=invisible"},
-		{id: 36, device: "98:0", root: "/a b", point: `/mnt/x\y`, kind: "ext4", options: "rw,errors=continue"},
-	}
-	if d := cmp.Diff(want, got, cmp.AllowUnexported(mount{})); d != "" || !ok {
-		t.Errorf("ok %v (-want +got):\n%s", ok, d)
-	}
-	for _, text := range []string{"", "24 30 0:22 / /proc rw proc proc rw", "x 30 0:22 / /proc rw - proc proc rw", "24 30 - proc proc rw"} {
-		if got, ok := parseMounts([]byte(text)); ok {
-			t.Errorf("%q read as %+v", text, got)
-		}
-	}
-}
 
 func TestHidepid(t *testing.T) {
 	t.Parallel()
@@ -40,20 +22,6 @@ func TestHidepid(t *testing.T) {
 			t.Errorf("%q: %q %d, want %q %d", options, mode, group, want.mode, want.group)
 		}
 	}
-}
-
-func FuzzParseMounts(f *testing.F) {
-	f.Add([]byte(procLine))
-	f.Add([]byte("1 2 3:4 \\04 /x rw - a b c\n"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		all, ok := parseMounts(text)
-		if ok == (len(all) == 0) {
-			t.Fatalf("ok %v with %d mounts", ok, len(all))
-		}
-		if lines := strings.Count(strings.TrimSuffix(string(text), "\n"), "\n") + 1; ok && len(all) != lines {
-			t.Errorf("%d mounts in %d lines", len(all), lines)
-		}
-	})
 }
 
 func FuzzHidepid(f *testing.F) {
@@ -73,22 +41,22 @@ func FuzzHidepid(f *testing.F) {
 // TestView names folders as another mount namespace does.
 func TestView(t *testing.T) {
 	t.Parallel()
-	here := []mount{{device: "8:1", root: "/", point: "/"}, {device: "8:2", root: "/@home", point: "/home"}}
+	here := []proc.Mount{{Device: "8:1", Root: "/", Point: "/"}, {Device: "8:2", Root: "/@home", Point: "/home"}}
 	spots := []spot{}
 	for _, p := range []string{"/srv/tree", "/home/u/tree"} {
-		m, _ := mountOf(here, p)
-		inside := strings.TrimPrefix(p, m.point)
-		if m.point == "/" {
+		m, _ := proc.MountOf(here, p)
+		inside := strings.TrimPrefix(p, m.Point)
+		if m.Point == "/" {
 			inside = p
 		} else {
-			inside = m.root + inside
+			inside = m.Root + inside
 		}
-		spots = append(spots, spot{path: p, device: m.device, inside: inside})
+		spots = append(spots, spot{path: p, device: m.Device, inside: inside})
 	}
-	there := []mount{
-		{device: "0:50", root: "/", point: "/"},
-		{device: "8:1", root: "/srv/tree/src", point: "/app"},
-		{device: "8:2", root: "/@home/u", point: "/mnt"},
+	there := []proc.Mount{
+		{Device: "0:50", Root: "/", Point: "/"},
+		{Device: "8:1", Root: "/srv/tree/src", Point: "/app"},
+		{Device: "8:2", Root: "/@home/u", Point: "/mnt"},
 	}
 	v := view(spots, there, false)
 	for path, want := range map[string][]int{

@@ -33,12 +33,22 @@ type Options struct {
 	Daemons []Daemon
 	// WithArgv keeps the command lines.
 	WithArgv bool
-	// Only, above 0, reads this process and its descendants in full and everyone else in brief. At 0, those are read in full
-	// that carry a marker or work in a folder that was deleted, and their descendants.
+	// All reads all of this user's processes in full, and Classes those of these classes (Marked, CwdDeleted) with their descendants.
+	// They are what the rules that judge can be about: of a process that was read in brief nothing tells whether it is the same one at
+	// a later look.
+	All     bool
+	Classes []string
+	// Only, above 0, reads this process and its descendants in full and all others in brief.
 	Only int
 	// Log may be nil.
 	Log hclog.Logger
 }
+
+// The classes of processes: those that carry one of Options.Markers, and those whose working directory was deleted.
+const (
+	Marked     = "marked"
+	CwdDeleted = "cwd_deleted"
+)
 
 // New is the reader of one /proc. Its Part holds the processes by ID.
 //

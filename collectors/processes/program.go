@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/proc"
 )
 
 // maxName is the longest name that a file can have.
@@ -45,7 +46,7 @@ func (s *scan) program(dir int, p *snapshot.Process) {
 
 // words are the words of a command line. Of a long one they are those of its beginning, and an empty one stands for the rest.
 func (s *scan) words(dir int) ([]string, bool) {
-	text, err := readSome(dir, "cmdline", s.environ)
+	text, err := proc.ReadSome(dir, "cmdline", s.environ)
 	if err != nil || len(text) == 0 || text[0] == 0 {
 		return nil, false
 	}
@@ -94,7 +95,7 @@ func (s *scan) real(dir int, file string) (string, error) {
 		return "", err
 	}
 	defer unix.Close(fd)
-	text, err := readlink(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), s.link)
+	text, err := proc.Readlink(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), s.link)
 	return string(text), err
 }
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/collectors"
+	"winnow/internal/proc"
 )
 
 // chunk is how many processes a goroutine takes at a time; between two it looks at its deadline.
@@ -35,7 +36,7 @@ func openRoot(path string) (*root, error) {
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return nil, fmt.Errorf("open %s: %w: mount procfs there, or set collect.processes.root", path, collectors.ErrAbsent)
-	case denied(err):
+	case proc.Denied(err):
 		return nil, fmt.Errorf("open %s: %w: run as a user that may read it", path, collectors.ErrPermission)
 	case err != nil:
 		return nil, fmt.Errorf("open %s: %w: set collect.processes.root to where procfs is mounted", path, err)
@@ -43,8 +44,8 @@ func openRoot(path string) (*root, error) {
 	r := &root{fd: fd, path: path}
 	var fs unix.Statfs_t
 	r.procfs = unix.Fstatfs(fd, &fs) == nil && fs.Type == unix.PROC_SUPER_MAGIC
-	if text, err := readlink(fd, "self", make([]byte, 32)); err == nil {
-		if n, ok := number(text); ok {
+	if text, err := proc.Readlink(fd, "self", make([]byte, 32)); err == nil {
+		if n, ok := proc.Number(text); ok {
 			r.self = n
 		}
 	}
@@ -60,7 +61,7 @@ func (r *root) close() {
 // ESRCH and never reach another process of the same number. A process that is gone before it could be opened is passed over.
 // Every do is called by one goroutine, so that each may keep its own buffers.
 func (r *root) each(ctx context.Context, do []func(pid, dir int)) error {
-	pids, err := list(r.fd, ".", make([]byte, 64<<10))
+	pids, err := proc.List(r.fd, ".", make([]byte, 64<<10))
 	if err != nil {
 		return fmt.Errorf("list %s: %w", r.path, err)
 	}
@@ -93,7 +94,7 @@ func (r *root) some(pids []int, do func(pid, dir int)) error {
 	for _, pid := range pids {
 		dir, err := r.open(pid)
 		if err != nil {
-			if !vanished(err) {
+			if !proc.Ended(err) {
 				return fmt.Errorf("open %s/%d: %w", r.path, pid, err)
 			}
 			continue

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/proc"
 )
 
 // maxTicks is more than any machine stays up, and little enough that a start can be told as a time.
@@ -20,7 +21,6 @@ type scan struct {
 	// uid is whose processes are this user's own.
 	uid  int
 	boot *time.Time
-	page int64
 	// salt is the boot id, empty where it could not be read.
 	salt  string
 	found []*record
@@ -29,7 +29,7 @@ type scan struct {
 	failed     []failure
 	// listeners are asked for once, before the processes are read beside one another.
 	listeners listeners
-	names     map[string]string
+	names     proc.Names
 	// text, link and environ are buffers: for stat, for a link, and for what may be long or has many entries.
 	text, link, environ []byte
 }
@@ -55,11 +55,11 @@ type facts struct {
 }
 
 func newScan(r *root, o Options) *scan {
-	s := (&scan{root: r, o: o, uid: os.Geteuid(), page: int64(os.Getpagesize())}).fork()
+	s := (&scan{root: r, o: o, uid: os.Geteuid()}).fork()
 	if at, ok := bootTime(r); ok {
 		s.boot = &at
 	}
-	s.salt = bootID(r)
+	s.salt, _ = proc.BootID(r.path)
 	if o.Only > 0 || len(o.Markers) > 0 {
 		s.listeners = listen(r, o.Log)
 	}
@@ -69,7 +69,7 @@ func newScan(r *root, o Options) *scan {
 // fork is a scan of the same root with buffers and results of its own.
 func (s *scan) fork() *scan {
 	f := *s
-	f.found, f.failed, f.unreadable, f.names = nil, nil, 0, map[string]string{}
+	f.found, f.failed, f.unreadable, f.names = nil, nil, 0, proc.Names{}
 	f.text, f.link, f.environ = make([]byte, 8<<10), make([]byte, unix.PathMax+1), make([]byte, 32<<10)
 	return &f
 }
@@ -96,27 +96,17 @@ func (s *scan) one(pid, dir int) {
 	switch {
 	case err == nil:
 		s.found = append(s.found, p)
-	case !vanished(err):
+	case !proc.Ended(err):
 		s.failed = append(s.failed, failure{pid, err})
 	}
 }
 
-// intern gives one string to all equal names and folders: most processes share theirs with others.
-func (s *scan) intern(text []byte) string {
-	if kept, ok := s.names[string(text)]; ok {
-		return kept
-	}
-	kept := string(text)
-	s.names[kept] = kept
-	return kept
-}
-
-func (s *scan) stat(dir int) (stat, error) {
-	text, err := readOnce(dir, "stat", s.text)
+func (s *scan) stat(dir int) (proc.Stat, error) {
+	text, err := proc.ReadOnce(dir, "stat", s.text)
 	if err != nil {
-		return stat{}, err
+		return proc.Stat{}, err
 	}
-	return parseStat(text, s.intern)
+	return s.names.ParseStat(text)
 }
 
 // brief reads one pinned process. The owner is asked before stat: of a process that has ended the kernel says that root owns
@@ -133,16 +123,16 @@ func (s *scan) brief(dir int, counted bool) (*record, error) {
 	r := new(record)
 	f, p := &r.facts, &r.Process
 	*f = facts{
-		ppid: st.ppid, pgid: st.pgid, session: st.session, foreground: st.foreground, threads: st.threads,
-		uid: int(owner.Uid), tty: terminal(st.tty), cpu: float64(st.cpu) / userHZ, rss: st.rss * s.page,
+		ppid: st.Parent, pgid: st.Group, session: st.Session, foreground: st.Foreground, threads: st.Threads,
+		uid: int(owner.Uid), tty: proc.Terminal(st.TTY), cpu: float64(st.CPU) / proc.UserHZ, rss: st.RSS,
 	}
 	*p = snapshot.Process{
-		PID: st.pid, StartTicks: st.start, PPID: &f.ppid, PGID: &f.pgid, Session: &f.session, ForegroundPGID: &f.foreground,
-		TTY: &f.tty, State: string([]byte{st.state}), Threads: &f.threads, Kernel: st.flags&kernelThread != 0, Name: st.comm,
-		UID: &f.uid, CPU: &f.cpu, RSS: &f.rss,
+		PID: st.PID, StartTicks: st.Start, PPID: &f.ppid, PGID: &f.pgid, Session: &f.session, ForegroundPGID: &f.foreground,
+		TTY: &f.tty, State: string([]byte{st.State}), Threads: &f.threads, Kernel: st.Kernel, Name: st.Comm,
+		UID: &f.uid, CPU: &f.cpu, RSS: &f.rss, Brief: true,
 	}
-	if s.boot != nil && st.start < maxTicks {
-		f.started = s.boot.Add(time.Duration(st.start) * (time.Second / userHZ))
+	if s.boot != nil && st.Start < maxTicks {
+		f.started = s.boot.Add(time.Duration(st.Start) * (time.Second / proc.UserHZ))
 		p.StartedAt = &f.started
 	}
 	refused, err := s.cwd(dir, st, f, p)
@@ -159,7 +149,7 @@ func (s *scan) brief(dir int, counted bool) (*record, error) {
 	}
 	p.Interactive = s.interactive(dir, st, p)
 	if s.o.WithArgv {
-		if text, err := read(dir, "cmdline", s.environ, environLimit); err == nil {
+		if text, err := proc.Read(dir, "cmdline", s.environ, environLimit); err == nil {
 			p.Argv = arguments(text)
 		}
 	}
@@ -169,15 +159,15 @@ func (s *scan) brief(dir int, counted bool) (*record, error) {
 // environment keeps the markers of one of this user's own processes, what it was started from and where it listens, and reports
 // whether it refused the markers. A program may give itself another name, so an agent is known by its file too. The text of a long
 // environment stays in the buffer for the next one to write over, and nowhere else.
-func (s *scan) environment(dir int, st stat, p *snapshot.Process) (refused bool) {
-	if len(s.o.Markers) == 0 || *p.UID != s.uid || p.Kernel || st.gone() {
+func (s *scan) environment(dir int, st proc.Stat, p *snapshot.Process) (refused bool) {
+	if len(s.o.Markers) == 0 || *p.UID != s.uid || p.Kernel || st.Gone() {
 		return false
 	}
 	p.Exe = s.exe(dir)
 	p.Listening, p.UnixSockets = s.listening(dir, st)
 	s.program(dir, p)
-	p.Daemon = s.daemon(dir, st.comm, p.Exe)
-	text, err := read(dir, "environ", s.environ, environLimit)
+	p.Daemon = s.daemon(dir, st.Comm, p.Exe)
+	text, err := proc.Read(dir, "environ", s.environ, environLimit)
 	if err != nil {
 		return true
 	}
@@ -191,5 +181,5 @@ func (s *scan) environment(dir int, st stat, p *snapshot.Process) (refused bool)
 // given back, which is no refusal.
 func (s *scan) lives(dir int) bool {
 	st, err := s.stat(dir)
-	return err == nil && !st.gone()
+	return err == nil && !st.Gone()
 }

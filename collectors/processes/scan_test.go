@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,6 +19,9 @@ import (
 
 func (f fixture) read(o processes.Options) (collectors.Part, error) {
 	o.Root = f.root
+	if o.Classes == nil {
+		o.Classes = []string{processes.Marked, processes.CwdDeleted}
+	}
 	return processes.New(o).Read(context.Background())
 }
 
@@ -28,7 +32,7 @@ func mine(e entry) snapshot.Process {
 	}
 	return snapshot.Process{
 		PID: e.pid, StartTicks: e.start, StartedAt: new(time.Unix(bootedAt, 0).UTC().Add(time.Duration(e.start) * 10 * time.Millisecond)),
-		PPID: new(e.ppid), PGID: new(e.pid), Session: new(e.pid), ForegroundPGID: new(-1), TTY: new(""), State: e.state,
+		PPID: new(e.ppid), PGID: new(e.pid), Session: new(e.pid), ForegroundPGID: new(-1), TTY: new(""), State: e.state, Brief: true,
 		Threads: new(max(1, e.threads)), Name: e.comm, UID: new(os.Geteuid()), CPU: new(2.5), RSS: new(25 * int64(os.Getpagesize())),
 	}
 }
@@ -69,7 +73,7 @@ func TestRead(t *testing.T) {
 			f.process(c.entry)
 			want := mine(c.entry)
 			c.want(&want)
-			got, err := f.read(processes.Options{})
+			got, err := f.read(processes.Options{Classes: []string{}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +87,7 @@ func TestRead(t *testing.T) {
 func TestReadInFull(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.write("net/tcp", "heading\n 0: 0100007F:1435 0:0 0A 0:0 0:0 0 0 0 4711 1\n")
+	f.write("net/tcp", "heading\n 0: 0100007F:1435 00000000:0000 0A 0:0 0:0 0 0 0 4711 1\n")
 	f.process(entry{pid: 1, comm: "init", start: 1, cwd: "/", environ: "HOME=/\x00"})
 	f.process(entry{pid: 10, ppid: 1, comm: "agent", start: 5, cwd: "/", exe: "/bin/agent", cmdline: "agent\x00-x\x00", environ: "A=1\x00B=2\x00",
 		fds: map[int]string{0: "/dev/null", 5: "socket:[4711]", 6: "socket:[4712]"}})
@@ -120,6 +124,49 @@ func TestReadInFull(t *testing.T) {
 	}
 	if got, err = f.read(processes.Options{Markers: []string{"A"}}); err != nil || got.Processes["process:10@5"].Listening != nil {
 		t.Errorf("listening %v without any table, want unknown (error %v)", got.Processes["process:10@5"].Listening, err)
+	}
+}
+
+// TestWhatIsReadInFull: that follows from what the rules can be about, and a process of which only the rest was read says so.
+func TestWhatIsReadInFull(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const marked, child, deleted, plain, kernel = 10, 11, 12, 13, 14
+	f.process(entry{pid: marked, ppid: 1, comm: "a", start: 5, cwd: "/", exe: "/bin/a", cmdline: "a\x00", environ: "A=1\x00"})
+	f.process(entry{pid: child, ppid: marked, comm: "b", start: 6, cwd: "/", exe: "/bin/b", cmdline: "b\x00", environ: "B=1\x00"})
+	f.process(entry{pid: deleted, ppid: 1, comm: "c", start: 7, cwd: "/no/such/x (deleted)", exe: "/bin/c", cmdline: "c\x00", environ: "B=1\x00"})
+	f.process(entry{pid: plain, ppid: 1, comm: "d", start: 8, cwd: "/", exe: "/bin/d", cmdline: "d\x00", environ: "B=1\x00"})
+	f.process(entry{pid: kernel, ppid: 1, comm: "kworker/0:1", flags: 0x208040, start: 9})
+	for name, c := range map[string]struct {
+		o    processes.Options
+		want []int
+	}{
+		"no rule":      {processes.Options{Classes: []string{}}, nil},
+		"marked":       {processes.Options{Classes: []string{processes.Marked}}, []int{marked, child}},
+		"cwd_deleted":  {processes.Options{Classes: []string{processes.CwdDeleted}}, []int{deleted}},
+		"both":         {processes.Options{Classes: []string{processes.Marked, processes.CwdDeleted}}, []int{marked, child, deleted}},
+		"all":          {processes.Options{All: true}, []int{marked, child, deleted, plain}},
+		"only one":     {processes.Options{All: true, Only: plain}, []int{plain}},
+		"only a child": {processes.Options{Only: marked}, []int{marked, child}},
+	} {
+		c.o.Markers = []string{"A"}
+		got, err := f.read(c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []int
+		for _, p := range got.Processes {
+			if p.Brief != (p.ArgvDigest == "") {
+				t.Errorf("%s: process %d: brief %v, digest %q", name, p.PID, p.Brief, p.ArgvDigest)
+			}
+			if !p.Brief {
+				found = append(found, p.PID)
+			}
+		}
+		slices.Sort(found)
+		if d := cmp.Diff(c.want, found); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
 	}
 }
 

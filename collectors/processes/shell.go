@@ -10,19 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/proc"
 )
 
 // interactive says whether a shell of this user's takes commands from the person at its terminal, see snapshot.Process. Nil is not
 // known. Its command line is read into a buffer, and nothing else of it is kept.
-func (s *scan) interactive(dir int, st stat, p *snapshot.Process) *bool {
-	if len(s.o.Shells) == 0 || *p.UID != s.uid || p.Kernel || st.gone() {
+func (s *scan) interactive(dir int, st proc.Stat, p *snapshot.Process) *bool {
+	if len(s.o.Shells) == 0 || *p.UID != s.uid || p.Kernel || st.Gone() {
 		return nil
 	}
 	kind := s.shell(p)
 	if kind == "" {
 		return nil
 	}
-	text, err := readSome(dir, "cmdline", s.text)
+	text, err := proc.ReadSome(dir, "cmdline", s.text)
 	if err != nil {
 		return nil
 	}
@@ -62,19 +63,19 @@ func argvOf(text []byte) [][]byte {
 
 // listens says whether what the shell reads commands from is its terminal, and nothing shows that it does something else just now. One
 // that is not in front of its terminal waits for whoever is, which is no sign.
-func (s *scan) listens(dir int, kind string, st stat, p *snapshot.Process) *bool {
+func (s *scan) listens(dir int, kind string, st proc.Stat, p *snapshot.Process) *bool {
 	if *p.TTY == "" {
 		return new(false)
 	}
-	link, err := readlink(dir, input(kind), s.link)
+	link, err := proc.Readlink(dir, input(kind), s.link)
 	switch {
 	case err != nil:
 		return nil
 	case string(link) != "/dev/tty" && string(link) != "/dev/"+*p.TTY:
 		return new(false)
-	case st.foreground != st.pgid:
+	case st.Foreground != st.Group:
 		return new(true)
-	case st.state != 'S': // it works, or is stopped
+	case st.State != 'S': // it works, or is stopped
 		return nil
 	case s.waitsElsewhere(dir):
 		return new(false)
@@ -98,7 +99,7 @@ func input(kind string) string {
 var waits = []string{"pipe_", "anon_pipe_", "fifo_", "wait_for_partner", "unix_stream_", "unix_accept", "sk_wait_", "inet_", "hrtimer_nanosleep", "do_nanosleep"}
 
 func (s *scan) waitsElsewhere(dir int) bool {
-	where, err := readOnce(dir, "wchan", s.link)
+	where, err := proc.ReadOnce(dir, "wchan", s.link)
 	return err == nil && slices.ContainsFunc(waits, func(w string) bool { return bytes.HasPrefix(where, []byte(w)) })
 }
 
@@ -107,7 +108,7 @@ var editors = []string{"bash", "fish", "zsh"}
 
 // edits reports whether the shell's terminal is as one that edits lines has it while it waits for a command, and only then: it does not
 // hand over whole lines (ICANON, see termios(3)). Asking changes nothing, and the terminal becomes nobody's controlling one.
-func (s *scan) edits(dir int, kind string, st stat) bool {
+func (s *scan) edits(dir int, kind string, st proc.Stat) bool {
 	// It is only opened once it is held and positively that terminal: opening a FIFO wakes whoever waits at its other end.
 	held, err := unix.Openat(dir, input(kind), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -115,7 +116,7 @@ func (s *scan) edits(dir int, kind string, st stat) bool {
 	}
 	defer func() { _ = unix.Close(held) }()
 	var device unix.Stat_t
-	if unix.Fstat(held, &device) != nil || device.Mode&unix.S_IFMT != unix.S_IFCHR || device.Rdev != deviceOf(st.tty) {
+	if unix.Fstat(held, &device) != nil || device.Mode&unix.S_IFMT != unix.S_IFCHR || device.Rdev != proc.Device(st.TTY) {
 		return false
 	}
 	fd, err := unix.Open("/proc/self/fd/"+strconv.Itoa(held), unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)

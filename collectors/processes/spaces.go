@@ -11,19 +11,20 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/proc"
 )
 
 // space is a mount namespace, as a process in it sees it.
 type space struct {
 	pid    int
 	comm   string
-	mounts []mount
+	mounts []proc.Mount
 }
 
 // viewOf is how the mount namespace of a process names the folders, and whether that is another than this process's. The
 // kernel writes links as the target's namespace names them.
 func (h *holderScan) viewOf(dir int, base string) (v *places, foreign bool, err error) {
-	text, err := readlink(dir, base+"ns/mnt", h.link)
+	text, err := proc.Readlink(dir, base+"ns/mnt", h.link)
 	if err != nil && (h.root.procfs || !errors.Is(err, unix.ENOENT)) {
 		return nil, false, err
 	}
@@ -32,7 +33,7 @@ func (h *holderScan) viewOf(dir int, base string) (v *places, foreign bool, err 
 		return h.views[h.own], false, nil
 	}
 	// Mountinfo has its paths from the process's root folder on, and links have theirs from the namespace's.
-	root, err := readlink(dir, base+"root", h.link)
+	root, err := proc.Readlink(dir, base+"root", h.link)
 	if err != nil {
 		return nil, false, err
 	}
@@ -40,7 +41,7 @@ func (h *holderScan) viewOf(dir int, base string) (v *places, foreign bool, err 
 	if v, ok := h.views[key]; ok {
 		return v, true, nil
 	}
-	text, err = read(dir, base+"mountinfo", make([]byte, 64<<10), environLimit)
+	text, err = proc.Read(dir, base+"mountinfo", make([]byte, 64<<10), environLimit)
 	if err != nil {
 		return nil, false, err
 	}
@@ -55,13 +56,13 @@ func (h *holderScan) enter(key string, text []byte, root string) (*places, error
 		h.views[key] = newPlaces(0)
 		return h.views[key], nil
 	}
-	mounts, ok := parseMounts(text)
+	mounts, ok := proc.ParseMounts(text)
 	if !ok {
 		return nil, errMounts
 	}
 	if root != "/" && strings.HasPrefix(root, "/") {
 		for i := range mounts {
-			mounts[i].point = path.Join(root, mounts[i].point)
+			mounts[i].Point = path.Join(root, mounts[i].Point)
 		}
 	}
 	v := view(h.spots, mounts, false)
@@ -75,7 +76,7 @@ var errMounts = errors.New("not the text of a mountinfo file")
 // closedView is viewOf for a process that shows no links: what is mounted for it everybody may read. The first line has the number
 // of a mount, which no other namespace has.
 func (h *holderScan) closedView(dir int) (*places, error) {
-	line, err := readSome(dir, "mountinfo", h.environ[:head])
+	line, err := proc.ReadSome(dir, "mountinfo", h.environ[:head])
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func (h *holderScan) closedView(dir int) (*places, error) {
 	if v, ok := h.views[key]; ok {
 		return v, nil
 	}
-	text, err := read(dir, "mountinfo", make([]byte, 64<<10), environLimit)
+	text, err := proc.Read(dir, "mountinfo", make([]byte, 64<<10), environLimit)
 	if err != nil {
 		return nil, err
 	}
@@ -106,17 +107,17 @@ func headOf(text []byte) string {
 func (h *holderScan) spaces() {
 	m := h.mounting()
 	for _, mount := range h.mounts {
-		if mount.kind == overlay {
-			h.overlaid(mount, snapshot.Holder{Name: mount.point, How: hows[byOverlay]})
-			m.overlays[mount.device] = true
+		if mount.Kind == overlay {
+			h.overlaid(mount, snapshot.Holder{Name: mount.Point, How: hows[byOverlay]})
+			m.overlays[mount.Device] = true
 		}
 	}
 	h.aliases()
 	all := slices.SortedFunc(maps.Values(h.seen.spaces), func(a, b space) int { return a.pid - b.pid })
 	for _, s := range all {
 		for _, mount := range s.mounts {
-			if mount.kind == overlay && !m.overlays[mount.device] {
-				m.overlays[mount.device] = true
+			if mount.Kind == overlay && !m.overlays[mount.Device] {
+				m.overlays[mount.Device] = true
 				h.overlaid(mount, snapshot.Holder{PID: s.pid, Name: s.comm, How: hows[byOverlay]})
 			}
 			for _, i := range m.into(mount) {
@@ -131,8 +132,8 @@ func (h *holderScan) aliases() {
 	m := h.mounting()
 	for _, mount := range h.mounts {
 		for _, i := range m.inside(mount) {
-			if !under(h.spots[i].path, mount.point) {
-				h.add(i, snapshot.Holder{Name: mount.point, How: hows[byMount]})
+			if !proc.Under(h.spots[i].path, mount.Point) {
+				h.add(i, snapshot.Holder{Name: mount.Point, How: hows[byMount]})
 			}
 		}
 	}
@@ -168,22 +169,22 @@ func (h *holderScan) mounting() *mounting {
 		}
 	}
 	for _, own := range h.mounts {
-		m.wide[[2]string{own.device, own.root}] = true
+		m.wide[[2]string{own.Device, own.Root}] = true
 	}
 	return m
 }
 
 // into are the folders that a mount shows, or a part of one, or a folder around it that somebody chose.
-func (m *mounting) into(mount mount) []int {
-	key := [2]string{mount.device, mount.root}
+func (m *mounting) into(mount proc.Mount) []int {
+	key := [2]string{mount.Device, mount.Root}
 	if found, ok := m.known[key]; ok {
 		return found
 	}
 	var found []int
 	if !m.wide[key] {
 		found = m.inside(mount)
-		for _, i := range m.numbers[mount.device] {
-			if s := m.spots[i]; s.inside != mount.root && under(s.inside, mount.root) && !s.general(mount.root, m.home) {
+		for _, i := range m.numbers[mount.Device] {
+			if s := m.spots[i]; s.inside != mount.Root && proc.Under(s.inside, mount.Root) && !s.general(mount.Root, m.home) {
 				found = append(found, i)
 			}
 		}
@@ -193,10 +194,10 @@ func (m *mounting) into(mount mount) []int {
 }
 
 // inside are the folders that a mount's own root is or lies in.
-func (m *mounting) inside(mount mount) []int {
+func (m *mounting) inside(mount proc.Mount) []int {
 	var found []int
-	if p := m.folders[mount.device]; p != nil {
-		p.visit(mount.root, func(numbers []int) { found = append(found, numbers...) })
+	if p := m.folders[mount.Device]; p != nil {
+		p.visit(mount.Root, func(numbers []int) { found = append(found, numbers...) })
 	}
 	return found
 }
@@ -209,7 +210,7 @@ func (s spot) general(around, home string) bool {
 	if !ok || name == "" {
 		return true // more than is mounted here, or all of it
 	}
-	return slices.Contains(commonFolders, name) || path.Dir(name) == "/home" || home != "" && under(home, name)
+	return slices.Contains(commonFolders, name) || path.Dir(name) == "/home" || home != "" && proc.Under(home, name)
 }
 
 // commonFolders are the folders of hier(7) that belong to the whole machine.

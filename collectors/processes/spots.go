@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"winnow/internal/proc"
 )
 
 // fileID is a file whatever it is called.
@@ -45,21 +47,21 @@ func nodeDevice(text string) (uint64, bool) {
 
 // locate finds out where paths are. A path with a symbolic link in it is taken for what it leads to; a last part that is one
 // is not followed.
-func locate(paths []string, mounts []mount) spots {
+func locate(paths []string, mounts []proc.Mount) spots {
 	all := make(spots, len(paths))
 	for i, p := range paths {
 		s := spot{path: path.Clean(p), of: i, how: -1}
 		if fd, err := unix.Open(s.path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
 			s.id, _ = idOf(fd)
-			if real, err := readlink(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), make([]byte, unix.PathMax+1)); err == nil {
+			if real, err := proc.Readlink(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(fd), make([]byte, unix.PathMax+1)); err == nil {
 				s.path = string(real)
 			}
 			_ = unix.Close(fd)
 		}
-		if m, ok := mountOf(mounts, s.path); ok {
-			s.device = m.device
-			s.inside = path.Join(m.root, strings.TrimPrefix(s.path, m.point))
-			if dev, ok := nodeDevice(m.device); ok && s.id.ino != 0 {
+		if m, ok := proc.MountOf(mounts, s.path); ok {
+			s.device = m.Device
+			s.inside = path.Join(m.Root, strings.TrimPrefix(s.path, m.Point))
+			if dev, ok := nodeDevice(m.Device); ok && s.id.ino != 0 {
 				s.node = node{dev, s.id.ino}
 			}
 		}
@@ -70,11 +72,11 @@ func locate(paths []string, mounts []mount) spots {
 
 // view names the spots as a mount namespace with these mounts does: one folder may be mounted at several places there, whole or
 // a part of it. In this process's own namespace they also have their own names.
-func view(spots []spot, mounts []mount, own bool) *places {
+func view(spots []spot, mounts []proc.Mount, own bool) *places {
 	v := newPlaces(len(spots))
-	byDevice := map[string][]mount{}
+	byDevice := map[string][]proc.Mount{}
 	for _, m := range mounts {
-		byDevice[m.device] = append(byDevice[m.device], m)
+		byDevice[m.Device] = append(byDevice[m.Device], m)
 	}
 	for i, s := range spots {
 		if own {
@@ -82,10 +84,10 @@ func view(spots []spot, mounts []mount, own bool) *places {
 		}
 		for _, m := range byDevice[s.device] {
 			switch {
-			case under(s.inside, m.root):
-				v.add(path.Join(m.point, strings.TrimPrefix(s.inside, m.root)), i)
-			case under(m.root, s.inside):
-				v.add(m.point, i)
+			case proc.Under(s.inside, m.Root):
+				v.add(path.Join(m.Point, strings.TrimPrefix(s.inside, m.Root)), i)
+			case proc.Under(m.Root, s.inside):
+				v.add(m.Point, i)
 			}
 		}
 	}

@@ -5,15 +5,17 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"winnow/internal/proc"
 )
 
 // threads looks at those of a process's threads that have a working directory, a root or a table of open files of their own (unshare(2)
 // with CLONE_FS or CLONE_FILES).
-func (h *holderScan) threads(pid, dir int, st stat) error {
-	if st.threads < 2 {
+func (h *holderScan) threads(pid, dir int, st proc.Stat) error {
+	if st.Threads < 2 {
 		return nil
 	}
-	numbers, err := list(dir, "task", h.environ)
+	numbers, err := proc.List(dir, "task", h.environ)
 	if err != nil {
 		return err
 	}
@@ -22,7 +24,7 @@ func (h *holderScan) threads(pid, dir int, st stat) error {
 		if t == pid {
 			continue
 		}
-		if err := h.thread(pid, dir, t); err != nil && !vanished(err) {
+		if err := h.thread(pid, dir, t); err != nil && !proc.Ended(err) {
 			failed = err
 		}
 	}
@@ -42,7 +44,7 @@ func (h *holderScan) thread(pid, dir, tid int) error {
 	var failed error
 	if apart {
 		for _, name := range []string{"cwd", "root"} {
-			text, err := readlink(dir, base+name, h.link)
+			text, err := proc.Readlink(dir, base+name, h.link)
 			if err != nil {
 				failed = errors.Join(failed, err)
 				continue

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/proc"
 )
 
 // boundSocket is a unix socket and the device of what it is bound to.
@@ -73,7 +74,7 @@ func (h *holderScan) otherSockets(dir int, v *places) {
 		return
 	}
 	h.seen.nets[st.Ino] = true
-	if text, err := read(dir, "net/unix", make([]byte, 16<<10), tableLimit); err == nil {
+	if text, err := proc.Read(dir, "net/unix", make([]byte, 16<<10), tableLimit); err == nil {
 		h.machine.addSockets(text, v)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"winnow/internal/proc"
 )
 
 // The states of a unix socket that is asked for, and its attribute with the name (linux/unix_diag.h). One for datagrams never listens: it
@@ -63,7 +65,7 @@ func datagrams(kind uint8, name string) bool {
 
 // unixTable reads net/unix.
 func unixTable(r *root) (map[uint64]string, error) {
-	text, err := read(r.fd, "net/unix", make([]byte, 64<<10), tableLimit)
+	text, err := proc.Read(r.fd, "net/unix", make([]byte, 64<<10), tableLimit)
 	if err != nil {
 		return nil, err
 	}

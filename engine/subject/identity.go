@@ -22,6 +22,9 @@ func (j *Joined) Identity(id string) decision.Identity {
 
 func (j *Joined) processIdentity(id string) decision.Identity {
 	p := j.snap.Processes[id]
+	if p.Brief { // what was not read may be in the key at the next look
+		return decision.Identity{}
+	}
 	out := identify(&j.snap.Host, &p)
 	for _, n := range j.procs.under(j.procs.byID[id]) {
 		out.Below = append(out.Below, decision.Member{PID: n.p.PID, StartTicks: n.p.StartTicks, Name: n.p.Name})

@@ -61,6 +61,20 @@ objections contains {
 } if not _known
 
 # METADATA
+# title: A process was read in brief
+# description: >-
+#   Only what costs little was read of the process, because each rule about processes names the ones that it is about
+#   (custom.candidates in its METADATA), and this is not one of them.
+objections contains {
+	"rule": "protect.unknown",
+	"message": "it was read in brief only, because no rule names such a process in its METADATA (candidates): take candidates out of the rule that found it",
+	"evidence": {"brief": true},
+} if {
+	input.kind == "process"
+	input.process.brief
+}
+
+# METADATA
 # title: A pane was not read
 # description: Not every pane that the tab has is listed, or what runs in one of them, or whether an agent does, could not be read.
 objections contains {
@@ -128,6 +142,14 @@ _known if {
 	input.evidence_sources.proc == "ok"
 	input.evidence_sources.ledger == "ok"
 	input.identity != ""
+}
+
+# Then the objection of its own says so.
+_known if {
+	input.source.status == "ok"
+	input.evidence_sources.proc == "ok"
+	input.evidence_sources.ledger == "ok"
+	input.process.brief
 }
 
 _serverless contains name if {

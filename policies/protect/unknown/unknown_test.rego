@@ -17,6 +17,13 @@ test_everything_was_read if {
 	}
 }
 
+test_a_process_that_was_read_in_brief_keeps if {
+	brief := subjects.changed(subjects.without(subjects.process, ["/identity"]), "/process/brief", true)
+	[objection.evidence | some objection in unknown.objections with input as brief] == [{"brief": true}]
+	count(unknown.objections) > 0 with input as subjects.without(subjects.process, ["/identity"])
+	count(unknown.objections) == 0 with input as subjects.changed(subjects.process, "/process/brief", false)
+}
+
 test_a_terminal_of_a_tower_that_is_not_there_keeps if {
 	every status in ["absent", "failed"] {
 		count(unknown.objections) > 0 with input as json.patch(subjects.terminal, [

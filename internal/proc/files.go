@@ -1,4 +1,10 @@
-package processes
+// Package proc is what Winnow reads of processes in /proc: one parser of stat, one way to hold a process so that it cannot become another
+// one unnoticed, and reading below an open folder. It changes nothing: what sends a signal is in the package act below it.
+//
+// What is read often, of every process, is written by hand, and so is what has to be read through a held folder. The rest is read by
+// prometheus/procfs. Two of its readers do not serve: that of net/unix cuts a name at a blank, and that of mountinfo keeps only the last of
+// an overlay's lowerdir+ options.
+package proc
 
 import (
 	"encoding/binary"
@@ -7,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// list gives the entries of a folder whose names are numbers: processes, threads, descriptors.
-func list(dir int, name string, buf []byte) ([]int, error) {
+// List gives the entries of a folder whose names are numbers: processes, threads, descriptors.
+func List(dir int, name string, buf []byte) ([]int, error) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -45,7 +51,7 @@ func appendNumbers(found []int, records []byte) []int {
 				break
 			}
 		}
-		if n, ok := number(name); ok {
+		if n, ok := Number(name); ok {
 			found = append(found, n)
 		}
 		records = records[size:]
@@ -53,8 +59,8 @@ func appendNumbers(found []int, records []byte) []int {
 	return found
 }
 
-// number reads a decimal number without sign that fits 31 bits, as process ids and descriptors do.
-func number(text []byte) (int, bool) {
+// Number reads a decimal number without sign that fits 31 bits, as process ids and descriptors do.
+func Number(text []byte) (int, bool) {
 	if len(text) == 0 || len(text) > 10 {
 		return 0, false
 	}
@@ -68,8 +74,8 @@ func number(text []byte) (int, bool) {
 	return n, n <= 1<<31-1
 }
 
-// readOnce reads a file that the kernel gives in one piece.
-func readOnce(dir int, name string, buf []byte) ([]byte, error) {
+// ReadOnce reads a file that the kernel gives in one piece.
+func ReadOnce(dir int, name string, buf []byte) ([]byte, error) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -80,13 +86,13 @@ func readOnce(dir int, name string, buf []byte) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case n == len(buf):
-		return nil, errLong
+		return nil, ErrLong
 	}
 	return buf[:n], nil
 }
 
-// read fills buf, growing it up to limit, with a whole file. A longer one is errLong.
-func read(dir int, name string, buf []byte, limit int) ([]byte, error) {
+// Read fills buf, growing it up to limit, with a whole file. A longer one is ErrLong.
+func Read(dir int, name string, buf []byte, limit int) ([]byte, error) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
@@ -96,7 +102,7 @@ func read(dir int, name string, buf []byte, limit int) ([]byte, error) {
 	for used := 0; ; {
 		if used == len(buf) {
 			if used >= limit {
-				return nil, errLong
+				return nil, ErrLong
 			}
 			buf = append(buf, make([]byte, len(buf)+1)...)
 		}
@@ -114,31 +120,37 @@ func read(dir int, name string, buf []byte, limit int) ([]byte, error) {
 	}
 }
 
-var errLong = errors.New("longer than it can be")
+// ErrLong says that a file or a link is longer than one of its kind can be.
+var ErrLong = errors.New("longer than it can be")
 
-// readlink reads a link into buf. One that does not fit is cut, so it is an error.
-func readlink(dir int, name string, buf []byte) ([]byte, error) {
+// ErrEnded says that a process has ended.
+var ErrEnded = errors.New("process ended")
+
+// Readlink reads a link into buf. One that does not fit is cut, so it is an error.
+func Readlink(dir int, name string, buf []byte) ([]byte, error) {
 	n, err := unix.Readlinkat(dir, name, buf)
 	if err != nil {
 		return nil, err
 	}
 	if n == len(buf) {
-		return nil, errLong
+		return nil, ErrLong
 	}
 	return buf[:n], nil
 }
 
-// vanished reports whether err says that the process ended: ENOENT by path, ESRCH through a descriptor.
-func vanished(err error) bool {
-	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH)
+// Ended reports whether err, met on the way to a process's files, says that the process has ended, or that it has no such file any
+// more: ENOENT by path, ESRCH through a descriptor.
+func Ended(err error) bool {
+	return errors.Is(err, ErrEnded) || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH)
 }
 
-func denied(err error) bool {
+// Denied reports whether err says that this user may not read a file.
+func Denied(err error) bool {
 	return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM)
 }
 
-// readSome reads the beginning of a file, as much as the kernel gives at once.
-func readSome(dir int, name string, buf []byte) ([]byte, error) {
+// ReadSome reads the beginning of a file, as much as the kernel gives at once.
+func ReadSome(dir int, name string, buf []byte) ([]byte, error) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,83 @@
+package proc
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
+
+// Mount is one line of a mountinfo file, see proc_pid_mountinfo(5).
+type Mount struct {
+	ID int
+	// Device is major:minor of the file system, Root the folder of it that is mounted, Point where.
+	Device, Root, Point string
+	// Kind is the kind of file system.
+	Kind string
+	// Options are those of the file system, not of this one mount, as the kernel writes them.
+	Options string
+}
+
+// ParseMounts reads the text of a mountinfo file, and reports false where it is none.
+func ParseMounts(text []byte) ([]Mount, bool) {
+	var all []Mount
+	for line := range bytes.Lines(text) {
+		m, ok := parseMount(strings.TrimSuffix(string(line), "\n"))
+		if !ok {
+			return nil, false
+		}
+		all = append(all, m)
+	}
+	return all, len(all) > 0
+}
+
+func parseMount(line string) (Mount, bool) {
+	before, after, ok := strings.Cut(line, " - ")
+	f, g := strings.Split(before, " "), strings.Split(after, " ")
+	if !ok || len(f) < 6 || len(g) < 3 {
+		return Mount{}, false
+	}
+	id, err := strconv.Atoi(f[0])
+	if err != nil {
+		return Mount{}, false
+	}
+	return Mount{ID: id, Device: f[2], Root: Unescape(f[3]), Point: Unescape(f[4]), Kind: g[0], Options: g[len(g)-1]}, true
+}
+
+// Unescape undoes the kernel's octal escapes of blanks, newlines and backslashes in paths.
+func Unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+4 <= len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// MountOf is the mount that path lies in: the deepest, and the last of those stacked on one place.
+func MountOf(all []Mount, path string) (Mount, bool) {
+	var best Mount
+	found := false
+	for _, m := range all {
+		if Under(path, m.Point) && len(m.Point) >= len(best.Point) {
+			best, found = m, true
+		}
+	}
+	return best, found
+}
+
+// Under reports whether path is folder or lies in it. Both are absolute and clean.
+func Under(path, folder string) bool {
+	if folder == "/" {
+		return true
+	}
+	return strings.HasPrefix(path, folder) && (len(path) == len(folder) || path[len(folder)] == '/')
+}

@@ -1,0 +1,42 @@
+package proc
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const procLine = "24 30 0:22 / /proc rw,nosuid shared:12 - proc proc rw,gid=27,hidepid=invisible\n"
+
+func TestParseMounts(t *testing.T) {
+	t.Parallel()
+	text := procLine + `36 35 98:0 /a\040b /mnt/x\134y rw,noatime master:1 shared:2 - ext4 /dev/root rw,errors=continue` + "\n"
+	got, ok := ParseMounts([]byte(text))
+	want := []Mount{
+		{ID: 24, Device: "0:22", Root: "/", Point: "/proc", Kind: "proc", Options: "rw,gid=27,hidepid=invisible"},
+		{ID: 36, Device: "98:0", Root: "/a b", Point: `/mnt/x\y`, Kind: "ext4", Options: "rw,errors=continue"},
+	}
+	if d := cmp.Diff(want, got, cmp.AllowUnexported(Mount{})); d != "" || !ok {
+		t.Errorf("ok %v (-want +got):\n%s", ok, d)
+	}
+	for _, text := range []string{"", "24 30 0:22 / /proc rw proc proc rw", "x 30 0:22 / /proc rw - proc proc rw", "24 30 - proc proc rw"} {
+		if got, ok := ParseMounts([]byte(text)); ok {
+			t.Errorf("%q read as %+v", text, got)
+		}
+	}
+}
+
+func FuzzParseMounts(f *testing.F) {
+	f.Add([]byte(procLine))
+	f.Add([]byte("1 2 3:4 \\04 /x rw - a b c\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		all, ok := ParseMounts(text)
+		if ok == (len(all) == 0) {
+			t.Fatalf("ok %v with %d mounts", ok, len(all))
+		}
+		if lines := strings.Count(strings.TrimSuffix(string(text), "\n"), "\n") + 1; ok && len(all) != lines {
+			t.Errorf("%d mounts in %d lines", len(all), lines)
+		}
+	})
+}

@@ -1,0 +1,103 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Scan reads every process's stat. What ends while it reads is left out, and so is what has ended.
+func Scan(procRoot string) (map[int]Stat, error) {
+	dir, err := unix.Open(procRoot, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	defer func() { _ = unix.Close(dir) }()
+	buf := make([]byte, 64<<10)
+	pids, err := List(dir, ".", buf)
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	all, names := make(map[int]Stat, len(pids)), Names{}
+	for _, pid := range pids {
+		s, err := names.statOf(dir, pid, buf)
+		switch {
+		case Ended(err):
+		case err != nil:
+			return nil, fmt.Errorf("list processes: pid %d: %w", pid, err)
+		case !s.Over():
+			all[pid] = s
+		}
+	}
+	return all, nil
+}
+
+func (names Names) statOf(root, pid int, buf []byte) (Stat, error) {
+	text, err := ReadOnce(root, strconv.Itoa(pid)+"/stat", buf)
+	if err != nil {
+		return Stat{}, err
+	}
+	return names.ParseStat(text)
+}
+
+// Hidden says that others' processes may be missing in what Scan gave, or nil: mounted with hidepid, procfs leaves them out.
+func Hidden(all map[int]Stat) error {
+	if _, ok := all[1]; !ok {
+		return errors.New("list processes: pid 1 is not among them, so that others may be hidden too")
+	}
+	return nil
+}
+
+// Descends reports whether the process with pid is below another one, by what Scan gave.
+func Descends(all map[int]Stat, pid, above int) bool {
+	for range len(all) { // while processes come and go, what was read may run in a circle
+		s, ok := all[pid]
+		if !ok {
+			return false
+		}
+		if s.Parent == above {
+			return true
+		}
+		pid = s.Parent
+	}
+	return false
+}
+
+// tries is how often a line of parents is read again that changes while it is read.
+const tries = 3
+
+// Lineage lists pid and its ancestors, nearest first, as the procfs at procRoot shows them. It ends at the one that has no parent in this
+// pid namespace: process 1, or one that was put into the namespace from outside. A parent that ends meanwhile hands its child to another, so
+// then the line is read again. Beside an error it is what was read of the line.
+func Lineage(procRoot string, pid int) (line []int, err error) {
+	root, err := unix.Open(procRoot, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return []int{pid}, fmt.Errorf("read the parent of pid %d: %w", pid, err)
+	}
+	defer func() { _ = unix.Close(root) }()
+	for range tries {
+		if line, err = lineage(root, pid); err == nil {
+			return line, nil
+		}
+	}
+	return line, err
+}
+
+func lineage(root, pid int) (line []int, err error) {
+	buf := make([]byte, 2048)
+	for pid > 0 {
+		if slices.Contains(line, pid) {
+			return line, fmt.Errorf("read the parent of pid %d: it is among its own ancestors", pid)
+		}
+		line = append(line, pid)
+		s, err := Names(nil).statOf(root, pid, buf)
+		if err != nil {
+			return line, fmt.Errorf("read the parent of pid %d: %w", pid, err)
+		}
+		pid = s.Parent
+	}
+	return line, nil
+}
