@@ -19,6 +19,8 @@ type arrow struct {
 var arrows = []arrow{
 	{"winnow/collectors", "winnow/engine", []string{"winnow/engine/snapshot"}, "a collector sees; it cannot name a decision, nor judge"},
 	{"winnow/collectors", "winnow/actuators", nil, "a collector changes nothing"},
+	{"winnow/collectors", "winnow/internal/gitcmd/act", nil, "a collector changes no repository"},
+	{"winnow/internal/git", "winnow/internal/gitcmd/act", nil, "what reads a repository does not change it"},
 	{"winnow/collectors", "winnow/policies", nil, "what a fact means is for the policies to say, not for who reads it"},
 	{"winnow/engine", "winnow/collectors", nil, "the engine does no I/O: it is given a snapshot"},
 	{"winnow/engine", "winnow/actuators", nil, "the engine decides and does not act"},
@@ -35,7 +37,7 @@ var arrows = []arrow{
 	{"winnow/engine/ledger", "github.com/open-policy-agent", nil, "what is remembered does not depend on how it was decided"},
 	{"winnow/engine/alarm", "github.com/open-policy-agent", nil, "what is wrong with a silence does not depend on how it was decided"},
 	{"winnow/engine/subject", "github.com/open-policy-agent", nil, "the join is plain Go; only the engine itself knows OPA"},
-	{"winnow/internal", "winnow/", []string{"winnow/internal/foreign"}, "what everybody may lean on leans on nobody"},
+	{"winnow/internal", "winnow/", []string{"winnow/internal/foreign", "winnow/internal/folder", "winnow/internal/gitcmd", "winnow/internal/git"}, "what everybody may lean on leans on nobody"},
 	{"winnow", "winnow/testkit", nil, "servers that tests speak to are no part of the program"},
 	{"winnow/testkit", "winnow", nil, "a server that shared code with its client would share its mistakes"},
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"winnow/cmd/winnow/project"
-	"winnow/collectors/dirs/git"
+	"winnow/internal/git"
 )
 
 func newTrust(a *app) *cobra.Command {

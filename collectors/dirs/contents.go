@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors/dirs/git"
+	"winnow/internal/git"
 )
 
 // maxNamed is how many ignored paths are named.

@@ -15,8 +15,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"winnow/collectors"
-	"winnow/collectors/dirs/git"
 	"winnow/engine/snapshot"
+	"winnow/internal/git"
 )
 
 // Kind is the kind of the sources here, and the part of their names before the slash.

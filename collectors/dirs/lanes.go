@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"winnow/collectors/dirs/git"
+	"winnow/internal/git"
 )
 
 const (

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/collectors"
-	"winnow/collectors/dirs/git"
 	"winnow/internal/foreign"
+	"winnow/internal/git"
 )
 
 // level gives what matches one component of a pattern below folder. A part without * is taken as it stands.

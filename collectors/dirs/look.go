@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"winnow/collectors"
-	"winnow/collectors/dirs/git"
 	"winnow/engine/snapshot"
+	"winnow/internal/git"
 )
 
 // maxExecs is how many git status run at a time.

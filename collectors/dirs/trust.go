@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors/dirs/git"
 	"winnow/internal/foreign"
+	"winnow/internal/git"
 )
 
 // trusted gives the real path of a folder whose children may be candidates. Everything on the way to it and it itself must belong to this

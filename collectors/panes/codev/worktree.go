@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors/dirs/git"
+	"winnow/internal/git"
 )
 
 // buildersFolder is where Codev puts the worktrees of a workspace.

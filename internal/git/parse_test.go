@@ -35,7 +35,7 @@ func TestParseGitfile(t *testing.T) {
 		{"gitdir: /a\x00b\n", "", false},
 	}
 	for _, tt := range tests {
-		got, err := parseGitfile([]byte(tt.in))
+		got, err := ParseGitfile([]byte(tt.in))
 		if got != tt.want || (err == nil) != tt.ok {
 			t.Errorf("%q: want %q, got %q, %v", tt.in, tt.want, got, err)
 		}
@@ -215,7 +215,7 @@ func FuzzParsers(f *testing.F) {
 	f.Add([]byte("ref: refs/heads/main\n"))
 	f.Add([]byte(one + " refs/heads/x\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if path, err := parseGitfile(data); err == nil && path == "" {
+		if path, err := ParseGitfile(data); err == nil && path == "" {
 			t.Error("no error and no path")
 		}
 		ref, oid, err := parseHead(data)
@@ -227,7 +227,7 @@ func FuzzParsers(f *testing.F) {
 		}
 		refs, err := parsePacked(data)
 		for name, oid := range refs {
-			if !isOID(oid) || err != nil {
+			if !IsOID(oid) || err != nil {
 				t.Errorf("%q is %q, %v", name, oid, err)
 			}
 		}

@@ -131,7 +131,7 @@ func (r *Repository) readHead(w *Worktree, e os.DirEntry) {
 		return
 	}
 	w.Branch = ref
-	if w.Head, err = r.refs.resolve(w.AdminDir, ref); err != nil {
+	if w.Head, err = r.refs.Resolve(w.AdminDir, ref); err != nil {
 		err = fmt.Errorf("read HEAD: %w", err)
 		w.fail(err)
 		if !gone(err) {
@@ -218,7 +218,7 @@ func (w *Worktree) collectOwn(names map[string]os.DirEntry) {
 		w.fail(err)
 	}
 	slices.Sort(w.own)
-	w.own = slices.DeleteFunc(slices.Compact(w.own), isZero)
+	w.own = slices.DeleteFunc(slices.Compact(w.own), IsZero)
 }
 
 // ownLogs reads the reflogs of the worktree's own refs.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"winnow/collectors/dirs/git"
+	"winnow/internal/git"
 )
 
 // prey is a repository with a linked worktree that an attacker can write to, and a program that leaves a mark when it is run.
