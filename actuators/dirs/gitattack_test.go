@@ -141,7 +141,7 @@ func TestAttackAConfigurationThatIsSwappedUnderAnAct(t *testing.T) {
 		}
 	})
 	r := New(w.o).repo(filepath.Join(w.main, ".git"), admin)
-	const trials = 500
+	const trials = 300
 	for i := range trials {
 		refs := refPrefix(fmt.Sprintf("act%d", i/2))
 		var err error

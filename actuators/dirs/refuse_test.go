@@ -104,7 +104,6 @@ func TestRefuses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer g.Close()
 			c.change(w, d.Identity.Dir)
 			_, err = New(w.o).Hold(t.Context(), "A2", d)
 			if !errors.Is(err, c.want) {
@@ -116,6 +115,9 @@ func TestRefuses(t *testing.T) {
 				if out := w.act(g, in); out.Outcome == decision.Done || out.Outcome == decision.Failed {
 					t.Errorf("do: %+v", out)
 				}
+			}
+			if err := g.Close(); err != nil {
+				t.Error(err)
 			}
 			if left, err := os.ReadDir(filepath.Join(w.base, "state", "trash")); len(left) > 0 {
 				t.Errorf("something is in the trash: %v %v", left, err)

@@ -34,8 +34,9 @@ func TestWorkCountsWhatMayHoldARepository(t *testing.T) {
 		{nil, []string{"target/", "dist/", ".env"}},
 	}
 	for _, tt := range tests {
-		if diff := cmp.Diff(tt.want, work(names, ignored, tt.nested)); diff != "" {
-			t.Error(diff)
+		kept, rebuilt := work(names, ignored, tt.nested)
+		if diff := cmp.Diff(tt.want, kept); diff != "" || len(kept)+len(rebuilt) != len(ignored) {
+			t.Error(diff, rebuilt)
 		}
 	}
 }

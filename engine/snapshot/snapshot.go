@@ -193,7 +193,7 @@ type PaneProc struct {
 // Tab is a herdr tab.
 type Tab struct {
 	// State is as in Session.
-	State string `json:"state,omitempty"`
+	State  string `json:"state,omitempty"`
 	Source string `json:"source"`
 	// ID is herdr's own, such as w1:t3: kept over a restart of the server, and then possibly another tab's.
 	ID string `json:"id,omitempty"`
@@ -217,7 +217,7 @@ type Tab struct {
 type Session struct {
 	// State is everything that the source itself says of it and that an act rests on, in one text or digest: what is read right before an act
 	// must give the same. Absent where that could not be read.
-	State string `json:"state,omitempty"`
+	State  string `json:"state,omitempty"`
 	Source string `json:"source"`
 	// ID is tmux's own, such as $4: unique in one server's life only.
 	ID        string     `json:"id,omitempty"`
@@ -262,7 +262,7 @@ type Server struct {
 // Terminal is a Codev terminal: a pseudo terminal that a process of its own, the shellper, keeps open, also while the Tower is down.
 type Terminal struct {
 	// State is as in Session.
-	State string `json:"state,omitempty"`
+	State  string `json:"state,omitempty"`
 	Source string `json:"source"`
 	// ID is Codev's own, a UUID that a restart of the Tower keeps; pid-<pid> for a shellper that neither the Tower nor its store knows.
 	ID string `json:"id,omitempty"`
@@ -363,7 +363,7 @@ type Worker struct {
 // Dir is a folder that may be disposable: a child of a configured root, or a worktree of a discovered repository.
 type Dir struct {
 	// State is as in Session.
-	State string `json:"state,omitempty"`
+	State  string `json:"state,omitempty"`
 	Source string `json:"source"`
 	Name   string `json:"name"`
 	// Path is the folder's real path; no part of it is a symbolic link unless Symlink is true.
@@ -424,11 +424,17 @@ type Git struct {
 	// branch or stash elsewhere does.
 	Unreachable *int `json:"unreachable_commits,omitempty"`
 	// Dirty counts tracked paths that differ from HEAD, staged and unmerged ones among them; Untracked the untracked ones.
-	// Ignored counts ignored paths that are not in the list of what can be rebuilt, IgnoredPaths names the first few.
-	Dirty        *int     `json:"dirty,omitempty"`
-	Untracked    *int     `json:"untracked,omitempty"`
-	Ignored      *int     `json:"ignored,omitempty"`
-	IgnoredPaths []string `json:"ignored_paths,omitempty"`
+	// Ignored counts ignored paths that are not in the list of what can be rebuilt. UntrackedPaths and IgnoredPaths name the first 100 of
+	// what Untracked and Ignored count, a folder that is ignored as a whole as one, with a slash at its end.
+	Dirty          *int      `json:"dirty,omitempty"`
+	Untracked      *int      `json:"untracked,omitempty"`
+	UntrackedPaths *[]string `json:"untracked_paths,omitempty"`
+	Ignored        *int      `json:"ignored,omitempty"`
+	IgnoredPaths   []string  `json:"ignored_paths,omitempty"`
+	// LeftOut counts the untracked and ignored paths that Untracked and Ignored leave out: what can be rebuilt (rules.rebuildable) and
+	// Scaffold. LeftOutPaths names the first 100 of them, for a rule of one's own that judges them otherwise.
+	LeftOut      *int      `json:"left_out,omitempty"`
+	LeftOutPaths *[]string `json:"left_out_paths,omitempty"`
 	// Scaffold counts the untracked and ignored paths that Untracked and Ignored leave out, for a tool wrote them for itself
 	// (rules.scaffold). Reports counts those that they do not leave out, for what a spawned agent wrote for whoever started it is
 	// work until the spawn is completed.

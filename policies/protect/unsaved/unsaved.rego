@@ -14,7 +14,7 @@ objections contains {
 	"message": _message,
 	"evidence": {
 		"lost": _lost,
-		"ignored_paths": [path | some path in input.dir.git.ignored_paths],
+		"ignored_paths": [path | some i, path in input.dir.git.ignored_paths; i < 5],
 		"scaffold": [n | n := input.dir.git.scaffold],
 		"reports": [n | n := input.dir.git.reports],
 	},
