@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"winnow/internal/foreign"
 )
 
@@ -41,7 +39,7 @@ func (w *Worktree) fail(err error) { w.Errors = append(w.Errors, err) }
 // Read reads the admin folder of the checkout at p. What cannot be read stays unknown and is listed in Errors.
 func (r *Repository) Read(p Place) *Worktree {
 	w := &Worktree{Place: p}
-	if err := ownedByUs(p.AdminDir); err != nil {
+	if err := foreign.Own(p.AdminDir); err != nil {
 		w.ownErr = fmt.Errorf("read admin folder: %w; nothing in it was read", err)
 		w.fail(w.ownErr)
 		return w
@@ -91,19 +89,6 @@ func (w *Worktree) readRegistration(f *Finder) {
 	default:
 		w.fail(err)
 	}
-}
-
-// ownedByUs refuses a folder of another user, who can put anything into it. All that is on the way to it is looked at before git is
-// asked.
-func ownedByUs(path string) error {
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		return &os.PathError{Op: "look at", Path: path, Err: err}
-	}
-	if st.Uid != 0 && int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("trust %s: %w (uid %d; this is uid %d)", path, foreign.ErrOwner, st.Uid, os.Geteuid())
-	}
-	return nil
 }
 
 func (r *Repository) readHead(w *Worktree, e os.DirEntry) {
