@@ -14,6 +14,7 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
+	"winnow/internal/folder"
 	"winnow/internal/foreign"
 )
 
@@ -50,7 +51,7 @@ func (a *Actuator) Asides(ctx context.Context, known map[string]bool) (found []A
 		}
 		more, errs := a.asidesIn(ctx, f, known)
 		found, wrong = append(found, more...), append(wrong, errs...)
-		_ = f.close()
+		_ = f.Close()
 	}
 	slices.SortStableFunc(found, func(x, y Aside) int { return x.Intent.At.Compare(y.Intent.At) })
 	return found, wrong
@@ -71,14 +72,14 @@ func (a *Actuator) trashes() (out []string, err error) {
 	return slices.Compact(out), err
 }
 
-func (a *Actuator) asidesIn(ctx context.Context, trash folder, known map[string]bool) (found []Aside, wrong []error) {
-	names, err := trash.names()
+func (a *Actuator) asidesIn(ctx context.Context, trash folder.Folder, known map[string]bool) (found []Aside, wrong []error) {
+	names, err := trash.Names()
 	if err != nil {
-		return nil, []error{fmt.Errorf("list %s: %w", trash.path, err)}
+		return nil, []error{fmt.Errorf("list %s: %w", trash.Path, err)}
 	}
 	slices.Sort(names)
 	if len(names) > maxAsides {
-		wrong = append(wrong, fmt.Errorf("%s holds more than %d acts; the rest is passed over", trash.path, maxAsides))
+		wrong = append(wrong, fmt.Errorf("%s holds more than %d acts; the rest is passed over", trash.Path, maxAsides))
 		names = names[:maxAsides]
 	}
 	for _, name := range names {
@@ -87,7 +88,7 @@ func (a *Actuator) asidesIn(ctx context.Context, trash folder, known map[string]
 		}
 		aside, ok, err := a.aside(ctx, trash, name)
 		if err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: %w; it was left as it is", filepath.Join(trash.path, name), err))
+			wrong = append(wrong, fmt.Errorf("%s: %w; it was left as it is", filepath.Join(trash.Path, name), err))
 		} else if ok {
 			found = append(found, aside)
 		}
@@ -96,19 +97,19 @@ func (a *Actuator) asidesIn(ctx context.Context, trash folder, known map[string]
 }
 
 // aside reads one act's folder. It reports false for one that holds no folder, such as the text of a session.
-func (a *Actuator) aside(ctx context.Context, trash folder, name string) (Aside, bool, error) {
-	own, err := trash.in(name, unix.O_RDONLY)
+func (a *Actuator) aside(ctx context.Context, trash folder.Folder, name string) (Aside, bool, error) {
+	own, err := trash.In(name, unix.O_RDONLY)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return Aside{}, false, nil
 	}
 	if err != nil {
 		return Aside{}, false, err
 	}
-	defer own.close()
-	file, err := foreign.ReadAt(ctx, own.fd, manifestName, filepath.Join(own.path, manifestName), foreign.Want{Max: manifestMax, Within: time.Second, Ruling: true})
+	defer own.Close()
+	file, err := foreign.ReadAt(ctx, own.FD, manifestName, filepath.Join(own.Path, manifestName), foreign.Want{Max: manifestMax, Within: time.Second, Ruling: true})
 	if errors.Is(err, os.ErrNotExist) {
 		for _, content := range []string{treeName, purgeName} {
-			if there, err := own.has(content); err != nil || there {
+			if there, err := own.Has(content); err != nil || there {
 				return Aside{}, false, errors.Join(err, fmt.Errorf("it holds %q and no manifest that says where that belongs", content))
 			}
 		}
@@ -117,11 +118,11 @@ func (a *Actuator) aside(ctx context.Context, trash folder, name string) (Aside,
 	if err != nil {
 		return Aside{}, false, err
 	}
-	in, ok, err := readManifest(file.Data, own.path)
+	in, ok, err := readManifest(file.Data, own.Path)
 	if err != nil || !ok {
 		return Aside{}, false, err
 	}
-	return a.whole(ctx, own, in)
+	return a.whole(own, in)
 }
 
 // readManifest reads the manifest of an act whose folder in the trash is at path. It reports false for one of another kind of act.
@@ -144,29 +145,29 @@ func readManifest(text []byte, path string) (decision.Intent, bool, error) {
 }
 
 // whole looks whether the folder that a manifest names is there, and whether the act was one of this user's.
-func (a *Actuator) whole(ctx context.Context, own folder, in decision.Intent) (Aside, bool, error) {
+func (a *Actuator) whole(own folder.Folder, in decision.Intent) (Aside, bool, error) {
 	s, err := a.site(in)
 	if err != nil {
 		return Aside{}, false, err
 	}
 	aside := Aside{Intent: in}
-	at, err := stampAt(own.fd, treeName)
+	at, err := folder.StampAt(own.FD, treeName)
 	if errors.Is(err, unix.ENOENT) {
 		aside.Half = true
-		at, err = stampAt(own.fd, purgeName)
+		at, err = folder.StampAt(own.FD, purgeName)
 	}
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return aside, false, nil // it is at home, or somebody took it out
-	case err != nil || !at.same(s.tree.want):
+	case err != nil || !at.Same(s.tree.want):
 		return aside, false, errors.Join(err, errors.New("what lies in it is not the folder that its manifest names"))
 	}
-	return aside, true, s.proved(ctx)
+	return aside, true, s.proved()
 }
 
 // proved makes sure that the act was one on this repository: it left the ref of the worktree's commit in it. Whoever can write that
 // can write the repository anyway. Without it a manifest could have an entry put into any repository of this user's.
-func (s *site) proved(ctx context.Context) error {
+func (s *site) proved() error {
 	if s.admin == nil {
 		return nil
 	}
@@ -179,7 +180,7 @@ func (s *site) proved(ctx context.Context) error {
 			return fmt.Errorf("its repository: %w", err)
 		}
 	}
-	head, err := s.common().refValue(ctx, refPrefix(s.in.ID)+"head")
+	head, err := s.refValue(refPrefix(s.in.ID) + "head")
 	switch {
 	case err != nil:
 		return err

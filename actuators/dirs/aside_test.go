@@ -31,8 +31,8 @@ func TestAttackUndoLinesInAShell(t *testing.T) {
 		w.git(w.main, "worktree", "add", "-q", "--detach", w.tree)
 		w.write(w.tree+"/notes", "x\n")
 		before := w.state()
-		w.aside(act(n), w.tree)
-		a.Check(undone(w, act(n), before))
+		w.aside(nth(n), w.tree)
+		a.Check(undone(w, nth(n), before))
 	}
 	// An empty folder with a line break in its name: git itself knows no such worktree.
 	w.tree = filepath.Join(w.root, "line\ntouch x")
@@ -254,7 +254,7 @@ func TestAttackTrashOfSomebodyElse(t *testing.T) {
 				}
 			}
 			before := w.list(w.base)
-			out := g.Act(t.Context(), in)
+			out := w.act(g, in)
 			g.Close()
 			_, purged := New(w.o).Purge(t.Context(), in)
 			after := w.list(w.base)

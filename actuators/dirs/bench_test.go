@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"winnow/engine/decision"
+	"winnow/internal/folder"
 )
 
 // bigTree makes a worktree with 50,000 ignored files.
@@ -49,11 +50,11 @@ func BenchmarkSetAside(b *testing.B) {
 	if err := os.MkdirAll(site.plan.Trash, 0o700); err != nil {
 		b.Fatal(err)
 	}
-	trash, err := openFolder(site.plan.Trash)
+	trash, err := folder.Open(site.plan.Trash)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer trash.close()
+	defer trash.Close()
 	parent := g.(*grasp).parent
 	// There and back, so that each round moves twice.
 	b.Run("rename-there-and-back", func(b *testing.B) {
@@ -86,7 +87,7 @@ func BenchmarkSetAside(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.StartTimer()
-			out := g.Act(b.Context(), in)
+			out := w.act(g, in)
 			b.StopTimer()
 			if out.Outcome != decision.Done {
 				b.Fatalf("%+v", out)

@@ -36,7 +36,7 @@ func TestCrashWhileSettingAside(t *testing.T) {
 	before := w.state()
 	outcomes := map[string]int{}
 	for n := 1; ; n++ {
-		g, in, err := w.grasp(act(n), w.tree)
+		g, in, err := w.grasp(nth(n), w.tree)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestCrashThenSomebodyEnters(t *testing.T) {
 	before := w.state()
 	putBack := 0
 	for n := 1; ; n++ {
-		g, in, err := w.grasp(act(n), w.tree)
+		g, in, err := w.grasp(nth(n), w.tree)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestCrashThenSomebodyEnters(t *testing.T) {
 			w.restore(in)
 			break
 		}
-		moved := filepath.Join(w.o.StateTrash, act(n), treeName)
+		moved := filepath.Join(w.o.StateTrash, nth(n), treeName)
 		leave := func() {}
 		if _, err := os.Lstat(moved); err == nil {
 			_, leave = enter(t, moved)
@@ -117,7 +117,7 @@ func TestAttackWorkAfterACrash(t *testing.T) {
 	w := newWorld(t)
 	busy(w)
 	for n := 1; ; n++ {
-		g, in, err := w.grasp(act(n), w.tree)
+		g, in, err := w.grasp(nth(n), w.tree)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,7 +125,7 @@ func TestAttackWorkAfterACrash(t *testing.T) {
 		if !w.dies("do", n, in) {
 			return
 		}
-		moved := filepath.Join(w.o.StateTrash, act(n), treeName)
+		moved := filepath.Join(w.o.StateTrash, nth(n), treeName)
 		if _, err := os.Lstat(moved); err != nil {
 			New(w.o).Settle(t.Context(), in)
 			continue
@@ -148,7 +148,7 @@ func TestCrashWhileRestoring(t *testing.T) {
 	busy(w)
 	before := w.state()
 	for n := 1; ; n++ {
-		in := w.aside(act(n), w.tree)
+		in := w.aside(nth(n), w.tree)
 		died := w.dies("restore", n, in)
 		if died {
 			w.restore(in)
@@ -174,7 +174,7 @@ func TestCrashWhileMending(t *testing.T) {
 		w.git(w.main, "prune", "--expire=now")
 	}
 	for n := 1; ; n++ {
-		in := w.aside(act(n), w.tree)
+		in := w.aside(nth(n), w.tree)
 		w.git(w.main, "branch", "-q", "-D", "work")
 		died := w.dies("restore", n, in)
 		clean()
@@ -245,14 +245,14 @@ func TestCrashWhilePurging(t *testing.T) {
 	w := newWorld(t)
 	for n := 1; ; n++ {
 		w.write(w.tree+"/sub/deep/file", "x\n")
-		in := w.aside(act(n), w.tree)
+		in := w.aside(nth(n), w.tree)
 		died := w.dies("purge", n, in)
 		if died {
-			trash := filepath.Join(w.o.StateTrash, act(n))
+			trash := filepath.Join(w.o.StateTrash, nth(n))
 			_, begun := os.Lstat(filepath.Join(trash, purgeName))
 			if _, whole := os.Lstat(filepath.Join(trash, treeName)); whole == nil {
 				w.restore(in)
-				in = w.aside(act(n)+"b", w.tree)
+				in = w.aside(nth(n)+"b", w.tree)
 			} else if _, err := New(w.o).Restore(t.Context(), in); err == nil {
 				t.Fatalf("step %d: restored what is half removed (%v)", n, begun)
 			}

@@ -1,5 +1,5 @@
-// Package dirs sets folders aside: a linked worktree, with its place in the repository's bookkeeping, is moved into a trash on
-// the same mount, from where it can be brought back until its time is over. Nothing else that has content is touched.
+// Package dirs sets folders aside: a plain folder, or a linked worktree with its entry in the repository, is moved into a trash on
+// the same mount, from where it can be brought back until its time is over. What would not come back whole is not touched.
 package dirs
 
 import (
@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
+	"winnow/internal/folder"
+	"winnow/internal/gitcmd"
+	"winnow/internal/gitcmd/act"
 )
 
 // Holding says who uses a folder or anything in it: one word or phrase a process. known is false when that could not be found out
@@ -40,18 +42,12 @@ type Options struct {
 }
 
 // Actuator sets folders aside, and brings them back. It is an actuators.Actuator and an actuators.Restorer.
-type Actuator struct {
-	o   Options
-	git git
-}
+type Actuator struct{ o Options }
 
 // New makes an Actuator.
 func New(o Options) *Actuator {
 	if o.ProcRoot == "" {
 		o.ProcRoot = "/proc"
-	}
-	if o.Git == "" {
-		o.Git = "git"
 	}
 	if o.GitTimeout == 0 {
 		o.GitTimeout = 30 * time.Second
@@ -62,7 +58,7 @@ func New(o Options) *Actuator {
 	if o.Log == nil {
 		o.Log = hclog.NewNullLogger()
 	}
-	return &Actuator{o: o, git: git{program: o.Git, timeout: o.GitTimeout}}
+	return &Actuator{o}
 }
 
 // nobody fails unless it is known that no process uses path.
@@ -98,36 +94,25 @@ func list(who []string) string {
 	return text
 }
 
-// stamp is what makes a folder the same one: an inode's number is given anew at once, so its time of birth belongs to it.
-type stamp struct {
-	dev, ino uint64
-	born     time.Time
-	// mount is 0 on kernels before 5.8. mountRoot is true for a mount point.
-	mount     uint64
-	mountRoot bool
-	mode      uint16
+// repo is the repository with that common folder, seen from the git folder admin.
+func (a *Actuator) repo(common, admin string) act.Repo {
+	return act.Repo{Git: gitcmd.Program{Path: a.o.Git}, Timeout: a.o.GitTimeout, Common: common, Admin: admin}
 }
 
-func (s stamp) same(o stamp) bool {
-	return s.dev == o.dev && s.ino == o.ino && s.born.Equal(o.born) && !s.born.IsZero()
-}
+// refPrefix is where an act's refs lie: outside of branches and tags, so that nobody sees them unasked, and seen by git gc.
+func refPrefix(act string) string { return "refs/winnow/" + act + "/" }
 
-// stampAt reads the stamp of name in dir without following a link; an empty name is dir itself.
-func stampAt(dir int, name string) (stamp, error) {
-	flags := unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT
-	if name == "" {
-		flags |= unix.AT_EMPTY_PATH
+// mounted refuses path when anything is mounted at it or below: a rename would carry the mount along, and a walk would go
+// into it.
+func mounted(path string) error {
+	points, err := folder.Mounts("/proc/self/mountinfo")
+	if err != nil {
+		return actuators.Refused("find out what is mounted in %s: %w", path, err)
 	}
-	var x unix.Statx_t
-	if err := unix.Statx(dir, name, flags, unix.STATX_BASIC_STATS|unix.STATX_BTIME|unix.STATX_MNT_ID, &x); err != nil {
-		return stamp{}, err
+	for _, p := range points {
+		if actuators.Within(p, path) {
+			return actuators.Refused("something is mounted at %s", p)
+		}
 	}
-	s := stamp{dev: unix.Mkdev(x.Dev_major, x.Dev_minor), ino: x.Ino, mode: x.Mode, mountRoot: x.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0}
-	if x.Mask&unix.STATX_BTIME != 0 {
-		s.born = time.Unix(x.Btime.Sec, int64(x.Btime.Nsec))
-	}
-	if x.Mask&unix.STATX_MNT_ID != 0 {
-		s.mount = x.Mnt_id
-	}
-	return s, nil
+	return nil
 }

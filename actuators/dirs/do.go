@@ -8,9 +8,11 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
+	"winnow/internal/folder"
+	"winnow/internal/gitcmd/act"
 )
 
-// Do moves the folder into the trash, looks under its new name for anybody who uses it and for anything that changed since it was
+// Act moves the folder into the trash, looks under its new name for anybody who uses it and for anything that changed since it was
 // judged, and puts it back when there is. It removes nothing.
 func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	s, err := g.site(in)
@@ -22,10 +24,11 @@ func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	}
 	g.want = *in.Identity.Dir
 	g.o.Step("dir.check")
-	if err := g.again(ctx); err != nil {
+	if err := g.still(ctx); err != nil {
 		return actuators.OutcomeOf(untouched(g.want.Path, err))
 	}
-	if err := s.prepare(ctx); err != nil {
+	g.saving = false
+	if err := s.prepare(g.refs); err != nil {
 		return s.abandon(ctx, untouched(g.want.Path, err))
 	}
 	g.o.Step("dir.move")
@@ -35,8 +38,9 @@ func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	return s.finish(ctx)
 }
 
-// again goes the way to the folder once more: it must end in the one that is held, and all that was checked must still be so.
-func (g *grasp) again(ctx context.Context) error {
+// still goes the way to the folder once more: it must end in the one that is held, and all that was checked must still be so. What lies
+// in the folder and in its entry is compared after the move, when nobody can come by its name any more.
+func (g *grasp) still(ctx context.Context) error {
 	if err := g.allowed(); err != nil {
 		return err
 	}
@@ -44,29 +48,38 @@ func (g *grasp) again(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	was, err := g.held.stamp()
-	now, err2 := held.stamp()
-	if err := errors.Join(err, err2); err != nil || !now.same(was) {
-		return errors.Join(err, actuators.Changed("it is another folder now"), parent.close(), held.close())
+	was, err := g.held.Stamp()
+	now, err2 := held.Stamp()
+	if err := errors.Join(err, err2); err != nil || !now.Same(was) {
+		return errors.Join(err, actuators.Changed("it is another folder now"), parent.Close(), held.Close())
 	}
-	if err := errors.Join(g.parent.close(), held.close()); err != nil {
+	if err := errors.Join(g.parent.Close(), held.Close()); err != nil {
 		g.o.Log.Debug("let go of a folder", "error", err)
 	}
 	g.parent = parent
-	return g.check(ctx)
+	if err := g.check(ctx); err != nil || g.plan.Admin == nil {
+		return err
+	}
+	lock, err := atRest(g.plan.Admin.From)
+	if err == nil && !sameText(lock, g.plan.Admin.Lock) {
+		err = actuators.Changed("whether and why it is locked changed (git worktree lock)")
+	}
+	return err
 }
+
+func sameText(a, b *string) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // move renames the folder in the parent that it was found in, and makes that durable.
 func (g *grasp) move(s *site) error {
-	trash, err := openFolder(s.plan.Trash)
+	trash, err := folder.Open(s.plan.Trash)
 	if err != nil {
 		return err
 	}
-	defer trash.close()
+	defer trash.Close()
 	if err := s.tree.rename(g.parent, filepath.Base(g.want.Path), trash, treeName); err != nil {
 		return err
 	}
-	return errors.Join(g.parent.sync(), trash.sync())
+	return errors.Join(g.parent.Sync(), trash.Sync())
 }
 
 // stopped ends an act whose move failed: by looking, since a failed sync comes after the rename. A folder that is neither here nor
@@ -102,7 +115,7 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 		return out
 	}
 	if s.admin != nil {
-		if err := s.unlock(s.admin.home); err != nil {
+		if err := act.Unlock(s.admin.home, ownLock(in.ID)); err != nil {
 			a.o.Log.Debug("unlock the entry of a folder that is gone", "act", in.ID, "error", err)
 		}
 	}

@@ -91,7 +91,7 @@ func TestAttackARepositoryThatIsActedOn(t *testing.T) {
 		in := decision.Intent{ID: id, Candidate: d.ID, Kind: d.Kind, Label: w.tree, Identity: d.Identity, At: time.Now(),
 			RestoreUntil: time.Now().Add(time.Hour), Plan: g.Plan()}
 		in = throughJSON(t, in)
-		if out := g.Act(t.Context(), in); out.Outcome != decision.Done {
+		if out := w.act(g, in); out.Outcome != decision.Done {
 			t.Fatalf("outcome: %+v", out)
 		}
 		step("set aside", g.Close())
@@ -140,21 +140,22 @@ func TestAttackAConfigurationThatIsSwappedUnderAnAct(t *testing.T) {
 			}
 		}
 	})
-	r := repo{git{"git", 30 * time.Second}, admin}
-	const trials = 500
+	r := New(w.o).repo(filepath.Join(w.main, ".git"), admin)
+	const trials = 300
 	for i := range trials {
-		ref := refPrefix(fmt.Sprintf("act%d", i/2)) + "head"
-		in := "create " + ref + " " + head + "\n"
-		if i%2 == 1 {
-			in = "delete " + ref + " " + head + "\n"
+		refs := refPrefix(fmt.Sprintf("act%d", i/2))
+		var err error
+		if i%2 == 0 {
+			err = r.MakeBranch(t.Context(), refs+"head", head)
+		} else {
+			err = r.Drop(t.Context(), refs)
 		}
-		_, err := r.run(t.Context(), in, "update-ref", "--stdin")
 		if left := ran(); left != "" {
 			a.Lost("something ran: %s", left)
 			continue
 		}
 		if err != nil {
-			t.Fatalf("%q: %v", in, err)
+			t.Fatalf("%s: %v", refs, err)
 		}
 		a.Held()
 	}
@@ -175,17 +176,18 @@ func TestRefsThatGitPacked(t *testing.T) {
 	admin := strings.TrimSpace(w.git(w.tree, "rev-parse", "--absolute-git-dir"))
 	head := strings.TrimSpace(w.git(w.tree, "rev-parse", "HEAD"))
 	before := w.git(w.main, "for-each-ref")
-	if _, err := (repo{git{"git", 30 * time.Second}, admin}).keep(t.Context(), "one", head); err != nil {
+	r := New(w.o).repo(filepath.Join(w.main, ".git"), admin)
+	if _, err := r.Keep(t.Context(), refPrefix("one"), head); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (repo{git{"git", 30 * time.Second}, admin}).keep(t.Context(), "one", head); err == nil {
+	if _, err := r.Keep(t.Context(), refPrefix("one"), head); err == nil {
 		t.Error("refs that were there were made once more")
 	}
 	if got := w.git(w.main, "rev-parse", refPrefix("one")+"head"); strings.TrimSpace(got) != head {
 		t.Errorf("the ref is %s", got)
 	}
 	w.git(w.main, "pack-refs", "--all", "--prune")
-	if err := (repo{git{"git", 30 * time.Second}, filepath.Join(w.main, ".git")}).drop(t.Context(), "one"); err != nil {
+	if err := r.Drop(t.Context(), refPrefix("one")); err != nil {
 		t.Fatal(err)
 	}
 	if after := w.git(w.main, "for-each-ref"); after != before {

@@ -13,6 +13,7 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
+	"winnow/internal/folder"
 )
 
 // grasp is one folder held: while it is open, its inode cannot be given to another.
@@ -22,7 +23,10 @@ type grasp struct {
 	want decision.Dir
 	plan plan
 	// held is the folder, parent the one that its name is in.
-	held, parent folder
+	held, parent folder.Folder
+	// saving is true from when refs may have been made until Act takes over, and refs are those that were made.
+	saving bool
+	refs   map[string]string
 }
 
 // Hold takes hold of the folder, compares it with the identity that was decided on, and plans where it goes.
@@ -30,7 +34,7 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 	if d.Identity.Dir == nil {
 		return nil, actuators.Refused("%s has no identity of a folder; it was left untouched", d.ID)
 	}
-	g := &grasp{Actuator: a, act: act, want: *d.Identity.Dir, held: folder{fd: -1}, parent: folder{fd: -1}}
+	g := &grasp{Actuator: a, act: act, want: *d.Identity.Dir, held: folder.None, parent: folder.None}
 	if err := g.take(ctx); err != nil {
 		return nil, errors.Join(untouched(g.want.Path, err), g.Close())
 	}
@@ -76,23 +80,23 @@ func (g *grasp) allowed() error {
 }
 
 // locate opens the folder at path, and the one that holds it, on a way below root without links and mounts.
-func locate(root, path string) (parent, held folder, err error) {
-	parent, held = folder{fd: -1}, folder{fd: -1}
-	top, err := openFolder(root)
+func locate(root, path string) (parent, held folder.Folder, err error) {
+	parent, held = folder.None, folder.None
+	top, err := folder.Open(root)
 	if err != nil {
 		return parent, held, opening(path, err)
 	}
-	defer top.close()
+	defer top.Close()
 	rel, err := filepath.Rel(root, filepath.Dir(path))
 	if err != nil {
 		return parent, held, actuators.Refused("find the way from %s: %w", root, err)
 	}
-	if parent, err = top.in(rel, unix.O_RDONLY); err != nil {
+	if parent, err = top.In(rel, unix.O_RDONLY); err != nil {
 		return parent, held, opening(path, err)
 	}
-	if held, err = parent.in(filepath.Base(path), unix.O_PATH); err != nil {
-		parent.close()
-		return folder{fd: -1}, held, opening(path, err)
+	if held, err = parent.In(filepath.Base(path), unix.O_PATH); err != nil {
+		parent.Close()
+		return folder.None, held, opening(path, err)
 	}
 	return parent, held, nil
 }
@@ -112,17 +116,17 @@ func opening(path string, err error) error {
 
 // check makes sure that what is held is what is wanted, is where it is wanted, and may be moved.
 func (g *grasp) check(ctx context.Context) error {
-	s, err := g.held.stamp()
+	s, err := g.held.Stamp()
 	if err != nil {
 		return actuators.Refused("look at it: %w", err)
 	}
 	want := stampOf(g.want)
 	switch {
-	case want.born.IsZero() || s.born.IsZero():
+	case want.Born.IsZero() || s.Born.IsZero():
 		return actuators.Refused("its time of birth is not known, so it cannot be told from another with its number")
-	case !s.same(want):
+	case !s.Same(want):
 		return actuators.Changed("it is another folder now")
-	case s.mountRoot || want.mount != 0 && s.mount != 0 && s.mount != want.mount:
+	case s.MountRoot || want.Mount != 0 && s.Mount != 0 && s.Mount != want.Mount:
 		return actuators.Refused("it is a mount point, or on another mount than before")
 	}
 	if err := mounted(g.want.Path); err != nil {
@@ -135,7 +139,7 @@ func (g *grasp) check(ctx context.Context) error {
 	if err := actuators.NobodyOfOurs(g.o.ProcRoot, append(self, g.o.Self...), g.want.Path); err != nil {
 		return err
 	}
-	linked, err := actuators.NotMainCheckout(g.held.fd, g.want.Path)
+	linked, err := actuators.NotMainCheckout(g.held.FD, g.want.Path)
 	switch {
 	case err != nil:
 		return err
@@ -144,23 +148,11 @@ func (g *grasp) check(ctx context.Context) error {
 	case linked:
 		return g.checkWorktree(ctx)
 	}
-	return empty(g.held)
-}
-
-// empty refuses a folder that holds anything: only a linked worktree can be set aside with its content.
-func empty(f folder) error {
-	names, err := f.names()
-	if err != nil {
-		return actuators.Refused("list it: %w", err)
-	}
-	if len(names) > 0 {
-		return actuators.Refused("it is no linked worktree of a repository and not empty")
-	}
 	return nil
 }
 
 func (g *grasp) makePlan(ctx context.Context) error {
-	s, err := g.held.stamp()
+	s, err := g.held.Stamp()
 	if err != nil {
 		return actuators.Refused("look at it: %w", err)
 	}
@@ -182,12 +174,12 @@ func (g *grasp) makePlan(ctx context.Context) error {
 
 // surveyTree looks at everything in the folder: after this it is judged for the last time, and after the move it must be the same.
 func (g *grasp) surveyTree(ctx context.Context) error {
-	f, err := g.held.in(".", unix.O_RDONLY)
+	f, err := g.held.In(".", unix.O_RDONLY)
 	if err != nil {
 		return actuators.Refused("look into it: %w", err)
 	}
-	defer f.close()
-	was, err := surveyTree(ctx, f)
+	defer f.Close()
+	was, err := surveyTree(g.want.Worktree).take(ctx, f)
 	g.plan.Tree = &was
 	return err
 }
@@ -201,8 +193,28 @@ func (g *grasp) Plan() json.RawMessage {
 	return text
 }
 
-// Close lets go.
-func (g *grasp) Close() error { return errors.Join(g.held.close(), g.parent.close()) }
+// Save makes refs that keep the worktree's commits, and what is staged, where nothing else would once its entry is gone. No rule counts
+// them, and nothing of the folder or its entry changes.
+func (g *grasp) Save(ctx context.Context) (err error) {
+	if g.plan.Admin == nil {
+		return nil
+	}
+	g.o.Step("dir.refs")
+	g.saving = true
+	if g.refs, err = g.repo(g.plan.Admin.Common, g.plan.Admin.From).Keep(ctx, refPrefix(g.act), g.plan.Admin.Head); err != nil {
+		return untouched(g.want.Path, actuators.Refused("keep its commits: %w", err))
+	}
+	return nil
+}
+
+// Close lets go. It removes the refs that were made for an act that did not come.
+func (g *grasp) Close() error {
+	err := errors.Join(g.held.Close(), g.parent.Close())
+	if g.saving {
+		err = errors.Join(err, g.repo(g.plan.Admin.Common, g.plan.Admin.Common).Drop(context.Background(), refPrefix(g.act)))
+	}
+	return err
+}
 
 // untouched ends an error with what became of the folder: nothing. It keeps what the error is.
 func untouched(path string, err error) error {
@@ -214,6 +226,3 @@ func untouched(path string, err error) error {
 	}
 	return actuators.Refused("%s: %w; it was left untouched", path, err)
 }
-
-// Save implements actuators.Held.
-func (g *grasp) Save(context.Context) error { return nil }

@@ -319,7 +319,7 @@ func mountInside(t *testing.T) {
 	}
 	defer g.Close()
 	bind(t, w.base+"/precious", w.tree+"/ignored")
-	if out := g.Act(t.Context(), in); out.Outcome != decision.Refused || !strings.Contains(out.Detail, "mounted") {
+	if out := w.act(g, in); out.Outcome != decision.Refused || !strings.Contains(out.Detail, "mounted") {
 		t.Errorf("do: %+v", out)
 	}
 	if _, _, err := w.grasp("A2", w.tree); !errors.Is(err, actuators.ErrRefused) {

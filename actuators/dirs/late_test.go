@@ -1,7 +1,6 @@
 package dirs
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -159,7 +158,7 @@ func (l *late) headSays(message string) error {
 }
 
 // lateSteps are those before the last comparison: what comes then puts the folder back.
-var lateSteps = []string{"held", "dir.check", "dir.refs", "dir.trash", "dir.lock", "dir.move", "dir.look", "dir.admin", "dir.unlock", "dir.compare"}
+var lateSteps = []string{"dir.refs", "held", "dir.check", "dir.trash", "dir.lock", "dir.move", "dir.look", "dir.admin", "dir.unlock", "dir.compare"}
 
 // TestAttackWorkArrivesLate has somebody work in a folder at every step of its being set aside, by what no look for users shows.
 // The folder must come back, with the work in it and its commits kept.
@@ -173,7 +172,7 @@ func TestAttackWorkArrivesLate(t *testing.T) {
 			var all []*late
 			for n, step := range lateSteps {
 				l := lateIn(w, fmt.Sprintf("late%d", n))
-				out, err := l.interrupted(act(n), step, work.do)
+				out, err := l.interrupted(nth(n), step, work.do)
 				l.close()
 				switch {
 				case errors.Is(err, errNoStep):
@@ -205,7 +204,7 @@ func wrong(what string, err error) string {
 
 var errNoStep = errors.New("there is no such step")
 
-// interrupted sets the worktree aside and works in it at a step. The step called held is between the taking hold and the act,
+// interrupted sets the worktree aside and works in it at a step. The step called held is between what is saved and the act,
 // where it is judged for the last time.
 func (l *late) interrupted(id, step string, work func(*late) error) (decision.Outcome, error) {
 	var err error
@@ -220,8 +219,7 @@ func (l *late) interrupted(id, step string, work func(*late) error) (decision.Ou
 		return decision.Outcome{}, e
 	}
 	defer g.Close()
-	l.o.Step("held")
-	out := g.Act(context.Background(), in)
+	out := l.act(g, in)
 	if !came {
 		return out, errNoStep
 	}
@@ -238,14 +236,14 @@ func TestAttackWorkAtAnyTime(t *testing.T) {
 	done := 0
 	for n := range trials {
 		l := lateIn(w, fmt.Sprintf("any%d", n))
-		g, in, err := l.grasp(act(n), l.tree)
+		g, in, err := l.grasp(nth(n), l.tree)
 		if err != nil {
 			t.Fatal(err)
 		}
 		wait := time.Duration(rand.Int64N(int64(60 * time.Millisecond)))
 		wrote := make(chan error, 1)
 		go func() { time.Sleep(wait); wrote <- l.put("late.txt", "work\n") }()
-		out := g.Act(t.Context(), in)
+		out := l.act(g, in)
 		if err := errors.Join(<-wrote, g.Close()); err != nil {
 			t.Fatal(err)
 		}

@@ -282,7 +282,7 @@ func TestNoHookRuns(t *testing.T) {
 		}
 		defer g.Close()
 		os.Remove(ran) // the test's own git may have run them
-		if out := g.Act(t.Context(), in); out.Outcome != decision.Done {
+		if out := w.act(g, in); out.Outcome != decision.Done {
 			t.Fatalf("outcome: %+v", out)
 		}
 		return in
@@ -319,7 +319,7 @@ func conflict(w *world, verb, branch string) {
 }
 
 func indexBlobs(w *world) []string {
-	return stagedBlobs(w.git(w.tree, "ls-files", "--stage", "-z"))
+	return strings.Fields(w.git(w.tree, "ls-files", "--format=%(objectname)"))
 }
 
 func remove(w *world, path string) {

@@ -20,6 +20,7 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
+	"winnow/internal/gitcmd"
 )
 
 // roleVar makes the test binary play a Winnow that is killed in the middle of an act.
@@ -81,7 +82,7 @@ func (w *world) tryGit(dir string, args ...string) (string, error) {
 	all := append([]string{"-c", "user.name=T", "-c", "user.email=t@example.org", "-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false"}, args...)
 	c := exec.Command("git", all...)
 	c.Dir = dir
-	c.Env = append(gitEnv(os.Environ()), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_ALLOW_PROTOCOL=file", "GIT_EDITOR=true")
+	c.Env = append(gitcmd.Environ(os.Environ()), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null", "GIT_ALLOW_PROTOCOL=file", "GIT_EDITOR=true")
 	out, err := c.CombinedOutput()
 	return string(out), err
 }
@@ -165,7 +166,19 @@ func (w *world) do(act, path string) (decision.Outcome, decision.Intent) {
 		w.t.Fatalf("grasp: %v", err)
 	}
 	defer g.Close()
-	return g.Act(w.t.Context(), in), in
+	return w.act(g, in), in
+}
+
+// act saves and acts, as the carrier does: what is between the two is when the folder is judged for the last time.
+func (w *world) act(g actuators.Held, in decision.Intent) decision.Outcome {
+	w.t.Helper()
+	if err := g.Save(w.t.Context()); err != nil {
+		return actuators.OutcomeOf(err)
+	}
+	if w.o.Step != nil {
+		w.o.Step("held")
+	}
+	return g.Act(w.t.Context(), in)
 }
 
 // aside sets the worktree aside and fails the test when that does not work.
@@ -324,6 +337,9 @@ func crash() {
 		var g actuators.Held
 		g, err = a.Hold(context.Background(), c.Intent.ID, decision.Decision{ID: c.Intent.Candidate, Kind: "dir", Identity: c.Intent.Identity})
 		if err == nil {
+			err = g.Save(context.Background())
+		}
+		if err == nil {
 			if out := g.Act(context.Background(), c.Intent); out.Outcome != decision.Done {
 				err = errors.New(out.Detail)
 			}
@@ -360,4 +376,4 @@ func (w *world) dies(verb string, at int, in decision.Intent) bool {
 	return true
 }
 
-func act(n int) string { return "A" + strconv.Itoa(n) }
+func nth(n int) string { return "A" + strconv.Itoa(n) }

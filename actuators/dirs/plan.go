@@ -14,6 +14,8 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
+	"winnow/internal/folder"
+	"winnow/internal/git"
 )
 
 const (
@@ -40,16 +42,18 @@ type plan struct {
 	Trash string `json:"trash"`
 	// Tree is what lay in the folder before it was judged for the last time.
 	Tree *survey `json:"tree,omitempty"`
-	// Admin is the worktree's entry in its repository; absent for an empty folder.
+	// Admin is the worktree's entry in its repository; absent for a plain folder.
 	Admin *adminPlan `json:"admin,omitempty"`
 }
 
 type adminPlan struct {
-	From   string    `json:"from"`
-	To     string    `json:"to"`
-	Common string    `json:"common"`
-	Head   string    `json:"head"`
-	Refs   string    `json:"refs"`
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Common string `json:"common"`
+	Head   string `json:"head"`
+	Refs   string `json:"refs"`
+	// Lock is what git's own mark on the entry says where somebody locked it; nil where nobody did.
+	Lock   *string   `json:"lock,omitempty"`
 	Device uint64    `json:"device"`
 	Inode  uint64    `json:"inode"`
 	BornAt time.Time `json:"born_at"`
@@ -57,10 +61,12 @@ type adminPlan struct {
 	Entry *survey `json:"entry,omitempty"`
 }
 
-func (p adminPlan) stamp() stamp { return stamp{dev: p.Device, ino: p.Inode, born: p.BornAt} }
+func (p adminPlan) stamp() folder.Stamp {
+	return folder.Stamp{Dev: p.Device, Ino: p.Inode, Born: p.BornAt}
+}
 
-func stampOf(d decision.Dir) stamp {
-	return stamp{dev: d.Device, ino: d.Inode, born: d.BornAt, mount: d.MountID}
+func stampOf(d decision.Dir) folder.Stamp {
+	return folder.Stamp{Dev: d.Device, Ino: d.Inode, Born: d.BornAt, Mount: d.MountID}
 }
 
 // readPlan reads an intent's plan, and makes sure that it stays within the act's own places: a ledger is a file that anybody of
@@ -97,7 +103,7 @@ func (p plan) own(in decision.Intent) bool {
 	a := p.Admin
 	return a == nil || clean(a.Common) && clean(a.From) && filepath.Dir(a.From) == filepath.Join(a.Common, "worktrees") &&
 		(a.To == filepath.Join(p.Trash, adminName) || a.To == filepath.Join(a.Common, commonTrash, in.ID, adminName)) &&
-		a.Refs == refPrefix(in.ID) && objectName.MatchString(a.Head)
+		a.Refs == refPrefix(in.ID) && git.IsOID(a.Head)
 }
 
 // clean says whether a path is absolute and as short as it can be.
@@ -105,12 +111,9 @@ func clean(path string) bool {
 	return filepath.IsAbs(path) && filepath.Clean(path) == path && !strings.ContainsRune(path, 0)
 }
 
-// objectName is what names an object of a repository, and nothing that git takes for an option or for two lines.
-var objectName = regexp.MustCompile(`\A(?:[0-9a-f]{40}|[0-9a-f]{64})\z`)
-
 // trashFor chooses where a folder of root goes: the state's trash when that is on the same mount, so that a rename reaches it,
 // else a trash in the root, which is.
-func (a *Actuator) trashFor(root string, s stamp, act string) (string, error) {
+func (a *Actuator) trashFor(root string, s folder.Stamp, act string) (string, error) {
 	if a.o.StateTrash == "" {
 		return filepath.Join(root, rootTrash, act), nil
 	}
@@ -118,7 +121,7 @@ func (a *Actuator) trashFor(root string, s stamp, act string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if there.dev == s.dev && there.mount == s.mount {
+	if there.Dev == s.Dev && there.Mount == s.Mount {
 		return filepath.Join(real, act), nil
 	}
 	return filepath.Join(root, rootTrash, act), nil
@@ -126,26 +129,26 @@ func (a *Actuator) trashFor(root string, s stamp, act string) (string, error) {
 
 // stateTrash gives the state's trash by its real path, and its stamp, or that of the nearest folder above it while there is none. The
 // state folder may lie behind links; the trash itself may not be one.
-func (a *Actuator) stateTrash() (string, stamp, error) {
+func (a *Actuator) stateTrash() (string, folder.Stamp, error) {
 	above, s, err := realAncestor(filepath.Dir(a.o.StateTrash))
 	if err != nil {
 		return "", s, actuators.Refused("look at the trash %s: %w", a.o.StateTrash, err)
 	}
 	path := filepath.Join(above, filepath.Base(a.o.StateTrash))
-	own, err := stampAt(unix.AT_FDCWD, path)
+	own, err := folder.StampAt(unix.AT_FDCWD, path)
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return path, s, nil
 	case err != nil:
 		return "", s, actuators.Refused("look at the trash %s: %w", path, err)
-	case own.mode&unix.S_IFMT != unix.S_IFDIR:
+	case own.Mode&unix.S_IFMT != unix.S_IFDIR:
 		return "", s, actuators.Refused("%s is no trash of Winnow's: it is a link or no folder", path)
 	}
 	return path, own, nil
 }
 
 // realAncestor resolves the links in path, as far as it exists, and gives the stamp of its nearest folder that does.
-func realAncestor(path string) (real string, s stamp, err error) {
+func realAncestor(path string) (real string, s folder.Stamp, err error) {
 	rest := ""
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
 		real, err = filepath.EvalSymlinks(at)
@@ -154,9 +157,9 @@ func realAncestor(path string) (real string, s stamp, err error) {
 			continue
 		}
 		if err != nil {
-			return "", stamp{}, err
+			return "", folder.Stamp{}, err
 		}
-		s, err = stampAt(unix.AT_FDCWD, real)
+		s, err = folder.StampAt(unix.AT_FDCWD, real)
 		return filepath.Join(real, rest), s, err
 	}
 }

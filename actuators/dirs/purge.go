@@ -11,6 +11,8 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
+	"winnow/internal/folder"
+	"winnow/internal/gitcmd/act"
 )
 
 // Purge removes for good what an act set aside, and says how many bytes that freed. It works in the act's own place in the trash
@@ -27,7 +29,7 @@ func (a *Actuator) Purge(ctx context.Context, in decision.Intent) (int64, error)
 	if err != nil {
 		return 0, err
 	}
-	defer trash.close()
+	defer trash.Close()
 	begun, err := s.begin(ctx, trash)
 	if err != nil {
 		return 0, err
@@ -54,18 +56,18 @@ func (a *Actuator) Purge(ctx context.Context, in decision.Intent) (int64, error)
 }
 
 // place opens the act's own folder in the trash, whose fd is -1 when there is none.
-func (s *site) place() (folder, error) {
+func (s *site) place() (folder.Folder, error) {
 	above, err := openTrash(filepath.Dir(s.plan.Trash))
 	if errors.Is(err, os.ErrNotExist) {
-		return folder{fd: -1}, nil
+		return folder.None, nil
 	}
 	if err != nil {
-		return folder{fd: -1}, fmt.Errorf("%w; nothing was removed", err)
+		return folder.None, fmt.Errorf("%w; nothing was removed", err)
 	}
-	defer above.close()
-	f, err := above.in(filepath.Base(s.plan.Trash), unix.O_RDONLY)
+	defer above.Close()
+	f, err := above.In(filepath.Base(s.plan.Trash), unix.O_RDONLY)
 	if errors.Is(err, unix.ENOENT) {
-		return folder{fd: -1}, nil
+		return folder.None, nil
 	}
 	return f, err
 }
@@ -86,11 +88,11 @@ func (s *site) ownTrash() error {
 
 // begin makes sure that nobody uses what is to be removed, and marks the folder as not whole any more. It reports whether there
 // is one.
-func (s *site) begin(ctx context.Context, trash folder) (bool, error) {
-	if trash.fd < 0 {
+func (s *site) begin(ctx context.Context, trash folder.Folder) (bool, error) {
+	if trash.FD < 0 {
 		return false, s.missing()
 	}
-	half, err := trash.has(purgeName)
+	half, err := trash.Has(purgeName)
 	if err != nil {
 		return false, fmt.Errorf("look at the trash %s: %w", s.plan.Trash, err)
 	}
@@ -98,11 +100,11 @@ func (s *site) begin(ctx context.Context, trash folder) (bool, error) {
 	if half {
 		name = purgeName
 	}
-	at, err := stampAt(trash.fd, name)
+	at, err := folder.StampAt(trash.FD, name)
 	if errors.Is(err, unix.ENOENT) {
 		return false, s.missing()
 	}
-	if err != nil || !at.same(s.tree.want) {
+	if err != nil || !at.Same(s.tree.want) {
 		return false, errors.Join(err, actuators.Refused("%s is not the folder that was set aside; nothing was removed", filepath.Join(s.plan.Trash, name)))
 	}
 	if err := mounted(s.plan.Trash); err != nil {
@@ -121,7 +123,7 @@ func (s *site) begin(ctx context.Context, trash folder) (bool, error) {
 	if err := s.tree.rename(trash, treeName, trash, purgeName); err != nil {
 		return false, err
 	}
-	return true, trash.sync()
+	return true, trash.Sync()
 }
 
 // missing refuses to go on when the folder is not in the trash and its entry still is: somebody took the folder out by hand, and
@@ -154,7 +156,7 @@ func (s *site) asLeft(ctx context.Context) error {
 	if at.home {
 		where = s.admin.home
 	}
-	entry, err := s.surveyIn(ctx, where, *s.admin, surveyEntry)
+	entry, err := s.surveyIn(ctx, where, *s.admin, surveyEntry())
 	if err != nil {
 		return err
 	}
@@ -184,7 +186,7 @@ func (s *site) purgeEntry(r *remover) error {
 	if err != nil {
 		return err
 	}
-	defer above.close()
+	defer above.Close()
 	return r.remove(above, adminName, s.admin.want)
 }
 
@@ -194,15 +196,15 @@ func (s *site) purgeRefs(ctx context.Context) error {
 	if _, err := os.Stat(s.plan.Admin.Common); errors.Is(err, os.ErrNotExist) {
 		return nil // the repository went, and its refs with it
 	}
-	return s.common().drop(ctx, s.in.ID)
+	return s.common().Drop(ctx, refPrefix(s.in.ID))
 }
 
 func (s *site) locksIt() bool {
-	f, err := openFolder(s.admin.home)
+	f, err := folder.Open(s.admin.home)
 	if err != nil {
 		return false
 	}
-	defer f.close()
-	text, err := f.read(lockName)
+	defer f.Close()
+	text, err := f.Read(act.LockName)
 	return err == nil && string(text) == ownLock(s.in.ID)
 }

@@ -2,11 +2,14 @@ package dirs
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"winnow/actuators"
 	"winnow/engine/decision"
@@ -33,11 +36,14 @@ func TestRefuses(t *testing.T) {
 			w.git(w.root, "init", "-q", "--bare", "bare.git")
 			*d = w.identity(w.root + "/bare.git")
 		}, actuators.ErrRefused},
-		{"a folder that holds something", func(w *world, d *decision.Dir) {
-			w.write(w.root+"/plain/file", "x")
+		{"a plain folder with a repository in it", func(w *world, d *decision.Dir) {
+			w.git(w.root, "init", "-q", "plain/in")
 			*d = w.identity(w.root + "/plain")
 		}, actuators.ErrRefused},
-		{"a locked worktree", func(w *world, d *decision.Dir) { w.git(w.main, "worktree", "lock", w.tree) }, actuators.ErrRefused},
+		{"a plain folder that was one of another version control", func(w *world, d *decision.Dir) {
+			w.write(w.root+"/plain/.hg/requires", "store")
+			*d = w.identity(w.root + "/plain")
+		}, actuators.ErrRefused},
 		{"git at work", func(w *world, d *decision.Dir) { w.write(d.AdminDir+"/index.lock", "") }, actuators.ErrRefused},
 		{"another root", func(w *world, d *decision.Dir) { w.o.Roots = []string{w.base + "/else"} }, actuators.ErrRefused},
 		{"no roots", func(w *world, d *decision.Dir) { w.o.Roots = nil }, actuators.ErrRefused},
@@ -98,7 +104,6 @@ func TestRefuses(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer g.Close()
 			c.change(w, d.Identity.Dir)
 			_, err = New(w.o).Hold(t.Context(), "A2", d)
 			if !errors.Is(err, c.want) {
@@ -107,9 +112,12 @@ func TestRefuses(t *testing.T) {
 				t.Errorf("it does not say what became of it: %v", err)
 			}
 			if diskChanged(w, was) {
-				if out := g.Act(t.Context(), in); out.Outcome == decision.Done || out.Outcome == decision.Failed {
+				if out := w.act(g, in); out.Outcome == decision.Done || out.Outcome == decision.Failed {
 					t.Errorf("do: %+v", out)
 				}
+			}
+			if err := g.Close(); err != nil {
+				t.Error(err)
 			}
 			if left, err := os.ReadDir(filepath.Join(w.base, "state", "trash")); len(left) > 0 {
 				t.Errorf("something is in the trash: %v %v", left, err)
@@ -134,37 +142,129 @@ func diskChanged(w *world, was decision.Dir) bool {
 	return w.identity(was.Path) != was
 }
 
-func TestEmptyFolder(t *testing.T) {
+// TestPlainFolder sets folders aside that are no worktrees: with all that lies in them they come back, and what came late is put back.
+func TestPlainFolder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	path := filepath.Join(w.root, "empty")
-	w.mkdir(path)
-	before := w.list(path)
-	in := w.aside("A1", path)
+	for n, files := range [][]string{nil, {"a file", "deep/er/file", ".hidden"}} {
+		path := filepath.Join(w.root, fmt.Sprintf("plain%d", n))
+		w.mkdir(path)
+		for _, name := range files {
+			w.write(filepath.Join(path, name), name)
+		}
+		if n > 0 {
+			link(w, "../work", path+"/link")
+			w.mkdir(path + "/empty")
+			chmod(w, path+"/empty", 0o500)
+		}
+		before := w.list(path)
+		in := w.aside(nth(2*n), path)
+		where, err := New(w.o).Restore(t.Context(), in)
+		if err != nil || where != path {
+			t.Fatalf("restore: %q %v", where, err)
+		}
+		if diff := cmp.Diff(before, w.list(path)); diff != "" {
+			t.Errorf("it came back changed (-want +got):\n%s", diff)
+		}
+		for at, step := range []string{"held", "dir.check", "dir.trash", "dir.move", "dir.look", "dir.compare"} {
+			late, id := fmt.Sprintf("late%d", at), nth(100*(n+1)+at)
+			one := *w
+			one.o.Step = func(s string) {
+				for _, p := range []string{path, filepath.Join(w.o.StateTrash, id, treeName)} {
+					if _, err := os.Lstat(p); s == step && err == nil {
+						w.write(filepath.Join(p, late), "work")
+					}
+				}
+			}
+			if out, _ := one.do(id, path); out.Outcome != decision.Refused {
+				t.Errorf("%s: %+v", step, out)
+			}
+			if _, err := os.Lstat(filepath.Join(path, late)); err != nil {
+				t.Errorf("%s: %v", step, err)
+			}
+		}
+		in = w.aside(nth(2*n+1), path)
+		if _, err := New(w.o).Purge(t.Context(), in); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLockedWorktree holds that a worktree which somebody locked is judged by the policies alone, and comes back as locked as it was;
+// a lock that comes or goes after the folder was taken hold of keeps it.
+func TestLockedWorktree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.git(w.main, "worktree", "lock", "--reason", "in use", w.tree)
+	before := w.state()
+	in := w.aside("A1", w.tree)
 	if _, err := New(w.o).Restore(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
-	if after := w.list(path); len(after) != 1 || after["."] != before["."] {
-		t.Errorf("it came back as %v, was %v", after, before)
+	w.same(before)
+	for n, change := range [][]string{{"unlock"}, {"lock"}} {
+		for at, step := range []string{"dir.refs", "held", "dir.check", "dir.look"} {
+			one, came := *w, false
+			one.o.Step = func(s string) {
+				if s != step || came {
+					return
+				}
+				came = true
+				if entry := filepath.Join(w.main, ".git/worktrees/work/locked"); step == "dir.look" && n == 0 {
+					w.write(entry, "another reason") // git knows no worktree at that place any more
+				} else if step == "dir.look" {
+					_ = os.Remove(entry)
+					w.write(entry, "somebody's")
+				} else {
+					w.git(w.main, append(append([]string{"worktree"}, change...), w.tree)...)
+				}
+			}
+			out, _ := one.do(nth(10*n+at), w.tree)
+			if out.Outcome != decision.Changed && out.Outcome != decision.Refused {
+				t.Errorf("%v at %s: %+v", change, step, out)
+			}
+			if _, err := os.Lstat(w.tree + "/a"); err != nil {
+				t.Errorf("%v at %s: %v", change, step, err)
+			}
+			_, _ = w.tryGit(w.main, "worktree", "unlock", w.tree)
+			if n == 0 {
+				w.git(w.main, "worktree", "lock", w.tree)
+			}
+		}
+		_, _ = w.tryGit(w.main, "worktree", "unlock", w.tree)
 	}
-	// One that is filled after the grasp is put back.
-	g, in, err := w.grasp("A2", path)
+	if refs := w.git(w.main, "for-each-ref", "refs/winnow"); refs != "" {
+		t.Errorf("refs are left: %s", refs)
+	}
+}
+
+// TestNothingIsActedOnAfterSaving holds that what was saved for an act that does not come is removed again, and that saving changed
+// nothing that a rule reads.
+func TestNothingIsActedOnAfterSaving(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	before := w.state()
+	g, _, err := w.grasp("A1", w.tree)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer g.Close()
-	a := g.(*grasp).Actuator
-	a.o.Step = func(step string) {
-		if step == "dir.move" {
-			w.write(path+"/late", "x\n")
-		}
+	entry, err := os.Stat(filepath.Join(w.main, ".git/worktrees/work"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if out := g.Act(t.Context(), in); out.Outcome != decision.Refused {
-		t.Errorf("outcome: %+v", out)
+	if err := g.Save(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := os.Lstat(path + "/late"); err != nil {
-		t.Error(err)
+	if refs := w.git(w.main, "for-each-ref", "refs/winnow/A1"); refs == "" {
+		t.Error("no refs keep its commits")
 	}
+	if now, err := os.Stat(filepath.Join(w.main, ".git/worktrees/work")); err != nil || !now.ModTime().Equal(entry.ModTime()) {
+		t.Errorf("saving changed its entry: %v", err)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.same(before)
 }
 
 func link(w *world, to, name string) {

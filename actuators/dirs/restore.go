@@ -12,6 +12,8 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
+	"winnow/internal/folder"
+	"winnow/internal/gitcmd/act"
 )
 
 // Restore moves the folder and its entry in the repository back to where they were, and says where that is. It refuses when
@@ -85,7 +87,7 @@ func (s *site) restorable(ctx context.Context) (whereabouts, error) {
 	if _, err := os.Stat(s.plan.Admin.Common); err != nil {
 		return at, fmt.Errorf("find its repository: %w; nothing was restored. The folder lies in %s", err, s.tree.away)
 	}
-	if _, err := s.common().commit(ctx, s.plan.Admin.Head); err != nil {
+	if err := s.common().Has(ctx, s.plan.Admin.Head); err != nil {
 		return at, actuators.Refused("its commit %s is not in %s any more, so it could not come back whole (%w); nothing was restored. Its files lie in %s",
 			s.plan.Admin.Head, s.plan.Admin.Common, err, s.tree.away)
 	}
@@ -105,7 +107,7 @@ func (s *site) restoreEntry(ctx context.Context, moved bool) (note string, err e
 		}
 	}
 	if err == nil {
-		err = s.unlock(s.admin.home)
+		err = act.Unlock(s.admin.home, ownLock(s.in.ID))
 	}
 	if err != nil {
 		err = fmt.Errorf("restore the repository's entry of %s: %w", s.tree.home, err)
@@ -129,7 +131,7 @@ func (s *site) restoreEntry(ctx context.Context, moved bool) (note string, err e
 			actuators.ErrPart, s.tree.home, err, note, s.plan.Admin.Refs)
 	}
 	s.o.Step("restore.refs")
-	if err := s.common().drop(ctx, s.in.ID); err != nil {
+	if err := s.common().Drop(ctx, refPrefix(s.in.ID)); err != nil {
 		return "", fmt.Errorf("%s is restored; %w", s.tree.home, err)
 	}
 	return note, nil
@@ -150,20 +152,20 @@ func makeParents(path string) (made bool, err error) {
 	if len(missing) == 0 {
 		return false, nil
 	}
-	f, err := openFolder(at)
+	f, err := folder.Open(at)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = f.close() }()
+	defer func() { _ = f.Close() }()
 	for _, name := range slices.Backward(missing) {
-		if err := unix.Mkdirat(f.fd, name, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
-			return false, &os.PathError{Op: "make", Path: filepath.Join(f.path, name), Err: err}
+		if err := unix.Mkdirat(f.FD, name, 0o755); err != nil && !errors.Is(err, unix.EEXIST) {
+			return false, &os.PathError{Op: "make", Path: filepath.Join(f.Path, name), Err: err}
 		}
-		next, err := f.in(name, unix.O_RDONLY)
+		next, err := f.In(name, unix.O_RDONLY)
 		if err != nil {
 			return false, err
 		}
-		_ = f.close()
+		_ = f.Close()
 		f = next
 	}
 	return true, nil

@@ -12,12 +12,15 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
+	"winnow/internal/folder"
+	"winnow/internal/git"
+	"winnow/internal/gitcmd/act"
 )
 
 // item is one folder that an act moves: between home, where it was found, and away, where it is set aside.
 type item struct {
 	home, away string
-	want       stamp
+	want       folder.Stamp
 }
 
 // whereabouts says where an item was found. taken is true when something else has its home.
@@ -25,16 +28,16 @@ type whereabouts struct{ home, away, taken bool }
 
 // look finds an item by its stamp.
 func (i item) look() (whereabouts, error) {
-	home, err := stampAt(unix.AT_FDCWD, i.home)
+	home, err := folder.StampAt(unix.AT_FDCWD, i.home)
 	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
 		return whereabouts{}, fmt.Errorf("look at %s: %w", i.home, err)
 	}
 	there := err == nil
-	away, err := stampAt(unix.AT_FDCWD, i.away)
+	away, err := folder.StampAt(unix.AT_FDCWD, i.away)
 	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
 		return whereabouts{}, fmt.Errorf("look at %s: %w", i.away, err)
 	}
-	w := whereabouts{home: there && home.same(i.want), away: err == nil && away.same(i.want)}
+	w := whereabouts{home: there && home.Same(i.want), away: err == nil && away.Same(i.want)}
 	w.taken = there && !w.home
 	return w, nil
 }
@@ -44,44 +47,44 @@ func (i item) leave() error { return i.carry(i.home, i.away, i.rename) }
 
 func (i item) comeHome() error { return i.carry(i.away, i.home, i.renameBack) }
 
-func (i item) carry(from, to string, rename func(src folder, name string, dst folder, toName string) error) error {
-	src, err := openFolder(filepath.Dir(from))
+func (i item) carry(from, to string, rename func(src folder.Folder, name string, dst folder.Folder, toName string) error) error {
+	src, err := folder.Open(filepath.Dir(from))
 	if err != nil {
 		return err
 	}
-	defer src.close()
-	dst, err := openFolder(filepath.Dir(to))
+	defer src.Close()
+	dst, err := folder.Open(filepath.Dir(to))
 	if err != nil {
 		return err
 	}
-	defer dst.close()
+	defer dst.Close()
 	if err := rename(src, filepath.Base(from), dst, filepath.Base(to)); err != nil {
 		return err
 	}
-	return errors.Join(src.sync(), dst.sync())
+	return errors.Join(src.Sync(), dst.Sync())
 }
 
 // rename moves an item out of the place where everybody works. When it turns out that something else had its name at that
 // instant, that goes back at once: the trash is nobody else's, so what is there is what was moved.
-func (i item) rename(src folder, name string, dst folder, toName string) error {
+func (i item) rename(src folder.Folder, name string, dst folder.Folder, toName string) error {
 	if err := i.renameBack(src, name, dst, toName); err != nil {
 		return err
 	}
-	if s, err := stampAt(dst.fd, toName); err != nil || !s.same(i.want) {
-		back := dst.move(toName, src, name)
-		return errors.Join(err, actuators.Changed("%s became another folder at the last instant", filepath.Join(src.path, name)), back)
+	if s, err := folder.StampAt(dst.FD, toName); err != nil || !s.Same(i.want) {
+		back := dst.Move(toName, src, name)
+		return errors.Join(err, actuators.Changed("%s became another folder at the last instant", filepath.Join(src.Path, name)), back)
 	}
 	return nil
 }
 
 // renameBack moves an item to the place where everybody works. What is there afterwards may have been put there since, and is not
 // touched again.
-func (i item) renameBack(src folder, name string, dst folder, toName string) error {
-	if s, err := stampAt(src.fd, name); err != nil || !s.same(i.want) {
-		return errors.Join(err, actuators.Changed("%s is another folder now", filepath.Join(src.path, name)))
+func (i item) renameBack(src folder.Folder, name string, dst folder.Folder, toName string) error {
+	if s, err := folder.StampAt(src.FD, name); err != nil || !s.Same(i.want) {
+		return errors.Join(err, actuators.Changed("%s is another folder now", filepath.Join(src.Path, name)))
 	}
-	if err := src.move(name, dst, toName); err != nil {
-		return &os.LinkError{Op: "move", Old: filepath.Join(src.path, name), New: filepath.Join(dst.path, toName), Err: err}
+	if err := src.Move(name, dst, toName); err != nil {
+		return &os.LinkError{Op: "move", Old: filepath.Join(src.Path, name), New: filepath.Join(dst.Path, toName), Err: err}
 	}
 	return nil
 }
@@ -107,26 +110,20 @@ func (a *Actuator) site(in decision.Intent) (*site, error) {
 	return s, nil
 }
 
-// common is the worktree's repository.
-func (s *site) common() repo { return repo{s.git, s.plan.Admin.Common} }
+// common is the worktree's repository, and refs are its refs as they are now.
+func (s *site) common() act.Repo { return s.repo(s.plan.Admin.Common, s.plan.Admin.Common) }
 
-// prepare keeps the commits, makes the place in the trash and locks the worktree's entry. It moves nothing.
-func (s *site) prepare(ctx context.Context) error {
-	var refs map[string]string
-	if s.admin != nil {
-		s.o.Step("dir.refs")
-		var err error
-		if refs, err = (repo{s.git, s.plan.Admin.From}).keep(ctx, s.in.ID, s.plan.Admin.Head); err != nil {
-			return fmt.Errorf("keep its commits: %w", err)
-		}
-	}
+func (s *site) refs() git.Refs { return git.NewRefs(s.plan.Admin.Common) }
+
+// prepare makes the place in the trash and locks the worktree's entry. It moves nothing.
+func (s *site) prepare(refs map[string]string) error {
 	s.o.Step("dir.trash")
 	trash, err := makeTrash(s.plan, s.manifest(refs))
 	if err != nil {
 		return fmt.Errorf("make a place in the trash: %w", err)
 	}
-	defer trash.close()
-	if at, err := trash.stamp(); err != nil || at.dev != s.tree.want.dev || s.tree.want.mount != 0 && at.mount != s.tree.want.mount {
+	defer trash.Close()
+	if at, err := trash.Stamp(); err != nil || at.Dev != s.tree.want.Dev || s.tree.want.Mount != 0 && at.Mount != s.tree.want.Mount {
 		return errors.Join(err, fmt.Errorf("the trash %s is on another mount", s.plan.Trash))
 	}
 	if s.admin == nil {
@@ -138,12 +135,10 @@ func (s *site) prepare(ctx context.Context) error {
 		}
 	}
 	s.o.Step("dir.lock")
-	// Between the two renames the entry names a folder that is not there: git worktree prune would drop it then.
-	entry, err := openFolder(s.admin.home)
-	if err == nil {
-		err = errors.Join(entry.writeNew(lockName, []byte(ownLock(s.in.ID))), entry.close())
+	if s.plan.Admin.Lock != nil {
+		return nil
 	}
-	if err != nil {
+	if err := act.Lock(s.admin.home, ownLock(s.in.ID)); err != nil {
 		return fmt.Errorf("lock its entry in the repository: %w", err)
 	}
 	return nil
@@ -161,7 +156,7 @@ func (s *site) undo() []string {
 		lines = append(lines, fmt.Sprintf("mkdir -p -- %s && test -d %s && ! test -e %s && mv -T -- %s %s",
 			quote(filepath.Dir(i.home)), quote(i.away), quote(i.home), quote(i.away), quote(i.home)))
 	}
-	if s.admin != nil {
+	if s.admin != nil && s.plan.Admin.Lock == nil {
 		lines = append(lines, fmt.Sprintf("git -C %s worktree unlock %s 2>/dev/null || true # an act that was cut short locked it", quote(s.plan.Admin.Common), quote(s.tree.home)))
 	}
 	return lines
@@ -184,7 +179,7 @@ func (s *site) finish(ctx context.Context) decision.Outcome {
 		}
 		if err == nil {
 			s.o.Step("dir.unlock")
-			err = s.unlock(s.admin.away)
+			err = act.Unlock(s.admin.away, ownLock(s.in.ID))
 		}
 		if err != nil {
 			return s.putBack(ctx, fmt.Errorf("move its entry in the repository: %w", err))
@@ -211,17 +206,10 @@ func (s *site) settledAway(ctx context.Context) error {
 	if err := mounted(s.tree.away); err != nil {
 		return err
 	}
-	if s.admin == nil {
-		f, err := openFolder(s.tree.away)
-		if err != nil {
+	if s.admin != nil {
+		if err := s.entryAtRest(); err != nil {
 			return err
 		}
-		defer f.close()
-		if err := empty(f); err != nil {
-			return err
-		}
-	} else if err := s.entryAtRest(); err != nil {
-		return err
 	}
 	if err := s.nobody(ctx, s.tree.away); err != nil {
 		return err
@@ -233,19 +221,18 @@ func (s *site) settledAway(ctx context.Context) error {
 	return err
 }
 
-// entryAtRest looks for a git command that began in the meantime.
+// entryAtRest looks for a git command that began in the meantime, and for a lock that is neither the act's own nor the one that was there.
 func (s *site) entryAtRest() error {
 	for _, path := range []string{s.admin.home, s.admin.away} {
-		f, err := openFolder(path)
+		lock, err := atRest(path)
 		if errors.Is(err, unix.ENOENT) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		defer f.close()
-		if err := unlocked(f, s.in.ID); err != nil {
-			return err
+		if lock != nil && *lock != ownLock(s.in.ID) && !sameText(lock, s.plan.Admin.Lock) {
+			return actuators.Refused("somebody locked it meanwhile (git worktree lock)")
 		}
 	}
 	return nil
@@ -299,32 +286,15 @@ func (s *site) tidy(ctx context.Context) error {
 			err = s.admin.comeHome()
 		}
 		if err == nil {
-			err = s.unlock(s.admin.home)
+			err = act.Unlock(s.admin.home, ownLock(s.in.ID))
 		}
 		// The refs stay when the entry did not come home: nothing else may reach its commits.
 		if err == nil {
-			err = s.common().drop(ctx, s.in.ID)
+			err = s.common().Drop(ctx, refPrefix(s.in.ID))
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return removeTrash(s.plan)
-}
-
-// unlock removes the act's own lock from the entry at path.
-func (s *site) unlock(path string) error {
-	f, err := openFolder(path)
-	if err != nil {
-		return err
-	}
-	defer f.close()
-	text, err := f.read(lockName)
-	if errors.Is(err, unix.ENOENT) || err == nil && string(text) != ownLock(s.in.ID) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(unix.Unlinkat(f.fd, lockName, 0), f.sync())
 }

@@ -14,6 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
+	"winnow/internal/folder"
+	"winnow/internal/gitcmd/act"
 )
 
 const (
@@ -54,18 +56,19 @@ type surveyor struct {
 
 // take surveys a folder that is open. A change that comes in the same tick of the kernel's clock as one before it leaves no mark, so
 // the survey waits until the latest change is older than that.
-func (v surveyor) take(f folder) (survey, error) {
+func (v surveyor) take(ctx context.Context, f folder.Folder) (survey, error) {
+	v.ctx = ctx
 	for range racyRounds {
 		var clock unix.Timespec
 		if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &clock); err != nil {
 			return survey{}, actuators.Refused("read the clock: %w", err)
 		}
 		begun := time.Unix(clock.Unix())
-		at, err := f.stamp()
+		at, err := f.Stamp()
 		if err != nil {
-			return survey{}, actuators.Refused("look at %s: %w", f.path, err)
+			return survey{}, actuators.Refused("look at %s: %w", f.Path, err)
 		}
-		v.mount, v.strict, v.lasting, v.out = at.mount, sha256.New(), sha256.New(), survey{}
+		v.mount, v.strict, v.lasting, v.out = at.Mount, sha256.New(), sha256.New(), survey{}
 		if err := v.folder(f, "", 0); err != nil {
 			return survey{}, err
 		}
@@ -80,24 +83,24 @@ func (v surveyor) take(f folder) (survey, error) {
 		}
 		select {
 		case <-v.ctx.Done():
-			return survey{}, actuators.Refused("look at what lies in %s: %w", f.path, context.Cause(v.ctx))
+			return survey{}, actuators.Refused("look at what lies in %s: %w", f.Path, context.Cause(v.ctx))
 		case <-time.After(ahead + 5*time.Millisecond):
 		}
 	}
 	return survey{}, actuators.Refused("it is being written to right now (%s)", v.out.latest)
 }
 
-func (v *surveyor) folder(f folder, rel string, depth int) error {
+func (v *surveyor) folder(f folder.Folder, rel string, depth int) error {
 	if err := v.ctx.Err(); err != nil {
-		return actuators.Refused("look at what lies in %s: %w", f.path, context.Cause(v.ctx))
+		return actuators.Refused("look at what lies in %s: %w", f.Path, context.Cause(v.ctx))
 	}
-	names, err := f.names()
+	names, err := f.Names()
 	if err != nil {
-		return actuators.Refused("list %s: %w", f.path, err)
+		return actuators.Refused("list %s: %w", f.Path, err)
 	}
 	slices.Sort(names)
 	if v.out.Entries += len(names); v.out.Entries > maxEntries || depth > maxDepth {
-		return actuators.Refused("%s holds too much to be looked at whole (%d entries and a depth of %d are the most)", f.path, maxEntries, maxDepth)
+		return actuators.Refused("%s holds too much to be looked at whole (%d entries and a depth of %d are the most)", f.Path, maxEntries, maxDepth)
 	}
 	if v.refuse != nil {
 		if err := v.refuse(rel, names); err != nil {
@@ -119,10 +122,10 @@ func (v *surveyor) folder(f folder, rel string, depth int) error {
 	return nil
 }
 
-func (v *surveyor) entry(in folder, rel, name string, depth int) error {
+func (v *surveyor) entry(in folder.Folder, rel, name string, depth int) error {
 	var x unix.Statx_t
-	if err := unix.Statx(in.fd, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, &x); err != nil {
-		return actuators.Refused("look at it: %w", &os.PathError{Op: "look at", Path: path.Join(in.path, name), Err: err})
+	if err := unix.Statx(in.FD, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_NO_AUTOMOUNT, unix.STATX_BASIC_STATS|unix.STATX_MNT_ID, &x); err != nil {
+		return actuators.Refused("look at it: %w", &os.PathError{Op: "look at", Path: path.Join(in.Path, name), Err: err})
 	}
 	switch {
 	case int(x.Uid) != os.Geteuid():
@@ -134,12 +137,12 @@ func (v *surveyor) entry(in folder, rel, name string, depth int) error {
 	if x.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return nil
 	}
-	f, err := in.in(name, unix.O_RDONLY)
+	f, err := in.In(name, unix.O_RDONLY)
 	if err != nil {
 		return actuators.Refused("look into %s: %w", rel, err)
 	}
 	err = v.folder(f, rel, depth+1)
-	_ = f.close()
+	_ = f.Close()
 	return err
 }
 
@@ -169,39 +172,36 @@ func (v *surveyor) write(rel string, x *unix.Statx_t) {
 	v.line = line
 }
 
-// surveyTree surveys a folder that is to be set aside or was, and refuses what could not be brought back whole.
-func surveyTree(ctx context.Context, f folder) (survey, error) {
-	return surveyor{ctx: ctx, refuse: repositories}.take(f)
-}
+// surveyTree is for a folder that is to be set aside or was, and refuses what could not be brought back whole.
+func surveyTree(worktree bool) surveyor { return surveyor{refuse: repositories(worktree)} }
 
-// surveyEntry surveys a worktree's entry in its repository, but for the lock that an act puts on it.
-func surveyEntry(ctx context.Context, f folder) (survey, error) {
-	return surveyor{ctx: ctx, skip: lockName, refuse: modules}.take(f)
-}
+// surveyEntry is for a worktree's entry in its repository, but for the lock that an act puts on it.
+func surveyEntry() surveyor { return surveyor{skip: act.LockName, refuse: modules} }
 
 // stores are the names below which version control keeps a repository.
 var stores = []string{".git", ".jj", ".hg", ".sl", ".bzr", ".pijul", "_darcs"}
 
 // repositories refuses a folder with a repository in it: a clone, a worktree, a submodule, a bare one. What one of them has that
-// nobody else has goes with the folder, and a worktree's own repository forgets it while it is away.
-func repositories(rel string, names []string) error {
-	for _, store := range stores {
-		if rel == "" && store == ".git" { // the worktree's own
-			continue
+// nothing else has goes with the folder, and a worktree's own repository forgets it while it is away. Only the worktree's own .git may be
+// there, or what a worktree has at its top.
+func repositories(worktree bool) func(rel string, names []string) error {
+	return func(rel string, names []string) error {
+		own := worktree && rel == ""
+		for _, store := range stores {
+			if _, there := slices.BinarySearch(names, store); there && !(own && store == ".git") {
+				return actuators.Refused("there is a repository in it (%s), which would not come back whole: move or remove that first", path.Join(rel, store))
+			}
 		}
-		if _, there := slices.BinarySearch(names, store); there {
-			return actuators.Refused("there is a repository in it (%s), which would not come back whole: move or remove that first", path.Join(rel, store))
-		}
-	}
-	if rel == "" {
-		return nil
-	}
-	for _, mark := range []string{"HEAD", "objects", "refs"} {
-		if _, there := slices.BinarySearch(names, mark); !there {
+		if own {
 			return nil
 		}
+		for _, mark := range []string{"HEAD", "objects", "refs"} {
+			if _, there := slices.BinarySearch(names, mark); !there {
+				return nil
+			}
+		}
+		return actuators.Refused("there is a bare repository in it (%s), which would not come back whole: move or remove that first", path.Join(".", rel))
 	}
-	return actuators.Refused("there is a bare repository in it (%s), which would not come back whole: move or remove that first", rel)
 }
 
 // modules refuses an entry with submodules: their repositories lie in it, and what only they have would go with it.

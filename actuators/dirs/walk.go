@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
+	"winnow/internal/folder"
 )
 
 // remover removes a tree from within: each folder is opened in the one above it, on the same mount and through no link, so that
@@ -22,42 +23,42 @@ type remover struct {
 }
 
 // remove removes name in the folder that is held, and what is in it, when that is the folder that is wanted.
-func (r *remover) remove(top folder, name string, want stamp) error {
-	at, err := top.stamp()
+func (r *remover) remove(top folder.Folder, name string, want folder.Stamp) error {
+	at, err := top.Stamp()
 	if err != nil {
-		return fmt.Errorf("look at %s: %w", top.path, err)
+		return fmt.Errorf("look at %s: %w", top.Path, err)
 	}
-	if err := r.folder(top, name, at.mount, &want); err != nil {
+	if err := r.folder(top, name, at.Mount, &want); err != nil {
 		return err
 	}
-	return top.sync()
+	return top.Sync()
 }
 
-func (r *remover) folder(above folder, name string, mount uint64, want *stamp) error {
+func (r *remover) folder(above folder.Folder, name string, mount uint64, want *folder.Stamp) error {
 	r.step("purge.folder")
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
 	if want != nil { // before anything of it is made readable
-		if at, err := stampAt(above.fd, name); err != nil || !at.same(*want) {
-			return errors.Join(actuators.Refused("%s is not the folder that was set aside", filepath.Join(above.path, name)), err)
+		if at, err := folder.StampAt(above.FD, name); err != nil || !at.Same(*want) {
+			return errors.Join(actuators.Refused("%s is not the folder that was set aside", filepath.Join(above.Path, name)), err)
 		}
 	}
 	f, err := openToEmpty(above, name)
 	if err != nil {
 		return err
 	}
-	defer f.close()
-	at, err := f.stamp()
+	defer f.Close()
+	at, err := f.Stamp()
 	switch {
-	case err != nil || at.mount != mount || at.mountRoot:
-		return errors.Join(err, fmt.Errorf("%s is on another mount", f.path))
-	case want != nil && !at.same(*want):
-		return actuators.Refused("%s is not the folder that was set aside", f.path)
+	case err != nil || at.Mount != mount || at.MountRoot:
+		return errors.Join(err, fmt.Errorf("%s is on another mount", f.Path))
+	case want != nil && !at.Same(*want):
+		return actuators.Refused("%s is not the folder that was set aside", f.Path)
 	}
-	names, err := f.names()
+	names, err := f.Names()
 	if err != nil {
-		return fmt.Errorf("list %s: %w", f.path, err)
+		return fmt.Errorf("list %s: %w", f.Path, err)
 	}
 	for _, n := range names {
 		if err := r.entry(f, n, mount); err != nil {
@@ -67,10 +68,10 @@ func (r *remover) folder(above folder, name string, mount uint64, want *stamp) e
 	return unlink(above, name, unix.AT_REMOVEDIR)
 }
 
-func (r *remover) entry(in folder, name string, mount uint64) error {
+func (r *remover) entry(in folder.Folder, name string, mount uint64) error {
 	var st unix.Stat_t
-	if err := unix.Fstatat(in.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return &os.PathError{Op: "look at", Path: filepath.Join(in.path, name), Err: err}
+	if err := unix.Fstatat(in.FD, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return &os.PathError{Op: "look at", Path: filepath.Join(in.Path, name), Err: err}
 	}
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return r.folder(in, name, mount, nil)
@@ -86,31 +87,31 @@ func (r *remover) entry(in folder, name string, mount uint64) error {
 
 // unlink removes one entry. A folder that its owner may not write to, such as one of Go's module cache, is made writable: it has
 // no other name, so nothing else changes with it.
-func unlink(in folder, name string, flags int) error {
-	err := unix.Unlinkat(in.fd, name, flags)
-	if errors.Is(err, unix.EACCES) && unix.Fchmod(in.fd, 0o700) == nil {
-		err = unix.Unlinkat(in.fd, name, flags)
+func unlink(in folder.Folder, name string, flags int) error {
+	err := unix.Unlinkat(in.FD, name, flags)
+	if errors.Is(err, unix.EACCES) && unix.Fchmod(in.FD, 0o700) == nil {
+		err = unix.Unlinkat(in.FD, name, flags)
 	}
 	if err != nil {
-		return &os.PathError{Op: "remove", Path: filepath.Join(in.path, name), Err: err}
+		return &os.PathError{Op: "remove", Path: filepath.Join(in.Path, name), Err: err}
 	}
 	return nil
 }
 
 // openToEmpty opens a folder to list it, and makes it readable where it is not.
-func openToEmpty(above folder, name string) (folder, error) {
-	f, err := above.in(name, unix.O_RDONLY)
+func openToEmpty(above folder.Folder, name string) (folder.Folder, error) {
+	f, err := above.In(name, unix.O_RDONLY)
 	if !errors.Is(err, unix.EACCES) {
 		return f, err
 	}
-	held, err := above.in(name, unix.O_PATH)
+	held, err := above.In(name, unix.O_PATH)
 	if err != nil {
 		return held, err
 	}
-	defer held.close()
+	defer held.Close()
 	// chmod(2) takes no O_PATH descriptor; the link that procfs has for it leads to this very folder and no other.
-	if err := unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", held.fd), 0o700); err != nil {
-		return folder{fd: -1}, &os.PathError{Op: "open", Path: held.path, Err: err}
+	if err := unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", held.FD), 0o700); err != nil {
+		return folder.None, &os.PathError{Op: "open", Path: held.Path, Err: err}
 	}
-	return above.in(name, unix.O_RDONLY)
+	return above.In(name, unix.O_RDONLY)
 }

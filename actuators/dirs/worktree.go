@@ -6,10 +6,13 @@ import (
 	"strings"
 
 	"winnow/actuators"
+	"winnow/internal/folder"
+	"winnow/internal/git"
+	"winnow/internal/gitcmd/act"
 )
 
-// checkWorktree makes sure that the folder and the repository's entry for it point at one another and at nothing else, that
-// nobody locked it and that no git command is at work in it.
+// checkWorktree makes sure that the folder and the repository's entry for it name one another and nothing else, and that no git
+// command is writing to the entry.
 func (g *grasp) checkWorktree(ctx context.Context) error {
 	if g.want.Head == "" || g.want.AdminDir == "" || g.want.CommonDir == "" {
 		return actuators.Refused("its repository or its commit is not known")
@@ -23,27 +26,16 @@ func (g *grasp) checkWorktree(ctx context.Context) error {
 			return actuators.Refused("its repository %s lies inside of it", inner)
 		}
 	}
-	if err := objectsElsewhere(common, g.want.Path); err != nil {
+	if err := objectsElsewhere(ctx, common, g.want.Path); err != nil {
 		return err
 	}
-	f, err := openFolder(admin)
-	if err != nil {
-		return actuators.Refused("open its entry in the repository: %w", err)
-	}
-	defer f.close()
-	if err := pointsAt(g.held, ".git", "gitdir: ", g.want.Path, admin); err != nil {
+	if err := g.pointing(admin, common); err != nil {
 		return err
 	}
-	if err := pointsAt(f, "gitdir", "", admin, filepath.Join(g.want.Path, ".git")); err != nil {
+	if _, err := atRest(admin); err != nil {
 		return err
 	}
-	if err := pointsAt(f, "commondir", "", admin, common); err != nil {
-		return err
-	}
-	if err := unlocked(f, ""); err != nil {
-		return err
-	}
-	head, err := repo{g.git, admin}.head(ctx)
+	head, err := git.NewRefs(common).Head(admin)
 	if err != nil {
 		return actuators.Refused("read its HEAD: %w", err)
 	}
@@ -67,85 +59,90 @@ func (g *grasp) repository() (admin, common string, err error) {
 	return admin, common, nil
 }
 
-// pointsAt refuses when the file called name in f, which names a path after a prefix, names another than want. A relative path
-// counts from base.
-func pointsAt(f folder, name, prefix, base, want string) error {
-	text, err := f.read(name)
+// pointing refuses a worktree that, its entry and its repository do not name one another.
+func (g *grasp) pointing(admin, common string) error {
+	text, err := g.held.Read(".git")
 	if err != nil {
-		return actuators.Refused("read %s: %w", filepath.Join(f.path, name), err)
+		return actuators.Refused("read where its entry in the repository is: %w", err)
 	}
-	path, ok := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), prefix)
-	if !ok || path == "" {
-		return actuators.Refused("%s is not what git writes there", filepath.Join(f.path, name))
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(base, path)
-	}
-	real, err := filepath.EvalSymlinks(path)
+	to, err := git.ParseGitfile(text)
 	if err != nil {
-		return actuators.Refused("find what %s names: %w", filepath.Join(f.path, name), err)
+		return actuators.Refused("its file .git %w", err)
 	}
-	if real != want {
-		return actuators.Refused("%s names %s and not %s: git worktree repair mends that", filepath.Join(f.path, name), real, want)
+	finder := git.NewFinder()
+	place, err := finder.Inside(g.want.Path, to)
+	switch {
+	case err != nil:
+		return actuators.Refused("find its entry in the repository: %w", err)
+	case !place.Linked || place.AdminDir != admin || place.CommonDir != common || !finder.Registered(place):
+		return actuators.Refused("it, its entry %s and its repository do not name one another: git worktree repair mends that", admin)
 	}
 	return nil
 }
 
-// lockName is git's own mark on a worktree's entry: neither prune nor remove touches it then.
-const lockName = "locked"
-
-// ownLock is what an act writes into that mark while the folder is away and its entry is not.
+// ownLock is what an act writes as git's mark on an entry while the folder is away and its entry is not: git worktree prune would drop the
+// entry then.
 func ownLock(act string) string { return "winnow " + act + "\n" }
 
-// unlocked refuses an entry that is locked, but by the act that is named, and one that a git command is writing to. A store of
-// refs that is not made of files is refused: its log cannot be read for commits.
-func unlocked(admin folder, act string) error {
-	names, err := admin.names()
+// atRest refuses an entry that a git command is writing to, for it would not be moved whole, and one whose refs are not made of files: its
+// log cannot be read for commits. It gives the text of the mark that locks the entry, nil where there is none.
+func atRest(admin string) (lock *string, err error) {
+	f, err := folder.Open(admin)
 	if err != nil {
-		return actuators.Refused("list %s: %w", admin.path, err)
+		return nil, actuators.Refused("open its entry in the repository: %w", err)
+	}
+	defer f.Close()
+	names, err := f.Names()
+	if err != nil {
+		return nil, actuators.Refused("list %s: %w", admin, err)
 	}
 	for _, name := range names {
 		switch {
 		case strings.HasSuffix(name, ".lock"):
-			return actuators.Refused("a git command is at work in it, or was cut short: there is %s", filepath.Join(admin.path, name))
+			return nil, actuators.Refused("a git command is at work in it, or was cut short: there is %s", filepath.Join(admin, name))
 		case name == "reftable":
-			return actuators.Refused("its repository keeps refs in a reftable, which is not supported")
-		case name == lockName:
-			text, err := admin.read(lockName)
-			if err != nil || act == "" || string(text) != ownLock(act) {
-				return actuators.Refused("it is locked (git worktree lock)")
+			return nil, actuators.Refused("its repository keeps refs in a reftable, which is not supported")
+		case name == act.LockName:
+			text, err := f.Read(name)
+			if err != nil {
+				return nil, actuators.Refused("read why it is locked: %w", err)
 			}
+			lock = new(string(text))
 		}
 	}
-	return nil
+	return lock, nil
 }
 
 // planAdmin plans where the worktree's entry goes: beside the tree, or, when that is on another mount, into a trash in the
 // repository's git folder.
-func (g *grasp) planAdmin(ctx context.Context, tree stamp) (*adminPlan, error) {
+func (g *grasp) planAdmin(ctx context.Context, tree folder.Stamp) (*adminPlan, error) {
 	admin, common, err := g.repository()
 	if err != nil {
 		return nil, err
 	}
-	f, err := openFolder(admin)
+	f, err := folder.Open(admin)
 	if err != nil {
 		return nil, actuators.Refused("open its entry in the repository: %w", err)
 	}
-	defer f.close()
-	s, err := f.stamp()
-	if err != nil || s.born.IsZero() {
+	defer f.Close()
+	s, err := f.Stamp()
+	if err != nil || s.Born.IsZero() {
 		return nil, actuators.Refused("look at its entry in the repository: its time of birth is not known (%v)", err)
 	}
 	if err := mounted(admin); err != nil {
 		return nil, err
 	}
-	entry, err := surveyEntry(ctx, f)
+	lock, err := atRest(admin)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := surveyEntry().take(ctx, f)
 	if err != nil {
 		return nil, err
 	}
 	to := filepath.Join(g.plan.Trash, adminName)
-	if s.dev != tree.dev || s.mount != tree.mount {
+	if s.Dev != tree.Dev || s.Mount != tree.Mount {
 		to = filepath.Join(common, commonTrash, g.act, adminName)
 	}
-	return &adminPlan{From: admin, To: to, Common: common, Head: g.want.Head, Refs: refPrefix(g.act), Device: s.dev, Inode: s.ino, BornAt: s.born, Entry: &entry}, nil
+	return &adminPlan{From: admin, To: to, Common: common, Head: g.want.Head, Refs: refPrefix(g.act), Lock: lock, Device: s.Dev, Inode: s.Ino, BornAt: s.Born, Entry: &entry}, nil
 }

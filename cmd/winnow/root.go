@@ -16,7 +16,6 @@ import (
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
 	"winnow/engine"
-	"winnow/engine/ledger"
 	"winnow/internal/plain"
 	"winnow/ledger"
 )

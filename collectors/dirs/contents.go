@@ -14,8 +14,8 @@ import (
 	"winnow/internal/git"
 )
 
-// maxNamed is how many ignored paths are named.
-const maxNamed = 5
+// maxNamed is how many paths of a kind are named.
+const maxNamed = 100
 
 // contents asks git what lies in the folders that nothing cheaper keeps. Each has a deadline of its own, and what is slow makes room
 // for the others, so that one that never answers costs that folder alone.
@@ -96,11 +96,12 @@ func (l *look) skip(c *candidate) string {
 // contents is what is known only from a worktree's files.
 type contents struct {
 	git.Content
-	// scaffold counts what tools made for themselves, which Content has no more; reports what it has still.
-	scaffold, reports int
-	nested            []string
-	nestedErr         error
-	err               error
+	// scaffold is what tools made for themselves, which Content has no more; reports counts what it has still.
+	scaffold  []string
+	reports   int
+	nested    []string
+	nestedErr error
+	err       error
 }
 
 // content looks into a worktree. First for what would hold git up, which is then not asked.
@@ -111,7 +112,7 @@ func (l *look) content(ctx context.Context, c *candidate) (answer contents) {
 		return answer
 	}
 	kit := kitOf(l.o.Scaffold, c)
-	if answer.Content, answer.err = c.repo.Status(ctx, git.Program{Path: l.o.Git}, c.worktree, kit.asks); answer.err != nil {
+	if answer.Content, answer.err = c.repo.Status(ctx, git.Program{Path: l.o.Git}, c.worktree); answer.err != nil {
 		return answer
 	}
 	if answer.scaffold, answer.reports = kit.sort(ctx, &answer.Content); answer.Gitlinks == nil {
@@ -140,10 +141,17 @@ func (a contents) describe(o Options, c *candidate) {
 	if a.nestedErr == nil && a.nested != nil {
 		g.Nested = &a.nested
 	}
-	g.Untracked, g.Scaffold, g.Reports = new(a.Untracked), new(a.scaffold), new(a.reports)
-	ignored := work(o.Rebuildable, a.Ignored, g.Nested)
-	g.Ignored = new(len(ignored))
+	ignored, rebuilt := work(o.Rebuildable, a.Ignored, g.Nested)
+	out := append(a.scaffold, rebuilt...)
+	g.Untracked, g.Ignored, g.LeftOut = new(len(a.Untracked)), new(len(ignored)), new(len(out))
+	g.Scaffold, g.Reports = new(len(a.scaffold)), new(a.reports)
+	g.UntrackedPaths, g.LeftOutPaths = new(firstOf(a.Untracked)), new(firstOf(out))
 	g.IgnoredPaths = slices.Clone(ignored[:min(len(ignored), maxNamed)])
+}
+
+// firstOf copies the first of many paths, so that the rest is let go.
+func firstOf(paths []string) []string {
+	return append([]string{}, paths[:min(len(paths), maxNamed)]...)
 }
 
 // nested gathers the repositories inside: those that lie in it, the submodules that its index names and somebody filled, and those that

@@ -66,6 +66,9 @@ func TestGates(t *testing.T) {
 			if d.Skipped != tt.want || (d.Git.Dirty == nil) != (tt.want != "") || (d.Git.Nested == nil) != (tt.want != "") {
 				t.Errorf("want %q, got %q and %+v", tt.want, d.Skipped, d.Git)
 			}
+			if g := d.Git; d.Skipped != "" && (g.Untracked != nil || g.UntrackedPaths != nil || g.Ignored != nil || g.IgnoredPaths != nil || g.LeftOut != nil) {
+				t.Errorf("what was not asked is there: %+v", g)
+			}
 			if got := status(runs()); (got == 0) != (tt.want != "") {
 				t.Errorf("%d runs of git status", got)
 			}

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/folder"
+	"winnow/internal/foreign"
 )
 
 // own leaves out what is not this user's to decide about, and says so: a folder of another user, and one in a folder that others can
@@ -21,7 +23,7 @@ func (l *look) own(list []found) []found {
 			l.refuse(f.path, err)
 			continue
 		}
-		if err := ownFile(f.path); err != nil && !gone(err) {
+		if err := foreign.Own(f.path); err != nil && !gone(err) {
 			l.refuse(f.path, err)
 			continue
 		}
@@ -68,7 +70,7 @@ func (l *look) settle() {
 }
 
 // hold opens a root, which must still be the folder that was asked about, whatever its path leads through by now.
-func hold(root string, want fileID) (int, error) {
+func hold(root string, want folder.Stamp) (int, error) {
 	fd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
 		return -1, fmt.Errorf("%s: %w", root, errExchanged)
@@ -76,8 +78,7 @@ func hold(root string, want fileID) (int, error) {
 	if err != nil {
 		return -1, &fs.PathError{Op: "open", Path: root, Err: err}
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || (fileID{uint64(st.Dev), st.Ino}) != want {
+	if now, err := folder.StampAt(fd, ""); err != nil || now.Dev != want.Dev || now.Ino != want.Ino {
 		_ = unix.Close(fd)
 		return -1, fmt.Errorf("%s: %w", root, errExchanged)
 	}
@@ -89,10 +90,9 @@ func (l *look) exchanged(c *candidate, fd int) bool {
 	if c.dir.Inode == nil || c.dir.Device == nil {
 		return false
 	}
-	var st unix.Stat_t
-	err := unix.Fstatat(fd, filepath.Base(c.dir.Path), &st, unix.AT_SYMLINK_NOFOLLOW)
+	now, err := folder.StampAt(fd, filepath.Base(c.dir.Path))
 	switch {
-	case err == nil && st.Ino == *c.dir.Inode && uint64(st.Dev) == *c.dir.Device:
+	case err == nil && now.Ino == *c.dir.Inode && now.Dev == *c.dir.Device:
 		return false
 	case err == nil:
 		l.refuse(c.dir.Path, errExchanged)

@@ -21,16 +21,17 @@ func rebuildable(names []string, ignored string) bool {
 	return false
 }
 
-// work gives the ignored paths that are work: those that cannot be made again, and those that could but hold a repository, or may
-// hold one. Nested is nil where it is not known.
-func work(names, ignored []string, nested *[]string) []string {
-	var kept []string
+// work tells the ignored paths that are work from those that can be built again. Work is also what could be, but holds a repository, or
+// may hold one. Nested is nil where it is not known.
+func work(names, ignored []string, nested *[]string) (kept, rebuilt []string) {
 	for _, p := range ignored {
 		if !rebuildable(names, p) || strings.HasSuffix(p, "/") && holdsRepository(p, nested) {
 			kept = append(kept, p)
+		} else {
+			rebuilt = append(rebuilt, p)
 		}
 	}
-	return kept
+	return kept, rebuilt
 }
 
 func holdsRepository(folder string, nested *[]string) bool {

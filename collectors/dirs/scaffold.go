@@ -53,23 +53,18 @@ func (k kit) asks(path string) bool {
 	return made || k.links[path]
 }
 
-// sort takes what is scaffold out of what git says and counts it; reports are counted and left in.
-func (k kit) sort(ctx context.Context, c *git.Content) (scaffold, reports int) {
+// sort takes what is scaffold out of what git says; reports are counted and left in.
+func (k kit) sort(ctx context.Context, c *git.Content) (scaffold []string, reports int) {
 	mine := func(path string) bool {
 		left, report := k.is(ctx, path)
 		if report {
 			reports++
-		}
-		if left && !report {
-			scaffold++
+		} else if left {
+			scaffold = append(scaffold, path)
 		}
 		return left && !report
 	}
-	for _, p := range c.Asked {
-		if mine(p) {
-			c.Untracked--
-		}
-	}
+	c.Untracked = slices.DeleteFunc(c.Untracked, func(path string) bool { return k.asks(path) && mine(path) })
 	c.Ignored = slices.DeleteFunc(c.Ignored, mine)
 	return scaffold, reports
 }

@@ -1,6 +1,7 @@
 package dirs_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -126,6 +127,32 @@ func TestScaffoldThatIsTracked(t *testing.T) {
 	w.git(p, "rm", "-q", "--cached", ".tool-prompt")
 	if d = one(t, o, p); *d.Git.Dirty != 1 || *d.Git.Scaffold != 1 {
 		t.Errorf("taken out of the index: dirty %d, scaffold %d", *d.Git.Dirty, *d.Git.Scaffold)
+	}
+}
+
+// TestPathsAreNamed holds that a rule of one's own can judge each path by itself: what the counts count and what they leave out, and of
+// very many the first.
+func TestPathsAreNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	p := w.landed("x")
+	w.exclude("*.env\nnode_modules/\n.agent/\n")
+	w.put(p, "new", "deep/new", ".tool-prompt", "a.env", "node_modules/x/y", ".agent/settings.json")
+	o := options()
+	o.Scaffold = kits("wts")
+	g := one(t, o, p).Git
+	want := [][]string{{"deep/new", "new"}, {"a.env"}, {".tool-prompt", ".agent/", "node_modules/"}}
+	if diff := cmp.Diff(want, [][]string{*g.UntrackedPaths, g.IgnoredPaths, *g.LeftOutPaths}); diff != "" || *g.LeftOut != 3 {
+		t.Error(*g.LeftOut, diff)
+	}
+	for i := range 150 {
+		w.put(p, fmt.Sprintf("many/%03d", i))
+	}
+	if g := one(t, o, p).Git; *g.Untracked != 152 || len(*g.UntrackedPaths) != 100 {
+		t.Errorf("%d, named %d", *g.Untracked, len(*g.UntrackedPaths))
+	}
+	if g := one(t, o, w.landed("clean")).Git; g.UntrackedPaths == nil || len(*g.UntrackedPaths) != 0 || g.LeftOutPaths == nil {
+		t.Errorf("known and empty is not []: %+v", g)
 	}
 }
 

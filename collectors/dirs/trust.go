@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"winnow/internal/folder"
 	"winnow/internal/foreign"
 	"winnow/internal/git"
 )
@@ -17,27 +18,27 @@ import (
 // trusted gives the real path of a folder whose children may be candidates. Everything on the way to it and it itself must belong to this
 // user or to root, others may not be able to exchange what lies in it, and no link may lead to it but those that the machine has at
 // its top, such as /home: a link in the place of a root would make the rules speak about folders that nobody named.
-func trusted(folder string) (string, error) {
-	folder, err := filepath.Abs(folder)
+func trusted(path string) (string, error) {
+	path, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
 	}
-	real, err := foreign.Path(folder)
+	real, err := foreign.Path(path)
 	switch {
 	case errors.Is(err, foreign.ErrOwner), errors.Is(err, foreign.ErrWritable):
 		return "", fmt.Errorf("%w; what lies in it is left out: only folders of this user are looked at, where nobody else can exchange them", err)
 	case err != nil:
 		return "", err
 	}
-	link, direct, err := linkTo(folder)
+	link, direct, err := linkTo(path)
 	switch {
 	case err != nil:
 		return "", err
 	case link != "":
 		return "", fmt.Errorf("%s: %s %w; nothing was read through it; the real path is %s: write that in collect.dirs.roots",
-			folder, link, errLink, real)
+			path, link, errLink, real)
 	case direct != real:
-		return "", fmt.Errorf("%s: %w", folder, errExchanged)
+		return "", fmt.Errorf("%s: %w", path, errExchanged)
 	}
 	again, err := foreign.Folder(real)
 	switch {
@@ -46,7 +47,7 @@ func trusted(folder string) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("%w; what lies in it is left out", err)
 	case again != real:
-		return "", fmt.Errorf("%s: %w", folder, errExchanged)
+		return "", fmt.Errorf("%s: %w", path, errExchanged)
 	}
 	return real, nil
 }
@@ -96,33 +97,22 @@ type trust struct {
 func newTrust() *trust { return &trust{roots: map[string]asked{}, repos: map[string]error{}} }
 
 // root is trusted, asked once a folder.
-func (t *trust) root(folder string) error {
-	known, ok := t.roots[folder]
+func (t *trust) root(path string) error {
+	known, ok := t.roots[path]
 	if !ok {
 		var real string
-		if real, known.err = trusted(folder); known.err == nil {
-			known.id, known.err = idOf(real)
+		if real, known.err = trusted(path); known.err == nil {
+			known.id, known.err = folder.StampAt(unix.AT_FDCWD, real)
 		}
-		t.roots[folder] = known
+		t.roots[path] = known
 	}
 	return known.err
 }
 
 // asked is what came of asking about a folder: which one it is, or why it is not to be relied on.
 type asked struct {
-	id  fileID
+	id  folder.Stamp
 	err error
-}
-
-// fileID is a file whatever it is called.
-type fileID struct{ dev, ino uint64 }
-
-func idOf(path string) (fileID, error) {
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		return fileID{}, &fs.PathError{Op: "look at", Path: path, Err: err}
-	}
-	return fileID{uint64(st.Dev), st.Ino}, nil
 }
 
 // repository says why a checkout's git folders are not to be relied on: somebody else can write what they say.
@@ -137,38 +127,17 @@ func (t *trust) repository(p git.Place) error {
 			return fmt.Errorf("its repository is not this user's: %w: what it says is not relied on", err)
 		}
 	}
-	if err := ownFile(p.AdminDir); err != nil {
+	if err := foreign.Own(p.AdminDir); err != nil {
 		return fmt.Errorf("its repository is not this user's: %w: what it says is not relied on", err)
 	}
 	if p.Bare {
 		return nil
 	}
-	if err := ownFile(filepath.Join(p.Path, ".git")); err != nil {
+	if err := foreign.Own(filepath.Join(p.Path, ".git")); err != nil {
 		return fmt.Errorf("what says where its repository is, is not this user's: %w: it is not relied on", err)
 	}
 	return nil
 }
-
-// ownFile fails for what belongs to somebody else.
-func ownFile(path string) error {
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		return &fs.PathError{Op: "look at", Path: path, Err: err}
-	}
-	if st.Uid != 0 && int(st.Uid) != os.Geteuid() {
-		return &fs.PathError{Op: "trust", Path: path, Err: stranger(st.Uid)}
-	}
-	return nil
-}
-
-// stranger is the owner of something that is neither this user's nor root's. It is a foreign.ErrOwner.
-type stranger uint32
-
-func (s stranger) Error() string {
-	return fmt.Sprintf("it belongs to user %d, and this is user %d", uint32(s), os.Geteuid())
-}
-
-func (stranger) Is(target error) bool { return target == foreign.ErrOwner }
 
 // Real gives the real path of what a record names, of which the last parts may be missing by now. A record has whatever path its program
 // worked with, so this user's own links are followed; another's link, and a folder that another can exchange, is an error.

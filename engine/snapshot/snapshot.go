@@ -411,13 +411,17 @@ type Git struct {
 	// branch or stash elsewhere does.
 	Unreachable *int `json:"unreachable_commits,omitempty"`
 	// Dirty counts tracked paths that differ from HEAD, staged and unmerged ones among them; Untracked the untracked ones.
-	// Ignored counts ignored paths that are not in the list of what can be rebuilt, IgnoredPaths names the first few.
-	Dirty        *int     `json:"dirty,omitempty"`
-	Untracked    *int     `json:"untracked,omitempty"`
-	Ignored      *int     `json:"ignored,omitempty"`
-	IgnoredPaths []string `json:"ignored_paths,omitempty"`
-	// UntrackedPaths names the first few of those that Untracked counts.
-	UntrackedPaths []string `json:"untracked_paths,omitempty"`
+	// Ignored counts ignored paths that are not in the list of what can be rebuilt. UntrackedPaths and IgnoredPaths name the first 100 of
+	// what Untracked and Ignored count, a folder that is ignored as a whole as one, with a slash at its end.
+	Dirty          *int      `json:"dirty,omitempty"`
+	Untracked      *int      `json:"untracked,omitempty"`
+	UntrackedPaths *[]string `json:"untracked_paths,omitempty"`
+	Ignored        *int      `json:"ignored,omitempty"`
+	IgnoredPaths   []string  `json:"ignored_paths,omitempty"`
+	// LeftOut counts the untracked and ignored paths that Untracked and Ignored leave out: what can be rebuilt (rules.rebuildable) and
+	// Scaffold. LeftOutPaths names the first 100 of them, for a rule of one's own that judges them otherwise.
+	LeftOut      *int      `json:"left_out,omitempty"`
+	LeftOutPaths *[]string `json:"left_out_paths,omitempty"`
 	// Scaffold counts the untracked and ignored paths that Untracked and Ignored leave out, for a tool wrote them for itself
 	// (rules.scaffold). Reports counts those that they do not leave out, for what a spawned agent wrote for whoever started it is
 	// work until the spawn is completed.

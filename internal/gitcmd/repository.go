@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,12 +57,11 @@ func (p Program) Open(ctx context.Context, common string) (*Repository, error) {
 	r.excludes = r.own.excludes(ctx)
 	drivers(r.filters, user)
 	drivers(r.filters, vars)
-	if r.objects, err = foreign.Path(filepath.Join(common, "objects")); err != nil {
+	stores, err := Stores(ctx, common)
+	if err != nil {
 		return nil, err
 	}
-	if err := alternates(ctx, r.objects, maxAlternates, map[string]bool{}); err != nil {
-		return nil, err
-	}
+	r.objects = stores[0].Real
 	for name, into := range map[string]*[]byte{"info/exclude": &r.exclude, "info/attributes": &r.attributes, "shallow": &r.shallow} {
 		most := int64(maxPattern)
 		if name == "shallow" {
@@ -97,19 +97,34 @@ func optional(ctx context.Context, path string, most int64) ([]byte, error) {
 // maxAlternates is how far object folders may borrow from one another, as in git (odb_mkstemp and link_alt_odb_entry: 5).
 const maxAlternates = 5
 
-// alternates makes sure that the object folders which this one borrows from are as good as the repository's own. Git reads the list
-// again by itself: it names folders with objects, and nothing that is run.
-func alternates(ctx context.Context, objects string, depth int, seen map[string]bool) error {
-	if seen[objects] {
-		return nil
+// Store is a folder with objects: as it is named, and by its real path.
+type Store struct{ Named, Real string }
+
+// Stores lists the folders that a repository has its objects in: its own first, then those that it borrows from. They are as good as the
+// repository's own, or the answer is an error. Git reads the list of the others again by itself: it names folders with objects, and nothing
+// that is run.
+func Stores(ctx context.Context, common string) ([]Store, error) {
+	return borrowed(ctx, nil, filepath.Join(common, "objects"), maxAlternates)
+}
+
+// borrowed adds the store at path, and those that it borrows from.
+func borrowed(ctx context.Context, known []Store, path string, depth int) ([]Store, error) {
+	real, err := foreign.Path(path)
+	if err != nil {
+		return nil, fmt.Errorf("look for its objects: %w", err)
 	}
-	seen[objects] = true
-	list, err := optional(ctx, filepath.Join(objects, "info", "alternates"), maxPath)
+	seen := slices.ContainsFunc(known, func(s Store) bool { return s.Real == real })
+	known = append(known, Store{filepath.Clean(path), real})
+	if seen {
+		return known, nil
+	}
+	file := filepath.Join(real, "info", "alternates")
+	list, err := optional(ctx, file, maxPath)
 	if err != nil || len(list) == 0 {
-		return err
+		return known, err
 	}
 	if depth == 0 {
-		return fmt.Errorf("its objects are borrowed over more than %d folders", maxAlternates)
+		return nil, fmt.Errorf("its objects are borrowed over more than %d folders", maxAlternates)
 	}
 	for line := range bytes.Lines(list) {
 		text := string(bytes.TrimSuffix(line, []byte("\n")))
@@ -118,19 +133,15 @@ func alternates(ctx context.Context, objects string, depth int, seen map[string]
 		}
 		if strings.HasPrefix(text, `"`) {
 			if text, err = strconv.Unquote(text); err != nil {
-				return fmt.Errorf("%q names a folder in a way that is not read here", filepath.Join(objects, "info", "alternates"))
+				return nil, fmt.Errorf("%q names a folder in a way that is not read here", file)
 			}
 		}
 		if !filepath.IsAbs(text) {
-			text = filepath.Join(objects, text)
+			text = filepath.Join(real, text)
 		}
-		real, err := foreign.Path(text)
-		if err != nil {
-			return fmt.Errorf("its objects are borrowed: %w", err)
-		}
-		if err := alternates(ctx, real, depth-1, seen); err != nil {
-			return err
+		if known, err = borrowed(ctx, known, text, depth-1); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return known, nil
 }

@@ -252,6 +252,18 @@ func (r *redacter) panes(list []snapshot.Pane) []snapshot.Pane {
 	return out
 }
 
+// paths redacts a list that may be unknown.
+func (r *redacter) paths(list *[]string) *[]string {
+	if list == nil {
+		return nil
+	}
+	out := slices.Clone(*list)
+	for i := range out {
+		out[i] = r.path(out[i])
+	}
+	return &out
+}
+
 func (r *redacter) dir(v snapshot.Dir) snapshot.Dir {
 	v.Source, v.Name, v.Path, v.Root = r.source(v.Source), r.word(v.Name), r.path(v.Path), r.path(v.Root)
 	if v.Error != "" {
@@ -261,17 +273,9 @@ func (r *redacter) dir(v snapshot.Dir) snapshot.Dir {
 		g := *v.Git
 		g.Main, g.CommonDir, g.AdminDir = r.path(g.Main), r.path(g.CommonDir), r.path(g.AdminDir)
 		g.Branch, g.Upstream = r.path(g.Branch), r.path(g.Upstream)
-		for i, p := range slices.Clone(g.IgnoredPaths) {
-			g.IgnoredPaths = slices.Clone(g.IgnoredPaths)
-			g.IgnoredPaths[i] = r.path(p)
-		}
-		if g.Nested != nil {
-			nested := slices.Clone(*g.Nested)
-			for i := range nested {
-				nested[i] = r.path(nested[i])
-			}
-			g.Nested = &nested
-		}
+		ignored := r.paths(&g.IgnoredPaths)
+		g.IgnoredPaths = *ignored
+		g.UntrackedPaths, g.LeftOutPaths, g.Nested = r.paths(g.UntrackedPaths), r.paths(g.LeftOutPaths), r.paths(g.Nested)
 		v.Git = &g
 	}
 	return v

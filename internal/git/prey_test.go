@@ -142,6 +142,6 @@ func (p *prey) lookAt(tree string) (content git.Content, w *git.Worktree, err er
 	if err := repo.Weigh(ctx, git.Program{}, []*git.Worktree{w}); err != nil {
 		return content, w, err
 	}
-	content, err = repo.Status(ctx, git.Program{}, w, nil)
+	content, err = repo.Status(ctx, git.Program{}, w)
 	return content, w, err
 }

@@ -1,4 +1,4 @@
-package dirs
+package act
 
 import (
 	"context"
@@ -11,37 +11,34 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-)
 
-// refPrefix is where an act's refs lie: outside of branches and tags, so that nobody sees them unasked, and seen by git gc.
-func refPrefix(act string) string { return "refs/winnow/" + act + "/" }
+	"winnow/internal/git"
+)
 
 // scanLimit bounds how much of an admin folder is read for commits.
 const scanLimit = 64 << 20
 
-var (
-	object = regexp.MustCompile(`\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b`)
-	zeros  = regexp.MustCompile(`^0+$`)
-)
+// object matches the name of an object wherever it stands in a text.
+var object = regexp.MustCompile(`\b[0-9a-f]{40}(?:[0-9a-f]{24})?\b`)
 
-// keep makes a ref for HEAD and one for each commit that only this worktree's own bookkeeping reaches: its reflog, a rebase or
+// Keep makes a ref below prefix for HEAD and one for each commit that only this worktree's own bookkeeping reaches: its reflog, a rebase or
 // merge under way, its own refs. The reflog goes with the admin folder, and git gc would then take the commits. Content that is
 // staged and in no commit gets a ref to a tree of it for the same reason. It gives the refs by name.
-func (r repo) keep(ctx context.Context, act, head string) (map[string]string, error) {
-	refs := map[string]string{refPrefix(act) + "head": head}
+func (r Repo) Keep(ctx context.Context, prefix, head string) (map[string]string, error) {
+	refs := map[string]string{prefix + "head": head}
 	tips, err := r.ownTips(ctx, head)
 	if err != nil {
 		return nil, err
 	}
 	for _, c := range tips {
-		refs[refPrefix(act)+"commit/"+c] = c
+		refs[prefix+"commit/"+c] = c
 	}
 	tree, err := r.staged(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if tree != "" {
-		refs[refPrefix(act)+"staged"] = tree
+		refs[prefix+"staged"] = tree
 	}
 	var in strings.Builder
 	for name, id := range refs {
@@ -56,8 +53,8 @@ func (r repo) keep(ctx context.Context, act, head string) (map[string]string, er
 // ownTips are the commits that the admin folder names and HEAD does not reach, without those that another of them reaches. That a
 // branch reaches one today does not count: branches are removed, and the reflog here would have kept it. What was only fetched is
 // the repository's: of that, what no branch, tag, remote branch or stash reaches.
-func (r repo) ownTips(ctx context.Context, head string) ([]string, error) {
-	named, fetched, err := namedObjects(r.dir)
+func (r Repo) ownTips(ctx context.Context, head string) ([]string, error) {
+	named, fetched, err := namedObjects(r.Admin)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +73,7 @@ func (r repo) ownTips(ctx context.Context, head string) ([]string, error) {
 
 // tips lists the commits among revisions that no other commit among them reaches. What is gone from the repository already cannot be
 // kept; --ignore-missing passes over it. Trees and blobs are not listed.
-func (r repo) tips(ctx context.Context, revisions []string, but ...string) ([]string, error) {
+func (r Repo) tips(ctx context.Context, revisions []string, but ...string) ([]string, error) {
 	args := append([]string{"rev-list", "--ignore-missing", "--parents", "--stdin"}, but...)
 	out, err := r.run(ctx, strings.Join(revisions, "\n")+"\n", args...)
 	if err != nil {
@@ -124,7 +121,7 @@ func namedObjects(admin string) (own, fetched []string, err error) {
 			into = fetch
 		}
 		for _, id := range object.FindAll(text, -1) {
-			if !zeros.Match(id) {
+			if !git.IsZero(string(id)) {
 				into[string(id)] = true
 			}
 		}
@@ -138,7 +135,7 @@ func namedObjects(admin string) (own, fetched []string, err error) {
 
 // staged makes a tree of everything that the index holds and HEAD does not, conflicting versions too, and gives its name, or
 // nothing when there is none. The index itself stays as it is.
-func (r repo) staged(ctx context.Context) (string, error) {
+func (r Repo) staged(ctx context.Context) (string, error) {
 	blobs, err := r.stagedContent(ctx)
 	if err != nil || len(blobs) == 0 {
 		return "", err
@@ -152,7 +149,7 @@ func (r repo) staged(ctx context.Context) (string, error) {
 }
 
 // stagedContent lists what the index holds and HEAD does not, conflicting versions too.
-func (r repo) stagedContent(ctx context.Context) ([]string, error) {
+func (r Repo) stagedContent(ctx context.Context) ([]string, error) {
 	diff, err := r.run(ctx, "", "diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--ignore-submodules=all", "HEAD")
 	if err != nil {
 		return nil, err
@@ -169,7 +166,7 @@ func (r repo) stagedContent(ctx context.Context) ([]string, error) {
 const gitlink = "160000"
 
 // namesObject says whether a word is the name of an object, and not the zeros that stand for none.
-func namesObject(id string) bool { return objectName.MatchString(id) && !zeros.MatchString(id) }
+func namesObject(id string) bool { return git.IsOID(id) && !git.IsZero(id) }
 
 // stagedBlobs reads ls-files --unmerged -z: mode, object, stage, tab, path.
 func stagedBlobs(text string) []string {
@@ -196,23 +193,46 @@ func diffBlobs(text string) []string {
 	return ids
 }
 
-// drop removes the refs of an act, as far as there are any.
-func (r repo) drop(ctx context.Context, act string) error {
-	out, err := r.run(ctx, "", "for-each-ref", "--format=delete %(refname) %(objectname)", refPrefix(act))
+// Drop removes the refs below prefix, as far as there are any.
+func (r Repo) Drop(ctx context.Context, prefix string) error {
+	out, err := r.run(ctx, "", "for-each-ref", "--format=delete %(refname) %(objectname)", prefix)
 	if err != nil {
-		return fmt.Errorf("list the refs of act %s: %w", act, err)
+		return fmt.Errorf("list the refs below %s: %w", prefix, err)
 	}
 	if out == "" {
 		return nil
 	}
 	if _, err := r.run(ctx, out, "update-ref", "--stdin"); err != nil {
-		return fmt.Errorf("remove the refs of act %s: %w", act, err)
+		return fmt.Errorf("remove the refs below %s: %w", prefix, err)
 	}
 	return nil
 }
 
-// head is the commit that HEAD leads to.
-func (r repo) head(ctx context.Context) (string, error) {
-	out, err := r.run(ctx, "", "rev-parse", "--verify", "--end-of-options", "HEAD^{commit}")
-	return strings.TrimSpace(out), err
+// Whole makes sure that nothing is missing of what a worktree's commit and index lead to. Of the commit it looks at what no
+// branch, tag or remote branch but the worktree's own one leads to: the rest is not this worktree's alone.
+func (r Repo) Whole(ctx context.Context, head, branch string) error {
+	args := []string{"rev-list", "--objects", "--quiet", head, "--not"}
+	if name := strings.TrimPrefix(branch, "refs/heads/"); name != "" {
+		args = append(args, "--exclude="+name) // git allows no *, ?, [ or backslash in it
+	}
+	if _, err := r.run(ctx, "", append(args, "--branches", "--tags", "--remotes")...); err != nil {
+		return fmt.Errorf("look for all that its commit leads to: %w", err)
+	}
+	blobs, err := r.stagedContent(ctx)
+	if err != nil {
+		return fmt.Errorf("read its index: %w", err)
+	}
+	if len(blobs) == 0 {
+		return nil
+	}
+	out, err := r.run(ctx, strings.Join(blobs, "\n")+"\n", "cat-file", "--batch-check=%(objectname) %(objecttype)")
+	if err != nil {
+		return fmt.Errorf("look for what its index holds: %w", err)
+	}
+	for line := range strings.Lines(out) {
+		if id, what, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); what == "missing" {
+			return fmt.Errorf("look for what its index holds: %s is not in the repository any more", id)
+		}
+	}
+	return nil
 }

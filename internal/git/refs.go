@@ -13,14 +13,15 @@ import (
 	"winnow/internal/foreign"
 )
 
-// refs resolves the refs of one repository that keeps them in files.
-type refs struct {
+// Refs resolves the refs of one repository that keeps them in files.
+type Refs struct {
 	common string
 	packed func() (map[string]string, error)
 }
 
-func newRefs(common string) refs {
-	return refs{common: common, packed: sync.OnceValues(func() (map[string]string, error) {
+// NewRefs gives the refs of the repository with that common folder. Packed refs are read once.
+func NewRefs(common string) Refs {
+	return Refs{common: common, packed: sync.OnceValues(func() (map[string]string, error) {
 		f, err := readFile(filepath.Join(common, "packed-refs"), maxRefs)
 		if gone(err) {
 			return nil, nil
@@ -42,9 +43,9 @@ func own(name string) bool {
 		strings.HasPrefix(name, "refs/rewritten/")
 }
 
-// resolve gives the object that a ref stands for, seen from the worktree with that admin folder. fs.ErrNotExist says that there
+// Resolve gives the object that a ref stands for, seen from the worktree with that admin folder. fs.ErrNotExist says that there
 // is no such ref, as with a branch that has no commit yet.
-func (r refs) resolve(admin, name string) (string, error) {
+func (r Refs) Resolve(admin, name string) (string, error) {
 	for range maxSymrefs {
 		base := r.common
 		if own(name) {
@@ -69,7 +70,7 @@ func (r refs) resolve(admin, name string) (string, error) {
 	return "", fmt.Errorf("resolve %s: too many symbolic refs", name)
 }
 
-func (r refs) lookup(name string) (string, error) {
+func (r Refs) lookup(name string) (string, error) {
 	packed, err := r.packed()
 	if err != nil {
 		return "", err
@@ -82,7 +83,7 @@ func (r refs) lookup(name string) (string, error) {
 
 // upstream finds the remote's default branch: what a remote's HEAD stands for, origin's before the only other one; else main or
 // master of origin, if just one of them exists. "" says that there is none, or none that is certain.
-func (r refs) upstream() (name, oid string, err error) {
+func (r Refs) upstream() (name, oid string, err error) {
 	remotes, err := os.ReadDir(filepath.Join(r.common, "refs", "remotes"))
 	if err != nil && !gone(err) {
 		return "", "", fmt.Errorf("find upstream: %w", err)
@@ -107,7 +108,7 @@ func (r refs) upstream() (name, oid string, err error) {
 		if ref == "" {
 			continue
 		}
-		if oid, err := r.resolve(r.common, ref); err == nil {
+		if oid, err := r.Resolve(r.common, ref); err == nil {
 			return ref, oid, nil
 		}
 	}
@@ -115,10 +116,10 @@ func (r refs) upstream() (name, oid string, err error) {
 }
 
 // guess tries the usual names of origin's default branch.
-func (r refs) guess() (string, string, error) {
+func (r Refs) guess() (string, string, error) {
 	found := map[string]string{}
 	for _, ref := range []string{"refs/remotes/origin/main", "refs/remotes/origin/master"} {
-		oid, err := r.resolve(r.common, ref)
+		oid, err := r.Resolve(r.common, ref)
 		if err == nil {
 			found[ref] = oid
 		} else if !errors.Is(err, fs.ErrNotExist) {
@@ -165,4 +166,25 @@ func looseRefs(folder string) ([]string, error) {
 	}
 	slices.Sort(oids)
 	return oids, nil
+}
+
+// ReadHead gives what the HEAD in a git folder holds: a ref, or a commit.
+func ReadHead(admin string) (ref, oid string, err error) {
+	f, err := readFile(filepath.Join(admin, "HEAD"), maxSmall)
+	if err == nil {
+		ref, oid, err = parseHead(f.data)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("read HEAD in %s: %w", admin, err)
+	}
+	return ref, oid, nil
+}
+
+// Head gives the commit that the HEAD in a git folder of the repository leads to.
+func (r Refs) Head(admin string) (string, error) {
+	ref, oid, err := ReadHead(admin)
+	if err != nil || oid != "" {
+		return oid, err
+	}
+	return r.Resolve(admin, ref)
 }

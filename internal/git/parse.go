@@ -17,8 +17,8 @@ func parsePath(data []byte) (string, error) {
 	return path, nil
 }
 
-// parseGitfile reads a .git file: "gitdir: " and a path.
-func parseGitfile(data []byte) (string, error) {
+// ParseGitfile reads a .git file: "gitdir: " and a path.
+func ParseGitfile(data []byte) (string, error) {
 	rest, ok := bytes.CutPrefix(data, []byte("gitdir: "))
 	if !ok {
 		return "", errors.New(`does not begin with "gitdir: "`)
@@ -39,7 +39,7 @@ func parseHead(data []byte) (ref, oid string, err error) {
 	// git writes some of these with more behind the object's name, such as MERGE_HEAD and FETCH_HEAD.
 	first, _, _ := strings.Cut(text, "\n")
 	first, _, _ = strings.Cut(first, "\t")
-	if !isOID(first) {
+	if !IsOID(first) {
 		return "", "", errors.New("holds neither a ref nor a commit")
 	}
 	return "", first, nil
@@ -58,8 +58,8 @@ func validRef(name string) bool {
 	return true
 }
 
-// isOID says whether s is a whole object name, of SHA-1 or SHA-256.
-func isOID(s string) bool {
+// IsOID says whether s is a whole object name, of SHA-1 or SHA-256.
+func IsOID(s string) bool {
 	if len(s) != 40 && len(s) != 64 {
 		return false
 	}
@@ -71,7 +71,8 @@ func isOID(s string) bool {
 	return true
 }
 
-func isZero(oid string) bool { return strings.Trim(oid, "0") == "" }
+// IsZero reports whether an object name is that which stands for none.
+func IsZero(oid string) bool { return strings.Trim(oid, "0") == "" }
 
 // parsePacked reads a packed-refs file into name and object. Peeled lines are passed over.
 func parsePacked(data []byte) (map[string]string, error) {
@@ -84,7 +85,7 @@ func parsePacked(data []byte) (map[string]string, error) {
 			continue
 		}
 		oid, name, ok := strings.Cut(line, " ")
-		if !ok || !isOID(oid) {
+		if !ok || !IsOID(oid) {
 			return nil, fmt.Errorf("line %d is no ref", n)
 		}
 		refs[name] = oid

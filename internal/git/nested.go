@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"winnow/internal/folder"
 )
 
 // Budget is how many entries of a tree are looked at for repositories inside it.
@@ -19,23 +21,23 @@ const Budget = 200_000
 // ErrTrap says that something lies in a tree that holds up whoever reads it: a pipe in the place of a file that git opens.
 var ErrTrap = errors.New("it is no file, and git would wait for it")
 
-// Nested finds the repositories below folder, by their paths relative to it: whatever has a .git, be it a folder, a file or a
+// Nested finds the repositories below tree, by their paths relative to it: whatever has a .git, be it a folder, a file or a
 // link, bare ones, and those of Jujutsu and Mercurial, whose own folder is named where it lies at the top. The outermost is enough:
 // it does not look inside one. It follows no symbolic link and does not enter mounts. More than budget entries, or a folder that
 // cannot be read, is an error: there may be more. So is ErrTrap.
-func Nested(ctx context.Context, folder string, mounts []string, budget int) ([]string, error) {
+func Nested(ctx context.Context, tree string, mounts []string, budget int) ([]string, error) {
 	w := walk{ctx: ctx, mounts: mounts, budget: budget, found: []string{}}
-	for todo := []string{folder}; len(todo) > 0; {
+	for todo := []string{tree}; len(todo) > 0; {
 		path := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		sub, err := w.look(path, path == folder)
+		sub, err := w.look(path, path == tree)
 		if err != nil {
 			return nil, fmt.Errorf("look for nested repositories: %w", err)
 		}
 		todo = append(todo, sub...)
 	}
 	for i, path := range w.found {
-		w.found[i], _ = filepath.Rel(folder, path)
+		w.found[i], _ = filepath.Rel(tree, path)
 	}
 	slices.Sort(w.found)
 	return w.found, nil
@@ -53,14 +55,14 @@ func (w *walk) look(path string, top bool) ([]string, error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, err
 	}
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	f, err := folder.OpenAt(unix.AT_FDCWD, path)
 	if errors.Is(err, unix.ENOENT) && !top {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		return nil, err
 	}
-	dir := os.NewFile(uintptr(fd), path)
+	dir := os.NewFile(uintptr(f.FD), path)
 	defer func() { _ = dir.Close() }()
 	var sub []string
 	marks := 0
@@ -110,35 +112,30 @@ func traps(name string, top bool) bool {
 	return name == ".gitignore" || name == ".gitattributes" || name == ".gitmodules" && top
 }
 
-// Filled gives those of the submodules that an index names, by their paths below folder, of which anything may lie there. One that was
+// Filled gives those of the submodules that an index names, by their paths below path, of which anything may lie there. One that was
 // never filled is an empty folder or none, and holds nothing. What lies in the folder of a submodule git status does not tell, so that a
 // single file in it counts, and so does whatever cannot be looked into, or only through a link or on another mount.
-func Filled(folder string, gitlinks []string) ([]string, error) {
+func Filled(path string, gitlinks []string) ([]string, error) {
 	if len(gitlinks) == 0 {
 		return nil, nil
 	}
-	top, err := unix.Open(folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	top, err := folder.OpenAt(unix.AT_FDCWD, path)
 	if err != nil {
-		return nil, fmt.Errorf("look for submodules: %w", &fs.PathError{Op: "open", Path: folder, Err: err})
+		return nil, fmt.Errorf("look for submodules: %w", err)
 	}
-	defer func() { _ = unix.Close(top) }()
+	defer top.Close()
 	return slices.DeleteFunc(slices.Clone(gitlinks), func(name string) bool { return hollow(top, name) }), nil
 }
 
 // hollow says whether the folder called name below the one that is open is positively empty, or not there.
-func hollow(top int, name string) bool {
-	how := unix.OpenHow{
-		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NONBLOCK | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
-	}
-	fd, err := unix.Openat2(top, name, &how)
+func hollow(top folder.Folder, name string) bool {
+	f, err := top.In(name, unix.O_RDONLY)
 	if err != nil {
 		return errors.Is(err, unix.ENOENT)
 	}
-	dir := os.NewFile(uintptr(fd), name)
-	defer func() { _ = dir.Close() }()
-	_, err = dir.ReadDir(1)
-	return errors.Is(err, io.EOF)
+	defer f.Close()
+	none, err := f.Empty()
+	return err == nil && none
 }
 
 // Modules lists the submodules whose repositories lie in a worktree's admin folder, and would go with it.

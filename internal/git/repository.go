@@ -23,7 +23,7 @@ type Repository struct {
 
 	upstream string // the commit that Upstream stands for
 	finder   *Finder
-	refs     refs
+	refs     Refs
 	format   gitcmd.Format
 	sealing  sealing
 	stashed  []string // what the stash's reflog names; all but the newest stash are nowhere else
@@ -38,7 +38,7 @@ func (f *Finder) Open(common string) (*Repository, error) {
 	if format.Reftable || exists(filepath.Join(common, "reftable")) {
 		return nil, fmt.Errorf("open repository: %q keeps its refs in a format that is not read here (reftable)", common)
 	}
-	r := &Repository{finder: f, CommonDir: common, Main: mainOf(format, common), refs: newRefs(common), format: format}
+	r := &Repository{finder: f, CommonDir: common, Main: mainOf(format, common), refs: NewRefs(common), format: format}
 	if r.Upstream, r.upstream, err = r.refs.upstream(); err != nil {
 		return nil, fmt.Errorf("open repository: %w", err)
 	}
@@ -51,7 +51,7 @@ func (f *Finder) Open(common string) (*Repository, error) {
 
 func (r *Repository) stash() ([]string, error) {
 	var oids []string
-	oid, err := r.refs.resolve(r.CommonDir, "refs/stash")
+	oid, err := r.refs.Resolve(r.CommonDir, "refs/stash")
 	switch {
 	case err == nil:
 		oids = append(oids, oid)

@@ -147,7 +147,7 @@ func (r *Repository) listed(ctx context.Context, sealed *gitcmd.Sealed, heads ma
 	}
 	in.WriteString("^" + r.upstream + "\n")
 	_, err := sealed.Run(ctx, ask(&in, "rev-list", "--stdin"), func(line []byte) error {
-		if !isOID(string(line)) {
+		if !IsOID(string(line)) {
 			return errAnswer
 		}
 		if _, ok := landed[string(line)]; ok {
@@ -207,7 +207,7 @@ func (r *Repository) stray(ctx context.Context, sealed *gitcmd.Sealed, q questio
 	g := graph{}
 	_, err = sealed.Run(ctx, ask(&in, "rev-list", "--parents", "--ignore-missing", "--stdin"), func(line []byte) error {
 		oids := strings.Fields(string(line))
-		if len(oids) == 0 || slices.ContainsFunc(oids, func(oid string) bool { return !isOID(oid) }) {
+		if len(oids) == 0 || slices.ContainsFunc(oids, func(oid string) bool { return !IsOID(oid) }) {
 			return errAnswer
 		}
 		if len(g) >= maxStray {
@@ -224,7 +224,7 @@ func (r *Repository) stray(ctx context.Context, sealed *gitcmd.Sealed, q questio
 
 func add(set map[string]bool, oids []string) {
 	for _, oid := range oids {
-		if !isZero(oid) {
+		if !IsZero(oid) {
 			set[oid] = true
 		}
 	}

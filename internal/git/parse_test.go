@@ -35,7 +35,7 @@ func TestParseGitfile(t *testing.T) {
 		{"gitdir: /a\x00b\n", "", false},
 	}
 	for _, tt := range tests {
-		got, err := parseGitfile([]byte(tt.in))
+		got, err := ParseGitfile([]byte(tt.in))
 		if got != tt.want || (err == nil) != tt.ok {
 			t.Errorf("%q: want %q, got %q, %v", tt.in, tt.want, got, err)
 		}
@@ -156,11 +156,11 @@ func TestPorcelain(t *testing.T) {
 		"2 R. N... 100644 100644 100644 " + one + " " + one + " R100 new\x00? old\x00" + "u UU N... 1 2 3 4 a b c x\x00" +
 		"? un\ntracked\x00! dir/\x00! .env\x00"
 	var c Content
-	p := porcelain{content: &c, asked: func(path string) bool { return path == "un\ntracked" || path == "dir/" || path == "old" }}
+	p := porcelain{content: &c}
 	if err := gitcmd.Records(strings.NewReader(in), 0, p.record); err != nil {
 		t.Fatal(err)
 	}
-	want := Content{Dirty: 3, Untracked: 1, Asked: []string{"un\ntracked"}, Ignored: []string{"dir/", ".env"}}
+	want := Content{Dirty: 3, Untracked: []string{"un\ntracked"}, Ignored: []string{"dir/", ".env"}}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
 	}
@@ -215,7 +215,7 @@ func FuzzParsers(f *testing.F) {
 	f.Add([]byte("ref: refs/heads/main\n"))
 	f.Add([]byte(one + " refs/heads/x\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if path, err := parseGitfile(data); err == nil && path == "" {
+		if path, err := ParseGitfile(data); err == nil && path == "" {
 			t.Error("no error and no path")
 		}
 		ref, oid, err := parseHead(data)
@@ -227,7 +227,7 @@ func FuzzParsers(f *testing.F) {
 		}
 		refs, err := parsePacked(data)
 		for name, oid := range refs {
-			if !isOID(oid) || err != nil {
+			if !IsOID(oid) || err != nil {
 				t.Errorf("%q is %q, %v", name, oid, err)
 			}
 		}
@@ -253,7 +253,7 @@ func FuzzPorcelain(f *testing.F) {
 		var c Content
 		p := porcelain{content: &c}
 		err := gitcmd.Records(bytes.NewReader(data), 0, p.record)
-		if n := c.Dirty + c.Untracked + len(c.Ignored); n > bytes.Count(data, []byte{0}) {
+		if n := c.Dirty + len(c.Untracked) + len(c.Ignored); n > bytes.Count(data, []byte{0}) {
 			t.Errorf("%d paths in %q", n, data)
 		}
 		if err == nil && len(data) > 0 && data[len(data)-1] != 0 {

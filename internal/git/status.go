@@ -13,10 +13,10 @@ import (
 
 // Content is what lies in a worktree that is not in a commit.
 type Content struct {
-	// Dirty counts tracked paths that differ from HEAD, staged and unmerged ones among them, Untracked the untracked ones.
-	Dirty, Untracked int
-	// Asked are the untracked paths that were asked for by name.
-	Asked []string
+	// Dirty counts tracked paths that differ from HEAD, staged and unmerged ones among them.
+	Dirty int
+	// Untracked are the untracked paths.
+	Untracked []string
 	// Ignored are the ignored paths, a folder that is ignored as a whole as one, with a slash at its end.
 	Ignored []string
 	// Gitlinks are the paths of the submodules that the index names; nil when they are not known.
@@ -28,9 +28,8 @@ type Content struct {
 // Status asks git what lies in the worktree: one run, and one more where files differ that a content filter would have to judge. An
 // exit code that is not zero, or anything on stderr, is an error and no answer, since git then did not see everything.
 //
-// Git is shown HEAD and the index as they were read here, so that both speak of the same ones. asked says of which untracked paths the
-// names are wanted; nil is of none.
-func (r *Repository) Status(ctx context.Context, git Program, w *Worktree, asked func(string) bool) (content Content, err error) {
+// Git is shown HEAD and the index as they were read here, so that both speak of the same ones.
+func (r *Repository) Status(ctx context.Context, git Program, w *Worktree) (content Content, err error) {
 	repo, err := r.sealing.open(ctx, git, r.CommonDir)
 	if err != nil {
 		return Content{}, fmt.Errorf("ask git for the content: %w; git was not run", err)
@@ -53,7 +52,7 @@ func (r *Repository) Status(ctx context.Context, git Program, w *Worktree, asked
 		return Content{}, fmt.Errorf("ask git for the content: %w; git was not run", err)
 	}
 	defer func() { err = errors.Join(err, sealed.Close()) }()
-	p := porcelain{content: &content, asked: asked}
+	p := porcelain{content: &content}
 	err = p.ask(ctx, sealed)
 	if err == nil && p.head != orInitial(w.Head) {
 		err = fmt.Errorf("%w: it does not name the commit that was asked about", errAnswer)
@@ -181,7 +180,6 @@ type porcelain struct {
 	content *Content
 	origin  bool   // the next record is the path that a renamed file had
 	head    string // the commit that git compared with: that it answers at all shows that it is git
-	asked   func(string) bool
 	// unsure are the paths that differ from the index and in nothing else: a content filter might make them the same.
 	unsure []string
 }
@@ -218,10 +216,7 @@ func (p *porcelain) record(record []byte) error {
 		p.content.Dirty++
 		p.origin = true
 	case '?':
-		p.content.Untracked++
-		if path := string(record[2:]); p.asked != nil && p.asked(path) {
-			p.content.Asked = append(p.content.Asked, path)
-		}
+		p.content.Untracked = append(p.content.Untracked, string(record[2:]))
 	case '!':
 		p.content.Ignored = append(p.content.Ignored, string(record[2:]))
 	default:

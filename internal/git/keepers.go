@@ -12,7 +12,7 @@ var keeping = []string{"refs/heads/", "refs/tags/", "refs/remotes/"}
 
 // keepers gives what branches, tags and remote branches stand for. One that cannot be read, or whose name git would not take for a
 // ref's, keeps nothing: at most more counts as reached by nothing else. Symbolic ones stand for others of them.
-func (r refs) keepers(size int) (map[string]bool, error) {
+func (r Refs) keepers(size int) (map[string]bool, error) {
 	packed, err := r.packed()
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (r refs) keepers(size int) (map[string]bool, error) {
 		}
 	}
 	for oid, ok := range oids {
-		if !ok || len(oid) != 2*size || isZero(oid) {
+		if !ok || len(oid) != 2*size || IsZero(oid) {
 			delete(oids, oid)
 		}
 	}
@@ -41,7 +41,7 @@ func (r refs) keepers(size int) (map[string]bool, error) {
 
 // loose hands over each ref below prefix that is a file of its own, with what it stands for; "" where that is another ref, or cannot
 // be read. A packed ref of the same name does not count then.
-func (r refs) loose(prefix string, each func(name, oid string)) error {
+func (r Refs) loose(prefix string, each func(name, oid string)) error {
 	top := filepath.Join(r.common, prefix)
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"winnow/internal/foreign"
 )
 
@@ -41,7 +39,7 @@ func (w *Worktree) fail(err error) { w.Errors = append(w.Errors, err) }
 // Read reads the admin folder of the checkout at p. What cannot be read stays unknown and is listed in Errors.
 func (r *Repository) Read(p Place) *Worktree {
 	w := &Worktree{Place: p}
-	if err := ownedByUs(p.AdminDir); err != nil {
+	if err := foreign.Own(p.AdminDir); err != nil {
 		w.ownErr = fmt.Errorf("read admin folder: %w; nothing in it was read", err)
 		w.fail(w.ownErr)
 		return w
@@ -93,19 +91,6 @@ func (w *Worktree) readRegistration(f *Finder) {
 	}
 }
 
-// ownedByUs refuses a folder of another user, who can put anything into it. All that is on the way to it is looked at before git is
-// asked.
-func ownedByUs(path string) error {
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		return &os.PathError{Op: "look at", Path: path, Err: err}
-	}
-	if st.Uid != 0 && int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("trust %s: %w (uid %d; this is uid %d)", path, foreign.ErrOwner, st.Uid, os.Geteuid())
-	}
-	return nil
-}
-
 func (r *Repository) readHead(w *Worktree, e os.DirEntry) {
 	path := filepath.Join(w.AdminDir, "HEAD")
 	if e == nil || !e.Type().IsRegular() {
@@ -131,7 +116,7 @@ func (r *Repository) readHead(w *Worktree, e os.DirEntry) {
 		return
 	}
 	w.Branch = ref
-	if w.Head, err = r.refs.resolve(w.AdminDir, ref); err != nil {
+	if w.Head, err = r.refs.Resolve(w.AdminDir, ref); err != nil {
 		err = fmt.Errorf("read HEAD: %w", err)
 		w.fail(err)
 		if !gone(err) {
@@ -218,7 +203,7 @@ func (w *Worktree) collectOwn(names map[string]os.DirEntry) {
 		w.fail(err)
 	}
 	slices.Sort(w.own)
-	w.own = slices.DeleteFunc(slices.Compact(w.own), isZero)
+	w.own = slices.DeleteFunc(slices.Compact(w.own), IsZero)
 }
 
 // ownLogs reads the reflogs of the worktree's own refs.

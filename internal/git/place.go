@@ -35,21 +35,21 @@ func (f *Finder) Locate(folder string) (Place, error) {
 	case err != nil:
 		return Place{Path: folder}, fmt.Errorf("locate repository: %w", err)
 	case info.IsDir():
-		return f.inside(folder, dot)
+		return f.Inside(folder, dot)
 	}
 	text, err := readFile(dot, maxSmall)
 	if err != nil {
 		return Place{Path: folder}, fmt.Errorf("locate repository: %w", err)
 	}
-	admin, err := parseGitfile(text.data)
+	admin, err := ParseGitfile(text.data)
 	if err != nil {
 		return Place{Path: folder}, fmt.Errorf("locate repository: %q %w", dot, err)
 	}
-	return f.inside(folder, admin)
+	return f.Inside(folder, admin)
 }
 
-// inside looks at the admin folder that folder's .git is or names.
-func (f *Finder) inside(folder, admin string) (Place, error) {
+// Inside looks at the admin folder that folder's .git is or names.
+func (f *Finder) Inside(folder, admin string) (Place, error) {
 	p := Place{Path: folder}
 	real, err := f.realPath(folder, admin)
 	if err != nil {

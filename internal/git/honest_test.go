@@ -229,7 +229,7 @@ func TestAnswersAreGits(t *testing.T) {
 			} else if got.Hidden != nil {
 				t.Errorf("unknown: %v", got.Hidden)
 			}
-			want, have := p.asked(), answers{Dirty: got.Dirty, Untracked: got.Untracked, Ignored: got.Ignored, Head: w.Head}
+			want, have := p.asked(), answers{Dirty: got.Dirty, Untracked: len(got.Untracked), Ignored: got.Ignored, Head: w.Head}
 			if w.Unreachable != nil {
 				have.Own = *w.Unreachable
 			}

@@ -76,7 +76,7 @@ func leadingOIDs(path string) ([]string, error) {
 	var oids []string
 	for line := range strings.Lines(string(f.data)) {
 		for word := range strings.FieldsSeq(line) {
-			if !isOID(word) {
+			if !IsOID(word) {
 				break
 			}
 			oids = append(oids, word)
