@@ -38,6 +38,8 @@ func place(modules []module) Refusals {
 	owner := map[string]module{}
 	for _, m := range modules {
 		refused = append(refused, m.folder()...)
+		_, rs := m.candidates()
+		refused = append(refused, rs...)
 		name := m.Package.Path.String()
 		if first, taken := owner[name]; taken && first.from != m.from {
 			refused = append(refused, m.refuse(m.Package.Location, fmt.Sprintf("package %s is also in %s", name[len("data."):], first.file.Name),

@@ -51,6 +51,8 @@ type Rule struct {
 	Line        int    `json:"line"`
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
+	// Candidates are the classes of candidates that its package is about; empty for all of its kind. See Policy.Candidates.
+	Candidates []string `json:"candidates,omitempty"`
 }
 
 // pkg is a package that gives findings or objections.

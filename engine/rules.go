@@ -1,10 +1,38 @@
 package engine
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"winnow/engine/snapshot"
 )
+
+// classes are the candidates that a collector can pick out before it reads all of them in full, by kind.
+var classes = map[string][]string{
+	snapshot.KindProcess: {"marked", "cwd_deleted"},
+	snapshot.KindTab:     {"helper_labels"},
+}
+
+// Candidates says which candidates of a kind the loaded rules can be about: those of the classes that their packages declare in
+// METADATA (custom: {candidates: [marked]}), sorted, or all of them where a package declares none. A collector has to read these in
+// full, and may read less of the others. A kind that no rule is about has neither.
+func (p *Policy) Candidates(kind string) (of []string, all bool) {
+	for id, r := range p.rules {
+		path := strings.Split(id, ".")
+		if path[0] != "reap" || plurals[path[1]] != kind {
+			continue
+		}
+		if len(r.Candidates) == 0 {
+			return nil, true
+		}
+		of = append(of, r.Candidates...)
+	}
+	slices.Sort(of)
+	return slices.Compact(of), false
+}
 
 // describe finds where each rule stands and what its METADATA says: its own title, or else its package's.
 func (p *Policy) describe(modules []module) map[string]Rule {
@@ -15,6 +43,7 @@ func (p *Policy) describe(modules []module) map[string]Rule {
 			continue
 		}
 		id := strings.Join(path, ".")
+		declared, _ := m.candidates()
 		for _, r := range m.Rules {
 			if string(r.Head.Name) != outputs[path[0]].set {
 				continue
@@ -23,8 +52,42 @@ func (p *Policy) describe(modules []module) map[string]Rule {
 				rules[id] = m.rule(id, r)
 			}
 		}
+		if r, ok := rules[id]; ok && len(declared) > 0 {
+			r.Candidates = declared
+			rules[id] = r
+		}
 	}
 	return rules
+}
+
+// candidates are the classes that the package's METADATA in this file declares, and what is wrong with them.
+func (m module) candidates() (of []string, refused Refusals) {
+	for _, a := range m.Annotations {
+		declared, ok := a.Custom["candidates"]
+		if !ok {
+			continue
+		}
+		path := below(m.Package)
+		if a.Scope != "package" || len(path) != 3 || path[0] != "reap" {
+			refused = append(refused, m.refuse(a.Location, "candidates are declared by a package under reap and by nothing else", "move it to the METADATA of such a package, or take it out"))
+			continue
+		}
+		known := classes[plurals[path[1]]]
+		list, _ := declared.([]any)
+		for _, c := range list {
+			name, _ := c.(string)
+			if !slices.Contains(known, name) {
+				list = nil
+				break
+			}
+			of = append(of, name)
+		}
+		if len(list) == 0 {
+			refused = append(refused, m.refuse(a.Location, fmt.Sprintf("candidates: %.100v is no list of classes of %s", declared, path[1]),
+				fmt.Sprintf("write candidates: [...] with some of %q, or leave it out: then all of them are read in full", known)))
+		}
+	}
+	return of, refused
 }
 
 func (m module) rule(id string, r *ast.Rule) Rule {

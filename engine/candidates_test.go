@@ -1,0 +1,82 @@
+package engine_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"winnow/engine"
+)
+
+// about is a rule for a kind, with what its METADATA says besides.
+func about(plural, name, more string) map[string]string {
+	return map[string]string{"reap/" + plural + "/" + name + "/" + name + ".rego": `# METADATA
+# title: A rule
+# description: It is about some candidates.
+` + more + "package policies.reap." + plural + "." + name + `
+
+in_scope if input.label
+
+findings contains {"rule": "reap.` + plural + "." + name + `", "message": "m", "evidence": {}} if in_scope
+`}
+}
+
+// TestCandidates: a collector reads in full what some rule can be about, and everything once a rule does not say.
+func TestCandidates(t *testing.T) {
+	t.Parallel()
+	const marked, deleted = "# custom:\n#   candidates: [marked]\n", "# custom:\n#   candidates: [cwd_deleted, marked]\n"
+	cases := map[string]struct {
+		files []map[string]string
+		want  []string
+		all   bool
+	}{
+		"no rule":               {},
+		"one class":             {files: []map[string]string{about("processes", "a", marked)}, want: []string{"marked"}},
+		"the union":             {files: []map[string]string{about("processes", "a", marked), about("processes", "b", deleted)}, want: []string{"cwd_deleted", "marked"}},
+		"one does not say":      {files: []map[string]string{about("processes", "a", marked), about("processes", "b", "")}, all: true},
+		"another kind does not": {files: []map[string]string{about("processes", "a", marked), about("tabs", "b", "")}, want: []string{"marked"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			more := map[string]string{}
+			for _, f := range c.files {
+				for path, text := range f {
+					more[path] = text
+				}
+			}
+			o := engine.LoadOptions{Trees: []engine.Tree{{Name: "x", FS: small(more), Prefix: "p"}}}
+			here, err := engine.Load(t.Context(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, there, err := engine.Apart(t.Context(), o, engine.Limits{}, engine.Self())
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = e.Close()
+			for _, p := range []*engine.Policy{here, there} {
+				if of, all := p.Candidates("process"); !slices.Equal(of, c.want) || all != c.all {
+					t.Errorf("%q, %v, want %q, %v", of, all, c.want, c.all)
+				}
+			}
+		})
+	}
+}
+
+func TestCandidatesThatNothingPicksOut(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string]map[string]string{
+		"misspelt":             about("processes", "a", "# custom:\n#   candidates: [market]\n"),
+		"of another kind":      about("tabs", "a", "# custom:\n#   candidates: [marked]\n"),
+		"of a kind without":    about("dirs", "a", "# custom:\n#   candidates: [marked]\n"),
+		"no list":              about("processes", "a", "# custom:\n#   candidates: marked\n"),
+		"empty":                about("processes", "a", "# custom:\n#   candidates: []\n"),
+		"in a rule that keeps": {"protect/a/a.rego": "# METADATA\n# custom:\n#   candidates: [marked]\npackage policies.protect.a\n\nobjections contains {\"rule\": \"protect.a\", \"message\": \"m\", \"evidence\": {}} if input.hold\n"},
+	} {
+		_, err := engine.Load(t.Context(), engine.LoadOptions{Trees: []engine.Tree{{Name: "x", FS: small(files), Prefix: "p"}}})
+		if err == nil || !strings.Contains(err.Error(), "candidates") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
