@@ -3,6 +3,8 @@
 # description: >-
 #   A process that was left in a worktree which is gone: its working directory was deleted, lay in a folder that an orchestrator
 #   keeps its worktrees in, and the process was inherited by one that takes in orphans. No marker is asked for.
+# custom:
+#   candidates: [cwd_deleted]
 package policies.reap.processes.deleted
 
 import data.policies.lib.processes

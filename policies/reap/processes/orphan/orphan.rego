@@ -4,6 +4,8 @@
 #   A process that an agent started and left behind: it carries an agent's marker, no agent lives that may have started it,
 #   and it was inherited by a process that takes in orphans. A marker alone proves nothing, since a multiplexer hands down the
 #   one that it was started with to all its panes; something else must agree with it.
+# custom:
+#   candidates: [marked]
 package policies.reap.processes.orphan
 
 import data.policies.lib.processes

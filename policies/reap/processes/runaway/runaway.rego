@@ -4,6 +4,8 @@
 #   A process that carries the identifying marker of an owner who is positively over, and that has kept a processor busy for all
 #   its life. Neither its parent nor where it stands matters: it may have left both. A marker that a multiplexer handed down to
 #   its panes proves nothing.
+# custom:
+#   candidates: [marked]
 package policies.reap.processes.runaway
 
 import data.policies.lib.processes

@@ -3,6 +3,8 @@
 # description: >-
 #   A herdr tab that an orchestrator started a helper in, and in which every pane is back at its own idle shell. Helpers are known
 #   by the tab's label and by nothing else; a label only says what is worth a closer look, for people call tabs as they like.
+# custom:
+#   candidates: [helper_labels]
 package policies.reap.tabs.husk
 
 import data.policies.lib.panes
