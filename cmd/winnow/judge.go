@@ -15,7 +15,8 @@ import (
 
 // engine loads the policies that decide and prepares them. What the operator brings is parsed and evaluated in a process of its own,
 // which ends with this one; the embedded policies alone are evaluated here.
-func (a *app) engine(ctx context.Context) (*engine.Engine, *engine.Policy, error) {
+func (a *app) engine(ctx context.Context) (_ *engine.Engine, p *engine.Policy, _ error) {
+	defer func() { a.policy = p }()
 	trees, err := a.trees(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -25,7 +26,7 @@ func (a *app) engine(ctx context.Context) (*engine.Engine, *engine.Policy, error
 		e, p, err := engine.Apart(ctx, engine.LoadOptions{Trees: trees}, limits, engine.Self())
 		return e, p, policyError(ctx, err)
 	}
-	p, err := engine.Load(ctx, engine.LoadOptions{Trees: trees})
+	p, err = engine.Load(ctx, engine.LoadOptions{Trees: trees})
 	if err != nil {
 		return nil, nil, policyError(ctx, err)
 	}

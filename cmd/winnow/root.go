@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"winnow/engine"
 	"winnow/engine/ledger"
 	"winnow/internal/plain"
 )
@@ -26,6 +27,7 @@ type app struct {
 	paint       paint
 	hands       *hands
 	acting      ledger.Acting
+	policy      *engine.Policy // the loaded one, nil before there is one
 }
 
 type globalFlags struct {
