@@ -233,6 +233,9 @@ type ruled struct {
 	objection string
 }
 
+// askedFor is a tab of which herdr asks its user before it closes it.
+const askedFor = "the last tab of a group's main checkout"
+
 var main = herdr.Worktree{RepoKey: "r", RepoName: "r", RepoRoot: "/r", CheckoutPath: "/r"}
 
 func checkout(o herdr.Options, linked bool, others ...herdr.Worktree) ruled {
@@ -279,6 +282,10 @@ var rulings = []ruled{
 	{name: "the last tab of an old server", o: herdr.Options{Profile: herdr.V071}, make: last, objection: "protect.workspace"},
 	checkout(herdr.Options{ConfirmCloseOff: true}, false, linked).called("a group's main checkout", "protect.workspace"),
 	checkout(herdr.Options{Profile: herdr.V071}, false, linked).called("a group's main checkout, of an old server", "protect.workspace"),
+	{name: askedFor, make: func(_ *testing.T, w *world) string {
+		w.s.Tab(w.s.Workspace("other", linked), "", quiet)
+		return w.s.Tab(w.s.Workspace("checkout", main), label)
+	}, objection: "protect.workspace"},
 	checkout(herdr.Options{}, true, main).called("a group's worktree", ""),
 	checkout(herdr.Options{}, false, other).called("a main checkout alone", ""),
 	{name: "a protocol that was not tried", rules: func(_ *world, j *judge) { j.rules.HerdrProtocols = []int{17, 18} }, objection: "protect.untried"},
@@ -326,6 +333,9 @@ func TestOnlyThePoliciesJudge(t *testing.T) {
 				wanted.Verdict = decision.Reap // as an earlier look may have found
 				wantOutcome(t, decision.Changed, j.carry(t.Context(), a, wanted), "is to be kept")
 				w.wantUntouched(a)
+				if n := w.s.Dialogs(); n > 0 {
+					t.Errorf("the user was asked %d times", n)
+				}
 				j.engine = without(t, []string{strings.ReplaceAll(c.objection, ".", "/")}, nil)
 				if d = w.decided(j, tab); d.Verdict != decision.Reap {
 					t.Fatalf("without the rule: %s", objections(d))
@@ -339,6 +349,10 @@ func TestOnlyThePoliciesJudge(t *testing.T) {
 			w.s.Expect("tab.close", tab)
 			if c.o.Profile == herdr.V071 && c.name == "the last tab of an old server" { // which says no by itself
 				wantOutcome(t, decision.Refused, j.carry(t.Context(), a, d), "last tab")
+				return
+			}
+			if c.name == askedFor {
+				wantOutcome(t, decision.Failed, j.carry(t.Context(), a, d), "IN A DIALOG NOW")
 				return
 			}
 			wantOutcome(t, decision.Done, j.carry(t.Context(), a, d))
