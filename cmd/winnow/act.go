@@ -69,7 +69,7 @@ func (a *app) actuators(host snapshot.Host, roots []string) map[string]actuators
 		snapshot.KindTab: actherdr.New(actherdr.Options{
 			Lock: filepath.Join(a.userDir(), "herdr-close.lock"), LockWait: userLockWait, Trash: trash, ProcRoot: root, TermGrace: grace,
 			Self: self, OrphanParents: host.OrphanParents, Multiplexers: a.cfg.Rules.Multiplexers, Never: a.cfg.Rules.NeverProcesses,
-			UID: os.Getuid(), Protocols: a.cfg.Rules.HerdrProtocols, AgentIdle: a.cfg.Rules.AgentIdle, Shells: a.cfg.Rules.Shells, Env: os.Getenv,
+			UID: os.Getuid(), Shells: a.cfg.Rules.Shells,
 			Step: step, Log: a.log.Named("herdr"),
 		}),
 		snapshot.KindTerminal: actcodev.New(actcodev.Options{

@@ -202,7 +202,7 @@ func (a *app) herdrSources(sc scope) ([]collectors.Source, error) {
 	}
 	return herdr.Sources(herdr.Options{
 		Sockets: a.cfg.Collect.Herdr.Sockets, Env: os.Getenv, IsSet: isSet, Home: home, UID: os.Getuid(), ProcRoot: a.cfg.Collect.Processes.Root,
-		Only: sc.only(snapshot.KindTab), Inspect: a.helper, Log: a.log.Named("herdr"),
+		Only: sc.only(snapshot.KindTab), Inspect: a.inspects, Log: a.log.Named("herdr"),
 	})
 }
 
@@ -211,11 +211,16 @@ func isSet(name string) bool {
 	return ok
 }
 
-// helper says whose label puts a tab in scope, so that what runs in it is asked for. The policies decide about scope; what is not
-// asked for here is unknown to them.
-func (a *app) helper(label string) bool {
+// inspects says by a tab's label whether it is asked what runs in it: where a loaded rule can be about it. What is not asked for here is
+// unknown to the policies.
+func (a *app) inspects(label string) bool {
+	classes, all := []string{"helper_labels"}, false
+	if a.policy != nil {
+		classes, all = a.policy.Candidates(snapshot.KindTab)
+	}
 	l := a.cfg.Rules.HelperLabels
-	return slices.Contains(l.Exact, label) || slices.ContainsFunc(l.Prefix, func(p string) bool { return p != "" && strings.HasPrefix(label, p) })
+	return all || slices.Contains(classes, "helper_labels") &&
+		(slices.Contains(l.Exact, label) || slices.ContainsFunc(l.Prefix, func(p string) bool { return p != "" && strings.HasPrefix(label, p) }))
 }
 
 // over are the statuses of a registry's format that say that an owner is over.

@@ -15,7 +15,7 @@ import (
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
-	"winnow/engine"
+	"winnow/engine/policy"
 	"winnow/internal/plain"
 	"winnow/ledger"
 )
@@ -30,7 +30,7 @@ type app struct {
 	hands       *hands
 	acting      ledger.Acting
 	// policy is what was loaded last; nil in a command that judges nothing.
-	policy *engine.Policy
+	policy *policy.Policy
 }
 
 // paint is how commands write to a terminal.

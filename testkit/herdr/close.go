@@ -18,7 +18,6 @@ func (s *Server) closeTab(t *tab) *refusal {
 // takeTab ends the tab, and its workspace or worktree group when it was the last, whatever the version.
 func (s *Server) takeTab(t *tab) {
 	s.endPanes(t.panes)
-	s.emit("tab_closed", object{"tab_id": t.id, "workspace_id": t.workspace.id})
 	if len(t.workspace.tabs) == 1 {
 		s.closeGroup(t.workspace)
 	} else {
@@ -36,14 +35,11 @@ func (s *Server) closePane(p *pane) *refusal {
 		}
 	}
 	s.endPanes([]*pane{p})
-	s.emit("pane_closed", object{"pane_id": p.id, "workspace_id": w.id})
 	if last {
 		s.closeGroup(w)
 		return nil
 	}
-	if s.m.drop(p); len(t.panes) > 0 {
-		s.emitLayout(t)
-	}
+	s.m.drop(p)
 	return nil
 }
 
@@ -59,15 +55,13 @@ func (s *Server) confirm(w *workspace, what string) *refusal {
 	return &refusal{"confirmation_required", "closing this " + what + " would close a worktree group"}
 }
 
-// closeGroup closes the workspace and all that go with it, without asking. Only the one that was named is told of.
+// closeGroup closes the workspace and all that go with it, without asking.
 func (s *Server) closeGroup(w *workspace) {
-	data := object{"workspace_id": w.id, "workspace": s.workspaceInfo(w)}
 	for _, one := range s.m.group(w) {
 		s.endPanes(one.panes())
 		one.tabs, one.active = nil, nil
 		s.m.dropWorkspace(one)
 	}
-	s.emit("workspace_closed", data)
 	s.welcome()
 }
 
@@ -81,17 +75,9 @@ func (s *Server) endPanes(panes []*pane) {
 	}
 }
 
-// exited takes a pane away whose process has ended. Nobody is told of a tab or a workspace that goes with it.
+// exited takes a pane away whose process has ended.
 func (s *Server) exited(p *pane) {
-	t := p.tab
-	if s.agent(p) != "" && s.atLeast(V075) {
-		s.emitAgent(p, "")
-	}
 	s.m.drop(p)
-	s.emit("pane_exited", object{"pane_id": p.id, "workspace_id": t.workspace.id})
-	if len(t.panes) > 0 {
-		s.emitLayout(t)
-	}
 	s.welcome()
 }
 
@@ -103,7 +89,6 @@ func (s *Server) welcome() {
 	w := s.m.addWorkspace("default", nil)
 	t := s.m.addTab(w, nil)
 	s.openPane(t, Pane{})
-	s.emitFocus(t)
 }
 
 // CloseTab closes the tab as the user at the terminal does, who is not asked and not recorded.

@@ -49,8 +49,7 @@ type Options struct {
 	Nulls bool
 	// Labels gives panes their tab's label and agents that name, as herdr up to 0.7.4 did.
 	Labels bool
-	// Poll is how long the server sleeps before it reads a request; herdr can take 100 ms. Events go out at this pace as well, at every
-	// 2 ms when it is 0.
+	// Poll is how long the server sleeps before it reads a request; herdr can take 100 ms.
 	Poll time.Duration
 	// LineTime is how long a request line may take to arrive; 5 s when 0, as in herdr.
 	LineTime time.Duration
@@ -76,10 +75,9 @@ type Server struct {
 
 	working sync.WaitGroup
 
-	rec    record
-	hooks  hooks
-	wire   *schema
-	events ring
+	rec   record
+	hooks hooks
+	wire  *schema
 }
 
 // New starts a server. The caller closes it.

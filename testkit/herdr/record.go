@@ -90,7 +90,7 @@ func (s *Server) Outstanding() []Call {
 	return slices.Clone(s.rec.announce)
 }
 
-// Invalid gives what was wrong with replies and events that were not as the schema says.
+// Invalid gives what was wrong with replies that were not as the schema says.
 func (s *Server) Invalid() []string {
 	s.rec.Lock()
 	defer s.rec.Unlock()

@@ -72,9 +72,6 @@ func (s *Server) newLife() {
 	for _, p := range s.m.panes() {
 		p.terminal = s.m.newTerminal()
 	}
-	s.events.Lock()
-	defer s.events.Unlock()
-	s.events.list, s.events.next = nil, 0
 }
 
 // comeBack listens again, unless the test is over.

@@ -21,7 +21,7 @@ var document []byte
 
 // schema is the checks for what goes over the socket.
 type schema struct {
-	success, failure, event, paneEvent, request *jsonschema.Schema
+	success, failure, request *jsonschema.Schema
 
 	methods map[string]bool // the requests that there are
 }
@@ -39,7 +39,7 @@ var compiled = sync.OnceValues(func() (*schema, error) {
 	}
 	s := &schema{methods: map[string]bool{}}
 	for part, to := range map[string]**jsonschema.Schema{
-		"success_response": &s.success, "error_response": &s.failure, "event": &s.event, "subscription_event": &s.paneEvent, "request": &s.request,
+		"success_response": &s.success, "error_response": &s.failure, "request": &s.request,
 	} {
 		if *to, err = c.Compile(name + "#/schemas/" + part); err != nil {
 			return nil, fmt.Errorf("read herdr's schema: %w", err)
@@ -71,7 +71,7 @@ func (s *schema) name(document []byte) error {
 // decode reads JSON so that numbers stay what they are.
 func decode(text []byte) (any, error) { return jsonschema.UnmarshalJSON(bytes.NewReader(text)) }
 
-// wrong says what is wrong with a line that is about to be sent: one that has neither an error nor a result is an event.
+// wrong says what is wrong with an answer that is about to be sent.
 func (s *schema) wrong(line []byte) string {
 	v, err := decode(line)
 	if err != nil {
@@ -86,10 +86,7 @@ func (s *schema) wrong(line []byte) string {
 	case succeeded:
 		return against(s.success, v)
 	}
-	if name, _ := o["event"].(string); strings.Contains(name, ".") {
-		return against(s.paneEvent, v)
-	}
-	return against(s.event, v)
+	return "neither an error nor a result"
 }
 
 // against says what is wrong with a value, "" when nothing is.

@@ -161,10 +161,6 @@ func (s *Server) serve(c net.Conn, life chan struct{}) {
 	if fault.kind == errorReply {
 		refused = &refusal{fault.code, fault.message}
 	}
-	if refused == nil && req.Method == "events.subscribe" {
-		s.subscribe(c, life, req, fault, func() { s.hooks.leave(n, call) })
-		return
-	}
 	var result object
 	if refused == nil {
 		result, refused = s.answer(req)

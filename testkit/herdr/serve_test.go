@@ -40,8 +40,6 @@ func TestOldVersionsKnowLess(t *testing.T) {
 	old, newer := Start(t, Options{Profile: V071}), Start(t, Options{Profile: V074})
 	refused(t, old, "invalid_request", "session.snapshot", "{}")
 	must(t, newer, "session.snapshot", "{}")
-	refused(t, old, "invalid_request", "events.subscribe", `{"subscriptions":[{"type":"layout.updated"}]}`)
-	refused(t, newer, "invalid_request", "events.subscribe", `{"subscriptions":[{"type":"workspace.reordered"}]}`)
 }
 
 func TestSilentCloses(t *testing.T) {

@@ -18,7 +18,6 @@ func TestMessages(t *testing.T) {
 		{"pane.close", `{"pane_id":"w9:p9"}`, "pane w9:p9 not found"},
 		{"pane.process_info", `{"pane_id":"w9:p9"}`, "pane not found"},
 		{"pane.current", `{"caller_pane_id":"w9:p9"}`, "pane not found"},
-		{"events.subscribe", `{"subscriptions":[{"type":"pane.agent_status_changed","pane_id":"w9:p9"}]}`, "pane w9:p9 not found"},
 		{"tab.list", `{"workspace_id":"w9"}`, "workspace w9 not found"},
 		{"tab.close", params("tab_id", main), "closing this tab would close a worktree group"},
 		{"pane.close", params("pane_id", "w1:p1"), "closing this pane would close a worktree group"},

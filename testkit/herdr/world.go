@@ -66,18 +66,9 @@ func (s *Server) openTab(w *workspace, label *string, panes ...Pane) *tab {
 	if len(panes) == 0 {
 		panes = []Pane{{}}
 	}
-	fresh := len(w.tabs) == 0
 	t := s.m.addTab(w, label)
-	for i, spec := range panes {
-		p := s.openPane(t, spec)
-		if i == 0 {
-			if fresh {
-				s.emit("workspace_created", object{"workspace": s.workspaceInfo(w)})
-			}
-			s.emit("tab_created", object{"tab": s.tabInfo(t)})
-		}
-		s.emit("pane_created", object{"pane": s.paneInfo(p)})
-		s.emitLayout(t)
+	for _, spec := range panes {
+		s.openPane(t, spec)
 	}
 	return t
 }
@@ -87,10 +78,7 @@ func (s *Server) Split(tabID string, spec Pane) string {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	t := s.mustTab(tabID)
-	p := s.openPane(t, spec)
-	s.emit("pane_created", object{"pane": s.paneInfo(p)})
-	s.emitLayout(t)
-	return p.id
+	return s.openPane(t, spec).id
 }
 
 func (s *Server) openPane(t *tab, spec Pane) *pane {
@@ -225,7 +213,6 @@ func (s *Server) Rename(tabID, label string) {
 	defer s.turn.Unlock()
 	t := s.mustTab(tabID)
 	t.label = &label
-	s.emit("tab_renamed", object{"tab_id": t.id, "workspace_id": t.workspace.id, "label": t.name()})
 }
 
 // Focus moves the user's eyes to the tab; what was done there is seen.
@@ -242,7 +229,6 @@ func (s *Server) focus(t *tab) {
 			p.status = "idle"
 		}
 	}
-	s.emitFocus(t)
 }
 
 // SetStatus sets the pane's agent status; any but unknown makes it an agent.
@@ -250,12 +236,8 @@ func (s *Server) SetStatus(paneID, status string) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	p := s.mustPane(paneID)
-	before := s.agent(p)
 	p.status = status
 	p.revision++
-	if after := s.agent(p); after != before {
-		s.emitAgent(p, after)
-	}
 }
 
 // Hide leaves the pane out of every list of panes, while its tab goes on counting it.
@@ -285,7 +267,6 @@ func (s *Server) MovePane(paneID, tabID string) string {
 	defer s.turn.Unlock()
 	p, to := s.mustPane(paneID), s.mustTab(tabID)
 	from := p.tab
-	data := object{"previous_pane_id": p.id, "previous_tab_id": from.id, "previous_workspace_id": from.workspace.id}
 	if from == to {
 		return p.id
 	}
@@ -296,13 +277,5 @@ func (s *Server) MovePane(paneID, tabID string) string {
 		p.aliases = append(p.aliases, p.id)
 		s.m.number(p)
 	}
-	if len(from.panes) == 0 {
-		data["closed_tab_id"] = from.id
-	}
-	if len(from.workspace.tabs) == 0 {
-		data["closed_workspace_id"] = from.workspace.id
-	}
-	data["pane"] = s.paneInfo(p)
-	s.emit("pane_moved", data)
 	return p.id
 }

@@ -1,9 +1,10 @@
 // Package herdr closes one herdr tab that was judged.
 //
 // herdr's protocol has no conditional close, no lease and no revision: between any look and the close another client, the
-// person in front of it and the shells themselves can change everything. What can be done is done: every fact is read again
-// right before the one tab.close, in the order that puts the quickest reading last, and the world is read back afterwards.
-// What is left is the time between the last answer of the server and its own handling of the close.
+// person in front of it and the shells themselves can change everything. What can be done is done: right before the one tab.close
+// everything is read once more that the last judgement rests on, in the order that puts the quickest reading last, and must be the
+// very same. The world is read back afterwards. What is left is the time between the last answer of the server and its own handling
+// of the close.
 //
 // # The lock
 //
@@ -15,12 +16,12 @@ package herdr
 
 import (
 	"cmp"
-	"os"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"winnow/actuators"
+	"winnow/internal/herdr"
 )
 
 // Options says how tabs are closed.
@@ -37,12 +38,7 @@ type Options struct {
 	TermGrace time.Duration
 	// UID is the user whose servers and processes are touched; others' are refused.
 	UID int
-	// Protocols are the numbers of herdr's protocol that closing was tried with. A tab of any other server is refused.
-	Protocols []int
-	// AgentIdle are the words for a pane's agent_status that say that no agent is in it. A tab with a pane of any other status,
-	// or of none, is refused.
-	AgentIdle []string
-	// Shells are the names of shells (comm). A tab with a pane whose first process has any other name is refused.
+	// Shells are the names of shells (comm): one that runs after it was held was given something to do.
 	Shells []string
 	// Self are this process and its ancestors. A tab that any of them runs in is refused.
 	Self []int
@@ -51,8 +47,6 @@ type Options struct {
 	OrphanParents []int
 	Multiplexers  []string
 	Never         []string
-	// Env gives a variable of the environment, in which herdr says in which pane this process was started; nil is os.Getenv.
-	Env func(string) string
 	// Step, when set, is called with a step's name before it is taken.
 	Step func(string)
 	// Log may be nil.
@@ -94,9 +88,6 @@ var (
 // New gives the actuator of tabs.
 func New(o Options) *Actuator {
 	o.ProcRoot = cmp.Or(o.ProcRoot, "/proc")
-	if o.Env == nil {
-		o.Env = os.Getenv
-	}
 	a := &Actuator{Options: o, log: o.Log, patience: answerWithin, settles: settlesWithin, never: actuators.NeverProcess{UID: o.UID, Self: o.Self,
 		OrphanParents: o.OrphanParents, Multiplexers: o.Multiplexers, Names: o.Never}}
 	if a.log == nil {
@@ -112,6 +103,6 @@ func (a *Actuator) step(name string) {
 }
 
 // client asks whatever server listens on socket now.
-func (a *Actuator) client(socket string) client {
-	return client{socket: socket, uid: a.UID, patience: a.patience}
+func (a *Actuator) client(socket string) *herdr.Client {
+	return &herdr.Client{Socket: socket, UID: a.UID, Patience: a.patience}
 }

@@ -2,23 +2,13 @@ package herdr
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
-)
-
-// herdr reads ids leniently: "w1:2" and "t_1_2" are a tab by its place, "1-1" and "p_75" a pane, so that a malformed id closes
-// a real tab, and a wrong one. Only ids that look exactly as herdr writes them (bijective base 32) are ever sent.
-const digits = "[1-9A-HJKMNP-TV-Z0]+"
-
-var (
-	workspaceID = regexp.MustCompile(`\Aw` + digits + `\z`)
-	tabID       = regexp.MustCompile(`\Aw` + digits + `:t` + digits + `\z`)
-	paneID      = regexp.MustCompile(`\Aw` + digits + `:p` + digits + `\z`)
+	"winnow/internal/herdr"
 )
 
 // admissible refuses an identity that does not say everything which is tested again later.
@@ -26,12 +16,14 @@ func admissible(act, candidate string, t *decision.Tab) error {
 	switch {
 	case t == nil || t.Socket == "" || len(t.Panes) == 0:
 		return actuators.Refused("what makes %s the same tab at a later look is not known; it was left untouched", candidate)
-	case !workspaceID.MatchString(t.Workspace):
+	case !herdr.WorkspaceID(t.Workspace):
 		return actuators.Refused("%s: %q is not a workspace's id of herdr's such as w1; it was left untouched", candidate, t.Workspace)
-	case !tabID.MatchString(t.ID) || !strings.HasPrefix(t.ID, t.Workspace+":"):
+	case !herdr.TabID(t.ID) || !strings.HasPrefix(t.ID, t.Workspace+":"):
 		return actuators.Refused("%s: %q is not a tab's id of herdr's such as %s:t3; it was left untouched", candidate, t.ID, t.Workspace)
 	case !filepath.IsAbs(t.Socket):
 		return actuators.Refused("%s: its socket %q is no absolute path; it was left untouched", candidate, t.Socket)
+	case t.ServerPID <= 0:
+		return actuators.Refused("%s: its server is in another pid namespace, so that its pids say nothing here; it was left untouched", candidate)
 	case !panes.CanName(act):
 		return actuators.Refused("%s: act id %q cannot name a folder; it was left untouched", candidate, act)
 	}
@@ -39,7 +31,7 @@ func admissible(act, candidate string, t *decision.Tab) error {
 	pids := map[int]bool{}
 	for _, p := range t.Panes {
 		switch {
-		case !paneID.MatchString(p.ID):
+		case !herdr.PaneID(p.ID):
 			return actuators.Refused("%s: %q is not a pane's id of herdr's such as %s:p4; it was left untouched", candidate, p.ID, t.Workspace)
 		case p.Terminal == "" || seen[p.Terminal] || seen[p.ID]:
 			return actuators.Refused("%s: the terminal of pane %s is not known; it was left untouched", candidate, p.ID)

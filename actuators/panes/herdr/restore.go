@@ -12,6 +12,8 @@ import (
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/internal/herdr"
+	change "winnow/internal/herdr/act"
 )
 
 // Restore implements actuators.Restorer. It opens a tab with the same label in the same workspace, or in the server's own
@@ -28,33 +30,31 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 		return "", err
 	}
 	c := a.client(p.Socket)
-	v, err := c.look(ctx)
+	v, err := c.Look(ctx)
 	if err != nil {
 		return "", fmt.Errorf("open tab %q again: %w; nothing was opened: start herdr and try again", p.Label, err)
 	}
-	params := map[string]any{"label": p.Label, "focus": false}
+	want := change.NewTab{Label: p.Label}
 	var notes []string
-	if workspaceID.MatchString(p.Workspace) && v.workspace(p.Workspace) != nil {
-		params["workspace_id"] = p.Workspace
+	if herdr.WorkspaceID(p.Workspace) && v.Workspace(p.Workspace) != nil {
+		want.Workspace = p.Workspace
 	} else {
-		notes = append(notes, fmt.Sprintf("workspace %s is not there any more, so it is in the server's own choice", p.Workspace))
+		notes = append(notes, fmt.Sprintf("workspace %s is not there any more, so the server chose one", p.Workspace))
 	}
 	if cwd := p.Panes[0].Cwd; cwd != "" {
 		if st, err := os.Stat(cwd); err == nil && st.IsDir() {
-			params["cwd"] = cwd
+			want.Cwd = cwd
 		} else {
-			notes = append(notes, fmt.Sprintf("the folder %q is not there any more, so its shell is elsewhere", cwd))
+			notes = append(notes, fmt.Sprintf("the folder %q is not there any more, so its shell is in another one", cwd))
 		}
 	}
-	var out struct {
-		Tab tab `json:"tab"`
-	}
-	if _, err := c.call(ctx, "tab.create", params, "tab_created", &out); code(err) != "" || errors.Is(err, errNotSent) {
+	back, err := change.OpenTab(ctx, c, want)
+	if herdr.Code(err) != "" || errors.Is(err, herdr.ErrNotSent) {
 		return "", fmt.Errorf("open tab %q again: %w; nothing was opened, and what was saved is still in %s", p.Label, err, filepath.Join(a.Trash, p.Act))
 	} else if err != nil {
 		return "", fmt.Errorf("open tab %q again: %w; whether it was opened is not known: look into herdr before another try", p.Label, err)
 	}
-	s := fmt.Sprintf("tab %s (%q) of workspace %s on %s has a new shell; what ran there is over", out.Tab.ID, p.Label, out.Tab.Workspace, p.Socket)
+	s := fmt.Sprintf("tab %s (%q) of workspace %s on %s has a new shell; what ran there has ended", back.ID, p.Label, back.Workspace, p.Socket)
 	if len(texts) > 0 {
 		notes = append(notes, "the saved text of its "+panes.Count(len(p.Panes), "pane", "panes")+" is in "+strings.Join(texts, ", "))
 	} else {

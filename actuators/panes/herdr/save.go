@@ -5,19 +5,28 @@ import (
 	"fmt"
 	"os"
 
+	"winnow/actuators"
 	"winnow/actuators/panes"
+	"winnow/internal/herdr"
 )
 
 // maxLines is how many of a pane's lines are saved, counted from its end.
 const maxLines = 10000
 
-// save keeps the text of every pane and the manifest, and gives the panes whose text the server does not offer.
-func (g *grasp) save(ctx context.Context) (textless []string, err error) {
-	err = g.kept(&g.plan).Save(g.plan, func(write panes.Writer) error {
-		for _, p := range g.plan.Panes {
-			text, err := g.client.read(ctx, p.ID)
-			if code(err) == "invalid_request" {
-				textless = append(textless, p.ID)
+// Save implements actuators.Held. It keeps the text of every pane and the manifest; a server that does not offer a pane's text is no
+// error. Before that it notes which processes have left the panes' sessions: the judgement that follows sees those, and no later one.
+func (h *held) Save(ctx context.Context) error {
+	h.step(StepSave)
+	var err error
+	if h.left, err = h.strangers(); err != nil {
+		return err
+	}
+	err = h.kept(&h.plan).Save(h.plan, func(write panes.Writer) error {
+		h.undone = true
+		for _, p := range h.plan.Panes {
+			text, err := h.client.Text(ctx, p.ID, maxLines)
+			if herdr.Code(err) == herdr.InvalidRequest {
+				h.textless = append(h.textless, p.ID)
 				continue
 			}
 			if err == nil {
@@ -29,23 +38,8 @@ func (g *grasp) save(ctx context.Context) (textless []string, err error) {
 		}
 		return nil
 	})
-	return textless, err
-}
-
-// read asks for what a pane shows and has shown, with lines that were wrapped at its edge in one piece.
-func (c client) read(ctx context.Context, pane string) (string, error) {
-	var out struct {
-		Read struct {
-			Pane string  `json:"pane_id"`
-			Text *string `json:"text"`
-		} `json:"read"`
+	if err != nil {
+		return actuators.Refused("%s: %w; it was left untouched", h.who(), err)
 	}
-	_, err := c.call(ctx, "pane.read", map[string]any{"pane_id": pane, "source": "recent_unwrapped", "format": "text", "lines": maxLines}, "pane_read", &out)
-	switch {
-	case err != nil:
-		return "", err
-	case out.Read.Pane != pane || out.Read.Text == nil:
-		return "", fmt.Errorf("pane.read: the server answered without the text of pane %s", pane)
-	}
-	return *out.Read.Text, nil
+	return nil
 }

@@ -5,37 +5,49 @@ import (
 	"winnow/actuators/panes"
 )
 
-// strangers refuses where a process is in a pane's session, or was started from one and left it, and is not held: nobody
-// judged it, and closing the tab would end it or leave it without a parent.
-func (g *grasp) strangers() error {
-	all, err := panes.Scan(g.ProcRoot)
+// strangers gives the processes that were started from the tab's and have left its panes' sessions, by pid with their start: closing
+// the tab leaves them without a parent. It refuses where a process is in a pane's session that is not held: it was not looked at, and the
+// close would end it.
+func (h *held) strangers() (map[int]uint64, error) {
+	all, err := panes.Scan(h.ProcRoot)
 	if err == nil {
 		err = panes.Hidden(all)
 	}
 	if err != nil {
-		return actuators.Refused("%s: %w; it was left untouched", g.who(), err)
+		return nil, actuators.Refused("%s: %w; it was left untouched", h.who(), err)
 	}
-	ours := make(map[int]*panes.Held, len(g.members))
-	for _, h := range g.members {
-		if s, ok := all[h.PID]; ok && s.Start == h.Was.Start {
-			ours[h.PID] = h
+	ours := make(map[int]*panes.Held, len(h.members))
+	for _, m := range h.members {
+		if s, ok := all[m.PID]; ok && s.Start == m.Was.Start {
+			ours[m.PID] = m
 		}
 	}
+	left := map[int]uint64{}
 	for pid, s := range all {
 		if ours[pid] != nil {
 			continue
 		}
-		for _, p := range g.panes {
-			if s.Session == p.shell.PID {
-				return actuators.Changed("%s: pid %d (%s) runs in pane %s and was not judged; the tab was left untouched", g.who(), pid, s.Comm, p.ID)
+		for _, p := range h.panes {
+			if s.Session == p.PID {
+				return nil, actuators.Changed("%s: pid %d (%s) runs in pane %s and was not judged; the tab was left untouched", h.who(), pid, s.Comm, p.ID)
 			}
 		}
-		if h := above(all, ours, pid); h != nil {
-			return actuators.Changed("%s: pid %d (%s) was started from pane %s and has left its session; the tab was left untouched",
-				g.who(), pid, s.Comm, g.pane[h].ID)
+		if above(all, ours, pid) != nil {
+			left[pid] = s.Start
 		}
 	}
-	return nil
+	return left, nil
+}
+
+// noNewStrangers refuses where a process has left a pane's session since before the last judgement, which did not see it.
+func (h *held) noNewStrangers() error {
+	left, err := h.strangers()
+	for pid, start := range left {
+		if err == nil && h.left[pid] != start {
+			err = actuators.Changed("%s: pid %d was started from it and has left its session since it was judged; the tab was left untouched", h.who(), pid)
+		}
+	}
+	return err
 }
 
 // above is the nearest of ours among a process's ancestors.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/internal/herdr"
 )
 
 // where is where a tab's panes are after an attempt to close it.
@@ -27,14 +29,14 @@ type whereabouts struct {
 	// moved are those of its terminals that another tab shows, by the pane.
 	moved map[string]string
 	// view is nil where no server listens.
-	view *view
+	view *herdr.World
 }
 
 // whereabouts finds out what became of a tab, by looking, whichever server answers now. Under the same id a server that was
 // handed over shows the same shells in terminals with new ids, and one that was started anew other shells.
 func (a *Actuator) whereabouts(ctx context.Context, t *decision.Tab) (*whereabouts, error) {
-	v, err := a.client(t.Socket).look(ctx)
-	if errors.Is(err, errNoServer) {
+	v, err := a.client(t.Socket).Look(ctx)
+	if errors.Is(err, herdr.ErrNoServer) {
 		lives, err := a.shellLives(t)
 		if err == nil && lives {
 			err = fmt.Errorf("no server listens on %s, and its shells still run", t.Socket)
@@ -44,9 +46,12 @@ func (a *Actuator) whereabouts(ctx context.Context, t *decision.Tab) (*whereabou
 	if err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(v.Panes, func(p herdr.Pane) bool { return p.Terminal == "" }) {
+		return nil, errors.New("the server does not say of every pane which terminal it shows")
+	}
 	w := &whereabouts{where: gone, moved: map[string]string{}, view: v}
 	for _, p := range t.Panes {
-		switch now := v.terminal(p.Terminal); {
+		switch now := v.Terminal(p.Terminal); {
 		case now == nil:
 		case now.Tab == t.ID:
 			w.where = there
@@ -56,7 +61,7 @@ func (a *Actuator) whereabouts(ctx context.Context, t *decision.Tab) (*whereabou
 	}
 	switch {
 	case w.where == there:
-	case v.tab(t.ID) != nil:
+	case v.Tab(t.ID) != nil:
 		lives, err := a.shellLives(t)
 		if err != nil {
 			return nil, err

@@ -2,6 +2,7 @@ package herdr
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -33,8 +34,8 @@ type world struct {
 	s                *herdr.Server
 	work             string
 	home, keep, husk string
-	// alone is true where every shell is known to have nothing beside it.
-	alone bool
+	// shells are those that the server did not start.
+	shells []*shell
 }
 
 // quiet is a pane of which nobody asks what runs in it.
@@ -56,17 +57,8 @@ func actuator(t testing.TB, o Options) *Actuator {
 	dir := t.TempDir()
 	o.Trash, o.Lock = cmp.Or(o.Trash, filepath.Join(dir, "trash")), cmp.Or(o.Lock, filepath.Join(dir, "run", "herdr.lock"))
 	o.UID = os.Geteuid()
-	if o.Protocols == nil {
-		o.Protocols = []int{14, 16, 17, 19}
-	}
 	if o.Shells == nil {
 		o.Shells = []string{"sh", "bash"}
-	}
-	if o.AgentIdle == nil {
-		o.AgentIdle = []string{"unknown"}
-	}
-	if o.Env == nil {
-		o.Env = func(string) string { return "" }
 	}
 	if o.TermGrace == 0 {
 		o.TermGrace = 50 * time.Millisecond
@@ -74,45 +66,6 @@ func actuator(t testing.TB, o Options) *Actuator {
 	a := New(o)
 	a.patience, a.settles = 5*time.Second, 200*time.Millisecond
 	return a
-}
-
-// judged is the decision to reap a tab, with the identity that it has now. It waits until its shells wait for input.
-func (w *world) judged(tab string) decision.Decision {
-	w.t.Helper()
-	c := client{socket: w.s.Socket(), uid: os.Geteuid(), patience: 5 * time.Second}
-	v, err := c.look(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	is := v.tab(tab)
-	if is == nil {
-		w.t.Fatalf("there is no tab %s", tab)
-	}
-	out := decision.Tab{Socket: w.s.Socket(), ServerPID: os.Getpid(), Protocol: w.s.Protocol(), ID: tab, Workspace: is.Workspace, Label: *is.Label}
-	pids := map[string]int{}
-	for _, p := range w.s.Panes(tab) {
-		pids[p.ID] = p.PID
-	}
-	for _, p := range v.panesOf(tab) {
-		pid := pids[p.ID]
-		if pid == 0 {
-			info, err := c.info(w.t.Context(), p.ID)
-			if err != nil || info.Shell == nil {
-				w.t.Fatalf("pane %s: %v", p.ID, err)
-			}
-			pid = *info.Shell
-		}
-		ticks := settled(w.t, pid)
-		cwd, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd")
-		members := []int{pid}
-		if !w.alone {
-			members = sessionOf(w.t, pid)
-		}
-		out.Panes = append(out.Panes, decision.Pane{ID: p.ID, Terminal: p.Terminal, PID: pid, StartTicks: ticks, Cwd: cwd, Members: members})
-	}
-	slices.SortFunc(out.Panes, func(a, b decision.Pane) int { return strings.Compare(a.Terminal, b.Terminal) })
-	return decision.Decision{ID: "tab:herdr/default/" + tab, Kind: "tab", Verdict: decision.Reap, Label: *is.Label,
-		Identity: decision.Identity{Key: "k", Tab: &out}}
 }
 
 // settled waits until a shell waits for input, which is when it has slept in front of its terminal for a while, and gives its
@@ -167,29 +120,37 @@ func eventually(t testing.TB, what string, done func() bool) {
 	}
 }
 
-func grasped(t testing.TB, a *Actuator, d decision.Decision) *grasp {
+func grasped(t testing.TB, a *Actuator, d decision.Decision) *held {
 	t.Helper()
-	g, err := a.Hold(t.Context(), act, d)
+	h, err := a.Hold(t.Context(), act, d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = g.Close() })
-	return g.(*grasp)
+	t.Cleanup(func() { _ = h.Close() })
+	return h.(*held)
 }
 
-func intent(g *grasp, d decision.Decision) decision.Intent {
-	return decision.Intent{ID: act, Candidate: d.ID, Kind: d.Kind, Identity: d.Identity, Plan: g.Plan(), RestoreUntil: time.Now().Add(time.Hour)}
+func intent(h *held, d decision.Decision) decision.Intent {
+	return decision.Intent{ID: act, Candidate: d.ID, Kind: d.Kind, Identity: d.Identity, Plan: h.Plan(), RestoreUntil: time.Now().Add(time.Hour)}
 }
 
 // attempt is what the carrier does with a decision, but for judging it again.
 func attempt(t testing.TB, a *Actuator, d decision.Decision) decision.Outcome {
 	t.Helper()
-	g, err := a.Hold(t.Context(), act, d)
+	h, err := a.Hold(t.Context(), act, d)
 	if err != nil {
 		return actuators.OutcomeOf(err)
 	}
-	defer func() { _ = g.Close() }()
-	return g.Act(t.Context(), intent(g.(*grasp), d))
+	defer func() { _ = h.Close() }()
+	return h.(*held).do(t.Context(), d)
+}
+
+// do saves and acts.
+func (h *held) do(ctx context.Context, d decision.Decision) decision.Outcome {
+	if err := h.Save(ctx); err != nil {
+		return actuators.OutcomeOf(err)
+	}
+	return h.Act(ctx, intent(h, d))
 }
 
 func wantOutcome(t testing.TB, want string, got decision.Outcome, words ...string) {

@@ -55,9 +55,9 @@ func TestAttackAHerdrServerThatNeverEnds(t *testing.T) {
 	}{
 		"a line without end":   {"", strings.Repeat("x", 1<<20), 0},
 		"a byte at a time":     {"{", " ", 20 * time.Millisecond},
-		"nested without end":   {`{"id":"1","result":`, strings.Repeat("[", 1<<16), 0},
+		"nested without end":   {`{"id":"winnow","result":`, strings.Repeat("[", 1<<16), 0},
 		"nested and cut":       {strings.Repeat(`{"result":`, 100_000) + "\n", "\n", 0},
-		"a million tabs":       {`{"id":"1","result":{"type":"pong","tabs":[` + strings.Repeat("null,", 1_000_000) + "null]}}\n", "\n", 0},
+		"a million tabs":       {`{"id":"winnow","result":{"type":"pong","tabs":[` + strings.Repeat("null,", 1_000_000) + "null]}}\n", "\n", 0},
 		"no answer":            {"", "", time.Second},
 		"nothing but newlines": {"\n", "\n", 0},
 	} {

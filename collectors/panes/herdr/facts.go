@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/herdr"
 )
 
 // place says in which tab of the server the looking process was started.
@@ -26,13 +27,19 @@ func (p place) own(tab string) *bool {
 }
 
 // tabs turns a server's state into the tabs of source, by their native ids.
-func tabs(w *world, source string, own place) map[string]*snapshot.Tab {
+func tabs(w *herdr.World, source string, own place) map[string]*snapshot.Tab {
 	out := map[string]*snapshot.Tab{}
 	spaces := spaces(w)
+	at := ""
+	for _, p := range w.Panes {
+		if p.ID == w.FocusedPane {
+			at = p.Tab
+		}
+	}
 	for _, t := range w.Tabs {
 		x := &snapshot.Tab{
 			Source: source, ID: t.ID, Workspace: t.Workspace, PaneCount: t.PaneCount,
-			Focused: focused(w, t), Own: own.own(t.ID),
+			Focused: focused(w, at, t), Own: own.own(t.ID),
 			LastInWorkspace: spaces[t.Workspace].last, GroupParent: spaces[t.Workspace].parent,
 		}
 		if t.Label != nil {
@@ -50,22 +57,20 @@ func tabs(w *world, source string, own place) map[string]*snapshot.Tab {
 	return out
 }
 
-// focused is true when anything says so.
-func focused(w *world, t tab) *bool {
-	switch {
-	case w.FocusedTab == t.ID || t.Focused != nil && *t.Focused:
+// focused is true when anything says so, and false only where the tab itself says that it is not. at is the tab of the pane that has
+// the focus.
+func focused(w *herdr.World, at string, t herdr.Tab) *bool {
+	if w.FocusedTab == t.ID || at == t.ID {
 		return new(true)
-	case w.FocusedTab != "" || t.Focused != nil:
-		return new(false)
 	}
-	return nil
+	return t.Focused
 }
 
 // space is what closing a workspace's last tab depends on; nil is not known.
 type space struct{ last, parent *bool }
 
 // spaces leaves out workspaces that tabs name and the server does not list.
-func spaces(w *world) map[string]space {
+func spaces(w *herdr.World) map[string]space {
 	count := map[string]int{} // tabs by workspace
 	for _, t := range w.Tabs {
 		count[t.Workspace]++
@@ -80,14 +85,25 @@ func spaces(w *world) map[string]space {
 	}
 	out := map[string]space{}
 	for _, x := range w.Workspaces {
-		last := count[x.ID] < 2 || x.TabCount != nil && *x.TabCount < 2 // whoever says that there is but one is believed
-		out[x.ID] = space{&last, parent(x, sharing, whole)}
+		out[x.ID] = space{last(x, count[x.ID]), parent(x, sharing, whole)}
 	}
 	return out
 }
 
+// last reports whether a tab of the workspace is its only one. Whoever says so is believed, and that there are more only when the
+// server lists as many as it counts.
+func last(x herdr.Workspace, listed int) *bool {
+	switch {
+	case listed < 2 || x.TabCount != nil && *x.TabCount < 2:
+		return new(true)
+	case x.TabCount == nil || *x.TabCount != listed:
+		return nil
+	}
+	return new(false)
+}
+
 // parent reports whether closing the workspace would close the group of workspaces that share its repository.
-func parent(x workspace, sharing map[string]int, whole bool) *bool {
+func parent(x herdr.Workspace, sharing map[string]int, whole bool) *bool {
 	switch t := x.Worktree; {
 	case t == nil || t.Linked != nil && *t.Linked:
 		return new(false)
@@ -101,30 +117,12 @@ func parent(x workspace, sharing map[string]int, whole bool) *bool {
 	return nil
 }
 
-// into tells p what runs in it, or why that is not known: then it tells nothing, for one half of it would be misread.
-func (r *running) into(p *snapshot.Pane) {
-	switch {
-	case r == nil:
-		p.Error = "process_info: herdr gives none"
-	case r.Pane != p.ID:
-		p.Error = "process_info: herdr answers about another pane"
-	case r.Shell == nil || *r.Shell <= 0:
-		p.Error = "process_info: herdr does not know the pane's shell"
-	case len(r.Foreground) == 0:
-		p.Error = "process_info: herdr does not know what is in the foreground"
-	}
-	if p.Error != "" {
-		return
-	}
-	var foreground []snapshot.PaneProc
+// running tells p what runs in it.
+func running(r *herdr.Running, p *snapshot.Pane) {
+	p.ShellPID = r.Shell
 	for _, x := range r.Foreground {
-		if x.PID <= 0 {
-			p.Error = "process_info: herdr lists a process without a pid"
-			return
-		}
-		foreground = append(foreground, snapshot.PaneProc{PID: x.PID, Name: x.Name})
+		p.Foreground = append(p.Foreground, snapshot.PaneProc{PID: x.PID, Name: x.Name})
 	}
-	p.ShellPID, p.Foreground = r.Shell, foreground
 	if r.Group != nil && *r.Group > 0 {
 		p.ForegroundPGID = r.Group
 	}

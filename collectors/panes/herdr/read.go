@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -12,9 +13,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/procfs"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"winnow/collectors"
 	"winnow/engine/snapshot"
+	"winnow/internal/herdr"
+	"winnow/internal/peer"
 )
 
 const (
@@ -50,26 +54,36 @@ func newReader(o Options, name, socket string) *reader {
 // It wraps collectors.ErrAbsent only when no server listens on the socket, collectors.ErrPermission when it may not be asked, and
 // the context's error when it did not answer in time.
 func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
-	if r.Only != "" && !tabID.MatchString(r.Only) {
+	if r.Only != "" && !herdr.TabID(r.Only) {
 		return collectors.Part{}, fmt.Errorf("read tab %.40q: not an id of herdr's such as w1:t3; nothing was asked", r.Only)
 	}
-	c := &client{socket: r.socket, uid: r.UID}
+	part, err := r.read(ctx, &herdr.Client{Socket: r.socket, UID: r.UID})
+	if err != nil {
+		return collectors.Part{}, fmt.Errorf("read the herdr server on %s: %w", r.socket, err)
+	}
+	return part, nil
+}
+
+func (r *reader) read(ctx context.Context, c *herdr.Client) (collectors.Part, error) {
 	server, err := r.greet(ctx, c)
 	if err != nil {
-		return collectors.Part{}, err
+		return collectors.Part{}, failed(err, c.Server != nil)
 	}
-	w, err := r.world(ctx, c, server)
-	if err != nil {
-		return collectors.Part{}, err
+	w, err := c.Look(ctx)
+	if err == nil && (w.Protocol != nil && *w.Protocol != *server.Protocol || w.Version != "" && w.Version != server.Version) {
+		err = errors.New("another version answers than did at first: it restarted while it was read; look again")
 	}
-	own, err := r.own(ctx, c, w)
+	var own place
+	if err == nil {
+		own, err = r.own(ctx, c, w)
+	}
 	if err != nil {
-		return collectors.Part{}, err
+		return collectors.Part{}, failed(err, true)
 	}
 	all := tabs(w, r.name, own)
 	asked := r.inspected(all)
-	if err := r.inspect(ctx, c, asked); err != nil {
-		return collectors.Part{}, err
+	if err := inspect(ctx, c, w, asked); err != nil {
+		return collectors.Part{}, failed(err, true)
 	}
 	part := collectors.Part{Tabs: map[string]snapshot.Tab{}, Server: server}
 	for id, t := range all {
@@ -77,27 +91,30 @@ func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
 			part.Tabs[ID(r.name, id)] = *t
 		}
 	}
-	r.Log.Debug("herdr server read", "source", r.name, "tabs", len(all), "panes_asked", len(asked), "requests", c.sent.Load())
-	for _, p := range asked {
-		if p.Error != "" {
-			part.Unreadable++
+	r.Log.Debug("herdr server read", "source", r.name, "tabs", len(all), "tabs_asked", len(asked))
+	for _, t := range asked {
+		for _, p := range t.Panes {
+			if p.Error != "" {
+				part.Unreadable++
+			}
 		}
 	}
 	return part, nil
 }
 
-// greet asks the server who it is. That it answers says nothing of its health: a ping does not reach its main loop.
-func (r *reader) greet(ctx context.Context, c *client) (*snapshot.Server, error) {
-	pong, err := c.ask(ctx, "ping", none{}, "pong")
+// greet asks the server who it is. From then on nobody else may answer.
+func (r *reader) greet(ctx context.Context, c *herdr.Client) (*snapshot.Server, error) {
+	pong, pid, err := c.Ping(ctx)
 	switch {
 	case err != nil:
-		return nil, r.failed(err)
+		return nil, err
 	case pong.Protocol == nil:
-		return nil, r.failed(errors.New("it does not say which protocol it speaks; see what listens there"))
+		return nil, errors.New("it does not say which protocol it speaks; see what listens there")
 	case *pong.Protocol < oldestProtocol || older(pong.Version):
-		return nil, r.failed(fmt.Errorf("herdr %.40s gives tabs positional ids, which lead to another tab after a close; update it to 0.7.0 or later", pong.Version))
+		return nil, fmt.Errorf("herdr %.40s gives tabs positional ids, which lead to another tab after a close; update it to 0.7.0 or later", pong.Version)
 	}
-	s := &snapshot.Server{Socket: r.socket, PID: int(c.peer.Pid), Version: pong.Version, Protocol: pong.Protocol}
+	c.Server = &pid
+	s := &snapshot.Server{Socket: r.socket, PID: pid, Version: pong.Version, Protocol: pong.Protocol}
 	if s.PID > 0 {
 		s.StartTicks = r.started(s.PID)
 	}
@@ -135,145 +152,109 @@ func (r *reader) started(pid int) *uint64 {
 	return nil
 }
 
-// failed names the server in an error of herdr's or of the reader's own.
-func (r *reader) failed(err error) error {
-	var no *refusal
-	if errors.As(err, &no) {
-		return fmt.Errorf("read the herdr server on %s: %w; see herdr status server", r.socket, err)
-	}
-	return fmt.Errorf("read the herdr server on %s: %w", r.socket, err)
-}
-
-// world is the server's state as of one moment.
-func (r *reader) world(ctx context.Context, c *client, server *snapshot.Server) (*world, error) {
-	w, err := r.shot(ctx, c)
-	if err != nil {
-		return nil, r.failed(err)
-	}
-	if w.Protocol != nil && *w.Protocol != *server.Protocol || w.Version != "" && w.Version != server.Version {
-		return nil, r.failed(errors.New("another version answers than did at first: it restarted while it was read; look again"))
-	}
-	if err := w.check(); err != nil {
-		return nil, r.failed(fmt.Errorf("%w; look again, and if it stays so this version of herdr speaks differently", err))
-	}
-	return w, nil
-}
-
-// shot takes the server's state in one request. Servers before 0.7.2 do not know that one.
-func (r *reader) shot(ctx context.Context, c *client) (*world, error) {
-	all, err := c.ask(ctx, "session.snapshot", none{}, "session_snapshot")
-	var no *refusal
+// failed gives an error of the client its meaning for a source. met says whether the server had answered before.
+func failed(err error, met bool) error {
+	var no *herdr.Refusal
 	switch {
-	case errors.As(err, &no) && no.Code == invalidRequest:
-		return r.lists(ctx, c)
-	case err != nil:
-		return nil, err
-	case all.Snapshot == nil:
-		return nil, errors.New("the answer to session.snapshot holds none; see what listens there")
+	case errors.Is(err, herdr.ErrNoServer) && met:
+		return fmt.Errorf("%w: it ended or restarted while it was read; look again", err)
+	case errors.Is(err, herdr.ErrNoServer):
+		return fmt.Errorf("%w: %w", err, collectors.ErrAbsent)
+	case peer.Refused(err):
+		return fmt.Errorf("%w: %w; run winnow as that user, or leave it out of collect.herdr.sockets", collectors.ErrPermission, err)
+	case errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%w: %w; run as the server's owner", collectors.ErrPermission, err)
+	case errors.As(err, &no):
+		return fmt.Errorf("%w; see herdr status server", err)
 	}
-	return all.Snapshot, nil
-}
-
-// lists takes the server's state list by list, twice: what every list gave both times was so at the moment in between.
-func (r *reader) lists(ctx context.Context, c *client) (*world, error) {
-	before, err := r.round(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	after, err := r.round(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	if !alike(before, after) {
-		return nil, errors.New("its tabs changed while it was read, and this version cannot give them at once; look again")
-	}
-	return after, nil
-}
-
-func (r *reader) round(ctx context.Context, c *client) (*world, error) {
-	workspaces, err := c.ask(ctx, "workspace.list", none{}, "workspace_list")
-	if err != nil {
-		return nil, err
-	}
-	tabs, err := c.ask(ctx, "tab.list", none{}, "tab_list")
-	if err != nil {
-		return nil, err
-	}
-	panes, err := c.ask(ctx, "pane.list", none{}, "pane_list")
-	if err != nil {
-		return nil, err
-	}
-	return &world{Workspaces: workspaces.Workspaces, Tabs: tabs.Tabs, Panes: panes.Panes}, nil
+	return err
 }
 
 // own finds the tab in which the looking process was started. The environment is what it was at the pane's launch, and the pane may
-// have moved since, so the server that the environment names is asked.
-func (r *reader) own(ctx context.Context, c *client, w *world) (place, error) {
+// have moved since, so the server that the environment names is asked. A pane that it does not find may be under another id now.
+func (r *reader) own(ctx context.Context, c *herdr.Client, w *herdr.World) (place, error) {
 	pane, tab, socket := r.env("HERDR_PANE_ID"), r.env("HERDR_TAB_ID"), r.env("HERDR_SOCKET_PATH")
 	switch {
 	case pane == "" && tab == "" && r.env("HERDR_ENV") == "":
 		return place{known: true}, nil
 	case socket != "" && !r.is(socket):
 		return place{known: true}, nil
-	case socket == "" || !paneID.MatchString(pane):
+	case socket == "" || !herdr.PaneID(pane):
 		return place{tab: tab}, nil
 	}
-	now, err := c.ask(ctx, "pane.current", map[string]string{"caller_pane_id": pane}, "pane_current")
-	var no *refusal
+	now, err := c.Current(ctx, pane)
 	switch {
-	case errors.As(err, &no) && no.Code == paneNotFound:
-		return place{tab: tab, known: true}, nil
-	case no != nil:
+	case herdr.Code(err) != "":
 		return place{tab: tab}, nil
 	case err != nil:
-		return place{}, r.failed(err)
-	case now.Pane == nil || !w.has(now.Pane.Tab): // it moved into a new tab while we looked
+		return place{}, err
+	case now == nil || w.Tab(now.Tab) == nil: // it moved into a new tab while we looked
 		return place{tab: tab}, nil
 	}
-	return place{tab: now.Pane.Tab, known: true}, nil
+	return place{tab: now.Tab, known: true}, nil
 }
 
-// is reports whether path leads to the reader's socket.
+// is reports whether path leads to the reader's socket, or may.
 func (r *reader) is(path string) bool {
 	abs, err := filepath.Abs(path)
-	return err != nil || resolved(abs) == resolved(r.socket)
+	if err != nil || resolved(abs) == resolved(r.socket) {
+		return true
+	}
+	a, errA := os.Stat(abs)
+	b, errB := os.Stat(r.socket)
+	if errA != nil || errB != nil {
+		return !gone(errA) && !gone(errB)
+	}
+	return os.SameFile(a, b)
 }
 
-// inspected are the panes to ask about.
-func (r *reader) inspected(all map[string]*snapshot.Tab) []*snapshot.Pane {
-	var out []*snapshot.Pane
+// inspected are the tabs of whose panes it is asked what runs in them.
+func (r *reader) inspected(all map[string]*snapshot.Tab) []*snapshot.Tab {
+	var out []*snapshot.Tab
 	for id, t := range all {
-		if r.Only == "" && !r.Inspect(t.Label) || r.Only != "" && id != r.Only {
-			continue
-		}
-		for i := range t.Panes {
-			out = append(out, &t.Panes[i])
+		if r.Only == "" && r.Inspect(t.Label) || id == r.Only {
+			out = append(out, t)
 		}
 	}
 	return out
 }
 
-// inspect asks what runs in each pane. That the server says no to one is that pane's; that it stops answering is the server's.
-func (r *reader) inspect(ctx context.Context, c *client, panes []*snapshot.Pane) error {
+// inspect asks what runs in each pane of the tabs. That the server says no to one is that pane's; that it stops answering is the
+// server's.
+func inspect(ctx context.Context, c *herdr.Client, w *herdr.World, tabs []*snapshot.Tab) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(besides)
-	for _, p := range panes {
-		g.Go(func() error {
-			// Without a pane's id herdr would answer about the one that has the focus.
-			now, err := c.ask(ctx, "pane.process_info", map[string]string{"pane_id": p.ID}, "pane_process_info")
-			var no *refusal
-			switch {
-			case errors.As(err, &no):
-				p.Error = "process_info: " + no.Error()
-			case err != nil:
-				return r.failed(err)
-			default:
-				now.Running.into(p)
-			}
-			return nil
-		})
+	found := make([][]*herdr.Running, len(tabs))
+	for i, t := range tabs {
+		found[i] = make([]*herdr.Running, len(t.Panes))
+		for k := range t.Panes {
+			g.Go(func() error {
+				p := &t.Panes[k]
+				now, err := c.Running(ctx, p.ID)
+				switch {
+				case herdr.Code(err) != "" || errors.Is(err, herdr.ErrUntold):
+					p.Error = "process_info: " + err.Error()
+				case err != nil:
+					return err
+				default:
+					found[i][k] = now
+					running(now, p)
+				}
+				return nil
+			})
+		}
 	}
-	return g.Wait()
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, t := range tabs {
+		of := map[string]*herdr.Running{}
+		for k, p := range t.Panes {
+			of[p.ID] = found[i][k]
+		}
+		t.State = w.State(t.ID, of)
+	}
+	return nil
 }
 
 // unread stands for what could not even be looked for.

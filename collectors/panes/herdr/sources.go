@@ -23,6 +23,7 @@ import (
 
 	"winnow/collectors"
 	"winnow/engine/snapshot"
+	"winnow/internal/herdr"
 )
 
 // Kind is the kind of a source that is a herdr server, and what its name begins with.
@@ -206,7 +207,7 @@ func valid(name string) bool { return sessionName.MatchString(name) && name != "
 func distinct(paths []string, folders []folder) []string {
 	rank := func(p string) int {
 		switch {
-		case len(p) > maxSocketPath:
+		case len(p) > herdr.MaxPath:
 			return 2
 		case !slices.ContainsFunc(folders, func(d folder) bool { _, ok := inside(d, p); return ok }):
 			return 1

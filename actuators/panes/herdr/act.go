@@ -1,0 +1,136 @@
+package herdr
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"winnow/actuators"
+	"winnow/actuators/panes"
+	"winnow/engine/decision"
+	"winnow/internal/herdr"
+	change "winnow/internal/herdr/act"
+)
+
+// settlePause is how often it is looked whether a tab is gone.
+const settlePause = 20 * time.Millisecond
+
+// Act implements actuators.Held. Everything that the last judgement rests on is read once more, and one tab.close is sent. From
+// then on it goes on to the end although ctx ends.
+func (h *held) Act(ctx context.Context, in decision.Intent) decision.Outcome {
+	h.step(StepCheck)
+	seen, err := h.unchanged(ctx, in.Identity.Tab)
+	if err == nil && ctx.Err() != nil {
+		err = fmt.Errorf("%s: %w; it was left untouched", h.who(), context.Cause(ctx))
+	}
+	if err != nil {
+		return actuators.OutcomeOf(err)
+	}
+	h.step(StepClose)
+	ctx = context.WithoutCancel(ctx)
+	err = change.CloseTab(ctx, h.client, h.id.ID)
+	if no := h.notClosed(err); no != nil {
+		return actuators.OutcomeOf(no)
+	}
+	h.undone = false
+	if err != nil {
+		h.log.Warn("close a tab", "tab", h.id.ID, "error", err)
+	}
+	h.step(StepReadBack)
+	w, unsure := h.readBack(ctx)
+	if unsure == nil && w.where == elsewhere {
+		h.undone = true
+		return actuators.OutcomeOf(actuators.Changed("%s is gone, and its panes are in another tab; none of their processes was touched", h.who()))
+	}
+	if unsure != nil {
+		how := "was closed"
+		if err != nil {
+			how = "was told to close, and did not say how that went (" + err.Error() + ")"
+		}
+		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: panes.KeptUntil(h.Trash, in),
+			Detail: fmt.Sprintf("%s %s: %v; what was saved of it stays in %s, and the next sweep looks again", h.who(), how, unsure, h.plan.Folder)}
+	}
+	out := h.bury(ctx, w)
+	out.Detail += h.aftermath(seen, w.view) + whereText(&h.plan, h.textless)
+	return out
+}
+
+// notClosed says why a close had no effect, where that is sure: the request did not go out, or the server refused it in words
+// that say so. After any other error it is not known.
+func (h *held) notClosed(err error) error {
+	switch herdr.Code(err) {
+	case change.TabNotFound:
+		return actuators.Gone("%s was not there any more when it was to be closed", h.who())
+	case change.TabCloseFailed:
+		return actuators.Refused("%s: %w: herdr does not close the last tab of a workspace; it was left untouched", h.who(), err)
+	case herdr.InvalidRequest:
+		return actuators.Refused("%s: %w; it was left untouched", h.who(), err)
+	case change.ConfirmationRequired:
+		h.log.Error("a server asks its user whether to close a group of workspaces", "tab", h.id.ID)
+		return fmt.Errorf("%s was not closed, and herdr asks its user IN A DIALOG NOW whether to close the whole group of workspaces: %w; "+
+			"answer no there. Its workspace was judged a moment before", h.who(), err)
+	}
+	if errors.Is(err, herdr.ErrNotSent) {
+		return h.unread(err)
+	}
+	return nil
+}
+
+// readBack looks until the tab is positively gone. Its error says that it is not, or that this is not known.
+func (h *held) readBack(ctx context.Context) (*whereabouts, error) {
+	deadline := time.Now().Add(h.settles)
+	for {
+		w, err := h.whereabouts(ctx, &h.id)
+		switch late := time.Now().After(deadline); {
+		case err == nil && w.where != there:
+			return w, nil
+		case late && err != nil:
+			return nil, fmt.Errorf("whether it is gone is not known: %w", err)
+		case late:
+			return nil, errors.New("the server still lists it")
+		}
+		time.Sleep(settlePause)
+	}
+}
+
+// aftermath tells of what else is gone from the workspace that was there right before the close.
+func (h *held) aftermath(before, after *herdr.World) string {
+	if after == nil {
+		return "; its server does not listen any more"
+	}
+	if after.Workspace(h.id.Workspace) == nil {
+		h.log.Error("a workspace is gone after one of its tabs was closed", "tab", h.id.ID, "workspace", h.id.Workspace)
+		return fmt.Sprintf("; WORKSPACE %s IS GONE TOO%s", h.id.Workspace, map[bool]string{true: ", although it had another tab a moment before"}[len(h.beside(before)) > 0])
+	}
+	left := h.beside(after)
+	lost := slices.DeleteFunc(h.beside(before), func(id string) bool { return slices.Contains(left, id) })
+	if len(lost) > 0 {
+		return "; somebody else closed " + strings.Join(lost, ", ") + " of the same workspace meanwhile"
+	}
+	return ""
+}
+
+// beside lists the other tabs of the tab's workspace.
+func (h *held) beside(w *herdr.World) []string {
+	var out []string
+	for _, t := range w.Tabs {
+		if t.Workspace == h.id.Workspace && t.ID != h.id.ID {
+			out = append(out, t.ID)
+		}
+	}
+	return out
+}
+
+// whereText says where the panes' text is, and of which panes there is none.
+func whereText(p *plan, textless []string) string {
+	switch len(textless) {
+	case 0:
+		return fmt.Sprintf("; the text of %s is in %s", panes.Count(len(p.Panes), "pane", "panes"), p.Folder)
+	case len(p.Panes):
+		return "; no text of its panes was kept: the server does not give it (pane.read)"
+	}
+	return fmt.Sprintf("; the text of its panes is in %s, but for %s, which the server did not give", p.Folder, strings.Join(textless, ", "))
+}

@@ -1,0 +1,172 @@
+package herdr
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/actuators"
+	"winnow/actuators/panes"
+	"winnow/engine/decision"
+	"winnow/internal/herdr"
+)
+
+// held is one tab that is held: the lock of those who close tabs, and the processes of its panes by open descriptors.
+type held struct {
+	*Actuator
+	client  *herdr.Client
+	id      decision.Tab
+	lockF   *os.File
+	panes   []*heldPane
+	members []*panes.Held
+	// pane is the judged pane that a member belongs to.
+	pane map[*panes.Held]*heldPane
+	plan plan
+	text json.RawMessage
+	// left are the processes that had left the panes' sessions before the last judgement.
+	left map[int]uint64
+	// textless are the panes whose text the server does not offer.
+	textless []string
+	// undone says that something was saved of a tab that was not closed.
+	undone bool
+}
+
+// heldPane is a judged pane with its first process.
+type heldPane struct {
+	decision.Pane
+	shell *panes.Held
+	// turns are how often the first process had run when it was held.
+	turns uint64
+}
+
+func (h *held) who() string { return called(&h.id) }
+
+func called(t *decision.Tab) string { return fmt.Sprintf("tab %s (%q)", t.ID, t.Label) }
+
+// Hold implements actuators.Actuator. It holds the lock of those who close tabs until Close, so that the judgement and the close
+// are one piece for every program that uses that lock, and every judged process of the tab. It judges nothing.
+func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (actuators.Held, error) {
+	id := d.Identity.Tab
+	if err := admissible(act, d.ID, id); err != nil {
+		return nil, err
+	}
+	lock, err := a.lock(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", called(id), err)
+	}
+	h := &held{Actuator: a, client: a.client(id.Socket), id: *id, lockF: lock, pane: map[*panes.Held]*heldPane{}}
+	h.client.Server = &h.id.ServerPID
+	for _, p := range id.Panes {
+		if err = h.holdPane(p); err != nil {
+			break
+		}
+	}
+	if errors.Is(err, actuators.ErrChanged) && h.closed(ctx) {
+		err = actuators.Gone("%s is not there any more", h.who()) // a tab that was closed took its processes along
+	}
+	if err == nil {
+		h.setPlan(act)
+		h.text, err = json.Marshal(h.plan)
+	}
+	if err != nil {
+		_ = h.Close()
+		return nil, err
+	}
+	return h, nil
+}
+
+// closed reports whether the tab is positively gone.
+func (h *held) closed(ctx context.Context) bool {
+	w, err := h.whereabouts(ctx, &h.id)
+	return err == nil && w.where == gone
+}
+
+// holdPane holds every judged process of a pane. One that ended, or left the pane's session, is nobody of the pane's any more.
+func (h *held) holdPane(p decision.Pane) error {
+	in := &heldPane{Pane: p}
+	pids := slices.Compact(slices.Sorted(slices.Values(p.Members)))
+	for _, pid := range pids {
+		m, err := panes.Hold(h.ProcRoot, pid)
+		first := pid == p.PID
+		switch {
+		case errors.Is(err, panes.ErrEnded) && !first:
+			continue
+		case errors.Is(err, panes.ErrEnded):
+			return actuators.Changed("the first process of pane %s of %s, pid %d, ended; the tab was left untouched", p.ID, h.who(), pid)
+		case err != nil:
+			return actuators.Refused("%s: %w; it was left untouched", h.who(), err)
+		case first && (m.Was.Start != p.StartTicks || m.Was.Session != pid):
+			m.Close()
+			return actuators.Changed("pid %d is not the first process of pane %s of %s any more; the tab was left untouched", pid, p.ID, h.who())
+		case m.Was.Session != p.PID:
+			m.Close()
+			continue
+		}
+		h.pane[m] = in
+		h.members = append(h.members, m)
+		if err := h.spareable(m, m.Was); err != nil {
+			return err
+		}
+		if first {
+			in.shell = m
+			if in.turns, err = panes.Turns(m); err != nil {
+				return actuators.Refused("%s: pid %d: %w; it was left untouched", h.who(), pid, err)
+			}
+		}
+	}
+	h.panes = append(h.panes, in)
+	return nil
+}
+
+// spareable refuses a process that is never signalled: a close signals every one of a pane.
+func (h *held) spareable(m *panes.Held, now panes.Stat) error {
+	if err := m.Allowed(h.never, now); err != nil {
+		return actuators.Refused("%s runs it in pane %s: %w; the tab was left untouched", h.who(), h.pane[m].ID, err)
+	}
+	return nil
+}
+
+func (h *held) setPlan(act string) {
+	h.plan = plan{Act: act, Socket: h.id.Socket, ServerPID: h.id.ServerPID, Tab: h.id.ID, Workspace: h.id.Workspace, Label: h.id.Label,
+		Folder: filepath.Join(h.Trash, act)}
+	for i, v := range h.panes {
+		p := planned{ID: v.ID, Terminal: v.Terminal, File: panes.File(i), Cwd: v.Cwd}
+		for _, m := range h.members {
+			if h.pane[m] == v {
+				p.Members = append(p.Members, panes.Member{PID: m.PID, StartTicks: m.Was.Start})
+			}
+		}
+		h.plan.Panes = append(h.plan.Panes, p)
+	}
+}
+
+// Plan implements actuators.Held.
+func (h *held) Plan() json.RawMessage { return h.text }
+
+// Close implements actuators.Held.
+func (h *held) Close() error {
+	for _, m := range h.members {
+		m.Close()
+	}
+	h.members, h.panes, h.pane = nil, nil, nil
+	var left error
+	if h.undone {
+		if _, err := h.purge(&h.plan); err != nil {
+			left = fmt.Errorf("%s was not closed, and what was saved of it in %s could not be removed: %w", h.who(), h.plan.Folder, err)
+		}
+		h.undone = false
+	}
+	lock := h.lockF
+	if h.lockF = nil; lock == nil {
+		return left
+	}
+	// A process that is being started just now has the file open too until it runs its program: closing alone would leave the
+	// lock to it.
+	return errors.Join(left, unix.Flock(int(lock.Fd()), unix.LOCK_UN), lock.Close())
+}

@@ -1,0 +1,223 @@
+// Package rpc sends one request to a herdr server and reads the answer.
+//
+// It is below internal/herdr so that nothing else can name it: package herdr has the calls that read, and package act those that change.
+package rpc
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/internal/peer"
+)
+
+const (
+	// MaxPath is the longest path that the kernel takes for a socket, in bytes (sun_path without its NUL).
+	MaxPath = 107
+	// maxReply is the longest answer that is read, in bytes. herdr sets no bound: one line holds every pane of the server.
+	maxReply = 16 << 20
+	// maxMembers bounds what one answer is unpacked to: a pane has some fifteen.
+	maxMembers = 500_000
+	// id is that of every request: a connection carries one request only, since herdr never answers a second one.
+	id = "winnow"
+)
+
+var (
+	// ErrNoServer says that nobody listens on a socket, by the kernel's word.
+	ErrNoServer = errors.New("no server listens there")
+	// ErrAnother says that another process listens than the one that must.
+	ErrAnother = errors.New("another server listens there")
+	// ErrNotSent says that nothing of a request went out, so that the server cannot have acted on it.
+	ErrNotSent = errors.New("nothing was sent")
+)
+
+// The codes of refusals that are told apart.
+const (
+	InvalidRequest = "invalid_request" // also: a method that this version does not know
+	PaneNotFound   = "pane_not_found"
+	unavailable    = "server_unavailable"
+)
+
+// Refusal is an answer of the server's that says no. Its message is left out: it is for people who use herdr, and may name anything.
+type Refusal struct {
+	Code string `json:"code"`
+}
+
+func (r *Refusal) Error() string { return fmt.Sprintf("herdr answers %.80q", r.Code) }
+
+// Conn says which server is asked. One that is not changed may be used by many goroutines at once.
+type Conn struct {
+	Socket string
+	// UID is the user whose server may be asked; it must be the user of this process.
+	UID int
+	// Server is the pid that must listen on Socket, 0 for one outside of this pid namespace; nil is any.
+	Server *int
+	// Patience bounds one call; 0 leaves that to the context.
+	Patience time.Duration
+}
+
+// Type is the first part of every result.
+type Type struct {
+	Is string `json:"type"`
+}
+
+func (t *Type) is() string { return t.Is }
+
+// Result is a pointer to a struct that embeds Type.
+type Result interface{ is() string }
+
+// Call sends one request and decodes the answer into out, which must be of the given type. It gives the pid of the process that
+// listens, 0 for one outside of this pid namespace.
+//
+// It gives a *Refusal where the server says no to this one request; any other error says that the server cannot be relied on.
+// It wraps ErrNotSent where nothing went out, with ErrNoServer, ErrAnother or what peer.Refused knows; after any other error but a
+// refusal it is not known what the server did.
+func (c *Conn) Call(ctx context.Context, method string, params any, kind string, out Result) (server int, err error) {
+	if c.Patience > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.Patience)
+		defer cancel()
+	}
+	line, err := json.Marshal(map[string]any{"id": id, "method": method, "params": params})
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w: %w", method, ErrNotSent, err)
+	}
+	conn, server, err := c.dial(ctx)
+	if err != nil {
+		return server, fmt.Errorf("%s: %w: %w", method, ErrNotSent, err)
+	}
+	defer func() { _ = conn.Close() }()
+	answer, err := exchange(ctx, conn, append(line, '\n'))
+	if err == nil {
+		err = decode(answer, kind, out)
+	}
+	var no *Refusal
+	switch {
+	case errors.As(err, &no) && no.Code == unavailable:
+		return server, fmt.Errorf("%s: it answers %s, so it is ending or stuck; see herdr status server", method, unavailable)
+	case no != nil, err == nil:
+		return server, err
+	}
+	return server, fmt.Errorf("%s: %w", method, err)
+}
+
+// exchange writes one line in one write, for the server sleeps 100 ms whenever it finds none to read, and reads one. It never closes
+// the writing side alone, which herdr takes for a client that has gone.
+func exchange(ctx context.Context, conn *net.UnixConn, line []byte) ([]byte, error) {
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	if _, err := conn.Write(line); err != nil {
+		return nil, lost(ctx, err, 0)
+	}
+	answer, err := readLine(conn, maxReply)
+	if err != nil {
+		return nil, lost(ctx, err, len(answer))
+	}
+	return answer, nil
+}
+
+var errTooLong = errors.New("the answer is longer than winnow reads")
+
+// readLine reads up to the first newline. With an error it gives what came before.
+func readLine(r io.Reader, limit int64) ([]byte, error) {
+	line, err := bufio.NewReaderSize(io.LimitReader(r, limit), 64<<10).ReadBytes('\n')
+	if errors.Is(err, io.EOF) && int64(len(line)) >= limit {
+		err = errTooLong
+	}
+	return line, err
+}
+
+// lost explains a connection that ended before the answer did.
+func lost(ctx context.Context, err error, got int) error {
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("no answer in time: %w; see herdr status server (a stuck one still answers a ping), or raise collect.timeout", ctx.Err())
+	case errors.Is(err, errTooLong):
+		return fmt.Errorf("%w (%d MiB); leave it out of collect.herdr.sockets", err, maxReply>>20)
+	case got > 0:
+		return fmt.Errorf("it hung up in the middle of an answer, after %d bytes: %w; it may be restarting: look again", got, err)
+	}
+	return fmt.Errorf("it hung up without an answer: %w; it may be restarting, or no herdr server: look again", err)
+}
+
+// dial connects, and tells by the kernel's own word who listens.
+func (c *Conn) dial(ctx context.Context) (*net.UnixConn, int, error) {
+	switch {
+	case len(c.Socket) > MaxPath:
+		return nil, 0, fmt.Errorf("its path is longer than the %d bytes that the kernel takes; name a symbolic link to it in collect.herdr.sockets", MaxPath)
+	case c.UID != os.Geteuid(): // peer.Dial connects to nobody else
+		return nil, 0, fmt.Errorf("%w: winnow runs as uid %d, and uid %d is wanted", peer.ErrOther, os.Geteuid(), c.UID)
+	}
+	conn, pid, err := peer.Dial(ctx, c.Socket)
+	if err != nil {
+		return nil, 0, closed(ctx, err)
+	}
+	if c.Server != nil && pid != *c.Server {
+		_ = conn.Close()
+		return nil, 0, fmt.Errorf("%w: pid %d listens there now, pid %d did before; it restarted: look again", ErrAnother, pid, *c.Server)
+	}
+	return conn, pid, nil
+}
+
+// closed explains a connection that did not come about.
+func closed(ctx context.Context, err error) error {
+	switch {
+	case errors.Is(err, unix.ENOENT):
+		return fmt.Errorf("no such socket: %w", ErrNoServer)
+	case errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, peer.ErrNotSocket):
+		return fmt.Errorf("nobody listens there, the file was left by a server that ended: %w", ErrNoServer)
+	case errors.Is(err, unix.EAGAIN):
+		return fmt.Errorf("%w: too many wait to be answered; see herdr status server", bare(err))
+	case peer.Refused(err):
+		return err
+	case ctx.Err() != nil:
+		return lost(ctx, err, 0)
+	}
+	return bare(err)
+}
+
+// bare is the kernel's error without the path around it, which whoever asked names already.
+func bare(err error) error {
+	var no syscall.Errno
+	if errors.As(err, &no) {
+		return no
+	}
+	return err
+}
+
+// decode takes an answer. The refusal of a request that herdr did not understand carries an empty id.
+func decode(line []byte, kind string, out Result) error {
+	answer := struct {
+		ID     *string  `json:"id"`
+		Result any      `json:"result"`
+		Error  *Refusal `json:"error"`
+	}{Result: out}
+	if bytes.Count(line, []byte(",")) > maxMembers {
+		return fmt.Errorf("the answer lists more than winnow reads (%d members); leave it out of collect.herdr.sockets", maxMembers)
+	}
+	if err := json.Unmarshal(line, &answer); err != nil {
+		return fmt.Errorf("the answer is no answer of herdr's: %w; see what listens there", err)
+	}
+	misunderstood := answer.Error != nil && answer.Error.Code == InvalidRequest && answer.ID != nil && *answer.ID == ""
+	switch {
+	case answer.ID == nil:
+		return errors.New("the answer does not say to which request it is; see what listens there")
+	case *answer.ID != id && !misunderstood:
+		return fmt.Errorf("the answer is to request %s, and %q was asked; see what listens there", strconv.Quote((*answer.ID)[:min(len(*answer.ID), 40)]), id)
+	case answer.Error != nil:
+		return answer.Error
+	case out.is() != kind:
+		return fmt.Errorf("the answer is of type %.80q, want %s; this version of herdr may speak differently: look for a newer winnow", out.is(), kind)
+	}
+	return nil
+}
