@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"winnow/collectors/records"
-	"winnow/collectors/store"
 	"winnow/engine/snapshot"
+	"winnow/internal/sqlite"
 )
 
 // readCodev reads Codev's builders. A row says that there is a builder, whatever its status: Codev drops the row when the builder is
@@ -19,9 +19,9 @@ import (
 // What it asks for is all that it sees: no task, no name, no branch.
 func readCodev(ctx context.Context, path string) (all []snapshot.Entry, bad int, err error) {
 	const table = "builders"
-	rows, err := codevRows(ctx, path, table, "workspace_path", "id", "status", "worktree", "started_at")
+	rows, err := sqlite.Read(ctx, path, table, "workspace_path", "id", "status", "worktree", "started_at")
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, sqlite.Program{Name: "Codev", Version: "3.3", Start: "the Tower"}.Explain(err)
 	}
 	var failed records.Bad
 	unsure := 0
@@ -43,23 +43,7 @@ func readCodev(ctx context.Context, path string) (all []snapshot.Entry, bad int,
 	return all, failed.Count + unsure, err
 }
 
-func codevRows(ctx context.Context, path, table string, columns ...string) (rows []store.Row, err error) {
-	db, err := store.Open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = cmp.Or(err, db.Close()) }()
-	rows, err = db.Rows(ctx, table, columns...)
-	switch {
-	case errors.Is(err, store.ErrUnfinished):
-		return nil, fmt.Errorf("%w; start the Tower once, which undoes the change", err)
-	case errors.Is(err, store.ErrLayout):
-		return nil, fmt.Errorf("%w; a newer or older Codev wrote it, or another program: this version of winnow reads the store of Codev 3.3", err)
-	}
-	return rows, err
-}
-
-func ofCodev(row store.Row) (e snapshot.Entry, err error) {
+func ofCodev(row sqlite.Row) (e snapshot.Entry, err error) {
 	if e.ID, err = row.Text("id"); err != nil {
 		return e, err
 	}
@@ -81,7 +65,7 @@ func ofCodev(row store.Row) (e snapshot.Entry, err error) {
 }
 
 // utc gives the time in a column that holds UTC without saying so, as SQLite's datetime('now') writes it; nil where it is none.
-func utc(row store.Row, column string) *time.Time {
+func utc(row sqlite.Row, column string) *time.Time {
 	text, err := row.Text(column)
 	if err != nil {
 		return nil

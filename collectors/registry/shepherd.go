@@ -11,6 +11,7 @@ import (
 	"winnow/collectors/records"
 	"winnow/collectors/store"
 	"winnow/engine/snapshot"
+	"winnow/internal/sqlite"
 )
 
 // isolated is the column that says whether the session has a worktree of its own, or works in the repository itself.
@@ -28,7 +29,7 @@ func readShepherd(ctx context.Context, path string) (all []snapshot.Entry, bad i
 	columns := []string{"id", "status", "worktreePath", "terminal", "agentProvider", "createdAt", "archivedAt", "mergingSince", "herdrSession",
 		"herdrAgentId", "terminalTabId"}
 	rows, err := store.ReadShepherd(ctx, path, table, append(slices.Clone(columns), isolated)...)
-	if errors.Is(err, store.ErrLayout) { // without that column it is only not known whose the folders are
+	if errors.Is(err, sqlite.ErrLayout) { // without that column it is only not known whose the folders are
 		rows, err = store.ReadShepherd(ctx, path, table, columns...)
 	}
 	if err != nil {
@@ -56,7 +57,7 @@ func readShepherd(ctx context.Context, path string) (all []snapshot.Entry, bad i
 }
 
 // ofShepherd reads what a row says of what the session owns.
-func ofShepherd(row store.Row) (e snapshot.Entry, err error) {
+func ofShepherd(row sqlite.Row) (e snapshot.Entry, err error) {
 	for _, f := range []struct {
 		column string
 		to     *string
@@ -91,8 +92,8 @@ func ofShepherd(row store.Row) (e snapshot.Entry, err error) {
 // ends says whether the session is over, and always says it outright: over is archived with the time of it, and no merge under
 // way. Archived without that time is a session that is being restored, or a row older than the column. It reports whether the
 // row's times could be read; one whose times could not is not over.
-func ends(row store.Row, e *snapshot.Entry) (whole bool) {
-	started, ended, whole := store.Span(row, "createdAt", "archivedAt")
+func ends(row sqlite.Row, e *snapshot.Entry) (whole bool) {
+	started, ended, whole := sqlite.Span(row, "createdAt", "archivedAt")
 	e.StartedAt = started
 	e.Terminal = new(e.Status == archived && ended != nil && row.Null("mergingSince"))
 	if *e.Terminal {

@@ -9,6 +9,7 @@ import (
 	"winnow/collectors/records"
 	"winnow/collectors/store"
 	"winnow/engine/snapshot"
+	"winnow/internal/sqlite"
 )
 
 // readShepherd reads the helper agents that Shepherd started: reviews, plan gates, doc agents, and recaps and rundowns, which
@@ -29,7 +30,7 @@ func readShepherd(ctx context.Context, path string) (all []snapshot.Spawn, bad i
 			continue
 		}
 		var whole bool
-		if s.SpawnedAt, s.CompletedAt, whole = store.Span(row, "spawnedAt", "completedAt"); !whole {
+		if s.SpawnedAt, s.CompletedAt, whole = sqlite.Span(row, "spawnedAt", "completedAt"); !whole {
 			unsure++
 		}
 		all = append(all, s)
@@ -41,7 +42,7 @@ func readShepherd(ctx context.Context, path string) (all []snapshot.Spawn, bad i
 }
 
 // ofShepherd reads what a row says of who works where. A row that names no folder protects nothing, so it cannot be passed over.
-func ofShepherd(row store.Row) (s snapshot.Spawn, err error) {
+func ofShepherd(row sqlite.Row) (s snapshot.Spawn, err error) {
 	if s.ID, err = row.Text("reviewerSessionId"); err != nil {
 		return s, err
 	}

@@ -1,4 +1,4 @@
-package codev
+package tower
 
 import (
 	"errors"
@@ -23,7 +23,7 @@ func TestAttackTheKeysFile(t *testing.T) {
 		}
 		return dir
 	}
-	key := strings.Repeat("k", 64)
+	key := strings.Repeat("a", 64)
 	own := func(dir string) string {
 		if err := os.WriteFile(filepath.Join(dir, keyFile), []byte(key), 0o600); err != nil {
 			t.Fatal(err)
@@ -41,7 +41,7 @@ func TestAttackTheKeysFile(t *testing.T) {
 	a := attack.New(t, "a FIFO, a device, a long file, another user's file or link, or a file that others can write as the key to the Tower")
 	for _, home := range []string{fifo, his, link, zero, long, open, writable} {
 		began := time.Now()
-		got, _, err := readKey(home, "")
+		got, _, err := Key(home, "")
 		switch {
 		case got != "" || err == nil:
 			a.Lost("%s: a key was read", home)
@@ -53,7 +53,7 @@ func TestAttackTheKeysFile(t *testing.T) {
 			a.Held()
 		}
 	}
-	if got, own, err := readKey(filepath.Join(shared, "target"), ""); got != key || !own || err != nil {
+	if got, own, err := Key(filepath.Join(shared, "target"), ""); got != key || !own || err != nil {
 		t.Errorf("the honest key: %v, %v", own, err)
 	}
 }
