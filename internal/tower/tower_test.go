@@ -128,3 +128,17 @@ func TestEndedProcesses(t *testing.T) {
 		t.Errorf("it began %s apart", d)
 	}
 }
+
+func TestTTYIndex(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"pos:\t0\nflags:\t02\ntty-index:\t12\n": "12", "tty-index:\t0": "0"} {
+		if got, err := ttyIndex([]byte(text)); err != nil || got != want {
+			t.Errorf("%q: %q, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "pos:\t0\n", "tty-index:\tx\n", "tty-index:\n", "tty-index:\t-1\n"} {
+		if _, err := ttyIndex([]byte(text)); err == nil {
+			t.Errorf("%q was read", text)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"winnow/actuators"
@@ -171,9 +172,12 @@ func (g *grasp) still(ctx context.Context, state string) error {
 	case err != nil:
 		return err
 	}
+	listed := slices.ContainsFunc(all, func(e tower.Entry) bool { return e.ID == g.id.ID })
 	switch now := tower.State(all, g.id.ID, g.pid()); {
-	case g.id.Listed && over && now == tower.State(nil, g.id.ID, g.pid()):
+	case g.id.Listed && !listed && over:
 		return actuators.Gone("the Tower does not list it any more")
+	case g.id.Listed && !listed:
+		return actuators.Changed("the Tower does not list it any more, and its process (pid %d) still runs", g.pid())
 	case state == "" || now != state:
 		return actuators.Changed("the Tower says now of it %s, and said %s when it was judged", now, state)
 	case g.id.Process == nil:
