@@ -1,8 +1,6 @@
 package codev
 
 import (
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +8,6 @@ import (
 	"winnow/actuators/panes"
 	see "winnow/collectors/panes/codev"
 	"winnow/engine/decision"
-	"winnow/engine/snapshot"
 	kit "winnow/testkit/tower"
 )
 
@@ -31,22 +28,6 @@ func (w *world) remember() {
 		w.t.Fatal(err)
 	}
 	w.known = see.Owners(s, w.known, time.Hour)
-}
-
-// served is a development server that its Tower lost, and in which a child runs: an earlier look knew its terminal.
-func (w *world) served() (*fake, decision.Terminal) {
-	w.t.Helper()
-	f := newFake(w.t, w.conf(nil))
-	f.child("child")
-	s, err := w.look(w.t.Context(), "")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	ticks := s.Terminals[see.ID("codev/home", "pid-"+strconv.Itoa(f.pid))].StartTicks
-	w.known = []snapshot.Owner{{Source: "codev/home", Terminal: "00000000-0000-4000-8000-000000000001", Workspace: w.ws, Builder: "builder-pir-883",
-		Worktree: filepath.Join(w.ws, ".builders", "pir-883"), Kind: "dev", BootID: s.Host.BootID, PID: f.pid, StartTicks: *ticks, LastAt: s.TakenAt, FirstAt: s.TakenAt}}
-	w.worktree(func(string) {})
-	return f, w.unknown(f.pid)
 }
 
 func runs(pid int) bool {
@@ -94,37 +75,40 @@ func TestEndsAServerThatTheTowerLost(t *testing.T) {
 	})
 }
 
-// TestSparesAServerThatIsNotAsItWasJudged has it become another thing at every moment of an act.
+// TestSparesAServerThatIsNotAsItWasJudged has it become another thing after each step of an act.
 func TestSparesAServerThatIsNotAsItWasJudged(t *testing.T) {
 	t.Parallel()
+	const starts = "while read -r x; do sleep 1000 & done"
 	for name, c := range map[string]struct {
-		change func(w *world, f *fake)
+		change func(w *world, st kit.TerminalState)
 		says   string
 	}{
-		"something began in it":        {func(_ *world, f *fake) { f.child("child") }, "has begun to live below"},
-		"something began in its group": {func(_ *world, f *fake) { f.child("background") }, "has begun to live below"},
-		"somebody uses its terminal":   {func(_ *world, f *fake) { f.child("terminal") }, "has begun to use the terminal"},
-		"the Tower lists it":           {func(w *world, f *fake) { w.SetPID(w.builder(kit.Terminal{}).ID, f.pid) }, "says now of it"},
+		"something began in it": {func(w *world, st kit.TerminalState) {
+			n := len(w.belowOf(st.PID))
+			w.Type(st.ID, "x\n")
+			eventually(w.t, "it runs", func() bool { return len(w.belowOf(st.PID)) > n })
+		}, "has begun to live below"},
+		"the Tower lists it": {func(w *world, st kit.TerminalState) { w.SetPID(w.builder(kit.Terminal{}).ID, st.PID) }, "says now of it"},
 	} {
 		for _, when := range []string{"held", "saved", "last", StepTerm} {
 			t.Run(name+", "+when, func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t)
-				f, id := w.served()
+				st, id := w.lost("sh", "-c", starts)
 				change := func(moment string) {
 					if moment == when {
-						c.change(w, f)
+						c.change(w, st)
 					}
 				}
 				w.o.Step = change
 				out := w.carry(t.Context(), w.decided[id.ID], change)
-				if out.Outcome != decision.Changed && !(out.Outcome == decision.Gone && name == "the Tower lists it") {
+				if out.Outcome == decision.Done || out.Outcome == decision.Failed {
 					t.Errorf("outcome: %+v", out)
 				}
 				if when == "last" || when == StepTerm {
 					want(t, out, decision.Changed, c.says, "left untouched")
 				}
-				if !f.alive() {
+				if !w.Alive(st.ID) {
 					t.Error("it was ended")
 				}
 			})
@@ -133,10 +117,11 @@ func TestSparesAServerThatIsNotAsItWasJudged(t *testing.T) {
 	t.Run("one of them is never signalled", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
-		f, id := w.served()
+		st, id := w.lost("sh", "-c", "sleep 1000; true")
+		eventually(t, "it runs", func() bool { return len(w.belowOf(st.PID)) == 2 })
 		w.o.Never = []string{"sleep"}
 		want(t, w.act(id), decision.Refused, "never signalled", "left untouched")
-		if !f.alive() {
+		if !w.Alive(st.ID) {
 			t.Error("it was ended")
 		}
 	})
