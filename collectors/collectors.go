@@ -6,12 +6,13 @@ import (
 	"errors"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/foreign"
 )
 
 // ErrAbsent says that a source is positively not there: no server on that socket, no such file or folder. ErrPermission says
 // that it is there and may not be read. Readers wrap them; every other error is a failure of its own.
 var (
-	ErrAbsent     = errors.New("absent")
+	ErrAbsent     = foreign.ErrAbsent
 	ErrPermission = errors.New("no permission")
 )
 

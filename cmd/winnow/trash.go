@@ -115,16 +115,16 @@ func (a *app) restore(ctx context.Context, acts []string) error {
 		}
 		failed = errors.Join(failed, fmt.Errorf("restore %s: %w", in.ID, err))
 		if errors.Is(err, actuators.ErrPart) || errors.Is(err, actuators.ErrRefused) {
-			code = max(code, exitPart)
+			code = max(code, report.ExitPart)
 		} else {
-			code = exitFailed
+			code = report.ExitFailed
 		}
 	}
 	if len(back) > 0 {
 		failed = errors.Join(a.sayRestored(back), failed)
 	}
-	if code == exitPart {
-		return codeError{exitPart, failed}
+	if code == report.ExitPart {
+		return codeError{report.ExitPart, failed}
 	}
 	return failed
 }
@@ -133,9 +133,9 @@ func (a *app) restore(ctx context.Context, acts []string) error {
 func (a *app) sayRestored(back []restored) error {
 	if a.flags.format == "json" || a.flags.format == "ndjson" {
 		if len(back) == 1 {
-			return encode(a.out, back[0], "")
+			return text.JSON(a.out, back[0], "")
 		}
-		return encode(a.out, back, "")
+		return text.JSON(a.out, back, "")
 	}
 	var errs []error
 	for _, one := range back {

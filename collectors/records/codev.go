@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
-	"winnow/collectors/store"
 	"winnow/engine/snapshot"
+	"winnow/internal/sqlite"
 )
 
 // readCodev reads Codev's builders. A row says that there is a builder, whatever its status: Codev drops the row when the builder is
@@ -17,12 +16,12 @@ import (
 //
 // What it asks for is all that it sees: no task, no name, no branch.
 func readCodev(ctx context.Context, path string, o Options) ([]snapshot.Record, int, error) {
-	rows, err := codevRows(ctx, path, "builders", "workspace_path", "id", "status", "worktree", "started_at")
+	rows, err := sqlite.Read(ctx, path, "builders", "workspace_path", "id", "status", "worktree", "started_at")
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, sqlite.Program{Name: "Codev", Version: "3.3", Start: "the Tower"}.Explain(err)
 	}
 	var all []snapshot.Record
-	bad, err := each(path, "builders", rows, func(row store.Row) (e snapshot.Record, whole bool, err error) {
+	bad, err := each(path, "builders", rows, func(row sqlite.Row) (e snapshot.Record, whole bool, err error) {
 		if e, err = ofCodev(row); err != nil {
 			return e, true, err
 		}
@@ -34,23 +33,7 @@ func readCodev(ctx context.Context, path string, o Options) ([]snapshot.Record, 
 	return all, bad, err
 }
 
-func codevRows(ctx context.Context, path, table string, columns ...string) (rows []store.Row, err error) {
-	db, err := store.Open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = cmp.Or(err, db.Close()) }()
-	rows, err = db.Rows(ctx, table, columns...)
-	switch {
-	case errors.Is(err, store.ErrUnfinished):
-		return nil, fmt.Errorf("%w; start the Tower once, which undoes the change", err)
-	case errors.Is(err, store.ErrLayout):
-		return nil, fmt.Errorf("%w; a newer or older Codev wrote it, or another program: this version of winnow reads the store of Codev 3.3", err)
-	}
-	return rows, err
-}
-
-func ofCodev(row store.Row) (e snapshot.Record, err error) {
+func ofCodev(row sqlite.Row) (e snapshot.Record, err error) {
 	if e.ID, err = row.Text("id"); err != nil {
 		return e, err
 	}
@@ -72,7 +55,7 @@ func ofCodev(row store.Row) (e snapshot.Record, err error) {
 }
 
 // utc gives the time in a column that holds UTC without saying so, as SQLite's datetime('now') writes it; nil where it is none.
-func utc(row store.Row, column string) *time.Time {
+func utc(row sqlite.Row, column string) *time.Time {
 	text, err := row.Text(column)
 	if err != nil {
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"winnow/collectors/store"
 	"winnow/engine/snapshot"
+	"winnow/internal/sqlite"
 )
 
 // isolated is the column that says whether the session has a worktree of its own, or works in the repository itself.
@@ -24,14 +25,14 @@ func readSessions(ctx context.Context, path string, o Options) ([]snapshot.Recor
 	columns := []string{"id", "status", "worktreePath", "terminal", "agentProvider", "createdAt", "archivedAt", "mergingSince", "herdrSession",
 		"herdrAgentId", "terminalTabId"}
 	rows, err := store.ReadShepherd(ctx, path, table, append(slices.Clone(columns), isolated)...)
-	if errors.Is(err, store.ErrLayout) { // without that column it is only not known whose the folders are
+	if errors.Is(err, sqlite.ErrLayout) { // without that column it is only not known whose the folders are
 		rows, err = store.ReadShepherd(ctx, path, table, columns...)
 	}
 	if err != nil {
 		return nil, 0, err
 	}
 	s := newStates()
-	bad, err := each(path, table, rows, func(row store.Row) (snapshot.Record, bool, error) {
+	bad, err := each(path, table, rows, func(row sqlite.Row) (snapshot.Record, bool, error) {
 		e, err := ofSession(row)
 		if err != nil {
 			return e, true, err
@@ -43,7 +44,7 @@ func readSessions(ctx context.Context, path string, o Options) ([]snapshot.Recor
 }
 
 // each reads the rows of a table. It counts those that cannot be read whole, and its error is the first of a row that cannot be read.
-func each(path, table string, rows []store.Row, read func(store.Row) (r snapshot.Record, whole bool, err error)) (int, error) {
+func each(path, table string, rows []sqlite.Row, read func(sqlite.Row) (r snapshot.Record, whole bool, err error)) (int, error) {
 	var failed Bad
 	unsure := 0
 	for i, row := range rows {
@@ -62,7 +63,7 @@ func each(path, table string, rows []store.Row, read func(store.Row) (r snapshot
 }
 
 // ofSession reads what a row says of what the session owns.
-func ofSession(row store.Row) (e snapshot.Record, err error) {
+func ofSession(row sqlite.Row) (e snapshot.Record, err error) {
 	for _, f := range []struct {
 		column string
 		to     *string
@@ -97,8 +98,8 @@ func ofSession(row store.Row) (e snapshot.Record, err error) {
 // ends says whether the session is over, and always says it outright: over is a word for it (archived) with the time of it, and no merge
 // under way. Archived without that time is a session that is being restored, or a row older than the column. It reports whether the
 // row's times could be read; one whose times could not is not over.
-func ends(row store.Row, e *snapshot.Record, o Options) (whole bool) {
-	started, ended, whole := store.Span(row, "createdAt", "archivedAt")
+func ends(row sqlite.Row, e *snapshot.Record, o Options) (whole bool) {
+	started, ended, whole := sqlite.Span(row, "createdAt", "archivedAt")
 	e.StartedAt = started
 	e.Terminal = new(o.over(e.Status) && ended != nil && row.Null("mergingSince"))
 	if *e.Terminal {
@@ -118,11 +119,11 @@ func readReviewers(ctx context.Context, path string, _ Options) ([]snapshot.Reco
 		return nil, 0, err
 	}
 	var all []snapshot.Record
-	bad, err := each(path, table, rows, func(row store.Row) (s snapshot.Record, whole bool, err error) {
+	bad, err := each(path, table, rows, func(row sqlite.Row) (s snapshot.Record, whole bool, err error) {
 		if s, err = ofReviewer(row); err != nil {
 			return s, true, err
 		}
-		s.SpawnedAt, s.CompletedAt, whole = store.Span(row, "spawnedAt", "completedAt")
+		s.SpawnedAt, s.CompletedAt, whole = sqlite.Span(row, "spawnedAt", "completedAt")
 		all = append(all, s)
 		return s, whole, nil
 	})
@@ -130,7 +131,7 @@ func readReviewers(ctx context.Context, path string, _ Options) ([]snapshot.Reco
 }
 
 // ofReviewer reads what a row says of who works where. A row that names no folder protects nothing, so it cannot be passed over.
-func ofReviewer(row store.Row) (s snapshot.Record, err error) {
+func ofReviewer(row sqlite.Row) (s snapshot.Record, err error) {
 	if s.ID, err = row.Text("reviewerSessionId"); err != nil {
 		return s, err
 	}

@@ -1,14 +1,16 @@
+// Package store finds and reads the store of Shepherd.
 package store
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"winnow/internal/sqlite"
 )
 
 // Shepherd gives the path of this user's Shepherd store, and whether there is one: it is where SHEPHERD_DB says, or at
@@ -26,24 +28,8 @@ func Shepherd(env func(string) string, home string) (path string, ok bool) {
 	return abs, !gone || !filepath.IsAbs(path)
 }
 
-// ReadShepherd reads columns of a table of the Shepherd store at path, as Rows does.
-func ReadShepherd(ctx context.Context, path, table string, columns ...string) ([]Row, error) {
-	rows, err := read(ctx, path, table, columns)
-	switch {
-	case errors.Is(err, ErrUnfinished):
-		return nil, fmt.Errorf("%w; start Shepherd once, which undoes the change", err)
-	case errors.Is(err, ErrLayout):
-		return nil, fmt.Errorf("%w; a newer or older Shepherd wrote it, or another program: this version of winnow reads the store of Shepherd 1.46", err)
-	}
-	return rows, err
-}
-
-// read opens the database, reads one table and closes it again.
-func read(ctx context.Context, path, table string, columns []string) (rows []Row, err error) {
-	db, err := Open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = cmp.Or(err, db.Close()) }()
-	return db.Rows(ctx, table, columns...)
+// ReadShepherd reads columns of a table of the Shepherd store at path, as sqlite.Read does.
+func ReadShepherd(ctx context.Context, path, table string, columns ...string) ([]sqlite.Row, error) {
+	rows, err := sqlite.Read(ctx, path, table, columns...)
+	return rows, sqlite.Program{Name: "Shepherd", Version: "1.46", Start: "Shepherd"}.Explain(err)
 }

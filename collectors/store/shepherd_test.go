@@ -74,3 +74,10 @@ func TestWhatIsSaidOfAShepherdStore(t *testing.T) {
 		t.Errorf("no store gave %v", err)
 	}
 }
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -25,6 +25,9 @@ var (
 	ErrWritable   = errors.New("other users can write it")
 	ErrTooLarge   = errors.New("it is too large")
 	ErrSlow       = errors.New("it did not answer in time")
+
+	// ErrAbsent says that there is positively nothing, and that nothing was left behind.
+	ErrAbsent = errors.New("absent")
 )
 
 // Want says what a file must be to be read.

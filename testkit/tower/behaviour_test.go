@@ -37,8 +37,7 @@ func TestWhoMayAsk(t *testing.T) {
 		{"/api/nothing", key(""), 401},
 		{"/api/nothing", key(s.Key()), 404},
 		{"/api/version", key(""), 200},
-		{"/health", key(""), 200},
-		{"/", key(""), 200},
+		{"/api/version", key(""), 200},
 		{"/api/terminals", host("localhost"), 200},
 		{"/api/terminals", host("127.0.0.9:4100"), 200},
 		{"/api/terminals", host("[::1]:4100"), 200},
@@ -77,7 +76,7 @@ func TestWhoMayAsk(t *testing.T) {
 func TestNothingUnannounced(t *testing.T) {
 	t.Parallel()
 	s := open(t, Options{})
-	ws := Encode(s.Workspace(t.TempDir()))
+	const ws = "L25vd2hlcmU"
 	for _, path := range []string{"/api/version", "/api/terminals", "/api/terminals/x", "/api/terminals/x/output", "/api/shellpers/husks"} {
 		ask(t, s, "GET", path)
 	}
@@ -134,38 +133,15 @@ func TestStartFailsTheTest(t *testing.T) {
 	}
 }
 
-// Every GET that looks for stale rows deletes them, of its workspace alone, and takes over what lives.
-func TestGetsThatDelete(t *testing.T) {
+// Another client's poll deletes stale rows, and takes over what lives.
+func TestPollDeletes(t *testing.T) {
 	t.Parallel()
 	s := open(t, Options{})
-	a, b := s.Workspace(t.TempDir()), s.Workspace(t.TempDir())
-	for path, all := range map[string]bool{
-		"/health": true, "/api/workspaces": true, "/api/status": true, "/api/workspaces/" + Encode(a) + "/status": false,
-		"/workspace/" + Encode(a) + "/api/state": false, "/workspace/" + Encode(a) + "/api/overview": false, "/api/overview?workspace=" + a: false,
-	} {
-		ghost := func(id, workspace string) {
-			s.Exec(`INSERT INTO terminal_sessions (id, workspace_path, type, pid, shellper_socket) VALUES (?, ?, 'builder', 1, '/nowhere/x.sock')`, id, workspace)
-		}
-		ghost("a", a)
-		ghost("b", b)
-		live := s.Terminal(a, Terminal{RoleID: "builder-pir-1", NoSession: true})
-		must(t, s, 200, "GET", path)
-		if s.HasRow("a") || s.HasRow("b") == all {
-			t.Errorf("%s: the row of its workspace is there: %v, that of the other: %v", path, s.HasRow("a"), s.HasRow("b"))
-		}
-		if !s.HasRow(live.ID) || !s.Registered(live.ID) {
-			t.Errorf("%s: the one that lives was not taken over", path)
-		}
-		s.dropRow("b")
-	}
-	s.Exec(`INSERT INTO terminal_sessions (id, workspace_path, type) VALUES ('c', ?, 'builder')`, a)
-	s.SetReady(false)
-	if must(t, s, 200, "GET", "/health")["ready"] != false || !s.HasRow("c") {
-		t.Error("a Tower that is starting says that it is ready, or deletes rows")
-	}
-	s.SetReady(true)
-	if s.Poll(); s.HasRow("c") {
-		t.Error("another client's poll left a stale row")
+	ws := s.Workspace(t.TempDir())
+	s.Exec(`INSERT INTO terminal_sessions (id, workspace_path, type, pid, shellper_socket) VALUES ('a', ?, 'builder', 1, '/nowhere/x.sock')`, ws)
+	live := s.Terminal(ws, Terminal{RoleID: "builder-pir-1", NoSession: true})
+	if s.Poll(); s.HasRow("a") || !s.HasRow(live.ID) || !s.Registered(live.ID) {
+		t.Errorf("the stale row is there: %v; the one that lives was taken over: %v", s.HasRow("a"), s.Registered(live.ID))
 	}
 }
 
@@ -311,9 +287,6 @@ func TestHusks(t *testing.T) {
 	slices.Sort(want)
 	if got := pids(must(t, s, 200, "GET", "/api/shellpers/husks")["candidates"]); !slices.Equal(got, want) {
 		t.Errorf("candidates %v, want %v", got, want)
-	}
-	if got := must(t, s, 200, "GET", "/health")["unregisteredShellperCount"]; got != 4.0 {
-		t.Errorf("%v that no row has, want 4", got)
 	}
 	got := must(t, s, 200, "POST", "/api/shellpers/husks/sweep")
 	if swept := pids(got["pids"]); got["swept"] != 3.0 || !slices.Equal(swept, want) {
@@ -530,60 +503,6 @@ func TestWhatIsSaid(t *testing.T) {
 	s.SetPID(old.ID, 1)
 	if must(t, s, 200, "GET", "/api/terminals/"+old.ID)["pid"] != 1.0 || s.count(`SELECT shellper_pid FROM terminal_sessions`) != 1 {
 		t.Error("it has another pid than was said")
-	}
-}
-
-func TestTabs(t *testing.T) {
-	t.Parallel()
-	s := open(t, Options{})
-	ws := s.Workspace(t.TempDir())
-	path := "/workspace/" + Encode(ws) + "/api/tabs/"
-	for tab, spec := range map[string]Terminal{
-		"builder-pir-1": {RoleID: "builder-pir-1"}, "shell-7": {Type: "shell", RoleID: "shell-7"}, "architect": {Type: "architect"},
-		"architect%3Aother": {Type: "architect", RoleID: "other"},
-	} {
-		one := s.Terminal(ws, spec)
-		must(t, s, 404, "DELETE", "/workspace/"+Encode("/elsewhere")+"/api/tabs/"+tab)
-		if must(t, s, 204, "DELETE", path+tab); !s.Gone(one.ID) {
-			t.Errorf("%s is still there", tab)
-		}
-		must(t, s, 404, "DELETE", path+tab)
-	}
-	if n := s.count(`SELECT count(*) FROM architect WHERE id = 'other' AND session_id IS NOT NULL`); n != 1 {
-		t.Errorf("%d rows of the architect", n)
-	}
-}
-
-// The overview says nothing, and says it with 200, when .builders cannot be read.
-func TestOverviewOfOddFolders(t *testing.T) {
-	t.Parallel()
-	w := newAcme(t)
-	below := filepath.Join(w.path, ".builders")
-	if err := errors.Join(os.Remove(filepath.Join(below, "task-AbCd")), os.WriteFile(filepath.Join(below, "task-AbCd"), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	if got := must(t, w.s, 200, "GET", "/api/overview")["builders"].([]any); len(got) != 2 {
-		t.Errorf("with a file among them, there are %d", len(got))
-	}
-	if err := os.Rename(below, below+"-away"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(below, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := must(t, w.s, 200, "GET", "/api/overview")["builders"].([]any); len(got) > 0 {
-		t.Errorf("builders: %v", got)
-	}
-}
-
-func TestRoleOf(t *testing.T) {
-	t.Parallel()
-	for folder, want := range map[string]string{
-		"pir-0883-slug": "builder-pir-883", "task-AbCd": "builder-task-abcd", "worktree-x1": "worktree-x1", "spir-0": "builder-spir-0", "_x": "", "883": "",
-	} {
-		if got, _ := roleOf(folder); got != want {
-			t.Errorf("%s: %q, want %q", folder, got, want)
-		}
 	}
 }
 

@@ -1,14 +1,14 @@
-// Package codev closes Codev terminals that were judged, and ends shellpers that no Tower knows.
+// Package codev closes Codev terminals that were judged, and ends shellpers that no Tower lists.
 //
-// What a Tower lists, that Tower closes, and nobody else. Only a process that it does not list, or lists no more, is ended here: by the
-// identity that was held all the while. Success is what the Tower's list and the process table show afterwards, never an answer.
+// Whether a terminal may go is judged elsewhere. Here it is made sure that it is still exactly what was judged: the process that is held, and
+// the Tower's own words of it. What a Tower lists, that Tower closes. Only a process that it does not list, or lists no more, is ended here,
+// by the identity that was held all the while. Success is what the Tower's list and the process table show afterwards, never an answer.
 // Nothing is set aside: what a terminal showed stays in Codev's own logs/<id>.log in the state folder, so that there is nothing to restore.
 package codev
 
 import (
 	"cmp"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -74,15 +74,4 @@ func New(o Options) *Actuator {
 	return &Actuator{Options: o, processes: processes.New(processes.Options{
 		ProcRoot: o.ProcRoot, Self: o.Self, OrphanParents: o.OrphanParents, Multiplexers: o.Multiplexers, Never: o.Never, UID: o.UID, Log: o.Log,
 	})}
-}
-
-// sockets is the folder of the shellpers' sockets, which tells one Codev's shellpers from another's. Empty is not known.
-func (a *Actuator) sockets() string {
-	if dir := a.Env("SHELLPER_SOCKET_DIR"); dir != "" {
-		return filepath.Clean(dir)
-	}
-	if home := a.Env("HOME"); home != "" {
-		return filepath.Join(home, ".codev/run")
-	}
-	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,6 +12,8 @@ import (
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/internal/tower"
+	"winnow/internal/tower/act"
 )
 
 const (
@@ -30,10 +33,11 @@ func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	if !alike(in.Identity.Terminal, &g.id) {
 		return actuators.OutcomeOf(g.untouched(actuators.Changed("it is not what was judged at first any more")))
 	}
+	still := func(ctx context.Context) error { return g.still(ctx, in.Identity.Terminal.State) }
 	if !g.id.Listed {
-		return g.endUnlisted(ctx)
+		return g.endUnlisted(ctx, still)
 	}
-	sent, err := g.tell(ctx)
+	sent, err := g.tell(ctx, still)
 	var left errLeft
 	if errors.As(err, &left) {
 		return actuators.OutcomeOf(g.untouched(left.error))
@@ -42,7 +46,7 @@ func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	return g.readBack(ctx, err, sent)
 }
 
-// alike reports whether two identities differ in nothing but how much memory the process has.
+// alike reports whether two identities differ in nothing but how much memory the process has, and what the Tower says, which is compared later.
 func alike(a, b *decision.Terminal) bool {
 	if a == nil || (a.Process == nil) != (b.Process == nil) {
 		return false
@@ -55,7 +59,7 @@ func alike(a, b *decision.Terminal) bool {
 			return false
 		}
 	}
-	one.Process, two.Process = nil, nil
+	one.Process, two.Process, one.State, two.State = nil, nil, "", ""
 	return one == two
 }
 
@@ -66,18 +70,18 @@ func (e errLeft) Unwrap() error { return e.error }
 
 // tell has the Tower close the terminal, and says when it was told. Everything is looked at again right before each try. Nil says that the
 // Tower said that it did, an errLeft that it did nothing, and any other error that what it did is to be seen.
-func (g *grasp) tell(ctx context.Context) (sent time.Time, err error) {
+func (g *grasp) tell(ctx context.Context, still func(context.Context) error) (sent time.Time, err error) {
 	bounded, cancel := context.WithTimeout(ctx, 2*g.Timeout)
 	defer cancel()
 	deadline, _ := bounded.Deadline()
 	pause := firstPause
 	for try := 1; ; try++ {
-		sent, err = g.tellOnce(bounded)
-		var starting errStarting
+		sent, err = g.tellOnce(bounded, still)
+		var starting tower.Starting
 		if !errors.As(err, &starting) {
 			return sent, err
 		}
-		wait := max(pause, starting.after)
+		wait := max(pause, starting.After)
 		if try == tries || time.Now().Add(wait).After(deadline) {
 			return sent, errLeft{fmt.Errorf("%w (try %d of %d)", err, try, tries)}
 		}
@@ -90,9 +94,9 @@ func (g *grasp) tell(ctx context.Context) (sent time.Time, err error) {
 	}
 }
 
-func (g *grasp) tellOnce(ctx context.Context) (sent time.Time, err error) {
+func (g *grasp) tellOnce(ctx context.Context, still func(context.Context) error) (sent time.Time, err error) {
 	g.Step(StepClose)
-	if err := g.check(ctx); err != nil {
+	if err := still(ctx); err != nil {
 		return sent, errLeft{err}
 	}
 	if ctx.Err() != nil {
@@ -100,10 +104,9 @@ func (g *grasp) tellOnce(ctx context.Context) (sent time.Time, err error) {
 	}
 	sent = time.Now()
 	// A request that is cut off may take effect all the same, and nobody would know.
-	err = g.tower.close(context.WithoutCancel(ctx), g.id.ID)
-	var starting errStarting
-	if errors.As(err, &starting) || errors.Is(err, errKey) || errors.Is(err, errNotSent) {
-		return sent, errLeft{fmt.Errorf("tell the Tower at %s to close it: %w", g.tower.base, err)}
+	err = act.Close(context.WithoutCancel(ctx), g.tower, g.id.ID)
+	if tower.Undone(err) {
+		return sent, errLeft{fmt.Errorf("tell the Tower at %s to close it: %w", g.tower.Base, err)}
 	}
 	return sent, err
 }
@@ -113,7 +116,7 @@ func said(answer error) string {
 	switch {
 	case answer == nil:
 		return "the Tower said that it closed it"
-	case errors.Is(answer, errUnknown):
+	case errors.Is(answer, act.ErrUnknown):
 		return "the Tower said that it does not know it"
 	}
 	return "the Tower was told to close it: " + answer.Error()
@@ -123,9 +126,9 @@ func said(answer error) string {
 // off may still be at it, and one that refused did nothing.
 func (g *grasp) patience(answer error, sent time.Time) time.Time {
 	switch {
-	case answer == nil || errors.Is(answer, errUnknown):
+	case answer == nil || errors.Is(answer, act.ErrUnknown):
 		return time.Now().Add(g.Timeout)
-	case errors.Is(answer, errLost):
+	case errors.Is(answer, tower.ErrLost):
 		return sent.Add(3 * g.Timeout)
 	}
 	return time.Now()
@@ -156,12 +159,8 @@ func (g *grasp) readBack(sweep context.Context, answer error, sent time.Time) de
 
 // isListed reports whether the Tower lists the terminal.
 func (g *grasp) isListed(ctx context.Context) (bool, error) {
-	all, err := g.list(ctx)
-	if err != nil {
-		return false, err
-	}
-	it, err := find(all, g.id.ID)
-	return it != nil || err != nil, nil
+	all, err := g.tower.Terminals(ctx)
+	return slices.ContainsFunc(all, func(e tower.Entry) bool { return e.ID == g.id.ID }), err
 }
 
 // over reports whether the terminal has no process any more.
@@ -179,7 +178,7 @@ func (g *grasp) freed() decision.Freed {
 func (g *grasp) closed(answer error) decision.Outcome {
 	out := decision.Outcome{Outcome: decision.Done, Freed: g.freed(), Detail: g.who() + " is closed"}
 	switch {
-	case errors.Is(answer, errUnknown):
+	case errors.Is(answer, act.ErrUnknown):
 		out = decision.Outcome{Outcome: decision.Gone, Detail: g.who() + " was gone when the Tower was told to close it"}
 	case answer != nil:
 		out.Detail += "; " + said(answer)
@@ -221,7 +220,7 @@ func (g *grasp) unseen(answer, err error, over bool) decision.Outcome {
 // endOutlived ends the shellper of a terminal that the Tower lists no more.
 func (g *grasp) endOutlived(ctx context.Context, answer error) decision.Outcome {
 	before := fmt.Sprintf("%s, and lists it no more, but its process (pid %d) still ran", said(answer), g.shellper.PID)
-	how, _, err := g.end(ctx, g.checkOutlived)
+	how, _, err := g.end(ctx, g.outlived)
 	switch {
 	case err == nil:
 		return decision.Outcome{Outcome: decision.Done, Freed: g.freed(), Detail: fmt.Sprintf("%s: %s; it %s", g.who(), before, how)}
@@ -231,17 +230,18 @@ func (g *grasp) endOutlived(ctx context.Context, answer error) decision.Outcome 
 	return decision.Outcome{Outcome: decision.Failed, Freed: g.freed(), Detail: fmt.Sprintf("%s: %s: %v; the next sweep looks again", g.who(), before, err)}
 }
 
-// checkOutlived makes sure that what is held is still the terminal's shellper, of this Codev. What lives below it was judged with it.
-func (g *grasp) checkOutlived(ctx context.Context) error {
+// outlived makes sure that what is held is still the terminal's shellper, of this Codev. What lives below it was judged with it.
+func (g *grasp) outlived(ctx context.Context) error {
 	over, err := g.identity(ctx)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if over {
+	case over:
 		return g.processEnded()
+	case !g.ours:
+		return actuators.Refused("pid %d may be another Codev's: its socket is in no folder of this one's sockets, or it was started for another state folder; set SHELLPER_SOCKET_DIR where it is this one's", g.pid())
 	}
-	_, err = g.shellper.isOwn(g.sockets(), g.id.Folder)
-	return err
+	return nil
 }
 
 // processEnded is the error that the shellper is over.
@@ -250,8 +250,8 @@ func (g *grasp) processEnded() error {
 }
 
 // endUnlisted ends a shellper that no Tower lists, and what is judged to end with it. What it leaves besides, its socket and its log, Codev's own sweeps clear away.
-func (g *grasp) endUnlisted(ctx context.Context) decision.Outcome {
-	how, told, err := g.end(ctx, g.check)
+func (g *grasp) endUnlisted(ctx context.Context, still func(context.Context) error) decision.Outcome {
+	how, told, err := g.end(ctx, still)
 	switch {
 	case err == nil:
 		out := decision.Outcome{Outcome: decision.Done, Freed: g.freed(), Detail: fmt.Sprintf("%s: its process (pid %d) %s", g.who(), g.shellper.PID, how)}
@@ -288,7 +288,7 @@ func (g *grasp) end(ctx context.Context, check func(context.Context) error) (how
 			g.Log.Debug("continue a stopped process", "pid", g.shellper.PID, "error", err)
 		}
 	}
-	if g.shellper.wait(ctx, g.TermGrace) {
+	if g.waits(ctx, g.TermGrace) {
 		return byItself, true, nil
 	}
 	if ctx.Err() != nil {
@@ -314,8 +314,13 @@ func (g *grasp) kill(ctx context.Context, check func(context.Context) error) (bo
 		return false, fmt.Errorf("it did not end within %s of being asked; kill pid %d: %w", g.TermGrace, g.shellper.PID, err)
 	}
 	// What was sent cannot be taken back, so an interruption does not keep from looking how it ended.
-	if !g.shellper.wait(context.WithoutCancel(ctx), killedWithin) {
+	if !g.waits(context.WithoutCancel(ctx), killedWithin) {
 		return false, fmt.Errorf("it did not end within %s of being killed: it may hang in a call into the kernel; look at it by hand", killedWithin)
 	}
 	return true, nil
+}
+
+// waits waits until the held process is over, for at most d and until ctx ends, and reports whether it is.
+func (g *grasp) waits(ctx context.Context, d time.Duration) bool {
+	return len(panes.Await(ctx, []*panes.Held{g.shellper}, d)) == 0
 }

@@ -15,7 +15,7 @@ import (
 
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
-	"winnow/testkit/tower"
+	kit "winnow/testkit/tower"
 )
 
 func TestEndsWhatNobodyKnows(t *testing.T) {
@@ -24,10 +24,10 @@ func TestEndsWhatNobodyKnows(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		st := w.Husk(w.ws)
-		id := w.identity(st, shellper, "")
+		id := w.identity(st)
 		out := w.act(id)
 		want(t, out, decision.Done, "ended when asked to", id.ID)
-		if out.Freed.RSS != rss || out.Open {
+		if out.Freed.RSS != rss(id) || out.Open {
 			t.Errorf("outcome: %+v", out)
 		}
 		eventually(t, "it ends", func() bool { return !w.Alive(st.ID) })
@@ -35,13 +35,13 @@ func TestEndsWhatNobodyKnows(t *testing.T) {
 			t.Errorf("its socket is Codev's to clear away: %v", err)
 		}
 		want(t, w.settle(id), decision.Done, "gone")
-		want(t, w.act(id), decision.Gone, "has ended")
+		want(t, w.act(id), decision.Gone, "not there any more")
 	})
 	t.Run("one that does not", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t).short()
-		st := w.builder(tower.Terminal{NoRow: true, NoSession: true, Deaf: true, Exited: new(0)})
-		want(t, w.act(w.identity(st, shellper, "")), decision.Done, "was killed")
+		st := w.builder(kit.Terminal{NoRow: true, NoSession: true, Deaf: true, Exited: new(0)})
+		want(t, w.act(w.identity(st)), decision.Done, "was killed")
 		eventually(t, "it ends", func() bool { return !w.Alive(st.ID) })
 	})
 	t.Run("one that is stopped", func(t *testing.T) {
@@ -57,15 +57,6 @@ func TestEndsWhatNobodyKnows(t *testing.T) {
 			return err == nil && bad == nil && s.State == 'T'
 		})
 		want(t, w.act(w.unknown(f.pid)), decision.Done, "ended when asked to")
-	})
-	t.Run("one whose builder's terminal the Tower lost", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t)
-		st := w.builder(tower.Terminal{Exited: new(0), NoSession: true})
-		id := w.identity(st, builder, "")
-		id.Listed = false
-		want(t, w.act(id), decision.Done, "ended when asked to", st.ID)
-		want(t, w.settle(id), decision.Done)
 	})
 	t.Run("one that was started for this very folder", func(t *testing.T) {
 		t.Parallel()
@@ -94,71 +85,73 @@ func TestSparesWhatMayBeSomebodys(t *testing.T) {
 		return conf
 	}
 	for _, c := range []struct {
-		name, says string
-		conf       map[string]any
+		name string
+		conf map[string]any
 	}{
-		{"another Codev's", "another Codev's", socket("/somewhere/run/shellper-x.sock")},
-		{"one of a folder whose name begins the same", "another Codev's", socket(w.SocketDir() + "2/shellper-x.sock")},
-		{"one of a folder below", "another Codev's", socket(w.SocketDir() + "/b/shellper-x.sock")},
-		{"one whose folder ends the same", "another Codev's", socket("/srv" + w.SocketDir() + "/shellper-x.sock")},
-		{"one that listens nowhere", "another Codev's", map[string]any{"env": map[string]string{"S": w.SocketDir() + "/shellper-x.sock"}}},
-		{"one that listens at two places", "another Codev's", map[string]any{"a": w.SocketDir() + "/x.sock", "b": "/srv/x.sock"}},
-		{"another state folder's", "another state folder", w.conf(map[string]string{"CODEV_AGENT_FARM_DIR": "/home/dev/.agent-farm"})},
-		{"another state folder's, relative", "another state folder", w.conf(map[string]string{"CODEV_AGENT_FARM_DIR": "home"})},
-		{"an architect's", "started for an architect", w.conf(map[string]string{"CODEV_ARCHITECT_NAME": "main"})},
+		{"another Codev's", socket("/somewhere/run/shellper-x.sock")},
+		{"one of a folder whose name begins the same", socket(w.SocketDir() + "2/shellper-x.sock")},
+		{"one of a folder below", socket(w.SocketDir() + "/b/shellper-x.sock")},
+		{"one whose folder ends the same", socket("/srv" + w.SocketDir() + "/shellper-x.sock")},
+		{"one that listens nowhere", map[string]any{"env": map[string]string{"S": w.SocketDir() + "/shellper-x.sock"}}},
+		{"one that listens at two places", map[string]any{"a": w.SocketDir() + "/x.sock", "b": "/srv/x.sock"}},
+		{"another state folder's", w.conf(map[string]string{"CODEV_AGENT_FARM_DIR": "/home/dev/.agent-farm"})},
+		{"another state folder's, relative", w.conf(map[string]string{"CODEV_AGENT_FARM_DIR": "home"})},
+		{"an architect's", w.conf(map[string]string{"CODEV_ARCHITECT_NAME": "main"})},
 	} {
 		f := newFake(t, c.conf)
-		want(t, w.act(w.unknown(f.pid)), decision.Refused, c.says, "left untouched")
-		if !f.alive() {
-			t.Errorf("%s was ended", c.name)
-		}
+		w.kept(c.name, f.pid)
 	}
 	for _, argv := range [][]string{{"node", "/usr/lib/codev/shellper-main.js", "{"}, {"node", "/srv/server.js", `{"p":"shellper-main.js"}`},
 		{"node", "/srv/shellper-main.js.bak", "{}"}, {"node", "shellper-main.js"},
 		{"node", "shellper-main.js", `{"socketPath":"` + w.SocketDir() + `/x.sock"}`, "{"}} {
 		f := startFake(t, argv...)
-		want(t, w.act(w.unknown(f.pid)), decision.Refused, "left untouched")
-		if !f.alive() {
-			t.Errorf("%v was ended", argv)
-		}
+		w.kept(strings.Join(argv, " "), f.pid)
 	}
 	f := newFake(t, w.conf(nil))
 	w.env = map[string]string{}
-	want(t, w.act(w.unknown(f.pid)), decision.Refused, "set SHELLPER_SOCKET_DIR", "left untouched")
-	if !f.alive() {
-		t.Error("it was ended")
+	w.kept("one of a Codev whose sockets are not known", f.pid)
+}
+
+// kept makes sure that a process is no terminal that is to be reaped.
+func (w *world) kept(name string, pid int) {
+	w.t.Helper()
+	if d, err := w.judged(w.t.Context(), "pid-"+strconv.Itoa(pid)); err != nil || d.ID != "" && d.Verdict != decision.Spare {
+		w.t.Errorf("%s: %+v, %v", name, d, err)
 	}
 }
 
-// TestSparesWhatIsUsed has something live below a shellper, before the look, right before the signal, and between the two signals.
+// TestSparesWhatIsUsed has something begin to live below a shellper, at every moment of an act and between the two signals.
 func TestSparesWhatIsUsed(t *testing.T) {
 	t.Parallel()
 	for order, says := range map[string]string{
-		"child":       "lives below pid",
-		"own session": "lives below pid",
-		"background":  "in the session or process group",
-		"terminal":    "uses the terminal",
+		"child":       "has begun to live below pid",
+		"own session": "has begun to live below pid",
+		"background":  "has begun to live below pid",
+		"terminal":    "has begun to use the terminal",
 	} {
-		t.Run(order, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			f := newFake(t, w.conf(nil))
-			id := w.unknown(f.pid)
-			g := w.held(id)
-			f.child(order)
-			want(t, w.do(context.Background(), g, id), decision.Refused, says, "left untouched")
-			want(t, w.act(id), decision.Refused, says, "left untouched")
-			late := newFake(t, w.conf(nil))
-			w.o.Step = func(step string) {
-				if step == StepTerm {
-					late.child(order)
+		for _, when := range []string{"decided", "held", "last", StepTerm} {
+			t.Run(order+", "+when, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				f := newFake(t, w.conf(nil))
+				w.unknown(f.pid)
+				use := func(moment string) {
+					if moment == when {
+						f.child(order)
+					}
 				}
-			}
-			want(t, w.act(w.unknown(late.pid)), decision.Refused, says, "left untouched")
-			if !f.alive() || !late.alive() {
-				t.Error("it was ended")
-			}
-		})
+				w.o.Step = use
+				out := w.carry(t.Context(), w.decided["pid-"+strconv.Itoa(f.pid)], use)
+				want(t, out, decision.Changed, "left untouched")
+				if when == "last" || when == StepTerm {
+					want(t, out, decision.Changed, says)
+				}
+				w.kept(order, f.pid)
+				if !f.alive() {
+					t.Error("it was ended")
+				}
+			})
+		}
 	}
 	t.Run("after it was asked to end", func(t *testing.T) {
 		t.Parallel()
@@ -168,7 +161,7 @@ func TestSparesWhatIsUsed(t *testing.T) {
 			t.Fatal(got)
 		}
 		id := w.unknown(f.pid)
-		want(t, w.act(id), decision.Refused, "lives below pid", "was not killed", "next sweep")
+		want(t, w.act(id), decision.Changed, "has begun to live below pid", "was not killed", "next sweep")
 		if !f.alive() {
 			t.Error("it was killed")
 		}
@@ -180,17 +173,18 @@ func TestSparesWhatIsUsed(t *testing.T) {
 func TestKnownAfterAll(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	st, husk := w.builder(tower.Terminal{}), w.Husk(w.ws)
-	id := w.identity(husk, shellper, "")
-	g := w.held(id)
-	w.SetPID(st.ID, husk.PID)
-	want(t, w.do(context.Background(), g, id), decision.Changed, "the Tower lists it now", "left untouched")
-	want(t, w.act(id), decision.Changed, "the Tower lists it now", "left untouched")
+	st, husk := w.builder(kit.Terminal{}), w.Husk(w.ws)
+	id := w.identity(husk)
+	for _, when := range moments {
+		w.SetPID(st.ID, st.PID)
+		want(t, w.carry(t.Context(), w.decided[id.ID], func(moment string) {
+			if moment == when {
+				w.SetPID(st.ID, husk.PID)
+			}
+		}), map[bool]string{true: decision.Gone, false: decision.Changed}[when != "last"])
+	}
+	want(t, w.direct(id), decision.Changed, "says now of it", "left untouched")
 	want(t, w.settle(id), decision.Failed, "the Tower lists it")
-	lost := w.identity(husk, builder, "")
-	lost.ID, lost.Listed = st.ID, false
-	w.SetPID(st.ID, st.PID)
-	want(t, w.act(lost), decision.Changed, "the Tower lists it now", "left untouched")
 	w.untouched(st)
 	w.untouched(husk)
 }
@@ -221,9 +215,9 @@ func TestEndInterrupted(t *testing.T) {
 
 // outlive has the Tower close a development server by forgetting it, as one does that is restarted: the answer is lost, and the process
 // lives on.
-func outlive(w *world, st tower.TerminalState) {
-	w.answered(http.MethodDelete, tower.DeleteDoesNothing)
-	w.After(func(_ int, c tower.Call) {
+func outlive(w *world, st kit.TerminalState) {
+	w.answered(http.MethodDelete, kit.DeleteDoesNothing)
+	w.After(func(_ int, c kit.Call) {
 		if c.Method == http.MethodDelete {
 			w.Restart()
 		}
@@ -237,12 +231,12 @@ func TestOutlivesItsTerminal(t *testing.T) {
 	t.Run("is ended", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t).short()
-		st := w.builder(tower.Terminal{Dev: true})
-		id := w.identity(st, dev, running)
+		st := w.builder(kit.Terminal{Dev: true})
+		id := w.identity(st)
 		outlive(w, st)
 		out := w.act(id)
 		want(t, out, decision.Done, "lists it no more, but its process", "still ran", "ended when asked to")
-		if out.Freed.RSS != rss || w.Registered(st.ID) {
+		if out.Freed.RSS != rss(id) || w.Registered(st.ID) {
 			t.Errorf("outcome: %+v", out)
 		}
 		eventually(t, "it ends", func() bool { return !w.Alive(st.ID) })
@@ -250,8 +244,8 @@ func TestOutlivesItsTerminal(t *testing.T) {
 	t.Run("is killed where it does not listen", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t).short()
-		st := w.builder(tower.Terminal{Dev: true, Deaf: true})
-		id := w.identity(st, dev, running)
+		st := w.builder(kit.Terminal{Dev: true, Deaf: true})
+		id := w.identity(st)
 		outlive(w, st)
 		want(t, w.act(id), decision.Done, "still ran", "was killed")
 		eventually(t, "it ends", func() bool { return !w.Alive(st.ID) })
@@ -259,8 +253,8 @@ func TestOutlivesItsTerminal(t *testing.T) {
 	t.Run("is left after an interruption", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t).short()
-		st := w.builder(tower.Terminal{Dev: true})
-		id := w.identity(st, dev, running)
+		st := w.builder(kit.Terminal{Dev: true})
+		id := w.identity(st)
 		outlive(w, st)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		w.o.Step = func(step string) {
@@ -277,20 +271,37 @@ func TestOutlivesItsTerminal(t *testing.T) {
 	t.Run("is left where it may be another Codev's", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t).short()
+		st := w.builder(kit.Terminal{Dev: true})
+		id := w.identity(st)
 		w.env["SHELLPER_SOCKET_DIR"] = filepath.Join(w.SocketDir(), "else")
-		st := w.builder(tower.Terminal{Dev: true})
-		id := w.identity(st, dev, running)
 		outlive(w, st)
-		want(t, w.act(id), decision.Failed, "still ran", "another Codev's", "next sweep")
+		want(t, w.direct(id), decision.Failed, "still ran", "another Codev's", "next sweep")
 		if !w.Alive(st.ID) {
 			t.Error("it was ended")
 		}
 	})
+	t.Run("is ended where the store alone says that it is this Codev's", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t).short()
+		w.env["SHELLPER_SOCKET_DIR"] = filepath.Join(w.SocketDir(), "else")
+		w.Terminal(w.ws, kit.Terminal{Type: "shell"}) // its row names the folder
+		st := w.builder(kit.Terminal{Dev: true})
+		id := w.identity(st)
+		outlive(w, st)
+		want(t, w.act(id), decision.Done, "lists it no more, but its process", "ended when asked to")
+	})
+	t.Run("and one that nobody knows, where the store alone says so", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.env["SHELLPER_SOCKET_DIR"] = filepath.Join(w.SocketDir(), "else")
+		w.Terminal(w.ws, kit.Terminal{Type: "shell"})
+		want(t, w.act(w.unknown(newFake(t, w.conf(nil)).pid)), decision.Done, "ended when asked to")
+	})
 	t.Run("may end by itself", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t).short()
-		st := w.builder(tower.Terminal{Dev: true})
-		id := w.identity(st, dev, running)
+		st := w.builder(kit.Terminal{Dev: true})
+		id := w.identity(st)
 		outlive(w, st)
 		w.o.Step = func(step string) {
 			if step == StepTerm {
@@ -305,32 +316,31 @@ func TestOutlivesItsTerminal(t *testing.T) {
 func TestKilledInTheMiddle(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		step, kind string
-		settled    string
-		says       string
+		step, kind    string
+		settled, says string
 	}{
-		{StepClose, builder, decision.Failed, "interrupted before it was closed"},
-		{StepReadBack, builder, decision.Done, "settled after an interruption"},
-		{StepTerm, shellper, decision.Failed, "interrupted before its process was ended"},
-		{StepKill, shellper, decision.Failed, "may have been asked to end"},
-		{StepTerm, dev, decision.Failed, "the Tower does not list it; its process"},
+		{StepClose, "builder", decision.Failed, "interrupted before it was closed"},
+		{StepReadBack, "builder", decision.Done, "settled after an interruption"},
+		{StepTerm, "shellper", decision.Failed, "interrupted before its process was ended"},
+		{StepKill, "shellper", decision.Failed, "may have been asked to end"},
+		{StepTerm, "dev", decision.Failed, "the Tower does not list it; its process"},
 	} {
 		t.Run(strings.Join([]string{c.step, c.kind}, " of a "), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t).short()
-			var st tower.TerminalState
+			var st kit.TerminalState
 			var id decision.Terminal
 			switch c.kind {
-			case shellper:
-				st = w.builder(tower.Terminal{NoRow: true, NoSession: true, Deaf: true, Exited: new(0)})
-				id = w.identity(st, shellper, "")
-			case dev:
-				st = w.builder(tower.Terminal{Dev: true})
-				id = w.identity(st, dev, running)
+			case "shellper":
+				st = w.builder(kit.Terminal{NoRow: true, NoSession: true, Deaf: true, Exited: new(0)})
+				id = w.identity(st)
+			case "dev":
+				st = w.builder(kit.Terminal{Dev: true})
+				id = w.identity(st)
 				outlive(w, st)
 			default:
-				st = w.builder(tower.Terminal{})
-				id = w.identity(st, builder, running)
+				st = w.builder(kit.Terminal{})
+				id = w.identity(st)
 				if c.step == StepReadBack {
 					w.expect(st.ID)
 				}
@@ -349,11 +359,11 @@ func TestKilledInTheMiddle(t *testing.T) {
 			switch {
 			case c.settled == decision.Done:
 				want(t, w.act(id), decision.Gone)
-			case c.kind == dev: // what lives below it is not judged by this act
+			case c.kind == "dev": // what lives below it is not judged by this act
 				w.Exit(st.ID, 0)
 				id = w.unknown(st.PID)
 				want(t, w.act(id), decision.Done, "ended when asked to")
-			case c.kind == builder:
+			case c.kind == "builder":
 				w.expect(st.ID)
 				want(t, w.act(id), decision.Done)
 			default:
@@ -367,7 +377,7 @@ func TestSettleBeforeThisBoot(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	st := w.Husk(w.ws)
-	id := w.identity(st, shellper, "")
+	id := w.identity(st)
 	id.Process.BootID = "another"
 	out := w.settle(id)
 	want(t, out, decision.Gone, "before this boot")
@@ -375,56 +385,4 @@ func TestSettleBeforeThisBoot(t *testing.T) {
 		t.Errorf("outcome: %+v", out)
 	}
 	w.untouched(st)
-}
-
-func FuzzParseStat(f *testing.F) {
-	text, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(text)
-	f.Add([]byte("12 (a) Z 1 (b) S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 99 1 2"))
-	f.Add([]byte("12 (a) S 7 8 9"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := panes.ParseStat(text)
-		if err != nil && s != (panes.Stat{}) {
-			t.Errorf("%+v beside %v", s, err)
-		}
-	})
-}
-
-func TestParseStat(t *testing.T) {
-	t.Parallel()
-	rest := panes.Stat{Parent: 7, Group: 8, Session: 9, Foreground: -1, Start: 99, RSS: 2 * int64(os.Getpagesize())}
-	live, zombie := rest, rest
-	live.Comm, live.State, live.Threads = "a) Z 1 (b", 'S', 3
-	zombie.Comm, zombie.State, zombie.Threads = "\n", 'Z', 1
-	for text, want := range map[string]panes.Stat{
-		"12 (a) Z 1 (b) S 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 99 1 2": live,
-		"12 (\n) Z 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 99 1 2":        zombie,
-	} {
-		if got, err := panes.ParseStat([]byte(text)); err != nil || got != want {
-			t.Errorf("%q: %+v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", "12", "12 (a", "12 (a) S 7 8", "12 (a) SS 7 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 99 1 2",
-		"12 (a) S x 8 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 99 1 2"} {
-		if _, err := panes.ParseStat([]byte(text)); err == nil {
-			t.Errorf("%q was read", text)
-		}
-	}
-}
-
-func TestTTYIndex(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{"pos:\t0\nflags:\t02\ntty-index:\t12\n": "12", "tty-index:\t0": "0"} {
-		if got, err := ttyIndex([]byte(text)); err != nil || got != want {
-			t.Errorf("%q: %q, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", "pos:\t0\n", "tty-index:\tx\n", "tty-index:\n", "tty-index:\t-1\n"} {
-		if _, err := ttyIndex([]byte(text)); err == nil {
-			t.Errorf("%q was read", text)
-		}
-	}
 }

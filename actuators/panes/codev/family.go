@@ -2,35 +2,38 @@ package codev
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/internal/tower"
 )
 
 // hangUpWithin is how long what lives below a shellper has to end from losing its terminal, or from what the shellper tells it.
 const hangUpWithin = 2 * time.Second
 
-// ends reports whether what lives below the shellper ends with it: that of a builder, or of its development server, which no Tower lists and
-// can close. A shellper that nobody knows is ended only when nothing lives below it.
-func (g *grasp) ends() bool { return !g.id.Listed && g.id.RoleKind != shellper && g.shellper != nil }
-
-// hold takes hold of what lives below the shellper, before it is judged for the last time.
+// hold takes hold of what lives below the shellper, and notes who else is at work in its terminal, before it is judged for the last time.
 func (g *grasp) hold() error {
 	all, err := panes.Scan(g.ProcRoot)
 	if err != nil {
-		return actuators.Refused("find out what lives below pid %d: %w", g.shellper.PID, err)
+		return actuators.Refused("find out what lives below pid %d: %w", g.pid(), err)
 	}
-	for _, pid := range below(all, g.shellper.PID) {
+	for _, pid := range below(all, g.pid()) {
 		h, err := panes.Hold(g.ProcRoot, pid)
 		if panes.Ended(err) {
 			continue
 		} else if err != nil {
-			return actuators.Refused("hold what lives below pid %d: %w", g.shellper.PID, err)
+			return actuators.Refused("hold what lives below pid %d: %w", g.pid(), err)
 		}
 		g.family = append(g.family, h)
 	}
+	users, err := tower.Users(g.ProcRoot, g.pid())
+	if err != nil {
+		return actuators.Refused("%w", err)
+	}
+	g.users = users[g.pid()]
 	return nil
 }
 
@@ -60,33 +63,33 @@ func below(all map[int]panes.Stat, root int) []int {
 	return out
 }
 
-// sameFamily refuses where anything lives below the shellper that was not held when it was judged, where something else uses a terminal that
-// it keeps open, or where one of them is never signalled.
-func (g *grasp) sameFamily() error {
+// same makes sure that nothing lives below the shellper, or is at work in its terminal, that was not there when it was judged, and that none
+// of them is on the never-list.
+func (g *grasp) same() error {
 	all, err := panes.Scan(g.ProcRoot)
 	if err != nil {
-		return actuators.Refused("find out what lives below pid %d: %w", g.shellper.PID, err)
+		return actuators.Refused("find out what lives below pid %d: %w", g.pid(), err)
 	}
 	held := map[int]*panes.Held{}
 	for _, h := range g.family {
 		held[h.PID] = h
 	}
-	for _, pid := range below(all, g.shellper.PID) {
+	for _, pid := range below(all, g.pid()) {
 		h := held[pid]
 		if h == nil || h.Was.Start != all[pid].Start {
-			return actuators.Changed("pid %d has begun to live below pid %d", pid, g.shellper.PID)
+			return actuators.Changed("pid %d has begun to live below pid %d", pid, g.pid())
 		}
 		if err := h.Allowed(g.never(), all[pid]); err != nil {
 			return err
 		}
 	}
-	kept, err := g.shellper.keeps()
+	users, err := tower.Users(g.ProcRoot, g.pid())
 	if err != nil {
-		return actuators.Refused("find out which terminals pid %d keeps open: %w", g.shellper.PID, err)
+		return actuators.Refused("%w", err)
 	}
-	for pid := range all {
-		if pid != g.shellper.PID && held[pid] == nil && uses(g.ProcRoot, pid, kept) {
-			return actuators.Refused("pid %d uses the terminal that pid %d keeps open", pid, g.shellper.PID)
+	for _, pid := range users[g.pid()] {
+		if held[pid] == nil && !slices.Contains(g.users, pid) {
+			return actuators.Changed("pid %d has begun to use the terminal that pid %d keeps open", pid, g.pid())
 		}
 	}
 	return nil

@@ -6,18 +6,28 @@ import (
 	"time"
 
 	"winnow/actuators/panes"
+	see "winnow/collectors/panes/codev"
 	"winnow/engine/decision"
-	"winnow/testkit/tower"
+	kit "winnow/testkit/tower"
 )
 
-// lost is a development server that its Tower lost when it was started anew, with command running in it.
-func (w *world) lost(command ...string) (tower.TerminalState, decision.Terminal) {
+// lost is a development server that its Tower lost when it was started again, with command running in it. An earlier look knew it.
+func (w *world) lost(command ...string) (kit.TerminalState, decision.Terminal) {
 	w.t.Helper()
-	st := w.Terminal(w.ws, tower.Terminal{RoleID: "builder-pir-883", Dev: true, Command: command})
+	st := w.builder(kit.Terminal{Dev: true, Command: command})
+	w.remember()
 	w.Restart()
-	id := w.identity(st, shellper, "")
-	id.RoleKind, id.Role = dev, "builder-pir-883"
-	return st, id
+	return st, w.unknown(st.PID)
+}
+
+// remember has later looks know what this one does.
+func (w *world) remember() {
+	w.t.Helper()
+	s, err := w.look(w.t.Context(), "")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.known = see.Owners(s, w.known, time.Hour)
 }
 
 func runs(pid int) bool {
@@ -38,7 +48,7 @@ func TestEndsAServerThatTheTowerLost(t *testing.T) {
 		family := w.belowOf(st.PID)
 		out := w.act(id)
 		want(t, out, decision.Done, "ended when asked to", id.ID, "3 of its 3 processes with it")
-		if out.Freed.RSS <= rss {
+		if out.Freed.RSS <= rss(id) {
 			t.Errorf("freed %d", out.Freed.RSS)
 		}
 		for _, pid := range append(family, st.PID) {
@@ -47,7 +57,7 @@ func TestEndsAServerThatTheTowerLost(t *testing.T) {
 			}
 		}
 		want(t, w.settle(id), decision.Done, "gone")
-		want(t, w.act(id), decision.Gone, "has ended")
+		want(t, w.act(id), decision.Gone, "not there any more")
 	})
 	t.Run("with what does not end when asked to", func(t *testing.T) {
 		t.Parallel()
@@ -65,49 +75,56 @@ func TestEndsAServerThatTheTowerLost(t *testing.T) {
 	})
 }
 
-// TestSparesAServerThatIsNotAsItWasJudged has it become another thing between the look that is judged and the signal.
+// TestSparesAServerThatIsNotAsItWasJudged has it become another thing after each step of an act.
 func TestSparesAServerThatIsNotAsItWasJudged(t *testing.T) {
 	t.Parallel()
+	const starts = "while read -r x; do sleep 1000 & done"
 	for name, c := range map[string]struct {
-		change  func(w *world, f *fake, id *decision.Terminal)
-		outcome string
-		says    string
+		change func(w *world, st kit.TerminalState)
+		says   string
 	}{
-		"something began in it":            {func(_ *world, f *fake, _ *decision.Terminal) { f.child("child") }, decision.Changed, "has begun to live below"},
-		"something began in its group":     {func(_ *world, f *fake, _ *decision.Terminal) { f.child("background") }, decision.Changed, "has begun to live below"},
-		"somebody uses its terminal":       {func(_ *world, f *fake, _ *decision.Terminal) { f.child("terminal") }, decision.Refused, "uses the terminal"},
-		"one of them is never signalled":   {func(w *world, _ *fake, _ *decision.Terminal) { w.o.Never = []string{"sleep"} }, decision.Refused, "never signalled"},
-		"the Tower lists it":               {func(w *world, f *fake, _ *decision.Terminal) { w.SetPID(w.builder(tower.Terminal{}).ID, f.pid) }, decision.Changed, "lists it now"},
-		"it is a shellper nobody knows":    {func(_ *world, _ *fake, id *decision.Terminal) { id.RoleKind, id.Role = shellper, "" }, decision.Refused, "lives below pid"},
-		"it is called by another's pid":    {func(_ *world, _ *fake, id *decision.Terminal) { id.ID = "pid-1" }, decision.Refused, "does not have an id of Codev's"},
-		"it is listed under its process":   {func(_ *world, _ *fake, id *decision.Terminal) { id.Listed, id.Status = true, running }, decision.Refused, "does not have an id of Codev's"},
-		"its process is known no more":     {func(_ *world, _ *fake, id *decision.Terminal) { id.Process = nil }, decision.Refused, "does not have an id of Codev's"},
-		"it is an architect's by its kind": {func(_ *world, _ *fake, id *decision.Terminal) { id.RoleKind = "architect" }, decision.Refused, "only those of builders"},
+		"something began in it": {func(w *world, st kit.TerminalState) {
+			n := len(w.belowOf(st.PID))
+			w.Type(st.ID, "x\n")
+			eventually(w.t, "it runs", func() bool { return len(w.belowOf(st.PID)) > n })
+		}, "has begun to live below"},
+		"the Tower lists it": {func(w *world, st kit.TerminalState) { w.SetPID(w.builder(kit.Terminal{}).ID, st.PID) }, "says now of it"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			f := newFake(t, w.conf(nil))
-			f.child("child")
-			id := w.unknown(f.pid)
-			id.RoleKind, id.Role = dev, "builder-pir-883"
-			changed := false
-			w.o.Step = func(step string) {
-				if step == StepTerm && !changed {
-					changed = true
-					c.change(w, f, &id)
+		for _, when := range []string{"held", "saved", "last", StepTerm} {
+			t.Run(name+", "+when, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				st, id := w.lost("sh", "-c", starts)
+				change := func(moment string) {
+					if moment == when {
+						c.change(w, st)
+					}
 				}
-			}
-			if strings.HasPrefix(name, "it is") || strings.HasPrefix(name, "its process") || strings.HasPrefix(name, "one of") {
-				c.change(w, f, &id)
-				changed = true
-			}
-			want(t, w.act(id), c.outcome, c.says, "left untouched")
-			if !f.alive() {
-				t.Error("it was ended")
-			}
-		})
+				w.o.Step = change
+				out := w.carry(t.Context(), w.decided[id.ID], change)
+				if out.Outcome == decision.Done || out.Outcome == decision.Failed {
+					t.Errorf("outcome: %+v", out)
+				}
+				if when == "last" || when == StepTerm {
+					want(t, out, decision.Changed, c.says, "left untouched")
+				}
+				if !w.Alive(st.ID) {
+					t.Error("it was ended")
+				}
+			})
+		}
 	}
+	t.Run("one of them is never signalled", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		st, id := w.lost("sh", "-c", "sleep 1000; true")
+		eventually(t, "it runs", func() bool { return len(w.belowOf(st.PID)) == 2 })
+		w.o.Never = []string{"sleep"}
+		want(t, w.act(id), decision.Refused, "never signalled", "left untouched")
+		if !w.Alive(st.ID) {
+			t.Error("it was ended")
+		}
+	})
 }
 
 // belowOf lists what lives below a shellper.

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -15,34 +14,27 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
-	"winnow/testkit/tower"
+	kit "winnow/testkit/tower"
 )
 
 // TestNeverCloses lists what is refused whatever the verdict, before anybody is asked.
 func TestNeverCloses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	st := w.builder(tower.Terminal{})
-	good := w.identity(st, builder, running)
+	st := w.builder(kit.Terminal{})
+	good := w.identity(st)
 	for _, c := range []struct {
 		name   string
 		change func(*decision.Terminal)
 	}{
-		{"an architect", func(d *decision.Terminal) { d.RoleKind = "architect" }},
-		{"a shell that a person opened", func(d *decision.Terminal) { d.RoleKind = "shell" }},
-		{"one of a kind that cannot be told", func(d *decision.Terminal) { d.RoleKind = "" }},
 		{"one without an id", func(d *decision.Terminal) { d.ID = "" }},
 		{"an id that leads elsewhere", func(d *decision.Terminal) { d.ID = "../workspaces/x" }},
 		{"an id with more in it", func(d *decision.Terminal) { d.ID += "?force=1" }},
 		{"an id after a newline", func(d *decision.Terminal) { d.ID = "\n" + d.ID }},
 		{"a pid for an id", func(d *decision.Terminal) { d.ID = "pid-12" }},
-		{"one that is listed and unknown", func(d *decision.Terminal) { d.RoleKind, d.ID = shellper, "pid-"+d.ID }},
-		{"an unknown one with another's pid", func(d *decision.Terminal) { d.RoleKind, d.Listed, d.ID = shellper, false, "pid-2" }},
-		{"an unknown one without a process", func(d *decision.Terminal) { d.RoleKind, d.Listed, d.ID, d.Process = shellper, false, "pid-2", nil }},
-		{"a running one without a process", func(d *decision.Terminal) { d.Process = nil }},
-		{"an unlisted one without a process", func(d *decision.Terminal) { d.Process, d.Listed, d.Status = nil, false, exited }},
-		{"one whose status is not known", func(d *decision.Terminal) { d.Status = "" }},
-		{"one whose status nobody knows", func(d *decision.Terminal) { d.Status = "paused" }},
+		{"an unknown one with another's pid", func(d *decision.Terminal) { d.Listed, d.ID = false, "pid-2" }},
+		{"an unknown one without a process", func(d *decision.Terminal) { d.Listed, d.ID, d.Process = false, "pid-2", nil }},
+		{"an unlisted one without a process", func(d *decision.Terminal) { d.Process, d.Listed = nil, false }},
 		{"pid 1", func(d *decision.Terminal) { d.Process.PID = 1 }},
 		{"no pid", func(d *decision.Terminal) { d.Process.PID = 0 }},
 		{"no state folder", func(d *decision.Terminal) { d.Folder = "" }},
@@ -70,9 +62,6 @@ func TestNeverCloses(t *testing.T) {
 	if _, err := New(w.o).Hold(t.Context(), "A1", decision.Decision{ID: "terminal:x"}); !errors.Is(err, actuators.ErrRefused) {
 		t.Errorf("none: %v", err)
 	}
-	if slices.ContainsFunc(w.Calls(), func(c tower.Call) bool { return c.Path != "/api/terminals" }) {
-		t.Errorf("asked %v", w.Calls())
-	}
 	w.untouched(st)
 }
 
@@ -91,11 +80,8 @@ func TestNeverList(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			for _, st := range []tower.TerminalState{w.builder(tower.Terminal{}), w.Husk(w.ws)} {
-				id := w.identity(st, builder, running)
-				if !w.Registered(st.ID) {
-					id = w.identity(st, shellper, "")
-				}
+			for _, st := range []kit.TerminalState{w.builder(kit.Terminal{}), w.Husk(w.ws)} {
+				id := w.identity(st)
 				o := w.o
 				c.o(&w.o, st.PID)
 				want(t, w.act(id), decision.Refused, "left untouched")
@@ -106,10 +92,10 @@ func TestNeverList(t *testing.T) {
 	}
 }
 
-// change is what happens to a terminal after it was judged.
+// change is what happens to a terminal after it was judged. outcome and says are what comes of it where it happens after the last look.
 type change struct {
 	name    string
-	change  func(*world, tower.TerminalState, *decision.Terminal)
+	change  func(*world, kit.TerminalState)
 	outcome string
 	says    string
 	// ends is true where the change itself ends the shellper.
@@ -117,69 +103,161 @@ type change struct {
 }
 
 var changes = []change{
-	{"its agent ends", func(w *world, st tower.TerminalState, _ *decision.Terminal) { w.Exit(st.ID, 1) }, decision.Changed, "it is exited", false},
-	{"its process ends", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
+	{"its agent ends", func(w *world, st kit.TerminalState) { w.Exit(st.ID, 1) }, decision.Changed, "exited", false},
+	{"its process ends", func(w *world, st kit.TerminalState) {
 		w.ended(st)
 	}, decision.Changed, "exited", true},
-	{"its process ends unnoticed", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
-		w.answered(http.MethodGet, w.listing(with("status", running)))
+	{"its process ends unnoticed", func(w *world, st kit.TerminalState) {
+		w.answered(http.MethodGet, w.listing(with("status", "running")))
 		end(w.t, st.PID)
 	}, decision.Changed, "has ended, and the Tower still lists it", true},
-	{"it gets another process", func(w *world, st tower.TerminalState, _ *decision.Terminal) { w.SetPID(st.ID, os.Getpid()) }, decision.Changed, "its process is pid", false},
-	{"it is closed, process and all", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
-		w.answered(http.MethodGet, tower.Status(200, `{"terminals":[]}`))
+	{"it gets another process", func(w *world, st kit.TerminalState) { w.SetPID(st.ID, os.Getpid()) }, decision.Changed, "says now of it", false},
+	{"it is closed, process and all", func(w *world, st kit.TerminalState) {
+		w.answered(http.MethodGet, kit.Status(200, `{"terminals":[]}`))
 		end(w.t, st.PID)
 	}, decision.Gone, "does not list it any more", true},
-	{"the Tower forgets it", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
-		w.answered(http.MethodGet, tower.Status(200, `{"terminals":[]}`))
+	{"the Tower forgets it", func(w *world, st kit.TerminalState) {
+		w.answered(http.MethodGet, kit.Status(200, `{"terminals":[]}`))
 	}, decision.Changed, "still runs", false},
-	{"it is listed twice", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
+	{"it is listed twice", func(w *world, st kit.TerminalState) {
 		w.answered(http.MethodGet, w.listing(func(all []map[string]any) any { return map[string]any{"terminals": append(all, all[0])} }))
-	}, decision.Refused, "twice", false},
-	{"its status is a word that nobody knows", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
+	}, decision.Failed, "none that winnow knows", false},
+	{"its status is a word that nobody knows", func(w *world, st kit.TerminalState) {
 		w.answered(http.MethodGet, w.listing(with("status", "\x1b[31mpaused")))
-	}, decision.Changed, "something else", false},
-	{"it turns out to be an architect's", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
+	}, decision.Changed, "paused", false},
+	{"it turns out to be an architect's", func(w *world, st kit.TerminalState) {
 		w.answered(http.MethodGet, w.listing(with("label", "Architect 2")))
-	}, decision.Refused, "label", false},
-	{"it turns out to be a person's", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
+	}, decision.Changed, "when it was judged", false},
+	{"it turns out to be a person's", func(w *world, st kit.TerminalState) {
 		w.answered(http.MethodGet, w.listing(with("label", "Shell 2")))
-	}, decision.Refused, "label", false},
-	{"it turns out to be a development server", func(w *world, st tower.TerminalState, _ *decision.Terminal) {
+	}, decision.Changed, "when it was judged", false},
+	{"it turns out to be a development server", func(w *world, st kit.TerminalState) {
 		w.answered(http.MethodGet, w.listing(with("label", "Dev: builder-pir-883")))
-	}, decision.Refused, "label", false},
+	}, decision.Changed, "when it was judged", false},
 }
 
+// TestChangedSinceItWasJudged has the world change after every step of an act, once the last look is over among them.
 func TestChangedSinceItWasJudged(t *testing.T) {
 	t.Parallel()
-	for _, c := range changes {
+	for i, c := range changes {
+		for _, when := range []string{moments[i%3], "saved", "last"} {
+			t.Run(c.name+", "+when, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				st := w.builder(kit.Terminal{})
+				d := w.decide(st.ID)
+				out := w.carry(t.Context(), d, func(moment string) {
+					if moment == when {
+						c.change(w, st)
+					}
+				})
+				if when == "last" {
+					want(t, out, c.outcome, c.says)
+				} else if out.Outcome == decision.Done || out.Detail == "" {
+					t.Errorf("outcome: %+v", out)
+				}
+				if (out.Outcome == decision.Gone) == strings.Contains(out.Detail, "left untouched") {
+					t.Errorf("outcome: %+v", out)
+				}
+				if told := w.Mutations(); len(told) != 0 {
+					t.Errorf("the Tower was told %v", told)
+				}
+				eventually(t, "it lives or not", func() bool { return w.Alive(st.ID) != c.ends })
+			})
+		}
+	}
+}
+
+// TestKeptByThePolicies lists terminals that are never closed, whatever else is known of them: the shipped policies keep them.
+func TestKeptByThePolicies(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		spec kit.Terminal
+		then func(*world, kit.TerminalState)
+	}{
+		{"an architect", kit.Terminal{Type: "architect", Exited: new(0)}, nil},
+		{"a shell that a person opened", kit.Terminal{Type: "shell", Exited: new(0)}, nil},
+		{"one of a kind that cannot be told", kit.Terminal{NoRow: true, Exited: new(0)}, nil},
+		{"one whose label says that it is an architect's", kit.Terminal{}, func(w *world, _ kit.TerminalState) {
+			w.answered(http.MethodGet, w.listing(with("label", "Architect 2")))
+		}},
+		{"one whose label says that it is a person's", kit.Terminal{}, func(w *world, _ kit.TerminalState) {
+			w.answered(http.MethodGet, w.listing(with("label", "Shell 2")))
+		}},
+		{"one whose label says that it is a development server", kit.Terminal{}, func(w *world, _ kit.TerminalState) {
+			w.answered(http.MethodGet, w.listing(with("label", "Dev: builder-pir-883")))
+		}},
+		{"one whose status nobody knows", kit.Terminal{}, func(w *world, _ kit.TerminalState) {
+			w.answered(http.MethodGet, w.listing(with("status", "paused")))
+		}},
+		{"one whose status is not known", kit.Terminal{}, func(w *world, _ kit.TerminalState) {
+			w.answered(http.MethodGet, w.listing(with("status", "")))
+		}},
+		{"one that has exited, whose number is a stranger's by now", kit.Terminal{Exited: new(0)}, func(w *world, st kit.TerminalState) {
+			w.SetPID(st.ID, startFake(w.t, "node", "/usr/bin/server.js", "shellper-main.js in here").pid)
+		}},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			st := w.builder(tower.Terminal{})
-			id := w.identity(st, builder, running)
-			g := w.held(id)
-			c.change(w, st, &id)
-			want(t, w.do(context.Background(), g, id), c.outcome, c.says)
-			out := w.act(id)
-			want(t, out, c.outcome, c.says)
-			if (out.Outcome == decision.Gone) == strings.Contains(out.Detail, "left untouched") {
-				t.Errorf("outcome: %+v", out)
+			st := w.builder(c.spec)
+			if c.then != nil {
+				if c.spec.Exited == nil {
+					w.decide(st.ID) // without that it goes
+				}
+				c.then(w, st)
 			}
-			if told := w.Mutations(); len(told) != 0 {
-				t.Errorf("the Tower was told %v", told)
+			d, err := w.judged(t.Context(), st.ID)
+			if err == nil && d.Verdict != decision.Spare {
+				t.Errorf("%+v", d)
 			}
-			eventually(t, "it lives or not", func() bool { return w.Alive(st.ID) != c.ends })
 		})
 	}
+}
+
+// TestAnOwnRule holds that a looser rule of the operator's is carried out, and that a stricter one keeps.
+func TestAnOwnRule(t *testing.T) {
+	t.Parallel()
+	t.Run("a looser one is carried out", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		st := w.Terminal(w.ws, kit.Terminal{Type: "shell", Exited: new(0)})
+		if d, err := w.judged(t.Context(), st.ID); err != nil || d.Verdict == decision.Reap {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		w.engine = own(t, "reap/terminals/shells/shells.rego", `package policies.reap.terminals.shells
+
+in_scope if input.terminal.role_kind == "shell"
+
+findings contains {"rule": "reap.terminals.shells", "message": "m", "evidence": {}} if {
+	in_scope
+	input.terminal.status == "exited"
+}
+`)
+		w.expect(st.ID)
+		want(t, w.act(w.identity(st)), decision.Done, "is closed")
+	})
+	t.Run("a stricter one keeps", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		st := w.builder(kit.Terminal{})
+		d := w.decide(st.ID)
+		w.engine = own(t, "protect/mine/mine.rego", `package policies.protect.mine
+
+objections contains {"rule": "protect.mine", "message": "it is mine", "evidence": {}} if input.terminal.label != "x"
+`)
+		want(t, w.carry(t.Context(), d, nil), decision.Changed, "it is mine", "left untouched")
+		w.untouched(st)
+	})
 }
 
 // TestPIDOfAnother has the number of a terminal's process be another process's, by everything that tells two apart.
 func TestPIDOfAnother(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	st, husk := w.builder(tower.Terminal{}), w.Husk(w.ws)
-	for _, good := range []decision.Terminal{w.identity(st, builder, running), w.identity(husk, shellper, "")} {
+	st, husk := w.builder(kit.Terminal{}), w.Husk(w.ws)
+	for _, good := range []decision.Terminal{w.identity(st), w.identity(husk)} {
 		for _, c := range []struct {
 			name   string
 			change func(*decision.Process)
@@ -206,17 +284,26 @@ func TestPIDOfAnother(t *testing.T) {
 	// The Tower itself takes a stranger for the shellper.
 	stranger := startFake(t, "node", "/usr/bin/server.js", "shellper-main.js in here")
 	w.SetPID(st.ID, stranger.pid)
-	id := w.identity(st, builder, running)
-	p := identify(t, stranger.pid)
-	id.Process = &p
-	want(t, w.act(id), decision.Refused, "is no shellper", "left untouched")
-	// It has exited, and its number is a stranger's by now.
-	w.answered(http.MethodGet, w.listing(with("status", exited)))
-	id.Process, id.Status = nil, exited
-	want(t, w.act(id), decision.Refused, "which is no process of it", "left untouched")
+	want(t, w.act(*w.decided[st.ID].Identity.Terminal), decision.Refused, "left untouched")
 	w.untouched(st)
 	w.untouched(husk)
-	if !stranger.alive() {
+	// It has exited and had no process, and its number is a stranger's by now.
+	over := w.builder(kit.Terminal{})
+	w.ended(over)
+	d := w.decide(over.ID)
+	want(t, w.carry(t.Context(), d, func(moment string) {
+		if moment == "last" {
+			w.answered(http.MethodGet, w.listing(func(all []map[string]any) any {
+				for _, one := range all {
+					if one["id"] == over.ID {
+						one["pid"] = stranger.pid
+					}
+				}
+				return map[string]any{"terminals": all}
+			}))
+		}
+	}), decision.Changed, "left untouched")
+	if !stranger.alive() || len(w.Mutations()) != 0 {
 		t.Error("the stranger was ended")
 	}
 }
@@ -225,12 +312,12 @@ func TestPIDOfAnother(t *testing.T) {
 func TestJudgedOtherwise(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	st := w.builder(tower.Terminal{})
-	good := w.identity(st, builder, running)
+	st := w.builder(kit.Terminal{})
+	good := w.identity(st)
 	g := w.held(good)
 	for name, change := range map[string]func(*decision.Terminal){
 		"unlisted":    func(d *decision.Terminal) { d.Listed = false },
-		"exited":      func(d *decision.Terminal) { d.Status = exited },
+		"exited":      func(d *decision.Terminal) { d.Status = "exited" },
 		"a shell":     func(d *decision.Terminal) { d.RoleKind = "shell" },
 		"a role":      func(d *decision.Terminal) { d.Role = "builder-1" },
 		"a Tower":     func(d *decision.Terminal) { d.Tower = "http://127.0.0.1:1" },
@@ -271,9 +358,9 @@ func TestKey(t *testing.T) {
 			w.SetKey(w.env["CODEV_TOWER_KEY"])
 		}, decision.Done, "is closed"},
 		{"is the environment's even if that is wrong", func(t *testing.T, w *world) { w.env["CODEV_TOWER_KEY"] = strings.Repeat("ab", 32) },
-			decision.Failed, "the key is not this Tower's"},
+			decision.Failed, "it refuses the key"},
 		{"of the environment that no header can hold", func(t *testing.T, w *world) { w.env["CODEV_TOWER_KEY"] = "a\r\nX-Other: b" }, decision.Refused, "holds no key"},
-		{"is another Tower's", func(t *testing.T, w *world) { w.SetKey(strings.Repeat("cd", 32)) }, decision.Failed, "the key is not this Tower's"},
+		{"is another Tower's", func(t *testing.T, w *world) { w.SetKey(strings.Repeat("cd", 32)) }, decision.Failed, "it refuses the key"},
 		{"is not there", func(t *testing.T, w *world) { remove(t, path(w)) }, decision.Failed, "start the Tower once"},
 		{"is everybody's", func(t *testing.T, w *world) { chmod(t, path(w), 0o644) }, decision.Refused, "chmod 600"},
 		{"is the group's", func(t *testing.T, w *world) { chmod(t, path(w), 0o660) }, decision.Refused, "chmod 600"},
@@ -285,36 +372,22 @@ func TestKey(t *testing.T) {
 			if err := os.Mkdir(path(w), 0o700); err != nil {
 				t.Fatal(err)
 			}
-		}, decision.Refused, "not a file of user"},
+		}, decision.Refused, "holds no key of 64"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			st := w.builder(tower.Terminal{})
-			id := w.identity(st, builder, running)
+			st := w.builder(kit.Terminal{})
+			id := w.identity(st)
 			c.prepare(t, w)
 			if c.outcome == decision.Done {
 				w.expect(st.ID)
 			}
-			want(t, w.act(id), c.outcome, c.says)
+			want(t, w.direct(id), c.outcome, c.says)
 			if c.outcome != decision.Done {
 				w.untouched(st)
 			}
 		})
-	}
-}
-
-// TestKeyOfAnotherUser holds that a key that another user may have put there is not sent.
-func TestKeyOfAnotherUser(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	st := w.builder(tower.Terminal{})
-	id := w.identity(st, builder, running)
-	w.o.UID++
-	want(t, w.act(id), decision.Refused, "is not a file of user")
-	w.untouched(st)
-	if len(w.Calls()) != 0 {
-		t.Errorf("asked %v", w.Calls())
 	}
 }
 
@@ -328,10 +401,10 @@ func TestFollowsNobody(t *testing.T) {
 		pointing := httptest.NewServer(http.RedirectHandler(elsewhere.URL, code))
 		defer pointing.Close()
 		w := newWorld(t)
-		st := w.builder(tower.Terminal{})
-		id := w.identity(st, builder, running)
+		st := w.builder(kit.Terminal{})
+		id := w.identity(st)
 		id.Tower = pointing.URL
-		want(t, w.act(id), decision.Failed, "answered "+strconv.Itoa(code), "left untouched")
+		want(t, w.direct(id), decision.Failed, "it answers "+strconv.Itoa(code), "left untouched")
 	}
 	if asked.Load() != 0 {
 		t.Error("it was followed")

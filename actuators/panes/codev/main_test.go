@@ -67,7 +67,7 @@ func startFake(t testing.TB, argv ...string) *fake {
 		t.Fatal(err)
 	}
 	c := exec.Command("/proc/self/exe")
-	c.Args, c.Env, c.Dir, c.Stdin, c.Stderr = argv, append(os.Environ(), roleVar+"=shellper"), t.TempDir(), r, os.Stderr
+	c.Args, c.Env, c.Dir, c.Stdin, c.Stderr = argv, []string{"PATH=" + os.Getenv("PATH"), roleVar + "=shellper"}, t.TempDir(), r, os.Stderr
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	out, err := c.StdoutPipe()
 	if err != nil {
@@ -267,9 +267,8 @@ func (w *world) conf(env map[string]string) map[string]any {
 	return map[string]any{"command": "sh", "env": env, "socketPath": filepath.Join(w.SocketDir(), "shellper-x.sock")}
 }
 
-// unknown is the identity of a shellper that no Tower lists.
+// unknown is the identity of a shellper that nobody knows, as the policies decided it.
 func (w *world) unknown(pid int) decision.Terminal {
 	w.t.Helper()
-	p := identify(w.t, pid)
-	return decision.Terminal{Source: "codev/default", Folder: w.Home(), Tower: w.URL(), ID: "pid-" + strconv.Itoa(pid), RoleKind: shellper, Process: &p}
+	return *w.decide("pid-" + strconv.Itoa(pid)).Identity.Terminal
 }

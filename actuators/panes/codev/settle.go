@@ -67,16 +67,17 @@ func (a *Actuator) lives(ctx context.Context, p *decision.Process) (*bool, decis
 
 // lists reports whether the Tower lists a terminal, or a process that it listed none for.
 func (a *Actuator) lists(ctx context.Context, id *decision.Terminal) (bool, error) {
-	t, err := a.tower(id.Tower, id.Folder)
+	g := &grasp{Actuator: a, id: *id}
+	g.id.Process = nil // it is found out elsewhere whether that lives
+	if err := g.take(ctx); err != nil {
+		return false, err
+	}
+	all, err := g.tower.Terminals(ctx)
 	if err != nil {
 		return false, err
 	}
-	all, err := t.list(ctx)
-	if err != nil {
-		return false, err
-	}
-	for _, it := range all {
-		if it.ID == id.ID || nameless(id) && it.PID == id.Process.PID {
+	for i := range all {
+		if all[i].ID == id.ID || nameless(id) && all[i].Process() == id.Process.PID {
 			return true, nil
 		}
 	}

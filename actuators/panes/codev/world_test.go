@@ -3,15 +3,11 @@ package codev
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,29 +20,39 @@ import (
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
-	"winnow/testkit/tower"
+	"winnow/engine/eval"
+	"winnow/engine/snapshot"
+	kit "winnow/testkit/tower"
 )
 
 // world is a Tower with a workspace, and everything that was said about what was done to it.
 type world struct {
 	t testing.TB
-	*tower.Server
+	*kit.Server
 	ws  string
 	env map[string]string
 	o   Options
 	log bytes.Buffer
+	// engine judges, known is what earlier looks remember, and decided what was decided.
+	engine  *eval.Engine
+	known   []snapshot.Owner
+	decided map[string]decision.Decision
 }
 
 // newWorld starts a Tower. At the end nothing that was said may hold its key, or what a shellper's command line has.
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	s := tower.Start(t, tower.Options{})
-	w := &world{t: t, Server: s, ws: s.Workspace(t.TempDir()), env: map[string]string{"SHELLPER_SOCKET_DIR": s.SocketDir(), "HOME": "/nowhere"}}
+	s := kit.Start(t, kit.Options{})
+	e, err := shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, Server: s, engine: e, decided: map[string]decision.Decision{}, ws: s.Workspace(t.TempDir()), env: map[string]string{"SHELLPER_SOCKET_DIR": s.SocketDir(), "HOME": "/nowhere"}}
 	w.o = Options{Env: func(name string) string { return w.env[name] }, Timeout: 10 * time.Second, TermGrace: 10 * time.Second, UID: os.Getuid(),
 		Log: hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: &w.log})}
 	key := s.Key()
 	t.Cleanup(func() {
-		for _, secret := range []string{key, s.Key(), w.env["CODEV_TOWER_KEY"], tower.Secret} {
+		for _, secret := range []string{key, s.Key(), w.env["CODEV_TOWER_KEY"], kit.Secret} {
 			if secret != "" && strings.Contains(w.log.String(), secret) {
 				t.Error("a secret was told")
 			}
@@ -61,23 +67,26 @@ func (w *world) short() *world {
 	return w
 }
 
-// builder opens a terminal of a builder.
-func (w *world) builder(spec tower.Terminal) tower.TerminalState {
+// builder opens a terminal of a builder that is gone, row, worktree and all.
+func (w *world) builder(spec kit.Terminal) (st kit.TerminalState) {
 	if spec.RoleID == "" {
 		spec.RoleID = "builder-pir-883"
 	}
-	return w.Terminal(w.ws, spec)
+	w.worktree(func(path string) {
+		spec.Cwd = path
+		st = w.Terminal(w.ws, spec)
+	})
+	return st
 }
 
-func (w *world) identity(st tower.TerminalState, kind, status string) decision.Terminal {
+// identity is that of a terminal which is to be reaped, as the policies decided it.
+func (w *world) identity(st kit.TerminalState) decision.Terminal {
 	w.t.Helper()
-	p := identify(w.t, st.PID)
-	id := decision.Terminal{Source: "codev/default", Folder: w.Home(), Tower: w.URL(), ID: st.ID, Role: "builder-pir-883", RoleKind: kind,
-		Status: status, Listed: true, Process: &p}
-	if kind == shellper {
-		id.ID, id.Role, id.Status, id.Listed = "pid-"+strconv.Itoa(st.PID), "", "", false
+	native := st.ID
+	if !w.Registered(st.ID) && !w.HasRow(st.ID) {
+		native = "pid-" + strconv.Itoa(st.PID)
 	}
-	return id
+	return *w.decide(native).Identity.Terminal
 }
 
 func decide(id decision.Terminal) decision.Decision {
@@ -120,8 +129,18 @@ func (w *world) do(ctx context.Context, g actuators.Held, id decision.Terminal) 
 	return out
 }
 
-// act grasps and acts, as the carrier does. A refusal is an outcome here.
+// act carries out what was decided, as a sweep does.
 func (w *world) act(id decision.Terminal) decision.Outcome {
+	w.t.Helper()
+	d, ok := w.decided[id.ID]
+	if !ok {
+		w.t.Fatalf("%s was not decided on", id.ID)
+	}
+	return w.carry(w.t.Context(), d, nil)
+}
+
+// direct has the actuator hold and act alone, with nobody who judges in between: it shows what its own last reading keeps from.
+func (w *world) direct(id decision.Terminal) decision.Outcome {
 	w.t.Helper()
 	g, err := w.grasp(id)
 	if err != nil {
@@ -150,7 +169,7 @@ func want(t testing.TB, out decision.Outcome, outcome string, says ...string) {
 }
 
 // untouched checks that the Tower was told nothing and that the terminal's shellper lives.
-func (w *world) untouched(st tower.TerminalState) {
+func (w *world) untouched(st kit.TerminalState) {
 	w.t.Helper()
 	if told := w.Mutations(); len(told) != 0 {
 		w.t.Errorf("the Tower was told %v", told)
@@ -161,12 +180,12 @@ func (w *world) untouched(st tower.TerminalState) {
 }
 
 // answered has the Tower answer calls of that method in that way.
-func (w *world) answered(method string, f tower.Fault) {
-	w.Fault(func(_ int, c tower.Call) tower.Fault {
-		if c.Method == method {
+func (w *world) answered(method string, f kit.Fault) {
+	w.Fault(func(_ int, c kit.Call) kit.Fault {
+		if c.Method == method && (method != http.MethodGet || c.Path == "/api/terminals") {
 			return f
 		}
-		return tower.Fault{}
+		return kit.Fault{}
 	})
 }
 
@@ -196,31 +215,12 @@ func end(t testing.TB, pid int) {
 	}
 }
 
-const rss = 4096 * 7
-
-// identify reads a process's identity the way a collector would, by paths and not by the code under test.
-func identify(t testing.TB, pid int) decision.Process {
-	t.Helper()
-	dir := filepath.Join("/proc", strconv.Itoa(pid))
-	boot, err1 := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	text, err2 := os.ReadFile(filepath.Join(dir, "stat"))
-	comm, err3 := os.ReadFile(filepath.Join(dir, "comm"))
-	argv, err4 := os.ReadFile(filepath.Join(dir, "cmdline"))
-	exe, err5 := os.Readlink(filepath.Join(dir, "exe"))
-	cwd, err6 := os.Readlink(filepath.Join(dir, "cwd"))
-	var ns, owner unix.Stat_t
-	if err := errors.Join(err1, err2, err3, err4, err5, err6, unix.Stat("/proc/self/ns/pid", &ns), unix.Stat(dir, &owner)); err != nil {
-		t.Fatal(err)
+// rss is the memory of a terminal's process, 0 where it has none.
+func rss(id decision.Terminal) int64 {
+	if id.Process == nil {
+		return 0
 	}
-	ticks, err := strconv.ParseUint(string(bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])[19]), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := decision.Process{BootID: string(bytes.TrimSpace(boot)), PIDNamespace: ns.Ino, PID: pid, StartTicks: ticks, UID: int(owner.Uid),
-		Name: string(bytes.TrimSpace(comm)), Exe: exe, Cwd: cwd, RSS: rss}
-	sum := sha256.Sum256(append([]byte(p.BootID), argv...))
-	p.ArgvDigest = hex.EncodeToString(sum[:])
-	return p
+	return id.Process.RSS
 }
 
 // words is a body that names an error.
@@ -233,21 +233,21 @@ func words(word string) string {
 }
 
 // listing is what the Tower says of its terminals, changed.
-func (w *world) listing(change func(all []map[string]any) any) tower.Fault {
+func (w *world) listing(change func(all []map[string]any) any) kit.Fault {
 	w.t.Helper()
 	text, err := json.Marshal(change(w.list()))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return tower.Status(http.StatusOK, string(text))
+	return kit.Status(http.StatusOK, string(text))
 }
 
 // ended ends a terminal's shellper, and waits until the Tower knows.
-func (w *world) ended(st tower.TerminalState) {
+func (w *world) ended(st kit.TerminalState) {
 	w.t.Helper()
 	end(w.t, st.PID)
 	eventually(w.t, "the Tower knows", func() bool {
-		return slices.ContainsFunc(w.list(), func(one map[string]any) bool { return one["id"] == st.ID && one["status"] == exited })
+		return slices.ContainsFunc(w.list(), func(one map[string]any) bool { return one["id"] == st.ID && one["status"] == "exited" })
 	})
 }
 
@@ -258,7 +258,7 @@ func (w *world) list() []map[string]any {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	req.Header.Set(keyHeader, w.Key())
+	req.Header.Set("codev-tower-key", w.Key())
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		w.t.Fatal(err)

@@ -18,8 +18,9 @@ import (
 	collect "winnow/collectors/panes"
 	seen "winnow/collectors/panes/herdr"
 	"winnow/collectors/processes"
-	"winnow/engine"
 	"winnow/engine/decision"
+	"winnow/engine/eval"
+	"winnow/engine/policy"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 	"winnow/policies"
@@ -27,7 +28,7 @@ import (
 
 // judge is the real one: the collectors, the shipped policies or what a test makes of them, and a memory of an earlier look.
 type judge struct {
-	engine *engine.Engine
+	engine *eval.Engine
 	rules  subject.Config
 	socket string
 	env    func(string) string
@@ -35,18 +36,18 @@ type judge struct {
 }
 
 // shipped are the embedded policies, prepared once.
-var shipped = sync.OnceValues(func() (*engine.Engine, error) { return prepared(policies.Files) })
+var shipped = sync.OnceValues(func() (*eval.Engine, error) { return prepared(policies.Files) })
 
-func prepared(files fs.FS) (*engine.Engine, error) {
-	p, err := engine.Load(context.Background(), engine.LoadOptions{Trees: []engine.Tree{{Name: "embedded", FS: files}}})
+func prepared(files fs.FS) (*eval.Engine, error) {
+	p, err := policy.Load(context.Background(), policy.LoadOptions{Trees: []policy.Tree{{Name: "embedded", FS: files}}})
 	if err != nil {
 		return nil, err
 	}
-	return engine.New(p, engine.Limits{Timeout: time.Minute, HeapBytes: 4 << 30})
+	return eval.New(p, eval.Limits{Timeout: time.Minute, HeapBytes: 4 << 30})
 }
 
 // without are the embedded policies but for some packages, with other files besides.
-func without(t testing.TB, packages []string, more map[string]string) *engine.Engine {
+func without(t testing.TB, packages []string, more map[string]string) *eval.Engine {
 	t.Helper()
 	files := fstest.MapFS{}
 	err := fs.WalkDir(policies.Files, ".", func(name string, d fs.DirEntry, err error) error {

@@ -12,26 +12,27 @@ import (
 	"time"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/tower"
 )
 
 // join puts together what was read of one state folder.
 type join struct {
 	*reader
 	*world
-	rows    map[string]*session
-	listed  map[string]*entry
-	memory  map[string]snapshot.Owner
-	boot    string          // this boot, "" where it is not known: pids that are remembered of another one mean nothing
-	folders map[string]bool // where this folder's shellpers have their sockets
-	spaces  []string        // the workspaces that the store names
-	trees   *trees
+	rows   map[string]*tower.Session
+	listed map[string]*tower.Entry
+	memory map[string]snapshot.Owner
+	boot   string      // this boot, "" where it is not known: pids that are remembered of another one mean nothing
+	codev  tower.Codev // tells this folder's shellpers from others'
+	spaces []string    // the workspaces that the store names
+	trees  *trees
 }
 
 func newJoin(r *reader, w *world) *join {
-	j := &join{reader: r, world: w, rows: map[string]*session{}, listed: map[string]*entry{}, memory: map[string]snapshot.Owner{},
-		boot: bootID(r.ProcRoot), folders: w.socketFolders(), spaces: w.named(), trees: newTrees()}
-	for i := range w.sessions {
-		j.rows[w.sessions[i].id] = &w.sessions[i]
+	j := &join{reader: r, world: w, rows: map[string]*tower.Session{}, listed: map[string]*tower.Entry{}, memory: map[string]snapshot.Owner{},
+		boot: tower.BootID(r.ProcRoot), codev: tower.Of(r.home, w.Records, r.env, r.Home), spaces: w.named(), trees: newTrees()}
+	for i := range w.Sessions {
+		j.rows[w.Sessions[i].ID] = &w.Sessions[i]
 	}
 	for i := range w.entries {
 		j.listed[w.entries[i].ID] = &w.entries[i]
@@ -41,21 +42,7 @@ func newJoin(r *reader, w *world) *join {
 			j.memory[o.Terminal] = o
 		}
 	}
-	if dir := r.usualSockets(); dir != "" {
-		j.folders[resolved(dir)] = true
-	}
 	return j
-}
-
-// usualSockets is where a Tower that has this environment keeps the sockets of its shellpers.
-func (r *reader) usualSockets() string {
-	switch {
-	case filepath.IsAbs(r.env("SHELLPER_SOCKET_DIR")):
-		return r.env("SHELLPER_SOCKET_DIR")
-	case r.Home != "":
-		return filepath.Join(r.Home, ".codev", "run")
-	}
-	return ""
 }
 
 // terminals are all that there are, by id, and then the shellpers that nobody knows, by pid.
@@ -68,20 +55,56 @@ func (j *join) terminals(ctx context.Context) []*snapshot.Terminal {
 			out = append(out, j.terminal(id, j.rows[id], j.listed[id]))
 		}
 	}
-	return append(out, j.strays(ctx)...)
+	out = append(out, j.strays(ctx)...)
+	j.users(out)
+	for _, t := range out {
+		if j.answered {
+			t.State = tower.State(j.entries, t.ID, known(t.PID))
+		}
+	}
+	return out
+}
+
+// users notes of the terminals that no Tower lists, and whose process is to be ended as such, where what lives below that process is not all
+// that is at work in the terminal, or this cannot be told.
+func (j *join) users(all []*snapshot.Terminal) {
+	var pids []int
+	for _, t := range all {
+		if t.Listed != nil && !*t.Listed && t.PID != nil {
+			pids = append(pids, *t.PID)
+		}
+	}
+	users, err := tower.Users(j.ProcRoot, pids...)
+	for _, t := range all {
+		switch found := users[known(t.PID)]; {
+		case !slices.Contains(pids, known(t.PID)):
+		case err != nil:
+			note(t, err.Error())
+		case len(found) > 0:
+			note(t, fmt.Sprintf("pid %d uses the terminal that pid %d keeps open, and does not live below it", found[0], *t.PID))
+		}
+	}
+}
+
+// known is a number, or 0 where it is not known.
+func known(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
 }
 
 // terminal joins a row and what the Tower says; either may be nil.
-func (j *join) terminal(id string, row *session, e *entry) *snapshot.Terminal {
+func (j *join) terminal(id string, row *tower.Session, e *tower.Entry) *snapshot.Terminal {
 	t := &snapshot.Terminal{Source: j.name, ID: id}
 	if j.answered {
 		t.Listed = new(e != nil)
 	}
-	if row != nil || j.sessionsWhole {
+	if row != nil || j.SessionsWhole {
 		t.Recorded = new(row != nil)
 	}
 	if row != nil {
-		t.Label, t.Workspace, t.Cwd = row.label, row.workspace, row.cwd
+		t.Label, t.Workspace, t.Cwd = row.Label, row.Workspace, row.Cwd
 	}
 	if e != nil {
 		j.said(t, e)
@@ -97,10 +120,10 @@ func (j *join) terminal(id string, row *session, e *entry) *snapshot.Terminal {
 }
 
 // said takes over what the Tower says of a terminal itself.
-func (j *join) said(t *snapshot.Terminal, e *entry) {
+func (j *join) said(t *snapshot.Terminal, e *tower.Entry) {
 	t.Label, t.ExitCode = cmp.Or(e.Label, t.Label), e.ExitCode
 	switch e.Status {
-	case "running", "exited":
+	case tower.Running, tower.Exited:
 		t.Status = e.Status
 	default:
 		t.Error = fmt.Sprintf("the Tower says that it is %.20q, which is neither running nor exited", e.Status)
@@ -115,93 +138,93 @@ func (j *join) said(t *snapshot.Terminal, e *entry) {
 
 // role says who works in it. That anything calls it an architect's outweighs all else, for those are never closed; then the row counts,
 // then a label that only Codev gives, then a builder's row that names it, then memory.
-func (j *join) role(t *snapshot.Terminal, row *session) {
+func (j *join) role(t *snapshot.Terminal, row *tower.Session) {
 	kind, labelled := labelKind(t.Label)
-	at := slices.IndexFunc(j.architects, func(a architect) bool { return a.terminal == t.ID })
-	claim := slices.IndexFunc(j.builders, func(b builder) bool { return b.terminal == t.ID })
+	at := slices.IndexFunc(j.Architects, func(a tower.Architect) bool { return a.Terminal == t.ID })
+	claim := slices.IndexFunc(j.Builders, func(b tower.Builder) bool { return b.Terminal == t.ID })
 	known, remembered := j.memory[t.ID]
 	switch {
 	case at >= 0:
-		t.RoleKind, t.Role = architectKind, j.architects[at].name
-		t.Workspace = cmp.Or(t.Workspace, j.architects[at].workspace)
-	case row != nil && row.kind == builderKind:
-		t.RoleKind, t.Role = builderKind, Normal(row.role)
+		t.RoleKind, t.Role = architectKind, j.Architects[at].Name
+		t.Workspace = cmp.Or(t.Workspace, j.Architects[at].Workspace)
+	case row != nil && row.Kind == builderKind:
+		t.RoleKind, t.Role = builderKind, Normal(row.Role)
 	case row != nil:
-		if row.kind == architectKind || row.kind == shellKind {
-			t.RoleKind = row.kind
+		if row.Kind == architectKind || row.Kind == shellKind {
+			t.RoleKind = row.Kind
 		}
-		t.Role = row.role
+		t.Role = row.Role
 	case kind != "":
 		t.RoleKind, t.Role = kind, labelled
 	case claim >= 0:
-		t.RoleKind, t.Role = builderKind, Normal(j.builders[claim].id)
+		t.RoleKind, t.Role = builderKind, Normal(j.Builders[claim].ID)
 	case remembered:
 		t.RoleKind, t.Role = cmp.Or(known.Kind, builderKind), Normal(known.Builder)
 	}
-	if kind == architectKind && t.RoleKind == builderKind {
+	switch {
+	case kind == "" || kind == t.RoleKind:
+	case kind == architectKind && t.RoleKind == builderKind:
 		t.RoleKind = architectKind
+	case t.RoleKind == builderKind || t.RoleKind == devKind:
+		note(t, fmt.Sprintf("its label is that of the kind %s, and what else is known says %s", kind, t.RoleKind))
+		t.RoleKind = ""
 	}
 }
 
 // process finds the shellper and makes sure of it: it is as old as the row says, and runs the shellper's program for this folder.
-func (j *join) process(t *snapshot.Terminal, row *session, e *entry) {
-	pid := e.pid()
-	if row != nil && row.pid > 0 {
-		if pid > 0 && pid != row.pid {
-			note(t, fmt.Sprintf("its process is pid %d by the Tower and pid %d by the store", pid, row.pid))
+func (j *join) process(t *snapshot.Terminal, row *tower.Session, e *tower.Entry) {
+	pid := e.Process()
+	if row != nil && row.PID > 0 {
+		if pid > 0 && pid != row.PID {
+			note(t, fmt.Sprintf("its process is pid %d by the Tower and pid %d by the store", pid, row.PID))
 			return
 		}
-		pid = row.pid
+		pid = row.PID
 	}
 	if pid == 0 {
 		return
 	}
-	p, err := look(j.ProcRoot, pid)
+	p, err := tower.Look(j.ProcRoot, pid)
 	switch {
-	case errors.Is(err, errEnded):
-		if t.Status != "exited" {
+	case errors.Is(err, tower.ErrEnded):
+		if t.Status != tower.Exited {
 			note(t, fmt.Sprintf("its process (pid %d) has ended", pid))
 		}
 		return
 	case err != nil:
 		note(t, fmt.Sprintf("read pid %d: %v", pid, err))
 		return
-	case row != nil && row.started != nil && !p.since(*row.started):
-		if t.Status != "exited" {
-			note(t, fmt.Sprintf("pid %d is another process than the store's: it began at another time", pid))
+	case row != nil && row.Started != nil && !p.Since(*row.Started):
+		if t.Status != tower.Exited || e.Process() == pid {
+			note(t, fmt.Sprintf("pid %d is another process than the store's: it began at another time; closing the terminal could end it: restart the Tower, which forgets it", pid))
 		}
 		return
 	}
-	t.Scoped = j.scoped(p)
-	if row != nil && row.socket != "" && p.socket != "" && !samePath(row.socket, p.socket) {
+	t.Scoped = j.codev.Owns(&p.Command)
+	if row != nil && row.Socket != "" && p.Socket != "" && !tower.SamePath(row.Socket, p.Socket) {
 		t.Scoped = new(false)
 	}
 	switch {
 	case t.Scoped != nil && !*t.Scoped:
 		note(t, fmt.Sprintf("pid %d is no shellper of this terminal", pid))
-	case !proven(row, p) && (t.Scoped == nil || e.pid() != pid || j.contested(t.ID, p)):
+	case !proven(row, p) && (t.Scoped == nil || e.Process() != pid || j.contested(t.ID, p)):
 		note(t, fmt.Sprintf("whether pid %d is this terminal's cannot be told", pid))
 	default:
-		t.PID, t.StartTicks = &pid, &p.ticks
-		t.Cwd = cmp.Or(t.Cwd, p.cwd)
+		t.PID, t.StartTicks = &pid, &p.Ticks
+		t.Cwd = cmp.Or(t.Cwd, p.Cwd)
 	}
 }
 
 // proven reports whether the row ties the process to its terminal: by when it began, or by its socket. That neither contradicts is known
 // by then.
-func proven(row *session, p *process) bool {
-	return row != nil && (row.started != nil || row.socket != "" && p.socket != "")
+func proven(row *tower.Session, p *tower.Process) bool {
+	return row != nil && (row.Started != nil || row.Socket != "" && p.Socket != "")
 }
 
 // contested reports whether another terminal may have that process.
-func (j *join) contested(id string, p *process) bool {
-	return slices.ContainsFunc(j.entries, func(e entry) bool { return e.ID != id && e.pid() == p.pid }) ||
-		slices.ContainsFunc(j.sessions, func(s session) bool { return s.id != id && s.means(p) })
-}
-
-// means reports whether the row may mean this process. One that does not say when its process began is trusted.
-func (s *session) means(p *process) bool {
-	return s.pid == p.pid && (s.started == nil || p.since(*s.started)) || s.socket != "" && samePath(s.socket, p.socket)
+func (j *join) contested(id string, p *tower.Process) bool {
+	return slices.ContainsFunc(j.entries, func(e tower.Entry) bool { return e.ID != id && e.Process() == p.PID }) ||
+		slices.ContainsFunc(j.Sessions, func(s tower.Session) bool { return s.ID != id && s.Means(p) })
 }
 
 // note adds what could not be read.
@@ -212,36 +235,19 @@ func note(t *snapshot.Terminal, text string) {
 	t.Error = text
 }
 
-// scoped reports whether a process is a shellper of this state folder, nil where its command line does not tell.
-func (j *join) scoped(p *process) *bool {
-	switch {
-	case !p.known:
-		return nil
-	case !p.shellper, p.farm != "" && !samePath(p.farm, j.home):
-		return new(false)
-	case p.socket == "":
-		return nil
-	}
-	return new(j.folders[resolved(filepath.Dir(p.socket))])
-}
-
-func samePath(a, b string) bool {
-	return filepath.Clean(a) == filepath.Clean(b) || resolved(a) == resolved(b)
-}
-
 // strays are the shellpers of this folder's sockets that are in no row and in no entry of the Tower's list.
 func (j *join) strays(ctx context.Context) []*snapshot.Terminal {
 	found := slices.Clone(j.running)
 	for _, pid := range j.husks {
-		if !slices.ContainsFunc(found, func(p *process) bool { return p.pid == pid }) {
-			if p, err := look(j.ProcRoot, pid); err == nil && p.shellper {
+		if !slices.ContainsFunc(found, func(p *tower.Process) bool { return p.PID == pid }) {
+			if p, err := tower.Look(j.ProcRoot, pid); err == nil && p.Shellper {
 				found = append(found, p)
 			}
 		}
 	}
-	found = slices.DeleteFunc(found, func(p *process) bool {
-		scoped := j.scoped(p)
-		return scoped == nil || !*scoped || j.claimed(p) || j.Only != "" && j.Only != strayID(p.pid)
+	found = slices.DeleteFunc(found, func(p *tower.Process) bool {
+		scoped := j.codev.Owns(&p.Command)
+		return scoped == nil || !*scoped || j.claimed(p) || j.Only != "" && j.Only != strayID(p.PID)
 	})
 	if len(found) == 0 {
 		return nil
@@ -249,8 +255,8 @@ func (j *join) strays(ctx context.Context) []*snapshot.Terminal {
 	shared, theirs, known := j.sharers(ctx)
 	var out []*snapshot.Terminal
 	for _, p := range found {
-		now, err := look(j.ProcRoot, p.pid)
-		if err != nil || now.ticks != p.ticks || theirs[p.socket] {
+		now, err := tower.Look(j.ProcRoot, p.PID)
+		if err != nil || now.Ticks != p.Ticks || theirs[p.Socket] {
 			continue
 		}
 		out = append(out, j.stray(p, j.exclusive(p, shared, known)))
@@ -262,17 +268,17 @@ func (j *join) strays(ctx context.Context) []*snapshot.Terminal {
 func strayID(pid int) string { return "pid-" + strconv.Itoa(pid) }
 
 // claimed reports whether a row or the Tower's list may mean this process.
-func (j *join) claimed(p *process) bool { return j.contested("", p) }
+func (j *join) claimed(p *tower.Process) bool { return j.contested("", p) }
 
 // settled reports whether everything is known that could know a shellper: a terminal that the Tower is only just attaching to has no pid.
 func (j *join) settled() bool {
-	return j.answered && j.sessionsWhole && !slices.ContainsFunc(j.entries, func(e entry) bool { return e.pid() == 0 })
+	return j.answered && j.SessionsWhole && !slices.ContainsFunc(j.entries, func(e tower.Entry) bool { return e.Process() == 0 })
 }
 
 // before is what earlier looks remember of the terminal that had this very process, while nothing knows that terminal any more.
-func (j *join) before(p *process) *snapshot.Owner {
+func (j *join) before(p *tower.Process) *snapshot.Owner {
 	for id, o := range j.memory {
-		if o.PID == p.pid && o.StartTicks == p.ticks && o.BootID == j.boot && j.boot != "" && j.rows[id] == nil && j.listed[id] == nil {
+		if o.PID == p.PID && o.StartTicks == p.Ticks && o.BootID == j.boot && j.boot != "" && j.rows[id] == nil && j.listed[id] == nil {
 			return &o
 		}
 	}
@@ -280,14 +286,14 @@ func (j *join) before(p *process) *snapshot.Owner {
 }
 
 // exclusive reports whether a shellper in the folder of this one's sockets can be of no other state folder of this user's.
-func (j *join) exclusive(p *process, shared map[string]bool, known bool) bool {
-	dir := resolved(filepath.Dir(p.socket))
-	return len(j.others) == 0 || p.farm != "" || known && !shared[dir] && j.socketFolders()[dir]
+func (j *join) exclusive(p *tower.Process, shared map[string]bool, known bool) bool {
+	dir := tower.Resolved(filepath.Dir(p.Socket))
+	return len(j.others) == 0 || p.Farm != "" || known && !shared[dir] && j.SocketFolders()[dir]
 }
 
 // stray is a shellper that has no terminal's id. Until the Tower and the store were both read whole, it may be one that they know.
-func (j *join) stray(p *process, exclusive bool) *snapshot.Terminal {
-	t := &snapshot.Terminal{Source: j.name, ID: strayID(p.pid), PID: &p.pid, StartTicks: &p.ticks, Cwd: p.cwd}
+func (j *join) stray(p *tower.Process, exclusive bool) *snapshot.Terminal {
+	t := &snapshot.Terminal{Source: j.name, ID: strayID(p.PID), PID: &p.PID, StartTicks: &p.Ticks, Cwd: p.Cwd}
 	if exclusive {
 		t.Scoped = new(true)
 	} else {
@@ -296,12 +302,12 @@ func (j *join) stray(p *process, exclusive bool) *snapshot.Terminal {
 	if j.answered {
 		t.Listed = new(false)
 	}
-	if j.sessionsWhole {
+	if j.SessionsWhole {
 		t.Recorded = new(false)
 	}
 	switch known := j.before(p); {
-	case p.architect != "":
-		t.RoleKind, t.Role = architectKind, p.architect
+	case p.Architect != "":
+		t.RoleKind, t.Role = architectKind, p.Architect
 	case !j.settled() || !exclusive:
 	case known != nil:
 		t.RoleKind, t.Role = cmp.Or(known.Kind, builderKind), Normal(known.Builder)
@@ -314,13 +320,13 @@ func (j *join) stray(p *process, exclusive bool) *snapshot.Terminal {
 }
 
 // named are the folders that Codev works in, and in which leftover worktrees may lie.
-func (r *records) named() []string {
-	out := slices.Clone(r.workspaces)
-	for _, s := range r.sessions {
-		out = append(out, s.workspace)
+func (w *world) named() []string {
+	out := slices.Clone(w.Workspaces)
+	for _, s := range w.Sessions {
+		out = append(out, s.Workspace)
 	}
-	for _, b := range r.builders {
-		out = append(out, b.workspace)
+	for _, b := range w.Builders {
+		out = append(out, b.Workspace)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -6,11 +6,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"winnow/engine/snapshot"
+	client "winnow/internal/tower"
 	"winnow/testkit/tower"
 )
 
@@ -247,7 +247,7 @@ func TestWhoseProcess(t *testing.T) {
 	check("none any more, of one that exited", "exited 1 listed recorded", "")
 	f.SetPID(x.ID, stranger.Process.Pid)
 	f.Exec("UPDATE terminal_sessions SET shellper_start_time = 1795196883912")
-	check("somebody else's by now, of one that exited", "exited 1 listed recorded", "")
+	check("somebody else's by now, of one that exited", "exited 1 listed recorded", "closing the terminal could end it")
 }
 
 // Without the Tower, a row of old that says neither when nor where proves nothing.
@@ -374,33 +374,6 @@ func TestTwoHomesAtOnce(t *testing.T) {
 	b.read()
 }
 
-// A process that ends while it is looked at, or that only its parent has not asked after yet, is none.
-func TestEndedProcesses(t *testing.T) {
-	t.Parallel()
-	child := exec.Command("true")
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "its end", func() bool {
-		_, err := look("/proc", child.Process.Pid)
-		return err == errEnded
-	})
-	if err := child.Process.Signal(syscall.Signal(0)); err != nil {
-		t.Errorf("it is no zombie: %v", err)
-	}
-	_ = child.Wait()
-	if _, err := look("/proc", child.Process.Pid); err != errEnded {
-		t.Errorf("gave %v", err)
-	}
-	me, err := look("/proc", os.Getpid())
-	if err != nil || !me.known || me.shellper || me.since(time.Now().Add(time.Hour)) || me.ticks == 0 {
-		t.Errorf("this process: %+v, %v", me, err)
-	}
-	if d := me.began[1].Sub(me.began[0]); d > near || d < -near {
-		t.Errorf("it began %s apart", d)
-	}
-}
-
 // Two development servers of which the Tower says that they are one process have none that is positively theirs.
 func TestContestedProcess(t *testing.T) {
 	t.Parallel()
@@ -427,35 +400,35 @@ func TestWhoseShellper(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	home, run := filepath.Join(root, "farm"), filepath.Join(root, "run")
-	own := command{known: true, shellper: true, socket: filepath.Join(run, "shellper-1.sock")}
-	with := func(change func(*command)) command {
+	own := client.Command{Known: true, Shellper: true, Socket: filepath.Join(run, "shellper-1.sock")}
+	with := func(change func(*client.Command)) client.Command {
 		c := own
 		change(&c)
 		return c
 	}
 	other := filepath.Join(root, "other")
 	for name, tc := range map[string]struct {
-		command
+		client.Command
 		others []string
 		want   string
 	}{
 		"its own":                            {own, nil, "shellper !listed !recorded scoped pid"},
-		"started for this folder":            {with(func(c *command) { c.farm = home }), []string{other}, "shellper !listed !recorded scoped pid"},
-		"started for another":                {with(func(c *command) { c.farm = other }), nil, ""},
-		"an architect's":                     {with(func(c *command) { c.architect = "main" }), nil, "architect main !listed !recorded scoped pid"},
-		"another program":                    {with(func(c *command) { c.shellper = false }), nil, ""},
-		"not understood":                     {with(func(c *command) { c.known = false }), nil, ""},
-		"without a socket":                   {with(func(c *command) { c.socket = "" }), nil, ""},
-		"in a folder below":                  {with(func(c *command) { c.socket = filepath.Join(run, "x", "s.sock") }), nil, ""},
+		"started for this folder":            {with(func(c *client.Command) { c.Farm = home }), []string{other}, "shellper !listed !recorded scoped pid"},
+		"started for another":                {with(func(c *client.Command) { c.Farm = other }), nil, ""},
+		"an architect's":                     {with(func(c *client.Command) { c.Architect = "main" }), nil, "architect main !listed !recorded scoped pid"},
+		"another program":                    {with(func(c *client.Command) { c.Shellper = false }), nil, ""},
+		"not understood":                     {with(func(c *client.Command) { c.Known = false }), nil, ""},
+		"without a socket":                   {with(func(c *client.Command) { c.Socket = "" }), nil, ""},
+		"in a folder below":                  {with(func(c *client.Command) { c.Socket = filepath.Join(run, "x", "s.sock") }), nil, ""},
 		"another folder may have it as well": {own, []string{other}, "!listed !recorded pid"},
 	} {
-		me, err := look("/proc", os.Getpid())
+		me, err := client.Look("/proc", os.Getpid())
 		if err != nil {
 			t.Fatal(err)
 		}
-		me.command = tc.command
+		me.Command = tc.Command
 		r := newReader(Options{Env: func(k string) string { return map[string]string{"SHELLPER_SOCKET_DIR": run}[k] }}, "codev/x", home, "", append(tc.others, home))
-		j := newJoin(r, &world{records: &records{sessionsWhole: true, buildersWhole: true}, answered: true, running: []*process{me}})
+		j := newJoin(r, &world{Records: &client.Records{SessionsWhole: true, BuildersWhole: true}, answered: true, running: []*client.Process{me}})
 		got := ""
 		for _, x := range j.terminals(t.Context()) {
 			got = says(*x)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/tower"
 )
 
 // Owners gives what is to be remembered after a look at everything: which terminal belongs to which builder, as far as this look or an
@@ -54,7 +55,7 @@ type watch struct {
 // owner is what this look knows of a terminal's owner. A source that was not read whole tells nothing, and a process has no id to remember.
 func (w *watch) owner(t *snapshot.Terminal) (snapshot.Owner, bool) {
 	o := t.Owner
-	if w.Sources[t.Source].Status != snapshot.OK || o == nil || o.Recorded == nil || t.Workspace == "" || !terminalID.MatchString(t.ID) {
+	if w.Sources[t.Source].Status != snapshot.OK || o == nil || o.Recorded == nil || t.Workspace == "" || !tower.ID.MatchString(t.ID) {
 		return snapshot.Owner{}, false
 	}
 	if !*o.Recorded && o.Worktree == "" {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/tower"
 )
 
 // The words of TerminalOwner.How.
@@ -18,7 +19,7 @@ const (
 
 // own says which builder a builder's or development server's terminal belongs to, as far as anything tells. known is what earlier looks
 // remember of that very terminal, or nil.
-func (j *join) own(t *snapshot.Terminal, row *session, known *snapshot.Owner) {
+func (j *join) own(t *snapshot.Terminal, row *tower.Session, known *snapshot.Owner) {
 	if t.RoleKind != builderKind && t.RoleKind != devKind {
 		return
 	}
@@ -51,17 +52,17 @@ func (j *join) own(t *snapshot.Terminal, row *session, known *snapshot.Owner) {
 }
 
 // claim says whose the terminal is, and how that is known.
-func (j *join) claim(t *snapshot.Terminal, row *session, known *snapshot.Owner) *snapshot.TerminalOwner {
+func (j *join) claim(t *snapshot.Terminal, row *tower.Session, known *snapshot.Owner) *snapshot.TerminalOwner {
 	o := &snapshot.TerminalOwner{ID: t.Role}
 	labelled, _ := labelKind(t.Label)
-	at := slices.IndexFunc(j.builders, func(b builder) bool { return b.terminal == t.ID })
+	at := slices.IndexFunc(j.Builders, func(b tower.Builder) bool { return b.Terminal == t.ID })
 	switch {
 	case t.RoleKind == devKind && labelled == devKind:
 		o.How = byLabel
-	case row != nil && row.role != "":
+	case row != nil && row.Role != "":
 		o.How = byRow
 	case t.RoleKind == builderKind && at >= 0:
-		o.ID, o.How = Normal(j.builders[at].id), byRow
+		o.ID, o.How = Normal(j.Builders[at].ID), byRow
 	case known != nil:
 		o.ID, o.How = Normal(known.Builder), byMemory
 	}
@@ -70,12 +71,12 @@ func (j *join) claim(t *snapshot.Terminal, row *session, known *snapshot.Owner) 
 
 // worktree says where the owner works, and what became of that: by the builder's row b, by what earlier looks remember, by where the
 // terminal was started (tree), or by the rows of the builder's terminals. Each of them may say nothing.
-func (j *join) worktree(t *snapshot.Terminal, row *session, known *snapshot.Owner, b *builder, tree string) {
+func (j *join) worktree(t *snapshot.Terminal, row *tower.Session, known *snapshot.Owner, b *tower.Builder, tree string) {
 	o := t.Owner
 	switch {
 	case b != nil:
-		t.Workspace = cmp.Or(t.Workspace, b.workspace)
-		o.Worktree = b.worktree
+		t.Workspace = cmp.Or(t.Workspace, b.Workspace)
+		o.Worktree = b.Worktree
 	case known != nil && known.Worktree != "":
 		o.Worktree = known.Worktree
 	case tree != "":
@@ -89,8 +90,8 @@ func (j *join) worktree(t *snapshot.Terminal, row *session, known *snapshot.Owne
 
 // unless says that a builder is on record where one of any id works in its worktree, although none of its own id is.
 func (j *join) unless(recorded *bool, worktree string) *bool {
-	works := func(b builder) bool { return b.worktree != "" && samePath(b.worktree, worktree) }
-	if recorded != nil && !*recorded && worktree != "" && slices.ContainsFunc(j.builders, works) {
+	works := func(b tower.Builder) bool { return b.Worktree != "" && tower.SamePath(b.Worktree, worktree) }
+	if recorded != nil && !*recorded && worktree != "" && slices.ContainsFunc(j.Builders, works) {
 		return new(true)
 	}
 	return recorded
@@ -113,17 +114,17 @@ func (j *join) startedIn(t *snapshot.Terminal) {
 // workspaceOf is the only workspace in which the store knows that builder, or "" where there is none or more than one.
 func (j *join) workspaceOf(terminal, id string) string {
 	var all []string
-	for _, b := range j.builders {
-		if b.terminal == terminal {
-			return b.workspace
+	for _, b := range j.Builders {
+		if b.Terminal == terminal {
+			return b.Workspace
 		}
-		if key(b.id) == key(id) {
-			all = append(all, b.workspace)
+		if key(b.ID) == key(id) {
+			all = append(all, b.Workspace)
 		}
 	}
-	for _, s := range j.sessions {
-		if s.kind == builderKind && s.role != "" && key(s.role) == key(id) {
-			all = append(all, s.workspace)
+	for _, s := range j.Sessions {
+		if s.Kind == builderKind && s.Role != "" && key(s.Role) == key(id) {
+			all = append(all, s.Workspace)
 		}
 	}
 	slices.Sort(all)
@@ -135,15 +136,15 @@ func (j *join) workspaceOf(terminal, id string) string {
 
 // recorded finds the builder's row: one that names the terminal, or one of its id in its workspace, by any spelling. Where nothing that is
 // there now says which workspace that is (sure), that no workspace has such a builder is known all the same.
-func (j *join) recorded(terminal, workspace, id string, sure bool) (*builder, *bool) {
-	var row *builder
+func (j *join) recorded(terminal, workspace, id string, sure bool) (*tower.Builder, *bool) {
+	var row *tower.Builder
 	elsewhere := false
-	for i := range j.builders {
-		b := &j.builders[i]
-		same := key(b.id) == key(id)
+	for i := range j.Builders {
+		b := &j.Builders[i]
+		same := key(b.ID) == key(id)
 		switch {
-		case b.terminal == terminal, same && workspace != "" && samePath(b.workspace, workspace):
-			if row == nil || b.id == id {
+		case b.Terminal == terminal, same && workspace != "" && tower.SamePath(b.Workspace, workspace):
+			if row == nil || b.ID == id {
 				row = b
 			}
 		case same:
@@ -153,24 +154,24 @@ func (j *join) recorded(terminal, workspace, id string, sure bool) (*builder, *b
 	switch {
 	case row != nil:
 		return row, new(true)
-	case !j.buildersWhole, !sure && elsewhere:
+	case !j.BuildersWhole, !sure && elsewhere:
 		return nil, nil
 	}
 	return nil, new(false)
 }
 
 // worktreeOf is where the builder works by its own terminals' rows: this one's, or where that has none all others', if they agree.
-func (j *join) worktreeOf(workspace, id string, row *session) string {
+func (j *join) worktreeOf(workspace, id string, row *tower.Session) string {
 	if workspace == "" {
 		return ""
 	}
 	if row != nil {
-		return worktreeIn(workspace, row.cwd)
+		return worktreeIn(workspace, row.Cwd)
 	}
 	var all []string
-	for _, s := range j.sessions {
-		if s.kind == builderKind && s.workspace == workspace && s.role != "" && key(s.role) == key(id) {
-			all = append(all, worktreeIn(workspace, s.cwd))
+	for _, s := range j.Sessions {
+		if s.Kind == builderKind && s.Workspace == workspace && s.Role != "" && key(s.Role) == key(id) {
+			all = append(all, worktreeIn(workspace, s.Cwd))
 		}
 	}
 	slices.Sort(all)

@@ -15,6 +15,7 @@ import (
 
 	"winnow/collectors"
 	"winnow/engine/snapshot"
+	client "winnow/internal/tower"
 	"winnow/testkit/tower"
 )
 
@@ -236,7 +237,7 @@ func TestServerThatTheTowerLost(t *testing.T) {
 	f.builder(f.ws, "builder-pir-7")
 	dev := f.Terminal(f.ws, tower.Terminal{RoleID: "builder-pir-7", Dev: true})
 	other := f.Terminal(f.ws, tower.Terminal{RoleID: "builder-pir-7", Dev: true})
-	boot := bootID("/proc")
+	boot := client.BootID("/proc")
 	s := &snapshot.Snapshot{TakenAt: time.Now(), Host: snapshot.Host{BootID: boot}, Terminals: f.read().Terminals,
 		Sources: map[string]snapshot.Source{"codev/home": {Status: snapshot.OK}}}
 	f.o.Known = slices.DeleteFunc(Owners(s, nil, week), func(o snapshot.Owner) bool { return o.Terminal == other.ID })
@@ -290,7 +291,7 @@ func TestServerThatTheTowerLost(t *testing.T) {
 
 func TestSources(t *testing.T) {
 	t.Parallel()
-	root := resolved(t.TempDir())
+	root := client.Resolved(t.TempDir())
 	me, set, third, twin, file := filepath.Join(root, "me"), filepath.Join(root, "set"), filepath.Join(root, "x", "farm"), filepath.Join(root, "y", "farm"), filepath.Join(root, "file")
 	calm := filepath.Join(root, "default")
 	for _, dir := range []string{filepath.Join(me, usual), set, third, twin, calm} {
@@ -313,7 +314,7 @@ func TestSources(t *testing.T) {
 		got := map[string]string{}
 		for i, s := range sources {
 			got[s.Name] = s.Path
-			if s.Kind != Kind || stores[i] != filepath.Join(s.Path, storeFile) {
+			if s.Kind != Kind || stores[i] != filepath.Join(s.Path, client.StoreFile) {
 				t.Errorf("%+v and %s", s, stores[i])
 			}
 		}

@@ -13,40 +13,40 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"winnow/collectors"
-	"winnow/collectors/store"
 	"winnow/engine/snapshot"
+	"winnow/internal/tower"
 )
 
 // reader reads one state folder.
 type reader struct {
 	Options
-	name, home, tower string
+	name, home, base string
 	// others are the other state folders of this user, whose shellpers may use the same folder for their sockets.
 	others []string
 }
 
-func newReader(o Options, name, home, tower string, every []string) *reader {
+func newReader(o Options, name, home, base string, every []string) *reader {
 	o.ProcRoot = cmp.Or(o.ProcRoot, "/proc")
 	o.Timeout = cmp.Or(max(o.Timeout, 0), defaultTimeout)
 	if o.Log == nil {
 		o.Log = hclog.NewNullLogger()
 	}
-	others := slices.DeleteFunc(slices.Clone(every), func(h string) bool { return resolved(h) == resolved(home) })
-	return &reader{Options: o, name: name, home: home, tower: tower, others: others}
+	others := slices.DeleteFunc(slices.Clone(every), func(h string) bool { return tower.Resolved(h) == tower.Resolved(home) })
+	return &reader{Options: o, name: name, home: home, base: base, others: others}
 }
 
 // native is what Options.Only may be: an id of Codev's, or that of a shellper that nobody knows.
-var native = regexp.MustCompile(terminalID.String() + `|^pid-[1-9][0-9]{0,9}$`)
+var native = regexp.MustCompile(tower.ID.String() + `|^pid-[1-9][0-9]{0,9}$`)
 
 // world is everything that one reading found, before it is joined.
 type world struct {
 	// running are this user's shellpers as they were before anything else was read: what is in the store or in the Tower's list since then
 	// is known there.
-	running []*process
-	*records
+	running []*tower.Process
+	*tower.Records
 	// stored says that there is a store; entries are what the Tower lists, and answered whether it said.
 	stored   bool
-	entries  []entry
+	entries  []tower.Entry
 	answered bool
 	husks    []int
 	server   *snapshot.Server
@@ -65,7 +65,7 @@ func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
 	w, err := r.gather(ctx)
 	j := newJoin(r, w)
 	terminals := j.terminals(ctx)
-	part := collectors.Part{Terminals: map[string]snapshot.Terminal{}, Server: w.server, Named: j.named(), Unreadable: w.bad, Partial: err != nil}
+	part := collectors.Part{Terminals: map[string]snapshot.Terminal{}, Server: w.server, Named: j.named(), Unreadable: w.Bad, Partial: err != nil}
 	for _, t := range terminals {
 		if t.Error != "" {
 			part.Unreadable++
@@ -74,24 +74,24 @@ func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
 			part.Terminals[ID(r.name, t.ID)] = *t
 		}
 	}
-	r.Log.Debug("codev state folder read", "source", r.name, "terminals", len(terminals), "rows", len(w.sessions), "listed", len(w.entries))
+	r.Log.Debug("codev state folder read", "source", r.name, "terminals", len(terminals), "rows", len(w.Sessions), "listed", len(w.entries))
 	switch {
 	case err == nil:
 		return part, nil
 	case onlyDown(err) && len(terminals) == 0 && r.Only == "":
-		return collectors.Part{}, fmt.Errorf("read %s: no Tower runs at %s, and none left a terminal behind: %w", r.home, r.tower, collectors.ErrAbsent)
+		return collectors.Part{}, fmt.Errorf("read %s: no Tower runs at %s, and none left a terminal behind: %w", r.home, r.base, collectors.ErrAbsent)
 	}
 	return part, fmt.Errorf("read %s: %w", r.home, err)
 }
 
 // gather reads /proc, then the store, then the Tower.
 func (r *reader) gather(ctx context.Context) (*world, error) {
-	w := &world{records: &records{}, server: &snapshot.Server{Socket: r.tower}}
+	w := &world{Records: &tower.Records{}, server: &snapshot.Server{Socket: r.base}}
 	var errs [3]error
-	w.running, errs[0] = shellpers(ctx, r.ProcRoot)
-	path := filepath.Join(r.home, storeFile)
-	w.records, errs[1] = readRecords(ctx, path)
-	w.stored = !missing(errs[1])
+	w.running, errs[0] = tower.Shellpers(ctx, r.ProcRoot)
+	path := filepath.Join(r.home, tower.StoreFile)
+	w.Records, errs[1] = tower.ReadRecords(ctx, path)
+	w.stored = !errors.Is(errs[1], collectors.ErrAbsent)
 	errs[2] = r.ask(ctx, w)
 	if !w.stored {
 		errs[1] = errNoStore{path, w.answered}
@@ -104,12 +104,12 @@ func (r *reader) gather(ctx context.Context) (*world, error) {
 
 // errNoStore says that there is no store in the folder: no failure where there is no Tower either.
 type errNoStore struct {
-	path  string
-	tower bool
+	path     string
+	answered bool
 }
 
 func (e errNoStore) Error() string {
-	if e.tower {
+	if e.answered {
 		return fmt.Sprintf("there is no %s, although a Tower answers; name the folder of that Tower in collect.codev.homes", e.path)
 	}
 	return fmt.Sprintf("there is no %s; start the Tower once", e.path)
@@ -145,8 +145,8 @@ func onlyDown(err error) bool {
 	down := false
 	for _, err := range all {
 		var none errNoStore
-		down = down || errors.Is(err, errDown)
-		if !errors.Is(err, errDown) && !errors.As(err, &none) {
+		down = down || errors.Is(err, tower.ErrDown)
+		if !errors.Is(err, tower.ErrDown) && !errors.As(err, &none) {
 			return false
 		}
 	}
@@ -155,10 +155,9 @@ func onlyDown(err error) bool {
 
 // ask asks the Tower what it lists, and stops at the first answer that is none.
 func (r *reader) ask(ctx context.Context, w *world) error {
-	key, own, badKey := readKey(r.home, r.env("CODEV_TOWER_KEY"))
-	t := newClient(r.tower, key, r.Timeout)
-	defer t.close()
-	version, err := t.version(ctx)
+	key, own, badKey := tower.Key(r.home, r.env("CODEV_TOWER_KEY"))
+	t := tower.New(r.base, key, r.Timeout)
+	version, err := t.Version(ctx)
 	if err != nil {
 		return err
 	}
@@ -166,26 +165,26 @@ func (r *reader) ask(ctx context.Context, w *world) error {
 	if badKey != nil {
 		return badKey
 	}
-	entries, err := t.terminals(ctx)
+	entries, err := t.Terminals(ctx)
 	if err != nil {
 		return err
 	}
-	if !own && foreign(entries, w.sessions) {
+	if !own && stranger(entries, w.Sessions) {
 		return fmt.Errorf("ask the Tower at %s: it lists none of the terminals that %s records, and the key in CODEV_TOWER_KEY does not say whose it is;"+
-			" name the Tower of that folder in collect.codev.tower", r.tower, r.home)
+			" name the Tower of that folder in collect.codev.tower", r.base, r.home)
 	}
 	w.entries, w.answered = entries, true
-	w.husks, err = t.husks(ctx)
+	w.husks, err = t.Husks(ctx)
 	return err
 }
 
-// foreign reports whether the Tower has terminals and none of them is in the store, which has some too.
-func foreign(entries []entry, rows []session) bool {
+// stranger reports whether the Tower has terminals and none of them is in the store, which has some too.
+func stranger(entries []tower.Entry, rows []tower.Session) bool {
 	listed := map[string]bool{}
 	for _, e := range entries {
 		listed[e.ID] = true
 	}
-	return len(entries) > 0 && len(rows) > 0 && !slices.ContainsFunc(rows, func(s session) bool { return listed[s.id] })
+	return len(entries) > 0 && len(rows) > 0 && !slices.ContainsFunc(rows, func(s tower.Session) bool { return listed[s.ID] })
 }
 
 // sharers are the folders in which the sockets of this user's other state folders lie, and those sockets. known is false where one of
@@ -193,28 +192,11 @@ func foreign(entries []entry, rows []session) bool {
 func (r *reader) sharers(ctx context.Context) (folders, sockets map[string]bool, known bool) {
 	folders, sockets, known = map[string]bool{}, map[string]bool{}, true
 	for _, home := range r.others {
-		rows, err := socketsOf(ctx, filepath.Join(home, storeFile))
-		known = known && (err == nil || missing(err))
+		rows, err := tower.Sockets(ctx, filepath.Join(home, tower.StoreFile))
+		known = known && (err == nil || errors.Is(err, collectors.ErrAbsent))
 		for _, path := range rows {
-			folders[resolved(filepath.Dir(path))], sockets[path] = true, true
+			folders[tower.Resolved(filepath.Dir(path))], sockets[path] = true, true
 		}
 	}
 	return folders, sockets, known
-}
-
-func socketsOf(ctx context.Context, path string) (out []string, err error) {
-	db, err := store.Open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = cmp.Or(err, db.Close()) }()
-	rows, err := db.Rows(ctx, "terminal_sessions", "shellper_socket")
-	for _, row := range rows {
-		socket, bad := row.Path("shellper_socket")
-		err = cmp.Or(err, bad)
-		if socket != "" {
-			out = append(out, socket)
-		}
-	}
-	return out, err
 }

@@ -21,6 +21,7 @@ import (
 	"winnow/collectors/panes"
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
+	client "winnow/internal/tower"
 	"winnow/testkit/tower"
 )
 
@@ -33,7 +34,7 @@ func TestTerminalsOfAWholeLife(t *testing.T) {
 	task := f.builder(f.ws, "builder-task-abcd")
 	dev := f.Terminal(f.ws, tower.Terminal{RoleID: "builder-pir-883", Dev: true})
 	shell := f.Terminal(f.ws, tower.Terminal{Type: "shell"})
-	if info, err := os.Stat(filepath.Join(f.Home(), storeFile)); err != nil || info.Size() > 4096 {
+	if info, err := os.Stat(filepath.Join(f.Home(), client.StoreFile)); err != nil || info.Size() > 4096 {
 		t.Fatalf("the store has left its -wal: %v, %v", info, err)
 	}
 	p := f.read()
@@ -377,12 +378,12 @@ func TestKey(t *testing.T) {
 	f.env["CODEV_TOWER_KEY"] = "a\nb"
 	refused("a key that cannot be sent", "CODEV_TOWER_KEY holds no key")
 	delete(f.env, "CODEV_TOWER_KEY")
-	path := filepath.Join(f.Home(), keyFile)
+	path := filepath.Join(f.Home(), "local-key")
 	for _, text := range []string{"", " \n", "two words"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		refused("a file without a key", "holds none; start the Tower again")
+		refused("a file without a key", "holds no key of 64 hexadecimal digits; start the Tower again")
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -417,9 +418,8 @@ func TestNowhereButToThisMachine(t *testing.T) {
 	})
 	t.Run("not where it resolves to", func(t *testing.T) {
 		t.Parallel()
-		c := newClient("http://192.0.2.1:9", "k", time.Second)
-		defer c.close()
-		if _, err := c.version(t.Context()); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		c := client.New("http://192.0.2.1:9", "k", time.Second)
+		if _, err := c.Version(t.Context()); err == nil || errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("gave %v", err)
 		}
 	})

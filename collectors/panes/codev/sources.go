@@ -16,8 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +26,7 @@ import (
 
 	"winnow/collectors"
 	"winnow/engine/snapshot"
+	"winnow/internal/tower"
 )
 
 // Kind is the kind of a source that is a state folder of Codev's, and what its name begins with.
@@ -39,15 +38,9 @@ const (
 	// usual is the folder in the user's home, whose source is called codev/default.
 	usual     = ".agent-farm"
 	usualName = "default"
-
-	storeFile = "global.db"
-	keyFile   = "local-key"
 )
 
-const (
-	defaultTower   = "http://127.0.0.1:4100"
-	defaultTimeout = 3 * time.Second
-)
+const defaultTimeout = 3 * time.Second
 
 // Options says which state folders are read, and how.
 type Options struct {
@@ -88,9 +81,9 @@ func ID(source, native string) string { return snapshot.KindTerminal + ":" + sou
 // A source is named codev/default for ~/.agent-farm, else codev/ and the folder's name. Of two that would have the same name, those
 // elsewhere get a suffix made from their path, which stays the same at every look.
 func Sources(o Options) ([]collectors.Source, error) {
-	tower, err := base(cmp.Or(o.Tower, defaultTower))
+	base, err := tower.Base(cmp.Or(o.Tower, tower.DefaultAddress))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("codev tower: %w", err)
 	}
 	homes, lacking, err := homes(o)
 	if err != nil {
@@ -99,7 +92,7 @@ func Sources(o Options) ([]collectors.Source, error) {
 	every := folders(append(automatic(o), homes...))
 	var out []collectors.Source
 	for path, name := range names(slices.Concat(homes, lacking), o.Home) {
-		src := collectors.Source{Name: name, Kind: Kind, Path: path, Reader: newReader(o, name, path, tower, every)}
+		src := collectors.Source{Name: name, Kind: Kind, Path: path, Reader: newReader(o, name, path, base, every)}
 		if slices.Contains(lacking, path) {
 			src.Reader = nowhere(path)
 		}
@@ -124,24 +117,10 @@ func Stores(o Options) ([]string, error) {
 	}
 	var out []string
 	for _, h := range homes {
-		out = append(out, filepath.Join(h, storeFile))
+		out = append(out, filepath.Join(h, tower.StoreFile))
 	}
 	slices.Sort(out)
 	return out, nil
-}
-
-// base checks the Tower's URL: the key is sent there, so it leads nowhere but to this machine.
-func base(tower string) (string, error) {
-	u, err := url.Parse(tower)
-	if err != nil || u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Path != "" && u.Path != "/" || !loopback(u.Hostname()) {
-		return "", errors.New("codev tower: not an http URL of this machine's loopback; write one such as " + defaultTower)
-	}
-	return "http://" + u.Host, nil
-}
-
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // homes are the state folders that are there, each once, and those that were named and are not.
@@ -189,21 +168,12 @@ func folders(paths []string) []string {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || err == nil && !info.IsDir() {
 			continue
 		}
-		if real := resolved(p); !seen[real] {
+		if real := tower.Resolved(p); !seen[real] {
 			seen[real] = true
 			out = append(out, p)
 		}
 	}
 	return out
-}
-
-// resolved is where path leads, or path itself where that cannot be told.
-func resolved(path string) string {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return filepath.Clean(path)
-	}
-	return real
 }
 
 // names gives each path its source's name.
@@ -227,7 +197,7 @@ func names(paths []string, home string) map[string]string {
 
 // name is what a folder is called, and whether it is the usual one.
 func name(path, home string) (string, bool) {
-	if home != "" && resolved(path) == resolved(filepath.Join(home, usual)) {
+	if home != "" && tower.Resolved(path) == tower.Resolved(filepath.Join(home, usual)) {
 		return usualName, true
 	}
 	return filepath.Base(path), false

@@ -2,6 +2,7 @@ package codev
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -11,7 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"winnow/internal/foreign"
 	"winnow/internal/git"
+	"winnow/internal/tower"
 )
 
 // buildersFolder is where Codev puts the worktrees of a workspace.
@@ -130,13 +133,8 @@ func (t *trees) unregistered(workspace, worktree string) *bool {
 
 // pointsElsewhere reports whether an admin folder names another place than the worktree for its .git file.
 func pointsElsewhere(admin, worktree string) *bool {
-	fd, err := unix.Open(admin, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil
-	}
-	defer unix.Close(fd)
-	text, err := content(fd, "gitdir", 64<<10)
-	path := strings.TrimRight(string(text), "\n")
+	f, err := foreign.Read(context.Background(), filepath.Join(admin, "gitdir"), foreign.Want{Max: 64 << 10})
+	path := strings.TrimRight(string(f.Data), "\n")
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return new(true)
@@ -145,14 +143,14 @@ func pointsElsewhere(admin, worktree string) *bool {
 	case !filepath.IsAbs(path):
 		path = filepath.Join(admin, path)
 	}
-	return new(resolved(filepath.Dir(path)) != resolved(worktree))
+	return new(tower.Resolved(filepath.Dir(path)) != tower.Resolved(worktree))
 }
 
 // place is the workspace of Codev's in which a terminal was started, and the worktree there if it was one. Both are "" where it was started
 // elsewhere, or where two workspaces have a worktree on the way: one can lie in another one's worktree.
 func (j *join) place(cwd string) (workspace, worktree string) {
 	if above, below, ok := strings.Cut(cwd, "/"+buildersFolder+"/"); ok {
-		cwd = filepath.Join(resolved(above), buildersFolder, below) // the store's workspaces have no links in them
+		cwd = filepath.Join(tower.Resolved(above), buildersFolder, below) // the store's workspaces have no links in them
 	}
 	around := ""
 	for _, w := range j.spaces {

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	client "winnow/internal/tower"
 	"winnow/testkit/tower"
 )
 
@@ -30,7 +31,7 @@ func must(t *testing.T, err error) {
 // repository makes a workspace that is a checkout, with a worktree where Codev would put it.
 func repository(t *testing.T) (workspace, worktree string) {
 	t.Helper()
-	workspace = filepath.Join(resolved(t.TempDir()), "acme")
+	workspace = filepath.Join(client.Resolved(t.TempDir()), "acme")
 	must(t, os.Mkdir(workspace, 0o755))
 	runGit(t, workspace, "init", "-q")
 	runGit(t, workspace, "commit", "-q", "--allow-empty", "-m", "one")

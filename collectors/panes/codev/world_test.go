@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
@@ -169,15 +168,6 @@ func (f *fixture) want(p collectors.Part, want map[string]string) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		f.t.Errorf("terminals (-want +got):\n%s", d)
-	}
-}
-
-func eventually(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !so(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited ten seconds for %s", what)
-		}
 	}
 }
 

@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors"
 	"winnow/internal/foreign"
 )
 
@@ -49,7 +48,7 @@ func find(path string) (string, error) {
 		return "", fmt.Errorf("open %s: it is empty, so it is no database; start the program that owns it, or name the right file in config.yaml", path)
 	}
 	if err := unix.Access(real, unix.R_OK); errors.Is(err, fs.ErrPermission) {
-		return "", fmt.Errorf("open %s: %w; let this user read the file", path, collectors.ErrPermission)
+		return "", fmt.Errorf("open %s: %w; let this user read the file", path, fs.ErrPermission)
 	}
 	return real, nil
 }
@@ -60,7 +59,7 @@ func refused(path string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return missing(path)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("open %s: %w; let this user enter the folder and read the file", path, collectors.ErrPermission)
+		return fmt.Errorf("open %s: %w; let this user enter the folder and read the file", path, fs.ErrPermission)
 	case errors.Is(err, unix.ELOOP):
 		return fmt.Errorf("open %s: too many links lead there; name the database itself in config.yaml", path)
 	case errors.Is(err, foreign.ErrNotRegular), errors.Is(err, foreign.ErrLink):
@@ -82,5 +81,5 @@ func missing(path string) error {
 			return fmt.Errorf("open %s: the database is not there, but %s %s; see where the database went", path, name, what)
 		}
 	}
-	return fmt.Errorf("open %s: %w; nothing has been written there yet, or the path in config.yaml is wrong", path, collectors.ErrAbsent)
+	return fmt.Errorf("open %s: %w; nothing has been written there yet, or the path in config.yaml is wrong", path, foreign.ErrAbsent)
 }

@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"path/filepath"
@@ -7,11 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/collectors/store"
+	"winnow/internal/sqlite"
 )
 
 // one gives the row that SELECT would, of columns a and b with these SQL values.
-func values(t *testing.T, pairs ...[2]string) []store.Row {
+func values(t *testing.T, pairs ...[2]string) []sqlite.Row {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "db")
 	p := start(t, path)
@@ -21,7 +21,7 @@ func values(t *testing.T, pairs ...[2]string) []store.Row {
 	}
 	p.run("COMMIT")
 	p.end()
-	rows, err := read(t.Context(), path, "t", "a", "b")
+	rows, err := sqlite.Read(t.Context(), path, "t", "a", "b")
 	ok(t, err)
 	if len(rows) != len(pairs) {
 		t.Fatalf("%d rows of %d", len(rows), len(pairs))
@@ -44,14 +44,14 @@ func ask[T any](v T, err error) answer {
 func TestValues(t *testing.T) {
 	t.Parallel()
 	at := time.UnixMilli(1795197137709).UTC()
-	text := func(r store.Row) answer { return ask(r.Text("a")) }
-	path := func(r store.Row) answer { return ask(r.Path("a")) }
-	number := func(r store.Row) answer { return ask(r.Int("a")) }
-	millis := func(r store.Row) answer { return ask(r.Millis("a")) }
-	null := func(r store.Row) answer { return answer{Value: r.Null("a")} }
+	text := func(r sqlite.Row) answer { return ask(r.Text("a")) }
+	path := func(r sqlite.Row) answer { return ask(r.Path("a")) }
+	number := func(r sqlite.Row) answer { return ask(r.Int("a")) }
+	millis := func(r sqlite.Row) answer { return ask(r.Millis("a")) }
+	null := func(r sqlite.Row) answer { return answer{Value: r.Null("a")} }
 	cases := []struct {
 		sql  string
-		ask  func(store.Row) answer
+		ask  func(sqlite.Row) answer
 		want answer
 	}{
 		{"'x'", text, answer{Value: "x"}},
@@ -129,7 +129,7 @@ func TestSpan(t *testing.T) {
 		Whole    bool
 	}
 	for i, row := range values(t, pairs...) {
-		from, to, whole := store.Span(row, "a", "b")
+		from, to, whole := sqlite.Span(row, "a", "b")
 		tc := cases[i]
 		if d := cmp.Diff(span{tc.from, tc.to, tc.whole}, span{from, to, whole}); d != "" {
 			t.Errorf("%s to %s (-want +got):\n%s", tc.begin, tc.end, d)

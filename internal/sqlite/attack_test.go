@@ -1,4 +1,4 @@
-package store_test
+package sqlite_test
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/collectors"
-	"winnow/collectors/store"
+	"winnow/internal/foreign"
+	"winnow/internal/sqlite"
 	"winnow/testkit/attack"
 )
 
@@ -45,17 +45,17 @@ func ok1(t testing.TB, err error) {
 const sessions = "CREATE TABLE sessions (id TEXT PRIMARY KEY, status TEXT, worktreePath TEXT)"
 
 // within reads the table sessions and reports what came of it, and whether it ended soon after the time that it had.
-func within(t testing.TB, path string, patience time.Duration) (rows []store.Row, err error, ended bool) {
+func within(t testing.TB, path string, patience time.Duration) (rows []sqlite.Row, err error, ended bool) {
 	t.Helper()
 	type answer struct {
-		rows []store.Row
+		rows []sqlite.Row
 		err  error
 	}
 	done := make(chan answer, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	go func() {
 		defer cancel()
-		rows, err := read(ctx, path, "sessions", "id", "status", "worktreePath")
+		rows, err := sqlite.Read(ctx, path, "sessions", "id", "status", "worktreePath")
 		done <- answer{rows, err}
 	}()
 	select {
@@ -135,7 +135,7 @@ func TestAttackValuesWithoutABound(t *testing.T) {
 		"a million rows": made(t, "PRAGMA synchronous = OFF", sessions, fmt.Sprintf(many, 1_000_000)),
 		"a great schema": made(t, sessions, "CREATE TABLE other (x DEFAULT '"+strings.Repeat("y", 3<<20)+"')"),
 	} {
-		var rows []store.Row
+		var rows []sqlite.Row
 		var err error
 		var ended bool
 		grown := attack.Grown(t, func() { rows, err, ended = within(t, path, 20*time.Second) })
@@ -194,7 +194,7 @@ func TestAttackAStoreOfAnotherUser(t *testing.T) {
 			a.Lost("%s: the reading did not end", name)
 		case err == nil || rows != nil:
 			a.Lost("%s: %d rows were read", name, len(rows))
-		case errors.Is(err, collectors.ErrAbsent):
+		case errors.Is(err, foreign.ErrAbsent):
 			a.Lost("%s is called absent: %v", name, err)
 		case !strings.Contains(err.Error(), "nothing was read"):
 			a.Lost("%s: %v", name, err)
@@ -205,7 +205,7 @@ func TestAttackAStoreOfAnotherUser(t *testing.T) {
 	// The victim's own, and root's, are read; so is one to which a link of his own leads.
 	link := filepath.Join(shared, "mine")
 	ok(t, os.Symlink(filepath.Join(shared, "target"), link))
-	if rows, err := read(t.Context(), filepath.Join(link, "db"), "sessions", "id"); err != nil || len(rows) != 1 {
+	if rows, err := sqlite.Read(t.Context(), filepath.Join(link, "db"), "sessions", "id"); err != nil || len(rows) != 1 {
 		t.Errorf("an honest store: %d rows, %v", len(rows), err)
 	}
 }
@@ -288,7 +288,7 @@ func FuzzStoreRow(f *testing.F) {
 					t.Fatalf("the time %v", at)
 				}
 			}
-			store.Span(row, "id", "status")
+			sqlite.Span(row, "id", "status")
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package codev
+package tower
 
 import (
 	"bytes"
@@ -21,28 +21,21 @@ const (
 	userHZ = 100
 )
 
-// Places in a stat file's text after the name in brackets, which ends at the last ')': those of fields 3, 20 and 22 (proc_pid_stat(5)).
-const (
-	stateField   = 0
-	threadsField = 17
-	startField   = 19
-)
-
-// process is one process, all facts of one life of it.
-type process struct {
-	pid   int
-	ticks uint64
+// Process is one process, all facts of one life of it.
+type Process struct {
+	PID   int
+	Ticks uint64
 	// began are the two readings of its start, either of which may be off: Codev's own (the change time of its folder in /proc, which
 	// the kernel may give anew), and the start ticks counted back from now.
 	began [2]time.Time
-	command
+	Command
 }
 
-// errEnded says that there is positively no such process, or only what is left of one.
-var errEnded = errors.New("it has ended")
+// ErrEnded says that there is positively no such process, or only what is left of one.
+var ErrEnded = errors.New("it has ended")
 
-// since reports whether it may have begun then.
-func (p *process) since(at time.Time) bool {
+// Since reports whether it may have begun then.
+func (p *Process) Since(at time.Time) bool {
 	for _, began := range p.began {
 		if d := began.Sub(at); d <= near && d >= -near {
 			return true
@@ -51,9 +44,9 @@ func (p *process) since(at time.Time) bool {
 	return false
 }
 
-// look reads one process through a descriptor that pins it, so that nothing of another under the same number is mixed in. It gives
-// errEnded where there is none.
-func look(root string, pid int) (*process, error) {
+// Look reads one process through a descriptor that pins it, so that nothing of another under the same number is mixed in. It gives
+// ErrEnded where there is none.
+func Look(root string, pid int) (*Process, error) {
 	fd, err := unix.Open(root+"/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, over(err)
@@ -62,7 +55,7 @@ func look(root string, pid int) (*process, error) {
 	return pinned(fd, pid)
 }
 
-func pinned(fd, pid int) (*process, error) {
+func pinned(fd, pid int) (*Process, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, over(err)
@@ -71,21 +64,23 @@ func pinned(fd, pid int) (*process, error) {
 	if err != nil {
 		return nil, over(err)
 	}
-	p := &process{pid: pid, command: parseCommand(text)}
+	p := &Process{PID: pid, Command: ParseCommand(text)}
 	clear(text)
 	stat, err := content(fd, "stat", 64<<10)
 	if err != nil {
 		return nil, over(err)
 	}
-	if p.ticks, err = started(stat); err != nil {
+	own, err := parseStat(stat)
+	if err != nil {
 		return nil, err
 	}
-	p.began = [2]time.Time{time.Unix(st.Ctim.Unix()), byTicks(p.ticks)}
+	p.Ticks = own.start
+	p.began = [2]time.Time{time.Unix(st.Ctim.Unix()), byTicks(p.Ticks)}
 	return p, nil
 }
 
-// bootID names this boot of the machine; "" is not known.
-func bootID(root string) string {
+// BootID names this boot of the machine; "" is not known.
+func BootID(root string) string {
 	text, err := os.ReadFile(root + "/sys/kernel/random/boot_id")
 	if err != nil {
 		return ""
@@ -96,26 +91,35 @@ func bootID(root string) string {
 // over makes an error of the kernel's that says that a process ended what it is here: ENOENT by path, ESRCH through a descriptor.
 func over(err error) error {
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {
-		return errEnded
+		return ErrEnded
 	}
 	return err
 }
 
-// started gives the start in a stat file's text, and errEnded for a zombie without other threads.
-func started(stat []byte) (uint64, error) {
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) <= startField {
-		return 0, errors.New("read stat: cut short")
+// stat is what a stat file tells, as far as it is used.
+type stat struct {
+	parent, group, session int
+	start                  uint64
+}
+
+// parseStat reads a stat file's text (proc_pid_stat(5)), and gives ErrEnded for a zombie without other threads.
+func parseStat(text []byte) (s stat, err error) {
+	f := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:]) // from the third field on: a name may hold spaces and brackets
+	if len(f) < 20 {
+		return stat{}, errors.New("read stat: cut short")
 	}
-	state, threads := string(fields[stateField]), string(fields[threadsField])
-	if (state == "Z" || state == "X") && (threads == "0" || threads == "1") {
-		return 0, errEnded
+	if threads := string(f[17]); (f[0][0] == 'Z' || f[0][0] == 'X') && (threads == "0" || threads == "1") {
+		return stat{}, ErrEnded
 	}
-	ticks, err := strconv.ParseUint(string(fields[startField]), 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("read stat: %w", err)
+	var errs [4]error
+	s.parent, errs[0] = strconv.Atoi(string(f[1]))
+	s.group, errs[1] = strconv.Atoi(string(f[2]))
+	s.session, errs[2] = strconv.Atoi(string(f[3]))
+	s.start, errs[3] = strconv.ParseUint(string(f[19]), 10, 64)
+	if err := errors.Join(errs[:]...); err != nil {
+		return stat{}, fmt.Errorf("read stat: %w", err)
 	}
-	return ticks, nil
+	return s, nil
 }
 
 // byTicks is the time of a moment that the kernel counts in ticks since boot, by today's clock.
@@ -160,28 +164,19 @@ func content(dir int, name string, limit int) ([]byte, error) {
 	}
 }
 
-// shellpers lists this user's processes that run the shellper's program, whosever they are. One that cannot be read is passed over:
+// Shellpers lists this user's processes that run the shellper's program, whosever they are. One that cannot be read is passed over:
 // what was not seen is not judged.
-func shellpers(ctx context.Context, root string) ([]*process, error) {
-	dir, err := os.Open(root)
+func Shellpers(ctx context.Context, root string) ([]*Process, error) {
+	pids, err := pidsOf(root)
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w; set collect.processes.root to where procfs is mounted", err)
 	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return nil, fmt.Errorf("list processes in %s: %w", root, err)
-	}
-	var out []*process
-	for i, name := range names {
+	var out []*Process
+	for i, pid := range pids {
 		if i%128 == 0 && ctx.Err() != nil {
 			return nil, fmt.Errorf("list processes in %s: %w", root, ctx.Err())
 		}
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
-		}
-		if p := own(root, pid); p != nil && p.shellper {
+		if p := own(root, pid); p != nil && p.Shellper {
 			out = append(out, p)
 		}
 	}
@@ -189,7 +184,7 @@ func shellpers(ctx context.Context, root string) ([]*process, error) {
 }
 
 // own reads a process of this user's; it is nil for any other.
-func own(root string, pid int) *process {
+func own(root string, pid int) *Process {
 	fd, err := unix.Open(root+"/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
@@ -204,4 +199,21 @@ func own(root string, pid int) *process {
 		return nil
 	}
 	return p
+}
+
+// pidsOf lists the processes that a procfs shows.
+func pidsOf(root string) ([]int, error) {
+	dir, err := os.Open(root)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	var out []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			out = append(out, pid)
+		}
+	}
+	return out, err
 }

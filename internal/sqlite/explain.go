@@ -1,4 +1,4 @@
-package store
+package sqlite
 
 import (
 	"errors"
@@ -17,6 +17,21 @@ var (
 	errTooMuch = fmt.Errorf("more than %d MiB or %d rows, or a value of more than %d MiB; nothing was read: let its program drop what has long ended",
 		maxSize>>20, maxRows, maxValue>>20)
 )
+
+// Program is the program that owns a database, for messages: its name, the version that is known, and what to start so that it undoes a
+// change that was begun.
+type Program struct{ Name, Version, Start string }
+
+// Explain adds to an error of reading what to do with the program.
+func (p Program) Explain(err error) error {
+	switch {
+	case errors.Is(err, ErrUnfinished):
+		return fmt.Errorf("%w; start %s once, which undoes the change", err, p.Start)
+	case errors.Is(err, ErrLayout):
+		return fmt.Errorf("%w; a newer or older %s wrote it, or another program: this version of winnow reads the store of %[2]s %[3]s", err, p.Name, p.Version)
+	}
+	return err
+}
 
 // locked says that somebody else has the database locked, unfinished that its journal looks like one of a crash.
 func locked(err error) bool     { return codeOf(err)&0xff == sqlite3.SQLITE_BUSY }

@@ -1,4 +1,4 @@
-// Package store reads the SQLite files of other programs, and changes nothing in them.
+// Package sqlite reads the SQLite files of other programs, and changes nothing in them.
 //
 // A file is opened read-only and never as immutable, which would pass over what lies in its journals. Each table is read with
 // one short SELECT outside of any transaction: SQLite holds its SHARED lock for as long as that runs, and in rollback mode a
@@ -7,7 +7,7 @@
 // A database in rollback mode is left as it is to the byte, and so is its folder. For one in WAL mode SQLite itself keeps a
 // -shm file beside it, in which readers too note where they read; where the -wal or -shm file is missing it makes an empty one,
 // or fails where it may not write. It never touches the database or what stands in its -wal.
-package store
+package sqlite
 
 import (
 	"cmp"
@@ -59,8 +59,8 @@ type DB struct {
 	path, real string
 }
 
-// Open opens the database at path, an absolute path. It wraps collectors.ErrAbsent where there is none and
-// collectors.ErrPermission where it may not be read. Locks and damage show when something is read.
+// Open opens the database at path, an absolute path. It wraps foreign.ErrAbsent where there is none and
+// fs.ErrPermission where it may not be read. Locks and damage show when something is read.
 func Open(ctx context.Context, path string) (*DB, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
@@ -83,6 +83,16 @@ func Open(ctx context.Context, path string) (*DB, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w; nothing was read: see whether the file is still there", path, err), d.pool.Close())
 	}
 	return d, nil
+}
+
+// Read opens the database at path, reads columns of one table as Rows does, and closes it again.
+func Read(ctx context.Context, path, table string, columns ...string) (rows []Row, err error) {
+	db, err := Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = cmp.Or(err, db.Close()) }()
+	return db.Rows(ctx, table, columns...)
 }
 
 func (d *DB) connect(ctx context.Context) (err error) {

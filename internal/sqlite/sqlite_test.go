@@ -1,9 +1,10 @@
-package store_test
+package sqlite_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,8 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/collectors"
-	"winnow/collectors/store"
+	"winnow/internal/foreign"
+	"winnow/internal/sqlite"
 )
 
 // fill is a table of 2,000 rows whose second column holds 1 everywhere, over some hundred pages.
@@ -49,18 +50,8 @@ func listing(t *testing.T, dir string) map[string]file {
 	return all
 }
 
-// read opens, reads one table and closes.
-func read(ctx context.Context, path, table string, columns ...string) ([]store.Row, error) {
-	db, err := store.Open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	rows, err := db.Rows(ctx, table, columns...)
-	return rows, errors.Join(err, db.Close())
-}
-
 // states counts the rows of table t by their state.
-func states(t *testing.T, rows []store.Row) map[int64]int {
+func states(t *testing.T, rows []sqlite.Row) map[int64]int {
 	t.Helper()
 	count := map[int64]int{}
 	for _, r := range rows {
@@ -82,13 +73,13 @@ func TestRowsAreReadAndNothingIsChanged(t *testing.T) {
 	ok(t, os.Symlink(filepath.Base(path), filepath.Join(dir, "link")))
 	before := listing(t, dir)
 	for _, name := range []string{path, filepath.Join(dir, "link")} {
-		rows, err := read(t.Context(), name, "t", "state", "id")
+		rows, err := sqlite.Read(t.Context(), name, "t", "state", "id")
 		ok(t, err)
 		if d := cmp.Diff(map[int64]int{1: 2000}, states(t, rows)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 	}
-	db, err := store.Open(t.Context(), path)
+	db, err := sqlite.Open(t.Context(), path)
 	ok(t, err)
 	columns, err := db.Columns(t.Context(), "t")
 	ok(t, err)
@@ -115,12 +106,12 @@ func TestALayoutThatIsNotKnown(t *testing.T) {
 		"not the hidden one":     {"t", "rowid", "table t has no column rowid"},
 		"a name that is no name": {`t"; DROP TABLE t; --`, "id", "there is no table"},
 	} {
-		rows, err := read(t.Context(), path, tc.table, tc.column)
-		if !errors.Is(err, store.ErrLayout) || !strings.Contains(err.Error(), tc.want) || rows != nil {
+		rows, err := sqlite.Read(t.Context(), path, tc.table, tc.column)
+		if !errors.Is(err, sqlite.ErrLayout) || !strings.Contains(err.Error(), tc.want) || rows != nil {
 			t.Errorf("%s gave %v, %v", name, rows, err)
 		}
 	}
-	rows, err := read(t.Context(), path, "t", `we"ird [x]`)
+	rows, err := sqlite.Read(t.Context(), path, "t", `we"ird [x]`)
 	ok(t, err)
 	if s, err := rows[0].Text(`we"ird [x]`); s != "b" || err != nil {
 		t.Errorf("a column with a strange name gave %q, %v", s, err)
@@ -136,10 +127,10 @@ func TestATableThatIsTooGreat(t *testing.T) {
 	p := start(t, path)
 	p.run("PRAGMA synchronous = OFF", "CREATE TABLE t (small, great)", "INSERT INTO t VALUES (1, zeroblob(65 << 20))")
 	p.end()
-	if rows, err := read(t.Context(), path, "t", "great"); err == nil || rows != nil || !strings.Contains(err.Error(), "more than 64 MiB") {
+	if rows, err := sqlite.Read(t.Context(), path, "t", "great"); err == nil || rows != nil || !strings.Contains(err.Error(), "more than 64 MiB") {
 		t.Errorf("gave %d rows, %v", len(rows), err)
 	}
-	if rows, err := read(t.Context(), path, "t", "small"); err != nil || len(rows) != 1 {
+	if rows, err := sqlite.Read(t.Context(), path, "t", "small"); err != nil || len(rows) != 1 {
 		t.Errorf("what was not asked for was counted: %d rows, %v", len(rows), err)
 	}
 }
@@ -166,13 +157,13 @@ func TestWhatCannotBeRead(t *testing.T) {
 		"gone": "gone-journal is there", "dangling": "link that leads nowhere", "loop": "too many links", "fifo": "not a regular file",
 		"folder": "not a regular file", "text/db": "not a directory",
 	} {
-		_, err := read(t.Context(), at(name), "t", "id")
-		if err == nil || errors.Is(err, collectors.ErrAbsent) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), at(name)) {
+		_, err := sqlite.Read(t.Context(), at(name), "t", "id")
+		if err == nil || errors.Is(err, foreign.ErrAbsent) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), at(name)) {
 			t.Errorf("%s gave %v; want an error with %q", name, err, want)
 		}
 	}
 	for _, name := range []string{"none", "no/such/folder/db"} {
-		if _, err := read(t.Context(), at(name), "t", "id"); !errors.Is(err, collectors.ErrAbsent) {
+		if _, err := sqlite.Read(t.Context(), at(name), "t", "id"); !errors.Is(err, foreign.ErrAbsent) {
 			t.Errorf("%s gave %v; want ErrAbsent", name, err)
 		}
 	}
@@ -195,7 +186,7 @@ func TestCutShortAtAnyLength(t *testing.T) {
 	path := filepath.Join(dir, "cut")
 	for n := 1; n < len(data); n += 61 {
 		ok(t, os.WriteFile(path, data[:n], 0o600))
-		if rows, err := read(t.Context(), path, "t", "state"); err == nil || rows != nil {
+		if rows, err := sqlite.Read(t.Context(), path, "t", "state"); err == nil || rows != nil {
 			t.Fatalf("cut at %d of %d bytes: %d rows, %v", n, len(data), len(rows), err)
 		}
 	}
@@ -213,14 +204,14 @@ func TestWithoutTheRight(t *testing.T) {
 	p.run(fill...)
 	p.end()
 	ok(t, os.Chmod(path, 0))
-	if _, err := store.Open(t.Context(), path); !errors.Is(err, collectors.ErrPermission) {
+	if _, err := sqlite.Open(t.Context(), path); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("a file that may not be read gave %v", err)
 	}
 	ok(t, os.Chmod(path, 0o600))
 	ok(t, os.Chmod(filepath.Dir(path), 0))
-	_, err := store.Open(t.Context(), path)
+	_, err := sqlite.Open(t.Context(), path)
 	ok(t, os.Chmod(filepath.Dir(path), 0o700))
-	if !errors.Is(err, collectors.ErrPermission) {
+	if !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("a folder that may not be entered gave %v", err)
 	}
 }
@@ -231,14 +222,14 @@ func TestLocked(t *testing.T) {
 	p := start(t, path)
 	p.run(fill...)
 	p.run("BEGIN EXCLUSIVE")
-	_, err := read(t.Context(), path, "t", "state")
+	_, err := sqlite.Read(t.Context(), path, "t", "state")
 	if err == nil || !strings.Contains(err.Error(), "holds it locked") || !strings.Contains(err.Error(), "nothing was read") {
 		t.Errorf("a locked database gave %v", err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	began := time.Now()
-	_, err = read(short, path, "t", "state")
+	_, err = sqlite.Read(short, path, "t", "state")
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "holds it locked") {
 		t.Errorf("a locked database gave %v when the time was over", err)
 	}
@@ -249,7 +240,7 @@ func TestLocked(t *testing.T) {
 		time.Sleep(50 * time.Millisecond) // within the reader's wait, most of the time; earlier does no harm
 		p.try("COMMIT")
 	}()
-	rows, err := read(t.Context(), path, "t", "state")
+	rows, err := sqlite.Read(t.Context(), path, "t", "state")
 	if err != nil || len(rows) != 2000 {
 		t.Errorf("a database whose lock was let go gave %d rows, %v", len(rows), err)
 	}
@@ -262,14 +253,14 @@ func TestWhenTheTimeIsOver(t *testing.T) {
 	p.run(fill...)
 	p.end()
 	ctx, cancel := context.WithCancel(t.Context())
-	db, err := store.Open(ctx, path)
+	db, err := sqlite.Open(ctx, path)
 	ok(t, err)
 	defer db.Close()
 	cancel()
 	if _, err := db.Rows(ctx, "t", "state"); !errors.Is(err, context.Canceled) {
 		t.Errorf("rows gave %v", err)
 	}
-	if _, err := store.Open(ctx, path); !errors.Is(err, context.Canceled) {
+	if _, err := sqlite.Open(ctx, path); !errors.Is(err, context.Canceled) {
 		t.Errorf("open gave %v", err)
 	}
 }
@@ -280,7 +271,7 @@ func TestTheLockIsLetGo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	p := start(t, path)
 	p.run(fill...)
-	db, err := store.Open(t.Context(), path)
+	db, err := sqlite.Open(t.Context(), path)
 	ok(t, err)
 	defer db.Close()
 	for range 3 {
@@ -307,11 +298,11 @@ func TestHotJournal(t *testing.T) {
 	if before["db"].Bytes == whole.Bytes || len(before["db-journal"].Bytes) < 512 {
 		t.Fatal("the crash left nothing behind, so this test shows nothing")
 	}
-	rows, err := read(t.Context(), path, "t", "state")
-	if !errors.Is(err, store.ErrUnfinished) || rows != nil || !strings.Contains(err.Error(), "nothing was read") {
+	rows, err := sqlite.Read(t.Context(), path, "t", "state")
+	if !errors.Is(err, sqlite.ErrUnfinished) || rows != nil || !strings.Contains(err.Error(), "nothing was read") {
 		t.Errorf("a hot journal gave %d rows, %v", len(rows), err)
 	}
-	if _, err := store.ReadShepherd(t.Context(), path, "t", "state"); err == nil || !strings.Contains(err.Error(), "; start Shepherd once") {
+	if err := (sqlite.Program{Name: "Shepherd", Start: "Shepherd"}).Explain(err); !errors.Is(err, sqlite.ErrUnfinished) || !strings.Contains(err.Error(), "; start Shepherd once") {
 		t.Errorf("a hot journal of Shepherd's gave %v", err)
 	}
 	if d := cmp.Diff(before, listing(t, dir)); d != "" {
@@ -320,7 +311,7 @@ func TestHotJournal(t *testing.T) {
 	p = start(t, path)
 	p.run("SELECT count(*) FROM t")
 	p.end()
-	rows, err = read(t.Context(), path, "t", "state")
+	rows, err = sqlite.Read(t.Context(), path, "t", "state")
 	ok(t, err)
 	if d := cmp.Diff(map[int64]int{1: 2000}, states(t, rows)); d != "" {
 		t.Errorf("after its program was started (-want +got):\n%s", d)
@@ -348,7 +339,7 @@ func TestAJournalThatGoes(t *testing.T) {
 					time.Sleep(stays)
 					gone <- errors.Join(err, os.Remove(path+"-journal"))
 				}()
-				rows, err := read(t.Context(), path, "t", "state")
+				rows, err := sqlite.Read(t.Context(), path, "t", "state")
 				took := time.Since(began)
 				ok(t, <-gone)
 				if err == nil && len(rows) == 2000 && took >= locked+stays/2 {
@@ -378,7 +369,7 @@ func TestReadingWhileAProgramWrites(t *testing.T) {
 					return
 				default:
 				}
-				rows, err := read(t.Context(), path, "t", "state")
+				rows, err := sqlite.Read(t.Context(), path, "t", "state")
 				if err != nil {
 					t.Error(err)
 					return
@@ -417,7 +408,7 @@ func TestRowsThatAreOnlyInTheLog(t *testing.T) {
 	}
 	look := func(when string, want map[int64]int) {
 		t.Helper()
-		rows, err := read(t.Context(), path, "t", "state")
+		rows, err := sqlite.Read(t.Context(), path, "t", "state")
 		ok(t, err)
 		if d := cmp.Diff(want, states(t, rows)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", when, d)
@@ -473,7 +464,7 @@ func TestALogThatCannotBeUsed(t *testing.T) {
 	p.kill()
 	ok(t, os.Remove(path+"-shm"))
 	ok(t, os.Chmod(dir, 0o500))
-	rows, err := read(t.Context(), path, "t", "state")
+	rows, err := sqlite.Read(t.Context(), path, "t", "state")
 	ok(t, os.Chmod(dir, 0o700))
 	if err == nil || rows != nil || !strings.Contains(err.Error(), "nothing was read: let this user") {
 		t.Errorf("a log without an index in a folder that may not be written gave %d rows, %v", len(rows), err)
