@@ -35,7 +35,10 @@ var arrows = []arrow{
 	{"winnow/engine/ledger", "github.com/open-policy-agent", nil, "what is remembered does not depend on how it was decided"},
 	{"winnow/engine/alarm", "github.com/open-policy-agent", nil, "what is wrong with a silence does not depend on how it was decided"},
 	{"winnow/engine/subject", "github.com/open-policy-agent", nil, "the join is plain Go; only the engine itself knows OPA"},
-	{"winnow/internal", "winnow/", []string{"winnow/internal/foreign"}, "what everybody may lean on leans on nobody"},
+	{"winnow/internal", "winnow/", []string{"winnow/internal/foreign", "winnow/internal/peer", "winnow/internal/tmux", "winnow/internal/tmux/internal/client"},
+		"what everybody may lean on leans on nothing of ours but what makes files and sockets safe to reach"},
+	{"winnow/collectors", "winnow/internal/tmux/act", nil, "a collector changes nothing, and so cannot name what changes a tmux server"},
+	{"winnow/engine", "winnow/internal/tmux", nil, "the engine does no I/O"},
 	{"winnow", "winnow/testkit", nil, "servers that tests speak to are no part of the program"},
 	{"winnow/testkit", "winnow", nil, "a server that shared code with its client would share its mistakes"},
 }
