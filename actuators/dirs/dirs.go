@@ -1,5 +1,5 @@
 // Package dirs sets folders aside: a plain folder, or a linked worktree with its entry in the repository, is moved into a trash on
-// the same mount, from where it can be brought back until its time is over. What would not come back whole is not touched.
+// the same mount, from where it can be brought back until its time has passed. What would not come back whole is not touched.
 package dirs
 
 import (
@@ -71,7 +71,7 @@ func (a *Actuator) nobody(ctx context.Context, path string) error {
 	case err != nil:
 		return actuators.Refused("find out who uses %s: %w", path, err)
 	case len(who) > 0:
-		return actuators.Refused("somebody is in it: %s", list(who))
+		return actuators.Refused("it is in use: %s", list(who))
 	case !known:
 		return actuators.Refused("who uses %s is not known for every process", path)
 	}

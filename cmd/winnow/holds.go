@@ -29,13 +29,13 @@ func newRetain(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retain ID --reason TEXT",
 		Short: "Hold a candidate, so that nothing may reap it",
-		Long: `Retain places a hold on a tab, a session, a process or a folder. Nothing reaps it until the hold is released or its time is over.
+		Long: `Retain places a hold on a tab, a session, a process or a folder. Nothing reaps it until the hold is released or its time has passed.
 ID is as sweep --all prints it, such as session:tmux/default/$4 or dir:/home/me/wt/a; it may be shortened while it is unambiguous. It may
-also be a worker's id in its registry. A session that a registry records is only held when its worker is over and the session lives.`,
+also be a worker's id in its registry. A session that a registry records is only held when its worker has ended and the session lives.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if strings.TrimSpace(reason) == "" {
-				return config.Mistakef("--reason is missing: say why it must stay, for whoever reads winnow holds later")
+				return config.Mistakef("--reason is missing: say why it must stay, for the reader of winnow holds")
 			}
 			if span < 0 || cmd.Flags().Changed("for") && span == 0 {
 				return config.Mistakef("--for %s holds nothing: give a time from now on such as 48h, or leave it out for a hold without an end", span)
@@ -103,7 +103,7 @@ func (t asked) own() *worker.Seen {
 	return nil
 }
 
-// keepable says why it may not be held. A session that a registry records is only kept when its worker is over, the session is
+// keepable says why it may not be held. A session that a registry records is only kept when its worker has ended, the session is
 // recorded and lives right now: before, it is nobody's to keep, and after, there is nothing to keep. All else can be held at any time.
 func (t asked) keepable(s *snapshot.Snapshot) *Refused {
 	if !t.session() {
@@ -111,14 +111,14 @@ func (t asked) keepable(s *snapshot.Snapshot) *Refused {
 	}
 	if blind := unreadOf(s, "registry"); blind != "" {
 		return t.refused(t.worker, unreadable, nothingHeld+". While it cannot be read, nothing that rests on it is reaped", "winnow doctor",
-			"%s could not be read, so whether a worker that is not over owns the session is not known", blind)
+			"%s could not be read, so whether a worker that has not ended owns the session is not known", blind)
 	}
 	for i := range t.records {
 		w := &t.records[i]
 		switch {
 		case t.worker == nil && w.Another: // it is no worker's any more
 		case !w.Over:
-			return t.refused(w, notTerminal, nothingHeld, w.NextCommand, "%s is not over: its registry says %s", called(w), cmp.Or(w.Status, "nothing of its status"))
+			return t.refused(w, notTerminal, nothingHeld, w.NextCommand, "%s has not ended: its registry says %s", called(w), cmp.Or(w.Status, "nothing of its status"))
 		case w.Name == "":
 			return t.refused(w, noSession, nothingHeld, w.NextCommand, "no session is recorded of %s", called(w))
 		case t.worker != nil && w.Unread:
@@ -384,7 +384,7 @@ func pick(id string, known []string, what string) (string, error) {
 		}
 	}
 	if len(known) == 0 {
-		return "", config.Mistakef("there is no %s %q: there is none at all", what, id)
+		return "", config.Mistakef("there is no %s %q, nor any other", what, id)
 	}
 	if near := text.Nearest(id, known); levenshtein.ComputeDistance(id, near) <= max(2, len(id)/2) {
 		return "", config.Mistakef("there is no %s %q; the nearest is %s", what, id, near)

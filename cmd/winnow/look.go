@@ -223,7 +223,7 @@ func (a *app) inspects(label string) bool {
 		(slices.Contains(l.Exact, label) || slices.ContainsFunc(l.Prefix, func(p string) bool { return p != "" && strings.HasPrefix(label, p) }))
 }
 
-// over are the statuses of a registry's format that say that an owner is over.
+// over are the statuses of a registry's format that say that an owner has ended.
 func (a *app) over(format string) []string {
 	for _, o := range a.cfg.Rules.OverStatuses {
 		if o.Format == format {

@@ -26,7 +26,7 @@ func blind(r *root) error {
 	if how == "" {
 		return nil
 	}
-	return fmt.Errorf("read %s: %w for other users' processes (%s), so that one is not seen proves nothing: run as a user that "+
+	return fmt.Errorf("read %s: %w for other users' processes (%s), so a process that is not seen may still exist: run as a user that "+
 		"may see them, or mount it with hidepid=0", r.path, collectors.ErrPermission, how)
 }
 

@@ -95,9 +95,9 @@ func ofSession(row sqlite.Row) (e snapshot.Record, err error) {
 	return e, nil
 }
 
-// ends says whether the session is over, and always says it outright: over is a word for it (archived) with the time of it, and no merge
+// ends says whether the session has ended, and always says it outright: over is a word for it (archived) with the time of it, and no merge
 // under way. Archived without that time is a session that is being restored, or a row older than the column. It reports whether the
-// row's times could be read; one whose times could not is not over.
+// row's times could be read; one whose times could not has not ended.
 func ends(row sqlite.Row, e *snapshot.Record, o Options) (whole bool) {
 	started, ended, whole := sqlite.Span(row, "createdAt", "archivedAt")
 	e.StartedAt = started

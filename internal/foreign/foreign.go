@@ -170,7 +170,7 @@ func (w Want) allows(st *unix.Stat_t) error {
 	case !ours(st.Uid):
 		return fmt.Errorf("%w (uid %d; this is uid %d): make it yours, or name another one", ErrOwner, st.Uid, os.Geteuid())
 	case w.Ruling && othersWrite(st):
-		return fmt.Errorf("%w (mode %04o): take that right away with chmod go-w", ErrWritable, st.Mode&0o7777)
+		return fmt.Errorf("%w (mode %04o): remove that right with chmod go-w", ErrWritable, st.Mode&0o7777)
 	case st.Size > w.Max:
 		return fmt.Errorf("%w: %d bytes, and %d are the most", ErrTooLarge, st.Size, w.Max)
 	}
@@ -201,7 +201,7 @@ func drain(fd int, data []byte, most int64) ([]byte, error) {
 			return data, nil
 		}
 		if data = data[:len(data)+n]; int64(len(data)) > most {
-			return nil, fmt.Errorf("%w: it grew over %d bytes while it was read", ErrTooLarge, most)
+			return nil, fmt.Errorf("%w: it grew beyond %d bytes while it was read", ErrTooLarge, most)
 		}
 	}
 }

@@ -208,7 +208,7 @@ func (j *join) process(t *snapshot.Terminal, row *tower.Session, e *tower.Entry)
 	case t.Scoped != nil && !*t.Scoped:
 		note(t, fmt.Sprintf("pid %d is no shellper of this terminal", pid))
 	case !proven(row, p) && (t.Scoped == nil || e.Process() != pid || j.contested(t.ID, p)):
-		note(t, fmt.Sprintf("whether pid %d is this terminal's cannot be told", pid))
+		note(t, fmt.Sprintf("whether pid %d belongs to this terminal is unknown", pid))
 	default:
 		t.PID, t.StartTicks = &pid, &p.Ticks
 		t.Cwd = cmp.Or(t.Cwd, p.Cwd)
@@ -297,7 +297,7 @@ func (j *join) stray(p *tower.Process, exclusive bool) *snapshot.Terminal {
 	if exclusive {
 		t.Scoped = new(true)
 	} else {
-		note(t, "which of this user's state folders it belongs to cannot be told")
+		note(t, "which of this user's state folders it belongs to is unknown")
 	}
 	if j.answered {
 		t.Listed = new(false)
