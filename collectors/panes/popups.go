@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"winnow/engine/snapshot"
-	"winnow/internal/tmux"
+	wire "winnow/internal/tmux"
 )
 
 // strangers are the children of a tmux server that are no pane's first process.
@@ -57,7 +57,7 @@ func (t *table) popups(s *snapshot.Session, x *strangers) *[]snapshot.PaneProc {
 func (x *strangers) keeps(child *snapshot.Process, s *snapshot.Session) bool {
 	session, known := "", false
 	if child.Markers != nil {
-		session, known = tmux.StartedFor((*child.Markers)["TMUX"], x.server.PID)
+		session, known = wire.StartedFor((*child.Markers)["TMUX"], x.server.PID)
 	}
 	switch {
 	case known && session == s.ID:
