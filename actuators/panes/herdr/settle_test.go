@@ -313,7 +313,7 @@ func TestRestoreOpensATabLikeIt(t *testing.T) {
 	g := grasped(t, a, d)
 	in := intent(g, d)
 	_, err := a.Restore(t.Context(), in)
-	wantErr(t, actuators.ErrRefused, err, "not in the trash any more")
+	wantErr(t, actuators.ErrRefused, err, "no longer in the trash")
 	w.s.Expect("tab.close", w.husk)
 	wantOutcome(t, decision.Done, g.do(t.Context(), d))
 

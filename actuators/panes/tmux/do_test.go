@@ -163,7 +163,7 @@ func TestDoLeavesASessionWhoseClientWentOnTyping(t *testing.T) {
 			return activity() != before
 		})
 	}})
-	wantOutcome(t, decision.Changed, s.carry(t.Context(), a, d), "somebody used it")
+	wantOutcome(t, decision.Changed, s.carry(t.Context(), a, d), "it was used")
 	wantUntouched(t, a, s, "worker")
 }
 
