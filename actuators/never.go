@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"winnow/internal/proc"
 )
 
 // The never-list: what no policy, no flag and no configuration can have reaped. All of it stands in this file.
@@ -63,9 +61,6 @@ func named(names []string, comm string) bool {
 		return comm == name || len(name) > commLen && comm == name[:commLen]
 	})
 }
-
-// Lineage is proc.Lineage.
-func Lineage(procRoot string, pid int) ([]int, error) { return proc.Lineage(procRoot, pid) }
 
 // NeverFolder is what is never moved or removed.
 type NeverFolder struct {

@@ -14,6 +14,7 @@ import (
 	"winnow/actuators"
 	"winnow/engine/decision"
 	"winnow/internal/folder"
+	"winnow/internal/proc"
 )
 
 // grasp is one folder held: while it is open, its inode cannot be given to another.
@@ -132,7 +133,7 @@ func (g *grasp) check(ctx context.Context) error {
 	if err := mounted(g.want.Path); err != nil {
 		return err
 	}
-	self, err := actuators.Lineage(g.o.ProcRoot, os.Getpid())
+	self, err := proc.Lineage(g.o.ProcRoot, os.Getpid())
 	if err != nil {
 		return actuators.Refused("find out what Winnow runs under: %w", err)
 	}

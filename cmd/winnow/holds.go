@@ -20,6 +20,7 @@ import (
 	"winnow/cmd/winnow/text"
 	"winnow/engine/snapshot"
 	"winnow/engine/worker"
+	"winnow/internal/herdr"
 	"winnow/ledger"
 )
 
@@ -315,13 +316,10 @@ func idsOf(s *snapshot.Snapshot, name string) []string {
 	return out
 }
 
-// The ids that herdr writes (bijective base 32), and those that it takes besides: 1:t1, w_1:t2, w1:+2, +1:2, 1:p1, and t_1_2, w1-2, p_75.
-const herdrDigits = "[1-9A-HJKMNP-TV-Z0]+"
-
+// What herdr takes for a tab besides its id: 1:t1, w_1:t2, w1:+2, +1:2, 1:p1, and t_1_2, w1-2, p_75.
 var (
-	exactTab = regexp.MustCompile(`^w` + herdrDigits + `:t` + herdrDigits + `$`)
-	byPlace  = regexp.MustCompile(`^(w_?)?\+?[0-9A-Z]+:[tp]?\+?[0-9A-Z]+$`)
-	older    = regexp.MustCompile(`^(w_?)?\+?[0-9A-Z]+-\+?[0-9]+$|^[tp]_[w_+0-9A-Z]+$`)
+	byPlace = regexp.MustCompile(`^(w_?)?\+?[0-9A-Z]+:[tp]?\+?[0-9A-Z]+$`)
+	older   = regexp.MustCompile(`^(w_?)?\+?[0-9A-Z]+-\+?[0-9]+$|^[tp]_[w_+0-9A-Z]+$`)
 )
 
 // positional reports whether what a person gave for a tab is what herdr would take for a position. None such is ever sent, and none is
@@ -331,7 +329,7 @@ func positional(id string) bool {
 	if tab {
 		native = native[strings.LastIndexByte(native, '/')+1:]
 	}
-	return !exactTab.MatchString(native) && (byPlace.MatchString(native) || tab && older.MatchString(native))
+	return !herdr.TabID(native) && (byPlace.MatchString(native) || tab && older.MatchString(native))
 }
 
 // findID completes a shortened id among the candidates of a snapshot.

@@ -25,7 +25,6 @@ import (
 	"winnow/collectors/panes/tmux"
 	"winnow/collectors/processes"
 	"winnow/collectors/records"
-	"winnow/collectors/store"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 	"winnow/engine/worker"
@@ -243,7 +242,7 @@ func (a *app) stores() []config.Record {
 				home = ""
 			}
 			var ok bool
-			if path, ok = store.Shepherd(os.Getenv, home); !ok {
+			if path, ok = records.ShepherdStore(os.Getenv, home); !ok {
 				continue
 			}
 		}

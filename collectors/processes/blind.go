@@ -36,13 +36,9 @@ func hides(r *root) (string, error) {
 	if err := unix.Fstatat(r.fd, "1", &st, 0); errors.Is(err, unix.ENOENT) {
 		return "process 1 is not shown", nil
 	}
-	text, err := os.ReadFile("/proc/self/mountinfo")
+	all, err := proc.ReadMounts("/proc/self/mountinfo")
 	if err != nil {
 		return "", err
-	}
-	all, ok := proc.ParseMounts(text)
-	if !ok {
-		return "", errors.New("/proc/self/mountinfo is not understood")
 	}
 	m, ok := procMount(r, all)
 	if !ok {

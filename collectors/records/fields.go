@@ -13,12 +13,6 @@ import (
 // maxNumber is the most bytes that a number or a time takes up.
 const maxNumber = 64
 
-// Has reports whether the record says anything under key: null is saying so.
-func (r Record) Has(key string) bool {
-	_, ok := r.Fields[key]
-	return ok
-}
-
 // known gives what stands under key, and false where nothing does or null.
 func (r Record) known(key string) (json.RawMessage, bool) {
 	raw, ok := r.Fields[key]

@@ -120,15 +120,6 @@ func Open(path string, w Want) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// Check says whether Read would refuse the file at path. It is for programs such as SQLite that open a file by its path themselves.
-func Check(path string, w Want) error {
-	f, err := Open(path, w)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
 func open(dirfd int, name, path string, w Want) (int, error) {
 	fd, err := openat(dirfd, name)
 	switch {

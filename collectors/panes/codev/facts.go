@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/proc"
 	"winnow/internal/tower"
 )
 
@@ -29,8 +30,9 @@ type join struct {
 }
 
 func newJoin(r *reader, w *world) *join {
+	boot, _ := proc.BootID(r.ProcRoot)
 	j := &join{reader: r, world: w, rows: map[string]*tower.Session{}, listed: map[string]*tower.Entry{}, memory: map[string]snapshot.Owner{},
-		boot: tower.BootID(r.ProcRoot), codev: tower.Of(r.home, w.Records, r.env, r.Home), spaces: w.named(), trees: newTrees()}
+		boot: boot, codev: tower.Of(r.home, w.Records, r.env, r.Home), spaces: w.named(), trees: newTrees()}
 	for i := range w.Sessions {
 		j.rows[w.Sessions[i].ID] = &w.Sessions[i]
 	}
@@ -186,7 +188,7 @@ func (j *join) process(t *snapshot.Terminal, row *tower.Session, e *tower.Entry)
 	}
 	p, err := tower.Look(j.ProcRoot, pid)
 	switch {
-	case errors.Is(err, tower.ErrEnded):
+	case errors.Is(err, proc.ErrEnded):
 		if t.Status != tower.Exited {
 			note(t, fmt.Sprintf("its process (pid %d) has ended", pid))
 		}
