@@ -149,7 +149,7 @@ var changes = []happening{
 		w.s.Type(d.Panes[0].ID, "exit\n")
 		eventually(t, "the shell ends", func() bool { return len(w.s.Panes(d.ID)) == 1 })
 	}, decision.Changed, ""},
-	{"its shell is started anew", func(_ *testing.T, w *world, d *decision.Tab) { w.s.LaunchAgain(d.Panes[0].ID) }, decision.Changed, "shell"},
+	{"its shell is started again", func(_ *testing.T, w *world, d *decision.Tab) { w.s.LaunchAgain(d.Panes[0].ID) }, decision.Changed, "shell"},
 	{"it is split", func(_ *testing.T, w *world, d *decision.Tab) { w.s.Split(d.ID, herdr.Pane{}) }, decision.Changed, "another terminal"},
 	{"it is renamed", func(_ *testing.T, w *world, d *decision.Tab) { w.s.Rename(d.ID, "mine") }, decision.Changed, `"mine"`},
 	{"it is focused", func(_ *testing.T, w *world, d *decision.Tab) { w.s.Focus(d.ID) }, decision.Changed, "focus true"},
@@ -162,7 +162,7 @@ var changes = []happening{
 		w.s.MovePane(w.s.Split(w.keep, quiet), d.ID)
 	}, decision.Changed, "another terminal"},
 	{"a pane is not listed", func(_ *testing.T, w *world, d *decision.Tab) { w.s.Hide(d.Panes[0].ID) }, decision.Changed, "0 are listed"},
-	{"the server starts anew", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Restart(herdr.RestartOptions{}) }, decision.Changed, ""},
+	{"the server starts again", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Restart(herdr.RestartOptions{}) }, decision.Changed, ""},
 	{"the server is handed over", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Handoff() }, decision.Changed, "another terminal"},
 	{"the server ends", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Stop(true) }, decision.Gone, "server"},
 	{"the server answers pings only", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Wedge(true) }, decision.Refused, "no answer in time"},
