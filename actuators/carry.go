@@ -148,7 +148,7 @@ func (c *Carrier) again(ctx context.Context, d decision.Decision) (decision.Deci
 	case err != nil:
 		return again, Refused("%s could not be judged again right before the act: %w; it was left untouched", d.ID, err)
 	case again.ID == "":
-		return again, Gone("%s was gone right before the act", d.ID)
+		return again, Gone("%s no longer existed right before the act", d.ID)
 	case again.Identity.Key == "":
 		return again, Refused("the identity of %s could not be read right before the act; it was left untouched", d.ID)
 	case again.ID != d.ID || again.Kind != d.Kind || !again.Identity.Same(d.Identity):

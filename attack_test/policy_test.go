@@ -173,7 +173,7 @@ func TestAttackAPolicyFolderThatIsNone(t *testing.T) {
 	w.write("slow/lib/slow/slow.rego", slowRule(), 0o644)
 	a := attack.New(t, "a folder of policies that is a link, that others can change, or that holds FIFOs, devices, loops, gigabytes or rules without an end")
 	for name, want := range map[string]string{
-		"link": "name the folder itself, " + w.path("mine"), "open": "other users can write it", "inner": "other users can write it",
+		"link": "give the folder itself, " + w.path("mine"), "open": "other users can write it", "inner": "other users can write it",
 		"file": "other users can write it", "fifo": "not a regular file", "manifest": "not a regular file", "zero": "symbolic link",
 		"zeromanifest": "symbolic link", "loop": "symbolic link", "half": "symbolic link", "sparse": "too large", "many": "more than 20000 entries",
 		"slow": "loading it took more than", "none": "no such file", "snapshot.json": "not a folder",

@@ -85,7 +85,7 @@ func TestWhatKapiMayNotSay(t *testing.T) {
 		`[{"slug":"a","retention":true}]`:                                               "record 1: retention: it is not an object",
 		`[{"slug":"a","retention":{"retained":true,"retained":false}}]`:                 "stands twice",
 		`[{"slug":"a","status":7}]`:                                                     "record 1: status is not text",
-		`[{"slug":"a","retention":{"retained":true}},{"slug":"a"}]`:                     "says two things",
+		`[{"slug":"a","retention":{"retained":true}},{"slug":"a"}]`:                     "contradicts itself",
 		`{"a":{"slug":"b"}}`:                                                            `stands under "a" and calls itself "b"`,
 		`[{"slug":"a","status":"completed"},{"slug":"b","status":"completed","half":1]`: "read array",
 	} {

@@ -113,7 +113,7 @@ func TestShepherd(t *testing.T) {
 	}
 }
 
-// Only one thing is over: archived, with the time of it, and nothing merging.
+// Only one thing has ended: archived, with the time of it, and nothing merging.
 func TestWhatIsOverInShepherd(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -219,7 +219,7 @@ func TestShepherdsRowsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Whatever stands in the columns, a session or spawn is over only when the row says so in every respect, and each row is given or counted.
+// Whatever stands in the columns, a session or spawn has ended only when the row says so in every respect, and each row is given or counted.
 func TestShepherdsRowsOfAnyKind(t *testing.T) {
 	t.Parallel()
 	const from, to = int64(1795197137719), int64(1795197137721)

@@ -133,7 +133,7 @@ func TestARecordThatNeverWasThereHidesNothing(t *testing.T) {
 	want(t, w.look(time.Minute), collapsed+id("tab", 0))
 }
 
-// A server that starts anew gives its ids anew, to other sessions.
+// A server that starts again reuses its ids for other sessions.
 func TestAnotherThingOfTheSameID(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

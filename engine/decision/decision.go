@@ -247,7 +247,7 @@ type Pane struct {
 	Members []int `json:"members,omitempty"`
 }
 
-// Dir identifies a folder: an inode is given anew at once, so its birth time belongs to it.
+// Dir identifies a folder: the file system reuses an inode number at once, so its birth time belongs to it.
 type Dir struct {
 	Path   string    `json:"path"`
 	Root   string    `json:"root"`

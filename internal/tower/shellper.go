@@ -24,7 +24,7 @@ type Process struct {
 	PID   int
 	Ticks uint64
 	// began are the two readings of its start, either of which may be off: Codev's own (the change time of its folder in /proc, which
-	// the kernel may give anew), and the start ticks counted back from now.
+	// the kernel may reuse), and the start ticks counted back from now.
 	began [2]time.Time
 	Command
 }

@@ -121,7 +121,7 @@ var changes = []change{
 	}, decision.Changed, "still runs", false},
 	{"it is listed twice", func(w *world, st kit.TerminalState) {
 		w.answered(http.MethodGet, w.listing(func(all []map[string]any) any { return map[string]any{"terminals": append(all, all[0])} }))
-	}, decision.Failed, "none that winnow knows", false},
+	}, decision.Failed, "winnow does not know this answer", false},
 	{"its status is a word that nobody knows", func(w *world, st kit.TerminalState) {
 		w.answered(http.MethodGet, w.listing(with("status", "\x1b[31mpaused")))
 	}, decision.Changed, "paused", false},
@@ -278,7 +278,7 @@ func TestPIDOfAnother(t *testing.T) {
 				t.Errorf("%s: %v", c.name, err)
 			}
 			// The same between the two looks.
-			want(t, w.do(context.Background(), w.held(good), id), decision.Changed, "not what was judged at first")
+			want(t, w.do(context.Background(), w.held(good), id), decision.Changed, "no longer what was judged first")
 		}
 	}
 	// The Tower itself takes a stranger for the shellper.
@@ -329,7 +329,7 @@ func TestJudgedOtherwise(t *testing.T) {
 		id := good
 		id.Process = new(*good.Process)
 		change(&id)
-		if out := w.do(context.Background(), g, id); out.Outcome != decision.Changed || !strings.Contains(out.Detail, "not what was judged at first") {
+		if out := w.do(context.Background(), g, id); out.Outcome != decision.Changed || !strings.Contains(out.Detail, "no longer what was judged first") {
 			t.Errorf("%s: %+v", name, out)
 		}
 	}

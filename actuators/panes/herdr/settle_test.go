@@ -239,7 +239,7 @@ func TestSettle(t *testing.T) {
 			w.s.Split(d.ID, quiet)
 			w.s.Rename(d.ID, "mine")
 		}, decision.Failed, "interrupted before it was closed", false, false},
-		{"its server started anew", StepClose, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Restart(herdr.RestartOptions{}) },
+		{"its server started again", StepClose, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Restart(herdr.RestartOptions{}) },
 			decision.Done, "settled", true, false},
 		{"its server was handed over", StepClose, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Handoff() },
 			decision.Failed, "interrupted before it was closed", false, false},
@@ -313,7 +313,7 @@ func TestRestoreOpensATabLikeIt(t *testing.T) {
 	g := grasped(t, a, d)
 	in := intent(g, d)
 	_, err := a.Restore(t.Context(), in)
-	wantErr(t, actuators.ErrRefused, err, "not in the trash any more")
+	wantErr(t, actuators.ErrRefused, err, "no longer in the trash")
 	w.s.Expect("tab.close", w.husk)
 	wantOutcome(t, decision.Done, g.do(t.Context(), d))
 

@@ -231,7 +231,7 @@ func TestFirstLookAfterTheCleanup(t *testing.T) {
 	}
 }
 
-// A Tower that was started anew knows no development server any more. One that an earlier look saw is known by its very process.
+// A Tower that was started again knows no development server any more. One that an earlier look saw is known by its very process.
 func TestServerThatTheTowerLost(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, tower.Options{})

@@ -84,7 +84,7 @@ silent if input.idle >= input.config.terminal_idle
 #   True when the terminal is ownerless and nobody is at work in it - it is a development server's and no agent lives in it, or it is a
 #   builder's and nothing but shells that take commands from a person do, or whatever lives in it has printed nothing for long
 #   enough. An agent does not always go by its own name, so in a builder's own terminal any program may be one, and a script may be
-#   about to start it anew.
+#   about to start it again.
 deserted if {
 	ownerless
 	input.terminal.role_kind == "dev"

@@ -66,7 +66,7 @@
 #   it is a shellper that neither Tower nor store knows and nothing lives below it; or its builder is gone (see
 #   [reap.terminals.ownerless](terminal-ownerless.md)) and nothing works in it. Nothing works in it when nothing but shells lives
 #   in it that wait for a person (see [reap.sessions.husk](husk.md); the script with which Codev starts an agent does not count as one, since it
-#   may start it anew), where it is a development server's and no agent lives in it (the server itself may run), or where it has
+#   may start it again), where it is a development server's and no agent lives in it (the server itself may run), or where it has
 #   printed nothing for `terminal_idle`. In a builder's own terminal any program may be the agent, for agents go by the names of
 #   their versions and interpreters too.
 # custom:

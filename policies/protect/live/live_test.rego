@@ -105,7 +105,7 @@ test_one_that_listens_on_a_unix_socket_stays if {
 
 test_what_an_interpreter_runs_has_to_be_known if {
 	some objection in live.objections with input as subjects.unidentified(subjects.process)
-	objection.message == "it runs in node, and what it runs is not known: it may be an agent (rules.families says what is not)"
+	objection.message == "node runs an unknown program, which may be an agent (rules.families lists programs that are not)"
 	count(live.objections) == 1 with input as subjects.unidentified(subjects.deleted)
 }
 
@@ -299,7 +299,7 @@ test_what_an_interpreter_runs_on_a_terminal_is_said_to_be_unknown if {
 		{"op": "add", "path": "/lineage/interpreter", "value": "node"},
 		{"op": "add", "path": "/lineage/unidentified", "value": true},
 	])
-	objection.message == "it has a terminal; it runs in node, and what it runs is not known: it may be an agent (rules.families says what is not)"
+	objection.message == "it has a terminal; node runs an unknown program, which may be an agent (rules.families lists programs that are not)"
 }
 
 test_a_leftover_in_a_pane_may_go_although_it_has_the_terminal if {

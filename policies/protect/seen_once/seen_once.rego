@@ -33,7 +33,7 @@
 #     rules.busy.written: "bytes a second that they may write"
 #   why: |-
 #     One look can be wrong: a shell between two commands is idle, and a failed `tmux` call was read as "no such session" and cost
-#     nine live agents (eltmon/overdeck#2757, #2787). An agent that is started anew (`claude --resume`) has another number and is
+#     nine live agents (eltmon/overdeck#2757, #2787). An agent that is started again (`claude --resume`) has another number and is
 #     younger than the build that it left running, so that the build has no live owner at the first look; and what is ended cannot be brought
 #     back. Sightings are in the ledger, so a restart neither acts at once nor starts over.
 #

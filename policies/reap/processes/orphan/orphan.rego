@@ -25,7 +25,7 @@
 #   agent's marker that it does not carry itself: it set that. An unidentified process that was left behind itself does not, or one
 #   that stays would keep all others for ever.
 #
-#   What is below it ends with it: the process itself first, for the other way round a supervisor starts it anew, and then whatever
+#   What is below it ends with it: the process itself first, for the other way round a supervisor starts it again, and then whatever
 #   was judged with it and outlived that. What it started since it was judged is left for the next sweep. A process that called
 #   setsid and whose parent ended has no such parent, and is judged by itself.
 # custom:
