@@ -89,38 +89,44 @@ func (c *Carrier) act(ctx context.Context, sweep, id string, d decision.Decision
 	if err != nil {
 		return OutcomeOf(err)
 	}
-	defer func() {
-		if err := held.Close(); err != nil {
-			c.log().Warn("let go of a thing", "candidate", d.ID, "error", err)
-		}
-	}()
+	out, begun := c.tryHeld(ctx, sweep, id, d, held)
+	// What was saved for an act that did not come is removed before the outcome is written down: until then the open intent leads to it.
+	if err := held.Close(); err != nil {
+		c.log().Warn("let go of a thing", "candidate", d.ID, "error", err)
+		out.Detail = strings.TrimPrefix(fmt.Sprintf("%s; let go of it: %v", out.Detail, err), "; ")
+	}
+	if !begun || out.Open { // an open intent is settled by the next sweep
+		return out
+	}
+	return c.settled(ctx, id, out)
+}
+
+// tryHeld carries the act out on what is held. begun is true once the intent is written down.
+func (c *Carrier) tryHeld(ctx context.Context, sweep, id string, d decision.Decision, held Held) (out decision.Outcome, begun bool) {
 	again, err := c.again(ctx, d)
 	if err != nil {
-		return OutcomeOf(err)
+		return OutcomeOf(err), false
 	}
 	in := decision.Intent{ID: id, Sweep: sweep, Candidate: d.ID, Kind: d.Kind, Label: again.Label, Identity: again.Identity,
 		Findings: again.Findings, At: c.Now(), Plan: held.Plan()}
-	if _, ok := actuator.(Restorer); ok {
+	if _, ok := c.ByKind[d.Kind].(Restorer); ok {
 		in.RestoreUntil = in.At.Add(c.TrashTTL)
 	}
 	if ctx.Err() != nil {
-		return notTried(ctx)
+		return notTried(ctx), false
 	}
 	if err := c.Journal.Intend(ctx, in); err != nil {
 		return decision.Outcome{Outcome: decision.Failed,
-			Detail: fmt.Sprintf("write the intent down: %v; %s was left untouched. See that the state folder can be written", err, d.ID)}
+			Detail: fmt.Sprintf("write the intent down: %v; %s was left untouched. See that the state folder can be written", err, d.ID)}, false
 	}
-	out := c.carry(ctx, held, again, in)
+	out = c.carry(ctx, held, again, in)
 	if out.Outcome == decision.Done && out.RestoreUntil == nil && !in.RestoreUntil.IsZero() {
 		out.RestoreUntil = new(in.RestoreUntil)
 	}
 	if out.Outcome == decision.Done && !in.RestoreUntil.IsZero() && !in.RestoreUntil.After(in.At) {
 		out.Detail = strings.TrimPrefix(out.Detail+"; act.trash_ttl is "+c.TrashTTL.String()+", so nothing brings it back", "; ")
 	}
-	if out.Open { // the intent stays open, and the next sweep settles it
-		return out
-	}
-	return c.settled(ctx, id, out)
+	return out, true
 }
 
 // carry saves, has the thing judged for the last time, and acts where it is still what was judged before it was saved.

@@ -24,6 +24,7 @@ type stage struct {
 	// last is what the last judgement changes, after the save
 	last               func(*decision.Decision) error
 	intendErr, settled error
+	closeErr           error
 	out                decision.Outcome
 	onDo               func()
 }
@@ -70,7 +71,7 @@ type held struct {
 }
 
 func (h *held) Plan() json.RawMessage      { return json.RawMessage(`{"plan":1}`) }
-func (h *held) Close() error               { h.note("close", h.id); return nil }
+func (h *held) Close() error               { h.note("close", h.id); return h.closeErr }
 func (h *held) Save(context.Context) error { h.note("save", h.id); return h.saveErr[h.id] }
 func (h *held) Act(_ context.Context, in decision.Intent) decision.Outcome {
 	h.note("act", h.id)
@@ -123,9 +124,9 @@ func TestOrder(t *testing.T) {
 		reap("session", "s", ""), reap("tab", "t", "")}
 	acts := c.Carry(t.Context(), "S", ds, ds)
 	want := []string{
-		"hold session:s", "again session:s", "intend session:s", "save session:s", "again session:s", "act session:s", "settled done", "close session:s",
-		"hold process:p", "again process:p", "intend process:p", "save process:p", "again process:p", "act process:p", "settled done", "close process:p",
-		"hold dir:d", "again dir:d", "intend dir:d", "save dir:d", "again dir:d", "act dir:d", "settled done", "close dir:d",
+		"hold session:s", "again session:s", "intend session:s", "save session:s", "again session:s", "act session:s", "close session:s", "settled done",
+		"hold process:p", "again process:p", "intend process:p", "save process:p", "again process:p", "act process:p", "close process:p", "settled done",
+		"hold dir:d", "again dir:d", "intend dir:d", "save dir:d", "again dir:d", "act dir:d", "close dir:d", "settled done",
 	}
 	if diff := cmp.Diff(want, s.calls); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
@@ -183,6 +184,10 @@ func TestOutcomes(t *testing.T) {
 		{"no verdict", again(func(d *decision.Decision) error { d.Verdict = ""; return nil }), decision.Changed, "no rule gives a reason to reap it", judged},
 		{"intent not durable", func(s *stage) { s.intendErr = errors.New("disk full") }, decision.Failed, "disk full", intended},
 		{"not saved", func(s *stage) { s.saveErr["session:s"] = errors.New("no space") }, decision.Failed, "no space", saving},
+		{"not saved, and what was saved is left", func(s *stage) {
+			s.saveErr["session:s"], s.closeErr = errors.New("no space"), errors.New("text left in the trash")
+		},
+			decision.Failed, "no space; let go of it: text left in the trash", saving},
 		{"gone after the save", last(func(d *decision.Decision) { *d = decision.Decision{} }), decision.Gone, "no longer exist", saved},
 		{"kept after the save", last(func(d *decision.Decision) { d.Verdict = decision.Spare }), decision.Changed, "no rule gives a reason to reap it", saved},
 		{"another thing after the save", last(func(d *decision.Decision) { d.Identity.Key = "else" }), decision.Changed, "no longer the thing", saved},
@@ -208,13 +213,13 @@ func TestOutcomes(t *testing.T) {
 			case intended:
 				want = append(want, "again session:s", "intend session:s", "close session:s")
 			case saving:
-				want = append(want, "again session:s", "intend session:s", "save session:s", "settled "+c.outcome, "close session:s")
+				want = append(want, "again session:s", "intend session:s", "save session:s", "close session:s", "settled "+c.outcome)
 			case saved:
-				want = append(want, "again session:s", "intend session:s", "save session:s", "again session:s", "settled "+c.outcome, "close session:s")
+				want = append(want, "again session:s", "intend session:s", "save session:s", "again session:s", "close session:s", "settled "+c.outcome)
 			case open:
 				want = append(want, "again session:s", "intend session:s", "save session:s", "again session:s", "act session:s", "close session:s")
 			case done:
-				want = append(want, "again session:s", "intend session:s", "save session:s", "again session:s", "act session:s", "settled "+c.outcome, "close session:s")
+				want = append(want, "again session:s", "intend session:s", "save session:s", "again session:s", "act session:s", "close session:s", "settled "+c.outcome)
 			}
 			if diff := cmp.Diff(want, s.calls); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)

@@ -13,6 +13,7 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
+	procact "winnow/internal/proc/act"
 )
 
 func TestOwn(t *testing.T) {
@@ -83,14 +84,14 @@ func TestBuryAsksTheNeverListAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = c.Process.Kill(), c.Wait() })
-	h, err := Hold("/proc", c.Process.Pid)
+	h, err := procact.Hold("/proc", c.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
 	b := Burial{Within: time.Millisecond, TermGrace: time.Millisecond, Step: func(string) {}, Log: hclog.NewNullLogger(),
 		Never: actuators.NeverProcess{UID: os.Geteuid(), Self: []int{h.PID}}}
-	out := b.Bury(t.Context(), []*Held{h})
+	out := b.Bury(t.Context(), []*procact.Held{h})
 	if out.Outcome != decision.Done || out.Freed.RSS != 0 || !strings.Contains(out.Detail, "0 of its 1 process") || !strings.Contains(out.Detail, "was left") {
 		t.Errorf("%+v", out)
 	}

@@ -1,3 +1,5 @@
+// Package panes holds what the actuators below it share, whichever program the panes are of: the end of processes that outlive their
+// panes, and what an act keeps in the trash.
 package panes
 
 import (
@@ -12,6 +14,8 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
+	"winnow/internal/proc"
+	procact "winnow/internal/proc/act"
 )
 
 // killedWithin is how long the kernel may take to end a process that was killed.
@@ -24,7 +28,7 @@ type Burial struct {
 	// Within is how long they have to end from that alone, TermGrace how long after TERM before they are killed.
 	Within, TermGrace time.Duration
 	// Spare, when set, says why a process is not this act's to end, or nil. It is asked at once, and again right before each signal.
-	Spare func(*Held) error
+	Spare func(*procact.Held) error
 	Never actuators.NeverProcess
 	// Step is called with Term and Kill before those signals are sent; neither is where nobody is left to get them.
 	Step       func(name string)
@@ -34,15 +38,15 @@ type Burial struct {
 
 // Bury ends the processes in hs that survived, and accounts for all of them: the outcome is Done, whatever had to be left. What
 // started since they were held was not judged, and is nobody's to end here.
-func (b Burial) Bury(ctx context.Context, hs []*Held) decision.Outcome {
-	spared := map[*Held]error{}
-	mine := slices.DeleteFunc(slices.Clone(hs), func(h *Held) bool {
+func (b Burial) Bury(ctx context.Context, hs []*procact.Held) decision.Outcome {
+	spared := map[*procact.Held]error{}
+	mine := slices.DeleteFunc(slices.Clone(hs), func(h *procact.Held) bool {
 		if b.Spare != nil {
 			spared[h] = b.Spare(h)
 		}
 		return spared[h] != nil
 	})
-	left := Await(ctx, mine, b.Within)
+	left := procact.Await(ctx, mine, b.Within)
 	told := 0
 	for _, s := range []struct {
 		step   string
@@ -53,15 +57,15 @@ func (b Burial) Bury(ctx context.Context, hs []*Held) decision.Outcome {
 			break
 		}
 		b.Step(s.step)
-		left = slices.DeleteFunc(left, func(h *Held) bool {
+		left = slices.DeleteFunc(left, func(h *procact.Held) bool {
 			err := b.send(h, s.signal)
-			if err != nil && !errors.Is(err, ErrEnded) {
+			if err != nil && !errors.Is(err, proc.ErrEnded) {
 				spared[h] = err
 			}
 			return err != nil
 		})
 		told = max(told, len(left))
-		left = Await(ctx, left, s.wait)
+		left = procact.Await(ctx, left, s.wait)
 	}
 	for _, h := range left {
 		spared[h] = fmt.Errorf("it did not end within %s of being killed", killedWithin)
@@ -70,7 +74,7 @@ func (b Burial) Bury(ctx context.Context, hs []*Held) decision.Outcome {
 }
 
 // send signals one survivor after it was looked at again: it must still be of the session that it was of, and none of the never-list.
-func (b Burial) send(h *Held, sig unix.Signal) error {
+func (b Burial) send(h *procact.Held, sig unix.Signal) error {
 	s, err := h.Stat()
 	if err != nil {
 		return err
@@ -92,7 +96,7 @@ func (b Burial) send(h *Held, sig unix.Signal) error {
 	return nil
 }
 
-func (b Burial) account(hs []*Held, told int, spared map[*Held]error) decision.Outcome {
+func (b Burial) account(hs []*procact.Held, told int, spared map[*procact.Held]error) decision.Outcome {
 	out := decision.Outcome{Outcome: decision.Done}
 	ended, left := 0, ""
 	for _, h := range hs {

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -32,6 +33,11 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "wait":
+		play(nil)
+	case "listen":
+		if _, err := net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			panic(err)
+		}
 		play(nil)
 	case "deaf":
 		signal.Ignore(unix.SIGTERM)

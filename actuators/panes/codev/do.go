@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
-	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/internal/proc"
+	procact "winnow/internal/proc/act"
 	"winnow/internal/tower"
 	"winnow/internal/tower/act"
 )
@@ -277,14 +278,14 @@ func (g *grasp) end(ctx context.Context, check func(context.Context) error) (how
 	if ctx.Err() != nil {
 		return "", false, fmt.Errorf("the sweep was interrupted before it was asked to end: %w", context.Cause(ctx))
 	}
-	if err := g.shellper.Signal(unix.SIGTERM); errors.Is(err, panes.ErrEnded) {
+	if err := g.shellper.Signal(unix.SIGTERM); errors.Is(err, proc.ErrEnded) {
 		return "", false, g.processEnded()
 	} else if err != nil {
 		return "", false, fmt.Errorf("ask pid %d to end: %w", g.shellper.PID, err)
 	}
 	// A stopped process takes note of nothing but SIGKILL until it is continued.
 	if s, err := g.shellper.Stat(); err == nil && s.State == 'T' {
-		if err := g.shellper.Signal(unix.SIGCONT); err != nil && !errors.Is(err, panes.ErrEnded) {
+		if err := g.shellper.Signal(unix.SIGCONT); err != nil && !errors.Is(err, proc.ErrEnded) {
 			g.Log.Debug("continue a stopped process", "pid", g.shellper.PID, "error", err)
 		}
 	}
@@ -308,7 +309,7 @@ func (g *grasp) kill(ctx context.Context, check func(context.Context) error) (bo
 	} else if err != nil {
 		return false, fmt.Errorf("it did not end within %s of being asked, and was not killed: %w", g.TermGrace, err)
 	}
-	if err := g.shellper.Signal(unix.SIGKILL); errors.Is(err, panes.ErrEnded) {
+	if err := g.shellper.Signal(unix.SIGKILL); errors.Is(err, proc.ErrEnded) {
 		return false, nil
 	} else if err != nil {
 		return false, fmt.Errorf("it did not end within %s of being asked; kill pid %d: %w", g.TermGrace, g.shellper.PID, err)
@@ -322,5 +323,5 @@ func (g *grasp) kill(ctx context.Context, check func(context.Context) error) (bo
 
 // waits waits until the held process has ended, for at most d and until ctx ends, and reports whether it is.
 func (g *grasp) waits(ctx context.Context, d time.Duration) bool {
-	return len(panes.Await(ctx, []*panes.Held{g.shellper}, d)) == 0
+	return len(procact.Await(ctx, []*procact.Held{g.shellper}, d)) == 0
 }

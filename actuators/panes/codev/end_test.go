@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/internal/proc"
 	kit "winnow/testkit/tower"
 )
 
@@ -53,7 +53,7 @@ func TestEndsWhatNobodyKnows(t *testing.T) {
 		}
 		eventually(t, "it stops", func() bool {
 			text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(f.pid), "stat"))
-			s, bad := panes.ParseStat(text)
+			s, bad := proc.ParseStat(text)
 			return err == nil && bad == nil && s.State == 'T'
 		})
 		want(t, w.act(w.unknown(f.pid)), decision.Done, "ended when asked to")

@@ -8,6 +8,8 @@ import (
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/internal/proc"
+	procact "winnow/internal/proc/act"
 	"winnow/internal/tower"
 )
 
@@ -16,13 +18,13 @@ const hangUpWithin = 2 * time.Second
 
 // hold takes hold of what lives below the shellper, and notes who else is at work in its terminal, before it is judged for the last time.
 func (g *grasp) hold() error {
-	all, err := panes.Scan(g.ProcRoot)
+	all, err := proc.Scan(g.ProcRoot)
 	if err != nil {
 		return actuators.Refused("find out what lives below pid %d: %w", g.pid(), err)
 	}
 	for _, pid := range below(all, g.pid()) {
-		h, err := panes.Hold(g.ProcRoot, pid)
-		if panes.Ended(err) {
+		h, err := procact.Hold(g.ProcRoot, pid)
+		if proc.Ended(err) {
 			continue
 		} else if err != nil {
 			return actuators.Refused("hold what lives below pid %d: %w", g.pid(), err)
@@ -39,7 +41,7 @@ func (g *grasp) hold() error {
 
 // below lists what a process started, as the look that is judged does: its children, the members of the sessions and groups that it or one
 // of those leads, and so on.
-func below(all map[int]panes.Stat, root int) []int {
+func below(all map[int]proc.Stat, root int) []int {
 	sub := map[int][]int{}
 	for pid, s := range all {
 		for _, above := range []int{s.Parent, s.Session, s.Group} {
@@ -66,11 +68,11 @@ func below(all map[int]panes.Stat, root int) []int {
 // same makes sure that nothing lives below the shellper, or is at work in its terminal, that was not there when it was judged, and that none
 // of them is on the never-list.
 func (g *grasp) same() error {
-	all, err := panes.Scan(g.ProcRoot)
+	all, err := proc.Scan(g.ProcRoot)
 	if err != nil {
 		return actuators.Refused("find out what lives below pid %d: %w", g.pid(), err)
 	}
-	held := map[int]*panes.Held{}
+	held := map[int]*procact.Held{}
 	for _, h := range g.family {
 		held[h.PID] = h
 	}

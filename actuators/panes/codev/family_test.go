@@ -5,9 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"winnow/actuators/panes"
 	see "winnow/collectors/panes/codev"
 	"winnow/engine/decision"
+	"winnow/internal/proc"
+	procact "winnow/internal/proc/act"
 	kit "winnow/testkit/tower"
 )
 
@@ -23,7 +24,7 @@ func (w *world) lost(command ...string) (kit.TerminalState, decision.Terminal) {
 // remember has later looks know what this one does.
 func (w *world) remember() {
 	w.t.Helper()
-	s, err := w.look(w.t.Context(), "")
+	s, err := w.judge.Look(w.t.Context(), "")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func (w *world) remember() {
 }
 
 func runs(pid int) bool {
-	h, err := panes.Hold("/proc", pid)
+	h, err := procact.Hold("/proc", pid)
 	if err == nil {
 		h.Close()
 	}
@@ -130,7 +131,7 @@ func TestSparesAServerThatIsNotAsItWasJudged(t *testing.T) {
 // belowOf lists what lives below a shellper.
 func (w *world) belowOf(pid int) []int {
 	w.t.Helper()
-	all, err := panes.Scan("/proc")
+	all, err := proc.Scan("/proc")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func (w *world) belowOf(pid int) []int {
 // What left the process that is root, by its parent, and stayed in a session that root began is below it; nothing else is.
 func TestBelow(t *testing.T) {
 	t.Parallel()
-	all := map[int]panes.Stat{
+	all := map[int]proc.Stat{
 		10: {Parent: 1, Session: 10, Group: 10}, 11: {Parent: 10, Session: 11, Group: 11}, 12: {Parent: 1, Session: 11, Group: 12},
 		13: {Parent: 12, Session: 13, Group: 13}, 20: {Parent: 1, Session: 1, Group: 1}, 21: {Parent: 20, Session: 9, Group: 9},
 	}

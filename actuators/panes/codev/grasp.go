@@ -13,6 +13,8 @@ import (
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/internal/peer"
+	"winnow/internal/proc"
+	procact "winnow/internal/proc/act"
 	"winnow/internal/tower"
 )
 
@@ -22,9 +24,9 @@ type grasp struct {
 	id    decision.Terminal
 	tower *tower.Client
 	// shellper is nil where the terminal has none any more.
-	shellper *panes.Held
+	shellper *procact.Held
 	// family is what ends with a shellper that no Tower closes; users are the others that were at work in its terminal by then.
-	family []*panes.Held
+	family []*procact.Held
 	users  []int
 	// ours is true where the shellper is positively one of this state folder.
 	ours bool
@@ -136,8 +138,8 @@ func (g *grasp) take(ctx context.Context) error {
 	if g.id.Process == nil {
 		return nil
 	}
-	g.shellper, err = panes.Hold(g.ProcRoot, g.id.Process.PID)
-	if errors.Is(err, panes.ErrEnded) {
+	g.shellper, err = procact.Hold(g.ProcRoot, g.id.Process.PID)
+	if errors.Is(err, proc.ErrEnded) {
 		return nil
 	} else if err != nil {
 		return err
@@ -231,11 +233,11 @@ func (g *grasp) processless(all []tower.Entry) error {
 
 // nobody reports whether positively no process has that number.
 func (a *Actuator) nobody(pid int) bool {
-	h, err := panes.Hold(a.ProcRoot, pid)
+	h, err := procact.Hold(a.ProcRoot, pid)
 	if err == nil {
 		h.Close()
 	}
-	return errors.Is(err, panes.ErrEnded)
+	return errors.Is(err, proc.ErrEnded)
 }
 
 // Plan implements actuators.Held.

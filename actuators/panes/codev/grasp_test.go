@@ -226,7 +226,7 @@ func TestAnOwnRule(t *testing.T) {
 		if d, err := w.judged(t.Context(), st.ID); err != nil || d.Verdict == decision.Reap {
 			t.Fatalf("%+v, %v", d, err)
 		}
-		w.engine = own(t, "reap/terminals/shells/shells.rego", `package policies.reap.terminals.shells
+		w.own("reap/terminals/shells/shells.rego", `package policies.reap.terminals.shells
 
 in_scope if input.terminal.role_kind == "shell"
 
@@ -243,7 +243,7 @@ findings contains {"rule": "reap.terminals.shells", "message": "m", "evidence": 
 		w := newWorld(t)
 		st := w.builder(kit.Terminal{})
 		d := w.decide(st.ID)
-		w.engine = own(t, "protect/mine/mine.rego", `package policies.protect.mine
+		w.own("protect/mine/mine.rego", `package policies.protect.mine
 
 objections contains {"rule": "protect.mine", "message": "it is mine", "evidence": {}} if input.terminal.label != "x"
 `)

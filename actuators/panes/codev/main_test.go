@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	procact "winnow/internal/proc/act"
 	"winnow/testkit/attack"
 )
 
@@ -118,7 +118,7 @@ func (f *fake) child(order string) {
 }
 
 func (f *fake) alive() bool {
-	h, err := panes.Hold("/proc", f.pid)
+	h, err := procact.Hold("/proc", f.pid)
 	if err == nil {
 		h.Close()
 	}

@@ -18,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
-	"winnow/actuators/panes"
+	"winnow/actuators/judging"
 	"winnow/engine/decision"
-	"winnow/engine/eval"
 	"winnow/engine/snapshot"
+	procact "winnow/internal/proc/act"
 	kit "winnow/testkit/tower"
 )
 
@@ -33,8 +33,8 @@ type world struct {
 	env map[string]string
 	o   Options
 	log bytes.Buffer
-	// engine judges, known is what earlier looks remember, and decided what was decided.
-	engine  *eval.Engine
+	// judge judges, known is what earlier looks remember, and decided what was decided.
+	judge   *judging.Judge
 	known   []snapshot.Owner
 	decided map[string]decision.Decision
 }
@@ -43,13 +43,10 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	s := kit.Start(t, kit.Options{})
-	e, err := shipped()
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{t: t, Server: s, engine: e, decided: map[string]decision.Decision{}, ws: s.Workspace(t.TempDir()), env: map[string]string{"SHELLPER_SOCKET_DIR": s.SocketDir(), "HOME": "/nowhere"}}
+	w := &world{t: t, Server: s, decided: map[string]decision.Decision{}, ws: s.Workspace(t.TempDir()), env: map[string]string{"SHELLPER_SOCKET_DIR": s.SocketDir(), "HOME": "/nowhere"}}
 	w.o = Options{Env: func(name string) string { return w.env[name] }, Timeout: 10 * time.Second, TermGrace: 10 * time.Second, UID: os.Getuid(),
 		Log: hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: &w.log})}
+	w.judging()
 	key := s.Key()
 	t.Cleanup(func() {
 		for _, secret := range []string{key, s.Key(), w.env["CODEV_TOWER_KEY"], kit.Secret} {
@@ -202,7 +199,7 @@ func eventually(t testing.TB, what string, so func() bool) {
 // end kills a process that the test started, and waits until it has ended.
 func end(t testing.TB, pid int) {
 	t.Helper()
-	h, err := panes.Hold("/proc", pid)
+	h, err := procact.Hold("/proc", pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +207,7 @@ func end(t testing.TB, pid int) {
 	if err := h.Signal(unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	if left := panes.Await(context.Background(), []*panes.Held{h}, 10*time.Second); len(left) > 0 {
+	if left := procact.Await(context.Background(), []*procact.Held{h}, 10*time.Second); len(left) > 0 {
 		t.Fatalf("pid %d outlives SIGKILL", pid)
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	wire "winnow/internal/herdr"
+	"winnow/internal/proc"
+	procact "winnow/internal/proc/act"
 	"winnow/testkit/herdr"
 )
 
@@ -124,7 +126,7 @@ var changes = []happening{
 	{"a command leaves the session", func(t *testing.T, w *world, d *decision.Tab) {
 		w.s.Type(d.Panes[0].ID, "set +m\nsetsid sleep 1000 &\n")
 		eventually(t, "a command", func() bool {
-			all, err := panes.Scan("/proc")
+			all, err := proc.Scan("/proc")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -213,7 +215,7 @@ var changes = []happening{
 }
 
 func comm(pid int) string {
-	h, err := panes.Hold("/proc", pid)
+	h, err := procact.Hold("/proc", pid)
 	if err != nil {
 		return ""
 	}
@@ -222,7 +224,7 @@ func comm(pid int) string {
 }
 
 func state(pid int) byte {
-	h, err := panes.Hold("/proc", pid)
+	h, err := procact.Hold("/proc", pid)
 	if err != nil {
 		return 0
 	}
@@ -257,7 +259,7 @@ func TestNothingIsClosedThatChanged(t *testing.T) {
 					c.do(t, w, d.Identity.Tab)
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-				out := w.judge().carry(ctx, a, d)
+				out := w.judge().Carry(ctx, a, d)
 				cancel()
 				if late && out.Outcome != c.want || !slices.Contains([]string{decision.Changed, decision.Refused, decision.Gone}, out.Outcome) {
 					t.Errorf("late %v: want %s, got %s: %s", late, c.want, out.Outcome, out.Detail)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"winnow/actuators"
+	"winnow/actuators/judging"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/testkit/herdr"
@@ -288,9 +289,9 @@ var rulings = []ruled{
 	}, objection: "protect.workspace"},
 	checkout(herdr.Options{}, true, main).called("a group's worktree", ""),
 	checkout(herdr.Options{}, false, other).called("a main checkout alone", ""),
-	{name: "a protocol that was not tried", rules: func(_ *world, j *judge) { j.rules.HerdrProtocols = []int{17, 18} }, objection: "protect.untried"},
+	{name: "a protocol that was not tried", rules: func(_ *world, j *judge) { j.Rules.HerdrProtocols = []int{17, 18} }, objection: "protect.untried"},
 	{name: "a server to come", o: herdr.Options{Profile: herdr.Future}, objection: "protect.untried"},
-	{name: "no status is idle", rules: func(_ *world, j *judge) { j.rules.AgentIdle = []string{} }, objection: "protect.live"},
+	{name: "no status is idle", rules: func(_ *world, j *judge) { j.Rules.AgentIdle = []string{} }, objection: "protect.live"},
 	{name: "an agent is in it", make: func(_ *testing.T, w *world) string { w.s.SetStatus(w.s.Panes(w.husk)[0].ID, "working"); return w.husk }, objection: "protect.live"},
 	{name: "its pane is ours", rules: inside("HERDR_ENV", "1", "HERDR_SOCKET_PATH", "SOCKET", "HERDR_PANE_ID", "OWN"), objection: "protect.self"},
 	{name: "our pane is nowhere", rules: inside("HERDR_SOCKET_PATH", "SOCKET", "HERDR_PANE_ID", "w2:p9"), objection: "protect.self"},
@@ -331,31 +332,31 @@ func TestOnlyThePoliciesJudge(t *testing.T) {
 			if c.objection != "" {
 				wanted := d
 				wanted.Verdict = decision.Reap // as an earlier look may have found
-				wantOutcome(t, decision.Changed, j.carry(t.Context(), a, wanted), "must stay")
+				wantOutcome(t, decision.Changed, j.Carry(t.Context(), a, wanted), "must stay")
 				w.wantUntouched(a)
 				if n := w.s.Dialogs(); n > 0 {
 					t.Errorf("the user was asked %d times", n)
 				}
-				j.engine = without(t, []string{strings.ReplaceAll(c.objection, ".", "/")}, nil)
+				j.Without([]string{strings.ReplaceAll(c.objection, ".", "/")}, nil)
 				if d = w.decided(j, tab); d.Verdict != decision.Reap {
 					t.Fatalf("without the rule: %s", objections(d))
 				}
 			} else {
-				j.engine = without(t, nil, map[string]string{"protect/mine/mine.rego": strictly})
-				wantOutcome(t, decision.Changed, j.carry(t.Context(), a, d), "mine keeps it")
+				j.Without(nil, map[string]string{"protect/mine/mine.rego": strictly})
+				wantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "mine keeps it")
 				w.wantUntouched(a)
-				j.engine = w.judge().engine
+				j.By(judging.Shipped)
 			}
 			w.s.Expect("tab.close", tab)
 			if c.o.Profile == herdr.V071 && c.name == "the last tab of an old server" { // which says no by itself
-				wantOutcome(t, decision.Refused, j.carry(t.Context(), a, d), "last tab")
+				wantOutcome(t, decision.Refused, j.Carry(t.Context(), a, d), "last tab")
 				return
 			}
 			if c.name == askedFor {
-				wantOutcome(t, decision.Failed, j.carry(t.Context(), a, d), "IN A DIALOG NOW")
+				wantOutcome(t, decision.Failed, j.Carry(t.Context(), a, d), "IN A DIALOG NOW")
 				return
 			}
-			wantOutcome(t, decision.Done, j.carry(t.Context(), a, d))
+			wantOutcome(t, decision.Done, j.Carry(t.Context(), a, d))
 			if w.s.HasTab(tab) {
 				t.Error("it is there still")
 			}
@@ -383,7 +384,7 @@ func TestARuleOfOnesOwn(t *testing.T) {
 	if d := w.decided(j, tab); d.InScope {
 		t.Fatalf("the shipped rules do not ignore it: %s", objections(d))
 	}
-	j.engine = without(t, []string{"protect/live"}, map[string]string{"reap/tabs/mine/mine.rego": `# METADATA
+	j.Without([]string{"protect/live"}, map[string]string{"reap/tabs/mine/mine.rego": `# METADATA
 # title: Mine
 # description: Takes the tabs that are called mine.
 package policies.reap.tabs.mine
@@ -392,13 +393,12 @@ in_scope if input.tab.label == "mine"
 
 findings contains {"rule": "reap.tabs.mine", "message": "it is mine", "evidence": {}} if in_scope
 `})
-	j.rule = "reap.tabs.mine"
 	d := w.decided(j, tab)
 	if d.Verdict != decision.Reap {
 		t.Fatal(objections(d))
 	}
 	w.s.Expect("tab.close", tab)
-	wantOutcome(t, decision.Done, j.carry(t.Context(), actuator(t, Options{}), d), "2 of its 2 processes")
+	wantOutcome(t, decision.Done, j.Carry(t.Context(), actuator(t, Options{}), d), "2 of its 2 processes")
 }
 
 // TestThePoliciesBelieveTheKernelAboutTheForeground has a server that says of a pane that its shell is in front, and a command that is.
@@ -410,7 +410,7 @@ func TestThePoliciesBelieveTheKernelAboutTheForeground(t *testing.T) {
 	d := w.judged(w.husk)
 	sh.typeIn(t, "sleep 1000\n")
 	eventually(t, "a command in front", func() bool { return len(sessionOf(t, sh.pid)) == 2 && state(sh.pid) == 'S' })
-	wantOutcome(t, decision.Changed, w.judge().carry(t.Context(), a, d), "must stay")
+	wantOutcome(t, decision.Changed, w.judge().Carry(t.Context(), a, d), "must stay")
 	w.wantUntouched(a)
 }
 

@@ -15,6 +15,8 @@ import (
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/internal/herdr"
+	"winnow/internal/proc"
+	procact "winnow/internal/proc/act"
 )
 
 // held is one tab that is held: the lock of those who close tabs, and the processes of its panes by open descriptors.
@@ -24,9 +26,9 @@ type held struct {
 	id      decision.Tab
 	lockF   *os.File
 	panes   []*heldPane
-	members []*panes.Held
+	members []*procact.Held
 	// pane is the judged pane that a member belongs to.
-	pane map[*panes.Held]*heldPane
+	pane map[*procact.Held]*heldPane
 	plan plan
 	text json.RawMessage
 	// left are the processes that had left the panes' sessions before the last judgement.
@@ -40,7 +42,7 @@ type held struct {
 // heldPane is a judged pane with its first process.
 type heldPane struct {
 	decision.Pane
-	shell *panes.Held
+	shell *procact.Held
 	// turns are how often the first process had run when it was held.
 	turns uint64
 }
@@ -60,7 +62,7 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", called(id), err)
 	}
-	h := &held{Actuator: a, client: a.client(id.Socket), id: *id, lockF: lock, pane: map[*panes.Held]*heldPane{}}
+	h := &held{Actuator: a, client: a.client(id.Socket), id: *id, lockF: lock, pane: map[*procact.Held]*heldPane{}}
 	h.client.Server = &h.id.ServerPID
 	for _, p := range id.Panes {
 		if err = h.holdPane(p); err != nil {
@@ -92,12 +94,12 @@ func (h *held) holdPane(p decision.Pane) error {
 	in := &heldPane{Pane: p}
 	pids := slices.Compact(slices.Sorted(slices.Values(p.Members)))
 	for _, pid := range pids {
-		m, err := panes.Hold(h.ProcRoot, pid)
+		m, err := procact.Hold(h.ProcRoot, pid)
 		first := pid == p.PID
 		switch {
-		case errors.Is(err, panes.ErrEnded) && !first:
+		case errors.Is(err, proc.ErrEnded) && !first:
 			continue
-		case errors.Is(err, panes.ErrEnded):
+		case errors.Is(err, proc.ErrEnded):
 			return actuators.Changed("the first process of pane %s of %s, pid %d, ended; the tab was left untouched", p.ID, h.who(), pid)
 		case err != nil:
 			return actuators.Refused("%s: %w; it was left untouched", h.who(), err)
@@ -115,7 +117,7 @@ func (h *held) holdPane(p decision.Pane) error {
 		}
 		if first {
 			in.shell = m
-			if in.turns, err = panes.Turns(m); err != nil {
+			if in.turns, err = m.Turns(); err != nil {
 				return actuators.Refused("%s: pid %d: %w; it was left untouched", h.who(), pid, err)
 			}
 		}
@@ -125,7 +127,7 @@ func (h *held) holdPane(p decision.Pane) error {
 }
 
 // spareable refuses a process that is never signalled: a close signals every one of a pane.
-func (h *held) spareable(m *panes.Held, now panes.Stat) error {
+func (h *held) spareable(m *procact.Held, now proc.Stat) error {
 	if err := m.Allowed(h.never, now); err != nil {
 		return actuators.Refused("%s runs it in pane %s: %w; the tab was left untouched", h.who(), h.pane[m].ID, err)
 	}

@@ -176,7 +176,7 @@ func (x *stage) play(a *Actuator, m moment) decision.Outcome {
 			x.happen(len(x.calls)+1, step != StepClose)
 		}
 	}
-	out := w.judge().carry(x.t.Context(), a, d)
+	out := w.judge().Carry(x.t.Context(), a, d)
 	x.s.Before(nil)
 	x.s.After(nil)
 	return out
@@ -370,7 +370,7 @@ func TestTwoProgramsNeverCloseAWorkspacesLastTwoTabs(t *testing.T) {
 		for i := range tabs {
 			both.Go(func() {
 				a := actuator(t, Options{Lock: lock, LockWait: 10 * time.Second})
-				outs[i] = w.judge().carry(t.Context(), a, ds[i])
+				outs[i] = w.judge().Carry(t.Context(), a, ds[i])
 			})
 		}
 		both.Wait()

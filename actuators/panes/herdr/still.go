@@ -6,10 +6,11 @@ import (
 	"slices"
 
 	"winnow/actuators"
-	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/internal/herdr"
 	"winnow/internal/peer"
+	"winnow/internal/proc"
+	procact "winnow/internal/proc/act"
 )
 
 // unchanged reads once more everything that the last judgement rests on, and refuses where any of it is another. It judges nothing and
@@ -90,7 +91,7 @@ func (h *held) there(w *herdr.World) error {
 
 // unread is the refusal after a question that the server did not answer. A server that is gone took its panes with it.
 func (h *held) unread(err error) error {
-	lives := func(m *panes.Held) bool { return !m.Over() }
+	lives := func(m *procact.Held) bool { return !m.Over() }
 	switch {
 	case errors.Is(err, herdr.ErrAnother):
 		return actuators.Changed("%s: %w; it was left untouched", h.who(), err)
@@ -101,7 +102,7 @@ func (h *held) unread(err error) error {
 }
 
 func (h *held) ended(p *heldPane, err error) error {
-	if errors.Is(err, panes.ErrEnded) {
+	if errors.Is(err, proc.ErrEnded) {
 		return actuators.Changed("%s: the first process of pane %s, pid %d, ended; the tab was left untouched", h.who(), p.ID, p.PID)
 	}
 	return actuators.Refused("%s: pid %d: %w; it was left untouched", h.who(), p.PID, err)
@@ -112,7 +113,7 @@ func (h *held) ended(p *heldPane, err error) error {
 func (h *held) still() error {
 	for _, m := range h.members {
 		s, err := m.Stat()
-		if errors.Is(err, panes.ErrEnded) && h.pane[m].shell != m {
+		if errors.Is(err, proc.ErrEnded) && h.pane[m].shell != m {
 			continue
 		}
 		if err != nil {
@@ -128,7 +129,7 @@ func (h *held) still() error {
 		if err != nil {
 			return h.ended(p, err)
 		}
-		ran, err := panes.Turns(p.shell)
+		ran, err := p.shell.Turns()
 		shell := slices.Contains(h.Shells, s.Comm)
 		switch was := p.shell.Was; {
 		case err != nil:
@@ -144,7 +145,7 @@ func (h *held) still() error {
 				h.who(), p.ID, p.PID)
 		}
 		// Last, since what was read by now made it run. After this only what is sent while the request is on its way goes unseen.
-		switch waits, err := panes.Typed(p.shell); {
+		switch waits, err := p.shell.Typed(); {
 		case err != nil:
 			return h.ended(p, err)
 		case waits > 0:

@@ -2,21 +2,22 @@ package herdr
 
 import (
 	"winnow/actuators"
-	"winnow/actuators/panes"
+	"winnow/internal/proc"
+	procact "winnow/internal/proc/act"
 )
 
 // strangers gives the processes that were started from the tab's and have left its panes' sessions, by pid with their start: closing
 // the tab leaves them without a parent. It refuses where a process is in a pane's session that is not held: it was not looked at, and the
 // close would end it.
 func (h *held) strangers() (map[int]uint64, error) {
-	all, err := panes.Scan(h.ProcRoot)
+	all, err := proc.Scan(h.ProcRoot)
 	if err == nil {
-		err = panes.Hidden(all)
+		err = proc.Hidden(all)
 	}
 	if err != nil {
 		return nil, actuators.Refused("%s: %w; it was left untouched", h.who(), err)
 	}
-	ours := make(map[int]*panes.Held, len(h.members))
+	ours := make(map[int]*procact.Held, len(h.members))
 	for _, m := range h.members {
 		if s, ok := all[m.PID]; ok && s.Start == m.Was.Start {
 			ours[m.PID] = m
@@ -51,7 +52,7 @@ func (h *held) noNewStrangers() error {
 }
 
 // above is the nearest of ours among a process's ancestors.
-func above(all map[int]panes.Stat, ours map[int]*panes.Held, pid int) *panes.Held {
+func above(all map[int]proc.Stat, ours map[int]*procact.Held, pid int) *procact.Held {
 	for range len(all) { // while processes come and go, what was read may run in a circle
 		s, ok := all[pid]
 		if !ok {

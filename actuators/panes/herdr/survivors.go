@@ -8,6 +8,7 @@ import (
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	procact "winnow/internal/proc/act"
 )
 
 // hangUpWithin is how long the processes of a closed tab have to end. herdr itself hangs up, asks and kills, a quarter of a
@@ -19,13 +20,13 @@ const hangUpWithin = 500 * time.Millisecond
 func (h *held) bury(ctx context.Context, w *whereabouts) decision.Outcome {
 	return panes.Burial{
 		Who: fmt.Sprintf("%s of the herdr server on %s", h.who(), h.id.Socket), By: "close",
-		Within: hangUpWithin, TermGrace: h.TermGrace, Spare: func(m *panes.Held) error { return h.others(m, w) },
+		Within: hangUpWithin, TermGrace: h.TermGrace, Spare: func(m *procact.Held) error { return h.others(m, w) },
 		Never: h.never, Step: h.step, Term: StepTerm, Kill: StepKillLeft, Log: h.log.With("tab", h.id.ID),
 	}.Bury(ctx, h.members)
 }
 
 // others says why a process is not this act's to end, or nothing.
-func (h *held) others(m *panes.Held, w *whereabouts) error {
+func (h *held) others(m *procact.Held, w *whereabouts) error {
 	switch {
 	case m.Over():
 		return nil

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/internal/herdr"
+	"winnow/internal/proc"
 )
 
 // where is where a tab's panes are after an attempt to close it.
@@ -79,7 +79,7 @@ func (a *Actuator) whereabouts(ctx context.Context, t *decision.Tab) (*whereabou
 func (a *Actuator) shellLives(t *decision.Tab) (bool, error) {
 	var unknown error
 	for _, p := range t.Panes {
-		lives, err := panes.Alive(a.ProcRoot, p.PID, p.StartTicks)
+		lives, err := proc.Alive(a.ProcRoot, p.PID, p.StartTicks)
 		if lives {
 			return true, nil
 		}

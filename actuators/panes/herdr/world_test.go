@@ -18,13 +18,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
-	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/internal/proc"
+	procact "winnow/internal/proc/act"
 	"winnow/testkit/herdr"
 )
-
-// act is the id that tests give their acts.
-const act = "01TESTACT"
 
 const label = "codex-review-1a2b3c4d"
 
@@ -72,7 +70,7 @@ func actuator(t testing.TB, o Options) *Actuator {
 // start.
 func settled(t testing.TB, pid int) (ticks uint64) {
 	t.Helper()
-	h, err := panes.Hold("/proc", pid)
+	h, err := procact.Hold("/proc", pid)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +79,7 @@ func settled(t testing.TB, pid int) (ticks uint64) {
 	still := 0
 	eventually(t, "a shell that waits for input", func() bool {
 		s, err := h.Stat()
-		ran, err2 := panes.Turns(h)
+		ran, err2 := h.Turns()
 		if err != nil || err2 != nil {
 			t.Fatal(err, err2)
 		}
@@ -98,7 +96,7 @@ func settled(t testing.TB, pid int) (ticks uint64) {
 // sessionOf lists the living processes whose session leader leads.
 func sessionOf(t testing.TB, leader int) (pids []int) {
 	t.Helper()
-	all, err := panes.Scan("/proc")
+	all, err := proc.Scan("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,24 +259,24 @@ func (s *shell) typeIn(t testing.TB, text string) {
 // awake types something that starts no process, and waits until the shell has run.
 func awake(t testing.TB, pid int, typeIn func(string)) {
 	t.Helper()
-	h, err := panes.Hold("/proc", pid)
+	h, err := procact.Hold("/proc", pid)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	before, err := panes.Turns(h)
+	before, err := h.Turns()
 	if err != nil {
 		t.Fatal(err)
 	}
 	typeIn("x=1\n")
 	eventually(t, "a shell that has run", func() bool {
-		now, err := panes.Turns(h)
+		now, err := h.Turns()
 		return err != nil || now != before
 	})
 }
 
 func lives(pid int) bool {
-	h, err := panes.Hold("/proc", pid)
+	h, err := procact.Hold("/proc", pid)
 	if err != nil {
 		return false
 	}

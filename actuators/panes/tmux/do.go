@@ -11,6 +11,7 @@ import (
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	procact "winnow/internal/proc/act"
 	wire "winnow/internal/tmux"
 	change "winnow/internal/tmux/act"
 )
@@ -64,7 +65,7 @@ func (g *grasp) bury(ctx context.Context, left []int) decision.Outcome {
 	return panes.Burial{
 		Who: fmt.Sprintf("session %s of the tmux server on %s", g.who(), g.id.Socket), By: "hang-up",
 		Within: hangUpWithin, TermGrace: g.TermGrace, Never: g.never, Step: g.step, Term: StepTerm, Kill: StepKillLeft,
-		Spare: func(h *panes.Held) error {
+		Spare: func(h *procact.Held) error {
 			if slices.Contains(left, h.Was.Session) {
 				return errors.New("another session shows its pane")
 			}

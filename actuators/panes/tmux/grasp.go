@@ -14,6 +14,8 @@ import (
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/internal/peer"
+	"winnow/internal/proc"
+	procact "winnow/internal/proc/act"
 	wire "winnow/internal/tmux"
 	change "winnow/internal/tmux/act"
 )
@@ -24,8 +26,8 @@ type grasp struct {
 	*Actuator
 	server  wire.Server
 	id      decision.Session
-	host    *panes.Held // the server's process
-	members []*panes.Held
+	host    *procact.Held // the server's process
+	members []*procact.Held
 	shells  []*shell
 	// beside are the server's children when the session was held, its panes among them.
 	beside []int
@@ -104,8 +106,8 @@ func (g *grasp) holdPanes() error {
 }
 
 func (g *grasp) holdHost() error {
-	h, err := panes.Hold(g.ProcRoot, g.id.ServerPID)
-	if errors.Is(err, panes.ErrEnded) {
+	h, err := procact.Hold(g.ProcRoot, g.id.ServerPID)
+	if errors.Is(err, proc.ErrEnded) {
 		return actuators.Gone("the tmux server of session %s, pid %d, ended, and the session with it", g.who(), g.id.ServerPID)
 	}
 	if err != nil {
@@ -135,12 +137,12 @@ func (g *grasp) holdPane(p decision.Pane) error {
 		if pid <= 1 {
 			return actuators.Refused("pane %s of session %s lists pid %d, which is never signalled; it was left untouched", p.ID, g.who(), pid)
 		}
-		h, err := panes.Hold(g.ProcRoot, pid)
+		h, err := procact.Hold(g.ProcRoot, pid)
 		first := pid == p.PID
 		switch {
-		case errors.Is(err, panes.ErrEnded) && !first:
+		case errors.Is(err, proc.ErrEnded) && !first:
 			continue
-		case errors.Is(err, panes.ErrEnded):
+		case errors.Is(err, proc.ErrEnded):
 			return actuators.Changed("the first process of pane %s of session %s, pid %d, ended; the session was left untouched", p.ID, g.who(), pid)
 		case err != nil:
 			return err

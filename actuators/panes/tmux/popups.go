@@ -8,7 +8,8 @@ import (
 	"strconv"
 
 	"winnow/actuators"
-	"winnow/actuators/panes"
+	"winnow/internal/proc"
+	procact "winnow/internal/proc/act"
 	wire "winnow/internal/tmux"
 )
 
@@ -28,7 +29,7 @@ func (g *grasp) children() ([]int, error) {
 		}
 	}
 	if err != nil { // a kernel without that file
-		all, err := panes.Scan(g.ProcRoot)
+		all, err := proc.Scan(g.ProcRoot)
 		if err != nil {
 			return nil, actuators.Refused("session %s: %w; it was left untouched", g.who(), err)
 		}
@@ -66,8 +67,8 @@ func (g *grasp) popless() error {
 // popup reports whether a child of the server's may be a popup that ends with the session. One without a terminal is none, unless it is
 // still the server's own image. One that was started for another session ends with this one only where a client shows this one.
 func (g *grasp) popup(pid int) (name string, may bool, err error) {
-	h, err := panes.Hold(g.ProcRoot, pid)
-	if errors.Is(err, panes.ErrEnded) {
+	h, err := procact.Hold(g.ProcRoot, pid)
+	if errors.Is(err, proc.ErrEnded) {
 		return "", false, nil
 	} else if err != nil {
 		return "", false, err
@@ -82,7 +83,7 @@ func (g *grasp) popup(pid int) (name string, may bool, err error) {
 		return h.Was.Comm, true, nil
 	}
 	environ, err := h.Read("environ")
-	if errors.Is(err, panes.ErrEnded) {
+	if errors.Is(err, proc.ErrEnded) {
 		return "", false, nil
 	} else if err != nil {
 		return "", false, fmt.Errorf("read which session pid %d (%s) was started for: %w", pid, h.Was.Comm, err)

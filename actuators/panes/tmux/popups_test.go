@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/internal/proc"
+	procact "winnow/internal/proc/act"
 	testkit "winnow/testkit/tmux"
 )
 
@@ -24,7 +25,7 @@ func (s *server) popup(target string) int {
 	})
 	pid := 0
 	testkit.Eventually(s.T, "a popup", func() bool {
-		all, err := panes.Scan("/proc")
+		all, err := proc.Scan("/proc")
 		for child, p := range all {
 			if err == nil && p.Parent == s.PID() && p.Comm == "sleep" && p.TTY != 0 {
 				pid = child
@@ -72,7 +73,7 @@ func TestDoEndsASessionWhileOthersGoOn(t *testing.T) {
 		pane := s.Run("new-window", "-d", "-P", "-F", "#{pane_pid}", "-t", "=bystander:")
 		testkit.Eventually(t, "the new pane's shell", func() bool {
 			pid, _ := strconv.Atoi(pane)
-			h, err := panes.Hold("/proc", pid)
+			h, err := procact.Hold("/proc", pid)
 			if err == nil {
 				h.Close()
 			}

@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"winnow/actuators"
-	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/internal/proc"
+	procact "winnow/internal/proc/act"
 )
 
 // shell is a pane whose first process is a shell. What is sent to one that waits for input would run, and be a program that was not judged.
 type shell struct {
 	pane string
-	held *panes.Held
+	held *procact.Held
 	// front is true where it waited at its prompt when it was held; turns are how often it had run then.
 	front bool
 	turns uint64
@@ -39,7 +40,7 @@ func (g *grasp) takeShells(ctx context.Context) error {
 	}
 	for _, s := range g.shells {
 		var err error
-		if s.turns, err = panes.Turns(s.held); err != nil {
+		if s.turns, err = s.held.Turns(); err != nil {
 			return g.ended(s, err)
 		}
 	}
@@ -47,7 +48,7 @@ func (g *grasp) takeShells(ctx context.Context) error {
 }
 
 // first is the held first process of a pane, nil for a dead one.
-func (g *grasp) first(p decision.Pane) *panes.Held {
+func (g *grasp) first(p decision.Pane) *procact.Held {
 	for _, h := range g.members {
 		if h.PID == p.PID {
 			return h
@@ -58,8 +59,8 @@ func (g *grasp) first(p decision.Pane) *panes.Held {
 
 // waits reports whether a shell is in front of its terminal and none of what was judged is in front with it: what runs a script
 // shares its group with the programs that it runs, and what waits at a prompt with nobody.
-func (g *grasp) waits(h *panes.Held, s panes.Stat) bool {
-	return s.TTY != 0 && s.Group == h.PID && s.Foreground == h.PID && !slices.ContainsFunc(g.members, func(o *panes.Held) bool {
+func (g *grasp) waits(h *procact.Held, s proc.Stat) bool {
+	return s.TTY != 0 && s.Group == h.PID && s.Foreground == h.PID && !slices.ContainsFunc(g.members, func(o *procact.Held) bool {
 		return o != h && o.Was.Group == h.PID
 	})
 }
@@ -146,11 +147,11 @@ func (g *grasp) still() error {
 		if !waits && !p.front {
 			continue
 		}
-		turns, err := panes.Turns(p.held)
+		turns, err := p.held.Turns()
 		if err != nil {
 			return g.ended(p, err)
 		}
-		typed, err := panes.Typed(p.held)
+		typed, err := p.held.Typed()
 		if err != nil {
 			return g.ended(p, err)
 		}
@@ -170,7 +171,7 @@ func (g *grasp) still() error {
 
 // ended is err, met on the way to a shell.
 func (g *grasp) ended(p *shell, err error) error {
-	if errors.Is(err, panes.ErrEnded) {
+	if errors.Is(err, proc.ErrEnded) {
 		return actuators.Changed("the shell of pane %s of session %s, pid %d, ended; the session was left untouched", p.pane, g.who(), p.held.PID)
 	}
 	return actuators.Refused("session %s, pid %d: %w; it was left untouched", g.who(), p.held.PID, err)

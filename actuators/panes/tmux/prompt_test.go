@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"winnow/actuators"
-	"winnow/actuators/panes"
+	"winnow/actuators/judging"
 	"winnow/engine/decision"
+	procact "winnow/internal/proc/act"
 	wire "winnow/internal/tmux"
 	testkit "winnow/testkit/tmux"
 )
@@ -21,7 +22,7 @@ var shells = []string{"sh", "dash", "bash"}
 // prompted is a decision of the shipped policies on a session whose shell waits at its prompt.
 func (s *server) prompted(name string) decision.Decision {
 	s.T.Helper()
-	d := s.judge(shipped).decide(name, decision.Reap)
+	d := s.decide(s.judge(judging.Shipped), name, decision.Reap)
 	for _, p := range d.Identity.Session.Panes {
 		testkit.Eventually(s.T, "the shell waits", func() bool { return resting(p.PID) })
 	}
@@ -44,7 +45,7 @@ func TestCarryEndsASessionAtItsPromptAndLeavesNoHook(t *testing.T) {
 			a.looking = func() { s.Run("send-keys", "-t", d.Identity.Session.Panes[0].ID, "x") }
 		}
 		before := time.Now()
-		out := s.judge(shipped).carry(t.Context(), a, d)
+		out := s.judge(judging.Shipped).Carry(t.Context(), a, d)
 		if rested := time.Since(before); i == 0 && rested < time.Second {
 			t.Errorf("it showed its prompt just now, and was taken after %s", rested)
 		}
@@ -84,7 +85,7 @@ func TestCarryLeavesAPromptThatStartsSomething(t *testing.T) {
 				}
 				a := actuator(t, Options{Shells: shells})
 				a.rests = 0
-				j := s.judge(shipped)
+				j := s.judge(judging.Shipped)
 				switch when {
 				case 0:
 					if text == "true" {
@@ -98,13 +99,13 @@ func TestCarryLeavesAPromptThatStartsSomething(t *testing.T) {
 						}
 					}
 				default:
-					j.before = func(times int) {
+					j.Before = func(times int) {
 						if times == when-1 {
 							send()
 						}
 					}
 				}
-				wantOutcome(t, decision.Changed, j.carry(t.Context(), a, d), "left untouched")
+				wantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "left untouched")
 				wantUntouched(t, a, s, "worker")
 				for _, pid := range sessionOf(t, shell.PID) {
 					_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -165,12 +166,12 @@ func TestStillLeavesWhatIsNotRead(t *testing.T) {
 		t.Fatalf("nothing was sent: %v", err)
 	}
 	p := g.shells[0]
-	if n, err := panes.Typed(p.held); n != 0 || err != nil {
+	if n, err := p.held.Typed(); n != 0 || err != nil {
 		t.Errorf("%d bytes wait, %v", n, err)
 	}
 	s.Run("send-keys", "-t", d.Identity.Session.Panes[0].ID, "true", "Enter")
 	testkit.Eventually(t, "it waits in the terminal", func() bool {
-		n, err := panes.Typed(p.held)
+		n, err := p.held.Typed()
 		return err == nil && n == len("true\n")
 	})
 	wantErr(t, actuators.ErrChanged, g.still(), "has not read yet", "left untouched")
@@ -178,12 +179,12 @@ func TestStillLeavesWhatIsNotRead(t *testing.T) {
 
 func turnsOf(t testing.TB, pid int) uint64 {
 	t.Helper()
-	h, err := panes.Hold("/proc", pid)
+	h, err := procact.Hold("/proc", pid)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	n, err := panes.Turns(h)
+	n, err := h.Turns()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,12 +195,12 @@ func turnsOf(t testing.TB, pid int) uint64 {
 func TestTypedOfAProcessWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "worker")
-	h, err := panes.Hold("/proc", s.PID()) // a server has none
+	h, err := procact.Hold("/proc", s.PID()) // a server has none
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	if n, err := panes.Typed(h); err == nil {
+	if n, err := h.Typed(); err == nil {
 		t.Errorf("%d bytes wait in no terminal", n)
 	}
 }

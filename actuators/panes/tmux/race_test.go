@@ -12,8 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/actuators/panes"
+	"winnow/actuators/judging"
 	"winnow/engine/decision"
+	procact "winnow/internal/proc/act"
 	"winnow/testkit/attack"
 	testkit "winnow/testkit/tmux"
 )
@@ -41,12 +42,12 @@ func TestAttackAProgramIsSentRightBeforeTheKill(t *testing.T) {
 			a := attack.New(t, c.title)
 			s := fresh(t, "bystander")
 			dir := filepath.Dir(s.Socket)
-			lines, j := s.sender("=bystander"), s.judge(shipped)
+			lines, j := s.sender("=bystander"), s.judge(judging.Shipped)
 			var killed, kept, refused int
 			for i := range trialsOf(t, 40) {
 				name := "w" + strconv.Itoa(i)
 				s.Run("new-session", "-d", "-s", name)
-				d := j.decide(name, decision.Reap)
+				d := s.decide(j, name, decision.Reap)
 				pane := d.Identity.Session.Panes[0].ID
 				var sent sync.WaitGroup
 				testkit.Eventually(t, "the shell waits", func() bool { return resting(d.Identity.Session.Panes[0].PID) })
@@ -63,17 +64,17 @@ func TestAttackAProgramIsSentRightBeforeTheKill(t *testing.T) {
 				act := actuator(t, Options{Shells: []string{"sh", "dash", "bash"}})
 				act.rests = 0
 				// Most close to the moment, the others from each of the two judgements on.
-				act.looking, j.before = func() {}, nil
+				act.looking, j.Before = func() {}, nil
 				if i%5 > 0 {
 					act.looking = func() { send(3 * time.Millisecond) }
 				} else {
-					j.before = func(times int) {
+					j.Before = func(times int) {
 						if times == i/5%2 {
 							send(150 * time.Millisecond)
 						}
 					}
 				}
-				out := j.carry(t.Context(), act, d)
+				out := j.Carry(t.Context(), act, d)
 				sent.Wait()
 				there := s.Has(name)
 				switch {
@@ -103,14 +104,14 @@ func TestAttackAProgramIsSentRightBeforeTheKill(t *testing.T) {
 
 // resting reports whether a process sleeps and has not run for a moment.
 func resting(pid int) bool {
-	h, err := panes.Hold("/proc", pid)
+	h, err := procact.Hold("/proc", pid)
 	if err != nil {
 		return false
 	}
 	defer h.Close()
-	before, err1 := panes.Turns(h)
+	before, err1 := h.Turns()
 	time.Sleep(5 * time.Millisecond)
-	after, err2 := panes.Turns(h)
+	after, err2 := h.Turns()
 	return err1 == nil && err2 == nil && before == after && h.Was.State == 'S' && h.Was.Foreground == pid
 }
 

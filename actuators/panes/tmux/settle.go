@@ -8,6 +8,7 @@ import (
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/internal/proc"
 	wire "winnow/internal/tmux"
 )
 
@@ -48,7 +49,7 @@ func (a *Actuator) interrupted(in decision.Intent, who string) decision.Outcome 
 // there finds out whether the session is still there. Its server's process decides, not its socket: a socket that was removed
 // or that another server took over says nothing of a server that lives.
 func (a *Actuator) there(ctx context.Context, id *decision.Session) (bool, error) {
-	lives, err := panes.Alive(a.ProcRoot, id.ServerPID, id.ServerTicks)
+	lives, err := proc.Alive(a.ProcRoot, id.ServerPID, id.ServerTicks)
 	if err != nil || !lives {
 		return false, err
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/actuators/panes"
+	"winnow/internal/proc"
 )
 
 func TestParseStat(t *testing.T) {
@@ -13,20 +13,20 @@ func TestParseStat(t *testing.T) {
 	stat := func(state, threads, flags string) string {
 		return "5 (a) b) " + state + " 1 5 " + strings.NewReplacer("%F", flags, "%T", threads).Replace(rest)
 	}
-	got, err := panes.ParseStat([]byte(stat("S", "1", "4194304")))
+	got, err := proc.ParseStat([]byte(stat("S", "1", "4194304")))
 	if err != nil || got.Comm != "a) b" || got.Session != 77 || got.Start != 4242 || got.Kernel || got.RSS <= 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := panes.ParseStat([]byte(stat("S", "1", "2097152"))); err != nil || !got.Kernel {
+	if got, err := proc.ParseStat([]byte(stat("S", "1", "2097152"))); err != nil || !got.Kernel {
 		t.Errorf("a kernel thread: %+v, %v", got, err)
 	}
 	for threads, over := range map[string]bool{"2": false, "1": true, "0": true} {
-		if got, err := panes.ParseStat([]byte(stat("Z", threads, "0"))); err != nil || got.Over() != over {
+		if got, err := proc.ParseStat([]byte(stat("Z", threads, "0"))); err != nil || got.Over() != over {
 			t.Errorf("a zombie with %s threads: %+v, %v", threads, got, err)
 		}
 	}
 	for _, text := range []string{"", "5", "5 (a", "5 (a) S", strings.Replace(stat("S", "1", "0"), "4242", "x", 1)} {
-		if got, err := panes.ParseStat([]byte(text)); err == nil {
+		if got, err := proc.ParseStat([]byte(text)); err == nil {
 			t.Errorf("%q gave %+v", text, got)
 		}
 	}

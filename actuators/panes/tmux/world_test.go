@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	procact "winnow/internal/proc/act"
 	testkit "winnow/testkit/tmux"
 )
 
@@ -37,12 +37,12 @@ func actuator(t testing.TB, o Options) *Actuator {
 // judged is the decision of the loose policy to reap the session of that name.
 func (s *server) judged(name string) decision.Decision {
 	s.T.Helper()
-	return s.judge(loose).decide(name, decision.Reap)
+	return s.decide(s.judge(loose), name, decision.Reap)
 }
 
 func (s *server) ticks(pid int) uint64 {
 	s.T.Helper()
-	h, err := panes.Hold("/proc", pid)
+	h, err := procact.Hold("/proc", pid)
 	if err != nil {
 		s.T.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func sessionOf(t testing.TB, leader int) (pids []int) {
 		if sid, err := unix.Getsid(pid); err != nil || sid != leader {
 			continue
 		}
-		if h, err := panes.Hold("/proc", pid); err == nil {
+		if h, err := procact.Hold("/proc", pid); err == nil {
 			h.Close()
 			pids = append(pids, pid)
 		}
@@ -123,7 +123,7 @@ func wantUntouched(t testing.TB, a *Actuator, s *server, name string) {
 }
 
 func lives(pid int) bool {
-	h, err := panes.Hold("/proc", pid)
+	h, err := procact.Hold("/proc", pid)
 	if err != nil {
 		return false
 	}
@@ -141,7 +141,7 @@ func child(t testing.TB, file string) int {
 		pid = n
 		return err == nil && strings.HasSuffix(string(text), "\n")
 	})
-	h, err := panes.Hold("/proc", pid)
+	h, err := procact.Hold("/proc", pid)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,104 @@
+package dirs
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"winnow/actuators/judging"
+	"winnow/collectors"
+	"winnow/collectors/dirs"
+	"winnow/collectors/processes"
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+)
+
+// looser takes every folder that is called work or plain, whether it is locked and whatever it holds.
+const looser = `package policies.reap.dirs.mine
+
+in_scope if input.dir.name in {"work", "plain"}
+
+findings contains {"rule": "reap.dirs.mine", "message": "it may go", "evidence": {}} if in_scope
+`
+
+// stricter keeps every folder.
+const stricter = `package policies.protect.mine
+
+objections contains {"rule": "protect.mine", "message": "mine keeps it", "evidence": {}} if input.kind == "dir"
+`
+
+// judge judges the folders of the world as the program does.
+func (w *world) judge() *judging.Judge {
+	w.t.Helper()
+	j := judging.New(w.t, snapshot.KindDir, judging.Shipped, nil, func(d decision.Decision) string { return d.Identity.Dir.Path })
+	j.Sources = func(only string) ([]collectors.Source, error) {
+		return dirs.Roots(dirs.Options{Rebuildable: j.Rules.Rebuildable, Only: only,
+			Holders: func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
+				return processes.Holders(ctx, processes.HolderOptions{Root: "/proc", Opaque: j.Rules.OpaqueProcesses, Thorough: only != ""}, paths)
+			}}, []string{w.root}), nil
+	}
+	return j
+}
+
+// TestOnlyThePoliciesJudge has folders that the shipped rules keep go by an operator's, whole, and come back; and has a stricter rule keep what
+// a looser one gave away, at each time that it is asked.
+func TestOnlyThePoliciesJudge(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		make    func(*world)
+		path    string
+		without []string
+	}{
+		"a locked worktree with work in it": {func(w *world) {
+			w.write(filepath.Join(w.tree, "new"), "work\n")
+			w.git(w.main, "worktree", "lock", "--reason", "mine", w.tree)
+		}, "work", []string{"protect/protected", "protect/unsaved"}},
+		"a plain folder with files": {func(w *world) { w.write(filepath.Join(w.root, "plain", "sub", "file"), "work\n") }, "plain",
+			[]string{"protect/nested", "protect/unsaved"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			c.make(w)
+			path := filepath.Join(w.root, c.path)
+			before, files := w.state(), w.list(path)
+			j := w.judge()
+			id := "dir:" + path
+			j.Without(nil, map[string]string{"reap/dirs/mine/mine.rego": looser})
+			kept := j.Until(decision.Spare, id, path)
+			if len(kept.Findings) == 0 || len(kept.Objections) == 0 {
+				t.Fatalf("%+v", kept)
+			}
+			j.Without(c.without, map[string]string{"reap/dirs/mine/mine.rego": looser})
+			d := j.Until(decision.Reap, id, path)
+			a := New(w.o)
+			for times := range 2 {
+				j.Before = func(n int) {
+					if n == times {
+						j.Without(c.without, map[string]string{"reap/dirs/mine/mine.rego": looser, "protect/mine/mine.rego": stricter})
+					}
+				}
+				if out := j.Carry(t.Context(), a, d); out.Outcome != decision.Changed {
+					t.Fatalf("asked %d times before: %+v", times, out)
+				}
+				w.same(before)
+				j.Before = nil
+				j.Without(c.without, map[string]string{"reap/dirs/mine/mine.rego": looser})
+			}
+			out := j.Carry(t.Context(), a, d)
+			if _, err := os.Lstat(path); out.Outcome != decision.Done || err == nil {
+				t.Fatalf("%+v, %v", out, err)
+			}
+			if _, err := a.Restore(t.Context(), throughJSON(t, j.Intent)); err != nil {
+				t.Fatal(err)
+			}
+			w.same(before)
+			for name, want := range files {
+				if got := w.list(path)[name]; got != want {
+					t.Errorf("%s is %s and was %s", name, got, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,249 @@
+// Package judging gives the tests of actuators a real judge: the collectors, the shipped policies or what a test makes of them, the default
+// rules without any wait, and the Carrier. Nothing but tests imports it.
+package judging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"winnow/actuators"
+	"winnow/cmd/winnow/config"
+	"winnow/collectors"
+	"winnow/collectors/panes"
+	"winnow/collectors/processes"
+	"winnow/engine/decision"
+	"winnow/engine/eval"
+	"winnow/engine/policy"
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+	"winnow/policies"
+)
+
+// Policies are prepared to judge by.
+type Policies struct {
+	loaded *policy.Policy
+	engine *eval.Engine
+}
+
+// Tree loads the shipped policies without some packages, each given by its folder such as "protect/live", and with other files, by their
+// paths.
+func Tree(without []string, with map[string]string) (*Policies, error) {
+	files := fstest.MapFS{}
+	err := fs.WalkDir(policies.Files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || slices.Contains(without, path.Dir(name)) {
+			return err
+		}
+		text, err := fs.ReadFile(policies.Files, name)
+		files[name] = &fstest.MapFile{Data: text}
+		return err
+	})
+	for name, text := range with {
+		files[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	p, err := policy.Load(context.Background(), policy.LoadOptions{Trees: []policy.Tree{{Name: "test", FS: files}}})
+	if err != nil {
+		return nil, err
+	}
+	e, err := eval.New(p, eval.Limits{Timeout: time.Minute, HeapBytes: 4 << 30})
+	return &Policies{p, e}, err
+}
+
+// Shipped are the shipped policies, loaded once.
+var Shipped = sync.OnceValues(func() (*Policies, error) { return Tree(nil, nil) })
+
+// defaults is the default configuration, loaded once.
+var defaults = sync.OnceValues(config.Defaults)
+
+// Judge looks with the collectors and decides by policies, as the program does. It is an actuators.Judge and an actuators.Journal.
+type Judge struct {
+	T     testing.TB
+	Rules subject.Config
+	// Kind is the kind of what is judged.
+	Kind string
+	// Sources are the sources of that kind, and more if need be, but not the processes; of one candidate alone where only is not empty.
+	Sources func(only string) ([]collectors.Source, error)
+	// Native is what the source of a decision calls what was decided on.
+	Native func(decision.Decision) string
+	// Before and After, when set, are called around each time that the thing is judged again, with how often it was in this act before.
+	Before, After func(times int)
+	// Intent is the last one that was written down, and Outcomes are those that were.
+	Intent   decision.Intent
+	Outcomes []decision.Outcome
+
+	policies  *Policies
+	processes processes.Options
+	sightings map[string]snapshot.Sighting
+	times     int
+}
+
+// New gives a judge of one kind by some policies, with the default rules: but nothing is young, and what was found once was found before.
+func New(t testing.TB, kind string, load func() (*Policies, error), sources func(only string) ([]collectors.Source, error), native func(decision.Decision) string) *Judge {
+	t.Helper()
+	j := &Judge{T: t, Kind: kind, Sources: sources, Native: native, sightings: map[string]snapshot.Sighting{}}
+	c, err := defaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Rules = c.Rules.Config
+	j.Rules.Grace, j.Rules.ConfirmAfter, j.Rules.ConfirmProcessAfter, j.Rules.SteadyFor = subject.Grace{}, 0, 0, 0
+	j.processes = processes.Options{Root: "/proc", Markers: slices.Concat(c.Collect.Processes.Markers, snapshot.PaneMarkers)}
+	j.By(load)
+	return j
+}
+
+// By has the judge decide by other policies from now on.
+func (j *Judge) By(load func() (*Policies, error)) {
+	j.T.Helper()
+	var err error
+	if j.policies, err = load(); err != nil {
+		j.T.Fatal(err)
+	}
+}
+
+// Without has it decide by the shipped policies without some packages and with other files, as Tree does.
+func (j *Judge) Without(packages []string, with map[string]string) {
+	j.T.Helper()
+	j.By(func() (*Policies, error) { return Tree(packages, with) })
+}
+
+// Look reads the machine and the sources.
+func (j *Judge) Look(ctx context.Context, only string) (*snapshot.Snapshot, error) {
+	sources, err := j.Sources(only)
+	if err != nil {
+		return nil, err
+	}
+	o := j.processes
+	o.Interpreters, o.Shells = j.Rules.Interpreters, j.Rules.Shells
+	o.Classes, o.All = j.policies.loaded.Candidates(snapshot.KindProcess)
+	if j.Kind == snapshot.KindProcess {
+		o.Only, _ = strconv.Atoi(only) // 0 is everything
+	}
+	now := processes.Now()
+	s := collectors.Run(ctx, collectors.RunOptions{Timeout: time.Minute, Now: func() time.Time { return now.At },
+		Sources: append(sources, collectors.Source{Name: snapshot.Proc, Kind: "processes", Path: "/proc", Reader: processes.New(o)})})
+	if s.Host, err = processes.Host("/proc", processes.KnownNames()); err != nil {
+		return nil, err
+	}
+	s.Host.UpSeconds, s.Host.AwakeSeconds = now.Up, now.Awake
+	s.Host.SteadySince, s.Host.Asleep = new(now.At.Add(-time.Hour)), &[]snapshot.Asleep{}
+	panes.Fill(s)
+	s.Sources[snapshot.Ledger] = snapshot.Source{Kind: "ledger", Status: snapshot.OK}
+	return s, nil
+}
+
+// decide looks and decides, by id. What is found for the first time was found an hour ago too.
+func (j *Judge) decide(ctx context.Context, only string) (*snapshot.Snapshot, map[string]decision.Decision, error) {
+	s, err := j.Look(ctx, only)
+	if err != nil {
+		return nil, nil, err
+	}
+	for {
+		s.Sightings = maps.Clone(j.sightings)
+		res, err := j.policies.engine.Decide(ctx, s, &j.Rules)
+		if err != nil {
+			return nil, nil, err
+		}
+		out, news := map[string]decision.Decision{}, false
+		for _, d := range res.Decisions {
+			out[d.ID] = d
+			if d.Kind == j.Kind && len(d.Findings) > 0 && j.sightings[d.ID].Identity != d.Identity.Key {
+				news = true
+				j.sightings[d.ID] = snapshot.Sighting{Rule: d.Findings[0].Rule, Identity: d.Identity.Key,
+					FirstAt: s.TakenAt.Add(-time.Hour), LastAt: s.TakenAt.Add(-time.Minute), Count: 1}
+			}
+		}
+		if !news {
+			return s, out, nil
+		}
+	}
+}
+
+// Again implements actuators.Judge. What no policy claims is kept.
+func (j *Judge) Again(ctx context.Context, d decision.Decision) (decision.Decision, error) {
+	if j.Before != nil {
+		j.Before(j.times)
+	}
+	again, err := j.One(ctx, d.ID, j.Native(d))
+	if j.After != nil {
+		j.After(j.times)
+	}
+	j.times++
+	return again, err
+}
+
+// One decides on one thing alone. The decision has no ID where the thing is not there, and is to keep it where no policy claims it.
+func (j *Judge) One(ctx context.Context, id, native string) (decision.Decision, error) {
+	s, all, err := j.decide(ctx, native)
+	if err != nil {
+		return decision.Decision{}, err
+	}
+	if _, there := s.Find(id); there {
+		d, claimed := all[id]
+		if !claimed {
+			d = decision.Decision{ID: id, Kind: j.Kind, Verdict: decision.Spare}
+		}
+		return d, nil
+	}
+	for name, src := range s.Sources {
+		if src.Status == snapshot.Failed {
+			err = errors.Join(err, fmt.Errorf("look again: %s could not be read: %s", name, src.Error))
+		}
+	}
+	return decision.Decision{}, err
+}
+
+// Until waits until one thing is judged like that: it takes a moment until what was just started is what it is to be.
+func (j *Judge) Until(verdict, id, native string) decision.Decision {
+	j.T.Helper()
+	var d decision.Decision
+	var err error
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if d, err = j.One(j.T.Context(), id, native); err == nil && d.ID != "" && d.Verdict == verdict {
+			return d
+		}
+		if time.Now().After(deadline) {
+			j.T.Fatalf("after twenty seconds %s is not judged %s: %v %+v", id, verdict, err, d)
+		}
+	}
+}
+
+// Carry carries a decision out, as a sweep does. The act has the id Act.
+func (j *Judge) Carry(ctx context.Context, a actuators.Actuator, d decision.Decision) decision.Outcome {
+	j.T.Helper()
+	j.times = 0
+	c := actuators.Carrier{Judge: j, Journal: j, ByKind: map[string]actuators.Actuator{j.Kind: a}, Kinds: []string{j.Kind},
+		Caps: actuators.Caps{PerSweep: 1, PerOwner: 1, Share: 1, ShareFrom: 1}, TrashTTL: time.Hour, NewID: func() string { return Act }, Now: time.Now}
+	acts := c.Carry(ctx, "S1", []decision.Decision{d}, []decision.Decision{d})
+	if len(acts) != 1 {
+		j.T.Fatalf("%d acts", len(acts))
+	}
+	return acts[0].Outcome
+}
+
+// Act is the id of every act that Carry carries out.
+const Act = "01TESTACT"
+
+// Intend implements actuators.Journal.
+func (j *Judge) Intend(_ context.Context, in decision.Intent) error {
+	j.Intent = in
+	return nil
+}
+
+// Settled implements actuators.Journal.
+func (j *Judge) Settled(_ context.Context, _ string, out decision.Outcome) error {
+	j.Outcomes = append(j.Outcomes, out)
+	return nil
+}

@@ -1,0 +1,65 @@
+package processes
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"winnow/actuators/judging"
+	"winnow/collectors"
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+)
+
+// TestOnlyThePoliciesJudge has a process that the shipped rules keep end by an operator's, and a stricter rule keep what a looser one gave
+// away, at each time that it is asked.
+func TestOnlyThePoliciesJudge(t *testing.T) {
+	t.Parallel()
+	c := start(t, "listen", true)
+	native := strconv.Itoa(c.Process.Pid)
+	id := fmt.Sprintf("process:%d@%d", c.Process.Pid, identify(t, c.Process.Pid).StartTicks)
+	mine := map[string]string{"reap/processes/mine/mine.rego": `package policies.reap.processes.mine
+
+in_scope if input.process.pid == ` + native + `
+
+findings contains {"rule": "reap.processes.mine", "message": "it may go", "evidence": {}} if in_scope
+`}
+	stricter := map[string]string{"protect/mine/mine.rego": `package policies.protect.mine
+
+objections contains {"rule": "protect.mine", "message": "mine keeps it", "evidence": {}} if input.kind == "process"
+`}
+	for path, text := range mine {
+		stricter[path] = text
+	}
+	j := judging.New(t, snapshot.KindProcess, judging.Shipped, func(string) ([]collectors.Source, error) { return nil, nil },
+		func(d decision.Decision) string { return strconv.Itoa(d.Identity.Process.PID) })
+	j.Without(nil, mine)
+	var without []string
+	for _, o := range j.Until(decision.Spare, id, native).Objections {
+		t.Log(o)
+		if o.Rule == "protect.live" {
+			without = []string{"protect/live"}
+		}
+	}
+	if without == nil {
+		t.Fatal("a process that listens is not kept for that")
+	}
+	j.Without(without, mine)
+	d := j.Until(decision.Reap, id, native)
+	a := New(options())
+	for times := range 2 {
+		j.Before = func(n int) {
+			if n == times {
+				j.Without(without, stricter)
+			}
+		}
+		if out := j.Carry(t.Context(), a, d); out.Outcome != decision.Changed || !c.alive() {
+			t.Fatalf("asked %d times before: %+v", times, out)
+		}
+		j.Before = nil
+		j.Without(without, mine)
+	}
+	if out := j.Carry(t.Context(), a, d); out.Outcome != decision.Done || c.alive() {
+		t.Fatalf("%+v", out)
+	}
+}
