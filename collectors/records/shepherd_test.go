@@ -113,7 +113,7 @@ func TestShepherd(t *testing.T) {
 	}
 }
 
-// Only one thing is over: archived, with the time of it, and nothing merging.
+// Only one thing has ended: archived, with the time of it, and nothing merging.
 func TestWhatIsOverInShepherd(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -219,7 +219,7 @@ func TestShepherdsRowsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Whatever stands in the columns, a session or spawn is over only when the row says so in every respect, and each row is given or counted.
+// Whatever stands in the columns, a session or spawn has ended only when the row says so in every respect, and each row is given or counted.
 func TestShepherdsRowsOfAnyKind(t *testing.T) {
 	t.Parallel()
 	const from, to = int64(1795197137719), int64(1795197137721)
@@ -313,7 +313,7 @@ func TestShepherdSaysTwoThings(t *testing.T) {
 	s.Exec("ALTER TABLE copy RENAME TO sessions")
 	row := shepherdtest.Sessions(t)[shepherdtest.Archived]
 	s.Insert("sessions", row, row.With(shepherdtest.Row{"status": "running"}))
-	if _, err := src.Reader.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "says two things") {
+	if _, err := src.Reader.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "contradicts itself") {
 		t.Errorf("gave %v", err)
 	}
 }
