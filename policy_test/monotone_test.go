@@ -37,7 +37,7 @@ var worlds = []struct{ path, why string }{
 	{"registry/*/pane", "an entry that names no pane concerns no tab by it"},
 	{"registry/*/tab", "an entry that names no tab concerns none by it"},
 	{"registry/*/terminal", "a record that says nothing of itself leaves it to its status"},
-	{"registry/*/ended_at", "a record that says nothing of an end; one whose time cannot be read is not over, or fails its source"},
+	{"registry/*/ended_at", "a record that says nothing of an end; one whose time cannot be read has not ended, or fails its source"},
 	{"registry/*/retained", "a record that nobody has marked"},
 	{"processes/*", "a process that has ended: the table was read whole, or its source says so"},
 	{"processes/*/start_ticks", "it is in the process's id; no process is without"},

@@ -49,7 +49,8 @@ var arrows = []arrow{
 	{"winnow/engine/explain", "winnow/engine/eval", nil, "why a decision was made is read from its trace"},
 	{"winnow/engine/alarm", "github.com/open-policy-agent", nil, "what is wrong with a silence does not depend on how it was decided"},
 	{"winnow/engine/subject", "github.com/open-policy-agent", nil, "the join is plain Go; only the engine itself knows OPA"},
-	{"winnow/internal", "winnow/", []string{"winnow/internal/foreign", "winnow/internal/folder", "winnow/internal/gitcmd", "winnow/internal/git", "winnow/internal/peer", "winnow/internal/herdr", "winnow/internal/herdr/internal/rpc", "winnow/internal/sqlite", "winnow/internal/tower"}, "what everybody may lean on leans on nothing of ours"},
+	{"winnow/internal", "winnow/", []string{"winnow/internal"}, "what everybody may lean on leans on nothing above it"},
+	{"winnow/engine", "winnow/internal/tmux", nil, "the engine does no I/O"},
 	{"winnow", "winnow/testkit", nil, "servers that tests speak to are no part of the program"},
 	{"winnow/testkit", "winnow", nil, "a server that shared code with its client would share its mistakes"},
 }
@@ -74,7 +75,8 @@ func TestArrows(t *testing.T) {
 		}
 		seen[p.ImportPath] = true
 		for _, imp := range p.Imports {
-			if p.ImportPath == imp+"/act" { // the calls that change something rest on the client that they belong to
+			// The calls that change something rest on the client that they belong to, and servers for tests on one another.
+			if p.ImportPath == imp+"/act" || under(p.ImportPath, "winnow/testkit") && under(imp, "winnow/testkit") {
 				continue
 			}
 			for _, a := range arrows {
@@ -121,7 +123,7 @@ func TestUnder(t *testing.T) {
 		{"winnow/internal/act", actCalls, false},
 		{"winnow/engine", "winnow/engine", true},
 		{"winnow/engines", "winnow/engine", false},
-		{"winnow/ledger", "winnow/engine", true},
+		{"winnow/engine/alarm", "winnow/engine", true},
 	} {
 		if got := under(c.pkg, c.tree); got != c.want {
 			t.Errorf("under(%q, %q) = %v, want %v", c.pkg, c.tree, got, c.want)
@@ -131,7 +133,7 @@ func TestUnder(t *testing.T) {
 
 func excepted(pkg string, list []string) bool {
 	for _, e := range list {
-		if pkg == e {
+		if under(pkg, e) {
 			return true
 		}
 	}

@@ -51,7 +51,7 @@ func TestKapi(t *testing.T) {
 				{ID: "c", Status: "failed", Terminal: new(true)},
 				{ID: "d", Status: "cancelled", Terminal: new(true)},
 			}},
-		// A word that is over elsewhere is none of Kapi's, nor is no word at all; what it says of itself in other fields is not read.
+		// A word that has ended elsewhere is none of Kapi's, nor is no word at all; what it says of itself in other fields is not read.
 		{text: `[{"slug":"a","status":"archived","terminal":true},{"slug":"b","terminal":true,"path":"not/absolute","pid":"x","retained":true}]`,
 			want: []snapshot.Entry{{ID: "a", Status: "archived", Terminal: new(false)}, {ID: "b", Terminal: new(false)}}},
 		{text: `[{"worker":{"slug":"a"},"state":"completed","runtime":{"tmux":{"session":"s"},"pid":7},"keep":true,"worktree":"/w/a","kind":"builder",

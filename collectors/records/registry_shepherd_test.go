@@ -64,7 +64,7 @@ func TestShepherd(t *testing.T) {
 	}
 }
 
-// Only one thing is over: archived, with the time of it, and nothing merging.
+// Only one thing has ended: archived, with the time of it, and nothing merging.
 func TestWhatIsOverInShepherd(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -184,7 +184,7 @@ func TestShepherdSaysTwoThings(t *testing.T) {
 	}
 }
 
-// Whatever stands in the columns, a session is over only when the row says so in every respect, and each row is given or counted.
+// Whatever stands in the columns, a session has ended only when the row says so in every respect, and each row is given or counted.
 func TestShepherdsRowsOfAnyKind(t *testing.T) {
 	t.Parallel()
 	s, src := newShepherd(t)

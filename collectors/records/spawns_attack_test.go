@@ -100,7 +100,7 @@ func TestAttackASpawnLedgerThatNeverAnswers(t *testing.T) {
 	}
 }
 
-// Whatever a ledger holds, reading it gives spawns or says why not, and no spawn is over before it began.
+// Whatever a ledger holds, reading it gives spawns or says why not, and no spawn has ended before it began.
 func FuzzSpawns(f *testing.F) {
 	formats := []string{records.JSON, records.JSONL, records.Shepherd}
 	for i := range formats {

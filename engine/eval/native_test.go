@@ -160,7 +160,7 @@ func (n *native) session(v *verdict, sub *subject.Subject, over []bool) bool {
 		then := e.Ended != nil && sub.Made != nil && *sub.Made >= *e.Ended
 		recorded = recorded || e.Ended == nil || then
 		if over[i] && then && atLeast(e.Ended, 0) {
-			v.find("reap.sessions.finished", "its owner is over", map[string]any{"source": e.Source, "entry": e.ID, "ended": *e.Ended})
+			v.find("reap.sessions.finished", "its owner has ended", map[string]any{"source": e.Source, "entry": e.ID, "ended": *e.Ended})
 		}
 	}
 	scope := recorded || s.Name != "" && (slices.Contains(c.SessionNames.Exact, s.Name) ||

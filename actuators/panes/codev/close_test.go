@@ -388,7 +388,7 @@ func TestClosedBySomebodyElse(t *testing.T) {
 		}
 	})
 	out := w.do(context.Background(), g, id)
-	want(t, out, decision.Gone, "was gone when the Tower was told to close it")
+	want(t, out, decision.Gone, "was gone when the Tower was asked to close it")
 	if out.Freed.RSS != 0 || !w.Gone(st.ID) {
 		t.Errorf("outcome: %+v", out)
 	}
@@ -441,7 +441,7 @@ func TestRestartInBetween(t *testing.T) {
 	want(t, w.do(context.Background(), g, id), decision.Changed, "says now of it", "left untouched")
 	want(t, w.do(context.Background(), h, gone), decision.Gone)
 	out := w.do(context.Background(), l, lost)
-	want(t, out, decision.Changed, "does not list it any more", "still runs", "left untouched")
+	want(t, out, decision.Changed, "no longer lists it", "still runs", "left untouched")
 	if !w.Alive(st.ID) || !w.Alive(server.ID) {
 		t.Errorf("alive %v, the server %v", w.Alive(st.ID), w.Alive(server.ID))
 	}
@@ -476,7 +476,7 @@ func TestForeignTowerIsLeft(t *testing.T) {
 	}
 	id := w.identity(mine)
 	id.ID = st.ID
-	want(t, w.direct(id), decision.Changed, "does not list it any more", "left untouched")
+	want(t, w.direct(id), decision.Changed, "no longer lists it", "left untouched")
 	id.Tower = other.URL()
 	want(t, w.direct(id), decision.Failed, "it refuses the key", "left untouched")
 	other.untouched(st)

@@ -115,7 +115,7 @@ var changes = []change{
 	{"it is closed, process and all", func(w *world, st kit.TerminalState) {
 		w.answered(http.MethodGet, kit.Status(200, `{"terminals":[]}`))
 		end(w.t, st.PID)
-	}, decision.Gone, "does not list it any more", true},
+	}, decision.Gone, "no longer lists it", true},
 	{"the Tower forgets it", func(w *world, st kit.TerminalState) {
 		w.answered(http.MethodGet, kit.Status(200, `{"terminals":[]}`))
 	}, decision.Changed, "still runs", false},
@@ -136,7 +136,7 @@ var changes = []change{
 	}, decision.Changed, "when it was judged", false},
 }
 
-// TestChangedSinceItWasJudged has the world change after every step of an act, once the last look is over among them.
+// TestChangedSinceItWasJudged has the world change after every step of an act, once the last look has ended among them.
 func TestChangedSinceItWasJudged(t *testing.T) {
 	t.Parallel()
 	for i, c := range changes {

@@ -1,14 +1,15 @@
 package tmux
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
-	"time"
 
 	"winnow/actuators"
+	"winnow/actuators/panes"
+	"winnow/engine/decision"
 	"winnow/testkit/attack"
 )
 
@@ -23,7 +24,7 @@ func TestAttackAnotherUserHasTheServersSocket(t *testing.T) {
 	shared := filepath.Join(filepath.Dir(attacker.Home), "his")
 	attacker.Mkdir(t, shared, 0o777)
 	heard := attacker.Listen(t, "unix", filepath.Join(shared, "s"))
-	link := filepath.Join(filepath.Dir(s.socket), "link")
+	link := filepath.Join(filepath.Dir(s.Socket), "link")
 	if err := os.Symlink(heard.Address, link); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +43,7 @@ func TestAttackAnotherUserHasTheServersSocket(t *testing.T) {
 				a.Lost("%s: %v", socket, err)
 				continue
 			}
-			_, err = act.client(socket).startOn(t.Context(), quiet, "new-session", "-d")
+			_, err = act.Restore(t.Context(), stored(t, act, socket))
 			if !errors.Is(err, actuators.ErrRefused) {
 				a.Lost("start on %s: %v", socket, err)
 				continue
@@ -55,26 +56,19 @@ func TestAttackAnotherUserHasTheServersSocket(t *testing.T) {
 	}
 }
 
-func TestAttackAServerThatHasItsClientPrintWithoutEnd(t *testing.T) {
-	t.Parallel()
-	s := fresh(t, "worker")
-	a := attack.New(t, "a tmux server has the client of an act print without end, or never end")
-	for name, script := range map[string]string{"zeros": "exec cat /dev/zero", "complaints": "exec cat /dev/zero >&2", "nothing": "exec sleep 1000"} {
-		program := filepath.Join(t.TempDir(), "tmux")
-		if err := os.WriteFile(program, []byte("#!/bin/sh\nPATH="+os.Getenv("PATH")+"\n"+script+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		begin := time.Now()
-		out, err := client{program, s.socket}.run(within(t, 3*time.Second), quiet, "display-message", "-p", "x")
-		switch took := time.Since(begin); {
-		case err == nil || len(out) > maxAnswer || len(err.Error()) > 1000:
-			a.Lost("%s: %d bytes, %.100v", name, len(out), err)
-		case took > 15*time.Second:
-			a.Lost("%s took %s", name, took)
-		case name == "zeros" && !strings.Contains(err.Error(), "longer than"):
-			a.Lost("%s: %v", name, err)
-		default:
-			a.Held()
-		}
+// stored is an act of which one pane lies in the trash.
+func stored(t *testing.T, a *Actuator, socket string) decision.Intent {
+	t.Helper()
+	p := plan{Act: act, Socket: socket, Name: "worker", Panes: []planned{{File: panes.File(0), Width: 80, Height: 24}}}
+	err := os.RemoveAll(filepath.Join(a.Trash, act))
+	if err == nil {
+		err = a.kept(&p).Save(p, func(write panes.Writer) error {
+			return write(panes.File(0), func(*os.File) error { return nil })
+		})
 	}
+	text, bad := json.Marshal(p)
+	if err := errors.Join(err, bad); err != nil {
+		t.Fatal(err)
+	}
+	return decision.Intent{ID: act, Plan: text}
 }

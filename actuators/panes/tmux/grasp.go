@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -12,36 +13,43 @@ import (
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/internal/peer"
+	wire "winnow/internal/tmux"
+	change "winnow/internal/tmux/act"
 )
 
 // grasp is one session that is held: its server and the processes of its panes by open descriptors, and what the server said
 // of it while they were held.
 type grasp struct {
 	*Actuator
-	client  client
+	server  wire.Server
 	id      decision.Session
-	server  *panes.Held
+	host    *panes.Held // the server's process
 	members []*panes.Held
-	prompts []*prompt
+	shells  []*shell
 	// beside are the server's children when the session was held, its panes among them.
 	beside []int
-	seen   *view
+	seen   *wire.Listing
 	plan   plan
 	text   json.RawMessage
+	// saved is true once the scrollback is in the trash, and keep once it stays there.
+	saved, keep bool
 }
 
-// Hold implements actuators.Actuator. It refuses a session in a group or with a linked window, since killing it would leave
-// its windows and processes alive elsewhere, and one that Winnow runs in. That Winnow runs in another session of the same
+// who names the session for a person.
+func (g *grasp) who() string { return g.id.ID + " (" + g.id.Name + ")" }
+
+// Hold implements actuators.Actuator. It refuses a session that Winnow runs in. That Winnow runs in another session of the same
 // server is no reason: then the session is not the server's last, and the server outlives it.
 func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (actuators.Held, error) {
 	id := d.Identity.Session
 	if err := admissible(act, d.ID, id); err != nil {
 		return nil, err
 	}
-	g := &grasp{Actuator: a, client: a.client(id.Socket), id: *id}
+	g := &grasp{Actuator: a, server: a.server(id.Socket), id: *id}
 	if err := g.take(ctx); err != nil {
 		_ = g.Close()
-		return nil, err
+		return nil, trusted(err)
 	}
 	g.setPlan(act)
 	var err error
@@ -55,7 +63,7 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 // take holds the processes first and asks the server then: what it says is true of those that are held. A session that ended
 // takes its panes' processes with it, so the server's word that it is gone comes before that they changed.
 func (g *grasp) take(ctx context.Context) error {
-	if err := g.holdServer(); err != nil {
+	if err := g.holdHost(); err != nil {
 		return err
 	}
 	var err error
@@ -66,23 +74,21 @@ func (g *grasp) take(ctx context.Context) error {
 	if held != nil && !errors.Is(held, actuators.ErrChanged) {
 		return held
 	}
-	if err := g.client.reach(ctx); errors.Is(err, errNoServer) && g.server.Over() {
-		return actuators.Gone("the tmux server of session %s (%s) ended, and the session with it", g.id.ID, g.id.Name)
+	if err := g.server.Reach(ctx); errors.Is(err, wire.ErrNoServer) && g.host.Over() {
+		return actuators.Gone("the tmux server of session %s ended, and the session with it", g.who())
 	} else if err != nil {
 		return err
 	}
-	v, err := g.client.look(ctx, g.id.ID)
-	if err != nil {
-		return err
+	if g.seen, err = g.server.List(ctx, g.id.ID); err != nil {
+		return fmt.Errorf("look at session %s: %w", g.who(), err)
 	}
-	g.seen = v
-	if err := g.same(v); err != nil {
+	if err := g.same(g.seen); err != nil {
 		return err
 	}
 	if held != nil {
 		return held
 	}
-	return g.takePrompts(ctx)
+	return g.takeShells(ctx)
 }
 
 func (g *grasp) holdPanes() error {
@@ -97,23 +103,23 @@ func (g *grasp) holdPanes() error {
 	return nil
 }
 
-func (g *grasp) holdServer() error {
+func (g *grasp) holdHost() error {
 	h, err := panes.Hold(g.ProcRoot, g.id.ServerPID)
 	if errors.Is(err, panes.ErrEnded) {
-		return actuators.Gone("the tmux server of session %s (%s), pid %d, ended, and the session with it", g.id.ID, g.id.Name, g.id.ServerPID)
+		return actuators.Gone("the tmux server of session %s, pid %d, ended, and the session with it", g.who(), g.id.ServerPID)
 	}
 	if err != nil {
 		return err
 	}
-	g.server = h
+	g.host = h
 	uid, err := h.Owner()
 	switch {
 	case err != nil:
 		return err
 	case h.Was.Start != g.id.ServerTicks:
-		return actuators.Changed("pid %d is not the tmux server any more that session %s (%s) was seen on; nothing was touched", h.PID, g.id.ID, g.id.Name)
+		return actuators.Changed("pid %d is no longer the tmux server that session %s was seen on; nothing was touched", h.PID, g.who())
 	case uid != g.never.UID:
-		return actuators.Refused("the tmux server of session %s (%s), pid %d, belongs to user %d; it was left untouched", g.id.ID, g.id.Name, h.PID, uid)
+		return actuators.Refused("the tmux server of session %s, pid %d, belongs to user %d; it was left untouched", g.who(), h.PID, uid)
 	}
 	return nil
 }
@@ -121,13 +127,13 @@ func (g *grasp) holdServer() error {
 // holdPane holds every judged process of a pane. One that ended, or left the pane's session, is nobody of the pane's any more.
 func (g *grasp) holdPane(p decision.Pane) error {
 	if sid, err := unix.Getsid(0); err != nil || sid == p.PID {
-		return actuators.Refused("Winnow itself runs in pane %s of session %s (%s); it was left untouched", p.ID, g.id.ID, g.id.Name)
+		return actuators.Refused("Winnow itself runs in pane %s of session %s; it was left untouched", p.ID, g.who())
 	}
 	pids := append([]int{p.PID}, p.Members...)
 	slices.Sort(pids)
 	for _, pid := range slices.Compact(pids) {
 		if pid <= 1 {
-			return actuators.Refused("pane %s of session %s (%s) lists pid %d, which is never signalled; it was left untouched", p.ID, g.id.ID, g.id.Name, pid)
+			return actuators.Refused("pane %s of session %s lists pid %d, which is never signalled; it was left untouched", p.ID, g.who(), pid)
 		}
 		h, err := panes.Hold(g.ProcRoot, pid)
 		first := pid == p.PID
@@ -135,13 +141,13 @@ func (g *grasp) holdPane(p decision.Pane) error {
 		case errors.Is(err, panes.ErrEnded) && !first:
 			continue
 		case errors.Is(err, panes.ErrEnded):
-			return actuators.Changed("the first process of pane %s of session %s (%s), pid %d, ended; the session was left untouched", p.ID, g.id.ID, g.id.Name, pid)
+			return actuators.Changed("the first process of pane %s of session %s, pid %d, ended; the session was left untouched", p.ID, g.who(), pid)
 		case err != nil:
 			return err
 		}
 		g.members = append(g.members, h)
 		if first && (h.Was.Start != p.StartTicks || h.Was.Session != pid) {
-			return actuators.Changed("pid %d is not the first process of pane %s of session %s (%s) any more; the session was left untouched", pid, p.ID, g.id.ID, g.id.Name)
+			return actuators.Changed("pid %d is no longer the first process of pane %s of session %s; the session was left untouched", pid, p.ID, g.who())
 		}
 		if h.Was.Session != p.PID {
 			g.members = g.members[:len(g.members)-1]
@@ -149,26 +155,29 @@ func (g *grasp) holdPane(p decision.Pane) error {
 			continue
 		}
 		if err := h.Allowed(g.never, h.Was); err != nil {
-			return actuators.Refused("session %s (%s) runs it in pane %s: %w; the session was left untouched", g.id.ID, g.id.Name, p.ID, err)
+			return actuators.Refused("session %s runs it in pane %s: %w; the session was left untouched", g.who(), p.ID, err)
 		}
 	}
 	return nil
 }
 
 func (g *grasp) setPlan(act string) {
-	g.plan = plan{Act: act, Socket: g.id.Socket, ServerPID: g.id.ServerPID, Session: g.id.ID, Name: g.seen.name, CreatedAt: g.id.CreatedAt,
-		Folder: filepath.Join(g.Trash, act)}
-	for i, v := range g.seen.panes {
-		p := planned{ID: v.id, File: panes.File(i), Window: v.window, WindowName: v.windowName, Layout: v.layout, Width: v.width, Height: v.height}
-		for _, j := range g.id.Panes {
-			if j.ID != v.id {
-				continue
-			}
-			p.Cwd = j.Cwd
-			for _, h := range g.members {
-				if h.Was.Session == j.PID {
-					p.Members = append(p.Members, panes.Member{PID: h.PID, StartTicks: h.Was.Start})
-				}
+	g.plan = plan{Act: act, Socket: g.id.Socket, ServerPID: g.id.ServerPID, Session: g.id.ID, Name: g.seen.Session(g.id.ID).Name,
+		CreatedAt: g.id.CreatedAt, Folder: filepath.Join(g.Trash, act)}
+	judged := map[string]decision.Pane{}
+	for _, j := range g.id.Panes {
+		judged[j.ID] = j
+	}
+	for _, w := range g.seen.Detail.Windows {
+		j, ok := judged[w.Pane]
+		if !ok { // a window may be linked twice into one session
+			continue
+		}
+		delete(judged, w.Pane)
+		p := planned{ID: w.Pane, File: panes.File(len(g.plan.Panes)), Cwd: j.Cwd, Window: w.ID, WindowName: w.Name, Layout: w.Layout, Width: w.Width, Height: w.Height}
+		for _, h := range g.members {
+			if h.Was.Session == j.PID {
+				p.Members = append(p.Members, panes.Member{PID: h.PID, StartTicks: h.Was.Start})
 			}
 		}
 		g.plan.Panes = append(g.plan.Panes, p)
@@ -178,17 +187,10 @@ func (g *grasp) setPlan(act string) {
 // Plan implements actuators.Held.
 func (g *grasp) Plan() json.RawMessage { return g.text }
 
-// Close implements actuators.Held.
-func (g *grasp) Close() error {
-	if g.server != nil {
-		g.server.Close()
+// trusted makes a refusal of an error which says that a socket is not to be trusted.
+func trusted(err error) error {
+	if peer.Refused(err) || errors.Is(err, change.ErrUnsafe) {
+		return actuators.Refused("%w; tmux was not run on it", err)
 	}
-	for _, h := range g.members {
-		h.Close()
-	}
-	g.server, g.members = nil, nil
-	return nil
+	return err
 }
-
-// Save implements actuators.Held.
-func (g *grasp) Save(context.Context) error { return nil }

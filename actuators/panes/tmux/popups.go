@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"winnow/actuators"
 	"winnow/actuators/panes"
+	wire "winnow/internal/tmux"
 )
 
 // No format and no hook of tmux's tells of a popup (as of 3.7c), so that the server cannot test for one itself. One that is opened with a
@@ -19,8 +19,8 @@ import (
 
 // children lists what the server has started and what is still there, sorted.
 func (g *grasp) children() ([]int, error) {
-	pid := strconv.Itoa(g.server.PID)
-	text, err := g.server.Read("task/" + pid + "/children") // a server has one thread
+	pid := strconv.Itoa(g.host.PID)
+	text, err := g.host.Read("task/" + pid + "/children") // a server has one thread
 	var found []int
 	for word := range bytes.FieldsSeq(text) {
 		if child, bad := strconv.Atoi(string(word)); bad == nil {
@@ -30,10 +30,10 @@ func (g *grasp) children() ([]int, error) {
 	if err != nil { // a kernel without that file
 		all, err := panes.Scan(g.ProcRoot)
 		if err != nil {
-			return nil, actuators.Refused("session %s (%s): %w; it was left untouched", g.id.ID, g.id.Name, err)
+			return nil, actuators.Refused("session %s: %w; it was left untouched", g.who(), err)
 		}
 		for child, s := range all {
-			if s.Parent == g.server.PID {
+			if s.Parent == g.host.PID {
 				found = append(found, child)
 			}
 		}
@@ -54,10 +54,10 @@ func (g *grasp) popless() error {
 		}
 		switch name, may, err := g.popup(pid); {
 		case err != nil:
-			return actuators.Refused("session %s (%s): %w; it was left untouched", g.id.ID, g.id.Name, err)
+			return actuators.Refused("session %s: %w; it was left untouched", g.who(), err)
 		case may:
-			return actuators.Changed("the tmux server started pid %d (%s), which may be a new pane of session %s (%s) or a popup over it, since that was judged; the session was left untouched",
-				pid, name, g.id.ID, g.id.Name)
+			return actuators.Changed("the tmux server started pid %d (%s), which may be a new pane of session %s or a popup over it, since that was judged; the session was left untouched",
+				pid, name, g.who())
 		}
 	}
 	return nil
@@ -74,11 +74,11 @@ func (g *grasp) popup(pid int) (name string, may bool, err error) {
 	}
 	defer h.Close()
 	switch {
-	case h.Was.Comm == g.server.Was.Comm:
+	case h.Was.Comm == g.host.Was.Comm:
 		return h.Was.Comm, true, nil
 	case h.Was.TTY == 0:
 		return "", false, nil
-	case g.seen.attachedAll != "0":
+	case g.clients() > 0:
 		return h.Was.Comm, true, nil
 	}
 	environ, err := h.Read("environ")
@@ -87,22 +87,16 @@ func (g *grasp) popup(pid int) (name string, may bool, err error) {
 	} else if err != nil {
 		return "", false, fmt.Errorf("read which session pid %d (%s) was started for: %w", pid, h.Was.Comm, err)
 	}
-	session, known := startedFor(environ, g.server.PID)
+	session, known := startedFor(environ, g.host.PID)
 	return h.Was.Comm, !known || session == g.id.ID, nil
 }
 
-// startedFor is the session that a server started a process for: TMUX is the socket, the server's pid and the session's number.
+// startedFor is the session that a server started a process with that environment for.
 func startedFor(environ []byte, server int) (session string, known bool) {
 	for entry := range bytes.SplitSeq(environ, []byte{0}) {
-		value, ok := strings.CutPrefix(string(entry), "TMUX=")
-		if !ok {
-			continue
+		if value, ok := bytes.CutPrefix(entry, []byte("TMUX=")); ok {
+			return wire.StartedFor(string(value), server)
 		}
-		parts := strings.Split(value, ",")
-		if len(parts) < 3 || parts[len(parts)-2] != strconv.Itoa(server) {
-			return "", false
-		}
-		return "$" + parts[len(parts)-1], true
 	}
 	return "", false
 }

@@ -7,25 +7,26 @@ import (
 
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	testkit "winnow/testkit/tmux"
 )
 
 // popup has the only client show a popup in which something runs, as a program would, and gives its pid.
 func (s *server) popup(target string) int {
-	s.t.Helper()
-	client := s.run("list-clients", "-F", "#{client_name}")
-	cmd := s.command("display-popup", "-c", client, "-t", target, "-E", "exec sleep 1000") // it waits for its end
+	s.T.Helper()
+	client := s.Run("list-clients", "-F", "#{client_name}")
+	cmd := s.Command("display-popup", "-c", client, "-t", target, "-E", "exec sleep 1000") // it waits for its end
 	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
-	s.t.Cleanup(func() {
+	s.T.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
 	pid := 0
-	eventually(s.t, "a popup", func() bool {
+	testkit.Eventually(s.T, "a popup", func() bool {
 		all, err := panes.Scan("/proc")
 		for child, p := range all {
-			if err == nil && p.Parent == s.pid() && p.Comm == "sleep" && p.TTY != 0 {
+			if err == nil && p.Parent == s.PID() && p.Comm == "sleep" && p.TTY != 0 {
 				pid = child
 			}
 		}
@@ -41,14 +42,13 @@ func TestDoLeavesASessionOverWhichAPopupWasOpened(t *testing.T) {
 		t.Run("for "+named, func(t *testing.T) {
 			t.Parallel()
 			s := fresh(t, "worker")
-			s.run("new-session", "-d", "-s", "bystander")
-			s.attach("=worker")
+			s.Run("new-session", "-d", "-s", "bystander")
+			s.Attach("=worker")
 			d := s.judged("worker")
 			a := actuator(t, Options{})
 			popup := 0
 			a.looking = func() { popup = s.popup("=" + named + ":") }
-			g := grasped(t, a, d)
-			wantOutcome(t, decision.Changed, g.Act(t.Context(), intent(g, d)), "popup", strconv.Itoa(popup))
+			wantOutcome(t, decision.Changed, s.carry(t.Context(), a, d), "popup", strconv.Itoa(popup))
 			wantUntouched(t, a, s, "worker")
 			if !lives(popup) {
 				t.Error("the popup has ended")
@@ -61,16 +61,16 @@ func TestDoLeavesASessionOverWhichAPopupWasOpened(t *testing.T) {
 func TestDoEndsASessionWhileOthersGoOn(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "worker")
-	s.run("new-session", "-d", "-s", "bystander")
-	s.attach("=bystander")
+	s.Run("new-session", "-d", "-s", "bystander")
+	s.Attach("=bystander")
 	d := s.judged("worker")
 	a := actuator(t, Options{})
 	popup := 0
 	a.looking = func() {
 		popup = s.popup("=bystander:")
-		s.run("run-shell", "-b", "-t", "=worker:", "sleep 0.1")
-		pane := s.run("new-window", "-d", "-P", "-F", "#{pane_pid}", "-t", "=bystander:")
-		eventually(t, "the new pane's shell", func() bool {
+		s.Run("run-shell", "-b", "-t", "=worker:", "sleep 0.1")
+		pane := s.Run("new-window", "-d", "-P", "-F", "#{pane_pid}", "-t", "=bystander:")
+		testkit.Eventually(t, "the new pane's shell", func() bool {
 			pid, _ := strconv.Atoi(pane)
 			h, err := panes.Hold("/proc", pid)
 			if err == nil {
@@ -79,10 +79,9 @@ func TestDoEndsASessionWhileOthersGoOn(t *testing.T) {
 			return err == nil && !strings.HasPrefix(h.Was.Comm, "tmux")
 		})
 	}
-	g := grasped(t, a, d)
-	wantOutcome(t, decision.Done, g.Act(t.Context(), intent(g, d)))
-	if s.has("worker") || !s.has("bystander") || !lives(popup) {
-		t.Errorf("worker is there: %v, bystander: %v, the popup: %v", s.has("worker"), s.has("bystander"), lives(popup))
+	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
+	if s.Has("worker") || !s.Has("bystander") || !lives(popup) {
+		t.Errorf("worker is there: %v, bystander: %v, the popup: %v", s.Has("worker"), s.Has("bystander"), lives(popup))
 	}
 }
 
@@ -90,12 +89,12 @@ func TestDoEndsASessionWhileOthersGoOn(t *testing.T) {
 func TestChildren(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "worker")
-	s.run("new-session", "-d", "-s", "bystander")
+	s.Run("new-session", "-d", "-s", "bystander")
 	g := grasped(t, actuator(t, Options{}), s.judged("worker"))
 	if len(g.beside) != 2 {
 		t.Fatalf("the server has the children %v, want two shells", g.beside)
 	}
-	for _, pane := range strings.Fields(s.run("list-panes", "-a", "-F", "#{pane_pid}")) {
+	for _, pane := range strings.Fields(s.Run("list-panes", "-a", "-F", "#{pane_pid}")) {
 		if pid, _ := strconv.Atoi(pane); pid != g.beside[0] && pid != g.beside[1] {
 			t.Errorf("%s is not among %v", pane, g.beside)
 		}

@@ -3,9 +3,8 @@ package tmux
 import (
 	"context"
 	"errors"
-	"regexp"
+	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"winnow/actuators"
@@ -13,58 +12,35 @@ import (
 	"winnow/engine/decision"
 )
 
-// prompt is a pane whose shell waits for input. What is sent to it would run, and be a program that nobody judged.
-type prompt struct {
-	pane  string
-	shell *panes.Held
-	// turns are how often the shell had run when it was looked at first.
+// shell is a pane whose first process is a shell. What is sent to one that waits for input would run, and be a program that was not judged.
+type shell struct {
+	pane string
+	held *panes.Held
+	// front is true where it waited at its prompt when it was held; turns are how often it had run then.
+	front bool
 	turns uint64
 }
 
-// restsFor is how long a pane that waits at a prompt must have shown nothing, and a session with a client have had no key, before it
+// restsFor is how long a session whose panes wait at prompts must have shown nothing, and one with a client have had no key, before it
 // is killed: tmux counts in whole seconds, so that within the same one nothing more would be seen.
 const restsFor = 2 * time.Second
 
-// comparable are the names of programs that can stand in a condition.
-var comparable = regexp.MustCompile(`^[A-Za-z0-9_.+:@/~-]{0,200}$`)
-
-// takePrompts looks which panes wait at a prompt, and that nothing was started in them since they were judged.
-func (g *grasp) takePrompts(ctx context.Context) error {
-	for _, p := range g.seen.panes {
-		if !comparable.MatchString(p.command) {
-			return actuators.Refused("session %s (%s) runs a program in pane %s whose name cannot be compared; it was left untouched", g.id.ID, g.id.Name, p.id)
-		}
-	}
-	if err := g.findPrompts(); err != nil {
-		return err
-	}
-	if len(g.prompts) == 0 {
-		return nil
-	}
-	if err := g.rest(ctx); err != nil {
-		return err
-	}
-	for _, p := range g.prompts {
-		var err error
-		if p.turns, err = panes.Turns(p.shell); err != nil {
-			return g.shellOver(p, err)
-		}
-	}
-	return g.strangers()
-}
-
-func (g *grasp) findPrompts() error {
+// takeShells looks which panes wait at a prompt, and how often their shells have run.
+func (g *grasp) takeShells(ctx context.Context) error {
 	for _, j := range g.id.Panes {
-		h := g.first(j)
-		if h == nil || !slices.Contains(g.Shells, h.Was.Comm) {
-			continue
+		if h := g.first(j); h != nil && slices.Contains(g.Shells, h.Was.Comm) {
+			g.shells = append(g.shells, &shell{pane: j.ID, held: h, front: g.waits(h, h.Was)})
 		}
-		alone := !slices.ContainsFunc(j.Members, func(pid int) bool { return pid != j.PID })
-		switch {
-		case g.waits(h, h.Was):
-			g.prompts = append(g.prompts, &prompt{pane: j.ID, shell: h})
-		case alone && h.Was.Foreground != h.PID:
-			return actuators.Changed("something was started in pane %s of session %s (%s) since it was judged; the session was left untouched", j.ID, g.id.ID, g.id.Name)
+	}
+	if slices.ContainsFunc(g.shells, func(s *shell) bool { return s.front }) {
+		if err := g.rest(ctx); err != nil {
+			return err
+		}
+	}
+	for _, s := range g.shells {
+		var err error
+		if s.turns, err = panes.Turns(s.held); err != nil {
+			return g.ended(s, err)
 		}
 	}
 	return nil
@@ -88,34 +64,49 @@ func (g *grasp) waits(h *panes.Held, s panes.Stat) bool {
 	})
 }
 
-// atPrompts reports whether every pane that has a process waits at a prompt.
+// atPrompts reports whether every pane that has a process waited at a prompt.
 func (g *grasp) atPrompts() bool {
-	living := 0
+	living, front := 0, 0
 	for _, p := range g.id.Panes {
 		if p.PID != 0 {
 			living++
 		}
 	}
-	return living > 0 && len(g.prompts) == living
+	for _, s := range g.shells {
+		if s.front {
+			front++
+		}
+	}
+	return living > 0 && front == living
 }
 
-// rest waits until the panes at prompts have shown nothing, and no key has come, for long enough that whatever comes next is seen.
+// clients counts who shows the session.
+func (g *grasp) clients() (n int) {
+	for _, c := range g.seen.Clients {
+		if c.Session == g.id.ID {
+			n++
+		}
+	}
+	return n
+}
+
+// used is when the session was last used, as far as that is compared right before the kill.
+func (g *grasp) used() (last time.Time) {
+	if g.clients() > 0 {
+		last = g.seen.Session(g.id.ID).Activity
+	}
+	for _, p := range g.seen.Panes {
+		if p.Session == g.id.ID && !p.Dead && g.atPrompts() && p.Activity.After(last) {
+			last = p.Activity
+		}
+	}
+	return last
+}
+
+// rest waits until nothing was shown, and no key has come, for long enough that whatever comes next is seen.
 func (g *grasp) rest(ctx context.Context) error {
 	for range 2 {
-		last := int64(0)
-		note := func(seconds string) {
-			n, _ := strconv.ParseInt(seconds, 10, 64)
-			last = max(last, n)
-		}
-		if g.seen.attachedAll != "0" {
-			note(g.seen.activity)
-		}
-		for _, v := range g.seen.panes {
-			if slices.ContainsFunc(g.prompts, func(p *prompt) bool { return p.pane == v.id }) {
-				note(v.activity)
-			}
-		}
-		wait := time.Until(time.Unix(last, 0).Add(g.rests))
+		wait := time.Until(g.used().Add(g.rests))
 		if wait <= 0 {
 			return nil
 		}
@@ -124,80 +115,63 @@ func (g *grasp) rest(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-time.After(min(wait, g.rests)):
 		}
-		v, err := g.client.look(ctx, g.id.ID)
-		if err != nil {
+		var err error
+		if g.seen, err = g.server.List(ctx, g.id.ID); err != nil {
+			return fmt.Errorf("look at session %s: %w", g.who(), err)
+		}
+		if err := g.same(g.seen); err != nil {
 			return err
 		}
-		if err := g.same(v); err != nil {
-			return err
-		}
-		g.seen = v
 	}
-	return actuators.Changed("session %s (%s) was used within the last second; it was left untouched", g.id.ID, g.id.Name)
+	return actuators.Changed("session %s was used within the last second; it was left untouched", g.who())
 }
 
-// strangers refuses where a shell at a prompt has a process that was not judged: one that it started, and any of its session where it
-// was judged alone. What other programs of the pane start is theirs.
-func (g *grasp) strangers() error {
-	all, err := panes.Scan(g.ProcRoot)
-	if err != nil {
-		return actuators.Refused("session %s (%s): %w; it was left untouched", g.id.ID, g.id.Name, err)
-	}
-	for pid, s := range all {
-		for _, j := range g.id.Panes {
-			judged := pid == j.PID || slices.Contains(j.Members, pid)
-			if j.PID == 0 || s.Session != j.PID || judged || !slices.ContainsFunc(g.prompts, func(p *prompt) bool { return p.pane == j.ID }) {
-				continue
-			}
-			if s.Parent == j.PID || len(j.Members) == 0 || slices.Equal(j.Members, []int{j.PID}) {
-				return actuators.Changed("pid %d (%s) was started in pane %s of session %s (%s) since it was judged; the session was left untouched",
-					pid, s.Comm, j.ID, g.id.ID, g.id.Name)
-			}
-		}
-	}
-	return nil
-}
-
-// still is the last look before the server tests and kills: nothing has been opened over the session since it was held, and each shell at a prompt is in front of its terminal, sleeps, has not run
-// since it was looked at, and nothing waits in its terminal to be read. That it has not run proves that it started nothing.
+// still is the last look before the server tests and kills: nothing was opened over the session since it was held, and each shell at a prompt
+// is in front of its terminal, sleeps, has not run since it was held, and nothing waits in its terminal to be read. That it has not run proves
+// that it started nothing. Of a shell that was not at its prompt when it was held that is asked where it is at its prompt now: then it has run.
 func (g *grasp) still() error {
 	if err := g.popless(); err != nil {
 		return err
 	}
-	changed := func(p *prompt, what string) error {
-		return actuators.Changed("the shell of pane %s of session %s (%s), pid %d, %s; the session was left untouched", p.pane, g.id.ID, g.id.Name, p.shell.PID, what)
-	}
-	for _, p := range g.prompts {
+	for _, p := range g.shells {
+		changed := func(what string) error {
+			return actuators.Changed("the shell of pane %s of session %s, pid %d, %s; the session was left untouched", p.pane, g.who(), p.held.PID, what)
+		}
 		// In this order: a shell that is woken before the first reading still runs then, or has slept again before the second.
-		s, err := p.shell.Stat()
+		s, err := p.held.Stat()
 		if err != nil {
-			return g.shellOver(p, err)
+			return g.ended(p, err)
 		}
-		turns, err := panes.Turns(p.shell)
-		if err != nil {
-			return g.shellOver(p, err)
+		waits := g.waits(p.held, s) && s.Session == p.held.PID
+		if !waits && !p.front {
+			continue
 		}
-		typed, err := panes.Typed(p.shell)
+		turns, err := panes.Turns(p.held)
 		if err != nil {
-			return g.shellOver(p, err)
+			return g.ended(p, err)
+		}
+		typed, err := panes.Typed(p.held)
+		if err != nil {
+			return g.ended(p, err)
 		}
 		switch {
-		case !g.waits(p.shell, s) || s.Session != p.shell.PID:
-			return changed(p, "is not in front of its terminal any more")
+		case !waits:
+			return changed("is no longer in front of its terminal")
 		case s.State != 'S':
-			return changed(p, "does not wait for input")
+			return changed("does not wait for input")
 		case turns != p.turns:
-			return changed(p, "has run since it was looked at: a key was pressed, or its prompt refreshes itself")
+			return changed("has run since it was looked at: a key was pressed, or its prompt refreshes itself")
 		case typed > 0:
-			return changed(p, "was sent something that it has not read yet")
+			return changed("was sent something that it has not read yet")
 		}
 	}
 	return nil
 }
 
-func (g *grasp) shellOver(p *prompt, err error) error {
+// ended is err, met on the way to a shell.
+func (g *grasp) ended(p *shell, err error) error {
 	if errors.Is(err, panes.ErrEnded) {
-		return actuators.Changed("the shell of pane %s of session %s (%s), pid %d, ended; the session was left untouched", p.pane, g.id.ID, g.id.Name, p.shell.PID)
+		return actuators.Changed("the shell of pane %s of session %s, pid %d, ended; the session was left untouched", p.pane, g.who(), p.held.PID)
 	}
-	return actuators.Refused("session %s (%s), pid %d: %w; it was left untouched", g.id.ID, g.id.Name, p.shell.PID, err)
+	return actuators.Refused("session %s, pid %d: %w; it was left untouched", g.who(), p.held.PID, err)
 }

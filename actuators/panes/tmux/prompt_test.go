@@ -12,104 +12,149 @@ import (
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	wire "winnow/internal/tmux"
+	testkit "winnow/testkit/tmux"
 )
 
 var shells = []string{"sh", "dash", "bash"}
 
-// prompted is a decision on a session whose shell waits at its prompt.
+// prompted is a decision of the shipped policies on a session whose shell waits at its prompt.
 func (s *server) prompted(name string) decision.Decision {
-	s.t.Helper()
-	d := s.judged(name)
+	s.T.Helper()
+	d := s.judge(shipped).decide(name, decision.Reap)
 	for _, p := range d.Identity.Session.Panes {
-		eventually(s.t, "the shell waits", func() bool { return resting(p.PID) })
+		testkit.Eventually(s.T, "the shell waits", func() bool { return resting(p.PID) })
 	}
 	return d
 }
 
-func TestDoEndsASessionAtItsPromptAndLeavesNoHook(t *testing.T) {
+func TestCarryEndsASessionAtItsPromptAndLeavesNoHook(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "bystander")
-	s.run("set-hook", "-g", "after-send-keys", "display-message hello")
+	s.Run("set-hook", "-g", "after-send-keys", "display-message hello")
 	for i, c := range []struct {
 		name string
 		end  bool
 	}{{"idle", true}, {"kept", false}} {
-		s.run("new-session", "-d", "-s", c.name)
-		s.run("set-hook", "-t", c.name, "after-paste-buffer[3]", "display-message own")
+		s.Run("new-session", "-d", "-s", c.name)
+		s.Run("set-hook", "-t", c.name, "after-paste-buffer[3]", "display-message own")
 		d := s.prompted(c.name)
 		a := actuator(t, Options{Shells: shells})
 		if !c.end {
-			a.looking = func() { s.run("send-keys", "-t", d.Identity.Session.Panes[0].ID, "x") }
+			a.looking = func() { s.Run("send-keys", "-t", d.Identity.Session.Panes[0].ID, "x") }
 		}
 		before := time.Now()
-		g := grasped(t, a, d)
-		if len(g.prompts) != 1 || !g.atPrompts() {
-			t.Fatalf("%d panes are at their prompts", len(g.prompts))
-		}
+		out := s.judge(shipped).carry(t.Context(), a, d)
 		if rested := time.Since(before); i == 0 && rested < time.Second {
 			t.Errorf("it showed its prompt just now, and was taken after %s", rested)
 		}
-		out := g.Act(t.Context(), intent(g, d))
 		if c.end {
 			wantOutcome(t, decision.Done, out)
 			continue
 		}
 		wantOutcome(t, decision.Changed, out, "left untouched")
-		if got := s.run("show-hooks", "-t", c.name); got != "after-paste-buffer[3] display-message own" {
+		if got := s.Run("show-hooks", "-t", c.name); got != "after-paste-buffer[3] display-message own" {
 			t.Errorf("the session's hooks are %q", got)
 		}
-		if got := s.run("show-options", "-t", c.name); strings.Contains(got, mark) {
+		if got := s.Run("show-options", "-t", c.name); strings.Contains(got, wire.Mark) {
 			t.Errorf("the session's options are %q", got)
 		}
 	}
 }
 
-func TestGraspLeavesAPromptThatStartedSomething(t *testing.T) {
+// Whether it is started before the session is held, before it is judged for the first or last time, or after that: it is kept. The two looks
+// before the session was held and after it are the policies'; what comes later the run-count of the shell tells, also where the program has
+// ended by then.
+func TestCarryLeavesAPromptThatStartsSomething(t *testing.T) {
 	t.Parallel()
-	for name, text := range map[string]string{"in front": "sleep 1000", "behind": "sleep 1000 &", "deaf to the hang-up": "nohup sleep 1000 >/dev/null 2>&1 &"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := fresh(t, "worker")
-			d := s.prompted("worker")
-			pid := d.Identity.Session.Panes[0].PID
-			s.run("send-keys", "-t", d.Identity.Session.Panes[0].ID, text, "Enter")
-			eventually(t, "it was started", func() bool { return len(sessionOf(t, pid)) == 2 })
-			a := actuator(t, Options{Shells: shells})
-			a.rests = 0
-			_, err := a.Hold(t.Context(), act, d)
-			wantErr(t, actuators.ErrChanged, err, "since it was judged", "left untouched")
-			wantUntouched(t, a, s, "worker")
-			for _, pid := range sessionOf(t, pid) {
-				_ = syscall.Kill(pid, syscall.SIGKILL)
-			}
-		})
+	for name, text := range map[string]string{"in front": "sleep 1000", "behind": "sleep 1000 &", "deaf to the hang-up": "nohup sleep 1000 >/dev/null 2>&1 &",
+		"over at once": "true"} {
+		for when := range 4 {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s := fresh(t, "worker")
+				d := s.prompted("worker")
+				shell := d.Identity.Session.Panes[0]
+				send := func() {
+					before := turnsOf(t, shell.PID)
+					s.Run("send-keys", "-t", shell.ID, text, "Enter")
+					testkit.Eventually(t, "it was started", func() bool {
+						return len(sessionOf(t, shell.PID)) == 2 || text == "true" && turnsOf(t, shell.PID) > before && resting(shell.PID)
+					})
+				}
+				a := actuator(t, Options{Shells: shells})
+				a.rests = 0
+				j := s.judge(shipped)
+				switch when {
+				case 0:
+					if text == "true" {
+						t.Skip("what has ended before the session is held is no reason")
+					}
+					send()
+				case 3:
+					a.Step = func(step string) {
+						if step == StepKill {
+							send()
+						}
+					}
+				default:
+					j.before = func(times int) {
+						if times == when-1 {
+							send()
+						}
+					}
+				}
+				wantOutcome(t, decision.Changed, j.carry(t.Context(), a, d), "left untouched")
+				wantUntouched(t, a, s, "worker")
+				for _, pid := range sessionOf(t, shell.PID) {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
+			})
+		}
 	}
+}
+
+// A shell that was not at its prompt when it was held, and is when the session is to be killed, has run in between.
+func TestStillLeavesAShellThatCameBackToItsPrompt(t *testing.T) {
+	t.Parallel()
+	s := fresh(t, "bystander")
+	s.Run("new-session", "-d", "-s", "worker")
+	shell := s.judged("worker").Identity.Session.Panes[0]
+	s.Run("send-keys", "-t", shell.ID, "sleep 1000", "Enter")
+	testkit.Eventually(t, "it runs", func() bool { return len(sessionOf(t, shell.PID)) == 2 && !resting(shell.PID) })
+	g := grasped(t, actuator(t, Options{Shells: shells}), s.judged("worker"))
+	if err := g.still(); err != nil {
+		t.Fatalf("nothing has changed: %v", err)
+	}
+	for _, pid := range sessionOf(t, shell.PID) {
+		if pid != shell.PID {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	testkit.Eventually(t, "its prompt", func() bool { return resting(shell.PID) })
+	wantErr(t, actuators.ErrChanged, g.still(), "has run since it was looked at")
 }
 
 // What was judged with the session may go on with what it does; only the shell at its prompt may start nothing more.
 func TestDoEndsAPromptWithAJobBehindIt(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "bystander")
-	s.run("new-session", "-d", "-s", "worker")
-	s.run("send-keys", "-t", "=worker:", "(while :; do sleep 0.05; done) &", "Enter")
+	s.Run("new-session", "-d", "-s", "worker")
+	s.Run("send-keys", "-t", "=worker:", "(while :; do sleep 0.05; done) &", "Enter")
 	d := s.judged("worker")
-	eventually(t, "its job runs", func() bool { return len(sessionOf(t, d.Identity.Session.Panes[0].PID)) >= 3 })
-	d = s.prompted("worker")
-	a := actuator(t, Options{Shells: shells})
-	g := grasped(t, a, d)
-	if len(g.prompts) != 1 {
-		t.Fatalf("%d panes are at their prompts", len(g.prompts))
-	}
-	wantOutcome(t, decision.Done, g.Act(t.Context(), intent(g, d)))
+	testkit.Eventually(t, "its job runs", func() bool {
+		return len(sessionOf(t, d.Identity.Session.Panes[0].PID)) >= 3 && resting(d.Identity.Session.Panes[0].PID)
+	})
+	wantOutcome(t, decision.Done, s.carry(t.Context(), actuator(t, Options{Shells: shells}), d))
 }
 
 // What reads nothing leaves what is sent to it where it is, as a shell does for the moment until it is woken.
 func TestStillLeavesWhatIsNotRead(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "bystander")
-	s.run("new-session", "-d", "-s", "worker", "exec sleep 1000")
+	s.Run("new-session", "-d", "-s", "worker", "exec sleep 1000")
 	d := s.judged("worker")
-	eventually(t, "the program runs", func() bool {
+	testkit.Eventually(t, "the program runs", func() bool {
 		text, _ := os.ReadFile("/proc/" + strconv.Itoa(d.Identity.Session.Panes[0].PID) + "/comm")
 		return string(text) == "sleep\n" && resting(d.Identity.Session.Panes[0].PID)
 	})
@@ -119,23 +164,37 @@ func TestStillLeavesWhatIsNotRead(t *testing.T) {
 	if err := g.still(); err != nil {
 		t.Fatalf("nothing was sent: %v", err)
 	}
-	p := g.prompts[0]
-	if n, err := panes.Typed(p.shell); n != 0 || err != nil {
+	p := g.shells[0]
+	if n, err := panes.Typed(p.held); n != 0 || err != nil {
 		t.Errorf("%d bytes wait, %v", n, err)
 	}
-	s.run("send-keys", "-t", d.Identity.Session.Panes[0].ID, "true", "Enter")
-	eventually(t, "it waits in the terminal", func() bool {
-		n, err := panes.Typed(p.shell)
+	s.Run("send-keys", "-t", d.Identity.Session.Panes[0].ID, "true", "Enter")
+	testkit.Eventually(t, "it waits in the terminal", func() bool {
+		n, err := panes.Typed(p.held)
 		return err == nil && n == len("true\n")
 	})
 	wantErr(t, actuators.ErrChanged, g.still(), "has not read yet", "left untouched")
+}
+
+func turnsOf(t testing.TB, pid int) uint64 {
+	t.Helper()
+	h, err := panes.Hold("/proc", pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	n, err := panes.Turns(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // Whether anything waits must be known.
 func TestTypedOfAProcessWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "worker")
-	h, err := panes.Hold("/proc", s.pid()) // a server has none
+	h, err := panes.Hold("/proc", s.PID()) // a server has none
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,36 +204,21 @@ func TestTypedOfAProcessWithoutATerminal(t *testing.T) {
 	}
 }
 
-func TestGraspRefusesAProgramWhoseNameCannotBeCompared(t *testing.T) {
+func TestCarryRefusesAProgramWhoseNameCannotBeCompared(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "bystander")
-	dir := filepath.Dir(s.socket)
+	dir := filepath.Dir(s.Socket)
 	odd := filepath.Join(dir, "a{},#x")
 	if err := os.Symlink("/bin/sleep", odd); err != nil {
 		t.Fatal(err)
 	}
-	s.run("new-session", "-d", "-s", "worker", "exec '"+odd+"' 1000")
+	s.Run("new-session", "-d", "-s", "worker", "exec '"+odd+"' 1000")
 	d := s.judged("worker")
-	eventually(t, "the program runs", func() bool {
+	testkit.Eventually(t, "the program runs", func() bool {
 		text, _ := os.ReadFile("/proc/" + strconv.Itoa(d.Identity.Session.Panes[0].PID) + "/comm")
 		return strings.HasPrefix(string(text), "a{}")
 	})
-	_, err := actuator(t, Options{Shells: shells}).Hold(t.Context(), act, d)
-	wantErr(t, actuators.ErrRefused, err, "cannot be compared", "left untouched")
-}
-
-func TestQuote(t *testing.T) {
-	t.Parallel()
-	s := fresh(t, "worker")
-	for _, text := range []string{"", "plain", "it's", `"$HOME" #{pid} \ ~ {}`, "a ; b", "%if", "''"} {
-		s.run("set-option", "-g", "@x", "unset")
-		file := filepath.Join(filepath.Dir(s.socket), "conf")
-		if err := os.WriteFile(file, []byte("set-option -g @x "+quote(text)+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s.run("source-file", file)
-		if got := s.run("show-options", "-gv", "@x"); got != text {
-			t.Errorf("%q became %q", text, got)
-		}
-	}
+	a := actuator(t, Options{Shells: shells})
+	wantOutcome(t, decision.Refused, s.carry(t.Context(), a, d), "cannot be compared", "left untouched")
+	wantUntouched(t, a, s, "worker")
 }

@@ -15,6 +15,7 @@ import (
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/testkit/attack"
+	testkit "winnow/testkit/tmux"
 )
 
 // trialsOf is how often a race is run: more by WINNOW_RACES.
@@ -39,16 +40,16 @@ func TestAttackAProgramIsSentRightBeforeTheKill(t *testing.T) {
 			t.Parallel()
 			a := attack.New(t, c.title)
 			s := fresh(t, "bystander")
-			dir := filepath.Dir(s.socket)
-			lines := s.sender("=bystander")
+			dir := filepath.Dir(s.Socket)
+			lines, j := s.sender("=bystander"), s.judge(shipped)
 			var killed, kept, refused int
 			for i := range trialsOf(t, 40) {
 				name := "w" + strconv.Itoa(i)
-				s.run("new-session", "-d", "-s", name)
-				d := s.judged(name)
+				s.Run("new-session", "-d", "-s", name)
+				d := j.decide(name, decision.Reap)
 				pane := d.Identity.Session.Panes[0].ID
 				var sent sync.WaitGroup
-				eventually(t, "the shell waits", func() bool { return resting(d.Identity.Session.Panes[0].PID) })
+				testkit.Eventually(t, "the shell waits", func() bool { return resting(d.Identity.Session.Panes[0].PID) })
 				var took bool
 				line := strings.NewReplacer("PANE", pane, "BUFFER", name, "TEXT", "touch "+dir+"/"+name+"; sleep 1000").Replace(c.send)
 				send := func(within time.Duration) {
@@ -61,16 +62,20 @@ func TestAttackAProgramIsSentRightBeforeTheKill(t *testing.T) {
 				}
 				act := actuator(t, Options{Shells: []string{"sh", "dash", "bash"}})
 				act.rests = 0
-				g := grasped(t, act, d)
-				// Most close to the moment, the others from the beginning of the act on.
+				// Most close to the moment, the others from each of the two judgements on.
+				act.looking, j.before = func() {}, nil
 				if i%5 > 0 {
 					act.looking = func() { send(3 * time.Millisecond) }
 				} else {
-					send(60 * time.Millisecond)
+					j.before = func(times int) {
+						if times == i/5%2 {
+							send(150 * time.Millisecond)
+						}
+					}
 				}
-				out := g.Act(t.Context(), intent(g, d))
+				out := j.carry(t.Context(), act, d)
 				sent.Wait()
-				there := s.has(name)
+				there := s.Has(name)
 				switch {
 				case !there && took:
 					a.Lost("trial %d: %s: %s", i, out.Outcome, out.Detail)
@@ -88,7 +93,7 @@ func TestAttackAProgramIsSentRightBeforeTheKill(t *testing.T) {
 					refused++
 				}
 				if there {
-					s.run("kill-session", "-t", "="+name)
+					s.Run("kill-session", "-t", "="+name)
 				}
 			}
 			t.Logf("killed (the sender was told) %d, kept with the program %d, kept without it %d", killed, kept, refused)
@@ -112,19 +117,8 @@ func resting(pid int) bool {
 // sender starts a client that is connected already, and gives a function that has it run one line of commands and says whether
 // the server took all of it. It takes some ten microseconds, where a client of its own would take milliseconds.
 func (s *server) sender(session string) func(line string) bool {
-	s.t.Helper()
-	cmd := s.command("-C", "attach-session", "-t", session)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	s.T.Helper()
+	in, out := s.Control(session)
 	answers := make(chan string, 100)
 	go func() {
 		defer close(answers)
@@ -135,12 +129,6 @@ func (s *server) sender(session string) func(line string) bool {
 			}
 		}
 	}()
-	s.t.Cleanup(func() {
-		_ = in.Close()
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	s.shown(session)
 	return func(line string) bool {
 		_, _ = io.WriteString(in, line+"\n")
 		for range strings.Count(line, " ; ") + 1 {

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	wire "winnow/internal/tmux"
 )
 
-// Settle implements actuators.Actuator. A session counts as gone only where its server is over or does not list it any more.
+// Settle implements actuators.Actuator. A session counts as gone only where its server has ended or no longer lists it.
 // Processes that outlived the hang-up are left to later sweeps: nothing has held them since, so their numbers may be others'.
 func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outcome {
 	id := in.Identity.Session
@@ -52,18 +52,19 @@ func (a *Actuator) there(ctx context.Context, id *decision.Session) (bool, error
 	if err != nil || !lives {
 		return false, err
 	}
-	c := a.client(id.Socket)
-	if err := c.reach(ctx); errors.Is(err, errNoServer) {
-		return false, fmt.Errorf("its server (pid %d) lives, and its socket %s is gone: send the server USR1, and tmux makes the socket anew", id.ServerPID, id.Socket)
+	server := a.server(id.Socket)
+	if err := server.Reach(ctx); errors.Is(err, wire.ErrNoServer) {
+		return false, fmt.Errorf("its server (pid %d) lives, and its socket %s is gone: send the server USR1, and tmux makes the socket again", id.ServerPID, id.Socket)
 	} else if err != nil {
-		return false, err
+		return false, trusted(err)
 	}
-	v, err := c.look(ctx, id.ID)
+	l, err := server.List(ctx, "")
 	switch {
 	case err != nil:
 		return false, err
-	case v.serverPID != id.ServerPID:
-		return false, fmt.Errorf("its server (pid %d) lives, and another one (pid %d) answers on its socket %s", id.ServerPID, v.serverPID, id.Socket)
+	case l.PID != id.ServerPID:
+		return false, fmt.Errorf("its server (pid %d) lives, and another one (pid %d) answers on its socket %s", id.ServerPID, l.PID, id.Socket)
 	}
-	return v.id != "" && v.created == strconv.FormatInt(id.CreatedAt.Unix(), 10), nil
+	s := l.Session(id.ID)
+	return s != nil && s.Created.Equal(id.CreatedAt), nil
 }

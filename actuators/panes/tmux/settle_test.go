@@ -12,29 +12,36 @@ import (
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	testkit "winnow/testkit/tmux"
 )
 
 // interrupted is an act that was cut short right before the given step, as a killed program leaves it.
-func interrupted(t *testing.T, s *server, a *Actuator, name, before string) decision.Intent {
+func interrupted(t *testing.T, s *server, a *Actuator, name, before string) (in decision.Intent) {
 	t.Helper()
-	d := s.judged(name)
 	type cut struct{}
 	a.Step = func(step string) {
 		if step == before {
 			panic(cut{})
 		}
 	}
-	g := grasped(t, a, d)
-	func() {
-		defer func() {
-			if _, ok := recover().(cut); !ok {
-				t.Errorf("the act was not cut short before %s", before)
-			}
-		}()
-		g.Act(t.Context(), intent(g, d))
+	defer func() {
+		if _, ok := recover().(cut); !ok {
+			t.Errorf("the act was not cut short before %s", before)
+		}
+		a.Step = nil
 	}()
-	a.Step = nil
-	return intent(g, d)
+	d := s.judged(name)
+	g := grasped(t, a, d)
+	again, err := s.judge(loose).Again(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in = intent(g, again)
+	if err := g.Save(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	g.Act(t.Context(), in)
+	return in
 }
 
 func TestSettle(t *testing.T) {
@@ -51,45 +58,43 @@ func TestSettle(t *testing.T) {
 		{"saved and not killed", StepKill, nil, decision.Failed, "interrupted before it was killed", false},
 		{"killed and not read back", StepReadBack, nil, decision.Done, "settled after an interruption", true},
 		{"its server ended since", StepKill, func(t *testing.T, s *server, d *decision.Session) {
-			s.run("kill-server")
-			eventually(t, "the server ended", func() bool { return !lives(d.ServerPID) })
+			s.Run("kill-server")
+			testkit.Eventually(t, "the server ended", func() bool { return !lives(d.ServerPID) })
 		}, decision.Done, "settled after an interruption", true},
 		{"its server ended since, and another is there", StepKill, func(t *testing.T, s *server, d *decision.Session) {
-			s.run("kill-server")
-			eventually(t, "the server ended", func() bool { return !lives(d.ServerPID) })
-			start(t, s.socket, "worker")
+			s.Run("kill-server")
+			testkit.Eventually(t, "the server ended", func() bool { return !lives(d.ServerPID) })
+			testkit.Start(t, s.Socket, "worker")
 		}, decision.Done, "settled after an interruption", true},
 		{"made again under its name", StepKill, func(_ *testing.T, s *server, d *decision.Session) {
-			s.run("kill-session", "-t", d.ID)
-			s.run("new-session", "-d", "-s", "worker")
+			s.Run("kill-session", "-t", d.ID)
+			s.Run("new-session", "-d", "-s", "worker")
 		}, decision.Done, "settled after an interruption", true},
 		{"its server does not answer", StepKill, func(t *testing.T, _ *server, d *decision.Session) { stop(t, d.ServerPID) },
 			decision.Failed, "unknown", true},
 		{"its server lives and its socket is gone", StepReadBack, func(t *testing.T, s *server, _ *decision.Session) {
-			if err := os.Rename(s.socket, s.socket+"x"); err != nil {
+			if err := os.Rename(s.Socket, s.Socket+"x"); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = os.Rename(s.socket+"x", s.socket) })
+			t.Cleanup(func() { _ = os.Rename(s.Socket+"x", s.Socket) })
 		}, decision.Failed, "unknown", true},
 		{"its server lives and another took its socket", StepReadBack, func(t *testing.T, s *server, _ *decision.Session) {
-			if err := os.Rename(s.socket, s.socket+"x"); err != nil {
+			if err := os.Rename(s.Socket, s.Socket+"x"); err != nil {
 				t.Fatal(err)
 			}
-			start(t, s.socket, "other")
-			t.Cleanup(func() { _ = (&server{t, s.socket + "x"}).command("kill-server").Run() })
+			testkit.Start(t, s.Socket, "other")
 		}, decision.Failed, "unknown", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := fresh(t, "worker")
-			s.run("new-session", "-d", "-s", "bystander")
+			s.Run("new-session", "-d", "-s", "bystander")
 			a := actuator(t, Options{})
 			in := interrupted(t, s, a, "worker", c.before)
 			if c.then != nil {
 				c.then(t, s, in.Identity.Session)
 			}
-			in.RestoreUntil = time.Now().Add(time.Hour)
-			out := a.Settle(within(t, time.Second), in)
+			out := a.Settle(testkit.Within(t, time.Second), in)
 			wantOutcome(t, c.want, out, c.word)
 			if c.kept != (out.RestoreUntil != nil && out.RestoreUntil.Equal(in.RestoreUntil)) {
 				t.Errorf("want it kept: %v, and it can be restored until %v", c.kept, out.RestoreUntil)
@@ -110,58 +115,66 @@ func TestSettleSaysUnknownOfAnIntentThatItCannotRead(t *testing.T) {
 	}
 }
 
+// escaped is what tmux's commands read as s.
+func escaped(s string) string {
+	s = strings.ReplaceAll(s, "#", "##")
+	if rest, ok := strings.CutSuffix(s, ";"); ok {
+		return rest + `\;`
+	}
+	return s
+}
+
 func TestRestoreBringsBackEveryPane(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "bystander")
-	dir := filepath.Dir(s.socket)
+	dir := filepath.Dir(s.Socket)
 	odd := filepath.Join(dir, `o'dd #(touch hit) "d$ir;`)
 	if err := os.Mkdir(odd, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	const name = `wo'rk #(touch hit) #{pid} };`
-	s.run("new-session", "-d", "-x", "120", "-y", "40", "-c", "/", "-n", "ed##(touch hit)", "-s", literal(name))
-	s.run("split-window", "-d", "-h", "-t", "="+name+":", "-c", literal(odd))
-	s.run("new-window", "-d", "-n", "logs", "-t", "="+name+":", "-c", "/tmp")
+	s.Run("new-session", "-d", "-x", "120", "-y", "40", "-c", "/", "-n", "ed##(touch hit)", "-s", escaped(name))
+	s.Run("split-window", "-d", "-h", "-t", "="+name+":", "-c", escaped(odd))
+	s.Run("new-window", "-d", "-n", "logs", "-t", "="+name+":", "-c", "/tmp")
 	a := actuator(t, Options{})
 	d := s.judged(name)
 	for i, p := range d.Identity.Session.Panes {
-		s.run("send-keys", "-t", p.ID, "echo pane-$(("+string(rune('1'+i))+"*11))", "Enter")
-		eventually(t, "the pane's output", func() bool {
-			return strings.Contains(s.run("capture-pane", "-p", "-t", p.ID), []string{"pane-11", "pane-22", "pane-33"}[i])
+		s.Run("send-keys", "-t", p.ID, "echo pane-$(("+string(rune('1'+i))+"*11))", "Enter")
+		testkit.Eventually(t, "the pane's output", func() bool {
+			return strings.Contains(s.Run("capture-pane", "-p", "-t", p.ID), []string{"pane-11", "pane-22", "pane-33"}[i])
 		})
 	}
 	shape := "#{pane_width}x#{pane_height}@#{pane_left},#{pane_top}"
-	before := s.run("list-panes", "-s", "-t", d.Identity.Session.ID, "-F", shape)
-	g := grasped(t, a, d)
-	in := intent(g, d)
+	before := s.Run("list-panes", "-s", "-t", d.Identity.Session.ID, "-F", shape)
+	in := intent(grasped(t, a, d), d)
 	if _, err := a.Restore(t.Context(), in); !errors.Is(err, actuators.ErrRefused) {
 		t.Errorf("nothing was saved yet, and it was restored: %v", err)
 	}
-	wantOutcome(t, decision.Done, g.Act(t.Context(), in))
+	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 
 	got, err := a.Restore(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
-	back := s.id(name)
+	back := s.ID(name)
 	if back == d.Identity.Session.ID || !strings.Contains(got, back) || !strings.Contains(got, "3 panes") {
 		t.Errorf("session %s is back as %s: %s", d.Identity.Session.ID, back, got)
 	}
-	if after := s.run("list-panes", "-s", "-t", back, "-F", shape); after != before {
+	if after := s.Run("list-panes", "-s", "-t", back, "-F", shape); after != before {
 		t.Errorf("panes were\n%s\nand are\n%s", before, after)
 	}
-	if names := s.run("list-windows", "-t", back, "-F", "#{window_name}"); names != "ed#(touch hit)\nlogs" {
+	if names := s.Run("list-windows", "-t", back, "-F", "#{window_name}"); names != "ed#(touch hit)\nlogs" {
 		t.Errorf("windows are called %q", names)
 	}
-	for i, line := range strings.Split(s.run("list-panes", "-s", "-t", back, "-F", "#{pane_id} #{pane_pid}"), "\n") {
+	for i, line := range strings.Split(s.Run("list-panes", "-s", "-t", back, "-F", "#{pane_id} #{pane_pid}"), "\n") {
 		pane, pid, _ := strings.Cut(line, " ")
-		eventually(t, "the saved scrollback and a shell in the folder", func() bool {
+		testkit.Eventually(t, "the saved scrollback and a shell in the folder", func() bool {
 			cwd, _ := os.Readlink("/proc/" + pid + "/cwd")
 			return cwd == []string{"/", odd, "/tmp"}[i] &&
-				strings.Contains(s.run("capture-pane", "-p", "-S", "-", "-t", pane), []string{"pane-11", "pane-22", "pane-33"}[i])
+				strings.Contains(s.Run("capture-pane", "-p", "-S", "-", "-t", pane), []string{"pane-11", "pane-22", "pane-33"}[i])
 		})
-		s.run("send-keys", "-t", pane, "echo alive-$((40+2))", "Enter")
-		eventually(t, "a shell that answers", func() bool { return strings.Contains(s.run("capture-pane", "-p", "-t", pane), "alive-42") })
+		s.Run("send-keys", "-t", pane, "echo alive-$((40+2))", "Enter")
+		testkit.Eventually(t, "a shell that answers", func() bool { return strings.Contains(s.Run("capture-pane", "-p", "-t", pane), "alive-42") })
 	}
 	for _, place := range []string{dir, odd, "/", "/tmp", "."} {
 		if _, err := os.Lstat(filepath.Join(place, "hit")); err == nil {
@@ -170,7 +183,7 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 	}
 	_, err = a.Restore(t.Context(), in)
 	wantErr(t, actuators.ErrRefused, err, "is there already")
-	if n := strings.Count(s.run("list-sessions", "-F", "#{session_name}"), "\n"); n != 1 {
+	if n := strings.Count(s.Run("list-sessions", "-F", "#{session_name}"), "\n"); n != 1 {
 		t.Errorf("a refused restore left %d sessions", n+1)
 	}
 }
@@ -178,21 +191,20 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "only")
-	dir := filepath.Join(filepath.Dir(s.socket), "gone")
+	dir := filepath.Join(filepath.Dir(s.Socket), "gone")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s.run("split-window", "-d", "-t", "=only:", "-c", dir)
-	bare := filepath.Join(filepath.Dir(s.socket), "tmux") // this user's own configuration stays out of it
+	s.Run("split-window", "-d", "-t", "=only:", "-c", dir)
+	bare := filepath.Join(filepath.Dir(s.Socket), "tmux") // this user's own configuration stays out of it
 	if err := os.WriteFile(bare, []byte("#!/bin/sh\nexec tmux -f /dev/null \"$@\"\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	a := actuator(t, Options{Tmux: bare})
 	d := s.judged("only")
-	g := grasped(t, a, d)
-	in := intent(g, d)
-	wantOutcome(t, decision.Done, g.Act(t.Context(), in))
-	eventually(t, "no server", func() bool { return !lives(d.Identity.Session.ServerPID) })
+	in := intent(grasped(t, a, d), d)
+	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
+	testkit.Eventually(t, "no server", func() bool { return !lives(d.Identity.Session.ServerPID) })
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -200,29 +212,28 @@ func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !s.has("only") || !strings.Contains(got, "2 panes") || !strings.Contains(got, dir) {
-		t.Errorf("the session is there: %v: %s", s.has("only"), got)
+	if !s.Has("only") || !strings.Contains(got, "2 panes") || !strings.Contains(got, dir) {
+		t.Errorf("the session is there: %v: %s", s.Has("only"), got)
 	}
 }
 
 func TestPurgeRemovesWhatTheActMade(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "worker")
-	s.run("new-session", "-d", "-s", "bystander")
+	s.Run("new-session", "-d", "-s", "bystander")
 	a := actuator(t, Options{})
 	d := s.judged("worker")
-	g := grasped(t, a, d)
-	in := intent(g, d)
-	wantOutcome(t, decision.Done, g.Act(t.Context(), in))
+	in := intent(grasped(t, a, d), d)
+	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 	var size int64
 	for _, name := range []string{"pane-0.txt", panes.Manifest} {
-		st, err := os.Lstat(filepath.Join(g.plan.Folder, name))
+		st, err := os.Lstat(filepath.Join(filepath.Join(a.Trash, act), name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		size += st.Size()
 	}
-	stranger := filepath.Join(g.plan.Folder, "stranger")
+	stranger := filepath.Join(filepath.Join(a.Trash, act), "stranger")
 	if err := os.WriteFile(stranger, []byte("kept"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -236,12 +247,12 @@ func TestPurgeRemovesWhatTheActMade(t *testing.T) {
 	if err := os.Remove(stranger); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // what is not there any more is no error
+	for range 2 { // what no longer exists is no error
 		if freed, err := a.Purge(t.Context(), in); err != nil || freed != 0 {
 			t.Errorf("freed %d, %v", freed, err)
 		}
 	}
-	if _, err := os.Lstat(g.plan.Folder); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(a.Trash, act)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the act's folder: %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"winnow/actuators"
+	wire "winnow/internal/tmux"
 )
 
 // Options says how sessions are ended.
@@ -54,7 +55,8 @@ type Actuator struct {
 	Options
 	never actuators.NeverProcess
 	log   hclog.Logger
-	// rests is restsFor, and looking is called right before the last look at the shells; for tests.
+	// within is answerWithin, rests restsFor, and looking is called right before the last look at the shells; for tests.
+	within  time.Duration
 	rests   time.Duration
 	looking func()
 }
@@ -67,7 +69,7 @@ var (
 // New gives the actuator of sessions.
 func New(o Options) *Actuator {
 	o.Tmux, o.ProcRoot = cmp.Or(o.Tmux, "tmux"), cmp.Or(o.ProcRoot, "/proc")
-	a := &Actuator{Options: o, log: o.Log, rests: restsFor, looking: func() {}, never: actuators.NeverProcess{UID: os.Geteuid(), Self: o.Self,
+	a := &Actuator{Options: o, log: o.Log, within: answerWithin, rests: restsFor, looking: func() {}, never: actuators.NeverProcess{UID: os.Geteuid(), Self: o.Self,
 		OrphanParents: o.OrphanParents, Multiplexers: o.Multiplexers, Names: o.Never}}
 	if a.log == nil {
 		a.log = hclog.NewNullLogger()
@@ -81,4 +83,9 @@ func (a *Actuator) step(name string) {
 	}
 }
 
-func (a *Actuator) client(socket string) client { return client{tmux: a.Tmux, socket: socket} }
+// answerWithin is how long a server may take to answer one command: a stopped one never does.
+const answerWithin = 10 * time.Second
+
+func (a *Actuator) server(socket string) wire.Server {
+	return wire.Server{Program: a.Tmux, Socket: socket, Within: a.within}
+}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,13 +12,18 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	testkit "winnow/testkit/tmux"
 )
 
-// act is the id that tests give their acts.
-const act = "01TESTACT"
+// server is a tmux server that can be judged.
+type server struct{ *testkit.Server }
+
+func fresh(t testing.TB, session string, args ...string) *server {
+	t.Helper()
+	return &server{testkit.Fresh(t, session, args...)}
+}
 
 // actuator saves to a folder of its own.
 func actuator(t testing.TB, o Options) *Actuator {
@@ -30,43 +34,17 @@ func actuator(t testing.TB, o Options) *Actuator {
 	return New(o)
 }
 
-// judged is the decision to reap the session of that name, with the identity that it has now. It waits for the panes' first
-// processes: one that tmux has only just forked is still a copy of the server, in the server's session.
+// judged is the decision of the loose policy to reap the session of that name.
 func (s *server) judged(name string) decision.Decision {
-	s.t.Helper()
-	id := s.id(name)
-	created, err := strconv.ParseInt(s.run("display-message", "-p", "-t", id+":", "#{session_created}"), 10, 64)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	out := decision.Session{Socket: s.socket, ServerPID: s.pid(), ServerTicks: s.ticks(s.pid()), ID: id, Name: name, CreatedAt: time.Unix(created, 0).UTC()}
-	out.Attached = strings.Count(s.run("list-clients", "-t", id, "-F", "client"), "client")
-	for _, line := range strings.Split(s.run("list-panes", "-s", "-t", id, "-F", "#{pane_dead} #{pane_id} #{pane_pid}"), "\n") {
-		f := strings.Fields(line)
-		p := decision.Pane{ID: f[1]}
-		if f[0] == "0" {
-			p.PID, _ = strconv.Atoi(f[2])
-			eventually(s.t, "the pane's first process", func() bool {
-				h, err := panes.Hold("/proc", p.PID)
-				if err == nil {
-					h.Close()
-				}
-				return err == nil && h.Was.Session == p.PID && h.Was.Comm != "tmux: server"
-			})
-			p.StartTicks, p.Members = s.ticks(p.PID), sessionOf(s.t, p.PID)
-			p.Cwd, _ = os.Readlink("/proc/" + f[2] + "/cwd")
-		}
-		out.Panes = append(out.Panes, p)
-	}
-	return decision.Decision{ID: "session:tmux/s/" + id, Kind: "session", Verdict: decision.Reap, Label: name,
-		Identity: decision.Identity{Key: "k", Session: &out}}
+	s.T.Helper()
+	return s.judge(loose).decide(name, decision.Reap)
 }
 
 func (s *server) ticks(pid int) uint64 {
-	s.t.Helper()
+	s.T.Helper()
 	h, err := panes.Hold("/proc", pid)
 	if err != nil {
-		s.t.Fatal(err)
+		s.T.Fatal(err)
 	}
 	h.Close()
 	return h.Was.Start
@@ -95,12 +73,6 @@ func sessionOf(t testing.TB, leader int) (pids []int) {
 	return pids
 }
 
-// has tells whether the server has a session of exactly that name; no server has none.
-func (s *server) has(name string) bool {
-	out, err := s.command("list-sessions", "-F", "#{session_name}").Output()
-	return err == nil && slices.Contains(strings.Split(string(out), "\n"), name)
-}
-
 func grasped(t testing.TB, a *Actuator, d decision.Decision) *grasp {
 	t.Helper()
 	g, err := a.Hold(t.Context(), act, d)
@@ -112,7 +84,7 @@ func grasped(t testing.TB, a *Actuator, d decision.Decision) *grasp {
 }
 
 func intent(g *grasp, d decision.Decision) decision.Intent {
-	return decision.Intent{ID: act, Candidate: d.ID, Kind: d.Kind, Identity: d.Identity, Plan: g.Plan()}
+	return decision.Intent{ID: act, Candidate: d.ID, Kind: d.Kind, Identity: d.Identity, Plan: g.Plan(), RestoreUntil: time.Now().Add(time.Hour)}
 }
 
 func wantOutcome(t testing.TB, want string, got decision.Outcome, words ...string) {
@@ -142,7 +114,7 @@ func wantErr(t testing.TB, want, got error, words ...string) {
 // wantUntouched checks that nothing was saved, or that it was removed again, and that the session is there.
 func wantUntouched(t testing.TB, a *Actuator, s *server, name string) {
 	t.Helper()
-	if !s.has(name) {
+	if !s.Has(name) {
 		t.Errorf("session %q is gone", name)
 	}
 	if _, err := os.Lstat(filepath.Join(a.Trash, act)); !errors.Is(err, os.ErrNotExist) {
@@ -159,11 +131,11 @@ func lives(pid int) bool {
 	return true
 }
 
-// child waits until a process in a pane has written its pid to file, and ends it when the test is over.
+// child waits until a process in a pane has written its pid to file, and ends it when the test has ended.
 func child(t testing.TB, file string) int {
 	t.Helper()
 	var pid int
-	eventually(t, "a process in the pane", func() bool {
+	testkit.Eventually(t, "a process in the pane", func() bool {
 		text, _ := os.ReadFile(file)
 		n, err := strconv.Atoi(strings.TrimSpace(string(text)))
 		pid = n
@@ -187,5 +159,3 @@ func stop(t testing.TB, pid int) {
 	}
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 }
-
-var _ actuators.Held = (*grasp)(nil)

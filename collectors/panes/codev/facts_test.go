@@ -106,7 +106,7 @@ func TestDuplicatesAndTwoWorkspaces(t *testing.T) {
 	}
 }
 
-// Two workspaces have a builder of the same id: what is over in one is over there alone, and what is alive in one is nobody's there for
+// Two workspaces have a builder of the same id: what has ended in one has ended there alone, and what is alive in one is nobody's there for
 // being over in the other.
 func TestOverInOneWorkspaceAndAliveInTheOther(t *testing.T) {
 	t.Parallel()

@@ -313,7 +313,7 @@ func TestStoreThatCannotBeRead(t *testing.T) {
 		}
 	})
 	for name, tc := range map[string]struct{ change, want string }{
-		"an id of another kind":   {"terminal_sessions SET id = 'x', role_id = 'y'", "terminal_sessions: row 1: its id is none that Codev gives"},
+		"an id of another kind":   {"terminal_sessions SET id = 'x', role_id = 'y'", "terminal_sessions: row 1: its id does not have the form of Codev's ids"},
 		"a relative workspace":    {"terminal_sessions SET workspace_path = 'acme'", "workspace_path is not absolute"},
 		"no workspace":            {"terminal_sessions SET workspace_path = ''", "it has no workspace_path"},
 		"a start of text":         {"terminal_sessions SET shellper_start_time = 'then'", "shellper_start_time is not a whole number"},

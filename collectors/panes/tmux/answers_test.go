@@ -1,18 +1,20 @@
 package tmux
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"winnow/engine/snapshot"
+	testkit "winnow/testkit/tmux"
 )
 
 // TestAnswers reads what real servers of several versions said, testdata/answers/README.md tells of what.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
+	s := testkit.Fresh(t, "up")
 	const quoted, escaped, plain = "q\"'`\\$HOME\\\\x", "q\"'`$HOME\\\\x", "q\"'`$HOME\\x"
 	common := []string{"worker-1", "seen", "grüß 火 a|b;c", "second"}
 	for version, c := range map[string]struct {
@@ -27,19 +29,19 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			text, err := os.ReadFile(filepath.Join("testdata", "answers", version+".txt"))
+			answer, err := filepath.Abs(filepath.Join("testdata", "answers", version+".txt"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			l, err := parse(string(text))
+			part, err := newReader(Options{Tmux: program(t, "exec cat "+answer)}, "tmux/s", s.Socket).Read(testkit.Within(t, 20*time.Second))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if l.version != version || len(*l.living()) == 0 {
-				t.Errorf("version %q, panes %v", l.version, *l.living())
+			if part.Server.Version != version || len(*part.Server.Panes) == 0 {
+				t.Errorf("version %q, panes %v", part.Server.Version, *part.Server.Panes)
 			}
 			got := map[string]snapshot.Session{}
-			for _, s := range sessions(l, "tmux/s", snapshot.Server{}, "") {
+			for _, s := range part.Sessions {
 				got[s.Name] = s
 			}
 			fine := map[string]bool{}

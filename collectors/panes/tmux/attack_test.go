@@ -2,20 +2,18 @@ package tmux
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"winnow/collectors"
 	"winnow/testkit/attack"
+	testkit "winnow/testkit/tmux"
 )
 
 // A server decides what its client prints: what stands here for tmux prints what such a server would have it print.
 func TestAttackATmuxServerThatNeverEnds(t *testing.T) {
 	t.Parallel()
-	s := fresh(t, "up")
+	s := testkit.Fresh(t, "up")
 	a := attack.New(t, "a tmux server has its client print without end, a byte at a time, a million panes, a name of a mebibyte, or nothing for ever")
 	const begin = `printf 'server\t1\t1\t3.3a\n';`
 	for name, script := range map[string]string{
@@ -29,12 +27,8 @@ func TestAttackATmuxServerThatNeverEnds(t *testing.T) {
 		"a long name":      begin + `printf 'session\t$1\t1\t1\t\t\t'; head -c 1048576 /dev/zero | tr '\0' x; printf '\nlisted\nend\n'`,
 		"a million fields": begin + `yes '' | head -1000000 | tr '\n' '\t'; printf '\nend\n'`,
 	} {
-		program := filepath.Join(t.TempDir(), "tmux")
-		if err := os.WriteFile(program, []byte("#!/bin/sh\nPATH="+os.Getenv("PATH")+"\n"+script+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
 		begin := time.Now()
-		err := fails(t, Options{Tmux: program}, s.socket, within(t, 3*time.Second))
+		err := fails(t, Options{Tmux: program(t, script)}, s.Socket, testkit.Within(t, 3*time.Second))
 		switch took := time.Since(begin); {
 		case errors.Is(err, collectors.ErrAbsent) || len(err.Error()) > 1000:
 			a.Lost("%s: %.1000v", name, err)
@@ -43,24 +37,5 @@ func TestAttackATmuxServerThatNeverEnds(t *testing.T) {
 		default:
 			a.Held()
 		}
-	}
-}
-
-func TestParseBoundsWhatIsListed(t *testing.T) {
-	t.Parallel()
-	const server = "server\t12\t1700000000\t3.3a\n"
-	session := func(id, name string) string { return "session\t$" + id + "\t1\t1\t\t\t" + name + "\n" }
-	if _, err := parse(server + session("1", strings.Repeat("x", maxField)) + "listed\nend\n"); err != nil {
-		t.Errorf("the longest name: %v", err)
-	}
-	if _, err := parse(server + session("1", strings.Repeat("x", maxField+1)) + "listed\nend\n"); err == nil || !strings.Contains(err.Error(), "longer than") {
-		t.Errorf("a longer name: %v", err)
-	}
-	pane := "pane\t$1\t%1\t1\t0\t1\tx\n"
-	if l, err := parse(server + session("1", "x") + "listed\n" + strings.Repeat(pane, maxRows-4) + "end\n"); err != nil || len(l.panes) != maxRows-4 {
-		t.Errorf("as many rows as are read: %v", err)
-	}
-	if _, err := parse(server + session("1", "x") + "listed\n" + strings.Repeat(pane, maxRows-3) + "end\n"); err == nil || !strings.Contains(err.Error(), "more than") {
-		t.Errorf("one row more: %v", err)
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"winnow/engine/snapshot"
+	testkit "winnow/testkit/tmux"
 )
 
 // BenchmarkRead compares the one exec a server with asking tmux about one session after the other, each with its panes and its
@@ -17,7 +17,7 @@ func BenchmarkRead(b *testing.B) {
 		b.Run(fmt.Sprintf("panes=%d", panes), func(b *testing.B) {
 			s := crowd(b, panes)
 			b.Run("winnow", func(b *testing.B) {
-				r := newReader(Options{}, "tmux/s", s.socket)
+				r := newReader(Options{}, "tmux/s", s.Socket)
 				for b.Loop() {
 					part, err := r.Read(b.Context())
 					if err != nil || seen(part.Sessions) != panes {
@@ -27,7 +27,7 @@ func BenchmarkRead(b *testing.B) {
 			})
 			b.Run("an exec a session", func(b *testing.B) {
 				for b.Loop() {
-					if n := naive(b, s.socket); n != panes {
+					if n := naive(b, s.Socket); n != panes {
 						b.Fatalf("%d panes", n)
 					}
 				}
@@ -37,13 +37,13 @@ func BenchmarkRead(b *testing.B) {
 }
 
 // crowd starts a server with panes that cost little: each is a cat.
-func crowd(b *testing.B, panes int) *server {
+func crowd(b *testing.B, panes int) *testkit.Server {
 	b.Helper()
-	s := fresh(b, "s0", "cat")
+	s := testkit.Fresh(b, "s0", "cat")
 	var chain []string
 	flush := func() {
 		if len(chain) > 0 {
-			s.run(chain[:len(chain)-1]...)
+			s.Run(chain[:len(chain)-1]...)
 			chain = nil
 		}
 	}
@@ -82,30 +82,6 @@ func naive(b *testing.B, socket string) (panes int) {
 		ask("list-clients", "-t", id, "-F", "#{client_activity}")
 	}
 	return panes
-}
-
-func BenchmarkParse(b *testing.B) {
-	for _, panes := range []int{100, 1000, 10000} {
-		var out strings.Builder
-		out.WriteString(server1)
-		for i := range panes / 10 {
-			fmt.Fprintf(&out, "session\t$%d\t1700000001\t1700000002\t\t\tname-%d\n", i, i)
-		}
-		out.WriteString(listed)
-		for i := range panes {
-			fmt.Fprintf(&out, "pane\t$%d\t%%%d\t%d\t0\t1700000003\t/dev/pts/%d\n", i/10, i, i+2, i)
-		}
-		out.WriteString(end)
-		b.Run(fmt.Sprintf("panes=%d", panes), func(b *testing.B) {
-			for b.Loop() {
-				l, err := parse(out.String())
-				if err != nil || len(l.panes) != panes {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(panes)/float64(time.Nanosecond), "ns/pane")
-		})
-	}
 }
 
 func seen(sessions map[string]snapshot.Session) (panes int) {

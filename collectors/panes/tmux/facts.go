@@ -8,53 +8,57 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/engine/snapshot"
+	wire "winnow/internal/tmux"
 )
 
-// sessions turns a listing into the sessions of source, by their candidates' ids. With only, it gives that one alone.
-func sessions(l *listing, source string, server snapshot.Server, only string) map[string]snapshot.Session {
+// sessions turns a listing into the sessions of source, by their candidates' ids. With only, it gives that one alone, with its state.
+func sessions(l *wire.Listing, source string, server snapshot.Server, only string) map[string]snapshot.Session {
 	shown := map[string][]string{} // by pane, the sessions that show it
-	panes := map[string][]paneRow{}
-	for _, p := range l.panes {
-		panes[p.session] = append(panes[p.session], p)
-		if !slices.Contains(shown[p.id], p.session) {
-			shown[p.id] = append(shown[p.id], p.session)
+	panes := map[string][]wire.Pane{}
+	for _, p := range l.Panes {
+		panes[p.Session] = append(panes[p.Session], p)
+		if !slices.Contains(shown[p.ID], p.Session) {
+			shown[p.ID] = append(shown[p.ID], p.Session)
 		}
 	}
-	clients := map[string][]clientRow{}
-	for _, c := range l.clients {
-		clients[c.session] = append(clients[c.session], c)
+	clients := map[string][]wire.Client{}
+	for _, c := range l.Clients {
+		clients[c.Session] = append(clients[c.Session], c)
 	}
 	out := map[string]snapshot.Session{}
-	for _, r := range l.sessions {
-		if only == "" || r.id == only {
-			s := session(r, panes[r.id], clients[r.id], shown)
+	for _, r := range l.Sessions {
+		if only == "" || r.ID == only {
+			s := session(r, panes[r.ID], clients[r.ID], shown)
 			s.Source, s.Server = source, new(server)
-			out[ID(source, r.id)] = s
+			if only != "" && l.Detail != nil {
+				s.State = l.Detail.State
+			}
+			out[ID(source, r.ID)] = s
 		}
 	}
 	return out
 }
 
-func session(r sessionRow, panes []paneRow, clients []clientRow, shown map[string][]string) snapshot.Session {
-	s := snapshot.Session{ID: r.id, Name: r.name, CreatedAt: new(r.created), Attached: new(len(clients)),
-		ControlClients: new(0), LastActivityAt: new(r.activity), Group: r.group, GroupSize: r.groupSize}
-	if r.odd {
-		s.Error = "its name holds a tab or a newline, so that what else it is called by cannot be told: tmux rename-session -t '" + r.id + "' gives it another"
+func session(r wire.Session, panes []wire.Pane, clients []wire.Client, shown map[string][]string) snapshot.Session {
+	s := snapshot.Session{ID: r.ID, Name: r.Name, CreatedAt: new(r.Created), Attached: new(len(clients)),
+		ControlClients: new(0), LastActivityAt: new(r.Activity), Group: r.Group, GroupSize: r.GroupSize}
+	if r.Odd {
+		s.Error = "its name holds a tab or a newline, so it could be mistaken for another name; give it a new one: tmux rename-session -t '" + r.ID + "' gives it another"
 	}
 	seen := map[string]bool{}
 	for _, p := range panes {
-		s.LastActivityAt = later(s.LastActivityAt, p.activity)
-		if !seen[p.id] { // a window may be linked twice into one session
-			seen[p.id] = true
-			s.Panes = append(s.Panes, pane(p, shown[p.id]))
+		s.LastActivityAt = later(s.LastActivityAt, p.Activity)
+		if !seen[p.ID] { // a window may be linked twice into one session
+			seen[p.ID] = true
+			s.Panes = append(s.Panes, pane(p, shown[p.ID]))
 		}
 	}
 	for _, c := range clients {
-		s.ClientActivityAt = later(s.ClientActivityAt, c.activity)
-		if c.control {
+		s.ClientActivityAt = later(s.ClientActivityAt, c.Activity)
+		if c.Control {
 			*s.ControlClients++
 			s.ClientActivityAt = later(s.ClientActivityAt, *s.LastActivityAt)
-			if at := typed(c.tty); at != nil {
+			if at := typed(c.TTY); at != nil {
 				s.ClientActivityAt = later(s.ClientActivityAt, *at)
 			}
 		}
@@ -74,13 +78,13 @@ func typed(tty string) *time.Time {
 }
 
 // pane leaves out the pid of a dead pane: tmux goes on naming it, and it may be somebody else's by now.
-func pane(r paneRow, shown []string) snapshot.Pane {
-	p := snapshot.Pane{ID: r.id, Dead: new(r.dead), TTY: strings.TrimPrefix(r.tty, "/dev/")}
-	if r.pid > 0 && !r.dead {
-		p.ShellPID = new(r.pid)
+func pane(r wire.Pane, shown []string) snapshot.Pane {
+	p := snapshot.Pane{ID: r.ID, Dead: new(r.Dead), TTY: strings.TrimPrefix(r.TTY, "/dev/")}
+	if r.PID > 0 && !r.Dead {
+		p.ShellPID = new(r.PID)
 	}
 	for _, id := range shown {
-		if id != r.session {
+		if id != r.Session {
 			p.Linked = append(p.Linked, id)
 		}
 	}

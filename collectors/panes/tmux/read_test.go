@@ -3,7 +3,6 @@ package tmux
 import (
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"net"
 	"os"
@@ -20,12 +19,15 @@ import (
 
 	"winnow/collectors"
 	"winnow/engine/snapshot"
+	"winnow/internal/proc"
+	wire "winnow/internal/tmux"
+	testkit "winnow/testkit/tmux"
 )
 
 // read gives what the reader of one socket finds, by session names.
 func read(t testing.TB, socket, only string) map[string]snapshot.Session {
 	t.Helper()
-	part, err := newReader(Options{Only: only}, "tmux/s", socket).Read(within(t, 20*time.Second))
+	part, err := newReader(Options{Only: only}, "tmux/s", socket).Read(testkit.Within(t, 20*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,6 +39,16 @@ func read(t testing.TB, socket, only string) map[string]snapshot.Session {
 		out[s.Name] = s
 	}
 	return out
+}
+
+// program is a script that goes by the name of tmux.
+func program(t testing.TB, script string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "tmux")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\nPATH="+os.Getenv("PATH")+"\n"+script+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 func fails(t testing.TB, o Options, socket string, ctx context.Context) error {
@@ -61,19 +73,19 @@ func ids(panes []snapshot.Pane) (out []string) {
 func TestReadTellsOfSessions(t *testing.T) {
 	t.Parallel()
 	begin := time.Now().Add(-2 * time.Second)
-	s := fresh(t, "vie")
-	s.run("new-session", "-d", "-s", "viewer")
-	s.run("split-window", "-d", "-t", "=viewer:")
-	s.run("new-window", "-d", "-t", "=viewer:")
-	got := read(t, s.socket, "")
+	s := testkit.Fresh(t, "vie")
+	s.Run("new-session", "-d", "-s", "viewer")
+	s.Run("split-window", "-d", "-t", "=viewer:")
+	s.Run("new-window", "-d", "-t", "=viewer:")
+	got := read(t, s.Socket, "")
 	if len(got) != 2 {
 		t.Fatalf("want 2 sessions, got %d", len(got))
 	}
 	viewer := got["viewer"]
-	if viewer.ID != s.id("viewer") || viewer.Source != "tmux/s" {
+	if viewer.ID != s.ID("viewer") || viewer.Source != "tmux/s" {
 		t.Errorf("viewer is %q of %q", viewer.ID, viewer.Source)
 	}
-	wantPanes := strings.Split(s.run("list-panes", "-s", "-t", "=viewer:", "-F", "#{pane_id} #{pane_pid} #{s|/dev/||:pane_tty}"), "\n")
+	wantPanes := strings.Split(s.Run("list-panes", "-s", "-t", "=viewer:", "-F", "#{pane_id} #{pane_pid} #{s|/dev/||:pane_tty}"), "\n")
 	var gotPanes []string
 	for _, p := range viewer.Panes {
 		gotPanes = append(gotPanes, p.ID+" "+strconv.Itoa(*p.ShellPID)+" "+p.TTY)
@@ -92,11 +104,11 @@ func TestReadTellsOfSessions(t *testing.T) {
 	if *viewer.Attached != 0 || viewer.ClientActivityAt != nil || viewer.Group != "" || viewer.GroupSize != 0 {
 		t.Errorf("attached %d, client activity %v, group %q of %d", *viewer.Attached, viewer.ClientActivityAt, viewer.Group, viewer.GroupSize)
 	}
-	_, ticks, err := readStat("/proc", s.pid())
+	host, err := proc.StatOf("/proc", s.PID())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := snapshot.Server{Socket: s.socket, PID: s.pid(), StartTicks: &ticks, StartedAt: viewer.Server.StartedAt, Version: s.run("display", "-p", "#{version}")}
+	want := snapshot.Server{Socket: s.Socket, PID: s.PID(), StartTicks: &host.Start, StartedAt: viewer.Server.StartedAt, Version: s.Run("display", "-p", "#{version}")}
 	if diff := cmp.Diff(want, *viewer.Server); diff != "" {
 		t.Errorf("server (-want +got):\n%s", diff)
 	}
@@ -105,13 +117,13 @@ func TestReadTellsOfSessions(t *testing.T) {
 func TestReadKeepsOddNames(t *testing.T) {
 	t.Parallel()
 	odd := []string{"ünï 火 🦀", `two  "quotes" 'both'`, "#{pid} #(true) $HOME %d", "}, ,{", "semi;colon", "`back` \\slash", "-dash", "glob*?[a]"}
-	s := fresh(t, "plain")
+	s := testkit.Fresh(t, "plain")
 	for i, name := range odd {
 		name = strings.ReplaceAll(name, "#", "##") // -s expands formats
-		s.run("new-session", "-d", "-s"+name, "-n", "w"+strconv.Itoa(i))
+		s.Run("new-session", "-d", "-s"+name, "-n", "w"+strconv.Itoa(i))
 	}
-	s.run("new-session", "-d", "-s", "tab\there\nline")
-	got := read(t, s.socket, "")
+	s.Run("new-session", "-d", "-s", "tab\there\nline")
+	got := read(t, s.Socket, "")
 	// tmux itself escapes backslashes, variables and control characters.
 	for _, want := range append(odd, `tab\there\nline`) {
 		want = strings.NewReplacer(`\slash`, `\\slash`, "$HOME", `\$HOME`).Replace(want)
@@ -126,13 +138,13 @@ func TestReadKeepsOddNames(t *testing.T) {
 
 func TestReadCountsGroupsAndLinks(t *testing.T) {
 	t.Parallel()
-	s := fresh(t, "first")
-	s.run("new-session", "-d", "-s", "twin", "-t", "=first")
-	s.run("new-session", "-d", "-s", "alone")
-	s.run("new-session", "-d", "-s", "borrower")
-	s.run("link-window", "-d", "-s", "=alone:", "-t", "=borrower:7")
-	s.run("link-window", "-d", "-s", "=alone:", "-t", "=borrower:8") // and twice into one session
-	got := read(t, s.socket, "")
+	s := testkit.Fresh(t, "first")
+	s.Run("new-session", "-d", "-s", "twin", "-t", "=first")
+	s.Run("new-session", "-d", "-s", "alone")
+	s.Run("new-session", "-d", "-s", "borrower")
+	s.Run("link-window", "-d", "-s", "=alone:", "-t", "=borrower:7")
+	s.Run("link-window", "-d", "-s", "=alone:", "-t", "=borrower:8") // and twice into one session
+	got := read(t, s.Socket, "")
 	for _, c := range []struct {
 		name   string
 		size   int
@@ -151,32 +163,35 @@ func TestReadCountsGroupsAndLinks(t *testing.T) {
 		t.Errorf("borrower has panes %v", ids(borrower.Panes))
 	}
 	for name, all := range got {
-		one := read(t, s.socket, all.ID)
+		one := read(t, s.Socket, all.ID)
+		if all.State = one[name].State; !strings.Contains(all.State, " "+all.ID+" ") {
+			t.Errorf("the state of %s is %q", name, all.State)
+		}
 		if diff := cmp.Diff(map[string]snapshot.Session{name: all}, one); diff != "" {
 			t.Errorf("%s alone (-in all, +alone):\n%s", name, diff)
 		}
 	}
-	if none := read(t, s.socket, "$99"); len(none) != 0 {
+	if none := read(t, s.Socket, "$99"); len(none) != 0 {
 		t.Errorf("a session that is not there gave %v", none)
 	}
 }
 
 func TestReadCountsClients(t *testing.T) {
 	t.Parallel()
-	s := fresh(t, "watched")
-	s.run("new-session", "-d", "-s", "scripted")
-	keys := s.attach("=watched")
-	s.control("=scripted")
-	before := read(t, s.socket, "")
+	s := testkit.Fresh(t, "watched")
+	s.Run("new-session", "-d", "-s", "scripted")
+	keys := s.Attach("=watched")
+	s.Control("=scripted")
+	before := read(t, s.Socket, "")
 	for name, control := range map[string]int{"watched": 0, "scripted": 1} {
 		if got := before[name]; *got.Attached != 1 || *got.ControlClients != control || got.ClientActivityAt == nil {
 			t.Fatalf("%s: want 1 client with its activity, %d of them in control mode, got %d, %d and %v", name, control, *got.Attached, *got.ControlClients, got.ClientActivityAt)
 		}
 	}
 	watched := before["watched"]
-	eventually(t, "a key moves the client's activity", func() bool {
+	testkit.Eventually(t, "a key moves the client's activity", func() bool {
 		_, _ = keys.Write([]byte(" "))
-		now := read(t, s.socket, "")["watched"]
+		now := read(t, s.Socket, "")["watched"]
 		return now.ClientActivityAt.After(*watched.ClientActivityAt) && now.LastActivityAt.After(*watched.LastActivityAt)
 	})
 }
@@ -184,33 +199,19 @@ func TestReadCountsClients(t *testing.T) {
 // iTerm2 is such a client: what its user types comes as commands, for which tmux moves no client_activity.
 func TestReadSeesThatAControlClientIsUsed(t *testing.T) {
 	t.Parallel()
-	s := fresh(t, "typed")
-	s.run("new-session", "-d", "-s", "asked")
-	master, slave := pty(t)
-	cmd := s.command("-CC", "attach-session", "-t", "=asked")
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	_ = slave.Close()
-	go func() { _, _ = io.Copy(io.Discard, master) }()
-	t.Cleanup(func() {
-		_ = master.Close()
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	s.shown("=asked")
-	s.control("=typed")
-	before := read(t, s.socket, "")
-	eventually(t, "what came to a control client's terminal is its activity", func() bool {
-		_, _ = master.WriteString("list-windows\n")
-		now := read(t, s.socket, "")["asked"]
+	s := testkit.Fresh(t, "typed")
+	s.Run("new-session", "-d", "-s", "asked")
+	keys := s.Attach("=asked", "-CC")
+	s.Control("=typed")
+	before := read(t, s.Socket, "")
+	testkit.Eventually(t, "what came to a control client's terminal is its activity", func() bool {
+		_, _ = keys.Write([]byte("list-windows\n"))
+		now := read(t, s.Socket, "")["asked"]
 		return *now.ControlClients == 1 && now.ClientActivityAt.After(*before["asked"].ClientActivityAt) && now.ClientActivityAt.After(*now.LastActivityAt)
 	})
-	eventually(t, "what a session shows is the activity of a control client without a terminal", func() bool {
-		s.run("send-keys", "-t", "=typed:", "x")
-		now := read(t, s.socket, "")["typed"]
+	testkit.Eventually(t, "what a session shows is the activity of a control client without a terminal", func() bool {
+		s.Run("send-keys", "-t", "=typed:", "x")
+		now := read(t, s.Socket, "")["typed"]
 		return now.ClientActivityAt.After(*before["typed"].ClientActivityAt) && now.ClientActivityAt.Equal(*now.LastActivityAt)
 	})
 }
@@ -219,25 +220,25 @@ func TestReadSeesThatAControlClientIsUsed(t *testing.T) {
 func TestAControlClientThatOnlyWatchesGrowsOld(t *testing.T) {
 	t.Parallel()
 	old := time.Unix(1700000000, 0).UTC()
-	row := sessionRow{id: "$4", created: old, activity: old}
-	watching := clientRow{session: "$4", control: true, activity: old}
-	got := session(row, []paneRow{{session: "$4", id: "%5", pid: 77, activity: old.Add(time.Hour)}}, []clientRow{watching}, nil)
+	row := wire.Session{ID: "$4", Created: old, Activity: old}
+	watching := wire.Client{Session: "$4", Control: true, Activity: old}
+	got := session(row, []wire.Pane{{Session: "$4", ID: "%5", PID: 77, Activity: old.Add(time.Hour)}}, []wire.Client{watching}, nil)
 	if want := old.Add(time.Hour); !got.ClientActivityAt.Equal(want) {
 		t.Errorf("active at %v, want %v", got.ClientActivityAt, want)
 	}
-	watching.control = false
-	if got := session(row, []paneRow{{session: "$4", id: "%5", pid: 77, activity: old.Add(time.Hour)}}, []clientRow{watching}, nil); !got.ClientActivityAt.Equal(old) {
+	watching.Control = false
+	if got := session(row, []wire.Pane{{Session: "$4", ID: "%5", PID: 77, Activity: old.Add(time.Hour)}}, []wire.Client{watching}, nil); !got.ClientActivityAt.Equal(old) {
 		t.Errorf("what a pane shows counted as a key: active at %v, want %v", got.ClientActivityAt, old)
 	}
 }
 
 func TestReadLeavesOutTheProcessOfADeadPane(t *testing.T) {
 	t.Parallel()
-	s := fresh(t, "kept")
-	s.run("set-option", "-g", "remain-on-exit", "on")
-	s.run("new-window", "-d", "-t", "=kept:", "true")
-	eventually(t, "a dead pane", func() bool {
-		panes := read(t, s.socket, "")["kept"].Panes
+	s := testkit.Fresh(t, "kept")
+	s.Run("set-option", "-g", "remain-on-exit", "on")
+	s.Run("new-window", "-d", "-t", "=kept:", "true")
+	testkit.Eventually(t, "a dead pane", func() bool {
+		panes := read(t, s.Socket, "")["kept"].Panes
 		i := slices.IndexFunc(panes, func(p snapshot.Pane) bool { return *p.Dead })
 		return len(panes) == 2 && i == 1 && panes[1].ShellPID == nil && panes[0].ShellPID != nil
 	})
@@ -245,10 +246,10 @@ func TestReadLeavesOutTheProcessOfADeadPane(t *testing.T) {
 
 func TestReadAServerWithoutSessions(t *testing.T) {
 	t.Parallel()
-	s := fresh(t, "only")
-	s.run("set-option", "-s", "exit-empty", "off")
-	s.run("kill-session", "-t", s.id("only"))
-	if got := read(t, s.socket, ""); len(got) != 0 {
+	s := testkit.Fresh(t, "only")
+	s.Run("set-option", "-s", "exit-empty", "off")
+	s.Run("kill-session", "-t", s.ID("only"))
+	if got := read(t, s.Socket, ""); len(got) != 0 {
 		t.Errorf("want no session, got %v", got)
 	}
 }
@@ -256,17 +257,13 @@ func TestReadAServerWithoutSessions(t *testing.T) {
 // 3.1c gives nothing at all where there is no session.
 func TestReadAnOldServerWithoutSessions(t *testing.T) {
 	t.Parallel()
-	s := fresh(t, "only")
-	old := filepath.Join(filepath.Dir(s.socket), "tmux")
+	s := testkit.Fresh(t, "only")
 	for script, want := range map[string]bool{
-		"echo no current target >&2; exit 1\n":              true,
-		"echo server; echo no current target >&2; exit 1\n": false,
-		"echo no other target >&2; exit 1\n":                false,
+		"echo no current target >&2; exit 1":              true,
+		"echo server; echo no current target >&2; exit 1": false,
+		"echo no other target >&2; exit 1":                false,
 	} {
-		if err := os.WriteFile(old, []byte("#!/bin/sh\n"+script), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		part, err := newReader(Options{Tmux: old}, "tmux/s", s.socket).Read(within(t, 20*time.Second))
+		part, err := newReader(Options{Tmux: program(t, script)}, "tmux/s", s.Socket).Read(testkit.Within(t, 20*time.Second))
 		if (err == nil) != want || len(part.Sessions) > 0 || part.Server != nil {
 			t.Errorf("%q gave %v and %v", script, part, err)
 		}
@@ -276,11 +273,11 @@ func TestReadAnOldServerWithoutSessions(t *testing.T) {
 // The name of a group may hold a tab where a session's may not.
 func TestReadAGroupWithATab(t *testing.T) {
 	t.Parallel()
-	s := fresh(t, "plain")
-	if err := s.command("new-session", "-d", "-s", "member", "-t", "a\tb").Run(); err != nil {
+	s := testkit.Fresh(t, "plain")
+	if err := s.Command("new-session", "-d", "-s", "member", "-t", "a\tb").Run(); err != nil {
 		t.Skip("this tmux takes no such name")
 	}
-	got := read(t, s.socket, "")
+	got := read(t, s.Socket, "")
 	if len(got) != 2 || got["member"].Group != "a?b" || got["member"].Error != "" {
 		t.Errorf("sessions %v", got)
 	}
@@ -288,7 +285,7 @@ func TestReadAGroupWithATab(t *testing.T) {
 
 func TestReadTellsAbsentFromFailed(t *testing.T) {
 	t.Parallel()
-	dir := folderOf(t)
+	dir := testkit.Folder(t)
 	stale := filepath.Join(dir, "stale")
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: stale, Net: "unix"})
 	if err != nil {
@@ -301,7 +298,7 @@ func TestReadTellsAbsentFromFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, socket := range []string{filepath.Join(dir, "none"), stale, file} {
-		if err := fails(t, Options{}, socket, within(t, 20*time.Second)); !errors.Is(err, collectors.ErrAbsent) {
+		if err := fails(t, Options{}, socket, testkit.Within(t, 20*time.Second)); !errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("%s: want absent, got %v", filepath.Base(socket), err)
 		}
 	}
@@ -309,15 +306,15 @@ func TestReadTellsAbsentFromFailed(t *testing.T) {
 		_ = c.Close()
 		t.Error("reading a stale socket started a server")
 	}
-	if err := fails(t, Options{}, filepath.Join(dir, strings.Repeat("x", 120)), within(t, 20*time.Second)); errors.Is(err, collectors.ErrAbsent) {
+	if err := fails(t, Options{}, filepath.Join(dir, strings.Repeat("x", 120)), testkit.Within(t, 20*time.Second)); errors.Is(err, collectors.ErrAbsent) {
 		t.Errorf("a path that the kernel does not take counts as absent: %v", err)
 	}
 }
 
 func TestReadFailsWithoutTmux(t *testing.T) {
 	t.Parallel()
-	s := fresh(t, "up")
-	err := fails(t, Options{Tmux: "no-such-tmux-here"}, s.socket, within(t, 20*time.Second))
+	s := testkit.Fresh(t, "up")
+	err := fails(t, Options{Tmux: "no-such-tmux-here"}, s.Socket, testkit.Within(t, 20*time.Second))
 	if errors.Is(err, collectors.ErrAbsent) || !strings.Contains(err.Error(), "install tmux") {
 		t.Errorf("want a failure that says to install tmux, got %v", err)
 	}
@@ -325,26 +322,22 @@ func TestReadFailsWithoutTmux(t *testing.T) {
 
 func TestReadFailsWhenTheServerIsStopped(t *testing.T) {
 	t.Parallel()
-	s := fresh(t, "frozen")
-	pid := s.pid()
+	s := testkit.Fresh(t, "frozen")
+	pid := s.PID()
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
-	if err := fails(t, Options{}, s.socket, within(t, 300*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
+	if err := fails(t, Options{}, s.Socket, testkit.Within(t, 300*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("want a deadline, got %v", err)
 	}
 }
 
 func TestReadFailsOnAnAnswerThatIsCutShort(t *testing.T) {
 	t.Parallel()
-	s := fresh(t, "up")
-	liar := filepath.Join(filepath.Dir(s.socket), "tmux")
+	s := testkit.Fresh(t, "up")
 	// It speaks to the real server and loses what comes after the sessions.
-	if err := os.WriteFile(liar, []byte("#!/bin/sh\nPATH="+os.Getenv("PATH")+"\ntmux \"$@\" | sed '/^pane/,$d'\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	err := fails(t, Options{Tmux: liar}, s.socket, within(t, 20*time.Second))
+	err := fails(t, Options{Tmux: program(t, `tmux "$@" | sed '/^pane/,$d'`)}, s.Socket, testkit.Within(t, 20*time.Second))
 	if !strings.Contains(err.Error(), "cut short") {
 		t.Errorf("want an answer that is cut short, got %v", err)
 	}
@@ -356,12 +349,12 @@ func TestReadWithoutPermission(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may connect to any socket; run as a plain user")
 	}
-	s := fresh(t, "closed")
-	if err := os.Chmod(s.socket, 0); err != nil {
+	s := testkit.Fresh(t, "closed")
+	if err := os.Chmod(s.Socket, 0); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.Chmod(s.socket, 0o700) })
-	if err := fails(t, Options{}, s.socket, within(t, 20*time.Second)); !errors.Is(err, collectors.ErrPermission) {
+	t.Cleanup(func() { _ = os.Chmod(s.Socket, 0o700) })
+	if err := fails(t, Options{}, s.Socket, testkit.Within(t, 20*time.Second)); !errors.Is(err, collectors.ErrPermission) {
 		t.Errorf("want no permission, got %v", err)
 	}
 }
@@ -372,15 +365,15 @@ func TestReadAServerThatDoesNotAllowIt(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to become another user")
 	}
-	s := fresh(t, "guarded")
-	if err := errors.Join(os.Chmod(filepath.Dir(s.socket), 0o755), os.Chmod(s.socket, 0o777)); err != nil {
+	s := testkit.Fresh(t, "guarded")
+	if err := errors.Join(os.Chmod(filepath.Dir(s.Socket), 0o755), os.Chmod(s.Socket, 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	as := filepath.Join(filepath.Dir(s.socket), "tmux")
-	if err := os.WriteFile(as, []byte("#!/bin/sh\nPATH="+os.Getenv("PATH")+"\nexec setpriv --reuid=65534 --clear-groups tmux \"$@\"\n"), 0o700); err != nil {
+	as := program(t, `exec setpriv --reuid=65534 --clear-groups tmux "$@"`)
+	if err := os.Chmod(filepath.Dir(filepath.Dir(as)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := fails(t, Options{Tmux: as}, s.socket, within(t, 20*time.Second)); !errors.Is(err, collectors.ErrPermission) {
+	if err := fails(t, Options{Tmux: as}, s.Socket, testkit.Within(t, 20*time.Second)); !errors.Is(err, collectors.ErrPermission) {
 		t.Errorf("want no permission, got %v", err)
 	}
 }
@@ -398,7 +391,7 @@ func TestServerOfAnotherPIDNamespaceHasNoStart(t *testing.T) {
 		{"another one listens, and the pid is no tmux here", os.Getpid(), 1 << 22, false},
 		{"no such process here", 1<<22 + 1, 1<<22 + 1, false},
 	} {
-		got := r.server(&listing{pid: c.pid}, c.peer)
+		got := r.identify(&wire.Listing{PID: c.pid, Listener: c.peer})
 		if (got.StartTicks != nil) != c.wantTick {
 			t.Errorf("%s: start ticks %v, want known: %v", c.name, got.StartTicks, c.wantTick)
 		}
@@ -408,7 +401,7 @@ func TestServerOfAnotherPIDNamespaceHasNoStart(t *testing.T) {
 func TestReadRefusesAStrangeID(t *testing.T) {
 	t.Parallel()
 	for _, only := range []string{"4", "$", "$4}", "$+4", "$-1", "%4"} {
-		err := fails(t, Options{Only: only}, "/nonexistent", within(t, time.Second))
+		err := fails(t, Options{Only: only}, "/nonexistent", testkit.Within(t, time.Second))
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("%q was asked for: %v", only, err)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"winnow/collectors"
+	testkit "winnow/testkit/tmux"
 )
 
 func env(kv ...string) func(string) string {
@@ -56,7 +57,7 @@ func sourceNames(t *testing.T, o Options) map[string]string {
 
 func TestSources(t *testing.T) {
 	t.Parallel()
-	dir := folderOf(t)
+	dir := testkit.Folder(t)
 	home := filepath.Join(dir, "tmux-7")
 	for _, name := range []string{"default", "work"} {
 		listen(t, filepath.Join(home, name))
@@ -126,7 +127,7 @@ func TestSourcesRefuseARelativePath(t *testing.T) {
 
 func TestAFolderThatCannotBeListedIsAFailedSource(t *testing.T) {
 	t.Parallel()
-	dir := folderOf(t)
+	dir := testkit.Folder(t)
 	home := filepath.Join(dir, "tmux-"+strconv.Itoa(os.Getuid()))
 	want := collectors.ErrPermission
 	if os.Getuid() == 0 { // whom no mode stops
@@ -141,7 +142,7 @@ func TestAFolderThatCannotBeListedIsAFailedSource(t *testing.T) {
 	if err != nil || len(sources) != 1 {
 		t.Fatalf("want one source, got %v and %v", sources, err)
 	}
-	_, err = sources[0].Reader.Read(within(t, time.Second))
+	_, err = sources[0].Reader.Read(testkit.Within(t, time.Second))
 	if err == nil || errors.Is(err, collectors.ErrAbsent) || want != nil && !errors.Is(err, want) {
 		t.Errorf("want a failure, got %v", err)
 	}

@@ -1,6 +1,6 @@
 # METADATA
 # title: Terminals
-# description: What is positively known of a Codev terminal - whose it was, what became of that one, and what lives in it.
+# description: What is positively known of a Codev terminal - its owner, whether that owner is gone, and what lives in it.
 package policies.lib.terminals
 
 # METADATA
@@ -134,7 +134,7 @@ _agent(name) if {
 }
 
 # METADATA
-# title: Told
+# title: Was read
 # description: >-
 #   True when it was read whether its Tower lists the terminal, and of its process either what lives below it or that there is none,
 #   and nothing failed. One that the Tower does not list must show itself that it is of this state folder.

@@ -1,0 +1,36 @@
+package client
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"winnow/testkit/attack"
+	testkit "winnow/testkit/tmux"
+)
+
+func TestAttackAServerThatHasItsClientPrintWithoutEnd(t *testing.T) {
+	t.Parallel()
+	s := testkit.Fresh(t, "worker")
+	a := attack.New(t, "a tmux server has the client of an act print without end, or never end")
+	for name, script := range map[string]string{"zeros": "exec cat /dev/zero", "complaints": "exec cat /dev/zero >&2", "nothing": "exec sleep 1000"} {
+		program := filepath.Join(t.TempDir(), "tmux")
+		if err := os.WriteFile(program, []byte("#!/bin/sh\nPATH="+os.Getenv("PATH")+"\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		out, err := Server{Program: program, Socket: s.Socket, Within: 3 * time.Second}.Run(t.Context(), Quiet, "display-message", "-p", "x")
+		switch took := time.Since(begin); {
+		case err == nil || len(out) > MaxAnswer || len(err.Error()) > 1000:
+			a.Lost("%s: %d bytes, %.100v", name, len(out), err)
+		case took > 15*time.Second:
+			a.Lost("%s took %s", name, took)
+		case name == "zeros" && !strings.Contains(err.Error(), "longer than"):
+			a.Lost("%s: %v", name, err)
+		default:
+			a.Held()
+		}
+	}
+}

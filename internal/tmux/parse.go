@@ -1,0 +1,254 @@
+package tmux
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Listing is what a server said of itself, in its own order.
+type Listing struct {
+	PID      int
+	Started  time.Time
+	Version  string
+	Sessions []Session
+	Panes    []Pane
+	Clients  []Client
+	// Detail is of the session that was asked for, nil where there is none such.
+	Detail *Detail
+	// Listener is the process that listens on the socket, as this pid namespace counts it, 0 for one outside.
+	Listener int
+}
+
+// Session is a session. Name and Group are without tabs and newlines.
+type Session struct {
+	ID                string
+	Created, Activity time.Time
+	GroupSize         int
+	Group, Name       string
+	// Odd is true where the name could not be read as it is.
+	Odd bool
+}
+
+// Pane is a pane as one session shows it: one that several sessions show is there once for each.
+type Pane struct {
+	Session, ID string
+	PID         int // 0 for a pane without a process
+	Dead        bool
+	Activity    time.Time // of its window
+	TTY         string
+}
+
+// Client is a client that shows a session.
+type Client struct {
+	Session  string
+	Control  bool
+	Activity time.Time
+	TTY      string // empty for one without a terminal, which a control client may be
+}
+
+// Detail is one session more closely.
+type Detail struct {
+	// State is the value of the format State, and Outputs of Outputs. State is empty where it cannot be compared: it is too long, or holds a
+	// name of a program or client that cannot stand in a condition.
+	State, Outputs string
+	Windows        []Window
+}
+
+// Window is a pane's place. A window with several panes is there once for each.
+type Window struct {
+	Pane, ID, Layout string
+	Width, Height    int
+	Name             string // without tabs and newlines
+}
+
+// Session finds the session with that id, nil where there is none.
+func (l *Listing) Session(id string) *Session {
+	if i := slices.IndexFunc(l.Sessions, func(s Session) bool { return s.ID == id }); i >= 0 {
+		return &l.Sessions[i]
+	}
+	return nil
+}
+
+// Living lists the first process of every pane that has one, each once, sorted.
+func (l *Listing) Living() []int {
+	out := []int{}
+	for _, p := range l.Panes {
+		if p.PID > 0 && !p.Dead {
+			out = append(out, p.PID)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// parse reads what the chain of commands printed. An error says that it is not the whole of it; there is then no listing.
+func parse(out string, detailed bool) (*Listing, error) {
+	p := parser{detailed: detailed}
+	for line := range strings.Lines(out) {
+		if p.ended {
+			return nil, errors.New("a row after the end")
+		}
+		p.row(strings.TrimSuffix(line, "\n"))
+		if p.err != nil {
+			return nil, p.err
+		}
+	}
+	if p.PID == 0 || !p.ended && !(p.listed && len(p.Sessions) == 0) {
+		return nil, fmt.Errorf("the answer is cut short: %d sessions and %d panes came, and no end mark", len(p.Sessions), len(p.Panes))
+	}
+	return &p.Listing, nil
+}
+
+const (
+	// maxRows and maxField, in bytes, bound what a server may list: a person's has tens of rows.
+	maxRows  = 50_000
+	maxField = 4 << 10
+	// maxDetail is maxField for a state and a layout, which have some tens of bytes for each pane.
+	maxDetail = 64 << 10
+	// maxFields is more than any row has.
+	maxFields = 8
+)
+
+type parser struct {
+	Listing
+	rows          int
+	known         map[string]bool // session ids
+	detailed      bool            // an empty row is of another session than the one that was asked for
+	listed, ended bool
+	err           error
+}
+
+// widths are the fields of each row, the first among them.
+var widths = map[string]int{rowServer: 4, rowSession: 7, rowListed: 1, rowPane: 7, rowClient: 5, rowState: 3, rowWindow: 7, rowEnd: 1}
+
+func (p *parser) row(line string) {
+	if p.rows++; p.rows > maxRows {
+		p.err = fmt.Errorf("more than %d sessions, panes and clients, which is more than winnow reads", maxRows)
+		return
+	}
+	if p.detailed && line == "" && p.PID != 0 {
+		return
+	}
+	f := strings.SplitN(line, "\t", maxFields+1)
+	if f[0] == rowSession { // what comes last may hold tabs
+		f = strings.SplitN(line, "\t", widths[rowSession])
+	}
+	most := maxField
+	if f[0] == rowState || f[0] == rowWindow {
+		most = maxDetail
+	}
+	if slices.ContainsFunc(f, func(s string) bool { return len(s) > most }) {
+		p.err = fmt.Errorf("a name or another field is longer than the %d bytes that winnow reads", most)
+		return
+	}
+	width, ok := widths[f[0]]
+	if !ok || len(f) != width || (p.PID == 0) != (f[0] == rowServer) {
+		p.err = fmt.Errorf("a %q row with %d fields, which does not belong there", f[0], len(f))
+		return
+	}
+	switch f[0] {
+	case rowServer:
+		if p.PID, p.Started, p.Version = p.number(f[1]), p.time(f[2]), f[3]; p.PID <= 0 && p.err == nil {
+			p.err = fmt.Errorf("a server with pid %q", f[1])
+		}
+		p.known = map[string]bool{}
+	case rowSession:
+		p.session(f)
+	case rowListed:
+		p.listed = true
+	case rowPane:
+		p.Panes = append(p.Panes, Pane{Session: p.one(f[1]), ID: p.pane(f[2]), PID: p.number(f[3]), Dead: p.flag(f[4]),
+			Activity: p.time(f[5]), TTY: f[6]})
+	case rowClient:
+		p.Clients = append(p.Clients, Client{Session: p.one(f[1]), Control: p.flag(f[2]), Activity: p.time(f[3]), TTY: f[4]})
+	case rowState, rowWindow:
+		p.detail(f)
+	case rowEnd:
+		p.ended = true
+	}
+}
+
+func (p *parser) session(f []string) {
+	s := Session{ID: f[1], Created: p.time(f[2]), Activity: p.time(f[3]), Group: f[5], Name: f[6]}
+	if s.Odd = strings.ContainsAny(s.Name, odd+"\t"); s.Odd {
+		s.Name = strings.NewReplacer(odd, "\ufffd", "\t", "\ufffd").Replace(s.Name)
+	}
+	if f[4] != "" {
+		s.GroupSize = p.number(f[4])
+	}
+	if !IsSession(s.ID) && p.err == nil {
+		p.err = fmt.Errorf("%q is not the id of a session", s.ID)
+	}
+	if p.known[s.ID] && p.err == nil {
+		p.err = fmt.Errorf("session %s is listed twice", s.ID)
+	}
+	p.known[s.ID] = true
+	p.Sessions = append(p.Sessions, s)
+}
+
+func (p *parser) detail(f []string) {
+	switch {
+	case !p.detailed || (p.Detail == nil) != (f[0] == rowState):
+		p.err = fmt.Errorf("a %q row, which was not asked for", f[0])
+	case f[0] == rowState:
+		p.Detail = &Detail{State: f[1], Outputs: f[2]}
+		if !comparable.MatchString(f[1]) || len(f[1])+strings.Count(f[1], ",")+len(f[2]) > MaxState {
+			p.Detail.State = ""
+		}
+	default:
+		p.Detail.Windows = append(p.Detail.Windows, Window{Pane: p.pane(f[1]), ID: f[2], Layout: f[3], Width: p.number(f[4]), Height: p.number(f[5]), Name: f[6]})
+	}
+}
+
+// one is the id of a session that was listed.
+func (p *parser) one(id string) string {
+	if !p.known[id] && p.err == nil {
+		p.err = fmt.Errorf("a row of session %q, which was not listed", id)
+	}
+	return id
+}
+
+func (p *parser) pane(id string) string {
+	if !IsPane(id) && p.err == nil {
+		p.err = fmt.Errorf("%q is not the id of a pane", id)
+	}
+	return id
+}
+
+func (p *parser) number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil && p.err == nil {
+		p.err = fmt.Errorf("%q is not a number", s)
+	}
+	return n
+}
+
+// time reads seconds since 1970.
+func (p *parser) time(s string) time.Time {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if (err != nil || n <= 0) && p.err == nil {
+		p.err = fmt.Errorf("%q is not a time in seconds since 1970", s)
+	}
+	return time.Unix(n, 0).UTC()
+}
+
+func (p *parser) flag(s string) bool {
+	if s != "0" && s != "1" && p.err == nil {
+		p.err = fmt.Errorf("%q is neither 0 nor 1", s)
+	}
+	return s == "1"
+}
+
+// StartedFor is the session that the server with that pid started a process for, by the process's TMUX: the socket, the server's pid and
+// the session's number, which is -1 for none. It is not known where TMUX is another server's, or no such text.
+func StartedFor(value string, server int) (session string, known bool) {
+	parts := strings.Split(value, ",")
+	if len(parts) < 3 || parts[len(parts)-2] != strconv.Itoa(server) {
+		return "", false
+	}
+	return "$" + parts[len(parts)-1], true
+}
