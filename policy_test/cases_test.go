@@ -118,7 +118,7 @@ func judged(t *testing.T, e *eval.Engine, c *subject.Config, s *snapshot.Snapsho
 	}
 	got := map[string]*Want{}
 	for _, d := range r.Decisions {
-		got[d.ID] = &Want{Verdict: d.Verdict, Findings: rules(d.Findings), Objections: rules(d.Objections)}
+		got[d.ID] = &Want{Verdict: d.Verdict, Level: d.Level, Findings: rules(d.Findings), Objections: rules(d.Objections)}
 	}
 	return got
 }

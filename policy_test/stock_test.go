@@ -103,6 +103,7 @@ func stock(t *testing.T, q rego.PreparedEvalQuery, sub *subject.Subject) *Want {
 	}
 	var said struct {
 		Verdict    string            `json:"verdict"`
+		Level      string            `json:"level"`
 		Findings   []decision.Reason `json:"findings"`
 		Objections []decision.Reason `json:"objections"`
 		InScope    bool              `json:"in_scope"`
@@ -116,5 +117,5 @@ func stock(t *testing.T, q rego.PreparedEvalQuery, sub *subject.Subject) *Want {
 		}
 		return nil
 	}
-	return &Want{Verdict: said.Verdict, Findings: rules(said.Findings), Objections: rules(said.Objections)}
+	return &Want{Verdict: said.Verdict, Level: said.Level, Findings: rules(said.Findings), Objections: rules(said.Objections)}
 }

@@ -200,6 +200,8 @@ func (t asked) verdict(res eval.Result, kinds []string) (decision.Decision, *Ref
 	}
 	d := waived(res.Decisions[i])
 	switch {
+	case d.Level != "":
+		return d, t.refused(t.own(), isKept, nothingShut, explain, "%s is kept: %s would let it go, and rules.levels has it at %s, where nothing is carried out", t.id, report.Rules(d.Findings), d.Level)
 	case d.Verdict != decision.Reap && len(d.Objections) == 0:
 		return d, t.refused(t.own(), isKept, nothingShut, explain, "no rule found a reason to reap %s%s", t.id, t.hint())
 	case d.Verdict != decision.Reap:
@@ -229,6 +231,9 @@ func waived(d decision.Decision) decision.Decision {
 		return d
 	}
 	d.Objections = slices.DeleteFunc(slices.Clone(d.Objections), func(o decision.Reason) bool { return o.Rule == decision.RuleSeenOnce })
+	if level, _ := d.Counting(); len(d.Objections) == 0 && level != "" {
+		d.Level = level
+	}
 	return d
 }
 

@@ -65,7 +65,7 @@ func newDoctor(a *app) *cobra.Command {
 }
 
 func (a *app) examine(ctx context.Context) []Check {
-	checks := []Check{a.checkConfig()}
+	checks := append([]Check{a.checkConfig()}, a.checkLevelsSet()...)
 	checks = append(checks, a.checkState(ctx)...)
 	loaded, rules := a.checkPolicies(ctx)
 	checks = append(checks, loaded)
@@ -100,6 +100,19 @@ func (a *app) checkConfig() Check {
 		return Check{"config", "configuration", healthy, "none: the defaults hold; winnow init writes a file to edit, and " + config.UserPlace() + " is read unasked"}
 	}
 	return Check{"config", "configuration", healthy, a.cfg.File}
+}
+
+// checkLevelsSet names the rules that are not on.
+func (a *app) checkLevelsSet() []Check {
+	var out []Check
+	protect, reap := report.Levels(a.cfg.Rules.Levels)
+	if protect != "" {
+		out = append(out, Check{"config", "rules.levels", limited, protect})
+	}
+	if reap != "" {
+		out = append(out, Check{"config", "rules.levels", healthy, reap})
+	}
+	return out
 }
 
 func (a *app) checkState(ctx context.Context) []Check {

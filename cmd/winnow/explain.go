@@ -105,6 +105,8 @@ func (p paint) explainText(w io.Writer, x Explained) {
 	verdict := p.Yellow("stays")
 	if x.Verdict == decision.Reap {
 		verdict = p.Green("would be reaped")
+	} else if x.Level != "" {
+		verdict = p.Yellow("stays at " + x.Level)
 	}
 	fmt.Fprintf(w, "%s %s\n", p.Bold(text.Clean(x.ID)), verdict)
 	if x.Label != "" && !strings.HasSuffix(x.ID, x.Label) {
@@ -138,6 +140,9 @@ func (p paint) firedText(w io.Writer, title string, fired []explain.Fired) {
 	for _, f := range fired {
 		fmt.Fprintf(w, "  %s  %s\n", text.Clean(f.Rule), p.Dim(place(f.File, f.Line)))
 		p.Indented(w, 4, text.Clean(f.Message))
+		if f.Level != "" {
+			p.Indented(w, 4, p.Yellow("its level is "+f.Level+" (rules.levels)"))
+		}
 		for _, k := range slices.Sorted(maps.Keys(f.Evidence)) {
 			if shown := value(f.Evidence[k]); shown != "[]" {
 				p.Indented(w, 6, p.Dim(text.Clean(k)+" = "+shown))
@@ -176,6 +181,13 @@ func (p paint) differentText(w io.Writer, x Explained) {
 		slices.Sort(names)
 		p.Indented(w, 4, text.Clean(strings.Join(slices.Compact(names), ", ")))
 		p.Indented(w, 2, text.Clean("winnow retain "+text.Quote(x.ID)+" --reason TEXT keeps it"))
+		return
+	}
+	if x.Level != "" {
+		p.Indented(w, 2, "a rule that found a reason would have to be on (rules.levels)")
+		if x.Level == decision.Ask {
+			p.Indented(w, 2, text.Clean("winnow cleanup "+text.Quote(x.ID)+" --safe does it now"))
+		}
 		return
 	}
 	if len(x.Findings) == 0 {

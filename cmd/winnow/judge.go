@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"winnow/cmd/winnow/config"
 	"winnow/engine/decision"
@@ -26,11 +28,19 @@ func (a *app) engine(ctx context.Context) (*eval.Engine, *policy.Policy, error) 
 	if len(a.cfg.Policy.Paths) > 0 {
 		e, p, err := eval.Apart(ctx, policy.LoadOptions{Trees: trees}, limits, eval.Self())
 		a.policy = p
+		if err == nil {
+			if err := a.checkLevels(p); err != nil {
+				return nil, nil, errors.Join(err, e.Close())
+			}
+		}
 		return e, p, policyError(ctx, err)
 	}
 	p, err := policy.Load(ctx, policy.LoadOptions{Trees: trees})
 	if err != nil {
 		return nil, nil, policyError(ctx, err)
+	}
+	if err := a.checkLevels(p); err != nil {
+		return nil, nil, err
 	}
 	a.policy = p
 	e, err := eval.New(p, limits)
@@ -38,6 +48,11 @@ func (a *app) engine(ctx context.Context) (*eval.Engine, *policy.Policy, error) 
 		return nil, nil, fmt.Errorf("prepare policies: %w", err)
 	}
 	return e, p, nil
+}
+
+// checkLevels refuses a level that is given to a rule which was not loaded.
+func (a *app) checkLevels(p *policy.Policy) error {
+	return a.cfg.CheckLevels(slices.Sorted(maps.Keys(p.Rules())))
 }
 
 // trees are the embedded policies, the operator's folders, or both.

@@ -5,6 +5,7 @@
 package decision
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -16,6 +17,15 @@ import (
 const (
 	Reap  = "reap"
 	Spare = "spare"
+)
+
+// The levels that an operator can give to a rule, the highest first. The findings of a rule that is not on reap nothing: those of Ask are
+// left for a person, those of Observe are reported, and a rule that is Off says nothing.
+const (
+	On      = "on"
+	Ask     = "ask"
+	Observe = "observe"
+	Off     = "off"
 )
 
 // PolicyError is the rule of the objection that stands in when a policy could not be evaluated: an error, a deadline, the
@@ -40,14 +50,19 @@ type Reason struct {
 	Message string `json:"message"`
 	// Evidence are the facts it rests on.
 	Evidence map[string]any `json:"evidence,omitempty"`
+	// Level is ask or observe for a finding of a rule of that level, which reaps nothing; empty for one that counts.
+	Level string `json:"level,omitempty"`
 }
 
 // Decision is what was decided of one candidate.
 type Decision struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
-	// Verdict is reap when there is a finding and no objection, and spare otherwise.
-	Verdict    string   `json:"verdict"`
+	// Verdict is reap when there is a finding of a rule that is on and no objection, and spare otherwise.
+	Verdict string `json:"verdict"`
+	// Level is ask or observe where nothing objects and the verdict is spare for the level of the rules alone: the highest among those
+	// that found a reason.
+	Level      string   `json:"level,omitempty"`
 	Findings   []Reason `json:"findings"`
 	Objections []Reason `json:"objections"`
 	// FirstSighting is true when this look was the first to find a reason with nothing but the wait objecting.
@@ -93,8 +108,29 @@ func (d Decision) Unknown() bool {
 	return false
 }
 
+// Counting are the findings that count, and the level of their rules: those of the highest level that there is among them.
+func (d Decision) Counting() (level string, counting []Reason) {
+	for _, level := range []string{"", Ask, Observe} {
+		for _, f := range d.Findings {
+			if f.Level == level {
+				counting = append(counting, f)
+			}
+		}
+		if len(counting) > 0 {
+			return cmp.Or(level, On), counting
+		}
+	}
+	return "", nil
+}
+
 // Waits reports whether nothing but the wait for a second look keeps d from being reaped.
 func (d Decision) Waits() bool {
+	level, _ := d.Counting()
+	return level == On && d.Stands()
+}
+
+// Stands reports whether there is a reason, of a rule of whatever level, and nothing but the wait for a second look objects.
+func (d Decision) Stands() bool {
 	if len(d.Findings) == 0 {
 		return false
 	}
@@ -111,7 +147,8 @@ func (d Decision) Waits() bool {
 // no part of it: each look judges it with the process, and what works always starts and ends something.
 func (d Decision) Facts() string {
 	parts := []string{strconv.Quote(d.Identity.Key), strconv.Quote(d.Identity.State())}
-	for _, f := range d.Findings {
+	_, counting := d.Counting()
+	for _, f := range counting {
 		parts = append(parts, f.Rule)
 	}
 	slices.Sort(parts[2:])
@@ -120,7 +157,8 @@ func (d Decision) Facts() string {
 
 // AtWork reports whether a process is known to have worked since an earlier look, and nothing that work is no excuse for was found.
 func (d Decision) AtWork() bool {
-	for _, f := range d.Findings {
+	_, counting := d.Counting()
+	for _, f := range counting {
 		if f.Rule == RuleRunaway {
 			return false
 		}

@@ -28,6 +28,8 @@ type Result struct {
 	Ours map[string]decision.Seen
 	// Veil is a process that may be an agent and does not show it, nil where there is none: no younger process is an orphan.
 	Veil *snapshot.PaneProc
+	// Levels are the rules that were not on.
+	Levels []subject.RuleLevel
 	// Errors are the evaluations that failed; each spared its candidate.
 	Errors []Failure
 }
@@ -42,7 +44,7 @@ type Failure struct {
 // for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
 func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
 	j := subject.Join(s, c)
-	out := Result{Seen: map[string]int{}, Ours: map[string]decision.Seen{}, Veil: j.Veil()}
+	out := Result{Seen: map[string]int{}, Ours: map[string]decision.Seen{}, Veil: j.Veil(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels)}
 	var ids []string
 	for _, kind := range snapshot.Kinds {
 		of := j.IDs(kind.Name)
@@ -145,10 +147,8 @@ func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answ
 	case said == nil:
 		return answer{decision: d, ours: sub.Ours()}
 	default:
-		d.InScope, d.Findings, d.Objections = true, said.findings, said.objections
-		if len(d.Findings) > 0 && len(d.Objections) == 0 {
-			d.Verdict = decision.Reap
-		}
+		d.InScope = true
+		leveled(sub, said).into(&d)
 	}
 	d.Identity = j.Identity(sub.ID)
 	d.Work = (*decision.Work)(j.Work(sub.ID))

@@ -19,10 +19,38 @@ func (e *Engine) Explain(ctx context.Context, sub *subject.Subject) (explain.Exp
 		return out, nil
 	}
 	in := e.plan.input(sub, e.plan.desk(nil))
+	var err error
 	if e.apart != nil {
-		return e.apart.explain(ctx, out, in)
+		out, err = e.apart.explain(ctx, out, in)
+	} else {
+		out, err = e.explain(ctx, out, in)
 	}
-	return e.explain(ctx, out, in)
+	if err == nil && out.InScope && out.Error == "" && len(sub.Config.Levels) > 0 {
+		level(sub, &out)
+	}
+	return out, err
+}
+
+// level says of what fired which level its rule has, and what follows from it.
+func level(sub *subject.Subject, out *explain.Explanation) {
+	var counts said
+	for i := range out.Findings {
+		f := &out.Findings[i]
+		if f.Level = levelOf(sub, f.Rule); f.Level != decision.Off {
+			counts.findings = append(counts.findings, f.Reason)
+		}
+	}
+	for i := range out.Objections {
+		o := &out.Objections[i]
+		if levelOf(sub, o.Rule) == decision.Off {
+			o.Level = decision.Off
+		} else {
+			counts.objections = append(counts.objections, o.Reason)
+		}
+	}
+	d := decision.Decision{Verdict: decision.Spare}
+	counts.into(&d)
+	out.Verdict, out.Level = d.Verdict, d.Level
 }
 
 // explain fills in the explanation of a document.

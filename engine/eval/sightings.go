@@ -2,6 +2,7 @@ package eval
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"winnow/engine/decision"
@@ -30,7 +31,7 @@ func Sightings(prev map[string]snapshot.Sighting, s *snapshot.Snapshot, ds []dec
 		delete(next, d.ID)
 		before, known := prev[d.ID]
 		switch {
-		case d.Waits() && d.Identity.Key != "":
+		case d.Stands() && d.Identity.Key != "":
 			seen := sight(d, before, known, s)
 			d.FirstSighting = seen.Count == 1
 			next[d.ID] = seen
@@ -53,13 +54,14 @@ func failing(s *snapshot.Snapshot) bool {
 
 // sight is the memory of d after this look.
 func sight(d *decision.Decision, before snapshot.Sighting, known bool, s *snapshot.Snapshot) snapshot.Sighting {
+	_, counting := d.Counting()
 	now := snapshot.Sighting{
-		Rule: d.Findings[0].Rule, Identity: d.Identity.Key, FirstAt: s.TakenAt, LastAt: s.TakenAt, Count: 1,
+		Rule: counting[0].Rule, Identity: d.Identity.Key, FirstAt: s.TakenAt, LastAt: s.TakenAt, Count: 1,
 	}
 	if d.Kind == snapshot.KindProcess {
 		now.IdleSince, now.Work = new(s.TakenAt), (*snapshot.Work)(d.Work)
 	}
-	if known && before.Identity == now.Identity && found(d, before.Rule) {
+	if known && before.Identity == now.Identity && found(counting, before.Rule) {
 		now.Rule, now.FirstAt, now.Count = before.Rule, before.FirstAt, before.Count+1
 		if d.Idle {
 			now.IdleSince, now.Work = before.IdleSince, before.Work
@@ -68,13 +70,8 @@ func sight(d *decision.Decision, before snapshot.Sighting, known bool, s *snapsh
 	return now
 }
 
-func found(d *decision.Decision, rule string) bool {
-	for _, f := range d.Findings {
-		if f.Rule == rule {
-			return true
-		}
-	}
-	return false
+func found(counting []decision.Reason, rule string) bool {
+	return slices.ContainsFunc(counting, func(f decision.Reason) bool { return f.Rule == rule })
 }
 
 // contradicted reports whether d was spared for something that is known, beside what is not.

@@ -9,10 +9,12 @@ type Explanation struct {
 	Kind    string `json:"kind"`
 	Label   string `json:"label,omitempty"`
 	Verdict string `json:"verdict"`
+	// Level is as in a decision.
+	Level   string `json:"level,omitempty"`
 	InScope bool   `json:"in_scope"`
 	// Error is why the policies came to no answer; the candidate is then spared.
 	Error string `json:"error,omitempty"`
-	// Findings and Objections are what fired.
+	// Findings and Objections are what fired; one of a rule that is off has that level, and does not count.
 	Findings   []Fired `json:"findings"`
 	Objections []Fired `json:"objections"`
 	// NoFinding are the reasons to reap this kind that were not found, NoObjection those to keep that did not object.

@@ -29,7 +29,7 @@ func (c *Config) whole() *Config {
 	for i := range w.OverStatuses {
 		w.OverStatuses[i].Statuses = orEmpty(w.OverStatuses[i].Statuses)
 	}
-	w.HerdrProtocols, w.RecordedFolders, w.Scaffold = orEmpty(w.HerdrProtocols), orEmpty(w.RecordedFolders), orEmpty(w.Scaffold)
+	w.HerdrProtocols, w.RecordedFolders, w.Scaffold, w.Levels = orEmpty(w.HerdrProtocols), orEmpty(w.RecordedFolders), orEmpty(w.Scaffold), orEmpty(w.Levels)
 	return &w
 }
 

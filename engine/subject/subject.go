@@ -7,6 +7,7 @@ package subject
 import (
 	"time"
 
+	"winnow/engine/decision"
 	"winnow/engine/snapshot"
 )
 
@@ -348,6 +349,25 @@ type Config struct {
 	// TerminalIdle is for how long a terminal must have printed nothing: an exited one, and one with an agent whose builder is gone.
 	TerminalIdle float64 `json:"terminal_idle"`
 	SteadyFor    float64 `json:"steady_for"`
+	// Levels are the rules that are not on, with the kind that they are so for.
+	Levels []RuleLevel `json:"levels"`
+}
+
+// RuleLevel is what the operator made of a rule for candidates of one kind.
+type RuleLevel struct {
+	Rule  string `json:"rule"`
+	Kind  string `json:"kind"`
+	Level string `json:"level" jsonschema:"enum=ask,enum=observe,enum=off"`
+}
+
+// Level is that of a rule for a kind: on where it is not among Levels.
+func (c *Config) Level(kind, rule string) string {
+	for _, l := range c.Levels {
+		if l.Rule == rule && l.Kind == kind {
+			return l.Level
+		}
+	}
+	return decision.On
 }
 
 // Family is a sort of program that is known to be no agent. Names are globs over comm, Scripts over comm and the name of the file that

@@ -3,25 +3,35 @@
 # description: >-
 #   A candidate is reaped when some rule under reap found a reason and no rule under protect objected. Every package below
 #   reap/<kind> and protect contributes, so adding a rule is adding a folder. Whatever is missing from the input, there is a
-#   verdict, and without a finding it is spare.
+#   verdict, and without a finding it is spare. A rule whose level is off says nothing, and a finding of a rule whose level is ask or observe
+#   reaps nothing: where it is all that was found, and no rule objects, the decision has that level.
 package policies.main
 
 import data.policies.lib.kinds
+import data.policies.lib.levels
+import data.policies.lib.words
 
 # METADATA
 # title: Decision
 # description: The verdict with everything that speaks for and against it, and whether any rule claims the candidate.
-decision := {
+decision := words.known({_level, {
 	"verdict": _verdict,
 	"findings": sort(_findings),
 	"objections": sort(_objections),
 	"in_scope": _in_scope,
-}
+}})
 
 default _verdict := "spare"
 
 _verdict := "reap" if {
-	count(_findings) > 0
+	levels.level == "on"
+	count(_objections) == 0
+}
+
+default _level := {}
+
+_level := {"level": levels.level} if {
+	levels.level in {"ask", "observe"}
 	count(_objections) == 0
 }
 
@@ -29,6 +39,18 @@ default _in_scope := false
 
 _in_scope if data.policies.reap[kinds.plural][_].in_scope
 
-_findings contains finding if some finding in data.policies.reap[kinds.plural][_].findings
+_findings contains words.known({finding, _marked(finding.rule)}) if {
+	some finding in data.policies.reap[kinds.plural][_].findings
+	not finding.rule in levels.off
+}
 
-_objections contains objection if some objection in data.policies.protect[_].objections
+_objections contains objection if {
+	some objection in data.policies.protect[_].objections
+	not objection.rule in levels.off
+}
+
+_marked(rule) := {"level": "ask"} if {
+	rule in levels.ask
+} else := {"level": "observe"} if {
+	rule in levels.observe
+} else := {}

@@ -156,13 +156,22 @@ func load(path string, data []byte, env []string) (*Config, error) {
 		return nil, fmt.Errorf("read the defaults: %w", err)
 	}
 	known := v.AllKeys()
+	var levels []subject.RuleLevel
 	if path != "" {
 		if err := strict.Check(path, data, shape()); err != nil {
 			return nil, Mistakef("%w; nothing was done", err)
 		}
-		if err := v.MergeConfig(bytes.NewReader(data)); err != nil {
+		rest, own, err := takeLevels(path, data)
+		if err != nil {
+			return nil, Mistakef("%w; nothing was done", err)
+		}
+		levels = own
+		if err := v.MergeConfig(bytes.NewReader(rest)); err != nil {
 			return nil, Mistakef("read %s: %v", path, err)
 		}
+	}
+	if name := EnvName(levelsKey); slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") && e != name+"=" }) {
+		return nil, Mistakef("%s: the levels of rules are not read from the environment: write %s in config.yaml; nothing was done", name, levelsKey)
 	}
 	set := bindEnv(v, known, env)
 
@@ -186,6 +195,7 @@ func load(path string, data []byte, env []string) (*Config, error) {
 		return nil, unknownKey(where, md.Unused[0], known)
 	}
 	c.File, c.Digest = path, sha256.Sum256(data)
+	c.Rules.Levels = levels
 	if err := c.expand(set); err != nil {
 		return nil, err
 	}

@@ -19,13 +19,24 @@ import (
 
 // shape is what a configuration must be.
 func shape() strict.Shape {
-	return strict.Shape{Type: reflect.TypeFor[Config](), Required: []string{"version"}, Leaf: durationLeaf}
+	return strict.Shape{Type: reflect.TypeFor[Config](), Required: []string{"version"}, Leaf: leaf}
 }
 
 // isDuration says whether a value is written as a duration, and whether it becomes a number of seconds.
 func isDuration(t reflect.Type) (is, inSeconds bool) {
 	inSeconds = t.Kind() == reflect.Float64 && t != reflect.TypeFor[Ratio]() && t != reflect.TypeFor[subject.Processors]()
 	return inSeconds || t == reflect.TypeFor[time.Duration](), inSeconds
+}
+
+// leaf holds values that are written in a way of their own against that.
+func leaf(t reflect.Type, n *yaml.Node) (string, bool) {
+	if t != reflect.TypeFor[[]subject.RuleLevel]() {
+		return durationLeaf(t, n)
+	}
+	if n.Kind != yaml.MappingNode {
+		return "it wants rules and their levels, such as {reap.dirs.disposable: off}", true
+	}
+	return "", true // readLevels looks at each
 }
 
 func durationLeaf(t reflect.Type, n *yaml.Node) (string, bool) {

@@ -9,6 +9,7 @@ import (
 	"winnow/engine/eval"
 	"winnow/engine/policy"
 	"winnow/engine/snapshot"
+	"winnow/engine/subject"
 )
 
 // Schema names the report's shape.
@@ -42,6 +43,8 @@ type Report struct {
 	Policy  PolicyRef `json:"policy"`
 	// Config says which files ruled.
 	Config ConfigRef `json:"config"`
+	// Levels are the rules that are not on, a line a kind.
+	Levels []subject.RuleLevel `json:"levels"`
 	// Sources are as in the snapshot.
 	Sources map[string]snapshot.Source `json:"sources"`
 	// Census counts by kind of candidate.
@@ -114,6 +117,7 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 		Schema: Schema, Sweep: sweep, TakenAt: s.TakenAt, Mode: mode,
 		Policy:    PolicyRef{Revision: p.Revision, Digest: p.Digest},
 		Config:    c,
+		Levels:    res.Levels,
 		Sources:   s.Sources,
 		Census:    map[string]Count{},
 		Decisions: []decision.Decision{}, Acts: []decision.Act{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},

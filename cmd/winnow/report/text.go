@@ -27,6 +27,13 @@ type page struct{ text.Paint }
 func (p page) write(out io.Writer, r *Report, all bool) error {
 	w := bufio.NewWriter(out)
 	p.sourcesText(w, r.Sources)
+	protect, reap := Levels(r.Levels)
+	if protect != "" {
+		fmt.Fprintln(w, p.Bold(p.Red(text.Clean(protect))))
+	}
+	if reap != "" {
+		fmt.Fprintln(w, p.Yellow(text.Clean(reap)))
+	}
 	fmt.Fprintln(w, p.Bold(headline(r)))
 	for _, kind := range snapshot.Kinds {
 		if c, ok := r.Census[kind.Name]; ok {
@@ -155,6 +162,7 @@ func Veiling(v *snapshot.PaneProc) string {
 // The order of decisions in a group.
 const (
 	rankReap = iota
+	rankLevel
 	rankWait
 	rankKeep
 )
@@ -163,6 +171,8 @@ func rank(d decision.Decision) int {
 	switch {
 	case d.Verdict == decision.Reap:
 		return rankReap
+	case d.Level != "":
+		return rankLevel
 	case d.Waits():
 		return rankWait
 	}
@@ -186,6 +196,8 @@ func (p page) decisionRow(d decision.Decision, taken time.Time, all bool) text.R
 	switch rank(d) {
 	case rankReap:
 		return text.Row{Lead: "reap", Color: p.Green, Label: Label(d), Text: Messages(d.Findings)}
+	case rankLevel:
+		return text.Row{Lead: d.Level, Color: p.Yellow, Label: Label(d), Text: leveled(d)}
 	case rankWait:
 		why := Messages(d.Findings) + "; " + Messages(d.Objections)
 		if at, ok := Due(d, taken); ok {
@@ -397,6 +409,13 @@ func clock(at time.Time) string { return at.Add(time.Second - 1).Local().Format(
 func writeMarkdown(out io.Writer, r *Report, all bool) error {
 	w := bufio.NewWriter(out)
 	fmt.Fprintf(w, "# winnow %s: %s\n\n%s, policy %s\n", r.Mode, headline(r), r.TakenAt.Format(time.RFC3339), plain.Code(cmp.Or(r.Policy.Revision, r.Policy.Digest)))
+	protect, reap := Levels(r.Levels)
+	if protect != "" {
+		fmt.Fprintf(w, "\n> **%s**\n", plain.Cell(protect))
+	}
+	if reap != "" {
+		fmt.Fprintf(w, "\n%s\n", plain.Cell(reap))
+	}
 	for _, f := range r.Config.Files {
 		fmt.Fprintf(w, "\nruled by %s\n", plain.Code(f))
 	}
@@ -420,11 +439,14 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 				fmt.Fprint(w, "\n| verdict | candidate | why |\n|---|---|---|\n")
 				head = true
 			}
-			why := Messages(d.Findings)
-			if d.Verdict == decision.Spare {
+			word, why := d.Verdict, Messages(d.Findings)
+			switch {
+			case d.Level != "":
+				word, why = d.Level, leveled(d)
+			case d.Verdict == decision.Spare:
 				why = Messages(d.Objections)
 			}
-			fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(d.Verdict), plain.Code(d.ID), plain.Cell(why))
+			fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(word), plain.Code(d.ID), plain.Cell(why))
 		}
 	}
 	for i, x := range once(r.Acts) {

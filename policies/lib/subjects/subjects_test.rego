@@ -43,6 +43,7 @@ config := {
 	"attached_idle": 3600,
 	"terminal_idle": 600,
 	"steady_for": 30,
+	"levels": [],
 }
 
 host := {

@@ -40,7 +40,7 @@
 #     ```
 package policies.protect.project
 
-import data.policies.lib.kinds
+import data.policies.lib.levels
 
 # METADATA
 # title: Its project keeps it
@@ -73,9 +73,9 @@ objections contains {
 objections contains {
 	"rule": "protect.project",
 	"message": $"its project turns off every rule that would reap it: {project.path}",
-	"evidence": {"file": $"{project.file}", "rules": [rule | some rule in _found]},
+	"evidence": {"file": $"{project.file}", "rules": [rule | some rule in levels.counting]},
 } if {
-	count(_found) > 0
+	count(levels.counting) > 0
 	some i, project in input.projects
 	not i in _standing
 }
@@ -117,10 +117,8 @@ _clear contains i if {
 # The projects that leave at least one of the reasons standing.
 _standing contains i if {
 	some i, project in input.projects
-	some rule in _found
+	some rule in levels.counting
 	every off in project.off {
 		off != rule
 	}
 }
-
-_found contains finding.rule if some finding in data.policies.reap[kinds.plural][_].findings

@@ -49,7 +49,7 @@
 #     it goes at the first look from 10:25 on; where that works on: from 10:30 on.
 package policies.protect.seen_once
 
-import data.policies.lib.kinds
+import data.policies.lib.levels
 import data.policies.lib.words
 
 # METADATA
@@ -63,7 +63,7 @@ objections contains {
 	"evidence": words.known(_facts),
 } if {
 	input.kind != "dir"
-	count(_found) > 0
+	count(levels.counting) > 0
 	not _confirmed
 }
 
@@ -79,11 +79,11 @@ _confirmed if {
 	left <= 0
 }
 
-# The same reason on the same thing.
+# The same reason on the same thing. A rule whose level is below that of another one that found a reason shortens no wait.
 _same if {
 	input.sighting.identity != ""
 	input.sighting.identity == input.identity
-	input.sighting.rule in _found
+	input.sighting.rule in levels.counting
 }
 
 _asked := input.config.confirm_after if input.kind != "process"
@@ -100,7 +100,7 @@ _left contains max([_asked - input.sighting.first, _asked - _idle]) if input.kin
 _left contains max([_asked, input.config.confirm_busy_after]) - input.sighting.first if input.kind == "process"
 
 # Being busy is what a runaway goes for.
-_left contains _asked - input.sighting.first if "reap.processes.runaway" in _found
+_left contains _asked - input.sighting.first if "reap.processes.runaway" in levels.counting
 
 default _idle := 0
 
@@ -141,6 +141,3 @@ _facts contains {"asked": _asked}
 _facts contains {"left": max([0, min(_left)])} if _same
 
 _facts contains {"left": _asked} if not _same
-
-# Without a reason to reap there is nothing to wait for.
-_found contains finding.rule if some finding in data.policies.reap[kinds.plural][_].findings

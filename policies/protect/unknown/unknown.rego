@@ -7,6 +7,8 @@
 #   and registry, for a process every tmux and herdr server too), and one whose identity is not known. A socket without a server is
 #   no gap: there is positively nothing.
 #
+#   Everything, where the input does not say which rules are turned off (`rules.levels`).
+#
 #   A herdr tab of which a pane is counted and not listed, or what runs in one, or whether an agent does, could not be read.
 #
 #   A tmux session of which something could not be read, such as a name with a tab in it (tmux 3.1c leaves it in).
@@ -31,6 +33,7 @@
 #     on a machine on which Shepherd's store is not read: stays, and everything else is judged as ever.
 package policies.protect.unknown
 
+import data.policies.lib.levels
 import data.policies.lib.panes
 import data.policies.lib.sessions
 import data.policies.lib.terminals
@@ -73,6 +76,15 @@ objections contains {
 	input.kind == "process"
 	input.process.brief
 }
+
+# METADATA
+# title: The levels of the rules are not known
+# description: Which rules are off, or only observe, is missing from the input.
+objections contains {
+	"rule": "protect.unknown",
+	"message": "which rules are turned off is not known (rules.levels)",
+	"evidence": {},
+} if not levels.known
 
 # METADATA
 # title: A pane was not read

@@ -1,0 +1,154 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"winnow/cmd/winnow/strict"
+	"winnow/cmd/winnow/text"
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+)
+
+// levelsKey is where the levels of rules stand. Viper would take a rule's name apart at its dots, so it is read from the file itself.
+const levelsKey = "rules.levels"
+
+// words are the levels that a rule may have; a rule that protects is either on or off.
+var words = []string{decision.On, decision.Ask, decision.Observe, decision.Off}
+
+// takeLevels takes the levels of rules out of a file that was held against its shape: what is left of the file, and the rules that are
+// not on, sorted, each for every kind that it is so for. The error is of the type strict.Problems.
+func takeLevels(file string, data []byte) (rest []byte, levels []subject.RuleLevel, err error) {
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return nil, nil, err
+	}
+	all := cut(&doc, strings.Split(levelsKey, ".")...)
+	if all == nil {
+		return data, nil, nil
+	}
+	r := levelReader{file: file}
+	for _, at := range r.pairs(all, levelsKey) {
+		r.rule(at.key, at.value)
+	}
+	if len(r.wrong) > 0 {
+		return nil, nil, r.wrong
+	}
+	slices.SortFunc(r.levels, func(a, b subject.RuleLevel) int {
+		return strings.Compare(a.Rule+" "+a.Kind, b.Rule+" "+b.Kind)
+	})
+	rest, err = yaml.Marshal(&doc)
+	return rest, r.levels, err
+}
+
+// cut takes what is at a path out of a document, and gives it; nil where nothing is there.
+func cut(n *yaml.Node, path ...string) *yaml.Node {
+	if n.Kind == yaml.DocumentNode {
+		return cut(n.Content[0], path...)
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		switch {
+		case n.Content[i].Value != path[0]:
+		case len(path) > 1:
+			return cut(n.Content[i+1], path[1:]...)
+		default:
+			found := n.Content[i+1]
+			n.Content = slices.Delete(n.Content, i, i+2)
+			return found
+		}
+	}
+	return nil
+}
+
+// levelReader reads the levels of rules.
+type levelReader struct {
+	file   string
+	levels []subject.RuleLevel
+	wrong  strict.Problems
+}
+
+type pair struct{ key, value *yaml.Node }
+
+func (r *levelReader) bad(n *yaml.Node, key, format string, args ...any) {
+	r.wrong = append(r.wrong, strict.Problem{File: r.file, Line: n.Line, Key: key, Text: key + ": " + fmt.Sprintf(format, args...)})
+}
+
+// pairs are the entries of a section, each key once.
+func (r *levelReader) pairs(n *yaml.Node, key string) []pair {
+	var out []pair
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := n.Content[i]
+		if slices.ContainsFunc(out, func(p pair) bool { return p.key.Value == k.Value }) {
+			r.bad(k, key+"."+k.Value, "it stands twice")
+			continue
+		}
+		out = append(out, pair{k, n.Content[i+1]})
+	}
+	return out
+}
+
+// rule reads what stands for one rule: a level, or a level by kind.
+func (r *levelReader) rule(name, value *yaml.Node) {
+	key := levelsKey + "." + name.Value
+	kinds := snapshot.KindNames()
+	family, rest, _ := strings.Cut(name.Value, ".")
+	if of, _, _ := strings.Cut(rest, "."); family == "reap" {
+		kind, ok := snapshot.KindOfRules(of)
+		if !ok {
+			r.bad(name, key, "%q is no folder of rules; the nearest is %q", of, text.Nearest(of, plurals()))
+			return
+		}
+		kinds = []string{kind.Name}
+	} else if family != "protect" {
+		r.bad(name, key, "it wants the name of a rule, such as reap.dirs.landed or protect.young")
+		return
+	}
+	if value.Kind != yaml.MappingNode {
+		r.add(name.Value, key, value, kinds...)
+		return
+	}
+	for _, by := range r.pairs(value, key) {
+		if !slices.Contains(kinds, by.key.Value) {
+			r.bad(by.key, key+"."+by.key.Value, "it wants a kind that the rule is about: %s", strings.Join(kinds, ", "))
+			continue
+		}
+		r.add(name.Value, key+"."+by.key.Value, by.value, by.key.Value)
+	}
+}
+
+func (r *levelReader) add(rule, key string, value *yaml.Node, kinds ...string) {
+	switch {
+	case value.Kind != yaml.ScalarNode:
+		r.bad(value, key, "it wants one of %s, or these by kind: {process: off}", strings.Join(words, ", "))
+	case !slices.Contains(words, value.Value):
+		r.bad(value, key, "it is %q; it wants one of %s", value.Value, strings.Join(words, ", "))
+	case strings.HasPrefix(rule, "protect.") && value.Value != decision.On && value.Value != decision.Off:
+		r.bad(value, key, "a rule that protects cannot be at %s: write on or off", value.Value)
+	case value.Value != decision.On:
+		for _, kind := range kinds {
+			r.levels = append(r.levels, subject.RuleLevel{Rule: rule, Kind: kind, Level: value.Value})
+		}
+	}
+}
+
+func plurals() []string {
+	var out []string
+	for _, k := range snapshot.Kinds {
+		out = append(out, k.Plural)
+	}
+	return out
+}
+
+// CheckLevels refuses a level for a rule that is not among those that were loaded.
+func (c *Config) CheckLevels(rules []string) error {
+	for _, l := range c.Rules.Levels {
+		if !slices.Contains(rules, l.Rule) {
+			return Mistakef("%s: %s: there is no rule %q; the nearest is %q; nothing was done", c.File, levelsKey, l.Rule, text.Nearest(l.Rule, rules))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+# METADATA
+# title: Levels of rules
+# description: >-
+#   What the operator made of each rule (rules.levels in config.yaml). A rule that is not listed for the candidate's kind is on. A word that
+#   is not known counts as observe, so that such a rule never reaps.
+package policies.lib.levels
+
+import data.policies.lib.kinds
+
+# METADATA
+# description: Whether the input says which rules are not on.
+known if is_array(input.config.levels)
+
+# METADATA
+# description: Rules that are off for candidates of this kind.
+off contains entry.rule if {
+	some entry in input.config.levels
+	entry.kind == input.kind
+	entry.level == "off"
+}
+
+# METADATA
+# description: Rules whose findings are left for a person. For the one candidate that a person asked for by name they are on.
+ask contains entry.rule if {
+	some entry in input.config.levels
+	entry.kind == input.kind
+	entry.level == "ask"
+	not input.asked
+}
+
+# METADATA
+# description: Rules whose findings are reported and never carried out.
+observe contains entry.rule if {
+	some entry in input.config.levels
+	entry.kind == input.kind
+	not entry in _others
+}
+
+_others contains entry if {
+	some entry in input.config.levels
+	entry.level in {"ask", "off"}
+}
+
+_found contains finding.rule if {
+	some finding in data.policies.reap[kinds.plural][_].findings
+	not finding.rule in off
+}
+
+_on contains rule if {
+	some rule in _found
+	not rule in ask
+	not rule in observe
+}
+
+_left contains rule if {
+	some rule in _found
+	rule in ask
+}
+
+# METADATA
+# description: The highest level among the rules that found a reason; undefined where none did.
+level := "on" if {
+	count(_on) > 0
+} else := "ask" if {
+	count(_left) > 0
+} else := "observe" if {
+	count(_found) > 0
+}
+
+# METADATA
+# description: The rules of that level. What is carried out, and what is waited for, goes by them alone.
+counting contains rule if {
+	level == "on"
+	some rule in _on
+}
+
+counting contains rule if {
+	level == "ask"
+	some rule in _left
+}
+
+counting contains rule if {
+	level == "observe"
+	some rule in _found
+}
