@@ -139,8 +139,8 @@ func (f *fuser) body(b ast.Body) (ast.Body, bool) {
 }
 
 func (f *fuser) expr(e *ast.Expr) ([]*ast.Expr, bool) {
-	if kind, ok := kindOf(e); ok {
-		return nil, kind == f.kind
+	if holds, ok := f.asksKind(e); ok {
+		return nil, holds
 	}
 	helpers := f.helpers(e)
 	if helpers == nil || !f.afford(helpers) {
@@ -239,10 +239,11 @@ func generated(b ast.Body) bool {
 	return true
 }
 
-// kindOf is the kind that an expression asks the candidate to be.
-func kindOf(e *ast.Expr) (string, bool) {
-	if e.Negated || !e.IsEquality() {
-		return "", false
+// asksKind reports whether an expression asks that the candidate be of one kind, or of any but one, and whether that holds.
+func (f *fuser) asksKind(e *ast.Expr) (holds, ok bool) {
+	other := e.IsCall() && e.Operator().Equal(ast.NotEqual.Ref())
+	if e.Negated || len(e.With) > 0 || !e.IsEquality() && !other {
+		return false, false
 	}
 	a, b := e.Operand(0).Value, e.Operand(1).Value
 	if _, constant := a.(ast.String); constant {
@@ -250,7 +251,8 @@ func kindOf(e *ast.Expr) (string, bool) {
 	}
 	ref, isRef := a.(ast.Ref)
 	kind, constant := b.(ast.String)
-	return string(kind), isRef && constant && ref.Equal(ast.InputRootRef.Append(ast.StringTerm("kind")))
+	asked := isRef && constant && ref.Equal(ast.InputRootRef.Append(ast.StringTerm("kind")))
+	return (string(kind) == f.kind) != other, asked
 }
 
 func isTrueTerm(e *ast.Expr) bool {
