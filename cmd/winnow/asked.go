@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -34,18 +35,12 @@ type Refused struct {
 	code int
 }
 
-// The reasons of a Refused. An act that was begun and not done gives its outcome for a reason.
+// The reasons of a Refused that are not those of policies/observe. An act that was begun and not done gives its outcome for a reason.
 const (
 	notTerminal  = "not_terminal"
-	noSession    = "no_session"
-	notLive      = "not_live"
 	alreadyDone  = "closed"
-	isRetained   = "retained"
-	isStale      = "stale"
-	ambiguous    = "ambiguous"
 	notRecorded  = "not_recorded"
 	unreadable   = "unreadable"
-	notKnown     = "unknown"
 	isAttached   = "attached"
 	isKept       = "kept"
 	notAllowed   = "kind_not_allowed"
@@ -101,8 +96,8 @@ func (t asked) hint() string {
 
 // find finds what arg names: a whole id of a candidate, else a worker by its registry's id, whole or with the registry before it,
 // else a candidate by a part of its id.
-func (a *app) find(s *snapshot.Snapshot, arg string) (asked, *Refused, error) {
-	seen := worker.See(s, a.observing())
+func (a *app) find(ctx context.Context, s *snapshot.Snapshot, arg string) (asked, *Refused, error) {
+	seen := a.observer().See(ctx, s)
 	all := ids(s)
 	if !slices.Contains(all, arg) {
 		named := slices.DeleteFunc(slices.Clone(seen), func(w worker.Seen) bool { return w.ID == "" || w.ID != arg && w.Source+"/"+w.ID != arg })

@@ -18,7 +18,6 @@ import (
 	"winnow/engine/decision"
 	"winnow/engine/eval"
 	"winnow/engine/snapshot"
-	"winnow/engine/worker"
 )
 
 func newCleanup(a *app) *cobra.Command {
@@ -80,7 +79,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	if err != nil {
 		return err
 	}
-	t, no, err := a.find(snap, arg)
+	t, no, err := a.find(ctx, snap, arg)
 	if err != nil {
 		return err
 	}
@@ -154,41 +153,12 @@ func (t asked) closable(s *snapshot.Snapshot) *Refused {
 			t.id, s.Sessions[t.id].Name)
 	}
 	for i := range t.records {
-		if no := t.open(&t.records[i]); no != nil {
-			return no
+		w := &t.records[i]
+		if no := w.Cleanup; no != nil {
+			return t.refused(w, no.Reason, nothingShut, no.Next, "%s", no.Message)
 		}
 	}
 	return nil
-}
-
-// open says why the session of w may not be closed.
-func (t asked) open(w *worker.Seen) *Refused {
-	no := func(reason, format string, args ...any) *Refused {
-		return t.refused(w, reason, nothingShut, w.NextCommand, format, args...)
-	}
-	switch {
-	case w.Observation == snapshot.WorkerSafeToClose:
-		return nil
-	case w.Over && (w.Retained || w.Held || w.Observation == snapshot.WorkerRetained):
-		next := w.NextCommand
-		if own := worker.ReleaseCommand(w); own != "" && !w.Held {
-			next = own
-		}
-		return t.refused(w, isRetained, nothingShut, next, "%s is retained, and has to be released first: %s", called(w), w.Why)
-	case w.Unread:
-		return no(unreadable, "how %s ended is not known: %s", called(w), w.Why)
-	case w.Observation == snapshot.WorkerStale:
-		return no(isStale, "%s and what runs contradict each other: %s", called(w), w.Why)
-	case !w.Over:
-		return no(notTerminal, "%s has not ended: %s", called(w), w.Why)
-	case w.Name == "":
-		return no(noSession, "no session is recorded of %s", called(w))
-	case w.Observation == snapshot.WorkerClosed:
-		return no(alreadyDone, "the session %s of %s is closed already", w.Name, called(w))
-	case len(w.Live) > 1:
-		return no(ambiguous, "which session is that of %s is not known: %s", called(w), w.Why)
-	}
-	return no(notKnown, "how %s ended is not known: %s", called(w), w.Why)
 }
 
 // verdict is the decision on what was asked for, without the wait, or why it may not be carried out.
@@ -264,7 +234,7 @@ func (j *asking) Again(ctx context.Context, d decision.Decision) (decision.Decis
 	}
 	again = waived(again)
 	if j.asked.session() {
-		t := asked{id: d.ID, records: recording(worker.See(s, j.observing()), d.ID)}
+		t := asked{id: d.ID, records: recording(j.observer().See(ctx, s), d.ID)}
 		if no := t.closable(s); no != nil {
 			again.Verdict = decision.Spare
 			again.Objections = append(again.Objections, decision.Reason{Rule: "cleanup", Message: strings.TrimSuffix(no.Message, "; "+nothingShut)})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,7 +53,7 @@ func (a *app) retain(ctx context.Context, id, reason string, span time.Duration)
 	if err != nil {
 		return err
 	}
-	t, no, err := a.find(s, id)
+	t, no, err := a.find(ctx, s, id)
 	if err != nil {
 		return err
 	}
@@ -115,19 +114,10 @@ func (t asked) keepable(s *snapshot.Snapshot) *Refused {
 			"%s could not be read, so whether a worker that has not ended owns the session is not known", blind)
 	}
 	for i := range t.records {
+		// A session that was named lives, whatever else bears the name; only an owner who is not over keeps it from being held then.
 		w := &t.records[i]
-		switch {
-		case t.worker == nil && w.Another: // it is no worker's any more
-		case !w.Over:
-			return t.refused(w, notTerminal, nothingHeld, w.NextCommand, "%s has not ended: its registry says %s", called(w), cmp.Or(w.Status, "nothing of its status"))
-		case w.Name == "":
-			return t.refused(w, noSession, nothingHeld, w.NextCommand, "no session is recorded of %s", called(w))
-		case t.worker != nil && w.Unread:
-			return t.refused(w, unreadable, nothingHeld, w.NextCommand, "whether the session of %s lives is not known: %s", called(w), w.Why)
-		case len(w.Live) == 0 || t.worker != nil && w.Another:
-			return t.refused(w, notLive, nothingHeld, w.NextCommand, "the session of %s does not live: %s", called(w), w.Why)
-		case t.id == "":
-			return t.refused(w, ambiguous, nothingHeld, w.NextCommand, "which session is that of %s is not known: %s", called(w), w.Why)
+		if no := w.Retain; no != nil && (t.worker != nil || no.Reason == notTerminal) {
+			return t.refused(w, no.Reason, nothingHeld, no.Next, "%s", no.Message)
 		}
 	}
 	return nil
@@ -179,12 +169,12 @@ func (a *app) release(ctx context.Context, arg string) error {
 	if err != nil {
 		return err
 	}
-	t, _, notFound := a.find(s, arg)
+	t, _, notFound := a.find(ctx, s, arg)
 	held, err := heldBy(holds, t, arg)
 	keeper := t.keeper()
 	switch {
 	case err != nil && notFound == nil && keeper != nil:
-		return a.refuse(*t.refused(keeper, keptThere, nothingFreed, worker.ReleaseCommand(keeper),
+		return a.refuse(*t.refused(keeper, keptThere, nothingFreed, keeper.Release,
 			"Winnow holds nothing of it: %s itself marks it as retained, and only its own program can let go of that", called(keeper)))
 	case err != nil:
 		return err
@@ -196,7 +186,7 @@ func (a *app) release(ctx context.Context, arg string) error {
 	}
 	out, then := Released{Released: held[0], Also: held[1:]}, "the next sweep decides about it again"
 	if keeper != nil {
-		out.Retained, out.NextCommand = keeper.Source, worker.ReleaseCommand(keeper)
+		out.Retained, out.NextCommand = keeper.Source, keeper.Release
 		then = strings.TrimSuffix("its registry still marks it as retained: "+out.NextCommand, ": ")
 	}
 	return a.say(out, "%s is no longer held; %s", strings.Join(held, ", "), then)

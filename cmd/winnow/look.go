@@ -29,6 +29,7 @@ import (
 	"winnow/engine/subject"
 	"winnow/engine/worker"
 	"winnow/ledger"
+	"winnow/policies"
 )
 
 // scope narrows a look to what one candidate needs; the zero scope looks at everything.
@@ -75,14 +76,17 @@ func (a *app) look(ctx context.Context, sc scope, mem memory) (*snapshot.Snapsho
 	mem.fill(ctx, s, a.cfg.Rules.ClockJump)
 	a.projects(ctx, s, sc)
 	if sc.id == "" { // one candidate's look does not see where everybody else's sessions live
-		s.Workers = worker.Observe(s, a.observing())
+		s.Workers = a.observer().Observe(ctx, s)
 	}
 	return s, nil
 }
 
-// observing is what the observations on workers go by.
-func (a *app) observing() worker.Config {
-	return worker.Config{Rules: &a.cfg.Rules.Config, NoTmux: len(a.cfg.Collect.Tmux.Sockets) == 0}
+// observer says what became of workers.
+func (a *app) observer() *worker.Observer {
+	if a.workers == nil {
+		a.workers = worker.New(policies.Observing, worker.Config{Rules: &a.cfg.Rules.Config, NoTmux: len(a.cfg.Collect.Tmux.Sockets) == 0})
+	}
+	return a.workers
 }
 
 // fail records that a source failed although its reader did not say so.

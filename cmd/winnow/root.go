@@ -16,6 +16,7 @@ import (
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/policy"
+	"winnow/engine/worker"
 	"winnow/internal/plain"
 	"winnow/ledger"
 )
@@ -31,6 +32,8 @@ type app struct {
 	acting      ledger.Acting
 	// policy is what was loaded last; nil in a command that judges nothing.
 	policy *policy.Policy
+	// workers says what became of workers; made when it is first asked, see observer.
+	workers *worker.Observer
 }
 
 // paint is how commands write to a terminal.

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"io/fs"
 	"testing"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -14,12 +15,14 @@ import (
 func TestShippedPoliciesAreClean(t *testing.T) {
 	t.Parallel()
 	var modules []*ast.Module
-	for name, text := range rules.Texts(t, policies.Files) {
-		m, err := ast.ParseModuleWithOpts(name, text, ast.ParserOptions{ProcessAnnotation: true})
-		if err != nil {
-			t.Fatal(err)
+	for _, tree := range []fs.FS{policies.Files, policies.Observing} {
+		for name, text := range rules.Texts(t, tree) {
+			m, err := ast.ParseModuleWithOpts(name, text, ast.ParserOptions{ProcessAnnotation: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			modules = append(modules, m)
 		}
-		modules = append(modules, m)
 	}
 	for _, r := range policy.Lint(modules...) {
 		t.Error(r)

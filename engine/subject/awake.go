@@ -10,12 +10,15 @@ import (
 // out. A time to come gives a negative age, which is younger than any limit. It is unknown where sleep is.
 func (j *Joined) since(t *time.Time) *float64 { return Awake(j.snap, t) }
 
-// before is how many seconds before the snapshot t was by the wall clock, for comparing one time with another.
-func (j *Joined) before(t *time.Time) *float64 {
+// before is Before of the joined snapshot, for comparing one time with another.
+func (j *Joined) before(t *time.Time) *float64 { return Before(j.snap, t) }
+
+// Before is how many seconds before the snapshot t was by the wall clock. It is nil where t is, and a pure function.
+func Before(s *snapshot.Snapshot, t *time.Time) *float64 {
 	if t == nil {
 		return nil
 	}
-	return new(j.snap.TakenAt.Sub(*t).Seconds())
+	return new(s.TakenAt.Sub(*t).Seconds())
 }
 
 // atMost is since from the other side: what the machine is known to have slept since t is left out, and no more.

@@ -64,6 +64,9 @@ type Subject struct {
 	Hold     *Hold     `json:"hold,omitempty"`
 	Asked    *Asked    `json:"asked,omitempty"`
 	Sighting *Sighting `json:"sighting,omitempty"`
+	// Worker is there where policies/observe is asked what became of a worker, and of nothing that is judged. Its own record is then the
+	// first of Entries, and Session the one session that bears the recorded name.
+	Worker *Worker `json:"worker,omitempty"`
 	// Projects are the trusted projects in whose repository the candidate lies, or may lie.
 	Projects []Project `json:"projects,omitempty"`
 	// EvidenceSources are the states of all sources that the candidate, or evidence about it, rests on, by source name.
@@ -246,6 +249,22 @@ type Asked struct {
 	UID int    `json:"uid"`
 	// Mine is true when they said that it is theirs and may go.
 	Mine bool `json:"mine"`
+}
+
+// Worker is what an observation goes by besides the records and the session.
+type Worker struct {
+	// Format is that of its registry.
+	Format string `json:"format"`
+	// Live are the ids of all sessions that bear the recorded name or id.
+	Live []string `json:"live"`
+	// RegistryRead, TmuxRead and HoldsRead are whether its own registry was read whole, any tmux server is looked for, and the holds were
+	// read.
+	RegistryRead bool `json:"registry_read"`
+	TmuxRead     bool `json:"tmux_read"`
+	HoldsRead    bool `json:"holds_read"`
+	// UnreadTmux and UnreadRegistry are the first tmux server and the first registry of sessions that could not be read, "" for none.
+	UnreadTmux     string `json:"unread_tmux"`
+	UnreadRegistry string `json:"unread_registry"`
 }
 
 // Hold is a hold that has not lapsed.

@@ -1,55 +1,44 @@
 package worker
 
 import (
-	"cmp"
 	"strings"
 
 	"winnow/engine/snapshot"
 )
 
-func (w *Seen) is(observation, why, next string) {
-	w.Observation, w.Why, w.NextCommand = observation, why, next
-}
-
-func (w *Seen) unknown(why, next string) { w.is(snapshot.WorkerUnknown, why, next) }
-
-// unread is unknown because a source could not be read; doctor says what to do about that.
-func (w *Seen) unread(why string) {
-	w.Unread = true
-	w.unknown(why, "winnow doctor")
-}
-
-func status(e *snapshot.Entry) string { return cmp.Or(e.Status, "that it has not ended") }
-
-// registrys is the command by which w's registry says more of it; where that is not known, winnow says where the registry is.
-func (x *looked) registrys(w *Seen) string {
-	if w.Format == kapi {
-		return kapi + " report " + quote(w.ID)
+// command is the command for the word that the rules give for what to do next; winnow doctor where none is known.
+func (x *looked) command(w *Seen, t then, entries []*snapshot.Entry) string {
+	id := quote(w.Session)
+	switch t.Next {
+	case "attach":
+		s := x.Sessions[w.Session]
+		return attach(&s)
+	case "cleanup":
+		return "winnow cleanup " + id + " --safe"
+	case "release":
+		return "winnow release " + id
+	case "history":
+		return "winnow history"
+	case "sessions":
+		return "winnow sweep --all --kind session"
+	case "report": // its registry says more of it
+		if x.Sources[w.Source].Format == kapi {
+			return kapi + " report " + quote(w.ID)
+		}
+	case "let_go": // by its registry's own command, where that is known
+		if e := entries[t.Keeper]; x.format(e) == kapi {
+			return release(e.ID)
+		}
+		if w.Session != "" {
+			return "winnow explain " + id
+		}
+	case "explain":
+		return "winnow explain " + id
 	}
 	return "winnow doctor"
 }
 
-// release is the command by which the registry of an entry lets go of the session that it marks as retained; where none is known, the
-// command that says more.
-func (x *looked) release(w *Seen, e *snapshot.Entry) string {
-	switch {
-	case x.format(e) == kapi:
-		return releaseFrom(e.ID)
-	case w.Session == "":
-		return "winnow doctor"
-	}
-	return "winnow explain " + quote(w.Session)
-}
-
-// ReleaseCommand is the command by which w's registry lets go of what it retains, where it is known to have one.
-func ReleaseCommand(w *Seen) string {
-	if w.Format == kapi && w.Retained {
-		return releaseFrom(w.ID)
-	}
-	return ""
-}
-
-func releaseFrom(id string) string { return kapi + " release " + quote(id) }
+func release(id string) string { return kapi + " release " + quote(id) }
 
 // attach is the command by which a person looks at a session: that one, and no longer-named neighbour.
 func attach(t *snapshot.Session) string {

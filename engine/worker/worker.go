@@ -1,15 +1,24 @@
-// Package worker says of each worker that a registry records what has become of its tmux session: whether it is at work, kept on
-// purpose, may be closed, is closed, or whether the registry and what runs contradict each other.
+// Package worker joins each worker that a registry records with its tmux session and asks policies/observe what became of it: whether it
+// is at work, kept on purpose, may be closed, is closed, or whether the registry and what runs contradict each other.
 //
-// An observation is for people: it says what to do next and decides nothing. What goes is for the policies to say. It is a pure
-// function of the snapshot and the operator's parameters, linear in the snapshot's size.
+// An observation is for people: it says what to do next and lets nothing go. It is a pure function of the snapshot, the operator's
+// parameters and the rules, linear in the snapshot's size.
 package worker
 
 import (
 	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+
+	"winnow/engine/policy"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 )
@@ -22,35 +31,70 @@ type Config struct {
 	NoTmux bool
 }
 
-// Seen is an observation with what it rests on.
+// Seen is an observation with what those who act on it have to know.
 type Seen struct {
 	snapshot.Worker
-	// Format is that of the registry, such as kapi.
-	Format string
-	// Over is true when the registry says positively that the worker has ended.
-	Over bool
 	// Live are the candidates that have the recorded name or id, sorted. Worker.Session is the only one of them.
 	Live []string
-	// Retained is true when the registry itself keeps the session, Held when a hold that has not lapsed does.
-	Retained, Held bool
+	// Release is the command by which its registry lets go of what it retains; empty where it retains nothing, or has none that is known.
+	Release string
+	// Retained is true when the registry itself keeps the session.
+	Retained bool
 	// Another is true when the session that has the recorded name was made after the worker ended, so that it is another one.
 	Another bool
-	// Unread is true when the observation is unknown because a source could not be read.
-	Unread bool
+	// Cleanup and Retain are why its session is not closed, and why it is not held. Nil says that it may be; what the rules came to no
+	// answer about has a Cleanup.
+	Cleanup, Retain *No
+}
+
+// No is why something is not done: a word that scripts may branch on, the sentence and the command to run next.
+type No struct{ Reason, Message, Next string }
+
+// Observer asks the rules. It may be used by many goroutines at once.
+type Observer struct {
+	config Config
+	// ready compiles the rules when something is asked for the first time.
+	ready func() (*ready, error)
+}
+
+// ready is what is the same of all questions: the query, and the parameters as they stand in each document.
+type ready struct {
+	query rego.PreparedEvalQuery
+	rules *ast.Term
+}
+
+// New makes one that asks the rules in files, which are policies.Observing.
+func New(files fs.FS, c Config) *Observer {
+	return &Observer{c, sync.OnceValues(func() (*ready, error) {
+		compiler, err := policy.Compile(files)
+		if err != nil {
+			return nil, err
+		}
+		rules, err := ast.InterfaceToValue(c.Rules)
+		if err != nil {
+			return nil, err
+		}
+		var parts []string
+		for _, name := range []string{"observed", "cleanup", "retain"} { // a comprehension is defined when what is in it is not
+			parts = append(parts, fmt.Sprintf("%s = [v | v := data.policies.observe.worker.%s]", name, name))
+		}
+		q, err := rego.New(rego.Compiler(compiler), rego.Query(strings.Join(parts, "; "))).PrepareForEval(context.Background())
+		return &ready{q, ast.NewTerm(rules)}, err
+	})}
 }
 
 // Observe gives the observations, sorted by source, id and session; sessions that no registry records come last.
-func Observe(s *snapshot.Snapshot, c Config) []snapshot.Worker {
+func (o *Observer) Observe(ctx context.Context, s *snapshot.Snapshot) []snapshot.Worker {
 	var out []snapshot.Worker
-	for _, w := range See(s, c) {
+	for _, w := range o.See(ctx, s) {
 		out = append(out, w.Worker)
 	}
 	return out
 }
 
-// See is Observe with what each observation rests on.
-func See(s *snapshot.Snapshot, c Config) []Seen {
-	x := index(s, c)
+// See is Observe with what those who act on an observation have to know.
+func (o *Observer) See(ctx context.Context, s *snapshot.Snapshot) []Seen {
+	x := o.index(s)
 	var out []Seen
 	type key struct{ source, id, session string }
 	done := map[key]bool{}
@@ -61,9 +105,17 @@ func See(s *snapshot.Snapshot, c Config) []Seen {
 			continue
 		}
 		done[k] = true
-		out = append(out, x.worker(e))
+		if w, ok := x.see(ctx, x.live[e.Session], e); ok {
+			out = append(out, w)
+		}
 	}
-	out = append(out, x.unregistered()...)
+	for id, t := range s.Sessions {
+		if x.records && len(x.recorded[t.Name])+len(x.recorded[t.ID]) == 0 {
+			if w, ok := x.see(ctx, []string{id}, nil); ok {
+				out = append(out, w)
+			}
+		}
+	}
 	slices.SortStableFunc(out, func(a, b Seen) int {
 		return cmp.Or(cmp.Compare(last(a), last(b)), cmp.Compare(a.Source, b.Source), cmp.Compare(a.ID, b.ID),
 			cmp.Compare(a.Name, b.Name), cmp.Compare(a.Session, b.Session))
@@ -87,19 +139,20 @@ var recording = []string{"json", "jsonl", kapi}
 // looked is a snapshot with the indexes that observations are made from.
 type looked struct {
 	*snapshot.Snapshot
-	config Config
+	*Observer
 	// live are the sessions by name and by native id, recorded the entries by what they record.
 	live     map[string][]string
 	recorded map[string][]*snapshot.Entry
 	held     map[string]bool
-	// blindTmux and blindRegistry are the sources that could not be read, each the first by name.
-	blindTmux, blindRegistry string
+	// about is what is the same of all workers.
+	about subject.Worker
 	// records is true when a registry that may record sessions is read at all.
 	records bool
 }
 
-func index(s *snapshot.Snapshot, c Config) *looked {
-	x := &looked{Snapshot: s, config: c, live: map[string][]string{}, recorded: map[string][]*snapshot.Entry{}, held: map[string]bool{}}
+func (o *Observer) index(s *snapshot.Snapshot) *looked {
+	x := &looked{Snapshot: s, Observer: o, live: map[string][]string{}, recorded: map[string][]*snapshot.Entry{}, held: map[string]bool{}}
+	x.about = subject.Worker{TmuxRead: !o.config.NoTmux, HoldsRead: s.Sources[snapshot.Ledger].Status == snapshot.OK}
 	for id, t := range s.Sessions {
 		for _, name := range slices.Compact([]string{t.Name, t.ID}) {
 			if name != "" {
@@ -123,12 +176,12 @@ func index(s *snapshot.Snapshot, c Config) *looked {
 	for name, src := range s.Sources {
 		switch failed := src.Status != snapshot.OK && src.Status != snapshot.Absent; {
 		case of(name, src, "tmux") && failed:
-			x.blindTmux = first(x.blindTmux, name)
+			x.about.UnreadTmux = first(x.about.UnreadTmux, name)
 		case of(name, src, "registry"):
 			records := slices.Contains(recording, src.Format) || src.Format == ""
 			x.records = x.records || records
 			if failed && records {
-				x.blindRegistry = first(x.blindRegistry, name)
+				x.about.UnreadRegistry = first(x.about.UnreadRegistry, name)
 			}
 		}
 	}
@@ -149,120 +202,51 @@ func first(a, b string) string {
 
 func (x *looked) format(e *snapshot.Entry) string { return x.Sources[e.Source].Format }
 
-// worker observes what an entry records.
-func (x *looked) worker(e *snapshot.Entry) Seen {
-	w := Seen{Format: x.format(e), Over: x.over(e), Live: x.live[e.Session], Retained: retained(e)}
-	w.ID, w.Source, w.Status, w.Name = e.ID, e.Source, e.Status, e.Session
-	if len(w.Live) == 1 {
-		w.Session = w.Live[0]
-		w.Name, w.Held = x.Sessions[w.Session].Name, x.held[w.Session]
+// see asks what became of the worker of an entry, or of a session that no entry records; false where the rules say nothing of it.
+func (x *looked) see(ctx context.Context, live []string, e *snapshot.Entry) (Seen, bool) {
+	w := Seen{Live: live}
+	about := x.about
+	about.Live = live
+	entries := []*snapshot.Entry{}
+	if e != nil {
+		w.ID, w.Source, w.Status, w.Name, w.Retained = e.ID, e.Source, e.Status, e.Session, retained(e)
+		about.Format, about.RegistryRead = x.format(e), x.Sources[e.Source].Status == snapshot.OK
+		entries = append(entries, e)
 	}
-	switch {
-	case x.blind(&w):
-	case !x.said(e):
-		w.unknown("its registry does not say whether it has ended", x.registrys(&w))
-	case e.Session == "":
-		w.unknown("its registry records no session of it, so whether one lives is not known", x.registrys(&w))
-	case len(w.Live) > 1:
-		w.unknown("several sessions are called "+e.Session+", and which of them is its own is not known: "+strings.Join(w.Live, ", "),
-			"winnow sweep --all --kind session")
-	case w.Session == "" && w.Over:
-		x.closed(&w, e)
-	case w.Session == "":
-		w.is(snapshot.WorkerStale, "its registry says "+status(e)+", and no session "+e.Session+" lives", x.registrys(&w))
-	case w.Over:
-		x.ended(&w, e)
-	default:
-		x.working(&w, e)
-	}
-	return w
-}
-
-// blind makes w unknown where its registry, or whether its session lives, could not be read.
-func (x *looked) blind(w *Seen) bool {
-	switch status := x.Sources[w.Source].Status; {
-	case status != snapshot.OK:
-		w.unread(w.Source + " could not be read whole, so what it says of it may not be all")
-	case x.blindTmux != "":
-		w.unread(x.blindTmux + " could not be read, so where its session lives is not known")
-	case x.config.NoTmux:
-		w.unread("tmux is not read (collect.tmux.sockets is empty), so whether its session lives is not known")
-	}
-	return w.Unread
-}
-
-func (x *looked) closed(w *Seen, e *snapshot.Entry) {
-	if w.Retained {
-		w.is(snapshot.WorkerClosed, "it has ended and its session is closed, though its registry still marks it as retained", x.release(w, e))
-		return
-	}
-	w.is(snapshot.WorkerClosed, "it has ended and its session is closed", "winnow history")
-}
-
-// ended observes a worker that has ended and whose session, or one of that name, lives.
-func (x *looked) ended(w *Seen, e *snapshot.Entry) {
-	t := x.Sessions[w.Session]
-	others := x.others(e, &t)
-	working := slices.IndexFunc(others, func(o *snapshot.Entry) bool { return !x.over(o) })
-	keeper := retainer(append([]*snapshot.Entry{e}, others...))
-	explain := "winnow explain " + quote(w.Session)
-	switch {
-	case e.EndedAt != nil && t.CreatedAt == nil:
-		w.unknown("when its session was made could not be read, so whether it is another one of that name is not known", explain)
-	case e.EndedAt != nil && t.CreatedAt.After(*e.EndedAt):
-		w.Another = true
-		w.is(snapshot.WorkerStale, "it has ended, and the session of that name was made later, so that is another session", explain)
-	case working >= 0:
-		w.is(snapshot.WorkerStale, "it has ended, and "+others[working].ID+" in "+others[working].Source+", which has not ended, records the same session", explain)
-	case keeper != nil:
-		why := "it has ended, and a registry marks its session as retained"
-		if w.Held {
-			why = "it has ended, and its session is held and marked as retained by a registry"
+	sub := &subject.Subject{Kind: snapshot.KindSession, Worker: &about}
+	if len(live) == 1 {
+		t := x.Sessions[live[0]]
+		w.Session, w.Name = live[0], t.Name
+		sub.Session, sub.Age, sub.Made = &t, subject.Awake(x.Snapshot, t.CreatedAt), subject.Before(x.Snapshot, t.CreatedAt)
+		if x.held[w.Session] {
+			sub.Hold = &subject.Hold{}
 		}
-		w.is(snapshot.WorkerRetained, why, x.release(w, keeper))
-	case w.Held:
-		w.is(snapshot.WorkerRetained, "it has ended, and its session is held", "winnow release "+quote(w.Session))
-	case x.blindRegistry != "":
-		w.unread(x.blindRegistry + " could not be read, so whether another worker owns its session is not known")
-	case x.Sources[snapshot.Ledger].Status != snapshot.OK:
-		w.unread("which holds there are could not be read, so whether its session is kept is not known")
-	case t.Attached == nil || *t.Attached > 0:
-		w.is(snapshot.WorkerSafeToClose, "it has ended and nothing keeps its session, but a client is attached to it, or may be", explain)
-	default:
-		w.is(snapshot.WorkerSafeToClose, "it has ended, its session lives, and nothing keeps it", "winnow cleanup "+quote(w.Session)+" --safe")
+		entries = append(entries, x.others(e, &t)...)
 	}
-}
-
-// working observes a worker that has not ended and whose session lives.
-func (x *looked) working(w *Seen, e *snapshot.Entry) {
-	t := x.Sessions[w.Session]
+	for _, r := range entries {
+		sub.Entries = append(sub.Entries, subject.Entry{
+			Source: r.Source, ID: r.ID, Status: r.Status, Terminal: r.Terminal, Session: r.Session, Retained: r.Retained,
+			Ended: subject.Before(x.Snapshot, r.EndedAt), By: snapshot.KindSession,
+		})
+	}
+	a, err := x.ask(ctx, sub)
 	switch {
-	case e.EndedAt != nil:
-		w.is(snapshot.WorkerStale, "its registry says "+status(e)+" and that it ended", "winnow explain "+quote(w.Session))
-	case x.grown(&t) && x.quiet(&t):
-		w.is(snapshot.WorkerStale, "its registry says "+status(e)+", and nothing runs in its session but idle shells", "winnow explain "+quote(w.Session))
-	default:
-		w.is(snapshot.WorkerActive, "it has not ended and its session lives", attach(&t))
+	case err != nil:
+		a.Observed = []observed{{Observation: snapshot.WorkerUnknown, Why: fmt.Sprintf("the rules came to no answer: %v", err), Then: then{Next: "doctor"}}}
+	case len(a.Observed) == 0:
+		return w, false
 	}
-}
-
-// unregistered are the sessions in scope by name that no entry records. Without a registry that could, none is.
-func (x *looked) unregistered() []Seen {
-	var out []Seen
-	for id, t := range x.Sessions {
-		if !x.records || !x.named(t.Name) || len(x.recorded[t.Name])+len(x.recorded[t.ID]) > 0 {
-			continue
-		}
-		w := Seen{Live: []string{id}, Held: x.held[id]}
-		w.Session, w.Name = id, t.Name
-		if x.blindRegistry != "" {
-			w.unread(x.blindRegistry + " could not be read, so whether it records this session is not known")
-		} else {
-			w.is(snapshot.WorkerUnregistered, "no registry records this session", "winnow explain "+quote(id))
-		}
-		out = append(out, w)
+	said := a.Observed[0]
+	w.Observation, w.Why, w.Another = said.Observation, said.Why, said.Then.Another
+	w.NextCommand = x.command(&w, said.Then, entries)
+	if w.Retained && about.Format == kapi {
+		w.Release = release(w.ID)
 	}
-	return out
+	w.Cleanup, w.Retain = x.no(&w, a.Cleanup, entries), x.no(&w, a.Retain, entries)
+	if w.Cleanup == nil && w.Observation != snapshot.WorkerSafeToClose {
+		w.Cleanup = &No{Reason: snapshot.WorkerUnknown, Message: w.Why, Next: w.NextCommand}
+	}
+	return w, true
 }
 
 // others are the other entries that record a session.
@@ -270,7 +254,7 @@ func (x *looked) others(e *snapshot.Entry, t *snapshot.Session) []*snapshot.Entr
 	var out []*snapshot.Entry
 	for _, name := range slices.Compact([]string{t.Name, t.ID}) {
 		for _, o := range x.recorded[name] {
-			if o.Source != e.Source || o.ID != e.ID {
+			if e == nil || o.Source != e.Source || o.ID != e.ID {
 				out = append(out, o)
 			}
 		}
@@ -278,60 +262,59 @@ func (x *looked) others(e *snapshot.Entry, t *snapshot.Session) []*snapshot.Entr
 	return out
 }
 
-// over goes by the same words as the policies do.
-func (x *looked) over(e *snapshot.Entry) bool {
-	if e.Terminal != nil {
-		return *e.Terminal
-	}
-	return slices.Contains(x.config.Rules.TerminalStatuses, e.Status)
-}
-
-// said reports whether the registry says anything of the worker's state. Kapi's says it by its status alone.
-func (x *looked) said(e *snapshot.Entry) bool {
-	return e.Status != "" || e.Terminal != nil && x.format(e) != kapi
-}
-
-func (x *looked) named(name string) bool {
-	n := x.config.Rules.SessionNames
-	return slices.ContainsFunc(n.Exact, func(s string) bool { return s != "" && s == name }) ||
-		slices.ContainsFunc(n.Prefix, func(s string) bool { return s != "" && strings.HasPrefix(name, s) })
-}
-
-// grown is true for a session that is not so young that what is to run in it may not have begun.
-func (x *looked) grown(t *snapshot.Session) bool {
-	age := subject.Awake(x.Snapshot, t.CreatedAt)
-	return age != nil && *age >= x.config.Rules.Grace.Session
-}
-
-// quiet is true when every pane is positively back at its own shell, or dead.
-func (x *looked) quiet(t *snapshot.Session) bool {
-	return len(t.Panes) > 0 && !slices.ContainsFunc(t.Panes, func(p snapshot.Pane) bool { return !x.idle(&p) })
-}
-
-func (x *looked) idle(p *snapshot.Pane) bool {
-	if p.Dead == nil || len(p.Descendants) > 0 {
-		return false
-	}
-	if *p.Dead {
-		return len(p.SessionPIDs)+len(p.Session) == 0
-	}
-	if p.ShellPID == nil || p.ForegroundPGID == nil || *p.ForegroundPGID != *p.ShellPID || len(p.Foreground) != 1 || len(p.Session) != len(p.SessionPIDs) {
-		return false
-	}
-	shell := p.Foreground[0]
-	beside := slices.DeleteFunc(slices.Clone(p.Session), func(m snapshot.PaneProc) bool {
-		return m.PID == *p.ShellPID && m.Interactive != nil && *m.Interactive
-	})
-	return shell.PID == *p.ShellPID && slices.Contains(x.config.Rules.Shells, shell.Name) && len(beside) == len(p.Session)-1 &&
-		!slices.ContainsFunc(beside, func(m snapshot.PaneProc) bool { return !slices.Contains(x.config.Rules.PromptDaemons, m.Name) })
-}
-
 func retained(e *snapshot.Entry) bool { return e.Retained != nil && *e.Retained }
 
-// retainer is the first of the entries that marks its session as retained, nil for none.
-func retainer(entries []*snapshot.Entry) *snapshot.Entry {
-	if i := slices.IndexFunc(entries, retained); i >= 0 {
-		return entries[i]
+// answer is what the rules say; each list has one or none.
+type answer struct {
+	Observed        []observed
+	Cleanup, Retain []refusal
+}
+
+type observed struct {
+	Observation, Why string
+	Then             then
+}
+
+type refusal struct {
+	Reason, Message string
+	Then            then
+}
+
+// then is what follows of an answer: a word for the command to run next, and the place of the entry that retains the session.
+type then struct {
+	Next    string
+	Keeper  int
+	Another bool
+}
+
+func (o *Observer) ask(ctx context.Context, sub *subject.Subject) (a answer, err error) {
+	r, err := o.ready()
+	if err != nil {
+		return a, err
 	}
-	return nil
+	document, err := ast.InterfaceToValue(sub)
+	if err != nil {
+		return a, err
+	}
+	document.(ast.Object).Insert(ast.StringTerm("config"), r.rules)
+	rs, err := r.query.Eval(ctx, rego.EvalParsedInput(document))
+	if err != nil || len(rs) != 1 {
+		return a, cmp.Or(err, fmt.Errorf("%d answers", len(rs)))
+	}
+	text, err := json.Marshal(rs[0].Bindings)
+	if err != nil {
+		return a, err
+	}
+	return a, json.Unmarshal(text, &a)
+}
+
+func (x *looked) no(w *Seen, said []refusal, entries []*snapshot.Entry) *No {
+	if len(said) == 0 {
+		return nil
+	}
+	no := &No{said[0].Reason, said[0].Message, w.NextCommand}
+	if said[0].Then.Next != "" {
+		no.Next = x.command(w, said[0].Then, entries)
+	}
+	return no
 }

@@ -13,6 +13,7 @@ import (
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 	"winnow/engine/worker"
+	"winnow/policies"
 )
 
 var now = time.Unix(1769882400, 0).UTC()
@@ -49,9 +50,23 @@ func session(name, native string) snapshot.Session {
 
 func config() worker.Config {
 	return worker.Config{Rules: &subject.Config{
-		Shells: []string{"sh"}, PromptDaemons: []string{"gitstatusd"}, TerminalStatuses: []string{"archived"},
+		Shells: []string{"sh"}, OverStatuses: []subject.OverStatuses{{Format: "kapi", Statuses: []string{"completed"}}},
+		PromptDaemons: []string{"gitstatusd"}, TerminalStatuses: []string{"archived"},
 		SessionNames: subject.Names{Exact: []string{"mine", ""}, Prefix: []string{"worker-", ""}}, Grace: subject.Grace{Session: 600},
 	}}
+}
+
+func see(t *testing.T, s *snapshot.Snapshot, c worker.Config) []worker.Seen {
+	t.Helper()
+	return worker.New(policies.Observing, c).See(t.Context(), s)
+}
+
+func observe(t *testing.T, s *snapshot.Snapshot, c worker.Config) []snapshot.Worker {
+	var out []snapshot.Worker
+	for _, w := range see(t, s, c) {
+		out = append(out, w.Worker)
+	}
+	return out
 }
 
 // The ways in which a world may be another one.
@@ -195,7 +210,7 @@ func TestObservations(t *testing.T) {
 		for _, f := range tc.changes {
 			f(s, &c)
 		}
-		all := worker.Observe(s, c)
+		all := observe(t, s, c)
 		i := slices.IndexFunc(all, func(w snapshot.Worker) bool { return w.ID == "w7" })
 		if i < 0 {
 			t.Errorf("%s: no worker w7 in %+v", tc.name, all)
@@ -234,7 +249,7 @@ func TestUnregistered(t *testing.T) {
 			f(s, &c)
 		}
 		got := ""
-		for _, w := range worker.Observe(s, c) {
+		for _, w := range observe(t, s, c) {
 			if w.ID == "" {
 				got = w.Observation
 				if w.Session != id || w.Name != s.Sessions[id].Name || w.Why == "" || w.NextCommand == "" {
@@ -263,7 +278,7 @@ func TestWhoIsAWorker(t *testing.T) {
 	)
 	s.Sessions["session:tmux/default/$6"] = session("worker-9", "$6")
 	var got []string
-	for _, w := range worker.Observe(s, config()) {
+	for _, w := range observe(t, s, config()) {
 		got = append(got, w.Source+" "+w.ID+" "+w.Name+" "+w.Observation)
 	}
 	if d := cmp.Diff([]string{
@@ -279,18 +294,18 @@ func TestSee(t *testing.T) {
 	s, c := world(), config()
 	s.Registry[0].EndedAt, s.Registry[0].Retained = ago(2*time.Hour), new(true)
 	s.Holds = []snapshot.Hold{{ID: id}}
-	w := worker.See(s, c)[0]
-	if !w.Another || !w.Over || !w.Retained || !w.Held || w.Unread || w.Format != "kapi" || !slices.Equal(w.Live, []string{id}) {
+	w := see(t, s, c)[0]
+	if !w.Another || !w.Retained || w.Release != "kapi release w7" || w.Cleanup == nil || w.Cleanup.Reason != "retained" || !slices.Equal(w.Live, []string{id}) {
 		t.Errorf("it is %+v", w)
 	}
 	s.Registry[0].EndedAt = nil
 	s.Sources[tmux] = snapshot.Source{Kind: "tmux", Status: snapshot.Failed}
-	if w := worker.See(s, c)[0]; w.Another || !w.Unread {
+	if w := see(t, s, c)[0]; w.Another || w.Retain == nil || w.Retain.Reason != "unreadable" {
 		t.Errorf("it is %+v", w)
 	}
 	s = world()
 	s.Sessions["session:tmux/x/$0"] = session("worker-7", "$0")
-	if w := worker.See(s, c)[0]; w.Session != "" || w.Name != "worker-7" || len(w.Live) != 2 {
+	if w := see(t, s, c)[0]; w.Session != "" || w.Name != "worker-7" || len(w.Live) != 2 {
 		t.Errorf("one of two is taken for its own: %+v", w)
 	}
 }
@@ -303,10 +318,10 @@ func TestObserveIsTheSameInAnyOrder(t *testing.T) {
 		s.Registry = append(s.Registry, snapshot.Entry{Source: reg, ID: name, Status: "completed", Terminal: new(true), Session: "worker-" + name})
 		s.Sessions["session:tmux/default/$"+name] = session("worker-"+name+name, "$"+name)
 	}
-	want := worker.Observe(s, config())
+	want := observe(t, s, config())
 	for range 20 {
 		rand.Shuffle(len(s.Registry), func(i, j int) { s.Registry[i], s.Registry[j] = s.Registry[j], s.Registry[i] })
-		if d := cmp.Diff(want, worker.Observe(s, config())); d != "" {
+		if d := cmp.Diff(want, observe(t, s, config())); d != "" {
 			t.Fatalf("in another order (-want +got):\n%s", d)
 		}
 	}
@@ -318,11 +333,11 @@ func TestNextCommandsCanBePasted(t *testing.T) {
 	for _, name := range []string{"w", "a b", "$(touch x)", "it's", "~root", "=ls", "a;b", "`c`", "", "é"} {
 		s, c := world(), config()
 		s.Registry[0].ID, s.Registry[0].Retained = name, new(true)
-		out, err := exec.Command("sh", "-c", "kapi() { printf '%s|' \"$@\"; }; "+worker.Observe(s, c)[0].NextCommand).Output()
+		out, err := exec.Command("sh", "-c", "kapi() { printf '%s|' \"$@\"; }; "+observe(t, s, c)[0].NextCommand).Output()
 		if want := "release|" + name + "|"; err != nil || string(out) != want {
 			t.Errorf("%q: the shell reads %q, %v; want %q", name, out, err, want)
 		}
-		if cmd := worker.Observe(s, c)[0].NextCommand; strings.Contains(cmd, " =") || strings.Contains(cmd, " ~") {
+		if cmd := observe(t, s, c)[0].NextCommand; strings.Contains(cmd, " =") || strings.Contains(cmd, " ~") {
 			t.Errorf("%q: %s is another word to some shells", name, cmd)
 		}
 	}
