@@ -98,24 +98,24 @@ _recorded := _unread($"{_own.source} could not be read whole, so what it says of
 _living_on := _is("unknown", "when its session was made could not be read, so whether it is another one of that name is not known", {"next": "explain"}) if {
 	_own.ended
 	not input.made
-} else := _is("stale", "it is over, and the session of that name was made after it ended: it is another one", {"next": "explain", "another": true}) if {
+} else := _is("stale", "it has ended, and the session of that name was made after it ended: it is another one", {"next": "explain", "another": true}) if {
 	input.made < _own.ended
-} else := _is("stale", $"it is over, and {_working[0].id} in {_working[0].source}, which is not, records the same session", {"next": "explain"}) if {
+} else := _is("stale", $"it has ended, and {_working[0].id} in {_working[0].source}, which is not, records the same session", {"next": "explain"}) if {
 	count(_working) > 0
-} else := _is("retained", "it is over, and its session is held and marked as retained by a registry", _let_go(_keepers[0])) if {
+} else := _is("retained", "it has ended, and its session is held and marked as retained by a registry", _let_go(_keepers[0])) if {
 	input.hold
 	count(_keepers) > 0
-} else := _is("retained", "it is over, and a registry marks its session as retained", _let_go(_keepers[0])) if {
+} else := _is("retained", "it has ended, and a registry marks its session as retained", _let_go(_keepers[0])) if {
 	count(_keepers) > 0
-} else := _is("retained", "it is over, and its session is held", {"next": "release"}) if {
+} else := _is("retained", "it has ended, and its session is held", {"next": "release"}) if {
 	input.hold
 } else := _unread($"{input.worker.unread_registry} could not be read, so whether somebody else owns its session is not known") if {
 	not input.worker.unread_registry == ""
 } else := _unread("which holds there are could not be read, so whether its session is kept is not known") if {
 	not input.worker.holds_read
-} else := _is("safe_to_close", "it is over, and its session lives and nobody keeps it", {"next": "cleanup"}) if {
+} else := _is("safe_to_close", "it has ended, and its session lives and nobody keeps it", {"next": "cleanup"}) if {
 	input.session.attached == 0
-} else := _is("safe_to_close", "it is over, and nobody keeps its session, but somebody is attached to it, or may be", {"next": "explain"})
+} else := _is("safe_to_close", "it has ended, and nobody keeps its session, but somebody is attached to it, or may be", {"next": "explain"})
 
 _unrecorded := _unread($"{input.worker.unread_registry} could not be read, so whether it records this session is not known") if {
 	not input.worker.unread_registry == ""
