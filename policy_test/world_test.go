@@ -97,10 +97,41 @@ func (c Case) world(t *testing.T) document {
 		read(t, "worlds/"+cmp.Or(c.World, "machine")+".json", &base)
 	}
 	changed := merge(base, c.Change)
+	knownEmpty(base, nil)
+	knownEmpty(changed, c.Change)
 	if _, own := base["sightings"]; !own {
 		changed["sightings"] = plain(t, remembered(parse(t, base), parse(t, changed), c.Seen))
 	}
 	return changed
+}
+
+// knownEmpty puts down in a world what a look always writes, where who wrote the world left it out because there is nothing: a fact that
+// change takes away stays away.
+func knownEmpty(world, change document) {
+	all := func(of string, empty func(thing document) document) {
+		put := func(thing, change any) {
+			t, _ := thing.(document)
+			c, _ := change.(document)
+			for name, value := range empty(t) {
+				_, there := t[name]
+				if _, away := c[name]; t != nil && !there && !away {
+					t[name] = value
+				}
+			}
+		}
+		switch things := world[of].(type) {
+		case []any:
+			for _, t := range things {
+				put(t, nil)
+			}
+		case document:
+			changed, _ := change[of].(document)
+			for id, t := range things {
+				put(t, changed[id])
+			}
+		}
+	}
+	all("registry", func(e document) document { return document{"endless": e["ended_at"] == nil} })
 }
 
 // remembered are the sightings of an earlier look. Without seen there is one a minute ago of every session, every tab and every

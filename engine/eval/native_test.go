@@ -154,11 +154,11 @@ func (n *native) session(v *verdict, sub *subject.Subject, over []bool) bool {
 	c, s := n.config, sub.Session
 	recorded := false // by the wall clock, which records go by too
 	for i, e := range sub.Entries {
-		if e.By != "session" || e.Shared != nil {
+		if e.By != "session" || !is(e.Shared, false) {
 			continue
 		}
 		then := e.Ended != nil && sub.Made != nil && *sub.Made >= *e.Ended
-		recorded = recorded || e.Ended == nil || then
+		recorded = recorded || is(e.Endless, true) || then
 		if over[i] && then && atLeast(e.Ended, 0) {
 			v.find("reap.sessions.finished", "its owner is over", map[string]any{"source": e.Source, "entry": e.ID, "ended": *e.Ended})
 		}

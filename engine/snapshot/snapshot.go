@@ -539,6 +539,8 @@ type Record struct {
 	EndedAt     *time.Time `json:"ended_at,omitempty"`
 	SpawnedAt   *time.Time `json:"spawned_at,omitempty"`
 	CompletedAt *time.Time `json:"completed_at,omitempty"`
+	// Endless is true when an entry of a registry says nothing of an end, false when it does. Absent for spawns.
+	Endless *bool `json:"endless,omitempty"`
 }
 
 // Spawn is a Record of a spawn ledger: some orchestrator started something. Entry is one of a registry: who owns what.

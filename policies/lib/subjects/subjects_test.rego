@@ -145,7 +145,7 @@ leftover := {
 # A session that a registry entry names, and that entry is over.
 finished := object.union(session, {
 	"session": {"name": "build"},
-	"entries": [{"source": "registry/workers", "id": "w7", "status": "completed", "by": "session", "session": "build", "ended": 600}],
+	"entries": [{"source": "registry/workers", "id": "w7", "status": "completed", "by": "session", "session": "build", "shared": false, "ended": 600, "endless": false}],
 	"sighting": {"rule": "reap.sessions.finished"},
 })
 
