@@ -108,30 +108,39 @@ func (c Case) world(t *testing.T) document {
 // knownEmpty puts down in a world what a look always writes, where who wrote the world left it out because there is nothing: a fact that
 // change takes away stays away.
 func knownEmpty(world, change document) {
-	all := func(of string, empty func(thing document) document) {
-		put := func(thing, change any) {
-			t, _ := thing.(document)
-			c, _ := change.(document)
-			for name, value := range empty(t) {
-				_, there := t[name]
-				if _, away := c[name]; t != nil && !there && !away {
-					t[name] = value
+	entries, _ := world["registry"].([]any)
+	for _, e := range entries {
+		fill(e, nil, document{"endless": e.(document)["ended_at"] == nil})
+	}
+	for kind, of := range map[string]document{"sessions": {"error": "", "group_size": 0}, "tabs": {}, "terminals": {"error": ""}} {
+		things, _ := world[kind].(document)
+		changed, _ := change[kind].(document)
+		for id, t := range things {
+			fill(t, changed[id], of)
+			panes, _ := t.(document)["panes"].([]any)
+			for _, p := range panes {
+				fill(p, nil, document{"linked": []any{}, "error": ""})
+				if pane := p.(document); pane["session"] != nil || pane["dead"] == true {
+					fill(p, nil, document{"descendants": []any{}, "carriers": []any{}})
+				}
+				if p.(document)["dead"] == true {
+					fill(p, nil, document{"session_pids": []any{}, "session": []any{}})
 				}
 			}
 		}
-		switch things := world[of].(type) {
-		case []any:
-			for _, t := range things {
-				put(t, nil)
-			}
-		case document:
-			changed, _ := change[of].(document)
-			for id, t := range things {
-				put(t, changed[id])
-			}
+	}
+}
+
+// fill puts values into a thing of a world that has none of that name.
+func fill(thing, change any, values document) {
+	of := thing.(document)
+	changed, _ := change.(document)
+	for name, value := range values {
+		_, there := of[name]
+		if _, away := changed[name]; !there && !away {
+			of[name] = value
 		}
 	}
-	all("registry", func(e document) document { return document{"endless": e["ended_at"] == nil} })
 }
 
 // remembered are the sightings of an earlier look. Without seen there is one a minute ago of every session, every tab and every

@@ -77,7 +77,14 @@ idle_pane := {
 	"cwd": "/w/x",
 	"tty": "pts/4",
 	"dead": false,
+	"descendants": [],
+	"carriers": [],
+	"linked": [],
+	"error": "",
 }
+
+# A pane whose process ended and in which nobody lives.
+dead_pane(id) := {"id": id, "dead": true, "session_pids": [], "session": [], "descendants": [], "carriers": [], "linked": [], "error": ""}
 
 # A session in scope by its name, seen before.
 session := object.union(_common, {
@@ -86,7 +93,7 @@ session := object.union(_common, {
 	"label": "worker-7",
 	"source": {"name": "tmux/default", "status": "ok"},
 	"evidence_sources": {"tmux/default": "ok"},
-	"session": {"source": "tmux/default", "id": "$4", "name": "worker-7", "attached": 0, "group": "", "panes": [idle_pane], "popups": []},
+	"session": {"source": "tmux/default", "id": "$4", "name": "worker-7", "attached": 0, "group": "", "group_size": 0, "panes": [idle_pane], "popups": [], "error": ""},
 	"age": 7200,
 	"made": 7200,
 	"idle": 3600,
@@ -189,6 +196,7 @@ terminal := object.union(_common, {
 		"listed": true,
 		"recorded": true,
 		"label": "terminal-04739283",
+		"error": "",
 		"workspace": "/home/u/acme",
 		"pid": 6101,
 		"start_ticks": 610100,
