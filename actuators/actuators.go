@@ -15,7 +15,7 @@ import (
 // ErrRefused marks an error as the floor's, git's or the kernel's "no": the thing was left untouched on purpose.
 var ErrRefused = errors.New("refused")
 
-// ErrGone marks an error as "it is not there any more", and ErrChanged as "it is another thing now". Neither is a failure.
+// ErrGone marks an error as "it no longer exists", and ErrChanged as "it is another thing now". Neither is a failure.
 var (
 	ErrGone    = errors.New("gone")
 	ErrChanged = errors.New("changed")
@@ -64,6 +64,6 @@ type Restorer interface {
 	// Restore brings back what the act set aside and says where it is now. It overwrites nothing. With ErrPart it is there, and what
 	// is missing is said.
 	Restore(ctx context.Context, in decision.Intent) (string, error)
-	// Purge removes what the act set aside for good, once its time is over, and says how many bytes that freed.
+	// Purge removes what the act set aside for good, once its time has passed, and says how many bytes that freed.
 	Purge(ctx context.Context, in decision.Intent) (int64, error)
 }

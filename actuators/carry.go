@@ -29,7 +29,7 @@ type Carrier struct {
 	NewID func() string
 	Now   func() time.Time
 	Log   hclog.Logger
-	// Progress, when set, is told of each act as it is over.
+	// Progress, when set, is told of each act as it has ended.
 	Progress func(decision.Act)
 }
 
@@ -82,7 +82,7 @@ func (c *Carrier) act(ctx context.Context, sweep, id string, d decision.Decision
 		return notTried(ctx)
 	}
 	if d.Identity.Key == "" {
-		return OutcomeOf(Refused("what makes %s the same thing at a later look is not known; it was left untouched", d.ID))
+		return OutcomeOf(Refused("the identity of %s is unknown; it was left untouched", d.ID))
 	}
 	actuator := c.ByKind[d.Kind]
 	held, err := actuator.Hold(ctx, id, d)
@@ -148,13 +148,13 @@ func (c *Carrier) again(ctx context.Context, d decision.Decision) (decision.Deci
 	case err != nil:
 		return again, Refused("%s could not be judged again right before the act: %w; it was left untouched", d.ID, err)
 	case again.ID == "":
-		return again, Gone("%s was not there any more right before the act", d.ID)
+		return again, Gone("%s no longer existed right before the act", d.ID)
 	case again.Identity.Key == "":
-		return again, Refused("what makes %s the same thing could not be read right before the act; it was left untouched", d.ID)
+		return again, Refused("the identity of %s could not be read right before the act; it was left untouched", d.ID)
 	case again.ID != d.ID || again.Kind != d.Kind || !again.Identity.Same(d.Identity):
-		return again, Changed("%s is not the thing any more that was decided on; it was left untouched, and the next sweep looks at it afresh", d.ID)
+		return again, Changed("%s is no longer the thing that was judged; it was left untouched, and the next sweep looks at it again", d.ID)
 	case again.Verdict != decision.Reap:
-		return again, Changed("%s is to be kept, by a second look right before the act: %s; it was left untouched", d.ID, objections(again))
+		return again, Changed("%s must stay, by a second look right before the act: %s; it was left untouched", d.ID, objections(again))
 	}
 	return again, nil
 }
@@ -205,7 +205,7 @@ func objections(d decision.Decision) string {
 		ms = append(ms, o.Message)
 	}
 	if len(ms) == 0 {
-		return "no reason to reap it holds any more"
+		return "no rule gives a reason to reap it now"
 	}
 	return strings.Join(ms, "; ")
 }

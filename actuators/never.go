@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"winnow/internal/proc"
 )
 
 // The never-list: what no policy, no flag and no configuration can have reaped. All of it stands in this file.
@@ -44,7 +42,7 @@ func (n NeverProcess) Check(pid, uid int, comm string, kernel bool) error {
 	case slices.Contains(n.Self, pid):
 		return Refused("pid %d (%s) is Winnow itself or one of the processes that it runs under", pid, comm)
 	case slices.Contains(n.OrphanParents, pid):
-		return Refused("pid %d (%s) inherits orphans: other processes rest on it", pid, comm)
+		return Refused("pid %d (%s) adopts orphans: other processes depend on it", pid, comm)
 	case named(servers, comm) || named(n.Multiplexers, comm):
 		return Refused("pid %d (%s) is a multiplexer's server: every pane in it would end", pid, comm)
 	case named(n.Names, comm):
@@ -64,9 +62,6 @@ func named(names []string, comm string) bool {
 	})
 }
 
-// Lineage is proc.Lineage.
-func Lineage(procRoot string, pid int) ([]int, error) { return proc.Lineage(procRoot, pid) }
-
 // NeverFolder is what is never moved or removed.
 type NeverFolder struct {
 	// Home is the user's home folder. Roots are the only folders below which anything is touched, as real paths.
@@ -80,19 +75,19 @@ func (n NeverFolder) Check(path, root string) error {
 	case !filepath.IsAbs(path) || filepath.Clean(path) != path:
 		return Refused("%q is no absolute and clean path", path)
 	case strings.Count(path, "/") < 2:
-		return Refused("%s lies too near to / to be touched", path)
+		return Refused("%s is too close to / and is never touched", path)
 	case n.Home == "":
-		return Refused("which folder is home is not known, so %s cannot be told from it", path)
+		return Refused("the home folder is unknown, and %s could be it", path)
 	case Within(n.Home, path):
 		return Refused("%s is the home folder or contains it", path)
 	case !slices.Contains(n.Roots, root):
-		return Refused("%s was found below %q, which is none of the folders that are looked after", path, root)
+		return Refused("%s was found below %q, which is not one of the folders that Winnow looks at", path, root)
 	case path == root || !Within(path, root):
 		return Refused("%s does not lie below %s", path, root)
 	}
 	for _, r := range n.Roots {
 		if Within(r, path) {
-			return Refused("%s contains %s, one of the folders that are looked after", path, r)
+			return Refused("%s contains %s, one of the folders that Winnow looks at", path, r)
 		}
 	}
 	return nil

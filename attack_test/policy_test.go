@@ -95,24 +95,23 @@ func (w *policyWorld) command(policy ...string) *exec.Cmd {
 type policyRan struct {
 	code        int
 	out, errOut string
-	took        time.Duration
-	peak        int64 // bytes
+	work        time.Duration // processor time of the program and of its judges: a busy machine does not add to it
+	peak        int64         // bytes
 }
 
 func (w *policyWorld) run(cmd *exec.Cmd) policyRan {
 	w.t.Helper()
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
-	begin := time.Now()
 	if err := cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	timer := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() })
+	timer := time.AfterFunc(5*time.Minute, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	peak := attack.Peak(w.t, cmd.Process.Pid)
 	_ = cmd.Wait()
-	r := policyRan{code: cmd.ProcessState.ExitCode(), out: out.String(), errOut: errOut.String(), took: time.Since(begin), peak: peak()}
-	return r
+	ended := cmd.ProcessState
+	return policyRan{code: ended.ExitCode(), out: out.String(), errOut: errOut.String(), work: ended.UserTime() + ended.SystemTime(), peak: peak()}
 }
 
 func TestOwnPoliciesWork(t *testing.T) {
@@ -173,7 +172,7 @@ func TestAttackAPolicyFolderThatIsNone(t *testing.T) {
 	w.write("slow/lib/slow/slow.rego", slowRule(), 0o644)
 	a := attack.New(t, "a folder of policies that is a link, that others can change, or that holds FIFOs, devices, loops, gigabytes or rules without an end")
 	for name, want := range map[string]string{
-		"link": "name the folder itself, " + w.path("mine"), "open": "other users can write it", "inner": "other users can write it",
+		"link": "give the folder itself, " + w.path("mine"), "open": "other users can write it", "inner": "other users can write it",
 		"file": "other users can write it", "fifo": "not a regular file", "manifest": "not a regular file", "zero": "symbolic link",
 		"zeromanifest": "symbolic link", "loop": "symbolic link", "half": "symbolic link", "sparse": "too large", "many": "more than 20000 entries",
 		"slow": "loading it took more than", "none": "no such file", "snapshot.json": "not a folder",
@@ -182,8 +181,8 @@ func TestAttackAPolicyFolderThatIsNone(t *testing.T) {
 		switch {
 		case r.code != 2 || !strings.Contains(r.errOut, want) || r.out != "":
 			a.Lost("%s: exit code %d, want %q in\n%s%s", name, r.code, want, r.errOut, r.out)
-		case r.took > 100*time.Second || r.peak > 400<<20:
-			a.Lost("%s: %s, %d MiB", name, r.took, r.peak>>20)
+		case r.work > time.Minute || r.peak > 400<<20:
+			a.Lost("%s: %s, %d MiB", name, r.work, r.peak>>20)
 		default:
 			a.Held()
 		}

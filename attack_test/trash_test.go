@@ -238,7 +238,7 @@ func clockJumps(t *testing.T, program string) {
 		if n > 0 {
 			continue
 		}
-		// Eight days that the machine counted, too, are over.
+		// Eight days that the machine counted, too, have ended.
 		w.exec("UPDATE looks SET counted = counted + 8 * 86400")
 		if out := w.must("winnow", "sweep", "--apply"); len(w.kept()) != 0 {
 			t.Errorf("what was kept for its time stays:\n%s", out)

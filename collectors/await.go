@@ -15,7 +15,7 @@ import (
 const lateness = 100 * time.Millisecond
 
 var (
-	errStuck = errors.New("the reader did not answer and was left behind")
+	errStuck = errors.New("the reader did not answer in time and was abandoned")
 )
 
 // await runs read and gives what it gave, or gives up on it shortly after ctx ends. What an abandoned read writes later goes to
@@ -47,7 +47,7 @@ func guarded(ctx context.Context, what reading, read func(context.Context, *read
 		if p := recover(); p != nil {
 			log.Error("reader panicked", "source", what.Name, "panic", oneLine(fmt.Sprint(p)), "stack", string(debug.Stack()))
 			end = what
-			end.err = fmt.Errorf("the reader panicked: %v; this is a fault in winnow, please report it", p)
+			end.err = fmt.Errorf("the reader panicked: %v; this is a fault in winnow: please report it", p)
 		}
 	}()
 	read(ctx, &end)

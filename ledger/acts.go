@@ -60,7 +60,7 @@ func (l *Ledger) Adopt(ctx context.Context, in decision.Intent, out decision.Out
 	return n > 0, l.explain("adopt "+in.ID+" in", err)
 }
 
-// Settled writes down how an act went, also when ctx is over by now: it has happened. An act that is settled is not settled
+// Settled writes down how an act went, also when ctx has ended by now: it has happened. An act that is settled is not settled
 // again: the same outcome is taken as done, another one is an error. ErrNone says that no intent has this id.
 func (l *Ledger) Settled(ctx context.Context, id string, out decision.Outcome) error {
 	ctx = context.WithoutCancel(ctx)

@@ -24,7 +24,7 @@ func (l *Ledger) AlarmMemory(ctx context.Context) (alarm.Memory, error) {
 		func() (err error) { m.Capped, err = cappedOf(ctx, l.db); return err },
 	)
 	if err != nil {
-		return alarm.Memory{}, l.explain("read what alarms are told from in", err)
+		return alarm.Memory{}, l.explain("read the memory of alarms in", err)
 	}
 	return m, nil
 }
@@ -111,7 +111,7 @@ func (l *Ledger) SaveAlarmMemory(ctx context.Context, c alarm.Change) error {
 			func() error { return save(ctx, tx, cappedTable, c.Capped) },
 		)
 	})
-	return l.explain("save what alarms are told from in", err)
+	return l.explain("save the memory of alarms in", err)
 }
 
 func saveRules(ctx context.Context, tx *sql.Tx, rules string) error {
@@ -209,7 +209,7 @@ func (l *Ledger) Refusals(ctx context.Context) (map[string]alarm.Refusal, error)
 }
 
 // NoteActs writes down how the acts of a sweep went that came to nothing, and forgets refusals of what is gone now. identities
-// are the keys of the candidates' identities, by candidate. It is done also when ctx is over by now: it has happened.
+// are the keys of the candidates' identities, by candidate. It is done also when ctx has ended by now: it has happened.
 func (l *Ledger) NoteActs(ctx context.Context, at time.Time, acts []decision.Act, identities map[string]string) error {
 	if len(acts) == 0 {
 		return nil

@@ -65,7 +65,7 @@ func actForever(path string) error {
 	}
 }
 
-// again starts this test binary anew with one more variable.
+// again starts this test binary again with one more variable.
 func again(t *testing.T, env string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	self, err := os.Executable()

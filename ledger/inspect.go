@@ -79,7 +79,7 @@ func sameShape(path string, v int, have, want []string) error {
 		}
 	}
 	if len(have) > len(want) {
-		return unfit(path, errors.New("something stands twice in its schema"))
+		return unfit(path, errors.New("its schema defines something twice"))
 	}
 	for _, s := range want {
 		if !slices.Contains(have, s) {

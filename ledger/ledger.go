@@ -197,7 +197,7 @@ func (l *Ledger) explain(step string, err error) error {
 	if errors.As(err, &e) {
 		switch e.Code() & 0xff { // the primary code; the rest says more of the same
 		case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
-			return fmt.Errorf("%s ledger %s: %w: %w; it is left as it is: move it aside, and a new one is made", step, l.path, ErrCorrupt, err)
+			return fmt.Errorf("%s ledger %s: %w: %w; it was left untouched: move it aside, and a new one is made", step, l.path, ErrCorrupt, err)
 		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 			return fmt.Errorf("%s ledger %s: another process has been writing for %s: %w; nothing was written, try again", step, l.path, busyTimeout, err)
 		case sqlite3.SQLITE_FULL:

@@ -121,7 +121,7 @@ func page(rule string) string {
 	return name
 }
 
-var update = flag.Bool("update", false, "write docs/policies anew from the METADATA of the rules")
+var update = flag.Bool("update", false, "write docs/policies again from the METADATA of the rules")
 
 // ruleDoc is what the METADATA of a rule's package says.
 type ruleDoc struct {

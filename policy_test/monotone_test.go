@@ -212,7 +212,7 @@ func without(doc document, path []string) document {
 	return cut(doc, path).(document)
 }
 
-// parsedWithout is what parse gives for the world without one fact. Only the part of it that the fact is in is read anew.
+// parsedWithout is what parse gives for the world without one fact. Only the part of it that the fact is in is read again.
 func parsedWithout(t *testing.T, whole *snapshot.Snapshot, world document, path []string) *snapshot.Snapshot {
 	t.Helper()
 	out := *whole

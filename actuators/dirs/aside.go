@@ -79,7 +79,7 @@ func (a *Actuator) asidesIn(ctx context.Context, trash folder.Folder, known map[
 	}
 	slices.Sort(names)
 	if len(names) > maxAsides {
-		wrong = append(wrong, fmt.Errorf("%s holds more than %d acts; the rest is passed over", trash.Path, maxAsides))
+		wrong = append(wrong, fmt.Errorf("%s holds more than %d acts; the rest is not read", trash.Path, maxAsides))
 		names = names[:maxAsides]
 	}
 	for _, name := range names {
@@ -88,7 +88,7 @@ func (a *Actuator) asidesIn(ctx context.Context, trash folder.Folder, known map[
 		}
 		aside, ok, err := a.aside(ctx, trash, name)
 		if err != nil {
-			wrong = append(wrong, fmt.Errorf("%s: %w; it was left as it is", filepath.Join(trash.Path, name), err))
+			wrong = append(wrong, fmt.Errorf("%s: %w; it was left untouched", filepath.Join(trash.Path, name), err))
 		} else if ok {
 			found = append(found, aside)
 		}

@@ -288,7 +288,7 @@ func TestAttackTrashOfAnotherUser(t *testing.T) {
 		attacker.Mkdir(t, filepath.Join(w.root, rootTrash), mode)
 		out, _ := w.do("A1", w.tree)
 		_, wrong := New(w.o).Asides(t.Context(), nil)
-		if out.Outcome != decision.Refused || !strings.Contains(out.Detail, "is no trash") || len(wrong) != 1 {
+		if out.Outcome != decision.Refused || !strings.Contains(out.Detail, "is not a trash folder") || len(wrong) != 1 {
 			a.Lost("mode %o: %+v %v", mode, out, wrong)
 			continue
 		}

@@ -41,7 +41,7 @@ func (v survey) lasting() string { return v.Lasting }
 func differs(what string, now survey, was *survey, digest func(survey) string) error {
 	switch {
 	case was == nil || digest(*was) == "":
-		return actuators.Refused("what lay in %s before is not on record, so it cannot be told whether anything came", what)
+		return actuators.Refused("what was in %s before was not recorded, so whether something was added is unknown", what)
 	case digest(now) != digest(*was):
 		return actuators.Refused("%s changed after it was looked at (the latest change: %s)", what, now.latest)
 	}

@@ -389,7 +389,7 @@ func TestRestoreFindsNoRoom(t *testing.T) {
 		t.Error("restored over another entry")
 	}
 	if _, err := os.Lstat(filepath.Join(w.o.StateTrash, "A1", treeName)); err != nil {
-		t.Errorf("it is not in the trash any more: %v", err)
+		t.Errorf("it is no longer in the trash: %v", err)
 	}
 	w.git(w.main, "worktree", "remove", w.root+"/moved")
 	w.git(w.main, "branch", "-q", "-D", "next")

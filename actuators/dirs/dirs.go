@@ -1,5 +1,5 @@
 // Package dirs sets folders aside: a plain folder, or a linked worktree with its entry in the repository, is moved into a trash on
-// the same mount, from where it can be brought back until its time is over. What would not come back whole is not touched.
+// the same mount, from where it can be brought back until its time has passed. What would not come back whole is not touched.
 package dirs
 
 import (
@@ -9,9 +9,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"winnow/actuators"
-	"winnow/internal/folder"
 	"winnow/internal/gitcmd"
 	"winnow/internal/gitcmd/act"
+	"winnow/internal/proc"
 )
 
 // Holding says who uses a folder or anything in it: one word or phrase a process. known is false when that could not be found out
@@ -71,7 +71,7 @@ func (a *Actuator) nobody(ctx context.Context, path string) error {
 	case err != nil:
 		return actuators.Refused("find out who uses %s: %w", path, err)
 	case len(who) > 0:
-		return actuators.Refused("somebody is in it: %s", list(who))
+		return actuators.Refused("it is in use: %s", list(who))
 	case !known:
 		return actuators.Refused("who uses %s is not known for every process", path)
 	}
@@ -105,13 +105,13 @@ func refPrefix(act string) string { return "refs/winnow/" + act + "/" }
 // mounted refuses path when anything is mounted at it or below: a rename would carry the mount along, and a walk would go
 // into it.
 func mounted(path string) error {
-	points, err := folder.Mounts("/proc/self/mountinfo")
+	all, err := proc.ReadMounts("/proc/self/mountinfo")
 	if err != nil {
 		return actuators.Refused("find out what is mounted in %s: %w", path, err)
 	}
-	for _, p := range points {
-		if actuators.Within(p, path) {
-			return actuators.Refused("something is mounted at %s", p)
+	for _, m := range all {
+		if actuators.Within(m.Point, path) {
+			return actuators.Refused("something is mounted at %s", m.Point)
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ func (g *grasp) still(ctx context.Context) error {
 	}
 	lock, err := atRest(g.plan.Admin.From)
 	if err == nil && !sameText(lock, g.plan.Admin.Lock) {
-		err = actuators.Changed("whether and why it is locked changed (git worktree lock)")
+		err = actuators.Changed("its lock changed (git worktree lock)")
 	}
 	return err
 }
@@ -89,7 +89,7 @@ func (s *site) stopped(ctx context.Context, why error) decision.Outcome {
 	switch {
 	case err != nil:
 		return decision.Outcome{Outcome: decision.Failed, Open: true,
-			Detail: fmt.Sprintf("%v; where it is now could not be found out: %v; the next sweep looks again", why, err)}
+			Detail: fmt.Sprintf("%v; where it is now is unknown: %v; the next sweep looks again", why, err)}
 	case at.away:
 		return s.putBack(ctx, why)
 	}
@@ -108,7 +108,7 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 	}
 	switch {
 	case at.home:
-		return s.abandon(ctx, fmt.Errorf("%s: interrupted before it was set aside; it is as it was", s.plan.From))
+		return s.abandon(ctx, fmt.Errorf("%s: interrupted before it was set aside; it was left untouched", s.plan.From))
 	case at.away:
 		out := s.finish(ctx)
 		out.Detail = "cut short and settled now: " + out.Detail
@@ -120,6 +120,6 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 		}
 	}
 	return decision.Outcome{Outcome: decision.Failed,
-		Detail: fmt.Sprintf("cut short: the folder is neither at %s nor in %s, so somebody else moved or removed it; its commits are kept under %s",
+		Detail: fmt.Sprintf("cut short: the folder is neither at %s nor in %s, so another program moved or removed it; its commits are kept under %s",
 			s.plan.From, s.plan.Trash, refPrefix(in.ID))}
 }

@@ -14,6 +14,7 @@ import (
 	"winnow/actuators"
 	"winnow/engine/decision"
 	"winnow/internal/folder"
+	"winnow/internal/proc"
 )
 
 // grasp is one folder held: while it is open, its inode cannot be given to another.
@@ -32,7 +33,7 @@ type grasp struct {
 // Hold takes hold of the folder, compares it with the identity that was decided on, and plans where it goes.
 func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (actuators.Held, error) {
 	if d.Identity.Dir == nil {
-		return nil, actuators.Refused("%s has no identity of a folder; it was left untouched", d.ID)
+		return nil, actuators.Refused("%s has no folder's identity; it was left untouched", d.ID)
 	}
 	g := &grasp{Actuator: a, act: act, want: *d.Identity.Dir, held: folder.None, parent: folder.None}
 	if err := g.take(ctx); err != nil {
@@ -43,7 +44,7 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 
 func (g *grasp) take(ctx context.Context) error {
 	if !actID.MatchString(g.act) {
-		return actuators.Refused("%q is no name for an act", g.act)
+		return actuators.Refused("%q is not an act's name", g.act)
 	}
 	if err := g.allowed(); err != nil {
 		return err
@@ -105,7 +106,7 @@ func locate(root, path string) (parent, held folder.Folder, err error) {
 func opening(path string, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		return actuators.Gone("%s is not there any more", path)
+		return actuators.Gone("%s no longer exists", path)
 	case errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR):
 		return actuators.Refused("the way to it has a symbolic link or no folder in it: %w", err)
 	case errors.Is(err, unix.EXDEV):
@@ -123,7 +124,7 @@ func (g *grasp) check(ctx context.Context) error {
 	want := stampOf(g.want)
 	switch {
 	case want.Born.IsZero() || s.Born.IsZero():
-		return actuators.Refused("its time of birth is not known, so it cannot be told from another with its number")
+		return actuators.Refused("its birth time is unknown, so it could be another folder with the same inode number")
 	case !s.Same(want):
 		return actuators.Changed("it is another folder now")
 	case s.MountRoot || want.Mount != 0 && s.Mount != 0 && s.Mount != want.Mount:
@@ -132,7 +133,7 @@ func (g *grasp) check(ctx context.Context) error {
 	if err := mounted(g.want.Path); err != nil {
 		return err
 	}
-	self, err := actuators.Lineage(g.o.ProcRoot, os.Getpid())
+	self, err := proc.Lineage(g.o.ProcRoot, os.Getpid())
 	if err != nil {
 		return actuators.Refused("find out what Winnow runs under: %w", err)
 	}
@@ -161,7 +162,7 @@ func (g *grasp) makePlan(ctx context.Context) error {
 		return err
 	}
 	if _, err := os.Lstat(trash); !errors.Is(err, os.ErrNotExist) {
-		return actuators.Refused("there is an act of this name in the trash already, or it cannot be told (%s, %v)", trash, err)
+		return actuators.Refused("the trash already holds an act of this name, or could not be read (%s, %v)", trash, err)
 	}
 	g.plan = plan{From: g.want.Path, Root: g.want.Root, Trash: trash}
 	if g.want.Worktree {

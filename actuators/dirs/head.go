@@ -22,7 +22,7 @@ func (s *site) cameBack(ctx context.Context) string {
 	now, err := s.surveyIn(ctx, s.tree.home, s.tree, surveyTree(s.admin != nil))
 	switch {
 	case err != nil:
-		return fmt.Sprintf("; whether it is as it was set aside could not be found out: %v", err)
+		return fmt.Sprintf("; whether it changed in the trash is unknown: %v", err)
 	case now.Lasting != s.plan.Tree.Lasting:
 		return fmt.Sprintf("; something in it changed while it lay in the trash (the latest change: %s)", now.latest)
 	}

@@ -157,7 +157,7 @@ func TestSomebodyEnters(t *testing.T) {
 				}
 			}
 			out, _ := w.do("A1", w.tree)
-			if out.Outcome != decision.Refused || !strings.Contains(out.Detail, "somebody is in it") || !strings.Contains(out.Detail, "put back") {
+			if out.Outcome != decision.Refused || !strings.Contains(out.Detail, "it is in use") || !strings.Contains(out.Detail, "put back") {
 				t.Errorf("outcome: %+v", out)
 			}
 			w.same(before)

@@ -288,7 +288,7 @@ type holding func(path string) ([]string, bool, error)
 
 func (h holding) Holding(_ context.Context, path string) ([]string, bool, error) { return h(path) }
 
-// enter starts a process that works in dir, until the test is over or the returned function is called.
+// enter starts a process that works in dir, until the test has ended or the returned function is called.
 func enter(t testing.TB, dir string) (pid int, leave func()) {
 	t.Helper()
 	c := exec.Command("sleep", "300")

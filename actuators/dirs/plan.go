@@ -142,7 +142,7 @@ func (a *Actuator) stateTrash() (string, folder.Stamp, error) {
 	case err != nil:
 		return "", s, actuators.Refused("look at the trash %s: %w", path, err)
 	case own.Mode&unix.S_IFMT != unix.S_IFDIR:
-		return "", s, actuators.Refused("%s is no trash of Winnow's: it is a link or no folder", path)
+		return "", s, actuators.Refused("%s is not a trash folder of Winnow: it is a link or not a folder", path)
 	}
 	return path, own, nil
 }

@@ -72,7 +72,7 @@ func (s *site) place() (folder.Folder, error) {
 	return f, err
 }
 
-// ownTrash refuses a place that is no trash of this Winnow's.
+// ownTrash refuses a place that is not a trash folder of this Winnow's.
 func (s *site) ownTrash() error {
 	parent := filepath.Dir(s.plan.Trash)
 	if parent == filepath.Join(s.plan.Root, rootTrash) {
@@ -83,7 +83,7 @@ func (s *site) ownTrash() error {
 			return nil
 		}
 	}
-	return actuators.Refused("%s is no trash of this Winnow; nothing was removed", parent)
+	return actuators.Refused("%s is not a trash folder of this Winnow; nothing was removed", parent)
 }
 
 // begin makes sure that nobody uses what is to be removed, and marks the folder as not whole any more. It reports whether there

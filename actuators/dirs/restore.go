@@ -88,7 +88,7 @@ func (s *site) restorable(ctx context.Context) (whereabouts, error) {
 		return at, fmt.Errorf("find its repository: %w; nothing was restored. The folder lies in %s", err, s.tree.away)
 	}
 	if err := s.common().Has(ctx, s.plan.Admin.Head); err != nil {
-		return at, actuators.Refused("its commit %s is not in %s any more, so it could not come back whole (%w); nothing was restored. Its files lie in %s",
+		return at, actuators.Refused("its commit %s is no longer in %s, so it could not come back whole (%w); nothing was restored. Its files lie in %s",
 			s.plan.Admin.Head, s.plan.Admin.Common, err, s.tree.away)
 	}
 	return at, nil

@@ -72,7 +72,7 @@ func (i item) rename(src folder.Folder, name string, dst folder.Folder, toName s
 	}
 	if s, err := folder.StampAt(dst.FD, toName); err != nil || !s.Same(i.want) {
 		back := dst.Move(toName, src, name)
-		return errors.Join(err, actuators.Changed("%s became another folder at the last instant", filepath.Join(src.Path, name)), back)
+		return errors.Join(err, actuators.Changed("%s was replaced by another folder right before the act", filepath.Join(src.Path, name)), back)
 	}
 	return nil
 }
@@ -216,7 +216,7 @@ func (s *site) settledAway(ctx context.Context) error {
 	}
 	at, err := s.tree.look()
 	if err == nil && at.taken {
-		err = actuators.Refused("somebody made %s again right after it was moved", s.tree.home)
+		err = actuators.Refused("another program made %s again right after it was moved", s.tree.home)
 	}
 	return err
 }
@@ -232,7 +232,7 @@ func (s *site) entryAtRest() error {
 			return err
 		}
 		if lock != nil && *lock != ownLock(s.in.ID) && !sameText(lock, s.plan.Admin.Lock) {
-			return actuators.Refused("somebody locked it meanwhile (git worktree lock)")
+			return actuators.Refused("it was locked meanwhile (git worktree lock)")
 		}
 	}
 	return nil
@@ -264,7 +264,7 @@ func (s *site) putBack(ctx context.Context, why error) decision.Outcome {
 			Detail: fmt.Sprintf("%s: %v; it could not be put back (%v), so it lies whole in %s: when %s is free, winnow restore %s brings it back",
 				s.tree.home, why, err, s.tree.away, s.tree.home, s.in.ID)}
 	}
-	return s.abandon(ctx, actuators.Refused("%s: %w; it was put back as it was", s.tree.home, why))
+	return s.abandon(ctx, actuators.Refused("%s: %w; it was put back unchanged", s.tree.home, why))
 }
 
 // abandon ends an act whose folder is at home, and leaves nothing of it behind.

@@ -79,7 +79,7 @@ func (v surveyor) take(ctx context.Context, f folder.Folder) (survey, error) {
 		}
 		const most = 3 * time.Second
 		if ahead > most {
-			return survey{}, actuators.Refused("the times of its files lie in the future (%s), so a change could not be told", v.out.latest)
+			return survey{}, actuators.Refused("its files have times in the future (%s), so a change could not be noticed", v.out.latest)
 		}
 		select {
 		case <-v.ctx.Done():

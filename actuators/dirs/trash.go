@@ -31,7 +31,7 @@ func openTrash(path string) (folder.Folder, error) {
 		err = foreign.ErrLink
 	}
 	if err != nil {
-		return folder.None, actuators.Refused("%s is no trash of Winnow's: %w", path, err)
+		return folder.None, actuators.Refused("%s is not a trash folder of Winnow: %w", path, err)
 	}
 	f, err := folder.Open(path)
 	if err != nil {
@@ -39,7 +39,7 @@ func openTrash(path string) (folder.Folder, error) {
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(f.FD, &st); err != nil || int(st.Uid) != os.Geteuid() || st.Mode&unix.S_IWOTH != 0 {
-		return folder.None, errors.Join(actuators.Refused("%s is no trash of Winnow's: it is not this user's own", path), err, f.Close())
+		return folder.None, errors.Join(actuators.Refused("%s is not a trash folder of Winnow: it is not this user's own", path), err, f.Close())
 	}
 	return f, nil
 }

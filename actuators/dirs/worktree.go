@@ -54,7 +54,7 @@ func (g *grasp) repository() (admin, common string, err error) {
 		return "", "", actuators.Refused("find its repository: %w", err)
 	}
 	if filepath.Dir(admin) != filepath.Join(common, "worktrees") {
-		return "", "", actuators.Refused("%s is no entry of a linked worktree in %s", admin, common)
+		return "", "", actuators.Refused("%s is not the entry of a linked worktree in %s", admin, common)
 	}
 	return admin, common, nil
 }

@@ -128,7 +128,7 @@ func KeptUntil(trash string, in decision.Intent) *time.Time {
 }
 
 // Purge removes the files that the act made and their folder, and nothing else, and says how many bytes that freed. What else is
-// in there is left, and is the error. What is not there any more is none.
+// in there is left, and is the error. What no longer exists is none.
 func (k Kept) Purge() (freed int64, err error) {
 	trash, err := openTrash(k.Trash)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -156,7 +156,7 @@ func (k Kept) discard(trash *os.Root) (freed int64, err error) {
 			return freed, err
 		}
 		if !st.Mode().IsRegular() {
-			return freed, fmt.Errorf("%s is no file of ours; it was left", strconv.Quote(name))
+			return freed, fmt.Errorf("%s is not a file of Winnow's; it was left untouched", strconv.Quote(name))
 		}
 		if err := trash.Remove(name); err != nil {
 			return freed, err

@@ -85,7 +85,7 @@ func (h *held) endBelow(ctx context.Context, judged []decision.Member, since []i
 	if len(mine) > 0 {
 		never, err := h.never()
 		if err != nil {
-			out.Detail += fmt.Sprintf("; what ran below it was left: %v", err)
+			out.Detail += fmt.Sprintf("; its child processes were left untouched: %v", err)
 			return out
 		}
 		b := panes.Burial{
@@ -97,7 +97,7 @@ func (h *held) endBelow(ctx context.Context, judged []decision.Member, since []i
 				case errors.Is(err, proc.ErrEnded):
 					return nil
 				case err != nil:
-					return actuators.Refused("what it is now could not be read: %w", err)
+					return actuators.Refused("its program could not be read: %w", err)
 				case now.Comm != name[b.PID]:
 					return actuators.Changed("it is called %q now", now.Comm)
 				}

@@ -17,7 +17,7 @@ import (
 	"winnow/internal/proc/act"
 )
 
-// tree runs a shell script and waits until so many processes are below it. What is left of them when the test is over is killed.
+// tree runs a shell script and waits until so many processes are below it. What is left of them when the test has ended is killed.
 func tree(t *testing.T, script string, below int) (decision.Process, []*act.Held) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)

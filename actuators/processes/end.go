@@ -57,7 +57,7 @@ func (h *held) end(ctx context.Context, want decision.Process) decision.Outcome 
 	case len(left) == 0:
 		return h.over(want, "ended when asked to")
 	case ctx.Err() != nil:
-		return failed(want, "was asked to end and still ran when the sweep was interrupted: %v; it was not killed, and the next sweep decides on it afresh",
+		return failed(want, "was asked to end and still ran when the sweep was interrupted: %v; it was not killed, and the next sweep decides on it again",
 			context.Cause(ctx))
 	}
 	return h.kill(ctx, want)
@@ -96,7 +96,7 @@ func (h *held) over(want decision.Process, how string) decision.Outcome {
 	case err != nil:
 		return failed(want, "was signalled, and whether it ended is not known: %v", err)
 	}
-	return failed(want, "%s and is still there in state %c: it may hang in a call into the kernel; look at it by hand", how, s.State)
+	return failed(want, "%s and still exists in state %c: it may hang in the kernel; look at it by hand", how, s.State)
 }
 
 func failed(want decision.Process, format string, args ...any) decision.Outcome {
@@ -104,7 +104,7 @@ func failed(want decision.Process, format string, args ...any) decision.Outcome 
 }
 
 func notSent(want decision.Process, step string, err error) decision.Outcome {
-	out := failed(want, "could not be signalled: %s: %v; the next sweep decides on it afresh", step, err)
+	out := failed(want, "could not be signalled: %s: %v; the next sweep decides on it again", step, err)
 	switch {
 	case proc.Ended(err):
 		return decision.Outcome{Outcome: decision.Gone, Detail: fmt.Sprintf("pid %d (%s) ended by itself", want.PID, want.Name)}

@@ -66,7 +66,7 @@ type child struct {
 }
 
 // start runs the test binary in a role, in a folder of its own, and waits until it is ready. With reap it is waited for as soon
-// as it ends, as a service manager would; without, it stays a zombie until the test is over.
+// as it ends, as a service manager would; without, it stays a zombie until the test has ended.
 func start(t testing.TB, role string, reap bool) *child {
 	t.Helper()
 	r, w, err := os.Pipe()

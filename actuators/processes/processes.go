@@ -117,7 +117,7 @@ func (a *Actuator) place(want decision.Process) error {
 	}
 	self, err := os.Readlink(filepath.Join(a.o.ProcRoot, "self"))
 	if err != nil || self != strconv.Itoa(os.Getpid()) {
-		return actuators.Refused("%s does not show this process's own pid namespace, so pid %d cannot be told from others there; it was left untouched",
+		return actuators.Refused("%s does not show this process's own pid namespace, so pid %d could be another process there; it was left untouched",
 			a.o.ProcRoot, want.PID)
 	}
 	space, err := os.Readlink(filepath.Join(a.o.ProcRoot, "self/ns/pid"))
@@ -144,7 +144,7 @@ func (h *held) still(want decision.Process) error {
 	case s.Start != want.StartTicks || want.Inode != 0 && h.Inode != 0 && h.Inode != want.Inode:
 		return actuators.Gone("pid %d (%s) has ended, and its number is another process's now, which was left untouched", want.PID, want.Name)
 	case s.State == 'Z':
-		return actuators.Refused("pid %d (%s): its first thread has ended while others run on, so that it cannot be told what it is; it was left untouched",
+		return actuators.Refused("pid %d (%s): its first thread has ended while other threads still run, so its program is unknown; it was left untouched",
 			want.PID, want.Name)
 	}
 	uid, err := h.Owner()
@@ -272,5 +272,5 @@ func (a *Actuator) Settle(_ context.Context, in decision.Intent) decision.Outcom
 		return done
 	}
 	return decision.Outcome{Outcome: decision.Failed,
-		Detail: fmt.Sprintf("cut short: pid %d (%s) still runs, and may have been asked to end; the next sweep decides on it afresh", want.PID, want.Name)}
+		Detail: fmt.Sprintf("cut short: pid %d (%s) still runs, and may have been asked to end; the next sweep decides on it again", want.PID, want.Name)}
 }

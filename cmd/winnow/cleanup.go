@@ -26,9 +26,10 @@ func newCleanup(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cleanup ID --safe [--mine]",
 		Short: "Close one finished worker's session, or reap one candidate, now",
-		Long: `Cleanup closes the one session that a registry recorded of a worker that is over, and that nobody keeps. Or it reaps one other
-candidate. It goes by the same rules as a sweep and acts under the same floor, but for the second look: a person has looked, and asks
-for this one. A process that was at work since an earlier look is kept all the same. It says why when it will not, and then nothing was touched. Branches and worktrees are never touched for a session.
+		Long: `Cleanup closes the one session that a registry records for a worker that has ended, when nothing keeps it. Or it reaps one other
+candidate. It uses the rules and the floor of a sweep, but needs no second look: a person has looked, and asks
+for this one thing. A process that was at work since an earlier look is kept all the same.
+When it refuses, it says why and touches nothing. It never touches branches and worktrees for a session.
 ID is as sweep --all prints it, or the worker's id in its registry.
 
 A worktree that no rule finds a reason for goes with --mine, by which you say that it is yours and may go: only one that is your user's,
@@ -37,7 +38,7 @@ and winnow restore brings it back.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if !safe {
-				return config.Mistakef("only --safe is offered: winnow cleanup %s --safe closes it where nothing speaks against that", text.Quote(ids[0]))
+				return config.Mistakef("only --safe is offered: winnow cleanup %s --safe closes it when no rule objects", text.Quote(ids[0]))
 			}
 			if mine && !strings.HasPrefix(ids[0], snapshot.KindDir+":") {
 				return config.Mistakef("--mine is for a worktree by its whole id: winnow cleanup dir:/path --safe --mine")
@@ -84,7 +85,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 		return err
 	}
 	if mine && no == nil && t.id != arg { // another one that merely has this in its name
-		return config.Mistakef("--mine is for a worktree by its whole id, and %s is none that was found; nothing was done", arg)
+		return config.Mistakef("--mine needs the whole id of a worktree, and %s was not found; nothing was done", arg)
 	}
 	t.mine = mine
 	snap.Asked = t.word()
@@ -147,9 +148,9 @@ func (t asked) closable(s *snapshot.Snapshot) *Refused {
 	}
 	if len(t.records) == 0 {
 		if blind := unreadOf(s, "registry"); blind != "" {
-			return t.refused(nil, unreadable, nothingShut, "winnow doctor", "%s could not be read, so whose session %s is is not known", blind, t.id)
+			return t.refused(nil, unreadable, nothingShut, "winnow doctor", "%s could not be read, so the owner of session %s is not known", blind, t.id)
 		}
-		return t.refused(nil, notRecorded, nothingShut, "winnow explain "+text.Quote(t.id), "no registry records session %s (%s), so nobody says that its worker is over",
+		return t.refused(nil, notRecorded, nothingShut, "winnow explain "+text.Quote(t.id), "no registry records session %s (%s), so whether its worker has ended is unknown",
 			t.id, s.Sessions[t.id].Name)
 	}
 	for i := range t.records {
@@ -175,11 +176,11 @@ func (t asked) open(w *worker.Seen) *Refused {
 		}
 		return t.refused(w, isRetained, nothingShut, next, "%s is retained, and has to be released first: %s", called(w), w.Why)
 	case w.Unread:
-		return no(unreadable, "what became of %s is not known: %s", called(w), w.Why)
+		return no(unreadable, "how %s ended is not known: %s", called(w), w.Why)
 	case w.Observation == snapshot.WorkerStale:
 		return no(isStale, "%s and what runs contradict each other: %s", called(w), w.Why)
 	case !w.Over:
-		return no(notTerminal, "%s is not over: %s", called(w), w.Why)
+		return no(notTerminal, "%s has not ended: %s", called(w), w.Why)
 	case w.Name == "":
 		return no(noSession, "no session is recorded of %s", called(w))
 	case w.Observation == snapshot.WorkerClosed:
@@ -187,7 +188,7 @@ func (t asked) open(w *worker.Seen) *Refused {
 	case len(w.Live) > 1:
 		return no(ambiguous, "which session is that of %s is not known: %s", called(w), w.Why)
 	}
-	return no(notKnown, "what became of %s is not known: %s", called(w), w.Why)
+	return no(notKnown, "how %s ended is not known: %s", called(w), w.Why)
 }
 
 // verdict is the decision on what was asked for, without the wait, or why it may not be carried out.

@@ -45,7 +45,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 		return fmt.Errorf("make the demo's folder: %w", err)
 	}
 	if _, err := foreign.Folder(dir); err != nil {
-		return errors.Join(fmt.Errorf("make the demo's folder: %w; nothing was made in it: set TMPDIR to a folder that nobody else can change", err), os.Remove(dir))
+		return errors.Join(fmt.Errorf("make the demo's folder: %w; nothing was made in it: set TMPDIR to a folder that no other user can change", err), os.Remove(dir))
 	}
 	w := &demoWorld{dir: dir, out: a.out, paint: a.paint.Paint}
 	defer func() { err = errors.Join(err, w.remove()) }()

@@ -318,7 +318,7 @@ func (a *app) needs(s *snapshot.Snapshot) map[string]string {
 			worktree, upstream = true, upstream || d.Git.Upstream != ""
 		}
 	}
-	init := "it cannot be told whether process 1 is an init"
+	init := "whether process 1 is an init is unknown"
 	if c := s.Host.Container; c != nil && *c {
 		init = "process 1 of this container is a program, so having it for a parent proves nothing"
 	} else if c != nil {

@@ -20,6 +20,7 @@ import (
 	"winnow/cmd/winnow/text"
 	"winnow/engine/snapshot"
 	"winnow/engine/worker"
+	"winnow/internal/herdr"
 	"winnow/ledger"
 )
 
@@ -29,13 +30,13 @@ func newRetain(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retain ID --reason TEXT",
 		Short: "Hold a candidate, so that nothing may reap it",
-		Long: `Retain places a hold on a tab, a session, a process or a folder. Nothing reaps it until the hold is released or its time is over.
+		Long: `Retain places a hold on a tab, a session, a process or a folder. Nothing reaps it until the hold is released or its time has passed.
 ID is as sweep --all prints it, such as session:tmux/default/$4 or dir:/home/me/wt/a; it may be shortened while it is unambiguous. It may
-also be a worker's id in its registry. A session that a registry records is only held when its worker is over and the session lives.`,
+also be a worker's id in its registry. A session that a registry records is only held when its worker has ended and the session lives.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			if strings.TrimSpace(reason) == "" {
-				return config.Mistakef("--reason is missing: say why it must stay, for whoever reads winnow holds later")
+				return config.Mistakef("--reason is missing: say why it must stay, for the reader of winnow holds")
 			}
 			if span < 0 || cmd.Flags().Changed("for") && span == 0 {
 				return config.Mistakef("--for %s holds nothing: give a time from now on such as 48h, or leave it out for a hold without an end", span)
@@ -103,7 +104,7 @@ func (t asked) own() *worker.Seen {
 	return nil
 }
 
-// keepable says why it may not be held. A session that a registry records is only kept when its worker is over, the session is
+// keepable says why it may not be held. A session that a registry records is only kept when its worker has ended, the session is
 // recorded and lives right now: before, it is nobody's to keep, and after, there is nothing to keep. All else can be held at any time.
 func (t asked) keepable(s *snapshot.Snapshot) *Refused {
 	if !t.session() {
@@ -111,14 +112,14 @@ func (t asked) keepable(s *snapshot.Snapshot) *Refused {
 	}
 	if blind := unreadOf(s, "registry"); blind != "" {
 		return t.refused(t.worker, unreadable, nothingHeld+". While it cannot be read, nothing that rests on it is reaped", "winnow doctor",
-			"%s could not be read, so whether a worker that is not over owns the session is not known", blind)
+			"%s could not be read, so whether a worker that has not ended owns the session is not known", blind)
 	}
 	for i := range t.records {
 		w := &t.records[i]
 		switch {
 		case t.worker == nil && w.Another: // it is no worker's any more
 		case !w.Over:
-			return t.refused(w, notTerminal, nothingHeld, w.NextCommand, "%s is not over: its registry says %s", called(w), cmp.Or(w.Status, "nothing of its status"))
+			return t.refused(w, notTerminal, nothingHeld, w.NextCommand, "%s has not ended: its registry says %s", called(w), cmp.Or(w.Status, "nothing of its status"))
 		case w.Name == "":
 			return t.refused(w, noSession, nothingHeld, w.NextCommand, "no session is recorded of %s", called(w))
 		case t.worker != nil && w.Unread:
@@ -315,13 +316,10 @@ func idsOf(s *snapshot.Snapshot, name string) []string {
 	return out
 }
 
-// The ids that herdr writes (bijective base 32), and those that it takes besides: 1:t1, w_1:t2, w1:+2, +1:2, 1:p1, and t_1_2, w1-2, p_75.
-const herdrDigits = "[1-9A-HJKMNP-TV-Z0]+"
-
+// What herdr takes for a tab besides its id: 1:t1, w_1:t2, w1:+2, +1:2, 1:p1, and t_1_2, w1-2, p_75.
 var (
-	exactTab = regexp.MustCompile(`^w` + herdrDigits + `:t` + herdrDigits + `$`)
-	byPlace  = regexp.MustCompile(`^(w_?)?\+?[0-9A-Z]+:[tp]?\+?[0-9A-Z]+$`)
-	older    = regexp.MustCompile(`^(w_?)?\+?[0-9A-Z]+-\+?[0-9]+$|^[tp]_[w_+0-9A-Z]+$`)
+	byPlace = regexp.MustCompile(`^(w_?)?\+?[0-9A-Z]+:[tp]?\+?[0-9A-Z]+$`)
+	older   = regexp.MustCompile(`^(w_?)?\+?[0-9A-Z]+-\+?[0-9]+$|^[tp]_[w_+0-9A-Z]+$`)
 )
 
 // positional reports whether what a person gave for a tab is what herdr would take for a position. None such is ever sent, and none is
@@ -331,7 +329,7 @@ func positional(id string) bool {
 	if tab {
 		native = native[strings.LastIndexByte(native, '/')+1:]
 	}
-	return !exactTab.MatchString(native) && (byPlace.MatchString(native) || tab && older.MatchString(native))
+	return !herdr.TabID(native) && (byPlace.MatchString(native) || tab && older.MatchString(native))
 }
 
 // findID completes a shortened id among the candidates of a snapshot.
@@ -384,7 +382,7 @@ func pick(id string, known []string, what string) (string, error) {
 		}
 	}
 	if len(known) == 0 {
-		return "", config.Mistakef("there is no %s %q: there is none at all", what, id)
+		return "", config.Mistakef("there is no %s %q, nor any other", what, id)
 	}
 	if near := text.Nearest(id, known); levenshtein.ComputeDistance(id, near) <= max(2, len(id)/2) {
 		return "", config.Mistakef("there is no %s %q; the nearest is %s", what, id, near)

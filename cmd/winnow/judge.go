@@ -49,7 +49,7 @@ func (a *app) trees(ctx context.Context) ([]policy.Tree, error) {
 	for _, p := range a.cfg.Policy.Paths {
 		real, err := foreign.Folder(p)
 		if err != nil {
-			return nil, config.Mistakef("--policy: %s; give a folder of .rego files that nobody else can change. Nothing was decided", policyFolder(p, err))
+			return nil, config.Mistakef("--policy: %s; give a folder of .rego files that no other user can change. Nothing was decided", policyFolder(p, err))
 		}
 		files := foreign.DirFS{Dir: real, Want: foreign.Want{Max: policy.MaxPolicyFile, Ruling: true}, Context: ctx, MaxEntries: policy.MaxPolicyEntries}
 		trees = append(trees, policy.Tree{Name: p, FS: files, Prefix: p})
@@ -63,7 +63,7 @@ func (a *app) trees(ctx context.Context) ([]policy.Tree, error) {
 // policyFolder says what is wrong with a folder, and of a link where it leads to.
 func policyFolder(path string, err error) string {
 	if target, e := filepath.EvalSymlinks(path); e == nil && errors.Is(err, foreign.ErrLink) {
-		return fmt.Sprintf("%s is a symbolic link: name the folder itself, %s", path, target)
+		return fmt.Sprintf("%s is a symbolic link: give the folder itself, %s", path, target)
 	}
 	return err.Error()
 }
@@ -133,6 +133,6 @@ func (j *judge) decide(ctx context.Context, s *snapshot.Snapshot, d decision.Dec
 	}
 	return decision.Decision{
 		ID: d.ID, Kind: d.Kind, Verdict: decision.Spare, Label: d.Label,
-		Objections: []decision.Reason{{Rule: "scope", Message: "no policy claims it any more"}},
+		Objections: []decision.Reason{{Rule: "scope", Message: "no rule claims it now"}},
 	}, nil
 }

@@ -25,7 +25,6 @@ import (
 	"winnow/collectors/panes/tmux"
 	"winnow/collectors/processes"
 	"winnow/collectors/records"
-	"winnow/collectors/store"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 	"winnow/engine/worker"
@@ -223,7 +222,7 @@ func (a *app) inspects(label string) bool {
 		(slices.Contains(l.Exact, label) || slices.ContainsFunc(l.Prefix, func(p string) bool { return p != "" && strings.HasPrefix(label, p) }))
 }
 
-// over are the statuses of a registry's format that say that an owner is over.
+// over are the statuses of a registry's format that say that an owner has ended.
 func (a *app) over(format string) []string {
 	for _, o := range a.cfg.Rules.OverStatuses {
 		if o.Format == format {
@@ -243,7 +242,7 @@ func (a *app) stores() []config.Record {
 				home = ""
 			}
 			var ok bool
-			if path, ok = store.Shepherd(os.Getenv, home); !ok {
+			if path, ok = records.ShepherdStore(os.Getenv, home); !ok {
 				continue
 			}
 		}

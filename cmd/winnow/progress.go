@@ -24,7 +24,7 @@ type progress struct {
 	ended   chan struct{}
 }
 
-// progressAfter is how long a look may take before a person is told what it waits for, and how often the line is drawn anew.
+// progressAfter is how long a look may take before a person is told what it waits for, and how often the line is drawn again.
 const progressAfter = 300 * time.Millisecond
 
 // progress starts the line; clear ends it. Where stderr is no terminal there is none.

@@ -70,7 +70,7 @@ func untrusted(s *snapshot.Snapshot) []snapshot.Project {
 			continue
 		}
 		out = append(out, snapshot.Project{Path: main, File: projectFile(main), State: snapshot.ProjectUntrusted,
-			Why: "nobody trusted its file, so nothing of it holds; winnow trust shows it"})
+			Why: "its file is not trusted, so it has no effect; winnow trust shows it"})
 	}
 	return out
 }

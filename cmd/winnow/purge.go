@@ -18,7 +18,7 @@ import (
 // the one can be set to anything and the other cannot.
 func (s *sweeper) purge(ctx context.Context, r *report.Report, snap *snapshot.Snapshot) {
 	failed := func(err error) {
-		r.Alarms = append(r.Alarms, report.Alarm{Rule: "trash", Message: fmt.Sprintf("the trash could not be read: %v; it was left as it is", err)})
+		r.Alarms = append(r.Alarms, report.Alarm{Rule: "trash", Message: fmt.Sprintf("the trash could not be read: %v; it was left untouched", err)})
 	}
 	if _, err := s.adopt(ctx, snap); err != nil {
 		failed(err)

@@ -61,7 +61,7 @@ func decodeSnapshot(data []byte) (*snapshot.Snapshot, error) {
 		return nil, fmt.Errorf("its schema is %.80q, and this version reads %q", s.Schema, snapshot.Schema)
 	}
 	if s.TakenAt.IsZero() {
-		return nil, errors.New("taken_at is missing, so no age can be told")
+		return nil, errors.New("taken_at is missing, so no age is known")
 	}
 	return &s, nil
 }

@@ -150,7 +150,7 @@ func writeOut(dir string, values *strings.Replacer) error {
 }
 
 // orphan starts a process that outlives its parent: orphan VAR NAME=VALUE... -- command. It waits until the process is that command.
-// The pid goes into $VAR and the process is ended, by its pidfd, when the script is over.
+// The pid goes into $VAR and the process is ended, by its pidfd, when the script has ended.
 func orphan(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: orphan VAR [NAME=VALUE...] -- command")

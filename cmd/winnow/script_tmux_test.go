@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attachCmd attaches a client on a terminal of its own to a session of the script's default tmux server, until the script is over, and
+// attachCmd attaches a client on a terminal of its own to a session of the script's default tmux server, until the script has ended, and
 // puts the client's name into a variable: attach VAR NAME.
 func attachCmd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {

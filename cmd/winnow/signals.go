@@ -66,7 +66,7 @@ func untilSignalled(errOut io.Writer, h *hands) (ctx context.Context, stop func(
 		case s := <-got:
 			first := s.(syscall.Signal)
 			// Beside: who reads stderr may have stopped reading, and the second signal must be heard all the same.
-			go fmt.Fprintf(errOut, "winnow: %v: no more is begun, and what is in hand is finished; once more ends it at once\n", interrupted{first})
+			go fmt.Fprintf(errOut, "winnow: %v: no new act begins, and the current one is finished; a second signal ends winnow at once\n", interrupted{first})
 			cancel(interrupted{first})
 			endNow(lastSignal(first, got, h, over, stopGrace))
 		case <-over:
@@ -81,7 +81,7 @@ func untilSignalled(errOut io.Writer, h *hands) (ctx context.Context, stop func(
 }
 
 // lastSignal waits for the next signal, or until no act has been in hand for the time of grace, and gives the signal to end by; 0 when
-// the program was over before.
+// the program had ended before.
 func lastSignal(first syscall.Signal, got <-chan os.Signal, h *hands, over <-chan struct{}, grace time.Duration) syscall.Signal {
 	tick := time.NewTicker(grace / 100)
 	defer tick.Stop()

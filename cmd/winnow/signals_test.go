@@ -30,7 +30,7 @@ func TestAnActInHandIsNeverCutShort(t *testing.T) {
 	}
 	done()
 	if s := <-ended; s != syscall.SIGTERM {
-		t.Errorf("the act is over: want SIGTERM, got %v", s)
+		t.Errorf("the act has ended: want SIGTERM, got %v", s)
 	}
 	h.take()
 	got <- syscall.SIGINT
@@ -39,7 +39,7 @@ func TestAnActInHandIsNeverCutShort(t *testing.T) {
 	}
 	close(over)
 	if s := lastSignal(syscall.SIGTERM, got, h, over, time.Minute); s != 0 {
-		t.Errorf("the program is over: want none, got %v", s)
+		t.Errorf("the program has ended: want none, got %v", s)
 	}
 }
 

@@ -57,7 +57,7 @@ func newSweep(a *app) *cobra.Command {
 		Use:   "sweep",
 		Short: "See, decide and print; with --apply also act",
 		Long: `Sweep looks at everything, decides for each candidate and prints what would go and why. It changes nothing without
---apply. A look is a look, though: what it saw is remembered, and a later --apply may count it.`,
+--apply. What it saw is remembered all the same, and a later --apply may count it as the first look.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.sweepCommand(cmd.Context(), f) },
 	}

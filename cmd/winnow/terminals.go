@@ -71,9 +71,9 @@ func triggered(sweeps []ledger.Sweep) Answer {
 	last := sweeps[0]
 	detail := fmt.Sprintf("the latest of %s was on %s (%s)", text.Plural(len(sweeps), "sweep"), stamp(last.Started), last.Mode)
 	if i := slices.IndexFunc(sweeps, func(s ledger.Sweep) bool { return s.Mode == report.Apply }); i < 0 {
-		return Answer{askTriggered, "no", detail + "; none of them was told to act: winnow sweep --apply"}
+		return Answer{askTriggered, "no", detail + "; none of them had --apply: winnow sweep --apply"}
 	} else if i > 0 {
-		detail += "; the latest that was told to act on " + stamp(sweeps[i].Started)
+		detail += "; the latest with --apply on " + stamp(sweeps[i].Started)
 	}
 	return Answer{askTriggered, "yes", detail}
 }
@@ -99,9 +99,9 @@ func row(t *snapshot.Terminal) Answer {
 	}
 	switch {
 	case t.Owner == nil || t.Owner.Recorded == nil:
-		return Answer{askRow, "unknown", own + ", and whose builder it is, or whether that one is on record, is not known"}
+		return Answer{askRow, "unknown", own + ", and its builder, or whether that builder is on record, is not known"}
 	case *t.Owner.Recorded:
-		return Answer{askRow, "yes", own + ", and one for the builder " + t.Owner.ID + ": as long as it stands there, the builder is not gone"}
+		return Answer{askRow, "yes", own + ", and one for the builder " + t.Owner.ID + ": as long as the row exists, the builder is not gone"}
 	}
 	return Answer{askRow, "no", own + ", and none for the builder " + t.Owner.ID}
 }
@@ -113,8 +113,8 @@ func seenBefore(t *snapshot.Terminal) Answer {
 	how := map[string]string{
 		"row":    "the terminal's own row names it",
 		"label":  "the terminal's label names it",
-		"memory": "an earlier look knew whose it is",
-		"folder": "it was started in the worktree of that one",
+		"memory": "an earlier look knew its builder",
+		"folder": "it was started in that builder's worktree",
 	}[t.Owner.How]
 	if t.Owner.SeenAt != nil {
 		how += "; with its own row it was last seen on " + stamp(*t.Owner.SeenAt)
@@ -149,7 +149,7 @@ func effect(acts []ledger.Act, refused alarm.Refusal) Answer {
 			times, stamp(refused.LastAt), refused.Outcome, refused.Detail)}
 	}
 	if len(acts) == 0 {
-		return Answer{askEffect, "unknown", "nobody has asked for it to be closed yet"}
+		return Answer{askEffect, "unknown", "no sweep has asked to close it yet"}
 	}
 	last := acts[0]
 	if last.Outcome == nil {

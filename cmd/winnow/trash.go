@@ -53,7 +53,7 @@ func newRestore(a *app) *cobra.Command {
 		Short: "Bring back what acts set aside",
 		Long: `Restore brings a folder back to where it was, with its place in its repository; for a tmux session it starts one of the same name
 that shows the saved scrollback, for a herdr tab it opens one of the same label and says where the saved text is. It overwrites nothing. ACT is as trash and history print it and may be
-shortened. Each act goes its own way: one that fails keeps none of the others.`,
+shortened. Each act is restored by itself: when one fails, the others are still restored.`,
 		Args: args(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, acts []string) error { return a.restore(cmd.Context(), acts) },
 	}

@@ -29,7 +29,7 @@ func newTrust(a *app) *cobra.Command {
 what works in them. FOLDER lies in the repository (the working directory when none is given); the file is read from its main checkout.
 
 Such a file can only keep: protected paths, holds, and rules that are turned off there. What you trusted holds until you trust another
-content or take it back; what is changed in the file since does not.`,
+content or take it back; a later change of the file has no effect.`,
 		Args: args(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, folders []string) error {
 			folder := "."
@@ -76,7 +76,7 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	file := projectFile(main)
 	data, err := project.Read(ctx, main)
 	if errors.Is(err, fs.ErrNotExist) {
-		return config.Mistakef("%s is not there: the project says nothing of its own; nothing was trusted", file)
+		return config.Mistakef("%s is not there: the project has no file of its own; nothing was trusted", file)
 	}
 	if err != nil {
 		return config.Mistakef("%v; nothing was trusted", err)
@@ -193,7 +193,7 @@ func (a *app) revoke(ctx context.Context, folder string) error {
 		}
 		return config.Mistakef("%s is not trusted; the nearest is %s; nothing was changed", main, text.Nearest(main, names))
 	}
-	return a.say(map[string]string{"revoked": main}, "%s is not trusted any more; what it asked to keep is judged as anything else", text.Clean(main))
+	return a.say(map[string]string{"revoked": main}, "%s is no longer trusted; what it asked to keep is judged as anything else", text.Clean(main))
 }
 
 // mainCheckout is the real path of the main checkout of the repository that a folder lies in. A worktree's own copy of the project's file

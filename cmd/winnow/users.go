@@ -21,7 +21,7 @@ var holdsBy = map[string]string{
 	"admin":   "uses the folder that git keeps for this worktree",
 	"argv":    "was started with a path in it on its command line, such as a script",
 	"env":     "has a variable in its environment that leads git into it",
-	"watch":   "asked to be told of changes in it",
+	"watch":   "watches it for changes",
 	"link":    "has a file open that has another name in it",
 	"overlay": "sees a mount that is made of what lies in it",
 	"mount":   "sees it, a part of it or a folder around it mounted elsewhere",

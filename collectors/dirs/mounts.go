@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"winnow/internal/folder"
+	"winnow/internal/proc"
 )
 
 // mounts are the mount points of this process's mount namespace.
@@ -14,13 +14,14 @@ type mounts struct {
 }
 
 func readMounts(path string) (*mounts, error) {
-	points, err := folder.Mounts(path)
+	all, err := proc.ReadMounts(path)
 	if err != nil {
 		return nil, err
 	}
-	m := &mounts{points: points, count: map[string]int{}}
-	for _, point := range points {
-		for at := point; ; at = filepath.Dir(at) {
+	m := &mounts{count: map[string]int{}}
+	for _, mount := range all {
+		m.points = append(m.points, mount.Point)
+		for at := mount.Point; ; at = filepath.Dir(at) {
 			m.count[at]++
 			if at == "/" || at == "." {
 				break

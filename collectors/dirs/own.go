@@ -103,7 +103,7 @@ func (l *look) exchanged(c *candidate, fd int) bool {
 	return true
 }
 
-var errExchanged = errors.New("it was exchanged while it was read; it is looked at again next time")
+var errExchanged = errors.New("it was replaced while it was read; the next look reads it again")
 
 // user names who uses a folder. What the kernel itself does has no process.
 func user(h snapshot.Holder) string {

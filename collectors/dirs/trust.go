@@ -26,7 +26,7 @@ func trusted(path string) (string, error) {
 	real, err := foreign.Path(path)
 	switch {
 	case errors.Is(err, foreign.ErrOwner), errors.Is(err, foreign.ErrWritable):
-		return "", fmt.Errorf("%w; what lies in it is left out: only folders of this user are looked at, where nobody else can exchange them", err)
+		return "", fmt.Errorf("%w; nothing in it is looked at: Winnow reads only folders of this user that no other user can replace", err)
 	case err != nil:
 		return "", err
 	}
@@ -52,7 +52,7 @@ func trusted(path string) (string, error) {
 	return real, nil
 }
 
-var errLink = errors.New("is a symbolic link, and a folder that is reached through a link is no root")
+var errLink = errors.New("is a symbolic link, and a root must not be reached through a link")
 
 // linkTo is the first link on the way to folder, or folder itself, that is not the machine's own. Where there is none it is "", and real
 // is folder with the machine's own links resolved.

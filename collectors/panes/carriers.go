@@ -44,7 +44,7 @@ func (t *table) carry(s *snapshot.Session) {
 	for i := range s.Panes {
 		p := &s.Panes[i]
 		t.carriers(p, []place{{server: s.Server.PID, pane: p.ID}}, func(c *snapshot.Process) bool {
-			return s.Server.StartTicks == nil || c.StartTicks >= *s.Server.StartTicks // pane ids begin anew with each server
+			return s.Server.StartTicks == nil || c.StartTicks >= *s.Server.StartTicks // pane ids begin again with each server
 		})
 	}
 }

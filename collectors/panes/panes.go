@@ -108,7 +108,7 @@ func (t *table) serves(server *snapshot.Server, host *snapshot.Host) bool {
 }
 
 // below reports whether the process with pid is an ancestor of p. A parent that is younger than its child is somebody else, under a
-// number that was given anew.
+// number that was reused.
 func (t *table) below(p *snapshot.Process, pid int) bool {
 	for range t.byPID {
 		if p.PPID == nil {
@@ -157,7 +157,7 @@ func index(processes map[string]snapshot.Process) *table {
 		if p.Kernel || dead(p) {
 			continue
 		}
-		if _, taken := t.byPID[p.PID]; taken { // given anew while it was read, it stands for neither
+		if _, taken := t.byPID[p.PID]; taken { // reused while it was read, it stands for neither
 			t.byPID[p.PID] = nil
 		} else {
 			t.byPID[p.PID] = p

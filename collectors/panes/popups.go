@@ -2,10 +2,9 @@ package panes
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"winnow/engine/snapshot"
+	wire "winnow/internal/tmux"
 )
 
 // strangers are the children of a tmux server that are no pane's first process.
@@ -56,7 +55,10 @@ func (t *table) popups(s *snapshot.Session, x *strangers) *[]snapshot.PaneProc {
 }
 
 func (x *strangers) keeps(child *snapshot.Process, s *snapshot.Session) bool {
-	session, known := x.session(child)
+	session, known := "", false
+	if child.Markers != nil {
+		session, known = wire.StartedFor((*child.Markers)["TMUX"], x.server.PID)
+	}
 	switch {
 	case known && session == s.ID:
 		return true
@@ -64,17 +66,4 @@ func (x *strangers) keeps(child *snapshot.Process, s *snapshot.Session) bool {
 		return false
 	}
 	return !known || s.Attached == nil || s.ControlClients == nil || *s.Attached > *s.ControlClients
-}
-
-// session is the id of the session that the server started the child for: TMUX is the socket, the server's pid and the session's number,
-// which is -1 for none.
-func (x *strangers) session(child *snapshot.Process) (id string, known bool) {
-	if child.Markers == nil {
-		return "", false
-	}
-	parts := strings.Split((*child.Markers)["TMUX"], ",")
-	if len(parts) < 3 || parts[len(parts)-2] != strconv.Itoa(x.server.PID) {
-		return "", false
-	}
-	return "$" + parts[len(parts)-1], true
 }

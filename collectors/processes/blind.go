@@ -26,7 +26,7 @@ func blind(r *root) error {
 	if how == "" {
 		return nil
 	}
-	return fmt.Errorf("read %s: %w for other users' processes (%s), so that one is not seen proves nothing: run as a user that "+
+	return fmt.Errorf("read %s: %w for other users' processes (%s), so a process that is not seen may still exist: run as a user that "+
 		"may see them, or mount it with hidepid=0", r.path, collectors.ErrPermission, how)
 }
 
@@ -36,13 +36,9 @@ func hides(r *root) (string, error) {
 	if err := unix.Fstatat(r.fd, "1", &st, 0); errors.Is(err, unix.ENOENT) {
 		return "process 1 is not shown", nil
 	}
-	text, err := os.ReadFile("/proc/self/mountinfo")
+	all, err := proc.ReadMounts("/proc/self/mountinfo")
 	if err != nil {
 		return "", err
-	}
-	all, ok := proc.ParseMounts(text)
-	if !ok {
-		return "", errors.New("/proc/self/mountinfo is not understood")
 	}
 	m, ok := procMount(r, all)
 	if !ok {

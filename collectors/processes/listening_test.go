@@ -94,7 +94,7 @@ func bothWays[T comparable](t *testing.T, r *root, inode uint64, want T, ask fun
 	}
 }
 
-// listenAt listens until the test is over, and gives the socket's inode and where it listens.
+// listenAt listens until the test has ended, and gives the socket's inode and where it listens.
 func listenAt(t *testing.T, at unix.Sockaddr) (inode uint64, where unix.Sockaddr) {
 	t.Helper()
 	family := unix.AF_INET

@@ -127,9 +127,3 @@ func (s *scan) edits(dir int, kind string, st proc.Stat) bool {
 	mode, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	return err == nil && mode.Lflag&unix.ICANON == 0
 }
-
-// deviceOf is a terminal's device number as stat(2) gives it, from field 7 of a process's stat (see terminal).
-func deviceOf(tty int) uint64 {
-	dev := uint32(tty)
-	return unix.Mkdev(dev>>8&0xfff, dev&0xff|dev>>12&0xfff00)
-}

@@ -28,7 +28,7 @@ const (
 var errWatches = errors.New("more watches than can be read")
 
 // watches reads what an instance watches, see proc_pid_fdinfo(5). Whoever watches a folder uses it: an editor, a server that builds
-// anew. But one that watches the folder around it too watches a whole tree, of which the folder is one of many; that is what editors of the
+// again. But one that watches the folder around it too watches a whole tree, of which the folder is one of many; that is what editors of the
 // repository around do, and programs that index files.
 func (h *holderScan) watches(dir int, name string) error {
 	limit := int64(fewWatches)

@@ -57,7 +57,7 @@ func TestAttackARecordsFileThatIsNone(t *testing.T) {
 	a := attack.New(t, "a FIFO that somebody holds open, a device, a folder, a file that others can write or replace as a registry or spawn ledger")
 	for name, want := range map[string]string{
 		at("fifo"): "not a regular file", at("folder"): "not a regular file", at("link"): "not a regular file", "/dev/zero": "not a regular file",
-		"/dev/tty": "not a regular file", at("writable"): "chmod go-w", at("open/file"): "nobody else write there",
+		"/dev/tty": "not a regular file", at("writable"): "chmod go-w", at("open/file"): "no other user write there",
 	} {
 		a.Check(refused(t, name, want))
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // readCodev reads Codev's builders. A row says that there is a builder, whatever its status: Codev drops the row when the builder is
-// cleaned up, so that by default no status says that an entry is over. Two workspaces may have a builder of the same id; both entries are given.
+// cleaned up, so that by default no status says that an entry has ended. Two workspaces may have a builder of the same id; both entries are given.
 //
 // What it asks for is all that it sees: no task, no name, no branch.
 func readCodev(ctx context.Context, path string, o Options) ([]snapshot.Record, int, error) {

@@ -31,7 +31,7 @@ func document(data []byte, take Take) (bad int, err error) {
 		return ByKey(fields, take)
 	case 1:
 	default:
-		return 1, fmt.Errorf("it has lists under %s, and which of them is meant it does not say; keep one", strings.Join(held, " and "))
+		return 1, fmt.Errorf("it has lists under %s, and does not say which one is meant; keep one", strings.Join(held, " and "))
 	}
 	list := bytes.TrimSpace(fields[held[0]])
 	if bytes.HasPrefix(list, []byte{'['}) {

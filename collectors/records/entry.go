@@ -41,7 +41,7 @@ func (s *states) add(e snapshot.Record) error {
 		return nil
 	}
 	if f := s.all[same[0]]; f.Status != e.Status || !reflect.DeepEqual(f.Terminal, e.Terminal) || !reflect.DeepEqual(f.Retained, e.Retained) {
-		return fmt.Errorf("the registry says two things of %q: status %q and status %q; keep one record an id", e.ID, f.Status, e.Status)
+		return fmt.Errorf("the registry contradicts itself about %q: status %q and status %q; keep one record an id", e.ID, f.Status, e.Status)
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func entry(rec Record, _ Options) (e snapshot.Record, err error) {
 		return e, err
 	}
 	if e.ID != "" && rec.Key != "" && e.ID != rec.Key {
-		return e, fmt.Errorf("it stands under %q and calls itself %q", rec.Key, e.ID)
+		return e, fmt.Errorf("its key is %q and its id is %q", rec.Key, e.ID)
 	}
 	if e.ID = cmp.Or(e.ID, rec.Key); e.ID == "" {
 		return e, errors.New("it has no id")
@@ -80,7 +80,7 @@ func entry(rec Record, _ Options) (e snapshot.Record, err error) {
 	return e, facts(rec, &e)
 }
 
-// worker reads one record of Kapi's. Whether its owner is over its status always says, by the words of o.
+// worker reads one record of Kapi's. Whether its owner has ended its status always says, by the words of o.
 func worker(rec Record, o Options) (snapshot.Record, error) {
 	e, err := entry(rec, o)
 	e.Terminal = new(o.over(e.Status))
@@ -106,7 +106,7 @@ func facts(rec Record, e *snapshot.Record) (err error) {
 		return err
 	}
 	if *pid < 1 || *pid > math.MaxInt32 {
-		return fmt.Errorf("pid %d is no process", *pid)
+		return fmt.Errorf("pid %d is not a valid process id", *pid)
 	}
 	e.PID = new(int(*pid))
 	return nil

@@ -13,12 +13,6 @@ import (
 // maxNumber is the most bytes that a number or a time takes up.
 const maxNumber = 64
 
-// Has reports whether the record says anything under key: null is saying so.
-func (r Record) Has(key string) bool {
-	_, ok := r.Fields[key]
-	return ok
-}
-
 // known gives what stands under key, and false where nothing does or null.
 func (r Record) known(key string) (json.RawMessage, bool) {
 	raw, ok := r.Fields[key]
@@ -125,7 +119,7 @@ func ParseTime(raw json.RawMessage) (time.Time, error) {
 	if err := json.Unmarshal(raw, &text); err == nil {
 		t, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil {
-			return time.Time{}, errors.New("it is no time with a zone as RFC 3339 writes it: 2026-01-31T18:00:00Z")
+			return time.Time{}, errors.New("it is not an RFC 3339 time with a zone, such as 2026-01-31T18:00:00Z")
 		}
 		if t.Before(earliest) || !t.Before(latest) {
 			return time.Time{}, errors.New("it lies before 2001 or after 2286; leave the field out where there is no time")

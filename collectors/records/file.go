@@ -60,8 +60,8 @@ func explain(ctx context.Context, path string, err error) error {
 	case errors.Is(err, foreign.ErrTooLarge):
 		return fmt.Errorf("read %s: it is greater than %d MiB; let its owner drop what has long completed", path, MaxSize>>20)
 	case errors.Is(err, foreign.ErrOwner), errors.Is(err, foreign.ErrWritable):
-		return fmt.Errorf("open %s: what it says could be another user's word, and nothing was read: %w; let the file, and each folder above it,"+
-			" belong to this user or root, and nobody else write there", path, err)
+		return fmt.Errorf("open %s: another user could have written it, and nothing was read: %w; let the file, and each folder above it,"+
+			" belong to this user or root, and let no other user write there", path, err)
 	case ctx.Err() != nil:
 		return fmt.Errorf("read %s: %w", path, ctx.Err())
 	}

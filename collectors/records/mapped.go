@@ -13,7 +13,7 @@ import (
 // what is not here is not read unless it is.
 var kapiFields = map[string]string{"id": "slug", "status": "status", "session": "session", "retained": "retention.retained"}
 
-// The fields of a record of each kind, as people may configure them. Kapi's says by its status whether its owner is over.
+// The fields of a record of each kind, as people may configure them. Kapi's says by its status whether its owner has ended.
 var (
 	spawnFields = []string{"id", "kind", "path", "label", "session", "spawned_at", "completed_at"}
 	entryFields = []string{"id", "status", "session", "retained", "path", "role", "started_at", "ended_at", "pid", "marker"}

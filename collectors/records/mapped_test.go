@@ -36,7 +36,7 @@ func TestFieldsOfAnyDocument(t *testing.T) {
 	}
 }
 
-// Only the configured words say that an owner is over, and an empty one says nothing of a record without a status.
+// Only the configured words say that an owner has ended, and an empty one says nothing of a record without a status.
 func TestWhatIsOverIsConfigured(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "workers.json")
@@ -58,7 +58,7 @@ func TestWhatIsOverIsConfigured(t *testing.T) {
 		}
 		for i, e := range p.Registry {
 			if *e.Terminal != want[i] {
-				t.Errorf("%q: %s %q is over: %v", words, e.ID, e.Status, *e.Terminal)
+				t.Errorf("%q: %s %q has ended: %v", words, e.ID, e.Status, *e.Terminal)
 			}
 		}
 	}

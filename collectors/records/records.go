@@ -30,8 +30,8 @@ const (
 type Options struct {
 	// Fields lead from our names of a record's fields to those of the file (FieldNames).
 	Fields map[string]string
-	// Over are the statuses that say that an owner is over, for the formats Kapi, Shepherd and Codev. Any other status, or a missing
-	// one, means that it is not over.
+	// Over are the statuses that say that an owner has ended, for the formats Kapi, Shepherd and Codev. Any other status, or a missing
+	// one, means that it has not ended.
 	Over []string
 }
 

@@ -51,7 +51,7 @@ func TestKapi(t *testing.T) {
 				{ID: "c", Status: "failed", Terminal: new(true)},
 				{ID: "d", Status: "cancelled", Terminal: new(true)},
 			}},
-		// A word that is over elsewhere is none of Kapi's, nor is no word at all; what it says of itself in other fields is not read.
+		// A word that has ended elsewhere is none of Kapi's, nor is no word at all; what it says of itself in other fields is not read.
 		{text: `[{"slug":"a","status":"archived","terminal":true},{"slug":"b","terminal":true,"path":"not/absolute","pid":"x","retained":true}]`,
 			want: []snapshot.Entry{{ID: "a", Status: "archived", Terminal: new(false)}, {ID: "b", Terminal: new(false)}}},
 		{text: `[{"worker":{"slug":"a"},"state":"completed","runtime":{"tmux":{"session":"s"},"pid":7},"keep":true,"worktree":"/w/a","kind":"builder",
@@ -85,7 +85,7 @@ func TestWhatKapiMayNotSay(t *testing.T) {
 		`[{"slug":"a","retention":true}]`:                                               "record 1: retention: it is not an object",
 		`[{"slug":"a","retention":{"retained":true,"retained":false}}]`:                 "stands twice",
 		`[{"slug":"a","status":7}]`:                                                     "record 1: status is not text",
-		`[{"slug":"a","retention":{"retained":true}},{"slug":"a"}]`:                     "says two things",
+		`[{"slug":"a","retention":{"retained":true}},{"slug":"a"}]`:                     "contradicts itself",
 		`{"a":{"slug":"b"}}`:                                                            `stands under "a" and calls itself "b"`,
 		`[{"slug":"a","status":"completed"},{"slug":"b","status":"completed","half":1]`: "read array",
 	} {

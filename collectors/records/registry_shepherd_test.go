@@ -64,7 +64,7 @@ func TestShepherd(t *testing.T) {
 	}
 }
 
-// Only one thing is over: archived, with the time of it, and nothing merging.
+// Only one thing has ended: archived, with the time of it, and nothing merging.
 func TestWhatIsOverInShepherd(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -179,12 +179,12 @@ func TestShepherdSaysTwoThings(t *testing.T) {
 	s.Exec("ALTER TABLE copy RENAME TO sessions")
 	row := shepherdtest.Sessions(t)[shepherdtest.Archived]
 	s.Insert("sessions", row, row.With(shepherdtest.Row{"status": "running"}))
-	if _, err := src.Reader.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "says two things") {
+	if _, err := src.Reader.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "contradicts itself") {
 		t.Errorf("gave %v", err)
 	}
 }
 
-// Whatever stands in the columns, a session is over only when the row says so in every respect, and each row is given or counted.
+// Whatever stands in the columns, a session has ended only when the row says so in every respect, and each row is given or counted.
 func TestShepherdsRowsOfAnyKind(t *testing.T) {
 	t.Parallel()
 	s, src := newShepherd(t)

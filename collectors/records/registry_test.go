@@ -62,7 +62,7 @@ func TestWhatARegistryMayNotSay(t *testing.T) {
 		`[{"id":"a","terminal":"yes"}]`:    "terminal is neither true nor false",
 		`[{"id":"a","retained":1}]`:        "retained is neither true nor false",
 		`[{"id":"a","pid":0}]`:             "pid 0 is no process",
-		`[{"id":"a","pid":4294967296}]`:    "is no process",
+		`[{"id":"a","pid":4294967296}]`:    "is not a valid process id",
 		`[{"id":"a","ended_at":"soon"}]`:   "ended_at: ",
 		`{"entries":[],"workers":[]}`:      "entries and workers",
 		`{"entries":7}`:                    "entries: it is not an object",
@@ -71,9 +71,9 @@ func TestWhatARegistryMayNotSay(t *testing.T) {
 		`{"a":null}`:                       `record "a": it is not an object`,
 		`{"a":{"id":"b"}}`:                 `stands under "a" and calls itself "b"`,
 		`{"a":{"status":"x"},"a":{"status":"y"}}`:                        "stands twice",
-		`[{"id":"a","status":"running"},{"id":"a","status":"archived"}]`: "says two things",
-		`[{"id":"a","terminal":true},{"id":"a"}]`:                        "says two things",
-		`[{"id":"a","retained":true},{"id":"a","retained":false}]`:       "says two things",
+		`[{"id":"a","status":"running"},{"id":"a","status":"archived"}]`: "contradicts itself",
+		`[{"id":"a","terminal":true},{"id":"a"}]`:                        "contradicts itself",
+		`[{"id":"a","retained":true},{"id":"a","retained":false}]`:       "contradicts itself",
 	} {
 		got, bad, err := records.ParseEntries([]byte(text), records.JSON)
 		if err == nil || bad == 0 || !strings.Contains(err.Error(), want) {

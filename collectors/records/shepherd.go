@@ -5,13 +5,37 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
-	"winnow/collectors/store"
 	"winnow/engine/snapshot"
 	"winnow/internal/sqlite"
 )
+
+// ShepherdStore gives the path of this user's Shepherd store, and whether there is one: it is where SHEPHERD_DB says, or at
+// ~/.shepherd/shepherd.db. What could not be looked at is taken to be there, so that reading it says why it cannot be read; so is
+// a relative SHEPHERD_DB, of which nobody but Shepherd can tell where it leads, and what lies in a home that is not known ("").
+func ShepherdStore(env func(string) string, home string) (path string, ok bool) {
+	set := env("SHEPHERD_DB")
+	path = cmp.Or(set, filepath.Join(home, ".shepherd", "shepherd.db"))
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path, true
+	}
+	_, err = os.Lstat(abs)
+	gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	return abs, !gone || !filepath.IsAbs(path)
+}
+
+// readShepherd reads columns of a table of the Shepherd store at path, as sqlite.Read does.
+func readShepherd(ctx context.Context, path, table string, columns ...string) ([]sqlite.Row, error) {
+	rows, err := sqlite.Read(ctx, path, table, columns...)
+	return rows, sqlite.Program{Name: "Shepherd", Version: "1.46", Start: "Shepherd"}.Explain(err)
+}
 
 // isolated is the column that says whether the session has a worktree of its own, or works in the repository itself.
 const isolated = "isolated"
@@ -24,9 +48,9 @@ func readSessions(ctx context.Context, path string, o Options) ([]snapshot.Recor
 	const table = "sessions"
 	columns := []string{"id", "status", "worktreePath", "terminal", "agentProvider", "createdAt", "archivedAt", "mergingSince", "herdrSession",
 		"herdrAgentId", "terminalTabId"}
-	rows, err := store.ReadShepherd(ctx, path, table, append(slices.Clone(columns), isolated)...)
+	rows, err := readShepherd(ctx, path, table, append(slices.Clone(columns), isolated)...)
 	if errors.Is(err, sqlite.ErrLayout) { // without that column it is only not known whose the folders are
-		rows, err = store.ReadShepherd(ctx, path, table, columns...)
+		rows, err = readShepherd(ctx, path, table, columns...)
 	}
 	if err != nil {
 		return nil, 0, err
@@ -95,9 +119,9 @@ func ofSession(row sqlite.Row) (e snapshot.Record, err error) {
 	return e, nil
 }
 
-// ends says whether the session is over, and always says it outright: over is a word for it (archived) with the time of it, and no merge
+// ends says whether the session has ended, and always says it outright: over is a word for it (archived) with the time of it, and no merge
 // under way. Archived without that time is a session that is being restored, or a row older than the column. It reports whether the
-// row's times could be read; one whose times could not is not over.
+// row's times could be read; one whose times could not has not ended.
 func ends(row sqlite.Row, e *snapshot.Record, o Options) (whole bool) {
 	started, ended, whole := sqlite.Span(row, "createdAt", "archivedAt")
 	e.StartedAt = started
@@ -113,7 +137,7 @@ func ends(row sqlite.Row, e *snapshot.Record, o Options) (whole bool) {
 // work in a scratch folder. Shepherd drops a row 90 days after its start, so that none of them says nothing.
 func readReviewers(ctx context.Context, path string, _ Options) ([]snapshot.Record, int, error) {
 	const table = "reviewer_spawns"
-	rows, err := store.ReadShepherd(ctx, path, table,
+	rows, err := readShepherd(ctx, path, table,
 		"reviewerSessionId", "taskSessionId", "kind", "worktreePath", "spawnedAt", "completedAt")
 	if err != nil {
 		return nil, 0, err

@@ -86,7 +86,7 @@ func update(into *snapshot.Record, s snapshot.Record) {
 	}
 	into.CompletedAt = s.CompletedAt
 	if into.CompletedAt != nil && into.SpawnedAt != nil && into.SpawnedAt.Sub(*into.CompletedAt) > slack {
-		// Completed before it was spawned: that was another run, or one of the clocks is wrong. Neither says it is over.
+		// Completed before it was spawned: that was another run, or one of the clocks is wrong. Neither says it has ended.
 		into.CompletedAt = nil
 	}
 }

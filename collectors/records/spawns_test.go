@@ -41,7 +41,7 @@ func TestParseLines(t *testing.T) {
 			[]snapshot.Spawn{{ID: "b1", Path: "/w/a", SpawnedAt: &t1, CompletedAt: &t2}}},
 		"a number is an id too": {[]string{`{"id":7,"path":"/w/a",` + open + `}`, `{"id":"7",` + done + `}`},
 			[]snapshot.Spawn{{ID: "7", Path: "/w/a", SpawnedAt: &t1, CompletedAt: &t2}}},
-		"the same id at the same path starts anew": {[]string{`{"id":"b1","path":"/w/a",` + open + `,` + done + `}`, `{"id":"b1","path":"/w/a","spawned_at":1769882520}`},
+		"the same id at the same path starts again": {[]string{`{"id":"b1","path":"/w/a",` + open + `,` + done + `}`, `{"id":"b1","path":"/w/a","spawned_at":1769882520}`},
 			[]snapshot.Spawn{{ID: "b1", Path: "/w/a", SpawnedAt: &t3}}},
 		"the same id at another path is another": {[]string{`{"id":"b1","path":"/w/a",` + open + `}`, `{"id":"b1","path":"/w/b",` + open + `}`, `{"id":"b1",` + done + `}`},
 			[]snapshot.Spawn{{ID: "b1", Path: "/w/a", SpawnedAt: &t1}, {ID: "b1", Path: "/w/b", SpawnedAt: &t1, CompletedAt: &t2}}},

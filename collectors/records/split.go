@@ -88,7 +88,7 @@ func Array(data []byte, take Take) (bad int, err error) {
 		return 1, fmt.Errorf("read array: %w", err)
 	}
 	if data[0] != '[' {
-		return 1, errors.New("read array: it is none; an empty list is []")
+		return 1, errors.New("read array: it is not an array; an empty list is []")
 	}
 	var failed Bad
 	n := 0

@@ -35,7 +35,7 @@ type Capped struct {
 const each = 3
 
 // Acts says what the acts of one sweep, at the time at, change in what is remembered of refusals. identities are the keys of the
-// candidates' identities, by candidate: another thing of the same id begins anew. An outcome changed counts like a refusal: one
+// candidates' identities, by candidate: another thing of the same id begins again. An outcome changed counts like a refusal: one
 // look that wants a thing gone and a second one that keeps it, every time, is silence too.
 func Acts(refusals map[string]Refusal, capped map[string]Capped, at time.Time, acts []decision.Act, identities map[string]string) (Delta[Refusal], Delta[Capped]) {
 	var rs Delta[Refusal]

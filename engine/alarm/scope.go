@@ -13,7 +13,7 @@ import (
 type Scoped struct {
 	// Source is the one that showed it last.
 	Source string
-	// Born is when the thing was made, zero where that is not known: a tmux server that starts anew gives its ids anew too.
+	// Born is when the thing was made, zero where that is not known: a tmux server that starts again reuses its ids.
 	Born time.Time
 	// OutSince is the first look that saw it out of scope, zero while it is in scope.
 	OutSince time.Time

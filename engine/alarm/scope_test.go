@@ -28,7 +28,7 @@ func TestAllLeaveTheScopeAndAreStillThere(t *testing.T) {
 			says(t, alarms, "38 of 40", clock(now.Add(time.Hour)))
 			// It stays as long as it is so, and says the same time.
 			says(t, w.look(100*time.Hour), "38 of 40", clock(now.Add(time.Hour)))
-			// It is over when it is remembered no longer.
+			// It has ended when it is remembered no longer.
 			want(t, w.look(67*time.Hour+59*time.Minute), collapsed+id(kind, 0))
 			want(t, w.look(2*time.Hour))
 		})
@@ -51,18 +51,18 @@ func TestScopeThatComesBack(t *testing.T) {
 func TestWhatDoesNotCollapseTheScope(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(w *world){
-		"it was reaped, ended or closed":                   func(w *world) { w.close("tab", 0, 10) },
-		"closed, and as many others are there":             func(w *world) { w.close("tab", 0, 10); w.add("tab", 50, 10, false) },
-		"too few left":                                     func(w *world) { w.close("tab", 0, 8); w.leave("tab", 8, 2) },
-		"too small a part left":                            func(w *world) { w.leave("tab", 0, 7) },
-		"others came into scope":                           func(w *world) { w.leave("tab", 0, 10); w.add("tab", 50, 3, true) },
-		"its source failed and shows nothing":              func(w *world) { w.close("tab", 0, 10); w.source("herdr/default", snapshot.Failed) },
-		"its source failed and shows it":                   func(w *world) { w.leave("tab", 0, 10); w.source("herdr/default", snapshot.Failed) },
-		"its source is asked no more":                      func(w *world) { w.close("tab", 0, 10); delete(w.snap.Sources, "herdr/default") },
-		"its server ended":                                 func(w *world) { w.close("tab", 0, 10); w.source("herdr/default", snapshot.Absent) },
-		"a record that may claim it failed":                func(w *world) { w.leave("tab", 0, 10); w.source("registry/one", snapshot.Failed) },
-		"a record that may claim it is not there any more": func(w *world) { w.leave("tab", 0, 10); w.source("registry/one", snapshot.Absent) },
-		"nothing is remembered":                            func(w *world) { w.leave("tab", 0, 10); w.limits.Remember = 0 },
+		"it was reaped, ended or closed":              func(w *world) { w.close("tab", 0, 10) },
+		"closed, and as many others are there":        func(w *world) { w.close("tab", 0, 10); w.add("tab", 50, 10, false) },
+		"too few left":                                func(w *world) { w.close("tab", 0, 8); w.leave("tab", 8, 2) },
+		"too small a part left":                       func(w *world) { w.leave("tab", 0, 7) },
+		"others came into scope":                      func(w *world) { w.leave("tab", 0, 10); w.add("tab", 50, 3, true) },
+		"its source failed and shows nothing":         func(w *world) { w.close("tab", 0, 10); w.source("herdr/default", snapshot.Failed) },
+		"its source failed and shows it":              func(w *world) { w.leave("tab", 0, 10); w.source("herdr/default", snapshot.Failed) },
+		"its source is asked no more":                 func(w *world) { w.close("tab", 0, 10); delete(w.snap.Sources, "herdr/default") },
+		"its server ended":                            func(w *world) { w.close("tab", 0, 10); w.source("herdr/default", snapshot.Absent) },
+		"a record that may claim it failed":           func(w *world) { w.leave("tab", 0, 10); w.source("registry/one", snapshot.Failed) },
+		"a record that may claim it no longer exists": func(w *world) { w.leave("tab", 0, 10); w.source("registry/one", snapshot.Absent) },
+		"nothing is remembered":                       func(w *world) { w.leave("tab", 0, 10); w.limits.Remember = 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -133,7 +133,7 @@ func TestARecordThatNeverWasThereHidesNothing(t *testing.T) {
 	want(t, w.look(time.Minute), collapsed+id("tab", 0))
 }
 
-// A server that starts anew gives its ids anew, to other sessions.
+// A server that starts again reuses its ids for other sessions.
 func TestAnotherThingOfTheSameID(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -255,7 +255,7 @@ func TestMemoryOfTheScopeIsBounded(t *testing.T) {
 	w.look(time.Hour)
 	w.look(168 * time.Hour)
 	if len(w.memory.Scope) != 5 {
-		t.Errorf("%d are remembered; want 5 until the time is over", len(w.memory.Scope))
+		t.Errorf("%d are remembered; want 5 until the time has passed", len(w.memory.Scope))
 	}
 	w.look(time.Second)
 	if n := len(w.memory.Scope); n != 0 {

@@ -86,9 +86,9 @@ func rests(src snapshot.Source) string {
 	case "tmux":
 		return "its sessions and every process are"
 	case "herdr":
-		return "its tabs, and whatever else rests on it, are"
+		return "its tabs, and everything else that rests on it, are"
 	case "codev":
-		return "its terminals, and whatever else rests on it, are"
+		return "its terminals, and everything else that rests on it, are"
 	case "dirs":
 		return "its folders are"
 	}

@@ -79,7 +79,7 @@ type Work struct {
 type Seen struct {
 	Total int
 	// ByOwner counts under each Decision.Owner. It is nil for a kind whose owners end together with what they have: a process is
-	// counted under the session of the agent that started it, and when that is over, all that it left behind is to go.
+	// counted under the session of the agent that started it, and when that has ended, all that it left behind is to go.
 	ByOwner map[string]int
 }
 
@@ -247,7 +247,7 @@ type Pane struct {
 	Members []int `json:"members,omitempty"`
 }
 
-// Dir identifies a folder: an inode is given anew at once, so its birth time belongs to it.
+// Dir identifies a folder: the file system reuses an inode number at once, so its birth time belongs to it.
 type Dir struct {
 	Path   string    `json:"path"`
 	Root   string    `json:"root"`
@@ -269,7 +269,7 @@ type Dir struct {
 // The outcomes of an act.
 const (
 	Done    = "done"    // the world shows that it is gone, or set aside
-	Gone    = "gone"    // it was not there any more
+	Gone    = "gone"    // it no longer existed
 	Changed = "changed" // it is another thing now, or its verdict is
 	Refused = "refused" // the floor, git or the kernel said no
 	Failed  = "failed"  // it was tried and did not take effect

@@ -266,7 +266,7 @@ func (a *apart) explain(ctx context.Context, out explain.Explanation, in ast.Val
 }
 
 // ask sends a question with the documents that belong to it and hands on every line of the answer but the last, which it gives. The
-// process is ended when ctx is over, and when it has worked for longer than within since it was last heard of.
+// process is ended when ctx has ended, and when it has worked for longer than within since it was last heard of.
 func (c *child) ask(ctx context.Context, q question, send func(*bufio.Writer) error, within time.Duration, hear func(reply)) (reply, error) {
 	heard, stop := c.guard(ctx, within)
 	sent := make(chan error, 1)

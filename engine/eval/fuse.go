@@ -39,7 +39,7 @@ const (
 // fuse compiles the fused packages of all kinds, with the modules that they still refer to.
 //
 // All of them were compiled before, and what is put together from compiled rules is compiled: helpers share no variable with
-// where they are put, so that nothing needs rewriting or ordering anew. That leaves the stages that index.
+// where they are put, so that nothing needs rewriting or ordering again. That leaves the stages that index.
 func fuse(p *policy.Policy) (*ast.Compiler, error) {
 	all := map[string]*ast.Module{}
 	for _, kind := range p.Kinds() {

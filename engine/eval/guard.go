@@ -18,7 +18,7 @@ const (
 )
 
 // watchdog cancels evaluations that make the heap grow too far. What grows is the heap of the whole program, so an evaluation
-// is only held to what came since the watchdog first saw it: an ordinary one is over long before the second look.
+// is only held to what came since the watchdog first saw it: an ordinary one has ended long before the second look.
 type watchdog struct {
 	limits Limits
 	mu     sync.Mutex
@@ -111,7 +111,7 @@ func (s *seat) take(c topdown.Cancel) func() error {
 	timer = time.AfterFunc(s.limits.Timeout, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.cancel != c { // the evaluation is over
+		if s.cancel != c { // the evaluation has ended
 			return
 		}
 		// A machine that is busy with other things is no fault of the rule: its time counts only as far as this program ran.

@@ -160,7 +160,7 @@ func (n *native) session(v *verdict, sub *subject.Subject, over []bool) bool {
 		then := e.Ended != nil && sub.Made != nil && *sub.Made >= *e.Ended
 		recorded = recorded || is(e.Endless, true) || then
 		if over[i] && then && atLeast(e.Ended, 0) {
-			v.find("reap.sessions.finished", "its owner is over", map[string]any{"source": e.Source, "entry": e.ID, "ended": *e.Ended})
+			v.find("reap.sessions.finished", "its owner has ended", map[string]any{"source": e.Source, "entry": e.ID, "ended": *e.Ended})
 		}
 	}
 	scope := recorded || s.Name != "" && (slices.Contains(c.SessionNames.Exact, s.Name) ||
@@ -201,7 +201,7 @@ func (n *native) session(v *verdict, sub *subject.Subject, over []bool) bool {
 	v.keep(elsewhere, "protect.self", "Winnow runs in it", nil)
 	confirmed := sub.Sighting != nil && sub.Identity != "" && sub.Sighting.Identity == sub.Identity && sub.Sighting.First >= c.ConfirmAfter &&
 		slices.ContainsFunc(v.findings, func(r decision.Reason) bool { return r.Rule == sub.Sighting.Rule })
-	v.keep(confirmed || len(v.findings) == 0, "protect.seen_once", "it takes a second look", map[string]any{"confirm_after": c.ConfirmAfter})
+	v.keep(confirmed || len(v.findings) == 0, "protect.seen_once", "it needs a second look", map[string]any{"confirm_after": c.ConfirmAfter})
 	v.keep(atLeast(sub.Age, c.Grace.Session), "protect.young", "it is young", map[string]any{"age": sub.Age, "grace": c.Grace.Session})
 	return scope
 }
@@ -258,7 +258,7 @@ func (n *native) process(v *verdict, sub *subject.Subject) bool {
 	twice := sub.Sighting != nil && sub.Identity != "" && sub.Sighting.Identity == sub.Identity && sub.Sighting.First >= c.ConfirmProcessAfter &&
 		slices.ContainsFunc(v.findings, func(r decision.Reason) bool { return r.Rule == sub.Sighting.Rule })
 	confirmed := twice && (sub.Sighting.First >= c.ConfirmBusyAfter || atLeast(sub.Sighting.Idle, c.ConfirmProcessAfter))
-	v.keep(confirmed || len(v.findings) == 0, "protect.seen_once", "it takes a second look", map[string]any{"confirm_after": c.ConfirmProcessAfter})
+	v.keep(confirmed || len(v.findings) == 0, "protect.seen_once", "it needs a second look", map[string]any{"confirm_after": c.ConfirmProcessAfter})
 	v.keep(atLeast(sub.Age, c.Grace.Process), "protect.young", "it is young", map[string]any{"age": sub.Age, "grace": c.Grace.Process})
 	return scope
 }

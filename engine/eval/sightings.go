@@ -13,7 +13,7 @@ import (
 // left out counts as out of scope. prev and s stay as they are.
 //
 // A candidate whose reason stands, with nothing but the wait objecting, is remembered: since when, as long as it stays the same
-// thing with the same reason; of a process also since when it was idle, which begins anew where it was not. Any other objection, or no reason any more, clears it, and so does its absence from a source that
+// thing with the same reason; of a process also since when it was idle, which begins again where it was not. Any other objection, or no reason any more, clears it, and so does its absence from a source that
 // was read. A candidate that could not be judged, and one whose source could not be read, keep what is remembered of them; the latter
 // also while it is shown, as a Codev terminal is by its store while its Tower is down.
 func Sightings(prev map[string]snapshot.Sighting, s *snapshot.Snapshot, ds []decision.Decision) map[string]snapshot.Sighting {

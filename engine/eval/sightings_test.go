@@ -93,7 +93,7 @@ func TestSightings(t *testing.T) {
 	}
 }
 
-// TestSightingsRememberWork: since when a process was idle is kept as long as it is, and begins anew with every look that saw it work,
+// TestSightingsRememberWork: since when a process was idle is kept as long as it is, and begins again with every look that saw it work,
 // or could not tell.
 func TestSightingsRememberWork(t *testing.T) {
 	t.Parallel()
@@ -134,7 +134,7 @@ func TestSightingsRememberWork(t *testing.T) {
 }
 
 // TestSightingsOfTerminals: a Tower that is down takes away what it takes to call a terminal safe, and nothing of what was seen
-// of that before. One that is up and shows somebody at work begins the wait anew.
+// of that before. One that is up and shows somebody at work begins the wait again.
 func TestSightingsOfTerminals(t *testing.T) {
 	t.Parallel()
 	const id = "terminal:codev/default/b26afcb2-e6ce-4410-9950-93df6cbfe922"

@@ -127,13 +127,13 @@ func noSprintf(m *ast.Module, family string) Refusals {
 	}
 	ast.WalkTerms(m, func(t *ast.Term) bool {
 		if c, ok := t.Value.(ast.Call); ok && c[0].String() == "sprintf" {
-			refused = append(refused, at(t.Location, "sprintf in a rule that keeps", `write a template string, $"... {input.label}", which is defined whatever is missing`))
+			refused = append(refused, at(t.Location, "sprintf in a rule that keeps", `write a template string, $"... {input.label}", which is defined even when facts are missing`))
 		}
 		return false
 	})
 	ast.WalkExprs(m, func(e *ast.Expr) bool {
 		if e.IsCall() && e.Operator().String() == "sprintf" {
-			refused = append(refused, at(e.Location, "sprintf in a rule that keeps", `write a template string, $"... {input.label}", which is defined whatever is missing`))
+			refused = append(refused, at(e.Location, "sprintf in a rule that keeps", `write a template string, $"... {input.label}", which is defined even when facts are missing`))
 		}
 		return false
 	})

@@ -14,8 +14,8 @@ import (
 
 // The ways in which what the rules gave is no list of reasons.
 var (
-	ErrShape   = errors.New("the policies gave something that is no reason")
-	ErrTooMuch = errors.New("the policies gave more than a reason may be")
+	ErrShape   = errors.New("the policies gave a malformed reason")
+	ErrTooMuch = errors.New("the policies gave a reason that is too large")
 )
 
 var (
@@ -60,7 +60,7 @@ func ReasonOf(v ast.Value, m *Measure) (decision.Reason, error) {
 	rule, named := str(o.Get(ruleKey))
 	message, said := str(o.Get(messageKey))
 	if !named || !said {
-		return decision.Reason{}, fmt.Errorf("%w: an object without rule and message", ErrShape)
+		return decision.Reason{}, fmt.Errorf("%w: a finding lacks rule or message: want {rule, message, evidence}", ErrShape)
 	}
 	if err := m.text(message, maxMessage); err != nil {
 		return decision.Reason{}, fmt.Errorf("%w (%s)", err, rule)
@@ -78,7 +78,7 @@ func ReasonOf(v ast.Value, m *Measure) (decision.Reason, error) {
 		return decision.Reason{}, fmt.Errorf("%w: evidence of %s: %w", ErrShape, rule, err)
 	}
 	if r.Evidence, ok = plain.(map[string]any); !ok {
-		return decision.Reason{}, fmt.Errorf("%w: evidence of %s is no object", ErrShape, rule)
+		return decision.Reason{}, fmt.Errorf("%w: evidence of %s is not an object", ErrShape, rule)
 	}
 	if len(r.Evidence) == 0 {
 		r.Evidence = nil

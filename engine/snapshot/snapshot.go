@@ -324,10 +324,10 @@ type Owner struct {
 
 // The observations on a Worker.
 const (
-	WorkerActive       = "active"        // it is not over and its session lives
-	WorkerRetained     = "retained"      // it is over, its session lives and is kept on purpose
-	WorkerSafeToClose  = "safe_to_close" // it is over, its session lives and nobody keeps it
-	WorkerClosed       = "closed"        // it is over and so is its session
+	WorkerActive       = "active"        // it has not ended and its session lives
+	WorkerRetained     = "retained"      // it has ended, its session lives and is kept on purpose
+	WorkerSafeToClose  = "safe_to_close" // it has ended, its session lives and nobody keeps it
+	WorkerClosed       = "closed"        // it has ended and so is its session
 	WorkerStale        = "stale"         // the registry and what runs contradict each other
 	WorkerUnregistered = "unregistered"  // a session in scope that no registry records
 	WorkerUnknown      = "unknown"       // something that it takes to say so could not be read
@@ -515,7 +515,7 @@ type Record struct {
 	Status string `json:"status,omitempty"`
 	Kind   string `json:"kind,omitempty"`
 	Role   string `json:"role,omitempty"`
-	// Terminal is true when the record's own format says positively that its owner is over, false when it says the opposite.
+	// Terminal is true when the record's own format says positively that its owner has ended, false when it says the opposite.
 	// Absent leaves it to Status and the configured list of terminal words.
 	Terminal *bool `json:"terminal,omitempty"`
 	Retained *bool `json:"retained,omitempty"`

@@ -162,7 +162,7 @@ func TestHolds(t *testing.T) {
 	same(t, "without an end", &subject.Hold{Owner: "for ever"}, of(t, s, "dir:/w/b").Hold)
 	for _, id := range []string{"dir:/w/c", "dir:/w/d"} {
 		if h := of(t, s, id).Hold; h != nil {
-			t.Errorf("%s: a hold that is over, or never was: %v", id, h)
+			t.Errorf("%s: a hold that has ended, or never was: %v", id, h)
 		}
 	}
 }

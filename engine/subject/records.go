@@ -147,7 +147,7 @@ func (r *records) ofProcess(p *snapshot.Process) []hit {
 	return unique(r.above(hits, cwdOf(p)))
 }
 
-// lived is false only when the record's owner was over before the process with its pid began, so that it meant another one. A record
+// lived is false only when the record's owner had ended before the process with its pid began, so that it meant another one. A record
 // that began earlier or later than the process may well mean it: records are kept across a resume, and written late.
 func lived(e *snapshot.Record, p *snapshot.Process) bool {
 	return e.EndedAt == nil || p.StartedAt == nil || !p.StartedAt.After(*e.EndedAt)

@@ -208,7 +208,7 @@ type Record struct {
 	ID     string `json:"id"`
 	Kind   string `json:"kind,omitempty"`
 	Status string `json:"status,omitempty"`
-	// Terminal is whether the record's format itself says that the owner is over.
+	// Terminal is whether the record's format itself says that the owner has ended.
 	Terminal *bool  `json:"terminal,omitempty"`
 	Role     string `json:"role,omitempty"`
 	Path     string `json:"path,omitempty"`
@@ -380,7 +380,7 @@ type AgentDaemon struct {
 	Args     []string `json:"args"`
 }
 
-// OverStatuses are the words of a registry's format that say that an owner is over; any other word, or none, does not.
+// OverStatuses are the words of a registry's format that say that an owner has ended; any other word, or none, does not.
 type OverStatuses struct {
 	Format   string   `json:"format"`
 	Statuses []string `json:"statuses"`
@@ -404,7 +404,7 @@ type Scaffold struct {
 	Reports bool `json:"reports,omitempty"`
 }
 
-// Runaway is what a process of an owner that is over must reach to be one: MinAge is in seconds, MinCPU in processors over its
+// Runaway is what a process of an owner that has ended must reach to be one: MinAge is in seconds, MinCPU in processors over its
 // whole life.
 type Runaway struct {
 	MinAge float64    `json:"min_age"`

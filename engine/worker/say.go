@@ -19,7 +19,7 @@ func (w *Seen) unread(why string) {
 	w.unknown(why, "winnow doctor")
 }
 
-func status(e *snapshot.Entry) string { return cmp.Or(e.Status, "that it is not over") }
+func status(e *snapshot.Entry) string { return cmp.Or(e.Status, "that it has not ended") }
 
 // registrys is the command by which w's registry says more of it; where that is not known, winnow says where the registry is.
 func (x *looked) registrys(w *Seen) string {

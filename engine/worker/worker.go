@@ -27,7 +27,7 @@ type Seen struct {
 	snapshot.Worker
 	// Format is that of the registry, such as kapi.
 	Format string
-	// Over is true when the registry says positively that the worker is over.
+	// Over is true when the registry says positively that the worker has ended.
 	Over bool
 	// Live are the candidates that have the recorded name or id, sorted. Worker.Session is the only one of them.
 	Live []string
@@ -160,7 +160,7 @@ func (x *looked) worker(e *snapshot.Entry) Seen {
 	switch {
 	case x.blind(&w):
 	case !x.said(e):
-		w.unknown("its registry does not say what became of it", x.registrys(&w))
+		w.unknown("its registry does not say whether it has ended", x.registrys(&w))
 	case e.Session == "":
 		w.unknown("its registry records no session of it, so whether one lives is not known", x.registrys(&w))
 	case len(w.Live) > 1:
@@ -193,13 +193,13 @@ func (x *looked) blind(w *Seen) bool {
 
 func (x *looked) closed(w *Seen, e *snapshot.Entry) {
 	if w.Retained {
-		w.is(snapshot.WorkerClosed, "it is over and its session is closed, though its registry still marks it as retained", x.release(w, e))
+		w.is(snapshot.WorkerClosed, "it has ended and its session is closed, though its registry still marks it as retained", x.release(w, e))
 		return
 	}
-	w.is(snapshot.WorkerClosed, "it is over and its session is closed", "winnow history")
+	w.is(snapshot.WorkerClosed, "it has ended and its session is closed", "winnow history")
 }
 
-// ended observes a worker that is over and whose session, or one of that name, lives.
+// ended observes a worker that has ended and whose session, or one of that name, lives.
 func (x *looked) ended(w *Seen, e *snapshot.Entry) {
 	t := x.Sessions[w.Session]
 	others := x.others(e, &t)
@@ -211,29 +211,29 @@ func (x *looked) ended(w *Seen, e *snapshot.Entry) {
 		w.unknown("when its session was made could not be read, so whether it is another one of that name is not known", explain)
 	case e.EndedAt != nil && t.CreatedAt.After(*e.EndedAt):
 		w.Another = true
-		w.is(snapshot.WorkerStale, "it is over, and the session of that name was made after it ended: it is another one", explain)
+		w.is(snapshot.WorkerStale, "it has ended, and the session of that name was made later, so that is another session", explain)
 	case working >= 0:
-		w.is(snapshot.WorkerStale, "it is over, and "+others[working].ID+" in "+others[working].Source+", which is not, records the same session", explain)
+		w.is(snapshot.WorkerStale, "it has ended, and "+others[working].ID+" in "+others[working].Source+", which has not ended, records the same session", explain)
 	case keeper != nil:
-		why := "it is over, and a registry marks its session as retained"
+		why := "it has ended, and a registry marks its session as retained"
 		if w.Held {
-			why = "it is over, and its session is held and marked as retained by a registry"
+			why = "it has ended, and its session is held and marked as retained by a registry"
 		}
 		w.is(snapshot.WorkerRetained, why, x.release(w, keeper))
 	case w.Held:
-		w.is(snapshot.WorkerRetained, "it is over, and its session is held", "winnow release "+quote(w.Session))
+		w.is(snapshot.WorkerRetained, "it has ended, and its session is held", "winnow release "+quote(w.Session))
 	case x.blindRegistry != "":
-		w.unread(x.blindRegistry + " could not be read, so whether somebody else owns its session is not known")
+		w.unread(x.blindRegistry + " could not be read, so whether another worker owns its session is not known")
 	case x.Sources[snapshot.Ledger].Status != snapshot.OK:
 		w.unread("which holds there are could not be read, so whether its session is kept is not known")
 	case t.Attached == nil || *t.Attached > 0:
-		w.is(snapshot.WorkerSafeToClose, "it is over, and nobody keeps its session, but somebody is attached to it, or may be", explain)
+		w.is(snapshot.WorkerSafeToClose, "it has ended and nothing keeps its session, but a client is attached to it, or may be", explain)
 	default:
-		w.is(snapshot.WorkerSafeToClose, "it is over, and its session lives and nobody keeps it", "winnow cleanup "+quote(w.Session)+" --safe")
+		w.is(snapshot.WorkerSafeToClose, "it has ended, its session lives, and nothing keeps it", "winnow cleanup "+quote(w.Session)+" --safe")
 	}
 }
 
-// working observes a worker that is not over and whose session lives.
+// working observes a worker that has not ended and whose session lives.
 func (x *looked) working(w *Seen, e *snapshot.Entry) {
 	t := x.Sessions[w.Session]
 	switch {
@@ -242,7 +242,7 @@ func (x *looked) working(w *Seen, e *snapshot.Entry) {
 	case x.grown(&t) && x.quiet(&t):
 		w.is(snapshot.WorkerStale, "its registry says "+status(e)+", and nothing runs in its session but idle shells", "winnow explain "+quote(w.Session))
 	default:
-		w.is(snapshot.WorkerActive, "it is not over and its session lives", attach(&t))
+		w.is(snapshot.WorkerActive, "it has not ended and its session lives", attach(&t))
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 	id   = "session:tmux/default/$4"
 )
 
-// world has one worker of Kapi's, w7, that is over, and its session worker-7, an hour old and at its prompt.
+// world has one worker of Kapi's, w7, that has ended, and its session worker-7, an hour old and at its prompt.
 func world() *snapshot.Snapshot {
 	return &snapshot.Snapshot{
 		Host:    snapshot.Host{Asleep: &[]snapshot.Asleep{}},
@@ -118,9 +118,9 @@ func TestObservations(t *testing.T) {
 		{"over by the configured words", []change{json, entry(func(e *snapshot.Entry) { e.Status, e.Terminal = "archived", nil })}, snapshot.WorkerSafeToClose, ""},
 		{"ended after its session was made", []change{entry(func(e *snapshot.Entry) { e.EndedAt = ago(time.Minute) })}, snapshot.WorkerSafeToClose, ""},
 		{"another server is positively not there", []change{source("tmux/x", snapshot.Source{Kind: "tmux", Status: snapshot.Absent})}, snapshot.WorkerSafeToClose, ""},
-		{"somebody is attached", []change{live(func(t *snapshot.Session) { t.Attached = new(1) })}, snapshot.WorkerSafeToClose, "winnow explain 'session:tmux/default/$4'"},
+		{"a client is attached", []change{live(func(t *snapshot.Session) { t.Attached = new(1) })}, snapshot.WorkerSafeToClose, "winnow explain 'session:tmux/default/$4'"},
 		{"whether anybody is attached is not known", []change{live(func(t *snapshot.Session) { t.Attached = nil })}, snapshot.WorkerSafeToClose, "winnow explain 'session:tmux/default/$4'"},
-		{"another worker that is over shares it", []change{more(snapshot.Entry{Source: reg, ID: "w6", Status: "failed", Terminal: new(true), Session: "worker-7"})},
+		{"another worker that has ended shares it", []change{more(snapshot.Entry{Source: reg, ID: "w6", Status: "failed", Terminal: new(true), Session: "worker-7"})},
 			snapshot.WorkerSafeToClose, ""},
 
 		// Kept.

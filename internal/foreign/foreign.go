@@ -120,15 +120,6 @@ func Open(path string, w Want) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// Check says whether Read would refuse the file at path. It is for programs such as SQLite that open a file by its path themselves.
-func Check(path string, w Want) error {
-	f, err := Open(path, w)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
 func open(dirfd int, name, path string, w Want) (int, error) {
 	fd, err := openat(dirfd, name)
 	switch {
@@ -170,7 +161,7 @@ func (w Want) allows(st *unix.Stat_t) error {
 	case !ours(st.Uid):
 		return fmt.Errorf("%w (uid %d; this is uid %d): make it yours, or name another one", ErrOwner, st.Uid, os.Geteuid())
 	case w.Ruling && othersWrite(st):
-		return fmt.Errorf("%w (mode %04o): take that right away with chmod go-w", ErrWritable, st.Mode&0o7777)
+		return fmt.Errorf("%w (mode %04o): remove that right with chmod go-w", ErrWritable, st.Mode&0o7777)
 	case st.Size > w.Max:
 		return fmt.Errorf("%w: %d bytes, and %d are the most", ErrTooLarge, st.Size, w.Max)
 	}
@@ -201,7 +192,7 @@ func drain(fd int, data []byte, most int64) ([]byte, error) {
 			return data, nil
 		}
 		if data = data[:len(data)+n]; int64(len(data)) > most {
-			return nil, fmt.Errorf("%w: it grew over %d bytes while it was read", ErrTooLarge, most)
+			return nil, fmt.Errorf("%w: it grew beyond %d bytes while it was read", ErrTooLarge, most)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (d DirFS) folder(path string) (*os.File, error) {
 	case !ours(st.Uid):
 		err = fmt.Errorf("%w (uid %d; this is uid %d): make it yours, or name another one", ErrOwner, st.Uid, os.Geteuid())
 	case d.Want.Ruling && othersWrite(&st):
-		err = fmt.Errorf("%w (mode %04o): take that right away with chmod go-w", ErrWritable, st.Mode&0o7777)
+		err = fmt.Errorf("%w (mode %04o): remove that right with chmod go-w", ErrWritable, st.Mode&0o7777)
 	}
 	if err != nil {
 		return nil, errors.Join(&fs.PathError{Op: "open", Path: path, Err: err}, f.Close())

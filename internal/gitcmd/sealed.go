@@ -24,7 +24,7 @@ type View struct {
 	Tree string
 	// Head is what HEAD holds: a commit, or "ref: " and a ref. "" is a commit that does not exist.
 	Head string
-	// Index is what the index holds; nil is none. Mod is when it was last written: git compares files anew that are as young.
+	// Index is what the index holds; nil is none. Mod is when it was last written: git compares files again that are as young.
 	Index []byte
 	Mod   time.Time
 	// SharedName and Shared are the name and the content of the other file of an index that is split; "" is none.

@@ -28,7 +28,7 @@ func repository(t *testing.T) string {
 	return filepath.Join(dir, ".git")
 }
 
-// TestTheIndexKeepsItsTime: git compares files anew that are as young as the index. With a later time it would overlook changes.
+// TestTheIndexKeepsItsTime: git compares files again that are as young as the index. With a later time it would overlook changes.
 func TestTheIndexKeepsItsTime(t *testing.T) {
 	t.Parallel()
 	mod := time.Unix(1_700_000_000, 123_456_789)

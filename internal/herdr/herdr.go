@@ -86,7 +86,7 @@ func (c *Client) Look(ctx context.Context) (*World, error) {
 	case err != nil:
 		return nil, err
 	case w == nil:
-		return nil, errors.New("the answer to session.snapshot holds none; see what listens there")
+		return nil, errors.New("the answer to session.snapshot has no snapshot; see what listens there")
 	default:
 		w.Server = pid
 	}

@@ -24,7 +24,7 @@ import (
 var (
 	// ErrRefused says that nothing may be written at that name, and nothing was.
 	ErrRefused = errors.New("nothing was written")
-	errChanged = errors.New("somebody put something else in its place meanwhile")
+	errChanged = errors.New("it was replaced by another file meanwhile")
 )
 
 // descriptor is a name of something that this process has open already.
@@ -183,7 +183,7 @@ func replace(dir int, name, path string, old *unix.Stat_t, write func(io.Writer)
 	if same(dir, temp, &made) {
 		err = errors.Join(err, unix.Unlinkat(dir, temp, 0))
 	}
-	return fmt.Errorf("write %s: %w; what was there is as it was", path, err)
+	return fmt.Errorf("write %s: %w; the old content is unchanged", path, err)
 }
 
 // onDisk sees a file on the disk, where its file system can say so.

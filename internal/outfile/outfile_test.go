@@ -89,7 +89,7 @@ func TestHalfAFileReplacesNothing(t *testing.T) {
 	broken := errors.New("broken off")
 	for _, p := range []string{path, filepath.Join(dir, "new")} {
 		err := outfile.Write(t.Context(), p, func(w io.Writer) error { return errors.Join(words("half")(w), broken) })
-		if !errors.Is(err, broken) || !strings.Contains(err.Error(), "as it was") {
+		if !errors.Is(err, broken) || !strings.Contains(err.Error(), "old content is unchanged") {
 			t.Errorf("%s: %v", p, err)
 		}
 	}

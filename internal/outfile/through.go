@@ -30,7 +30,7 @@ func device(ctx context.Context, dir int, name, path string, st *unix.Stat_t) (i
 			time.Sleep(pause)
 			continue
 		case errors.Is(err, unix.ENXIO):
-			return -1, refused(path, "nobody reads it: start its reader first")
+			return -1, refused(path, "no program reads it: start its reader first")
 		case err != nil:
 			return -1, fmt.Errorf("write %s: %w", path, err)
 		}

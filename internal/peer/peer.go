@@ -20,8 +20,8 @@ import (
 var (
 	ErrNotSocket = errors.New("it is no socket")
 	ErrOther     = errors.New("it belongs to another user")
-	ErrUnknown   = errors.New("whose it is cannot be told")
-	ErrFolder    = errors.New("tmux's folder of sockets must be this user's own, with no rights for others: see whose it is, and take it away or chmod 700 it")
+	ErrUnknown   = errors.New("its owner is unknown")
+	ErrFolder    = errors.New("tmux's folder of sockets must be this user's own, with no rights for others: see who owns it, then remove it or chmod 700 it")
 )
 
 // Refused reports whether err says that a socket is not to be trusted, or that this cannot be told: not that it is missing, or that

@@ -80,7 +80,7 @@ func trust(ctx context.Context, here, there net.Addr) error {
 	case err != nil:
 		return unasked(err)
 	case listens.state != tcpListen:
-		return fmt.Errorf("%w: nobody listens there any more", ErrUnknown)
+		return fmt.Errorf("%w: no program listens there now", ErrUnknown)
 	}
 	return judgeListener(listens.uid)
 }

@@ -89,7 +89,7 @@ func TestDialTCPWaitsForWhoAccepts(t *testing.T) {
 		t.Fatalf("nobody accepts: %v, %v", c, err)
 	}
 	time.AfterFunc(100*time.Millisecond, func() {
-		for range 2 { // the first one is over
+		for range 2 { // the first one has ended
 			_, _ = l.Accept()
 		}
 	})

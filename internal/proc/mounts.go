@@ -2,6 +2,8 @@ package proc
 
 import (
 	"bytes"
+	"fmt"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -15,6 +17,19 @@ type Mount struct {
 	Kind string
 	// Options are those of the file system, not of this one mount, as the kernel writes them.
 	Options string
+}
+
+// ReadMounts reads a mountinfo file, most often /proc/self/mountinfo. A text that is none, or has no mount in it, is an error.
+func ReadMounts(file string) ([]Mount, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read mounts: %w", err)
+	}
+	all, ok := ParseMounts(text)
+	if !ok {
+		return nil, fmt.Errorf("read mounts: %s is not understood", file)
+	}
+	return all, nil
 }
 
 // ParseMounts reads the text of a mountinfo file, and reports false where it is none.
@@ -33,7 +48,7 @@ func ParseMounts(text []byte) ([]Mount, bool) {
 func parseMount(line string) (Mount, bool) {
 	before, after, ok := strings.Cut(line, " - ")
 	f, g := strings.Split(before, " "), strings.Split(after, " ")
-	if !ok || len(f) < 6 || len(g) < 3 {
+	if !ok || len(f) < 6 || len(g) < 3 || !strings.HasPrefix(f[4], "/") {
 		return Mount{}, false
 	}
 	id, err := strconv.Atoi(f[0])

@@ -20,7 +20,7 @@ func TestParseMounts(t *testing.T) {
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(Mount{})); d != "" || !ok {
 		t.Errorf("ok %v (-want +got):\n%s", ok, d)
 	}
-	for _, text := range []string{"", "24 30 0:22 / /proc rw proc proc rw", "x 30 0:22 / /proc rw - proc proc rw", "24 30 - proc proc rw"} {
+	for _, text := range []string{"", "24 30 0:22 / /proc rw proc proc rw", "x 30 0:22 / /proc rw - proc proc rw", "24 30 - proc proc rw", "36 35 98:0 /mnt1 no rw - ext3 x rw"} {
 		if got, ok := ParseMounts([]byte(text)); ok {
 			t.Errorf("%q read as %+v", text, got)
 		}

@@ -3,6 +3,7 @@ package proc
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -33,6 +34,29 @@ func Scan(procRoot string) (map[int]Stat, error) {
 		}
 	}
 	return all, nil
+}
+
+// PIDs lists the processes that the procfs at procRoot shows.
+func PIDs(procRoot string) ([]int, error) {
+	dir, err := unix.Open(procRoot, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	defer func() { _ = unix.Close(dir) }()
+	return List(dir, ".", make([]byte, 64<<10))
+}
+
+// StatOf reads the stat of one process, which may be a zombie. Ended tells of its errors whether there is no such process.
+func StatOf(procRoot string, pid int) (Stat, error) {
+	text, err := ReadOnce(unix.AT_FDCWD, filepath.Join(procRoot, strconv.Itoa(pid), "stat"), make([]byte, 2048))
+	if err != nil {
+		return Stat{}, fmt.Errorf("read stat of pid %d: %w", pid, err)
+	}
+	s, err := ParseStat(text)
+	if err != nil {
+		return s, fmt.Errorf("read stat of pid %d: %w", pid, err)
+	}
+	return s, nil
 }
 
 func (names Names) statOf(root, pid int, buf []byte) (Stat, error) {

@@ -103,7 +103,7 @@ func TestAttackATableThatIsNone(t *testing.T) {
 		case err == nil || rows != nil:
 			a.Lost("%s: %d rows were read", name, len(rows))
 		case errors.Is(err, context.DeadlineExceeded):
-			a.Lost("%s: it was read until the time was over: %v", name, err)
+			a.Lost("%s: it was read until the time had passed: %v", name, err)
 		case string(before) != string(after):
 			a.Lost("%s: the store was changed", name)
 		default:

@@ -68,8 +68,8 @@ func refused(path string, err error) error {
 	case errors.Is(err, foreign.ErrTooLarge):
 		return fmt.Errorf("open %s: %w; nothing was read: let its program drop what has long ended", path, err)
 	case errors.Is(err, foreign.ErrOwner), errors.Is(err, foreign.ErrWritable):
-		return fmt.Errorf("open %s: what it says could be another user's word, and nothing was read: %w; let the database, the files beside it and"+
-			" each folder above it belong to this user or root, and nobody else write there, nor in its own folder", path, err)
+		return fmt.Errorf("open %s: another user could have written it, and nothing was read: %w; let the database, the files beside it and"+
+			" each folder above it belong to this user or root, and let no other user write there or in its own folder", path, err)
 	}
 	return fmt.Errorf("open %s: %w", path, err)
 }

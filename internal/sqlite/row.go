@@ -16,7 +16,7 @@ type Row struct {
 	values []driver.Value
 }
 
-var errNotAsked = errors.New("was not asked for; this is a fault in winnow, please report it")
+var errNotAsked = errors.New("was not asked for; this is a fault in winnow: please report it")
 
 func (r Row) value(column string) (driver.Value, error) {
 	i, ok := r.at[column]

@@ -231,7 +231,7 @@ func TestLocked(t *testing.T) {
 	began := time.Now()
 	_, err = sqlite.Read(short, path, "t", "state")
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "holds it locked") {
-		t.Errorf("a locked database gave %v when the time was over", err)
+		t.Errorf("a locked database gave %v when the time had passed", err)
 	}
 	if took := time.Since(began); took > 1900*time.Millisecond {
 		t.Errorf("it waited on for %v after its time", took)

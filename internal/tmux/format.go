@@ -71,7 +71,7 @@ const Outputs = "#{W:#{window_activity} }"
 const Mark = "@winnow_input"
 
 // StateFields says what the fields of State are, but for its panes, for a message.
-var StateFields = []string{"the server", "the server", "the session's id", "its creation", "its activity (somebody used it)", "its group",
+var StateFields = []string{"the server", "the server", "the session's id", "its creation", "its activity (it was used)", "its group",
 	"who is attached", "who is attached", "something was sent to it"}
 
 // comparable is a state that can stand in a condition: it holds no character that means anything to tmux but the commas. MaxState keeps the

@@ -242,3 +242,13 @@ func (p *parser) flag(s string) bool {
 	}
 	return s == "1"
 }
+
+// StartedFor is the session that the server with that pid started a process for, by the process's TMUX: the socket, the server's pid and
+// the session's number, which is -1 for none. It is not known where TMUX is another server's, or no such text.
+func StartedFor(value string, server int) (session string, known bool) {
+	parts := strings.Split(value, ",")
+	if len(parts) < 3 || parts[len(parts)-2] != strconv.Itoa(server) {
+		return "", false
+	}
+	return "$" + parts[len(parts)-1], true
+}

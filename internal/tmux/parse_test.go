@@ -160,3 +160,12 @@ func BenchmarkParse(b *testing.B) {
 		})
 	}
 }
+
+func TestStartedFor(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]string{"/tmp/a,b/s,12,4": "$4", "/s,12,-1": "$-1", "/s,13,4": "", "": ""} {
+		if got, known := StartedFor(value, 12); got != want || known != (want != "") {
+			t.Errorf("%q: %q, %v, want %q", value, got, known, want)
+		}
+	}
+}

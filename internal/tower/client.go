@@ -44,7 +44,7 @@ var (
 	errHangs       = fmt.Errorf("%w: it did not answer in time; see whether it hangs, or is still starting", ErrLost)
 	errHungUp      = fmt.Errorf("%w: it hung up before the answer was whole; it may be restarting: look again", ErrLost)
 	errLong        = fmt.Errorf("%w: the answer is longer than the %d MiB that winnow reads; see what listens there", ErrLost, maxAnswer>>20)
-	errShape       = fmt.Errorf("%w: the answer is none that winnow knows; see what listens there: this version reads Codev 3.3", ErrLost)
+	errShape       = fmt.Errorf("%w: winnow does not know this answer; see what listens there: this version reads Codev 3.3", ErrLost)
 )
 
 // Starting says that a Tower is not ready yet, and when it wants to be asked again; 0 where it did not say.

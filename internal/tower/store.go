@@ -133,7 +133,7 @@ func ofSession(row sqlite.Row) (s Session, err error) {
 	case err != nil:
 		return s, err
 	case !ID.MatchString(s.ID):
-		return s, errors.New("its id is none that Codev gives")
+		return s, errors.New("its id does not have the form of Codev's ids")
 	case s.Workspace == "":
 		return s, errors.New("it has no workspace_path")
 	}

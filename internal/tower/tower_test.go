@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"winnow/internal/proc"
 )
 
 func FuzzAnswers(f *testing.F) {
@@ -89,16 +91,6 @@ func FuzzCommand(f *testing.F) {
 	})
 }
 
-func FuzzStat(f *testing.F) {
-	f.Add([]byte("1 (a) b) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 42 1 1"))
-	f.Add([]byte(") Z"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if ticks, err := parseStat(text); err != nil && ticks != (stat{}) {
-			t.Errorf("gave %+v, %v", ticks, err)
-		}
-	})
-}
-
 // A process that ends while it is looked at, or that only its parent has not asked after yet, is none.
 func TestEndedProcesses(t *testing.T) {
 	t.Parallel()
@@ -107,7 +99,7 @@ func TestEndedProcesses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if _, err := Look("/proc", child.Process.Pid); err == ErrEnded {
+		if _, err := Look("/proc", child.Process.Pid); err == proc.ErrEnded {
 			break
 		} else if time.Now().After(end) {
 			t.Fatal("it does not end")
@@ -117,7 +109,7 @@ func TestEndedProcesses(t *testing.T) {
 		t.Errorf("it is no zombie: %v", err)
 	}
 	_ = child.Wait()
-	if _, err := Look("/proc", child.Process.Pid); err != ErrEnded {
+	if _, err := Look("/proc", child.Process.Pid); err != proc.ErrEnded {
 		t.Errorf("gave %v", err)
 	}
 	me, err := Look("/proc", os.Getpid())

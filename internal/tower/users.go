@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"winnow/internal/proc"
 )
 
 // Users finds, for each shellper, the processes that do not live below it and are at work in its terminal all the same: they have a terminal
@@ -25,7 +27,7 @@ func Users(root string, shellpers ...int) (map[int][]int, error) {
 		for _, index := range terminals {
 			kept[index] = pid
 		}
-		for _, n := range []int{own.session, own.group} {
+		for _, n := range []int{own.Session, own.Group} {
 			if ended == nil && n != pid {
 				shared[n] = pid
 			}
@@ -34,7 +36,7 @@ func Users(root string, shellpers ...int) (map[int][]int, error) {
 	if len(kept) == 0 && len(shared) == 0 {
 		return nil, nil
 	}
-	pids, err := pidsOf(root)
+	pids, err := proc.PIDs(root)
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
@@ -46,7 +48,7 @@ func Users(root string, shellpers ...int) (map[int][]int, error) {
 			if unlessEnded(err) != nil {
 				return nil, fmt.Errorf("find out which session pid %d is in: %w", pid, err)
 			}
-			tops = append(tops, shared[s.session], shared[s.group])
+			tops = append(tops, shared[s.Session], shared[s.Group])
 		}
 		for _, top := range tops {
 			if top > 0 && !slices.Contains(out[top], pid) && !below(root, pid, top) {
@@ -57,12 +59,13 @@ func Users(root string, shellpers ...int) (map[int][]int, error) {
 	return out, nil
 }
 
-func statOf(root string, pid int) (stat, error) {
-	text, err := os.ReadFile(filepath.Join(root, strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return stat{}, err
+// statOf reads a process's stat, and gives proc.ErrEnded where it has ended.
+func statOf(root string, pid int) (proc.Stat, error) {
+	s, err := proc.StatOf(root, pid)
+	if err == nil && s.Over() {
+		return proc.Stat{}, proc.ErrEnded
 	}
-	return parseStat(text)
+	return s, err
 }
 
 // uses lists the shellpers of whose terminals one is open in a folder of descriptors.
@@ -91,7 +94,7 @@ func below(root string, pid, top int) bool {
 		}
 		seen[at] = true
 		if s, err := statOf(root, at); err == nil {
-			open = append(open, s.parent, s.session, s.group)
+			open = append(open, s.Parent, s.Session, s.Group)
 		}
 	}
 	return false
@@ -127,7 +130,7 @@ func keeps(dir string) (out []string, err error) {
 
 // unlessEnded leaves out an error that says that the process, or the descriptor, is there no more.
 func unlessEnded(err error) error {
-	if err == nil || errors.Is(over(err), ErrEnded) {
+	if err == nil || proc.Ended(err) {
 		return nil
 	}
 	return err

@@ -3,7 +3,7 @@
 //
 // They were taken on Linux (x86-64, Node 20 or Bun 1.4) from the vendors' npm packages, started in a tmux pane with a home of its own. The
 // agents that show tools ran a real tool call, asked for by a stand-in for the model on loopback: a shell with one command in front, one
-// in the background and one in a session of its own. What people type is TEXT, what is made up anew at every start is ID, and of
+// in the background and one in a session of its own. What people type is TEXT, what is made up again at every start is ID, and of
 // environments only names are kept.
 package agents
 

@@ -23,7 +23,7 @@ type Attack struct {
 	held   int
 }
 
-// New begins an attack. The title says in a sentence what the attacker does. When the test is over, its row is logged and appended
+// New begins an attack. The title says in a sentence what the attacker does. When the test has ended, its row is logged and appended
 // to the list; an attack that was never tried fails the test, unless it was skipped.
 func New(t *testing.T, title string) *Attack {
 	t.Helper()

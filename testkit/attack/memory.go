@@ -11,12 +11,12 @@ import (
 )
 
 // Grown runs f and gives by how many bytes this process grew at most while it ran. Nothing else may run in the meantime. Where the
-// kernel does not measure the most anew (/proc/self/clear_refs), the test is skipped.
+// kernel does not measure the most again (/proc/self/clear_refs), the test is skipped.
 func Grown(t testing.TB, f func()) int64 {
 	t.Helper()
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0o600); err != nil {
-		t.Skipf("the most memory cannot be measured anew: %v", err)
+		t.Skipf("the most memory cannot be measured again: %v", err)
 	}
 	before := memory(t, "VmRSS")
 	f()

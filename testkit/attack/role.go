@@ -16,7 +16,7 @@ import (
 // roleVar names the variable that makes a test binary play a role instead of running its tests.
 const roleVar = "WINNOW_ROLE"
 
-// Main runs the tests, or the role for which User.Listen and User.Grab started this binary anew. A package whose tests use those
+// Main runs the tests, or the role for which User.Listen and User.Grab started this binary again. A package whose tests use those
 // has it for its TestMain, or calls Play first there.
 func Main(m *testing.M) {
 	Play()

@@ -24,7 +24,7 @@ const (
 )
 
 // Users gives two users who are not this one: a victim and an attacker. Their homes lie in a folder that both can enter, and go when
-// the test is over. Only root can play others: for anybody else the test is skipped, and says so.
+// the test has ended. Only root can play others: for anybody else the test is skipped, and says so.
 func Users(t *testing.T) (victim, attacker User) {
 	t.Helper()
 	if os.Geteuid() != 0 {

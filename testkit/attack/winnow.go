@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Winnow builds the program into a folder that every user can enter, and gives its path. It goes when the test is over.
+// Winnow builds the program into a folder that every user can enter, and gives its path. It goes when the test has ended.
 func Winnow(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "winnow-program-")

@@ -1,7 +1,5 @@
 package herdr
 
-import "sync"
-
 // Fault is how a request goes wrong. The zero value is not at all.
 type Fault struct {
 	kind          faultKind
@@ -45,71 +43,13 @@ func ErrorReply(code, message string) Fault {
 	return Fault{kind: errorReply, code: code, message: message}
 }
 
-type hooks struct {
-	sync.Mutex
-	before, after func(n int, c Call)
-	fault         func(n int, c Call) Fault
-	wedged        bool
-}
-
-// Before has f called before the n-th request, from 1, is looked at by the server; f may change the world. Requests on several
-// connections at once call it at once.
-func (s *Server) Before(f func(n int, c Call)) {
-	s.hooks.Lock()
-	defer s.hooks.Unlock()
-	s.hooks.before = f
-}
-
-// After has f called when the n-th request was done and its answer is made, before any of that is sent.
-func (s *Server) After(f func(n int, c Call)) {
-	s.hooks.Lock()
-	defer s.hooks.Unlock()
-	s.hooks.after = f
-}
-
-// Fault has f decide what goes wrong with the n-th request.
-func (s *Server) Fault(f func(n int, c Call) Fault) {
-	s.hooks.Lock()
-	defer s.hooks.Unlock()
-	s.hooks.fault = f
-}
-
 // Wedge makes all but ping hang, or ends that for requests to come.
-func (s *Server) Wedge(on bool) {
-	s.hooks.Lock()
-	defer s.hooks.Unlock()
-	s.hooks.wedged = on
-}
-
-// arrive runs what the test wants before the request, outside the lock: it may set other hooks.
-func (h *hooks) arrive(n int, c Call) Fault {
-	h.Lock()
-	before, fault := h.before, h.fault
-	h.Unlock()
-	if before != nil {
-		before(n, c)
-	}
-	if fault == nil {
-		return Fault{}
-	}
-	return fault(n, c)
-}
-
-func (h *hooks) leave(n int, c Call) {
-	h.Lock()
-	after := h.after
-	h.Unlock()
-	if after != nil {
-		after(n, c)
-	}
-}
+func (s *Server) Wedge(on bool) { s.wedged.Store(on) }
 
 // stuck says whether the request is never looked at.
-func (h *hooks) stuck(fault Fault, method string) bool {
-	h.Lock()
-	defer h.Unlock()
+func (s *Server) stuck(fault Fault, method string) bool {
 	if fault.kind == wedged {
-		h.wedged = true
+		s.Wedge(true)
 	}
-	return fault.kind == hangAfter || h.wedged && method != "ping"
+	return fault.kind == hangAfter || s.wedged.Load() && method != "ping"
 }

@@ -15,8 +15,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"winnow/testkit/faults"
 )
 
 // Profile is a version of herdr, and decides what the server knows and how it closes.
@@ -75,9 +78,10 @@ type Server struct {
 
 	working sync.WaitGroup
 
-	rec   record
-	hooks hooks
-	wire  *schema
+	faults.Server[Call, Fault]
+	rec    record
+	wedged atomic.Bool
+	wire   *schema
 }
 
 // New starts a server. The caller closes it.
@@ -97,6 +101,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("start herdr: %w", err)
 	}
 	s := &Server{o: o, home: home, profile: o.Profile, wire: wire, mark: "TESTKIT_HERDR=" + filepath.Base(home)}
+	s.Init(s.mutates, func(a, c Call) bool { return a.Method == c.Method && a.Target == c.Target })
 	if s.o.Socket == "" {
 		s.o.Socket = filepath.Join(home, "herdr.sock")
 	}

@@ -16,13 +16,11 @@ type Call struct {
 	At     time.Time
 }
 
+// record is what the server notes beside the requests.
 type record struct {
 	sync.Mutex
-	calls    []Call
-	announce []Call
-	strange  []Call
-	invalid  []string
-	dialogs  int
+	invalid []string
+	dialogs int
 }
 
 // reads are the methods that change nothing. Every other that herdr has does.
@@ -32,63 +30,12 @@ var reads = []string{
 	"agent.read", "agent.wait", "layout.export", "events.subscribe", "events.wait", "worktree.list",
 }
 
-func (s *Server) mutates(method string) bool {
-	return s.wire.methods[method] && !slices.Contains(reads, method)
-}
-
-// add remembers a call and gives its number, from 1.
-func (r *record) add(c Call, mutates bool) int {
-	r.Lock()
-	defer r.Unlock()
-	r.calls = append(r.calls, c)
-	if mutates {
-		i := slices.IndexFunc(r.announce, func(a Call) bool { return a.Method == c.Method && a.Target == c.Target })
-		if i < 0 {
-			r.strange = append(r.strange, c)
-		} else {
-			r.announce = slices.Delete(r.announce, i, i+1)
-		}
-	}
-	return len(r.calls)
+func (s *Server) mutates(c Call) bool {
+	return s.wire.methods[c.Method] && !slices.Contains(reads, c.Method)
 }
 
 // Expect announces one request that changes something: the method, and the id that it names, letter by letter.
-func (s *Server) Expect(method, target string) {
-	s.rec.Lock()
-	defer s.rec.Unlock()
-	s.rec.announce = append(s.rec.announce, Call{Method: method, Target: target})
-}
-
-// Calls gives every request so far, in the order of arrival.
-func (s *Server) Calls() []Call {
-	s.rec.Lock()
-	defer s.rec.Unlock()
-	return slices.Clone(s.rec.calls)
-}
-
-// Mutations gives those that change something, or would have.
-func (s *Server) Mutations() (out []Call) {
-	for _, c := range s.Calls() {
-		if s.mutates(c.Method) {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-// Unexpected gives the mutations that nobody had announced.
-func (s *Server) Unexpected() []Call {
-	s.rec.Lock()
-	defer s.rec.Unlock()
-	return slices.Clone(s.rec.strange)
-}
-
-// Outstanding gives the announced requests that have not come.
-func (s *Server) Outstanding() []Call {
-	s.rec.Lock()
-	defer s.rec.Unlock()
-	return slices.Clone(s.rec.announce)
-}
+func (s *Server) Expect(method, target string) { s.Announce(Call{Method: method, Target: target}) }
 
 // Invalid gives what was wrong with replies that were not as the schema says.
 func (s *Server) Invalid() []string {

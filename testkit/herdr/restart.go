@@ -74,7 +74,7 @@ func (s *Server) newLife() {
 	}
 }
 
-// comeBack listens again, unless the test is over.
+// comeBack listens again, unless the test has ended.
 func (s *Server) comeBack() {
 	if err := s.listen(); err != nil && !errors.Is(err, errClosed) {
 		panic(fmt.Sprintf("start herdr again: %v", err))

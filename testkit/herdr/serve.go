@@ -149,9 +149,8 @@ func (s *Server) serve(c net.Conn, life chan struct{}) {
 	var t target
 	_ = json.Unmarshal(req.Params, &t)
 	call := Call{Method: req.Method, Target: t.name(), Params: req.Params, At: time.Now()}
-	n := s.rec.add(call, s.mutates(call.Method))
-	fault := s.hooks.arrive(n, call)
-	if s.hooks.stuck(fault, req.Method) {
+	n, fault := s.Arrive(call)
+	if s.stuck(fault, req.Method) {
 		hang(c)
 		return
 	}
@@ -165,7 +164,7 @@ func (s *Server) serve(c net.Conn, life chan struct{}) {
 	if refused == nil {
 		result, refused = s.answer(req)
 	}
-	s.hooks.leave(n, call)
+	s.Leave(n, call)
 	s.send(c, req, s.reply(req.ID, result, refused), fault)
 }
 

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Server is a tmux server that a test started. It is killed, by its process, when the test is over.
+// Server is a tmux server that a test started. It is killed, by its process, when the test has ended.
 type Server struct {
 	T      testing.TB
 	Socket string
@@ -55,7 +55,7 @@ func Start(t testing.TB, socket, session string, args ...string) *Server {
 	return s
 }
 
-// End has the process that has this pid now be killed when the test is over, also when it is stopped or its socket is gone.
+// End has the process that has this pid now be killed when the test has ended, also when it is stopped or its socket is gone.
 func (s *Server) End(pid int) {
 	s.T.Helper()
 	fd, err := unix.PidfdOpen(pid, 0)
@@ -141,7 +141,7 @@ func (s *Server) Control(target string) (in io.Writer, out io.Reader) {
 	return to, ours
 }
 
-// start starts a client, and ends it and closes its ends when the test is over.
+// start starts a client, and ends it and closes its ends when the test has ended.
 func (s *Server) start(cmd *exec.Cmd, ends ...io.Closer) {
 	s.T.Helper()
 	if err := cmd.Start(); err != nil {

@@ -1,7 +1,6 @@
 package tower
 
 import (
-	"sync"
 	"time"
 )
 
@@ -53,54 +52,3 @@ func Status(code int, body string) Fault { return Fault{kind: status, status: co
 
 // SlowDelete does it, and answers, after this time.
 func SlowDelete(wait time.Duration) Fault { return Fault{kind: slow, wait: wait} }
-
-type hooks struct {
-	sync.Mutex
-	before, after func(n int, c Call)
-	fault         func(n int, c Call) Fault
-}
-
-// Before has f called before the n-th request, from 1, is looked at by the Tower; f may change the world. Requests on several
-// connections at once call it at once.
-func (s *Server) Before(f func(n int, c Call)) {
-	s.hooks.Lock()
-	defer s.hooks.Unlock()
-	s.hooks.before = f
-}
-
-// After has f called when the n-th request was done and its answer is made, before any of that is sent.
-func (s *Server) After(f func(n int, c Call)) {
-	s.hooks.Lock()
-	defer s.hooks.Unlock()
-	s.hooks.after = f
-}
-
-// Fault has f decide what goes wrong with the n-th request.
-func (s *Server) Fault(f func(n int, c Call) Fault) {
-	s.hooks.Lock()
-	defer s.hooks.Unlock()
-	s.hooks.fault = f
-}
-
-// arrive runs what the test wants before the request, outside the lock: it may set other hooks.
-func (h *hooks) arrive(n int, c Call) Fault {
-	h.Lock()
-	before, fault := h.before, h.fault
-	h.Unlock()
-	if before != nil {
-		before(n, c)
-	}
-	if fault == nil {
-		return Fault{}
-	}
-	return fault(n, c)
-}
-
-func (h *hooks) leave(n int, c Call) {
-	h.Lock()
-	after := h.after
-	h.Unlock()
-	if after != nil {
-		after(n, c)
-	}
-}

@@ -118,8 +118,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, life chan struct{
 	}
 	defer s.working.Done()
 	call := Call{Method: r.Method, Path: r.RequestURI, Key: s.keyed(r), At: time.Now()}
-	n := s.rec.add(call)
-	fault := s.hooks.arrive(n, call)
+	n, fault := s.Arrive(call)
 	if fault.kind == hang {
 		wait(r, life)
 	}
@@ -130,7 +129,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, life chan struct{
 	if fault.kind != status {
 		a = s.answer(r, life, fault)
 	}
-	s.hooks.leave(n, call)
+	s.Leave(n, call)
 	send(w, r, life, a, fault)
 }
 

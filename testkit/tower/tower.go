@@ -21,6 +21,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"winnow/testkit/faults"
 )
 
 // Version is what the Tower says its version is.
@@ -67,8 +69,7 @@ type Server struct {
 	shut   bool
 
 	working sync.WaitGroup
-	rec     record
-	hooks   hooks
+	faults.Server[Call, Fault]
 }
 
 // New starts a Tower. The caller closes it.
@@ -96,6 +97,7 @@ func prepare(o Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{o: o, dir: dir, mark: "TESTKIT_TOWER=" + filepath.Base(dir), addr: o.Addr, ready: true}
+	s.Init(Call.mutates, func(a, c Call) bool { return a.Method == c.Method && a.Path == c.Path })
 	if s.o.Home == "" {
 		s.o.Home = filepath.Join(dir, "home")
 	}

@@ -164,12 +164,12 @@ func TestTowerThatCannotBeAsked(t *testing.T) {
 	}{
 		{"it hangs", kit.Hang, "did not answer in time"},
 		{"it closes the connection", kit.CloseWithoutReply, "hung up"},
-		{"what it says is no JSON", kit.Garbage, "none that winnow knows"},
+		{"what it says is no JSON", kit.Garbage, "winnow does not know this answer"},
 		{"half of it comes", kit.Partial, "hung up"},
 		{"it does not end", kit.Status(200, `{"terminals":[]`+strings.Repeat(" ", 4<<20)+"}"), "longer than"},
-		{"it has no list", kit.Status(200, `{}`), "none that winnow knows"},
-		{"its list is nothing", kit.Status(200, `{"terminals":null}`), "none that winnow knows"},
-		{"its list is something else", kit.Status(200, `{"terminals":[3]}`), "none that winnow knows"},
+		{"it has no list", kit.Status(200, `{}`), "winnow does not know this answer"},
+		{"its list is nothing", kit.Status(200, `{"terminals":null}`), "winnow does not know this answer"},
+		{"its list is something else", kit.Status(200, `{"terminals":[3]}`), "winnow does not know this answer"},
 		{"it fails", kit.Status(500, ""), "answers 500"},
 		{"it points elsewhere", kit.Status(307, ""), "answers 307"},
 		{"the key is another", kit.Status(401, "Unauthorized"), "it refuses the key"},
@@ -303,7 +303,7 @@ func TestTowerThatStarts(t *testing.T) {
 			w.expect(st.ID)
 		}
 		asked := starting(w, http.MethodDelete, 1000)
-		want(t, w.act(id), decision.Failed, "tell the Tower at", "starting up", "try 4 of 4", "left untouched", "next sweep")
+		want(t, w.act(id), decision.Failed, "ask the Tower at", "starting up", "try 4 of 4", "left untouched", "next sweep")
 		if asked() != tries || !w.Alive(st.ID) || !w.Registered(st.ID) {
 			t.Errorf("told %d times, alive %v", asked(), w.Alive(st.ID))
 		}
@@ -388,7 +388,7 @@ func TestClosedBySomebodyElse(t *testing.T) {
 		}
 	})
 	out := w.do(context.Background(), g, id)
-	want(t, out, decision.Gone, "was gone when the Tower was told to close it")
+	want(t, out, decision.Gone, "was gone when the Tower was asked to close it")
 	if out.Freed.RSS != 0 || !w.Gone(st.ID) {
 		t.Errorf("outcome: %+v", out)
 	}
@@ -441,7 +441,7 @@ func TestRestartInBetween(t *testing.T) {
 	want(t, w.do(context.Background(), g, id), decision.Changed, "says now of it", "left untouched")
 	want(t, w.do(context.Background(), h, gone), decision.Gone)
 	out := w.do(context.Background(), l, lost)
-	want(t, out, decision.Changed, "does not list it any more", "still runs", "left untouched")
+	want(t, out, decision.Changed, "no longer lists it", "still runs", "left untouched")
 	if !w.Alive(st.ID) || !w.Alive(server.ID) {
 		t.Errorf("alive %v, the server %v", w.Alive(st.ID), w.Alive(server.ID))
 	}
@@ -476,7 +476,7 @@ func TestForeignTowerIsLeft(t *testing.T) {
 	}
 	id := w.identity(mine)
 	id.ID = st.ID
-	want(t, w.direct(id), decision.Changed, "does not list it any more", "left untouched")
+	want(t, w.direct(id), decision.Changed, "no longer lists it", "left untouched")
 	id.Tower = other.URL()
 	want(t, w.direct(id), decision.Failed, "it refuses the key", "left untouched")
 	other.untouched(st)

@@ -31,7 +31,7 @@ const (
 // nothing any more then.
 func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	if !alike(in.Identity.Terminal, &g.id) {
-		return actuators.OutcomeOf(g.untouched(actuators.Changed("it is not what was judged at first any more")))
+		return actuators.OutcomeOf(g.untouched(actuators.Changed("it is no longer what was judged first")))
 	}
 	still := func(ctx context.Context) error { return g.still(ctx, in.Identity.Terminal.State) }
 	if !g.id.Listed {
@@ -106,7 +106,7 @@ func (g *grasp) tellOnce(ctx context.Context, still func(context.Context) error)
 	// A request that is cut off may take effect all the same, and nobody would know.
 	err = act.Close(context.WithoutCancel(ctx), g.tower, g.id.ID)
 	if tower.Undone(err) {
-		return sent, errLeft{fmt.Errorf("tell the Tower at %s to close it: %w", g.tower.Base, err)}
+		return sent, errLeft{fmt.Errorf("ask the Tower at %s to close it: %w", g.tower.Base, err)}
 	}
 	return sent, err
 }
@@ -119,7 +119,7 @@ func said(answer error) string {
 	case errors.Is(answer, act.ErrUnknown):
 		return "the Tower said that it does not know it"
 	}
-	return "the Tower was told to close it: " + answer.Error()
+	return "the Tower was asked to close it: " + answer.Error()
 }
 
 // patience is until when it is waited for what came of it: a Tower that says that it is done has ended the process before, one that was cut
@@ -179,7 +179,7 @@ func (g *grasp) closed(answer error) decision.Outcome {
 	out := decision.Outcome{Outcome: decision.Done, Freed: g.freed(), Detail: g.who() + " is closed"}
 	switch {
 	case errors.Is(answer, act.ErrUnknown):
-		out = decision.Outcome{Outcome: decision.Gone, Detail: g.who() + " was gone when the Tower was told to close it"}
+		out = decision.Outcome{Outcome: decision.Gone, Detail: g.who() + " was gone when the Tower was asked to close it"}
 	case answer != nil:
 		out.Detail += "; " + said(answer)
 	}
@@ -219,7 +219,7 @@ func (g *grasp) unseen(answer, err error, over bool) decision.Outcome {
 
 // endOutlived ends the shellper of a terminal that the Tower lists no more.
 func (g *grasp) endOutlived(ctx context.Context, answer error) decision.Outcome {
-	before := fmt.Sprintf("%s, and lists it no more, but its process (pid %d) still ran", said(answer), g.shellper.PID)
+	before := fmt.Sprintf("%s, and no longer lists it, but its process (pid %d) still ran", said(answer), g.shellper.PID)
 	how, _, err := g.end(ctx, g.outlived)
 	switch {
 	case err == nil:
@@ -244,7 +244,7 @@ func (g *grasp) outlived(ctx context.Context) error {
 	return nil
 }
 
-// processEnded is the error that the shellper is over.
+// processEnded is the error that the shellper has ended.
 func (g *grasp) processEnded() error {
 	return actuators.Gone("its process (pid %d) has ended", g.id.Process.PID)
 }
@@ -264,9 +264,9 @@ func (g *grasp) endUnlisted(ctx context.Context, still func(context.Context) err
 }
 
 // end asks the held process to end, and kills it when it has not within the grace. check is asked before each signal; its ErrGone says
-// that the process is over. end says how the process ended, and whether it was asked to at all.
+// that the process has ended. end says how the process ended, and whether it was asked to at all.
 //
-// This is no panes.Burial: that ends what is left of panes that are gone, whatever happens; here the Tower is asked anew before each
+// This is no panes.Burial: that ends what is left of panes that are gone, whatever happens; here the Tower is asked again before each
 // signal, and may say no, and nothing is signalled any more once the sweep was interrupted.
 func (g *grasp) end(ctx context.Context, check func(context.Context) error) (how string, told bool, err error) {
 	const byItself = "ended when asked to"
@@ -315,12 +315,12 @@ func (g *grasp) kill(ctx context.Context, check func(context.Context) error) (bo
 	}
 	// What was sent cannot be taken back, so an interruption does not keep from looking how it ended.
 	if !g.waits(context.WithoutCancel(ctx), killedWithin) {
-		return false, fmt.Errorf("it did not end within %s of being killed: it may hang in a call into the kernel; look at it by hand", killedWithin)
+		return false, fmt.Errorf("it did not end within %s of being killed: it may hang in the kernel; look at it by hand", killedWithin)
 	}
 	return true, nil
 }
 
-// waits waits until the held process is over, for at most d and until ctx ends, and reports whether it is.
+// waits waits until the held process has ended, for at most d and until ctx ends, and reports whether it is.
 func (g *grasp) waits(ctx context.Context, d time.Duration) bool {
 	return len(panes.Await(ctx, []*panes.Held{g.shellper}, d)) == 0
 }

@@ -35,7 +35,7 @@ func TestEndsWhatNobodyKnows(t *testing.T) {
 			t.Errorf("its socket is Codev's to clear away: %v", err)
 		}
 		want(t, w.settle(id), decision.Done, "gone")
-		want(t, w.act(id), decision.Gone, "not there any more")
+		want(t, w.act(id), decision.Gone, "no longer exist")
 	})
 	t.Run("one that does not", func(t *testing.T) {
 		t.Parallel()
@@ -235,7 +235,7 @@ func TestOutlivesItsTerminal(t *testing.T) {
 		id := w.identity(st)
 		outlive(w, st)
 		out := w.act(id)
-		want(t, out, decision.Done, "lists it no more, but its process", "still ran", "ended when asked to")
+		want(t, out, decision.Done, "no longer lists it, but its process", "still ran", "ended when asked to")
 		if out.Freed.RSS != rss(id) || w.Registered(st.ID) {
 			t.Errorf("outcome: %+v", out)
 		}
@@ -288,7 +288,7 @@ func TestOutlivesItsTerminal(t *testing.T) {
 		st := w.builder(kit.Terminal{Dev: true})
 		id := w.identity(st)
 		outlive(w, st)
-		want(t, w.act(id), decision.Done, "lists it no more, but its process", "ended when asked to")
+		want(t, w.act(id), decision.Done, "no longer lists it, but its process", "ended when asked to")
 	})
 	t.Run("and one that nobody knows, where the store alone says so", func(t *testing.T) {
 		t.Parallel()

@@ -105,7 +105,7 @@ func (g *grasp) bury(ctx context.Context, out *decision.Outcome) {
 	case len(g.family) == 0:
 		return
 	case ctx.Err() != nil:
-		out.Detail += "; the sweep was interrupted, and what lived below it was left as it is: " + panes.Count(len(g.family), "process", "processes")
+		out.Detail += "; the sweep was interrupted, and what lived below it was left untouched: " + panes.Count(len(g.family), "process", "processes")
 		return
 	}
 	rest := panes.Burial{

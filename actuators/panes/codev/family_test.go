@@ -57,7 +57,7 @@ func TestEndsAServerThatTheTowerLost(t *testing.T) {
 			}
 		}
 		want(t, w.settle(id), decision.Done, "gone")
-		want(t, w.act(id), decision.Gone, "not there any more")
+		want(t, w.act(id), decision.Gone, "no longer exist")
 	})
 	t.Run("with what does not end when asked to", func(t *testing.T) {
 		t.Parallel()

@@ -175,9 +175,9 @@ func (g *grasp) still(ctx context.Context, state string) error {
 	listed := slices.ContainsFunc(all, func(e tower.Entry) bool { return e.ID == g.id.ID })
 	switch now := tower.State(all, g.id.ID, g.pid()); {
 	case g.id.Listed && !listed && over:
-		return actuators.Gone("the Tower does not list it any more")
+		return actuators.Gone("the Tower no longer lists it")
 	case g.id.Listed && !listed:
-		return actuators.Changed("the Tower does not list it any more, and its process (pid %d) still runs", g.pid())
+		return actuators.Changed("the Tower no longer lists it, and its process (pid %d) still runs", g.pid())
 	case state == "" || now != state:
 		return actuators.Changed("the Tower says now of it %s, and said %s when it was judged", now, state)
 	case g.id.Process == nil:

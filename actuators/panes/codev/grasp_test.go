@@ -115,13 +115,13 @@ var changes = []change{
 	{"it is closed, process and all", func(w *world, st kit.TerminalState) {
 		w.answered(http.MethodGet, kit.Status(200, `{"terminals":[]}`))
 		end(w.t, st.PID)
-	}, decision.Gone, "does not list it any more", true},
+	}, decision.Gone, "no longer lists it", true},
 	{"the Tower forgets it", func(w *world, st kit.TerminalState) {
 		w.answered(http.MethodGet, kit.Status(200, `{"terminals":[]}`))
 	}, decision.Changed, "still runs", false},
 	{"it is listed twice", func(w *world, st kit.TerminalState) {
 		w.answered(http.MethodGet, w.listing(func(all []map[string]any) any { return map[string]any{"terminals": append(all, all[0])} }))
-	}, decision.Failed, "none that winnow knows", false},
+	}, decision.Failed, "winnow does not know this answer", false},
 	{"its status is a word that nobody knows", func(w *world, st kit.TerminalState) {
 		w.answered(http.MethodGet, w.listing(with("status", "\x1b[31mpaused")))
 	}, decision.Changed, "paused", false},
@@ -136,7 +136,7 @@ var changes = []change{
 	}, decision.Changed, "when it was judged", false},
 }
 
-// TestChangedSinceItWasJudged has the world change after every step of an act, once the last look is over among them.
+// TestChangedSinceItWasJudged has the world change after every step of an act, once the last look has ended among them.
 func TestChangedSinceItWasJudged(t *testing.T) {
 	t.Parallel()
 	for i, c := range changes {
@@ -278,7 +278,7 @@ func TestPIDOfAnother(t *testing.T) {
 				t.Errorf("%s: %v", c.name, err)
 			}
 			// The same between the two looks.
-			want(t, w.do(context.Background(), w.held(good), id), decision.Changed, "not what was judged at first")
+			want(t, w.do(context.Background(), w.held(good), id), decision.Changed, "no longer what was judged first")
 		}
 	}
 	// The Tower itself takes a stranger for the shellper.
@@ -329,7 +329,7 @@ func TestJudgedOtherwise(t *testing.T) {
 		id := good
 		id.Process = new(*good.Process)
 		change(&id)
-		if out := w.do(context.Background(), g, id); out.Outcome != decision.Changed || !strings.Contains(out.Detail, "not what was judged at first") {
+		if out := w.do(context.Background(), g, id); out.Outcome != decision.Changed || !strings.Contains(out.Detail, "no longer what was judged first") {
 			t.Errorf("%s: %+v", name, out)
 		}
 	}

@@ -98,7 +98,7 @@ func (w *world) judged(ctx context.Context, native string) (decision.Decision, e
 			return d, err
 		}
 	}
-	return decision.Decision{ID: id, Kind: "terminal", Verdict: decision.Spare, Objections: []decision.Reason{{Message: "no policy claims it"}}}, err
+	return decision.Decision{ID: id, Kind: "terminal", Verdict: decision.Spare, Objections: []decision.Reason{{Message: "no rule claims it"}}}, err
 }
 
 func (j *judge) Again(ctx context.Context, d decision.Decision) (decision.Decision, error) {

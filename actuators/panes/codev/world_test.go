@@ -101,7 +101,7 @@ func intent(id decision.Terminal) decision.Intent {
 // expect announces the closing of a terminal, once.
 func (w *world) expect(id string) { w.Expect(http.MethodDelete, "/api/terminals/"+id) }
 
-// grasp takes hold of a terminal until the test is over.
+// grasp takes hold of a terminal until the test has ended.
 func (w *world) grasp(id decision.Terminal) (actuators.Held, error) {
 	w.t.Helper()
 	g, err := New(w.o).Hold(context.Background(), "A1", decide(id))
@@ -199,7 +199,7 @@ func eventually(t testing.TB, what string, so func() bool) {
 	}
 }
 
-// end kills a process that the test started, and waits until it is over.
+// end kills a process that the test started, and waits until it has ended.
 func end(t testing.TB, pid int) {
 	t.Helper()
 	h, err := panes.Hold("/proc", pid)

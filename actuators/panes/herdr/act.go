@@ -48,7 +48,7 @@ func (h *held) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	if unsure != nil {
 		how := "was closed"
 		if err != nil {
-			how = "was told to close, and did not say how that went (" + err.Error() + ")"
+			how = "was asked to close, and its server did not say whether it did (" + err.Error() + ")"
 		}
 		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: panes.KeptUntil(h.Trash, in),
 			Detail: fmt.Sprintf("%s %s: %v; what was saved of it stays in %s, and the next sweep looks again", h.who(), how, unsure, h.plan.Folder)}
@@ -63,7 +63,7 @@ func (h *held) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 func (h *held) notClosed(err error) error {
 	switch herdr.Code(err) {
 	case change.TabNotFound:
-		return actuators.Gone("%s was not there any more when it was to be closed", h.who())
+		return actuators.Gone("%s was gone when it was to be closed", h.who())
 	case change.TabCloseFailed:
 		return actuators.Refused("%s: %w: herdr does not close the last tab of a workspace; it was left untouched", h.who(), err)
 	case herdr.InvalidRequest:
@@ -99,7 +99,7 @@ func (h *held) readBack(ctx context.Context) (*whereabouts, error) {
 // aftermath tells of what else is gone from the workspace that was there right before the close.
 func (h *held) aftermath(before, after *herdr.World) string {
 	if after == nil {
-		return "; its server does not listen any more"
+		return "; its server no longer listens"
 	}
 	if after.Workspace(h.id.Workspace) == nil {
 		h.log.Error("a workspace is gone after one of its tabs was closed", "tab", h.id.ID, "workspace", h.id.Workspace)
@@ -108,7 +108,7 @@ func (h *held) aftermath(before, after *herdr.World) string {
 	left := h.beside(after)
 	lost := slices.DeleteFunc(h.beside(before), func(id string) bool { return slices.Contains(left, id) })
 	if len(lost) > 0 {
-		return "; somebody else closed " + strings.Join(lost, ", ") + " of the same workspace meanwhile"
+		return "; another program or person closed " + strings.Join(lost, ", ") + " of the same workspace meanwhile"
 	}
 	return ""
 }

@@ -149,20 +149,20 @@ var changes = []happening{
 		w.s.Type(d.Panes[0].ID, "exit\n")
 		eventually(t, "the shell ends", func() bool { return len(w.s.Panes(d.ID)) == 1 })
 	}, decision.Changed, ""},
-	{"its shell is started anew", func(_ *testing.T, w *world, d *decision.Tab) { w.s.LaunchAgain(d.Panes[0].ID) }, decision.Changed, "shell"},
+	{"its shell is started again", func(_ *testing.T, w *world, d *decision.Tab) { w.s.LaunchAgain(d.Panes[0].ID) }, decision.Changed, "shell"},
 	{"it is split", func(_ *testing.T, w *world, d *decision.Tab) { w.s.Split(d.ID, herdr.Pane{}) }, decision.Changed, "another terminal"},
 	{"it is renamed", func(_ *testing.T, w *world, d *decision.Tab) { w.s.Rename(d.ID, "mine") }, decision.Changed, `"mine"`},
 	{"it is focused", func(_ *testing.T, w *world, d *decision.Tab) { w.s.Focus(d.ID) }, decision.Changed, "focus true"},
 	{"an agent works in it", func(_ *testing.T, w *world, d *decision.Tab) { w.s.SetStatus(d.Panes[0].ID, "working") }, decision.Changed, `"working"`},
 	{"an agent has finished in it", func(_ *testing.T, w *world, d *decision.Tab) { w.s.SetStatus(d.Panes[0].ID, "done") }, decision.Changed, `"done"`},
 	{"another client closes the other tab", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.CloseTab(w.keep) }, decision.Changed, "listed 1"},
-	{"it is closed", func(_ *testing.T, w *world, d *decision.Tab) { w.s.CloseTab(d.ID) }, decision.Gone, "not there any more"},
+	{"it is closed", func(_ *testing.T, w *world, d *decision.Tab) { w.s.CloseTab(d.ID) }, decision.Gone, "no longer exist"},
 	{"its pane is moved", func(_ *testing.T, w *world, d *decision.Tab) { w.s.MovePane(d.Panes[0].ID, w.home) }, decision.Changed, "moved to tab"},
 	{"another pane is moved in", func(_ *testing.T, w *world, d *decision.Tab) {
 		w.s.MovePane(w.s.Split(w.keep, quiet), d.ID)
 	}, decision.Changed, "another terminal"},
 	{"a pane is not listed", func(_ *testing.T, w *world, d *decision.Tab) { w.s.Hide(d.Panes[0].ID) }, decision.Changed, "0 are listed"},
-	{"the server starts anew", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Restart(herdr.RestartOptions{}) }, decision.Changed, ""},
+	{"the server starts again", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Restart(herdr.RestartOptions{}) }, decision.Changed, ""},
 	{"the server is handed over", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Handoff() }, decision.Changed, "another terminal"},
 	{"the server ends", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Stop(true) }, decision.Gone, "server"},
 	{"the server answers pings only", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Wedge(true) }, decision.Refused, "no answer in time"},
@@ -335,7 +335,7 @@ func TestDoFindsOutHowACloseWent(t *testing.T) {
 		{"not closed, and it hangs", herdr.HangAfterAccept, decision.Failed, "still lists it", false, true, true},
 		{"wedged", herdr.Wedged, decision.Failed, "not known", false, true, true},
 		{"a code that nobody knows", herdr.ErrorReply("server_unavailable", "later"), decision.Failed, "still lists it", false, true, true},
-		{"not found", herdr.ErrorReply("tab_not_found", "tab ID not found"), decision.Gone, "not there any more", false, false, false},
+		{"not found", herdr.ErrorReply("tab_not_found", "tab ID not found"), decision.Gone, "was gone", false, false, false},
 		{"the last tab", herdr.ErrorReply("tab_close_failed", "cannot close the last tab in a workspace"), decision.Refused, "last tab", false, false, false},
 		{"not understood", herdr.ErrorReply("invalid_request", "unknown variant"), decision.Refused, "invalid_request", false, false, false},
 		{"the user is asked", herdr.ErrorReply("confirmation_required", "group"), decision.Failed, "IN A DIALOG NOW", false, false, false},
@@ -499,7 +499,7 @@ func TestBuryEndsNothingForAnotherServer(t *testing.T) {
 	g := grasped(t, actuator(t, Options{}), w.judged(w.husk))
 	for _, v := range []*wire.World{nil, {Server: g.id.ServerPID + 1}} {
 		out := g.bury(t.Context(), &whereabouts{view: v})
-		wantOutcome(t, decision.Done, out, "0 of its 1 process", "the server is not the one any more")
+		wantOutcome(t, decision.Done, out, "0 of its 1 process", "the server is no longer the one")
 	}
 	if !lives(g.members[0].PID) {
 		t.Error("its shell was ended")
@@ -578,5 +578,5 @@ func TestDoTellsThatTheWorkspaceWentToo(t *testing.T) {
 	}
 	w.s.Expect("tab.close", w.husk)
 	_ = os.RemoveAll(a.Trash)
-	wantOutcome(t, decision.Done, attempt(t, a, w.judged(w.husk)), "somebody else closed "+third)
+	wantOutcome(t, decision.Done, attempt(t, a, w.judged(w.husk)), "another program or person closed "+third)
 }

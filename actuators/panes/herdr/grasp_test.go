@@ -179,7 +179,7 @@ func TestActRefusesAnotherTabThanTheJudgedOne(t *testing.T) {
 		want   error
 		word   string
 	}{
-		{"another start", func(d *decision.Tab) { d.Panes[0].StartTicks++ }, actuators.ErrChanged, "not the first process"},
+		{"another start", func(d *decision.Tab) { d.Panes[0].StartTicks++ }, actuators.ErrChanged, "no longer the first process"},
 		{"a server that is not known", func(d *decision.Tab) { d.ServerPID = 0 }, actuators.ErrRefused, "pid namespace"},
 		{"a tab that is not there", func(d *decision.Tab) { d.ID, d.Panes[0].Terminal, d.Panes[0].StartTicks = "w2:t9", "term_0", 1 }, actuators.ErrGone, "not there"},
 	} {
@@ -331,7 +331,7 @@ func TestOnlyThePoliciesJudge(t *testing.T) {
 			if c.objection != "" {
 				wanted := d
 				wanted.Verdict = decision.Reap // as an earlier look may have found
-				wantOutcome(t, decision.Changed, j.carry(t.Context(), a, wanted), "is to be kept")
+				wantOutcome(t, decision.Changed, j.carry(t.Context(), a, wanted), "must stay")
 				w.wantUntouched(a)
 				if n := w.s.Dialogs(); n > 0 {
 					t.Errorf("the user was asked %d times", n)
@@ -410,7 +410,7 @@ func TestThePoliciesBelieveTheKernelAboutTheForeground(t *testing.T) {
 	d := w.judged(w.husk)
 	sh.typeIn(t, "sleep 1000\n")
 	eventually(t, "a command in front", func() bool { return len(sessionOf(t, sh.pid)) == 2 && state(sh.pid) == 'S' })
-	wantOutcome(t, decision.Changed, w.judge().carry(t.Context(), a, d), "is to be kept")
+	wantOutcome(t, decision.Changed, w.judge().carry(t.Context(), a, d), "must stay")
 	w.wantUntouched(a)
 }
 

@@ -68,7 +68,7 @@ func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (a
 		}
 	}
 	if errors.Is(err, actuators.ErrChanged) && h.closed(ctx) {
-		err = actuators.Gone("%s is not there any more", h.who()) // a tab that was closed took its processes along
+		err = actuators.Gone("%s no longer exists", h.who()) // a tab that was closed took its processes along
 	}
 	if err == nil {
 		h.setPlan(act)
@@ -103,7 +103,7 @@ func (h *held) holdPane(p decision.Pane) error {
 			return actuators.Refused("%s: %w; it was left untouched", h.who(), err)
 		case first && (m.Was.Start != p.StartTicks || m.Was.Session != pid):
 			m.Close()
-			return actuators.Changed("pid %d is not the first process of pane %s of %s any more; the tab was left untouched", pid, p.ID, h.who())
+			return actuators.Changed("pid %d is no longer the first process of pane %s of %s; the tab was left untouched", pid, p.ID, h.who())
 		case m.Was.Session != p.PID:
 			m.Close()
 			continue

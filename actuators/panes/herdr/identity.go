@@ -15,7 +15,7 @@ import (
 func admissible(act, candidate string, t *decision.Tab) error {
 	switch {
 	case t == nil || t.Socket == "" || len(t.Panes) == 0:
-		return actuators.Refused("what makes %s the same tab at a later look is not known; it was left untouched", candidate)
+		return actuators.Refused("the identity of %s is unknown; it was left untouched", candidate)
 	case !herdr.WorkspaceID(t.Workspace):
 		return actuators.Refused("%s: %q is not a workspace's id of herdr's such as w1; it was left untouched", candidate, t.Workspace)
 	case !herdr.TabID(t.ID) || !strings.HasPrefix(t.ID, t.Workspace+":"):

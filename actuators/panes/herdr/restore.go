@@ -18,7 +18,7 @@ import (
 
 // Restore implements actuators.Restorer. It opens a tab with the same label in the same workspace, or in the server's own
 // choice where that is gone, with one new shell in the folder of the first pane, and takes the focus from nobody. What ran
-// there is over. The saved text stays where it is until the trash expires: herdr has no way to put it into a pane but to type
+// there has ended. The saved text stays where it is until the trash expires: herdr has no way to put it into a pane but to type
 // it.
 func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, error) {
 	p, err := planOf(in)
@@ -39,13 +39,13 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 	if herdr.WorkspaceID(p.Workspace) && v.Workspace(p.Workspace) != nil {
 		want.Workspace = p.Workspace
 	} else {
-		notes = append(notes, fmt.Sprintf("workspace %s is not there any more, so the server chose one", p.Workspace))
+		notes = append(notes, fmt.Sprintf("workspace %s no longer exists, so the server chose one", p.Workspace))
 	}
 	if cwd := p.Panes[0].Cwd; cwd != "" {
 		if st, err := os.Stat(cwd); err == nil && st.IsDir() {
 			want.Cwd = cwd
 		} else {
-			notes = append(notes, fmt.Sprintf("the folder %q is not there any more, so its shell is in another one", cwd))
+			notes = append(notes, fmt.Sprintf("the folder %q no longer exists, so its shell is in another one", cwd))
 		}
 	}
 	back, err := change.OpenTab(ctx, c, want)
@@ -77,7 +77,7 @@ func (a *Actuator) texts(p *plan) ([]string, error) {
 		case errors.Is(err, fs.ErrNotExist) && i >= 0: // the server did not give it
 			continue
 		case errors.Is(err, fs.ErrNotExist):
-			return nil, actuators.Refused("what was saved of tab %s (%q) is not in the trash any more; nothing was opened", p.Tab, p.Label)
+			return nil, actuators.Refused("what was saved of tab %s (%q) is no longer in the trash; nothing was opened", p.Tab, p.Label)
 		case err != nil:
 			return nil, fmt.Errorf("look for the saved text: %w; nothing was opened", err)
 		case !st.Mode().IsRegular():

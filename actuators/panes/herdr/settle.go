@@ -9,8 +9,8 @@ import (
 	"winnow/engine/decision"
 )
 
-// Settle implements actuators.Actuator. A tab counts as gone only where a server does not list it any more, or lists others'
-// terminals under its id, or where no server listens and its shells are over. Processes that outlived the close are left to
+// Settle implements actuators.Actuator. A tab counts as gone only where a server no longer lists it, or lists others'
+// terminals under its id, or where no server listens and its shells have ended. Processes that outlived the close are left to
 // later sweeps: nothing has held them since, so their numbers may be others'.
 func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outcome {
 	id := in.Identity.Tab

@@ -239,7 +239,7 @@ func TestSettle(t *testing.T) {
 			w.s.Split(d.ID, quiet)
 			w.s.Rename(d.ID, "mine")
 		}, decision.Failed, "interrupted before it was closed", false, false},
-		{"its server started anew", StepClose, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Restart(herdr.RestartOptions{}) },
+		{"its server started again", StepClose, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Restart(herdr.RestartOptions{}) },
 			decision.Done, "settled", true, false},
 		{"its server was handed over", StepClose, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Handoff() },
 			decision.Failed, "interrupted before it was closed", false, false},
@@ -313,7 +313,7 @@ func TestRestoreOpensATabLikeIt(t *testing.T) {
 	g := grasped(t, a, d)
 	in := intent(g, d)
 	_, err := a.Restore(t.Context(), in)
-	wantErr(t, actuators.ErrRefused, err, "not in the trash any more")
+	wantErr(t, actuators.ErrRefused, err, "no longer in the trash")
 	w.s.Expect("tab.close", w.husk)
 	wantOutcome(t, decision.Done, g.do(t.Context(), d))
 
@@ -397,7 +397,7 @@ func TestPurgeRemovesWhatTheActMade(t *testing.T) {
 	if err := os.Remove(stranger); err != nil {
 		t.Fatalf("a file that the act did not make: %v", err)
 	}
-	for range 2 { // what is not there any more is no error
+	for range 2 { // what no longer exists is no error
 		if freed, err := a.Purge(t.Context(), in); err != nil || freed != 0 {
 			t.Errorf("freed %d, %v", freed, err)
 		}

@@ -85,7 +85,7 @@ func (h *held) there(w *herdr.World) error {
 			return actuators.Changed("%s changed: pane %s was moved to tab %s; it was left untouched", h.who(), p.ID, now.Tab)
 		}
 	}
-	return actuators.Gone("%s is not there any more", h.who())
+	return actuators.Gone("%s no longer exists", h.who())
 }
 
 // unread is the refusal after a question that the server did not answer. A server that is gone took its panes with it.

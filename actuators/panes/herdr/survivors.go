@@ -32,7 +32,7 @@ func (h *held) others(m *panes.Held, w *whereabouts) error {
 	case w.moved[h.pane[m].Terminal] != "":
 		return actuators.Changed("its pane was moved, and is %s now", w.moved[h.pane[m].Terminal])
 	case w.view == nil || w.view.Server != h.id.ServerPID:
-		return actuators.Changed("the server is not the one any more that was asked to close the tab")
+		return actuators.Changed("the server is no longer the one that was asked to close the tab")
 	}
 	return nil
 }

@@ -33,7 +33,7 @@ type whereabouts struct {
 }
 
 // whereabouts finds out what became of a tab, by looking, whichever server answers now. Under the same id a server that was
-// handed over shows the same shells in terminals with new ids, and one that was started anew other shells.
+// handed over shows the same shells in terminals with new ids, and one that was started again other shells.
 func (a *Actuator) whereabouts(ctx context.Context, t *decision.Tab) (*whereabouts, error) {
 	v, err := a.client(t.Socket).Look(ctx)
 	if errors.Is(err, herdr.ErrNoServer) {

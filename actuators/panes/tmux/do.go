@@ -49,7 +49,7 @@ func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	g.step(StepReadBack)
 	left, err := g.readBack(ctx)
 	if err != nil {
-		out := actuators.OutcomeOf(fmt.Errorf("session %s was told to end: %w; its scrollback stays in %s, and the next sweep looks again", g.who(), err, g.plan.Folder))
+		out := actuators.OutcomeOf(fmt.Errorf("session %s was asked to end: %w; its scrollback stays in %s, and the next sweep looks again", g.who(), err, g.plan.Folder))
 		out.RestoreUntil = panes.KeptUntil(g.Trash, in)
 		return out
 	}
@@ -124,7 +124,7 @@ func (g *grasp) kill(ctx context.Context, state string) error {
 func (g *grasp) differs(before, now string) error {
 	was, is := strings.Fields(before), strings.Fields(now)
 	if len(is) < len(wire.StateFields) || !wire.IsSession(is[2]) {
-		return actuators.Gone("session %s was not there any more when it was to be killed", g.who())
+		return actuators.Gone("session %s was gone when it was to be killed", g.who())
 	}
 	for i, name := range wire.StateFields {
 		if i < len(was) && was[i] != is[i] {
@@ -134,7 +134,7 @@ func (g *grasp) differs(before, now string) error {
 	return actuators.Changed("session %s changed right before it was to be killed: its panes, what runs in them, or what they show; it was left untouched", g.who())
 }
 
-// readBack waits until the session is positively gone: its server has ended, or does not list it any more. It gives the first processes of the
+// readBack waits until the session is positively gone: its server has ended, or no longer lists it. It gives the first processes of the
 // panes that the server still has.
 func (g *grasp) readBack(ctx context.Context) (left []int, err error) {
 	deadline := time.Now().Add(goneWithin)

@@ -108,7 +108,7 @@ func TestDoLeavesWhatChangedInBetween(t *testing.T) {
 			s.Run("kill-session", "-t", d.ID)
 			s.Run("new-session", "-d", "-s", "worker")
 		}, decision.Gone},
-		{"a pane started anew", func(_ *testing.T, s *server, d *decision.Session) { s.Run("respawn-pane", "-k", "-t", d.Panes[0].ID) },
+		{"a pane started again", func(_ *testing.T, s *server, d *decision.Session) { s.Run("respawn-pane", "-k", "-t", d.Panes[0].ID) },
 			decision.Changed},
 		{"a new pane", func(_ *testing.T, s *server, d *decision.Session) { s.Run("split-window", "-d", "-t", d.ID+":") }, decision.Changed},
 		{"a window lent to another session", func(_ *testing.T, s *server, d *decision.Session) {
@@ -163,7 +163,7 @@ func TestDoLeavesASessionWhoseClientWentOnTyping(t *testing.T) {
 			return activity() != before
 		})
 	}})
-	wantOutcome(t, decision.Changed, s.carry(t.Context(), a, d), "somebody used it")
+	wantOutcome(t, decision.Changed, s.carry(t.Context(), a, d), "it was used")
 	wantUntouched(t, a, s, "worker")
 }
 

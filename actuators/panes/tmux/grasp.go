@@ -117,7 +117,7 @@ func (g *grasp) holdHost() error {
 	case err != nil:
 		return err
 	case h.Was.Start != g.id.ServerTicks:
-		return actuators.Changed("pid %d is not the tmux server any more that session %s was seen on; nothing was touched", h.PID, g.who())
+		return actuators.Changed("pid %d is no longer the tmux server that session %s was seen on; nothing was touched", h.PID, g.who())
 	case uid != g.never.UID:
 		return actuators.Refused("the tmux server of session %s, pid %d, belongs to user %d; it was left untouched", g.who(), h.PID, uid)
 	}
@@ -147,7 +147,7 @@ func (g *grasp) holdPane(p decision.Pane) error {
 		}
 		g.members = append(g.members, h)
 		if first && (h.Was.Start != p.StartTicks || h.Was.Session != pid) {
-			return actuators.Changed("pid %d is not the first process of pane %s of session %s any more; the session was left untouched", pid, p.ID, g.who())
+			return actuators.Changed("pid %d is no longer the first process of pane %s of session %s; the session was left untouched", pid, p.ID, g.who())
 		}
 		if h.Was.Session != p.PID {
 			g.members = g.members[:len(g.members)-1]

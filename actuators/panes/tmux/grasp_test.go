@@ -133,7 +133,7 @@ func TestGraspTellsGoneFromChangedFromFailed(t *testing.T) {
 		}, actuators.ErrChanged},
 		{"created at another time", func(_ *testing.T, _ *server, d *decision.Session) { d.CreatedAt = d.CreatedAt.Add(-time.Second) }, actuators.ErrChanged},
 		{"a new pane", func(_ *testing.T, s *server, _ *decision.Session) { s.Run("split-window", "-d", "-t", "=worker:") }, actuators.ErrChanged},
-		{"a pane started anew", func(_ *testing.T, s *server, d *decision.Session) { s.Run("respawn-pane", "-k", "-t", d.Panes[0].ID) }, actuators.ErrChanged},
+		{"a pane started again", func(_ *testing.T, s *server, d *decision.Session) { s.Run("respawn-pane", "-k", "-t", d.Panes[0].ID) }, actuators.ErrChanged},
 		{"a pane's pid is another process's", func(_ *testing.T, _ *server, d *decision.Session) { d.Panes[0].StartTicks++ }, actuators.ErrChanged},
 		{"a pane's pid leads no session", func(t *testing.T, s *server, d *decision.Session) {
 			s.Run("send-keys", "-t", d.Panes[0].ID, "sleep 1000 & echo $! >"+filepath.Dir(s.Socket)+"/pid", "Enter")

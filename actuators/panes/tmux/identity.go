@@ -13,7 +13,7 @@ import (
 func admissible(act, candidate string, s *decision.Session) error {
 	switch {
 	case s == nil || s.Socket == "" || s.ServerPID <= 1 || s.ServerTicks == 0 || s.CreatedAt.IsZero() || len(s.Panes) == 0:
-		return actuators.Refused("what makes %s the same session at a later look is not known; it was left untouched", candidate)
+		return actuators.Refused("the identity of %s is unknown; it was left untouched", candidate)
 	case !wire.IsSession(s.ID):
 		return actuators.Refused("%s: %q is not an id of tmux's such as $4; it was left untouched", candidate, s.ID)
 	case !filepath.IsAbs(s.Socket):
@@ -38,7 +38,7 @@ func (g *grasp) same(l *wire.Listing) error {
 	case l.PID != g.id.ServerPID:
 		return actuators.Changed("another tmux server (pid %d) answers on %s now; session %s was left untouched", l.PID, g.id.Socket, g.who())
 	case s == nil:
-		return actuators.Gone("session %s was not there any more", g.who())
+		return actuators.Gone("session %s no longer existed", g.who())
 	case !s.Created.Equal(g.id.CreatedAt):
 		return actuators.Changed("session %s was created at another time than the one that was judged; it was left untouched", g.who())
 	}

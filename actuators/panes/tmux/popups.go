@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"winnow/actuators"
 	"winnow/actuators/panes"
+	wire "winnow/internal/tmux"
 )
 
 // No format and no hook of tmux's tells of a popup (as of 3.7c), so that the server cannot test for one itself. One that is opened with a
@@ -91,18 +91,12 @@ func (g *grasp) popup(pid int) (name string, may bool, err error) {
 	return h.Was.Comm, !known || session == g.id.ID, nil
 }
 
-// startedFor is the session that a server started a process for: TMUX is the socket, the server's pid and the session's number.
+// startedFor is the session that a server started a process with that environment for.
 func startedFor(environ []byte, server int) (session string, known bool) {
 	for entry := range bytes.SplitSeq(environ, []byte{0}) {
-		value, ok := strings.CutPrefix(string(entry), "TMUX=")
-		if !ok {
-			continue
+		if value, ok := bytes.CutPrefix(entry, []byte("TMUX=")); ok {
+			return wire.StartedFor(string(value), server)
 		}
-		parts := strings.Split(value, ",")
-		if len(parts) < 3 || parts[len(parts)-2] != strconv.Itoa(server) {
-			return "", false
-		}
-		return "$" + parts[len(parts)-1], true
 	}
 	return "", false
 }

@@ -156,7 +156,7 @@ func (g *grasp) still() error {
 		}
 		switch {
 		case !waits:
-			return changed("is not in front of its terminal any more")
+			return changed("is no longer in front of its terminal")
 		case s.State != 'S':
 			return changed("does not wait for input")
 		case turns != p.turns:

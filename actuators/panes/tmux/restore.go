@@ -20,7 +20,7 @@ import (
 const script = `cd -- "$2" 2>/dev/null; cat -- "$1"; exec "${SHELL:-sh}"`
 
 // Restore implements actuators.Restorer. It starts a session of the same name on the same socket, with a server where there is
-// none: a pane for each saved one, in its folder, showing the saved scrollback above a new shell. What ran there is over. It
+// none: a pane for each saved one, in its folder, showing the saved scrollback above a new shell. What ran there has ended. It
 // refuses where a session has the name.
 func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, error) {
 	p, err := planOf(in)
@@ -31,7 +31,7 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 	for _, pane := range p.Panes {
 		st, err := os.Lstat(filepath.Join(folder, pane.File))
 		if errors.Is(err, fs.ErrNotExist) {
-			return "", actuators.Refused("the saved scrollback of session %q (%s) is not in the trash any more; nothing was started", p.Name, p.Session)
+			return "", actuators.Refused("the saved scrollback of session %q (%s) is no longer in the trash; nothing was started", p.Name, p.Session)
 		}
 		if err != nil {
 			return "", fmt.Errorf("look for the saved scrollback: %w; nothing was started", err)

@@ -11,7 +11,7 @@ import (
 	wire "winnow/internal/tmux"
 )
 
-// Settle implements actuators.Actuator. A session counts as gone only where its server is over or does not list it any more.
+// Settle implements actuators.Actuator. A session counts as gone only where its server has ended or no longer lists it.
 // Processes that outlived the hang-up are left to later sweeps: nothing has held them since, so their numbers may be others'.
 func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outcome {
 	id := in.Identity.Session

@@ -247,7 +247,7 @@ func TestPurgeRemovesWhatTheActMade(t *testing.T) {
 	if err := os.Remove(stranger); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // what is not there any more is no error
+	for range 2 { // what no longer exists is no error
 		if freed, err := a.Purge(t.Context(), in); err != nil || freed != 0 {
 			t.Errorf("freed %d, %v", freed, err)
 		}

@@ -1,7 +1,7 @@
 // Package tmux ends one tmux session that was judged.
 //
 // The scrollback is saved first. The server itself then tests, in the one command that kills, that the session is still the
-// one that was held: no client can attach and no pane can start anew between the test and the kill. What survives the hang-up
+// one that was held: no client can attach and no pane can start again between the test and the kill. What survives the hang-up
 // is ended by the identity that was held all the while. Success is what the server and the process table show afterwards.
 package tmux
 

@@ -131,7 +131,7 @@ func lives(pid int) bool {
 	return true
 }
 
-// child waits until a process in a pane has written its pid to file, and ends it when the test is over.
+// child waits until a process in a pane has written its pid to file, and ends it when the test has ended.
 func child(t testing.TB, file string) int {
 	t.Helper()
 	var pid int

@@ -355,7 +355,7 @@ func checkScaffold(list []subject.Scaffold, bad func(string, ...any) error) erro
 		}
 		for _, name := range s.In {
 			if name == "" || strings.Contains(name, "/") {
-				return bad("rules.scaffold: in of %s wants names of folders, such as .worktrees; %q is none", s.Tool, name)
+				return bad("rules.scaffold: in of %s wants names of folders, such as .worktrees; %q is not one", s.Tool, name)
 			}
 		}
 	}
@@ -375,7 +375,7 @@ func (r Record) checkFields(kind string, bad func(string, ...any) error) error {
 	return nil
 }
 
-// checkOver refuses what could take an owner for one that is over whose record does not say so.
+// checkOver refuses what could take an owner for one that has ended whose record does not say so.
 func (c *Config) checkOver(bad func(string, ...any) error) error {
 	seen := map[string]bool{}
 	for _, o := range c.Rules.OverStatuses {
@@ -386,7 +386,7 @@ func (c *Config) checkOver(bad func(string, ...any) error) error {
 		case seen[o.Format]:
 			return bad("rules.over_statuses: the format %s is there twice", o.Format)
 		case slices.Contains(o.Statuses, ""):
-			return bad("rules.over_statuses: a status of %s is empty; a missing status never says that an owner is over", o.Format)
+			return bad("rules.over_statuses: a status of %s is empty; a missing status never means that an owner has ended", o.Format)
 		}
 		seen[o.Format] = true
 	}

@@ -71,7 +71,7 @@ func (s Store) All(ctx context.Context) ([]Trusted, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read trusted project: %w; winnow trust writes it anew, or remove the file", err)
+			return nil, fmt.Errorf("read trusted project: %w; run winnow trust again, or remove the file", err)
 		}
 		out = append(out, t)
 	}
@@ -138,7 +138,7 @@ func (s Store) Revoke(path string) (bool, error) {
 const (
 	StateTrusted   = "trusted"   // it says what was trusted
 	StateChanged   = "changed"   // it says something else now; what was trusted holds
-	StateGone      = "gone"      // it is not there any more; what was trusted holds
+	StateGone      = "gone"      // it no longer exists; what was trusted holds
 	StateRefused   = "refused"   // it cannot be read as it should be; what was trusted holds
 	StateUntrusted = "untrusted" // nobody trusted it: nothing of it holds
 )
@@ -148,7 +148,7 @@ func (t Trusted) State(ctx context.Context) (state, why string) {
 	data, err := Read(ctx, t.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return StateGone, "its file is not there any more: what you trusted holds until winnow trust --revoke"
+		return StateGone, "its file no longer exists: what you trusted holds until winnow trust --revoke"
 	case err != nil:
 		return StateRefused, err.Error() + ": what you trusted holds"
 	case Digest(data) != t.SHA256:

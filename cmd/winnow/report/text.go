@@ -339,7 +339,7 @@ func (p page) purgedText(w io.Writer, ps []Purged) {
 	for _, x := range ps {
 		sum += x.Bytes
 	}
-	fmt.Fprintf(w, "\n%s\n  %s whose time in the trash was over, %s freed\n", p.Bold("purged"), text.Plural(len(ps), "act"), text.Size(sum))
+	fmt.Fprintf(w, "\n%s\n  %s removed from the trash after their time, %s freed\n", p.Bold("purged"), text.Plural(len(ps), "act"), text.Size(sum))
 }
 
 // closing says what to do next.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/proc"
 	"winnow/internal/tower"
 )
 
@@ -29,8 +30,9 @@ type join struct {
 }
 
 func newJoin(r *reader, w *world) *join {
+	boot, _ := proc.BootID(r.ProcRoot)
 	j := &join{reader: r, world: w, rows: map[string]*tower.Session{}, listed: map[string]*tower.Entry{}, memory: map[string]snapshot.Owner{},
-		boot: tower.BootID(r.ProcRoot), codev: tower.Of(r.home, w.Records, r.env, r.Home), spaces: w.named(), trees: newTrees()}
+		boot: boot, codev: tower.Of(r.home, w.Records, r.env, r.Home), spaces: w.named(), trees: newTrees()}
 	for i := range w.Sessions {
 		j.rows[w.Sessions[i].ID] = &w.Sessions[i]
 	}
@@ -186,7 +188,7 @@ func (j *join) process(t *snapshot.Terminal, row *tower.Session, e *tower.Entry)
 	}
 	p, err := tower.Look(j.ProcRoot, pid)
 	switch {
-	case errors.Is(err, tower.ErrEnded):
+	case errors.Is(err, proc.ErrEnded):
 		if t.Status != tower.Exited {
 			note(t, fmt.Sprintf("its process (pid %d) has ended", pid))
 		}
@@ -208,7 +210,7 @@ func (j *join) process(t *snapshot.Terminal, row *tower.Session, e *tower.Entry)
 	case t.Scoped != nil && !*t.Scoped:
 		note(t, fmt.Sprintf("pid %d is no shellper of this terminal", pid))
 	case !proven(row, p) && (t.Scoped == nil || e.Process() != pid || j.contested(t.ID, p)):
-		note(t, fmt.Sprintf("whether pid %d is this terminal's cannot be told", pid))
+		note(t, fmt.Sprintf("whether pid %d belongs to this terminal is unknown", pid))
 	default:
 		t.PID, t.StartTicks = &pid, &p.Ticks
 		t.Cwd = cmp.Or(t.Cwd, p.Cwd)
@@ -297,7 +299,7 @@ func (j *join) stray(p *tower.Process, exclusive bool) *snapshot.Terminal {
 	if exclusive {
 		t.Scoped = new(true)
 	} else {
-		note(t, "which of this user's state folders it belongs to cannot be told")
+		note(t, "which of this user's state folders it belongs to is unknown")
 	}
 	if j.answered {
 		t.Listed = new(false)

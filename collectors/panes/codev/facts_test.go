@@ -106,7 +106,7 @@ func TestDuplicatesAndTwoWorkspaces(t *testing.T) {
 	}
 }
 
-// Two workspaces have a builder of the same id: what is over in one is over there alone, and what is alive in one is nobody's there for
+// Two workspaces have a builder of the same id: what has ended in one has ended there alone, and what is alive in one is nobody's there for
 // being over in the other.
 func TestOverInOneWorkspaceAndAliveInTheOther(t *testing.T) {
 	t.Parallel()
@@ -262,7 +262,7 @@ func TestOldRows(t *testing.T) {
 		old.ID:    "builder builder-pir-1 recorded scoped | row builder-pir-1 !recorded",
 		socket.ID: "builder builder-pir-2 recorded scoped pid | row builder-pir-2 !recorded",
 	})
-	if x := f.only(p, old.ID); !strings.Contains(*x.Error, "cannot be told") {
+	if x := f.only(p, old.ID); !strings.Contains(*x.Error, "is unknown") {
 		t.Errorf("gave %+v", x)
 	}
 }
@@ -383,7 +383,7 @@ func TestContestedProcess(t *testing.T) {
 	f.SetPID(b.ID, a.PID)
 	p := f.read()
 	for _, id := range []string{a.ID, b.ID} {
-		if x := f.only(p, id); x.PID != nil || !strings.Contains(*x.Error, "cannot be told") {
+		if x := f.only(p, id); x.PID != nil || !strings.Contains(*x.Error, "is unknown") {
 			t.Errorf("gave %s: %s", says(x), *x.Error)
 		}
 	}

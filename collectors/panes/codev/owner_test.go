@@ -15,6 +15,7 @@ import (
 
 	"winnow/collectors"
 	"winnow/engine/snapshot"
+	"winnow/internal/proc"
 	client "winnow/internal/tower"
 	"winnow/testkit/tower"
 )
@@ -230,14 +231,14 @@ func TestFirstLookAfterTheCleanup(t *testing.T) {
 	}
 }
 
-// A Tower that was started anew knows no development server any more. One that an earlier look saw is known by its very process.
+// A Tower that was started again knows no development server any more. One that an earlier look saw is known by its very process.
 func TestServerThatTheTowerLost(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, tower.Options{})
 	f.builder(f.ws, "builder-pir-7")
 	dev := f.Terminal(f.ws, tower.Terminal{RoleID: "builder-pir-7", Dev: true})
 	other := f.Terminal(f.ws, tower.Terminal{RoleID: "builder-pir-7", Dev: true})
-	boot := client.BootID("/proc")
+	boot, _ := proc.BootID("/proc")
 	s := &snapshot.Snapshot{TakenAt: time.Now(), Host: snapshot.Host{BootID: boot}, Terminals: f.read().Terminals,
 		Sources: map[string]snapshot.Source{"codev/home": {Status: snapshot.OK}}}
 	f.o.Known = slices.DeleteFunc(Owners(s, nil, week), func(o snapshot.Owner) bool { return o.Terminal == other.ID })

@@ -79,7 +79,7 @@ func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
 	case err == nil:
 		return part, nil
 	case onlyDown(err) && len(terminals) == 0 && r.Only == "":
-		return collectors.Part{}, fmt.Errorf("read %s: no Tower runs at %s, and none left a terminal behind: %w", r.home, r.base, collectors.ErrAbsent)
+		return collectors.Part{}, fmt.Errorf("read %s: no Tower runs at %s, and no terminal of one is left: %w", r.home, r.base, collectors.ErrAbsent)
 	}
 	return part, fmt.Errorf("read %s: %w", r.home, err)
 }
@@ -170,7 +170,7 @@ func (r *reader) ask(ctx context.Context, w *world) error {
 		return err
 	}
 	if !own && stranger(entries, w.Sessions) {
-		return fmt.Errorf("ask the Tower at %s: it lists none of the terminals that %s records, and the key in CODEV_TOWER_KEY does not say whose it is;"+
+		return fmt.Errorf("ask the Tower at %s: it lists none of the terminals that %s records, and the key in CODEV_TOWER_KEY does not say which Tower it belongs to;"+
 			" name the Tower of that folder in collect.codev.tower", r.base, r.home)
 	}
 	w.entries, w.answered = entries, true

@@ -150,20 +150,20 @@ func TestTowerThatCannotBeAsked(t *testing.T) {
 		"hangs at last":          {"/api/shellpers/husks", tower.HangBeforeReply, "it did not answer in time; see whether it hangs"},
 		"no answer":              {"/api/terminals", tower.CloseWithoutReply, "it hung up before the answer was whole"},
 		"half an answer":         {"/api/terminals", tower.Partial, "it hung up before the answer was whole"},
-		"garbage":                {"/api/terminals", tower.Garbage, "none that winnow knows; see what listens there"},
-		"garbage at once":        {"/api/version", tower.Garbage, "none that winnow knows; see what listens there"},
-		"garbage of husks":       {"/api/shellpers/husks", tower.Garbage, "none that winnow knows; see what listens there"},
+		"garbage":                {"/api/terminals", tower.Garbage, "winnow does not know this answer; see what listens there"},
+		"garbage at once":        {"/api/version", tower.Garbage, "winnow does not know this answer; see what listens there"},
+		"garbage of husks":       {"/api/shellpers/husks", tower.Garbage, "winnow does not know this answer; see what listens there"},
 		"endless":                {"/api/terminals", tower.Huge, "longer than the 4 MiB that winnow reads; see what listens there"},
 		"broken":                 {"/api/terminals", status(500, tower.Secret), "it answers 500; see what listens there"},
 		"elsewhere":              {"/api/terminals", status(404, "{}"), "it answers 404; see what listens there"},
 		"busy":                   {"/api/terminals", status(503, "{}"), "it answers 503; look again"},
-		"no list":                {"/api/terminals", status(200, "{}"), "none that winnow knows"},
-		"a list of null":         {"/api/terminals", status(200, `{"terminals":null}`), "none that winnow knows"},
-		"a list of other things": {"/api/terminals", status(200, `{"terminals":["x"]}`), "none that winnow knows"},
-		"a terminal without id":  {"/api/terminals", status(200, `{"terminals":[{}]}`), "none that winnow knows"},
-		"another shape":          {"/api/terminals", status(200, `[]`), "none that winnow knows"},
-		"no version":             {"/api/version", status(200, `{}`), "none that winnow knows"},
-		"husks of null":          {"/api/shellpers/husks", status(200, `{"candidates":null}`), "none that winnow knows"},
+		"no list":                {"/api/terminals", status(200, "{}"), "winnow does not know this answer"},
+		"a list of null":         {"/api/terminals", status(200, `{"terminals":null}`), "winnow does not know this answer"},
+		"a list of other things": {"/api/terminals", status(200, `{"terminals":["x"]}`), "winnow does not know this answer"},
+		"a terminal without id":  {"/api/terminals", status(200, `{"terminals":[{}]}`), "winnow does not know this answer"},
+		"another shape":          {"/api/terminals", status(200, `[]`), "winnow does not know this answer"},
+		"no version":             {"/api/version", status(200, `{}`), "winnow does not know this answer"},
+		"husks of null":          {"/api/shellpers/husks", status(200, `{"candidates":null}`), "winnow does not know this answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f.o.Timeout = 10 * time.Second
@@ -313,7 +313,7 @@ func TestStoreThatCannotBeRead(t *testing.T) {
 		}
 	})
 	for name, tc := range map[string]struct{ change, want string }{
-		"an id of another kind":   {"terminal_sessions SET id = 'x', role_id = 'y'", "terminal_sessions: row 1: its id is none that Codev gives"},
+		"an id of another kind":   {"terminal_sessions SET id = 'x', role_id = 'y'", "terminal_sessions: row 1: its id does not have the form of Codev's ids"},
 		"a relative workspace":    {"terminal_sessions SET workspace_path = 'acme'", "workspace_path is not absolute"},
 		"no workspace":            {"terminal_sessions SET workspace_path = ''", "it has no workspace_path"},
 		"a start of text":         {"terminal_sessions SET shellper_start_time = 'then'", "shellper_start_time is not a whole number"},

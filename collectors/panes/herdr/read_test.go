@@ -145,7 +145,7 @@ func TestReadWithTheProcessesHere(t *testing.T) {
 		if diff := cmp.Diff(c.foreground, names(p.Foreground)); diff != "" {
 			t.Errorf("%s: in the foreground (-want +got):\n%s", got[c.tab].Label, diff)
 		}
-		// They come by pid, and pids begin anew at some time.
+		// They come by pid, and pids begin again at some time.
 		if diff := cmp.Diff(slices.Sorted(slices.Values(c.session)), slices.Sorted(slices.Values(names(p.Session)))); diff != "" {
 			t.Errorf("%s: in the session (-want +got):\n%s", got[c.tab].Label, diff)
 		}

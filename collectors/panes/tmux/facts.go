@@ -43,7 +43,7 @@ func session(r wire.Session, panes []wire.Pane, clients []wire.Client, shown map
 	s := snapshot.Session{ID: r.ID, Name: r.Name, CreatedAt: new(r.Created), Attached: new(len(clients)),
 		ControlClients: new(0), LastActivityAt: new(r.Activity), Group: r.Group, GroupSize: new(r.GroupSize), Error: new("")}
 	if r.Odd {
-		*s.Error = "its name holds a tab or a newline, so that what else it is called by cannot be told: tmux rename-session -t '" + r.ID + "' gives it another"
+		*s.Error = "its name holds a tab or a newline, so it could be mistaken for another name; give it a new one: tmux rename-session -t '" + r.ID + "' gives it another"
 	}
 	seen := map[string]bool{}
 	for _, p := range panes {

@@ -14,6 +14,7 @@ import (
 	"winnow/engine/snapshot"
 	"winnow/internal/foreign"
 	"winnow/internal/peer"
+	"winnow/internal/proc"
 	wire "winnow/internal/tmux"
 )
 
@@ -75,14 +76,14 @@ func advised(ctx context.Context, err error) error {
 // server in another pid namespace can be asked through a shared socket, and its pids say nothing of this one's processes.
 func (r *reader) identify(l *wire.Listing) snapshot.Server {
 	s := snapshot.Server{Socket: r.server.Socket, PID: l.PID, StartedAt: new(l.Started), Version: l.Version}
-	comm, ticks, err := readStat(r.procRoot, l.PID)
+	host, err := proc.StatOf(r.procRoot, l.PID)
 	switch {
 	case err != nil:
 		r.log.Warn("read the start of a tmux server", "source", r.name, "pid", l.PID, "error", err)
-	case l.Listener != l.PID && comm != "tmux: server": // a server that systemd started has systemd's socket
+	case l.Listener != l.PID && host.Comm != "tmux: server": // a server that systemd started has systemd's socket
 		r.log.Warn("tmux server runs in another pid namespace", "source", r.name, "pid", l.PID, "peer", l.Listener)
 	default:
-		s.StartTicks = &ticks
+		s.StartTicks = &host.Start
 	}
 	return s
 }

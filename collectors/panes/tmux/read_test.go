@@ -19,6 +19,7 @@ import (
 
 	"winnow/collectors"
 	"winnow/engine/snapshot"
+	"winnow/internal/proc"
 	wire "winnow/internal/tmux"
 	testkit "winnow/testkit/tmux"
 )
@@ -103,11 +104,11 @@ func TestReadTellsOfSessions(t *testing.T) {
 	if *viewer.Attached != 0 || viewer.ClientActivityAt != nil || viewer.Group != "" || *viewer.GroupSize != 0 {
 		t.Errorf("attached %d, client activity %v, group %q of %d", *viewer.Attached, viewer.ClientActivityAt, viewer.Group, *viewer.GroupSize)
 	}
-	_, ticks, err := readStat("/proc", s.PID())
+	host, err := proc.StatOf("/proc", s.PID())
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := snapshot.Server{Socket: s.Socket, PID: s.PID(), StartTicks: &ticks, StartedAt: viewer.Server.StartedAt, Version: s.Run("display", "-p", "#{version}")}
+	want := snapshot.Server{Socket: s.Socket, PID: s.PID(), StartTicks: &host.Start, StartedAt: viewer.Server.StartedAt, Version: s.Run("display", "-p", "#{version}")}
 	if diff := cmp.Diff(want, *viewer.Server); diff != "" {
 		t.Errorf("server (-want +got):\n%s", diff)
 	}
@@ -404,13 +405,5 @@ func TestReadRefusesAStrangeID(t *testing.T) {
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("%q was asked for: %v", only, err)
 		}
-	}
-}
-
-func TestReadStat(t *testing.T) {
-	t.Parallel()
-	comm, ticks, err := readStat("/proc", 1<<22+1)
-	if err == nil {
-		t.Errorf("no such process gave %q, %d", comm, ticks)
 	}
 }

@@ -231,7 +231,7 @@ func (r Repo) Whole(ctx context.Context, head, branch string) error {
 	}
 	for line := range strings.Lines(out) {
 		if id, what, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); what == "missing" {
-			return fmt.Errorf("look for what its index holds: %s is not in the repository any more", id)
+			return fmt.Errorf("look for what its index holds: %s is no longer in the repository", id)
 		}
 	}
 	return nil

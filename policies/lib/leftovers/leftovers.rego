@@ -1,8 +1,8 @@
 # METADATA
 # title: Leftovers of agents
 # description: >-
-#   Servers that an agent spoke with over pipes, and that did not end with it: nobody can speak with one again. What may be anything else
-#   is none, and neither is one of which a single fact is not known.
+#   Servers that an agent spoke with over pipes, and that did not end with it: no program can speak with them again. A process that may be something else,
+#   or of which one fact is unknown, is not a leftover.
 package policies.lib.leftovers
 
 # METADATA
@@ -25,7 +25,7 @@ pids contains member.pid if {
 
 # METADATA
 # title: The process is one
-# description: The same of a process that is judged by itself. One that has anything below it is none.
+# description: The same for a process that is judged by itself. A process with child processes is not a leftover.
 alone if {
 	input.kind == "process"
 	input.lineage.family in families
@@ -45,7 +45,7 @@ alone if {
 
 # METADATA
 # title: Families
-# description: What speaks with the one program that started it, and with nobody else.
+# description: Programs that speak only with the program that started them.
 families := {"mcp-server", "language-server"}
 
 _known := (_servers | _inner) | _outer

@@ -5,7 +5,7 @@ package policies.lib.names
 
 # METADATA
 # title: Unprotected
-# description: True when no glob of rules.protected matches the name. One that is no glob protects everything.
+# description: True when no glob of rules.protected matches the name. A malformed glob protects everything.
 unprotected(name) if {
 	every pattern in input.config.protected {
 		pattern != name

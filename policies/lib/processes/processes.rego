@@ -40,8 +40,8 @@ busy if {
 }
 
 # METADATA
-# title: Listens to nobody
-# description: True when the process positively listens on no port and on no unix socket that others come to.
+# title: Does not listen
+# description: True when the process positively listens on no port and on no unix socket that other programs use.
 silent if {
 	count(input.process.listening) == 0
 	count(input.lineage.sockets) == 0

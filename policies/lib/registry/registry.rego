@@ -7,8 +7,8 @@ package policies.lib.registry
 # scope: document
 # title: Over
 # description: >-
-#   The places in input.entries of those whose owner is over: the record's own format says so, or it says nothing and its status
-#   is a configured terminal word. Any other status, or none, is not over.
+#   The places in input.entries of those whose owner has ended: the record's own format says so, or it says nothing and its status
+#   is a configured terminal word. Any other status, or a missing one, means that it has not ended.
 over contains place if {
 	some place, entry in input.entries
 	entry.terminal == true
@@ -20,7 +20,7 @@ over contains place if {
 	not place in _going_on
 }
 
-# The record's own format says that the owner is not over.
+# The record's own format says that the owner has not ended.
 _going_on contains place if {
 	some place, entry in input.entries
 	entry.terminal == false
@@ -44,8 +44,8 @@ of_session contains place if {
 }
 
 # METADATA
-# title: Owners that are over
-# description: The ids of the entries that are over. Of several with one id every one must be.
+# title: Owners that have ended
+# description: The ids of the entries that have ended. Of several with one id every one must be.
 owners_over contains id if {
 	some place in over
 	id := input.entries[place].id
@@ -69,9 +69,9 @@ marked contains place if {
 }
 
 # METADATA
-# title: Its owner is over
+# title: Its owner has ended
 # description: >-
-#   True when an identifying marker of the process names an owner, and every owner that any of its markers names is over.
+#   True when an identifying marker of the process names an owner, and every owner that any of its markers names has ended.
 marked_over if {
 	count(marked) > 0
 	every place, _ in input.entries {

@@ -1,6 +1,6 @@
 # METADATA
 # title: Sessions
-# description: Which sessions are anybody's business but their user's, and what is positively known of them besides their panes.
+# description: Which sessions are in scope, and what is positively known of them besides their panes.
 package policies.lib.sessions
 
 import data.policies.lib.registry
@@ -27,7 +27,7 @@ recorded if {
 popless if count(input.session.popups) == 0
 
 # METADATA
-# title: Told
+# title: Was read
 # description: True when nothing about the session failed to be read.
 told if {
 	input.kind == "session"

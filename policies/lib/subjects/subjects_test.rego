@@ -149,7 +149,7 @@ leftover := {
 	},
 }
 
-# A session that a registry entry names, and that entry is over.
+# A session that a registry entry names, and that entry has ended.
 finished := object.union(session, {
 	"session": {"name": "build"},
 	"entries": [{"source": "registry/workers", "id": "w7", "status": "completed", "by": "session", "session": "build", "shared": false, "ended": 600, "endless": false}],
@@ -384,7 +384,7 @@ deleted := object.union(process, {
 	"sighting": {"rule": "reap.processes.deleted"},
 })
 
-# A process that keeps a processor busy for an owner who is over, with a parent and a folder of its own.
+# A process that keeps a processor busy for an owner who has ended, with a parent and a folder of its own.
 runaway := object.union(process, {
 	"process": {"ppid": 777, "cpu": 7000, "markers": {"AGENT_SESSION": "s1"}},
 	"lineage": {"markers": ["AGENT_SESSION"]},

@@ -1,6 +1,6 @@
 # METADATA
 # title: Terminals
-# description: What is positively known of a Codev terminal - whose it was, what became of that one, and what lives in it.
+# description: What is positively known of a Codev terminal - its owner, whether that owner is gone, and what lives in it.
 package policies.lib.terminals
 
 # METADATA
@@ -84,7 +84,7 @@ silent if input.idle >= input.config.terminal_idle
 #   True when the terminal is ownerless and nobody is at work in it - it is a development server's and no agent lives in it, or it is a
 #   builder's and nothing but shells that take commands from a person do, or whatever lives in it has printed nothing for long
 #   enough. An agent does not always go by its own name, so in a builder's own terminal any program may be one, and a script may be
-#   about to start it anew.
+#   about to start it again.
 deserted if {
 	ownerless
 	input.terminal.role_kind == "dev"
@@ -134,7 +134,7 @@ _agent(name) if {
 }
 
 # METADATA
-# title: Told
+# title: Was read
 # description: >-
 #   True when it was read whether its Tower lists the terminal, and of its process either what lives below it or that there is none,
 #   and nothing failed. One that the Tower does not list must show itself that it is of this state folder.

@@ -1,12 +1,12 @@
 # METADATA
 # title: Words
-# description: How reasons are put together from what is known, so that a fact that is missing loses nothing but itself.
+# description: How reasons are put together from what is known, so that a missing fact leaves the others complete.
 package policies.lib.words
 
 # METADATA
 # scope: document
 # title: What is said
-# description: The reasons in one line, or, where there is none, what is not known.
+# description: The reasons in one line, or, without a reason, what is unknown.
 said(reasons, unknown) := unknown if count(reasons) == 0
 
 said(reasons, _) := concat("; ", reasons) if count(reasons) > 0

@@ -1,7 +1,7 @@
 # METADATA
 # title: Attached
 # description: |-
-#   Keeps what somebody looks at.
+#   Keeps what a person may be looking at.
 #
 #   A session with an attached client that was used less than `attached_idle` ago, or whose clients or their activity could not be
 #   read; a program that speaks tmux's control mode (iTerm2) is a client as any other; and one whose panes another session shows
@@ -9,7 +9,7 @@
 # custom:
 #   kinds: session, tab
 #   parameters:
-#     rules.attached_idle: "a client that has not been used for longer, while the machine was [awake](young.md), does not count as somebody looking"
+#     rules.attached_idle: "a client that has not been used for longer, while the machine was [awake](young.md), does not count as a person who looks"
 #   why: |-
 #     tmux counts no key of a control client, since what its user types comes as commands. So one counts as used when something came
 #     to its terminal, or when its session last showed something: what only watches stops keeping a session once that has been still
@@ -26,11 +26,11 @@ package policies.protect.attached
 import data.policies.lib.words
 
 # METADATA
-# title: Somebody looks at it
+# title: A client shows it
 # description: A client is attached and was used lately, or whether one is could not be read.
 objections contains {
 	"rule": "protect.attached",
-	"message": words.said(_watched, "whether somebody is attached to it and uses it is not known"),
+	"message": words.said(_watched, "whether a client is attached and in use is not known"),
 	"evidence": words.known(_facts),
 } if {
 	input.kind == "session"
@@ -68,7 +68,7 @@ _unwatched if {
 	input.client_idle >= input.config.attached_idle
 }
 
-_watched contains $"somebody is attached and used it {words.span(input.client_idle)} ago; at least {words.span(input.config.attached_idle)} is asked" if {
+_watched contains $"a client is attached and was used {words.span(input.client_idle)} ago; at least {words.span(input.config.attached_idle)} is required" if {
 	input.client_idle < input.config.attached_idle
 }
 

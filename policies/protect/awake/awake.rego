@@ -28,7 +28,7 @@ objections contains {
 
 _steady if input.host.steady >= input.config.steady_for
 
-_reasons contains $"the machine booted, resumed or had its clock set {words.span(input.host.steady)} ago; at least {words.span(input.config.steady_for)} is asked" if {
+_reasons contains $"the machine booted, resumed or had its clock set {words.span(input.host.steady)} ago; at least {words.span(input.config.steady_for)} is required" if {
 	input.host.steady < input.config.steady_for
 }
 

@@ -1,7 +1,7 @@
 # METADATA
 # title: Held
 # description: |-
-#   Keeps what somebody asked to keep.
+#   Keeps what a person or a registry asked to keep.
 #
 #   A candidate with a hold that has not lapsed, and one that a registry entry marks as `retained`, whatever its status.
 # custom:
@@ -21,16 +21,16 @@ import data.policies.lib.words
 
 # METADATA
 # title: A hold is on it
-# description: Somebody placed a hold on the candidate, and it has not lapsed.
+# description: A hold is on the candidate, and it has not lapsed.
 objections contains {
 	"rule": "protect.held",
-	"message": $"held by {words.said(_owner, "somebody")}: {words.said(_reason, "no reason given")}",
+	"message": $"held by {words.said(_owner, "an owner who gave no name")}: {words.said(_reason, "no reason given")}",
 	"evidence": {k: v | some k, v in input.hold},
 } if input.hold
 
 # METADATA
 # title: A registry retains it
-# description: A registry entry that concerns the candidate is marked as retained, whatever its status.
+# description: A registry entry that concerns the candidate is marked as retained, with any status.
 objections contains {
 	"rule": "protect.held",
 	"message": "a registry entry that concerns it is marked as retained",

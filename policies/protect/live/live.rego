@@ -14,7 +14,7 @@
 #   | socket, lock | has a unix socket that is bound in it, a lock on a file in it |
 #   | argv, env | was started with a path in it, such as a script; its `GIT_DIR`, `GIT_WORK_TREE` or `GIT_INDEX_FILE` leads there |
 #   | admin | uses the folder that git keeps for the worktree |
-#   | watch | asked to be told of changes in it (inotify, fanotify), and not of those in the folder around it, as who watches a whole tree does |
+#   | watch | watches it for changes (inotify, fanotify), and not of those in the folder around it, as who watches a whole tree does |
 #   | link | has a file open that has another name in it |
 #   | mount, overlay | sees it, a part of it or a folder around it mounted, or something that is made of it; `/home`, a home and the machine's other general folders count for nothing |
 #   | loop, swap | is the kernel itself: a loop device, a swap file. It has the pid 0 |
@@ -26,7 +26,7 @@
 #   server in no pane, and ends with the client that shows it: it keeps the session that it was opened for, and every session that a
 #   terminal shows while one is open, for tmux does not say over which. A job (`run-shell`) that was started for a session keeps
 #   that one. What a status line or `pipe-pane` runs keeps none. A herdr tab with any pane that is not positively idle or in which
-#   herdr knows of an agent, whatever that does, and one of which not every pane was listed. A process that is an agent, has a
+#   herdr knows of an agent, in any state, and a tab of which not every pane was listed. A process that is an agent, has a
 #   terminal, belongs to a pane, listens, or has an agent, a terminal or a listener below it. Any of these that is not known counts
 #   as in use: also what an interpreter runs, where that could not be read and the process has no name of its own.
 #
@@ -49,7 +49,7 @@
 #   that; for herdr the id that the pane's own shell was given counts, since a pane that is moved gets another one. Not kept by it
 #   is a pane from which something was begun that lives on by design: another multiplexer's server with all that it holds, an agent
 #   vendor's shared daemon, and what `personal_daemons` lists. Those are ended by nothing, and the finding names them as `live_on`.
-#   An environment that cannot be read names nobody.
+#   An environment that cannot be read names no pane.
 #
 #   A server that spoke with an agent over pipes and outlived it is no work, although it has the pane's terminal. It counts as left
 #   over only where all of this is known of it: it is of the family mcp-server or language-server, it carries an agent's marker that
@@ -62,11 +62,11 @@
 #   daemon, another user's process, one with another value of an identifying marker, one that `protected` matches by name or id, or
 #   one that somebody holds is below it, while it is not known what is, and while there are more than 64.
 #
-#   A Codev terminal stays unless one of these holds, whatever reason there is to close it: it has exited and nothing lives in it;
-#   it is a shellper that nobody knows and nothing lives below it; or its builder is gone (see
-#   [reap.terminals.ownerless](terminal-ownerless.md)) and nobody is at work in it. Nobody is at work where nothing but shells lives
-#   in it that wait for a person (see [reap.sessions.husk](husk.md); the script with which Codev starts an agent is none, since it
-#   may start it anew), where it is a development server's and no agent lives in it (the server itself may run), or where it has
+#   A Codev terminal stays unless one of these holds, for every reason to close it: it has exited and nothing lives in it;
+#   it is a shellper that neither Tower nor store knows and nothing lives below it; or its builder is gone (see
+#   [reap.terminals.ownerless](terminal-ownerless.md)) and nothing works in it. Nothing works in it when nothing but shells lives
+#   in it that wait for a person (see [reap.sessions.husk](husk.md); the script with which Codev starts an agent does not count as one, since it
+#   may start it again), where it is a development server's and no agent lives in it (the server itself may run), or where it has
 #   printed nothing for `terminal_idle`. In a builder's own terminal any program may be the agent, for agents go by the names of
 #   their versions and interpreters too.
 # custom:
@@ -111,7 +111,7 @@ import data.policies.lib.words
 # scope: document
 objections contains {
 	"rule": "protect.live",
-	"message": words.said(_users, "who uses it is not known: not every process that may use it could be read"),
+	"message": words.said(_users, "whether a process uses it is unknown: not every process could be read"),
 	"evidence": {"holders": [holder | some holder in input.holders]},
 } if {
 	input.kind == "dir"
@@ -192,7 +192,7 @@ _agents contains $"herdr says of the agent in one of its panes: {pane.agent_stat
 	not pane.agent_status in input.config.agent_idle
 }
 
-# Whatever the reason to reap is, the facts that make a terminal safe are asked for here anew.
+# For every reason to reap, the facts that make a terminal safe are checked again here.
 _abandoned if terminals.exited
 
 _abandoned if {
@@ -204,7 +204,7 @@ _abandoned if terminals.deserted
 
 _at_work contains $"something runs in it: {concat(", ", _below)}" if count(_below) > 0
 
-_at_work contains $"it printed something {words.span(input.idle)} ago; at least {words.span(input.config.terminal_idle)} is asked" if {
+_at_work contains $"it printed something {words.span(input.idle)} ago; at least {words.span(input.config.terminal_idle)} is required" if {
 	terminals.ownerless
 	count(_below) > 0
 	input.idle < input.config.terminal_idle
@@ -297,13 +297,13 @@ _reasons contains "it has a terminal" if input.process.tty != ""
 
 _reasons contains $"it belongs to the pane {input.lineage.pane}" if input.lineage.pane != ""
 
-_reasons contains $"it runs in {input.lineage.interpreter}, and what it runs is not known: it may be an agent (rules.families says what is not)" if input.lineage.unidentified == true
+_reasons contains $"{input.lineage.interpreter} runs an unknown program, which may be an agent (rules.families lists programs that are not)" if input.lineage.unidentified == true
 
 _reasons contains "an agent runs below it" if input.lineage.agent_below == true
 
 _reasons contains "a process below it has a terminal" if input.lineage.tty_below == true
 
-_reasons contains "below it an interpreter runs what is not known: it may be an agent (rules.families says what is not)" if {
+_reasons contains "an interpreter below it runs an unknown program, which may be an agent (rules.families lists programs that are not)" if {
 	input.lineage.unidentified_below == true
 }
 
@@ -322,7 +322,7 @@ _reasons contains "a process below it listens on a port or on a unix socket" if 
 	not _silent
 }
 
-_reasons contains "a process below it, which would end with it, is kept: it is never reaped, protected, held, another owner's, or people use it too" if {
+_reasons contains "a process below it, which would end with it, must stay: it is never reaped, protected, held, another owner's, or people use it too" if {
 	count(input.lineage.below) > 0
 	not _alone_or_ordinary
 }

@@ -105,13 +105,13 @@ test_one_that_listens_on_a_unix_socket_stays if {
 
 test_what_an_interpreter_runs_has_to_be_known if {
 	some objection in live.objections with input as subjects.unidentified(subjects.process)
-	objection.message == "it runs in node, and what it runs is not known: it may be an agent (rules.families says what is not)"
+	objection.message == "node runs an unknown program, which may be an agent (rules.families lists programs that are not)"
 	count(live.objections) == 1 with input as subjects.unidentified(subjects.deleted)
 }
 
 test_what_runs_below_it_has_to_be_known_too if {
 	some objection in live.objections with input as json.patch(subjects.process, [{"op": "remove", "path": "/lineage/agent_below"}, {"op": "add", "path": "/lineage/unidentified_below", "value": true}])
-	objection.message == "below it an interpreter runs what is not known: it may be an agent (rules.families says what is not)"
+	objection.message == "an interpreter below it runs an unknown program, which may be an agent (rules.families lists programs that are not)"
 }
 
 test_what_is_busy_for_an_owner_who_is_over_need_not_be_known if {
@@ -162,7 +162,7 @@ _running(terminal) := subjects.changed(terminal, "/idle", 599)
 
 test_an_agent_that_printed_something_lately_keeps_its_terminal if {
 	some objection in live.objections with input as _running(subjects.terminal)
-	objection.message == "it printed something 9 min 59 s ago; at least 10 min is asked; something runs in it: bash, claude"
+	objection.message == "it printed something 9 min 59 s ago; at least 10 min is required; something runs in it: bash, claude"
 	objection.evidence == {"running": {"bash", "claude"}, "idle": 599}
 }
 
@@ -299,7 +299,7 @@ test_what_an_interpreter_runs_on_a_terminal_is_said_to_be_unknown if {
 		{"op": "add", "path": "/lineage/interpreter", "value": "node"},
 		{"op": "add", "path": "/lineage/unidentified", "value": true},
 	])
-	objection.message == "it has a terminal; it runs in node, and what it runs is not known: it may be an agent (rules.families says what is not)"
+	objection.message == "it has a terminal; node runs an unknown program, which may be an agent (rules.families lists programs that are not)"
 }
 
 test_a_leftover_in_a_pane_may_go_although_it_has_the_terminal if {
@@ -331,7 +331,7 @@ test_a_process_with_one_below_it_that_may_not_end_with_it_stays if {
 		[{"id": "process:899@1", "held": false, "pid": 899, "name": "sh", "uid": 1000, "personal": "", "own": true}, {"id": "process:900@1", "held": false, "pid": 900, "name": "git", "uid": 1000, "personal": "", "own": true}],
 	] {
 		some objection in live.objections with input as subjects.changed(subjects.process, "/lineage/below", below)
-		objection.message == "a process below it, which would end with it, is kept: it is never reaped, protected, held, another owner's, or people use it too"
+		objection.message == "a process below it, which would end with it, must stay: it is never reaped, protected, held, another owner's, or people use it too"
 	}
 }
 

@@ -9,7 +9,7 @@
 #
 #   A candidate with any registry entry that is not positively over, be it tied by path, session, tab, pane, marker or pid. The
 #   owner of a spawn is asked about the spawn alone, and owns nothing by that. Who works in the folder that a process stands in is
-#   not asked where the process's own identifying marker says whose it is, that owner is over, and no multiplexer can have handed
+#   not asked where the process's own identifying marker names its owner, that owner has ended, and no multiplexer can have handed
 #   the marker down.
 #
 #   A folder whose name is one to be thrown away, and that a registry entry names, over or not: it is a session's own folder, and
@@ -17,21 +17,21 @@
 #
 #   A process with a marker that names a session of an orchestrator which keeps records (`marker_records`), where no record here
 #   knows that session: another instance may own it, another user's, or one whose records are elsewhere. It is no matter whether a
-#   registry of that form was read: what it does not have is not over. Such a marker counts for nothing where the agent that started
-#   the process is positively gone: `CLAUDE_PID` names a number that is nobody's in this pid namespace, or a younger process's.
+#   registry of that form was read: an owner that it does not have has not ended. Such a marker counts for nothing where the agent that started
+#   the process is positively gone: `CLAUDE_PID` names a number that no process in this pid namespace has, or a younger process's.
 # custom:
 #   kinds: all
 #   parameters:
 #     rules.grace.spawn: "how long a completed spawn still keeps what it names"
-#     rules.terminal_statuses: "the words that say an owner is over"
+#     rules.terminal_statuses: "the words that say an owner has ended"
 #     rules.disposable_dirs: "the names that are to be thrown away"
 #     rules.id_markers: "markers whose value says whose a process is"
 #     rules.marker_records: "markers that name a session on record, and the format of the registries that know it"
 #     rules.pid_markers: "markers that name the agent's process"
 #   why: |-
 #     Ownership is a positive record, and so is its end. A parent's end does not end its child's claim. That nobody recorded a thing
-#     is neither a reason to reap nor to keep. An open review has no other protection than its record, so its age is none against it;
-#     one that is archived without the time of it is being restored, and is not over.
+#     is neither a reason to reap nor to keep. An open review has no other protection than its record, so it stays at any age;
+#     one that is archived without the time of it is being restored, and has not ended.
 #   example: |-
 #     `{"path": "/w/feature", "spawned_at": ...}` without `completed_at`: `/w/feature` stays. `"status": "mid-restore"`: stays, for
 #     nobody listed that word. An open review of a session that was archived goes with it; one of a session that is no longer on
@@ -45,7 +45,7 @@ import data.policies.lib.words
 
 # METADATA
 # title: A spawn is open
-# description: A spawn of the candidate is not completed, or was not long ago, and its owner is not known to be over.
+# description: A spawn of the candidate is not completed, or was not long ago, and its owner is not known to have ended.
 objections contains {
 	"rule": "protect.owned",
 	"message": words.said(_completed(place), "a spawn ledger says that it is in use"),
@@ -57,7 +57,7 @@ objections contains {
 
 # METADATA
 # title: A registry entry is live
-# description: A registry entry of the candidate is not positively over.
+# description: A registry entry of the candidate has not positively ended.
 objections contains {
 	"rule": "protect.owned",
 	"message": "a registry records an owner of it that has not ended",
@@ -69,11 +69,11 @@ objections contains {
 }
 
 # METADATA
-# title: It is somebody's own folder
-# description: A registry entry, over or not, names the folder or something in it, although its name says that it is to be thrown away.
+# title: It belongs to somebody
+# description: A registry entry, ended or not, names the folder or something in it, although its name says that it is to be thrown away.
 objections contains {
 	"rule": "protect.owned",
-	"message": "a registry records the folder itself, so it only looks like one to be thrown away",
+	"message": "a registry records this folder as an owner's, so it is not disposable",
 	"evidence": {"entries": [entry.id | some entry in input.entries; entry.by == "path"]},
 } if {
 	input.kind == "dir"
@@ -83,7 +83,7 @@ objections contains {
 }
 
 # METADATA
-# title: Its session is on no record here
+# title: Its session is not on record here
 # description: >-
 #   A marker of the process names a session of an orchestrator that keeps records, and no record here knows that session: another
 #   instance may own it, another user's or one whose records are elsewhere. It counts for nothing where the agent that started the process
@@ -116,7 +116,7 @@ _stranger contains $"{concat(", ", input.lineage.strangers)} names a session tha
 }
 
 # Nothing for a spawn that is open.
-_completed(place) := {$"a spawn of it was completed {words.span(ago)} ago; at least {words.span(input.config.grace.spawn)} is asked" |
+_completed(place) := {$"a spawn of it was completed {words.span(ago)} ago; at least {words.span(input.config.grace.spawn)} is required" |
 	ago := input.spawns[place].completed
 }
 

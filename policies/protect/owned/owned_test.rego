@@ -119,7 +119,7 @@ test_an_entry_of_a_tie_that_is_not_known_keeps if {
 test_a_session_of_a_disposable_name_keeps_its_folder_over_or_not if {
 	every terminal in [true, false] {
 		some objection in owned.objections with input as subjects.changed(subjects.empty, "/entries", [{"source": "registry/flock", "id": "s1", "by": "path", "path": "/w/x-review-1a2b3c4d", "terminal": terminal}])
-		objection.message == "a registry records the folder itself, so it only looks like one to be thrown away"
+		objection.message == "a registry records this folder as an owner's, so it is not disposable"
 	}
 }
 

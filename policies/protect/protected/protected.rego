@@ -1,13 +1,13 @@
 # METADATA
 # title: Protected
 # description: |-
-#   Keeps what nobody may reap.
+#   Keeps what must never be reaped.
 #
 #   What `protected` matches by id, name or path, what lies below such a path, and what such a path lies in; a terminal by its id,
-#   its label, or whose it is. A worktree that is locked or may be, a repository's main checkout and any clone. The terminal of an
-#   architect, and one of which it is not known whose it is. Multiplexers' servers, kernel threads and processes of the listed
+#   its label, or its owner. A worktree that is locked or may be, a repository's main checkout and any clone. The terminal of an
+#   architect, and a terminal whose owner is unknown. Multiplexers' servers, kernel threads and processes of the listed
 #   names. Daemons that people use too, by name or by the file that they were started from, whoever's command started them: an
-#   editor, a display, a database, a container, a connection. Folders and processes of another user. A pattern that is none keeps
+#   editor, a display, a database, a container, a connection. Folders and processes of another user. A malformed pattern keeps
 #   everything.
 # custom:
 #   kinds: all
@@ -82,7 +82,7 @@ objections contains {
 
 # METADATA
 # title: The terminal of an architect
-# description: An architect's terminal holds a conversation that nothing brings back. It is one, or whose it is could not be read.
+# description: An architect's terminal holds a conversation that nothing brings back. It is one, or its owner could not be read.
 objections contains {
 	"rule": "protect.protected",
 	"message": words.said(_architect, "whether it is an architect's terminal is not known"),
@@ -179,7 +179,7 @@ _reasons contains "it is a multiplexer's server" if processes.multiplexer == tru
 
 _reasons contains "rules.never_processes has its name" if names.never(input.process.name)
 
-_personal contains $"people use such a program too, whoever started it ({input.lineage.personal})" if input.lineage.personal != ""
+_personal contains $"people use such a program too, also when an agent started it ({input.lineage.personal})" if input.lineage.personal != ""
 
 _facts contains {"protected": input.config.protected}
 

@@ -92,7 +92,7 @@ test_what_another_user_owns_stays if {
 
 test_a_daemon_that_people_use_too_stays if {
 	some objection in protected.objections with input as subjects.changed(subjects.process, "/lineage/personal", "editor")
-	objection.message == "people use such a program too, whoever started it (editor)"
+	objection.message == "people use such a program too, also when an agent started it (editor)"
 }
 
 test_processes_by_name_stay if {

@@ -19,8 +19,8 @@
 #   terminal (`wchar` of `/proc/<pid>/io`): the bytes that reached a disk leave out a log's next line.
 #
 #   All of these times count only while the machine was awake ([protect.young](young.md)). Every look counts, also one without
-#   `--apply`. Another program under the same number, or another reason, begins anew; a look that could not read what it takes
-#   leaves everything as it was. `cleanup ID --safe` does not ask for the second look, because a person asks for this one thing, but
+#   `--apply`. Another program with the same pid, or another reason, starts again from the first look; a look that could not read what it takes
+#   changes nothing. `cleanup ID --safe` does not ask for the second look, because a person asks for this one thing, but
 #   keeps a process that was seen at work. `sweep --apply --confirm` waits `confirm_after` and no longer: it does nothing for
 #   processes that have to wait for more. Folders are not asked to wait.
 # custom:
@@ -33,15 +33,15 @@
 #     rules.busy.written: "bytes a second that they may write"
 #   why: |-
 #     One look can be wrong: a shell between two commands is idle, and a failed `tmux` call was read as "no such session" and cost
-#     nine live agents (eltmon/overdeck#2757, #2787). An agent that is started anew (`claude --resume`) has another number and is
-#     younger than the build that it left running, so that the build has nobody at the first look; and what is ended cannot be brought
+#     nine live agents (eltmon/overdeck#2757, #2787). An agent that is started again (`claude --resume`) has another number and is
+#     younger than the build that it left running, so that the build has no live owner at the first look; and what is ended cannot be brought
 #     back. Sightings are in the ledger, so a restart neither acts at once nor starts over.
 #
 #     Idle MCP servers (`@modelcontextprotocol/server-everything`, `server-filesystem`), `typescript-language-server`, `vite`,
 #     `chokidar` and `tsc --watch` were measured over four minutes to use 0 to 0.001 processors and to write nothing; a watcher that
 #     polls used 0.002 and wrote 140 bytes a second, and so waits for longer.
 #   example: |-
-#     First sweep: `protect.seen_once: it takes a second look, some time after the first, to be sure`. A sweep a minute later reaps. A
+#     First sweep: `protect.seen_once: it needs a second look, some time after the first, to be sure`. A sweep a minute later reaps. A
 #     new shell in the pane in between is another identity, and the wait begins again.
 #
 #     `node` (7001) is found to be an orphan at 10:00: `one look does not tell whether it is still at work, not before 10:05:00`. At
@@ -59,7 +59,7 @@ import data.policies.lib.words
 #   in between, or have been found for so much longer.
 objections contains {
 	"rule": "protect.seen_once",
-	"message": words.said(_reasons, $"it takes a second look, {words.span(_asked)} after the first"),
+	"message": words.said(_reasons, $"it needs a second look, {words.span(_asked)} after the first"),
 	"evidence": words.known(_facts),
 } if {
 	input.kind != "dir"
@@ -106,7 +106,7 @@ default _idle := 0
 
 _idle := input.sighting.idle
 
-_reasons contains $"it was first found {words.span(input.sighting.first)} ago; at least {words.span(_asked)} is asked" if {
+_reasons contains $"it was first found {words.span(input.sighting.first)} ago; at least {words.span(_asked)} is required" if {
 	_same
 	input.sighting.first < _asked
 }
@@ -116,7 +116,7 @@ _reasons contains "it has worked since the look before" if {
 	input.sighting.idle == 0
 }
 
-_reasons contains $"it has done nothing for {words.span(input.sighting.idle)}; at least {words.span(_asked)} is asked" if {
+_reasons contains $"it has done nothing for {words.span(input.sighting.idle)}; at least {words.span(_asked)} is required" if {
 	_same
 	input.sighting.idle > 0
 	input.sighting.idle < _asked

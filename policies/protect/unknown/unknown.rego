@@ -56,7 +56,7 @@ objections contains {
 #   same thing at a later look was not.
 objections contains {
 	"rule": "protect.unknown",
-	"message": "its source, the processes, the ledger or what makes it the same thing at a later look could not be read whole",
+	"message": "its source, the processes, the ledger or its identity could not be read whole",
 	"evidence": words.known(_source),
 } if not _known
 

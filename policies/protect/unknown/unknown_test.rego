@@ -43,8 +43,8 @@ test_a_terminal_that_was_not_read_keeps if {
 }
 
 test_a_terminal_with_an_error_keeps if {
-	some objection in unknown.objections with input as subjects.changed(subjects.ended, "/terminal/error", "whether pid 6101 is this terminal's cannot be told")
-	objection.message == "not all of the terminal could be read: whether pid 6101 is this terminal's cannot be told"
+	some objection in unknown.objections with input as subjects.changed(subjects.ended, "/terminal/error", "whether pid 6101 belongs to this terminal is unknown")
+	objection.message == "not all of the terminal could be read: whether pid 6101 belongs to this terminal is unknown"
 	objection.evidence == {"listed": true}
 }
 

@@ -13,7 +13,7 @@
 #   ignored, and in that tool's worktrees only. A folder that is ignored as a whole counts when nothing else is in it. Any other
 #   file beside them is work as ever, and so is one of these that a commit has and that was changed. They may have been edited, and
 #   `settings.local.json` holds the permissions that somebody gave in that worktree: they go with it, and come back with it until
-#   `act.trash_ttl` is over.
+#   `act.trash_ttl` has passed.
 #
 #   What a spawned agent leaves for whoever started it (`reports`, such as a reviewer's verdict) is work until that one has it: a
 #   spawn of the folder is on record, and every spawn of it was completed at least `grace.spawn` ago.
@@ -38,7 +38,7 @@ import data.policies.lib.words
 
 # METADATA
 # title: It may hold work that is nowhere else
-# description: The folder holds something that would be lost, or whether it does is not known, for instance because nobody looked into it.
+# description: The folder holds something that would be lost, or whether it does is not known, for instance because it was not looked into.
 objections contains {
 	"rule": "protect.unsaved",
 	"message": words.said(_reasons, words.said(_skipped, "whether it holds unsaved work is not known")),

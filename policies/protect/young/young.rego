@@ -23,11 +23,11 @@
 #     rules.grace.process: "since a process was started"
 #     rules.grace.terminal: "since a terminal's process was started; where it has none any more, since its Tower has it"
 #   why: |-
-#     What has just begun looks like what is over: a worktree without a commit, a session at its first prompt, a process whose parent
+#     What has just begun looks like what has ended: a worktree without a commit, a session at its first prompt, a process whose parent
 #     is about to take it on.
 #   example: |-
 #     A worktree that was changed 14 minutes ago: spared. One that was made a minute before the lid was closed for the night: spared
-#     until a quarter of an hour after it was opened. A grace of `0s` is none.
+#     until a quarter of an hour after it was opened. With `0s` there is no grace.
 package policies.protect.young
 
 import data.policies.lib.terminals
@@ -71,7 +71,7 @@ _grown if {
 
 _of_age if input.age >= input.config.grace[input.kind]
 
-_reasons contains $"{_began[input.kind]} {words.span(input.age)} ago; at least {words.span(input.config.grace[input.kind])} is asked" if {
+_reasons contains $"{_began[input.kind]} {words.span(input.age)} ago; at least {words.span(input.config.grace[input.kind])} is required" if {
 	input.age >= 0
 	input.age < input.config.grace[input.kind]
 }

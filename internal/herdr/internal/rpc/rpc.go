@@ -175,7 +175,7 @@ func closed(ctx context.Context, err error) error {
 	case errors.Is(err, unix.ENOENT):
 		return fmt.Errorf("no such socket: %w", ErrNoServer)
 	case errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, peer.ErrNotSocket):
-		return fmt.Errorf("nobody listens there, the file was left by a server that ended: %w", ErrNoServer)
+		return fmt.Errorf("no server listens there: the one that made this file has ended: %w", ErrNoServer)
 	case errors.Is(err, unix.EAGAIN):
 		return fmt.Errorf("%w: too many wait to be answered; see herdr status server", bare(err))
 	case peer.Refused(err):

@@ -1,5 +1,5 @@
 # METADATA
-# title: Worktree of an owner who is over
+# title: Worktree of an owner that has ended
 # description: |-
 #   A linked git worktree that holds nothing, and of which its owner says that it may go.
 #
@@ -20,14 +20,14 @@
 #   waits: [rules.grace.dir]
 #   parameters:
 #     rules.landed_after: "how long nothing may have happened in it"
-#     rules.terminal_statuses: "the words that say an owner is over"
+#     rules.terminal_statuses: "the words that say an owner has ended"
 #   why: |-
 #     A worktree whose branch waits for a review has not landed, and one on which nothing was committed never will: it stayed for
-#     ever, although the registry said that its worker was over. A sweep leaves it a day all the same, since what a worker has
+#     ever, although the registry said that its worker had ended. A sweep leaves it a day all the same, since what a worker has
 #     completed somebody may be about to look at.
 #
 #     A name alone is no owner: an entry of a folder in it, of the folder around it, or of one that the owner only worked in
-#     (Shepherd's sessions without a worktree of their own) gives no finding. Codev keeps no record of a builder that is over, so that
+#     (Shepherd's sessions without a worktree of their own) gives no finding. Codev keeps no record of a builder that has ended, so that
 #     none gives one.
 #   example: |-
 #     `{"id": "w7", "status": "completed", "path": "/w/w7", "ended_at": "16:00"}`, and `/w/w7` is clean since noon: reaped the next
@@ -48,14 +48,14 @@ in_scope if {
 }
 
 # METADATA
-# title: Its owner is over
+# title: Its owner has ended
 # description: >-
 #   The registry entry whose own folder this is, is positively over, and so is every other one of that id. It ended after the folder was
 #   made, and nothing has happened in the folder for a while. Where the user asks for this one folder by name it need not have been
 #   quiet, nor need the entry say when it ended.
 findings contains {
 	"rule": "reap.dirs.over",
-	"message": "the registry says that its owner is over, and it holds nothing that is not in the repository",
+	"message": "the registry says that its owner has ended, and it holds nothing that is not in the repository",
 	"evidence": words.known(_facts | {{"source": entry.source}, {"entry": entry.id}}),
 } if {
 	dirs.holds_nothing

@@ -3,7 +3,7 @@ package policies.reap.dirs.over_test
 import data.policies.lib.subjects_test as subjects
 import data.policies.reap.dirs.over
 
-# A worktree on a branch that has not landed, and the entry of its owner, who is over.
+# A worktree on a branch that has not landed, and the entry of its owner, who has ended.
 _dir := json.patch(subjects.dir, [
 	{"op": "replace", "path": "/dir/git/landed", "value": false},
 	{"op": "replace", "path": "/dir/git/commits", "value": 0},

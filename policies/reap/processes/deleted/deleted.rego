@@ -16,7 +16,7 @@
 #     rules.agents: "never reaped, by name or by what they were started from"
 #   why: |-
 #     Closing a task removes its worktree and not what was started in it: 34 `yes` processes kept about 30 cores busy for six days
-#     (erwins-enkel/shepherd#1133). What works in a folder that is gone works for nobody. But a build also deletes folders under what
+#     (erwins-enkel/shepherd#1133). What works in a folder that is gone has no use. But a build also deletes folders under what
 #     it serves, so whoever is on record for the path still keeps it ([protect.owned](owned.md)), and so does a terminal, an open port
 #     or an agent below it ([protect.live](live.md)).
 #   example: |-
@@ -38,10 +38,10 @@ in_scope if {
 
 # METADATA
 # title: Its worktree was deleted
-# description: The worktree that the process works in is gone, and so is whoever started it.
+# description: The worktree that the process works in is gone, and so is the process that started it.
 findings contains {
 	"rule": "reap.processes.deleted",
-	"message": "the worktree that it works in was deleted, and whoever started it is gone",
+	"message": "the worktree that it works in was deleted, and the process that started it is gone",
 	"evidence": {"cwd": input.process.cwd, "folders": _folders, "parent": input.process.ppid, "age": input.age},
 } if {
 	in_scope

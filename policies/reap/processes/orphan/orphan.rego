@@ -25,9 +25,9 @@
 #   agent's marker that it does not carry itself: it set that. An unidentified process that was left behind itself does not, or one
 #   that stays would keep all others for ever.
 #
-#   What is below it ends with it: the process itself first, for the other way round a supervisor starts it anew, and then whatever
+#   What is below it ends with it: the process itself first, for the other way round a supervisor starts it again, and then whatever
 #   was judged with it and outlived that. What it started since it was judged is left for the next sweep. A process that called
-#   setsid and whose parent ended stands below nobody, and is judged by itself.
+#   setsid and whose parent ended has no such parent, and is judged by itself.
 # custom:
 #   candidates: [marked]
 #   needs: [init, agent_markers]
@@ -67,7 +67,7 @@ in_scope if {
 
 # METADATA
 # title: Its agent is gone
-# description: An agent started the process, that agent is gone, and nobody else has taken the process over.
+# description: An agent started the process, that agent has ended, and no other program has taken the process over.
 findings contains {
 	"rule": "reap.processes.orphan",
 	"message": "an agent started it and is gone",

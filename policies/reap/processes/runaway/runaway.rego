@@ -1,17 +1,17 @@
 # METADATA
-# title: Runaway of an owner that is over
+# title: Runaway of an owner that has ended
 # description: |-
-#   A process that has been busy for all its life, for an owner who is over.
+#   A process that has been busy for all its life, for an owner who has ended.
 #
 #   In scope is a process that carries one of `id_markers` and is not known to be an agent itself. It is a runaway when a registry
-#   has an entry for that marker's value and every entry that any of its markers leads to is over; when it is at least
+#   has an entry for that marker's value and every entry that any of its markers leads to has ended; when it is at least
 #   `runaway.min_age` old and has used at least `runaway.min_cpu` processors over its whole life, its ended children's time
 #   included, and counting what the machine is known to have slept as no life; when it positively listens nowhere, on no port and no
 #   unix socket, and is no agent; what an interpreter runs need not be known (see [protect.live](live.md)); and when the marker is
 #   its own: it comes out of no multiplexer, or out of one whose server does not carry the same marker. Who its parent is and where
 #   it stands does not matter.
 #
-#   An owner of whom there is no entry, who lives, who is being restored or of whom the registry says something that nobody listed
+#   An owner without an entry, who lives, who is being restored or whose status is not listed
 #   makes no runaway.
 # custom:
 #   candidates: [marked]
@@ -21,7 +21,7 @@
 #     rules.runaway.min_age: "how old it must be, from 1m to 24h"
 #     rules.runaway.min_cpu: "how many processors it must have used over its whole life, from 0.05 to 1"
 #     rules.id_markers: "markers whose value says whose the process is"
-#     rules.terminal_statuses: "the words that say an owner is over, where the record does not say it itself"
+#     rules.terminal_statuses: "the words that say an owner has ended, where the record does not say it itself"
 #   why: |-
 #     What an agent leaves running often leaves its folder and its parent too, so that neither finds it (erwins-enkel/shepherd#1144,
 #     #1675). Its environment stays. But a multiplexer hands the environment that it was started with to every pane, and an entry that
@@ -46,11 +46,11 @@ in_scope if {
 }
 
 # METADATA
-# title: Its owner is over, and it is busy
-# description: Whoever started the process is over, and it has used more of a processor than is allowed, for long enough.
+# title: Its owner has ended, and it is busy
+# description: The owner of the process has ended, and it has used more of a processor than is allowed, for long enough.
 findings contains {
 	"rule": "reap.processes.runaway",
-	"message": "its owner is over, and it has kept a processor busy ever since it was started",
+	"message": "its owner has ended, and it has kept a processor busy ever since it was started",
 	"evidence": {
 		"owners": {input.entries[place].id | some place in registry.marked},
 		"age": input.age,

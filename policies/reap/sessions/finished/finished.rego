@@ -1,7 +1,7 @@
 # METADATA
 # title: Session of a finished owner
 # description: |-
-#   A tmux session whose owner a registry says is over.
+#   A tmux session whose owner a registry says has ended.
 #
 #   In scope are sessions that a registry entry names. The entry must be positively over: its own format says so (`terminal: true`),
 #   or it says nothing of itself and its status is a terminal word. Its end must be known and fall into this session's life.
@@ -9,7 +9,7 @@
 #   needs: [tmux, recorded_sessions]
 #   waits: [rules.grace.session, rules.confirm_after]
 #   parameters:
-#     rules.terminal_statuses: "the words that say an owner is over; every other word, and none, says that it is not"
+#     rules.terminal_statuses: "the words that say an owner has ended; any other status, or a missing one, means that it has not ended"
 #   why: |-
 #     "Not in my registry" means somebody else's, a row that is being restored has no terminal status, and names come back: an entry
 #     that ended before this session was made speaks of an earlier session of the same name. An entry without `ended_at` gives no
@@ -34,11 +34,11 @@ in_scope if {
 }
 
 # METADATA
-# title: Its owner is over
-# description: The registry entry of this session, and of no other, is positively over, and ended after the session was made.
+# title: Its owner has ended
+# description: The registry entry of this session, and of no other, has positively ended, after the session was made.
 findings contains {
 	"rule": "reap.sessions.finished",
-	"message": "the registry says that its owner is over",
+	"message": "the registry says that its owner has ended",
 	"evidence": {
 		"source": entry.source,
 		"entry": entry.id,

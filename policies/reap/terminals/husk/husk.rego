@@ -5,7 +5,7 @@
 #
 #   In scope are shellpers without a terminal. One is a husk when it is of this state folder by its own command line, the Tower was
 #   asked and does not list it, the store was read and has no row for it, nothing lives below it, and it has run for
-#   `grace.shellper`. A grace of `0s` is none. One whose start could not be read stays.
+#   `grace.shellper`. With `0s` there is no grace. One whose start could not be read stays.
 # custom:
 #   needs: [codev]
 #   waits: [rules.grace.terminal, rules.confirm_after]
@@ -23,21 +23,21 @@
 #     With a shell below it: spared by [protect.live](live.md); `winnow explain` then says in whose worktree it was started. One that
 #     an earlier look saw as a builder's, or as its development server's, is that terminal still, and no husk
 #     ([reap.terminals.ownerless](terminal-ownerless.md)). While the Tower is down nobody can say that it is not listed, and it is in
-#     nobody's scope.
+#     no scope.
 package policies.reap.terminals.husk
 
 import data.policies.lib.terminals
 
 # METADATA
 # title: In scope
-# description: The terminal is a shellper that nobody knows.
+# description: The terminal is a shellper that neither its Tower nor its store knows.
 in_scope if {
 	input.kind == "terminal"
 	input.terminal.role_kind == "shellper"
 }
 
 # METADATA
-# title: Nobody knows it, and nothing lives below it
+# title: Neither Tower nor store knows it, and nothing lives below it
 # description: The shellper is of this state folder, neither listed nor on record, childless, and old enough.
 findings contains {
 	"rule": "reap.terminals.husk",

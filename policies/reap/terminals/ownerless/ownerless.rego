@@ -36,7 +36,7 @@
 #     `builder-pir-883` has no row, `.builders/pir-883-slug` is gone, its agent has printed nothing since noon:
 #
 #     ```
-#     terminal:codev/default/b26afcb2-e6ce-4410-9950-93df6cbfe922   reap   reap.terminals.ownerless: its builder builder-pir-883 is on record no more, and the worktree of that one is gone
+#     terminal:codev/default/b26afcb2-e6ce-4410-9950-93df6cbfe922   reap   reap.terminals.ownerless: its builder builder-pir-883 is no longer on record, and its worktree is gone
 #     ```
 #
 #     With the worktree still registered there is no finding. While the Tower is down it is spared by [protect.unknown](unknown.md),
@@ -53,7 +53,7 @@ in_scope if terminals.of_builder
 
 # METADATA
 # title: Its builder is gone
-# description: It is known whose the terminal is, that one is on record no more, and its worktree is gone or deregistered.
+# description: The terminal's builder is known and no longer on record, and its worktree is gone or deregistered.
 findings contains {
 	"rule": "reap.terminals.ownerless",
 	"message": $"its builder {input.terminal.owner.id} is no longer on record, and its worktree is {terminals.worktree_left}",
