@@ -98,10 +98,50 @@ func (c Case) world(t *testing.T) document {
 		read(t, "worlds/"+cmp.Or(c.World, "machine")+".json", &base)
 	}
 	changed := merge(base, c.Change)
+	knownEmpty(base, nil)
+	knownEmpty(changed, c.Change)
 	if _, own := base["sightings"]; !own {
 		changed["sightings"] = plain(t, remembered(parse(t, base), parse(t, changed), c.Seen))
 	}
 	return changed
+}
+
+// knownEmpty puts down in a world what a look always writes, where who wrote the world left it out because there is nothing: a fact that
+// change takes away stays away.
+func knownEmpty(world, change document) {
+	entries, _ := world["registry"].([]any)
+	for _, e := range entries {
+		fill(e, nil, document{"endless": e.(document)["ended_at"] == nil})
+	}
+	for kind, of := range map[string]document{"sessions": {"error": "", "group_size": 0}, "tabs": {}, "terminals": {"error": ""}} {
+		things, _ := world[kind].(document)
+		changed, _ := change[kind].(document)
+		for id, t := range things {
+			fill(t, changed[id], of)
+			panes, _ := t.(document)["panes"].([]any)
+			for _, p := range panes {
+				fill(p, nil, document{"linked": []any{}, "error": ""})
+				if pane := p.(document); pane["session"] != nil || pane["dead"] == true {
+					fill(p, nil, document{"descendants": []any{}, "carriers": []any{}})
+				}
+				if p.(document)["dead"] == true {
+					fill(p, nil, document{"session_pids": []any{}, "session": []any{}})
+				}
+			}
+		}
+	}
+}
+
+// fill puts values into a thing of a world that has none of that name.
+func fill(thing, change any, values document) {
+	of := thing.(document)
+	changed, _ := change.(document)
+	for name, value := range values {
+		_, there := of[name]
+		if _, away := changed[name]; !there && !away {
+			of[name] = value
+		}
+	}
 }
 
 // remembered are the sightings of an earlier look. Without seen there is one a minute ago of every session, every tab and every

@@ -80,7 +80,7 @@ func (t *table) confirm(p *snapshot.Pane, server *snapshot.Server, host *snapsho
 // forget leaves of p what does not rest on processes.
 func forget(p *snapshot.Pane, why string) {
 	p.ShellPID, p.ShellStartTicks, p.ForegroundPGID, p.Foreground = nil, nil, nil, nil
-	p.Error = why
+	p.Error = &why
 }
 
 // mine reports whether p has a terminal and is the looking user's.
@@ -223,7 +223,7 @@ func (t *table) pane(p *snapshot.Pane, shell *snapshot.Process) {
 		p.Foreground = named(t.group[*p.ForegroundPGID])
 	}
 	members := t.session[shell.PID]
-	p.Session, p.SessionPIDs = named(members), nil
+	p.Session, p.SessionPIDs = named(members), []int{}
 	for _, m := range members {
 		p.SessionPIDs = append(p.SessionPIDs, m.PID)
 	}
@@ -252,7 +252,7 @@ func (t *table) left(shell *snapshot.Process, members []*snapshot.Process) []*sn
 }
 
 func named(ps []*snapshot.Process) []snapshot.PaneProc {
-	var out []snapshot.PaneProc
+	out := make([]snapshot.PaneProc, 0, len(ps))
 	for _, p := range ps {
 		out = append(out, snapshot.PaneProc{PID: p.PID, Name: p.Name, Interactive: p.Interactive})
 	}
@@ -272,7 +272,7 @@ func (t *table) terminal(x *snapshot.Terminal) {
 		x.StartedAt = new(*p.StartedAt)
 	}
 	if t.whole {
-		x.Below = new(append([]snapshot.PaneProc{}, named(t.under(p))...))
+		x.Below = new(named(t.under(p)))
 	}
 }
 

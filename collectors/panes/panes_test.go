@@ -33,7 +33,8 @@ func world(pane snapshot.Pane, processes ...snapshot.Process) *snapshot.Snapshot
 	return s
 }
 
-func members(pids ...int) (out []snapshot.PaneProc) {
+func members(pids ...int) []snapshot.PaneProc {
+	out := []snapshot.PaneProc{}
 	for _, pid := range pids {
 		out = append(out, snapshot.PaneProc{PID: pid, Name: fmt.Sprintf("p%d", pid)})
 	}
@@ -46,6 +47,7 @@ func TestFill(t *testing.T) {
 	filled := bare
 	filled.ShellStartTicks, filled.Cwd, filled.ForegroundPGID = new(uint64(1010)), "/cwd/10", new(10)
 	filled.Foreground, filled.Session, filled.SessionPIDs = members(10), members(10), []int{10}
+	filled.Descendants = members()
 	with := func(p snapshot.Pane, change func(*snapshot.Pane)) snapshot.Pane {
 		change(&p)
 		return p
@@ -83,12 +85,12 @@ func TestFill(t *testing.T) {
 			p.Session, p.SessionPIDs = members(10, 11), []int{10, 11}
 		})},
 		{"no terminal is in front of", bare, []snapshot.Process{proc(10, 1, 10, func(p *snapshot.Process) { p.ForegroundPGID = new(-1) })},
-			with(filled, func(p *snapshot.Pane) { p.ForegroundPGID, p.Foreground = new(-1), nil })},
+			with(filled, func(p *snapshot.Pane) { p.ForegroundPGID, p.Foreground = new(-1), members() })},
 		{"a terminal that is not known is filled in", with(bare, func(p *snapshot.Pane) { p.TTY = "" }), []snapshot.Process{shell}, filled},
 		{"a shell whose cwd cannot be read", bare, []snapshot.Process{proc(10, 1, 10, func(p *snapshot.Process) { p.Cwd = nil })},
 			with(filled, func(p *snapshot.Pane) { p.Cwd = "" })},
 		{"somebody does not show its session", bare, []snapshot.Process{shell, proc(11, 10, 10, func(p *snapshot.Process) { p.Session = nil })},
-			with(filled, func(p *snapshot.Pane) { p.Foreground, p.Session, p.SessionPIDs = nil, nil, nil })},
+			with(filled, func(p *snapshot.Pane) { p.Foreground, p.Session, p.SessionPIDs, p.Descendants = nil, nil, nil, nil })},
 
 		{"no such process", bare, []snapshot.Process{proc(11, 1, 11)}, bare},
 		{"a pid on another terminal", bare, []snapshot.Process{proc(10, 1, 10, func(p *snapshot.Process) { p.TTY = new("pts/2") })}, bare},
@@ -141,10 +143,11 @@ func TestFillATab(t *testing.T) {
 	filled := bare
 	filled.ShellStartTicks, filled.Cwd, filled.TTY, filled.Dead = new(uint64(1010)), "/cwd/10", "pts/1", new(false)
 	filled.Session, filled.SessionPIDs = members(10), []int{10}
+	filled.Descendants, filled.Carriers = members(), members()
 	lost := snapshot.Pane{ID: "w1:p1", Terminal: "term_1", AgentStatus: "idle",
-		Error: "pid 10 is not a process of this server here: the socket may lead to another machine or pid namespace"}
+		Error: new("pid 10 is not a process of this server here: the socket may lead to another machine or pid namespace")}
 	gone := lost
-	gone.Error = "pid 10 is not here: it ended, or the socket leads to another machine or pid namespace"
+	gone.Error = new("pid 10 is not here: it ended, or the socket leads to another machine or pid namespace")
 	with := func(p snapshot.Pane, change func(*snapshot.Pane)) snapshot.Pane {
 		change(&p)
 		return p
@@ -216,10 +219,10 @@ func TestFillATab(t *testing.T) {
 		{"processes that were not read whole", bare, []snapshot.Process{server, shell(marked("/s"))},
 			func(s *snapshot.Snapshot) { s.Sources[snapshot.Proc] = snapshot.Source{Status: snapshot.Failed} },
 			with(lost, func(p *snapshot.Pane) {
-				p.Error = "the processes of this machine were not read whole, so what herdr says of this pane's is not confirmed"
+				p.Error = new("the processes of this machine were not read whole, so what herdr says of this pane's is not confirmed")
 			})},
-		{"a pane that herdr could not tell about", with(lost, func(p *snapshot.Pane) { p.Error = "process_info: no" }), []snapshot.Process{server, shell()}, none,
-			with(lost, func(p *snapshot.Pane) { p.Error = "process_info: no" })},
+		{"a pane that herdr could not tell about", with(lost, func(p *snapshot.Pane) { p.Error = new("process_info: no") }), []snapshot.Process{server, shell()}, none,
+			with(lost, func(p *snapshot.Pane) { p.Error = new("process_info: no") })},
 
 		{"herdr lists one that is not in the group here", with(bare, func(p *snapshot.Pane) { p.Foreground = members(10, 77) }), []snapshot.Process{server, shell()},
 			none, with(filled, func(p *snapshot.Pane) { p.Foreground = members(10, 77) })},
@@ -246,7 +249,9 @@ func TestFillATab(t *testing.T) {
 				p.Foreground = []snapshot.PaneProc{{PID: 10, Name: "agent"}, {PID: 10, Name: "p10"}}
 			})},
 		{"somebody does not show its session", bare, []snapshot.Process{server, shell(), proc(11, 10, 10, func(p *snapshot.Process) { p.Session = nil })}, none,
-			with(filled, func(p *snapshot.Pane) { p.Foreground, p.Session, p.SessionPIDs = nil, nil, nil })},
+			with(filled, func(p *snapshot.Pane) {
+				p.Foreground, p.Session, p.SessionPIDs, p.Descendants, p.Carriers = nil, nil, nil, nil, nil
+			})},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -106,6 +106,9 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	for i := range all {
 		rec := &all[i]
 		rec.Source = r.source
+		if r.kind == Registry {
+			rec.Endless = new(rec.EndedAt == nil)
+		}
 		if rec.Path == "" {
 			continue
 		}

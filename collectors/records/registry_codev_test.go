@@ -43,7 +43,7 @@ func TestCodev(t *testing.T) {
 	s.Exec("UPDATE builders SET started_at = '2026-11-20T17:50:41Z' WHERE workspace_path = '/w/other'")
 	at := time.Date(2026, 11, 20, 17, 50, 41, 0, time.UTC)
 	entry := func(id, status, path string, at *time.Time) snapshot.Entry {
-		return snapshot.Entry{Source: "registry/codev", ID: id, Status: status, Terminal: new(false), Path: path, Role: "builder", StartedAt: at}
+		return snapshot.Entry{Source: "registry/codev", ID: id, Status: status, Terminal: new(false), Path: path, Role: "builder", StartedAt: at, Endless: new(true)}
 	}
 	want := collectors.Part{
 		Registry: []snapshot.Entry{

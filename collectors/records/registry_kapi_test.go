@@ -67,7 +67,7 @@ func TestKapi(t *testing.T) {
 			t.Errorf("%s: %v", tc.text, err)
 		}
 		for i := range tc.want {
-			tc.want[i].Source = "registry/kapi"
+			tc.want[i].Source, tc.want[i].Endless = "registry/kapi", new(tc.want[i].EndedAt == nil)
 		}
 		if d := cmp.Diff(tc.want, p.Registry); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.text, d)

@@ -111,7 +111,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s gave %v", text, err)
 		}
 		want := collectors.Part{
-			Registry: []snapshot.Entry{{Source: "registry/workers", ID: "a", Path: dir + "/w", Own: new(true)}, {Source: "registry/workers", ID: "b", Path: dir + "/w", Own: new(true)}},
+			Registry: []snapshot.Entry{{Source: "registry/workers", ID: "a", Path: dir + "/w", Own: new(true), Endless: new(true)}, {Source: "registry/workers", ID: "b", Path: dir + "/w", Own: new(true), Endless: new(true)}},
 			Named:    []string{dir + "/w"}, Partial: partial,
 		}
 		if partial {

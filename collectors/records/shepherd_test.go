@@ -88,10 +88,10 @@ func TestShepherd(t *testing.T) {
 	const trees = "/home/dev/.shepherd-worktrees/"
 	entry := func(id, status string, over bool, path, role, pane, tab string, started int64) snapshot.Entry {
 		return snapshot.Entry{Source: "registry/shepherd", ID: id, Marker: id, Status: status, Terminal: &over, Path: path, Role: role, Own: new(strings.HasPrefix(path, trees)),
-			Server: "default", Pane: pane, Tab: tab, StartedAt: new(time.UnixMilli(started).UTC())}
+			Server: "default", Pane: pane, Tab: tab, StartedAt: new(time.UnixMilli(started).UTC()), Endless: new(true)}
 	}
 	archived := entry("c208215a-74a1-46d9-9cc5-617606cd67f5", "archived", true, trees+"acme-fix-typo", "claude", "term-2", "", 1795197137710)
-	archived.EndedAt = new(time.UnixMilli(1795197137715).UTC())
+	archived.EndedAt, archived.Endless = new(time.UnixMilli(1795197137715).UTC()), new(false)
 	want := collectors.Part{
 		Registry: []snapshot.Entry{
 			entry("743a428e-3ec3-47d4-a875-5b9f3da21a61", "running", false, trees+"acme-add-oauth", "claude", "term-1", "", 1795197137709),

@@ -49,7 +49,7 @@ func TestPanesThatNobodyRead(t *testing.T) {
 		panes []snapshot.Pane
 		alarm bool
 	}{
-		"an error":                   {[]snapshot.Pane{{ID: "p", Error: "herdr gives none", Foreground: []snapshot.PaneProc{{PID: 1}}}}, true},
+		"an error":                   {[]snapshot.Pane{{ID: "p", Error: new("herdr gives none"), Foreground: []snapshot.PaneProc{{PID: 1}}}}, true},
 		"no process":                 {[]snapshot.Pane{{ID: "p"}, {ID: "q"}}, true},
 		"no pane":                    {nil, true},
 		"one of two":                 {[]snapshot.Pane{{ID: "p"}, {ID: "q", SessionPIDs: []int{4}}}, false},

@@ -154,11 +154,11 @@ func (n *native) session(v *verdict, sub *subject.Subject, over []bool) bool {
 	c, s := n.config, sub.Session
 	recorded := false // by the wall clock, which records go by too
 	for i, e := range sub.Entries {
-		if e.By != "session" || e.Shared != nil {
+		if e.By != "session" || !is(e.Shared, false) {
 			continue
 		}
 		then := e.Ended != nil && sub.Made != nil && *sub.Made >= *e.Ended
-		recorded = recorded || e.Ended == nil || then
+		recorded = recorded || is(e.Endless, true) || then
 		if over[i] && then && atLeast(e.Ended, 0) {
 			v.find("reap.sessions.finished", "its owner has ended", map[string]any{"source": e.Source, "entry": e.ID, "ended": *e.Ended})
 		}
@@ -172,7 +172,7 @@ func (n *native) session(v *verdict, sub *subject.Subject, over []bool) bool {
 		if n.idle(p) {
 			idle++
 		}
-		if is(p.Dead, true) && len(p.SessionPIDs)+len(p.Session)+len(p.Descendants) == 0 {
+		if is(p.Dead, true) && p.SessionPIDs != nil && p.Session != nil && len(p.SessionPIDs)+len(p.Session)+len(p.Descendants) == 0 {
 			quiet++
 		}
 		if len(p.SessionPIDs) > 0 || is(p.Dead, true) {
@@ -190,10 +190,10 @@ func (n *native) session(v *verdict, sub *subject.Subject, over []bool) bool {
 		v.find("reap.sessions.husk", "every pane is idle", map[string]any{"panes": idle})
 	}
 	v.keep(is(s.Attached, 0) || s.Attached != nil && atLeast(sub.ClientIdle, c.AttachedIdle), "protect.attached", "somebody looks at it", map[string]any{"attached": s.Attached})
-	v.keep((s.Group == "" && s.GroupSize <= 1 || s.Group != "" && s.GroupSize == 1) && linked == 0, "protect.attached", "another session shows it", nil)
+	v.keep((s.Group == "" && is(s.GroupSize, 0) || is(s.GroupSize, 1)) && len(s.Panes) > 0 && linked == 0, "protect.attached", "another session shows it", nil)
 	v.keep(len(s.Panes) > 0 && idle+quiet == len(s.Panes), "protect.live", "something runs in it", map[string]any{"idle": idle})
 	v.keep(s.Popups != nil && len(*s.Popups) == 0, "protect.live", "a popup runs", nil)
-	v.keep(s.Error == "", "protect.unknown", "not all of it was read", nil)
+	v.keep(is(s.Error, ""), "protect.unknown", "not all of it was read", nil)
 	elsewhere := len(s.Panes) > 0 && read == len(s.Panes) && sub.Host.PID != nil && !members[*sub.Host.PID] && sub.Host.Ancestors != nil
 	for _, pid := range sub.Host.Ancestors {
 		elsewhere = elsewhere && !members[pid]

@@ -180,10 +180,11 @@ func (m *maker) session(i int) snapshot.Session {
 		Name:   text(m, pick(m, fmt.Sprintf("worker-%d", i), fmt.Sprintf("worker-%d", i), "scratch", fmt.Sprintf("mine-%d", i))),
 		Server: maybe(m, snapshot.Server{Socket: "/tmp/tmux-1000/default", PID: 500, StartTicks: maybe(m, uint64(50))}), CreatedAt: m.ago(5000, 5000, 5000, 60),
 		Attached: maybe(m, pick(m, 0, 0, 0, 1)), LastActivityAt: m.ago(4000), ClientActivityAt: m.ago(10, 7200),
+		GroupSize: new(0), Error: new(""),
 	}
 	s.Popups = maybe(m, pick(m, []snapshot.PaneProc{}, []snapshot.PaneProc{}, []snapshot.PaneProc{}, []snapshot.PaneProc{{PID: 4, Name: "sh"}}))
 	if m.chance(0.05) {
-		s.Error = "its name holds a tab"
+		s.Error = new("its name holds a tab")
 	}
 	if !m.has() {
 		return s
@@ -200,6 +201,10 @@ func (m *maker) pane(i, k int) snapshot.Pane {
 	p := snapshot.Pane{
 		ID: fmt.Sprintf("%%%d", 2*i+k), ShellPID: maybe(m, pid), ShellStartTicks: maybe(m, uint64(pid)), ForegroundPGID: maybe(m, pid),
 		Cwd: text(m, pick(m, "/w/acme", "/home/u")), TTY: text(m, "pts/1"), Dead: maybe(m, m.chance(0.1)),
+		Descendants: []snapshot.PaneProc{}, Carriers: []snapshot.PaneProc{}, Linked: []string{}, Error: new(""),
+	}
+	if is(p.Dead, true) {
+		p.SessionPIDs, p.Session = []int{}, []snapshot.PaneProc{}
 	}
 	if m.has() {
 		p.Foreground = []snapshot.PaneProc{shell}

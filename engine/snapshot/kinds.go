@@ -179,11 +179,12 @@ func usersOf(panes []Pane) *Users {
 	u := &Users{}
 	for i := range panes {
 		p := &panes[i]
-		if p.Dead != nil && *p.Dead || p.Error == "" && (len(p.Foreground) > 0 || len(p.SessionPIDs) > 0) {
+		failed := p.Error != nil && *p.Error != ""
+		if p.Dead != nil && *p.Dead || !failed && (len(p.Foreground) > 0 || len(p.SessionPIDs) > 0) {
 			return &Users{Known: true}
 		}
-		if u.Why == "" {
-			u.Why = p.Error
+		if u.Why == "" && failed {
+			u.Why = *p.Error
 		}
 	}
 	return u

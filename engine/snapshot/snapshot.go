@@ -150,23 +150,24 @@ type Pane struct {
 	// list of its own (herdr), what stands on either list is here.
 	ForegroundPGID *int       `json:"foreground_pgid,omitempty"`
 	Foreground     []PaneProc `json:"foreground,omitempty"`
-	// SessionPIDs are all processes whose session the shell leads, itself among them, and Session the same with names.
-	SessionPIDs []int      `json:"session_pids,omitempty"`
-	Session     []PaneProc `json:"session,omitempty"`
-	// DescendantPIDs are the shell's descendants that have left its session.
-	Descendants []PaneProc `json:"descendants,omitempty"`
+	// SessionPIDs are all processes whose session the shell leads, itself among them, and Session the same with names. Of these two
+	// and of the next three known and none is [], as for a dead pane; unknown is absent.
+	SessionPIDs []int      `json:"session_pids,omitzero"`
+	Session     []PaneProc `json:"session,omitzero"`
+	// Descendants are the shell's descendants that have left its session.
+	Descendants []PaneProc `json:"descendants,omitzero"`
 	// Carriers are the processes elsewhere whose environment names this pane of this server: started from it, and in nobody's tree
 	// any more. They are read with Session, or both are absent.
-	Carriers []PaneProc `json:"carriers,omitempty"`
+	Carriers []PaneProc `json:"carriers,omitzero"`
 	Cwd      string     `json:"cwd,omitempty"`
 	TTY      string     `json:"tty,omitempty"`
 	// Dead is true for a pane that is kept although its process ended; its ShellPID must never be signalled.
 	Dead *bool `json:"dead,omitempty"`
 	// Linked lists the other sessions that show this pane, by their native ids.
-	Linked      []string `json:"linked,omitempty"`
+	Linked      []string `json:"linked,omitzero"`
 	AgentStatus string   `json:"agent_status,omitempty"`
-	// Error says what about the pane could not be read.
-	Error string `json:"error,omitempty"`
+	// Error says what about the pane could not be read, "" for nothing.
+	Error *string `json:"error,omitempty"`
 }
 
 // PaneProc is a process as a member of a pane.
@@ -222,14 +223,14 @@ type Session struct {
 	ClientActivityAt *time.Time `json:"client_activity_at,omitempty"`
 	// Group is the session group's name, empty when it is in none; GroupSize counts the group's members.
 	Group     string `json:"group"`
-	GroupSize int    `json:"group_size,omitempty"`
+	GroupSize *int   `json:"group_size,omitempty"`
 	Panes     []Pane `json:"panes,omitempty"`
 	// Popups are the children of its server that are in no pane, with all that lives below them, and that belong to the session, or may:
 	// a popup that ends with a client which shows it, and jobs (run-shell) that were started for it. Known and none is [], unknown is
 	// absent.
 	Popups *[]PaneProc `json:"popups,omitempty"`
-	// Error says what about it could not be read.
-	Error string `json:"error,omitempty"`
+	// Error says what about it could not be read, "" for nothing.
+	Error *string `json:"error,omitempty"`
 }
 
 // Server identifies one life of a multiplexer's server.
@@ -281,8 +282,8 @@ type Terminal struct {
 	Cwd string `json:"cwd,omitempty"`
 	// Owner is the builder that it belongs to, as far as that is known.
 	Owner *TerminalOwner `json:"owner,omitempty"`
-	// Error says what about it could not be read.
-	Error string `json:"error,omitempty"`
+	// Error says what about it could not be read, "" for nothing.
+	Error *string `json:"error,omitempty"`
 }
 
 // TerminalOwner is the builder that a terminal belongs to.
@@ -539,6 +540,8 @@ type Record struct {
 	EndedAt     *time.Time `json:"ended_at,omitempty"`
 	SpawnedAt   *time.Time `json:"spawned_at,omitempty"`
 	CompletedAt *time.Time `json:"completed_at,omitempty"`
+	// Endless is true when an entry of a registry says nothing of an end, false when it does. Absent for spawns.
+	Endless *bool `json:"endless,omitempty"`
 }
 
 // Spawn is a Record of a spawn ledger: some orchestrator started something. Entry is one of a registry: who owns what.

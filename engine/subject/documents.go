@@ -9,10 +9,10 @@ func (j *Joined) write(hits []hit) (spawns, entries []Record) {
 		out := Record{
 			Source: r.Source, ID: r.ID, Kind: r.Kind, Status: r.Status, Terminal: r.Terminal, Role: r.Role, Path: r.Path, Own: r.Own,
 			Session: r.Session, Retained: r.Retained, Owner: r.Owner, Marker: r.Marker, By: h.by,
-			Age: j.since(r.SpawnedAt), Completed: j.since(r.CompletedAt), Started: j.before(r.StartedAt), Ended: j.before(r.EndedAt),
+			Age: j.since(r.SpawnedAt), Completed: j.since(r.CompletedAt), Started: j.before(r.StartedAt), Ended: j.before(r.EndedAt), Endless: r.Endless,
 		}
-		if h.by == bySession && (j.records.bear[r.Session] > 1 || j.records.nameless > 0) {
-			out.Shared = new(true)
+		if h.by == bySession {
+			out.Shared = new(j.records.bear[r.Session] > 1 || j.records.nameless > 0)
 		}
 		if h.record < j.records.spawns {
 			spawns = append(spawns, out)

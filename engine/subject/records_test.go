@@ -56,9 +56,9 @@ func TestAnEntryOfSeveralSessionsIsShared(t *testing.T) {
 		}
 		return out
 	}
-	same(t, "one", map[string]*bool{"name": new(true), "id": nil}, shared("session:tmux/default/$1"))
+	same(t, "one", map[string]*bool{"name": new(true), "id": new(false)}, shared("session:tmux/default/$1"))
 	same(t, "other", map[string]*bool{"name": new(true)}, shared("session:tmux/other/$2"))
-	same(t, "a name like an id", map[string]*bool{"own": nil}, shared("session:tmux/other/$3"))
+	same(t, "a name like an id", map[string]*bool{"own": new(false)}, shared("session:tmux/other/$3"))
 	s.Sessions["session:tmux/other/$4"] = snapshot.Session{Source: "tmux/other", ID: "$4"}
 	same(t, "one of unknown name", map[string]*bool{"own": new(true)}, shared("session:tmux/other/$3"))
 }

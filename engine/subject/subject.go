@@ -224,16 +224,17 @@ type Record struct {
 	// Marker is the value that its processes carry in their environment.
 	Marker string `json:"marker,omitempty"`
 	// Shared is true when several sessions bear the name or id by which the record is tied to this one, or may, so that which of them it
-	// means is not known.
+	// means is not known; false when no other one does. Only of records that are tied by the session.
 	Shared *bool `json:"shared,omitempty"`
 	// By says what ties it to the candidate: session, pane, tab, label, path, marker, pid, or spawn for the owner of one of its spawns.
 	By string `json:"by"`
 	// Age is in seconds since a spawn began, Completed since it completed; one without Completed is open. Only time awake counts.
 	Age       *float64 `json:"age,omitempty"`
 	Completed *float64 `json:"completed,omitempty"`
-	// Started and Ended of an entry are in seconds before now by the wall clock.
+	// Started and Ended of an entry are in seconds before now by the wall clock. Endless is true of one that says nothing of an end.
 	Started *float64 `json:"started,omitempty"`
 	Ended   *float64 `json:"ended,omitempty"`
+	Endless *bool    `json:"endless,omitempty"`
 }
 
 // Spawn is a Record of a spawn ledger, Entry one of a registry.

@@ -125,9 +125,7 @@ func (r *redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 			owner.ID, owner.Worktree = r.word(owner.ID), r.path(owner.Worktree)
 			v.Owner = &owner
 		}
-		if v.Error != "" {
-			v.Error = "redacted"
-		}
+		v.Error = redacted(v.Error)
 		return v
 	})
 	out.Owners = nil
@@ -234,10 +232,7 @@ func (r *redacter) session(v snapshot.Session) snapshot.Session {
 		srv.Socket = r.path(srv.Socket)
 		v.Server = &srv
 	}
-	v.Panes = r.panes(v.Panes)
-	if v.Error != "" {
-		v.Error = "redacted"
-	}
+	v.Panes, v.Error = r.panes(v.Panes), redacted(v.Error)
 	return v
 }
 
@@ -245,11 +240,17 @@ func (r *redacter) panes(list []snapshot.Pane) []snapshot.Pane {
 	out := slices.Clone(list)
 	for i := range out {
 		out[i].Cwd = r.path(out[i].Cwd)
-		if out[i].Error != "" {
-			out[i].Error = "redacted"
-		}
+		out[i].Error = redacted(out[i].Error)
 	}
 	return out
+}
+
+// redacted leaves of an error only whether there is one.
+func redacted(text *string) *string {
+	if text == nil || *text == "" {
+		return text
+	}
+	return new("redacted")
 }
 
 // paths redacts a list that may be unknown.

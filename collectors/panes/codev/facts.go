@@ -98,7 +98,7 @@ func known(n *int) int {
 
 // terminal joins a row and what the Tower says; either may be nil.
 func (j *join) terminal(id string, row *tower.Session, e *tower.Entry) *snapshot.Terminal {
-	t := &snapshot.Terminal{Source: j.name, ID: id}
+	t := &snapshot.Terminal{Source: j.name, ID: id, Error: new("")}
 	if j.answered {
 		t.Listed = new(e != nil)
 	}
@@ -128,7 +128,7 @@ func (j *join) said(t *snapshot.Terminal, e *tower.Entry) {
 	case tower.Running, tower.Exited:
 		t.Status = e.Status
 	default:
-		t.Error = fmt.Sprintf("the Tower says that it is %.20q, which is neither running nor exited", e.Status)
+		*t.Error = fmt.Sprintf("the Tower says that it is %.20q, which is neither running nor exited", e.Status)
 	}
 	if at, err := time.Parse(time.RFC3339Nano, e.CreatedAt); err == nil && at.Unix() >= 1e9 && at.Unix() < 1e10 {
 		t.CreatedAt = new(at.UTC())
@@ -231,10 +231,10 @@ func (j *join) contested(id string, p *tower.Process) bool {
 
 // note adds what could not be read.
 func note(t *snapshot.Terminal, text string) {
-	if t.Error != "" {
-		text = t.Error + "; " + text
+	if *t.Error != "" {
+		text = *t.Error + "; " + text
 	}
-	t.Error = text
+	*t.Error = text
 }
 
 // strays are the shellpers of this folder's sockets that are in no row and in no entry of the Tower's list.
@@ -295,7 +295,7 @@ func (j *join) exclusive(p *tower.Process, shared map[string]bool, known bool) b
 
 // stray is a shellper that has no terminal's id. Until the Tower and the store were both read whole, it may be one that they know.
 func (j *join) stray(p *tower.Process, exclusive bool) *snapshot.Terminal {
-	t := &snapshot.Terminal{Source: j.name, ID: strayID(p.PID), PID: &p.PID, StartTicks: &p.Ticks, Cwd: p.Cwd}
+	t := &snapshot.Terminal{Source: j.name, ID: strayID(p.PID), PID: &p.PID, StartTicks: &p.Ticks, Cwd: p.Cwd, Error: new("")}
 	if exclusive {
 		t.Scoped = new(true)
 	} else {

@@ -210,8 +210,8 @@ func TestWhoseProcess(t *testing.T) {
 	check := func(what, want, text string) {
 		t.Helper()
 		got := f.only(f.read(), x.ID)
-		if says(got) != "builder builder-pir-1 "+want+" | row builder-pir-1 recorded !gone" || !strings.Contains(got.Error, text) || (text == "") != (got.Error == "") {
-			t.Errorf("%s: %s: %s", what, says(got), got.Error)
+		if says(got) != "builder builder-pir-1 "+want+" | row builder-pir-1 recorded !gone" || !strings.Contains(*got.Error, text) || (text == "") != (*got.Error == "") {
+			t.Errorf("%s: %s: %s", what, says(got), *got.Error)
 		}
 	}
 	const live = "running listed recorded"
@@ -262,7 +262,7 @@ func TestOldRows(t *testing.T) {
 		old.ID:    "builder builder-pir-1 recorded scoped | row builder-pir-1 !recorded",
 		socket.ID: "builder builder-pir-2 recorded scoped pid | row builder-pir-2 !recorded",
 	})
-	if x := f.only(p, old.ID); !strings.Contains(x.Error, "is unknown") {
+	if x := f.only(p, old.ID); !strings.Contains(*x.Error, "is unknown") {
 		t.Errorf("gave %+v", x)
 	}
 }
@@ -331,7 +331,7 @@ func TestTwoHomesShareSockets(t *testing.T) {
 		theirs.ID:         "builder builder-pir-1 running listed recorded scoped pid | row builder-pir-1 recorded !gone",
 		strayID(husk.PID): "!listed !recorded pid",
 	})
-	if x := b.only(p, strayID(husk.PID)); !strings.Contains(x.Error, "which of this user's state folders") {
+	if x := b.only(p, strayID(husk.PID)); !strings.Contains(*x.Error, "which of this user's state folders") {
 		t.Errorf("gave %+v", x)
 	}
 	// Only those of the other one had their sockets elsewhere: then it is this one's.
@@ -383,8 +383,8 @@ func TestContestedProcess(t *testing.T) {
 	f.SetPID(b.ID, a.PID)
 	p := f.read()
 	for _, id := range []string{a.ID, b.ID} {
-		if x := f.only(p, id); x.PID != nil || !strings.Contains(x.Error, "is unknown") {
-			t.Errorf("gave %s: %s", says(x), x.Error)
+		if x := f.only(p, id); x.PID != nil || !strings.Contains(*x.Error, "is unknown") {
+			t.Errorf("gave %s: %s", says(x), *x.Error)
 		}
 	}
 	x := f.builder(f.ws, "builder-pir-3")

@@ -67,7 +67,7 @@ func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
 	terminals := j.terminals(ctx)
 	part := collectors.Part{Terminals: map[string]snapshot.Terminal{}, Server: w.server, Named: j.named(), Unreadable: w.Bad, Partial: err != nil}
 	for _, t := range terminals {
-		if t.Error != "" {
+		if *t.Error != "" {
 			part.Unreadable++
 		}
 		if r.Only == "" || r.Only == t.ID {

@@ -502,7 +502,7 @@ func TestSecretsStay(t *testing.T) {
 	if err != nil || bytes.Contains(out, []byte("ANTHROPIC")) || bytes.Contains(out, []byte(".sock")) {
 		t.Errorf("gave %s, %v", out, err)
 	}
-	if f.only(p, x.ID).Error == "" {
+	if *f.only(p, x.ID).Error == "" {
 		t.Error("another's process is this terminal's")
 	}
 }

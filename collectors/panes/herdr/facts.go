@@ -49,7 +49,7 @@ func tabs(w *herdr.World, source string, own place) map[string]*snapshot.Tab {
 	}
 	for _, p := range w.Panes {
 		t := out[p.Tab]
-		t.Panes = append(t.Panes, snapshot.Pane{ID: p.ID, Terminal: p.Terminal, AgentStatus: p.Status})
+		t.Panes = append(t.Panes, snapshot.Pane{ID: p.ID, Terminal: p.Terminal, AgentStatus: p.Status, Error: new("")})
 	}
 	for _, t := range out { // herdr gives them as they lie on the screen
 		slices.SortFunc(t.Panes, func(a, b snapshot.Pane) int { return cmp.Compare(a.ID, b.ID) })

@@ -94,7 +94,7 @@ func (r *reader) read(ctx context.Context, c *herdr.Client) (collectors.Part, er
 	r.Log.Debug("herdr server read", "source", r.name, "tabs", len(all), "tabs_asked", len(asked))
 	for _, t := range asked {
 		for _, p := range t.Panes {
-			if p.Error != "" {
+			if *p.Error != "" {
 				part.Unreadable++
 			}
 		}
@@ -233,7 +233,7 @@ func inspect(ctx context.Context, c *herdr.Client, w *herdr.World, tabs []*snaps
 				now, err := c.Running(ctx, p.ID)
 				switch {
 				case herdr.Code(err) != "" || errors.Is(err, herdr.ErrUntold):
-					p.Error = "process_info: " + err.Error()
+					p.Error = new("process_info: " + err.Error())
 				case err != nil:
 					return err
 				default:

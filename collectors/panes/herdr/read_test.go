@@ -35,7 +35,7 @@ func idle(pid int) herdr.Pane {
 // seen is how a server's pane is read before anything is known of its processes.
 func seen(s *herdr.Server, tab string, n int, status string) snapshot.Pane {
 	p := s.Panes(tab)[n]
-	return snapshot.Pane{ID: p.ID, Terminal: p.Terminal, AgentStatus: status}
+	return snapshot.Pane{ID: p.ID, Terminal: p.Terminal, AgentStatus: status, Error: new("")}
 }
 
 func TestReadTellsOfTabs(t *testing.T) {
@@ -138,7 +138,7 @@ func TestReadWithTheProcessesHere(t *testing.T) {
 		{background, []string{"sh"}, []string{"sh", "sleep"}},
 	} {
 		p, pane := got[c.tab].Panes[0], s.Panes(c.tab)[0]
-		if p.Error != "" || p.ShellPID == nil || *p.ShellPID != pane.PID || p.ShellStartTicks == nil || p.Dead == nil || *p.Dead ||
+		if *p.Error != "" || p.ShellPID == nil || *p.ShellPID != pane.PID || p.ShellStartTicks == nil || p.Dead == nil || *p.Dead ||
 			p.TTY != strings.TrimPrefix(pane.TTY, "/dev/") || p.ForegroundPGID == nil || *p.ForegroundPGID != pane.PID || p.Cwd == "" {
 			t.Errorf("%s: pane %+v, want pid %d on %s", got[c.tab].Label, p, pane.PID, pane.TTY)
 		}
@@ -166,7 +166,7 @@ func TestReadThroughATunnel(t *testing.T) {
 		t.Fatalf("the tunnel did not lead to the server: %+v", p)
 	}
 	want := seen(s, tab, 0, "unknown")
-	want.Error = fmt.Sprintf("pid %d is not a process of this server here: the socket may lead to another machine or pid namespace", s.Panes(tab)[0].PID)
+	want.Error = new(fmt.Sprintf("pid %d is not a process of this server here: the socket may lead to another machine or pid namespace", s.Panes(tab)[0].PID))
 	if diff := cmp.Diff(want, look(t, part)[tab].Panes[0]); diff != "" {
 		t.Errorf("pane (-want +got):\n%s", diff)
 	}
@@ -282,12 +282,12 @@ func TestReadAPaneThatHerdrCannotTellAbout(t *testing.T) {
 			s.ProcessInfo(s.Panes(tab)[0].ID, c.mode)
 			part := reading(t, Options{}, s.Socket())
 			want := seen(s, tab, 0, "unknown")
-			want.Error = c.want
+			want.Error = &c.want
 			got := tabsOf(t, part)[tab].Panes
 			if diff := cmp.Diff(want, got[0]); diff != "" {
 				t.Errorf("pane (-want +got):\n%s", diff)
 			}
-			if got[1].Error != "" || got[1].ShellPID == nil || part.Unreadable != 1 {
+			if *got[1].Error != "" || got[1].ShellPID == nil || part.Unreadable != 1 {
 				t.Errorf("the other pane is %+v, and %d are unreadable", got[1], part.Unreadable)
 			}
 		})
@@ -299,7 +299,7 @@ func TestReadAGroupThatHerdrDoesNotKnow(t *testing.T) {
 	s := herdr.Start(t, herdr.Options{})
 	tab := s.Tab(s.Workspace("w"), "rundown", herdr.Pane{Fake: &herdr.Info{ShellPID: 10, Foreground: []herdr.Proc{{PID: 11, Name: "sh"}}}})
 	p := tabsOf(t, reading(t, Options{}, s.Socket()))[tab].Panes[0]
-	if p.ForegroundPGID != nil || p.Error != "" || *p.ShellPID != 10 || len(p.Foreground) != 1 || p.Foreground[0].PID != 11 {
+	if p.ForegroundPGID != nil || *p.Error != "" || *p.ShellPID != 10 || len(p.Foreground) != 1 || p.Foreground[0].PID != 11 {
 		t.Errorf("pane %+v", p)
 	}
 }
@@ -595,7 +595,7 @@ func TestReadAChangeBetweenTheRequests(t *testing.T) {
 		s, tab, _, after := open(t)
 		after("session.snapshot", func() { s.CloseTab(tab) })
 		p := tabsOf(t, reading(t, Options{}, s.Socket()))[tab].Panes[0]
-		if p.Error == "" || p.ShellPID != nil || p.Foreground != nil {
+		if *p.Error == "" || p.ShellPID != nil || p.Foreground != nil {
 			t.Errorf("pane %+v", p)
 		}
 	})
@@ -615,7 +615,7 @@ func TestReadAChangeBetweenTheRequests(t *testing.T) {
 		part := reading(t, Options{}, s.Socket())
 		s.LaunchAgain(pane)
 		p := look(t, part)[tab].Panes[0]
-		if p.ShellPID != nil || p.Foreground != nil || !strings.Contains(p.Error, "is not here") {
+		if p.ShellPID != nil || p.Foreground != nil || !strings.Contains(*p.Error, "is not here") {
 			t.Errorf("pane %+v", p)
 		}
 	})
@@ -920,7 +920,7 @@ func TestReadAnswersThatAreNone(t *testing.T) {
 	}
 	got := tabsOf(t, reading(t, Options{}, liar(t, whole)))
 	want := map[string]snapshot.Tab{"w1:t1": {Source: "herdr/s", ID: "w1:t1", Label: "rundown", Workspace: "w1", LastInWorkspace: new(true), GroupParent: new(false),
-		Own: new(false), Panes: []snapshot.Pane{{ID: "w1:p1", Terminal: "x", Error: "process_info: herdr does not say what runs in this pane: it answers about another one"}}}}
+		Own: new(false), Panes: []snapshot.Pane{{ID: "w1:p1", Terminal: "x", Error: new("process_info: herdr does not say what runs in this pane: it answers about another one")}}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("tabs (-want +got):\n%s", diff)
 	}

@@ -53,7 +53,7 @@ func TestAnswers(t *testing.T) {
 			}
 			read := map[string]bool{}
 			for name, s := range got {
-				read[name] = s.Error == ""
+				read[name] = *s.Error == ""
 			}
 			if diff := cmp.Diff(fine, read); diff != "" {
 				t.Errorf("sessions, and whether they could be read (-want +got):\n%s", diff)
@@ -64,8 +64,8 @@ func TestAnswers(t *testing.T) {
 					t.Errorf("%s: clients and control clients %v, want %v; active at %v", name, have, want, s.ClientActivityAt)
 				}
 			}
-			if s := got["second"]; s.Group != c.group || s.GroupSize != c.size {
-				t.Errorf("second is in group %q of %d, want %q of %d", s.Group, s.GroupSize, c.group, c.size)
+			if s := got["second"]; s.Group != c.group || *s.GroupSize != c.size {
+				t.Errorf("second is in group %q of %d, want %q of %d", s.Group, *s.GroupSize, c.group, c.size)
 			}
 			if panes := got["seen"].Panes; len(panes) != 2 || panes[0].ShellPID == nil || panes[1].ShellPID != nil {
 				t.Errorf("seen has the panes %v", panes)

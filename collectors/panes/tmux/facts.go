@@ -41,9 +41,9 @@ func sessions(l *wire.Listing, source string, server snapshot.Server, only strin
 
 func session(r wire.Session, panes []wire.Pane, clients []wire.Client, shown map[string][]string) snapshot.Session {
 	s := snapshot.Session{ID: r.ID, Name: r.Name, CreatedAt: new(r.Created), Attached: new(len(clients)),
-		ControlClients: new(0), LastActivityAt: new(r.Activity), Group: r.Group, GroupSize: r.GroupSize}
+		ControlClients: new(0), LastActivityAt: new(r.Activity), Group: r.Group, GroupSize: new(r.GroupSize), Error: new("")}
 	if r.Odd {
-		s.Error = "its name holds a tab or a newline, so it could be mistaken for another name; give it a new one: tmux rename-session -t '" + r.ID + "' gives it another"
+		*s.Error = "its name holds a tab or a newline, so it could be mistaken for another name; give it a new one: tmux rename-session -t '" + r.ID + "' gives it another"
 	}
 	seen := map[string]bool{}
 	for _, p := range panes {
@@ -79,7 +79,10 @@ func typed(tty string) *time.Time {
 
 // pane leaves out the pid of a dead pane: tmux goes on naming it, and it may be somebody else's by now.
 func pane(r wire.Pane, shown []string) snapshot.Pane {
-	p := snapshot.Pane{ID: r.ID, Dead: new(r.Dead), TTY: strings.TrimPrefix(r.TTY, "/dev/")}
+	p := snapshot.Pane{ID: r.ID, Dead: new(r.Dead), TTY: strings.TrimPrefix(r.TTY, "/dev/"), Linked: []string{}, Error: new("")}
+	if r.Dead {
+		p.SessionPIDs, p.Session, p.Descendants = []int{}, []snapshot.PaneProc{}, []snapshot.PaneProc{}
+	}
 	if r.PID > 0 && !r.Dead {
 		p.ShellPID = new(r.PID)
 	}

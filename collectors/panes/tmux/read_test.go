@@ -89,7 +89,7 @@ func TestReadTellsOfSessions(t *testing.T) {
 	var gotPanes []string
 	for _, p := range viewer.Panes {
 		gotPanes = append(gotPanes, p.ID+" "+strconv.Itoa(*p.ShellPID)+" "+p.TTY)
-		if *p.Dead || p.Linked != nil {
+		if *p.Dead || len(p.Linked) > 0 {
 			t.Errorf("pane %s: dead %v, linked %v", p.ID, *p.Dead, p.Linked)
 		}
 	}
@@ -101,8 +101,8 @@ func TestReadTellsOfSessions(t *testing.T) {
 			t.Errorf("%s is %v", name, at)
 		}
 	}
-	if *viewer.Attached != 0 || viewer.ClientActivityAt != nil || viewer.Group != "" || viewer.GroupSize != 0 {
-		t.Errorf("attached %d, client activity %v, group %q of %d", *viewer.Attached, viewer.ClientActivityAt, viewer.Group, viewer.GroupSize)
+	if *viewer.Attached != 0 || viewer.ClientActivityAt != nil || viewer.Group != "" || *viewer.GroupSize != 0 {
+		t.Errorf("attached %d, client activity %v, group %q of %d", *viewer.Attached, viewer.ClientActivityAt, viewer.Group, *viewer.GroupSize)
 	}
 	host, err := proc.StatOf("/proc", s.PID())
 	if err != nil {
@@ -151,8 +151,8 @@ func TestReadCountsGroupsAndLinks(t *testing.T) {
 		linked string
 	}{{"first", 2, got["twin"].ID}, {"twin", 2, got["first"].ID}, {"alone", 0, got["borrower"].ID}} {
 		session := got[c.name]
-		if session.GroupSize != c.size || (session.Group != "") != (c.size > 0) {
-			t.Errorf("%s is in group %q of %d, want %d", c.name, session.Group, session.GroupSize, c.size)
+		if *session.GroupSize != c.size || (session.Group != "") != (c.size > 0) {
+			t.Errorf("%s is in group %q of %d, want %d", c.name, session.Group, *session.GroupSize, c.size)
 		}
 		if diff := cmp.Diff([]string{c.linked}, session.Panes[0].Linked); diff != "" {
 			t.Errorf("%s's pane is shown by (-want +got):\n%s", c.name, diff)
@@ -278,7 +278,7 @@ func TestReadAGroupWithATab(t *testing.T) {
 		t.Skip("this tmux takes no such name")
 	}
 	got := read(t, s.Socket, "")
-	if len(got) != 2 || got["member"].Group != "a?b" || got["member"].Error != "" {
+	if len(got) != 2 || got["member"].Group != "a?b" || *got["member"].Error != "" {
 		t.Errorf("sessions %v", got)
 	}
 }

@@ -134,7 +134,8 @@ _idle_here := [pane.id |
 		member.pid != pane.shell_pid
 		_bystander(member.name, member.pid)
 	])
-	not pane.descendants[0]
+	count(pane.descendants) == 0
+	count(pane.carriers) >= 0
 ]
 
 # METADATA
@@ -150,9 +151,10 @@ scripts := [pane.id |
 _dead_here := [pane.id |
 	some pane in present
 	pane.dead == true
-	not pane.session_pids[0]
-	not pane.session[0]
-	not pane.descendants[0]
+	count(pane.session_pids) == 0
+	count(pane.session) == 0
+	count(pane.descendants) == 0
+	count(pane.carriers) >= 0
 ]
 
 _bystander(name, _) if name in input.config.prompt_daemons
@@ -172,7 +174,7 @@ read := [pane.id |
 	pane.session_pids[0] > 0
 	pane.session[0].pid > 0
 	pane.agent_status != ""
-	not pane.error
+	pane.error == ""
 ]
 
 # METADATA

@@ -26,18 +26,18 @@ test_what_the_foreground_says_of_a_shell_is_no_proof if {
 }
 
 test_a_pane_with_survivors_is_not_dead if {
-	panes.dead == [] with input as subjects.changed(subjects.session, "/session/panes/0", {"id": "%5", "dead": true, "session_pids": [9]})
-	panes.dead == ["%5"] with input as subjects.changed(subjects.session, "/session/panes/0", {"id": "%5", "dead": true})
+	panes.dead == [] with input as subjects.changed(subjects.session, "/session/panes/0", object.union(subjects.dead_pane("%5"), {"dead": true, "session_pids": [9]}))
+	panes.dead == ["%5"] with input as subjects.changed(subjects.session, "/session/panes/0", subjects.dead_pane("%5"))
 }
 
 test_a_dead_pane_is_dead_and_has_nobody_in_it if {
-	panes.dead == [] with input as subjects.changed(subjects.session, "/session/panes/0", {"id": "%5", "dead": false})
-	panes.dead == [] with input as subjects.changed(subjects.session, "/session/panes/0", {"id": "%5", "dead": true, "session": [{"pid": 9, "name": "vim"}]})
-	panes.dead == [] with input as subjects.changed(subjects.session, "/session/panes/0", {"id": "%5", "dead": true, "descendants": [{"pid": 9, "name": "vim"}]})
+	panes.dead == [] with input as subjects.changed(subjects.session, "/session/panes/0", object.union(subjects.dead_pane("%5"), {"dead": false}))
+	panes.dead == [] with input as subjects.changed(subjects.session, "/session/panes/0", object.union(subjects.dead_pane("%5"), {"dead": true, "session": [{"pid": 9, "name": "vim"}]}))
+	panes.dead == [] with input as subjects.changed(subjects.session, "/session/panes/0", object.union(subjects.dead_pane("%5"), {"dead": true, "descendants": [{"pid": 9, "name": "vim"}]}))
 }
 
 test_idle_and_dead_panes_together_are_quiet_and_not_idle if {
-	mixed := subjects.changed(subjects.session, "/session/panes/1", {"id": "%6", "dead": true})
+	mixed := subjects.changed(subjects.session, "/session/panes/1", subjects.dead_pane("%6"))
 	panes.all_quiet with input as mixed
 	not panes.all_idle with input as mixed
 }
@@ -82,7 +82,7 @@ test_who_carries_a_pane_elsewhere_keeps_it if {
 }
 
 test_who_carries_a_dead_pane_keeps_it if {
-	dead := subjects.changed(subjects.session, "/session/panes/0", {"id": "%5", "dead": true, "carriers": [{"pid": 990, "name": "make"}]})
+	dead := subjects.changed(subjects.session, "/session/panes/0", object.union(subjects.dead_pane("%5"), {"dead": true, "carriers": [{"pid": 990, "name": "make"}]}))
 	panes.dead == [] with input as dead
 	not panes.all_quiet with input as dead
 }
@@ -114,4 +114,17 @@ test_what_an_agent_left_in_a_pane_is_no_work if {
 	panes.taken_along == {"node"} with input as subjects.littered
 	panes.idle == [] with input as subjects.changed(subjects.littered, "/members/0/lineage/family", "build-tool")
 	panes.idle == [] with input as subjects.without(subjects.littered, ["/members"])
+}
+
+test_of_a_pane_of_which_something_is_not_known_nothing_is_said if {
+	every fact in ["descendants", "carriers"] {
+		panes.idle == [] with input as subjects.without(subjects.session, [concat("", ["/session/panes/0/", fact])])
+	}
+	dead := subjects.changed(subjects.session, "/session/panes/0", subjects.dead_pane("%5"))
+	panes.dead == ["%5"] with input as dead
+	every fact in ["descendants", "carriers", "session", "session_pids"] {
+		panes.dead == [] with input as subjects.without(dead, [concat("", ["/session/panes/0/", fact])])
+	}
+	panes.read == ["w1:p4"] with input as subjects.tab
+	panes.read == [] with input as subjects.without(subjects.tab, ["/tab/panes/0/error"])
 }

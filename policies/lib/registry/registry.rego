@@ -31,7 +31,7 @@ _going_on contains place if {
 # description: The places of the entries that say nothing of an end. Where its time could not be read, the source failed.
 endless contains place if {
 	some place, entry in input.entries
-	not entry.ended
+	entry.endless == true
 }
 
 # METADATA
@@ -40,7 +40,7 @@ endless contains place if {
 of_session contains place if {
 	some place, entry in input.entries
 	entry.by == "session"
-	not entry.shared
+	entry.shared == false
 }
 
 # METADATA

@@ -31,7 +31,7 @@ popless if count(input.session.popups) == 0
 # description: True when nothing about the session failed to be read.
 told if {
 	input.kind == "session"
-	not input.session.error
+	input.session.error == ""
 }
 
 # METADATA

@@ -20,16 +20,24 @@ test_a_session_without_popups_is_known_to_have_none if {
 test_a_session_of_which_something_could_not_be_read_is_not_told if {
 	sessions.told with input as subjects.session
 	not sessions.told with input as subjects.changed(subjects.session, "/session/error", "its name holds a tab")
+	not sessions.told with input as subjects.without(subjects.session, ["/session/error"])
 }
 
 test_a_session_that_was_made_after_its_owner_ended_is_another if {
 	not sessions.recorded with input as subjects.changed(subjects.finished, "/made", 599)
 	sessions.recorded with input as subjects.changed(subjects.finished, "/made", 600)
 	not sessions.recorded with input as subjects.without(subjects.finished, ["/made"])
-	sessions.recorded with input as subjects.without(subjects.finished, ["/entries/0/ended", "/made"])
+	not sessions.recorded with input as subjects.without(subjects.finished, ["/entries/0/ended"])
+}
+
+test_a_session_of_an_entry_without_an_end_may_be_its if {
+	endless := subjects.changed(subjects.without(subjects.finished, ["/entries/0/ended", "/made"]), "/entries/0/endless", true)
+	sessions.recorded with input as endless
+	not sessions.recorded with input as subjects.without(endless, ["/entries/0/endless"])
 }
 
 test_an_entry_that_may_mean_another_session_records_none if {
 	not sessions.recorded with input as subjects.changed(subjects.finished, "/entries/0/shared", true)
-	not sessions.recorded with input as subjects.changed(subjects.without(subjects.finished, ["/entries/0/ended"]), "/entries/0/shared", true)
+	not sessions.recorded with input as subjects.without(subjects.finished, ["/entries/0/shared"])
+	not sessions.recorded with input as json.patch(subjects.finished, [{"op": "add", "path": "/entries/0/endless", "value": true}, {"op": "add", "path": "/entries/0/shared", "value": true}])
 }

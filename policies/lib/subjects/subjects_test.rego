@@ -78,7 +78,14 @@ idle_pane := {
 	"cwd": "/w/x",
 	"tty": "pts/4",
 	"dead": false,
+	"descendants": [],
+	"carriers": [],
+	"linked": [],
+	"error": "",
 }
+
+# A pane whose process ended and in which nobody lives.
+dead_pane(id) := {"id": id, "dead": true, "session_pids": [], "session": [], "descendants": [], "carriers": [], "linked": [], "error": ""}
 
 # A session in scope by its name, seen before.
 session := object.union(_common, {
@@ -87,7 +94,7 @@ session := object.union(_common, {
 	"label": "worker-7",
 	"source": {"name": "tmux/default", "status": "ok"},
 	"evidence_sources": {"tmux/default": "ok"},
-	"session": {"source": "tmux/default", "id": "$4", "name": "worker-7", "attached": 0, "group": "", "panes": [idle_pane], "popups": []},
+	"session": {"source": "tmux/default", "id": "$4", "name": "worker-7", "attached": 0, "group": "", "group_size": 0, "panes": [idle_pane], "popups": [], "error": ""},
 	"age": 7200,
 	"made": 7200,
 	"idle": 3600,
@@ -146,7 +153,7 @@ leftover := {
 # A session that a registry entry names, and that entry has ended.
 finished := object.union(session, {
 	"session": {"name": "build"},
-	"entries": [{"source": "registry/workers", "id": "w7", "status": "completed", "by": "session", "session": "build", "ended": 600}],
+	"entries": [{"source": "registry/workers", "id": "w7", "status": "completed", "by": "session", "session": "build", "shared": false, "ended": 600, "endless": false}],
 	"sighting": {"rule": "reap.sessions.finished"},
 })
 
@@ -190,6 +197,7 @@ terminal := object.union(_common, {
 		"listed": true,
 		"recorded": true,
 		"label": "terminal-04739283",
+		"error": "",
 		"workspace": "/home/u/acme",
 		"pid": 6101,
 		"start_ticks": 610100,

@@ -58,7 +58,7 @@ ended if {
 	not input.terminal.start_ticks
 	not input.terminal.started_at
 	not input.terminal.below
-	not input.terminal.error
+	input.terminal.error == ""
 }
 
 # METADATA
@@ -140,7 +140,7 @@ _agent(name) if {
 #   and nothing failed. One that the Tower does not list must show itself that it is of this state folder.
 told if {
 	is_boolean(input.terminal.listed)
-	not input.terminal.error
+	input.terminal.error == ""
 	_traced
 }
 

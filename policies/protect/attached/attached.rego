@@ -80,7 +80,9 @@ _shown contains $"it is one of a group of {input.session.group_size} sessions, w
 
 _alone if {
 	_ungrouped
-	not _linked
+	every pane in input.session.panes {
+		count(pane.linked) == 0
+	}
 }
 
 _linked if {
@@ -90,7 +92,7 @@ _linked if {
 
 _ungrouped if {
 	input.session.group == ""
-	not _grouped
+	input.session.group_size == 0
 }
 
 _ungrouped if input.session.group_size == 1

@@ -45,7 +45,7 @@ test_a_background_job_keeps_the_session if {
 }
 
 test_a_session_of_dead_panes_is_not_live if {
-	count(live.objections) == 0 with input as json.patch(subjects.session, [{"op": "add", "path": "/session/panes/0", "value": {"id": "%5", "dead": true}}])
+	count(live.objections) == 0 with input as json.patch(subjects.session, [{"op": "add", "path": "/session/panes/0", "value": subjects.dead_pane("%5")}])
 }
 
 test_a_session_that_little_is_known_of_stays if {

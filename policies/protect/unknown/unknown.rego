@@ -172,12 +172,12 @@ _serverless contains name if {
 
 _pane_errors contains $"what runs in the pane {pane.id} could not be read: {pane.error}" if {
 	some pane in input.tab.panes
-	pane.error
+	pane.error != ""
 }
 
-_session_error contains $"not all of the session could be read: {input.session.error}" if input.session.error
+_session_error contains $"not all of the session could be read: {input.session.error}" if input.session.error != ""
 
-_terminal_error contains $"not all of the terminal could be read: {input.terminal.error}" if input.terminal.error
+_terminal_error contains $"not all of the terminal could be read: {input.terminal.error}" if input.terminal.error != ""
 
 _source contains {"source": input.source.name}
 

@@ -11,7 +11,7 @@ _dir := json.patch(subjects.dir, [
 	{"op": "add", "path": "/entries", "value": [_entry]},
 ])
 
-_entry := {"source": "registry/workers", "id": "w7", "status": "completed", "by": "path", "path": subjects.dir.dir.path, "own": true, "started": 199000, "ended": 90000}
+_entry := {"source": "registry/workers", "id": "w7", "status": "completed", "by": "path", "path": subjects.dir.dir.path, "own": true, "started": 199000, "ended": 90000, "endless": false}
 
 _asked := {"by": "user", "uid": 1000, "mine": true}
 
@@ -79,9 +79,10 @@ test_a_tree_that_was_active_lately_waits_unless_somebody_asks if {
 }
 
 test_an_entry_that_says_nothing_of_an_end_is_enough_for_who_asks if {
-	unsaid := json.remove(_dir, ["/entries/0/ended"])
+	unsaid := subjects.changed(json.remove(_dir, ["/entries/0/ended"]), "/entries/0/endless", true)
 	count(over.findings) == 0 with input as unsaid
 	count(over.findings) == 1 with input as json.patch(unsaid, [{"op": "add", "path": "/asked", "value": object.union(_asked, {"mine": false})}])
+	count(over.findings) == 0 with input as json.patch(unsaid, [{"op": "remove", "path": "/entries/0/endless"}, {"op": "add", "path": "/asked", "value": object.union(_asked, {"mine": false})}])
 	earlier := subjects.changed(_dir, "/entries/0/ended", 200001)
 	count(over.findings) == 0 with input as json.patch(earlier, [{"op": "add", "path": "/asked", "value": object.union(_asked, {"mine": false})}])
 }
