@@ -43,7 +43,7 @@ test_a_hold_or_a_mark_keeps_it if {
 	worker.observed.observation == "retained" with input as marked
 	worker.cleanup == {
 		"reason": "retained",
-		"message": "worker w7 of registry/kapi is retained, and has to be released first: it is over, and a registry marks its session as retained",
+		"message": "worker w7 of registry/kapi is retained, and has to be released first: it has ended, and a registry marks its session as retained",
 		"then": {"next": "let_go", "keeper": 0},
 	} with input as marked
 }
