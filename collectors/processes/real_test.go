@@ -55,6 +55,9 @@ func oracle(fs procfs.FS, pid int) (snapshot.Process, bool) {
 
 // shared leaves the facts that the oracle has, without those that change by themselves.
 func shared(p snapshot.Process) snapshot.Process {
+	if p.PPID != nil && *p.PPID == 2 { // a kernel worker is called by what it does at the moment
+		p.Name = ""
+	}
 	return snapshot.Process{
 		PID: p.PID, StartTicks: p.StartTicks, PPID: p.PPID, PGID: p.PGID, Session: p.Session, ForegroundPGID: p.ForegroundPGID,
 		Name: p.Name, UID: p.UID, Cwd: p.Cwd,
@@ -376,7 +379,7 @@ func TestHidepid(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.said), &got); err != nil {
 			t.Fatal(err)
 		}
-		if !got.Partial || !strings.Contains(got.Error, "proves nothing") || got.Known || got.Holders != "<nil>" {
+		if !got.Partial || !strings.Contains(got.Error, "may still exist") || got.Known || got.Holders != "<nil>" {
 			t.Errorf("hidepid=%s: %+v, want a partial look that says so", mode, got)
 		}
 		if mode == "2" && got.Own != 1 {

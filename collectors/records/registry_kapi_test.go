@@ -86,7 +86,7 @@ func TestWhatKapiMayNotSay(t *testing.T) {
 		`[{"slug":"a","retention":{"retained":true,"retained":false}}]`:                 "stands twice",
 		`[{"slug":"a","status":7}]`:                                                     "record 1: status is not text",
 		`[{"slug":"a","retention":{"retained":true}},{"slug":"a"}]`:                     "contradicts itself",
-		`{"a":{"slug":"b"}}`:                                                            `stands under "a" and calls itself "b"`,
+		`{"a":{"slug":"b"}}`:                                                            `its key is "a" and its id is "b"`,
 		`[{"slug":"a","status":"completed"},{"slug":"b","status":"completed","half":1]`: "read array",
 	} {
 		p, err := readKapi(t, text, nil)
@@ -95,7 +95,7 @@ func TestWhatKapiMayNotSay(t *testing.T) {
 		}
 	}
 	if _, err := readKapi(t, `[{"slug":"a","times":{"ended":"soon"}}]`, map[string]string{"ended_at": "times.ended"}); err == nil ||
-		!strings.Contains(err.Error(), "times.ended: it is no time") {
+		!strings.Contains(err.Error(), "times.ended: it is not an RFC 3339 time") {
 		t.Errorf("a time that is none gave %v", err)
 	}
 }

@@ -127,7 +127,7 @@ func TestLoadRefuses(t *testing.T) {
 			map[string]string{"own.rego": "package own\n\nin_scope if input.dir.name\n"}, "my/own.rego:1", []string{"move the file to reap/dirs/own/, and write package policies.reap.dirs.own"},
 		},
 		"a rule in the root of no kind": {
-			map[string]string{"own.rego": "package own\n\nin_scope if input.label\n"}, "my/own.rego:1", []string{"move the file to reap/<kind>/own/", "<kind> is one of dirs, processes"},
+			map[string]string{"own.rego": "package own\n\nin_scope if input.label\n"}, "my/own.rego:1", []string{"move the file to reap/<kind>/own/", "<kind> is one of tabs, sessions, terminals, processes, dirs"},
 		},
 		"the worst first": {
 			map[string]string{"mine.rego": "package policies\n\nobjections contains 1 if http.send({}).x\n"}, "nothing was loaded:\nmy/mine.rego:3", []string{"http.send is not allowed", "move the file to protect/mine/"},

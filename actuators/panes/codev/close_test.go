@@ -89,7 +89,7 @@ func TestTowerThatFails(t *testing.T) {
 		{"its answer is lost", kit.LostReply, decision.Done, true, []string{"is closed", "no answer of it came through"}, false},
 		{"it hangs once it is done", kit.HangBeforeReply, decision.Done, true, []string{"is closed"}, true},
 		{"it takes its time", kit.SlowDelete(100 * time.Millisecond), decision.Done, true, []string{"is closed"}, false},
-		{"it takes longer than we wait", kit.SlowDelete(1100 * time.Millisecond), decision.Done, true, []string{"is closed"}, true},
+		{"it takes longer than we wait", kit.SlowDelete(3300 * time.Millisecond), decision.Done, true, []string{"is closed"}, true},
 		{"what it answers is no answer", kit.Garbage, decision.Done, true, []string{"is closed", "answers 200"}, false},
 		{"it closes the connection", kit.CloseWithoutReply, decision.Failed, false, []string{"still lists it", "still runs", "hung up", "next sweep"}, true},
 		{"it hangs", kit.Hang, decision.Failed, false, []string{"still lists it", "still runs", "in time"}, true},

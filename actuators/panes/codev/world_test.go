@@ -60,7 +60,7 @@ func newWorld(t testing.TB) *world {
 
 // short has acts wait no longer than a test can, where a time has to run out.
 func (w *world) short() *world {
-	w.o.Timeout, w.o.TermGrace = 500*time.Millisecond, 200*time.Millisecond
+	w.o.Timeout, w.o.TermGrace = 1500*time.Millisecond, 200*time.Millisecond
 	return w
 }
 

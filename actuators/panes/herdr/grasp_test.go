@@ -182,7 +182,7 @@ func TestActRefusesAnotherTabThanTheJudgedOne(t *testing.T) {
 	}{
 		{"another start", func(d *decision.Tab) { d.Panes[0].StartTicks++ }, actuators.ErrChanged, "no longer the first process"},
 		{"a server that is not known", func(d *decision.Tab) { d.ServerPID = 0 }, actuators.ErrRefused, "pid namespace"},
-		{"a tab that is not there", func(d *decision.Tab) { d.ID, d.Panes[0].Terminal, d.Panes[0].StartTicks = "w2:t9", "term_0", 1 }, actuators.ErrGone, "not there"},
+		{"a tab that is not there", func(d *decision.Tab) { d.ID, d.Panes[0].Terminal, d.Panes[0].StartTicks = "w2:t9", "term_0", 1 }, actuators.ErrGone, "no longer exists"},
 	} {
 		d := clone(t, whole)
 		c.change(d.Identity.Tab)

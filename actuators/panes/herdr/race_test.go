@@ -17,6 +17,7 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
+	"winnow/testkit/attack"
 	"winnow/testkit/herdr"
 )
 
@@ -149,9 +150,11 @@ func (x *stage) play(a *Actuator, m moment) decision.Outcome {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		n -= x.base
-		if x.calls = append(x.calls, c); len(x.calls) != n {
-			x.t.Errorf("request %d is the %d-th", n, len(x.calls))
+		// A look asks about several panes at once, so that a later request may be told of first.
+		for len(x.calls) < n {
+			x.calls = append(x.calls, herdr.Call{})
 		}
+		x.calls[n-1] = c
 		if m.step == "" && m.n == n && !m.after {
 			x.happen(n, c.Method != "tab.close")
 		}
@@ -269,7 +272,11 @@ func (x *stage) clear(a *Actuator) {
 // The server here says of the panes what it is told to, and the shells are real: what they do only /proc can tell.
 func TestATabThatGoesLiveIsNeverClosed(t *testing.T) {
 	t.Parallel()
-	const workers, schedules = 8, 480
+	const workers = 8
+	schedules := 480
+	if attack.Raced { // each takes three times as long; all of them are run without the race detector
+		schedules = 120
+	}
 	var n tally
 	var all sync.WaitGroup
 	for worker := range workers {
@@ -315,7 +322,7 @@ func TestATabThatGoesLiveIsNeverClosed(t *testing.T) {
 	}
 	all.Wait()
 	t.Logf("%d were left, %d changed too late, %d closed undisturbed", n.caught.Load(), n.window.Load(), n.undisturbed.Load())
-	if n.caught.Load() < schedules/2 || n.window.Load() == 0 {
+	if n.caught.Load() < int64(schedules)/2 || n.window.Load() == 0 {
 		t.Error("the schedules are not what they should be")
 	}
 }

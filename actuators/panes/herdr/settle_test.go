@@ -349,7 +349,7 @@ func TestRestoreOpensATabLikeIt(t *testing.T) {
 	}
 	w.s.Expect("tab.create", "")
 	said, err = a.Restore(t.Context(), in)
-	if err != nil || !strings.Contains(said, "workspace "+w.work+" is not there") || !strings.Contains(said, dir) {
+	if err != nil || !strings.Contains(said, "workspace "+w.work+" no longer exists") || !strings.Contains(said, dir) {
 		t.Errorf("%s %v", said, err)
 	}
 

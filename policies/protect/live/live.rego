@@ -264,20 +264,21 @@ _no_agent if {
 	registry.marked_over
 }
 
-# What is below a process ends with it.
-_alone_or_ordinary if {
-	every below in input.lineage.below {
-		below.uid == input.host.uid
-		below.personal == ""
-		below.own == true
-		multiplexer := below.name in input.config.multiplexers
-		multiplexer == false
-		names.endable(below.name)
-		below.held == false
-		below.id != ""
-		names.unprotected(below.id)
-		names.unprotected(below.name)
-	}
+# What is below a process ends with it. Counted, because a misspelt field is refused in a set and not in an every.
+_alone_or_ordinary if count(_ordinary) == count(input.lineage.below)
+
+_ordinary contains place if {
+	some place, below in input.lineage.below
+	below.uid == input.host.uid
+	below.personal == ""
+	below.own == true
+	multiplexer := below.name in input.config.multiplexers
+	multiplexer == false
+	names.endable(below.name)
+	below.held == false
+	below.id != ""
+	names.unprotected(below.id)
+	names.unprotected(below.name)
 }
 
 _beside contains "a popup or a job of it runs" if count(input.session.popups) > 0

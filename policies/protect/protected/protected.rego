@@ -171,7 +171,9 @@ _reasons contains "it is a locked worktree" if input.dir.git.locked == true
 
 _reasons contains "it is a repository of its own" if input.dir.git.worktree == false
 
-_reasons contains "it belongs to another user" if input[input.kind].uid != input.host.uid
+_reasons contains "it belongs to another user" if input.dir.uid != input.host.uid
+
+_reasons contains "it belongs to another user" if input.process.uid != input.host.uid
 
 _reasons contains "it is a kernel thread" if input.process.kernel == true
 

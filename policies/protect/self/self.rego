@@ -118,12 +118,15 @@ _inside contains left.pid if {
 # The processes of a terminal are its shellper and what lives below that, or there are none.
 _traced if {
 	input.terminal.pid > 0
-	every member in input.terminal.below {
-		member.pid > 0
-	}
+	count(_traced_below) == count(input.terminal.below)
 }
 
 _traced if terminals.ended
+
+_traced_below contains place if {
+	some place, member in input.terminal.below
+	member.pid > 0
+}
 
 _below contains input.terminal.pid
 

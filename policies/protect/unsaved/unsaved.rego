@@ -77,9 +77,12 @@ _clean if {
 # Whoever started what wrote the reports has them: a spawn of the folder is on record, and every spawn of it was completed long enough ago.
 _taken if {
 	"path" in {spawn.by | some spawn in input.spawns}
-	every spawn in input.spawns {
-		spawn.completed >= input.config.grace.spawn
-	}
+	count(_completed) == count(input.spawns)
+}
+
+_completed contains place if {
+	some place, spawn in input.spawns
+	spawn.completed >= input.config.grace.spawn
 }
 
 _reasons contains $"it holds work that is nowhere else: {concat(", ", _lost)}" if count(_lost) > 0
