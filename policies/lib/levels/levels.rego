@@ -68,6 +68,7 @@ level := "on" if {
 }
 
 # METADATA
+# scope: document
 # description: The rules of that level. What is carried out, and what is waited for, goes by them alone.
 counting contains rule if {
 	level == "on"

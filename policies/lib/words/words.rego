@@ -22,21 +22,16 @@ known(facts) := {name: fact[name] | some fact in facts; some name, _ in fact}
 # scope: document
 # title: A span of time
 # description: Seconds as a person reads them, such as 4 min 12 s or 1 h 5 min.
+span(seconds) := concat(" ", _parts(time.diff(time.parse_duration_ns($"{floor(seconds)}s"), 0))) if seconds >= 1
+
 span(seconds) := "0 s" if seconds < 1
 
-span(seconds) := _parts(seconds, {4: "min", 5: "s"}) if {
-	seconds >= 1
-	seconds < 3600
-}
-
 # Seconds are left out beside an hour or more.
-span(seconds) := _parts(seconds, {0: "y", 1: "mo", 2: "d", 3: "h", 4: "min"}) if seconds >= 3600
-
-# The units by their places in what time.diff gives. Every message has a span or two, so this is put together with few steps.
-_parts(seconds, units) := concat(" ", [part |
-	amounts := time.diff(time.parse_duration_ns(concat("", [format_int(seconds, 10), "s"])), 0)
-	some place, unit in units
+_parts(amounts) := [$"{amount} {unit}" |
+	some place, unit in ["y", "mo", "d", "h", "min", "s"]
 	amount := amounts[place]
 	amount > 0
-	part := concat(" ", [format_int(amount, 10), unit])
-])
+	not _too_fine(unit, amounts)
+]
+
+_too_fine("s", [years, months, days, hours, _, _]) if max([years, months, days, hours]) > 0
