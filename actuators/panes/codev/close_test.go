@@ -311,6 +311,7 @@ func TestTowerThatStarts(t *testing.T) {
 	t.Run("longer than there is time for is left", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t).short()
+		w.o.Timeout = 500 * time.Millisecond
 		st := w.builder(kit.Terminal{})
 		id := w.identity(st)
 		g := w.held(id)
