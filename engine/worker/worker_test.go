@@ -44,7 +44,8 @@ func session(name, native string) snapshot.Session {
 	return snapshot.Session{
 		Source: tmux, ID: native, Name: name, CreatedAt: ago(time.Hour), Attached: new(0), Server: &snapshot.Server{Socket: "/t/default", PID: 9},
 		Panes: []snapshot.Pane{{ID: "%1", ShellPID: new(7), ForegroundPGID: new(7), Dead: new(false), SessionPIDs: []int{7},
-			Foreground: []snapshot.PaneProc{{PID: 7, Name: "sh"}}, Session: []snapshot.PaneProc{{PID: 7, Name: "sh", Interactive: new(true)}}}},
+			Foreground: []snapshot.PaneProc{{PID: 7, Name: "sh"}}, Session: []snapshot.PaneProc{{PID: 7, Name: "sh", Interactive: new(true)}},
+			Descendants: []snapshot.PaneProc{}, Carriers: []snapshot.PaneProc{}}},
 	}
 }
 
@@ -176,7 +177,12 @@ func TestObservations(t *testing.T) {
 		{"a prompt's helper is nothing", []change{running, pane(func(p *snapshot.Pane) {
 			p.SessionPIDs, p.Session = []int{7, 8}, append(p.Session, snapshot.PaneProc{PID: 8, Name: "gitstatusd"})
 		})}, snapshot.WorkerStale, ""},
-		{"not over, and its pane is dead", []change{running, pane(func(p *snapshot.Pane) { *p = snapshot.Pane{ID: "%1", Dead: new(true)} })}, snapshot.WorkerStale, ""},
+		{"not over, and its pane is dead", []change{running, pane(func(p *snapshot.Pane) {
+			*p = snapshot.Pane{ID: "%1", Dead: new(true), SessionPIDs: []int{}, Session: []snapshot.PaneProc{}, Descendants: p.Descendants, Carriers: p.Carriers}
+		})}, snapshot.WorkerStale, ""},
+		{"what a dead pane leaves is not known", []change{running, pane(func(p *snapshot.Pane) { *p = snapshot.Pane{ID: "%1", Dead: new(true)} })}, snapshot.WorkerActive, ""},
+		{"whether something was left behind is not known", []change{running, pane(func(p *snapshot.Pane) { p.Descendants = nil })}, snapshot.WorkerActive, ""},
+		{"whether something runs elsewhere is not known", []change{running, pane(func(p *snapshot.Pane) { p.Carriers = nil })}, snapshot.WorkerActive, ""},
 		{"not over, and it ended", []change{running, busy, entry(func(e *snapshot.Entry) { e.EndedAt = ago(time.Minute) })}, snapshot.WorkerStale, ""},
 		{"a session of that name was made since", []change{entry(func(e *snapshot.Entry) { e.EndedAt = ago(2 * time.Hour) })}, snapshot.WorkerStale, ""},
 		{"even a kept one", []change{retained, held(nil), entry(func(e *snapshot.Entry) { e.EndedAt = ago(2 * time.Hour) })}, snapshot.WorkerStale, ""},

@@ -8,10 +8,12 @@ package policies.lib.levels
 import data.policies.lib.kinds
 
 # METADATA
+# title: Known
 # description: Whether the input says which rules are not on.
 known if is_array(input.config.levels)
 
 # METADATA
+# title: Off
 # description: Rules that are off for candidates of this kind.
 off contains entry.rule if {
 	some entry in input.config.levels
@@ -20,6 +22,7 @@ off contains entry.rule if {
 }
 
 # METADATA
+# title: Ask
 # description: Rules whose findings are left for a person. For the one candidate that a person asked for by name they are on.
 ask contains entry.rule if {
 	some entry in input.config.levels
@@ -29,6 +32,7 @@ ask contains entry.rule if {
 }
 
 # METADATA
+# title: Observe
 # description: Rules whose findings are reported and never carried out.
 observe contains entry.rule if {
 	some entry in input.config.levels
@@ -58,6 +62,7 @@ _left contains rule if {
 }
 
 # METADATA
+# title: Level
 # description: The highest level among the rules that found a reason; undefined where none did.
 level := "on" if {
 	count(_on) > 0
@@ -69,6 +74,7 @@ level := "on" if {
 
 # METADATA
 # scope: document
+# title: Counting
 # description: The rules of that level. What is carried out, and what is waited for, goes by them alone.
 counting contains rule if {
 	level == "on"
