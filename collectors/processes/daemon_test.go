@@ -9,6 +9,7 @@ import (
 
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
+	"winnow/testkit/executable"
 )
 
 // vendors are daemons like those of config.yaml.
@@ -94,7 +95,7 @@ func TestADaemonHoldsNoFolderThatItWasStartedIn(t *testing.T) {
 	notes := filepath.Join(opened, "notes")
 	touch(t, notes)
 	program := filepath.Join(at("bin"), "codex")
-	clone(t, os.Args[0], program)
+	executable.Copy(t, os.Args[0], program)
 	as := func(dir string, open ...*os.File) func(*exec.Cmd) {
 		return func(c *exec.Cmd) { c.Dir, c.Path, c.ExtraFiles = dir, program, open }
 	}

@@ -14,6 +14,7 @@ import (
 
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
+	"winnow/testkit/executable"
 )
 
 func holders(t *testing.T, paths []string) (map[string][]snapshot.Holder, bool) {
@@ -55,7 +56,7 @@ func TestHolders(t *testing.T) {
 	unlinked := start(t, "open", in("/"), lost)
 	exe := start(t, "idle", func(c *exec.Cmd) {
 		c.Dir, c.Path = "/", filepath.Join(dirs["exe"], "tool")
-		clone(t, c.Args[0], c.Path)
+		executable.Copy(t, c.Args[0], c.Path)
 	})
 	for _, name := range []string{filepath.Join(dirs["deleted"], "sub"), lost} {
 		if err := os.Remove(name); err != nil {
@@ -83,17 +84,6 @@ func TestHolders(t *testing.T) {
 		if all[i-1].PID >= all[i].PID {
 			t.Errorf("not in the order of their ids: %v", all)
 		}
-	}
-}
-
-func clone(t *testing.T, from, to string) {
-	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, data, 0o755); err != nil {
-		t.Fatal(err)
 	}
 }
 

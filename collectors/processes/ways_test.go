@@ -16,6 +16,7 @@ import (
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
 	"winnow/testkit/attack"
+	"winnow/testkit/executable"
 )
 
 // way is one way to use a worktree that lies at the folder "tree" in a folder of its own.
@@ -60,7 +61,7 @@ var ways = []way{
 	{name: "works in a folder that was removed", how: "cwd", sweep: true, play: "removed-cwd"},
 	{name: "was started from it", how: "exe", sweep: true, begin: func(t *testing.T, base string, c *exec.Cmd) {
 		c.Path = filepath.Join(base, "tree/tool")
-		clone(t, c.Args[0], c.Path)
+		executable.Copy(t, c.Args[0], c.Path)
 	}},
 	{name: "has its root there", how: "root", sweep: true, root: true, play: "chroot"},
 	{name: "has a file open", how: "fd", sweep: true, play: "open"},
