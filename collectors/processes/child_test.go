@@ -247,7 +247,7 @@ func look(t *testing.T, o processes.Options, pid int) snapshot.Process {
 	}
 	for id, p := range got.Processes {
 		if p.PID == pid {
-			if want := processes.ID(pid, p.StartTicks); id != want {
+			if want := snapshot.ProcessID(pid, p.StartTicks); id != want {
 				t.Errorf("id %q, want %q", id, want)
 			}
 			return p

@@ -149,7 +149,7 @@ func (x *processes) agentDir(p *snapshot.Process) string {
 		return ""
 	}
 	for up := range upwards(clean(cwdOf(p))) {
-		if _, ok := x.dirs[up]; ok {
+		if x.dirs[up] {
 			return up
 		}
 	}
@@ -176,7 +176,7 @@ func (x *processes) strangers(n *node) *[]string {
 	names := []string{}
 	for _, m := range x.config.MarkerRecords {
 		value := carried(n, m.Marker)
-		if _, ok := x.known[value]; value != "" && !ok && !slices.Contains(names, m.Marker) {
+		if value != "" && !x.known[value] && !slices.Contains(names, m.Marker) {
 			names = append(names, m.Marker)
 		}
 	}
