@@ -40,14 +40,12 @@ func (s *scan) interactive(dir int, st proc.Stat, p *snapshot.Process) *bool {
 // shell is the name of the shell that a process is, "" for none: by the file that it was started from, for it may go by the name of a
 // script, and by its own name.
 func (s *scan) shell(p *snapshot.Process) string {
-	file := ""
 	if p.Exe != nil {
-		file = path.Base(strings.TrimSuffix(*p.Exe, " (deleted)"))
+		if file := path.Base(strings.TrimSuffix(*p.Exe, deleted)); slices.Contains(s.o.Shells, file) {
+			return file
+		}
 	}
-	switch {
-	case slices.Contains(s.o.Shells, file):
-		return file
-	case slices.Contains(s.o.Shells, p.Name):
+	if slices.Contains(s.o.Shells, p.Name) {
 		return p.Name
 	}
 	return ""
