@@ -33,7 +33,7 @@ func mine(e entry) snapshot.Process {
 	return snapshot.Process{
 		PID: e.pid, StartTicks: e.start, StartedAt: new(time.Unix(bootedAt, 0).UTC().Add(time.Duration(e.start) * 10 * time.Millisecond)),
 		PPID: new(e.ppid), PGID: new(e.pid), Session: new(e.pid), ForegroundPGID: new(-1), TTY: new(""), State: e.state, Brief: true,
-		Threads: new(max(1, e.threads)), Name: e.comm, UID: new(os.Geteuid()), CPU: new(2.5), RSS: new(25 * int64(os.Getpagesize())),
+		Threads: new(max(1, e.threads)), Kernel: new(false), Name: e.comm, UID: new(os.Geteuid()), CPU: new(2.5), RSS: new(25 * int64(os.Getpagesize())),
 	}
 }
 
@@ -56,7 +56,7 @@ func TestRead(t *testing.T) {
 		"ending beside another thread": {entry{comm: "a", state: "R", flags: 0x4, threads: 2, cwd: "/x"}, func(p *snapshot.Process) {
 			p.Cwd, p.CwdDeleted = new("/x"), new(false)
 		}, 0},
-		"kernel thread": {entry{comm: "kworker/0:1", flags: 0x208040}, func(p *snapshot.Process) { p.Kernel = true }, 0},
+		"kernel thread": {entry{comm: "kworker/0:1", flags: 0x208040}, func(p *snapshot.Process) { *p.Kernel = true }, 0},
 		"no folder":     {entry{comm: "a"}, func(*snapshot.Process) {}, 1},
 		"deleted folder": {entry{comm: "a", cwd: "/no/such/x (deleted)"}, func(p *snapshot.Process) {
 			p.Cwd, p.CwdDeleted = new("/no/such/x"), new(true)

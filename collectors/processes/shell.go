@@ -16,7 +16,7 @@ import (
 // interactive says whether a shell of this user's takes commands from the person at its terminal, see snapshot.Process. Nil is not
 // known. Its command line is read into a buffer, and nothing else of it is kept.
 func (s *scan) interactive(dir int, st proc.Stat, p *snapshot.Process) *bool {
-	if len(s.o.Shells) == 0 || *p.UID != s.uid || p.Kernel || st.Gone() {
+	if len(s.o.Shells) == 0 || *p.UID != s.uid || st.Kernel || st.Gone() {
 		return nil
 	}
 	kind := s.shell(p)

@@ -113,7 +113,7 @@ func (x *processes) tainted(n *node) tri {
 	switch {
 	case n.p.Markers != nil:
 		return triIf(len(n.markers) > 0)
-	case n.p.Kernel || dead(n.p) || n.p.UID != nil && x.uid != nil && *n.p.UID != *x.uid || slices.Contains(x.orphanParents, n.p.PID):
+	case n.p.IsKernel() || dead(n.p) || n.p.UID != nil && x.uid != nil && *n.p.UID != *x.uid || slices.Contains(x.orphanParents, n.p.PID):
 		return no
 	default:
 		return unknown

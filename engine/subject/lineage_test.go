@@ -252,7 +252,7 @@ func TestHerdrServers(t *testing.T) {
 
 func TestPanesAndFolders(t *testing.T) {
 	t.Parallel()
-	s := table(quiet(10, 1, "zsh"), quiet(11, 10, "vim"), quiet(12, 1, "left"), quiet(13, 1, "other"))
+	s := table(quiet(10, 1, "zsh"), quiet(11, 10, "vim"), quiet(12, 1, "left"), quiet(13, 1, "other"), quiet(14, 1, "its session is not known"))
 	for pid, session := range map[int]int{11: 99, 12: 10, 13: 20} {
 		id := fmt.Sprint("process:", pid)
 		p := s.Processes[id]
@@ -272,9 +272,11 @@ func TestPanesAndFolders(t *testing.T) {
 	s.Dirs["dir:/w/tree"] = snapshot.Dir{Path: "/w/tree", Git: &snapshot.Git{Worktree: new(true)}}
 	s.Dirs["dir:/w/main"] = snapshot.Dir{Path: "/w/tree/src/deep", Git: &snapshot.Git{Worktree: new(false)}}
 	s.Registry = []snapshot.Entry{{ID: "home", Path: "/home/u"}, {ID: "root", Path: "/"}, {ID: "src", Path: "/w/tree/src"}}
-	for pid, want := range map[int][2]string{10: {"%1", ""}, 11: {"%1", ""}, 12: {"%1", ""}, 13: {"", "/w/tree/src"}} {
+	for pid, want := range map[int][2]any{
+		10: {"%1", ""}, 11: {"%1", ""}, 12: {"%1", ""}, 13: {"", "/w/tree/src"}, 14: {"not known", ""},
+	} {
 		l := lineage(t, s, pid)
-		same(t, fmt.Sprint(pid), want, [2]string{l.Pane, l.AgentDir})
+		same(t, fmt.Sprint(pid), want, [2]any{deref(l.Pane), l.AgentDir})
 	}
 }
 
@@ -388,7 +390,7 @@ func TestOneThatHidesMayBeAnAgent(t *testing.T) {
 		"another user's":       {func(p *snapshot.Process) { p.UID = new(33) }, true},
 		"known to hide":        {func(p *snapshot.Process) { p.Name = "ssh-agent" }, true},
 		"it has ended":         {func(p *snapshot.Process) { p.State, p.Threads = "Z", new(1) }, true},
-		"a kernel thread":      {func(p *snapshot.Process) { p.Kernel = true }, true},
+		"a kernel thread":      {func(p *snapshot.Process) { p.Kernel = new(true) }, true},
 		"it shows what it was": {func(p *snapshot.Process) { p.Exe = new("/bin/x") }, true},
 	} {
 		s := table(quiet(1, 0, "systemd"), quiet(2, 1, "sleep"), quiet(3, 1, "2.1.201"), quiet(4, 1, "sleep"))

@@ -156,7 +156,7 @@ func (x *processes) hide() *node {
 // hides reports whether a living process of this user may be an agent and does not show it. Those that are known to hide it for a reason
 // of their own (config.opaque_processes) are none, nor are process 1, kernel threads and multiplexers.
 func (x *processes) hides(n *node) bool {
-	if n.agent || n.daemon || n.multiplexer || !n.maybe || n.p.Kernel || dead(n.p) || listed(n.p.Name, x.opaque) || n.p.PID == 1 {
+	if n.agent || n.daemon || n.multiplexer || !n.maybe || n.p.IsKernel() || dead(n.p) || listed(n.p.Name, x.opaque) || n.p.PID == 1 {
 		return false
 	}
 	return x.uid == nil || n.p.UID == nil || *n.p.UID == *x.uid
