@@ -15,6 +15,7 @@ import (
 	"winnow/collectors"
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
+	"winnow/testkit/files"
 )
 
 func (f fixture) read(o processes.Options) (collectors.Part, error) {
@@ -39,10 +40,7 @@ func mine(e entry) snapshot.Process {
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	alive := filepath.Join(realTemp(t), "x (deleted)")
-	if err := os.Mkdir(alive, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	alive := files.Folder(t, realTemp(t), "x (deleted)")
 	for name, c := range map[string]struct {
 		entry      entry
 		want       func(*snapshot.Process)
@@ -150,12 +148,8 @@ func TestWhatIsReadInFull(t *testing.T) {
 		"only a child": {processes.Options{Only: marked}, []int{marked, child}},
 	} {
 		c.o.Markers = []string{"A"}
-		got, err := f.read(c.o)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var found []int
-		for _, p := range got.Processes {
+		for _, p := range f.all(c.o) {
 			if p.Brief != (p.ArgvDigest == "") {
 				t.Errorf("%s: process %d: brief %v, digest %q", name, p.PID, p.Brief, p.ArgvDigest)
 			}
