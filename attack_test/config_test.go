@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"winnow/testkit/attack"
+	"winnow/testkit/executable"
 )
 
 // configWorld is a user's home with a configuration of their own, a repository that was cloned, and what an attacker is after.
@@ -55,9 +56,7 @@ func newConfigWorld(t *testing.T, winnow string) *configWorld {
 	w.servers(t)
 	// A process of the user's, under a name that no other process has, with a secret in its environment.
 	program := filepath.Join(base, fmt.Sprintf("vic%d", os.Getpid()))
-	data, err := os.ReadFile("/bin/sleep")
-	configCheck(t, err)
-	configCheck(t, os.WriteFile(program, data, 0o700))
+	executable.Copy(t, "/bin/sleep", program)
 	w.victim = exec.Command(program, "300")
 	w.victim.Env = []string{w.secret + "=hunter2"}
 	configCheck(t, w.victim.Start())

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"winnow/testkit/attack"
+	"winnow/testkit/executable"
 )
 
 // TestAttackGitThatIsGone runs the program where git is missing, fails or is another program. Worktrees are kept, and it is said.
@@ -39,9 +40,7 @@ func TestAttackGitThatIsGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if script != "" {
-			if err := os.WriteFile(filepath.Join(bin, "git"), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			executable.Write(t, filepath.Join(bin, "git"), "#!/bin/sh\n"+script+"\n")
 		}
 		for _, args := range [][]string{{"sweep"}, {"sweep", "--apply"}} {
 			cmd := exec.Command(winnow, append(args, "--kind", "dir", "--format", "json", "--config", at("config.yaml"), "--state", at("state"))...)

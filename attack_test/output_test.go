@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/testkit/attack"
+	"winnow/testkit/executable"
 )
 
 // forged is what an attacker wants to be read as the program's own words, on a line of its own.
@@ -87,10 +88,8 @@ func (w *hostileWorld) session(t *testing.T) {
 // process starts one whose name is hostile: the kernel takes it from the file.
 func (w *hostileWorld) process(t *testing.T) {
 	t.Helper()
-	data, err := os.ReadFile("/bin/sleep")
-	must(t, err)
 	path := filepath.Join(w.dir, w.file())
-	must(t, os.WriteFile(path, data, 0o700))
+	executable.Copy(t, "/bin/sleep", path)
 	cmd := exec.Command(path, "300")
 	cmd.Env = []string{"NAMES_MARK=" + w.file()}
 	must(t, cmd.Start())

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/testkit/attack"
+	"winnow/testkit/executable"
 )
 
 // stopsWithin is how long a program may take to end after the signal that should end it, on a machine with much to do.
@@ -86,7 +87,7 @@ func newHangingWorld(t *testing.T, program, hangs string) *hangingWorld {
 	}
 	bin := filepath.Join(dir, "bin")
 	must(t, os.Mkdir(bin, 0o700))
-	must(t, os.WriteFile(filepath.Join(bin, hangs), []byte("#!/bin/sh\nsleep 1000 &\necho $$ $! $PPID >> "+dir+"/pids\nwait\n"), 0o700))
+	executable.Write(t, filepath.Join(bin, hangs), "#!/bin/sh\nsleep 1000 &\necho $$ $! $PPID >> "+dir+"/pids\nwait\n")
 	w.env = append(w.env, "PATH="+bin+":"+os.Getenv("PATH"))
 	config := filepath.Join(dir, "config.yaml")
 	must(t, os.WriteFile(config, fmt.Appendf(nil, "version: 1\nstate: %s/state\n"+

@@ -17,6 +17,7 @@ import (
 
 	"winnow/ledger"
 	"winnow/testkit/attack"
+	"winnow/testkit/executable"
 )
 
 // The variables that make the test binary a process that wants to act.
@@ -93,12 +94,9 @@ func shared(t *testing.T, near string) (program, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
 	program, dir = filepath.Join(near, "program"), filepath.Join(near, "acts")
-	if err := errors.Join(os.WriteFile(program, data, 0o755), os.Mkdir(dir, 0o777), os.Chmod(dir, 0o777)); err != nil {
+	executable.Copy(t, self, program)
+	if err := errors.Join(os.Mkdir(dir, 0o777), os.Chmod(dir, 0o777)); err != nil {
 		t.Fatal(err)
 	}
 	return program, dir

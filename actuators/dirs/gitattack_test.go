@@ -11,6 +11,7 @@ import (
 
 	"winnow/engine/decision"
 	"winnow/testkit/attack"
+	"winnow/testkit/executable"
 )
 
 // hostile makes the repository name a program wherever git looks for one, and gives what that program left.
@@ -42,10 +43,7 @@ func (w *world) hostile() (config string, ran func() string) {
 
 func (w *world) program(path, mark string) {
 	w.t.Helper()
-	w.write(path, "#!/bin/sh\necho \"$0\" >>'"+mark+"'\nexit 1\n")
-	if err := os.Chmod(path, 0o700); err != nil {
-		w.t.Fatal(err)
-	}
+	executable.Write(w.t, path, "#!/bin/sh\necho \"$0\" >>'"+mark+"'\nexit 1\n")
 }
 
 func (w *world) configure(text string) {

@@ -13,6 +13,7 @@ import (
 
 	"winnow/actuators"
 	"winnow/engine/decision"
+	"winnow/testkit/executable"
 )
 
 // losses are the ways in which a worktree can hold work. Each of them is lost, or at risk, when the folder is removed.
@@ -269,11 +270,9 @@ func TestNoHookRuns(t *testing.T) {
 	w := newWorld(t)
 	ran := filepath.Join(w.base, "ran")
 	for _, hook := range []string{"reference-transaction", "post-checkout", "post-index-change", "pre-auto-gc"} {
-		w.write(w.main+"/.git/hooks/"+hook, "#!/bin/sh\ntouch "+ran+"\n")
-		chmod(w, w.main+"/.git/hooks/"+hook, 0o755)
+		executable.Write(t, w.main+"/.git/hooks/"+hook, "#!/bin/sh\ntouch "+ran+"\n")
 	}
-	w.write(w.base+"/monitor", "#!/bin/sh\ntouch "+ran+"\n")
-	chmod(w, w.base+"/monitor", 0o755)
+	executable.Write(t, w.base+"/monitor", "#!/bin/sh\ntouch "+ran+"\n")
 	in := func() decision.Intent {
 		w.git(w.main, "config", "core.fsmonitor", w.base+"/monitor")
 		g, in, err := w.grasp("A1", w.tree)

@@ -49,7 +49,7 @@ func lookedAt(t *testing.T, root string, change func(*subject.Config)) *subject.
 
 func subjectOf(t *testing.T, j *subject.Joined, pid int) *subject.Subject {
 	t.Helper()
-	sub, ok := j.Subject(processes.ID(pid, agents.Ticks(pid)))
+	sub, ok := j.Subject(snapshot.ProcessID(pid, agents.Ticks(pid)))
 	if !ok {
 		t.Fatalf("no process %d", pid)
 	}

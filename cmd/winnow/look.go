@@ -407,7 +407,7 @@ func (a *app) thorough(ctx context.Context, s *snapshot.Snapshot, id string) err
 	if err != nil {
 		return err
 	}
-	d.Holders, d.HoldersKnown = held[d.Path], &known
+	d.SetHolders(held[d.Path], known)
 	s.Dirs[id] = d
 	return nil
 }

@@ -3,7 +3,6 @@ package dirs_test
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"winnow/collectors/dirs"
 	"winnow/engine/snapshot"
 	"winnow/internal/gitcmd"
+	"winnow/testkit/executable"
 )
 
 func TestGates(t *testing.T) {
@@ -160,9 +160,7 @@ func TestDeadline(t *testing.T) {
 	w, o := newWorld(t), options()
 	path := w.landed("x")
 	slow := filepath.Join(w.dir, "slow-git")
-	if err := os.WriteFile(slow, []byte("#!/bin/sh\nsleep 60 &\nwait\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, slow, "#!/bin/sh\nsleep 60 &\nwait\n")
 	o.Git = slow
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -191,9 +189,7 @@ func TestGitThatFails(t *testing.T) {
 		"exit": "exit 1", "stderr": "echo trouble >&2; exec git \"$@\"", "cut off": "printf '1 .M'", "nonsense": "printf 'x\\0y\\0\\n'",
 	} {
 		o.Git = filepath.Join(w.dir, "git-"+strings.ReplaceAll(name, " ", "-"))
-		if err := os.WriteFile(o.Git, []byte("#!/bin/sh\ncase \"$*\" in *status*) "+script+";; *) exec git \"$@\";; esac\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		executable.Write(t, o.Git, "#!/bin/sh\ncase \"$*\" in *status*) "+script+";; *) exec git \"$@\";; esac\n")
 		d := one(t, o, path)
 		if d.Error == "" || d.Git.Dirty != nil || d.Git.Untracked != nil || d.Git.Ignored != nil || d.Git.Nested != nil {
 			t.Errorf("%s: %q %+v", name, d.Error, d.Git)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/collectors/dirs"
+	"winnow/testkit/executable"
 )
 
 // TestHostileRepository holds that nothing that a repository's configuration names is run, and that none of it hides a change.
@@ -26,9 +27,7 @@ func TestHostileRepository(t *testing.T) {
 	w.git(path, "push", "-q", "origin", "HEAD:main")
 	mark := filepath.Join(w.dir, "ran")
 	evil := filepath.Join(w.dir, "evil.sh")
-	if err := os.WriteFile(evil, []byte("#!/bin/sh\necho \"$0\" >>"+mark+"\ncat\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, evil, "#!/bin/sh\necho \"$0\" >>"+mark+"\ncat\n")
 	var config strings.Builder
 	for _, key := range []string{"core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "core.askPass", "core.alternateRefsCommand",
 		"gpg.program", "diff.external", "pager.status", "alias.status", "credential.helper", "uploadpack.packObjectsHook"} {
@@ -42,9 +41,7 @@ func TestHostileRepository(t *testing.T) {
 	fmt.Fprintf(&config, "[status]\n\tshowUntrackedFiles = no\n\tsubmoduleSummary = true\n[diff]\n\tignoreSubmodules = all\n")
 	fmt.Fprintf(&config, "[remote \"origin\"]\n\tpromisor = true\n\turl = ext::%s\n", evil)
 	for _, hook := range []string{"post-index-change", "fsmonitor-watchman", "reference-transaction"} {
-		if err := os.WriteFile(filepath.Join(w.main, ".git", "hooks", hook), []byte("#!/bin/sh\necho hook >>"+mark+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		executable.Write(t, filepath.Join(w.main, ".git", "hooks", hook), "#!/bin/sh\necho hook >>"+mark+"\n")
 	}
 	for _, file := range []string{filepath.Join(w.main, ".git", "config"), filepath.Join(w.admin(path), "config.worktree")} {
 		f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)

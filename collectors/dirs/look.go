@@ -137,7 +137,7 @@ func (l *look) holders(ctx context.Context) {
 			c.fail(fmt.Errorf("look for holders: %w", err))
 			continue
 		}
-		c.dir.Holders, c.dir.HoldersKnown = held[c.dir.Path], new(known)
+		c.dir.SetHolders(held[c.dir.Path], known)
 	}
 }
 

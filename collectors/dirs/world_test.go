@@ -13,6 +13,7 @@ import (
 	"winnow/collectors"
 	"winnow/collectors/dirs"
 	"winnow/engine/snapshot"
+	"winnow/testkit/executable"
 )
 
 // TestMain gives all git processes, the reader's own among them, a home without any configuration.
@@ -227,9 +228,7 @@ func counting(t testing.TB) (program string, runs func() []string) {
 	dir := t.TempDir()
 	log, program := filepath.Join(dir, "log"), filepath.Join(dir, "git")
 	script := fmt.Sprintf("#!/bin/sh\necho \"$*\" >>'%s'\nexec '%s' \"$@\"\n", log, real)
-	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, program, script)
 	return program, func() []string {
 		data, err := os.ReadFile(log)
 		if os.IsNotExist(err) {

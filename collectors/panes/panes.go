@@ -154,7 +154,7 @@ func index(processes map[string]snapshot.Process) *table {
 	}
 	slices.SortFunc(all, func(a, b *snapshot.Process) int { return cmp.Compare(a.PID, b.PID) })
 	for _, p := range all {
-		if p.Kernel || dead(p) {
+		if p.IsKernel() || dead(p) {
 			continue
 		}
 		if _, taken := t.byPID[p.PID]; taken { // reused while it was read, it stands for neither

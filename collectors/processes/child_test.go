@@ -2,6 +2,7 @@ package processes_test
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -158,12 +159,8 @@ func playHidden(args []string) error {
 	if err := unix.Mount("proc", args[0], "proc", 0, "hidepid="+args[1]+",gid=4242"); err != nil {
 		return err
 	}
-	for _, drop := range []func() error{
-		func() error { return syscall.Setgroups(nil) }, func() error { return syscall.Setgid(65534) }, func() error { return syscall.Setuid(65534) },
-	} {
-		if err := drop(); err != nil {
-			return err
-		}
+	if err := becomePlain(); err != nil {
+		return err
 	}
 	part, err := processes.New(processes.Options{Root: args[0]}).Read(contextOf())
 	_, known, herr := processes.Holders(contextOf(), processes.HolderOptions{Root: args[0]}, []string{"/nonexistent"})
@@ -174,6 +171,11 @@ func playHidden(args []string) error {
 		}
 	}
 	return json.NewEncoder(os.Stdout).Encode(hidden{part.Partial, fmt.Sprint(err), own, known, fmt.Sprint(herr)})
+}
+
+// becomePlain gives up root's rights, in this order.
+func becomePlain() error {
+	return cmp.Or(syscall.Setgroups(nil), syscall.Setgid(65534), syscall.Setuid(65534))
 }
 
 type hidden struct {
@@ -247,7 +249,7 @@ func look(t *testing.T, o processes.Options, pid int) snapshot.Process {
 	}
 	for id, p := range got.Processes {
 		if p.PID == pid {
-			if want := processes.ID(pid, p.StartTicks); id != want {
+			if want := snapshot.ProcessID(pid, p.StartTicks); id != want {
 				t.Errorf("id %q, want %q", id, want)
 			}
 			return p

@@ -30,7 +30,7 @@ func (s *scan) cwd(dir int, st proc.Stat, f *facts, p *snapshot.Process) (refuse
 	case errors.Is(err, unix.ESRCH):
 		return false, err
 	case err != nil:
-		return !p.Kernel, nil
+		return !st.Kernel, nil
 	}
 	f.cwd = s.names.Of(text)
 	if bytes.HasSuffix(text, []byte(deleted)) && !s.settleDeleted(dir, name, f) {

@@ -30,26 +30,16 @@ func (d Daemon) is(args []string) bool {
 	if len(d.Args) == 0 {
 		return false
 	}
+	if at := slices.Index(args, "--"); at >= 0 {
+		args = args[:at] // behind it all is text
+	}
 	for i, want := range d.Args {
-		if i > 0 && strings.HasPrefix(want, "-") {
-			if !slices.Contains(options(args[i:]), want) {
-				return false
-			}
-			continue
-		}
-		if i >= len(args) || args[i] != want {
+		option := i > 0 && strings.HasPrefix(want, "-")
+		if i >= len(args) || option && !slices.Contains(args[i:], want) || !option && args[i] != want {
 			return false
 		}
 	}
 	return true
-}
-
-// options are the words before a --, behind which all is text.
-func options(args []string) []string {
-	if at := slices.Index(args, "--"); at >= 0 {
-		return args[:at]
-	}
-	return args
 }
 
 // daemon is the name of the daemon that a process is: "" for a program that some daemon runs in and that is none of them, nil for any
@@ -59,8 +49,7 @@ func (s *scan) daemon(dir int, comm string, exe *string) *string {
 	if exe != nil {
 		file = base(*exe)
 	}
-	may := slices.ContainsFunc(s.o.Daemons, func(d Daemon) bool { return d.runs(comm, file) })
-	if !may {
+	if !slices.ContainsFunc(s.o.Daemons, func(d Daemon) bool { return d.runs(comm, file) }) {
 		return nil
 	}
 	words, ok := s.words(dir)
@@ -77,11 +66,10 @@ func (s *scan) daemon(dir int, comm string, exe *string) *string {
 
 // shared is the name of the daemon that the process at hand is, "" for none.
 func (h *holderScan) shared(dir int, comm string) string {
-	if len(h.scan.o.Daemons) == 0 {
-		return ""
-	}
-	if name := h.daemon(dir, comm, h.exe(dir)); name != nil {
-		return *name
+	if len(h.scan.o.Daemons) > 0 {
+		if name := h.daemon(dir, comm, h.exe(dir)); name != nil {
+			return *name
+		}
 	}
 	return ""
 }

@@ -4,11 +4,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
+	"winnow/testkit/executable"
+	"winnow/testkit/files"
 )
 
 // vendors are daemons like those of config.yaml.
@@ -47,11 +50,8 @@ func TestADaemonIsKnownByItsCommandLine(t *testing.T) {
 		f := newFixture(t)
 		name := filepath.Base(words[0])
 		f.process(entry{pid: 10, ppid: 1, comm: name[:min(15, len(name))], start: 5, cwd: "/", exe: words[0], cmdline: strings.Join(words, "\x00") + "\x00"})
-		got, err := f.read(processes.Options{Markers: []string{"A"}, Daemons: vendors})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if is := orAbsent(got.Processes["process:10@5"].Daemon); is != want {
+		got := f.all(processes.Options{Markers: []string{"A"}, Daemons: vendors})
+		if is := orAbsent(got["process:10@5"].Daemon); is != want {
 			t.Errorf("%q is %q, want %q", line, is, want)
 		}
 	}
@@ -66,14 +66,11 @@ func TestAPromptIsOneWord(t *testing.T) {
 	if err := os.Remove(filepath.Join(f.root, "11/cmdline")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := f.read(processes.Options{Markers: []string{"A"}, Daemons: vendors})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if is := orAbsent(got.Processes["process:10@5"].Daemon); is != "" {
+	got := f.all(processes.Options{Markers: []string{"A"}, Daemons: vendors})
+	if is := orAbsent(got["process:10@5"].Daemon); is != "" {
 		t.Errorf("a prompt is the daemon %q", is)
 	}
-	if is := orAbsent(got.Processes["process:11@5"].Daemon); is != "absent" {
+	if is := orAbsent(got["process:11@5"].Daemon); is != "absent" {
 		t.Errorf("a command line that cannot be read is the daemon %q", is)
 	}
 }
@@ -83,18 +80,12 @@ func TestAPromptIsOneWord(t *testing.T) {
 func TestADaemonHoldsNoFolderThatItWasStartedIn(t *testing.T) {
 	t.Parallel()
 	base := realTemp(t)
-	at := func(name string) string {
-		dir := filepath.Join(base, name)
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		return dir
-	}
+	at := func(name string) string { return files.Folder(t, base, name) }
 	started, named, opened, worked := at("started"), at("named"), at("opened"), at("worked")
 	notes := filepath.Join(opened, "notes")
-	touch(t, notes)
-	program := filepath.Join(at("bin"), "codex")
-	clone(t, os.Args[0], program)
+	files.Write(t, notes, "")
+	program := filepath.Join(base, "bin", "codex")
+	executable.Copy(t, os.Args[0], program)
 	as := func(dir string, open ...*os.File) func(*exec.Cmd) {
 		return func(c *exec.Cmd) { c.Dir, c.Path, c.ExtraFiles = dir, program, open }
 	}
@@ -108,10 +99,7 @@ func TestADaemonHoldsNoFolderThatItWasStartedIn(t *testing.T) {
 	agent := start(t, "idle", as(worked), "exec", "app-server", "--managed-daemon")
 
 	for _, thorough := range []bool{false, true} {
-		held, _, err := processes.Holders(t.Context(), processes.HolderOptions{Root: "/proc", Daemons: vendors, Thorough: thorough}, []string{started, named, opened, worked})
-		if err != nil {
-			t.Fatal(err)
-		}
+		held, _ := ask(t, processes.HolderOptions{Root: "/proc", Daemons: vendors, Thorough: thorough}, started, named, opened, worked)
 		if len(held[started]) > 0 || len(held[named]) > 0 {
 			t.Errorf("thorough %v: a daemon holds where it was started: %v, or what its command line names: %v", thorough, held[started], held[named])
 		}
@@ -123,17 +111,11 @@ func TestADaemonHoldsNoFolderThatItWasStartedIn(t *testing.T) {
 		}
 	}
 	// Without the list it is an agent like any other.
-	held, _, err := processes.Holders(t.Context(), processes.HolderOptions{Root: "/proc"}, []string{started})
-	if err != nil || len(held[started]) != 1 {
-		t.Errorf("%v, %v", held, err)
+	if held, _ := holders(t, []string{started}); len(held[started]) != 1 {
+		t.Errorf("%v", held)
 	}
 }
 
 func holds(list []snapshot.Holder, pid int) bool {
-	for _, h := range list {
-		if h.PID == pid {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(h snapshot.Holder) bool { return h.PID == pid })
 }

@@ -50,7 +50,7 @@ func (s *scan) chosen(p *record) bool {
 	case s.o.Only > 0:
 		return p.PID == s.o.Only
 	case s.o.All:
-		return *p.UID == s.uid && !p.Kernel
+		return *p.UID == s.uid && !p.kernel
 	}
 	return slices.Contains(s.o.Classes, Marked) && p.Markers != nil && len(*p.Markers) > 0 ||
 		slices.Contains(s.o.Classes, CwdDeleted) && p.CwdDeleted != nil && *p.CwdDeleted

@@ -38,12 +38,8 @@ func keepMarkers(text []byte, names []string) (map[string]string, bool) {
 
 // arguments splits the text of a cmdline file. A program may have written over it.
 func arguments(text []byte) []string {
-	if len(text) == 0 {
-		return nil
-	}
-	text = bytes.TrimSuffix(text, []byte{0})
 	var argv []string
-	for arg := range bytes.SplitSeq(text, []byte{0}) {
+	for _, arg := range argvOf(text) {
 		argv = append(argv, string(arg))
 	}
 	return argv

@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"winnow/collectors/processes"
+	"winnow/engine/snapshot"
+	"winnow/testkit/files"
 )
 
 // fixture is a folder laid out like /proc.
@@ -72,24 +75,16 @@ func (f fixture) process(e entry) {
 	}
 }
 
-func (f fixture) write(name, text string) {
-	f.tb.Helper()
-	path := filepath.Join(f.root, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		f.tb.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		f.tb.Fatal(err)
-	}
-}
+func (f fixture) write(name, text string) { files.Write(f.tb, filepath.Join(f.root, name), text) }
 
-func (f fixture) link(name, target string) {
+func (f fixture) link(name, target string) { files.Link(f.tb, filepath.Join(f.root, name), target) }
+
+// all reads the fixture, and gives the processes by their ids.
+func (f fixture) all(o processes.Options) map[string]snapshot.Process {
 	f.tb.Helper()
-	path := filepath.Join(f.root, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	got, err := f.read(o)
+	if err != nil {
 		f.tb.Fatal(err)
 	}
-	if err := os.Symlink(target, path); err != nil {
-		f.tb.Fatal(err)
-	}
+	return got.Processes
 }

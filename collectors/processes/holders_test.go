@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,11 +15,18 @@ import (
 
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
+	"winnow/testkit/executable"
+	"winnow/testkit/files"
 )
 
 func holders(t *testing.T, paths []string) (map[string][]snapshot.Holder, bool) {
 	t.Helper()
-	held, known, err := processes.Holders(t.Context(), processes.HolderOptions{Root: "/proc"}, paths)
+	return ask(t, processes.HolderOptions{Root: "/proc"}, paths...)
+}
+
+func ask(t *testing.T, o processes.HolderOptions, paths ...string) (map[string][]snapshot.Holder, bool) {
+	t.Helper()
+	held, known, err := processes.Holders(t.Context(), o, paths)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,18 +44,13 @@ func TestHolders(t *testing.T) {
 	base := realTemp(t)
 	dirs := map[string]string{}
 	for _, name := range []string{"cwd", "cwd-and-more", "fd", "deleted", "file", "idle", "exe"} {
-		dirs[name] = filepath.Join(base, name)
-		if err := os.MkdirAll(filepath.Join(dirs[name], "sub"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		dirs[name] = files.Folder(t, base, name)
+		files.Folder(t, dirs[name], "sub")
 	}
 	file := filepath.Join(dirs["fd"], "sub", "notes")
 	lost := filepath.Join(dirs["file"], "lost")
-	for _, name := range []string{file, lost} {
-		if err := os.WriteFile(name, []byte("x"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	files.Write(t, file, "x")
+	files.Write(t, lost, "x")
 	in := func(dir string) func(*exec.Cmd) { return func(c *exec.Cmd) { c.Dir = dir } }
 	cwd := start(t, "open", in(filepath.Join(dirs["cwd"], "sub")), filepath.Join(dirs["cwd"], "sub"))
 	fd := start(t, "open", in("/"), file)
@@ -55,7 +58,7 @@ func TestHolders(t *testing.T) {
 	unlinked := start(t, "open", in("/"), lost)
 	exe := start(t, "idle", func(c *exec.Cmd) {
 		c.Dir, c.Path = "/", filepath.Join(dirs["exe"], "tool")
-		clone(t, c.Args[0], c.Path)
+		executable.Copy(t, c.Args[0], c.Path)
 	})
 	for _, name := range []string{filepath.Join(dirs["deleted"], "sub"), lost} {
 		if err := os.Remove(name); err != nil {
@@ -86,17 +89,6 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-func clone(t *testing.T, from, to string) {
-	t.Helper()
-	data, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(to, data, 0o755); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // TestOwnDescriptors has a file open in the looking process itself, which is no holder by that.
 func TestOwnDescriptors(t *testing.T) {
 	t.Parallel()
@@ -117,11 +109,7 @@ func TestOwnDescriptors(t *testing.T) {
 	if len(got[dir]) != 0 {
 		t.Errorf("holders %v, want none", got[dir])
 	}
-	found := false
-	for _, h := range got[wd] {
-		found = found || h.PID == os.Getpid() && h.How == "cwd"
-	}
-	if !found {
+	if !slices.ContainsFunc(got[wd], func(h snapshot.Holder) bool { return h.PID == os.Getpid() && h.How == "cwd" }) {
 		t.Errorf("this process works in %s and is not among %v", wd, got[wd])
 	}
 }
@@ -131,11 +119,8 @@ func TestHolderElsewhere(t *testing.T) {
 	t.Parallel()
 	needRoot(t)
 	tree, other := realTemp(t), realTemp(t)
-	if err := os.MkdirAll(filepath.Join(tree, "src", "deep"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	deep := files.Folder(t, tree, "src", "deep")
 	c := start(t, "elsewhere", func(c *exec.Cmd) { c.SysProcAttr.Cloneflags = syscall.CLONE_NEWNS }, tree, other)
-	deep := filepath.Join(tree, "src", "deep")
 	got, _ := holders(t, []string{tree, deep, other})
 	// What the tree is mounted on there counts as used too.
 	want := map[string][]snapshot.Holder{tree: {holder(c, "cwd")}, deep: {holder(c, "cwd")}, other: {holder(c, "cwd")}}
@@ -160,10 +145,7 @@ func TestHoldersOfAFixture(t *testing.T) {
 	f.write("1/fd/none", "")
 	check := func(opaque []string, known bool) {
 		t.Helper()
-		got, gotKnown, err := processes.Holders(t.Context(), processes.HolderOptions{Root: f.root, Opaque: opaque}, paths)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got, gotKnown := ask(t, processes.HolderOptions{Root: f.root, Opaque: opaque}, paths...)
 		delete(got, "/w")
 		if d := cmp.Diff(want, got); d != "" || gotKnown != known {
 			t.Errorf("known %v, want %v (-want +got):\n%s", gotKnown, known, d)
@@ -186,10 +168,7 @@ func TestWhatTheKernelUses(t *testing.T) {
 	f.process(entry{pid: 1, comm: "init", start: 1, cwd: "/", exe: "/sbin/init", chroot: "/"})
 	f.write("1/fd/none", "")
 	f.process(entry{pid: 9, comm: "shy\nname", start: 1})
-	tree := filepath.Join(realTemp(t), "a tree")
-	if err := os.Mkdir(tree, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	tree := files.Folder(t, realTemp(t), "a tree")
 	var st syscall.Stat_t
 	if err := syscall.Stat(tree, &st); err != nil {
 		t.Fatal(err)
@@ -202,10 +181,7 @@ func TestWhatTheKernelUses(t *testing.T) {
 	f.write("9/comm", "shy\n")
 	f.write("sys/block/loop0/loop/backing_file", tree+"/image (deleted)\n")
 	ask := func() ([]snapshot.Holder, bool) {
-		held, known, err := processes.Holders(t.Context(), processes.HolderOptions{Root: f.root, Sys: f.root + "/sys", Opaque: []string{"shy\nname"}}, []string{tree})
-		if err != nil {
-			t.Fatal(err)
-		}
+		held, known := ask(t, processes.HolderOptions{Root: f.root, Sys: f.root + "/sys", Opaque: []string{"shy\nname"}}, tree)
 		return held[tree], known
 	}
 	want := []snapshot.Holder{{Name: "a lock", How: "lock"}, {Name: "loop0", How: "loop"}, {Name: "swap file", How: "swap"}, {PID: 9, Name: "shy", How: "lock"}}

@@ -56,7 +56,7 @@ func Host(path string, names Names) (snapshot.Host, error) {
 		h.Name, _ = os.Hostname()
 	}
 	h.User, h.Home = whoami(s.uid)
-	h.Cwd = workingDir()
+	h.Cwd, _ = unix.Getwd() // the kernel's own word and not $PWD, so that no part of it is a symbolic link
 	if line, err := proc.Lineage(path, *h.PID); err == nil && (r.self != 0 || !r.procfs) {
 		h.Ancestors = line[1:]
 	}
@@ -75,16 +75,6 @@ func whoami(uid int) (name, home string) {
 		home = filepath.Clean(h)
 	}
 	return name, home
-}
-
-// workingDir is the kernel's own word and not $PWD, so that no part of it is a symbolic link. "" for one that is not reachable.
-func workingDir() string {
-	buf := make([]byte, unix.PathMax)
-	n, err := unix.Getcwd(buf)
-	if err != nil || n < 1 || buf[0] != '/' {
-		return ""
-	}
-	return string(bytes.TrimRight(buf[:n], "\x00"))
 }
 
 func (s *scan) statOf(pid int) (proc.Stat, int, error) {

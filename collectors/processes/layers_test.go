@@ -102,19 +102,19 @@ func FuzzUnixDiag(f *testing.F) {
 	body := append(make([]byte, 4), e.AppendUint32(nil, 77)...)
 	body = append(body, make([]byte, 8)...)
 	body = e.AppendUint16(body, 12)
-	body = e.AppendUint16(body, unixDiagVFS)
+	body = e.AppendUint16(body, unixVFS)
 	body = e.AppendUint32(body, 5)
 	body = e.AppendUint32(body, 8<<20|1)
 	message := e.AppendUint32(nil, uint32(unix.SizeofNlMsghdr+len(body)))
 	message = e.AppendUint16(message, unix.SOCK_DIAG_BY_FAMILY)
 	message = append(message, make([]byte, 10)...)
 	f.Add(append(message, body...))
-	bound := map[uint32][]boundSocket{}
-	if _, err := addUnixDiag(bound, append(message, body...)); err != nil || len(bound[5]) != 1 || bound[5][0] != (boundSocket{77, unix.Mkdev(8, 1)}) {
+	about, bound := aboutUnix(0, showVFS, false), map[uint32][]boundSocket{}
+	if _, err := about.answers(append(message, body...), about.attributes(addBound(bound))); err != nil || len(bound[5]) != 1 || bound[5][0] != (boundSocket{77, unix.Mkdev(8, 1)}) {
 		f.Errorf("%v, %v", bound, err)
 	}
 	f.Fuzz(func(_ *testing.T, data []byte) {
-		_, _ = addUnixDiag(map[uint32][]boundSocket{}, data)
+		_, _ = about.answers(data, about.attributes(addBound(map[uint32][]boundSocket{})))
 	})
 }
 

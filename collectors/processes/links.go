@@ -43,20 +43,14 @@ func (h *holderScan) linksOf(pid, dir int, base string) error {
 	}
 	var failed error
 	for how, name := range hows[:byThread] {
-		text, err := proc.Readlink(dir, base+name, h.link)
-		if err != nil {
-			if proc.Denied(err) {
-				return err
-			}
+		text, err := h.noteLink(v, dir, base+name, how, foreign && name != "exe")
+		switch {
+		case proc.Denied(err):
+			return err
+		case err != nil:
 			failed = err
-			continue
-		}
-		if how == byCwd {
+		case how == byCwd:
 			h.at.cwd = string(text)
-		}
-		h.note(v, text, how)
-		if foreign && name != "exe" {
-			h.noteFolder(dir, base+name, how)
 		}
 	}
 	if pid == h.root.self {
@@ -108,6 +102,19 @@ func (h *holderScan) descriptor(dir int, base string, n int, text []byte, v *pla
 		return h.watches(dir, base+"fdinfo/"+strconv.Itoa(n))
 	}
 	return nil
+}
+
+// noteLink enters a link, and with folder the folder that it leads to by what that is.
+func (h *holderScan) noteLink(v *places, dir int, name string, how int, folder bool) ([]byte, error) {
+	text, err := proc.Readlink(dir, name, h.link)
+	if err != nil {
+		return nil, err
+	}
+	h.note(v, text, how)
+	if folder {
+		h.noteFolder(dir, name, how)
+	}
+	return text, nil
 }
 
 // note enters a link's text: a path in the view of the process's mount namespace, or something else that has no '/' in front.

@@ -159,7 +159,7 @@ func tables(r *root) (map[uint64]int, error) {
 	ports := map[uint64]int{}
 	for _, all := range []procfs.NetTCP{four, six} {
 		for _, socket := range all {
-			if socket.St == tcpListen {
+			if socket.St == stateListen {
 				ports[socket.Inode] = int(socket.LocalPort)
 			}
 		}

@@ -1,7 +1,6 @@
 package processes
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"os"
@@ -118,10 +117,10 @@ func listenAt(t *testing.T, at unix.Sockaddr) (inode uint64, where unix.Sockaddr
 
 func TestAddDiagRefusesWhatIsCut(t *testing.T) {
 	t.Parallel()
-	message := diagQuestion(unix.AF_INET)
+	message := aboutTCP(unix.AF_INET).question()
 	message[4], message[5] = unix.NLMSG_ERROR, 0
 	for name, data := range map[string][]byte{"longer than its datagram": message[:40], "an error of 0 length": message[:16]} {
-		if done, err := addDiag(map[uint64]int{}, data); done || err == nil {
+		if done, err := aboutTCP(unix.AF_INET).answers(data, addPort(map[uint64]int{})); done || err == nil {
 			t.Errorf("%s: done %v, error %v", name, done, err)
 		}
 	}
@@ -139,15 +138,15 @@ func TestSocketName(t *testing.T) {
 // TestInterruptedDumpIsAskedAgain refuses an answer that the kernel says was taken while the sockets changed.
 func TestInterruptedDumpIsAskedAgain(t *testing.T) {
 	t.Parallel()
-	message := bytes.Clone(unixQuestion(0, 0))[:unix.SizeofNlMsghdr]
+	about := aboutUnix(0, 0, true)
+	message := about.question()[:unix.SizeofNlMsghdr]
 	binary.NativeEndian.PutUint32(message, unix.SizeofNlMsghdr)
 	binary.NativeEndian.PutUint16(message[4:], unix.NLMSG_DONE)
-	nothing := func([]byte, uint16, []byte) {}
-	if done, err := unixAttributes(message, interrupted, nothing); !done || err != nil {
+	if done, err := about.answers(message, nil); !done || err != nil {
 		t.Errorf("the end: done %v, error %v", done, err)
 	}
-	binary.NativeEndian.PutUint16(message[6:], interrupted)
-	if _, err := unixAttributes(message, interrupted, nothing); !errors.Is(err, errInterrupted) {
+	binary.NativeEndian.PutUint16(message[6:], unix.NLM_F_DUMP_INTR)
+	if _, err := about.answers(message, nil); !errors.Is(err, errInterrupted) {
 		t.Errorf("an interrupted one: error %v", err)
 	}
 }

@@ -140,14 +140,10 @@ func (h *holderScan) readLocks(m *machine) error {
 
 // lockedNode reads major:minor:inode, the first two in hexadecimal.
 func lockedNode(text string) (node, bool) {
-	f := strings.Split(text, ":")
-	if len(f) != 3 {
-		return node{}, false
-	}
-	major, err := strconv.ParseUint(f[0], 16, 32)
-	minor, err2 := strconv.ParseUint(f[1], 16, 32)
-	ino, err3 := strconv.ParseUint(f[2], 10, 64)
-	return node{unix.Mkdev(uint32(major), uint32(minor)), ino}, errors.Join(err, err2, err3) == nil
+	end := max(0, strings.LastIndexByte(text, ':'))
+	dev, ok := nodeDevice(text[:end], 16)
+	ino, err := strconv.ParseUint(strings.TrimPrefix(text[end:], ":"), 10, 64)
+	return node{dev, ino}, ok && err == nil
 }
 
 // locks adds who has a lock on a folder itself.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -50,7 +49,7 @@ const (
 	CwdDeleted = "cwd_deleted"
 )
 
-// New is the reader of one /proc. Its Part holds the processes by ID.
+// New is the reader of one /proc. Its Part holds the processes by snapshot.ProcessID.
 //
 // In brief is what stat, the working directory, the owner and the markers say, and whether a shell is interactive. In full adds executable, digest of the command
 // line, pidfs inode and the TCP ports listened on. Where /proc hides the processes of others, the part is partial and the error
@@ -60,11 +59,6 @@ func New(o Options) collectors.Reader {
 		o.Log = hclog.NewNullLogger()
 	}
 	return reader{o}
-}
-
-// ID is a process's candidate id: its number and its start in clock ticks since boot.
-func ID(pid int, ticks uint64) string {
-	return snapshot.KindProcess + ":" + strconv.Itoa(pid) + "@" + strconv.FormatUint(ticks, 10)
 }
 
 type reader struct {
@@ -105,7 +99,7 @@ func (s *scan) broken() error {
 func (s *scan) records() map[string]snapshot.Process {
 	m := make(map[string]snapshot.Process, len(s.found))
 	for _, r := range s.found {
-		m[ID(r.PID, r.StartTicks)] = r.Process
+		m[snapshot.ProcessID(r.PID, r.StartTicks)] = r.Process
 	}
 	return m
 }

@@ -1,12 +1,12 @@
 package processes_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"winnow/collectors/processes"
+	"winnow/testkit/files"
 )
 
 var interpreters = []string{"node", "python", "python3*", "bun"}
@@ -17,16 +17,9 @@ func TestTheProgramOfAnInterpreter(t *testing.T) {
 	home := realTemp(t)
 	pkg := filepath.Join(home, "node_modules/@google/gemini-cli/dist")
 	bin := filepath.Join(home, "node_modules/.bin")
-	for _, dir := range []string{pkg, bin} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	touch(t, filepath.Join(pkg, "index.js"))
-	touch(t, filepath.Join(home, "app.js"))
-	if err := os.Symlink("../@google/gemini-cli/dist/index.js", filepath.Join(bin, "gemini")); err != nil {
-		t.Fatal(err)
-	}
+	files.Write(t, filepath.Join(pkg, "index.js"), "")
+	files.Write(t, filepath.Join(home, "app.js"), "")
+	files.Link(t, filepath.Join(bin, "gemini"), "../@google/gemini-cli/dist/index.js")
 	const absent = "absent"
 	for name, c := range map[string]struct {
 		exe, cwd     string
@@ -60,11 +53,7 @@ func TestTheProgramOfAnInterpreter(t *testing.T) {
 				text = strings.Join(c.argv, "\x00") + "\x00"
 			}
 			f.process(entry{pid: 10, ppid: 1, comm: "node", start: 5, cwd: c.cwd, exe: c.exe, cmdline: text, chroot: "/"})
-			got, err := f.read(processes.Options{Markers: []string{"A"}, Interpreters: interpreters})
-			if err != nil {
-				t.Fatal(err)
-			}
-			p := got.Processes["process:10@5"]
+			p := f.all(processes.Options{Markers: []string{"A"}, Interpreters: interpreters})["process:10@5"]
 			if script, from := orAbsent(p.Script), orAbsent(p.Package); script != c.script || from != c.from {
 				t.Errorf("script %q of %q, want %q of %q", script, from, c.script, c.from)
 			}
@@ -78,14 +67,11 @@ func TestALongCommandLine(t *testing.T) {
 	f := newFixture(t)
 	f.process(entry{pid: 10, ppid: 1, comm: "node", start: 5, cwd: "/", exe: "/usr/bin/node", cmdline: "node\x00app.js\x00" + strings.Repeat("x", 100<<10) + "\x00"})
 	f.process(entry{pid: 11, ppid: 1, comm: "node", start: 5, cwd: "/", exe: "/usr/bin/node", cmdline: "node\x00" + strings.Repeat("x", 100<<10) + "\x00"})
-	got, err := f.read(processes.Options{Markers: []string{"A"}, Interpreters: interpreters})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if script := orAbsent(got.Processes["process:10@5"].Script); script != "app.js" {
+	got := f.all(processes.Options{Markers: []string{"A"}, Interpreters: interpreters})
+	if script := orAbsent(got["process:10@5"].Script); script != "app.js" {
 		t.Errorf("script %q", script)
 	}
-	if script := orAbsent(got.Processes["process:11@5"].Script); script != "absent" {
+	if script := orAbsent(got["process:11@5"].Script); script != "absent" {
 		t.Errorf("script %.20q of a word that was cut", script)
 	}
 }
@@ -95,11 +81,4 @@ func orAbsent(text *string) string {
 		return "absent"
 	}
 	return *text
-}
-
-func touch(t *testing.T, file string) {
-	t.Helper()
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -49,7 +49,7 @@ type facts struct {
 	started                                       time.Time
 	ppid, pgid, session, foreground, threads, uid int
 	tty, cwd                                      string
-	deleted                                       bool
+	deleted, kernel                               bool
 	cpu                                           float64
 	rss                                           int64
 }
@@ -124,11 +124,11 @@ func (s *scan) brief(dir int, counted bool) (*record, error) {
 	f, p := &r.facts, &r.Process
 	*f = facts{
 		ppid: st.Parent, pgid: st.Group, session: st.Session, foreground: st.Foreground, threads: st.Threads,
-		uid: int(owner.Uid), tty: proc.Terminal(st.TTY), cpu: float64(st.CPU) / proc.UserHZ, rss: st.RSS,
+		uid: int(owner.Uid), kernel: st.Kernel, tty: proc.Terminal(st.TTY), cpu: float64(st.CPU) / proc.UserHZ, rss: st.RSS,
 	}
 	*p = snapshot.Process{
 		PID: st.PID, StartTicks: st.Start, PPID: &f.ppid, PGID: &f.pgid, Session: &f.session, ForegroundPGID: &f.foreground,
-		TTY: &f.tty, State: string([]byte{st.State}), Threads: &f.threads, Kernel: st.Kernel, Name: st.Comm,
+		TTY: &f.tty, State: string([]byte{st.State}), Threads: &f.threads, Kernel: &f.kernel, Name: st.Comm,
 		UID: &f.uid, CPU: &f.cpu, RSS: &f.rss, Brief: true,
 	}
 	if s.boot != nil && st.Start < maxTicks {
@@ -140,7 +140,7 @@ func (s *scan) brief(dir int, counted bool) (*record, error) {
 		return nil, err
 	}
 	refused = s.environment(dir, st, p) || refused
-	if p.Exe == nil && p.State != "Z" && !p.Kernel && f.uid == s.uid && !s.lives(dir) {
+	if p.Exe == nil && p.State != "Z" && !f.kernel && f.uid == s.uid && !s.lives(dir) {
 		// It has given back its memory, and with it what it was started from: it hides nothing, it is ending.
 		p.State = "X"
 	}
@@ -160,7 +160,7 @@ func (s *scan) brief(dir int, counted bool) (*record, error) {
 // whether it refused the markers. A program may give itself another name, so an agent is known by its file too. The text of a long
 // environment stays in the buffer for the next one to write over, and nowhere else.
 func (s *scan) environment(dir int, st proc.Stat, p *snapshot.Process) (refused bool) {
-	if len(s.o.Markers) == 0 || *p.UID != s.uid || p.Kernel || st.Gone() {
+	if len(s.o.Markers) == 0 || *p.UID != s.uid || st.Kernel || st.Gone() {
 		return false
 	}
 	p.Exe = s.exe(dir)

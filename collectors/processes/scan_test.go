@@ -15,6 +15,7 @@ import (
 	"winnow/collectors"
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
+	"winnow/testkit/files"
 )
 
 func (f fixture) read(o processes.Options) (collectors.Part, error) {
@@ -33,16 +34,13 @@ func mine(e entry) snapshot.Process {
 	return snapshot.Process{
 		PID: e.pid, StartTicks: e.start, StartedAt: new(time.Unix(bootedAt, 0).UTC().Add(time.Duration(e.start) * 10 * time.Millisecond)),
 		PPID: new(e.ppid), PGID: new(e.pid), Session: new(e.pid), ForegroundPGID: new(-1), TTY: new(""), State: e.state, Brief: true,
-		Threads: new(max(1, e.threads)), Name: e.comm, UID: new(os.Geteuid()), CPU: new(2.5), RSS: new(25 * int64(os.Getpagesize())),
+		Threads: new(max(1, e.threads)), Kernel: new(false), Name: e.comm, UID: new(os.Geteuid()), CPU: new(2.5), RSS: new(25 * int64(os.Getpagesize())),
 	}
 }
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	alive := filepath.Join(realTemp(t), "x (deleted)")
-	if err := os.Mkdir(alive, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	alive := files.Folder(t, realTemp(t), "x (deleted)")
 	for name, c := range map[string]struct {
 		entry      entry
 		want       func(*snapshot.Process)
@@ -56,7 +54,7 @@ func TestRead(t *testing.T) {
 		"ending beside another thread": {entry{comm: "a", state: "R", flags: 0x4, threads: 2, cwd: "/x"}, func(p *snapshot.Process) {
 			p.Cwd, p.CwdDeleted = new("/x"), new(false)
 		}, 0},
-		"kernel thread": {entry{comm: "kworker/0:1", flags: 0x208040}, func(p *snapshot.Process) { p.Kernel = true }, 0},
+		"kernel thread": {entry{comm: "kworker/0:1", flags: 0x208040}, func(p *snapshot.Process) { *p.Kernel = true }, 0},
 		"no folder":     {entry{comm: "a"}, func(*snapshot.Process) {}, 1},
 		"deleted folder": {entry{comm: "a", cwd: "/no/such/x (deleted)"}, func(p *snapshot.Process) {
 			p.Cwd, p.CwdDeleted = new("/no/such/x"), new(true)
@@ -150,12 +148,8 @@ func TestWhatIsReadInFull(t *testing.T) {
 		"only a child": {processes.Options{Only: marked}, []int{marked, child}},
 	} {
 		c.o.Markers = []string{"A"}
-		got, err := f.read(c.o)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var found []int
-		for _, p := range got.Processes {
+		for _, p := range f.all(c.o) {
 			if p.Brief != (p.ArgvDigest == "") {
 				t.Errorf("%s: process %d: brief %v, digest %q", name, p.PID, p.Brief, p.ArgvDigest)
 			}

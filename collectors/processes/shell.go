@@ -16,7 +16,7 @@ import (
 // interactive says whether a shell of this user's takes commands from the person at its terminal, see snapshot.Process. Nil is not
 // known. Its command line is read into a buffer, and nothing else of it is kept.
 func (s *scan) interactive(dir int, st proc.Stat, p *snapshot.Process) *bool {
-	if len(s.o.Shells) == 0 || *p.UID != s.uid || p.Kernel || st.Gone() {
+	if len(s.o.Shells) == 0 || *p.UID != s.uid || st.Kernel || st.Gone() {
 		return nil
 	}
 	kind := s.shell(p)
@@ -40,14 +40,12 @@ func (s *scan) interactive(dir int, st proc.Stat, p *snapshot.Process) *bool {
 // shell is the name of the shell that a process is, "" for none: by the file that it was started from, for it may go by the name of a
 // script, and by its own name.
 func (s *scan) shell(p *snapshot.Process) string {
-	file := ""
 	if p.Exe != nil {
-		file = path.Base(strings.TrimSuffix(*p.Exe, " (deleted)"))
+		if file := path.Base(strings.TrimSuffix(*p.Exe, deleted)); slices.Contains(s.o.Shells, file) {
+			return file
+		}
 	}
-	switch {
-	case slices.Contains(s.o.Shells, file):
-		return file
-	case slices.Contains(s.o.Shells, p.Name):
+	if slices.Contains(s.o.Shells, p.Name) {
 		return p.Name
 	}
 	return ""

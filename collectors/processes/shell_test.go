@@ -10,9 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"winnow/collectors/processes"
+	"winnow/testkit/files"
 )
 
 var shells = []string{"bash", "dash", "fish", "ksh", "sh", "tcsh", "zsh"}
@@ -97,9 +99,7 @@ func waiter(t *testing.T) (scripts [4]string) {
 	}
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		files.Write(t, path, text)
 		return path
 	}
 	return [4]string{write("worker.sh", "read x < "+dir+"/fifo\n:\n"), write("own.sh", "exec 3<> "+dir+"/fifo\nread x <&3\n"),
@@ -252,22 +252,11 @@ func TestShellsThatDoNotShow(t *testing.T) {
 			e.fds = map[int]string{0: idle.fds[0]}
 			c.change(&e)
 			f.process(e)
-			got, err := f.read(processes.Options{Markers: []string{"M"}, Shells: c.shells})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, p := range got.Processes {
-				if (p.Interactive == nil) != (c.want == nil) || c.want != nil && *p.Interactive != *c.want {
-					t.Errorf("interactive: %v, want %v", text(p.Interactive), text(c.want))
+			for _, p := range f.all(processes.Options{Markers: []string{"M"}, Shells: c.shells}) {
+				if d := cmp.Diff(c.want, p.Interactive); d != "" {
+					t.Errorf("interactive (-want +got):\n%s", d)
 				}
 			}
 		})
 	}
-}
-
-func text(b *bool) string {
-	if b == nil {
-		return "not known"
-	}
-	return strconv.FormatBool(*b)
 }

@@ -4,46 +4,78 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// The sizes of struct inet_diag_req_v2 and inet_diag_msg, and the places of what is used in them (linux/inet_diag.h).
+// The states of a socket that is asked for (net/tcp_states.h, for unix sockets too). One for datagrams never listens: it takes what is sent
+// to its name as soon as it has one.
 const (
-	diagRequest = 56
-	diagMessage = 72
-	diagPortAt  = 4
-	diagInodeAt = 68
-	// tcpListen is TCP_LISTEN of net/tcp_states.h.
-	tcpListen = 10
-	// interrupted is NLM_F_DUMP_INTR: what was dumped changed meanwhile, so that some of it may be missing.
-	interrupted = unix.NLM_F_DUMP_INTR
+	stateListen = 10
+	stateClosed = 7 // bound, and connected to nobody
 )
+
+// The places of what is used in struct inet_diag_msg and unix_diag_msg, the attributes of a unix socket, and the bits that ask for them
+// (linux/inet_diag.h, linux/unix_diag.h).
+const (
+	tcpPortAt, tcpInodeAt = 4, 68
+	unixKindAt            = 1
+	unixStateAt           = 2
+	unixInodeAt           = 4
+	unixName, showName    = 0, 1
+	unixVFS, showVFS      = 1, 2
+)
+
+// diagnosis is a question to the kernel about the sockets of this network namespace, see sock_diag(7).
+type diagnosis struct {
+	family, protocol uint8
+	// states has a bit for each state, show is what a unix socket tells beside its inode.
+	states, show uint32
+	// request and message are the lengths of what is sent and of what is received for a socket, without attributes.
+	request, message int
+	// whole refuses an answer during which the sockets changed, so that some of them may be missing.
+	whole bool
+}
+
+func aboutTCP(family uint8) diagnosis {
+	return diagnosis{family: family, protocol: unix.IPPROTO_TCP, states: 1 << stateListen, request: 56, message: 72, whole: true}
+}
+
+func aboutUnix(states, show uint32, whole bool) diagnosis {
+	return diagnosis{family: unix.AF_UNIX, states: states, show: show, request: 24, message: 16, whole: whole}
+}
 
 var errInterrupted = errors.New("the sockets changed while they were listed")
 
-// diagnose asks the kernel for all listening TCP sockets of this network namespace, by inode, see sock_diag(7).
-func diagnose() (map[uint64]int, error) {
-	ports := map[uint64]int{}
-	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		err := dump(family, ports)
-		for n := 1; n < tries && errors.Is(err, errInterrupted); n++ {
-			err = dump(family, ports)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("ask for listening sockets: %w", err)
+// again asks for sockets by their inodes, once more where they changed meanwhile.
+func again[T any](ask func(found map[uint64]T) error) (map[uint64]T, error) {
+	err := errInterrupted
+	for n := 0; n < tries && errors.Is(err, errInterrupted); n++ {
+		found := map[uint64]T{}
+		if err = ask(found); err == nil {
+			return found, nil
 		}
 	}
-	return ports, nil
+	return nil, fmt.Errorf("ask for listening sockets: %w", err)
 }
 
-func dump(family uint8, ports map[uint64]int) error {
-	return askDiag(diagQuestion(family), func(data []byte) (bool, error) { return addDiag(ports, data) })
+// diagnose asks for all listening TCP sockets.
+func diagnose() (map[uint64]int, error) {
+	return again(func(ports map[uint64]int) error {
+		return errors.Join(aboutTCP(unix.AF_INET).ask(addPort(ports)), aboutTCP(unix.AF_INET6).ask(addPort(ports)))
+	})
 }
 
-// askDiag sends a question to the kernel's socket diagnosis and hands over each datagram of the answer, until add says that it was the last.
-func askDiag(question []byte, add func([]byte) (bool, error)) error {
+func addPort(ports map[uint64]int) func([]byte) error {
+	return func(body []byte) error {
+		ports[uint64(binary.NativeEndian.Uint32(body[tcpInodeAt:]))] = int(binary.BigEndian.Uint16(body[tcpPortAt:]))
+		return nil
+	}
+}
+
+// ask gives the message of each socket.
+func (d diagnosis) ask(each func(body []byte) error) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {
 		return err
@@ -53,7 +85,7 @@ func askDiag(question []byte, add func([]byte) (bool, error)) error {
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 2}); err != nil {
 		return err
 	}
-	if err := unix.Sendto(fd, question, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+	if err := unix.Sendto(fd, d.question(), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return err
 	}
 	buf := make([]byte, 64<<10)
@@ -65,56 +97,62 @@ func askDiag(question []byte, add func([]byte) (bool, error)) error {
 		if err != nil {
 			return err
 		}
-		if done, err := add(buf[:n]); done || err != nil {
+		if done, err := d.answers(buf[:n], each); done || err != nil {
 			return err
 		}
 	}
 }
 
-func diagQuestion(family uint8) []byte {
-	const flags = unix.NLM_F_REQUEST | unix.NLM_F_DUMP
+// question is the netlink message: both families have theirs begin with family, protocol, two bytes and states, and what follows for TCP is
+// zero.
+func (d diagnosis) question() []byte {
 	e := binary.NativeEndian
-	q := e.AppendUint32(nil, unix.SizeofNlMsghdr+diagRequest)
-	q = e.AppendUint16(q, unix.SOCK_DIAG_BY_FAMILY)
-	q = e.AppendUint16(q, flags)
-	q = append(q, make([]byte, 8)...)
-	q = append(q, family, unix.IPPROTO_TCP, 0, 0)
-	q = e.AppendUint32(q, 1<<tcpListen)
-	return slices.Concat(q, make([]byte, diagRequest-8))
+	q := make([]byte, unix.SizeofNlMsghdr+d.request)
+	e.PutUint32(q, uint32(len(q)))
+	e.PutUint16(q[4:], unix.SOCK_DIAG_BY_FAMILY)
+	e.PutUint16(q[6:], unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
+	body := q[unix.SizeofNlMsghdr:]
+	body[0], body[1] = d.family, d.protocol
+	e.PutUint32(body[4:], d.states)
+	e.PutUint32(body[12:], d.show)
+	return q
 }
 
-// addDiag takes the sockets out of one datagram of netlink messages, and reports whether it was the last.
-func addDiag(ports map[uint64]int, data []byte) (done bool, err error) {
-	return answers(data, interrupted, diagMessage, func(body []byte) error {
-		ports[uint64(binary.NativeEndian.Uint32(body[diagInodeAt:]))] = int(binary.BigEndian.Uint16(body[diagPortAt:]))
-		return nil
-	})
-}
-
-// answers gives the body of each socket's message in one datagram, and reports whether it was the last. A message with one of the refused
-// flags is an error, and so is a body shorter than least bytes.
-func answers(data []byte, refused uint16, least int, each func(body []byte) error) (done bool, err error) {
-	e := binary.NativeEndian
-	for len(data) >= unix.SizeofNlMsghdr {
-		size, kind, flags := int(e.Uint32(data)), e.Uint16(data[4:]), e.Uint16(data[6:])
-		if size < unix.SizeofNlMsghdr || size > len(data) {
-			return false, unix.EBADMSG
-		}
-		body := data[unix.SizeofNlMsghdr:size]
-		data = data[min((size+3)&^3, len(data)):]
-		switch {
-		case flags&refused != 0:
+// answers gives the message of each socket in one datagram, and reports whether it was the last one.
+func (d diagnosis) answers(data []byte, each func(body []byte) error) (done bool, err error) {
+	messages, err := syscall.ParseNetlinkMessage(data)
+	if err != nil {
+		return false, err
+	}
+	for _, m := range messages {
+		switch kind := m.Header.Type; {
+		case d.whole && m.Header.Flags&unix.NLM_F_DUMP_INTR != 0:
 			return false, errInterrupted
 		case kind == unix.NLMSG_DONE:
 			return true, nil
-		case kind == unix.NLMSG_ERROR && len(body) >= 4:
-			return false, unix.Errno(-int32(e.Uint32(body)))
-		case kind != unix.SOCK_DIAG_BY_FAMILY || len(body) < least:
+		case kind == unix.NLMSG_ERROR && len(m.Data) >= 4:
+			return false, unix.Errno(-int32(binary.NativeEndian.Uint32(m.Data)))
+		case kind != unix.SOCK_DIAG_BY_FAMILY || len(m.Data) < d.message:
 			return false, unix.EBADMSG
 		}
-		if err := each(body); err != nil {
+		if err := each(m.Data); err != nil {
 			return false, err
 		}
 	}
 	return false, nil
+}
+
+// attributes gives each attribute in the message of a unix socket.
+func (d diagnosis) attributes(each func(body []byte, name uint16, value []byte)) func([]byte) error {
+	return func(body []byte) error {
+		for attr := body[d.message:]; len(attr) >= 4; {
+			length := int(binary.NativeEndian.Uint16(attr))
+			if length < 4 || length > len(attr) {
+				return unix.EBADMSG
+			}
+			each(body, binary.NativeEndian.Uint16(attr[2:]), attr[4:length])
+			attr = attr[min((length+3)&^3, len(attr)):]
+		}
+		return nil
+	}
 }

@@ -37,38 +37,35 @@ func (h *holderScan) viewOf(dir int, base string) (v *places, foreign bool, err 
 	if err != nil {
 		return nil, false, err
 	}
-	key := ns + string(root)
-	if v, ok := h.views[key]; ok {
-		return v, true, nil
-	}
-	text, err = proc.Read(dir, base+"mountinfo", make([]byte, 64<<10), environLimit)
-	if err != nil {
-		return nil, false, err
-	}
-	v, err = h.enter(key, text, string(root))
+	v, err = h.enter(ns+string(root), dir, base, string(root))
 	return v, true, err
 }
 
-// enter makes a namespace known by the text of its mountinfo file.
-func (h *holderScan) enter(key string, text []byte, root string) (*places, error) {
-	if len(text) == 0 {
+// enter is how a namespace names the folders, by the mountinfo file of the process at hand, which is read once for each key.
+func (h *holderScan) enter(key string, dir int, base, root string) (*places, error) {
+	if v, ok := h.views[key]; ok {
+		return v, nil
+	}
+	text, err := proc.Read(dir, base+"mountinfo", make([]byte, 64<<10), environLimit)
+	if err != nil {
+		return nil, err
+	}
+	mounts, ok := proc.ParseMounts(text)
+	switch {
+	case len(text) == 0:
 		// A root folder below which nothing is mounted: there are no mounts to tell names by.
 		h.views[key] = newPlaces(0)
 		return h.views[key], nil
-	}
-	mounts, ok := proc.ParseMounts(text)
-	if !ok {
+	case !ok:
 		return nil, errMounts
-	}
-	if root != "/" && strings.HasPrefix(root, "/") {
+	case root != "/" && strings.HasPrefix(root, "/"):
 		for i := range mounts {
 			mounts[i].Point = path.Join(root, mounts[i].Point)
 		}
 	}
-	v := view(h.spots, mounts, false)
-	h.views[key] = v
+	h.views[key] = view(h.spots, mounts, false)
 	h.seen.spaces[key] = space{h.at.pid, h.at.comm, mounts}
-	return v, nil
+	return h.views[key], nil
 }
 
 var errMounts = errors.New("not the text of a mountinfo file")
@@ -80,18 +77,10 @@ func (h *holderScan) closedView(dir int) (*places, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := headOf(line)
-	if key == "" || key == h.first {
-		return h.views[h.own], nil
+	if key := headOf(line); key != "" && key != h.first {
+		return h.enter(key, dir, "", "/")
 	}
-	if v, ok := h.views[key]; ok {
-		return v, nil
-	}
-	text, err := proc.Read(dir, "mountinfo", make([]byte, 64<<10), environLimit)
-	if err != nil {
-		return nil, err
-	}
-	return h.enter(key, text, "/")
+	return h.views[h.own], nil
 }
 
 // head is how much of a first line is compared.

@@ -37,11 +37,11 @@ type node struct {
 	ino uint64
 }
 
-// nodeDevice is a device as mountinfo writes it, major:minor.
-func nodeDevice(text string) (uint64, bool) {
+// nodeDevice is a device as mountinfo writes it, major:minor, and with base 16 as the list of locks does.
+func nodeDevice(text string, base int) (uint64, bool) {
 	a, b, _ := strings.Cut(text, ":")
-	major, err := strconv.ParseUint(a, 10, 32)
-	minor, err2 := strconv.ParseUint(b, 10, 32)
+	major, err := strconv.ParseUint(a, base, 32)
+	minor, err2 := strconv.ParseUint(b, base, 32)
 	return unix.Mkdev(uint32(major), uint32(minor)), err == nil && err2 == nil
 }
 
@@ -61,7 +61,7 @@ func locate(paths []string, mounts []proc.Mount) spots {
 		if m, ok := proc.MountOf(mounts, s.path); ok {
 			s.device = m.Device
 			s.inside = path.Join(m.Root, strings.TrimPrefix(s.path, m.Point))
-			if dev, ok := nodeDevice(m.Device); ok && s.id.ino != 0 {
+			if dev, ok := nodeDevice(m.Device, 10); ok && s.id.ino != 0 {
 				s.node = node{dev, s.id.ino}
 			}
 		}

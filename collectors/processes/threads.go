@@ -44,15 +44,8 @@ func (h *holderScan) thread(pid, dir, tid int) error {
 	var failed error
 	if apart {
 		for _, name := range []string{"cwd", "root"} {
-			text, err := proc.Readlink(dir, base+name, h.link)
-			if err != nil {
-				failed = errors.Join(failed, err)
-				continue
-			}
-			h.note(v, text, byThread)
-			if foreign {
-				h.noteFolder(dir, base+name, byThread)
-			}
+			_, err := h.noteLink(v, dir, base+name, byThread, foreign)
+			failed = errors.Join(failed, err)
 		}
 	}
 	if pid == h.root.self || h.same(pid, tid, kcmpFiles) {

@@ -3,8 +3,11 @@ package processes
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"iter"
 	"path"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -18,6 +21,32 @@ type boundSocket struct {
 	dev   uint64
 }
 
+// unixSocket is a line of net/unix, see proc_net(5). The name stands as it was given, "@" in front of an abstract one.
+type unixSocket struct {
+	flags, kind, inode uint64
+	name               []byte
+}
+
+// unixSockets reads the text of net/unix: flags, type and inode are the fields 4, 5 and 7 of a line, the name is the rest. It gives false for
+// a line that is not understood, such as the heading.
+func unixSockets(text []byte) iter.Seq2[unixSocket, bool] {
+	return func(yield func(unixSocket, bool) bool) {
+		for line := range bytes.Lines(text) {
+			var fields [7][]byte
+			rest := bytes.TrimSuffix(line, []byte("\n"))
+			for i := range fields {
+				fields[i], rest, _ = bytes.Cut(bytes.TrimLeft(rest, " "), []byte(" "))
+			}
+			flags, errFlags := strconv.ParseUint(string(fields[3]), 16, 64)
+			kind, errKind := strconv.ParseUint(string(fields[4]), 16, 8)
+			inode, errInode := strconv.ParseUint(string(fields[6]), 10, 64)
+			if !yield(unixSocket{flags, kind, inode, rest}, errFlags == nil && errKind == nil && errInode == nil) {
+				return
+			}
+		}
+	}
+}
+
 // readSockets reads the unix sockets of this network namespace that are bound, by the name they were bound with, in one of the folders.
 func (h *holderScan) readSockets(m *machine) error {
 	text, err := h.table("net/unix")
@@ -28,27 +57,16 @@ func (h *holderScan) readSockets(m *machine) error {
 	return nil
 }
 
-// addSockets takes bound sockets out of the text of a net/unix file, see proc_net(5): the inode is the 7th field, the rest is the
-// name, which stands as it was given.
+// addSockets takes bound sockets out of the text of a net/unix file.
 func (m *machine) addSockets(text []byte, v *places) {
-	for line := range bytes.Lines(text) {
-		var fields [7][]byte
-		rest := bytes.TrimSuffix(line, []byte("\n"))
-		for i := range fields {
-			fields[i], rest, _ = bytes.Cut(bytes.TrimLeft(rest, " "), []byte(" "))
+	for s, ok := range unixSockets(text) {
+		switch {
+		case !ok || s.inode == 0 || len(s.name) == 0 || s.name[0] == '@':
+		case s.name[0] != '/':
+			m.relative[s.inode] = string(s.name)
+		default:
+			v.visit(path.Clean(string(s.name)), func(numbers []int) { m.sockets[s.inode] = append(m.sockets[s.inode], numbers...) })
 		}
-		if len(rest) == 0 || rest[0] == '@' {
-			continue
-		}
-		inode, err := strconv.ParseUint(string(fields[6]), 10, 64)
-		if err != nil || inode == 0 {
-			continue
-		}
-		if rest[0] != '/' {
-			m.relative[inode] = string(rest)
-			continue
-		}
-		v.visit(path.Clean(string(rest)), func(numbers []int) { m.sockets[inode] = append(m.sockets[inode], numbers...) })
 	}
 }
 
@@ -67,10 +85,8 @@ func (h *holderScan) noteSocket(v *places, inode uint64) {
 // otherSockets reads the unix sockets of another network namespace, once. The file that lists them has one inode a namespace.
 func (h *holderScan) otherSockets(dir int, v *places) {
 	var st, own unix.Stat_t
-	if unix.Fstatat(dir, "net/unix", &st, 0) != nil || unix.Fstatat(h.root.fd, "self/net/unix", &own, 0) != nil || st.Ino == own.Ino {
-		return
-	}
-	if h.seen.nets[st.Ino] {
+	if unix.Fstatat(dir, "net/unix", &st, 0) != nil || unix.Fstatat(h.root.fd, "self/net/unix", &own, 0) != nil || st.Ino == own.Ino ||
+		h.seen.nets[st.Ino] {
 		return
 	}
 	h.seen.nets[st.Ino] = true
@@ -91,63 +107,74 @@ func (h *holderScan) unclaimed() {
 	}
 }
 
-// The sizes of struct unix_diag_req and unix_diag_msg, and what is used of them (linux/unix_diag.h).
-const (
-	unixDiagMessage = 16
-	unixDiagInodeAt = 4
-	unixDiagVFS     = 1
-	showVFS         = 2
-)
-
-// diagnoseUnix asks the kernel what the unix sockets of this network namespace are bound to, by inode, see sock_diag(7): a name may be
-// relative, or lead through a link.
+// diagnoseUnix asks the kernel what the unix sockets of this network namespace are bound to, by inode: a name may be relative, or lead
+// through a link.
 func diagnoseUnix() (map[uint32][]boundSocket, error) {
 	bound := map[uint32][]boundSocket{}
 	const everyState = 1<<32 - 1
-	err := askDiag(unixQuestion(everyState, showVFS), func(data []byte) (bool, error) { return addUnixDiag(bound, data) })
-	if err != nil && len(bound) == 0 {
+	about := aboutUnix(everyState, showVFS, false)
+	if err := about.ask(about.attributes(addBound(bound))); err != nil && len(bound) == 0 {
 		return nil, err
 	}
-	return bound, err
+	return bound, nil
 }
 
-func unixQuestion(states, show uint32) []byte {
-	e := binary.NativeEndian
-	q := e.AppendUint32(nil, unix.SizeofNlMsghdr+24)
-	q = e.AppendUint16(q, unix.SOCK_DIAG_BY_FAMILY)
-	q = e.AppendUint16(q, unix.NLM_F_REQUEST|unix.NLM_F_DUMP)
-	q = append(q, make([]byte, 8)...)
-	q = append(q, unix.AF_UNIX, 0, 0, 0)
-	q = e.AppendUint32(q, states)
-	q = e.AppendUint32(q, 0)
-	q = e.AppendUint32(q, show)
-	return append(q, make([]byte, 8)...)
-}
-
-// addUnixDiag takes the bound sockets out of one datagram of netlink messages, and reports whether it was the last.
-func addUnixDiag(bound map[uint32][]boundSocket, data []byte) (done bool, err error) {
-	e := binary.NativeEndian
-	return unixAttributes(data, 0, func(body []byte, name uint16, value []byte) {
-		if name == unixDiagVFS && len(value) >= 8 {
+func addBound(bound map[uint32][]boundSocket) func(body []byte, name uint16, value []byte) {
+	return func(body []byte, name uint16, value []byte) {
+		if e := binary.NativeEndian; name == unixVFS && len(value) >= 8 {
 			ino, dev := e.Uint32(value), e.Uint32(value[4:])
-			inode := uint64(e.Uint32(body[unixDiagInodeAt:]))
-			bound[ino] = append(bound[ino], boundSocket{inode, unix.Mkdev(dev>>20, dev&(1<<20-1))})
+			bound[ino] = append(bound[ino], boundSocket{uint64(e.Uint32(body[unixInodeAt:])), unix.Mkdev(dev>>20, dev&(1<<20-1))})
 		}
+	}
+}
+
+// diagnoseListening asks the kernel for the names of the unix sockets of this network namespace that are listened on, by inode.
+func diagnoseListening() (map[uint64]string, error) {
+	about := aboutUnix(1<<stateListen|1<<stateClosed, showName, true)
+	return again(func(names map[uint64]string) error {
+		return about.ask(about.attributes(func(body []byte, attribute uint16, value []byte) {
+			if attribute != unixName || len(value) == 0 {
+				return
+			}
+			if name := socketName(value); body[unixStateAt] == stateListen || datagrams(uint64(body[unixKindAt]), name) {
+				names[uint64(binary.NativeEndian.Uint32(body[unixInodeAt:]))] = name
+			}
+		}))
 	})
 }
 
-// unixAttributes gives each attribute of each socket in one datagram of netlink messages, and reports whether it was the last. A message
-// with one of the refused flags is an error.
-func unixAttributes(data []byte, refused uint16, each func(body []byte, name uint16, value []byte)) (done bool, err error) {
-	return answers(data, refused, unixDiagMessage, func(body []byte) error {
-		for attr := body[unixDiagMessage:]; len(attr) >= 4; {
-			length := int(binary.NativeEndian.Uint16(attr))
-			if length < 4 || length > len(attr) {
-				return unix.EBADMSG
-			}
-			each(body, binary.NativeEndian.Uint16(attr[2:]), attr[4:length])
-			attr = attr[min((length+3)&^3, len(attr)):]
+// socketName is a name as net/unix shows it: the bytes up to the first zero, or for an abstract one @ for each zero.
+func socketName(raw []byte) string {
+	if raw[0] == 0 {
+		raw = bytes.ReplaceAll(raw, []byte{0}, []byte{'@'})
+	}
+	name, _, _ := bytes.Cut(raw, []byte{0})
+	return strings.ToValidUTF8(string(name), "?")
+}
+
+// datagrams is true for a socket that takes datagrams at a path. An abstract name is most often one that the kernel gave to the sender.
+func datagrams(kind uint64, name string) bool {
+	return kind == unix.SOCK_DGRAM && name != "" && name[0] != '@'
+}
+
+var errUnixTable = errors.New("not the text of a unix table")
+
+// unixTable reads in net/unix what diagnoseListening asks for.
+func unixTable(r *root) (map[uint64]string, error) {
+	text, err := proc.Read(r.fd, "net/unix", make([]byte, 64<<10), tableLimit)
+	if err != nil {
+		return nil, err
+	}
+	const acceptsConnections = 1 << 16 // __SO_ACCEPTCON
+	_, text, _ = bytes.Cut(text, []byte("\n"))
+	names := map[uint64]string{}
+	for s, ok := range unixSockets(text) {
+		if !ok {
+			return nil, errUnixTable
 		}
-		return nil
-	})
+		if name := strings.ToValidUTF8(string(s.name), "?"); name != "" && (s.flags&acceptsConnections != 0 || datagrams(s.kind, name)) {
+			names[s.inode] = name
+		}
+	}
+	return names, nil
 }

@@ -19,12 +19,8 @@ import (
 // playAsk says in one line of JSON who uses the folder args[0], as a plain user where ASK_UID says so.
 func playAsk(args []string) error {
 	if os.Getenv("ASK_UID") != "" {
-		for _, drop := range []func() error{
-			func() error { return syscall.Setgroups(nil) }, func() error { return syscall.Setgid(65534) }, func() error { return syscall.Setuid(65534) },
-		} {
-			if err := drop(); err != nil {
-				return err
-			}
+		if err := becomePlain(); err != nil {
+			return err
 		}
 	}
 	held, _, err := processes.Holders(contextOf(), processes.HolderOptions{Root: "/proc", Thorough: true}, args[:1])
@@ -74,13 +70,7 @@ func TestAttackAnotherUsersUse(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c := start(t, "way", func(c *exec.Cmd) {
-			c.Dir = "/"
-			if w.begin != nil {
-				w.begin(t, base, c)
-			}
-			c.Env = append(c.Env, "WAY="+w.play, "BASE="+base)
-		})
+		c := w.start(t, base)
 		if strings.HasPrefix(c.said, "skip:") {
 			continue
 		}
@@ -112,13 +102,7 @@ func TestWhoIsNoUser(t *testing.T) {
 				needRoot(t)
 			}
 			base := treeOf(t)
-			start(t, "way", func(c *exec.Cmd) {
-				c.Dir = "/"
-				if w.begin != nil {
-					w.begin(t, base, c)
-				}
-				c.Env = append(c.Env, "WAY="+w.play, "BASE="+base)
-			})
+			w.start(t, base)
 			tree := filepath.Join(base, "tree")
 			for _, thorough := range []bool{false, true} {
 				if held := asked(t, thorough, tree)[tree]; len(held) > 0 {
@@ -153,13 +137,7 @@ func TestUsersOfWhatIsInTheTrash(t *testing.T) {
 	} {
 		t.Run(w.name, func(t *testing.T) {
 			base := treeOf(t)
-			c := start(t, "way", func(c *exec.Cmd) {
-				c.Dir = "/"
-				if w.begin != nil {
-					w.begin(t, base, c)
-				}
-				c.Env = append(c.Env, "WAY="+w.play, "BASE="+base)
-			})
+			c := w.start(t, base)
 			trash := filepath.Join(base, "trash")
 			if err := os.Mkdir(trash, 0o700); err != nil {
 				t.Fatal(err)
@@ -197,10 +175,7 @@ func TestServersCommandLine(t *testing.T) {
 		c.Env = append(c.Env, "GIT_WORK_TREE="+tree)
 	})
 	ask := func(servers ...string) []snapshot.Holder {
-		held, _, err := processes.Holders(t.Context(), processes.HolderOptions{Root: "/proc", Thorough: true, Servers: servers}, []string{tree})
-		if err != nil {
-			t.Fatal(err)
-		}
+		held, _ := ask(t, processes.HolderOptions{Root: "/proc", Thorough: true, Servers: servers}, tree)
 		return held[tree]
 	}
 	if wrong := uses(ask(), c, "argv", "as any process"); wrong != "" {

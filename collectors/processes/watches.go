@@ -1,14 +1,12 @@
 package processes
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
-	"io"
-	"os"
 	"path"
 	"slices"
 	"strconv"
+	"winnow/internal/proc"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,21 +20,19 @@ func watcher(text []byte) bool {
 // look, which reads up to manyWatches.
 const (
 	fewWatches  = 4 << 20
-	manyWatches = 256 << 20
+	manyWatches = 128 << 20 // more than a user may have at most
 )
-
-var errWatches = errors.New("more watches than can be read")
 
 // watches reads what an instance watches, see proc_pid_fdinfo(5). Whoever watches a folder uses it: an editor, a server that builds
 // again. But one that watches the folder around it too watches a whole tree, of which the folder is one of many; that is what editors of the
 // repository around do, and programs that index files.
 func (h *holderScan) watches(dir int, name string) error {
-	limit := int64(fewWatches)
+	limit := fewWatches
 	if h.o.Thorough {
 		limit = manyWatches
 	}
-	nodes, err := watched(dir, name, limit)
-	if errors.Is(err, errWatches) && !h.o.Thorough {
+	nodes, err := h.watched(dir, name, limit)
+	if errors.Is(err, proc.ErrLong) && !h.o.Thorough {
 		return nil
 	}
 	if err != nil {
@@ -71,26 +67,15 @@ func (h *holderScan) widely(nodes []node, i int) bool {
 
 // watched reads the inodes out of the fdinfo file of an inotify or fanotify instance. Marks of whole mounts and file systems name
 // none: they are about the machine.
-func watched(dir int, name string, limit int64) ([]node, error) {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	f := os.NewFile(uintptr(fd), name)
-	defer func() { _ = f.Close() }()
-	limited := &io.LimitedReader{R: f, N: limit}
-	lines := bufio.NewScanner(limited)
-	lines.Buffer(make([]byte, 4<<10), 64<<10)
+func (h *holderScan) watched(dir int, name string, limit int) ([]node, error) {
+	text, err := proc.Read(dir, name, h.environ, limit)
 	var nodes []node
-	for lines.Scan() {
-		if n, ok := watchedNode(lines.Bytes()); ok {
+	for line := range bytes.Lines(text) {
+		if n, ok := watchedNode(line); ok {
 			nodes = append(nodes, n)
 		}
 	}
-	if limited.N <= 0 {
-		return nil, errWatches
-	}
-	return nodes, lines.Err()
+	return nodes, err
 }
 
 // watchedNode reads one line: "inotify wd:1 ino:2a sdev:800001 ..." or "fanotify ino:2a sdev:800001 ...", in hexadecimal, the device
@@ -101,21 +86,22 @@ func watchedNode(line []byte) (node, bool) {
 		return node{}, false
 	}
 	var n node
-	var ino, device bool
+	known := 0
 	for field := range bytes.FieldsSeq(rest) {
 		key, value, _ := bytes.Cut(field, []byte(":"))
+		v, err := strconv.ParseUint(string(value), 16, 64)
 		switch string(key) {
-		case "ino", "sdev":
-			v, err := strconv.ParseUint(string(value), 16, 64)
-			if err != nil {
-				return node{}, false
-			}
-			if string(key) == "ino" {
-				n.ino, ino = v, true
-			} else {
-				n.dev, device = unix.Mkdev(uint32(v>>20), uint32(v&(1<<20-1))), true
-			}
+		case "ino":
+			n.ino = v
+		case "sdev":
+			n.dev = unix.Mkdev(uint32(v>>20), uint32(v&(1<<20-1)))
+		default:
+			continue
 		}
+		if err != nil {
+			return node{}, false
+		}
+		known++
 	}
-	return n, ino && device
+	return n, known == 2
 }

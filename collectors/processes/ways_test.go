@@ -16,6 +16,8 @@ import (
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
 	"winnow/testkit/attack"
+	"winnow/testkit/executable"
+	"winnow/testkit/files"
 )
 
 // way is one way to use a worktree that lies at the folder "tree" in a folder of its own.
@@ -29,6 +31,18 @@ type way struct {
 	begin func(t *testing.T, base string, c *exec.Cmd)
 	// undone is what undoes it when the child's end does not.
 	undone func(base string)
+}
+
+// start starts a child that uses base in this way.
+func (w way) start(t *testing.T, base string) child {
+	t.Helper()
+	return start(t, "way", func(c *exec.Cmd) {
+		c.Dir = "/"
+		if w.begin != nil {
+			w.begin(t, base, c)
+		}
+		c.Env = append(c.Env, "WAY="+w.play, "BASE="+base, "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
+	})
 }
 
 func at(name string) func(*testing.T, string, *exec.Cmd) {
@@ -60,7 +74,7 @@ var ways = []way{
 	{name: "works in a folder that was removed", how: "cwd", sweep: true, play: "removed-cwd"},
 	{name: "was started from it", how: "exe", sweep: true, begin: func(t *testing.T, base string, c *exec.Cmd) {
 		c.Path = filepath.Join(base, "tree/tool")
-		clone(t, c.Args[0], c.Path)
+		executable.Copy(t, c.Args[0], c.Path)
 	}},
 	{name: "has its root there", how: "root", sweep: true, root: true, play: "chroot"},
 	{name: "has a file open", how: "fd", sweep: true, play: "open"},
@@ -356,18 +370,14 @@ func lock(path string) error {
 func treeOf(t *testing.T) string {
 	t.Helper()
 	base := realTemp(t)
-	for _, dir := range []string{"tree/src/deep", "away", "empty", "repo/.git/worktrees/tree"} {
-		if err := os.MkdirAll(filepath.Join(base, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	for _, dir := range []string{"tree/src/deep", "away", "empty"} {
+		files.Folder(t, base, dir)
 	}
 	for name, text := range map[string]string{
 		"tree/src/server.js": "x", "file": "", "tree/.git": "gitdir: " + base + "/repo/.git/worktrees/tree\n",
 		"repo/.git/worktrees/tree/gitdir": base + "/tree/.git\n", "repo/.git/worktrees/tree/commondir": "../..\n",
 	} {
-		if err := os.WriteFile(filepath.Join(base, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		files.Write(t, filepath.Join(base, name), text)
 	}
 	return base
 }
@@ -383,13 +393,7 @@ func TestAttackAUserThatIsNotSeen(t *testing.T) {
 				needRoot(t)
 			}
 			base := treeOf(t)
-			c := start(t, "way", func(c *exec.Cmd) {
-				c.Dir = "/"
-				if w.begin != nil {
-					w.begin(t, base, c)
-				}
-				c.Env = append(c.Env, "WAY="+w.play, "BASE="+base, "PATH=/usr/sbin:/usr/bin:/sbin:/bin")
-			})
+			c := w.start(t, base)
 			if w.undone != nil {
 				t.Cleanup(func() { w.undone(base) })
 			}
@@ -423,10 +427,7 @@ func TestAttackAUserThatIsNotSeen(t *testing.T) {
 
 func asked(t *testing.T, thorough bool, paths ...string) map[string][]snapshot.Holder {
 	t.Helper()
-	held, _, err := processes.Holders(t.Context(), processes.HolderOptions{Root: "/proc", Thorough: thorough, Opaque: []string{"nobody"}}, paths)
-	if err != nil {
-		t.Fatal(err)
-	}
+	held, _ := ask(t, processes.HolderOptions{Root: "/proc", Thorough: thorough, Opaque: []string{"nobody"}}, paths...)
 	return held
 }
 

@@ -244,14 +244,14 @@ func (n *native) process(v *verdict, sub *subject.Subject) bool {
 		v.find("reap.processes.orphan", "an agent started it and is gone", map[string]any{"markers": *l.Markers, "parent": *p.PPID, "agrees": agrees})
 	}
 	silent := !c.SpareListeners || p.Listening != nil && len(*p.Listening) == 0 && l.Sockets != nil && len(*l.Sockets) == 0 && is(l.ListenerBelow, false)
-	left := is(p.TTY, "") && p.State != "" && p.Session != nil && is(l.IsAgent, false) && is(l.AgentBelow, false) && is(l.TTYBelow, false) && l.Pane == "" && silent
+	left := is(p.TTY, "") && p.State != "" && p.Session != nil && is(l.IsAgent, false) && is(l.AgentBelow, false) && is(l.TTYBelow, false) && is(l.Pane, "") && silent
 	v.keep(left, "protect.live", "it is in use", map[string]any{"tty": p.TTY, "ports": p.Listening})
 	mine := p.UID != nil && sub.Host.UID != nil && *p.UID == *sub.Host.UID
 	never := slices.ContainsFunc(c.NeverProcesses, func(name string) bool {
 		prefix, any := strings.CutSuffix(name, "*")
 		return any && strings.HasPrefix(p.Name, prefix) || name == p.Name
 	})
-	v.keep(mine && !p.Kernel && !slices.Contains(c.Multiplexers, p.Name) && !never, "protect.protected", "never reaped", map[string]any{"name": p.Name})
+	v.keep(mine && !p.IsKernel() && !slices.Contains(c.Multiplexers, p.Name) && !never, "protect.protected", "never reaped", map[string]any{"name": p.Name})
 	v.keep(is(l.Personal, ""), "protect.protected", "people use it too", map[string]any{"name": p.Name})
 	v.keep(l.Strangers != nil && len(*l.Strangers) == 0 || is(l.StarterGone, true), "protect.owned", "a stranger's", nil)
 	v.keep(p.PID > 0 && sub.Host.PID != nil && p.PID != *sub.Host.PID && sub.Host.Ancestors != nil && !slices.Contains(sub.Host.Ancestors, p.PID), "protect.self", "Winnow runs in it", nil)

@@ -19,7 +19,7 @@ func TestWhatIsThisUsers(t *testing.T) {
 			Schema: snapshot.Schema, TakenAt: now, Host: snapshot.Host{UID: new(1000)},
 			Processes: map[string]snapshot.Process{
 				"process:1@1": {PID: 1, StartTicks: 1, UID: new(0), Name: "init"},
-				"process:2@1": {PID: 2, StartTicks: 1, UID: new(1000), Name: "kthreadd", Kernel: true},
+				"process:2@1": {PID: 2, StartTicks: 1, UID: new(1000), Name: "kthreadd", Kernel: new(true)},
 				"process:3@1": {PID: 3, StartTicks: 1, UID: new(1000), Name: "vi"},
 				"process:4@1": {PID: 4, StartTicks: 1, UID: new(1000), Name: "make"},
 				"process:5@1": {PID: 5, StartTicks: 1, Name: "hidden"},

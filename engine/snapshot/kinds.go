@@ -74,6 +74,11 @@ var Kinds = []Kind{
 	}),
 }
 
+// ProcessID is a process's candidate id: its number and its start in clock ticks since boot.
+func ProcessID(pid int, ticks uint64) string {
+	return KindProcess + ":" + strconv.Itoa(pid) + "@" + strconv.FormatUint(ticks, 10)
+}
+
 // Candidate is what candidates of every kind have in common.
 type Candidate struct {
 	Source string

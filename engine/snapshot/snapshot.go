@@ -376,8 +376,9 @@ type Dir struct {
 	Git *Git `json:"git,omitempty"`
 	// Checkout is false for a folder that has no .git, true for one that has.
 	Checkout *bool `json:"checkout,omitempty"`
-	// Holders are the live processes that use it. HoldersKnown is true only when every process that could be one was read.
-	Holders      []Holder `json:"holders,omitempty"`
+	// Holders are the live processes that use it, [] where it is known that none does. HoldersKnown is true only when every process that
+	// could be one was read.
+	Holders      []Holder `json:"holders,omitzero"`
 	HoldersKnown *bool    `json:"holders_known,omitempty"`
 	// Skipped says why git was not asked about the folder's content: something cheaper already keeps it.
 	Skipped string `json:"skipped,omitempty"`
@@ -445,6 +446,14 @@ type Holder struct {
 	How string `json:"how"`
 }
 
+// SetHolders fills in who uses the folder, as far as found, and whether these are all.
+func (d *Dir) SetHolders(found []Holder, all bool) {
+	if found == nil && all {
+		found = []Holder{}
+	}
+	d.Holders, d.HoldersKnown = found, &all
+}
+
 // Process is a process that this user can see.
 type Process struct {
 	PID int `json:"pid"`
@@ -462,7 +471,7 @@ type Process struct {
 	State   string `json:"state,omitempty"`
 	Threads *int   `json:"threads,omitempty"`
 	// Kernel is true for a kernel thread.
-	Kernel bool `json:"kernel,omitempty"`
+	Kernel *bool `json:"kernel,omitempty"`
 	// Name is comm: at most 15 bytes, settable by the program.
 	Name string  `json:"name"`
 	Exe  *string `json:"exe,omitempty"`
@@ -506,6 +515,9 @@ type Process struct {
 	// Argv is the command line, only with --with-argv.
 	Argv []string `json:"argv,omitempty"`
 }
+
+// IsKernel reports whether it is known to be a kernel thread.
+func (p *Process) IsKernel() bool { return p.Kernel != nil && *p.Kernel }
 
 // Record is what somebody wrote down of what they own or started: an entry of a registry, or a line of a spawn ledger.
 type Record struct {

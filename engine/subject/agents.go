@@ -71,12 +71,17 @@ func (a *agents) starters(i int) (int, *node) {
 // same counts the agents in a list but the process itself, whatever their age: an agent that was restarted for the same session has taken
 // over what the earlier one started.
 func (a *agents) same(i int, list []int) (count int, one *node) {
+	return a.but(i, list, a.nodes[i].starter) // it agrees with itself
+}
+
+// but counts the agents in a list without the process itself, which is among them or not, and gives one of them.
+func (a *agents) but(i int, list []int, among bool) (count int, one *node) {
 	for _, at := range list[:min(len(list), 2)] { // two, for one may be the process itself
 		if one == nil && at != i {
 			one = &a.nodes[at]
 		}
 	}
-	if count = len(list); a.nodes[i].starter { // it agrees with itself
+	if count = len(list); among {
 		count--
 	}
 	return count, one
@@ -91,15 +96,7 @@ func (a *agents) earlier(i int, list []int, among bool) (count int, one *node) {
 		}
 		return 1
 	})
-	for _, at := range list[:min(upto, 2)] {
-		if one == nil && at != i {
-			one = &a.nodes[at]
-		}
-	}
-	if among {
-		upto--
-	}
-	return upto, one
+	return a.but(i, list[:upto], among)
 }
 
 // agreeing counts for a process with several identifying markers, an agent at a time: those that one marker leaves, the

@@ -8,12 +8,15 @@ import (
 	"winnow/engine/snapshot"
 )
 
+// deleted is what the kernel writes behind the path of what has no name any more.
+const deleted = " (deleted)"
+
 // fileOf is the name of the file that a process was started from, "" where that is not known.
 func fileOf(p *snapshot.Process) string {
 	if p.Exe == nil {
 		return ""
 	}
-	return path.Base(strings.TrimSuffix(*p.Exe, " (deleted)"))
+	return path.Base(strings.TrimSuffix(*p.Exe, deleted))
 }
 
 // interpreter is the interpreter that a process runs in, by its name or the name of its file, and "" for none. A program that gave itself
@@ -96,7 +99,12 @@ func wild(pattern, text string) bool {
 // vague is true for what may be an agent without anybody knowing: what runs in an interpreter, is of no known family, and carries an
 // agent's marker or stands below somebody who does or is one.
 func (x *processes) vague(n *node, above tri) bool {
-	return !n.agent && !n.daemon && !n.multiplexer && !dead(n.p) && n.interpreter != "" && n.family == "" && x.tainted(n).or(above) != no
+	return n.nameless() && x.tainted(n).or(above) != no
+}
+
+// nameless is true for a living process that runs in an interpreter and is of no known family.
+func (n *node) nameless() bool {
+	return !n.agent && !n.daemon && !n.multiplexer && !dead(n.p) && n.interpreter != "" && n.family == ""
 }
 
 // tainted is whether a process carries an agent's marker. Those of another user do not show theirs, and are not asked; nor is one that takes
@@ -105,7 +113,7 @@ func (x *processes) tainted(n *node) tri {
 	switch {
 	case n.p.Markers != nil:
 		return triIf(len(n.markers) > 0)
-	case n.p.Kernel || dead(n.p) || n.p.UID != nil && x.uid != nil && *n.p.UID != *x.uid || slices.Contains(x.orphanParents, n.p.PID):
+	case n.p.IsKernel() || dead(n.p) || n.p.UID != nil && x.uid != nil && *n.p.UID != *x.uid || slices.Contains(x.orphanParents, n.p.PID):
 		return no
 	default:
 		return unknown
@@ -118,13 +126,7 @@ func (x *processes) tainted(n *node) tri {
 // carry a marker or a multiplexer handed it down.
 func (x *processes) starts(i int) bool {
 	n := &x.nodes[i]
-	if x.handsDown(i) {
-		return true
-	}
-	if !n.vague || n.p.Markers != nil && len(n.markers) == 0 {
-		return false
-	}
-	return !x.stray(i)
+	return x.handsDown(i) || n.vague && (n.p.Markers == nil || len(n.markers) > 0) && !x.stray(i)
 }
 
 // handsDown reports whether what runs in an interpreter, and is of no known family, has a child that carries an agent's marker which it
@@ -132,7 +134,7 @@ func (x *processes) starts(i int) bool {
 // orchestrators, on the agent itself; what an agent carries, whoever started that may have set.
 func (x *processes) handsDown(i int) bool {
 	n := &x.nodes[i]
-	if n.agent || n.daemon || n.multiplexer || dead(n.p) || n.interpreter == "" || n.family != "" || slices.Contains(x.orphanParents, n.p.PID) {
+	if !n.nameless() || slices.Contains(x.orphanParents, n.p.PID) {
 		return false
 	}
 	return slices.ContainsFunc(x.kids[i], func(k int) bool {
@@ -166,12 +168,17 @@ func (x *processes) dropped(n *node) bool {
 
 // top is the last ancestor of a process, or itself, below those that take in orphans; nil where that is not known.
 func (x *processes) top(i int) *node {
-	for range x.nodes { // no longer than that, so that a circle ends
+	return x.upTo(i, func(parent *node) bool { return slices.Contains(x.orphanParents, parent.p.PID) })
+}
+
+// upTo is the first process, from one upwards, that has no parent or one that is searched for; nil where a parent on the way is not known.
+func (x *processes) upTo(i int, found func(parent *node) bool) *node {
+	for range x.nodes { // a table that is read while it changes can show a circle
 		n := &x.nodes[i]
 		switch {
 		case n.lost:
 			return nil
-		case n.parent < 0 || slices.Contains(x.orphanParents, x.nodes[n.parent].p.PID):
+		case n.parent < 0 || found(&x.nodes[n.parent]):
 			return n
 		}
 		i = n.parent

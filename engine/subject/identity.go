@@ -166,7 +166,7 @@ func (j *Joined) terminalIdentity(id string) decision.Identity {
 	k.text(out.Folder, out.ID)
 	switch {
 	case t.PID != nil && *t.PID > 0 && t.StartTicks != nil:
-		p, ok := j.snap.Processes[processID(*t.PID, *t.StartTicks)]
+		p, ok := j.snap.Processes[snapshot.ProcessID(*t.PID, *t.StartTicks)]
 		if !ok {
 			return decision.Identity{}
 		}
@@ -182,10 +182,6 @@ func (j *Joined) terminalIdentity(id string) decision.Identity {
 		return decision.Identity{}
 	}
 	return decision.Identity{Key: k.String(), Terminal: &out}
-}
-
-func processID(pid int, ticks uint64) string {
-	return snapshot.KindProcess + ":" + strconv.Itoa(pid) + "@" + strconv.FormatUint(ticks, 10)
 }
 
 // key joins the parts of an identity; texts are quoted, so that no two lists of parts give the same key.

@@ -90,41 +90,31 @@ func TestIdentityIsUnknownWithoutAPart(t *testing.T) {
 	t.Parallel()
 	dir := func(change func(*snapshot.Dir)) func(*snapshot.Snapshot) string {
 		return func(s *snapshot.Snapshot) string {
-			d := s.Dirs["dir:/w/a"]
-			change(&d)
-			s.Dirs["dir:/w/a"] = d
+			alter(s.Dirs, "dir:/w/a", change)
 			return "dir:/w/a"
 		}
 	}
 	process := func(change func(*snapshot.Snapshot, *snapshot.Process)) func(*snapshot.Snapshot) string {
 		return func(s *snapshot.Snapshot) string {
-			p := s.Processes["process:5@6"]
-			change(s, &p)
-			s.Processes["process:5@6"] = p
+			alter(s.Processes, "process:5@6", func(x *snapshot.Process) { change(s, x) })
 			return "process:5@6"
 		}
 	}
 	session := func(change func(*snapshot.Session)) func(*snapshot.Snapshot) string {
 		return func(s *snapshot.Snapshot) string {
-			x := s.Sessions["session:tmux/default/$4"]
-			change(&x)
-			s.Sessions["session:tmux/default/$4"] = x
+			alter(s.Sessions, "session:tmux/default/$4", change)
 			return "session:tmux/default/$4"
 		}
 	}
 	tab := func(change func(*snapshot.Snapshot, *snapshot.Tab)) func(*snapshot.Snapshot) string {
 		return func(s *snapshot.Snapshot) string {
-			x := s.Tabs["tab:herdr/default/w1:t1"]
-			change(s, &x)
-			s.Tabs["tab:herdr/default/w1:t1"] = x
+			alter(s.Tabs, "tab:herdr/default/w1:t1", func(x *snapshot.Tab) { change(s, x) })
 			return "tab:herdr/default/w1:t1"
 		}
 	}
 	terminal := func(change func(*snapshot.Snapshot, *snapshot.Terminal)) func(*snapshot.Snapshot) string {
 		return func(s *snapshot.Snapshot) string {
-			x := s.Terminals["terminal:codev/default/x"]
-			change(s, &x)
-			s.Terminals["terminal:codev/default/x"] = x
+			alter(s.Terminals, "terminal:codev/default/x", func(x *snapshot.Terminal) { change(s, x) })
 			return "terminal:codev/default/x"
 		}
 	}
@@ -183,9 +173,7 @@ func TestIdentityIsUnknownWithoutAPart(t *testing.T) {
 func TestAnExitedTerminalNeedsNoProcess(t *testing.T) {
 	t.Parallel()
 	s := things()
-	x := s.Terminals["terminal:codev/default/x"]
-	x.PID, x.StartTicks, x.Status = nil, nil, "exited"
-	s.Terminals["terminal:codev/default/x"] = x
+	alter(s.Terminals, "terminal:codev/default/x", func(x *snapshot.Terminal) { x.PID, x.StartTicks, x.Status = nil, nil, "exited" })
 	id := subject.Join(s, config()).Identity("terminal:codev/default/x")
 	same(t, "key", `terminal "/home/u/.agent-farm" "x" "exited"`, id.Key)
 	if id.Terminal.Process != nil {
@@ -196,9 +184,7 @@ func TestAnExitedTerminalNeedsNoProcess(t *testing.T) {
 func TestAFolderWithoutGitHasAnIdentity(t *testing.T) {
 	t.Parallel()
 	s := things()
-	d := s.Dirs["dir:/w/a"]
-	d.Git, d.Checkout = nil, new(false)
-	s.Dirs["dir:/w/a"] = d
+	alter(s.Dirs, "dir:/w/a", func(d *snapshot.Dir) { d.Git, d.Checkout = nil, new(false) })
 	if id := subject.Join(s, config()).Identity("dir:/w/a"); id.Key == "" || id.Dir.Head != "" || id.Dir.Worktree {
 		t.Errorf("have %+v", id)
 	}

@@ -58,14 +58,19 @@ func (j *Joined) Subject(id string) (*Subject, bool) {
 		return nil, false
 	}
 	sub.Kind = facts.kind
-	facts.fill(j, sub)
-	sub.Projects = j.projectsOf(sub)
+	source := facts.fill(j, sub)
+	sub.Source = SourceRef{Name: source, Status: j.sources.status(source)}
+	if facts.served {
+		sub.Source.Server = j.snap.Sources[source].Server
+	}
+	sub.EvidenceSources = j.sources.evidence[kindSource{facts.kind, source}]
+	sub.Projects = j.projectsOf(sub, facts.places)
 	sub.Identity = facts.identity(j, id).Key
 	sub.Sighting = j.sighting(id)
 	return sub, true
 }
 
-func (j *Joined) fillDir(sub *Subject) {
+func (j *Joined) fillDir(sub *Subject) string {
 	found := j.snap.Dirs[sub.ID]
 	d := &found
 	sub.Dir = d
@@ -76,10 +81,10 @@ func (j *Joined) fillDir(sub *Subject) {
 	sub.Age, sub.Idle, sub.Made = j.since(d.ModifiedAt), j.since(d.ActiveAt), j.before(d.BornAt)
 	sub.Holders = d.Holders
 	j.fillRecords(sub, j.records.below(d.Path))
-	j.fillSource(sub, d.Source)
+	return d.Source
 }
 
-func (j *Joined) fillSession(sub *Subject) {
+func (j *Joined) fillSession(sub *Subject) string {
 	found := j.snap.Sessions[sub.ID]
 	s := &found
 	sub.Session = s
@@ -90,19 +95,18 @@ func (j *Joined) fillSession(sub *Subject) {
 	}
 	sub.Members = j.members(s.Panes)
 	j.fillRecords(sub, j.records.ofSession(s))
-	j.fillSource(sub, s.Source)
+	return s.Source
 }
 
 // fillTab counts a tab under its workspace, which is a project's.
-func (j *Joined) fillTab(sub *Subject) {
+func (j *Joined) fillTab(sub *Subject) string {
 	found := j.snap.Tabs[sub.ID]
 	t := &found
 	sub.Tab, sub.Label = t, t.Label
 	sub.Owner = t.Source + "/" + t.Workspace
 	sub.Members = j.members(t.Panes)
 	j.fillRecords(sub, j.records.ofTab(t))
-	j.fillSource(sub, t.Source)
-	sub.Source.Server = j.snap.Sources[t.Source].Server
+	return t.Source
 }
 
 func (j *Joined) fillRecords(sub *Subject, hits []hit) {
@@ -110,7 +114,7 @@ func (j *Joined) fillRecords(sub *Subject, hits []hit) {
 }
 
 // fillTerminal leaves the records of orchestrators out: whose a terminal is, its owner says.
-func (j *Joined) fillTerminal(sub *Subject) {
+func (j *Joined) fillTerminal(sub *Subject) string {
 	found := j.snap.Terminals[sub.ID]
 	t := &found
 	sub.Terminal = t
@@ -123,11 +127,10 @@ func (j *Joined) fillTerminal(sub *Subject) {
 	if t.Owner != nil {
 		sub.OwnerSeen = j.since(t.Owner.SeenAt)
 	}
-	j.fillSource(sub, t.Source)
-	sub.Source.Server = j.snap.Sources[t.Source].Server
+	return t.Source
 }
 
-func (j *Joined) fillProcess(sub *Subject) {
+func (j *Joined) fillProcess(sub *Subject) string {
 	found := j.snap.Processes[sub.ID]
 	p := &found
 	sub.Process, sub.Label = p, p.Name
@@ -136,12 +139,7 @@ func (j *Joined) fillProcess(sub *Subject) {
 	sub.Lineage = j.procs.lineage(j.procs.byID[sub.ID])
 	sub.Owner = j.procs.owner(p, sub.Lineage)
 	j.fillRecords(sub, j.records.ofProcess(p))
-	j.fillSource(sub, snapshot.Proc)
-}
-
-func (j *Joined) fillSource(sub *Subject, name string) {
-	sub.Source = SourceRef{Name: name, Status: j.sources.status(name)}
-	sub.EvidenceSources = j.sources.evidence(sub.Kind, name)
+	return snapshot.Proc
 }
 
 func busy(cpu, age *float64) *Processors {

@@ -45,6 +45,13 @@ func of(t *testing.T, s *snapshot.Snapshot, id string) *subject.Subject {
 	return sub
 }
 
+// alter changes one value of a map of them.
+func alter[T any](in map[string]T, key string, change func(*T)) {
+	v := in[key]
+	change(&v)
+	in[key] = v
+}
+
 func same(t *testing.T, what string, want, have any) {
 	t.Helper()
 	if diff := cmp.Diff(want, have); diff != "" {

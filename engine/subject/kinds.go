@@ -5,40 +5,48 @@ import (
 	"winnow/engine/snapshot"
 )
 
-// facts is what the join makes of the candidates of one kind: the document's facts, the identity, and the kinds of sources that
-// evidence about such a candidate rests on, beside its own source and those that all kinds have in common.
+// facts is what the join makes of the candidates of one kind.
 type facts struct {
-	kind     string
-	fill     func(*Joined, *Subject)
+	kind string
+	// fill adds the document's facts, but for those that all kinds have, and gives the name of the candidate's source.
+	fill     func(*Joined, *Subject) (source string)
 	identity func(*Joined, string) decision.Identity
-	rests    []string
+	// places are the folders in which a candidate is, "" for one that is not known.
+	places func(*Joined, *Subject) []string
+	// rests are the kinds of sources that evidence about a candidate rests on, beside its own source and those that all kinds have in common.
+	rests []string
+	// served is true where the document has the server of the candidate's source.
+	served bool
 }
 
 // kinds has the facts of each of snapshot.Kinds.
 var kinds = []facts{
-	{kind: snapshot.KindTab, fill: (*Joined).fillTab, identity: (*Joined).tabIdentity},
-	{kind: snapshot.KindSession, fill: (*Joined).fillSession, identity: (*Joined).sessionIdentity},
-	{kind: snapshot.KindTerminal, fill: (*Joined).fillTerminal, identity: (*Joined).terminalIdentity},
+	{kind: snapshot.KindTab, fill: (*Joined).fillTab, identity: (*Joined).tabIdentity, places: (*Joined).tabPlaces, served: true},
+	{kind: snapshot.KindSession, fill: (*Joined).fillSession, identity: (*Joined).sessionIdentity, places: (*Joined).sessionPlaces},
+	{kind: snapshot.KindTerminal, fill: (*Joined).fillTerminal, identity: (*Joined).terminalIdentity, places: (*Joined).terminalPlaces, served: true},
 	// A process may belong to a pane of any multiplexer, and be any agent's.
-	{kind: snapshot.KindProcess, fill: (*Joined).fillProcess, identity: (*Joined).processIdentity, rests: []string{"tmux", "herdr", "agents"}},
-	{kind: snapshot.KindDir, fill: (*Joined).fillDir, identity: (*Joined).dirIdentity},
+	{
+		kind: snapshot.KindProcess, fill: (*Joined).fillProcess, identity: (*Joined).processIdentity, places: (*Joined).processPlaces,
+		rests: []string{"tmux", "herdr", "agents"},
+	},
+	{kind: snapshot.KindDir, fill: (*Joined).fillDir, identity: (*Joined).dirIdentity, places: (*Joined).dirPlaces},
 }
 
 // facts gives those of a candidate's kind, and false where the snapshot has no such candidate.
 func (j *Joined) facts(id string) (facts, bool) {
 	for _, kind := range snapshot.Kinds {
 		if kind.Has(j.snap, id) {
-			return factsOf(kind.Name)
+			return factsOf(kind.Name), true
 		}
 	}
 	return facts{}, false
 }
 
-func factsOf(kind string) (facts, bool) {
+func factsOf(kind string) facts {
 	for _, f := range kinds {
 		if f.kind == kind {
-			return f, true
+			return f
 		}
 	}
-	return facts{}, false
+	return facts{}
 }

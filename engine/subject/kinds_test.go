@@ -39,15 +39,11 @@ func TestAncestors(t *testing.T) {
 		return of(t, s, id).Lineage.Ancestors
 	}
 	same(t, "two", &[]subject.Ancestor{{PID: 3, Name: "p3", Exe: "/bin/x"}, {PID: 2, Name: "p2"}}, above("process:4@4", func(s *snapshot.Snapshot) {
-		p := s.Processes["process:3@3"]
-		p.Exe = new("/bin/x")
-		s.Processes["process:3@3"] = p
+		alter(s.Processes, "process:3@3", func(p *snapshot.Process) { p.Exe = new("/bin/x") })
 	}))
 	same(t, "none of this user", &[]subject.Ancestor{}, above("process:2@2", func(*snapshot.Snapshot) {}))
 	same(t, "whose is not known", &[]subject.Ancestor{}, above("process:4@4", func(s *snapshot.Snapshot) {
-		p := s.Processes["process:3@3"]
-		p.UID = nil
-		s.Processes["process:3@3"] = p
+		alter(s.Processes, "process:3@3", func(p *snapshot.Process) { p.UID = nil })
 	}))
 	same(t, "the parent is not known", (*[]subject.Ancestor)(nil), above("process:4@4", func(s *snapshot.Snapshot) { delete(s.Processes, "process:3@3") }))
 	same(t, "this user is not known", (*[]subject.Ancestor)(nil), above("process:4@4", func(s *snapshot.Snapshot) { s.Host.UID = nil }))

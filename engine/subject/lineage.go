@@ -149,7 +149,7 @@ func (x *processes) agentDir(p *snapshot.Process) string {
 		return ""
 	}
 	for up := range upwards(clean(cwdOf(p))) {
-		if _, ok := x.dirs[up]; ok {
+		if x.dirs[up] {
 			return up
 		}
 	}
@@ -158,14 +158,16 @@ func (x *processes) agentDir(p *snapshot.Process) string {
 
 // pane goes by the session too: a pid stays reserved while it is the session of any process, so a process that outlived its
 // shell's hang-up still names it.
-func (x *processes) pane(p *snapshot.Process) string {
-	if id, ok := x.panes[p.PID]; ok {
-		return id
+func (x *processes) pane(p *snapshot.Process) *string {
+	id, ok := x.panes[p.PID]
+	switch {
+	case ok:
+	case p.Session == nil:
+		return nil
+	default:
+		id = x.shells[*p.Session]
 	}
-	if p.Session == nil {
-		return ""
-	}
-	return x.shells[*p.Session]
+	return &id
 }
 
 // strangers are the markers of a process that name a session which no record knows.
@@ -176,7 +178,7 @@ func (x *processes) strangers(n *node) *[]string {
 	names := []string{}
 	for _, m := range x.config.MarkerRecords {
 		value := carried(n, m.Marker)
-		if _, ok := x.known[value]; value != "" && !ok && !slices.Contains(names, m.Marker) {
+		if value != "" && !x.known[value] && !slices.Contains(names, m.Marker) {
 			names = append(names, m.Marker)
 		}
 	}

@@ -91,9 +91,7 @@ func TestWhatIsBelowIsNamedWhole(t *testing.T) {
 	same(t, "nobody", 0, below(tree(0)))
 	others := tree(3)
 	for pid, m := range map[string]*map[string]string{"2": carries("AGENT_SESSION", "a"), "10": carries("AGENT_SESSION", "a", "CLAUDECODE", "1"), "11": carries("AGENT_SESSION", "b"), "12": nil} {
-		p := others.Processes["process:"+pid]
-		p.Markers = m
-		others.Processes["process:"+pid] = p
+		alter(others.Processes, "process:"+pid, func(p *snapshot.Process) { p.Markers = m })
 	}
 	var own []*bool
 	for _, b := range *lineage(t, others, 2).Below {
@@ -103,9 +101,7 @@ func TestWhatIsBelowIsNamedWhole(t *testing.T) {
 	same(t, "all that a look tells of", 64, below(tree(64)))
 	same(t, "more than that", -1, below(tree(65)))
 	zombie := tree(2)
-	z := zombie.Processes["process:11"]
-	z.State, z.Threads = "Z", new(1)
-	zombie.Processes["process:11"] = z
+	alter(zombie.Processes, "process:11", func(p *snapshot.Process) { p.State, p.Threads = "Z", new(1) })
 	same(t, "one that has ended", 1, below(zombie))
 	failed := tree(2)
 	failed.Sources["proc"] = snapshot.Source{Status: "failed"}
@@ -252,19 +248,12 @@ func TestHerdrServers(t *testing.T) {
 
 func TestPanesAndFolders(t *testing.T) {
 	t.Parallel()
-	s := table(quiet(10, 1, "zsh"), quiet(11, 10, "vim"), quiet(12, 1, "left"), quiet(13, 1, "other"))
+	s := table(quiet(10, 1, "zsh"), quiet(11, 10, "vim"), quiet(12, 1, "left"), quiet(13, 1, "other"), quiet(14, 1, "its session is not known"))
 	for pid, session := range map[int]int{11: 99, 12: 10, 13: 20} {
-		id := fmt.Sprint("process:", pid)
-		p := s.Processes[id]
-		p.Session = new(session)
-		s.Processes[id] = p
+		alter(s.Processes, fmt.Sprint("process:", pid), func(p *snapshot.Process) { p.Session = &session })
 	}
-	in := s.Processes["process:13"]
-	in.Cwd = new("/w/tree/src/deep")
-	s.Processes["process:13"] = in
-	home := s.Processes["process:12"]
-	home.Cwd = new("/home/u/plain")
-	s.Processes["process:12"] = home
+	alter(s.Processes, "process:13", func(p *snapshot.Process) { p.Cwd = new("/w/tree/src/deep") })
+	alter(s.Processes, "process:12", func(p *snapshot.Process) { p.Cwd = new("/home/u/plain") })
 	s.Host.Home = "/home/u"
 	s.Sessions["session:tmux/default/$1"] = snapshot.Session{Panes: []snapshot.Pane{
 		{ID: "%1", ShellPID: new(10), SessionPIDs: []int{10, 11}}, {ID: "%2", ShellPID: new(20), Dead: new(true)},
@@ -272,9 +261,11 @@ func TestPanesAndFolders(t *testing.T) {
 	s.Dirs["dir:/w/tree"] = snapshot.Dir{Path: "/w/tree", Git: &snapshot.Git{Worktree: new(true)}}
 	s.Dirs["dir:/w/main"] = snapshot.Dir{Path: "/w/tree/src/deep", Git: &snapshot.Git{Worktree: new(false)}}
 	s.Registry = []snapshot.Entry{{ID: "home", Path: "/home/u"}, {ID: "root", Path: "/"}, {ID: "src", Path: "/w/tree/src"}}
-	for pid, want := range map[int][2]string{10: {"%1", ""}, 11: {"%1", ""}, 12: {"%1", ""}, 13: {"", "/w/tree/src"}} {
+	for pid, want := range map[int][2]any{
+		10: {"%1", ""}, 11: {"%1", ""}, 12: {"%1", ""}, 13: {"", "/w/tree/src"}, 14: {"not known", ""},
+	} {
 		l := lineage(t, s, pid)
-		same(t, fmt.Sprint(pid), want, [2]string{l.Pane, l.AgentDir})
+		same(t, fmt.Sprint(pid), want, [2]any{deref(l.Pane), l.AgentDir})
 	}
 }
 
@@ -388,15 +379,12 @@ func TestOneThatHidesMayBeAnAgent(t *testing.T) {
 		"another user's":       {func(p *snapshot.Process) { p.UID = new(33) }, true},
 		"known to hide":        {func(p *snapshot.Process) { p.Name = "ssh-agent" }, true},
 		"it has ended":         {func(p *snapshot.Process) { p.State, p.Threads = "Z", new(1) }, true},
-		"a kernel thread":      {func(p *snapshot.Process) { p.Kernel = true }, true},
+		"a kernel thread":      {func(p *snapshot.Process) { p.Kernel = new(true) }, true},
 		"it shows what it was": {func(p *snapshot.Process) { p.Exe = new("/bin/x") }, true},
 	} {
 		s := table(quiet(1, 0, "systemd"), quiet(2, 1, "sleep"), quiet(3, 1, "2.1.201"), quiet(4, 1, "sleep"))
 		s.Host.UID = new(1000)
-		hides := s.Processes["process:3"]
-		hides.Exe = nil
-		c.change(&hides)
-		s.Processes["process:3"] = hides
+		alter(s.Processes, "process:3", func(p *snapshot.Process) { p.Exe = nil; c.change(p) })
 		cfg := config()
 		cfg.OpaqueProcesses = []string{"ssh-agent"}
 		for pid, known := range map[int]bool{2: true, 4: c.known} {

@@ -46,19 +46,14 @@ func (j *Joined) member(out []Member, p *snapshot.Pane, m snapshot.PaneProc, how
 
 // serverAbove is the pid of the nearest multiplexer's server above a process, 0 for none; nil where that is not known.
 func (x *processes) serverAbove(i int) *int {
-	for range x.nodes { // a table that is read while it changes can show a cycle
-		n := &x.nodes[i]
-		switch {
-		case n.lost:
-			return nil
-		case n.parent < 0:
-			return new(0)
-		case x.nodes[n.parent].multiplexer:
-			return new(x.nodes[n.parent].p.PID)
-		}
-		i = n.parent
+	top := x.upTo(i, func(parent *node) bool { return parent.multiplexer })
+	switch {
+	case top == nil:
+		return nil
+	case top.parent < 0:
+		return new(0)
 	}
-	return nil
+	return new(x.nodes[top.parent].p.PID)
 }
 
 // added are the names of a process's markers that the leader of its session does not carry with the same value, so that somebody in

@@ -7,5 +7,5 @@ func (s *Subject) Ours() bool {
 	if p == nil {
 		return true
 	}
-	return p.UID != nil && s.Host.UID != nil && *p.UID == *s.Host.UID && !p.Kernel && !dead(p)
+	return p.UID != nil && s.Host.UID != nil && *p.UID == *s.Host.UID && !p.IsKernel() && !dead(p)
 }

@@ -28,7 +28,7 @@ type processes struct {
 	agents agents
 	// holds are those on candidates, by their ids.
 	holds  map[string]*Hold
-	opaque map[string]struct{}
+	opaque map[string]bool
 	// uid is whose processes are looked at, and orphanParents are the pids of those that take in orphans.
 	uid           *int
 	orphanParents []int
@@ -36,11 +36,11 @@ type processes struct {
 	sessions map[string]int
 	// space is the pid namespace that all pids are of.
 	space  *uint64
-	known  map[string]struct{} // the marker values that some record names
-	hidden *node               // the earliest process of this user that may be an agent and does not show it
-	panes  map[int]string      // pane ids by the pid of every process of the pane's session
-	shells map[int]string      // pane ids by the pid of the shell that leads the session
-	dirs   map[string]struct{}
+	known  map[string]bool // the marker values that some record names
+	hidden *node           // the earliest process of this user that may be an agent and does not show it
+	panes  map[int]string  // pane ids by the pid of every process of the pane's session
+	shells map[int]string  // pane ids by the pid of the shell that leads the session
+	dirs   map[string]bool
 	// herdr has the servers that listen on a socket, by its path.
 	herdr map[string]*snapshot.Server
 }
@@ -73,7 +73,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		opaque: comms(c.OpaqueProcesses), uid: s.Host.UID, space: s.Host.PIDNamespace, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry), sessions: map[string]int{},
 	}
 	for name, src := range s.Sources {
-		if src.Server != nil && src.Server.PID > 0 && !of(name, src, "tmux") {
+		if src.Server != nil && src.Server.PID > 0 && !ofKind(name, src, "tmux") {
 			x.herdr[clean(src.Server.Socket)] = src.Server
 		}
 	}
@@ -156,7 +156,7 @@ func (x *processes) hide() *node {
 // hides reports whether a living process of this user may be an agent and does not show it. Those that are known to hide it for a reason
 // of their own (config.opaque_processes) are none, nor are process 1, kernel threads and multiplexers.
 func (x *processes) hides(n *node) bool {
-	if n.agent || n.daemon || n.multiplexer || !n.maybe || n.p.Kernel || dead(n.p) || listed(n.p.Name, x.opaque) || n.p.PID == 1 {
+	if n.agent || n.daemon || n.multiplexer || !n.maybe || n.p.IsKernel() || dead(n.p) || listed(n.p.Name, x.opaque) || n.p.PID == 1 {
 		return false
 	}
 	return x.uid == nil || n.p.UID == nil || *n.p.UID == *x.uid
@@ -245,10 +245,10 @@ func dead(p *snapshot.Process) bool {
 	return p.State == "X" || p.State == "Z" && p.Threads != nil && *p.Threads <= 1
 }
 
-func comms(names []string) map[string]struct{} {
-	out := make(map[string]struct{}, len(names))
+func comms(names []string) map[string]bool {
+	out := make(map[string]bool, len(names))
 	for _, n := range names {
-		out[n[:min(len(n), commLen)]] = struct{}{}
+		out[n[:min(len(n), commLen)]] = true
 	}
 	return out
 }
@@ -256,25 +256,22 @@ func comms(names []string) map[string]struct{} {
 // named reports whether a process has one of the names. A program may rename itself, so what it was started from counts too: the
 // file's name, and where a program keeps its versions side by side (claude/versions/2.1.201, cursor-agent/versions/2026.07.01/node)
 // the folder's above them.
-func named(p *snapshot.Process, names map[string]struct{}) bool {
+func named(p *snapshot.Process, names map[string]bool) bool {
 	if listed(p.Name, names) {
 		return true
 	}
 	if p.Exe == nil {
 		return false
 	}
-	file := strings.TrimSuffix(*p.Exe, " (deleted)")
+	file := strings.TrimSuffix(*p.Exe, deleted)
 	return listed(path.Base(file), names) || versioned(path.Dir(file), names) || versioned(path.Dir(path.Dir(file)), names)
 }
 
-func versioned(folder string, names map[string]struct{}) bool {
+func versioned(folder string, names map[string]bool) bool {
 	return path.Base(folder) == "versions" && listed(path.Base(path.Dir(folder)), names)
 }
 
-func listed(name string, names map[string]struct{}) bool {
-	_, ok := names[name[:min(len(name), commLen)]]
-	return ok
-}
+func listed(name string, names map[string]bool) bool { return names[name[:min(len(name), commLen)]] }
 
 func has[T comparable](v *T, none T) *bool {
 	if v == nil {
@@ -296,10 +293,10 @@ func (c *Config) listening(p *snapshot.Process) *bool {
 }
 
 // recorded are the values of markers that registries name.
-func recorded(entries []snapshot.Entry) map[string]struct{} {
-	values := map[string]struct{}{}
+func recorded(entries []snapshot.Entry) map[string]bool {
+	values := map[string]bool{}
 	for _, e := range entries {
-		values[e.Marker] = struct{}{}
+		values[e.Marker] = true
 	}
 	return values
 }
@@ -331,20 +328,18 @@ func indexPanes(s *snapshot.Snapshot) (members, shells map[int]string) {
 
 // agentDirs are the folders that agents are known to work in: linked worktrees, and what spawns and entries name. The root
 // folder and home are none: everything lies in them, so that they would tell nothing.
-func agentDirs(s *snapshot.Snapshot, r records) map[string]struct{} {
-	dirs := make(map[string]struct{}, len(r.at))
+func agentDirs(s *snapshot.Snapshot, r records) map[string]bool {
+	dirs := make(map[string]bool, len(r.at))
 	for p := range r.at {
-		dirs[p] = struct{}{}
+		dirs[p] = true
 	}
 	for _, d := range s.Dirs {
 		if d.Git != nil && d.Git.Worktree != nil && *d.Git.Worktree {
-			dirs[clean(d.Path)] = struct{}{}
+			dirs[clean(d.Path)] = true
 		}
 	}
-	delete(dirs, "/")
-	delete(dirs, "")
-	if home := clean(s.Host.Home); home != "" {
-		delete(dirs, home)
+	for _, none := range []string{"/", "", clean(s.Host.Home)} {
+		delete(dirs, none)
 	}
 	return dirs
 }

@@ -1,7 +1,6 @@
 package subject
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -61,11 +60,15 @@ func keeps(p *snapshot.Project) (*[]Keep, *[]string) {
 }
 
 // projectsOf are the projects in which a candidate lies, or may lie because where it is, or where the project is, is not known.
-func (j *Joined) projectsOf(sub *Subject) []Project {
+func (j *Joined) projectsOf(sub *Subject, placesOf func(*Joined, *Subject) []string) []Project {
 	if len(j.projects) == 0 {
 		return nil
 	}
-	places, known := j.placesOf(sub)
+	places := placesOf(j, sub)
+	for i := range places {
+		places[i] = clean(places[i])
+	}
+	known := !slices.Contains(places, "") // what is known of it says where else it is
 	var out []Project
 	for i := range j.projects {
 		p := &j.projects[i]
@@ -93,59 +96,50 @@ func (j *Joined) projectsOf(sub *Subject) []Project {
 	return out
 }
 
-// placesOf are the folders in which a candidate is, and whether that is all that it could be in.
-func (j *Joined) placesOf(sub *Subject) (places []string, known bool) {
-	known = true
-	add := func(p string) {
-		if p = clean(p); p == "" {
-			known = false
-			return
-		}
-		places = append(places, p)
+func (j *Joined) dirPlaces(sub *Subject) []string { return []string{sub.Dir.Path} }
+
+// processPlaces has those of the processes below it too: they end with it.
+func (j *Joined) processPlaces(sub *Subject) []string {
+	places := []string{bareCwd(sub.Process)}
+	for _, n := range j.procs.under(j.procs.byID[sub.ID]) {
+		places = append(places, bareCwd(n.p))
 	}
-	inPanes := func(panes []snapshot.Pane) {
-		known = known && len(panes) > 0
-		for i := range panes {
-			add(panes[i].Cwd)
-		}
-	}
-	switch {
-	case sub.Dir != nil:
-		add(sub.Dir.Path)
-	case sub.Process != nil:
-		cwd := sub.Process.Cwd
-		if cwd == nil {
-			return nil, false
-		}
-		add(strings.TrimSuffix(*cwd, " (deleted)"))
-		for _, n := range j.procs.under(j.procs.byID[sub.ID]) { // they end with it
-			add(strings.TrimSuffix(cwdOf(n.p), " (deleted)"))
-		}
-	case sub.Session != nil:
-		inPanes(sub.Session.Panes)
-	case sub.Tab != nil:
-		inPanes(sub.Tab.Panes)
-	case sub.Terminal != nil:
-		add(j.cwdOf(sub.Terminal))
-		if sub.Terminal.Workspace != "" {
-			add(sub.Terminal.Workspace)
-		}
-		if o := sub.Terminal.Owner; o != nil && o.Worktree != "" {
-			add(o.Worktree)
-		}
-	}
-	return places, known
+	return places
 }
 
-// cwdOf is where a terminal is: what its store says, or else the working directory of its own process.
-func (j *Joined) cwdOf(t *snapshot.Terminal) string {
-	if t.Cwd != "" || t.PID == nil || t.StartTicks == nil {
-		return t.Cwd
+func bareCwd(p *snapshot.Process) string { return strings.TrimSuffix(known(p.Cwd), deleted) }
+
+func (j *Joined) sessionPlaces(sub *Subject) []string { return panePlaces(sub.Session.Panes) }
+
+func (j *Joined) tabPlaces(sub *Subject) []string { return panePlaces(sub.Tab.Panes) }
+
+// panePlaces has one that is not known where no pane is.
+func panePlaces(panes []snapshot.Pane) (places []string) {
+	for i := range panes {
+		places = append(places, panes[i].Cwd)
 	}
-	if p := j.snap.Processes[fmt.Sprintf("%s:%d@%d", snapshot.KindProcess, *t.PID, *t.StartTicks)]; p.Cwd != nil {
-		return strings.TrimSuffix(*p.Cwd, " (deleted)")
+	if places == nil {
+		places = []string{""}
 	}
-	return ""
+	return places
+}
+
+// terminalPlaces are where a terminal is (what its store says, or else its own process), its workspace, and its builder's worktree.
+func (j *Joined) terminalPlaces(sub *Subject) []string {
+	t := sub.Terminal
+	cwd := t.Cwd
+	if cwd == "" && t.PID != nil && t.StartTicks != nil {
+		p := j.snap.Processes[snapshot.ProcessID(*t.PID, *t.StartTicks)]
+		cwd = bareCwd(&p)
+	}
+	places := []string{cwd}
+	if t.Workspace != "" {
+		places = append(places, t.Workspace)
+	}
+	if t.Owner != nil && t.Owner.Worktree != "" {
+		places = append(places, t.Owner.Worktree)
+	}
+	return places
 }
 
 // names are what a place is called in a project: relative to the main checkout, and under the name of the worktree that it lies in.

@@ -11,11 +11,8 @@ import (
 // recognised is how agents are known: by the names of their processes and files, and by the file and the package that an interpreter runs.
 // The programs of vendors' daemons are among the names, so that one whose command line is not known counts as an agent.
 type recognised struct {
-	names    map[string]struct{}
-	scripts  map[string]struct{}
-	packages map[string]struct{}
-	// interpreters may end in a *.
-	interpreters []string
+	names, scripts, packages map[string]bool
+	interpreters             []string // may end in a *
 }
 
 func newRecognised(c *Config) recognised {
@@ -31,7 +28,7 @@ func newRecognised(c *Config) recognised {
 
 // agent reports whether a process is an agent's program.
 func (k recognised) agent(p *snapshot.Process) bool {
-	return named(p, k.names) || p.Package != nil && holds(k.packages, *p.Package) || p.Script != nil && k.script(*p.Script)
+	return named(p, k.names) || p.Package != nil && k.packages[*p.Package] || p.Script != nil && k.script(*p.Script)
 }
 
 // maybe reports whether a process that is known to be no agent may be one after all. A program that gave itself a name of its own is known
@@ -40,30 +37,22 @@ func (k recognised) maybe(p *snapshot.Process) bool {
 	if p.Exe == nil {
 		return true
 	}
-	file := strings.TrimSuffix(path.Base(strings.TrimSuffix(*p.Exe, " (deleted)")), ".exe")
-	if !k.interpreter(file) || p.Name != "" && !k.interpreter(strings.TrimSuffix(p.Name, ".exe")) {
+	if !k.interpreter(strings.TrimSuffix(fileOf(p), ".exe")) || p.Name != "" && !k.interpreter(strings.TrimSuffix(p.Name, ".exe")) {
 		return false
 	}
 	return p.Script == nil || p.Package == nil
 }
 
 func (k recognised) interpreter(name string) bool {
-	return slices.ContainsFunc(k.interpreters, func(have string) bool {
-		stem, open := strings.CutSuffix(have, "*")
-		return have == name || open && strings.HasPrefix(name, stem)
-	})
+	return slices.ContainsFunc(k.interpreters, func(glob string) bool { return wild(glob, name) })
 }
+
+var endings = []string{".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".py"}
 
 // script compares the name as it is, and without the ending of a program's file.
 func (k recognised) script(name string) bool {
-	if holds(k.scripts, name) {
-		return true
-	}
-	switch end := path.Ext(name); end {
-	case ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".py":
-		return holds(k.scripts, strings.TrimSuffix(name, end))
-	}
-	return false
+	end := path.Ext(name)
+	return k.scripts[name] || slices.Contains(endings, end) && k.scripts[strings.TrimSuffix(name, end)]
 }
 
 // settleDaemons makes agents of the daemons that something lives below, and of all where it is not known what lives below whom: a thread
@@ -85,15 +74,10 @@ func (x *processes) settleDaemons() {
 	}
 }
 
-func set(names []string) map[string]struct{} {
-	out := make(map[string]struct{}, len(names))
+func set(names []string) map[string]bool {
+	out := make(map[string]bool, len(names))
 	for _, n := range names {
-		out[n] = struct{}{}
+		out[n] = true
 	}
 	return out
-}
-
-func holds(names map[string]struct{}, name string) bool {
-	_, ok := names[name]
-	return ok
 }

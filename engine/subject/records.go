@@ -3,6 +3,7 @@ package subject
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"winnow/engine/snapshot"
@@ -26,30 +27,26 @@ type hit struct {
 	by     string
 }
 
-// records leads from a path, the name of a session, pane, tab or label, a marker's value or a pid to the records that name it. Paths are looked up by
-// walking up from the deeper of the two, so that the cost is a path's depth and never the number of records.
+// tie is something that records name, such as the label review or the marker's value r7.
+type tie struct{ by, value string }
+
+// records leads from what records name to those records. Paths are looked up by walking up from the deeper of the two, so that the cost is
+// a path's depth and never the number of records.
 type records struct {
 	// all are the records of the snapshot, those of spawn ledgers first: so many as spawns says.
 	all    []*snapshot.Record
 	spawns int
+	// tied has the records by what they name, those of registries by their own id too (bySpawn).
+	tied map[tie][]int
 	// at has the records by their own path, under those at or below the path of a candidate folder.
 	at, under map[string][]int
-	// The records by what they name.
-	session, marker, label, pane, tab map[string][]int
-	pid                               map[int][]int
-	// id has those of registries by their own id.
-	id map[string][]int
 	// bear counts the sessions by their names and native ids, nameless those of which the name is not known.
 	bear     map[string]int
 	nameless int
 }
 
 func indexRecords(s *snapshot.Snapshot) records {
-	r := records{
-		spawns: len(s.Spawns), at: map[string][]int{}, under: map[string][]int{}, session: map[string][]int{}, marker: map[string][]int{},
-		label: map[string][]int{}, pane: map[string][]int{}, tab: map[string][]int{}, pid: map[int][]int{}, id: map[string][]int{},
-		bear: map[string]int{},
-	}
+	r := records{spawns: len(s.Spawns), tied: map[tie][]int{}, at: map[string][]int{}, under: map[string][]int{}, bear: map[string]int{}}
 	for _, t := range s.Sessions {
 		if t.Name == "" {
 			r.nameless++
@@ -58,44 +55,49 @@ func indexRecords(s *snapshot.Snapshot) records {
 			r.bear[name]++
 		}
 	}
-	dirs := make(map[string]struct{}, len(s.Dirs))
+	dirs := make(map[string]bool, len(s.Dirs))
 	for _, d := range s.Dirs {
-		dirs[path.Clean(d.Path)] = struct{}{}
+		dirs[path.Clean(d.Path)] = true
 	}
 	for i := range s.Spawns {
-		r.index(&s.Spawns[i], dirs)
+		r.index(&s.Spawns[i], "", dirs)
 	}
 	for i := range s.Registry {
-		put(r.id, s.Registry[i].ID, len(r.all))
-		r.index(&s.Registry[i], dirs)
+		r.index(&s.Registry[i], s.Registry[i].ID, dirs)
 	}
 	return r
 }
 
-func put(in map[string][]int, key string, record int) {
-	if key != "" {
-		in[key] = append(in[key], record)
+// index enters a record; id is that of a registry's.
+func (r *records) index(rec *snapshot.Record, id string, dirs map[string]bool) {
+	i := len(r.all)
+	r.all = append(r.all, rec)
+	pid := ""
+	if rec.PID != nil {
+		pid = strconv.Itoa(*rec.PID)
+	}
+	for _, t := range [...]tie{
+		{bySession, rec.Session}, {byLabel, rec.Label}, {byMarker, rec.Marker}, {byPane, rec.Pane}, {byTab, rec.Tab}, {byPID, pid}, {bySpawn, id},
+	} {
+		if t.value != "" {
+			r.tied[t] = append(r.tied[t], i)
+		}
+	}
+	where := clean(rec.Path)
+	if where == "" {
+		return
+	}
+	r.at[where] = append(r.at[where], i)
+	for up := range upwards(where) {
+		if dirs[up] {
+			r.under[up] = append(r.under[up], i)
+		}
 	}
 }
 
-func (r *records) index(rec *snapshot.Record, dirs map[string]struct{}) {
-	i := len(r.all)
-	r.all = append(r.all, rec)
-	put(r.session, rec.Session, i)
-	put(r.label, rec.Label, i)
-	put(r.marker, rec.Marker, i)
-	put(r.pane, rec.Pane, i)
-	put(r.tab, rec.Tab, i)
-	if rec.PID != nil {
-		r.pid[*rec.PID] = append(r.pid[*rec.PID], i)
-	}
-	where := clean(rec.Path)
-	put(r.at, where, i)
-	for up := range upwards(where) {
-		if _, ok := dirs[up]; ok {
-			put(r.under, up, i)
-		}
-	}
+// hits adds the records that name a value.
+func (r *records) hits(into []hit, by, value string) []hit {
+	return merge(into, r.tied[tie{by, value}], by)
 }
 
 // below gives the records that name a folder or something in it.
@@ -106,16 +108,16 @@ func (r *records) below(dir string) []hit {
 // ofTab goes by what names the tab or something in it, and not by where its shells stand: who works in a folder does not own every
 // shell that was left there.
 func (r *records) ofTab(t *snapshot.Tab) []hit {
-	hits := merge(nil, r.label[t.Label], byLabel)
+	hits := r.hits(nil, byLabel, t.Label)
 	for _, p := range t.Panes {
-		hits = merge(hits, r.of(t, r.pane[p.Terminal]), byPane)
+		hits = merge(hits, r.of(t, tie{byPane, p.Terminal}), byPane)
 	}
-	return unique(merge(hits, r.of(t, r.tab[t.ID]), byTab))
+	return unique(merge(hits, r.of(t, tie{byTab, t.ID}), byTab))
 }
 
-// of keeps those of the records that do not name another server than the tab's.
-func (r *records) of(t *snapshot.Tab, records []int) []int {
-	return slices.DeleteFunc(slices.Clone(records), func(i int) bool {
+// of gives the records with a tie that do not name another server than the tab's.
+func (r *records) of(t *snapshot.Tab, with tie) []int {
+	return slices.DeleteFunc(slices.Clone(r.tied[with]), func(i int) bool {
 		name := r.all[i].Server
 		return name != "" && t.Source != "herdr/"+name
 	})
@@ -124,7 +126,7 @@ func (r *records) of(t *snapshot.Tab, records []int) []int {
 func (r *records) ofSession(s *snapshot.Session) []hit {
 	var hits []hit
 	for _, name := range []string{s.Name, s.ID} {
-		hits = merge(hits, r.session[name], bySession)
+		hits = r.hits(hits, bySession, name)
 	}
 	for _, p := range s.Panes {
 		hits = r.above(hits, p.Cwd)
@@ -136,10 +138,10 @@ func (r *records) ofProcess(p *snapshot.Process) []hit {
 	var hits []hit
 	if p.Markers != nil {
 		for _, value := range *p.Markers {
-			hits = merge(hits, r.marker[value], byMarker)
+			hits = r.hits(hits, byMarker, value)
 		}
 	}
-	for _, i := range r.pid[p.PID] {
+	for _, i := range r.tied[tie{byPID, strconv.Itoa(p.PID)}] {
 		if lived(r.all[i], p) {
 			hits = append(hits, hit{i, byPID})
 		}
@@ -158,7 +160,7 @@ func (r *records) withOwners(hits []hit) []hit {
 	all := hits
 	for _, h := range hits {
 		if h.record < r.spawns {
-			all = merge(all, r.id[r.all[h.record].Owner], bySpawn)
+			all = r.hits(all, bySpawn, r.all[h.record].Owner)
 		}
 	}
 	return unique(all)
@@ -193,7 +195,7 @@ func cwdOf(p *snapshot.Process) string {
 		return ""
 	}
 	if p.CwdDeleted != nil && *p.CwdDeleted {
-		return strings.TrimSuffix(*p.Cwd, " (deleted)")
+		return strings.TrimSuffix(*p.Cwd, deleted)
 	}
 	return *p.Cwd
 }

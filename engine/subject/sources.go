@@ -13,34 +13,51 @@ const Missing = "missing"
 
 // sources answers what states the evidence of a candidate rests on. Candidates of the same kind and source share one map.
 type sources struct {
-	all    map[string]snapshot.Source
-	common map[string]string
-	byKind map[string]map[string]map[string]string // kind, own source, states
-	read   []string                                // the forms of records that were read whole, by kind
+	all      map[string]snapshot.Source
+	evidence map[kindSource]map[string]string
+	read     []string // the forms of records that were read whole, by kind
 }
 
+type kindSource struct{ kind, source string }
+
 func indexSources(s *snapshot.Snapshot) sources {
-	x := sources{all: s.Sources, common: map[string]string{}, byKind: map[string]map[string]map[string]string{}}
+	x := sources{all: s.Sources, evidence: map[kindSource]map[string]string{}, read: wholly(s.Sources)}
+	common := map[string]string{}
 	for _, name := range []string{snapshot.Proc, snapshot.Ledger} {
-		x.common[name] = x.status(name)
-	}
-	if src, ok := s.Sources[snapshot.Projects]; ok { // what a project keeps is not known where it could not be read
-		x.common[snapshot.Projects] = src.Status
+		common[name] = x.status(name)
 	}
 	for name, src := range s.Sources {
-		if of(name, src, "spawns") || of(name, src, "registry") {
-			x.common[name] = src.Status
+		// What a project keeps is not known where it could not be read.
+		if name == snapshot.Projects || ofKind(name, src, "spawns") || ofKind(name, src, "registry") {
+			common[name] = src.Status
 		}
 	}
-	for _, r := range s.Spawns {
-		x.common[r.Source] = x.status(r.Source)
+	for _, records := range [][]snapshot.Record{s.Spawns, s.Registry} {
+		for i := range records {
+			common[records[i].Source] = x.status(records[i].Source)
+		}
 	}
-	for _, r := range s.Registry {
-		x.common[r.Source] = x.status(r.Source)
+	// Every pair of kind and source that occurs has its map, so that nothing is written afterwards.
+	for _, kind := range snapshot.Kinds {
+		for id := range kind.IDs(s) {
+			c, _ := kind.Find(s, id)
+			if key := (kindSource{kind.Name, c.Source}); x.evidence[key] == nil {
+				x.evidence[key] = x.states(key, common)
+			}
+		}
 	}
-	x.read = wholly(s.Sources)
-	x.shareAmong(s)
 	return x
+}
+
+func (x sources) states(of kindSource, common map[string]string) map[string]string {
+	states, rests := maps.Clone(common), factsOf(of.kind).rests
+	states[of.source] = x.status(of.source)
+	for name, src := range x.all {
+		if slices.ContainsFunc(rests, func(kind string) bool { return ofKind(name, src, kind) }) {
+			states[name] = src.Status
+		}
+	}
+	return states
 }
 
 // wholly lists kind:format of the spawn ledgers and registries of which every one was read, sorted.
@@ -48,7 +65,7 @@ func wholly(all map[string]snapshot.Source) []string {
 	whole := map[string]bool{}
 	for name, src := range all {
 		for _, kind := range []string{"spawns", "registry"} {
-			if src.Format != "" && of(name, src, kind) {
+			if src.Format != "" && ofKind(name, src, kind) {
 				key := kind + ":" + src.Format
 				before, known := whole[key]
 				whole[key] = src.Status == snapshot.OK && (before || !known)
@@ -59,36 +76,6 @@ func wholly(all map[string]snapshot.Source) []string {
 	return slices.Sorted(maps.Keys(whole))
 }
 
-// shareAmong makes the map of every pair of kind and source that occurs, so that nothing is written afterwards.
-func (x sources) shareAmong(s *snapshot.Snapshot) {
-	for _, kind := range snapshot.Kinds {
-		for id := range kind.IDs(s) {
-			c, _ := kind.Find(s, id)
-			x.share(kind.Name, c.Source)
-		}
-	}
-}
-
-func (x sources) share(kind, own string) {
-	if x.byKind[kind][own] != nil {
-		return
-	}
-	if x.byKind[kind] == nil {
-		x.byKind[kind] = map[string]map[string]string{}
-	}
-	states := maps.Clone(x.common)
-	states[own] = x.status(own)
-	facts, _ := factsOf(kind)
-	for name, src := range x.all {
-		if slices.ContainsFunc(facts.rests, func(kind string) bool { return of(name, src, kind) }) {
-			states[name] = src.Status
-		}
-	}
-	x.byKind[kind][own] = states
-}
-
-func (x sources) evidence(kind, own string) map[string]string { return x.byKind[kind][own] }
-
 func (x sources) status(name string) string {
 	if src, ok := x.all[name]; ok && src.Status != "" {
 		return src.Status
@@ -96,7 +83,7 @@ func (x sources) status(name string) string {
 	return Missing
 }
 
-// of reports whether a source is of a kind, by its word or by its name, which is kind/name.
-func of(name string, src snapshot.Source, kind string) bool {
+// ofKind reports whether a source is of a kind, by its word or by its name, which is kind/name.
+func ofKind(name string, src snapshot.Source, kind string) bool {
 	return src.Kind == kind || strings.HasPrefix(name, kind+"/")
 }

@@ -52,7 +52,7 @@ type Subject struct {
 	// OwnerSeen is in seconds since an earlier look saw a terminal together with its builder's row.
 	OwnerSeen *float64 `json:"owner_seen,omitempty"`
 	// Holders are the live processes that use a folder, the folder's own list.
-	Holders []snapshot.Holder `json:"holders,omitempty"`
+	Holders []snapshot.Holder `json:"holders,omitzero"`
 	// Lineage is where a process comes from. Of a terminal it has what is below the terminal's process, and nothing else.
 	Lineage *Lineage `json:"lineage,omitempty"`
 	// Members are the processes of a session's or tab's panes, but for the shells that those began with, and those elsewhere that carry
@@ -164,8 +164,8 @@ type Lineage struct {
 	// AgentDir is the folder that agents are known to work in and that its working directory lies in: a candidate folder, or
 	// one that a spawn or registry entry names.
 	AgentDir string `json:"agent_dir,omitempty"`
-	// Pane is the id of the pane whose session it belongs to.
-	Pane string `json:"pane,omitempty"`
+	// Pane is the id of the pane whose session it belongs to, "" for a process of which the session is known and is no pane's.
+	Pane *string `json:"pane,omitempty"`
 }
 
 // Ancestor is a process above another one. Exe is the file that it was started from, absent where that is not known.

@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,8 +50,8 @@ func Path(path string) (real string, err error) {
 		if st, err = lstat(next); err != nil {
 			return "", err
 		}
-		if !ours(st.Uid) && !systems(next, st.Uid) {
-			return "", &fs.PathError{Op: "trust", Path: next, Err: fmt.Errorf("%w (uid %d; this is uid %d)", ErrOwner, st.Uid, os.Geteuid())}
+		if err := owned(&st); err != nil && !systems(next, st.Uid) {
+			return "", &fs.PathError{Op: "trust", Path: next, Err: err}
 		}
 		if st.Mode&unix.S_IFMT != unix.S_IFLNK {
 			at = next
@@ -79,8 +80,8 @@ func passable(path string, st *unix.Stat_t) error {
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return &fs.PathError{Op: "trust", Path: path, Err: unix.ENOTDIR}
 	}
-	if othersWrite(st) && st.Mode&unix.S_ISVTX == 0 {
-		return &fs.PathError{Op: "trust", Path: path, Err: fmt.Errorf("%w (mode %04o), and so they can put anything in its place", ErrWritable, st.Mode&0o7777)}
+	if err := writable(st); err != nil && st.Mode&unix.S_ISVTX == 0 {
+		return &fs.PathError{Op: "trust", Path: path, Err: fmt.Errorf("%w, and so they can put anything in its place", err)}
 	}
 	return nil
 }
@@ -120,15 +121,14 @@ func lstat(path string) (st unix.Stat_t, err error) {
 // they can where it has the sticky bit. SQLite takes what lies beside a database for a part of it.
 func Closed(path string) error {
 	st, err := lstat(path)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
-		return &fs.PathError{Op: "trust", Path: path, Err: ErrNotFolder}
-	case !ours(st.Uid):
-		return &fs.PathError{Op: "trust", Path: path, Err: fmt.Errorf("%w (uid %d; this is uid %d)", ErrOwner, st.Uid, os.Geteuid())}
-	case othersWrite(&st):
-		return &fs.PathError{Op: "trust", Path: path, Err: fmt.Errorf("%w (mode %04o)", ErrWritable, st.Mode&0o7777)}
+	}
+	if err = cmp.Or(owned(&st), writable(&st)); st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		err = ErrNotFolder
+	}
+	if err != nil {
+		return &fs.PathError{Op: "trust", Path: path, Err: err}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@
 package foreign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,29 +65,33 @@ func ReadAt(ctx context.Context, dirfd int, name, path string, w Want) (File, er
 	if err := ctx.Err(); err != nil {
 		return File{}, &fs.PathError{Op: "read", Path: path, Err: context.Cause(ctx)}
 	}
-	within := w.Within
-	if within == 0 {
-		within = defaultWithin
-	}
+	return answered(ctx, w, "read", path, func() (File, error) { return read(dirfd, name, path, w) })
+}
+
+// answered does ask in a goroutine of its own, and waits for it no longer than w says and ctx lives. What came too late is dropped.
+func answered[T any](ctx context.Context, w Want, op, path string, ask func() (T, error)) (T, error) {
 	type answer struct {
-		file File
-		err  error
+		found T
+		err   error
 	}
 	done := make(chan answer, 1) // with room, so that an answer that comes too late ends its goroutine
 	go func() {
-		f, err := read(dirfd, name, path, w)
-		done <- answer{f, err}
+		found, err := ask()
+		done <- answer{found, err}
 	}()
+	within := cmp.Or(w.Within, defaultWithin)
 	timer := time.NewTimer(within)
 	defer timer.Stop()
+	var late answer
 	select {
 	case a := <-done:
-		return a.file, a.err
+		return a.found, a.err
 	case <-ctx.Done():
-		return File{}, &fs.PathError{Op: "read", Path: path, Err: context.Cause(ctx)}
+		late.err = context.Cause(ctx)
 	case <-timer.C:
-		return File{}, &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("%w (%s)", ErrSlow, within)}
+		late.err = fmt.Errorf("%w (%s)", ErrSlow, within)
 	}
+	return late.found, &fs.PathError{Op: op, Path: path, Err: late.err}
 }
 
 // ReadNow is Read in the caller's own time: for many small files, where handing each to another goroutine costs more than reading
@@ -158,14 +163,38 @@ func (w Want) allows(st *unix.Stat_t) error {
 		return ErrLink
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return ErrNotRegular
-	case !ours(st.Uid):
-		return fmt.Errorf("%w (uid %d; this is uid %d): make it yours, or name another one", ErrOwner, st.Uid, os.Geteuid())
-	case w.Ruling && othersWrite(st):
-		return fmt.Errorf("%w (mode %04o): remove that right with chmod go-w", ErrWritable, st.Mode&0o7777)
-	case st.Size > w.Max:
-		return fmt.Errorf("%w: %d bytes, and %d are the most", ErrTooLarge, st.Size, w.Max)
+	}
+	if err := w.trusts(st); err != nil || st.Size <= w.Max {
+		return err
+	}
+	return fmt.Errorf("%w: %d bytes, and %d are the most", ErrTooLarge, st.Size, w.Max)
+}
+
+// trusts fails for what belongs to another user, and with Ruling for what others can write.
+func (w Want) trusts(st *unix.Stat_t) error {
+	if err := owned(st); err != nil {
+		return fmt.Errorf("%w: make it yours, or name another one", err)
+	}
+	if err := writable(st); w.Ruling && err != nil {
+		return fmt.Errorf("%w: remove that right with chmod go-w", err)
 	}
 	return nil
+}
+
+// owned fails for what belongs neither to this user nor to root.
+func owned(st *unix.Stat_t) error {
+	if ours(st.Uid) {
+		return nil
+	}
+	return fmt.Errorf("%w (uid %d; this is uid %d)", ErrOwner, st.Uid, os.Geteuid())
+}
+
+// writable fails for what others can write.
+func writable(st *unix.Stat_t) error {
+	if !othersWrite(st) {
+		return nil
+	}
+	return fmt.Errorf("%w (mode %04o)", ErrWritable, st.Mode&0o7777)
 }
 
 // ours says whether a file of uid is trusted: it is this user's or root's, who can do everything anyway.

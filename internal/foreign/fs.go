@@ -1,7 +1,6 @@
 package foreign
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -59,13 +57,8 @@ func (d DirFS) folder(path string) (*os.File, error) {
 		return nil, err
 	}
 	var st unix.Stat_t
-	err = unix.Fstat(int(f.Fd()), &st)
-	switch {
-	case err != nil:
-	case !ours(st.Uid):
-		err = fmt.Errorf("%w (uid %d; this is uid %d): make it yours, or name another one", ErrOwner, st.Uid, os.Geteuid())
-	case d.Want.Ruling && othersWrite(&st):
-		err = fmt.Errorf("%w (mode %04o): remove that right with chmod go-w", ErrWritable, st.Mode&0o7777)
+	if err = unix.Fstat(int(f.Fd()), &st); err == nil {
+		err = d.Want.trusts(&st)
 	}
 	if err != nil {
 		return nil, errors.Join(&fs.PathError{Op: "open", Path: path, Err: err}, f.Close())
@@ -79,25 +72,7 @@ func (d DirFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	type answer struct {
-		entries []fs.DirEntry
-		err     error
-	}
-	done := make(chan answer, 1) // with room, so that an answer that comes too late ends its goroutine
-	go func() {
-		entries, err := d.list(path)
-		done <- answer{entries, err}
-	}()
-	timer := time.NewTimer(cmp.Or(d.Want.Within, defaultWithin))
-	defer timer.Stop()
-	select {
-	case a := <-done:
-		return a.entries, a.err
-	case <-d.context().Done():
-		return nil, &fs.PathError{Op: "list", Path: path, Err: context.Cause(d.context())}
-	case <-timer.C:
-		return nil, &fs.PathError{Op: "list", Path: path, Err: fmt.Errorf("%w (%s)", ErrSlow, cmp.Or(d.Want.Within, defaultWithin))}
-	}
+	return answered(d.context(), d.Want, "list", path, func() ([]fs.DirEntry, error) { return d.list(path) })
 }
 
 func (d DirFS) list(path string) ([]fs.DirEntry, error) {

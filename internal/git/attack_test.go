@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"winnow/testkit/attack"
+	"winnow/testkit/executable"
 )
 
 // vector is a way to make git run a program, or to make it look elsewhere. bites is true for those that plain git status falls for, by
@@ -40,10 +41,7 @@ func config(text string, bites bool) vector {
 func hook(name string) vector {
 	return vector{"hook: " + name, func(p *prey) {
 		path := filepath.Join(p.common, "hooks", name)
-		p.write(path, "#!/bin/sh\necho hook >>'"+p.mark+"'\n")
-		if err := os.Chmod(path, 0o700); err != nil {
-			p.Fatal(err)
-		}
+		executable.Write(p, path, "#!/bin/sh\necho hook >>'"+p.mark+"'\n")
 	}, false}
 }
 
@@ -120,10 +118,7 @@ var vectors = []vector{
 	{"configuration: another folder for hooks", func(p *prey) {
 		for _, name := range []string{"post-index-change", "reference-transaction", "fsmonitor-watchman", "post-checkout"} {
 			path := filepath.Join(p.dir, "hooks", name)
-			p.write(path, "#!/bin/sh\necho hook >>'"+p.mark+"'\n")
-			if err := os.Chmod(path, 0o700); err != nil {
-				p.Fatal(err)
-			}
+			executable.Write(p, path, "#!/bin/sh\necho hook >>'"+p.mark+"'\n")
 		}
 		p.git(p.main, "config", "core.hooksPath", filepath.Join(p.dir, "hooks"))
 	}, true},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"winnow/internal/git"
+	"winnow/testkit/executable"
 )
 
 // prey is a repository with a linked worktree that an attacker can write to, and a program that leaves a mark when it is run.
@@ -29,10 +30,7 @@ func newPrey(t testing.TB, init ...string) *prey {
 	p := &prey{TB: t, dir: dir, home: at("home"), main: at("main"), tree: at("tree"), mark: at("ran"), evil: at("evil.sh")}
 	p.write(filepath.Join(p.home, ".gitconfig"), "[user]\n\tname = t\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"+
 		"[protocol \"file\"]\n\tallow = always\n[gc]\n\tauto = 0\n[advice]\n\tdetachedHead = false\n")
-	p.write(p.evil, "#!/bin/sh\necho \"$0 $*\" >>'"+p.mark+"'\nexit 1\n")
-	if err := os.Chmod(p.evil, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, p.evil, "#!/bin/sh\necho \"$0 $*\" >>'"+p.mark+"'\nexit 1\n")
 	p.git(dir, append([]string{"init", "-q", p.main}, init...)...)
 	p.common = filepath.Join(p.main, ".git")
 	p.write(filepath.Join(p.main, "a.txt"), "one\n")

@@ -7,6 +7,7 @@
 package proc
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 
@@ -44,13 +45,7 @@ func appendNumbers(found []int, records []byte) []int {
 		if size <= nameAt || size > len(records) {
 			return found
 		}
-		name := records[nameAt:size]
-		for i, c := range name {
-			if c == 0 {
-				name = name[:i]
-				break
-			}
-		}
+		name, _, _ := bytes.Cut(records[nameAt:size], []byte{0})
 		if n, ok := Number(name); ok {
 			found = append(found, n)
 		}
@@ -76,19 +71,11 @@ func Number(text []byte) (int, bool) {
 
 // ReadOnce reads a file that the kernel gives in one piece.
 func ReadOnce(dir int, name string, buf []byte) ([]byte, error) {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
-	}
-	n, err := unix.Read(fd, buf)
-	_ = unix.Close(fd)
-	switch {
-	case err != nil:
-		return nil, err
-	case n == len(buf):
+	text, err := ReadSome(dir, name, buf)
+	if err == nil && len(text) == len(buf) {
 		return nil, ErrLong
 	}
-	return buf[:n], nil
+	return text, err
 }
 
 // Read fills buf, growing it up to limit, with a whole file. A longer one is ErrLong.

@@ -31,7 +31,7 @@ type Held struct {
 // pid namespace of this process.
 func Hold(procRoot string, pid int) (*Held, error) {
 	// An O_PATH descriptor would not do: pidfd_send_signal(2) refuses it.
-	dir, err := unix.Open(filepath.Join(procRoot, strconv.Itoa(pid)), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	dir, err := openFolder(filepath.Join(procRoot, strconv.Itoa(pid)))
 	if err != nil {
 		return nil, fmt.Errorf("hold pid %d: %w", pid, ended(err))
 	}

@@ -3,7 +3,6 @@ package proc
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -12,17 +11,16 @@ import (
 
 // Scan reads every process's stat. What ends while it reads is left out, and so is what has ended.
 func Scan(procRoot string) (map[int]Stat, error) {
-	dir, err := unix.Open(procRoot, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	pids, err := PIDs(procRoot)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := openFolder(procRoot)
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
 	defer func() { _ = unix.Close(dir) }()
-	buf := make([]byte, 64<<10)
-	pids, err := List(dir, ".", buf)
-	if err != nil {
-		return nil, fmt.Errorf("list processes: %w", err)
-	}
-	all, names := make(map[int]Stat, len(pids)), Names{}
+	buf, all, names := make([]byte, 8<<10), make(map[int]Stat, len(pids)), Names{}
 	for _, pid := range pids {
 		s, err := names.statOf(dir, pid, buf)
 		switch {
@@ -38,25 +36,28 @@ func Scan(procRoot string) (map[int]Stat, error) {
 
 // PIDs lists the processes that the procfs at procRoot shows.
 func PIDs(procRoot string) ([]int, error) {
-	dir, err := unix.Open(procRoot, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	pids, err := List(unix.AT_FDCWD, procRoot, make([]byte, 64<<10))
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
-	defer func() { _ = unix.Close(dir) }()
-	return List(dir, ".", make([]byte, 64<<10))
+	return pids, nil
+}
+
+func openFolder(path string) (fd int, err error) {
+	return unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 }
 
 // StatOf reads the stat of one process, which may be a zombie. Ended tells of its errors whether there is no such process.
 func StatOf(procRoot string, pid int) (Stat, error) {
-	text, err := ReadOnce(unix.AT_FDCWD, filepath.Join(procRoot, strconv.Itoa(pid), "stat"), make([]byte, 2048))
-	if err != nil {
-		return Stat{}, fmt.Errorf("read stat of pid %d: %w", pid, err)
+	dir, err := openFolder(procRoot)
+	if err == nil {
+		defer func() { _ = unix.Close(dir) }()
+		var s Stat
+		if s, err = Names(nil).statOf(dir, pid, make([]byte, 2048)); err == nil {
+			return s, nil
+		}
 	}
-	s, err := ParseStat(text)
-	if err != nil {
-		return s, fmt.Errorf("read stat of pid %d: %w", pid, err)
-	}
-	return s, nil
+	return Stat{}, fmt.Errorf("read stat of pid %d: %w", pid, err)
 }
 
 func (names Names) statOf(root, pid int, buf []byte) (Stat, error) {
@@ -97,7 +98,7 @@ const tries = 3
 // pid namespace: process 1, or one that was put into the namespace from outside. A parent that ends meanwhile hands its child to another, so
 // then the line is read again. Beside an error it is what was read of the line.
 func Lineage(procRoot string, pid int) (line []int, err error) {
-	root, err := unix.Open(procRoot, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := openFolder(procRoot)
 	if err != nil {
 		return []int{pid}, fmt.Errorf("read the parent of pid %d: %w", pid, err)
 	}

@@ -64,11 +64,11 @@ type Names map[string]string
 // Of is the string with these bytes.
 func (n Names) Of(text []byte) string {
 	kept, ok := n[string(text)]
-	if !ok && n != nil {
+	if !ok {
 		kept = string(text)
-		n[kept] = kept
-	} else if !ok {
-		kept = string(text)
+		if n != nil {
+			n[kept] = kept
+		}
 	}
 	return kept
 }

@@ -11,12 +11,12 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"winnow/testkit/files"
 )
 
 // What a process of a capture is.
@@ -58,18 +58,18 @@ type Process struct {
 }
 
 //go:embed captures/*.json
-var files embed.FS
+var captured embed.FS
 
 // Captures are all of them, by name.
 func Captures(tb testing.TB) []Capture {
 	tb.Helper()
-	entries, err := files.ReadDir("captures")
+	entries, err := captured.ReadDir("captures")
 	if err != nil {
 		tb.Fatal(err)
 	}
 	var all []Capture
 	for _, e := range entries {
-		text, err := files.ReadFile("captures/" + e.Name())
+		text, err := captured.ReadFile("captures/" + e.Name())
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -163,24 +163,6 @@ func (t tree) process(top string, p Process) {
 	t.link(dir+"/fd/0", "/dev/null")
 }
 
-func (t tree) write(name, text string) {
-	t.tb.Helper()
-	file := filepath.Join(t.root, name)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.tb.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.tb.Fatal(err)
-	}
-}
+func (t tree) write(name, text string) { files.Write(t.tb, filepath.Join(t.root, name), text) }
 
-func (t tree) link(name, to string) {
-	t.tb.Helper()
-	file := filepath.Join(t.root, name)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.tb.Fatal(err)
-	}
-	if err := os.Symlink(to, file); err != nil {
-		t.tb.Fatal(err)
-	}
-}
+func (t tree) link(name, to string) { files.Link(t.tb, filepath.Join(t.root, name), to) }

@@ -11,6 +11,7 @@ import (
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/testkit/attack"
+	"winnow/testkit/executable"
 )
 
 func TestMain(m *testing.M) { attack.Main(m) }
@@ -30,9 +31,7 @@ func TestAttackAnotherUserHasTheServersSocket(t *testing.T) {
 	}
 	log := filepath.Join(t.TempDir(), "runs")
 	program := filepath.Join(t.TempDir(), "tmux")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho run >>"+log+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, program, "#!/bin/sh\necho run >>"+log+"\n")
 	a := attack.New(t, "another user's socket is where the judged session's tmux server was: grasp, settle and restore")
 	for range 10 {
 		for _, socket := range []string{heard.Address, link, filepath.Join(shared, "none")} {

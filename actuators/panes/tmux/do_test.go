@@ -14,6 +14,7 @@ import (
 
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/testkit/executable"
 	testkit "winnow/testkit/tmux"
 )
 
@@ -201,9 +202,7 @@ func TestDoKillsNothingThatItCannotSave(t *testing.T) {
 	// It speaks to the real server, and loses the end of what is captured.
 	liar := filepath.Join(dir, "tmux")
 	script := "#!/bin/sh\nPATH=" + os.Getenv("PATH") + "\ncase \"$*\" in *capture-pane*) tmux \"$@\" | sed '$d';; *) exec tmux \"$@\";; esac\n"
-	if err := os.WriteFile(liar, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, liar, script)
 	for name, o := range map[string]Options{
 		"the trash is a file":          {Trash: blocked},
 		"the act's folder is there":    {Trash: taken},
@@ -339,9 +338,7 @@ func TestDoKeepsWhatItSavedWhenTheEndIsNotKnown(t *testing.T) {
 	// It loses the server as soon as there is a file named cut.
 	deaf := filepath.Join(dir, "tmux")
 	script := "#!/bin/sh\nPATH=" + os.Getenv("PATH") + "\n[ -e " + dir + "/cut ] && case \"$*\" in *source-file*) echo ready; cat >/dev/null; exit 1;; *listed*) exit 1;; esac\nexec tmux \"$@\"\n"
-	if err := os.WriteFile(deaf, []byte(script), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, deaf, script)
 	a := actuator(t, Options{Tmux: deaf, Step: func(name string) {
 		if name == StepKill {
 			_ = os.WriteFile(filepath.Join(dir, "cut"), nil, 0o600)

@@ -12,6 +12,7 @@ import (
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/testkit/executable"
 	testkit "winnow/testkit/tmux"
 )
 
@@ -197,9 +198,7 @@ func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
 	}
 	s.Run("split-window", "-d", "-t", "=only:", "-c", dir)
 	bare := filepath.Join(filepath.Dir(s.Socket), "tmux") // this user's own configuration stays out of it
-	if err := os.WriteFile(bare, []byte("#!/bin/sh\nexec tmux -f /dev/null \"$@\"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, bare, "#!/bin/sh\nexec tmux -f /dev/null \"$@\"\n")
 	a := actuator(t, Options{Tmux: bare})
 	d := s.judged("only")
 	in := intent(grasped(t, a, d), d)

@@ -2,7 +2,6 @@ package codev
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -86,7 +85,7 @@ func both(p, o snapshot.Owner) snapshot.Owner {
 // keeps reports whether what is remembered of a terminal stays although this look does not know its owner, and notes that it is still there.
 func (w *watch) keeps(p *snapshot.Owner, span time.Duration) bool {
 	t, seen := w.Terminals[ID(p.Source, p.Terminal)]
-	_, runs := w.Processes[fmt.Sprintf("%s:%d@%d", snapshot.KindProcess, p.PID, p.StartTicks)]
+	_, runs := w.Processes[snapshot.ProcessID(p.PID, p.StartTicks)]
 	runs = runs && p.PID > 0 && p.BootID == w.Host.BootID
 	ended := !runs && p.PID > 0 && p.BootID != "" && w.Host.BootID != "" && w.Sources[snapshot.Proc].Status == snapshot.OK
 	whole := w.Sources[p.Source].Status == snapshot.OK

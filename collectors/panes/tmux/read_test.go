@@ -21,6 +21,7 @@ import (
 	"winnow/engine/snapshot"
 	"winnow/internal/proc"
 	wire "winnow/internal/tmux"
+	"winnow/testkit/executable"
 	testkit "winnow/testkit/tmux"
 )
 
@@ -45,9 +46,7 @@ func read(t testing.TB, socket, only string) map[string]snapshot.Session {
 func program(t testing.TB, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tmux")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\nPATH="+os.Getenv("PATH")+"\n"+script+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	executable.Write(t, path, "#!/bin/sh\nPATH="+os.Getenv("PATH")+"\n"+script+"\n")
 	return path
 }
 

@@ -340,6 +340,7 @@ process := object.union(_common, {
 	},
 	"lineage": {
 		"markers": ["CLAUDECODE"],
+		"pane": "",
 		"interpreter": "node",
 		"family": "dev-server",
 		"unidentified": false,

@@ -248,7 +248,7 @@ _left if {
 	_no_agent
 	input.lineage.agent_below == false
 	input.lineage.tty_below == false
-	not input.lineage.pane
+	input.lineage.pane == ""
 	_silent
 	_alone_or_ordinary
 }

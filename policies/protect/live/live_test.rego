@@ -149,7 +149,7 @@ test_listeners_may_go_when_the_operator_says_so if {
 }
 
 test_a_process_that_little_is_known_of_stays if {
-	every path in ["/process/session", "/process/tty", "/process/state", "/process/listening", "/lineage/sockets", "/lineage/agent_below", "/lineage/tty_below", "/lineage/listener_below", "/lineage", "/lineage/is_agent", "/process"] {
+	every path in ["/process/session", "/lineage/pane", "/process/tty", "/process/state", "/process/listening", "/lineage/sockets", "/lineage/agent_below", "/lineage/tty_below", "/lineage/listener_below", "/lineage", "/lineage/is_agent", "/process"] {
 		count(live.objections) > 0 with input as subjects.without(subjects.process, [path])
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"winnow/testkit/attack"
+	"winnow/testkit/executable"
 	testkit "winnow/testkit/tmux"
 )
 
@@ -17,9 +18,7 @@ func TestAttackAServerThatHasItsClientPrintWithoutEnd(t *testing.T) {
 	a := attack.New(t, "a tmux server has the client of an act print without end, or never end")
 	for name, script := range map[string]string{"zeros": "exec cat /dev/zero", "complaints": "exec cat /dev/zero >&2", "nothing": "exec sleep 1000"} {
 		program := filepath.Join(t.TempDir(), "tmux")
-		if err := os.WriteFile(program, []byte("#!/bin/sh\nPATH="+os.Getenv("PATH")+"\n"+script+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		executable.Write(t, program, "#!/bin/sh\nPATH="+os.Getenv("PATH")+"\n"+script+"\n")
 		begin := time.Now()
 		out, err := Server{Program: program, Socket: s.Socket, Within: 3 * time.Second}.Run(t.Context(), Quiet, "display-message", "-p", "x")
 		switch took := time.Since(begin); {

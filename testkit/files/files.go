@@ -1,0 +1,39 @@
+// Package files writes what tests read.
+package files
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Write writes a file, and makes the folder for it.
+func Write(tb testing.TB, path, text string) {
+	tb.Helper()
+	in(tb, path, func() error { return os.WriteFile(path, []byte(text), 0o644) })
+}
+
+// Link makes a symbolic link to target, and the folder for it.
+func Link(tb testing.TB, path, target string) {
+	tb.Helper()
+	in(tb, path, func() error { return os.Symlink(target, path) })
+}
+
+// Folder makes a folder and those around it, and gives its path.
+func Folder(tb testing.TB, path ...string) string {
+	tb.Helper()
+	dir := filepath.Join(path...)
+	in(tb, filepath.Join(dir, "x"), func() error { return nil })
+	return dir
+}
+
+func in(tb testing.TB, path string, do func() error) {
+	tb.Helper()
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = do()
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+}

@@ -1,0 +1,54 @@
+// Package schema holds published JSON Schemas against the Go types that they describe.
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/invopop/jsonschema"
+)
+
+var update = flag.Bool("update", false, "write the generated schemas")
+
+// Current fails where one of the files is not the schema of v, or with -update writes it. The schema has no references, which OPA's type
+// checker needs, and the comments of the Go fields; dirs are the folders of other packages that v's fields are of. All paths are relative to
+// the test's package, which is v's.
+func Current(t *testing.T, v any, title string, files, dirs []string) {
+	t.Helper()
+	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true}
+	for _, dir := range append([]string{"."}, dirs...) {
+		// The path of a package is joined to that of this one.
+		if err := r.AddGoComments(reflect.TypeOf(v).PkgPath(), dir, jsonschema.WithFullComment()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := r.Reflect(v)
+	s.Title = title
+	var want bytes.Buffer
+	e := json.NewEncoder(&want)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(s); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if *update {
+			if err := os.WriteFile(file, want.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		have, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.String(), string(have)); diff != "" {
+			t.Errorf("%s is stale: run this test with -update (-want +have):\n%s", filepath.Clean(file), diff)
+		}
+	}
+}
