@@ -183,8 +183,8 @@ func TestOtherKindsOfRepositories(t *testing.T) {
 	if diff := cmp.Diff(&[]string{".jj", "node_modules/a", "node_modules/b"}, d.Git.Nested); diff != "" {
 		t.Errorf("nested (-want +got):\n%s", diff)
 	}
-	if d.Git.Ignored == nil || *d.Git.Ignored != 1 || d.Git.IgnoredPaths[0] != "node_modules/" {
-		t.Errorf("a rebuildable folder with repositories in it is no work: %v", d.Git.IgnoredPaths)
+	if d.Git.Ignored == nil || *d.Git.Ignored != 1 || (*d.Git.IgnoredPaths)[0] != "node_modules/" {
+		t.Errorf("a rebuildable folder with repositories in it is no work: %v", (*d.Git.IgnoredPaths))
 	}
 }
 

@@ -16,8 +16,7 @@ type facts struct {
 	Checkout, Worktree, Registered, Detached, Locked, Landed *bool
 	Commits, Unreachable, Dirty, Untracked, Ignored          *int
 	Operation                                                *string
-	Nested                                                   *[]string
-	IgnoredPaths                                             []string
+	Nested, IgnoredPaths                                     *[]string
 	Skipped, Error                                           string
 }
 
@@ -36,7 +35,7 @@ func clean() facts {
 	return facts{
 		Checkout: new(true), Worktree: new(true), Registered: new(true), Detached: new(false), Locked: new(false),
 		Landed: new(true), Commits: new(1), Unreachable: new(0), Dirty: new(0), Untracked: new(0), Ignored: new(0),
-		Operation: new(""), Nested: &[]string{},
+		Operation: new(""), Nested: &[]string{}, IgnoredPaths: &[]string{},
 	}
 }
 
@@ -88,13 +87,13 @@ func TestFacts(t *testing.T) {
 			p := w.landed("x")
 			w.write(filepath.Join(p, ".env"), "SECRET=1\n")
 			return p
-		}, func(f *facts) { f.Ignored, f.IgnoredPaths = new(1), []string{".env"} }},
+		}, func(f *facts) { f.Ignored, f.IgnoredPaths = new(1), &[]string{".env"} }},
 		{"ignored marker of another tool", func(w *world) string {
 			p := w.landed("x")
 			w.write(filepath.Join(w.main, ".git", "info", "exclude"), ".shepherd-*\n")
 			w.write(filepath.Join(p, ".shepherd-notes"), "x")
 			return p
-		}, func(f *facts) { f.Ignored, f.IgnoredPaths = new(1), []string{".shepherd-notes"} }},
+		}, func(f *facts) { f.Ignored, f.IgnoredPaths = new(1), &[]string{".shepherd-notes"} }},
 		{"many ignored files", func(w *world) string {
 			p := w.landed("x")
 			for _, n := range []string{"1", "2", "3", "4", "5", "6", "7"} {
@@ -102,7 +101,7 @@ func TestFacts(t *testing.T) {
 			}
 			return p
 		}, func(f *facts) {
-			f.Ignored, f.IgnoredPaths = new(7), []string{"1.log", "2.log", "3.log", "4.log", "5.log", "6.log", "7.log"}
+			f.Ignored, f.IgnoredPaths = new(7), &[]string{"1.log", "2.log", "3.log", "4.log", "5.log", "6.log", "7.log"}
 		}},
 		{"ignored and rebuildable", func(w *world) string {
 			p := w.landed("x")
@@ -123,28 +122,28 @@ func TestFacts(t *testing.T) {
 			w.git(p, "clone", "-q", w.origin, "node_modules/dep")
 			return p
 		}, func(f *facts) {
-			f.Ignored, f.IgnoredPaths, f.Nested = new(1), []string{"node_modules/"}, &[]string{"node_modules/dep"}
+			f.Ignored, f.IgnoredPaths, f.Nested = new(1), &[]string{"node_modules/"}, &[]string{"node_modules/dep"}
 		}},
 		{"R2 ignored nested worktree", func(w *world) string {
 			p := w.landed("x")
 			w.git(p, "worktree", "add", "-q", "--detach", "inner/wt")
 			return p
 		}, func(f *facts) {
-			f.Ignored, f.IgnoredPaths, f.Nested = new(1), []string{"inner/"}, &[]string{"inner/wt"}
+			f.Ignored, f.IgnoredPaths, f.Nested = new(1), &[]string{"inner/"}, &[]string{"inner/wt"}
 		}},
 		{"R3 ignored nested clone", func(w *world) string {
 			p := w.landed("x")
 			w.git(p, "clone", "-q", w.origin, "inner/clone")
 			return p
 		}, func(f *facts) {
-			f.Ignored, f.IgnoredPaths, f.Nested = new(1), []string{"inner/"}, &[]string{"inner/clone"}
+			f.Ignored, f.IgnoredPaths, f.Nested = new(1), &[]string{"inner/"}, &[]string{"inner/clone"}
 		}},
 		{"nested bare clone", func(w *world) string {
 			p := w.landed("x")
 			w.git(p, "clone", "-q", "--bare", w.origin, "inner/b.git")
 			return p
 		}, func(f *facts) {
-			f.Ignored, f.IgnoredPaths, f.Nested = new(1), []string{"inner/"}, &[]string{"inner/b.git"}
+			f.Ignored, f.IgnoredPaths, f.Nested = new(1), &[]string{"inner/"}, &[]string{"inner/b.git"}
 		}},
 		{"submodule", func(w *world) string {
 			p := w.landed("x")

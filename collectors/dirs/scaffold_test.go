@@ -142,7 +142,7 @@ func TestPathsAreNamed(t *testing.T) {
 	o.Scaffold = kits("wts")
 	g := one(t, o, p).Git
 	want := [][]string{{"deep/new", "new"}, {"a.env"}, {".tool-prompt", ".agent/", "node_modules/"}}
-	if diff := cmp.Diff(want, [][]string{*g.UntrackedPaths, g.IgnoredPaths, *g.LeftOutPaths}); diff != "" || *g.LeftOut != 3 {
+	if diff := cmp.Diff(want, [][]string{*g.UntrackedPaths, *g.IgnoredPaths, *g.LeftOutPaths}); diff != "" || *g.LeftOut != 3 {
 		t.Error(*g.LeftOut, diff)
 	}
 	for i := range 150 {
@@ -151,7 +151,7 @@ func TestPathsAreNamed(t *testing.T) {
 	if g := one(t, o, p).Git; *g.Untracked != 152 || len(*g.UntrackedPaths) != 100 {
 		t.Errorf("%d, named %d", *g.Untracked, len(*g.UntrackedPaths))
 	}
-	if g := one(t, o, w.landed("clean")).Git; g.UntrackedPaths == nil || len(*g.UntrackedPaths) != 0 || g.LeftOutPaths == nil {
+	if g := one(t, o, w.landed("clean")).Git; g.UntrackedPaths == nil || len(*g.UntrackedPaths) != 0 || g.IgnoredPaths == nil || len(*g.IgnoredPaths) != 0 || g.LeftOutPaths == nil {
 		t.Errorf("known and empty is not []: %+v", g)
 	}
 }

@@ -198,14 +198,14 @@ func TestNestedStopsAtItsBudget(t *testing.T) {
 	if err := os.Symlink(filepath.Join(dir, "a"), filepath.Join(dir, "d", "link")); err != nil {
 		t.Fatal(err)
 	}
-	got, err := Nested(t.Context(), dir, []string{filepath.Join(dir, "b")}, 100)
+	got, err := Nested(t.Context(), dir, []string{filepath.Join(dir, "b")}, new(100))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"a"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if got, err := Nested(t.Context(), dir, nil, 3); err == nil {
+	if got, err := Nested(t.Context(), dir, nil, new(3)); err == nil {
 		t.Errorf("more than its budget, and yet %v", got)
 	}
 }
