@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -275,19 +273,13 @@ func (a *app) openSessions() []collectors.Source {
 		}
 		name := "claude"
 		if len(out) > 0 {
-			name += "-" + short(path)
+			name += "-" + collectors.Short(path)
 		}
 		if !slices.ContainsFunc(out, func(s collectors.Source) bool { return s.Path == path }) {
 			out = append(out, opensessions.Source(name, path))
 		}
 	}
 	return out
-}
-
-// short is a suffix that tells one path from another.
-func short(path string) string {
-	sum := sha256.Sum256([]byte(path))
-	return hex.EncodeToString(sum[:2])
 }
 
 // recorded reports whether a list has a file already, under whatever name.
