@@ -153,6 +153,13 @@ func (w *world) link(to, name string) {
 	}
 }
 
+func (w *world) remove(path string) {
+	w.Helper()
+	if err := os.RemoveAll(path); err != nil {
+		w.Fatal(err)
+	}
+}
+
 // detached adds a worktree that is on no branch.
 func (w *world) detached(name string) string {
 	w.Helper()
