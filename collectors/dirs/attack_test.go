@@ -15,6 +15,7 @@ import (
 	"winnow/collectors/dirs"
 	"winnow/internal/gitcmd"
 	"winnow/testkit/attack"
+	"winnow/testkit/must"
 )
 
 // traps are what holds up or fills whoever reads it. Each is put in the place of a file of the worktree tree, whose admin folder is
@@ -111,9 +112,7 @@ func TestAttackGitThatIsHeldUp(t *testing.T) {
 	slow := []string{w.branch("slow1"), w.branch("slow2"), w.branch("slow3")}
 	o.Git = filepath.Join(w.dir, "git")
 	script := "#!/bin/sh\ncase \"$GIT_WORK_TREE\" in *slow*) sleep 60 & wait;; *) exec git \"$@\";; esac\n"
-	if err := os.WriteFile(o.Git, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(o.Git, []byte(script), 0o755))
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 	defer cancel()
 	part, err := dirs.Roots(o, []string{w.wts})[0].Reader.Read(ctx)
@@ -144,9 +143,7 @@ func TestAttackAGitFileThatLeadsElsewhere(t *testing.T) {
 	path := w.landed("x")
 	theirs := filepath.Join(attacker.Home, "admin")
 	w.git(w.dir, "init", "-q", filepath.Join(attacker.Home, "r"))
-	if err := os.CopyFS(theirs, os.DirFS(w.admin(path))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(theirs, os.DirFS(w.admin(path))))
 	w.write(filepath.Join(theirs, "commondir"), filepath.Join(w.main, ".git")+"\n")
 	for _, whose := range []string{theirs, filepath.Join(attacker.Home, "r", ".git")} {
 		if err := filepath.WalkDir(whose, func(p string, _ os.DirEntry, err error) error {

@@ -15,6 +15,7 @@ import (
 	"winnow/collectors/dirs"
 	"winnow/engine/snapshot"
 	"winnow/internal/gitcmd"
+	"winnow/testkit/must"
 )
 
 func TestGates(t *testing.T) {
@@ -194,9 +195,7 @@ func TestDeadline(t *testing.T) {
 	w, o := newWorld(t), options()
 	path := w.landed("x")
 	slow := filepath.Join(w.dir, "slow-git")
-	if err := os.WriteFile(slow, []byte("#!/bin/sh\nsleep 60 &\nwait\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(slow, []byte("#!/bin/sh\nsleep 60 &\nwait\n"), 0o755))
 	o.Git = slow
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -225,9 +224,7 @@ func TestGitThatFails(t *testing.T) {
 		"exit": "exit 1", "stderr": "echo trouble >&2; exec git \"$@\"", "cut off": "printf '1 .M'", "nonsense": "printf 'x\\0y\\0\\n'",
 	} {
 		o.Git = filepath.Join(w.dir, "git-"+strings.ReplaceAll(name, " ", "-"))
-		if err := os.WriteFile(o.Git, []byte("#!/bin/sh\ncase \"$*\" in *status*) "+script+";; *) exec git \"$@\";; esac\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(o.Git, []byte("#!/bin/sh\ncase \"$*\" in *status*) "+script+";; *) exec git \"$@\";; esac\n"), 0o755))
 		d := one(t, o, path)
 		if d.Error == "" || d.Git.Dirty != nil || d.Git.Untracked != nil || d.Git.Ignored != nil || d.Git.Nested != nil {
 			t.Errorf("%s: %q %+v", name, d.Error, d.Git)

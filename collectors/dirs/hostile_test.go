@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/collectors/dirs"
+	"winnow/testkit/must"
 )
 
 // TestHostileRepository holds that nothing that a repository's configuration names is run, and that none of it hides a change.
@@ -26,9 +27,7 @@ func TestHostileRepository(t *testing.T) {
 	w.git(path, "push", "-q", "origin", "HEAD:main")
 	mark := filepath.Join(w.dir, "ran")
 	evil := filepath.Join(w.dir, "evil.sh")
-	if err := os.WriteFile(evil, []byte("#!/bin/sh\necho \"$0\" >>"+mark+"\ncat\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(evil, []byte("#!/bin/sh\necho \"$0\" >>"+mark+"\ncat\n"), 0o755))
 	var config strings.Builder
 	for _, key := range []string{"core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "core.askPass", "core.alternateRefsCommand",
 		"gpg.program", "diff.external", "pager.status", "alias.status", "credential.helper", "uploadpack.packObjectsHook"} {
@@ -42,9 +41,7 @@ func TestHostileRepository(t *testing.T) {
 	fmt.Fprintf(&config, "[status]\n\tshowUntrackedFiles = no\n\tsubmoduleSummary = true\n[diff]\n\tignoreSubmodules = all\n")
 	fmt.Fprintf(&config, "[remote \"origin\"]\n\tpromisor = true\n\turl = ext::%s\n", evil)
 	for _, hook := range []string{"post-index-change", "fsmonitor-watchman", "reference-transaction"} {
-		if err := os.WriteFile(filepath.Join(w.main, ".git", "hooks", hook), []byte("#!/bin/sh\necho hook >>"+mark+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(w.main, ".git", "hooks", hook), []byte("#!/bin/sh\necho hook >>"+mark+"\n"), 0o755))
 	}
 	for _, file := range []string{filepath.Join(w.main, ".git", "config"), filepath.Join(w.admin(path), "config.worktree")} {
 		f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -54,16 +51,12 @@ func TestHostileRepository(t *testing.T) {
 		if _, err := f.WriteString(config.String() + "[extensions]\n\tworktreeConfig = true\n"); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Close())
 	}
 	// Times that the index does not know make git look into the files, and the filters run.
 	later := time.Now().Add(time.Minute)
 	for _, name := range []string{"a.txt", "x.txt", "b.bin"} {
-		if err := os.Chtimes(filepath.Join(path, name), later, later); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chtimes(filepath.Join(path, name), later, later))
 	}
 	w.write(filepath.Join(path, "a.txt"), "changed\n")
 	w.write(filepath.Join(path, "new"), "x")
@@ -116,12 +109,8 @@ func TestReadingWritesNothing(t *testing.T) {
 	w := newWorld(t)
 	path := w.landed("x")
 	old := time.Now().Add(-72 * time.Hour)
-	if err := os.Chtimes(filepath.Join(w.admin(path), "gitdir"), old, old); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(filepath.Join(path, "a.txt"), old, old); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(filepath.Join(w.admin(path), "gitdir"), old, old))
+	must.Do(t, os.Chtimes(filepath.Join(path, "a.txt"), old, old))
 	before := listing(t, w.dir)
 	if d := one(t, options(), path); d.Git.Dirty == nil || *d.Git.Dirty != 0 {
 		t.Errorf("%+v", d)
@@ -140,12 +129,8 @@ func TestFifosDoNotHang(t *testing.T) {
 		w := newWorld(t)
 		path := w.landed("x")
 		file := filepath.Join(w.admin(path), name)
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
-		if err := unix.Mkfifo(file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(file))
+		must.Do(t, unix.Mkfifo(file, 0o600))
 		if d := one(t, options(), path); d.Error == "" {
 			t.Errorf("%s: %+v", name, d.Git)
 		}
@@ -160,9 +145,7 @@ func TestForeignOwner(t *testing.T) {
 	}
 	w, o := newWorld(t), options()
 	path := w.landed("x")
-	if err := os.Chown(w.admin(path), 4242, -1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chown(w.admin(path), 4242, -1))
 	program, runs := counting(t)
 	o.Git = program
 	d := one(t, o, path)

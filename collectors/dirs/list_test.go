@@ -17,6 +17,7 @@ import (
 	"winnow/collectors"
 	"winnow/collectors/dirs"
 	"winnow/engine/snapshot"
+	"winnow/testkit/must"
 )
 
 func names(sources []collectors.Source) []string {
@@ -32,9 +33,7 @@ func ids(p collectors.Part) []string { return slices.Sorted(maps.Keys(p.Dirs)) }
 func mkdirs(t testing.TB, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
-		if err := os.MkdirAll(path, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(path, 0o755))
 	}
 }
 
@@ -42,9 +41,7 @@ func TestRootsExpandsStars(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	mkdirs(t, dir+"/a/wts", dir+"/b/wts", dir+"/[c]/wts", dir+"/d")
-	if err := os.WriteFile(dir+"/file", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(dir+"/file", nil, 0o600))
 	got := names(dirs.Roots(dirs.Options{}, []string{dir + "/*/wts", dir + "/x*/wts", dir + "/none", dir + "/[*", dir + "/none/"}))
 	// A part without a star is taken as it stands, so that d/wts, which does not exist, is an absent source.
 	want := []string{"dirs/" + dir + "/[c]/wts", "dirs/" + dir + "/a/wts", "dirs/" + dir + "/b/wts", "dirs/" + dir + "/d/wts",
@@ -58,9 +55,7 @@ func TestRootThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
 	for path, want := range map[string]error{filepath.Join(dir, "none"): collectors.ErrAbsent, file: collectors.ErrAbsent} {
 		part, err := dirs.Roots(dirs.Options{}, []string{path})[0].Reader.Read(t.Context())
 		if !errors.Is(err, want) || part.Partial || len(part.Dirs) > 0 {
@@ -69,9 +64,7 @@ func TestRootThatCannotBeRead(t *testing.T) {
 	}
 	shut := filepath.Join(dir, "shut")
 	mkdirs(t, shut+"/x")
-	if err := os.Chmod(shut, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(shut, 0))
 	t.Cleanup(func() { _ = os.Chmod(shut, 0o700) })
 	if os.Geteuid() == 0 {
 		t.Skip("root may read every folder: run as a plain user to see a refused one")
@@ -89,9 +82,7 @@ func TestRootListsFoldersAndLinks(t *testing.T) {
 	mkdirs(t, dir+"/plain/sub", dir+"/empty", dir+"/"+dirs.Trash, dir+"/with\nnewline and ünïcode")
 	w.write(dir+"/file", "x")
 	w.write(dir+"/with\nnewline and ünïcode/x", "x")
-	if err := os.Symlink(w.main, dir+"/link"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(w.main, dir+"/link"))
 	w.git(w.dir, "clone", "-q", w.origin, dir+"/clone")
 	w.git(w.dir, "clone", "-q", "--bare", w.origin, dir+"/bare.git")
 	part := root(t, options(), dir)
@@ -133,9 +124,7 @@ func TestFolderFacts(t *testing.T) {
 	path := w.landed("x")
 	d := one(t, options(), path)
 	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Lstat(path, &st))
 	if *d.Device != st.Dev || *d.Inode != st.Ino || *d.UID != os.Geteuid() || *d.Mounts != 0 || d.MountID == nil {
 		t.Errorf("want device %d inode %d, got %+v", st.Dev, st.Ino, d)
 	}
@@ -164,17 +153,11 @@ func TestRepositoryListsAllItsWorktrees(t *testing.T) {
 	first, far := w.landed("first"), filepath.Join(w.dir, "far away", "wt\nx")
 	w.git(w.main, "worktree", "add", "-q", "--detach", far)
 	lost := w.landed("lost")
-	if err := os.RemoveAll(w.admin(lost)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(w.admin(lost)))
 	missing := w.landed("missing")
-	if err := os.RemoveAll(missing); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(missing))
 	moved := w.landed("before")
-	if err := os.Rename(moved, filepath.Join(w.wts, "moved")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(moved, filepath.Join(w.wts, "moved")))
 	moved = filepath.Join(w.wts, "moved")
 	w.git(w.dir, "clone", "-q", w.origin, filepath.Join(w.wts, "foreign"))
 
@@ -306,9 +289,7 @@ func TestOnly(t *testing.T) {
 	if diff := cmp.Diff([]string{dirs.ID(path)}, ids(read(t, source))); diff != "" {
 		t.Error(diff)
 	}
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(path))
 	if part := root(t, o, w.wts); len(part.Dirs) > 0 {
 		t.Errorf("it is gone: %v", ids(part))
 	}
@@ -328,9 +309,7 @@ func TestUnreadableFolder(t *testing.T) {
 	hole := w.landed("hole")
 	mkdirs(t, shut+"/x", hole+"/dark/x")
 	for _, path := range []string{shut, hole + "/dark"} {
-		if err := os.Chmod(path, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(path, 0))
 		t.Cleanup(func() { _ = os.Chmod(path, fs.FileMode(0o700)) })
 	}
 	part := root(t, options(), w.wts)
@@ -356,19 +335,13 @@ func TestFetchedAt(t *testing.T) {
 	at := time.Now().Add(time.Hour).Truncate(time.Second)
 	w.git(other, "fetch", "-q", "origin")
 	fetched := filepath.Join(w.admin(other), "FETCH_HEAD")
-	if err := os.Chtimes(fetched, at, at); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(fetched, at, at))
 	if got := one(t, options(), path).Git.FetchedAt; got == nil || !got.Equal(at) {
 		t.Errorf("fetched from another worktree at %v, got %v", at, got)
 	}
 	// This is what a fetch that failed leaves behind.
-	if err := os.Truncate(fetched, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(fetched, at, at); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(fetched, 0))
+	must.Do(t, os.Chtimes(fetched, at, at))
 	if got := one(t, options(), path).Git.FetchedAt; got == nil || !got.Before(at) {
 		t.Errorf("a fetch that failed counts: %v", got)
 	}
@@ -379,9 +352,7 @@ func TestCopiedWorktree(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	path := w.landed("x")
-	if err := os.CopyFS(filepath.Join(w.wts, "copy"), os.DirFS(path)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(filepath.Join(w.wts, "copy"), os.DirFS(path)))
 	w.write(filepath.Join(w.wts, "copy", "new"), "only here")
 	part := root(t, options(), w.wts)
 	original, twin := part.Dirs[dirs.ID(path)].Git, part.Dirs[dirs.ID(filepath.Join(w.wts, "copy"))].Git

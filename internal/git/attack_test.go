@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"winnow/testkit/attack"
+	"winnow/testkit/must"
 )
 
 // vector is a way to make git run a program, or to make it look elsewhere. bites is true for those that plain git status falls for, by
@@ -41,9 +42,7 @@ func hook(name string) vector {
 	return vector{"hook: " + name, func(p *prey) {
 		path := filepath.Join(p.common, "hooks", name)
 		p.write(path, "#!/bin/sh\necho hook >>'"+p.mark+"'\n")
-		if err := os.Chmod(path, 0o700); err != nil {
-			p.Fatal(err)
-		}
+		must.Do(p, os.Chmod(path, 0o700))
 	}, false}
 }
 
@@ -121,9 +120,7 @@ var vectors = []vector{
 		for _, name := range []string{"post-index-change", "reference-transaction", "fsmonitor-watchman", "post-checkout"} {
 			path := filepath.Join(p.dir, "hooks", name)
 			p.write(path, "#!/bin/sh\necho hook >>'"+p.mark+"'\n")
-			if err := os.Chmod(path, 0o700); err != nil {
-				p.Fatal(err)
-			}
+			must.Do(p, os.Chmod(path, 0o700))
 		}
 		p.git(p.main, "config", "core.hooksPath", filepath.Join(p.dir, "hooks"))
 	}, true},
@@ -134,9 +131,7 @@ var vectors = []vector{
 		p.git(p.main, "config", "extensions.partialClone", "o")
 		p.add(filepath.Join(p.common, "config"), "[remote \"o\"]\n\turl = ext::"+p.evil+"\n\tpromisor = true\n[protocol]\n\tallow = always\n")
 		tree := p.git(p.main, "rev-parse", "HEAD^{tree}")
-		if err := os.Remove(filepath.Join(p.common, "objects", tree[:2], tree[2:])); err != nil {
-			p.Fatal(err)
-		}
+		must.Do(p, os.Remove(filepath.Join(p.common, "objects", tree[:2], tree[2:])))
 	}, true},
 	{"submodule with a configuration of its own", func(p *prey) {
 		sub := filepath.Join(p.dir, "sub")

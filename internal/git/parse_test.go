@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"winnow/internal/gitcmd"
+	"winnow/testkit/must"
 )
 
 var (
@@ -157,9 +158,7 @@ func TestPorcelain(t *testing.T) {
 		"? un\ntracked\x00! dir/\x00! .env\x00"
 	var c Content
 	p := porcelain{content: &c}
-	if err := gitcmd.Records(strings.NewReader(in), 0, p.record); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, gitcmd.Records(strings.NewReader(in), 0, p.record))
 	want := Content{Dirty: 3, Untracked: []string{"un\ntracked"}, Ignored: []string{"dir/", ".env"}}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)
@@ -175,9 +174,7 @@ func TestPorcelain(t *testing.T) {
 func TestLeadingOIDs(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(path, []byte(one+" "+two+"\nref: x\n"+long+" why\nsubject "+one+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(one+" "+two+"\nref: x\n"+long+" why\nsubject "+one+"\n"), 0o600))
 	got, err := leadingOIDs(path)
 	if err != nil {
 		t.Fatal(err)
@@ -191,13 +188,9 @@ func TestNestedStopsAtItsBudget(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, sub := range []string{"a/.git", "b/c/.git", "d/HEAD"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(dir, sub), 0o755))
 	}
-	if err := os.Symlink(filepath.Join(dir, "a"), filepath.Join(dir, "d", "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(filepath.Join(dir, "a"), filepath.Join(dir, "d", "link")))
 	got, err := Nested(t.Context(), dir, []string{filepath.Join(dir, "b")}, new(100))
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"winnow/internal/git"
+	"winnow/testkit/must"
 )
 
 // prey is a repository with a linked worktree that an attacker can write to, and a program that leaves a mark when it is run.
@@ -30,9 +31,7 @@ func newPrey(t testing.TB, init ...string) *prey {
 	p.write(filepath.Join(p.home, ".gitconfig"), "[user]\n\tname = t\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"+
 		"[protocol \"file\"]\n\tallow = always\n[gc]\n\tauto = 0\n[advice]\n\tdetachedHead = false\n")
 	p.write(p.evil, "#!/bin/sh\necho \"$0 $*\" >>'"+p.mark+"'\nexit 1\n")
-	if err := os.Chmod(p.evil, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(p.evil, 0o700))
 	p.git(dir, append([]string{"init", "-q", p.main}, init...)...)
 	p.common = filepath.Join(p.main, ".git")
 	p.write(filepath.Join(p.main, "a.txt"), "one\n")
@@ -46,12 +45,8 @@ func newPrey(t testing.TB, init ...string) *prey {
 
 func (p *prey) write(path, text string) {
 	p.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		p.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		p.Fatal(err)
-	}
+	must.Do(p, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(p, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func (p *prey) add(path, text string) {
@@ -63,9 +58,7 @@ func (p *prey) add(path, text string) {
 	if _, err := f.WriteString(text); err != nil {
 		p.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		p.Fatal(err)
-	}
+	must.Do(p, f.Close())
 }
 
 func (p *prey) try(dir string, args ...string) (string, error) {
@@ -99,9 +92,7 @@ func (p *prey) touch() {
 	p.Helper()
 	later := time.Now().Add(time.Minute)
 	for _, name := range []string{"a.txt", "b.txt"} {
-		if err := os.Chtimes(filepath.Join(p.tree, name), later, later); err != nil {
-			p.Fatal(err)
-		}
+		must.Do(p, os.Chtimes(filepath.Join(p.tree, name), later, later))
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"winnow/engine/snapshot"
 	wire "winnow/internal/herdr"
 	"winnow/testkit/herdr"
+	"winnow/testkit/must"
 )
 
 var profiles = []herdr.Profile{herdr.V071, herdr.V074, herdr.V075, herdr.V080, herdr.Future}
@@ -452,9 +453,7 @@ func TestReadTellsAbsentFromFailed(t *testing.T) {
 	s := herdr.Start(t, herdr.Options{Socket: filepath.Join(dir, "stale")})
 	s.Stop(true)
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
 	for _, socket := range []string{filepath.Join(dir, "none"), s.Socket(), file} {
 		if err := fails(t, Options{}, socket, within(t, long)); !errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("%s: want absent, got %v", filepath.Base(socket), err)
@@ -475,9 +474,7 @@ func TestReadWithoutPermission(t *testing.T) {
 		t.Skip("root may connect to any socket; run as a plain user")
 	}
 	s := herdr.Start(t, herdr.Options{})
-	if err := os.Chmod(s.Socket(), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(s.Socket(), 0))
 	if err := fails(t, Options{}, s.Socket(), within(t, long)); !errors.Is(err, collectors.ErrPermission) {
 		t.Errorf("want no permission, got %v", err)
 	}
@@ -651,9 +648,7 @@ func TestReadAServerThatIsReplaced(t *testing.T) {
 			tab := s.Tab(s.Workspace("w"), "rundown", idle(10))
 			other, _ := tunnel(t, s.Socket())
 			path := filepath.Join(folderOf(t), "herdr.sock")
-			if err := os.Symlink(s.Socket(), path); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Symlink(s.Socket(), path))
 			s.After(func(_ int, c herdr.Call) {
 				if c.Method == at {
 					_ = os.Symlink(other, path+".new")
@@ -677,9 +672,7 @@ func TestReadKnowsItsOwnTab(t *testing.T) {
 	was := s.Panes(moved)[0].ID
 	s.MovePane(was, other)
 	alias := filepath.Join(folderOf(t), "alias.sock")
-	if err := os.Symlink(s.Socket(), alias); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(s.Socket(), alias))
 	in := func(kv ...string) func(string) string { return env(append([]string{"HERDR_ENV", "1"}, kv...)...) }
 	here := []string{"HERDR_SOCKET_PATH", s.Socket()}
 	only := func(tab string) map[string]*bool {

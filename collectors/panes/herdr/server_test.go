@@ -24,6 +24,7 @@ import (
 	"winnow/engine/snapshot"
 	"winnow/testkit/attack"
 	"winnow/testkit/herdr"
+	"winnow/testkit/must"
 )
 
 // A process that only passes on what it is sent stands for a tunnel to another machine: see TestMain.
@@ -79,9 +80,7 @@ func tunnel(t testing.TB, to string) (from string, pid int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()

@@ -21,6 +21,7 @@ import (
 	"winnow/engine/snapshot"
 	"winnow/internal/proc"
 	wire "winnow/internal/tmux"
+	"winnow/testkit/must"
 	testkit "winnow/testkit/tmux"
 )
 
@@ -45,9 +46,7 @@ func read(t testing.TB, socket, only string) map[string]snapshot.Session {
 func program(t testing.TB, script string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tmux")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\nPATH="+os.Getenv("PATH")+"\n"+script+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte("#!/bin/sh\nPATH="+os.Getenv("PATH")+"\n"+script+"\n"), 0o700))
 	return path
 }
 
@@ -294,9 +293,7 @@ func TestReadTellsAbsentFromFailed(t *testing.T) {
 	l.SetUnlinkOnClose(false)
 	_ = l.Close()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
 	for _, socket := range []string{filepath.Join(dir, "none"), stale, file} {
 		if err := fails(t, Options{}, socket, testkit.Within(t, 20*time.Second)); !errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("%s: want absent, got %v", filepath.Base(socket), err)
@@ -324,9 +321,7 @@ func TestReadFailsWhenTheServerIsStopped(t *testing.T) {
 	t.Parallel()
 	s := testkit.Fresh(t, "frozen")
 	pid := s.PID()
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Kill(pid, syscall.SIGSTOP))
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 	if err := fails(t, Options{}, s.Socket, testkit.Within(t, 300*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("want a deadline, got %v", err)
@@ -350,9 +345,7 @@ func TestReadWithoutPermission(t *testing.T) {
 		t.Skip("root may connect to any socket; run as a plain user")
 	}
 	s := testkit.Fresh(t, "closed")
-	if err := os.Chmod(s.Socket, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(s.Socket, 0))
 	t.Cleanup(func() { _ = os.Chmod(s.Socket, 0o700) })
 	if err := fails(t, Options{}, s.Socket, testkit.Within(t, 20*time.Second)); !errors.Is(err, collectors.ErrPermission) {
 		t.Errorf("want no permission, got %v", err)
@@ -366,13 +359,9 @@ func TestReadAServerThatDoesNotAllowIt(t *testing.T) {
 		t.Skip("needs root, to become another user")
 	}
 	s := testkit.Fresh(t, "guarded")
-	if err := errors.Join(os.Chmod(filepath.Dir(s.Socket), 0o755), os.Chmod(s.Socket, 0o777)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Chmod(filepath.Dir(s.Socket), 0o755), os.Chmod(s.Socket, 0o777)))
 	as := program(t, `exec setpriv --reuid=65534 --clear-groups tmux "$@"`)
-	if err := os.Chmod(filepath.Dir(filepath.Dir(as)), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(filepath.Dir(filepath.Dir(as)), 0o755))
 	if err := fails(t, Options{Tmux: as}, s.Socket, testkit.Within(t, 20*time.Second)); !errors.Is(err, collectors.ErrPermission) {
 		t.Errorf("want no permission, got %v", err)
 	}
