@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"winnow/collectors/dirs"
@@ -177,9 +176,7 @@ func TestOtherKindsOfRepositories(t *testing.T) {
 		w.write(filepath.Join(path, inner), "x")
 	}
 	d := one(t, o, path)
-	if diff := cmp.Diff(&[]string{".jj", "node_modules/a", "node_modules/b"}, d.Git.Nested); diff != "" {
-		t.Errorf("nested (-want +got):\n%s", diff)
-	}
+	must.Equal(t, &[]string{".jj", "node_modules/a", "node_modules/b"}, d.Git.Nested, "nested")
 	if d.Git.Ignored == nil || *d.Git.Ignored != 1 || (*d.Git.IgnoredPaths)[0] != "node_modules/" {
 		t.Errorf("a rebuildable folder with repositories in it is no work: %v", (*d.Git.IgnoredPaths))
 	}

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"winnow/engine/snapshot"
+	"winnow/testkit/must"
 )
 
 // facts are those of a Dir that these tests are about.
@@ -295,9 +294,7 @@ func TestFacts(t *testing.T) {
 			path := tt.make(newWorld(t))
 			want := clean()
 			tt.want(&want)
-			if diff := cmp.Diff(want, of(one(t, options(), path))); diff != "" {
-				t.Error(diff)
-			}
+			must.Equal(t, want, of(one(t, options(), path)), "result")
 		})
 	}
 }
@@ -376,9 +373,7 @@ func TestUnknown(t *testing.T) {
 				t.Errorf("want an error with %q, got %q", tt.err, got.Error)
 			}
 			got.Error = ""
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			must.Equal(t, want, got, "result")
 		})
 	}
 }

@@ -137,9 +137,7 @@ func TestNoRunsWithoutWorktrees(t *testing.T) {
 	d := root(t, o, w.dir).Dirs[dirs.ID(w.main)]
 	want := facts{Checkout: new(true), Worktree: new(false), Detached: new(false), Locked: new(false), Landed: new(true), Commits: new(1),
 		Dirty: new(0), Untracked: new(0), Ignored: new(0), Operation: new(""), Nested: &[]string{}, IgnoredPaths: &[]string{}}
-	if diff := cmp.Diff(want, of(d)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, want, of(d), "result")
 }
 
 // TestPlainFolders holds that what lies in a folder without a repository is known where nothing cheaper keeps it, and costs no run of git.

@@ -71,9 +71,7 @@ func TestHostileRepository(t *testing.T) {
 	want := clean()
 	want.Commits, want.Dirty, want.Untracked = new(2), nil, new(1)
 	want.Error = `"a.txt" cannot be judged without running its filter (evil=x), which is a program that a configuration names; files like it: 1`
-	if diff := cmp.Diff(want, of(d)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, want, of(d), "result")
 	// The same configuration does run things when nothing is switched off, or this test would show nothing.
 	out, _ := w.try(path, "--work-tree="+path, "status")
 	if _, err := os.Stat(mark); err != nil {
@@ -117,9 +115,7 @@ func TestReadingWritesNothing(t *testing.T) {
 	}
 	source, _ := dirs.Repository(options(), path)
 	read(t, source)
-	if diff := cmp.Diff(before, listing(t, w.dir)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, before, listing(t, w.dir), "result")
 }
 
 // TestFifosDoNotHang holds that pipes in place of git's files are refused and not waited for.

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"winnow/collectors"
@@ -46,9 +45,7 @@ func TestRootsExpandsStars(t *testing.T) {
 	// A part without a star is taken as it stands, so that d/wts, which does not exist, is an absent source.
 	want := []string{"dirs/" + dir + "/[c]/wts", "dirs/" + dir + "/a/wts", "dirs/" + dir + "/b/wts", "dirs/" + dir + "/d/wts",
 		"dirs/" + dir + "/none", "dirs/" + dir + "/[c]"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, want, got, "result")
 }
 
 func TestRootThatCannotBeRead(t *testing.T) {
@@ -113,9 +110,7 @@ func TestRootListsFoldersAndLinks(t *testing.T) {
 		}
 		got[d.Name] = g
 	}
-	if diff := cmp.Diff(wants, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, wants, got, "result")
 }
 
 func TestFolderFacts(t *testing.T) {
@@ -139,9 +134,7 @@ func TestFolderFacts(t *testing.T) {
 		Head: w.git(path, "rev-parse", "HEAD"), Branch: "refs/heads/x", Upstream: "refs/remotes/origin/main"}
 	g := d.Git
 	got := snapshot.Git{Main: g.Main, CommonDir: g.CommonDir, AdminDir: g.AdminDir, Head: g.Head, Branch: g.Branch, Upstream: g.Upstream}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, want, got, "result")
 	if g.FetchedAt == nil {
 		t.Error("the upstream moved and no time says so")
 	}
@@ -171,9 +164,7 @@ func TestRepositoryListsAllItsWorktrees(t *testing.T) {
 		want[i] = dirs.ID(path)
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, ids(part)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, want, ids(part), "result")
 	state := map[string][2]bool{}
 	for id, d := range part.Dirs {
 		if d.Git.Registered != nil {
@@ -185,9 +176,7 @@ func TestRepositoryListsAllItsWorktrees(t *testing.T) {
 	wantState := map[string][2]bool{
 		dirs.ID(first): {true, true}, dirs.ID(far): {true, true}, dirs.ID(lost): {true, false}, dirs.ID(moved): {true, false},
 	}
-	if diff := cmp.Diff(wantState, state); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, wantState, state, "result")
 	if d := part.Dirs[dirs.ID(moved)]; d.Git.Dirty == nil || *d.Git.Dirty != 0 || d.Root != w.wts {
 		t.Errorf("moved worktree: %+v", d)
 	}
@@ -221,9 +210,7 @@ func TestBareRepositoryAndNoRemote(t *testing.T) {
 		t.Fatal("no repository")
 	}
 	part := read(t, source)
-	if diff := cmp.Diff([]string{dirs.ID(filepath.Join(w.wts, "x"))}, ids(part)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, []string{dirs.ID(filepath.Join(w.wts, "x"))}, ids(part), "result")
 	d := part.Dirs[dirs.ID(filepath.Join(w.wts, "x"))]
 	if d.Git.Landed != nil || d.Git.Upstream != "" || d.Git.Main != "" || *d.Git.Unreachable != 0 || *d.Git.Dirty != 0 {
 		t.Errorf("without a remote nothing is known to have landed: %+v", d.Git)
@@ -279,16 +266,12 @@ func TestOnly(t *testing.T) {
 	whole := root(t, o, w.wts).Dirs[dirs.ID(path)]
 	o.Only = path
 	part := root(t, o, w.wts)
-	if diff := cmp.Diff(map[string]snapshot.Dir{dirs.ID(path): whole}, part.Dirs); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, map[string]snapshot.Dir{dirs.ID(path): whole}, part.Dirs, "result")
 	if part := root(t, o, w.dir); len(part.Dirs) > 0 {
 		t.Errorf("in another root: %v", ids(part))
 	}
 	source, _ := dirs.Repository(o, w.main)
-	if diff := cmp.Diff([]string{dirs.ID(path)}, ids(read(t, source))); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, []string{dirs.ID(path)}, ids(read(t, source)), "result")
 	must.Do(t, os.RemoveAll(path))
 	if part := root(t, o, w.wts); len(part.Dirs) > 0 {
 		t.Errorf("it is gone: %v", ids(part))
@@ -320,9 +303,7 @@ func TestUnreadableFolder(t *testing.T) {
 		t.Errorf("with a hole: %+v", d)
 	}
 	want := clean()
-	if diff := cmp.Diff(want, of(part.Dirs[dirs.ID(open)])); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, want, of(part.Dirs[dirs.ID(open)]), "result")
 	if part.Unreadable != 2 {
 		t.Errorf("want 2 that could not be read, got %d", part.Unreadable)
 	}

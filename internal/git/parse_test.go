@@ -75,9 +75,7 @@ func TestParsePacked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"refs/heads/a b": one, "refs/tags/v1": two}, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, map[string]string{"refs/heads/a b": one, "refs/tags/v1": two}, got, "result")
 	if got, err := parsePacked([]byte("nonsense\n")); err == nil {
 		t.Errorf("no error and %v", got)
 	}
@@ -160,9 +158,7 @@ func TestPorcelain(t *testing.T) {
 	p := porcelain{content: &c}
 	must.Do(t, gitcmd.Records(strings.NewReader(in), 0, p.record))
 	want := Content{Dirty: 3, Untracked: []string{"un\ntracked"}, Ignored: []string{"dir/", ".env"}}
-	if diff := cmp.Diff(want, c); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, want, c, "result")
 	for _, bad := range []string{"x\x00", "Z a b\x00", "1 a b", "?\x00", "\x00"} {
 		p := porcelain{content: &Content{}}
 		if err := gitcmd.Records(strings.NewReader(bad), 0, p.record); err == nil {
@@ -179,9 +175,7 @@ func TestLeadingOIDs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{one, two, long}, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, []string{one, two, long}, got, "result")
 }
 
 func TestNestedStopsAtItsBudget(t *testing.T) {
@@ -195,9 +189,7 @@ func TestNestedStopsAtItsBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"a"}, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, []string{"a"}, got, "result")
 	if got, err := Nested(t.Context(), dir, nil, new(3)); err == nil {
 		t.Errorf("more than its budget, and yet %v", got)
 	}

@@ -85,9 +85,7 @@ func TestReadTellsOfTabs(t *testing.T) {
 					x.State = ""
 					got[id] = x
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("tabs (-want +got):\n%s", diff)
-				}
+				must.Equal(t, want, got, "tabs")
 				server := &snapshot.Server{Socket: s.Socket(), PID: os.Getpid(), StartTicks: part.Server.StartTicks, Version: s.Version(), Protocol: new(s.Protocol())}
 				if diff := cmp.Diff(server, part.Server); diff != "" || part.Server.StartTicks == nil || *part.Server.StartTicks == 0 {
 					t.Errorf("server (-want +got):\n%s", diff)
@@ -96,9 +94,7 @@ func TestReadTellsOfTabs(t *testing.T) {
 				if profile == herdr.V071 {
 					maps.Copy(counts, map[string]int{"workspace.list": 2, "tab.list": 2, "pane.list": 2})
 				}
-				if diff := cmp.Diff(counts, asked(s)); diff != "" {
-					t.Errorf("requests (-want +got):\n%s", diff)
-				}
+				must.Equal(t, counts, asked(s), "requests")
 			})
 		}
 	}
@@ -143,13 +139,9 @@ func TestReadWithTheProcessesHere(t *testing.T) {
 			p.TTY != strings.TrimPrefix(pane.TTY, "/dev/") || p.ForegroundPGID == nil || *p.ForegroundPGID != pane.PID || p.Cwd == "" {
 			t.Errorf("%s: pane %+v, want pid %d on %s", got[c.tab].Label, p, pane.PID, pane.TTY)
 		}
-		if diff := cmp.Diff(c.foreground, names(p.Foreground)); diff != "" {
-			t.Errorf("%s: in the foreground (-want +got):\n%s", got[c.tab].Label, diff)
-		}
+		must.Equal(t, c.foreground, names(p.Foreground), "%s: in the foreground", got[c.tab].Label)
 		// They come by pid, and pids begin again at some time.
-		if diff := cmp.Diff(slices.Sorted(slices.Values(c.session)), slices.Sorted(slices.Values(names(p.Session)))); diff != "" {
-			t.Errorf("%s: in the session (-want +got):\n%s", got[c.tab].Label, diff)
-		}
+		must.Equal(t, slices.Sorted(slices.Values(c.session)), slices.Sorted(slices.Values(names(p.Session))), "%s: in the session", got[c.tab].Label)
 	}
 }
 
@@ -168,9 +160,7 @@ func TestReadThroughATunnel(t *testing.T) {
 	}
 	want := seen(s, tab, 0, "unknown")
 	want.Error = new(fmt.Sprintf("pid %d is not a process of this server here: the socket may lead to another machine or pid namespace", s.Panes(tab)[0].PID))
-	if diff := cmp.Diff(want, look(t, part)[tab].Panes[0]); diff != "" {
-		t.Errorf("pane (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, look(t, part)[tab].Panes[0], "pane")
 }
 
 func TestReadOneTab(t *testing.T) {
@@ -285,9 +275,7 @@ func TestReadAPaneThatHerdrCannotTellAbout(t *testing.T) {
 			want := seen(s, tab, 0, "unknown")
 			want.Error = &c.want
 			got := tabsOf(t, part)[tab].Panes
-			if diff := cmp.Diff(want, got[0]); diff != "" {
-				t.Errorf("pane (-want +got):\n%s", diff)
-			}
+			must.Equal(t, want, got[0], "pane")
 			if *got[1].Error != "" || got[1].ShellPID == nil || part.Unreadable != 1 {
 				t.Errorf("the other pane is %+v, and %d are unreadable", got[1], part.Unreadable)
 			}
@@ -411,9 +399,7 @@ func TestReadFailsWhenTheServerIsWedged(t *testing.T) {
 			if err := fails(t, Options{}, s.Socket(), ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "session.snapshot: ") {
 				t.Errorf("want the context's error, got %v", err)
 			}
-			if diff := cmp.Diff(map[string]int{"ping": 1, "session.snapshot": 1}, asked(s)); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
-			}
+			must.Equal(t, map[string]int{"ping": 1, "session.snapshot": 1}, asked(s), "requests")
 		})
 	}
 	s := herdr.Start(t, herdr.Options{})
@@ -498,9 +484,7 @@ func TestReadOldAndOddVersions(t *testing.T) {
 		if err := fails(t, Options{}, s.Socket(), within(t, long)); !strings.Contains(err.Error(), "positional ids") {
 			t.Errorf("%s, %d: want a refusal of its ids, got %v", c.version, c.protocol, err)
 		}
-		if diff := cmp.Diff(map[string]int{"ping": 1}, asked(s)); diff != "" {
-			t.Errorf("%s: requests (-want +got):\n%s", c.version, diff)
-		}
+		must.Equal(t, map[string]int{"ping": 1}, asked(s), "%s: requests", c.version)
 	}
 }
 
@@ -721,9 +705,7 @@ func TestReadKnowsItsOwnTab(t *testing.T) {
 		for id, x := range tabsOf(t, reading(t, Options{Env: c.env}, s.Socket())) {
 			got[id] = x.Own
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: own (-want +got):\n%s", c.name, diff)
-		}
+		must.Equal(t, c.want, got, "%s: own", c.name)
 		if n := asked(s)["pane.current"] - before; n != c.asked {
 			t.Errorf("%s: asked %d times, want %d", c.name, n, c.asked)
 		}
@@ -914,9 +896,7 @@ func TestReadAnswersThatAreNone(t *testing.T) {
 	got := tabsOf(t, reading(t, Options{}, liar(t, whole)))
 	want := map[string]snapshot.Tab{"w1:t1": {Source: "herdr/s", ID: "w1:t1", Label: "rundown", Workspace: "w1", LastInWorkspace: new(true), GroupParent: new(false),
 		Own: new(false), Panes: []snapshot.Pane{{ID: "w1:p1", Terminal: "x", Error: new("process_info: herdr does not say what runs in this pane: it answers about another one")}}}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("tabs (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, got, "tabs")
 }
 
 // A server that hangs up for good between two requests is not known to be gone: it may be restarting.
@@ -976,9 +956,7 @@ func TestTabsThatAreHalfKnown(t *testing.T) {
 	} {
 		got := tabs(&c.w, "s", place{})["w1:t1"]
 		want := &snapshot.Tab{Source: "s", ID: "w1:t1", Workspace: "w1", LastInWorkspace: c.last, GroupParent: c.parent, Focused: c.focused}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: tab (-want +got):\n%s", c.name, diff)
-		}
+		must.Equal(t, want, got, "%s: tab", c.name)
 	}
 }
 

@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"winnow/collectors"
 	"winnow/collectors/panes"
 	"winnow/collectors/processes"
@@ -156,9 +154,7 @@ func fails(t testing.TB, o Options, socket string, ctx context.Context) error {
 	if err == nil {
 		t.Fatalf("want an error, got %d tabs", len(part.Tabs))
 	}
-	if diff := cmp.Diff(collectors.Part{}, part); diff != "" {
-		t.Errorf("an error came with (-want +got):\n%s", diff)
-	}
+	must.Equal(t, collectors.Part{}, part, "an error came with")
 	if !errors.Is(err, collectors.ErrAbsent) && !strings.Contains(err.Error(), "; ") {
 		t.Errorf("the error does not say what to do: %v", err)
 	}

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"winnow/collectors"
 	"winnow/testkit/herdr"
 	"winnow/testkit/must"
@@ -130,9 +128,7 @@ func TestSources(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, sourceNames(t, c.o)); diff != "" {
-				t.Errorf("sources (-want +got):\n%s", diff)
-			}
+			must.Equal(t, c.want, sourceNames(t, c.o), "sources")
 		})
 	}
 }
@@ -144,13 +140,9 @@ func TestSourcesBelowTheWorkingDirectory(t *testing.T) {
 	listen(t, filepath.Join(dir, "herdr", "herdr.sock"))
 	o := Options{Sockets: []string{"auto"}, Home: dir + "/home", IsSet: func(key string) bool { return key == "XDG_CONFIG_HOME" }}
 	want := map[string]string{"herdr/default": dir + "/herdr/herdr.sock"}
-	if diff := cmp.Diff(want, sourceNames(t, o)); diff != "" {
-		t.Errorf("sources (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, sourceNames(t, o), "sources")
 	o = Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir+"/none", "HERDR_SOCKET_PATH", "herdr/herdr.sock")}
-	if diff := cmp.Diff(map[string]string{"herdr/herdr": dir + "/herdr/herdr.sock"}, sourceNames(t, o)); diff != "" {
-		t.Errorf("a relative HERDR_SOCKET_PATH (-want +got):\n%s", diff)
-	}
+	must.Equal(t, map[string]string{"herdr/herdr": dir + "/herdr/herdr.sock"}, sourceNames(t, o), "a relative HERDR_SOCKET_PATH")
 }
 
 func TestSourcesOfAPathThatIsTooLong(t *testing.T) {
@@ -170,9 +162,7 @@ func TestSourcesOfAPathThatIsTooLong(t *testing.T) {
 		t.Errorf("want a failure that says what to do, got %v", err)
 	}
 	o.Sockets = append(o.Sockets, s.Socket())
-	if diff := cmp.Diff(map[string]string{"herdr/default": s.Socket()}, sourceNames(t, o)); diff != "" {
-		t.Errorf("the short path is not taken (-want +got):\n%s", diff)
-	}
+	must.Equal(t, map[string]string{"herdr/default": s.Socket()}, sourceNames(t, o), "the short path is not taken")
 	reading(t, o, s.Socket())
 }
 
@@ -239,7 +229,5 @@ func TestSourcesOfANamedSessionInAFolderThatCannotBeListed(t *testing.T) {
 	must.Do(t, os.Chmod(sessions, 0o300))
 	t.Cleanup(func() { _ = os.Chmod(sessions, 0o700) })
 	want := map[string]string{"herdr/sessions folder": sessions, "herdr/team": filepath.Join(sessions, "team", "herdr.sock")}
-	if diff := cmp.Diff(want, sourceNames(t, Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir, "HERDR_SESSION", "team")})); diff != "" {
-		t.Errorf("sources (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, sourceNames(t, Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir, "HERDR_SESSION", "team")}), "sources")
 }

@@ -92,9 +92,7 @@ func TestReadTellsOfSessions(t *testing.T) {
 			t.Errorf("pane %s: dead %v, linked %v", p.ID, *p.Dead, p.Linked)
 		}
 	}
-	if diff := cmp.Diff(wantPanes, gotPanes); diff != "" {
-		t.Errorf("panes (-want +got):\n%s", diff)
-	}
+	must.Equal(t, wantPanes, gotPanes, "panes")
 	for name, at := range map[string]*time.Time{"created": viewer.CreatedAt, "activity": viewer.LastActivityAt, "server": viewer.Server.StartedAt} {
 		if at == nil || at.Before(begin) || at.After(time.Now()) || at.Location() != time.UTC {
 			t.Errorf("%s is %v", name, at)
@@ -108,9 +106,7 @@ func TestReadTellsOfSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := snapshot.Server{Socket: s.Socket, PID: s.PID(), StartTicks: &host.Start, StartedAt: viewer.Server.StartedAt, Version: s.Run("display", "-p", "#{version}")}
-	if diff := cmp.Diff(want, *viewer.Server); diff != "" {
-		t.Errorf("server (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, *viewer.Server, "server")
 }
 
 func TestReadKeepsOddNames(t *testing.T) {
@@ -153,9 +149,7 @@ func TestReadCountsGroupsAndLinks(t *testing.T) {
 		if *session.GroupSize != c.size || (session.Group != "") != (c.size > 0) {
 			t.Errorf("%s is in group %q of %d, want %d", c.name, session.Group, *session.GroupSize, c.size)
 		}
-		if diff := cmp.Diff([]string{c.linked}, session.Panes[0].Linked); diff != "" {
-			t.Errorf("%s's pane is shown by (-want +got):\n%s", c.name, diff)
-		}
+		must.Equal(t, []string{c.linked}, session.Panes[0].Linked, "%s's pane is shown by", c.name)
 	}
 	borrower := got["borrower"]
 	if diff := cmp.Diff(ids(borrower.Panes)[1:], ids(got["alone"].Panes)); diff != "" || len(borrower.Panes) != 2 {

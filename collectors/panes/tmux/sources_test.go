@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"winnow/collectors"
 	"winnow/testkit/must"
 	testkit "winnow/testkit/tmux"
@@ -104,9 +102,7 @@ func TestSources(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, sourceNames(t, Options{Sockets: c.sockets, UID: 7, Env: c.env})); diff != "" {
-				t.Errorf("sources (-want +got):\n%s", diff)
-			}
+			must.Equal(t, c.want, sourceNames(t, Options{Sockets: c.sockets, UID: 7, Env: c.env}), "sources")
 		})
 	}
 }
