@@ -52,7 +52,7 @@ func (a *app) builders() ([]config.Record, error) {
 func told(list []config.Record, taken []config.Record) []config.Record {
 	for i, r := range list {
 		if slices.ContainsFunc(slices.Concat(taken, list[:i]), func(t config.Record) bool { return t.Name == r.Name }) {
-			list[i].Name += "~" + short(r.Path)
+			list[i].Name += "~" + collectors.Short(r.Path)
 		}
 	}
 	return list

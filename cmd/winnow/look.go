@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -187,15 +185,20 @@ func (a *app) markers() []string {
 
 func (a *app) processOptions(sc scope) processes.Options {
 	c := a.cfg.Collect.Processes
-	// What is read in full follows from the rules. What a command writes that judges nothing may be judged by any rules later.
-	classes, all := []string(nil), true
-	if a.policy != nil {
-		classes, all = a.policy.Candidates(snapshot.KindProcess)
-	}
+	classes, all := a.inFull(snapshot.KindProcess)
 	return processes.Options{
 		Root: c.Root, Markers: a.markers(), Interpreters: a.cfg.Rules.Interpreters, Shells: a.cfg.Rules.Shells, Daemons: a.daemons(),
 		WithArgv: sc.argv, Only: sc.pid(), All: all, Classes: classes, Log: a.log.Named("processes"),
 	}
+}
+
+// inFull says which candidates of a kind are read in full: those that the loaded rules can be about. A command that loads no rules, such
+// as snapshot, reads all of them in full, because any rules may judge what it writes.
+func (a *app) inFull(kind string) (classes []string, all bool) {
+	if a.policy == nil {
+		return nil, true
+	}
+	return a.policy.Candidates(kind)
 }
 
 func (a *app) herdrSources(sc scope) ([]collectors.Source, error) {
@@ -214,13 +217,9 @@ func isSet(name string) bool {
 	return ok
 }
 
-// inspects says by a tab's label whether it is asked what runs in it: where a loaded rule can be about it. What is not asked for here is
-// unknown to the policies.
+// inspects says by a tab's label whether the server is asked what runs in the tab. What it is not asked is unknown to the policies.
 func (a *app) inspects(label string) bool {
-	classes, all := []string{"helper_labels"}, false
-	if a.policy != nil {
-		classes, all = a.policy.Candidates(snapshot.KindTab)
-	}
+	classes, all := a.inFull(snapshot.KindTab)
 	l := a.cfg.Rules.HelperLabels
 	return all || slices.Contains(classes, "helper_labels") &&
 		(slices.Contains(l.Exact, label) || slices.ContainsFunc(l.Prefix, func(p string) bool { return p != "" && strings.HasPrefix(label, p) }))
@@ -274,19 +273,13 @@ func (a *app) openSessions() []collectors.Source {
 		}
 		name := "claude"
 		if len(out) > 0 {
-			name += "-" + short(path)
+			name += "-" + collectors.Short(path)
 		}
 		if !slices.ContainsFunc(out, func(s collectors.Source) bool { return s.Path == path }) {
 			out = append(out, opensessions.Source(name, path))
 		}
 	}
 	return out
-}
-
-// short is a suffix that tells one path from another.
-func short(path string) string {
-	sum := sha256.Sum256([]byte(path))
-	return hex.EncodeToString(sum[:2])
 }
 
 // recorded reports whether a list has a file already, under whatever name.

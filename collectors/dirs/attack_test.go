@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"winnow/collectors/dirs"
 	"winnow/internal/gitcmd"
 	"winnow/testkit/attack"
 	"winnow/testkit/executable"
+	"winnow/testkit/must"
 )
 
 // traps are what holds up or fills whoever reads it. Each is put in the place of a file of the worktree tree, whose admin folder is
@@ -143,9 +143,7 @@ func TestAttackAGitFileThatLeadsElsewhere(t *testing.T) {
 	path := w.landed("x")
 	theirs := filepath.Join(attacker.Home, "admin")
 	w.git(w.dir, "init", "-q", filepath.Join(attacker.Home, "r"))
-	if err := os.CopyFS(theirs, os.DirFS(w.admin(path))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(theirs, os.DirFS(w.admin(path))))
 	w.write(filepath.Join(theirs, "commondir"), filepath.Join(w.main, ".git")+"\n")
 	for _, whose := range []string{theirs, filepath.Join(attacker.Home, "r", ".git")} {
 		if err := filepath.WalkDir(whose, func(p string, _ os.DirEntry, err error) error {
@@ -179,11 +177,9 @@ func TestOtherKindsOfRepositories(t *testing.T) {
 		w.write(filepath.Join(path, inner), "x")
 	}
 	d := one(t, o, path)
-	if diff := cmp.Diff(&[]string{".jj", "node_modules/a", "node_modules/b"}, d.Git.Nested); diff != "" {
-		t.Errorf("nested (-want +got):\n%s", diff)
-	}
-	if d.Git.Ignored == nil || *d.Git.Ignored != 1 || d.Git.IgnoredPaths[0] != "node_modules/" {
-		t.Errorf("a rebuildable folder with repositories in it is no work: %v", d.Git.IgnoredPaths)
+	must.Equal(t, &[]string{".jj", "node_modules/a", "node_modules/b"}, d.Git.Nested, "nested")
+	if d.Git.Ignored == nil || *d.Git.Ignored != 1 || (*d.Git.IgnoredPaths)[0] != "node_modules/" {
+		t.Errorf("a rebuildable folder with repositories in it is no work: %v", (*d.Git.IgnoredPaths))
 	}
 }
 

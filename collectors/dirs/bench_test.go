@@ -12,6 +12,7 @@ import (
 
 	"winnow/collectors/dirs"
 	"winnow/engine/snapshot"
+	"winnow/testkit/must"
 )
 
 // many gives the main checkout n linked worktrees, each on a branch of its own, made by hand: git worktree add takes some 20 ms a
@@ -45,9 +46,7 @@ func many(b *testing.B, n int) *world {
 		w.write(filepath.Join(admin, "commondir"), "../..\n")
 		w.write(filepath.Join(admin, "HEAD"), symbol+"\n")
 		w.write(filepath.Join(admin, "logs", "HEAD"), zero+" "+at+" t <t@example.org> 1 +0000\t\n")
-		if err := os.WriteFile(filepath.Join(admin, "index"), index, 0o600); err != nil {
-			b.Fatal(err)
-		}
+		must.Do(b, os.WriteFile(filepath.Join(admin, "index"), index, 0o600))
 	}
 	return w
 }

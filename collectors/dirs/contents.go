@@ -17,8 +17,15 @@ import (
 // maxNamed is how many paths of a kind are named.
 const maxNamed = 100
 
-// contents asks git what lies in the folders that nothing cheaper keeps. Each has a deadline of its own, and what is slow makes room
-// for the others, so that one that never answers costs that folder alone.
+// maxInside is how many entries of one plain folder are looked at. All those of a source together may have git.Budget.
+const maxInside = 50_000
+
+// manyInside is why a plain folder was not looked into to its end.
+const manyInside = "there are more files in it, or in all such folders here, than one look reads"
+
+// contents looks into the folders that nothing cheaper keeps: git is asked about worktrees, and plain folders are searched for
+// repositories. Each has a deadline of its own, and what is slow makes room for the others, so that one that never answers costs that
+// folder alone.
 func (l *look) contents(ctx context.Context, end time.Time, candidates []*candidate) {
 	var asked sync.WaitGroup
 	defer asked.Wait()
@@ -27,7 +34,7 @@ func (l *look) contents(ctx context.Context, end time.Time, candidates []*candid
 			c.fail(fmt.Errorf("read folder: not looked at whole: %w", ctx.Err()))
 			continue
 		}
-		if c.dir.Skipped = l.skip(c); c.dir.Skipped != "" || c.worktree == nil || c.place.Bare {
+		if c.dir.Skipped = l.skip(c); c.dir.Skipped != "" || c.worktree == nil && !c.plain() || c.place.Bare {
 			continue
 		}
 		own, cancel := context.WithDeadlineCause(ctx, end, errLong)
@@ -45,7 +52,9 @@ func (l *look) contents(ctx context.Context, end time.Time, candidates []*candid
 			go func() { answer <- l.content(own, c) }()
 			select {
 			case a := <-answer:
-				l.gitFails(ctx, a.err)
+				if c.worktree != nil {
+					l.gitFails(ctx, a.err)
+				}
 				a.describe(l.o, c)
 			case <-git.Lost(own):
 				c.fail(fmt.Errorf("read folder: not looked at whole: %w", context.Cause(own)))
@@ -57,25 +66,30 @@ func (l *look) contents(ctx context.Context, end time.Time, candidates []*candid
 // errLong is why a look at one folder or repository ends before that at the others.
 var errLong = fmt.Errorf("it took too long (%w): see what holds it up, or raise collect.timeout", context.DeadlineExceeded)
 
-// skip says what already keeps the candidate, so that git need not be asked about its content; "" when nothing does.
+// plain says whether the candidate is positively no checkout, and holds something.
+func (c *candidate) plain() bool {
+	return c.dir.Checkout != nil && !*c.dir.Checkout && c.dir.Empty != nil && !*c.dir.Empty
+}
+
+// skip says what already keeps the candidate, so that nothing need look into it; "" when nothing does.
 func (l *look) skip(c *candidate) string {
-	d := c.dir
+	d, worktree := c.dir, c.worktree != nil
 	switch {
 	case d.Symlink != nil && *d.Symlink:
 		return "it is a symbolic link: nothing is read through it"
-	case c.worktree == nil || l.o.Full:
+	case l.o.Full || !worktree && !c.plain():
 		return ""
 	case c.place.Bare:
 		return "it is a repository itself"
-	case !c.place.Linked:
+	case worktree && !c.place.Linked:
 		return "it is a main checkout or a clone"
 	case len(d.Holders) > 0:
 		return "it is in use by " + user(d.Holders[0])
 	case d.HoldersKnown == nil || !*d.HoldersKnown:
 		return "it is not known who uses it"
-	case d.Git.Locked == nil:
+	case worktree && d.Git.Locked == nil:
 		return "it is not known whether it is locked"
-	case *d.Git.Locked:
+	case worktree && *d.Git.Locked:
 		return "it is locked"
 	case d.ActiveAt == nil:
 		return "its age is not known"
@@ -85,15 +99,15 @@ func (l *look) skip(c *candidate) string {
 		return "the mounts in it are not known"
 	case *d.Mounts > 0:
 		return "something is mounted at or in it"
-	case d.Git.Unreachable == nil:
+	case worktree && d.Git.Unreachable == nil:
 		return "it is not known whether only it has some commits"
-	case *d.Git.Unreachable > 0:
+	case worktree && *d.Git.Unreachable > 0:
 		return "it has commits that nothing else reaches"
 	}
 	return ""
 }
 
-// contents is what is known only from a worktree's files.
+// contents is what is known only from a folder's files.
 type contents struct {
 	git.Content
 	// scaffold is what tools made for themselves, which Content has no more; reports counts what it has still.
@@ -106,7 +120,17 @@ type contents struct {
 
 // content looks into a worktree. First for what would hold git up, which is then not asked.
 func (l *look) content(ctx context.Context, c *candidate) (answer contents) {
-	inside, err := git.Nested(ctx, c.dir.Path, l.mounts.below(c.dir.Path), git.Budget)
+	budget := git.Budget
+	if c.worktree == nil {
+		budget = int(min(maxInside, l.left.Load()))
+	}
+	most := budget
+	inside, err := git.Nested(ctx, c.dir.Path, l.mounts.below(c.dir.Path), &budget)
+	if c.worktree == nil {
+		l.left.Add(int64(budget - most))
+		answer.nested, answer.err = inside, err
+		return answer
+	}
 	if errors.Is(err, git.ErrTrap) || ctx.Err() != nil {
 		answer.err = errors.Join(err, context.Cause(ctx))
 		return answer
@@ -127,8 +151,15 @@ func (l *look) content(ctx context.Context, c *candidate) (answer contents) {
 
 // describe writes what was found into the snapshot's words.
 func (a contents) describe(o Options, c *candidate) {
-	if a.err != nil {
+	switch {
+	case c.worktree == nil && errors.Is(a.err, git.ErrMany):
+		c.dir.Skipped = manyInside
+		return
+	case a.err != nil:
 		c.fail(a.err)
+		return
+	case c.worktree == nil:
+		c.dir.Nested = &a.nested
 		return
 	}
 	g := c.dir.Git
@@ -145,8 +176,7 @@ func (a contents) describe(o Options, c *candidate) {
 	out := append(a.scaffold, rebuilt...)
 	g.Untracked, g.Ignored, g.LeftOut = new(len(a.Untracked)), new(len(ignored)), new(len(out))
 	g.Scaffold, g.Reports = new(len(a.scaffold)), new(a.reports)
-	g.UntrackedPaths, g.LeftOutPaths = new(firstOf(a.Untracked)), new(firstOf(out))
-	g.IgnoredPaths = slices.Clone(ignored[:min(len(ignored), maxNamed)])
+	g.UntrackedPaths, g.IgnoredPaths, g.LeftOutPaths = new(firstOf(a.Untracked)), new(firstOf(ignored)), new(firstOf(out))
 }
 
 // firstOf copies the first of many paths, so that the rest is let go.

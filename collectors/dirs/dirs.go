@@ -100,10 +100,8 @@ func Repository(o Options, path string) (collectors.Source, bool) {
 	real, err := Real(path)
 	if err != nil {
 		name := Kind + "/" + path
-		failed := func(Options, *git.Finder) ([]found, int, error) {
-			return nil, 0, sourceError(fmt.Errorf("%w; the repository that it may lie in is left out", err))
-		}
-		return collectors.Source{Name: name, Kind: Kind, Path: path, Reader: reader{o: o, name: name, list: failed}}, true
+		err := sourceError(fmt.Errorf("%w; the repository that it may lie in is left out", err))
+		return collectors.Source{Name: name, Kind: Kind, Path: path, Reader: collectors.Failing{Err: fmt.Errorf("read folders: %w", err)}}, true
 	}
 	path = real
 	finder := git.NewFinder()

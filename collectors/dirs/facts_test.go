@@ -1,14 +1,12 @@
 package dirs_test
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"winnow/engine/snapshot"
+	"winnow/testkit/must"
 )
 
 // facts are those of a Dir that these tests are about.
@@ -16,8 +14,7 @@ type facts struct {
 	Checkout, Worktree, Registered, Detached, Locked, Landed *bool
 	Commits, Unreachable, Dirty, Untracked, Ignored          *int
 	Operation                                                *string
-	Nested                                                   *[]string
-	IgnoredPaths                                             []string
+	Nested, IgnoredPaths                                     *[]string
 	Skipped, Error                                           string
 }
 
@@ -36,7 +33,7 @@ func clean() facts {
 	return facts{
 		Checkout: new(true), Worktree: new(true), Registered: new(true), Detached: new(false), Locked: new(false),
 		Landed: new(true), Commits: new(1), Unreachable: new(0), Dirty: new(0), Untracked: new(0), Ignored: new(0),
-		Operation: new(""), Nested: &[]string{},
+		Operation: new(""), Nested: &[]string{}, IgnoredPaths: &[]string{},
 	}
 }
 
@@ -44,6 +41,19 @@ func clean() facts {
 func (f *facts) unasked(why string) {
 	f.Dirty, f.Untracked, f.Ignored, f.Nested, f.IgnoredPaths, f.Skipped = nil, nil, nil, nil, nil, why
 }
+
+// by gives what makes a worktree in that way and then changes it.
+func by(way func(*world, string) string) func(change func(w *world, p string)) func(*world) string {
+	return func(change func(w *world, p string)) func(*world) string {
+		return func(w *world) string {
+			p := way(w, "x")
+			change(w, p)
+			return p
+		}
+	}
+}
+
+var landed, registered, detached, branch = by((*world).landed), by((*world).registered), by((*world).detached), by((*world).branch)
 
 const ownCommits = "it has commits that nothing else reaches"
 
@@ -56,293 +66,191 @@ func TestFacts(t *testing.T) {
 		want func(f *facts)
 	}{
 		{"clean and landed", func(w *world) string { return w.landed("x") }, func(*facts) {}},
-		{"changed file", func(w *world) string {
-			p := w.landed("x")
-			w.write(filepath.Join(p, "a.txt"), "two\n")
-			return p
-		}, func(f *facts) { f.Dirty = new(1) }},
-		{"deleted file", func(w *world) string {
-			p := w.landed("x")
-			w.git(p, "rm", "-q", "--cached", "a.txt")
-			return p
-		}, func(f *facts) { f.Dirty, f.Untracked = new(1), new(1) }},
-		{"staged file", func(w *world) string {
-			p := w.landed("x")
+		{"changed file", landed(func(w *world, p string) { w.write(filepath.Join(p, "a.txt"), "two\n") }),
+			func(f *facts) { f.Dirty = new(1) }},
+		{"deleted file", landed(func(w *world, p string) { w.git(p, "rm", "-q", "--cached", "a.txt") }),
+			func(f *facts) { f.Dirty, f.Untracked = new(1), new(1) }},
+		{"staged file", landed(func(w *world, p string) {
 			w.write(filepath.Join(p, "new.txt"), "two\n")
 			w.git(p, "add", "new.txt")
-			return p
-		}, func(f *facts) { f.Dirty = new(1) }},
-		{"staged rename", func(w *world) string {
-			p := w.landed("x")
-			w.git(p, "mv", "a.txt", "b.txt")
-			return p
-		}, func(f *facts) { f.Dirty = new(2) }},
-		{"untracked files with odd names", func(w *world) string {
-			p := w.landed("x")
+		}), func(f *facts) { f.Dirty = new(1) }},
+		{"staged rename", landed(func(w *world, p string) { w.git(p, "mv", "a.txt", "b.txt") }), func(f *facts) { f.Dirty = new(2) }},
+		{"untracked files with odd names", landed(func(w *world, p string) {
 			for _, name := range []string{"new\nline", "with blank", "ünï", "! a"} {
 				w.write(filepath.Join(p, "sub", name), "x")
 			}
-			return p
-		}, func(f *facts) { f.Untracked = new(4) }},
-		{"R1 ignored .env", func(w *world) string {
-			p := w.landed("x")
-			w.write(filepath.Join(p, ".env"), "SECRET=1\n")
-			return p
-		}, func(f *facts) { f.Ignored, f.IgnoredPaths = new(1), []string{".env"} }},
-		{"ignored marker of another tool", func(w *world) string {
-			p := w.landed("x")
+		}), func(f *facts) { f.Untracked = new(4) }},
+		{"R1 ignored .env", landed(func(w *world, p string) { w.write(filepath.Join(p, ".env"), "SECRET=1\n") }),
+			func(f *facts) { f.Ignored, f.IgnoredPaths = new(1), &[]string{".env"} }},
+		{"ignored marker of another tool", landed(func(w *world, p string) {
 			w.write(filepath.Join(w.main, ".git", "info", "exclude"), ".shepherd-*\n")
 			w.write(filepath.Join(p, ".shepherd-notes"), "x")
-			return p
-		}, func(f *facts) { f.Ignored, f.IgnoredPaths = new(1), []string{".shepherd-notes"} }},
-		{"many ignored files", func(w *world) string {
-			p := w.landed("x")
+		}), func(f *facts) { f.Ignored, f.IgnoredPaths = new(1), &[]string{".shepherd-notes"} }},
+		{"many ignored files", landed(func(w *world, p string) {
 			for _, n := range []string{"1", "2", "3", "4", "5", "6", "7"} {
 				w.write(filepath.Join(p, n+".log"), "x")
 			}
-			return p
-		}, func(f *facts) {
-			f.Ignored, f.IgnoredPaths = new(7), []string{"1.log", "2.log", "3.log", "4.log", "5.log", "6.log", "7.log"}
+		}), func(f *facts) {
+			f.Ignored, f.IgnoredPaths = new(7), &[]string{"1.log", "2.log", "3.log", "4.log", "5.log", "6.log", "7.log"}
 		}},
-		{"ignored and rebuildable", func(w *world) string {
-			p := w.landed("x")
+		{"ignored and rebuildable", landed(func(w *world, p string) {
 			w.write(filepath.Join(p, "node_modules", "left-pad", "index.js"), "x")
 			w.write(filepath.Join(p, "web", "node_modules", "index.js"), "x")
-			return p
-		}, func(*facts) {}},
-		{"R6 symbolic link instead of a rebuildable folder", func(w *world) string {
-			p := w.landed("x")
+		}), func(*facts) {}},
+		{"R6 symbolic link instead of a rebuildable folder", landed(func(w *world, p string) {
 			w.write(filepath.Join(w.dir, "shared", "x.js"), "x")
-			if err := os.Symlink(filepath.Join(w.dir, "shared"), filepath.Join(p, "node_modules")); err != nil {
-				w.Fatal(err)
-			}
-			return p
-		}, func(*facts) {}},
-		{"repository inside a rebuildable folder", func(w *world) string {
-			p := w.landed("x")
-			w.git(p, "clone", "-q", w.origin, "node_modules/dep")
-			return p
-		}, func(f *facts) {
-			f.Ignored, f.IgnoredPaths, f.Nested = new(1), []string{"node_modules/"}, &[]string{"node_modules/dep"}
+			w.link(filepath.Join(w.dir, "shared"), filepath.Join(p, "node_modules"))
+		}), func(*facts) {}},
+		{"repository inside a rebuildable folder", landed(func(w *world, p string) { w.git(p, "clone", "-q", w.origin, "node_modules/dep") }),
+			func(f *facts) {
+				f.Ignored, f.IgnoredPaths, f.Nested = new(1), &[]string{"node_modules/"}, &[]string{"node_modules/dep"}
+			}},
+		{"R2 ignored nested worktree", landed(func(w *world, p string) { w.git(p, "worktree", "add", "-q", "--detach", "inner/wt") }),
+			func(f *facts) {
+				f.Ignored, f.IgnoredPaths, f.Nested = new(1), &[]string{"inner/"}, &[]string{"inner/wt"}
+			}},
+		{"R3 ignored nested clone", landed(func(w *world, p string) { w.git(p, "clone", "-q", w.origin, "inner/clone") }), func(f *facts) {
+			f.Ignored, f.IgnoredPaths, f.Nested = new(1), &[]string{"inner/"}, &[]string{"inner/clone"}
 		}},
-		{"R2 ignored nested worktree", func(w *world) string {
-			p := w.landed("x")
-			w.git(p, "worktree", "add", "-q", "--detach", "inner/wt")
-			return p
-		}, func(f *facts) {
-			f.Ignored, f.IgnoredPaths, f.Nested = new(1), []string{"inner/"}, &[]string{"inner/wt"}
-		}},
-		{"R3 ignored nested clone", func(w *world) string {
-			p := w.landed("x")
-			w.git(p, "clone", "-q", w.origin, "inner/clone")
-			return p
-		}, func(f *facts) {
-			f.Ignored, f.IgnoredPaths, f.Nested = new(1), []string{"inner/"}, &[]string{"inner/clone"}
-		}},
-		{"nested bare clone", func(w *world) string {
-			p := w.landed("x")
-			w.git(p, "clone", "-q", "--bare", w.origin, "inner/b.git")
-			return p
-		}, func(f *facts) {
-			f.Ignored, f.IgnoredPaths, f.Nested = new(1), []string{"inner/"}, &[]string{"inner/b.git"}
-		}},
-		{"submodule", func(w *world) string {
-			p := w.landed("x")
+		{"nested bare clone", landed(func(w *world, p string) { w.git(p, "clone", "-q", "--bare", w.origin, "inner/b.git") }),
+			func(f *facts) {
+				f.Ignored, f.IgnoredPaths, f.Nested = new(1), &[]string{"inner/"}, &[]string{"inner/b.git"}
+			}},
+		{"submodule", landed(func(w *world, p string) {
 			w.git(p, "submodule", "--quiet", "add", w.origin, "sub")
 			w.git(p, "commit", "-q", "-m", "submodule")
 			w.git(p, "push", "-q", "origin", "HEAD:main")
-			return p
-		}, func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"sub"} }},
+		}), func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"sub"} }},
 		{"submodule that was never filled", func(w *world) string { return w.registered("x") },
 			func(f *facts) { f.Commits = new(2) }},
-		{"submodule that was never filled, whose name is several folders deep", func(w *world) string {
-			p := w.landed("x")
+		{"submodule that was never filled, whose name is several folders deep", landed(func(w *world, p string) {
 			w.gitlink(p, "third/party/sub")
 			w.mkdir(filepath.Join(p, "third/party/sub"))
 			w.git(p, "push", "-q", "origin", "HEAD:main")
-			return p
-		}, func(f *facts) { f.Commits = new(2) }},
-		{"submodule that was never filled, left out of a sparse checkout", func(w *world) string {
-			p := w.registered("x")
+		}), func(f *facts) { f.Commits = new(2) }},
+		{"submodule that was never filled, left out of a sparse checkout", registered(func(w *world, p string) {
 			w.git(p, "sparse-checkout", "set", "--no-cone", "/x.txt", "/.gitignore", "/a.txt")
-			return p
-		}, func(f *facts) { f.Commits = new(2) }},
-		{"submodule without a repository, with a file in its folder that git does not look at", func(w *world) string {
-			p := w.registered("x")
-			w.write(filepath.Join(p, "sub", "notes"), "work\n")
-			return p
-		}, func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"sub"} }},
-		{"submodule without a repository, with an empty folder in its folder", func(w *world) string {
-			p := w.registered("x")
-			w.mkdir(filepath.Join(p, "sub", "in"))
-			return p
-		}, func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"sub"} }},
-		{"submodule whose folder is a link to one that is empty", func(w *world) string {
-			p := w.registered("x")
-			if err := os.Remove(filepath.Join(p, "sub")); err != nil {
-				w.Fatal(err)
-			}
+		}), func(f *facts) { f.Commits = new(2) }},
+		{"submodule without a repository, with a file in its folder that git does not look at", registered(func(w *world, p string) { w.write(filepath.Join(p, "sub", "notes"), "work\n") }),
+			func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"sub"} }},
+		{"submodule without a repository, with an empty folder in its folder", registered(func(w *world, p string) { w.mkdir(filepath.Join(p, "sub", "in")) }),
+			func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"sub"} }},
+		{"submodule whose folder is a link to one that is empty", registered(func(w *world, p string) {
+			w.remove(filepath.Join(p, "sub"))
 			w.mkdir(filepath.Join(w.dir, "empty"))
 			w.link(filepath.Join(w.dir, "empty"), filepath.Join(p, "sub"))
-			return p
-		}, func(f *facts) { f.Commits, f.Dirty, f.Nested = new(2), new(1), &[]string{"sub"} }},
-		{"submodule whose folder was removed", func(w *world) string {
-			p := w.registered("x")
-			if err := os.Remove(filepath.Join(p, "sub")); err != nil {
-				w.Fatal(err)
-			}
-			return p
-		}, func(f *facts) { f.Commits, f.Dirty = new(2), new(1) }},
-		{"submodule in a folder that is a link", func(w *world) string {
-			p := w.landed("x")
+		}), func(f *facts) { f.Commits, f.Dirty, f.Nested = new(2), new(1), &[]string{"sub"} }},
+		{"submodule whose folder was removed", registered(func(w *world, p string) { w.remove(filepath.Join(p, "sub")) }),
+			func(f *facts) { f.Commits, f.Dirty = new(2), new(1) }},
+		{"submodule in a folder that is a link", landed(func(w *world, p string) {
 			w.gitlink(p, "third/sub")
 			w.git(p, "push", "-q", "origin", "HEAD:main")
-			if err := os.RemoveAll(filepath.Join(p, "third")); err != nil {
-				w.Fatal(err)
-			}
+			w.remove(filepath.Join(p, "third"))
 			w.mkdir(filepath.Join(w.dir, "else", "sub"))
 			w.link(filepath.Join(w.dir, "else"), filepath.Join(p, "third"))
-			return p
-		}, func(f *facts) {
+		}), func(f *facts) {
 			f.Commits, f.Dirty, f.Untracked, f.Nested = new(2), new(1), new(1), &[]string{"third/sub"}
 		}},
-		{"submodule that was filled and deinitialised: its repository is in the admin folder", func(w *world) string {
-			p := w.landed("x")
+		{"submodule that was filled and deinitialised: its repository is in the admin folder", landed(func(w *world, p string) {
 			w.git(p, "submodule", "--quiet", "add", w.origin, "sub")
 			w.git(p, "commit", "-q", "-m", "submodule")
 			w.git(p, "push", "-q", "origin", "HEAD:main")
 			w.git(p, "submodule", "--quiet", "deinit", "-f", "sub")
-			return p
-		}, func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"sub"} }},
+		}), func(f *facts) { f.Commits, f.Nested = new(2), &[]string{"sub"} }},
 		{"submodule that was never filled here, and is in the main checkout", func(w *world) string {
 			w.git(w.main, "submodule", "--quiet", "add", w.origin, "sub")
 			w.git(w.main, "commit", "-q", "-m", "submodule")
 			w.git(w.main, "push", "-q", "origin", "main")
 			return w.branch("x")
 		}, func(f *facts) { f.Commits = new(0) }},
-		{"submodule whose folder is gone and whose repository is not", func(w *world) string {
-			p := w.landed("x")
+		{"submodule whose folder is gone and whose repository is not", landed(func(w *world, p string) {
 			w.git(p, "submodule", "--quiet", "add", w.origin, "sub")
 			w.git(p, "rm", "-q", "--cached", "sub", ".gitmodules")
 			for _, n := range []string{"sub", ".gitmodules"} {
-				if err := os.RemoveAll(filepath.Join(p, n)); err != nil {
-					w.Fatal(err)
-				}
+				w.remove(filepath.Join(p, n))
 			}
-			return p
-		}, func(f *facts) { f.Nested = &[]string{"sub"} }},
-		{"R4 detached with a commit of its own", func(w *world) string {
-			p := w.detached("x")
-			w.commit(p, "own.txt")
-			return p
-		}, func(f *facts) {
+		}), func(f *facts) { f.Nested = &[]string{"sub"} }},
+		{"R4 detached with a commit of its own", detached(func(w *world, p string) { w.commit(p, "own.txt") }), func(f *facts) {
 			f.Detached, f.Landed, f.Unreachable = new(true), new(false), new(1)
 			f.unasked(ownCommits)
 		}},
-		{"detached at what a branch keeps", func(w *world) string {
-			p := w.detached("x")
+		{"detached at what a branch keeps", detached(func(w *world, p string) {
 			w.commit(p, "own.txt")
 			w.git(p, "branch", "kept")
-			return p
-		}, func(f *facts) { f.Detached, f.Landed = new(true), new(false) }},
-		{"detached at what a tag keeps", func(w *world) string {
-			p := w.detached("x")
+		}), func(f *facts) { f.Detached, f.Landed = new(true), new(false) }},
+		{"detached at what a tag keeps", detached(func(w *world, p string) {
 			w.commit(p, "own.txt")
 			w.git(p, "tag", "-a", "-m", "kept", "v1")
-			return p
-		}, func(f *facts) { f.Detached, f.Landed = new(true), new(false) }},
-		{"commits that only another worktree has as well", func(w *world) string {
-			p := w.detached("x")
+		}), func(f *facts) { f.Detached, f.Landed = new(true), new(false) }},
+		{"commits that only another worktree has as well", detached(func(w *world, p string) {
 			oid := w.commit(p, "own.txt")
 			w.git(w.main, "worktree", "add", "-q", "--detach", filepath.Join(w.wts, "y"), oid)
-			return p
-		}, func(f *facts) {
+		}), func(f *facts) {
 			f.Detached, f.Landed, f.Unreachable = new(true), new(false), new(1)
 			f.unasked(ownCommits)
 		}},
-		{"branch with commits that were not pushed", func(w *world) string {
-			p := w.branch("x")
+		{"branch with commits that were not pushed", branch(func(w *world, p string) {
 			w.commit(p, "one.txt")
 			w.commit(p, "two.txt")
-			return p
-		}, func(f *facts) { f.Landed, f.Commits = new(false), new(2) }},
+		}), func(f *facts) { f.Landed, f.Commits = new(false), new(2) }},
 		{"R8 branch that nothing was done on", func(w *world) string { return w.branch("x") },
 			func(f *facts) { f.Commits = new(0) }},
-		{"squash merge", func(w *world) string {
-			p := w.branch("x")
+		{"squash merge", branch(func(w *world, p string) {
 			w.commit(p, "one.txt")
 			w.commit(p, "two.txt")
 			w.git(w.main, "merge", "-q", "--squash", "x")
 			w.git(w.main, "commit", "-q", "-m", "squashed")
 			w.git(w.main, "push", "-q", "origin", "main")
-			return p
-		}, func(f *facts) { f.Landed, f.Commits = new(false), new(2) }},
-		{"amended on a branch, whose reflog keeps it", func(w *world) string {
-			p := w.landed("x")
+		}), func(f *facts) { f.Landed, f.Commits = new(false), new(2) }},
+		{"amended on a branch, whose reflog keeps it", landed(func(w *world, p string) {
 			w.commit(p, "one.txt")
 			w.git(p, "commit", "-q", "--amend", "-m", "again")
-			return p
-		}, func(f *facts) { f.Landed, f.Commits = new(false), new(3) }},
-		{"amended while detached, which only its reflog tells", func(w *world) string {
-			p := w.detached("x")
+		}), func(f *facts) { f.Landed, f.Commits = new(false), new(3) }},
+		{"amended while detached, which only its reflog tells", detached(func(w *world, p string) {
 			w.commit(p, "one.txt")
 			w.git(p, "commit", "-q", "--amend", "-m", "again")
 			w.git(p, "branch", "kept")
-			return p
-		}, func(f *facts) {
+		}), func(f *facts) {
 			f.Detached, f.Landed, f.Commits, f.Unreachable = new(true), new(false), new(2), new(1)
 			f.unasked(ownCommits)
 		}},
-		{"reset away from a commit while detached", func(w *world) string {
-			p := w.detached("x")
+		{"reset away from a commit while detached", detached(func(w *world, p string) {
 			w.commit(p, "one.txt")
 			w.commit(p, "two.txt")
 			w.git(p, "reset", "-q", "--hard", "origin/main")
-			return p
-		}, func(f *facts) {
+		}), func(f *facts) {
 			f.Detached, f.Commits, f.Unreachable = new(true), new(2), new(2)
 			f.unasked(ownCommits)
 		}},
-		{"ref of the worktree's own", func(w *world) string {
-			p := w.landed("x")
+		{"ref of the worktree's own", landed(func(w *world, p string) {
 			tree := w.git(p, "rev-parse", "HEAD^{tree}")
 			oid := w.git(p, "commit-tree", "-m", "kept aside", tree)
 			w.git(p, "update-ref", "refs/worktree/aside", oid)
-			return p
-		}, func(f *facts) {
+		}), func(f *facts) {
 			f.Unreachable = new(1)
 			f.unasked(ownCommits)
 		}},
-		{"stash is shared", func(w *world) string {
-			p := w.landed("x")
+		{"stash is shared", landed(func(w *world, p string) {
 			for _, text := range []string{"two\n", "three\n"} {
 				w.write(filepath.Join(p, "a.txt"), text)
 				w.git(p, "stash", "-q")
 			}
-			return p
-		}, func(*facts) {}},
-		{"branch deleted from under it", func(w *world) string {
-			p := w.branch("x")
+		}), func(*facts) {}},
+		{"branch deleted from under it", branch(func(w *world, p string) {
 			w.commit(p, "one.txt")
 			w.git(w.main, "update-ref", "-d", "refs/heads/x")
 			w.write(filepath.Join(w.main, ".git", "logs", "refs", "heads", "x"), strings.Repeat("0", 40)+" "+
 				w.git(w.main, "rev-parse", "origin/main")+" t <t@example.org> 1 +0000\tbranch: Created\n")
-			return p
-		}, func(f *facts) {
+		}), func(f *facts) {
 			f.Landed, f.Unreachable = nil, new(1)
 			f.Error = "read HEAD: resolve refs/heads/x: file does not exist"
 			f.unasked(ownCommits)
 		}},
-		{"R9 locked", func(w *world) string {
-			p := w.landed("x")
-			w.git(w.main, "worktree", "lock", "--reason", "mine", p)
-			return p
-		}, func(f *facts) {
+		{"R9 locked", landed(func(w *world, p string) { w.git(w.main, "worktree", "lock", "--reason", "mine", p) }), func(f *facts) {
 			f.Locked = new(true)
 			f.unasked("it is locked")
 		}},
-		{"stopped rebase", func(w *world) string {
-			p := w.branch("x")
+		{"stopped rebase", branch(func(w *world, p string) {
 			w.commit(p, "one.txt")
 			w.write(filepath.Join(p, "a.txt"), "theirs\n")
 			w.git(p, "commit", "-qam", "theirs")
@@ -350,14 +258,12 @@ func TestFacts(t *testing.T) {
 			if out, err := w.try(p, "-c", "sequence.editor=sed -i 1s/^pick/edit/", "rebase", "-q", "-i", "main"); err != nil {
 				w.Fatal(out)
 			}
-			return p
-		}, func(f *facts) {
+		}), func(f *facts) {
 			// The commit that the rebase stopped at is on no branch yet.
 			f.Detached, f.Landed, f.Commits, f.Unreachable, f.Operation = new(true), new(false), new(3), new(1), new("rebase")
 			f.unasked(ownCommits)
 		}},
-		{"conflicting merge", func(w *world) string {
-			p := w.landed("x")
+		{"conflicting merge", landed(func(w *world, p string) {
 			w.write(filepath.Join(w.main, "a.txt"), "ours\n")
 			w.git(w.main, "commit", "-qam", "ours")
 			w.write(filepath.Join(p, "a.txt"), "theirs\n")
@@ -366,27 +272,16 @@ func TestFacts(t *testing.T) {
 			if _, err := w.try(p, "merge", "main"); err == nil {
 				w.Fatal("no conflict")
 			}
-			return p
-		}, func(f *facts) { f.Commits, f.Dirty, f.Operation = new(2), new(1), new("merge") }},
-		{"bisect", func(w *world) string {
-			p := w.landed("x")
-			w.git(p, "bisect", "start")
-			return p
-		}, func(f *facts) { f.Operation = new("bisect") }},
-		{"skip-worktree of a file that is not there", func(w *world) string {
-			p := w.landed("x")
-			w.git(p, "sparse-checkout", "set", "--no-cone", "/x.txt", "/.gitignore")
-			return p
-		}, func(*facts) {}},
-		{"index of version 4", func(w *world) string {
-			p := w.landed("x")
+		}), func(f *facts) { f.Commits, f.Dirty, f.Operation = new(2), new(1), new("merge") }},
+		{"bisect", landed(func(w *world, p string) { w.git(p, "bisect", "start") }), func(f *facts) { f.Operation = new("bisect") }},
+		{"skip-worktree of a file that is not there", landed(func(w *world, p string) { w.git(p, "sparse-checkout", "set", "--no-cone", "/x.txt", "/.gitignore") }), func(*facts) {}},
+		{"index of version 4", landed(func(w *world, p string) {
 			for _, name := range []string{"dir/aaa", "dir/aab", "dir/b"} {
 				w.write(filepath.Join(p, name), name)
 			}
 			w.git(p, "add", "dir")
 			w.git(p, "update-index", "--index-version", "4")
-			return p
-		}, func(f *facts) { f.Dirty = new(3) }},
+		}), func(f *facts) { f.Dirty = new(3) }},
 		{"no checkout was made", func(w *world) string {
 			p := filepath.Join(w.wts, "x")
 			w.git(w.main, "worktree", "add", "-q", "--no-checkout", "-b", "x", p, "origin/main")
@@ -399,9 +294,7 @@ func TestFacts(t *testing.T) {
 			path := tt.make(newWorld(t))
 			want := clean()
 			tt.want(&want)
-			if diff := cmp.Diff(want, of(one(t, options(), path))); diff != "" {
-				t.Error(diff)
-			}
+			must.Equal(t, want, of(one(t, options(), path)), "result")
 		})
 	}
 }
@@ -415,94 +308,59 @@ func TestUnknown(t *testing.T) {
 		want func(f *facts)
 		err  string
 	}{
-		{"assume-unchanged hides a change", func(w *world) string {
-			p := w.landed("x")
+		{"assume-unchanged hides a change", landed(func(w *world, p string) {
 			w.git(p, "update-index", "--assume-unchanged", "a.txt")
 			w.write(filepath.Join(p, "a.txt"), "hidden\n")
-			return p
-		}, func(f *facts) { f.Dirty = nil }, "assume-unchanged"},
-		{"skip-worktree hides a change", func(w *world) string {
-			p := w.landed("x")
+		}), func(f *facts) { f.Dirty = nil }, "assume-unchanged"},
+		{"skip-worktree hides a change", landed(func(w *world, p string) {
 			w.git(p, "update-index", "--skip-worktree", "a.txt")
 			w.write(filepath.Join(p, "a.txt"), "hidden\n")
-			return p
-		}, func(f *facts) { f.Dirty = nil }, "skip-worktree"},
-		{"split index", func(w *world) string {
-			p := w.landed("x")
-			w.git(p, "update-index", "--split-index")
-			return p
-		}, func(f *facts) { f.Dirty, f.Nested = nil, nil }, "split over two files"},
-		{"damaged index", func(w *world) string {
-			p := w.landed("x")
+		}), func(f *facts) { f.Dirty = nil }, "skip-worktree"},
+		{"split index", landed(func(w *world, p string) { w.git(p, "update-index", "--split-index") }),
+			func(f *facts) { f.Dirty, f.Nested = nil, nil }, "split over two files"},
+		{"damaged index", landed(func(w *world, p string) {
 			w.write(filepath.Join(w.admin(p), "index"), "DIRC and nothing that makes sense whatsoever")
-			return p
-		}, func(f *facts) { f.unasked("") }, "ask git for the content"},
+		}), func(f *facts) { f.unasked("") }, "ask git for the content"},
 		{"broken .git file", func(w *world) string {
 			p := filepath.Join(w.wts, "x")
 			w.write(filepath.Join(p, ".git"), "what?\n")
 			return p
 		}, func(f *facts) { *f = facts{Checkout: new(true)} }, "does not begin with"},
-		{"admin folder is missing", func(w *world) string {
-			p := w.landed("x")
-			if err := os.RemoveAll(w.admin(p)); err != nil {
-				w.Fatal(err)
-			}
-			return p
-		}, func(f *facts) { *f = facts{Checkout: new(true), Worktree: new(true), Registered: new(false)} },
+		{"admin folder is missing", landed(func(w *world, p string) { w.remove(w.admin(p)) }),
+			func(f *facts) { *f = facts{Checkout: new(true), Worktree: new(true), Registered: new(false)} },
 			"not a git repository"},
 		{"empty .git folder", func(w *world) string {
 			p := filepath.Join(w.wts, "x")
-			if err := os.MkdirAll(filepath.Join(p, ".git"), 0o755); err != nil {
-				w.Fatal(err)
-			}
+			w.mkdir(filepath.Join(p, ".git"))
 			return p
 		}, func(f *facts) { *f = facts{Checkout: new(true)} }, "not a git repository"},
 		{".git is a link to nothing", func(w *world) string {
 			p := filepath.Join(w.wts, "x")
 			w.write(filepath.Join(p, "a"), "")
-			if err := os.Symlink("nowhere", filepath.Join(p, ".git")); err != nil {
-				w.Fatal(err)
-			}
+			w.link("nowhere", filepath.Join(p, ".git"))
 			return p
 		}, func(f *facts) { *f = facts{Checkout: new(true)} }, "symbolic link to nothing"},
-		{"HEAD's commit does not exist", func(w *world) string {
-			p := w.landed("x")
-			w.write(filepath.Join(w.admin(p), "HEAD"), strings.Repeat("1", 40)+"\n")
-			return p
-		}, func(f *facts) {
-			f.Detached, f.Landed, f.Unreachable = new(true), nil, nil
-			f.unasked("it is not known whether only it has some commits")
-		}, "its commit does not exist"},
-		{"garbled HEAD", func(w *world) string {
-			p := w.landed("x")
-			w.write(filepath.Join(w.admin(p), "HEAD"), "ref: refs/heads/../../x\n")
-			return p
-		}, func(f *facts) {
-			f.Detached, f.Landed, f.Commits, f.Unreachable = nil, nil, nil, nil
-			f.unasked("it is not known whether only it has some commits")
-		}, "impossible name"},
-		{"garbled reflog", func(w *world) string {
-			p := w.landed("x")
-			w.write(filepath.Join(w.admin(p), "logs", "HEAD"), "\x00\x00\x00\n")
-			return p
-		}, func(f *facts) {
-			f.Commits, f.Unreachable = nil, nil
-			f.unasked("it is not known whether only it has some commits")
-		}, "is no entry"},
-		{"reflog is missing", func(w *world) string {
-			p := w.landed("x")
-			if err := os.Remove(filepath.Join(w.admin(p), "logs", "HEAD")); err != nil {
-				w.Fatal(err)
-			}
-			return p
-		}, func(f *facts) { f.Commits = nil }, ""},
-		{"configuration is none", func(w *world) string {
-			p := w.landed("x")
-			w.write(filepath.Join(w.main, ".git", "config"), "[core\n")
-			return p
-		}, func(f *facts) {
-			*f = facts{Checkout: new(true), Worktree: new(true)}
-		}, "is no git configuration"},
+		{"HEAD's commit does not exist", landed(func(w *world, p string) { w.write(filepath.Join(w.admin(p), "HEAD"), strings.Repeat("1", 40)+"\n") }),
+			func(f *facts) {
+				f.Detached, f.Landed, f.Unreachable = new(true), nil, nil
+				f.unasked("it is not known whether only it has some commits")
+			}, "its commit does not exist"},
+		{"garbled HEAD", landed(func(w *world, p string) { w.write(filepath.Join(w.admin(p), "HEAD"), "ref: refs/heads/../../x\n") }),
+			func(f *facts) {
+				f.Detached, f.Landed, f.Commits, f.Unreachable = nil, nil, nil, nil
+				f.unasked("it is not known whether only it has some commits")
+			}, "impossible name"},
+		{"garbled reflog", landed(func(w *world, p string) { w.write(filepath.Join(w.admin(p), "logs", "HEAD"), "\x00\x00\x00\n") }),
+			func(f *facts) {
+				f.Commits, f.Unreachable = nil, nil
+				f.unasked("it is not known whether only it has some commits")
+			}, "is no entry"},
+		{"reflog is missing", landed(func(w *world, p string) { w.remove(filepath.Join(w.admin(p), "logs", "HEAD")) }),
+			func(f *facts) { f.Commits = nil }, ""},
+		{"configuration is none", landed(func(w *world, p string) { w.write(filepath.Join(w.main, ".git", "config"), "[core\n") }),
+			func(f *facts) {
+				*f = facts{Checkout: new(true), Worktree: new(true)}
+			}, "is no git configuration"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -515,9 +373,7 @@ func TestUnknown(t *testing.T) {
 				t.Errorf("want an error with %q, got %q", tt.err, got.Error)
 			}
 			got.Error = ""
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
+			must.Equal(t, want, got, "result")
 		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"winnow/engine/snapshot"
 	"winnow/internal/gitcmd"
 	"winnow/testkit/executable"
+	"winnow/testkit/must"
 )
 
 func TestGates(t *testing.T) {
@@ -135,9 +136,41 @@ func TestNoRunsWithoutWorktrees(t *testing.T) {
 	o.Full = true
 	d := root(t, o, w.dir).Dirs[dirs.ID(w.main)]
 	want := facts{Checkout: new(true), Worktree: new(false), Detached: new(false), Locked: new(false), Landed: new(true), Commits: new(1),
-		Dirty: new(0), Untracked: new(0), Ignored: new(0), Operation: new(""), Nested: &[]string{}}
-	if diff := cmp.Diff(want, of(d)); diff != "" {
-		t.Error(diff)
+		Dirty: new(0), Untracked: new(0), Ignored: new(0), Operation: new(""), Nested: &[]string{}, IgnoredPaths: &[]string{}}
+	must.Equal(t, want, of(d), "result")
+}
+
+// TestPlainFolders holds that what lies in a folder without a repository is known where nothing cheaper keeps it, and costs no run of git.
+func TestPlainFolders(t *testing.T) {
+	t.Parallel()
+	w, o := newWorld(t), options()
+	program, runs := counting(t)
+	o.Git = program
+	at := filepath.Join(w.dir, "plain")
+	mkdirs(t, at+"/empty", at+"/links")
+	w.write(at+"/files/deep/notes", "x")
+	w.write(at+"/held/notes", "x")
+	w.link(w.main, at+"/links/main")
+	w.git(w.dir, "init", "-q", at+"/clone/deep/inner")
+	w.git(w.main, "worktree", "add", "-q", "-b", "inner", at+"/tree/inner", "origin/main")
+	w.write(at+"/mercurial/.hg/store", "x")
+	o.Holders = func(context.Context, []string) (map[string][]snapshot.Holder, bool, error) {
+		return map[string][]snapshot.Holder{at + "/held": {{PID: 9, Name: "vim", How: "fd"}}}, true, nil
+	}
+	got := map[string]any{}
+	for _, d := range root(t, o, at).Dirs {
+		got[d.Name] = d.Skipped
+		if d.Nested != nil {
+			got[d.Name] = *d.Nested
+		}
+		if d.Error != "" || d.Git != nil {
+			t.Errorf("%s: %q, %+v", d.Name, d.Error, d.Git)
+		}
+	}
+	want := map[string]any{"empty": "", "files": []string{}, "held": "it is in use by vim (9)", "links": []string{},
+		"clone": []string{"deep/inner"}, "tree": []string{"inner"}, "mercurial": []string{".hg"}}
+	if diff := cmp.Diff(want, got); diff != "" || len(runs()) > 0 {
+		t.Error(diff, runs())
 	}
 }
 

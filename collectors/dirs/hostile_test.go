@@ -13,6 +13,7 @@ import (
 
 	"winnow/collectors/dirs"
 	"winnow/testkit/executable"
+	"winnow/testkit/must"
 )
 
 // TestHostileRepository holds that nothing that a repository's configuration names is run, and that none of it hides a change.
@@ -51,16 +52,12 @@ func TestHostileRepository(t *testing.T) {
 		if _, err := f.WriteString(config.String() + "[extensions]\n\tworktreeConfig = true\n"); err != nil {
 			t.Fatal(err)
 		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, f.Close())
 	}
 	// Times that the index does not know make git look into the files, and the filters run.
 	later := time.Now().Add(time.Minute)
 	for _, name := range []string{"a.txt", "x.txt", "b.bin"} {
-		if err := os.Chtimes(filepath.Join(path, name), later, later); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chtimes(filepath.Join(path, name), later, later))
 	}
 	w.write(filepath.Join(path, "a.txt"), "changed\n")
 	w.write(filepath.Join(path, "new"), "x")
@@ -75,9 +72,7 @@ func TestHostileRepository(t *testing.T) {
 	want := clean()
 	want.Commits, want.Dirty, want.Untracked = new(2), nil, new(1)
 	want.Error = `"a.txt" cannot be judged without running its filter (evil=x), which is a program that a configuration names; files like it: 1`
-	if diff := cmp.Diff(want, of(d)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, want, of(d), "result")
 	// The same configuration does run things when nothing is switched off, or this test would show nothing.
 	out, _ := w.try(path, "--work-tree="+path, "status")
 	if _, err := os.Stat(mark); err != nil {
@@ -113,21 +108,15 @@ func TestReadingWritesNothing(t *testing.T) {
 	w := newWorld(t)
 	path := w.landed("x")
 	old := time.Now().Add(-72 * time.Hour)
-	if err := os.Chtimes(filepath.Join(w.admin(path), "gitdir"), old, old); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(filepath.Join(path, "a.txt"), old, old); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(filepath.Join(w.admin(path), "gitdir"), old, old))
+	must.Do(t, os.Chtimes(filepath.Join(path, "a.txt"), old, old))
 	before := listing(t, w.dir)
 	if d := one(t, options(), path); d.Git.Dirty == nil || *d.Git.Dirty != 0 {
 		t.Errorf("%+v", d)
 	}
 	source, _ := dirs.Repository(options(), path)
 	read(t, source)
-	if diff := cmp.Diff(before, listing(t, w.dir)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, before, listing(t, w.dir), "result")
 }
 
 // TestFifosDoNotHang holds that pipes in place of git's files are refused and not waited for.
@@ -137,12 +126,8 @@ func TestFifosDoNotHang(t *testing.T) {
 		w := newWorld(t)
 		path := w.landed("x")
 		file := filepath.Join(w.admin(path), name)
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
-		if err := unix.Mkfifo(file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Remove(file))
+		must.Do(t, unix.Mkfifo(file, 0o600))
 		if d := one(t, options(), path); d.Error == "" {
 			t.Errorf("%s: %+v", name, d.Git)
 		}
@@ -157,9 +142,7 @@ func TestForeignOwner(t *testing.T) {
 	}
 	w, o := newWorld(t), options()
 	path := w.landed("x")
-	if err := os.Chown(w.admin(path), 4242, -1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chown(w.admin(path), 4242, -1))
 	program, runs := counting(t)
 	o.Git = program
 	d := one(t, o, path)

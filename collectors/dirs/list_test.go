@@ -11,12 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"winnow/collectors"
 	"winnow/collectors/dirs"
 	"winnow/engine/snapshot"
+	"winnow/testkit/must"
 )
 
 func names(sources []collectors.Source) []string {
@@ -32,9 +32,7 @@ func ids(p collectors.Part) []string { return slices.Sorted(maps.Keys(p.Dirs)) }
 func mkdirs(t testing.TB, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
-		if err := os.MkdirAll(path, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(path, 0o755))
 	}
 }
 
@@ -42,25 +40,19 @@ func TestRootsExpandsStars(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	mkdirs(t, dir+"/a/wts", dir+"/b/wts", dir+"/[c]/wts", dir+"/d")
-	if err := os.WriteFile(dir+"/file", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(dir+"/file", nil, 0o600))
 	got := names(dirs.Roots(dirs.Options{}, []string{dir + "/*/wts", dir + "/x*/wts", dir + "/none", dir + "/[*", dir + "/none/"}))
 	// A part without a star is taken as it stands, so that d/wts, which does not exist, is an absent source.
 	want := []string{"dirs/" + dir + "/[c]/wts", "dirs/" + dir + "/a/wts", "dirs/" + dir + "/b/wts", "dirs/" + dir + "/d/wts",
 		"dirs/" + dir + "/none", "dirs/" + dir + "/[c]"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, want, got, "result")
 }
 
 func TestRootThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
 	for path, want := range map[string]error{filepath.Join(dir, "none"): collectors.ErrAbsent, file: collectors.ErrAbsent} {
 		part, err := dirs.Roots(dirs.Options{}, []string{path})[0].Reader.Read(t.Context())
 		if !errors.Is(err, want) || part.Partial || len(part.Dirs) > 0 {
@@ -69,9 +61,7 @@ func TestRootThatCannotBeRead(t *testing.T) {
 	}
 	shut := filepath.Join(dir, "shut")
 	mkdirs(t, shut+"/x")
-	if err := os.Chmod(shut, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(shut, 0))
 	t.Cleanup(func() { _ = os.Chmod(shut, 0o700) })
 	if os.Geteuid() == 0 {
 		t.Skip("root may read every folder: run as a plain user to see a refused one")
@@ -89,9 +79,7 @@ func TestRootListsFoldersAndLinks(t *testing.T) {
 	mkdirs(t, dir+"/plain/sub", dir+"/empty", dir+"/"+dirs.Trash, dir+"/with\nnewline and ünïcode")
 	w.write(dir+"/file", "x")
 	w.write(dir+"/with\nnewline and ünïcode/x", "x")
-	if err := os.Symlink(w.main, dir+"/link"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(w.main, dir+"/link"))
 	w.git(w.dir, "clone", "-q", w.origin, dir+"/clone")
 	w.git(w.dir, "clone", "-q", "--bare", w.origin, dir+"/bare.git")
 	part := root(t, options(), dir)
@@ -122,9 +110,7 @@ func TestRootListsFoldersAndLinks(t *testing.T) {
 		}
 		got[d.Name] = g
 	}
-	if diff := cmp.Diff(wants, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, wants, got, "result")
 }
 
 func TestFolderFacts(t *testing.T) {
@@ -133,9 +119,7 @@ func TestFolderFacts(t *testing.T) {
 	path := w.landed("x")
 	d := one(t, options(), path)
 	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Lstat(path, &st))
 	if *d.Device != st.Dev || *d.Inode != st.Ino || *d.UID != os.Geteuid() || *d.Mounts != 0 || d.MountID == nil {
 		t.Errorf("want device %d inode %d, got %+v", st.Dev, st.Ino, d)
 	}
@@ -150,9 +134,7 @@ func TestFolderFacts(t *testing.T) {
 		Head: w.git(path, "rev-parse", "HEAD"), Branch: "refs/heads/x", Upstream: "refs/remotes/origin/main"}
 	g := d.Git
 	got := snapshot.Git{Main: g.Main, CommonDir: g.CommonDir, AdminDir: g.AdminDir, Head: g.Head, Branch: g.Branch, Upstream: g.Upstream}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, want, got, "result")
 	if g.FetchedAt == nil {
 		t.Error("the upstream moved and no time says so")
 	}
@@ -164,17 +146,11 @@ func TestRepositoryListsAllItsWorktrees(t *testing.T) {
 	first, far := w.landed("first"), filepath.Join(w.dir, "far away", "wt\nx")
 	w.git(w.main, "worktree", "add", "-q", "--detach", far)
 	lost := w.landed("lost")
-	if err := os.RemoveAll(w.admin(lost)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(w.admin(lost)))
 	missing := w.landed("missing")
-	if err := os.RemoveAll(missing); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(missing))
 	moved := w.landed("before")
-	if err := os.Rename(moved, filepath.Join(w.wts, "moved")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(moved, filepath.Join(w.wts, "moved")))
 	moved = filepath.Join(w.wts, "moved")
 	w.git(w.dir, "clone", "-q", w.origin, filepath.Join(w.wts, "foreign"))
 
@@ -188,9 +164,7 @@ func TestRepositoryListsAllItsWorktrees(t *testing.T) {
 		want[i] = dirs.ID(path)
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(want, ids(part)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, want, ids(part), "result")
 	state := map[string][2]bool{}
 	for id, d := range part.Dirs {
 		if d.Git.Registered != nil {
@@ -202,9 +176,7 @@ func TestRepositoryListsAllItsWorktrees(t *testing.T) {
 	wantState := map[string][2]bool{
 		dirs.ID(first): {true, true}, dirs.ID(far): {true, true}, dirs.ID(lost): {true, false}, dirs.ID(moved): {true, false},
 	}
-	if diff := cmp.Diff(wantState, state); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, wantState, state, "result")
 	if d := part.Dirs[dirs.ID(moved)]; d.Git.Dirty == nil || *d.Git.Dirty != 0 || d.Root != w.wts {
 		t.Errorf("moved worktree: %+v", d)
 	}
@@ -238,9 +210,7 @@ func TestBareRepositoryAndNoRemote(t *testing.T) {
 		t.Fatal("no repository")
 	}
 	part := read(t, source)
-	if diff := cmp.Diff([]string{dirs.ID(filepath.Join(w.wts, "x"))}, ids(part)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, []string{dirs.ID(filepath.Join(w.wts, "x"))}, ids(part), "result")
 	d := part.Dirs[dirs.ID(filepath.Join(w.wts, "x"))]
 	if d.Git.Landed != nil || d.Git.Upstream != "" || d.Git.Main != "" || *d.Git.Unreachable != 0 || *d.Git.Dirty != 0 {
 		t.Errorf("without a remote nothing is known to have landed: %+v", d.Git)
@@ -296,19 +266,13 @@ func TestOnly(t *testing.T) {
 	whole := root(t, o, w.wts).Dirs[dirs.ID(path)]
 	o.Only = path
 	part := root(t, o, w.wts)
-	if diff := cmp.Diff(map[string]snapshot.Dir{dirs.ID(path): whole}, part.Dirs); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, map[string]snapshot.Dir{dirs.ID(path): whole}, part.Dirs, "result")
 	if part := root(t, o, w.dir); len(part.Dirs) > 0 {
 		t.Errorf("in another root: %v", ids(part))
 	}
 	source, _ := dirs.Repository(o, w.main)
-	if diff := cmp.Diff([]string{dirs.ID(path)}, ids(read(t, source))); diff != "" {
-		t.Error(diff)
-	}
-	if err := os.RemoveAll(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Equal(t, []string{dirs.ID(path)}, ids(read(t, source)), "result")
+	must.Do(t, os.RemoveAll(path))
 	if part := root(t, o, w.wts); len(part.Dirs) > 0 {
 		t.Errorf("it is gone: %v", ids(part))
 	}
@@ -328,9 +292,7 @@ func TestUnreadableFolder(t *testing.T) {
 	hole := w.landed("hole")
 	mkdirs(t, shut+"/x", hole+"/dark/x")
 	for _, path := range []string{shut, hole + "/dark"} {
-		if err := os.Chmod(path, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chmod(path, 0))
 		t.Cleanup(func() { _ = os.Chmod(path, fs.FileMode(0o700)) })
 	}
 	part := root(t, options(), w.wts)
@@ -341,9 +303,7 @@ func TestUnreadableFolder(t *testing.T) {
 		t.Errorf("with a hole: %+v", d)
 	}
 	want := clean()
-	if diff := cmp.Diff(want, of(part.Dirs[dirs.ID(open)])); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, want, of(part.Dirs[dirs.ID(open)]), "result")
 	if part.Unreadable != 2 {
 		t.Errorf("want 2 that could not be read, got %d", part.Unreadable)
 	}
@@ -356,19 +316,13 @@ func TestFetchedAt(t *testing.T) {
 	at := time.Now().Add(time.Hour).Truncate(time.Second)
 	w.git(other, "fetch", "-q", "origin")
 	fetched := filepath.Join(w.admin(other), "FETCH_HEAD")
-	if err := os.Chtimes(fetched, at, at); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(fetched, at, at))
 	if got := one(t, options(), path).Git.FetchedAt; got == nil || !got.Equal(at) {
 		t.Errorf("fetched from another worktree at %v, got %v", at, got)
 	}
 	// This is what a fetch that failed leaves behind.
-	if err := os.Truncate(fetched, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(fetched, at, at); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(fetched, 0))
+	must.Do(t, os.Chtimes(fetched, at, at))
 	if got := one(t, options(), path).Git.FetchedAt; got == nil || !got.Before(at) {
 		t.Errorf("a fetch that failed counts: %v", got)
 	}
@@ -379,9 +333,7 @@ func TestCopiedWorktree(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	path := w.landed("x")
-	if err := os.CopyFS(filepath.Join(w.wts, "copy"), os.DirFS(path)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.CopyFS(filepath.Join(w.wts, "copy"), os.DirFS(path)))
 	w.write(filepath.Join(w.wts, "copy", "new"), "only here")
 	part := root(t, options(), w.wts)
 	original, twin := part.Dirs[dirs.ID(path)].Git, part.Dirs[dirs.ID(filepath.Join(w.wts, "copy"))].Git

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"winnow/collectors"
@@ -39,6 +40,8 @@ type look struct {
 	candidates []*candidate
 	mounts     *mounts
 	trust      *trust
+	// left is how many entries of plain folders are looked at still.
+	left atomic.Int64
 	// refused says of folders that were found why they are no candidates.
 	refused []string
 
@@ -158,9 +161,10 @@ func (l *look) repositories(ctx context.Context) {
 		others = append(others, c)
 	}
 	end := reserve(ctx)
-	l.contents(ctx, end, others)
 	var asked sync.WaitGroup
 	defer asked.Wait()
+	l.left.Store(git.Budget)
+	asked.Go(func() { l.contents(ctx, end, others) })
 	for _, common := range order {
 		asks := l.repository(ctx, common, members[common])
 		// Each repository goes its own way from here, so that one that never answers costs its own worktrees alone.

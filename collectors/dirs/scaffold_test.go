@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"winnow/collectors/dirs"
+	"winnow/testkit/must"
 )
 
 // kits are what tools write in these tests: one in the worktrees of one folder, one in all, and one whose files are reports.
@@ -86,9 +87,7 @@ func TestScaffold(t *testing.T) {
 			tt.put(w, p)
 			o := options()
 			o.Scaffold = kits("wts", "others")
-			if diff := cmp.Diff(tt.want, w.count(o, p)); diff != "" {
-				t.Error(diff)
-			}
+			must.Equal(t, tt.want, w.count(o, p), "result")
 			o.Scaffold = nil
 			all := tt.want.Untracked + tt.want.Ignored + tt.want.Scaffold
 			if got := w.count(o, p); got.Untracked+got.Ignored != all || got.Scaffold+got.Reports != 0 {
@@ -106,9 +105,7 @@ func TestScaffoldElsewhere(t *testing.T) {
 	w.put(p, ".tool-prompt", ".agent/settings.json")
 	o := options()
 	o.Scaffold = kits("others", "app", "x")
-	if diff := cmp.Diff(counts{Untracked: 1, Scaffold: 1}, w.count(o, p)); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, counts{Untracked: 1, Scaffold: 1}, w.count(o, p), "result")
 }
 
 // A file that a commit has is the repository's, whatever it is called.
@@ -142,7 +139,7 @@ func TestPathsAreNamed(t *testing.T) {
 	o.Scaffold = kits("wts")
 	g := one(t, o, p).Git
 	want := [][]string{{"deep/new", "new"}, {"a.env"}, {".tool-prompt", ".agent/", "node_modules/"}}
-	if diff := cmp.Diff(want, [][]string{*g.UntrackedPaths, g.IgnoredPaths, *g.LeftOutPaths}); diff != "" || *g.LeftOut != 3 {
+	if diff := cmp.Diff(want, [][]string{*g.UntrackedPaths, *g.IgnoredPaths, *g.LeftOutPaths}); diff != "" || *g.LeftOut != 3 {
 		t.Error(*g.LeftOut, diff)
 	}
 	for i := range 150 {
@@ -151,7 +148,7 @@ func TestPathsAreNamed(t *testing.T) {
 	if g := one(t, o, p).Git; *g.Untracked != 152 || len(*g.UntrackedPaths) != 100 {
 		t.Errorf("%d, named %d", *g.Untracked, len(*g.UntrackedPaths))
 	}
-	if g := one(t, o, w.landed("clean")).Git; g.UntrackedPaths == nil || len(*g.UntrackedPaths) != 0 || g.LeftOutPaths == nil {
+	if g := one(t, o, w.landed("clean")).Git; g.UntrackedPaths == nil || len(*g.UntrackedPaths) != 0 || g.IgnoredPaths == nil || len(*g.IgnoredPaths) != 0 || g.LeftOutPaths == nil {
 		t.Errorf("known and empty is not []: %+v", g)
 	}
 }

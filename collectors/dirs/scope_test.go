@@ -17,20 +17,17 @@ import (
 	"winnow/engine/snapshot"
 	"winnow/internal/foreign"
 	"winnow/testkit/attack"
+	"winnow/testkit/must"
 )
 
 func link(t testing.TB, target, path string) {
 	t.Helper()
-	if err := os.Symlink(target, path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(target, path))
 }
 
 func chmod(t testing.TB, path string, mode os.FileMode) {
 	t.Helper()
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(path, mode))
 }
 
 // refusedRoot says what is wrong when a pattern leads to anything but sources that fail, with words.
@@ -143,9 +140,7 @@ func TestAttackAnotherUsersFolderInARoot(t *testing.T) {
 	mine, his, wrongGit := w.landed("mine"), w.landed("his"), w.landed("git")
 	chmod(t, w.wts, 0o777|os.ModeSticky)
 	for _, path := range []string{his, filepath.Join(wrongGit, ".git")} {
-		if err := os.Lchown(path, int(attacker.UID), -1); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Lchown(path, int(attacker.UID), -1))
 	}
 	part := root(t, options(), w.wts)
 	a := attack.New(t, "another user's folder, or .git file, in a root that all can write")
@@ -227,9 +222,7 @@ func TestAttackAFolderThatIsExchanged(t *testing.T) {
 		inside := map[uint64]bool{}
 		for _, p := range []string{w.dir + "/else/x", w.dir + "/else/only"} {
 			var st unix.Stat_t
-			if err := unix.Lstat(p, &st); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, unix.Lstat(p, &st))
 			inside[st.Ino] = true
 		}
 		ctx, stop := context.WithCancel(t.Context())

@@ -14,6 +14,7 @@ import (
 	"winnow/collectors/dirs"
 	"winnow/engine/snapshot"
 	"winnow/testkit/executable"
+	"winnow/testkit/must"
 )
 
 // TestMain gives all git processes, the reader's own among them, a home without any configuration.
@@ -61,9 +62,7 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w := &world{TB: t, dir: dir, origin: filepath.Join(dir, "origin.git"), main: filepath.Join(dir, "app"), wts: filepath.Join(dir, "wts")}
-	if err := os.Mkdir(w.wts, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(w.wts, 0o755))
 	w.git(dir, "init", "-q", "--bare", w.origin)
 	w.git(dir, "init", "-q", w.main)
 	w.write(filepath.Join(w.main, "a.txt"), "one\n")
@@ -96,12 +95,8 @@ func (w *world) try(dir string, args ...string) (string, error) {
 
 func (w *world) write(path, text string) {
 	w.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		w.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		w.Fatal(err)
-	}
+	must.Do(w, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(w, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func (w *world) commit(dir, file string) string {
@@ -142,16 +137,17 @@ func (w *world) gitlink(path, sub string) {
 
 func (w *world) mkdir(path string) {
 	w.Helper()
-	if err := os.MkdirAll(path, 0o755); err != nil {
-		w.Fatal(err)
-	}
+	must.Do(w, os.MkdirAll(path, 0o755))
 }
 
 func (w *world) link(to, name string) {
 	w.Helper()
-	if err := os.Symlink(to, name); err != nil {
-		w.Fatal(err)
-	}
+	must.Do(w, os.Symlink(to, name))
+}
+
+func (w *world) remove(path string) {
+	w.Helper()
+	must.Do(w, os.RemoveAll(path))
 }
 
 // detached adds a worktree that is on no branch.

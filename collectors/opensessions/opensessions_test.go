@@ -12,14 +12,13 @@ import (
 	"winnow/collectors"
 	"winnow/collectors/opensessions"
 	"winnow/engine/snapshot"
+	"winnow/testkit/must"
 )
 
 func TestRead(t *testing.T) {
 	t.Parallel()
 	dir, at := filepath.Join(t.TempDir(), "sessions"), time.Unix(1_790_000_000, 0).UTC()
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(dir, 0o700))
 	for name, text := range map[string]string{
 		"1200.json": `{"pid":1200,"sessionId":"s-1","cwd":"/w","procStart":"93211","more":{}}`,
 		"1201.json": `{"sessionId":"s-2","procStart":93212}`,
@@ -30,13 +29,9 @@ func TestRead(t *testing.T) {
 		"0.json":    `{}`,
 	} {
 		path := filepath.Join(dir, name)
-		if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, at, at)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, at, at)))
 	}
-	if err := os.Symlink("1200.json", filepath.Join(dir, "1205.json")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("1200.json", filepath.Join(dir, "1205.json")))
 	part, err := opensessions.Source("claude", dir).Reader.Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -64,9 +59,7 @@ func TestNoFolder(t *testing.T) {
 	if _, err := opensessions.Source("claude", filepath.Join(home, "none")).Reader.Read(t.Context()); !errors.Is(err, collectors.ErrAbsent) {
 		t.Errorf("error %v, want absent", err)
 	}
-	if err := os.MkdirAll(filepath.Join(home, "else", "sessions"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(home, "else", "sessions"), 0o700))
 	path, ok := opensessions.Folder(func(name string) string {
 		return map[string]string{"CLAUDE_CONFIG_DIR": filepath.Join(home, "else")}[name]
 	}, home)
@@ -79,9 +72,7 @@ func TestNoFolder(t *testing.T) {
 func TestAFolderThatOthersCanWriteIsNone(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "sessions")
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chmod(filepath.Dir(dir), 0o777)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Mkdir(dir, 0o700), os.Chmod(filepath.Dir(dir), 0o777)))
 	_, err := opensessions.Source("claude", dir).Reader.Read(t.Context())
 	if err == nil || errors.Is(err, collectors.ErrAbsent) {
 		t.Errorf("error %v, want a failure", err)

@@ -3,9 +3,8 @@ package panes
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"winnow/engine/snapshot"
+	"winnow/testkit/must"
 )
 
 // carrying gives a process an environment: names and values by turns.
@@ -48,9 +47,7 @@ func TestFillFindsWhoCarriesAPane(t *testing.T) {
 			s := world(snapshot.Pane{ID: "%1", ShellPID: new(10), Dead: new(false)}, c.processes...)
 			s.Sessions["s"] = snapshot.Session{Server: &snapshot.Server{PID: 5, StartTicks: new(uint64(1005))}, Panes: s.Sessions["s"].Panes}
 			Fill(s)
-			if diff := cmp.Diff(c.want, s.Sessions["s"].Panes[0].Carriers); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Equal(t, c.want, s.Sessions["s"].Panes[0].Carriers, "result")
 		})
 	}
 }
@@ -60,9 +57,7 @@ func TestFillFindsWhoCarriesADeadPane(t *testing.T) {
 	s := world(snapshot.Pane{ID: "%1", ShellPID: new(10), Dead: new(true)}, proc(20, 1, 20, inPane("%1")))
 	s.Sessions["s"] = snapshot.Session{Server: &snapshot.Server{PID: 5}, Panes: s.Sessions["s"].Panes}
 	Fill(s)
-	if diff := cmp.Diff(members(20), s.Sessions["s"].Panes[0].Carriers); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	must.Equal(t, members(20), s.Sessions["s"].Panes[0].Carriers, "result")
 }
 
 func TestFillFindsWhoCarriesATab(t *testing.T) {
@@ -94,9 +89,7 @@ func TestFillFindsWhoCarriesATab(t *testing.T) {
 			if p.Error != nil && *p.Error != "" {
 				t.Fatal(*p.Error)
 			}
-			if diff := cmp.Diff(c.want, p.Carriers); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			must.Equal(t, c.want, p.Carriers, "result")
 		})
 	}
 }

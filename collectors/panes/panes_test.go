@@ -6,9 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"winnow/engine/snapshot"
+	"winnow/testkit/must"
 )
 
 // proc is a process of session sid on pts/1 in its own group, below ppid.
@@ -106,16 +105,12 @@ func TestFill(t *testing.T) {
 			t.Parallel()
 			s := world(c.pane, c.processes...)
 			Fill(s)
-			if diff := cmp.Diff(c.want, s.Sessions["s"].Panes[0]); diff != "" {
-				t.Errorf("a session's pane (-want +got):\n%s", diff)
-			}
+			must.Equal(t, c.want, s.Sessions["s"].Panes[0], "a session's pane")
 			for _, status := range []string{snapshot.Failed, snapshot.Absent, ""} {
 				s := world(c.pane, c.processes...)
 				s.Sources[snapshot.Proc] = snapshot.Source{Status: status}
 				Fill(s)
-				if diff := cmp.Diff(c.pane, s.Sessions["s"].Panes[0]); diff != "" {
-					t.Errorf("with processes that are %q (-want +got):\n%s", status, diff)
-				}
+				must.Equal(t, c.pane, s.Sessions["s"].Panes[0], "with processes that are %q", status)
 			}
 		})
 	}
@@ -258,9 +253,7 @@ func TestFillATab(t *testing.T) {
 			s := tabWorld(c.pane, c.processes...)
 			c.change(s)
 			Fill(s)
-			if diff := cmp.Diff(c.want, s.Tabs["t"].Panes[0]); diff != "" {
-				t.Errorf("pane (-want +got):\n%s", diff)
-			}
+			must.Equal(t, c.want, s.Tabs["t"].Panes[0], "pane")
 		})
 	}
 }
@@ -316,9 +309,7 @@ func TestFillTerminal(t *testing.T) {
 					want = c.want
 				}
 				Fill(s)
-				if diff := cmp.Diff(want, s.Terminals["t"]); diff != "" {
-					t.Errorf("with processes that are %q (-want +got):\n%s", status, diff)
-				}
+				must.Equal(t, want, s.Terminals["t"], "with processes that are %q", status)
 			}
 		})
 	}

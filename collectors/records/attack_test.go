@@ -15,14 +15,8 @@ import (
 	"winnow/collectors"
 	"winnow/collectors/records"
 	"winnow/testkit/attack"
+	"winnow/testkit/must"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // refused loads a file that must not be read: "" where it was refused in time, with a word about what to do next.
 func refused(t testing.TB, path, want string) string {
@@ -47,12 +41,12 @@ func refused(t testing.TB, path, want string) string {
 func TestAttackARecordsFileThatIsNone(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	must(t, errors.Join(syscall.Mkfifo(at("fifo"), 0o600), os.Mkdir(at("folder"), 0o700), os.Symlink("/dev/zero", at("link")),
+	must.Do(t, errors.Join(syscall.Mkfifo(at("fifo"), 0o600), os.Mkdir(at("folder"), 0o700), os.Symlink("/dev/zero", at("link")),
 		os.WriteFile(at("writable"), []byte("[]"), 0o600), os.Chmod(at("writable"), 0o666), os.Mkdir(at("open"), 0o700), os.Chmod(at("open"), 0o777),
 		os.WriteFile(at("open/file"), []byte("[]"), 0o600)))
 	// A FIFO that is open for writing as well is one whose reader waits for ever.
 	held, err := os.OpenFile(at("fifo"), os.O_RDWR, 0)
-	must(t, err)
+	must.Do(t, err)
 	defer held.Close()
 	a := attack.New(t, "a FIFO that somebody holds open, a device, a folder, a file that others can write or replace as a registry or spawn ledger")
 	for name, want := range map[string]string{
@@ -67,19 +61,19 @@ func TestAttackARecordsFileOfAnotherUser(t *testing.T) {
 	victim, attacker := attack.Users(t)
 	shared := filepath.Dir(victim.Home)
 	at := func(name string) string { return filepath.Join(shared, name) }
-	must(t, errors.Join(os.WriteFile(at("mine"), []byte("[]"), 0o600), os.Mkdir(at("tmp"), 0o777), os.Chmod(at("tmp"), 0o777|os.ModeSticky),
+	must.Do(t, errors.Join(os.WriteFile(at("mine"), []byte("[]"), 0o600), os.Mkdir(at("tmp"), 0o777), os.Chmod(at("tmp"), 0o777|os.ModeSticky),
 		os.WriteFile(at("tmp/mine"), []byte("[]"), 0o600)))
 	attacker.Write(t, at("tmp/file"), "[]", 0o644)
 	attacker.Link(t, at("mine"), at("tmp/link"))
 	attacker.Mkdir(t, at("folder"), 0o755)
-	must(t, os.WriteFile(at("folder/mine"), []byte("[]"), 0o600))
+	must.Do(t, os.WriteFile(at("folder/mine"), []byte("[]"), 0o600))
 	attacker.Link(t, at("folder"), at("tmp/way"))
 	a := attack.New(t, "another user's file, link or folder as a registry or spawn ledger, or on the way to it")
 	for _, path := range []string{at("tmp/file"), at("tmp/link"), at("folder/mine"), at("tmp/way/mine")} {
 		a.Check(refused(t, path, "belong to this user or root"))
 	}
 	// What is this user's, also in /tmp and behind a link of his own, is read.
-	must(t, os.Symlink(at("mine"), at("own")))
+	must.Do(t, os.Symlink(at("mine"), at("own")))
 	for _, path := range []string{at("mine"), at("own"), at("tmp/mine")} {
 		if data, err := records.Load(t.Context(), path); err != nil || string(data) != "[]" {
 			t.Errorf("%s: %q, %v", path, data, err)

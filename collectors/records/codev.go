@@ -34,24 +34,14 @@ func readCodev(ctx context.Context, path string, o Options) ([]snapshot.Record, 
 }
 
 func ofCodev(row sqlite.Row) (e snapshot.Record, err error) {
-	if e.ID, err = row.Text("id"); err != nil {
-		return e, err
+	e = snapshot.Record{
+		ID: of(&err, row.Text, "id"), Status: of(&err, row.Text, "status"), Path: of(&err, row.Path, "worktree"), Role: "builder",
 	}
-	if e.Status, err = row.Text("status"); err != nil {
-		return e, err
+	workspace := of(&err, row.Path, "workspace_path")
+	if err == nil && (e.ID == "" || e.Path == "" || workspace == "") {
+		err = errors.New("it has no id, no worktree or no workspace_path")
 	}
-	if e.Path, err = row.Path("worktree"); err != nil {
-		return e, err
-	}
-	workspace, err := row.Path("workspace_path")
-	if err != nil {
-		return e, err
-	}
-	if e.ID == "" || e.Path == "" || workspace == "" {
-		return e, errors.New("it has no id, no worktree or no workspace_path")
-	}
-	e.Role = "builder"
-	return e, nil
+	return e, err
 }
 
 // utc gives the time in a column that holds UTC without saying so, as SQLite's datetime('now') writes it; nil where it is none.

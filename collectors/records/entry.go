@@ -51,63 +51,44 @@ func (s *states) sorted() []snapshot.Record {
 	return s.all
 }
 
-// entry reads one record. Its status is lower-cased, for the configured words are compared letter by letter.
+// entry reads one record. Its status is lower-cased, for the configured words are compared letter by letter. In these formats the path is
+// the folder that the owner owns, and no other.
 func entry(rec Record, _ Options) (e snapshot.Record, err error) {
-	if e.ID, err = rec.Name("id"); err != nil {
+	id := of(&err, rec.Name, "id")
+	switch {
+	case err != nil:
 		return e, err
-	}
-	if e.ID != "" && rec.Key != "" && e.ID != rec.Key {
-		return e, fmt.Errorf("its key is %q and its id is %q", rec.Key, e.ID)
-	}
-	if e.ID = cmp.Or(e.ID, rec.Key); e.ID == "" {
+	case id != "" && rec.Key != "" && id != rec.Key:
+		return e, fmt.Errorf("its key is %q and its id is %q", rec.Key, id)
+	case id == "" && rec.Key == "":
 		return e, errors.New("it has no id")
 	}
-	if e.Path, err = rec.Path("path"); err != nil {
-		return e, err
+	e = snapshot.Record{
+		ID: cmp.Or(id, rec.Key), Path: of(&err, rec.Path, "path"), Status: status(of(&err, rec.Text, "status")),
+		Session: of(&err, rec.Text, "session"), Role: of(&err, rec.Text, "role"), Marker: of(&err, rec.Text, "marker"),
+		StartedAt: of(&err, rec.Time, "started_at"), EndedAt: of(&err, rec.Time, "ended_at"),
+		Terminal: of(&err, rec.Bool, "terminal"), Retained: of(&err, rec.Bool, "retained"),
 	}
-	if e.Path != "" { // in these formats it is the folder that the owner owns, and no other
+	if e.Path != "" {
 		e.Own = new(true)
 	}
-	for _, f := range []struct {
-		name string
-		to   *string
-	}{{"status", &e.Status}, {"session", &e.Session}, {"role", &e.Role}, {"marker", &e.Marker}} {
-		if *f.to, err = rec.Text(f.name); err != nil {
-			return e, err
-		}
+	pid := of(&err, rec.Int, "pid")
+	if err != nil || pid == nil {
+		return e, err
 	}
-	e.Status = strings.ToLower(strings.TrimSpace(e.Status))
-	return e, facts(rec, &e)
+	if *pid < 1 || *pid > math.MaxInt32 {
+		return e, fmt.Errorf("pid %d is not a valid process id", *pid)
+	}
+	e.PID = new(int(*pid))
+	return e, nil
 }
+
+// status is a status as the configured words spell it.
+func status(text string) string { return strings.ToLower(strings.TrimSpace(text)) }
 
 // worker reads one record of Kapi's. Whether its owner has ended its status always says, by the words of o.
 func worker(rec Record, o Options) (snapshot.Record, error) {
 	e, err := entry(rec, o)
 	e.Terminal = new(o.over(e.Status))
 	return e, err
-}
-
-// facts reads what is no text.
-func facts(rec Record, e *snapshot.Record) (err error) {
-	if e.StartedAt, err = rec.Time("started_at"); err != nil {
-		return err
-	}
-	if e.EndedAt, err = rec.Time("ended_at"); err != nil {
-		return err
-	}
-	if e.Terminal, err = rec.Bool("terminal"); err != nil {
-		return err
-	}
-	if e.Retained, err = rec.Bool("retained"); err != nil {
-		return err
-	}
-	pid, err := rec.Int("pid")
-	if err != nil || pid == nil {
-		return err
-	}
-	if *pid < 1 || *pid > math.MaxInt32 {
-		return fmt.Errorf("pid %d is not a valid process id", *pid)
-	}
-	e.PID = new(int(*pid))
-	return nil
 }

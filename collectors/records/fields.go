@@ -13,6 +13,14 @@ import (
 // maxNumber is the most bytes that a number or a time takes up.
 const maxNumber = 64
 
+// of gives what read finds under key. It keeps the first error of several readings in err, after which it reads nothing.
+func of[T any](err *error, read func(key string) (T, error), key string) (v T) {
+	if *err == nil {
+		v, *err = read(key)
+	}
+	return v
+}
+
 // known gives what stands under key, and false where nothing does or null.
 func (r Record) known(key string) (json.RawMessage, bool) {
 	raw, ok := r.Fields[key]
@@ -26,11 +34,11 @@ func (r Record) Text(key string) (string, error) {
 		return "", nil
 	}
 	s, err := text(raw, maxText)
+	if err == nil && strings.ContainsRune(s, 0) {
+		err = errors.New("has a NUL in it")
+	}
 	if err != nil {
 		return "", fmt.Errorf("%s %w", key, err)
-	}
-	if strings.ContainsRune(s, 0) {
-		return "", fmt.Errorf("%s has a NUL in it", key)
 	}
 	return s, nil
 }
@@ -79,11 +87,8 @@ func (r Record) Int(key string) (*int64, error) {
 	if !ok {
 		return nil, nil
 	}
-	if len(raw) > maxNumber {
-		return nil, fmt.Errorf("%s is not a whole number", key)
-	}
 	n, err := strconv.ParseInt(string(raw), 10, 64)
-	if err != nil {
+	if err != nil || len(raw) > maxNumber {
 		return nil, fmt.Errorf("%s is not a whole number", key)
 	}
 	return &n, nil

@@ -16,6 +16,7 @@ import (
 	"winnow/collectors/records"
 	"winnow/engine/snapshot"
 	"winnow/testkit/attack"
+	"winnow/testkit/must"
 )
 
 // patience is how long one registry may take here: collect.timeout, and as much again for a busy machine.
@@ -25,7 +26,7 @@ const patience = 2 * collectors.DefaultTimeout
 func look(t testing.TB, what, format, path string, within time.Duration) (given int, state snapshot.Source, took time.Duration) {
 	t.Helper()
 	src, err := records.Source(what, "x", format, path, records.Options{Over: archived})
-	must(t, err)
+	must.Do(t, err)
 	began := time.Now()
 	snap := collectors.Run(context.Background(), collectors.RunOptions{Sources: []collectors.Source{src}, Timeout: within})
 	return len(snap.Registry) + len(snap.Spawns), snap.Sources[what+"/x"], time.Since(began)
@@ -88,7 +89,7 @@ func TestAttackAFileThatEatsTheMemory(t *testing.T) {
 	a := attack.New(t, "a registry or spawn ledger of 64 MiB: nested without end, one key, one number, one line, millions of empty records, of one id")
 	path := filepath.Join(t.TempDir(), "records")
 	try := func(what, format, name, text string, failed bool) {
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		var given int
 		var state snapshot.Source
 		var took time.Duration
@@ -154,9 +155,7 @@ func TestAGreatRegistryIsRead(t *testing.T) {
 	for i := range n {
 		fmt.Fprintf(f, `{"id":"worker-%d","status":"running","path":"/w/a/%d","session":"worker-%d","role":"builder","started_at":1769882400,"note":"%s"}`+"\n", i, i%50, i, "0123456789012345678901234567890123456789")
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, f.Close())
 	var given int
 	var state snapshot.Source
 	var took time.Duration
@@ -171,9 +170,7 @@ func TestAGreatRegistryIsRead(t *testing.T) {
 func TestAttackASpawnLedgerThatNeverAnswers(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(path, 0o600))
 	held, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -181,12 +178,8 @@ func TestAttackASpawnLedgerThatNeverAnswers(t *testing.T) {
 	defer held.Close()
 	a := attack.New(t, "a FIFO that somebody holds open, /dev/zero and a terminal as a spawn ledger, a store and its journal")
 	beside := filepath.Join(t.TempDir(), "db")
-	if err := os.WriteFile(beside, []byte("SQLite format 3\x00"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(path, beside+"-journal"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(beside, []byte("SQLite format 3\x00"), 0o600))
+	must.Do(t, os.Symlink(path, beside+"-journal"))
 	for _, format := range []string{records.JSON, records.JSONL, records.Shepherd} {
 		for _, p := range []string{path, "/dev/zero", "/dev/ptmx", beside} {
 			_, state, took := look(t, records.Spawns, format, p, time.Second)
@@ -227,10 +220,10 @@ func FuzzRecords(f *testing.F) {
 		if create, ok := tables[one.what+"/"+one.format]; ok {
 			fillTable(t, path, create, data, number, text)
 		} else {
-			must(t, os.WriteFile(path, data, 0o600))
+			must.Do(t, os.WriteFile(path, data, 0o600))
 		}
 		src, err := records.Source(one.what, "x", one.format, path, records.Options{Over: archived})
-		must(t, err)
+		must.Do(t, err)
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		part, err := src.Reader.Read(ctx)

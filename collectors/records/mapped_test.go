@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"winnow/collectors/records"
+	"winnow/testkit/must"
 )
 
 // Fields may be called otherwise in every document, and a field that is not named keeps our name.
@@ -21,9 +22,7 @@ func TestFieldsOfAnyDocument(t *testing.T) {
 		{records.Registry, records.JSON, `[{"id":"a","path":"/w","over":true}]`, map[string]string{"terminal": "over"}},
 	} {
 		path := filepath.Join(t.TempDir(), "file")
-		if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(tc.text), 0o600))
 		src, err := records.Source(tc.kind, "x", tc.format, path, records.Options{Fields: tc.fields})
 		if err != nil {
 			t.Fatal(err)
@@ -40,9 +39,7 @@ func TestFieldsOfAnyDocument(t *testing.T) {
 func TestWhatIsOverIsConfigured(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "workers.json")
-	if err := os.WriteFile(path, []byte(`[{"slug":"a","status":"Completed"},{"slug":"b","status":"merged"},{"slug":"c"}]`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(`[{"slug":"a","status":"Completed"},{"slug":"b","status":"merged"},{"slug":"c"}]`), 0o600))
 	for want, words := range map[[3]bool][]string{
 		{true, false, false}:  over,
 		{false, true, false}:  {"merged", ""},

@@ -14,6 +14,7 @@ import (
 
 	"winnow/collectors"
 	"winnow/collectors/records"
+	"winnow/testkit/must"
 )
 
 // over are the words of config.yaml for Kapi, archived the one for Shepherd.
@@ -161,9 +162,7 @@ func TestLoad(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	long := strings.Repeat("x", 3<<20)
@@ -180,16 +179,12 @@ func TestLoad(t *testing.T) {
 		t.Errorf("a file that is not UTF-8 gave %v", err)
 	}
 	big := write("big", "")
-	if err := os.Truncate(big, records.MaxSize+1); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Truncate(big, records.MaxSize+1))
 	if _, err := records.Load(t.Context(), big); err == nil || !strings.Contains(err.Error(), "greater than 64 MiB") {
 		t.Errorf("a file that is too great gave %v", err)
 	}
 	fifo := filepath.Join(dir, "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(fifo, 0o600))
 	for _, path := range []string{fifo, dir} {
 		if _, err := records.Load(t.Context(), path); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 			t.Errorf("%s gave %v", path, err)
@@ -203,9 +198,7 @@ func TestLoadWithoutTheRight(t *testing.T) {
 		t.Skip("root may read everything; run as a plain user to see this")
 	}
 	path := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(path, nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, nil, 0))
 	if _, err := records.Load(t.Context(), path); !errors.Is(err, collectors.ErrPermission) {
 		t.Errorf("got %v; want ErrPermission", err)
 	}
@@ -217,13 +210,9 @@ func TestReal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(dir, "data", "w"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Join(dir, "data", "w"), 0o700))
 	for name, target := range map[string]string{"link": "data", "data/again": "w", "loop": "loop", "dangling": "nowhere"} {
-		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink(target, filepath.Join(dir, name)))
 	}
 	paths := records.NewReal()
 	for range 2 { // the second time from memory

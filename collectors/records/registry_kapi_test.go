@@ -12,15 +12,14 @@ import (
 	"winnow/collectors"
 	"winnow/collectors/records"
 	"winnow/engine/snapshot"
+	"winnow/testkit/must"
 )
 
 // readKapi reads text as a registry of Kapi's with the given names.
 func readKapi(t *testing.T, text string, fields map[string]string) (collectors.Part, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "workers.json")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	src, err := records.Source(records.Registry, "kapi", records.Kapi, path, records.Options{Fields: fields, Over: over})
 	if err != nil {
 		t.Fatal(err)

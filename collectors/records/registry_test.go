@@ -12,6 +12,7 @@ import (
 	"winnow/collectors"
 	"winnow/collectors/records"
 	"winnow/engine/snapshot"
+	"winnow/testkit/must"
 )
 
 func TestParseDocuments(t *testing.T) {
@@ -88,9 +89,7 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(".", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(".", filepath.Join(dir, "link")))
 	path := filepath.Join(dir, "workers.json")
 	src, err := records.Source(records.Registry, "workers", records.JSON, path, records.Options{})
 	if err != nil {
@@ -103,9 +102,7 @@ func TestRead(t *testing.T) {
 		`[{"id":"a","path":"` + dir + `/link/w"},{"id":"b","path":"` + dir + `/w"}]`:           false,
 		`[{"id":"a","path":"` + dir + `/link/w"},{"id":"b","path":"` + dir + `/w"},{"id":[]}]`: true,
 	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		p, err := src.Reader.Read(t.Context())
 		if (err != nil) != partial || err != nil && !strings.Contains(err.Error(), path+": record 3: ") {
 			t.Errorf("%s gave %v", text, err)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 
 	"winnow/engine/snapshot"
@@ -88,35 +87,22 @@ func each(path, table string, rows []sqlite.Row, read func(sqlite.Row) (r snapsh
 
 // ofSession reads what a row says of what the session owns.
 func ofSession(row sqlite.Row) (e snapshot.Record, err error) {
-	for _, f := range []struct {
-		column string
-		to     *string
-	}{
-		{"id", &e.ID}, {"status", &e.Status}, {"agentProvider", &e.Role}, {"herdrSession", &e.Server}, {"herdrAgentId", &e.Pane},
-		{"terminalTabId", &e.Tab},
-	} {
-		if *f.to, err = row.Text(f.column); err != nil {
-			return e, err
-		}
+	e = snapshot.Record{
+		ID: of(&err, row.Text, "id"), Status: of(&err, row.Text, "status"), Role: of(&err, row.Text, "agentProvider"),
+		Server: of(&err, row.Text, "herdrSession"), Pane: of(&err, row.Text, "herdrAgentId"), Tab: of(&err, row.Text, "terminalTabId"),
+		Path: of(&err, row.Path, "worktreePath"),
 	}
-	if e.Path, err = row.Path("worktreePath"); err != nil {
-		return e, err
+	if err == nil && (e.ID == "" || e.Path == "") {
+		err = errors.New("it has no id or no worktreePath")
 	}
-	if e.ID == "" || e.Path == "" {
-		return e, errors.New("it has no id or no worktreePath")
-	}
-	if own, err := row.Int(isolated); err == nil && own != nil {
+	if own, none := row.Int(isolated); none == nil && own != nil {
 		e.Own = new(*own == 1)
 	}
-	clean, err := row.Int("terminal")
-	if err != nil {
-		return e, err
-	}
-	if clean != nil && *clean != 0 {
+	if clean := of(&err, row.Int, "terminal"); clean != nil && *clean != 0 {
 		e.Role = "terminal"
 	}
 	e.Marker = e.ID
-	return e, nil
+	return e, err
 }
 
 // ends says whether the session has ended, and always says it outright: over is a word for it (archived) with the time of it, and no merge
@@ -129,7 +115,7 @@ func ends(row sqlite.Row, e *snapshot.Record, o Options) (whole bool) {
 	if *e.Terminal {
 		e.EndedAt = ended
 	}
-	e.Status = strings.ToLower(strings.TrimSpace(e.Status))
+	e.Status = status(e.Status)
 	return whole
 }
 
@@ -156,20 +142,12 @@ func readReviewers(ctx context.Context, path string, _ Options) ([]snapshot.Reco
 
 // ofReviewer reads what a row says of who works where. A row that names no folder protects nothing, so it cannot be passed over.
 func ofReviewer(row sqlite.Row) (s snapshot.Record, err error) {
-	if s.ID, err = row.Text("reviewerSessionId"); err != nil {
-		return s, err
+	s = snapshot.Record{
+		ID: of(&err, row.Text, "reviewerSessionId"), Owner: of(&err, row.Text, "taskSessionId"), Kind: of(&err, row.Text, "kind"),
+		Path: of(&err, row.Path, "worktreePath"),
 	}
-	if s.Owner, err = row.Text("taskSessionId"); err != nil {
-		return s, err
+	if err == nil && (s.ID == "" || s.Path == "") {
+		err = errors.New("it has no reviewerSessionId or no worktreePath")
 	}
-	if s.Kind, err = row.Text("kind"); err != nil {
-		return s, err
-	}
-	if s.Path, err = row.Path("worktreePath"); err != nil {
-		return s, err
-	}
-	if s.ID == "" || s.Path == "" {
-		return s, errors.New("it has no reviewerSessionId or no worktreePath")
-	}
-	return s, nil
+	return s, err
 }

@@ -17,6 +17,7 @@ import (
 	"winnow/collectors"
 	"winnow/collectors/records"
 	"winnow/engine/snapshot"
+	"winnow/testkit/must"
 	shepherdtest "winnow/testkit/shepherd"
 )
 
@@ -26,10 +27,10 @@ const open, done = 0, 1 // of shepherdtest.Spawns
 func newShepherd(tb testing.TB, what string) (*shepherdtest.Store, collectors.Source) {
 	tb.Helper()
 	dir, err := filepath.EvalSymlinks(tb.TempDir())
-	must(tb, err)
+	must.Do(tb, err)
 	s := shepherdtest.New(tb, filepath.Join(dir, "shepherd.db"))
 	src, err := records.Source(what, "shepherd", records.Shepherd, s.Path, records.Options{Over: archived})
-	must(tb, err)
+	must.Do(tb, err)
 	return s, src
 }
 
@@ -38,15 +39,15 @@ func TestWhereShepherdKeepsItsStore(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	for _, home := range []string{"home", "linked", "without"} {
-		must(t, os.MkdirAll(at(home+"/.shepherd"), 0o700))
+		must.Do(t, os.MkdirAll(at(home+"/.shepherd"), 0o700))
 	}
-	must(t, os.WriteFile(at("home/.shepherd/shepherd.db"), nil, 0o600))
-	must(t, os.Symlink("nowhere", at("linked/.shepherd/shepherd.db")))
-	must(t, os.WriteFile(at("other.db"), nil, 0o600))
-	must(t, os.Mkdir(at("flat"), 0o700))
-	must(t, os.WriteFile(at("flat/.shepherd"), nil, 0o600))
+	must.Do(t, os.WriteFile(at("home/.shepherd/shepherd.db"), nil, 0o600))
+	must.Do(t, os.Symlink("nowhere", at("linked/.shepherd/shepherd.db")))
+	must.Do(t, os.WriteFile(at("other.db"), nil, 0o600))
+	must.Do(t, os.Mkdir(at("flat"), 0o700))
+	must.Do(t, os.WriteFile(at("flat/.shepherd"), nil, 0o600))
 	wd, err := os.Getwd()
-	must(t, err)
+	must.Do(t, err)
 	for name, tc := range map[string]struct {
 		env, home, want string
 		ok              bool
@@ -69,9 +70,9 @@ func TestWhereShepherdKeepsItsStore(t *testing.T) {
 	if os.Geteuid() == 0 {
 		return // root may look everywhere
 	}
-	must(t, os.Chmod(at("home/.shepherd"), 0))
+	must.Do(t, os.Chmod(at("home/.shepherd"), 0))
 	_, found := records.ShepherdStore(func(string) string { return "" }, at("home"))
-	must(t, os.Chmod(at("home/.shepherd"), 0o700))
+	must.Do(t, os.Chmod(at("home/.shepherd"), 0o700))
 	if !found {
 		t.Error("a folder that may not be entered was passed over")
 	}
@@ -297,7 +298,7 @@ func TestAShepherdOfAnotherVersion(t *testing.T) {
 		}
 	}
 	src, err := records.Source(records.Registry, "none", records.Shepherd, filepath.Join(t.TempDir(), "none"), records.Options{Over: archived})
-	must(t, err)
+	must.Do(t, err)
 	if _, err := src.Reader.Read(t.Context()); !errors.Is(err, collectors.ErrAbsent) {
 		t.Errorf("no store gave %v", err)
 	}
@@ -339,9 +340,7 @@ func TestReviewers(t *testing.T) {
 	s, src := newShepherd(t, records.Spawns)
 	rows := shepherdtest.Spawns(t)
 	recap := rows[open].With(shepherdtest.Row{"reviewerSessionId": "r", "kind": "recap", "taskSessionId": "gone", "worktreePath": filepath.Dir(s.Path) + "/link/recap-1"})
-	if err := os.Symlink(".", filepath.Join(filepath.Dir(s.Path), "link")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(".", filepath.Join(filepath.Dir(s.Path), "link")))
 	s.Insert("reviewer_spawns", append(rows, recap)...)
 	s.Exec("ALTER TABLE reviewer_spawns ADD COLUMN somethingNew TEXT NOT NULL DEFAULT 'x'")
 	if src.Name != "spawns/shepherd" || src.Kind != "spawns" || src.Path != s.Path || src.Format != "shepherd" {

@@ -93,23 +93,9 @@ func update(into *snapshot.Record, s snapshot.Record) {
 
 // spawn reads one record.
 func spawn(rec Record) (s snapshot.Record, err error) {
-	if s.ID, err = rec.Name("id"); err != nil {
-		return s, err
+	s = snapshot.Record{
+		ID: of(&err, rec.Name, "id"), Path: of(&err, rec.Path, "path"), Kind: of(&err, rec.Text, "kind"), Label: of(&err, rec.Text, "label"),
+		Session: of(&err, rec.Text, "session"), SpawnedAt: of(&err, rec.Time, "spawned_at"), CompletedAt: of(&err, rec.Time, "completed_at"),
 	}
-	if s.Path, err = rec.Path("path"); err != nil {
-		return s, err
-	}
-	for _, f := range []struct {
-		name string
-		to   *string
-	}{{"kind", &s.Kind}, {"label", &s.Label}, {"session", &s.Session}} {
-		if *f.to, err = rec.Text(f.name); err != nil {
-			return s, err
-		}
-	}
-	if s.SpawnedAt, err = rec.Time("spawned_at"); err != nil {
-		return s, err
-	}
-	s.CompletedAt, err = rec.Time("completed_at")
 	return s, err
 }

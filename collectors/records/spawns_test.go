@@ -17,6 +17,7 @@ import (
 	"winnow/collectors"
 	"winnow/collectors/records"
 	"winnow/engine/snapshot"
+	"winnow/testkit/must"
 )
 
 var (
@@ -118,9 +119,7 @@ func TestReadSpawns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "w"), 0o700), os.Symlink("w", filepath.Join(dir, "link"))); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Mkdir(filepath.Join(dir, "w"), 0o700), os.Symlink("w", filepath.Join(dir, "link"))))
 	path := filepath.Join(dir, "spawns.jsonl")
 	src, err := records.Source(records.Spawns, "builds", records.JSONL, path, records.Options{})
 	if err != nil {
@@ -134,9 +133,7 @@ func TestReadSpawns(t *testing.T) {
 	}
 	text := `{"path":"` + dir + `/link/a"}` + "\n" + `{"path":"` + dir + `/w/a","id":"x"}` + "\n" + `{"path":"/gone/b"}` + "\n"
 	write := func(text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	write(text)
 	p, err := src.Reader.Read(t.Context())
@@ -221,9 +218,7 @@ func BenchmarkParse(b *testing.B) {
 					SpawnedAt      time.Time `json:"spawned_at"`
 					CompletedAt    float64   `json:"completed_at"`
 				}
-				if err := json.Unmarshal(l, &rec); err != nil {
-					b.Fatal(err)
-				}
+				must.Do(b, json.Unmarshal(l, &rec))
 			}
 		}
 	})

@@ -141,7 +141,8 @@ func (n *native) dir(v *verdict, sub *subject.Subject) bool {
 	}
 	empty := is(d.Checkout, false) && is(d.Empty, true)
 	v.keep(is(d.HoldersKnown, true) && len(sub.Holders) == 0, "protect.live", "a process uses it", map[string]any{"holders": sub.Holders})
-	v.keep(is(d.Symlink, false) && is(d.Mounts, 0) && (g.Nested != nil && len(*g.Nested) == 0 || empty), "protect.nested", "something lies in it", map[string]any{"mounts": d.Mounts})
+	alone := g.Nested != nil && len(*g.Nested) == 0 || empty || is(d.Checkout, false) && d.Nested != nil && len(*d.Nested) == 0
+	v.keep(is(d.Symlink, false) && is(d.Mounts, 0) && alone, "protect.nested", "something lies in it", map[string]any{"mounts": d.Mounts})
 	mine := d.UID != nil && sub.Host.UID != nil && *d.UID == *sub.Host.UID
 	v.keep(mine && (is(g.Worktree, true) && is(g.Locked, false) || is(d.Checkout, false) && d.Git == nil), "protect.protected", "no worktree of this user's", nil)
 	v.keep(sub.Host.PID != nil && sub.Host.Cwd != "" && sub.Host.Cwd != d.Path && !strings.HasPrefix(sub.Host.Cwd, d.Path+"/"), "protect.self", "Winnow runs in it", nil)

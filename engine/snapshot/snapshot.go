@@ -380,7 +380,10 @@ type Dir struct {
 	// could be one was read.
 	Holders      []Holder `json:"holders,omitzero"`
 	HoldersKnown *bool    `json:"holders_known,omitempty"`
-	// Skipped says why git was not asked about the folder's content: something cheaper already keeps it.
+	// Nested are the repositories and worktrees inside a folder that is no checkout and not empty, by relative path; of a checkout
+	// Git.Nested says it. Known and empty is [], unknown is absent.
+	Nested *[]string `json:"nested,omitempty"`
+	// Skipped says why nothing looked into the folder: something cheaper already keeps it, or it holds more than one look reads.
 	Skipped string `json:"skipped,omitempty"`
 	// Error says what about the folder could not be read.
 	Error string `json:"error,omitempty"`
@@ -419,7 +422,7 @@ type Git struct {
 	Untracked      *int      `json:"untracked,omitempty"`
 	UntrackedPaths *[]string `json:"untracked_paths,omitempty"`
 	Ignored        *int      `json:"ignored,omitempty"`
-	IgnoredPaths   []string  `json:"ignored_paths,omitempty"`
+	IgnoredPaths   *[]string `json:"ignored_paths,omitempty"`
 	// LeftOut counts the untracked and ignored paths that Untracked and Ignored leave out: what can be rebuilt (rules.rebuildable) and
 	// Scaffold. LeftOutPaths names the first 100 of them, for a rule of one's own that judges them otherwise.
 	LeftOut      *int      `json:"left_out,omitempty"`

@@ -11,6 +11,7 @@ import (
 
 	"winnow/testkit/attack"
 	"winnow/testkit/executable"
+	"winnow/testkit/must"
 )
 
 // vector is a way to make git run a program, or to make it look elsewhere. bites is true for those that plain git status falls for, by
@@ -129,9 +130,7 @@ var vectors = []vector{
 		p.git(p.main, "config", "extensions.partialClone", "o")
 		p.add(filepath.Join(p.common, "config"), "[remote \"o\"]\n\turl = ext::"+p.evil+"\n\tpromisor = true\n[protocol]\n\tallow = always\n")
 		tree := p.git(p.main, "rev-parse", "HEAD^{tree}")
-		if err := os.Remove(filepath.Join(p.common, "objects", tree[:2], tree[2:])); err != nil {
-			p.Fatal(err)
-		}
+		must.Do(p, os.Remove(filepath.Join(p.common, "objects", tree[:2], tree[2:])))
 	}, true},
 	{"submodule with a configuration of its own", func(p *prey) {
 		sub := filepath.Join(p.dir, "sub")

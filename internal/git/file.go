@@ -10,19 +10,9 @@ import (
 	"winnow/internal/foreign"
 )
 
-// file is a file's content and when it was last written.
-type file struct {
-	data []byte
-	mod  time.Time
-}
-
 // readFile reads one of a repository's files: a regular one of this user or root, of at most limit bytes, and no link.
-func readFile(path string, limit int64) (file, error) {
-	f, err := foreign.ReadNow(path, foreign.Want{Max: limit})
-	if err != nil {
-		return file{}, err
-	}
-	return file{data: f.Data, mod: f.Mod}, nil
+func readFile(path string, limit int64) (foreign.File, error) {
+	return foreign.ReadNow(path, foreign.Want{Max: limit})
 }
 
 func gone(err error) bool {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"winnow/testkit/must"
 )
 
 // honest are repositories as people have them. init are arguments of git init.
@@ -43,9 +45,7 @@ var honest = []struct {
 	}},
 	{name: "ignored by a file of the user's own, which is a link", make: func(p *prey) {
 		p.write(filepath.Join(p.home, "dotfiles", "ignore"), "*.swp\n")
-		if err := os.Symlink("dotfiles/ignore", filepath.Join(p.home, "patterns")); err != nil {
-			p.Fatal(err)
-		}
+		must.Do(p, os.Symlink("dotfiles/ignore", filepath.Join(p.home, "patterns")))
 		p.add(filepath.Join(p.home, ".gitconfig"), "[include]\n\tpath = more\n")
 		p.write(filepath.Join(p.home, "more"), "[core]\n\texcludesFile = ~/patterns\n")
 		p.write(filepath.Join(p.tree, "x.swp"), "x")
@@ -99,14 +99,10 @@ var honest = []struct {
 		p.chmod(filepath.Join(p.tree, "a.txt"))
 	}},
 	{name: "symbolic links", make: func(p *prey) {
-		if err := os.Symlink("a.txt", filepath.Join(p.tree, "link")); err != nil {
-			p.Fatal(err)
-		}
+		must.Do(p, os.Symlink("a.txt", filepath.Join(p.tree, "link")))
 		p.git(p.tree, "add", ".")
 		p.git(p.tree, "commit", "-qm", "link")
-		if err := os.Remove(filepath.Join(p.tree, "link")); err != nil {
-			p.Fatal(err)
-		}
+		must.Do(p, os.Remove(filepath.Join(p.tree, "link")))
 		p.write(filepath.Join(p.tree, "link"), "a.txt")
 	}},
 	{name: "SHA-256", init: []string{"--object-format=sha256"}, make: func(p *prey) { p.write(filepath.Join(p.tree, "a.txt"), "changed\n") }},
@@ -130,9 +126,7 @@ var honest = []struct {
 	{name: "borrowed objects", make: func(p *prey) {
 		p.git(p.main, "gc", "-q")
 		away := filepath.Join(p.dir, "away")
-		if err := os.Rename(filepath.Join(p.common, "objects"), away); err != nil {
-			p.Fatal(err)
-		}
+		must.Do(p, os.Rename(filepath.Join(p.common, "objects"), away))
 		p.write(filepath.Join(p.common, "objects", "info", "alternates"), "# elsewhere\n../../../away\n")
 		p.git(p.tree, "commit", "-q", "--allow-empty", "-m", "own")
 		p.write(filepath.Join(p.tree, "a.txt"), "changed\n")
@@ -141,9 +135,7 @@ var honest = []struct {
 		head := p.git(p.tree, "rev-parse", "HEAD")
 		p.git(p.tree, "commit", "-q", "--allow-empty", "-m", "second")
 		p.write(filepath.Join(p.common, "shallow"), p.git(p.tree, "rev-parse", "HEAD")+"\n")
-		if err := os.Remove(filepath.Join(p.common, "objects", head[:2], head[2:])); err != nil {
-			p.Fatal(err)
-		}
+		must.Do(p, os.Remove(filepath.Join(p.common, "objects", head[:2], head[2:])))
 		p.git(p.tree, "checkout", "-q", "--detach")
 		p.git(p.main, "update-ref", "-d", "refs/heads/work")
 		p.git(p.main, "update-ref", "-d", "refs/heads/main")
@@ -157,9 +149,7 @@ var honest = []struct {
 	}},
 	{name: "skip-worktree", make: func(p *prey) {
 		p.git(p.tree, "update-index", "--skip-worktree", "a.txt")
-		if err := os.Remove(filepath.Join(p.tree, "a.txt")); err != nil {
-			p.Fatal(err)
-		}
+		must.Do(p, os.Remove(filepath.Join(p.tree, "a.txt")))
 	}},
 	{name: "assume-unchanged", unknown: "assume-unchanged", make: func(p *prey) {
 		p.git(p.tree, "update-index", "--assume-unchanged", "a.txt")
@@ -182,9 +172,7 @@ var honest = []struct {
 		p.git(p.tree, "add", ".")
 		p.git(p.tree, "commit", "-qm", "filtered")
 		at := time.Now().Add(-time.Hour)
-		if err := os.Chtimes(filepath.Join(p.tree, "x.up"), at, at); err != nil {
-			p.Fatal(err)
-		}
+		must.Do(p, os.Chtimes(filepath.Join(p.tree, "x.up"), at, at))
 		p.git(p.tree, "status", "-s")
 	}},
 	{name: "a file that needs its filter, and was touched", unknown: "cannot be judged without running its filter (up)", make: func(p *prey) {
@@ -203,9 +191,7 @@ var honest = []struct {
 
 func (p *prey) chmod(path string) {
 	p.Helper()
-	if err := os.Chmod(path, 0o755); err != nil {
-		p.Fatal(err)
-	}
+	must.Do(p, os.Chmod(path, 0o755))
 }
 
 // TestAnswersAreGits holds what is found in honest repositories against what plain git says of them.

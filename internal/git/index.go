@@ -56,30 +56,11 @@ func parseIndex(data []byte, hash int) (index, error) {
 	r := entryReader{rest: data[12 : len(data)-hash], hash: hash, packed: version == 4, extended: version >= 3}
 	var idx index
 	for range count {
-		e, err := r.next()
-		if err != nil {
+		if err := r.next(&idx); err != nil {
 			return index{}, err
 		}
-		idx.add(e)
 	}
 	return idx, extensions(r.rest, hash)
-}
-
-func (idx *index) add(e indexEntry) {
-	if e.assumed {
-		idx.assumed++
-	}
-	if e.skipped {
-		idx.skipped = append(idx.skipped, string(e.name))
-	}
-	if e.gitlink {
-		idx.gitlinks = append(idx.gitlinks, string(e.name))
-	}
-}
-
-type indexEntry struct {
-	name                      []byte
-	assumed, skipped, gitlink bool
 }
 
 type entryReader struct {
@@ -89,32 +70,39 @@ type entryReader struct {
 	name             []byte // of the entry before, which version 4 builds on
 }
 
-func (r *entryReader) next() (indexEntry, error) {
+// next reads one entry into idx.
+func (r *entryReader) next(idx *index) error {
 	fixed := 40 + r.hash + 2
 	if len(r.rest) < fixed {
-		return indexEntry{}, errIndex
+		return errIndex
 	}
 	flags := binary.BigEndian.Uint16(r.rest[40+r.hash:])
-	e := indexEntry{
-		assumed: flags&flagAssume != 0,
-		gitlink: binary.BigEndian.Uint32(r.rest[24:])&0o170000 == modeGitlink,
-	}
+	gitlink, skipped := binary.BigEndian.Uint32(r.rest[24:])&0o170000 == modeGitlink, false
 	if flags&flagExtended != 0 {
 		if !r.extended || len(r.rest) < fixed+2 {
-			return indexEntry{}, errIndex
+			return errIndex
 		}
-		e.skipped = binary.BigEndian.Uint16(r.rest[fixed:])&flagSkip != 0
+		skipped = binary.BigEndian.Uint16(r.rest[fixed:])&flagSkip != 0
 		fixed += 2
 	}
 	used, err := r.readName(fixed)
 	if err != nil {
-		return indexEntry{}, err
+		return err
 	}
 	if n := int(flags & flagName); n < flagName && n != len(r.name) {
-		return indexEntry{}, errIndex
+		return errIndex
 	}
-	e.name, r.rest = r.name, r.rest[used:]
-	return e, nil
+	if flags&flagAssume != 0 {
+		idx.assumed++
+	}
+	if skipped {
+		idx.skipped = append(idx.skipped, string(r.name))
+	}
+	if gitlink {
+		idx.gitlinks = append(idx.gitlinks, string(r.name))
+	}
+	r.rest = r.rest[used:]
+	return nil
 }
 
 // readName sets the entry's name, which begins at offset at, and says how long the whole entry is.

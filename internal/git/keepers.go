@@ -2,9 +2,10 @@ package git
 
 import (
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"winnow/internal/foreign"
 )
 
 // keeping are the refs that keep what they reach: branches, tags and remote branches.
@@ -43,26 +44,16 @@ func (r Refs) keepers(size int) (map[string]bool, error) {
 // be read. A packed ref of the same name does not count then.
 func (r Refs) loose(prefix string, each func(name, oid string)) error {
 	top := filepath.Join(r.common, prefix)
-	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			if gone(err) {
-				return nil
-			}
-			return err
-		}
+	err := looseFiles(top, func(path string, f foreign.File, err error) error {
 		name := prefix + strings.TrimPrefix(path[len(top):], "/")
 		if !keeps(name) {
 			return nil
 		}
-		f, err := readFile(path, maxSmall)
-		switch {
-		case gone(err):
-			return nil
-		case err != nil:
+		if err != nil {
 			each(name, "")
 			return nil
 		}
-		_, oid, err := parseHead(f.data)
+		_, oid, err := parseHead(f.Data)
 		if err != nil {
 			oid = ""
 		}

@@ -18,14 +18,17 @@ import (
 // Budget is how many entries of a tree are looked at for repositories inside it.
 const Budget = 200_000
 
+// ErrMany says that a tree has more entries than were to be looked at.
+var ErrMany = errors.New("it has too many files to look at all")
+
 // ErrTrap says that something lies in a tree that holds up whoever reads it: a pipe in the place of a file that git opens.
 var ErrTrap = errors.New("it is no file, and git would wait for it")
 
 // Nested finds the repositories below tree, by their paths relative to it: whatever has a .git, be it a folder, a file or a
 // link, bare ones, and those of Jujutsu and Mercurial, whose own folder is named where it lies at the top. The outermost is enough:
-// it does not look inside one. It follows no symbolic link and does not enter mounts. More than budget entries, or a folder that
-// cannot be read, is an error: there may be more. So is ErrTrap.
-func Nested(ctx context.Context, tree string, mounts []string, budget int) ([]string, error) {
+// it does not look inside one. It follows no symbolic link and does not enter mounts. A folder that cannot be read is an error, because
+// there may be more; so are ErrTrap, and ErrMany for more entries than budget, which is what is left of it afterwards.
+func Nested(ctx context.Context, tree string, mounts []string, budget *int) ([]string, error) {
 	w := walk{ctx: ctx, mounts: mounts, budget: budget, found: []string{}}
 	for todo := []string{tree}; len(todo) > 0; {
 		path := todo[len(todo)-1]
@@ -46,7 +49,7 @@ func Nested(ctx context.Context, tree string, mounts []string, budget int) ([]st
 type walk struct {
 	ctx    context.Context
 	mounts []string
-	budget int
+	budget *int
 	found  []string
 }
 
@@ -90,8 +93,8 @@ func (w *walk) look(path string, top bool) ([]string, error) {
 				marks++
 			}
 		}
-		if w.budget -= len(entries); w.budget < 0 {
-			return nil, errors.New("it has too many files to look at all")
+		if *w.budget -= len(entries); *w.budget < 0 {
+			return nil, ErrMany
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -143,5 +146,5 @@ func (w *Worktree) Modules(ctx context.Context) ([]string, error) {
 	if !w.modules {
 		return nil, nil
 	}
-	return Nested(ctx, filepath.Join(w.AdminDir, "modules"), nil, Budget)
+	return Nested(ctx, filepath.Join(w.AdminDir, "modules"), nil, new(Budget))
 }

@@ -35,7 +35,7 @@ func (w *Worktree) operation(names map[string]os.DirEntry) *string {
 // sequence tells a series of reverts from one of cherry-picks, between two of its steps.
 func (w *Worktree) sequence() string {
 	f, err := readFile(filepath.Join(w.AdminDir, "sequencer", "todo"), maxReflog)
-	if err == nil && strings.HasPrefix(string(f.data), "revert") {
+	if err == nil && strings.HasPrefix(string(f.Data), "revert") {
 		return "revert"
 	}
 	return "cherry-pick"
@@ -74,7 +74,7 @@ func leadingOIDs(path string) ([]string, error) {
 		return nil, fmt.Errorf("read %q: %w", path, err)
 	}
 	var oids []string
-	for line := range strings.Lines(string(f.data)) {
+	for line := range strings.Lines(string(f.Data)) {
 		for word := range strings.FieldsSeq(line) {
 			if !IsOID(word) {
 				break

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"winnow/internal/gitcmd"
+	"winnow/testkit/must"
 )
 
 var (
@@ -74,9 +75,7 @@ func TestParsePacked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"refs/heads/a b": one, "refs/tags/v1": two}, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, map[string]string{"refs/heads/a b": one, "refs/tags/v1": two}, got, "result")
 	if got, err := parsePacked([]byte("nonsense\n")); err == nil {
 		t.Errorf("no error and %v", got)
 	}
@@ -157,13 +156,9 @@ func TestPorcelain(t *testing.T) {
 		"? un\ntracked\x00! dir/\x00! .env\x00"
 	var c Content
 	p := porcelain{content: &c}
-	if err := gitcmd.Records(strings.NewReader(in), 0, p.record); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, gitcmd.Records(strings.NewReader(in), 0, p.record))
 	want := Content{Dirty: 3, Untracked: []string{"un\ntracked"}, Ignored: []string{"dir/", ".env"}}
-	if diff := cmp.Diff(want, c); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, want, c, "result")
 	for _, bad := range []string{"x\x00", "Z a b\x00", "1 a b", "?\x00", "\x00"} {
 		p := porcelain{content: &Content{}}
 		if err := gitcmd.Records(strings.NewReader(bad), 0, p.record); err == nil {
@@ -175,37 +170,27 @@ func TestPorcelain(t *testing.T) {
 func TestLeadingOIDs(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(path, []byte(one+" "+two+"\nref: x\n"+long+" why\nsubject "+one+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(one+" "+two+"\nref: x\n"+long+" why\nsubject "+one+"\n"), 0o600))
 	got, err := leadingOIDs(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{one, two, long}, got); diff != "" {
-		t.Error(diff)
-	}
+	must.Equal(t, []string{one, two, long}, got, "result")
 }
 
 func TestNestedStopsAtItsBudget(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, sub := range []string{"a/.git", "b/c/.git", "d/HEAD"} {
-		if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(dir, sub), 0o755))
 	}
-	if err := os.Symlink(filepath.Join(dir, "a"), filepath.Join(dir, "d", "link")); err != nil {
-		t.Fatal(err)
-	}
-	got, err := Nested(t.Context(), dir, []string{filepath.Join(dir, "b")}, 100)
+	must.Do(t, os.Symlink(filepath.Join(dir, "a"), filepath.Join(dir, "d", "link")))
+	got, err := Nested(t.Context(), dir, []string{filepath.Join(dir, "b")}, new(100))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"a"}, got); diff != "" {
-		t.Error(diff)
-	}
-	if got, err := Nested(t.Context(), dir, nil, 3); err == nil {
+	must.Equal(t, []string{"a"}, got, "result")
+	if got, err := Nested(t.Context(), dir, nil, new(3)); err == nil {
 		t.Errorf("more than its budget, and yet %v", got)
 	}
 }

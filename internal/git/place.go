@@ -41,7 +41,7 @@ func (f *Finder) Locate(folder string) (Place, error) {
 	if err != nil {
 		return Place{Path: folder}, fmt.Errorf("locate repository: %w", err)
 	}
-	admin, err := ParseGitfile(text.data)
+	admin, err := ParseGitfile(text.Data)
 	if err != nil {
 		return Place{Path: folder}, fmt.Errorf("locate repository: %q %w", dot, err)
 	}
@@ -61,7 +61,7 @@ func (f *Finder) Inside(folder, admin string) (Place, error) {
 	case err == nil:
 		p.Linked = true
 		p.CommonDir = ""
-		path, err := parsePath(text.data)
+		path, err := parsePath(text.Data)
 		if err != nil {
 			return p, fmt.Errorf("locate repository: commondir in %q %w", real, err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"winnow/internal/git"
 	"winnow/testkit/executable"
+	"winnow/testkit/must"
 )
 
 // prey is a repository with a linked worktree that an attacker can write to, and a program that leaves a mark when it is run.
@@ -44,12 +45,8 @@ func newPrey(t testing.TB, init ...string) *prey {
 
 func (p *prey) write(path, text string) {
 	p.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		p.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		p.Fatal(err)
-	}
+	must.Do(p, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Do(p, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func (p *prey) add(path, text string) {
@@ -61,9 +58,7 @@ func (p *prey) add(path, text string) {
 	if _, err := f.WriteString(text); err != nil {
 		p.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		p.Fatal(err)
-	}
+	must.Do(p, f.Close())
 }
 
 func (p *prey) try(dir string, args ...string) (string, error) {
@@ -97,9 +92,7 @@ func (p *prey) touch() {
 	p.Helper()
 	later := time.Now().Add(time.Minute)
 	for _, name := range []string{"a.txt", "b.txt"} {
-		if err := os.Chtimes(filepath.Join(p.tree, name), later, later); err != nil {
-			p.Fatal(err)
-		}
+		must.Do(p, os.Chtimes(filepath.Join(p.tree, name), later, later))
 	}
 }
 

@@ -29,7 +29,7 @@ func NewRefs(common string) Refs {
 		if err != nil {
 			return nil, fmt.Errorf("read packed refs: %w", err)
 		}
-		packed, err := parsePacked(f.data)
+		packed, err := parsePacked(f.Data)
 		if err != nil {
 			return nil, fmt.Errorf("read packed refs: %w", err)
 		}
@@ -58,7 +58,7 @@ func (r Refs) Resolve(admin, name string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("resolve %s: %w", name, err)
 		}
-		ref, oid, err := parseHead(f.data)
+		ref, oid, err := parseHead(f.Data)
 		if err != nil {
 			return "", fmt.Errorf("resolve %s: it %w", name, err)
 		}
@@ -94,20 +94,16 @@ func (r Refs) upstream() (name, oid string, err error) {
 		if err != nil {
 			continue
 		}
-		if ref, _, err := parseHead(f.data); err == nil && ref != "" {
+		if ref, _, err := parseHead(f.Data); err == nil && ref != "" {
 			heads[remote.Name()] = ref
 		}
 	}
-	candidates := []string{heads["origin"]}
+	ref := heads["origin"]
 	if len(heads) == 1 {
-		for _, ref := range heads {
-			candidates = []string{ref}
+		for _, ref = range heads {
 		}
 	}
-	for _, ref := range candidates {
-		if ref == "" {
-			continue
-		}
+	if ref != "" {
 		if oid, err := r.Resolve(r.common, ref); err == nil {
 			return ref, oid, nil
 		}
@@ -116,43 +112,47 @@ func (r Refs) upstream() (name, oid string, err error) {
 }
 
 // guess tries the usual names of origin's default branch.
-func (r Refs) guess() (string, string, error) {
-	found := map[string]string{}
+func (r Refs) guess() (name, oid string, err error) {
 	for _, ref := range []string{"refs/remotes/origin/main", "refs/remotes/origin/master"} {
-		oid, err := r.Resolve(r.common, ref)
-		if err == nil {
-			found[ref] = oid
-		} else if !errors.Is(err, fs.ErrNotExist) {
+		at, err := r.Resolve(r.common, ref)
+		switch {
+		case err == nil && name != "": // both exist
+			return "", "", nil
+		case err == nil:
+			name, oid = ref, at
+		case !errors.Is(err, fs.ErrNotExist):
 			return "", "", fmt.Errorf("find upstream: %w", err)
 		}
 	}
-	if len(found) != 1 {
-		return "", "", nil
-	}
-	for ref, oid := range found {
-		return ref, oid, nil
-	}
-	return "", "", nil
+	return name, oid, nil
 }
 
-// looseRefs lists the objects that the refs below folder stand for, in a worktree's own refs.
-func looseRefs(folder string) ([]string, error) {
-	var oids []string
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			if gone(err) {
-				return nil
-			}
+// looseFiles hands over each file below a folder of refs that is still there, with why it could not be read. A folder that is missing has
+// none.
+func looseFiles(folder string, each func(path string, f foreign.File, err error) error) error {
+	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case gone(err):
+			return nil
+		case err != nil || d.IsDir():
 			return err
 		}
 		f, err := readFile(path, maxSmall)
 		if gone(err) {
 			return nil
 		}
+		return each(path, f, err)
+	})
+}
+
+// looseRefs lists the objects that the refs below folder stand for, in a worktree's own refs.
+func looseRefs(folder string) ([]string, error) {
+	var oids []string
+	err := looseFiles(folder, func(path string, f foreign.File, err error) error {
 		if err != nil {
 			return err
 		}
-		ref, oid, err := parseHead(f.data)
+		ref, oid, err := parseHead(f.Data)
 		if err != nil {
 			return fmt.Errorf("%q %w", path, err)
 		}
@@ -172,7 +172,7 @@ func looseRefs(folder string) ([]string, error) {
 func ReadHead(admin string) (ref, oid string, err error) {
 	f, err := readFile(filepath.Join(admin, "HEAD"), maxSmall)
 	if err == nil {
-		ref, oid, err = parseHead(f.data)
+		ref, oid, err = parseHead(f.Data)
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("read HEAD in %s: %w", admin, err)

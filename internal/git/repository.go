@@ -50,16 +50,14 @@ func (f *Finder) Open(common string) (*Repository, error) {
 }
 
 func (r *Repository) stash() ([]string, error) {
-	var oids []string
 	oid, err := r.refs.Resolve(r.CommonDir, "refs/stash")
-	switch {
-	case err == nil:
-		oids = append(oids, oid)
-	case !gone(err):
-		return nil, err
-	default:
+	if gone(err) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
+	oids := []string{oid}
 	log, err := readReflog(filepath.Join(r.CommonDir, "logs", "refs", "stash"))
 	if err != nil && !gone(err) {
 		return nil, err
@@ -73,8 +71,10 @@ func (r *Repository) stash() ([]string, error) {
 // fetched is the latest sign that the remote was asked. An empty FETCH_HEAD is what a failed fetch leaves behind.
 func (r *Repository) fetched() time.Time {
 	at := fetchHead(r.CommonDir)
-	for _, admin := range r.admins() {
-		at = later(at, fetchHead(admin))
+	folder := filepath.Join(r.CommonDir, "worktrees")
+	entries, _ := os.ReadDir(folder)
+	for _, e := range entries {
+		at = later(at, fetchHead(filepath.Join(folder, e.Name())))
 	}
 	if r.Upstream == "" {
 		return at
@@ -93,19 +93,6 @@ func fetchHead(admin string) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(st.Mtim.Unix())
-}
-
-func (r *Repository) admins() []string {
-	folder := filepath.Join(r.CommonDir, "worktrees")
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil
-	}
-	admins := make([]string, 0, len(entries))
-	for _, e := range entries {
-		admins = append(admins, filepath.Join(folder, e.Name()))
-	}
-	return admins
 }
 
 // Worktrees lists the paths for which the repository has an entry, as far as those folders exist, by their real path. The main
@@ -141,7 +128,7 @@ func (f *Finder) registered(admin string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read worktree's entry: %w", err)
 	}
-	dot, err := parsePath(text.data)
+	dot, err := parsePath(text.Data)
 	if err != nil {
 		return "", fmt.Errorf("read worktree's entry: gitdir in %q %w", admin, err)
 	}

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,51 +30,51 @@ type Content struct {
 // exit code that is not zero, or anything on stderr, is an error and no answer, since git then did not see everything.
 //
 // Git is shown HEAD and the index as they were read here, so that both speak of the same ones.
-func (r *Repository) Status(ctx context.Context, git Program, w *Worktree) (content Content, err error) {
+func (r *Repository) Status(ctx context.Context, git Program, w *Worktree) (Content, error) {
+	content, err := r.status(ctx, git, w)
+	if err != nil {
+		return Content{}, fmt.Errorf("ask git for the content: %w", err)
+	}
+	return content, nil
+}
+
+func (r *Repository) status(ctx context.Context, git Program, w *Worktree) (content Content, err error) {
+	sealed, err := r.show(ctx, git, w, &content)
+	if err != nil {
+		return content, fmt.Errorf("%w; git was not run", err)
+	}
+	defer func() { err = errors.Join(err, sealed.Close()) }()
+	p := porcelain{content: &content}
+	if err = p.ask(ctx, sealed); err == nil && p.head != cmp.Or(w.Head, "(initial)") { // how git names a commit that is not there yet
+		err = fmt.Errorf("%w: it does not name the commit that was asked about", errAnswer)
+	}
+	if err == nil && content.Hidden == nil && content.Dirty > 0 && content.Dirty == len(p.unsure) {
+		content.Hidden, err = unjudged(ctx, sealed, p.unsure)
+	}
+	return content, err
+}
+
+// show makes the git folder that git is asked in, and writes into content what the index alone says.
+func (r *Repository) show(ctx context.Context, git Program, w *Worktree, content *Content) (*gitcmd.Sealed, error) {
 	repo, err := r.sealing.open(ctx, git, r.CommonDir)
 	if err != nil {
-		return Content{}, fmt.Errorf("ask git for the content: %w; git was not run", err)
+		return nil, err
 	}
 	view, err := w.view()
 	if err != nil {
-		return Content{}, fmt.Errorf("ask git for the content: %w; git was not run", err)
+		return nil, err
 	}
-	if idx, err := indexOf(view.Index, r.hashSize()); err != nil {
+	idx, err := indexOf(view.Index, r.hashSize())
+	if err != nil {
 		content.Hidden = fmt.Errorf("read index: %q %w", filepath.Join(w.AdminDir, "index"), err)
 		if view.SharedName, view.Shared, err = w.shared(err); err != nil {
-			return Content{}, fmt.Errorf("ask git for the content: %w; git was not run", err)
+			return nil, err
 		}
 	} else {
 		content.Gitlinks = append([]string{}, idx.gitlinks...)
 		content.Hidden = idx.hides(w.Path)
 	}
-	sealed, err := repo.Seal(ctx, view)
-	if err != nil {
-		return Content{}, fmt.Errorf("ask git for the content: %w; git was not run", err)
-	}
-	defer func() { err = errors.Join(err, sealed.Close()) }()
-	p := porcelain{content: &content}
-	err = p.ask(ctx, sealed)
-	if err == nil && p.head != orInitial(w.Head) {
-		err = fmt.Errorf("%w: it does not name the commit that was asked about", errAnswer)
-	}
-	if err != nil {
-		return Content{}, fmt.Errorf("ask git for the content: %w", err)
-	}
-	if content.Hidden == nil && content.Dirty > 0 && content.Dirty == len(p.unsure) {
-		if content.Hidden, err = unjudged(ctx, sealed, p.unsure); err != nil {
-			return Content{}, fmt.Errorf("ask git for the content: %w", err)
-		}
-	}
-	return content, nil
-}
-
-// orInitial is how git names a commit that is not there yet.
-func orInitial(head string) string {
-	if head == "" {
-		return "(initial)"
-	}
-	return head
+	return repo.Seal(ctx, view)
 }
 
 // view is what git is shown of the worktree.
@@ -86,7 +87,7 @@ func (w *Worktree) view() (gitcmd.View, error) {
 	if err != nil && !gone(err) {
 		return v, fmt.Errorf("read index: %w", err)
 	}
-	v.Index, v.Mod = f.data, f.mod
+	v.Index, v.Mod = f.Data, f.Mod
 	return v, nil
 }
 
@@ -100,7 +101,7 @@ func (w *Worktree) shared(why error) (name string, data []byte, err error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("read index: %w", err)
 	}
-	return split.shared(), f.data, nil
+	return split.shared(), f.Data, nil
 }
 
 // ask runs git status and reads its answer.

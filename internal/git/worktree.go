@@ -104,8 +104,8 @@ func (r *Repository) readHead(w *Worktree, e os.DirEntry) {
 		w.fail(w.ownErr)
 		return
 	}
-	w.ActiveAt = later(w.ActiveAt, f.mod)
-	ref, oid, err := parseHead(f.data)
+	w.ActiveAt = later(w.ActiveAt, f.Mod)
+	ref, oid, err := parseHead(f.Data)
 	if err != nil {
 		w.ownErr = fmt.Errorf("read HEAD: %q %w", path, err)
 		w.fail(w.ownErr)
@@ -136,11 +136,11 @@ func readReflog(path string) (reflog, error) {
 	if err != nil {
 		return reflog{}, fmt.Errorf("read reflog: %w", err)
 	}
-	entries, err := parseReflog(f.data)
+	entries, err := parseReflog(f.Data)
 	if err != nil {
-		return reflog{mod: f.mod}, fmt.Errorf("read reflog: %q: %w", path, err)
+		return reflog{mod: f.Mod}, fmt.Errorf("read reflog: %q: %w", path, err)
 	}
-	return reflog{entries: entries, mod: f.mod}, nil
+	return reflog{entries: entries, mod: f.Mod}, nil
 }
 
 // readLogs reads the reflogs of HEAD and of the branch that is checked out. HEAD's goes with the worktree; the branch's stays in

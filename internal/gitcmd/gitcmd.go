@@ -9,6 +9,7 @@ package gitcmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,12 +28,7 @@ type Program struct {
 // ErrNoGit says that git could not be started at all, or does not even tell its version.
 var ErrNoGit = errors.New("git cannot be run")
 
-func (p Program) name() string {
-	if p.Path == "" {
-		return "git"
-	}
-	return p.Path
-}
+func (p Program) name() string { return cmp.Or(p.Path, "git") }
 
 // Environ is env without GIT_*, which could lead git to another repository, configuration, index or program, and without what
 // translates its messages, and with what keeps it from asking anybody, fetching anything, taking locks that it can do without, and

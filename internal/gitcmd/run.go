@@ -34,16 +34,20 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// command is git in the sealed folder. What it prints on stderr goes to complaint.
+func (s *Sealed) command(ctx context.Context, stdin io.Reader, args []string) (cmd *exec.Cmd, complaint *head) {
+	complaint = &head{}
+	cmd = command(ctx, s.program.name(), append([]string{"--no-optional-locks", "--no-pager", "--no-replace-objects"}, args...)...)
+	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stderr, cmd.ExtraFiles = s.cwd, append(cmd.Env, s.env...), stdin, complaint, s.files
+	return cmd, complaint
+}
+
 // Run asks git and hands each record of its output to each, without the byte that ends it. What it printed on stderr is returned as
 // well, cut short. The error wraps ErrNoGit where git could not be started.
 func (s *Sealed) Run(ctx context.Context, c Call, each func(record []byte) error) (stderr string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	args := append([]string{"--no-optional-locks", "--no-pager", "--no-replace-objects"}, c.Args...)
-	cmd := command(ctx, s.program.name(), args...)
-	cmd.Dir, cmd.Env, cmd.Stdin, cmd.ExtraFiles = s.cwd, append(cmd.Env, s.env...), c.Stdin, s.files
-	var complaint head
-	cmd.Stderr = &complaint
+	cmd, complaint := s.command(ctx, c.Stdin, c.Args)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return "", err
@@ -65,14 +69,8 @@ func (s *Sealed) Run(ctx context.Context, c Call, each func(record []byte) error
 // Output asks git and gives all that it printed. What it said on stderr is part of the error.
 func (s *Sealed) Output(ctx context.Context, stdin string, args ...string) (string, error) {
 	var out strings.Builder
-	// No record ends before the end: a newline is kept, and a last line may lack it.
-	in := strings.NewReader(stdin)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	cmd := command(ctx, s.program.name(), append([]string{"--no-optional-locks", "--no-pager", "--no-replace-objects"}, args...)...)
-	cmd.Dir, cmd.Env, cmd.Stdin, cmd.ExtraFiles = s.cwd, append(cmd.Env, s.env...), in, s.files
-	var complaint head
-	cmd.Stdout, cmd.Stderr = &bounded{to: &out, left: maxOutput}, &complaint
+	cmd, complaint := s.command(ctx, strings.NewReader(stdin), args)
+	cmd.Stdout = &bounded{to: &out, left: maxOutput}
 	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			err = errors.Join(context.Cause(ctx), err)

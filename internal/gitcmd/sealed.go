@@ -1,6 +1,7 @@
 package gitcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -65,7 +67,7 @@ func (r *Repository) Seal(ctx context.Context, v View) (_ *Sealed, err error) {
 		}
 	}
 	if r.Format.OwnConfig {
-		vars, err := ReadConfig(ctx, filepath.Join(orElse(v.Admin, r.Common), "config.worktree"))
+		vars, err := ReadConfig(ctx, filepath.Join(cmp.Or(v.Admin, r.Common), "config.worktree"))
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +83,7 @@ func (r *Repository) Seal(ctx context.Context, v View) (_ *Sealed, err error) {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	s.cwd = orElse(v.Tree, s.dir)
+	s.cwd = cmp.Or(v.Tree, s.dir)
 	s.env = []string{"GIT_DIR=" + s.dir, "GIT_OBJECT_DIRECTORY=" + r.objects}
 	if v.Tree != "" {
 		s.env = append(s.env, "GIT_WORK_TREE="+v.Tree)
@@ -101,16 +103,9 @@ func (r *Repository) Seal(ctx context.Context, v View) (_ *Sealed, err error) {
 	return s, s.fill(r, v, own, excludes)
 }
 
-func orElse(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
-}
-
 // fill makes what lies in the git folder.
 func (s *Sealed) fill(r *Repository, v View, own settings, excludes []byte) error {
-	err := errors.Join(s.write("config", s.config(r.Format, own, v)), s.write("HEAD", []byte(orElse(v.Head, noHead)+"\n")), s.write("shallow", r.shallow))
+	err := errors.Join(s.write("config", s.config(r.Format, own, v)), s.write("HEAD", []byte(cmp.Or(v.Head, noHead)+"\n")), s.write("shallow", r.shallow))
 	if v.Tree != "" {
 		if len(r.exclude)+len(r.attributes) > 0 {
 			err = errors.Join(err, s.mkdir("info"))
@@ -163,7 +158,7 @@ func (s *Sealed) config(f Format, own settings, v View) []byte {
 		version, format = "1", "[extensions]\n\tobjectFormat = sha256\n"
 	}
 	b.WriteString("[core]\n\trepositoryFormatVersion = " + version + "\n")
-	b.WriteString("\tbare = " + word(v.Tree == "") + "\n")
+	b.WriteString("\tbare = " + strconv.FormatBool(v.Tree == "") + "\n")
 	b.WriteString(always)
 	for _, name := range []string{"fileMode", "autocrlf", "eol", "sparseCheckout"} {
 		if value, ok := own["core."+strings.ToLower(name)]; ok {

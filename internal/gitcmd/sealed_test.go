@@ -12,6 +12,7 @@ import (
 
 	"winnow/internal/foreign"
 	"winnow/testkit/attack"
+	"winnow/testkit/must"
 )
 
 func repository(t *testing.T) string {
@@ -88,9 +89,7 @@ func TestGitThatIsNone(t *testing.T) {
 			if script == "-" {
 				mode = 0o600
 			}
-			if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), mode); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), mode))
 		}
 		if err := (Program{Path: path}).Answers(t.Context()); !errors.Is(err, ErrNoGit) || !strings.Contains(err.Error(), "install git") {
 			t.Errorf("one that %s: got %v", name, err)
@@ -119,9 +118,7 @@ func TestAttackARepositoryOfAnotherUser(t *testing.T) {
 		},
 		"what is borrowed by what it borrows": func(common string) {
 			near := filepath.Join(filepath.Dir(common), "near")
-			if err := os.MkdirAll(filepath.Join(near, "info"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.MkdirAll(filepath.Join(near, "info"), 0o755))
 			attacker.Mkdir(t, filepath.Join(attacker.Home, "far"), 0o755)
 			write(t, filepath.Join(near, "info", "alternates"), filepath.Join(attacker.Home, "far")+"\n")
 			write(t, filepath.Join(common, "objects", "info", "alternates"), "../../near\n")
@@ -136,9 +133,7 @@ func TestAttackARepositoryOfAnotherUser(t *testing.T) {
 		a.Held()
 	}
 	common := repository(t)
-	if err := os.Chmod(common, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(common, 0o777))
 	if _, err := (Program{}).Open(t.Context(), common); !errors.Is(err, foreign.ErrWritable) {
 		a.Lost("a repository that others can write: got %v", err)
 	} else {
@@ -148,14 +143,10 @@ func TestAttackARepositoryOfAnotherUser(t *testing.T) {
 
 func chown(t *testing.T, path string, u attack.User) {
 	t.Helper()
-	if err := os.Lchown(path, int(u.UID), int(u.GID)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Lchown(path, int(u.UID), int(u.GID)))
 }
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 }

@@ -3,8 +3,10 @@ package gitcmd
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"winnow/internal/foreign"
@@ -25,20 +27,18 @@ type settings map[string]string
 // with gives s with what vars set besides.
 func (s settings) with(vars []Variable) settings {
 	out := settings{}
-	for name, value := range s {
-		out[name] = value
-	}
+	maps.Copy(out, s)
 	for _, v := range vars {
 		switch v.Name {
 		case "core.filemode", "core.sparsecheckout":
 			if on, err := v.Bool(); err == nil {
-				out[v.Name] = word(on)
+				out[v.Name] = strconv.FormatBool(on)
 			}
 		case "core.autocrlf":
 			if strings.EqualFold(v.Value, "input") {
 				out[v.Name] = "input"
 			} else if on, err := v.Bool(); err == nil {
-				out[v.Name] = word(on)
+				out[v.Name] = strconv.FormatBool(on)
 			}
 		case "core.eol":
 			if value := strings.ToLower(v.Value); value == "lf" || value == "crlf" || value == "native" {
@@ -61,13 +61,6 @@ func (s settings) unsure(vars []Variable) settings {
 		}
 	}
 	return s
-}
-
-func word(on bool) string {
-	if on {
-		return "true"
-	}
-	return "false"
 }
 
 // drivers adds the names of the content filters that a configuration defines: programs that git would run on

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"winnow/testkit/must"
 )
 
 // TestClearLeft holds that what a program that was killed left behind goes, and nothing that is held, young or called otherwise.
@@ -14,26 +16,16 @@ func TestClearLeft(t *testing.T) {
 	old := time.Now().Add(-2 * leftAfter)
 	make := func(name string, at time.Time) string {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Join(path, "refs"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(path, "refs"), 0o700))
+		must.Do(t, os.Chtimes(path, at, at))
 		return path
 	}
 	outside := make("outside", old)
 	left, held, young := make(prefix+"1", old), make(prefix+"2", old), make(prefix+"3", time.Now())
-	if err := os.Symlink(outside, filepath.Join(left, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(left, old, old); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(outside, filepath.Join(left, "link")))
+	must.Do(t, os.Chtimes(left, old, old))
 	linked := filepath.Join(dir, prefix+"4")
-	if err := os.Symlink(outside, linked); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(outside, linked))
 	lock, err := lockFolder(held)
 	if err != nil {
 		t.Fatal(err)

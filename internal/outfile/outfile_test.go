@@ -17,14 +17,8 @@ import (
 
 	"winnow/internal/outfile"
 	"winnow/testkit/attack"
+	"winnow/testkit/must"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 func words(text string) func(io.Writer) error {
 	return func(w io.Writer) error {
@@ -50,7 +44,7 @@ func is(t testing.TB, path, text string, mode os.FileMode) string {
 func names(t testing.TB, dir string) (out []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	must.Do(t, err)
 	for _, e := range entries {
 		out = append(out, e.Name())
 	}
@@ -61,13 +55,13 @@ func TestAFileIsMadeAndReplaced(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	must(t, errors.Join(os.WriteFile(at("old"), []byte("old"), 0o600), os.Chmod(at("old"), 0o640), os.Symlink("old", at("link")), os.Mkdir(at("in"), 0o700),
+	must.Do(t, errors.Join(os.WriteFile(at("old"), []byte("old"), 0o600), os.Chmod(at("old"), 0o640), os.Symlink("old", at("link")), os.Mkdir(at("in"), 0o700),
 		os.Symlink("in", at("way"))))
 	for path, mode := range map[string]os.FileMode{at("new"): 0o600, at("old"): 0o640, at("link"): 0o640, at("way/new"): 0o600} {
-		must(t, outfile.Write(t.Context(), path, words(path)))
+		must.Do(t, outfile.Write(t.Context(), path, words(path)))
 		if path == at("link") {
 			path = at("old")
-			must(t, outfile.Write(t.Context(), at("link"), words(path)))
+			must.Do(t, outfile.Write(t.Context(), at("link"), words(path)))
 		}
 		if wrong := is(t, path, path, mode); wrong != "" {
 			t.Error(wrong)
@@ -85,7 +79,7 @@ func TestHalfAFileReplacesNothing(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	must(t, os.WriteFile(path, []byte("good"), 0o600))
+	must.Do(t, os.WriteFile(path, []byte("good"), 0o600))
 	broken := errors.New("broken off")
 	for _, p := range []string{path, filepath.Join(dir, "new")} {
 		err := outfile.Write(t.Context(), p, func(w io.Writer) error { return errors.Join(words("half")(w), broken) })
@@ -107,27 +101,27 @@ func TestADeviceIsWrittenThrough(t *testing.T) {
 		paths = append(paths, null)
 	}
 	for _, p := range paths {
-		must(t, outfile.Write(t.Context(), p, words("text")))
+		must.Do(t, outfile.Write(t.Context(), p, words("text")))
 		if st, err := os.Lstat(p); err != nil || st.Mode()&os.ModeCharDevice == 0 {
 			t.Fatalf("%s is %v, %v", p, st.Mode(), err)
 		}
 	}
 	fifo := filepath.Join(dir, "fifo")
-	must(t, syscall.Mkfifo(fifo, 0o600))
+	must.Do(t, syscall.Mkfifo(fifo, 0o600))
 	said := make(chan string, 1)
 	go func() {
 		time.Sleep(30 * time.Millisecond)
 		data, _ := os.ReadFile(fifo)
 		said <- string(data)
 	}()
-	must(t, outfile.Write(t.Context(), fifo, words("text")))
+	must.Do(t, outfile.Write(t.Context(), fifo, words("text")))
 	if got := <-said; got != "text" {
 		t.Errorf("the reader of the FIFO got %q", got)
 	}
 	r, w, err := os.Pipe()
-	must(t, err)
-	must(t, outfile.Write(t.Context(), fmt.Sprintf("/dev/fd/%d", w.Fd()), words("piped")))
-	must(t, w.Close())
+	must.Do(t, err)
+	must.Do(t, outfile.Write(t.Context(), fmt.Sprintf("/dev/fd/%d", w.Fd()), words("piped")))
+	must.Do(t, w.Close())
 	if data, err := io.ReadAll(r); err != nil || string(data) != "piped" {
 		t.Errorf("the pipe got %q, %v", data, err)
 	}
@@ -136,11 +130,11 @@ func TestADeviceIsWrittenThrough(t *testing.T) {
 func TestAFIFOThatNobodyReadsEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	must(t, syscall.Mkfifo(fifo, 0o600))
+	must.Do(t, syscall.Mkfifo(fifo, 0o600))
 	for _, held := range []bool{false, true} {
 		if held { // somebody has it open and reads nothing
 			f, err := os.OpenFile(fifo, os.O_RDWR, 0)
-			must(t, err)
+			must.Do(t, err)
 			defer f.Close()
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -156,11 +150,11 @@ func TestAFIFOThatNobodyReadsEndsWithItsContext(t *testing.T) {
 func TestAttackWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	must(t, errors.Join(os.Mkdir(at("folder"), 0o700), os.Symlink("nowhere", at("lost")), os.Symlink("loop", at("loop"))))
+	must.Do(t, errors.Join(os.Mkdir(at("folder"), 0o700), os.Symlink("nowhere", at("lost")), os.Symlink("loop", at("loop"))))
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-	must(t, err)
+	must.Do(t, err)
 	defer unix.Close(fd)
-	must(t, unix.Bind(fd, &unix.SockaddrUnix{Name: at("socket")}))
+	must.Do(t, unix.Bind(fd, &unix.SockaddrUnix{Name: at("socket")}))
 	paths := []string{at("folder"), at("lost"), at("loop"), at("socket"), dir + "/.", "/"}
 	if os.Geteuid() == 0 && unix.Mknod(at("disk"), unix.S_IFBLK|0o600, int(unix.Mkdev(240, 240))) == nil {
 		paths = append(paths, at("disk"))
@@ -186,15 +180,15 @@ func changed(before, after string) string {
 func TestAttackAnotherUsersFileOrLink(t *testing.T) {
 	victim, attacker := attack.Users(t)
 	shared := filepath.Join(filepath.Dir(victim.Home), "tmp")
-	must(t, errors.Join(os.Mkdir(shared, 0o777), os.Chmod(shared, 0o777|os.ModeSticky)))
+	must.Do(t, errors.Join(os.Mkdir(shared, 0o777), os.Chmod(shared, 0o777|os.ModeSticky)))
 	at := func(name string) string { return filepath.Join(shared, name) }
 	precious := filepath.Join(filepath.Dir(victim.Home), "precious")
-	must(t, os.WriteFile(precious, []byte("precious"), 0o600))
-	must(t, os.Mkdir(filepath.Join(filepath.Dir(victim.Home), "own"), 0o755))
+	must.Do(t, os.WriteFile(precious, []byte("precious"), 0o600))
+	must.Do(t, os.Mkdir(filepath.Join(filepath.Dir(victim.Home), "own"), 0o755))
 	attacker.Write(t, at("file"), "his", 0o666)
 	attacker.Link(t, precious, at("link"))
 	attacker.Link(t, filepath.Join(filepath.Dir(victim.Home), "own"), at("way"))
-	must(t, errors.Join(syscall.Mkfifo(at("fifo"), 0o666), os.Chown(at("fifo"), int(attacker.UID), int(attacker.GID))))
+	must.Do(t, errors.Join(syscall.Mkfifo(at("fifo"), 0o666), os.Chown(at("fifo"), int(attacker.UID), int(attacker.GID))))
 	a := attack.New(t, "another user's file, link, FIFO or link on the way where -o writes")
 	for _, p := range []string{at("file"), at("link"), at("fifo"), at("way/new")} {
 		err := outfile.Write(t.Context(), p, words("x"))
@@ -216,9 +210,9 @@ func TestAttackAnotherUsersFileOrLink(t *testing.T) {
 func TestAttackALinkThatComesAndGoes(t *testing.T) {
 	victim, attacker := attack.Users(t)
 	shared := filepath.Join(filepath.Dir(victim.Home), "tmp")
-	must(t, errors.Join(os.Mkdir(shared, 0o777), os.Chmod(shared, 0o777|os.ModeSticky)))
+	must.Do(t, errors.Join(os.Mkdir(shared, 0o777), os.Chmod(shared, 0o777|os.ModeSticky)))
 	path, spare, precious := filepath.Join(shared, "file"), filepath.Join(shared, "spare"), filepath.Join(victim.Home, "precious")
-	must(t, os.WriteFile(precious, []byte("precious"), 0o600))
+	must.Do(t, os.WriteFile(precious, []byte("precious"), 0o600))
 	var stop atomic.Bool
 	done := make(chan struct{})
 	go func() {

@@ -267,6 +267,7 @@ func (r *redacter) paths(list *[]string) *[]string {
 
 func (r *redacter) dir(v snapshot.Dir) snapshot.Dir {
 	v.Source, v.Name, v.Path, v.Root = r.source(v.Source), r.word(v.Name), r.path(v.Path), r.path(v.Root)
+	v.Nested = r.paths(v.Nested)
 	if v.Error != "" {
 		v.Error = "redacted"
 	}
@@ -274,9 +275,8 @@ func (r *redacter) dir(v snapshot.Dir) snapshot.Dir {
 		g := *v.Git
 		g.Main, g.CommonDir, g.AdminDir = r.path(g.Main), r.path(g.CommonDir), r.path(g.AdminDir)
 		g.Branch, g.Upstream = r.path(g.Branch), r.path(g.Upstream)
-		ignored := r.paths(&g.IgnoredPaths)
-		g.IgnoredPaths = *ignored
-		g.UntrackedPaths, g.LeftOutPaths, g.Nested = r.paths(g.UntrackedPaths), r.paths(g.LeftOutPaths), r.paths(g.Nested)
+		g.UntrackedPaths, g.IgnoredPaths = r.paths(g.UntrackedPaths), r.paths(g.IgnoredPaths)
+		g.LeftOutPaths, g.Nested = r.paths(g.LeftOutPaths), r.paths(g.Nested)
 		v.Git = &g
 	}
 	return v

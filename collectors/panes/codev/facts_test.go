@@ -11,6 +11,7 @@ import (
 
 	"winnow/engine/snapshot"
 	client "winnow/internal/tower"
+	"winnow/testkit/must"
 	"winnow/testkit/tower"
 )
 
@@ -74,9 +75,7 @@ func TestDuplicatesAndTwoWorkspaces(t *testing.T) {
 	f.Exec("DELETE FROM builders WHERE workspace_path = ?", f.ws)
 	twice = f.row(f.ws, "builder-pir-7")
 	dev := f.Terminal(f.ws, tower.Terminal{RoleID: "Builder-PIR-007", Dev: true})
-	if err := os.Mkdir(f.worktree(other, "builder-pir-7"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(f.worktree(other, "builder-pir-7"), 0o755))
 	f.want(f.read(), map[string]string{
 		mine:   "builder builder-pir-7 !listed recorded | row builder-pir-7 recorded gone",
 		twice:  "builder builder-pir-7 !listed recorded | row builder-pir-7 recorded gone",
@@ -123,7 +122,7 @@ func TestOverInOneWorkspaceAndAliveInTheOther(t *testing.T) {
 			states := [2]string{"recorded !gone", "recorded !gone"}
 			states[over] = "!recorded gone"
 			f.RemoveBuilder(spaces[over], "builder-pir-7")
-			must(t, os.RemoveAll(f.worktree(spaces[over], "builder-pir-7")))
+			must.Do(t, os.RemoveAll(f.worktree(spaces[over], "builder-pir-7")))
 			for _, lost := range []bool{false, true} {
 				p := f.read()
 				for i, state := range states {
@@ -233,9 +232,7 @@ func TestWhoseProcess(t *testing.T) {
 	check("two pids", live, "by the Tower and pid 1 by the store")
 
 	stranger := exec.Command("sleep", "600")
-	if err := stranger.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, stranger.Start())
 	defer func() { _ = stranger.Process.Kill(); _ = stranger.Wait() }()
 	f.SetPID(x.ID, stranger.Process.Pid)
 	check("another program", live+" !scoped", "is no shellper of this terminal")

@@ -17,6 +17,7 @@ import (
 	"winnow/engine/snapshot"
 	"winnow/internal/proc"
 	client "winnow/internal/tower"
+	"winnow/testkit/must"
 	"winnow/testkit/tower"
 )
 
@@ -176,9 +177,7 @@ func TestMemoryOfACleanup(t *testing.T) {
 	f.Fault(func(int, tower.Call) tower.Fault { return tower.Garbage })
 	remember()
 	f.RemoveBuilder(f.ws, "builder-pir-7")
-	if err := os.RemoveAll(f.worktree(f.ws, "builder-pir-7")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(f.worktree(f.ws, "builder-pir-7")))
 	f.Exec("DELETE FROM terminal_sessions")
 	f.Fault(nil)
 	remember()
@@ -201,7 +200,7 @@ func TestFirstLookAfterTheCleanup(t *testing.T) {
 	x := f.builder(f.ws, "builder-pir-7")
 	dev := f.Terminal(f.ws, tower.Terminal{RoleID: "builder-pir-7", Dev: true, Cwd: t.TempDir()})
 	f.RemoveBuilder(f.ws, "builder-pir-7")
-	must(t, os.RemoveAll(f.worktree(f.ws, "builder-pir-7")))
+	must.Do(t, os.RemoveAll(f.worktree(f.ws, "builder-pir-7")))
 	remember := func() {
 		t.Helper()
 		s := &snapshot.Snapshot{TakenAt: time.Now(), Terminals: f.read().Terminals, Sources: map[string]snapshot.Source{"codev/home": {Status: snapshot.OK}}}
@@ -246,7 +245,7 @@ func TestServerThatTheTowerLost(t *testing.T) {
 		t.Fatalf("boot %q, remembers %+v", boot, f.o.Known)
 	}
 	f.RemoveBuilder(f.ws, "builder-pir-7")
-	must(t, os.RemoveAll(f.worktree(f.ws, "builder-pir-7")))
+	must.Do(t, os.RemoveAll(f.worktree(f.ws, "builder-pir-7")))
 	f.Restart()
 	lost := func() snapshot.Terminal { t.Helper(); return f.only(f.read(), strayID(dev.PID)) }
 	const gone = "dev builder-pir-7 !listed !recorded scoped pid | memory builder-pir-7 !recorded gone"
@@ -296,10 +295,10 @@ func TestSources(t *testing.T) {
 	me, set, third, twin, file := filepath.Join(root, "me"), filepath.Join(root, "set"), filepath.Join(root, "x", "farm"), filepath.Join(root, "y", "farm"), filepath.Join(root, "file")
 	calm := filepath.Join(root, "default")
 	for _, dir := range []string{filepath.Join(me, usual), set, third, twin, calm} {
-		must(t, os.MkdirAll(dir, 0o755))
+		must.Do(t, os.MkdirAll(dir, 0o755))
 	}
-	must(t, os.WriteFile(file, nil, 0o644))
-	must(t, os.Symlink(set, filepath.Join(root, "link")))
+	must.Do(t, os.WriteFile(file, nil, 0o644))
+	must.Do(t, os.Symlink(set, filepath.Join(root, "link")))
 	env := func(dir string) func(string) string {
 		return func(k string) string { return map[string]string{"CODEV_AGENT_FARM_DIR": dir}[k] }
 	}
@@ -309,9 +308,9 @@ func TestSources(t *testing.T) {
 			o.Home = me
 		}
 		sources, err := Sources(o)
-		must(t, err)
+		must.Do(t, err)
 		stores, err := Stores(o)
-		must(t, err)
+		must.Do(t, err)
 		got := map[string]string{}
 		for i, s := range sources {
 			got[s.Name] = s.Path
@@ -343,7 +342,7 @@ func TestSources(t *testing.T) {
 	for _, none := range []string{root + "/none", file, file + "/x"} {
 		o := Options{Homes: []string{none, none, auto, set}, Home: root}
 		sources, err := Sources(o)
-		must(t, err)
+		must.Do(t, err)
 		if len(sources) != 2 {
 			t.Fatalf("%s gave %+v", none, sources)
 		}

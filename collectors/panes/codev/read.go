@@ -155,7 +155,7 @@ func onlyDown(err error) bool {
 
 // ask asks the Tower what it lists, and stops at the first answer that is none.
 func (r *reader) ask(ctx context.Context, w *world) error {
-	key, own, badKey := tower.Key(r.home, r.env("CODEV_TOWER_KEY"))
+	key, own, badKey := tower.Key(r.home, r.Env.Get("CODEV_TOWER_KEY"))
 	t := tower.New(r.base, key, r.Timeout)
 	version, err := t.Version(ctx)
 	if err != nil {

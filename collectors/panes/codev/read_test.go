@@ -22,6 +22,7 @@ import (
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
 	client "winnow/internal/tower"
+	"winnow/testkit/must"
 	"winnow/testkit/tower"
 )
 
@@ -286,9 +287,7 @@ func TestStoreThatCannotBeRead(t *testing.T) {
 		husk := f.Husk(f.ws)
 		f.env["CODEV_TOWER_KEY"] = f.Key()
 		f.o.Homes = []string{filepath.Join(t.TempDir(), "home")}
-		if err := os.Mkdir(f.o.Homes[0], 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(f.o.Homes[0], 0o700))
 		p, err := f.try(t.Context())
 		if err == nil || isAbsent(err) || !strings.Contains(err.Error(), "although a Tower answers; name the folder of that Tower") {
 			t.Errorf("gave %v", err)
@@ -380,18 +379,12 @@ func TestKey(t *testing.T) {
 	delete(f.env, "CODEV_TOWER_KEY")
 	path := filepath.Join(f.Home(), "local-key")
 	for _, text := range []string{"", " \n", "two words"} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		refused("a file without a key", "holds no key of 64 hexadecimal digits; start the Tower again")
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 	refused("no file", "there is no "+path+"; start the Tower once")
-	if err := os.Mkdir(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(path, 0o700))
 	refused("a folder", "read the Tower's key")
 }
 

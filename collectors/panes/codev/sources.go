@@ -10,9 +10,6 @@ package codev
 
 import (
 	"cmp"
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,7 +46,7 @@ type Options struct {
 	// Tower is the base URL of the Tower of all of them; empty is http://127.0.0.1:4100. It is on this machine's loopback.
 	Tower string
 	// Env gives CODEV_AGENT_FARM_DIR, CODEV_TOWER_KEY and SHELLPER_SOCKET_DIR; nil is an empty environment.
-	Env func(string) string
+	Env collectors.Env
 	// Home is the user's home folder; empty is none.
 	Home string
 	// ProcRoot is where procfs is mounted; empty is /proc.
@@ -62,13 +59,6 @@ type Options struct {
 	Timeout time.Duration
 	// Log may be nil.
 	Log hclog.Logger
-}
-
-func (o Options) env(key string) string {
-	if o.Env == nil {
-		return ""
-	}
-	return o.Env(key)
 }
 
 // ID is the candidate's id of the terminal that source knows as native.
@@ -94,19 +84,12 @@ func Sources(o Options) ([]collectors.Source, error) {
 	for path, name := range names(slices.Concat(homes, lacking), o.Home) {
 		src := collectors.Source{Name: name, Kind: Kind, Path: path, Reader: newReader(o, name, path, base, every)}
 		if slices.Contains(lacking, path) {
-			src.Reader = nowhere(path)
+			src.Reader = collectors.Failing{Err: fmt.Errorf("read %s: no such folder; correct the path in collect.codev.homes, or take it out", path)}
 		}
 		out = append(out, src)
 	}
 	slices.SortFunc(out, func(a, b collectors.Source) int { return cmp.Compare(a.Path, b.Path) })
 	return out, nil
-}
-
-// nowhere stands for a state folder that was named and is none.
-type nowhere string
-
-func (n nowhere) Read(context.Context) (collectors.Part, error) {
-	return collectors.Part{}, fmt.Errorf("read %s: no such folder; correct the path in collect.codev.homes, or take it out", string(n))
 }
 
 // Stores gives the stores of those of the folders that are there, which are registries of builders.
@@ -150,7 +133,7 @@ func automatic(o Options) []string {
 	if o.Home != "" {
 		out = append(out, filepath.Join(o.Home, usual))
 	}
-	if set := o.env("CODEV_AGENT_FARM_DIR"); set != "" {
+	if set := o.Env.Get("CODEV_AGENT_FARM_DIR"); set != "" {
 		if abs, err := filepath.Abs(set); err == nil {
 			out = append(out, abs)
 		}
@@ -161,38 +144,15 @@ func automatic(o Options) []string {
 // folders leaves out what is positively no folder, and all but one of those that are the same. What cannot be told is told when it is
 // read.
 func folders(paths []string) []string {
-	seen := map[string]bool{}
-	var out []string
-	for _, p := range paths {
-		info, err := os.Stat(p)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || err == nil && !info.IsDir() {
-			continue
-		}
-		if real := tower.Resolved(p); !seen[real] {
-			seen[real] = true
-			out = append(out, p)
-		}
-	}
-	return out
+	return collectors.Distinct(slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+		info, err := os.Stat(path)
+		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || err == nil && !info.IsDir()
+	}))
 }
 
 // names gives each path its source's name.
 func names(paths []string, home string) map[string]string {
-	count := map[string]int{}
-	for _, p := range paths {
-		name, _ := name(p, home)
-		count[name]++
-	}
-	out := map[string]string{}
-	for _, p := range paths {
-		name, own := name(p, home)
-		if (count[name] > 1 || name == usualName) && !own {
-			sum := sha256.Sum256([]byte(p))
-			name += "~" + hex.EncodeToString(sum[:2])
-		}
-		out[p] = Kind + "/" + name
-	}
-	return out
+	return collectors.Names(Kind, usualName, paths, func(path string) (string, bool) { return name(path, home) })
 }
 
 // name is what a folder is called, and whether it is the usual one.

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	client "winnow/internal/tower"
+	"winnow/testkit/must"
 	"winnow/testkit/tower"
 )
 
@@ -21,18 +22,11 @@ func word3(b *bool) string {
 	return "no"
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // repository makes a workspace that is a checkout, with a worktree where Codev would put it.
 func repository(t *testing.T) (workspace, worktree string) {
 	t.Helper()
 	workspace = filepath.Join(client.Resolved(t.TempDir()), "acme")
-	must(t, os.Mkdir(workspace, 0o755))
+	must.Do(t, os.Mkdir(workspace, 0o755))
 	runGit(t, workspace, "init", "-q")
 	runGit(t, workspace, "commit", "-q", "--allow-empty", "-m", "one")
 	worktree = filepath.Join(workspace, ".builders", "pir-7-slug")
@@ -48,59 +42,59 @@ func TestWorktrees(t *testing.T) {
 	}{
 		"as it is":           {func(*testing.T, string, string) {}, "no", "no"},
 		"removed by git":     {func(t *testing.T, ws, tree string) { runGit(t, ws, "worktree", "remove", tree) }, "yes", "unknown"},
-		"removed by hand":    {func(t *testing.T, _, tree string) { must(t, os.RemoveAll(tree)) }, "yes", "unknown"},
-		"all worktrees gone": {func(t *testing.T, _, tree string) { must(t, os.RemoveAll(filepath.Dir(tree))) }, "yes", "unknown"},
+		"removed by hand":    {func(t *testing.T, _, tree string) { must.Do(t, os.RemoveAll(tree)) }, "yes", "unknown"},
+		"all worktrees gone": {func(t *testing.T, _, tree string) { must.Do(t, os.RemoveAll(filepath.Dir(tree))) }, "yes", "unknown"},
 		"deregistered": {func(t *testing.T, ws, _ string) {
-			must(t, os.RemoveAll(filepath.Join(ws, ".git", "worktrees", "pir-7-slug")))
+			must.Do(t, os.RemoveAll(filepath.Join(ws, ".git", "worktrees", "pir-7-slug")))
 		}, "no", "yes"},
-		"the last one deregistered": {func(t *testing.T, ws, _ string) { must(t, os.RemoveAll(filepath.Join(ws, ".git", "worktrees"))) }, "no", "yes"},
-		"without .git":              {func(t *testing.T, _, tree string) { must(t, os.Remove(filepath.Join(tree, ".git"))) }, "no", "yes"},
+		"the last one deregistered": {func(t *testing.T, ws, _ string) { must.Do(t, os.RemoveAll(filepath.Join(ws, ".git", "worktrees"))) }, "no", "yes"},
+		"without .git":              {func(t *testing.T, _, tree string) { must.Do(t, os.Remove(filepath.Join(tree, ".git"))) }, "no", "yes"},
 		"its entry is another's": {func(t *testing.T, ws, tree string) {
-			must(t, os.WriteFile(filepath.Join(ws, ".git", "worktrees", "pir-7-slug", "gitdir"), []byte(ws+"/elsewhere/.git\n"), 0o644))
+			must.Do(t, os.WriteFile(filepath.Join(ws, ".git", "worktrees", "pir-7-slug", "gitdir"), []byte(ws+"/elsewhere/.git\n"), 0o644))
 		}, "no", "yes"},
 		"moved by git and another put there": {func(t *testing.T, ws, tree string) {
 			runGit(t, ws, "worktree", "move", tree, tree+"-2")
-			must(t, os.Mkdir(tree, 0o755))
+			must.Do(t, os.Mkdir(tree, 0o755))
 		}, "no", "yes"},
 		"its entry is relative": {func(t *testing.T, ws, tree string) {
-			must(t, os.WriteFile(filepath.Join(ws, ".git", "worktrees", "pir-7-slug", "gitdir"), []byte("../../../.builders/pir-7-slug/.git\n"), 0o644))
+			must.Do(t, os.WriteFile(filepath.Join(ws, ".git", "worktrees", "pir-7-slug", "gitdir"), []byte("../../../.builders/pir-7-slug/.git\n"), 0o644))
 		}, "no", "no"},
 		"its entry is empty": {func(t *testing.T, ws, _ string) {
-			must(t, os.WriteFile(filepath.Join(ws, ".git", "worktrees", "pir-7-slug", "gitdir"), nil, 0o644))
+			must.Do(t, os.WriteFile(filepath.Join(ws, ".git", "worktrees", "pir-7-slug", "gitdir"), nil, 0o644))
 		}, "no", "unknown"},
 		"a clone of its own": {func(t *testing.T, ws, tree string) {
-			must(t, os.RemoveAll(tree))
+			must.Do(t, os.RemoveAll(tree))
 			runGit(t, ws, "clone", "-q", ".", tree)
 		}, "no", "unknown"},
 		"a .git that cannot be understood": {func(t *testing.T, _, tree string) {
-			must(t, os.WriteFile(filepath.Join(tree, ".git"), []byte("nonsense"), 0o644))
+			must.Do(t, os.WriteFile(filepath.Join(tree, ".git"), []byte("nonsense"), 0o644))
 		}, "no", "unknown"},
 		"its entry was in another repository, and is gone": {func(t *testing.T, ws, tree string) {
 			other, _ := repository(t)
-			must(t, os.WriteFile(filepath.Join(tree, ".git"), []byte("gitdir: "+other+"/.git/worktrees/gone\n"), 0o644))
+			must.Do(t, os.WriteFile(filepath.Join(tree, ".git"), []byte("gitdir: "+other+"/.git/worktrees/gone\n"), 0o644))
 		}, "no", "unknown"},
 		"a file in its place": {func(t *testing.T, _, tree string) {
-			must(t, os.RemoveAll(tree))
-			must(t, os.WriteFile(tree, nil, 0o644))
+			must.Do(t, os.RemoveAll(tree))
+			must.Do(t, os.WriteFile(tree, nil, 0o644))
 		}, "no", "unknown"},
-		"the repository is gone": {func(t *testing.T, ws, _ string) { must(t, os.RemoveAll(filepath.Join(ws, ".git"))) }, "no", "unknown"},
-		"the workspace is gone":  {func(t *testing.T, ws, _ string) { must(t, os.Rename(ws, ws+"-moved")) }, "unknown", "unknown"},
+		"the repository is gone": {func(t *testing.T, ws, _ string) { must.Do(t, os.RemoveAll(filepath.Join(ws, ".git"))) }, "no", "unknown"},
+		"the workspace is gone":  {func(t *testing.T, ws, _ string) { must.Do(t, os.Rename(ws, ws+"-moved")) }, "unknown", "unknown"},
 		"the workspace is empty, as a disk that is not mounted": {func(t *testing.T, ws, _ string) {
-			must(t, os.Rename(ws, ws+"-moved"))
-			must(t, os.Mkdir(ws, 0o755))
+			must.Do(t, os.Rename(ws, ws+"-moved"))
+			must.Do(t, os.Mkdir(ws, 0o755))
 		}, "unknown", "unknown"},
 		"the worktrees lie on a disk that is not mounted": {func(t *testing.T, ws, tree string) {
-			must(t, os.RemoveAll(filepath.Dir(tree)))
-			must(t, os.Symlink("/nowhere/at/all", filepath.Dir(tree)))
+			must.Do(t, os.RemoveAll(filepath.Dir(tree)))
+			must.Do(t, os.Symlink("/nowhere/at/all", filepath.Dir(tree)))
 		}, "unknown", "unknown"},
 		"the worktrees lie elsewhere": {func(t *testing.T, ws, tree string) {
-			must(t, os.Rename(filepath.Dir(tree), ws+"-trees"))
-			must(t, os.Symlink(ws+"-trees", filepath.Dir(tree)))
-			must(t, os.RemoveAll(tree))
+			must.Do(t, os.Rename(filepath.Dir(tree), ws+"-trees"))
+			must.Do(t, os.Symlink(ws+"-trees", filepath.Dir(tree)))
+			must.Do(t, os.RemoveAll(tree))
 		}, "yes", "unknown"},
 		"a file in the worktrees' place": {func(t *testing.T, _, tree string) {
-			must(t, os.RemoveAll(filepath.Dir(tree)))
-			must(t, os.WriteFile(filepath.Dir(tree), nil, 0o644))
+			must.Do(t, os.RemoveAll(filepath.Dir(tree)))
+			must.Do(t, os.WriteFile(filepath.Dir(tree), nil, 0o644))
 		}, "unknown", "unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +118,7 @@ func TestWorktreesThatNobodyCanTell(t *testing.T) {
 			t.Errorf("%v: gone %s, unregistered %s", c, word3(got.gone), word3(got.unregistered))
 		}
 	}
-	must(t, os.Mkdir(filepath.Dir(outside), 0o755))
+	must.Do(t, os.Mkdir(filepath.Dir(outside), 0o755))
 	if got := newTrees().look(ws, outside); word3(got.gone) != "yes" {
 		t.Errorf("outside of the workspace: gone %s", word3(got.gone))
 	}
@@ -139,7 +133,7 @@ func TestWorktreesThatMayNotBeLookedAt(t *testing.T) {
 	for _, mode := range []os.FileMode{0, 0o100, 0o600} {
 		ws, tree := repository(t)
 		t.Cleanup(func() { _ = os.Chmod(filepath.Dir(tree), 0o700) })
-		must(t, os.Chmod(filepath.Dir(tree), mode))
+		must.Do(t, os.Chmod(filepath.Dir(tree), mode))
 		for _, path := range []string{tree, tree + "-gone"} {
 			if got := newTrees().look(ws, path); got.gone != nil && *got.gone || got.unregistered != nil && *got.unregistered {
 				t.Errorf("%s at mode %o: gone %s, unregistered %s", path, mode, word3(got.gone), word3(got.unregistered))

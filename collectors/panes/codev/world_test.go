@@ -21,6 +21,7 @@ import (
 
 	"winnow/collectors"
 	"winnow/engine/snapshot"
+	"winnow/testkit/must"
 	"winnow/testkit/tower"
 )
 
@@ -66,18 +67,14 @@ func newFixture(t *testing.T, o tower.Options) *fixture {
 func (f *fixture) workspace(name string) string {
 	f.t.Helper()
 	path := filepath.Join(f.t.TempDir(), name)
-	if err := os.MkdirAll(filepath.Join(path, ".builders"), 0o755); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Do(f.t, os.MkdirAll(filepath.Join(path, ".builders"), 0o755))
 	return f.Workspace(path)
 }
 
 // builder writes the row of a builder that has its folder, and opens its terminal.
 func (f *fixture) builder(ws, id string) tower.TerminalState {
 	f.t.Helper()
-	if err := os.MkdirAll(f.worktree(ws, id), 0o755); err != nil {
-		f.t.Fatal(err)
-	}
+	must.Do(f.t, os.MkdirAll(f.worktree(ws, id), 0o755))
 	f.Builder(ws, tower.Builder{ID: id})
 	return f.Terminal(ws, tower.Terminal{RoleID: id})
 }

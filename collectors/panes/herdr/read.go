@@ -173,9 +173,9 @@ func failed(err error, met bool) error {
 // own finds the tab in which the looking process was started. The environment is what it was at the pane's launch, and the pane may
 // have moved since, so the server that the environment names is asked. A pane that it does not find may be under another id now.
 func (r *reader) own(ctx context.Context, c *herdr.Client, w *herdr.World) (place, error) {
-	pane, tab, socket := r.env("HERDR_PANE_ID"), r.env("HERDR_TAB_ID"), r.env("HERDR_SOCKET_PATH")
+	pane, tab, socket := r.Env.Get("HERDR_PANE_ID"), r.Env.Get("HERDR_TAB_ID"), r.Env.Get("HERDR_SOCKET_PATH")
 	switch {
-	case pane == "" && tab == "" && r.env("HERDR_ENV") == "":
+	case pane == "" && tab == "" && r.Env.Get("HERDR_ENV") == "":
 		return place{known: true}, nil
 	case socket != "" && !r.is(socket):
 		return place{known: true}, nil
@@ -197,7 +197,7 @@ func (r *reader) own(ctx context.Context, c *herdr.Client, w *herdr.World) (plac
 // is reports whether path leads to the reader's socket, or may.
 func (r *reader) is(path string) bool {
 	abs, err := filepath.Abs(path)
-	if err != nil || resolved(abs) == resolved(r.socket) {
+	if err != nil || collectors.Resolved(abs) == collectors.Resolved(r.socket) {
 		return true
 	}
 	a, errA := os.Stat(abs)
@@ -256,8 +256,3 @@ func inspect(ctx context.Context, c *herdr.Client, w *herdr.World, tabs []*snaps
 	}
 	return nil
 }
-
-// unread stands for what could not even be looked for.
-type unread struct{ err error }
-
-func (u unread) Read(context.Context) (collectors.Part, error) { return collectors.Part{}, u.err }

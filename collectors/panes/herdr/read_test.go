@@ -23,6 +23,7 @@ import (
 	"winnow/engine/snapshot"
 	wire "winnow/internal/herdr"
 	"winnow/testkit/herdr"
+	"winnow/testkit/must"
 )
 
 var profiles = []herdr.Profile{herdr.V071, herdr.V074, herdr.V075, herdr.V080, herdr.Future}
@@ -84,9 +85,7 @@ func TestReadTellsOfTabs(t *testing.T) {
 					x.State = ""
 					got[id] = x
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
-					t.Errorf("tabs (-want +got):\n%s", diff)
-				}
+				must.Equal(t, want, got, "tabs")
 				server := &snapshot.Server{Socket: s.Socket(), PID: os.Getpid(), StartTicks: part.Server.StartTicks, Version: s.Version(), Protocol: new(s.Protocol())}
 				if diff := cmp.Diff(server, part.Server); diff != "" || part.Server.StartTicks == nil || *part.Server.StartTicks == 0 {
 					t.Errorf("server (-want +got):\n%s", diff)
@@ -95,9 +94,7 @@ func TestReadTellsOfTabs(t *testing.T) {
 				if profile == herdr.V071 {
 					maps.Copy(counts, map[string]int{"workspace.list": 2, "tab.list": 2, "pane.list": 2})
 				}
-				if diff := cmp.Diff(counts, asked(s)); diff != "" {
-					t.Errorf("requests (-want +got):\n%s", diff)
-				}
+				must.Equal(t, counts, asked(s), "requests")
 			})
 		}
 	}
@@ -142,13 +139,9 @@ func TestReadWithTheProcessesHere(t *testing.T) {
 			p.TTY != strings.TrimPrefix(pane.TTY, "/dev/") || p.ForegroundPGID == nil || *p.ForegroundPGID != pane.PID || p.Cwd == "" {
 			t.Errorf("%s: pane %+v, want pid %d on %s", got[c.tab].Label, p, pane.PID, pane.TTY)
 		}
-		if diff := cmp.Diff(c.foreground, names(p.Foreground)); diff != "" {
-			t.Errorf("%s: in the foreground (-want +got):\n%s", got[c.tab].Label, diff)
-		}
+		must.Equal(t, c.foreground, names(p.Foreground), "%s: in the foreground", got[c.tab].Label)
 		// They come by pid, and pids begin again at some time.
-		if diff := cmp.Diff(slices.Sorted(slices.Values(c.session)), slices.Sorted(slices.Values(names(p.Session)))); diff != "" {
-			t.Errorf("%s: in the session (-want +got):\n%s", got[c.tab].Label, diff)
-		}
+		must.Equal(t, slices.Sorted(slices.Values(c.session)), slices.Sorted(slices.Values(names(p.Session))), "%s: in the session", got[c.tab].Label)
 	}
 }
 
@@ -167,9 +160,7 @@ func TestReadThroughATunnel(t *testing.T) {
 	}
 	want := seen(s, tab, 0, "unknown")
 	want.Error = new(fmt.Sprintf("pid %d is not a process of this server here: the socket may lead to another machine or pid namespace", s.Panes(tab)[0].PID))
-	if diff := cmp.Diff(want, look(t, part)[tab].Panes[0]); diff != "" {
-		t.Errorf("pane (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, look(t, part)[tab].Panes[0], "pane")
 }
 
 func TestReadOneTab(t *testing.T) {
@@ -284,9 +275,7 @@ func TestReadAPaneThatHerdrCannotTellAbout(t *testing.T) {
 			want := seen(s, tab, 0, "unknown")
 			want.Error = &c.want
 			got := tabsOf(t, part)[tab].Panes
-			if diff := cmp.Diff(want, got[0]); diff != "" {
-				t.Errorf("pane (-want +got):\n%s", diff)
-			}
+			must.Equal(t, want, got[0], "pane")
 			if *got[1].Error != "" || got[1].ShellPID == nil || part.Unreadable != 1 {
 				t.Errorf("the other pane is %+v, and %d are unreadable", got[1], part.Unreadable)
 			}
@@ -410,9 +399,7 @@ func TestReadFailsWhenTheServerIsWedged(t *testing.T) {
 			if err := fails(t, Options{}, s.Socket(), ctx); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "session.snapshot: ") {
 				t.Errorf("want the context's error, got %v", err)
 			}
-			if diff := cmp.Diff(map[string]int{"ping": 1, "session.snapshot": 1}, asked(s)); diff != "" {
-				t.Errorf("requests (-want +got):\n%s", diff)
-			}
+			must.Equal(t, map[string]int{"ping": 1, "session.snapshot": 1}, asked(s), "requests")
 		})
 	}
 	s := herdr.Start(t, herdr.Options{})
@@ -452,9 +439,7 @@ func TestReadTellsAbsentFromFailed(t *testing.T) {
 	s := herdr.Start(t, herdr.Options{Socket: filepath.Join(dir, "stale")})
 	s.Stop(true)
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
 	for _, socket := range []string{filepath.Join(dir, "none"), s.Socket(), file} {
 		if err := fails(t, Options{}, socket, within(t, long)); !errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("%s: want absent, got %v", filepath.Base(socket), err)
@@ -475,9 +460,7 @@ func TestReadWithoutPermission(t *testing.T) {
 		t.Skip("root may connect to any socket; run as a plain user")
 	}
 	s := herdr.Start(t, herdr.Options{})
-	if err := os.Chmod(s.Socket(), 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(s.Socket(), 0))
 	if err := fails(t, Options{}, s.Socket(), within(t, long)); !errors.Is(err, collectors.ErrPermission) {
 		t.Errorf("want no permission, got %v", err)
 	}
@@ -501,9 +484,7 @@ func TestReadOldAndOddVersions(t *testing.T) {
 		if err := fails(t, Options{}, s.Socket(), within(t, long)); !strings.Contains(err.Error(), "positional ids") {
 			t.Errorf("%s, %d: want a refusal of its ids, got %v", c.version, c.protocol, err)
 		}
-		if diff := cmp.Diff(map[string]int{"ping": 1}, asked(s)); diff != "" {
-			t.Errorf("%s: requests (-want +got):\n%s", c.version, diff)
-		}
+		must.Equal(t, map[string]int{"ping": 1}, asked(s), "%s: requests", c.version)
 	}
 }
 
@@ -651,9 +632,7 @@ func TestReadAServerThatIsReplaced(t *testing.T) {
 			tab := s.Tab(s.Workspace("w"), "rundown", idle(10))
 			other, _ := tunnel(t, s.Socket())
 			path := filepath.Join(folderOf(t), "herdr.sock")
-			if err := os.Symlink(s.Socket(), path); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Symlink(s.Socket(), path))
 			s.After(func(_ int, c herdr.Call) {
 				if c.Method == at {
 					_ = os.Symlink(other, path+".new")
@@ -677,9 +656,7 @@ func TestReadKnowsItsOwnTab(t *testing.T) {
 	was := s.Panes(moved)[0].ID
 	s.MovePane(was, other)
 	alias := filepath.Join(folderOf(t), "alias.sock")
-	if err := os.Symlink(s.Socket(), alias); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(s.Socket(), alias))
 	in := func(kv ...string) func(string) string { return env(append([]string{"HERDR_ENV", "1"}, kv...)...) }
 	here := []string{"HERDR_SOCKET_PATH", s.Socket()}
 	only := func(tab string) map[string]*bool {
@@ -728,9 +705,7 @@ func TestReadKnowsItsOwnTab(t *testing.T) {
 		for id, x := range tabsOf(t, reading(t, Options{Env: c.env}, s.Socket())) {
 			got[id] = x.Own
 		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: own (-want +got):\n%s", c.name, diff)
-		}
+		must.Equal(t, c.want, got, "%s: own", c.name)
 		if n := asked(s)["pane.current"] - before; n != c.asked {
 			t.Errorf("%s: asked %d times, want %d", c.name, n, c.asked)
 		}
@@ -921,9 +896,7 @@ func TestReadAnswersThatAreNone(t *testing.T) {
 	got := tabsOf(t, reading(t, Options{}, liar(t, whole)))
 	want := map[string]snapshot.Tab{"w1:t1": {Source: "herdr/s", ID: "w1:t1", Label: "rundown", Workspace: "w1", LastInWorkspace: new(true), GroupParent: new(false),
 		Own: new(false), Panes: []snapshot.Pane{{ID: "w1:p1", Terminal: "x", Error: new("process_info: herdr does not say what runs in this pane: it answers about another one")}}}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("tabs (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, got, "tabs")
 }
 
 // A server that hangs up for good between two requests is not known to be gone: it may be restarting.
@@ -983,9 +956,7 @@ func TestTabsThatAreHalfKnown(t *testing.T) {
 	} {
 		got := tabs(&c.w, "s", place{})["w1:t1"]
 		want := &snapshot.Tab{Source: "s", ID: "w1:t1", Workspace: "w1", LastInWorkspace: c.last, GroupParent: c.parent, Focused: c.focused}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: tab (-want +got):\n%s", c.name, diff)
-		}
+		must.Equal(t, want, got, "%s: tab", c.name)
 	}
 }
 

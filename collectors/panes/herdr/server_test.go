@@ -16,14 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"winnow/collectors"
 	"winnow/collectors/panes"
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
 	"winnow/testkit/attack"
 	"winnow/testkit/herdr"
+	"winnow/testkit/must"
 )
 
 // A process that only passes on what it is sent stands for a tunnel to another machine: see TestMain.
@@ -79,9 +78,7 @@ func tunnel(t testing.TB, to string) (from string, pid int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -157,9 +154,7 @@ func fails(t testing.TB, o Options, socket string, ctx context.Context) error {
 	if err == nil {
 		t.Fatalf("want an error, got %d tabs", len(part.Tabs))
 	}
-	if diff := cmp.Diff(collectors.Part{}, part); diff != "" {
-		t.Errorf("an error came with (-want +got):\n%s", diff)
-	}
+	must.Equal(t, collectors.Part{}, part, "an error came with")
 	if !errors.Is(err, collectors.ErrAbsent) && !strings.Contains(err.Error(), "; ") {
 		t.Errorf("the error does not say what to do: %v", err)
 	}

@@ -7,8 +7,6 @@ package herdr
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,7 +47,7 @@ type Options struct {
 	// Sockets are absolute paths of sockets, or "auto" for the default session, every named one, and what the environment says.
 	Sockets []string
 	// Env gives the environment of the look; nil is an empty one.
-	Env func(string) string
+	Env collectors.Env
 	// IsSet reports whether the environment has a variable, be it empty: an empty XDG_CONFIG_HOME makes herdr's folder a relative
 	// one. nil takes an empty variable for one that is not there.
 	IsSet func(string) bool
@@ -66,13 +64,6 @@ type Options struct {
 	ProcRoot string
 	// Log may be nil.
 	Log hclog.Logger
-}
-
-func (o Options) env(key string) string {
-	if o.Env == nil {
-		return ""
-	}
-	return o.Env(key)
 }
 
 // ID is the candidate's id of the tab that source knows as native.
@@ -98,7 +89,7 @@ func Sources(o Options) ([]collectors.Source, error) {
 		}
 	}
 	out := f.failed
-	for path, name := range names(distinct(f.paths, f.folders), f.folders) {
+	for path, name := range collectors.Names(Kind, "", distinct(f.paths, f.folders), f.name) {
 		out = append(out, collectors.Source{Name: name, Kind: Kind, Path: path, Reader: newReader(o, name, path)})
 	}
 	slices.SortFunc(out, func(a, b collectors.Source) int {
@@ -117,13 +108,13 @@ type folder struct {
 // folders are those of herdr and of its debug builds (src/session.rs of herdr). A relative one is relative to the working
 // directory, for herdr itself as well.
 func folders(o Options) []folder {
-	base := o.env("XDG_CONFIG_HOME")
+	base := o.Env.Get("XDG_CONFIG_HOME")
 	switch {
 	case base != "" || o.IsSet != nil && o.IsSet("XDG_CONFIG_HOME"):
 	case o.Home != "":
 		base = filepath.Join(o.Home, ".config")
 	default:
-		base = cmp.Or(o.env("TMPDIR"), "/tmp")
+		base = cmp.Or(o.Env.Get("TMPDIR"), "/tmp")
 	}
 	var out []folder
 	for _, f := range []folder{{"herdr", ""}, {"herdr-dev", "~dev"}} {
@@ -147,13 +138,13 @@ func (f *finder) auto() {
 		f.add(filepath.Join(d.path, socketFile))
 		f.sessions(d)
 	}
-	if path := f.env("HERDR_SOCKET_PATH"); path != "" { // it beats HERDR_SESSION, which is then not even looked at
+	if path := f.Env.Get("HERDR_SOCKET_PATH"); path != "" { // it beats HERDR_SESSION, which is then not even looked at
 		if abs, err := filepath.Abs(path); err == nil {
 			f.paths = append(f.paths, abs)
 		}
 		return
 	}
-	name := f.env("HERDR_SESSION")
+	name := f.Env.Get("HERDR_SESSION")
 	switch {
 	case name == "" || name == unnamed:
 	case !valid(name):
@@ -197,7 +188,7 @@ func (f *finder) sessions(d folder) {
 }
 
 func (f *finder) fail(d folder, name string, err error) {
-	f.failed = append(f.failed, collectors.Source{Name: Kind + "/" + name + d.mark, Kind: Kind, Path: filepath.Join(d.path, sessionsFolder), Reader: unread{err}})
+	f.failed = append(f.failed, collectors.Source{Name: Kind + "/" + name + d.mark, Kind: Kind, Path: filepath.Join(d.path, sessionsFolder), Reader: collectors.Failing{Err: err}})
 }
 
 func valid(name string) bool { return sessionName.MatchString(name) && name != "." && name != ".." }
@@ -216,49 +207,13 @@ func distinct(paths []string, folders []folder) []string {
 	}
 	paths = slices.Clone(paths)
 	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
-	seen := map[string]bool{}
-	var out []string
-	for _, p := range paths {
-		if real := resolved(p); !seen[real] {
-			seen[real] = true
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// resolved is where path leads, or path itself where that cannot be told.
-func resolved(path string) string {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return path
-	}
-	return real
-}
-
-// names gives each path its source's name.
-func names(paths []string, folders []folder) map[string]string {
-	count := map[string]int{}
-	for _, p := range paths {
-		name, _ := name(p, folders)
-		count[name]++
-	}
-	out := map[string]string{}
-	for _, p := range paths {
-		name, session := name(p, folders)
-		if count[name] > 1 && !session {
-			sum := sha256.Sum256([]byte(p))
-			name += "~" + hex.EncodeToString(sum[:2])
-		}
-		out[p] = Kind + "/" + name
-	}
-	return out
+	return collectors.Distinct(paths)
 }
 
 // name tells a socket's name by where it lies, or where it leads to, and whether it is a session's.
-func name(path string, folders []folder) (name string, session bool) {
-	for _, p := range []string{path, resolved(path)} {
-		for _, d := range folders {
+func (f *finder) name(path string) (name string, session bool) {
+	for _, p := range []string{path, collectors.Resolved(path)} {
+		for _, d := range f.folders {
 			if name, ok := inside(d, p); ok {
 				return name, true
 			}

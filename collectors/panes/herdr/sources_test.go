@@ -10,18 +10,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"winnow/collectors"
 	"winnow/testkit/herdr"
+	"winnow/testkit/must"
 )
 
 // listen leaves a socket's file at path, with somebody behind it.
 func listen(t *testing.T, path string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	l, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
@@ -61,16 +58,10 @@ func TestSources(t *testing.T) {
 		listen(t, filepath.Join(dir, path))
 	}
 	for _, d := range []string{"herdr/sessions/ended", "bare"} {
-		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.MkdirAll(filepath.Join(dir, d), 0o700))
 	}
-	if err := os.Symlink(cfg+"/sessions/team/herdr.sock", dir+"/alias.sock"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(dir+"/file", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink(cfg+"/sessions/team/herdr.sock", dir+"/alias.sock"))
+	must.Do(t, os.WriteFile(dir+"/file", nil, 0o600))
 	standard := map[string]string{
 		"herdr/default": cfg + "/herdr.sock", "herdr/team": cfg + "/sessions/team/herdr.sock", "herdr/a.B_c-1": cfg + "/sessions/a.B_c-1/herdr.sock",
 		"herdr/default~dev": dir + "/herdr-dev/herdr.sock", "herdr/dev~dev": dir + "/herdr-dev/sessions/dev/herdr.sock",
@@ -137,9 +128,7 @@ func TestSources(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, sourceNames(t, c.o)); diff != "" {
-				t.Errorf("sources (-want +got):\n%s", diff)
-			}
+			must.Equal(t, c.want, sourceNames(t, c.o), "sources")
 		})
 	}
 }
@@ -151,13 +140,9 @@ func TestSourcesBelowTheWorkingDirectory(t *testing.T) {
 	listen(t, filepath.Join(dir, "herdr", "herdr.sock"))
 	o := Options{Sockets: []string{"auto"}, Home: dir + "/home", IsSet: func(key string) bool { return key == "XDG_CONFIG_HOME" }}
 	want := map[string]string{"herdr/default": dir + "/herdr/herdr.sock"}
-	if diff := cmp.Diff(want, sourceNames(t, o)); diff != "" {
-		t.Errorf("sources (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, sourceNames(t, o), "sources")
 	o = Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir+"/none", "HERDR_SOCKET_PATH", "herdr/herdr.sock")}
-	if diff := cmp.Diff(map[string]string{"herdr/herdr": dir + "/herdr/herdr.sock"}, sourceNames(t, o)); diff != "" {
-		t.Errorf("a relative HERDR_SOCKET_PATH (-want +got):\n%s", diff)
-	}
+	must.Equal(t, map[string]string{"herdr/herdr": dir + "/herdr/herdr.sock"}, sourceNames(t, o), "a relative HERDR_SOCKET_PATH")
 }
 
 func TestSourcesOfAPathThatIsTooLong(t *testing.T) {
@@ -165,15 +150,9 @@ func TestSourcesOfAPathThatIsTooLong(t *testing.T) {
 	dir := folderOf(t)
 	deep := filepath.Join(dir, strings.Repeat("x", 90), "herdr")
 	s := herdr.Start(t, herdr.Options{Socket: filepath.Join(dir, "short", "herdr.sock")})
-	if err := os.MkdirAll(filepath.Dir(deep), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Dir(s.Socket()), deep); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(deep, filepath.Dir(s.Socket())); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(deep), 0o700))
+	must.Do(t, os.Rename(filepath.Dir(s.Socket()), deep))
+	must.Do(t, os.Symlink(deep, filepath.Dir(s.Socket())))
 	o := Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", filepath.Dir(deep))}
 	sources, err := Sources(o)
 	if err != nil || len(sources) != 1 {
@@ -183,9 +162,7 @@ func TestSourcesOfAPathThatIsTooLong(t *testing.T) {
 		t.Errorf("want a failure that says what to do, got %v", err)
 	}
 	o.Sockets = append(o.Sockets, s.Socket())
-	if diff := cmp.Diff(map[string]string{"herdr/default": s.Socket()}, sourceNames(t, o)); diff != "" {
-		t.Errorf("the short path is not taken (-want +got):\n%s", diff)
-	}
+	must.Equal(t, map[string]string{"herdr/default": s.Socket()}, sourceNames(t, o), "the short path is not taken")
 	reading(t, o, s.Socket())
 }
 
@@ -214,15 +191,11 @@ func TestWhatCannotBeLookedForIsAFailedSource(t *testing.T) {
 	t.Parallel()
 	dir := folderOf(t)
 	sessions := filepath.Join(dir, "herdr", "sessions")
-	if err := os.MkdirAll(filepath.Dir(sessions), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(sessions), 0o700))
 	want := collectors.ErrPermission
 	if os.Getuid() == 0 { // whom no mode stops
 		want = nil
-		if err := os.WriteFile(sessions, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(sessions, nil, 0o600))
 	} else if err := os.Mkdir(sessions, 0); err != nil {
 		t.Fatal(err)
 	}
@@ -253,12 +226,8 @@ func TestSourcesOfANamedSessionInAFolderThatCannotBeListed(t *testing.T) {
 	dir := folderOf(t)
 	sessions := filepath.Join(dir, "herdr", "sessions")
 	listen(t, filepath.Join(sessions, "team", "herdr.sock"))
-	if err := os.Chmod(sessions, 0o300); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(sessions, 0o300))
 	t.Cleanup(func() { _ = os.Chmod(sessions, 0o700) })
 	want := map[string]string{"herdr/sessions folder": sessions, "herdr/team": filepath.Join(sessions, "team", "herdr.sock")}
-	if diff := cmp.Diff(want, sourceNames(t, Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir, "HERDR_SESSION", "team")})); diff != "" {
-		t.Errorf("sources (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, sourceNames(t, Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir, "HERDR_SESSION", "team")}), "sources")
 }

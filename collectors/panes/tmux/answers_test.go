@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"winnow/engine/snapshot"
+	"winnow/testkit/must"
 	testkit "winnow/testkit/tmux"
 )
 
@@ -55,9 +54,7 @@ func TestAnswers(t *testing.T) {
 			for name, s := range got {
 				read[name] = *s.Error == ""
 			}
-			if diff := cmp.Diff(fine, read); diff != "" {
-				t.Errorf("sessions, and whether they could be read (-want +got):\n%s", diff)
-			}
+			must.Equal(t, fine, read, "sessions, and whether they could be read")
 			for name, want := range map[string][2]int{"worker-1": {1, 1}, "seen": {2, 1}, "second": {0, 0}} {
 				s := got[name]
 				if have := [2]int{*s.Attached, *s.ControlClients}; have != want || (s.ClientActivityAt != nil) != (want[0] > 0) {

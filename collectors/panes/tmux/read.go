@@ -87,8 +87,3 @@ func (r *reader) identify(l *wire.Listing) snapshot.Server {
 	}
 	return s
 }
-
-// unlisted stands for a folder of sockets that could not be listed.
-type unlisted struct{ err error }
-
-func (u unlisted) Read(context.Context) (collectors.Part, error) { return collectors.Part{}, u.err }

@@ -22,6 +22,7 @@ import (
 	"winnow/internal/proc"
 	wire "winnow/internal/tmux"
 	"winnow/testkit/executable"
+	"winnow/testkit/must"
 	testkit "winnow/testkit/tmux"
 )
 
@@ -92,9 +93,7 @@ func TestReadTellsOfSessions(t *testing.T) {
 			t.Errorf("pane %s: dead %v, linked %v", p.ID, *p.Dead, p.Linked)
 		}
 	}
-	if diff := cmp.Diff(wantPanes, gotPanes); diff != "" {
-		t.Errorf("panes (-want +got):\n%s", diff)
-	}
+	must.Equal(t, wantPanes, gotPanes, "panes")
 	for name, at := range map[string]*time.Time{"created": viewer.CreatedAt, "activity": viewer.LastActivityAt, "server": viewer.Server.StartedAt} {
 		if at == nil || at.Before(begin) || at.After(time.Now()) || at.Location() != time.UTC {
 			t.Errorf("%s is %v", name, at)
@@ -108,9 +107,7 @@ func TestReadTellsOfSessions(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := snapshot.Server{Socket: s.Socket, PID: s.PID(), StartTicks: &host.Start, StartedAt: viewer.Server.StartedAt, Version: s.Run("display", "-p", "#{version}")}
-	if diff := cmp.Diff(want, *viewer.Server); diff != "" {
-		t.Errorf("server (-want +got):\n%s", diff)
-	}
+	must.Equal(t, want, *viewer.Server, "server")
 }
 
 func TestReadKeepsOddNames(t *testing.T) {
@@ -153,9 +150,7 @@ func TestReadCountsGroupsAndLinks(t *testing.T) {
 		if *session.GroupSize != c.size || (session.Group != "") != (c.size > 0) {
 			t.Errorf("%s is in group %q of %d, want %d", c.name, session.Group, *session.GroupSize, c.size)
 		}
-		if diff := cmp.Diff([]string{c.linked}, session.Panes[0].Linked); diff != "" {
-			t.Errorf("%s's pane is shown by (-want +got):\n%s", c.name, diff)
-		}
+		must.Equal(t, []string{c.linked}, session.Panes[0].Linked, "%s's pane is shown by", c.name)
 	}
 	borrower := got["borrower"]
 	if diff := cmp.Diff(ids(borrower.Panes)[1:], ids(got["alone"].Panes)); diff != "" || len(borrower.Panes) != 2 {
@@ -293,9 +288,7 @@ func TestReadTellsAbsentFromFailed(t *testing.T) {
 	l.SetUnlinkOnClose(false)
 	_ = l.Close()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, nil, 0o600))
 	for _, socket := range []string{filepath.Join(dir, "none"), stale, file} {
 		if err := fails(t, Options{}, socket, testkit.Within(t, 20*time.Second)); !errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("%s: want absent, got %v", filepath.Base(socket), err)
@@ -323,9 +316,7 @@ func TestReadFailsWhenTheServerIsStopped(t *testing.T) {
 	t.Parallel()
 	s := testkit.Fresh(t, "frozen")
 	pid := s.PID()
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Kill(pid, syscall.SIGSTOP))
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 	if err := fails(t, Options{}, s.Socket, testkit.Within(t, 300*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("want a deadline, got %v", err)
@@ -349,9 +340,7 @@ func TestReadWithoutPermission(t *testing.T) {
 		t.Skip("root may connect to any socket; run as a plain user")
 	}
 	s := testkit.Fresh(t, "closed")
-	if err := os.Chmod(s.Socket, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(s.Socket, 0))
 	t.Cleanup(func() { _ = os.Chmod(s.Socket, 0o700) })
 	if err := fails(t, Options{}, s.Socket, testkit.Within(t, 20*time.Second)); !errors.Is(err, collectors.ErrPermission) {
 		t.Errorf("want no permission, got %v", err)
@@ -365,13 +354,9 @@ func TestReadAServerThatDoesNotAllowIt(t *testing.T) {
 		t.Skip("needs root, to become another user")
 	}
 	s := testkit.Fresh(t, "guarded")
-	if err := errors.Join(os.Chmod(filepath.Dir(s.Socket), 0o755), os.Chmod(s.Socket, 0o777)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Chmod(filepath.Dir(s.Socket), 0o755), os.Chmod(s.Socket, 0o777)))
 	as := program(t, `exec setpriv --reuid=65534 --clear-groups tmux "$@"`)
-	if err := os.Chmod(filepath.Dir(filepath.Dir(as)), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chmod(filepath.Dir(filepath.Dir(as)), 0o755))
 	if err := fails(t, Options{Tmux: as}, s.Socket, testkit.Within(t, 20*time.Second)); !errors.Is(err, collectors.ErrPermission) {
 		t.Errorf("want no permission, got %v", err)
 	}

@@ -6,8 +6,6 @@ package tmux
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,7 +35,7 @@ type Options struct {
 	Sockets []string
 	UID     int
 	// Env gives TMUX and TMUX_TMPDIR; nil is an empty environment.
-	Env func(string) string
+	Env collectors.Env
 	// Tmux is the program; empty is tmux, looked up in PATH.
 	Tmux string
 	// ProcRoot is where procfs is mounted; empty is /proc.
@@ -47,13 +45,6 @@ type Options struct {
 	Only string
 	// Log may be nil.
 	Log hclog.Logger
-}
-
-func (o Options) env(key string) string {
-	if o.Env == nil {
-		return ""
-	}
-	return o.Env(key)
 }
 
 // ID is the candidate's id of the session that source knows as native.
@@ -80,13 +71,13 @@ func Sources(o Options) ([]collectors.Source, error) {
 			return nil, fmt.Errorf("tmux socket %q: not an absolute path: write auto, or the path of a socket", s)
 		}
 	}
-	paths = distinct(paths)
+	named := func(path string) (string, bool) { return filepath.Base(path), filepath.Dir(path) == home }
 	var out []collectors.Source
-	for path, name := range names(paths, home) {
+	for path, name := range collectors.Names(Kind, "", collectors.Distinct(paths), named) {
 		out = append(out, collectors.Source{Name: name, Kind: Kind, Path: path, Reader: newReader(o, name, path)})
 	}
 	if failed != nil {
-		out = append(out, collectors.Source{Name: Kind + "/" + auto, Kind: Kind, Path: home, Reader: unlisted{failed}})
+		out = append(out, collectors.Source{Name: Kind + "/" + auto, Kind: Kind, Path: home, Reader: collectors.Failing{Err: failed}})
 	}
 	slices.SortFunc(out, func(a, b collectors.Source) int { return cmp.Compare(a.Path, b.Path) })
 	return out, nil
@@ -94,7 +85,7 @@ func Sources(o Options) ([]collectors.Source, error) {
 
 // folder is where tmux keeps the sockets of a user (make_label of its tmux.c).
 func folder(o Options) string {
-	return filepath.Join(cmp.Or(o.env("TMUX_TMPDIR"), "/tmp"), "tmux-"+strconv.Itoa(o.UID))
+	return filepath.Join(cmp.Or(o.Env.Get("TMUX_TMPDIR"), "/tmp"), "tmux-"+strconv.Itoa(o.UID))
 }
 
 // sockets lists the sockets in dir, which must be a folder that tmux itself would use: another user may have made it first. What is
@@ -128,7 +119,7 @@ func sockets(dir string) ([]string, error) {
 // current is the socket of the server that the program runs in: TMUX is the socket, the server's pid and a session's number,
 // with commas between them.
 func current(o Options) []string {
-	value := o.env("TMUX")
+	value := o.Env.Get("TMUX")
 	for range 2 {
 		value = value[:max(strings.LastIndexByte(value, ','), 0)]
 	}
@@ -136,39 +127,4 @@ func current(o Options) []string {
 		return nil
 	}
 	return []string{filepath.Clean(value)}
-}
-
-// distinct leaves one path of those that lead to the same socket.
-func distinct(paths []string) []string {
-	seen := map[string]bool{}
-	var out []string
-	for _, p := range paths {
-		real, err := filepath.EvalSymlinks(p)
-		if err != nil { // it is reported when it is read
-			real = p
-		}
-		if !seen[real] {
-			seen[real] = true
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// names gives each path its source's name.
-func names(paths []string, home string) map[string]string {
-	count := map[string]int{}
-	for _, p := range paths {
-		count[filepath.Base(p)]++
-	}
-	out := map[string]string{}
-	for _, p := range paths {
-		name := filepath.Base(p)
-		if count[name] > 1 && filepath.Dir(p) != home {
-			sum := sha256.Sum256([]byte(p))
-			name += "~" + hex.EncodeToString(sum[:2])
-		}
-		out[p] = Kind + "/" + name
-	}
-	return out
 }

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"winnow/collectors"
+	"winnow/testkit/must"
 	testkit "winnow/testkit/tmux"
 )
 
@@ -29,9 +28,7 @@ func env(kv ...string) func(string) string {
 
 func listen(t *testing.T, path string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	l, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
@@ -63,12 +60,8 @@ func TestSources(t *testing.T) {
 		listen(t, filepath.Join(home, name))
 	}
 	listen(t, filepath.Join(dir, "else", "default"))
-	if err := os.WriteFile(filepath.Join(home, "default.lock"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Join(home, "work"), filepath.Join(dir, "alias")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(home, "default.lock"), nil, 0o600))
+	must.Do(t, os.Symlink(filepath.Join(home, "work"), filepath.Join(dir, "alias")))
 	standard := map[string]string{"tmux/default": home + "/default", "tmux/work": home + "/work"}
 	with := func(kv ...string) map[string]string {
 		out := map[string]string{}
@@ -109,9 +102,7 @@ func TestSources(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(c.want, sourceNames(t, Options{Sockets: c.sockets, UID: 7, Env: c.env})); diff != "" {
-				t.Errorf("sources (-want +got):\n%s", diff)
-			}
+			must.Equal(t, c.want, sourceNames(t, Options{Sockets: c.sockets, UID: 7, Env: c.env}), "sources")
 		})
 	}
 }
@@ -132,9 +123,7 @@ func TestAFolderThatCannotBeListedIsAFailedSource(t *testing.T) {
 	want := collectors.ErrPermission
 	if os.Getuid() == 0 { // whom no mode stops
 		want = nil
-		if err := os.WriteFile(home, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(home, nil, 0o600))
 	} else if err := os.Mkdir(home, 0); err != nil {
 		t.Fatal(err)
 	}

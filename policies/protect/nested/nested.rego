@@ -25,7 +25,7 @@ import data.policies.lib.words
 # description: A repository or a mount point lies in the folder, or it is a symbolic link, or whether any of that is so is not known.
 objections contains {
 	"rule": "protect.nested",
-	"message": words.said(_reasons, "whether another repository or a mount point lies in it is not known"),
+	"message": words.said(_reasons, words.said(_skipped, "whether another repository or a mount point lies in it is not known")),
 	"evidence": words.known(_facts),
 } if {
 	input.kind == "dir"
@@ -43,9 +43,16 @@ _plain if {
 	input.dir.empty == true
 }
 
-# Something cheaper kept the folder, so that it was not looked into. protect.unsaved says so of every such folder.
 _plain if {
 	_own_place
+	input.dir.checkout == false
+	count(input.dir.nested) == 0
+}
+
+# Something cheaper kept the checkout, so that it was not looked into. protect.unsaved says so of every such folder.
+_plain if {
+	_own_place
+	input.dir.checkout == true
 	input.dir.skipped != ""
 }
 
@@ -60,6 +67,12 @@ _reasons contains "a mount point is or lies in it" if input.dir.mounts > 0
 
 _reasons contains $"another repository lies in it: {concat(", ", input.dir.git.nested)}" if count(input.dir.git.nested) > 0
 
+_reasons contains $"another repository lies in it: {concat(", ", input.dir.nested)}" if count(input.dir.nested) > 0
+
+_skipped contains $"it was not looked into, because {input.dir.skipped}" if input.dir.skipped != ""
+
 _facts contains {"repositories": input.dir.git.nested}
+
+_facts contains {"repositories": input.dir.nested}
 
 _facts contains {"mounts": input.dir.mounts}

@@ -21,8 +21,29 @@ test_a_symbolic_link_stays if {
 	count(nested.objections) == 1 with input as subjects.changed(subjects.dir, "/dir/symlink", true)
 }
 
-test_a_folder_with_files_and_no_repository_stays if {
-	count(nested.objections) == 1 with input as subjects.changed(subjects.empty, "/dir/empty", false)
+# A folder that is no checkout, with files in it.
+_filled(more) := subjects.changed(subjects.empty, "/dir", object.union_n([subjects.empty.dir, {"empty": false}, more]))
+
+test_a_folder_with_files_and_no_repository_holds_only_its_own if {
+	count(nested.objections) == 0 with input as _filled({"nested": []})
+}
+
+test_a_folder_with_files_and_a_repository_stays if {
+	some objection in nested.objections with input as _filled({"nested": ["vendor/lib"]})
+	objection.message == "another repository lies in it: vendor/lib"
+	objection.evidence.repositories == ["vendor/lib"]
+}
+
+test_a_folder_with_files_that_was_not_looked_into_stays if {
+	count(nested.objections) == 1 with input as _filled({})
+	some objection in nested.objections with input as _filled({"skipped": "it holds too much"})
+	objection.message == "it was not looked into, because it holds too much"
+}
+
+test_a_checkout_that_something_cheaper_keeps_needs_no_look if {
+	skipped := subjects.changed(subjects.without(subjects.dir, ["/dir/git/nested"]), "/dir/skipped", "it is in use")
+	count(nested.objections) == 0 with input as skipped
+	count(nested.objections) == 1 with input as subjects.without(skipped, ["/dir/checkout"])
 }
 
 test_not_having_looked_keeps if {

@@ -110,7 +110,7 @@ _lost contains $"under way: {input.dir.git.operation}" if input.dir.git.operatio
 
 _facts contains {"lost": _lost}
 
-_facts contains {"ignored_paths": input.dir.git.ignored_paths}
+_facts contains {"ignored_paths": input.dir.git.ignored_paths} if count(input.dir.git.ignored_paths) > 0
 
 _facts contains {"scaffold": input.dir.git.scaffold}
 
