@@ -16,6 +16,8 @@ import (
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/testkit/herdr"
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 func TestHoldPlansEveryNameAndPlace(t *testing.T) {
@@ -379,7 +381,7 @@ func TestARuleOfOnesOwn(t *testing.T) {
 	w := fresh(t, herdr.Options{})
 	tab := w.s.Tab(w.work, "mine", herdr.Pane{Argv: []string{"sh", "-c", "sleep 1000; true"}})
 	pid := w.s.Panes(tab)[0].PID
-	eventually(t, "its command", func() bool { return hasChild(pid) })
+	wait.Eventually(t, "its command", func() bool { return hasChild(pid) })
 	j := w.judge()
 	if d := w.decided(j, tab); d.InScope {
 		t.Fatalf("the shipped rules do not ignore it: %s", objections(d))
@@ -409,7 +411,7 @@ func TestThePoliciesBelieveTheKernelAboutTheForeground(t *testing.T) {
 	a := actuator(t, Options{})
 	d := w.judged(w.husk)
 	sh.typeIn(t, "sleep 1000\n")
-	eventually(t, "a command in front", func() bool { return len(sessionOf(t, sh.pid)) == 2 && state(sh.pid) == 'S' })
+	wait.Eventually(t, "a command in front", func() bool { return len(procs.SessionPIDs(sh.pid)) == 2 && procs.State(sh.pid) == 'S' })
 	wantOutcome(t, decision.Changed, w.judge().Carry(t.Context(), a, d), "must stay")
 	w.wantUntouched(a)
 }

@@ -19,6 +19,8 @@ import (
 	"winnow/engine/decision"
 	"winnow/testkit/attack"
 	"winnow/testkit/herdr"
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 // fact says by which reading a change of the world can be found out.
@@ -70,19 +72,19 @@ var mischiefs = []mischief{
 	{"a key", inShell, func(x *stage) { awake(x.t, x.pid, x.typeIn) }},
 	{"a command", inShell, func(x *stage) {
 		x.typeIn("sleep 1000\n")
-		eventually(x.t, "a command", func() bool { return hasChild(x.pid) })
+		wait.Eventually(x.t, "a command", func() bool { return hasChild(x.pid) })
 	}},
 	{"a background command", inShell, func(x *stage) {
 		x.typeIn("sleep 1000 &\n")
-		eventually(x.t, "a command", func() bool { return hasChild(x.pid) })
+		wait.Eventually(x.t, "a command", func() bool { return hasChild(x.pid) })
 	}},
 	{"another program", inShell, func(x *stage) {
 		x.typeIn("exec sleep 1000\n")
-		eventually(x.t, "a program", func() bool { return comm(x.pid) == "sleep" })
+		wait.Eventually(x.t, "a program", func() bool { return procs.Name(x.pid) == "sleep" })
 	}},
 	{"the shell ends", inShell, func(x *stage) {
 		_ = syscall.Kill(x.pid, syscall.SIGKILL)
-		eventually(x.t, "the shell's end", func() bool { return !lives(x.pid) })
+		wait.Eventually(x.t, "the shell's end", func() bool { return !procs.Lives(x.pid) })
 	}},
 }
 
@@ -227,7 +229,7 @@ func (x *stage) judge(a *Actuator, m moment, out decision.Outcome, n *tally) {
 		if saved == nil {
 			fail("something is left in the trash")
 		}
-		if !lives(x.pid) && x.mischief.name != "the shell ends" && x.mischief.name != "close" {
+		if !procs.Lives(x.pid) && x.mischief.name != "the shell ends" && x.mischief.name != "close" {
 			fail("its shell is gone")
 		}
 	default:

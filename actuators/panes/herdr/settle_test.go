@@ -19,6 +19,7 @@ import (
 	wire "winnow/internal/herdr"
 	"winnow/testkit/attack"
 	"winnow/testkit/herdr"
+	"winnow/testkit/wait"
 )
 
 // child is how a test lets this very binary carry out an act, to kill it on its way.
@@ -165,7 +166,7 @@ func TestKilledAtEveryRequest(t *testing.T) {
 				t.Fatal("it was not killed")
 			}
 			if closed {
-				eventually(t, "the server has closed it", func() bool { return !w.s.HasTab(w.husk) })
+				wait.Eventually(t, "the server has closed it", func() bool { return !w.s.HasTab(w.husk) })
 			}
 			w.wantSettled(a, d, in, closed)
 		})
@@ -239,7 +240,7 @@ func TestSettle(t *testing.T) {
 			w.s.Split(d.ID, quiet)
 			w.s.Rename(d.ID, "mine")
 		}, decision.Failed, "interrupted before it was closed", false, false},
-		{"its server started again", StepClose, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Restart(herdr.RestartOptions{}) },
+		{"its server started again", StepClose, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Restart() },
 			decision.Done, "settled", true, false},
 		{"its server was handed over", StepClose, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Handoff() },
 			decision.Failed, "interrupted before it was closed", false, false},

@@ -8,20 +8,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"winnow/actuators"
 	"winnow/engine/decision"
-	"winnow/internal/proc"
 	procact "winnow/internal/proc/act"
 	"winnow/testkit/herdr"
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 const label = "codex-review-1a2b3c4d"
@@ -77,7 +74,7 @@ func settled(t testing.TB, pid int) (ticks uint64) {
 	defer h.Close()
 	var last uint64
 	still := 0
-	eventually(t, "a shell that waits for input", func() bool {
+	wait.Eventually(t, "a shell that waits for input", func() bool {
 		s, err := h.Stat()
 		ran, err2 := h.Turns()
 		if err != nil || err2 != nil {
@@ -91,31 +88,6 @@ func settled(t testing.TB, pid int) (ticks uint64) {
 		return still > 4
 	})
 	return h.Was.Start
-}
-
-// sessionOf lists the living processes whose session leader leads.
-func sessionOf(t testing.TB, leader int) (pids []int) {
-	t.Helper()
-	all, err := proc.Scan("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for pid, s := range all {
-		if s.Session == leader {
-			pids = append(pids, pid)
-		}
-	}
-	slices.Sort(pids)
-	return pids
-}
-
-func eventually(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after twenty seconds: not yet %s", what)
-		}
-	}
 }
 
 func grasped(t testing.TB, a *Actuator, d decision.Decision) *held {
@@ -201,22 +173,7 @@ type shell struct {
 // launch starts a shell whose session ends with the test, or with end.
 func launch(t testing.TB) *shell {
 	t.Helper()
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	master := os.NewFile(uintptr(fd), "/dev/ptmx")
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slave, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	master, slave := procs.TerminalOf(t)
 	defer func() { _ = slave.Close() }()
 	cmd := exec.Command("sh", "-i")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "TERM=dumb"}
@@ -236,7 +193,7 @@ func (s *shell) end(t testing.TB) {
 	if s.cmd == nil {
 		return
 	}
-	for _, pid := range sessionOf(t, s.pid) {
+	for _, pid := range procs.SessionPIDs(s.pid) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	_ = s.cmd.Wait()
@@ -269,17 +226,8 @@ func awake(t testing.TB, pid int, typeIn func(string)) {
 		t.Fatal(err)
 	}
 	typeIn("x=1\n")
-	eventually(t, "a shell that has run", func() bool {
+	wait.Eventually(t, "a shell that has run", func() bool {
 		now, err := h.Turns()
 		return err != nil || now != before
 	})
-}
-
-func lives(pid int) bool {
-	h, err := procact.Hold("/proc", pid)
-	if err != nil {
-		return false
-	}
-	h.Close()
-	return true
 }

@@ -14,7 +14,8 @@ import (
 
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
-	testkit "winnow/testkit/tmux"
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 func TestDoEndsThatSessionAndNoOther(t *testing.T) {
@@ -26,7 +27,7 @@ func TestDoEndsThatSessionAndNoOther(t *testing.T) {
 	a := actuator(t, Options{Step: func(name string) { steps = append(steps, name) }})
 	d := s.judged("vie")
 	s.Run("send-keys", "-t", d.Identity.Session.Panes[0].ID, "echo the-$((20+3))-lines", "Enter")
-	testkit.Eventually(t, "the pane's output", func() bool {
+	wait.Eventually(t, "the pane's output", func() bool {
 		return strings.Contains(s.Run("capture-pane", "-p", "-t", d.Identity.Session.Panes[0].ID), "the-23-lines")
 	})
 	out := s.carry(t.Context(), a, d)
@@ -59,14 +60,14 @@ func TestDoTellsThatTheLastSessionTookTheServer(t *testing.T) {
 	d := s.judged("only")
 	a := actuator(t, Options{})
 	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "is gone")
-	testkit.Eventually(t, "the server ends without a session", func() bool { return !lives(d.Identity.Session.ServerPID) })
+	wait.Eventually(t, "the server ends without a session", func() bool { return !procs.Lives(d.Identity.Session.ServerPID) })
 }
 
 func TestDoSavesWhatAFullScreenProgramHides(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "editor", `for i in $(seq 1 100); do echo line-$i; done; printf '\033[?1049hfull screen\n'; exec sleep 1000`)
 	d := s.judged("editor")
-	testkit.Eventually(t, "the other screen", func() bool {
+	wait.Eventually(t, "the other screen", func() bool {
 		return s.Run("display-message", "-p", "-t", d.Identity.Session.Panes[0].ID, "#{alternate_on}") == "1"
 	})
 	a := actuator(t, Options{})
@@ -88,7 +89,7 @@ func TestDoEndsASessionWithADeadPane(t *testing.T) {
 	s.Run("new-session", "-d", "-s", "bystander")
 	s.Run("set-option", "-g", "remain-on-exit", "on")
 	s.Run("new-window", "-d", "-t", "=kept:", "true")
-	testkit.Eventually(t, "a dead pane", func() bool {
+	wait.Eventually(t, "a dead pane", func() bool {
 		return strings.Contains(s.Run("list-panes", "-s", "-t", "=kept:", "-F", "#{pane_dead}"), "1")
 	})
 	d := s.judged("kept")
@@ -162,7 +163,7 @@ func TestDoLeavesASessionWhoseClientWentOnTyping(t *testing.T) {
 			return
 		}
 		before := activity()
-		testkit.Eventually(t, "a key counts", func() bool {
+		wait.Eventually(t, "a key counts", func() bool {
 			_, _ = keys.Write([]byte(" "))
 			return activity() != before
 		})
@@ -281,10 +282,10 @@ func TestDoEndsWhatSurvivesTheHangUp(t *testing.T) {
 			var steps []string
 			a := actuator(t, Options{TermGrace: 300 * time.Millisecond, Step: func(name string) { steps = append(steps, name) }})
 			wantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "2 of its 2 processes", "2 of them outlived the hang-up")
-			if lives(shell) || lives(job) {
-				t.Errorf("shell lives: %v, its job lives: %v", lives(shell), lives(job))
+			if procs.Lives(shell) || procs.Lives(job) {
+				t.Errorf("shell lives: %v, its job lives: %v", procs.Lives(shell), procs.Lives(job))
 			}
-			if !lives(left) {
+			if !procs.Lives(left) {
 				t.Error("a process that is not the session's was ended")
 			}
 			if diff := cmp.Diff(c.steps, steps); diff != "" {
@@ -302,13 +303,13 @@ func TestDoLeavesWhatWasNotJudged(t *testing.T) {
 	d := s.judged("worker")
 	s.Run("send-keys", "-t", d.Identity.Session.Panes[0].ID, "nohup sleep 1000 >/dev/null 2>&1 & echo $! >$D/late", "Enter")
 	late := child(t, dir+"/late")
-	testkit.Eventually(t, "nohup ignores the hang-up", func() bool {
+	wait.Eventually(t, "nohup ignores the hang-up", func() bool {
 		text, _ := os.ReadFile("/proc/" + strconv.Itoa(late) + "/comm")
 		return strings.TrimSpace(string(text)) == "sleep"
 	})
 	a := actuator(t, Options{})
 	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "1 of its 1 process")
-	if !lives(late) {
+	if !procs.Lives(late) {
 		t.Error("a process that nobody judged was ended")
 	}
 }
@@ -324,7 +325,7 @@ func TestDoLeavesASurvivorThatLeftTheSession(t *testing.T) {
 	d := s.judged("worker")
 	a := actuator(t, Options{})
 	out := s.carry(t.Context(), a, d)
-	if !lives(job) {
+	if !procs.Lives(job) {
 		t.Fatalf("a process that is not the pane's any more was ended: %s", out.Detail)
 	}
 	wantOutcome(t, decision.Done, out, "pid "+strconv.Itoa(job)+" was left")

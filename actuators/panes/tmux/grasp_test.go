@@ -14,7 +14,8 @@ import (
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	wire "winnow/internal/tmux"
-	testkit "winnow/testkit/tmux"
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 func TestGraspPlansEveryNameAndPlace(t *testing.T) {
@@ -124,7 +125,7 @@ func TestGraspTellsGoneFromChangedFromFailed(t *testing.T) {
 		{"a session that never was", func(_ *testing.T, _ *server, d *decision.Session) { d.ID = "$77" }, actuators.ErrGone},
 		{"the server ended", func(t *testing.T, s *server, d *decision.Session) {
 			s.Run("kill-server")
-			testkit.Eventually(t, "the server ended", func() bool { return !lives(d.ServerPID) })
+			wait.Eventually(t, "the server ended", func() bool { return !procs.Lives(d.ServerPID) })
 		}, actuators.ErrGone},
 		{"the server's pid is another process's", func(_ *testing.T, _ *server, d *decision.Session) { d.ServerTicks++ }, actuators.ErrChanged},
 		{"another server answers", func(t *testing.T, s *server, d *decision.Session) {
@@ -164,7 +165,7 @@ func TestGraspFailsOnAServerThatCannotBeAsked(t *testing.T) {
 	d := s.judged("worker")
 	t.Run("stopped", func(t *testing.T) {
 		stop(t, d.Identity.Session.ServerPID)
-		_, err := actuator(t, Options{}).Hold(testkit.Within(t, 300*time.Millisecond), act, d)
+		_, err := actuator(t, Options{}).Hold(wait.Within(t, 300*time.Millisecond), act, d)
 		if got := actuators.OutcomeOf(err); err == nil || got.Outcome != decision.Failed {
 			t.Errorf("want failed, got %v", err)
 		}

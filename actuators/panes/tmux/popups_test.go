@@ -8,7 +8,8 @@ import (
 	"winnow/engine/decision"
 	"winnow/internal/proc"
 	procact "winnow/internal/proc/act"
-	testkit "winnow/testkit/tmux"
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 // popup has the only client show a popup in which something runs, as a program would, and gives its pid.
@@ -24,7 +25,7 @@ func (s *server) popup(target string) int {
 		_ = cmd.Wait()
 	})
 	pid := 0
-	testkit.Eventually(s.T, "a popup", func() bool {
+	wait.Eventually(s.T, "a popup", func() bool {
 		all, err := proc.Scan("/proc")
 		for child, p := range all {
 			if err == nil && p.Parent == s.PID() && p.Comm == "sleep" && p.TTY != 0 {
@@ -51,7 +52,7 @@ func TestDoLeavesASessionOverWhichAPopupWasOpened(t *testing.T) {
 			a.looking = func() { popup = s.popup("=" + named + ":") }
 			wantOutcome(t, decision.Changed, s.carry(t.Context(), a, d), "popup", strconv.Itoa(popup))
 			wantUntouched(t, a, s, "worker")
-			if !lives(popup) {
+			if !procs.Lives(popup) {
 				t.Error("the popup has ended")
 			}
 		})
@@ -71,7 +72,7 @@ func TestDoEndsASessionWhileOthersGoOn(t *testing.T) {
 		popup = s.popup("=bystander:")
 		s.Run("run-shell", "-b", "-t", "=worker:", "sleep 0.1")
 		pane := s.Run("new-window", "-d", "-P", "-F", "#{pane_pid}", "-t", "=bystander:")
-		testkit.Eventually(t, "the new pane's shell", func() bool {
+		wait.Eventually(t, "the new pane's shell", func() bool {
 			pid, _ := strconv.Atoi(pane)
 			h, err := procact.Hold("/proc", pid)
 			if err == nil {
@@ -81,8 +82,8 @@ func TestDoEndsASessionWhileOthersGoOn(t *testing.T) {
 		})
 	}
 	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
-	if s.Has("worker") || !s.Has("bystander") || !lives(popup) {
-		t.Errorf("worker is there: %v, bystander: %v, the popup: %v", s.Has("worker"), s.Has("bystander"), lives(popup))
+	if s.Has("worker") || !s.Has("bystander") || !procs.Lives(popup) {
+		t.Errorf("worker is there: %v, bystander: %v, the popup: %v", s.Has("worker"), s.Has("bystander"), procs.Lives(popup))
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/testkit/procs"
 	testkit "winnow/testkit/tmux"
+	"winnow/testkit/wait"
 )
 
 // interrupted is an act that was cut short right before the given step, as a killed program leaves it.
@@ -59,11 +61,11 @@ func TestSettle(t *testing.T) {
 		{"killed and not read back", StepReadBack, nil, decision.Done, "settled after an interruption", true},
 		{"its server ended since", StepKill, func(t *testing.T, s *server, d *decision.Session) {
 			s.Run("kill-server")
-			testkit.Eventually(t, "the server ended", func() bool { return !lives(d.ServerPID) })
+			wait.Eventually(t, "the server ended", func() bool { return !procs.Lives(d.ServerPID) })
 		}, decision.Done, "settled after an interruption", true},
 		{"its server ended since, and another is there", StepKill, func(t *testing.T, s *server, d *decision.Session) {
 			s.Run("kill-server")
-			testkit.Eventually(t, "the server ended", func() bool { return !lives(d.ServerPID) })
+			wait.Eventually(t, "the server ended", func() bool { return !procs.Lives(d.ServerPID) })
 			testkit.Start(t, s.Socket, "worker")
 		}, decision.Done, "settled after an interruption", true},
 		{"made again under its name", StepKill, func(_ *testing.T, s *server, d *decision.Session) {
@@ -94,7 +96,7 @@ func TestSettle(t *testing.T) {
 			if c.then != nil {
 				c.then(t, s, in.Identity.Session)
 			}
-			out := a.Settle(testkit.Within(t, time.Second), in)
+			out := a.Settle(wait.Within(t, time.Second), in)
 			wantOutcome(t, c.want, out, c.word)
 			if c.kept != (out.RestoreUntil != nil && out.RestoreUntil.Equal(in.RestoreUntil)) {
 				t.Errorf("want it kept: %v, and it can be restored until %v", c.kept, out.RestoreUntil)
@@ -140,7 +142,7 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 	d := s.judged(name)
 	for i, p := range d.Identity.Session.Panes {
 		s.Run("send-keys", "-t", p.ID, "echo pane-$(("+string(rune('1'+i))+"*11))", "Enter")
-		testkit.Eventually(t, "the pane's output", func() bool {
+		wait.Eventually(t, "the pane's output", func() bool {
 			return strings.Contains(s.Run("capture-pane", "-p", "-t", p.ID), []string{"pane-11", "pane-22", "pane-33"}[i])
 		})
 	}
@@ -168,13 +170,13 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 	}
 	for i, line := range strings.Split(s.Run("list-panes", "-s", "-t", back, "-F", "#{pane_id} #{pane_pid}"), "\n") {
 		pane, pid, _ := strings.Cut(line, " ")
-		testkit.Eventually(t, "the saved scrollback and a shell in the folder", func() bool {
+		wait.Eventually(t, "the saved scrollback and a shell in the folder", func() bool {
 			cwd, _ := os.Readlink("/proc/" + pid + "/cwd")
 			return cwd == []string{"/", odd, "/tmp"}[i] &&
 				strings.Contains(s.Run("capture-pane", "-p", "-S", "-", "-t", pane), []string{"pane-11", "pane-22", "pane-33"}[i])
 		})
 		s.Run("send-keys", "-t", pane, "echo alive-$((40+2))", "Enter")
-		testkit.Eventually(t, "a shell that answers", func() bool { return strings.Contains(s.Run("capture-pane", "-p", "-t", pane), "alive-42") })
+		wait.Eventually(t, "a shell that answers", func() bool { return strings.Contains(s.Run("capture-pane", "-p", "-t", pane), "alive-42") })
 	}
 	for _, place := range []string{dir, odd, "/", "/tmp", "."} {
 		if _, err := os.Lstat(filepath.Join(place, "hit")); err == nil {
@@ -204,7 +206,7 @@ func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
 	d := s.judged("only")
 	in := intent(grasped(t, a, d), d)
 	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
-	testkit.Eventually(t, "no server", func() bool { return !lives(d.Identity.Session.ServerPID) })
+	wait.Eventually(t, "no server", func() bool { return !procs.Lives(d.Identity.Session.ServerPID) })
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"winnow/engine/decision"
 	procact "winnow/internal/proc/act"
 	testkit "winnow/testkit/tmux"
+	"winnow/testkit/wait"
 )
 
 // server is a tmux server that can be judged.
@@ -48,29 +49,6 @@ func (s *server) ticks(pid int) uint64 {
 	}
 	h.Close()
 	return h.Was.Start
-}
-
-// sessionOf lists the living processes whose session leader leads.
-func sessionOf(t testing.TB, leader int) (pids []int) {
-	t.Helper()
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if sid, err := unix.Getsid(pid); err != nil || sid != leader {
-			continue
-		}
-		if h, err := procact.Hold("/proc", pid); err == nil {
-			h.Close()
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }
 
 func grasped(t testing.TB, a *Actuator, d decision.Decision) *grasp {
@@ -122,20 +100,11 @@ func wantUntouched(t testing.TB, a *Actuator, s *server, name string) {
 	}
 }
 
-func lives(pid int) bool {
-	h, err := procact.Hold("/proc", pid)
-	if err != nil {
-		return false
-	}
-	h.Close()
-	return true
-}
-
 // child waits until a process in a pane has written its pid to file, and ends it when the test has ended.
 func child(t testing.TB, file string) int {
 	t.Helper()
 	var pid int
-	testkit.Eventually(t, "a process in the pane", func() bool {
+	wait.Eventually(t, "a process in the pane", func() bool {
 		text, _ := os.ReadFile(file)
 		n, err := strconv.Atoi(strings.TrimSpace(string(text)))
 		pid = n
