@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -284,4 +285,31 @@ func (j *Judge) Intend(_ context.Context, in decision.Intent) error {
 func (j *Judge) Settled(_ context.Context, _ string, out decision.Outcome) error {
 	j.Outcomes = append(j.Outcomes, out)
 	return nil
+}
+
+// WantOutcome fails the test where an act did not end like that, or its detail does not have all of the words.
+func WantOutcome(t testing.TB, want string, got decision.Outcome, words ...string) {
+	t.Helper()
+	if got.Outcome != want {
+		t.Fatalf("want %s, got %s: %s", want, got.Outcome, got.Detail)
+	}
+	wantWords(t, got.Detail, words)
+}
+
+// WantErr fails the test where an error is another one, or does not have all of the words.
+func WantErr(t testing.TB, want, got error, words ...string) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Fatalf("want %v, got %v", want, got)
+	}
+	wantWords(t, got.Error(), words)
+}
+
+func wantWords(t testing.TB, text string, words []string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("it does not say %q: %s", w, text)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"winnow/actuators/judging"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	wire "winnow/internal/herdr"
@@ -36,7 +37,7 @@ func TestDoClosesThatTabAndNoOther(t *testing.T) {
 				w.s.Expect("tab.close", w.husk)
 				g := grasped(t, a, d)
 				out := g.do(t.Context(), d)
-				wantOutcome(t, decision.Done, out, label, "is gone, and 2 of its 2 processes with it", "text of 2 panes", g.plan.Folder)
+				judging.WantOutcome(t, decision.Done, out, label, "is gone, and 2 of its 2 processes with it", "text of 2 panes", g.plan.Folder)
 				if out.Freed.RSS <= 0 {
 					t.Errorf("freed %d bytes of memory", out.Freed.RSS)
 				}
@@ -76,7 +77,7 @@ func TestDoAsksAsLittleAsItCan(t *testing.T) {
 	d := w.judged(w.husk)
 	before := len(w.s.Calls())
 	w.s.Expect("tab.close", w.husk)
-	wantOutcome(t, decision.Done, attempt(t, actuator(t, Options{}), d))
+	judging.WantOutcome(t, decision.Done, attempt(t, actuator(t, Options{}), d))
 	var got []string
 	for _, c := range w.s.Calls()[before:] {
 		got = append(got, c.Method)
@@ -95,7 +96,7 @@ func TestDoTakesTheJudgedHelpersOfAShell(t *testing.T) {
 	wait.Eventually(t, "a background job", func() bool { return len(procs.SessionPIDs(p.PID)) == 2 })
 	d := w.decided(w.judge(), w.husk) // which the policies would keep
 	w.s.Expect("tab.close", w.husk)
-	wantOutcome(t, decision.Done, attempt(t, actuator(t, Options{}), d), "2 of its 2 processes")
+	judging.WantOutcome(t, decision.Done, attempt(t, actuator(t, Options{}), d), "2 of its 2 processes")
 	for _, pid := range d.Identity.Tab.Panes[0].Members {
 		if procs.Lives(pid) {
 			t.Errorf("pid %d lives on", pid)
@@ -260,7 +261,7 @@ func TestDoKeepsNoTextThatTheServerDoesNotGive(t *testing.T) {
 	d := w.judged(w.husk)
 	a := actuator(t, Options{})
 	w.s.Expect("tab.close", w.husk)
-	wantOutcome(t, decision.Done, attempt(t, a, d), "no text of its panes was kept")
+	judging.WantOutcome(t, decision.Done, attempt(t, a, d), "no text of its panes was kept")
 }
 
 func TestDoRefusesWhereTheTextCannotBeSaved(t *testing.T) {
@@ -278,7 +279,7 @@ func TestDoRefusesWhereTheTextCannotBeSaved(t *testing.T) {
 				return herdr.Fault{}
 			})
 			a := actuator(t, Options{})
-			wantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "save the text")
+			judging.WantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "save the text")
 			w.wantUntouched(a)
 		})
 	}
@@ -287,7 +288,7 @@ func TestDoRefusesWhereTheTextCannotBeSaved(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(a.Trash, act), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	wantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "trash")
+	judging.WantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "trash")
 }
 
 // TestDoFindsOutHowACloseWent lets the one tab.close go wrong in every way.
@@ -333,7 +334,7 @@ func TestDoFindsOutHowACloseWent(t *testing.T) {
 			g := grasped(t, a, d)
 			out := g.do(t.Context(), d)
 			_ = g.Close()
-			wantOutcome(t, c.want, out, c.word)
+			judging.WantOutcome(t, c.want, out, c.word)
 			if out.Open != c.open {
 				t.Errorf("want it open: %v, got %v", c.open, out.Open)
 			}
@@ -369,7 +370,7 @@ func TestDoCannotBeInterruptedHalfway(t *testing.T) {
 		if want == decision.Done {
 			w.s.Expect("tab.close", w.husk)
 		}
-		wantOutcome(t, want, g.do(ctx, d))
+		judging.WantOutcome(t, want, g.do(ctx, d))
 		_ = g.Close()
 		if want != decision.Done {
 			w.wantUntouched(a)
@@ -388,7 +389,7 @@ func TestBuryEndsWhatOutlivesTheClose(t *testing.T) {
 	d := w.decided(w.judge(), w.husk) // which the policies would keep
 	w.s.Expect("tab.close", w.husk)
 	out := attempt(t, a, d)
-	wantOutcome(t, decision.Done, out, "2 of its 2 processes", "2 of them outlived the close and were signalled")
+	judging.WantOutcome(t, decision.Done, out, "2 of its 2 processes", "2 of them outlived the close and were signalled")
 	if out.Freed.RSS <= 0 {
 		t.Errorf("freed %d bytes", out.Freed.RSS)
 	}
@@ -437,7 +438,7 @@ func TestBurySparesWhatWasNotJudgedOrHasLeft(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Kill(leaver, syscall.SIGKILL) })
 	w.s.Expect("tab.close", w.husk)
 	out := attempt(t, a, d)
-	wantOutcome(t, decision.Done, out, "has left its session")
+	judging.WantOutcome(t, decision.Done, out, "has left its session")
 	if !procs.Lives(leaver) || !procs.Lives(stranger) {
 		t.Errorf("the process that left lives: %v, the one that nobody judged: %v", procs.Lives(leaver), procs.Lives(stranger))
 	}
@@ -460,7 +461,7 @@ func TestBurySparesAPaneThatWasMovedAway(t *testing.T) {
 	}
 	w.s.Expect("tab.close", w.husk)
 	out := attempt(t, a, d)
-	wantOutcome(t, decision.Done, out, "its pane was moved", "1 of its 2 processes")
+	judging.WantOutcome(t, decision.Done, out, "its pane was moved", "1 of its 2 processes")
 	if !procs.Lives(moved.PID) {
 		t.Error("the shell of the pane that was moved was ended")
 	}
@@ -476,7 +477,7 @@ func TestBuryEndsNothingForAnotherServer(t *testing.T) {
 	g := grasped(t, actuator(t, Options{}), w.judged(w.husk))
 	for _, v := range []*wire.World{nil, {Server: g.id.ServerPID + 1}} {
 		out := g.bury(t.Context(), &whereabouts{view: v})
-		wantOutcome(t, decision.Done, out, "0 of its 1 process", "the server is no longer the one")
+		judging.WantOutcome(t, decision.Done, out, "0 of its 1 process", "the server is no longer the one")
 	}
 	if !procs.Lives(g.members[0].PID) {
 		t.Error("its shell was ended")
@@ -496,7 +497,7 @@ func TestDoLeavesPanesThatWereAllMovedAway(t *testing.T) {
 		return herdr.Fault{}
 	})
 	w.s.Expect("tab.close", w.husk)
-	wantOutcome(t, decision.Changed, attempt(t, a, d), "in another tab")
+	judging.WantOutcome(t, decision.Changed, attempt(t, a, d), "in another tab")
 	if !procs.Lives(d.Identity.Tab.Panes[0].PID) {
 		t.Error("its shell was ended")
 	}
@@ -518,7 +519,7 @@ func TestDoLeavesAHandedOverTab(t *testing.T) {
 	})
 	w.s.Expect("tab.close", w.husk)
 	out := attempt(t, a, d)
-	wantOutcome(t, decision.Failed, out, "still lists it")
+	judging.WantOutcome(t, decision.Failed, out, "still lists it")
 	if !out.Open || !procs.Lives(d.Identity.Tab.Panes[0].PID) || !w.s.HasTab(w.husk) {
 		t.Errorf("open %v, tabs %v", out.Open, w.s.Tabs())
 	}
@@ -534,7 +535,7 @@ func TestDoTellsThatTheWorkspaceWentToo(t *testing.T) {
 		}
 	}})
 	w.s.Expect("tab.close", w.husk)
-	wantOutcome(t, decision.Done, attempt(t, a, w.judged(w.husk)), "WORKSPACE", "IS GONE TOO")
+	judging.WantOutcome(t, decision.Done, attempt(t, a, w.judged(w.husk)), "WORKSPACE", "IS GONE TOO")
 
 	w = fresh(t, herdr.Options{Profile: herdr.V075})
 	a.Step = func(step string) {
@@ -544,7 +545,7 @@ func TestDoTellsThatTheWorkspaceWentToo(t *testing.T) {
 	}
 	w.s.Expect("tab.close", w.husk)
 	_ = os.RemoveAll(a.Trash)
-	wantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "tab_close_failed")
+	judging.WantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "tab_close_failed")
 
 	w = fresh(t, herdr.Options{})
 	third := w.s.Tab(w.work, "third", quiet)
@@ -555,5 +556,5 @@ func TestDoTellsThatTheWorkspaceWentToo(t *testing.T) {
 	}
 	w.s.Expect("tab.close", w.husk)
 	_ = os.RemoveAll(a.Trash)
-	wantOutcome(t, decision.Done, attempt(t, a, w.judged(w.husk)), "another program or person closed "+third)
+	judging.WantOutcome(t, decision.Done, attempt(t, a, w.judged(w.husk)), "another program or person closed "+third)
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
+	"winnow/actuators/judging"
 	"winnow/engine/decision"
 	"winnow/testkit/attack"
 	"winnow/testkit/herdr"
@@ -405,7 +406,7 @@ func TestGraspWaitsForTheLock(t *testing.T) {
 	d, d2 := w.judged(w.husk), w.judged(other)
 	g := grasped(t, a, d)
 	_, err := a.Hold(t.Context(), act, d2)
-	wantErr(t, actuators.ErrRefused, err, "another program is closing a tab", a.Lock)
+	judging.WantErr(t, actuators.ErrRefused, err, "another program is closing a tab", a.Lock)
 	if st, err := os.Lstat(a.Lock); err != nil || st.Mode() != 0o600 {
 		t.Errorf("the lock: %v %v", st, err)
 	}
@@ -457,7 +458,7 @@ func TestGraspWaitsForTheLock(t *testing.T) {
 		b := actuator(t, Options{})
 		b.Lock = lock(t.TempDir())
 		_, err := b.Hold(t.Context(), act, d)
-		if wantErr(t, actuators.ErrRefused, err); t.Failed() {
+		if judging.WantErr(t, actuators.ErrRefused, err); t.Failed() {
 			t.Fatal(name)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -121,30 +120,6 @@ func (h *held) do(ctx context.Context, d decision.Decision) decision.Outcome {
 		return actuators.OutcomeOf(err)
 	}
 	return h.Act(ctx, intent(h, d))
-}
-
-func wantOutcome(t testing.TB, want string, got decision.Outcome, words ...string) {
-	t.Helper()
-	if got.Outcome != want {
-		t.Fatalf("want %s, got %s: %s", want, got.Outcome, got.Detail)
-	}
-	for _, w := range words {
-		if !strings.Contains(got.Detail, w) {
-			t.Errorf("the detail does not say %q: %s", w, got.Detail)
-		}
-	}
-}
-
-func wantErr(t testing.TB, want, got error, words ...string) {
-	t.Helper()
-	if !errors.Is(got, want) {
-		t.Fatalf("want %v, got %v", want, got)
-	}
-	for _, w := range words {
-		if !strings.Contains(got.Error(), w) {
-			t.Errorf("the error does not say %q: %v", w, got)
-		}
-	}
 }
 
 // wantUntouched checks that no request changed anything, and that nothing that was saved is left.

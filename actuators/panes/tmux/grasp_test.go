@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"winnow/actuators"
+	"winnow/actuators/judging"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	wire "winnow/internal/tmux"
@@ -40,7 +41,7 @@ func TestGraspPlansEveryNameAndPlace(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}
-	if _, err := planOf(intent(g, d)); err != nil {
+	if _, err := panes.ReadPlan(a.Trash, intent(g, d), &plan{}); err != nil {
 		t.Errorf("its own plan is refused: %v", err)
 	}
 	wantUntouched(t, a, s, "worker")
@@ -74,16 +75,16 @@ func TestGraspRefusesWhatIsNotKnown(t *testing.T) {
 			c.change(d.Identity.Session)
 			a := actuator(t, Options{})
 			_, err := a.Hold(t.Context(), act, d)
-			wantErr(t, actuators.ErrRefused, err)
+			judging.WantErr(t, actuators.ErrRefused, err)
 			wantUntouched(t, a, s, "worker")
 		})
 	}
 	a := actuator(t, Options{})
 	_, err := a.Hold(t.Context(), act, decision.Decision{ID: "session:tmux/s/$0"})
-	wantErr(t, actuators.ErrRefused, err)
+	judging.WantErr(t, actuators.ErrRefused, err)
 	for _, id := range []string{"", "..", "../x", "a/b"} {
 		_, err := a.Hold(t.Context(), id, s.judged("worker"))
-		wantErr(t, actuators.ErrRefused, err)
+		judging.WantErr(t, actuators.ErrRefused, err)
 	}
 }
 
@@ -105,7 +106,7 @@ func TestGraspRefusesTheFloor(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := actuator(t, c.options)
 			_, err := a.Hold(t.Context(), act, d)
-			wantErr(t, actuators.ErrRefused, err, c.word)
+			judging.WantErr(t, actuators.ErrRefused, err, c.word)
 			wantUntouched(t, a, s, "worker")
 		})
 	}
@@ -150,7 +151,7 @@ func TestGraspTellsGoneFromChangedFromFailed(t *testing.T) {
 			c.change(t, s, d.Identity.Session)
 			a := actuator(t, Options{})
 			_, err := a.Hold(t.Context(), act, d)
-			wantErr(t, c.want, err)
+			judging.WantErr(t, c.want, err)
 			if strings.HasPrefix(c.name, "the se") {
 				return
 			}
@@ -197,6 +198,6 @@ func TestADeadPaneIsNoLiveOne(t *testing.T) {
 		}
 	}
 	for _, err := range []error{g(77).same(l(77, true)), g(0).same(l(77, false)), g(77).same(l(78, false))} {
-		wantErr(t, actuators.ErrChanged, err)
+		judging.WantErr(t, actuators.ErrChanged, err)
 	}
 }

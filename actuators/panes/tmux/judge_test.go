@@ -80,7 +80,7 @@ func TestCarryALooserPolicy(t *testing.T) {
 		s.decide(s.judge(judging.Shipped), name, decision.Spare)
 		d := s.decide(j, name, decision.Reap)
 		out := j.Carry(t.Context(), actuator(t, Options{Shells: shells, TermGrace: 200 * time.Millisecond}), d)
-		wantOutcome(t, decision.Done, out, "is gone")
+		judging.WantOutcome(t, decision.Done, out, "is gone")
 		if s.Has(name) || !s.Has("twin") || !s.Has("bystander") {
 			t.Errorf("%s is there: %v, its twin: %v, the bystander: %v", name, s.Has(name), s.Has("twin"), s.Has("bystander"))
 		}
@@ -108,7 +108,7 @@ func TestCarryAStricterPolicy(t *testing.T) {
 			}
 		}
 		a := actuator(t, Options{Shells: shells})
-		wantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "its name says that it is kept")
+		judging.WantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "its name says that it is kept")
 		wantUntouched(t, a, s, "keep")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"winnow/actuators/judging"
 	"winnow/engine/decision"
 	"winnow/internal/proc"
 	procact "winnow/internal/proc/act"
@@ -50,7 +51,7 @@ func TestDoLeavesASessionOverWhichAPopupWasOpened(t *testing.T) {
 			a := actuator(t, Options{})
 			popup := 0
 			a.looking = func() { popup = s.popup("=" + named + ":") }
-			wantOutcome(t, decision.Changed, s.carry(t.Context(), a, d), "popup", strconv.Itoa(popup))
+			judging.WantOutcome(t, decision.Changed, s.carry(t.Context(), a, d), "popup", strconv.Itoa(popup))
 			wantUntouched(t, a, s, "worker")
 			if !procs.Lives(popup) {
 				t.Error("the popup has ended")
@@ -81,7 +82,7 @@ func TestDoEndsASessionWhileOthersGoOn(t *testing.T) {
 			return err == nil && !strings.HasPrefix(h.Was.Comm, "tmux")
 		})
 	}
-	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
+	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 	if s.Has("worker") || !s.Has("bystander") || !procs.Lives(popup) {
 		t.Errorf("worker is there: %v, bystander: %v, the popup: %v", s.Has("worker"), s.Has("bystander"), procs.Lives(popup))
 	}

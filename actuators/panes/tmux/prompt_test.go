@@ -52,10 +52,10 @@ func TestCarryEndsASessionAtItsPromptAndLeavesNoHook(t *testing.T) {
 			t.Errorf("its shell was started %s ago, and it was ended", rested)
 		}
 		if c.end {
-			wantOutcome(t, decision.Done, out)
+			judging.WantOutcome(t, decision.Done, out)
 			continue
 		}
-		wantOutcome(t, decision.Changed, out, "left untouched")
+		judging.WantOutcome(t, decision.Changed, out, "left untouched")
 		if got := s.Run("show-hooks", "-t", c.name); got != "after-paste-buffer[3] display-message own" {
 			t.Errorf("the session's hooks are %q", got)
 		}
@@ -107,7 +107,7 @@ func TestCarryLeavesAPromptThatStartsSomething(t *testing.T) {
 						}
 					}
 				}
-				wantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "left untouched")
+				judging.WantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "left untouched")
 				wantUntouched(t, a, s, "worker")
 				for _, pid := range procs.SessionPIDs(shell.PID) {
 					_ = syscall.Kill(pid, syscall.SIGKILL)
@@ -135,7 +135,7 @@ func TestStillLeavesAShellThatCameBackToItsPrompt(t *testing.T) {
 		}
 	}
 	wait.Eventually(t, "its prompt", func() bool { return resting(shell.PID) })
-	wantErr(t, actuators.ErrChanged, g.still(), "has run since it was looked at")
+	judging.WantErr(t, actuators.ErrChanged, g.still(), "has run since it was looked at")
 }
 
 // What was judged with the session may go on with what it does; only the shell at its prompt may start nothing more.
@@ -148,7 +148,7 @@ func TestDoEndsAPromptWithAJobBehindIt(t *testing.T) {
 	wait.Eventually(t, "its job runs", func() bool {
 		return len(procs.SessionPIDs(d.Identity.Session.Panes[0].PID)) >= 3 && resting(d.Identity.Session.Panes[0].PID)
 	})
-	wantOutcome(t, decision.Done, s.carry(t.Context(), actuator(t, Options{Shells: shells}), d))
+	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), actuator(t, Options{Shells: shells}), d))
 }
 
 // What reads nothing leaves what is sent to it where it is, as a shell does for the moment until it is woken.
@@ -176,7 +176,7 @@ func TestStillLeavesWhatIsNotRead(t *testing.T) {
 		n, err := p.held.Typed()
 		return err == nil && n == len("true\n")
 	})
-	wantErr(t, actuators.ErrChanged, g.still(), "has not read yet", "left untouched")
+	judging.WantErr(t, actuators.ErrChanged, g.still(), "has not read yet", "left untouched")
 }
 
 func turnsOf(t testing.TB, pid int) uint64 {
@@ -222,6 +222,6 @@ func TestCarryRefusesAProgramWhoseNameCannotBeCompared(t *testing.T) {
 		return strings.HasPrefix(string(text), "a{}")
 	})
 	a := actuator(t, Options{Shells: shells})
-	wantOutcome(t, decision.Refused, s.carry(t.Context(), a, d), "cannot be compared", "left untouched")
+	judging.WantOutcome(t, decision.Refused, s.carry(t.Context(), a, d), "cannot be compared", "left untouched")
 	wantUntouched(t, a, s, "worker")
 }

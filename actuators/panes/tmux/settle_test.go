@@ -5,11 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"winnow/actuators"
+	"winnow/actuators/judging"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/testkit/procs"
@@ -97,7 +97,7 @@ func TestSettle(t *testing.T) {
 				c.then(t, s, in.Identity.Session)
 			}
 			out := a.Settle(wait.Within(t, time.Second), in)
-			wantOutcome(t, c.want, out, c.word)
+			judging.WantOutcome(t, c.want, out, c.word)
 			if c.kept != (out.RestoreUntil != nil && out.RestoreUntil.Equal(in.RestoreUntil)) {
 				t.Errorf("want it kept: %v, and it can be restored until %v", c.kept, out.RestoreUntil)
 			}
@@ -152,7 +152,7 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 	if _, err := a.Restore(t.Context(), in); !errors.Is(err, actuators.ErrRefused) {
 		t.Errorf("nothing was saved yet, and it was restored: %v", err)
 	}
-	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
+	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 
 	got, err := a.Restore(t.Context(), in)
 	if err != nil {
@@ -184,7 +184,7 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 		}
 	}
 	_, err = a.Restore(t.Context(), in)
-	wantErr(t, actuators.ErrRefused, err, "is there already")
+	judging.WantErr(t, actuators.ErrRefused, err, "is there already")
 	if n := strings.Count(s.Run("list-sessions", "-F", "#{session_name}"), "\n"); n != 1 {
 		t.Errorf("a refused restore left %d sessions", n+1)
 	}
@@ -205,7 +205,7 @@ func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
 	a := actuator(t, Options{Tmux: bare})
 	d := s.judged("only")
 	in := intent(grasped(t, a, d), d)
-	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
+	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 	wait.Eventually(t, "no server", func() bool { return !procs.Lives(d.Identity.Session.ServerPID) })
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
@@ -216,83 +216,5 @@ func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
 	}
 	if !s.Has("only") || !strings.Contains(got, "2 panes") || !strings.Contains(got, dir) {
 		t.Errorf("the session is there: %v: %s", s.Has("only"), got)
-	}
-}
-
-func TestPurgeRemovesWhatTheActMade(t *testing.T) {
-	t.Parallel()
-	s := fresh(t, "worker")
-	s.Run("new-session", "-d", "-s", "bystander")
-	a := actuator(t, Options{})
-	d := s.judged("worker")
-	in := intent(grasped(t, a, d), d)
-	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
-	var size int64
-	for _, name := range []string{"pane-0.txt", panes.Manifest} {
-		st, err := os.Lstat(filepath.Join(filepath.Join(a.Trash, act), name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		size += st.Size()
-	}
-	stranger := filepath.Join(filepath.Join(a.Trash, act), "stranger")
-	if err := os.WriteFile(stranger, []byte("kept"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	freed, err := a.Purge(t.Context(), in)
-	if err == nil || !errors.Is(err, syscall.ENOTEMPTY) || freed != size {
-		t.Errorf("freed %d of %d, and said of what it did not make: %v", freed, size, err)
-	}
-	if _, err := os.Lstat(stranger); err != nil {
-		t.Fatalf("a file that the act did not make: %v", err)
-	}
-	if err := os.Remove(stranger); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // what no longer exists is no error
-		if freed, err := a.Purge(t.Context(), in); err != nil || freed != 0 {
-			t.Errorf("freed %d, %v", freed, err)
-		}
-	}
-	if _, err := os.Lstat(filepath.Join(a.Trash, act)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the act's folder: %v", err)
-	}
-}
-
-func TestPurgeStaysInItsFolder(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	precious := filepath.Join(dir, "precious", "pane-0.txt")
-	if err := os.MkdirAll(filepath.Dir(precious), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(precious, []byte("work"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	a := actuator(t, Options{Trash: filepath.Join(dir, "trash")})
-	if err := os.Mkdir(a.Trash, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Dir(precious), filepath.Join(a.Trash, act)); err != nil {
-		t.Fatal(err)
-	}
-	for _, in := range []decision.Intent{
-		{ID: act, Plan: []byte(`{"act":"01TESTACT","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)}, // through a link
-		{ID: act, Plan: []byte(`{"act":"01TESTACT","socket":"/s","panes":[{"file":"../../precious/pane-0.txt"}]}`)},
-		{ID: "../precious", Plan: []byte(`{"act":"../precious","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)},
-		{ID: "..", Plan: []byte(`{"act":"..","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)},
-		{ID: act, Plan: []byte(`{"act":"another","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)},
-		{ID: act, Plan: []byte(`{}`)},
-		{ID: act},
-	} {
-		if freed, err := a.Purge(t.Context(), in); err == nil || freed != 0 {
-			t.Errorf("plan %s: freed %d, %v", in.Plan, freed, err)
-		}
-		if _, err := a.Restore(t.Context(), in); err == nil {
-			t.Errorf("plan %s was restored", in.Plan)
-		}
-	}
-	if text, err := os.ReadFile(precious); err != nil || string(text) != "work" {
-		t.Errorf("what lies outside of the trash: %q, %v", text, err)
 	}
 }

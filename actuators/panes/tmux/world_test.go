@@ -65,30 +65,6 @@ func intent(g *grasp, d decision.Decision) decision.Intent {
 	return decision.Intent{ID: act, Candidate: d.ID, Kind: d.Kind, Identity: d.Identity, Plan: g.Plan(), RestoreUntil: time.Now().Add(time.Hour)}
 }
 
-func wantOutcome(t testing.TB, want string, got decision.Outcome, words ...string) {
-	t.Helper()
-	if got.Outcome != want {
-		t.Fatalf("want %s, got %s: %s", want, got.Outcome, got.Detail)
-	}
-	for _, w := range words {
-		if !strings.Contains(got.Detail, w) {
-			t.Errorf("the detail does not say %q: %s", w, got.Detail)
-		}
-	}
-}
-
-func wantErr(t testing.TB, want, got error, words ...string) {
-	t.Helper()
-	if !errors.Is(got, want) {
-		t.Fatalf("want %v, got %v", want, got)
-	}
-	for _, w := range words {
-		if !strings.Contains(got.Error(), w) {
-			t.Errorf("the error does not say %q: %v", w, got)
-		}
-	}
-}
-
 // wantUntouched checks that nothing was saved, or that it was removed again, and that the session is there.
 func wantUntouched(t testing.TB, a *Actuator, s *server, name string) {
 	t.Helper()
