@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"winnow/actuators"
 	"winnow/engine/decision"
 	"winnow/internal/proc"
 )
@@ -42,9 +43,9 @@ func TestMain(m *testing.M) {
 	case "deaf":
 		signal.Ignore(unix.SIGTERM)
 		play(nil)
-	case "turncoat":
+	case "turncoat", "changes":
 		c := make(chan os.Signal, 1)
-		signal.Notify(c, unix.SIGTERM)
+		signal.Notify(c, map[string]os.Signal{"turncoat": unix.SIGTERM, "changes": unix.SIGUSR1}[os.Getenv(roleVar)])
 		play(c)
 	case "crash":
 		crash()
@@ -159,7 +160,7 @@ func identity(pid int) (decision.Process, error) {
 }
 
 func options() Options {
-	return Options{TermGrace: 10 * time.Second, UID: os.Getuid(), Multiplexers: []string{"screen"}, Never: []string{"git-*"}}
+	return Options{TermGrace: 10 * time.Second, Never: actuators.NeverProcess{UID: os.Getuid(), Multiplexers: []string{"screen"}, Names: []string{"git-*"}}}
 }
 
 func decide(p decision.Process) decision.Decision {

@@ -15,6 +15,7 @@ import (
 	"winnow/actuators"
 	"winnow/engine/decision"
 	kit "winnow/testkit/tower"
+	"winnow/testkit/wait"
 )
 
 // TestNeverCloses lists what is refused whatever the verdict, before anybody is asked.
@@ -72,10 +73,10 @@ func TestNeverList(t *testing.T) {
 		name string
 		o    func(*Options, int)
 	}{
-		{"by its name", func(o *Options, _ int) { o.Never = []string{"nod*"} }},
-		{"as a multiplexer", func(o *Options, _ int) { o.Multiplexers = []string{"node"} }},
-		{"as one that inherits orphans", func(o *Options, pid int) { o.OrphanParents = []int{pid} }},
-		{"as one that Winnow runs under", func(o *Options, pid int) { o.Self = []int{pid} }},
+		{"by its name", func(o *Options, _ int) { o.Never.Names = []string{"nod*"} }},
+		{"as a multiplexer", func(o *Options, _ int) { o.Never.Multiplexers = []string{"node"} }},
+		{"as one that inherits orphans", func(o *Options, pid int) { o.Never.OrphanParents = []int{pid} }},
+		{"as one that Winnow runs under", func(o *Options, pid int) { o.Never.Self = []int{pid} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -162,7 +163,7 @@ func TestChangedSinceItWasJudged(t *testing.T) {
 				if told := w.Mutations(); len(told) != 0 {
 					t.Errorf("the Tower was told %v", told)
 				}
-				eventually(t, "it lives or not", func() bool { return w.Alive(st.ID) != c.ends })
+				wait.Eventually(t, "it lives or not", func() bool { return w.Alive(st.ID) != c.ends })
 			})
 		}
 	}
