@@ -74,6 +74,7 @@ func (c *candidate) plain() bool {
 // skip says what already keeps the candidate, so that nothing need look into it; "" when nothing does.
 func (l *look) skip(c *candidate) string {
 	d, worktree := c.dir, c.worktree != nil
+	live, young := !slices.Contains(l.o.Off, "protect.live"), !slices.Contains(l.o.Off, "protect.young")
 	switch {
 	case d.Symlink != nil && *d.Symlink:
 		return "it is a symbolic link: nothing is read through it"
@@ -83,17 +84,17 @@ func (l *look) skip(c *candidate) string {
 		return "it is a repository itself"
 	case worktree && !c.place.Linked:
 		return "it is a main checkout or a clone"
-	case len(d.Holders) > 0:
+	case live && len(d.Holders) > 0:
 		return "it is in use by " + user(d.Holders[0])
-	case d.HoldersKnown == nil || !*d.HoldersKnown:
+	case live && (d.HoldersKnown == nil || !*d.HoldersKnown):
 		return "it is not known who uses it"
 	case worktree && d.Git.Locked == nil:
 		return "it is not known whether it is locked"
 	case worktree && *d.Git.Locked:
 		return "it is locked"
-	case d.ActiveAt == nil:
+	case young && d.ActiveAt == nil:
 		return "its age is not known"
-	case l.o.Now().Sub(*d.ActiveAt) < l.o.Grace:
+	case young && l.o.Now().Sub(*d.ActiveAt) < l.o.Grace:
 		return "it changed within the last " + l.o.Grace.String()
 	case d.Mounts == nil:
 		return "the mounts in it are not known"

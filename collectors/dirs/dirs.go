@@ -34,6 +34,8 @@ type Options struct {
 	Scaffold []Scaffold
 	// Grace is how long after its last change a folder is not asked about in depth.
 	Grace time.Duration
+	// Off are the protecting rules that are off for folders: what one of them would keep is asked about all the same.
+	Off []string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// Holders tells which live processes use which of these folders, and whether every process that could was read. It is called
