@@ -110,7 +110,7 @@ func (l *look) skip(c *candidate) string {
 // contents is what is known only from a folder's files.
 type contents struct {
 	git.Content
-	// scaffold is what tools made for themselves, which Content has no more; reports counts what it has still.
+	// scaffold is what tools made for themselves, which is taken out of Content; reports counts what is left in it.
 	scaffold  []string
 	reports   int
 	nested    []string
@@ -195,7 +195,7 @@ func (l *look) nested(ctx context.Context, c *candidate, inside, gitlinks []stri
 	if err != nil {
 		return nil, err
 	}
-	// Not slices.Concat, which gives nil, the word for unknown, where there is none.
+	// Not slices.Concat, which gives nil, which means unknown, for an empty result.
 	all := append(append(inside, filled...), modules...)
 	slices.Sort(all)
 	return slices.Compact(all), nil

@@ -30,7 +30,7 @@ func (s *sealing) open(ctx context.Context, git Program, common string) (*gitcmd
 	return repo, err
 }
 
-// Lost is closed a moment after ctx has ended: time for git to be ended and for what it said to be read. What has not come back
+// Lost is closed a moment after ctx has ended: time for git to be ended and for its output to be read. What has not come back
 // by then hangs in the file system.
 func Lost(ctx context.Context) <-chan struct{} {
 	gone := make(chan struct{})

@@ -18,7 +18,7 @@ import (
 // What is remembered stays until it is positively otherwise: the terminal is another builder's, an architect's or a shell; or it is
 // neither in the Tower's list nor in the store, both of which were read whole, and its process has ended. A list of nothing is no such
 // list. What no look sees any more, neither itself nor its process, is remembered for span. A look that was narrowed to some candidates
-// knows nothing of the others and is none to remember.
+// knows nothing of the others and must not be remembered.
 func Owners(s *snapshot.Snapshot, prev []snapshot.Owner, span time.Duration) []snapshot.Owner {
 	w := watch{Snapshot: s, at: s.TakenAt.Round(0).UTC(), listing: map[string]bool{}}
 	now := map[[2]string]snapshot.Owner{}

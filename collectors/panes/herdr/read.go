@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/prometheus/procfs"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
@@ -19,6 +18,7 @@ import (
 	"winnow/engine/snapshot"
 	"winnow/internal/herdr"
 	"winnow/internal/peer"
+	"winnow/internal/proc"
 )
 
 const (
@@ -138,18 +138,12 @@ func older(version string) bool {
 
 // started is when the server's process started, nil where /proc does not show it.
 func (r *reader) started(pid int) *uint64 {
-	fs, err := procfs.NewFS(r.ProcRoot)
-	if err == nil {
-		var p procfs.Proc
-		if p, err = fs.Proc(pid); err == nil {
-			var st procfs.ProcStat
-			if st, err = p.Stat(); err == nil {
-				return &st.Starttime
-			}
-		}
+	st, err := proc.StatOf(r.ProcRoot, pid)
+	if err != nil {
+		r.Log.Warn("read the start of a herdr server", "source", r.name, "pid", pid, "error", err)
+		return nil
 	}
-	r.Log.Warn("read the start of a herdr server", "source", r.name, "pid", pid, "error", err)
-	return nil
+	return &st.Start
 }
 
 // failed gives an error of the client its meaning for a source. met says whether the server had answered before.
