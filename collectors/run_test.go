@@ -17,6 +17,7 @@ import (
 
 	"winnow/collectors"
 	"winnow/engine/snapshot"
+	"winnow/testkit/must"
 )
 
 // reader is a Reader made of a function.
@@ -327,10 +328,7 @@ func BenchmarkRun(b *testing.B) {
 		for b.Loop() {
 			all := map[string]snapshot.Dir{}
 			for _, s := range sources {
-				p, err := s.Reader.Read(b.Context())
-				if err != nil {
-					b.Fatal(err)
-				}
+				p := must.Get(s.Reader.Read(b.Context()))(b)
 				maps.Copy(all, p.Dirs)
 			}
 		}

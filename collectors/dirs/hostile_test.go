@@ -44,10 +44,7 @@ func TestHostileRepository(t *testing.T) {
 		must.Do(t, os.WriteFile(filepath.Join(w.main, ".git", "hooks", hook), []byte("#!/bin/sh\necho hook >>"+mark+"\n"), 0o755))
 	}
 	for _, file := range []string{filepath.Join(w.main, ".git", "config"), filepath.Join(w.admin(path), "config.worktree")} {
-		f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600))(t)
 		if _, err := f.WriteString(config.String() + "[extensions]\n\tworktreeConfig = true\n"); err != nil {
 			t.Fatal(err)
 		}

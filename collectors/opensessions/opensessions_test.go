@@ -32,10 +32,7 @@ func TestRead(t *testing.T) {
 		must.Do(t, errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, at, at)))
 	}
 	must.Do(t, os.Symlink("1200.json", filepath.Join(dir, "1205.json")))
-	part, err := opensessions.Source("claude", dir).Reader.Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	part := must.Get(opensessions.Source("claude", dir).Reader.Read(t.Context()))(t)
 	const source = "agents/claude"
 	want := []snapshot.OpenSession{
 		{Source: source, PID: 1200, ID: "s-1", StartTicks: new(uint64(93211)), WrittenAt: &at},

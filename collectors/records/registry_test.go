@@ -85,10 +85,7 @@ func TestWhatARegistryMayNotSay(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	must.Do(t, os.Symlink(".", filepath.Join(dir, "link")))
 	path := filepath.Join(dir, "workers.json")
 	src, err := records.Source(records.Registry, "workers", records.JSON, path, records.Options{})

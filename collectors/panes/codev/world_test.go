@@ -108,10 +108,7 @@ func (f *fixture) try(ctx context.Context) (collectors.Part, error) {
 
 func (f *fixture) read() collectors.Part {
 	f.t.Helper()
-	p, err := f.try(f.t.Context())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	p := must.Get(f.try(f.t.Context()))(f.t)
 	return p
 }
 
