@@ -78,9 +78,7 @@ func newRun(o RunOptions) *run {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Log == nil {
-		o.Log = hclog.NewNullLogger()
-	}
+	o.Log = cmp.Or(o.Log, hclog.NewNullLogger())
 	return &run{
 		RunOptions: o,
 		takenAt:    o.Now().Round(0).UTC(),

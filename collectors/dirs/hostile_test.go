@@ -45,9 +45,7 @@ func TestHostileRepository(t *testing.T) {
 	}
 	for _, file := range []string{filepath.Join(w.main, ".git", "config"), filepath.Join(w.admin(path), "config.worktree")} {
 		f := must.Get(os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600))(t)
-		if _, err := f.WriteString(config.String() + "[extensions]\n\tworktreeConfig = true\n"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(f.WriteString(config.String() + "[extensions]\n\tworktreeConfig = true\n"))(t)
 		must.Do(t, f.Close())
 	}
 	// Times that the index does not know make git look into the files, and the filters run.

@@ -264,9 +264,7 @@ func fillTable(t *testing.T, path, create string, data []byte, number int64, tex
 	t.Helper()
 	db := must.Get(sql.Open("sqlite", path))(t)
 	defer db.Close()
-	if _, err := db.Exec("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; " + create); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(db.Exec("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; " + create))(t)
 	table := strings.Fields(create)[2]
 	width := strings.Count(create, ",") + 1
 	values := []any{string(data), text, number, data, nil, float64(number), "archived", "/w/a", number + 1}
@@ -275,8 +273,6 @@ func fillTable(t *testing.T, path, create string, data []byte, number int64, tex
 		for i := range args {
 			args[i] = values[(i*(shift+1)+shift+len(data))%len(values)]
 		}
-		if _, err := db.Exec("INSERT INTO "+table+" VALUES (?"+strings.Repeat(", ?", width-1)+")", args...); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(db.Exec("INSERT INTO "+table+" VALUES (?"+strings.Repeat(", ?", width-1)+")", args...))(t)
 	}
 }

@@ -49,9 +49,7 @@ func (p *prey) write(path, text string) {
 func (p *prey) add(path, text string) {
 	p.Helper()
 	f := must.Get(os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600))(p)
-	if _, err := f.WriteString(text); err != nil {
-		p.Fatal(err)
-	}
+	must.Get(f.WriteString(text))(p)
 	must.Do(p, f.Close())
 }
 

@@ -74,7 +74,7 @@ func (w *watch) owner(t *snapshot.Terminal) (snapshot.Owner, bool) {
 
 // both is what an earlier look and this one know of the same owner.
 func both(p, o snapshot.Owner) snapshot.Owner {
-	o.FirstAt, o.LastAt = earlier(p.FirstAt, o.FirstAt), later(p.LastAt, o.LastAt)
+	o.FirstAt, o.LastAt = slices.MinFunc([]time.Time{p.FirstAt, o.FirstAt}, time.Time.Compare), later(p.LastAt, o.LastAt)
 	o.RowAt = cmp.Or(o.RowAt, p.RowAt)
 	o.Worktree = cmp.Or(o.Worktree, p.Worktree)
 	if o.PID == 0 {
@@ -104,16 +104,4 @@ func (w *watch) keeps(p *snapshot.Owner, span time.Duration) bool {
 	return w.at.Sub(p.LastAt) <= span
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }

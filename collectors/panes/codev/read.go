@@ -28,9 +28,7 @@ type reader struct {
 func newReader(o Options, name, home, base string, every []string) *reader {
 	o.ProcRoot = cmp.Or(o.ProcRoot, "/proc")
 	o.Timeout = cmp.Or(max(o.Timeout, 0), defaultTimeout)
-	if o.Log == nil {
-		o.Log = hclog.NewNullLogger()
-	}
+	o.Log = cmp.Or(o.Log, hclog.NewNullLogger())
 	others := slices.DeleteFunc(slices.Clone(every), func(h string) bool { return tower.Resolved(h) == tower.Resolved(home) })
 	return &reader{Options: o, name: name, home: home, base: base, others: others}
 }
