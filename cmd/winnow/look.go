@@ -225,18 +225,27 @@ func (a *app) over(format string) []string {
 	return nil
 }
 
+// located are paths with what find says in the place of auto, each once.
+func located(paths []string, find func(env func(string) string, home string) (string, bool)) []string {
+	var out []string
+	for _, path := range paths {
+		ok := true
+		if path == config.Auto {
+			home, _ := os.UserHomeDir() // "" where it is not known
+			path, ok = find(os.Getenv, home)
+		}
+		if ok && !slices.Contains(out, path) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
 // stores are Shepherd's own, each of which is a spawn ledger and a registry.
 func (a *app) stores() []config.Record {
 	var out []config.Record
-	for _, path := range a.cfg.Collect.Shepherd.Stores {
-		if path == config.Auto {
-			home, _ := os.UserHomeDir() // "" where it is not known
-			var ok bool
-			if path, ok = records.ShepherdStore(os.Getenv, home); !ok {
-				continue
-			}
-		}
-		out = with(out, config.Record{Name: "shepherd", Format: "shepherd", Path: path})
+	for _, path := range located(a.cfg.Collect.Shepherd.Stores, records.ShepherdStore) {
+		out = append(out, config.Record{Name: "shepherd", Format: "shepherd", Path: path})
 	}
 	return told(out, slices.Concat(a.cfg.Collect.Spawns, a.cfg.Collect.Registry))
 }
@@ -244,21 +253,12 @@ func (a *app) stores() []config.Record {
 // openSessions are the folders in which agents write down the sessions that they have open.
 func (a *app) openSessions() []collectors.Source {
 	var out []collectors.Source
-	for _, path := range a.cfg.Collect.Claude.Sessions {
-		if path == config.Auto {
-			home, _ := os.UserHomeDir() // "" where it is not known
-			var ok bool
-			if path, ok = opensessions.Folder(os.Getenv, home); !ok {
-				continue
-			}
-		}
+	for i, path := range located(a.cfg.Collect.Claude.Sessions, opensessions.Folder) {
 		name := "claude"
-		if len(out) > 0 {
+		if i > 0 {
 			name += "-" + collectors.Short(path)
 		}
-		if !slices.ContainsFunc(out, func(s collectors.Source) bool { return s.Path == path }) {
-			out = append(out, opensessions.Source(name, path))
-		}
+		out = append(out, opensessions.Source(name, path))
 	}
 	return out
 }

@@ -47,18 +47,16 @@ func (l *look) contents(ctx context.Context, end time.Time, candidates []*candid
 		asked.Go(func() {
 			defer cancel()
 			defer leave()
-			// What never comes back from the file system is left behind, and must not write into what was handed on.
-			answer := make(chan contents, 1)
-			go func() { answer <- l.content(own, c) }()
-			select {
-			case a := <-answer:
-				if c.worktree != nil {
-					l.gitFails(ctx, a.err)
-				}
-				a.describe(l.o, c)
-			case <-git.Lost(own):
-				c.fail(fmt.Errorf("read folder: not looked at whole: %w", context.Cause(own)))
+			// What is left behind must not write into what was handed on.
+			a, err := git.Await(own, func() contents { return l.content(own, c) })
+			if err != nil {
+				c.fail(fmt.Errorf("read folder: not looked at whole: %w", err))
+				return
 			}
+			if c.worktree != nil {
+				l.gitFails(ctx, a.err)
+			}
+			a.describe(l.o, c)
 		})
 	}
 }
