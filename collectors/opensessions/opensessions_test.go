@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"winnow/collectors"
 	"winnow/collectors/opensessions"
 	"winnow/engine/snapshot"
@@ -41,9 +39,7 @@ func TestRead(t *testing.T) {
 		{Source: source, PID: 1203, WrittenAt: &at},
 		{Source: source, PID: 1205}, // a link is not followed
 	}
-	if d := cmp.Diff(want, part.Open); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	must.Equal(t, want, part.Open, "result")
 }
 
 func TestNoFolder(t *testing.T) {

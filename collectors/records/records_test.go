@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"winnow/collectors"
 	"winnow/collectors/records"
 	"winnow/testkit/must"
@@ -151,9 +149,7 @@ func TestFields(t *testing.T) {
 		"fraction as int":  {ask(r.Int("half")), answer{Err: "half is not a whole number"}},
 		"no time":          {ask(r.Time("empty")), answer{Value: (*time.Time)(nil)}},
 	} {
-		if d := cmp.Diff(tc.want, tc.got); d != "" {
-			t.Errorf("%s (-want +got):\n%s", name, d)
-		}
+		must.Equal(t, tc.want, tc.got, "%s", name)
 	}
 }
 
