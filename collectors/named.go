@@ -11,7 +11,7 @@ import (
 // Env gives the environment of a look. The nil one is empty.
 type Env func(key string) string
 
-// Get gives a variable, "" where there is none.
+// Get gives a variable, "" where it is missing.
 func (e Env) Get(key string) string {
 	if e == nil {
 		return ""

@@ -22,12 +22,12 @@ type RunOptions struct {
 	Sources []Source
 	// Timeout is how long one source may take; zero or less is DefaultTimeout.
 	Timeout time.Duration
-	// Discover gives the further sources that a path which some source named leads to; nil is none. It is asked once a path,
+	// Discover gives the further sources that a path which some source named leads to; nil discovers nothing. It is asked once a path,
 	// under the same Timeout, beside the readers; a source whose name is already there is not started again.
 	Discover func(path string) []Source
 	// Now is the clock that dates the snapshot; nil is time.Now.
 	Now func() time.Time
-	// Progress is told the names of the sources that are being read, sorted, whenever one starts or ends. Calls never overlap.
+	// Progress gets the names of the sources that are being read, sorted, whenever one starts or ends. Calls never overlap.
 	Progress func(running []string)
 	// Log may be nil.
 	Log hclog.Logger
@@ -78,9 +78,7 @@ func newRun(o RunOptions) *run {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.Log == nil {
-		o.Log = hclog.NewNullLogger()
-	}
+	o.Log = cmp.Or(o.Log, hclog.NewNullLogger())
 	return &run{
 		RunOptions: o,
 		takenAt:    o.Now().Round(0).UTC(),

@@ -17,6 +17,7 @@ import (
 
 	"winnow/collectors"
 	"winnow/engine/snapshot"
+	"winnow/testkit/must"
 )
 
 // reader is a Reader made of a function.
@@ -84,16 +85,10 @@ func TestOneSourceNeverTouchesTheRest(t *testing.T) {
 			"tmux/denied": "failed permission", "dirs/denied": "failed permission", "dirs/panics": "failed error",
 			"dirs/nil": "failed error", "dirs/honest": "failed timeout", "dirs/deaf": "failed timeout",
 		}
-		if d := cmp.Diff(want, statuses(snap)); d != "" {
-			t.Errorf("statuses (-want +got):\n%s", d)
-		}
-		if d := cmp.Diff([]string{"dir:/w/a", "dir:/w/b", "dir:/w/c"}, slices.Sorted(maps.Keys(snap.Dirs))); d != "" {
-			t.Errorf("dirs (-want +got):\n%s", d)
-		}
+		must.Equal(t, want, statuses(snap), "statuses")
+		must.Equal(t, []string{"dir:/w/a", "dir:/w/b", "dir:/w/c"}, slices.Sorted(maps.Keys(snap.Dirs)), "dirs")
 		good := snap.Sources["dirs/good"]
-		if d := cmp.Diff(snapshot.Source{Kind: "dirs", Status: "ok", Path: "/at/dirs/good", Seen: 2, Unreadable: 3}, good); d != "" {
-			t.Errorf("dirs/good (-want +got):\n%s", d)
-		}
+		must.Equal(t, snapshot.Source{Kind: "dirs", Status: "ok", Path: "/at/dirs/good", Seen: 2, Unreadable: 3}, good, "dirs/good")
 		if got := snap.Sources["dirs/deaf"]; got.Took < 10 || got.Took > 11 || got.Seen != 0 {
 			t.Errorf("dirs/deaf took %v and gave %d; want about 10 s and 0", got.Took, got.Seen)
 		}
@@ -190,9 +185,7 @@ func TestDiscoveryFollowsNamesOnceAndEnds(t *testing.T) {
 	}
 	snap := collectors.Run(t.Context(), o)
 	want := map[string]string{"dirs/root": "ok", "spawns/s": "ok", "registry/r": "ok", "dirs//r1": "ok", "dirs//r2": "ok"}
-	if d := cmp.Diff(want, statuses(snap)); d != "" {
-		t.Errorf("statuses (-want +got):\n%s", d)
-	}
+	must.Equal(t, want, statuses(snap), "statuses")
 	if asked.Load() != 4 || read.Load() != 2 {
 		t.Errorf("asked %d paths and read %d sources; want 4 and 2", asked.Load(), read.Load())
 	}
@@ -217,9 +210,7 @@ func TestDiscoveryThatHangsOrPanicsIsAFailedSource(t *testing.T) {
 		})
 		want := map[string]string{"spawns/a": "ok", "spawns/b": "ok",
 			"dirs/named by spawns/a": "failed timeout", "dirs/named by spawns/b": "failed error"}
-		if d := cmp.Diff(want, statuses(snap)); d != "" {
-			t.Errorf("statuses (-want +got):\n%s", d)
-		}
+		must.Equal(t, want, statuses(snap), "statuses")
 	})
 }
 
@@ -246,9 +237,7 @@ func TestTwoSourcesWithTheSameName(t *testing.T) {
 		source("spawns/s", gives(collectors.Part{Spawns: []snapshot.Spawn{{Path: "/first"}}})),
 		source("spawns/s", gives(collectors.Part{Spawns: []snapshot.Spawn{{Path: "/second"}}})),
 	}})
-	if d := cmp.Diff(map[string]string{"spawns/s": "ok", "spawns/s (second)": "failed error"}, statuses(snap)); d != "" {
-		t.Errorf("statuses (-want +got):\n%s", d)
-	}
+	must.Equal(t, map[string]string{"spawns/s": "ok", "spawns/s (second)": "failed error"}, statuses(snap), "statuses")
 	if len(snap.Spawns) != 1 || snap.Spawns[0].Path != "/first" {
 		t.Errorf("spawns %+v; want the first source's", snap.Spawns)
 	}
@@ -278,9 +267,7 @@ func TestProgressNamesWhatIsBeingRead(t *testing.T) {
 	if len(seen) != 4 {
 		t.Fatalf("told %d times; want 4", len(seen))
 	}
-	if d := cmp.Diff([]string{"dirs/a", "dirs/b"}, seen[1]); d != "" {
-		t.Errorf("after both started (-want +got):\n%s", d)
-	}
+	must.Equal(t, []string{"dirs/a", "dirs/b"}, seen[1], "after both started")
 	if len(seen[3]) != 0 {
 		t.Errorf("at the end %v is still running", seen[3])
 	}
@@ -327,10 +314,7 @@ func BenchmarkRun(b *testing.B) {
 		for b.Loop() {
 			all := map[string]snapshot.Dir{}
 			for _, s := range sources {
-				p, err := s.Reader.Read(b.Context())
-				if err != nil {
-					b.Fatal(err)
-				}
+				p := must.Get(s.Reader.Read(b.Context()))(b)
 				maps.Copy(all, p.Dirs)
 			}
 		}

@@ -14,10 +14,7 @@ import (
 
 // codevOptions say which of Codev's state folders are read; known is what earlier looks remember of who had which terminal.
 func (a *app) codevOptions(sc scope, known []snapshot.Owner) codev.Options {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = ""
-	}
+	home, _ := os.UserHomeDir() // "" where it is not known
 	return codev.Options{
 		Homes: a.cfg.Collect.Codev.Homes, Tower: a.cfg.Collect.Codev.Tower, Env: os.Getenv, Home: home,
 		ProcRoot: a.cfg.Collect.Processes.Root, Known: known, Only: sc.only(snapshot.KindTerminal), Log: a.log.Named("codev"),

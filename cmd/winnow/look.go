@@ -132,21 +132,14 @@ func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, er
 	}
 	ledgers, registries := c.Spawns, c.Registry
 	for _, r := range a.stores() {
-		if !recorded(ledgers, r) {
-			ledgers = append(slices.Clip(ledgers), r)
-		}
-		if !recorded(registries, r) {
-			registries = append(slices.Clip(registries), r)
-		}
+		ledgers, registries = with(ledgers, r), with(registries, r)
 	}
 	builders, err := a.builders()
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range told(builders, registries) {
-		if !recorded(registries, r) {
-			registries = append(slices.Clip(registries), r)
-		}
+		registries = with(registries, r)
 	}
 	for _, r := range ledgers {
 		s, err := records.Source(records.Spawns, r.Name, r.Format, r.Path, records.Options{Fields: r.Fields})
@@ -202,10 +195,7 @@ func (a *app) inFull(kind string) (classes []string, all bool) {
 }
 
 func (a *app) herdrSources(sc scope) ([]collectors.Source, error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		home = ""
-	}
+	home, _ := os.UserHomeDir() // "" where it is not known
 	return herdr.Sources(herdr.Options{
 		Sockets: a.cfg.Collect.Herdr.Sockets, Env: os.Getenv, IsSet: isSet, Home: home, UID: os.Getuid(), ProcRoot: a.cfg.Collect.Processes.Root,
 		Only: sc.only(snapshot.KindTab), Inspect: a.inspects, Log: a.log.Named("herdr"),
@@ -235,24 +225,27 @@ func (a *app) over(format string) []string {
 	return nil
 }
 
+// located are paths with what find says in the place of auto, each once.
+func located(paths []string, find func(env func(string) string, home string) (string, bool)) []string {
+	var out []string
+	for _, path := range paths {
+		ok := true
+		if path == config.Auto {
+			home, _ := os.UserHomeDir() // "" where it is not known
+			path, ok = find(os.Getenv, home)
+		}
+		if ok && !slices.Contains(out, path) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
 // stores are Shepherd's own, each of which is a spawn ledger and a registry.
 func (a *app) stores() []config.Record {
 	var out []config.Record
-	for _, path := range a.cfg.Collect.Shepherd.Stores {
-		if path == config.Auto {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				home = ""
-			}
-			var ok bool
-			if path, ok = records.ShepherdStore(os.Getenv, home); !ok {
-				continue
-			}
-		}
-		r := config.Record{Name: "shepherd", Format: "shepherd", Path: path}
-		if !recorded(out, r) {
-			out = append(out, r)
-		}
+	for _, path := range located(a.cfg.Collect.Shepherd.Stores, records.ShepherdStore) {
+		out = append(out, config.Record{Name: "shepherd", Format: "shepherd", Path: path})
 	}
 	return told(out, slices.Concat(a.cfg.Collect.Spawns, a.cfg.Collect.Registry))
 }
@@ -260,31 +253,22 @@ func (a *app) stores() []config.Record {
 // openSessions are the folders in which agents write down the sessions that they have open.
 func (a *app) openSessions() []collectors.Source {
 	var out []collectors.Source
-	for _, path := range a.cfg.Collect.Claude.Sessions {
-		if path == config.Auto {
-			home, err := os.UserHomeDir()
-			if err != nil {
-				home = ""
-			}
-			var ok bool
-			if path, ok = opensessions.Folder(os.Getenv, home); !ok {
-				continue
-			}
-		}
+	for i, path := range located(a.cfg.Collect.Claude.Sessions, opensessions.Folder) {
 		name := "claude"
-		if len(out) > 0 {
+		if i > 0 {
 			name += "-" + collectors.Short(path)
 		}
-		if !slices.ContainsFunc(out, func(s collectors.Source) bool { return s.Path == path }) {
-			out = append(out, opensessions.Source(name, path))
-		}
+		out = append(out, opensessions.Source(name, path))
 	}
 	return out
 }
 
-// recorded reports whether a list has a file already, under whatever name.
-func recorded(list []config.Record, r config.Record) bool {
-	return slices.ContainsFunc(list, func(have config.Record) bool { return have.Path == r.Path && have.Format == r.Format })
+// with adds a file to a list, unless the list has it already, under whatever name.
+func with(list []config.Record, r config.Record) []config.Record {
+	if slices.ContainsFunc(list, func(have config.Record) bool { return have.Path == r.Path && have.Format == r.Format }) {
+		return list
+	}
+	return append(slices.Clip(list), r)
 }
 
 // discover gives what a folder that some record names leads to: its repository, and the folder in which worktrees lie beside it.

@@ -24,10 +24,7 @@ func many(b *testing.B, n int) *world {
 	stray := w.git(w.main, "commit-tree", "-p", head, "-m", "stray", head+"^{tree}")
 	common := filepath.Join(w.main, ".git")
 	template := w.landed("template")
-	index, err := os.ReadFile(filepath.Join(w.admin(template), "index"))
-	if err != nil {
-		b.Fatal(err)
-	}
+	index := must.Get(os.ReadFile(filepath.Join(w.admin(template), "index")))(b)
 	zero := strings.Repeat("0", 40)
 	for i := range n - 1 {
 		name := fmt.Sprintf("wt%04d", i)

@@ -47,18 +47,16 @@ func (l *look) contents(ctx context.Context, end time.Time, candidates []*candid
 		asked.Go(func() {
 			defer cancel()
 			defer leave()
-			// What never comes back from the file system is left behind, and must not write into what was handed on.
-			answer := make(chan contents, 1)
-			go func() { answer <- l.content(own, c) }()
-			select {
-			case a := <-answer:
-				if c.worktree != nil {
-					l.gitFails(ctx, a.err)
-				}
-				a.describe(l.o, c)
-			case <-git.Lost(own):
-				c.fail(fmt.Errorf("read folder: not looked at whole: %w", context.Cause(own)))
+			// What is left behind must not write into what was handed on.
+			a, err := git.Await(own, func() contents { return l.content(own, c) })
+			if err != nil {
+				c.fail(fmt.Errorf("read folder: not looked at whole: %w", err))
+				return
 			}
+			if c.worktree != nil {
+				l.gitFails(ctx, a.err)
+			}
+			a.describe(l.o, c)
 		})
 	}
 }
@@ -111,7 +109,7 @@ func (l *look) skip(c *candidate) string {
 // contents is what is known only from a folder's files.
 type contents struct {
 	git.Content
-	// scaffold is what tools made for themselves, which Content has no more; reports counts what it has still.
+	// scaffold is what tools made for themselves, which is taken out of Content; reports counts what is left in it.
 	scaffold  []string
 	reports   int
 	nested    []string
@@ -196,7 +194,7 @@ func (l *look) nested(ctx context.Context, c *candidate, inside, gitlinks []stri
 	if err != nil {
 		return nil, err
 	}
-	// Not slices.Concat, which gives nil, the word for unknown, where there is none.
+	// Not slices.Concat, which gives nil, which means unknown, for an empty result.
 	all := append(append(inside, filled...), modules...)
 	slices.Sort(all)
 	return slices.Compact(all), nil

@@ -5,6 +5,7 @@
 package dirs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -58,15 +59,9 @@ func (o Options) filled() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.ProcRoot == "" {
-		o.ProcRoot = "/proc"
-	}
-	if o.Mountinfo == "" {
-		o.Mountinfo = filepath.Join(o.ProcRoot, "self", "mountinfo")
-	}
-	if o.Log == nil {
-		o.Log = hclog.NewNullLogger()
-	}
+	o.ProcRoot = cmp.Or(o.ProcRoot, "/proc")
+	o.Mountinfo = cmp.Or(o.Mountinfo, filepath.Join(o.ProcRoot, "self", "mountinfo"))
+	o.Log = cmp.Or(o.Log, hclog.NewNullLogger())
 	return o
 }
 

@@ -45,13 +45,8 @@ func TestHostileRepository(t *testing.T) {
 		executable.Write(t, filepath.Join(w.main, ".git", "hooks", hook), "#!/bin/sh\necho hook >>"+mark+"\n")
 	}
 	for _, file := range []string{filepath.Join(w.main, ".git", "config"), filepath.Join(w.admin(path), "config.worktree")} {
-		f, err := os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.WriteString(config.String() + "[extensions]\n\tworktreeConfig = true\n"); err != nil {
-			t.Fatal(err)
-		}
+		f := must.Get(os.OpenFile(file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600))(t)
+		must.Get(f.WriteString(config.String() + "[extensions]\n\tworktreeConfig = true\n"))(t)
 		must.Do(t, f.Close())
 	}
 	// Times that the index does not know make git look into the files, and the filters run.

@@ -123,10 +123,7 @@ func TestFolderFacts(t *testing.T) {
 	if *d.Device != st.Dev || *d.Inode != st.Ino || *d.UID != os.Geteuid() || *d.Mounts != 0 || d.MountID == nil {
 		t.Errorf("want device %d inode %d, got %+v", st.Dev, st.Ino, d)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := must.Get(os.Stat(path))(t)
 	if !d.ModifiedAt.Equal(info.ModTime()) || d.ActiveAt.Before(*d.ModifiedAt) || d.BornAt == nil {
 		t.Errorf("times: born %v, modified %v, active %v; the folder's mtime is %v", d.BornAt, d.ModifiedAt, d.ActiveAt, info.ModTime())
 	}

@@ -12,7 +12,7 @@ import (
 
 // Scaffold is what a tool writes into worktrees for itself: no work where it stands there as the tool put it.
 type Scaffold struct {
-	// In are names of the folders that the tool's worktrees lie directly in; none is any.
+	// In are names of the folders that the tool's worktrees lie directly in; an empty list means any folder.
 	In []string
 	// Paths are files and Links symbolic links by their exact path in the worktree. A link is the tool's where it leads to the same path in
 	// the main checkout.

@@ -54,7 +54,7 @@ func trusted(path string) (string, error) {
 
 var errLink = errors.New("is a symbolic link, and a root must not be reached through a link")
 
-// linkTo is the first link on the way to folder, or folder itself, that is not the machine's own. Where there is none it is "", and real
+// linkTo is the first link on the way to folder, or folder itself, that is not the machine's own. Without such a link it is "", and real
 // is folder with the machine's own links resolved.
 func linkTo(folder string) (link, real string, err error) {
 	real = "/"

@@ -57,10 +57,7 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	w := &world{TB: t, dir: dir, origin: filepath.Join(dir, "origin.git"), main: filepath.Join(dir, "app"), wts: filepath.Join(dir, "wts")}
 	must.Do(t, os.Mkdir(w.wts, 0o755))
 	w.git(dir, "init", "-q", "--bare", w.origin)
@@ -217,10 +214,7 @@ func one(t testing.TB, o dirs.Options, path string) snapshot.Dir {
 // counting gives a git program that writes a line for each run, and a function that reads those lines.
 func counting(t testing.TB) (program string, runs func() []string) {
 	t.Helper()
-	real, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal(err)
-	}
+	real := must.Get(exec.LookPath("git"))(t)
 	dir := t.TempDir()
 	log, program := filepath.Join(dir, "log"), filepath.Join(dir, "git")
 	script := fmt.Sprintf("#!/bin/sh\necho \"$*\" >>'%s'\nexec '%s' \"$@\"\n", log, real)

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"winnow/collectors"
 	"winnow/collectors/opensessions"
 	"winnow/engine/snapshot"
@@ -32,10 +30,7 @@ func TestRead(t *testing.T) {
 		must.Do(t, errors.Join(os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, at, at)))
 	}
 	must.Do(t, os.Symlink("1200.json", filepath.Join(dir, "1205.json")))
-	part, err := opensessions.Source("claude", dir).Reader.Read(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	part := must.Get(opensessions.Source("claude", dir).Reader.Read(t.Context()))(t)
 	const source = "agents/claude"
 	want := []snapshot.OpenSession{
 		{Source: source, PID: 1200, ID: "s-1", StartTicks: new(uint64(93211)), WrittenAt: &at},
@@ -44,9 +39,7 @@ func TestRead(t *testing.T) {
 		{Source: source, PID: 1203, WrittenAt: &at},
 		{Source: source, PID: 1205}, // a link is not followed
 	}
-	if d := cmp.Diff(want, part.Open); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	must.Equal(t, want, part.Open, "result")
 }
 
 func TestNoFolder(t *testing.T) {

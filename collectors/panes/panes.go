@@ -13,7 +13,7 @@ import (
 //
 // A session's pane stays as it is, which is unknown, where the processes were not read whole, where it is dead (its pid may be
 // somebody else's), and where the process of its pid is not positively its own: the process must lead a session, and have the
-// pane's terminal wherever both are known. A zombie without other threads is dead, and nobody's member.
+// pane's terminal wherever both are known. A zombie without other threads is dead, and does not count as a member.
 //
 // A tab's server says more of its panes than tmux, and may say it of another machine: the socket can be forwarded, or lead into
 // another pid namespace. So the process must be the server's too, and a pane of which that is not sure loses what the server said
@@ -277,7 +277,7 @@ func (t *table) terminal(x *snapshot.Terminal) {
 }
 
 // under lists what p started, by pid: its children, the members of the sessions and groups that it or one of those leads, and so on.
-// A member whose parent ended is nobody's child any more, and is found all the same.
+// A member whose parent ended has no parent in the list, and is found all the same.
 func (t *table) under(p *snapshot.Process) []*snapshot.Process {
 	var out []*snapshot.Process
 	seen := map[int]bool{p.PID: true}

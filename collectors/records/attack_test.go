@@ -111,9 +111,7 @@ func sameArray(t *testing.T, data []byte, got []records.Record, bad int) {
 	}
 	for _, r := range got {
 		var n int
-		if _, err := fmt.Sscanf(r.Place, "record %d", &n); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Sscanf(r.Place, "record %d", &n))(t)
 		var fields map[string]json.RawMessage
 		if err := json.Unmarshal(want[n-1], &fields); err != nil || len(fields) != len(r.Fields) {
 			t.Fatalf("%s: %d fields of %d, %v", r.Place, len(r.Fields), len(fields), err)

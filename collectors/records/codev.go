@@ -44,7 +44,7 @@ func ofCodev(row sqlite.Row) (e snapshot.Record, err error) {
 	return e, err
 }
 
-// utc gives the time in a column that holds UTC without saying so, as SQLite's datetime('now') writes it; nil where it is none.
+// utc gives the time in a column that holds UTC without saying so, as SQLite's datetime('now') writes it; nil where it is not a time.
 func utc(row sqlite.Row, column string) *time.Time {
 	text, err := row.Text(column)
 	if err != nil {

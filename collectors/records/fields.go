@@ -27,7 +27,7 @@ func (r Record) known(key string) (json.RawMessage, bool) {
 	return raw, ok && string(raw) != "null"
 }
 
-// Text gives the text under key, "" where there is none.
+// Text gives the text under key, "" where it is missing.
 func (r Record) Text(key string) (string, error) {
 	raw, ok := r.known(key)
 	if !ok {
@@ -55,7 +55,7 @@ func (r Record) Name(key string) (string, error) {
 	return s, err
 }
 
-// Path gives the absolute path under key, cleaned, "" where there is none. A relative one is an error: relative to what, the
+// Path gives the absolute path under key, cleaned, "" where it is missing. A relative one is an error: relative to what, the
 // record does not say.
 func (r Record) Path(key string) (string, error) {
 	s, err := r.Text(key)
@@ -68,7 +68,7 @@ func (r Record) Path(key string) (string, error) {
 	return filepath.Clean(s), nil
 }
 
-// Bool gives the truth value under key, nil where there is none.
+// Bool gives the truth value under key, nil where it is missing.
 func (r Record) Bool(key string) (*bool, error) {
 	raw, ok := r.known(key)
 	if !ok {
@@ -81,7 +81,7 @@ func (r Record) Bool(key string) (*bool, error) {
 	return &b, nil
 }
 
-// Int gives the whole number under key, nil where there is none.
+// Int gives the whole number under key, nil where it is missing.
 func (r Record) Int(key string) (*int64, error) {
 	raw, ok := r.known(key)
 	if !ok {
@@ -94,7 +94,7 @@ func (r Record) Int(key string) (*int64, error) {
 	return &n, nil
 }
 
-// Time gives the time under key in UTC, nil where there is none or "". See ParseTime.
+// Time gives the time under key in UTC, nil where it is missing or "". See ParseTime.
 func (r Record) Time(key string) (*time.Time, error) {
 	raw, ok := r.known(key)
 	if !ok || string(raw) == `""` {
@@ -108,7 +108,7 @@ func (r Record) Time(key string) (*time.Time, error) {
 }
 
 // The times that are believed: from the first ten-digit second (2001-09-09) until the last (2286-11-20). Within them a number
-// of seconds and one of milliseconds cannot be taken for one another, and a "zero" time of some language is none.
+// of seconds and one of milliseconds cannot be taken for one another, and a "zero" time of some language is refused.
 var (
 	earliest = time.Unix(1e9, 0)
 	latest   = time.Unix(1e10, 0)

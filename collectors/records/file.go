@@ -22,7 +22,7 @@ import (
 // MaxSize is the greatest file that is read, in bytes.
 const MaxSize = 64 << 20
 
-// Load reads the whole file at path. It wraps collectors.ErrAbsent where there is none and collectors.ErrPermission where it
+// Load reads the whole file at path. It wraps collectors.ErrAbsent where it does not exist and collectors.ErrPermission where it
 // may not be read; anything but a regular file, one that another user owns, can write or can put another in the place of, one
 // greater than MaxSize and one that is not UTF-8 are errors.
 func Load(ctx context.Context, path string) ([]byte, error) {

@@ -148,10 +148,7 @@ func TestAGreatRegistryIsRead(t *testing.T) {
 	heavy(t)
 	const n = 100_000
 	path := filepath.Join(t.TempDir(), "registry")
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(os.Create(path))(t)
 	for i := range n {
 		fmt.Fprintf(f, `{"id":"worker-%d","status":"running","path":"/w/a/%d","session":"worker-%d","role":"builder","started_at":1769882400,"note":"%s"}`+"\n", i, i%50, i, "0123456789012345678901234567890123456789")
 	}
@@ -171,10 +168,7 @@ func TestAttackASpawnLedgerThatNeverAnswers(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "fifo")
 	must.Do(t, syscall.Mkfifo(path, 0o600))
-	held, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must.Get(os.OpenFile(path, os.O_RDWR, 0))(t)
 	defer held.Close()
 	a := attack.New(t, "a FIFO that somebody holds open, /dev/zero and a terminal as a spawn ledger, a store and its journal")
 	beside := filepath.Join(t.TempDir(), "db")
@@ -268,14 +262,9 @@ func checkEntry(t *testing.T, e snapshot.Entry) {
 // fillTable makes a table whose columns hold what is given, in turn, as text, blob, number and nothing.
 func fillTable(t *testing.T, path, create string, data []byte, number int64, text string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := must.Get(sql.Open("sqlite", path))(t)
 	defer db.Close()
-	if _, err := db.Exec("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; " + create); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(db.Exec("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; " + create))(t)
 	table := strings.Fields(create)[2]
 	width := strings.Count(create, ",") + 1
 	values := []any{string(data), text, number, data, nil, float64(number), "archived", "/w/a", number + 1}
@@ -284,8 +273,6 @@ func fillTable(t *testing.T, path, create string, data []byte, number int64, tex
 		for i := range args {
 			args[i] = values[(i*(shift+1)+shift+len(data))%len(values)]
 		}
-		if _, err := db.Exec("INSERT INTO "+table+" VALUES (?"+strings.Repeat(", ?", width-1)+")", args...); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(db.Exec("INSERT INTO "+table+" VALUES (?"+strings.Repeat(", ?", width-1)+")", args...))(t)
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"winnow/collectors"
 	"winnow/collectors/records"
 	"winnow/testkit/must"
@@ -151,9 +149,7 @@ func TestFields(t *testing.T) {
 		"fraction as int":  {ask(r.Int("half")), answer{Err: "half is not a whole number"}},
 		"no time":          {ask(r.Time("empty")), answer{Value: (*time.Time)(nil)}},
 	} {
-		if d := cmp.Diff(tc.want, tc.got); d != "" {
-			t.Errorf("%s (-want +got):\n%s", name, d)
-		}
+		must.Equal(t, tc.want, tc.got, "%s", name)
 	}
 }
 
@@ -206,10 +202,7 @@ func TestLoadWithoutTheRight(t *testing.T) {
 
 func TestReal(t *testing.T) {
 	t.Parallel()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	must.Do(t, os.MkdirAll(filepath.Join(dir, "data", "w"), 0o700))
 	for name, target := range map[string]string{"link": "data", "data/again": "w", "loop": "loop", "dangling": "nowhere"} {
 		must.Do(t, os.Symlink(target, filepath.Join(dir, name)))
@@ -243,10 +236,7 @@ func FuzzObject(f *testing.F) {
 		if !json.Valid(data) {
 			t.Fatalf("%q was read and is no JSON", data)
 		}
-		text, err := json.Marshal(fields)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(json.Marshal(fields))(t)
 		again, err := records.Object(text)
 		if err != nil || len(again) != len(fields) {
 			t.Fatalf("%q read again as %d fields of %d, %v", text, len(again), len(fields), err)

@@ -68,9 +68,7 @@ func TestKapi(t *testing.T) {
 		for i := range tc.want {
 			tc.want[i].Source, tc.want[i].Endless = "registry/kapi", new(tc.want[i].EndedAt == nil)
 		}
-		if d := cmp.Diff(tc.want, p.Registry); d != "" {
-			t.Errorf("%s (-want +got):\n%s", tc.text, d)
-		}
+		must.Equal(t, tc.want, p.Registry, "%s", tc.text)
 	}
 }
 

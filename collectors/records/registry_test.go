@@ -38,9 +38,7 @@ func TestParseDocuments(t *testing.T) {
 		if err != nil || bad != 0 {
 			t.Errorf("%s: %d bad, %v", text, bad, err)
 		}
-		if d := cmp.Diff(want, got); d != "" {
-			t.Errorf("%s (-want +got):\n%s", text, d)
-		}
+		must.Equal(t, want, got, "%s", text)
 	}
 	got, _, err := records.ParseEntries([]byte(`{"id":"b","status":"archived"}`+"\n"+`{"id":"a","status":"running"}`+"\n"), records.JSONL)
 	if d := cmp.Diff([]snapshot.Entry{a, b}, got); err != nil || d != "" {
@@ -85,10 +83,7 @@ func TestWhatARegistryMayNotSay(t *testing.T) {
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	must.Do(t, os.Symlink(".", filepath.Join(dir, "link")))
 	path := filepath.Join(dir, "workers.json")
 	src, err := records.Source(records.Registry, "workers", records.JSON, path, records.Options{})
@@ -114,18 +109,19 @@ func TestRead(t *testing.T) {
 		if partial {
 			want.Unreadable = 1
 		}
-		if d := cmp.Diff(want, p); d != "" {
-			t.Errorf("%s (-want +got):\n%s", text, d)
-		}
+		must.Equal(t, want, p, "%s", text)
 	}
 }
 
 func TestSourceRefusesWhatItDoesNotRead(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct{ name, format, path, want string }{
-		{"s", "yaml", "/x", "it reads json, jsonl, shepherd, kapi and codev"}, {"", "json", "/x", "no name"}, {"s", "json", "~/x", "not absolute"},
+	for _, tc := range []struct{ kind, name, format, path, want string }{
+		{records.Registry, "s", "yaml", "/x", "it reads json, jsonl, shepherd, kapi and codev"}, {records.Registry, "", "json", "/x", "no name"},
+		{records.Registry, "s", "json", "~/x", "not absolute"}, {records.Spawns, "", "jsonl", "/x", "no name"},
+		{records.Spawns, "s", "codev", "/x", "it reads jsonl, json and shepherd"}, {records.Spawns, "s", "", "/x", "this version does not read"},
+		{records.Spawns, "s", "jsonl", "x", "not absolute"},
 	} {
-		if _, err := records.Source(records.Registry, tc.name, tc.format, tc.path, records.Options{}); err == nil || !strings.Contains(err.Error(), tc.want) {
+		if _, err := records.Source(tc.kind, tc.name, tc.format, tc.path, records.Options{}); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%+v gave %v", tc, err)
 		}
 	}

@@ -64,16 +64,12 @@ func TestParseLines(t *testing.T) {
 			if err != nil || bad != 0 {
 				t.Fatalf("%d bad, %v", bad, err)
 			}
-			if d := cmp.Diff(tc.want, got); d != "" {
-				t.Errorf("lines (-want +got):\n%s", d)
-			}
+			must.Equal(t, tc.want, got, "lines")
 			got, _, err = records.ParseSpawns([]byte("["+strings.Join(tc.lines, ",")+"]"), records.JSON)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(tc.want, got); d != "" {
-				t.Errorf("array (-want +got):\n%s", d)
-			}
+			must.Equal(t, tc.want, got, "array")
 		})
 	}
 }
@@ -150,18 +146,6 @@ func TestReadSpawns(t *testing.T) {
 	p, err = src.Reader.Read(t.Context())
 	if err == nil || !strings.Contains(err.Error(), path+": line 4: ") || !p.Partial || len(p.Spawns) != 3 || p.Unreadable != 1 {
 		t.Errorf("a half-written line gave %d spawns, partial %v, unreadable %d, %v", len(p.Spawns), p.Partial, p.Unreadable, err)
-	}
-}
-
-func TestSourceRefusesOtherSpawns(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct{ name, format, path, want string }{
-		{"s", "codev", "/x", "it reads jsonl, json and shepherd"}, {"s", "", "/x", "this version does not read"},
-		{"", "jsonl", "/x", "no name"}, {"s", "jsonl", "x", "not absolute"},
-	} {
-		if _, err := records.Source(records.Spawns, tc.name, tc.format, tc.path, records.Options{}); err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%+v gave %v", tc, err)
-		}
 	}
 }
 

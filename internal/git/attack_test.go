@@ -207,10 +207,7 @@ func TestAttackAConfigurationThatIsSwapped(t *testing.T) {
 	a := attack.New(t, "the repository's configuration is swapped between our reading and git's")
 	p.write(filepath.Join(p.tree, ".gitattributes"), "* filter=x\n")
 	path := filepath.Join(p.common, "config")
-	honest, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	honest := must.Get(os.ReadFile(path))(t)
 	hostile := string(honest) + fmt.Sprintf("[filter \"x\"]\n\tclean = %s\n[core]\n\tfsmonitor = %s\n", p.evil, p.evil)
 	p.touch()
 	done := make(chan struct{})

@@ -30,14 +30,20 @@ func (s *sealing) open(ctx context.Context, git Program, common string) (*gitcmd
 	return repo, err
 }
 
-// Lost is closed a moment after ctx has ended: time for git to be ended and for what it said to be read. What has not come back
-// by then hangs in the file system.
-func Lost(ctx context.Context) <-chan struct{} {
-	gone := make(chan struct{})
-	context.AfterFunc(ctx, func() {
-		time.AfterFunc(lateness, func() { close(gone) })
-	})
-	return gone
+// Await gives what ask gives. What has not come back a moment after ctx has ended hangs in the file system: it is left behind, with the
+// cause of that end as the error.
+func Await[T any](ctx context.Context, ask func() T) (answer T, err error) {
+	lost := make(chan struct{})
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lateness, func() { close(lost) }) })()
+	got := make(chan T, 1)
+	go func() { got <- ask() }()
+	select {
+	case answer = <-got:
+		return answer, nil
+	case <-lost:
+		return answer, context.Cause(ctx)
+	}
 }
 
+// lateness is the time for git to be ended and for its output to be read.
 const lateness = 50 * time.Millisecond

@@ -21,7 +21,7 @@ func readFormat(path string) (gitcmd.Format, error) {
 	return f, nil
 }
 
-// mainOf is the path of the main checkout of a repository with this format, "" where it has none or cannot be told.
+// mainOf is the path of the main checkout of a repository with this format, "" where it has none or this is unknown.
 func mainOf(f gitcmd.Format, common string) string {
 	switch {
 	case f.Bare:

@@ -81,8 +81,18 @@ func (f *Finder) Around(path string) (Place, bool) {
 	}
 }
 
-// Registered reports whether the entry that a linked worktree's .git names leads back to that very worktree.
-func (f *Finder) Registered(p Place) bool {
+// Entry reports whether the entry that a linked worktree's .git names leads back to that very worktree. An error says that this is not
+// known.
+func (f *Finder) Entry(p Place) (bool, error) {
 	path, err := f.registered(p.AdminDir)
-	return err == nil && path == p.Path
+	if gone(err) {
+		return false, nil
+	}
+	return path == p.Path, err
+}
+
+// Registered is Entry, and false where this is not known.
+func (f *Finder) Registered(p Place) bool {
+	back, err := f.Entry(p)
+	return back && err == nil
 }

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,9 +35,9 @@ func (r *Repository) Weigh(ctx context.Context, git Program, worktrees []*Worktr
 			add(q.kept, w.kept)
 		}
 	}
-	answer := r.answer(ctx, git, q)
-	if answer.err != nil {
-		return fmt.Errorf("ask git what has landed: %w", answer.err)
+	answer, err := Await(ctx, func() answer { return r.asked(ctx, git, q) })
+	if err = cmp.Or(err, answer.err); err != nil {
+		return fmt.Errorf("ask git what has landed: %w", err)
 	}
 	for _, w := range worktrees {
 		state, there := answer.landed[w.Head]
@@ -65,18 +66,6 @@ type answer struct {
 	err      error
 	stray    graph
 	strayErr error
-}
-
-// answer asks git, and leaves behind what does not come back when ctx has ended.
-func (r *Repository) answer(ctx context.Context, git Program, q question) answer {
-	got := make(chan answer, 1)
-	go func() { got <- r.asked(ctx, git, q) }()
-	select {
-	case a := <-got:
-		return a
-	case <-Lost(ctx):
-		return answer{err: context.Cause(ctx)}
-	}
 }
 
 func (r *Repository) asked(ctx context.Context, git Program, q question) (a answer) {

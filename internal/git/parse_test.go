@@ -171,10 +171,7 @@ func TestLeadingOIDs(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f")
 	must.Do(t, os.WriteFile(path, []byte(one+" "+two+"\nref: x\n"+long+" why\nsubject "+one+"\n"), 0o600))
-	got, err := leadingOIDs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(leadingOIDs(path))(t)
 	must.Equal(t, []string{one, two, long}, got, "result")
 }
 

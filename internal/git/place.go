@@ -77,7 +77,7 @@ func (f *Finder) Inside(folder, admin string) (Place, error) {
 	return p, nil
 }
 
-// orphaned fills what can still be said of a checkout whose admin folder cannot be reached.
+// orphaned fills what is still known of a checkout whose admin folder cannot be reached.
 func (f *Finder) orphaned(p Place, admin string, err error) (Place, error) {
 	if !filepath.IsAbs(admin) {
 		admin = filepath.Join(p.Path, admin)

@@ -23,10 +23,7 @@ type prey struct {
 
 func newPrey(t testing.TB, init ...string) *prey {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	at := func(name string) string { return filepath.Join(dir, name) }
 	p := &prey{TB: t, dir: dir, home: at("home"), main: at("main"), tree: at("tree"), mark: at("ran"), evil: at("evil.sh")}
 	p.write(filepath.Join(p.home, ".gitconfig"), "[user]\n\tname = t\n\temail = t@example.org\n[init]\n\tdefaultBranch = main\n"+
@@ -51,13 +48,8 @@ func (p *prey) write(path, text string) {
 
 func (p *prey) add(path, text string) {
 	p.Helper()
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		p.Fatal(err)
-	}
-	if _, err := f.WriteString(text); err != nil {
-		p.Fatal(err)
-	}
+	f := must.Get(os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600))(p)
+	must.Get(f.WriteString(text))(p)
 	must.Do(p, f.Close())
 }
 

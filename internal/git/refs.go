@@ -82,7 +82,7 @@ func (r Refs) lookup(name string) (string, error) {
 }
 
 // upstream finds the remote's default branch: what a remote's HEAD stands for, origin's before the only other one; else main or
-// master of origin, if just one of them exists. "" says that there is none, or none that is certain.
+// master of origin, if just one of them exists. "" says that it is missing or not certain.
 func (r Refs) upstream() (name, oid string, err error) {
 	remotes, err := os.ReadDir(filepath.Join(r.common, "refs", "remotes"))
 	if err != nil && !gone(err) {

@@ -16,7 +16,7 @@ type Repository struct {
 	CommonDir string
 	// Main is the main checkout's path, "" for a bare repository.
 	Main string
-	// Upstream is the remote's default branch, such as refs/remotes/origin/main; "" where there is none that is certain.
+	// Upstream is the remote's default branch, such as refs/remotes/origin/main; "" where it is missing or not certain.
 	Upstream string
 	// FetchedAt is when Upstream last moved, or anything was last fetched; the zero time where nothing shows it.
 	FetchedAt time.Time

@@ -128,7 +128,7 @@ func (r *Repository) hashSize() int {
 }
 
 // unjudged looks whether files that differ have a content filter: a program that turns what is in the folder into what git keeps, as
-// with large files and secrets. It is never run, so that whether such a file was changed cannot be told. Nil says that no file needs
+// with large files and secrets. It is never run, so that whether such a file was changed is unknown. Nil says that no file needs
 // one.
 func unjudged(ctx context.Context, sealed *gitcmd.Sealed, paths []string) (hidden, err error) {
 	if !sealed.Filters() {

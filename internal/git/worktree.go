@@ -80,15 +80,12 @@ func (w *Worktree) readRegistration(f *Finder) {
 	if !w.Linked {
 		return
 	}
-	path, err := f.registered(w.AdminDir)
-	switch {
-	case err == nil:
-		w.Registered = new(path == w.Path)
-	case gone(err):
-		w.Registered = new(false)
-	default:
+	back, err := f.Entry(w.Place)
+	if err != nil {
 		w.fail(err)
+		return
 	}
+	w.Registered = &back
 }
 
 func (r *Repository) readHead(w *Worktree, e os.DirEntry) {

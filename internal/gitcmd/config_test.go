@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"winnow/testkit/must"
 )
 
 // configs are seeds for the fuzzing, and what the two readers are held against one another on in any case.
@@ -99,10 +101,7 @@ func TestFormatOf(t *testing.T) {
 		{"[include]\npath = x\n", Format{}, ""},
 	}
 	for _, tt := range tests {
-		vars, err := ParseConfig([]byte(tt.in))
-		if err != nil {
-			t.Fatal(err)
-		}
+		vars := must.Get(ParseConfig([]byte(tt.in)))(t)
 		got, err := FormatOf(vars)
 		if diff := cmp.Diff(tt.want, got); diff != "" || tt.err == "" != (err == nil) || err != nil && !strings.Contains(err.Error(), tt.err) {
 			t.Errorf("%q: want an error with %q, got %v\n%s", tt.in, tt.err, err, diff)

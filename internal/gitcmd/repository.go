@@ -71,12 +71,12 @@ func (p Program) Open(ctx context.Context, common string) (*Repository, error) {
 			return nil, err
 		}
 	}
-	r.exclude, r.attributes = said(r.exclude), said(r.attributes)
+	r.exclude, r.attributes = unlessEmpty(r.exclude), unlessEmpty(r.attributes)
 	return r, nil
 }
 
-// said gives nothing for a file of comments, as git itself makes one in each repository.
-func said(data []byte) []byte {
+// unlessEmpty gives nothing for a file of comments alone, as git itself makes one in each repository.
+func unlessEmpty(data []byte) []byte {
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
 			return data

@@ -66,7 +66,7 @@ func (s *Sealed) Run(ctx context.Context, c Call, each func(record []byte) error
 	return complaint.String(), firstError(context.Cause(ctx), readErr, complaint.wrap(waitErr))
 }
 
-// Output asks git and gives all that it printed. What it said on stderr is part of the error.
+// Output asks git and gives all that it printed. What it printed on stderr is part of the error.
 func (s *Sealed) Output(ctx context.Context, stdin string, args ...string) (string, error) {
 	var out strings.Builder
 	cmd, complaint := s.command(ctx, strings.NewReader(stdin), args)
@@ -141,7 +141,7 @@ func (h *head) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// wrap adds the first line of what git said to how it ended.
+// wrap adds the first line of git's error output to how it ended.
 func (h *head) wrap(err error) error {
 	if err == nil {
 		return nil

@@ -26,10 +26,10 @@ type View struct {
 	Tree string
 	// Head is what HEAD holds: a commit, or "ref: " and a ref. "" is a commit that does not exist.
 	Head string
-	// Index is what the index holds; nil is none. Mod is when it was last written: git compares files again that are as young.
+	// Index is what the index holds; nil means that it is missing. Mod is when it was last written: git compares files again that are as young.
 	Index []byte
 	Mod   time.Time
-	// SharedName and Shared are the name and the content of the other file of an index that is split; "" is none.
+	// SharedName and Shared are the name and the content of the other file of an index that is split; "" means that it is not split.
 	SharedName string
 	Shared     []byte
 	// Refs is true where git is to read and write the repository's real refs. They are files with names and commits.
@@ -169,7 +169,7 @@ func (s *Sealed) config(f Format, own settings, v View) []byte {
 	return []byte(b.String() + others + format)
 }
 
-// always are settings under which git overlooks no change, writes nothing but what it is told to, and runs nothing.
+// always are settings under which git overlooks no change, writes nothing but what it is asked to, and runs nothing.
 const always = `	symlinks = true
 	ignoreCase = false
 	trustctime = true

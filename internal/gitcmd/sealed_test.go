@@ -17,10 +17,7 @@ import (
 
 func repository(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	cmd := exec.Command("git", "init", "-q", dir)
 	cmd.Env = Environ(os.Environ())
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -33,10 +30,7 @@ func repository(t *testing.T) string {
 func TestTheIndexKeepsItsTime(t *testing.T) {
 	t.Parallel()
 	mod := time.Unix(1_700_000_000, 123_456_789)
-	f, err := inMemory([]byte("index"), mod)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must.Get(inMemory([]byte("index"), mod))(t)
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.ModTime().Equal(mod) || info.Size() != 5 {
@@ -51,10 +45,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range []View{{}, {Refs: true}, {Tree: filepath.Dir(r.Common)}} {
-		s, err := r.Seal(t.Context(), v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must.Get(r.Seal(t.Context(), v))(t)
 		info, err := os.Stat(s.dir)
 		if err != nil || info.Mode().Perm() != 0o700 {
 			t.Errorf("want a folder that nobody else can enter, got %v, %v", info, err)

@@ -44,7 +44,7 @@ func workplace() (string, *os.File, error) {
 	return "", nil, fmt.Errorf("make a git folder to ask git in: %w; set TMPDIR to a folder of your own", errors.Join(errs...))
 }
 
-// lockFolder takes the lock on a folder, without waiting. The kernel lets go of it when this process ends in whatever way.
+// lockFolder takes the lock on a folder, without waiting. The kernel lets go of it also when this process is killed.
 func lockFolder(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

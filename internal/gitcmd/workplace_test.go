@@ -26,10 +26,7 @@ func TestClearLeft(t *testing.T) {
 	must.Do(t, os.Chtimes(left, old, old))
 	linked := filepath.Join(dir, prefix+"4")
 	must.Do(t, os.Symlink(outside, linked))
-	lock, err := lockFolder(held)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lock := must.Get(lockFolder(held))(t)
 	defer lock.Close()
 	clearLeft(dir)
 	if _, err := os.Lstat(left); !os.IsNotExist(err) {

@@ -32,7 +32,7 @@ func (r Row) Null(column string) bool {
 	return err == nil && v == nil
 }
 
-// Text gives the text in a column, "" where there is none.
+// Text gives the text in a column, "" for NULL.
 func (r Row) Text(column string) (string, error) {
 	v, err := r.value(column)
 	if v == nil {
@@ -50,7 +50,7 @@ func (r Row) Text(column string) (string, error) {
 	return s, nil
 }
 
-// Path gives the absolute path in a column, cleaned, "" where there is none. A relative one is an error.
+// Path gives the absolute path in a column, cleaned, "" for NULL. A relative one is an error.
 func (r Row) Path(column string) (string, error) {
 	s, err := r.Text(column)
 	if err != nil || s == "" {
@@ -62,7 +62,7 @@ func (r Row) Path(column string) (string, error) {
 	return filepath.Clean(s), nil
 }
 
-// Int gives the whole number in a column, nil where there is none.
+// Int gives the whole number in a column, nil for NULL.
 func (r Row) Int(column string) (*int64, error) {
 	v, err := r.value(column)
 	if v == nil {
@@ -75,7 +75,7 @@ func (r Row) Int(column string) (*int64, error) {
 	return &n, nil
 }
 
-// Millis gives the time in a column that holds milliseconds since 1970, nil where there is none. A number that is none of any
+// Millis gives the time in a column that holds milliseconds since 1970, nil for NULL. A number that is not one of any
 // time from 2001 to 2286 is an error: 0, a negative one, one of seconds.
 func (r Row) Millis(column string) (*time.Time, error) {
 	n, err := r.Int(column)

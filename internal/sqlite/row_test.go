@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"winnow/internal/sqlite"
+	"winnow/testkit/must"
 )
 
 // one gives the row that SELECT would, of columns a and b with these SQL values.
@@ -90,9 +89,7 @@ func TestValues(t *testing.T) {
 		pairs[i] = [2]string{tc.sql, "NULL"}
 	}
 	for i, row := range values(t, pairs...) {
-		if d := cmp.Diff(cases[i].want, cases[i].ask(row)); d != "" {
-			t.Errorf("%d: %s (-want +got):\n%s", i, cases[i].sql, d)
-		}
+		must.Equal(t, cases[i].want, cases[i].ask(row), "%d: %s", i, cases[i].sql)
 	}
 }
 
@@ -131,8 +128,6 @@ func TestSpan(t *testing.T) {
 	for i, row := range values(t, pairs...) {
 		from, to, whole := sqlite.Span(row, "a", "b")
 		tc := cases[i]
-		if d := cmp.Diff(span{tc.from, tc.to, tc.whole}, span{from, to, whole}); d != "" {
-			t.Errorf("%s to %s (-want +got):\n%s", tc.begin, tc.end, d)
-		}
+		must.Equal(t, span{tc.from, tc.to, tc.whole}, span{from, to, whole}, "%s to %s", tc.begin, tc.end)
 	}
 }

@@ -47,7 +47,7 @@ var forms = []struct{ begin, is string }{
 	{"CREATE TRIGGER ", "trigger"},
 }
 
-// statement says what a statement of a schema makes and what that is called, "" where it is none that SQLite writes.
+// statement says what a statement of a schema makes and what that is called, "" for a statement that SQLite does not write.
 func statement(sql string) (is, name string) {
 	for _, f := range forms {
 		if rest, ok := strings.CutPrefix(sql, f.begin); ok {

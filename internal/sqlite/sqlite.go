@@ -2,7 +2,7 @@
 //
 // A file is opened read-only and never as immutable, which would pass over what lies in its journals. Each table is read with
 // one short SELECT outside of any transaction: SQLite holds its SHARED lock for as long as that runs, and in rollback mode a
-// writer waits for it. Rows are copied before anybody looks at them, and nobody's migration is run.
+// writer waits for it. Rows are copied before they are looked at, and no migration is run.
 //
 // A database in rollback mode is left as it is to the byte, and so is its folder. For one in WAL mode SQLite itself keeps a
 // -shm file beside it, in which readers too note where they read; where the -wal or -shm file is missing it makes an empty one,
@@ -59,7 +59,7 @@ type DB struct {
 	path, real string
 }
 
-// Open opens the database at path, an absolute path. It wraps foreign.ErrAbsent where there is none and
+// Open opens the database at path, an absolute path. It wraps foreign.ErrAbsent where it does not exist and
 // fs.ErrPermission where it may not be read. Locks and damage show when something is read.
 func Open(ctx context.Context, path string) (*DB, error) {
 	if err := ctx.Err(); err != nil {
@@ -127,7 +127,7 @@ func (c connector) Driver() driver.Driver { return &sqlite.Driver{} }
 
 // Columns gives the names of a table's columns. ErrLayout says that there is no such table.
 //
-// A view, a virtual table and a column that is computed are none: what reading them costs is up to who wrote the schema.
+// A view, a virtual table and a column that is computed do not count: what reading them costs is up to who wrote the schema.
 func (d *DB) Columns(ctx context.Context, table string) (map[string]bool, error) {
 	if err := d.ordinary(ctx, table); err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ import (
 
 	"winnow/internal/foreign"
 	"winnow/internal/sqlite"
+	"winnow/testkit/must"
 )
 
 // fill is a table of 2,000 rows whose second column holds 1 everywhere, over some hundred pages.
@@ -75,17 +76,13 @@ func TestRowsAreReadAndNothingIsChanged(t *testing.T) {
 	for _, name := range []string{path, filepath.Join(dir, "link")} {
 		rows, err := sqlite.Read(t.Context(), name, "t", "state", "id")
 		ok(t, err)
-		if d := cmp.Diff(map[int64]int{1: 2000}, states(t, rows)); d != "" {
-			t.Errorf("%s (-want +got):\n%s", name, d)
-		}
+		must.Equal(t, map[int64]int{1: 2000}, states(t, rows), "%s", name)
 	}
 	db, err := sqlite.Open(t.Context(), path)
 	ok(t, err)
 	columns, err := db.Columns(t.Context(), "t")
 	ok(t, err)
-	if d := cmp.Diff(map[string]bool{"id": true, "state": true, "body": true}, columns); d != "" {
-		t.Errorf("columns (-want +got):\n%s", d)
-	}
+	must.Equal(t, map[string]bool{"id": true, "state": true, "body": true}, columns, "columns")
 	ok(t, db.Close())
 	if d := cmp.Diff(before, listing(t, dir)); d != "" {
 		t.Errorf("reading changed the folder (-before +after):\n%s", d)
@@ -313,9 +310,7 @@ func TestHotJournal(t *testing.T) {
 	p.end()
 	rows, err = sqlite.Read(t.Context(), path, "t", "state")
 	ok(t, err)
-	if d := cmp.Diff(map[int64]int{1: 2000}, states(t, rows)); d != "" {
-		t.Errorf("after its program was started (-want +got):\n%s", d)
-	}
+	must.Equal(t, map[int64]int{1: 2000}, states(t, rows), "after its program was started")
 }
 
 // A journal that was only just going is no hot one, however long the reader waited for a lock before it saw it.
@@ -410,9 +405,7 @@ func TestRowsThatAreOnlyInTheLog(t *testing.T) {
 		t.Helper()
 		rows, err := sqlite.Read(t.Context(), path, "t", "state")
 		ok(t, err)
-		if d := cmp.Diff(want, states(t, rows)); d != "" {
-			t.Errorf("%s (-want +got):\n%s", when, d)
-		}
+		must.Equal(t, want, states(t, rows), "%s", when)
 	}
 	log := func() string { return listing(t, dir)["db-wal"].Bytes }
 	look("while the program runs", map[int64]int{1: 2000})

@@ -16,6 +16,15 @@ func Do(t testing.TB, err error) {
 	}
 }
 
+// Get gives what a call gave besides an error, which ends the test: must.Get(os.ReadFile(path))(t).
+func Get[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		Do(t, err)
+		return v
+	}
+}
+
 // Equal fails the test where cmp finds a difference, and lets it go on. The format and its arguments say what is compared.
 func Equal(t testing.TB, want, got any, format string, args ...any) {
 	t.Helper()

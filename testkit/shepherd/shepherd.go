@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	_ "modernc.org/sqlite" // the driver of the stores that are made
+
+	"winnow/testkit/must"
 )
 
 var (
@@ -25,7 +27,7 @@ var (
 // The places of the sessions that Sessions gives.
 const (
 	Running     = iota
-	Archived    // merged and over
+	Archived    // merged and ended
 	InRepo      // not isolated: works in the repository itself
 	Terminal    // an operator's clean terminal
 	MidRestore  // archived without the time of it
@@ -86,20 +88,12 @@ func rows(tb testing.TB, text []byte) (all []Row) {
 	tb.Helper()
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
-	if err := dec.Decode(&all); err != nil {
-		tb.Fatal(err)
-	}
+	must.Do(tb, dec.Decode(&all))
 	for _, r := range all {
 		for column, v := range r {
-			n, ok := v.(json.Number)
-			if !ok {
-				continue
+			if n, ok := v.(json.Number); ok {
+				r[column] = must.Get(n.Int64())(tb)
 			}
-			whole, err := n.Int64()
-			if err != nil {
-				tb.Fatal(err)
-			}
-			r[column] = whole
 		}
 	}
 	return all
@@ -115,10 +109,7 @@ type Store struct {
 // New makes a store with empty tables at path. The test's end closes it.
 func New(tb testing.TB, path string) *Store {
 	tb.Helper()
-	db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	db := must.Get(sql.Open("sqlite", path+"?_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)"))(tb)
 	db.SetMaxOpenConns(1)
 	tb.Cleanup(func() { db.Close() })
 	s := &Store{Path: path, DB: db, tb: tb}
@@ -137,10 +128,7 @@ func (s *Store) Exec(query string, args ...any) {
 // Insert adds rows to a table, all of them in one transaction.
 func (s *Store) Insert(table string, rows ...Row) {
 	s.tb.Helper()
-	tx, err := s.DB.Begin()
-	if err != nil {
-		s.tb.Fatal(err)
-	}
+	tx := must.Get(s.DB.Begin())(s.tb)
 	defer tx.Rollback()
 	for _, r := range rows {
 		columns := slices.Sorted(maps.Keys(r))
@@ -153,7 +141,5 @@ func (s *Store) Insert(table string, rows ...Row) {
 			s.tb.Fatalf("insert into %s: %v", table, err)
 		}
 	}
-	if err := tx.Commit(); err != nil {
-		s.tb.Fatal(err)
-	}
+	must.Do(s.tb, tx.Commit())
 }

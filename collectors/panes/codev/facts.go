@@ -68,7 +68,7 @@ func (j *join) terminals(ctx context.Context) []*snapshot.Terminal {
 }
 
 // users notes of the terminals that no Tower lists, and whose process is to be ended as such, where what lives below that process is not all
-// that is at work in the terminal, or this cannot be told.
+// that is at work in the terminal, or this is unknown.
 func (j *join) users(all []*snapshot.Terminal) {
 	var pids []int
 	for _, t := range all {
@@ -109,7 +109,7 @@ func (j *join) terminal(id string, row *tower.Session, e *tower.Entry) *snapshot
 		t.Label, t.Workspace, t.Cwd = row.Label, row.Workspace, row.Cwd
 	}
 	if e != nil {
-		j.said(t, e)
+		j.listing(t, e)
 	}
 	j.role(t, row)
 	j.process(t, row, e)
@@ -121,8 +121,8 @@ func (j *join) terminal(id string, row *tower.Session, e *tower.Entry) *snapshot
 	return t
 }
 
-// said takes over what the Tower says of a terminal itself.
-func (j *join) said(t *snapshot.Terminal, e *tower.Entry) {
+// listing takes over what the Tower says of a terminal itself.
+func (j *join) listing(t *snapshot.Terminal, e *tower.Entry) {
 	t.Label, t.ExitCode = cmp.Or(e.Label, t.Label), e.ExitCode
 	switch e.Status {
 	case tower.Running, tower.Exited:

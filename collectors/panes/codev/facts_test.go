@@ -419,10 +419,7 @@ func TestWhoseShellper(t *testing.T) {
 		"in a folder below":                  {with(func(c *client.Command) { c.Socket = filepath.Join(run, "x", "s.sock") }), nil, ""},
 		"another folder may have it as well": {own, []string{other}, "!listed !recorded pid"},
 	} {
-		me, err := client.Look("/proc", os.Getpid())
-		if err != nil {
-			t.Fatal(err)
-		}
+		me := must.Get(client.Look("/proc", os.Getpid()))(t)
 		me.Command = tc.Command
 		r := newReader(Options{Env: func(k string) string { return map[string]string{"SHELLPER_SOCKET_DIR": run}[k] }}, "codev/x", home, "", append(tc.others, home))
 		j := newJoin(r, &world{Records: &client.Records{SessionsWhole: true, BuildersWhole: true}, answered: true, running: []*client.Process{me}})

@@ -17,7 +17,7 @@ import (
 // What is remembered stays until it is positively otherwise: the terminal is another builder's, an architect's or a shell; or it is
 // neither in the Tower's list nor in the store, both of which were read whole, and its process has ended. A list of nothing is no such
 // list. What no look sees any more, neither itself nor its process, is remembered for span. A look that was narrowed to some candidates
-// knows nothing of the others and is none to remember.
+// knows nothing of the others and must not be remembered.
 func Owners(s *snapshot.Snapshot, prev []snapshot.Owner, span time.Duration) []snapshot.Owner {
 	w := watch{Snapshot: s, at: s.TakenAt.Round(0).UTC(), listing: map[string]bool{}}
 	now := map[[2]string]snapshot.Owner{}
@@ -73,7 +73,7 @@ func (w *watch) owner(t *snapshot.Terminal) (snapshot.Owner, bool) {
 
 // both is what an earlier look and this one know of the same owner.
 func both(p, o snapshot.Owner) snapshot.Owner {
-	o.FirstAt, o.LastAt = earlier(p.FirstAt, o.FirstAt), later(p.LastAt, o.LastAt)
+	o.FirstAt, o.LastAt = slices.MinFunc([]time.Time{p.FirstAt, o.FirstAt}, time.Time.Compare), later(p.LastAt, o.LastAt)
 	o.RowAt = cmp.Or(o.RowAt, p.RowAt)
 	o.Worktree = cmp.Or(o.Worktree, p.Worktree)
 	if o.PID == 0 {
@@ -103,16 +103,4 @@ func (w *watch) keeps(p *snapshot.Owner, span time.Duration) bool {
 	return w.at.Sub(p.LastAt) <= span
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func later(a, b time.Time) time.Time { return slices.MaxFunc([]time.Time{a, b}, time.Time.Compare) }

@@ -111,7 +111,7 @@ func (j *join) startedIn(t *snapshot.Terminal) {
 	t.Owner.Recorded = j.unless(recorded, tree)
 }
 
-// workspaceOf is the only workspace in which the store knows that builder, or "" where there is none or more than one.
+// workspaceOf is the only workspace in which the store knows that builder, or "" for no workspace or several.
 func (j *join) workspaceOf(terminal, id string) string {
 	var all []string
 	for _, b := range j.Builders {

@@ -28,9 +28,7 @@ type reader struct {
 func newReader(o Options, name, home, base string, every []string) *reader {
 	o.ProcRoot = cmp.Or(o.ProcRoot, "/proc")
 	o.Timeout = cmp.Or(max(o.Timeout, 0), defaultTimeout)
-	if o.Log == nil {
-		o.Log = hclog.NewNullLogger()
-	}
+	o.Log = cmp.Or(o.Log, hclog.NewNullLogger())
 	others := slices.DeleteFunc(slices.Clone(every), func(h string) bool { return tower.Resolved(h) == tower.Resolved(home) })
 	return &reader{Options: o, name: name, home: home, base: base, others: others}
 }
@@ -44,7 +42,7 @@ type world struct {
 	// is known there.
 	running []*tower.Process
 	*tower.Records
-	// stored says that there is a store; entries are what the Tower lists, and answered whether it said.
+	// stored says that there is a store; entries are what the Tower lists, and answered whether it gave a list.
 	stored   bool
 	entries  []tower.Entry
 	answered bool
@@ -153,7 +151,7 @@ func onlyDown(err error) bool {
 	return down
 }
 
-// ask asks the Tower what it lists, and stops at the first answer that is none.
+// ask asks the Tower what it lists, and stops at the first answer that is missing.
 func (r *reader) ask(ctx context.Context, w *world) error {
 	key, own, badKey := tower.Key(r.home, r.Env.Get("CODEV_TOWER_KEY"))
 	t := tower.New(r.base, key, r.Timeout)

@@ -436,10 +436,7 @@ func TestNowhereButToThisMachine(t *testing.T) {
 func TestAnotherProgramListens(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, tower.Options{})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	go func() {
 		for {

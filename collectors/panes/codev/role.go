@@ -45,7 +45,7 @@ func Normal(role string) string {
 	})
 }
 
-// key is what two roles have in common that may be one builder's. It is coarser than Normal: that a builder is on record is said too
+// key is what two roles have in common that may be one builder's. It is coarser than Normal: that a builder is on record is reported too
 // often rather than too rarely. Codev's own mapping from folder names strips zeros from mixed ids as well, and old rows have no prefix.
 func key(role string) string {
 	return eachSegment(strings.TrimPrefix(Normal(role), builderPrefix), withoutZeros)

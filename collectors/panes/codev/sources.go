@@ -47,7 +47,7 @@ type Options struct {
 	Tower string
 	// Env gives CODEV_AGENT_FARM_DIR, CODEV_TOWER_KEY and SHELLPER_SOCKET_DIR; nil is an empty environment.
 	Env collectors.Env
-	// Home is the user's home folder; empty is none.
+	// Home is the user's home folder; empty means unknown.
 	Home string
 	// ProcRoot is where procfs is mounted; empty is /proc.
 	ProcRoot string
@@ -141,8 +141,8 @@ func automatic(o Options) []string {
 	return out
 }
 
-// folders leaves out what is positively no folder, and all but one of those that are the same. What cannot be told is told when it is
-// read.
+// folders leaves out what is positively no folder, and all but one of those that are the same. Where this is unknown, the reader
+// says why.
 func folders(paths []string) []string {
 	return collectors.Distinct(slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
 		info, err := os.Stat(path)

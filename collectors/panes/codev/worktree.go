@@ -2,7 +2,6 @@ package codev
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -12,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/foreign"
 	"winnow/internal/git"
 	"winnow/internal/tower"
 )
@@ -27,7 +25,7 @@ type trees struct {
 	rooms  map[string]bool
 }
 
-// tree is whether a worktree is gone, and whether it is there and registered no more. Nil is unknown.
+// tree is whether a worktree is gone, and whether it is there and no longer registered. Nil is unknown.
 type tree struct{ gone, unregistered *bool }
 
 func newTrees() *trees {
@@ -36,7 +34,7 @@ func newTrees() *trees {
 
 func (t *trees) look(workspace, worktree string) tree {
 	if workspace == "" || worktree == "" || inside(worktree, workspace) {
-		return tree{} // the workspace itself, or what it lies in, is nobody's worktree
+		return tree{} // the workspace itself, or what it lies in, is not a worktree
 	}
 	at := [2]string{workspace, worktree}
 	found, ok := t.known[at]
@@ -109,7 +107,7 @@ func inside(folder, path string) bool {
 	return path == folder || strings.HasPrefix(path, strings.TrimSuffix(folder, "/")+"/")
 }
 
-// unregistered reports whether the folder is no worktree of the workspace's repository any more. It is said only where that repository
+// unregistered reports whether the folder is no longer a worktree of the workspace's repository. It is reported only where that repository
 // could be read; a folder that belongs to another one, or is a clone of its own, is nothing that is known here.
 func (t *trees) unregistered(workspace, worktree string) *bool {
 	if _, ok := listed(worktree); !ok {
@@ -128,22 +126,12 @@ func (t *trees) unregistered(workspace, worktree string) *bool {
 	case err != nil || !p.Linked || p.CommonDir != whole.CommonDir:
 		return nil
 	}
-	return pointsElsewhere(p.AdminDir, worktree)
-}
-
-// pointsElsewhere reports whether an admin folder names another place than the worktree for its .git file.
-func pointsElsewhere(admin, worktree string) *bool {
-	f, err := foreign.Read(context.Background(), filepath.Join(admin, "gitdir"), foreign.Want{Max: 64 << 10})
-	path := strings.TrimRight(string(f.Data), "\n")
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return new(true)
-	case err != nil || path == "":
+	p.Path = tower.Resolved(worktree)
+	back, err := t.finder.Entry(p)
+	if err != nil {
 		return nil
-	case !filepath.IsAbs(path):
-		path = filepath.Join(admin, path)
 	}
-	return new(tower.Resolved(filepath.Dir(path)) != tower.Resolved(worktree))
+	return new(!back)
 }
 
 // place is the workspace of Codev's in which a terminal was started, and the worktree there if it was one. Both are "" where it was started

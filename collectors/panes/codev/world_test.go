@@ -16,7 +16,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
 
 	"winnow/collectors"
@@ -108,10 +107,7 @@ func (f *fixture) try(ctx context.Context) (collectors.Part, error) {
 
 func (f *fixture) read() collectors.Part {
 	f.t.Helper()
-	p, err := f.try(f.t.Context())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	p := must.Get(f.try(f.t.Context()))(f.t)
 	return p
 }
 
@@ -163,9 +159,7 @@ func (f *fixture) want(p collectors.Part, want map[string]string) {
 		}
 		got[x.ID] = says(x)
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		f.t.Errorf("terminals (-want +got):\n%s", d)
-	}
+	must.Equal(f.t, want, got, "terminals")
 }
 
 func runGit(t *testing.T, dir string, args ...string) {

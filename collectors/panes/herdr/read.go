@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/prometheus/procfs"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
@@ -19,6 +18,7 @@ import (
 	"winnow/engine/snapshot"
 	"winnow/internal/herdr"
 	"winnow/internal/peer"
+	"winnow/internal/proc"
 )
 
 const (
@@ -39,9 +39,7 @@ type reader struct {
 
 func newReader(o Options, name, socket string) *reader {
 	o.ProcRoot = cmp.Or(o.ProcRoot, "/proc")
-	if o.Log == nil {
-		o.Log = hclog.NewNullLogger()
-	}
+	o.Log = cmp.Or(o.Log, hclog.NewNullLogger())
 	if o.Inspect == nil {
 		o.Inspect = func(string) bool { return true }
 	}
@@ -81,7 +79,12 @@ func (r *reader) read(ctx context.Context, c *herdr.Client) (collectors.Part, er
 		return collectors.Part{}, failed(err, true)
 	}
 	all := tabs(w, r.name, own)
-	asked := r.inspected(all)
+	var asked []*snapshot.Tab // in whose panes it is asked what runs there
+	for id, t := range all {
+		if r.Only == "" && r.Inspect(t.Label) || id == r.Only {
+			asked = append(asked, t)
+		}
+	}
 	if err := inspect(ctx, c, w, asked); err != nil {
 		return collectors.Part{}, failed(err, true)
 	}
@@ -138,18 +141,12 @@ func older(version string) bool {
 
 // started is when the server's process started, nil where /proc does not show it.
 func (r *reader) started(pid int) *uint64 {
-	fs, err := procfs.NewFS(r.ProcRoot)
-	if err == nil {
-		var p procfs.Proc
-		if p, err = fs.Proc(pid); err == nil {
-			var st procfs.ProcStat
-			if st, err = p.Stat(); err == nil {
-				return &st.Starttime
-			}
-		}
+	st, err := proc.StatOf(r.ProcRoot, pid)
+	if err != nil {
+		r.Log.Warn("read the start of a herdr server", "source", r.name, "pid", pid, "error", err)
+		return nil
 	}
-	r.Log.Warn("read the start of a herdr server", "source", r.name, "pid", pid, "error", err)
-	return nil
+	return &st.Start
 }
 
 // failed gives an error of the client its meaning for a source. met says whether the server had answered before.
@@ -206,17 +203,6 @@ func (r *reader) is(path string) bool {
 		return !gone(errA) && !gone(errB)
 	}
 	return os.SameFile(a, b)
-}
-
-// inspected are the tabs of whose panes it is asked what runs in them.
-func (r *reader) inspected(all map[string]*snapshot.Tab) []*snapshot.Tab {
-	var out []*snapshot.Tab
-	for id, t := range all {
-		if r.Only == "" && r.Inspect(t.Label) || id == r.Only {
-			out = append(out, t)
-		}
-	}
-	return out
 }
 
 // inspect asks what runs in each pane of the tabs. That the server says no to one is that pane's; that it stops answering is the

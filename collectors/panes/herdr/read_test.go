@@ -768,10 +768,7 @@ func TestReadAsksOfAFewPanesAtATime(t *testing.T) {
 func TestReadAsksAsHerdrWants(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(folderOf(t), "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", socket))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	said := make(chan error, 1)
 	go func() {
@@ -903,10 +900,7 @@ func TestReadAnswersThatAreNone(t *testing.T) {
 func TestReadAServerThatEndsWhileItIsRead(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(folderOf(t), "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", socket))(t)
 	go func() {
 		c, err := l.Accept()
 		if err != nil {

@@ -68,16 +68,10 @@ func passOn(from, to string) error {
 func tunnel(t testing.TB, to string) (from string, pid int) {
 	t.Helper()
 	from = filepath.Join(folderOf(t), "tunnel.sock")
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), tunnelFrom+"="+from, tunnelTo+"="+to)
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
 	must.Do(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
@@ -92,10 +86,7 @@ func tunnel(t testing.TB, to string) (from string, pid int) {
 // folderOf makes a folder whose sockets' paths stay below the 108 bytes that the kernel takes.
 func folderOf(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "w")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(os.MkdirTemp("/tmp", "w"))(t)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	return dir
 }
@@ -124,10 +115,7 @@ const long = 20 * time.Second
 func reading(t testing.TB, o Options, socket string) collectors.Part {
 	t.Helper()
 	o.UID = os.Getuid()
-	part, err := newReader(o, "herdr/s", socket).Read(within(t, long))
-	if err != nil {
-		t.Fatal(err)
-	}
+	part := must.Get(newReader(o, "herdr/s", socket).Read(within(t, long)))(t)
 	return part
 }
 
@@ -168,10 +156,7 @@ func look(t testing.TB, part collectors.Part) map[string]snapshot.Tab {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, err := processes.Host("/proc", processes.KnownNames())
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := must.Get(processes.Host("/proc", processes.KnownNames()))(t)
 	s := &snapshot.Snapshot{Host: host, Tabs: part.Tabs, Processes: read.Processes, Sources: map[string]snapshot.Source{
 		snapshot.Proc: {Status: snapshot.OK}, "herdr/s": {Status: snapshot.OK, Server: part.Server},
 	}}
@@ -203,10 +188,7 @@ func asked(s *herdr.Server) map[string]int {
 func liar(t testing.TB, f func(n int, req map[string]any) string) (socket string) {
 	t.Helper()
 	socket = filepath.Join(folderOf(t), "s")
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", socket))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for n := 1; ; n++ {

@@ -51,7 +51,7 @@ type Options struct {
 	// IsSet reports whether the environment has a variable, be it empty: an empty XDG_CONFIG_HOME makes herdr's folder a relative
 	// one. nil takes an empty variable for one that is not there.
 	IsSet func(string) bool
-	// Home is the user's home folder; empty is none, and herdr then uses the folder for temporary files.
+	// Home is the user's home folder; empty means unknown, and herdr then uses the folder for temporary files.
 	Home string
 	// UID is whose servers are read: another user's is refused.
 	UID int
@@ -156,7 +156,7 @@ func (f *finder) auto() {
 	}
 }
 
-// add takes a path unless nothing is there. What cannot be told is told when it is read.
+// add takes a path unless nothing is there. Where this is unknown, the reader says why.
 func (f *finder) add(path string) {
 	if _, err := os.Lstat(path); !gone(err) {
 		f.paths = append(f.paths, path)
@@ -165,7 +165,7 @@ func (f *finder) add(path string) {
 
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) }
 
-// sessions adds the named sessions of a folder. What is not called like a session is none that herdr could reach.
+// sessions adds the named sessions of a folder. herdr cannot reach what is not called like a session.
 func (f *finder) sessions(d folder) {
 	dir := filepath.Join(d.path, sessionsFolder)
 	if _, err := os.Lstat(dir); gone(err) {

@@ -19,19 +19,13 @@ import (
 func listen(t *testing.T, path string) {
 	t.Helper()
 	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("unix", path))(t)
 	t.Cleanup(func() { _ = l.Close() })
 }
 
 func sourceNames(t *testing.T, o Options) map[string]string {
 	t.Helper()
-	sources, err := Sources(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sources := must.Get(Sources(o))(t)
 	if !slices.IsSortedFunc(sources, func(a, b collectors.Source) int { return strings.Compare(a.Path, b.Path) }) {
 		t.Errorf("sources are not sorted by path: %v", sources)
 	}

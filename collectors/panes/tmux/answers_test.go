@@ -28,10 +28,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			answer, err := filepath.Abs(filepath.Join("testdata", "answers", version+".txt"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			answer := must.Get(filepath.Abs(filepath.Join("testdata", "answers", version+".txt")))(t)
 			part, err := newReader(Options{Tmux: program(t, "exec cat "+answer)}, "tmux/s", s.Socket).Read(testkit.Within(t, 20*time.Second))
 			if err != nil {
 				t.Fatal(err)

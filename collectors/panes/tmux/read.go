@@ -28,9 +28,7 @@ type reader struct {
 func newReader(o Options, name, socket string) *reader {
 	r := &reader{name: name, procRoot: cmp.Or(o.ProcRoot, "/proc"), only: o.Only, log: o.Log,
 		server: wire.Server{Program: cmp.Or(o.Tmux, "tmux"), Socket: socket}}
-	if r.log == nil {
-		r.log = hclog.NewNullLogger()
-	}
+	r.log = cmp.Or(r.log, hclog.NewNullLogger())
 	return r
 }
 

@@ -102,10 +102,7 @@ func TestReadTellsOfSessions(t *testing.T) {
 	if *viewer.Attached != 0 || viewer.ClientActivityAt != nil || viewer.Group != "" || *viewer.GroupSize != 0 {
 		t.Errorf("attached %d, client activity %v, group %q of %d", *viewer.Attached, viewer.ClientActivityAt, viewer.Group, *viewer.GroupSize)
 	}
-	host, err := proc.StatOf("/proc", s.PID())
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := must.Get(proc.StatOf("/proc", s.PID()))(t)
 	want := snapshot.Server{Socket: s.Socket, PID: s.PID(), StartTicks: &host.Start, StartedAt: viewer.Server.StartedAt, Version: s.Run("display", "-p", "#{version}")}
 	must.Equal(t, want, *viewer.Server, "server")
 }
