@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"winnow/testkit/attack"
+	"winnow/testkit/wait"
 )
 
 // ownRule is the rule that docs/own-rule.md begins with.
@@ -249,17 +250,6 @@ func judges(t *testing.T, program string) []int {
 	return out
 }
 
-func waitFor(t *testing.T, what string, ok func() bool) bool {
-	t.Helper()
-	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if ok() {
-			return true
-		}
-	}
-	t.Logf("waited in vain: %s", what)
-	return false
-}
-
 // TestInterruptedWhileLoading: a loading that is interrupted refuses no policy, and nothing of it goes on.
 func TestInterruptedWhileLoading(t *testing.T) {
 	w := newPolicyWorld(t)
@@ -280,7 +270,7 @@ func TestInterruptedWhileLoading(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if !waitFor(t, "it loads", func() bool { return len(judges(t, w.program)) == 1 }) {
+		if !wait.Until(15*time.Second, func() bool { return len(judges(t, w.program)) == 1 }) {
 			_ = cmd.Process.Kill()
 		}
 		time.Sleep(300 * time.Millisecond)
@@ -294,7 +284,7 @@ func TestInterruptedWhileLoading(t *testing.T) {
 		}
 		_ = cmd.Wait()
 		took, code := time.Since(begin), cmd.ProcessState.ExitCode()
-		gone := waitFor(t, "nothing loads any more", func() bool { return len(judges(t, w.program)) == 0 })
+		gone := wait.Until(15*time.Second, func() bool { return len(judges(t, w.program)) == 0 })
 		said := code == 1 && strings.Contains(errOut.String(), "interrupted") && !strings.Contains(errOut.String(), "refused")
 		if !gone || took > 10*time.Second || !said && c.signal != syscall.SIGKILL {
 			a.Lost("%s: exit code %d after %s, gone %v: %s", c.name, code, took, gone, errOut.String())
@@ -315,7 +305,7 @@ func TestJudgesHaveNothing(t *testing.T) {
 	}
 	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
 	a := attack.New(t, "a policy reaches for the environment, the folder or the open files of the program that evaluates it")
-	if !waitFor(t, "it loads", func() bool { return len(judges(t, w.program)) == 1 }) {
+	if !wait.Until(15*time.Second, func() bool { return len(judges(t, w.program)) == 1 }) {
 		t.Fatal("it does not load")
 	}
 	proc := fmt.Sprintf("/proc/%d/", judges(t, w.program)[0])
@@ -350,6 +340,6 @@ func TestJudgesHaveNothing(t *testing.T) {
 		}
 		return strings.Join(wrong, "; ")
 	}
-	waitFor(t, "it is behind its walls", func() bool { return look() == "" }) // it is ours until it has read the first policy
+	wait.Until(15*time.Second, func() bool { return look() == "" }) // it is ours until it has read the first policy
 	a.Check(look())
 }

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/testkit/attack"
+	"winnow/testkit/wait"
 )
 
 // stopsWithin is how long a program may take to end after the signal that should end it, on a machine with much to do.
@@ -44,15 +45,6 @@ func (r *running) endsWithin(d time.Duration) bool {
 		return true
 	case <-time.After(d):
 		return false
-	}
-}
-
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: never", what)
-		}
 	}
 }
 
@@ -105,7 +97,7 @@ func (w *hangingWorld) command(args ...string) *exec.Cmd {
 // hung waits until something hangs that the program with that pid started, and gives the processes that do.
 func (w *hangingWorld) hung(t *testing.T, program int) (pids []int) {
 	t.Helper()
-	until(t, "a program that hangs", func() bool {
+	wait.Eventually(t, "a program that hangs", func() bool {
 		pids = w.begun(program)
 		return len(pids) >= 2
 	})
@@ -150,12 +142,7 @@ func left(pids []int) (out []int) {
 
 // gone waits a while until none of the processes runs. Who was killed on a machine with much to do may take a moment to end.
 func gone(pids []int) bool {
-	for end := time.Now().Add(stopsWithin); len(left(pids)) > 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			return false
-		}
-	}
-	return true
+	return wait.Until(stopsWithin, func() bool { return len(left(pids)) == 0 })
 }
 
 func TestAttackWhatHangsUnderASignal(t *testing.T) {
@@ -255,7 +242,7 @@ func (w *hangingWorld) unreadWhileLooking(t *testing.T, sig syscall.Signal) stri
 func asleep(t *testing.T, pid int) {
 	t.Helper()
 	slept := 0
-	until(t, "a program that waits", func() bool {
+	wait.Eventually(t, "a program that waits", func() bool {
 		slept++
 		tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 		for _, task := range tasks {

@@ -102,3 +102,18 @@ func TestOnlyThePoliciesJudge(t *testing.T) {
 		})
 	}
 }
+
+// TestWindow writes into a folder in the last moments of an act.
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	judging.Window(t, func(t *testing.T) judging.Trial {
+		w := newWorld(t)
+		path := filepath.Join(w.root, "plain")
+		w.write(filepath.Join(path, "file"), "work\n")
+		j := w.judge()
+		j.Without([]string{"protect/nested", "protect/unsaved"}, map[string]string{"reap/dirs/mine/mine.rego": looser})
+		return judging.Trial{Judge: j, Actuator: New(w.o), Decision: j.Until(decision.Reap, "dir:"+path, path),
+			Change: func() { w.write(filepath.Join(path, "file"), "WORK\n") },
+			There:  func() bool { _, err := os.Lstat(filepath.Join(path, "file")); return err == nil }}
+	})
+}

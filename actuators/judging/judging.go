@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
@@ -27,6 +28,7 @@ import (
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 	"winnow/policies"
+	"winnow/testkit/wait"
 )
 
 // Policies are prepared to judge by.
@@ -210,14 +212,13 @@ func (j *Judge) Until(verdict, id, native string) decision.Decision {
 	j.T.Helper()
 	var d decision.Decision
 	var err error
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if d, err = j.One(j.T.Context(), id, native); err == nil && d.ID != "" && d.Verdict == verdict {
-			return d
-		}
-		if time.Now().After(deadline) {
-			j.T.Fatalf("after twenty seconds %s is not judged %s: %v %+v", id, verdict, err, d)
-		}
+	if !wait.Until(wait.Patience, func() bool {
+		d, err = j.One(j.T.Context(), id, native)
+		return err == nil && d.ID != "" && d.Verdict == verdict
+	}) {
+		j.T.Fatalf("after %s %s is not judged %s: %v %+v", wait.Patience, id, verdict, err, d)
 	}
+	return d
 }
 
 // Carry carries a decision out, as a sweep does. The act has the id Act.
@@ -236,6 +237,44 @@ func (j *Judge) Carry(ctx context.Context, a actuators.Actuator, d decision.Deci
 // Act is the id of every act that Carry carries out.
 const Act = "01TESTACT"
 
+// Trial is an act that a test has made ready.
+type Trial struct {
+	*Judge
+	Actuator actuators.Actuator
+	Decision decision.Decision
+	// Change makes the thing another one, or puts it into another state. There reports whether it is there and was not touched.
+	Change func()
+	There  func() bool
+}
+
+// Window changes a thing in the last moments of an act: between what is saved and the last judgement, where the judge finds it, and between
+// that judgement and the one call that cannot be undone, where only what the actuator itself compares can. Both times it must be kept, and
+// when nothing changes it must go. ready makes a new thing each time.
+func Window(t *testing.T, ready func(t *testing.T) Trial) {
+	for name, set := range map[string]func(x *Trial, change func(times int)){
+		"nothing changes": nil,
+		"it changes between the save and the last judgement": func(x *Trial, change func(int)) { x.Before = change },
+		"it changes between the last judgement and the act":  func(x *Trial, change func(int)) { x.After = change },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := ready(t)
+			if set != nil {
+				set(&x, func(times int) {
+					if times == 1 {
+						x.Change()
+					}
+				})
+			}
+			out := x.Carry(t.Context(), x.Actuator, x.Decision)
+			kept := out.Outcome == decision.Changed || out.Outcome == decision.Refused
+			if set == nil && out.Outcome != decision.Done || set != nil && !kept || x.There() != kept || x.times != 2 {
+				t.Errorf("after %d judgements, and it is there: %v: %+v", x.times, x.There(), out)
+			}
+		})
+	}
+}
+
 // Intend implements actuators.Journal.
 func (j *Judge) Intend(_ context.Context, in decision.Intent) error {
 	j.Intent = in
@@ -246,4 +285,31 @@ func (j *Judge) Intend(_ context.Context, in decision.Intent) error {
 func (j *Judge) Settled(_ context.Context, _ string, out decision.Outcome) error {
 	j.Outcomes = append(j.Outcomes, out)
 	return nil
+}
+
+// WantOutcome fails the test where an act did not end like that, or its detail does not have all of the words.
+func WantOutcome(t testing.TB, want string, got decision.Outcome, words ...string) {
+	t.Helper()
+	if got.Outcome != want {
+		t.Fatalf("want %s, got %s: %s", want, got.Outcome, got.Detail)
+	}
+	wantWords(t, got.Detail, words)
+}
+
+// WantErr fails the test where an error is another one, or does not have all of the words.
+func WantErr(t testing.TB, want, got error, words ...string) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Fatalf("want %v, got %v", want, got)
+	}
+	wantWords(t, got.Error(), words)
+}
+
+func wantWords(t testing.TB, text string, words []string) {
+	t.Helper()
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			t.Errorf("it does not say %q: %s", w, text)
+		}
+	}
 }

@@ -33,18 +33,52 @@ type Member struct {
 	StartTicks uint64 `json:"start_ticks"`
 }
 
-// Own refuses what an intent's plan says where it is not the plan of the act with that id: its own id, the absolute path of its
-// server's socket, and each pane's file. What is in a plan decides which files are read and removed.
-func Own(id, act, socket string, files []string) error {
-	if act != id || !CanName(act) || !filepath.IsAbs(socket) || len(files) == 0 {
-		return actuators.Refused("the plan of act %s is not one of its own; nothing was touched", id)
+// Planned is the part of every act's plan from which it follows what Winnow reads and removes in the trash.
+type Planned struct {
+	Act    string `json:"act"`
+	Socket string `json:"socket"`
+	Panes  []struct {
+		File string `json:"file"`
+	} `json:"panes"`
+}
+
+// ReadPlan reads an intent's plan into plan and says what the act keeps in trash. It refuses a plan that is not the one of the act with that
+// id: its own id, the absolute path of its server's socket, and each pane's own file.
+func ReadPlan(trash string, in decision.Intent, plan any) (Kept, error) {
+	var own Planned
+	if err := errors.Join(json.Unmarshal(in.Plan, &own), json.Unmarshal(in.Plan, plan)); err != nil {
+		return Kept{}, fmt.Errorf("read the plan of act %s: %w", in.ID, err)
 	}
-	for i, name := range files {
-		if name != File(i) {
-			return actuators.Refused("the plan of act %s names the file %q, which is not one of its own; nothing was touched", id, name)
+	if own.Act != in.ID || !CanName(own.Act) || !filepath.IsAbs(own.Socket) || len(own.Panes) == 0 {
+		return Kept{}, actuators.Refused("the plan of act %s is not one of its own; nothing was touched", in.ID)
+	}
+	for i, p := range own.Panes {
+		if p.File != File(i) {
+			return Kept{}, actuators.Refused("the plan of act %s names the file %q, which is not one of its own; nothing was touched", in.ID, p.File)
 		}
 	}
-	return nil
+	return Kept{Trash: trash, Act: own.Act, Panes: len(own.Panes)}, nil
+}
+
+// Purge removes what the act of an intent keeps in trash, as actuators.Restorer has it.
+func Purge(trash string, in decision.Intent) (int64, error) {
+	kept, err := ReadPlan(trash, in, &struct{}{})
+	if err != nil {
+		return 0, err
+	}
+	freed, err := kept.Purge()
+	if err != nil {
+		err = fmt.Errorf("remove what was saved of %s: %w", in.Candidate, err)
+	}
+	return freed, err
+}
+
+// Interrupted is the outcome of an act that was cut short before it ended anything. It removes what was saved for it.
+func Interrupted(trash string, in decision.Intent, outcome, detail string) decision.Outcome {
+	if _, err := Purge(trash, in); err != nil {
+		detail += fmt.Sprintf("; what was saved of it could not be removed: %v", err)
+	}
+	return decision.Outcome{Outcome: outcome, Detail: detail}
 }
 
 // Kept is what one act keeps in the trash: a folder of its own (0700) that has the act's id for name, and in it the manifest and

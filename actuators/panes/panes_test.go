@@ -1,11 +1,13 @@
 package panes
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,21 +18,91 @@ import (
 	procact "winnow/internal/proc/act"
 )
 
-func TestOwn(t *testing.T) {
+// TestPlansThatAreNotTheActsOwn holds that nothing outside of the act's own folder is read or removed.
+func TestPlansThatAreNotTheActsOwn(t *testing.T) {
 	t.Parallel()
-	if err := Own("a", "a", "/s", []string{"pane-0.txt", "pane-1.txt"}); err != nil {
-		t.Error(err)
+	dir := t.TempDir()
+	precious, trash := filepath.Join(dir, "precious", "pane-0.txt"), filepath.Join(dir, "trash")
+	err := errors.Join(os.Mkdir(filepath.Dir(precious), 0o700), os.WriteFile(precious, []byte("work"), 0o600), os.Mkdir(trash, 0o700),
+		os.Symlink(filepath.Dir(precious), filepath.Join(trash, "link")))
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, err := range map[string]error{
-		"another act's":     Own("a", "b", "/s", []string{"pane-0.txt"}),
-		"out of the trash":  Own("../a", "../a", "/s", []string{"pane-0.txt"}),
-		"a relative socket": Own("a", "a", "s", []string{"pane-0.txt"}),
-		"no panes":          Own("a", "a", "/s", nil),
-		"another file":      Own("a", "a", "/s", []string{"pane-0.txt", "../x"}),
+	plan := func(act, socket string, files ...string) []byte {
+		p := map[string]any{"act": act, "socket": socket}
+		var panes []map[string]string
+		for _, f := range files {
+			panes = append(panes, map[string]string{"file": f})
+		}
+		p["panes"] = panes
+		text, _ := json.Marshal(p)
+		return text
+	}
+	whole := plan("a", "/s", "pane-0.txt", "pane-1.txt")
+	if k, err := ReadPlan(trash, decision.Intent{ID: "a", Plan: whole}, &struct{}{}); err != nil || k != (Kept{trash, "a", 2}) {
+		t.Errorf("%+v %v", k, err)
+	}
+	for name, in := range map[string]decision.Intent{
+		"another act's":            {ID: "a", Plan: plan("b", "/s", "pane-0.txt")},
+		"out of the trash":         {ID: "../precious", Plan: plan("../precious", "/s", "pane-0.txt")},
+		"the trash's parent":       {ID: "..", Plan: plan("..", "/s", "pane-0.txt")},
+		"a relative socket":        {ID: "a", Plan: plan("a", "s", "pane-0.txt")},
+		"no panes":                 {ID: "a", Plan: plan("a", "/s")},
+		"another file":             {ID: "a", Plan: plan("a", "/s", "pane-0.txt", "../x")},
+		"a file out of the folder": {ID: "a", Plan: plan("a", "/s", "../../precious/pane-0.txt")},
+		"an empty plan":            {ID: "a", Plan: []byte(`{}`)},
+		"no plan":                  {ID: "a"},
 	} {
-		if !errors.Is(err, actuators.ErrRefused) || !strings.Contains(err.Error(), "nothing was touched") {
+		if _, err := ReadPlan(trash, in, &struct{}{}); err == nil || in.Plan != nil && (!errors.Is(err, actuators.ErrRefused) || !strings.Contains(err.Error(), "nothing was touched")) {
 			t.Errorf("%s: %v", name, err)
 		}
+		if freed, err := Purge(trash, in); err == nil || freed != 0 {
+			t.Errorf("%s: freed %d, %v", name, freed, err)
+		}
+	}
+	if freed, err := Purge(trash, decision.Intent{ID: "link", Plan: plan("link", "/s", "pane-0.txt")}); err == nil || freed != 0 {
+		t.Errorf("through a link: freed %d, %v", freed, err)
+	}
+	if text, err := os.ReadFile(precious); err != nil || string(text) != "work" {
+		t.Errorf("what lies outside of the trash: %q, %v", text, err)
+	}
+}
+
+// TestPurgeRemovesWhatTheActMade leaves a file that the act did not make.
+func TestPurgeRemovesWhatTheActMade(t *testing.T) {
+	t.Parallel()
+	k := Kept{Trash: filepath.Join(t.TempDir(), "trash"), Act: "a", Panes: 1}
+	write := func(f *os.File) error { _, err := f.WriteString("text"); return err }
+	if err := k.Save("plan", func(w Writer) error { return w(File(0), write) }); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(k.Trash, "a")
+	var size int64
+	for _, name := range []string{"pane-0.txt", Manifest} {
+		st, err := os.Lstat(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += st.Size()
+	}
+	stranger := filepath.Join(folder, "stranger")
+	if err := os.WriteFile(stranger, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	in := decision.Intent{ID: "a", Plan: []byte(`{"act":"a","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)}
+	if freed, err := Purge(k.Trash, in); !errors.Is(err, syscall.ENOTEMPTY) || freed != size {
+		t.Errorf("freed %d of %d, and said of what it did not make: %v", freed, size, err)
+	}
+	if err := os.Remove(stranger); err != nil {
+		t.Fatalf("a file that the act did not make: %v", err)
+	}
+	for range 2 { // what no longer exists is no error
+		if freed, err := Purge(k.Trash, in); err != nil || freed != 0 {
+			t.Errorf("freed %d, %v", freed, err)
+		}
+	}
+	if _, err := os.Lstat(folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the act's folder: %v", err)
 	}
 }
 

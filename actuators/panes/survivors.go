@@ -18,6 +18,48 @@ import (
 	procact "winnow/internal/proc/act"
 )
 
+// HoldPane holds every judged process of a pane; also after an error it gives those that are held by then. what, such as "tab", and who,
+// such as `tab w1:t2 ("label")`, name what the pane belongs to. One that ended, or left the pane's session, does not belong to the pane any
+// more. ErrChanged says that the pane's first process is another one, or has ended, and ErrRefused that one of them is never signalled.
+func HoldPane(procRoot, what, who string, p decision.Pane, never actuators.NeverProcess) (members []*procact.Held, err error) {
+	for _, pid := range slices.Compact(slices.Sorted(slices.Values(append([]int{p.PID}, p.Members...)))) {
+		if pid <= 1 {
+			return members, actuators.Refused("pane %s of %s lists pid %d, which is never signalled; it was left untouched", p.ID, who, pid)
+		}
+		h, err := procact.Hold(procRoot, pid)
+		first := pid == p.PID
+		switch {
+		case errors.Is(err, proc.ErrEnded) && !first:
+			continue
+		case errors.Is(err, proc.ErrEnded):
+			return members, actuators.Changed("the first process of pane %s of %s, pid %d, ended; the %s was left untouched", p.ID, who, pid, what)
+		case err != nil:
+			return members, err
+		case first && (h.Was.Start != p.StartTicks || h.Was.Session != pid):
+			h.Close()
+			return members, actuators.Changed("pid %d is no longer the first process of pane %s of %s; the %s was left untouched", pid, p.ID, who, what)
+		case h.Was.Session != p.PID:
+			h.Close()
+			continue
+		}
+		members = append(members, h)
+		if err := h.Allowed(never, h.Was); err != nil {
+			return members, actuators.Refused("%s runs it in pane %s: %w; the %s was left untouched", who, p.ID, err, what)
+		}
+	}
+	return members, nil
+}
+
+// MembersOf names the held processes of the session that leader leads.
+func MembersOf(held []*procact.Held, leader int) (out []Member) {
+	for _, h := range held {
+		if h.Was.Session == leader {
+			out = append(out, Member{PID: h.PID, StartTicks: h.Was.Start})
+		}
+	}
+	return out
+}
+
 // killedWithin is how long the kernel may take to end a process that was killed.
 const killedWithin = 2 * time.Second
 
@@ -37,7 +79,7 @@ type Burial struct {
 }
 
 // Bury ends the processes in hs that survived, and accounts for all of them: the outcome is Done, whatever had to be left. What
-// started since they were held was not judged, and is nobody's to end here.
+// started since they were held was not judged, so it is not ended here.
 func (b Burial) Bury(ctx context.Context, hs []*procact.Held) decision.Outcome {
 	spared := map[*procact.Held]error{}
 	mine := slices.DeleteFunc(slices.Clone(hs), func(h *procact.Held) bool {

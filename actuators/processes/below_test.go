@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"winnow/engine/decision"
 	"winnow/internal/proc"
 	"winnow/internal/proc/act"
+	"winnow/testkit/wait"
 )
 
 // tree runs a shell script and waits until so many processes are below it. What is left of them when the test has ended is killed.
@@ -28,26 +30,21 @@ func tree(t *testing.T, script string, below int) (decision.Process, []*act.Held
 	done := make(chan struct{})
 	t.Cleanup(func() { cmd.Process.Kill(); <-done })
 	go func() { cmd.Wait(); close(done) }()
-	deadline := time.Now().Add(10 * time.Second)
-	for {
-		held := descendants(t, cmd.Process.Pid)
-		if len(held) == below && settled(held) {
-			t.Cleanup(func() {
-				for _, h := range held {
-					_ = h.Signal(unix.SIGKILL)
-					h.Close()
-				}
-			})
-			return identify(t, cmd.Process.Pid), held
-		}
+	var held []*act.Held
+	wait.Eventually(t, strconv.Itoa(below)+" processes below the script", func() bool {
 		for _, h := range held {
 			h.Close()
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d processes below the script, want %d", len(held), below)
+		held = descendants(t, cmd.Process.Pid)
+		return len(held) == below && settled(held)
+	})
+	t.Cleanup(func() {
+		for _, h := range held {
+			_ = h.Signal(unix.SIGKILL)
+			h.Close()
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	})
+	return identify(t, cmd.Process.Pid), held
 }
 
 func descendants(t *testing.T, top int) (out []*act.Held) {
@@ -213,11 +210,7 @@ func TestSparesWhatBecomesAnotherProgramAtTheLastMoment(t *testing.T) {
 				continue
 			}
 			_ = h.Signal(unix.SIGUSR1)
-			for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-				if now, err := h.Stat(); err != nil || now.Comm == "tail" {
-					break
-				}
-			}
+			wait.Until(wait.Patience, func() bool { now, err := h.Stat(); return err != nil || now.Comm == "tail" })
 		}
 	}
 	out, err := actOn(t, o, p, judged(below), judged(below))

@@ -5,11 +5,51 @@ import (
 	"strconv"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"winnow/actuators/judging"
 	"winnow/collectors"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
+
+func judge(t *testing.T) *judging.Judge {
+	return judging.New(t, snapshot.KindProcess, judging.Shipped, func(string) ([]collectors.Source, error) { return nil, nil },
+		func(d decision.Decision) string { return strconv.Itoa(d.Identity.Process.PID) })
+}
+
+// looser takes a process, whatever it does.
+func looser(c *child) map[string]string {
+	return map[string]string{"reap/processes/mine/mine.rego": `package policies.reap.processes.mine
+
+in_scope if input.process.pid == ` + strconv.Itoa(c.Process.Pid) + `
+
+findings contains {"rule": "reap.processes.mine", "message": "it may go", "evidence": {}} if in_scope
+`}
+}
+
+func idOf(t *testing.T, c *child) string {
+	return fmt.Sprintf("process:%d@%d", c.Process.Pid, identify(t, c.Process.Pid).StartTicks)
+}
+
+// TestWindow has a process become another program in the last moments of an act.
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	judging.Window(t, func(t *testing.T) judging.Trial {
+		c := start(t, "changes", true)
+		j := judge(t)
+		j.Without(nil, looser(c))
+		return judging.Trial{Judge: j, Actuator: New(options()), Decision: j.Until(decision.Reap, idOf(t, c), strconv.Itoa(c.Process.Pid)), There: c.alive,
+			Change: func() {
+				if err := c.Process.Signal(unix.SIGUSR1); err != nil {
+					t.Error(err)
+				}
+				wait.Eventually(t, "another program", func() bool { return procs.Name(c.Process.Pid) == "sleep" })
+			}}
+	})
+}
 
 // TestOnlyThePoliciesJudge has a process that the shipped rules keep end by an operator's, and a stricter rule keep what a looser one gave
 // away, at each time that it is asked.
@@ -17,13 +57,8 @@ func TestOnlyThePoliciesJudge(t *testing.T) {
 	t.Parallel()
 	c := start(t, "listen", true)
 	native := strconv.Itoa(c.Process.Pid)
-	id := fmt.Sprintf("process:%d@%d", c.Process.Pid, identify(t, c.Process.Pid).StartTicks)
-	mine := map[string]string{"reap/processes/mine/mine.rego": `package policies.reap.processes.mine
-
-in_scope if input.process.pid == ` + native + `
-
-findings contains {"rule": "reap.processes.mine", "message": "it may go", "evidence": {}} if in_scope
-`}
+	id := idOf(t, c)
+	mine := looser(c)
 	stricter := map[string]string{"protect/mine/mine.rego": `package policies.protect.mine
 
 objections contains {"rule": "protect.mine", "message": "mine keeps it", "evidence": {}} if input.kind == "process"
@@ -31,8 +66,7 @@ objections contains {"rule": "protect.mine", "message": "mine keeps it", "eviden
 	for path, text := range mine {
 		stricter[path] = text
 	}
-	j := judging.New(t, snapshot.KindProcess, judging.Shipped, func(string) ([]collectors.Source, error) { return nil, nil },
-		func(d decision.Decision) string { return strconv.Itoa(d.Identity.Process.PID) })
+	j := judge(t)
 	j.Without(nil, mine)
 	var without []string
 	for _, o := range j.Until(decision.Spare, id, native).Objections {

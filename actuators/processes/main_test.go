@@ -42,9 +42,9 @@ func TestMain(m *testing.M) {
 	case "deaf":
 		signal.Ignore(unix.SIGTERM)
 		play(nil)
-	case "turncoat":
+	case "turncoat", "changes":
 		c := make(chan os.Signal, 1)
-		signal.Notify(c, unix.SIGTERM)
+		signal.Notify(c, map[string]os.Signal{"turncoat": unix.SIGTERM, "changes": unix.SIGUSR1}[os.Getenv(roleVar)])
 		play(c)
 	case "crash":
 		crash()

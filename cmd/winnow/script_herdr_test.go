@@ -67,7 +67,7 @@ func herdrCmd(ts *testscript.TestScript, neg bool, args []string) {
 	case "wedge":
 		s.Wedge(args[0] == "on")
 	case "restart":
-		s.Restart(herdr.RestartOptions{})
+		s.Restart()
 	case "stop":
 		s.Stop(slices.Contains(args, "leave"))
 	case "check":

@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
+
+	"winnow/testkit/wait"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -54,11 +55,7 @@ func TestHeldThatEnds(t *testing.T) {
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); !h.Over(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("a zombie is not taken for one that has ended")
-		}
-	}
+	wait.Eventually(t, "a zombie that counts as ended", h.Over)
 	_ = c.Wait()
 	_, stat := h.Stat()
 	_, read := h.Read("status")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"winnow/internal/proc"
+	"winnow/testkit/wait"
 )
 
 func FuzzAnswers(f *testing.F) {
@@ -98,13 +99,7 @@ func TestEndedProcesses(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		if _, err := Look("/proc", child.Process.Pid); err == proc.ErrEnded {
-			break
-		} else if time.Now().After(end) {
-			t.Fatal("it does not end")
-		}
-	}
+	wait.Eventually(t, "its end", func() bool { _, err := Look("/proc", child.Process.Pid); return err == proc.ErrEnded })
 	if err := child.Process.Signal(syscall.Signal(0)); err != nil {
 		t.Errorf("it is no zombie: %v", err)
 	}

@@ -7,7 +7,7 @@ func (s *Server) closeTab(t *tab) *refusal {
 		if !s.atLeast(V080) {
 			return &refusal{"tab_close_failed", "cannot close the last tab in a workspace"}
 		}
-		if refused := s.confirm(w, "tab"); refused != nil {
+		if refused := s.confirm(w); refused != nil {
 			return refused
 		}
 	}
@@ -25,34 +25,16 @@ func (s *Server) takeTab(t *tab) {
 	}
 }
 
-// closePane closes it as pane.close does: a tab goes with its last pane, and a workspace with its last tab, in every version.
-func (s *Server) closePane(p *pane) *refusal {
-	t, w := p.tab, p.tab.workspace
-	last := len(t.panes) == 1 && len(w.tabs) == 1
-	if last {
-		if refused := s.confirm(w, "pane"); refused != nil {
-			return refused
-		}
-	}
-	s.endPanes([]*pane{p})
-	if last {
-		s.closeGroup(w)
-		return nil
-	}
-	s.m.drop(p)
-	return nil
-}
-
-// confirm refuses the closing of a tab or a pane that would close other workspaces as well, and has the user's terminal ask, unless that
+// confirm refuses the closing of a tab that would close other workspaces as well, and has the user's terminal ask, unless that
 // is configured off.
-func (s *Server) confirm(w *workspace, what string) *refusal {
+func (s *Server) confirm(w *workspace) *refusal {
 	if s.o.ConfirmCloseOff || len(s.m.group(w)) < 2 {
 		return nil
 	}
 	s.rec.Lock()
 	defer s.rec.Unlock()
 	s.rec.dialogs++
-	return &refusal{"confirmation_required", "closing this " + what + " would close a worktree group"}
+	return &refusal{"confirmation_required", "closing this tab would close a worktree group"}
 }
 
 // closeGroup closes the workspace and all that go with it, without asking.
@@ -62,7 +44,6 @@ func (s *Server) closeGroup(w *workspace) {
 		one.tabs, one.active = nil, nil
 		s.m.dropWorkspace(one)
 	}
-	s.welcome()
 }
 
 // endPanes ends the panes' sessions one after the other, as herdr does on its only thread.
@@ -73,22 +54,6 @@ func (s *Server) endPanes(panes []*pane) {
 			c.end()
 		}
 	}
-}
-
-// exited takes a pane away whose process has ended.
-func (s *Server) exited(p *pane) {
-	s.m.drop(p)
-	s.welcome()
-}
-
-// welcome gives an attached terminal a workspace when it has none; only the focus is told of.
-func (s *Server) welcome() {
-	if !s.o.TUI || len(s.m.shown()) > 0 {
-		return
-	}
-	w := s.m.addWorkspace("default", nil)
-	t := s.m.addTab(w, nil)
-	s.openPane(t, Pane{})
 }
 
 // CloseTab closes the tab as the user at the terminal does, who is not asked and not recorded.

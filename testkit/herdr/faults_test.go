@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"winnow/testkit/wait"
 )
 
 // under asks to close a tab, with the fault, and gives what came. What hangs is waited for only as long as anybody would see it answer.
@@ -62,7 +64,7 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			got, gone := under(t, c.fault, c.hangs)
 			if c.gone {
-				eventually(t, "done", gone)
+				wait.Eventually(t, "done", gone)
 			}
 			if gone() != c.gone || !c.right(got) {
 				t.Errorf("%.200q, gone %v", got, gone())
@@ -118,11 +120,11 @@ func TestHooksChangeTheWorld(t *testing.T) {
 		}
 	})
 	for i, want := range []string{"one", "two", "three"} {
-		if got := must(t, s, "tab.get", params("tab_id", tab))["tab"].(map[string]any)["label"]; got != want {
+		if got := tabOf(t, s, tab)["label"]; got != want {
 			t.Errorf("request %d: want %s, got %s", i+1, want, got)
 		}
 	}
-	want := "before 1 tab.get,after 1 tab.get,before 2 tab.get,after 2 tab.get,before 3 tab.get,after 3 tab.get"
+	want := "before 1 tab.list,after 1 tab.list,before 2 tab.list,after 2 tab.list,before 3 tab.list,after 3 tab.list"
 	if got := strings.Join(order, ","); got != want {
 		t.Errorf("got %s", got)
 	}
@@ -130,7 +132,7 @@ func TestHooksChangeTheWorld(t *testing.T) {
 	back := make(chan bool)
 	s.After(func(n int, _ Call) {
 		if n == 4 {
-			s.Restart(RestartOptions{})
+			s.Restart()
 			close(back)
 		}
 	})

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"winnow/testkit/faults"
+	"winnow/testkit/procs"
 )
 
 // Profile is a version of herdr, and decides what the server knows and how it closes.
@@ -46,16 +47,12 @@ type Options struct {
 	Protocol int
 	// ConfirmCloseOff closes a whole worktree group without asking.
 	ConfirmCloseOff bool
-	// TUI is an attached terminal: when the last workspace goes, it gets a new one.
-	TUI bool
 	// Nulls writes null for what is absent, where the schema lets it, instead of leaving it out.
 	Nulls bool
 	// Labels gives panes their tab's label and agents that name, as herdr up to 0.7.4 did.
 	Labels bool
 	// Poll is how long the server sleeps before it reads a request; herdr can take 100 ms.
 	Poll time.Duration
-	// LineTime is how long a request line may take to arrive; 5 s when 0, as in herdr.
-	LineTime time.Duration
 	// NoSchema leaves out the check of replies, for benchmarks.
 	NoSchema bool
 }
@@ -144,7 +141,7 @@ func (s *Server) Close() error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	together(s.orphan(), (*child).kill)
-	return errors.Join(endMarked(s.mark), os.RemoveAll(s.home))
+	return errors.Join(procs.EndMarked(s.mark), os.RemoveAll(s.home))
 }
 
 // together ends many sessions in the time that one takes.

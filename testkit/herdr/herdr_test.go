@@ -11,6 +11,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 // ask sends text in one write and gives what came back until the server closed.
@@ -84,6 +87,18 @@ func closes(t testing.TB, s *Server, id string) {
 	must(t, s, "tab.close", params("tab_id", id))
 }
 
+// tabOf is what a list says of a tab.
+func tabOf(t testing.TB, s *Server, id string) map[string]any {
+	t.Helper()
+	for _, x := range must(t, s, "tab.list", "{}")["tabs"].([]any) {
+		if tab := x.(map[string]any); tab["tab_id"] == id {
+			return tab
+		}
+	}
+	t.Fatalf("there is no tab %s", id)
+	return nil
+}
+
 func params(key, value string) string { return fmt.Sprintf("{%q:%q}", key, value) }
 
 // column gives one field of each of a reply's list.
@@ -92,20 +107,6 @@ func column(list any, field string) (out []any) {
 		out = append(out, x.(map[string]any)[field])
 	}
 	return out
-}
-
-func eventually(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after twenty seconds: not yet %s", what)
-		}
-	}
-}
-
-func alive(pid int) bool {
-	p, err := readProcess(pid)
-	return err == nil && !p.zombie
 }
 
 // still is a pane that costs no process.
@@ -141,7 +142,7 @@ func TestAnUnannouncedCloseFailsTheTest(t *testing.T) {
 		{"another method", []string{"tab.close", "w1:p1"}, "pane.close", `{"pane_id":"w1:p1"}`, `pane.close of "w1:p1"`},
 		{"one that is refused", nil, "workspace.close", `{"workspace_id":"w9"}`, `workspace.close of "w9"`},
 		{"one that is not served", nil, "pane.send_text", `{"pane_id":"w1:p1","text":"x"}`, `pane.send_text of "w1:p1"`},
-		{"a read", nil, "tab.get", `{"tab_id":"w1:t1"}`, ""},
+		{"a read", nil, "tab.list", `{}`, ""},
 		{"no method at all", nil, "tab.destroy", `{}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -199,7 +200,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	for _, pid := range pids {
-		eventually(t, "dead", func() bool { return !alive(pid) })
+		wait.Eventually(t, "dead", func() bool { return !procs.Lives(pid) })
 	}
 	for _, path := range []string{s.Socket(), s.home} {
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {

@@ -42,11 +42,6 @@ func NotFound(int, Info) Info { return Info{Code: "pane_not_found", Message: "pa
 // Erring fails.
 func Erring(int, Info) Info { return Info{Code: "internal_error", Message: "read process table"} }
 
-// InTurn answers the n-th question by the n-th mode, and all after them by the last.
-func InTurn(modes ...Mode) Mode {
-	return func(n int, real Info) Info { return modes[min(n, len(modes))-1](n, real) }
-}
-
 // ProcessInfo sets how the pane answers from now on.
 func (s *Server) ProcessInfo(paneID string, mode Mode) {
 	s.turn.Lock()

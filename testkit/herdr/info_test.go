@@ -5,6 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 // asked gives pane.process_info in short: whether the shell is in front, and who is, and "omitted" when that is not said.
@@ -29,22 +32,22 @@ func TestIdleShell(t *testing.T) {
 	if got := asked(t, s, p); got != "true [sh]" {
 		t.Error(got)
 	}
-	if got := members(p.PID); len(got) != 1 || got[0].pid != p.PID {
+	if got := procs.Session(p.PID); len(got) != 1 || got[0].PID != p.PID {
 		t.Errorf("its session: %v", got)
 	}
 	s.Type(p.ID, "sleep 1000 &\n")
-	eventually(t, "a job in the session", func() bool { return len(members(p.PID)) == 2 && members(p.PID)[1].name == "sleep" })
+	wait.Eventually(t, "a job in the session", func() bool { return len(procs.Session(p.PID)) == 2 && procs.Session(p.PID)[1].Name == "sleep" })
 	if got := asked(t, s, p); got != "true [sh]" {
 		t.Errorf("with a job in the background: %s", got)
 	}
 	s.Type(p.ID, "sleep 1001\n")
-	eventually(t, "a command in front", func() bool { return asked(t, s, p) == "false [sleep]" })
+	wait.Eventually(t, "a command in front", func() bool { return asked(t, s, p) == "false [sleep]" })
 	again := s.Panes(tab)[0]
 	s.LaunchAgain(p.ID)
 	if got := s.Panes(tab)[0]; got.PID == again.PID || got.Terminal != again.Terminal || asked(t, s, got) != "true [sh]" {
 		t.Errorf("launched again: %v, then %v", again, got)
 	}
-	if alive(again.PID) {
+	if procs.Lives(again.PID) {
 		t.Error("the shell before is alive")
 	}
 	s.Split(tab, still)
@@ -63,9 +66,9 @@ func TestOnlyTheShellsDescendantsAreInFront(t *testing.T) {
 	tab := s.Tab(s.Workspace("work"), "", Pane{Argv: []string{"sh", "-c", "(sh -c 'echo $$ >away; exec sleep 1000' &) ; sleep 1000; :"}, Dir: dir})
 	p := s.Panes(tab)[0]
 	away := started(t, dir, "away")[0]
-	eventually(t, "forked twice", func() bool {
-		q, err := readProcess(away)
-		return err == nil && q.ppid != p.PID && q.name == "sleep" && q.pgrp == p.PID && asked(t, s, p) == "true [sh sleep]"
+	wait.Eventually(t, "forked twice", func() bool {
+		q, err := procs.Read(away)
+		return err == nil && q.Parent != p.PID && q.Name == "sleep" && q.Group == p.PID && asked(t, s, p) == "true [sh sleep]"
 	})
 }
 
@@ -78,9 +81,9 @@ func TestCommandsThatLookLikeShells(t *testing.T) {
 	}
 	tab := s.Tab(s.Workspace("work"), "", Pane{Argv: []string{"bash", script}}, Pane{})
 	direct, typed := s.Panes(tab)[0], s.Panes(tab)[1]
-	eventually(t, "running", func() bool { return asked(t, s, direct) == "true [bash sleep]" })
+	wait.Eventually(t, "running", func() bool { return asked(t, s, direct) == "true [bash sleep]" })
 	s.Type(typed.ID, "bash "+script+"\n")
-	eventually(t, "running", func() bool { return asked(t, s, typed) == "false [bash sleep]" })
+	wait.Eventually(t, "running", func() bool { return asked(t, s, typed) == "false [bash sleep]" })
 }
 
 func TestProcessInfoModes(t *testing.T) {
@@ -110,15 +113,13 @@ func TestProcessInfoModes(t *testing.T) {
 			}
 		}
 		// In a mode of its own a test may look at the server, and change it.
-		s.ProcessInfo(p.ID, InTurn(Real, NotFound, func(n int, _ Info) Info {
+		s.ProcessInfo(p.ID, func(n int, _ Info) Info {
 			s.Rename(tab, fmt.Sprint("asked ", n))
 			return Info{}
-		}))
-		must(t, s, "pane.process_info", params("pane_id", p.ID))
-		refused(t, s, "pane_not_found", "pane.process_info", params("pane_id", p.ID))
+		})
 		must(t, s, "pane.process_info", params("pane_id", p.ID))
 		must(t, s, "pane.process_info", params("pane_id", p.ID))
-		if got := must(t, s, "tab.get", params("tab_id", tab))["tab"].(map[string]any)["label"]; got != "asked 4" {
+		if got := tabOf(t, s, tab)["label"]; got != "asked 2" {
 			t.Error(got)
 		}
 		refused(t, s, "pane_not_found", "pane.process_info", params("pane_id", "w1:p9"))

@@ -31,51 +31,28 @@ func (s *Server) answer(req request) (object, *refusal) {
 		return object{"type": "workspace_list", "workspaces": each(s.m.shown(), s.workspaceInfo)}, nil
 	case "tab.list":
 		return s.tabList(t)
-	case "tab.get":
-		return s.withTab(t, func(t *tab) (object, *refusal) { return object{"type": "tab_info", "tab": s.tabInfo(t)}, nil })
 	case "tab.create":
 		return s.tabCreate(req.Params)
 	case "tab.close":
-		return s.withTab(t, func(t *tab) (object, *refusal) { return done(s.closeTab(t)) })
+		found := s.m.tabs()[*t.Tab]
+		if found == nil {
+			return nil, &refusal{"tab_not_found", fmt.Sprintf("tab %s not found", *t.Tab)}
+		}
+		return object{"type": "ok"}, s.closeTab(found)
 	case "pane.list":
 		return s.paneList(t)
-	case "pane.get":
-		return s.withPane(t.Pane, named, func(p *pane) (object, *refusal) {
-			return object{"type": "pane_info", "pane": s.paneInfo(p)}, nil
-		})
 	case "pane.current":
 		return s.withPane(t.Caller, unnamed, func(p *pane) (object, *refusal) {
 			return object{"type": "pane_current", "pane": s.paneInfo(p)}, nil
 		})
 	case "pane.read":
 		return s.withPane(t.Pane, named, func(p *pane) (object, *refusal) { return s.paneRead(p, req.Params) })
-	case "pane.close":
-		return s.withPane(t.Pane, named, func(p *pane) (object, *refusal) { return done(s.closePane(p)) })
-	case "agent.list":
-		return object{"type": "agent_list", "agents": each(s.agents(), s.agentInfo)}, nil
-	case "workspace.close":
-		w := s.m.findWorkspace(*t.Workspace)
-		if w == nil {
-			return nil, noWorkspace(*t.Workspace)
-		}
-		s.closeGroup(w)
-		return object{"type": "ok"}, nil
 	}
 	return nil, &refusal{"not_implemented", req.Method + " is not served here"}
 }
 
-func done(refused *refusal) (object, *refusal) { return object{"type": "ok"}, refused }
-
 func noWorkspace(id string) *refusal {
 	return &refusal{"workspace_not_found", fmt.Sprintf("workspace %s not found", id)}
-}
-
-func (s *Server) withTab(t target, then func(*tab) (object, *refusal)) (object, *refusal) {
-	found := s.m.findTab(*t.Tab)
-	if found == nil {
-		return nil, &refusal{"tab_not_found", fmt.Sprintf("tab %s not found", *t.Tab)}
-	}
-	return then(found)
 }
 
 // What is said of a pane that is not there, where the method says which one and where it does not (src/app/api/panes.rs).
@@ -174,55 +151,32 @@ func (s *Server) tabCreate(params json.RawMessage) (object, *refusal) {
 	return object{"type": "tab_created", "tab": s.tabInfo(t), "root_pane": s.paneInfo(t.panes[0])}, nil
 }
 
-// The size of every pane's terminal, in characters.
-const columns, rows = 80, 24
-
 var escape = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)|[@-Z\\\\^_])")
 
+// paneRead gives lines as they were printed, the only way that Winnow asks for: source recent_unwrapped, as text.
 func (s *Server) paneRead(p *pane, params json.RawMessage) (object, *refusal) {
-	want := struct {
+	var want struct {
 		Source string `json:"source"`
 		Format string `json:"format"`
 		Lines  *int   `json:"lines"`
-		Strip  bool   `json:"strip_ansi"`
-	}{Format: "text", Strip: true}
+	}
 	if err := json.Unmarshal(params, &want); err != nil {
 		return nil, &refusal{"invalid_request", "invalid request: " + err.Error()}
 	}
+	if want.Source != "recent_unwrapped" || want.Format != "text" {
+		return nil, &refusal{"not_implemented", "pane.read is served here for recent_unwrapped text alone"}
+	}
 	text := ""
 	if p.child != nil {
-		text = strings.ReplaceAll(p.child.text(), "\r", "")
+		text, _ = p.child.out.Text()
 	}
-	if want.Strip && want.Format == "text" {
-		text = escape.ReplaceAllString(text, "")
-	}
-	lines := strings.Split(text, "\n")
-	if want.Source != "recent_unwrapped" {
-		lines = wrap(lines)
-	}
-	limit := len(lines)
-	if want.Source == "visible" || want.Source == "detection" {
-		limit = rows
-	}
+	lines := strings.Split(escape.ReplaceAllString(strings.ReplaceAll(text, "\r", ""), ""), "\n")
+	cut := 0
 	if want.Lines != nil {
-		limit = min(limit, *want.Lines)
+		cut = max(0, len(lines)-*want.Lines)
 	}
-	cut := max(0, len(lines)-limit)
 	return object{"type": "pane_read", "read": s.seal(object{
 		"pane_id": p.id, "workspace_id": p.tab.workspace.id, "tab_id": p.tab.id, "source": want.Source, "format": want.Format,
 		"text": strings.Join(lines[cut:], "\n"), "revision": p.revision, "truncated": cut > 0,
 	})}, nil
-}
-
-// wrap breaks lines as the terminal does.
-func wrap(lines []string) (out []string) {
-	for _, line := range lines {
-		letters := []rune(line)
-		for len(letters) > columns {
-			out = append(out, string(letters[:columns]))
-			letters = letters[columns:]
-		}
-		out = append(out, string(letters))
-	}
-	return out
 }

@@ -4,16 +4,15 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
 
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
+
 	"golang.org/x/sys/unix"
 )
-
-// keep is how much of a pane's output is remembered, in bytes.
-const keep = 64 << 10
 
 // child is a process that leads a session of its own on a terminal of its own, whose other side we hold.
 type child struct {
@@ -24,23 +23,17 @@ type child struct {
 
 	reap sync.Mutex // held while its session is ended: until it is reaped, its number cannot become another session's
 
-	out  sync.Mutex
-	tail []byte
+	out procs.Tail
 }
 
 // spawn starts argv so that it is what a terminal's shell is: session leader, group leader, in front of its terminal.
 func spawn(argv []string, dir string, env []string) (*child, error) {
-	master, tty, err := openTerminal()
+	master, slave, err := procs.Terminal()
 	if err != nil {
-		return nil, fmt.Errorf("open a terminal: %w", err)
-	}
-	slave, err := os.OpenFile(tty, os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		master.Close()
 		return nil, fmt.Errorf("open a terminal: %w", err)
 	}
 	defer slave.Close()
-	c := &child{master: master, tty: tty, done: make(chan struct{})}
+	c := &child{master: master, tty: slave.Name(), done: make(chan struct{})}
 	c.cmd = exec.Command(argv[0], argv[1:]...)
 	c.cmd.Dir, c.cmd.Env = dir, env
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = slave, slave, slave
@@ -49,57 +42,12 @@ func spawn(argv []string, dir string, env []string) (*child, error) {
 		master.Close()
 		return nil, fmt.Errorf("start a pane's process: %w", err)
 	}
-	go c.drain()
+	go c.out.Drain(master)
 	go c.wait()
 	return c, nil
 }
 
-func openTerminal() (*os.File, string, error) {
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, "", err
-	}
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		unix.Close(fd)
-		return nil, "", err
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		unix.Close(fd)
-		return nil, "", err
-	}
-	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
-		unix.Close(fd)
-		return nil, "", err
-	}
-	// A file that does not block is read through the poller, so that closing it ends a read.
-	return os.NewFile(uintptr(fd), "/dev/ptmx"), "/dev/pts/" + strconv.Itoa(n), nil
-}
-
 func (c *child) pid() int { return c.cmd.Process.Pid }
-
-// drain reads what the pane prints, for a full terminal would stop its programs, and remembers the end of it.
-func (c *child) drain() {
-	buf := make([]byte, 4096)
-	for {
-		n, err := c.master.Read(buf)
-		c.out.Lock()
-		c.tail = append(c.tail, buf[:n]...)
-		if extra := len(c.tail) - keep; extra > 0 {
-			c.tail = append([]byte{}, c.tail[extra:]...)
-		}
-		c.out.Unlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
-func (c *child) text() string {
-	c.out.Lock()
-	defer c.out.Unlock()
-	return string(c.tail)
-}
 
 // wait reaps the process when it has ended and nobody is just ending its session.
 func (c *child) wait() {
@@ -153,13 +101,8 @@ func (c *child) signalAll(signals ...unix.Signal) {
 
 // signal signals all that live in the session, and says whether they are gone within the time that herdr gives them.
 func (c *child) signal(signal unix.Signal) bool {
-	for _, p := range members(c.pid()) {
-		_ = unix.Kill(p.pid, signal)
+	for _, p := range procs.Session(c.pid()) {
+		_ = unix.Kill(p.PID, signal)
 	}
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		if len(members(c.pid())) == 0 {
-			return true
-		}
-	}
-	return false
+	return wait.Until(patience, func() bool { return len(procs.Session(c.pid())) == 0 })
 }

@@ -5,15 +5,6 @@ import (
 	"fmt"
 )
 
-// RestartOptions is how a server comes back.
-type RestartOptions struct {
-	// ReuseWorkspaceIDs starts the counter of workspaces after the last that there is, so that the id of one that was closed before comes
-	// back with a new one, and its tabs' and panes' ids with it.
-	ReuseWorkspaceIDs bool
-	// Meanwhile is called while nobody listens.
-	Meanwhile func()
-}
-
 // Stop ends the server: its connections are cut and its shells go. A crash leaves the socket's file behind.
 func (s *Server) Stop(leaveSocketFile bool) {
 	s.stopListening(leaveSocketFile)
@@ -35,18 +26,9 @@ func (s *Server) orphan() (out []*child) {
 
 // Restart stops the server and starts it again: the same workspaces, tabs and panes by their ids, but new terminals with new shells in them,
 // whatever ran there before. What is Fake stays so.
-func (s *Server) Restart(o RestartOptions) {
+func (s *Server) Restart() {
 	s.Stop(true)
-	if o.Meanwhile != nil {
-		o.Meanwhile()
-	}
 	s.turn.Lock()
-	if o.ReuseWorkspaceIDs {
-		s.m.lastWorkspace = 0
-		for _, w := range s.m.workspaces {
-			s.m.lastWorkspace = max(s.m.lastWorkspace, unbase32(w.id[1:]))
-		}
-	}
 	for _, p := range s.m.panes() {
 		p.aliases = nil
 		p.spec = Pane{Dir: p.spec.Dir, Env: p.spec.Env, Fake: p.spec.Fake}

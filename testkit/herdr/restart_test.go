@@ -7,6 +7,8 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+
+	"winnow/testkit/procs"
 )
 
 func TestRestart(t *testing.T) {
@@ -15,14 +17,7 @@ func TestRestart(t *testing.T) {
 	tab := s.Tab(s.Workspace("work"), "mine", Pane{}, Pane{Argv: []string{"sleep", "1000"}, AgentStatus: "working"})
 	before := s.Panes(tab)
 	open := dial(t, s)
-	refusing := false
-	s.Restart(RestartOptions{Meanwhile: func() {
-		_, err := net.Dial("unix", s.Socket())
-		refusing = errors.Is(err, syscall.ECONNREFUSED)
-	}})
-	if !refusing {
-		t.Error("it was not gone meanwhile")
-	}
+	s.Restart()
 	if out, err := io.ReadAll(open); len(out) > 0 || err != nil && !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("the connection before: %q, %v", out, err)
 	}
@@ -31,29 +26,15 @@ func TestRestart(t *testing.T) {
 		t.Fatalf("%v", after)
 	}
 	for i, p := range after {
-		if p.ID != before[i].ID || p.Terminal == before[i].Terminal || p.PID == before[i].PID || alive(before[i].PID) {
+		if p.ID != before[i].ID || p.Terminal == before[i].Terminal || p.PID == before[i].PID || procs.Lives(before[i].PID) {
 			t.Errorf("before %v, after %v", before[i], p)
 		}
 		if got := asked(t, s, p); got != "true [sh]" {
 			t.Error(got)
 		}
 	}
-	if got := must(t, s, "tab.get", params("tab_id", tab))["tab"].(map[string]any); got["label"] != "mine" || got["agent_status"] != "unknown" {
+	if got := tabOf(t, s, tab); got["label"] != "mine" || got["agent_status"] != "unknown" {
 		t.Error(got)
-	}
-}
-
-func TestRestartMayBringAWorkspaceIDBack(t *testing.T) {
-	t.Parallel()
-	for _, reuse := range []bool{false, true} {
-		s := Start(t, Options{})
-		s.Tab(s.Workspace("kept"), "", still)
-		gone := s.Tab(s.Workspace("gone"), "", still)
-		s.CloseTab(gone)
-		s.Restart(RestartOptions{ReuseWorkspaceIDs: reuse})
-		if got := s.Tab(s.Workspace("new"), "", still); reuse != (got == gone) {
-			t.Errorf("reuse %v: %s, then %s", reuse, gone, got)
-		}
 	}
 }
 
@@ -82,12 +63,15 @@ func TestStopEndsTheShells(t *testing.T) {
 	tab := s.Tab(s.Workspace("work"), "")
 	p := s.Panes(tab)[0]
 	s.Stop(true)
-	if alive(p.PID) {
+	if procs.Lives(p.PID) {
 		t.Error("its shell is alive")
+	}
+	if _, err := net.Dial("unix", s.Socket()); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("it was not gone meanwhile: %v", err)
 	}
 	if !slices.Equal(s.Tabs(), []string{tab}) {
 		t.Error("what is to be restored was forgotten")
 	}
-	s.Restart(RestartOptions{})
+	s.Restart()
 	must(t, s, "ping", "{}")
 }

@@ -121,11 +121,10 @@ type target struct {
 	Pane      *string `json:"pane_id"`
 	Workspace *string `json:"workspace_id"`
 	Caller    *string `json:"caller_pane_id"`
-	Target    *string `json:"target"`
 }
 
 func (t target) name() string {
-	for _, id := range []*string{t.Tab, t.Pane, t.Workspace, t.Target} {
+	for _, id := range []*string{t.Tab, t.Pane, t.Workspace} {
 		if id != nil {
 			return *id
 		}
@@ -170,11 +169,7 @@ func (s *Server) serve(c net.Conn, life chan struct{}) {
 
 // readLine gives nothing when no whole line came, too long a one, or not in time.
 func (s *Server) readLine(c net.Conn) []byte {
-	limit := s.o.LineTime
-	if limit == 0 {
-		limit = lineTime
-	}
-	_ = c.SetReadDeadline(time.Now().Add(limit))
+	_ = c.SetReadDeadline(time.Now().Add(lineTime))
 	defer c.SetReadDeadline(time.Time{})
 	var line []byte
 	buf := make([]byte, 4096)
@@ -205,9 +200,6 @@ func (s *Server) parse(line []byte) (request, *refusal) {
 	if err != nil {
 		return invalid(err.Error())
 	}
-	if twice := duplicate(line); twice != "" {
-		return invalid("duplicate field `" + twice + "`")
-	}
 	if wrong := against(s.wire.request, value); wrong != "" {
 		return invalid(wrong)
 	}
@@ -223,33 +215,6 @@ func (s *Server) parse(line []byte) (request, *refusal) {
 		return invalid(fmt.Sprintf("unknown variant `%s`", req.Method))
 	}
 	return req, nil
-}
-
-// duplicate is the first name that stands twice in a request or in its params, "" for none: what reads them there (serde) takes no field
-// twice. What lies deeper is read into maps, of which the last one counts.
-func duplicate(object []byte) string {
-	d := json.NewDecoder(bytes.NewReader(object))
-	if start, err := d.Token(); err != nil || start != json.Delim('{') {
-		return ""
-	}
-	seen, params := map[any]bool{}, json.RawMessage(nil)
-	for d.More() {
-		key, err := d.Token()
-		var value json.RawMessage
-		if err != nil || d.Decode(&value) != nil {
-			return ""
-		}
-		if seen[key] {
-			return fmt.Sprint(key)
-		}
-		if seen[key] = true; key == "params" {
-			params = value
-		}
-	}
-	if !seen["method"] { // the params themselves
-		return ""
-	}
-	return duplicate(params)
 }
 
 func (s *Server) reply(id string, result object, refused *refusal) object {

@@ -3,7 +3,6 @@ package herdr
 import (
 	"fmt"
 	"os"
-	"strings"
 )
 
 // Worktree is the git checkout that a workspace is for.
@@ -127,7 +126,7 @@ func (s *Server) watch(p *pane, c *child) {
 	}
 	p.child = nil
 	c.master.Close()
-	s.exited(p)
+	s.m.drop(p)
 }
 
 func (s *Server) mustTab(id string) *tab {
@@ -204,7 +203,8 @@ func (s *Server) Output(paneID string) string {
 	if c == nil {
 		return ""
 	}
-	return strings.ReplaceAll(c.text(), "\r\n", "\n")
+	text, _ := c.out.Text()
+	return text
 }
 
 // Rename gives the tab a label; "" is one too, and stays.

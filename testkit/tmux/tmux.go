@@ -2,7 +2,6 @@
 package tmux
 
 import (
-	"context"
 	"io"
 	"os"
 	"os/exec"
@@ -11,7 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
+
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 
 	"golang.org/x/sys/unix"
 )
@@ -111,7 +112,7 @@ func (s *Server) PID() int {
 // client: -CC.
 func (s *Server) Attach(target string, flags ...string) (keys io.Writer) {
 	s.T.Helper()
-	master, slave := Terminal(s.T)
+	master, slave := procs.TerminalOf(s.T)
 	cmd := s.Command(append(flags, "attach-session", "-t", target)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
 	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
@@ -158,47 +159,13 @@ func (s *Server) start(cmd *exec.Cmd, ends ...io.Closer) {
 
 func (s *Server) shown(target string) {
 	s.T.Helper()
-	Eventually(s.T, "a client attached", func() bool {
+	wait.Eventually(s.T, "a client attached", func() bool {
 		return s.Run("display-message", "-p", "-t", target+":", "#{session_attached}") != "0"
 	})
 }
 
-// Terminal makes a terminal: what is written to master is typed there.
-func Terminal(t testing.TB) (master, slave *os.File) {
-	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("needs a terminal: %v", err)
-	}
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slave, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return master, slave
-}
-
-// Eventually waits until something is true, and fails the test when it does not come to be.
-func Eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("it never came to be: %s", what)
-}
-
-// Within is the test's context with an end.
-func Within(t testing.TB, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
+// Eventually and Within are those of package wait.
+var (
+	Eventually = wait.Eventually
+	Within     = wait.Within
+)

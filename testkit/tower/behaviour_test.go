@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -77,7 +80,7 @@ func TestNothingUnannounced(t *testing.T) {
 	t.Parallel()
 	s := open(t, Options{})
 	const ws = "L25vd2hlcmU"
-	for _, path := range []string{"/api/version", "/api/terminals", "/api/terminals/x", "/api/terminals/x/output", "/api/shellpers/husks"} {
+	for _, path := range []string{"/api/version", "/api/terminals", "/api/shellpers/husks"} {
 		ask(t, s, "GET", path)
 	}
 	if got := s.Unexpected(); len(got) > 0 {
@@ -133,18 +136,6 @@ func TestStartFailsTheTest(t *testing.T) {
 	}
 }
 
-// Another client's poll deletes stale rows, and takes over what lives.
-func TestPollDeletes(t *testing.T) {
-	t.Parallel()
-	s := open(t, Options{})
-	ws := s.Workspace(t.TempDir())
-	s.Exec(`INSERT INTO terminal_sessions (id, workspace_path, type, pid, shellper_socket) VALUES ('a', ?, 'builder', 1, '/nowhere/x.sock')`, ws)
-	live := s.Terminal(ws, Terminal{RoleID: "builder-pir-1", NoSession: true})
-	if s.Poll(); s.HasRow("a") || !s.HasRow(live.ID) || !s.Registered(live.ID) {
-		t.Errorf("the stale row is there: %v; the one that lives was taken over: %v", s.HasRow("a"), s.Registered(live.ID))
-	}
-}
-
 func TestStartingUp(t *testing.T) {
 	t.Parallel()
 	s := open(t, Options{Hold: 10 * time.Millisecond})
@@ -175,15 +166,15 @@ func TestDownAndUp(t *testing.T) {
 	ws := s.Workspace(t.TempDir())
 	s.Builder(ws, Builder{ID: "builder-pir-1"})
 	one := s.Terminal(ws, Terminal{RoleID: "builder-pir-1", Age: 2 * time.Hour})
-	if p, err := readProcess(one.PID); err != nil || p.ppid != one.Tower {
-		t.Errorf("the shellper's parent is %d, not the Tower's %d: %v", p.ppid, one.Tower, err)
+	if p, err := procs.Read(one.PID); err != nil || p.Parent != one.Tower {
+		t.Errorf("the shellper's parent is %d, not the Tower's %d: %v", p.Parent, one.Tower, err)
 	}
 	s.Down()
 	if got := ask(t, s, "GET", "/api/version"); !errors.Is(got.err, syscall.ECONNREFUSED) {
 		t.Errorf("while it is down: %+v", got)
 	}
-	if p, err := readProcess(one.PID); err != nil || p.ppid == one.Tower || living(one.Tower) || !living(one.Agent) || !answers(one.Socket) {
-		t.Errorf("the shellper is no orphan, or not well: its parent is %d, %v", p.ppid, err)
+	if p, err := procs.Read(one.PID); err != nil || p.Parent == one.Tower || procs.Lives(one.Tower) || !procs.Lives(one.Agent) || !answers(one.Socket) {
+		t.Errorf("the shellper is no orphan, or not well: its parent is %d, %v", p.Parent, err)
 	}
 	s.RemoveBuilder(ws, "builder-pir-1")
 	s.Up()
@@ -242,12 +233,12 @@ func TestReconcile(t *testing.T) {
 	}
 	s.Exec(`UPDATE terminal_sessions SET shellper_start_time = shellper_start_time - 2100 WHERE id = ?`, cases[9].id)
 	s.Restart()
-	if !living(s.State(cases[3].id).Agent) {
+	if !procs.Lives(s.State(cases[3].id).Agent) {
 		t.Error("the architect was not started again")
 	}
 	for _, c := range cases {
 		if !c.alive {
-			eventually(t, "the end of "+c.name, func() bool { return !s.Alive(c.id) })
+			wait.Eventually(t, "the end of "+c.name, func() bool { return !s.Alive(c.id) })
 		}
 		if s.Registered(c.id) != c.registered || s.HasRow(c.id) != c.row || s.Alive(c.id) != c.alive {
 			t.Errorf("%s: listed %v, row %v, alive %v", c.name, s.Registered(c.id), s.HasRow(c.id), s.Alive(c.id))
@@ -273,30 +264,22 @@ func TestHusks(t *testing.T) {
 	reused := s.Terminal(ws, Terminal{Exited: new(0)})
 	s.Exec(`UPDATE terminal_sessions SET shellper_start_time = 1 WHERE id = ?`, reused.ID)
 
-	pids := func(v any) (out []int) {
-		for _, one := range v.([]any) {
-			if o, is := one.(map[string]any); is {
-				one = o["pid"]
-			}
-			out = append(out, int(one.(float64)))
-		}
-		slices.Sort(out)
-		return out
-	}
 	want := []int{husk.PID, deaf.PID, reused.PID}
+	var got []int
+	for _, one := range must(t, s, 200, "GET", "/api/shellpers/husks")["candidates"].([]any) {
+		got = append(got, int(one.(map[string]any)["pid"].(float64)))
+	}
+	slices.Sort(got)
 	slices.Sort(want)
-	if got := pids(must(t, s, 200, "GET", "/api/shellpers/husks")["candidates"]); !slices.Equal(got, want) {
+	if !slices.Equal(got, want) {
 		t.Errorf("candidates %v, want %v", got, want)
 	}
-	got := must(t, s, 200, "POST", "/api/shellpers/husks/sweep")
-	if swept := pids(got["pids"]); got["swept"] != 3.0 || !slices.Equal(swept, want) {
-		t.Errorf("swept %v, want %v", got, want)
-	}
+	s.sweepHusks()
 	for _, pid := range want {
-		eventually(t, "the end of a husk", func() bool { return !living(pid) })
+		wait.Eventually(t, "the end of a husk", func() bool { return !procs.Lives(pid) })
 	}
 	for _, one := range []TerminalState{child, registered, trusted, foreign} {
-		if !living(one.PID) {
+		if !procs.Lives(one.PID) {
 			t.Errorf("%+v was swept", one)
 		}
 	}
@@ -347,7 +330,7 @@ func TestFaults(t *testing.T) {
 			go func() { done <- ask(t, s, "DELETE", path) }()
 			var got reply
 			if c.fault == Hang || c.fault == HangBeforeReply {
-				eventually(t, "the call", func() bool { return len(s.Calls()) == 1 && s.Alive(one.ID) == c.up && s.Registered(one.ID) == c.entry })
+				wait.Eventually(t, "the call", func() bool { return len(s.Calls()) == 1 && s.Alive(one.ID) == c.up && s.Registered(one.ID) == c.entry })
 				select {
 				case got := <-done:
 					t.Errorf("it answered: %+v", got)
@@ -414,20 +397,20 @@ func TestShellper(t *testing.T) {
 	s := open(t, Options{})
 	ws := s.Workspace(t.TempDir())
 	one := s.Terminal(ws, Terminal{RoleID: "builder-pir-1", Command: []string{"sh", "-c", "tty; echo $GREETING; read -r x; exit 4"}, Env: []string{"GREETING=it's"}})
-	argv := commandLine(one.PID)
+	argv := procs.Argv(one.PID)
 	if len(argv) != 3 || argv[1] != filepath.Join(s.dir, marker) || !strings.Contains(argv[2], `"cwd":"`+ws+`"`) || !strings.Contains(argv[2], Secret) ||
 		!strings.Contains(argv[2], s.SocketDir()+"/") {
 		t.Errorf("its command line is %q", argv)
 	}
-	if argv := commandLine(one.Tower); strings.Contains(strings.Join(argv, " "), marker) {
+	if argv := procs.Argv(one.Tower); strings.Contains(strings.Join(argv, " "), marker) {
 		t.Errorf("the Tower is taken for a shellper: %q", argv)
 	}
 	session, err := unix.Getsid(one.PID)
 	agent, err2 := unix.Getsid(one.Agent)
-	if p, err3 := readProcess(one.Agent); session != one.PID || agent != one.Agent || p.ppid != one.PID || errors.Join(err, err2, err3) != nil {
-		t.Errorf("sessions %d and %d of %+v, whose agent's parent is %d", session, agent, one, p.ppid)
+	if p, err3 := procs.Read(one.Agent); session != one.PID || agent != one.Agent || p.Parent != one.PID || errors.Join(err, err2, err3) != nil {
+		t.Errorf("sessions %d and %d of %+v, whose agent's parent is %d", session, agent, one, p.Parent)
 	}
-	eventually(t, "its output", func() bool { return strings.HasSuffix(s.Output(one.ID), "it's\n") })
+	wait.Eventually(t, "its output", func() bool { return strings.HasSuffix(s.Output(one.ID), "it's\n") })
 	if got := s.Output(one.ID); !strings.HasPrefix(got, "/dev/pts/") {
 		t.Errorf("the agent is not on a terminal: %q", got)
 	}
@@ -441,14 +424,14 @@ func TestShellper(t *testing.T) {
 		t.Errorf("an architect's shellper does not say whose it is: %v", err)
 	}
 	s.Type(one.ID, "\n")
-	eventually(t, "the agent's end", func() bool { return listed(t, s)[one.ID]["exitCode"] == 4.0 })
-	if all := processes(); !s.Alive(one.ID) || !answers(one.Socket) || !s.HasRow(one.ID) || slices.ContainsFunc(all, func(p process) bool { return p.ppid == one.PID }) {
+	wait.Eventually(t, "the agent's end", func() bool { return listed(t, s)[one.ID]["exitCode"] == 4.0 })
+	if all := procs.All(); !s.Alive(one.ID) || !answers(one.Socket) || !s.HasRow(one.ID) || slices.ContainsFunc(all, func(p procs.Process) bool { return p.Parent == one.PID }) {
 		t.Error("after the agent's end the shellper has a child, or is not there, or its row is not")
 	}
 	if err := unix.Kill(one.PID, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "its end", func() bool { return !s.Alive(one.ID) && !living(one.PID) && !answers(one.Socket) })
+	wait.Eventually(t, "its end", func() bool { return !s.Alive(one.ID) && !procs.Lives(one.PID) && !answers(one.Socket) })
 	if !s.Registered(one.ID) || !s.HasRow(one.ID) {
 		t.Error("the Tower forgot a terminal whose shellper another program killed")
 	}
@@ -463,14 +446,14 @@ func TestKilledFromOutside(t *testing.T) {
 	t.Parallel()
 	s := open(t, Options{})
 	one := s.Terminal(s.Workspace(t.TempDir()), Terminal{Orphan: true})
-	if p, err := readProcess(one.PID); err != nil || p.ppid == one.Tower || living(one.Tower) {
-		t.Errorf("it is no orphan: its parent is %d, %v", p.ppid, err)
+	if p, err := procs.Read(one.PID); err != nil || p.Parent == one.Tower || procs.Lives(one.Tower) {
+		t.Errorf("it is no orphan: its parent is %d, %v", p.Parent, err)
 	}
 	if err := unix.Kill(one.PID, unix.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the agent's end", func() bool { return !living(one.Agent) })
-	eventually(t, "the Tower's word", func() bool { return listed(t, s)[one.ID]["status"] == "exited" })
+	wait.Eventually(t, "the agent's end", func() bool { return !procs.Lives(one.Agent) })
+	wait.Eventually(t, "the Tower's word", func() bool { return listed(t, s)[one.ID]["status"] == "exited" })
 	if _, has := listed(t, s)[one.ID]["exitCode"]; has {
 		t.Error("it has an exit code that nobody knows")
 	}
@@ -481,27 +464,20 @@ func TestWhatIsSaid(t *testing.T) {
 	s := open(t, Options{})
 	ws := s.Workspace(t.TempDir())
 	old := s.Terminal(ws, Terminal{Age: 2 * time.Hour, Quiet: time.Hour})
-	got := must(t, s, 200, "GET", "/api/terminals/"+old.ID)
-	created, err := time.Parse(time.RFC3339, got["createdAt"].(string))
+	created, err := time.Parse(time.RFC3339, listed(t, s)[old.ID]["createdAt"].(string))
 	if age := time.Since(created); err != nil || age < 2*time.Hour || age > 3*time.Hour {
 		t.Errorf("its age is %v, %v", age, err)
 	}
 	quiet := func() time.Duration {
-		return time.Since(time.UnixMilli(int64(must(t, s, 200, "GET", "/api/terminals/"+old.ID)["lastDataAt"].(float64))))
+		return time.Since(time.UnixMilli(int64(listed(t, s)[old.ID]["lastDataAt"].(float64))))
 	}
 	if q := quiet(); q < time.Hour || q > 2*time.Hour {
 		t.Errorf("it was quiet for %v", q)
 	}
 	s.Type(old.ID, "x\n")
-	eventually(t, "what it printed", func() bool { return quiet() < time.Minute })
-	out := must(t, s, 200, "GET", "/api/terminals/"+old.ID+"/output")["lines"].([]any)
-	if len(out) == 0 || out[0] != "x" {
-		t.Errorf("its output is %v", out)
-	}
-	must(t, s, 404, "GET", "/api/terminals/nothing")
-	must(t, s, 404, "GET", "/api/terminals/nothing/output")
+	wait.Eventually(t, "what it printed", func() bool { return quiet() < time.Minute })
 	s.SetPID(old.ID, 1)
-	if must(t, s, 200, "GET", "/api/terminals/"+old.ID)["pid"] != 1.0 || s.count(`SELECT shellper_pid FROM terminal_sessions`) != 1 {
+	if listed(t, s)[old.ID]["pid"] != 1.0 || s.count(`SELECT shellper_pid FROM terminal_sessions`) != 1 {
 		t.Error("it has another pid than was said")
 	}
 }
@@ -518,14 +494,14 @@ func TestClose(t *testing.T) {
 	away := s.Terminal(ws, Terminal{Command: []string{"sh", "-c", "(trap '' HUP; setsid sleep 100 & echo $!; ) ; read -r x"}})
 	deaf, orphan, husk := s.Terminal(ws, Terminal{Deaf: true}), s.Terminal(ws, Terminal{Orphan: true}), s.Husk(ws)
 	var daemon int
-	eventually(t, "the daemon", func() bool { _, err := fmt.Sscan(s.Output(away.ID), &daemon); return err == nil && living(daemon) })
+	wait.Eventually(t, "the daemon", func() bool { _, err := fmt.Sscan(s.Output(away.ID), &daemon); return err == nil && procs.Lives(daemon) })
 	s.Down()
 	if err := errors.Join(s.Close(), s.Close()); err != nil {
 		t.Fatal(err)
 	}
 	for _, pid := range []int{daemon, away.PID, away.Agent, deaf.PID, deaf.Agent, orphan.PID, orphan.Agent, husk.PID} {
-		if living(pid) {
-			t.Errorf("%d (%q) still lives", pid, commandLine(pid))
+		if procs.Lives(pid) {
+			t.Errorf("%d (%q) still lives", pid, procs.Argv(pid))
 		}
 	}
 	if _, err := os.Stat(s.dir); !os.IsNotExist(err) {

@@ -44,7 +44,7 @@ func (s *Server) Up() {
 	for _, pid := range doomed {
 		s.endProcess(pid)
 	}
-	s.sweepHusks(request{})
+	s.sweepHusks()
 	err := s.listen()
 	release()
 	if err != nil {
@@ -91,32 +91,4 @@ func (s *Server) adopt(row session) bool {
 	t.adopted, t.createdAt = true, time.Now()
 	s.registered = append(s.registered, t)
 	return true
-}
-
-// entries gives the workspace's terminals that have a row and that the Tower knows, in the order of the rows. A row that it does not know is
-// taken over when its shellper answers, and deleted when it does not. The caller has the turn.
-func (s *Server) entries(workspace string) (out []*terminal) {
-	for _, row := range s.sessions(workspace) {
-		t := s.find(row.id)
-		if t == nil && s.ready {
-			if s.adopt(row) {
-				t = s.find(row.id)
-			} else {
-				s.dropRow(row.id)
-			}
-		}
-		if t != nil {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// Poll is what every other client of the Tower does all the time, VS Code for one: one of the GETs that look for stale rows.
-func (s *Server) Poll() {
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	for _, w := range s.workspaces() {
-		s.entries(w.path)
-	}
 }

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -155,7 +158,7 @@ func TestAnswersAreAsCaptured(t *testing.T) {
 	w.hold(t, "terminal-delete-404.captured", must(t, s, 404, "DELETE", "/api/terminals/"+w.bugfix.ID))
 	s.Type(w.pir.ID, "\n")
 	s.Exit(w.architect.ID, 2)
-	eventually(t, "the builder's end", func() bool { return listed(t, s)[w.pir.ID]["status"] == "exited" })
+	wait.Eventually(t, "the builder's end", func() bool { return listed(t, s)[w.pir.ID]["status"] == "exited" })
 	if err := os.Remove(filepath.Join(w.path, ".builders", "task-AbCd")); err != nil {
 		t.Fatal(err)
 	}
@@ -166,10 +169,8 @@ func TestAnswersAreAsCaptured(t *testing.T) {
 	w.same(t, "husks-none.captured", "/api/shellpers/husks")
 	s.Exit(w.dev.ID, 0)
 	w.same(t, "husks-candidate.captured", "/api/shellpers/husks")
-	got := must(t, s, 200, "POST", "/api/shellpers/husks/sweep")
-	w.hold(t, "husk-sweep.captured", got)
-	if pids := got["pids"].([]any); pids[0] != float64(w.dev.PID) || living(w.dev.PID) {
-		t.Errorf("swept %v, not %d, or that still lives", pids, w.dev.PID)
+	if s.sweepHusks(); procs.Lives(w.dev.PID) {
+		t.Errorf("%d was not swept", w.dev.PID)
 	}
 }
 

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -22,17 +25,17 @@ const tolerance = 2000
 
 // census lists the shellpers of this Tower's folder. The caller has the turn.
 func (s *Server) census() (out []shellperProcess) {
-	all := processes()
+	all := procs.All()
 	recorded := s.sessions("")
 	for _, p := range all {
-		line := strings.Join(commandLine(p.pid), " ")
+		line := strings.Join(procs.Argv(p.PID), " ")
 		if !strings.Contains(line, marker) || !strings.Contains(line, s.o.SocketDir+"/") {
 			continue
 		}
-		one := shellperProcess{pid: p.pid, startMs: startMs(p.pid)}
+		one := shellperProcess{pid: p.PID, startMs: startMs(p.PID)}
 		one.ageMs = float64(time.Now().UnixMicro())/1000 - float64(one.startMs)
-		one.parent = slices.ContainsFunc(all, func(other process) bool { return other.ppid == p.pid })
-		one.registered = slices.ContainsFunc(recorded, func(r session) bool { return r.pid == p.pid && r.began(one.startMs) })
+		one.parent = slices.ContainsFunc(all, func(other procs.Process) bool { return other.Parent == p.PID })
+		one.registered = slices.ContainsFunc(recorded, func(r session) bool { return r.pid == p.PID && r.began(one.startMs) })
 		out = append(out, one)
 	}
 	return out
@@ -56,11 +59,9 @@ func (s *Server) husks() (out []shellperProcess) {
 // endProcess asks a process to end, kills it when it does not, and touches none that was not started here.
 func (s *Server) endProcess(pid int) {
 	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
-		if !signalMarked(pid, s.mark, signal) {
+		if !procs.SignalMarked(pid, s.mark, signal) {
 			return
 		}
-		for deadline := time.Now().Add(s.o.KillWait); living(pid) && time.Now().Before(deadline); {
-			time.Sleep(time.Millisecond)
-		}
+		wait.Until(s.o.KillWait, func() bool { return !procs.Lives(pid) })
 	}
 }

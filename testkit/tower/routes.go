@@ -6,8 +6,9 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strings"
 	"time"
+
+	"winnow/testkit/procs"
 )
 
 // request is what a route needs to know.
@@ -26,11 +27,8 @@ var routes = []struct {
 }{
 	{"GET", "/api/version", (*Server).version},
 	{"GET", "/api/terminals", (*Server).listTerminals},
-	{"GET", "/api/terminals/*", (*Server).oneTerminal},
-	{"GET", "/api/terminals/*/output", (*Server).terminalOutput},
 	{"DELETE", "/api/terminals/*", (*Server).deleteTerminal},
 	{"GET", "/api/shellpers/husks", (*Server).listHusks},
-	{"POST", "/api/shellpers/husks/sweep", (*Server).sweepHusks},
 }
 
 func (s *Server) version(request) answer {
@@ -49,7 +47,7 @@ func (t *terminal) info() object {
 		status = "exited"
 	}
 	o := object{
-		"id": t.id, "pid": t.pid, "cols": columns, "rows": rows, "label": t.label(), "status": status, "createdAt": iso(t.createdAt),
+		"id": t.id, "pid": t.pid, "cols": procs.Columns, "rows": procs.Rows, "label": t.label(), "status": status, "createdAt": iso(t.createdAt),
 		"persistent": true, "lastDataAt": t.dataAt().UnixMilli(), "writable": !t.exited,
 	}
 	if t.exited && t.code != nil {
@@ -60,10 +58,8 @@ func (t *terminal) info() object {
 
 // dataAt is when the terminal last printed.
 func (t *terminal) dataAt() time.Time {
-	t.sh.mu.Lock()
-	defer t.sh.mu.Unlock()
-	if t.sh.lastData.After(t.lastData) {
-		return t.sh.lastData
+	if _, last := t.sh.out.Text(); last.After(t.lastData) {
+		return last
 	}
 	return t.lastData
 }
@@ -80,27 +76,6 @@ func (s *Server) listTerminals(request) answer {
 
 func noTerminal(id string) answer {
 	return refuse(http.StatusNotFound, "NOT_FOUND", fmt.Sprintf("Session %s not found", id))
-}
-
-func (s *Server) oneTerminal(r request) answer {
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	if t := s.find(r.args[0]); t != nil {
-		return ok(t.info())
-	}
-	return noTerminal(r.args[0])
-}
-
-// terminalOutput gives the end of what was printed. The keys were not captured.
-func (s *Server) terminalOutput(r request) answer {
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	t := s.find(r.args[0])
-	if t == nil {
-		return noTerminal(r.args[0])
-	}
-	lines := strings.Split(t.sh.output(), "\n")
-	return ok(object{"lines": lines, "total": len(lines), "hasMore": false})
 }
 
 func (s *Server) deleteTerminal(r request) answer {
@@ -154,14 +129,12 @@ func (s *Server) listHusks(request) answer {
 	return ok(object{"candidates": list, "graceMs": s.o.GraceMs})
 }
 
-func (s *Server) sweepHusks(request) answer {
+// sweepHusks ends the husks, as a Tower does that starts.
+func (s *Server) sweepHusks() {
 	s.turn.Lock()
 	found := s.husks()
 	s.turn.Unlock()
-	pids := []int{}
 	for _, one := range found {
 		s.endProcess(one.pid)
-		pids = append(pids, one.pid)
 	}
-	return ok(object{"swept": len(pids), "pids": pids})
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"winnow/testkit/wait"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -74,7 +76,7 @@ func (s *Server) reserve() (release func(), err error) {
 	}
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	// A process that is just being started holds the old socket for another moment.
-	if !waitFor(func() bool {
+	if !wait.Until(10*time.Second, func() bool {
 		err = unix.Bind(fd, &unix.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().As4()})
 		return !errors.Is(err, unix.EADDRINUSE)
 	}) || err != nil {
@@ -120,7 +122,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, life chan struct{
 	call := Call{Method: r.Method, Path: r.RequestURI, Key: s.keyed(r), At: time.Now()}
 	n, fault := s.Arrive(call)
 	if fault.kind == hang {
-		wait(r, life)
+		linger(r, life)
 	}
 	if fault.kind == hang || fault.kind == closeWithout || over(life) {
 		panic(http.ErrAbortHandler)
@@ -133,8 +135,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, life chan struct{
 	send(w, r, life, a, fault)
 }
 
-// wait waits until either side closes.
-func wait(r *http.Request, life chan struct{}) {
+// linger waits until either side closes.
+func linger(r *http.Request, life chan struct{}) {
 	select {
 	case <-r.Context().Done():
 	case <-life:
@@ -221,7 +223,7 @@ func send(w http.ResponseWriter, r *http.Request, life chan struct{}, a answer, 
 	}
 	switch fault.kind {
 	case hangBefore:
-		wait(r, life)
+		linger(r, life)
 		panic(http.ErrAbortHandler)
 	case lostReply:
 		panic(http.ErrAbortHandler)

@@ -10,10 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,8 +56,7 @@ type shellper struct {
 	self, work *os.Process // held, so that no signal goes to another of that number
 	running    bool
 	startMs    int64
-	tail       []byte
-	lastData   time.Time
+	out        procs.Tail
 }
 
 // listener is who is told of a shellper's agents that have ended, and of its own end.
@@ -75,7 +76,7 @@ type job struct {
 // spawn starts a shellper and gives it when its agent runs.
 func (s *Server) spawn(j job, told listener) (*shellper, error) {
 	sh := &shellper{socket: s.socketPath(j.id), gone: make(chan struct{}), parentDone: make(chan struct{}), told: told}
-	master, slave, err := openTerminal()
+	master, slave, err := procs.Terminal()
 	if err != nil {
 		return nil, fmt.Errorf("open a terminal: %w", err)
 	}
@@ -110,9 +111,9 @@ func (s *Server) spawn(j job, told listener) (*shellper, error) {
 		return nil, fmt.Errorf("start a shellper: %w", err)
 	}
 	go sh.reap()
-	go sh.drain()
+	go sh.out.Drain(master)
 	go sh.listen(news)
-	if !waitFor(sh.settled) {
+	if !wait.Until(10*time.Second, sh.settled) {
 		return nil, errors.New("start a shellper: it did not start its command within ten seconds")
 	}
 	return sh, nil
@@ -123,7 +124,7 @@ func (s *Server) spawn(j job, told listener) (*shellper, error) {
 func (s *Server) script(j job) string {
 	env := map[string]string{"PATH": os.Getenv("PATH"), "ANTHROPIC_API_KEY": Secret}
 	conf, _ := json.Marshal(map[string]any{
-		"command": j.argv[0], "args": j.argv[1:], "cwd": j.cwd, "env": env, "cols": columns, "rows": rows, "socketPath": s.socketPath(j.id),
+		"command": j.argv[0], "args": j.argv[1:], "cwd": j.cwd, "env": env, "cols": procs.Columns, "rows": procs.Rows, "socketPath": s.socketPath(j.id),
 	})
 	log := strings.TrimSuffix(s.socketPath(j.id), ".sock") + ".log"
 	return "setsid " + quote(filepath.Join(s.dir, "node"), filepath.Join(s.dir, marker), string(conf)) + " </dev/null >>" + quote(log) +
@@ -169,56 +170,10 @@ func answers(path string) bool {
 	return true
 }
 
-// The size of every terminal, in characters.
-const columns, rows = 80, 24
-
-func openTerminal() (master, slave *os.File, err error) {
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	// A file that does not block is read through the poller, so that closing it ends a read.
-	master = os.NewFile(uintptr(fd), "/dev/ptmx")
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err == nil {
-		err = errors.Join(unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0),
-			unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns}))
-	}
-	if err == nil {
-		slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	}
-	if err != nil {
-		master.Close()
-		return nil, nil, err
-	}
-	return master, slave, nil
-}
-
 // reap waits for the parent, and clears up when it was killed.
 func (sh *shellper) reap() {
 	_ = sh.parent.Wait()
 	close(sh.parentDone)
-}
-
-// keep is how much of a terminal's output is remembered, in bytes.
-const keep = 64 << 10
-
-// drain reads what the terminal prints, for a full one would stop its programs, and remembers the end of it.
-func (sh *shellper) drain() {
-	buf := make([]byte, 4096)
-	for {
-		n, err := sh.master.Read(buf)
-		if n > 0 {
-			sh.mu.Lock()
-			sh.tail = append(sh.tail, buf[:n]...)
-			sh.tail = slices.Clone(sh.tail[max(0, len(sh.tail)-keep):])
-			sh.lastData = time.Now()
-			sh.mu.Unlock()
-		}
-		if err != nil {
-			return
-		}
-	}
 }
 
 // listen learns what happens until the shellper has ended. Then its terminal hangs up.
@@ -269,7 +224,7 @@ func (sh *shellper) settled() bool {
 	if sh.pid == 0 || sh.agent == 0 {
 		return false
 	}
-	argv := commandLine(sh.agent)
+	argv := procs.Argv(sh.agent)
 	return len(argv) < 4 || argv[0] != "sh" || argv[3] != "agent"
 }
 
@@ -296,11 +251,11 @@ func (sh *shellper) again() {
 	sh.agent = 0
 	sh.mu.Unlock()
 	_, _ = sh.orders.WriteString("again\n")
-	waitFor(func() bool { return !sh.alive() || sh.settled() })
+	wait.Until(10*time.Second, func() bool { return !sh.alive() || sh.settled() })
 }
 
 // end ends the shellper as Codev does: it asks, and kills when that was not heard within the wait. Its agent is hung up on.
-func (sh *shellper) end(wait time.Duration) {
+func (sh *shellper) end(within time.Duration) {
 	for _, signal := range []os.Signal{unix.SIGTERM, unix.SIGKILL} {
 		sh.mu.Lock()
 		if sh.self != nil {
@@ -309,9 +264,9 @@ func (sh *shellper) end(wait time.Duration) {
 		sh.mu.Unlock()
 		select {
 		case <-sh.gone:
-			waitFor(func() bool { return !living(sh.pid) })
+			wait.Until(10*time.Second, func() bool { return !procs.Lives(sh.pid) })
 			return
-		case <-time.After(wait):
+		case <-time.After(within):
 		}
 	}
 }
@@ -326,10 +281,4 @@ func (sh *shellper) orphan() {
 func (sh *shellper) close() {
 	sh.orphan()
 	<-sh.gone
-}
-
-func (sh *shellper) output() string {
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return strings.ReplaceAll(string(sh.tail), "\r\n", "\n")
 }

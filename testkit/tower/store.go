@@ -125,22 +125,3 @@ func (s *Server) sessions(workspace string) (out []session) {
 }
 
 func (s *Server) dropRow(id string) { s.Exec(`DELETE FROM terminal_sessions WHERE id = ?`, id) }
-
-// knownWorkspace is a row of known_workspaces.
-type knownWorkspace struct{ path, name, launched string }
-
-func (s *Server) workspaces() (out []knownWorkspace) {
-	rows, err := s.db.Query(`SELECT workspace_path, name, last_launched_at FROM known_workspaces ORDER BY rowid`)
-	if err != nil {
-		panic(fmt.Sprintf("read global.db: %v", err))
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var w knownWorkspace
-		if err := rows.Scan(&w.path, &w.name, &w.launched); err != nil {
-			panic(fmt.Sprintf("read global.db: %v", err))
-		}
-		out = append(out, w)
-	}
-	return out
-}

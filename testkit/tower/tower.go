@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"winnow/testkit/faults"
+	"winnow/testkit/procs"
 )
 
 // Version is what the Tower says its version is.
@@ -190,7 +191,7 @@ func (s *Server) Close() error {
 		s.release()
 	}
 	s.turn.Unlock()
-	err := endMarked(s.mark)
+	err := procs.EndMarked(s.mark)
 	for _, t := range all {
 		t.sh.close()
 	}

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
@@ -87,13 +90,6 @@ func listed(t *testing.T, s *Server) map[string]map[string]any {
 	return out
 }
 
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	if !waitFor(done) {
-		t.Fatalf("after ten seconds: not yet %s", what)
-	}
-}
-
 func TestDeleteTakesAll(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Options{})
@@ -101,16 +97,16 @@ func TestDeleteTakesAll(t *testing.T) {
 	a := s.Terminal(ws, Terminal{RoleID: "builder-pir-883"})
 	b := s.Terminal(ws, Terminal{RoleID: "builder-pir-884", Deaf: true})
 	for _, one := range []TerminalState{a, b} {
-		if !s.Registered(one.ID) || !s.HasRow(one.ID) || !s.Alive(one.ID) || !living(one.Agent) || !answers(one.Socket) || s.Gone(one.ID) {
+		if !s.Registered(one.ID) || !s.HasRow(one.ID) || !s.Alive(one.ID) || !procs.Lives(one.Agent) || !answers(one.Socket) || s.Gone(one.ID) {
 			t.Fatalf("%+v is not there", one)
 		}
 		path := "/api/terminals/" + one.ID
 		s.Expect("DELETE", path)
 		must(t, s, 204, "DELETE", path)
-		if !s.Gone(one.ID) || living(one.PID) {
+		if !s.Gone(one.ID) || procs.Lives(one.PID) {
 			t.Errorf("%+v is still there", one)
 		}
-		eventually(t, "hung up on the agent", func() bool { return !living(one.Agent) })
+		wait.Eventually(t, "hung up on the agent", func() bool { return !procs.Lives(one.Agent) })
 		s.Expect("DELETE", path)
 		if got := must(t, s, 404, "DELETE", path); got["message"] != "Session "+one.ID+" not found" {
 			t.Errorf("a second time: %v", got)

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -281,7 +284,7 @@ func (s *Server) Exit(id string, code int) {
 	if !t.sh.signalAgent(unix.SIGKILL) {
 		panic(fmt.Sprintf("end the agent of %s: it has none", id))
 	}
-	if !waitFor(func() bool { s.turn.Lock(); defer s.turn.Unlock(); return t.exited }) {
+	if !wait.Until(10*time.Second, func() bool { s.turn.Lock(); defer s.turn.Unlock(); return t.exited }) {
 		panic(fmt.Sprintf("end the agent of %s: it outlives SIGKILL", id))
 	}
 }
@@ -300,7 +303,10 @@ func (s *Server) Type(id, text string) {
 }
 
 // Output gives the end of what the terminal printed.
-func (s *Server) Output(id string) string { return s.must(id).sh.output() }
+func (s *Server) Output(id string) string {
+	text, _ := s.must(id).sh.out.Text()
+	return text
+}
 
 // SetPID has the Tower and the row say that the shellper is another process.
 func (s *Server) SetPID(id string, pid int) {
@@ -326,7 +332,7 @@ func (s *Server) HasRow(id string) bool {
 // Alive says whether the terminal's shellper lives.
 func (s *Server) Alive(id string) bool {
 	sh := s.must(id).sh
-	return sh.alive() && living(sh.pid)
+	return sh.alive() && procs.Lives(sh.pid)
 }
 
 // Gone says whether nothing of the terminal is left: no entry in the Tower's list, no row, no shellper, no socket.

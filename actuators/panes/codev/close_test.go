@@ -13,6 +13,7 @@ import (
 	"winnow/engine/decision"
 	"winnow/internal/tower/act"
 	kit "winnow/testkit/tower"
+	"winnow/testkit/wait"
 )
 
 func TestCloses(t *testing.T) {
@@ -122,7 +123,7 @@ func TestTowerThatFails(t *testing.T) {
 				t.Errorf("outcome %+v, alive %v", out, w.Alive(st.ID))
 			}
 			if c.gone { // the row is the last to go
-				eventually(t, "nothing is left of it", func() bool { return w.Gone(st.ID) })
+				wait.Eventually(t, "nothing is left of it", func() bool { return w.Gone(st.ID) })
 			} else if w.Gone(st.ID) {
 				t.Error("nothing is left of it")
 			}

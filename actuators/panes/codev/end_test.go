@@ -16,6 +16,7 @@ import (
 	"winnow/engine/decision"
 	"winnow/internal/proc"
 	kit "winnow/testkit/tower"
+	"winnow/testkit/wait"
 )
 
 func TestEndsWhatNobodyKnows(t *testing.T) {
@@ -30,7 +31,7 @@ func TestEndsWhatNobodyKnows(t *testing.T) {
 		if out.Freed.RSS != rss(id) || out.Open {
 			t.Errorf("outcome: %+v", out)
 		}
-		eventually(t, "it ends", func() bool { return !w.Alive(st.ID) })
+		wait.Eventually(t, "it ends", func() bool { return !w.Alive(st.ID) })
 		if _, err := os.Lstat(st.Socket); err != nil {
 			t.Errorf("its socket is Codev's to clear away: %v", err)
 		}
@@ -42,7 +43,7 @@ func TestEndsWhatNobodyKnows(t *testing.T) {
 		w := newWorld(t).short()
 		st := w.builder(kit.Terminal{NoRow: true, NoSession: true, Deaf: true, Exited: new(0)})
 		want(t, w.act(w.identity(st)), decision.Done, "was killed")
-		eventually(t, "it ends", func() bool { return !w.Alive(st.ID) })
+		wait.Eventually(t, "it ends", func() bool { return !w.Alive(st.ID) })
 	})
 	t.Run("one that is stopped", func(t *testing.T) {
 		t.Parallel()
@@ -51,7 +52,7 @@ func TestEndsWhatNobodyKnows(t *testing.T) {
 		if err := unix.Kill(f.pid, unix.SIGSTOP); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "it stops", func() bool {
+		wait.Eventually(t, "it stops", func() bool {
 			text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(f.pid), "stat"))
 			s, bad := proc.ParseStat(text)
 			return err == nil && bad == nil && s.State == 'T'
@@ -239,7 +240,7 @@ func TestOutlivesItsTerminal(t *testing.T) {
 		if out.Freed.RSS != rss(id) || w.Registered(st.ID) {
 			t.Errorf("outcome: %+v", out)
 		}
-		eventually(t, "it ends", func() bool { return !w.Alive(st.ID) })
+		wait.Eventually(t, "it ends", func() bool { return !w.Alive(st.ID) })
 	})
 	t.Run("is killed where it does not listen", func(t *testing.T) {
 		t.Parallel()
@@ -248,7 +249,7 @@ func TestOutlivesItsTerminal(t *testing.T) {
 		id := w.identity(st)
 		outlive(w, st)
 		want(t, w.act(id), decision.Done, "still ran", "was killed")
-		eventually(t, "it ends", func() bool { return !w.Alive(st.ID) })
+		wait.Eventually(t, "it ends", func() bool { return !w.Alive(st.ID) })
 	})
 	t.Run("is left after an interruption", func(t *testing.T) {
 		t.Parallel()

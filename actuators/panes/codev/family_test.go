@@ -8,8 +8,9 @@ import (
 	see "winnow/collectors/panes/codev"
 	"winnow/engine/decision"
 	"winnow/internal/proc"
-	procact "winnow/internal/proc/act"
+	"winnow/testkit/procs"
 	kit "winnow/testkit/tower"
+	"winnow/testkit/wait"
 )
 
 // lost is a development server that its Tower lost when it was started again, with command running in it. An earlier look knew it.
@@ -31,21 +32,13 @@ func (w *world) remember() {
 	w.known = see.Owners(s, w.known, time.Hour)
 }
 
-func runs(pid int) bool {
-	h, err := procact.Hold("/proc", pid)
-	if err == nil {
-		h.Close()
-	}
-	return err == nil
-}
-
 func TestEndsAServerThatTheTowerLost(t *testing.T) {
 	t.Parallel()
 	t.Run("with what runs in it", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		st, id := w.lost("sh", "-c", "sleep 1000 & sleep 1000")
-		eventually(t, "both run", func() bool { return len(w.belowOf(st.PID)) == 3 })
+		wait.Eventually(t, "both run", func() bool { return len(w.belowOf(st.PID)) == 3 })
 		family := w.belowOf(st.PID)
 		out := w.act(id)
 		want(t, out, decision.Done, "ended when asked to", id.ID, "3 of its 3 processes with it")
@@ -53,7 +46,7 @@ func TestEndsAServerThatTheTowerLost(t *testing.T) {
 			t.Errorf("freed %d", out.Freed.RSS)
 		}
 		for _, pid := range append(family, st.PID) {
-			if runs(pid) {
+			if procs.Lives(pid) {
 				t.Errorf("pid %d still runs", pid)
 			}
 		}
@@ -65,11 +58,11 @@ func TestEndsAServerThatTheTowerLost(t *testing.T) {
 		w := newWorld(t)
 		w.o.TermGrace = 200 * time.Millisecond
 		st, id := w.lost("sh", "-c", "trap '' TERM HUP; echo deaf; sleep 1000")
-		eventually(t, "it is deaf", func() bool { return strings.Contains(w.Output(st.ID), "deaf") && len(w.belowOf(st.PID)) == 2 })
+		wait.Eventually(t, "it is deaf", func() bool { return strings.Contains(w.Output(st.ID), "deaf") && len(w.belowOf(st.PID)) == 2 })
 		family := w.belowOf(st.PID)
 		want(t, w.act(id), decision.Done, "2 of its 2 processes with it")
 		for _, pid := range family {
-			if runs(pid) {
+			if procs.Lives(pid) {
 				t.Errorf("pid %d still runs", pid)
 			}
 		}
@@ -87,7 +80,7 @@ func TestSparesAServerThatIsNotAsItWasJudged(t *testing.T) {
 		"something began in it": {func(w *world, st kit.TerminalState) {
 			n := len(w.belowOf(st.PID))
 			w.Type(st.ID, "x\n")
-			eventually(w.t, "it runs", func() bool { return len(w.belowOf(st.PID)) > n })
+			wait.Eventually(w.t, "it runs", func() bool { return len(w.belowOf(st.PID)) > n })
 		}, "has begun to live below"},
 		"the Tower lists it": {func(w *world, st kit.TerminalState) { w.SetPID(w.builder(kit.Terminal{}).ID, st.PID) }, "says now of it"},
 	} {
@@ -119,7 +112,7 @@ func TestSparesAServerThatIsNotAsItWasJudged(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		st, id := w.lost("sh", "-c", "sleep 1000; true")
-		eventually(t, "it runs", func() bool { return len(w.belowOf(st.PID)) == 2 })
+		wait.Eventually(t, "it runs", func() bool { return len(w.belowOf(st.PID)) == 2 })
 		w.o.Never = []string{"sleep"}
 		want(t, w.act(id), decision.Refused, "never signalled", "left untouched")
 		if !w.Alive(st.ID) {

@@ -15,6 +15,7 @@ import (
 	"winnow/actuators"
 	"winnow/engine/decision"
 	kit "winnow/testkit/tower"
+	"winnow/testkit/wait"
 )
 
 // TestNeverCloses lists what is refused whatever the verdict, before anybody is asked.
@@ -162,7 +163,7 @@ func TestChangedSinceItWasJudged(t *testing.T) {
 				if told := w.Mutations(); len(told) != 0 {
 					t.Errorf("the Tower was told %v", told)
 				}
-				eventually(t, "it lives or not", func() bool { return w.Alive(st.ID) != c.ends })
+				wait.Eventually(t, "it lives or not", func() bool { return w.Alive(st.ID) != c.ends })
 			})
 		}
 	}

@@ -3,13 +3,17 @@ package codev
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"testing"
 
 	"winnow/actuators/judging"
 	"winnow/collectors"
 	see "winnow/collectors/panes/codev"
 	"winnow/engine/decision"
+	kit "winnow/testkit/tower"
+	"winnow/testkit/wait"
 )
 
 // The moments of an act: before it is held, before and after it is judged again, before and after it is judged for the last time.
@@ -69,4 +73,32 @@ func (w *world) worktree(f func(path string)) {
 func (w *world) own(path, text string) {
 	w.t.Helper()
 	w.judge.Without(nil, map[string]string{path: text})
+}
+
+// TestWindow has a terminal turn out to be an architect's in the last moments of an act, and what no Tower lists begin to run something.
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	t.Run("closed by its Tower", func(t *testing.T) {
+		t.Parallel()
+		judging.Window(t, func(t *testing.T) judging.Trial {
+			w := newWorld(t)
+			st := w.builder(kit.Terminal{})
+			w.expect(st.ID)
+			return judging.Trial{Judge: w.judge, Actuator: New(w.o), Decision: w.decide(st.ID), There: func() bool { return w.Alive(st.ID) },
+				Change: func() { w.answered(http.MethodGet, w.listing(with("label", "Architect 2"))) }}
+		})
+	})
+	t.Run("ended by its process", func(t *testing.T) {
+		t.Parallel()
+		judging.Window(t, func(t *testing.T) judging.Trial {
+			w := newWorld(t)
+			st, id := w.lost("sh", "-c", "while read -r x; do sleep 1000 & done")
+			return judging.Trial{Judge: w.judge, Actuator: New(w.o), Decision: w.decided[id.ID], There: func() bool { return w.Alive(st.ID) },
+				Change: func() {
+					n := len(w.belowOf(st.PID))
+					w.Type(st.ID, "x\n")
+					wait.Eventually(t, "it runs", func() bool { return len(w.belowOf(st.PID)) > n })
+				}}
+		})
+	})
 }

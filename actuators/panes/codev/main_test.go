@@ -21,6 +21,7 @@ import (
 	"winnow/engine/decision"
 	procact "winnow/internal/proc/act"
 	"winnow/testkit/attack"
+	"winnow/testkit/procs"
 )
 
 // roleVar makes the test binary play a shellper, or a Winnow that is killed in the middle of an act.
@@ -190,22 +191,11 @@ func background(c *exec.Cmd) string {
 
 // onTerminal leaves a process in the background of a session of its own, on a terminal that the shellper keeps open.
 func onTerminal() string {
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		panic(err)
-	}
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
-	}
+	master, slave, err := procs.Terminal()
 	if err != nil {
 		panic(err)
 	}
 	kept = master
-	slave, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		panic(err)
-	}
 	defer slave.Close()
 	c := exec.Command("sh", "-c", "trap '' HUP; exec 3<&0; sleep 60 >&3 2>&3 & echo $!")
 	c.Stdin = slave

@@ -23,6 +23,7 @@ import (
 	"winnow/engine/snapshot"
 	procact "winnow/internal/proc/act"
 	kit "winnow/testkit/tower"
+	"winnow/testkit/wait"
 )
 
 // world is a Tower with a workspace, and everything that was said about what was done to it.
@@ -186,16 +187,6 @@ func (w *world) answered(method string, f kit.Fault) {
 	})
 }
 
-// eventually waits for a condition.
-func eventually(t testing.TB, what string, so func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !so(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: it did not come about", what)
-		}
-	}
-}
-
 // end kills a process that the test started, and waits until it has ended.
 func end(t testing.TB, pid int) {
 	t.Helper()
@@ -243,7 +234,7 @@ func (w *world) listing(change func(all []map[string]any) any) kit.Fault {
 func (w *world) ended(st kit.TerminalState) {
 	w.t.Helper()
 	end(w.t, st.PID)
-	eventually(w.t, "the Tower knows", func() bool {
+	wait.Eventually(w.t, "the Tower knows", func() bool {
 		return slices.ContainsFunc(w.list(), func(one map[string]any) bool { return one["id"] == st.ID && one["status"] == "exited" })
 	})
 }

@@ -12,12 +12,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"winnow/actuators/judging"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	wire "winnow/internal/herdr"
-	"winnow/internal/proc"
-	procact "winnow/internal/proc/act"
 	"winnow/testkit/herdr"
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 func TestDoClosesThatTabAndNoOther(t *testing.T) {
@@ -31,12 +32,12 @@ func TestDoClosesThatTabAndNoOther(t *testing.T) {
 				a := actuator(t, Options{Step: func(name string) { steps = append(steps, name) }})
 				first := w.s.Panes(w.husk)[0]
 				w.s.Type(first.ID, "echo the-$((20+3))-lines\n")
-				eventually(t, "the pane's output", func() bool { return strings.Contains(w.s.Output(first.ID), "the-23-lines") })
+				wait.Eventually(t, "the pane's output", func() bool { return strings.Contains(w.s.Output(first.ID), "the-23-lines") })
 				d := w.judged(w.husk)
 				w.s.Expect("tab.close", w.husk)
 				g := grasped(t, a, d)
 				out := g.do(t.Context(), d)
-				wantOutcome(t, decision.Done, out, label, "is gone, and 2 of its 2 processes with it", "text of 2 panes", g.plan.Folder)
+				judging.WantOutcome(t, decision.Done, out, label, "is gone, and 2 of its 2 processes with it", "text of 2 panes", g.plan.Folder)
 				if out.Freed.RSS <= 0 {
 					t.Errorf("freed %d bytes of memory", out.Freed.RSS)
 				}
@@ -76,7 +77,7 @@ func TestDoAsksAsLittleAsItCan(t *testing.T) {
 	d := w.judged(w.husk)
 	before := len(w.s.Calls())
 	w.s.Expect("tab.close", w.husk)
-	wantOutcome(t, decision.Done, attempt(t, actuator(t, Options{}), d))
+	judging.WantOutcome(t, decision.Done, attempt(t, actuator(t, Options{}), d))
 	var got []string
 	for _, c := range w.s.Calls()[before:] {
 		got = append(got, c.Method)
@@ -92,12 +93,12 @@ func TestDoTakesTheJudgedHelpersOfAShell(t *testing.T) {
 	w := fresh(t, herdr.Options{})
 	p := w.s.Panes(w.husk)[0]
 	w.s.Type(p.ID, "sleep 1000 &\n")
-	eventually(t, "a background job", func() bool { return len(sessionOf(t, p.PID)) == 2 })
+	wait.Eventually(t, "a background job", func() bool { return len(procs.SessionPIDs(p.PID)) == 2 })
 	d := w.decided(w.judge(), w.husk) // which the policies would keep
 	w.s.Expect("tab.close", w.husk)
-	wantOutcome(t, decision.Done, attempt(t, actuator(t, Options{}), d), "2 of its 2 processes")
+	judging.WantOutcome(t, decision.Done, attempt(t, actuator(t, Options{}), d), "2 of its 2 processes")
 	for _, pid := range d.Identity.Tab.Panes[0].Members {
-		if lives(pid) {
+		if procs.Lives(pid) {
 			t.Errorf("pid %d lives on", pid)
 		}
 	}
@@ -117,39 +118,32 @@ var changes = []happening{
 	}, decision.Changed, "a key was pressed"},
 	{"a command runs", func(t *testing.T, w *world, d *decision.Tab) {
 		w.s.Type(d.Panes[0].ID, "sleep 1000\n")
-		eventually(t, "a command", func() bool { return len(sessionOf(t, d.Panes[0].PID)) == 2 })
+		wait.Eventually(t, "a command", func() bool { return len(procs.SessionPIDs(d.Panes[0].PID)) == 2 })
 	}, decision.Changed, ""},
 	{"a command runs in the background", func(t *testing.T, w *world, d *decision.Tab) {
 		w.s.Type(d.Panes[0].ID, "sleep 1000 &\n")
-		eventually(t, "a command", func() bool { return len(sessionOf(t, d.Panes[0].PID)) == 2 })
+		wait.Eventually(t, "a command", func() bool { return len(procs.SessionPIDs(d.Panes[0].PID)) == 2 })
 	}, decision.Changed, "was not judged"},
 	{"a command leaves the session", func(t *testing.T, w *world, d *decision.Tab) {
 		w.s.Type(d.Panes[0].ID, "set +m\nsetsid sleep 1000 &\n")
-		eventually(t, "a command", func() bool {
-			all, err := proc.Scan("/proc")
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, s := range all {
-				if s.Parent == d.Panes[0].PID && s.Session != d.Panes[0].PID && s.Comm == "sleep" {
-					return true
-				}
-			}
-			return false
+		wait.Eventually(t, "a command", func() bool {
+			return slices.ContainsFunc(procs.All(), func(p procs.Process) bool {
+				return p.Parent == d.Panes[0].PID && p.Session != d.Panes[0].PID && p.Name == "sleep"
+			})
 		})
 	}, decision.Changed, "has left its session"},
 	{"its shell becomes a program", func(t *testing.T, w *world, d *decision.Tab) {
 		w.s.Type(d.Panes[0].ID, "exec sleep 1000\n")
-		eventually(t, "a program", func() bool { return comm(d.Panes[0].PID) == "sleep" })
+		wait.Eventually(t, "a program", func() bool { return procs.Name(d.Panes[0].PID) == "sleep" })
 	}, decision.Changed, `"sleep"`},
 	{"its shell is busy with itself", func(t *testing.T, w *world, d *decision.Tab) {
 		w.s.Type(d.Panes[0].ID, "while :; do :; done\n")
-		eventually(t, "a busy shell", func() bool { return state(d.Panes[0].PID) == 'R' })
+		wait.Eventually(t, "a busy shell", func() bool { return procs.State(d.Panes[0].PID) == 'R' })
 	}, decision.Changed, "does not wait"},
 	{"its shell ends", func(t *testing.T, w *world, d *decision.Tab) {
 		w.s.Split(d.ID, herdr.Pane{}) // so that the tab stays
 		w.s.Type(d.Panes[0].ID, "exit\n")
-		eventually(t, "the shell ends", func() bool { return len(w.s.Panes(d.ID)) == 1 })
+		wait.Eventually(t, "the shell ends", func() bool { return len(w.s.Panes(d.ID)) == 1 })
 	}, decision.Changed, ""},
 	{"its shell is started again", func(_ *testing.T, w *world, d *decision.Tab) { w.s.LaunchAgain(d.Panes[0].ID) }, decision.Changed, "shell"},
 	{"it is split", func(_ *testing.T, w *world, d *decision.Tab) { w.s.Split(d.ID, herdr.Pane{}) }, decision.Changed, "another terminal"},
@@ -164,7 +158,7 @@ var changes = []happening{
 		w.s.MovePane(w.s.Split(w.keep, quiet), d.ID)
 	}, decision.Changed, "another terminal"},
 	{"a pane is not listed", func(_ *testing.T, w *world, d *decision.Tab) { w.s.Hide(d.Panes[0].ID) }, decision.Changed, "0 are listed"},
-	{"the server starts again", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Restart(herdr.RestartOptions{}) }, decision.Changed, ""},
+	{"the server starts again", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Restart() }, decision.Changed, ""},
 	{"the server is handed over", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Handoff() }, decision.Changed, "another terminal"},
 	{"the server ends", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Stop(true) }, decision.Gone, "server"},
 	{"the server answers pings only", func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Wedge(true) }, decision.Refused, "no answer in time"},
@@ -212,24 +206,6 @@ var changes = []happening{
 			return real
 		})
 	}, decision.Changed, `"zsh"`},
-}
-
-func comm(pid int) string {
-	h, err := procact.Hold("/proc", pid)
-	if err != nil {
-		return ""
-	}
-	h.Close()
-	return h.Was.Comm
-}
-
-func state(pid int) byte {
-	h, err := procact.Hold("/proc", pid)
-	if err != nil {
-		return 0
-	}
-	h.Close()
-	return h.Was.State
 }
 
 // TestNothingIsClosedThatChanged makes each change once before the act, where the judge finds it, and once after the last judgement, where
@@ -285,7 +261,7 @@ func TestDoKeepsNoTextThatTheServerDoesNotGive(t *testing.T) {
 	d := w.judged(w.husk)
 	a := actuator(t, Options{})
 	w.s.Expect("tab.close", w.husk)
-	wantOutcome(t, decision.Done, attempt(t, a, d), "no text of its panes was kept")
+	judging.WantOutcome(t, decision.Done, attempt(t, a, d), "no text of its panes was kept")
 }
 
 func TestDoRefusesWhereTheTextCannotBeSaved(t *testing.T) {
@@ -303,7 +279,7 @@ func TestDoRefusesWhereTheTextCannotBeSaved(t *testing.T) {
 				return herdr.Fault{}
 			})
 			a := actuator(t, Options{})
-			wantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "save the text")
+			judging.WantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "save the text")
 			w.wantUntouched(a)
 		})
 	}
@@ -312,7 +288,7 @@ func TestDoRefusesWhereTheTextCannotBeSaved(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(a.Trash, act), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	wantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "trash")
+	judging.WantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "trash")
 }
 
 // TestDoFindsOutHowACloseWent lets the one tab.close go wrong in every way.
@@ -358,7 +334,7 @@ func TestDoFindsOutHowACloseWent(t *testing.T) {
 			g := grasped(t, a, d)
 			out := g.do(t.Context(), d)
 			_ = g.Close()
-			wantOutcome(t, c.want, out, c.word)
+			judging.WantOutcome(t, c.want, out, c.word)
 			if out.Open != c.open {
 				t.Errorf("want it open: %v, got %v", c.open, out.Open)
 			}
@@ -394,7 +370,7 @@ func TestDoCannotBeInterruptedHalfway(t *testing.T) {
 		if want == decision.Done {
 			w.s.Expect("tab.close", w.husk)
 		}
-		wantOutcome(t, want, g.do(ctx, d))
+		judging.WantOutcome(t, want, g.do(ctx, d))
 		_ = g.Close()
 		if want != decision.Done {
 			w.wantUntouched(a)
@@ -407,18 +383,18 @@ func TestBuryEndsWhatOutlivesTheClose(t *testing.T) {
 	sh := launch(t)
 	w := fresh(t, herdr.Options{}, sh.pane()) // of which the server ends nothing
 	sh.typeIn(t, "sleep 1000 &\n")
-	eventually(t, "a background job", func() bool { return len(sessionOf(t, sh.pid)) == 2 })
+	wait.Eventually(t, "a background job", func() bool { return len(procs.SessionPIDs(sh.pid)) == 2 })
 	var steps []string
 	a := actuator(t, Options{Step: func(name string) { steps = append(steps, name) }})
 	d := w.decided(w.judge(), w.husk) // which the policies would keep
 	w.s.Expect("tab.close", w.husk)
 	out := attempt(t, a, d)
-	wantOutcome(t, decision.Done, out, "2 of its 2 processes", "2 of them outlived the close and were signalled")
+	judging.WantOutcome(t, decision.Done, out, "2 of its 2 processes", "2 of them outlived the close and were signalled")
 	if out.Freed.RSS <= 0 {
 		t.Errorf("freed %d bytes", out.Freed.RSS)
 	}
 	for _, pid := range d.Identity.Tab.Panes[0].Members {
-		if lives(pid) {
+		if procs.Lives(pid) {
 			t.Errorf("pid %d lives on", pid)
 		}
 	}
@@ -433,12 +409,12 @@ func TestBurySparesWhatWasNotJudgedOrHasLeft(t *testing.T) {
 	sh := launch(t)
 	w := fresh(t, herdr.Options{}, sh.pane())
 	sh.typeIn(t, "set +m\nsh -c 'trap \"exec setsid sleep 1000\" USR1; while :; do sleep 1000 & wait; done' &\n")
-	eventually(t, "its processes", func() bool { return len(sessionOf(t, sh.pid)) == 3 })
+	wait.Eventually(t, "its processes", func() bool { return len(procs.SessionPIDs(sh.pid)) == 3 })
 	a := actuator(t, Options{})
 	d := w.decided(w.judge(), w.husk) // which the policies would keep
 	var leaver, stranger int
 	for _, pid := range d.Identity.Tab.Panes[0].Members {
-		if pid != sh.pid && comm(pid) == "sh" {
+		if pid != sh.pid && procs.Name(pid) == "sh" {
 			leaver = pid
 		}
 	}
@@ -447,26 +423,26 @@ func TestBurySparesWhatWasNotJudgedOrHasLeft(t *testing.T) {
 			if err := syscall.Kill(leaver, syscall.SIGUSR1); err != nil {
 				t.Error(err)
 			}
-			eventually(t, "a process that left", func() bool { return comm(leaver) == "sleep" })
+			wait.Eventually(t, "a process that left", func() bool { return procs.Name(leaver) == "sleep" })
 			sh.typeIn(t, "sh -c 'trap \"\" HUP; exec sleep 1001' &\n")
-			eventually(t, "a process that nobody judged", func() bool {
-				for _, pid := range sessionOf(t, sh.pid) {
+			wait.Eventually(t, "a process that nobody judged", func() bool {
+				for _, pid := range procs.SessionPIDs(sh.pid) {
 					if !slices.Contains(d.Identity.Tab.Panes[0].Members, pid) {
 						stranger = pid
 					}
 				}
-				return stranger != 0 && comm(stranger) == "sleep"
+				return stranger != 0 && procs.Name(stranger) == "sleep"
 			})
 		}
 	}
 	t.Cleanup(func() { _ = syscall.Kill(leaver, syscall.SIGKILL) })
 	w.s.Expect("tab.close", w.husk)
 	out := attempt(t, a, d)
-	wantOutcome(t, decision.Done, out, "has left its session")
-	if !lives(leaver) || !lives(stranger) {
-		t.Errorf("the process that left lives: %v, the one that nobody judged: %v", lives(leaver), lives(stranger))
+	judging.WantOutcome(t, decision.Done, out, "has left its session")
+	if !procs.Lives(leaver) || !procs.Lives(stranger) {
+		t.Errorf("the process that left lives: %v, the one that nobody judged: %v", procs.Lives(leaver), procs.Lives(stranger))
 	}
-	if lives(sh.pid) {
+	if procs.Lives(sh.pid) {
 		t.Error("the shell lives on")
 	}
 }
@@ -485,8 +461,8 @@ func TestBurySparesAPaneThatWasMovedAway(t *testing.T) {
 	}
 	w.s.Expect("tab.close", w.husk)
 	out := attempt(t, a, d)
-	wantOutcome(t, decision.Done, out, "its pane was moved", "1 of its 2 processes")
-	if !lives(moved.PID) {
+	judging.WantOutcome(t, decision.Done, out, "its pane was moved", "1 of its 2 processes")
+	if !procs.Lives(moved.PID) {
 		t.Error("the shell of the pane that was moved was ended")
 	}
 	if panes := w.s.Panes(w.home); len(panes) != 2 {
@@ -501,9 +477,9 @@ func TestBuryEndsNothingForAnotherServer(t *testing.T) {
 	g := grasped(t, actuator(t, Options{}), w.judged(w.husk))
 	for _, v := range []*wire.World{nil, {Server: g.id.ServerPID + 1}} {
 		out := g.bury(t.Context(), &whereabouts{view: v})
-		wantOutcome(t, decision.Done, out, "0 of its 1 process", "the server is no longer the one")
+		judging.WantOutcome(t, decision.Done, out, "0 of its 1 process", "the server is no longer the one")
 	}
-	if !lives(g.members[0].PID) {
+	if !procs.Lives(g.members[0].PID) {
 		t.Error("its shell was ended")
 	}
 }
@@ -521,8 +497,8 @@ func TestDoLeavesPanesThatWereAllMovedAway(t *testing.T) {
 		return herdr.Fault{}
 	})
 	w.s.Expect("tab.close", w.husk)
-	wantOutcome(t, decision.Changed, attempt(t, a, d), "in another tab")
-	if !lives(d.Identity.Tab.Panes[0].PID) {
+	judging.WantOutcome(t, decision.Changed, attempt(t, a, d), "in another tab")
+	if !procs.Lives(d.Identity.Tab.Panes[0].PID) {
 		t.Error("its shell was ended")
 	}
 	wantNothingSaved(t, a)
@@ -543,8 +519,8 @@ func TestDoLeavesAHandedOverTab(t *testing.T) {
 	})
 	w.s.Expect("tab.close", w.husk)
 	out := attempt(t, a, d)
-	wantOutcome(t, decision.Failed, out, "still lists it")
-	if !out.Open || !lives(d.Identity.Tab.Panes[0].PID) || !w.s.HasTab(w.husk) {
+	judging.WantOutcome(t, decision.Failed, out, "still lists it")
+	if !out.Open || !procs.Lives(d.Identity.Tab.Panes[0].PID) || !w.s.HasTab(w.husk) {
 		t.Errorf("open %v, tabs %v", out.Open, w.s.Tabs())
 	}
 }
@@ -559,7 +535,7 @@ func TestDoTellsThatTheWorkspaceWentToo(t *testing.T) {
 		}
 	}})
 	w.s.Expect("tab.close", w.husk)
-	wantOutcome(t, decision.Done, attempt(t, a, w.judged(w.husk)), "WORKSPACE", "IS GONE TOO")
+	judging.WantOutcome(t, decision.Done, attempt(t, a, w.judged(w.husk)), "WORKSPACE", "IS GONE TOO")
 
 	w = fresh(t, herdr.Options{Profile: herdr.V075})
 	a.Step = func(step string) {
@@ -569,7 +545,7 @@ func TestDoTellsThatTheWorkspaceWentToo(t *testing.T) {
 	}
 	w.s.Expect("tab.close", w.husk)
 	_ = os.RemoveAll(a.Trash)
-	wantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "tab_close_failed")
+	judging.WantOutcome(t, decision.Refused, attempt(t, a, w.judged(w.husk)), "tab_close_failed")
 
 	w = fresh(t, herdr.Options{})
 	third := w.s.Tab(w.work, "third", quiet)
@@ -580,5 +556,5 @@ func TestDoTellsThatTheWorkspaceWentToo(t *testing.T) {
 	}
 	w.s.Expect("tab.close", w.husk)
 	_ = os.RemoveAll(a.Trash)
-	wantOutcome(t, decision.Done, attempt(t, a, w.judged(w.husk)), "another program or person closed "+third)
+	judging.WantOutcome(t, decision.Done, attempt(t, a, w.judged(w.husk)), "another program or person closed "+third)
 }

@@ -16,6 +16,8 @@ import (
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	"winnow/testkit/herdr"
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 func TestHoldPlansEveryNameAndPlace(t *testing.T) {
@@ -38,7 +40,7 @@ func TestHoldPlansEveryNameAndPlace(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}
-	if _, err := planOf(intent(g, d)); err != nil {
+	if _, err := panes.ReadPlan(a.Trash, intent(g, d), &plan{}); err != nil {
 		t.Errorf("its own plan is refused: %v", err)
 	}
 	w.wantUntouched(a)
@@ -72,7 +74,7 @@ func wantRefused(t *testing.T, w *world, d decision.Decision) {
 	before := len(w.s.Calls())
 	a := actuator(t, Options{})
 	_, err := a.Hold(t.Context(), act, d)
-	wantErr(t, actuators.ErrRefused, err)
+	judging.WantErr(t, actuators.ErrRefused, err)
 	if n := len(w.s.Calls()) - before; n > 0 {
 		t.Errorf("%+v: %d requests", d.Identity.Tab, n)
 	}
@@ -138,7 +140,7 @@ func TestHoldRefusesWhatIsNotKnown(t *testing.T) {
 	for _, id := range []string{"", "..", "../x", "a/b", "a\n"} {
 		a := actuator(t, Options{})
 		_, err := a.Hold(t.Context(), id, whole)
-		wantErr(t, actuators.ErrRefused, err)
+		judging.WantErr(t, actuators.ErrRefused, err)
 	}
 }
 
@@ -169,7 +171,7 @@ func TestActRefusesAnotherTabThanTheJudgedOne(t *testing.T) {
 			}
 			last := clone(t, whole)
 			c.change(last.Identity.Tab)
-			wantOutcome(t, c.want, h.Act(t.Context(), intent(h, last)), c.word)
+			judging.WantOutcome(t, c.want, h.Act(t.Context(), intent(h, last)), c.word)
 			_ = h.Close()
 			w.wantUntouched(a)
 		})
@@ -187,7 +189,7 @@ func TestActRefusesAnotherTabThanTheJudgedOne(t *testing.T) {
 		d := clone(t, whole)
 		c.change(d.Identity.Tab)
 		_, err := actuator(t, Options{}).Hold(t.Context(), act, d)
-		wantErr(t, c.want, err, c.word)
+		judging.WantErr(t, c.want, err, c.word)
 	}
 }
 
@@ -332,7 +334,7 @@ func TestOnlyThePoliciesJudge(t *testing.T) {
 			if c.objection != "" {
 				wanted := d
 				wanted.Verdict = decision.Reap // as an earlier look may have found
-				wantOutcome(t, decision.Changed, j.Carry(t.Context(), a, wanted), "must stay")
+				judging.WantOutcome(t, decision.Changed, j.Carry(t.Context(), a, wanted), "must stay")
 				w.wantUntouched(a)
 				if n := w.s.Dialogs(); n > 0 {
 					t.Errorf("the user was asked %d times", n)
@@ -343,20 +345,20 @@ func TestOnlyThePoliciesJudge(t *testing.T) {
 				}
 			} else {
 				j.Without(nil, map[string]string{"protect/mine/mine.rego": strictly})
-				wantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "mine keeps it")
+				judging.WantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "mine keeps it")
 				w.wantUntouched(a)
 				j.By(judging.Shipped)
 			}
 			w.s.Expect("tab.close", tab)
 			if c.o.Profile == herdr.V071 && c.name == "the last tab of an old server" { // which says no by itself
-				wantOutcome(t, decision.Refused, j.Carry(t.Context(), a, d), "last tab")
+				judging.WantOutcome(t, decision.Refused, j.Carry(t.Context(), a, d), "last tab")
 				return
 			}
 			if c.name == askedFor {
-				wantOutcome(t, decision.Failed, j.Carry(t.Context(), a, d), "IN A DIALOG NOW")
+				judging.WantOutcome(t, decision.Failed, j.Carry(t.Context(), a, d), "IN A DIALOG NOW")
 				return
 			}
-			wantOutcome(t, decision.Done, j.Carry(t.Context(), a, d))
+			judging.WantOutcome(t, decision.Done, j.Carry(t.Context(), a, d))
 			if w.s.HasTab(tab) {
 				t.Error("it is there still")
 			}
@@ -379,7 +381,7 @@ func TestARuleOfOnesOwn(t *testing.T) {
 	w := fresh(t, herdr.Options{})
 	tab := w.s.Tab(w.work, "mine", herdr.Pane{Argv: []string{"sh", "-c", "sleep 1000; true"}})
 	pid := w.s.Panes(tab)[0].PID
-	eventually(t, "its command", func() bool { return hasChild(pid) })
+	wait.Eventually(t, "its command", func() bool { return hasChild(pid) })
 	j := w.judge()
 	if d := w.decided(j, tab); d.InScope {
 		t.Fatalf("the shipped rules do not ignore it: %s", objections(d))
@@ -398,7 +400,7 @@ findings contains {"rule": "reap.tabs.mine", "message": "it is mine", "evidence"
 		t.Fatal(objections(d))
 	}
 	w.s.Expect("tab.close", tab)
-	wantOutcome(t, decision.Done, j.Carry(t.Context(), actuator(t, Options{}), d), "2 of its 2 processes")
+	judging.WantOutcome(t, decision.Done, j.Carry(t.Context(), actuator(t, Options{}), d), "2 of its 2 processes")
 }
 
 // TestThePoliciesBelieveTheKernelAboutTheForeground has a server that says of a pane that its shell is in front, and a command that is.
@@ -409,8 +411,8 @@ func TestThePoliciesBelieveTheKernelAboutTheForeground(t *testing.T) {
 	a := actuator(t, Options{})
 	d := w.judged(w.husk)
 	sh.typeIn(t, "sleep 1000\n")
-	eventually(t, "a command in front", func() bool { return len(sessionOf(t, sh.pid)) == 2 && state(sh.pid) == 'S' })
-	wantOutcome(t, decision.Changed, w.judge().Carry(t.Context(), a, d), "must stay")
+	wait.Eventually(t, "a command in front", func() bool { return len(procs.SessionPIDs(sh.pid)) == 2 && procs.State(sh.pid) == 'S' })
+	judging.WantOutcome(t, decision.Changed, w.judge().Carry(t.Context(), a, d), "must stay")
 	w.wantUntouched(a)
 }
 
@@ -435,7 +437,7 @@ func TestActSurvivesEveryFault(t *testing.T) {
 				})
 				a := actuator(t, Options{})
 				a.patience = 100 * time.Millisecond
-				wantOutcome(t, decision.Refused, attempt(t, a, d))
+				judging.WantOutcome(t, decision.Refused, attempt(t, a, d))
 				w.wantUntouched(a)
 			}
 		})

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -89,41 +88,22 @@ func (h *held) closed(ctx context.Context) bool {
 	return err == nil && w.where == gone
 }
 
-// holdPane holds every judged process of a pane. One that ended, or left the pane's session, is nobody of the pane's any more.
 func (h *held) holdPane(p decision.Pane) error {
 	in := &heldPane{Pane: p}
-	pids := slices.Compact(slices.Sorted(slices.Values(p.Members)))
-	for _, pid := range pids {
-		m, err := procact.Hold(h.ProcRoot, pid)
-		first := pid == p.PID
-		switch {
-		case errors.Is(err, proc.ErrEnded) && !first:
-			continue
-		case errors.Is(err, proc.ErrEnded):
-			return actuators.Changed("the first process of pane %s of %s, pid %d, ended; the tab was left untouched", p.ID, h.who(), pid)
-		case err != nil:
-			return actuators.Refused("%s: %w; it was left untouched", h.who(), err)
-		case first && (m.Was.Start != p.StartTicks || m.Was.Session != pid):
-			m.Close()
-			return actuators.Changed("pid %d is no longer the first process of pane %s of %s; the tab was left untouched", pid, p.ID, h.who())
-		case m.Was.Session != p.PID:
-			m.Close()
-			continue
-		}
+	members, err := panes.HoldPane(h.ProcRoot, "tab", h.who(), p, h.never)
+	h.members = append(h.members, members...)
+	for _, m := range members {
 		h.pane[m] = in
-		h.members = append(h.members, m)
-		if err := h.spareable(m, m.Was); err != nil {
-			return err
-		}
-		if first {
+		if err == nil && m.PID == p.PID {
 			in.shell = m
-			if in.turns, err = m.Turns(); err != nil {
-				return actuators.Refused("%s: pid %d: %w; it was left untouched", h.who(), pid, err)
-			}
+			in.turns, err = m.Turns()
 		}
 	}
 	h.panes = append(h.panes, in)
-	return nil
+	if err == nil || errors.Is(err, actuators.ErrRefused) || errors.Is(err, actuators.ErrChanged) {
+		return err
+	}
+	return actuators.Refused("%s: %w; it was left untouched", h.who(), err)
 }
 
 // spareable refuses a process that is never signalled: a close signals every one of a pane.
@@ -138,13 +118,7 @@ func (h *held) setPlan(act string) {
 	h.plan = plan{Act: act, Socket: h.id.Socket, ServerPID: h.id.ServerPID, Tab: h.id.ID, Workspace: h.id.Workspace, Label: h.id.Label,
 		Folder: filepath.Join(h.Trash, act)}
 	for i, v := range h.panes {
-		p := planned{ID: v.ID, Terminal: v.Terminal, File: panes.File(i), Cwd: v.Cwd}
-		for _, m := range h.members {
-			if h.pane[m] == v {
-				p.Members = append(p.Members, panes.Member{PID: m.PID, StartTicks: m.Was.Start})
-			}
-		}
-		h.plan.Panes = append(h.plan.Panes, p)
+		h.plan.Panes = append(h.plan.Panes, planned{ID: v.ID, Terminal: v.Terminal, File: panes.File(i), Cwd: v.Cwd, Members: panes.MembersOf(h.members, v.PID)})
 	}
 }
 
@@ -159,7 +133,7 @@ func (h *held) Close() error {
 	h.members, h.panes, h.pane = nil, nil, nil
 	var left error
 	if h.undone {
-		if _, err := h.purge(&h.plan); err != nil {
+		if _, err := h.kept().Purge(); err != nil {
 			left = fmt.Errorf("%s was not closed, and what was saved of it in %s could not be removed: %w", h.who(), h.plan.Folder, err)
 		}
 		h.undone = false

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"testing"
 
 	"winnow/actuators/judging"
 	"winnow/collectors"
@@ -11,6 +12,7 @@ import (
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
+	"winnow/testkit/herdr"
 )
 
 const act = judging.Act
@@ -81,4 +83,28 @@ func objections(d decision.Decision) string {
 		out = append(out, fmt.Sprintf("%s: %s %v", o.Rule, o.Message, o.Evidence))
 	}
 	return fmt.Sprintf("%s %s: %s", d.ID, d.Verdict, strings.Join(out, "; "))
+}
+
+// TestWindow has a tab get another name, or a key in its shell, in the last moments of an act.
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*testing.T, *world, *decision.Tab){
+		"its name": func(_ *testing.T, w *world, d *decision.Tab) { w.s.Rename(d.ID, "mine") },
+		"a key": func(t *testing.T, w *world, d *decision.Tab) {
+			awake(t, d.Panes[0].PID, func(text string) { w.s.Type(d.Panes[0].ID, text) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			judging.Window(t, func(t *testing.T) judging.Trial {
+				w := fresh(t, herdr.Options{})
+				d := w.judged(w.husk)
+				if strings.HasSuffix(t.Name(), "nothing_changes") {
+					w.s.Expect("tab.close", w.husk)
+				}
+				return judging.Trial{Judge: w.judge().Judge, Actuator: actuator(t, Options{}), Decision: d,
+					Change: func() { change(t, w, d.Identity.Tab) }, There: func() bool { return w.s.HasTab(w.husk) }}
+			})
+		})
+	}
 }

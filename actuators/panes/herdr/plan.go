@@ -1,11 +1,7 @@
 package herdr
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"winnow/actuators/panes"
-	"winnow/engine/decision"
 )
 
 // plan is every name and place that an act uses. It stands in the intent, and as manifest.json beside the saved text.
@@ -29,18 +25,7 @@ type planned struct {
 	Members  []panes.Member `json:"members,omitempty"`
 }
 
-// planOf reads an intent's plan. Its names are checked: what is in it decides which files are read and removed.
-func planOf(in decision.Intent) (*plan, error) {
-	var p plan
-	if err := json.Unmarshal(in.Plan, &p); err != nil {
-		return nil, fmt.Errorf("read the plan of act %s: %w", in.ID, err)
-	}
-	files := make([]string, len(p.Panes))
-	for i, pane := range p.Panes {
-		files[i] = pane.File
-	}
-	if err := panes.Own(in.ID, p.Act, p.Socket, files); err != nil {
-		return nil, err
-	}
-	return &p, nil
+// kept is where the text of the held tab's panes is, or will be.
+func (h *held) kept() panes.Kept {
+	return panes.Kept{Trash: h.Trash, Act: h.plan.Act, Panes: len(h.plan.Panes)}
 }

@@ -16,9 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
+	"winnow/actuators/judging"
 	"winnow/engine/decision"
 	"winnow/testkit/attack"
 	"winnow/testkit/herdr"
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 // fact says by which reading a change of the world can be found out.
@@ -70,19 +73,19 @@ var mischiefs = []mischief{
 	{"a key", inShell, func(x *stage) { awake(x.t, x.pid, x.typeIn) }},
 	{"a command", inShell, func(x *stage) {
 		x.typeIn("sleep 1000\n")
-		eventually(x.t, "a command", func() bool { return hasChild(x.pid) })
+		wait.Eventually(x.t, "a command", func() bool { return hasChild(x.pid) })
 	}},
 	{"a background command", inShell, func(x *stage) {
 		x.typeIn("sleep 1000 &\n")
-		eventually(x.t, "a command", func() bool { return hasChild(x.pid) })
+		wait.Eventually(x.t, "a command", func() bool { return hasChild(x.pid) })
 	}},
 	{"another program", inShell, func(x *stage) {
 		x.typeIn("exec sleep 1000\n")
-		eventually(x.t, "a program", func() bool { return comm(x.pid) == "sleep" })
+		wait.Eventually(x.t, "a program", func() bool { return procs.Name(x.pid) == "sleep" })
 	}},
 	{"the shell ends", inShell, func(x *stage) {
 		_ = syscall.Kill(x.pid, syscall.SIGKILL)
-		eventually(x.t, "the shell's end", func() bool { return !lives(x.pid) })
+		wait.Eventually(x.t, "the shell's end", func() bool { return !procs.Lives(x.pid) })
 	}},
 }
 
@@ -227,7 +230,7 @@ func (x *stage) judge(a *Actuator, m moment, out decision.Outcome, n *tally) {
 		if saved == nil {
 			fail("something is left in the trash")
 		}
-		if !lives(x.pid) && x.mischief.name != "the shell ends" && x.mischief.name != "close" {
+		if !procs.Lives(x.pid) && x.mischief.name != "the shell ends" && x.mischief.name != "close" {
 			fail("its shell is gone")
 		}
 	default:
@@ -403,7 +406,7 @@ func TestGraspWaitsForTheLock(t *testing.T) {
 	d, d2 := w.judged(w.husk), w.judged(other)
 	g := grasped(t, a, d)
 	_, err := a.Hold(t.Context(), act, d2)
-	wantErr(t, actuators.ErrRefused, err, "another program is closing a tab", a.Lock)
+	judging.WantErr(t, actuators.ErrRefused, err, "another program is closing a tab", a.Lock)
 	if st, err := os.Lstat(a.Lock); err != nil || st.Mode() != 0o600 {
 		t.Errorf("the lock: %v %v", st, err)
 	}
@@ -455,7 +458,7 @@ func TestGraspWaitsForTheLock(t *testing.T) {
 		b := actuator(t, Options{})
 		b.Lock = lock(t.TempDir())
 		_, err := b.Hold(t.Context(), act, d)
-		if wantErr(t, actuators.ErrRefused, err); t.Failed() {
+		if judging.WantErr(t, actuators.ErrRefused, err); t.Failed() {
 			t.Fatal(name)
 		}
 	}

@@ -16,13 +16,18 @@ import (
 	change "winnow/internal/herdr/act"
 )
 
+// Purge implements actuators.Restorer. It removes the files that the act made and their folder, and nothing else.
+func (a *Actuator) Purge(_ context.Context, in decision.Intent) (int64, error) {
+	return panes.Purge(a.Trash, in)
+}
+
 // Restore implements actuators.Restorer. It opens a tab with the same label in the same workspace, or in the server's own
 // choice where that is gone, with one new shell in the folder of the first pane, and takes the focus from nobody. What ran
 // there has ended. The saved text stays where it is until the trash expires: herdr has no way to put it into a pane but to type
 // it.
 func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, error) {
-	p, err := planOf(in)
-	if err != nil {
+	p := &plan{}
+	if _, err := panes.ReadPlan(a.Trash, in, p); err != nil {
 		return "", err
 	}
 	texts, err := a.texts(p)

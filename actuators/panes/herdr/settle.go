@@ -24,24 +24,12 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 	}
 	switch w.where {
 	case there:
-		return a.interrupted(in, decision.Failed,
+		return panes.Interrupted(a.Trash, in, decision.Failed,
 			fmt.Sprintf("the act on %s was interrupted before it was closed; nothing was done, and the next sweep decides again", called(id)))
 	case elsewhere:
-		return a.interrupted(in, decision.Changed,
+		return panes.Interrupted(a.Trash, in, decision.Changed,
 			fmt.Sprintf("the act on %s was interrupted before it was closed, and its panes are in another tab now; nothing was done", called(id)))
 	}
 	return decision.Outcome{Outcome: decision.Done, RestoreUntil: panes.KeptUntil(a.Trash, in),
 		Detail: fmt.Sprintf("%s is gone; settled after an interruption. Processes that outlived it are left to the next sweep", called(id))}
-}
-
-// interrupted removes what was saved of a tab that was not closed.
-func (a *Actuator) interrupted(in decision.Intent, outcome, detail string) decision.Outcome {
-	p, err := planOf(in)
-	if err == nil {
-		_, err = a.purge(p)
-	}
-	if err != nil {
-		detail += fmt.Sprintf("; what was saved of it could not be removed: %v", err)
-	}
-	return decision.Outcome{Outcome: outcome, Detail: detail}
 }

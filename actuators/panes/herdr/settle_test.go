@@ -14,11 +14,13 @@ import (
 	"time"
 
 	"winnow/actuators"
+	"winnow/actuators/judging"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	wire "winnow/internal/herdr"
 	"winnow/testkit/attack"
 	"winnow/testkit/herdr"
+	"winnow/testkit/wait"
 )
 
 // child is how a test lets this very binary carry out an act, to kill it on its way.
@@ -165,7 +167,7 @@ func TestKilledAtEveryRequest(t *testing.T) {
 				t.Fatal("it was not killed")
 			}
 			if closed {
-				eventually(t, "the server has closed it", func() bool { return !w.s.HasTab(w.husk) })
+				wait.Eventually(t, "the server has closed it", func() bool { return !w.s.HasTab(w.husk) })
 			}
 			w.wantSettled(a, d, in, closed)
 		})
@@ -180,7 +182,7 @@ func (w *world) wantSettled(a *Actuator, d decision.Decision, in decision.Intent
 		w.t.Errorf("open %v, tabs %v: %s", out.Open, w.s.Tabs(), out.Detail)
 	}
 	if closed {
-		wantOutcome(w.t, decision.Done, out, "settled after an interruption")
+		judging.WantOutcome(w.t, decision.Done, out, "settled after an interruption")
 		if out.RestoreUntil == nil || !out.RestoreUntil.Equal(in.RestoreUntil) {
 			w.t.Errorf("it can be restored until %v", out.RestoreUntil)
 		}
@@ -189,11 +191,11 @@ func (w *world) wantSettled(a *Actuator, d decision.Decision, in decision.Intent
 		}
 		return
 	}
-	wantOutcome(w.t, decision.Failed, out, "interrupted before it was closed")
+	judging.WantOutcome(w.t, decision.Failed, out, "interrupted before it was closed")
 	w.wantUntouched(a)
 	w.s.Before(nil)
 	w.s.Expect("tab.close", w.husk)
-	wantOutcome(w.t, decision.Done, attempt(w.t, a, d)) // the lock is free, and nothing is in the way
+	judging.WantOutcome(w.t, decision.Done, attempt(w.t, a, d)) // the lock is free, and nothing is in the way
 }
 
 // cut is an act that was cut short right before the given step, in this process.
@@ -239,7 +241,7 @@ func TestSettle(t *testing.T) {
 			w.s.Split(d.ID, quiet)
 			w.s.Rename(d.ID, "mine")
 		}, decision.Failed, "interrupted before it was closed", false, false},
-		{"its server started again", StepClose, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Restart(herdr.RestartOptions{}) },
+		{"its server started again", StepClose, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Restart() },
 			decision.Done, "settled", true, false},
 		{"its server was handed over", StepClose, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.Handoff() },
 			decision.Failed, "interrupted before it was closed", false, false},
@@ -267,7 +269,7 @@ func TestSettle(t *testing.T) {
 				c.then(t, w, d.Identity.Tab)
 			}
 			out := a.Settle(t.Context(), in)
-			wantOutcome(t, c.want, out, c.word)
+			judging.WantOutcome(t, c.want, out, c.word)
 			if out.Open != c.open {
 				t.Errorf("want it open: %v, got %v", c.open, out.Open)
 			}
@@ -293,7 +295,7 @@ func TestSettleLeavesOpenWhatItsShellSpeaksAgainst(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 	sh.end(t)
-	wantOutcome(t, decision.Done, a.Settle(t.Context(), in), "settled")
+	judging.WantOutcome(t, decision.Done, a.Settle(t.Context(), in), "settled")
 }
 
 func TestSettleSaysUnknownOfAnIntentThatItCannotRead(t *testing.T) {
@@ -313,9 +315,9 @@ func TestRestoreOpensATabLikeIt(t *testing.T) {
 	g := grasped(t, a, d)
 	in := intent(g, d)
 	_, err := a.Restore(t.Context(), in)
-	wantErr(t, actuators.ErrRefused, err, "no longer in the trash")
+	judging.WantErr(t, actuators.ErrRefused, err, "no longer in the trash")
 	w.s.Expect("tab.close", w.husk)
-	wantOutcome(t, decision.Done, g.do(t.Context(), d))
+	judging.WantOutcome(t, decision.Done, g.do(t.Context(), d))
 
 	w.s.Expect("tab.create", w.work)
 	before := w.s.Tabs()
@@ -366,81 +368,5 @@ func TestRestoreOpensATabLikeIt(t *testing.T) {
 	w.s.Stop(true)
 	if _, err := a.Restore(t.Context(), in); !errors.Is(err, wire.ErrNoServer) || !strings.Contains(err.Error(), "nothing was opened") {
 		t.Errorf("%v", err)
-	}
-}
-
-func TestPurgeRemovesWhatTheActMade(t *testing.T) {
-	t.Parallel()
-	w := fresh(t, herdr.Options{})
-	a := actuator(t, Options{})
-	d := w.judged(w.husk)
-	g := grasped(t, a, d)
-	in := intent(g, d)
-	w.s.Expect("tab.close", w.husk)
-	wantOutcome(t, decision.Done, g.do(t.Context(), d))
-	var size int64
-	for _, name := range []string{"pane-0.txt", panes.Manifest} {
-		st, err := os.Lstat(filepath.Join(g.plan.Folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		size += st.Size()
-	}
-	stranger := filepath.Join(g.plan.Folder, "stranger")
-	if err := os.WriteFile(stranger, []byte("kept"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	freed, err := a.Purge(t.Context(), in)
-	if !errors.Is(err, syscall.ENOTEMPTY) || freed != size {
-		t.Errorf("freed %d of %d, and said of what it did not make: %v", freed, size, err)
-	}
-	if err := os.Remove(stranger); err != nil {
-		t.Fatalf("a file that the act did not make: %v", err)
-	}
-	for range 2 { // what no longer exists is no error
-		if freed, err := a.Purge(t.Context(), in); err != nil || freed != 0 {
-			t.Errorf("freed %d, %v", freed, err)
-		}
-	}
-	if _, err := os.Lstat(g.plan.Folder); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the act's folder: %v", err)
-	}
-}
-
-func TestPurgeStaysInItsFolder(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	precious := filepath.Join(dir, "precious", "pane-0.txt")
-	if err := os.MkdirAll(filepath.Dir(precious), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(precious, []byte("work"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	a := actuator(t, Options{Trash: filepath.Join(dir, "trash")})
-	if err := os.Mkdir(a.Trash, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Dir(precious), filepath.Join(a.Trash, act)); err != nil {
-		t.Fatal(err)
-	}
-	for _, in := range []decision.Intent{
-		{ID: act, Plan: []byte(`{"act":"01TESTACT","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)}, // through a link
-		{ID: act, Plan: []byte(`{"act":"01TESTACT","socket":"/s","panes":[{"file":"../../precious/pane-0.txt"}]}`)},
-		{ID: "../precious", Plan: []byte(`{"act":"../precious","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)},
-		{ID: "..", Plan: []byte(`{"act":"..","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)},
-		{ID: act, Plan: []byte(`{"act":"another","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)},
-		{ID: act, Plan: []byte(`{}`)},
-		{ID: act},
-	} {
-		if freed, err := a.Purge(t.Context(), in); err == nil || freed != 0 {
-			t.Errorf("plan %s: freed %d, %v", in.Plan, freed, err)
-		}
-		if _, err := a.Restore(t.Context(), in); err == nil {
-			t.Errorf("plan %s was restored", in.Plan)
-		}
-	}
-	if text, err := os.ReadFile(precious); err != nil || string(text) != "work" {
-		t.Errorf("what lies outside of the trash: %q, %v", text, err)
 	}
 }

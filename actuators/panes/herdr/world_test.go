@@ -8,20 +8,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"winnow/actuators"
 	"winnow/engine/decision"
-	"winnow/internal/proc"
 	procact "winnow/internal/proc/act"
 	"winnow/testkit/herdr"
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 const label = "codex-review-1a2b3c4d"
@@ -77,7 +73,7 @@ func settled(t testing.TB, pid int) (ticks uint64) {
 	defer h.Close()
 	var last uint64
 	still := 0
-	eventually(t, "a shell that waits for input", func() bool {
+	wait.Eventually(t, "a shell that waits for input", func() bool {
 		s, err := h.Stat()
 		ran, err2 := h.Turns()
 		if err != nil || err2 != nil {
@@ -91,31 +87,6 @@ func settled(t testing.TB, pid int) (ticks uint64) {
 		return still > 4
 	})
 	return h.Was.Start
-}
-
-// sessionOf lists the living processes whose session leader leads.
-func sessionOf(t testing.TB, leader int) (pids []int) {
-	t.Helper()
-	all, err := proc.Scan("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for pid, s := range all {
-		if s.Session == leader {
-			pids = append(pids, pid)
-		}
-	}
-	slices.Sort(pids)
-	return pids
-}
-
-func eventually(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after twenty seconds: not yet %s", what)
-		}
-	}
 }
 
 func grasped(t testing.TB, a *Actuator, d decision.Decision) *held {
@@ -151,30 +122,6 @@ func (h *held) do(ctx context.Context, d decision.Decision) decision.Outcome {
 	return h.Act(ctx, intent(h, d))
 }
 
-func wantOutcome(t testing.TB, want string, got decision.Outcome, words ...string) {
-	t.Helper()
-	if got.Outcome != want {
-		t.Fatalf("want %s, got %s: %s", want, got.Outcome, got.Detail)
-	}
-	for _, w := range words {
-		if !strings.Contains(got.Detail, w) {
-			t.Errorf("the detail does not say %q: %s", w, got.Detail)
-		}
-	}
-}
-
-func wantErr(t testing.TB, want, got error, words ...string) {
-	t.Helper()
-	if !errors.Is(got, want) {
-		t.Fatalf("want %v, got %v", want, got)
-	}
-	for _, w := range words {
-		if !strings.Contains(got.Error(), w) {
-			t.Errorf("the error does not say %q: %v", w, got)
-		}
-	}
-}
-
 // wantUntouched checks that no request changed anything, and that nothing that was saved is left.
 func (w *world) wantUntouched(a *Actuator) {
 	w.t.Helper()
@@ -201,22 +148,7 @@ type shell struct {
 // launch starts a shell whose session ends with the test, or with end.
 func launch(t testing.TB) *shell {
 	t.Helper()
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	master := os.NewFile(uintptr(fd), "/dev/ptmx")
-	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slave, err := os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	master, slave := procs.TerminalOf(t)
 	defer func() { _ = slave.Close() }()
 	cmd := exec.Command("sh", "-i")
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "TERM=dumb"}
@@ -236,7 +168,7 @@ func (s *shell) end(t testing.TB) {
 	if s.cmd == nil {
 		return
 	}
-	for _, pid := range sessionOf(t, s.pid) {
+	for _, pid := range procs.SessionPIDs(s.pid) {
 		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	_ = s.cmd.Wait()
@@ -269,17 +201,8 @@ func awake(t testing.TB, pid int, typeIn func(string)) {
 		t.Fatal(err)
 	}
 	typeIn("x=1\n")
-	eventually(t, "a shell that has run", func() bool {
+	wait.Eventually(t, "a shell that has run", func() bool {
 		now, err := h.Turns()
 		return err != nil || now != before
 	})
-}
-
-func lives(pid int) bool {
-	h, err := procact.Hold("/proc", pid)
-	if err != nil {
-		return false
-	}
-	h.Close()
-	return true
 }

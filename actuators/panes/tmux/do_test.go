@@ -12,9 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"winnow/actuators/judging"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
-	testkit "winnow/testkit/tmux"
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 func TestDoEndsThatSessionAndNoOther(t *testing.T) {
@@ -26,11 +28,11 @@ func TestDoEndsThatSessionAndNoOther(t *testing.T) {
 	a := actuator(t, Options{Step: func(name string) { steps = append(steps, name) }})
 	d := s.judged("vie")
 	s.Run("send-keys", "-t", d.Identity.Session.Panes[0].ID, "echo the-$((20+3))-lines", "Enter")
-	testkit.Eventually(t, "the pane's output", func() bool {
+	wait.Eventually(t, "the pane's output", func() bool {
 		return strings.Contains(s.Run("capture-pane", "-p", "-t", d.Identity.Session.Panes[0].ID), "the-23-lines")
 	})
 	out := s.carry(t.Context(), a, d)
-	wantOutcome(t, decision.Done, out, "vie", "2 panes", filepath.Join(a.Trash, act))
+	judging.WantOutcome(t, decision.Done, out, "vie", "2 panes", filepath.Join(a.Trash, act))
 	if out.Freed.RSS <= 0 {
 		t.Errorf("freed %d bytes of memory", out.Freed.RSS)
 	}
@@ -58,19 +60,19 @@ func TestDoTellsThatTheLastSessionTookTheServer(t *testing.T) {
 	s := fresh(t, "only")
 	d := s.judged("only")
 	a := actuator(t, Options{})
-	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "is gone")
-	testkit.Eventually(t, "the server ends without a session", func() bool { return !lives(d.Identity.Session.ServerPID) })
+	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "is gone")
+	wait.Eventually(t, "the server ends without a session", func() bool { return !procs.Lives(d.Identity.Session.ServerPID) })
 }
 
 func TestDoSavesWhatAFullScreenProgramHides(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "editor", `for i in $(seq 1 100); do echo line-$i; done; printf '\033[?1049hfull screen\n'; exec sleep 1000`)
 	d := s.judged("editor")
-	testkit.Eventually(t, "the other screen", func() bool {
+	wait.Eventually(t, "the other screen", func() bool {
 		return s.Run("display-message", "-p", "-t", d.Identity.Session.Panes[0].ID, "#{alternate_on}") == "1"
 	})
 	a := actuator(t, Options{})
-	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
+	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 	text, err := os.ReadFile(filepath.Join(filepath.Join(a.Trash, act), "pane-0.txt"))
 	if err != nil {
 		t.Fatal(err)
@@ -88,12 +90,12 @@ func TestDoEndsASessionWithADeadPane(t *testing.T) {
 	s.Run("new-session", "-d", "-s", "bystander")
 	s.Run("set-option", "-g", "remain-on-exit", "on")
 	s.Run("new-window", "-d", "-t", "=kept:", "true")
-	testkit.Eventually(t, "a dead pane", func() bool {
+	wait.Eventually(t, "a dead pane", func() bool {
 		return strings.Contains(s.Run("list-panes", "-s", "-t", "=kept:", "-F", "#{pane_dead}"), "1")
 	})
 	d := s.judged("kept")
 	a := actuator(t, Options{})
-	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "1 of its 1 process")
+	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "1 of its 1 process")
 }
 
 // The loose policy lets each of these go as it is at the last look: what keeps it is that it is not what was held and judged before.
@@ -141,7 +143,7 @@ func TestDoLeavesWhatChangedInBetween(t *testing.T) {
 				out := j.Carry(t.Context(), a, d)
 				// A look that reads the processes before the new pane's began does not know what began it.
 				if c.name != "a new pane" || out.Outcome != decision.Refused || !strings.Contains(out.Detail, "could not be read right before the act") {
-					wantOutcome(t, c.want, out)
+					judging.WantOutcome(t, c.want, out)
 				}
 				wantUntouched(t, a, s, "worker")
 			})
@@ -162,12 +164,12 @@ func TestDoLeavesASessionWhoseClientWentOnTyping(t *testing.T) {
 			return
 		}
 		before := activity()
-		testkit.Eventually(t, "a key counts", func() bool {
+		wait.Eventually(t, "a key counts", func() bool {
 			_, _ = keys.Write([]byte(" "))
 			return activity() != before
 		})
 	}})
-	wantOutcome(t, decision.Changed, s.carry(t.Context(), a, d), "it was used")
+	judging.WantOutcome(t, decision.Changed, s.carry(t.Context(), a, d), "it was used")
 	wantUntouched(t, a, s, "worker")
 }
 
@@ -182,7 +184,7 @@ func TestDoEndsAnAttachedSessionThatWasJudgedSo(t *testing.T) {
 		t.Fatalf("judged with %d clients", d.Identity.Session.Attached)
 	}
 	a := actuator(t, Options{})
-	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
+	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 }
 
 func TestDoKillsNothingThatItCannotSave(t *testing.T) {
@@ -212,7 +214,7 @@ func TestDoKillsNothingThatItCannotSave(t *testing.T) {
 	} {
 		a := New(o)
 		out := s.carry(t.Context(), a, d)
-		wantOutcome(t, decision.Failed, out, "left untouched")
+		judging.WantOutcome(t, decision.Failed, out, "left untouched")
 		if !s.Has("worker") {
 			t.Fatalf("%s: the session is gone", name)
 		}
@@ -232,7 +234,7 @@ func TestDoFailsWhenTheServerStops(t *testing.T) {
 		}
 	}})
 	a.within = 300 * time.Millisecond
-	wantOutcome(t, decision.Failed, s.carry(t.Context(), a, d), "left untouched")
+	judging.WantOutcome(t, decision.Failed, s.carry(t.Context(), a, d), "left untouched")
 	if err := syscall.Kill(d.Identity.Session.ServerPID, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +252,7 @@ func TestDoStopsBeforeTheKillWhenInterrupted(t *testing.T) {
 				cancel()
 			}
 		}})
-		wantOutcome(t, decision.Failed, s.carry(ctx, a, d), "left untouched")
+		judging.WantOutcome(t, decision.Failed, s.carry(ctx, a, d), "left untouched")
 		wantUntouched(t, a, s, "worker")
 	}
 }
@@ -280,11 +282,11 @@ func TestDoEndsWhatSurvivesTheHangUp(t *testing.T) {
 			}
 			var steps []string
 			a := actuator(t, Options{TermGrace: 300 * time.Millisecond, Step: func(name string) { steps = append(steps, name) }})
-			wantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "2 of its 2 processes", "2 of them outlived the hang-up")
-			if lives(shell) || lives(job) {
-				t.Errorf("shell lives: %v, its job lives: %v", lives(shell), lives(job))
+			judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "2 of its 2 processes", "2 of them outlived the hang-up")
+			if procs.Lives(shell) || procs.Lives(job) {
+				t.Errorf("shell lives: %v, its job lives: %v", procs.Lives(shell), procs.Lives(job))
 			}
-			if !lives(left) {
+			if !procs.Lives(left) {
 				t.Error("a process that is not the session's was ended")
 			}
 			if diff := cmp.Diff(c.steps, steps); diff != "" {
@@ -302,13 +304,13 @@ func TestDoLeavesWhatWasNotJudged(t *testing.T) {
 	d := s.judged("worker")
 	s.Run("send-keys", "-t", d.Identity.Session.Panes[0].ID, "nohup sleep 1000 >/dev/null 2>&1 & echo $! >$D/late", "Enter")
 	late := child(t, dir+"/late")
-	testkit.Eventually(t, "nohup ignores the hang-up", func() bool {
+	wait.Eventually(t, "nohup ignores the hang-up", func() bool {
 		text, _ := os.ReadFile("/proc/" + strconv.Itoa(late) + "/comm")
 		return strings.TrimSpace(string(text)) == "sleep"
 	})
 	a := actuator(t, Options{})
-	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "1 of its 1 process")
-	if !lives(late) {
+	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "1 of its 1 process")
+	if !procs.Lives(late) {
 		t.Error("a process that nobody judged was ended")
 	}
 }
@@ -324,10 +326,10 @@ func TestDoLeavesASurvivorThatLeftTheSession(t *testing.T) {
 	d := s.judged("worker")
 	a := actuator(t, Options{})
 	out := s.carry(t.Context(), a, d)
-	if !lives(job) {
+	if !procs.Lives(job) {
 		t.Fatalf("a process that is not the pane's any more was ended: %s", out.Detail)
 	}
-	wantOutcome(t, decision.Done, out, "pid "+strconv.Itoa(job)+" was left")
+	judging.WantOutcome(t, decision.Done, out, "pid "+strconv.Itoa(job)+" was left")
 }
 
 // Who loses the server in the middle of the kill knows neither that it was done nor that it was not.
@@ -349,7 +351,7 @@ func TestDoKeepsWhatItSavedWhenTheEndIsNotKnown(t *testing.T) {
 	}})
 	j := s.judge(loose)
 	out := j.Carry(t.Context(), a, d)
-	wantOutcome(t, decision.Failed, out, "not known", filepath.Join(a.Trash, act))
+	judging.WantOutcome(t, decision.Failed, out, "not known", filepath.Join(a.Trash, act))
 	if out.RestoreUntil == nil || !out.RestoreUntil.Equal(j.Intent.RestoreUntil) {
 		t.Errorf("what was saved can be restored until %v", out.RestoreUntil)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -126,41 +125,13 @@ func (g *grasp) holdHost() error {
 	return nil
 }
 
-// holdPane holds every judged process of a pane. One that ended, or left the pane's session, is nobody of the pane's any more.
 func (g *grasp) holdPane(p decision.Pane) error {
 	if sid, err := unix.Getsid(0); err != nil || sid == p.PID {
 		return actuators.Refused("Winnow itself runs in pane %s of session %s; it was left untouched", p.ID, g.who())
 	}
-	pids := append([]int{p.PID}, p.Members...)
-	slices.Sort(pids)
-	for _, pid := range slices.Compact(pids) {
-		if pid <= 1 {
-			return actuators.Refused("pane %s of session %s lists pid %d, which is never signalled; it was left untouched", p.ID, g.who(), pid)
-		}
-		h, err := procact.Hold(g.ProcRoot, pid)
-		first := pid == p.PID
-		switch {
-		case errors.Is(err, proc.ErrEnded) && !first:
-			continue
-		case errors.Is(err, proc.ErrEnded):
-			return actuators.Changed("the first process of pane %s of session %s, pid %d, ended; the session was left untouched", p.ID, g.who(), pid)
-		case err != nil:
-			return err
-		}
-		g.members = append(g.members, h)
-		if first && (h.Was.Start != p.StartTicks || h.Was.Session != pid) {
-			return actuators.Changed("pid %d is no longer the first process of pane %s of session %s; the session was left untouched", pid, p.ID, g.who())
-		}
-		if h.Was.Session != p.PID {
-			g.members = g.members[:len(g.members)-1]
-			h.Close()
-			continue
-		}
-		if err := h.Allowed(g.never, h.Was); err != nil {
-			return actuators.Refused("session %s runs it in pane %s: %w; the session was left untouched", g.who(), p.ID, err)
-		}
-	}
-	return nil
+	members, err := panes.HoldPane(g.ProcRoot, "session", "session "+g.who(), p, g.never)
+	g.members = append(g.members, members...)
+	return err
 }
 
 func (g *grasp) setPlan(act string) {
@@ -176,12 +147,8 @@ func (g *grasp) setPlan(act string) {
 			continue
 		}
 		delete(judged, w.Pane)
-		p := planned{ID: w.Pane, File: panes.File(len(g.plan.Panes)), Cwd: j.Cwd, Window: w.ID, WindowName: w.Name, Layout: w.Layout, Width: w.Width, Height: w.Height}
-		for _, h := range g.members {
-			if h.Was.Session == j.PID {
-				p.Members = append(p.Members, panes.Member{PID: h.PID, StartTicks: h.Was.Start})
-			}
-		}
+		p := planned{ID: w.Pane, File: panes.File(len(g.plan.Panes)), Cwd: j.Cwd, Window: w.ID, WindowName: w.Name, Layout: w.Layout,
+			Width: w.Width, Height: w.Height, Members: panes.MembersOf(g.members, j.PID)}
 		g.plan.Panes = append(g.plan.Panes, p)
 	}
 }

@@ -11,10 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"winnow/actuators"
+	"winnow/actuators/judging"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
 	wire "winnow/internal/tmux"
-	testkit "winnow/testkit/tmux"
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 func TestGraspPlansEveryNameAndPlace(t *testing.T) {
@@ -39,7 +41,7 @@ func TestGraspPlansEveryNameAndPlace(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}
-	if _, err := planOf(intent(g, d)); err != nil {
+	if _, err := panes.ReadPlan(a.Trash, intent(g, d), &plan{}); err != nil {
 		t.Errorf("its own plan is refused: %v", err)
 	}
 	wantUntouched(t, a, s, "worker")
@@ -73,16 +75,16 @@ func TestGraspRefusesWhatIsNotKnown(t *testing.T) {
 			c.change(d.Identity.Session)
 			a := actuator(t, Options{})
 			_, err := a.Hold(t.Context(), act, d)
-			wantErr(t, actuators.ErrRefused, err)
+			judging.WantErr(t, actuators.ErrRefused, err)
 			wantUntouched(t, a, s, "worker")
 		})
 	}
 	a := actuator(t, Options{})
 	_, err := a.Hold(t.Context(), act, decision.Decision{ID: "session:tmux/s/$0"})
-	wantErr(t, actuators.ErrRefused, err)
+	judging.WantErr(t, actuators.ErrRefused, err)
 	for _, id := range []string{"", "..", "../x", "a/b"} {
 		_, err := a.Hold(t.Context(), id, s.judged("worker"))
-		wantErr(t, actuators.ErrRefused, err)
+		judging.WantErr(t, actuators.ErrRefused, err)
 	}
 }
 
@@ -104,7 +106,7 @@ func TestGraspRefusesTheFloor(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			a := actuator(t, c.options)
 			_, err := a.Hold(t.Context(), act, d)
-			wantErr(t, actuators.ErrRefused, err, c.word)
+			judging.WantErr(t, actuators.ErrRefused, err, c.word)
 			wantUntouched(t, a, s, "worker")
 		})
 	}
@@ -124,7 +126,7 @@ func TestGraspTellsGoneFromChangedFromFailed(t *testing.T) {
 		{"a session that never was", func(_ *testing.T, _ *server, d *decision.Session) { d.ID = "$77" }, actuators.ErrGone},
 		{"the server ended", func(t *testing.T, s *server, d *decision.Session) {
 			s.Run("kill-server")
-			testkit.Eventually(t, "the server ended", func() bool { return !lives(d.ServerPID) })
+			wait.Eventually(t, "the server ended", func() bool { return !procs.Lives(d.ServerPID) })
 		}, actuators.ErrGone},
 		{"the server's pid is another process's", func(_ *testing.T, _ *server, d *decision.Session) { d.ServerTicks++ }, actuators.ErrChanged},
 		{"another server answers", func(t *testing.T, s *server, d *decision.Session) {
@@ -149,7 +151,7 @@ func TestGraspTellsGoneFromChangedFromFailed(t *testing.T) {
 			c.change(t, s, d.Identity.Session)
 			a := actuator(t, Options{})
 			_, err := a.Hold(t.Context(), act, d)
-			wantErr(t, c.want, err)
+			judging.WantErr(t, c.want, err)
 			if strings.HasPrefix(c.name, "the se") {
 				return
 			}
@@ -164,7 +166,7 @@ func TestGraspFailsOnAServerThatCannotBeAsked(t *testing.T) {
 	d := s.judged("worker")
 	t.Run("stopped", func(t *testing.T) {
 		stop(t, d.Identity.Session.ServerPID)
-		_, err := actuator(t, Options{}).Hold(testkit.Within(t, 300*time.Millisecond), act, d)
+		_, err := actuator(t, Options{}).Hold(wait.Within(t, 300*time.Millisecond), act, d)
 		if got := actuators.OutcomeOf(err); err == nil || got.Outcome != decision.Failed {
 			t.Errorf("want failed, got %v", err)
 		}
@@ -196,6 +198,6 @@ func TestADeadPaneIsNoLiveOne(t *testing.T) {
 		}
 	}
 	for _, err := range []error{g(77).same(l(77, true)), g(0).same(l(77, false)), g(77).same(l(78, false))} {
-		wantErr(t, actuators.ErrChanged, err)
+		judging.WantErr(t, actuators.ErrChanged, err)
 	}
 }

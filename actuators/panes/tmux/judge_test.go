@@ -12,6 +12,7 @@ import (
 	"winnow/collectors"
 	"winnow/collectors/panes/tmux"
 	"winnow/engine/decision"
+	"winnow/testkit/procs"
 )
 
 const act = judging.Act
@@ -79,13 +80,13 @@ func TestCarryALooserPolicy(t *testing.T) {
 		s.decide(s.judge(judging.Shipped), name, decision.Spare)
 		d := s.decide(j, name, decision.Reap)
 		out := j.Carry(t.Context(), actuator(t, Options{Shells: shells, TermGrace: 200 * time.Millisecond}), d)
-		wantOutcome(t, decision.Done, out, "is gone")
+		judging.WantOutcome(t, decision.Done, out, "is gone")
 		if s.Has(name) || !s.Has("twin") || !s.Has("bystander") {
 			t.Errorf("%s is there: %v, its twin: %v, the bystander: %v", name, s.Has(name), s.Has("twin"), s.Has("bystander"))
 		}
 		for _, p := range d.Identity.Session.Panes {
-			if name == "worker" != lives(p.PID) {
-				t.Errorf("pane %s of %s lives: %v", p.ID, name, lives(p.PID))
+			if name == "worker" != procs.Lives(p.PID) {
+				t.Errorf("pane %s of %s lives: %v", p.ID, name, procs.Lives(p.PID))
 			}
 		}
 		if name == "worker" && strings.Count(out.Detail, "another session shows its pane") != 2 {
@@ -107,7 +108,20 @@ func TestCarryAStricterPolicy(t *testing.T) {
 			}
 		}
 		a := actuator(t, Options{Shells: shells})
-		wantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "its name says that it is kept")
+		judging.WantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "its name says that it is kept")
 		wantUntouched(t, a, s, "keep")
 	}
+}
+
+// TestWindow has a window shown by another session too in the last moments of an act. The policies let it go all the same.
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	judging.Window(t, func(t *testing.T) judging.Trial {
+		s := fresh(t, "worker")
+		s.Run("new-session", "-d", "-s", "bystander")
+		j := s.judge(loose)
+		d := s.decide(j, "worker", decision.Reap)
+		return judging.Trial{Judge: j, Actuator: actuator(t, Options{Shells: shells}), Decision: d, There: func() bool { return s.Has("worker") },
+			Change: func() { s.Run("link-window", "-d", "-s", d.Identity.Session.ID+":", "-t", "=bystander:7") }}
+	})
 }

@@ -5,10 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"winnow/actuators/judging"
 	"winnow/engine/decision"
 	"winnow/internal/proc"
 	procact "winnow/internal/proc/act"
-	testkit "winnow/testkit/tmux"
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 // popup has the only client show a popup in which something runs, as a program would, and gives its pid.
@@ -24,7 +26,7 @@ func (s *server) popup(target string) int {
 		_ = cmd.Wait()
 	})
 	pid := 0
-	testkit.Eventually(s.T, "a popup", func() bool {
+	wait.Eventually(s.T, "a popup", func() bool {
 		all, err := proc.Scan("/proc")
 		for child, p := range all {
 			if err == nil && p.Parent == s.PID() && p.Comm == "sleep" && p.TTY != 0 {
@@ -49,9 +51,9 @@ func TestDoLeavesASessionOverWhichAPopupWasOpened(t *testing.T) {
 			a := actuator(t, Options{})
 			popup := 0
 			a.looking = func() { popup = s.popup("=" + named + ":") }
-			wantOutcome(t, decision.Changed, s.carry(t.Context(), a, d), "popup", strconv.Itoa(popup))
+			judging.WantOutcome(t, decision.Changed, s.carry(t.Context(), a, d), "popup", strconv.Itoa(popup))
 			wantUntouched(t, a, s, "worker")
-			if !lives(popup) {
+			if !procs.Lives(popup) {
 				t.Error("the popup has ended")
 			}
 		})
@@ -71,7 +73,7 @@ func TestDoEndsASessionWhileOthersGoOn(t *testing.T) {
 		popup = s.popup("=bystander:")
 		s.Run("run-shell", "-b", "-t", "=worker:", "sleep 0.1")
 		pane := s.Run("new-window", "-d", "-P", "-F", "#{pane_pid}", "-t", "=bystander:")
-		testkit.Eventually(t, "the new pane's shell", func() bool {
+		wait.Eventually(t, "the new pane's shell", func() bool {
 			pid, _ := strconv.Atoi(pane)
 			h, err := procact.Hold("/proc", pid)
 			if err == nil {
@@ -80,9 +82,9 @@ func TestDoEndsASessionWhileOthersGoOn(t *testing.T) {
 			return err == nil && !strings.HasPrefix(h.Was.Comm, "tmux")
 		})
 	}
-	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
-	if s.Has("worker") || !s.Has("bystander") || !lives(popup) {
-		t.Errorf("worker is there: %v, bystander: %v, the popup: %v", s.Has("worker"), s.Has("bystander"), lives(popup))
+	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
+	if s.Has("worker") || !s.Has("bystander") || !procs.Lives(popup) {
+		t.Errorf("worker is there: %v, bystander: %v, the popup: %v", s.Has("worker"), s.Has("bystander"), procs.Lives(popup))
 	}
 }
 

@@ -14,7 +14,8 @@ import (
 	"winnow/engine/decision"
 	procact "winnow/internal/proc/act"
 	wire "winnow/internal/tmux"
-	testkit "winnow/testkit/tmux"
+	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 var shells = []string{"sh", "dash", "bash"}
@@ -24,7 +25,7 @@ func (s *server) prompted(name string) decision.Decision {
 	s.T.Helper()
 	d := s.decide(s.judge(judging.Shipped), name, decision.Reap)
 	for _, p := range d.Identity.Session.Panes {
-		testkit.Eventually(s.T, "the shell waits", func() bool { return resting(p.PID) })
+		wait.Eventually(s.T, "the shell waits", func() bool { return resting(p.PID) })
 	}
 	return d
 }
@@ -51,10 +52,10 @@ func TestCarryEndsASessionAtItsPromptAndLeavesNoHook(t *testing.T) {
 			t.Errorf("its shell was started %s ago, and it was ended", rested)
 		}
 		if c.end {
-			wantOutcome(t, decision.Done, out)
+			judging.WantOutcome(t, decision.Done, out)
 			continue
 		}
-		wantOutcome(t, decision.Changed, out, "left untouched")
+		judging.WantOutcome(t, decision.Changed, out, "left untouched")
 		if got := s.Run("show-hooks", "-t", c.name); got != "after-paste-buffer[3] display-message own" {
 			t.Errorf("the session's hooks are %q", got)
 		}
@@ -80,8 +81,8 @@ func TestCarryLeavesAPromptThatStartsSomething(t *testing.T) {
 				send := func() {
 					before := turnsOf(t, shell.PID)
 					s.Run("send-keys", "-t", shell.ID, text, "Enter")
-					testkit.Eventually(t, "it was started", func() bool {
-						return len(sessionOf(t, shell.PID)) == 2 || text == "true" && turnsOf(t, shell.PID) > before && resting(shell.PID)
+					wait.Eventually(t, "it was started", func() bool {
+						return len(procs.SessionPIDs(shell.PID)) == 2 || text == "true" && turnsOf(t, shell.PID) > before && resting(shell.PID)
 					})
 				}
 				a := actuator(t, Options{Shells: shells})
@@ -106,9 +107,9 @@ func TestCarryLeavesAPromptThatStartsSomething(t *testing.T) {
 						}
 					}
 				}
-				wantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "left untouched")
+				judging.WantOutcome(t, decision.Changed, j.Carry(t.Context(), a, d), "left untouched")
 				wantUntouched(t, a, s, "worker")
-				for _, pid := range sessionOf(t, shell.PID) {
+				for _, pid := range procs.SessionPIDs(shell.PID) {
 					_ = syscall.Kill(pid, syscall.SIGKILL)
 				}
 			})
@@ -123,18 +124,18 @@ func TestStillLeavesAShellThatCameBackToItsPrompt(t *testing.T) {
 	s.Run("new-session", "-d", "-s", "worker")
 	shell := s.judged("worker").Identity.Session.Panes[0]
 	s.Run("send-keys", "-t", shell.ID, "sleep 1000", "Enter")
-	testkit.Eventually(t, "it runs", func() bool { return len(sessionOf(t, shell.PID)) == 2 && !resting(shell.PID) })
+	wait.Eventually(t, "it runs", func() bool { return len(procs.SessionPIDs(shell.PID)) == 2 && !resting(shell.PID) })
 	g := grasped(t, actuator(t, Options{Shells: shells}), s.judged("worker"))
 	if err := g.still(); err != nil {
 		t.Fatalf("nothing has changed: %v", err)
 	}
-	for _, pid := range sessionOf(t, shell.PID) {
+	for _, pid := range procs.SessionPIDs(shell.PID) {
 		if pid != shell.PID {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	testkit.Eventually(t, "its prompt", func() bool { return resting(shell.PID) })
-	wantErr(t, actuators.ErrChanged, g.still(), "has run since it was looked at")
+	wait.Eventually(t, "its prompt", func() bool { return resting(shell.PID) })
+	judging.WantErr(t, actuators.ErrChanged, g.still(), "has run since it was looked at")
 }
 
 // What was judged with the session may go on with what it does; only the shell at its prompt may start nothing more.
@@ -144,10 +145,10 @@ func TestDoEndsAPromptWithAJobBehindIt(t *testing.T) {
 	s.Run("new-session", "-d", "-s", "worker")
 	s.Run("send-keys", "-t", "=worker:", "(while :; do sleep 0.05; done) &", "Enter")
 	d := s.judged("worker")
-	testkit.Eventually(t, "its job runs", func() bool {
-		return len(sessionOf(t, d.Identity.Session.Panes[0].PID)) >= 3 && resting(d.Identity.Session.Panes[0].PID)
+	wait.Eventually(t, "its job runs", func() bool {
+		return len(procs.SessionPIDs(d.Identity.Session.Panes[0].PID)) >= 3 && resting(d.Identity.Session.Panes[0].PID)
 	})
-	wantOutcome(t, decision.Done, s.carry(t.Context(), actuator(t, Options{Shells: shells}), d))
+	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), actuator(t, Options{Shells: shells}), d))
 }
 
 // What reads nothing leaves what is sent to it where it is, as a shell does for the moment until it is woken.
@@ -156,7 +157,7 @@ func TestStillLeavesWhatIsNotRead(t *testing.T) {
 	s := fresh(t, "bystander")
 	s.Run("new-session", "-d", "-s", "worker", "exec sleep 1000")
 	d := s.judged("worker")
-	testkit.Eventually(t, "the program runs", func() bool {
+	wait.Eventually(t, "the program runs", func() bool {
 		text, _ := os.ReadFile("/proc/" + strconv.Itoa(d.Identity.Session.Panes[0].PID) + "/comm")
 		return string(text) == "sleep\n" && resting(d.Identity.Session.Panes[0].PID)
 	})
@@ -171,11 +172,11 @@ func TestStillLeavesWhatIsNotRead(t *testing.T) {
 		t.Errorf("%d bytes wait, %v", n, err)
 	}
 	s.Run("send-keys", "-t", d.Identity.Session.Panes[0].ID, "true", "Enter")
-	testkit.Eventually(t, "it waits in the terminal", func() bool {
+	wait.Eventually(t, "it waits in the terminal", func() bool {
 		n, err := p.held.Typed()
 		return err == nil && n == len("true\n")
 	})
-	wantErr(t, actuators.ErrChanged, g.still(), "has not read yet", "left untouched")
+	judging.WantErr(t, actuators.ErrChanged, g.still(), "has not read yet", "left untouched")
 }
 
 func turnsOf(t testing.TB, pid int) uint64 {
@@ -216,11 +217,11 @@ func TestCarryRefusesAProgramWhoseNameCannotBeCompared(t *testing.T) {
 	}
 	s.Run("new-session", "-d", "-s", "worker", "exec '"+odd+"' 1000")
 	d := s.judged("worker")
-	testkit.Eventually(t, "the program runs", func() bool {
+	wait.Eventually(t, "the program runs", func() bool {
 		text, _ := os.ReadFile("/proc/" + strconv.Itoa(d.Identity.Session.Panes[0].PID) + "/comm")
 		return strings.HasPrefix(string(text), "a{}")
 	})
 	a := actuator(t, Options{Shells: shells})
-	wantOutcome(t, decision.Refused, s.carry(t.Context(), a, d), "cannot be compared", "left untouched")
+	judging.WantOutcome(t, decision.Refused, s.carry(t.Context(), a, d), "cannot be compared", "left untouched")
 	wantUntouched(t, a, s, "worker")
 }

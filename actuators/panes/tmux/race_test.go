@@ -16,7 +16,7 @@ import (
 	"winnow/engine/decision"
 	procact "winnow/internal/proc/act"
 	"winnow/testkit/attack"
-	testkit "winnow/testkit/tmux"
+	"winnow/testkit/wait"
 )
 
 // trialsOf is how often a race is run: more by WINNOW_RACES.
@@ -50,7 +50,7 @@ func TestAttackAProgramIsSentRightBeforeTheKill(t *testing.T) {
 				d := s.decide(j, name, decision.Reap)
 				pane := d.Identity.Session.Panes[0].ID
 				var sent sync.WaitGroup
-				testkit.Eventually(t, "the shell waits", func() bool { return resting(d.Identity.Session.Panes[0].PID) })
+				wait.Eventually(t, "the shell waits", func() bool { return resting(d.Identity.Session.Panes[0].PID) })
 				var took bool
 				line := strings.NewReplacer("PANE", pane, "BUFFER", name, "TEXT", "touch "+dir+"/"+name+"; sleep 1000").Replace(c.send)
 				send := func(within time.Duration) {

@@ -14,7 +14,7 @@ import (
 // Save implements actuators.Held: it keeps the scrollback of every pane and the manifest.
 func (g *grasp) Save(ctx context.Context) error {
 	g.step(StepSave)
-	err := g.kept(&g.plan).Save(g.plan, func(write panes.Writer) error {
+	err := g.kept().Save(g.plan, func(write panes.Writer) error {
 		for _, p := range g.plan.Panes {
 			if err := write(p.File, func(f *os.File) error { return g.server.Capture(ctx, p.ID, f) }); err != nil {
 				return fmt.Errorf("save the scrollback of pane %s: %w", p.ID, err)
@@ -49,6 +49,6 @@ func (g *grasp) Close() error {
 		return nil
 	}
 	g.saved = false
-	_, err := g.purge(&g.plan)
+	_, err := g.kept().Purge()
 	return err
 }

@@ -26,24 +26,11 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: panes.KeptUntil(a.Trash, in),
 			Detail: fmt.Sprintf("whether session %s is gone is unknown: %v; what was saved of it is kept, and the next sweep looks again", who, err)}
 	case there:
-		return a.interrupted(in, who)
+		return panes.Interrupted(a.Trash, in, decision.Failed,
+			fmt.Sprintf("the act on session %s was interrupted before it was killed; nothing was done, and the next sweep decides again", who))
 	}
 	return decision.Outcome{Outcome: decision.Done, RestoreUntil: panes.KeptUntil(a.Trash, in),
 		Detail: fmt.Sprintf("session %s is gone; settled after an interruption. Processes that outlived it are left to the next sweep", who)}
-}
-
-// interrupted removes what was saved of a session that was not killed.
-func (a *Actuator) interrupted(in decision.Intent, who string) decision.Outcome {
-	out := decision.Outcome{Outcome: decision.Failed,
-		Detail: fmt.Sprintf("the act on session %s was interrupted before it was killed; nothing was done, and the next sweep decides again", who)}
-	p, err := planOf(in)
-	if err == nil {
-		_, err = a.purge(p)
-	}
-	if err != nil {
-		out.Detail += fmt.Sprintf("; what was saved of it could not be removed: %v", err)
-	}
-	return out
 }
 
 // there finds out whether the session is still there. Its server's process decides, not its socket: a socket that was removed

@@ -5,14 +5,16 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"winnow/actuators"
+	"winnow/actuators/judging"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/testkit/procs"
 	testkit "winnow/testkit/tmux"
+	"winnow/testkit/wait"
 )
 
 // interrupted is an act that was cut short right before the given step, as a killed program leaves it.
@@ -59,11 +61,11 @@ func TestSettle(t *testing.T) {
 		{"killed and not read back", StepReadBack, nil, decision.Done, "settled after an interruption", true},
 		{"its server ended since", StepKill, func(t *testing.T, s *server, d *decision.Session) {
 			s.Run("kill-server")
-			testkit.Eventually(t, "the server ended", func() bool { return !lives(d.ServerPID) })
+			wait.Eventually(t, "the server ended", func() bool { return !procs.Lives(d.ServerPID) })
 		}, decision.Done, "settled after an interruption", true},
 		{"its server ended since, and another is there", StepKill, func(t *testing.T, s *server, d *decision.Session) {
 			s.Run("kill-server")
-			testkit.Eventually(t, "the server ended", func() bool { return !lives(d.ServerPID) })
+			wait.Eventually(t, "the server ended", func() bool { return !procs.Lives(d.ServerPID) })
 			testkit.Start(t, s.Socket, "worker")
 		}, decision.Done, "settled after an interruption", true},
 		{"made again under its name", StepKill, func(_ *testing.T, s *server, d *decision.Session) {
@@ -94,8 +96,8 @@ func TestSettle(t *testing.T) {
 			if c.then != nil {
 				c.then(t, s, in.Identity.Session)
 			}
-			out := a.Settle(testkit.Within(t, time.Second), in)
-			wantOutcome(t, c.want, out, c.word)
+			out := a.Settle(wait.Within(t, time.Second), in)
+			judging.WantOutcome(t, c.want, out, c.word)
 			if c.kept != (out.RestoreUntil != nil && out.RestoreUntil.Equal(in.RestoreUntil)) {
 				t.Errorf("want it kept: %v, and it can be restored until %v", c.kept, out.RestoreUntil)
 			}
@@ -140,7 +142,7 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 	d := s.judged(name)
 	for i, p := range d.Identity.Session.Panes {
 		s.Run("send-keys", "-t", p.ID, "echo pane-$(("+string(rune('1'+i))+"*11))", "Enter")
-		testkit.Eventually(t, "the pane's output", func() bool {
+		wait.Eventually(t, "the pane's output", func() bool {
 			return strings.Contains(s.Run("capture-pane", "-p", "-t", p.ID), []string{"pane-11", "pane-22", "pane-33"}[i])
 		})
 	}
@@ -150,7 +152,7 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 	if _, err := a.Restore(t.Context(), in); !errors.Is(err, actuators.ErrRefused) {
 		t.Errorf("nothing was saved yet, and it was restored: %v", err)
 	}
-	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
+	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 
 	got, err := a.Restore(t.Context(), in)
 	if err != nil {
@@ -168,13 +170,13 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 	}
 	for i, line := range strings.Split(s.Run("list-panes", "-s", "-t", back, "-F", "#{pane_id} #{pane_pid}"), "\n") {
 		pane, pid, _ := strings.Cut(line, " ")
-		testkit.Eventually(t, "the saved scrollback and a shell in the folder", func() bool {
+		wait.Eventually(t, "the saved scrollback and a shell in the folder", func() bool {
 			cwd, _ := os.Readlink("/proc/" + pid + "/cwd")
 			return cwd == []string{"/", odd, "/tmp"}[i] &&
 				strings.Contains(s.Run("capture-pane", "-p", "-S", "-", "-t", pane), []string{"pane-11", "pane-22", "pane-33"}[i])
 		})
 		s.Run("send-keys", "-t", pane, "echo alive-$((40+2))", "Enter")
-		testkit.Eventually(t, "a shell that answers", func() bool { return strings.Contains(s.Run("capture-pane", "-p", "-t", pane), "alive-42") })
+		wait.Eventually(t, "a shell that answers", func() bool { return strings.Contains(s.Run("capture-pane", "-p", "-t", pane), "alive-42") })
 	}
 	for _, place := range []string{dir, odd, "/", "/tmp", "."} {
 		if _, err := os.Lstat(filepath.Join(place, "hit")); err == nil {
@@ -182,7 +184,7 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 		}
 	}
 	_, err = a.Restore(t.Context(), in)
-	wantErr(t, actuators.ErrRefused, err, "is there already")
+	judging.WantErr(t, actuators.ErrRefused, err, "is there already")
 	if n := strings.Count(s.Run("list-sessions", "-F", "#{session_name}"), "\n"); n != 1 {
 		t.Errorf("a refused restore left %d sessions", n+1)
 	}
@@ -203,8 +205,8 @@ func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
 	a := actuator(t, Options{Tmux: bare})
 	d := s.judged("only")
 	in := intent(grasped(t, a, d), d)
-	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
-	testkit.Eventually(t, "no server", func() bool { return !lives(d.Identity.Session.ServerPID) })
+	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
+	wait.Eventually(t, "no server", func() bool { return !procs.Lives(d.Identity.Session.ServerPID) })
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -214,83 +216,5 @@ func TestRestoreStartsAServerWhereThereIsNone(t *testing.T) {
 	}
 	if !s.Has("only") || !strings.Contains(got, "2 panes") || !strings.Contains(got, dir) {
 		t.Errorf("the session is there: %v: %s", s.Has("only"), got)
-	}
-}
-
-func TestPurgeRemovesWhatTheActMade(t *testing.T) {
-	t.Parallel()
-	s := fresh(t, "worker")
-	s.Run("new-session", "-d", "-s", "bystander")
-	a := actuator(t, Options{})
-	d := s.judged("worker")
-	in := intent(grasped(t, a, d), d)
-	wantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
-	var size int64
-	for _, name := range []string{"pane-0.txt", panes.Manifest} {
-		st, err := os.Lstat(filepath.Join(filepath.Join(a.Trash, act), name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		size += st.Size()
-	}
-	stranger := filepath.Join(filepath.Join(a.Trash, act), "stranger")
-	if err := os.WriteFile(stranger, []byte("kept"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	freed, err := a.Purge(t.Context(), in)
-	if err == nil || !errors.Is(err, syscall.ENOTEMPTY) || freed != size {
-		t.Errorf("freed %d of %d, and said of what it did not make: %v", freed, size, err)
-	}
-	if _, err := os.Lstat(stranger); err != nil {
-		t.Fatalf("a file that the act did not make: %v", err)
-	}
-	if err := os.Remove(stranger); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // what no longer exists is no error
-		if freed, err := a.Purge(t.Context(), in); err != nil || freed != 0 {
-			t.Errorf("freed %d, %v", freed, err)
-		}
-	}
-	if _, err := os.Lstat(filepath.Join(a.Trash, act)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the act's folder: %v", err)
-	}
-}
-
-func TestPurgeStaysInItsFolder(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	precious := filepath.Join(dir, "precious", "pane-0.txt")
-	if err := os.MkdirAll(filepath.Dir(precious), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(precious, []byte("work"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	a := actuator(t, Options{Trash: filepath.Join(dir, "trash")})
-	if err := os.Mkdir(a.Trash, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(filepath.Dir(precious), filepath.Join(a.Trash, act)); err != nil {
-		t.Fatal(err)
-	}
-	for _, in := range []decision.Intent{
-		{ID: act, Plan: []byte(`{"act":"01TESTACT","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)}, // through a link
-		{ID: act, Plan: []byte(`{"act":"01TESTACT","socket":"/s","panes":[{"file":"../../precious/pane-0.txt"}]}`)},
-		{ID: "../precious", Plan: []byte(`{"act":"../precious","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)},
-		{ID: "..", Plan: []byte(`{"act":"..","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)},
-		{ID: act, Plan: []byte(`{"act":"another","socket":"/s","panes":[{"file":"pane-0.txt"}]}`)},
-		{ID: act, Plan: []byte(`{}`)},
-		{ID: act},
-	} {
-		if freed, err := a.Purge(t.Context(), in); err == nil || freed != 0 {
-			t.Errorf("plan %s: freed %d, %v", in.Plan, freed, err)
-		}
-		if _, err := a.Restore(t.Context(), in); err == nil {
-			t.Errorf("plan %s was restored", in.Plan)
-		}
-	}
-	if text, err := os.ReadFile(precious); err != nil || string(text) != "work" {
-		t.Errorf("what lies outside of the trash: %q, %v", text, err)
 	}
 }

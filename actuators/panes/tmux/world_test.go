@@ -15,6 +15,7 @@ import (
 	"winnow/engine/decision"
 	procact "winnow/internal/proc/act"
 	testkit "winnow/testkit/tmux"
+	"winnow/testkit/wait"
 )
 
 // server is a tmux server that can be judged.
@@ -50,29 +51,6 @@ func (s *server) ticks(pid int) uint64 {
 	return h.Was.Start
 }
 
-// sessionOf lists the living processes whose session leader leads.
-func sessionOf(t testing.TB, leader int) (pids []int) {
-	t.Helper()
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if sid, err := unix.Getsid(pid); err != nil || sid != leader {
-			continue
-		}
-		if h, err := procact.Hold("/proc", pid); err == nil {
-			h.Close()
-			pids = append(pids, pid)
-		}
-	}
-	return pids
-}
-
 func grasped(t testing.TB, a *Actuator, d decision.Decision) *grasp {
 	t.Helper()
 	g, err := a.Hold(t.Context(), act, d)
@@ -87,30 +65,6 @@ func intent(g *grasp, d decision.Decision) decision.Intent {
 	return decision.Intent{ID: act, Candidate: d.ID, Kind: d.Kind, Identity: d.Identity, Plan: g.Plan(), RestoreUntil: time.Now().Add(time.Hour)}
 }
 
-func wantOutcome(t testing.TB, want string, got decision.Outcome, words ...string) {
-	t.Helper()
-	if got.Outcome != want {
-		t.Fatalf("want %s, got %s: %s", want, got.Outcome, got.Detail)
-	}
-	for _, w := range words {
-		if !strings.Contains(got.Detail, w) {
-			t.Errorf("the detail does not say %q: %s", w, got.Detail)
-		}
-	}
-}
-
-func wantErr(t testing.TB, want, got error, words ...string) {
-	t.Helper()
-	if !errors.Is(got, want) {
-		t.Fatalf("want %v, got %v", want, got)
-	}
-	for _, w := range words {
-		if !strings.Contains(got.Error(), w) {
-			t.Errorf("the error does not say %q: %v", w, got)
-		}
-	}
-}
-
 // wantUntouched checks that nothing was saved, or that it was removed again, and that the session is there.
 func wantUntouched(t testing.TB, a *Actuator, s *server, name string) {
 	t.Helper()
@@ -122,20 +76,11 @@ func wantUntouched(t testing.TB, a *Actuator, s *server, name string) {
 	}
 }
 
-func lives(pid int) bool {
-	h, err := procact.Hold("/proc", pid)
-	if err != nil {
-		return false
-	}
-	h.Close()
-	return true
-}
-
 // child waits until a process in a pane has written its pid to file, and ends it when the test has ended.
 func child(t testing.TB, file string) int {
 	t.Helper()
 	var pid int
-	testkit.Eventually(t, "a process in the pane", func() bool {
+	wait.Eventually(t, "a process in the pane", func() bool {
 		text, _ := os.ReadFile(file)
 		n, err := strconv.Atoi(strings.TrimSpace(string(text)))
 		pid = n

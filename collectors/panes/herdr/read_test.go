@@ -626,7 +626,7 @@ func TestReadAChangeBetweenTheRequests(t *testing.T) {
 		back := make(chan struct{})
 		s.Before(func(n int, c herdr.Call) {
 			if n == 2 {
-				s.Restart(herdr.RestartOptions{})
+				s.Restart()
 				close(back)
 			}
 		})
