@@ -5,9 +5,12 @@
 package actuators
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+
+	"github.com/hashicorp/go-hclog"
 
 	"winnow/engine/decision"
 )
@@ -43,6 +46,17 @@ type Actuator interface {
 	Hold(ctx context.Context, act string, d decision.Decision) (Held, error)
 	// Settle finds out, by looking, how an act went that was cut short, and finishes or undoes it.
 	Settle(ctx context.Context, in decision.Intent) decision.Outcome
+}
+
+// Defaults fills in what the options of an actuator may leave out: /proc, no steps, no log.
+func Defaults(procRoot *string, step *func(string), log *hclog.Logger) {
+	*procRoot = cmp.Or(*procRoot, "/proc")
+	if *step == nil {
+		*step = func(string) {}
+	}
+	if *log == nil {
+		*log = hclog.NewNullLogger()
+	}
 }
 
 // Held is one thing held. The Carrier calls its methods in this order: Plan, Save, Act, Close.

@@ -3,6 +3,7 @@
 package dirs
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -46,18 +47,8 @@ type Actuator struct{ o Options }
 
 // New makes an Actuator.
 func New(o Options) *Actuator {
-	if o.ProcRoot == "" {
-		o.ProcRoot = "/proc"
-	}
-	if o.GitTimeout == 0 {
-		o.GitTimeout = 30 * time.Second
-	}
-	if o.Step == nil {
-		o.Step = func(string) {}
-	}
-	if o.Log == nil {
-		o.Log = hclog.NewNullLogger()
-	}
+	actuators.Defaults(&o.ProcRoot, &o.Step, &o.Log)
+	o.GitTimeout = cmp.Or(o.GitTimeout, 30*time.Second)
 	return &Actuator{o}
 }
 

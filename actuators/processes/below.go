@@ -65,7 +65,7 @@ func (h *held) since() (since []int, err error) {
 		if !proc.Descends(all, pid, h.want.PID) || slices.ContainsFunc(h.below, judged) {
 			continue
 		}
-		if err := never.Check(pid, h.o.UID, s.Comm, s.Kernel); err != nil {
+		if err := never.Check(pid, never.UID, s.Comm, s.Kernel); err != nil {
 			return nil, actuators.Changed("pid %d (%s) has started something since it was judged: %v; it was left untouched", h.want.PID, h.want.Name, err)
 		}
 		since = append(since, pid)

@@ -154,7 +154,7 @@ func TestLeavesWhatWasNotJudged(t *testing.T) {
 func TestSparesATreeWithOneThatIsNeverSignalled(t *testing.T) {
 	t.Parallel()
 	o := options()
-	o.Never = []string{"sleep"}
+	o.Never.Names = []string{"sleep"}
 	p, below := tree(t, "sleep 304 & wait", 1)
 	if out, err := actOn(t, o, p, judged(below), judged(below)); !errors.Is(err, actuators.ErrRefused) {
 		t.Errorf("judged with it: %+v %v", out, err)

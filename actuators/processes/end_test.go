@@ -179,12 +179,12 @@ func TestNeverList(t *testing.T) {
 	child := start(t, "wait", true)
 	p := identify(t, child.Process.Pid)
 	for name, change := range map[string]func(*Options){
-		"self":                     func(o *Options) { o.Self = []int{p.PID} },
-		"parent of orphans":        func(o *Options) { o.OrphanParents = []int{p.PID} },
-		"multiplexer":              func(o *Options) { o.Multiplexers = []string{p.Name} },
-		"name":                     func(o *Options) { o.Never = []string{p.Name} },
-		"beginning of a name":      func(o *Options) { o.Never = []string{p.Name[:2] + "*"} },
-		"user":                     func(o *Options) { o.UID++ },
+		"self":                     func(o *Options) { o.Never.Self = []int{p.PID} },
+		"parent of orphans":        func(o *Options) { o.Never.OrphanParents = []int{p.PID} },
+		"multiplexer":              func(o *Options) { o.Never.Multiplexers = []string{p.Name} },
+		"name":                     func(o *Options) { o.Never.Names = []string{p.Name} },
+		"beginning of a name":      func(o *Options) { o.Never.Names = []string{p.Name[:2] + "*"} },
+		"user":                     func(o *Options) { o.Never.UID++ },
 		"no procfs of this system": func(o *Options) { o.ProcRoot = t.TempDir() },
 	} {
 		o := options()

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"winnow/actuators"
 	"winnow/engine/decision"
 	"winnow/internal/proc"
 )
@@ -159,7 +160,7 @@ func identity(pid int) (decision.Process, error) {
 }
 
 func options() Options {
-	return Options{TermGrace: 10 * time.Second, UID: os.Getuid(), Multiplexers: []string{"screen"}, Never: []string{"git-*"}}
+	return Options{TermGrace: 10 * time.Second, Never: actuators.NeverProcess{UID: os.Getuid(), Multiplexers: []string{"screen"}, Names: []string{"git-*"}}}
 }
 
 func decide(p decision.Process) decision.Decision {

@@ -27,14 +27,8 @@ type Options struct {
 	ProcRoot string
 	// TermGrace is how long a process has to end by itself before it is killed.
 	TermGrace time.Duration
-	// Self are this process and its ancestors; those that procfs shows count besides. OrphanParents inherit orphans.
-	Self          []int
-	OrphanParents []int
-	// Multiplexers and Never are names (comm) of processes that are never signalled. A * at the end stands for any rest.
-	Multiplexers []string
-	Never        []string
-	// UID is the user whose processes may be signalled.
-	UID int
+	// Never is what is never signalled. The ancestors of this process that procfs shows count besides.
+	Never actuators.NeverProcess
 	// Step, when set, is told the name of each step right before it is taken.
 	Step func(string)
 	Log  hclog.Logger
@@ -45,15 +39,7 @@ type Actuator struct{ o Options }
 
 // New makes an Actuator.
 func New(o Options) *Actuator {
-	if o.ProcRoot == "" {
-		o.ProcRoot = "/proc"
-	}
-	if o.Step == nil {
-		o.Step = func(string) {}
-	}
-	if o.Log == nil {
-		o.Log = hclog.NewNullLogger()
-	}
+	actuators.Defaults(&o.ProcRoot, &o.Step, &o.Log)
 	return &Actuator{o: o}
 }
 
@@ -211,10 +197,9 @@ func (h *held) never() (actuators.NeverProcess, error) {
 	if err != nil {
 		return actuators.NeverProcess{}, actuators.Refused("find out what Winnow runs under: %w; pid %d was left untouched", err, h.want.PID)
 	}
-	return actuators.NeverProcess{
-		UID: h.o.UID, Self: append(self, h.o.Self...), OrphanParents: h.o.OrphanParents,
-		Multiplexers: h.o.Multiplexers, Names: h.o.Never,
-	}, nil
+	never := h.o.Never
+	never.Self = append(self, never.Self...)
+	return never, nil
 }
 
 // Plan names the process and its grace.

@@ -61,24 +61,21 @@ func (a *app) actuators(host snapshot.Host, roots []string) map[string]actuators
 	}
 	trash := filepath.Join(a.cfg.State, "trash")
 	root, grace := a.cfg.Collect.Processes.Root, a.cfg.Act.TermGrace
+	never := actuators.NeverProcess{UID: os.Getuid(), Self: self, OrphanParents: host.OrphanParents,
+		Multiplexers: a.cfg.Rules.Multiplexers, Names: a.cfg.Rules.NeverProcesses}
 	return map[string]actuators.Actuator{
 		snapshot.KindSession: acttmux.New(acttmux.Options{
-			Trash: trash, TermGrace: grace, ProcRoot: root, Self: self, OrphanParents: host.OrphanParents,
-			Shells: a.cfg.Rules.Shells, Multiplexers: a.cfg.Rules.Multiplexers, Never: a.cfg.Rules.NeverProcesses, Step: step, Log: a.log.Named("tmux"),
+			Trash: trash, TermGrace: grace, ProcRoot: root, Never: never, Shells: a.cfg.Rules.Shells, Step: step, Log: a.log.Named("tmux"),
 		}),
 		snapshot.KindTab: actherdr.New(actherdr.Options{
 			Lock: filepath.Join(a.userDir(), "herdr-close.lock"), LockWait: userLockWait, Trash: trash, ProcRoot: root, TermGrace: grace,
-			Self: self, OrphanParents: host.OrphanParents, Multiplexers: a.cfg.Rules.Multiplexers, Never: a.cfg.Rules.NeverProcesses,
-			UID: os.Getuid(), Shells: a.cfg.Rules.Shells,
-			Step: step, Log: a.log.Named("herdr"),
+			Never: never, Shells: a.cfg.Rules.Shells, Step: step, Log: a.log.Named("herdr"),
 		}),
 		snapshot.KindTerminal: actcodev.New(actcodev.Options{
-			Env: os.Getenv, TermGrace: grace, ProcRoot: root, Self: self, OrphanParents: host.OrphanParents,
-			Multiplexers: a.cfg.Rules.Multiplexers, Never: a.cfg.Rules.NeverProcesses, UID: os.Getuid(), Step: step, Log: a.log.Named("codev"),
+			Env: os.Getenv, TermGrace: grace, ProcRoot: root, Never: never, Step: step, Log: a.log.Named("codev"),
 		}),
 		snapshot.KindProcess: actprocs.New(actprocs.Options{
-			ProcRoot: root, TermGrace: grace, Self: self, OrphanParents: host.OrphanParents, UID: os.Getuid(),
-			Multiplexers: a.cfg.Rules.Multiplexers, Never: a.cfg.Rules.NeverProcesses, Step: step, Log: a.log.Named("processes"),
+			ProcRoot: root, TermGrace: grace, Never: never, Step: step, Log: a.log.Named("processes"),
 		}),
 		snapshot.KindDir: actdirs.New(actdirs.Options{
 			StateTrash: trash, Roots: roots, Home: host.Home, Self: self, ProcRoot: root,

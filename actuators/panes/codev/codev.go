@@ -28,13 +28,8 @@ type Options struct {
 	TermGrace time.Duration
 	// ProcRoot is where the procfs of this process's own pid namespace is mounted; empty is /proc.
 	ProcRoot string
-	// Self, OrphanParents, Multiplexers, Never and UID are the never-list, as in processes.Options. A terminal whose shellper is on it is
-	// refused.
-	Self          []int
-	OrphanParents []int
-	Multiplexers  []string
-	Never         []string
-	UID           int
+	// Never is what is never signalled: a terminal whose shellper is one of these is refused.
+	Never actuators.NeverProcess
 	// Step, when set, is called with a step's name before it is taken.
 	Step func(string)
 	// Log may be nil.
@@ -61,17 +56,10 @@ var _ actuators.Actuator = (*Actuator)(nil)
 
 // New gives the actuator of terminals.
 func New(o Options) *Actuator {
-	o.Timeout, o.ProcRoot = cmp.Or(o.Timeout, 5*time.Second), cmp.Or(o.ProcRoot, "/proc")
+	actuators.Defaults(&o.ProcRoot, &o.Step, &o.Log)
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
 	if o.Env == nil {
 		o.Env = os.Getenv
 	}
-	if o.Step == nil {
-		o.Step = func(string) {}
-	}
-	if o.Log == nil {
-		o.Log = hclog.NewNullLogger()
-	}
-	return &Actuator{Options: o, processes: processes.New(processes.Options{
-		ProcRoot: o.ProcRoot, Self: o.Self, OrphanParents: o.OrphanParents, Multiplexers: o.Multiplexers, Never: o.Never, UID: o.UID, Log: o.Log,
-	})}
+	return &Actuator{Options: o, processes: processes.New(processes.Options{ProcRoot: o.ProcRoot, Never: o.Never, Log: o.Log})}
 }

@@ -81,7 +81,7 @@ func (g *grasp) same() error {
 		if h == nil || h.Was.Start != all[pid].Start {
 			return actuators.Changed("pid %d has begun to live below pid %d", pid, g.pid())
 		}
-		if err := h.Allowed(g.never(), all[pid]); err != nil {
+		if err := h.Allowed(g.Never, all[pid]); err != nil {
 			return err
 		}
 	}
@@ -97,10 +97,6 @@ func (g *grasp) same() error {
 	return nil
 }
 
-func (g *grasp) never() actuators.NeverProcess {
-	return actuators.NeverProcess{UID: g.UID, Self: g.Self, OrphanParents: g.OrphanParents, Multiplexers: g.Multiplexers, Names: g.Never}
-}
-
 // bury ends what lived below the shellper and outlives it, and adds to the outcome what came of it.
 func (g *grasp) bury(ctx context.Context, out *decision.Outcome) {
 	switch {
@@ -111,7 +107,7 @@ func (g *grasp) bury(ctx context.Context, out *decision.Outcome) {
 		return
 	}
 	rest := panes.Burial{
-		Who: g.who(), By: "shellper", Within: hangUpWithin, TermGrace: g.TermGrace, Never: g.never(), Step: g.Step, Term: StepTerm,
+		Who: g.who(), By: "shellper", Within: hangUpWithin, TermGrace: g.TermGrace, Never: g.Never, Step: g.Step, Term: StepTerm,
 		Kill: StepKill, Log: g.Log,
 	}.Bury(context.WithoutCancel(ctx), g.family)
 	out.Detail += "; " + rest.Detail

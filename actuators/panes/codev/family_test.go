@@ -113,7 +113,7 @@ func TestSparesAServerThatIsNotAsItWasJudged(t *testing.T) {
 		w := newWorld(t)
 		st, id := w.lost("sh", "-c", "sleep 1000; true")
 		wait.Eventually(t, "it runs", func() bool { return len(w.belowOf(st.PID)) == 2 })
-		w.o.Never = []string{"sleep"}
+		w.o.Never.Names = []string{"sleep"}
 		want(t, w.act(id), decision.Refused, "never signalled", "left untouched")
 		if !w.Alive(st.ID) {
 			t.Error("it was ended")

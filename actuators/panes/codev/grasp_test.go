@@ -73,10 +73,10 @@ func TestNeverList(t *testing.T) {
 		name string
 		o    func(*Options, int)
 	}{
-		{"by its name", func(o *Options, _ int) { o.Never = []string{"nod*"} }},
-		{"as a multiplexer", func(o *Options, _ int) { o.Multiplexers = []string{"node"} }},
-		{"as one that inherits orphans", func(o *Options, pid int) { o.OrphanParents = []int{pid} }},
-		{"as one that Winnow runs under", func(o *Options, pid int) { o.Self = []int{pid} }},
+		{"by its name", func(o *Options, _ int) { o.Never.Names = []string{"nod*"} }},
+		{"as a multiplexer", func(o *Options, _ int) { o.Never.Multiplexers = []string{"node"} }},
+		{"as one that inherits orphans", func(o *Options, pid int) { o.Never.OrphanParents = []int{pid} }},
+		{"as one that Winnow runs under", func(o *Options, pid int) { o.Never.Self = []int{pid} }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

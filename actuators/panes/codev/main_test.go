@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"winnow/actuators"
 	"winnow/engine/decision"
 	procact "winnow/internal/proc/act"
 	"winnow/testkit/attack"
@@ -221,7 +222,7 @@ func crash() {
 	if err := json.NewDecoder(os.Stdin).Decode(&j); err != nil {
 		panic(err)
 	}
-	o := Options{UID: os.Getuid(), Timeout: j.Timeout, TermGrace: j.Grace}
+	o := Options{Never: actuators.NeverProcess{UID: os.Getuid()}, Timeout: j.Timeout, TermGrace: j.Grace}
 	o.Env = func(name string) string { return map[string]string{"SHELLPER_SOCKET_DIR": j.Sockets}[name] }
 	o.Step = func(step string) {
 		if step == j.Step {

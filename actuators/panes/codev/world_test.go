@@ -45,7 +45,7 @@ func newWorld(t testing.TB) *world {
 	t.Helper()
 	s := kit.Start(t, kit.Options{})
 	w := &world{t: t, Server: s, decided: map[string]decision.Decision{}, ws: s.Workspace(t.TempDir()), env: map[string]string{"SHELLPER_SOCKET_DIR": s.SocketDir(), "HOME": "/nowhere"}}
-	w.o = Options{Env: func(name string) string { return w.env[name] }, Timeout: 10 * time.Second, TermGrace: 10 * time.Second, UID: os.Getuid(),
+	w.o = Options{Env: func(name string) string { return w.env[name] }, Timeout: 10 * time.Second, TermGrace: 10 * time.Second, Never: actuators.NeverProcess{UID: os.Getuid()},
 		Log: hclog.New(&hclog.LoggerOptions{Level: hclog.Trace, Output: &w.log})}
 	w.judging()
 	key := s.Key()

@@ -21,7 +21,7 @@ const settlePause = 20 * time.Millisecond
 // Act implements actuators.Held. Everything that the last judgement rests on is read once more, and one tab.close is sent. From
 // then on it goes on to the end although ctx ends.
 func (h *held) Act(ctx context.Context, in decision.Intent) decision.Outcome {
-	h.step(StepCheck)
+	h.Step(StepCheck)
 	seen, err := h.unchanged(ctx, in.Identity.Tab)
 	if err == nil && ctx.Err() != nil {
 		err = fmt.Errorf("%s: %w; it was left untouched", h.who(), context.Cause(ctx))
@@ -29,7 +29,7 @@ func (h *held) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	if err != nil {
 		return actuators.OutcomeOf(err)
 	}
-	h.step(StepClose)
+	h.Step(StepClose)
 	ctx = context.WithoutCancel(ctx)
 	err = change.CloseTab(ctx, h.client, h.id.ID)
 	if no := h.notClosed(err); no != nil {
@@ -37,9 +37,9 @@ func (h *held) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	}
 	h.undone = false
 	if err != nil {
-		h.log.Warn("close a tab", "tab", h.id.ID, "error", err)
+		h.Log.Warn("close a tab", "tab", h.id.ID, "error", err)
 	}
-	h.step(StepReadBack)
+	h.Step(StepReadBack)
 	w, unsure := h.readBack(ctx)
 	if unsure == nil && w.where == elsewhere {
 		h.undone = true
@@ -69,7 +69,7 @@ func (h *held) notClosed(err error) error {
 	case herdr.InvalidRequest:
 		return actuators.Refused("%s: %w; it was left untouched", h.who(), err)
 	case change.ConfirmationRequired:
-		h.log.Error("a server asks its user whether to close a group of workspaces", "tab", h.id.ID)
+		h.Log.Error("a server asks its user whether to close a group of workspaces", "tab", h.id.ID)
 		return fmt.Errorf("%s was not closed, and herdr asks its user IN A DIALOG NOW whether to close the whole group of workspaces: %w; "+
 			"answer no there. Its workspace was judged a moment before", h.who(), err)
 	}
@@ -102,7 +102,7 @@ func (h *held) aftermath(before, after *herdr.World) string {
 		return "; its server no longer listens"
 	}
 	if after.Workspace(h.id.Workspace) == nil {
-		h.log.Error("a workspace is gone after one of its tabs was closed", "tab", h.id.ID, "workspace", h.id.Workspace)
+		h.Log.Error("a workspace is gone after one of its tabs was closed", "tab", h.id.ID, "workspace", h.id.Workspace)
 		return fmt.Sprintf("; WORKSPACE %s IS GONE TOO%s", h.id.Workspace, map[bool]string{true: ", although it had another tab a moment before"}[len(h.beside(before)) > 0])
 	}
 	left := h.beside(after)

@@ -203,10 +203,10 @@ func TestHoldRefusesTheFloor(t *testing.T) {
 		options Options
 		word    string // nothing where it is not refused
 	}{
-		{"Winnow runs in it", Options{Self: []int{os.Getpid(), shell}}, "Winnow"},
-		{"it inherits orphans", Options{OrphanParents: []int{shell}}, "orphans"},
-		{"it is a multiplexer", Options{Multiplexers: []string{"s*"}}, "multiplexer"},
-		{"it is never signalled", Options{Never: []string{"sh"}}, "never"},
+		{"Winnow runs in it", Options{Never: actuators.NeverProcess{Self: []int{os.Getpid(), shell}}}, "Winnow"},
+		{"it inherits orphans", Options{Never: actuators.NeverProcess{OrphanParents: []int{shell}}}, "orphans"},
+		{"it is a multiplexer", Options{Never: actuators.NeverProcess{Multiplexers: []string{"s*"}}}, "multiplexer"},
+		{"it is never signalled", Options{Never: actuators.NeverProcess{Names: []string{"sh"}}}, "never"},
 		{"nothing speaks against it", Options{}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

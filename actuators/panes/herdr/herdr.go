@@ -15,7 +15,6 @@
 package herdr
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -36,17 +35,11 @@ type Options struct {
 	ProcRoot string
 	// TermGrace is how long a process that outlived its tab has to end after TERM before it is killed.
 	TermGrace time.Duration
-	// UID is the user whose servers and processes are touched; others' are refused.
-	UID int
 	// Shells are the names of shells (comm): one that runs after it was held was given something to do.
 	Shells []string
-	// Self are this process and its ancestors. A tab that any of them runs in is refused.
-	Self []int
-	// OrphanParents, Multiplexers and Never are processes by pid or name (a * at the end is any rest). A tab that has one of
-	// them in a pane is refused.
-	OrphanParents []int
-	Multiplexers  []string
-	Never         []string
+	// Never is what is never signalled: a tab that has one of these in a pane is refused. Its UID is the user whose servers and
+	// processes are touched.
+	Never actuators.NeverProcess
 	// Step, when set, is called with a step's name before it is taken.
 	Step func(string)
 	// Log may be nil.
@@ -74,8 +67,6 @@ const (
 // Actuator closes tabs, and opens ones like them again.
 type Actuator struct {
 	Options
-	never actuators.NeverProcess
-	log   hclog.Logger
 	// patience is answerWithin and settles is settlesWithin, but for tests.
 	patience, settles time.Duration
 }
@@ -87,22 +78,11 @@ var (
 
 // New gives the actuator of tabs.
 func New(o Options) *Actuator {
-	o.ProcRoot = cmp.Or(o.ProcRoot, "/proc")
-	a := &Actuator{Options: o, log: o.Log, patience: answerWithin, settles: settlesWithin, never: actuators.NeverProcess{UID: o.UID, Self: o.Self,
-		OrphanParents: o.OrphanParents, Multiplexers: o.Multiplexers, Names: o.Never}}
-	if a.log == nil {
-		a.log = hclog.NewNullLogger()
-	}
-	return a
-}
-
-func (a *Actuator) step(name string) {
-	if a.Step != nil {
-		a.Step(name)
-	}
+	actuators.Defaults(&o.ProcRoot, &o.Step, &o.Log)
+	return &Actuator{Options: o, patience: answerWithin, settles: settlesWithin}
 }
 
 // client asks whatever server listens on socket now.
 func (a *Actuator) client(socket string) *herdr.Client {
-	return &herdr.Client{Socket: socket, UID: a.UID, Patience: a.patience}
+	return &herdr.Client{Socket: socket, UID: a.Never.UID, Patience: a.patience}
 }

@@ -90,7 +90,7 @@ func (h *held) closed(ctx context.Context) bool {
 
 func (h *held) holdPane(p decision.Pane) error {
 	in := &heldPane{Pane: p}
-	members, err := panes.HoldPane(h.ProcRoot, "tab", h.who(), p, h.never)
+	members, err := panes.HoldPane(h.ProcRoot, "tab", h.who(), p, h.Never)
 	h.members = append(h.members, members...)
 	for _, m := range members {
 		h.pane[m] = in
@@ -108,7 +108,7 @@ func (h *held) holdPane(p decision.Pane) error {
 
 // spareable refuses a process that is never signalled: a close signals every one of a pane.
 func (h *held) spareable(m *procact.Held, now proc.Stat) error {
-	if err := m.Allowed(h.never, now); err != nil {
+	if err := m.Allowed(h.Never, now); err != nil {
 		return actuators.Refused("%s runs it in pane %s: %w; the tab was left untouched", h.who(), h.pane[m].ID, err)
 	}
 	return nil

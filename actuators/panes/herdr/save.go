@@ -16,7 +16,7 @@ const maxLines = 10000
 // Save implements actuators.Held. It keeps the text of every pane and the manifest; a server that does not offer a pane's text is no
 // error. Before that it notes which processes have left the panes' sessions: the judgement that follows sees those, and no later one.
 func (h *held) Save(ctx context.Context) error {
-	h.step(StepSave)
+	h.Step(StepSave)
 	var err error
 	if h.left, err = h.strangers(); err != nil {
 		return err

@@ -55,7 +55,7 @@ func carry(path string) int {
 		return 3
 	}
 	c.Decision.Identity = c.Identity
-	a := New(Options{Lock: c.Lock, Trash: c.Trash, UID: os.Geteuid(), Shells: []string{"sh", "bash"}, TermGrace: 50 * time.Millisecond,
+	a := New(Options{Lock: c.Lock, Trash: c.Trash, Never: actuators.NeverProcess{UID: os.Geteuid()}, Shells: []string{"sh", "bash"}, TermGrace: 50 * time.Millisecond,
 		Step: func(step string) {
 			if step == c.Stop {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -217,7 +217,7 @@ func (w *world) cut(a *Actuator, d decision.Decision, before string) decision.In
 		}()
 		g.do(w.t.Context(), d)
 	}()
-	a.Step = nil
+	a.Step = func(string) {}
 	g.undone = false // as when the program is killed
 	_ = g.Close()
 	return in
@@ -316,6 +316,8 @@ func TestRestoreOpensATabLikeIt(t *testing.T) {
 	in := intent(g, d)
 	_, err := a.Restore(t.Context(), in)
 	judging.WantErr(t, actuators.ErrRefused, err, "no longer in the trash")
+	_, err = a.Restore(t.Context(), decision.Intent{ID: act, Plan: []byte(`{}`)})
+	judging.WantErr(t, actuators.ErrRefused, err, "not one of its own")
 	w.s.Expect("tab.close", w.husk)
 	judging.WantOutcome(t, decision.Done, g.do(t.Context(), d))
 

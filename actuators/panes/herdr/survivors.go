@@ -21,7 +21,7 @@ func (h *held) bury(ctx context.Context, w *whereabouts) decision.Outcome {
 	return panes.Burial{
 		Who: fmt.Sprintf("%s of the herdr server on %s", h.who(), h.id.Socket), By: "close",
 		Within: hangUpWithin, TermGrace: h.TermGrace, Spare: func(m *procact.Held) error { return h.others(m, w) },
-		Never: h.never, Step: h.step, Term: StepTerm, Kill: StepKillLeft, Log: h.log.With("tab", h.id.ID),
+		Never: h.Never, Step: h.Step, Term: StepTerm, Kill: StepKillLeft, Log: h.Log.With("tab", h.id.ID),
 	}.Bury(ctx, h.members)
 }
 

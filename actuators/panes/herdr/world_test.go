@@ -50,7 +50,7 @@ func actuator(t testing.TB, o Options) *Actuator {
 	t.Helper()
 	dir := t.TempDir()
 	o.Trash, o.Lock = cmp.Or(o.Trash, filepath.Join(dir, "trash")), cmp.Or(o.Lock, filepath.Join(dir, "run", "herdr.lock"))
-	o.UID = os.Geteuid()
+	o.Never.UID = os.Geteuid()
 	if o.Shells == nil {
 		o.Shells = []string{"sh", "bash"}
 	}

@@ -62,7 +62,7 @@ func stored(t *testing.T, a *Actuator, socket string) decision.Intent {
 	p := plan{Act: act, Socket: socket, Name: "worker", Panes: []planned{{File: panes.File(0), Width: 80, Height: 24}}}
 	err := os.RemoveAll(filepath.Join(a.Trash, act))
 	if err == nil {
-		err = a.kept(&p).Save(p, func(write panes.Writer) error {
+		err = panes.Kept{Trash: a.Trash, Act: act, Panes: 1}.Save(p, func(write panes.Writer) error {
 			return write(panes.File(0), func(*os.File) error { return nil })
 		})
 	}

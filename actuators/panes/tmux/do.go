@@ -29,7 +29,7 @@ const (
 // server itself in the command that kills: so nothing has changed in all that time. Once the session is killed it goes on to the end although
 // ctx ends.
 func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
-	g.step(StepKill)
+	g.Step(StepKill)
 	state := ""
 	if s := in.Identity.Session; s != nil {
 		state = s.State
@@ -47,7 +47,7 @@ func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 		return actuators.OutcomeOf(err)
 	}
 	g.keep = true
-	g.step(StepReadBack)
+	g.Step(StepReadBack)
 	left, err := g.readBack(ctx)
 	if err != nil {
 		out := actuators.OutcomeOf(fmt.Errorf("session %s was asked to end: %w; its scrollback stays in %s, and the next sweep looks again", g.who(), err, g.plan.Folder))
@@ -64,14 +64,14 @@ func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 func (g *grasp) bury(ctx context.Context, left []int) decision.Outcome {
 	return panes.Burial{
 		Who: fmt.Sprintf("session %s of the tmux server on %s", g.who(), g.id.Socket), By: "hang-up",
-		Within: hangUpWithin, TermGrace: g.TermGrace, Never: g.never, Step: g.step, Term: StepTerm, Kill: StepKillLeft,
+		Within: hangUpWithin, TermGrace: g.TermGrace, Never: g.Never, Step: g.Step, Term: StepTerm, Kill: StepKillLeft,
 		Spare: func(h *procact.Held) error {
 			if slices.Contains(left, h.Was.Session) {
 				return errors.New("another session shows its pane")
 			}
 			return nil
 		},
-		Log: g.log.With("session", g.id.ID),
+		Log: g.Log.With("session", g.id.ID),
 	}.Bury(ctx, g.members)
 }
 

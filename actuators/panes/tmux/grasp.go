@@ -119,7 +119,7 @@ func (g *grasp) holdHost() error {
 		return err
 	case h.Was.Start != g.id.ServerTicks:
 		return actuators.Changed("pid %d is no longer the tmux server that session %s was seen on; nothing was touched", h.PID, g.who())
-	case uid != g.never.UID:
+	case uid != g.Never.UID:
 		return actuators.Refused("the tmux server of session %s, pid %d, belongs to user %d; it was left untouched", g.who(), h.PID, uid)
 	}
 	return nil
@@ -129,7 +129,7 @@ func (g *grasp) holdPane(p decision.Pane) error {
 	if sid, err := unix.Getsid(0); err != nil || sid == p.PID {
 		return actuators.Refused("Winnow itself runs in pane %s of session %s; it was left untouched", p.ID, g.who())
 	}
-	members, err := panes.HoldPane(g.ProcRoot, "session", "session "+g.who(), p, g.never)
+	members, err := panes.HoldPane(g.ProcRoot, "session", "session "+g.who(), p, g.Never)
 	g.members = append(g.members, members...)
 	return err
 }

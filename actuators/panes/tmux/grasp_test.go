@@ -98,10 +98,10 @@ func TestGraspRefusesTheFloor(t *testing.T) {
 		options Options
 		word    string
 	}{
-		{"Winnow runs in it", Options{Self: []int{os.Getpid(), shell}}, "Winnow"},
-		{"it inherits orphans", Options{OrphanParents: []int{shell}}, "orphans"},
-		{"it is a multiplexer", Options{Multiplexers: []string{"s*"}}, "multiplexer"},
-		{"it is never signalled", Options{Never: []string{"sh"}}, "never"},
+		{"Winnow runs in it", Options{Never: actuators.NeverProcess{Self: []int{os.Getpid(), shell}}}, "Winnow"},
+		{"it inherits orphans", Options{Never: actuators.NeverProcess{OrphanParents: []int{shell}}}, "orphans"},
+		{"it is a multiplexer", Options{Never: actuators.NeverProcess{Multiplexers: []string{"s*"}}}, "multiplexer"},
+		{"it is never signalled", Options{Never: actuators.NeverProcess{Names: []string{"sh"}}}, "never"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			a := actuator(t, c.options)
@@ -111,7 +111,7 @@ func TestGraspRefusesTheFloor(t *testing.T) {
 		})
 	}
 	t.Run("Winnow runs in another session of the server", func(t *testing.T) {
-		grasped(t, actuator(t, Options{Self: []int{os.Getpid(), d.Identity.Session.ServerPID}}), d)
+		grasped(t, actuator(t, Options{Never: actuators.NeverProcess{Self: []int{os.Getpid(), d.Identity.Session.ServerPID}}}), d)
 	})
 }
 

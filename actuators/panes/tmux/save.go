@@ -13,7 +13,7 @@ import (
 
 // Save implements actuators.Held: it keeps the scrollback of every pane and the manifest.
 func (g *grasp) Save(ctx context.Context) error {
-	g.step(StepSave)
+	g.Step(StepSave)
 	err := g.kept().Save(g.plan, func(write panes.Writer) error {
 		for _, p := range g.plan.Panes {
 			if err := write(p.File, func(f *os.File) error { return g.server.Capture(ctx, p.ID, f) }); err != nil {

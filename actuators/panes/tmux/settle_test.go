@@ -30,7 +30,7 @@ func interrupted(t *testing.T, s *server, a *Actuator, name, before string) (in 
 		if _, ok := recover().(cut); !ok {
 			t.Errorf("the act was not cut short before %s", before)
 		}
-		a.Step = nil
+		a.Step = func(string) {}
 	}()
 	d := s.judged(name)
 	g := grasped(t, a, d)
@@ -152,6 +152,8 @@ func TestRestoreBringsBackEveryPane(t *testing.T) {
 	if _, err := a.Restore(t.Context(), in); !errors.Is(err, actuators.ErrRefused) {
 		t.Errorf("nothing was saved yet, and it was restored: %v", err)
 	}
+	_, err := a.Restore(t.Context(), decision.Intent{ID: act, Plan: []byte(`{}`)})
+	judging.WantErr(t, actuators.ErrRefused, err, "not one of its own")
 	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d))
 
 	got, err := a.Restore(t.Context(), in)

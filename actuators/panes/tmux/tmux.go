@@ -26,13 +26,8 @@ type Options struct {
 	Tmux string
 	// ProcRoot is where procfs is mounted; empty is /proc. Signals need the procfs of this process's own pid namespace.
 	ProcRoot string
-	// Self are this process and its ancestors. A session that any of them runs in is refused.
-	Self []int
-	// OrphanParents, Multiplexers and Never are processes by pid or name (a * at the end is any rest). A session that has one
-	// of them in a pane is refused.
-	OrphanParents []int
-	Multiplexers  []string
-	Never         []string
+	// Never is what is never signalled: a session that has one of these in a pane is refused. Its UID is always that of this process.
+	Never actuators.NeverProcess
 	// Shells are the names of programs that wait for input at a prompt.
 	Shells []string
 	// Step, when set, is called with a step's name before it is taken.
@@ -53,8 +48,6 @@ const (
 // Actuator ends sessions, and brings their panes' scrollback back.
 type Actuator struct {
 	Options
-	never actuators.NeverProcess
-	log   hclog.Logger
 	// within is answerWithin, rests restsFor, and looking is called right before the last look at the shells; for tests.
 	within  time.Duration
 	rests   time.Duration
@@ -68,19 +61,9 @@ var (
 
 // New gives the actuator of sessions.
 func New(o Options) *Actuator {
-	o.Tmux, o.ProcRoot = cmp.Or(o.Tmux, "tmux"), cmp.Or(o.ProcRoot, "/proc")
-	a := &Actuator{Options: o, log: o.Log, within: answerWithin, rests: restsFor, looking: func() {}, never: actuators.NeverProcess{UID: os.Geteuid(), Self: o.Self,
-		OrphanParents: o.OrphanParents, Multiplexers: o.Multiplexers, Names: o.Never}}
-	if a.log == nil {
-		a.log = hclog.NewNullLogger()
-	}
-	return a
-}
-
-func (a *Actuator) step(name string) {
-	if a.Step != nil {
-		a.Step(name)
-	}
+	actuators.Defaults(&o.ProcRoot, &o.Step, &o.Log)
+	o.Tmux, o.Never.UID = cmp.Or(o.Tmux, "tmux"), os.Geteuid()
+	return &Actuator{Options: o, within: answerWithin, rests: restsFor, looking: func() {}}
 }
 
 // answerWithin is how long a server may take to answer one command: a stopped one never does.
