@@ -24,7 +24,7 @@ var (
 	ErrChanged = errors.New("changed")
 )
 
-// ErrPart marks an error as "it is back in its place, and not whole": what was set aside is in the trash no more, and a person has to look.
+// ErrPart marks an error as "it is back in its place, and not whole": what was set aside is no longer in the trash, and a person has to look.
 var ErrPart = errors.New("brought back in part")
 
 // Judge looks at one candidate again and decides again, by the same collectors and the same policies as the sweep. A Decision

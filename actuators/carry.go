@@ -29,7 +29,7 @@ type Carrier struct {
 	NewID func() string
 	Now   func() time.Time
 	Log   hclog.Logger
-	// Progress, when set, is told of each act as it has ended.
+	// Progress, when set, is called with each act when it has ended.
 	Progress func(decision.Act)
 }
 

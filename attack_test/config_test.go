@@ -466,7 +466,7 @@ func TestAttackAProjectSFile(t *testing.T) {
 		"a state folder":                     {text("version: 1\nstate: ./.cache\n"), false},
 		"a level that is on":                 {text("version: 1\nlevels: {reap.dirs.disposable: on}\n"), false},
 		"a rule that keeps, off":             {text("version: 1\nlevels: {protect.unsaved: off}\n"), false},
-		"a rule that there is none of":       {text("version: 1\nlevels: {reap.dirs.evil: off}\n"), false},
+		"a rule that does not exist":         {text("version: 1\nlevels: {reap.dirs.evil: off}\n"), false},
 		"laughs":                             {text(configLaughs()), false},
 		"brackets":                           {text("version: 1\nprotected: " + strings.Repeat("[", 30_000)), false},
 		"escape sequences for the terminal":  {text("version: 1\nholds: [{path: x, reason: \"\\e]0;evil\\a\\e[2J\"}]\n"), true},

@@ -238,7 +238,7 @@ func TestAttackRootReadsAUsersRegistry(t *testing.T) {
 	config, err := os.ReadFile(w.at("config.yaml"))
 	must(t, err)
 	w.write("config.yaml", strings.ReplaceAll(string(config), w.at("registry"), filepath.Join(home, "registry")))
-	a := attack.New(t, "a user's registry says to root that a folder is nobody's any more")
+	a := attack.New(t, "a user's registry says to root that a folder has no owner any more")
 	r := w.sweep()
 	wrong := w.kept(r, 3)
 	if wrong == "" && !strings.Contains(r.out, "another user") {
@@ -247,7 +247,7 @@ func TestAttackRootReadsAUsersRegistry(t *testing.T) {
 	a.Check(wrong)
 }
 
-// A ledger that is none, or not the one that this version made, keeps everything, and nothing is done.
+// A file that is not a ledger, or not one that this version made, keeps everything, and nothing is done.
 func TestAttackALedgerUnderASweep(t *testing.T) {
 	w := newRecordsWorld(t, attack.Winnow(t), t.TempDir())
 	w.worktree()

@@ -158,7 +158,7 @@ func (a *Actuator) whole(own folder.Folder, in decision.Intent) (Aside, bool, er
 	}
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		return aside, false, nil // it is at home, or somebody took it out
+		return aside, false, nil // it is at home, or was taken out by hand
 	case err != nil || !at.Same(s.tree.want):
 		return aside, false, errors.Join(err, errors.New("what lies in it is not the folder that its manifest names"))
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // Holding says who uses a folder or anything in it: one word or phrase a process. known is false when that could not be found out
-// for every process that could be one; nobody is then no answer.
+// for every process that could be one; an empty list then proves nothing.
 type Holding interface {
 	Holding(ctx context.Context, path string) (who []string, known bool, err error)
 }
@@ -37,7 +37,7 @@ type Options struct {
 	Git string
 	// GitTimeout bounds each run of it; 0 is 30 seconds.
 	GitTimeout time.Duration
-	// Step, when set, is told the name of each step right before it is taken.
+	// Step, when set, is called with the name of each step right before it is taken.
 	Step func(string)
 	Log  hclog.Logger
 }
@@ -90,7 +90,7 @@ func (a *Actuator) repo(common, admin string) act.Repo {
 	return act.Repo{Git: gitcmd.Program{Path: a.o.Git}, Timeout: a.o.GitTimeout, Common: common, Admin: admin}
 }
 
-// refPrefix is where an act's refs lie: outside of branches and tags, so that nobody sees them unasked, and seen by git gc.
+// refPrefix is where an act's refs lie: outside of branches and tags, so that no listing shows them unasked, and git gc keeps them.
 func refPrefix(act string) string { return "refs/winnow/" + act + "/" }
 
 // mounted refuses path when anything is mounted at it or below: a rename would carry the mount along, and a walk would go

@@ -39,7 +39,7 @@ func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 }
 
 // still goes the way to the folder once more: it must end in the one that is held, and all that was checked must still be so. What lies
-// in the folder and in its entry is compared after the move, when nobody can come by its name any more.
+// in the folder and in its entry is compared after the move, when no program reaches it by its old name.
 func (g *grasp) still(ctx context.Context) error {
 	if err := g.allowed(); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (g *grasp) move(s *site) error {
 }
 
 // stopped ends an act whose move failed: by looking, since a failed sync comes after the rename. A folder that is neither here nor
-// there was taken by somebody else, and nothing of it is this act's.
+// there was taken by another program or person, and this act leaves it alone.
 func (s *site) stopped(ctx context.Context, why error) decision.Outcome {
 	at, err := s.tree.look()
 	switch {

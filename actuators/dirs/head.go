@@ -110,7 +110,7 @@ func (s *site) refValue(ref string) (string, error) {
 // worksOn names another checkout of the repository whose HEAD is on a branch, or nothing.
 func (s *site) worksOn(branch string) string {
 	var entries []string
-	if filepath.Base(s.plan.Admin.Common) == ".git" { // the HEAD of a repository without a checkout is nobody's work
+	if filepath.Base(s.plan.Admin.Common) == ".git" { // no checkout uses the HEAD of a bare repository
 		entries = append(entries, s.plan.Admin.Common)
 	}
 	if f, err := folder.Open(filepath.Dir(s.admin.home)); err == nil {

@@ -52,7 +52,7 @@ type adminPlan struct {
 	Common string `json:"common"`
 	Head   string `json:"head"`
 	Refs   string `json:"refs"`
-	// Lock is what git's own mark on the entry says where somebody locked it; nil where nobody did.
+	// Lock is what git's own mark on the entry says where it is locked; nil where it is not.
 	Lock   *string   `json:"lock,omitempty"`
 	Device uint64    `json:"device"`
 	Inode  uint64    `json:"inode"`

@@ -86,7 +86,7 @@ func (s *site) ownTrash() error {
 	return actuators.Refused("%s is not a trash folder of this Winnow; nothing was removed", parent)
 }
 
-// begin makes sure that nobody uses what is to be removed, and marks the folder as not whole any more. It reports whether there
+// begin makes sure that no process uses what is to be removed, and marks the folder as not whole any more. It reports whether there
 // is one.
 func (s *site) begin(ctx context.Context, trash folder.Folder) (bool, error) {
 	if trash.FD < 0 {
@@ -126,7 +126,7 @@ func (s *site) begin(ctx context.Context, trash folder.Folder) (bool, error) {
 	return true, trash.Sync()
 }
 
-// missing refuses to go on when the folder is not in the trash and its entry still is: somebody took the folder out by hand, and
+// missing refuses to go on when the folder is not in the trash and its entry still is: a person took the folder out by hand, and
 // needs the entry.
 func (s *site) missing() error {
 	if s.admin == nil {
@@ -139,7 +139,7 @@ func (s *site) missing() error {
 	return actuators.Refused("%s was taken out of the trash by hand, and its entry %s is still there; nothing was removed", s.tree.home, s.admin.away)
 }
 
-// asLeft refuses to remove what is not as it was set aside: somebody works in it, or found another use for it.
+// asLeft refuses to remove what is not as it was set aside: it is worked in, or used for something else.
 func (s *site) asLeft(ctx context.Context) error {
 	tree, err := s.surveyAway(ctx)
 	if err == nil {

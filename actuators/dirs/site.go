@@ -65,7 +65,7 @@ func (i item) carry(from, to string, rename func(src folder.Folder, name string,
 }
 
 // rename moves an item out of the place where everybody works. When it turns out that something else had its name at that
-// instant, that goes back at once: the trash is nobody else's, so what is there is what was moved.
+// instant, that goes back at once: only this user can write the trash, so what is there is what was moved.
 func (i item) rename(src folder.Folder, name string, dst folder.Folder, toName string) error {
 	if err := i.renameBack(src, name, dst, toName); err != nil {
 		return err
@@ -165,7 +165,7 @@ func (s *site) undo() []string {
 // quote makes one word for a shell of any text. Between single quotes nothing but the single quote itself has a meaning.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// finish goes on from a folder that is away: when nobody uses it there, its entry follows; else it is put back.
+// finish goes on from a folder that is away: when no process uses it there, its entry follows; else it is put back.
 func (s *site) finish(ctx context.Context) decision.Outcome {
 	s.o.Step("dir.look")
 	if err := s.settledAway(ctx); err != nil {

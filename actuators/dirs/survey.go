@@ -29,7 +29,7 @@ const (
 // survey is what lay in a folder at one moment. The folder's own times are not part of it: moving it changes them.
 type survey struct {
 	// Strict is a digest of the names, kinds, modes, owners, sizes, inodes and times of everything below the folder. Any write
-	// after the survey makes another one: the kernel sets the change time, and nobody else can.
+	// after the survey makes another one: only the kernel can set the change time.
 	Strict string `json:"strict"`
 	// Lasting is one without change times and owners. A change time moves when another name of a file comes or goes, as it does in
 	// the store that package managers share.

@@ -13,7 +13,7 @@ import (
 	"winnow/internal/foreign"
 )
 
-// ignoreName and ignoreText are what makes git overlook a trash in a root. The text says whose it is, so that nobody else's is
+// ignoreName and ignoreText are what makes git overlook a trash in a root. The text says that Winnow made it, so that no other file is
 // removed with the trash.
 const (
 	ignoreName = ".gitignore"
@@ -171,7 +171,7 @@ func removeRootTrash(f folder.Folder) error {
 	}
 	if len(names) == 1 {
 		if text, err := f.Read(ignoreName); err != nil || string(text) != ignoreText {
-			return nil // somebody else's stays, and the folder with it
+			return nil // a file of another origin stays, and the folder with it
 		}
 		if err := unix.Unlinkat(f.FD, ignoreName, 0); err != nil {
 			return &os.PathError{Op: "remove", Path: filepath.Join(f.Path, ignoreName), Err: err}

@@ -112,7 +112,7 @@ func (k Kept) Save(plan any, fill func(Writer) error) error {
 	return nil
 }
 
-// openTrash opens the trash. One that is a link, that belongs to another user, or that others can write is none.
+// openTrash opens the trash. It refuses a link, a folder of another user, and one that others can write.
 func openTrash(path string) (*os.Root, error) {
 	if _, err := foreign.Folder(path); err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func syncFolder(root *os.Root, name string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// KeptUntil is until when what the act saved is kept, where it saved anything: without it nobody would find it or clear it away.
+// KeptUntil is until when what the act saved is kept, where it saved anything: without that time no later run would find it or clear it away.
 func KeptUntil(trash string, in decision.Intent) *time.Time {
 	if _, err := os.Lstat(filepath.Join(trash, in.ID)); err != nil || in.RestoreUntil.IsZero() {
 		return nil
@@ -162,7 +162,7 @@ func KeptUntil(trash string, in decision.Intent) *time.Time {
 }
 
 // Purge removes the files that the act made and their folder, and nothing else, and says how many bytes that freed. What else is
-// in there is left, and is the error. What no longer exists is none.
+// in there is left, and is the error. A file that no longer exists is no error.
 func (k Kept) Purge() (freed int64, err error) {
 	trash, err := openTrash(k.Trash)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -72,7 +72,7 @@ type Burial struct {
 	// Spare, when set, says why a process is not this act's to end, or nil. It is asked at once, and again right before each signal.
 	Spare func(*procact.Held) error
 	Never actuators.NeverProcess
-	// Step is called with Term and Kill before those signals are sent; neither is where nobody is left to get them.
+	// Step is called with Term and Kill before those signals are sent; it is not called where no process is left to get them.
 	Step       func(name string)
 	Term, Kill string
 	Log        hclog.Logger

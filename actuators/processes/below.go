@@ -17,7 +17,7 @@ import (
 // endsWithin is how long what is below a process that ended has to end from that alone.
 const endsWithin = time.Second
 
-// maxBelow is how many processes may end with one: a look tells of no more.
+// maxBelow is how many processes may end with one: a look lists at most this many.
 const maxBelow = 64
 
 // holdBelow holds the processes that were judged with the one that is held. What has ended since is left out.

@@ -29,7 +29,7 @@ type Options struct {
 	TermGrace time.Duration
 	// Never is what is never signalled. The ancestors of this process that procfs shows count besides.
 	Never actuators.NeverProcess
-	// Step, when set, is told the name of each step right before it is taken.
+	// Step, when set, is called with the name of each step right before it is taken.
 	Step func(string)
 	Log  hclog.Logger
 }

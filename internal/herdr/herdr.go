@@ -33,7 +33,7 @@ const (
 // Refusal is an answer that says no to one request.
 type Refusal = rpc.Refusal
 
-// Code is the code of the server's refusal in err, "" where err is none.
+// Code is the code of the server's refusal in err, "" where err is not a refusal.
 func Code(err error) string {
 	var no *Refusal
 	if errors.As(err, &no) {

@@ -57,7 +57,7 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// Whatever the kernel, or somebody in its place, says: no panic, and nobody's socket without the ports that were asked for.
+// Also after a hostile answer: no panic, and no owner for a socket with other ports than those that were asked for.
 func FuzzAnswer(f *testing.F) {
 	f.Add(diag(1, 4100, 50000, 7, 9))
 	f.Add(message(unix.NLMSG_ERROR, make([]byte, 4)))

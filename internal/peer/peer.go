@@ -16,7 +16,7 @@ import (
 )
 
 // The reasons for which a socket is refused besides those of package foreign. A missing one is fs.ErrNotExist, and one on which
-// nobody listens unix.ECONNREFUSED.
+// no process listens unix.ECONNREFUSED.
 var (
 	ErrNotSocket = errors.New("it is no socket")
 	ErrOther     = errors.New("it belongs to another user")
@@ -24,7 +24,7 @@ var (
 	ErrFolder    = errors.New("tmux's folder of sockets must be this user's own, with no rights for others: see who owns it, then remove it or chmod 700 it")
 )
 
-// Refused reports whether err says that a socket is not to be trusted, or that this cannot be told: not that it is missing, or that
+// Refused reports whether err says that a socket is not to be trusted, or that this cannot be found out: not that it is missing, or that
 // something went wrong on the way to it.
 func Refused(err error) bool {
 	for _, why := range []error{ErrOther, ErrUnknown, ErrFolder, foreign.ErrOwner, foreign.ErrWritable, foreign.ErrLink, foreign.ErrNotFolder} {

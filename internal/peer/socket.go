@@ -29,7 +29,7 @@ type Socket struct {
 }
 
 // Hold opens the socket at path without connecting to it. It refuses a path that others could lead elsewhere, as foreign.Path
-// does, a socket that does not belong to this very user (root's are none but root's), and one in a folder of tmux's that tmux
+// does, a socket that does not belong to this very user (a socket of root's belongs to root alone), and one in a folder of tmux's that tmux
 // itself would refuse. Links of this user's own are followed.
 func Hold(path string) (*Socket, error) {
 	real, err := foreign.Path(path)
@@ -77,7 +77,7 @@ func judge(uid uint32) error {
 }
 
 // TmuxFolder makes sure that dir is a folder in which tmux would look for its sockets (make_label in tmux.c): a folder and no
-// link, of this very user, with no rights for others. And nobody else may be able to put another in its place.
+// link, of this very user, with no rights for others. And no other user may be able to put another in its place.
 func TmuxFolder(dir string) error {
 	if _, err := foreign.Folder(dir); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

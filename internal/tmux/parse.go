@@ -17,7 +17,7 @@ type Listing struct {
 	Sessions []Session
 	Panes    []Pane
 	Clients  []Client
-	// Detail is of the session that was asked for, nil where there is none such.
+	// Detail is of the session that was asked for, nil where the server does not have it.
 	Detail *Detail
 	// Listener is the process that listens on the socket, as this pid namespace counts it, 0 for one outside.
 	Listener int

@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// DefaultAddress is where a Tower listens that nobody told otherwise.
+	// DefaultAddress is where a Tower listens unless it is configured otherwise.
 	DefaultAddress = "http://127.0.0.1:4100"
 
 	keyHeader = "codev-tower-key"
@@ -113,7 +113,7 @@ func (a Answer) Word() string {
 	return v.Error
 }
 
-// Refusal is what an answer means that is not the one that was asked for. Its text is not repeated: nobody knows what it holds.
+// Refusal is what an answer means that is not the one that was asked for. Its text is not repeated: it may hold anything.
 func (a Answer) Refusal() error {
 	switch {
 	case a.Status == http.StatusUnauthorized:

@@ -69,7 +69,7 @@ func (c *Command) take(arg []byte) bool {
 	return true
 }
 
-// starts takes the folder in which the program is started. Of two different ones nobody knows which it is.
+// starts takes the folder in which the program is started. Two different ones leave it unknown.
 func (c *Command) starts(text string) bool {
 	if !filepath.IsAbs(text) {
 		return true
@@ -82,7 +82,7 @@ func (c *Command) starts(text string) bool {
 	return true
 }
 
-// listens takes a text that is a socket's path. Of two different ones nobody knows which it is.
+// listens takes a text that is a socket's path. Two different ones leave it unknown.
 func (c *Command) listens(text string) bool {
 	if !filepath.IsAbs(text) || !strings.HasSuffix(text, ".sock") {
 		return true
@@ -128,7 +128,7 @@ func (o Codev) Owns(c *Command) *bool {
 	return new(o.Sockets[Resolved(filepath.Dir(c.Socket))])
 }
 
-// Resolved is where path leads, or path itself where that cannot be told.
+// Resolved is where path leads, or path itself where that cannot be found out.
 func Resolved(path string) string {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -92,7 +92,7 @@ func FuzzCommand(f *testing.F) {
 	})
 }
 
-// A process that ends while it is looked at, or that only its parent has not asked after yet, is none.
+// A process that ends while it is looked at, or that waits for its parent as a zombie, has ended.
 func TestEndedProcesses(t *testing.T) {
 	t.Parallel()
 	child := exec.Command("true")

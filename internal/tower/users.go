@@ -14,7 +14,7 @@ import (
 
 // Users finds, for each shellper, the processes that do not live below it and are at work in its terminal all the same: they have a terminal
 // open which it keeps, or are in a session or group that it is in and does not lead. What a shell left in the background is such a process.
-// What belongs to other users cannot be looked at, and is not the agent's. The error says that it cannot be told.
+// What belongs to other users cannot be looked at, and is not the agent's. The error says that this could not be found out.
 func Users(root string, shellpers ...int) (map[int][]int, error) {
 	kept, shared := map[string]int{}, map[int]int{}
 	for _, pid := range shellpers {
@@ -128,7 +128,7 @@ func keeps(dir string) (out []string, err error) {
 	return out, nil
 }
 
-// unlessEnded leaves out an error that says that the process, or the descriptor, is there no more.
+// unlessEnded leaves out an error that says that the process has ended, or that the descriptor was closed.
 func unlessEnded(err error) error {
 	if err == nil || proc.Ended(err) {
 		return nil

@@ -32,7 +32,7 @@ var (
 	PartialLine       = Fault{kind: partialLine}  // it is done, half of the answer comes
 	SplitReply        = Fault{kind: splitReply}   // it is done, the answer comes in pieces
 	Garbage           = Fault{kind: garbage}      // it is done, the answer is no JSON
-	HugeReply         = Fault{kind: huge}         // it is done, the answer has 5 MB of a field that nobody knows
+	HugeReply         = Fault{kind: huge}         // it is done, the answer has 5 MB of an unknown field
 	LostReply         = Fault{kind: lostReply}    // it is done, the connection closes without an answer
 	CloseWithoutReply = Fault{kind: closeWithout} // nothing is done, the connection closes without an answer
 	Wedged            = Fault{kind: wedged}       // from now on all but ping hangs and does nothing

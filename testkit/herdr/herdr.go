@@ -4,7 +4,7 @@
 // Every reply is held against herdr's own schema before it is sent. Every request is recorded, and one that changes anything and was not
 // announced with Expect fails the test.
 //
-// The first tab of the first workspace has the focus until somebody moves it.
+// The first tab of the first workspace has the focus until it is moved.
 package herdr
 
 import (
@@ -32,7 +32,7 @@ const (
 	V074   Profile = "0.7.4" // protocol 16
 	V075   Profile = "0.7.5" // protocol 17; the last that refuses to close a workspace's last tab
 	V080   Profile = "0.8.0" // protocol 19
-	Future Profile = "1.2.0" // protocol 99, with fields and statuses that nobody knows
+	Future Profile = "1.2.0" // protocol 99, with unknown fields and statuses
 )
 
 var protocols = map[Profile]int{V071: 14, V074: 16, V075: 17, V080: 19, Future: 99}

@@ -183,7 +183,7 @@ func (t *tab) name() string {
 	return ""
 }
 
-// attention lists statuses by how much they want a person, the most first. A status that herdr does not know wants nobody.
+// attention lists statuses by how much they want a person, the most first. A status that herdr does not know does not count.
 var attention = []string{"blocked", "done", "working", "idle"}
 
 func rollUp(panes []*pane) string {

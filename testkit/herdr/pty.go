@@ -49,7 +49,7 @@ func spawn(argv []string, dir string, env []string) (*child, error) {
 
 func (c *child) pid() int { return c.cmd.Process.Pid }
 
-// wait reaps the process when it has ended and nobody is just ending its session.
+// wait reaps the process when it has ended and its session is not just being ended.
 func (c *child) wait() {
 	for {
 		err := unix.Waitid(unix.P_PID, c.pid(), nil, unix.WEXITED|unix.WNOWAIT, nil)

@@ -247,7 +247,7 @@ func (s *Server) Hide(paneID string) {
 	s.mustPane(paneID).hidden = true
 }
 
-// LaunchAgain puts a new shell into the pane without anybody being told: another process, the same terminal id.
+// LaunchAgain puts a new shell into the pane without a word to any client: another process, the same terminal id.
 func (s *Server) LaunchAgain(paneID string) {
 	s.turn.Lock()
 	defer s.turn.Unlock()

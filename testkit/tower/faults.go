@@ -41,7 +41,7 @@ var (
 	LostReply          = Fault{kind: lostReply}      // it is done, the connection closes without an answer
 	Garbage            = Fault{kind: garbage}        // it is done, the answer is a 200 that is no JSON
 	Partial            = Fault{kind: partial}        // it is done, half of the answer comes
-	Huge               = Fault{kind: huge}           // it is done, the answer has 5 MB of a field that nobody knows
+	Huge               = Fault{kind: huge}           // it is done, the answer has 5 MB of an unknown field
 	DeleteDoesNothing  = Fault{kind: deleteNothing}  // 204, and everything stays
 	DeleteKillsOnlyRow = Fault{kind: deleteOnlyRow}  // 204, the row goes, the process and the entry stay
 	DeleteKeepsRow     = Fault{kind: deleteKeepsRow} // 204, the process and the entry go, the row stays

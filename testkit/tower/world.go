@@ -19,18 +19,11 @@ type Builder struct {
 	ID       string
 	Name     string // the id if ""
 	Worktree string // .builders/<id without "builder-"> of the workspace if ""
-	Branch   string // builder/<the worktree's name> if ""
 	Type     string // "spec" if ""
 	Status   string // "implementing" if ""
-	Phase    string // "init" if ""
 	Task     string // null if ""
-	Protocol string // null if ""
 	Issue    string // null if ""
 	Terminal string // null if ""
-	// Architect spawned it; "main" if "".
-	Architect string
-	// Age is for how long it has been there.
-	Age time.Duration
 }
 
 // Terminal is what to open.
@@ -54,8 +47,8 @@ type Terminal struct {
 	Deaf bool
 	// Orphan is one whose parent is not the Tower.
 	Orphan bool
-	// Age is for how long it is said to have been there, Quiet for how long to have printed nothing. Its processes are as old as they are.
-	Age, Quiet time.Duration
+	// Quiet is for how long it is said to have printed nothing.
+	Quiet time.Duration
 }
 
 // TerminalState is a terminal as it was started: its id, and the pids of its shellper, by which Codev knows it, and of its agent.
@@ -114,16 +107,13 @@ func (s *Server) Builder(workspace string, b Builder) {
 	}
 	fill(&b.Name, b.ID)
 	fill(&b.Worktree, filepath.Join(workspace, ".builders", strings.TrimPrefix(b.ID, "builder-")))
-	fill(&b.Branch, "builder/"+filepath.Base(b.Worktree))
 	fill(&b.Type, "spec")
 	fill(&b.Status, "implementing")
-	fill(&b.Phase, "init")
-	fill(&b.Architect, "main")
-	began := text(time.Now().Add(-b.Age))
+	now := text(time.Now())
 	s.Exec(`INSERT INTO builders (workspace_path, id, name, status, phase, worktree, branch, type, task_text, protocol_name, issue_number,
 		terminal_id, spawned_by_architect, started_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		workspace, b.ID, b.Name, b.Status, b.Phase, b.Worktree, b.Branch, b.Type, orNull(b.Task), orNull(b.Protocol), orNull(b.Issue),
-		orNull(b.Terminal), b.Architect, began, began)
+		workspace, b.ID, b.Name, b.Status, "init", b.Worktree, "builder/"+filepath.Base(b.Worktree), b.Type, orNull(b.Task), nil, orNull(b.Issue),
+		orNull(b.Terminal), "main", now, now)
 }
 
 // RemoveBuilder takes the row away, which is what `afx cleanup` does to it, and nothing else.
@@ -138,7 +128,7 @@ func (s *Server) RemoveBuilder(workspace, id string) {
 // Terminal opens a terminal in the workspace and gives it when its agent runs, or has ended if that is asked for.
 func (s *Server) Terminal(workspace string, spec Terminal) TerminalState {
 	now := time.Now()
-	t := &terminal{id: newID(), socketID: newID(), workspace: realPath(workspace), createdAt: now.Add(-spec.Age), lastData: now.Add(-spec.Quiet)}
+	t := &terminal{id: newID(), socketID: newID(), workspace: realPath(workspace), createdAt: now, lastData: now.Add(-spec.Quiet)}
 	t.spec = s.complete(t.workspace, spec)
 	sh, err := s.spawn(t.job(), listener{func(code int) { s.agentEnded(t, code) }, func() { s.shellperEnded(t) }})
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package codev closes Codev terminals that were judged, and ends shellpers that no Tower lists.
 //
 // Whether a terminal may go is judged elsewhere. Here it is made sure that it is still exactly what was judged: the process that is held, and
-// the Tower's own words of it. What a Tower lists, that Tower closes. Only a process that it does not list, or lists no more, is ended here,
+// the Tower's own words of it. What a Tower lists, that Tower closes. Only a process that it does not list, or no longer lists, is ended here,
 // by the identity that was held all the while. Success is what the Tower's list and the process table show afterwards, never an answer.
 // Nothing is set aside: what a terminal showed stays in Codev's own logs/<id>.log in the state folder, so that there is nothing to restore.
 package codev

@@ -28,7 +28,7 @@ const (
 	killedWithin = 5 * time.Second
 )
 
-// Act implements actuators.Held. Once the Tower was told to close the terminal it goes on to the end although ctx ends, but signals
+// Act implements actuators.Held. Once the Tower was asked to close the terminal it goes on to the end although ctx ends, but signals
 // nothing any more then.
 func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	if !alike(in.Identity.Terminal, &g.id) {
@@ -69,7 +69,7 @@ type errLeft struct{ error }
 
 func (e errLeft) Unwrap() error { return e.error }
 
-// tell has the Tower close the terminal, and says when it was told. Everything is looked at again right before each try. Nil says that the
+// tell has the Tower close the terminal, and says when it was asked. Everything is looked at again right before each try. Nil says that the
 // Tower said that it did, an errLeft that it did nothing, and any other error that what it did is to be seen.
 func (g *grasp) tell(ctx context.Context, still func(context.Context) error) (sent time.Time, err error) {
 	bounded, cancel := context.WithTimeout(ctx, 2*g.Timeout)
@@ -104,7 +104,7 @@ func (g *grasp) tellOnce(ctx context.Context, still func(context.Context) error)
 		return sent, errLeft{fmt.Errorf("there was no time left to close it: %w", context.Cause(ctx))}
 	}
 	sent = time.Now()
-	// A request that is cut off may take effect all the same, and nobody would know.
+	// A request that is cut off may take effect all the same, unseen.
 	err = act.Close(context.WithoutCancel(ctx), g.tower, g.id.ID)
 	if tower.Undone(err) {
 		return sent, errLeft{fmt.Errorf("ask the Tower at %s to close it: %w", g.tower.Base, err)}
@@ -190,7 +190,7 @@ func (g *grasp) closed(answer error) decision.Outcome {
 	return out
 }
 
-// stays is the outcome of a terminal that the Tower lists although it was told to close it.
+// stays is the outcome of a terminal that the Tower still lists although it was asked to close it.
 func (g *grasp) stays(answer error, over bool) decision.Outcome {
 	out := decision.Outcome{Outcome: decision.Failed, Freed: g.freed(), Detail: fmt.Sprintf("%s: %s, and it still lists it", g.who(), said(answer))}
 	switch {
@@ -218,7 +218,7 @@ func (g *grasp) unseen(answer, err error, over bool) decision.Outcome {
 	return out
 }
 
-// endOutlived ends the shellper of a terminal that the Tower lists no more.
+// endOutlived ends the shellper of a terminal that the Tower no longer lists.
 func (g *grasp) endOutlived(ctx context.Context, answer error) decision.Outcome {
 	before := fmt.Sprintf("%s, and no longer lists it, but its process (pid %d) still ran", said(answer), g.shellper.PID)
 	how, _, err := g.end(ctx, g.outlived)

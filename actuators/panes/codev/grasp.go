@@ -38,7 +38,7 @@ type plan struct {
 	Tower  string `json:"tower"`
 	Folder string `json:"folder"`
 	ID     string `json:"id"`
-	// Close is true where the Tower is told to close the terminal, false where its process is ended.
+	// Close is true where the Tower is asked to close the terminal, false where its process is ended.
 	Close      bool   `json:"close"`
 	PID        int    `json:"pid,omitempty"`
 	StartTicks uint64 `json:"start_ticks,omitempty"`
@@ -194,7 +194,7 @@ func (g *grasp) still(ctx context.Context, state string) error {
 	return g.same()
 }
 
-// pid is that of the shellper, 0 where there is none.
+// pid is that of the shellper, 0 where it has no process.
 func (g *grasp) pid() int {
 	if g.id.Process == nil {
 		return 0
@@ -202,7 +202,7 @@ func (g *grasp) pid() int {
 	return g.id.Process.PID
 }
 
-// identity makes sure that what is held is the process that was judged. over says that there is none, or none any more.
+// identity makes sure that what is held is the process that was judged. over says that it has no process, or that the process has ended.
 func (g *grasp) identity(ctx context.Context) (over bool, err error) {
 	if g.shellper == nil {
 		return true, nil

@@ -30,7 +30,7 @@ func (w *world) judging() {
 	w.judge.Rules.TerminalIdle = 0
 }
 
-// judged looks at a terminal and decides. It has no id where there is none.
+// judged looks at a terminal and decides. The decision has no id where the terminal does not exist.
 func (w *world) judged(ctx context.Context, native string) (decision.Decision, error) {
 	return w.judge.One(ctx, see.ID("codev/home", native), native)
 }

@@ -124,7 +124,7 @@ func (h *held) beside(w *herdr.World) []string {
 	return out
 }
 
-// whereText says where the panes' text is, and of which panes there is none.
+// whereText says where the panes' text is, and which panes have no saved text.
 func whereText(p *plan, textless []string) string {
 	switch len(textless) {
 	case 0:

@@ -307,7 +307,7 @@ func TestDoFindsOutHowACloseWent(t *testing.T) {
 		{"at length", herdr.HugeReply, decision.Done, "is gone", true, false, true},
 		{"closed, and the answer is lost", herdr.LostReply, decision.Done, "is gone", true, false, true},
 		{"closed, and half of the answer comes", herdr.PartialLine, decision.Done, "is gone", true, false, true},
-		{"closed, and the answer is none", herdr.Garbage, decision.Done, "is gone", true, false, true},
+		{"closed, and the answer is no JSON", herdr.Garbage, decision.Done, "is gone", true, false, true},
 		{"closed, and it hangs", herdr.HangBeforeReply, decision.Done, "is gone", true, false, true},
 		{"not closed, and no answer comes", herdr.CloseWithoutReply, decision.Failed, "still lists it", false, true, true},
 		{"not closed, and it hangs", herdr.HangAfterAccept, decision.Failed, "still lists it", false, true, true},

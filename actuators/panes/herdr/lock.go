@@ -15,8 +15,8 @@ import (
 // lockPause is how often a lock that another program holds is tried again.
 const lockPause = 10 * time.Millisecond
 
-// lock takes the lock of those who close tabs. The kernel lets go of it when the file is closed, in whatever way this process
-// ends; processes that it starts do not inherit it.
+// lock takes the lock of those who close tabs. The kernel lets go of it when the file is closed, also when this process is
+// killed; processes that it starts do not inherit it.
 func (a *Actuator) lock(ctx context.Context) (*os.File, error) {
 	if a.Lock == "" {
 		return nil, actuators.Refused("no lock file is set, and without one two programs could close a workspace's last two tabs")
@@ -41,8 +41,8 @@ func (a *Actuator) lock(ctx context.Context) (*os.File, error) {
 	}
 }
 
-// tryLock wraps EWOULDBLOCK where somebody else has the lock, or where the file was replaced meanwhile: a lock on a file that
-// has not the name any more keeps nobody out.
+// tryLock wraps EWOULDBLOCK where another program has the lock, or where the file was replaced meanwhile: a lock on a file that
+// lost its name keeps no program out.
 func tryLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {

@@ -22,7 +22,7 @@ func (a *Actuator) Purge(_ context.Context, in decision.Intent) (int64, error) {
 }
 
 // Restore implements actuators.Restorer. It opens a tab with the same label in the same workspace, or in the server's own
-// choice where that is gone, with one new shell in the folder of the first pane, and takes the focus from nobody. What ran
+// choice where that is gone, with one new shell in the folder of the first pane, and leaves the focus where it is. What ran
 // there has ended. The saved text stays where it is until the trash expires: herdr has no way to put it into a pane but to type
 // it.
 func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, error) {

@@ -13,6 +13,7 @@ import (
 	"winnow/collectors/panes/tmux"
 	"winnow/engine/decision"
 	"winnow/testkit/procs"
+	"winnow/testkit/wait"
 )
 
 const act = judging.Act
@@ -52,11 +53,15 @@ func (s *server) judge(policies func() (*judging.Policies, error)) *judging.Judg
 	return j
 }
 
-// decide is what is decided of the session of that name, once that is so.
+// decide is what is decided of the session of that name, once that is so and its panes run their programs.
 func (s *server) decide(j *judging.Judge, name, verdict string) decision.Decision {
 	s.T.Helper()
 	id := s.ID(name)
-	return j.Until(verdict, tmux.ID("tmux/"+filepath.Base(s.Socket), id), id)
+	d := j.Until(verdict, tmux.ID("tmux/"+filepath.Base(s.Socket), id), id)
+	for _, p := range d.Identity.Session.Panes {
+		wait.Eventually(s.T, "the pane's own program", func() bool { return procs.Name(p.PID) != "tmux: server" })
+	}
+	return d
 }
 
 // carry carries out a decision that the loose policy made.

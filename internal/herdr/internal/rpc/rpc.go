@@ -34,7 +34,7 @@ const (
 )
 
 var (
-	// ErrNoServer says that nobody listens on a socket, by the kernel's word.
+	// ErrNoServer says that no process listens on a socket, as the kernel says.
 	ErrNoServer = errors.New("no server listens there")
 	// ErrAnother says that another process listens than the one that must.
 	ErrAnother = errors.New("another server listens there")
@@ -155,7 +155,7 @@ func (c *Conn) dial(ctx context.Context) (*net.UnixConn, int, error) {
 	switch {
 	case len(c.Socket) > MaxPath:
 		return nil, 0, fmt.Errorf("its path is longer than the %d bytes that the kernel takes; name a symbolic link to it in collect.herdr.sockets", MaxPath)
-	case c.UID != os.Geteuid(): // peer.Dial connects to nobody else
+	case c.UID != os.Geteuid(): // peer.Dial connects to no other user
 		return nil, 0, fmt.Errorf("%w: winnow runs as uid %d, and uid %d is wanted", peer.ErrOther, os.Geteuid(), c.UID)
 	}
 	conn, pid, err := peer.Dial(ctx, c.Socket)

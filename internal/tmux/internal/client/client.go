@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// waitDelay is how long a program that was told to end may hold its output open.
+	// waitDelay is how long a program that was asked to end may hold its output open.
 	waitDelay = 100 * time.Millisecond
 	// maxPath is the longest path that tmux and the kernel take for a socket, in bytes (sun_path without its NUL).
 	maxPath = 107
