@@ -140,8 +140,8 @@ func (s *scan) digest(dir int) string {
 	return proc.Digest(s.salt, text)
 }
 
-// inode is the pidfs inode. It is the pinned process's own because that one is shown to be alive afterwards, so its number was not
-// given away. Kernels without pidfs have none.
+// inode is the pidfs inode. It is the pinned process's own because that one is shown to be alive afterwards, so no other
+// process has its number. nil on kernels without pidfs.
 func (s *scan) inode(pid int) *uint64 {
 	if !s.root.own {
 		return nil

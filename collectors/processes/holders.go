@@ -25,10 +25,10 @@ type HolderOptions struct {
 	// Opaque are the names (comm) of this user's processes that hide what they use on purpose, and are not taken for users of a
 	// folder. Any other that hides it makes the answer unknown.
 	Opaque []string
-	// Servers are the names (comm) of processes that keep the command line and the environment of whoever started them, as the
-	// servers of multiplexers do: what those name is nobody's use of it.
+	// Servers are the names (comm) of processes that keep the command line and the environment of the process that started
+	// them, as the servers of multiplexers do: what those name is not in use by them.
 	Servers []string
-	// Daemons are what agents' vendors run for all of their agents together: that one was started in a folder is no use of it.
+	// Daemons are what agents' vendors run for all of their agents together: a folder in which such a daemon was started is not in use by it.
 	Daemons []Daemon
 	// Sys is where sysfs is mounted; empty is /sys.
 	Sys string
@@ -36,7 +36,7 @@ type HolderOptions struct {
 	Home string
 	// Thorough asks what takes long as well: what is mapped, single threads, environments, other network namespaces, the folder git
 	// keeps for a worktree, and all that is known by an inode somewhere below a folder, for which each folder is walked. It is meant for
-	// one folder right before something is done with it.
+	// one folder, right before an act on it.
 	Thorough bool
 }
 
@@ -260,7 +260,7 @@ func (h *holderScan) shown(pid, dir int) {
 	}
 }
 
-// excused reports whether it is no wonder that a process could not be read: it is another user's, hides on purpose, or has ended.
+// excused reports whether a process could not be read for a reason that says nothing: it is another user's, hides on purpose, or has ended.
 func (h *holderScan) excused(uid int, comm string, err error) bool {
 	return uid != h.uid && !h.everyone || slices.Contains(h.o.Opaque, comm) || errors.Is(err, unix.ESRCH)
 }

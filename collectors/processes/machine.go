@@ -111,7 +111,7 @@ func (h *holderScan) loops(m *machine) error {
 	return nil
 }
 
-// kernel adds what the kernel itself uses, under whatever namespace's name.
+// kernel adds what the kernel itself uses, by its name in any mount namespace.
 func (h *holderScan) kernel() {
 	for _, f := range h.machine.files {
 		h.named(f.path, snapshot.Holder{Name: f.name, How: hows[f.how]})

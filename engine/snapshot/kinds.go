@@ -82,14 +82,14 @@ func ProcessID(pid int, ticks uint64) string {
 // Candidate is what candidates of every kind have in common.
 type Candidate struct {
 	Source string
-	// Native is what the source calls it: $4, w1:t3, a terminal's UUID, a folder's path, a pid. Name is what people call it, "" for none.
+	// Native is what the source calls it: $4, w1:t3, a terminal's UUID, a folder's path, a pid. Name is what people call it, "" without a name.
 	Native string
 	Name   string
 	// Born is when it was made, nil where that is not known or the id says it already.
 	Born *time.Time
 	// Unread is true where something of it could not be read, so that a rule may not have recognised it.
 	Unread bool
-	// Users is nil where it is no single fact who uses it.
+	// Users is nil for a kind whose users are not one fact.
 	Users *Users
 }
 
@@ -139,7 +139,7 @@ func (k Kind) From(name string, src Source) bool {
 	return src.Kind == k.Source || strings.HasPrefix(name, k.Source+"/")
 }
 
-// Find gives a candidate of whatever kind by its whole id.
+// Find gives a candidate of any kind by its whole id.
 func (s *Snapshot) Find(id string) (Candidate, bool) {
 	for _, k := range Kinds {
 		if k.has(s, id) {

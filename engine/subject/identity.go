@@ -203,7 +203,7 @@ func (k *key) time(t time.Time) { *k = append(*k, t.UTC().Format(time.RFC3339Nan
 
 func (k key) String() string { return strings.Join(k, " ") }
 
-// known is the value, or the zero that decision's types document for "the kernel has none".
+// known is the value, or the zero value where it is not known.
 func known[T any](v *T) T {
 	if v == nil {
 		var zero T
