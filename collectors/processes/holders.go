@@ -119,6 +119,11 @@ type subject struct {
 	daemon bool
 }
 
+// as is the process as a holder.
+func (s subject) as(how int) snapshot.Holder {
+	return snapshot.Holder{PID: s.pid, Name: s.comm, How: hows[how]}
+}
+
 func newHolderScan(r *root, o HolderOptions, paths []string) *holderScan {
 	h := &holderScan{
 		scan: newScan(r, Options{Daemons: o.Daemons}), o: o, everyone: os.Geteuid() == 0, own: ownLink(r, "mnt"),
@@ -159,13 +164,7 @@ func (h *holderScan) fork() *holderScan {
 }
 
 func (h *holderScan) all(ctx context.Context) error {
-	forks := make([]*holderScan, workers())
-	do := make([]func(pid, dir int), len(forks))
-	for i := range forks {
-		forks[i] = h.fork()
-		do[i] = forks[i].process
-	}
-	err := h.root.each(ctx, do)
+	forks, err := each(ctx, h.root, h.fork, (*holderScan).process)
 	for _, f := range forks {
 		h.unread += f.unread
 		for i := range h.held {
@@ -219,7 +218,7 @@ func (h *holderScan) process(pid, dir int) {
 	}
 	h.shown(pid, dir)
 	for i, how := range h.best {
-		h.held[i] = append(h.held[i], snapshot.Holder{PID: pid, Name: st.Comm, How: hows[how]})
+		h.held[i] = append(h.held[i], h.at.as(how))
 	}
 }
 

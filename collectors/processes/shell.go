@@ -27,7 +27,7 @@ func (s *scan) interactive(dir int, st proc.Stat, p *snapshot.Process) *bool {
 	if err != nil {
 		return nil
 	}
-	how := started(kind, argvOf(text))
+	how := started(kind, arguments(text))
 	switch {
 	case how == told:
 		return new(false)
@@ -49,14 +49,6 @@ func (s *scan) shell(p *snapshot.Process) string {
 		return p.Name
 	}
 	return ""
-}
-
-// argvOf splits the text of a cmdline file without copying it.
-func argvOf(text []byte) [][]byte {
-	if len(text) == 0 {
-		return nil
-	}
-	return bytes.Split(bytes.TrimSuffix(text, []byte{0}), []byte{0})
 }
 
 // listens says whether what the shell reads commands from is its terminal, and nothing shows that it does something else just now. One

@@ -46,7 +46,7 @@ func (h *holderScan) watches(dir int, name string) error {
 		}
 	}
 	if h.o.Thorough && len(nodes) > 0 {
-		h.seen.claims = append(h.seen.claims, claim{subject: h.at, how: byWatch, nodes: nodes})
+		h.seen.claims = append(h.seen.claims, claim{holder: h.at.as(byWatch), nodes: nodes})
 	}
 	return nil
 }

@@ -13,11 +13,11 @@ import (
 // Identity is what makes the candidate the same thing at a later look. Its Key is empty, and nothing else is set, where any
 // part of it is unknown or the snapshot has no such candidate.
 func (j *Joined) Identity(id string) decision.Identity {
-	facts, ok := j.facts(id)
+	kind, ok := j.kindOf(id)
 	if !ok {
 		return decision.Identity{}
 	}
-	return facts.identity(j, id)
+	return kinds[kind].identity(j, id)
 }
 
 func (j *Joined) processIdentity(id string) decision.Identity {
