@@ -73,7 +73,9 @@ func each[T any](ctx context.Context, r *root, fork func() T, do func(by T, pid,
 	forks := make([]T, workers())
 	for i := range forks {
 		forks[i] = fork()
-		one := func(pid, dir int) { do(forks[i], pid, dir) }
+	}
+	for _, by := range forks {
+		one := func(pid, dir int) { do(by, pid, dir) }
 		g.Go(func() error {
 			for {
 				to := int(next.Add(chunk))
