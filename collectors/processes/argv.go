@@ -18,7 +18,7 @@ import (
 const argvLimit = 256 << 10
 
 // arguments marks the folders that a process's command line names: a script, a file to edit, the folder to serve. Only that it does is
-// kept. What the program that runs Winnow was told to look at is no use of it.
+// kept. A folder that this program's own ancestors name for it to look at is not in use by them.
 func (h *holderScan) arguments(pid, dir int, v *places) {
 	text, err := proc.ReadSome(dir, "cmdline", h.environ)
 	if err != nil {

@@ -20,13 +20,14 @@ const maxBelow = 4_000_000
 // open under another name, a socket that was bound by a relative one. Where it cannot be walked whole, nothing is known for sure.
 func (h *holderScan) below(ctx context.Context) {
 	by := map[uint64][]wanting{}
-	for n, c := range h.seen.claims {
-		for _, node := range c.nodes {
-			by[node.ino] = append(by[node.ino], wanting{node.dev, c.stat, n, -1})
-		}
+	claims := h.seen.claims
+	for _, l := range h.machine.locks {
+		claims = append(claims, claim{holder: h.locker(l), nodes: []node{l.node}})
 	}
-	for n, l := range h.machine.locks {
-		by[l.node.ino] = append(by[l.node.ino], wanting{l.node.dev, false, -1, n})
+	for i := range claims {
+		for _, node := range claims[i].nodes {
+			by[node.ino] = append(by[node.ino], wanting{node.dev, &claims[i]})
+		}
 	}
 	for i, s := range h.spots {
 		if s.of != i || s.id == (fileID{}) {
@@ -49,11 +50,10 @@ func (h *holderScan) below(ctx context.Context) {
 	}
 }
 
-// wanting is a claim, or a lock, on an inode of dev; stat is true where that is stat's device.
+// wanting is a claim on an inode of dev.
 type wanting struct {
-	dev         uint64
-	stat        bool
-	claim, lock int
+	dev uint64
+	*claim
 }
 
 // walk is one folder being walked.
@@ -161,18 +161,9 @@ func (w *walk) entries(fd int, at string, records []byte, depth int) error {
 func (w *walk) entry(fd int, at, name string, ino uint64, kind byte) {
 	h := w.h
 	for _, x := range w.by[ino] {
-		if !w.here(x) {
-			continue
+		if w.here(x) && (x.holder.How != hows[byWatch] || !h.widely(x.nodes, w.i)) {
+			h.add(w.i, x.holder)
 		}
-		if x.lock >= 0 {
-			h.add(w.i, h.locker(h.machine.locks[x.lock]))
-			continue
-		}
-		c := h.seen.claims[x.claim]
-		if c.how == byWatch && h.widely(c.nodes, w.i) {
-			continue
-		}
-		h.add(w.i, snapshot.Holder{PID: c.pid, Name: c.comm, How: hows[c.how]})
 	}
 	if kind == unix.DT_SOCK || kind == unix.DT_UNKNOWN {
 		for _, b := range h.machine.bound[uint32(ino)] {

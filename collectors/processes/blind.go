@@ -14,7 +14,7 @@ import (
 	"winnow/internal/proc"
 )
 
-// blind says why processes of other users may be missing from what a root lists, nil where none is. A fixture hides nothing.
+// blind says why processes of other users may be missing from what a root lists, nil where all are shown. A fixture hides nothing.
 func blind(r *root) error {
 	if !r.procfs {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allSeeing reports whether this process may trace all others, which nothing is hidden from: it has the capability, and has it
+// allSeeing reports whether this process may trace all others, so that nothing is hidden from it: it has the capability, and has it
 // over all users and not only over those of a user namespace of its own.
 func allSeeing() bool {
 	users, err := os.ReadFile("/proc/self/uid_map")

@@ -27,7 +27,7 @@ func clock(id int32) *float64 {
 }
 
 // Moment is one moment by three clocks: the wall's, CLOCK_BOOTTIME as Up and CLOCK_MONOTONIC as Awake, both in seconds since boot and
-// nil where the kernel has none.
+// nil where the kernel does not have that clock.
 type Moment struct {
 	At        time.Time
 	Up, Awake *float64
@@ -36,7 +36,7 @@ type Moment struct {
 // closeBy is how far apart the readings of one moment may be, in seconds.
 const closeBy = 0.001
 
-// Now reads the clocks together, so that two moments can be compared whatever is done between reading one and using it. It reads again
+// Now reads the clocks together, so that two moments can be compared, however late one is used. It reads again
 // when it was held up between them, and takes the closest reading of a few. The time awake is never above the time up.
 func Now() Moment {
 	var best Moment

@@ -1,7 +1,6 @@
 package processes
 
 import (
-	"bytes"
 	"path"
 	"strings"
 )
@@ -14,8 +13,8 @@ const (
 )
 
 // started reads a shell's command line as that shell does. What is not understood is unclear.
-func started(kind string, argv [][]byte) int {
-	if len(argv) == 0 || len(argv[0]) == 0 {
+func started(kind string, argv []string) int {
+	if len(argv) == 0 || argv[0] == "" {
 		return unclear
 	}
 	g, ok := grammars[kind]
@@ -25,11 +24,7 @@ func started(kind string, argv [][]byte) int {
 	if kind == "xonsh" {
 		argv = behindPython(argv)
 	}
-	args := make([]string, 0, len(argv))
-	for _, a := range argv[1:] {
-		args = append(args, string(a))
-	}
-	return g(args)
+	return g(argv[1:])
 }
 
 // grammars are how each shell reads its arguments, by its name.
@@ -202,17 +197,18 @@ func has(list, word string) bool {
 }
 
 // behindPython leaves the interpreter that runs xonsh out: python3 and its flags before the program's own path.
-func behindPython(argv [][]byte) [][]byte {
-	if !strings.HasPrefix(path.Base(string(argv[0])), "python") {
+func behindPython(argv []string) []string {
+	if !strings.HasPrefix(path.Base(argv[0]), "python") {
 		return argv
 	}
 	for i, arg := range argv[1:] {
-		if !bytes.HasPrefix(arg, []byte("-")) && path.Base(string(arg)) == "xonsh" {
+		option := strings.HasPrefix(arg, "-")
+		if !option && path.Base(arg) == "xonsh" {
 			return argv[i+1:]
 		}
-		if !bytes.HasPrefix(arg, []byte("-")) || bytes.ContainsAny(arg, "cmWX") {
+		if !option || strings.ContainsAny(arg, "cmWX") {
 			break
 		}
 	}
-	return [][]byte{argv[0], []byte("-unclear")}
+	return []string{argv[0], "-unclear"}
 }

@@ -49,16 +49,12 @@ func TestStarted(t *testing.T) {
 	t.Parallel()
 	for kind, lines := range commands {
 		for line, want := range lines {
-			argv := [][]byte{[]byte("-" + kind)}
-			for _, arg := range strings.Fields(line) {
-				argv = append(argv, []byte(arg))
-			}
-			if got := started(kind, argv); got != want {
+			if got := started(kind, append([]string{"-" + kind}, strings.Fields(line)...)); got != want {
 				t.Errorf("%s %s: %d, want %d", kind, line, got, want)
 			}
 		}
 	}
-	if got := started("rc", [][]byte{[]byte("rc")}); got != unclear {
+	if got := started("rc", []string{"rc"}); got != unclear {
 		t.Errorf("a shell whose arguments nobody knows: %d", got)
 	}
 	if got := started("bash", nil); got != unclear {
@@ -74,7 +70,7 @@ func TestStartedByPython(t *testing.T) {
 		"python3 /usr/bin/xonsh script.xsh": told, "python3 -u /usr/bin/xonsh -c ls": told, "python3 worker.py": unclear, "python3 -m xonsh": unclear,
 		"python3 -c xonsh": unclear, "python3": unclear,
 	} {
-		argv := argvOf([]byte(strings.ReplaceAll(line, " ", "\x00") + "\x00"))
+		argv := arguments([]byte(strings.ReplaceAll(line, " ", "\x00") + "\x00"))
 		if got := started("xonsh", argv); got != want {
 			t.Errorf("%s: %d, want %d", line, got, want)
 		}
@@ -89,7 +85,7 @@ func FuzzStarted(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind, line string) {
-		argv := argvOf([]byte(strings.ReplaceAll("x "+line, " ", "\x00")))
+		argv := arguments([]byte(strings.ReplaceAll("x "+line, " ", "\x00")))
 		if got := started(kind, argv); got < unclear || got > told {
 			t.Errorf("%s %q: %d", kind, line, got)
 		}

@@ -16,7 +16,7 @@ import (
 const deleted = " (deleted)"
 
 // cwd reads the working directory into f and p, and reports whether the process refused to show it. It fails only for a process
-// that has ended. A zombie has none; where its threads live on, one of them tells.
+// that has ended. A zombie has no working directory; where its threads live on, one of them shows it.
 func (s *scan) cwd(dir int, st proc.Stat, f *facts, p *snapshot.Process) (refused bool, err error) {
 	if st.Gone() {
 		return false, nil

@@ -42,7 +42,7 @@ func (d Daemon) is(args []string) bool {
 	return true
 }
 
-// daemon is the name of the daemon that a process is: "" for a program that some daemon runs in and that is none of them, nil for any
+// daemon is the name of the daemon that a process is: "" for a process of a daemon's program that is no daemon, nil for any
 // other, and for a command line that could not be read.
 func (s *scan) daemon(dir int, comm string, exe *string) *string {
 	file := ""
@@ -64,7 +64,7 @@ func (s *scan) daemon(dir int, comm string, exe *string) *string {
 	return new("")
 }
 
-// shared is the name of the daemon that the process at hand is, "" for none.
+// shared is the name of the daemon that the process at hand is, "" for no daemon.
 func (h *holderScan) shared(dir int, comm string) string {
 	if len(h.scan.o.Daemons) > 0 {
 		if name := h.daemon(dir, comm, h.exe(dir)); name != nil {
@@ -74,7 +74,7 @@ func (h *holderScan) shared(dir int, comm string) string {
 	return ""
 }
 
-// idle reports whether a way of holding a folder says nothing of a daemon: that it was started there, and is told of changes. What it
+// idle reports whether a way of holding a folder says nothing of a daemon: it was started there, or asked to be notified of changes. What it
 // has open is in use, and what works for it below is a process of its own.
 func idle(how int) bool {
 	return slices.Contains([]int{byCwd, byThread, byArgv, byEnviron, byWatch}, how)

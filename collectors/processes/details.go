@@ -23,7 +23,6 @@ func (s *scan) details(ctx context.Context) error {
 	if len(full) == 0 {
 		return nil
 	}
-	var ended []int
 	for n, i := range full {
 		if n%chunk == 0 && ctx.Err() != nil {
 			return fmt.Errorf("read %s: stopped after %d of %d processes in full: %w", s.root.path, n, len(full), context.Cause(ctx))
@@ -33,14 +32,12 @@ func (s *scan) details(ctx context.Context) error {
 		case err == nil:
 			s.found[i] = p
 		case proc.Ended(err):
-			ended = append(ended, i)
+			s.found[i] = nil
 		default:
 			s.failed = append(s.failed, failure{s.found[i].PID, err})
 		}
 	}
-	for _, i := range slices.Backward(ended) {
-		s.found = slices.Delete(s.found, i, i+1)
-	}
+	s.found = slices.DeleteFunc(s.found, func(r *record) bool { return r == nil })
 	return nil
 }
 
@@ -140,8 +137,8 @@ func (s *scan) digest(dir int) string {
 	return proc.Digest(s.salt, text)
 }
 
-// inode is the pidfs inode. It is the pinned process's own because that one is shown to be alive afterwards, so its number was not
-// given away. Kernels without pidfs have none.
+// inode is the pidfs inode. It is the pinned process's own because that one is shown to be alive afterwards, so no other
+// process has its number. nil on kernels without pidfs.
 func (s *scan) inode(pid int) *uint64 {
 	if !s.root.own {
 		return nil

@@ -3,6 +3,7 @@ package processes
 import (
 	"bytes"
 	"slices"
+	"strings"
 )
 
 // environLimit is more than an environment can be: the kernel allows arguments and environment 6 MiB together
@@ -38,9 +39,8 @@ func keepMarkers(text []byte, names []string) (map[string]string, bool) {
 
 // arguments splits the text of a cmdline file. A program may have written over it.
 func arguments(text []byte) []string {
-	var argv []string
-	for _, arg := range argvOf(text) {
-		argv = append(argv, string(arg))
+	if len(text) == 0 {
+		return nil
 	}
-	return argv
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }

@@ -25,10 +25,10 @@ type HolderOptions struct {
 	// Opaque are the names (comm) of this user's processes that hide what they use on purpose, and are not taken for users of a
 	// folder. Any other that hides it makes the answer unknown.
 	Opaque []string
-	// Servers are the names (comm) of processes that keep the command line and the environment of whoever started them, as the
-	// servers of multiplexers do: what those name is nobody's use of it.
+	// Servers are the names (comm) of processes that keep the command line and the environment of the process that started
+	// them, as the servers of multiplexers do: what those name is not in use by them.
 	Servers []string
-	// Daemons are what agents' vendors run for all of their agents together: that one was started in a folder is no use of it.
+	// Daemons are what agents' vendors run for all of their agents together: a folder in which such a daemon was started is not in use by it.
 	Daemons []Daemon
 	// Sys is where sysfs is mounted; empty is /sys.
 	Sys string
@@ -36,7 +36,7 @@ type HolderOptions struct {
 	Home string
 	// Thorough asks what takes long as well: what is mapped, single threads, environments, other network namespaces, the folder git
 	// keeps for a worktree, and all that is known by an inode somewhere below a folder, for which each folder is walked. It is meant for
-	// one folder right before something is done with it.
+	// one folder, right before an act on it.
 	Thorough bool
 }
 
@@ -119,6 +119,11 @@ type subject struct {
 	daemon bool
 }
 
+// as is the process as a holder.
+func (s subject) as(how int) snapshot.Holder {
+	return snapshot.Holder{PID: s.pid, Name: s.comm, How: hows[how]}
+}
+
 func newHolderScan(r *root, o HolderOptions, paths []string) *holderScan {
 	h := &holderScan{
 		scan: newScan(r, Options{Daemons: o.Daemons}), o: o, everyone: os.Geteuid() == 0, own: ownLink(r, "mnt"),
@@ -159,13 +164,7 @@ func (h *holderScan) fork() *holderScan {
 }
 
 func (h *holderScan) all(ctx context.Context) error {
-	forks := make([]*holderScan, workers())
-	do := make([]func(pid, dir int), len(forks))
-	for i := range forks {
-		forks[i] = h.fork()
-		do[i] = forks[i].process
-	}
-	err := h.root.each(ctx, do)
+	forks, err := each(ctx, h.root, h.fork, (*holderScan).process)
 	for _, f := range forks {
 		h.unread += f.unread
 		for i := range h.held {
@@ -219,7 +218,7 @@ func (h *holderScan) process(pid, dir int) {
 	}
 	h.shown(pid, dir)
 	for i, how := range h.best {
-		h.held[i] = append(h.held[i], snapshot.Holder{PID: pid, Name: st.Comm, How: hows[how]})
+		h.held[i] = append(h.held[i], h.at.as(how))
 	}
 }
 
@@ -260,7 +259,7 @@ func (h *holderScan) shown(pid, dir int) {
 	}
 }
 
-// excused reports whether it is no wonder that a process could not be read: it is another user's, hides on purpose, or has ended.
+// excused reports whether a process could not be read for a reason that says nothing: it is another user's, hides on purpose, or has ended.
 func (h *holderScan) excused(uid int, comm string, err error) bool {
 	return uid != h.uid && !h.everyone || slices.Contains(h.o.Opaque, comm) || errors.Is(err, unix.ESRCH)
 }

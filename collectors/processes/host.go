@@ -95,7 +95,7 @@ func (s *scan) statOf(pid int) (proc.Stat, int, error) {
 const firstNamespace = 0xEFFFFFFC
 
 // container is true where process 1 is no known init, so that having it for a parent proves nothing. In the machine's own pid
-// namespace process 1 is its init whatever it is called.
+// namespace process 1 is its init, under any name.
 func (s *scan) container(inits []string, namespace *uint64) *bool {
 	if s.root.procfs && namespace != nil && *namespace == firstNamespace {
 		return new(false)
@@ -109,7 +109,7 @@ func (s *scan) container(inits []string, namespace *uint64) *bool {
 
 // orphanParents are the processes that inherit orphans, and positively so. Process 1 does by the kernel's own rule. A service
 // manager of this user (systemd below process 1, owned by this user) makes itself a subreaper. Other subreapers count by name, and
-// only where they are ancestors of this process and belong to this user or to root: a name alone is anybody's to take.
+// only where they are ancestors of this process and belong to this user or to root: every program can take such a name.
 func (s *scan) orphanParents(ancestors []int, subreapers []string) []int {
 	pids, err := s.childrenOf(1)
 	if err != nil {

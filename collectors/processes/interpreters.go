@@ -14,7 +14,7 @@ type ran struct {
 	module string
 }
 
-// script is the base name of the file, "" for none, and nil for what no file can be called.
+// script is the base name of the file, "" where it runs no file, and nil for a name that no file can have.
 func (r ran) script() *string {
 	if r.file == "" {
 		return new("")

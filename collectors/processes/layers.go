@@ -81,7 +81,7 @@ func (h *holderScan) overlaid(m proc.Mount, holder snapshot.Holder) {
 	}
 }
 
-// named adds holder to the folders that a name leads into, in whatever namespace it was given.
+// named adds holder to the folders that a name leads into, in any of the mount namespaces.
 func (h *holderScan) named(name string, holder snapshot.Holder) {
 	for _, v := range h.views {
 		v.visit(name, func(numbers []int) {

@@ -78,7 +78,7 @@ func (s *scan) listening(dir int, st proc.Stat) (*[]int, *[]string) {
 	if string(ns) != l.netns || err != nil && (s.root.procfs || !errors.Is(err, unix.ENOENT)) {
 		return nil, nil
 	}
-	if len(l.ports)+len(l.names) == 0 { // nobody listens, whatever this one has open
+	if len(l.ports)+len(l.names) == 0 { // no process listens
 		return l.of(nil, nil)
 	}
 	numbers, err := proc.List(dir, "fd", s.environ)

@@ -111,7 +111,7 @@ func (h *holderScan) loops(m *machine) error {
 	return nil
 }
 
-// kernel adds what the kernel itself uses, under whatever namespace's name.
+// kernel adds what the kernel itself uses, by its name in any mount namespace.
 func (h *holderScan) kernel() {
 	for _, f := range h.machine.files {
 		h.named(f.path, snapshot.Holder{Name: f.name, How: hows[f.how]})
@@ -179,11 +179,10 @@ type seen struct {
 	owners map[uint64]subject
 }
 
-// claim is that a process has to do with inodes, and how.
+// claim is that a process, or the kernel, has to do with inodes.
 type claim struct {
-	subject
-	how   int
-	nodes []node
+	holder snapshot.Holder
+	nodes  []node
 	// stat is true for nodes whose device is stat's.
 	stat bool
 }
@@ -194,7 +193,7 @@ func newSeen() seen {
 
 // drop forgets what a process claimed that is read again.
 func (s *seen) drop(pid int) {
-	for n := len(s.claims); n > 0 && s.claims[n-1].pid == pid; n-- {
+	for n := len(s.claims); n > 0 && s.claims[n-1].holder.PID == pid; n-- {
 		s.claims = s.claims[:n-1]
 	}
 }

@@ -43,6 +43,6 @@ func (h *holderScan) noteFile(dir int, name string, text []byte) {
 	}
 	if st.Nlink > 1 || st.Nlink == 1 && bytes.HasSuffix(text, []byte(deleted)) {
 		n := node{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}
-		h.seen.claims = append(h.seen.claims, claim{subject: h.at, how: byLink, nodes: []node{n}, stat: true})
+		h.seen.claims = append(h.seen.claims, claim{holder: h.at.as(byLink), nodes: []node{n}, stat: true})
 	}
 }

@@ -38,7 +38,8 @@ func (all spots) withNames() spots {
 	return out
 }
 
-// entry is the folder that a worktree's .git file names, and the worktree's path that is written in there; "" where there is none.
+// entry is the folder that a worktree's .git file names, and the worktree's path that is written in there; "" for a folder that is no linked
+// worktree.
 func entry(tree string) (admin, home string) {
 	text, ok := small(filepath.Join(tree, ".git"))
 	admin, named := strings.CutPrefix(text, "gitdir:")

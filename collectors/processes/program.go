@@ -59,7 +59,7 @@ func (s *scan) words(dir int) ([]string, bool) {
 }
 
 // packageOf is the package that a program's file belongs to: of the path as it was given or, where that is a link such as
-// node_modules/.bin/x, of what it leads to. "" is none, nil is not known.
+// node_modules/.bin/x, of what it leads to. "" means that it is in no package, nil that it is not known.
 func (s *scan) packageOf(dir int, file string, cwd *string) *string {
 	if name := packageName(file); name != "" {
 		return &name
@@ -100,7 +100,7 @@ func (s *scan) real(dir int, file string) (string, error) {
 }
 
 // packageName is the package in whose folder a file lies, with its scope: what follows the last node_modules, site-packages or
-// dist-packages of its path. A folder in there that begins with a dot holds links or other packages, and is none.
+// dist-packages of its path. A folder in there that begins with a dot holds links or other packages, and does not count.
 func packageName(file string) string {
 	parts := strings.Split(file, "/")
 	for i := len(parts) - 2; i > 0; i-- {

@@ -57,20 +57,25 @@ func (r *root) close() {
 	_ = unix.Close(r.fd)
 }
 
-// each calls, for every process, one of do with a descriptor that pins it: once the process is gone, reads through it fail with
-// ESRCH and never reach another process of the same number. A process that is gone before it could be opened is passed over.
-// Every do is called by one goroutine, so that each may keep its own buffers.
-func (r *root) each(ctx context.Context, do []func(pid, dir int)) error {
+// each calls, for every process, do with a descriptor that pins it: once the process has ended, reads through it fail with ESRCH and never
+// reach another process of the same number. A process that has ended before it could be opened is passed over. It gives the forks that did
+// it, each of which was used by one goroutine, so that it may keep its own buffers.
+func each[T any](ctx context.Context, r *root, fork func() T, do func(by T, pid, dir int)) ([]T, error) {
 	pids, err := proc.List(r.fd, ".", make([]byte, 64<<10))
 	if err != nil {
-		return fmt.Errorf("list %s: %w", r.path, err)
+		return nil, fmt.Errorf("list %s: %w", r.path, err)
 	}
 	if len(pids) == 0 {
-		return fmt.Errorf("list %s: no process in it: set collect.processes.root to where procfs is mounted", r.path)
+		return nil, fmt.Errorf("list %s: no process in it: set collect.processes.root to where procfs is mounted", r.path)
 	}
 	var next atomic.Int64
 	var g errgroup.Group
-	for _, one := range do {
+	forks := make([]T, workers())
+	for i := range forks {
+		forks[i] = fork()
+	}
+	for _, by := range forks {
+		one := func(pid, dir int) { do(by, pid, dir) }
 		g.Go(func() error {
 			for {
 				to := int(next.Add(chunk))
@@ -87,7 +92,7 @@ func (r *root) each(ctx context.Context, do []func(pid, dir int)) error {
 			}
 		})
 	}
-	return g.Wait()
+	return forks, g.Wait()
 }
 
 func (r *root) some(pids []int, do func(pid, dir int)) error {

@@ -76,13 +76,7 @@ func (s *scan) fork() *scan {
 
 // all reads every process in brief.
 func (s *scan) all(ctx context.Context) error {
-	forks := make([]*scan, workers())
-	do := make([]func(pid, dir int), len(forks))
-	for i := range forks {
-		forks[i] = s.fork()
-		do[i] = forks[i].one
-	}
-	err := s.root.each(ctx, do)
+	forks, err := each(ctx, s.root, s.fork, (*scan).one)
 	for _, f := range forks {
 		s.found = append(s.found, f.found...)
 		s.failed = append(s.failed, f.failed...)

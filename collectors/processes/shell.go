@@ -27,7 +27,7 @@ func (s *scan) interactive(dir int, st proc.Stat, p *snapshot.Process) *bool {
 	if err != nil {
 		return nil
 	}
-	how := started(kind, argvOf(text))
+	how := started(kind, arguments(text))
 	switch {
 	case how == told:
 		return new(false)
@@ -37,7 +37,7 @@ func (s *scan) interactive(dir int, st proc.Stat, p *snapshot.Process) *bool {
 	return s.listens(dir, kind, st, p)
 }
 
-// shell is the name of the shell that a process is, "" for none: by the file that it was started from, for it may go by the name of a
+// shell is the name of the shell that a process is, "" for another program: by the file that it was started from, for it may go by the name of a
 // script, and by its own name.
 func (s *scan) shell(p *snapshot.Process) string {
 	if p.Exe != nil {
@@ -51,16 +51,8 @@ func (s *scan) shell(p *snapshot.Process) string {
 	return ""
 }
 
-// argvOf splits the text of a cmdline file without copying it.
-func argvOf(text []byte) [][]byte {
-	if len(text) == 0 {
-		return nil
-	}
-	return bytes.Split(bytes.TrimSuffix(text, []byte{0}), []byte{0})
-}
-
 // listens says whether what the shell reads commands from is its terminal, and nothing shows that it does something else just now. One
-// that is not in front of its terminal waits for whoever is, which is no sign.
+// that is not in front of its terminal waits for the process that is, which shows nothing.
 func (s *scan) listens(dir int, kind string, st proc.Stat, p *snapshot.Process) *bool {
 	if *p.TTY == "" {
 		return new(false)
@@ -105,9 +97,9 @@ func (s *scan) waitsElsewhere(dir int) bool {
 var editors = []string{"bash", "fish", "zsh"}
 
 // edits reports whether the shell's terminal is as one that edits lines has it while it waits for a command, and only then: it does not
-// hand over whole lines (ICANON, see termios(3)). Asking changes nothing, and the terminal becomes nobody's controlling one.
+// hand over whole lines (ICANON, see termios(3)). Asking changes nothing, and does not make it the controlling terminal of this process.
 func (s *scan) edits(dir int, kind string, st proc.Stat) bool {
-	// It is only opened once it is held and positively that terminal: opening a FIFO wakes whoever waits at its other end.
+	// It is only opened once it is held and positively that terminal: opening a FIFO wakes the process that waits at its other end.
 	held, err := unix.Openat(dir, input(kind), unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false

@@ -13,7 +13,7 @@ import (
 // to its name as soon as it has one.
 const (
 	stateListen = 10
-	stateClosed = 7 // bound, and connected to nobody
+	stateClosed = 7 // bound, and not connected
 )
 
 // The places of what is used in struct inet_diag_msg and unix_diag_msg, the attributes of a unix socket, and the bits that ask for them

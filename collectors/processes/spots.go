@@ -10,7 +10,7 @@ import (
 	"winnow/internal/proc"
 )
 
-// fileID is a file whatever it is called.
+// fileID identifies a file under all its names.
 type fileID struct{ dev, ino uint64 }
 
 // spot is where a folder is, by name and without.

@@ -95,7 +95,7 @@ func (h *holderScan) otherSockets(dir int, v *places) {
 	}
 }
 
-// unclaimed adds the sockets that are bound in a folder and that no process showed: they live, so somebody has them.
+// unclaimed adds the sockets that are bound in a folder and that no process showed: they live, so some process has them.
 func (h *holderScan) unclaimed() {
 	for inode, numbers := range h.machine.sockets {
 		if _, ok := h.seen.owners[inode]; ok {

@@ -46,7 +46,7 @@ func (h *holderScan) watches(dir int, name string) error {
 		}
 	}
 	if h.o.Thorough && len(nodes) > 0 {
-		h.seen.claims = append(h.seen.claims, claim{subject: h.at, how: byWatch, nodes: nodes})
+		h.seen.claims = append(h.seen.claims, claim{holder: h.at.as(byWatch), nodes: nodes})
 	}
 	return nil
 }
@@ -65,8 +65,8 @@ func (h *holderScan) widely(nodes []node, i int) bool {
 	return false
 }
 
-// watched reads the inodes out of the fdinfo file of an inotify or fanotify instance. Marks of whole mounts and file systems name
-// none: they are about the machine.
+// watched reads the inodes out of the fdinfo file of an inotify or fanotify instance. Marks of whole mounts and file systems have
+// no inode: they are about the machine.
 func (h *holderScan) watched(dir int, name string, limit int) ([]node, error) {
 	text, err := proc.Read(dir, name, h.environ, limit)
 	var nodes []node

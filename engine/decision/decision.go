@@ -129,7 +129,7 @@ func (d Decision) Waits() bool {
 	return level == On && d.Stands()
 }
 
-// Stands reports whether there is a reason, of a rule of whatever level, and nothing but the wait for a second look objects.
+// Stands reports whether there is a reason, of a rule of any level, and nothing but the wait for a second look objects.
 func (d Decision) Stands() bool {
 	if len(d.Findings) == 0 {
 		return false
@@ -182,7 +182,7 @@ type Identity struct {
 // Same reports whether two identities are known and equal.
 func (i Identity) Same(other Identity) bool { return i.Key != "" && i.Key == other.Key }
 
-// State is the state of what the identity names, "" where its kind has none.
+// State is the state of what the identity names, "" for a kind without a state.
 func (i Identity) State() string {
 	switch {
 	case i.Session != nil:
@@ -197,13 +197,13 @@ func (i Identity) State() string {
 	return ""
 }
 
-// Process identifies a process. StartTicks alone are none: pids are reused within one tick.
+// Process identifies a process. StartTicks alone do not: pids are reused within one tick.
 type Process struct {
 	BootID       string `json:"boot_id"`
 	PIDNamespace uint64 `json:"pid_namespace"`
 	PID          int    `json:"pid"`
 	StartTicks   uint64 `json:"start_ticks"`
-	// Inode is the pidfs inode, 0 where the kernel has none.
+	// Inode is the pidfs inode, 0 where the kernel has no pidfs.
 	Inode      uint64 `json:"inode,omitempty"`
 	UID        int    `json:"uid"`
 	Name       string `json:"name"`
@@ -259,7 +259,7 @@ type Terminal struct {
 	Source string `json:"source"`
 	Folder string `json:"folder"`
 	Tower  string `json:"tower"`
-	// ID is Codev's, or pid-<pid> for a shellper that nobody knows.
+	// ID is Codev's, or pid-<pid> for a shellper that neither Tower nor store knows.
 	ID       string `json:"id"`
 	Role     string `json:"role,omitempty"`
 	RoleKind string `json:"role_kind,omitempty"`
@@ -268,7 +268,7 @@ type Terminal struct {
 	Listed bool `json:"listed"`
 	// State is as in Session.
 	State string `json:"state,omitempty"`
-	// Process is the shellper; nil where there is none any more.
+	// Process is the shellper; nil where it has ended.
 	Process *Process `json:"process,omitempty"`
 }
 
@@ -292,7 +292,7 @@ type Dir struct {
 	Device uint64    `json:"device"`
 	Inode  uint64    `json:"inode"`
 	BornAt time.Time `json:"born_at"`
-	// MountID is statx's, 0 where the kernel has none.
+	// MountID is statx's, 0 where the kernel does not give it.
 	MountID uint64 `json:"mount_id,omitempty"`
 	// State is as in Session.
 	State string `json:"state,omitempty"`

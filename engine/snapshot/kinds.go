@@ -2,6 +2,8 @@ package snapshot
 
 import (
 	"iter"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,10 +32,12 @@ type Kind struct {
 	// Together is true for a kind whose owners end together with all that they own: no share of it is taken by owner.
 	Together bool
 
-	count func(*Snapshot) int
-	has   func(*Snapshot, string) bool
-	ids   func(*Snapshot) iter.Seq[string]
-	find  func(*Snapshot, string) (Candidate, bool)
+	// Count says how many candidates of the kind a snapshot has, Has whether it has one with that whole id, Find gives it, and IDs yields
+	// the ids of all, in no order.
+	Count func(*Snapshot) int
+	Has   func(s *Snapshot, id string) bool
+	Find  func(s *Snapshot, id string) (Candidate, bool)
+	IDs   func(*Snapshot) iter.Seq[string]
 }
 
 // Kinds lists every kind of candidate in the order in which people read them and acts are carried out: what runs goes before the folder
@@ -82,14 +86,14 @@ func ProcessID(pid int, ticks uint64) string {
 // Candidate is what candidates of every kind have in common.
 type Candidate struct {
 	Source string
-	// Native is what the source calls it: $4, w1:t3, a terminal's UUID, a folder's path, a pid. Name is what people call it, "" for none.
+	// Native is what the source calls it: $4, w1:t3, a terminal's UUID, a folder's path, a pid. Name is what people call it, "" without a name.
 	Native string
 	Name   string
 	// Born is when it was made, nil where that is not known or the id says it already.
 	Born *time.Time
 	// Unread is true where something of it could not be read, so that a rule may not have recognised it.
 	Unread bool
-	// Users is nil where it is no single fact who uses it.
+	// Users is nil for a kind whose users are not one fact.
 	Users *Users
 }
 
@@ -101,18 +105,10 @@ type Users struct {
 
 // kind adds to k how its candidates are found in a snapshot.
 func kind[T any](k Kind, in func(*Snapshot) map[string]T, of func(*T) Candidate) Kind {
-	k.count = func(s *Snapshot) int { return len(in(s)) }
-	k.has = func(s *Snapshot, id string) bool { _, ok := in(s)[id]; return ok }
-	k.ids = func(s *Snapshot) iter.Seq[string] {
-		return func(yield func(string) bool) {
-			for id := range in(s) {
-				if !yield(id) {
-					return
-				}
-			}
-		}
-	}
-	k.find = func(s *Snapshot, id string) (Candidate, bool) {
+	k.Count = func(s *Snapshot) int { return len(in(s)) }
+	k.Has = func(s *Snapshot, id string) bool { _, ok := in(s)[id]; return ok }
+	k.IDs = func(s *Snapshot) iter.Seq[string] { return maps.Keys(in(s)) }
+	k.Find = func(s *Snapshot, id string) (Candidate, bool) {
 		v, ok := in(s)[id]
 		if !ok {
 			return Candidate{}, false
@@ -122,28 +118,16 @@ func kind[T any](k Kind, in func(*Snapshot) map[string]T, of func(*T) Candidate)
 	return k
 }
 
-// Count says how many candidates of the kind there are.
-func (k Kind) Count(s *Snapshot) int { return k.count(s) }
-
-// IDs yields the candidates of the kind, in no order.
-func (k Kind) IDs(s *Snapshot) iter.Seq[string] { return k.ids(s) }
-
-// Has reports whether a snapshot has a candidate of the kind.
-func (k Kind) Has(s *Snapshot, id string) bool { return k.has(s, id) }
-
-// Find gives a candidate of the kind by its whole id.
-func (k Kind) Find(s *Snapshot, id string) (Candidate, bool) { return k.find(s, id) }
-
 // From reports whether a source, by its name, gives candidates of the kind.
 func (k Kind) From(name string, src Source) bool {
 	return src.Kind == k.Source || strings.HasPrefix(name, k.Source+"/")
 }
 
-// Find gives a candidate of whatever kind by its whole id.
+// Find gives a candidate of any kind by its whole id.
 func (s *Snapshot) Find(id string) (Candidate, bool) {
 	for _, k := range Kinds {
-		if k.has(s, id) {
-			return k.find(s, id)
+		if c, ok := k.Find(s, id); ok {
+			return c, true
 		}
 	}
 	return Candidate{}, false
@@ -161,20 +145,17 @@ func KindNames() []string {
 // KindOf gives the kind of a candidate's id, or the kind of that name.
 func KindOf(id string) (Kind, bool) {
 	name, _, _ := strings.Cut(id, ":")
-	for _, k := range Kinds {
-		if k.Name == name {
-			return k, true
-		}
-	}
-	return Kind{}, false
+	return kindWith(func(k Kind) bool { return k.Name == name })
 }
 
 // KindOfRules gives the kind whose rules are in the folder below policies/reap.
 func KindOfRules(folder string) (Kind, bool) {
-	for _, k := range Kinds {
-		if k.Plural == folder {
-			return k, true
-		}
+	return kindWith(func(k Kind) bool { return k.Plural == folder })
+}
+
+func kindWith(is func(Kind) bool) (Kind, bool) {
+	if i := slices.IndexFunc(Kinds, is); i >= 0 {
+		return Kinds[i], true
 	}
 	return Kind{}, false
 }

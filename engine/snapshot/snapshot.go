@@ -26,7 +26,7 @@ const (
 )
 
 // The variables in which multiplexers tell what they start where it runs: tmux's server as socket,pid,session with the pane's id, herdr's
-// socket with the id that the pane had when it was started. They are read, and taken for no agent's marker, whatever is configured.
+// socket with the id that the pane had when it was started. They are always read, and never count as markers of agents.
 const (
 	MarkerTmux      = "TMUX"
 	MarkerTmuxPane  = "TMUX_PANE"
@@ -63,7 +63,7 @@ type Snapshot struct {
 	Owners []Owner `json:"owners,omitempty"`
 	// Workers are the observations on what registries record.
 	Workers []Worker `json:"workers,omitempty"`
-	// Asked is the one candidate that a person asked to be cleaned up; absent in every look that nobody asked for by name.
+	// Asked is the one candidate that a person asked to be cleaned up; absent in all other looks.
 	Asked *Asked `json:"asked,omitempty"`
 }
 
@@ -78,7 +78,7 @@ type Host struct {
 	User         string  `json:"user,omitempty"`
 	Home         string  `json:"home,omitempty"`
 	// PID is the looking process; Ancestors are its parents, nearest first, ending with pid 1, or with one that was put into this pid
-	// namespace from outside. A process that was put into it so has none: known and none is [], unknown is absent.
+	// namespace from outside. Known and empty is [], unknown is absent.
 	PID       *int  `json:"pid,omitempty"`
 	Ancestors []int `json:"ancestors,omitzero"`
 	// Cwd is the looking process's own working directory.
@@ -98,7 +98,7 @@ type Host struct {
 	// SteadySince is since when no boot, resume or jump of the clock has been noticed: the boot at a first look, else the
 	// look that noticed the latest of them. Absent where the ledger could not be read.
 	SteadySince *time.Time `json:"steady_since,omitempty"`
-	// Asleep are the stretches in which the machine was suspended or off, as far as looks show: ages leave them out. Known and none
+	// Asleep are the stretches in which the machine was suspended or off, as far as looks show: ages leave them out. Known and empty
 	// is [], unknown is absent: then all that the clocks above say it was suspended since the boot may have been just now.
 	Asleep *[]Asleep `json:"asleep,omitempty"`
 }
@@ -133,7 +133,7 @@ type Source struct {
 	Unreadable int `json:"unreadable,omitempty"`
 	// Refused says what was found and is no candidate because it is not this user's to decide about, a sentence each, the first few.
 	Refused []string `json:"refused,omitempty"`
-	// Duplicates counts those of Seen that a source with an earlier name gave too, and that are shown as that one's.
+	// Duplicates counts those of Seen that a source with an earlier name gave too, and that are shown as the other source's.
 	Duplicates int `json:"duplicates,omitempty"`
 }
 
@@ -151,13 +151,13 @@ type Pane struct {
 	ForegroundPGID *int       `json:"foreground_pgid,omitempty"`
 	Foreground     []PaneProc `json:"foreground,omitempty"`
 	// SessionPIDs are all processes whose session the shell leads, itself among them, and Session the same with names. Of these two
-	// and of the next three known and none is [], as for a dead pane; unknown is absent.
+	// and of the next three known and empty is [], as for a dead pane; unknown is absent.
 	SessionPIDs []int      `json:"session_pids,omitzero"`
 	Session     []PaneProc `json:"session,omitzero"`
 	// Descendants are the shell's descendants that have left its session.
 	Descendants []PaneProc `json:"descendants,omitzero"`
-	// Carriers are the processes elsewhere whose environment names this pane of this server: started from it, and in nobody's tree
-	// any more. They are read with Session, or both are absent.
+	// Carriers are the processes elsewhere whose environment names this pane of this server: they were started from it, and their
+	// parents have ended. They are read with Session, or both are absent.
 	Carriers []PaneProc `json:"carriers,omitzero"`
 	Cwd      string     `json:"cwd,omitempty"`
 	TTY      string     `json:"tty,omitempty"`
@@ -221,12 +221,12 @@ type Session struct {
 	// ClientActivityAt is absent when no client is attached.
 	LastActivityAt   *time.Time `json:"last_activity_at,omitempty"`
 	ClientActivityAt *time.Time `json:"client_activity_at,omitempty"`
-	// Group is the session group's name, empty when it is in none; GroupSize counts the group's members.
+	// Group is the session group's name, empty when it is in no group; GroupSize counts the group's members.
 	Group     string `json:"group"`
 	GroupSize *int   `json:"group_size,omitempty"`
 	Panes     []Pane `json:"panes,omitempty"`
 	// Popups are the children of its server that are in no pane, with all that lives below them, and that belong to the session, or may:
-	// a popup that ends with a client which shows it, and jobs (run-shell) that were started for it. Known and none is [], unknown is
+	// a popup that ends with a client which shows it, and jobs (run-shell) that were started for it. Known and empty is [], unknown is
 	// absent.
 	Popups *[]PaneProc `json:"popups,omitempty"`
 	// Error says what about it could not be read, "" for nothing.
@@ -255,7 +255,7 @@ type Terminal struct {
 	// ID is Codev's own, a UUID that a restart of the Tower keeps; pid-<pid> for a shellper that neither the Tower nor its store knows.
 	ID string `json:"id,omitempty"`
 	// Role is who works in it, in the form builder-pir-883: lower case, without leading zeros, not doubled. RoleKind is builder, dev
-	// (a builder's development server), architect, shell, or shellper for one that nobody knows; absent where it cannot be told.
+	// (a builder's development server), architect, shell, or shellper for one that neither Tower nor store knows; absent where it is not known.
 	Role     string `json:"role,omitempty"`
 	RoleKind string `json:"role_kind,omitempty"`
 	// Status is the Tower's own word, running or exited; absent where the Tower did not say.
@@ -272,7 +272,7 @@ type Terminal struct {
 	// Scoped is true when that process is a shellper of this state folder, by its command line; false when it is another program
 	// or another folder's.
 	Scoped *bool `json:"scoped,omitempty"`
-	// Below is what lives below the shellper. Known and nothing is [], unknown is absent.
+	// Below is what lives below the shellper. Known and empty is [], unknown is absent.
 	Below *[]PaneProc `json:"below,omitempty"`
 	// CreatedAt is since when this Tower has it, StartedAt since when its process runs. LastDataAt is the latest output.
 	CreatedAt  *time.Time `json:"created_at,omitempty"`
@@ -289,7 +289,7 @@ type Terminal struct {
 // TerminalOwner is the builder that a terminal belongs to.
 type TerminalOwner struct {
 	// ID is the builder's id, in the form of Terminal.Role. How says how it is known: row (the store's row of the terminal), label (a
-	// development server's label), memory (an earlier look knew it), folder (a shellper that nobody knows was started in its worktree).
+	// development server's label), memory (an earlier look knew it), folder (a shellper that neither Tower nor store knows was started in its worktree).
 	ID  string `json:"id"`
 	How string `json:"how"`
 	// Recorded says whether the store has a row for the builder, by any spelling of its id.
@@ -326,14 +326,14 @@ type Owner struct {
 const (
 	WorkerActive       = "active"        // it has not ended and its session lives
 	WorkerRetained     = "retained"      // it has ended, its session lives and is kept on purpose
-	WorkerSafeToClose  = "safe_to_close" // it has ended, its session lives and nobody keeps it
+	WorkerSafeToClose  = "safe_to_close" // it has ended, its session lives and is not kept
 	WorkerClosed       = "closed"        // it has ended and so is its session
 	WorkerStale        = "stale"         // the registry and what runs contradict each other
 	WorkerUnregistered = "unregistered"  // a session in scope that no registry records
 	WorkerUnknown      = "unknown"       // something that it takes to say so could not be read
 )
 
-// Worker is what is observed of a worker that a registry records, or of a session in scope that none does.
+// Worker is what is observed of a worker that a registry records, or of a session in scope that no registry records.
 type Worker struct {
 	// ID is the registry entry's; Source is where it stands. Both are absent for a session that no registry records.
 	ID     string `json:"id,omitempty"`
@@ -376,7 +376,7 @@ type Dir struct {
 	Git *Git `json:"git,omitempty"`
 	// Checkout is false for a folder that has no .git, true for one that has.
 	Checkout *bool `json:"checkout,omitempty"`
-	// Holders are the live processes that use it, [] where it is known that none does. HoldersKnown is true only when every process that
+	// Holders are the live processes that use it, [] where it is known that no process does. HoldersKnown is true only when every process that
 	// could be one was read.
 	Holders      []Holder `json:"holders,omitzero"`
 	HoldersKnown *bool    `json:"holders_known,omitempty"`
@@ -409,8 +409,8 @@ type Git struct {
 	FetchedAt *time.Time `json:"fetched_at,omitempty"`
 	// Landed is true when HEAD is reachable from Upstream.
 	Landed *bool `json:"landed,omitempty"`
-	// Commits counts the commits made here, by the reflogs of the worktree's HEAD and of its branch; a branch that work has
-	// only just started on has none.
+	// Commits counts the commits made here, by the reflogs of the worktree's HEAD and of its branch; 0 for a branch on which
+	// work has only just started.
 	Commits *int `json:"commits,omitempty"`
 	// Unreachable counts the commits that this worktree's HEAD, its reflog or its own refs reach and no branch, tag, remote
 	// branch or stash elsewhere does.
@@ -428,7 +428,7 @@ type Git struct {
 	LeftOut      *int      `json:"left_out,omitempty"`
 	LeftOutPaths *[]string `json:"left_out_paths,omitempty"`
 	// Scaffold counts the untracked and ignored paths that Untracked and Ignored leave out, for a tool wrote them for itself
-	// (rules.scaffold). Reports counts those that they do not leave out, for what a spawned agent wrote for whoever started it is
+	// (rules.scaffold). Reports counts those that they do not leave out, for what a spawned agent wrote for its starter is
 	// work until the spawn is completed.
 	Scaffold *int `json:"scaffold,omitempty"`
 	Reports  *int `json:"reports,omitempty"`
@@ -468,7 +468,7 @@ type Process struct {
 	Session    *int       `json:"session,omitempty"`
 	// ForegroundPGID is the foreground process group of its terminal: field 8 (tpgid) of stat, -1 without a terminal.
 	ForegroundPGID *int `json:"foreground_pgid,omitempty"`
-	// TTY is the controlling terminal such as pts/4, "" for none.
+	// TTY is the controlling terminal such as pts/4, "" without a terminal.
 	TTY *string `json:"tty,omitempty"`
 	// State is the letter of stat, X for one that was ending while it was read; Z with more than one thread is alive.
 	State   string `json:"state,omitempty"`
@@ -480,12 +480,12 @@ type Process struct {
 	Exe  *string `json:"exe,omitempty"`
 	UID  *int    `json:"uid,omitempty"`
 	// Script is the base name of the program file that an interpreter runs, and Package the npm package (with its scope) or the python
-	// module that it belongs to. "" is none: it runs no file, or one of no package. Absent where that could not be read or understood,
+	// module that it belongs to. "" means that it runs no file, or one of no package. Absent where that could not be read or understood,
 	// and for what no interpreter runs.
 	Script  *string `json:"script,omitempty"`
 	Package *string `json:"package,omitempty"`
-	// Daemon is the name of the configured daemon of an agent's vendor that its command line is; "" for a program that such a daemon
-	// runs in and that is none. Absent for every other program, and where the command line could not be read.
+	// Daemon is the name of the configured daemon of an agent's vendor that its command line is; "" for a process of a daemon's program
+	// that is no daemon. Absent for every other program, and where the command line could not be read.
 	Daemon *string `json:"daemon,omitempty"`
 	// Cwd is absent where it could not be read. CwdDeleted is true when that folder no longer exists under any name.
 	Cwd        *string `json:"cwd,omitempty"`
@@ -495,25 +495,25 @@ type Process struct {
 	RSS *int64   `json:"rss,omitempty"`
 	// Written is how many bytes it has passed to write(2) and the like, its reaped children's included: wchar of /proc/<pid>/io.
 	Written *int64 `json:"written,omitempty"`
-	// Listening are the TCP ports that it listens on. Known and none is [], unknown is absent.
+	// Listening are the TCP ports that it listens on. Known and empty is [], unknown is absent.
 	Listening *[]int `json:"listening,omitempty"`
 	// UnixSockets are the unix sockets that it listens on, and those for datagrams that it bound to a path: by path, or @name for an
-	// abstract one. Known and none is [], unknown is absent.
+	// abstract one. Known and empty is [], unknown is absent.
 	UnixSockets *[]string `json:"unix_sockets,omitempty"`
-	// Markers are the configured variables of its environment, as it was at exec. Known and none is {}, unknown is absent.
+	// Markers are the configured variables of its environment, as it was at exec. Known and empty is {}, unknown is absent.
 	Markers *map[string]string `json:"markers,omitempty"`
 	// PIDNamespace is the inode of its pid namespace, in which numbers that its environment names count.
 	PIDNamespace *uint64 `json:"pid_namespace,omitempty"`
 	// Inode is the pidfs inode where the kernel has one: unique in a boot.
 	Inode *uint64 `json:"inode,omitempty"`
-	// Brief is true of a process of which only what costs little was read, because no rule that judges can be about such a one. What makes
+	// Brief is true of a process of which only what costs little was read, because no loaded rule can be about it. What makes
 	// it the same process at a later look is then not known.
 	Brief bool `json:"brief,omitempty"`
 	// ArgvDigest is a SHA-256 over the command line, salted with the boot id.
 	ArgvDigest string `json:"argv_digest,omitempty"`
 	// Interactive is true for a shell that takes commands from a person: its command line has neither a script nor a command, its
 	// input is its terminal, and where it is in front there nothing shows that it does something else than wait at its prompt. It is
-	// false for one of which any of that is positively otherwise, and absent where that is not known and for what is no shell.
+	// false where one of these is known to be otherwise. Unknown: absent. Not a shell: absent.
 	Interactive *bool `json:"interactive,omitempty"`
 	// Argv is the command line, only with --with-argv.
 	Argv []string `json:"argv,omitempty"`
@@ -616,12 +616,12 @@ type Work struct {
 	// CPU is processor time in seconds, Written in bytes, both with what reaped children had.
 	CPU     *float64 `json:"cpu,omitempty"`
 	Written *int64   `json:"written,omitempty"`
-	// Below counts the processes below it, and Youngest is the latest start among them in clock ticks since boot, 0 for none.
+	// Below counts the processes below it, and Youngest is the latest start among them in clock ticks since boot, 0 without any.
 	Below    *int    `json:"below,omitempty"`
 	Youngest *uint64 `json:"youngest,omitempty"`
 }
 
-// ProjectUntrusted is the state of a project's file that nobody trusted: nothing of it holds, and nothing of it is in the snapshot.
+// ProjectUntrusted is the state of a project's file that was never trusted: nothing of it holds, and nothing of it is in the snapshot.
 const ProjectUntrusted = "untrusted"
 
 // Project is a repository that brings a file of its own for Winnow, which can only keep things, and only what the user trusted of it.
@@ -638,7 +638,7 @@ type Project struct {
 	// Worktrees are the real paths of its linked worktrees. Where they could not be read the source says so.
 	Worktrees []string `json:"worktrees,omitempty"`
 	// Protected are globs relative to the checkout, Holds paths with why they stay, Off the rules that are turned off there. Known and
-	// none is [], unknown is absent.
+	// empty is [], unknown is absent.
 	Protected *[]string      `json:"protected,omitempty"`
 	Holds     *[]ProjectHold `json:"holds,omitempty"`
 	Off       *[]string      `json:"off,omitempty"`

@@ -8,7 +8,7 @@ import (
 )
 
 // checked is how many agents are compared one by one where a process carries several identifying markers. The rest counts as
-// a possible starter unseen, which keeps; so the cost stays linear whatever the markers are.
+// a possible starter unseen, which keeps; so the cost stays linear for all markers.
 const checked = 64
 
 // agents are the living agents, and what may be one, in the order of their start: all of them, by the value of each identifying marker,
@@ -68,7 +68,7 @@ func (a *agents) starters(i int) (int, *node) {
 	}
 }
 
-// same counts the agents in a list but the process itself, whatever their age: an agent that was restarted for the same session has taken
+// same counts the agents in a list without the process itself, of every age: an agent that was restarted for the same session has taken
 // over what the earlier one started.
 func (a *agents) same(i int, list []int) (count int, one *node) {
 	return a.but(i, list, a.nodes[i].starter) // it agrees with itself

@@ -19,7 +19,7 @@ func fileOf(p *snapshot.Process) string {
 	return path.Base(strings.TrimSuffix(*p.Exe, deleted))
 }
 
-// interpreter is the interpreter that a process runs in, by its name or the name of its file, and "" for none. A program that gave itself
+// interpreter is the interpreter that a process runs in, by its name or the name of its file, and "" for no interpreter. A program that gave itself
 // a title is known by its file.
 func (c *Config) interpreter(p *snapshot.Process) string {
 	for _, name := range []string{fileOf(p), p.Name} {
@@ -96,8 +96,8 @@ func wild(pattern, text string) bool {
 	return false
 }
 
-// vague is true for what may be an agent without anybody knowing: what runs in an interpreter, is of no known family, and carries an
-// agent's marker or stands below somebody who does or is one.
+// vague is true for what may be an agent: what runs in an interpreter, is of no known family, and carries an agent's marker or stands below
+// a process that does or is an agent.
 func (x *processes) vague(n *node, above tri) bool {
 	return n.nameless() && x.tainted(n).or(above) != no
 }
@@ -108,7 +108,7 @@ func (n *node) nameless() bool {
 }
 
 // tainted is whether a process carries an agent's marker. Those of another user do not show theirs, and are not asked; nor is one that takes
-// in orphans and hides its own, for whoever is below it was not started by it.
+// in orphans and hides its own, for it did not start the processes below it.
 func (x *processes) tainted(n *node) tri {
 	switch {
 	case n.p.Markers != nil:
@@ -121,9 +121,9 @@ func (x *processes) tainted(n *node) tri {
 }
 
 // starts reports whether an unidentified process may be the living agent that started others. It must carry a marker itself, for most of
-// what people run in an interpreter is no agent; and what is itself left over of an agent that is gone is none, or one stray would keep
-// all others for ever. So it has to have a terminal, or stand in a tree at whose top, below whoever takes in orphans, nobody is known to
-// carry a marker or a multiplexer handed it down.
+// what people run in an interpreter is no agent. What an agent that has ended left behind does not count, or one stray would keep all
+// others for ever. So it has to have a terminal, or stand in a tree whose top, below the process that takes in orphans, is not known to
+// carry a marker, or has it from a multiplexer.
 func (x *processes) starts(i int) bool {
 	n := &x.nodes[i]
 	return x.handsDown(i) || n.vague && (n.p.Markers == nil || len(n.markers) > 0) && !x.stray(i)
@@ -131,7 +131,7 @@ func (x *processes) starts(i int) bool {
 
 // handsDown reports whether what runs in an interpreter, and is of no known family, has a child that carries an agent's marker which it
 // does not carry itself, or may: it is who set that, such as an agent that is run from its own source. An identifying marker is set by
-// orchestrators, on the agent itself; what an agent carries, whoever started that may have set.
+// orchestrators, on the agent itself; what an agent carries, the process that started the agent may have set.
 func (x *processes) handsDown(i int) bool {
 	n := &x.nodes[i]
 	if !n.nameless() || slices.Contains(x.orphanParents, n.p.PID) {
@@ -149,7 +149,7 @@ func (x *processes) handsDown(i int) bool {
 }
 
 // stray reports whether a process is known to be left over of an agent that is gone: it has no terminal, or was itself handed over and is
-// in the background of one, and at the top of its tree somebody carries a marker which no multiplexer handed down.
+// in the background of one, and the top of its tree carries a marker which no multiplexer handed down.
 func (x *processes) stray(i int) bool {
 	if n := &x.nodes[i]; n.tty == nil || *n.tty && !x.dropped(n) {
 		return false

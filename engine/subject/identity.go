@@ -13,11 +13,11 @@ import (
 // Identity is what makes the candidate the same thing at a later look. Its Key is empty, and nothing else is set, where any
 // part of it is unknown or the snapshot has no such candidate.
 func (j *Joined) Identity(id string) decision.Identity {
-	facts, ok := j.facts(id)
+	kind, ok := j.kindOf(id)
 	if !ok {
 		return decision.Identity{}
 	}
-	return facts.identity(j, id)
+	return kinds[kind].identity(j, id)
 }
 
 func (j *Joined) processIdentity(id string) decision.Identity {
@@ -203,7 +203,7 @@ func (k *key) time(t time.Time) { *k = append(*k, t.UTC().Format(time.RFC3339Nan
 
 func (k key) String() string { return strings.Join(k, " ") }
 
-// known is the value, or the zero that decision's types document for "the kernel has none".
+// known is the value, or the zero value where it is not known.
 func known[T any](v *T) T {
 	if v == nil {
 		var zero T

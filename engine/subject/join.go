@@ -53,17 +53,18 @@ func (j *Joined) Common() *Subject {
 func (j *Joined) Subject(id string) (*Subject, bool) {
 	sub := j.Common()
 	sub.ID, sub.Hold, sub.Asked = id, j.holds[id], j.asked(id)
-	facts, ok := j.facts(id)
+	kind, ok := j.kindOf(id)
 	if !ok {
 		return nil, false
 	}
-	sub.Kind = facts.kind
+	sub.Kind = kind
+	facts := kinds[kind]
 	source := facts.fill(j, sub)
 	sub.Source = SourceRef{Name: source, Status: j.sources.status(source)}
 	if facts.served {
 		sub.Source.Server = j.snap.Sources[source].Server
 	}
-	sub.EvidenceSources = j.sources.evidence[kindSource{facts.kind, source}]
+	sub.EvidenceSources = j.sources.evidence[kindSource{kind, source}]
 	sub.Projects = j.projectsOf(sub, facts.places)
 	sub.Identity = facts.identity(j, id).Key
 	sub.Sighting = j.sighting(id)

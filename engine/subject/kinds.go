@@ -7,7 +7,6 @@ import (
 
 // facts is what the join makes of the candidates of one kind.
 type facts struct {
-	kind string
 	// fill adds the document's facts, but for those that all kinds have, and gives the name of the candidate's source.
 	fill     func(*Joined, *Subject) (source string)
 	identity func(*Joined, string) decision.Identity
@@ -20,33 +19,23 @@ type facts struct {
 }
 
 // kinds has the facts of each of snapshot.Kinds.
-var kinds = []facts{
-	{kind: snapshot.KindTab, fill: (*Joined).fillTab, identity: (*Joined).tabIdentity, places: (*Joined).tabPlaces, served: true},
-	{kind: snapshot.KindSession, fill: (*Joined).fillSession, identity: (*Joined).sessionIdentity, places: (*Joined).sessionPlaces},
-	{kind: snapshot.KindTerminal, fill: (*Joined).fillTerminal, identity: (*Joined).terminalIdentity, places: (*Joined).terminalPlaces, served: true},
+var kinds = map[string]facts{
+	snapshot.KindTab:      {fill: (*Joined).fillTab, identity: (*Joined).tabIdentity, places: (*Joined).tabPlaces, served: true},
+	snapshot.KindSession:  {fill: (*Joined).fillSession, identity: (*Joined).sessionIdentity, places: (*Joined).sessionPlaces},
+	snapshot.KindTerminal: {fill: (*Joined).fillTerminal, identity: (*Joined).terminalIdentity, places: (*Joined).terminalPlaces, served: true},
 	// A process may belong to a pane of any multiplexer, and be any agent's.
-	{
-		kind: snapshot.KindProcess, fill: (*Joined).fillProcess, identity: (*Joined).processIdentity, places: (*Joined).processPlaces,
-		rests: []string{"tmux", "herdr", "agents"},
+	snapshot.KindProcess: {
+		fill: (*Joined).fillProcess, identity: (*Joined).processIdentity, places: (*Joined).processPlaces, rests: []string{"tmux", "herdr", "agents"},
 	},
-	{kind: snapshot.KindDir, fill: (*Joined).fillDir, identity: (*Joined).dirIdentity, places: (*Joined).dirPlaces},
+	snapshot.KindDir: {fill: (*Joined).fillDir, identity: (*Joined).dirIdentity, places: (*Joined).dirPlaces},
 }
 
-// facts gives those of a candidate's kind, and false where the snapshot has no such candidate.
-func (j *Joined) facts(id string) (facts, bool) {
+// kindOf is the kind of a candidate, and false where the snapshot has no such candidate.
+func (j *Joined) kindOf(id string) (string, bool) {
 	for _, kind := range snapshot.Kinds {
 		if kind.Has(j.snap, id) {
-			return factsOf(kind.Name), true
+			return kind.Name, true
 		}
 	}
-	return facts{}, false
-}
-
-func factsOf(kind string) facts {
-	for _, f := range kinds {
-		if f.kind == kind {
-			return f
-		}
-	}
-	return facts{}
+	return "", false
 }

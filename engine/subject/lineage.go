@@ -45,7 +45,7 @@ func (x *processes) lineage(i int) *Lineage {
 	return l
 }
 
-// maxAncestors is how many of the processes above one are told of.
+// maxAncestors is how many of the processes above one are listed.
 const maxAncestors = 16
 
 // ancestors are the processes above one that are of this user, up to the first that is not.
@@ -64,7 +64,7 @@ func (x *processes) ancestors(i int) *[]Ancestor {
 	return &out
 }
 
-// ofTerminal is what lives below a terminal's process; nil where the terminal has none, or another one.
+// ofTerminal is what lives below a terminal's process; nil where the terminal has no process, or another one has its number.
 func (x *processes) ofTerminal(t *snapshot.Terminal) *Lineage {
 	if t.PID == nil || t.StartTicks == nil {
 		return nil
@@ -83,8 +83,8 @@ func (x *processes) veiled(n *node) bool {
 	return x.hidden != nil && (x.hidden != n && x.hidden.p.StartTicks <= n.p.StartTicks)
 }
 
-// Veil is the earliest process of this user that may be an agent and does not show it, and nil where there is none: whatever is younger
-// may be its, and is no orphan.
+// Veil is the earliest process of this user that may be an agent and does not show it, and nil where there is no such process: all that
+// is younger may have been started by it.
 func (j *Joined) Veil() *snapshot.PaneProc {
 	if j.procs.hidden == nil {
 		return nil

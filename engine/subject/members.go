@@ -8,7 +8,7 @@ const (
 	Elsewhere = "elsewhere" // it lives elsewhere, and its environment names the pane
 )
 
-// maxMembers is how many processes of a candidate's panes are told of. With more, none are, which keeps.
+// maxMembers is how many processes of a candidate's panes are listed. Where there are more, none is listed, which keeps the candidate.
 const maxMembers = 64
 
 // members tells more of the processes in panes, but for the shells that those began with, and of those elsewhere that carry them.
@@ -44,7 +44,7 @@ func (j *Joined) member(out []Member, p *snapshot.Pane, m snapshot.PaneProc, how
 	})
 }
 
-// serverAbove is the pid of the nearest multiplexer's server above a process, 0 for none; nil where that is not known.
+// serverAbove is the pid of the nearest multiplexer's server above a process, 0 where there is no server; nil where that is not known.
 func (x *processes) serverAbove(i int) *int {
 	top := x.upTo(i, func(parent *node) bool { return parent.multiplexer })
 	switch {
@@ -57,7 +57,7 @@ func (x *processes) serverAbove(i int) *int {
 }
 
 // added are the names of a process's markers that the leader of its session does not carry with the same value, so that somebody in
-// between set them; nil where it leads the session itself, and where that one is not there or does not show its environment.
+// between set them; nil where it leads the session itself, and where the leader is missing or does not show its environment.
 func (x *processes) added(n *node) *[]string {
 	if n.p.Session == nil || n.p.Markers == nil || *n.p.Session == n.p.PID {
 		return nil

@@ -21,7 +21,7 @@ func openSessions(all []snapshot.OpenSession) open {
 const written = 2 * time.Second
 
 // of are the sessions that a living process of this user has open, "" for one without a known id. A record that was left behind names a
-// number that may be another process's by now: that one began at another tick, or after the record was written.
+// number that may be another process's by now: the other process began at another tick, or after the record was written.
 func (o open) of(p *snapshot.Process, uid *int) []string {
 	var ids []string
 	for _, s := range o[p.PID] {

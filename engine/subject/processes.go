@@ -16,7 +16,7 @@ const commLen = 15
 // processes is what is known of all processes together. Slices are indexed by a process's node.
 type processes struct {
 	whole  bool // the process table was read whole, so that what is not in it is not there
-	strays bool // some process does not show its parent, so it may be below anybody
+	strays bool // some process does not show its parent, so it may be below any other
 	config *Config
 	nodes  []node
 	byID   map[string]int
@@ -52,8 +52,8 @@ type node struct {
 	lost   bool // it has a parent that is not known
 	// sessions are those that it has open, by its own record.
 	sessions []string
-	// Alive, and by name an agent, a vendor's daemon for its agents, a multiplexer's server. An agent is at work; what is an agent's
-	// program and may not be at work (a daemon that nothing runs below) is none.
+	// Alive, and by name an agent, a vendor's daemon for its agents, a multiplexer's server. An agent is at work: a daemon without child
+	// processes does not count as an agent.
 	agent, daemon, multiplexer bool
 	// maybe is true for what may be an agent and does not show it: what it was started from, or what an interpreter runs, is not known.
 	maybe bool
@@ -115,8 +115,8 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 	return x
 }
 
-// link finds everybody's parent. One that is younger than its child is another process under a reused pid. One that is not in
-// the table ended while it was read; its children are handed to whoever inherits orphans and are below nobody else.
+// link finds the parent of every process. One that is younger than its child is another process under a reused pid. One that is not in
+// the table ended while it was read; its children are handed to the process that inherits orphans.
 func (x *processes) link() {
 	for i := range x.nodes {
 		n := &x.nodes[i]
@@ -154,7 +154,7 @@ func (x *processes) hide() *node {
 }
 
 // hides reports whether a living process of this user may be an agent and does not show it. Those that are known to hide it for a reason
-// of their own (config.opaque_processes) are none, nor are process 1, kernel threads and multiplexers.
+// of their own (config.opaque_processes) do not count, nor do process 1, kernel threads and multiplexers.
 func (x *processes) hides(n *node) bool {
 	if n.agent || n.daemon || n.multiplexer || !n.maybe || n.p.IsKernel() || dead(n.p) || listed(n.p.Name, x.opaque) || n.p.PID == 1 {
 		return false
@@ -198,7 +198,7 @@ func (x *processes) owner(p *snapshot.Process, l *Lineage) string {
 	return l.AgentDir
 }
 
-// server is the multiplexer that a process's marker names; of those that do not name it, none is known. It is known only while
+// server is the multiplexer that a process's marker names; other markers do not name one. It is known only while
 // it is no younger than the one that carries the marker.
 func (x *processes) server(marker string, n *node) (*node, bool) {
 	switch marker {
@@ -327,7 +327,7 @@ func indexPanes(s *snapshot.Snapshot) (members, shells map[int]string) {
 }
 
 // agentDirs are the folders that agents are known to work in: linked worktrees, and what spawns and entries name. The root
-// folder and home are none: everything lies in them, so that they would tell nothing.
+// folder and home do not count: everything lies in them.
 func agentDirs(s *snapshot.Snapshot, r records) map[string]bool {
 	dirs := make(map[string]bool, len(r.at))
 	for p := range r.at {

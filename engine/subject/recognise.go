@@ -9,7 +9,7 @@ import (
 )
 
 // recognised is how agents are known: by the names of their processes and files, and by the file and the package that an interpreter runs.
-// The programs of vendors' daemons are among the names, so that one whose command line is not known counts as an agent.
+// The programs of vendors' daemons are among the names, so that a process whose command line is not known counts as an agent.
 type recognised struct {
 	names, scripts, packages map[string]bool
 	interpreters             []string // may end in a *

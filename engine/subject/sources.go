@@ -50,7 +50,7 @@ func indexSources(s *snapshot.Snapshot) sources {
 }
 
 func (x sources) states(of kindSource, common map[string]string) map[string]string {
-	states, rests := maps.Clone(common), factsOf(of.kind).rests
+	states, rests := maps.Clone(common), kinds[of.kind].rests
 	states[of.source] = x.status(of.source)
 	for name, src := range x.all {
 		if slices.ContainsFunc(rests, func(kind string) bool { return ofKind(name, src, kind) }) {

@@ -106,16 +106,16 @@ type Lineage struct {
 	// Markers are the agent markers that it carries, those of multiplexers left out, by name. Absent where its environment
 	// could not be read.
 	Markers *[]string `json:"markers,omitempty"`
-	// Added are those of Markers that the leader of its session does not carry with the same value: who set them came after that one.
+	// Added are those of Markers that the leader of its session does not carry with the same value: they were set after the leader was started.
 	// Absent where it leads its session itself, and where the leader is gone or could not be read.
 	Added *[]string `json:"added,omitempty"`
 	// IsAgent is true when the process is an agent by its name, by what it was started from (a file of an agent's name, or one below its
 	// versions), by the program or package that an interpreter runs there, or is a daemon of an agent's vendor; false when what it was
-	// started from is known and it is none. Absent where what it was started from could not be read, and for what an interpreter runs
+	// started from is known and is no agent. Absent where what it was started from could not be read, and for what an interpreter runs
 	// and is Unidentified.
 	IsAgent *bool `json:"is_agent,omitempty"`
 	// Interpreter is the interpreter that it runs in, by name, and Family what it positively is by config.families: its name, or the file
-	// or package that the interpreter runs. Each is absent for what is none.
+	// or package that the interpreter runs. Each is absent for a process to which it does not apply.
 	Interpreter string `json:"interpreter,omitempty"`
 	Family      string `json:"family,omitempty"`
 	// Unidentified is true for what runs in an interpreter, carries an agent's marker or has one above it that does or is an agent, and is
@@ -124,12 +124,12 @@ type Lineage struct {
 	UnidentifiedBelow *bool `json:"unidentified_below,omitempty"`
 	// Sockets are the unix sockets that it listens on, those of config.own_sockets left out. Absent where they are not known.
 	Sockets *[]string `json:"sockets,omitempty"`
-	// Personal says what it is where people use it too, whoever started it, in the word of config.personal_daemons; "" for all else.
+	// Personal is the word of config.personal_daemons for a program that people use too, "" for every other program.
 	Personal *string `json:"personal,omitempty"`
 	// Strangers are the markers of config.marker_records whose value no record names. Absent where its environment could not be read.
 	Strangers *[]string `json:"strangers,omitempty"`
-	// StarterGone is true when a marker of config.pid_markers names a process that is gone, or another one under its number; false when
-	// that one lives. Absent where no marker says so, or it says so of another pid namespace.
+	// StarterGone is true when a marker of config.pid_markers names a process that has ended, or whose number another process has now; false when
+	// that process lives. Absent where no marker says so, or it says so of another pid namespace.
 	StarterGone *bool `json:"starter_gone,omitempty"`
 	// Multiplexer is true when its environment says that it comes out of a multiplexer's pane. MultiplexerMarked is then
 	// true when that server carries the same markers, so that they prove nothing; absent where the server is gone or could
@@ -137,7 +137,7 @@ type Lineage struct {
 	Multiplexer       *bool `json:"multiplexer,omitempty"`
 	MultiplexerMarked *bool `json:"multiplexer_marked,omitempty"`
 	// Agents counts the living agents that may have started it or taken it over: those not younger than it and not known to carry another
-	// value of an identifying marker, and those of whatever age that carry the same value. One that is unidentified counts where it
+	// value of an identifying marker, and those of any age that carry the same value. One that is unidentified counts where it
 	// carries a marker and is no part of an orphaned tree, and so does the process that a marker names by its pid. Agent is one of them. A
 	// daemon of an agent's vendor is one of them while something runs below it.
 	// Absent where the processes could not be read whole.
@@ -147,7 +147,7 @@ type Lineage struct {
 	// an interpreter runs).
 	VeiledBy *snapshot.PaneProc `json:"veiled_by,omitempty"`
 	// Ancestors are its living parents of this same user, nearest first: as far up as they are known and that user's, and no more than
-	// 16. Known and none is [], absent where its own parent, or who this user is, is not known.
+	// 16. Known and empty is [], absent where its own parent, or who this user is, is not known.
 	Ancestors *[]Ancestor `json:"ancestors,omitempty"`
 	// AgentAncestor is true when one of its living ancestors is an agent, MultiplexerAncestor when one is a multiplexer.
 	AgentAncestor       *bool `json:"agent_ancestor,omitempty"`
@@ -183,7 +183,7 @@ type Below struct {
 	PID  int    `json:"pid"`
 	Name string `json:"name"`
 	UID  *int   `json:"uid,omitempty"`
-	// Personal is Lineage.Personal of that one.
+	// Personal is Lineage.Personal of the process below.
 	Personal *string `json:"personal,omitempty"`
 	// Own is false where it carries an identifying marker that the process above does not carry with that value: another owner's.
 	Own *bool `json:"own,omitempty"`
@@ -202,7 +202,7 @@ type Member struct {
 	Lineage *Lineage          `json:"lineage,omitempty"`
 	Age     *float64          `json:"age,omitempty"`
 	Busy    *Processors       `json:"busy,omitempty"`
-	// Server is the pid of the nearest multiplexer's server above it, 0 for none.
+	// Server is the pid of the nearest multiplexer's server above it, 0 where there is no server.
 	Server *int `json:"server,omitempty"`
 }
 
@@ -263,7 +263,7 @@ type Worker struct {
 	RegistryRead bool `json:"registry_read"`
 	TmuxRead     bool `json:"tmux_read"`
 	HoldsRead    bool `json:"holds_read"`
-	// UnreadTmux and UnreadRegistry are the first tmux server and the first registry of sessions that could not be read, "" for none.
+	// UnreadTmux and UnreadRegistry are the first tmux server and the first registry of sessions that could not be read, "" where all were read.
 	UnreadTmux     string `json:"unread_tmux"`
 	UnreadRegistry string `json:"unread_registry"`
 }
@@ -281,7 +281,7 @@ type Project struct {
 	// Path is the real path of its main checkout, File the file's.
 	Path string `json:"path,omitempty"`
 	File string `json:"file,omitempty"`
-	// Places are where the candidate lies, relative to the main checkout; in a worktree elsewhere, under that one's name. Absent where
+	// Places are where the candidate lies, relative to the main checkout; in a worktree elsewhere, under the name of the worktree. Absent where
 	// it is not known whether it lies in the project.
 	Places *[]string `json:"places,omitempty"`
 	// Keeps are globs over such places that stay, with what lies below them. Above are globs over the folders that they lie in, which
@@ -419,7 +419,7 @@ type AgentDaemon struct {
 	Args     []string `json:"args"`
 }
 
-// OverStatuses are the words of a registry's format that say that an owner has ended; any other word, or none, does not.
+// OverStatuses are the words of a registry's format that say that an owner has ended; any other word, or a missing one, means that it has not ended.
 type OverStatuses struct {
 	Format   string   `json:"format"`
 	Statuses []string `json:"statuses"`
@@ -434,12 +434,12 @@ type RecordedFolder struct {
 // Scaffold is what a tool writes into worktrees for itself, by exact path in the worktree.
 type Scaffold struct {
 	Tool string `json:"tool"`
-	// In are names of the folders that its worktrees lie directly in; none is any.
+	// In are names of the folders that its worktrees lie directly in; empty means any folder.
 	In []string `json:"in,omitempty"`
 	// Paths are regular files, Links symbolic links to the same path in the main checkout.
 	Paths []string `json:"paths,omitempty"`
 	Links []string `json:"links,omitempty"`
-	// Reports says that the files are what a spawned agent leaves for whoever started it: work until its spawn is completed.
+	// Reports says that the files are what a spawned agent leaves for its starter: work until its spawn is completed.
 	Reports bool `json:"reports,omitempty"`
 }
 
@@ -471,7 +471,7 @@ type Grace struct {
 	Spawn   float64 `json:"spawn"`
 	Process float64 `json:"process"`
 	Session float64 `json:"session"`
-	// Terminal is since the start of a terminal's process, Shellper the same of one that nobody knows.
+	// Terminal is since the start of a terminal's process, Shellper the same of one that neither Tower nor store knows.
 	Terminal float64 `json:"terminal"`
 	Shellper float64 `json:"shellper"`
 }

@@ -129,7 +129,7 @@ func (x *processes) fromParent(i int, found []above, cycle bool) above {
 	if n.p.PPID == nil || cycle {
 		return above{unknown, unknown, unknown}
 	}
-	if n.lost { // its parent ended, so it was handed to whoever takes in orphans
+	if n.lost { // its parent ended, so it was handed to the process that takes in orphans
 		return above{unknown, unknown, no}
 	}
 	if n.parent < 0 {
@@ -207,7 +207,7 @@ func (x *processes) aboveAs(n *node) tri {
 	return n.unidentified()
 }
 
-// unidentified is unknown for what may be an agent without anybody knowing.
+// unidentified is unknown for a vague process.
 func (n *node) unidentified() tri {
 	if n.vague {
 		return unknown

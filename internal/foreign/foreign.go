@@ -35,7 +35,7 @@ var (
 type Want struct {
 	// Max is the greatest size in bytes; a greater file is refused. 0 allows nothing but an empty file.
 	Max int64
-	// Within is how long the reading may take; 0 is 10 seconds. A file system that never answers holds nobody up longer.
+	// Within is how long the reading may take; 0 is 10 seconds. A file system that never answers holds the caller up no longer.
 	Within time.Duration
 	// Ruling is for files that say what Winnow does (configuration, policies): one that another user can write is refused.
 	Ruling bool

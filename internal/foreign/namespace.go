@@ -13,8 +13,8 @@ import (
 var standard = []string{"/dev/shm", "/run/user", "/var/tmp"}
 
 // systems says whether what lies at path is root's although it does not look so: in a user namespace that does not have the machine's
-// root, all that is root's shows the number that stands for whoever is not there (user_namespaces(7)). So does what is another user's;
-// but nobody else than root can put anything into /.
+// root, all that is root's shows the number that stands for users who are not in the namespace (user_namespaces(7)). So does what is another user's;
+// but only root can put anything into /.
 func systems(path string, uid uint32) bool {
 	if filepath.Dir(path) != "/" && !slices.Contains(standard, path) {
 		return false

@@ -24,7 +24,7 @@ func code(line string) string {
 var noCode = strings.NewReplacer("`", `\u{60}`, "|", `\u{7c}`)
 
 // Cell is a message in markdown. Plain words and numbers stay as they are, and what is anything else is code: names, paths,
-// addresses, mentions of people, whatever looks like markup.
+// addresses, mentions of people, and all that looks like markup.
 func Cell(s string) string {
 	var out, other []string
 	end := func() {

@@ -17,7 +17,7 @@ import (
 // What stays is what Unicode calls letters, marks, numbers, punctuation and symbols of any script, the space, and the wide space
 // of East Asian text. What goes is all else: controls (C0, DEL, C1), what reorders text, what has no width, other spaces, private
 // and unassigned code points. The joiners U+200C and U+200D go everywhere: whether they can be seen depends on what stands around
-// them, so a name with them is shown with their numbers in it. Of the variation selectors only U+FE0F stays, and only behind a
+// them, so a name with them is shown with their numbers. Of the variation selectors only U+FE0F stays, and only behind a
 // symbol, where it makes the symbol an emoji. A mark stays behind what it can stand on, and not more than maxMarks of them.
 func Line(s string) string { return escape(s, false) }
 

@@ -110,7 +110,7 @@ func (h *Held) Over() bool {
 	return errors.Is(err, ErrEnded)
 }
 
-// Open opens a file or folder of the process. It gives ErrEnded where the process has ended, or has none such.
+// Open opens a file or folder of the process. It gives ErrEnded where the process has ended, or has no such file.
 func (h *Held) Open(name string) (*os.File, error) {
 	fd, err := unix.Openat(h.dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -235,8 +235,8 @@ func Alive(procRoot string, pid int, ticks uint64) (bool, error) {
 }
 
 // Digest is how a command line is remembered: SHA-256 over the boot id and the bytes of cmdline as they are, in hexadecimal. The boot id
-// keeps it from being looked up. No bytes prove nothing, and have no digest: the kernel gives none for a command line that it could not
-// reach.
+// keeps it from being looked up. No bytes prove nothing, and have no digest: the kernel gives no bytes for a command line that it could
+// not reach.
 func Digest(bootID string, cmdline []byte) string {
 	if bootID == "" || len(cmdline) == 0 {
 		return ""

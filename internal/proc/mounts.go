@@ -19,7 +19,7 @@ type Mount struct {
 	Options string
 }
 
-// ReadMounts reads a mountinfo file, most often /proc/self/mountinfo. A text that is none, or has no mount in it, is an error.
+// ReadMounts reads a mountinfo file, most often /proc/self/mountinfo. A text that is not understood, or has no mount in it, is an error.
 func ReadMounts(file string) ([]Mount, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -32,7 +32,7 @@ func ReadMounts(file string) ([]Mount, error) {
 	return all, nil
 }
 
-// ParseMounts reads the text of a mountinfo file, and reports false where it is none.
+// ParseMounts reads the text of a mountinfo file, and reports false where it is not understood.
 func ParseMounts(text []byte) ([]Mount, bool) {
 	var all []Mount
 	for line := range bytes.Lines(text) {

@@ -16,7 +16,7 @@ const (
 )
 
 // UserHZ is how many clock ticks stat counts a second. The kernel converts to it for user space, and it is 100 on every
-// architecture that Go runs on, whatever the kernel's own tick.
+// architecture that Go runs on, with every tick of the kernel.
 const UserHZ = 100
 
 var (
@@ -30,7 +30,7 @@ type Stat struct {
 	Comm                   string
 	State                  byte
 	Parent, Group, Session int
-	// TTY is the terminal's device number, 0 where the process has none; see Terminal and Device. Foreground is the process group in
+	// TTY is the terminal's device number, 0 where the process has no terminal; see Terminal and Device. Foreground is the process group in
 	// front of it, -1 without a terminal.
 	TTY, Foreground int
 	// Kernel is true of kernel threads, and Exiting of a process that has begun to end.
@@ -162,8 +162,8 @@ func (n *numbers) next() int64 {
 	return v
 }
 
-// Terminal names a terminal's device number the way ps does: pts/4, tty1, ttyS0, console; "" for none. One that has no usual
-// name is given as major:minor.
+// Terminal names a terminal's device number the way ps does: pts/4, tty1, ttyS0, console; "" for no terminal. A terminal without a
+// usual name is given as major:minor.
 func Terminal(nr int) string {
 	if nr == 0 {
 		return ""
