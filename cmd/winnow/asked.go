@@ -168,3 +168,16 @@ func (t asked) refused(w *worker.Seen, reason, left, next string, format string,
 
 // called names a worker in a sentence.
 func called(w *worker.Seen) string { return "worker " + w.ID + " of " + w.Source }
+
+// own is the worker whose session it is: the one that was named, else the first that records it.
+func (t asked) own() *worker.Seen {
+	if t.worker != nil {
+		return t.worker
+	}
+	for i := range t.records {
+		if !t.records[i].Another {
+			return &t.records[i]
+		}
+	}
+	return nil
+}

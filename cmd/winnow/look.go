@@ -489,8 +489,6 @@ func (m memory) fill(_ context.Context, s *snapshot.Snapshot, jump float64) {
 	s.Host.Asleep = ledger.Asleep(m.last, s.Host, s.TakenAt)
 }
 
-func (a *app) ledgerPath() string { return filepath.Join(a.cfg.State, "ledger.db") }
-
 // scopeOf narrows a look to one candidate of an earlier one.
 func scopeOf(s *snapshot.Snapshot, id string) scope {
 	kind, _ := snapshot.KindOf(id)

@@ -232,3 +232,11 @@ func jsonFields(t reflect.Type) map[string]reflect.Type {
 	}
 	return fields
 }
+
+// lookOrRead gives a saved snapshot, or a fresh look where file is empty.
+func (a *app) lookOrRead(ctx context.Context, file string) (*snapshot.Snapshot, error) {
+	if file == "" {
+		return a.look(ctx, scope{}, a.recall(ctx))
+	}
+	return a.readSnapshot(ctx, file)
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 
 	"winnow/cmd/winnow/redact"
 
@@ -14,7 +13,6 @@ import (
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/snapshot"
-	"winnow/engine/subject"
 	"winnow/internal/outfile"
 )
 
@@ -66,48 +64,4 @@ func (a *app) writeTo(ctx context.Context, file string, write func(io.Writer) er
 		return write(a.out)
 	}
 	return outfile.Write(ctx, file, write)
-}
-
-func newSubjects(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "subjects [FILE]",
-		Short: "Write exactly what the policies judge, one JSON line a candidate",
-		Long: `Subjects writes {"id": ..., "input": {...}} for each candidate of a saved snapshot, or of a fresh look. Each input is what
-the policies judge, and stock opa takes it:
-
-  winnow subjects | jq -c .input | head -1 > subject.json
-  opa eval -d policies -i subject.json data.policies.main.decision`,
-		Args: args(cobra.MaximumNArgs(1)),
-		RunE: func(cmd *cobra.Command, files []string) error {
-			s, err := a.lookOrRead(cmd.Context(), slices.Concat(files, []string{""})[0])
-			if err != nil {
-				return err
-			}
-			joined := subject.Join(s, &a.cfg.Rules.Config)
-			for _, kind := range snapshot.KindNames() {
-				for _, id := range joined.IDs(kind) {
-					sub, ok := joined.Subject(id)
-					if !ok {
-						continue
-					}
-					err := text.JSON(a.out, struct {
-						ID    string           `json:"id"`
-						Input *subject.Subject `json:"input"`
-					}{id, sub}, "")
-					if err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		},
-	}
-}
-
-// lookOrRead gives a saved snapshot, or a fresh look where file is empty.
-func (a *app) lookOrRead(ctx context.Context, file string) (*snapshot.Snapshot, error) {
-	if file == "" {
-		return a.look(ctx, scope{}, a.recall(ctx))
-	}
-	return a.readSnapshot(ctx, file)
 }
