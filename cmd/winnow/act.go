@@ -113,7 +113,7 @@ type holding struct{ *app }
 
 // Holding implements the dirs actuator's Holding.
 func (h holding) Holding(ctx context.Context, path string) ([]string, bool, error) {
-	found, known, err := h.holders(true)(ctx, []string{path})
+	found, known, err := h.sources().Holders(true)(ctx, []string{path})
 	if err != nil {
 		return nil, false, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/sources"
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
@@ -36,7 +37,7 @@ func lookedAt(t *testing.T, root string, change func(*subject.Config)) *subject.
 	}
 	cfg.Collect.Processes.Root = root
 	a := &app{cfg: cfg, log: hclog.NewNullLogger()}
-	part, err := processes.New(a.processOptions(scope{})).Read(t.Context())
+	part, err := processes.New(a.sources().Processes(sources.Scope{})).Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

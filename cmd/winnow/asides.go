@@ -10,6 +10,7 @@ import (
 	"time"
 
 	actdirs "winnow/actuators/dirs"
+	"winnow/cmd/winnow/sources"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
@@ -96,7 +97,7 @@ func (a *app) trashRoots(s *snapshot.Snapshot, acts []ledger.Act) []string {
 			}
 		}
 	}
-	for _, src := range a.dirSources(scope{}) {
+	for _, src := range a.sources().Dirs(sources.Scope{}) {
 		around(src.Path)
 	}
 	if s != nil {

@@ -14,6 +14,7 @@ import (
 	"winnow/actuators"
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/sources"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
 	"winnow/engine/eval"
@@ -75,7 +76,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 		return err
 	}
 	mem := remember(ctx, s.ledgerPath(), s.ledger)
-	snap, err := s.look(ctx, scope{}, mem)
+	snap, err := s.look(ctx, sources.Scope{}, mem)
 	if err != nil {
 		return err
 	}

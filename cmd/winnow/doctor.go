@@ -21,6 +21,7 @@ import (
 
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/sources"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/policy"
 	"winnow/engine/snapshot"
@@ -71,7 +72,7 @@ func (a *app) examine(ctx context.Context) []Check {
 	checks = append(checks, loaded)
 	checks = append(checks, checkKernel(a.cfg.State)...)
 	checks = append(checks, checkPrograms(ctx)...)
-	s, err := a.look(ctx, scope{}, a.recall(ctx))
+	s, err := a.look(ctx, sources.Scope{}, a.recall(ctx))
 	if err != nil {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
 	}

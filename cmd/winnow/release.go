@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/sources"
 	"winnow/engine/snapshot"
 	"winnow/engine/worker"
 	"winnow/ledger"
@@ -48,7 +49,7 @@ func (a *app) release(ctx context.Context, arg string) error {
 	if err != nil {
 		return fmt.Errorf("read holds: %w; nothing was released", err)
 	}
-	s, err := a.look(ctx, scope{}, remember(ctx, a.ledgerPath(), l))
+	s, err := a.look(ctx, sources.Scope{}, remember(ctx, a.ledgerPath(), l))
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/sources"
 	"winnow/engine/snapshot"
 	"winnow/ledger"
 )
@@ -41,7 +42,7 @@ also be a worker's id in its registry. A session that a registry records is only
 }
 
 func (a *app) retain(ctx context.Context, id, reason string, span time.Duration) error {
-	s, err := a.look(ctx, scope{}, a.recall(ctx))
+	s, err := a.look(ctx, sources.Scope{}, a.recall(ctx))
 	if err != nil {
 		return err
 	}

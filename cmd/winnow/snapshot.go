@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"winnow/cmd/winnow/redact"
+	"winnow/cmd/winnow/sources"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +30,7 @@ variables named in collect.processes.markers are in it, and no command lines unl
 			if hide && argv {
 				return config.Mistakef("--redact and --with-argv contradict each other; choose one")
 			}
-			s, err := a.look(cmd.Context(), scope{argv: argv}, a.recall(cmd.Context()))
+			s, err := a.look(cmd.Context(), sources.Scope{Argv: argv}, a.recall(cmd.Context()))
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/sources"
 	"winnow/collectors/panes/codev"
 	"winnow/engine/decision"
 	"winnow/engine/eval"
@@ -87,7 +88,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	} else if err := s.sayUnsettled(ctx); err != nil {
 		return nil, err
 	}
-	snap, err := s.look(ctx, scope{}, mem)
+	snap, err := s.look(ctx, sources.Scope{}, mem)
 	if err != nil {
 		return nil, err
 	}
