@@ -27,8 +27,6 @@ var (
 	ErrNewer = errors.New("written by a newer version")
 	// ErrCorrupt says that the file is no ledger, or a damaged one. It is left as it is.
 	ErrCorrupt = errors.New("not a readable ledger")
-	// ErrAmbiguous says that a shortened id fits more than one record.
-	ErrAmbiguous = errors.New("ambiguous")
 )
 
 // busyTimeout is how long a writer waits for another one.

@@ -295,9 +295,6 @@ func TestHolds(t *testing.T) {
 		}
 	}
 	check(mine, theirs)
-	ok(t, l.DropLapsed(ctx, until.Add(time.Second)))
-	check(theirs)
-	ok(t, l.Hold(ctx, mine))
 	n, err := l.Release(ctx, "dir:/w", "me")
 	ok(t, err)
 	check(theirs)
