@@ -53,7 +53,7 @@ const (
 // refuse says no.
 func (a *app) refuse(r Refused) error {
 	code := cmp.Or(r.code, report.ExitPart)
-	if a.flags.format == "json" || a.flags.format == "ndjson" {
+	if a.json() {
 		if err := text.JSON(a.out, r, ""); err != nil {
 			return err
 		}

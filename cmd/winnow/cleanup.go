@@ -131,10 +131,7 @@ func (a *app) cleaned(t asked, act decision.Act, settled []decision.Act) error {
 	if own := t.own(); own != nil {
 		out.Worker = own.ID
 	}
-	if a.flags.format == "json" || a.flags.format == "ndjson" {
-		return a.say(out, "")
-	}
-	return list(a, []decision.Act{act}, func(w io.Writer) {
+	return a.show(out, "", func(w io.Writer) {
 		report.Acts(w, a.paint.Paint, "settled: acts that an earlier sweep was cut short in", settled)
 		report.Acts(w, a.paint.Paint, "acts", []decision.Act{act})
 	})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -93,12 +92,7 @@ func (a *app) explain(ctx context.Context, id, file string) error {
 			return err
 		}
 	}
-	if a.flags.format == "json" || a.flags.format == "ndjson" {
-		return text.JSON(a.out, out, "  ")
-	}
-	w := bufio.NewWriter(a.out)
-	a.paint.explainText(w, out)
-	return w.Flush()
+	return a.show(out, "  ", func(w io.Writer) { a.paint.explainText(w, out) })
 }
 
 func (p paint) explainText(w io.Writer, x Explained) {
@@ -234,7 +228,7 @@ func (p paint) conditions(w io.Writer, rule string, cs []explain.Condition) {
 
 // restsText says where the facts came from.
 func (p paint) restsText(w io.Writer, x Explained) {
-	fmt.Fprintf(w, "\n%s %s\n", p.Bold("it rests on"), p.Dim("as of "+x.TakenAt.Local().Format(time.DateTime)))
+	fmt.Fprintf(w, "\n%s %s\n", p.Bold("it rests on"), p.Dim("as of "+text.Time(x.TakenAt)))
 	for _, name := range slices.Sorted(maps.Keys(x.Sources)) {
 		s := x.Sources[name]
 		line := cmp.Or(s.Status, "missing")

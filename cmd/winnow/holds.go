@@ -34,9 +34,9 @@ func newHolds(a *app) *cobra.Command {
 				for _, h := range holds {
 					until := "no end"
 					if h.Until != nil {
-						until = "until " + h.Until.Local().Format(time.DateTime)
+						until = "until " + text.Time(*h.Until)
 						if h.Until.Before(time.Now()) {
-							until = "over since " + h.Until.Local().Format(time.DateTime)
+							until = "ended on " + text.Time(*h.Until)
 						}
 					}
 					rows = append(rows, text.Row{Lead: "held", Color: a.paint.Yellow, Label: h.ID, Text: fmt.Sprintf("%s, by %s: %s", until, h.Owner, h.Reason)})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -104,20 +105,18 @@ func (a *app) restore(ctx context.Context, acts []string) error {
 
 // sayRestored says what was brought back: for one act an object, for several a list of them.
 func (a *app) sayRestored(back []restored) error {
-	if a.flags.format == "json" || a.flags.format == "ndjson" {
-		if len(back) == 1 {
-			return text.JSON(a.out, back[0], "")
-		}
-		return text.JSON(a.out, back, "")
+	var v any = back
+	if len(back) == 1 {
+		v = back[0]
 	}
-	var errs []error
-	for _, one := range back {
-		errs = append(errs, a.say(nil, "brought back: %s", one.Detail))
-		if one.Again != "" {
-			errs = append(errs, a.say(nil, "  %s: %s", one.Again, one.NextCommand))
+	return a.show(v, "", func(w io.Writer) {
+		for _, one := range back {
+			fmt.Fprintln(w, "brought back: "+text.Clean(one.Detail))
+			if one.Again != "" {
+				fmt.Fprintf(w, "  %s: %s\n", text.Clean(one.Again), text.Clean(one.NextCommand))
+			}
 		}
-	}
-	return errors.Join(errs...)
+	})
 }
 
 // restoreOne brings one thing back, and writes that down. What came back in part is an actuators.ErrPart.

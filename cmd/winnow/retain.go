@@ -12,6 +12,7 @@ import (
 
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/sources"
+	"winnow/cmd/winnow/text"
 	"winnow/engine/snapshot"
 	"winnow/ledger"
 )
@@ -71,7 +72,7 @@ func (a *app) retain(ctx context.Context, id, reason string, span time.Duration)
 	until := "until it is released"
 	if span > 0 {
 		t := h.Since.Add(span)
-		h.Until, until = &t, "until "+t.Local().Format(time.DateTime)
+		h.Until, until = &t, "until "+text.Time(t)
 	}
 	if err := l.Hold(ctx, h); err != nil {
 		return fmt.Errorf("hold %s: %w; nothing was held", h.ID, err)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,7 +30,7 @@ func newTrash(a *app) *cobra.Command {
 				for _, r := range kept {
 					rows = append(rows, text.Row{Lead: r.Intent.Kind, Color: a.paint.Yellow,
 						Label: report.Label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label}),
-						Text:  fmt.Sprintf("until %s; winnow restore %s", r.Intent.RestoreUntil.Local().Format(time.DateTime), r.Intent.ID)})
+						Text:  fmt.Sprintf("until %s; winnow restore %s", text.Time(r.Intent.RestoreUntil), r.Intent.ID)})
 				}
 				a.paint.Rows(w, rows...)
 			}))

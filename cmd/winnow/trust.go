@@ -162,7 +162,7 @@ func (a *app) listTrusted(ctx context.Context) error {
 			}
 			a.saysText(w, x)
 			p := a.paint
-			p.Indented(w, 2, p.Dim("trusted on "+x.TrustedAt.Local().Format(time.DateTime)))
+			p.Indented(w, 2, p.Dim("trusted on "+text.Time(x.TrustedAt)))
 			if x.Why != "" {
 				p.Indented(w, 2, p.Yellow(text.Clean(x.State+": "+x.Why)))
 			}

@@ -175,9 +175,8 @@ func load(path string, data []byte, env []string) (*Config, error) {
 	set := bindEnv(v, known, env)
 
 	var c Config
-	var md mapstructure.Metadata
 	err := v.Unmarshal(&c, func(dc *mapstructure.DecoderConfig) {
-		dc.Metadata = &md
+		dc.ErrorUnused = true
 		dc.TagName = "json"
 		dc.Squash = true
 		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, mapstructure.StringToSliceHookFunc(","))
@@ -188,10 +187,6 @@ func load(path string, data []byte, env []string) (*Config, error) {
 	}
 	if err != nil {
 		return nil, Mistakef("%s: %s", where, tidyDecode(err))
-	}
-	if len(md.Unused) > 0 {
-		slices.Sort(md.Unused)
-		return nil, unknownKey(where, md.Unused[0], known)
 	}
 	c.File, c.Digest = path, sha256.Sum256(data)
 	c.Rules.Levels = levels
@@ -261,11 +256,6 @@ func UnknownEnv(env, flags []string) []string {
 func tidyDecode(err error) string {
 	s := strings.TrimPrefix(err.Error(), "decoding failed due to the following error(s):")
 	return strings.Join(strings.Fields(s), " ")
-}
-
-func unknownKey(where, key string, known []string) error {
-	key = strings.ToLower(key)
-	return Mistakef("%s: unknown key %q; the nearest is %q", where, key, text.Nearest(key, known))
 }
 
 // check refuses values that no default has and no rule could mean. It gives the first that is wrong.

@@ -124,6 +124,9 @@ func Home(path string) string {
 	return path
 }
 
+// Time writes a time on the clock of the person who reads it.
+func Time(t time.Time) string { return t.Local().Format(time.DateTime) }
+
 // Span writes a duration the way people say it.
 func Span(d time.Duration) string {
 	switch {
