@@ -98,7 +98,7 @@ func byArea(checks []Check) []Check {
 
 func (a *app) checkConfig() Check {
 	if a.cfg.File == "" {
-		return Check{"config", "configuration", healthy, "none: the defaults hold; winnow init writes a file to edit, and " + config.UserPlace() + " is read unasked"}
+		return Check{"config", "configuration", healthy, "no file, so the defaults hold; winnow init writes a file to edit, and " + config.UserPlace() + " is read unasked"}
 	}
 	return Check{"config", "configuration", healthy, a.cfg.File}
 }
@@ -138,7 +138,7 @@ func (a *app) checkState(ctx context.Context) []Check {
 	l, err := ledger.OpenReadOnly(a.ledgerPath())
 	switch {
 	case errors.Is(err, ledger.ErrNone):
-		return append(out, Check{"state", "ledger", healthy, "none yet"})
+		return append(out, Check{"state", "ledger", healthy, "does not exist yet"})
 	case err != nil:
 		return append(out, Check{"state", "ledger", broken, err.Error()})
 	}
@@ -350,7 +350,7 @@ func (a *app) needs(s *snapshot.Snapshot) map[string]string {
 	return map[string]string{
 		"herdr":             unless(source("herdr"), "no herdr server of this user runs"),
 		"tmux":              unless(source("tmux"), "no tmux server of this user runs"),
-		"codev":             unless(source("codev"), "no Codev state folder with a Tower that answers"),
+		"codev":             unless(source("codev"), "no Codev state folder was found whose Tower answers"),
 		"init":              init,
 		"dirs":              unless(len(s.Dirs) > 0, "no folder is looked at; set collect.dirs.roots, or run in a repository"),
 		"worktrees":         unless(worktree, "no linked worktree was found"),

@@ -143,7 +143,7 @@ func (s *sweeper) restoreOne(ctx context.Context, actuator actuators.Actuator, i
 	}
 	one := &restored{Restored: in.ID, Candidate: in.Candidate, Detail: where}
 	if in.Kind == snapshot.KindDir {
-		one.Again = fmt.Sprintf("where its reason still holds, a sweep sets it aside again after grace.dir (%s), unless it is retained", config.Seconds(s.cfg.Rules.Grace.Dir))
+		one.Again = fmt.Sprintf("where its reason still holds, a sweep sets it aside again after grace.dir (%s), unless it is retained", text.Span(config.Seconds(s.cfg.Rules.Grace.Dir)))
 		one.NextCommand = "winnow retain " + text.Quote(in.Candidate) + " --reason restored"
 	}
 	return one, nil

@@ -64,5 +64,8 @@ func (a *app) writeTo(ctx context.Context, file string, write func(io.Writer) er
 	if file == "" || file == "-" {
 		return write(a.out)
 	}
-	return outfile.Write(ctx, file, write)
+	if err := outfile.Write(ctx, file, write); err != nil {
+		return fmt.Errorf("--output %s: %w", file, err)
+	}
+	return nil
 }

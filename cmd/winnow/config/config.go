@@ -238,7 +238,7 @@ func UnknownEnv(env, flags []string) []string {
 	if v.ReadConfig(bytes.NewReader(winnow.DefaultConfig)) != nil {
 		return nil
 	}
-	names := slices.Clone(flags)
+	names := append(slices.Clip(flags), EnvName(levelsKey)) // which is refused, with what to write instead
 	for _, k := range v.AllKeys() {
 		names = append(names, EnvName(k))
 	}

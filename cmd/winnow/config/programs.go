@@ -10,7 +10,7 @@ import (
 func (c *Config) checkPrograms(must need) {
 	specific := func(key, of string, globs ...string) {
 		for _, g := range globs {
-			must(!anything(g), "%s: %q%s is of everything; it wants some text beside the *", key, g, of)
+			must(!anything(g), "%s: %q%s matches everything; it wants some text beside the *", key, g, of)
 		}
 	}
 	for _, f := range c.Rules.Families {
