@@ -23,13 +23,9 @@ type Act struct {
 // Intend writes down what is about to be done. When it returns nil the intent survives a crash; after any error it must be
 // taken as not written, and nothing may be done.
 func (l *Ledger) Intend(ctx context.Context, in decision.Intent) error {
-	text, err := encode(in)
-	if err != nil {
-		return fmt.Errorf("write intent %s: encode: %w", in.ID, err)
-	}
-	_, err = l.db.ExecContext(ctx, `INSERT INTO acts (id, sweep, candidate, at, intent, counted)
+	_, err := l.db.ExecContext(ctx, `INSERT INTO acts (id, sweep, candidate, at, intent, counted)
 		VALUES (?, ?, ?, ?, ?, coalesce((SELECT counted FROM looks), 0))`,
-		in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), text)
+		in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), document{&in})
 	return l.explain("write intent "+in.ID+" in", err)
 }
 
@@ -38,20 +34,12 @@ func (l *Ledger) Intend(ctx context.Context, in decision.Intent) error {
 // settling. The time that the act's things are kept is counted from now on.
 func (l *Ledger) Adopt(ctx context.Context, in decision.Intent, out decision.Outcome) (bool, error) {
 	ctx = context.WithoutCancel(ctx)
-	intent, err := encode(in)
-	if err != nil {
-		return false, fmt.Errorf("adopt %s: encode: %w", in.ID, err)
-	}
-	outcome, err := encode(out)
-	if err != nil {
-		return false, fmt.Errorf("adopt %s: encode: %w", in.ID, err)
-	}
 	res, err := l.db.ExecContext(ctx, `INSERT INTO acts (id, sweep, candidate, at, intent, outcome, settled_at, restore_until, counted)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, coalesce((SELECT counted FROM looks), 0))
 		ON CONFLICT (id) DO UPDATE SET outcome = excluded.outcome, restore_until = excluded.restore_until, restored_at = NULL, purged_at = NULL,
 			counted = excluded.counted
 		WHERE settled_at IS NOT NULL AND NOT (`+kept+`)`,
-		in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), intent, outcome, time.Now().UnixNano(), nanos(out.RestoreUntil))
+		in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), document{&in}, document{&out}, time.Now().UnixNano(), nanos(out.RestoreUntil))
 	if err != nil {
 		return false, l.explain("adopt "+in.ID+" in", err)
 	}

@@ -34,11 +34,7 @@ func (l *Ledger) BeginSweep(ctx context.Context, s Sweep) error {
 
 // FinishSweep records how a sweep ended; counts is whatever encodes to JSON. ErrNone says that it never began.
 func (l *Ledger) FinishSweep(ctx context.Context, id string, finished time.Time, counts any, exit int) error {
-	text, err := encode(counts)
-	if err != nil {
-		return fmt.Errorf("finish sweep %s: encode counts: %w", id, err)
-	}
-	res, err := l.db.ExecContext(ctx, "UPDATE sweeps SET finished = ?, counts = ?, exit = ? WHERE id = ?", finished.UnixNano(), text, exit, id)
+	res, err := l.db.ExecContext(ctx, "UPDATE sweeps SET finished = ?, counts = ?, exit = ? WHERE id = ?", finished.UnixNano(), document{&counts}, exit, id)
 	if err == nil {
 		err = one(res, "sweep", id)
 	}

@@ -8,7 +8,6 @@ package alarm
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -161,14 +160,4 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%dh", int(d.Hours()))
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}
-
-// sorted gives the keys of m in order, so that alarms come in one.
-func sorted[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

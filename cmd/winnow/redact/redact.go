@@ -26,13 +26,9 @@ type redacter struct {
 
 // Snapshot is a copy of s that can be shown to strangers.
 func Snapshot(s *snapshot.Snapshot, helpers subject.Names) *snapshot.Snapshot {
-	return newRedacter(helpers).snapshot(s)
-}
-
-func newRedacter(helpers subject.Names) *redacter {
 	r := &redacter{helpers: helpers, known: map[string]bool{"": true, ".git": true, "worktrees": true, ".claude": true, "tmp": true, "proc": true, "usr": true, "bin": true}}
 	rand.Read(r.salt[:])
-	return r
+	return r.snapshot(s)
 }
 
 // shaped finds the end of a folder's name by which it is disposable.
