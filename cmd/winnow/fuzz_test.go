@@ -66,14 +66,14 @@ func FuzzSnapshot(f *testing.F) {
 			return
 		}
 		for _, d := range res.Decisions {
-			if d.Verdict == decision.Reap && !anyRead(s) {
+			if d.Verdict == decision.Reap && !read(s) {
 				t.Fatalf("%s is to go, and nothing was read: %s", d.ID, data)
 			}
 		}
 	})
 }
 
-func anyRead(s *snapshot.Snapshot) bool {
+func read(s *snapshot.Snapshot) bool {
 	for _, src := range s.Sources {
 		if src.Status == snapshot.OK {
 			return true
