@@ -13,7 +13,7 @@ import (
 	"winnow/engine/decision"
 )
 
-// AlarmMemory gives what the alarms of a look are told from.
+// AlarmMemory gives what the alarms of a look are made from.
 func (l *Ledger) AlarmMemory(ctx context.Context) (alarm.Memory, error) {
 	var m alarm.Memory
 	err := inTurn(

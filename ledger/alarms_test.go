@@ -325,7 +325,7 @@ func rememberForever(path string) error {
 	}
 }
 
-// generation is a change that every part of the memory can be told by.
+// generation is a change that every part of the memory can be known by.
 func generation(g int) alarm.Change {
 	scope := map[string]alarm.Scoped{}
 	for i := range 100 {

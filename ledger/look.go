@@ -50,7 +50,7 @@ func (l *Ledger) SaveLook(ctx context.Context, k Look) error {
 	return l.explain("save the look in", err)
 }
 
-// Passed says how much time passed between two looks at least, whatever anybody did to the wall clock. Within one boot it is the
+// Passed says how much time passed between two looks at least, even after the wall clock was set. Within one boot it is the
 // machine's own count, the time that it was suspended included. Over a boot it is the time since that, and no more than the wall
 // clock shows. It is a pure function.
 func Passed(prev *Look, k Look) time.Duration {

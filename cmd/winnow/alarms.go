@@ -97,7 +97,7 @@ func next(al alarm.Alarm) string {
 	return fmt.Sprintf("; winnow explain %s shows what is not known", id)
 }
 
-// refusal is what is remembered of acts on a candidate that came to nothing, nil where there is none.
+// refusal is what is remembered of acts on a candidate that came to nothing; nil: it has none.
 func (a *app) refusal(ctx context.Context, id string) (*alarm.Refusal, error) {
 	var found *alarm.Refusal
 	err := a.readLedger(func(l *ledger.Ledger) error {

@@ -78,7 +78,7 @@ type asked struct {
 	mine bool
 }
 
-// word is what the policies are told of it.
+// word is what the policies get of it.
 func (t asked) word() *snapshot.Asked {
 	if t.id == "" {
 		return nil

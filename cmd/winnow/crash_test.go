@@ -249,7 +249,7 @@ func newCrashSession(t *testing.T) *crashWorld {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Fatal("the shell did not print what it was told to")
+	t.Fatal("the shell did not print the text")
 	return nil
 }
 
@@ -287,6 +287,6 @@ func newCrashTab(t *testing.T) (*crashWorld, *herdr.Server, string) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Fatal("the shell did not print what it was told to")
+	t.Fatal("the shell did not print the text")
 	return nil, nil, ""
 }

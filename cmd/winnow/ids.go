@@ -44,7 +44,7 @@ var (
 	older   = regexp.MustCompile(`^(w_?)?\+?[0-9A-Z]+-\+?[0-9]+$|^[tp]_[w_+0-9A-Z]+$`)
 )
 
-// positional reports whether what a person gave for a tab is what herdr would take for a position. None such is ever sent, and none is
+// positional reports whether herdr would take for a position what a person gave for a tab. A position is never sent to herdr, and never
 // completed to a tab's id: 1:t1 is the end of w11:t1 too. What does not say that it is a tab may be a part of a folder's name.
 func positional(id string) bool {
 	native, tab := strings.CutPrefix(id, snapshot.KindTab+":")
@@ -57,7 +57,7 @@ func positional(id string) bool {
 // findID completes a shortened id among the candidates of a snapshot.
 func findID(s *snapshot.Snapshot, id string) (string, error) {
 	if positional(id) {
-		return "", config.Mistakef("%q is no tab's id: herdr takes such a one for a position, which is another tab's after a close; give the id as winnow shows it, such as w1:t3", id)
+		return "", config.Mistakef("%q is no tab's id: herdr reads it as a position, where another tab stands after a close; give the id as winnow shows it, such as w1:t3", id)
 	}
 	full, err := pick(id, ids(s), "candidate")
 	if err != nil {

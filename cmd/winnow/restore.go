@@ -133,7 +133,7 @@ func (s *sweeper) restoreOne(ctx context.Context, actuator actuators.Actuator, i
 	if err != nil && !errors.Is(err, actuators.ErrPart) {
 		return nil, err
 	}
-	if s.ledger != nil { // one that came back in part is in the trash no more either
+	if s.ledger != nil { // what came back in part is not in the trash any more either
 		if err := s.ledger.MarkRestored(ctx, in.ID, time.Now()); err != nil {
 			return nil, fmt.Errorf("record that it was restored, which was done: %w", err)
 		}

@@ -85,7 +85,7 @@ func (a *app) retain(ctx context.Context, id, reason string, span time.Duration)
 func mark(source, id string) string { return " (worker " + id + " of " + source + ")" }
 
 // keepable says why it may not be held. A session that a registry records is only kept when its worker has ended, the session is
-// recorded and lives right now: before, it is nobody's to keep, and after, there is nothing to keep. All else can be held at any time.
+// recorded and lives right now: before, the worker still needs it, and after, nothing is left to keep. All else can be held at any time.
 func (t asked) keepable(s *snapshot.Snapshot) *Refused {
 	if !t.session() {
 		return nil

@@ -224,7 +224,7 @@ func (s *sweeper) lock(ctx context.Context, apply bool) error {
 var acting ledger.Acting
 
 // userDir is where the lock lies that all of a user's programs which close tabs may share: the folder that the login made for this user, or
-// where there is none, beside the lock of acts. A folder that another user could have made is none.
+// where there is none, beside the lock of acts. A folder that another user could have made does not count.
 func (a *app) userDir() string {
 	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", os.Geteuid())} {
 		if _, err := os.Lstat(dir); err == nil && filepath.IsAbs(dir) && ledger.Trusted(dir) == nil {

@@ -98,7 +98,7 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	return a.say(t, "\ntrusted; winnow trust --revoke %s takes it back", text.Quote(main))
 }
 
-// knownRules refuses to turn off a rule that there is none of: it would be a line that does nothing.
+// knownRules refuses to turn off a rule that does not exist: that line would do nothing.
 func (a *app) knownRules(ctx context.Context, file string, off []string) error {
 	if len(off) == 0 {
 		return nil

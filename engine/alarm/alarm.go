@@ -39,7 +39,7 @@ type Limits struct {
 	// those still in it.
 	Min      int
 	Collapse float64
-	// Remember is how long it is remembered of a candidate that it was in scope, and of one that it was refused. Zero remembers
+	// Remember is how long the memory keeps that a candidate was in scope, or was refused. Zero remembers
 	// nothing, and then neither gives an alarm.
 	Remember time.Duration
 	// SourceFailingFor is how long a source must not have been read, at two looks at least.

@@ -179,7 +179,7 @@ func Beneath(w io.Writer) io.Writer {
 	return w
 }
 
-// Terminal reports whether w is a terminal, and its width in columns, 80 where there is none.
+// Terminal reports whether w is a terminal, and its width in columns, 80 for anything else.
 func Terminal(w io.Writer) (bool, int) {
 	f, ok := Beneath(w).(*os.File)
 	if !ok || !term.IsTerminal(f.Fd()) {
