@@ -21,7 +21,7 @@ import (
 //     and then looks for others' among this user's processes, so that of two at least one sees the other. Nobody else can
 //     make a process of this user, so nobody else can take the lock, nor keep it.
 //   - A file in the user's home, for processes of the same user that /proc does not show: those of another container. The home is the one of
-//     the user database, not $HOME. Where there is none that only this user can write, the mark alone holds.
+//     the user database, not $HOME. Without a home that only this user can write, the mark alone holds.
 //
 // The zero Acting is the one that the program uses.
 type Acting struct {
@@ -29,7 +29,7 @@ type Acting struct {
 	Name, Home, Proc string
 }
 
-// Lock takes the lock without waiting. A *Held error says who has it. Two that try at the same moment may both be told so: try
+// Lock takes the lock without waiting. A *Held error says who has it. Two that try at the same moment may both get this error: try
 // again after a moment that is not the same for both. The kernel lets go of it when this process ends in whatever way.
 func (a Acting) Lock() (unlock func() error, err error) {
 	inHome, err := a.lockHome()
@@ -70,7 +70,7 @@ func (a Acting) Folder() string {
 	return filepath.Join(home, ".local", "state", "winnow")
 }
 
-// lockHome takes the file. Where it cannot be had, for whatever reason but that somebody has it, there is no such part.
+// lockHome takes the file. When another process holds it, that is an error. For any other reason the lock goes without this part.
 func (a Acting) lockHome() (unlock func() error, err error) {
 	dir := a.Folder()
 	if dir == "" {

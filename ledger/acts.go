@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -24,13 +23,9 @@ type Act struct {
 // Intend writes down what is about to be done. When it returns nil the intent survives a crash; after any error it must be
 // taken as not written, and nothing may be done.
 func (l *Ledger) Intend(ctx context.Context, in decision.Intent) error {
-	text, err := encode(in)
-	if err != nil {
-		return fmt.Errorf("write intent %s: encode: %w", in.ID, err)
-	}
-	_, err = l.db.ExecContext(ctx, `INSERT INTO acts (id, sweep, candidate, at, intent, counted)
+	_, err := l.db.ExecContext(ctx, `INSERT INTO acts (id, sweep, candidate, at, intent, counted)
 		VALUES (?, ?, ?, ?, ?, coalesce((SELECT counted FROM looks), 0))`,
-		in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), text)
+		in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), document{&in})
 	return l.explain("write intent "+in.ID+" in", err)
 }
 
@@ -39,20 +34,12 @@ func (l *Ledger) Intend(ctx context.Context, in decision.Intent) error {
 // settling. The time that the act's things are kept is counted from now on.
 func (l *Ledger) Adopt(ctx context.Context, in decision.Intent, out decision.Outcome) (bool, error) {
 	ctx = context.WithoutCancel(ctx)
-	intent, err := encode(in)
-	if err != nil {
-		return false, fmt.Errorf("adopt %s: encode: %w", in.ID, err)
-	}
-	outcome, err := encode(out)
-	if err != nil {
-		return false, fmt.Errorf("adopt %s: encode: %w", in.ID, err)
-	}
 	res, err := l.db.ExecContext(ctx, `INSERT INTO acts (id, sweep, candidate, at, intent, outcome, settled_at, restore_until, counted)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, coalesce((SELECT counted FROM looks), 0))
 		ON CONFLICT (id) DO UPDATE SET outcome = excluded.outcome, restore_until = excluded.restore_until, restored_at = NULL, purged_at = NULL,
 			counted = excluded.counted
 		WHERE settled_at IS NOT NULL AND NOT (`+kept+`)`,
-		in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), intent, outcome, time.Now().UnixNano(), nanos(out.RestoreUntil))
+		in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), document{&in}, document{&out}, time.Now().UnixNano(), nanos(out.RestoreUntil))
 	if err != nil {
 		return false, l.explain("adopt "+in.ID+" in", err)
 	}
@@ -92,59 +79,31 @@ func (l *Ledger) Settled(ctx context.Context, id string, out decision.Outcome) e
 
 // Unsettled gives the acts of which nobody has yet said how they went, the oldest first.
 func (l *Ledger) Unsettled(ctx context.Context) ([]decision.Intent, error) {
+	acts, err := l.acts(ctx, "WHERE settled_at IS NULL ORDER BY id")
 	all := []decision.Intent{}
-	err := l.read(ctx, func(row *sql.Rows) error {
-		var id string
-		var text []byte
-		if err := row.Scan(&id, &text); err != nil {
-			return err
-		}
-		var in decision.Intent
-		if err := json.Unmarshal(text, &in); err != nil {
-			return fmt.Errorf("intent %s: %w", id, err)
-		}
-		all = append(all, in)
-		return nil
-	}, "SELECT id, intent FROM acts WHERE settled_at IS NULL ORDER BY id")
-	if err != nil {
-		return nil, l.explain("read intents of", err)
+	for _, a := range acts {
+		all = append(all, a.Intent)
 	}
-	return all, nil
+	return all, err
 }
 
 // Acts gives the acts that were begun at or after since, the latest first.
 func (l *Ledger) Acts(ctx context.Context, since time.Time) ([]Act, error) {
-	return l.acts(ctx, "at >= ? ORDER BY at DESC, id DESC", from(since))
+	return l.acts(ctx, "WHERE at >= ? ORDER BY at DESC, id DESC", from(since))
 }
 
 // Restorable gives the acts that set something aside which is still there, the latest first.
 func (l *Ledger) Restorable(ctx context.Context) ([]Act, error) {
-	return l.acts(ctx, kept+" ORDER BY at DESC, id DESC")
+	return l.acts(ctx, "WHERE "+kept+" ORDER BY at DESC, id DESC")
 }
 
 // Expired gives the acts whose set-aside things may be removed for good by now, the oldest first.
 func (l *Ledger) Expired(ctx context.Context, now time.Time) ([]Act, error) {
-	return l.acts(ctx, kept+" AND restore_until <= ? ORDER BY restore_until, id", now.UnixNano())
+	return l.acts(ctx, "WHERE "+kept+" AND restore_until <= ? ORDER BY restore_until, id", now.UnixNano())
 }
 
 // kept are the acts whose set-aside things are still there.
 const kept = "restore_until IS NOT NULL AND restored_at IS NULL AND purged_at IS NULL"
-
-// Act gives the act with the given id, or the only one whose id begins so. ErrNone says that there is none, ErrAmbiguous that
-// there are several.
-func (l *Ledger) Act(ctx context.Context, id string) (Act, error) {
-	// The ids are ULIDs, upper case; "~" sorts after all of their letters.
-	all, err := l.acts(ctx, "id >= upper(?1) AND id < upper(?1) || '~' ORDER BY id LIMIT 2", id)
-	switch {
-	case err != nil:
-		return Act{}, err
-	case len(all) == 0 || id == "":
-		return Act{}, fmt.Errorf("find act %q: %w; winnow history lists them", id, ErrNone)
-	case len(all) > 1 && all[0].Intent.ID != id:
-		return Act{}, fmt.Errorf("find act %q: %w: %s and %s begin so; give more of the id", id, ErrAmbiguous, all[0].Intent.ID, all[1].Intent.ID)
-	}
-	return all[0], nil
-}
 
 // MarkRestored records that what an act set aside was brought back, MarkPurged that it was removed for good. ErrNone says that
 // the act had nothing set aside (any more).
@@ -166,29 +125,10 @@ func (l *Ledger) mark(ctx context.Context, column, id string, at time.Time) erro
 	return l.explain("mark an act in", err)
 }
 
-func (l *Ledger) acts(ctx context.Context, where string, args ...any) ([]Act, error) {
-	all := []Act{}
-	err := l.read(ctx, func(row *sql.Rows) error {
-		var id string
-		var intent, outcome []byte
-		var settled, restored, purged sql.NullInt64
-		if err := row.Scan(&id, &intent, &outcome, &settled, &restored, &purged); err != nil {
-			return err
-		}
-		a := Act{SettledAt: momentOrNil(settled), RestoredAt: momentOrNil(restored), PurgedAt: momentOrNil(purged)}
-		if err := json.Unmarshal(intent, &a.Intent); err != nil {
-			return fmt.Errorf("intent %s: %w", id, err)
-		}
-		if outcome != nil {
-			if err := json.Unmarshal(outcome, &a.Outcome); err != nil {
-				return fmt.Errorf("outcome of %s: %w", id, err)
-			}
-		}
-		all = append(all, a)
-		return nil
-	}, "SELECT id, intent, outcome, settled_at, restored_at, purged_at FROM acts WHERE "+where, args...)
-	if err != nil {
-		return nil, l.explain("read acts of", err)
-	}
-	return all, nil
+var actsTable = table[string, Act]{"acts", "id, intent, outcome, settled_at, restored_at, purged_at", func(id *string, a *Act) []any {
+	return []any{id, document{&a.Intent}, document{&a.Outcome}, maybe{&a.SettledAt}, maybe{&a.RestoredAt}, maybe{&a.PurgedAt}}
+}}
+
+func (l *Ledger) acts(ctx context.Context, rest string, args ...any) ([]Act, error) {
+	return list(ctx, l, actsTable, rest, args...)
 }

@@ -5,12 +5,10 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -79,30 +77,12 @@ func TestAnOlderLedgerIsBroughtUpToDate(t *testing.T) {
 // Two processes that meet an older ledger at the same time both come through.
 func TestTwoBringAnOlderLedgerUpToDateAtOnce(t *testing.T) {
 	t.Parallel()
-	path := older(t)
-	var all sync.WaitGroup
-	errs := make(chan error, 6)
-	for range cap(errs) {
-		all.Go(func() {
-			l, err := ledger.Open(path)
-			if err == nil {
-				err = errors.Join(l.NoteActs(t.Context(), t0, refused("dir:/w/a"), nil), l.Close())
-			}
-			errs <- err
-		})
-	}
-	all.Wait()
-	close(errs)
-	for err := range errs {
-		ok(t, err)
-	}
-	r, err := ledger.OpenReadOnly(path)
-	ok(t, err)
-	defer r.Close()
+	path, n := older(t), 6
+	r := openAtOnce(t, path, n, func(l *ledger.Ledger, _ int) error { return l.NoteActs(t.Context(), t0, refused("dir:/w/a"), nil) })
 	rs, err := r.Refusals(t.Context())
 	ok(t, err)
-	if n := rs["dir:/w/a"].Count; n != cap(errs) {
-		t.Errorf("counted %d refusals; want %d: none may be lost", n, cap(errs))
+	if got := rs["dir:/w/a"].Count; got != n {
+		t.Errorf("counted %d refusals; want %d: none may be lost", got, n)
 	}
 }
 
@@ -325,7 +305,7 @@ func rememberForever(path string) error {
 	}
 }
 
-// generation is a change that every part of the memory can be told by.
+// generation is a change that every part of the memory can be known by.
 func generation(g int) alarm.Change {
 	scope := map[string]alarm.Scoped{}
 	for i := range 100 {

@@ -11,7 +11,7 @@ import (
 // most of it, and without such a bound nothing would ever grow old where looks are rare and boots are not.
 const maxOff = 72 * time.Hour
 
-// maxStretches is how many stretches of sleep are kept. Older ones are told as one, which makes ages shorter and never longer.
+// maxStretches is how many stretches of sleep are kept. Older ones are joined to one, which makes ages shorter and never longer.
 const maxStretches = 64
 
 // Asleep says when the machine slept, from the last look and what host shows at the time at. It is a pure function.
@@ -61,7 +61,7 @@ func stretch(list []snapshot.Asleep, from, until time.Time, length time.Duration
 	return append(list, snapshot.Asleep{From: from.UTC(), Until: until.UTC(), Seconds: length.Seconds()})
 }
 
-// fewer tells the oldest stretches as one where there are too many.
+// fewer joins the oldest stretches to one where there are too many.
 func fewer(list []snapshot.Asleep) []snapshot.Asleep {
 	for len(list) > maxStretches {
 		a, b := list[0], list[1]

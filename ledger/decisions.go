@@ -5,19 +5,20 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"winnow/engine/decision"
 )
 
-// batch is how many decisions go into one statement: preparing and stepping a statement costs more than a row.
-const batch = 64
-
-const decisionColumns = "(n, id, kind, verdict, label, owner, findings, objections, first_sighting)"
+var decisionsTable = table[int64, decision.Decision]{"decisions", "n, id, kind, verdict, label, owner, findings, objections, first_sighting",
+	func(sweep *int64, d *decision.Decision) []any {
+		return []any{sweep, &d.ID, &d.Kind, &d.Verdict, &d.Label, &d.Owner, document{&d.Findings}, document{&d.Objections}, &d.FirstSighting}
+	}}
 
 // SaveDecisions records what a sweep decided of the candidates in scope, durably and all at once. Those out of scope are left
 // out. ErrNone says that the sweep never began.
 func (l *Ledger) SaveDecisions(ctx context.Context, sweep string, decisions []decision.Decision) error {
+	inScope := slices.DeleteFunc(slices.Clone(decisions), func(d decision.Decision) bool { return !d.InScope })
 	err := l.write(ctx, func(tx *sql.Tx) error {
 		var n int64
 		err := tx.QueryRowContext(ctx, "SELECT n FROM sweeps WHERE id = ?", sweep).Scan(&n)
@@ -27,77 +28,9 @@ func (l *Ledger) SaveDecisions(ctx context.Context, sweep string, decisions []de
 		if err != nil {
 			return err
 		}
-		w := decisionWriter{ctx: ctx, tx: tx, sweep: n}
-		defer w.close()
-		for i := range decisions {
-			if err := w.add(&decisions[i]); err != nil {
-				return err
-			}
-		}
-		return w.flush()
+		return insert(ctx, tx, decisionsTable, inScope, func(d decision.Decision) (int64, decision.Decision) { return n, d })
 	})
 	return l.explain("save decisions in", err)
-}
-
-// decisionWriter gathers rows into statements of batch rows each.
-type decisionWriter struct {
-	ctx   context.Context
-	tx    *sql.Tx
-	sweep int64
-	full  *sql.Stmt // inserts batch rows
-	args  []any
-}
-
-func (w *decisionWriter) add(d *decision.Decision) error {
-	if !d.InScope {
-		return nil
-	}
-	findings, err := encode(notNull(d.Findings))
-	if err != nil {
-		return fmt.Errorf("findings of %s: %w", d.ID, err)
-	}
-	objections, err := encode(notNull(d.Objections))
-	if err != nil {
-		return fmt.Errorf("objections of %s: %w", d.ID, err)
-	}
-	w.args = append(w.args, w.sweep, d.ID, d.Kind, d.Verdict, d.Label, d.Owner, findings, objections, d.FirstSighting)
-	if len(w.args) < batch*9 {
-		return nil
-	}
-	if w.full == nil {
-		if w.full, err = w.tx.PrepareContext(w.ctx, insert(batch)); err != nil {
-			return err
-		}
-	}
-	_, err = w.full.ExecContext(w.ctx, w.args...)
-	w.args = w.args[:0]
-	return err
-}
-
-func (w *decisionWriter) flush() error {
-	if len(w.args) == 0 {
-		return nil
-	}
-	_, err := w.tx.ExecContext(w.ctx, insert(len(w.args)/9), w.args...)
-	return err
-}
-
-func (w *decisionWriter) close() {
-	if w.full != nil {
-		w.full.Close()
-	}
-}
-
-func insert(rows int) string {
-	return "INSERT INTO decisions " + decisionColumns + " VALUES (?,?,?,?,?,?,?,?,?)" + strings.Repeat(",(?,?,?,?,?,?,?,?,?)", rows-1)
-}
-
-// notNull keeps a list that is empty from being written as null.
-func notNull(r []decision.Reason) []decision.Reason {
-	if r == nil {
-		return []decision.Reason{}
-	}
-	return r
 }
 
 // Keep says how much Prune leaves.

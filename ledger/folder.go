@@ -69,7 +69,7 @@ func own(real string) error {
 	return nil
 }
 
-// untrusted marks what is due to others. What is wrong with a folder otherwise, such as a file in its place, is no more than an error.
+// untrusted marks what is due to others. What is wrong with a folder otherwise, such as a file in its place, is an error only.
 func untrusted(err error) error {
 	for _, others := range []error{foreign.ErrOwner, foreign.ErrWritable, foreign.ErrLink} {
 		if errors.Is(err, others) {

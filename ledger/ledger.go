@@ -27,8 +27,6 @@ var (
 	ErrNewer = errors.New("written by a newer version")
 	// ErrCorrupt says that the file is no ledger, or a damaged one. It is left as it is.
 	ErrCorrupt = errors.New("not a readable ledger")
-	// ErrAmbiguous says that a shortened id fits more than one record.
-	ErrAmbiguous = errors.New("ambiguous")
 )
 
 // busyTimeout is how long a writer waits for another one.
@@ -40,7 +38,7 @@ type Ledger struct {
 	path string
 }
 
-// Open opens the ledger at path for writing. Where there is none it makes one, in a folder that only this user may enter; one of
+// Open opens the ledger at path for writing. A missing one it makes, in a folder that only this user may enter; one of
 // an older version is brought up to date.
 func Open(path string) (*Ledger, error) {
 	path, err := filepath.Abs(path)
@@ -84,7 +82,7 @@ func (l *Ledger) sound() error {
 	return nil
 }
 
-// OpenReadOnly opens the ledger at path for reading, also while another process writes. ErrNone says that there is none.
+// OpenReadOnly opens the ledger at path for reading, also while another process writes. ErrNone says that no ledger exists.
 func OpenReadOnly(path string) (*Ledger, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -25,32 +25,17 @@ type Look struct {
 	Asleep *[]snapshot.Asleep
 }
 
+var looksTable = table[string, Look]{"looks", "at, boot_id, up_seconds, awake_seconds, steady_since, last_resume_at, asleep", func(_ *string, k *Look) []any {
+	return []any{(*instant)(&k.At), &k.BootID, &k.UpSeconds, &k.AwakeSeconds, maybe{&k.SteadySince}, maybe{&k.LastResumeAt}, document{&k.Asleep}}
+}}
+
 // Look gives the last look, nil where there was none.
 func (l *Ledger) Look(ctx context.Context) (*Look, error) {
-	var k Look
-	var at int64
-	var steady, resume sql.NullInt64
-	var up, awake sql.NullFloat64
-	var asleep sql.NullString
-	err := l.db.QueryRowContext(ctx, "SELECT at, boot_id, up_seconds, awake_seconds, steady_since, last_resume_at, asleep FROM looks").
-		Scan(&at, &k.BootID, &up, &awake, &steady, &resume, &asleep)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
+	all, err := list(ctx, l, looksTable, "")
+	if err != nil || len(all) == 0 {
+		return nil, err
 	}
-	if err != nil {
-		return nil, l.explain("read the last look of", err)
-	}
-	k.At, k.SteadySince, k.LastResumeAt = moment(at), momentOrNil(steady), momentOrNil(resume)
-	if up.Valid {
-		k.UpSeconds = &up.Float64
-	}
-	if awake.Valid {
-		k.AwakeSeconds = &awake.Float64
-	}
-	if err := unpack(asleep, &k.Asleep); err != nil {
-		return nil, l.explain("read when the machine slept from", err)
-	}
-	return &k, nil
+	return &all[0], nil
 }
 
 // SaveLook makes k the last look, and adds the time since the one before it to what was counted.
@@ -59,17 +44,13 @@ func (l *Ledger) SaveLook(ctx context.Context, k Look) error {
 	if err != nil {
 		return err
 	}
-	asleep, err := pack(k.Asleep)
-	if err != nil {
-		return l.explain("save the look in", err)
-	}
-	_, err = l.db.ExecContext(ctx, `INSERT OR REPLACE INTO looks (one, at, boot_id, up_seconds, awake_seconds, steady_since, last_resume_at, counted, asleep)
-		VALUES (1, ?, ?, ?, ?, ?, ?, coalesce((SELECT counted FROM looks), 0) + ?, ?)`,
-		k.At.UnixNano(), k.BootID, k.UpSeconds, k.AwakeSeconds, nanos(k.SteadySince), nanos(k.LastResumeAt), Passed(prev, k).Seconds(), asleep)
+	_, err = l.db.ExecContext(ctx, "INSERT OR REPLACE INTO looks ("+looksTable.columns+`, one, counted)
+		VALUES (?, ?, ?, ?, ?, ?, ?, 1, coalesce((SELECT counted FROM looks), 0) + ?)`,
+		append(looksTable.places(new(string), &k), Passed(prev, k).Seconds())...)
 	return l.explain("save the look in", err)
 }
 
-// Passed says how much time passed between two looks at least, whatever anybody did to the wall clock. Within one boot it is the
+// Passed says how much time passed between two looks at least, even after the wall clock was set. Within one boot it is the
 // machine's own count, the time that it was suspended included. Over a boot it is the time since that, and no more than the wall
 // clock shows. It is a pure function.
 func Passed(prev *Look, k Look) time.Duration {

@@ -34,11 +34,7 @@ func (l *Ledger) BeginSweep(ctx context.Context, s Sweep) error {
 
 // FinishSweep records how a sweep ended; counts is whatever encodes to JSON. ErrNone says that it never began.
 func (l *Ledger) FinishSweep(ctx context.Context, id string, finished time.Time, counts any, exit int) error {
-	text, err := encode(counts)
-	if err != nil {
-		return fmt.Errorf("finish sweep %s: encode counts: %w", id, err)
-	}
-	res, err := l.db.ExecContext(ctx, "UPDATE sweeps SET finished = ?, counts = ?, exit = ? WHERE id = ?", finished.UnixNano(), text, exit, id)
+	res, err := l.db.ExecContext(ctx, "UPDATE sweeps SET finished = ?, counts = ?, exit = ? WHERE id = ?", finished.UnixNano(), document{&counts}, exit, id)
 	if err == nil {
 		err = one(res, "sweep", id)
 	}
@@ -54,31 +50,13 @@ func one(res sql.Result, what, id string) error {
 	return err
 }
 
+var sweepsTable = table[string, Sweep]{"sweeps", "id, started, finished, mode, revision, digest, counts, exit", func(_ *string, s *Sweep) []any {
+	return []any{&s.ID, (*instant)(&s.Started), maybe{&s.Finished}, &s.Mode, &s.Revision, &s.Digest, document{&s.Counts}, &s.Exit}
+}}
+
 // Sweeps gives the sweeps that began at or after since, the latest first.
 func (l *Ledger) Sweeps(ctx context.Context, since time.Time) ([]Sweep, error) {
-	all := []Sweep{}
-	err := l.read(ctx, func(row *sql.Rows) error {
-		var s Sweep
-		var started int64
-		var finished, exit sql.NullInt64
-		var counts sql.NullString
-		if err := row.Scan(&s.ID, &started, &finished, &s.Mode, &s.Revision, &s.Digest, &counts, &exit); err != nil {
-			return err
-		}
-		s.Started, s.Finished = moment(started), momentOrNil(finished)
-		if counts.Valid {
-			s.Counts = json.RawMessage(counts.String)
-		}
-		if exit.Valid {
-			s.Exit = new(int(exit.Int64))
-		}
-		all = append(all, s)
-		return nil
-	}, "SELECT id, started, finished, mode, revision, digest, counts, exit FROM sweeps WHERE started >= ? ORDER BY n DESC", from(since))
-	if err != nil {
-		return nil, l.explain("read sweeps of", err)
-	}
-	return all, nil
+	return list(ctx, l, sweepsTable, "WHERE started >= ? ORDER BY n DESC", from(since))
 }
 
 // from is a lower bound; the zero time is before everything.
@@ -91,25 +69,9 @@ func from(t time.Time) int64 {
 
 // Decisions gives what a sweep decided, sorted by candidate id, as far as it is still kept.
 func (l *Ledger) Decisions(ctx context.Context, sweep string) ([]decision.Decision, error) {
-	all := []decision.Decision{}
-	err := l.read(ctx, func(row *sql.Rows) error {
-		d := decision.Decision{InScope: true}
-		var findings, objections []byte
-		if err := row.Scan(&d.ID, &d.Kind, &d.Verdict, &d.Label, &d.Owner, &findings, &objections, &d.FirstSighting); err != nil {
-			return err
-		}
-		if err := json.Unmarshal(findings, &d.Findings); err != nil {
-			return fmt.Errorf("findings of %s: %w", d.ID, err)
-		}
-		if err := json.Unmarshal(objections, &d.Objections); err != nil {
-			return fmt.Errorf("objections of %s: %w", d.ID, err)
-		}
-		all = append(all, d)
-		return nil
-	}, `SELECT d.id, kind, verdict, label, owner, findings, objections, first_sighting
-		FROM decisions d JOIN sweeps s ON s.n = d.n WHERE s.id = ? ORDER BY d.id`, sweep)
-	if err != nil {
-		return nil, l.explain("read decisions of", err)
+	all, err := list(ctx, l, decisionsTable, "WHERE n = (SELECT n FROM sweeps WHERE id = ?) ORDER BY id", sweep)
+	for i := range all {
+		all[i].InScope = true
 	}
-	return all, nil
+	return all, err
 }

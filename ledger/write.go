@@ -55,34 +55,8 @@ func nanos(t *time.Time) any {
 	return t.UnixNano()
 }
 
-func moment(ns int64) time.Time { return time.Unix(0, ns).UTC() }
-
-func momentOrNil(ns sql.NullInt64) *time.Time {
-	if !ns.Valid {
-		return nil
-	}
-	return new(moment(ns.Int64))
-}
-
 // encode gives v as JSON text.
 func encode(v any) (string, error) {
 	b, err := json.Marshal(v)
 	return string(b), err
-}
-
-// pack gives what v points to as JSON text; nil is NULL.
-func pack[T any](v *T) (any, error) {
-	if v == nil {
-		return nil, nil
-	}
-	return encode(v)
-}
-
-// unpack reads what pack gave.
-func unpack[T any](text sql.NullString, into **T) error {
-	if !text.Valid {
-		return nil
-	}
-	*into = new(T)
-	return json.Unmarshal([]byte(text.String), *into)
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +21,6 @@ import (
 	"winnow/engine/decision"
 	"winnow/engine/eval"
 	"winnow/engine/snapshot"
-	"winnow/ledger"
 )
 
 // step is called with its name before every step of an act. It is nil but in the tests that stop the program there.
@@ -113,7 +110,7 @@ type holding struct{ *app }
 
 // Holding implements the dirs actuator's Holding.
 func (h holding) Holding(ctx context.Context, path string) ([]string, bool, error) {
-	found, known, err := h.holders(true)(ctx, []string{path})
+	found, known, err := h.sources().Holders(true)(ctx, []string{path})
 	if err != nil {
 		return nil, false, err
 	}
@@ -177,97 +174,4 @@ func (s *sweeper) sayUnsettled(ctx context.Context) error {
 		s.note("%d act(s) of an earlier sweep were cut short; the next sweep --apply finds out how they went", n)
 	}
 	return nil
-}
-
-// finish closes the sweep's record.
-func (s *sweeper) finish(ctx context.Context, r *report.Report, f sweepFlags) error {
-	ctx = context.WithoutCancel(ctx)
-	if err := s.ledger.FinishSweep(ctx, r.Sweep, time.Now(), r.Census, r.Code(f.show.exitCode)); err != nil {
-		return fmt.Errorf("record the end of the sweep: %w", err)
-	}
-	if err := s.ledger.Prune(ctx, ledger.Keep{Decisions: keepDecisions, Sweeps: keepSweeps}); err != nil {
-		s.log.Warn("prune ledger", "error", err)
-	}
-	return nil
-}
-
-// keepDecisions and keepSweeps are how many of the latest sweeps the ledger keeps with and without their decisions; what led to
-// acts is kept whatever its age.
-const (
-	keepDecisions = 200
-	keepSweeps    = 10000
-)
-
-// userLockWait is how long an acting sweep waits for another one of the same user that has another state folder.
-const userLockWait = time.Minute
-
-// lock takes the state folder, and for acts the user's lock on this machine, so that one sweep acts at a time.
-func (s *sweeper) lock(ctx context.Context, apply bool) error {
-	if err := s.trustState(); err != nil {
-		if apply {
-			return err
-		}
-		s.broken = err
-		return nil
-	}
-	unlock, err := ledger.Lock(filepath.Join(s.cfg.State, "lock"))
-	var held *ledger.Held
-	switch {
-	case errors.As(err, &held):
-		return fmt.Errorf("another sweep is running: %w", held)
-	case err != nil && apply:
-		return fmt.Errorf("%w; nothing was done", err)
-	case err != nil:
-		s.broken = err
-		return nil
-	}
-	s.unlock = append(s.unlock, unlock)
-	if !apply {
-		return nil
-	}
-	return s.lockUser(ctx)
-}
-
-// acting is the lock under which this user's sweeps act. It is zero but in tests, which do not wait for one another.
-var acting ledger.Acting
-
-// userDir is where the lock lies that all of a user's programs which close tabs may share: the folder that the login made for this user, or
-// where there is none, beside the lock of acts. A folder that another user could have made is none.
-func (a *app) userDir() string {
-	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", os.Geteuid())} {
-		if _, err := os.Lstat(dir); err == nil && filepath.IsAbs(dir) && ledger.Trusted(dir) == nil {
-			return dir
-		}
-	}
-	if dir := a.acting.Folder(); dir != "" && ledger.Trusted(dir) == nil {
-		return dir
-	}
-	return a.cfg.State
-}
-
-func (s *sweeper) lockUser(ctx context.Context) error {
-	deadline, tries := time.Now().Add(userLockWait), 0
-	for {
-		unlock, err := s.acting.Lock()
-		if err == nil {
-			s.unlock = append(s.unlock, unlock)
-			return nil
-		}
-		var held *ledger.Held
-		if !errors.As(err, &held) || time.Now().After(deadline) || ctx.Err() != nil {
-			s.close()
-			if held == nil {
-				return fmt.Errorf("%w; nothing was done", err)
-			}
-			return fmt.Errorf("another sweep of this user is acting: %w", err)
-		}
-		// Two that begin at the same moment both give way, and say nothing of it.
-		if tries++; tries == 3 {
-			s.note("process %d is acting for this user with another state folder; waiting up to %s", held.PID, userLockWait)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(50*time.Millisecond + rand.N(100*time.Millisecond)):
-		}
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/sources"
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
@@ -36,7 +37,7 @@ func lookedAt(t *testing.T, root string, change func(*subject.Config)) *subject.
 	}
 	cfg.Collect.Processes.Root = root
 	a := &app{cfg: cfg, log: hclog.NewNullLogger()}
-	part, err := processes.New(a.processOptions(scope{})).Read(t.Context())
+	part, err := processes.New(a.sources().Processes(sources.Scope{})).Read(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestEveryCapturedAgentIsKnown(t *testing.T) {
 			for _, p := range c.Processes {
 				sub := subjectOf(t, j, p.PID)
 				is := sub.Lineage.IsAgent
-				// The servers were captured under a name that is nobody's, so that what they are is not known.
+				// The servers were captured under a name that no program has, so that what they are is unknown.
 				if want := p.Role == agents.Agent || p.Role == agents.Daemon; is == nil && p.Role != agents.MCP || is != nil && *is != want {
 					t.Errorf("pid %d (%s, %s): agent %v, want %v", p.PID, p.Comm, p.Role, shown(is), want)
 				}
@@ -212,7 +213,7 @@ func TestACapturedMarkerIsOfAnAgentThatIsKnown(t *testing.T) {
 	}
 }
 
-// TestARealProcessOfNode starts a script from where npm would have put an agent's, under its link. It is nobody's agent but this test's, so
+// TestARealProcessOfNode starts a script from where npm would have put an agent's, under its link. Only this test started it, so
 // that other tests, which look at the whole machine, see none.
 func TestARealProcessOfNode(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
@@ -98,7 +97,7 @@ func next(al alarm.Alarm) string {
 	return fmt.Sprintf("; winnow explain %s shows what is not known", id)
 }
 
-// refusal is what is remembered of acts on a candidate that came to nothing, nil where there is none.
+// refusal is what is remembered of acts on a candidate that came to nothing; nil: it has none.
 func (a *app) refusal(ctx context.Context, id string) (*alarm.Refusal, error) {
 	var found *alarm.Refusal
 	err := a.readLedger(func(l *ledger.Ledger) error {
@@ -117,9 +116,9 @@ func (p paint) refusalText(w io.Writer, r *alarm.Refusal) {
 		return
 	}
 	fmt.Fprintf(w, "\n%s\n", p.Bold("it was to go before"))
-	times := "once, on " + r.LastAt.Local().Format(time.DateTime)
+	times := "once, on " + text.Time(r.LastAt)
 	if r.Count > 1 {
-		times = fmt.Sprintf("%d times in a row, from %s to %s", r.Count, r.FirstAt.Local().Format(time.DateTime), r.LastAt.Local().Format(time.DateTime))
+		times = fmt.Sprintf("%d times in a row, from %s to %s", r.Count, text.Time(r.FirstAt), text.Time(r.LastAt))
 	}
 	p.Indented(w, 2, times)
 	p.Indented(w, 2, text.Clean(r.Outcome+": "+r.Detail))

@@ -22,7 +22,7 @@ import (
 	"winnow/ledger"
 )
 
-// alarmWorld is a sweeper with a ledger, and a machine of made-up tmux sessions that it is told of.
+// alarmWorld is a sweeper with a ledger, and a machine of made-up tmux sessions that it is given.
 type alarmWorld struct {
 	*sweeper
 	snap *snapshot.Snapshot

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	actdirs "winnow/actuators/dirs"
+	"winnow/cmd/winnow/sources"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
@@ -19,14 +20,19 @@ import (
 // kept lists what can be brought back: what the ledger says, and what it does not know and the manifests in the trash do. An error
 // says that the ledger could not be read; what the manifests say is then the answer.
 func (a *app) kept(ctx context.Context) ([]ledger.Act, error) {
-	var kept, all []ledger.Act
-	err := a.readLedger(func(l *ledger.Ledger) (err error) {
+	kept, all, err := a.acts(ctx)
+	return append(kept, untold(a.asides(ctx, a.trashRoots(nil, all), knownOf(kept, all)))...), err
+}
+
+// acts are those that the ledger can bring back, and all.
+func (a *app) acts(ctx context.Context) (kept, all []ledger.Act, err error) {
+	err = a.readLedger(func(l *ledger.Ledger) (err error) {
 		if kept, err = l.Restorable(ctx); err == nil {
 			all, err = l.Acts(ctx, time.Time{})
 		}
 		return err
 	})
-	return append(kept, untold(a.asides(ctx, a.trashRoots(nil, all), knownOf(kept, all)))...), err
+	return kept, all, err
 }
 
 // knownOf are the acts whose manifests need not be read: those that the ledger can bring back, and those that were cut short, which
@@ -96,7 +102,7 @@ func (a *app) trashRoots(s *snapshot.Snapshot, acts []ledger.Act) []string {
 			}
 		}
 	}
-	for _, src := range a.dirSources(scope{}) {
+	for _, src := range a.sources().Dirs(sources.Scope{}) {
 		around(src.Path)
 	}
 	if s != nil {
@@ -174,13 +180,8 @@ func (a *app) checkTrash(ctx context.Context, s *snapshot.Snapshot) []Check {
 	if ttl := a.cfg.Act.TrashTTL; ttl <= 0 {
 		out = append(out, Check{"state", "act.trash_ttl", limited, fmt.Sprintf("is %s: what a sweep sets aside goes for good at its end, and nothing can be brought back", ttl)})
 	}
-	var kept, all []ledger.Act
-	if err := a.readLedger(func(l *ledger.Ledger) (err error) {
-		if kept, err = l.Restorable(ctx); err == nil {
-			all, err = l.Acts(ctx, time.Time{})
-		}
-		return err
-	}); err != nil {
+	kept, all, err := a.acts(ctx)
+	if err != nil {
 		kept, all = nil, nil // what is wrong with it is said elsewhere
 	}
 	asides, wrong := a.asidesOf(ctx, a.trashRoots(s, all), knownOf(kept, all))

@@ -53,7 +53,7 @@ const (
 // refuse says no.
 func (a *app) refuse(r Refused) error {
 	code := cmp.Or(r.code, report.ExitPart)
-	if a.flags.format == "json" || a.flags.format == "ndjson" {
+	if a.json() {
 		if err := text.JSON(a.out, r, ""); err != nil {
 			return err
 		}
@@ -78,7 +78,7 @@ type asked struct {
 	mine bool
 }
 
-// word is what the policies are told of it.
+// word is what the policies get of it.
 func (t asked) word() *snapshot.Asked {
 	if t.id == "" {
 		return nil
@@ -168,3 +168,16 @@ func (t asked) refused(w *worker.Seen, reason, left, next string, format string,
 
 // called names a worker in a sentence.
 func called(w *worker.Seen) string { return "worker " + w.ID + " of " + w.Source }
+
+// own is the worker whose session it is: the one that was named, else the first that records it.
+func (t asked) own() *worker.Seen {
+	if t.worker != nil {
+		return t.worker
+	}
+	for i := range t.records {
+		if !t.records[i].Another {
+			return &t.records[i]
+		}
+	}
+	return nil
+}

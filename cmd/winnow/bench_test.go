@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/sources"
 	"winnow/engine/snapshot"
 	"winnow/testkit/herdr"
 )
@@ -34,7 +35,7 @@ func BenchmarkLook(b *testing.B) {
 			w := newLookWorld(b, size.processes, size.panes, size.worktrees)
 			b.Run("winnow", func(b *testing.B) {
 				for b.Loop() {
-					s, err := w.app.look(context.Background(), scope{}, memory{})
+					s, err := w.app.look(context.Background(), sources.Scope{}, memory{})
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -14,10 +14,12 @@ import (
 	"winnow/actuators"
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/sources"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
 	"winnow/engine/eval"
 	"winnow/engine/snapshot"
+	"winnow/engine/subject"
 )
 
 func newCleanup(a *app) *cobra.Command {
@@ -75,7 +77,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 		return err
 	}
 	mem := remember(ctx, s.ledgerPath(), s.ledger)
-	snap, err := s.look(ctx, scope{}, mem)
+	snap, err := s.look(ctx, sources.Scope{}, mem)
 	if err != nil {
 		return err
 	}
@@ -88,15 +90,15 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	}
 	t.mine = mine
 	snap.Asked = t.word()
-	if no == nil {
-		no = t.closable(snap)
-	}
 	if no != nil {
 		return a.refuse(*no)
 	}
 	res, err := s.engine.Decide(ctx, snap, &s.cfg.Rules.Config)
 	if err != nil {
 		return fmt.Errorf("decide: %w; nothing was closed", err)
+	}
+	if no = a.closable(t, snap, res.Decisions...); no != nil {
+		return a.refuse(*no)
 	}
 	d, no := t.verdict(res, s.cfg.Act.Kinds)
 	if no != nil {
@@ -130,26 +132,32 @@ func (a *app) cleaned(t asked, act decision.Act, settled []decision.Act) error {
 	if own := t.own(); own != nil {
 		out.Worker = own.ID
 	}
-	if a.flags.format == "json" || a.flags.format == "ndjson" {
-		return a.say(out, "")
-	}
-	return list(a, []decision.Act{act}, func(w io.Writer) {
+	return a.show(out, "", func(w io.Writer) {
 		report.Acts(w, a.paint.Paint, "settled: acts that an earlier sweep was cut short in", settled)
 		report.Acts(w, a.paint.Paint, "acts", []decision.Act{act})
 	})
 }
 
-// closable says why a session may not be closed, by what its worker's registry and the servers say of it. For all other kinds the
-// verdict alone says so.
-func (t asked) closable(s *snapshot.Snapshot) *Refused {
+// closable says why a session may not be closed, by what its worker's registry and the servers say of it. A session that no registry
+// records may be closed where a rule that is at ask found a reason: that rule leaves it to a person. For all other kinds the verdict alone
+// says so. ds are decisions on the snapshot.
+func (a *app) closable(t asked, s *snapshot.Snapshot, ds ...decision.Decision) *Refused {
 	if !t.session() {
 		return nil
 	}
+	left := slices.ContainsFunc(ds, func(d decision.Decision) bool {
+		return d.ID == t.id && slices.ContainsFunc(d.Findings, func(f decision.Reason) bool {
+			return slices.Contains(a.cfg.Rules.Levels, subject.RuleLevel{Rule: f.Rule, Kind: d.Kind, Level: decision.Ask})
+		})
+	})
 	if len(t.records) == 0 {
 		if blind := unreadOf(s, "registry"); blind != "" {
 			return t.refused(nil, unreadable, nothingShut, "winnow doctor", "%s could not be read, so the owner of session %s is not known", blind, t.id)
 		}
-		return t.refused(nil, notRecorded, nothingShut, "winnow explain "+text.Quote(t.id), "no registry records session %s (%s), so whether its worker has ended is unknown",
+		if left {
+			return nil
+		}
+		return t.refused(nil, notRecorded, nothingShut, "winnow explain "+text.Quote(t.id), "no registry records %s (%s), so whether its worker has ended is unknown",
 			t.id, s.Sessions[t.id].Name)
 	}
 	for i := range t.records {
@@ -235,7 +243,7 @@ func (j *asking) Again(ctx context.Context, d decision.Decision) (decision.Decis
 	again = waived(again)
 	if j.asked.session() {
 		t := asked{id: d.ID, records: recording(j.observer().See(ctx, s), d.ID)}
-		if no := t.closable(s); no != nil {
+		if no := j.closable(t, s, again); no != nil {
 			again.Verdict = decision.Spare
 			again.Objections = append(again.Objections, decision.Reason{Rule: "cleanup", Message: strings.TrimSuffix(no.Message, "; "+nothingShut)})
 		}

@@ -17,37 +17,26 @@ import (
 	"winnow/testkit/herdr"
 )
 
-// TestKilledAtEveryStep kills the program at every step of an act on a folder, lets the next sweep settle it, and demands that
-// nothing is lost: the folder is where it was, or restore brings it back, to the byte as git sees it.
-func TestKilledAtEveryStep(t *testing.T) {
-	t.Parallel()
+// killedAtEveryStep kills the program at every step of an act, in a new world each time, lets the next sweep settle the act, and has check
+// say what must be true then. An act has least steps.
+func killedAtEveryStep(t *testing.T, least int, world func() (w *crashWorld, check func(n int))) {
+	t.Helper()
 	for n, spared := 1, 0; ; n++ {
-		w := newCrashWorld(t)
-		before := w.state(t)
+		w, check := world()
 		killed := w.sweepKilledAt(t, n)
-		if _, err := os.Stat(w.worktree); !killed && err == nil && spared < 5 {
+		if _, err := os.Stat(w.worktree); w.kind == "dir" && !killed && err == nil && spared < 5 {
 			// On a busy machine a look may have a gap, and what is not known is kept: that was no act.
 			spared++
 			n--
 			continue
 		}
-		w.mustRun(t, "winnow", "sweep", "--config", w.config, "--kind", "dir", "--apply")
-		if _, err := os.Stat(w.worktree); err == nil {
-			// It was put back, or never went, and the sweep after that did not take it either: that would have been another act.
-			if diff := cmp.Diff(before, w.state(t)); diff != "" {
-				t.Errorf("killed at step %d: the folder stayed and is not what it was (-want +got):\n%s", n, diff)
-			}
-		} else {
-			w.restoreAll(t)
-			if diff := cmp.Diff(before, w.state(t)); diff != "" {
-				t.Errorf("killed at step %d: restored, it is not what it was (-want +got):\n%s", n, diff)
-			}
-		}
+		w.mustRun(t, "winnow", "sweep", "--config", w.config, "--kind", w.kind, "--apply")
+		check(n)
 		if open := w.unsettled(t); open != 0 {
 			t.Errorf("killed at step %d: %d acts are still open after the next sweep", n, open)
 		}
 		if !killed {
-			if n < 5 {
+			if n < least {
 				t.Fatalf("an act has %d steps only: the steps are not counted", n-1)
 			}
 			t.Logf("killed at %d steps", n-1)
@@ -56,26 +45,55 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 }
 
+// TestKilledAtEveryStep demands of an act on a folder that nothing is lost: the folder is where it was, or restore brings it back, to the
+// byte as git sees it.
+func TestKilledAtEveryStep(t *testing.T) {
+	t.Parallel()
+	killedAtEveryStep(t, 5, func() (*crashWorld, func(n int)) {
+		w := newCrashFolder(t)
+		before := w.state(t)
+		return w, func(n int) {
+			// Where it stayed it was put back, or never went, and the sweep after that did not take it either: that would have been another act.
+			how := "the folder stayed and"
+			if _, err := os.Stat(w.worktree); err != nil {
+				w.restoreAll(t)
+				how = "restored, it"
+			}
+			if diff := cmp.Diff(before, w.state(t)); diff != "" {
+				t.Errorf("killed at step %d: %s is not what it was (-want +got):\n%s", n, how, diff)
+			}
+		}
+	})
+}
+
 type crashWorld struct {
 	dir, worktree, config string
 	kind                  string
 	env                   []string
 }
 
-func newCrashWorld(t *testing.T) *crashWorld {
+// newCrashWorld has a configuration of its own in dir.
+func newCrashWorld(t *testing.T, dir, kind, config string, env ...string) *crashWorld {
+	t.Helper()
+	w := &crashWorld{dir: dir, config: filepath.Join(dir, "config.yaml"), kind: kind}
+	w.env = append(append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR="+dir), env...)
+	if err := os.WriteFile(w.config, []byte("version: 1\nstate: "+dir+"/state\n"+config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// newCrashFolder is a world with one worktree that may go.
+func newCrashFolder(t *testing.T) *crashWorld {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &crashWorld{dir: dir, worktree: filepath.Join(dir, "wt", "project-review-1a2b3c4d"), config: filepath.Join(dir, "config.yaml"), kind: "dir"}
-	w.env = append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR="+dir, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
+	w := newCrashWorld(t, dir, "dir", fmt.Sprintf("collect: {tmux: {sockets: []}, dirs: {roots: [%s/wt], agent_folders: [], discover: false}}\n"+
+		"rules: {grace: {dir: 0s}, steady_for: 0s}\n", dir), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@localhost")
-	text := fmt.Sprintf("version: 1\nstate: %s/state\ncollect: {tmux: {sockets: []}, dirs: {roots: [%s/wt], agent_folders: [], discover: false}}\n"+
-		"rules: {grace: {dir: 0s}, steady_for: 0s}\n", dir, dir)
-	if err := os.WriteFile(w.config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	w.worktree = filepath.Join(dir, "wt", "project-review-1a2b3c4d")
 	for _, line := range []string{
 		"init -q -b main project",
 		"-C project commit -q --allow-empty -m start",
@@ -180,34 +198,28 @@ func (w *crashWorld) unsettled(t *testing.T) int {
 // TestSessionKilledAtEveryStep does the same for an act on a tmux session: it is there, or what stood in it can be brought back.
 func TestSessionKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
-	for n := 1; ; n++ {
+	killedAtEveryStep(t, 3, func() (*crashWorld, func(n int)) {
 		w := newCrashSession(t)
-		killed := w.sweepKilledAt(t, n)
-		if out, err := w.run(nil, "winnow", "sweep", "--config", w.config, "--kind", "session", "--apply"); err != nil {
-			t.Fatalf("killed at step %d: the next sweep: %v\n%s", n, err, out)
-		}
-		if _, err := w.run(nil, "tmux", "-S", w.worktree, "has-session", "-t", "=worker-1"); err != nil {
-			text, _ := filepath.Glob(filepath.Join(w.dir, "state", "trash", "*", "*"))
-			if !slices.ContainsFunc(text, func(file string) bool {
-				data, err := os.ReadFile(file)
-				return err == nil && strings.Contains(string(data), "what stood here")
-			}) {
-				t.Errorf("killed at step %d: the session is gone and its text too: %v", n, text)
+		return w, func(n int) {
+			if _, err := w.run(nil, "tmux", "-S", w.worktree, "has-session", "-t", "=worker-1"); err == nil {
+				return
 			}
-			if out := w.mustRun(t, "winnow", "trash", "--config", w.config); !strings.Contains(out, "worker-1") {
-				t.Errorf("killed at step %d: the session is gone and the trash does not list it:\n%s", n, out)
+			if saved, listed := w.brought(t, "worker-1"); !saved || !listed {
+				t.Errorf("killed at step %d: the session is gone, its text is kept: %v, the trash lists it: %v", n, saved, listed)
 			}
 		}
-		if open := w.unsettled(t); open != 0 {
-			t.Errorf("killed at step %d: %d acts are still open after the next sweep", n, open)
-		}
-		if !killed {
-			if n < 3 {
-				t.Fatalf("an act has %d steps only: the steps are not counted", n-1)
-			}
-			return
-		}
-	}
+	})
+}
+
+// brought says of what is gone whether its text is kept in the trash, and whether the trash lists it.
+func (w *crashWorld) brought(t *testing.T, name string) (saved, listed bool) {
+	t.Helper()
+	text, _ := filepath.Glob(filepath.Join(w.dir, "state", "trash", "*", "*"))
+	saved = slices.ContainsFunc(text, func(file string) bool {
+		data, err := os.ReadFile(file)
+		return err == nil && strings.Contains(string(data), "what stood here")
+	})
+	return saved, strings.Contains(w.mustRun(t, "winnow", "trash", "--config", w.config), name)
 }
 
 // newCrashSession is a world with one idle session, which was seen once; its worktree is the server's socket.
@@ -217,17 +229,15 @@ func newCrashSession(t *testing.T) *crashWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &crashWorld{dir: dir, worktree: filepath.Join(dir, "s"), config: filepath.Join(dir, "config.yaml"), kind: "session"}
+	socket := filepath.Join(dir, "s")
+	w := newCrashWorld(t, dir, "session", fmt.Sprintf("collect: {tmux: {sockets: [%s]}, dirs: {agent_folders: [], discover: false}}\n"+
+		"rules: {session_names: {exact: [worker-1]}, grace: {session: 0s}, confirm_after: 0s, steady_for: 0s}\n", socket),
+		"SHELL=/bin/sh", "TMUX=", "LC_ALL=C.UTF-8")
+	w.worktree = socket
 	t.Cleanup(func() {
 		_, _ = w.run(nil, "tmux", "-S", w.worktree, "kill-server")
 		os.RemoveAll(dir)
 	})
-	w.env = append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR="+dir, "SHELL=/bin/sh", "TMUX=", "LC_ALL=C.UTF-8")
-	text := fmt.Sprintf("version: 1\nstate: %s/state\ncollect: {tmux: {sockets: [%s]}, dirs: {agent_folders: [], discover: false}}\n"+
-		"rules: {session_names: {exact: [worker-1]}, grace: {session: 0s}, confirm_after: 0s, steady_for: 0s}\n", dir, w.worktree)
-	if err := os.WriteFile(w.config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	w.mustRun(t, "tmux", "-S", w.worktree, "-f", "/dev/null", "new-session", "-d", "-s", "worker-1", "-x", "80", "-y", "24")
 	w.mustRun(t, "tmux", "-S", w.worktree, "send-keys", "-t", "worker-1", "echo what stood here", "Enter")
 	for range 100 {
@@ -239,38 +249,22 @@ func newCrashSession(t *testing.T) *crashWorld {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Fatal("the shell did not print what it was told to")
+	t.Fatal("the shell did not print the text")
 	return nil
 }
 
 // TestTabKilledAtEveryStep does the same for an act on a herdr tab, which the server closes once at most.
 func TestTabKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
-	for n := 1; ; n++ {
+	killedAtEveryStep(t, 3, func() (*crashWorld, func(n int)) {
 		w, s, tab := newCrashTab(t)
-		killed := w.sweepKilledAt(t, n)
-		if out, err := w.run(nil, "winnow", "sweep", "--config", w.config, "--kind", "tab", "--apply"); err != nil {
-			t.Fatalf("killed at step %d: the next sweep: %v\n%s", n, err, out)
-		}
-		text, _ := filepath.Glob(filepath.Join(w.dir, "state", "trash", "*", "*"))
-		saved := slices.ContainsFunc(text, func(file string) bool {
-			data, err := os.ReadFile(file)
-			return err == nil && strings.Contains(string(data), "what stood here")
-		})
-		listed := strings.Contains(w.mustRun(t, "winnow", "trash", "--config", w.config), "review TASK-1")
-		if there := s.HasTab(tab); there == saved || there == listed {
-			t.Errorf("killed at step %d: the tab is there: %v, its text is kept: %v, the trash lists it: %v", n, there, saved, listed)
-		}
-		if open := w.unsettled(t); open != 0 {
-			t.Errorf("killed at step %d: %d acts are still open after the next sweep", n, open)
-		}
-		if !killed {
-			if n < 3 {
-				t.Fatalf("an act has %d steps only: the steps are not counted", n-1)
+		return w, func(n int) {
+			saved, listed := w.brought(t, "review TASK-1")
+			if there := s.HasTab(tab); there == saved || there == listed {
+				t.Errorf("killed at step %d: the tab is there: %v, its text is kept: %v, the trash lists it: %v", n, there, saved, listed)
 			}
-			return
 		}
-	}
+	})
 }
 
 // newCrashTab is a world with one husk of a helper's tab, which was seen once.
@@ -280,14 +274,8 @@ func newCrashTab(t *testing.T) (*crashWorld, *herdr.Server, string) {
 	ws := s.Workspace("acme")
 	s.Tab(ws, "main")
 	tab := s.Tab(ws, "review TASK-1")
-	dir := t.TempDir()
-	w := &crashWorld{dir: dir, config: filepath.Join(dir, "config.yaml"), kind: "tab"}
-	w.env = append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR="+dir, "HERDR_SOCKET_PATH=", "HERDR_PANE_ID=", "HERDR_TAB_ID=")
-	text := fmt.Sprintf("version: 1\nstate: %s/state\ncollect: {herdr: {sockets: [%s]}, tmux: {sockets: []}, dirs: {agent_folders: [], discover: false}}\n"+
-		"rules: {confirm_after: 0s, steady_for: 0s}\n", dir, s.Socket())
-	if err := os.WriteFile(w.config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	w := newCrashWorld(t, t.TempDir(), "tab", fmt.Sprintf("collect: {herdr: {sockets: [%s]}, tmux: {sockets: []}, dirs: {agent_folders: [], discover: false}}\n"+
+		"rules: {confirm_after: 0s, steady_for: 0s}\n", s.Socket()), "HERDR_SOCKET_PATH=", "HERDR_PANE_ID=", "HERDR_TAB_ID=")
 	pane := s.Panes(tab)[0].ID
 	s.Type(pane, "echo what stood here\n")
 	for range 200 {
@@ -299,6 +287,6 @@ func newCrashTab(t *testing.T) (*crashWorld, *herdr.Server, string) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	t.Fatal("the shell did not print what it was told to")
+	t.Fatal("the shell did not print the text")
 	return nil, nil, ""
 }

@@ -21,6 +21,7 @@ import (
 
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/sources"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/policy"
 	"winnow/engine/snapshot"
@@ -65,39 +66,24 @@ func newDoctor(a *app) *cobra.Command {
 }
 
 func (a *app) examine(ctx context.Context) []Check {
-	checks := append([]Check{a.checkConfig()}, a.checkLevelsSet()...)
-	checks = append(checks, a.checkState(ctx)...)
 	loaded, rules := a.checkPolicies(ctx)
-	checks = append(checks, loaded)
-	checks = append(checks, checkKernel(a.cfg.State)...)
-	checks = append(checks, checkPrograms(ctx)...)
-	s, err := a.look(ctx, scope{}, a.recall(ctx))
+	checks := slices.Concat([]Check{a.checkConfig()}, a.checkLevelsSet(), a.checkState(ctx), []Check{loaded}, checkKernel(a.cfg.State), checkPrograms(ctx))
+	s, err := a.look(ctx, sources.Scope{}, a.recall(ctx))
 	if err != nil {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
 	}
-	checks = append(checks, checkProjects(s)...)
-	checks = append(checks, a.checkTrash(ctx, s)...)
-	checks = append(checks, checkSources(s)...)
-	checks = append(checks, a.checkHerdr(s)...)
-	checks = append(checks, a.checkHost(s)...)
-	return byArea(append(checks, a.checkRules(s, rules)...))
+	return byArea(slices.Concat(checks, checkProjects(s), a.checkTrash(ctx, s), checkSources(s), a.checkHerdr(s), a.checkHost(s), a.checkRules(s, rules)))
 }
 
 // byArea puts the checks of an area together, where its first one stands.
 func byArea(checks []Check) []Check {
-	var areas []string
-	for _, c := range checks {
-		if !slices.Contains(areas, c.Area) {
-			areas = append(areas, c.Area)
-		}
-	}
-	slices.SortStableFunc(checks, func(x, y Check) int { return cmp.Compare(slices.Index(areas, x.Area), slices.Index(areas, y.Area)) })
-	return checks
+	first := func(area string) int { return slices.IndexFunc(checks, func(c Check) bool { return c.Area == area }) }
+	return slices.SortedStableFunc(slices.Values(checks), func(x, y Check) int { return cmp.Compare(first(x.Area), first(y.Area)) })
 }
 
 func (a *app) checkConfig() Check {
 	if a.cfg.File == "" {
-		return Check{"config", "configuration", healthy, "none: the defaults hold; winnow init writes a file to edit, and " + config.UserPlace() + " is read unasked"}
+		return Check{"config", "configuration", healthy, "no file, so the defaults hold; winnow init writes a file to edit, and " + config.UserPlace() + " is read unasked"}
 	}
 	return Check{"config", "configuration", healthy, a.cfg.File}
 }
@@ -137,7 +123,7 @@ func (a *app) checkState(ctx context.Context) []Check {
 	l, err := ledger.OpenReadOnly(a.ledgerPath())
 	switch {
 	case errors.Is(err, ledger.ErrNone):
-		return append(out, Check{"state", "ledger", healthy, "none yet"})
+		return append(out, Check{"state", "ledger", healthy, "does not exist yet"})
 	case err != nil:
 		return append(out, Check{"state", "ledger", broken, err.Error()})
 	}
@@ -264,12 +250,7 @@ func (a *app) checkHerdr(s *snapshot.Snapshot) []Check {
 		out = append(out, c)
 	}
 	for _, f := range a.cfg.Rules.RecordedFolders {
-		formats := func(kind string) bool {
-			return slices.ContainsFunc(slices.Collect(maps.Values(s.Sources)), func(x snapshot.Source) bool {
-				return x.Kind == kind && x.Format == f.Format && x.Status == snapshot.OK
-			})
-		}
-		if !formats("spawns") || !formats("registry") {
+		if !anyRead(s, "spawns", f.Format) || !anyRead(s, "registry", f.Format) {
 			out = append(out, Check{"source", f.Format, limited, fmt.Sprintf("no records of %s were read, so what lies below a folder %s is kept; see collect.shepherd.stores", f.Format, f.Name)})
 		}
 	}
@@ -321,6 +302,16 @@ func (a *app) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []C
 	return append(out, unreadMarkers(a.cfg.Collect.Processes.Markers, &a.cfg.Rules.Config)...)
 }
 
+// anyRead reports whether a source of a kind, and of a format where one is given, was read.
+func anyRead(s *snapshot.Snapshot, kind, format string) bool {
+	for _, x := range s.Sources {
+		if x.Kind == kind && (format == "" || x.Format == format) && x.Status == snapshot.OK {
+			return true
+		}
+	}
+	return false
+}
+
 // needs are the words that METADATA may name as a rule's needs, each with why it is missing here: "" where it is not.
 func (a *app) needs(s *snapshot.Snapshot) map[string]string {
 	r, markers := &a.cfg.Rules, a.cfg.Collect.Processes.Markers
@@ -343,13 +334,10 @@ func (a *app) needs(s *snapshot.Snapshot) map[string]string {
 		}
 		return missing
 	}
-	source := func(kind string) bool {
-		return slices.ContainsFunc(slices.Collect(maps.Values(s.Sources)), func(x snapshot.Source) bool { return x.Kind == kind && x.Status == snapshot.OK })
-	}
 	return map[string]string{
-		"herdr":             unless(source("herdr"), "no herdr server of this user runs"),
-		"tmux":              unless(source("tmux"), "no tmux server of this user runs"),
-		"codev":             unless(source("codev"), "no Codev state folder with a Tower that answers"),
+		"herdr":             unless(anyRead(s, "herdr", ""), "no herdr server of this user runs"),
+		"tmux":              unless(anyRead(s, "tmux", ""), "no tmux server of this user runs"),
+		"codev":             unless(anyRead(s, "codev", ""), "no Codev state folder was found whose Tower answers"),
 		"init":              init,
 		"dirs":              unless(len(s.Dirs) > 0, "no folder is looked at; set collect.dirs.roots, or run in a repository"),
 		"worktrees":         unless(worktree, "no linked worktree was found"),

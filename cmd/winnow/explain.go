@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -93,12 +92,7 @@ func (a *app) explain(ctx context.Context, id, file string) error {
 			return err
 		}
 	}
-	if a.flags.format == "json" || a.flags.format == "ndjson" {
-		return text.JSON(a.out, out, "  ")
-	}
-	w := bufio.NewWriter(a.out)
-	a.paint.explainText(w, out)
-	return w.Flush()
+	return a.show(out, "  ", func(w io.Writer) { a.paint.explainText(w, out) })
 }
 
 func (p paint) explainText(w io.Writer, x Explained) {
@@ -190,10 +184,11 @@ func (p paint) differentText(w io.Writer, x Explained) {
 		}
 		return
 	}
+	shown := map[string]bool{}
 	if len(x.Findings) == 0 {
 		p.Indented(w, 2, "a reason to reap it would have to be found; none of these held:")
 		for _, s := range x.NoFinding {
-			p.conditions(w, s.Rule, s.Failed)
+			p.conditions(w, shown, s.Rule, s.Failed)
 		}
 	}
 	if len(x.Objections) > 0 {
@@ -204,17 +199,14 @@ func (p paint) differentText(w io.Writer, x Explained) {
 			p.Indented(w, 4, fmt.Sprintf("%s: %s", text.Clean(f.Rule), p.Dim("what it names would have to be gone")))
 			continue
 		}
-		p.conditions(w, f.Rule, f.Missing)
+		p.conditions(w, shown, f.Rule, f.Missing)
 	}
 }
 
-// conditions lists where a rule came to its end, the innermost place of each.
-func (p paint) conditions(w io.Writer, rule string, cs []explain.Condition) {
-	for _, c := range cs {
-		if len(c.Because) > 0 {
-			p.conditions(w, rule, c.Because)
-			continue
-		}
+// conditions lists where a rule came to its end, the innermost place of each. What is shown already is left out: a rule that is written
+// in several ways comes to the same condition more than once.
+func (p paint) conditions(w io.Writer, shown map[string]bool, rule string, cs []explain.Condition) {
+	for _, c := range innermost(cs) {
 		var facts []string
 		for _, v := range c.Values {
 			switch {
@@ -225,16 +217,33 @@ func (p paint) conditions(w io.Writer, rule string, cs []explain.Condition) {
 				facts = append(facts, v.Name+" is "+value(v.Value))
 			}
 		}
-		p.Indented(w, 4, text.Clean(fmt.Sprintf("%s: %s", rule, c.Text))+"  "+p.Dim(place(c.File, c.Line)))
+		line := text.Clean(fmt.Sprintf("%s: %s", rule, c.Text)) + "  " + p.Dim(place(c.File, c.Line))
+		one := line + strings.Join(facts, ", ")
+		if shown[one] {
+			continue
+		}
+		shown[one] = true
+		p.Indented(w, 4, line)
 		if len(facts) > 0 {
 			p.Indented(w, 6, p.Dim("now "+text.Clean(strings.Join(slices.Compact(facts), ", "))))
 		}
 	}
 }
 
+func innermost(cs []explain.Condition) (out []explain.Condition) {
+	for _, c := range cs {
+		if len(c.Because) > 0 {
+			out = append(out, innermost(c.Because)...)
+		} else {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
 // restsText says where the facts came from.
 func (p paint) restsText(w io.Writer, x Explained) {
-	fmt.Fprintf(w, "\n%s %s\n", p.Bold("it rests on"), p.Dim("as of "+x.TakenAt.Local().Format(time.DateTime)))
+	fmt.Fprintf(w, "\n%s %s\n", p.Bold("it rests on"), p.Dim("as of "+text.Time(x.TakenAt)))
 	for _, name := range slices.Sorted(maps.Keys(x.Sources)) {
 		s := x.Sources[name]
 		line := cmp.Or(s.Status, "missing")

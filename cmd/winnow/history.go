@@ -38,11 +38,7 @@ func newHistory(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if a.flags.format == "json" || a.flags.format == "ndjson" {
-				return text.JSON(a.out, h, "  ")
-			}
-			a.historyText(a.out, h, since)
-			return nil
+			return a.show(h, "  ", func(w io.Writer) { a.historyText(w, h, since) })
 		},
 	}
 	cmd.Flags().DurationVar(&since, "since", since, "how far back")
@@ -61,7 +57,7 @@ func (a *app) historyText(w io.Writer, h History, since time.Duration) {
 		if s.Finished != nil {
 			took = "took " + text.Span(s.Finished.Sub(s.Started))
 		}
-		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", s.Started.Local().Format(time.DateTime), text.Clean(s.Mode), text.Clean(s.ID), p.Dim(took))
+		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", text.Time(s.Started), text.Clean(s.Mode), text.Clean(s.ID), p.Dim(took))
 	}
 	if len(h.Acts) > 0 {
 		fmt.Fprintln(w, "\n"+p.Bold("acts"))
@@ -71,7 +67,7 @@ func (a *app) historyText(w io.Writer, h History, since time.Duration) {
 		if r.Outcome != nil {
 			out, detail = r.Outcome.Outcome, r.Outcome.Detail
 		}
-		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", r.Intent.At.Local().Format(time.DateTime), text.Clean(out), text.Clean(r.Intent.ID),
+		fmt.Fprintf(w, "  %s  %-7s  %s  %s\n", text.Time(r.Intent.At), text.Clean(out), text.Clean(r.Intent.ID),
 			text.Clean(report.Label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label})))
 		for _, l := range text.Wrap(text.Clean(detail), p.Width-4) {
 			fmt.Fprintln(w, "    "+p.Dim(l))

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/sources"
 	"winnow/engine/decision"
 	"winnow/engine/eval"
 	"winnow/engine/policy"
@@ -114,7 +115,7 @@ func (j *judge) Again(ctx context.Context, d decision.Decision) (decision.Decisi
 
 // again is Again with the look that it rests on.
 func (j *judge) again(ctx context.Context, d decision.Decision) (decision.Decision, *snapshot.Snapshot, error) {
-	sc := scopeOf(j.last, d.ID)
+	sc := sources.ScopeOf(j.last, d.ID)
 	s, err := j.app.look(ctx, sc, j.memory)
 	if err != nil {
 		return decision.Decision{}, nil, err
@@ -122,8 +123,8 @@ func (j *judge) again(ctx context.Context, d decision.Decision) (decision.Decisi
 	s.Asked = j.asked
 	_, there := s.Find(d.ID)
 	if !there {
-		if src := s.Sources[sc.source]; src.Status == snapshot.Failed || src.Status == "" {
-			return decision.Decision{}, s, fmt.Errorf("look again: %s could not be read: %s", sc.source, src.Error)
+		if src := s.Sources[sc.Source]; src.Status == snapshot.Failed || src.Status == "" {
+			return decision.Decision{}, s, fmt.Errorf("look again: %s could not be read: %s", sc.Source, src.Error)
 		}
 		return decision.Decision{}, s, nil
 	}

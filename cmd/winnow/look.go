@@ -3,58 +3,38 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/saved"
+	"winnow/cmd/winnow/sources"
 	"winnow/collectors"
-	"winnow/collectors/dirs"
-	"winnow/collectors/opensessions"
 	"winnow/collectors/panes"
-	"winnow/collectors/panes/herdr"
-	"winnow/collectors/panes/tmux"
 	"winnow/collectors/processes"
-	"winnow/collectors/records"
 	"winnow/engine/snapshot"
-	"winnow/engine/subject"
 	"winnow/engine/worker"
 	"winnow/ledger"
 	"winnow/policies"
 )
 
-// scope narrows a look to what one candidate needs; the zero scope looks at everything.
-type scope struct {
-	id, kind string
-	// source is the candidate's own source, native what that calls it (snapshot.Candidate).
-	source, native string
-	argv           bool
-}
-
 // look reads the world into one snapshot, with what the ledger remembers of it. A source that cannot be read is written into the
 // snapshot and is no error; what comes back as an error is configuration that names no source.
-func (a *app) look(ctx context.Context, sc scope, mem memory) (*snapshot.Snapshot, error) {
-	sources, err := a.sources(sc, mem.owners)
+func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot.Snapshot, error) {
+	set := a.sources()
+	from, err := set.Of(sc, mem.owners)
 	if err != nil {
 		return nil, err
 	}
 	// The clocks are read together and once: how long the reading of everything else takes is no jump of the clock.
 	began := processes.Now()
 	opts := collectors.RunOptions{
-		Sources: sources,
+		Sources: from,
 		Timeout: a.cfg.Collect.Timeout,
 		Now:     func() time.Time { return began.At },
 		Log:     a.log.Named("collectors"),
 	}
-	if a.cfg.Collect.Dirs.Discover && (sc.kind == "" || sc.kind == snapshot.KindProcess) {
-		opts.Discover = func(path string) []collectors.Source { return a.discover(sc, path) }
+	if a.cfg.Collect.Dirs.Discover && (sc.Kind == "" || sc.Kind == snapshot.KindProcess) {
+		opts.Discover = func(path string) []collectors.Source { return set.Discover(sc, path) }
 	}
 	progress := a.progress()
 	opts.Progress = progress.show
@@ -73,10 +53,15 @@ func (a *app) look(ctx context.Context, sc scope, mem memory) (*snapshot.Snapsho
 	panes.Fill(s)
 	mem.fill(ctx, s, a.cfg.Rules.ClockJump)
 	a.projects(ctx, s, sc)
-	if sc.id == "" { // one candidate's look does not see where everybody else's sessions live
+	if sc.ID == "" { // one candidate's look does not see where everybody else's sessions live
 		s.Workers = a.observer().Observe(ctx, s)
 	}
 	return s, nil
+}
+
+// sources are those that the configuration names, for the rules that were loaded last.
+func (a *app) sources() sources.Set {
+	return sources.Set{Config: a.cfg, Policy: a.policy, Log: a.log}
 }
 
 // observer says what became of workers.
@@ -97,319 +82,19 @@ func (a *app) fail(s *snapshot.Snapshot, name, kind string, err error) {
 	s.Sources[name] = src
 }
 
-func (a *app) sources(sc scope, known []snapshot.Owner) ([]collectors.Source, error) {
-	c := a.cfg.Collect
-	out := []collectors.Source{{
-		Name: snapshot.Proc, Kind: "processes", Path: c.Processes.Root,
-		Reader: processes.New(a.processOptions(sc)),
-	}}
-	if sc.kind != snapshot.KindDir && sc.kind != snapshot.KindTab && sc.kind != snapshot.KindTerminal {
-		t, err := tmux.Sources(tmux.Options{
-			Sockets: c.Tmux.Sockets, UID: os.Getuid(), Env: os.Getenv, ProcRoot: c.Processes.Root, Only: sc.only(snapshot.KindSession),
-			Log: a.log.Named("tmux"),
-		})
-		if err != nil {
-			return nil, fmt.Errorf("find tmux servers: %w", err)
-		}
-		out = append(out, keep(t, sc.kind == snapshot.KindSession, sc.source)...)
-	}
-	if sc.kind == "" || sc.kind == snapshot.KindTerminal {
-		c, err := a.codevSources(sc, known)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, c...)
-	}
-	if sc.kind == "" || sc.kind == snapshot.KindTab || sc.kind == snapshot.KindProcess {
-		h, err := a.herdrSources(sc)
-		if err != nil {
-			return nil, fmt.Errorf("find herdr servers: %w", err)
-		}
-		out = append(out, keep(h, sc.kind == snapshot.KindTab, sc.source)...)
-	}
-	if sc.kind == "" || sc.kind == snapshot.KindProcess {
-		out = append(out, a.openSessions()...)
-	}
-	ledgers, registries := c.Spawns, c.Registry
-	for _, r := range a.stores() {
-		ledgers, registries = with(ledgers, r), with(registries, r)
-	}
-	builders, err := a.builders()
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range told(builders, registries) {
-		registries = with(registries, r)
-	}
-	for _, r := range ledgers {
-		s, err := records.Source(records.Spawns, r.Name, r.Format, r.Path, records.Options{Fields: r.Fields})
-		if err != nil {
-			return nil, config.Mistakef("collect.spawns: %v", err)
-		}
-		out = append(out, s)
-	}
-	for _, r := range registries {
-		s, err := records.Source(records.Registry, r.Name, r.Format, r.Path, records.Options{Fields: r.Fields, Over: a.over(r.Format)})
-		if err != nil {
-			return nil, config.Mistakef("collect.registry: %v", err)
-		}
-		out = append(out, s)
-	}
-	if sc.kind == "" || sc.kind == snapshot.KindDir || sc.kind == snapshot.KindProcess {
-		d := a.dirSources(sc)
-		if sc.kind == snapshot.KindDir {
-			d = a.ownDirSource(d, sc)
-		}
-		out = append(out, d...)
-	}
-	return unique(out)
-}
-
-// markers are the variables that are read of an environment: the configured ones, and those by which a process belongs to a pane.
-func (a *app) markers() []string {
-	out := slices.Clone(a.cfg.Collect.Processes.Markers)
-	for _, m := range snapshot.PaneMarkers {
-		if !slices.Contains(out, m) {
-			out = append(out, m)
-		}
-	}
-	return out
-}
-
-func (a *app) processOptions(sc scope) processes.Options {
-	c := a.cfg.Collect.Processes
-	classes, all := a.inFull(snapshot.KindProcess)
-	return processes.Options{
-		Root: c.Root, Markers: a.markers(), Interpreters: a.cfg.Rules.Interpreters, Shells: a.cfg.Rules.Shells, Daemons: a.daemons(),
-		WithArgv: sc.argv, Only: sc.pid(), All: all, Classes: classes, Log: a.log.Named("processes"),
-	}
-}
-
-// inFull says which candidates of a kind are read in full: those that the loaded rules can be about. A command that loads no rules, such
-// as snapshot, reads all of them in full, because any rules may judge what it writes.
-func (a *app) inFull(kind string) (classes []string, all bool) {
-	if a.policy == nil {
-		return nil, true
-	}
-	return a.policy.Candidates(kind)
-}
-
-func (a *app) herdrSources(sc scope) ([]collectors.Source, error) {
-	home, _ := os.UserHomeDir() // "" where it is not known
-	return herdr.Sources(herdr.Options{
-		Sockets: a.cfg.Collect.Herdr.Sockets, Env: os.Getenv, IsSet: isSet, Home: home, UID: os.Getuid(), ProcRoot: a.cfg.Collect.Processes.Root,
-		Only: sc.only(snapshot.KindTab), Inspect: a.inspects, Log: a.log.Named("herdr"),
-	})
-}
-
-func isSet(name string) bool {
-	_, ok := os.LookupEnv(name)
-	return ok
-}
-
-// inspects says by a tab's label whether the server is asked what runs in the tab. What it is not asked is unknown to the policies.
-func (a *app) inspects(label string) bool {
-	classes, all := a.inFull(snapshot.KindTab)
-	l := a.cfg.Rules.HelperLabels
-	return all || slices.Contains(classes, "helper_labels") &&
-		(slices.Contains(l.Exact, label) || slices.ContainsFunc(l.Prefix, func(p string) bool { return p != "" && strings.HasPrefix(label, p) }))
-}
-
-// over are the statuses of a registry's format that say that an owner has ended.
-func (a *app) over(format string) []string {
-	for _, o := range a.cfg.Rules.OverStatuses {
-		if o.Format == format {
-			return o.Statuses
-		}
-	}
-	return nil
-}
-
-// located are paths with what find says in the place of auto, each once.
-func located(paths []string, find func(env func(string) string, home string) (string, bool)) []string {
-	var out []string
-	for _, path := range paths {
-		ok := true
-		if path == config.Auto {
-			home, _ := os.UserHomeDir() // "" where it is not known
-			path, ok = find(os.Getenv, home)
-		}
-		if ok && !slices.Contains(out, path) {
-			out = append(out, path)
-		}
-	}
-	return out
-}
-
-// stores are Shepherd's own, each of which is a spawn ledger and a registry.
-func (a *app) stores() []config.Record {
-	var out []config.Record
-	for _, path := range located(a.cfg.Collect.Shepherd.Stores, records.ShepherdStore) {
-		out = append(out, config.Record{Name: "shepherd", Format: "shepherd", Path: path})
-	}
-	return told(out, slices.Concat(a.cfg.Collect.Spawns, a.cfg.Collect.Registry))
-}
-
-// openSessions are the folders in which agents write down the sessions that they have open.
-func (a *app) openSessions() []collectors.Source {
-	var out []collectors.Source
-	for i, path := range located(a.cfg.Collect.Claude.Sessions, opensessions.Folder) {
-		name := "claude"
-		if i > 0 {
-			name += "-" + collectors.Short(path)
-		}
-		out = append(out, opensessions.Source(name, path))
-	}
-	return out
-}
-
-// with adds a file to a list, unless the list has it already, under whatever name.
-func with(list []config.Record, r config.Record) []config.Record {
-	if slices.ContainsFunc(list, func(have config.Record) bool { return have.Path == r.Path && have.Format == r.Format }) {
-		return list
-	}
-	return append(slices.Clip(list), r)
-}
-
-// discover gives what a folder that some record names leads to: its repository, and the folder in which worktrees lie beside it.
-func (a *app) discover(sc scope, path string) []collectors.Source {
-	var out []collectors.Source
-	if s, ok := dirs.Repository(a.dirOptions(sc), path); ok {
-		out = append(out, s)
-	}
-	if real, err := dirs.Real(path); err == nil {
-		path = real
-	}
-	for _, name := range a.cfg.Rules.WorktreeFolders {
-		around := filepath.Dir(path)
-		if filepath.Base(around) != name {
-			around = filepath.Join(around, name)
-		}
-		// One that may be there and cannot be looked at is a source that fails, and says why.
-		if st, err := os.Stat(around); err == nil && st.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
-			out = append(out, dirs.Roots(a.dirOptions(sc), []string{around})...)
-		}
-	}
-	return out
-}
-
-// dirSources are the configured roots, the folders that agents are known to use, and the repository that the command runs in.
-func (a *app) dirSources(sc scope) []collectors.Source {
-	o, c := a.dirOptions(sc), a.cfg.Collect.Dirs
-	out := dirs.Roots(o, c.Roots)
-	for _, p := range c.AgentFolders {
-		for _, s := range dirs.Roots(o, []string{p}) {
-			if _, err := os.Stat(s.Path); !errors.Is(err, os.ErrNotExist) && !slices.ContainsFunc(out, named(s.Name)) {
-				out = append(out, s)
-			}
-		}
-	}
-	if wd, err := os.Getwd(); err == nil && c.Discover {
-		if s, ok := dirs.Repository(o, wd); ok && !slices.ContainsFunc(out, named(s.Name)) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
-
-// ownDirSource finds the source that a folder came from, for another look at that folder alone. One that was discovered through a
-// record is found again through the folder's own repository.
-func (a *app) ownDirSource(all []collectors.Source, sc scope) []collectors.Source {
-	if own := keep(all, true, sc.source); len(own) > 0 {
-		return own
-	}
-	if s, ok := dirs.Repository(a.dirOptions(sc), sc.only(snapshot.KindDir)); ok && s.Name == sc.source {
-		return []collectors.Source{s}
-	}
-	return nil
-}
-
-func (a *app) dirOptions(sc scope) dirs.Options {
-	o := dirs.Options{
-		Rebuildable: a.cfg.Rules.Rebuildable,
-		Scaffold:    scaffolds(a.cfg.Rules.Scaffold),
-		Grace:       config.Seconds(a.cfg.Rules.Grace.Dir),
-		Only:        sc.only(snapshot.KindDir),
-		Holders:     a.holders(sc.only(snapshot.KindDir) != ""),
-		Log:         a.log.Named("dirs"),
-	}
-	if sc.kind == snapshot.KindProcess {
-		// Which folders are worktrees is all that a process is judged by: nobody is asked who uses them and what they hold.
-		o.Holders = nil
-	}
-	return o
-}
-
-// scaffolds are the same in the words of the collector.
-func scaffolds(list []subject.Scaffold) []dirs.Scaffold {
-	var out []dirs.Scaffold
-	for _, s := range list {
-		out = append(out, dirs.Scaffold{In: s.In, Paths: s.Paths, Links: s.Links, Reports: s.Reports})
-	}
-	return out
-}
-
-// daemons are those of agents' vendors.
-func (a *app) daemons() []processes.Daemon {
-	var out []processes.Daemon
-	for _, d := range a.cfg.Rules.AgentDaemons {
-		out = append(out, processes.Daemon(d))
-	}
-	return out
-}
-
-// holders asks who uses folders. What is asked about one folder, right before something is done with it or to explain it, is asked
-// thoroughly.
-func (a *app) holders(thorough bool) func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
-	o := processes.HolderOptions{
-		Root: a.cfg.Collect.Processes.Root, Opaque: a.cfg.Rules.OpaqueProcesses, Servers: a.cfg.Rules.Multiplexers, Daemons: a.daemons(), Thorough: thorough,
-	}
-	if home, err := os.UserHomeDir(); err == nil {
-		if real, err := filepath.EvalSymlinks(home); err == nil {
-			o.Home = real
-		}
-	}
-	return func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
-		return processes.Holders(ctx, o, paths)
-	}
-}
-
 // thorough asks about one folder of a look what is not asked about all of them.
 func (a *app) thorough(ctx context.Context, s *snapshot.Snapshot, id string) error {
 	d, ok := s.Dirs[id]
 	if !ok || d.Symlink == nil || *d.Symlink {
 		return nil
 	}
-	held, known, err := a.holders(true)(ctx, []string{d.Path})
+	held, known, err := a.sources().Holders(true)(ctx, []string{d.Path})
 	if err != nil {
 		return err
 	}
 	d.SetHolders(held[d.Path], known)
 	s.Dirs[id] = d
 	return nil
-}
-
-func keep(list []collectors.Source, only bool, name string) []collectors.Source {
-	if !only {
-		return list
-	}
-	return slices.DeleteFunc(slices.Clone(list), func(s collectors.Source) bool { return s.Name != name })
-}
-
-func named(name string) func(collectors.Source) bool {
-	return func(s collectors.Source) bool { return s.Name == name }
-}
-
-// unique refuses two sources of one name: one would hide the other.
-func unique(list []collectors.Source) ([]collectors.Source, error) {
-	seen := map[string]bool{}
-	for _, s := range list {
-		if seen[s.Name] {
-			return nil, config.Mistakef("two sources are called %q: give one of them another name", s.Name)
-		}
-		seen[s.Name] = true
-	}
-	return list, nil
 }
 
 // memory is what the ledger gives a look: holds, sightings, who owned which terminal, and when the clock was last steady. Err says why it could not be read;
@@ -466,25 +151,19 @@ func (m memory) fill(_ context.Context, s *snapshot.Snapshot, jump float64) {
 	s.Host.Asleep = ledger.Asleep(m.last, s.Host, s.TakenAt)
 }
 
-func (a *app) ledgerPath() string { return filepath.Join(a.cfg.State, "ledger.db") }
-
-// scopeOf narrows a look to one candidate of an earlier one.
-func scopeOf(s *snapshot.Snapshot, id string) scope {
-	kind, _ := snapshot.KindOf(id)
-	c, _ := s.Find(id)
-	return scope{id: id, kind: kind.Name, source: c.Source, native: c.Native}
-}
-
-// only is what the candidate's source calls it, where it is of that kind; "" asks for all.
-func (sc scope) only(kind string) string {
-	if sc.kind != kind {
-		return ""
+// lookOrRead gives a saved snapshot, or a fresh look where file is empty.
+func (a *app) lookOrRead(ctx context.Context, file string) (*snapshot.Snapshot, error) {
+	if file == "" {
+		return a.look(ctx, sources.Scope{}, a.recall(ctx))
 	}
-	return sc.native
+	return a.readSnapshot(ctx, file)
 }
 
-// pid is the process that the look is narrowed to, 0 for all.
-func (sc scope) pid() int {
-	pid, _ := strconv.Atoi(sc.only(snapshot.KindProcess))
-	return pid
+// readSnapshot reads a saved snapshot, and says in the log which of its fields are passed over.
+func (a *app) readSnapshot(ctx context.Context, file string) (*snapshot.Snapshot, error) {
+	s, unknown, err := saved.Read(ctx, file)
+	for _, field := range unknown {
+		a.log.Warn("unknown field in the snapshot, passed over", "file", file, "field", field)
+	}
+	return s, err
 }

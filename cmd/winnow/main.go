@@ -47,7 +47,7 @@ func run(args []string) int {
 	err := root.ExecuteContext(ctx)
 	_ = errOut.Flush()
 	if unwritten := cmp.Or(out.Flush(), out.Err()); unwritten != nil {
-		if errors.Is(unwritten, syscall.EPIPE) { // who read the output has enough of it: that is nobody's mistake
+		if errors.Is(unwritten, syscall.EPIPE) { // the reader of the output has stopped reading, which is no mistake
 			return exitPipe
 		}
 		err = cmp.Or(err, fmt.Errorf("write the output: %w", unwritten))

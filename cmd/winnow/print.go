@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 
@@ -27,16 +28,25 @@ func list[T any](a *app, items []T, write func(io.Writer)) error {
 	return nil
 }
 
+// json is true where a result is written as JSON and not as text.
+func (a *app) json() bool { return a.flags.format == "json" || a.flags.format == "ndjson" }
+
+// show prints v as text by the given function, or as JSON.
+func (a *app) show(v any, indent string, write func(io.Writer)) error {
+	if a.json() {
+		return text.JSON(a.out, v, indent)
+	}
+	w := bufio.NewWriter(a.out)
+	write(w)
+	return w.Flush()
+}
+
 // say prints a sentence as text, or v as JSON. What stands in args is cleaned; the line breaks of format stay.
 func (a *app) say(v any, format string, args ...any) error {
-	if a.flags.format == "json" || a.flags.format == "ndjson" {
-		return text.JSON(a.out, v, "")
-	}
 	for i, arg := range args {
 		if s, ok := arg.(string); ok {
 			args[i] = text.Clean(s)
 		}
 	}
-	_, err := fmt.Fprintf(a.out, format+"\n", args...)
-	return err
+	return a.show(v, "", func(w io.Writer) { fmt.Fprintf(w, format+"\n", args...) })
 }

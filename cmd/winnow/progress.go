@@ -24,10 +24,10 @@ type progress struct {
 	ended   chan struct{}
 }
 
-// progressAfter is how long a look may take before a person is told what it waits for, and how often the line is drawn again.
+// progressAfter is how long a look may take before a person sees what it waits for, and how often the line is drawn again.
 const progressAfter = 300 * time.Millisecond
 
-// progress starts the line; clear ends it. Where stderr is no terminal there is none.
+// progress starts the line; clear ends it. Without a terminal on stderr it writes nothing.
 func (a *app) progress() *progress {
 	p := &progress{w: text.Beneath(a.errOut), start: time.Now()} // it moves the cursor, which a plain.Writer does not let through
 	if tty, _ := text.Terminal(a.errOut); !tty || os.Getenv("TERM") == "dumb" {

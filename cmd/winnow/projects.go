@@ -12,13 +12,14 @@ import (
 	"strings"
 
 	"winnow/cmd/winnow/project"
+	"winnow/cmd/winnow/sources"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/snapshot"
 )
 
 // projects writes into a snapshot which projects the user trusts and what these keep. A list that cannot be read is a source that
 // failed: what it keeps is not known then.
-func (a *app) projects(ctx context.Context, s *snapshot.Snapshot, sc scope) {
+func (a *app) projects(ctx context.Context, s *snapshot.Snapshot, sc sources.Scope) {
 	store := project.Store{State: a.cfg.State}
 	trusted, err := store.All(ctx)
 	for _, t := range trusted {
@@ -36,7 +37,7 @@ func (a *app) projects(ctx context.Context, s *snapshot.Snapshot, sc scope) {
 	if err != nil {
 		a.fail(s, snapshot.Projects, snapshot.Projects, err)
 	}
-	if sc.id == "" {
+	if sc.ID == "" {
 		s.Projects = append(s.Projects, untrusted(s)...)
 	}
 	slices.SortFunc(s.Projects, func(a, b snapshot.Project) int { return strings.Compare(a.Path, b.Path) })

@@ -207,7 +207,7 @@ func flagError(cmd *cobra.Command, err error) error {
 func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
 		if err := check(cmd, given); err != nil {
-			return config.Mistakef("%v (see winnow %s --help)", err, cmd.Name())
+			return config.Mistakef("%s: %v (see winnow %s --help)", cmd.Use, err, cmd.Name())
 		}
 		return nil
 	}

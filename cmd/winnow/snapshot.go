@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 
 	"winnow/cmd/winnow/redact"
+	"winnow/cmd/winnow/sources"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +14,6 @@ import (
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/snapshot"
-	"winnow/engine/subject"
 	"winnow/internal/outfile"
 )
 
@@ -31,7 +30,7 @@ variables named in collect.processes.markers are in it, and no command lines unl
 			if hide && argv {
 				return config.Mistakef("--redact and --with-argv contradict each other; choose one")
 			}
-			s, err := a.look(cmd.Context(), scope{argv: argv}, a.recall(cmd.Context()))
+			s, err := a.look(cmd.Context(), sources.Scope{Argv: argv}, a.recall(cmd.Context()))
 			if err != nil {
 				return err
 			}
@@ -65,49 +64,8 @@ func (a *app) writeTo(ctx context.Context, file string, write func(io.Writer) er
 	if file == "" || file == "-" {
 		return write(a.out)
 	}
-	return outfile.Write(ctx, file, write)
-}
-
-func newSubjects(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "subjects [FILE]",
-		Short: "Write exactly what the policies judge, one JSON line a candidate",
-		Long: `Subjects writes {"id": ..., "input": {...}} for each candidate of a saved snapshot, or of a fresh look. Each input is what
-the policies judge, and stock opa takes it:
-
-  winnow subjects | jq -c .input | head -1 > subject.json
-  opa eval -d policies -i subject.json data.policies.main.decision`,
-		Args: args(cobra.MaximumNArgs(1)),
-		RunE: func(cmd *cobra.Command, files []string) error {
-			s, err := a.lookOrRead(cmd.Context(), slices.Concat(files, []string{""})[0])
-			if err != nil {
-				return err
-			}
-			joined := subject.Join(s, &a.cfg.Rules.Config)
-			for _, kind := range snapshot.KindNames() {
-				for _, id := range joined.IDs(kind) {
-					sub, ok := joined.Subject(id)
-					if !ok {
-						continue
-					}
-					err := text.JSON(a.out, struct {
-						ID    string           `json:"id"`
-						Input *subject.Subject `json:"input"`
-					}{id, sub}, "")
-					if err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		},
+	if err := outfile.Write(ctx, file, write); err != nil {
+		return fmt.Errorf("--output %s: %w", file, err)
 	}
-}
-
-// lookOrRead gives a saved snapshot, or a fresh look where file is empty.
-func (a *app) lookOrRead(ctx context.Context, file string) (*snapshot.Snapshot, error) {
-	if file == "" {
-		return a.look(ctx, scope{}, a.recall(ctx))
-	}
-	return a.readSnapshot(ctx, file)
+	return nil
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"path/filepath"
 
 	"winnow/cmd/winnow/config"
 	"winnow/ledger"
@@ -16,3 +18,24 @@ func (a *app) trustState() error {
 	}
 	return nil // what else is wrong with it is said by whoever opens it
 }
+
+// readLedger opens the ledger without writing; one that does not exist yet is as good as empty.
+func (a *app) readLedger(read func(*ledger.Ledger) error) error {
+	if err := a.trustState(); err != nil {
+		return err
+	}
+	l, err := ledger.OpenReadOnly(a.ledgerPath())
+	if errors.Is(err, ledger.ErrNone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if err := read(l); err != nil {
+		return fmt.Errorf("read ledger: %w", err)
+	}
+	return nil
+}
+
+func (a *app) ledgerPath() string { return filepath.Join(a.cfg.State, "ledger.db") }

@@ -3,22 +3,16 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/oklog/ulid/v2"
 	"github.com/spf13/cobra"
 
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
-	"winnow/collectors/panes/codev"
 	"winnow/engine/decision"
-	"winnow/engine/eval"
-	"winnow/engine/policy"
 	"winnow/engine/snapshot"
-	"winnow/ledger"
 )
 
 type sweepFlags struct {
@@ -127,153 +121,4 @@ func (a *app) wait(ctx context.Context, d time.Duration) error {
 	case <-time.After(d):
 		return nil
 	}
-}
-
-// sweeper is one or more sweeps under one lock with one ledger.
-type sweeper struct {
-	*app
-	engine *eval.Engine
-	policy *policy.Policy
-	ledger *ledger.Ledger
-	// broken is why there is no ledger: the look then spares everything and nothing is remembered.
-	broken error
-	unlock []func() error
-}
-
-// openSweeper takes the lock and opens the ledger. Without a ledger nothing may be done, but a dry run still shows what it sees.
-func (a *app) openSweeper(ctx context.Context, e *eval.Engine, p *policy.Policy, apply bool) (*sweeper, error) {
-	s := &sweeper{app: a, engine: e, policy: p}
-	if err := s.lock(ctx, apply); err != nil {
-		return nil, err
-	}
-	if s.broken != nil {
-		return s, nil
-	}
-	l, err := ledger.Open(a.ledgerPath())
-	if err != nil {
-		if apply {
-			s.close()
-			return nil, fmt.Errorf("%w; nothing was done", err)
-		}
-		s.broken = err
-		return s, nil
-	}
-	s.ledger = l
-	return s, nil
-}
-
-func (s *sweeper) close() {
-	if s.ledger != nil {
-		if err := s.ledger.Close(); err != nil {
-			s.log.Warn("close ledger", "error", err)
-		}
-	}
-	for _, u := range slices.Backward(s.unlock) {
-		if err := u(); err != nil {
-			s.log.Warn("release lock", "error", err)
-		}
-	}
-}
-
-// sweep is one pass: settle, look, decide, remember, and act when asked to.
-func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, error) {
-	id, started := ulid.Make().String(), time.Now()
-	mem := memory{path: s.ledgerPath(), err: s.broken}
-	if s.ledger != nil {
-		mem = remember(ctx, s.ledgerPath(), s.ledger)
-	}
-	mode := report.DryRun
-	if f.apply {
-		mode = report.Apply
-	}
-	var settled []decision.Act
-	if f.apply {
-		var err error
-		if settled, err = s.settle(ctx); err != nil {
-			return nil, err
-		}
-	} else if err := s.sayUnsettled(ctx); err != nil {
-		return nil, err
-	}
-	snap, err := s.look(ctx, scope{}, mem)
-	if err != nil {
-		return nil, err
-	}
-	res, err := s.engine.Decide(ctx, snap, &s.cfg.Rules.Config)
-	if err != nil {
-		return nil, fmt.Errorf("decide: %w; nothing was done", err)
-	}
-	next := eval.Sightings(mem.sightings, snap, res.Decisions)
-	r := report.New(mode, id, snap, s.policy, s.ruled(snap), res, f.show.kinds)
-	r.Settled = settled
-	if s.ledger == nil {
-		s.alarms(ctx, r, snap, res.Decisions)
-		return r, nil
-	}
-	mem = s.learn(mem, snap)
-	if err := s.record(ctx, id, started, r, snap, next, mem, res.Decisions); err != nil {
-		return nil, err
-	}
-	if f.apply {
-		s.act(ctx, r, snap, mem, res, f.show.kinds)
-		if ctx.Err() == nil {
-			s.purge(ctx, r, snap)
-		}
-	}
-	s.alarms(ctx, r, snap, res.Decisions)
-	return r, s.finish(ctx, r, f)
-}
-
-// lookOf is what the next look compares its clocks with.
-func lookOf(s *snapshot.Snapshot) ledger.Look {
-	h := s.Host
-	return ledger.Look{
-		At: s.TakenAt, BootID: h.BootID, UpSeconds: h.UpSeconds, AwakeSeconds: h.AwakeSeconds,
-		SteadySince: h.SteadySince, LastResumeAt: h.LastResumeAt, Asleep: h.Asleep,
-	}
-}
-
-// learn adds what this look knows of terminals' owners, so that the looks before each act of the sweep know it as well: what one act takes
-// away may have been all that says whose the next one is.
-func (a *app) learn(mem memory, snap *snapshot.Snapshot) memory {
-	mem.owners = codev.Owners(snap, mem.owners, a.cfg.Alarms.Remember)
-	return mem
-}
-
-// record writes down what was seen and decided, before anything is done about it.
-func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *report.Report, snap *snapshot.Snapshot, next map[string]snapshot.Sighting, mem memory, ds []decision.Decision) error {
-	sw := ledger.Sweep{ID: id, Started: started, Mode: r.Mode, Revision: r.Policy.Revision, Digest: r.Policy.Digest}
-	if err := s.ledger.BeginSweep(ctx, sw); err != nil {
-		return fmt.Errorf("record sweep: %w; nothing was done", err)
-	}
-	if err := s.ledger.SaveDecisions(ctx, id, ds); err != nil {
-		return fmt.Errorf("record decisions: %w; nothing was done", err)
-	}
-	if err := s.ledger.SaveSightings(ctx, next); err != nil {
-		return fmt.Errorf("record sightings: %w; nothing was done", err)
-	}
-	if mem.err == nil { // what could not be read is not written over
-		if err := s.ledger.SaveOwners(ctx, mem.owners); err != nil {
-			return fmt.Errorf("record owners: %w; nothing was done", err)
-		}
-	}
-	if err := s.ledger.SaveLook(ctx, lookOf(snap)); err != nil {
-		return fmt.Errorf("record look: %w; nothing was done", err)
-	}
-	return nil
-}
-
-// ruled names the files that ruled.
-func (a *app) ruled(s *snapshot.Snapshot) report.ConfigRef {
-	ref := report.ConfigRef{Files: []string{}}
-	if a.cfg.File != "" {
-		ref.Files = append(ref.Files, a.cfg.File)
-	}
-	for _, p := range s.Projects {
-		ref.Projects = append(ref.Projects, report.ProjectRef{Path: p.Path, File: p.File, State: p.State, Why: p.Why, SHA256: p.SHA256})
-		if p.State != snapshot.ProjectUntrusted {
-			ref.Files = append(ref.Files, p.File)
-		}
-	}
-	return ref
 }

@@ -98,7 +98,7 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	return a.say(t, "\ntrusted; winnow trust --revoke %s takes it back", text.Quote(main))
 }
 
-// knownRules refuses to turn off a rule that there is none of: it would be a line that does nothing.
+// knownRules refuses to turn off a rule that does not exist: that line would do nothing.
 func (a *app) knownRules(ctx context.Context, file string, off []string) error {
 	if len(off) == 0 {
 		return nil
@@ -162,7 +162,7 @@ func (a *app) listTrusted(ctx context.Context) error {
 			}
 			a.saysText(w, x)
 			p := a.paint
-			p.Indented(w, 2, p.Dim("trusted on "+x.TrustedAt.Local().Format(time.DateTime)))
+			p.Indented(w, 2, p.Dim("trusted on "+text.Time(x.TrustedAt)))
 			if x.Why != "" {
 				p.Indented(w, 2, p.Yellow(text.Clean(x.State+": "+x.Why)))
 			}

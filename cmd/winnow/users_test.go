@@ -29,7 +29,7 @@ func TestEveryWayToUseAFolderHasWords(t *testing.T) {
 	}
 }
 
-// TestWhoUsesAFolder says nothing of one that nobody uses, and says so where that is not known.
+// TestWhoUsesAFolder says nothing of a folder without users, and says so where its users are unknown.
 func TestWhoUsesAFolder(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

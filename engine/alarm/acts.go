@@ -2,6 +2,7 @@ package alarm
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -66,7 +67,7 @@ func Acts(refusals map[string]Refusal, capped map[string]Capped, at time.Time, a
 		}
 		cs.put(kind, Capped{Detail: detail, FirstAt: before.FirstAt, LastAt: at, Count: before.Count + 1})
 	}
-	for _, kind := range sorted(tried) {
+	for _, kind := range slices.Sorted(maps.Keys(tried)) {
 		if _, known := capped[kind]; known {
 			cs.forget(kind)
 		}
@@ -97,7 +98,7 @@ func (w *watch) refusals() {
 	}
 	failing := w.failing()
 	again := map[string][]string{}
-	for _, id := range sorted(w.Refusals) {
+	for _, id := range slices.Sorted(maps.Keys(w.Refusals)) {
 		r := w.Refusals[id]
 		_, there := w.s.Find(id)
 		if w.over(w.past(r.LastAt)) || w.l.Remember <= 0 || !there && !failing {
@@ -108,7 +109,7 @@ func (w *watch) refusals() {
 			again[r.Kind] = append(again[r.Kind], id)
 		}
 	}
-	for _, kind := range sorted(again) {
+	for _, kind := range slices.Sorted(maps.Keys(again)) {
 		w.refused(kind, again[kind])
 	}
 }
@@ -148,7 +149,7 @@ func (w *watch) capped() {
 		}
 	}
 	failing := w.failing()
-	for _, kind := range sorted(w.Capped) {
+	for _, kind := range slices.Sorted(maps.Keys(w.Capped)) {
 		c := w.Capped[kind]
 		if w.over(w.past(c.LastAt)) || w.l.Remember <= 0 || !wanted[kind] && !failing {
 			w.next.Capped.forget(kind)

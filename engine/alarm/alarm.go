@@ -8,7 +8,6 @@ package alarm
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +39,7 @@ type Limits struct {
 	// those still in it.
 	Min      int
 	Collapse float64
-	// Remember is how long it is remembered of a candidate that it was in scope, and of one that it was refused. Zero remembers
+	// Remember is how long the memory keeps that a candidate was in scope, or was refused. Zero remembers
 	// nothing, and then neither gives an alarm.
 	Remember time.Duration
 	// SourceFailingFor is how long a source must not have been read, at two looks at least.
@@ -161,14 +160,4 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%dh", int(d.Hours()))
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}
-
-// sorted gives the keys of m in order, so that alarms come in one.
-func sorted[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

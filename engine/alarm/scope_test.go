@@ -169,7 +169,7 @@ func TestAFolderThatCouldNotBeReadHasNotLeft(t *testing.T) {
 	want(t, w.look(time.Minute), collapsed+id("dir", 0))
 }
 
-// Who changes the rules is told once what that did.
+// After a change of the rules the report says once what that did.
 func TestRulesThatAreChangedOnPurpose(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

@@ -2,6 +2,8 @@ package alarm
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"winnow/engine/snapshot"
@@ -24,7 +26,7 @@ func (x Source) same(y Source) bool {
 // sources raises the alarm of every source that has not been read for long.
 func (w *watch) sources() {
 	kept := map[string]bool{}
-	for _, name := range sorted(w.s.Sources) {
+	for _, name := range slices.Sorted(maps.Keys(w.s.Sources)) {
 		src, before := w.s.Sources[name], w.Sources[name]
 		after, missed := w.source(src, before)
 		if after == (Source{}) {
@@ -38,7 +40,7 @@ func (w *watch) sources() {
 			w.missed(name, src, after)
 		}
 	}
-	for _, name := range sorted(w.Sources) {
+	for _, name := range slices.Sorted(maps.Keys(w.Sources)) {
 		if !kept[name] {
 			w.next.Sources.forget(name)
 		}

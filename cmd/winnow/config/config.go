@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -176,9 +175,8 @@ func load(path string, data []byte, env []string) (*Config, error) {
 	set := bindEnv(v, known, env)
 
 	var c Config
-	var md mapstructure.Metadata
 	err := v.Unmarshal(&c, func(dc *mapstructure.DecoderConfig) {
-		dc.Metadata = &md
+		dc.ErrorUnused = true
 		dc.TagName = "json"
 		dc.Squash = true
 		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, mapstructure.StringToSliceHookFunc(","))
@@ -189,10 +187,6 @@ func load(path string, data []byte, env []string) (*Config, error) {
 	}
 	if err != nil {
 		return nil, Mistakef("%s: %s", where, tidyDecode(err))
-	}
-	if len(md.Unused) > 0 {
-		slices.Sort(md.Unused)
-		return nil, unknownKey(where, md.Unused[0], known)
 	}
 	c.File, c.Digest = path, sha256.Sum256(data)
 	c.Rules.Levels = levels
@@ -244,7 +238,7 @@ func UnknownEnv(env, flags []string) []string {
 	if v.ReadConfig(bytes.NewReader(winnow.DefaultConfig)) != nil {
 		return nil
 	}
-	names := slices.Clone(flags)
+	names := append(slices.Clip(flags), EnvName(levelsKey)) // which is refused, with what to write instead
 	for _, k := range v.AllKeys() {
 		names = append(names, EnvName(k))
 	}
@@ -264,143 +258,91 @@ func tidyDecode(err error) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-func unknownKey(where, key string, known []string) error {
-	key = strings.ToLower(key)
-	return Mistakef("%s: unknown key %q; the nearest is %q", where, key, text.Nearest(key, known))
-}
-
-// check refuses values that no default has and no rule could mean.
-func (c *Config) check(where string) error {
-	bad := func(format string, args ...any) error { return Mistakef("%s: %s", where, fmt.Sprintf(format, args...)) }
-	if c.Version != 1 {
-		return bad("version is %d; this program reads version 1", c.Version)
-	}
-	for _, s := range c.Collect.Herdr.Sockets {
-		if strings.HasSuffix(s, "-client.sock") {
-			return bad("collect.herdr.sockets: %q is the socket of herdr's own window, which speaks another protocol; name herdr.sock beside it", s)
+// check refuses values that no default has and no rule could mean. It gives the first that is wrong.
+func (c *Config) check(where string) (wrong error) {
+	must := func(right bool, format string, args ...any) {
+		if !right && wrong == nil {
+			wrong = Mistakef("%s: %s", where, fmt.Sprintf(format, args...))
 		}
+	}
+	must(c.Version == 1, "version is %d; this program reads version 1", c.Version)
+	for _, s := range c.Collect.Herdr.Sockets {
+		must(!strings.HasSuffix(s, "-client.sock"),
+			"collect.herdr.sockets: %q is the socket of herdr's own window, which speaks another protocol; name herdr.sock beside it", s)
 	}
 	for kind, all := range map[string][]Record{records.Spawns: c.Collect.Spawns, records.Registry: c.Collect.Registry} {
 		for _, r := range all {
-			if err := r.checkFields(kind, bad); err != nil {
-				return err
-			}
+			r.checkFields(kind, must)
 		}
 	}
-	if err := c.checkOver(bad); err != nil {
-		return err
-	}
+	c.checkOver(must)
+	kinds := snapshot.KindNames()
 	for _, k := range c.Act.Kinds {
-		if !slices.Contains(snapshot.KindNames(), k) {
-			return bad("act.kinds: unknown kind %q; the nearest is %q", k, text.Nearest(k, snapshot.KindNames()))
-		}
+		must(slices.Contains(kinds, k), "act.kinds: unknown kind %q; the nearest is %q", k, text.Nearest(k, kinds))
 	}
-	if err := c.checkPatterns(bad); err != nil {
-		return err
-	}
-	if err := c.checkPrograms(bad); err != nil {
-		return err
-	}
-	for _, re := range c.Rules.DisposableDirs {
-		if _, err := regexp.Compile(re); err != nil {
-			return bad("rules.disposable_dirs: %v", err)
-		}
-	}
-	if s := c.Act.Caps.Share; !(s >= 0 && s <= 1) {
-		return bad("act.caps.share is %v; it is a share between 0 and 1", float64(s))
-	}
-	if s := c.Alarms.Collapse; !(s > 0 && s <= 1) {
-		return bad("alarms.collapse is %v; it is a share between 0 and 1", float64(s))
-	}
+	c.checkPatterns(must)
+	c.checkPrograms(must)
+	c.checkScaffold(must)
 	for key, n := range map[string]int{
 		"act.caps.per_sweep": c.Act.Caps.PerSweep, "act.caps.per_owner": c.Act.Caps.PerOwner, "act.caps.share_from": c.Act.Caps.ShareFrom,
 		"alarms.min": c.Alarms.Min, "alarms.refused_times": c.Alarms.RefusedTimes, "rules.busy.written": int(c.Rules.Busy.Written),
 	} {
-		if n < 0 {
-			return bad("%s is negative", key)
-		}
+		must(n >= 0, "%s is negative", key)
 	}
-	if age := c.Rules.Runaway.MinAge; !(age >= 60 && age <= 86400) {
-		return bad("rules.runaway.min_age is %s; it is a time from 1m to 24h", Seconds(age))
-	}
-	if cpu := c.Rules.Runaway.MinCPU; !(cpu >= 0.05 && cpu <= 1) {
-		return bad("rules.runaway.min_cpu is %v; it is a number of processors from 0.05 to 1", cpu)
-	}
-	if cpu := c.Rules.Busy.CPU; !(cpu >= 0 && cpu <= 1) {
-		return bad("rules.busy.cpu is %v; it is a number of processors from 0 to 1", cpu)
-	}
-	for _, d := range c.Rules.AgentDaemons {
-		if d.Name == "" || len(d.Programs) == 0 || len(d.Args) == 0 {
-			return bad("rules.agent_daemons: %q with %d programs and %d args; it wants a name, a program and what its command line begins with",
-				d.Name, len(d.Programs), len(d.Args))
-		}
-	}
+	share, collapse, age := c.Act.Caps.Share, c.Alarms.Collapse, c.Rules.Runaway.MinAge
+	must(share >= 0 && share <= 1, "act.caps.share is %v; it is a share between 0 and 1", float64(share))
+	must(collapse > 0 && collapse <= 1, "alarms.collapse is %v; it is a share between 0 and 1", float64(collapse))
+	must(age >= 60 && age <= 86400, "rules.runaway.min_age is %s; it is a time from 1m to 24h", Seconds(age))
+	cpu, busy := c.Rules.Runaway.MinCPU, c.Rules.Busy.CPU
+	must(cpu >= 0.05 && cpu <= 1, "rules.runaway.min_cpu is %v; it is a number of processors from 0.05 to 1", cpu)
+	must(busy >= 0 && busy <= 1, "rules.busy.cpu is %v; it is a number of processors from 0 to 1", busy)
 	for _, f := range c.Rules.RecordedFolders {
-		if f.Name == "" || f.Format == "" || strings.Contains(f.Name, "/") {
-			return bad("rules.recorded_folders: %q with format %q; it wants the name of one folder and the format of its records", f.Name, f.Format)
-		}
+		must(f.Name != "" && f.Format != "" && !strings.Contains(f.Name, "/"),
+			"rules.recorded_folders: %q with format %q; it wants the name of one folder and the format of its records", f.Name, f.Format)
 	}
-	if err := checkScaffold(c.Rules.Scaffold, bad); err != nil {
-		return err
-	}
-	if c.Collect.Timeout <= 0 {
-		return bad("collect.timeout must be more than 0")
-	}
-	if c.Policy.Timeout <= 0 || c.Policy.Memory == 0 {
-		return bad("policy.timeout and policy.memory must be more than 0")
-	}
-	return nil
+	must(c.Collect.Timeout > 0, "collect.timeout must be more than 0")
+	must(c.Policy.Timeout > 0 && c.Policy.Memory > 0, "policy.timeout and policy.memory must be more than 0")
+	return wrong
 }
+
+// need notes what is wrong unless it is right.
+type need func(right bool, format string, args ...any)
 
 // checkScaffold refuses what would mean nothing, or more than a file or link of a tool's.
-func checkScaffold(list []subject.Scaffold, bad func(string, ...any) error) error {
-	for _, s := range list {
-		if s.Tool == "" || len(s.Paths)+len(s.Links) == 0 || s.Reports && len(s.Links) > 0 {
-			return bad("rules.scaffold: %q with %d paths and %d links; it wants the tool's name and what that writes, and reports are files", s.Tool, len(s.Paths), len(s.Links))
-		}
+func (c *Config) checkScaffold(must need) {
+	for _, s := range c.Rules.Scaffold {
+		must(s.Tool != "" && len(s.Paths)+len(s.Links) > 0 && !(s.Reports && len(s.Links) > 0),
+			"rules.scaffold: %q with %d paths and %d links; it wants the tool's name and what that writes, and reports are files", s.Tool, len(s.Paths), len(s.Links))
 		for _, p := range slices.Concat(s.Paths, s.Links) {
-			if !filepath.IsLocal(p) || filepath.Clean(p) != p || p == "." || p == ".git" || strings.HasPrefix(p, ".git/") {
-				return bad("rules.scaffold: %q of %s is no path of a file in a worktree, such as .tool/settings.json", p, s.Tool)
-			}
+			must(filepath.IsLocal(p) && filepath.Clean(p) == p && p != "." && p != ".git" && !strings.HasPrefix(p, ".git/"),
+				"rules.scaffold: %q of %s is no path of a file in a worktree, such as .tool/settings.json", p, s.Tool)
 		}
 		for _, name := range s.In {
-			if name == "" || strings.Contains(name, "/") {
-				return bad("rules.scaffold: in of %s wants names of folders, such as .worktrees; %q is not one", s.Tool, name)
-			}
+			must(name != "" && !strings.Contains(name, "/"), "rules.scaffold: in of %s wants names of folders, such as .worktrees; %q is not one", s.Tool, name)
 		}
 	}
-	return nil
 }
 
-func (r Record) checkFields(kind string, bad func(string, ...any) error) error {
+func (r Record) checkFields(kind string, must need) {
 	names := records.FieldNames(kind, r.Format)
+	must(names != nil || len(r.Fields) == 0, "collect: %s has fields and the format %q; fields are for the formats %s, %s and %s",
+		r.Name, r.Format, records.JSON, records.JSONL, records.Kapi)
 	for _, name := range slices.Sorted(maps.Keys(r.Fields)) {
-		if names == nil {
-			return bad("collect: %s has fields and the format %q; fields are for the formats %s, %s and %s", r.Name, r.Format, records.JSON, records.JSONL, records.Kapi)
-		}
-		if !slices.Contains(names, name) {
-			return bad("collect.%s: %s: unknown key \"fields.%s\"; the nearest is \"fields.%s\"", kind, r.Name, name, text.Nearest(name, names))
-		}
+		must(slices.Contains(names, name), "collect.%s: %s: unknown key \"fields.%s\"; the nearest is \"fields.%s\"", kind, r.Name, name, text.Nearest(name, names))
 	}
-	return nil
 }
 
 // checkOver refuses what could take an owner for one that has ended whose record does not say so.
-func (c *Config) checkOver(bad func(string, ...any) error) error {
+func (c *Config) checkOver(must need) {
 	seen := map[string]bool{}
 	for _, o := range c.Rules.OverStatuses {
-		switch {
-		case o.Format != records.Kapi && o.Format != records.Shepherd && o.Format != records.Codev:
-			return bad("rules.over_statuses: %q is not one of the formats %s, %s and %s; of all others rules.terminal_statuses says it",
-				o.Format, records.Kapi, records.Shepherd, records.Codev)
-		case seen[o.Format]:
-			return bad("rules.over_statuses: the format %s is there twice", o.Format)
-		case slices.Contains(o.Statuses, ""):
-			return bad("rules.over_statuses: a status of %s is empty; a missing status never means that an owner has ended", o.Format)
-		}
+		must(o.Format == records.Kapi || o.Format == records.Shepherd || o.Format == records.Codev,
+			"rules.over_statuses: %q is not one of the formats %s, %s and %s; of all others rules.terminal_statuses says it",
+			o.Format, records.Kapi, records.Shepherd, records.Codev)
+		must(!seen[o.Format], "rules.over_statuses: the format %s is there twice", o.Format)
+		must(!slices.Contains(o.Statuses, ""), "rules.over_statuses: a status of %s is empty; a missing status never means that an owner has ended", o.Format)
 		seen[o.Format] = true
 	}
-	return nil
 }
 
 // Limits are what alarms go by.

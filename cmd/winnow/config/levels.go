@@ -99,7 +99,7 @@ func (r *levelReader) rule(name, value *yaml.Node) {
 	if of, _, _ := strings.Cut(rest, "."); family == "reap" {
 		kind, ok := snapshot.KindOfRules(of)
 		if !ok {
-			r.bad(name, key, "%q is no folder of rules; the nearest is %q", of, text.Nearest(of, plurals()))
+			r.bad(name, key, "%q is no folder under reap; the nearest is %q", of, text.Nearest(of, plurals()))
 			return
 		}
 		kinds = []string{kind.Name}
@@ -113,7 +113,7 @@ func (r *levelReader) rule(name, value *yaml.Node) {
 	}
 	for _, by := range r.pairs(value, key) {
 		if !slices.Contains(kinds, by.key.Value) {
-			r.bad(by.key, key+"."+by.key.Value, "it wants a kind that the rule is about: %s", strings.Join(kinds, ", "))
+			r.bad(by.key, key+"."+by.key.Value, "%q is no kind that the rule is about; it wants one of %s", by.key.Value, strings.Join(kinds, ", "))
 			continue
 		}
 		r.add(name.Value, key+"."+by.key.Value, by.value, by.key.Value)

@@ -123,28 +123,27 @@ func Duration(s string) (time.Duration, error) {
 
 // checkPatterns refuses patterns that are none, which would protect everything or nothing, and texts that are empty, wherever they come
 // from: a variable of the environment can hold them too.
-func (c *Config) checkPatterns(bad func(string, ...any) error) error {
-	if key := emptyText(reflect.ValueOf(c).Elem(), ""); key != "" {
-		return bad("%s has an empty text in it; give it a value or remove it", key)
-	}
+func (c *Config) checkPatterns(must need) {
+	empty := emptyText(reflect.ValueOf(c).Elem(), "")
+	must(empty == "", "%s has an empty text in it; give it a value or remove it", empty)
 	for key, list := range map[string][]string{"rules.protected": c.Rules.Protected, "rules.never_processes": c.Rules.NeverProcesses} {
 		for _, p := range list {
-			if err := policy.CheckGlob(p); err != nil {
-				return bad("%s: %q is no pattern: %v", key, p, err)
-			}
+			err := policy.CheckGlob(p)
+			must(err == nil, "%s: %q is no pattern: %v", key, p, err)
 		}
 	}
 	for _, p := range c.Rules.Protected {
-		if strings.HasPrefix(p, "./") || strings.HasPrefix(p, "../") {
-			return bad("rules.protected: %q is a path that does not begin at the root and would protect nothing: write it out, or **/ before its end", p)
-		}
+		must(!strings.HasPrefix(p, "./") && !strings.HasPrefix(p, "../"),
+			"rules.protected: %q is a path that does not begin at the root and would protect nothing: write it out, or **/ before its end", p)
 	}
 	for _, p := range c.Rules.Rebuildable {
-		if _, err := path.Match(p, ""); err != nil {
-			return bad("rules.rebuildable: %q is no pattern: %v", p, err)
-		}
+		_, err := path.Match(p, "")
+		must(err == nil, "rules.rebuildable: %q is no pattern: %v", p, err)
 	}
-	return nil
+	for _, re := range c.Rules.DisposableDirs {
+		_, err := regexp.Compile(re)
+		must(err == nil, "rules.disposable_dirs: %v", err)
+	}
 }
 
 // emptyText finds a list of texts with an empty one.

@@ -164,7 +164,7 @@ func TestAttackAnEntryOfAWorktree(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "plain"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	a := attack.New(t, "an entry of a repository's worktrees leads to a folder that is none of them")
+	a := attack.New(t, "an entry of a repository's worktrees leads to a folder that is not one of them")
 	admin := filepath.Join(main, ".git", "worktrees", "evil")
 	for name, gitdir := range map[string]string{
 		"another repository's worktree": filepath.Join(dir, "other-wt", ".git"), "another main checkout": filepath.Join(dir, "other", ".git"),

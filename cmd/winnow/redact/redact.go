@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -21,34 +20,25 @@ type redacter struct {
 	salt [16]byte
 	// known are names that say what a thing is and not whose: shells, agents and the like.
 	known map[string]bool
-	// shaped finds the end of a folder's name by which it is disposable.
-	shaped []*regexp.Regexp
 	// helpers are the labels that say what a tab is for.
 	helpers subject.Names
 }
 
 // Snapshot is a copy of s that can be shown to strangers.
 func Snapshot(s *snapshot.Snapshot, helpers subject.Names) *snapshot.Snapshot {
-	return newRedacter(helpers).snapshot(s)
-}
-
-func newRedacter(helpers subject.Names) *redacter {
 	r := &redacter{helpers: helpers, known: map[string]bool{"": true, ".git": true, "worktrees": true, ".claude": true, "tmp": true, "proc": true, "usr": true, "bin": true}}
 	rand.Read(r.salt[:])
-	r.shaped = []*regexp.Regexp{regexp.MustCompile(`(?i)-[a-z]+-([0-9a-f-]{36}-)?[0-9a-f]{8}$`)}
-	return r
+	return r.snapshot(s)
 }
+
+// shaped finds the end of a folder's name by which it is disposable.
+var shaped = regexp.MustCompile(`(?i)-[a-z]+-([0-9a-f-]{36}-)?[0-9a-f]{8}$`)
 
 func (r *redacter) word(w string) string {
 	if r.known[w] || w == "" {
 		return w
 	}
-	tail := ""
-	for _, re := range r.shaped {
-		if m := re.FindString(w); m != "" {
-			tail = m
-		}
-	}
+	tail := shaped.FindString(w)
 	sum := sha256.Sum256(append(r.salt[:], strings.TrimSuffix(w, tail)...))
 	return "x" + hex.EncodeToString(sum[:4]) + tail
 }
@@ -78,14 +68,12 @@ func (r *redacter) path(p string) string {
 func (r *redacter) id(id string) string {
 	kind, rest, ok := strings.Cut(id, ":")
 	switch {
-	case ok && kind == snapshot.KindDir:
-		return kind + ":" + r.path(rest)
-	case ok && kind == snapshot.KindProcess:
+	case !ok:
+		return r.source(id)
+	case kind == snapshot.KindProcess:
 		return id
-	case ok:
-		return kind + ":" + r.path(rest)
 	}
-	return r.source(id)
+	return kind + ":" + r.path(rest)
 }
 
 func (r *redacter) source(name string) string {
@@ -98,205 +86,169 @@ func (r *redacter) source(name string) string {
 
 func (r *redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 	out := *s
-	out.Host.Name, out.Host.User = r.word(s.Host.Name), r.word(s.Host.User)
-	out.Host.Home, out.Host.Cwd = r.path(s.Host.Home), r.path(s.Host.Cwd)
-	out.Sources = rekey(s.Sources, r.source, func(v snapshot.Source) snapshot.Source {
-		v.Path = r.path(v.Path)
-		if v.Error != "" {
-			v.Error = "redacted"
-		}
-		if v.Server != nil {
-			server := *v.Server
-			server.Socket = r.path(server.Socket)
-			v.Server = &server
-		}
-		return v
+	r.words(&out.Host.Name, &out.Host.User)
+	r.paths(&out.Host.Home, &out.Host.Cwd)
+	out.Sources = rekey(s.Sources, r.source, func(v *snapshot.Source) {
+		r.paths(&v.Path)
+		hide(&v.Error)
+		v.Server = changed(v.Server, func(x *snapshot.Server) { r.paths(&x.Socket) })
 	})
-	out.Sessions = rekey(s.Sessions, r.id, r.session)
-	out.Tabs = rekey(s.Tabs, r.id, func(v snapshot.Tab) snapshot.Tab {
+	out.Sessions = rekey(s.Sessions, r.id, func(v *snapshot.Session) {
+		v.Source, v.Panes, v.Error = r.source(v.Source), r.panes(v.Panes), changed(v.Error, hide)
+		r.words(&v.Name, &v.Group)
+		v.Server = changed(v.Server, func(x *snapshot.Server) { r.paths(&x.Socket) })
+	})
+	out.Tabs = rekey(s.Tabs, r.id, func(v *snapshot.Tab) {
 		v.Source, v.Label, v.Panes = r.source(v.Source), r.label(v.Label), r.panes(v.Panes)
-		return v
 	})
-	out.Terminals = rekey(s.Terminals, r.id, func(v snapshot.Terminal) snapshot.Terminal {
-		v.Source, v.Role, v.Label = r.source(v.Source), r.word(v.Role), r.word(v.Label)
-		v.Workspace, v.Cwd = r.path(v.Workspace), r.path(v.Cwd)
-		if v.Owner != nil {
-			owner := *v.Owner
-			owner.ID, owner.Worktree = r.word(owner.ID), r.path(owner.Worktree)
-			v.Owner = &owner
-		}
-		v.Error = redacted(v.Error)
-		return v
+	out.Terminals = rekey(s.Terminals, r.id, func(v *snapshot.Terminal) {
+		v.Source, v.Error = r.source(v.Source), changed(v.Error, hide)
+		r.words(&v.Role, &v.Label)
+		r.paths(&v.Workspace, &v.Cwd)
+		v.Owner = changed(v.Owner, func(x *snapshot.TerminalOwner) {
+			r.words(&x.ID)
+			r.paths(&x.Worktree)
+		})
 	})
-	out.Owners = nil
-	for _, v := range s.Owners {
-		v.Source, v.Builder = r.source(v.Source), r.word(v.Builder)
-		v.Workspace, v.Worktree = r.path(v.Workspace), r.path(v.Worktree)
-		out.Owners = append(out.Owners, v)
-	}
+	out.Owners = each(s.Owners, func(v *snapshot.Owner) {
+		v.Source = r.source(v.Source)
+		r.words(&v.Builder)
+		r.paths(&v.Workspace, &v.Worktree)
+	})
 	out.Dirs = rekey(s.Dirs, r.id, r.dir)
 	out.Processes = rekey(s.Processes, r.id, r.process)
-	out.Spawns = nil
-	for _, v := range s.Spawns {
-		v.Source, v.ID, v.Path = r.source(v.Source), r.word(v.ID), r.path(v.Path)
-		v.Label, v.Session, v.Owner = r.word(v.Label), r.word(v.Session), r.word(v.Owner)
-		out.Spawns = append(out.Spawns, v)
-	}
-	out.Registry = nil
-	for _, v := range s.Registry {
-		v.Source, v.ID, v.Path = r.source(v.Source), r.word(v.ID), r.path(v.Path)
-		v.Session, v.Role, v.Marker = r.word(v.Session), r.word(v.Role), r.word(v.Marker)
-		v.Server, v.Pane = r.word(v.Server), r.word(v.Pane)
-		out.Registry = append(out.Registry, v)
-	}
-	out.Workers = nil
-	for _, v := range s.Workers {
-		v.ID, v.Source, v.Name, v.Why, v.NextCommand = r.word(v.ID), r.source(v.Source), r.word(v.Name), "redacted", "redacted"
+	out.Spawns, out.Registry = each(s.Spawns, r.record), each(s.Registry, r.record)
+	out.Workers = each(s.Workers, func(v *snapshot.Worker) {
+		v.Source = r.source(v.Source)
+		r.words(&v.ID, &v.Name)
+		v.Why, v.NextCommand = redacted, redacted
 		if v.Session != "" {
 			v.Session = r.id(v.Session)
 		}
-		out.Workers = append(out.Workers, v)
-	}
-	out.Holds = nil
-	for _, v := range s.Holds {
-		v.ID, v.Owner, v.Reason = r.id(v.ID), r.word(v.Owner), "redacted"
-		out.Holds = append(out.Holds, v)
-	}
-	if s.Asked != nil {
-		asked := *s.Asked
-		asked.ID = r.id(asked.ID)
-		out.Asked = &asked
-	}
-	out.Projects = nil
-	for _, v := range s.Projects {
-		out.Projects = append(out.Projects, r.project(v))
-	}
-	out.Sightings = rekey(s.Sightings, r.id, func(v snapshot.Sighting) snapshot.Sighting {
-		// The identity is made of paths and names: it cannot match any more, so the sighting keeps its times only.
-		v.Identity = "redacted"
-		return v
 	})
+	out.Holds = each(s.Holds, func(v *snapshot.Hold) {
+		v.ID, v.Reason = r.id(v.ID), redacted
+		r.words(&v.Owner)
+	})
+	out.Asked = changed(s.Asked, func(x *snapshot.Asked) { x.ID = r.id(x.ID) })
+	out.Projects = each(s.Projects, r.project)
+	// The identity is made of paths and names: it cannot match any more, so the sighting keeps its times only.
+	out.Sightings = rekey(s.Sightings, r.id, func(v *snapshot.Sighting) { v.Identity = redacted })
 	return &out
 }
 
-func rekey[V any](m map[string]V, key func(string) string, value func(V) V) map[string]V {
+// redacted stands for a text that may name anything.
+const redacted = "redacted"
+
+// hide leaves of a text only whether there is one.
+func hide(s *string) {
+	if *s != "" {
+		*s = redacted
+	}
+}
+
+func (r *redacter) words(all ...*string) {
+	for _, s := range all {
+		*s = r.word(*s)
+	}
+}
+
+func (r *redacter) paths(all ...*string) {
+	for _, s := range all {
+		*s = r.path(*s)
+	}
+}
+
+// changed is a changed copy of what may be unknown.
+func changed[T any](v *T, change func(*T)) *T {
+	if v == nil {
+		return nil
+	}
+	out := *v
+	change(&out)
+	return &out
+}
+
+// each is a changed copy of a list.
+func each[T any](list []T, change func(*T)) []T {
+	out := slices.Clone(list)
+	for i := range out {
+		change(&out[i])
+	}
+	return out
+}
+
+// eachOf is a changed copy of a list that may be unknown.
+func eachOf[T any](list *[]T, change func(*T)) *[]T {
+	return changed(list, func(l *[]T) { *l = each(*l, change) })
+}
+
+func rekey[V any](m map[string]V, key func(string) string, change func(*V)) map[string]V {
 	if m == nil {
 		return nil
 	}
 	out := make(map[string]V, len(m))
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		out[key(k)] = value(m[k])
+	for k, v := range m {
+		change(&v)
+		out[key(k)] = v
 	}
 	return out
+}
+
+func (r *redacter) record(v *snapshot.Record) {
+	v.Source, v.Label = r.source(v.Source), r.label(v.Label)
+	r.words(&v.ID, &v.Role, &v.Owner, &v.Session, &v.Server, &v.Pane, &v.Marker)
+	r.paths(&v.Path)
 }
 
 // project keeps which rules are turned off. A pattern is a path, of which what is special stays.
-func (r *redacter) project(v snapshot.Project) snapshot.Project {
-	v.Path, v.File, v.SHA256 = r.path(v.Path), r.path(v.File), ""
-	if v.Why != "" {
-		v.Why = "redacted"
-	}
-	v.Worktrees = slices.Clone(v.Worktrees)
-	for i := range v.Worktrees {
-		v.Worktrees[i] = r.path(v.Worktrees[i])
-	}
-	if v.Protected != nil {
-		globs := slices.Clone(*v.Protected)
-		for i, g := range globs {
-			parts := strings.Split(g, "/")
-			for k, part := range parts {
-				if strings.ContainsAny(part, "*?") { // a part of a name cannot be replaced alike: any name stands for it
-					parts[k] = strings.Repeat("*", min(2, max(1, strings.Count(part, "**")+1)))
-				} else {
-					parts[k] = r.word(part)
-				}
+func (r *redacter) project(v *snapshot.Project) {
+	v.SHA256 = ""
+	r.paths(&v.Path, &v.File)
+	hide(&v.Why)
+	path := func(s *string) { r.paths(s) }
+	v.Worktrees = each(v.Worktrees, path)
+	v.Protected = eachOf(v.Protected, func(glob *string) {
+		parts := strings.Split(*glob, "/")
+		for k, part := range parts {
+			if strings.ContainsAny(part, "*?") { // a part of a name cannot be replaced alike: any name stands for it
+				parts[k] = strings.Repeat("*", min(2, max(1, strings.Count(part, "**")+1)))
+			} else {
+				parts[k] = r.word(part)
 			}
-			globs[i] = strings.Join(parts, "/")
 		}
-		v.Protected = &globs
-	}
-	if v.Holds != nil {
-		holds := slices.Clone(*v.Holds)
-		for i := range holds {
-			holds[i] = snapshot.ProjectHold{Path: r.path(holds[i].Path), Reason: "redacted"}
-		}
-		v.Holds = &holds
-	}
-	return v
-}
-
-func (r *redacter) session(v snapshot.Session) snapshot.Session {
-	v.Source, v.Name, v.Group = r.source(v.Source), r.word(v.Name), r.word(v.Group)
-	if v.Server != nil {
-		srv := *v.Server
-		srv.Socket = r.path(srv.Socket)
-		v.Server = &srv
-	}
-	v.Panes, v.Error = r.panes(v.Panes), redacted(v.Error)
-	return v
+		*glob = strings.Join(parts, "/")
+	})
+	v.Holds = eachOf(v.Holds, func(h *snapshot.ProjectHold) { *h = snapshot.ProjectHold{Path: r.path(h.Path), Reason: redacted} })
 }
 
 func (r *redacter) panes(list []snapshot.Pane) []snapshot.Pane {
-	out := slices.Clone(list)
-	for i := range out {
-		out[i].Cwd = r.path(out[i].Cwd)
-		out[i].Error = redacted(out[i].Error)
-	}
-	return out
+	return each(list, func(v *snapshot.Pane) {
+		r.paths(&v.Cwd)
+		v.Error = changed(v.Error, hide)
+	})
 }
 
-// redacted leaves of an error only whether there is one.
-func redacted(text *string) *string {
-	if text == nil || *text == "" {
-		return text
-	}
-	return new("redacted")
+func (r *redacter) dir(v *snapshot.Dir) {
+	v.Source = r.source(v.Source)
+	r.words(&v.Name)
+	r.paths(&v.Path, &v.Root)
+	hide(&v.Error)
+	path := func(s *string) { r.paths(s) }
+	v.Nested = eachOf(v.Nested, path)
+	v.Git = changed(v.Git, func(g *snapshot.Git) {
+		r.paths(&g.Main, &g.CommonDir, &g.AdminDir, &g.Branch, &g.Upstream)
+		g.UntrackedPaths, g.IgnoredPaths = eachOf(g.UntrackedPaths, path), eachOf(g.IgnoredPaths, path)
+		g.LeftOutPaths, g.Nested = eachOf(g.LeftOutPaths, path), eachOf(g.Nested, path)
+	})
 }
 
-// paths redacts a list that may be unknown.
-func (r *redacter) paths(list *[]string) *[]string {
-	if list == nil {
-		return nil
-	}
-	out := slices.Clone(*list)
-	for i := range out {
-		out[i] = r.path(out[i])
-	}
-	return &out
-}
-
-func (r *redacter) dir(v snapshot.Dir) snapshot.Dir {
-	v.Source, v.Name, v.Path, v.Root = r.source(v.Source), r.word(v.Name), r.path(v.Path), r.path(v.Root)
-	v.Nested = r.paths(v.Nested)
-	if v.Error != "" {
-		v.Error = "redacted"
-	}
-	if v.Git != nil {
-		g := *v.Git
-		g.Main, g.CommonDir, g.AdminDir = r.path(g.Main), r.path(g.CommonDir), r.path(g.AdminDir)
-		g.Branch, g.Upstream = r.path(g.Branch), r.path(g.Upstream)
-		g.UntrackedPaths, g.IgnoredPaths = r.paths(g.UntrackedPaths), r.paths(g.IgnoredPaths)
-		g.LeftOutPaths, g.Nested = r.paths(g.LeftOutPaths), r.paths(g.Nested)
-		v.Git = &g
-	}
-	return v
-}
-
-func (r *redacter) process(v snapshot.Process) snapshot.Process {
+func (r *redacter) process(v *snapshot.Process) {
 	v.Argv, v.ArgvDigest = nil, ""
-	if v.Exe != nil {
-		// The program's own name stays, its folder does not.
-		v.Exe = new(filepath.Join(r.path(filepath.Dir(*v.Exe)), filepath.Base(*v.Exe)))
-	}
-	if v.Cwd != nil {
-		v.Cwd = new(r.path(*v.Cwd))
-	}
-	if v.Markers != nil {
-		m := make(map[string]string, len(*v.Markers))
-		for k, val := range *v.Markers {
-			m[k] = r.word(val)
-		}
-		v.Markers = &m
-	}
-	return v
+	// The program's own name stays, its folder does not.
+	v.Exe = changed(v.Exe, func(s *string) { *s = filepath.Join(r.path(filepath.Dir(*s)), filepath.Base(*s)) })
+	v.Cwd = changed(v.Cwd, func(s *string) { r.paths(s) })
+	v.Markers = changed(v.Markers, func(m *map[string]string) {
+		*m = rekey(*m, func(name string) string { return name }, func(s *string) { r.words(s) })
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -132,31 +133,14 @@ func scalar(n *yaml.Node, t reflect.Type) string {
 	if n.Kind != yaml.ScalarNode {
 		return fmt.Sprintf("it is %s; it wants %s", what(n), wanted(t))
 	}
-	tag := n.ShortTag()
-	switch t.Kind() {
-	case reflect.String:
-		if tag == "!!str" {
-			return ""
-		}
-	case reflect.Bool:
-		if tag == "!!bool" {
-			return ""
-		}
-	case reflect.Int, reflect.Int64:
-		var x int64
-		if tag == "!!int" && n.Decode(&x) == nil {
-			return ""
-		}
-	case reflect.Uint64:
-		var x uint64
-		if tag == "!!int" && n.Decode(&x) == nil {
-			return ""
-		}
-	case reflect.Float64:
-		var x float64
-		if (tag == "!!int" || tag == "!!float") && n.Decode(&x) == nil && !math.IsNaN(x) && !math.IsInf(x, 0) {
-			return ""
-		}
+	tags := map[reflect.Kind][]string{
+		reflect.String: {"!!str"}, reflect.Bool: {"!!bool"}, reflect.Int: {"!!int"}, reflect.Int64: {"!!int"}, reflect.Uint64: {"!!int"},
+		reflect.Float64: {"!!int", "!!float"},
+	}
+	x := reflect.New(t)
+	right := slices.Contains(tags[t.Kind()], n.ShortTag()) && n.Decode(x.Interface()) == nil
+	if right && (!x.Elem().CanFloat() || !math.IsNaN(x.Elem().Float()) && !math.IsInf(x.Elem().Float(), 0)) {
+		return ""
 	}
 	return fmt.Sprintf("it is %q; it wants %s", n.Value, wanted(t))
 }

@@ -124,6 +124,9 @@ func Home(path string) string {
 	return path
 }
 
+// Time writes a time on the clock of the person who reads it.
+func Time(t time.Time) string { return t.Local().Format(time.DateTime) }
+
 // Span writes a duration the way people say it.
 func Span(d time.Duration) string {
 	switch {
@@ -176,7 +179,7 @@ func Beneath(w io.Writer) io.Writer {
 	return w
 }
 
-// Terminal reports whether w is a terminal, and its width in columns, 80 where there is none.
+// Terminal reports whether w is a terminal, and its width in columns, 80 for anything else.
 func Terminal(w io.Writer) (bool, int) {
 	f, ok := Beneath(w).(*os.File)
 	if !ok || !term.IsTerminal(f.Fd()) {

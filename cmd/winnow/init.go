@@ -60,7 +60,7 @@ func (a *app) initFolder(dir string) error {
 		}
 	}
 	if len(there) > 0 {
-		return config.Mistakef("%s is there already; nothing was written: choose another folder, or move it away", strings.Join(there, " and "))
+		return config.Mistakef("%s: is there already; nothing was written: choose another folder, or move it away", strings.Join(there, ", "))
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", dir, err)
@@ -74,8 +74,8 @@ func (a *app) initFolder(dir string) error {
 		text.Clean(file), text.Clean(rules), text.Quote(file), text.Quote(rules), text.Clean(config.UserPlace()))
 }
 
-// writeNew makes the files in the folder, or none of them. It overwrites nothing and leaves the folder through no link, whatever
-// somebody else puts there meanwhile.
+// writeNew makes the files in the folder, or none of them. It overwrites nothing and leaves the folder through no link, also when
+// another program puts something there meanwhile.
 func writeNew(dir string, files map[string][]byte) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

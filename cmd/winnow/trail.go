@@ -69,11 +69,11 @@ func triggered(sweeps []ledger.Sweep) Answer {
 		return Answer{askTriggered, "no", "no sweep is on record in the last 30 days; winnow sweep --apply makes one"}
 	}
 	last := sweeps[0]
-	detail := fmt.Sprintf("the latest of %s was on %s (%s)", text.Plural(len(sweeps), "sweep"), stamp(last.Started), last.Mode)
+	detail := fmt.Sprintf("the latest of %s was on %s (%s)", text.Plural(len(sweeps), "sweep"), text.Time(last.Started), last.Mode)
 	if i := slices.IndexFunc(sweeps, func(s ledger.Sweep) bool { return s.Mode == report.Apply }); i < 0 {
 		return Answer{askTriggered, "no", detail + "; none of them had --apply: winnow sweep --apply"}
 	} else if i > 0 {
-		detail += "; the latest with --apply on " + stamp(sweeps[i].Started)
+		detail += "; the latest with --apply on " + text.Time(sweeps[i].Started)
 	}
 	return Answer{askTriggered, "yes", detail}
 }
@@ -117,7 +117,7 @@ func seenBefore(t *snapshot.Terminal) Answer {
 		"folder": "it was started in that builder's worktree",
 	}[t.Owner.How]
 	if t.Owner.SeenAt != nil {
-		how += "; with its own row it was last seen on " + stamp(*t.Owner.SeenAt)
+		how += "; with its own row it was last seen on " + text.Time(*t.Owner.SeenAt)
 	}
 	return Answer{askSeen, "yes", how}
 }
@@ -146,19 +146,17 @@ func effect(acts []ledger.Act, refused alarm.Refusal) Answer {
 			times = text.Plural(refused.Count, "time") + " in a row"
 		}
 		return Answer{askEffect, "no", fmt.Sprintf("it did not %s, the last time on %s; every sweep --apply tries again. %s: %s",
-			times, stamp(refused.LastAt), refused.Outcome, refused.Detail)}
+			times, text.Time(refused.LastAt), refused.Outcome, refused.Detail)}
 	}
 	if len(acts) == 0 {
 		return Answer{askEffect, "unknown", "no sweep has asked to close it yet"}
 	}
 	last := acts[0]
 	if last.Outcome == nil {
-		return Answer{askEffect, "unknown", "the act of " + stamp(last.Intent.At) + " was cut short; the next sweep --apply finds out how it went"}
+		return Answer{askEffect, "unknown", "the act of " + text.Time(last.Intent.At) + " was cut short; the next sweep --apply finds out how it went"}
 	}
-	return Answer{askEffect, "no", fmt.Sprintf("on %s: %s: %s; and it is there now", stamp(last.Intent.At), last.Outcome.Outcome, last.Outcome.Detail)}
+	return Answer{askEffect, "no", fmt.Sprintf("on %s: %s: %s; and it is there now", text.Time(last.Intent.At), last.Outcome.Outcome, last.Outcome.Detail)}
 }
-
-func stamp(t time.Time) string { return t.Local().Format(time.DateTime) }
 
 // trailText shows the answers.
 func (p paint) trailText(w io.Writer, trail []Answer) {

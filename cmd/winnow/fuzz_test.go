@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/saved"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
 	"winnow/testkit/attack"
@@ -53,8 +51,8 @@ func FuzzSnapshot(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := decodeSnapshot(data)
-		_ = unknownFields(json.NewDecoder(bytes.NewReader(data)), reflect.TypeFor[snapshot.Snapshot]())
+		s, err := saved.Decode(data)
+		_ = saved.Unknown(data)
 		if err != nil {
 			return
 		}
@@ -68,14 +66,14 @@ func FuzzSnapshot(f *testing.F) {
 			return
 		}
 		for _, d := range res.Decisions {
-			if d.Verdict == decision.Reap && !anyRead(s) {
+			if d.Verdict == decision.Reap && !read(s) {
 				t.Fatalf("%s is to go, and nothing was read: %s", d.ID, data)
 			}
 		}
 	})
 }
 
-func anyRead(s *snapshot.Snapshot) bool {
+func read(s *snapshot.Snapshot) bool {
 	for _, src := range s.Sources {
 		if src.Status == snapshot.OK {
 			return true
@@ -87,7 +85,7 @@ func anyRead(s *snapshot.Snapshot) bool {
 func TestUnknownFieldsOfASnapshot(t *testing.T) {
 	t.Parallel()
 	doc := `{"schema":"x","spwans":[{"path":1}],"spawns":[{"path":"/w","pth":"/w"},{"pth":"/x"}],"dirs":{"dir:/w":{"pat":1,"path":"/w"}}}`
-	got := strings.Join(unknownFields(json.NewDecoder(strings.NewReader(doc)), reflect.TypeFor[snapshot.Snapshot]()), "; ")
+	got := strings.Join(saved.Unknown([]byte(doc)), "; ")
 	for _, want := range []string{"spwans (the nearest is spawns)", "spawns.pth (the nearest is path)", "dirs.*.pat (the nearest is path)"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)

@@ -1,4 +1,5 @@
-package main
+// Package saved reads a snapshot that winnow snapshot wrote.
+package saved
 
 import (
 	"bytes"
@@ -31,25 +32,21 @@ const (
 	maxValues   = 1 << 22
 )
 
-// readSnapshot reads a saved snapshot. A field that this version does not know is passed over with a word about it: a misspelt one
-// is an unknown fact, and unknown keeps.
-func (a *app) readSnapshot(ctx context.Context, file string) (*snapshot.Snapshot, error) {
+// Read reads a saved snapshot from a file, "-" for stdin. unknown are the fields that this version does not know, each with the nearest that it
+// knows: a misspelt one is an unknown fact, and unknown keeps.
+func Read(ctx context.Context, file string) (s *snapshot.Snapshot, unknown []string, err error) {
 	data, err := readFile(ctx, file)
 	if err != nil {
-		return nil, fmt.Errorf("read snapshot: %w; nothing was decided", err)
+		return nil, nil, fmt.Errorf("read snapshot: %w; nothing was decided", err)
 	}
-	s, err := decodeSnapshot(data)
-	if err != nil {
-		return nil, fmt.Errorf("read snapshot %s: %w; nothing was decided", file, err)
+	if s, err = Decode(data); err != nil {
+		return nil, nil, fmt.Errorf("read snapshot %s: %w; nothing was decided", file, err)
 	}
-	for _, u := range unknownFields(json.NewDecoder(bytes.NewReader(data)), reflect.TypeFor[snapshot.Snapshot]()) {
-		a.log.Warn("unknown field in the snapshot, passed over", "file", file, "field", u)
-	}
-	return s, nil
+	return s, Unknown(data), nil
 }
 
-// decodeSnapshot reads a document of this version's schema, with the time that it was taken.
-func decodeSnapshot(data []byte) (*snapshot.Snapshot, error) {
+// Decode reads a document of this version's schema, with the time that it was taken.
+func Decode(data []byte) (*snapshot.Snapshot, error) {
 	if objects, values := counted(data); objects > maxObjects || values > maxValues {
 		return nil, fmt.Errorf("it holds more than %d objects or %d values, as no look gives", maxObjects, maxValues)
 	}
@@ -145,11 +142,11 @@ func jsonProblem(data []byte, err error) string {
 	return fmt.Sprintf("line %d, column %d: %v", row, len(before)-bytes.LastIndexByte(before, '\n')-1, err)
 }
 
-// unknownFields lists the paths of a document that t has no field for, each once, with the nearest name that it has. The document
+// Unknown lists the paths of a document that a snapshot has no field for, each once, with the nearest name that it has. The document
 // is read a token at a time, so that what is passed over takes up no room. Of very many the first are enough.
-func unknownFields(dec *json.Decoder, t reflect.Type) []string {
-	u := unknown{dec: dec, seen: map[string]bool{}}
-	_ = u.value(t, "") // it was read whole before
+func Unknown(data []byte) []string {
+	u := unknown{dec: json.NewDecoder(bytes.NewReader(data)), seen: map[string]bool{}}
+	_ = u.value(reflect.TypeFor[snapshot.Snapshot](), "") // it was read whole before
 	return slices.Sorted(maps.Keys(u.seen))
 }
 

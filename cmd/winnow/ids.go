@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/text"
+	"winnow/engine/snapshot"
+	"winnow/internal/herdr"
+)
+
+// ids lists every candidate of a snapshot.
+func ids(s *snapshot.Snapshot) []string {
+	var out []string
+	for _, kind := range snapshot.Kinds {
+		out = slices.AppendSeq(out, kind.IDs(s))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// idsOf lists the candidates that people call name.
+func idsOf(s *snapshot.Snapshot, name string) []string {
+	var out []string
+	for _, kind := range snapshot.Kinds {
+		for id := range kind.IDs(s) {
+			if c, _ := kind.Find(s, id); name != "" && c.Name == name || kind.Name == snapshot.KindProcess && c.Native == name {
+				out = append(out, id)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// What herdr takes for a tab besides its id: 1:t1, w_1:t2, w1:+2, +1:2, 1:p1, and t_1_2, w1-2, p_75.
+var (
+	byPlace = regexp.MustCompile(`^(w_?)?\+?[0-9A-Z]+:[tp]?\+?[0-9A-Z]+$`)
+	older   = regexp.MustCompile(`^(w_?)?\+?[0-9A-Z]+-\+?[0-9]+$|^[tp]_[w_+0-9A-Z]+$`)
+)
+
+// positional reports whether herdr would take for a position what a person gave for a tab. A position is never sent to herdr, and never
+// completed to a tab's id: 1:t1 is the end of w11:t1 too. What does not say that it is a tab may be a part of a folder's name.
+func positional(id string) bool {
+	native, tab := strings.CutPrefix(id, snapshot.KindTab+":")
+	if tab {
+		native = native[strings.LastIndexByte(native, '/')+1:]
+	}
+	return !herdr.TabID(native) && (byPlace.MatchString(native) || tab && older.MatchString(native))
+}
+
+// findID completes a shortened id among the candidates of a snapshot.
+func findID(s *snapshot.Snapshot, id string) (string, error) {
+	if positional(id) {
+		return "", config.Mistakef("%q is no tab's id: herdr reads it as a position, where another tab stands after a close; give the id as winnow shows it, such as w1:t3", id)
+	}
+	full, err := pick(id, ids(s), "candidate")
+	if err != nil {
+		if byName := idsOf(s, id); len(byName) == 1 {
+			return byName[0], nil
+		} else if len(byName) > 1 {
+			return "", config.Mistakef("%q is ambiguous: it is the name of %s", id, strings.Join(firstOf(byName, 5), ", "))
+		}
+		var failed []string
+		for name, src := range s.Sources {
+			if src.Status == snapshot.Failed {
+				failed = append(failed, name)
+			}
+		}
+		if len(failed) > 0 {
+			slices.Sort(failed)
+			return "", fmt.Errorf("%w (these could not be read: %s)", err, strings.Join(failed, ", "))
+		}
+	}
+	return full, err
+}
+
+// pick completes a shortened name: the whole of it, else its only extension, else the only name that holds it.
+func pick(id string, known []string, what string) (string, error) {
+	if slices.Contains(known, id) {
+		return id, nil
+	}
+	for _, fits := range []func(string) bool{
+		func(k string) bool { return strings.HasPrefix(k, id) },
+		func(k string) bool { return strings.HasSuffix(k, id) },
+		func(k string) bool { return strings.Contains(k, id) },
+	} {
+		var found []string
+		for _, k := range known {
+			if fits(k) {
+				found = append(found, k)
+			}
+		}
+		switch {
+		case len(found) == 1:
+			return found[0], nil
+		case len(found) > 1:
+			return "", config.Mistakef("%q is ambiguous: it fits %s; give more of it", id, strings.Join(firstOf(found, 5), ", "))
+		}
+	}
+	if len(known) == 0 {
+		return "", config.Mistakef("there is no %s %q, nor any other", what, id)
+	}
+	if near := text.Nearest(id, known); levenshtein.ComputeDistance(id, near) <= max(2, len(id)/2) {
+		return "", config.Mistakef("there is no %s %q; the nearest is %s", what, id, near)
+	}
+	return "", config.Mistakef("there is no %s %q among the %d", what, id, len(known))
+}
+
+func firstOf(list []string, n int) []string {
+	if len(list) <= n {
+		return list
+	}
+	return append(slices.Clone(list[:n]), fmt.Sprintf("and %d more", len(list)-n))
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/sources"
+	"winnow/engine/snapshot"
+	"winnow/engine/worker"
+	"winnow/ledger"
+)
+
+func newRelease(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "release ID",
+		Short: "Lift a hold; ends nothing by itself",
+		Long: `Release lifts the hold on ID, which is as winnow holds prints it, a part of that, or the id of a worker. It ends nothing.
+What a registry itself marks as retained stays so: only its own program can let go of that.`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, ids []string) error { return a.release(cmd.Context(), ids[0]) },
+	}
+}
+
+// Released is what winnow release prints as JSON.
+type Released struct {
+	Released string `json:"released"`
+	// Also are other holds of the same worker, on sessions that it had before.
+	Also []string `json:"also,omitempty"`
+	// Retained is the registry that still keeps it, and NextCommand the command that lets go of it there.
+	Retained    string `json:"retained,omitempty"`
+	NextCommand string `json:"next_command,omitempty"`
+}
+
+func (a *app) release(ctx context.Context, arg string) error {
+	if err := a.trustState(); err != nil {
+		return err
+	}
+	l, err := ledger.Open(a.ledgerPath())
+	if err != nil {
+		return fmt.Errorf("%w; nothing was released", err)
+	}
+	defer l.Close()
+	holds, err := l.Holds(ctx)
+	if err != nil {
+		return fmt.Errorf("read holds: %w; nothing was released", err)
+	}
+	s, err := a.look(ctx, sources.Scope{}, remember(ctx, a.ledgerPath(), l))
+	if err != nil {
+		return err
+	}
+	t, _, notFound := a.find(ctx, s, arg)
+	held, err := heldBy(holds, t, arg)
+	keeper := t.keeper()
+	switch {
+	case err != nil && notFound == nil && keeper != nil:
+		return a.refuse(*t.refused(keeper, keptThere, nothingFreed, keeper.Release,
+			"Winnow holds nothing of it: %s itself marks it as retained, and only its own program can let go of that", called(keeper)))
+	case err != nil:
+		return err
+	}
+	for _, id := range held {
+		if _, err := l.Release(ctx, id, ""); err != nil {
+			return fmt.Errorf("release %s: %w", id, err)
+		}
+	}
+	out, then := Released{Released: held[0], Also: held[1:]}, "the next sweep decides about it again"
+	if keeper != nil {
+		out.Retained, out.NextCommand = keeper.Source, keeper.Release
+		then = strings.TrimSuffix("its registry still marks it as retained: "+out.NextCommand, ": ")
+	}
+	return a.say(out, "%s is no longer held; %s", strings.Join(held, ", "), then)
+}
+
+// heldBy are the candidates that are held by what was asked for: the one of that id or name, those held for that worker, or the one
+// that a part of an id fits.
+func heldBy(holds []snapshot.Hold, t asked, arg string) ([]string, error) {
+	var known, own []string
+	for _, h := range holds {
+		known = append(known, h.ID)
+		if w := t.worker; w != nil && (h.ID == t.id || strings.HasSuffix(h.Reason, mark(w.Source, w.ID))) {
+			own = append(own, h.ID)
+		}
+	}
+	if slices.Contains(known, arg) {
+		return []string{arg}, nil
+	}
+	if t.worker == nil && slices.Contains(known, t.id) {
+		return []string{t.id}, nil
+	}
+	if t.worker != nil {
+		if own = slices.Compact(slices.Sorted(slices.Values(own))); len(own) == 0 {
+			return nil, config.Mistakef("nothing of %s is held by Winnow; winnow holds lists what is", called(t.worker))
+		}
+		return own, nil
+	}
+	id, err := pick(arg, known, "hold")
+	return []string{id}, err
+}
+
+// keeper is the worker that its own registry marks as retained.
+func (t asked) keeper() *worker.Seen {
+	for i := range t.records {
+		if t.records[i].Retained {
+			return &t.records[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"winnow/actuators"
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
+	"winnow/collectors/processes"
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+	"winnow/ledger"
+)
+
+func newRestore(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "restore ACT...",
+		Short: "Bring back what acts set aside",
+		Long: `Restore brings a folder back to where it was, with its place in its repository; for a tmux session it starts one of the same name
+that shows the saved scrollback, for a herdr tab it opens one of the same label and says where the saved text is. It overwrites nothing. ACT is as trash and history print it and may be
+shortened. Each act is restored by itself: when one fails, the others are still restored.`,
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, acts []string) error { return a.restore(cmd.Context(), acts) },
+	}
+}
+
+// restored is an act whose thing was brought back.
+type restored struct {
+	Restored  string `json:"restored"`
+	Candidate string `json:"candidate"`
+	Detail    string `json:"detail"`
+	// Again says when a folder goes again, and NextCommand what keeps it.
+	Again       string `json:"again,omitempty"`
+	NextCommand string `json:"next_command,omitempty"`
+}
+
+func (a *app) restore(ctx context.Context, acts []string) error {
+	s := &sweeper{app: a}
+	defer s.close()
+	if err := s.lock(ctx, true); err != nil {
+		return err
+	}
+	kept, lost := s.openTrash(ctx)
+	var known []string
+	byID := map[string]ledger.Act{}
+	for _, r := range kept {
+		known = append(known, r.Intent.ID)
+		byID[r.Intent.ID] = r
+	}
+	var ids []string
+	var wanted []decision.Intent
+	for _, act := range acts {
+		id, err := pick(act, known, "act in the trash")
+		if err != nil { // before anything is brought back
+			return errors.Join(lost, err)
+		}
+		if !slices.Contains(ids, id) {
+			ids, wanted = append(ids, id), append(wanted, byID[id].Intent)
+		}
+	}
+	if lost != nil {
+		a.note("%v; the manifests in the trash say how to bring %s back, and that it was is not recorded", lost, strings.Join(ids, ", "))
+	}
+	host, err := processes.Host(a.cfg.Collect.Processes.Root, processes.KnownNames())
+	if err != nil {
+		return fmt.Errorf("restore %s: %w; nothing was restored", strings.Join(ids, ", "), err)
+	}
+	actuator := a.actuators(host, intendedRoots(wanted))
+	defer s.hands.take()()
+	var back []restored
+	var failed error
+	code := 0
+	for _, in := range wanted {
+		one, err := s.restoreOne(ctx, actuator[in.Kind], in)
+		if one != nil {
+			back = append(back, *one)
+		}
+		if err == nil {
+			continue
+		}
+		failed = errors.Join(failed, fmt.Errorf("restore %s: %w", in.ID, err))
+		if errors.Is(err, actuators.ErrPart) || errors.Is(err, actuators.ErrRefused) {
+			code = max(code, report.ExitPart)
+		} else {
+			code = report.ExitFailed
+		}
+	}
+	if len(back) > 0 {
+		failed = errors.Join(a.sayRestored(back), failed)
+	}
+	if code == report.ExitPart {
+		return codeError{report.ExitPart, failed}
+	}
+	return failed
+}
+
+// sayRestored says what was brought back: for one act an object, for several a list of them.
+func (a *app) sayRestored(back []restored) error {
+	var v any = back
+	if len(back) == 1 {
+		v = back[0]
+	}
+	return a.show(v, "", func(w io.Writer) {
+		for _, one := range back {
+			fmt.Fprintln(w, "brought back: "+text.Clean(one.Detail))
+			if one.Again != "" {
+				fmt.Fprintf(w, "  %s: %s\n", text.Clean(one.Again), text.Clean(one.NextCommand))
+			}
+		}
+	})
+}
+
+// restoreOne brings one thing back, and writes that down. What came back in part is an actuators.ErrPart.
+func (s *sweeper) restoreOne(ctx context.Context, actuator actuators.Actuator, in decision.Intent) (*restored, error) {
+	restorer, ok := actuator.(actuators.Restorer)
+	if !ok {
+		return nil, fmt.Errorf("a %s cannot be brought back", in.Kind)
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("%w; it was not restored", context.Cause(ctx))
+	}
+	ctx = context.WithoutCancel(ctx) // half a restore is worse than a late one
+	where, err := restorer.Restore(ctx, in)
+	if err != nil && !errors.Is(err, actuators.ErrPart) {
+		return nil, err
+	}
+	if s.ledger != nil { // what came back in part is not in the trash any more either
+		if err := s.ledger.MarkRestored(ctx, in.ID, time.Now()); err != nil {
+			return nil, fmt.Errorf("record that it was restored, which was done: %w", err)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	one := &restored{Restored: in.ID, Candidate: in.Candidate, Detail: where}
+	if in.Kind == snapshot.KindDir {
+		one.Again = fmt.Sprintf("where its reason still holds, a sweep sets it aside again after grace.dir (%s), unless it is retained", text.Span(config.Seconds(s.cfg.Rules.Grace.Dir)))
+		one.NextCommand = "winnow retain " + text.Quote(in.Candidate) + " --reason restored"
+	}
+	return one, nil
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/sources"
+	"winnow/cmd/winnow/text"
+	"winnow/engine/snapshot"
+	"winnow/ledger"
+)
+
+func newRetain(a *app) *cobra.Command {
+	var reason string
+	var span time.Duration
+	cmd := &cobra.Command{
+		Use:   "retain ID --reason TEXT",
+		Short: "Hold a candidate, so that nothing may reap it",
+		Long: `Retain places a hold on a tab, a session, a process or a folder. Nothing reaps it until the hold is released or its time has passed.
+ID is as sweep --all prints it, such as session:tmux/default/$4 or dir:/home/me/wt/a; it may be shortened while it is unambiguous. It may
+also be a worker's id in its registry. A session that a registry records is only held when its worker has ended and the session lives.`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			if strings.TrimSpace(reason) == "" {
+				return config.Mistakef("--reason is missing: say why it must stay, for the reader of winnow holds")
+			}
+			if span < 0 || cmd.Flags().Changed("for") && span == 0 {
+				return config.Mistakef("--for %s holds nothing: give a time from now on such as 48h, or leave it out for a hold without an end", span)
+			}
+			return a.retain(cmd.Context(), ids[0], reason, span)
+		},
+	}
+	cmd.Flags().StringVar(&reason, "reason", "", "why it must stay")
+	cmd.Flags().DurationVar(&span, "for", 0, "how long; without it until it is released")
+	return cmd
+}
+
+func (a *app) retain(ctx context.Context, id, reason string, span time.Duration) error {
+	s, err := a.look(ctx, sources.Scope{}, a.recall(ctx))
+	if err != nil {
+		return err
+	}
+	t, no, err := a.find(ctx, s, id)
+	if err != nil {
+		return err
+	}
+	if no == nil {
+		no = t.keepable(s)
+	}
+	if no != nil {
+		return a.refuse(*no)
+	}
+	if err := a.trustState(); err != nil {
+		return err
+	}
+	l, err := ledger.Open(a.ledgerPath())
+	if err != nil {
+		return fmt.Errorf("%w; nothing was held", err)
+	}
+	defer l.Close()
+	h := snapshot.Hold{ID: t.id, Owner: owner(), Reason: reason, Since: time.Now().UTC()}
+	if own := t.own(); own != nil {
+		h.Reason += mark(own.Source, own.ID)
+	}
+	until := "until it is released"
+	if span > 0 {
+		t := h.Since.Add(span)
+		h.Until, until = &t, "until "+text.Time(t)
+	}
+	if err := l.Hold(ctx, h); err != nil {
+		return fmt.Errorf("hold %s: %w; nothing was held", h.ID, err)
+	}
+	return a.say(h, "%s is held %s", h.ID, until)
+}
+
+// mark is what stands behind the reason of a hold on a worker's session, so that the hold is found by the worker's id even when
+// the session is closed.
+func mark(source, id string) string { return " (worker " + id + " of " + source + ")" }
+
+// keepable says why it may not be held. A session that a registry records is only kept when its worker has ended, the session is
+// recorded and lives right now: before, the worker still needs it, and after, nothing is left to keep. All else can be held at any time.
+func (t asked) keepable(s *snapshot.Snapshot) *Refused {
+	if !t.session() {
+		return nil
+	}
+	if blind := unreadOf(s, "registry"); blind != "" {
+		return t.refused(t.worker, unreadable, nothingHeld+". While it cannot be read, nothing that rests on it is reaped", "winnow doctor",
+			"%s could not be read, so whether a worker that has not ended owns the session is not known", blind)
+	}
+	for i := range t.records {
+		// A session that was named lives, whatever else bears the name; only an owner who is not over keeps it from being held then.
+		w := &t.records[i]
+		if no := w.Retain; no != nil && (t.worker != nil || no.Reason == notTerminal) {
+			return t.refused(w, no.Reason, nothingHeld, no.Next, "%s", no.Message)
+		}
+	}
+	return nil
+}
+
+// owner is who places a hold.
+func owner() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return fmt.Sprintf("uid %d", os.Getuid())
+}

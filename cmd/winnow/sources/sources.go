@@ -1,0 +1,415 @@
+// Package sources says from the configuration which collectors read what.
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"winnow/cmd/winnow/config"
+	"winnow/collectors"
+	"winnow/collectors/dirs"
+	"winnow/collectors/opensessions"
+	"winnow/collectors/panes/codev"
+	"winnow/collectors/panes/herdr"
+	"winnow/collectors/panes/tmux"
+	"winnow/collectors/processes"
+	"winnow/collectors/records"
+	"winnow/engine/decision"
+	"winnow/engine/policy"
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+)
+
+// Set is what a configuration, and the rules that were loaded, have read.
+type Set struct {
+	Config *config.Config
+	// Policy is nil in a command that judges nothing.
+	Policy *policy.Policy
+	Log    hclog.Logger
+}
+
+// Scope narrows a look to what one candidate needs; the zero Scope looks at everything.
+type Scope struct {
+	ID, Kind string
+	// Source is the candidate's own source, Native what that calls it (snapshot.Candidate).
+	Source, Native string
+	// Argv has command lines read.
+	Argv bool
+}
+
+// ScopeOf narrows a look to one candidate of an earlier one.
+func ScopeOf(s *snapshot.Snapshot, id string) Scope {
+	kind, _ := snapshot.KindOf(id)
+	c, _ := s.Find(id)
+	return Scope{ID: id, Kind: kind.Name, Source: c.Source, Native: c.Native}
+}
+
+// only is what the candidate's source calls it, where it is of that kind; "" asks for all.
+func (sc Scope) only(kind string) string {
+	if sc.Kind != kind {
+		return ""
+	}
+	return sc.Native
+}
+
+// pid is the process that the look is narrowed to, 0 for all.
+func (sc Scope) pid() int {
+	pid, _ := strconv.Atoi(sc.only(snapshot.KindProcess))
+	return pid
+}
+
+// needs reports whether a look at one candidate reads what it reads for candidates of these kinds.
+func (sc Scope) needs(kinds ...string) bool { return sc.Kind == "" || slices.Contains(kinds, sc.Kind) }
+
+// own leaves of the sources of a kind the candidate's own, where it is of that kind.
+func (sc Scope) own(kind string, list []collectors.Source) []collectors.Source {
+	if sc.Kind != kind {
+		return list
+	}
+	return slices.DeleteFunc(list, func(s collectors.Source) bool { return s.Name != sc.Source })
+}
+
+// Of gives the sources that a look reads; known is what earlier looks remember of who had which terminal.
+func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error) {
+	c := set.Config.Collect
+	out := []collectors.Source{{
+		Name: snapshot.Proc, Kind: "processes", Path: c.Processes.Root,
+		Reader: processes.New(set.Processes(sc)),
+	}}
+	if sc.needs(snapshot.KindSession, snapshot.KindProcess) {
+		t, err := tmux.Sources(tmux.Options{
+			Sockets: c.Tmux.Sockets, UID: os.Getuid(), Env: os.Getenv, ProcRoot: c.Processes.Root, Only: sc.only(snapshot.KindSession),
+			Log: set.Log.Named("tmux"),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("find tmux servers: %w", err)
+		}
+		out = append(out, sc.own(snapshot.KindSession, t)...)
+	}
+	if sc.needs(snapshot.KindTerminal) {
+		t, err := codev.Sources(set.codev(sc, known))
+		if err != nil {
+			return nil, config.Mistakef("collect.codev: %v", err)
+		}
+		out = append(out, sc.own(snapshot.KindTerminal, t)...)
+	}
+	if sc.needs(snapshot.KindTab, snapshot.KindProcess) {
+		t, err := herdr.Sources(herdr.Options{
+			Sockets: c.Herdr.Sockets, Env: os.Getenv, IsSet: isSet, Home: home(), UID: os.Getuid(), ProcRoot: c.Processes.Root,
+			Only: sc.only(snapshot.KindTab), Inspect: set.inspects, Log: set.Log.Named("herdr"),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("find herdr servers: %w", err)
+		}
+		out = append(out, sc.own(snapshot.KindTab, t)...)
+	}
+	if sc.needs(snapshot.KindProcess) {
+		out = append(out, set.openSessions()...)
+	}
+	recorded, err := set.records()
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, recorded...)
+	if sc.needs(snapshot.KindDir, snapshot.KindProcess) {
+		d := set.Dirs(sc)
+		if sc.Kind == snapshot.KindDir {
+			d = set.ownDir(d, sc)
+		}
+		out = append(out, d...)
+	}
+	return unique(out)
+}
+
+// records are the spawn ledgers and registries: the configured ones, Shepherd's own stores, and the builders of Codev.
+func (set Set) records() ([]collectors.Source, error) {
+	builders, err := set.builders()
+	if err != nil {
+		return nil, err
+	}
+	c := set.Config.Collect
+	ledgers := with(c.Spawns, set.stores())
+	registries := with(c.Registry, set.stores())
+	registries = with(registries, unlike(builders, registries))
+	var out []collectors.Source
+	for _, list := range []struct {
+		kind    string
+		records []config.Record
+	}{{records.Spawns, ledgers}, {records.Registry, registries}} {
+		for _, r := range list.records {
+			o := records.Options{Fields: r.Fields}
+			if list.kind == records.Registry {
+				o.Over = set.over(r.Format)
+			}
+			s, err := records.Source(list.kind, r.Name, r.Format, r.Path, o)
+			if err != nil {
+				return nil, config.Mistakef("collect.%s: %v", list.kind, err)
+			}
+			out = append(out, s)
+		}
+	}
+	return out, nil
+}
+
+// with adds the records that a list lacks. It has a file already when path and format are the same, under whatever name.
+func with(list, more []config.Record) []config.Record {
+	list = slices.Clip(list)
+	for _, r := range more {
+		if !slices.ContainsFunc(list, func(have config.Record) bool { return have.Path == r.Path && have.Format == r.Format }) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// unlike gives records that have the same name, or one that the operator has used, names of their own.
+func unlike(list, taken []config.Record) []config.Record {
+	for i, r := range list {
+		if slices.ContainsFunc(slices.Concat(taken, list[:i]), func(t config.Record) bool { return t.Name == r.Name }) {
+			list[i].Name += "~" + collectors.Short(r.Path)
+		}
+	}
+	return list
+}
+
+// stores are Shepherd's own, each of which is a spawn ledger and a registry.
+func (set Set) stores() []config.Record {
+	var out []config.Record
+	for _, path := range auto(set.Config.Collect.Shepherd.Stores, records.ShepherdStore) {
+		out = with(out, []config.Record{{Name: "shepherd", Format: records.Shepherd, Path: path}})
+	}
+	return unlike(out, slices.Concat(set.Config.Collect.Spawns, set.Config.Collect.Registry))
+}
+
+// builders are the stores of Codev's state folders, each of which is a registry of builders. One that does not exist yet records nothing.
+func (set Set) builders() ([]config.Record, error) {
+	paths, err := codev.Stores(set.codev(Scope{}, nil))
+	if err != nil {
+		return nil, config.Mistakef("collect.codev: %v", err)
+	}
+	var out []config.Record
+	for _, path := range paths {
+		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			out = append(out, config.Record{Name: "codev", Format: records.Codev, Path: path})
+		}
+	}
+	return out, nil
+}
+
+// over are the statuses of a registry's format that say that an owner has ended.
+func (set Set) over(format string) []string {
+	i := slices.IndexFunc(set.Config.Rules.OverStatuses, func(o subject.OverStatuses) bool { return o.Format == format })
+	if i < 0 {
+		return nil
+	}
+	return set.Config.Rules.OverStatuses[i].Statuses
+}
+
+// openSessions are the folders in which agents write down the sessions that they have open.
+func (set Set) openSessions() []collectors.Source {
+	var out []collectors.Source
+	for _, path := range auto(set.Config.Collect.Claude.Sessions, opensessions.Folder) {
+		name := "claude"
+		if len(out) > 0 {
+			name += "-" + collectors.Short(path)
+		}
+		out = append(out, opensessions.Source(name, path))
+	}
+	return out
+}
+
+// auto are the paths of a list, each once, with the place that a program itself would use, if there is one, for config.Auto.
+func auto(paths []string, place func(env func(string) string, home string) (string, bool)) []string {
+	var out []string
+	for _, path := range paths {
+		ok := true
+		if path == config.Auto {
+			path, ok = place(os.Getenv, home())
+		}
+		if ok && !slices.Contains(out, path) {
+			out = append(out, path)
+		}
+	}
+	return out
+}
+
+// home is $HOME, empty where it is not set.
+func home() string {
+	path, _ := os.UserHomeDir()
+	return path
+}
+
+func isSet(name string) bool {
+	_, ok := os.LookupEnv(name)
+	return ok
+}
+
+// inFull says which candidates of a kind are read in full: those that the loaded rules can be about. A command that loads no rules, such
+// as snapshot, reads all of them in full, because any rules may judge what it writes.
+func (set Set) inFull(kind string) (classes []string, all bool) {
+	if set.Policy == nil {
+		return nil, true
+	}
+	return set.Policy.Candidates(kind)
+}
+
+// inspects says by a tab's label whether the server is asked what runs in the tab. What it is not asked is unknown to the policies.
+func (set Set) inspects(label string) bool {
+	classes, all := set.inFull(snapshot.KindTab)
+	l := set.Config.Rules.HelperLabels
+	return all || slices.Contains(classes, "helper_labels") &&
+		(slices.Contains(l.Exact, label) || slices.ContainsFunc(l.Prefix, func(p string) bool { return p != "" && strings.HasPrefix(label, p) }))
+}
+
+// codev says which of Codev's state folders, with their Towers, are read.
+func (set Set) codev(sc Scope, known []snapshot.Owner) codev.Options {
+	c := set.Config.Collect
+	return codev.Options{
+		Homes: c.Codev.Homes, Tower: c.Codev.Tower, Env: os.Getenv, Home: home(), ProcRoot: c.Processes.Root,
+		Known: known, Only: sc.only(snapshot.KindTerminal), Log: set.Log.Named("codev"),
+	}
+}
+
+// Processes says what is read of processes. What is read in full follows from the rules.
+func (set Set) Processes(sc Scope) processes.Options {
+	c, r := set.Config.Collect.Processes, &set.Config.Rules
+	classes, all := set.inFull(snapshot.KindProcess)
+	markers := slices.Clone(c.Markers)
+	for _, m := range snapshot.PaneMarkers { // those by which a process belongs to a pane
+		if !slices.Contains(markers, m) {
+			markers = append(markers, m)
+		}
+	}
+	return processes.Options{
+		Root: c.Root, Markers: markers, Interpreters: r.Interpreters, Shells: r.Shells, Daemons: set.daemons(),
+		WithArgv: sc.Argv, Only: sc.pid(), All: all, Classes: classes, Log: set.Log.Named("processes"),
+	}
+}
+
+// Discover gives what a folder that some record names leads to: its repository, and the folder in which worktrees lie beside it.
+func (set Set) Discover(sc Scope, path string) []collectors.Source {
+	var out []collectors.Source
+	if s, ok := dirs.Repository(set.dirOptions(sc), path); ok {
+		out = append(out, s)
+	}
+	if real, err := dirs.Real(path); err == nil {
+		path = real
+	}
+	for _, name := range set.Config.Rules.WorktreeFolders {
+		around := filepath.Dir(path)
+		if filepath.Base(around) != name {
+			around = filepath.Join(around, name)
+		}
+		// One that may be there and cannot be looked at is a source that fails, and says why.
+		if st, err := os.Stat(around); err == nil && st.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
+			out = append(out, dirs.Roots(set.dirOptions(sc), []string{around})...)
+		}
+	}
+	return out
+}
+
+// Dirs are the configured roots, the folders that agents are known to use, and the repository that the command runs in.
+func (set Set) Dirs(sc Scope) []collectors.Source {
+	o, c := set.dirOptions(sc), set.Config.Collect.Dirs
+	out := dirs.Roots(o, c.Roots)
+	for _, p := range c.AgentFolders {
+		for _, s := range dirs.Roots(o, []string{p}) {
+			if _, err := os.Stat(s.Path); !errors.Is(err, os.ErrNotExist) && !slices.ContainsFunc(out, named(s.Name)) {
+				out = append(out, s)
+			}
+		}
+	}
+	if wd, err := os.Getwd(); err == nil && c.Discover {
+		if s, ok := dirs.Repository(o, wd); ok && !slices.ContainsFunc(out, named(s.Name)) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// ownDir finds the source that a folder came from, for another look at that folder alone. One that was discovered through a
+// record is found again through the folder's own repository.
+func (set Set) ownDir(all []collectors.Source, sc Scope) []collectors.Source {
+	if own := sc.own(snapshot.KindDir, slices.Clone(all)); len(own) > 0 {
+		return own
+	}
+	if s, ok := dirs.Repository(set.dirOptions(sc), sc.only(snapshot.KindDir)); ok && s.Name == sc.Source {
+		return []collectors.Source{s}
+	}
+	return nil
+}
+
+func (set Set) dirOptions(sc Scope) dirs.Options {
+	r := &set.Config.Rules
+	o := dirs.Options{
+		Rebuildable: r.Rebuildable,
+		Grace:       config.Seconds(r.Grace.Dir),
+		Only:        sc.only(snapshot.KindDir),
+		Holders:     set.Holders(sc.only(snapshot.KindDir) != ""),
+		Log:         set.Log.Named("dirs"),
+	}
+	for _, s := range r.Scaffold {
+		o.Scaffold = append(o.Scaffold, dirs.Scaffold{In: s.In, Paths: s.Paths, Links: s.Links, Reports: s.Reports})
+	}
+	for _, l := range r.Levels {
+		if l.Kind == snapshot.KindDir && l.Level == decision.Off {
+			o.Off = append(o.Off, l.Rule)
+		}
+	}
+	if sc.Kind == snapshot.KindProcess {
+		// Which folders are worktrees is all that a process is judged by: nobody is asked who uses them and what they hold.
+		o.Holders = nil
+	}
+	return o
+}
+
+// daemons are those of agents' vendors.
+func (set Set) daemons() []processes.Daemon {
+	var out []processes.Daemon
+	for _, d := range set.Config.Rules.AgentDaemons {
+		out = append(out, processes.Daemon(d))
+	}
+	return out
+}
+
+// Holders asks who uses folders. What is asked about one folder, right before something is done with it or to explain it, is asked
+// thoroughly.
+func (set Set) Holders(thorough bool) func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
+	o := processes.HolderOptions{
+		Root: set.Config.Collect.Processes.Root, Opaque: set.Config.Rules.OpaqueProcesses, Servers: set.Config.Rules.Multiplexers, Daemons: set.daemons(), Thorough: thorough,
+	}
+	if home := home(); home != "" {
+		if real, err := filepath.EvalSymlinks(home); err == nil {
+			o.Home = real
+		}
+	}
+	return func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
+		return processes.Holders(ctx, o, paths)
+	}
+}
+
+func named(name string) func(collectors.Source) bool {
+	return func(s collectors.Source) bool { return s.Name == name }
+}
+
+// unique refuses two sources of one name: one would hide the other.
+func unique(list []collectors.Source) ([]collectors.Source, error) {
+	seen := map[string]bool{}
+	for _, s := range list {
+		if seen[s.Name] {
+			return nil, config.Mistakef("two sources are called %q: give one of them another name", s.Name)
+		}
+		seen[s.Name] = true
+	}
+	return list, nil
+}

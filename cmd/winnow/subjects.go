@@ -1,0 +1,47 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"winnow/cmd/winnow/text"
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+)
+
+func newSubjects(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "subjects [FILE]",
+		Short: "Write exactly what the policies judge, one JSON line a candidate",
+		Long: `Subjects writes {"id": ..., "input": {...}} for each candidate of a saved snapshot, or of a fresh look. Each input is what
+the policies judge, and stock opa takes it:
+
+  winnow subjects | jq -c .input | head -1 > subject.json
+  opa eval -d policies -i subject.json data.policies.main.decision`,
+		Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, files []string) error {
+			s, err := a.lookOrRead(cmd.Context(), slices.Concat(files, []string{""})[0])
+			if err != nil {
+				return err
+			}
+			joined := subject.Join(s, &a.cfg.Rules.Config)
+			for _, kind := range snapshot.KindNames() {
+				for _, id := range joined.IDs(kind) {
+					sub, ok := joined.Subject(id)
+					if !ok {
+						continue
+					}
+					err := text.JSON(a.out, struct {
+						ID    string           `json:"id"`
+						Input *subject.Subject `json:"input"`
+					}{id, sub}, "")
+					if err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		},
+	}
+}

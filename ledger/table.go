@@ -1,0 +1,176 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// table says how values are kept: the table, its columns with the key first, and where a row's values stand in a key and a value, in the
+// order of the columns. What is read goes into these places, and what they hold is written.
+type table[K, V any] struct {
+	name, columns string
+	places        func(key *K, v *V) []any
+}
+
+// each gives every row that the rest of the query leaves.
+func (t table[K, V]) each(ctx context.Context, q querier, add func(key K, v V), rest string, args ...any) error {
+	var key K
+	var v, zero V
+	places := t.places(&key, &v)
+	return each(ctx, q, func(row *sql.Rows) error {
+		v = zero
+		if err := row.Scan(places...); err != nil {
+			return fmt.Errorf("%s %v: %w", t.name, key, err)
+		}
+		add(key, v)
+		return nil
+	}, "SELECT "+t.columns+" FROM "+t.name+" "+rest, args...)
+}
+
+// list gives the values of these rows, never nil but after an error.
+func list[K, V any](ctx context.Context, l *Ledger, t table[K, V], rest string, args ...any) ([]V, error) {
+	all := []V{}
+	if err := t.each(ctx, l.db, func(_ K, v V) { all = append(all, v) }, rest, args...); err != nil {
+		return nil, l.explain("read "+t.name+" of", err)
+	}
+	return all, nil
+}
+
+// byKey gives all values by their keys.
+func byKey[V any](ctx context.Context, q querier, t table[string, V]) (map[string]V, error) {
+	all := map[string]V{}
+	if err := t.each(ctx, q, func(key string, v V) { all[key] = v }, ""); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// batch is how many rows go into one statement: preparing and stepping a statement costs more than a row.
+const batch = 64
+
+// insert writes rows, each in the place of one with the same key; row gives the key and the value of each.
+func insert[R, K, V any](ctx context.Context, tx *sql.Tx, t table[K, V], rows []R, row func(R) (K, V)) error {
+	keys, values := make([]K, min(batch, len(rows))), make([]V, min(batch, len(rows)))
+	var args []any // the places are the same for every batch
+	for i := range keys {
+		args = append(args, t.places(&keys[i], &values[i])...)
+	}
+	columns := 1 + strings.Count(t.columns, ",")
+	one := "(?" + strings.Repeat(",?", columns-1) + ")"
+	return inBatches(ctx, tx, rows, func(n int) string {
+		return "INSERT OR REPLACE INTO " + t.name + " (" + t.columns + ") VALUES " + one + strings.Repeat(","+one, n-1)
+	}, func(part []R) []any {
+		for i, r := range part {
+			keys[i], values[i] = row(r)
+		}
+		return args[:len(part)*columns]
+	})
+}
+
+// replace makes these rows all that there are in the table.
+func (l *Ledger) replace(ctx context.Context, table string, insert func(tx *sql.Tx) error) error {
+	return l.write(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table); err != nil {
+			return err
+		}
+		return insert(tx)
+	})
+}
+
+// inBatches runs the statement that text gives for so many rows over all of them, batch at a time; arguments gives those of a batch.
+func inBatches[R any](ctx context.Context, tx *sql.Tx, rows []R, text func(n int) string, arguments func(part []R) []any) error {
+	var full *sql.Stmt
+	for part := range slices.Chunk(rows, batch) {
+		args := arguments(part)
+		var err error
+		switch {
+		case len(part) < batch:
+			_, err = tx.ExecContext(ctx, text(len(part)), args...)
+		case full == nil:
+			if full, err = tx.PrepareContext(ctx, text(batch)); err != nil {
+				return err
+			}
+			defer full.Close()
+			fallthrough
+		default:
+			_, err = full.ExecContext(ctx, args...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// instant keeps a time as nanoseconds; NULL is the zero time.
+type instant time.Time
+
+func (t *instant) Scan(v any) error {
+	switch ns := v.(type) {
+	case nil:
+		*t = instant{}
+	case int64:
+		*t = instant(time.Unix(0, ns).UTC())
+	default:
+		return fmt.Errorf("%v is no time", v)
+	}
+	return nil
+}
+
+func (t *instant) Value() (driver.Value, error) {
+	if at := time.Time(*t); !at.IsZero() {
+		return at.UnixNano(), nil
+	}
+	return nil, nil
+}
+
+// maybe keeps a time that may be unknown: NULL is nil.
+type maybe struct{ at **time.Time }
+
+func (m maybe) Scan(v any) error {
+	var t instant
+	err := t.Scan(v)
+	if *m.at = nil; v != nil && err == nil {
+		*m.at = new(time.Time(t))
+	}
+	return err
+}
+
+func (m maybe) Value() (driver.Value, error) {
+	if *m.at == nil {
+		return nil, nil
+	}
+	return (*instant)(*m.at).Value()
+}
+
+// document keeps what v points to as JSON text. NULL is a pointer that is nil; a list is never NULL.
+type document struct{ v any }
+
+func (d document) Scan(v any) error {
+	switch text := v.(type) {
+	case nil:
+		return nil
+	case string:
+		return json.Unmarshal([]byte(text), d.v)
+	case []byte:
+		return json.Unmarshal(text, d.v)
+	}
+	return fmt.Errorf("%v is no text", v)
+}
+
+func (d document) Value() (driver.Value, error) {
+	switch at := reflect.ValueOf(d.v).Elem(); {
+	case at.Kind() == reflect.Pointer && at.IsNil():
+		return nil, nil
+	case at.Kind() == reflect.Slice && at.IsNil():
+		return "[]", nil
+	}
+	return encode(d.v)
+}
