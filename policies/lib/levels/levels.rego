@@ -45,21 +45,11 @@ _others contains entry if {
 	entry.level in {"ask", "off"}
 }
 
-_found contains finding.rule if {
-	some finding in data.policies.reap[kinds.plural][_].findings
-	not finding.rule in off
-}
+_found := {finding.rule | some finding in data.policies.reap[kinds.plural][_].findings} - off
 
-_on contains rule if {
-	some rule in _found
-	not rule in ask
-	not rule in observe
-}
+_on := (_found - ask) - observe
 
-_left contains rule if {
-	some rule in _found
-	rule in ask
-}
+_left := _found & ask
 
 # METADATA
 # title: Level
@@ -73,20 +63,10 @@ level := "on" if {
 }
 
 # METADATA
-# scope: document
 # title: Counting
 # description: The rules of that level. What is carried out, and what is waited for, goes by them alone.
-counting contains rule if {
+counting := _on if {
 	level == "on"
-	some rule in _on
-}
-
-counting contains rule if {
+} else := _left if {
 	level == "ask"
-	some rule in _left
-}
-
-counting contains rule if {
-	level == "observe"
-	some rule in _found
-}
+} else := _found

@@ -110,8 +110,4 @@ _lost contains $"under way: {input.dir.git.operation}" if input.dir.git.operatio
 
 _facts contains {"lost": _lost}
 
-_facts contains {"ignored_paths": input.dir.git.ignored_paths}
-
-_facts contains {"scaffold": input.dir.git.scaffold}
-
-_facts contains {"reports": input.dir.git.reports}
+_facts contains {name: fact | some name, fact in input.dir.git; name in {"ignored_paths", "scaffold", "reports"}}
