@@ -45,7 +45,10 @@ _others contains entry if {
 	entry.level in {"ask", "off"}
 }
 
-_found := {finding.rule | some finding in data.policies.reap[kinds.plural][_].findings} - off
+_found := {finding.rule |
+	some finding in data.policies.reap[kinds.plural][_].findings
+	not finding.rule in off
+}
 
 _on := (_found - ask) - observe
 
@@ -65,7 +68,9 @@ level := "on" if {
 # METADATA
 # title: Counting
 # description: The rules of that level. What is carried out, and what is waited for, goes by them alone.
-counting := _on if {
+counting := _found if {
+	count(input.config.levels) == 0
+} else := _on if {
 	level == "on"
 } else := _left if {
 	level == "ask"

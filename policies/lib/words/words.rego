@@ -21,15 +21,15 @@ known(facts) := {name: value | some fact in facts; some name, value in fact}
 # METADATA
 # title: A span of time
 # description: Seconds as a person reads them, such as 4 min 12 s or 1 h 5 min.
-span(seconds) := "0 s" if {
-	seconds < 1
-} else := trim_prefix(trim_suffix(sprintf("%d min %d s", array.slice(_amounts(seconds), 4, 6)), " 0 s"), "0 min ") if {
+span(seconds) := trim_suffix(trim_prefix(sprintf("%d min %d s", array.slice(amounts, 4, 6)), "0 min "), " 0 s") if {
+	seconds >= 1
 	seconds < 3600
+	amounts := time.diff(time.parse_duration_ns(sprintf("%ds", [floor(seconds)])), 0)
+} else := "0 s" if {
+	seconds < 1
 } else := concat(" ", [$"{amount} {unit}" |
+	amounts := time.diff(time.parse_duration_ns(sprintf("%ds", [floor(seconds)])), 0)
 	some place, unit in ["y", "mo", "d", "h", "min"]
-	amount := _amounts(seconds)[place]
+	amount := amounts[place]
 	amount > 0
 ])
-
-# Years, months, days, hours, minutes and seconds.
-_amounts(seconds) := time.diff(time.parse_duration_ns($"{floor(seconds)}s"), 0)
