@@ -45,7 +45,7 @@ _others contains entry if {
 	entry.level in {"ask", "off"}
 }
 
-_found := {finding.rule |
+_found contains finding.rule if {
 	some finding in data.policies.reap[kinds.plural][_].findings
 	not finding.rule in off
 }

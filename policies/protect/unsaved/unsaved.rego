@@ -98,7 +98,7 @@ _reasons contains "it holds files that are in no repository" if {
 # nobody looked into would go.
 _skipped contains $"it was not looked into, because {input.dir.skipped}" if input.dir.skipped != ""
 
-_lost := {$"{what}: {found}" |
+_lost contains $"{what}: {found}" if {
 	some name, what in {
 		"dirty": "changed files",
 		"untracked": "untracked files",
