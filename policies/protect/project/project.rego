@@ -76,6 +76,7 @@ objections contains {
 	"evidence": {"file": $"{project.file}", "rules": [rule | some rule in levels.counting]},
 } if {
 	some i, project in input.projects
+
 	# It asks for all findings, so it stands behind what costs less.
 	# regal ignore:non-loop-expression
 	count(levels.counting) > 0
