@@ -17,6 +17,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 
 	"winnow/engine/policy"
+	"winnow/engine/snapshot"
 )
 
 // The limits that hold where Limits leaves them open.
@@ -97,7 +98,8 @@ func (l Limits) whole() Limits {
 // cost next to nothing. A set is always defined, so that it has no answer only for a candidate out of scope.
 func (e *Engine) prepare(c *ast.Compiler, kind string) (*query, error) {
 	q := &query{}
-	fused := fmt.Sprintf("data.%s.%s", fusedPackage, kind)
+	k, _ := snapshot.KindOf(kind)
+	fused := fmt.Sprintf("data.%s.%s", fusedPackage, k.Plural)
 	parts := []string{fused + "." + policy.ScopeRule}
 	for name, v := range map[string]*string{policy.FindingsRule: &q.findings, policy.ObjectionsRule: &q.objections} {
 		if len(c.Modules[fusedPackage+"/"+kind].RuleSet(ast.Var(name))) > 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"winnow/engine/policy"
+	"winnow/engine/snapshot"
 )
 
 // fusedPackage holds a package a kind, which has everything that is asked of a candidate of that kind in three rules.
@@ -54,7 +55,11 @@ func fuse(p *policy.Policy) (*ast.Compiler, error) {
 		need(p, m, needed)
 	}
 	for file := range needed {
-		all[file] = p.Compiler().Modules[file]
+		m, err := asksFused(p.Compiler().Modules[file])
+		if err != nil {
+			return nil, err
+		}
+		all[file] = m
 	}
 	index := []ast.StageID{
 		ast.StageInitLocalVarGen, ast.StageSetModuleTree, ast.StageSetRuleTree, ast.StageSetGraph,
@@ -69,7 +74,8 @@ func fuse(p *policy.Policy) (*ast.Compiler, error) {
 }
 
 func fuseKind(p *policy.Policy, kind string) (*ast.Module, error) {
-	m, err := ast.ParseModuleWithOpts(fusedPackage+"/"+kind, fmt.Sprintf("package %s.%s", fusedPackage, kind), ast.ParserOptions{})
+	k, _ := snapshot.KindOf(kind)
+	m, err := ast.ParseModuleWithOpts(fusedPackage+"/"+kind, fmt.Sprintf("package %s.%s", fusedPackage, k.Plural), ast.ParserOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +91,42 @@ func fuseKind(p *policy.Policy, kind string) (*ast.Module, error) {
 		r.Module = m
 	}
 	return m, nil
+}
+
+var (
+	kindsFolder   = ast.MustParseRef("data.policies.lib.kinds.plural")
+	everyFindings = ast.MustParseRef("data.policies.reap")
+)
+
+// asksFused is a module that asks for the fused findings where it asked every package under reap of the candidate's kind for its own
+// (data.policies.reap[kinds.plural][_].findings): these were asked already, and would be all over again.
+func asksFused(m *ast.Module) (*ast.Module, error) {
+	folder := map[ast.Var]bool{} // variables that hold the folder of the kind's rules
+	ast.WalkExprs(m, func(e *ast.Expr) bool {
+		if !e.Negated && e.IsEquality() && e.Operand(1).Value.Compare(kindsFolder) == 0 {
+			if v, ok := e.Operand(0).Value.(ast.Var); ok && v.IsGenerated() {
+				folder[v] = true
+			}
+		}
+		return false
+	})
+	if len(folder) == 0 {
+		return m, nil
+	}
+	out, err := ast.TransformRefs(m.Copy(), func(ref ast.Ref) (ast.Value, error) {
+		if len(ref) < 6 || !ref.HasPrefix(everyFindings) || !ref[5].Equal(ast.StringTerm(policy.FindingsRule)) {
+			return ref, nil
+		}
+		kind, ok := ref[3].Value.(ast.Var)
+		if every, is := ref[4].Value.(ast.Var); !ok || !is || !folder[kind] || !every.IsWildcard() {
+			return ref, nil
+		}
+		return slices.Concat(ast.Ref{ast.DefaultRootDocument, ast.StringTerm(fusedPackage), ref[3]}, ref[5:]), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.(*ast.Module), nil
 }
 
 // need marks the modules that a module refers to, and those that these do.

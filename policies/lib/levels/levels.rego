@@ -50,16 +50,9 @@ _found contains finding.rule if {
 	not finding.rule in off
 }
 
-_on contains rule if {
-	some rule in _found
-	not rule in ask
-	not rule in observe
-}
+_on := (_found - ask) - observe
 
-_left contains rule if {
-	some rule in _found
-	rule in ask
-}
+_left := _found & ask
 
 # METADATA
 # title: Level
@@ -73,20 +66,12 @@ level := "on" if {
 }
 
 # METADATA
-# scope: document
 # title: Counting
 # description: The rules of that level. What is carried out, and what is waited for, goes by them alone.
-counting contains rule if {
+counting := _found if {
+	count(input.config.levels) == 0
+} else := _on if {
 	level == "on"
-	some rule in _on
-}
-
-counting contains rule if {
+} else := _left if {
 	level == "ask"
-	some rule in _left
-}
-
-counting contains rule if {
-	level == "observe"
-	some rule in _found
-}
+} else := _found

@@ -14,24 +14,21 @@ said(reasons, _) := concat("; ", reasons) if count(reasons) > 0
 # METADATA
 # title: What is known
 # description: >-
-#   One object out of a set of objects with one key each. Write the set with a line a fact, `_facts contains {"age": input.age}`: the line
+#   One object out of a set of objects that share no key. Write the set with a line a fact, `_facts contains {"age": input.age}`: the line
 #   of a fact that is missing adds nothing, where one object with all of them would be undefined as a whole.
-known(facts) := {name: fact[name] | some fact in facts; some name, _ in fact}
+known(facts) := {name: value | some fact in facts; some name, value in fact}
 
 # METADATA
-# scope: document
 # title: A span of time
 # description: Seconds as a person reads them, such as 4 min 12 s or 1 h 5 min.
-span(seconds) := concat(" ", _parts(time.diff(time.parse_duration_ns($"{floor(seconds)}s"), 0))) if seconds >= 1
-
-span(seconds) := "0 s" if seconds < 1
-
-# Seconds are left out beside an hour or more.
-_parts(amounts) := [$"{amount} {unit}" |
-	some place, unit in ["y", "mo", "d", "h", "min", "s"]
+span(seconds) := trim_suffix(trim_prefix(sprintf("%d min %d s", [minutes, rest]), "0 min "), " 0 s") if {
+	seconds >= 1
+	[0, 0, 0, 0, minutes, rest] = time.diff(time.parse_duration_ns(sprintf("%ds", [floor(seconds)])), 0)
+} else := "0 s" if {
+	seconds < 1
+} else := concat(" ", [$"{amount} {unit}" |
+	amounts := time.diff(time.parse_duration_ns(sprintf("%ds", [floor(seconds)])), 0)
+	some place, unit in ["y", "mo", "d", "h", "min"]
 	amount := amounts[place]
 	amount > 0
-	not _too_fine(unit, amounts)
-]
-
-_too_fine("s", [years, months, days, hours, _, _]) if max([years, months, days, hours]) > 0
+])

@@ -59,7 +59,7 @@ import data.policies.lib.words
 #   in between, or have been found for so much longer.
 objections contains {
 	"rule": "protect.seen_once",
-	"message": words.said(_reasons, $"it needs a second look, {words.span(_asked)} after the first"),
+	"message": words.said(_reasons, "when it was first found is not known"),
 	"evidence": words.known(_facts),
 } if {
 	input.kind != "dir"
@@ -106,6 +106,8 @@ default _idle := 0
 
 _idle := input.sighting.idle
 
+_reasons contains $"it needs a second look, {words.span(_asked)} after the first" if not _same
+
 _reasons contains $"it was first found {words.span(input.sighting.first)} ago; at least {words.span(_asked)} is required" if {
 	_same
 	input.sighting.first < _asked
@@ -128,13 +130,7 @@ _reasons contains "whether it has worked since the look before is not known" if 
 	not input.sighting.idle
 }
 
-_facts contains {"first": input.sighting.first}
-
-_facts contains {"idle": input.sighting.idle}
-
-_facts contains {"cpu": input.sighting.cpu}
-
-_facts contains {"written": input.sighting.written}
+_facts contains {name: fact | some name, fact in input.sighting; name in {"first", "idle", "cpu", "written"}}
 
 _facts contains {"asked": _asked}
 

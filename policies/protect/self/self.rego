@@ -32,7 +32,8 @@ objections contains {
 _elsewhere if {
 	input.kind == "process"
 	input.process.pid > 0
-	_foreign(input.process.pid)
+	_known
+	not input.process.pid in _own
 }
 
 _elsewhere if {
@@ -68,17 +69,13 @@ _elsewhere if {
 	input.kind == "terminal"
 	_known
 	_traced
-	every pid in _below {
-		_foreign(pid)
-	}
+	count(_below & _own) == 0
 }
 
 _outside if {
 	_known
 	count(_read) == count(panes.present)
-	every pid in _inside {
-		_foreign(pid)
-	}
+	count(_inside & _own) == 0
 }
 
 # Winnow's own process and those that it runs under were read. One that was put into its pid namespace from outside (docker exec,
@@ -88,11 +85,9 @@ _known if {
 	count(input.host.ancestors) >= 0
 }
 
-_foreign(pid) if {
-	pid != input.host.pid
-	own := pid in input.host.ancestors
-	own == false
-}
+_own contains input.host.pid
+
+_own contains pid if some pid in input.host.ancestors
 
 # A pane was read when its members are known, or there are none because it is dead.
 _read contains place if {
@@ -133,8 +128,7 @@ _below contains input.terminal.pid
 _below contains member.pid if some member in input.terminal.below
 
 _reasons contains "Winnow itself runs in it" if {
-	some pid in ((_inside | _below) | _looked)
-	_own(pid)
+	count(((_inside | _below) | _looked) & _own) > 0
 }
 
 _reasons contains "Winnow itself runs in it" if input.tab.own == true
@@ -144,7 +138,3 @@ _reasons contains "Winnow itself stands in it" if input.host.cwd == input.dir.pa
 _reasons contains "Winnow itself stands in it" if startswith(input.host.cwd, concat("", [input.dir.path, "/"]))
 
 _looked contains input.process.pid
-
-_own(pid) if pid == input.host.pid
-
-_own(pid) if pid in input.host.ancestors

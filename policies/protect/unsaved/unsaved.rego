@@ -41,7 +41,7 @@ import data.policies.lib.words
 # description: The folder holds something that would be lost, or whether it does is not known, for instance because it was not looked into.
 objections contains {
 	"rule": "protect.unsaved",
-	"message": words.said(_reasons, words.said(_skipped, "whether it holds unsaved work is not known")),
+	"message": words.said(_reasons | _skipped, "whether it holds unsaved work is not known"),
 	"evidence": words.known(_facts),
 } if {
 	input.kind == "dir"
@@ -98,15 +98,17 @@ _reasons contains "it holds files that are in no repository" if {
 # nobody looked into would go.
 _skipped contains $"it was not looked into, because {input.dir.skipped}" if input.dir.skipped != ""
 
-_lost contains $"changed files: {input.dir.git.dirty}" if input.dir.git.dirty > 0
-
-_lost contains $"untracked files: {input.dir.git.untracked}" if input.dir.git.untracked > 0
-
-_lost contains $"ignored files that cannot be rebuilt: {input.dir.git.ignored}" if input.dir.git.ignored > 0
-
-_lost contains $"commits that nothing else reaches: {input.dir.git.unreachable_commits}" if input.dir.git.unreachable_commits > 0
-
-_lost contains $"under way: {input.dir.git.operation}" if input.dir.git.operation != ""
+_lost contains $"{what}: {found}" if {
+	some name, what in {
+		"dirty": "changed files",
+		"untracked": "untracked files",
+		"ignored": "ignored files that cannot be rebuilt",
+		"unreachable_commits": "commits that nothing else reaches",
+		"operation": "under way",
+	}
+	found := input.dir.git[name]
+	not found in {0, ""}
+}
 
 _facts contains {"lost": _lost}
 

@@ -38,10 +38,10 @@ import data.policies.lib.words
 # description: Its age is less than the configured grace of its kind, or is not known.
 objections contains {
 	"rule": "protect.young",
-	"message": words.said(_reasons, $"when {_began[input.kind]} is not known"),
+	"message": _message,
 	"evidence": words.known(_facts),
 } if {
-	_began[input.kind]
+	input.kind != "tab"
 	not _grown
 }
 
@@ -60,24 +60,27 @@ _grown if {
 
 # Since when its Tower has it says nothing of a process that began at an unknown time.
 _grown if {
+	input.kind == "terminal"
 	input.terminal.started_at != ""
 	_of_age
 }
 
 _grown if {
+	input.kind == "terminal"
 	terminals.ended
 	_of_age
 }
 
 _of_age if input.age >= input.config.grace[input.kind]
 
-_reasons contains $"{_began[input.kind]} {words.span(input.age)} ago; at least {words.span(input.config.grace[input.kind])} is required" if {
-	input.age >= 0
-	input.age < input.config.grace[input.kind]
-}
+_message := $"{_began[input.kind]} in the future, by the clock" if {
+	input.age < 0
+} else := $"{_began[input.kind]} {words.span(input.age)} ago; at least {words.span(_grace)} is required" if {
+	input.age < _grace
+} else := $"when {_began[input.kind]} is not known"
 
-_reasons contains $"{_began[input.kind]} in the future, by the clock" if input.age < 0
+_grace := input.config.grace[input.kind]
 
 _facts contains {"age": input.age}
 
-_facts contains {"grace": input.config.grace[input.kind]}
+_facts contains {"grace": _grace}
