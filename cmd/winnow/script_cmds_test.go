@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -32,19 +33,38 @@ func exitCode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: code N command...")
 	}
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
-		var exit *exec.ExitError
-		if !errors.As(err, &exit) {
-			ts.Fatalf("%v", err)
+	if got := exitOf(ts, args[1:]); strconv.Itoa(got) != args[0] {
+		ts.Fatalf("%s exited with %d, want %s", strings.Join(args[1:], " "), got, args[0])
+	}
+}
+
+// until runs a command again until its exit code and its output are as wanted: until N PATTERN command... While other processes of this
+// machine begin and end, what an orphan was started by may not be known, and a sweep keeps it.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: until N PATTERN command...")
+	}
+	want := regexp.MustCompile("(?m)" + args[1])
+	for range 20 {
+		if got := exitOf(ts, args[2:]); strconv.Itoa(got) == args[0] && want.MatchString(ts.ReadFile("stdout")) {
+			return
 		}
-		got = exit.ExitCode()
+		time.Sleep(200 * time.Millisecond)
 	}
-	if got != want {
-		ts.Fatalf("%s exited with %d, want %d", strings.Join(args[1:], " "), got, want)
+	ts.Fatalf("%s never exited with %s and wrote %s", strings.Join(args[2:], " "), args[0], want)
+}
+
+// exitOf gives the exit code of a command.
+func exitOf(ts *testscript.TestScript, args []string) int {
+	err := ts.Exec(args[0], args[1:]...)
+	if err == nil {
+		return 0
 	}
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		ts.Fatalf("%v", err)
+	}
+	return exit.ExitCode()
 }
 
 // tmuxID puts the id of a session of the script's default tmux server into a variable: tmuxid VAR NAME.

@@ -82,6 +82,7 @@ func TestScripts(t *testing.T) {
 			"alive":    aliveCmd,
 			"age":      age,
 			"code":     exitCode,
+			"until":    until,
 			"tmuxid":   tmuxID,
 			"attach":   attachCmd,
 			"herdr":    herdrCmd,
