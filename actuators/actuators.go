@@ -75,8 +75,8 @@ type Held interface {
 
 // Restorer is an actuator whose acts set something aside.
 type Restorer interface {
-	// Restore brings back what the act set aside and says where it is now. It overwrites nothing. With ErrPart it is there, and what
-	// is missing is said.
+	// Restore brings back what the act set aside and says where it is now. It overwrites nothing. ErrPart means
+	// that a part is missing, and the text names that part.
 	Restore(ctx context.Context, in decision.Intent) (string, error)
 	// Purge removes what the act set aside for good, once its time has passed, and says how many bytes that freed.
 	Purge(ctx context.Context, in decision.Intent) (int64, error)

@@ -30,7 +30,7 @@ type Acting struct {
 }
 
 // Lock takes the lock without waiting. A *Held error says who has it. Two that try at the same moment may both get this error: try
-// again after a moment that is not the same for both. The kernel lets go of it when this process ends in whatever way.
+// again after a moment that is not the same for both. The kernel releases it when this process ends, also when it is killed.
 func (a Acting) Lock() (unlock func() error, err error) {
 	inHome, err := a.lockHome()
 	if err != nil {

@@ -48,7 +48,7 @@ func Open(path string) (*Ledger, error) {
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	path, err = trusted(path) // before anybody's rights are taken away: what others could write is not believed afterwards
+	path, err = trusted(path) // before rights are taken from other users: what they could write is not believed afterwards
 	if err != nil {
 		return nil, err
 	}

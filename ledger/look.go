@@ -29,7 +29,7 @@ var looksTable = table[string, Look]{"looks", "at, boot_id, up_seconds, awake_se
 	return []any{(*instant)(&k.At), &k.BootID, &k.UpSeconds, &k.AwakeSeconds, maybe{&k.SteadySince}, maybe{&k.LastResumeAt}, document{&k.Asleep}}
 }}
 
-// Look gives the last look, nil where there was none.
+// Look gives the last look, nil before the first one.
 func (l *Ledger) Look(ctx context.Context) (*Look, error) {
 	all, err := list(ctx, l, looksTable, "")
 	if err != nil || len(all) == 0 {

@@ -13,8 +13,8 @@ import (
 	"winnow/internal/gitcmd/act"
 )
 
-// cameBack compares the folder that has just come home with what was set aside, and says what is different. It is the same folder
-// whatever anybody did to it in the trash, so that is no error.
+// cameBack compares the folder that was just brought back with what was set aside, and says what is different. It is the same
+// folder even after the trash was changed by hand, so a difference is not an error.
 func (s *site) cameBack(ctx context.Context) string {
 	if s.plan.Tree == nil {
 		return ""

@@ -267,7 +267,7 @@ func (s *site) putBack(ctx context.Context, why error) decision.Outcome {
 	return s.abandon(ctx, actuators.Refused("%s: %w; it was put back unchanged", s.tree.home, why))
 }
 
-// abandon ends an act whose folder is at home, and leaves nothing of it behind.
+// abandon ends an act whose folder is in its old place, and removes everything that the act made.
 func (s *site) abandon(ctx context.Context, why error) decision.Outcome {
 	out := actuators.OutcomeOf(why)
 	if err := s.tidy(context.WithoutCancel(ctx)); err != nil {

@@ -70,7 +70,7 @@ func completing(args []string) []string {
 	return out
 }
 
-// codeOf is the exit code that an error means, errorOf what is still to be said of it.
+// codeOf is the exit code that an error means, errorOf what is still to be reported of it.
 func codeOf(err error) int {
 	var code codeError
 	switch {

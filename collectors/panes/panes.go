@@ -126,8 +126,8 @@ func (t *table) below(p *snapshot.Process, pid int) bool {
 	return false
 }
 
-// union holds whoever is on either list, by pid, as the first list has it. One that the two call differently is there under both names:
-// it became another program in between, and which came first is not known.
+// union has each process on either list, by pid, as the first list has it. A process with two names is there under both: it became
+// another program in between, and which came first is not known.
 func union(a, b []snapshot.PaneProc) []snapshot.PaneProc {
 	out := slices.Concat(a, b)
 	slices.SortStableFunc(out, func(x, y snapshot.PaneProc) int {

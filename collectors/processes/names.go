@@ -10,7 +10,7 @@ import (
 )
 
 // withNames adds what leads to a worktree besides its path: the folder that git keeps for it, and, for one that was moved, the path that
-// its repository knows it by. Whoever used it by that name right before uses it still.
+// its repository knows it by. A process that used it by that name before still uses it.
 func (all spots) withNames() spots {
 	out := all
 	for i, s := range all {

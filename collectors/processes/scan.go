@@ -11,7 +11,7 @@ import (
 	"winnow/internal/proc"
 )
 
-// maxTicks is more than any machine stays up, and little enough that a start can be told as a time.
+// maxTicks is more than any machine stays up, and small enough that a start can be given as a time.
 const maxTicks = 1 << 38
 
 // scan is one reading of a root, with the buffers that it reuses.

@@ -301,7 +301,7 @@ func recorded(entries []snapshot.Entry) map[string]bool {
 	return values
 }
 
-// indexPanes leads from a pid to its pane. The shell of a dead pane has ended, and its pid may be anybody's.
+// indexPanes leads from a pid to its pane. The shell of a dead pane has ended, and another process may have its pid.
 func indexPanes(s *snapshot.Snapshot) (members, shells map[int]string) {
 	members, shells = map[int]string{}, map[int]string{}
 	add := func(panes []snapshot.Pane) {

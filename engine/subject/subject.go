@@ -344,7 +344,7 @@ type Config struct {
 	HerdrProtocols []int    `json:"herdr_protocols"`
 	AgentIdle      []string `json:"agent_idle"`
 	// WorktreeFolders are names of folders that orchestrators keep their agents' worktrees in. RecordedFolders are names of folders
-	// below which nothing is anybody's to clear without the records of the named format.
+	// below which nothing may be cleared without the records of the named format.
 	WorktreeFolders  []string         `json:"worktree_folders"`
 	RecordedFolders  []RecordedFolder `json:"recorded_folders"`
 	Runaway          Runaway          `json:"runaway"`

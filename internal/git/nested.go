@@ -21,7 +21,7 @@ const Budget = 200_000
 // ErrMany says that a tree has more entries than were to be looked at.
 var ErrMany = errors.New("it has too many files to look at all")
 
-// ErrTrap says that something lies in a tree that holds up whoever reads it: a pipe in the place of a file that git opens.
+// ErrTrap says that something lies in a tree that holds up a reader: a pipe in the place of a file that git opens.
 var ErrTrap = errors.New("it is no file, and git would wait for it")
 
 // Nested finds the repositories below tree, by their paths relative to it: whatever has a .git, be it a folder, a file or a

@@ -57,7 +57,7 @@ func lockFolder(path string) (*os.File, error) {
 }
 
 // clearLeft removes what a program that was killed left behind of such folders in dir: this user's own, that nobody holds. They hold
-// links and copies, and nothing that is anybody's work.
+// links and copies, and no work.
 func clearLeft(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

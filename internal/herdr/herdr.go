@@ -24,7 +24,7 @@ var (
 	ErrUntold = errors.New("herdr does not say")
 )
 
-// The codes of refusals that are told apart.
+// The codes of refusals that are handled apart.
 const (
 	InvalidRequest = rpc.InvalidRequest
 	PaneNotFound   = rpc.PaneNotFound

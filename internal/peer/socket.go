@@ -101,7 +101,7 @@ func (s *Socket) File() *os.File { return s.file }
 // Close lets go.
 func (s *Socket) Close() error { return s.file.Close() }
 
-// Dial connects to the held socket and makes sure that whoever called listen(2) on it was this user, before a byte is sent or
+// Dial connects to the held socket and makes sure that this user called listen(2) on it, before a byte is sent or
 // read. It gives that process as this pid namespace counts it, 0 for one outside of it. The caller closes the connection.
 func (s *Socket) Dial(ctx context.Context) (conn *net.UnixConn, pid int, err error) {
 	var d net.Dialer

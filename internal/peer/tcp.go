@@ -37,7 +37,7 @@ func Transport() *http.Transport {
 
 // DialTCP connects to addr, which must be on this machine's loopback, and makes sure that this user's process has taken the
 // connection and this user's socket listens there. It waits until the connection is accepted, for as long as ctx lasts: until
-// then it is nobody's, and its listener may have been another's. Since a connection is asked for by both its addresses, it does
+// then no process owns it, and the listener may have been another user's. Since a connection is asked for by both its addresses, it does
 // not matter to which of a name's addresses it went, nor who takes the port afterwards.
 func DialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
 	d := net.Dialer{Control: home}

@@ -33,7 +33,7 @@ const (
 // hugeSize is what Huge adds, in bytes.
 const hugeSize = 5 << 20
 
-// The faults. What hangs does so until either side closes. The last four are for DELETE of a terminal, and none for other calls.
+// The faults. What hangs does so until either side closes. The last four are only for DELETE of a terminal.
 var (
 	Hang               = Fault{kind: hang}           // nothing is done, no answer ever comes
 	HangBeforeReply    = Fault{kind: hangBefore}     // it is done, no answer ever comes

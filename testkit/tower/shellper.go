@@ -59,7 +59,7 @@ type shellper struct {
 	out        procs.Tail
 }
 
-// listener is who is told of a shellper's agents that have ended, and of its own end.
+// listener is called when an agent of a shellper has ended, and when the shellper ends.
 type listener struct {
 	ended func(code int)
 	lost  func()

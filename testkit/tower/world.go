@@ -47,7 +47,7 @@ type Terminal struct {
 	Deaf bool
 	// Orphan is one whose parent is not the Tower.
 	Orphan bool
-	// Quiet is for how long it is said to have printed nothing.
+	// Quiet is how long the Tower reports that it printed nothing.
 	Quiet time.Duration
 }
 
@@ -64,7 +64,7 @@ type terminal struct {
 	id, socketID, workspace string
 	spec                    Terminal
 	sh                      *shellper
-	pid                     int // what is said of it
+	pid                     int // the pid that the Tower reports
 
 	createdAt time.Time
 	lastData  time.Time // when it printed nothing so far

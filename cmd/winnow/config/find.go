@@ -27,7 +27,7 @@ const maxConfig = 256 << 10
 var ruling = foreign.Want{Max: maxConfig, Ruling: true}
 
 // find gives the file that was named, or else the first of the two places that has one, or an empty path. The working folder is
-// none of them: it may be anybody's clone.
+// not one of them: it may be a clone of an untrusted repository.
 func find(file string) (string, []byte, error) {
 	if file != "" {
 		p, err := Path(file)

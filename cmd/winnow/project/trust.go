@@ -28,7 +28,7 @@ type Trusted struct {
 	Schema string `json:"schema"`
 	// Path is the real path of the main checkout.
 	Path string `json:"path"`
-	// SHA256 is over Text, the file as it was, in hexadecimal digits.
+	// SHA256 is the hash of Text, the file at that time, in hexadecimal digits.
 	SHA256    string    `json:"sha256"`
 	TrustedAt time.Time `json:"trusted_at"`
 	Text      string    `json:"text"`

@@ -176,7 +176,7 @@ func (r *reader) ask(ctx context.Context, w *world) error {
 	return err
 }
 
-// stranger reports whether the Tower has terminals and none of them is in the store, which has some too.
+// stranger reports whether the Tower has terminals and the store has others only.
 func stranger(entries []tower.Entry, rows []tower.Session) bool {
 	listed := map[string]bool{}
 	for _, e := range entries {
