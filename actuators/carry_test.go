@@ -139,13 +139,13 @@ func TestOrder(t *testing.T) {
 		t.Errorf("acts (-want +got):\n%s", diff)
 	}
 	if len(told) != len(acts) {
-		t.Errorf("told of %v", told)
+		t.Errorf("reported %v", told)
 	}
 	if until := acts[3].RestoreUntil; until == nil || !until.Equal(noon.Add(time.Hour)) {
 		t.Errorf("the folder is kept until %v", until)
 	}
 	if acts[2].RestoreUntil != nil {
-		t.Error("a process is said to be kept")
+		t.Error("a process is reported as kept")
 	}
 }
 

@@ -242,7 +242,7 @@ func TestAttackAConfigurationInAClone(t *testing.T) {
 		}
 		said, _ := w.run(w.clone, "sweep")
 		if !strings.Contains(said, "./config.yaml is not read") {
-			t.Errorf("%s: nobody is told that the file is not read: %s", name, said)
+			t.Errorf("%s: no message says that the file is not read: %s", name, said)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func leadElsewhere(t *testing.T, victim, attacker attack.User, program string) {
 		out := s.winnow("/", roots, agents, false, "sweep", "--apply", "--kind", "dir", "--format", "json")
 		wrong := s.untouched(out)
 		if wrong == "" && !strings.Contains(out, words) {
-			wrong = fmt.Sprintf("%s: %q is not said:\n%s", path, words, out)
+			wrong = fmt.Sprintf("%s: %q is not reported:\n%s", path, words, out)
 		}
 		a.Check(wrong)
 	}
@@ -150,7 +150,7 @@ func nameAnothers(t *testing.T, victim, attacker attack.User, program string) {
 	if out, err := exec.Command("chown", "-R", fmt.Sprint(attacker.UID), his).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	a := attack.New(t, "a repository in a clone, or of another user, has an entry for somebody's worktree, and sweep --apply runs in it")
+	a := attack.New(t, "a repository in a clone, or of another user, has an entry for a worktree of this user, and sweep --apply runs in it")
 	for _, dir := range []string{evil, filepath.Join(evil, "refs"), his} {
 		out := s.winnow(dir, nil, nil, true, "sweep", "--apply", "--kind", "dir")
 		wrong := s.untouched(out)
@@ -171,7 +171,7 @@ func actAsRoot(t *testing.T, victim, _ attack.User, program string) {
 		out := root.winnow(dir, []string{filepath.Dir(s.tree)}, nil, dir != "/", "sweep", "--apply", "--kind", "dir", "--format", "json")
 		wrong := s.untouched(out)
 		if wrong == "" && !strings.Contains(out, "belongs to another user") {
-			wrong = "it is not said why:\n" + out
+			wrong = "the reason is not reported:\n" + out
 		}
 		a.Check(wrong)
 	}

@@ -130,7 +130,7 @@ func (w *hangingWorld) begun(program int) (pids []int) {
 	return pids
 }
 
-// left names those of the processes that still run. A zombie does not: whoever has to wait for it may take a while.
+// left names those of the processes that still run. A zombie does not: its parent may take a while to wait for it.
 func left(pids []int) (out []int) {
 	for _, pid := range pids {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

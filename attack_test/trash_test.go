@@ -259,7 +259,7 @@ func unsteadyClock(t *testing.T, program string) {
 	w.exec("UPDATE looks SET up_seconds = up_seconds - 3600") // the machine counted an hour more than the clock
 	w.write(w.config, strings.ReplaceAll(string(text), "steady_for: 0s", "steady_for: 1h"))
 	if out := w.must("winnow", "sweep", "--apply"); len(w.kept()) != 1 || !strings.Contains(oneLine(out), "rules.steady_for") {
-		t.Errorf("purged, or not said:\n%s", out)
+		t.Errorf("purged, or not reported:\n%s", out)
 	}
 	w.write(w.config, string(text))
 	if out := w.must("winnow", "sweep", "--apply"); len(w.kept()) != 0 {
@@ -324,14 +324,14 @@ func ruleOfOnesOwn(t *testing.T, program string) {
 		case before != w.state(path):
 			a.Lost("%s: it is not as it was", name)
 		case !strings.Contains(oneLine(out), "would not come back whole"):
-			a.Lost("%s: it is not said why it stayed:\n%s", name, out)
+			a.Lost("%s: the reason why it stayed is not reported:\n%s", name, out)
 		default:
 			a.Held()
 		}
 		w.must("git", "-C", "project", "worktree", "remove", "--force", "--force", path)
 		w.must("git", "-C", "project", "worktree", "prune", "--expire=now")
 	}
-	// The same policies take a worktree with nothing of anybody's in it.
+	// The same policies take a worktree without any work in it.
 	path := w.add(n + 1)
 	for range 20 { // on a busy machine a look may have a gap, and what is not known is kept
 		out, _ := w.run("winnow", sweep...)

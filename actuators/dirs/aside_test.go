@@ -200,7 +200,7 @@ func TestAttackManifestInARoot(t *testing.T) {
 		case len(found) > 0:
 			a.Lost("%s: it was taken for an act: %+v", name, found)
 		case len(wrong) == 0:
-			a.Lost("%s: nothing was said of it", name)
+			a.Lost("%s: it was not reported", name)
 		case diff != "":
 			a.Lost("%s: something changed (%v) (-want +got):\n%s", name, err, diff)
 		default:

@@ -82,7 +82,7 @@ func (l *late) put(name, text string) error {
 // run runs git on the worktree, wherever that is by now.
 func (l *late) run(args ...string) error {
 	if _, err := os.Lstat(l.entry); err != nil {
-		return errNoStep // its entry is away, too: git works there no more
+		return errNoStep // its entry is away, too: git does not work there any more
 	}
 	at, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", l.dir))
 	if err != nil {

@@ -234,7 +234,7 @@ func TestCommitGone(t *testing.T) {
 }
 
 // TestAnObjectGone brings a worktree back of whose commit or index the repository lost something while it was away: its files are all
-// there, and it is not said to be whole.
+// there, and it is not reported as whole.
 func TestAnObjectGone(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, object string }{{"of its commit", ":own"}, {"of its index", ":staged"}} {

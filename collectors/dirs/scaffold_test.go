@@ -20,7 +20,7 @@ func kits(in ...string) []dirs.Scaffold {
 	}
 }
 
-// counts are what is said of the files of a worktree that no commit has.
+// counts are the facts of a worktree's files that no commit has.
 type counts struct{ Untracked, Ignored, Scaffold, Reports int }
 
 func TestScaffold(t *testing.T) {

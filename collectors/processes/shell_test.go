@@ -77,7 +77,7 @@ func interactive(t *testing.T, pid int) *bool {
 	return look(t, processes.Options{Markers: []string{"SOME_MARKER"}, Shells: shells, Only: os.Getpid()}, pid).Interactive
 }
 
-// becomes waits until the process is said to be interactive, or not to be or not known to be.
+// becomes waits until the process is reported as interactive, as not interactive, or as unknown.
 func becomes(t *testing.T, pid int, want bool) {
 	t.Helper()
 	is := func() bool { got := interactive(t, pid); return got != nil && *got }

@@ -165,7 +165,7 @@ func TestUsersOfWhatIsInTheTrash(t *testing.T) {
 	}
 }
 
-// TestServersCommandLine has a process with the command line of whoever started it, as a multiplexer's server has.
+// TestServersCommandLine has a process with the command line of the process that started it, as a multiplexer's server has.
 func TestServersCommandLine(t *testing.T) {
 	t.Parallel()
 	base := treeOf(t)
@@ -186,7 +186,7 @@ func TestServersCommandLine(t *testing.T) {
 	}
 }
 
-// TestOwnCommandLine has whoever runs this program name the folder to it, as sudo and timeout do.
+// TestOwnCommandLine has a parent process name the folder on its command line, as sudo and timeout do.
 func TestOwnCommandLine(t *testing.T) {
 	t.Parallel()
 	base := treeOf(t)

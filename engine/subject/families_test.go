@@ -202,7 +202,7 @@ func TestStarters(t *testing.T) {
 		want   facts
 	}{
 		"it lives under any name":           {"5", ours, nil, facts{new(1), new(false)}},
-		"its number is nobody's":            {"99", ours, nil, facts{new(0), new(true)}},
+		"no process has its number":         {"99", ours, nil, facts{new(0), new(true)}},
 		"its number is a younger process's": {"8", ours, nil, facts{new(0), new(true)}},
 		"it has ended":                      {"6", ours, nil, facts{new(0), new(true)}},
 		"of another pid namespace":          {"99", other, nil, facts{new(0), nil}},

@@ -18,7 +18,7 @@ var honest = []struct {
 	name string
 	init []string
 	make func(p *prey)
-	// unknown is a part of the reason where changes cannot be told, although git would tell.
+	// unknown is a part of the reason where changes are unknown, although git would report them.
 	unknown string
 }{
 	{name: "clean"},

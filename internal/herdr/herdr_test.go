@@ -125,7 +125,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		var r *Running
 		if json.Unmarshal([]byte(text), &r) == nil && r.check("w1:p1") == nil && (r.Shell == nil || *r.Shell <= 0 || len(r.Foreground) == 0) {
-			t.Errorf("half of it was told: %+v", r)
+			t.Errorf("half of it was reported: %+v", r)
 		}
 		var w World
 		if json.Unmarshal([]byte(text), &w) != nil || w.check() != nil {

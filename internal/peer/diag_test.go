@@ -68,7 +68,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// A connection that nobody has accepted yet says nothing of whose it is, whatever uid the kernel gives for it.
+// A connection that nobody has accepted yet says nothing of its owner, also when the kernel gives a uid for it.
 func TestAskTellsAcceptedFromWaiting(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

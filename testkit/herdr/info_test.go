@@ -10,7 +10,7 @@ import (
 	"winnow/testkit/wait"
 )
 
-// asked gives pane.process_info in short: whether the shell is in front, and who is, and "omitted" when that is not said.
+// asked gives pane.process_info in short: whether the shell is in front, and who is, and "omitted" when that is missing.
 func asked(t *testing.T, s *Server, p PaneState) string {
 	t.Helper()
 	info := must(t, s, "pane.process_info", params("pane_id", p.ID))["process_info"].(map[string]any)

@@ -161,7 +161,7 @@ func TestChangedSinceItWasJudged(t *testing.T) {
 					t.Errorf("outcome: %+v", out)
 				}
 				if told := w.Mutations(); len(told) != 0 {
-					t.Errorf("the Tower was told %v", told)
+					t.Errorf("the Tower was asked to do %v", told)
 				}
 				wait.Eventually(t, "it lives or not", func() bool { return w.Alive(st.ID) != c.ends })
 			})
@@ -179,7 +179,7 @@ func TestKeptByThePolicies(t *testing.T) {
 	}{
 		{"an architect", kit.Terminal{Type: "architect", Exited: new(0)}, nil},
 		{"a shell that a person opened", kit.Terminal{Type: "shell", Exited: new(0)}, nil},
-		{"one of a kind that cannot be told", kit.Terminal{NoRow: true, Exited: new(0)}, nil},
+		{"one of an unknown kind", kit.Terminal{NoRow: true, Exited: new(0)}, nil},
 		{"one whose label says that it is an architect's", kit.Terminal{}, func(w *world, _ kit.TerminalState) {
 			w.answered(http.MethodGet, w.listing(with("label", "Architect 2")))
 		}},

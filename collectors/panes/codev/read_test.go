@@ -331,7 +331,7 @@ func TestStoreThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// When time runs out, what is known by then is given, and nothing is said to be absent.
+// When time runs out, what is known by then is given, and nothing is reported as absent.
 func TestTimeRunsOut(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, tower.Options{})

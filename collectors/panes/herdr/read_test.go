@@ -28,7 +28,7 @@ import (
 
 var profiles = []herdr.Profile{herdr.V071, herdr.V074, herdr.V075, herdr.V080, herdr.Future}
 
-// idle is a pane without a process that is said to be an idle shell.
+// idle is a pane without a process that the server reports as an idle shell.
 func idle(pid int) herdr.Pane {
 	return herdr.Pane{Fake: &herdr.Info{ShellPID: pid, ForegroundPGID: pid, Foreground: []herdr.Proc{{PID: pid, Name: "sh"}}}}
 }
@@ -590,7 +590,7 @@ func TestReadAChangeBetweenTheRequests(t *testing.T) {
 			t.Errorf("the shell is %v, want %d and not %d", p.ShellPID, now, old)
 		}
 	})
-	t.Run("the shell ends after it was told of", func(t *testing.T) {
+	t.Run("the shell ends after it was reported", func(t *testing.T) {
 		t.Parallel()
 		s, tab, pane, _ := open(t)
 		part := reading(t, Options{}, s.Socket())
@@ -622,7 +622,7 @@ func TestReadAChangeBetweenTheRequests(t *testing.T) {
 	})
 }
 
-// Whoever listens on the path at one request must at the next one.
+// The process that listens on the path at one request must also listen at the next.
 func TestReadAServerThatIsReplaced(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"ping", "session.snapshot", "pane.current"} {
@@ -829,7 +829,7 @@ func TestReadAnswersThatAreNone(t *testing.T) {
 	for name, f := range map[string]func(n int, req map[string]any) string{
 		"a number": func(int, map[string]any) string { return "7\n" },
 		"null":     func(int, map[string]any) string { return "null\n" },
-		"an id that is none of ours": func(_ int, req map[string]any) string {
+		"an id that is not ours": func(_ int, req map[string]any) string {
 			req["id"] = "2"
 			return pong(req)
 		},
@@ -838,7 +838,7 @@ func TestReadAnswersThatAreNone(t *testing.T) {
 		"neither a result nor an error": func(_ int, req map[string]any) string { return `{"id":"winnow"}` + "\n" },
 		"another type":                  func(_ int, req map[string]any) string { return answer(req, "ok", nil) },
 		"no type":                       func(_ int, req map[string]any) string { return answer(req, "", map[string]any{"protocol": 19}) },
-		"a refusal of nobody's":         func(int, map[string]any) string { return `{"id":"","error":{"code":"pane_not_found"}}` + "\n" },
+		"a refusal without an id":       func(int, map[string]any) string { return `{"id":"","error":{"code":"pane_not_found"}}` + "\n" },
 		"a refusal of no pane's": func(n int, req map[string]any) string {
 			if req["method"] == "pane.process_info" {
 				return `{"id":"","error":{"code":"pane_not_found"}}` + "\n"
@@ -872,7 +872,7 @@ func TestReadAnswersThatAreNone(t *testing.T) {
 		"two positions":                           set("tabs", list(tab("+1:2", "w1"), tab("w1:t1", "w1"))),
 		"a pane's id without its workspace's w":   set("panes", list(pane("1:p1", "w1:t1", "x"))),
 		"a pane twice":                            set("panes", list(pane("w1:p1", "w1:t1", "x"), pane("w1:p1", "w1:t1", "y"))),
-		"a pane's id that is none":                set("panes", list(pane("p_75", "w1:t1", "x"))),
+		"a pane's id is invalid":                  set("panes", list(pane("p_75", "w1:t1", "x"))),
 		"a pane of nobody":                        set("panes", list(pane("w1:p1", "w1:t2", "x"))),
 		"a terminal twice":                        set("panes", list(pane("w1:p1", "w1:t1", "x"), pane("w1:p2", "w1:t1", "x"))),
 	} {
@@ -944,7 +944,7 @@ func TestTabsThatAreHalfKnown(t *testing.T) {
 		{"a checkout that may be the main one", wire.World{Workspaces: []wire.Workspace{{ID: "w1", TabCount: new(2), Worktree: tree("k", nil)}}, Tabs: two}, new(false), nil, nil},
 		{"the focus is here", wire.World{Workspaces: []wire.Workspace{{ID: "w1", TabCount: new(2)}}, Tabs: two, FocusedTab: "w1:t1"}, new(false), new(false), new(true)},
 		{"the focus is elsewhere, and the tab does not say", wire.World{Workspaces: []wire.Workspace{{ID: "w1", TabCount: new(2)}}, Tabs: two, FocusedTab: "w1:t2"}, new(false), new(false), nil},
-		{"the focus is in two places", wire.World{Workspaces: []wire.Workspace{{ID: "w1", TabCount: new(2)}}, Tabs: []wire.Tab{{ID: "w1:t1", Workspace: "w1", Focused: new(true)}, two[1]}, FocusedTab: "w1:t2"},
+		{"two tabs have the focus", wire.World{Workspaces: []wire.Workspace{{ID: "w1", TabCount: new(2)}}, Tabs: []wire.Tab{{ID: "w1:t1", Workspace: "w1", Focused: new(true)}, two[1]}, FocusedTab: "w1:t2"},
 			new(false), new(false), new(true)},
 		{"the focus is nowhere", wire.World{Workspaces: []wire.Workspace{{ID: "w1", TabCount: new(2)}}, Tabs: []wire.Tab{{ID: "w1:t1", Workspace: "w1", Focused: new(false)}, two[1]}}, new(false), new(false), new(false)},
 	} {

@@ -90,7 +90,7 @@ func TestSources(t *testing.T) {
 	}{
 		{"the default, every named one, and debug builds'", Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir)}, standard},
 		{"below the home folder", Options{Sockets: []string{"auto"}, Home: dir + "/home"}, map[string]string{"herdr/default": dir + "/home/.config/herdr/herdr.sock"}},
-		{"an empty variable is none without IsSet", Options{Sockets: []string{"auto"}, Home: dir + "/home", Env: env("XDG_CONFIG_HOME", "")},
+		{"an empty variable counts as unset without IsSet", Options{Sockets: []string{"auto"}, Home: dir + "/home", Env: env("XDG_CONFIG_HOME", "")},
 			map[string]string{"herdr/default": dir + "/home/.config/herdr/herdr.sock"}},
 		{"no home folder", Options{Sockets: []string{"auto"}, Env: env("TMPDIR", dir+"/tmp")}, map[string]string{"herdr/default": dir + "/tmp/herdr/herdr.sock"}},
 		{"other folders of the environment do not move it", Options{Sockets: []string{"auto"}, Home: dir + "/home",
