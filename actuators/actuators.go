@@ -1,7 +1,7 @@
 // Package actuators carries decisions out, and is the only code that changes the world.
 //
 // The policy's verdict is a request. What stands here and in the packages below is the floor: it refuses what must never be
-// done whatever the verdict says, and no policy and no flag lowers it.
+// done for every verdict, and no policy and no flag lowers it.
 package actuators
 
 import (
@@ -69,7 +69,7 @@ type Held interface {
 	// Act makes sure that the thing is still what in.Identity says, its State included, and does the one thing that cannot be undone. It is
 	// called right after the thing was judged for the last time, and looks afterwards whether it worked.
 	Act(ctx context.Context, in decision.Intent) decision.Outcome
-	// Close lets go. It is called once, whatever happened.
+	// Close lets go. It is called once, also after an error.
 	Close() error
 }
 

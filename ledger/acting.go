@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Acting is the one lock of a user on a machine under which Winnow acts, whatever state folder, environment or login it has. It has two
+// Acting is the one lock of a user on a machine under which Winnow acts, for every state folder, environment and login. It has two
 // parts, and both are taken:
 //
 //   - A mark: a file in memory that only this process has open, and whose name /proc shows. Who acts makes its own mark first
-//     and then looks for others' among this user's processes, so that of two at least one sees the other. Nobody else can
-//     make a process of this user, so nobody else can take the lock, nor keep it.
+//     and then looks for others' among this user's processes, so that of two at least one sees the other. No other
+//     user can make a process of this user, so no other user can take the lock, nor keep it.
 //   - A file in the user's home, for processes of the same user that /proc does not show: those of another container. The home is the one of
 //     the user database, not $HOME. Without a home that only this user can write, the mark alone holds.
 //

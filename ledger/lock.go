@@ -92,7 +92,7 @@ func uidOf(st fs.FileInfo) int {
 	return -1
 }
 
-// named makes sure that the file has its name still: a lock on one that was replaced keeps nobody out.
+// named makes sure that the file has its name still: a lock on a file that was replaced keeps no other program out.
 func named(f *os.File, path string) error {
 	here, err := f.Stat()
 	if err != nil {

@@ -51,8 +51,8 @@ func (l *Ledger) SaveLook(ctx context.Context, k Look) error {
 }
 
 // Passed says how much time passed between two looks at least, even after the wall clock was set. Within one boot it is the
-// machine's own count, the time that it was suspended included. Over a boot it is the time since that, and no more than the wall
-// clock shows. It is a pure function.
+// machine's own count, the time that it was suspended included. Over a boot it is the time since the boot, and at most what the
+// wall clock shows. It is a pure function.
 func Passed(prev *Look, k Look) time.Duration {
 	if prev == nil || k.UpSeconds == nil || k.BootID == "" {
 		return 0

@@ -69,8 +69,8 @@ func stampOf(d decision.Dir) folder.Stamp {
 	return folder.Stamp{Dev: d.Device, Ino: d.Inode, Born: d.BornAt, Mount: d.MountID}
 }
 
-// readPlan reads an intent's plan, and makes sure that it stays within the act's own places: a ledger is a file that anybody of
-// this user may have written to.
+// readPlan reads an intent's plan, and makes sure that it stays within the act's own places: every
+// program of this user may have written to a ledger.
 func readPlan(in decision.Intent) (plan, error) {
 	var p plan
 	if in.Identity.Dir == nil {

@@ -139,7 +139,7 @@ func (s *site) missing() error {
 	return actuators.Refused("%s was taken out of the trash by hand, and its entry %s is still there; nothing was removed", s.tree.home, s.admin.away)
 }
 
-// asLeft refuses to remove what is not as it was set aside: it is worked in, or used for something else.
+// asLeft refuses to remove what has changed since it was set aside: a process works in it, or it is used for something else.
 func (s *site) asLeft(ctx context.Context) error {
 	tree, err := s.surveyAway(ctx)
 	if err == nil {

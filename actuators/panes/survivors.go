@@ -78,7 +78,7 @@ type Burial struct {
 	Log        hclog.Logger
 }
 
-// Bury ends the processes in hs that survived, and accounts for all of them: the outcome is Done, whatever had to be left. What
+// Bury ends the processes in hs that survived, and accounts for all of them: the outcome is Done, also when some had to be left. What
 // started since they were held was not judged, so it is not ended here.
 func (b Burial) Bury(ctx context.Context, hs []*procact.Held) decision.Outcome {
 	spared := map[*procact.Held]error{}

@@ -191,7 +191,7 @@ func lost(want decision.Process, step string, err error) error {
 	return actuators.Refused("pid %d (%s): %s: %w; it was left untouched", want.PID, want.Name, step, err)
 }
 
-// never is what is not signalled, whatever was decided.
+// never is what is not signalled, for any decision.
 func (h *held) never() (actuators.NeverProcess, error) {
 	self, err := proc.Lineage(h.o.ProcRoot, os.Getpid())
 	if err != nil {

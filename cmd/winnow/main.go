@@ -16,7 +16,7 @@ import (
 	"winnow/internal/plain"
 )
 
-// exitPipe is the shell's code for a program that writes to a pipe that nobody reads.
+// exitPipe is the shell's code for a program that writes to a pipe without a reader.
 const exitPipe = 128 + int(syscall.SIGPIPE)
 
 func main() {

@@ -184,7 +184,7 @@ func (s *sweeper) finish(ctx context.Context, r *report.Report, f sweepFlags) er
 }
 
 // keepDecisions and keepSweeps are how many of the latest sweeps the ledger keeps with and without their decisions; what led to
-// acts is kept whatever its age.
+// acts is kept at any age.
 const (
 	keepDecisions = 200
 	keepSweeps    = 10000

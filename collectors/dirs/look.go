@@ -46,7 +46,7 @@ type look struct {
 	refused []string
 
 	probe sync.Once
-	noGit error // not nil when git was found to fail whatever it is asked
+	noGit error // not nil when git was found to fail at every request
 }
 
 // base reads what is cheap and needs no git.

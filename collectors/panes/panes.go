@@ -11,8 +11,8 @@ import (
 
 // Fill tells every pane of s with a shell's pid what runs in it, from the processes of s: a pure join, linear in the size of s.
 //
-// A session's pane stays as it is, which is unknown, where the processes were not read whole, where it is dead (its pid may be
-// somebody else's), and where the process of its pid is not positively its own: the process must lead a session, and have the
+// A session's pane stays unknown where the processes were not read whole, where it is dead (another process may have its
+// pid), and where the process of its pid is not positively its own: the process must lead a session, and have the
 // pane's terminal wherever both are known. A zombie without other threads is dead, and does not count as a member.
 //
 // A tab's server says more of its panes than tmux, and may say it of another machine: the socket can be forwarded, or lead into
@@ -107,7 +107,7 @@ func (t *table) serves(server *snapshot.Server, host *snapshot.Host) bool {
 	return p != nil && p.PID > 1 && !slices.Contains(host.OrphanParents, p.PID) && (server.StartTicks == nil || *server.StartTicks == p.StartTicks)
 }
 
-// below reports whether the process with pid is an ancestor of p. A parent that is younger than its child is somebody else, under a
+// below reports whether the process with pid is an ancestor of p. A parent that is younger than its child is another process, under a
 // number that was reused.
 func (t *table) below(p *snapshot.Process, pid int) bool {
 	for range t.byPID {

@@ -51,7 +51,7 @@ func (h *holderScan) watches(dir int, name string) error {
 	return nil
 }
 
-// widely reports whether somebody who watches nodes watches the folder around folder i, where it is or where it was.
+// widely reports whether a process that watches nodes watches the folder around folder i, where it is or where it was.
 func (h *holderScan) widely(nodes []node, i int) bool {
 	for n, s := range h.spots {
 		if s.of != i || n != i && s.how >= 0 {

@@ -145,7 +145,7 @@ func (w *watch) blind() bool {
 	return false
 }
 
-// record reports whether a source is a record that somebody configured.
+// record reports whether a source is a configured record.
 func record(src snapshot.Source) bool { return src.Kind == "registry" || src.Kind == "spawns" }
 
 func (x left) with(id string, since time.Time) left {

@@ -522,7 +522,7 @@ type Process struct {
 // IsKernel reports whether it is known to be a kernel thread.
 func (p *Process) IsKernel() bool { return p.Kernel != nil && *p.Kernel }
 
-// Record is what somebody wrote down of what they own or started: an entry of a registry, or a line of a spawn ledger.
+// Record is what an orchestrator wrote down of what it owns or started: an entry of a registry, or a line of a spawn ledger.
 type Record struct {
 	Source string `json:"source"`
 	ID     string `json:"id"`
@@ -537,8 +537,8 @@ type Record struct {
 	// Owner is the id of the registry entry for which a spawn was started.
 	Owner string `json:"owner,omitempty"`
 	Path  string `json:"path,omitempty"`
-	// Own is true when Path is a folder that was made for the owner, or was given to it, and false when the owner works in somebody
-	// else's. Absent where the record does not tell.
+	// Own is true when Path is a folder that was made for the owner, or was given to it, and false when the owner works in a folder
+	// of another owner. Absent where the record does not say it.
 	Own *bool `json:"own,omitempty"`
 	// Session is a tmux session's name or id, Label a tab's.
 	Session string `json:"session,omitempty"`

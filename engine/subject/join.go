@@ -18,7 +18,7 @@ type Joined struct {
 	holds   map[string]*Hold
 	procs   processes
 	sources sources
-	// projects are those whose file somebody trusted.
+	// projects are those whose file was trusted.
 	projects []project
 }
 

@@ -56,7 +56,7 @@ func (x *processes) serverAbove(i int) *int {
 	return new(x.nodes[top.parent].p.PID)
 }
 
-// added are the names of a process's markers that the leader of its session does not carry with the same value, so that somebody in
+// added are the names of a process's markers that the leader of its session does not carry with the same value, so that a process in
 // between set them; nil where it leads the session itself, and where the leader is missing or does not show its environment.
 func (x *processes) added(n *node) *[]string {
 	if n.p.Session == nil || n.p.Markers == nil || *n.p.Session == n.p.PID {

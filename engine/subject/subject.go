@@ -177,7 +177,7 @@ type Ancestor struct {
 
 // Below is a process below another one.
 type Below struct {
-	// ID is its own as a candidate, and Held whether somebody placed a hold on that which has not lapsed.
+	// ID is its own as a candidate, and Held whether a hold on it was placed and has not lapsed.
 	ID   string `json:"id"`
 	Held bool   `json:"held"`
 	PID  int    `json:"pid"`

@@ -84,7 +84,7 @@ func said[T any](v *T) string {
 	return fmt.Sprint(*v)
 }
 
-// Differ gives the first line in which two states differ, as it was and as it is; both are "" where none does.
+// Differ gives the first line in which two states differ, before and after; both are "" where the states are equal.
 func Differ(was, is string) (before, now string) {
 	a, b := strings.Split(was, "\n"), strings.Split(is, "\n")
 	for i := range max(len(a), len(b)) {

@@ -17,7 +17,7 @@ import (
 )
 
 // Inherited is the path by which a program that was started with Socket.File as the first of its extra files reaches that very
-// socket, whatever its own path leads to by then: connect(2) follows this link to the file itself.
+// socket, also when its own path leads elsewhere by then: connect(2) follows this link to the file itself.
 const Inherited = "/proc/self/fd/3"
 
 // Socket is a unix socket of this user's own, held by an open descriptor. No other socket can take the place of what is held: a

@@ -52,7 +52,7 @@ func DialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
 	return conn, nil
 }
 
-// home refuses to connect to anything but this machine, whatever a name leads to.
+// home refuses to connect to anything but this machine, for every name.
 func home(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !to.Addr().Unmap().IsLoopback() {

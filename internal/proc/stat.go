@@ -48,7 +48,7 @@ func (s Stat) Over() bool {
 	return (s.State == 'Z' || s.State == 'X' || s.State == 'x') && s.Threads <= 1
 }
 
-// Gone says that it has ended, or is about to: its memory and files are released.
+// Gone says that it has ended, or is about to: it has released what it had.
 func (s Stat) Gone() bool {
 	return s.Over() || s.Exiting && s.Threads <= 1
 }

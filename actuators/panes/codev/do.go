@@ -267,7 +267,7 @@ func (g *grasp) endUnlisted(ctx context.Context, still func(context.Context) err
 // end asks the held process to end, and kills it when it has not within the grace. check is asked before each signal; its ErrGone says
 // that the process has ended. end says how the process ended, and whether it was asked to at all.
 //
-// This is no panes.Burial: that ends what is left of panes that are gone, whatever happens; here the Tower is asked again before each
+// This is not a panes.Burial, which always ends what is left of panes that are gone; here the Tower is asked again before each
 // signal, and may say no, and nothing is signalled any more once the sweep was interrupted.
 func (g *grasp) end(ctx context.Context, check func(context.Context) error) (how string, told bool, err error) {
 	const byItself = "ended when asked to"

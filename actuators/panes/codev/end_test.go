@@ -76,8 +76,8 @@ func TestEndsWhatNobodyKnows(t *testing.T) {
 	})
 }
 
-// TestSparesWhatMayBeSomebodys lists what makes a shellper that no Tower lists one that is left, by what its command line says.
-func TestSparesWhatMayBeSomebodys(t *testing.T) {
+// TestSparesWhatMayHaveAnOwner lists what makes a shellper that no Tower lists one that is left, by what its command line says.
+func TestSparesWhatMayHaveAnOwner(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	socket := func(path string) map[string]any {

@@ -109,7 +109,7 @@ func (h *held) ended(p *heldPane, err error) error {
 }
 
 // still reads the held processes: the first one of each pane is the program that it was, leads its session and has the same in front
-// of its terminal. A shell sleeps, and has not run since it was held. Nobody on the never-list is among the others.
+// of its terminal. A shell sleeps, and has not run since it was held. No process on the never-list is among the others.
 func (h *held) still() error {
 	for _, m := range h.members {
 		s, err := m.Stat()

@@ -104,7 +104,7 @@ func (g *grasp) used() (last time.Time) {
 	return last
 }
 
-// rest waits until nothing was shown, and no key has come, for long enough that whatever comes next is seen.
+// rest waits until nothing was shown, and no key has come, for long enough to see what comes next.
 func (g *grasp) rest(ctx context.Context) error {
 	for range 2 {
 		wait := time.Until(g.used().Add(g.rests))

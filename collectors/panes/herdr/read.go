@@ -105,7 +105,7 @@ func (r *reader) read(ctx context.Context, c *herdr.Client) (collectors.Part, er
 	return part, nil
 }
 
-// greet asks the server who it is. From then on nobody else may answer.
+// greet asks the server who it is. From then on no other server may answer.
 func (r *reader) greet(ctx context.Context, c *herdr.Client) (*snapshot.Server, error) {
 	pong, pid, err := c.Ping(ctx)
 	switch {
