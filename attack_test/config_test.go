@@ -269,7 +269,7 @@ func TestTheUsersOwnFileRules(t *testing.T) {
 	t.Error("what nobody protects was not taken, so the attacks beside this prove nothing")
 }
 
-// TestAttackAConfigurationThatIsNoFile names, or finds in the usual place, what is no plain file of the user's own.
+// TestAttackAConfigurationThatIsNoFile names, or finds in the usual place, what is not a plain file of the user's own.
 func TestAttackAConfigurationThatIsNoFile(t *testing.T) {
 	t.Parallel()
 	w := newConfigWorld(t, attack.Winnow(t))

@@ -159,7 +159,7 @@ func (a Acting) marks(proc string) (map[int]time.Time, error) {
 }
 
 // marked says whether a process of this user has a mark, and since when. One that ends meanwhile has none; what another user's, or one
-// that may not be looked into, has open is no concern: it is no process of this program and this user.
+// that may not be looked into, has open is not a concern: it is not a process of this program and this user.
 func (a Acting) marked(process string) (since time.Time, ok bool) {
 	st, err := os.Stat(process)
 	if err != nil || uidOf(st) != os.Geteuid() {

@@ -28,7 +28,7 @@ const (
 	actingHome  = "TEST_ACTING_HOME"
 )
 
-// TestActingChild is no test: it is the process that the others start.
+// TestActingChild is not a test: it is the process that the others start.
 func TestActingChild(t *testing.T) {
 	dir := os.Getenv(actingIn)
 	if dir == "" {

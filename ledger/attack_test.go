@@ -41,7 +41,7 @@ func filled(t testing.TB) string {
 	return path
 }
 
-// used opens a ledger and does with it what a sweep does. Whatever comes of it, it comes soon, and is no panic.
+// used opens a ledger and does with it what a sweep does. Whatever comes of it, it comes soon, and is not a panic.
 func used(path string) (err error, ended bool) {
 	done := make(chan error, 1)
 	go func() {

@@ -47,7 +47,7 @@ func unfit(path string, err error) error {
 // patience is how long the look at a ledger may take before it is opened. It reads the schema, which takes a millisecond.
 const patience = busyTimeout + 5*time.Second
 
-// inspect refuses, before anything of it is changed, a file that is no ledger, one of a newer version, and one that holds anything
+// inspect refuses, before anything of it is changed, a file that is not a ledger, one of a newer version, and one that holds anything
 // but what its version of winnow made: a trigger would do more than what is written says, and a view would give other rows.
 func inspect(path string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

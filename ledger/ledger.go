@@ -25,7 +25,7 @@ var (
 	ErrNone = errors.New("none")
 	// ErrNewer says that a newer version of winnow wrote the ledger. Nothing of it was touched.
 	ErrNewer = errors.New("written by a newer version")
-	// ErrCorrupt says that the file is no ledger, or a damaged one. It is left as it is.
+	// ErrCorrupt says that the file is not a ledger, or a damaged one. It is left as it is.
 	ErrCorrupt = errors.New("not a readable ledger")
 )
 

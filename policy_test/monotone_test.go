@@ -184,7 +184,7 @@ func concerns(path []string, c Case) bool {
 	return true
 }
 
-// facts are the paths of all values below v, those of lists' elements left out: an element is no fact about anything else.
+// facts are the paths of all values below v, those of lists' elements left out: an element is not a fact about anything else.
 func facts(v any, at []string) [][]string {
 	var out [][]string
 	add := func(step string, x any, isFact bool) {

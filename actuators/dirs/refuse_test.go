@@ -142,7 +142,7 @@ func diskChanged(w *world, was decision.Dir) bool {
 	return w.identity(was.Path) != was
 }
 
-// TestPlainFolder sets folders aside that are no worktrees: with all that lies in them they come back, and what came late is put back.
+// TestPlainFolder sets folders aside that are not worktrees: with all that lies in them they come back, and what came late is put back.
 func TestPlainFolder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -78,7 +78,7 @@ func (a *Actuator) Hold(_ context.Context, _ string, d decision.Decision) (actua
 	}
 	h := &held{Actuator: a, Held: p, want: want}
 	same := want
-	same.Cwd = "" // where it works is no part of its identity, and is judged again
+	same.Cwd = "" // where it works is not part of its identity, and is judged again
 	err = h.still(same)
 	if err == nil {
 		err = h.holdBelow(d.Identity.Below)

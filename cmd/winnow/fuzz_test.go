@@ -32,7 +32,7 @@ func judged(t testing.TB) *app {
 	return &app{out: io.Discard, errOut: io.Discard, cfg: cfg, log: hclog.NewNullLogger()}
 }
 
-// Whatever a saved snapshot holds, reading it and deciding on it is done or says why not; what is no snapshot of this version is
+// Whatever a saved snapshot holds, reading it and deciding on it is done or says why not; what is not a snapshot of this version is
 // refused; and nothing is ever reaped from one whose sources were not read.
 func FuzzSnapshot(f *testing.F) {
 	a := judged(f)

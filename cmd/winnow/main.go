@@ -47,7 +47,7 @@ func run(args []string) int {
 	err := root.ExecuteContext(ctx)
 	_ = errOut.Flush()
 	if unwritten := cmp.Or(out.Flush(), out.Err()); unwritten != nil {
-		if errors.Is(unwritten, syscall.EPIPE) { // the reader of the output has stopped reading, which is no mistake
+		if errors.Is(unwritten, syscall.EPIPE) { // the reader of the output has stopped reading, which is not a mistake
 			return exitPipe
 		}
 		err = cmp.Or(err, fmt.Errorf("write the output: %w", unwritten))
@@ -101,7 +101,7 @@ func judgeApart() int {
 	return report.ExitDone
 }
 
-// codeError is an error with the exit code that it means. err is nil where everything was already said.
+// codeError is an error with the exit code that it means. err is nil where everything was already reported.
 type codeError struct {
 	code int
 	err  error

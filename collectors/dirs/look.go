@@ -42,7 +42,7 @@ type look struct {
 	trust      *trust
 	// left is how many entries of plain folders are looked at still.
 	left atomic.Int64
-	// refused says of folders that were found why they are no candidates.
+	// refused says of folders that were found why they are not candidates.
 	refused []string
 
 	probe sync.Once

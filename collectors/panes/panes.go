@@ -16,7 +16,7 @@ import (
 // pane's terminal wherever both are known. A zombie without other threads is dead, and does not count as a member.
 //
 // A tab's server says more of its panes than tmux, and may say it of another machine: the socket can be forwarded, or lead into
-// another pid namespace. So the process must be the server's too, and a pane of which that is not sure loses what the server said
+// another pid namespace. So the process must be the server's too, and a pane of which that is not sure loses what the server reported
 // of processes, with the reason in its Error.
 //
 // Of a Codev terminal whose shellper is known by pid and start, that very process is looked for: where the processes were not read whole,
@@ -49,7 +49,7 @@ func Fill(s *snapshot.Snapshot) {
 // socketMarker is the variable in which herdr tells a pane's first process the socket of its server.
 const socketMarker = "HERDR_SOCKET_PATH"
 
-// confirm fills in p with what runs in it, or takes away what its server said of that. A nil table is of processes that were not
+// confirm fills in p with what runs in it, or takes away what its server reported of that. A nil table is of processes that were not
 // read whole.
 func (t *table) confirm(p *snapshot.Pane, server *snapshot.Server, host *snapshot.Host) {
 	if t == nil {

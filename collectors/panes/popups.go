@@ -7,7 +7,7 @@ import (
 	wire "winnow/internal/tmux"
 )
 
-// strangers are the children of a tmux server that are no pane's first process.
+// strangers are the children of a tmux server that are not the first process of a pane.
 type strangers struct {
 	server snapshot.Server
 	all    []*snapshot.Process

@@ -89,7 +89,7 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// TestOwnDescriptors has a file open in the looking process itself, which is no holder by that.
+// TestOwnDescriptors has a file open in the looking process itself, which is not a holder by that.
 func TestOwnDescriptors(t *testing.T) {
 	t.Parallel()
 	dir := realTemp(t)

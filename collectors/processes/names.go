@@ -38,7 +38,7 @@ func (all spots) withNames() spots {
 	return out
 }
 
-// entry is the folder that a worktree's .git file names, and the worktree's path that is written in there; "" for a folder that is no linked
+// entry is the folder that a worktree's .git file names, and the worktree's path that is written in there; "" for a folder that is not a linked
 // worktree.
 func entry(tree string) (admin, home string) {
 	text, ok := small(filepath.Join(tree, ".git"))

@@ -172,7 +172,7 @@ func (s *scan) environment(dir int, st proc.Stat, p *snapshot.Process) (refused 
 }
 
 // lives reports whether the pinned process is there and more than a zombie. One that is ending refuses what it has already
-// given back, which is no refusal.
+// given back, which is not a refusal.
 func (s *scan) lives(dir int) bool {
 	st, err := s.stat(dir)
 	return err == nil && !st.Gone()

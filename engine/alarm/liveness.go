@@ -15,7 +15,7 @@ type users struct {
 	known bool
 }
 
-// tally counts a candidate. Those of which it is no single fact who uses them are left out.
+// tally counts a candidate. Candidates without one single fact that says who uses them are left out.
 func (in claims) tally(d *decision.Decision, t snapshot.Candidate) {
 	if t.Users == nil {
 		return

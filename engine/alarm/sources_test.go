@@ -91,7 +91,7 @@ func TestOneLookIsNoFailureForLong(t *testing.T) {
 	want(t, w.look(0), "source_failing")
 }
 
-// A server that ended is no gap, also where it was read before.
+// A server that ended is not a gap, also where it was read before.
 func TestAServerThatEnded(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

@@ -112,7 +112,7 @@ func TestWhatIsBelowMayBeAnAgent(t *testing.T) {
 	}
 }
 
-// TestUnknownStarters: what may be an agent keeps what it may have started, while it is no stray itself.
+// TestUnknownStarters: what may be an agent keeps what it may have started, while it is not a stray itself.
 func TestUnknownStarters(t *testing.T) {
 	t.Parallel()
 	terminal := runs(5, 4, "main.js", "")
@@ -330,7 +330,7 @@ func TestOpenSessions(t *testing.T) {
 	}
 }
 
-// TestWhatHidesAbove: process 1 and those of other users show to nobody what they were started from, and are no agents for that. One of this
+// TestWhatHidesAbove: process 1 and those of other users show to nobody what they were started from, and are not agents for that. One of this
 // user's may be.
 func TestWhatHidesAbove(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,7 @@ import (
 	"winnow/engine/snapshot"
 )
 
-// command is the command for the word that the rules give for what to do next; winnow doctor where none is known.
+// command is the command for the word that the rules give for what to do next; winnow doctor where the word is not known.
 func (x *looked) command(w *Seen, t then, entries []*snapshot.Entry) string {
 	id := quote(w.Session)
 	switch t.Next {

@@ -316,7 +316,7 @@ func TestSee(t *testing.T) {
 	}
 }
 
-// The order in which things were read is no part of what is observed.
+// The order in which things were read is not part of what is observed.
 func TestObserveIsTheSameInAnyOrder(t *testing.T) {
 	t.Parallel()
 	s := world()

@@ -23,7 +23,7 @@ type Folder struct {
 	Path string
 }
 
-// None is no folder. It may be closed.
+// None is not a folder. It may be closed.
 var None = Folder{FD: -1}
 
 // Open opens the folder at an absolute path that has no symbolic link in it. It can be read and synced.

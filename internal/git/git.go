@@ -8,7 +8,7 @@ package git
 
 import "errors"
 
-// ErrNone says that a folder is positively no git repository: it has no .git, and is no bare one.
+// ErrNone says that a folder is known not to be a git repository: it has no .git, and is not a bare one.
 var ErrNone = errors.New("no git repository")
 
 // maxSymrefs is how many symbolic references are followed, as in git (SYMREF_MAXDEPTH).

@@ -137,7 +137,7 @@ func (n *numbers) field() []byte {
 	return rest[:end]
 }
 
-// next is the next number. What does not fit 63 bits is no number that any of the fields used here can have.
+// next is the next number. What does not fit 63 bits is not a number that any of the fields used here can have.
 func (n *numbers) next() int64 {
 	f := n.field()
 	neg := len(f) > 0 && f[0] == '-'

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Listing is what a server said of itself, in its own order.
+// Listing is what a server reports of itself, in its own order.
 type Listing struct {
 	PID      int
 	Started  time.Time

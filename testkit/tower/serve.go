@@ -89,7 +89,7 @@ func (s *Server) reserve() (release func(), err error) {
 // object is a JSON object.
 type object = map[string]any
 
-// answer is what goes back. A text is sent as it is, as plain text unless it is JSON; neither a text nor an object is no body.
+// answer is what goes back. A text is sent as it is, as plain text unless it is JSON; without both the body is empty.
 type answer struct {
 	status int
 	body   object

@@ -70,7 +70,7 @@ type errLeft struct{ error }
 func (e errLeft) Unwrap() error { return e.error }
 
 // tell has the Tower close the terminal, and says when it was asked. Everything is looked at again right before each try. Nil says that the
-// Tower said that it did, an errLeft that it did nothing, and any other error that what it did is to be seen.
+// Tower reported that it did, an errLeft that it did nothing, and any other error that a look must show what it did.
 func (g *grasp) tell(ctx context.Context, still func(context.Context) error) (sent time.Time, err error) {
 	bounded, cancel := context.WithTimeout(ctx, 2*g.Timeout)
 	defer cancel()
@@ -112,7 +112,7 @@ func (g *grasp) tellOnce(ctx context.Context, still func(context.Context) error)
 	return sent, err
 }
 
-// said is what the Tower answered, for a person.
+// said is the Tower's answer, for a person.
 func said(answer error) string {
 	switch {
 	case answer == nil:

@@ -113,7 +113,7 @@ func TestSparesWhatMayHaveAnOwner(t *testing.T) {
 	w.kept("one of a Codev whose sockets are not known", f.pid)
 }
 
-// kept makes sure that a process is no terminal that is to be reaped.
+// kept makes sure that a process is not a terminal that is to be reaped.
 func (w *world) kept(name string, pid int) {
 	w.t.Helper()
 	if d, err := w.judged(w.t.Context(), "pid-"+strconv.Itoa(pid)); err != nil || d.ID != "" && d.Verdict != decision.Spare {

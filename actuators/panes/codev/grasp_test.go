@@ -336,7 +336,7 @@ func TestJudgedOtherwise(t *testing.T) {
 	}
 	want(t, g.Act(t.Context(), decision.Intent{}), decision.Changed)
 	w.untouched(st)
-	// That it uses more memory by now is no change.
+	// That it uses more memory by now is not a change.
 	good.Process = new(*good.Process)
 	good.Process.RSS++
 	w.expect(st.ID)

@@ -16,7 +16,7 @@ import (
 // unchanged reads once more everything that the last judgement rests on, and refuses where any of it is another. It judges nothing and
 // changes nothing. What is read slowest comes first. After the server's last answer, which is about everything that a person or another
 // client may have done to the tab, there are only a few reads of the held processes, of some microseconds each: that their shells
-// have not run since they were held proves that nothing was started from them. It gives what the server said.
+// have not run since they were held proves that nothing was started from them. It gives the server's answer.
 func (h *held) unchanged(ctx context.Context, judged *decision.Tab) (*herdr.World, error) {
 	if err := h.asHeld(judged); err != nil {
 		return nil, err

@@ -72,7 +72,7 @@ func durations(_, to reflect.Type, data any) (any, error) {
 	return d, nil
 }
 
-// duration reads a value that stands for a time. A bare number other than 0 has no unit, and an empty text is no zero.
+// duration reads a value that stands for a time. A bare number other than 0 has no unit, and an empty text is not a zero.
 func duration(data any) (time.Duration, error) {
 	switch x := data.(type) {
 	case string:

@@ -22,7 +22,7 @@ import (
 // schema names the form of what is remembered.
 const schema = "winnow.trust/v1"
 
-// Trusted is a file that a user trusts: what it said when they did. That holds until they trust another content or take it back, so
+// Trusted is a file that a user trusts: its content at that moment. That holds until they trust another content or take it back, so
 // that a user who can write the repository cannot take away what they rely on.
 type Trusted struct {
 	Schema string `json:"schema"`

@@ -199,7 +199,7 @@ func TestTowerThatCannotBeAsked(t *testing.T) {
 	}
 }
 
-// A Tower that has no manager of shellpers has no husks to tell of, and that is no failure.
+// A Tower that has no manager of shellpers has no husks to tell of, and that is not a failure.
 func TestTowerWithoutShellpers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, tower.Options{})

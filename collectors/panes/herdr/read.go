@@ -124,7 +124,7 @@ func (r *reader) greet(ctx context.Context, c *herdr.Client) (*snapshot.Server, 
 	return s, nil
 }
 
-// older reports whether a version is positively too old. One that is no number is left to the protocol.
+// older reports whether a version is positively too old. One that is not a number is left to the protocol.
 func older(version string) bool {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {

@@ -70,10 +70,10 @@ type Options struct {
 func ID(source, native string) string { return snapshot.KindTab + ":" + source + "/" + native }
 
 // Sources gives one source a socket, sorted by path. A session without a socket file gives none; a folder of sessions that cannot
-// be listed, and a HERDR_SESSION that herdr would refuse, are sources that fail. The only error is a socket that is no absolute
+// be listed, and a HERDR_SESSION that herdr would refuse, are sources that fail. The only error is a socket that is not an absolute
 // path.
 //
-// A source is named herdr/ and its session's name, or the socket's file name for a socket that is no session's. Servers of herdr's
+// A source is named herdr/ and its session's name, or the socket's file name for a socket that is not a session's. Servers of herdr's
 // debug builds have ~dev behind it. Of two sockets that would have the same name, those that are not a session's get a suffix made
 // from their path, which stays the same at every look.
 func Sources(o Options) ([]collectors.Source, error) {
