@@ -268,14 +268,14 @@ func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	s := newStage()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	s.onDo = func() { cancel(errors.New("somebody pressed a key")) }
+	s.onDo = func() { cancel(errors.New("a key was pressed")) }
 	ds := []decision.Decision{reap("session", "1", ""), reap("session", "2", ""), reap("process", "3", "")}
 	acts := s.carrier().Carry(ctx, "S", ds, ds)
 	if len(acts) != 3 || acts[0].Outcome.Outcome != decision.Done || strings.Contains(acts[0].Detail, "written down") {
 		t.Fatalf("acts: %+v", acts)
 	}
 	for _, a := range acts[1:] {
-		if a.Outcome.Outcome != decision.Failed || !strings.Contains(a.Detail, "not tried") || !strings.Contains(a.Detail, "somebody pressed a key") {
+		if a.Outcome.Outcome != decision.Failed || !strings.Contains(a.Detail, "not tried") || !strings.Contains(a.Detail, "a key was pressed") {
 			t.Errorf("act: %+v", a)
 		}
 	}

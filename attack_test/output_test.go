@@ -376,7 +376,7 @@ func onTerminal(t *testing.T, w *hostileWorld, args ...string) []byte {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_, _ = out.ReadFrom(terminal) // it ends with EIO when nobody has the other side any more
+		_, _ = out.ReadFrom(terminal) // it ends with EIO when no process has the other side any more
 	}()
 	select {
 	case <-read:

@@ -105,7 +105,7 @@ func leadElsewhere(t *testing.T, victim, attacker attack.User, program string) {
 	victim.Mkdir(t, filepath.Join(victim.Home, "agents"), 0o700)
 	victim.Link(t, real, filepath.Join(victim.Home, "agents", "x"))
 	victim.Link(t, victim.Home, filepath.Join(victim.Home, "dotfiles"))
-	a := attack.New(t, "a link leads from a root to the worktrees of somebody who never named them, and sweep --apply runs")
+	a := attack.New(t, "a link leads from a root to the worktrees of a user who never named them, and sweep --apply runs")
 	for path, words := range map[string]string{
 		filepath.Join(tmp, "vibe"):                "belongs to another user",
 		filepath.Join(tmp, "kanban", "worktrees"): "belongs to another user",
@@ -235,6 +235,6 @@ func hideUsers(t *testing.T, victim, _ attack.User, program string) {
 		a.Check(wrong)
 	}
 	if out := s.winnow("/", []string{real}, nil, false, "sweep", "--apply", "--kind", "dir"); s.untouched("") == "" {
-		t.Errorf("nobody uses it any more and it stayed:\n%s", out)
+		t.Errorf("no process uses it any more and it stayed:\n%s", out)
 	}
 }

@@ -141,7 +141,7 @@ func left(pids []int) (out []int) {
 	return out
 }
 
-// gone waits a while until none of the processes runs. Who was killed on a machine with much to do may take a moment to end.
+// gone waits a while until the processes have ended. On a busy machine a killed process may take a moment to end.
 func gone(pids []int) bool {
 	return wait.Until(stopsWithin, func() bool { return len(left(pids)) == 0 })
 }

@@ -1,4 +1,4 @@
-// Package attack_test attacks the program as a whole: somebody plays against it with what a repository, another user or a program
+// Package attack_test attacks the program as a whole: an attacker plays against it with what a repository, another user or a program
 // beside it can do.
 package attack_test
 
@@ -344,7 +344,7 @@ func ruleOfOnesOwn(t *testing.T, program string) {
 }
 
 // commitDuringASweep commits in a worktree at a random moment of an acting sweep. A commit that git said was made must be
-// there afterwards, in the worktree or in what restore brings back, whatever the repository throws away.
+// there afterwards, in the worktree or in what restore brings back, also when the repository throws objects away.
 func commitDuringASweep(t *testing.T, program string) {
 	a := attack.New(t, "a commit on no branch at a random moment of an acting sweep, then gc --prune=now")
 	w := newTrashWorld(t, program, "168h")
@@ -354,7 +354,7 @@ func commitDuringASweep(t *testing.T, program string) {
 		swept := make(chan error, 1)
 		go func() { _, err := w.run("winnow", "sweep", "--kind", "dir", "--apply"); swept <- err }()
 		time.Sleep(time.Duration(rand.Int64N(int64(250 * time.Millisecond))))
-		// From outside of the folder, so that nobody is seen in it.
+		// From outside of the folder, so that no process is seen in it.
 		_, failed := w.run("git", "--git-dir="+entry, "--work-tree="+path, "commit", "-q", "--allow-empty", "-m", fmt.Sprint("late ", n))
 		<-swept
 		w.must("git", "-C", "project", "worktree", "prune", "--expire=now")

@@ -90,11 +90,11 @@ func TestStopsWaitingWhenInterrupted(t *testing.T) {
 	o.TermGrace = time.Hour
 	o.Step = func(step string) {
 		if step == "process.grace" {
-			time.AfterFunc(10*time.Millisecond, func() { cancel(errors.New("somebody pressed a key")) })
+			time.AfterFunc(10*time.Millisecond, func() { cancel(errors.New("a key was pressed")) })
 		}
 	}
 	got := carryOut(t, ctx, o, identify(t, child.Process.Pid))
-	if got.Outcome != decision.Failed || !strings.Contains(got.Detail, "somebody pressed a key") || !strings.Contains(got.Detail, "was not killed") {
+	if got.Outcome != decision.Failed || !strings.Contains(got.Detail, "a key was pressed") || !strings.Contains(got.Detail, "was not killed") {
 		t.Errorf("outcome: %+v", got)
 	}
 	if !child.alive() {

@@ -78,7 +78,7 @@ func TestEveryCapturedAgentIsKnown(t *testing.T) {
 				}
 				for _, kept := range []*string{sub.Process.Script, sub.Process.Package, sub.Process.Daemon} {
 					if kept != nil && strings.Contains(*kept, "TEXT") {
-						t.Errorf("pid %d: what somebody typed is kept: %q", p.PID, *kept)
+						t.Errorf("pid %d: what a person typed is kept: %q", p.PID, *kept)
 					}
 				}
 			}

@@ -175,7 +175,7 @@ func (w *crashWorld) restoreAll(t *testing.T) {
 	w.mustRun(t, "winnow", "restore", "--config", w.config, kept[0].Intent.ID)
 }
 
-// unsettled counts the acts that nobody has said the end of.
+// unsettled counts the acts without a recorded outcome.
 func (w *crashWorld) unsettled(t *testing.T) int {
 	t.Helper()
 	var h struct {

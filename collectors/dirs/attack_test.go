@@ -100,7 +100,7 @@ func set(t *testing.T, kind, at string) {
 	}
 }
 
-// TestAttackGitThatIsHeldUp has git hang in one worktree, whatever holds it up there: it costs that worktree alone.
+// TestAttackGitThatIsHeldUp has git hang in one worktree, for several causes: it costs that worktree alone.
 func TestAttackGitThatIsHeldUp(t *testing.T) {
 	t.Parallel()
 	a := attack.New(t, "git never answers for some worktrees of a root")

@@ -126,7 +126,7 @@ func TestAttackAnotherUsersRoot(t *testing.T) {
 	} else {
 		a.Held()
 	}
-	// This user's own link is followed: a record has whatever path its program worked with.
+	// This user's own link is followed: a record has the path that its program worked with.
 	link(t, w.wts, filepath.Join(w.dir, "own"))
 	s, ok = dirs.Repository(options(), filepath.Join(w.dir, "own", "x"))
 	if part := read(t, s); !ok || s.Path != w.main || len(part.Dirs) != 2 {

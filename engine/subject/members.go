@@ -8,7 +8,7 @@ const (
 	Elsewhere = "elsewhere" // it lives elsewhere, and its environment names the pane
 )
 
-// maxMembers is how many processes of a candidate's panes are listed. Where there are more, the list is absent, which keeps the candidate.
+// maxMembers is how many processes of a candidate's panes are listed. Where there are more, nothing is listed, which keeps the candidate.
 const maxMembers = 64
 
 // members tells more of the processes in panes, but for the shells that those began with, and of those elsewhere that carry them.

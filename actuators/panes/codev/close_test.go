@@ -329,8 +329,8 @@ func TestTowerThatStarts(t *testing.T) {
 		g := w.held(id)
 		w.answered(http.MethodGet, kit.Status(503, words("STARTING_UP")))
 		ctx, cancel := context.WithCancelCause(t.Context())
-		w.After(func(int, kit.Call) { cancel(errors.New("somebody pressed a key")) })
-		want(t, w.do(ctx, g, id), decision.Failed, "somebody pressed a key", "left untouched")
+		w.After(func(int, kit.Call) { cancel(errors.New("a key was pressed")) })
+		want(t, w.do(ctx, g, id), decision.Failed, "a key was pressed", "left untouched")
 		w.untouched(st)
 	})
 }
@@ -346,7 +346,7 @@ func TestInterrupted(t *testing.T) {
 	w.expect(st.ID)
 	w.After(func(_ int, c kit.Call) {
 		if c.Method == http.MethodDelete {
-			cancel(errors.New("somebody pressed a key"))
+			cancel(errors.New("a key was pressed"))
 		}
 	})
 	out := w.do(ctx, g, id)
@@ -356,23 +356,23 @@ func TestInterrupted(t *testing.T) {
 	}
 	second := w.builder(kit.Terminal{})
 	id = w.identity(second)
-	want(t, w.do(ctx, w.held(id), id), decision.Failed, "somebody pressed a key", "left untouched")
+	want(t, w.do(ctx, w.held(id), id), decision.Failed, "a key was pressed", "left untouched")
 	// And right before the request to the Tower, after everything was looked at.
 	ctx, cancel = context.WithCancelCause(t.Context())
 	g = w.held(id)
 	w.After(func(_ int, c kit.Call) {
 		if c.Method == http.MethodGet {
-			cancel(errors.New("somebody pressed a key"))
+			cancel(errors.New("a key was pressed"))
 		}
 	})
-	want(t, w.do(ctx, g, id), decision.Failed, "somebody pressed a key", "left untouched")
+	want(t, w.do(ctx, g, id), decision.Failed, "a key was pressed", "left untouched")
 	if !w.Alive(second.ID) || len(w.Mutations()) != 1 {
 		t.Errorf("the Tower was asked to do %v", w.Mutations())
 	}
 }
 
-// TestClosedBySomebodyElse has another client close the terminal right before.
-func TestClosedBySomebodyElse(t *testing.T) {
+// TestClosedByAnotherClient has another client close the terminal right before.
+func TestClosedByAnotherClient(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	st := w.builder(kit.Terminal{})

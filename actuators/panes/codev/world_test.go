@@ -137,7 +137,7 @@ func (w *world) act(id decision.Terminal) decision.Outcome {
 	return w.carry(w.t.Context(), d, nil)
 }
 
-// direct has the actuator hold and act alone, with nobody who judges in between: it shows what its own last reading keeps from.
+// direct has the actuator hold and act alone, without a judge in between: it shows what its own last reading keeps from.
 func (w *world) direct(id decision.Terminal) decision.Outcome {
 	w.t.Helper()
 	g, err := w.grasp(id)

@@ -225,7 +225,7 @@ func TestHoldRefusesTheFloor(t *testing.T) {
 	}
 }
 
-// ruled is what is done with a tab that somebody would keep, or give away: by the shipped rules, without one of them, and with one more.
+// ruled is what is done with a tab that a rule would keep, or give away: by the shipped rules, without one of them, and with one more.
 type ruled struct {
 	name string
 	o    herdr.Options

@@ -426,7 +426,7 @@ func TestGraspWaitsForTheLock(t *testing.T) {
 	if err := g2.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// A lock on a file that lost its name keeps nobody out, so it is not one.
+	// A lock on a file that lost its name keeps no other program out, so it does not count.
 	f, err := tryLock(a.Lock)
 	if err != nil {
 		t.Fatal(err)

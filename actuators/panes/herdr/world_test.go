@@ -32,7 +32,7 @@ type world struct {
 	shells []*shell
 }
 
-// quiet is a pane of which nobody asks what runs in it.
+// quiet is a pane whose processes are not asked for.
 var quiet = herdr.Pane{Fake: &herdr.Info{}}
 
 func fresh(t testing.TB, o herdr.Options, panes ...herdr.Pane) *world {

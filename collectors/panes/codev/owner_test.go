@@ -155,7 +155,7 @@ func TestWhatIsForgotten(t *testing.T) {
 	}
 }
 
-// A builder that was seen before is cleaned up: its terminal and its development server are known to be its, whatever was missed meanwhile.
+// A builder that was seen before is cleaned up: its terminal and its development server are known to be its, also when looks were missed meanwhile.
 func TestMemoryOfACleanup(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, tower.Options{})

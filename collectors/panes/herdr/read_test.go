@@ -145,7 +145,7 @@ func TestReadWithTheProcessesHere(t *testing.T) {
 	}
 }
 
-// A tunnel leads to a server whose pids are here, for it is this very machine: they are somebody else's all the same.
+// A tunnel leads to a server whose pids are here, for it is this very machine: they count as another machine's all the same.
 func TestReadThroughATunnel(t *testing.T) {
 	t.Parallel()
 	s := herdr.Start(t, herdr.Options{})
@@ -681,7 +681,7 @@ func TestReadKnowsItsOwnTab(t *testing.T) {
 		asked int
 	}{
 		{"no environment", nil, herdr.Fault{}, only(""), 0},
-		{"a socket that somebody set, and no pane", env(here...), herdr.Fault{}, only(""), 0},
+		{"a socket that was set, and no pane", env(here...), herdr.Fault{}, only(""), 0},
 		{"one of its panes", in(append(here, "HERDR_TAB_ID", mine, "HERDR_PANE_ID", pane)...), herdr.Fault{}, only(mine), 1},
 		{"by another path", in("HERDR_SOCKET_PATH", alias, "HERDR_TAB_ID", mine, "HERDR_PANE_ID", pane), herdr.Fault{}, only(mine), 1},
 		{"a pane that moved", in(append(here, "HERDR_TAB_ID", moved, "HERDR_PANE_ID", was)...), herdr.Fault{}, only(other), 1},

@@ -15,7 +15,7 @@ import (
 	"winnow/testkit/must"
 )
 
-// listen leaves a socket's file at path, with somebody behind it.
+// listen leaves a socket's file at path, with a listener behind it.
 func listen(t *testing.T, path string) {
 	t.Helper()
 	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
