@@ -57,7 +57,7 @@ func TestADaemonIsKnownByItsCommandLine(t *testing.T) {
 	}
 }
 
-// TestAPromptIsOneWord: what a person types is one argument, whatever it says.
+// TestAPromptIsOneWord: what a person types is one argument, with any text.
 func TestAPromptIsOneWord(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -240,7 +240,7 @@ func TestListening(t *testing.T) {
 	}
 }
 
-// TestUnixSockets knows of each sort of unix socket whether somebody may come to it.
+// TestUnixSockets knows of each sort of unix socket whether a client may connect to it.
 func TestUnixSockets(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -350,7 +350,7 @@ func TestHeadless(t *testing.T) {
 	}
 }
 
-// TestRefused has a process of this user that nobody but root may look into.
+// TestRefused has a process of this user that only root may look into.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() == 0 {

@@ -59,7 +59,7 @@ func onTerminal(t *testing.T, in *os.File, argv ...string) pty {
 	go func() { _, _ = io.Copy(io.Discard, master) }() // what it prints must not fill the terminal
 	t.Cleanup(func() {
 		_ = c.Process.Kill()
-		_ = master.Close() // hangs up whatever it started
+		_ = master.Close() // hangs up all that it started
 		_ = c.Wait()
 	})
 	return pty{t, master, c.Process.Pid}
@@ -89,7 +89,7 @@ func becomes(t *testing.T, pid int, want bool) {
 	}
 }
 
-// waiter is a script that waits on a FIFO which nobody writes to, another that does so by a descriptor of its own, one that works without
+// waiter is a script that waits on a FIFO without a writer, another that does so by a descriptor of its own, one that works without
 // an end, and one that asks the person at the terminal.
 func waiter(t *testing.T) (scripts [4]string) {
 	t.Helper()
@@ -222,7 +222,7 @@ func TestAShellBehindAnother(t *testing.T) {
 	becomes(t, p.pid, true)
 }
 
-// TestShellsThatDoNotShow has fixtures in which something could not be read, or nobody asked.
+// TestShellsThatDoNotShow has fixtures in which something could not be read, or was not asked for.
 func TestShellsThatDoNotShow(t *testing.T) {
 	t.Parallel()
 	idle := entry{pid: 10, comm: "dash", tty: 136<<8 | 4, cmdline: "dash\x00", fds: map[int]string{0: "/dev/pts/4"}}
@@ -231,16 +231,16 @@ func TestShellsThatDoNotShow(t *testing.T) {
 		shells []string
 		want   *bool
 	}{
-		"idle":                     {func(*entry) {}, shells, new(true)},
-		"a login":                  {func(e *entry) { e.cmdline = "-dash\x00" }, shells, new(true)},
-		"nobody asked":             {func(*entry) {}, nil, nil},
-		"no shell":                 {func(e *entry) { e.comm = "vim" }, shells, nil},
-		"no command line":          {func(e *entry) { e.cmdline = "" }, shells, nil},
-		"a flag that nobody knows": {func(e *entry) { e.cmdline = "dash\x00-Z\x00" }, shells, nil},
-		"its input is not known":   {func(e *entry) { e.fds = nil }, shells, nil},
-		"its input is a pipe":      {func(e *entry) { e.fds[0] = "pipe:[812]" }, shells, new(false)},
-		"another terminal":         {func(e *entry) { e.fds[0] = "/dev/pts/5" }, shells, new(false)},
-		"no terminal":              {func(e *entry) { e.tty = 0 }, shells, new(false)},
+		"idle":                   {func(*entry) {}, shells, new(true)},
+		"a login":                {func(e *entry) { e.cmdline = "-dash\x00" }, shells, new(true)},
+		"not asked for":          {func(*entry) {}, nil, nil},
+		"no shell":               {func(e *entry) { e.comm = "vim" }, shells, nil},
+		"no command line":        {func(e *entry) { e.cmdline = "" }, shells, nil},
+		"an unknown flag":        {func(e *entry) { e.cmdline = "dash\x00-Z\x00" }, shells, nil},
+		"its input is not known": {func(e *entry) { e.fds = nil }, shells, nil},
+		"its input is a pipe":    {func(e *entry) { e.fds[0] = "pipe:[812]" }, shells, new(false)},
+		"another terminal":       {func(e *entry) { e.fds[0] = "/dev/pts/5" }, shells, new(false)},
+		"no terminal":            {func(e *entry) { e.tty = 0 }, shells, new(false)},
 		"a script under its own name": {func(e *entry) {
 			e.comm, e.exe, e.cmdline = "worker.sh", "/bin/dash", "/bin/sh\x00./worker.sh\x00"
 		}, shells, new(false)},

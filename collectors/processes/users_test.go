@@ -154,7 +154,7 @@ func TestUsersOfWhatIsInTheTrash(t *testing.T) {
 			} else if w.how != "" && uses(held, c, w.how, "in the trash") != "" {
 				t.Error(uses(held, c, w.how, "in the trash"))
 			}
-			// A folder of somebody else that has the old name now is not the one in the trash.
+			// A folder of another user that has the old name now is not the one in the trash.
 			if err := os.MkdirAll(filepath.Join(base, "tree", "src"), 0o700); err != nil {
 				t.Fatal(err)
 			}

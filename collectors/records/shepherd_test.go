@@ -60,7 +60,7 @@ func TestWhereShepherdKeepsItsStore(t *testing.T) {
 		"in a set place with nothing": {at("none.db"), at("home"), at("none.db"), false},
 		"a link that leads nowhere":   {"", at("linked"), at("linked/.shepherd/shepherd.db"), true},
 		"home is not set":             {"", "", filepath.Join(wd, ".shepherd/shepherd.db"), true},
-		"a place nobody can resolve":  {"data/s.db", at("home"), filepath.Join(wd, "data/s.db"), true},
+		"a relative place":            {"data/s.db", at("home"), filepath.Join(wd, "data/s.db"), true},
 	} {
 		env := func(key string) string { return map[string]string{"SHEPHERD_DB": tc.env}[key] }
 		if got, found := records.ShepherdStore(env, tc.home); got != tc.want || found != tc.ok {
@@ -132,7 +132,7 @@ func TestWhatIsOverInShepherd(t *testing.T) {
 		"idle":                           {shepherdtest.Row{"status": "idle"}, false, 0, "idle", true},
 		"blocked":                        {shepherdtest.Row{"status": "blocked"}, false, 0, "blocked", true},
 		"done":                           {shepherdtest.Row{"status": "done"}, false, 0, "done", true},
-		"a word nobody knows":            {shepherdtest.Row{"status": "Hibernating "}, false, 0, "hibernating", true},
+		"an unknown word":                {shepherdtest.Row{"status": "Hibernating "}, false, 0, "hibernating", true},
 		"nearly the word":                {shepherdtest.Row{"status": "Archived"}, false, 0, "archived", true},
 		"no word":                        {shepherdtest.Row{"status": ""}, false, 0, "", true},
 		"merging":                        {shepherdtest.Row{"mergingSince": 1795197137714}, false, 0, "archived", true},
@@ -220,7 +220,7 @@ func TestShepherdsRowsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Whatever stands in the columns, a session or spawn has ended only when the row says so in every respect, and each row is given or counted.
+// With any values in the columns, a session or spawn has ended only when the row says so in every respect, and each row is given or counted.
 func TestShepherdsRowsOfAnyKind(t *testing.T) {
 	t.Parallel()
 	const from, to = int64(1795197137719), int64(1795197137721)

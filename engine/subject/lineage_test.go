@@ -88,7 +88,7 @@ func TestWhatIsBelowIsNamedWhole(t *testing.T) {
 		}
 		return len(*l.Below)
 	}
-	same(t, "nobody", 0, below(tree(0)))
+	same(t, "no process", 0, below(tree(0)))
 	others := tree(3)
 	for pid, m := range map[string]*map[string]string{"2": carries("AGENT_SESSION", "a"), "10": carries("AGENT_SESSION", "a", "CLAUDECODE", "1"), "11": carries("AGENT_SESSION", "b"), "12": nil} {
 		alter(others.Processes, "process:"+pid, func(p *snapshot.Process) { p.Markers = m })
@@ -230,7 +230,7 @@ func TestHerdrServers(t *testing.T) {
 	}{
 		"it carries the same":           {listens(50, new(uint64(5)), server, process("s1")), new(true)},
 		"it carries another":            {listens(50, new(uint64(5)), server, process("s2")), new(false)},
-		"nobody is known to listen":     {listens(0, nil, server, process("s2")), nil},
+		"no listener is known":          {listens(0, nil, server, process("s2")), nil},
 		"who listens is gone":           {listens(50, new(uint64(5)), process("s2")), nil},
 		"who listens has another start": {listens(50, new(uint64(4)), server, process("s2")), nil},
 		"its start is not known":        {listens(50, nil, server, process("s2")), nil},

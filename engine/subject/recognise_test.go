@@ -47,7 +47,7 @@ func TestWhatAnAgentIsKnownBy(t *testing.T) {
 		"a program that is no interpreter": {comm: "MainThread", exe: "/opt/tool", want: no},
 		"a daemon":                         {comm: "codex", daemon: new("shared"), want: yes},
 		"a daemon's program":               {comm: "codex", daemon: new(""), want: yes},
-		"a daemon's program, and no more":  {comm: "codex", want: yes},
+		"a daemon's program, nothing else": {comm: "codex", want: yes},
 		"a daemon of an ordinary program":  {comm: "x", daemon: new("shared"), want: yes},
 	} {
 		p := quiet(10, 1, c.comm)
@@ -93,7 +93,7 @@ func TestADaemonIsAnAgentAtWorkByWhatLivesBelowIt(t *testing.T) {
 	}
 }
 
-// TestADaemonIsAboveAndBelowAsAnAgentIs, whatever it does.
+// TestADaemonIsAboveAndBelowAsAnAgentIs, for any command line.
 func TestADaemonIsAboveAndBelowAsAnAgentIs(t *testing.T) {
 	t.Parallel()
 	d := quiet(11, 10, "codex")
@@ -152,7 +152,7 @@ func deref[T any](v *T) any {
 	return *v
 }
 
-// TestWhoHidesFromAPlainUserIsNoAgent: process 1 shows nobody but root what it was started from, and everything is below it.
+// TestWhoHidesFromAPlainUserIsNoAgent: process 1 shows only root what it was started from, and everything is below it.
 func TestWhoHidesFromAPlainUserIsNoAgent(t *testing.T) {
 	t.Parallel()
 	s := table(quiet(1, 0, "systemd"), quiet(10, 1, "sleep"))

@@ -127,7 +127,7 @@ func TestObservations(t *testing.T) {
 		next    string
 	}{
 		// Over and alive.
-		{"over, alive, nobody keeps it", nil, snapshot.WorkerSafeToClose, "winnow cleanup 'session:tmux/default/$4' --safe"},
+		{"ended, its session is live, and nothing keeps it", nil, snapshot.WorkerSafeToClose, "winnow cleanup 'session:tmux/default/$4' --safe"},
 		{"recorded by tmux's own id", []change{entry(func(e *snapshot.Entry) { e.Session = "$4" })}, snapshot.WorkerSafeToClose, ""},
 		{"a longer-named neighbour does not belong to it", []change{another("session:tmux/default/$5", session("worker-70", "$5"))}, snapshot.WorkerSafeToClose, ""},
 		{"not marked as retained", []change{entry(func(e *snapshot.Entry) { e.Retained = new(false) })}, snapshot.WorkerSafeToClose, ""},
@@ -135,7 +135,7 @@ func TestObservations(t *testing.T) {
 		{"ended after its session was made", []change{entry(func(e *snapshot.Entry) { e.EndedAt = ago(time.Minute) })}, snapshot.WorkerSafeToClose, ""},
 		{"another server is positively not there", []change{source("tmux/x", snapshot.Source{Kind: "tmux", Status: snapshot.Absent})}, snapshot.WorkerSafeToClose, ""},
 		{"a client is attached", []change{live(func(t *snapshot.Session) { t.Attached = new(1) })}, snapshot.WorkerSafeToClose, "winnow explain 'session:tmux/default/$4'"},
-		{"whether anybody is attached is not known", []change{live(func(t *snapshot.Session) { t.Attached = nil })}, snapshot.WorkerSafeToClose, "winnow explain 'session:tmux/default/$4'"},
+		{"whether a client is attached is not known", []change{live(func(t *snapshot.Session) { t.Attached = nil })}, snapshot.WorkerSafeToClose, "winnow explain 'session:tmux/default/$4'"},
 		{"another worker that has ended shares it", []change{more(snapshot.Entry{Source: reg, ID: "w6", Status: "failed", Terminal: new(true), Session: "worker-7"})},
 			snapshot.WorkerSafeToClose, ""},
 
@@ -186,7 +186,7 @@ func TestObservations(t *testing.T) {
 		{"not ended by its status, and it ended", []change{running, busy, entry(func(e *snapshot.Entry) { e.EndedAt = ago(time.Minute) })}, snapshot.WorkerStale, ""},
 		{"a session of that name was made since", []change{entry(func(e *snapshot.Entry) { e.EndedAt = ago(2 * time.Hour) })}, snapshot.WorkerStale, ""},
 		{"even a kept one", []change{retained, held(nil), entry(func(e *snapshot.Entry) { e.EndedAt = ago(2 * time.Hour) })}, snapshot.WorkerStale, ""},
-		{"somebody else works in it", []change{more(snapshot.Entry{Source: reg, ID: "w8", Status: "running", Terminal: new(false), Session: "$4"})}, snapshot.WorkerStale, ""},
+		{"another worker works in it", []change{more(snapshot.Entry{Source: reg, ID: "w8", Status: "running", Terminal: new(false), Session: "$4"})}, snapshot.WorkerStale, ""},
 
 		// Over and gone.
 		{"over and gone", []change{gone}, snapshot.WorkerClosed, "winnow history"},
@@ -333,7 +333,7 @@ func TestObserveIsTheSameInAnyOrder(t *testing.T) {
 	}
 }
 
-// A name from the world is one word to a shell, whatever is in it.
+// A name from the world is one word to a shell, with any characters.
 func TestNextCommandsCanBePasted(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"w", "a b", "$(touch x)", "it's", "~root", "=ls", "a;b", "`c`", "", "é"} {

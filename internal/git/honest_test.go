@@ -182,7 +182,7 @@ var honest = []struct {
 		p.git(p.tree, "commit", "-qam", "filtered")
 		p.touch()
 	}},
-	{name: "a filter that nobody defines", make: func(p *prey) {
+	{name: "a filter without a definition", make: func(p *prey) {
 		p.git(p.main, "config", "filter.up.clean", "tr a-z A-Z")
 		p.write(filepath.Join(p.tree, ".gitattributes"), "*.txt filter=down\n")
 		p.write(filepath.Join(p.tree, "a.txt"), "changed\n")

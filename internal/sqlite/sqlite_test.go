@@ -346,7 +346,7 @@ func TestAJournalThatGoes(t *testing.T) {
 	}
 }
 
-// Several readers in this process and a writer in another: each reader sees whole changes, and nobody is kept waiting for long.
+// Several readers in this process and a writer in another: each reader sees whole changes, and neither waits for long.
 func TestReadingWhileAProgramWrites(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")

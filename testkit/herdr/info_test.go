@@ -58,7 +58,7 @@ func TestIdleShell(t *testing.T) {
 	}
 }
 
-// TestOnlyTheShellsDescendantsAreInFront: a member of the group whose parent has gone belongs to somebody else's tree.
+// TestOnlyTheShellsDescendantsAreInFront: a member of the group whose parent has gone belongs to another tree.
 func TestOnlyTheShellsDescendantsAreInFront(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Options{})

@@ -442,7 +442,7 @@ func TestShellper(t *testing.T) {
 	}
 }
 
-// A shellper that somebody else kills takes its terminal along, and the Tower sees it.
+// A shellper that another process kills takes its terminal along, and the Tower sees it.
 func TestKilledFromOutside(t *testing.T) {
 	t.Parallel()
 	s := open(t, Options{})
@@ -456,7 +456,7 @@ func TestKilledFromOutside(t *testing.T) {
 	wait.Eventually(t, "the agent's end", func() bool { return !procs.Lives(one.Agent) })
 	wait.Eventually(t, "the Tower's word", func() bool { return listed(t, s)[one.ID]["status"] == "exited" })
 	if _, has := listed(t, s)[one.ID]["exitCode"]; has {
-		t.Error("it has an exit code that nobody knows")
+		t.Error("it has an unknown exit code")
 	}
 }
 

@@ -244,7 +244,7 @@ func TestWhoseProcess(t *testing.T) {
 	check("none any more, of one that exited", "exited 1 listed recorded", "")
 	f.SetPID(x.ID, stranger.Process.Pid)
 	f.Exec("UPDATE terminal_sessions SET shellper_start_time = 1795196883912")
-	check("somebody else's by now, of one that exited", "exited 1 listed recorded", "closing the terminal could end it")
+	check("another process's by now, of one that exited", "exited 1 listed recorded", "closing the terminal could end it")
 }
 
 // Without the Tower, a row of old that says neither when nor where proves nothing.

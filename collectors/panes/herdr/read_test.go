@@ -263,7 +263,7 @@ func TestReadAPaneThatHerdrCannotTellAbout(t *testing.T) {
 		"not found":        {herdr.NotFound, `process_info: herdr answers "pane_not_found"`},
 		"an error":         {herdr.Erring, `process_info: herdr answers "internal_error"`},
 		"no shell":         {other, "process_info: herdr does not say which process is the pane's shell"},
-		"a pid of nobody":  {func(_ int, real herdr.Info) herdr.Info { real.Foreground[0].PID = 0; return real }, "process_info: herdr does not say the pid of a process in the foreground"},
+		"an invalid pid":   {func(_ int, real herdr.Info) herdr.Info { real.Foreground[0].PID = 0; return real }, "process_info: herdr does not say the pid of a process in the foreground"},
 		"unknown to herdr": {func(int, herdr.Info) herdr.Info { return herdr.Info{Code: "invalid_request"} }, `process_info: herdr answers "invalid_request"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -304,7 +304,7 @@ func inPane(s *herdr.Server, tab string) func(string) string {
 	return env("HERDR_ENV", "1", "HERDR_SOCKET_PATH", s.Socket(), "HERDR_TAB_ID", tab, "HERDR_PANE_ID", s.Panes(tab)[0].ID)
 }
 
-// every runs f for each request of a reading, and for the second such request where there is one; at says whether a call is that one.
+// every runs f for each request of a reading, and for the second such request where there is one; at says whether a call is this request.
 func every(t *testing.T, f func(t *testing.T, s *herdr.Server, o Options, at func(herdr.Call) bool)) {
 	for profile, methods := range askers {
 		s := herdr.Start(t, herdr.Options{Profile: profile})
@@ -873,7 +873,7 @@ func TestReadAnswersThatAreNone(t *testing.T) {
 		"a pane's id without its workspace's w":   set("panes", list(pane("1:p1", "w1:t1", "x"))),
 		"a pane twice":                            set("panes", list(pane("w1:p1", "w1:t1", "x"), pane("w1:p1", "w1:t1", "y"))),
 		"a pane's id is invalid":                  set("panes", list(pane("p_75", "w1:t1", "x"))),
-		"a pane of nobody":                        set("panes", list(pane("w1:p1", "w1:t2", "x"))),
+		"a pane without a tab":                    set("panes", list(pane("w1:p1", "w1:t2", "x"))),
 		"a terminal twice":                        set("panes", list(pane("w1:p1", "w1:t1", "x"), pane("w1:p2", "w1:t1", "x"))),
 	} {
 		t.Run(name, func(t *testing.T) {
