@@ -93,7 +93,7 @@ func TestADaemonIsAnAgentAtWorkByWhatLivesBelowIt(t *testing.T) {
 	}
 }
 
-// TestADaemonIsAboveAndBelowAsAnAgentIs, for any command line.
+// TestADaemonIsAboveAndBelowAsAnAgentIs, in every state.
 func TestADaemonIsAboveAndBelowAsAnAgentIs(t *testing.T) {
 	t.Parallel()
 	d := quiet(11, 10, "codex")

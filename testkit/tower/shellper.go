@@ -271,7 +271,7 @@ func (sh *shellper) end(within time.Duration) {
 	}
 }
 
-// orphan kills what stands for the Tower, so that the shellper's parent is whatever takes orphans here.
+// orphan kills what stands for the Tower, so that the process that adopts orphans becomes the shellper's parent.
 func (sh *shellper) orphan() {
 	_ = sh.parent.Process.Kill()
 	<-sh.parentDone

@@ -282,7 +282,7 @@ func (s *Server) Exit(id string, code int) {
 // State gives the terminal as it is now: its agent is another once it was started again.
 func (s *Server) State(id string) TerminalState { return s.must(id).state() }
 
-// Orphan takes the terminal's shellper from the Tower: its parent is from now on whatever takes orphans here. The Tower knows it as before.
+// Orphan takes the terminal's shellper from the Tower: its parent is from now on the process that adopts orphans. The Tower still knows it.
 func (s *Server) Orphan(id string) { s.must(id).sh.orphan() }
 
 // Type types into the terminal; a line ends with "\n". It returns before anything reads that.
