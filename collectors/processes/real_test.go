@@ -23,6 +23,7 @@ import (
 
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
+	"winnow/testkit/wait"
 )
 
 func contextOf() context.Context { return context.Background() }
@@ -325,11 +326,11 @@ func TestZombie(t *testing.T) {
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	p := look(t, processes.Options{Only: c.Process.Pid, Markers: []string{"X"}}, c.Process.Pid)
-	for n := 0; (p.State != "Z" || *p.Threads > 1) && n < 1000; n++ {
-		time.Sleep(time.Millisecond)
+	var p snapshot.Process
+	wait.Eventually(t, "a zombie", func() bool {
 		p = look(t, processes.Options{Only: c.Process.Pid, Markers: []string{"X"}}, c.Process.Pid)
-	}
+		return p.State == "Z" && *p.Threads <= 1
+	})
 	if p.State != "Z" || p.Cwd != nil || p.CwdDeleted != nil || p.Markers != nil || *p.UID != os.Geteuid() {
 		t.Errorf("zombie: %+v, want state Z and neither folder nor markers", p)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"winnow/collectors/processes"
 	"winnow/testkit/files"
+	"winnow/testkit/wait"
 )
 
 var shells = []string{"bash", "dash", "fish", "ksh", "sh", "tcsh", "zsh"}
@@ -80,12 +81,9 @@ func interactive(t *testing.T, pid int) *bool {
 // becomes waits until the process is reported as interactive, as not interactive, or as unknown.
 func becomes(t *testing.T, pid int, want bool) {
 	t.Helper()
-	is := func() bool { got := interactive(t, pid); return got != nil && *got }
-	for deadline := time.Now().Add(20 * time.Second); is() != want; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			where, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/wchan")
-			t.Fatalf("interactive is not %v after twenty seconds; it sleeps in %s", want, where)
-		}
+	if !wait.Until(wait.Patience, func() bool { got := interactive(t, pid); return (got != nil && *got) == want }) {
+		where, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/wchan")
+		t.Fatalf("interactive is not %v after %s; it sleeps in %s", want, wait.Patience, where)
 	}
 }
 
@@ -213,11 +211,7 @@ func TestAShellBehindAnother(t *testing.T) {
 		}
 		return n
 	}
-	for deadline := time.Now().Add(20 * time.Second); front() == p.pid; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("no shell was started in the shell")
-		}
-	}
+	wait.Eventually(t, "a shell in the shell", func() bool { return front() != p.pid })
 	becomes(t, front(), true)
 	becomes(t, p.pid, true)
 }
