@@ -24,6 +24,7 @@ import (
 	wire "winnow/internal/herdr"
 	"winnow/testkit/herdr"
 	"winnow/testkit/must"
+	"winnow/testkit/wait"
 )
 
 var profiles = []herdr.Profile{herdr.V071, herdr.V074, herdr.V075, herdr.V080, herdr.Future}
@@ -109,8 +110,8 @@ func TestReadWithTheProcessesHere(t *testing.T) {
 	busy := s.Tab(w, "busy", herdr.Pane{Argv: []string{"sh", "-c", "sleep 600; :"}})
 	background := s.Tab(w, "background")
 	s.Type(s.Panes(background)[0].ID, "sleep 600 &\necho started\n")
-	eventually(t, "a job in the background", func() bool { return strings.Contains(s.Output(s.Panes(background)[0].ID), "started\n") })
-	eventually(t, "a sleep below the shell", func() bool {
+	wait.Eventually(t, "a job in the background", func() bool { return strings.Contains(s.Output(s.Panes(background)[0].ID), "started\n") })
+	wait.Eventually(t, "a sleep below the shell", func() bool {
 		return len(look(t, reading(t, Options{}, s.Socket()))[busy].Panes[0].Foreground) == 2
 	})
 	part := reading(t, Options{}, s.Socket())

@@ -164,16 +164,6 @@ func look(t testing.TB, part collectors.Part) map[string]snapshot.Tab {
 	return tabsOf(t, part)
 }
 
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("never came to be: %s", what)
-}
-
 // asked counts the requests by method, and those that name a pane by it.
 func asked(s *herdr.Server) map[string]int {
 	out := map[string]int{}
