@@ -187,7 +187,7 @@ func TestReadOneTab(t *testing.T) {
 	}
 	// herdr would take these for positions.
 	for _, only := range []string{"1", "w1:1", "w1:2", "1:2", "t_1_2", "1:t1", "w_1:t2", "w1:+2", "+1:2", "1:p1", "+1:t1", "w1:+t1", "w_1:2", "w1:01", "1-1", "p_1", "w1:t", "w1:tO", "w1:t1\n", "w1:p1", " w1:t1"} {
-		if err := fails(t, Options{Only: only}, "/nonexistent; ", within(t, time.Second)); errors.Is(err, collectors.ErrAbsent) {
+		if err := fails(t, Options{Only: only}, "/nonexistent; ", wait.Within(t, time.Second)); errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("%q was asked for: %v", only, err)
 		}
 	}
@@ -349,7 +349,7 @@ func TestReadFailsOnHalfAnAnswer(t *testing.T) {
 					}
 					return herdr.Fault{}
 				})
-				err := fails(t, o, s.Socket(), within(t, long))
+				err := fails(t, o, s.Socket(), wait.Within(t, wait.Patience))
 				if errors.Is(err, collectors.ErrAbsent) || errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("want a failure of its own, got %v", err)
 				}
@@ -364,7 +364,7 @@ func TestReadFailsInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			every(t, func(t *testing.T, s *herdr.Server, o Options, at func(herdr.Call) bool) {
-				ctx, cancel := context.WithCancelCause(within(t, long))
+				ctx, cancel := context.WithCancelCause(wait.Within(t, wait.Patience))
 				defer cancel(nil)
 				s.Fault(func(_ int, c herdr.Call) herdr.Fault {
 					if at(c) {
@@ -390,7 +390,7 @@ func TestReadFailsWhenTheServerIsWedged(t *testing.T) {
 			s := herdr.Start(t, herdr.Options{Profile: profile})
 			s.Tab(s.Workspace("w"), "", idle(10))
 			s.Wedge(true)
-			ctx, cancel := context.WithCancel(within(t, long))
+			ctx, cancel := context.WithCancel(wait.Within(t, wait.Patience))
 			defer cancel()
 			s.Before(func(_ int, c herdr.Call) {
 				if c.Method != "ping" {
@@ -405,7 +405,7 @@ func TestReadFailsWhenTheServerIsWedged(t *testing.T) {
 	}
 	s := herdr.Start(t, herdr.Options{})
 	s.Fault(func(int, herdr.Call) herdr.Fault { return herdr.HangAfterAccept })
-	if err := fails(t, Options{}, s.Socket(), within(t, 50*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
+	if err := fails(t, Options{}, s.Socket(), wait.Within(t, 50*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("want a deadline, got %v", err)
 	}
 }
@@ -442,14 +442,14 @@ func TestReadTellsAbsentFromFailed(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	must.Do(t, os.WriteFile(file, nil, 0o600))
 	for _, socket := range []string{filepath.Join(dir, "none"), s.Socket(), file} {
-		if err := fails(t, Options{}, socket, within(t, long)); !errors.Is(err, collectors.ErrAbsent) {
+		if err := fails(t, Options{}, socket, wait.Within(t, wait.Patience)); !errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("%s: want absent, got %v", filepath.Base(socket), err)
 		}
 	}
 	if _, err := os.Stat(s.Socket()); err != nil {
 		t.Errorf("reading took the stale file away: %v", err)
 	}
-	if err := fails(t, Options{UID: os.Getuid() + 1}, herdr.Start(t, herdr.Options{}).Socket(), within(t, long)); !errors.Is(err, collectors.ErrPermission) {
+	if err := fails(t, Options{UID: os.Getuid() + 1}, herdr.Start(t, herdr.Options{}).Socket(), wait.Within(t, wait.Patience)); !errors.Is(err, collectors.ErrPermission) {
 		t.Errorf("another user's server: want no permission, got %v", err)
 	}
 }
@@ -462,7 +462,7 @@ func TestReadWithoutPermission(t *testing.T) {
 	}
 	s := herdr.Start(t, herdr.Options{})
 	must.Do(t, os.Chmod(s.Socket(), 0))
-	if err := fails(t, Options{}, s.Socket(), within(t, long)); !errors.Is(err, collectors.ErrPermission) {
+	if err := fails(t, Options{}, s.Socket(), wait.Within(t, wait.Patience)); !errors.Is(err, collectors.ErrPermission) {
 		t.Errorf("want no permission, got %v", err)
 	}
 }
@@ -482,7 +482,7 @@ func TestReadOldAndOddVersions(t *testing.T) {
 			reading(t, Options{}, s.Socket())
 			continue
 		}
-		if err := fails(t, Options{}, s.Socket(), within(t, long)); !strings.Contains(err.Error(), "positional ids") {
+		if err := fails(t, Options{}, s.Socket(), wait.Within(t, wait.Patience)); !strings.Contains(err.Error(), "positional ids") {
 			t.Errorf("%s, %d: want a refusal of its ids, got %v", c.version, c.protocol, err)
 		}
 		must.Equal(t, map[string]int{"ping": 1}, asked(s), "%s: requests", c.version)
@@ -529,7 +529,7 @@ func TestReadListsThatChange(t *testing.T) {
 						}
 					}
 				})
-				part, err := newReader(Options{UID: os.Getuid()}, "herdr/s", s.Socket()).Read(within(t, long))
+				part, err := newReader(Options{UID: os.Getuid()}, "herdr/s", s.Socket()).Read(wait.Within(t, wait.Patience))
 				<-changed
 				if err == nil {
 					// What was read must be what was there at one moment: before the change, or after it.
@@ -612,7 +612,7 @@ func TestReadAChangeBetweenTheRequests(t *testing.T) {
 				close(back)
 			}
 		})
-		if err := fails(t, Options{}, s.Socket(), within(t, long)); errors.Is(err, collectors.ErrAbsent) {
+		if err := fails(t, Options{}, s.Socket(), wait.Within(t, wait.Patience)); errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("a server that restarts is no absent one: %v", err)
 		}
 		<-back
@@ -641,7 +641,7 @@ func TestReadAServerThatIsReplaced(t *testing.T) {
 				}
 			})
 			o := Options{Env: env("HERDR_ENV", "1", "HERDR_SOCKET_PATH", path, "HERDR_TAB_ID", tab, "HERDR_PANE_ID", s.Panes(tab)[0].ID)}
-			if err := fails(t, o, path, within(t, long)); !strings.Contains(err.Error(), "restarted") {
+			if err := fails(t, o, path, wait.Within(t, wait.Patience)); !strings.Contains(err.Error(), "restarted") {
 				t.Errorf("want a restart, got %v", err)
 			}
 		})
@@ -792,7 +792,7 @@ func TestReadAsksAsHerdrWants(t *testing.T) {
 		}
 		said <- nil
 	}()
-	fails(t, Options{}, socket, within(t, long))
+	fails(t, Options{}, socket, wait.Within(t, wait.Patience))
 	if err := <-said; err != nil {
 		t.Error(err)
 	}
@@ -879,7 +879,7 @@ func TestReadAnswersThatAreNone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := fails(t, Options{}, liar(t, f), within(t, long)); errors.Is(err, collectors.ErrAbsent) {
+			if err := fails(t, Options{}, liar(t, f), wait.Within(t, wait.Patience)); errors.Is(err, collectors.ErrAbsent) {
 				t.Errorf("want a failure, got %v", err)
 			}
 		})
@@ -913,7 +913,7 @@ func TestReadAServerThatEndsWhileItIsRead(t *testing.T) {
 		_, _ = io.WriteString(c, pong(map[string]any{"id": "winnow"}))
 		_ = c.Close()
 	}()
-	if err := fails(t, Options{}, socket, within(t, long)); errors.Is(err, collectors.ErrAbsent) || !strings.Contains(err.Error(), "while it was read") {
+	if err := fails(t, Options{}, socket, wait.Within(t, wait.Patience)); errors.Is(err, collectors.ErrAbsent) || !strings.Contains(err.Error(), "while it was read") {
 		t.Errorf("want a failure, got %v", err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"winnow/collectors"
 	"winnow/testkit/herdr"
 	"winnow/testkit/must"
+	"winnow/testkit/wait"
 )
 
 // listen leaves a socket's file at path, with a listener behind it.
@@ -152,7 +153,7 @@ func TestSourcesOfAPathThatIsTooLong(t *testing.T) {
 	if err != nil || len(sources) != 1 {
 		t.Fatalf("got %v and %v", sources, err)
 	}
-	if err := fails(t, o, sources[0].Path, within(t, long)); errors.Is(err, collectors.ErrAbsent) || !strings.Contains(err.Error(), "symbolic link") {
+	if err := fails(t, o, sources[0].Path, wait.Within(t, wait.Patience)); errors.Is(err, collectors.ErrAbsent) || !strings.Contains(err.Error(), "symbolic link") {
 		t.Errorf("want a failure that says what to do, got %v", err)
 	}
 	o.Sockets = append(o.Sockets, s.Socket())
@@ -201,7 +202,7 @@ func TestWhatCannotBeLookedForIsAFailedSource(t *testing.T) {
 		if sources[i].Name != name {
 			t.Errorf("source %d is %q, want %q", i, sources[i].Name, name)
 		}
-		_, err := sources[i].Reader.Read(within(t, time.Second))
+		_, err := sources[i].Reader.Read(wait.Within(t, time.Second))
 		if err == nil || errors.Is(err, collectors.ErrAbsent) || !strings.Contains(err.Error(), "; ") {
 			t.Errorf("%s: want a failure with advice, got %v", name, err)
 		}
