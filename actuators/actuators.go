@@ -1,7 +1,7 @@
 // Package actuators carries decisions out, and is the only code that changes the world.
 //
 // The policy's verdict is a request. What stands here and in the packages below is the floor: it refuses what must never be
-// done whatever the verdict says, and no policy and no flag lowers it.
+// done for every verdict, and no policy and no flag lowers it.
 package actuators
 
 import (
@@ -69,14 +69,14 @@ type Held interface {
 	// Act makes sure that the thing is still what in.Identity says, its State included, and does the one thing that cannot be undone. It is
 	// called right after the thing was judged for the last time, and looks afterwards whether it worked.
 	Act(ctx context.Context, in decision.Intent) decision.Outcome
-	// Close lets go. It is called once, whatever happened.
+	// Close lets go. It is called once, also after an error.
 	Close() error
 }
 
 // Restorer is an actuator whose acts set something aside.
 type Restorer interface {
-	// Restore brings back what the act set aside and says where it is now. It overwrites nothing. With ErrPart it is there, and what
-	// is missing is said.
+	// Restore brings back what the act set aside and says where it is now. It overwrites nothing. ErrPart means
+	// that a part is missing, and the text names that part.
 	Restore(ctx context.Context, in decision.Intent) (string, error)
 	// Purge removes what the act set aside for good, once its time has passed, and says how many bytes that freed.
 	Purge(ctx context.Context, in decision.Intent) (int64, error)

@@ -8,7 +8,7 @@ import (
 )
 
 // Caps bound what one sweep may do. Over a cap nothing of that kind is done at all: a sweep that suddenly wants much more than
-// usual is more likely to be wrong than the world is. A zero is a zero: none is allowed.
+// usual is more likely to be wrong than the world is. Zero allows nothing.
 type Caps struct {
 	// PerSweep is how many acts a sweep may carry out, of one kind and of all kinds together.
 	PerSweep int
@@ -79,7 +79,7 @@ func (c Caps) overOwner(kind string, wanted []decision.Decision, all whole) stri
 }
 
 // overShare reports whether n of total is too large a part. The small term forgives what floating point adds to an exact
-// share; the comparison is written so that a share that is no number allows nothing.
+// share; the comparison is written so that a share that is not a number allows nothing.
 func (c Caps) overShare(n, total int) bool {
 	return n >= c.ShareFrom && n > 0 && !(float64(n) <= c.Share*float64(total)+1e-9)
 }

@@ -83,7 +83,7 @@ func TestCaps(t *testing.T) {
 }
 
 // TestCapsTakeTheirShareOfWhatWasSeen has all agents of a machine be dead: what they left behind is all that is in scope, and goes, as long
-// as it is no large part of what the user runs. Where it is not known what was seen, what is in scope is all.
+// as it is not a large part of what the user runs. Where it is not known what was seen, what is in scope is all.
 func TestCapsTakeTheirShareOfWhatWasSeen(t *testing.T) {
 	t.Parallel()
 	usual := Caps{PerSweep: 50, Share: 0.5, ShareFrom: 4, PerOwner: 10}

@@ -139,13 +139,13 @@ func TestOrder(t *testing.T) {
 		t.Errorf("acts (-want +got):\n%s", diff)
 	}
 	if len(told) != len(acts) {
-		t.Errorf("told of %v", told)
+		t.Errorf("reported %v", told)
 	}
 	if until := acts[3].RestoreUntil; until == nil || !until.Equal(noon.Add(time.Hour)) {
 		t.Errorf("the folder is kept until %v", until)
 	}
 	if acts[2].RestoreUntil != nil {
-		t.Error("a process is said to be kept")
+		t.Error("a process is reported as kept")
 	}
 }
 
@@ -268,14 +268,14 @@ func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	s := newStage()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	s.onDo = func() { cancel(errors.New("somebody pressed a key")) }
+	s.onDo = func() { cancel(errors.New("a key was pressed")) }
 	ds := []decision.Decision{reap("session", "1", ""), reap("session", "2", ""), reap("process", "3", "")}
 	acts := s.carrier().Carry(ctx, "S", ds, ds)
 	if len(acts) != 3 || acts[0].Outcome.Outcome != decision.Done || strings.Contains(acts[0].Detail, "written down") {
 		t.Fatalf("acts: %+v", acts)
 	}
 	for _, a := range acts[1:] {
-		if a.Outcome.Outcome != decision.Failed || !strings.Contains(a.Detail, "not tried") || !strings.Contains(a.Detail, "somebody pressed a key") {
+		if a.Outcome.Outcome != decision.Failed || !strings.Contains(a.Detail, "not tried") || !strings.Contains(a.Detail, "a key was pressed") {
 			t.Errorf("act: %+v", a)
 		}
 	}

@@ -242,7 +242,7 @@ func TestAttackAConfigurationInAClone(t *testing.T) {
 		}
 		said, _ := w.run(w.clone, "sweep")
 		if !strings.Contains(said, "./config.yaml is not read") {
-			t.Errorf("%s: nobody is told that the file is not read: %s", name, said)
+			t.Errorf("%s: no message says that the file is not read: %s", name, said)
 		}
 	}
 }
@@ -266,10 +266,10 @@ func TestTheUsersOwnFileRules(t *testing.T) {
 			return
 		}
 	}
-	t.Error("what nobody protects was not taken, so the attacks beside this prove nothing")
+	t.Error("what was not protected was not taken, so the attacks beside this prove nothing")
 }
 
-// TestAttackAConfigurationThatIsNoFile names, or finds in the usual place, what is no plain file of the user's own.
+// TestAttackAConfigurationThatIsNoFile names, or finds in the usual place, what is not a plain file of the user's own.
 func TestAttackAConfigurationThatIsNoFile(t *testing.T) {
 	t.Parallel()
 	w := newConfigWorld(t, attack.Winnow(t))
@@ -428,7 +428,7 @@ func (w *configWorld) settled(t *testing.T) string {
 func TestAttackAProjectSFile(t *testing.T) {
 	t.Parallel()
 	w := newConfigWorld(t, attack.Winnow(t))
-	w.own(t, "/elsewhere") // the worktree goes, unless somebody keeps it
+	w.own(t, "/elsewhere") // the worktree goes, unless a project keeps it
 	folder, file := filepath.Join(w.clone, ".winnow"), filepath.Join(w.clone, ".winnow/config.yaml")
 	other := filepath.Join(filepath.Dir(w.clone), "other.yaml")
 	configCheck(t, os.WriteFile(other, []byte(configProject), 0o600))
@@ -504,7 +504,7 @@ func TestAttackAProjectSFile(t *testing.T) {
 	}
 }
 
-// TestAttackAProjectThatWasTrusted changes, removes and replaces a file after it was trusted: what was trusted holds, and no more.
+// TestAttackAProjectThatWasTrusted changes, removes and replaces a file after it was trusted: only what was trusted holds.
 func TestAttackAProjectThatWasTrusted(t *testing.T) {
 	t.Parallel()
 	w := newConfigWorld(t, attack.Winnow(t))

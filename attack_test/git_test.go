@@ -12,7 +12,7 @@ import (
 	"winnow/testkit/executable"
 )
 
-// TestAttackGitThatIsGone runs the program where git is missing, fails or is another program. Worktrees are kept, and it is said.
+// TestAttackGitThatIsGone runs the program where git is missing, fails or is another program. Worktrees are kept, and this is reported.
 func TestAttackGitThatIsGone(t *testing.T) {
 	winnow := attack.Winnow(t)
 	dir, err := filepath.EvalSymlinks(t.TempDir())

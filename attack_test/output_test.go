@@ -116,7 +116,7 @@ findings contains {"rule": "reap.dirs.named", "message": %s, "evidence": {"name"
 }
 `, message)
 	must(t, os.WriteFile(filepath.Join(folder, "named.rego"), []byte(rule), 0o600))
-	// A second folder of policies that are none.
+	// A second folder of files that are not policies.
 	folder = filepath.Join(w.policy+" bad", "reap", "dirs", "named")
 	must(t, os.MkdirAll(folder, 0o700))
 	must(t, os.WriteFile(filepath.Join(folder, w.file()+".rego"), []byte("package x\n\n"+w.name+" {"), 0o600))
@@ -180,7 +180,7 @@ func (w *hostileWorld) winnow(args ...string) (stdout, stderr []byte, code int) 
 	return out.Bytes(), errs.Bytes(), cmd.ProcessState.ExitCode()
 }
 
-// commands are runs of every command, with the name in whatever place takes one. Those of acts come last.
+// commands are runs of every command, with the name in each place that takes one. Those of acts come last.
 func (w *hostileWorld) commands() [][]string {
 	n := w.name
 	var out [][]string
@@ -281,7 +281,7 @@ func TestAttackNamesThatATerminalObeys(t *testing.T) {
 				a.Held()
 			}
 			if !told {
-				t.Error("no report told of the folder and the session: the test attacks nothing")
+				t.Error("no report named the folder and the session: the test attacks nothing")
 			}
 			w.onTerminals(t)
 		})
@@ -376,7 +376,7 @@ func onTerminal(t *testing.T, w *hostileWorld, args ...string) []byte {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
-		_, _ = out.ReadFrom(terminal) // it ends with EIO when nobody has the other side any more
+		_, _ = out.ReadFrom(terminal) // it ends with EIO when no process has the other side any more
 	}()
 	select {
 	case <-read:

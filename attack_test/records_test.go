@@ -141,7 +141,7 @@ func (w *recordsWorld) sweep() ran {
 	return w.run(nil, "sweep", "--apply", "--config", w.at("config.yaml"), "--kind", "dir", "--all")
 }
 
-// kept says what is wrong after a sweep that must have kept the worktree: "" where it is there, and something was said.
+// kept says what is wrong after a sweep that must have kept the worktree: "" where it is there, and a reason was reported.
 func (w *recordsWorld) kept(r ran, codes ...int) string {
 	_, err := os.Lstat(w.current)
 	switch {

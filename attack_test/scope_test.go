@@ -105,7 +105,7 @@ func leadElsewhere(t *testing.T, victim, attacker attack.User, program string) {
 	victim.Mkdir(t, filepath.Join(victim.Home, "agents"), 0o700)
 	victim.Link(t, real, filepath.Join(victim.Home, "agents", "x"))
 	victim.Link(t, victim.Home, filepath.Join(victim.Home, "dotfiles"))
-	a := attack.New(t, "a link leads from a root to the worktrees of somebody who never named them, and sweep --apply runs")
+	a := attack.New(t, "a link leads from a root to the worktrees of a user who never named them, and sweep --apply runs")
 	for path, words := range map[string]string{
 		filepath.Join(tmp, "vibe"):                "belongs to another user",
 		filepath.Join(tmp, "kanban", "worktrees"): "belongs to another user",
@@ -121,7 +121,7 @@ func leadElsewhere(t *testing.T, victim, attacker attack.User, program string) {
 		out := s.winnow("/", roots, agents, false, "sweep", "--apply", "--kind", "dir", "--format", "json")
 		wrong := s.untouched(out)
 		if wrong == "" && !strings.Contains(out, words) {
-			wrong = fmt.Sprintf("%s: %q is not said:\n%s", path, words, out)
+			wrong = fmt.Sprintf("%s: %q is not reported:\n%s", path, words, out)
 		}
 		a.Check(wrong)
 	}
@@ -150,7 +150,7 @@ func nameAnothers(t *testing.T, victim, attacker attack.User, program string) {
 	if out, err := exec.Command("chown", "-R", fmt.Sprint(attacker.UID), his).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	a := attack.New(t, "a repository in a clone, or of another user, has an entry for somebody's worktree, and sweep --apply runs in it")
+	a := attack.New(t, "a repository in a clone, or of another user, has an entry for a worktree of this user, and sweep --apply runs in it")
 	for _, dir := range []string{evil, filepath.Join(evil, "refs"), his} {
 		out := s.winnow(dir, nil, nil, true, "sweep", "--apply", "--kind", "dir")
 		wrong := s.untouched(out)
@@ -171,7 +171,7 @@ func actAsRoot(t *testing.T, victim, _ attack.User, program string) {
 		out := root.winnow(dir, []string{filepath.Dir(s.tree)}, nil, dir != "/", "sweep", "--apply", "--kind", "dir", "--format", "json")
 		wrong := s.untouched(out)
 		if wrong == "" && !strings.Contains(out, "belongs to another user") {
-			wrong = "it is not said why:\n" + out
+			wrong = "the reason is not reported:\n" + out
 		}
 		a.Check(wrong)
 	}
@@ -235,6 +235,6 @@ func hideUsers(t *testing.T, victim, _ attack.User, program string) {
 		a.Check(wrong)
 	}
 	if out := s.winnow("/", []string{real}, nil, false, "sweep", "--apply", "--kind", "dir"); s.untouched("") == "" {
-		t.Errorf("nobody uses it any more and it stayed:\n%s", out)
+		t.Errorf("no process uses it any more and it stayed:\n%s", out)
 	}
 }

@@ -130,7 +130,7 @@ func (w *hangingWorld) begun(program int) (pids []int) {
 	return pids
 }
 
-// left names those of the processes that still run. A zombie does not: whoever has to wait for it may take a while.
+// left names those of the processes that still run. A zombie does not: its parent may take a while to wait for it.
 func left(pids []int) (out []int) {
 	for _, pid := range pids {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -141,7 +141,7 @@ func left(pids []int) (out []int) {
 	return out
 }
 
-// gone waits a while until none of the processes runs. Who was killed on a machine with much to do may take a moment to end.
+// gone waits a while until the processes have ended. On a busy machine a killed process may take a moment to end.
 func gone(pids []int) bool {
 	return wait.Until(stopsWithin, func() bool { return len(left(pids)) == 0 })
 }

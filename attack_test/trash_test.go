@@ -1,4 +1,4 @@
-// Package attack_test attacks the program as a whole: somebody plays against it with what a repository, another user or a program
+// Package attack_test attacks the program as a whole: an attacker plays against it with what a repository, another user or a program
 // beside it can do.
 package attack_test
 
@@ -259,7 +259,7 @@ func unsteadyClock(t *testing.T, program string) {
 	w.exec("UPDATE looks SET up_seconds = up_seconds - 3600") // the machine counted an hour more than the clock
 	w.write(w.config, strings.ReplaceAll(string(text), "steady_for: 0s", "steady_for: 1h"))
 	if out := w.must("winnow", "sweep", "--apply"); len(w.kept()) != 1 || !strings.Contains(oneLine(out), "rules.steady_for") {
-		t.Errorf("purged, or not said:\n%s", out)
+		t.Errorf("purged, or not reported:\n%s", out)
 	}
 	w.write(w.config, string(text))
 	if out := w.must("winnow", "sweep", "--apply"); len(w.kept()) != 0 {
@@ -324,14 +324,14 @@ func ruleOfOnesOwn(t *testing.T, program string) {
 		case before != w.state(path):
 			a.Lost("%s: it is not as it was", name)
 		case !strings.Contains(oneLine(out), "would not come back whole"):
-			a.Lost("%s: it is not said why it stayed:\n%s", name, out)
+			a.Lost("%s: the reason why it stayed is not reported:\n%s", name, out)
 		default:
 			a.Held()
 		}
 		w.must("git", "-C", "project", "worktree", "remove", "--force", "--force", path)
 		w.must("git", "-C", "project", "worktree", "prune", "--expire=now")
 	}
-	// The same policies take a worktree with nothing of anybody's in it.
+	// The same policies take a worktree without any work in it.
 	path := w.add(n + 1)
 	for range 20 { // on a busy machine a look may have a gap, and what is not known is kept
 		out, _ := w.run("winnow", sweep...)
@@ -344,7 +344,7 @@ func ruleOfOnesOwn(t *testing.T, program string) {
 }
 
 // commitDuringASweep commits in a worktree at a random moment of an acting sweep. A commit that git said was made must be
-// there afterwards, in the worktree or in what restore brings back, whatever the repository throws away.
+// there afterwards, in the worktree or in what restore brings back, also when the repository throws objects away.
 func commitDuringASweep(t *testing.T, program string) {
 	a := attack.New(t, "a commit on no branch at a random moment of an acting sweep, then gc --prune=now")
 	w := newTrashWorld(t, program, "168h")
@@ -354,7 +354,7 @@ func commitDuringASweep(t *testing.T, program string) {
 		swept := make(chan error, 1)
 		go func() { _, err := w.run("winnow", "sweep", "--kind", "dir", "--apply"); swept <- err }()
 		time.Sleep(time.Duration(rand.Int64N(int64(250 * time.Millisecond))))
-		// From outside of the folder, so that nobody is seen in it.
+		// From outside of the folder, so that no process is seen in it.
 		_, failed := w.run("git", "--git-dir="+entry, "--work-tree="+path, "commit", "-q", "--allow-empty", "-m", fmt.Sprint("late ", n))
 		<-swept
 		w.must("git", "-C", "project", "worktree", "prune", "--expire=now")

@@ -19,7 +19,7 @@ var (
 )
 
 // await runs read and gives what it gave, or gives up on it shortly after ctx ends. What an abandoned read writes later goes to
-// a reading that nobody else holds.
+// a reading that no other code holds.
 func await(ctx context.Context, what reading, read func(context.Context, *reading), log hclog.Logger) reading {
 	answer := make(chan reading, 1)
 	go func() { answer <- guarded(ctx, what, read, log) }()

@@ -38,7 +38,7 @@ type Part struct {
 	Named []string
 	// Unreadable counts what was listed and could not be read.
 	Unreadable int
-	// Refused says, a sentence each, what was found and is no candidate because it is not this user's to decide about.
+	// Refused says, a sentence each, what was found and is not a candidate because it is not this user's to decide about.
 	Refused []string
 	// Partial keeps what is in the part although Read returned an error.
 	Partial bool

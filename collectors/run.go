@@ -37,7 +37,7 @@ type RunOptions struct {
 //
 // It never fails: a source that returns an error, panics or takes too long is recorded as failed (or absent) with the reason,
 // and touches no other. A reader that ignores its deadline is left behind, and what it gives later is dropped. When ctx ends,
-// whatever was not read by then is recorded as failed.
+// what was not read by then is recorded as failed.
 //
 // TakenAt is taken before the first reading, so that an age counted back from it is never too great. Host, Holds and
 // Sightings are left to the caller.

@@ -265,7 +265,7 @@ func TestProgressNamesWhatIsBeingRead(t *testing.T) {
 		Sources:  []collectors.Source{source("dirs/b", gives(collectors.Part{})), source("dirs/a", gives(collectors.Part{}))},
 	})
 	if len(seen) != 4 {
-		t.Fatalf("told %d times; want 4", len(seen))
+		t.Fatalf("reported %d times; want 4", len(seen))
 	}
 	must.Equal(t, []string{"dirs/a", "dirs/b"}, seen[1], "after both started")
 	if len(seen[3]) != 0 {

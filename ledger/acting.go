@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Acting is the one lock of a user on a machine under which Winnow acts, whatever state folder, environment or login it has. It has two
+// Acting is the one lock of a user on a machine under which Winnow acts, for every state folder, environment and login. It has two
 // parts, and both are taken:
 //
 //   - A mark: a file in memory that only this process has open, and whose name /proc shows. Who acts makes its own mark first
-//     and then looks for others' among this user's processes, so that of two at least one sees the other. Nobody else can
-//     make a process of this user, so nobody else can take the lock, nor keep it.
+//     and then looks for others' among this user's processes, so that of two at least one sees the other. No other
+//     user can make a process of this user, so no other user can take the lock, nor keep it.
 //   - A file in the user's home, for processes of the same user that /proc does not show: those of another container. The home is the one of
 //     the user database, not $HOME. Without a home that only this user can write, the mark alone holds.
 //
@@ -30,7 +30,7 @@ type Acting struct {
 }
 
 // Lock takes the lock without waiting. A *Held error says who has it. Two that try at the same moment may both get this error: try
-// again after a moment that is not the same for both. The kernel lets go of it when this process ends in whatever way.
+// again after a moment that is not the same for both. The kernel releases it when this process ends, also when it is killed.
 func (a Acting) Lock() (unlock func() error, err error) {
 	inHome, err := a.lockHome()
 	if err != nil {
@@ -159,7 +159,7 @@ func (a Acting) marks(proc string) (map[int]time.Time, error) {
 }
 
 // marked says whether a process of this user has a mark, and since when. One that ends meanwhile has none; what another user's, or one
-// that may not be looked into, has open is no concern: it is no process of this program and this user.
+// that may not be looked into, has open is not a concern: it is not a process of this program and this user.
 func (a Acting) marked(process string) (since time.Time, ok bool) {
 	st, err := os.Stat(process)
 	if err != nil || uidOf(st) != os.Geteuid() {

@@ -28,7 +28,7 @@ const (
 	actingHome  = "TEST_ACTING_HOME"
 )
 
-// TestActingChild is no test: it is the process that the others start.
+// TestActingChild is not a test: it is the process that the others start.
 func TestActingChild(t *testing.T) {
 	dir := os.Getenv(actingIn)
 	if dir == "" {
@@ -149,7 +149,7 @@ func TestAttackTwoActWithDifferentEnvironments(t *testing.T) {
 func TestAttackTwoActWithoutAHome(t *testing.T) {
 	victim, attacker := attack.Users(t)
 	program, dir := shared(t, filepath.Dir(victim.Home))
-	// The attacker acts under his own lock of the same name all the time, which is nobody else's.
+	// The attacker acts under his own lock of the same name all the time, which keeps no other user out.
 	_, end := acting(t, program, dir+"-2", &attacker)
 	defer end()
 	a := attack.New(t, "a user without a home acts twice at the same time, while another user holds a lock of the same name")
@@ -194,7 +194,7 @@ func TestWhoActsIsNamedAndLetsGo(t *testing.T) {
 		if !errors.As(err, &held) || held.PID != pid || time.Since(held.Since) > time.Minute {
 			t.Errorf("%s: want process %d since now, got %v", what, pid, err)
 		}
-		// Another folder for the file, which is what is left when somebody removed it: the mark holds by itself.
+		// Another folder for the file, which is what is left when it was removed: the mark holds by itself.
 		if _, err := (ledger.Acting{Name: name, Home: t.TempDir()}).Lock(); !errors.As(err, &held) || held.PID != pid {
 			t.Errorf("%s: another home: want process %d, got %v", what, pid, err)
 		}

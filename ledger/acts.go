@@ -77,7 +77,7 @@ func (l *Ledger) Settled(ctx context.Context, id string, out decision.Outcome) e
 	return l.explain("write outcome of "+id+" in", err)
 }
 
-// Unsettled gives the acts of which nobody has yet said how they went, the oldest first.
+// Unsettled gives the acts without a recorded outcome, the oldest first.
 func (l *Ledger) Unsettled(ctx context.Context) ([]decision.Intent, error) {
 	acts, err := l.acts(ctx, "WHERE settled_at IS NULL ORDER BY id")
 	all := []decision.Intent{}

@@ -61,7 +61,7 @@ func TestAnActFromIntentToPurge(t *testing.T) {
 		t.Errorf("act (-want +got):\n%s", d)
 	}
 	if got.SettledAt == nil {
-		t.Error("it is not said when the act was settled")
+		t.Error("the time when the act was settled is missing")
 	}
 	for at, want := range map[time.Time][]string{until.Add(-1): nil, until: {in.ID}} {
 		acts, err := l.Expired(ctx, at)

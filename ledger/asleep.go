@@ -17,7 +17,7 @@ const maxStretches = 64
 // Asleep says when the machine slept, from the last look and what host shows at the time at. It is a pure function.
 //
 // Between two looks of one boot that is by how much the time suspended grew, or the wall clock more than the time awake: a clock that
-// was set ahead makes nothing older. Before a boot the machine was off since the last look, for no more than maxOff. Where nothing is
+// was set ahead makes nothing older. Before a boot the machine was off since the last look, for at most maxOff. Where nothing is
 // remembered it may have slept all that it slept since the boot just now, and of the time before the boot nothing is known and nothing
 // left out. Where this look's own clocks are unknown, so is the answer.
 func Asleep(prev *Look, host snapshot.Host, at time.Time) *[]snapshot.Asleep {

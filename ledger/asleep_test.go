@@ -47,7 +47,7 @@ func TestAsleep(t *testing.T) {
 		"the last look had no clocks": {blind, host(booted, 10*time.Hour, 9*time.Hour), []snapshot.Asleep{known[0], stretch(booted, t0, time.Hour)}},
 		"it was off overnight, and slept since": {look(t0.Add(-12*time.Hour), "a", time.Hour, time.Hour, &known), host(booted, 10*time.Hour, 9*time.Hour),
 			[]snapshot.Asleep{known[0], stretch(t0.Add(-12*time.Hour), booted, 2*time.Hour), stretch(booted, t0, time.Hour)}},
-		"nobody looked for weeks before the boot": {look(t0.Add(-600*time.Hour), "a", time.Hour, time.Hour, &known), host(booted, 10*time.Hour, 10*time.Hour),
+		"no look for weeks before the boot": {look(t0.Add(-600*time.Hour), "a", time.Hour, time.Hour, &known), host(booted, 10*time.Hour, 10*time.Hour),
 			[]snapshot.Asleep{known[0], stretch(t0.Add(-600*time.Hour), booted, 72*time.Hour)}},
 		"the last look's clock was ahead of the boot": {look(t0.Add(-time.Hour), "a", time.Hour, time.Hour, &known), host(booted, 10*time.Hour, 10*time.Hour),
 			[]snapshot.Asleep{known[0], stretch(booted, t0.Add(-time.Hour), 72*time.Hour)}},

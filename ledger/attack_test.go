@@ -41,7 +41,7 @@ func filled(t testing.TB) string {
 	return path
 }
 
-// used opens a ledger and does with it what a sweep does. Whatever comes of it, it comes soon, and is no panic.
+// used opens a ledger and does with it what a sweep does. It always ends soon, and never panics.
 func used(path string) (err error, ended bool) {
 	done := make(chan error, 1)
 	go func() {
@@ -274,7 +274,7 @@ func TestAttackALedgerThatIsDamaged(t *testing.T) {
 	}
 }
 
-// Whatever a ledger's file holds, opening and using it is done or says why not, and ends.
+// For every content of a ledger's file, opening and using it is done or says why not, and ends.
 func FuzzLedgerFile(f *testing.F) {
 	whole, err := os.ReadFile(filled(f))
 	ok(f, err)

@@ -82,7 +82,7 @@ func again(t *testing.T, env string) (*exec.Cmd, *bufio.Scanner) {
 func TestKilledAtAnyPointNothingAcknowledgedIsLost(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
-	said := map[string]string{} // act id -> the last that was said of it
+	said := map[string]string{} // act id -> the last that was reported of it
 	for range 25 {
 		cmd, lines := again(t, crashEnv+"="+path)
 		left := 1 + rand.IntN(40)
@@ -112,7 +112,7 @@ func TestKilledAtAnyPointNothingAcknowledgedIsLost(t *testing.T) {
 	}
 }
 
-// check compares what is in the ledger with what was acknowledged. One act at the very end may be further than what was said.
+// check compares what is in the ledger with what was acknowledged. One act at the very end may be further than what was reported.
 func check(t *testing.T, path string, said map[string]string) {
 	t.Helper()
 	l, err := ledger.Open(path)

@@ -13,9 +13,9 @@ import (
 // ErrUntrusted says that another user can change what lies in a folder, or on the way to it, so that nothing in it can be relied on.
 var ErrUntrusted = errors.New("it cannot be relied on")
 
-// Trusted makes sure that nobody but this user and root can change what lies in dir: every folder and link on the way must be
-// this user's or root's, dir itself this user's, and nobody else may write it. One that does not exist yet is in order when it can be
-// made where only this user and root can put things; in a folder such as /tmp somebody else may still make it first, so that it
+// Trusted makes sure that only this user and root can change what lies in dir: every folder and link on the way must be
+// this user's or root's, dir itself this user's, and no other user may write it. One that does not exist yet is in order when it can be
+// made where only this user and root can put things; in a folder such as /tmp another user may still make it first, so that it
 // is asked again once it is there.
 //
 // Others may read it: what Winnow makes in it is for this user alone.
@@ -50,7 +50,7 @@ func trustedAbove(dir string) error {
 	return nil
 }
 
-// own is true to a folder that is this user's, and that nobody else can write: not even with the sticky bit, with which others can
+// own is true to a folder that is this user's, and that no other user can write: not even with the sticky bit, with which others can
 // still put new names into it.
 func own(real string) error {
 	if _, err := foreign.Folder(real); err != nil {

@@ -19,7 +19,7 @@ const maxSize = 8 << 30
 // beside are the ends of the names of the files that SQLite takes for parts of a database.
 var beside = []string{"", "-wal", "-shm", "-journal"}
 
-// trusted makes sure that the ledger and the files beside it are regular files that nobody but this user and root can write, and
+// trusted makes sure that the ledger and the files beside it are regular files that only this user and root can write, and
 // gives the ledger's real path. It only looks at them: to open one besides SQLite would drop the locks that this process has on it.
 func trusted(path string) (string, error) {
 	real, err := foreign.Path(path)
@@ -38,7 +38,7 @@ func trusted(path string) (string, error) {
 	return real, nil
 }
 
-// unfit says why a file is not taken for the ledger. It is an ErrCorrupt: somebody or something else made it.
+// unfit says why a file is not taken for the ledger. It is an ErrCorrupt: another user or program made it.
 func unfit(path string, err error) error {
 	return fmt.Errorf("open ledger %s: %w: %w; nothing was read or written: move it aside, and a new one is made, or name another folder with --state",
 		path, ErrCorrupt, err)
@@ -47,7 +47,7 @@ func unfit(path string, err error) error {
 // patience is how long the look at a ledger may take before it is opened. It reads the schema, which takes a millisecond.
 const patience = busyTimeout + 5*time.Second
 
-// inspect refuses, before anything of it is changed, a file that is no ledger, one of a newer version, and one that holds anything
+// inspect refuses, before anything of it is changed, a file that is not a ledger, one of a newer version, and one that holds anything
 // but what its version of winnow made: a trigger would do more than what is written says, and a view would give other rows.
 func inspect(path string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

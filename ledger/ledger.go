@@ -25,7 +25,7 @@ var (
 	ErrNone = errors.New("none")
 	// ErrNewer says that a newer version of winnow wrote the ledger. Nothing of it was touched.
 	ErrNewer = errors.New("written by a newer version")
-	// ErrCorrupt says that the file is no ledger, or a damaged one. It is left as it is.
+	// ErrCorrupt says that the file is not a ledger, or a damaged one. It is left as it is.
 	ErrCorrupt = errors.New("not a readable ledger")
 )
 
@@ -48,7 +48,7 @@ func Open(path string) (*Ledger, error) {
 	if err := create(path); err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	path, err = trusted(path) // before anybody's rights are taken away: what others could write is not believed afterwards
+	path, err = trusted(path) // before rights are taken from other users: what they could write is not believed afterwards
 	if err != nil {
 		return nil, err
 	}

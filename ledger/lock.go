@@ -32,7 +32,7 @@ func (h *Held) Error() string {
 }
 
 // Lock takes the lock at path without waiting, in a folder that must be this user's alone to write. A *Held error says who has it.
-// The kernel lets go of it when this process ends in whatever way; processes that it starts do not inherit it. The file stays:
+// The kernel releases it when this process ends, also when it is killed; processes that it starts do not inherit it. The file stays:
 // removing it would let two processes lock two files of one name.
 func Lock(path string) (unlock func() error, err error) {
 	if err := makeTrusted(filepath.Dir(path)); err != nil {
@@ -63,7 +63,7 @@ func Lock(path string) (unlock func() error, err error) {
 // maxSigned bounds what is read of a holder's words, in bytes.
 const maxSigned = 4 << 10
 
-// openLock opens the file, or makes it. Only this user may open it: whoever can read a file can take a flock(2) on it.
+// openLock opens the file, or makes it. Only this user may open it: every user who can read a file can take a flock(2) on it.
 func openLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -92,7 +92,7 @@ func uidOf(st fs.FileInfo) int {
 	return -1
 }
 
-// named makes sure that the file has its name still: a lock on one that was replaced keeps nobody out.
+// named makes sure that the file has its name still: a lock on a file that was replaced keeps no other program out.
 func named(f *os.File, path string) error {
 	here, err := f.Stat()
 	if err != nil {

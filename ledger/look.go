@@ -29,7 +29,7 @@ var looksTable = table[string, Look]{"looks", "at, boot_id, up_seconds, awake_se
 	return []any{(*instant)(&k.At), &k.BootID, &k.UpSeconds, &k.AwakeSeconds, maybe{&k.SteadySince}, maybe{&k.LastResumeAt}, document{&k.Asleep}}
 }}
 
-// Look gives the last look, nil where there was none.
+// Look gives the last look, nil before the first one.
 func (l *Ledger) Look(ctx context.Context) (*Look, error) {
 	all, err := list(ctx, l, looksTable, "")
 	if err != nil || len(all) == 0 {
@@ -51,8 +51,8 @@ func (l *Ledger) SaveLook(ctx context.Context, k Look) error {
 }
 
 // Passed says how much time passed between two looks at least, even after the wall clock was set. Within one boot it is the
-// machine's own count, the time that it was suspended included. Over a boot it is the time since that, and no more than the wall
-// clock shows. It is a pure function.
+// machine's own count, the time that it was suspended included. Over a boot it is the time since the boot, and at most what the
+// wall clock shows. It is a pure function.
 func Passed(prev *Look, k Look) time.Duration {
 	if prev == nil || k.UpSeconds == nil || k.BootID == "" {
 		return 0

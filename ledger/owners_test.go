@@ -53,7 +53,7 @@ func TestOwnersAreWhatWasSavedLast(t *testing.T) {
 	}
 }
 
-// What an earlier version remembers of an owner was seen with the builder's row, and no more is known of it.
+// What an earlier version remembers of an owner was seen with the builder's row, and nothing else is known of it.
 func TestOwnersOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")

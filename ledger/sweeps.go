@@ -32,7 +32,7 @@ func (l *Ledger) BeginSweep(ctx context.Context, s Sweep) error {
 	return l.explain("begin a sweep in", err)
 }
 
-// FinishSweep records how a sweep ended; counts is whatever encodes to JSON. ErrNone says that it never began.
+// FinishSweep records how a sweep ended; counts is any value that encodes to JSON. ErrNone says that it never began.
 func (l *Ledger) FinishSweep(ctx context.Context, id string, finished time.Time, counts any, exit int) error {
 	res, err := l.db.ExecContext(ctx, "UPDATE sweeps SET finished = ?, counts = ?, exit = ? WHERE id = ?", finished.UnixNano(), document{&counts}, exit, id)
 	if err == nil {

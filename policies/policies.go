@@ -12,7 +12,7 @@ import "embed"
 var Files embed.FS
 
 // Observing has the rules that say what became of a worker (observe), with what they lean on. They are asked for people, lead to no act,
-// and are no part of what one's own policies stand beside.
+// and are not part of what one's own policies stand beside.
 //
 //go:embed lib/leftovers lib/panes lib/registry lib/sessions observe
 var Observing embed.FS

@@ -31,7 +31,7 @@ var worlds = []struct{ path, why string }{
 	{"spawns/*/label", "a spawn that names no label concerns no tab by it"},
 	{"registry/*/path", "an entry that names no folder concerns none"},
 	{"registry/*/session", "an entry that names no session concerns none"},
-	{"registry/*/id", "an entry that is nobody's; no registry gives one"},
+	{"registry/*/id", "an entry without an id; no registry gives one"},
 	{"registry/*/pid", "an entry that names no process concerns none"},
 	{"registry/*/marker", "an entry whose processes carry no marker concerns none by it"},
 	{"registry/*/pane", "an entry that names no pane concerns no tab by it"},
@@ -47,7 +47,7 @@ var worlds = []struct{ path, why string }{
 	{"dirs/*/holders", "a folder that nobody uses; holders_known says whether that was found out"},
 	{"projects", "nobody trusts any project"},
 	{"projects/*/worktrees", "a project all of whose worktrees lie in it; where they could not be read the source says so"},
-	{"host/asleep", "a machine that was not off since an earlier look; it is told wherever the ledger was read, or its source says so"},
+	{"host/asleep", "a machine that was not off since an earlier look; it is known wherever the ledger was read, or its source says so"},
 	{"host/up_seconds", "a snapshot that no look wrote: one that could not read the clocks is not steady either"},
 	{"sources/*", "a source that is not configured; one that a record names is missed"},
 }
@@ -184,7 +184,7 @@ func concerns(path []string, c Case) bool {
 	return true
 }
 
-// facts are the paths of all values below v, those of lists' elements left out: an element is no fact about anything else.
+// facts are the paths of all values below v, those of lists' elements left out: an element is not a fact about anything else.
 func facts(v any, at []string) [][]string {
 	var out [][]string
 	add := func(step string, x any, isFact bool) {

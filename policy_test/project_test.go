@@ -43,7 +43,7 @@ func TestAttackNothingThatAProjectSaysReaps(t *testing.T) {
 			}
 			wrong := ""
 			after, err := e.Decide(t.Context(), parse(t, merge(world, map[string]any{"projects": projects})), config)
-			if err != nil { // one candidate's failure is none of all: it keeps that candidate
+			if err != nil { // the failure of one candidate does not fail all: it keeps that candidate
 				t.Fatal(err)
 			}
 			for _, now := range after.Decisions {

@@ -132,7 +132,7 @@ func knownEmpty(world, change document) {
 	}
 }
 
-// fill puts values into a thing of a world that has none of that name.
+// fill puts values into a thing of a world, where the name is missing.
 func fill(thing, change any, values document) {
 	of := thing.(document)
 	changed, _ := change.(document)

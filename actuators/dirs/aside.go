@@ -33,7 +33,7 @@ type Aside struct {
 }
 
 // Asides reads what lies in the state's trash and in those of the roots, the oldest first. wrong says which manifests and trashes
-// were passed over, and why: whoever can write a manifest must not be able to have anything moved or removed that is not its own.
+// were skipped, and why: a user who can write a manifest must not have other users' files moved or removed by it.
 // Acts that are known already are not read.
 func (a *Actuator) Asides(ctx context.Context, known map[string]bool) (found []Aside, wrong []error) {
 	trashes, err := a.trashes()
@@ -158,14 +158,14 @@ func (a *Actuator) whole(own folder.Folder, in decision.Intent) (Aside, bool, er
 	}
 	switch {
 	case errors.Is(err, unix.ENOENT):
-		return aside, false, nil // it is at home, or was taken out by hand
+		return aside, false, nil // it is in its old place, or was taken out by hand
 	case err != nil || !at.Same(s.tree.want):
 		return aside, false, errors.Join(err, errors.New("what lies in it is not the folder that its manifest names"))
 	}
 	return aside, true, s.proved()
 }
 
-// proved makes sure that the act was one on this repository: it left the ref of the worktree's commit in it. Whoever can write that
+// proved makes sure that the act was one on this repository: it left the ref of the worktree's commit in it. A user who can write that
 // can write the repository anyway. Without it a manifest could have an entry put into any repository of this user's.
 func (s *site) proved() error {
 	if s.admin == nil {

@@ -42,7 +42,7 @@ func TestAttackUndoLinesInAShell(t *testing.T) {
 	a.Check(undone(w, "E", before))
 }
 
-// undone runs the undo lines of an act, and says what is not as it was.
+// undone runs the undo lines of an act, and says what has changed.
 func undone(w *world, act string, before state) string {
 	var m manifest
 	trash := filepath.Join(w.o.StateTrash, act)
@@ -122,7 +122,7 @@ func (w *world) plan(in decision.Intent) plan {
 	return p
 }
 
-// hostile are what somebody may write into a manifest who can write a root and nothing else. m is an honest one of his own folder.
+// hostile are what an attacker may write into a manifest who can write a root and nothing else. m is an honest one of his own folder.
 var hostile = map[string]func(w *world, m *manifest, p *plan){
 	"another place to come home to": func(w *world, m *manifest, p *plan) {
 		p.From = w.base + "/home/.config/autostart"
@@ -154,15 +154,15 @@ var hostile = map[string]func(w *world, m *manifest, p *plan){
 		p.Admin = &adminPlan{From: w.main + "/.git/worktrees/evil", To: p.Trash + "/admin", Common: w.main + "/.git", Refs: refPrefix("M"),
 			Head: strings.Repeat("a", 40) + "\ndelete refs/heads/main"}
 	},
-	"the folder of somebody else's": func(w *world, m *manifest, p *plan) { m.Intent.Identity.Dir.Inode++ },
-	"an act on a session":           func(w *world, m *manifest, p *plan) { m.Intent.Kind = "session" },
+	"the folder of another user": func(w *world, m *manifest, p *plan) { m.Intent.Identity.Dir.Inode++ },
+	"an act on a session":        func(w *world, m *manifest, p *plan) { m.Intent.Kind = "session" },
 }
 
 // TestAttackManifestInARoot writes manifests into a root's trash that ask for more than their own folder: they are passed over, and
 // neither a restore nor a purge of what they say touches anything else.
 func TestAttackManifestInARoot(t *testing.T) {
 	t.Parallel()
-	a := attack.New(t, "a manifest that somebody wrote into a root's trash")
+	a := attack.New(t, "a manifest that an attacker wrote into a root's trash")
 	for name, change := range hostile {
 		w := newWorld(t)
 		w.o.StateTrash = ""
@@ -200,7 +200,7 @@ func TestAttackManifestInARoot(t *testing.T) {
 		case len(found) > 0:
 			a.Lost("%s: it was taken for an act: %+v", name, found)
 		case len(wrong) == 0:
-			a.Lost("%s: nothing was said of it", name)
+			a.Lost("%s: it was not reported", name)
 		case diff != "":
 			a.Lost("%s: something changed (%v) (-want +got):\n%s", name, err, diff)
 		default:
@@ -209,9 +209,9 @@ func TestAttackManifestInARoot(t *testing.T) {
 	}
 }
 
-// TestAttackTrashOfSomebodyElse has the trash be a link, a file, or a folder that others can write: nothing is put there, and nothing
+// TestAttackUnsafeTrash has the trash be a link, a file, or a folder that others can write: nothing is put there, and nothing
 // that lies there is believed or removed.
-func TestAttackTrashOfSomebodyElse(t *testing.T) {
+func TestAttackUnsafeTrash(t *testing.T) {
 	t.Parallel()
 	a := attack.New(t, "a trash that is a link, a file or a folder that others can write")
 	for _, place := range []string{"state", "root", "repository"} {
@@ -296,7 +296,7 @@ func TestAttackTrashOfAnotherUser(t *testing.T) {
 	}
 }
 
-// TestForeignIgnoreFileStays leaves a .gitignore alone that somebody else put into a root's trash, whatever it says.
+// TestForeignIgnoreFileStays leaves a .gitignore alone that another program put into a root's trash, with any content.
 func TestForeignIgnoreFileStays(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"*\n", "!keep\n", ""} {
@@ -321,7 +321,7 @@ func TestForeignIgnoreFileStays(t *testing.T) {
 // TestAttackPurgeOfWhatChanged changes what lies in the trash: it is kept, and said.
 func TestAttackPurgeOfWhatChanged(t *testing.T) {
 	t.Parallel()
-	a := attack.New(t, "a purge of what somebody found a use for in the trash")
+	a := attack.New(t, "a purge of what a process uses in the trash")
 	for name, change := range map[string]func(w *world, tree, entry string){
 		"a new file":              func(w *world, tree, _ string) { w.write(tree+"/new", "x\n") },
 		"a file in a folder":      func(w *world, tree, _ string) { w.write(tree+"/sub/new", "x\n") },

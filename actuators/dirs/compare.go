@@ -71,7 +71,7 @@ func (s *site) surveyIn(ctx context.Context, path string, i item, look surveyor)
 }
 
 // headStands makes sure that HEAD leads to the commit that is kept. The entry is away, where git cannot follow it; its file HEAD is
-// as it was, and the branch that it names is the repository's.
+// unchanged, and the branch that it names is the repository's.
 func (s *site) headStands() error {
 	branch, err := branchOf(s.admin.away)
 	if err != nil || branch == "" {

@@ -49,7 +49,7 @@ func TestCrashWhileSettingAside(t *testing.T) {
 			}
 			break
 		}
-		// Whatever it was in the middle of, nothing may fall to git's own cleaning up.
+		// At every step, git's own cleaning up may remove nothing.
 		w.git(w.main, "worktree", "prune", "--expire=now")
 		w.git(w.main, "prune", "--expire=now")
 		out := New(w.o).Settle(t.Context(), in)
@@ -74,8 +74,8 @@ func TestCrashWhileSettingAside(t *testing.T) {
 	}
 }
 
-// TestCrashThenSomebodyEnters settles an act that was cut short after the move, with somebody in the folder by then.
-func TestCrashThenSomebodyEnters(t *testing.T) {
+// TestCrashThenAProcessEnters settles an act that was cut short after the move, with a process in the folder by then.
+func TestCrashThenAProcessEnters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	busy(w)
@@ -197,7 +197,7 @@ func TestCrashWhileMending(t *testing.T) {
 	}
 }
 
-// TestAttackPlaceSwapped has somebody put another folder where a purge is about to remove one.
+// TestAttackPlaceSwapped has an attacker put another folder where a purge is about to remove one.
 func TestAttackPlaceSwapped(t *testing.T) {
 	t.Parallel()
 	a := attack.New(t, "another folder that takes the place of what a purge removes, at each of its steps")
@@ -271,7 +271,7 @@ func TestCrashWhilePurging(t *testing.T) {
 	}
 }
 
-// TestSettleOfNothing is an act whose folder somebody took away in the meantime, and one whose plan is not its own.
+// TestSettleOfNothing is an act whose folder was taken away in the meantime, and one whose plan is not its own.
 func TestSettleOfNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -286,7 +286,7 @@ func TestSettleOfNothing(t *testing.T) {
 		t.Errorf("restored %s", where)
 	}
 	if _, err := New(w.o).Purge(t.Context(), in); err == nil {
-		t.Error("purged the entry of a folder that somebody took out")
+		t.Error("purged the entry of a folder that was taken out")
 	}
 	in.ID = "A2"
 	if out := New(w.o).Settle(t.Context(), in); out.Outcome != decision.Failed {
@@ -328,7 +328,7 @@ func TestPurge(t *testing.T) {
 	w.write(w.tree+"/ignored/cache/module/file", "x\n")
 	chmod(w, w.tree+"/ignored/cache/module", 0o500)
 	w.mkdir(w.tree + "/ignored/closed/inner")
-	if os.Getuid() == 0 { // for anybody else it is refused: what lies in it cannot be looked at
+	if os.Getuid() == 0 { // for other users it is refused: what lies in it cannot be looked at
 		chmod(w, w.tree+"/ignored/closed", 0)
 	}
 	w.o.Holders = holding(func(string) ([]string, bool, error) { return nil, true, nil })

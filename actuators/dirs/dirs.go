@@ -52,7 +52,7 @@ func New(o Options) *Actuator {
 	return &Actuator{o}
 }
 
-// nobody fails unless it is known that no process uses path.
+// nobody fails if a process uses path, or if that is not known.
 func (a *Actuator) nobody(ctx context.Context, path string) error {
 	if a.o.Holders == nil {
 		return actuators.Refused("who uses %s cannot be found out", path)

@@ -12,7 +12,7 @@ import (
 	"winnow/internal/gitcmd/act"
 )
 
-// Act moves the folder into the trash, looks under its new name for anybody who uses it and for anything that changed since it was
+// Act moves the folder into the trash, looks under its new name for processes that use it and for anything that changed since it was
 // judged, and puts it back when there is. It removes nothing.
 func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	s, err := g.site(in)

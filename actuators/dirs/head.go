@@ -13,8 +13,8 @@ import (
 	"winnow/internal/gitcmd/act"
 )
 
-// cameBack compares the folder that has just come home with what was set aside, and says what is different. It is the same folder
-// whatever anybody did to it in the trash, so that is no error.
+// cameBack compares the folder that was just brought back with what was set aside, and says what is different. It is the same
+// folder even after the trash was changed by hand, so a difference is not an error.
 func (s *site) cameBack(ctx context.Context) string {
 	if s.plan.Tree == nil {
 		return ""
@@ -42,7 +42,7 @@ func (s *site) entryCameBack(ctx context.Context) error {
 }
 
 // mendHead makes HEAD lead to the commit that was kept, and says what it had to do for that. A branch that is gone is made again; one
-// that moved, or that somebody else works on by now, is left alone, and HEAD is detached. Then it makes sure that git can read both
+// that moved, or that is checked out elsewhere by now, is left alone, and HEAD is detached. Then it makes sure that git can read both
 // the commit and the index.
 func (s *site) mendHead(ctx context.Context) (note string, err error) {
 	note, err = s.mend(ctx)

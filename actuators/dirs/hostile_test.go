@@ -16,7 +16,7 @@ import (
 	"winnow/engine/decision"
 )
 
-// TestHostile changes the world between the grasp and the act, or in the middle of the act, as somebody would who wants another
+// TestHostile changes the world between the grasp and the act, or in the middle of the act, as an attacker would who wants another
 // folder to be taken. Nothing but the worktree may ever move, and that only when it is untouched.
 func TestHostile(t *testing.T) {
 	t.Parallel()
@@ -96,7 +96,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestRenameRace has somebody exchange the folder with another one all the time. Whatever has the name at the instant of the move,
+// TestRenameRace exchanges the folder with another one all the time. The folder that has the name at the instant of the move,
 // only the folder itself ever stays in the trash.
 func TestRenameRace(t *testing.T) {
 	t.Parallel()
@@ -142,8 +142,8 @@ func TestRenameRace(t *testing.T) {
 	<-stopped
 }
 
-// TestSomebodyEnters has a process enter between the grasp and the act: it keeps its folder.
-func TestSomebodyEnters(t *testing.T) {
+// TestAProcessEnters has a process enter between the grasp and the act: it keeps its folder.
+func TestAProcessEnters(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"dir.check", "dir.move"} {
 		t.Run(step, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestHoldersUnknown(t *testing.T) {
 	}
 }
 
-// TestOldPathComesBack is somebody who works by absolute paths and makes the folder again while it is away: it cannot go back,
+// TestOldPathComesBack is a process that works by absolute paths and makes the folder again while it is away: it cannot go back,
 // so it stays whole in the trash, and comes home when there is room.
 func TestOldPathComesBack(t *testing.T) {
 	t.Parallel()
@@ -263,7 +263,7 @@ func TestMounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if os.Getenv(inside) == "plain" {
-			// In this user namespace the folders of root belong to nobody that is known, so none of them is a way to a trash.
+			// In this user namespace the folders of root belong to no known user, so they do not lead to a trash.
 			tmpfs(t, "/tmp")
 			t.Setenv("TMPDIR", "/tmp")
 		}

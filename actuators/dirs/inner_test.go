@@ -61,7 +61,7 @@ var inner = []struct {
 	{"a folder that is too deep", func(w *world) { w.mkdir(w.tree + strings.Repeat("/d", maxDepth+2)) }},
 }
 
-// TestAttackWhatDoesNotComeBackWhole has the verdict ask for a worktree with more in it than a worktree: whatever a policy says, it is
+// TestAttackWhatDoesNotComeBackWhole has the verdict ask for a worktree with more in it than a worktree: for every policy, it is
 // refused, and nothing moves.
 func TestAttackWhatDoesNotComeBackWhole(t *testing.T) {
 	t.Parallel()
@@ -80,7 +80,7 @@ func TestAttackWhatDoesNotComeBackWhole(t *testing.T) {
 			case !errors.Is(err, actuators.ErrRefused) || !strings.Contains(err.Error(), "left untouched"):
 				a.Lost("%s: %v", c.name, err)
 			case len(before) != len(w.list(w.tree)):
-				a.Lost("%s: it is not as it was", c.name)
+				a.Lost("%s: it was changed", c.name)
 			default:
 				a.Held()
 			}
@@ -103,7 +103,7 @@ func TestWhatCannotBeLookedInto(t *testing.T) {
 	}
 }
 
-// TestAttackFilesOfAnotherUser has a worktree hold a file of somebody else's.
+// TestAttackFilesOfAnotherUser has a worktree hold a file of another user.
 func TestAttackFilesOfAnotherUser(t *testing.T) {
 	_, attacker := attack.Users(t)
 	a := attack.New(t, "a worktree with a file or folder of another user in it")

@@ -14,7 +14,7 @@ import (
 	"winnow/engine/snapshot"
 )
 
-// looser takes every folder that is called work or plain, whether it is locked and whatever it holds.
+// looser takes every folder that is called work or plain, also one that is locked or holds work.
 const looser = `package policies.reap.dirs.mine
 
 in_scope if input.dir.name in {"work", "plain"}

@@ -17,7 +17,7 @@ import (
 	"winnow/testkit/attack"
 )
 
-// late is one worktree of a world, and somebody who holds on to it in ways that a look for working directories does not see.
+// late is one worktree of a world, and a process that uses it in ways that a look for working directories does not see.
 type late struct {
 	*world
 	// dir is the worktree, open, and file its file called open.
@@ -82,7 +82,7 @@ func (l *late) put(name, text string) error {
 // run runs git on the worktree, wherever that is by now.
 func (l *late) run(args ...string) error {
 	if _, err := os.Lstat(l.entry); err != nil {
-		return errNoStep // its entry is away, too: git works there no more
+		return errNoStep // its entry is away, too: git does not work there any more
 	}
 	at, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", l.dir))
 	if err != nil {
@@ -94,7 +94,7 @@ func (l *late) run(args ...string) error {
 	return nil
 }
 
-// lateWork is what somebody does to a worktree that is being set aside. found says where the work must be found afterwards.
+// lateWork is what a process does to a worktree that is being set aside. found says where the work must be found afterwards.
 var lateWork = []struct {
 	name  string
 	do    func(l *late) error
@@ -160,7 +160,7 @@ func (l *late) headSays(message string) error {
 // lateSteps are those before the last comparison: what comes then puts the folder back.
 var lateSteps = []string{"dir.refs", "held", "dir.check", "dir.trash", "dir.lock", "dir.move", "dir.look", "dir.admin", "dir.unlock", "dir.compare"}
 
-// TestAttackWorkArrivesLate has somebody work in a folder at every step of its being set aside, by what no look for users shows.
+// TestAttackWorkArrivesLate has a process work in a folder at every step of its being set aside, by what no look for users shows.
 // The folder must come back, with the work in it and its commits kept.
 func TestAttackWorkArrivesLate(t *testing.T) {
 	t.Parallel()

@@ -106,7 +106,7 @@ var losses = []struct {
 	{"names that break lines", func(w *world) { w.write(w.tree+"/line\nbreak \t\"quote\"", "x\n") }},
 }
 
-// unfilled commits a submodule as a clone has it before anybody fills it.
+// unfilled commits a submodule as a clone has it before it is filled.
 func unfilled(w *world, name string) {
 	w.write(w.tree+"/.gitmodules", "[submodule \""+name+"\"]\n\tpath = "+name+"\n\turl = "+w.base+"/remote.git\n")
 	w.git(w.tree, "add", ".gitmodules")
@@ -149,7 +149,7 @@ func TestLossMatrix(t *testing.T) {
 	}
 }
 
-// TestBranchChangedMeanwhile brings a worktree back whole although somebody removed, moved or took its branch while it was away.
+// TestBranchChangedMeanwhile brings a worktree back whole although its branch was removed, moved or taken meanwhile.
 func TestBranchChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -215,7 +215,7 @@ func TestBranchChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestCommitGone refuses to bring a worktree back whose commit somebody took out of the repository by force.
+// TestCommitGone refuses to bring a worktree back whose commit was taken out of the repository by force.
 func TestCommitGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -234,7 +234,7 @@ func TestCommitGone(t *testing.T) {
 }
 
 // TestAnObjectGone brings a worktree back of whose commit or index the repository lost something while it was away: its files are all
-// there, and it is not said to be whole.
+// there, and it is not reported as whole.
 func TestAnObjectGone(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, object string }{{"of its commit", ":own"}, {"of its index", ":staged"}} {
@@ -294,7 +294,7 @@ func TestNoHookRuns(t *testing.T) {
 	}
 }
 
-// forget has the repository throw away whatever nothing reaches.
+// forget has the repository throw away all that nothing reaches.
 func forget(w *world) {
 	w.t.Helper()
 	w.git(w.main, "worktree", "prune", "--expire=now")

@@ -38,7 +38,7 @@ type world struct {
 	t testing.TB
 	// base holds all of it; roots is the folder of worktrees, main the repository, tree the worktree.
 	base, root, main, tree string
-	// gone are branches that somebody removes while the worktree is away.
+	// gone are branches that are removed while the worktree is away.
 	gone []string
 	o    Options
 }
@@ -250,7 +250,7 @@ func (w *world) list(path string) map[string]string {
 	return files
 }
 
-// same fails when anything is not as it was, or something of an act is left behind.
+// same fails when anything has changed, or something of an act is left behind.
 func (w *world) same(was state) {
 	w.t.Helper()
 	if diff := cmp.Diff(was, w.state()); diff != "" {

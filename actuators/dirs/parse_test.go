@@ -26,7 +26,7 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// FuzzManifest reads manifests, which may be anybody's.
+// FuzzManifest reads manifests, which another user may have written.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(`{"schema":"winnow.trash/v1","intent":{"id":"A1","candidate":"dir:/r/w","kind":"dir","identity":{"key":"k","dir":{"path":"/r/w","root":"/r","device":1,"inode":2,"born_at":"2026-01-02T03:04:05Z","worktree":false}},"findings":[],"at":"2026-01-02T03:04:05Z","plan":{"from":"/r/w","root":"/r","trash":"/r/.winnow-trash/A1"}},"undo":[]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -69,8 +69,8 @@ func stampOf(d decision.Dir) folder.Stamp {
 	return folder.Stamp{Dev: d.Device, Ino: d.Inode, Born: d.BornAt, Mount: d.MountID}
 }
 
-// readPlan reads an intent's plan, and makes sure that it stays within the act's own places: a ledger is a file that anybody of
-// this user may have written to.
+// readPlan reads an intent's plan, and makes sure that it stays within the act's own places: every
+// program of this user may have written to a ledger.
 func readPlan(in decision.Intent) (plan, error) {
 	var p plan
 	if in.Identity.Dir == nil {
@@ -127,8 +127,8 @@ func (a *Actuator) trashFor(root string, s folder.Stamp, act string) (string, er
 	return filepath.Join(root, rootTrash, act), nil
 }
 
-// stateTrash gives the state's trash by its real path, and its stamp, or that of the nearest folder above it while there is none. The
-// state folder may lie behind links; the trash itself may not be one.
+// stateTrash gives the state's trash by its real path, and its stamp, or that of the nearest folder above it while the trash is
+// missing. The path of the state folder may have links; the trash itself may not be a link.
 func (a *Actuator) stateTrash() (string, folder.Stamp, error) {
 	above, s, err := realAncestor(filepath.Dir(a.o.StateTrash))
 	if err != nil {

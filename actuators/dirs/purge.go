@@ -55,7 +55,7 @@ func (a *Actuator) Purge(ctx context.Context, in decision.Intent) (int64, error)
 	return r.freed, nil
 }
 
-// place opens the act's own folder in the trash, whose fd is -1 when there is none.
+// place opens the act's own folder in the trash. The fd is -1 when that folder is missing.
 func (s *site) place() (folder.Folder, error) {
 	above, err := openTrash(filepath.Dir(s.plan.Trash))
 	if errors.Is(err, os.ErrNotExist) {
@@ -139,7 +139,7 @@ func (s *site) missing() error {
 	return actuators.Refused("%s was taken out of the trash by hand, and its entry %s is still there; nothing was removed", s.tree.home, s.admin.away)
 }
 
-// asLeft refuses to remove what is not as it was set aside: it is worked in, or used for something else.
+// asLeft refuses to remove what has changed since it was set aside: a process works in it, or it is used for something else.
 func (s *site) asLeft(ctx context.Context) error {
 	tree, err := s.surveyAway(ctx)
 	if err == nil {
@@ -163,8 +163,8 @@ func (s *site) asLeft(ctx context.Context) error {
 	return differs("its entry in the repository", entry, s.plan.Admin.Entry, survey.lasting)
 }
 
-// purgeEntry removes the repository's entry. One that is at home still, because its folder could not be put
-// back, goes when the act's own lock is on it.
+// purgeEntry removes the repository's entry. An entry that is still in its old place, because its folder
+// could not be put back, is removed when the act's own lock is on it.
 func (s *site) purgeEntry(r *remover) error {
 	entry, err := s.admin.look()
 	if err != nil {

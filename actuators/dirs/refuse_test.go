@@ -15,7 +15,7 @@ import (
 	"winnow/engine/decision"
 )
 
-// TestRefuses is what must never be touched, whatever the verdict. Each case changes the world, the identity or the options, and
+// TestRefuses is what must never be touched, for any verdict. Each case changes the world, the identity or the options, and
 // leaves the worktree as it is.
 func TestRefuses(t *testing.T) {
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestRefuses(t *testing.T) {
 		{"a folder below /", func(w *world, d *decision.Dir) { d.Path, d.Root, w.o.Roots = "/usr", "/", []string{"/"} }, actuators.ErrRefused},
 		{"the trash", func(w *world, d *decision.Dir) { w.o.StateTrash = w.tree + "/trash" }, actuators.ErrRefused},
 		{"in the trash", func(w *world, d *decision.Dir) { w.o.StateTrash = w.root }, actuators.ErrRefused},
-		{"where somebody of ours works", func(w *world, d *decision.Dir) {
+		{"where a process of ours works", func(w *world, d *decision.Dir) {
 			pid, _ := enter(w.t, w.tree+"/sub")
 			w.o.Self = []int{pid}
 		}, actuators.ErrRefused},
@@ -142,7 +142,7 @@ func diskChanged(w *world, was decision.Dir) bool {
 	return w.identity(was.Path) != was
 }
 
-// TestPlainFolder sets folders aside that are no worktrees: with all that lies in them they come back, and what came late is put back.
+// TestPlainFolder sets folders aside that are not worktrees: with all that lies in them they come back, and what came late is put back.
 func TestPlainFolder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -190,7 +190,7 @@ func TestPlainFolder(t *testing.T) {
 	}
 }
 
-// TestLockedWorktree holds that a worktree which somebody locked is judged by the policies alone, and comes back as locked as it was;
+// TestLockedWorktree holds that a worktree which a person locked is judged by the policies alone, and comes back as locked as it was;
 // a lock that comes or goes after the folder was taken hold of keeps it.
 func TestLockedWorktree(t *testing.T) {
 	t.Parallel()

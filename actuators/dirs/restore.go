@@ -95,7 +95,7 @@ func (s *site) restorable(ctx context.Context) (whereabouts, error) {
 }
 
 // restoreEntry brings the entry home. When that fails, a folder that has just come home goes back beside it. The refs go only
-// when all is seen to be as it was; where it is not, they stay, and the error is ErrPart.
+// when everything is seen to be unchanged; otherwise they stay, and the error is ErrPart.
 func (s *site) restoreEntry(ctx context.Context, moved bool) (note string, err error) {
 	entry, err := s.admin.look()
 	came := err == nil && entry.away

@@ -89,7 +89,7 @@ func (i item) renameBack(src folder.Folder, name string, dst folder.Folder, toNa
 	return nil
 }
 
-// site is everything that one act moves, and how to go on from wherever it stands.
+// site is everything that one act moves, and how to go on from each of its steps.
 type site struct {
 	*Actuator
 	in    decision.Intent
@@ -185,7 +185,7 @@ func (s *site) finish(ctx context.Context) decision.Outcome {
 			return s.putBack(ctx, fmt.Errorf("move its entry in the repository: %w", err))
 		}
 	}
-	// Nobody was in it, and its name is gone: what is there now is all that can have come.
+	// No process was in it, and its name is gone: what is there now is all that can have come.
 	s.o.Step("dir.compare")
 	if err := s.unchanged(ctx); err != nil {
 		return s.putBack(ctx, err)
@@ -201,7 +201,7 @@ func (s *site) finish(ctx context.Context) decision.Outcome {
 	return decision.Outcome{Outcome: decision.Done, RestoreUntil: new(s.in.RestoreUntil), Detail: detail}
 }
 
-// settledAway looks whether anybody works in a folder that has just been moved, by its new name or by its old one.
+// settledAway looks whether a process works in a folder that has just been moved, by its new name or by its old one.
 func (s *site) settledAway(ctx context.Context) error {
 	if err := mounted(s.tree.away); err != nil {
 		return err
@@ -267,7 +267,7 @@ func (s *site) putBack(ctx context.Context, why error) decision.Outcome {
 	return s.abandon(ctx, actuators.Refused("%s: %w; it was put back unchanged", s.tree.home, why))
 }
 
-// abandon ends an act whose folder is at home, and leaves nothing of it behind.
+// abandon ends an act whose folder is in its old place, and removes everything that the act made.
 func (s *site) abandon(ctx context.Context, why error) decision.Outcome {
 	out := actuators.OutcomeOf(why)
 	if err := s.tidy(context.WithoutCancel(ctx)); err != nil {

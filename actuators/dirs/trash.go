@@ -44,7 +44,7 @@ func openTrash(path string) (folder.Folder, error) {
 	return f, nil
 }
 
-// makeFolder makes the trash at path where there is none yet, and opens it.
+// makeFolder opens the trash at path, and makes it first if it is missing.
 func makeFolder(path string) (folder.Folder, error) {
 	if f, err := openTrash(path); !errors.Is(err, os.ErrNotExist) {
 		return f, err

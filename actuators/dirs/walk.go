@@ -14,7 +14,7 @@ import (
 )
 
 // remover removes a tree from within: each folder is opened in the one above it, on the same mount and through no link, so that
-// whatever is renamed or mounted meanwhile, nothing outside is reached.
+// nothing outside is reached, also when something is renamed or mounted meanwhile.
 type remover struct {
 	ctx  context.Context
 	step func(string)
@@ -80,7 +80,7 @@ func (r *remover) entry(in folder.Folder, name string, mount uint64) error {
 		return err
 	}
 	if st.Nlink == 1 {
-		r.freed += st.Blocks * 512 // st_blocks counts 512 bytes whatever the file system's block, stat(2)
+		r.freed += st.Blocks * 512 // st_blocks counts 512 bytes on every file system, stat(2)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func (g *grasp) pointing(admin, common string) error {
 func ownLock(act string) string { return "winnow " + act + "\n" }
 
 // atRest refuses an entry that a git command is writing to, for it would not be moved whole, and one whose refs are not made of files: its
-// log cannot be read for commits. It gives the text of the mark that locks the entry, nil where there is none.
+// log cannot be read for commits. It gives the text of the mark that locks the entry, nil if it is missing.
 func atRest(admin string) (lock *string, err error) {
 	f, err := folder.Open(admin)
 	if err != nil {

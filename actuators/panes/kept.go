@@ -162,7 +162,7 @@ func KeptUntil(trash string, in decision.Intent) *time.Time {
 }
 
 // Purge removes the files that the act made and their folder, and nothing else, and says how many bytes that freed. What else is
-// in there is left, and is the error. A file that no longer exists is no error.
+// in there is left, and is the error. A file that no longer exists is not an error.
 func (k Kept) Purge() (freed int64, err error) {
 	trash, err := openTrash(k.Trash)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -96,7 +96,7 @@ func TestPurgeRemovesWhatTheActMade(t *testing.T) {
 	if err := os.Remove(stranger); err != nil {
 		t.Fatalf("a file that the act did not make: %v", err)
 	}
-	for range 2 { // what no longer exists is no error
+	for range 2 { // what no longer exists is not an error
 		if freed, err := Purge(k.Trash, in); err != nil || freed != 0 {
 			t.Errorf("freed %d, %v", freed, err)
 		}

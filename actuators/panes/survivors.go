@@ -78,7 +78,7 @@ type Burial struct {
 	Log        hclog.Logger
 }
 
-// Bury ends the processes in hs that survived, and accounts for all of them: the outcome is Done, whatever had to be left. What
+// Bury ends the processes in hs that survived, and accounts for all of them: the outcome is Done, also when some had to be left. What
 // started since they were held was not judged, so it is not ended here.
 func (b Burial) Bury(ctx context.Context, hs []*procact.Held) decision.Outcome {
 	spared := map[*procact.Held]error{}
@@ -115,7 +115,7 @@ func (b Burial) Bury(ctx context.Context, hs []*procact.Held) decision.Outcome {
 	return b.account(hs, told, spared)
 }
 
-// send signals one survivor after it was looked at again: it must still be of the session that it was of, and none of the never-list.
+// send signals one survivor after it was looked at again: it must still be of the same session, and not be on the never-list.
 func (b Burial) send(h *procact.Held, sig unix.Signal) error {
 	s, err := h.Stat()
 	if err != nil {

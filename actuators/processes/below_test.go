@@ -138,7 +138,7 @@ func TestLeavesWhatWasNotJudged(t *testing.T) {
 	}
 	o := options()
 	o.TermGrace = 50 * time.Millisecond
-	// One that was judged at first, and belonged to somebody else at the look right before the act.
+	// One that was judged at first, and belonged to another user at the look right before the act.
 	out, err := actOn(t, o, p, judged(below), known)
 	if err != nil || out.Outcome != decision.Done || unknown.Over() || living(below) != 1 {
 		t.Errorf("%+v %v, and %d still run", out, err, living(below))

@@ -90,11 +90,11 @@ func TestStopsWaitingWhenInterrupted(t *testing.T) {
 	o.TermGrace = time.Hour
 	o.Step = func(step string) {
 		if step == "process.grace" {
-			time.AfterFunc(10*time.Millisecond, func() { cancel(errors.New("somebody pressed a key")) })
+			time.AfterFunc(10*time.Millisecond, func() { cancel(errors.New("a key was pressed")) })
 		}
 	}
 	got := carryOut(t, ctx, o, identify(t, child.Process.Pid))
-	if got.Outcome != decision.Failed || !strings.Contains(got.Detail, "somebody pressed a key") || !strings.Contains(got.Detail, "was not killed") {
+	if got.Outcome != decision.Failed || !strings.Contains(got.Detail, "a key was pressed") || !strings.Contains(got.Detail, "was not killed") {
 		t.Errorf("outcome: %+v", got)
 	}
 	if !child.alive() {
@@ -116,7 +116,7 @@ func TestSparesWhatEndedOrChanged(t *testing.T) {
 		{"another user before", func(p *decision.Process) { p.UID++ }, actuators.ErrChanged},
 		{"another name", func(p *decision.Process) { p.Name = "else" }, actuators.ErrChanged},
 		{"another program", func(p *decision.Process) { p.Exe = "/bin/else" }, actuators.ErrChanged},
-		// Where it works is no part of its identity: it is judged again, and compared with that judgement before the signal.
+		// Where it works is not part of its identity: it is judged again, and compared with that judgement before the signal.
 		{"another working directory", func(p *decision.Process) { p.Cwd += "x" }, nil},
 		{"another command line", func(p *decision.Process) { p.ArgvDigest = proc.Digest(p.BootID, []byte("else")) }, actuators.ErrChanged},
 		{"no such process", func(p *decision.Process) { p.PID = 1 << 22 }, actuators.ErrGone},

@@ -20,7 +20,7 @@ func judge(t *testing.T) *judging.Judge {
 		func(d decision.Decision) string { return strconv.Itoa(d.Identity.Process.PID) })
 }
 
-// looser takes a process, whatever it does.
+// looser takes every process, also one at work.
 func looser(c *child) map[string]string {
 	return map[string]string{"reap/processes/mine/mine.rego": `package policies.reap.processes.mine
 

@@ -78,7 +78,7 @@ func (a *Actuator) Hold(_ context.Context, _ string, d decision.Decision) (actua
 	}
 	h := &held{Actuator: a, Held: p, want: want}
 	same := want
-	same.Cwd = "" // where it works is no part of its identity, and is judged again
+	same.Cwd = "" // where it works is not part of its identity, and is judged again
 	err = h.still(same)
 	if err == nil {
 		err = h.holdBelow(d.Identity.Below)
@@ -191,7 +191,7 @@ func lost(want decision.Process, step string, err error) error {
 	return actuators.Refused("pid %d (%s): %s: %w; it was left untouched", want.PID, want.Name, step, err)
 }
 
-// never is what is not signalled, whatever was decided.
+// never is what is not signalled, for any decision.
 func (h *held) never() (actuators.NeverProcess, error) {
 	self, err := proc.Lineage(h.o.ProcRoot, os.Getpid())
 	if err != nil {

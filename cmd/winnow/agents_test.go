@@ -58,7 +58,7 @@ func subjectOf(t *testing.T, j *subject.Joined, pid int) *subject.Subject {
 }
 
 // TestEveryCapturedAgentIsKnown reads each agent's real processes, however it was started, with the shipped configuration: its own are
-// agents, and what it runs, what talks to it and what started it are none.
+// agents; what it runs, what talks to it and what started it are not.
 func TestEveryCapturedAgentIsKnown(t *testing.T) {
 	t.Parallel()
 	for _, c := range agents.Captures(t) {
@@ -78,7 +78,7 @@ func TestEveryCapturedAgentIsKnown(t *testing.T) {
 				}
 				for _, kept := range []*string{sub.Process.Script, sub.Process.Package, sub.Process.Daemon} {
 					if kept != nil && strings.Contains(*kept, "TEXT") {
-						t.Errorf("pid %d: what somebody typed is kept: %q", p.PID, *kept)
+						t.Errorf("pid %d: what a person typed is kept: %q", p.PID, *kept)
 					}
 				}
 			}
@@ -93,7 +93,7 @@ func shown(v *bool) string {
 	return map[bool]string{true: "true", false: "false"}[*v]
 }
 
-// TestACapturedToolHasItsAgentWhileThatLives: while the agent lives, no process of its tools is anybody's orphan, also in a session of
+// TestACapturedToolHasItsAgentWhileThatLives: while the agent lives, no process of its tools is an orphan, also in a session of
 // its own; when it is gone, nothing of what is left counts as an agent in its stead.
 func TestACapturedToolHasItsAgentWhileThatLives(t *testing.T) {
 	t.Parallel()
@@ -244,7 +244,7 @@ func TestARealProcessOfNode(t *testing.T) {
 	j := lookedAt(t, "/proc", func(c *subject.Config) {
 		c.Agents, c.AgentPackages = append(c.Agents, "a-title-of-ours"), append(c.AgentPackages, "@agents-of-a-test/one")
 	})
-	// Whoever runs the tests may be an agent, and then what a script is below one is not known.
+	// An agent may run the tests, and what a script below an agent is is not known.
 	for pid, want := range map[int]bool{linked: true, titled: true, own: false} {
 		found := false
 		for _, id := range j.IDs(snapshot.KindProcess) {

@@ -63,7 +63,7 @@ func identities(ds []decision.Decision) map[string]string {
 }
 
 // rulesName names what the operator decides by: their file, their variables and policies of their own. Winnow's own defaults and
-// policies are left out: an upgrade that empties the scope is no wish of theirs.
+// policies are left out: an upgrade that empties the scope is not a wish of theirs.
 func (s *sweeper) rulesName(env []string) string {
 	sum := sha256.New()
 	if s.cfg.File != "" {

@@ -87,14 +87,14 @@ func TestAlarmsOfAScopeThatCollapsed(t *testing.T) {
 	}
 	oneAlarm(t, w.sweepAgain(t, nil), alarm.ScopeCollapsed, "5 of 5 sessions", "rules.session_names", "winnow explain 'session:tmux/default/$0' shows")
 	oneAlarm(t, w.sweepAgain(t, nil), alarm.ScopeCollapsed)
-	// The operator's own change is said once.
+	// The operator's own change is reported once.
 	if got := w.sweepAgain(t, w.ds); len(got) != 0 {
 		t.Fatalf("everything is in scope again: %v", got)
 	}
 	w.cfg.File, w.cfg.Digest = "/x/config.yaml", [32]byte{1}
 	oneAlarm(t, w.sweepAgain(t, nil), alarm.ScopeCollapsed, "configuration were changed")
 	if got := w.sweepAgain(t, nil); len(got) != 0 {
-		t.Errorf("it is said again: %v", got)
+		t.Errorf("it is reported again: %v", got)
 	}
 }
 

@@ -21,7 +21,7 @@ type arrow struct {
 // reads, and internal/proc/act, whose types embed or take those of proc, acts.
 const actCalls = "winnow/internal/*/act"
 
-// judging is the judge of the tests of actuators. It wires collectors, engine and policies as cmd does, so none of their arrows hold it.
+// judging is the judge of the tests of actuators. It wires collectors, engine and policies as cmd does, so their arrows do not have it.
 const judging = "winnow/actuators/judging"
 
 var arrows = []arrow{

@@ -182,7 +182,7 @@ func (a *app) checkTrash(ctx context.Context, s *snapshot.Snapshot) []Check {
 	}
 	kept, all, err := a.acts(ctx)
 	if err != nil {
-		kept, all = nil, nil // what is wrong with it is said elsewhere
+		kept, all = nil, nil // another check reports what is wrong with it
 	}
 	asides, wrong := a.asidesOf(ctx, a.trashRoots(s, all), knownOf(kept, all))
 	c := Check{"state", "trash", healthy, fmt.Sprintf("%s can be brought back", text.Plural(len(kept), "act"))}

@@ -74,7 +74,7 @@ type asked struct {
 	// worker among them.
 	worker  *worker.Seen
 	records []worker.Seen
-	// mine is true when they said that it is theirs and may go.
+	// mine is true when they declared that it is theirs and may go.
 	mine bool
 }
 

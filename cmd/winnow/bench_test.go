@@ -148,7 +148,7 @@ func (w *lookWorld) commands(b *testing.B) {
 		if _, err := exec.LookPath(l[0]); err != nil {
 			continue
 		}
-		// symbolic-ref says no with exit 1 on a detached HEAD, and lsof on whatever it could not read.
+		// symbolic-ref says no with exit 1 on a detached HEAD, and lsof on what it could not read.
 		if err := exec.Command(l[0], l[1:]...).Run(); err != nil && !slices.Contains([]string{"symbolic-ref", "-n"}, l[min(3, len(l)-1)]) && l[0] != "lsof" {
 			b.Fatalf("%v: %v", l, err)
 		}

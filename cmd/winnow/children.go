@@ -9,8 +9,8 @@ import (
 )
 
 // endChildren kills the processes that this one started, and what those started, as long as they are in its session: a tmux
-// server that a restore started has left it, and is to outlive the program. It is for a program that ends at once; whoever ends in
-// order has waited for them.
+// server that a restore started has left it, and is to outlive the program. It is for a program that ends at once; a program
+// that ends in order has waited for them.
 func endChildren() {
 	self := os.Getpid()
 	all := map[int]proc.Stat{}

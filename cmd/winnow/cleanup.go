@@ -195,11 +195,11 @@ func (t asked) verdict(res eval.Result, kinds []string) (decision.Decision, *Ref
 	return d, nil
 }
 
-// ruleAttached is the rule whose objection is that somebody looks at it.
+// ruleAttached is the rule whose objection is that a client shows it.
 const ruleAttached = "protect.attached"
 
-// waived leaves the wait for a second look out of a decision: it is there for what nobody asked for. A process that two looks have
-// shown to be at work is waited for all the same. The decision is written down as it was; nothing says that it was looked at twice.
+// waived leaves the wait for a second look out of a decision: that wait is for acts that no person asked for. A process that two looks have
+// shown to be at work is waited for all the same. The decision is recorded unchanged; nothing says that it was looked at twice.
 func waived(d decision.Decision) decision.Decision {
 	if d.AtWork() {
 		return d
@@ -215,7 +215,7 @@ func waived(d decision.Decision) decision.Decision {
 	return d
 }
 
-// actOn carries the one decision out. The caps of a sweep bound what nobody asked for one by one; a cap of none still holds.
+// actOn carries the one decision out. The caps of a sweep limit acts that no person asked for one by one; a cap of 0 still holds.
 func (s *sweeper) actOn(ctx context.Context, sweep string, snap *snapshot.Snapshot, t asked, d decision.Decision) decision.Act {
 	defer s.hands.take()()
 	c := s.cfg.Act.Caps

@@ -21,7 +21,7 @@ func complain(w io.Writer, err error) {
 func unknownCommand(err error) bool { return strings.HasPrefix(err.Error(), "unknown command") }
 
 // said is an error's text, cleaned. A line break stays where several errors were joined to one, or where an error is wrapped below a
-// line of its own; one in a file's name, or in what another program said, does not.
+// line of its own; one in a file's name, or in another program's message, does not.
 func said(err error) string {
 	rest := err.Error()
 	var wrapped []error

@@ -25,7 +25,7 @@ func killedAtEveryStep(t *testing.T, least int, world func() (w *crashWorld, che
 		w, check := world()
 		killed := w.sweepKilledAt(t, n)
 		if _, err := os.Stat(w.worktree); w.kind == "dir" && !killed && err == nil && spared < 5 {
-			// On a busy machine a look may have a gap, and what is not known is kept: that was no act.
+			// On a busy machine a look may have a gap, and what is not known is kept: that was not an act.
 			spared++
 			n--
 			continue
@@ -175,7 +175,7 @@ func (w *crashWorld) restoreAll(t *testing.T) {
 	w.mustRun(t, "winnow", "restore", "--config", w.config, kept[0].Intent.ID)
 }
 
-// unsettled counts the acts that nobody has said the end of.
+// unsettled counts the acts without a recorded outcome.
 func (w *crashWorld) unsettled(t *testing.T) int {
 	t.Helper()
 	var h struct {

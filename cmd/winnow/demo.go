@@ -61,7 +61,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 	}
 	demo := *a
 	demo.cfg = cfg
-	// It acts on what it made, so that it waits for nobody and leaves nothing in the user's home.
+	// It acts on what it made, so that it does not wait and leaves nothing in the user's home.
 	demo.acting = ledger.Acting{Name: filepath.Base(dir), Home: dir}
 	e, p, err := demo.engine(ctx)
 	if err != nil {

@@ -32,7 +32,7 @@ func judged(t testing.TB) *app {
 	return &app{out: io.Discard, errOut: io.Discard, cfg: cfg, log: hclog.NewNullLogger()}
 }
 
-// Whatever a saved snapshot holds, reading it and deciding on it is done or says why not; what is no snapshot of this version is
+// For every content of a saved snapshot, reading it and deciding on it is done or says why not; what is not a snapshot of this version is
 // refused; and nothing is ever reaped from one whose sources were not read.
 func FuzzSnapshot(f *testing.F) {
 	a := judged(f)
@@ -96,7 +96,7 @@ func TestUnknownFieldsOfASnapshot(t *testing.T) {
 	}
 }
 
-// Between init's look at the folder and its writing, somebody else puts something there.
+// Between init's look at the folder and its writing, another program puts something there.
 func TestAttackInitWhileLinksAppear(t *testing.T) {
 	t.Parallel()
 	files := map[string][]byte{"config.yaml": []byte("version: 1\n"), "policies/main/main.rego": []byte("package main\n"), "policies/x.rego": []byte("package x\n")}

@@ -74,7 +74,7 @@ func (a *app) initFolder(dir string) error {
 		text.Clean(file), text.Clean(rules), text.Quote(file), text.Quote(rules), text.Clean(config.UserPlace()))
 }
 
-// writeNew makes the files in the folder, or none of them. It overwrites nothing and leaves the folder through no link, also when
+// writeNew makes all of the files in the folder, or makes nothing. It overwrites nothing and leaves the folder through no link, also when
 // another program puts something there meanwhile.
 func writeNew(dir string, files map[string][]byte) (err error) {
 	root, err := os.OpenRoot(dir)

@@ -103,7 +103,7 @@ type judge struct {
 	engine *eval.Engine
 	last   *snapshot.Snapshot
 	memory memory
-	// asked is what a person said of this candidate, nil where nobody asked for it.
+	// asked is what a person asked for this candidate, nil if no person asked for it.
 	asked *snapshot.Asked
 }
 

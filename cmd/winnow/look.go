@@ -18,14 +18,14 @@ import (
 )
 
 // look reads the world into one snapshot, with what the ledger remembers of it. A source that cannot be read is written into the
-// snapshot and is no error; what comes back as an error is configuration that names no source.
+// snapshot and is not an error; what comes back as an error is configuration that names no source.
 func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot.Snapshot, error) {
 	set := a.sources()
 	from, err := set.Of(sc, mem.owners)
 	if err != nil {
 		return nil, err
 	}
-	// The clocks are read together and once: how long the reading of everything else takes is no jump of the clock.
+	// The clocks are read together and once: how long the reading of everything else takes is not a jump of the clock.
 	began := processes.Now()
 	opts := collectors.RunOptions{
 		Sources: from,
@@ -120,7 +120,7 @@ func remember(ctx context.Context, path string, l *ledger.Ledger) memory {
 	return m
 }
 
-// recall reads the memory without writing anything. A ledger that does not exist yet remembers nothing, which is no failure.
+// recall reads the memory without writing anything. A ledger that does not exist yet remembers nothing, which is not a failure.
 func (a *app) recall(ctx context.Context) memory {
 	path := a.ledgerPath()
 	if err := a.trustState(); err != nil {

@@ -16,7 +16,7 @@ import (
 	"winnow/internal/plain"
 )
 
-// exitPipe is the shell's code for a program that writes to a pipe that nobody reads.
+// exitPipe is the shell's code for a program that writes to a pipe without a reader.
 const exitPipe = 128 + int(syscall.SIGPIPE)
 
 func main() {
@@ -47,7 +47,7 @@ func run(args []string) int {
 	err := root.ExecuteContext(ctx)
 	_ = errOut.Flush()
 	if unwritten := cmp.Or(out.Flush(), out.Err()); unwritten != nil {
-		if errors.Is(unwritten, syscall.EPIPE) { // the reader of the output has stopped reading, which is no mistake
+		if errors.Is(unwritten, syscall.EPIPE) { // the reader of the output has stopped reading, which is not a mistake
 			return exitPipe
 		}
 		err = cmp.Or(err, fmt.Errorf("write the output: %w", unwritten))
@@ -70,7 +70,7 @@ func completing(args []string) []string {
 	return out
 }
 
-// codeOf is the exit code that an error means, errorOf what is still to be said of it.
+// codeOf is the exit code that an error means, errorOf what is still to be reported of it.
 func codeOf(err error) int {
 	var code codeError
 	switch {
@@ -101,7 +101,7 @@ func judgeApart() int {
 	return report.ExitDone
 }
 
-// codeError is an error with the exit code that it means. err is nil where everything was already said.
+// codeError is an error with the exit code that it means. err is nil where everything was already reported.
 type codeError struct {
 	code int
 	err  error

@@ -54,7 +54,7 @@ func inForce(ctx context.Context, t project.Trusted) snapshot.Project {
 	return p
 }
 
-// untrusted are the repositories of folders in the snapshot that bring a file which nobody trusted. It is not opened.
+// untrusted are the repositories of folders in the snapshot that bring a file which was never trusted. It is not opened.
 func untrusted(s *snapshot.Snapshot) []snapshot.Project {
 	mains := map[string]bool{}
 	for _, d := range s.Dirs {

@@ -95,7 +95,7 @@ func (t asked) keepable(s *snapshot.Snapshot) *Refused {
 			"%s could not be read, so whether a worker that has not ended owns the session is not known", blind)
 	}
 	for i := range t.records {
-		// A session that was named lives, whatever else bears the name; only an owner who is not over keeps it from being held then.
+		// A session that was named is live, also when other things have the name; then only an owner who has not ended prevents the hold.
 		w := &t.records[i]
 		if no := w.Retain; no != nil && (t.worker != nil || no.Reason == notTerminal) {
 			return t.refused(w, no.Reason, nothingHeld, no.Next, "%s", no.Message)

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// endStarted ends what a script started and left, above all one that failed half-way: whatever carries its mark in its environment, or
+// endStarted ends what a script started and left, above all one that failed half-way: every process that carries its mark in its environment, or
 // runs a program of its folder, or works in it. It looks again until nothing is left, since what is ended may start something before.
 func endStarted(dir, mark string) {
 	for range 20 {
@@ -51,7 +51,7 @@ func startedBy(dir, mark string) (pids []int) {
 	return pids
 }
 
-// ofScript says whether a process is a script's. One that has ended has none of the three.
+// ofScript says whether a process is a script's. One that has ended lacks all three.
 func ofScript(pid int, dir, mark string) bool {
 	proc := "/proc/" + strconv.Itoa(pid) + "/"
 	for _, link := range []string{"exe", "cwd"} {

@@ -6,10 +6,11 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
+
+	"winnow/testkit/wait"
 )
 
 // attachCmd attaches a client on a terminal of its own to a session of the script's default tmux server, until the script has ended, and
@@ -40,11 +41,10 @@ func attachCmd(ts *testscript.TestScript, neg bool, args []string) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		if ts.Exec("tmux", "list-clients", "-F", "#{client_name}") == nil && strings.Contains(ts.ReadFile("stdout")+"\n", name+"\n") {
-			ts.Setenv(args[0], name)
-			return
-		}
+	if !wait.Until(wait.Patience, func() bool {
+		return ts.Exec("tmux", "list-clients", "-F", "#{client_name}") == nil && strings.Contains(ts.ReadFile("stdout")+"\n", name+"\n")
+	}) {
+		ts.Fatalf("no client shows %s", args[1])
 	}
-	ts.Fatalf("no client shows %s", args[1])
+	ts.Setenv(args[0], name)
 }

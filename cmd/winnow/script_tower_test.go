@@ -25,7 +25,7 @@ type heldTower struct{ server *tower.Server }
 //	tower remove WORKSPACE ID            removes it, as a clean-up does
 //	tower terminal VAR WORKSPACE TYPE ROLE CWD [OPTION...]  opens a terminal; VAR is its id, VAR_PID its shellper's and VAR_AGENT its
 //	                                     program's pid. Options: dev, norow, exited, quiet=DURATION, command=WORDS
-//	tower husk VAR WORKSPACE             leaves a shellper that nobody knows; VAR is its pid
+//	tower husk VAR WORKSPACE             leaves an unknown shellper; VAR is its pid
 //	tower expect METHOD PATH             announces a call that changes something
 //	[!] tower gone ID                    says whether nothing of a terminal is left
 //	tower fault NAME|off                 answers so from now on: hang, nothing (a close that does nothing), starting, unauthorized,

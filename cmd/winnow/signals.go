@@ -47,7 +47,7 @@ func (h *hands) take() (done func()) {
 func (h *hands) full() bool { return h.n.Load() > 0 }
 
 // untilSignalled gives a context that the first SIGINT, SIGTERM or SIGHUP ends. The second one ends the process at once, and what it
-// started, whatever it is doing. A signal that the caller ignores, as nohup does with SIGHUP, stays ignored.
+// started, at any moment. A signal that the caller ignores, as nohup does with SIGHUP, stays ignored.
 //
 // SIGPIPE is caught as well, so that a closed pipe is an error of a write and not the end in the middle of an act.
 func untilSignalled(errOut io.Writer, h *hands) (ctx context.Context, stop func()) {

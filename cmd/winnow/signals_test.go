@@ -14,6 +14,7 @@ import (
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/text"
 	"winnow/internal/plain"
+	"winnow/testkit/wait"
 )
 
 func TestAnActInHandIsNeverCutShort(t *testing.T) {
@@ -107,7 +108,7 @@ func TestAChildsChildEndsWithIt(t *testing.T) {
 		t.Fatalf("want exit %d, got %v", 128+int(syscall.SIGTERM), err)
 	}
 	var left []int
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	if wait.Until(wait.Patience, func() bool {
 		left = left[:0]
 		for _, f := range strings.Fields(string(out)) {
 			pid, err := strconv.Atoi(f)
@@ -118,9 +119,9 @@ func TestAChildsChildEndsWithIt(t *testing.T) {
 				left = append(left, pid)
 			}
 		}
-		if len(left) == 0 {
-			return
-		}
+		return len(left) == 0
+	}) {
+		return
 	}
 	for _, pid := range left {
 		_ = syscall.Kill(pid, syscall.SIGKILL)

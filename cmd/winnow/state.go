@@ -9,14 +9,14 @@ import (
 	"winnow/ledger"
 )
 
-// trustState makes sure that nobody else can change what lies in the state folder. What it holds is believed: which acts were begun,
+// trustState makes sure that no other user can change what lies in the state folder. Its content is trusted: which acts were begun,
 // what may be brought back and from where, what is held.
 func (a *app) trustState() error {
 	err := ledger.Trusted(a.cfg.State)
 	if errors.Is(err, ledger.ErrUntrusted) {
 		return config.Mistakef("state folder %s: %w. Nothing was read from it or done: take that right from others (chmod go-w, chown), or give a folder of your own with --state", a.cfg.State, err)
 	}
-	return nil // what else is wrong with it is said by whoever opens it
+	return nil // the code that opens it reports any other fault
 }
 
 // readLedger opens the ledger without writing; one that does not exist yet is as good as empty.

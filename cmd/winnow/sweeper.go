@@ -184,7 +184,7 @@ func (s *sweeper) finish(ctx context.Context, r *report.Report, f sweepFlags) er
 }
 
 // keepDecisions and keepSweeps are how many of the latest sweeps the ledger keeps with and without their decisions; what led to
-// acts is kept whatever its age.
+// acts is kept at any age.
 const (
 	keepDecisions = 200
 	keepSweeps    = 10000
@@ -223,8 +223,8 @@ func (s *sweeper) lock(ctx context.Context, apply bool) error {
 // acting is the lock under which this user's sweeps act. It is zero but in tests, which do not wait for one another.
 var acting ledger.Acting
 
-// userDir is where the lock lies that all of a user's programs which close tabs may share: the folder that the login made for this user, or
-// where there is none, beside the lock of acts. A folder that another user could have made does not count.
+// userDir is where the lock lies that all of a user's programs which close tabs may share: the folder that the login made for this user, or,
+// if that is missing, the folder of the lock of acts. A folder that another user could have made does not count.
 func (a *app) userDir() string {
 	for _, dir := range []string{os.Getenv("XDG_RUNTIME_DIR"), fmt.Sprintf("/run/user/%d", os.Geteuid())} {
 		if _, err := os.Lstat(dir); err == nil && filepath.IsAbs(dir) && ledger.Trusted(dir) == nil {

@@ -18,7 +18,7 @@ import (
 	"winnow/testkit/must"
 )
 
-// traps are what holds up or fills whoever reads it. Each is put in the place of a file of the worktree tree, whose admin folder is
+// traps hold up a reader, or fill its memory. Each is put in the place of a file of the worktree tree, whose admin folder is
 // admin and whose repository's folder is common.
 var traps = []struct {
 	name string
@@ -44,7 +44,7 @@ var traps = []struct {
 }
 
 // TestAttackAFileThatHoldsUp puts pipes, links to /dev/zero and endless files in the place of what is read. The worktree beside it,
-// of another repository, is told about all the same, and soon.
+// of another repository, is listed all the same, and soon.
 func TestAttackAFileThatHoldsUp(t *testing.T) {
 	t.Parallel()
 	a := attack.New(t, "a pipe, a link to a device or a file of 10 GB in the place of a file that is read of a repository")
@@ -100,7 +100,7 @@ func set(t *testing.T, kind, at string) {
 	}
 }
 
-// TestAttackGitThatIsHeldUp has git hang in one worktree, whatever holds it up there: it costs that worktree alone.
+// TestAttackGitThatIsHeldUp has git hang in one worktree, for several causes: it costs that worktree alone.
 func TestAttackGitThatIsHeldUp(t *testing.T) {
 	t.Parallel()
 	a := attack.New(t, "git never answers for some worktrees of a root")

@@ -183,7 +183,7 @@ func firstOf(paths []string) []string {
 	return append([]string{}, paths[:min(len(paths), maxNamed)]...)
 }
 
-// nested gathers the repositories inside: those that lie in it, the submodules that its index names and somebody filled, and those that
+// nested gathers the repositories inside: those that lie in it, the submodules that its index names and that are filled, and those that
 // git keeps in the admin folder.
 func (l *look) nested(ctx context.Context, c *candidate, inside, gitlinks []string) ([]string, error) {
 	modules, err := c.worktree.Modules(ctx)

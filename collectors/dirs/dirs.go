@@ -46,7 +46,7 @@ type Options struct {
 	Git string
 	// Only restricts the reading to the candidate with this path.
 	Only string
-	// Full asks git about everything that is a checkout, whatever already keeps it.
+	// Full asks git about every checkout, also one that something already keeps.
 	Full bool
 	// ProcRoot is where procfs is mounted, "" for /proc. Mountinfo is the file that lists the mounts, "" for this process's own.
 	ProcRoot, Mountinfo string

@@ -357,7 +357,7 @@ func TestUnknown(t *testing.T) {
 			}, "is no entry"},
 		{"reflog is missing", landed(func(w *world, p string) { w.remove(filepath.Join(w.admin(p), "logs", "HEAD")) }),
 			func(f *facts) { f.Commits = nil }, ""},
-		{"configuration is none", landed(func(w *world, p string) { w.write(filepath.Join(w.main, ".git", "config"), "[core\n") }),
+		{"configuration is invalid", landed(func(w *world, p string) { w.write(filepath.Join(w.main, ".git", "config"), "[core\n") }),
 			func(f *facts) {
 				*f = facts{Checkout: new(true), Worktree: new(true)}
 			}, "is no git configuration"},

@@ -39,7 +39,7 @@ func TestGates(t *testing.T) {
 			o.Holders = held(true, snapshot.Holder{PID: 7, Name: "claude", How: "cwd"})
 		}, "it is in use by claude (7)"},
 		{"not everybody was seen", func(_ *world, _ string, o *dirs.Options) { o.Holders = held(false) }, "it is not known who uses it"},
-		{"nobody was asked", func(_ *world, _ string, o *dirs.Options) { o.Holders = nil }, "it is not known who uses it"},
+		{"the holders were not asked for", func(_ *world, _ string, o *dirs.Options) { o.Holders = nil }, "it is not known who uses it"},
 		{"young", func(_ *world, _ string, o *dirs.Options) { o.Grace = time.Hour }, "it changed within the last 1h0m0s"},
 		{"young, where that keeps nothing", func(_ *world, _ string, o *dirs.Options) { o.Grace, o.Off = time.Hour, []string{"protect.young"} }, ""},
 		{"in use, where that keeps nothing", func(_ *world, _ string, o *dirs.Options) {

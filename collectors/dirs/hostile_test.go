@@ -16,7 +16,7 @@ import (
 	"winnow/testkit/must"
 )
 
-// TestHostileRepository holds that nothing that a repository's configuration names is run, and that none of it hides a change.
+// TestHostileRepository holds that nothing that a repository's configuration names is run or hides a change.
 func TestHostileRepository(t *testing.T) {
 	t.Parallel()
 	w, o := newWorld(t), options()

@@ -18,7 +18,7 @@ import (
 )
 
 // level gives what matches one component of a pattern below folder. A part without * is taken as it stands.
-// Nothing is listed through a link or in somebody else's folder: such a folder is given itself, and its reader says why it is not read.
+// Nothing is listed through a link or in another user's folder: that folder itself is given, and its reader says why it is not read.
 func level(folder, part string) []string {
 	if !strings.Contains(part, "*") {
 		return []string{filepath.Join(folder, part)}

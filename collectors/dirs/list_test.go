@@ -278,7 +278,7 @@ func TestOnly(t *testing.T) {
 	}
 }
 
-// TestUnreadableFolder holds that one folder that cannot be read leaves its neighbours as they are.
+// TestUnreadableFolder holds that one folder that cannot be read does not affect its neighbours.
 func TestUnreadableFolder(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() == 0 {

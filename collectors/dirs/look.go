@@ -42,11 +42,11 @@ type look struct {
 	trust      *trust
 	// left is how many entries of plain folders are looked at still.
 	left atomic.Int64
-	// refused says of folders that were found why they are no candidates.
+	// refused says of folders that were found why they are not candidates.
 	refused []string
 
 	probe sync.Once
-	noGit error // not nil when git was found to fail whatever it is asked
+	noGit error // not nil when git was found to fail at every request
 }
 
 // base reads what is cheap and needs no git.

@@ -69,7 +69,7 @@ func (l *look) settle() {
 	})
 }
 
-// hold opens a root, which must still be the folder that was asked about, whatever its path leads through by now.
+// hold opens a root, which must still be the folder that was asked about, also when its path has changed by now.
 func hold(root string, want folder.Stamp) (int, error) {
 	fd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {

@@ -17,7 +17,7 @@ type Scaffold struct {
 	// Paths are files and Links symbolic links by their exact path in the worktree. A link is the tool's where it leads to the same path in
 	// the main checkout.
 	Paths, Links []string
-	// Reports says that the files are what a spawned agent leaves for whoever started it: work until that one has taken them.
+	// Reports says that a spawned agent leaves the files for the agent that started it: they are work until they are taken.
 	Reports bool
 }
 

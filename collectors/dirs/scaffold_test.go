@@ -20,7 +20,7 @@ func kits(in ...string) []dirs.Scaffold {
 	}
 }
 
-// counts are what is said of the files of a worktree that no commit has.
+// counts are the facts of a worktree's files that no commit has.
 type counts struct{ Untracked, Ignored, Scaffold, Reports int }
 
 func TestScaffold(t *testing.T) {
@@ -108,7 +108,7 @@ func TestScaffoldElsewhere(t *testing.T) {
 	must.Equal(t, counts{Untracked: 1, Scaffold: 1}, w.count(o, p), "result")
 }
 
-// A file that a commit has is the repository's, whatever it is called.
+// A file that a commit has is the repository's, with any name.
 func TestScaffoldThatIsTracked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -126,7 +126,7 @@ func TestAttackAnotherUsersRoot(t *testing.T) {
 	} else {
 		a.Held()
 	}
-	// This user's own link is followed: a record has whatever path its program worked with.
+	// This user's own link is followed: a record has the path that its program worked with.
 	link(t, w.wts, filepath.Join(w.dir, "own"))
 	s, ok = dirs.Repository(options(), filepath.Join(w.dir, "own", "x"))
 	if part := read(t, s); !ok || s.Path != w.main || len(part.Dirs) != 2 {
@@ -150,7 +150,7 @@ func TestAttackAnotherUsersFolderInARoot(t *testing.T) {
 	case listed:
 		a.Lost("%s is a candidate", his)
 	case len(part.Refused) != 1 || !strings.Contains(part.Refused[0], his) || !strings.Contains(part.Refused[0], "belongs to user"):
-		a.Lost("it is not said: %q", part.Refused)
+		a.Lost("it is not reported: %q", part.Refused)
 	case d.Git.Registered != nil || d.Git.Head != "" || !strings.Contains(d.Error, "belongs to another user"):
 		a.Lost("%+v, %q", d.Git, d.Error)
 	default:

@@ -17,7 +17,7 @@ import (
 
 // trusted gives the real path of a folder whose children may be candidates. Everything on the way to it and it itself must belong to this
 // user or to root, others may not be able to exchange what lies in it, and no link may lead to it but those that the machine has at
-// its top, such as /home: a link in the place of a root would make the rules speak about folders that nobody named.
+// its top, such as /home: a link in the place of a root would make the rules speak about folders that the configuration does not name.
 func trusted(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -115,7 +115,7 @@ type asked struct {
 	err error
 }
 
-// repository says why a checkout's git folders are not to be relied on: somebody else can write what they say.
+// repository says why a checkout's git folders are not to be relied on: another user can write what they say.
 func (t *trust) repository(p git.Place) error {
 	for _, folder := range []string{p.CommonDir, filepath.Dir(p.AdminDir)} {
 		err, known := t.repos[folder]

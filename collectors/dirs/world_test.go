@@ -112,7 +112,7 @@ func (w *world) branch(name string) string {
 	return path
 }
 
-// registered adds a worktree whose commit names a submodule that nobody filled: an empty folder, called sub.
+// registered adds a worktree whose commit names a submodule that is not filled: an empty folder, called sub.
 func (w *world) registered(name string) string {
 	w.Helper()
 	path := w.landed(name)
@@ -122,7 +122,7 @@ func (w *world) registered(name string) string {
 	return path
 }
 
-// gitlink commits a submodule as a clone has it before anybody fills it.
+// gitlink commits a submodule as a clone has it before it is filled.
 func (w *world) gitlink(path, sub string) {
 	w.Helper()
 	w.write(filepath.Join(path, ".gitmodules"), "[submodule \""+sub+"\"]\n\tpath = "+sub+"\n\turl = "+w.origin+"\n")

@@ -1,6 +1,6 @@
 // Package opensessions reads what agents themselves write down of the sessions that they have open: Claude Code keeps a file for each
 // in ~/.claude/sessions, named by its pid, with the session's id and when the process began. A file stays behind after a crash, so it
-// says of a process only that it is an agent while that one lives.
+// says of a process only that it is an agent while the process is live.
 package opensessions
 
 import (
@@ -23,7 +23,7 @@ import (
 const Kind = "agents"
 
 const (
-	// maxFile is more than a file with one session's particulars has, and maxFiles more than anybody has sessions.
+	// maxFile is more than a file with one session's particulars has, and maxFiles more than the sessions of any user.
 	maxFile  = 64 << 10
 	maxFiles = 10000
 )
@@ -73,7 +73,7 @@ func (r reader) failed(err error) error {
 	return fmt.Errorf("read the open sessions in %s: %w", r.path, err)
 }
 
-// session is what one file says. A file that cannot be read says by its name that the process is an agent, and no more.
+// session is what one file says. A file that cannot be read says only that the process is an agent, by its name.
 func (r reader) session(ctx context.Context, dir, name string) (snapshot.OpenSession, bool) {
 	number, ok := strings.CutSuffix(name, ".json")
 	pid, err := strconv.Atoi(number)

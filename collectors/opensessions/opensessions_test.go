@@ -61,7 +61,7 @@ func TestNoFolder(t *testing.T) {
 	}
 }
 
-// TestAFolderThatOthersCanWriteIsNone: who can put a file there could keep whatever they like, or take away what keeps.
+// TestAFolderThatOthersCanWriteIsNone: a user who can put a file there could keep everything, or take away what keeps.
 func TestAFolderThatOthersCanWriteIsNone(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "sessions")

@@ -36,7 +36,7 @@ func places(p *snapshot.Process) []place {
 	return out
 }
 
-// carry tells a tmux session's panes who carries them elsewhere. A dead pane may have left somebody as well.
+// carry tells a tmux session's panes who carries them elsewhere. A dead pane may have left processes too.
 func (t *table) carry(s *snapshot.Session) {
 	if s.Server == nil || s.Server.PID <= 0 {
 		return

@@ -11,12 +11,12 @@ import (
 
 // Fill tells every pane of s with a shell's pid what runs in it, from the processes of s: a pure join, linear in the size of s.
 //
-// A session's pane stays as it is, which is unknown, where the processes were not read whole, where it is dead (its pid may be
-// somebody else's), and where the process of its pid is not positively its own: the process must lead a session, and have the
+// A session's pane stays unknown where the processes were not read whole, where it is dead (another process may have its
+// pid), and where the process of its pid is not positively its own: the process must lead a session, and have the
 // pane's terminal wherever both are known. A zombie without other threads is dead, and does not count as a member.
 //
 // A tab's server says more of its panes than tmux, and may say it of another machine: the socket can be forwarded, or lead into
-// another pid namespace. So the process must be the server's too, and a pane of which that is not sure loses what the server said
+// another pid namespace. So the process must be the server's too, and a pane of which that is not sure loses what the server reported
 // of processes, with the reason in its Error.
 //
 // Of a Codev terminal whose shellper is known by pid and start, that very process is looked for: where the processes were not read whole,
@@ -49,7 +49,7 @@ func Fill(s *snapshot.Snapshot) {
 // socketMarker is the variable in which herdr tells a pane's first process the socket of its server.
 const socketMarker = "HERDR_SOCKET_PATH"
 
-// confirm fills in p with what runs in it, or takes away what its server said of that. A nil table is of processes that were not
+// confirm fills in p with what runs in it, or takes away what its server reported of that. A nil table is of processes that were not
 // read whole.
 func (t *table) confirm(p *snapshot.Pane, server *snapshot.Server, host *snapshot.Host) {
 	if t == nil {
@@ -107,7 +107,7 @@ func (t *table) serves(server *snapshot.Server, host *snapshot.Host) bool {
 	return p != nil && p.PID > 1 && !slices.Contains(host.OrphanParents, p.PID) && (server.StartTicks == nil || *server.StartTicks == p.StartTicks)
 }
 
-// below reports whether the process with pid is an ancestor of p. A parent that is younger than its child is somebody else, under a
+// below reports whether the process with pid is an ancestor of p. A parent that is younger than its child is another process, under a
 // number that was reused.
 func (t *table) below(p *snapshot.Process, pid int) bool {
 	for range t.byPID {
@@ -126,8 +126,8 @@ func (t *table) below(p *snapshot.Process, pid int) bool {
 	return false
 }
 
-// union holds whoever is on either list, by pid, as the first list has it. One that the two call differently is there under both names:
-// it became another program in between, and which came first is not known.
+// union has each process on either list, by pid, as the first list has it. A process with two names is there under both: it became
+// another program in between, and which came first is not known.
 func union(a, b []snapshot.PaneProc) []snapshot.PaneProc {
 	out := slices.Concat(a, b)
 	slices.SortStableFunc(out, func(x, y snapshot.PaneProc) int {

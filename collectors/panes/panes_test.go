@@ -79,8 +79,8 @@ func TestFill(t *testing.T) {
 		{"a member below one that left", bare, []snapshot.Process{shell, proc(20, 10, 20), proc(21, 20, 10)}, with(filled, func(p *snapshot.Pane) {
 			p.Session, p.SessionPIDs, p.Descendants = members(10, 21), []int{10, 21}, members(20)
 		})},
-		{"a zombie is nobody", bare, []snapshot.Process{shell, proc(11, 10, 10, zombie(1)), proc(12, 10, 12, zombie(1))}, filled},
-		{"a zombie whose threads live on is somebody", bare, []snapshot.Process{shell, proc(11, 10, 10, zombie(2))}, with(filled, func(p *snapshot.Pane) {
+		{"a zombie does not count", bare, []snapshot.Process{shell, proc(11, 10, 10, zombie(1)), proc(12, 10, 12, zombie(1))}, filled},
+		{"a zombie whose threads live on counts", bare, []snapshot.Process{shell, proc(11, 10, 10, zombie(2))}, with(filled, func(p *snapshot.Pane) {
 			p.Session, p.SessionPIDs = members(10, 11), []int{10, 11}
 		})},
 		{"no terminal is in front of", bare, []snapshot.Process{proc(10, 1, 10, func(p *snapshot.Process) { p.ForegroundPGID = new(-1) })},
@@ -88,7 +88,7 @@ func TestFill(t *testing.T) {
 		{"a terminal that is not known is filled in", with(bare, func(p *snapshot.Pane) { p.TTY = "" }), []snapshot.Process{shell}, filled},
 		{"a shell whose cwd cannot be read", bare, []snapshot.Process{proc(10, 1, 10, func(p *snapshot.Process) { p.Cwd = nil })},
 			with(filled, func(p *snapshot.Pane) { p.Cwd = "" })},
-		{"somebody does not show its session", bare, []snapshot.Process{shell, proc(11, 10, 10, func(p *snapshot.Process) { p.Session = nil })},
+		{"a process does not show its session", bare, []snapshot.Process{shell, proc(11, 10, 10, func(p *snapshot.Process) { p.Session = nil })},
 			with(filled, func(p *snapshot.Pane) { p.Foreground, p.Session, p.SessionPIDs, p.Descendants = nil, nil, nil, nil })},
 
 		{"no such process", bare, []snapshot.Process{proc(11, 1, 11)}, bare},
@@ -151,7 +151,7 @@ func TestFillATab(t *testing.T) {
 	shell := func(change ...func(*snapshot.Process)) snapshot.Process {
 		return proc(10, 5, 10, append([]func(*snapshot.Process){mineToo}, change...)...)
 	}
-	stray := func(change ...func(*snapshot.Process)) snapshot.Process { // below nobody who is known
+	stray := func(change ...func(*snapshot.Process)) snapshot.Process { // below no known process
 		return shell(append(change, func(p *snapshot.Process) { p.PPID = new(1) })...)
 	}
 	marked := func(socket string) func(*snapshot.Process) {
@@ -195,7 +195,7 @@ func TestFillATab(t *testing.T) {
 			answered(func(s *snapshot.Server) { s.StartTicks = nil }), lost},
 		{"parents in a circle", bare, []snapshot.Process{server,
 			proc(6, 10, 6, func(p *snapshot.Process) { p.StartTicks = 1010 }), shell(func(p *snapshot.Process) { p.PPID = new(6) })}, none, lost},
-		{"a server's pid that is somebody else's by now", bare, []snapshot.Process{server, shell()},
+		{"a server's pid that another process has by now", bare, []snapshot.Process{server, shell()},
 			answered(func(s *snapshot.Server) { s.StartTicks = new(uint64(1004)) }), lost},
 		{"a server that inherits orphans", bare, []snapshot.Process{server, shell()}, func(s *snapshot.Snapshot) { s.Host.OrphanParents = []int{1, 5} }, lost},
 		{"a socket that process 1 listens on", bare, []snapshot.Process{proc(1, 0, 1), shell(func(p *snapshot.Process) { p.PPID = new(1) })},
@@ -205,7 +205,7 @@ func TestFillATab(t *testing.T) {
 			}, lost},
 		{"a source without a server", bare, []snapshot.Process{server, shell(marked("/s"))},
 			func(s *snapshot.Snapshot) { s.Sources["herdr/default"] = snapshot.Source{Status: snapshot.OK} }, lost},
-		{"somebody else's", bare, []snapshot.Process{server, shell(marked("/s"), func(p *snapshot.Process) { p.UID = new(8) })}, none, lost},
+		{"another user's", bare, []snapshot.Process{server, shell(marked("/s"), func(p *snapshot.Process) { p.UID = new(8) })}, none, lost},
 		{"whose is not known", bare, []snapshot.Process{server, shell(marked("/s"), func(p *snapshot.Process) { p.UID = nil })}, none, lost},
 		{"who looks is not known", bare, []snapshot.Process{server, shell(marked("/s"))}, func(s *snapshot.Snapshot) { s.Host.UID = nil }, lost},
 		{"no terminal", bare, []snapshot.Process{server, shell(marked("/s"), func(p *snapshot.Process) { p.TTY = new("") })}, none, lost},
@@ -243,7 +243,7 @@ func TestFillATab(t *testing.T) {
 			with(filled, func(p *snapshot.Pane) {
 				p.Foreground = []snapshot.PaneProc{{PID: 10, Name: "agent"}, {PID: 10, Name: "p10"}}
 			})},
-		{"somebody does not show its session", bare, []snapshot.Process{server, shell(), proc(11, 10, 10, func(p *snapshot.Process) { p.Session = nil })}, none,
+		{"a process does not show its session", bare, []snapshot.Process{server, shell(), proc(11, 10, 10, func(p *snapshot.Process) { p.Session = nil })}, none,
 			with(filled, func(p *snapshot.Pane) {
 				p.Foreground, p.Session, p.SessionPIDs, p.Descendants, p.Carriers = nil, nil, nil, nil, nil
 			})},
@@ -287,9 +287,9 @@ func TestFillTerminal(t *testing.T) {
 			[]snapshot.Process{shellper(), proc(20, 10, 20), proc(21, 20, 20), proc(22, 21, 22), proc(99, 1, 99)}, below(20, 21, 22)},
 		{"what lost its parent", bare, []snapshot.Process{shellper(), proc(11, 1, 10), proc(12, 11, 12), proc(20, 10, 20), proc(21, 1, 20),
 			proc(30, 1, 99, func(p *snapshot.Process) { p.PGID = new(10) })}, below(11, 12, 20, 21, 30)},
-		{"a zombie is nobody", bare, []snapshot.Process{shellper(), proc(11, 10, 10, func(p *snapshot.Process) { p.State = "Z" })}, below()},
+		{"a zombie does not count", bare, []snapshot.Process{shellper(), proc(11, 10, 10, func(p *snapshot.Process) { p.State = "Z" })}, below()},
 		{"when it began is not known", bare, []snapshot.Process{proc(10, 1, 10)}, with(func(x *snapshot.Terminal) { x.Below = &[]snapshot.PaneProc{} })},
-		{"somebody does not show where it belongs", bare, []snapshot.Process{shellper(), proc(11, 10, 10, func(p *snapshot.Process) { p.PGID = nil })},
+		{"a process does not show where it belongs", bare, []snapshot.Process{shellper(), proc(11, 10, 10, func(p *snapshot.Process) { p.PGID = nil })},
 			with(func(x *snapshot.Terminal) { x.StartedAt = &at })},
 		{"its pid is another's by now", bare, []snapshot.Process{shellper(func(p *snapshot.Process) { p.StartTicks++ })}, bare},
 		{"its pid was reused while it was read", bare, []snapshot.Process{shellper(), proc(10, 1, 10, func(p *snapshot.Process) { p.StartTicks++ })}, bare},

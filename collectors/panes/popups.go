@@ -7,7 +7,7 @@ import (
 	wire "winnow/internal/tmux"
 )
 
-// strangers are the children of a tmux server that are no pane's first process.
+// strangers are the children of a tmux server that are not the first process of a pane.
 type strangers struct {
 	server snapshot.Server
 	all    []*snapshot.Process
@@ -37,7 +37,7 @@ func (t *table) strangers(s *snapshot.Snapshot) map[string]*strangers {
 // popups are those of the strangers that a session is kept for, with all that lives below them; nil where that is not known.
 //
 // A popup (display-popup) ends with the client that it covers, and so with whichever session that client shows when it is killed; TMUX in
-// its environment says for which session it was opened, which need not be that one. So it keeps both: the session that it names and
+// its environment says for which session it was opened, which may be another session. So it keeps both: the session that it names and
 // every one that a terminal shows. A popup has a terminal of its own. What has no terminal is a job (run-shell, if-shell, a hook) and names its
 // session, what a status line runs (#()) and names none, or a pane's pipe (pipe-pane), whose TMUX is not this server's: none of them
 // ends with a session, and a job is its session's work all the same. All this was seen of tmux 3.1c, 3.3a, 3.5a and 3.7c.

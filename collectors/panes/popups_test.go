@@ -67,7 +67,7 @@ func TestPopups(t *testing.T) {
 		{"what a status line runs", []snapshot.Process{proc(20, 5, 5, alone, tmux("/s,5,-1"))}, attached(1, 0), none, none},
 		{"a pane's pipe", []snapshot.Process{proc(20, 5, 5, alone, tmux(""))}, attached(1, 0), none, none},
 		{"a job whose environment could not be read", []snapshot.Process{proc(20, 5, 5, alone)}, attached(1, 0), none, none},
-		{"somebody else's child", []snapshot.Process{proc(20, 6, 20, unread, tmux("/s,5,1"))}, nil, none, none},
+		{"another process's child", []snapshot.Process{proc(20, 6, 20, unread, tmux("/s,5,1"))}, nil, none, none},
 		{"a popup that has ended", []snapshot.Process{proc(20, 5, 20, unread, tmux("/s,5,1"), func(p *snapshot.Process) { p.State = "Z" })}, nil, none, none},
 		{"a process that does not show where it belongs", []snapshot.Process{proc(30, 1, 30, func(p *snapshot.Process) { p.PPID = nil })}, nil, nil, nil},
 		{"another process under the server's pid", nil, func(s *snapshot.Snapshot) { s.Sources["tmux/s"].Server.StartTicks = new(uint64(4)) }, nil, nil},

@@ -16,7 +16,7 @@ import (
 // maxBelow is how many files and folders are looked at below one folder: some seconds' worth.
 const maxBelow = 4_000_000
 
-// below walks each folder for inodes that somebody has something to do with: a watch on a folder in it, a lock on a file, a file that is
+// below walks each folder for inodes that a process uses: a watch on a folder in it, a lock on a file, a file that is
 // open under another name, a socket that was bound by a relative one. Where it cannot be walked whole, nothing is known for sure.
 func (h *holderScan) below(ctx context.Context) {
 	by := map[uint64][]wanting{}

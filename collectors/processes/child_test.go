@@ -66,7 +66,7 @@ func playListen([]string) error {
 }
 
 // playUnix has one unix socket of each sort: args[0] listens at a path, args[1] takes datagrams there, @args[2] listens; a pair without a
-// name, and one that is bound to nothing, are none.
+// name, and one that is bound to nothing, do not count.
 func playUnix(args []string) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {

@@ -106,7 +106,7 @@ func (g letters) word(arg string, short bool) (takes, is bool) {
 	return false, two && g.anyLong && !strings.HasPrefix(name, "help") && !strings.HasPrefix(name, "version")
 }
 
-// bundle reads one argument of letters, and gives what is left of those behind it. What reads is set, the operands are no script.
+// bundle reads one argument of letters, and gives what is left of those behind it. What reads is set, the operands are not a script.
 func (g letters) bundle(arg string, args []string) (left []string, how int, reads bool) {
 	for i := 1; i < len(arg); i++ {
 		letter := arg[i]

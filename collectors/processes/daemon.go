@@ -42,7 +42,7 @@ func (d Daemon) is(args []string) bool {
 	return true
 }
 
-// daemon is the name of the daemon that a process is: "" for a process of a daemon's program that is no daemon, nil for any
+// daemon is the name of the daemon that a process is: "" for a process of a daemon's program that is not a daemon, nil for any
 // other, and for a command line that could not be read.
 func (s *scan) daemon(dir int, comm string, exe *string) *string {
 	file := ""

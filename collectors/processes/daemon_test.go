@@ -57,7 +57,7 @@ func TestADaemonIsKnownByItsCommandLine(t *testing.T) {
 	}
 }
 
-// TestAPromptIsOneWord: what a person types is one argument, whatever it says.
+// TestAPromptIsOneWord: what a person types is one argument, with any text.
 func TestAPromptIsOneWord(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -104,7 +104,7 @@ func TestADaemonHoldsNoFolderThatItWasStartedIn(t *testing.T) {
 			t.Errorf("thorough %v: a daemon holds where it was started: %v, or what its command line names: %v", thorough, held[started], held[named])
 		}
 		if !holds(held[opened], holding.Process.Pid) {
-			t.Errorf("thorough %v: a daemon's open file is nobody's: %v", thorough, held[opened])
+			t.Errorf("thorough %v: a daemon's open file has no holder: %v", thorough, held[opened])
 		}
 		if !holds(held[worked], agent.Process.Pid) {
 			t.Errorf("thorough %v: an agent does not hold where it works: %v", thorough, held[worked])

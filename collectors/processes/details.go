@@ -137,7 +137,7 @@ func (s *scan) digest(dir int) string {
 	return proc.Digest(s.salt, text)
 }
 
-// inode is the pidfs inode. It is the pinned process's own because that one is shown to be alive afterwards, so no other
+// inode is the pidfs inode. It is the pinned process's own because the process is shown to be alive afterwards, so no other
 // process has its number. nil on kernels without pidfs.
 func (s *scan) inode(pid int) *uint64 {
 	if !s.root.own {

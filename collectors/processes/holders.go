@@ -130,7 +130,7 @@ func newHolderScan(r *root, o HolderOptions, paths []string) *holderScan {
 		views: map[string]*places{}, ids: map[fileID][]int{}, nodes: map[node][]int{}, held: make([][]snapshot.Holder, len(paths)),
 		best: map[int]int{}, seen: newSeen(),
 	}
-	// Without the own mounts it cannot be told under which names others know the folders: then nothing is known for sure.
+	// Without the own mounts it is unknown under which names others know the folders: then nothing is known for sure.
 	text, err := os.ReadFile("/proc/self/mountinfo")
 	if err == nil {
 		h.mounts, h.translated = proc.ParseMounts(text)

@@ -89,7 +89,7 @@ func TestHolders(t *testing.T) {
 	}
 }
 
-// TestOwnDescriptors has a file open in the looking process itself, which is no holder by that.
+// TestOwnDescriptors has a file open in the looking process itself, which is not a holder by that.
 func TestOwnDescriptors(t *testing.T) {
 	t.Parallel()
 	dir := realTemp(t)
@@ -194,18 +194,18 @@ func TestWhatTheKernelUses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, known := ask(); !known {
-		t.Error("a loop device shows nothing, and nothing is said to be known")
+		t.Error("a loop device shows nothing, and nothing is reported as known")
 	}
 	// A loop device is there, and what it shows cannot be read.
 	if err := os.RemoveAll(f.root + "/sys/block"); err != nil {
 		t.Fatal(err)
 	}
 	if _, known := ask(); known {
-		t.Error("a loop device shows a file that is not known, and nobody's use is said to be known")
+		t.Error("a loop device shows a file that is not known, and no use is reported as known")
 	}
 	f.write("partitions", "major minor  #blocks  name\n\n 254        0 1000 vda\n")
 	if _, known := ask(); !known {
-		t.Error("there is no loop device, and nothing is said to be known")
+		t.Error("there is no loop device, and nothing is reported as known")
 	}
 }
 

@@ -94,7 +94,7 @@ func (s *scan) statOf(pid int) (proc.Stat, int, error) {
 // firstNamespace is the inode of the machine's own pid namespace (PROC_PID_INIT_INO of the kernel's proc_ns.h).
 const firstNamespace = 0xEFFFFFFC
 
-// container is true where process 1 is no known init, so that having it for a parent proves nothing. In the machine's own pid
+// container is true where process 1 is not a known init, so that having it for a parent proves nothing. In the machine's own pid
 // namespace process 1 is its init, under any name.
 func (s *scan) container(inits []string, namespace *uint64) *bool {
 	if s.root.procfs && namespace != nil && *namespace == firstNamespace {

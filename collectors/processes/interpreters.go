@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ran is what an interpreter was told to run. All empty is no file: code in an argument, standard input, or a prompt.
+// ran is what an interpreter was started to run. All empty means that it is not a file: code in an argument, standard input, or a prompt.
 type ran struct {
 	// file is the program's file as it was given.
 	file string

@@ -78,7 +78,7 @@ func TestBunInThePlaceOfNode(t *testing.T) {
 		t.Errorf("got %+v, %v", got, ok)
 	}
 	if got, ok := parseProgram("bun", []string{"another", "server"}); ok {
-		t.Errorf("got %+v of a name that is nobody's", got)
+		t.Errorf("got %+v of an unknown name", got)
 	}
 }
 

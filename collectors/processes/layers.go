@@ -14,7 +14,7 @@ import (
 const overlay = "overlay"
 
 // layers takes the folders that an overlay is made of out of its options. The kernel writes blanks, commas and, since 6.5, colons in
-// them as octal escapes, and leaves the backslashes that mount(8) wants before a colon of older ones. Where it cannot be told which of
+// them as octal escapes, and leaves the backslashes that mount(8) wants before a colon of older ones. Where it is unknown which of
 // the two was meant, both are given: one too many keeps a folder.
 func layers(options string) []string {
 	var all []string

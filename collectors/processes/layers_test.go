@@ -118,7 +118,7 @@ func FuzzUnixDiag(f *testing.F) {
 	})
 }
 
-// TestGeneralFolders tells the folders that services and packaged programs see as a matter of course from those that somebody chose.
+// TestGeneralFolders tells the folders that services and packaged programs see as a matter of course from those that a user chose.
 func TestGeneralFolders(t *testing.T) {
 	t.Parallel()
 	onRoot := spot{path: "/home/ann/src/app/wt", inside: "/home/ann/src/app/wt"}

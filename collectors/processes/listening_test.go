@@ -35,11 +35,11 @@ func TestListeningTables(t *testing.T) {
 		tcp, unix string
 		want      listeners
 	}{
-		"both":           {tcp, unixes, listeners{ports: ports, names: names}},
-		"cut short":      {"head\n 0: 1:2", unixHeading + "0: 1 2 3\n", listeners{}},
-		"no port":        {strings.Replace(tcp, ":1435", ":x", 1), unixHeading + "0: 1 0 zz 1 1 5 /x\n", listeners{}},
-		"no inode":       {strings.Replace(tcp, "4711", "x", 1), unixHeading + "0: 1 0 0 1 1 x /x\n", listeners{}},
-		"nobody listens": {"heading\n", unixHeading, listeners{ports: map[uint64]int{}, names: map[uint64]string{}}},
+		"both":        {tcp, unixes, listeners{ports: ports, names: names}},
+		"cut short":   {"head\n 0: 1:2", unixHeading + "0: 1 2 3\n", listeners{}},
+		"no port":     {strings.Replace(tcp, ":1435", ":x", 1), unixHeading + "0: 1 0 zz 1 1 5 /x\n", listeners{}},
+		"no inode":    {strings.Replace(tcp, "4711", "x", 1), unixHeading + "0: 1 0 0 1 1 x /x\n", listeners{}},
+		"no listener": {"heading\n", unixHeading, listeners{ports: map[uint64]int{}, names: map[uint64]string{}}},
 	} {
 		at := t.TempDir()
 		if err := errors.Join(os.Mkdir(filepath.Join(at, "net"), 0o755), os.WriteFile(filepath.Join(at, "net/tcp"), []byte(c.tcp), 0o644),

@@ -10,7 +10,7 @@ import (
 )
 
 // withNames adds what leads to a worktree besides its path: the folder that git keeps for it, and, for one that was moved, the path that
-// its repository knows it by. Whoever used it by that name right before uses it still.
+// its repository knows it by. A process that used it by that name before still uses it.
 func (all spots) withNames() spots {
 	out := all
 	for i, s := range all {
@@ -38,7 +38,7 @@ func (all spots) withNames() spots {
 	return out
 }
 
-// entry is the folder that a worktree's .git file names, and the worktree's path that is written in there; "" for a folder that is no linked
+// entry is the folder that a worktree's .git file names, and the worktree's path that is written in there; "" for a folder that is not a linked
 // worktree.
 func entry(tree string) (admin, home string) {
 	text, ok := small(filepath.Join(tree, ".git"))

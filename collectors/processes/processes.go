@@ -26,7 +26,7 @@ type Options struct {
 	// Interpreters are the names of programs that run other programs, a * at the end for any rest. Of this user's own processes of
 	// such a file the program that they run is read, where Markers are.
 	Interpreters []string
-	// Shells are the names of shells: of those it is said whether they are interactive. None leaves that unread.
+	// Shells are the names of shells: for those it is read whether they are interactive. An empty list leaves that unread.
 	Shells []string
 	// Daemons are what agents' vendors run for all of their agents together.
 	Daemons []Daemon

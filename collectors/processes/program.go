@@ -16,7 +16,7 @@ import (
 const maxName = 255
 
 // program fills in what an interpreter runs: the base name of the program's file, and the package that it belongs to. Of the command
-// line nothing else is kept. The executable decides what its words mean; where that is no interpreter, or the program wrote over its
+// line nothing else is kept. The executable decides what its words mean; where that is not an interpreter, or the program wrote over its
 // command line, both stay unknown.
 func (s *scan) program(dir int, p *snapshot.Process) {
 	if p.Exe == nil {

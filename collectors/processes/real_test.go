@@ -23,6 +23,7 @@ import (
 
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
+	"winnow/testkit/wait"
 )
 
 func contextOf() context.Context { return context.Background() }
@@ -240,7 +241,7 @@ func TestListening(t *testing.T) {
 	}
 }
 
-// TestUnixSockets knows of each sort of unix socket whether somebody may come to it.
+// TestUnixSockets knows of each sort of unix socket whether a client may connect to it.
 func TestUnixSockets(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)
@@ -325,11 +326,11 @@ func TestZombie(t *testing.T) {
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	p := look(t, processes.Options{Only: c.Process.Pid, Markers: []string{"X"}}, c.Process.Pid)
-	for n := 0; (p.State != "Z" || *p.Threads > 1) && n < 1000; n++ {
-		time.Sleep(time.Millisecond)
+	var p snapshot.Process
+	wait.Eventually(t, "a zombie", func() bool {
 		p = look(t, processes.Options{Only: c.Process.Pid, Markers: []string{"X"}}, c.Process.Pid)
-	}
+		return p.State == "Z" && *p.Threads <= 1
+	})
 	if p.State != "Z" || p.Cwd != nil || p.CwdDeleted != nil || p.Markers != nil || *p.UID != os.Geteuid() {
 		t.Errorf("zombie: %+v, want state Z and neither folder nor markers", p)
 	}
@@ -350,7 +351,7 @@ func TestHeadless(t *testing.T) {
 	}
 }
 
-// TestRefused has a process of this user that nobody but root may look into.
+// TestRefused has a process of this user that only root may look into.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() == 0 {

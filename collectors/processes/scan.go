@@ -11,7 +11,7 @@ import (
 	"winnow/internal/proc"
 )
 
-// maxTicks is more than any machine stays up, and little enough that a start can be told as a time.
+// maxTicks is more than any machine stays up, and small enough that a start can be given as a time.
 const maxTicks = 1 << 38
 
 // scan is one reading of a root, with the buffers that it reuses.
@@ -172,7 +172,7 @@ func (s *scan) environment(dir int, st proc.Stat, p *snapshot.Process) (refused 
 }
 
 // lives reports whether the pinned process is there and more than a zombie. One that is ending refuses what it has already
-// given back, which is no refusal.
+// given back, which is not a refusal.
 func (s *scan) lives(dir int) bool {
 	st, err := s.stat(dir)
 	return err == nil && !st.Gone()

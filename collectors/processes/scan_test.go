@@ -207,7 +207,7 @@ func TestVanishedAndBroken(t *testing.T) {
 	f.write("78/stat", "78 (cut) S 1")
 	got, err = f.read(processes.Options{})
 	if err == nil || !got.Partial || len(got.Processes) != 1 {
-		t.Errorf("a stat that is none: partial %v, %d processes, error %v: want what was read and an error", got.Partial, len(got.Processes), err)
+		t.Errorf("an invalid stat: partial %v, %d processes, error %v: want what was read and an error", got.Partial, len(got.Processes), err)
 	}
 }
 

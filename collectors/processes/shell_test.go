@@ -15,6 +15,7 @@ import (
 
 	"winnow/collectors/processes"
 	"winnow/testkit/files"
+	"winnow/testkit/wait"
 )
 
 var shells = []string{"bash", "dash", "fish", "ksh", "sh", "tcsh", "zsh"}
@@ -59,7 +60,7 @@ func onTerminal(t *testing.T, in *os.File, argv ...string) pty {
 	go func() { _, _ = io.Copy(io.Discard, master) }() // what it prints must not fill the terminal
 	t.Cleanup(func() {
 		_ = c.Process.Kill()
-		_ = master.Close() // hangs up whatever it started
+		_ = master.Close() // hangs up all that it started
 		_ = c.Wait()
 	})
 	return pty{t, master, c.Process.Pid}
@@ -77,19 +78,16 @@ func interactive(t *testing.T, pid int) *bool {
 	return look(t, processes.Options{Markers: []string{"SOME_MARKER"}, Shells: shells, Only: os.Getpid()}, pid).Interactive
 }
 
-// becomes waits until the process is said to be interactive, or not to be or not known to be.
+// becomes waits until the process is reported as interactive, as not interactive, or as unknown.
 func becomes(t *testing.T, pid int, want bool) {
 	t.Helper()
-	is := func() bool { got := interactive(t, pid); return got != nil && *got }
-	for deadline := time.Now().Add(20 * time.Second); is() != want; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			where, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/wchan")
-			t.Fatalf("interactive is not %v after twenty seconds; it sleeps in %s", want, where)
-		}
+	if !wait.Until(wait.Patience, func() bool { got := interactive(t, pid); return (got != nil && *got) == want }) {
+		where, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/wchan")
+		t.Fatalf("interactive is not %v after %s; it sleeps in %s", want, wait.Patience, where)
 	}
 }
 
-// waiter is a script that waits on a FIFO which nobody writes to, another that does so by a descriptor of its own, one that works without
+// waiter is a script that waits on a FIFO without a writer, another that does so by a descriptor of its own, one that works without
 // an end, and one that asks the person at the terminal.
 func waiter(t *testing.T) (scripts [4]string) {
 	t.Helper()
@@ -213,16 +211,12 @@ func TestAShellBehindAnother(t *testing.T) {
 		}
 		return n
 	}
-	for deadline := time.Now().Add(20 * time.Second); front() == p.pid; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("no shell was started in the shell")
-		}
-	}
+	wait.Eventually(t, "a shell in the shell", func() bool { return front() != p.pid })
 	becomes(t, front(), true)
 	becomes(t, p.pid, true)
 }
 
-// TestShellsThatDoNotShow has fixtures in which something could not be read, or nobody asked.
+// TestShellsThatDoNotShow has fixtures in which something could not be read, or was not asked for.
 func TestShellsThatDoNotShow(t *testing.T) {
 	t.Parallel()
 	idle := entry{pid: 10, comm: "dash", tty: 136<<8 | 4, cmdline: "dash\x00", fds: map[int]string{0: "/dev/pts/4"}}
@@ -231,16 +225,16 @@ func TestShellsThatDoNotShow(t *testing.T) {
 		shells []string
 		want   *bool
 	}{
-		"idle":                     {func(*entry) {}, shells, new(true)},
-		"a login":                  {func(e *entry) { e.cmdline = "-dash\x00" }, shells, new(true)},
-		"nobody asked":             {func(*entry) {}, nil, nil},
-		"no shell":                 {func(e *entry) { e.comm = "vim" }, shells, nil},
-		"no command line":          {func(e *entry) { e.cmdline = "" }, shells, nil},
-		"a flag that nobody knows": {func(e *entry) { e.cmdline = "dash\x00-Z\x00" }, shells, nil},
-		"its input is not known":   {func(e *entry) { e.fds = nil }, shells, nil},
-		"its input is a pipe":      {func(e *entry) { e.fds[0] = "pipe:[812]" }, shells, new(false)},
-		"another terminal":         {func(e *entry) { e.fds[0] = "/dev/pts/5" }, shells, new(false)},
-		"no terminal":              {func(e *entry) { e.tty = 0 }, shells, new(false)},
+		"idle":                   {func(*entry) {}, shells, new(true)},
+		"a login":                {func(e *entry) { e.cmdline = "-dash\x00" }, shells, new(true)},
+		"not asked for":          {func(*entry) {}, nil, nil},
+		"no shell":               {func(e *entry) { e.comm = "vim" }, shells, nil},
+		"no command line":        {func(e *entry) { e.cmdline = "" }, shells, nil},
+		"an unknown flag":        {func(e *entry) { e.cmdline = "dash\x00-Z\x00" }, shells, nil},
+		"its input is not known": {func(e *entry) { e.fds = nil }, shells, nil},
+		"its input is a pipe":    {func(e *entry) { e.fds[0] = "pipe:[812]" }, shells, new(false)},
+		"another terminal":       {func(e *entry) { e.fds[0] = "/dev/pts/5" }, shells, new(false)},
+		"no terminal":            {func(e *entry) { e.tty = 0 }, shells, new(false)},
 		"a script under its own name": {func(e *entry) {
 			e.comm, e.exe, e.cmdline = "worker.sh", "/bin/dash", "/bin/sh\x00./worker.sh\x00"
 		}, shells, new(false)},

@@ -163,7 +163,7 @@ func (h *holderScan) mounting() *mounting {
 	return m
 }
 
-// into are the folders that a mount shows, or a part of one, or a folder around it that somebody chose.
+// into are the folders that a mount shows, or a part of one, or a folder around it that was mounted.
 func (m *mounting) into(mount proc.Mount) []int {
 	key := [2]string{mount.Device, mount.Root}
 	if found, ok := m.known[key]; ok {

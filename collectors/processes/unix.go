@@ -21,7 +21,7 @@ type boundSocket struct {
 	dev   uint64
 }
 
-// unixSocket is a line of net/unix, see proc_net(5). The name stands as it was given, "@" in front of an abstract one.
+// unixSocket is a line of net/unix, see proc_net(5). The name is the one that was bound, with "@" in front of an abstract one.
 type unixSocket struct {
 	flags, kind, inode uint64
 	name               []byte

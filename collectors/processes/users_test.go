@@ -154,7 +154,7 @@ func TestUsersOfWhatIsInTheTrash(t *testing.T) {
 			} else if w.how != "" && uses(held, c, w.how, "in the trash") != "" {
 				t.Error(uses(held, c, w.how, "in the trash"))
 			}
-			// A folder of somebody else that has the old name now is not the one in the trash.
+			// A folder of another user that has the old name now is not the one in the trash.
 			if err := os.MkdirAll(filepath.Join(base, "tree", "src"), 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +165,7 @@ func TestUsersOfWhatIsInTheTrash(t *testing.T) {
 	}
 }
 
-// TestServersCommandLine has a process with the command line of whoever started it, as a multiplexer's server has.
+// TestServersCommandLine has a process with the command line of the process that started it, as a multiplexer's server has.
 func TestServersCommandLine(t *testing.T) {
 	t.Parallel()
 	base := treeOf(t)
@@ -186,7 +186,7 @@ func TestServersCommandLine(t *testing.T) {
 	}
 }
 
-// TestOwnCommandLine has whoever runs this program name the folder to it, as sudo and timeout do.
+// TestOwnCommandLine has a parent process name the folder on its command line, as sudo and timeout do.
 func TestOwnCommandLine(t *testing.T) {
 	t.Parallel()
 	base := treeOf(t)

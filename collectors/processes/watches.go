@@ -23,7 +23,7 @@ const (
 	manyWatches = 128 << 20 // more than a user may have at most
 )
 
-// watches reads what an instance watches, see proc_pid_fdinfo(5). Whoever watches a folder uses it: an editor, a server that builds
+// watches reads what an instance watches, see proc_pid_fdinfo(5). A process that watches a folder uses it: an editor, a server that builds
 // again. But one that watches the folder around it too watches a whole tree, of which the folder is one of many; that is what editors of the
 // repository around do, and programs that index files.
 func (h *holderScan) watches(dir int, name string) error {
@@ -51,7 +51,7 @@ func (h *holderScan) watches(dir int, name string) error {
 	return nil
 }
 
-// widely reports whether somebody who watches nodes watches the folder around folder i, where it is or where it was.
+// widely reports whether a process that watches nodes watches the folder around folder i, where it is or where it was.
 func (h *holderScan) widely(nodes []node, i int) bool {
 	for n, s := range h.spots {
 		if s.of != i || n != i && s.how >= 0 {

@@ -36,7 +36,7 @@ var hows = [...]string{
 	byAdmin:   "admin",   // it uses the folder that git keeps for the worktree
 	byArgv:    "argv",    // its command line names what lies in it, such as a script
 	byEnviron: "env",     // its environment leads git into it
-	byWatch:   "watch",   // it asked the kernel to be told of changes in it
+	byWatch:   "watch",   // it asked the kernel to report changes in it
 	byLink:    "link",    // it has a file open that has another name in it
 	byOverlay: "overlay", // a mount that it sees is made of what lies in it
 	byMount:   "mount",   // a mount that it sees leads into it

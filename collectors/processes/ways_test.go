@@ -232,7 +232,7 @@ var acts = map[string]func(base string) error{
 		if err := os.Chdir(filepath.Join(base, "tree")); err != nil {
 			return err
 		}
-		layer := fmt.Sprintf("layer-%d", os.Getpid()) // a name that nobody else's folder has
+		layer := fmt.Sprintf("layer-%d", os.Getpid()) // a name that no other folder has
 		if err := os.Mkdir(layer, 0o700); err != nil {
 			return err
 		}

@@ -48,7 +48,7 @@ func TestAttackARecordsFileThatIsNone(t *testing.T) {
 	held, err := os.OpenFile(at("fifo"), os.O_RDWR, 0)
 	must.Do(t, err)
 	defer held.Close()
-	a := attack.New(t, "a FIFO that somebody holds open, a device, a folder, a file that others can write or replace as a registry or spawn ledger")
+	a := attack.New(t, "a FIFO that a process holds open, a device, a folder, a file that others can write or replace as a registry or spawn ledger")
 	for name, want := range map[string]string{
 		at("fifo"): "not a regular file", at("folder"): "not a regular file", at("link"): "not a regular file", "/dev/zero": "not a regular file",
 		"/dev/tty": "not a regular file", at("writable"): "chmod go-w", at("open/file"): "no other user write there",

@@ -11,7 +11,7 @@ import (
 	"winnow/internal/sqlite"
 )
 
-// readCodev reads Codev's builders. A row says that there is a builder, whatever its status: Codev drops the row when the builder is
+// readCodev reads Codev's builders. A row with any status says that there is a builder: Codev drops the row when the builder is
 // cleaned up, so that by default no status says that an entry has ended. Two workspaces may have a builder of the same id; both entries are given.
 //
 // What it asks for is all that it sees: no task, no name, no branch.

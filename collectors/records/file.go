@@ -3,7 +3,7 @@
 // It is strict where a lenient reading could hide a record or change what it says: a half-written line, a key that stands
 // twice, text that is not UTF-8 and a time that could mean two things are errors, each with its line or place.
 //
-// What a file says rules verdicts, so it is read only where nobody but this user and root could have written it. How much of it
+// What a file says rules verdicts, so it is read only where only this user and root could have written it. How much of it
 // is read and kept is bounded: its size, its records, the keys of a record and the length of a text.
 package records
 

@@ -32,7 +32,7 @@ func look(t testing.TB, what, format, path string, within time.Duration) (given 
 	return len(snap.Registry) + len(snap.Spawns), snap.Sources[what+"/x"], time.Since(began)
 }
 
-// hostile write documents that nobody writes for a registry: those of which a byte may cost many are as great as can be.
+// hostile write documents unlike those of a real registry: those of which a byte may cost many are as great as can be.
 func hostile() map[string]func() string {
 	const most, some = 64<<20 - 100, 16 << 20
 	filled := func(size int, begin, part, end string) func() string {
@@ -163,14 +163,14 @@ func TestAGreatRegistryIsRead(t *testing.T) {
 	}
 }
 
-// A source has one deadline, whatever stands in its place.
+// A source has one deadline, also when something else is in its place.
 func TestAttackASpawnLedgerThatNeverAnswers(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "fifo")
 	must.Do(t, syscall.Mkfifo(path, 0o600))
 	held := must.Get(os.OpenFile(path, os.O_RDWR, 0))(t)
 	defer held.Close()
-	a := attack.New(t, "a FIFO that somebody holds open, /dev/zero and a terminal as a spawn ledger, a store and its journal")
+	a := attack.New(t, "a FIFO that a process holds open, /dev/zero and a terminal as a spawn ledger, a store and its journal")
 	beside := filepath.Join(t.TempDir(), "db")
 	must.Do(t, os.WriteFile(beside, []byte("SQLite format 3\x00"), 0o600))
 	must.Do(t, os.Symlink(path, beside+"-journal"))
@@ -194,7 +194,7 @@ var tables = map[string]string{
 	"registry/" + records.Codev: `CREATE TABLE builders (workspace_path, id, status, worktree, started_at)`,
 }
 
-// Whatever a registry or spawn ledger holds, reading it gives records or says why not, counts what it could not read, and every record is one
+// For every content of a registry or spawn ledger, reading it gives records or says why not, counts what it could not read, and every record is one
 // that can be relied on.
 func FuzzRecords(f *testing.F) {
 	all := []struct{ what, format string }{

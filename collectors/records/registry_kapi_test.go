@@ -50,7 +50,7 @@ func TestKapi(t *testing.T) {
 				{ID: "c", Status: "failed", Terminal: new(true)},
 				{ID: "d", Status: "cancelled", Terminal: new(true)},
 			}},
-		// A word that has ended elsewhere is none of Kapi's, nor is no word at all; what it says of itself in other fields is not read.
+		// A status that means ended elsewhere does not mean it for Kapi, nor does a missing one; other fields about the end are not read.
 		{text: `[{"slug":"a","status":"archived","terminal":true},{"slug":"b","terminal":true,"path":"not/absolute","pid":"x","retained":true}]`,
 			want: []snapshot.Entry{{ID: "a", Status: "archived", Terminal: new(false)}, {ID: "b", Terminal: new(false)}}},
 		{text: `[{"worker":{"slug":"a"},"state":"completed","runtime":{"tmux":{"session":"s"},"pid":7},"keep":true,"worktree":"/w/a","kind":"builder",
@@ -93,7 +93,7 @@ func TestWhatKapiMayNotSay(t *testing.T) {
 	}
 	if _, err := readKapi(t, `[{"slug":"a","times":{"ended":"soon"}}]`, map[string]string{"ended_at": "times.ended"}); err == nil ||
 		!strings.Contains(err.Error(), "times.ended: it is not an RFC 3339 time") {
-		t.Errorf("a time that is none gave %v", err)
+		t.Errorf("an invalid time gave %v", err)
 	}
 }
 

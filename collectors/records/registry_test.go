@@ -127,7 +127,7 @@ func TestSourceRefusesWhatItDoesNotRead(t *testing.T) {
 	}
 }
 
-// Whatever is in the file, each entry has an id, no id has two statuses without an error, and the same text reads the same.
+// For every content of the file, each entry has an id, no id has two statuses without an error, and the same text reads the same.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{`[{"id":"a","status":"X"}]`, `{"entries":[{"id":1}]}`, `{"a":{"pid":3}}`, `{"workers":{"a":{"terminal":true}}}`,
 		`[{"id":"a"},{"id":"a","status":"b"}]`, `{"id":"a","path":"/w"}`} {

@@ -17,7 +17,7 @@ import (
 
 // ShepherdStore gives the path of this user's Shepherd store, and whether there is one: it is where SHEPHERD_DB says, or at
 // ~/.shepherd/shepherd.db. What could not be looked at is taken to be there, so that reading it says why it cannot be read; so is
-// a relative SHEPHERD_DB, of which nobody but Shepherd can tell where it leads, and what lies in a home that is not known ("").
+// a relative SHEPHERD_DB, of which only Shepherd knows where it leads, and what lies in a home that is not known ("").
 func ShepherdStore(env func(string) string, home string) (path string, ok bool) {
 	set := env("SHEPHERD_DB")
 	path = cmp.Or(set, filepath.Join(home, ".shepherd", "shepherd.db"))
@@ -120,7 +120,7 @@ func ends(row sqlite.Row, e *snapshot.Record, o Options) (whole bool) {
 }
 
 // readReviewers reads the helper agents that Shepherd started: reviews, plan gates, doc agents, and recaps and rundowns, which
-// work in a scratch folder. Shepherd drops a row 90 days after its start, so that none of them says nothing.
+// work in a scratch folder. Shepherd drops a row 90 days after its start, so that a missing row says nothing.
 func readReviewers(ctx context.Context, path string, _ Options) ([]snapshot.Record, int, error) {
 	const table = "reviewer_spawns"
 	rows, err := readShepherd(ctx, path, table,

@@ -52,15 +52,15 @@ func TestWhereShepherdKeepsItsStore(t *testing.T) {
 		env, home, want string
 		ok              bool
 	}{
-		"its own place":              {"", at("home"), at("home/.shepherd/shepherd.db"), true},
-		"where it is told to":        {at("other.db"), at("home"), at("other.db"), true},
-		"nowhere":                    {"", at("without"), at("without/.shepherd/shepherd.db"), false},
-		"no folder":                  {"", at("none"), at("none/.shepherd/shepherd.db"), false},
-		"a file for a folder":        {"", at("flat"), at("flat/.shepherd/shepherd.db"), false},
-		"told a place with nothing":  {at("none.db"), at("home"), at("none.db"), false},
-		"a link that leads nowhere":  {"", at("linked"), at("linked/.shepherd/shepherd.db"), true},
-		"nobody's home":              {"", "", filepath.Join(wd, ".shepherd/shepherd.db"), true},
-		"a place nobody can resolve": {"data/s.db", at("home"), filepath.Join(wd, "data/s.db"), true},
+		"its own place":               {"", at("home"), at("home/.shepherd/shepherd.db"), true},
+		"in the place that is set":    {at("other.db"), at("home"), at("other.db"), true},
+		"nowhere":                     {"", at("without"), at("without/.shepherd/shepherd.db"), false},
+		"no folder":                   {"", at("none"), at("none/.shepherd/shepherd.db"), false},
+		"a file for a folder":         {"", at("flat"), at("flat/.shepherd/shepherd.db"), false},
+		"in a set place with nothing": {at("none.db"), at("home"), at("none.db"), false},
+		"a link that leads nowhere":   {"", at("linked"), at("linked/.shepherd/shepherd.db"), true},
+		"home is not set":             {"", "", filepath.Join(wd, ".shepherd/shepherd.db"), true},
+		"a relative place":            {"data/s.db", at("home"), filepath.Join(wd, "data/s.db"), true},
 	} {
 		env := func(key string) string { return map[string]string{"SHEPHERD_DB": tc.env}[key] }
 		if got, found := records.ShepherdStore(env, tc.home); got != tc.want || found != tc.ok {
@@ -132,7 +132,7 @@ func TestWhatIsOverInShepherd(t *testing.T) {
 		"idle":                           {shepherdtest.Row{"status": "idle"}, false, 0, "idle", true},
 		"blocked":                        {shepherdtest.Row{"status": "blocked"}, false, 0, "blocked", true},
 		"done":                           {shepherdtest.Row{"status": "done"}, false, 0, "done", true},
-		"a word nobody knows":            {shepherdtest.Row{"status": "Hibernating "}, false, 0, "hibernating", true},
+		"an unknown word":                {shepherdtest.Row{"status": "Hibernating "}, false, 0, "hibernating", true},
 		"nearly the word":                {shepherdtest.Row{"status": "Archived"}, false, 0, "archived", true},
 		"no word":                        {shepherdtest.Row{"status": ""}, false, 0, "", true},
 		"merging":                        {shepherdtest.Row{"mergingSince": 1795197137714}, false, 0, "archived", true},
@@ -172,7 +172,7 @@ func TestShepherdsRoles(t *testing.T) {
 	}
 }
 
-// A row that does not say whose it is, or what it protects, fails the store, and the others are still shown.
+// A row that does not name its owner, or what it protects, fails the store, and the others are still shown.
 func TestShepherdsRowsThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	sessions, spawns := shepherdtest.Sessions(t), shepherdtest.Spawns(t)
@@ -220,7 +220,7 @@ func TestShepherdsRowsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Whatever stands in the columns, a session or spawn has ended only when the row says so in every respect, and each row is given or counted.
+// With any values in the columns, a session or spawn has ended only when the row says so in every respect, and each row is given or counted.
 func TestShepherdsRowsOfAnyKind(t *testing.T) {
 	t.Parallel()
 	const from, to = int64(1795197137719), int64(1795197137721)

@@ -11,7 +11,7 @@ import (
 const slack = time.Second
 
 // join brings together the records that speak of one spawn: the same id at the same path, or, without ids, the same path,
-// session, label and time. What a later record says replaces what an earlier one said; what it leaves out stays, but for
+// session, label and time. What a later record says replaces what an earlier one says; what it leaves out stays, but for
 // completed_at: a spawn is completed only when the last record about it says so.
 type join struct {
 	all    []snapshot.Record

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// The most that is read. A file that has more is one that nobody wrote for this, and reading it whole could use up the memory.
+// The most that is read. A larger file was not written for this, and reading it whole could use up the memory.
 const (
 	maxRecords = 1 << 20
 	maxKeys    = 1 << 10
@@ -125,7 +125,7 @@ func (b *Bad) take(rec Record, raw json.RawMessage, take Take) {
 }
 
 // Object reads one JSON object with nothing after it. Its keys are taken as written, and one that stands twice is an error:
-// which of the two is meant, nobody can say. One with more than 1024 keys is an error too: no record has as many.
+// which of the two is meant is not known. One with more than 1024 keys is an error too: no record has as many.
 func Object(data []byte) (map[string]json.RawMessage, error) { return object(data, maxKeys) }
 
 // Document is Object for one that holds records by their keys, of which there are more.

@@ -47,15 +47,15 @@ func TestWhatEndsARefusal(t *testing.T) {
 		change     func(w *world, ids []string)
 		remembered bool
 	}{
-		"it was done":               {func(w *world, ids []string) { w.acts("k ", decision.Done, ids...) }, false},
-		"it was gone":               {func(w *world, ids []string) { w.acts("k ", decision.Gone, ids...) }, false},
-		"another thing is refused":  {func(w *world, ids []string) { w.acts("other ", decision.Refused, ids...) }, true},
-		"it is gone":                {func(w *world, ids []string) { w.close("dir", 0, 1) }, false},
-		"it is not wanted any more": {func(w *world, ids []string) { w.in[ids[0]] = decision.Spare }, true},
-		"it is long past":           {func(w *world, ids []string) { w.snap.TakenAt = w.snap.TakenAt.Add(169 * time.Hour) }, false},
-		"nothing is remembered":     {func(w *world, ids []string) { w.limits.Remember = 0 }, false},
-		"it is never to be said":    {func(w *world, ids []string) { w.limits.RefusedTimes = 0 }, true},
-		"it cannot be seen":         {func(w *world, ids []string) { w.close("dir", 0, 1); w.source("dirs//w", snapshot.Failed) }, true},
+		"it was done":                {func(w *world, ids []string) { w.acts("k ", decision.Done, ids...) }, false},
+		"it was gone":                {func(w *world, ids []string) { w.acts("k ", decision.Gone, ids...) }, false},
+		"another thing is refused":   {func(w *world, ids []string) { w.acts("other ", decision.Refused, ids...) }, true},
+		"it is gone":                 {func(w *world, ids []string) { w.close("dir", 0, 1) }, false},
+		"it is not wanted any more":  {func(w *world, ids []string) { w.in[ids[0]] = decision.Spare }, true},
+		"it is long past":            {func(w *world, ids []string) { w.snap.TakenAt = w.snap.TakenAt.Add(169 * time.Hour) }, false},
+		"nothing is remembered":      {func(w *world, ids []string) { w.limits.Remember = 0 }, false},
+		"it is never to be reported": {func(w *world, ids []string) { w.limits.RefusedTimes = 0 }, true},
+		"it cannot be seen":          {func(w *world, ids []string) { w.close("dir", 0, 1); w.source("dirs//w", snapshot.Failed) }, true},
 		"another thing has its name": {func(w *world, ids []string) {
 			r := w.memory.Refusals[ids[0]]
 			r.Identity = "k of another"

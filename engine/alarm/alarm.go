@@ -87,7 +87,7 @@ type Change struct {
 
 // Look says what a look gives to remember, and which alarms it gives. ds are all decisions on s, sorted by id, those that no person
 // is shown among them. rules is any name of what the operator decides by: where it is another one than at the last look, what left the
-// scope did so because the operator said so.
+// scope did so because the operator asked for it.
 func Look(m Memory, s *snapshot.Snapshot, ds []decision.Decision, rules string, l Limits) (Change, []Alarm) {
 	w := watch{Memory: m, s: s, ds: ds, l: l, turned: m.Rules != rules, next: Change{Rules: rules}}
 	in := w.inScope()

@@ -15,7 +15,7 @@ type users struct {
 	known bool
 }
 
-// tally counts a candidate. Those of which it is no single fact who uses them are left out.
+// tally counts a candidate. Candidates without one single fact that says who uses them are left out.
 func (in claims) tally(d *decision.Decision, t snapshot.Candidate) {
 	if t.Users == nil {
 		return
@@ -33,7 +33,7 @@ func (in claims) tally(d *decision.Decision, t snapshot.Candidate) {
 }
 
 // liveness raises the alarm of every source that was read, and of whose candidates in scope it is of none known who uses them: each
-// of them is spared, every time. Candidates out of scope do not count: nobody asks what runs in a person's own tab.
+// of them is spared, every time. Candidates out of scope do not count: what runs in a person's own tab is not read.
 func (w *watch) liveness(in claims) {
 	for _, name := range slices.Sorted(maps.Keys(in.users)) {
 		u := in.users[name]

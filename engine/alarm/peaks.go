@@ -29,7 +29,7 @@ func (p Peak) same(q Peak) bool {
 
 // peak compares how many of a kind are in scope with how many there were. They may have ended: it gives an alarm only where at
 // least as many are seen as then, so that others have taken their place, and where they were half of all, so that a person's own
-// things do not make up for them. said says that the memory by id has given the alarm already.
+// things do not make up for them. said reports that the memory by id has given the alarm already.
 func (w *watch) peak(kind snapshot.Kind, in int, blind, said bool) {
 	before, known := w.Peaks[kind.Name]
 	if blind || !w.whole(kind) {

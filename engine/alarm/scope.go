@@ -73,7 +73,7 @@ func (w *watch) scope(in claims) {
 		if keep && out {
 			gone[kindOf(id)] = gone[kindOf(id)].with(id, after.OutSince)
 		}
-		// What the operator's own rules let go is said once.
+		// A loss that the operator's own new rules caused is reported once.
 		if !keep || w.turned && !after.OutSince.IsZero() {
 			w.next.Scope.forget(id)
 		} else if !after.same(before) {
@@ -145,7 +145,7 @@ func (w *watch) blind() bool {
 	return false
 }
 
-// record reports whether a source is a record that somebody configured.
+// record reports whether a source is a configured record.
 func record(src snapshot.Source) bool { return src.Kind == "registry" || src.Kind == "spawns" }
 
 func (x left) with(id string, since time.Time) left {
@@ -167,7 +167,7 @@ func (w *watch) collapsed(kind snapshot.Kind, gone left, still int) bool {
 	}
 	if w.turned {
 		w.alarm(ScopeCollapsed, gone.first, "%d of %d %s that were in scope are still there, and no rule has claimed them since the rules or the "+
-			"configuration were changed (this is said once); if that was not meant, see %s", gone.count, all, kind.Several, kind.Scope)
+			"configuration were changed (this is reported once); if that was not meant, see %s", gone.count, all, kind.Several, kind.Scope)
 		return true
 	}
 	w.alarm(ScopeCollapsed, gone.first, "%d of %d %s that were in scope are still there, and no rule has claimed them since %s: something that the rules "+

@@ -58,7 +58,7 @@ func TestWhatDoesNotCollapseTheScope(t *testing.T) {
 		"others came into scope":                      func(w *world) { w.leave("tab", 0, 10); w.add("tab", 50, 3, true) },
 		"its source failed and shows nothing":         func(w *world) { w.close("tab", 0, 10); w.source("herdr/default", snapshot.Failed) },
 		"its source failed and shows it":              func(w *world) { w.leave("tab", 0, 10); w.source("herdr/default", snapshot.Failed) },
-		"its source is asked no more":                 func(w *world) { w.close("tab", 0, 10); delete(w.snap.Sources, "herdr/default") },
+		"its source is no longer asked":               func(w *world) { w.close("tab", 0, 10); delete(w.snap.Sources, "herdr/default") },
 		"its server ended":                            func(w *world) { w.close("tab", 0, 10); w.source("herdr/default", snapshot.Absent) },
 		"a record that may claim it failed":           func(w *world) { w.leave("tab", 0, 10); w.source("registry/one", snapshot.Failed) },
 		"a record that may claim it no longer exists": func(w *world) { w.leave("tab", 0, 10); w.source("registry/one", snapshot.Absent) },
@@ -249,7 +249,7 @@ func TestMemoryOfTheScopeIsBounded(t *testing.T) {
 	w := newWorld()
 	w.add("tab", 0, 5, true)
 	w.look(0)
-	// A source that nobody asks any more.
+	// A source that is no longer asked.
 	w.close("tab", 0, 5)
 	delete(w.snap.Sources, "herdr/default")
 	w.look(time.Hour)

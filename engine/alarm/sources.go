@@ -10,7 +10,7 @@ import (
 )
 
 // Source remembers how the reading of a source went. One that is no longer asked, and one that is positively not there, is
-// forgotten; but a record that somebody configured and that was read before is missed.
+// forgotten; but a configured record that was read before is missed.
 type Source struct {
 	// OKAt is the last look that read it whole, zero where none did.
 	OKAt time.Time

@@ -35,7 +35,7 @@ func TestASourceThatAlwaysFailed(t *testing.T) {
 func TestASourceThatIsForgotten(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(w *world){
-		"asked no more":     func(w *world) { delete(w.snap.Sources, "tmux/default") },
+		"no longer asked":   func(w *world) { delete(w.snap.Sources, "tmux/default") },
 		"its server ended":  func(w *world) { w.source("tmux/default", snapshot.Absent) },
 		"it was read again": func(w *world) { w.source("tmux/default", snapshot.OK) },
 	} {
@@ -56,7 +56,7 @@ func TestASourceThatIsForgotten(t *testing.T) {
 	}
 }
 
-// A record that somebody configured, and that was there, is missed.
+// A configured record that was there is missed.
 func TestARecordThatIsGone(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -91,7 +91,7 @@ func TestOneLookIsNoFailureForLong(t *testing.T) {
 	want(t, w.look(0), "source_failing")
 }
 
-// A server that ended is no gap, also where it was read before.
+// A server that ended is not a gap, also where it was read before.
 func TestAServerThatEnded(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

@@ -155,7 +155,7 @@ func (d Decision) Facts() string {
 	return strings.Join(parts, " ")
 }
 
-// AtWork reports whether a process is known to have worked since an earlier look, and nothing that work is no excuse for was found.
+// AtWork reports whether a process is known to have worked since an earlier look, and nothing that work is not an excuse for was found.
 func (d Decision) AtWork() bool {
 	_, counting := d.Counting()
 	for _, f := range counting {
@@ -230,7 +230,7 @@ type Session struct {
 	Name        string    `json:"name"`
 	CreatedAt   time.Time `json:"created_at"`
 	Attached    int       `json:"attached"`
-	// State is what the snapshot says of its state, in one text. It is no part of the key: what is compared with it right before an act is
+	// State is what the snapshot says of its state, in one text. It is not part of the key: what is compared with it right before an act is
 	// the reading that the last judgement rests on.
 	State string `json:"state,omitempty"`
 	// Panes are in the order in which the server lists them.
@@ -309,7 +309,7 @@ const (
 	Done    = "done"    // the world shows that it is gone, or set aside
 	Gone    = "gone"    // it no longer existed
 	Changed = "changed" // it is another thing now, or its verdict is
-	Refused = "refused" // the floor, git or the kernel said no
+	Refused = "refused" // the floor, git or the kernel refused it
 	Failed  = "failed"  // it was tried and did not take effect
 	Capped  = "capped"  // a cap held, so nothing of its kind was done
 )

@@ -85,7 +85,7 @@ type Host struct {
 	Cwd string `json:"cwd,omitempty"`
 	// OrphanParents are the processes that inherit orphans: pid 1, this user's service manager, known subreapers.
 	OrphanParents []int `json:"orphan_parents,omitempty"`
-	// Container is true where pid 1 is no init system, so that having pid 1 for a parent proves nothing.
+	// Container is true where pid 1 is not an init system, so that having pid 1 for a parent proves nothing.
 	Container *bool `json:"container,omitempty"`
 	// BootedAt is btime of /proc/stat.
 	BootedAt *time.Time `json:"booted_at,omitempty"`
@@ -93,7 +93,7 @@ type Host struct {
 	// the machine was suspended.
 	UpSeconds    *float64 `json:"up_seconds,omitempty"`
 	AwakeSeconds *float64 `json:"awake_seconds,omitempty"`
-	// LastResumeAt is when a look first noticed the latest resume from suspension; the resume itself was no later.
+	// LastResumeAt is when a look first noticed the latest resume from suspension; the resume itself was not later.
 	LastResumeAt *time.Time `json:"last_resume_at,omitempty"`
 	// SteadySince is since when no boot, resume or jump of the clock has been noticed: the boot at a first look, else the
 	// look that noticed the latest of them. Absent where the ledger could not be read.
@@ -131,7 +131,7 @@ type Source struct {
 	Seen int `json:"seen"`
 	// Unreadable counts what it listed and could not read, such as processes that refuse to show their working directory.
 	Unreadable int `json:"unreadable,omitempty"`
-	// Refused says what was found and is no candidate because it is not this user's to decide about, a sentence each, the first few.
+	// Refused says what was found and is not a candidate because it is not this user's to decide about, a sentence each, the first few.
 	Refused []string `json:"refused,omitempty"`
 	// Duplicates counts those of Seen that a source with an earlier name gave too, and that are shown as the other source's.
 	Duplicates int `json:"duplicates,omitempty"`
@@ -297,7 +297,7 @@ type TerminalOwner struct {
 	// SeenAt is the latest earlier look that saw the builder's row and the terminal together.
 	SeenAt *time.Time `json:"seen_at,omitempty"`
 	// Worktree is where it worked. Gone is true when that folder is positively not there although its workspace is; Unregistered when
-	// it is there and is no worktree of the workspace's repository any more.
+	// it is there and is not a worktree of the workspace's repository any more.
 	Worktree     string `json:"worktree,omitempty"`
 	Gone         *bool  `json:"gone,omitempty"`
 	Unregistered *bool  `json:"unregistered,omitempty"`
@@ -372,7 +372,7 @@ type Dir struct {
 	Mounts *int `json:"mounts,omitempty"`
 	// Empty is true for a folder without any entry.
 	Empty *bool `json:"empty,omitempty"`
-	// Git is absent where the folder is no git checkout or it could not be read; Checkout tells these apart.
+	// Git is absent where the folder is not a git checkout or it could not be read; Checkout tells these apart.
 	Git *Git `json:"git,omitempty"`
 	// Checkout is false for a folder that has no .git, true for one that has.
 	Checkout *bool `json:"checkout,omitempty"`
@@ -380,7 +380,7 @@ type Dir struct {
 	// could be one was read.
 	Holders      []Holder `json:"holders,omitzero"`
 	HoldersKnown *bool    `json:"holders_known,omitempty"`
-	// Nested are the repositories and worktrees inside a folder that is no checkout and not empty, by relative path; of a checkout
+	// Nested are the repositories and worktrees inside a folder that is not a checkout and not empty, by relative path; of a checkout
 	// Git.Nested says it. Known and empty is [], unknown is absent.
 	Nested *[]string `json:"nested,omitempty"`
 	// Skipped says why nothing looked into the folder: something cheaper already keeps it, or it holds more than one look reads.
@@ -485,7 +485,7 @@ type Process struct {
 	Script  *string `json:"script,omitempty"`
 	Package *string `json:"package,omitempty"`
 	// Daemon is the name of the configured daemon of an agent's vendor that its command line is; "" for a process of a daemon's program
-	// that is no daemon. Absent for every other program, and where the command line could not be read.
+	// that is not a daemon. Absent for every other program, and where the command line could not be read.
 	Daemon *string `json:"daemon,omitempty"`
 	// Cwd is absent where it could not be read. CwdDeleted is true when that folder no longer exists under any name.
 	Cwd        *string `json:"cwd,omitempty"`
@@ -522,7 +522,7 @@ type Process struct {
 // IsKernel reports whether it is known to be a kernel thread.
 func (p *Process) IsKernel() bool { return p.Kernel != nil && *p.Kernel }
 
-// Record is what somebody wrote down of what they own or started: an entry of a registry, or a line of a spawn ledger.
+// Record is what an orchestrator wrote down of what it owns or started: an entry of a registry, or a line of a spawn ledger.
 type Record struct {
 	Source string `json:"source"`
 	ID     string `json:"id"`
@@ -537,8 +537,8 @@ type Record struct {
 	// Owner is the id of the registry entry for which a spawn was started.
 	Owner string `json:"owner,omitempty"`
 	Path  string `json:"path,omitempty"`
-	// Own is true when Path is a folder that was made for the owner, or was given to it, and false when the owner works in somebody
-	// else's. Absent where the record does not tell.
+	// Own is true when Path is a folder that was made for the owner, or was given to it, and false when the owner works in a folder
+	// of another owner. Absent where the record does not say it.
 	Own *bool `json:"own,omitempty"`
 	// Session is a tmux session's name or id, Label a tab's.
 	Session string `json:"session,omitempty"`
@@ -572,7 +572,7 @@ type Asked struct {
 	// By says who asked: user, the one who runs Winnow, whose number is UID.
 	By  string `json:"by" jsonschema:"enum=user"`
 	UID int    `json:"uid"`
-	// Mine is true when they said that it is theirs and may go.
+	// Mine is true when they declared that it is theirs and may go.
 	Mine bool `json:"mine"`
 }
 

@@ -21,7 +21,7 @@ func Before(s *snapshot.Snapshot, t *time.Time) *float64 {
 	return new(s.TakenAt.Sub(*t).Seconds())
 }
 
-// atMost is since from the other side: what the machine is known to have slept since t is left out, and no more.
+// atMost is since from the other side: only the time that the machine is known to have slept since t is left out.
 func (j *Joined) atMost(t *time.Time) *float64 {
 	least, _, ok := slept(j.snap, t)
 	if !ok {

@@ -17,19 +17,19 @@ func TestAwake(t *testing.T) {
 		t      *time.Time
 		want   *float64
 	}{
-		"nobody slept":                            {&[]snapshot.Asleep{}, ago(7200), new(7200.0)},
+		"the machine did not sleep":               {&[]snapshot.Asleep{}, ago(7200), new(7200.0)},
 		"before all of it":                        {&[]snapshot.Asleep{night}, ago(40000), new(11200.0)},
 		"just before it":                          {&[]snapshot.Asleep{night}, ago(36000), new(7200.0)},
 		"within it, so all of it may be later":    {&[]snapshot.Asleep{night}, ago(30000), new(1200.0)},
 		"within it, and not all of it fits after": {&[]snapshot.Asleep{night}, ago(20000), new(600.0)},
-		"after it":                                {&[]snapshot.Asleep{night}, ago(300), new(300.0)},
-		"twice":                                   {&[]snapshot.Asleep{night, {From: *ago(200), Until: *ago(100), Seconds: 50}}, ago(40000), new(11150.0)},
-		"more than there was, by what overlaps":   {&[]snapshot.Asleep{night, night}, ago(36000), new(0.0)},
-		"a time to come":                          {&[]snapshot.Asleep{night}, ago(-5), new(-5.0)},
-		"no time":                                 {&[]snapshot.Asleep{night}, nil, nil},
-		"a stretch without a beginning":           {&[]snapshot.Asleep{{Until: *ago(600), Seconds: 5}}, ago(300), nil},
-		"a stretch without an end":                {&[]snapshot.Asleep{{From: *ago(600), Seconds: 5}}, ago(300), nil},
-		"a stretch without a length":              {&[]snapshot.Asleep{{From: *ago(600), Until: *ago(300)}}, ago(300), nil},
+		"after it":                              {&[]snapshot.Asleep{night}, ago(300), new(300.0)},
+		"twice":                                 {&[]snapshot.Asleep{night, {From: *ago(200), Until: *ago(100), Seconds: 50}}, ago(40000), new(11150.0)},
+		"more than there was, by what overlaps": {&[]snapshot.Asleep{night, night}, ago(36000), new(0.0)},
+		"a time to come":                        {&[]snapshot.Asleep{night}, ago(-5), new(-5.0)},
+		"no time":                               {&[]snapshot.Asleep{night}, nil, nil},
+		"a stretch without a beginning":         {&[]snapshot.Asleep{{Until: *ago(600), Seconds: 5}}, ago(300), nil},
+		"a stretch without an end":              {&[]snapshot.Asleep{{From: *ago(600), Seconds: 5}}, ago(300), nil},
+		"a stretch without a length":            {&[]snapshot.Asleep{{From: *ago(600), Until: *ago(300)}}, ago(300), nil},
 	} {
 		s := &snapshot.Snapshot{TakenAt: now, Host: snapshot.Host{Asleep: c.asleep}}
 		same(t, name, c.want, subject.Awake(s, c.t))

@@ -121,7 +121,7 @@ func (x *processes) tainted(n *node) tri {
 }
 
 // starts reports whether an unidentified process may be the living agent that started others. It must carry a marker itself, for most of
-// what people run in an interpreter is no agent. What an agent that has ended left behind does not count, or one stray would keep all
+// what people run in an interpreter is not an agent. What an agent that has ended left behind does not count, or one stray would keep all
 // others for ever. So it has to have a terminal, or stand in a tree whose top, below the process that takes in orphans, is not known to
 // carry a marker, or has it from a multiplexer.
 func (x *processes) starts(i int) bool {

@@ -26,7 +26,7 @@ func families() *subject.Config {
 	}
 }
 
-// runs is a process of node's that an agent left behind, younger than whatever stands in a table before 700.
+// runs is a process of node's that an agent left behind, younger than everything before 700 in a table.
 func runs(pid, parent int, script, module string) snapshot.Process {
 	p := quiet(pid, parent, "node")
 	p.Exe, p.Script, p.Package, p.Markers = new("/usr/bin/node"), &script, &module, carries("CLAUDECODE", "1")
@@ -55,7 +55,7 @@ func TestFamilies(t *testing.T) {
 		p    snapshot.Process
 		want facts
 	}{
-		"a script that nobody listed":         {stray, facts{"node", "", nil, yes}},
+		"a script that is not listed":         {stray, facts{"node", "", nil, yes}},
 		"one that hides what it runs":         {with(stray, func(p *snapshot.Process) { p.Script, p.Package = nil, nil }), facts{"node", "", nil, yes}},
 		"a listed script":                     {runs(7, 1, "mcp-server-git", ""), facts{"node", "mcp-server", no, no}},
 		"a listed package":                    {runs(7, 1, "index.js", "@modelcontextprotocol/server-filesystem"), facts{"node", "mcp-server", no, no}},
@@ -112,7 +112,7 @@ func TestWhatIsBelowMayBeAnAgent(t *testing.T) {
 	}
 }
 
-// TestUnknownStarters: what may be an agent keeps what it may have started, while it is no stray itself.
+// TestUnknownStarters: what may be an agent keeps what it may have started, while it is not a stray itself.
 func TestUnknownStarters(t *testing.T) {
 	t.Parallel()
 	terminal := runs(5, 4, "main.js", "")
@@ -146,7 +146,7 @@ func TestUnknownStarters(t *testing.T) {
 		"handed over, behind a terminal's shell":    {quiet(4, 1, "zsh"), dropped, 0},
 		"handed over, in front of its terminal":     {quiet(4, 1, "zsh"), inFront, 1},
 		"handed over, its group not known":          {quiet(4, 1, "zsh"), noGroup, 1},
-		"handed over, nobody in front":              {quiet(4, 1, "zsh"), ofNobody, 1},
+		"handed over, none in front":                {quiet(4, 1, "zsh"), ofNobody, 1},
 		"behind the shell that started it":          {quiet(4, 1, "zsh"), ofAShell, 1},
 		"its markers are not known":                 {quiet(4, 1, "zsh"), hidden, 1},
 		"without a marker":                          {quiet(4, 1, "zsh"), unmarked, 0},
@@ -187,7 +187,7 @@ func TestARestartedAgentHasTakenOver(t *testing.T) {
 	}
 }
 
-// TestStarters: a marker that names the agent by its number says whether that one lives, in its own pid namespace.
+// TestStarters: a marker that names the agent by its number says whether the agent lives, in its own pid namespace.
 func TestStarters(t *testing.T) {
 	t.Parallel()
 	type facts struct {
@@ -202,7 +202,7 @@ func TestStarters(t *testing.T) {
 		want   facts
 	}{
 		"it lives under any name":           {"5", ours, nil, facts{new(1), new(false)}},
-		"its number is nobody's":            {"99", ours, nil, facts{new(0), new(true)}},
+		"no process has its number":         {"99", ours, nil, facts{new(0), new(true)}},
 		"its number is a younger process's": {"8", ours, nil, facts{new(0), new(true)}},
 		"it has ended":                      {"6", ours, nil, facts{new(0), new(true)}},
 		"of another pid namespace":          {"99", other, nil, facts{new(0), nil}},
@@ -330,7 +330,7 @@ func TestOpenSessions(t *testing.T) {
 	}
 }
 
-// TestWhatHidesAbove: process 1 and those of other users show to nobody what they were started from, and are no agents for that. One of this
+// TestWhatHidesAbove: process 1 and those of other users do not show what they were started from, and are not agents for that. One of this
 // user's may be.
 func TestWhatHidesAbove(t *testing.T) {
 	t.Parallel()
@@ -342,7 +342,7 @@ func TestWhatHidesAbove(t *testing.T) {
 		"process 1":      {new(1000), 1, new(false)},
 		"another user's": {new(0), 5, new(false)},
 		"this user's":    {new(1000), 5, nil},
-		"nobody knows":   {nil, 5, nil},
+		"it is unknown":  {nil, 5, nil},
 	} {
 		above := snapshot.Process{PID: c.pid, PPID: new(0), Name: "x", State: "S", UID: c.uid, StartTicks: 1}
 		s := table(runs(7, c.pid, "mcp-server-x", ""))

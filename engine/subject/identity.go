@@ -48,7 +48,7 @@ func identify(h *snapshot.Host, p *snapshot.Process) decision.Identity {
 	return decision.Identity{Key: k.String(), Process: &out}
 }
 
-// sessionIdentity needs to know whether anybody is attached too: the act re-tests that in the server.
+// sessionIdentity needs to know whether a client is attached too: the act re-tests that in the server.
 func (j *Joined) sessionIdentity(id string) decision.Identity {
 	s := j.snap.Sessions[id]
 	if s.Server == nil || s.Server.Socket == "" || s.Server.PID <= 0 || s.Server.StartTicks == nil ||
@@ -69,7 +69,7 @@ func (j *Joined) sessionIdentity(id string) decision.Identity {
 	return decision.Identity{Key: sessionKey(&out), Session: &out}
 }
 
-// paneIdentity names a dead pane by its id alone: what has its pid now is somebody else.
+// paneIdentity names a dead pane by its id alone: another process may have its pid now.
 func paneIdentity(p *snapshot.Pane) (decision.Pane, bool) {
 	if p.Dead != nil && *p.Dead {
 		return decision.Pane{ID: p.ID, Cwd: p.Cwd}, p.ID != ""

@@ -18,7 +18,7 @@ type Joined struct {
 	holds   map[string]*Hold
 	procs   processes
 	sources sources
-	// projects are those whose file somebody trusted.
+	// projects are those whose file was trusted.
 	projects []project
 }
 
@@ -150,7 +150,7 @@ func busy(cpu, age *float64) *Processors {
 	return new(Processors(*cpu / *age))
 }
 
-// asked is what a person said of a candidate by its whole id.
+// asked is what a person asked for a candidate by its whole id.
 func (j *Joined) asked(id string) *Asked {
 	a := j.snap.Asked
 	if a == nil || a.ID == "" || a.ID != id {

@@ -20,7 +20,7 @@ func TestEveryKindIsJoined(t *testing.T) {
 	}
 }
 
-// Ancestors end at the first process that is another user's, or whose user is not known, and there are no more than 16 of them.
+// Ancestors end at the first process that is another user's, or whose user is not known, and there are at most 16 of them.
 func TestAncestors(t *testing.T) {
 	t.Parallel()
 	above := func(id string, change func(*snapshot.Snapshot)) *[]subject.Ancestor {

@@ -197,8 +197,8 @@ func (x *processes) open(n *node) *node {
 }
 
 // starter is the living process that a marker names as the agent that started this one, and whether all that are named are gone. A number
-// counts in its own pid namespace only, and proves an end only where it is known to be that one. A process that is younger than the one
-// that it is said to have started is another one.
+// counts in its own pid namespace only, and proves an end only where it is known to be that one. A process that is younger than
+// the one that it should have started is a different process.
 func (x *processes) starter(n *node) (*node, *bool) {
 	ours := unknown
 	if n.p.PIDNamespace != nil && x.space != nil {

@@ -88,7 +88,7 @@ func TestWhatIsBelowIsNamedWhole(t *testing.T) {
 		}
 		return len(*l.Below)
 	}
-	same(t, "nobody", 0, below(tree(0)))
+	same(t, "no process", 0, below(tree(0)))
 	others := tree(3)
 	for pid, m := range map[string]*map[string]string{"2": carries("AGENT_SESSION", "a"), "10": carries("AGENT_SESSION", "a", "CLAUDECODE", "1"), "11": carries("AGENT_SESSION", "b"), "12": nil} {
 		alter(others.Processes, "process:"+pid, func(p *snapshot.Process) { p.Markers = m })
@@ -146,10 +146,10 @@ func TestLineageKnowsNoMoreThanWasRead(t *testing.T) {
 		"a parent that is younger":               {table(top, young, quiet(3, 2, "y")), 3, facts{nil, nil, no, no, no}, new(0)},
 		"an agent below a lost parent":           {table(quiet(2, 99, "claude"), quiet(3, 2, "y")), 3, facts{yes, nil, no, no, no}, new(0)},
 		"a child that hides":                     {table(top, whole, hidden), 2, facts{no, no, no, nil, nil}, new(1)},
-		"somebody's parent is not known":         {table(top, whole, stray), 2, facts{Ancestor: no, Multiplexer: no}, nil},
+		"the parent of one is not known":         {table(top, whole, stray), 2, facts{Ancestor: no, Multiplexer: no}, nil},
 		"parents in a circle":                    {table(quiet(2, 3, "x"), func() snapshot.Process { p := quiet(3, 2, "claude"); p.StartTicks = 1; return p }()), 2, facts{Below: nil}, nil},
 		"its own parent":                         {table(quiet(2, 2, "x")), 2, facts{}, nil},
-		"an agent that has ended is none":        {table(top, snapshot.Process{PID: 2, PPID: new(1), Name: "claude", State: "Z", Threads: new(1)}, quiet(3, 2, "y")), 3, facts{no, no, no, no, no}, new(0)},
+		"an agent that has ended does not count": {table(top, snapshot.Process{PID: 2, PPID: new(1), Name: "claude", State: "Z", Threads: new(1)}, quiet(3, 2, "y")), 3, facts{no, no, no, no, no}, new(0)},
 		"an agent whose leader has ended":        {table(top, snapshot.Process{PID: 2, PPID: new(1), Name: "claude", State: "Z", Threads: new(2)}, quiet(3, 2, "y")), 3, facts{yes, no, no, no, no}, new(0)},
 		"an agent by what it was run from":       {table(top, snapshot.Process{PID: 2, PPID: new(1), Name: "node", Exe: new("/opt/bin/claude")}, quiet(3, 2, "y")), 3, facts{yes, no, no, no, no}, new(0)},
 		"an agent by the folder of its versions": {table(top, snapshot.Process{PID: 2, PPID: new(1), Name: "2.1.201", Exe: new("/home/u/.local/share/claude/versions/2.1.201")}, quiet(3, 2, "y")), 3, facts{yes, no, no, no, no}, new(0)},
@@ -230,7 +230,7 @@ func TestHerdrServers(t *testing.T) {
 	}{
 		"it carries the same":           {listens(50, new(uint64(5)), server, process("s1")), new(true)},
 		"it carries another":            {listens(50, new(uint64(5)), server, process("s2")), new(false)},
-		"nobody is known to listen":     {listens(0, nil, server, process("s2")), nil},
+		"no listener is known":          {listens(0, nil, server, process("s2")), nil},
 		"who listens is gone":           {listens(50, new(uint64(5)), process("s2")), nil},
 		"who listens has another start": {listens(50, new(uint64(4)), server, process("s2")), nil},
 		"its start is not known":        {listens(50, nil, server, process("s2")), nil},

@@ -8,7 +8,7 @@ const (
 	Elsewhere = "elsewhere" // it lives elsewhere, and its environment names the pane
 )
 
-// maxMembers is how many processes of a candidate's panes are listed. Where there are more, none is listed, which keeps the candidate.
+// maxMembers is how many processes of a candidate's panes are listed. Where there are more, nothing is listed, which keeps the candidate.
 const maxMembers = 64
 
 // members tells more of the processes in panes, but for the shells that those began with, and of those elsewhere that carry them.
@@ -56,7 +56,7 @@ func (x *processes) serverAbove(i int) *int {
 	return new(x.nodes[top.parent].p.PID)
 }
 
-// added are the names of a process's markers that the leader of its session does not carry with the same value, so that somebody in
+// added are the names of a process's markers that the leader of its session does not carry with the same value, so that a process in
 // between set them; nil where it leads the session itself, and where the leader is missing or does not show its environment.
 func (x *processes) added(n *node) *[]string {
 	if n.p.Session == nil || n.p.Markers == nil || *n.p.Session == n.p.PID {

@@ -57,11 +57,11 @@ func TestTooManyMembersAreNotTold(t *testing.T) {
 		pane.Carriers = append(pane.Carriers, snapshot.PaneProc{PID: pid, Name: "make"})
 	}
 	if n := len(of(t, paneTable(pane, ps...), "session:tmux/default/$1").Members); n != 64 {
-		t.Errorf("%d of 64 are told", n)
+		t.Errorf("%d of 64 are listed", n)
 	}
 	pane.Session = []snapshot.PaneProc{{PID: 1, Name: "systemd"}}
 	if got := of(t, paneTable(pane, ps...), "session:tmux/default/$1").Members; got != nil {
-		t.Errorf("%d of 65 are told", len(got))
+		t.Errorf("%d of 65 are listed", len(got))
 	}
 }
 

@@ -57,7 +57,7 @@ type node struct {
 	agent, daemon, multiplexer bool
 	// maybe is true for what may be an agent and does not show it: what it was started from, or what an interpreter runs, is not known.
 	maybe bool
-	// The interpreter that it runs in and what it positively is, by name; vague is one that may be an agent without anybody knowing.
+	// The interpreter that it runs in and what it positively is, by name; vague is one that may be an agent that is not recognised.
 	interpreter, family string
 	vague, starter      bool // starter is one that may have started others
 	tty, listens        *bool
@@ -301,7 +301,7 @@ func recorded(entries []snapshot.Entry) map[string]bool {
 	return values
 }
 
-// indexPanes leads from a pid to its pane. The shell of a dead pane has ended, and its pid may be anybody's.
+// indexPanes leads from a pid to its pane. The shell of a dead pane has ended, and another process may have its pid.
 func indexPanes(s *snapshot.Snapshot) (members, shells map[int]string) {
 	members, shells = map[int]string{}, map[int]string{}
 	add := func(panes []snapshot.Pane) {

@@ -8,7 +8,7 @@ import (
 	"winnow/engine/snapshot"
 )
 
-// project is one whose file somebody trusted, with what all its candidates have in common.
+// project is one whose file was trusted, with what all its candidates have in common.
 type project struct {
 	main      string
 	worktrees []string

@@ -26,29 +26,29 @@ func TestWhatAnAgentIsKnownBy(t *testing.T) {
 		daemon       *string
 		want         *bool
 	}{
-		"its name":                           {comm: "claude", want: yes},
-		"its name with exe behind":           {comm: "claude.exe", want: yes},
-		"its file with exe behind":           {comm: "x", exe: "/opt/claude.exe", want: yes},
-		"another name with exe behind":       {comm: "clod.exe", exe: "/opt/clod.exe", want: no},
-		"a long name":                        {comm: "a-very-long-nam", exe: "/opt/a", want: yes},
-		"a name that is cut in its exe":      {comm: "cursor-agent.ex", exe: "/opt/a", want: yes},
-		"a version":                          {comm: "2.1.330", exe: "/home/u/.local/share/claude/versions/2.1.330", want: yes},
-		"a file in a version":                {comm: "node", exe: "/home/u/.local/share/cursor-agent/versions/2026.07.01/node", want: yes},
-		"a file deeper in a version":         {comm: "rg", exe: "/home/u/.local/share/claude/versions/2/vendor/rg", want: no},
-		"a script":                           {comm: "node", script: new("gemini"), pack: new(""), want: yes},
-		"a script's file":                    {comm: "python3.12", script: new("gemini.py"), pack: new(""), want: yes},
-		"a script of another kind":           {comm: "node", script: new("gemini.txt"), pack: new(""), want: no},
-		"a package":                          {comm: "bun", exe: "/x/bun.exe", script: new("index.js"), pack: new("@google/gemini-cli"), want: yes},
-		"another package":                    {comm: "node", script: new("index.js"), pack: new("@google/gemini-cli-core"), want: no},
-		"nothing":                            {comm: "node", script: new(""), pack: new(""), want: no},
-		"a script that is not known":         {comm: "node", pack: new("")},
-		"a package that is not known":        {comm: "MainThread", exe: "/usr/bin/node", script: new("index.js")},
-		"a title":                            {comm: "npm run dev", exe: "/usr/bin/node", want: no},
-		"a program that is no interpreter":   {comm: "MainThread", exe: "/opt/tool", want: no},
-		"a daemon":                           {comm: "codex", daemon: new("shared"), want: yes},
-		"a daemon's program":                 {comm: "codex", daemon: new(""), want: yes},
-		"a daemon's program, and no more":    {comm: "codex", want: yes},
-		"a daemon of a program that is none": {comm: "x", daemon: new("shared"), want: yes},
+		"its name":                         {comm: "claude", want: yes},
+		"its name with exe behind":         {comm: "claude.exe", want: yes},
+		"its file with exe behind":         {comm: "x", exe: "/opt/claude.exe", want: yes},
+		"another name with exe behind":     {comm: "clod.exe", exe: "/opt/clod.exe", want: no},
+		"a long name":                      {comm: "a-very-long-nam", exe: "/opt/a", want: yes},
+		"a name that is cut in its exe":    {comm: "cursor-agent.ex", exe: "/opt/a", want: yes},
+		"a version":                        {comm: "2.1.330", exe: "/home/u/.local/share/claude/versions/2.1.330", want: yes},
+		"a file in a version":              {comm: "node", exe: "/home/u/.local/share/cursor-agent/versions/2026.07.01/node", want: yes},
+		"a file deeper in a version":       {comm: "rg", exe: "/home/u/.local/share/claude/versions/2/vendor/rg", want: no},
+		"a script":                         {comm: "node", script: new("gemini"), pack: new(""), want: yes},
+		"a script's file":                  {comm: "python3.12", script: new("gemini.py"), pack: new(""), want: yes},
+		"a script of another kind":         {comm: "node", script: new("gemini.txt"), pack: new(""), want: no},
+		"a package":                        {comm: "bun", exe: "/x/bun.exe", script: new("index.js"), pack: new("@google/gemini-cli"), want: yes},
+		"another package":                  {comm: "node", script: new("index.js"), pack: new("@google/gemini-cli-core"), want: no},
+		"nothing":                          {comm: "node", script: new(""), pack: new(""), want: no},
+		"a script that is not known":       {comm: "node", pack: new("")},
+		"a package that is not known":      {comm: "MainThread", exe: "/usr/bin/node", script: new("index.js")},
+		"a title":                          {comm: "npm run dev", exe: "/usr/bin/node", want: no},
+		"a program that is no interpreter": {comm: "MainThread", exe: "/opt/tool", want: no},
+		"a daemon":                         {comm: "codex", daemon: new("shared"), want: yes},
+		"a daemon's program":               {comm: "codex", daemon: new(""), want: yes},
+		"a daemon's program, nothing else": {comm: "codex", want: yes},
+		"a daemon of an ordinary program":  {comm: "x", daemon: new("shared"), want: yes},
 	} {
 		p := quiet(10, 1, c.comm)
 		p.Script, p.Package, p.Daemon = c.script, c.pack, c.daemon
@@ -93,7 +93,7 @@ func TestADaemonIsAnAgentAtWorkByWhatLivesBelowIt(t *testing.T) {
 	}
 }
 
-// TestADaemonIsAboveAndBelowAsAnAgentIs, whatever it does.
+// TestADaemonIsAboveAndBelowAsAnAgentIs, in every state.
 func TestADaemonIsAboveAndBelowAsAnAgentIs(t *testing.T) {
 	t.Parallel()
 	d := quiet(11, 10, "codex")
@@ -152,7 +152,7 @@ func deref[T any](v *T) any {
 	return *v
 }
 
-// TestWhoHidesFromAPlainUserIsNoAgent: process 1 shows nobody but root what it was started from, and everything is below it.
+// TestWhoHidesFromAPlainUserIsNoAgent: process 1 shows only root what it was started from, and everything is below it.
 func TestWhoHidesFromAPlainUserIsNoAgent(t *testing.T) {
 	t.Parallel()
 	s := table(quiet(1, 0, "systemd"), quiet(10, 1, "sleep"))

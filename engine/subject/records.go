@@ -200,7 +200,7 @@ func cwdOf(p *snapshot.Process) string {
 	return *p.Cwd
 }
 
-// clean is the path in its shortest form, or "" for one that is not absolute: nothing can be said of where that is.
+// clean is the path in its shortest form, or "" for a relative one: its place is unknown.
 func clean(p string) string {
 	if !strings.HasPrefix(p, "/") {
 		return ""

@@ -40,7 +40,7 @@ func TestRecordsOfASession(t *testing.T) {
 	same(t, "ties", want, ties(of(t, s, "session:tmux/default/$4")))
 }
 
-// A name that two servers' sessions bear does not say which of them an entry means; the tie stays, for whoever keeps by it.
+// A name that two servers' sessions bear does not say which of them an entry means; the tie stays, for the rules that keep by it.
 func TestAnEntryOfSeveralSessionsIsShared(t *testing.T) {
 	t.Parallel()
 	s := look(func(s *snapshot.Snapshot) {
@@ -105,7 +105,7 @@ func TestRecordsOfAProcess(t *testing.T) {
 	same(t, "8, whose start is not known", []string{"eight pid"}, ties(of(t, s, "process:8@80")))
 }
 
-// A tab is nobody's for where its shells stand, only for what a record names of it.
+// The folders of its shells give a tab no owner; only a record that names it does.
 func TestRecordsOfATab(t *testing.T) {
 	t.Parallel()
 	s := look(func(s *snapshot.Snapshot) {
@@ -124,10 +124,10 @@ func TestRecordsOfATab(t *testing.T) {
 		s.Tabs["tab:herdr/default/w1:t1"] = snapshot.Tab{Source: "herdr/default", Panes: []snapshot.Pane{{}}}
 		s.Spawns, s.Registry = []snapshot.Spawn{{ID: "s", Path: "/w"}}, []snapshot.Entry{{ID: "e"}}
 	})
-	same(t, "nothing is nobody's name", []string{}, ties(of(t, bare, "tab:herdr/default/w1:t1")))
+	same(t, "an empty name ties to nothing", []string{}, ties(of(t, bare, "tab:herdr/default/w1:t1")))
 }
 
-// A terminal's owner says whose it is, and no record of who works where.
+// A terminal's owner is a fact of the terminal; a record of who works where does not give it.
 func TestRecordsOfATerminal(t *testing.T) {
 	t.Parallel()
 	s := look(func(s *snapshot.Snapshot) {

@@ -111,7 +111,7 @@ type Lineage struct {
 	Added *[]string `json:"added,omitempty"`
 	// IsAgent is true when the process is an agent by its name, by what it was started from (a file of an agent's name, or one below its
 	// versions), by the program or package that an interpreter runs there, or is a daemon of an agent's vendor; false when what it was
-	// started from is known and is no agent. Absent where what it was started from could not be read, and for what an interpreter runs
+	// started from is known and is not an agent. Absent where what it was started from could not be read, and for what an interpreter runs
 	// and is Unidentified.
 	IsAgent *bool `json:"is_agent,omitempty"`
 	// Interpreter is the interpreter that it runs in, by name, and Family what it positively is by config.families: its name, or the file
@@ -138,7 +138,7 @@ type Lineage struct {
 	MultiplexerMarked *bool `json:"multiplexer_marked,omitempty"`
 	// Agents counts the living agents that may have started it or taken it over: those not younger than it and not known to carry another
 	// value of an identifying marker, and those of any age that carry the same value. One that is unidentified counts where it
-	// carries a marker and is no part of an orphaned tree, and so does the process that a marker names by its pid. Agent is one of them. A
+	// carries a marker and is not part of an orphaned tree, and so does the process that a marker names by its pid. Agent is one of them. A
 	// daemon of an agent's vendor is one of them while something runs below it.
 	// Absent where the processes could not be read whole.
 	Agents *int               `json:"agents,omitempty"`
@@ -164,7 +164,7 @@ type Lineage struct {
 	// AgentDir is the folder that agents are known to work in and that its working directory lies in: a candidate folder, or
 	// one that a spawn or registry entry names.
 	AgentDir string `json:"agent_dir,omitempty"`
-	// Pane is the id of the pane whose session it belongs to, "" for a process of which the session is known and is no pane's.
+	// Pane is the id of the pane whose session it belongs to, "" for a process of which the session is known and is not a pane's.
 	Pane *string `json:"pane,omitempty"`
 }
 
@@ -177,7 +177,7 @@ type Ancestor struct {
 
 // Below is a process below another one.
 type Below struct {
-	// ID is its own as a candidate, and Held whether somebody placed a hold on that which has not lapsed.
+	// ID is its own as a candidate, and Held whether a hold on it was placed and has not lapsed.
 	ID   string `json:"id"`
 	Held bool   `json:"held"`
 	PID  int    `json:"pid"`
@@ -248,7 +248,7 @@ type Asked struct {
 	// By says who: user, the one who runs Winnow, whose number is UID.
 	By  string `json:"by" jsonschema:"enum=user"`
 	UID int    `json:"uid"`
-	// Mine is true when they said that it is theirs and may go.
+	// Mine is true when they declared that it is theirs and may go.
 	Mine bool `json:"mine"`
 }
 
@@ -344,7 +344,7 @@ type Config struct {
 	HerdrProtocols []int    `json:"herdr_protocols"`
 	AgentIdle      []string `json:"agent_idle"`
 	// WorktreeFolders are names of folders that orchestrators keep their agents' worktrees in. RecordedFolders are names of folders
-	// below which nothing is anybody's to clear without the records of the named format.
+	// below which nothing may be cleared without the records of the named format.
 	WorktreeFolders  []string         `json:"worktree_folders"`
 	RecordedFolders  []RecordedFolder `json:"recorded_folders"`
 	Runaway          Runaway          `json:"runaway"`

@@ -34,7 +34,7 @@ const (
 // or is the fact of both together: the three are in the order in which one wins over the others.
 func (t tri) or(u tri) tri { return max(t, u) }
 
-// under is the fact where the table was read whole, and otherwise no more than that it is true.
+// under is the fact where the table was read whole, and otherwise only that it is true.
 func (t tri) under(whole bool) *bool {
 	switch {
 	case t == yes:

@@ -12,7 +12,7 @@ type work struct {
 	noCPU, noWritten, noState bool
 }
 
-// add counts a process and what is below it. One that has ended and was not waited for yet writes no more, and need not say so.
+// add counts a process and what is below it. One that has ended and was not waited for yet cannot write, and its counters may be missing.
 func (w *work) add(n *node, below *work) {
 	p := n.p
 	w.cpu, w.written = w.cpu+below.cpu, w.written+below.written

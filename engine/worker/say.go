@@ -6,7 +6,7 @@ import (
 	"winnow/engine/snapshot"
 )
 
-// command is the command for the word that the rules give for what to do next; winnow doctor where none is known.
+// command is the command for the word that the rules give for what to do next; winnow doctor where the word is not known.
 func (x *looked) command(w *Seen, t then, entries []*snapshot.Entry) string {
 	id := quote(w.Session)
 	switch t.Next {
@@ -40,7 +40,7 @@ func (x *looked) command(w *Seen, t then, entries []*snapshot.Entry) string {
 
 func release(id string) string { return kapi + " release " + quote(id) }
 
-// attach is the command by which a person looks at a session: that one, and no longer-named neighbour.
+// attach is the command by which a person looks at exactly this session, and not at a neighbour with a longer name.
 func attach(t *snapshot.Session) string {
 	socket := ""
 	if t.Server != nil && t.Server.Socket != "" {

@@ -127,15 +127,15 @@ func TestObservations(t *testing.T) {
 		next    string
 	}{
 		// Over and alive.
-		{"over, alive, nobody keeps it", nil, snapshot.WorkerSafeToClose, "winnow cleanup 'session:tmux/default/$4' --safe"},
+		{"ended, its session is live, and nothing keeps it", nil, snapshot.WorkerSafeToClose, "winnow cleanup 'session:tmux/default/$4' --safe"},
 		{"recorded by tmux's own id", []change{entry(func(e *snapshot.Entry) { e.Session = "$4" })}, snapshot.WorkerSafeToClose, ""},
-		{"a longer-named neighbour is none of it", []change{another("session:tmux/default/$5", session("worker-70", "$5"))}, snapshot.WorkerSafeToClose, ""},
+		{"a longer-named neighbour does not belong to it", []change{another("session:tmux/default/$5", session("worker-70", "$5"))}, snapshot.WorkerSafeToClose, ""},
 		{"not marked as retained", []change{entry(func(e *snapshot.Entry) { e.Retained = new(false) })}, snapshot.WorkerSafeToClose, ""},
 		{"over by the configured words", []change{json, entry(func(e *snapshot.Entry) { e.Status, e.Terminal = "archived", nil })}, snapshot.WorkerSafeToClose, ""},
 		{"ended after its session was made", []change{entry(func(e *snapshot.Entry) { e.EndedAt = ago(time.Minute) })}, snapshot.WorkerSafeToClose, ""},
 		{"another server is positively not there", []change{source("tmux/x", snapshot.Source{Kind: "tmux", Status: snapshot.Absent})}, snapshot.WorkerSafeToClose, ""},
 		{"a client is attached", []change{live(func(t *snapshot.Session) { t.Attached = new(1) })}, snapshot.WorkerSafeToClose, "winnow explain 'session:tmux/default/$4'"},
-		{"whether anybody is attached is not known", []change{live(func(t *snapshot.Session) { t.Attached = nil })}, snapshot.WorkerSafeToClose, "winnow explain 'session:tmux/default/$4'"},
+		{"whether a client is attached is not known", []change{live(func(t *snapshot.Session) { t.Attached = nil })}, snapshot.WorkerSafeToClose, "winnow explain 'session:tmux/default/$4'"},
 		{"another worker that has ended shares it", []change{more(snapshot.Entry{Source: reg, ID: "w6", Status: "failed", Terminal: new(true), Session: "worker-7"})},
 			snapshot.WorkerSafeToClose, ""},
 
@@ -148,13 +148,13 @@ func TestObservations(t *testing.T) {
 		{"marked by a registry whose command is not known", []change{json, retained}, snapshot.WorkerRetained, "winnow explain 'session:tmux/default/$4'"},
 		{"marked for another worker", []change{more(snapshot.Entry{Source: reg, ID: "w6", Status: "failed", Terminal: new(true), Session: "$4", Retained: new(true)})},
 			snapshot.WorkerRetained, "kapi release w6"},
-		{"not over, whatever is held", []change{running, busy, held(nil), retained}, snapshot.WorkerActive, ""},
+		{"not ended, although it is held", []change{running, busy, held(nil), retained}, snapshot.WorkerActive, ""},
 
-		// Not over.
+		// Not ended.
 		{"at work", []change{running, busy}, snapshot.WorkerActive, "tmux -S /t/default attach -t '=worker-7'"},
 		{"at work, where the server is not known", []change{running, busy, live(func(t *snapshot.Session) { t.Server = nil })}, snapshot.WorkerActive, "tmux attach -t '=worker-7'"},
 		{"a word that no list has", []change{json, busy, entry(func(e *snapshot.Entry) { e.Status, e.Terminal = "done", nil })}, snapshot.WorkerActive, ""},
-		{"a plain not over", []change{json, busy, entry(func(e *snapshot.Entry) { e.Status, e.Terminal = "", new(false) })}, snapshot.WorkerActive, ""},
+		{"plainly not ended", []change{json, busy, entry(func(e *snapshot.Entry) { e.Status, e.Terminal = "", new(false) })}, snapshot.WorkerActive, ""},
 		{"it has only just begun", []change{running, live(func(t *snapshot.Session) { t.CreatedAt = ago(599 * time.Second) })}, snapshot.WorkerActive, ""},
 		{"since when it lives is not known", []change{running, live(func(t *snapshot.Session) { t.CreatedAt = nil })}, snapshot.WorkerActive, ""},
 		{"what stands in front is not known", []change{running, pane(func(p *snapshot.Pane) { p.Foreground = nil })}, snapshot.WorkerActive, ""},
@@ -170,23 +170,23 @@ func TestObservations(t *testing.T) {
 		{"no shell", []change{running, pane(func(p *snapshot.Pane) { p.Foreground[0].Name = "claude" })}, snapshot.WorkerActive, ""},
 
 		// Contradictions.
-		{"not over, and nothing lives", []change{running, gone}, snapshot.WorkerStale, "kapi report w7"},
-		{"not over, and only a longer name lives", []change{running, gone, another("session:tmux/default/$5", session("worker-70", "$5"))}, snapshot.WorkerStale, ""},
+		{"not ended, and nothing is live", []change{running, gone}, snapshot.WorkerStale, "kapi report w7"},
+		{"not ended, and only a longer name is live", []change{running, gone, another("session:tmux/default/$5", session("worker-70", "$5"))}, snapshot.WorkerStale, ""},
 		{"the same of a registry whose command is not known", []change{json, running, gone}, snapshot.WorkerStale, "winnow doctor"},
-		{"not over, and only a shell is left", []change{running}, snapshot.WorkerStale, "winnow explain 'session:tmux/default/$4'"},
+		{"not ended, and only a shell is left", []change{running}, snapshot.WorkerStale, "winnow explain 'session:tmux/default/$4'"},
 		{"a prompt's helper is nothing", []change{running, pane(func(p *snapshot.Pane) {
 			p.SessionPIDs, p.Session = []int{7, 8}, append(p.Session, snapshot.PaneProc{PID: 8, Name: "gitstatusd"})
 		})}, snapshot.WorkerStale, ""},
-		{"not over, and its pane is dead", []change{running, pane(func(p *snapshot.Pane) {
+		{"not ended, and its pane is dead", []change{running, pane(func(p *snapshot.Pane) {
 			*p = snapshot.Pane{ID: "%1", Dead: new(true), SessionPIDs: []int{}, Session: []snapshot.PaneProc{}, Descendants: p.Descendants, Carriers: p.Carriers}
 		})}, snapshot.WorkerStale, ""},
 		{"what a dead pane leaves is not known", []change{running, pane(func(p *snapshot.Pane) { *p = snapshot.Pane{ID: "%1", Dead: new(true)} })}, snapshot.WorkerActive, ""},
 		{"whether something was left behind is not known", []change{running, pane(func(p *snapshot.Pane) { p.Descendants = nil })}, snapshot.WorkerActive, ""},
 		{"whether something runs elsewhere is not known", []change{running, pane(func(p *snapshot.Pane) { p.Carriers = nil })}, snapshot.WorkerActive, ""},
-		{"not over, and it ended", []change{running, busy, entry(func(e *snapshot.Entry) { e.EndedAt = ago(time.Minute) })}, snapshot.WorkerStale, ""},
+		{"not ended by its status, and it ended", []change{running, busy, entry(func(e *snapshot.Entry) { e.EndedAt = ago(time.Minute) })}, snapshot.WorkerStale, ""},
 		{"a session of that name was made since", []change{entry(func(e *snapshot.Entry) { e.EndedAt = ago(2 * time.Hour) })}, snapshot.WorkerStale, ""},
 		{"even a kept one", []change{retained, held(nil), entry(func(e *snapshot.Entry) { e.EndedAt = ago(2 * time.Hour) })}, snapshot.WorkerStale, ""},
-		{"somebody else works in it", []change{more(snapshot.Entry{Source: reg, ID: "w8", Status: "running", Terminal: new(false), Session: "$4"})}, snapshot.WorkerStale, ""},
+		{"another worker works in it", []change{more(snapshot.Entry{Source: reg, ID: "w8", Status: "running", Terminal: new(false), Session: "$4"})}, snapshot.WorkerStale, ""},
 
 		// Over and gone.
 		{"over and gone", []change{gone}, snapshot.WorkerClosed, "winnow history"},
@@ -206,7 +206,7 @@ func TestObservations(t *testing.T) {
 		{"the holds could not be read", []change{source(snapshot.Ledger, snapshot.Source{Kind: "ledger", Status: snapshot.Failed})}, snapshot.WorkerUnknown, ""},
 		{"the holds could not be read, but it is marked", []change{retained, source(snapshot.Ledger, snapshot.Source{Kind: "ledger", Status: snapshot.Failed})},
 			snapshot.WorkerRetained, ""},
-		{"its status is not said", []change{entry(func(e *snapshot.Entry) { e.Status, e.Terminal = "", new(false) })}, snapshot.WorkerUnknown, "kapi report w7"},
+		{"its status is missing", []change{entry(func(e *snapshot.Entry) { e.Status, e.Terminal = "", new(false) })}, snapshot.WorkerUnknown, "kapi report w7"},
 		{"no session is recorded", []change{entry(func(e *snapshot.Entry) { e.Session = "" })}, snapshot.WorkerUnknown, "kapi report w7"},
 		{"two servers have one of that name", []change{another("session:tmux/x/$0", session("worker-7", "$0"))}, snapshot.WorkerUnknown, "winnow sweep --all --kind session"},
 		{"when its session was made is not known", []change{entry(func(e *snapshot.Entry) { e.EndedAt = ago(time.Minute) }), live(func(t *snapshot.Session) { t.CreatedAt = nil })},
@@ -294,7 +294,7 @@ func TestWhoIsAWorker(t *testing.T) {
 	}
 }
 
-// What rests below an observation is told apart for those who act on it.
+// What rests below an observation is reported apart for those who act on it.
 func TestSee(t *testing.T) {
 	t.Parallel()
 	s, c := world(), config()
@@ -316,7 +316,7 @@ func TestSee(t *testing.T) {
 	}
 }
 
-// The order in which things were read is no part of what is observed.
+// The order in which things were read is not part of what is observed.
 func TestObserveIsTheSameInAnyOrder(t *testing.T) {
 	t.Parallel()
 	s := world()
@@ -333,7 +333,7 @@ func TestObserveIsTheSameInAnyOrder(t *testing.T) {
 	}
 }
 
-// A name from the world is one word to a shell, whatever is in it.
+// A name from the world is one word to a shell, with any characters.
 func TestNextCommandsCanBePasted(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"w", "a b", "$(touch x)", "it's", "~root", "=ls", "a;b", "`c`", "", "é"} {

@@ -1,5 +1,5 @@
 // Package folder holds folders open and walks them by descriptors, so that what is looked at, moved or removed is the very folder that was
-// opened, whatever is renamed, linked or mounted meanwhile.
+// opened, also when something is renamed, linked or mounted meanwhile.
 package folder
 
 import (
@@ -23,7 +23,7 @@ type Folder struct {
 	Path string
 }
 
-// None is no folder. It may be closed.
+// None is not a folder. It may be closed.
 var None = Folder{FD: -1}
 
 // Open opens the folder at an absolute path that has no symbolic link in it. It can be read and synced.
@@ -39,7 +39,7 @@ func OpenAt(dir int, name string) (Folder, error) {
 	return open(dir, name, name, how)
 }
 
-// In opens the folder at rel, which may not leave f, and on the same mount. With O_PATH it is held, whatever its mode, and can be read no
+// In opens the folder at rel, which may not leave f, and on the same mount. With O_PATH it is held, with any mode, and can be read no
 // further.
 func (f Folder) In(rel string, flags uint64) (Folder, error) {
 	how := unix.OpenHow{Flags: flags | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_CLOEXEC, Resolve: beneath}

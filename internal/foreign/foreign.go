@@ -1,7 +1,7 @@
 // Package foreign opens what others may have written: files that Winnow reads and did not make itself, and the folders that lead to
 // them.
 //
-// A path is only a name. What it leads to may be a link to somebody else's file, a FIFO that never answers, a device that never
+// A path is only a name. What it leads to may be a link to another user's file, a FIFO that never answers, a device that never
 // ends, or a file of another user. Everything here refuses those, and says which path it was and what to do.
 package foreign
 
@@ -200,7 +200,7 @@ func writable(st *unix.Stat_t) error {
 // ours says whether a file of uid is trusted: it is this user's or root's, who can do everything anyway.
 func ours(uid uint32) bool { return uid == 0 || int(uid) == os.Geteuid() }
 
-// othersWrite says whether somebody besides the owner can write. A group of this user's own is not somebody: many systems give each
+// othersWrite says whether a user besides the owner can write. A group of this user's own does not count: many systems give each
 // user one and make files writable for it.
 func othersWrite(st *unix.Stat_t) bool {
 	return st.Mode&unix.S_IWOTH != 0 || st.Mode&unix.S_IWGRP != 0 && int(st.Gid) != os.Getegid() && st.Gid != 0

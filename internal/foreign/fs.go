@@ -15,7 +15,7 @@ import (
 )
 
 // DirFS is a folder as an fs.FS whose files are read by the rules of Read. Links in it are listed, and refused when they are read. A
-// folder below it is listed when it belongs to this user or root, and, with Want.Ruling, only when nobody else can change what lies
+// folder below it is listed when it belongs to this user or root, and, with Want.Ruling, only when no other user can change what lies
 // in it: who may take a file away rules as much as who may write one.
 type DirFS struct {
 	Dir  string

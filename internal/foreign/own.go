@@ -6,7 +6,7 @@ import (
 	"os"
 )
 
-// Own fails for what belongs neither to this user nor to root, a link by itself: with an error that is ErrOwner and says whose it is.
+// Own fails for what belongs neither to this user nor to root, a link by itself: with an error that is ErrOwner and names the owner.
 func Own(path string) error {
 	st, err := lstat(path)
 	if err == nil && !ours(st.Uid) {

@@ -58,8 +58,8 @@ func (f *Finder) isRepository(folder string) bool {
 	return is
 }
 
-// Around finds the repository that path lies in, by walking up. A checkout that is broken still counts when its repository can
-// be told.
+// Around finds the repository that path lies in, by walking up. A checkout that is broken still counts when its repository is
+// known.
 func (f *Finder) Around(path string) (Place, bool) {
 	path, err := filepath.Abs(path)
 	if err != nil {

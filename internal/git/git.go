@@ -2,13 +2,13 @@
 //
 // What can be read from files is read from files; git itself is asked at most twice a repository, however many worktrees it
 // has, and once more for each worktree whose content is asked for. Nothing is written to a repository: not an index, not a ref,
-// not a lock. What a repository says is written by whoever works in it, agents among them, so git is run in a git folder of our own
+// not a lock. What a repository says is written by everyone who works in it, agents among them, so git is run in a git folder of our own
 // (winnow/internal/gitcmd) and never reads the repository's configuration, nor the user's.
 package git
 
 import "errors"
 
-// ErrNone says that a folder is positively no git repository: it has no .git, and is no bare one.
+// ErrNone says that a folder is known not to be a git repository: it has no .git, and is not a bare one.
 var ErrNone = errors.New("no git repository")
 
 // maxSymrefs is how many symbolic references are followed, as in git (SYMREF_MAXDEPTH).

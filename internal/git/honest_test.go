@@ -18,7 +18,7 @@ var honest = []struct {
 	name string
 	init []string
 	make func(p *prey)
-	// unknown is a part of the reason where changes cannot be told, although git would tell.
+	// unknown is a part of the reason where changes are unknown, although git would report them.
 	unknown string
 }{
 	{name: "clean"},
@@ -182,7 +182,7 @@ var honest = []struct {
 		p.git(p.tree, "commit", "-qam", "filtered")
 		p.touch()
 	}},
-	{name: "a filter that nobody defines", make: func(p *prey) {
+	{name: "a filter without a definition", make: func(p *prey) {
 		p.git(p.main, "config", "filter.up.clean", "tr a-z A-Z")
 		p.write(filepath.Join(p.tree, ".gitattributes"), "*.txt filter=down\n")
 		p.write(filepath.Join(p.tree, "a.txt"), "changed\n")

@@ -21,10 +21,10 @@ const Budget = 200_000
 // ErrMany says that a tree has more entries than were to be looked at.
 var ErrMany = errors.New("it has too many files to look at all")
 
-// ErrTrap says that something lies in a tree that holds up whoever reads it: a pipe in the place of a file that git opens.
+// ErrTrap says that something lies in a tree that holds up a reader: a pipe in the place of a file that git opens.
 var ErrTrap = errors.New("it is no file, and git would wait for it")
 
-// Nested finds the repositories below tree, by their paths relative to it: whatever has a .git, be it a folder, a file or a
+// Nested finds the repositories below tree, by their paths relative to it: everything that has a .git, be it a folder, a file or a
 // link, bare ones, and those of Jujutsu and Mercurial, whose own folder is named where it lies at the top. The outermost is enough:
 // it does not look inside one. It follows no symbolic link and does not enter mounts. A folder that cannot be read is an error, because
 // there may be more; so are ErrTrap, and ErrMany for more entries than budget, which is what is left of it afterwards.
@@ -117,7 +117,7 @@ func traps(name string, top bool) bool {
 
 // Filled gives those of the submodules that an index names, by their paths below path, of which anything may lie there. One that was
 // never filled is an empty folder or none, and holds nothing. What lies in the folder of a submodule git status does not tell, so that a
-// single file in it counts, and so does whatever cannot be looked into, or only through a link or on another mount.
+// single file in it counts, and so does what cannot be looked into, or only through a link or on another mount.
 func Filled(path string, gitlinks []string) ([]string, error) {
 	if len(gitlinks) == 0 {
 		return nil, nil

@@ -150,7 +150,7 @@ func (r *configReader) variable(c byte) (Variable, bool) {
 }
 
 // value reads to the end of the line, or further where the line's end is escaped. Each space inside stands for one blank, as in git
-// before 2.46; later ones keep it as it is, which changes none of the values that are read here.
+// before 2.46; later ones keep it as it is, which does not change the values that are read here.
 func (r *configReader) value() (string, bool) {
 	var value strings.Builder
 	quoted, comment, spaces := false, false, 0

@@ -31,7 +31,7 @@ var ErrNoGit = errors.New("git cannot be run")
 func (p Program) name() string { return cmp.Or(p.Path, "git") }
 
 // Environ is env without GIT_*, which could lead git to another repository, configuration, index or program, and without what
-// translates its messages, and with what keeps it from asking anybody, fetching anything, taking locks that it can do without, and
+// translates its messages, and with what keeps it from asking a person, fetching anything, taking locks that it can do without, and
 // reading any configuration but that of the git folder that it is given. GIT_ALLOW_PROTOCOL names no transport that exists, so that
 // nothing is fetched that a partial clone lacks.
 func Environ(env []string) []string {

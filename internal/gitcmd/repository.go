@@ -30,7 +30,7 @@ type Repository struct {
 	program    Program
 }
 
-// Open reads what git is to know of the repository with that common folder, which is a real path. It fails where anybody but this
+// Open reads what git is to know of the repository with that common folder, which is a real path. It fails where a user besides this
 // user or root owns the folder, its objects or those that it borrows, or could put others in their place.
 func (p Program) Open(ctx context.Context, common string) (*Repository, error) {
 	if _, err := foreign.Folder(common); err != nil {

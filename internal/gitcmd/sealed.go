@@ -189,7 +189,7 @@ func quoted(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path)
 }
 
-// inMemory is a file that nobody else has a name for, with the time that the index was written at.
+// inMemory is a file without a name in any folder, with the time that the index was written at.
 func inMemory(data []byte, mod time.Time) (*os.File, error) {
 	fd, err := unix.MemfdCreate("index", unix.MFD_CLOEXEC|unix.MFD_NOEXEC_SEAL)
 	if errors.Is(err, unix.EINVAL) { // kernels before 6.3

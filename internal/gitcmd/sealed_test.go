@@ -48,7 +48,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		s := must.Get(r.Seal(t.Context(), v))(t)
 		info, err := os.Stat(s.dir)
 		if err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("want a folder that nobody else can enter, got %v, %v", info, err)
+			t.Errorf("want a folder that no other user can enter, got %v, %v", info, err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()

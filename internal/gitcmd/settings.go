@@ -78,7 +78,7 @@ func drivers(into map[string]bool, vars []Variable) {
 	}
 }
 
-// anyDriver stands for whatever an included file may define.
+// anyDriver stands for all that an included file may define.
 const anyDriver = ""
 
 // maxIncludes is how deep files may include one another, as in git (MAX_INCLUDE_DEPTH).
@@ -164,7 +164,7 @@ func (s settings) excludes(ctx context.Context) []byte {
 }
 
 // readLinked reads a file of the user's own settings. Those are often links into a folder that is kept under version control; a link
-// is followed where nobody else can change what it leads to.
+// is followed where no other user can change what it leads to.
 func readLinked(ctx context.Context, path string, most int64) ([]byte, error) {
 	f, err := foreign.Read(ctx, path, foreign.Want{Max: most})
 	if errors.Is(err, foreign.ErrLink) {

@@ -20,7 +20,7 @@ const prefix = "winnow-git-"
 // moment is not locked yet.
 const leftAfter = time.Minute
 
-// workplace makes a folder that nobody else can reach into, to make a git folder in: in memory where there is such a place, since it
+// workplace makes a folder that no other user can reach into, to make a git folder in: in memory where there is such a place, since it
 // is made for each worktree, else among the temporary files. It is locked for as long as the second value is open.
 func workplace() (string, *os.File, error) {
 	var errs []error
@@ -56,8 +56,8 @@ func lockFolder(path string) (*os.File, error) {
 	return f, nil
 }
 
-// clearLeft removes what a program that was killed left behind of such folders in dir: this user's own, that nobody holds. They hold
-// links and copies, and nothing that is anybody's work.
+// clearLeft removes what a program that was killed left behind of such folders in dir: this user's own, that no process holds. They hold
+// links and copies, and no work.
 func clearLeft(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

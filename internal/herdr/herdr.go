@@ -24,7 +24,7 @@ var (
 	ErrUntold = errors.New("herdr does not say")
 )
 
-// The codes of refusals that are told apart.
+// The codes of refusals that are handled apart.
 const (
 	InvalidRequest = rpc.InvalidRequest
 	PaneNotFound   = rpc.PaneNotFound
@@ -42,7 +42,7 @@ func Code(err error) string {
 	return ""
 }
 
-// Client asks one server. Its fields are those of rpc.Conn, which has none of its methods: a request that no method here makes can be
+// Client asks one server. Its fields are those of rpc.Conn, which does not have its methods: a request that no method here makes can be
 // made by package act only. The errors of the methods are those of rpc.Conn.Call.
 type Client rpc.Conn
 
@@ -70,7 +70,7 @@ func (c *Client) Ping(ctx context.Context) (Pong, int, error) {
 	return out.Pong, pid, err
 }
 
-// Look gives the server's whole state as of one moment. It takes one request; servers before 0.7.2 do not know that one.
+// Look gives the server's whole state as of one moment. It takes one request; servers before 0.7.2 do not know that request.
 func (c *Client) Look(ctx context.Context) (*World, error) {
 	var out struct {
 		rpc.Type

@@ -55,7 +55,7 @@ func tabOfTwo() (*World, map[string]*Running) {
 		}
 }
 
-// TestState holds that whatever an act on a tab rests on changes the tab's state, and that what somebody does elsewhere does not.
+// TestState holds that every fact that an act on a tab rests on changes the tab's state, and that changes elsewhere do not.
 func TestState(t *testing.T) {
 	t.Parallel()
 	w, running := tabOfTwo()
@@ -118,14 +118,14 @@ func TestState(t *testing.T) {
 	}
 }
 
-// FuzzAnswers holds that whatever comes, what is believed holds together: each id can be sent, and every pane has a tab.
+// FuzzAnswers holds that for every answer, what is believed holds together: each id can be sent, and every pane has a tab.
 func FuzzAnswers(f *testing.F) {
 	f.Add(`{"workspaces":[{"workspace_id":"w1","tab_count":1}],"tabs":[{"tab_id":"w1:t1","workspace_id":"w1","label":"x"}],"panes":[{"pane_id":"w1:p1","tab_id":"w1:t1","terminal_id":"a"}]}`)
 	f.Add(`{"pane_id":"w1:p1","shell_pid":7,"foreground_process_group_id":7,"foreground_processes":[{"pid":7,"name":"sh"}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		var r *Running
 		if json.Unmarshal([]byte(text), &r) == nil && r.check("w1:p1") == nil && (r.Shell == nil || *r.Shell <= 0 || len(r.Foreground) == 0) {
-			t.Errorf("half of it was told: %+v", r)
+			t.Errorf("half of it was reported: %+v", r)
 		}
 		var w World
 		if json.Unmarshal([]byte(text), &w) != nil || w.check() != nil {

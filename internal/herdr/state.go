@@ -8,7 +8,7 @@ import (
 )
 
 // State is all that a server says of one tab which an act on it rests on, in lines: what the tab and its panes are, who looks at
-// them, what runs in them, and what its workspace has beside it. The same state gives the same text, whoever asked. Nothing that
+// them, what runs in them, and what its workspace has beside it. The same state gives the same text to every caller. Nothing that
 // changes by itself is in it.
 //
 // It is "" where the tab is not listed, or running lacks one of its panes: then it is not known.
@@ -84,7 +84,7 @@ func said[T any](v *T) string {
 	return fmt.Sprint(*v)
 }
 
-// Differ gives the first line in which two states differ, as it was and as it is; both are "" where none does.
+// Differ gives the first line in which two states differ, before and after; both are "" where the states are equal.
 func Differ(was, is string) (before, now string) {
 	a, b := strings.Split(was, "\n"), strings.Split(is, "\n")
 	for i := range max(len(a), len(b)) {

@@ -29,7 +29,7 @@ type World struct {
 type Workspace struct {
 	ID       string `json:"workspace_id"`
 	TabCount *int   `json:"tab_count"`
-	// Worktree is absent where the workspace is no checkout of a repository that has others.
+	// Worktree is absent where the workspace is not a checkout of a repository that has others.
 	Worktree *Worktree `json:"worktree"`
 }
 

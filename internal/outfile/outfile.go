@@ -30,10 +30,10 @@ var (
 // descriptor is a name of something that this process has open already.
 var descriptor = regexp.MustCompile(`^(?:/dev/(?:std(in|out|err)|fd/([0-9]{1,6}))|/proc/self/fd/([0-9]{1,6}))$`)
 
-// Write has write fill the file called path. After an error the file that was there is as it was.
+// Write has write fill the file called path. After an error the file that was there is unchanged.
 //
 // A new file may be read by this user alone; one that takes the place of another keeps its rights. A link is followed only where
-// nobody but this user and root can change what it leads to.
+// only this user and root can change what it leads to.
 func Write(ctx context.Context, path string, write func(io.Writer) error) error {
 	if fd, ok := opened(path); ok {
 		return through(ctx, fd, path, write)

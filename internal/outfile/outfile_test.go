@@ -132,7 +132,7 @@ func TestAFIFOThatNobodyReadsEndsWithItsContext(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	must.Do(t, syscall.Mkfifo(fifo, 0o600))
 	for _, held := range []bool{false, true} {
-		if held { // somebody has it open and reads nothing
+		if held { // a process has it open and reads nothing
 			f, err := os.OpenFile(fifo, os.O_RDWR, 0)
 			must.Do(t, err)
 			defer f.Close()

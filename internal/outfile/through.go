@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	// reader is how long a FIFO may wait for somebody to read it, pause the time between two looks.
+	// reader is how long a FIFO may wait for a reader, pause the time between two looks.
 	reader = 10 * time.Second
 	pause  = 20 * time.Millisecond
 )
 
-// device opens a device or FIFO for writing. Opening a FIFO that nobody reads waits for a reader, for some time.
+// device opens a device or FIFO for writing. Opening a FIFO without a reader waits for one, for some time.
 func device(ctx context.Context, dir int, name, path string, st *unix.Stat_t) (int, error) {
 	began := time.Now()
 	for {
@@ -43,7 +43,7 @@ func device(ctx context.Context, dir int, name, path string, st *unix.Stat_t) (i
 	}
 }
 
-// through writes to what is open as fd, and closes it. The end of ctx ends the waiting for somebody who does not read on.
+// through writes to what is open as fd, and closes it. The end of ctx ends the waiting for a reader that has stopped.
 func through(ctx context.Context, fd int, path string, write func(io.Writer) error) error {
 	f := os.NewFile(uintptr(fd), path)
 	defer context.AfterFunc(ctx, func() { _ = f.SetWriteDeadline(time.Now()) })()

@@ -30,7 +30,7 @@ const (
 type end struct {
 	state uint8
 	uid   uint32
-	// inode is 0 for a connection that nobody has accepted yet: then uid says nothing (some kernels give 0, which is root's).
+	// inode is 0 for a connection that is not accepted yet: then uid says nothing (some kernels give 0, which is root's).
 	inode uint32
 }
 
@@ -88,7 +88,7 @@ func question(local, remote netip.AddrPort) []byte {
 		copy(raw[:], a.Unmap().AsSlice())
 		q = append(q, raw[:]...)
 	}
-	q = e.AppendUint32(q, 0)          // whatever the interface
+	q = e.AppendUint32(q, 0)          // any interface
 	q = e.AppendUint64(q, ^uint64(0)) // INET_DIAG_NOCOOKIE
 	return q
 }

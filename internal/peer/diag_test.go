@@ -68,7 +68,7 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// A connection that nobody has accepted yet says nothing of whose it is, whatever uid the kernel gives for it.
+// A connection that is not accepted yet says nothing of its owner, also when the kernel gives a uid for it.
 func TestAskTellsAcceptedFromWaiting(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -97,7 +97,7 @@ func TestAskTellsAcceptedFromWaiting(t *testing.T) {
 		t.Errorf("who listens: %+v, %v", e, err)
 	}
 	if e, err := ask(netip.MustParseAddrPort("127.0.0.1:1"), netip.AddrPort{}); !errors.Is(err, unix.ENOENT) {
-		t.Errorf("where nobody listens: %+v, %v", e, err)
+		t.Errorf("without a listener: %+v, %v", e, err)
 	}
 }
 

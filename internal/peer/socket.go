@@ -17,7 +17,7 @@ import (
 )
 
 // Inherited is the path by which a program that was started with Socket.File as the first of its extra files reaches that very
-// socket, whatever its own path leads to by then: connect(2) follows this link to the file itself.
+// socket, also when its own path leads elsewhere by then: connect(2) follows this link to the file itself.
 const Inherited = "/proc/self/fd/3"
 
 // Socket is a unix socket of this user's own, held by an open descriptor. No other socket can take the place of what is held: a
@@ -101,7 +101,7 @@ func (s *Socket) File() *os.File { return s.file }
 // Close lets go.
 func (s *Socket) Close() error { return s.file.Close() }
 
-// Dial connects to the held socket and makes sure that whoever called listen(2) on it was this user, before a byte is sent or
+// Dial connects to the held socket and makes sure that this user called listen(2) on it, before a byte is sent or
 // read. It gives that process as this pid namespace counts it, 0 for one outside of it. The caller closes the connection.
 func (s *Socket) Dial(ctx context.Context) (conn *net.UnixConn, pid int, err error) {
 	var d net.Dialer

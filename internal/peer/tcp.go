@@ -37,7 +37,7 @@ func Transport() *http.Transport {
 
 // DialTCP connects to addr, which must be on this machine's loopback, and makes sure that this user's process has taken the
 // connection and this user's socket listens there. It waits until the connection is accepted, for as long as ctx lasts: until
-// then it is nobody's, and its listener may have been another's. Since a connection is asked for by both its addresses, it does
+// then no process owns it, and the listener may have been another user's. Since a connection is asked for by both its addresses, it does
 // not matter to which of a name's addresses it went, nor who takes the port afterwards.
 func DialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
 	d := net.Dialer{Control: home}
@@ -52,7 +52,7 @@ func DialTCP(ctx context.Context, network, addr string) (net.Conn, error) {
 	return conn, nil
 }
 
-// home refuses to connect to anything but this machine, whatever a name leads to.
+// home refuses to connect to anything but this machine, for every name.
 func home(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !to.Addr().Unmap().IsLoopback() {

@@ -43,7 +43,7 @@ func send(ctx context.Context, c *http.Client, base string) (string, error) {
 }
 
 func TestTransportReachesOwnServers(t *testing.T) {
-	t.Setenv("http_proxy", "http://127.0.0.1:1") // which nobody listens at
+	t.Setenv("http_proxy", "http://127.0.0.1:1") // without a listener
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	for _, at := range []string{"127.0.0.1:0", "[::1]:0", "[::]:0", "0.0.0.0:0"} {
 		l, err := net.Listen("tcp", at)
@@ -86,7 +86,7 @@ func TestDialTCPWaitsForWhoAccepts(t *testing.T) {
 	}
 	defer l.Close()
 	if c, err := peer.DialTCP(within(t, 300*time.Millisecond), "tcp", l.Addr().String()); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatalf("nobody accepts: %v, %v", c, err)
+		t.Fatalf("it was not accepted: %v, %v", c, err)
 	}
 	time.AfterFunc(100*time.Millisecond, func() {
 		for range 2 { // the first one has ended
@@ -165,7 +165,7 @@ func TestAttackThePortIsTakenOverBetweenTwoRequests(t *testing.T) {
 	own, begin := 0, time.Now()
 	enough := func() bool { return own >= 300 && heard.Connections() >= 100 }
 	both := func() bool { return own > 0 && heard.Connections() > 0 }
-	// A connection that nobody takes costs its whole time; on a busy machine it goes on until both had their turns.
+	// A connection that is not accepted costs its whole time; on a busy machine it goes on until both had their turns.
 	for !enough() && (time.Since(begin) < 5*time.Second || !both() && time.Since(begin) < time.Minute) {
 		body, err := send(within(t, time.Second), c, "http://"+address)
 		switch {

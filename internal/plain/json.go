@@ -7,7 +7,7 @@ import (
 )
 
 // JSON is the JSON text b with every code point that a terminal should not get written as \uXXXX. It means the same: in JSON such a
-// code point can only stand in a string, where both are one. What is no UTF-8 becomes \ufffd, as encoding/json writes it.
+// code point can only stand in a string, where both are one. What is not UTF-8 becomes \ufffd, as encoding/json writes it.
 func JSON(b []byte) []byte {
 	var out []byte
 	from := 0 // what lies before it is in out

@@ -1,7 +1,7 @@
 // Package plain makes text from the world safe to print. A name can hold what moves a terminal's cursor, hides or reorders
 // what stands around it, or is not text at all; here each of those becomes visible, and nothing else changes.
 //
-// A code point that is not printed as it is becomes \u{202e}, its number in hexadecimal; a byte that is no UTF-8 becomes \x{9b}.
+// A code point that is not printed as it is becomes \u{202e}, its number in hexadecimal; a byte that is not UTF-8 becomes \x{9b}.
 // A backslash that stands before u{ or x{ becomes \u{5c}, so that two different texts never look the same.
 package plain
 

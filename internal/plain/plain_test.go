@@ -32,7 +32,7 @@ func TestLine(t *testing.T) {
 		{"what has no width", "a\u200bb\u2060c\ufeffd\u00ade\u180ef\u034fg", `a\u{200b}b\u{2060}c\u{feff}d\u{ad}e\u{180e}f\u{34f}g`},
 		{"tags", "a\U000e0041\U000e007f", `a\u{e0041}\u{e007f}`},
 		{"variation selectors hide nothing", "a\ufe0f\ufe00\U000e0100", `a\u{fe0f}\u{fe00}\u{e0100}`},
-		{"one style behind a symbol, and no more", "⚠\ufe0f\ufe0f", "⚠\ufe0f" + `\u{fe0f}`},
+		{"only one style behind a symbol", "⚠\ufe0f\ufe0f", "⚠\ufe0f" + `\u{fe0f}`},
 		{"line and paragraph separators", "a\u2028b\u2029c", `a\u{2028}b\u{2029}c`},
 		{"interlinear", "\ufff9a\ufffab\ufffb\ufffc", `\u{fff9}a\u{fffa}b\u{fffb}\u{fffc}`},
 		{"private and unassigned", "\ue000\U000f0000\u0378\U0010ffff", `\u{e000}\u{f0000}\u{378}\u{10ffff}`},

@@ -117,7 +117,7 @@ func (w *Writer) escape(data []byte) (out, rest []byte) {
 	return append(out, data[from:]...), nil
 }
 
-// append writes an escape for a code point, or for the byte c that is no UTF-8.
+// append writes an escape for a code point, or for the byte c that is not UTF-8.
 func (w *Writer) append(out []byte, r rune, c byte) []byte {
 	switch {
 	case w.json:

@@ -18,7 +18,7 @@ import (
 // reads through it fail with ESRCH, and a signal sent to it reaches no other process, even when the number was given away.
 type Held struct {
 	PID int
-	// Was is what its stat said when it was held.
+	// Was is its stat when it was held.
 	Was Stat
 	// Inode is the pidfs inode, which no other process of this boot has; 0 on kernels before 6.9, where all pidfds share one.
 	Inode uint64

@@ -28,7 +28,7 @@ func TestAlive(t *testing.T) {
 	}
 }
 
-// TestHeldThatEnds: whatever is read of a process that has ended says so, before and after its parent has taken note.
+// TestHeldThatEnds: every reading of a process that has ended says so, before and after its parent has taken note.
 func TestHeldThatEnds(t *testing.T) {
 	t.Parallel()
 	c := exec.Command("sleep", "1000")

@@ -48,7 +48,7 @@ func (s Stat) Over() bool {
 	return (s.State == 'Z' || s.State == 'X' || s.State == 'x') && s.Threads <= 1
 }
 
-// Gone is Over, or on its way there: it has given back what it had.
+// Gone says that it has ended, or is about to: it has released what it had.
 func (s Stat) Gone() bool {
 	return s.Over() || s.Exiting && s.Threads <= 1
 }
@@ -137,7 +137,7 @@ func (n *numbers) field() []byte {
 	return rest[:end]
 }
 
-// next is the next number. What does not fit 63 bits is no number that any of the fields used here can have.
+// next is the next number. What does not fit 63 bits is not a number that any of the fields used here can have.
 func (n *numbers) next() int64 {
 	f := n.field()
 	neg := len(f) > 0 && f[0] == '-'

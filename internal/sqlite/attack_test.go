@@ -255,7 +255,7 @@ func TestAttackAStoreThatIsDamaged(t *testing.T) {
 	}
 }
 
-// Whatever a database holds, reading it gives rows or says why not, and ends; and every value of a row is given or refused.
+// For every content of a database, reading it gives rows or says why not, and ends; and every value of a row is given or refused.
 func FuzzStoreRow(f *testing.F) {
 	whole, err := os.ReadFile(made(f, sessions, "INSERT INTO sessions VALUES ('a', 'archived', '/w/a'), ('b', NULL, x'00ff'), (3, 1.5, 1790000000000)"))
 	ok1(f, err)

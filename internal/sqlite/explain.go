@@ -33,7 +33,7 @@ func (p Program) Explain(err error) error {
 	return err
 }
 
-// locked says that somebody else has the database locked, unfinished that its journal looks like one of a crash.
+// locked says that another program has the database locked, unfinished that its journal looks like one of a crash.
 func locked(err error) bool     { return codeOf(err)&0xff == sqlite3.SQLITE_BUSY }
 func unfinished(err error) bool { return codeOf(err) == sqlite3.SQLITE_READONLY_ROLLBACK }
 

@@ -22,7 +22,7 @@ var beside = []string{"-wal", "-shm", "-journal"}
 // besides SQLite would be a fault: when a process closes any descriptor of a file, the kernel drops all locks that the process
 // has on it, and another reader in this process would go on without one.
 //
-// SQLite opens the file by its name once more, and the files beside it. So nobody but this user and root may be able to change what
+// SQLite opens the file by its name once more, and the files beside it. So only this user and root may be able to change what
 // the name leads to, nor to put anything into that folder.
 func find(path string) (string, error) {
 	real, err := foreign.Path(path)

@@ -14,7 +14,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// programEnv makes this test binary another program that has the database in it open: it runs the SQL that it is told, a line at
+// programEnv makes this test binary another program that has the database in it open: it runs the SQL that it gets, a line at
 // a time over one connection, and answers each with "done" or why not.
 const programEnv = "WINNOW_TEST_STORE_PROGRAM"
 

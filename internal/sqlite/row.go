@@ -89,7 +89,7 @@ func (r Row) Millis(column string) (*time.Time, error) {
 }
 
 // Span gives the times in two columns of milliseconds, of a beginning and an end that may be yet to come. An end is believed
-// only after a beginning that is: whole is false where one of the two is no time, where an end has no beginning or lies before
+// only after a beginning that is: whole is false where one of the two is not a time, where an end has no beginning or lies before
 // it, and then there is no end.
 func Span(row Row, begin, end string) (from, to *time.Time, whole bool) {
 	from, err := row.Millis(begin)

@@ -7,8 +7,8 @@ import (
 )
 
 // ordinary makes sure that a name means a real table and nothing else: no view, which may never end, and no virtual table, whose
-// reading runs a module. The column type of sqlite_schema is no proof of that, for whoever writes the file can write anything
-// there: what SQLite makes of a row is what the text of its statement says. That text is looked at, and no view is prepared.
+// reading runs a module. The column type of sqlite_schema does not prove that, because a program that writes the file can write
+// anything there: what SQLite makes of a row is what the text of its statement says. That text is looked at, and no view is prepared.
 func (d *DB) ordinary(ctx context.Context, table string) error {
 	rows, err := d.query(ctx, "SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
 	if err != nil {

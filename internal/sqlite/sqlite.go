@@ -40,8 +40,8 @@ const (
 	maxValue = 1 << 20
 )
 
-// limits are SQLite's own. A row that holds more than maxValue in a column that nobody asks for is read all the same, so LENGTH is
-// far above that; the others bound what a schema that somebody made up costs.
+// limits are SQLite's own. A row that holds more than maxValue in a column that was not asked for is read all the same, so LENGTH is
+// far above that; the others bound what a hostile schema costs.
 var limits = map[int]int{
 	sqlite3.SQLITE_LIMIT_LENGTH:     96 << 20,
 	sqlite3.SQLITE_LIMIT_SQL_LENGTH: 1 << 20,
@@ -200,7 +200,7 @@ func (d *DB) wholePages(ctx context.Context) error {
 
 func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// query runs one statement, and again while somebody else is about to let go: of a lock, or of a journal that looks left over. Such
+// query runs one statement, and again while another program is about to let go: of a lock, or of a journal that looks left over. Such
 // a look may only be the moment at which a writer that takes back its change has removed the journal and not yet its lock.
 func (d *DB) query(ctx context.Context, sql string) ([][]driver.Value, error) {
 	began := time.Now()

@@ -313,7 +313,7 @@ func TestHotJournal(t *testing.T) {
 	must.Equal(t, map[int64]int{1: 2000}, states(t, rows), "after its program was started")
 }
 
-// A journal that was only just going is no hot one, however long the reader waited for a lock before it saw it.
+// A journal that was only just going is not a hot one, however long the reader waited for a lock before it saw it.
 func TestAJournalThatGoes(t *testing.T) {
 	t.Parallel()
 	for _, locked := range []time.Duration{0, 300 * time.Millisecond} {
@@ -346,7 +346,7 @@ func TestAJournalThatGoes(t *testing.T) {
 	}
 }
 
-// Several readers in this process and a writer in another: each reader sees whole changes, and nobody is kept waiting for long.
+// Several readers in this process and a writer in another: each reader sees whole changes, and neither waits for long.
 func TestReadingWhileAProgramWrites(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "db")

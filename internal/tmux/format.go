@@ -40,7 +40,7 @@ func row(fields ...string) string { return strings.Join(fields, "\t") }
 // text is a value that may hold anything, without what ends fields and rows.
 func text(of string) string { return "#{s/[\t\n]/?/:" + of + "}" }
 
-// commands is one chain of tmux commands that reads a server, as arguments of the program. None of them starts a server.
+// commands is one chain of tmux commands that reads a server, as arguments of the program. They start no server.
 //
 // The server runs a client's chain without a break, so that it gives one state. It ends at the first command that fails: a
 // server without sessions has no panes to list, and calls that an error.

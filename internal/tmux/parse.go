@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Listing is what a server said of itself, in its own order.
+// Listing is what a server reports of itself, in its own order.
 type Listing struct {
 	PID      int
 	Started  time.Time
@@ -65,7 +65,7 @@ type Window struct {
 	Name             string // without tabs and newlines
 }
 
-// Session finds the session with that id, nil where there is none.
+// Session finds the session with that id, nil if it is missing.
 func (l *Listing) Session(id string) *Session {
 	if i := slices.IndexFunc(l.Sessions, func(s Session) bool { return s.ID == id }); i >= 0 {
 		return &l.Sessions[i]

@@ -49,8 +49,8 @@ func TestParse(t *testing.T) {
 		{"server alone", server1, nil},
 		{"a row after the end", server1 + listed + end + session4, nil},
 		{"two servers", server1 + server1 + listed + end, nil},
-		{"a pane of nobody", server1 + listed + pane5 + end, nil},
-		{"a client of nobody", server1 + listed + client9 + end, nil},
+		{"a pane without a session", server1 + listed + pane5 + end, nil},
+		{"a client without a session", server1 + listed + client9 + end, nil},
 		{"a session twice", server1 + session4 + session4 + listed + end, nil},
 		{"a forged row", server1 + strings.Replace(session4, "name", "na\nend", 1) + listed + pane5 + end, nil},
 		{"a field too many", server1 + session4 + listed + strings.Replace(pane5, "\n", "\tx\n", 1) + end, nil},
@@ -84,7 +84,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Whatever comes, a listing holds together: every pane and client is of a session in it, and every id is one.
+// For every text, a listing holds together: every pane and client is of a session in it, and every id is one.
 func FuzzParse(f *testing.F) {
 	f.Add(server1 + session4 + listed + pane5 + client9 + end)
 	f.Add(server1 + listed)

@@ -121,7 +121,7 @@ func TestAttackATowerThatNeverEnds(t *testing.T) {
 	}
 }
 
-// Whatever a Tower answers: no panic, no list that was not whole, and an end.
+// For every answer of a Tower: no panic, no list that was not whole, and an end.
 func FuzzTower(f *testing.F) {
 	f.Add(200, []byte(`{"terminals":[{"id":"x","pid":-1,"label":"Dev: y","status":"running"}]}`), "1")
 	f.Add(503, []byte(`{"error":"STARTING_UP"}`), "999999999999")

@@ -41,7 +41,7 @@ func Key(home, fromEnv string) (key string, own bool, err error) {
 	return fromEnv, err == nil && inFile == fromEnv, nil
 }
 
-// keyIn gives the key in a file that nobody but this user can read or write, and nobody but this user and root can put another in the
+// keyIn gives the key in a file that only this user can read or write, and only this user and root can put another in the
 // place of: what stands in it is sent to the Tower.
 func keyIn(path string) (string, error) {
 	real, err := foreign.Path(path)
@@ -74,7 +74,7 @@ func keyIn(path string) (string, error) {
 
 var errOpen = errors.New("it is not a file that only this user can read")
 
-// private makes sure that nobody else may know what the file holds.
+// private makes sure that no other user may know what the file holds.
 func private(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {

@@ -40,7 +40,7 @@ func (p *Process) Since(at time.Time) bool {
 }
 
 // Look reads one process through a descriptor that pins it, so that nothing of another under the same number is mixed in. It gives
-// proc.ErrEnded where there is none.
+// proc.ErrEnded if the process is missing.
 func Look(root string, pid int) (*Process, error) {
 	fd, err := unix.Open(root+"/"+strconv.Itoa(pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -80,7 +80,7 @@ func uses(dir string, kept map[string]int) (out []int) {
 	return out
 }
 
-// below reports whether a process is top, or lives below it: as a child, as a member of a session or group that one of those leads, and so on.
+// below reports whether a process is top, or lives below it: as a child, as a member of a session or group that one of these leads, and so on.
 func below(root string, pid, top int) bool {
 	seen := map[int]bool{}
 	for open := []int{pid}; len(open) > 0; {

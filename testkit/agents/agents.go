@@ -23,7 +23,7 @@ import (
 const (
 	Agent    = "agent"    // the agent's own program
 	Daemon   = "daemon"   // what its vendor runs for all of its agents
-	Wrapper  = "wrapper"  // what started it for somebody: npm, bunx and their shells
+	Wrapper  = "wrapper"  // what started it for a person: npm, bunx and their shells
 	Tool     = "tool"     // what it runs to do its work
 	MCP      = "mcp"      // a server that it talks to over a pipe
 	Terminal = "terminal" // the shell of the pane

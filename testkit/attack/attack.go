@@ -32,7 +32,7 @@ func New(t *testing.T, title string) *Attack {
 	return a
 }
 
-// Held records one trial in which nothing was lost, run or told that should not have been.
+// Held records one trial in which nothing was lost, run or revealed that should not have been.
 func (a *Attack) Held() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

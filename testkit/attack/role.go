@@ -54,7 +54,7 @@ func Play() {
 	os.Exit(2)
 }
 
-// lure is an answer that herdr, a Tower and whoever reads a line might take for one.
+// lure is an answer that a client of herdr, of a Tower, or of a protocol of lines might accept.
 const lure = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 39\r\n\r\n{\"version\":\"3.3.0\",\"terminals\":[]}     \r\n"
 
 // serve tells of every connection, and of every line that comes.
@@ -84,7 +84,7 @@ func serve(l net.Listener) {
 	}
 }
 
-// Heard is what a listener of another user told: how many connections it took, and what came through them.
+// Heard is what a listener of another user reported: how many connections it took, and what came through them.
 type Heard struct {
 	// Address is where it listens.
 	Address string

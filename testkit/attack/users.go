@@ -16,7 +16,7 @@ type User struct {
 	Home string
 }
 
-// The users whom tests play: above what systems give to people and services, below the one that means nobody, and within what a
+// The users whom tests play: above what systems give to people and services, below the one of the user nobody, and within what a
 // container maps.
 const (
 	firstUID = 40_000
@@ -24,7 +24,7 @@ const (
 )
 
 // Users gives two users who are not this one: a victim and an attacker. Their homes lie in a folder that both can enter, and go when
-// the test has ended. Only root can play others: for anybody else the test is skipped, and says so.
+// the test has ended. Only root can play others: for other users the test is skipped, with a message.
 func Users(t *testing.T) (victim, attacker User) {
 	t.Helper()
 	if os.Geteuid() != 0 {

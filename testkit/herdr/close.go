@@ -15,7 +15,7 @@ func (s *Server) closeTab(t *tab) *refusal {
 	return nil
 }
 
-// takeTab ends the tab, and its workspace or worktree group when it was the last, whatever the version.
+// takeTab ends the tab, and its workspace or worktree group when it was the last, in every version.
 func (s *Server) takeTab(t *tab) {
 	s.endPanes(t.panes)
 	if len(t.workspace.tabs) == 1 {

@@ -31,7 +31,7 @@ var (
 	HangBeforeReply   = Fault{kind: hangBefore}   // it is done, no answer ever comes
 	PartialLine       = Fault{kind: partialLine}  // it is done, half of the answer comes
 	SplitReply        = Fault{kind: splitReply}   // it is done, the answer comes in pieces
-	Garbage           = Fault{kind: garbage}      // it is done, the answer is no JSON
+	Garbage           = Fault{kind: garbage}      // it is done, the answer is not JSON
 	HugeReply         = Fault{kind: huge}         // it is done, the answer has 5 MB of an unknown field
 	LostReply         = Fault{kind: lostReply}    // it is done, the connection closes without an answer
 	CloseWithoutReply = Fault{kind: closeWithout} // nothing is done, the connection closes without an answer

@@ -13,7 +13,7 @@ import (
 	"winnow/testkit/wait"
 )
 
-// under asks to close a tab, with the fault, and gives what came. What hangs is waited for only as long as anybody would see it answer.
+// under asks to close a tab, with the fault, and gives what came. What hangs is waited for only as long as an answer would take.
 func under(t *testing.T, f Fault, hangs bool) (got string, gone func() bool) {
 	t.Helper()
 	s := Start(t, Options{})

@@ -42,7 +42,7 @@ type Options struct {
 	// Socket is where to listen; its folder is made if need be. A path longer than the kernel takes is refused.
 	Socket  string
 	Profile Profile
-	// Version and Protocol, when set, are what the server says it is, whatever the profile.
+	// Version and Protocol, when set, are what the server says it is, for every profile.
 	Version  string
 	Protocol int
 	// ConfirmCloseOff closes a whole worktree group without asking.

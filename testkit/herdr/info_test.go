@@ -10,7 +10,7 @@ import (
 	"winnow/testkit/wait"
 )
 
-// asked gives pane.process_info in short: whether the shell is in front, and who is, and "omitted" when that is not said.
+// asked gives pane.process_info in short: whether the shell is in front, and who is, and "omitted" when that is missing.
 func asked(t *testing.T, s *Server, p PaneState) string {
 	t.Helper()
 	info := must(t, s, "pane.process_info", params("pane_id", p.ID))["process_info"].(map[string]any)
@@ -58,7 +58,7 @@ func TestIdleShell(t *testing.T) {
 	}
 }
 
-// TestOnlyTheShellsDescendantsAreInFront: a member of the group whose parent has gone belongs to somebody else's tree.
+// TestOnlyTheShellsDescendantsAreInFront: a member of the group whose parent has gone belongs to another tree.
 func TestOnlyTheShellsDescendantsAreInFront(t *testing.T) {
 	t.Parallel()
 	s := Start(t, Options{})

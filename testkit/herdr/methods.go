@@ -55,7 +55,7 @@ func noWorkspace(id string) *refusal {
 	return &refusal{"workspace_not_found", fmt.Sprintf("workspace %s not found", id)}
 }
 
-// What is said of a pane that is not there, where the method says which one and where it does not (src/app/api/panes.rs).
+// The answer about a missing pane, where the method says which one and where it does not (src/app/api/panes.rs).
 const (
 	named   = "pane %s not found"
 	unnamed = "pane not found"

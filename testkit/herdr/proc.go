@@ -46,7 +46,7 @@ func descends(parents map[int]int, pid, root int) bool {
 
 func describe(p procs.Process) Proc {
 	out := Proc{PID: p.PID, Name: p.Name}
-	// herdr leaves empty arguments out, and puts a mark for what is no text (process_argv in src/platform/linux.rs).
+	// herdr leaves empty arguments out, and puts a mark for what is not text (process_argv in src/platform/linux.rs).
 	for _, part := range procs.Argv(p.PID) {
 		if part != "" {
 			out.Argv = append(out.Argv, strings.ToValidUTF8(part, "\ufffd"))

@@ -24,8 +24,8 @@ func (s *Server) orphan() (out []*child) {
 	return out
 }
 
-// Restart stops the server and starts it again: the same workspaces, tabs and panes by their ids, but new terminals with new shells in them,
-// whatever ran there before. What is Fake stays so.
+// Restart stops the server and starts it again: the same workspaces, tabs and panes by their ids, but new terminals with new shells in
+// them, in place of all programs. What is Fake stays so.
 func (s *Server) Restart() {
 	s.Stop(true)
 	s.turn.Lock()

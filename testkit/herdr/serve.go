@@ -50,7 +50,7 @@ func (s *Server) listen() error {
 	return nil
 }
 
-// clear removes a socket's file that nobody listens on, as herdr does when it starts.
+// clear removes a socket's file without a listener, as herdr does when it starts.
 func (s *Server) clear() {
 	c, err := net.Dial("unix", s.o.Socket)
 	if err == nil {
@@ -96,7 +96,7 @@ func (s *Server) stopListening(leaveSocketFile bool) {
 		return
 	}
 	s.ln.SetUnlinkOnClose(!leaveSocketFile)
-	// A pane that is being started elsewhere has a copy of the socket until its program runs; nobody is to reach us through that.
+	// A pane that is being started elsewhere has a copy of the socket until its program runs; no client may reach us through that.
 	if raw, err := s.ln.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })
 	}

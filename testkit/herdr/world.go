@@ -24,7 +24,7 @@ type Pane struct {
 	AgentStatus string
 	// Agent is the agent's kind; "claude" if there is a status other than unknown.
 	Agent string
-	// Fake is a pane without any process, of which this is said. It makes worlds of hundreds of tabs cheap.
+	// Fake is a pane without any process, with these facts. It makes worlds of hundreds of tabs cheap.
 	Fake *Info
 }
 

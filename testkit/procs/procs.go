@@ -26,7 +26,7 @@ type Process struct {
 	State                                        byte
 }
 
-// Read reads one; it is an error where there is none.
+// Read reads one; a missing process is an error.
 func Read(pid int) (Process, error) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
@@ -50,13 +50,13 @@ func Lives(pid int) bool {
 	return err == nil && !p.ended()
 }
 
-// Name is the name (comm) of a process, "" where there is none.
+// Name is the name (comm) of a process, "" if it is missing.
 func Name(pid int) string {
 	p, _ := Read(pid)
 	return p.Name
 }
 
-// State is the letter of what a process does, such as 'S' or 'R', 0 where there is none.
+// State is the letter of what a process does, such as 'S' or 'R', 0 if it is missing.
 func State(pid int) byte {
 	p, _ := Read(pid)
 	return p.State
@@ -115,7 +115,7 @@ func SignalMarked(pid int, mark string, signal unix.Signal) bool {
 	return unix.PidfdSendSignal(fd, signal, nil, 0) == nil
 }
 
-// EndMarked kills every process whose environment has mark, until there is none.
+// EndMarked kills every process whose environment has mark, until all have ended.
 func EndMarked(mark string) error {
 	if wait.Until(10*time.Second, func() bool {
 		left := false
@@ -154,7 +154,7 @@ func Terminal() (master, slave *os.File, err error) {
 	return master, slave, nil
 }
 
-// TerminalOf is Terminal for a test. It skips the test where there is none to be had.
+// TerminalOf is Terminal for a test. It skips the test where no terminal can be opened.
 func TerminalOf(t testing.TB) (master, slave *os.File) {
 	t.Helper()
 	master, slave, err := Terminal()

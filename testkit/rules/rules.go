@@ -1,4 +1,4 @@
-// Package rules has small policies for tests of whatever loads or asks policies.
+// Package rules has small policies for tests of all that loads or asks policies.
 package rules
 
 import (

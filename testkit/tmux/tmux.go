@@ -86,7 +86,7 @@ func (s *Server) Run(args ...string) string {
 	return strings.TrimSuffix(string(out), "\n")
 }
 
-// Has tells whether the server has a session of exactly that name; where there is no server, there is none.
+// Has tells whether the server has a session of exactly that name; false without a server.
 func (s *Server) Has(name string) bool {
 	out, err := s.Command("list-sessions", "-F", "#{session_name}").Output()
 	return err == nil && slices.Contains(strings.Split(string(out), "\n"), name)

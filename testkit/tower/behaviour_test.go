@@ -422,7 +422,7 @@ func TestShellper(t *testing.T) {
 	}
 	architect := s.Terminal(ws, Terminal{Type: "architect", RoleID: "other"})
 	if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", architect.PID)); err != nil || !strings.Contains(string(env), "\x00CODEV_ARCHITECT_NAME=other\x00") {
-		t.Errorf("an architect's shellper does not say whose it is: %v", err)
+		t.Errorf("an architect's shellper does not name its owner: %v", err)
 	}
 	s.Type(one.ID, "\n")
 	wait.Eventually(t, "the agent's end", func() bool { return listed(t, s)[one.ID]["exitCode"] == 4.0 })
@@ -442,7 +442,7 @@ func TestShellper(t *testing.T) {
 	}
 }
 
-// A shellper that somebody else kills takes its terminal along, and the Tower sees it.
+// A shellper that another process kills takes its terminal along, and the Tower sees it.
 func TestKilledFromOutside(t *testing.T) {
 	t.Parallel()
 	s := open(t, Options{})
@@ -456,7 +456,7 @@ func TestKilledFromOutside(t *testing.T) {
 	wait.Eventually(t, "the agent's end", func() bool { return !procs.Lives(one.Agent) })
 	wait.Eventually(t, "the Tower's word", func() bool { return listed(t, s)[one.ID]["status"] == "exited" })
 	if _, has := listed(t, s)[one.ID]["exitCode"]; has {
-		t.Error("it has an exit code that nobody knows")
+		t.Error("it has an unknown exit code")
 	}
 }
 
@@ -471,7 +471,7 @@ func TestWhatIsSaid(t *testing.T) {
 	wait.Eventually(t, "what it printed", func() bool { return last() > before })
 	s.SetPID(old.ID, 1)
 	if listed(t, s)[old.ID]["pid"] != 1.0 || s.count(`SELECT shellper_pid FROM terminal_sessions`) != 1 {
-		t.Error("it has another pid than was said")
+		t.Error("it has another pid than was reported")
 	}
 }
 

@@ -14,7 +14,7 @@ func (s *Server) SetReady(ready bool) {
 	s.ready = ready
 }
 
-// Down stops the Tower: connections are cut, nobody listens, what it remembered of terminals is lost, and the shellpers live on as orphans.
+// Down stops the Tower: connections are cut, its port is closed, what it remembered of terminals is lost, and the shellpers live on as orphans.
 // Its store can be read and changed as before, and what is new there is still in the -wal.
 func (s *Server) Down() {
 	s.stopListening()

@@ -33,13 +33,13 @@ const (
 // hugeSize is what Huge adds, in bytes.
 const hugeSize = 5 << 20
 
-// The faults. What hangs does so until either side closes. The last four are for DELETE of a terminal, and none for other calls.
+// The faults. What hangs does so until either side closes. The last four are only for DELETE of a terminal.
 var (
 	Hang               = Fault{kind: hang}           // nothing is done, no answer ever comes
 	HangBeforeReply    = Fault{kind: hangBefore}     // it is done, no answer ever comes
 	CloseWithoutReply  = Fault{kind: closeWithout}   // nothing is done, the connection closes without an answer
 	LostReply          = Fault{kind: lostReply}      // it is done, the connection closes without an answer
-	Garbage            = Fault{kind: garbage}        // it is done, the answer is a 200 that is no JSON
+	Garbage            = Fault{kind: garbage}        // it is done, the answer is a 200 that is not JSON
 	Partial            = Fault{kind: partial}        // it is done, half of the answer comes
 	Huge               = Fault{kind: huge}           // it is done, the answer has 5 MB of an unknown field
 	DeleteDoesNothing  = Fault{kind: deleteNothing}  // 204, and everything stays

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startMs is when a process began as Codev counts it: the change time of its folder in /proc, in ms since 1970. 0 when there is none.
+// startMs is when a process began as Codev counts it: the change time of its folder in /proc, in ms since 1970. 0 when the process is missing.
 func startMs(pid int) int64 {
 	var st unix.Stat_t
 	if unix.Stat(fmt.Sprintf("/proc/%d", pid), &st) != nil {

@@ -19,7 +19,7 @@ type request struct {
 	life  chan struct{}
 }
 
-// routes are those that Winnow or a test asks, with * for one segment. Whatever else Codev has is answered as an unknown one: asking it fails the
+// routes are those that Winnow or a test asks, with * for one segment. Codev's other routes are answered as unknown ones: asking it fails the
 // test all the same.
 var routes = []struct {
 	method, pattern string

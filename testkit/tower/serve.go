@@ -64,7 +64,7 @@ func (s *Server) stopListening() {
 	s.life = nil
 }
 
-// reserve keeps the port from everybody else while nobody listens on it, and gives what lets go of it.
+// reserve keeps the port from other programs while no server listens on it, and gives the function that releases it.
 func (s *Server) reserve() (release func(), err error) {
 	addr, err := netip.ParseAddrPort(s.addr)
 	if err != nil || !addr.Addr().Is4() {
@@ -89,7 +89,7 @@ func (s *Server) reserve() (release func(), err error) {
 // object is a JSON object.
 type object = map[string]any
 
-// answer is what goes back. A text is sent as it is, as plain text unless it is JSON; neither a text nor an object is no body.
+// answer is what goes back. A text is sent as it is, as plain text unless it is JSON; without both the body is empty.
 type answer struct {
 	status int
 	body   object
@@ -156,7 +156,7 @@ func (s *Server) keyed(r *http.Request) bool {
 	return subtle.ConstantTimeCompare([]byte(r.Header.Get("codev-tower-key")), []byte(s.Key())) == 1
 }
 
-// public are the paths that anybody may read.
+// public are the paths that every client may read.
 var public = []string{"/", "/index.html", "/health", "/api/version"}
 
 // loopback says whether the host that a request names is this machine.

@@ -26,7 +26,7 @@ const Secret = "what-the-environment-holds-is-for-nobody-else"
 // marker is the program's name, by which Codev finds its shellpers.
 const marker = "shellper-main.js"
 
-// It is a shell script, whatever its name: so it runs from every test, without a hook in the test's program.
+// It is a shell script under any name: so it runs from every test, without a hook in the test's program.
 //
 //go:embed shellper-main.js
 var program []byte
@@ -59,7 +59,7 @@ type shellper struct {
 	out        procs.Tail
 }
 
-// listener is who is told of a shellper's agents that have ended, and of its own end.
+// listener is called when an agent of a shellper has ended, and when the shellper ends.
 type listener struct {
 	ended func(code int)
 	lost  func()
@@ -149,7 +149,7 @@ func quote(words ...string) string {
 	return strings.Join(out, " ")
 }
 
-// listenSocket gives a socket for another process to keep. Nobody accepts: the kernel lets clients connect as long as it is open.
+// listenSocket gives a socket for another process to keep. No connection is accepted: the kernel lets clients connect as long as it is open.
 func listenSocket(path string) (*os.File, error) {
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -160,7 +160,7 @@ func listenSocket(path string) (*os.File, error) {
 	return ln.File()
 }
 
-// answers says whether somebody listens on the socket.
+// answers says whether a process listens on the socket.
 func answers(path string) bool {
 	c, err := net.Dial("unix", path)
 	if err != nil {
@@ -271,7 +271,7 @@ func (sh *shellper) end(within time.Duration) {
 	}
 }
 
-// orphan kills what stands for the Tower, so that the shellper's parent is whatever takes orphans here.
+// orphan kills what stands for the Tower, so that the process that adopts orphans becomes the shellper's parent.
 func (sh *shellper) orphan() {
 	_ = sh.parent.Process.Kill()
 	<-sh.parentDone

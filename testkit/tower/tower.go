@@ -5,7 +5,7 @@
 // changes something, announced or not: most of Codev's do, for they delete the rows that they find stale.
 //
 // What it does not have of Codev: its own timers (nothing is swept but at the start and when asked), its guard against workspaces under
-// /tmp (tests live there), and the routes that nobody but its own programs should call.
+// /tmp (tests live there), and the routes that only its own programs should call.
 package tower
 
 import (

@@ -47,7 +47,7 @@ type Terminal struct {
 	Deaf bool
 	// Orphan is one whose parent is not the Tower.
 	Orphan bool
-	// Quiet is for how long it is said to have printed nothing.
+	// Quiet is how long the Tower reports that it printed nothing.
 	Quiet time.Duration
 }
 
@@ -64,7 +64,7 @@ type terminal struct {
 	id, socketID, workspace string
 	spec                    Terminal
 	sh                      *shellper
-	pid                     int // what is said of it
+	pid                     int // the pid that the Tower reports
 
 	createdAt time.Time
 	lastData  time.Time // when it printed nothing so far
@@ -282,7 +282,7 @@ func (s *Server) Exit(id string, code int) {
 // State gives the terminal as it is now: its agent is another once it was started again.
 func (s *Server) State(id string) TerminalState { return s.must(id).state() }
 
-// Orphan takes the terminal's shellper from the Tower: its parent is from now on whatever takes orphans here. The Tower knows it as before.
+// Orphan takes the terminal's shellper from the Tower: its parent is from now on the process that adopts orphans. The Tower still knows it.
 func (s *Server) Orphan(id string) { s.must(id).sh.orphan() }
 
 // Type types into the terminal; a line ends with "\n". It returns before anything reads that.

@@ -57,7 +57,7 @@ func TestCloses(t *testing.T) {
 	}
 }
 
-// TestAsksNothingElse holds that the Tower is told of one thing only, and asked with its key.
+// TestAsksNothingElse holds that the Tower gets one request to change things, and that it is asked with its key.
 func TestAsksNothingElse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -72,7 +72,7 @@ func TestAsksNothingElse(t *testing.T) {
 		}
 	}
 	if len(w.Mutations()) != 1 {
-		t.Errorf("told %v", w.Mutations())
+		t.Errorf("the Tower was asked to do %v", w.Mutations())
 	}
 }
 
@@ -198,7 +198,7 @@ func TestTowerThatCannotBeAsked(t *testing.T) {
 	}
 }
 
-// TestTowerLostAfterwards has the Tower go once it was told.
+// TestTowerLostAfterwards ends the Tower after it got the request.
 func TestTowerLostAfterwards(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t).short()
@@ -265,7 +265,7 @@ func TestTowerThatStarts(t *testing.T) {
 		})
 		return n.Load
 	}
-	t.Run("is told again", func(t *testing.T) {
+	t.Run("is asked again to close it", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		st := w.builder(kit.Terminal{})
@@ -276,7 +276,7 @@ func TestTowerThatStarts(t *testing.T) {
 		asked := starting(w, http.MethodDelete, 2)
 		want(t, w.act(id), decision.Done, "is closed")
 		if asked() != 3 || !w.Gone(st.ID) {
-			t.Errorf("told %d times, gone %v", asked(), w.Gone(st.ID))
+			t.Errorf("asked %d times, gone %v", asked(), w.Gone(st.ID))
 		}
 	})
 	t.Run("is asked again, when it says", func(t *testing.T) {
@@ -306,7 +306,7 @@ func TestTowerThatStarts(t *testing.T) {
 		asked := starting(w, http.MethodDelete, 1000)
 		want(t, w.act(id), decision.Failed, "ask the Tower at", "starting up", "try 4 of 4", "left untouched", "next sweep")
 		if asked() != tries || !w.Alive(st.ID) || !w.Registered(st.ID) {
-			t.Errorf("told %d times, alive %v", asked(), w.Alive(st.ID))
+			t.Errorf("asked %d times, alive %v", asked(), w.Alive(st.ID))
 		}
 	})
 	t.Run("longer than there is time for is left", func(t *testing.T) {
@@ -329,8 +329,8 @@ func TestTowerThatStarts(t *testing.T) {
 		g := w.held(id)
 		w.answered(http.MethodGet, kit.Status(503, words("STARTING_UP")))
 		ctx, cancel := context.WithCancelCause(t.Context())
-		w.After(func(int, kit.Call) { cancel(errors.New("somebody pressed a key")) })
-		want(t, w.do(ctx, g, id), decision.Failed, "somebody pressed a key", "left untouched")
+		w.After(func(int, kit.Call) { cancel(errors.New("a key was pressed")) })
+		want(t, w.do(ctx, g, id), decision.Failed, "a key was pressed", "left untouched")
 		w.untouched(st)
 	})
 }
@@ -346,7 +346,7 @@ func TestInterrupted(t *testing.T) {
 	w.expect(st.ID)
 	w.After(func(_ int, c kit.Call) {
 		if c.Method == http.MethodDelete {
-			cancel(errors.New("somebody pressed a key"))
+			cancel(errors.New("a key was pressed"))
 		}
 	})
 	out := w.do(ctx, g, id)
@@ -356,23 +356,23 @@ func TestInterrupted(t *testing.T) {
 	}
 	second := w.builder(kit.Terminal{})
 	id = w.identity(second)
-	want(t, w.do(ctx, w.held(id), id), decision.Failed, "somebody pressed a key", "left untouched")
-	// And right before the Tower is told, once everything was looked at.
+	want(t, w.do(ctx, w.held(id), id), decision.Failed, "a key was pressed", "left untouched")
+	// And right before the request to the Tower, after everything was looked at.
 	ctx, cancel = context.WithCancelCause(t.Context())
 	g = w.held(id)
 	w.After(func(_ int, c kit.Call) {
 		if c.Method == http.MethodGet {
-			cancel(errors.New("somebody pressed a key"))
+			cancel(errors.New("a key was pressed"))
 		}
 	})
-	want(t, w.do(ctx, g, id), decision.Failed, "somebody pressed a key", "left untouched")
+	want(t, w.do(ctx, g, id), decision.Failed, "a key was pressed", "left untouched")
 	if !w.Alive(second.ID) || len(w.Mutations()) != 1 {
-		t.Errorf("told %v", w.Mutations())
+		t.Errorf("the Tower was asked to do %v", w.Mutations())
 	}
 }
 
-// TestClosedBySomebodyElse has another client close the terminal right before.
-func TestClosedBySomebodyElse(t *testing.T) {
+// TestClosedByAnotherClient has another client close the terminal right before.
+func TestClosedByAnotherClient(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	st := w.builder(kit.Terminal{})
@@ -466,7 +466,7 @@ func TestTowerDown(t *testing.T) {
 	w.untouched(husk)
 }
 
-// TestForeignTowerIsLeft has two Codevs on one machine, and holds that one's terminals are never the other's.
+// TestForeignTowerIsLeft has two Codevs on one machine, and holds that a terminal of the first is never taken for one of the second.
 func TestForeignTowerIsLeft(t *testing.T) {
 	t.Parallel()
 	w, other := newWorld(t), newWorld(t)

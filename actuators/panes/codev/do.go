@@ -70,7 +70,7 @@ type errLeft struct{ error }
 func (e errLeft) Unwrap() error { return e.error }
 
 // tell has the Tower close the terminal, and says when it was asked. Everything is looked at again right before each try. Nil says that the
-// Tower said that it did, an errLeft that it did nothing, and any other error that what it did is to be seen.
+// Tower reported that it did, an errLeft that it did nothing, and any other error that a look must show what it did.
 func (g *grasp) tell(ctx context.Context, still func(context.Context) error) (sent time.Time, err error) {
 	bounded, cancel := context.WithTimeout(ctx, 2*g.Timeout)
 	defer cancel()
@@ -112,7 +112,7 @@ func (g *grasp) tellOnce(ctx context.Context, still func(context.Context) error)
 	return sent, err
 }
 
-// said is what the Tower answered, for a person.
+// said is the Tower's answer, for a person.
 func said(answer error) string {
 	switch {
 	case answer == nil:
@@ -267,7 +267,7 @@ func (g *grasp) endUnlisted(ctx context.Context, still func(context.Context) err
 // end asks the held process to end, and kills it when it has not within the grace. check is asked before each signal; its ErrGone says
 // that the process has ended. end says how the process ended, and whether it was asked to at all.
 //
-// This is no panes.Burial: that ends what is left of panes that are gone, whatever happens; here the Tower is asked again before each
+// This is not a panes.Burial, which always ends what is left of panes that are gone; here the Tower is asked again before each
 // signal, and may say no, and nothing is signalled any more once the sweep was interrupted.
 func (g *grasp) end(ctx context.Context, check func(context.Context) error) (how string, told bool, err error) {
 	const byItself = "ended when asked to"

@@ -76,8 +76,8 @@ func TestEndsWhatNobodyKnows(t *testing.T) {
 	})
 }
 
-// TestSparesWhatMayBeSomebodys lists what makes a shellper that no Tower lists one that is left, by what its command line says.
-func TestSparesWhatMayBeSomebodys(t *testing.T) {
+// TestSparesWhatMayHaveAnOwner lists what makes a shellper that no Tower lists one that is left, by what its command line says.
+func TestSparesWhatMayHaveAnOwner(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	socket := func(path string) map[string]any {
@@ -113,7 +113,7 @@ func TestSparesWhatMayBeSomebodys(t *testing.T) {
 	w.kept("one of a Codev whose sockets are not known", f.pid)
 }
 
-// kept makes sure that a process is no terminal that is to be reaped.
+// kept makes sure that a process is not a terminal that is to be reaped.
 func (w *world) kept(name string, pid int) {
 	w.t.Helper()
 	if d, err := w.judged(w.t.Context(), "pid-"+strconv.Itoa(pid)); err != nil || d.ID != "" && d.Verdict != decision.Spare {
@@ -170,7 +170,7 @@ func TestSparesWhatIsUsed(t *testing.T) {
 	})
 }
 
-// TestKnownAfterAll has the Tower list what nobody knew, by its id or by its pid.
+// TestKnownAfterAll has the Tower list what was unknown before, by its id or by its pid.
 func TestKnownAfterAll(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -192,7 +192,7 @@ func TestKnownAfterAll(t *testing.T) {
 
 func TestEndInterrupted(t *testing.T) {
 	t.Parallel()
-	pressed := errors.New("somebody pressed a key")
+	pressed := errors.New("a key was pressed")
 	w := newWorld(t)
 	f := newFake(t, w.conf(nil))
 	f.order("ignore")
@@ -260,10 +260,10 @@ func TestOutlivesItsTerminal(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		w.o.Step = func(step string) {
 			if step == StepReadBack {
-				cancel(errors.New("somebody pressed a key"))
+				cancel(errors.New("a key was pressed"))
 			}
 		}
-		want(t, w.do(ctx, w.held(id), id), decision.Failed, "still ran", "somebody pressed a key", "next sweep")
+		want(t, w.do(ctx, w.held(id), id), decision.Failed, "still ran", "a key was pressed", "next sweep")
 		if !w.Alive(st.ID) {
 			t.Error("it was ended")
 		}
@@ -291,7 +291,7 @@ func TestOutlivesItsTerminal(t *testing.T) {
 		outlive(w, st)
 		want(t, w.act(id), decision.Done, "no longer lists it, but its process", "ended when asked to")
 	})
-	t.Run("and one that nobody knows, where the store alone says so", func(t *testing.T) {
+	t.Run("and an unknown one, where the store alone says so", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		w.env["SHELLPER_SOCKET_DIR"] = filepath.Join(w.SocketDir(), "else")

@@ -221,7 +221,8 @@ func (g *grasp) identity(ctx context.Context) (over bool, err error) {
 	return false, err
 }
 
-// processless makes sure that a terminal without a process still has none: closing it has the Tower end whoever has the number.
+// processless makes sure that a terminal without a process still has no process: when it is closed, the Tower ends the process
+// that has the number by then.
 func (g *grasp) processless(all []tower.Entry) error {
 	for i := range all {
 		if pid := all[i].Process(); all[i].ID == g.id.ID && pid > 0 && !g.nobody(pid) {
@@ -231,7 +232,7 @@ func (g *grasp) processless(all []tower.Entry) error {
 	return nil
 }
 
-// nobody reports whether positively no process has that number.
+// nobody reports whether it is known that no process has that number.
 func (a *Actuator) nobody(pid int) bool {
 	h, err := procact.Hold(a.ProcRoot, pid)
 	if err == nil {

@@ -18,7 +18,7 @@ import (
 	"winnow/testkit/wait"
 )
 
-// TestNeverCloses lists what is refused whatever the verdict, before anybody is asked.
+// TestNeverCloses lists what is refused for any verdict, before the Tower is asked.
 func TestNeverCloses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -123,7 +123,7 @@ var changes = []change{
 	{"it is listed twice", func(w *world, st kit.TerminalState) {
 		w.answered(http.MethodGet, w.listing(func(all []map[string]any) any { return map[string]any{"terminals": append(all, all[0])} }))
 	}, decision.Failed, "winnow does not know this answer", false},
-	{"its status is a word that nobody knows", func(w *world, st kit.TerminalState) {
+	{"its status is an unknown word", func(w *world, st kit.TerminalState) {
 		w.answered(http.MethodGet, w.listing(with("status", "\x1b[31mpaused")))
 	}, decision.Changed, "paused", false},
 	{"it turns out to be an architect's", func(w *world, st kit.TerminalState) {
@@ -161,7 +161,7 @@ func TestChangedSinceItWasJudged(t *testing.T) {
 					t.Errorf("outcome: %+v", out)
 				}
 				if told := w.Mutations(); len(told) != 0 {
-					t.Errorf("the Tower was told %v", told)
+					t.Errorf("the Tower was asked to do %v", told)
 				}
 				wait.Eventually(t, "it lives or not", func() bool { return w.Alive(st.ID) != c.ends })
 			})
@@ -169,7 +169,7 @@ func TestChangedSinceItWasJudged(t *testing.T) {
 	}
 }
 
-// TestKeptByThePolicies lists terminals that are never closed, whatever else is known of them: the shipped policies keep them.
+// TestKeptByThePolicies lists terminals that are never closed, with any other facts: the shipped policies keep them.
 func TestKeptByThePolicies(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -179,7 +179,7 @@ func TestKeptByThePolicies(t *testing.T) {
 	}{
 		{"an architect", kit.Terminal{Type: "architect", Exited: new(0)}, nil},
 		{"a shell that a person opened", kit.Terminal{Type: "shell", Exited: new(0)}, nil},
-		{"one of a kind that cannot be told", kit.Terminal{NoRow: true, Exited: new(0)}, nil},
+		{"one of an unknown kind", kit.Terminal{NoRow: true, Exited: new(0)}, nil},
 		{"one whose label says that it is an architect's", kit.Terminal{}, func(w *world, _ kit.TerminalState) {
 			w.answered(http.MethodGet, w.listing(with("label", "Architect 2")))
 		}},
@@ -189,7 +189,7 @@ func TestKeptByThePolicies(t *testing.T) {
 		{"one whose label says that it is a development server", kit.Terminal{}, func(w *world, _ kit.TerminalState) {
 			w.answered(http.MethodGet, w.listing(with("label", "Dev: builder-pir-883")))
 		}},
-		{"one whose status nobody knows", kit.Terminal{}, func(w *world, _ kit.TerminalState) {
+		{"one whose status is unknown", kit.Terminal{}, func(w *world, _ kit.TerminalState) {
 			w.answered(http.MethodGet, w.listing(with("status", "paused")))
 		}},
 		{"one whose status is not known", kit.Terminal{}, func(w *world, _ kit.TerminalState) {
@@ -336,7 +336,7 @@ func TestJudgedOtherwise(t *testing.T) {
 	}
 	want(t, g.Act(t.Context(), decision.Intent{}), decision.Changed)
 	w.untouched(st)
-	// That it uses more memory by now is no change.
+	// That it uses more memory by now is not a change.
 	good.Process = new(*good.Process)
 	good.Process.RSS++
 	w.expect(st.ID)
@@ -392,8 +392,8 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestFollowsNobody holds that a Tower that points elsewhere does not have the key sent there.
-func TestFollowsNobody(t *testing.T) {
+// TestFollowsNoRedirect holds that a Tower that points elsewhere does not have the key sent there.
+func TestFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))

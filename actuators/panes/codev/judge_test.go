@@ -42,7 +42,7 @@ func (w *world) decide(native string) decision.Decision {
 	return w.decided[native]
 }
 
-// carry carries a decision out as a sweep does, with everything that is between the decision and the act. at, when set, is told of every moment
+// carry carries a decision out as a sweep does, with everything that is between the decision and the act. at, when set, is called at every moment
 // at which the world may change.
 func (w *world) carry(ctx context.Context, d decision.Decision, at func(moment string)) decision.Outcome {
 	w.t.Helper()

@@ -258,7 +258,7 @@ func (w *world) conf(env map[string]string) map[string]any {
 	return map[string]any{"command": "sh", "env": env, "socketPath": filepath.Join(w.SocketDir(), "shellper-x.sock")}
 }
 
-// unknown is the identity of a shellper that nobody knows, as the policies decided it.
+// unknown is the identity of an unknown shellper, as the policies decided it.
 func (w *world) unknown(pid int) decision.Terminal {
 	w.t.Helper()
 	return *w.decide("pid-" + strconv.Itoa(pid)).Identity.Terminal

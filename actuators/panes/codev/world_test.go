@@ -26,7 +26,7 @@ import (
 	"winnow/testkit/wait"
 )
 
-// world is a Tower with a workspace, and everything that was said about what was done to it.
+// world is a Tower with a workspace, and all that was reported of what was done to it.
 type world struct {
 	t testing.TB
 	*kit.Server
@@ -40,7 +40,7 @@ type world struct {
 	decided map[string]decision.Decision
 }
 
-// newWorld starts a Tower. At the end nothing that was said may hold its key, or what a shellper's command line has.
+// newWorld starts a Tower. At the end no report may hold its key, or what a shellper's command line has.
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	s := kit.Start(t, kit.Options{})
@@ -52,7 +52,7 @@ func newWorld(t testing.TB) *world {
 	t.Cleanup(func() {
 		for _, secret := range []string{key, s.Key(), w.env["CODEV_TOWER_KEY"], kit.Secret} {
 			if secret != "" && strings.Contains(w.log.String(), secret) {
-				t.Error("a secret was told")
+				t.Error("a secret was revealed")
 			}
 		}
 	})
@@ -137,7 +137,7 @@ func (w *world) act(id decision.Terminal) decision.Outcome {
 	return w.carry(w.t.Context(), d, nil)
 }
 
-// direct has the actuator hold and act alone, with nobody who judges in between: it shows what its own last reading keeps from.
+// direct has the actuator hold and act alone, without a judge in between: it shows what its own last reading keeps from.
 func (w *world) direct(id decision.Terminal) decision.Outcome {
 	w.t.Helper()
 	g, err := w.grasp(id)
@@ -166,11 +166,11 @@ func want(t testing.TB, out decision.Outcome, outcome string, says ...string) {
 	}
 }
 
-// untouched checks that the Tower was told nothing and that the terminal's shellper lives.
+// untouched checks that the Tower got no request and that the terminal's shellper lives.
 func (w *world) untouched(st kit.TerminalState) {
 	w.t.Helper()
 	if told := w.Mutations(); len(told) != 0 {
-		w.t.Errorf("the Tower was told %v", told)
+		w.t.Errorf("the Tower was asked to do %v", told)
 	}
 	if !w.Alive(st.ID) {
 		w.t.Error("the shellper was ended")

@@ -312,7 +312,7 @@ func TestDoFindsOutHowACloseWent(t *testing.T) {
 		{"not closed, and no answer comes", herdr.CloseWithoutReply, decision.Failed, "still lists it", false, true, true},
 		{"not closed, and it hangs", herdr.HangAfterAccept, decision.Failed, "still lists it", false, true, true},
 		{"wedged", herdr.Wedged, decision.Failed, "not known", false, true, true},
-		{"a code that nobody knows", herdr.ErrorReply("server_unavailable", "later"), decision.Failed, "still lists it", false, true, true},
+		{"an unknown code", herdr.ErrorReply("server_unavailable", "later"), decision.Failed, "still lists it", false, true, true},
 		{"not found", herdr.ErrorReply("tab_not_found", "tab ID not found"), decision.Gone, "was gone", false, false, false},
 		{"the last tab", herdr.ErrorReply("tab_close_failed", "cannot close the last tab in a workspace"), decision.Refused, "last tab", false, false, false},
 		{"not understood", herdr.ErrorReply("invalid_request", "unknown variant"), decision.Refused, "invalid_request", false, false, false},
@@ -425,7 +425,7 @@ func TestBurySparesWhatWasNotJudgedOrHasLeft(t *testing.T) {
 			}
 			wait.Eventually(t, "a process that left", func() bool { return procs.Name(leaver) == "sleep" })
 			sh.typeIn(t, "sh -c 'trap \"\" HUP; exec sleep 1001' &\n")
-			wait.Eventually(t, "a process that nobody judged", func() bool {
+			wait.Eventually(t, "a process that was not judged", func() bool {
 				for _, pid := range procs.SessionPIDs(sh.pid) {
 					if !slices.Contains(d.Identity.Tab.Panes[0].Members, pid) {
 						stranger = pid
@@ -440,7 +440,7 @@ func TestBurySparesWhatWasNotJudgedOrHasLeft(t *testing.T) {
 	out := attempt(t, a, d)
 	judging.WantOutcome(t, decision.Done, out, "has left its session")
 	if !procs.Lives(leaver) || !procs.Lives(stranger) {
-		t.Errorf("the process that left lives: %v, the one that nobody judged: %v", procs.Lives(leaver), procs.Lives(stranger))
+		t.Errorf("the process that left lives: %v, the one that was not judged: %v", procs.Lives(leaver), procs.Lives(stranger))
 	}
 	if procs.Lives(sh.pid) {
 		t.Error("the shell lives on")

@@ -225,7 +225,7 @@ func TestHoldRefusesTheFloor(t *testing.T) {
 	}
 }
 
-// ruled is what is done with a tab that somebody would keep, or give away: by the shipped rules, without one of them, and with one more.
+// ruled is what is done with a tab that a rule would keep, or give away: by the shipped rules, without one of them, and with one more.
 type ruled struct {
 	name string
 	o    herdr.Options
@@ -298,8 +298,8 @@ var rulings = []ruled{
 	{name: "its pane is ours", rules: inside("HERDR_ENV", "1", "HERDR_SOCKET_PATH", "SOCKET", "HERDR_PANE_ID", "OWN"), objection: "protect.self"},
 	{name: "our pane is nowhere", rules: inside("HERDR_SOCKET_PATH", "SOCKET", "HERDR_PANE_ID", "w2:p9"), objection: "protect.self"},
 	{name: "our pane is no id", rules: inside("HERDR_SOCKET_PATH", "SOCKET", "HERDR_PANE_ID", "1-1"), objection: "protect.self"},
-	{name: "our pane is not said", rules: inside("HERDR_ENV", "1", "HERDR_SOCKET_PATH", "SOCKET"), objection: "protect.self"},
-	{name: "on a socket that is not said", rules: inside("HERDR_PANE_ID", "OWN"), objection: "protect.self"},
+	{name: "our pane is not named", rules: inside("HERDR_ENV", "1", "HERDR_SOCKET_PATH", "SOCKET"), objection: "protect.self"},
+	{name: "on a socket that is not named", rules: inside("HERDR_PANE_ID", "OWN"), objection: "protect.self"},
 	{name: "our pane is another", rules: inside("HERDR_SOCKET_PATH", "SOCKET", "HERDR_PANE_ID", "KEEP")},
 	{name: "our pane is on another server", rules: inside("HERDR_SOCKET_PATH", "SOCKETx", "HERDR_PANE_ID", "OWN")},
 	{name: "only a server is chosen", rules: inside("HERDR_SOCKET_PATH", "SOCKET")},

@@ -82,7 +82,7 @@ func New(o Options) *Actuator {
 	return &Actuator{Options: o, patience: answerWithin, settles: settlesWithin}
 }
 
-// client asks whatever server listens on socket now.
+// client asks the server that listens on socket now.
 func (a *Actuator) client(socket string) *herdr.Client {
 	return &herdr.Client{Socket: socket, UID: a.Never.UID, Patience: a.patience}
 }

@@ -153,7 +153,7 @@ func (x *stage) play(a *Actuator, m moment) decision.Outcome {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		n -= x.base
-		// A look asks about several panes at once, so that a later request may be told of first.
+		// A look asks about several panes at once, so that a later request may be reported first.
 		for len(x.calls) < n {
 			x.calls = append(x.calls, herdr.Call{})
 		}
@@ -201,7 +201,7 @@ func (x *stage) missed(closed int) string {
 			continue
 		}
 		if x.mischief.fact == inSnapshot && c.Method == "session.snapshot" || x.mischief.fact == inInfo && c.Method == "pane.process_info" && c.Target == x.pane {
-			return fmt.Sprintf("request %d (%s) told of it", i+1, c.Method)
+			return fmt.Sprintf("request %d (%s) reported it", i+1, c.Method)
 		}
 	}
 	return ""
@@ -272,7 +272,7 @@ func (x *stage) clear(a *Actuator) {
 // polls before the request is there); for what a shell does, the same without the reads of /proc; for what the server says of
 // the processes in front, which /proc is asked about itself afterwards, one request more.
 //
-// The server here says of the panes what it is told to, and the shells are real: what they do only /proc can tell.
+// The server here reports what the test sets, and the shells are real: only /proc shows what they do.
 func TestATabThatGoesLiveIsNeverClosed(t *testing.T) {
 	t.Parallel()
 	const workers = 8
@@ -426,7 +426,7 @@ func TestGraspWaitsForTheLock(t *testing.T) {
 	if err := g2.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// A lock on a file that lost its name keeps nobody out, so it is not one.
+	// A lock on a file that lost its name keeps no other program out, so it does not count.
 	f, err := tryLock(a.Lock)
 	if err != nil {
 		t.Fatal(err)

@@ -236,7 +236,7 @@ func TestSettle(t *testing.T) {
 	}{
 		{"saved and not closed", StepClose, nil, decision.Failed, "interrupted before it was closed", false, false},
 		{"closed and not read back", StepReadBack, nil, decision.Done, "settled after an interruption", true, false},
-		{"closed by somebody since", StepClose, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.CloseTab(w.husk) }, decision.Done, "settled", true, false},
+		{"closed by another client since", StepClose, func(_ *testing.T, w *world, _ *decision.Tab) { w.s.CloseTab(w.husk) }, decision.Done, "settled", true, false},
 		{"live since", StepClose, func(_ *testing.T, w *world, d *decision.Tab) {
 			w.s.Split(d.ID, quiet)
 			w.s.Rename(d.ID, "mine")

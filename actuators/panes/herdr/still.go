@@ -16,7 +16,7 @@ import (
 // unchanged reads once more everything that the last judgement rests on, and refuses where any of it is another. It judges nothing and
 // changes nothing. What is read slowest comes first. After the server's last answer, which is about everything that a person or another
 // client may have done to the tab, there are only a few reads of the held processes, of some microseconds each: that their shells
-// have not run since they were held proves that nothing was started from them. It gives what the server said.
+// have not run since they were held proves that nothing was started from them. It gives the server's answer.
 func (h *held) unchanged(ctx context.Context, judged *decision.Tab) (*herdr.World, error) {
 	if err := h.asHeld(judged); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (h *held) ended(p *heldPane, err error) error {
 }
 
 // still reads the held processes: the first one of each pane is the program that it was, leads its session and has the same in front
-// of its terminal. A shell sleeps, and has not run since it was held. Nobody on the never-list is among the others.
+// of its terminal. A shell sleeps, and has not run since it was held. No process on the never-list is among the others.
 func (h *held) still() error {
 	for _, m := range h.members {
 		s, err := m.Stat()

@@ -75,7 +75,7 @@ func (a *Actuator) whereabouts(ctx context.Context, t *decision.Tab) (*whereabou
 	return w, nil
 }
 
-// shellLives reports whether the first process of any pane is there. Only a false without an error says that none is.
+// shellLives reports whether the first process of any pane is there. Only a false without an error says that all are gone.
 func (a *Actuator) shellLives(t *decision.Tab) (bool, error) {
 	var unknown error
 	for _, p := range t.Panes {

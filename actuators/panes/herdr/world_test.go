@@ -32,7 +32,7 @@ type world struct {
 	shells []*shell
 }
 
-// quiet is a pane of which nobody asks what runs in it.
+// quiet is a pane whose processes are not asked for.
 var quiet = herdr.Pane{Fake: &herdr.Info{}}
 
 func fresh(t testing.TB, o herdr.Options, panes ...herdr.Pane) *world {
@@ -138,7 +138,7 @@ func wantNothingSaved(t testing.TB, a *Actuator) {
 	}
 }
 
-// shell is an idle interactive shell on a terminal of its own, of which a server is told what a test wants.
+// shell is an idle interactive shell on a terminal of its own, of which the server gets the facts that a test wants.
 type shell struct {
 	pid    int
 	master *os.File
@@ -176,7 +176,7 @@ func (s *shell) end(t testing.TB) {
 	s.cmd = nil
 }
 
-// pane is how a server is told of the shell: what it says of it stays the same, whatever the shell does.
+// pane is the shell as the server reports it: the report stays the same when the shell does something.
 func (s *shell) pane() herdr.Pane {
 	return herdr.Pane{Fake: &herdr.Info{ShellPID: s.pid, ForegroundPGID: s.pid, Foreground: []herdr.Proc{{PID: s.pid, Name: "sh"}}}}
 }

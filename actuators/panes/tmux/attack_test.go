@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { attack.Main(m) }
 
-// Another user has a socket where the judged session's server was. Whoever asks for it must not run tmux there.
+// Another user has a socket where the judged session's server was. A request for it must not run tmux there.
 func TestAttackAnotherUserHasTheServersSocket(t *testing.T) {
 	t.Parallel()
 	_, attacker := attack.Users(t)

@@ -25,7 +25,7 @@ const (
 	goneWithin = 5 * time.Second
 )
 
-// Act implements actuators.Held. What the last judgement saw is compared with what the server said when the session was held, and then by the
+// Act implements actuators.Held. What the last judgement saw is compared with the server's answer when the session was held, and then by the
 // server itself in the command that kills: so nothing has changed in all that time. Once the session is killed it goes on to the end although
 // ctx ends.
 func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {

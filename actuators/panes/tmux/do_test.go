@@ -311,7 +311,7 @@ func TestDoLeavesWhatWasNotJudged(t *testing.T) {
 	a := actuator(t, Options{})
 	judging.WantOutcome(t, decision.Done, s.carry(t.Context(), a, d), "1 of its 1 process")
 	if !procs.Lives(late) {
-		t.Error("a process that nobody judged was ended")
+		t.Error("a process that was not judged was ended")
 	}
 }
 

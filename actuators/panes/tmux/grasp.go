@@ -40,8 +40,8 @@ type grasp struct {
 // who names the session for a person.
 func (g *grasp) who() string { return g.id.ID + " (" + g.id.Name + ")" }
 
-// Hold implements actuators.Actuator. It refuses a session that Winnow runs in. That Winnow runs in another session of the same
-// server is no reason: then the session is not the server's last, and the server outlives it.
+// Hold implements actuators.Actuator. It refuses a session that Winnow runs in. When Winnow runs in another session of the same
+// server, it allows the act: then the session is not the server's last, and the server outlives it.
 func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (actuators.Held, error) {
 	id := d.Identity.Session
 	if err := admissible(act, d.ID, id); err != nil {

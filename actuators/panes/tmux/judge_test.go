@@ -18,8 +18,8 @@ import (
 
 const act = judging.Act
 
-// Policies that a judge decides by. loose is the shipped tree of an operator who lets every session go, whoever looks at it and whatever runs
-// in it, and strict the shipped tree with one objection more.
+// Policies that a judge decides by. loose is the shipped tree of an operator who lets every session go, also one that is attached or at work, and
+// strict the shipped tree with one objection more.
 var (
 	loose = sync.OnceValues(func() (*judging.Policies, error) {
 		return judging.Tree([]string{"protect/attached", "protect/live"}, map[string]string{"reap/sessions/all/all.rego": `package policies.reap.sessions.all

@@ -64,7 +64,7 @@ func (g *grasp) popless() error {
 	return nil
 }
 
-// popup reports whether a child of the server's may be a popup that ends with the session. One without a terminal is no popup, unless it is
+// popup reports whether a child of the server's may be a popup that ends with the session. One without a terminal is not a popup, unless it is
 // still the server's own image. One that was started for another session ends with this one only where a client shows this one.
 func (g *grasp) popup(pid int) (name string, may bool, err error) {
 	h, err := procact.Hold(g.ProcRoot, pid)

@@ -60,7 +60,7 @@ func TestDoLeavesASessionOverWhichAPopupWasOpened(t *testing.T) {
 	}
 }
 
-// What is opened elsewhere on the same server is no reason: a session that nobody looks at has no popup.
+// What is opened elsewhere on the same server does not count: a session without a client has no popup.
 func TestDoEndsASessionWhileOthersGoOn(t *testing.T) {
 	t.Parallel()
 	s := fresh(t, "worker")

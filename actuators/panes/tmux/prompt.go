@@ -57,8 +57,8 @@ func (g *grasp) first(p decision.Pane) *procact.Held {
 	return nil
 }
 
-// waits reports whether a shell is in front of its terminal and none of what was judged is in front with it: what runs a script
-// shares its group with the programs that it runs, and what waits at a prompt with nobody.
+// waits reports whether a shell is in front of its terminal, without another judged process: a shell that runs a script shares
+// its group with the programs that it runs, and a shell that waits at a prompt is alone in its group.
 func (g *grasp) waits(h *procact.Held, s proc.Stat) bool {
 	return s.TTY != 0 && s.Group == h.PID && s.Foreground == h.PID && !slices.ContainsFunc(g.members, func(o *procact.Held) bool {
 		return o != h && o.Was.Group == h.PID
@@ -104,7 +104,7 @@ func (g *grasp) used() (last time.Time) {
 	return last
 }
 
-// rest waits until nothing was shown, and no key has come, for long enough that whatever comes next is seen.
+// rest waits until nothing was shown, and no key has come, for long enough to see what comes next.
 func (g *grasp) rest(ctx context.Context) error {
 	for range 2 {
 		wait := time.Until(g.used().Add(g.rests))

@@ -28,8 +28,8 @@ func trialsOf(t *testing.T, usual int) int {
 	return usual
 }
 
-// A program is sent to an idle shell at a random moment around the kill. Either it was sent to a session that stays, or tmux told
-// the sender that there is no such session: a program that tmux took and that then died is lost.
+// A program is sent to an idle shell at a random moment around the kill. Either it was sent to a session that stays, or tmux answered
+// the sender that the session is missing: a program that tmux took and that then died is lost.
 func TestAttackAProgramIsSentRightBeforeTheKill(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ title, send string }{
@@ -81,7 +81,7 @@ func TestAttackAProgramIsSentRightBeforeTheKill(t *testing.T) {
 				case !there && took:
 					a.Lost("trial %d: %s: %s", i, out.Outcome, out.Detail)
 				case there && out.Outcome == decision.Done:
-					a.Lost("trial %d: it is there, and that it is gone was said", i)
+					a.Lost("trial %d: it is there, and was reported as gone", i)
 				default:
 					a.Held()
 				}
@@ -97,7 +97,7 @@ func TestAttackAProgramIsSentRightBeforeTheKill(t *testing.T) {
 					s.Run("kill-session", "-t", "="+name)
 				}
 			}
-			t.Logf("killed (the sender was told) %d, kept with the program %d, kept without it %d", killed, kept, refused)
+			t.Logf("killed (the sender got an error) %d, kept with the program %d, kept without it %d", killed, kept, refused)
 		})
 	}
 }

@@ -209,7 +209,7 @@ func bindEnv(v *viper.Viper, known, env []string) map[string]bool {
 	}
 	keys := map[string]bool{}
 	for _, k := range known {
-		if val := set[EnvName(k)]; val != "" { // an empty text is no value
+		if val := set[EnvName(k)]; val != "" { // an empty text is not a value
 			v.Set(k, val)
 			keys[k] = true
 		}

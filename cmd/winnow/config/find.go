@@ -27,7 +27,7 @@ const maxConfig = 256 << 10
 var ruling = foreign.Want{Max: maxConfig, Ruling: true}
 
 // find gives the file that was named, or else the first of the two places that has one, or an empty path. The working folder is
-// none of them: it may be anybody's clone.
+// not one of them: it may be a clone of an untrusted repository.
 func find(file string) (string, []byte, error) {
 	if file != "" {
 		p, err := Path(file)
@@ -75,7 +75,7 @@ func places() ([]string, error) {
 }
 
 // readPlace reads a configuration in one of the usual places. Many people keep theirs among other files of that kind and link to it:
-// a link is followed where nobody but this user and root can change what it leads to.
+// a link is followed where only this user and root can change what it leads to.
 func readPlace(path string) ([]byte, error) {
 	f, err := foreign.Read(context.Background(), path, ruling)
 	if errors.Is(err, foreign.ErrLink) {
@@ -94,7 +94,7 @@ func readPlace(path string) ([]byte, error) {
 	return f.Data, err
 }
 
-// Stray is true when the working folder has a file that looks like Winnow's own and is not read, which somebody may have relied on.
+// Stray is true when the working folder has a file that looks like Winnow's own and is not read, although the user may rely on it.
 // It is looked at and never parsed, and what cannot be looked at is passed over.
 func (c *Config) Stray() bool {
 	at, err := filepath.Abs(Name)

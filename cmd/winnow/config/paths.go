@@ -11,7 +11,7 @@ import (
 )
 
 // expand resolves ~ and $VAR in every path. A path that is not absolute counts from the folder of the file that it stands in, never
-// from the working folder, which may be anybody's clone; one from the environment, which set names by its key, from the working
+// from the working folder, which may be an untrusted clone; one from the environment, which set names by its key, from the working
 // folder, where it was typed.
 func (c *Config) expand(set map[string]bool) error {
 	folder := ""

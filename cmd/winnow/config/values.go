@@ -72,7 +72,7 @@ func durations(_, to reflect.Type, data any) (any, error) {
 	return d, nil
 }
 
-// duration reads a value that stands for a time. A bare number other than 0 has no unit, and an empty text is no zero.
+// duration reads a value that stands for a time. A bare number other than 0 has no unit, and an empty text is not a zero.
 func duration(data any) (time.Duration, error) {
 	switch x := data.(type) {
 	case string:
@@ -121,7 +121,7 @@ func Duration(s string) (time.Duration, error) {
 	return time.Duration(n*24*float64(time.Hour)) + rest, nil
 }
 
-// checkPatterns refuses patterns that are none, which would protect everything or nothing, and texts that are empty, wherever they come
+// checkPatterns refuses invalid patterns, which would protect everything or nothing, and texts that are empty, wherever they come
 // from: a variable of the environment can hold them too.
 func (c *Config) checkPatterns(must need) {
 	empty := emptyText(reflect.ValueOf(c).Elem(), "")

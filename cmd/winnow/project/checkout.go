@@ -51,7 +51,7 @@ func folder(at int, name, path string) (int, error) {
 }
 
 // Worktrees lists the linked worktrees of the repository with that main checkout, by their real paths. One counts only if the
-// repository's entry and the folder's .git lead to each other: an entry alone could name anybody's folder.
+// repository's entry and the folder's .git lead to each other: an entry alone could name a folder of another repository.
 func Worktrees(ctx context.Context, main string) ([]string, error) {
 	admins := filepath.Join(main, ".git", "worktrees")
 	entries, err := os.ReadDir(admins)

@@ -1,7 +1,7 @@
 // Package project reads what a repository says about itself to Winnow, in .winnow/config.yaml of its main checkout, and remembers
 // which of these files a user trusts.
 //
-// Such a file comes with a clone, so it is somebody else's until the user says otherwise. What it may say is small and can only keep
+// Such a file comes with a clone, so it is not trusted until the user says so. What it may say is small and can only keep
 // things: paths, holds, and rules that are turned off there.
 package project
 

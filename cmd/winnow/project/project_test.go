@@ -130,7 +130,7 @@ func TestAttackTheListOfWhatIsTrusted(t *testing.T) {
 	}
 }
 
-// TestAttackAnEntryOfAWorktree adds entries to a repository that lead to folders which are none of its worktrees.
+// TestAttackAnEntryOfAWorktree adds entries to a repository that lead to folders which are not its worktrees.
 func TestAttackAnEntryOfAWorktree(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())

@@ -22,13 +22,13 @@ import (
 // schema names the form of what is remembered.
 const schema = "winnow.trust/v1"
 
-// Trusted is a file that a user trusts: what it said when they did. That holds until they trust another content or take it back, so
-// that nobody who can write the repository can take away what they rely on.
+// Trusted is a file that a user trusts: its content at that moment. That holds until they trust another content or take it back, so
+// that a user who can write the repository cannot take away what they rely on.
 type Trusted struct {
 	Schema string `json:"schema"`
 	// Path is the real path of the main checkout.
 	Path string `json:"path"`
-	// SHA256 is over Text, the file as it was, in hexadecimal digits.
+	// SHA256 is the hash of Text, the file at that time, in hexadecimal digits.
 	SHA256    string    `json:"sha256"`
 	TrustedAt time.Time `json:"trusted_at"`
 	Text      string    `json:"text"`
@@ -140,7 +140,7 @@ const (
 	StateChanged   = "changed"   // it says something else now; what was trusted holds
 	StateGone      = "gone"      // it no longer exists; what was trusted holds
 	StateRefused   = "refused"   // it cannot be read as it should be; what was trusted holds
-	StateUntrusted = "untrusted" // nobody trusted it: nothing of it holds
+	StateUntrusted = "untrusted" // it was never trusted: nothing in it counts
 )
 
 // State compares what is trusted with the file as it is. Why says what is the matter, "" for StateTrusted.

@@ -15,7 +15,7 @@ import (
 )
 
 // redacter replaces what names a person, a machine or a project by stand-ins. Equal things get equal stand-ins within one document,
-// so that it still joins; the salt is thrown away, so that nobody can try names against it.
+// so that it still joins; the salt is thrown away, so that names cannot be tried against it.
 type redacter struct {
 	salt [16]byte
 	// known are names that say what a thing is and not whose: shells, agents and the like.

@@ -11,7 +11,7 @@ import (
 	"winnow/engine/subject"
 )
 
-// Levels says which rules are not on: those that protect, which is worth a warning, and those that reap; "" where there are none.
+// Levels says which rules are not on: those that protect, which is worth a warning, and those that reap; "" if all are on.
 func Levels(all []subject.RuleLevel) (protect, reap string) {
 	var off, rest []string
 	for i, l := range all {

@@ -88,7 +88,7 @@ type ProjectRef struct {
 }
 
 // Count is the census of one kind. Unknown counts those of Spare that were kept because something could not be read.
-// Failed names the kind's sources that could not be read: what they have is in none of the numbers.
+// Failed names the kind's sources that could not be read: the numbers do not count what they have.
 type Count struct {
 	Seen    int      `json:"seen"`
 	InScope int      `json:"in_scope"`

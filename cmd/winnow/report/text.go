@@ -101,7 +101,7 @@ func count(acts []decision.Act, outcome string) int {
 	return n
 }
 
-// sourcesText lists what could not be read. An absent source is only worth a line where somebody named it.
+// sourcesText lists what could not be read. An absent source is only worth a line if the configuration names it.
 func (p page) sourcesText(w io.Writer, sources map[string]snapshot.Source) {
 	var bad []text.Row
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
@@ -485,7 +485,7 @@ func (p page) filesText(w io.Writer, files []string) {
 	}
 }
 
-// projectsText says which projects' own files are another now, with --all also which keep things, and which nobody trusted.
+// projectsText says which projects' own files have changed, with --all also which keep things, and which were never trusted.
 func (p page) projectsText(w io.Writer, projects []ProjectRef, all bool) {
 	var shown []ProjectRef
 	for _, x := range projects {

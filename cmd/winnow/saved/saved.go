@@ -82,10 +82,10 @@ func counted(data []byte) (objects, values int) {
 	return objects, values
 }
 
-// inherited is the name of something that whoever started this program opened for it: <(program) of a shell, or a pipe.
+// inherited is the name of something that the process which started this program opened for it: <(program) of a shell, or a pipe.
 var inherited = regexp.MustCompile(`^(?:-|/dev/stdin|/dev/fd/([0-9]{1,6})|/proc/self/fd/([0-9]{1,6}))$`)
 
-// readFile reads a file that the user names. It ends with ctx, whatever the file is.
+// readFile reads a file that the user names. It ends with ctx, for every type of file.
 func readFile(ctx context.Context, file string) ([]byte, error) {
 	m := inherited.FindStringSubmatch(file)
 	if m == nil {

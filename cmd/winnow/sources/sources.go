@@ -161,7 +161,7 @@ func (set Set) records() ([]collectors.Source, error) {
 	return out, nil
 }
 
-// with adds the records that a list lacks. It has a file already when path and format are the same, under whatever name.
+// with adds the records that a list lacks. It has a file already when path and format are the same, also under another name.
 func with(list, more []config.Record) []config.Record {
 	list = slices.Clip(list)
 	for _, r := range more {
@@ -367,7 +367,7 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 		}
 	}
 	if sc.Kind == snapshot.KindProcess {
-		// Which folders are worktrees is all that a process is judged by: nobody is asked who uses them and what they hold.
+		// Which folders are worktrees is all that a process is judged by: their holders and their content are not read.
 		o.Holders = nil
 	}
 	return o

@@ -69,7 +69,7 @@ func (c *checker) section(n *yaml.Node, t reflect.Type, under *keys, at string) 
 	fields := fieldsOf(t)
 	c.pairs(n, at, func(key string, k, v *yaml.Node) {
 		f, ok := fields[key]
-		if !ok && len(c.found) >= maxProblems { // nobody reads it, and comparing takes time
+		if !ok && len(c.found) >= maxProblems { // it would not be read, and comparing takes time
 			c.bad(k, join(at, key), "unknown key %q", join(at, key))
 			return
 		}

@@ -73,7 +73,7 @@ func (k *keys) nearest(at string, section *keys, key string) string {
 	if same, far := closest(lower, all, last); far == 0 {
 		return same
 	}
-	if at != "" { // somebody who wrote a section's name means something in it
+	if at != "" { // a user who wrote a section's name means something in it
 		if beside, _ := closest(lower, section.all(at), last); beside != "" {
 			return beside
 		}

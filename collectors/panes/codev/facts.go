@@ -47,7 +47,7 @@ func newJoin(r *reader, w *world) *join {
 	return j
 }
 
-// terminals are all that there are, by id, and then the shellpers that nobody knows, by pid.
+// terminals are all that there are, by id, and then the shellpers that neither Tower nor store knows, by pid.
 func (j *join) terminals(ctx context.Context) []*snapshot.Terminal {
 	var out []*snapshot.Terminal
 	ids := slices.Concat(slices.Collect(maps.Keys(j.rows)), slices.Collect(maps.Keys(j.listed)))

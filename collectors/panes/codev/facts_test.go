@@ -105,8 +105,8 @@ func TestDuplicatesAndTwoWorkspaces(t *testing.T) {
 	}
 }
 
-// Two workspaces have a builder of the same id: what has ended in one has ended there alone, and what is alive in one is nobody's there for
-// being over in the other.
+// Two workspaces have a builder of the same id: an end in one workspace counts there alone, and what is live in one
+// keeps its owner there when the other workspace's has ended.
 func TestOverInOneWorkspaceAndAliveInTheOther(t *testing.T) {
 	t.Parallel()
 	for name, over := range map[string]int{"over in the first": 0, "over in the second": 1} {
@@ -244,7 +244,7 @@ func TestWhoseProcess(t *testing.T) {
 	check("none any more, of one that exited", "exited 1 listed recorded", "")
 	f.SetPID(x.ID, stranger.Process.Pid)
 	f.Exec("UPDATE terminal_sessions SET shellper_start_time = 1795196883912")
-	check("somebody else's by now, of one that exited", "exited 1 listed recorded", "closing the terminal could end it")
+	check("another process's by now, of one that exited", "exited 1 listed recorded", "closing the terminal could end it")
 }
 
 // Without the Tower, a row of old that says neither when nor where proves nothing.
@@ -264,7 +264,7 @@ func TestOldRows(t *testing.T) {
 	}
 }
 
-// A shellper is somebody's if a row or the list could mean it, and another instance's if its socket lies elsewhere.
+// A shellper has an owner if a row or the list could mean it, and is another instance's if its socket lies elsewhere.
 func TestStrays(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, tower.Options{})
@@ -292,7 +292,7 @@ func TestStrays(t *testing.T) {
 	}
 	f.env["SHELLPER_SOCKET_DIR"] = f.SocketDir()
 
-	// A row that no longer means the process makes it nobody's; a terminal that is being attached could be any.
+	// A row that no longer means the process leaves it without an owner; a terminal that is being attached could be any.
 	f.Exec("UPDATE terminal_sessions SET shellper_start_time = 1795196883912, shellper_socket = NULL")
 	p := f.read()
 	if says(f.only(p, strayID(trusted.PID))) != "shellper !listed !recorded scoped pid" {
@@ -392,7 +392,7 @@ func TestContestedProcess(t *testing.T) {
 	}
 }
 
-// What a shellper's command line says of whose it is.
+// What a shellper's command line says of its owner.
 func TestWhoseShellper(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

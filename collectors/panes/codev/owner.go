@@ -88,7 +88,7 @@ func (j *join) worktree(t *snapshot.Terminal, row *tower.Session, known *snapsho
 	o.Gone, o.Unregistered = found.gone, found.unregistered
 }
 
-// unless says that a builder is on record where one of any id works in its worktree, although none of its own id is.
+// unless says that a builder is on record where one of any id works in its worktree, although no builder with its own id is.
 func (j *join) unless(recorded *bool, worktree string) *bool {
 	works := func(b tower.Builder) bool { return b.Worktree != "" && tower.SamePath(b.Worktree, worktree) }
 	if recorded != nil && !*recorded && worktree != "" && slices.ContainsFunc(j.Builders, works) {
@@ -97,8 +97,8 @@ func (j *join) unless(recorded *bool, worktree string) *bool {
 	return recorded
 }
 
-// startedIn says in whose worktree a shellper was started that nobody knows. That says whose it was, and not what runs in it: a builder, its
-// development server or a shell that somebody opened there.
+// startedIn says in whose worktree an unknown shellper was started. That gives its owner then, and not what runs in it: a builder, its
+// development server or a shell that a person opened there.
 func (j *join) startedIn(t *snapshot.Terminal) {
 	workspace, tree := j.place(t.Cwd)
 	id := roleOf(filepath.Base(tree))

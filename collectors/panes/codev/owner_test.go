@@ -126,7 +126,7 @@ func TestWhatIsForgotten(t *testing.T) {
 		"its process lives, however long ago it was seen": {func(s *snapshot.Snapshot, o *snapshot.Owner) {
 			o.LastAt, s.Processes["process:7@70"] = at.Add(-9*week), snapshot.Process{}
 		}, true},
-		"it is there, and nothing says whose it is": {func(s *snapshot.Snapshot, o *snapshot.Owner) {
+		"it is there, and its owner is not known": {func(s *snapshot.Snapshot, o *snapshot.Owner) {
 			o.LastAt = at.Add(-9 * week)
 			mine(s, func(*snapshot.Terminal) {})
 		}, true},
@@ -155,7 +155,7 @@ func TestWhatIsForgotten(t *testing.T) {
 	}
 }
 
-// A builder that was seen before is cleaned up: its terminal and its development server are known to be its, whatever was missed meanwhile.
+// A builder that was seen before is cleaned up: its terminal and its development server are known to be its, also when looks were missed meanwhile.
 func TestMemoryOfACleanup(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, tower.Options{})

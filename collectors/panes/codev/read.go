@@ -33,7 +33,7 @@ func newReader(o Options, name, home, base string, every []string) *reader {
 	return &reader{Options: o, name: name, home: home, base: base, others: others}
 }
 
-// native is what Options.Only may be: an id of Codev's, or that of a shellper that nobody knows.
+// native is what Options.Only may be: an id of Codev's, or that of a shellper that neither Tower nor store knows.
 var native = regexp.MustCompile(tower.ID.String() + `|^pid-[1-9][0-9]{0,9}$`)
 
 // world is everything that one reading found, before it is joined.
@@ -54,7 +54,7 @@ type world struct {
 // folder that neither has. Where the store or the Tower could not be read, what the other one and /proc say is still given, and what
 // only the missing one knows is absent.
 //
-// It wraps collectors.ErrAbsent only when there is neither a Tower nor anything that one left behind, collectors.ErrPermission when
+// It wraps collectors.ErrAbsent only when there is neither a Tower nor anything that a Tower left behind, collectors.ErrPermission when
 // something may not be read, and the context's error when it was not done in time.
 func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
 	if r.Only != "" && !native.MatchString(r.Only) {
@@ -176,7 +176,7 @@ func (r *reader) ask(ctx context.Context, w *world) error {
 	return err
 }
 
-// stranger reports whether the Tower has terminals and none of them is in the store, which has some too.
+// stranger reports whether the Tower has terminals and the store has others only.
 func stranger(entries []tower.Entry, rows []tower.Session) bool {
 	listed := map[string]bool{}
 	for _, e := range entries {

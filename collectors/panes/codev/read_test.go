@@ -199,7 +199,7 @@ func TestTowerThatCannotBeAsked(t *testing.T) {
 	}
 }
 
-// A Tower that has no manager of shellpers has no husks to tell of, and that is no failure.
+// A Tower that has no manager of shellpers has no husks to tell of, and that is not a failure.
 func TestTowerWithoutShellpers(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, tower.Options{})
@@ -212,7 +212,7 @@ func TestTowerWithoutShellpers(t *testing.T) {
 	f.want(f.read(), map[string]string{})
 }
 
-// A source is absent only where nothing is left that anybody could have overlooked.
+// A source is absent only where nothing is left that a look could have missed.
 func TestNoTower(t *testing.T) {
 	t.Parallel()
 	t.Run("and nothing left behind", func(t *testing.T) {
@@ -331,7 +331,7 @@ func TestStoreThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// When time runs out, what is known by then is given, and nothing is said to be absent.
+// When time runs out, what is known by then is given, and nothing is reported as absent.
 func TestTimeRunsOut(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, tower.Options{})
@@ -476,7 +476,7 @@ func TestOnly(t *testing.T) {
 	}
 }
 
-// A secret of a command line is in nothing that comes out, whatever happens; fixture.try looks for it every time.
+// A secret of a command line is in nothing that comes out, in every case; fixture.try looks for it every time.
 func TestSecretsStay(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, tower.Options{})

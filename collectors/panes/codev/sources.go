@@ -65,7 +65,7 @@ type Options struct {
 func ID(source, native string) string { return snapshot.KindTerminal + ":" + source + "/" + native }
 
 // Sources gives one source a state folder, sorted by path. One that Codev would use and that is not there gives none; one that was
-// named and is not there gives a source that fails. The errors are a folder that is no absolute path and a Tower that is not this
+// named and is not there gives a source that fails. The errors are a folder that is not an absolute path and a Tower that is not this
 // machine's own.
 //
 // A source is named codev/default for ~/.agent-farm, else codev/ and the folder's name. Of two that would have the same name, those

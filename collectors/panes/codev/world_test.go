@@ -78,7 +78,7 @@ func (f *fixture) builder(ws, id string) tower.TerminalState {
 	return f.Terminal(ws, tower.Terminal{RoleID: id})
 }
 
-// row writes the row of a builder, and that of a terminal which has no process, and gives that one's id.
+// row writes the row of a builder, and that of a terminal without a process, and gives the terminal's id.
 func (f *fixture) row(ws, builder string) string {
 	f.t.Helper()
 	f.Builder(ws, tower.Builder{ID: builder})

@@ -11,6 +11,7 @@ import (
 
 	"winnow/collectors"
 	"winnow/testkit/attack"
+	"winnow/testkit/wait"
 )
 
 // hostile listens on a socket and answers every connection with begin and then again and again with more, until it is hung up on.
@@ -62,7 +63,7 @@ func TestAttackAHerdrServerThatNeverEnds(t *testing.T) {
 		"nothing but newlines": {"\n", "\n", 0},
 	} {
 		begin := time.Now()
-		err := fails(t, Options{UID: os.Getuid()}, hostile(t, c.begin, c.more, c.pause), within(t, 5*time.Second))
+		err := fails(t, Options{UID: os.Getuid()}, hostile(t, c.begin, c.more, c.pause), wait.Within(t, 5*time.Second))
 		switch took := time.Since(begin); {
 		case errors.Is(err, collectors.ErrAbsent):
 			a.Lost("%s: it counts as absent: %v", name, err)
@@ -82,7 +83,7 @@ func TestAttackAHerdrSocketOfAnotherUser(t *testing.T) {
 	heard := attacker.Listen(t, "unix", filepath.Join(shared, "herdr.sock"))
 	a := attack.New(t, "another user's herdr socket is read")
 	for range 50 {
-		if err := fails(t, Options{UID: os.Getuid()}, heard.Address, within(t, 20*time.Second)); !errors.Is(err, collectors.ErrPermission) {
+		if err := fails(t, Options{UID: os.Getuid()}, heard.Address, wait.Within(t, 20*time.Second)); !errors.Is(err, collectors.ErrPermission) {
 			a.Lost("%v", err)
 			continue
 		}

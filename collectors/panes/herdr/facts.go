@@ -90,8 +90,8 @@ func spaces(w *herdr.World) map[string]space {
 	return out
 }
 
-// last reports whether a tab of the workspace is its only one. Whoever says so is believed, and that there are more only when the
-// server lists as many as it counts.
+// last reports whether a tab of the workspace is its only one. A server that says so is believed. That there
+// are more is believed only when the server lists as many as it counts.
 func last(x herdr.Workspace, listed int) *bool {
 	switch {
 	case listed < 2 || x.TabCount != nil && *x.TabCount < 2:

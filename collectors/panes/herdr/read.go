@@ -105,7 +105,7 @@ func (r *reader) read(ctx context.Context, c *herdr.Client) (collectors.Part, er
 	return part, nil
 }
 
-// greet asks the server who it is. From then on nobody else may answer.
+// greet asks the server who it is. From then on no other server may answer.
 func (r *reader) greet(ctx context.Context, c *herdr.Client) (*snapshot.Server, error) {
 	pong, pid, err := c.Ping(ctx)
 	switch {
@@ -124,7 +124,7 @@ func (r *reader) greet(ctx context.Context, c *herdr.Client) (*snapshot.Server, 
 	return s, nil
 }
 
-// older reports whether a version is positively too old. One that is no number is left to the protocol.
+// older reports whether a version is positively too old. One that is not a number is left to the protocol.
 func older(version string) bool {
 	parts := strings.SplitN(version, ".", 3)
 	if len(parts) < 2 {

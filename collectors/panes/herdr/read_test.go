@@ -24,11 +24,12 @@ import (
 	wire "winnow/internal/herdr"
 	"winnow/testkit/herdr"
 	"winnow/testkit/must"
+	"winnow/testkit/wait"
 )
 
 var profiles = []herdr.Profile{herdr.V071, herdr.V074, herdr.V075, herdr.V080, herdr.Future}
 
-// idle is a pane without a process that is said to be an idle shell.
+// idle is a pane without a process that the server reports as an idle shell.
 func idle(pid int) herdr.Pane {
 	return herdr.Pane{Fake: &herdr.Info{ShellPID: pid, ForegroundPGID: pid, Foreground: []herdr.Proc{{PID: pid, Name: "sh"}}}}
 }
@@ -109,8 +110,8 @@ func TestReadWithTheProcessesHere(t *testing.T) {
 	busy := s.Tab(w, "busy", herdr.Pane{Argv: []string{"sh", "-c", "sleep 600; :"}})
 	background := s.Tab(w, "background")
 	s.Type(s.Panes(background)[0].ID, "sleep 600 &\necho started\n")
-	eventually(t, "a job in the background", func() bool { return strings.Contains(s.Output(s.Panes(background)[0].ID), "started\n") })
-	eventually(t, "a sleep below the shell", func() bool {
+	wait.Eventually(t, "a job in the background", func() bool { return strings.Contains(s.Output(s.Panes(background)[0].ID), "started\n") })
+	wait.Eventually(t, "a sleep below the shell", func() bool {
 		return len(look(t, reading(t, Options{}, s.Socket()))[busy].Panes[0].Foreground) == 2
 	})
 	part := reading(t, Options{}, s.Socket())
@@ -145,7 +146,7 @@ func TestReadWithTheProcessesHere(t *testing.T) {
 	}
 }
 
-// A tunnel leads to a server whose pids are here, for it is this very machine: they are somebody else's all the same.
+// A tunnel leads to a server whose pids are here, for it is this very machine: they count as another machine's all the same.
 func TestReadThroughATunnel(t *testing.T) {
 	t.Parallel()
 	s := herdr.Start(t, herdr.Options{})
@@ -186,7 +187,7 @@ func TestReadOneTab(t *testing.T) {
 	}
 	// herdr would take these for positions.
 	for _, only := range []string{"1", "w1:1", "w1:2", "1:2", "t_1_2", "1:t1", "w_1:t2", "w1:+2", "+1:2", "1:p1", "+1:t1", "w1:+t1", "w_1:2", "w1:01", "1-1", "p_1", "w1:t", "w1:tO", "w1:t1\n", "w1:p1", " w1:t1"} {
-		if err := fails(t, Options{Only: only}, "/nonexistent; ", within(t, time.Second)); errors.Is(err, collectors.ErrAbsent) {
+		if err := fails(t, Options{Only: only}, "/nonexistent; ", wait.Within(t, time.Second)); errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("%q was asked for: %v", only, err)
 		}
 	}
@@ -263,7 +264,7 @@ func TestReadAPaneThatHerdrCannotTellAbout(t *testing.T) {
 		"not found":        {herdr.NotFound, `process_info: herdr answers "pane_not_found"`},
 		"an error":         {herdr.Erring, `process_info: herdr answers "internal_error"`},
 		"no shell":         {other, "process_info: herdr does not say which process is the pane's shell"},
-		"a pid of nobody":  {func(_ int, real herdr.Info) herdr.Info { real.Foreground[0].PID = 0; return real }, "process_info: herdr does not say the pid of a process in the foreground"},
+		"an invalid pid":   {func(_ int, real herdr.Info) herdr.Info { real.Foreground[0].PID = 0; return real }, "process_info: herdr does not say the pid of a process in the foreground"},
 		"unknown to herdr": {func(int, herdr.Info) herdr.Info { return herdr.Info{Code: "invalid_request"} }, `process_info: herdr answers "invalid_request"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -304,7 +305,7 @@ func inPane(s *herdr.Server, tab string) func(string) string {
 	return env("HERDR_ENV", "1", "HERDR_SOCKET_PATH", s.Socket(), "HERDR_TAB_ID", tab, "HERDR_PANE_ID", s.Panes(tab)[0].ID)
 }
 
-// every runs f for each request of a reading, and for the second such request where there is one; at says whether a call is that one.
+// every runs f for each request of a reading, and for the second such request where there is one; at says whether a call is this request.
 func every(t *testing.T, f func(t *testing.T, s *herdr.Server, o Options, at func(herdr.Call) bool)) {
 	for profile, methods := range askers {
 		s := herdr.Start(t, herdr.Options{Profile: profile})
@@ -348,7 +349,7 @@ func TestReadFailsOnHalfAnAnswer(t *testing.T) {
 					}
 					return herdr.Fault{}
 				})
-				err := fails(t, o, s.Socket(), within(t, long))
+				err := fails(t, o, s.Socket(), wait.Within(t, wait.Patience))
 				if errors.Is(err, collectors.ErrAbsent) || errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("want a failure of its own, got %v", err)
 				}
@@ -363,7 +364,7 @@ func TestReadFailsInTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			every(t, func(t *testing.T, s *herdr.Server, o Options, at func(herdr.Call) bool) {
-				ctx, cancel := context.WithCancelCause(within(t, long))
+				ctx, cancel := context.WithCancelCause(wait.Within(t, wait.Patience))
 				defer cancel(nil)
 				s.Fault(func(_ int, c herdr.Call) herdr.Fault {
 					if at(c) {
@@ -389,7 +390,7 @@ func TestReadFailsWhenTheServerIsWedged(t *testing.T) {
 			s := herdr.Start(t, herdr.Options{Profile: profile})
 			s.Tab(s.Workspace("w"), "", idle(10))
 			s.Wedge(true)
-			ctx, cancel := context.WithCancel(within(t, long))
+			ctx, cancel := context.WithCancel(wait.Within(t, wait.Patience))
 			defer cancel()
 			s.Before(func(_ int, c herdr.Call) {
 				if c.Method != "ping" {
@@ -404,7 +405,7 @@ func TestReadFailsWhenTheServerIsWedged(t *testing.T) {
 	}
 	s := herdr.Start(t, herdr.Options{})
 	s.Fault(func(int, herdr.Call) herdr.Fault { return herdr.HangAfterAccept })
-	if err := fails(t, Options{}, s.Socket(), within(t, 50*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
+	if err := fails(t, Options{}, s.Socket(), wait.Within(t, 50*time.Millisecond)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("want a deadline, got %v", err)
 	}
 }
@@ -441,14 +442,14 @@ func TestReadTellsAbsentFromFailed(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	must.Do(t, os.WriteFile(file, nil, 0o600))
 	for _, socket := range []string{filepath.Join(dir, "none"), s.Socket(), file} {
-		if err := fails(t, Options{}, socket, within(t, long)); !errors.Is(err, collectors.ErrAbsent) {
+		if err := fails(t, Options{}, socket, wait.Within(t, wait.Patience)); !errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("%s: want absent, got %v", filepath.Base(socket), err)
 		}
 	}
 	if _, err := os.Stat(s.Socket()); err != nil {
 		t.Errorf("reading took the stale file away: %v", err)
 	}
-	if err := fails(t, Options{UID: os.Getuid() + 1}, herdr.Start(t, herdr.Options{}).Socket(), within(t, long)); !errors.Is(err, collectors.ErrPermission) {
+	if err := fails(t, Options{UID: os.Getuid() + 1}, herdr.Start(t, herdr.Options{}).Socket(), wait.Within(t, wait.Patience)); !errors.Is(err, collectors.ErrPermission) {
 		t.Errorf("another user's server: want no permission, got %v", err)
 	}
 }
@@ -461,7 +462,7 @@ func TestReadWithoutPermission(t *testing.T) {
 	}
 	s := herdr.Start(t, herdr.Options{})
 	must.Do(t, os.Chmod(s.Socket(), 0))
-	if err := fails(t, Options{}, s.Socket(), within(t, long)); !errors.Is(err, collectors.ErrPermission) {
+	if err := fails(t, Options{}, s.Socket(), wait.Within(t, wait.Patience)); !errors.Is(err, collectors.ErrPermission) {
 		t.Errorf("want no permission, got %v", err)
 	}
 }
@@ -481,7 +482,7 @@ func TestReadOldAndOddVersions(t *testing.T) {
 			reading(t, Options{}, s.Socket())
 			continue
 		}
-		if err := fails(t, Options{}, s.Socket(), within(t, long)); !strings.Contains(err.Error(), "positional ids") {
+		if err := fails(t, Options{}, s.Socket(), wait.Within(t, wait.Patience)); !strings.Contains(err.Error(), "positional ids") {
 			t.Errorf("%s, %d: want a refusal of its ids, got %v", c.version, c.protocol, err)
 		}
 		must.Equal(t, map[string]int{"ping": 1}, asked(s), "%s: requests", c.version)
@@ -528,7 +529,7 @@ func TestReadListsThatChange(t *testing.T) {
 						}
 					}
 				})
-				part, err := newReader(Options{UID: os.Getuid()}, "herdr/s", s.Socket()).Read(within(t, long))
+				part, err := newReader(Options{UID: os.Getuid()}, "herdr/s", s.Socket()).Read(wait.Within(t, wait.Patience))
 				<-changed
 				if err == nil {
 					// What was read must be what was there at one moment: before the change, or after it.
@@ -590,7 +591,7 @@ func TestReadAChangeBetweenTheRequests(t *testing.T) {
 			t.Errorf("the shell is %v, want %d and not %d", p.ShellPID, now, old)
 		}
 	})
-	t.Run("the shell ends after it was told of", func(t *testing.T) {
+	t.Run("the shell ends after it was reported", func(t *testing.T) {
 		t.Parallel()
 		s, tab, pane, _ := open(t)
 		part := reading(t, Options{}, s.Socket())
@@ -611,7 +612,7 @@ func TestReadAChangeBetweenTheRequests(t *testing.T) {
 				close(back)
 			}
 		})
-		if err := fails(t, Options{}, s.Socket(), within(t, long)); errors.Is(err, collectors.ErrAbsent) {
+		if err := fails(t, Options{}, s.Socket(), wait.Within(t, wait.Patience)); errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("a server that restarts is no absent one: %v", err)
 		}
 		<-back
@@ -622,7 +623,7 @@ func TestReadAChangeBetweenTheRequests(t *testing.T) {
 	})
 }
 
-// Whoever listens on the path at one request must at the next one.
+// The process that listens on the path at one request must also listen at the next.
 func TestReadAServerThatIsReplaced(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"ping", "session.snapshot", "pane.current"} {
@@ -640,7 +641,7 @@ func TestReadAServerThatIsReplaced(t *testing.T) {
 				}
 			})
 			o := Options{Env: env("HERDR_ENV", "1", "HERDR_SOCKET_PATH", path, "HERDR_TAB_ID", tab, "HERDR_PANE_ID", s.Panes(tab)[0].ID)}
-			if err := fails(t, o, path, within(t, long)); !strings.Contains(err.Error(), "restarted") {
+			if err := fails(t, o, path, wait.Within(t, wait.Patience)); !strings.Contains(err.Error(), "restarted") {
 				t.Errorf("want a restart, got %v", err)
 			}
 		})
@@ -681,7 +682,7 @@ func TestReadKnowsItsOwnTab(t *testing.T) {
 		asked int
 	}{
 		{"no environment", nil, herdr.Fault{}, only(""), 0},
-		{"a socket that somebody set, and no pane", env(here...), herdr.Fault{}, only(""), 0},
+		{"a socket that was set, and no pane", env(here...), herdr.Fault{}, only(""), 0},
 		{"one of its panes", in(append(here, "HERDR_TAB_ID", mine, "HERDR_PANE_ID", pane)...), herdr.Fault{}, only(mine), 1},
 		{"by another path", in("HERDR_SOCKET_PATH", alias, "HERDR_TAB_ID", mine, "HERDR_PANE_ID", pane), herdr.Fault{}, only(mine), 1},
 		{"a pane that moved", in(append(here, "HERDR_TAB_ID", moved, "HERDR_PANE_ID", was)...), herdr.Fault{}, only(other), 1},
@@ -791,7 +792,7 @@ func TestReadAsksAsHerdrWants(t *testing.T) {
 		}
 		said <- nil
 	}()
-	fails(t, Options{}, socket, within(t, long))
+	fails(t, Options{}, socket, wait.Within(t, wait.Patience))
 	if err := <-said; err != nil {
 		t.Error(err)
 	}
@@ -829,7 +830,7 @@ func TestReadAnswersThatAreNone(t *testing.T) {
 	for name, f := range map[string]func(n int, req map[string]any) string{
 		"a number": func(int, map[string]any) string { return "7\n" },
 		"null":     func(int, map[string]any) string { return "null\n" },
-		"an id that is none of ours": func(_ int, req map[string]any) string {
+		"an id that is not ours": func(_ int, req map[string]any) string {
 			req["id"] = "2"
 			return pong(req)
 		},
@@ -838,7 +839,7 @@ func TestReadAnswersThatAreNone(t *testing.T) {
 		"neither a result nor an error": func(_ int, req map[string]any) string { return `{"id":"winnow"}` + "\n" },
 		"another type":                  func(_ int, req map[string]any) string { return answer(req, "ok", nil) },
 		"no type":                       func(_ int, req map[string]any) string { return answer(req, "", map[string]any{"protocol": 19}) },
-		"a refusal of nobody's":         func(int, map[string]any) string { return `{"id":"","error":{"code":"pane_not_found"}}` + "\n" },
+		"a refusal without an id":       func(int, map[string]any) string { return `{"id":"","error":{"code":"pane_not_found"}}` + "\n" },
 		"a refusal of no pane's": func(n int, req map[string]any) string {
 			if req["method"] == "pane.process_info" {
 				return `{"id":"","error":{"code":"pane_not_found"}}` + "\n"
@@ -872,13 +873,13 @@ func TestReadAnswersThatAreNone(t *testing.T) {
 		"two positions":                           set("tabs", list(tab("+1:2", "w1"), tab("w1:t1", "w1"))),
 		"a pane's id without its workspace's w":   set("panes", list(pane("1:p1", "w1:t1", "x"))),
 		"a pane twice":                            set("panes", list(pane("w1:p1", "w1:t1", "x"), pane("w1:p1", "w1:t1", "y"))),
-		"a pane's id that is none":                set("panes", list(pane("p_75", "w1:t1", "x"))),
-		"a pane of nobody":                        set("panes", list(pane("w1:p1", "w1:t2", "x"))),
+		"a pane's id is invalid":                  set("panes", list(pane("p_75", "w1:t1", "x"))),
+		"a pane without a tab":                    set("panes", list(pane("w1:p1", "w1:t2", "x"))),
 		"a terminal twice":                        set("panes", list(pane("w1:p1", "w1:t1", "x"), pane("w1:p2", "w1:t1", "x"))),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := fails(t, Options{}, liar(t, f), within(t, long)); errors.Is(err, collectors.ErrAbsent) {
+			if err := fails(t, Options{}, liar(t, f), wait.Within(t, wait.Patience)); errors.Is(err, collectors.ErrAbsent) {
 				t.Errorf("want a failure, got %v", err)
 			}
 		})
@@ -912,7 +913,7 @@ func TestReadAServerThatEndsWhileItIsRead(t *testing.T) {
 		_, _ = io.WriteString(c, pong(map[string]any{"id": "winnow"}))
 		_ = c.Close()
 	}()
-	if err := fails(t, Options{}, socket, within(t, long)); errors.Is(err, collectors.ErrAbsent) || !strings.Contains(err.Error(), "while it was read") {
+	if err := fails(t, Options{}, socket, wait.Within(t, wait.Patience)); errors.Is(err, collectors.ErrAbsent) || !strings.Contains(err.Error(), "while it was read") {
 		t.Errorf("want a failure, got %v", err)
 	}
 }
@@ -944,7 +945,7 @@ func TestTabsThatAreHalfKnown(t *testing.T) {
 		{"a checkout that may be the main one", wire.World{Workspaces: []wire.Workspace{{ID: "w1", TabCount: new(2), Worktree: tree("k", nil)}}, Tabs: two}, new(false), nil, nil},
 		{"the focus is here", wire.World{Workspaces: []wire.Workspace{{ID: "w1", TabCount: new(2)}}, Tabs: two, FocusedTab: "w1:t1"}, new(false), new(false), new(true)},
 		{"the focus is elsewhere, and the tab does not say", wire.World{Workspaces: []wire.Workspace{{ID: "w1", TabCount: new(2)}}, Tabs: two, FocusedTab: "w1:t2"}, new(false), new(false), nil},
-		{"the focus is in two places", wire.World{Workspaces: []wire.Workspace{{ID: "w1", TabCount: new(2)}}, Tabs: []wire.Tab{{ID: "w1:t1", Workspace: "w1", Focused: new(true)}, two[1]}, FocusedTab: "w1:t2"},
+		{"two tabs have the focus", wire.World{Workspaces: []wire.Workspace{{ID: "w1", TabCount: new(2)}}, Tabs: []wire.Tab{{ID: "w1:t1", Workspace: "w1", Focused: new(true)}, two[1]}, FocusedTab: "w1:t2"},
 			new(false), new(false), new(true)},
 		{"the focus is nowhere", wire.World{Workspaces: []wire.Workspace{{ID: "w1", TabCount: new(2)}}, Tabs: []wire.Tab{{ID: "w1:t1", Workspace: "w1", Focused: new(false)}, two[1]}}, new(false), new(false), new(false)},
 	} {

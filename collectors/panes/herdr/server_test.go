@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"winnow/collectors"
 	"winnow/collectors/panes"
@@ -23,6 +22,7 @@ import (
 	"winnow/testkit/attack"
 	"winnow/testkit/herdr"
 	"winnow/testkit/must"
+	"winnow/testkit/wait"
 )
 
 // A process that only passes on what it is sent stands for a tunnel to another machine: see TestMain.
@@ -102,20 +102,11 @@ func env(kv ...string) func(string) string {
 	}
 }
 
-func within(t testing.TB, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
-}
-
-const long = 20 * time.Second
-
 // reading gives what the reader of one socket finds.
 func reading(t testing.TB, o Options, socket string) collectors.Part {
 	t.Helper()
 	o.UID = os.Getuid()
-	part := must.Get(newReader(o, "herdr/s", socket).Read(within(t, long)))(t)
+	part := must.Get(newReader(o, "herdr/s", socket).Read(wait.Within(t, wait.Patience)))(t)
 	return part
 }
 
@@ -152,7 +143,7 @@ func fails(t testing.TB, o Options, socket string, ctx context.Context) error {
 // look joins a part with the processes of this machine.
 func look(t testing.TB, part collectors.Part) map[string]snapshot.Tab {
 	t.Helper()
-	read, err := processes.New(processes.Options{Root: "/proc", Markers: []string{"HERDR_SOCKET_PATH"}}).Read(within(t, long))
+	read, err := processes.New(processes.Options{Root: "/proc", Markers: []string{"HERDR_SOCKET_PATH"}}).Read(wait.Within(t, wait.Patience))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,16 +153,6 @@ func look(t testing.TB, part collectors.Part) map[string]snapshot.Tab {
 	}}
 	panes.Fill(s)
 	return tabsOf(t, part)
-}
-
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("never came to be: %s", what)
 }
 
 // asked counts the requests by method, and those that name a pane by it.

@@ -1,7 +1,7 @@
 // Package herdr reads herdr servers: which tabs they have, where these stand, and what runs in the panes of those in scope.
 //
 // One server is one source. Its tabs and panes are one state of it; what runs in a pane is asked pane by pane, which costs the
-// server a walk through /proc each, so it is asked only where somebody may want to close the tab. Nothing that herdr says of
+// server a walk through /proc each, so it is asked only where a person may want to close the tab. Nothing that herdr says of
 // processes is believed until package panes has found the same ones here: a socket can lead to another machine.
 package herdr
 
@@ -57,8 +57,8 @@ type Options struct {
 	UID int
 	// Inspect says by a tab's label whether it is asked what runs in the tab's panes; nil asks for every tab.
 	Inspect func(label string) bool
-	// Only, a tab's native id such as w1:t3, gives nothing but that tab, and what runs in it whatever its label, for another look
-	// before an act. The server is still asked for all tabs: where the one stands belongs to it.
+	// Only, a tab's native id such as w1:t3, gives nothing but that tab, and what runs in it for any label, for another look
+	// before an act. The server is still asked for all tabs: the tab's position is one of its facts.
 	Only string
 	// ProcRoot is where procfs is mounted; empty is /proc.
 	ProcRoot string
@@ -70,10 +70,10 @@ type Options struct {
 func ID(source, native string) string { return snapshot.KindTab + ":" + source + "/" + native }
 
 // Sources gives one source a socket, sorted by path. A session without a socket file gives none; a folder of sessions that cannot
-// be listed, and a HERDR_SESSION that herdr would refuse, are sources that fail. The only error is a socket that is no absolute
+// be listed, and a HERDR_SESSION that herdr would refuse, are sources that fail. The only error is a socket that is not an absolute
 // path.
 //
-// A source is named herdr/ and its session's name, or the socket's file name for a socket that is no session's. Servers of herdr's
+// A source is named herdr/ and its session's name, or the socket's file name for a socket that is not a session's. Servers of herdr's
 // debug builds have ~dev behind it. Of two sockets that would have the same name, those that are not a session's get a suffix made
 // from their path, which stays the same at every look.
 func Sources(o Options) ([]collectors.Source, error) {

@@ -13,9 +13,10 @@ import (
 	"winnow/collectors"
 	"winnow/testkit/herdr"
 	"winnow/testkit/must"
+	"winnow/testkit/wait"
 )
 
-// listen leaves a socket's file at path, with somebody behind it.
+// listen leaves a socket's file at path, with a listener behind it.
 func listen(t *testing.T, path string) {
 	t.Helper()
 	must.Do(t, os.MkdirAll(filepath.Dir(path), 0o700))
@@ -90,7 +91,7 @@ func TestSources(t *testing.T) {
 	}{
 		{"the default, every named one, and debug builds'", Options{Sockets: []string{"auto"}, Env: env("XDG_CONFIG_HOME", dir)}, standard},
 		{"below the home folder", Options{Sockets: []string{"auto"}, Home: dir + "/home"}, map[string]string{"herdr/default": dir + "/home/.config/herdr/herdr.sock"}},
-		{"an empty variable is none without IsSet", Options{Sockets: []string{"auto"}, Home: dir + "/home", Env: env("XDG_CONFIG_HOME", "")},
+		{"an empty variable counts as unset without IsSet", Options{Sockets: []string{"auto"}, Home: dir + "/home", Env: env("XDG_CONFIG_HOME", "")},
 			map[string]string{"herdr/default": dir + "/home/.config/herdr/herdr.sock"}},
 		{"no home folder", Options{Sockets: []string{"auto"}, Env: env("TMPDIR", dir+"/tmp")}, map[string]string{"herdr/default": dir + "/tmp/herdr/herdr.sock"}},
 		{"other folders of the environment do not move it", Options{Sockets: []string{"auto"}, Home: dir + "/home",
@@ -152,7 +153,7 @@ func TestSourcesOfAPathThatIsTooLong(t *testing.T) {
 	if err != nil || len(sources) != 1 {
 		t.Fatalf("got %v and %v", sources, err)
 	}
-	if err := fails(t, o, sources[0].Path, within(t, long)); errors.Is(err, collectors.ErrAbsent) || !strings.Contains(err.Error(), "symbolic link") {
+	if err := fails(t, o, sources[0].Path, wait.Within(t, wait.Patience)); errors.Is(err, collectors.ErrAbsent) || !strings.Contains(err.Error(), "symbolic link") {
 		t.Errorf("want a failure that says what to do, got %v", err)
 	}
 	o.Sockets = append(o.Sockets, s.Socket())
@@ -201,7 +202,7 @@ func TestWhatCannotBeLookedForIsAFailedSource(t *testing.T) {
 		if sources[i].Name != name {
 			t.Errorf("source %d is %q, want %q", i, sources[i].Name, name)
 		}
-		_, err := sources[i].Reader.Read(within(t, time.Second))
+		_, err := sources[i].Reader.Read(wait.Within(t, time.Second))
 		if err == nil || errors.Is(err, collectors.ErrAbsent) || !strings.Contains(err.Error(), "; ") {
 			t.Errorf("%s: want a failure with advice, got %v", name, err)
 		}

@@ -11,7 +11,7 @@ import (
 	wire "winnow/internal/tmux"
 )
 
-// sessions turns a listing into the sessions of source, by their candidates' ids. With only, it gives that one alone, with its state.
+// sessions turns a listing into the sessions of source, by their candidates' ids. With only, it gives only the session of that id, with its state.
 func sessions(l *wire.Listing, source string, server snapshot.Server, only string) map[string]snapshot.Session {
 	shown := map[string][]string{} // by pane, the sessions that show it
 	panes := map[string][]wire.Pane{}
@@ -77,7 +77,7 @@ func typed(tty string) *time.Time {
 	return new(time.Unix(st.Atim.Unix()).UTC())
 }
 
-// pane leaves out the pid of a dead pane: tmux goes on naming it, and it may be somebody else's by now.
+// pane leaves out the pid of a dead pane: tmux goes on naming it, and another process may have it by now.
 func pane(r wire.Pane, shown []string) snapshot.Pane {
 	p := snapshot.Pane{ID: r.ID, Dead: new(r.Dead), TTY: strings.TrimPrefix(r.TTY, "/dev/"), Linked: []string{}, Error: new("")}
 	if r.Dead {

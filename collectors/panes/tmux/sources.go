@@ -51,7 +51,7 @@ type Options struct {
 func ID(source, native string) string { return snapshot.KindSession + ":" + source + "/" + native }
 
 // Sources gives one source a socket, sorted by path. A folder of sockets that does not exist gives none; one that cannot be
-// listed is a source that fails. The only error is a socket that is no absolute path.
+// listed is a source that fails. The only error is a socket that is not an absolute path.
 //
 // A source is named tmux/ and its socket's file name. Where two sockets have the same, those outside of tmux's own folder get
 // a suffix made from their path, which stays the same at every look.

@@ -89,7 +89,7 @@ func TestSources(t *testing.T) {
 		{"the folder is not there, TMUX names one", []string{"auto"}, env("TMUX_TMPDIR", dir+"/none", "TMUX", dir+"/else/default,12,3"),
 			map[string]string{"tmux/default": dir + "/else/default"}},
 		{"a path with a comma", []string{"auto"}, env("TMUX_TMPDIR", dir+"/none", "TMUX", "/a,b/s,12,3"), map[string]string{"tmux/s": "/a,b/s"}},
-		{"a TMUX that is none", []string{"auto"}, env("TMUX_TMPDIR", dir+"/none", "TMUX", "yes"), map[string]string{}},
+		{"an invalid TMUX", []string{"auto"}, env("TMUX_TMPDIR", dir+"/none", "TMUX", "yes"), map[string]string{}},
 		{"paths", []string{dir + "/none/../else/default", dir + "/not-there"}, nil,
 			map[string]string{"tmux/default": dir + "/else/default", "tmux/not-there": dir + "/not-there"}},
 		{"off", nil, env("TMUX_TMPDIR", dir), map[string]string{}},

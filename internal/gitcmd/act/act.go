@@ -147,7 +147,7 @@ func Detach(entry, commit string) error {
 		return err
 	}
 	if was, err := folder.StampAt(f.FD, "HEAD"); err == nil {
-		err = unix.Fchmodat(f.FD, headLock, uint32(was.Mode)&0o777, 0) // whoever could read it still can
+		err = unix.Fchmodat(f.FD, headLock, uint32(was.Mode)&0o777, 0) // everyone who could read it still can
 		if err != nil {
 			return &os.PathError{Op: "write", Path: filepath.Join(entry, headLock), Err: err}
 		}

@@ -134,7 +134,7 @@ func namedObjects(admin string) (own, fetched []string, err error) {
 }
 
 // staged makes a tree of everything that the index holds and HEAD does not, conflicting versions too, and gives its name, or
-// nothing when there is none. The index itself stays as it is.
+// "" when nothing is staged. The index itself is not changed.
 func (r Repo) staged(ctx context.Context) (string, error) {
 	blobs, err := r.stagedContent(ctx)
 	if err != nil || len(blobs) == 0 {

@@ -114,9 +114,9 @@ func (t *Trigger) start() error {
 	return nil
 }
 
-// Answer is what the server said of a kill. Without Agreed and Now it is not known whether it killed.
+// Answer is the server's answer to a kill. Without Agreed and Now it is not known whether it killed.
 type Answer struct {
-	// Agreed is true where the session was what was expected. Then it was killed, whatever the error: the last session takes its server, and this
+	// Agreed is true where the session was what was expected. Then it was killed, also after an error: the last session takes its server, and this
 	// connection, with it.
 	Agreed bool
 	// Now is the state that the session had instead. It was not killed.

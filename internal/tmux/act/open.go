@@ -22,8 +22,8 @@ var ErrUnsafe = errors.New("no server listens there, and another user could put 
 
 // Pane is a pane to make. It runs Command with this process's environment. Nothing in it is expanded by tmux.
 type Pane struct {
-	// Session and Window are ids: with a Window, the pane is made in it; with a Session, in a new window there; with none, in a new session
-	// named Name, with a server where there is none.
+	// Session and Window are ids: with a Window, the pane is made in it; with a Session, in a new window there; without
+	// both, in a new session named Name, in a new server if none runs.
 	Session, Window string
 	// Name and Cwd are a new session's, WindowName a new window's, Width and Height a new session's in columns and rows.
 	Name, WindowName, Cwd string
@@ -104,7 +104,7 @@ func ownEnv() []string {
 	return out
 }
 
-// literal writes s so that tmux's formats give s again, and none in it is expanded: #(command) would be run.
+// literal writes s so that tmux's formats give s again, and no format in s is expanded: #(command) would be run.
 func literal(s string) string { return argument(strings.ReplaceAll(s, "#", "##")) }
 
 // argument writes s so that tmux takes it for one argument: a ; at the end would begin another command.

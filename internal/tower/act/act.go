@@ -13,7 +13,7 @@ import (
 // ErrUnknown says that the Tower does not know the terminal that it was to close.
 var ErrUnknown = errors.New("the Tower says that it does not know it")
 
-// Close has the Tower close a terminal. Nil says that the Tower said so; after an error that is tower.Undone it has done nothing.
+// Close has the Tower close a terminal. Nil means that the Tower confirmed it; after an error that is tower.Undone it has done nothing.
 func Close(ctx context.Context, c *tower.Client, id string) error {
 	answer, err := c.Ask(ctx, http.MethodDelete, "/api/terminals/"+url.PathEscape(id))
 	switch {

@@ -42,7 +42,7 @@ var (
 	ErrNotSent = errors.New("nothing was sent")
 )
 
-// The codes of refusals that are told apart.
+// The codes of refusals that are handled apart.
 const (
 	InvalidRequest = "invalid_request" // also: a method that this version does not know
 	PaneNotFound   = "pane_not_found"
@@ -186,7 +186,7 @@ func closed(ctx context.Context, err error) error {
 	return bare(err)
 }
 
-// bare is the kernel's error without the path around it, which whoever asked names already.
+// bare is the kernel's error without the path around it, which the caller names already.
 func bare(err error) error {
 	var no syscall.Errno
 	if errors.As(err, &no) {

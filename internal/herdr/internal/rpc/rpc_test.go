@@ -46,7 +46,7 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s: %v", c.line, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "secret") {
-			t.Errorf("the server's message is told: %v", err)
+			t.Errorf("the server's message is passed on: %v", err)
 		}
 	}
 }

@@ -52,7 +52,7 @@ var Quiet = []string{"LC_ALL=C.UTF-8"}
 // Hold holds the socket once it is sure, by the kernel's word, that a server of this user listens on it, and gives that server's pid as
 // this pid namespace counts it, 0 for one outside. A tmux client does what its server says, and would run programs for another user's: so
 // this comes before every client, and the client is given what is held (peer.Inherited) and not the path. Nothing can take its place then,
-// whoever can write the folders that lead to it.
+// also when another user can write the folders that lead to it.
 func (s Server) Hold(ctx context.Context) (*peer.Socket, int, error) {
 	if len(s.Socket) > maxPath {
 		return nil, 0, fmt.Errorf("connect to %s: its path is longer than the %d bytes that the kernel takes", s.Socket, maxPath)
@@ -108,7 +108,7 @@ func (s Server) Stream(ctx context.Context, out io.Writer, env []string, args ..
 	return listener, s.run(ctx, held, out, env, args)
 }
 
-// Start is Run for a command that starts a server where there is none. The client makes the socket then, and nothing can be held: the
+// Start is Run for a command that starts a server if none runs. The client makes the socket then, and nothing can be held: the
 // caller makes sure that no other user could put one there first.
 func (s Server) Start(ctx context.Context, env []string, args ...string) (string, error) {
 	ctx, cancel := s.Bounded(ctx)
