@@ -78,12 +78,12 @@ test_another_rule_that_is_turned_off_lets_go if {
 
 test_what_is_not_known_of_a_project_keeps if {
 	every subject in _every {
-		every path in ["/projects/0/places", "/projects/0/keeps", "/projects/0/off"] {
-			subjects.reasons(project.objections) in {
-				["protect.project: whether it lies in a project that keeps things is not known: /w/acme"],
-				["protect.project: its project keeps it: /w/acme"],
-				["protect.project: its project turns off every rule that would reap it: /w/acme"],
-			} with input as subjects.without(_with(subject, {}), [path])
+		every path, reason in {
+			"/projects/0/places": "protect.project: whether it lies in a project that keeps things is not known: /w/acme",
+			"/projects/0/keeps": "protect.project: its project keeps it: /w/acme",
+			"/projects/0/off": "protect.project: its project turns off every rule that would reap it: /w/acme",
+		} {
+			subjects.reasons(project.objections) == [reason] with input as subjects.without(_with(subject, {}), [path])
 		}
 	}
 	subjects.reasons(project.objections) == ["protect.project: its project keeps it: /w/acme"] with input as subjects.without(_with(subjects.dir, {}), ["/projects/0/above"])

@@ -138,13 +138,15 @@ test_without_a_wait_one_look_at_a_process_is_enough if {
 
 test_a_sighting_of_a_process_that_says_too_little_keeps if {
 	every process in _processes {
-		every path in ["/identity", "/sighting/identity", "/sighting/rule", "/sighting/first", "/sighting", "/config/confirm_process_after"] {
-			subjects.reasons(seen_once.objections) in {
-				["protect.seen_once: it needs a second look, 5 min after the first"],
-				["protect.seen_once: when it was first found is not known"],
-				["protect.seen_once: it has worked since the look before"],
-			} with input as subjects.without(process, [path])
+		every path in ["/identity", "/sighting/identity", "/sighting/rule", "/sighting"] {
+			subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 5 min after the first"] with input as subjects.without(process, [path])
 		}
+	}
+	every path in ["/sighting/first", "/config/confirm_process_after"] {
+		every process in [subjects.process, subjects.deleted] {
+			subjects.reasons(seen_once.objections) == ["protect.seen_once: when it was first found is not known"] with input as subjects.without(process, [path])
+		}
+		subjects.reasons(seen_once.objections) == ["protect.seen_once: it has worked since the look before"] with input as subjects.without(subjects.runaway, [path])
 	}
 	subjects.reasons(seen_once.objections) == ["protect.seen_once: whether it has worked since the look before is not known"] with input as subjects.without(subjects.process, ["/sighting/idle", "/config/confirm_busy_after"])
 }

@@ -93,15 +93,15 @@ test_reports_stay_until_every_spawn_is_completed if {
 
 test_other_files_beside_reports_stay if {
 	reported := _reported([{"source": "s", "by": "path", "completed": 900}])
-	every path, value in {"untracked": 2, "ignored": 3, "reports": 2, "dirty": 1, "unreachable_commits": 1, "operation": "merge"} {
-		subjects.reasons(unsaved.objections) in {
-			["protect.unsaved: it holds work that is nowhere else: changed files: 1, ignored files that cannot be rebuilt: 2, untracked files: 1"],
-			["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 3, untracked files: 1"],
-			["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, under way: merge, untracked files: 1"],
-			["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
-			["protect.unsaved: it holds work that is nowhere else: commits that nothing else reaches: 1, ignored files that cannot be rebuilt: 2, untracked files: 1"],
-			["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 2"],
-		} with input as subjects.changed(reported, concat("", ["/dir/git/", path]), value)
+	every reason, change in {
+		"ignored files that cannot be rebuilt: 2, untracked files: 2": ["/dir/git/untracked", 2],
+		"ignored files that cannot be rebuilt: 3, untracked files: 1": ["/dir/git/ignored", 3],
+		"ignored files that cannot be rebuilt: 2, untracked files: 1": ["/dir/git/reports", 2],
+		"changed files: 1, ignored files that cannot be rebuilt: 2, untracked files: 1": ["/dir/git/dirty", 1],
+		"commits that nothing else reaches: 1, ignored files that cannot be rebuilt: 2, untracked files: 1": ["/dir/git/unreachable_commits", 1],
+		"ignored files that cannot be rebuilt: 2, under way: merge, untracked files: 1": ["/dir/git/operation", "merge"],
+	} {
+		subjects.reasons(unsaved.objections) == [$"protect.unsaved: it holds work that is nowhere else: {reason}"] with input as subjects.changed(reported, change[0], change[1])
 	}
 }
 
