@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,30 +26,6 @@ func defaults() *subject.Config {
 	return c
 }
 
-// answers are the verdict and the rules of each decision.
-func answers(ds []decision.Decision) []string {
-	out := make([]string, len(ds))
-	for i, d := range ds {
-		rules := []string{}
-		for _, r := range slices.Concat(d.Findings, d.Objections) {
-			rules = append(rules, r.Rule)
-		}
-		slices.Sort(rules)
-		out[i] = fmt.Sprintf("%s %s %s", d.ID, d.Verdict, strings.Join(slices.Compact(rules), " "))
-	}
-	return out
-}
-
-// TestNativeAgrees holds the function that the engine is measured against to the engine's answers.
-func TestNativeAgrees(t *testing.T) {
-	t.Parallel()
-	e := ready(t, shipped(t), eval.Limits{})
-	for seed := range uint64(6) {
-		s := newMaker(seed, 0.04*float64(seed%3)).world(300)
-		agree(t, decided(t, e, s), newNative(defaults()).decide(s))
-	}
-}
-
 func decided(t testing.TB, e *eval.Engine, s *snapshot.Snapshot) []decision.Decision {
 	t.Helper()
 	r, err := e.Decide(t.Context(), s, defaults())
@@ -60,37 +35,21 @@ func decided(t testing.TB, e *eval.Engine, s *snapshot.Snapshot) []decision.Deci
 	return r.Decisions
 }
 
-func agree(t testing.TB, have, want []decision.Decision) {
-	t.Helper()
-	h, w := answers(have), answers(want)
-	if len(h) != len(w) {
-		t.Fatalf("native has %d decisions, the engine %d", len(w), len(h))
-	}
-	for i := range w {
-		if w[i] != h[i] {
-			t.Fatalf("native %q\nengine %q", w[i], h[i])
-		}
-	}
-}
-
-// BenchmarkDecide decides whole snapshots, from the join to the sorted decisions with their reasons, and does the same with the
-// hand-written function in the same run. Reported are nanoseconds a candidate of each, and how many times longer the engine
-// takes.
+// BenchmarkDecide decides whole snapshots, from the join to the sorted decisions with their reasons, and does the join alone in the
+// same run. Reported are nanoseconds a candidate of each, and how many times longer than the join the whole pass takes.
 func BenchmarkDecide(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // as the program does
 	policy := shipped(b)
-	hand := newNative(defaults())
 	for _, n := range []int{1000, 10000, 100000} {
 		s := newMaker(1, 0).world(n)
-		agree(b, decided(b, ready(b, policy, eval.Limits{}), s), hand.decide(s))
 		for _, workers := range []int{1, 2} {
 			e := ready(b, policy, eval.Limits{Workers: workers})
 			b.Run(fmt.Sprintf("n=%d/workers=%d", n, workers), func(b *testing.B) {
 				b.ReportAllocs()
-				took, native := compared(b, func() { decided(b, e, s) }, func() { hand.decide(s) })
+				took, join := compared(b, func() { decided(b, e, s) }, func() { subject.Join(s, defaults()) })
 				b.ReportMetric(1e9*took/float64(n), "ns/dec")
-				b.ReportMetric(1e9*native/float64(n), "native-ns/dec")
-				b.ReportMetric(took/native, "x-native")
+				b.ReportMetric(1e9*join/float64(n), "join-ns/dec")
+				b.ReportMetric(took/join, "x-join")
 				b.ReportMetric(float64(n)/took, "dec/s")
 			})
 		}

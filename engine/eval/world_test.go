@@ -203,7 +203,7 @@ func (m *maker) pane(i, k int) snapshot.Pane {
 		Cwd: text(m, pick(m, "/w/acme", "/home/u")), TTY: text(m, "pts/1"), Dead: maybe(m, m.chance(0.1)),
 		Descendants: []snapshot.PaneProc{}, Carriers: []snapshot.PaneProc{}, Linked: []string{}, Error: new(""),
 	}
-	if is(p.Dead, true) {
+	if p.Dead != nil && *p.Dead {
 		p.SessionPIDs, p.Session = []int{}, []snapshot.PaneProc{}
 	}
 	if m.has() {

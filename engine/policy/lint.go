@@ -15,7 +15,7 @@ type check func(m *ast.Module, family string) Refusals
 // compiler nor the schema sees. Load refuses modules with such findings, whoever wrote them. Modules must have been parsed and
 // not compiled, and with their annotations.
 func LintSafety(modules ...*ast.Module) Refusals {
-	return lint(modules, noNegation, noDisguise, noWith, noPartialObject, typedParameters, noSprintf, smallNumbers, noSchemas)
+	return lint(modules, noNegation, noDisguise(modules), noWith, noPartialObject, typedParameters, noSprintf, smallNumbers, noSchemas)
 }
 
 // Lint is LintSafety and what is asked of the policies that are shipped besides: METADATA, and no literal that an operator may
@@ -55,43 +55,6 @@ func noNegation(m *ast.Module, family string) Refusals {
 		return false
 	})
 	return refused
-}
-
-// noDisguise: count([x | x := input.age]) == 0 is true where the age is missing, as a not is.
-func noDisguise(m *ast.Module, family string) Refusals {
-	var refused Refusals
-	if family != "reap" && family != "lib" {
-		return nil
-	}
-	ast.WalkExprs(m, func(e *ast.Expr) bool {
-		if !e.IsCall() || len(e.Operands()) != 2 {
-			return false
-		}
-		few, most := e.Operand(0), e.Operand(1)
-		switch e.Operator().String() {
-		case ast.Equal.Name, ast.Equality.Name:
-			if !counted(few) {
-				few, most = most, few
-			}
-		case ast.GreaterThan.Name, ast.GreaterThanEq.Name:
-			few, most = most, few
-		case ast.LessThan.Name, ast.LessThanEq.Name:
-		default:
-			return false
-		}
-		if _, number := most.Value.(ast.Number); number && counted(few) {
-			refused = append(refused, at(e.Location, "a not in disguise: it counts what is found, and nothing is found where a fact is missing",
-				"state positively what must be known, for instance with every"))
-		}
-		return false
-	})
-	return refused
-}
-
-// counted reports whether a term is the count of a comprehension.
-func counted(t *ast.Term) bool {
-	c, ok := t.Value.(ast.Call)
-	return ok && len(c) == 2 && c[0].String() == ast.Count.Name && ast.IsComprehension(c[1].Value)
 }
 
 // noWith: it copies the whole input at every use, and it shows a rule another world than the one that is judged.

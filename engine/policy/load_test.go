@@ -147,6 +147,14 @@ func TestLoadRefuses(t *testing.T) {
 		"a not in disguise":              {rules.Finding(`count([x | x := input.age]) == 0`), reap + ":6", []string{"not in disguise", "state positively"}},
 		"one the other way round":        {rules.Finding(`1 > count({x | some x in input.holders})`), reap + ":6", []string{"not in disguise"}},
 		"one that a library has":         {map[string]string{"lib/x/x.rego": "package policies.lib.x\n\nnone if count([x | x := input.age]) < 1\n"}, "my/lib/x/x.rego:3", []string{"not in disguise"}},
+		"one by a rule's name":           {disguised("count(_old) == 0"), reap + ":6", []string{"not in disguise: it counts _old", "input.age is missing", "state in the same body"}},
+		"one by a local name":            {rules.Finding("found := [x | x := input.age]\n\tn := count(found)\n\tn < 1"), reap + ":8", []string{"not in disguise"}},
+		"one by the name of a union":     {disguised("0 == count(_either)"), reap + ":6", []string{"it counts _either", "input.age is missing"}},
+		"one of a default":               {disguised("count(_listed) == 0"), reap + ":6", []string{"input.config.protected is missing"}},
+		"one whose guard is another's":   {disguised("input.idle > 0\n\tcount(_old) == 0"), reap + ":7", []string{"input.age is missing"}},
+		"one whose guard always holds":   {disguised("[x | x := input.age] != [1]\n\t$\"{input.age}\" != \"\"\n\tcount(_old) == 0"), reap + ":8", []string{"input.age is missing"}},
+		"one of elements":                {disguised("count(input.holders) > 0\n\tcount(_using) == 0"), reap + ":7", []string{"holder.name is missing"}},
+		"one of another package's rule":  {disguised("count(_shaped) == 0"), reap + ":6", []string{"data.policies.lib.x.shapes is missing"}},
 		"rules that need each other":     {map[string]string{"lib/x/x.rego": "package policies.lib.x\n\na if b\n\nb if a\n"}, "my/lib/x/x.rego:3", []string{"recursive"}},
 		"an empty tree":                  {nil, "my", []string{"no policies in it"}},
 	}
@@ -171,6 +179,45 @@ func TestLoadRefuses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// disguised is a rule with this body in a package that has sets to count, below it.
+func disguised(body string) map[string]string {
+	files := rules.Finding(body)
+	files["reap/dirs/mine/mine.rego"] += `
+_old contains input.age if input.age > 5
+
+_either := _old | {x | some x in input.holders}
+
+default _listed := []
+
+_listed := input.config.protected
+
+_plain := input.holders
+
+_using contains holder.pid if {
+	some holder in input.holders
+	holder.name == "vi"
+}
+
+_shaped contains shape if some shape in data.policies.lib.x.shapes
+`
+	files["lib/x/x.rego"] = "package policies.lib.x\n\nshapes contains input.dir.name\n"
+	return files
+}
+
+// TestLoadTakesACountOfWhatIsKnown: the body that counts fails by itself where a fact is missing, or the count asks for more and not for less.
+func TestLoadTakesACountOfWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		"input.age >= 0\n\tcount(_old) == 0",
+		"count(_old) == 0\n\tinput.age < input.config.grace.dir",
+		"count(input.holders) >= 0\n\tis_number(input.age)\n\tcount(_either) < 1",
+		"every h in input.holders {\n\t\th.pid > 0\n\t}\n\tinput.age > 0\n\tcount(_either) == 0",
+		"count(_plain) == 0", "count(_old) > 0", "1 <= count(_using)", "count(input.holders) == 0",
+	} {
+		load(t, policy.Tree{Name: "embedded", FS: rules.Small(nil), Prefix: "policies"}, policy.Tree{Name: "mine", FS: rules.Tree(disguised(body)), Prefix: "my"})
 	}
 }
 

@@ -406,3 +406,8 @@ unidentified(subject) := json.patch(subject, [
 changed(subject, path, value) := json.patch(subject, [{"op": "add", "path": path, "value": value}])
 
 without(subject, paths) := json.remove(subject, paths)
+
+# METADATA
+# title: Reasons
+# description: What fired and what it says, a line for each finding or objection.
+reasons(given) := [$"{reason.rule}: {reason.message}" | some reason in given]

@@ -8,7 +8,7 @@ test_nobody_looks_at_a_detached_session if {
 }
 
 test_a_client_that_types_keeps if {
-	count(attached.objections) == 1 with input as json.patch(subjects.session, [{"op": "add", "path": "/session/attached", "value": 1}, {"op": "add", "path": "/client_idle", "value": 5}])
+	subjects.reasons(attached.objections) == ["protect.attached: a client is attached and was used 5 s ago; at least 1 h is required"] with input as json.patch(subjects.session, [{"op": "add", "path": "/session/attached", "value": 1}, {"op": "add", "path": "/client_idle", "value": 5}])
 }
 
 test_a_client_that_was_left_for_hours_does_not_keep if {
@@ -16,17 +16,20 @@ test_a_client_that_was_left_for_hours_does_not_keep if {
 }
 
 test_a_client_of_unknown_activity_keeps if {
-	count(attached.objections) == 1 with input as subjects.changed(subjects.session, "/session/attached", 1)
+	subjects.reasons(attached.objections) == ["protect.attached: whether a client is attached and in use is not known"] with input as subjects.changed(subjects.session, "/session/attached", 1)
 }
 
 test_not_knowing_who_is_attached_keeps if {
-	every path in ["/session/attached", "/session"] {
-		count(attached.objections) > 0 with input as subjects.without(subjects.session, [path])
+	every path, reasons in {
+		"/session/attached": ["protect.attached: whether a client is attached and in use is not known"],
+		"/session": ["protect.attached: whether a client is attached and in use is not known", "protect.attached: whether it is one of a group of sessions is not known"],
+	} {
+		subjects.reasons(attached.objections) == reasons with input as subjects.without(subjects.session, [path])
 	}
 }
 
 test_a_member_of_a_group_stays if {
-	count(attached.objections) == 1 with input as json.patch(subjects.session, [{"op": "add", "path": "/session/group", "value": "g"}, {"op": "add", "path": "/session/group_size", "value": 2}])
+	subjects.reasons(attached.objections) == ["protect.attached: it is one of a group of 2 sessions, which show the same windows"] with input as json.patch(subjects.session, [{"op": "add", "path": "/session/group", "value": "g"}, {"op": "add", "path": "/session/group_size", "value": 2}])
 }
 
 test_a_group_of_one_may_go if {
@@ -34,21 +37,21 @@ test_a_group_of_one_may_go if {
 }
 
 test_a_group_of_unknown_size_stays if {
-	count(attached.objections) == 1 with input as subjects.changed(subjects.session, "/session/group", "g")
+	subjects.reasons(attached.objections) == ["protect.attached: whether it is one of a group of sessions is not known"] with input as subjects.changed(subjects.session, "/session/group", "g")
 }
 
 test_a_group_of_unknown_name_stays if {
-	count(attached.objections) == 1 with input as subjects.changed(subjects.session, "/session/group_size", 2)
+	subjects.reasons(attached.objections) == ["protect.attached: it is one of a group of 2 sessions, which show the same windows"] with input as subjects.changed(subjects.session, "/session/group_size", 2)
 }
 
 test_not_knowing_whether_there_is_a_group_keeps if {
 	every path in ["/session/group"] {
-		count(attached.objections) > 0 with input as subjects.without(subjects.session, [path])
+		subjects.reasons(attached.objections) == ["protect.attached: whether it is one of a group of sessions is not known"] with input as subjects.without(subjects.session, [path])
 	}
 }
 
 test_a_window_that_another_session_shows_stays if {
-	count(attached.objections) == 1 with input as subjects.changed(subjects.session, "/session/panes/0/linked", ["$9"])
+	subjects.reasons(attached.objections) == ["protect.attached: another session shows one of its windows"] with input as subjects.changed(subjects.session, "/session/panes/0/linked", ["$9"])
 }
 
 test_folders_and_processes_are_never_looked_at if {
@@ -67,6 +70,6 @@ test_the_focused_tab_stays if {
 
 test_a_tab_whose_focus_is_not_known_stays if {
 	every path in ["/tab/focused", "/tab"] {
-		count(attached.objections) == 1 with input as subjects.without(subjects.tab, [path])
+		subjects.reasons(attached.objections) == ["protect.attached: whether it is the focused tab is not known"] with input as subjects.without(subjects.tab, [path])
 	}
 }

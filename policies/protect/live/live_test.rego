@@ -18,30 +18,30 @@ test_nothing_uses_them if {
 }
 
 test_a_folder_with_a_process_in_it_stays if {
-	count(live.objections) == 1 with input as subjects.changed(subjects.dir, "/holders", [{"pid": 77, "name": "claude", "how": "cwd"}])
+	subjects.reasons(live.objections) == ["protect.live: claude (77) uses it"] with input as subjects.changed(subjects.dir, "/holders", [{"pid": 77, "name": "claude", "how": "cwd"}])
 }
 
 test_a_folder_whose_users_are_not_known_stays if {
 	every path in ["/dir/holders_known", "/dir"] {
-		count(live.objections) > 0 with input as subjects.without(subjects.dir, [path])
+		subjects.reasons(live.objections) == ["protect.live: whether a process uses it is unknown: not every process could be read"] with input as subjects.without(subjects.dir, [path])
 	}
 }
 
 test_a_folder_whose_users_were_not_all_read_stays if {
-	count(live.objections) == 1 with input as subjects.changed(subjects.dir, "/dir/holders_known", false)
+	subjects.reasons(live.objections) == ["protect.live: whether a process uses it is unknown: not every process could be read"] with input as subjects.changed(subjects.dir, "/dir/holders_known", false)
 }
 
 test_a_session_that_runs_something_stays if {
-	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/session/panes/0/foreground", [{"pid": 900, "name": "vim"}])
-	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/session/panes/0/foreground_pgid", 900)
+	subjects.reasons(live.objections) == ["protect.live: something runs in one of its panes: vim"] with input as subjects.changed(subjects.session, "/session/panes/0/foreground", [{"pid": 900, "name": "vim"}])
+	subjects.reasons(live.objections) == ["protect.live: what runs in one of its panes is not known"] with input as subjects.changed(subjects.session, "/session/panes/0/foreground_pgid", 900)
 }
 
 test_one_busy_pane_of_two_keeps_the_session if {
-	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/session/panes/1", object.union(subjects.idle_pane, {"foreground_pgid": 5}))
+	subjects.reasons(live.objections) == ["protect.live: what runs in one of its panes is not known"] with input as subjects.changed(subjects.session, "/session/panes/1", object.union(subjects.idle_pane, {"foreground_pgid": 5}))
 }
 
 test_a_background_job_keeps_the_session if {
-	count(live.objections) == 1 with input as json.patch(subjects.session, [{"op": "add", "path": "/session/panes/0/session_pids", "value": [812, 813]}, {"op": "add", "path": "/session/panes/0/session/1", "value": {"pid": 813, "name": "sleep"}}])
+	subjects.reasons(live.objections) == ["protect.live: something runs behind the shell of one of its panes: sleep"] with input as json.patch(subjects.session, [{"op": "add", "path": "/session/panes/0/session_pids", "value": [812, 813]}, {"op": "add", "path": "/session/panes/0/session/1", "value": {"pid": 813, "name": "sleep"}}])
 }
 
 test_a_session_of_dead_panes_is_not_live if {
@@ -49,8 +49,18 @@ test_a_session_of_dead_panes_is_not_live if {
 }
 
 test_a_session_that_little_is_known_of_stays if {
-	every path in ["/session/panes/0/shell_pid", "/session/panes/0/foreground_pgid", "/session/panes/0/foreground", "/session/panes/0/session", "/session/panes/0/session_pids", "/session/panes/0/dead", "/session/panes", "/session", "/config/shells"] {
-		count(live.objections) > 0 with input as subjects.without(subjects.session, [path])
+	every path, reasons in {
+		"/session/panes/0/shell_pid": ["protect.live: what runs in one of its panes is not known"],
+		"/session/panes/0/foreground_pgid": ["protect.live: what runs in one of its panes is not known"],
+		"/session/panes/0/foreground": ["protect.live: what runs in one of its panes is not known"],
+		"/session/panes/0/session": ["protect.live: what runs in one of its panes is not known"],
+		"/session/panes/0/session_pids": ["protect.live: what runs in one of its panes is not known"],
+		"/session/panes/0/dead": ["protect.live: what runs in one of its panes is not known"],
+		"/session/panes": ["protect.live: what runs in one of its panes is not known"],
+		"/session": ["protect.live: what runs in one of its panes is not known", "protect.live: whether a popup or a job of it runs is not known"],
+		"/config/shells": ["protect.live: what runs in one of its panes is not known"],
+	} {
+		subjects.reasons(live.objections) == reasons with input as subjects.without(subjects.session, [path])
 	}
 }
 
@@ -66,7 +76,7 @@ test_a_session_whose_popups_are_not_known_stays if {
 }
 
 test_a_session_without_panes_stays if {
-	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/session/panes", [])
+	subjects.reasons(live.objections) == ["protect.live: what runs in one of its panes is not known"] with input as subjects.changed(subjects.session, "/session/panes", [])
 }
 
 test_an_agent_stays if {
@@ -106,7 +116,7 @@ test_one_that_listens_on_a_unix_socket_stays if {
 test_what_an_interpreter_runs_has_to_be_known if {
 	some objection in live.objections with input as subjects.unidentified(subjects.process)
 	objection.message == "node runs an unknown program, which may be an agent (rules.families lists programs that are not)"
-	count(live.objections) == 1 with input as subjects.unidentified(subjects.deleted)
+	subjects.reasons(live.objections) == ["protect.live: node runs an unknown program, which may be an agent (rules.families lists programs that are not)"] with input as subjects.unidentified(subjects.deleted)
 }
 
 test_what_runs_below_it_has_to_be_known_too if {
@@ -121,12 +131,14 @@ test_what_is_busy_for_an_owner_who_is_over_need_not_be_known if {
 		{"op": "add", "path": "/age", "value": 10},
 		{"op": "add", "path": "/entries/0/terminal", "value": false},
 		{"op": "add", "path": "/lineage/multiplexer", "value": true},
-		{"op": "add", "path": "/lineage/agent_below", "value": true},
 		{"op": "remove", "path": "/process/exe"},
-		{"op": "remove", "path": "/lineage/unidentified"},
 	] {
-		count(live.objections) == 1 with input as json.patch(subjects.unidentified(subjects.runaway), [patch])
+		subjects.reasons(live.objections) == ["protect.live: node runs an unknown program, which may be an agent (rules.families lists programs that are not)"] with input as json.patch(subjects.unidentified(subjects.runaway), [patch])
 	}
+	below := subjects.changed(subjects.unidentified(subjects.runaway), "/lineage/agent_below", true)
+	subjects.reasons(live.objections) == ["protect.live: an agent runs below it; node runs an unknown program, which may be an agent (rules.families lists programs that are not)"] with input as below
+	unknown := subjects.without(subjects.unidentified(subjects.runaway), ["/lineage/unidentified"])
+	subjects.reasons(live.objections) == ["protect.live: whether it is an agent, has a terminal or listens, or one below it, is not known"] with input as unknown
 }
 
 test_the_parent_of_an_agent_stays if {
@@ -150,12 +162,12 @@ test_listeners_may_go_when_the_operator_says_so if {
 
 test_a_process_that_little_is_known_of_stays if {
 	every path in ["/process/session", "/lineage/pane", "/process/tty", "/process/state", "/process/listening", "/lineage/sockets", "/lineage/agent_below", "/lineage/tty_below", "/lineage/listener_below", "/lineage", "/lineage/is_agent", "/process"] {
-		count(live.objections) > 0 with input as subjects.without(subjects.process, [path])
+		subjects.reasons(live.objections) == ["protect.live: whether it is an agent, has a terminal or listens, or one below it, is not known"] with input as subjects.without(subjects.process, [path])
 	}
 }
 
 test_what_is_only_called_a_terminal_stays if {
-	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/kind", "terminal")
+	subjects.reasons(live.objections) == ["protect.live: whether anything runs in it is not known"] with input as subjects.changed(subjects.session, "/kind", "terminal")
 }
 
 _running(terminal) := subjects.changed(terminal, "/idle", 599)
@@ -167,7 +179,7 @@ test_an_agent_that_printed_something_lately_keeps_its_terminal if {
 }
 
 test_an_agent_keeps_a_servers_terminal if {
-	count(live.objections) == 1 with input as subjects.changed(subjects.server, "/terminal/below/1", {"pid": 6113, "name": "claude"})
+	subjects.reasons(live.objections) == ["protect.live: it printed something 1 s ago; at least 10 min is required; something runs in it: claude, node"] with input as subjects.changed(subjects.server, "/terminal/below/1", {"pid": 6113, "name": "claude"})
 }
 
 test_a_terminal_whose_builder_is_there_stays_however_quiet_it_is if {
@@ -183,7 +195,7 @@ test_a_childless_terminal_that_runs_stays_while_its_builder_is_there if {
 }
 
 test_an_exited_terminal_in_which_something_lives_stays if {
-	count(live.objections) == 1 with input as subjects.changed(subjects.exited, "/terminal/below", [{"pid": 6102, "name": "make"}])
+	subjects.reasons(live.objections) == ["protect.live: something runs in it: make"] with input as subjects.changed(subjects.exited, "/terminal/below", [{"pid": 6102, "name": "make"}])
 }
 
 test_a_shellper_with_a_child_stays if {
@@ -192,23 +204,32 @@ test_a_shellper_with_a_child_stays if {
 }
 
 test_a_terminal_that_little_is_known_of_stays if {
-	every path in ["/terminal/owner", "/terminal/owner/gone", "/terminal/owner/recorded", "/terminal/below", "/terminal/role_kind", "/terminal", "/idle", "/config/terminal_idle"] {
-		count(live.objections) == 1 with input as subjects.without(subjects.terminal, [path])
+	every path, reasons in {
+		"/terminal/owner": ["protect.live: something runs in it: bash, claude"],
+		"/terminal/owner/gone": ["protect.live: something runs in it: bash, claude"],
+		"/terminal/owner/recorded": ["protect.live: something runs in it: bash, claude"],
+		"/terminal/below": ["protect.live: whether anything runs in it is not known"],
+		"/terminal/role_kind": ["protect.live: something runs in it: bash, claude"],
+		"/terminal": ["protect.live: whether anything runs in it is not known"],
+		"/idle": ["protect.live: something runs in it: bash, claude"],
+		"/config/terminal_idle": ["protect.live: something runs in it: bash, claude"],
+	} {
+		subjects.reasons(live.objections) == reasons with input as subjects.without(subjects.terminal, [path])
 	}
 	every path in ["/terminal/status", "/terminal/below", "/terminal/pid"] {
-		count(live.objections) == 1 with input as subjects.without(subjects.exited, [path])
+		subjects.reasons(live.objections) == ["protect.live: whether anything runs in it is not known"] with input as subjects.without(subjects.exited, [path])
 	}
 	every path in ["/terminal/role_kind", "/terminal/below", "/terminal/pid"] {
 		some objection in live.objections with input as subjects.without(subjects.shellper, [path])
 		objection.message == "whether anything runs in it is not known"
 	}
-	count(live.objections) == 1 with input as subjects.without(subjects.ended, ["/terminal/status"])
+	subjects.reasons(live.objections) == ["protect.live: whether anything runs in it is not known"] with input as subjects.without(subjects.ended, ["/terminal/status"])
 	some objection in live.objections with input as subjects.without(subjects.terminal, ["/terminal/below"])
 	objection.message == "whether anything runs in it is not known"
 }
 
 test_what_is_only_called_a_tab_stays if {
-	count(live.objections) == 1 with input as subjects.changed(subjects.session, "/kind", "tab")
+	subjects.reasons(live.objections) == ["protect.live: what runs in one of its panes, or whether an agent does, is not known"] with input as subjects.changed(subjects.session, "/kind", "tab")
 }
 
 test_a_tab_that_runs_something_stays if {
@@ -230,20 +251,28 @@ test_a_script_keeps_its_session_and_its_tab if {
 }
 
 test_one_busy_pane_of_two_keeps_the_tab if {
-	count(live.objections) == 1 with input as json.patch(subjects.tab, [
+	subjects.reasons(live.objections) == ["protect.live: what runs in one of its panes, or whether an agent does, is not known"] with input as json.patch(subjects.tab, [
 		{"op": "add", "path": "/tab/pane_count", "value": 2},
 		{"op": "add", "path": "/tab/panes/1", "value": object.union(subjects.helper_pane, {"foreground_pgid": 5})},
 	])
 }
 
 test_a_tab_in_which_herdr_knows_of_an_agent_stays if {
-	every status in ["idle", "working", "blocked", "done", "pondering", "", "Unknown"] {
-		count(live.objections) == 1 with input as subjects.changed(subjects.tab, "/tab/panes/0/agent_status", status)
+	every status, reasons in {
+		"idle": ["protect.live: herdr says of the agent in one of its panes: idle"],
+		"working": ["protect.live: herdr says of the agent in one of its panes: working"],
+		"blocked": ["protect.live: herdr says of the agent in one of its panes: blocked"],
+		"done": ["protect.live: herdr says of the agent in one of its panes: done"],
+		"pondering": ["protect.live: herdr says of the agent in one of its panes: pondering"],
+		"": ["protect.live: what runs in one of its panes, or whether an agent does, is not known"],
+		"Unknown": ["protect.live: herdr says of the agent in one of its panes: Unknown"],
+	} {
+		subjects.reasons(live.objections) == reasons with input as subjects.changed(subjects.tab, "/tab/panes/0/agent_status", status)
 	}
 }
 
 test_one_pane_with_an_agent_of_two_keeps_the_tab if {
-	count(live.objections) == 1 with input as json.patch(subjects.tab, [
+	subjects.reasons(live.objections) == ["protect.live: herdr says of the agent in one of its panes: done"] with input as json.patch(subjects.tab, [
 		{"op": "add", "path": "/tab/pane_count", "value": 2},
 		{"op": "add", "path": "/tab/panes/1", "value": object.union(subjects.helper_pane, {"id": "w1:p5", "agent_status": "done"})},
 	])
@@ -254,20 +283,20 @@ test_a_word_of_herdrs_that_the_operator_lists_is_nobody if {
 }
 
 test_a_tab_with_a_pane_that_is_not_listed_stays if {
-	count(live.objections) == 1 with input as subjects.changed(subjects.tab, "/tab/pane_count", 2)
+	subjects.reasons(live.objections) == ["protect.live: what runs in one of its panes, or whether an agent does, is not known"] with input as subjects.changed(subjects.tab, "/tab/pane_count", 2)
 }
 
 test_a_tab_without_panes_stays if {
-	count(live.objections) == 1 with input as json.patch(subjects.tab, [{"op": "add", "path": "/tab/panes", "value": []}, {"op": "add", "path": "/tab/pane_count", "value": 0}])
+	subjects.reasons(live.objections) == ["protect.live: what runs in one of its panes, or whether an agent does, is not known"] with input as json.patch(subjects.tab, [{"op": "add", "path": "/tab/panes", "value": []}, {"op": "add", "path": "/tab/pane_count", "value": 0}])
 }
 
 test_a_tab_with_a_dead_pane_stays if {
-	count(live.objections) == 1 with input as subjects.changed(subjects.tab, "/tab/panes/0/dead", true)
+	subjects.reasons(live.objections) == ["protect.live: what runs in one of its panes, or whether an agent does, is not known"] with input as subjects.changed(subjects.tab, "/tab/panes/0/dead", true)
 }
 
 test_a_tab_that_little_is_known_of_stays if {
 	every path in ["/tab/panes/0/shell_pid", "/tab/panes/0/foreground_pgid", "/tab/panes/0/foreground", "/tab/panes/0/session", "/tab/panes/0/session_pids", "/tab/panes/0/dead", "/tab/panes/0/agent_status", "/tab/panes", "/tab/pane_count", "/tab", "/config/shells", "/config/agent_idle"] {
-		count(live.objections) == 1 with input as subjects.without(subjects.tab, [path])
+		subjects.reasons(live.objections) == ["protect.live: what runs in one of its panes, or whether an agent does, is not known"] with input as subjects.without(subjects.tab, [path])
 	}
 }
 
@@ -312,7 +341,7 @@ test_a_leftover_of_which_a_fact_is_not_known_stays if {
 		"/process/state", "/lineage/family", "/lineage/descendants", "/lineage/added", "/lineage/is_agent", "/lineage/agents",
 		"/lineage/agent_ancestor", "/host/orphan_parents",
 	] {
-		count(live.objections) == 1 with input as subjects.without(subjects.left_in_pane, [path])
+		subjects.reasons(live.objections) == ["protect.live: it belongs to the pane %5; it has a terminal"] with input as subjects.without(subjects.left_in_pane, [path])
 	}
 }
 
@@ -342,14 +371,14 @@ test_a_process_with_ordinary_ones_below_it_may_go if {
 test_a_process_with_one_below_it_that_the_operator_protects_stays if {
 	below := subjects.changed(subjects.process, "/lineage/below", [{"id": "process:900@1", "held": false, "pid": 900, "name": "trainer", "uid": 1000, "personal": "", "own": true}])
 	every pattern in ["trainer", "train*", "process:900@1", "process:900@*", "["] {
-		count(live.objections) == 1 with input as subjects.changed(below, "/config/protected", [pattern])
+		subjects.reasons(live.objections) == ["protect.live: a process below it, which would end with it, must stay: it is never reaped, protected, held, another owner's, or people use it too"] with input as subjects.changed(below, "/config/protected", [pattern])
 	}
 	count(live.objections) == 0 with input as subjects.changed(below, "/config/protected", ["another"])
-	count(live.objections) == 1 with input as subjects.without(below, ["/config/protected"])
+	subjects.reasons(live.objections) == ["protect.live: a process below it, which would end with it, must stay: it is never reaped, protected, held, another owner's, or people use it too"] with input as subjects.without(below, ["/config/protected"])
 }
 
 test_a_process_with_what_is_not_known_below_it_stays if {
-	count(live.objections) == 1 with input as subjects.without(subjects.process, ["/lineage/below"])
+	subjects.reasons(live.objections) == ["protect.live: whether it is an agent, has a terminal or listens, or one below it, is not known"] with input as subjects.without(subjects.process, ["/lineage/below"])
 	some many in live.objections with input as subjects.changed(subjects.without(subjects.process, ["/lineage/below"]), "/lineage/descendants", 65)
 	many.message == "65 processes are below it, more than end with one"
 }

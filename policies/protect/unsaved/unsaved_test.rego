@@ -53,22 +53,22 @@ test_what_was_not_looked_into_stays_and_says_why if {
 }
 
 test_a_repository_of_its_own_stays if {
-	count(unsaved.objections) == 1 with input as subjects.changed(subjects.dir, "/dir/git/worktree", false)
+	subjects.reasons(unsaved.objections) == ["protect.unsaved: it is a repository of its own, and what it holds may be nowhere else"] with input as subjects.changed(subjects.dir, "/dir/git/worktree", false)
 }
 
 test_files_in_no_repository_stay if {
-	count(unsaved.objections) == 1 with input as subjects.changed(subjects.empty, "/dir/empty", false)
+	subjects.reasons(unsaved.objections) == ["protect.unsaved: it holds files that are in no repository"] with input as subjects.changed(subjects.empty, "/dir/empty", false)
 }
 
 test_not_having_looked_keeps if {
 	every path in ["/dir/git/worktree", "/dir/git/dirty", "/dir/git/untracked", "/dir/git/ignored", "/dir/git/unreachable_commits", "/dir/git/operation", "/dir/git", "/dir"] {
-		count(unsaved.objections) > 0 with input as subjects.without(subjects.dir, [path])
+		subjects.reasons(unsaved.objections) == ["protect.unsaved: whether it holds unsaved work is not known"] with input as subjects.without(subjects.dir, [path])
 	}
 }
 
 test_not_knowing_that_it_is_empty_keeps if {
 	every path in ["/dir/empty", "/dir/checkout"] {
-		count(unsaved.objections) > 0 with input as subjects.without(subjects.empty, [path])
+		subjects.reasons(unsaved.objections) == ["protect.unsaved: whether it holds unsaved work is not known"] with input as subjects.without(subjects.empty, [path])
 	}
 }
 
@@ -87,21 +87,37 @@ test_reports_stay_until_every_spawn_is_completed if {
 		[{"source": "s", "by": "session", "completed": 900}],
 		[{"source": "s", "completed": 900}],
 	] {
-		count(unsaved.objections) == 1 with input as _reported(spawns)
+		subjects.reasons(unsaved.objections) == ["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"] with input as _reported(spawns)
 	}
 }
 
 test_other_files_beside_reports_stay if {
 	reported := _reported([{"source": "s", "by": "path", "completed": 900}])
-	every path, value in {"untracked": 2, "ignored": 3, "reports": 2, "dirty": 1, "unreachable_commits": 1, "operation": "merge"} {
-		count(unsaved.objections) == 1 with input as subjects.changed(reported, concat("", ["/dir/git/", path]), value)
+	every reason, change in {
+		"ignored files that cannot be rebuilt: 2, untracked files: 2": ["/dir/git/untracked", 2],
+		"ignored files that cannot be rebuilt: 3, untracked files: 1": ["/dir/git/ignored", 3],
+		"ignored files that cannot be rebuilt: 2, untracked files: 1": ["/dir/git/reports", 2],
+		"changed files: 1, ignored files that cannot be rebuilt: 2, untracked files: 1": ["/dir/git/dirty", 1],
+		"commits that nothing else reaches: 1, ignored files that cannot be rebuilt: 2, untracked files: 1": ["/dir/git/unreachable_commits", 1],
+		"ignored files that cannot be rebuilt: 2, under way: merge, untracked files: 1": ["/dir/git/operation", "merge"],
+	} {
+		subjects.reasons(unsaved.objections) == [$"protect.unsaved: it holds work that is nowhere else: {reason}"] with input as subjects.changed(reported, change[0], change[1])
 	}
 }
 
 test_not_knowing_which_are_reports_keeps if {
 	reported := _reported([{"source": "s", "by": "path", "completed": 900}])
-	every path in ["/dir/git/reports", "/dir/git/untracked", "/dir/git/ignored", "/spawns", "/spawns/0/by", "/spawns/0/completed", "/config/grace/spawn", "/dir/git/worktree"] {
-		count(unsaved.objections) == 1 with input as subjects.without(reported, [path])
+	every path, reasons in {
+		"/dir/git/reports": ["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
+		"/dir/git/untracked": ["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2"],
+		"/dir/git/ignored": ["protect.unsaved: it holds work that is nowhere else: untracked files: 1"],
+		"/spawns": ["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
+		"/spawns/0/by": ["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
+		"/spawns/0/completed": ["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
+		"/config/grace/spawn": ["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
+		"/dir/git/worktree": ["protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 2, untracked files: 1"],
+	} {
+		subjects.reasons(unsaved.objections) == reasons with input as subjects.without(reported, [path])
 	}
 }
 

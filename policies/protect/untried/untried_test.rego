@@ -20,8 +20,14 @@ test_the_operator_may_allow_one if {
 }
 
 test_a_protocol_that_is_not_known_keeps if {
-	every path in ["/source/server/protocol", "/source/server", "/source", "/config/herdr_protocols", "/config"] {
-		count(untried.objections) == 1 with input as subjects.without(subjects.tab, [path])
+	every path, reasons in {
+		"/source/server/protocol": ["protect.untried: the protocol of its server is not known, so closing was not tried with it"],
+		"/source/server": ["protect.untried: the protocol of its server is not known, so closing was not tried with it"],
+		"/source": ["protect.untried: the protocol of its server is not known, so closing was not tried with it"],
+		"/config/herdr_protocols": ["protect.untried: closing was not tried with a server of protocol 19; to allow it, add that number to rules.herdr_protocols"],
+		"/config": ["protect.untried: closing was not tried with a server of protocol 19; to allow it, add that number to rules.herdr_protocols"],
+	} {
+		subjects.reasons(untried.objections) == reasons with input as subjects.without(subjects.tab, [path])
 	}
 }
 

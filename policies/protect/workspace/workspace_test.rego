@@ -18,11 +18,14 @@ test_a_tab_of_the_workspace_that_leads_a_group_stays if {
 }
 
 test_what_is_not_known_stays if {
-	every path in ["/tab/last_in_workspace", "/tab/group_parent"] {
-		count(workspace.objections) == 1 with input as subjects.without(subjects.tab, [path])
+	every path, reasons in {
+		"/tab/last_in_workspace": ["protect.workspace: whether it is the last tab of its workspace is not known"],
+		"/tab/group_parent": ["protect.workspace: whether its workspace leads a group of workspaces is not known"],
+	} {
+		subjects.reasons(workspace.objections) == reasons with input as subjects.without(subjects.tab, [path])
 	}
-	count(workspace.objections) == 2 with input as subjects.without(subjects.tab, ["/tab"])
-	count(workspace.objections) == 2 with input as subjects.without(subjects.tab, ["/tab/last_in_workspace", "/tab/group_parent", "/tab/workspace"])
+	subjects.reasons(workspace.objections) == ["protect.workspace: whether it is the last tab of its workspace is not known", "protect.workspace: whether its workspace leads a group of workspaces is not known"] with input as subjects.without(subjects.tab, ["/tab"])
+	subjects.reasons(workspace.objections) == ["protect.workspace: whether it is the last tab of its workspace is not known", "protect.workspace: whether its workspace leads a group of workspaces is not known"] with input as subjects.without(subjects.tab, ["/tab/last_in_workspace", "/tab/group_parent", "/tab/workspace"])
 }
 
 test_nothing_else_is_in_a_workspace if {

@@ -4,7 +4,7 @@ import data.policies.lib.subjects_test as subjects
 import data.policies.reap.dirs.disposable
 
 test_a_name_of_a_disposable_shape_may_go if {
-	count(disposable.findings) == 1 with input as subjects.empty
+	subjects.reasons(disposable.findings) == ["reap.dirs.disposable: its name says that it was made to be thrown away"] with input as subjects.empty
 	disposable.in_scope with input as subjects.empty
 }
 

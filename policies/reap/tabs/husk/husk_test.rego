@@ -10,7 +10,7 @@ test_a_helpers_tab_of_idle_shells_is_a_husk if {
 }
 
 test_an_exact_label_is_that_label_alone if {
-	count(husk.findings) == 1 with input as subjects.changed(subjects.tab, "/tab/label", "rundown")
+	subjects.reasons(husk.findings) == ["reap.tabs.husk: every pane of it is back at its own idle shell"] with input as subjects.changed(subjects.tab, "/tab/label", "rundown")
 	every label in ["rundown-2", "rundown ", " rundown", "Rundown", "run"] {
 		not husk.in_scope with input as subjects.changed(subjects.tab, "/tab/label", label)
 		count(husk.findings) == 0 with input as subjects.changed(subjects.tab, "/tab/label", label)
@@ -44,7 +44,7 @@ test_one_pane_that_works_is_work if {
 		{"op": "add", "path": "/tab/pane_count", "value": 2},
 		{"op": "add", "path": "/tab/panes/1", "value": object.union(subjects.helper_pane, {"foreground_pgid": 900, "foreground": [{"pid": 900, "name": "claude"}]})},
 	])
-	count(husk.findings) == 1 with input as json.patch(subjects.tab, [
+	subjects.reasons(husk.findings) == ["reap.tabs.husk: every pane of it is back at its own idle shell"] with input as json.patch(subjects.tab, [
 		{"op": "add", "path": "/tab/pane_count", "value": 2},
 		{"op": "add", "path": "/tab/panes/1", "value": object.union(subjects.helper_pane, {"id": "w1:p5"})},
 	])
