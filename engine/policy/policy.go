@@ -78,7 +78,7 @@ func Load(ctx context.Context, o LoadOptions) (*Policy, error) {
 	return s.Build(ctx, func(string) {})
 }
 
-// Sources are policies that were read, and not parsed yet. As JSON they are what was read.
+// Sources are policies that were read, and not parsed yet. As JSON they are the names of what was read; Send writes the rest.
 type Sources struct {
 	trees   []*read
 	refused Refusals
