@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -25,7 +24,7 @@ type stop struct {
 // operand is one side of a condition: the reference into the input that it is, if it is one, and its value, nil for one that is
 // missing.
 type operand struct {
-	ref   string
+	ref   ast.Ref
 	value ast.Value
 }
 
@@ -76,7 +75,9 @@ func (t *Trace) fail(ev *topdown.Event) {
 	}
 	for _, o := range terms {
 		if v, ok := valueOf(ev, o); ok {
-			v.ref = cmp.Or(v.ref, assigned(r.Body, o))
+			if v.ref == nil {
+				v.ref = assigned(r.Body, o)
+			}
 			s.operands = append(s.operands, v)
 		}
 	}
@@ -97,9 +98,9 @@ func valueOf(ev *topdown.Event, o *ast.Term) (operand, bool) {
 		}
 		found, err := ev.Input().Value.Find(v[1:])
 		if err != nil { // absent, or behind a variable that was tried with everything
-			return operand{ref: written(v)}, true
+			return operand{ref: v}, true
 		}
-		return operand{ref: written(v), value: found}, true
+		return operand{ref: v, value: found}, true
 	case ast.Var:
 		return operand{}, false
 	default:
@@ -108,20 +109,23 @@ func valueOf(ev *topdown.Event, o *ast.Term) (operand, bool) {
 }
 
 // assigned is the reference into the input that the compiler put into a variable, to compare that instead.
-func assigned(b ast.Body, o *ast.Term) string {
+func assigned(b ast.Body, o *ast.Term) ast.Ref {
 	for _, e := range b {
 		if !e.IsEquality() || !e.Operand(0).Equal(o) {
 			continue
 		}
 		if ref, ok := e.Operand(1).Value.(ast.Ref); ok && ref.HasPrefix(ast.InputRootRef) {
-			return written(ref)
+			return ref
 		}
 	}
-	return ""
+	return nil
 }
 
 // written is a reference as a person writes it, with _ for the names that the compiler gave to variables.
 func written(r ast.Ref) string {
+	if r == nil {
+		return ""
+	}
 	out := slices.Clone(r)
 	for i, t := range out {
 		if v, ok := t.Value.(ast.Var); ok && i > 0 && v.IsGenerated() {
