@@ -5,13 +5,15 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"winnow/engine/policy"
 )
 
 // Trace notes of one evaluation which rules held, and of each that did not the condition that it got furthest to.
 type Trace struct {
 	query map[uint64]*ast.Rule
 	held  map[*ast.Rule]bool
-	gave  map[*ast.Rule][]ast.Value // the members that a rule added to its set
+	gave  map[*ast.Rule][]ast.Value // the reasons that a rule added to its set
 	far   map[*ast.Rule]*stop
 }
 
@@ -51,7 +53,7 @@ func (t *Trace) TraceEvent(ev topdown.Event) {
 	case topdown.ExitOp:
 		if r, ok := ev.Node.(*ast.Rule); ok {
 			t.held[r] = true
-			if r.Head.Key != nil {
+			if r.Head.Key != nil && (r.Head.Name == policy.FindingsRule || r.Head.Name == policy.ObjectionsRule) {
 				t.gave[r] = append(t.gave[r], ev.Plug(r.Head.Key).Value)
 			}
 		}
