@@ -20,10 +20,9 @@ known(facts) := {name: value | some name, value in facts[_]}
 # METADATA
 # title: A span of time
 # description: Seconds as a person reads them, such as 4 min 12 s or 1 h 5 min.
-span(seconds) := trim_suffix(trim_prefix(sprintf("%d min %d s", amounts), "0 min "), " 0 s") if {
+span(seconds) := trim_suffix(trim_prefix(sprintf("%d min %d s", [minutes, rest]), "0 min "), " 0 s") if {
 	seconds >= 1
-	seconds < 3600
-	amounts := array.slice(time.diff(time.parse_duration_ns(sprintf("%ds", [floor(seconds)])), 0), 4, 6)
+	[0, 0, 0, 0, minutes, rest] = time.diff(time.parse_duration_ns(sprintf("%ds", [floor(seconds)])), 0)
 } else := "0 s" if {
 	seconds < 1
 } else := concat(" ", [$"{amount} {unit}" |
