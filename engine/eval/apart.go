@@ -96,7 +96,8 @@ func (a *apart) start(ctx context.Context) (reply, error) {
 		return reply{}, fmt.Errorf("load policies: %w; nothing was loaded", err)
 	}
 	at := "what was read"
-	last, err := c.ask(ctx, question{Load: &toLoad{Limits: a.limits, Sources: a.sources}}, nil, a.limits.Load, func(r reply) {
+	send := func(w *bufio.Writer) error { return a.sources.Send(w) }
+	last, err := c.ask(ctx, question{Load: &toLoad{Limits: a.limits, Sources: a.sources}}, send, a.limits.Load, func(r reply) {
 		if r.Step != "" {
 			at = r.Step
 		}
@@ -294,10 +295,8 @@ func (c *child) send(q question, documents func(*bufio.Writer) error) error {
 	if _, err := w.Write(append(line, '\n')); err != nil {
 		return err
 	}
-	if documents != nil {
-		if err := documents(w); err != nil {
-			return err
-		}
+	if err := documents(w); err != nil {
+		return err
 	}
 	return w.Flush()
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,7 +56,7 @@ type query struct {
 	decide rego.PreparedEvalQuery
 	// sets are the variables of decide's answer that hold findings and objections; one is empty where no rule gives any.
 	findings, objections string
-	// explain asks the rules as they are written, of every candidate, in scope or not.
+	// explain asks the rules as they are written, of every candidate, in scope or not; but no package that is for other kinds alone.
 	explain rego.PreparedEvalQuery
 }
 
@@ -115,7 +116,11 @@ func (e *Engine) prepare(c *ast.Compiler, kind string) (*query, error) {
 	for i, p := range e.policy.Reap(kind) { // a comprehension is defined when what is in it is not
 		all = append(all, fmt.Sprintf("s%d := [true | %s.%s]; f%d := %s.%s", i, p.Ref, policy.ScopeRule, i, p.Ref, policy.FindingsRule))
 	}
+	f := &fuser{compiler: e.policy.Compiler(), kind: kind}
 	for i, p := range e.policy.Protect() {
+		if !slices.ContainsFunc(f.compiler.GetRulesExact(p.Ref.Append(ast.StringTerm(policy.ObjectionsRule))), f.about) {
+			continue
+		}
 		all = append(all, fmt.Sprintf("o%d := %s.%s", i, p.Ref, policy.ObjectionsRule))
 	}
 	q.explain, err = e.ready(e.policy.Compiler(), all)

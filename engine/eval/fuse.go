@@ -297,6 +297,12 @@ func (f *fuser) asksKind(e *ast.Expr) (holds, ok bool) {
 	return (string(kind) == f.kind) != other, asked
 }
 
+// about reports whether a rule does not ask for another kind before all else.
+func (f *fuser) about(r *ast.Rule) bool {
+	holds, asked := f.asksKind(r.Body[0])
+	return holds || !asked
+}
+
 func isTrueTerm(e *ast.Expr) bool {
 	t, ok := e.Terms.(*ast.Term)
 	return ok && !e.Negated && t.Equal(ast.InternedBooleanTrue)

@@ -80,6 +80,9 @@ func (s *server) answer(q question) error {
 }
 
 func (s *server) load(q *toLoad) error {
+	if err := q.Sources.Receive(s.in); err != nil {
+		return err
+	}
 	if err := wall(q.Limits); err != nil {
 		return s.say(reply{Error: err.Error()})
 	}

@@ -207,6 +207,7 @@ func (r *receiver) object(n, nested int) (*ast.Term, error) {
 
 // The questions that the process which judges apart is asked, a line of JSON each; documents follow in frames where it says so.
 type question struct {
+	// Load has what the policies' files hold behind it, as Sources.Send writes it.
 	Load *toLoad `json:"load,omitempty"`
 	// Decide is how many documents follow, a frame each; they are answered in any order, by their number.
 	Decide int `json:"decide,omitempty"`

@@ -180,16 +180,18 @@ const maxShown = 16 << 10
 
 func (o operand) said() (Value, bool) {
 	if o.value == nil {
-		return Value{Name: o.ref, Unknown: true}, true
+		return Value{Name: written(o.ref), Unknown: true}, true
 	}
 	if !policy.Room(maxShown).Fits(o.value) {
-		return Value{Name: o.ref, Value: "(too long to show)"}, true
+		return Value{Name: written(o.ref), Value: "(too long to show)"}, true
 	}
 	plain, err := ast.JSON(o.value)
-	return Value{Name: o.ref, Value: plain}, err == nil
+	return Value{Name: written(o.ref), Value: plain}, err == nil
 }
+
+var kind = ast.MustParseRef("input.kind")
 
 // elsewhere reports whether a rule ended because it is for candidates of another kind: that is no news.
 func (s *stop) elsewhere() bool {
-	return len(s.operands) > 0 && s.operands[0].ref == "input.kind" && s.operands[0].value != nil
+	return len(s.operands) > 0 && s.operands[0].ref.Equal(kind) && s.operands[0].value != nil
 }

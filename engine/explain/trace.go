@@ -1,18 +1,19 @@
 package explain
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"winnow/engine/policy"
 )
 
 // Trace notes of one evaluation which rules held, and of each that did not the condition that it got furthest to.
 type Trace struct {
 	query map[uint64]*ast.Rule
 	held  map[*ast.Rule]bool
-	gave  map[*ast.Rule][]ast.Value // the members that a rule added to its set
+	gave  map[*ast.Rule][]ast.Value // the reasons that a rule added to its set
 	far   map[*ast.Rule]*stop
 }
 
@@ -25,7 +26,7 @@ type stop struct {
 // operand is one side of a condition: the reference into the input that it is, if it is one, and its value, nil for one that is
 // missing.
 type operand struct {
-	ref   string
+	ref   ast.Ref
 	value ast.Value
 }
 
@@ -52,7 +53,7 @@ func (t *Trace) TraceEvent(ev topdown.Event) {
 	case topdown.ExitOp:
 		if r, ok := ev.Node.(*ast.Rule); ok {
 			t.held[r] = true
-			if r.Head.Key != nil {
+			if r.Head.Key != nil && (r.Head.Name == policy.FindingsRule || r.Head.Name == policy.ObjectionsRule) {
 				t.gave[r] = append(t.gave[r], ev.Plug(r.Head.Key).Value)
 			}
 		}
@@ -76,7 +77,9 @@ func (t *Trace) fail(ev *topdown.Event) {
 	}
 	for _, o := range terms {
 		if v, ok := valueOf(ev, o); ok {
-			v.ref = cmp.Or(v.ref, assigned(r.Body, o))
+			if v.ref == nil {
+				v.ref = assigned(r.Body, o)
+			}
 			s.operands = append(s.operands, v)
 		}
 	}
@@ -97,9 +100,9 @@ func valueOf(ev *topdown.Event, o *ast.Term) (operand, bool) {
 		}
 		found, err := ev.Input().Value.Find(v[1:])
 		if err != nil { // absent, or behind a variable that was tried with everything
-			return operand{ref: written(v)}, true
+			return operand{ref: v}, true
 		}
-		return operand{ref: written(v), value: found}, true
+		return operand{ref: v, value: found}, true
 	case ast.Var:
 		return operand{}, false
 	default:
@@ -108,20 +111,23 @@ func valueOf(ev *topdown.Event, o *ast.Term) (operand, bool) {
 }
 
 // assigned is the reference into the input that the compiler put into a variable, to compare that instead.
-func assigned(b ast.Body, o *ast.Term) string {
+func assigned(b ast.Body, o *ast.Term) ast.Ref {
 	for _, e := range b {
 		if !e.IsEquality() || !e.Operand(0).Equal(o) {
 			continue
 		}
 		if ref, ok := e.Operand(1).Value.(ast.Ref); ok && ref.HasPrefix(ast.InputRootRef) {
-			return written(ref)
+			return ref
 		}
 	}
-	return ""
+	return nil
 }
 
 // written is a reference as a person writes it, with _ for the names that the compiler gave to variables.
 func written(r ast.Ref) string {
+	if r == nil {
+		return ""
+	}
 	out := slices.Clone(r)
 	for i, t := range out {
 		if v, ok := t.Value.(ast.Var); ok && i > 0 && v.IsGenerated() {

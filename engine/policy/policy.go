@@ -78,7 +78,7 @@ func Load(ctx context.Context, o LoadOptions) (*Policy, error) {
 	return s.Build(ctx, func(string) {})
 }
 
-// Sources are policies that were read, and not parsed yet. As JSON they are what was read.
+// Sources are policies that were read, and not parsed yet. As JSON they are the names of what was read; Send writes the rest.
 type Sources struct {
 	trees   []*read
 	refused Refusals
@@ -303,11 +303,12 @@ func (p *Policy) Line(file string, row int) (string, bool) {
 	if i < 0 {
 		return "", false
 	}
-	lines := bytes.Split(p.Files[i].data, []byte("\n"))
-	if row < 1 || row > len(lines) {
-		return "", false
+	for line := range bytes.Lines(p.Files[i].data) {
+		if row--; row == 0 {
+			return string(bytes.TrimSpace(line)), true
+		}
 	}
-	return string(bytes.TrimSpace(lines[row-1])), true
+	return "", false
 }
 
 // Rule is the rule with that id, empty where there is none.

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
@@ -195,7 +196,7 @@ func revision(trees []*read) string {
 	return strings.Join(all, "+")
 }
 
-// wireTree is a tree that was read, on its way to a process that builds a policy of it.
+// wireTree is a tree that was read, on its way to a process that builds a policy of it. What its files hold follows, as it is.
 type wireTree struct {
 	Name   string     `json:"name"`
 	Prefix string     `json:"prefix"`
@@ -205,23 +206,23 @@ type wireTree struct {
 type wireFile struct {
 	Path string `json:"path"`
 	Name string `json:"name"`
-	Data []byte `json:"data"`
+	Size int    `json:"size"`
 }
 
-// MarshalJSON writes the files that were read.
+// MarshalJSON writes which files were read, and how many bytes each of them has.
 func (s *Sources) MarshalJSON() ([]byte, error) {
 	var out []wireTree
 	for _, t := range s.trees {
 		w := wireTree{Name: t.tree.Name, Prefix: t.tree.Prefix}
 		for _, f := range t.files {
-			w.Files = append(w.Files, wireFile{Path: f.Path, Name: f.Name, Data: f.data})
+			w.Files = append(w.Files, wireFile{Path: f.Path, Name: f.Name, Size: len(f.data)})
 		}
 		out = append(out, w)
 	}
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON takes the files that were read somewhere else, and reads their manifests.
+// UnmarshalJSON makes room for the files that were read somewhere else.
 func (s *Sources) UnmarshalJSON(data []byte) error {
 	var ws []wireTree
 	if err := json.Unmarshal(data, &ws); err != nil {
@@ -231,10 +232,34 @@ func (s *Sources) UnmarshalJSON(data []byte) error {
 	for _, w := range ws {
 		r := &read{tree: Tree{Name: w.Name, Prefix: w.Prefix}, manifest: manifest{Roots: []string{root}}}
 		for _, f := range w.Files {
-			r.files = append(r.files, File{Tree: w.Name, Path: f.Path, Name: f.Name, data: f.Data})
+			r.files = append(r.files, File{Tree: w.Name, Path: f.Path, Name: f.Name, data: make([]byte, f.Size)})
 		}
-		s.refused = append(s.refused, r.readManifest()...)
 		s.trees = append(s.trees, r)
+	}
+	return nil
+}
+
+// Send writes what the files hold, one after the other.
+func (s *Sources) Send(to io.Writer) error {
+	for _, t := range s.trees {
+		for _, f := range t.files {
+			if _, err := to.Write(f.data); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Receive reads what Send wrote into the files that there is room for, and then their manifests.
+func (s *Sources) Receive(from io.Reader) error {
+	for _, t := range s.trees {
+		for _, f := range t.files {
+			if _, err := io.ReadFull(from, f.data); err != nil {
+				return err
+			}
+		}
+		s.refused = append(s.refused, t.readManifest()...)
 	}
 	return nil
 }

@@ -4,19 +4,18 @@
 package policies.lib.words
 
 # METADATA
-# scope: document
 # title: What is said
 # description: The reasons in one line, or, without a reason, what is unknown.
-said(reasons, unknown) := unknown if count(reasons) == 0
-
-said(reasons, _) := concat("; ", reasons) if count(reasons) > 0
+said(reasons, unknown) := concat("; ", reasons) if {
+	count(reasons) > 0
+} else := unknown
 
 # METADATA
 # title: What is known
 # description: >-
 #   One object out of a set of objects that share no key. Write the set with a line a fact, `_facts contains {"age": input.age}`: the line
 #   of a fact that is missing adds nothing, where one object with all of them would be undefined as a whole.
-known(facts) := {name: value | some fact in facts; some name, value in fact}
+known(facts) := {name: value | some name, value in facts[_]}
 
 # METADATA
 # title: A span of time
