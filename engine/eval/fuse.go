@@ -55,11 +55,7 @@ func fuse(p *policy.Policy) (*ast.Compiler, error) {
 		need(p, m, needed)
 	}
 	for file := range needed {
-		m, err := asksFused(p.Compiler().Modules[file])
-		if err != nil {
-			return nil, err
-		}
-		all[file] = m
+		all[file] = asksFused(p.Compiler().Modules[file])
 	}
 	index := []ast.StageID{
 		ast.StageInitLocalVarGen, ast.StageSetModuleTree, ast.StageSetRuleTree, ast.StageSetGraph,
@@ -100,7 +96,7 @@ var (
 
 // asksFused is a module that asks for the fused findings where it asked every package under reap of the candidate's kind for its own
 // (data.policies.reap[kinds.plural][_].findings): these were asked already, and would be all over again.
-func asksFused(m *ast.Module) (*ast.Module, error) {
+func asksFused(m *ast.Module) *ast.Module {
 	folder := map[ast.Var]bool{} // variables that hold the folder of the kind's rules
 	ast.WalkExprs(m, func(e *ast.Expr) bool {
 		if !e.Negated && e.IsEquality() && e.Operand(1).Value.Compare(kindsFolder) == 0 {
@@ -111,22 +107,30 @@ func asksFused(m *ast.Module) (*ast.Module, error) {
 		return false
 	})
 	if len(folder) == 0 {
-		return m, nil
+		return m
 	}
-	out, err := ast.TransformRefs(m.Copy(), func(ref ast.Ref) (ast.Value, error) {
-		if len(ref) < 6 || !ref.HasPrefix(everyFindings) || !ref[5].Equal(ast.StringTerm(policy.FindingsRule)) {
-			return ref, nil
+	m = m.Copy()
+	ast.WalkExprs(m, func(e *ast.Expr) bool {
+		terms, _ := e.Terms.([]*ast.Term)
+		for i, term := range terms {
+			if ref, ok := term.Value.(ast.Ref); ok && asksFindings(ref, folder) {
+				// A new term: what a copy shares with the module that others read stays as it is.
+				terms[i] = ast.NewTerm(slices.Concat(ast.Ref{ast.DefaultRootDocument, ast.StringTerm(fusedPackage), ref[3]}, ref[5:]))
+			}
 		}
-		kind, ok := ref[3].Value.(ast.Var)
-		if every, is := ref[4].Value.(ast.Var); !ok || !is || !folder[kind] || !every.IsWildcard() {
-			return ref, nil
-		}
-		return slices.Concat(ast.Ref{ast.DefaultRootDocument, ast.StringTerm(fusedPackage), ref[3]}, ref[5:]), nil
+		return false
 	})
-	if err != nil {
-		return nil, err
+	return m
+}
+
+// asksFindings reports whether a reference is to the findings of every package of a folder that one of these variables holds.
+func asksFindings(ref ast.Ref, folder map[ast.Var]bool) bool {
+	if len(ref) < 6 || !ref.HasPrefix(everyFindings) || !ref[5].Equal(ast.StringTerm(policy.FindingsRule)) {
+		return false
 	}
-	return out.(*ast.Module), nil
+	kind, ok := ref[3].Value.(ast.Var)
+	every, is := ref[4].Value.(ast.Var)
+	return ok && is && folder[kind] && every.IsWildcard()
 }
 
 // need marks the modules that a module refers to, and those that these do.
