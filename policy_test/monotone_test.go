@@ -44,7 +44,6 @@ var worlds = []struct{ path, why string }{
 	{"processes/*/markers/*", "a variable that is not set: the environment was read whole, or markers is absent"},
 	{"sessions/*", "a session that has ended: its server was read, or its source says so"},
 	{"terminals/*/label", "a terminal that is called nothing: what could give it a label was read, or its source says so"},
-	{"dirs/*/holders", "a folder that nobody uses; holders_known says whether that was found out"},
 	{"projects", "nobody trusts any project"},
 	{"projects/*/worktrees", "a project all of whose worktrees lie in it; where they could not be read the source says so"},
 	{"host/asleep", "a machine that was not off since an earlier look; it is known wherever the ledger was read, or its source says so"},

@@ -152,7 +152,7 @@ func (m *maker) dir(i int) snapshot.Dir {
 		Source: "dirs//w", Name: name, Path: pick(m, "/w/", "/w/", "/w/", "/keep/") + name, Root: "/w",
 		ModifiedAt: m.ago(1e6, 1e6, 1e6, 60), ActiveAt: m.ago(1e6, 1e6, 3600), BornAt: m.ago(2e6),
 		Symlink: maybe(m, false), Device: maybe(m, uint64(2049)), Inode: maybe(m, uint64(i+1000)), UID: maybe(m, pick(m, 1000, 1000, 1000, 0)),
-		Mounts: maybe(m, pick(m, 0, 0, 0, 0, 1)), Empty: maybe(m, false), Checkout: maybe(m, true), HoldersKnown: maybe(m, true),
+		Mounts: maybe(m, pick(m, 0, 0, 0, 0, 1)), Empty: maybe(m, false), Checkout: maybe(m, true), HoldersKnown: maybe(m, true), Holders: []snapshot.Holder{},
 	}
 	if m.chance(0.2) {
 		d.Holders = []snapshot.Holder{{PID: 77, Name: "claude", How: "cwd"}}

@@ -269,6 +269,7 @@ terminals := {terminal, server, exited, ended, shellper}
 # A linked worktree whose work has landed.
 dir := object.union(_common, {
 	"id": "dir:/w/feature",
+	"holders": [],
 	"kind": "dir",
 	"label": "/w/feature",
 	"source": {"name": "dirs//w", "status": "ok"},

@@ -230,7 +230,7 @@ _deserted if {
 
 _unused if {
 	input.dir.holders_known == true
-	not input.holders[0]
+	count(input.holders) == 0
 }
 
 # A server that an agent left behind in a pane has that pane's terminal, and nobody in it can speak with it.
