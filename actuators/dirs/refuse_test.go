@@ -210,7 +210,7 @@ func TestLockedWorktree(t *testing.T) {
 					return
 				}
 				came = true
-				if entry := filepath.Join(w.main, ".git/worktrees/work/locked"); step == "dir.look" && n == 0 {
+				if entry := filepath.Join(w.main, ".git", "worktrees", "work", "locked"); step == "dir.look" && n == 0 {
 					w.write(entry, "another reason") // git knows no worktree at that place any more
 				} else if step == "dir.look" {
 					_ = os.Remove(entry)

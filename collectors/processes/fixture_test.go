@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
 	"winnow/testkit/files"

@@ -6,9 +6,10 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"winnow/internal/proc"
 
 	"golang.org/x/sys/unix"
+
+	"winnow/internal/proc"
 )
 
 // watcher reports whether a descriptor's link is that of an inotify or fanotify instance.

@@ -3,6 +3,7 @@ package alarm
 import (
 	"maps"
 	"slices"
+
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
 )

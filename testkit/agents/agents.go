@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
 	"winnow/testkit/files"
 )
 
