@@ -101,3 +101,13 @@ func ownerName(o string) string {
 	}
 	return o
 }
+
+// Less are the caps for what comes after some acts of the same sweep.
+func (c Caps) Less(acts []decision.Act) Caps {
+	for _, a := range acts {
+		if o := a.Outcome.Outcome; o != decision.Capped {
+			c.PerSweep = max(0, c.PerSweep-1)
+		}
+	}
+	return c
+}

@@ -33,6 +33,10 @@ func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snap
 	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, allowed, s.cfg.Act.Caps.Floor())
 	carrier.Seen = res.Ours
 	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, res.Decisions, res.Decisions)...)
+	if next := s.follow(ctx, r, snap, mem, res); len(next) > 0 && slices.Contains(allowed, snapshot.KindDir) {
+		carrier.Caps = carrier.Caps.Less(r.Acts)
+		r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, next, res.Decisions)...)
+	}
 }
 
 // carrier carries out under the floor what was decided on a look.

@@ -115,7 +115,11 @@ func (j *judge) Again(ctx context.Context, d decision.Decision) (decision.Decisi
 
 // again is Again with the look that it rests on.
 func (j *judge) again(ctx context.Context, d decision.Decision) (decision.Decision, *snapshot.Snapshot, error) {
-	sc := sources.ScopeOf(j.last, d.ID)
+	return j.within(ctx, sources.ScopeOf(j.last, d.ID), d)
+}
+
+// within is again by a look of the given scope.
+func (j *judge) within(ctx context.Context, sc sources.Scope, d decision.Decision) (decision.Decision, *snapshot.Snapshot, error) {
 	s, err := j.app.look(ctx, sc, j.memory)
 	if err != nil {
 		return decision.Decision{}, nil, err

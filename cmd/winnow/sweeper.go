@@ -99,11 +99,15 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	next := eval.Sightings(mem.sightings, snap, res.Decisions)
 	r := report.New(mode, id, snap, s.policy, s.ruled(snap), res, f.show.kinds)
 	r.Settled = settled
+	if !f.apply {
+		s.foresee(ctx, r, snap, mem, res)
+	}
 	if s.ledger == nil {
 		s.alarms(ctx, r, snap, res.Decisions)
 		return r, nil
 	}
 	mem = s.learn(mem, snap)
+	mem.hosts = res.AgentSessions
 	if err := s.record(ctx, id, started, r, snap, next, mem, res.Decisions); err != nil {
 		return nil, err
 	}
@@ -148,6 +152,11 @@ func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *r
 	if mem.err == nil { // what could not be read is not written over
 		if err := s.ledger.SaveOwners(ctx, mem.owners); err != nil {
 			return fmt.Errorf("record owners: %w; nothing was done", err)
+		}
+	}
+	if mem.err == nil {
+		if err := s.ledger.SaveAgentSessions(ctx, mem.hosts); err != nil {
+			return fmt.Errorf("record the sessions of agents: %w; nothing was done", err)
 		}
 	}
 	if err := s.ledger.SaveLook(ctx, lookOf(snap)); err != nil {

@@ -71,6 +71,9 @@ type Decision struct {
 	Label string `json:"label,omitempty"`
 	// Owner is what a cap counts it under: a repository, a root folder, a server, a marker's value.
 	Owner string `json:"owner,omitempty"`
+	// After are the ids of what has to go first, where nothing but what goes uses a folder: the folder then goes in the same sweep, after
+	// another look. Its findings are those of a look that takes what uses it for gone; its verdict is still spare.
+	After []string `json:"after,omitempty"`
 	// InScope is true when some package under reap claims the candidate.
 	InScope  bool     `json:"-"`
 	Identity Identity `json:"-"`

@@ -28,6 +28,8 @@ type Result struct {
 	Ours map[string]decision.Seen
 	// Veil is a process that may be an agent and does not show it, nil where there is none: no younger process is an orphan.
 	Veil *snapshot.PaneProc
+	// AgentSessions are for the next look to remember.
+	AgentSessions []snapshot.AgentSession
 	// Levels are the rules that were not on.
 	Levels []subject.RuleLevel
 	// Errors are the evaluations that failed; each spared its candidate.
@@ -44,7 +46,7 @@ type Failure struct {
 // for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
 func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
 	j := subject.Join(s, c)
-	out := Result{Seen: map[string]int{}, Ours: map[string]decision.Seen{}, Veil: j.Veil(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels)}
+	out := Result{Seen: map[string]int{}, Ours: map[string]decision.Seen{}, Veil: j.Veil(), AgentSessions: j.AgentSessions(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels)}
 	var ids []string
 	for _, kind := range snapshot.Kinds {
 		of := j.IDs(kind.Name)

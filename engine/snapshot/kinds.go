@@ -175,3 +175,44 @@ func usersOf(panes []Pane) *Users {
 	}
 	return u
 }
+
+// PIDs are the processes that a candidate holds and that end with it: a process itself, those of a tab's or session's panes, those of a terminal.
+// What is below them is not listed again.
+func (s *Snapshot) PIDs(id string) []int {
+	var pids []int
+	inPanes := func(panes []Pane) {
+		for _, p := range panes {
+			pids = append(pids, p.SessionPIDs...)
+			if p.ShellPID != nil {
+				pids = append(pids, *p.ShellPID)
+			}
+		}
+	}
+	switch kind, _ := KindOf(id); kind.Name {
+	case KindProcess:
+		if p, ok := s.Processes[id]; ok {
+			pids = append(pids, p.PID)
+		}
+	case KindTab:
+		inPanes(s.Tabs[id].Panes)
+	case KindSession:
+		inPanes(s.Sessions[id].Panes)
+	case KindTerminal:
+		if t := s.Terminals[id]; t.PID != nil {
+			pids = append(pids, *t.PID)
+		}
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids)
+}
+
+// Children are the processes below each process, one level.
+func (s *Snapshot) Children() map[int][]int {
+	out := map[int][]int{}
+	for _, p := range s.Processes {
+		if p.PPID != nil {
+			out[*p.PPID] = append(out[*p.PPID], p.PID)
+		}
+	}
+	return out
+}

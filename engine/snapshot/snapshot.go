@@ -5,7 +5,10 @@
 // mistaken for a reading is a pointer, and nil means unknown, never zero, empty or false.
 package snapshot
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Schema names the document's shape. Fields may be added under the same name; a change of meaning needs another name.
 const Schema = "winnow.snapshot/v1"
@@ -61,6 +64,8 @@ type Snapshot struct {
 	Projects []Project `json:"projects,omitempty"`
 	// Owners is which builders were seen with which terminals at earlier looks.
 	Owners []Owner `json:"owners,omitempty"`
+	// AgentSessions are the tmux sessions in whose panes an earlier look saw an agent.
+	AgentSessions []AgentSession `json:"agent_sessions,omitempty"`
 	// Workers are the observations on what registries record.
 	Workers []Worker `json:"workers,omitempty"`
 	// Asked is the one candidate that a person asked to be cleaned up; absent in all other looks.
@@ -163,6 +168,9 @@ type Pane struct {
 	TTY      string     `json:"tty,omitempty"`
 	// Dead is true for a pane that is kept although its process ended; its ShellPID must never be signalled.
 	Dead *bool `json:"dead,omitempty"`
+	// StartedAs is the agent that the command runs which a tmux pane was started with, as it is called in rules.agents, "" where it runs none.
+	// Absent where that is not known.
+	StartedAs *string `json:"started_as,omitempty"`
 	// Linked lists the other sessions that show this pane, by their native ids.
 	Linked      []string `json:"linked,omitzero"`
 	AgentStatus string   `json:"agent_status,omitempty"`
@@ -619,6 +627,30 @@ type Work struct {
 	// Below counts the processes below it, and Youngest is the latest start among them in clock ticks since boot, 0 without any.
 	Below    *int    `json:"below,omitempty"`
 	Youngest *uint64 `json:"youngest,omitempty"`
+}
+
+// AgentSession remembers that an earlier look saw an agent in a pane of a tmux session.
+type AgentSession struct {
+	// ID is the session's as a candidate. ServerTicks is when its server was started (Server.StartTicks), CreatedAt when the session was made:
+	// another session may have the same id.
+	ID          string    `json:"id"`
+	ServerTicks uint64    `json:"server_ticks"`
+	CreatedAt   time.Time `json:"created_at"`
+	// Agent is the name of the agent's process, LastAt when a look last saw it.
+	Agent  string    `json:"agent"`
+	LastAt time.Time `json:"last_at"`
+}
+
+// Of reports whether it is about that session.
+func (a AgentSession) Of(id string, s *Session) bool {
+	return a.ID == id && s.CreatedAt != nil && a.CreatedAt.Equal(*s.CreatedAt) &&
+		s.Server != nil && s.Server.StartTicks != nil && a.ServerTicks == *s.Server.StartTicks
+}
+
+// Source is the name of the source that the session came from.
+func (a AgentSession) Source() string {
+	name := strings.TrimPrefix(a.ID, KindSession+":")
+	return name[:max(strings.LastIndexByte(name, '/'), 0)]
 }
 
 // ProjectUntrusted is the state of a project's file that was never trusted: nothing of it holds, and nothing of it is in the snapshot.

@@ -58,6 +58,8 @@ type Subject struct {
 	// Members are the processes of a session's or tab's panes, but for the shells that those began with, and those elsewhere that carry
 	// them. Absent where there are more than 64.
 	Members []Member `json:"members,omitempty"`
+	// Shells say of each pane of a tmux session that has a process who began it.
+	Shells []Shell `json:"shells,omitempty"`
 	// Spawns and Entries are the records that concern the candidate; Hold the hold on it that has not lapsed.
 	Spawns   []Spawn   `json:"spawns,omitempty"`
 	Entries  []Entry   `json:"entries,omitempty"`
@@ -204,6 +206,24 @@ type Member struct {
 	Busy    *Processors       `json:"busy,omitempty"`
 	// Server is the pid of the nearest multiplexer's server above it, 0 where there is no server.
 	Server *int `json:"server,omitempty"`
+}
+
+// Shell is the first process of a pane, with what speaks for an agent that began it.
+type Shell struct {
+	// Pane is the pane's id, PID the process's.
+	Pane string `json:"pane"`
+	PID  int    `json:"pid"`
+	// AgentDir is Lineage.AgentDir of the process, "" where it works in none. Absent where its working directory is not known.
+	AgentDir *string `json:"agent_dir,omitempty"`
+	// Markers are the names of its markers that name one agent session or an agent's process, and that the multiplexer's server does not carry
+	// with that value. Absent where one of the two environments could not be read.
+	Markers *[]string `json:"markers,omitempty"`
+	// Agents is Lineage.Agents of the process: the living agents that may have started it.
+	Agents *int `json:"agents,omitempty"`
+	// StartedAs is the agent that the pane's command runs, "" for none. SeenAgent is the name of an agent that an earlier look saw in the
+	// session, "" for none.
+	StartedAs *string `json:"started_as,omitempty"`
+	SeenAgent string  `json:"seen_agent"`
 }
 
 // Record is a spawn or a registry entry that concerns the candidate.
@@ -366,6 +386,8 @@ type Config struct {
 	Busy                Busy    `json:"busy"`
 	LandedAfter         float64 `json:"landed_after"`
 	AttachedIdle        float64 `json:"attached_idle"`
+	// SessionIdle is for how long a tmux session that an agent left must have been without activity.
+	SessionIdle float64 `json:"session_idle"`
 	// TerminalIdle is for how long a terminal must have printed nothing: an exited one, and one with an agent whose builder is gone.
 	TerminalIdle float64 `json:"terminal_idle"`
 	SteadyFor    float64 `json:"steady_for"`

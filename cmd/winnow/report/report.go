@@ -157,6 +157,20 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 	return r
 }
 
+// Replace puts a later decision about the same candidate, which was in scope before, in the place of the i-th.
+func (r *Report) Replace(i int, d decision.Decision) {
+	old, c := r.Decisions[i], r.Census[d.Kind]
+	if old.Verdict != decision.Reap && d.Verdict == decision.Reap {
+		c.Reap++
+		c.Spare--
+	}
+	if old.Unknown() && !d.Unknown() {
+		c.Unknown--
+	}
+	r.Census[d.Kind] = c
+	r.Decisions[i] = d
+}
+
 // failed names the sources of a kind that could not be read.
 func failed(kind snapshot.Kind, sources map[string]snapshot.Source) []string {
 	var out []string

@@ -41,6 +41,7 @@ config := {
 	"busy": {"cpu": 0.01, "written": 1},
 	"landed_after": 86400,
 	"attached_idle": 3600,
+	"session_idle": 600,
 	"terminal_idle": 600,
 	"steady_for": 30,
 	"levels": [],
