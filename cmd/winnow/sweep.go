@@ -29,14 +29,14 @@ type showFlags struct {
 
 func (f *showFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")
-	cmd.Flags().BoolVar(&f.all, "all", false, "also list what is spared, with every reason")
+	cmd.Flags().BoolVar(&f.all, "all", false, "also list what is spared, each with its main reason")
 	cmd.Flags().BoolVar(&f.exitCode, "exit-code", false, "exit with 4 when something would be reaped")
 }
 
 func (f *showFlags) check() error {
 	for _, k := range f.kinds {
 		if !slices.Contains(snapshot.KindNames(), k) {
-			return config.Mistakef("--kind: unknown kind %q; the nearest is %q", k, text.Nearest(k, snapshot.KindNames()))
+			return config.Mistakef("--kind: unknown kind %q; %s", k, text.Meant(k, snapshot.KindNames()))
 		}
 	}
 	if len(f.kinds) == 0 {

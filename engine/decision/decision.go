@@ -74,6 +74,10 @@ type Decision struct {
 	// After are the ids of what has to go first, where nothing but what goes uses a folder: the folder then goes in the same sweep, after
 	// another look. Its findings are those of a look that takes what uses it for gone; its verdict is still spare.
 	After []string `json:"after,omitempty"`
+	// About are facts that a report shows beside the name; absent where nothing of it is known.
+	About *About `json:"about,omitempty"`
+	// Main is what a person is told first; only in a report.
+	Main *Main `json:"main,omitempty"`
 	// InScope is true when some package under reap claims the candidate.
 	InScope  bool     `json:"-"`
 	Identity Identity `json:"-"`
@@ -82,6 +86,40 @@ type Decision struct {
 	Work *Work `json:"-"`
 	Idle bool  `json:"-"`
 	Busy bool  `json:"-"`
+}
+
+// About is what helps a person to recognise a candidate. It has no command line: of a program that an interpreter runs it names the file or
+// the package.
+type About struct {
+	// Command is a process's program, with the package or the script that it runs: "node @modelcontextprotocol/server-memory".
+	Command string `json:"command,omitempty"`
+	// Folder is where a process works; "" where that is not known. Gone is true where that folder was deleted.
+	Folder string `json:"folder,omitempty"`
+	Gone   bool   `json:"gone,omitempty"`
+	// Age and Idle are in seconds of the time that the machine was awake: since it began (a folder: since its last change), and since
+	// something last happened in it.
+	Age  *float64 `json:"age,omitempty"`
+	Idle *float64 `json:"idle,omitempty"`
+	// Memory is the resident memory in bytes, Below counts the processes below a process.
+	Memory *int64 `json:"memory,omitempty"`
+	Below  *int   `json:"below,omitempty"`
+	// Agent is a living agent that may have started the process: "claude (24)".
+	Agent string `json:"agent,omitempty"`
+	// Repository is the main checkout of a worktree, Branch what it has checked out.
+	Repository string `json:"repository,omitempty"`
+	Branch     string `json:"branch,omitempty"`
+}
+
+// Main is the one reason that says most to a person why a candidate goes or stays.
+type Main struct {
+	// Rule is the rule that gave the reason, "" where no rule found a reason to reap it. Group is what many candidates with such a reason
+	// are counted under: "in use".
+	Rule  string `json:"rule,omitempty"`
+	Group string `json:"group"`
+	// Message is the reason itself: "in use by claude (24)". Next is a command that a person may run about it, "" where there is no such
+	// command.
+	Message string `json:"message"`
+	Next    string `json:"next,omitempty"`
 }
 
 // Work is the measure of what a process and all below it have done: processor time in seconds, bytes written, how many are below,

@@ -152,7 +152,7 @@ func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answ
 		d.InScope = true
 		leveled(sub, said).into(&d)
 	}
-	d.Identity = j.Identity(sub.ID)
+	d.Identity, d.About = j.Identity(sub.ID), sub.About()
 	d.Work = (*decision.Work)(j.Work(sub.ID))
 	if sub.Sighting != nil && sub.Sighting.Idle != nil {
 		d.Idle = *sub.Sighting.Idle > 0

@@ -148,6 +148,7 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 		if d.Unknown() {
 			c.Unknown++
 		}
+		d.Main = Main(d, s)
 		r.Census[d.Kind] = c
 		r.Decisions = append(r.Decisions, d)
 	}
