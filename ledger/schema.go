@@ -157,6 +157,11 @@ ALTER TABLE looks ADD COLUMN asleep TEXT;
 -- Of processes: since when none was seen to work, and what it and all below it had done by then, as JSON.
 ALTER TABLE sightings ADD COLUMN idle_since INTEGER;
 ALTER TABLE sightings ADD COLUMN work TEXT;
+`, `
+-- What a sweep was decided by, in which boot, and how much it read from the sources that speak for owners, as JSON; NULL for a cleanup.
+ALTER TABLE sweeps ADD COLUMN rules TEXT NOT NULL DEFAULT '';
+ALTER TABLE sweeps ADD COLUMN boot_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE sweeps ADD COLUMN sources TEXT;
 `}
 
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the

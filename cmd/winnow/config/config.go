@@ -125,6 +125,9 @@ type Caps struct {
 	Share     Ratio `json:"share"`
 	ShareFrom int   `json:"share_from"`
 	PerOwner  int   `json:"per_owner"`
+	// JumpWithin and ShrunkWithin are how far back looks are compared: for what was in use, and for how much a record gave.
+	JumpWithin   time.Duration `json:"jump_within"`
+	ShrunkWithin time.Duration `json:"shrunk_within"`
 }
 
 // Ratio is a number for which no duration is taken.
