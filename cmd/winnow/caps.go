@@ -32,7 +32,7 @@ func (f *capFlags) check() error {
 func checkKinds(flag string, kinds []string) error {
 	for _, k := range kinds {
 		if !slices.Contains(snapshot.KindNames(), k) {
-			return config.Mistakef("%s: unknown kind %q; the nearest is %q", flag, k, text.Nearest(k, snapshot.KindNames()))
+			return config.Mistakef("%s: unknown kind %q%s", flag, k, text.Near(k, snapshot.KindNames()))
 		}
 	}
 	return nil

@@ -198,9 +198,16 @@ func flagError(cmd *cobra.Command, err error) error {
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		return config.Mistakef("unknown flag --%s; the nearest is --%s (see winnow %s --help)", name, text.Nearest(name, names), cmd.Name())
+		return config.Mistakef("unknown flag --%s%s (see winnow %s --help)", name, nearFlag(name, names), cmd.Name())
 	}
 	return config.Mistakef("%s (see winnow %s --help)", msg, cmd.Name())
+}
+
+func nearFlag(name string, names []string) string {
+	if near := text.Nearest(name, names); text.IsNear(name, near) {
+		return "; the nearest is --" + near
+	}
+	return ""
 }
 
 // exactArgs and its like turn cobra's argument errors into wrong use.

@@ -46,6 +46,7 @@ func (c *Config) expand(set map[string]bool) error {
 	list("collect.codev.homes", c.Collect.Codev.Homes, isAuto)
 	list("collect.claude.sessions", c.Collect.Claude.Sessions, isAuto)
 	list("rules.protected", c.Rules.Protected, func(p string) bool { return !isPath(p) })
+	list("rules.disposable_content", c.Rules.DisposableContent, none)
 	for _, p := range paths {
 		base, where := folder, cmp.Or(c.File, "the defaults")
 		if set[p.key] {
