@@ -166,6 +166,11 @@ CREATE TABLE agent_sessions (
 	agent        TEXT NOT NULL,
 	last_at      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+`, `
+-- What a sweep was decided by, in which boot, and how much it read from the sources that speak for owners, as JSON; NULL for a cleanup.
+ALTER TABLE sweeps ADD COLUMN rules TEXT NOT NULL DEFAULT '';
+ALTER TABLE sweeps ADD COLUMN boot_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE sweeps ADD COLUMN sources TEXT;
 `}
 
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the

@@ -39,6 +39,13 @@ const (
 	RuleUnknown  = "protect.unknown"
 )
 
+// The rules that say that something alive uses or owns a thing. That many of them fall silent at once is taken for an accident.
+const (
+	RuleLive     = "protect.live"
+	RuleOwned    = "protect.owned"
+	RuleAttached = "protect.attached"
+)
+
 // RuleRunaway is the reason to reap that a process has for being busy, so that work does not speak for it.
 const RuleRunaway = "reap.processes.runaway"
 
@@ -81,6 +88,10 @@ type Decision struct {
 	// InScope is true when some package under reap claims the candidate.
 	InScope  bool     `json:"-"`
 	Identity Identity `json:"-"`
+	// Age is in seconds, as the policies see it; nil where it is not known. Alive says by which record the candidate's owner is alive,
+	// whatever the rules make of it; "" where no record says so.
+	Age   *float64 `json:"-"`
+	Alive string   `json:"-"`
 	// Work is what a process and all below it have done so far, nil where that is not known. Idle is true when they are known to have
 	// done nothing to speak of since the measure that the earlier sighting has, Busy when they are known to have done something.
 	Work *Work `json:"-"`
@@ -131,14 +142,6 @@ type Work struct {
 	Youngest *uint64
 }
 
-// Seen is how much of one kind a look saw that is this user's, in scope or not: what the caps take their share of.
-type Seen struct {
-	Total int
-	// ByOwner counts under each Decision.Owner. It is nil for a kind whose owners end together with what they have: a process is
-	// counted under the session of the agent that started it, and when that has ended, all that it left behind is to go.
-	ByOwner map[string]int
-}
-
 // Unknown reports whether d was spared because something could not be read or evaluated.
 func (d Decision) Unknown() bool {
 	for _, o := range d.Objections {
@@ -147,6 +150,13 @@ func (d Decision) Unknown() bool {
 		}
 	}
 	return false
+}
+
+// Used reports whether d was kept because something alive uses or owns it.
+func (d Decision) Used() bool {
+	return slices.ContainsFunc(d.Objections, func(o Reason) bool {
+		return o.Rule == RuleLive || o.Rule == RuleOwned || o.Rule == RuleAttached
+	})
 }
 
 // Counting are the findings that count, and the level of their rules: those of the highest level that there is among them.
@@ -352,7 +362,7 @@ const (
 	Changed = "changed" // it is another thing now, or its verdict is
 	Refused = "refused" // the floor, git or the kernel refused it
 	Failed  = "failed"  // it was tried and did not take effect
-	Capped  = "capped"  // a cap held, so nothing of its kind was done
+	Capped  = "capped"  // a cap held it back: all of its kind, or what is over a slice
 )
 
 // Outcome is how one act went.
@@ -366,6 +376,41 @@ type Outcome struct {
 	// Open is true when it could not be found out how an act went that was cut short: it is not settled, and the next sweep looks
 	// again.
 	Open bool `json:"open,omitempty"`
+}
+
+// The caps on what one sweep may do. The first two let the oldest through and have the rest wait; the others take what they see for an
+// accident, and nothing of the kind is done.
+const (
+	CapPerSweep = "per_sweep"
+	CapPerOwner = "per_owner"
+	CapAlive    = "alive"  // things of owners that are alive by a record
+	CapJump     = "jump"   // what was in use just now suddenly is not
+	CapShrunk   = "shrunk" // a source that speaks for owners suddenly says much less
+)
+
+// The flags that lift a cap for one sweep.
+const (
+	FlagMax   = "--max"
+	FlagAllOf = "--all-of"
+)
+
+// Cap is a cap that holds something back.
+type Cap struct {
+	Kind string `json:"kind"`
+	Cap  string `json:"cap" jsonschema:"enum=per_sweep,enum=per_owner,enum=alive,enum=jump,enum=shrunk"`
+	// Limit is what the configuration allows: a number of acts, or a share.
+	Limit float64 `json:"limit"`
+	// Wanted is how many of the kind are to go, Held how many of them this cap alone holds back.
+	Wanted int `json:"wanted"`
+	Held   int `json:"held"`
+	// Flag lifts it for one sweep, and Lift is that flag as a person types it: --max with the number of all acts that are wanted, or
+	// --all-of with the kind.
+	Flag string `json:"flag" jsonschema:"enum=--max,enum=--all-of"`
+	Lift string `json:"lift"`
+	// Stops is true where nothing of the kind is done, false where the oldest go and the rest waits.
+	Stops bool `json:"stops"`
+	// Why says what was counted.
+	Why string `json:"why"`
 }
 
 // Freed counts what an act gave back, both in bytes. What lies in the trash is not freed yet.

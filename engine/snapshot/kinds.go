@@ -29,8 +29,6 @@ type Kind struct {
 	Source string
 	// Scope says for people what puts candidates of the kind in scope.
 	Scope string
-	// Together is true for a kind whose owners end together with all that they own: no share of it is taken by owner.
-	Together bool
 
 	// Count says how many candidates of the kind a snapshot has, Has whether it has one with that whole id, Find gives it, and IDs yields
 	// the ids of all, in no order.
@@ -61,7 +59,7 @@ var Kinds = []Kind{
 		return Candidate{Source: t.Source, Native: t.ID}
 	}),
 	kind(Kind{
-		Name: KindProcess, Plural: "processes", Several: "processes", Source: "processes", Together: true,
+		Name: KindProcess, Plural: "processes", Several: "processes", Source: "processes",
 		Scope: "their environment and collect.processes.markers",
 	}, func(s *Snapshot) map[string]Process { return s.Processes }, func(p *Process) Candidate {
 		return Candidate{Source: Proc, Native: strconv.Itoa(p.PID), Name: p.Name}

@@ -391,6 +391,11 @@ type Config struct {
 	// TerminalIdle is for how long a terminal must have printed nothing: an exited one, and one with an agent whose builder is gone.
 	TerminalIdle float64 `json:"terminal_idle"`
 	SteadyFor    float64 `json:"steady_for"`
+	// DisposableContent are globs over the paths of folders outside of git whose files are declared disposable.
+	DisposableContent []string `json:"disposable_content"`
+	// Own are the parameters that rules of one's own declare (METADATA custom.own), by name: a number (of seconds for a duration), a text,
+	// a boolean or a list of texts.
+	Own map[string]any `json:"own"`
 	// Levels are the rules that are not on, with the kind that they are so for.
 	Levels []RuleLevel `json:"levels"`
 }

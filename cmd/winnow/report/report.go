@@ -54,6 +54,8 @@ type Report struct {
 	// Veil is a process that may be an agent and does not show it: while it lives, no process that began after it is an orphan.
 	Veil *snapshot.PaneProc `json:"veil,omitempty"`
 	Acts []decision.Act     `json:"acts"`
+	// Caps are those that hold something back, in a dry run those that would.
+	Caps []decision.Cap `json:"caps"`
 	// Settled are acts of an earlier sweep that was cut short, with how they went in the end.
 	Settled []decision.Act `json:"settled,omitempty"`
 	// Purged is what was kept for its time in the trash and is now gone for good.
@@ -120,7 +122,7 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 		Levels:    res.Levels,
 		Sources:   s.Sources,
 		Census:    map[string]Count{},
-		Decisions: []decision.Decision{}, Acts: []decision.Act{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},
+		Decisions: []decision.Decision{}, Acts: []decision.Act{}, Caps: []decision.Cap{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},
 	}
 	if slices.Contains(kinds, snapshot.KindProcess) {
 		r.Veil = res.Veil
@@ -187,13 +189,14 @@ func failed(kind snapshot.Kind, sources map[string]snapshot.Source) []string {
 // Code is the exit code that the report means.
 func (r *Report) Code(exitCode bool) int {
 	part, reap := false, false
+	if r.Mode == Apply && slices.ContainsFunc(r.Caps, func(c decision.Cap) bool { return c.Stops }) {
+		return ExitCapped
+	}
 	for _, a := range r.Settled {
 		part = part || a.Open
 	}
 	for _, a := range r.Acts {
 		switch a.Outcome.Outcome {
-		case decision.Capped:
-			return ExitCapped
 		case decision.Failed, decision.Refused:
 			part = true
 		}

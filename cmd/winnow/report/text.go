@@ -51,6 +51,7 @@ func (p page) write(out io.Writer, r *Report, all bool) error {
 		fmt.Fprintln(w)
 		p.Rows(w, text.Row{Lead: "alarm", Color: p.Red, Label: al.Rule, Text: r.said(al)})
 	}
+	p.capsText(w, r)
 	if all || len(r.Config.Files) > 0 {
 		p.filesText(w, r.Config.Files)
 	}
@@ -448,6 +449,9 @@ func (p page) closing(w io.Writer, r *Report) {
 			next = append(next, "nothing was changed")
 		}
 	}
+	if r.Mode == DryRun && len(r.Caps) > 0 {
+		next = append(next, "what the caps above hold back stays at that sweep")
+	}
 	if !later.IsZero() {
 		next = append(next, "processes take two looks: winnow sweep --apply after "+Clock(later)+" ends those that wait and have done nothing until then")
 	}
@@ -526,6 +530,7 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 		}
 		fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(x.Outcome.Outcome), candidate, plain.Cell(x.Detail))
 	}
+	capsMarkdown(w, r)
 	for i, x := range r.Workers {
 		if !all {
 			break

@@ -30,3 +30,23 @@ holds_nothing if {
 	input.dir.git.operation == ""
 	count(input.dir.git.nested) == 0
 }
+
+# METADATA
+# title: Disposable
+# description: >-
+#   True for a folder that is in no repository and has none in it, and whose path the operator declared disposable
+#   (rules.disposable_content): not the home, nothing that holds it, and no root.
+disposable if {
+	input.kind == "dir"
+	input.dir.checkout == false
+	input.dir.symlink == false
+	count(input.dir.nested) == 0
+	input.dir.path != ""
+	input.dir.root != ""
+	input.dir.path != input.dir.root
+	input.host.home != ""
+	input.host.home != input.dir.path
+	startswith(input.host.home, $"{input.dir.path}/") == false
+	some declared in input.config.disposable_content
+	glob.match(declared, ["/"], input.dir.path)
+}

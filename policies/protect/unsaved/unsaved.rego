@@ -3,9 +3,10 @@
 # description: |-
 #   Keeps a folder that holds anything which exists nowhere else.
 #
-#   Every folder but two: a linked worktree of which git says that it has no changed, untracked or ignored file, no commit that
-#   nothing else reaches and no operation under way; and an empty folder without a repository. What was not looked into, or could
-#   not be, stays.
+#   Every folder but three: a linked worktree of which git says that it has no changed, untracked or ignored file, no commit that
+#   nothing else reaches and no operation under way; an empty folder without a repository; and a folder without a repository
+#   at or in it whose path is declared disposable (`disposable_content`, empty by default), which is not the home, does not hold it and is
+#   no root. What was not looked into, or could not be, stays.
 #
 #   Files that a tool writes into worktrees for itself are no work: Codev's prompt, role, start script, session id and write guard,
 #   Claude Code's `settings.local.json`, and links from a Codev worktree to the main checkout's own `.env`. They count by their
@@ -21,6 +22,7 @@
 #   kinds: dir
 #   parameters:
 #     rules.rebuildable: "ignored content that can be made again, and is no work"
+#     rules.disposable_content: "folders outside of git whose files may go, by globs over their paths"
 #     rules.scaffold: "files that tools write for themselves, by path"
 #     rules.grace.spawn: "since the spawn of what left reports was completed"
 #   why: |-
@@ -34,6 +36,7 @@
 #     ```
 package policies.protect.unsaved
 
+import data.policies.lib.dirs
 import data.policies.lib.words
 
 # METADATA
@@ -63,6 +66,11 @@ _saved if {
 _saved if {
 	input.dir.checkout == false
 	input.dir.empty == true
+	count(_skipped) == 0
+}
+
+_saved if {
+	dirs.disposable
 	count(_skipped) == 0
 }
 

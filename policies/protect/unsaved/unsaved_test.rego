@@ -137,3 +137,35 @@ _reported(spawns) := json.patch(subjects.dir, [
 	{"op": "add", "path": "/dir/git/reports", "value": 3},
 	{"op": "add", "path": "/spawns", "value": spawns},
 ])
+
+_scratch := json.patch(subjects.dir, [
+	{"op": "remove", "path": "/dir/git"},
+	{"op": "add", "path": "/dir/path", "value": "/home/u/scratch/a"},
+	{"op": "add", "path": "/dir/root", "value": "/home/u/scratch"},
+	{"op": "add", "path": "/dir/checkout", "value": false},
+	{"op": "add", "path": "/dir/empty", "value": false},
+	{"op": "add", "path": "/dir/nested", "value": []},
+	{"op": "add", "path": "/host/home", "value": "/home/u"},
+	{"op": "add", "path": "/config/disposable_content", "value": ["/home/u/scratch/*"]},
+])
+
+test_files_that_are_declared_disposable_are_no_work if count(unsaved.objections) == 0 with input as _scratch
+
+test_files_in_no_repository_are_work if {
+	every change in [
+		["/config/disposable_content", []],
+		["/config/disposable_content", ["/home/u/other/*"]],
+		["/dir/nested", ["clone"]],
+		["/dir/checkout", true],
+		["/dir/skipped", "there are too many files in it"],
+		["/host/home", "/home/u/scratch/a/home"],
+	] {
+		count(unsaved.objections) == 1 with input as subjects.changed(_scratch, change[0], change[1])
+	}
+}
+
+test_not_knowing_whether_files_are_disposable_keeps if {
+	every path in ["/config/disposable_content", "/dir/nested", "/dir/checkout", "/dir/symlink", "/dir/root", "/host/home"] {
+		count(unsaved.objections) == 1 with input as subjects.without(_scratch, [path])
+	}
+}
