@@ -365,7 +365,9 @@ type Config struct {
 	ConfirmBusyAfter    float64 `json:"confirm_busy_after"`
 	Busy                Busy    `json:"busy"`
 	LandedAfter         float64 `json:"landed_after"`
-	AttachedIdle        float64 `json:"attached_idle"`
+	// AbandonedAfter is for how long nobody must have touched a worktree in which nothing was done.
+	AbandonedAfter float64 `json:"abandoned_after"`
+	AttachedIdle   float64 `json:"attached_idle"`
 	// TerminalIdle is for how long a terminal must have printed nothing: an exited one, and one with an agent whose builder is gone.
 	TerminalIdle float64 `json:"terminal_idle"`
 	SteadyFor    float64 `json:"steady_for"`
