@@ -33,6 +33,7 @@ holds_nothing if {
 
 # METADATA
 # title: Not the default branch
+# scope: document
 # description: >-
 #   True for a worktree that is known to be detached, or to have another branch checked out than the default branch: another one than the
 #   upstream's, and none that is called main, master or trunk. Where people work in linked worktrees alone, the one of the default branch

@@ -64,7 +64,6 @@ findings contains {
 } if {
 	in_scope
 	dirs.own_branch
-	some how in _proofs
 	input.dir.git.registered == true
 	input.dir.git.head != ""
 	input.dir.git.commits >= 1
@@ -73,6 +72,7 @@ findings contains {
 	input.dir.git.untracked == 0
 	input.dir.git.ignored == 0
 	input.idle >= input.config.landed_after
+	some how in _proofs
 }
 
 _proofs contains $"all its work is on {input.dir.git.upstream}" if {
