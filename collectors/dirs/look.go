@@ -178,6 +178,7 @@ func (l *look) repositories(ctx context.Context) {
 				}
 			}
 			l.contents(ctx, end, members[common])
+			l.landings(ctx, end, members[common])
 		})
 	}
 }
@@ -229,7 +230,10 @@ func (c *candidate) describe() {
 	c.dir.Git = &snapshot.Git{
 		Worktree: new(w.Linked), Registered: w.Registered, Main: r.Main, CommonDir: w.CommonDir, AdminDir: w.AdminDir,
 		Head: w.Head, Branch: w.Branch, Detached: w.Detached, Locked: w.Locked, Upstream: r.Upstream,
-		FetchedAt: known(r.FetchedAt), Landed: w.Landed, Commits: w.Commits, Unreachable: w.Unreachable, Operation: w.Operation,
+		FetchedAt: known(r.FetchedAt), Landed: w.Landed, Ahead: w.Ahead, Commits: w.Commits, Unreachable: w.Unreachable, Operation: w.Operation,
+	}
+	if w.Landed != nil && *w.Landed {
+		c.dir.Git.Landing = &snapshot.Landing{By: git.ByAncestry, Into: r.Upstream, Commits: []string{}}
 	}
 	if c.dir.ActiveAt != nil && w.ActiveAt.After(*c.dir.ActiveAt) {
 		c.dir.ActiveAt = known(w.ActiveAt)

@@ -411,12 +411,22 @@ type Git struct {
 	Branch    string `json:"branch,omitempty"`
 	Detached  *bool  `json:"detached,omitempty"`
 	Locked    *bool  `json:"locked,omitempty"`
-	// Upstream is the remote's default branch that Landed was asked against, such as refs/remotes/origin/main.
+	// Upstream is the remote's default branch that Landed was asked against, such as refs/remotes/origin/main; in a repository without any
+	// remote it is the repository's own, such as refs/heads/main.
 	Upstream string `json:"upstream,omitempty"`
 	// FetchedAt is when Upstream last moved or was fetched, as far as the repository shows.
 	FetchedAt *time.Time `json:"fetched_at,omitempty"`
 	// Landed is true when HEAD is reachable from Upstream.
 	Landed *bool `json:"landed,omitempty"`
+	// Landing says how the work got into Upstream. It is absent where this is not known, and its By is "" where no proof holds. It is asked
+	// about a worktree that nothing else keeps. LandingError says why it is not known.
+	Landing      *Landing `json:"landing,omitempty"`
+	LandingError string   `json:"landing_error,omitempty"`
+	// Ahead counts the commits that HEAD reaches and Upstream does not.
+	Ahead *int `json:"ahead,omitempty"`
+	// Elsewhere is true when HEAD is reachable from a branch, tag or remote branch that no linked worktree has checked out. It is asked about
+	// a worktree in which nothing was committed and that nothing else keeps.
+	Elsewhere *bool `json:"elsewhere,omitempty"`
 	// Commits counts the commits made here, by the reflogs of the worktree's HEAD and of its branch; 0 for a branch on which
 	// work has only just started.
 	Commits *int `json:"commits,omitempty"`
@@ -445,6 +455,18 @@ type Git struct {
 	// Nested are the repositories inside it, by relative path, submodules that were filled among them. Known and empty is [], unknown is
 	// absent.
 	Nested *[]string `json:"nested,omitempty"`
+}
+
+// Landing is the proof that the work of a worktree is in its default branch.
+type Landing struct {
+	// By is ancestry (the branch Into reaches HEAD), patches (it has a commit of the same change for each one that HEAD reaches and it does
+	// not), squash (one of its commits makes the same change as all of them together), tree (a merge would change nothing in it), or "",
+	// where none of these holds. The first three are about its history, and hold when a later commit took the change back.
+	By string `json:"by"`
+	// Into is the branch, such as refs/remotes/origin/main.
+	Into string `json:"into"`
+	// Commits are those of Into that brought the work in, for patches and squash, oldest work first.
+	Commits []string `json:"commits"`
 }
 
 // Holder is a live process that uses a Dir, or, with the PID 0, the kernel itself: then Name is a device's, a mount's or says what.

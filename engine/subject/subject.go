@@ -388,6 +388,8 @@ type Config struct {
 	AttachedIdle        float64 `json:"attached_idle"`
 	// SessionIdle is for how long a tmux session that an agent left must have been without activity.
 	SessionIdle float64 `json:"session_idle"`
+	// AbandonedAfter is for how long nobody must have touched a worktree in which nothing was done.
+	AbandonedAfter float64 `json:"abandoned_after"`
 	// TerminalIdle is for how long a terminal must have printed nothing: an exited one, and one with an agent whose builder is gone.
 	TerminalIdle float64 `json:"terminal_idle"`
 	SteadyFor    float64 `json:"steady_for"`

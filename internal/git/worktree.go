@@ -22,9 +22,13 @@ type Worktree struct {
 	Commits    *int
 	// ActiveAt is the latest change of the admin folder, the index, HEAD or HEAD's reflog.
 	ActiveAt time.Time
-	// Landed and Unreachable are filled by Weigh.
+	// Landed, Ahead and Unreachable are filled by Weigh. Ahead counts the commits of HEAD that the upstream does not reach.
 	Landed      *bool
+	Ahead       *int
 	Unreachable *int
+	// Landing and Elsewhere are filled by Land.
+	Landing   *Landing
+	Elsewhere *bool
 	// Errors say what could not be read.
 	Errors []error
 

@@ -238,6 +238,8 @@ func (r *redacter) dir(v *snapshot.Dir) {
 	v.Nested = eachOf(v.Nested, path)
 	v.Git = changed(v.Git, func(g *snapshot.Git) {
 		r.paths(&g.Main, &g.CommonDir, &g.AdminDir, &g.Branch, &g.Upstream)
+		hide(&g.LandingError)
+		g.Landing = changed(g.Landing, func(l *snapshot.Landing) { r.paths(&l.Into) })
 		g.UntrackedPaths, g.IgnoredPaths = eachOf(g.UntrackedPaths, path), eachOf(g.IgnoredPaths, path)
 		g.LeftOutPaths, g.Nested = eachOf(g.LeftOutPaths, path), eachOf(g.Nested, path)
 	})

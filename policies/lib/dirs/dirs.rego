@@ -50,3 +50,20 @@ disposable if {
 	some declared in input.config.disposable_content
 	glob.match(declared, ["/"], input.dir.path)
 }
+
+# METADATA
+# title: Not the default branch
+# scope: document
+# description: >-
+#   True for a worktree that is known to be detached, or to have another branch checked out than the default branch: another one than the
+#   upstream's, and none that is called main, master or trunk. Where people work in linked worktrees alone, the one of the default branch
+#   stands for the main checkout.
+own_branch if input.dir.git.detached == true
+
+own_branch if {
+	name := trim_prefix(input.dir.git.branch, "refs/heads/")
+	name != ""
+	count({name} & {"main", "master", "trunk"}) == 0
+	input.dir.git.upstream != ""
+	endswith(input.dir.git.upstream, concat("", ["/", name])) == false
+}

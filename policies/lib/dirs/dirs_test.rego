@@ -49,3 +49,10 @@ test_what_is_not_known_is_not_disposable if {
 		not dirs.disposable with input as subjects.without(_declared, [path])
 	}
 }
+
+test_a_branch_of_its_own_is_another_than_the_default_one if {
+	dirs.own_branch with input as subjects.dir
+	not dirs.own_branch with input as subjects.changed(subjects.dir, "/dir/git/branch", "refs/heads/main")
+	not dirs.own_branch with input as subjects.changed(subjects.dir, "/dir/git/branch", "")
+	not dirs.own_branch with input as subjects.without(subjects.dir, ["/dir/git/upstream"])
+}

@@ -40,6 +40,7 @@ config := {
 	"confirm_busy_after": 1800,
 	"busy": {"cpu": 0.01, "written": 1},
 	"landed_after": 86400,
+	"abandoned_after": 259200,
 	"attached_idle": 3600,
 	"session_idle": 600,
 	"terminal_idle": 600,
