@@ -36,6 +36,8 @@ type Set struct {
 	// Policy is nil in a command that judges nothing.
 	Policy *policy.Policy
 	Log    hclog.Logger
+	// Folders is what the sources of folders share in one look; nil shares nothing.
+	Folders *dirs.Shared
 }
 
 // Scope narrows a look to what one candidate needs; the zero Scope looks at everything.
@@ -356,6 +358,8 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 		Grace:       config.Seconds(r.Grace.Dir),
 		Only:        sc.only(snapshot.KindDir),
 		Holders:     set.Holders(sc.only(snapshot.KindDir) != ""),
+		Timeout:     set.Config.Collect.Timeout,
+		Shared:      set.Folders,
 		Log:         set.Log.Named("dirs"),
 	}
 	for _, s := range r.Scaffold {
