@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -130,8 +131,10 @@ func (l *look) skip(c *candidate) string {
 type contents struct {
 	git.Content
 	// scaffold is what tools made for themselves, which is taken out of Content; reports counts what is left in it.
-	scaffold  []string
-	reports   int
+	scaffold []string
+	reports  int
+	// compared is what the main checkout has too, and what it has otherwise or not; only the first is taken out.
+	compared
 	nested    []string
 	nestedErr error
 	err       error
@@ -158,7 +161,9 @@ func (l *look) content(ctx context.Context, c *candidate) (answer contents) {
 	if answer.Content, answer.err = c.repo.Status(ctx, git.Program{Path: l.o.Git}, c.worktree); answer.err != nil {
 		return answer
 	}
-	if answer.scaffold, answer.reports = kit.sort(ctx, &answer.Content); answer.Gitlinks == nil {
+	answer.scaffold, answer.reports = kit.sort(ctx, &answer.Content)
+	answer.compared = l.compare(ctx, c, kit, &answer.Content)
+	if answer.Gitlinks == nil {
 		return answer
 	}
 	if err == nil {
@@ -192,10 +197,23 @@ func (a contents) describe(o Options, c *candidate) {
 		g.Nested = &a.nested
 	}
 	ignored, rebuilt := work(o.Rebuildable, a.Ignored, g.Nested)
-	out := slices.Concat(a.scaffold, rebuilt)
+	same := slices.DeleteFunc(slices.Clone(a.same), func(p string) bool {
+		held := strings.HasSuffix(p, "/") && holdsRepository(p, g.Nested)
+		if held {
+			ignored = append(ignored, p)
+		}
+		return held
+	})
+	out := slices.Concat(a.scaffold, same, rebuilt)
 	g.Untracked, g.Ignored, g.LeftOut = new(len(a.Untracked)), new(len(ignored)), new(len(out))
-	g.Scaffold, g.Reports = new(len(a.scaffold)), new(a.reports)
+	g.Scaffold, g.Reports, g.Same = new(len(a.scaffold)), new(a.reports), new(len(same))
+	g.DifferingPaths, g.OnlyHerePaths = new(firstOf(notIn(a.differ, rebuilt))), new(firstOf(notIn(a.only, rebuilt)))
 	g.UntrackedPaths, g.IgnoredPaths, g.LeftOutPaths = new(firstOf(a.Untracked)), new(firstOf(ignored)), new(firstOf(out))
+}
+
+// notIn leaves out of paths those that are among others.
+func notIn(paths, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return slices.Contains(others, p) })
 }
 
 // firstOf copies the first of many paths, so that the rest is let go.

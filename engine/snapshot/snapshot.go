@@ -423,7 +423,14 @@ type Git struct {
 	UntrackedPaths *[]string `json:"untracked_paths,omitempty"`
 	Ignored        *int      `json:"ignored,omitempty"`
 	IgnoredPaths   *[]string `json:"ignored_paths,omitempty"`
-	// LeftOut counts the untracked and ignored paths that Untracked and Ignored leave out: what can be rebuilt (rules.rebuildable) and
+	// Same counts the untracked and ignored paths that Untracked and Ignored leave out, for the main checkout has the same regular file at that
+	// path, byte for byte, or the upstream's tree has: of a folder that is ignored as a whole all in it, but for Scaffold and what can be rebuilt.
+	// DifferingPaths names those of UntrackedPaths and IgnoredPaths at which the main checkout has another file, OnlyHerePaths those at
+	// which it has nothing. What is in neither was not compared.
+	Same           *int      `json:"same,omitempty"`
+	DifferingPaths *[]string `json:"differing_paths,omitempty"`
+	OnlyHerePaths  *[]string `json:"only_here_paths,omitempty"`
+	// LeftOut counts the untracked and ignored paths that Untracked and Ignored leave out: what can be rebuilt (rules.rebuildable), Same and
 	// Scaffold. LeftOutPaths names the first 100 of them, for a rule of one's own that judges them otherwise.
 	LeftOut      *int      `json:"left_out,omitempty"`
 	LeftOutPaths *[]string `json:"left_out_paths,omitempty"`

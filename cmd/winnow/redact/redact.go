@@ -239,6 +239,7 @@ func (r *redacter) dir(v *snapshot.Dir) {
 	v.Git = changed(v.Git, func(g *snapshot.Git) {
 		r.paths(&g.Main, &g.CommonDir, &g.AdminDir, &g.Branch, &g.Upstream)
 		g.UntrackedPaths, g.IgnoredPaths = eachOf(g.UntrackedPaths, path), eachOf(g.IgnoredPaths, path)
+		g.DifferingPaths, g.OnlyHerePaths = eachOf(g.DifferingPaths, path), eachOf(g.OnlyHerePaths, path)
 		g.LeftOutPaths, g.Nested = eachOf(g.LeftOutPaths, path), eachOf(g.Nested, path)
 	})
 }
