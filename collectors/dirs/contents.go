@@ -109,7 +109,7 @@ func (l *look) skip(c *candidate) string {
 		return "it is not known who uses it"
 	case worktree && d.Git.Locked == nil:
 		return "it is not known whether it is locked"
-	case worktree && *d.Git.Locked:
+	case worktree && *d.Git.Locked && !d.Git.Lock.Void():
 		return "it is locked"
 	case young && d.ActiveAt == nil:
 		return "its age is not known"

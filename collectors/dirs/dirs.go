@@ -33,6 +33,8 @@ type Options struct {
 	Rebuildable []string
 	// Scaffold is what tools write into worktrees for themselves.
 	Scaffold []Scaffold
+	// LockReasons are those that agents' tools give for the lock of a worktree.
+	LockReasons []LockReason
 	// Grace is how long after its last change a folder is not asked about in depth.
 	Grace time.Duration
 	// Off are the protecting rules that are off for folders: what one of them would keep is asked about all the same.

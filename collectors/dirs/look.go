@@ -178,6 +178,7 @@ func (l *look) repositories(ctx context.Context) {
 			for _, c := range members[common] {
 				if c.worktree != nil {
 					c.describe()
+					c.dir.Git.Lock = l.lock(c)
 				}
 			}
 			l.contents(ctx, end, members[common])

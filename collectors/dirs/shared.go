@@ -12,6 +12,8 @@ type Shared struct {
 	lanes lanes
 	mu    sync.Mutex
 	asked map[string]*answer
+	// processes is nil until a lock asks for them.
+	processes *processTable
 }
 
 // NewShared gives what the sources of one look share.

@@ -403,6 +403,8 @@ type Git struct {
 	Branch    string `json:"branch,omitempty"`
 	Detached  *bool  `json:"detached,omitempty"`
 	Locked    *bool  `json:"locked,omitempty"`
+	// Lock is what the lock says; absent where there is none, and where it could not be read.
+	Lock *Lock `json:"lock,omitempty"`
 	// Upstream is the remote's default branch that Landed was asked against, such as refs/remotes/origin/main.
 	Upstream string `json:"upstream,omitempty"`
 	// FetchedAt is when Upstream last moved or was fetched, as far as the repository shows.
@@ -445,6 +447,25 @@ type Git struct {
 	// absent.
 	Nested *[]string `json:"nested,omitempty"`
 }
+
+// Lock is a mark of `git worktree lock`.
+type Lock struct {
+	// Text is the reason, its first 100 bytes and in one line; "" where none was given.
+	Text *string `json:"text,omitempty"`
+	// Tool is whose form the reason has (rules.lock_reasons), Owner what that tool calls the agent, PID and StartTicks its process. All are absent
+	// for a reason of any other form.
+	Tool       string  `json:"tool,omitempty"`
+	Owner      string  `json:"owner,omitempty"`
+	PID        int     `json:"pid,omitempty"`
+	StartTicks *uint64 `json:"start_ticks,omitempty"`
+	// Alive says whether that very process is alive; false only where it positively is not, in this or an earlier boot. Absent where it may be one of
+	// another pid namespace, or could not be told from another one.
+	Alive     *bool      `json:"alive,omitempty"`
+	WrittenAt *time.Time `json:"written_at,omitempty"`
+}
+
+// Void reports whether the lock is positively one of a process that is not there any more.
+func (l *Lock) Void() bool { return l != nil && l.Tool != "" && l.Alive != nil && !*l.Alive }
 
 // Holder is a live process that uses a Dir, or, with the PID 0, the kernel itself: then Name is a device's, a mount's or says what.
 type Holder struct {

@@ -240,6 +240,10 @@ func (r *redacter) dir(v *snapshot.Dir) {
 		r.paths(&g.Main, &g.CommonDir, &g.AdminDir, &g.Branch, &g.Upstream)
 		g.UntrackedPaths, g.IgnoredPaths = eachOf(g.UntrackedPaths, path), eachOf(g.IgnoredPaths, path)
 		g.DifferingPaths, g.OnlyHerePaths = eachOf(g.DifferingPaths, path), eachOf(g.OnlyHerePaths, path)
+		g.Lock = changed(g.Lock, func(k *snapshot.Lock) {
+			k.Text = changed(k.Text, func(s *string) { hide(s) })
+			r.words(&k.Owner)
+		})
 		g.LeftOutPaths, g.Nested = eachOf(g.LeftOutPaths, path), eachOf(g.Nested, path)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -364,6 +365,9 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 	}
 	for _, s := range r.Scaffold {
 		o.Scaffold = append(o.Scaffold, dirs.Scaffold{In: s.In, Paths: s.Paths, Links: s.Links, Reports: s.Reports})
+	}
+	for _, l := range r.LockReasons {
+		o.LockReasons = append(o.LockReasons, dirs.LockReason{Tool: l.Tool, Pattern: regexp.MustCompile(l.Pattern), Names: l.Names}) // config.Load compiled it
 	}
 	for _, l := range r.Levels {
 		if l.Kind == snapshot.KindDir && l.Level == decision.Off {

@@ -25,6 +25,7 @@
 #     A branch that was squashed on its way in looks unlanded, and stays.
 package policies.reap.dirs.landed
 
+import data.policies.lib.dirs
 import data.policies.lib.words
 
 # METADATA
@@ -65,3 +66,5 @@ _facts contains {"commits": input.dir.git.commits}
 _facts contains {"idle": input.idle}
 
 _facts contains {"scaffold": input.dir.git.scaffold}
+
+_facts contains {"lock": dirs.lock} if dirs.lock != ""
