@@ -52,7 +52,7 @@ lock := $"locked by {_locker}, which is gone" if {
 	input.dir.git.lock.alive == true
 } else := $"locked by {_locker}, of which it is not known whether it is alive" if {
 	input.dir.git.lock.tool != ""
-} else := $"locked with the reason {json.marshal(input.dir.git.lock.text)}" if {
+} else := sprintf("locked with the reason %q", [input.dir.git.lock.text]) if {
 	input.dir.git.lock.text != ""
 } else := "locked without a reason" if {
 	input.dir.git.lock.text == ""
