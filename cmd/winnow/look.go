@@ -9,6 +9,7 @@ import (
 	"winnow/cmd/winnow/saved"
 	"winnow/cmd/winnow/sources"
 	"winnow/collectors"
+	"winnow/collectors/dirs"
 	"winnow/collectors/panes"
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
@@ -59,9 +60,9 @@ func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot
 	return s, nil
 }
 
-// sources are those that the configuration names, for the rules that were loaded last.
+// sources are those that the configuration names, for the rules that were loaded last: for one look.
 func (a *app) sources() sources.Set {
-	return sources.Set{Config: a.cfg, Policy: a.policy, Log: a.log}
+	return sources.Set{Config: a.cfg, Policy: a.policy, Log: a.log, Folders: dirs.NewShared()}
 }
 
 // observer says what became of workers.

@@ -411,6 +411,8 @@ type Git struct {
 	Branch    string `json:"branch,omitempty"`
 	Detached  *bool  `json:"detached,omitempty"`
 	Locked    *bool  `json:"locked,omitempty"`
+	// Lock is what the lock says; absent where there is none, and where it could not be read.
+	Lock *Lock `json:"lock,omitempty"`
 	// Upstream is the remote's default branch that Landed was asked against, such as refs/remotes/origin/main; in a repository without any
 	// remote it is the repository's own, such as refs/heads/main.
 	Upstream string `json:"upstream,omitempty"`
@@ -441,7 +443,14 @@ type Git struct {
 	UntrackedPaths *[]string `json:"untracked_paths,omitempty"`
 	Ignored        *int      `json:"ignored,omitempty"`
 	IgnoredPaths   *[]string `json:"ignored_paths,omitempty"`
-	// LeftOut counts the untracked and ignored paths that Untracked and Ignored leave out: what can be rebuilt (rules.rebuildable) and
+	// Same counts the untracked and ignored paths that Untracked and Ignored leave out, for the main checkout has the same regular file at that
+	// path, byte for byte, or the upstream's tree has: of a folder that is ignored as a whole all in it, but for Scaffold and what can be rebuilt.
+	// DifferingPaths names those of UntrackedPaths and IgnoredPaths at which the main checkout has another file, OnlyHerePaths those at
+	// which it has nothing. What is in neither was not compared.
+	Same           *int      `json:"same,omitempty"`
+	DifferingPaths *[]string `json:"differing_paths,omitempty"`
+	OnlyHerePaths  *[]string `json:"only_here_paths,omitempty"`
+	// LeftOut counts the untracked and ignored paths that Untracked and Ignored leave out: what can be rebuilt (rules.rebuildable), Same and
 	// Scaffold. LeftOutPaths names the first 100 of them, for a rule of one's own that judges them otherwise.
 	LeftOut      *int      `json:"left_out,omitempty"`
 	LeftOutPaths *[]string `json:"left_out_paths,omitempty"`
@@ -468,6 +477,25 @@ type Landing struct {
 	// Commits are those of Into that brought the work in, for patches and squash, oldest work first.
 	Commits []string `json:"commits"`
 }
+
+// Lock is a mark of `git worktree lock`.
+type Lock struct {
+	// Text is the reason, its first 100 bytes and in one line; "" where none was given.
+	Text *string `json:"text,omitempty"`
+	// Tool is whose form the reason has (rules.lock_reasons), Owner what that tool calls the agent, PID and StartTicks its process. All are absent
+	// for a reason of any other form.
+	Tool       string  `json:"tool,omitempty"`
+	Owner      string  `json:"owner,omitempty"`
+	PID        int     `json:"pid,omitempty"`
+	StartTicks *uint64 `json:"start_ticks,omitempty"`
+	// Alive says whether that very process is alive; false only where it positively is not, in this or an earlier boot. Absent where it may be one of
+	// another pid namespace, or could not be told from another one.
+	Alive     *bool      `json:"alive,omitempty"`
+	WrittenAt *time.Time `json:"written_at,omitempty"`
+}
+
+// Void reports whether the lock is positively one of a process that is not there any more.
+func (l *Lock) Void() bool { return l != nil && l.Tool != "" && l.Alive != nil && !*l.Alive }
 
 // Holder is a live process that uses a Dir, or, with the PID 0, the kernel itself: then Name is a device's, a mount's or says what.
 type Holder struct {

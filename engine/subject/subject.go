@@ -365,15 +365,17 @@ type Config struct {
 	AgentIdle      []string `json:"agent_idle"`
 	// WorktreeFolders are names of folders that orchestrators keep their agents' worktrees in. RecordedFolders are names of folders
 	// below which nothing may be cleared without the records of the named format.
-	WorktreeFolders  []string         `json:"worktree_folders"`
-	RecordedFolders  []RecordedFolder `json:"recorded_folders"`
-	Runaway          Runaway          `json:"runaway"`
-	SessionNames     Names            `json:"session_names"`
-	DisposableDirs   []string         `json:"disposable_dirs"`
-	Rebuildable      []string         `json:"rebuildable"`
-	Scaffold         []Scaffold       `json:"scaffold"`
-	Protected        []string         `json:"protected"`
-	TerminalStatuses []string         `json:"terminal_statuses"`
+	WorktreeFolders []string         `json:"worktree_folders"`
+	RecordedFolders []RecordedFolder `json:"recorded_folders"`
+	Runaway         Runaway          `json:"runaway"`
+	SessionNames    Names            `json:"session_names"`
+	DisposableDirs  []string         `json:"disposable_dirs"`
+	Rebuildable     []string         `json:"rebuildable"`
+	Scaffold        []Scaffold       `json:"scaffold"`
+	// LockReasons are the forms in which tools write why a worktree is locked while an agent of theirs works in it.
+	LockReasons      []LockReason `json:"lock_reasons"`
+	Protected        []string     `json:"protected"`
+	TerminalStatuses []string     `json:"terminal_statuses"`
 	// OverStatuses are those words for the formats of others, which are read by them and by no others.
 	OverStatuses   []OverStatuses `json:"over_statuses"`
 	SpareListeners bool           `json:"spare_listeners"`
@@ -470,6 +472,14 @@ type Scaffold struct {
 	Links []string `json:"links,omitempty"`
 	// Reports says that the files are what a spawned agent leaves for its starter: work until its spawn is completed.
 	Reports bool `json:"reports,omitempty"`
+}
+
+// LockReason is the form of such a reason: a regular expression over all of it with the groups pid and, where it has them, start and owner.
+// Names are what the process is called, by comm.
+type LockReason struct {
+	Tool    string   `json:"tool"`
+	Pattern string   `json:"pattern"`
+	Names   []string `json:"names,omitempty"`
 }
 
 // Runaway is what a process of an owner that has ended must reach to be one: MinAge is in seconds, MinCPU in processors over its

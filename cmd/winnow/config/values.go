@@ -104,6 +104,12 @@ func (c *Config) checkPatterns(must need) {
 		_, err := path.Match(p, "")
 		must(err == nil, "rules.rebuildable: %q is no pattern: %v", p, err)
 	}
+	for _, r := range c.Rules.LockReasons {
+		re, err := regexp.Compile(r.Pattern)
+		must(err == nil, "rules.lock_reasons: the pattern of %s: %v", r.Tool, err)
+		must(err != nil || r.Tool != "" && re.SubexpIndex("pid") >= 0 && strings.HasPrefix(r.Pattern, "^") && strings.HasSuffix(r.Pattern, "$"),
+			"rules.lock_reasons: %q of %q wants the tool's name, and a pattern over the whole reason (from ^ to $) with a group (?P<pid>...)", r.Pattern, r.Tool)
+	}
 	for _, re := range c.Rules.DisposableDirs {
 		_, err := regexp.Compile(re)
 		must(err == nil, "rules.disposable_dirs: %v", err)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,8 @@ type Set struct {
 	// Policy is nil in a command that judges nothing.
 	Policy *policy.Policy
 	Log    hclog.Logger
+	// Folders is what the sources of folders share in one look; nil shares nothing.
+	Folders *dirs.Shared
 }
 
 // Scope narrows a look to what one candidate needs; the zero Scope looks at everything.
@@ -359,10 +362,15 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 		Grace:       config.Seconds(r.Grace.Dir),
 		Only:        sc.only(snapshot.KindDir),
 		Holders:     set.Holders(sc.only(snapshot.KindDir) != ""),
+		Timeout:     set.Config.Collect.Timeout,
+		Shared:      set.Folders,
 		Log:         set.Log.Named("dirs"),
 	}
 	for _, s := range r.Scaffold {
 		o.Scaffold = append(o.Scaffold, dirs.Scaffold{In: s.In, Paths: s.Paths, Links: s.Links, Reports: s.Reports})
+	}
+	for _, l := range r.LockReasons {
+		o.LockReasons = append(o.LockReasons, dirs.LockReason{Tool: l.Tool, Pattern: regexp.MustCompile(l.Pattern), Names: l.Names}) // config.Load compiled it
 	}
 	for _, l := range r.Levels {
 		if l.Kind == snapshot.KindDir && l.Level == decision.Off {

@@ -16,6 +16,11 @@
 #   `settings.local.json` holds the permissions that somebody gave in that worktree: they go with it, and come back with it until
 #   `act.trash_ttl` has passed.
 #
+#   A file that the main checkout has too, byte for byte at the same path, or that the upstream's tree has there, is no work: a copied
+#   `.env`, a local configuration. Only regular files of up to 1 MiB are compared, no link is followed, and they are compared again
+#   right before an act. Any other file is named: it differs from the main checkout's, or it is in this folder only. What is
+#   ignored and may go is for `rules.rebuildable` to say.
+#
 #   What a spawned agent leaves for whoever started it (`reports`, such as a reviewer's verdict) is work until that one has it: a
 #   spawn of the folder is on record, and every spawn of it was completed at least `grace.spawn` ago.
 # custom:
@@ -32,7 +37,7 @@
 #   example: |-
 #     ```
 #     dir:/w/feature   spare   protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 1
-#                              ignored_paths: .env
+#                              (.env differs from the main checkout's; add it to rules.rebuildable if it may go)
 #     ```
 package policies.protect.unsaved
 
@@ -44,7 +49,7 @@ import data.policies.lib.words
 # description: The folder holds something that would be lost, or whether it does is not known, for instance because it was not looked into.
 objections contains {
 	"rule": "protect.unsaved",
-	"message": words.said(_reasons | _skipped, "whether it holds unsaved work is not known"),
+	"message": words.said(_reasons | _skipped, words.said(_unread, "whether it holds unsaved work is not known")),
 	"evidence": words.known(_facts),
 } if {
 	input.kind == "dir"
@@ -106,7 +111,9 @@ _reasons contains "it holds files that are in no repository" if {
 # nobody looked into would go.
 _skipped contains $"it was not looked into, because {input.dir.skipped}" if input.dir.skipped != ""
 
-_lost contains $"{what}: {found}" if {
+_unread contains $"not all of it was read: {input.dir.error}" if input.dir.error != ""
+
+_lost contains $"{what}: {found}{_named(name)}" if {
 	some name, what in {
 		"dirty": "changed files",
 		"untracked": "untracked files",
@@ -117,6 +124,29 @@ _lost contains $"{what}: {found}" if {
 	found := input.dir.git[name]
 	not found in {0, ""}
 }
+
+# The first few of the files, with how each stands to the main checkout, and what to do when an ignored one may go.
+_named(name) := $" ({concat(", ", _first(named))}{_more(named, input.dir.git[name])}{_advice(name)})" if {
+	listed := input.dir.git[concat("", [name, "_paths"])]
+	named := [$"{path} {_stands(path)}" | some path in listed]
+	count(named) > 0
+} else := ""
+
+_first(named) := array.slice(named, 0, 3)
+
+_more(named, all) := $" and {all - 3} more" if {
+	count(named) > 3
+} else := ""
+
+_advice(name) := "; add to rules.rebuildable what may go" if {
+	name == "ignored"
+} else := ""
+
+_stands(path) := "differs from the main checkout's" if {
+	path in input.dir.git.differing_paths
+} else := "is in this folder only" if {
+	path in input.dir.git.only_here_paths
+} else := "was not compared with the main checkout's"
 
 _facts contains {"lost": _lost}
 

@@ -169,3 +169,26 @@ test_not_knowing_whether_files_are_disposable_keeps if {
 		count(unsaved.objections) == 1 with input as subjects.without(_scratch, [path])
 	}
 }
+
+test_files_are_named_with_how_they_stand_to_the_main_checkout if {
+	some objection in unsaved.objections with input as json.patch(subjects.dir, [
+		{"op": "add", "path": "/dir/git/ignored", "value": 1},
+		{"op": "add", "path": "/dir/git/ignored_paths", "value": [".env"]},
+		{"op": "add", "path": "/dir/git/differing_paths", "value": [".env"]},
+	])
+	objection.message == "it holds work that is nowhere else: ignored files that cannot be rebuilt: 1 (.env differs from the main checkout's; add to rules.rebuildable what may go)"
+}
+
+test_only_the_first_few_files_are_named if {
+	some objection in unsaved.objections with input as json.patch(subjects.dir, [
+		{"op": "add", "path": "/dir/git/untracked", "value": 15},
+		{"op": "add", "path": "/dir/git/untracked_paths", "value": ["a", "b", "c", "d", "e"]},
+		{"op": "add", "path": "/dir/git/only_here_paths", "value": ["a", "b", "d", "e"]},
+	])
+	objection.message == "it holds work that is nowhere else: untracked files: 15 (a is in this folder only, b is in this folder only, c was not compared with the main checkout's and 12 more)"
+}
+
+test_what_was_not_reached_in_time_stays_and_says_why if {
+	some objection in unsaved.objections with input as json.patch(subjects.without(subjects.dir, ["/dir/git/dirty"]), [{"op": "add", "path": "/dir/error", "value": "it was not reached"}])
+	objection.message == "not all of it was read: it was not reached"
+}
