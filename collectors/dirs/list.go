@@ -73,10 +73,10 @@ func root(dir string) lister {
 	}
 }
 
-// only lists the one folder that is asked for, if it is there and in this root.
+// only lists the one folder that is asked for, or that it lies in, if it is there and in this root.
 func only(root, path string) ([]found, int, error) {
-	path = filepath.Clean(path)
-	if filepath.Dir(path) != root || filepath.Base(path) == Trash {
+	path, in := around(root, filepath.Clean(path))
+	if !in || filepath.Base(path) == Trash {
 		return nil, 0, nil
 	}
 	info, err := os.Lstat(path)
@@ -138,10 +138,15 @@ func repository(common string) lister {
 	}
 }
 
-// onlyOf lists the one folder that is asked for, if it belongs to the repository.
+// onlyOf lists the one folder that is asked for, or the linked worktree that it lies in, if it belongs to the repository.
 func onlyOf(f *git.Finder, common, path string) ([]found, int, error) {
 	path = filepath.Clean(path)
 	place, err := f.Locate(path)
+	if errors.Is(err, git.ErrNone) {
+		if in, ok := f.Around(path); ok && in.Linked {
+			path, place, err = in.Path, in, nil
+		}
+	}
 	if place.CommonDir != common {
 		if _, lerr := os.Lstat(path); lerr == nil && err != nil && !errors.Is(err, git.ErrNone) {
 			return nil, 0, err

@@ -365,7 +365,11 @@ type Config struct {
 	ConfirmBusyAfter    float64 `json:"confirm_busy_after"`
 	Busy                Busy    `json:"busy"`
 	LandedAfter         float64 `json:"landed_after"`
-	AttachedIdle        float64 `json:"attached_idle"`
+	// TrimAfter is for how long nothing may have happened in a worktree before what can be made again in it goes, and TrimMin how much
+	// that must be.
+	TrimAfter    float64 `json:"trim_after"`
+	TrimMin      Bytes   `json:"trim_min"`
+	AttachedIdle float64 `json:"attached_idle"`
 	// TerminalIdle is for how long a terminal must have printed nothing: an exited one, and one with an agent whose builder is gone.
 	TerminalIdle float64 `json:"terminal_idle"`
 	SteadyFor    float64 `json:"steady_for"`
@@ -458,6 +462,9 @@ type Busy struct {
 
 // Processors is an amount of processing: 1 is one processor at work all the time.
 type Processors float64
+
+// Bytes is an amount of storage.
+type Bytes int64
 
 // Names is a scope by name.
 type Names struct {

@@ -30,7 +30,11 @@ func isDuration(t reflect.Type) (is, inSeconds bool) {
 
 // leaf holds values that are written in a way of their own against that.
 func leaf(t reflect.Type, n *yaml.Node) (string, bool) {
-	if t != reflect.TypeFor[[]subject.RuleLevel]() {
+	switch t {
+	case reflect.TypeFor[Size](), reflect.TypeFor[subject.Bytes]():
+		return sizeLeaf(n), true
+	case reflect.TypeFor[[]subject.RuleLevel]():
+	default:
 		return durationLeaf(t, n)
 	}
 	if n.Kind != yaml.MappingNode {
@@ -54,6 +58,30 @@ func durationLeaf(t reflect.Type, n *yaml.Node) (string, bool) {
 		return err.Error(), true
 	}
 	return "", true
+}
+
+func sizeLeaf(n *yaml.Node) string {
+	var data any
+	if n.Kind != yaml.ScalarNode {
+		return "it wants a size: 500MB, 20GB or 1.5GiB"
+	}
+	err := n.Decode(&data)
+	if err == nil {
+		_, err = size(data)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// amounts reads 20GB where bytes are wanted.
+func amounts(_, to reflect.Type, data any) (any, error) {
+	if to != reflect.TypeFor[Size]() && to != reflect.TypeFor[subject.Bytes]() {
+		return data, nil
+	}
+	n, err := size(data)
+	return int64(n), err
 }
 
 // durations reads 90s and 15m where seconds or a duration are wanted.

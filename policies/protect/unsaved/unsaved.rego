@@ -3,9 +3,9 @@
 # description: |-
 #   Keeps a folder that holds anything which exists nowhere else.
 #
-#   Every folder but two: a linked worktree of which git says that it has no changed, untracked or ignored file, no commit that
-#   nothing else reaches and no operation under way; and an empty folder without a repository. What was not looked into, or could
-#   not be, stays.
+#   Every folder but three: a linked worktree of which git says that it has no changed, untracked or ignored file, no commit that
+#   nothing else reaches and no operation under way; an empty folder without a repository; and a folder in a worktree that holds only
+#   what can be made again ([reap.content.rebuildable](rebuildable.md)). What was not looked into, or could not be, stays.
 #
 #   Files that a tool writes into worktrees for itself are no work: Codev's prompt, role, start script, session id and write guard,
 #   Claude Code's `settings.local.json`, and links from a Codev worktree to the main checkout's own `.env`. They count by their
@@ -34,6 +34,7 @@
 #     ```
 package policies.protect.unsaved
 
+import data.policies.lib.content
 import data.policies.lib.words
 
 # METADATA
@@ -65,6 +66,8 @@ _saved if {
 	input.dir.empty == true
 	count(_skipped) == 0
 }
+
+_saved if content.made_again
 
 _clean if {
 	input.dir.git.worktree == true
