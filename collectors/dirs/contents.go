@@ -162,7 +162,7 @@ func (a contents) describe(o Options, c *candidate) {
 		return
 	}
 	g := c.dir.Git
-	c.ignored = a.Ignored
+	c.ignored = append([]string{}, a.Ignored...)
 	if a.Hidden == nil {
 		g.Dirty = new(a.Dirty)
 	} else {

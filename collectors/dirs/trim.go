@@ -41,7 +41,9 @@ func (l *look) trim(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if l.trims(c) && c.dir.HoldersKnown != nil && *c.dir.HoldersKnown && len(c.dir.Holders) == 0 {
+		// Right before something is done with it, a folder is given with all that speaks against it.
+		unused := c.dir.HoldersKnown != nil && *c.dir.HoldersKnown && len(c.dir.Holders) == 0
+		if l.o.TrimAfter > 0 && l.within(c) != "" || l.o.Only == "" && unused && l.trims(c) {
 			if p := l.partsOf(ctx, c); len(p.list) > 0 {
 				all = append(all, p)
 			}
@@ -50,7 +52,7 @@ func (l *look) trim(ctx context.Context) {
 	if len(all) == 0 {
 		return
 	}
-	slices.SortStableFunc(all, func(a, b parts) int { return a.of.worktree.ActiveAt.Compare(b.of.worktree.ActiveAt) })
+	slices.SortStableFunc(all, func(a, b parts) int { return a.of.workedAt().Compare(b.of.workedAt()) })
 	own, cancel := context.WithDeadlineCause(ctx, reserve(ctx), errLong)
 	defer cancel()
 	var trees []usage.Tree
@@ -65,53 +67,89 @@ func (l *look) trim(ctx context.Context) {
 	}
 }
 
+// within is the path in a worktree of the one folder that is asked for, "" where that is none in it.
+func (l *look) within(c *candidate) string {
+	rel, _ := strings.CutPrefix(filepath.Clean(l.o.Only), c.dir.Path+"/")
+	if rel == filepath.Clean(l.o.Only) {
+		return ""
+	}
+	return rel
+}
+
+// workedAt is when git was last used in a worktree, as far as its entry shows.
+func (c *candidate) workedAt() time.Time {
+	if c.worktree == nil {
+		return time.Time{}
+	}
+	return c.worktree.ActiveAt
+}
+
 // partsOf lists a worktree's folders of that kind, with all that is known of them without looking into them.
 func (l *look) partsOf(ctx context.Context, c *candidate) parts {
-	p := parts{of: c, tree: usage.Tree{Path: c.dir.Path}}
-	patterns := map[string]string{}
-	for _, ignored := range c.ignored {
-		rel, folder := strings.CutSuffix(ignored, "/")
-		pattern, ok := patternOf(l.o.Rebuildable, rel)
-		if !folder || !ok || !filepath.IsLocal(rel) || len(p.tree.Parts) == maxParts {
-			continue
-		}
-		p.tree.Parts = append(p.tree.Parts, rel)
-		patterns[rel] = pattern
-	}
+	p := parts{of: c, tree: usage.Tree{Path: c.dir.Path, Parts: l.rebuildable(c)}}
 	if len(p.tree.Parts) == 0 {
 		return p
 	}
-	tracked, err := c.repo.Tracked(c.worktree, p.tree.Parts)
+	var tracked map[string]int
+	var err error
+	if c.worktree != nil {
+		tracked, err = c.repo.Tracked(c.worktree, p.tree.Parts)
+	}
 	for _, rel := range p.tree.Parts {
-		path := filepath.Join(c.dir.Path, rel)
-		if l.o.Only != "" && l.o.Only != path {
-			continue
+		if part := l.inner(c, rel); part != nil {
+			part.fail(err)
+			if n, known := tracked[rel]; known {
+				part.dir.Content.Tracked = new(n)
+			}
+			if l.o.Only != "" { // right before something is done with it its own users are asked for too
+				part.alsoHeld(ctx, l.o)
+			}
+			p.list = append(p.list, part)
 		}
-		d, serr := stat(found{path: path, root: c.dir.Root})
-		if gone(serr) || serr == nil && *d.Symlink {
-			continue
-		}
-		d.Source, d.Empty, d.Checkout = l.name, new(false), new(false)
-		if l.mounts != nil {
-			d.Mounts = new(l.mounts.count[path])
-		}
-		d.Holders, d.HoldersKnown = c.dir.Holders, c.dir.HoldersKnown
-		d.Content = &snapshot.Content{
-			Worktree: c.dir.Path, ID: ID(c.dir.Path), Name: c.dir.Name, Main: c.repo.Main, Pattern: patterns[rel],
-			Linked: new(c.place.Linked), Registered: c.worktree.Registered, Locked: c.worktree.Locked, Ignored: new(true),
-		}
-		part := &candidate{dir: d}
-		part.fail(serr)
-		part.fail(err)
-		if n, known := tracked[rel]; known {
-			d.Content.Tracked = new(n)
-		}
-		if l.o.Only != "" { // right before something is done with it its own users are asked for too
-			part.alsoHeld(ctx, l.o)
-		}
-		p.list = append(p.list, part)
 	}
 	return p
+}
+
+// rebuildable are the paths of the folders in a worktree that git ignores as a whole and that can be made again, or of the one that is asked
+// for.
+func (l *look) rebuildable(c *candidate) []string {
+	if l.o.Only != "" {
+		return []string{l.within(c)}
+	}
+	var out []string
+	for _, ignored := range c.ignored {
+		rel, folder := strings.CutSuffix(ignored, "/")
+		if _, ok := patternOf(l.o.Rebuildable, rel); folder && ok && filepath.IsLocal(rel) && len(out) < maxParts {
+			out = append(out, rel)
+		}
+	}
+	return out
+}
+
+// inner is one of these folders; nil where it is gone or a link.
+func (l *look) inner(c *candidate, rel string) *candidate {
+	path := filepath.Join(c.dir.Path, rel)
+	d, err := stat(found{path: path, root: c.dir.Root})
+	if gone(err) || err == nil && *d.Symlink {
+		return nil
+	}
+	d.Source, d.Empty, d.Checkout = l.name, new(false), new(false)
+	if l.mounts != nil {
+		d.Mounts = new(l.mounts.count[path])
+	}
+	d.Holders, d.HoldersKnown = c.dir.Holders, c.dir.HoldersKnown
+	pattern, _ := patternOf(l.o.Rebuildable, rel)
+	d.Content = &snapshot.Content{Worktree: c.dir.Path, ID: ID(c.dir.Path), Name: c.dir.Name, Pattern: pattern}
+	if c.worktree != nil {
+		d.Content.Main, d.Content.Linked = c.repo.Main, new(c.place.Linked)
+		d.Content.Registered, d.Content.Locked = c.worktree.Registered, c.worktree.Locked
+	}
+	if c.ignored != nil {
+		d.Content.Ignored = new(slices.Contains(c.ignored, rel+"/"))
+	}
+	part := &candidate{dir: d}
+	part.fail(err)
+	return part
 }
 
 // alsoHeld adds those who use the folder itself to those who use its worktree.
@@ -149,7 +187,7 @@ func (c *candidate) measured(u usage.Usage, p parts) {
 	if part.Mounts > 0 {
 		c.dir.Mounts = new(max(part.Mounts, known0(c.dir.Mounts)))
 	}
-	c.dir.ActiveAt = known(slices.MaxFunc([]time.Time{u.Newest, part.Newest, p.of.worktree.ActiveAt}, time.Time.Compare))
+	c.dir.ActiveAt = known(slices.MaxFunc([]time.Time{u.Newest, part.Newest, p.of.workedAt()}, time.Time.Compare))
 }
 
 func known0(n *int) int {
