@@ -215,3 +215,6 @@ func around(root, path string) (string, bool) {
 	first, _, _ := strings.Cut(rel, "/")
 	return filepath.Join(root, first), first != ""
 }
+
+// Rebuildable says whether a path in a worktree has one of the names of what can be made again.
+func Rebuildable(names []string, path string) bool { return rebuildable(names, path) }
