@@ -99,6 +99,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	next := eval.Sightings(mem.sightings, snap, res.Decisions)
 	r := report.New(mode, id, snap, s.policy, s.ruled(snap), res, f.show.kinds)
 	r.Settled = settled
+	s.measure(ctx, snap, r.Decisions)
 	if !f.apply {
 		s.foresee(ctx, r, snap, mem, res)
 	}
@@ -124,6 +125,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 			s.purge(ctx, r, snap)
 		}
 	}
+	s.weigh(context.WithoutCancel(ctx), r)
 	s.alarms(ctx, r, snap, res.Decisions)
 	return r, s.finish(ctx, r, f)
 }

@@ -121,7 +121,7 @@ func (l *look) skip(c *candidate) string {
 		return "something is mounted at or in it"
 	case worktree && d.Git.Unreachable == nil:
 		return "it is not known whether only it has some commits"
-	case worktree && *d.Git.Unreachable > 0:
+	case worktree && *d.Git.Unreachable > 0 && !l.trims(c):
 		return "it has commits that nothing else reaches"
 	}
 	return ""
@@ -187,6 +187,7 @@ func (a contents) describe(o Options, c *candidate) {
 		return
 	}
 	g := c.dir.Git
+	c.ignored = append([]string{}, a.Ignored...)
 	if a.Hidden == nil {
 		g.Dirty = new(a.Dirty)
 	} else {

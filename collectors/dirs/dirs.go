@@ -37,7 +37,10 @@ type Options struct {
 	LockReasons []LockReason
 	// Grace is how long after its last change a folder is not asked about in depth.
 	Grace time.Duration
-	// Off are the protecting rules that are off for folders: what one of them would keep is asked about all the same.
+	// TrimAfter is for how long nothing may have happened in a worktree before the folders in it that can be made again are candidates too;
+	// 0 is never.
+	TrimAfter time.Duration
+	// Off are the rules that are off for folders: what a protecting one would keep is asked about all the same.
 	Off []string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -178,6 +181,7 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	l.holders(ctx)
 	l.repositories(ctx)
 	l.settle(ctx)
+	l.trim(ctx)
 	part := l.part()
 	part.Unreadable += unreadable
 	part.Refused = l.refused

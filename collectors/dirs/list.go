@@ -73,10 +73,10 @@ func root(dir string) lister {
 	}
 }
 
-// only lists the one folder that is asked for, if it is there and in this root.
+// only lists the one folder that is asked for, or that it lies in, if it is there and in this root.
 func only(root, path string) ([]found, int, error) {
-	path = filepath.Clean(path)
-	if filepath.Dir(path) != root || filepath.Base(path) == Trash {
+	path, in := around(root, filepath.Clean(path))
+	if !in || filepath.Base(path) == Trash {
 		return nil, 0, nil
 	}
 	info, err := os.Lstat(path)
@@ -150,10 +150,21 @@ func repository(common string) lister {
 	}
 }
 
-// onlyOf lists the one folder that is asked for, if it belongs to the repository.
+// onlyOf lists the one folder that is asked for, or the linked worktree that it lies in, if it belongs to the repository.
 func onlyOf(s *scout, common, path string) ([]found, int, error) {
 	path = filepath.Clean(path)
 	place, err := s.locate(path)
+	if errors.Is(err, git.ErrNone) {
+		if in, aerr := ask(s, func(f *git.Finder) (git.Place, error) {
+			in, ok := f.Around(path)
+			if !ok {
+				return in, git.ErrNone
+			}
+			return in, nil
+		}); aerr == nil && in.Linked {
+			path, place, err = in.Path, in, nil
+		}
+	}
 	if place.CommonDir != common {
 		if _, lerr := os.Lstat(path); lerr == nil && err != nil && !errors.Is(err, git.ErrNone) {
 			return nil, 0, err

@@ -26,6 +26,8 @@ type candidate struct {
 	repo     *git.Repository
 	worktree *git.Worktree
 	problems []string
+	// ignored are the paths that git ignores, nil where git was not asked.
+	ignored []string
 }
 
 func (c *candidate) fail(err error) {

@@ -72,6 +72,10 @@ type Decision struct {
 	Level      string   `json:"level,omitempty"`
 	Findings   []Reason `json:"findings"`
 	Objections []Reason `json:"objections"`
+	// Action is trim where the candidate is what can be made again in a worktree that stays; empty where it goes as a whole.
+	Action string `json:"action,omitempty"`
+	// Size is what a folder takes up that may go, nil where that was not measured.
+	Size *Size `json:"size,omitempty"`
 	// FirstSighting is true when this look was the first to find a reason with nothing but the wait objecting.
 	FirstSighting bool `json:"first_sighting"`
 	// Label is what a person calls the candidate: a session's name, a folder's path, a process's name.
@@ -131,6 +135,22 @@ type Main struct {
 	// command.
 	Message string `json:"message"`
 	Next    string `json:"next,omitempty"`
+}
+
+// Trim is the action on what can be made again in a worktree that stays.
+const Trim = "trim"
+
+// Size is what a folder takes up on disk, in bytes, each file counted once.
+type Size struct {
+	Bytes int64 `json:"bytes"`
+	// Rebuildable is the part of Bytes that can be made again (rules.rebuildable), In the folder that has most of it.
+	Rebuildable int64  `json:"rebuildable_bytes"`
+	In          string `json:"rebuildable_in,omitempty"`
+	// Shared is the part of Bytes that does not come free with the folder, because the files have other names elsewhere.
+	Shared int64 `json:"shared_bytes,omitempty"`
+	// Complete is false where not all was measured: then Bytes is what there is at least.
+	Complete   bool      `json:"complete"`
+	MeasuredAt time.Time `json:"measured_at"`
 }
 
 // Work is the measure of what a process and all below it have done: processor time in seconds, bytes written, how many are below,
@@ -348,6 +368,8 @@ type Dir struct {
 	// State is as in Session.
 	State string `json:"state,omitempty"`
 	Head  string `json:"head,omitempty"`
+	// In is the linked worktree that the folder lies in and that stays, empty for a folder that goes as a whole.
+	In string `json:"in,omitempty"`
 	// Worktree is true for a linked worktree; CommonDir and AdminDir are then its repository's git folder and its own.
 	Worktree  bool   `json:"worktree"`
 	Main      string `json:"main,omitempty"`
@@ -413,8 +435,10 @@ type Cap struct {
 	Why string `json:"why"`
 }
 
-// Freed counts what an act gave back, both in bytes. What lies in the trash is not freed yet.
+// Freed counts what an act takes away, both in bytes. What was moved into the trash comes free only when it is removed for good:
+// RestoreUntil says when.
 type Freed struct {
+	// Bytes is what it took up on disk, each file counted once.
 	Bytes int64 `json:"bytes"`
 	RSS   int64 `json:"rss"`
 }

@@ -71,8 +71,20 @@ func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Co
 		}
 	}
 	slices.SortFunc(out.Decisions, func(a, b decision.Decision) int { return strings.Compare(a.ID, b.ID) })
+	out.Decisions = withoutTrims(s, out.Decisions)
 	slices.SortFunc(out.Errors, func(a, b Failure) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
+}
+
+// withoutTrims leaves out what lies in a worktree that goes as a whole: it goes with that.
+func withoutTrims(s *snapshot.Snapshot, ds []decision.Decision) []decision.Decision {
+	goes := map[string]bool{}
+	for _, d := range ds {
+		goes[d.ID] = d.Verdict == decision.Reap
+	}
+	return slices.DeleteFunc(ds, func(d decision.Decision) bool {
+		return d.Action == decision.Trim && goes[s.Dirs[d.ID].Content.ID]
+	})
 }
 
 // answer is a decision, out of scope or not, and the error that it was made for if there was one.
@@ -121,6 +133,9 @@ func (e *Engine) each(ctx context.Context, j *subject.Joined, ids []string, tell
 // decide makes the decision of what was said of one candidate. Nothing that a policy says can do more than give reasons.
 func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answer {
 	d := decision.Decision{ID: sub.ID, Kind: sub.Kind, Verdict: decision.Spare, Label: sub.Label, Owner: sub.Owner}
+	if sub.Dir != nil && sub.Dir.Content != nil {
+		d.Action = decision.Trim
+	}
 	switch {
 	case err != nil:
 		d.InScope, d.Findings, d.Objections = true, []decision.Reason{}, []decision.Reason{failed(err)}

@@ -23,7 +23,9 @@ const (
 type Kind struct {
 	Name string
 	// Plural is the folder of its rules below policies/reap, and its heading in a report. Several is what people call several of them.
-	Plural  string
+	Plural string
+	// Further are more such folders: of rules that are about a part of a candidate.
+	Further []string
 	Several string
 	// Source is the kind of the sources that it comes from.
 	Source string
@@ -65,7 +67,7 @@ var Kinds = []Kind{
 		return Candidate{Source: Proc, Native: strconv.Itoa(p.PID), Name: p.Name}
 	}),
 	kind(Kind{
-		Name: KindDir, Plural: "dirs", Several: "folders", Source: "dirs",
+		Name: KindDir, Plural: "dirs", Further: []string{"content"}, Several: "folders", Source: "dirs",
 		Scope: "whether git still lists them as worktrees, their names and rules.disposable_dirs",
 	}, func(s *Snapshot) map[string]Dir { return s.Dirs }, func(d *Dir) Candidate {
 		c := Candidate{Source: d.Source, Native: d.Path, Name: d.Name, Born: d.BornAt, Unread: d.Error != ""}
@@ -121,6 +123,9 @@ func (k Kind) From(name string, src Source) bool {
 	return src.Kind == k.Source || strings.HasPrefix(name, k.Source+"/")
 }
 
+// Folders are those of the kind's rules below policies/reap.
+func (k Kind) Folders() []string { return append([]string{k.Plural}, k.Further...) }
+
 // Find gives a candidate of any kind by its whole id.
 func (s *Snapshot) Find(id string) (Candidate, bool) {
 	for _, k := range Kinds {
@@ -146,9 +151,9 @@ func KindOf(id string) (Kind, bool) {
 	return kindWith(func(k Kind) bool { return k.Name == name })
 }
 
-// KindOfRules gives the kind whose rules are in the folder below policies/reap.
+// KindOfRules gives the kind that has rules in the folder below policies/reap.
 func KindOfRules(folder string) (Kind, bool) {
-	return kindWith(func(k Kind) bool { return k.Plural == folder })
+	return kindWith(func(k Kind) bool { return slices.Contains(k.Folders(), folder) })
 }
 
 func kindWith(is func(Kind) bool) (Kind, bool) {

@@ -391,10 +391,36 @@ type Dir struct {
 	// Nested are the repositories and worktrees inside a folder that is not a checkout and not empty, by relative path; of a checkout
 	// Git.Nested says it. Known and empty is [], unknown is absent.
 	Nested *[]string `json:"nested,omitempty"`
+	// Content is there for a folder in a linked worktree that holds only what can be made again: then that folder alone is the candidate,
+	// and its worktree stays.
+	Content *Content `json:"content,omitempty"`
 	// Skipped says why nothing looked into the folder: something cheaper already keeps it, or it holds more than one look reads.
 	Skipped string `json:"skipped,omitempty"`
 	// Error says what about the folder could not be read.
 	Error string `json:"error,omitempty"`
+}
+
+// Content is what is known of a folder in a worktree beside the folder itself: the worktree that it lies in, what git says of it, and what
+// lies in it. Holders and ActiveAt of its Dir are those of both.
+type Content struct {
+	// Worktree is the worktree's path, ID its id as a candidate and Name its name.
+	Worktree string `json:"worktree"`
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	// Main is the main checkout of its repository.
+	Main string `json:"main,omitempty"`
+	// Linked is true for a linked worktree, Registered where its repository has an entry for it; Locked is git's own lock on it.
+	Linked     *bool `json:"linked,omitempty"`
+	Registered *bool `json:"registered,omitempty"`
+	Locked     *bool `json:"locked,omitempty"`
+	// Pattern is the one of rules.rebuildable that its name matches.
+	Pattern string `json:"pattern"`
+	// Ignored is true where git ignores the folder as a whole. Tracked counts the files in it that the worktree's index has.
+	Ignored *bool `json:"ignored,omitempty"`
+	Tracked *int  `json:"tracked,omitempty"`
+	// Bytes is what it takes up on disk, Others how much in it belongs to other users. Both are absent where it could not be read whole.
+	Bytes  *int64 `json:"bytes,omitempty"`
+	Others *int   `json:"others,omitempty"`
 }
 
 // Git is what git knows of a Dir.

@@ -392,6 +392,10 @@ type Config struct {
 	SessionIdle float64 `json:"session_idle"`
 	// AbandonedAfter is for how long nobody must have touched a worktree in which nothing was done.
 	AbandonedAfter float64 `json:"abandoned_after"`
+	// TrimAfter is for how long nothing may have happened in a worktree before what can be made again in it goes, and TrimMin how much
+	// that must be.
+	TrimAfter float64 `json:"trim_after"`
+	TrimMin   Bytes   `json:"trim_min"`
 	// TerminalIdle is for how long a terminal must have printed nothing: an exited one, and one with an agent whose builder is gone.
 	TerminalIdle float64 `json:"terminal_idle"`
 	SteadyFor    float64 `json:"steady_for"`
@@ -497,6 +501,9 @@ type Busy struct {
 
 // Processors is an amount of processing: 1 is one processor at work all the time.
 type Processors float64
+
+// Bytes is an amount of storage.
+type Bytes int64
 
 // Names is a scope by name.
 type Names struct {

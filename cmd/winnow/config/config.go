@@ -78,6 +78,8 @@ type Collect struct {
 		Roots        []string `json:"roots"`
 		AgentFolders []string `json:"agent_folders"`
 		Discover     bool     `json:"discover"`
+		// Sizes is how long one look measures what the folders that may go take up; 0 measures none.
+		Sizes time.Duration `json:"sizes"`
 	} `json:"dirs"`
 	Spawns   []Record      `json:"spawns"`
 	Registry []Record      `json:"registry"`
@@ -118,10 +120,17 @@ type Alarms struct {
 
 // Act says what --apply may do.
 type Act struct {
-	Kinds     []string      `json:"kinds"`
-	Caps      Caps          `json:"caps"`
-	TrashTTL  time.Duration `json:"trash_ttl"`
-	TermGrace time.Duration `json:"term_grace"`
+	Kinds    []string      `json:"kinds"`
+	Caps     Caps          `json:"caps"`
+	TrashTTL time.Duration `json:"trash_ttl"`
+	// TrashMax bounds what lies in the trash: over it the oldest goes first, but nothing that is younger than TrashMaxKeeps. 0 is no
+	// bound. Where less than the share TrashPressure of a trash's file system is free, the oldest there goes first, but nothing that is younger than
+	// TrashPressureKeeps.
+	TrashMax           Size          `json:"trash_max"`
+	TrashMaxKeeps      time.Duration `json:"trash_max_keeps"`
+	TrashPressure      Ratio         `json:"trash_pressure"`
+	TrashPressureKeeps time.Duration `json:"trash_pressure_keeps"`
+	TermGrace          time.Duration `json:"term_grace"`
 }
 
 // Caps bounds what one sweep may do. Share is a Ratio: no duration is taken for it.
@@ -186,7 +195,7 @@ func load(path string, data []byte, env []string) (*Config, error) {
 		dc.ErrorUnused = true
 		dc.TagName = "json"
 		dc.Squash = true
-		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, mapstructure.StringToSliceHookFunc(","))
+		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, amounts, mapstructure.StringToSliceHookFunc(","))
 	})
 	where := path
 	if where == "" {
@@ -298,6 +307,7 @@ func (c *Config) check(where string) (wrong error) {
 	}
 	share, collapse, age := c.Act.Caps.Share, c.Alarms.Collapse, c.Rules.Runaway.MinAge
 	must(share >= 0 && share <= 1, "act.caps.share is %v; it is a share between 0 and 1", float64(share))
+	must(c.Act.TrashPressure >= 0 && c.Act.TrashPressure < 1, "act.trash_pressure is %v; it is a share of a file system, from 0 (off) to less than 1", float64(c.Act.TrashPressure))
 	must(collapse > 0 && collapse <= 1, "alarms.collapse is %v; it is a share between 0 and 1", float64(collapse))
 	must(age >= 60 && age <= 86400, "rules.runaway.min_age is %s; it is a time from 1m to 24h", Seconds(age))
 	cpu, busy := c.Rules.Runaway.MinCPU, c.Rules.Busy.CPU

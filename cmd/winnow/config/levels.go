@@ -148,7 +148,7 @@ func (r *levelReader) add(rule, key string, value *yaml.Node, kinds ...string) {
 func plurals() []string {
 	var out []string
 	for _, k := range snapshot.Kinds {
-		out = append(out, k.Plural)
+		out = append(out, k.Folders()...)
 	}
 	return out
 }

@@ -31,6 +31,8 @@ func isDuration(t reflect.Type) (is, inSeconds bool) {
 func leaf(t reflect.Type, n *yaml.Node) (string, bool) {
 	wants := ""
 	switch t {
+	case reflect.TypeFor[Size](), reflect.TypeFor[subject.Bytes]():
+		return sizeLeaf(n), true
 	case reflect.TypeFor[[]subject.RuleLevel]():
 		wants = "it wants rules and their levels, such as {reap.dirs.disposable: off}"
 	case reflect.TypeFor[map[string]any]():
@@ -59,6 +61,30 @@ func durationLeaf(t reflect.Type, n *yaml.Node) (string, bool) {
 		return err.Error(), true
 	}
 	return "", true
+}
+
+func sizeLeaf(n *yaml.Node) string {
+	var data any
+	if n.Kind != yaml.ScalarNode {
+		return "it wants a size: 500MB, 20GB or 1.5GiB"
+	}
+	err := n.Decode(&data)
+	if err == nil {
+		_, err = size(data)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// amounts reads 20GB where bytes are wanted.
+func amounts(_, to reflect.Type, data any) (any, error) {
+	if to != reflect.TypeFor[Size]() && to != reflect.TypeFor[subject.Bytes]() {
+		return data, nil
+	}
+	n, err := size(data)
+	return int64(n), err
 }
 
 // durations reads 90s and 15m where seconds or a duration are wanted.

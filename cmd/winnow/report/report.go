@@ -60,6 +60,8 @@ type Report struct {
 	Settled []decision.Act `json:"settled,omitempty"`
 	// Purged is what was kept for its time in the trash and is now gone for good.
 	Purged []Purged `json:"purged,omitempty"`
+	// Space is what all this means for the disk; absent where no ledger was read.
+	Space *Space `json:"space,omitempty"`
 	// Workers are the observations on what registries record, where sessions are reported on.
 	Workers []snapshot.Worker `json:"workers"`
 	Alarms  []Alarm           `json:"alarms"`
@@ -111,7 +113,16 @@ type Purged struct {
 	Act       string `json:"act"`
 	Candidate string `json:"candidate"`
 	Bytes     int64  `json:"bytes"`
+	// Why is expired, or trash_max or trash_pressure for what went before its time.
+	Why string `json:"why,omitempty" jsonschema:"enum=expired,enum=trash_max,enum=trash_pressure"`
 }
+
+// Why things are purged.
+const (
+	PurgedExpired  = "expired"
+	PurgedMax      = "trash_max"
+	PurgedPressure = "trash_pressure"
+)
 
 // New gathers a decided snapshot; c names the files that ruled.
 func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef, res eval.Result, kinds []string) *Report {

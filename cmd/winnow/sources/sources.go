@@ -360,6 +360,7 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 	o := dirs.Options{
 		Rebuildable: r.Rebuildable,
 		Grace:       config.Seconds(r.Grace.Dir),
+		TrimAfter:   config.Seconds(r.TrimAfter),
 		Only:        sc.only(snapshot.KindDir),
 		Holders:     set.Holders(sc.only(snapshot.KindDir) != ""),
 		Timeout:     set.Config.Collect.Timeout,

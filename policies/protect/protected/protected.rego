@@ -123,6 +123,11 @@ _identified if input.terminal.id != ""
 
 _called contains input.dir.name
 
+# What lies in a worktree is meant by the worktree's name and id too.
+_called contains input.dir.content.name
+
+_called contains input.dir.content.id
+
 _called contains input.session.name
 
 _called contains input.process.name

@@ -3,10 +3,11 @@
 # description: |-
 #   Keeps a folder that holds anything which exists nowhere else.
 #
-#   Every folder but three: a linked worktree of which git says that it has no changed, untracked or ignored file, no commit that
-#   nothing else reaches and no operation under way; an empty folder without a repository; and a folder without a repository
-#   at or in it whose path is declared disposable (`disposable_content`, empty by default), which is not the home, does not hold it and is
-#   no root. What was not looked into, or could not be, stays.
+#   Every folder but four: a linked worktree of which git says that it has no changed, untracked or ignored file, no commit that
+#   nothing else reaches and no operation under way; an empty folder without a repository; a folder without a repository at or in
+#   it whose path is declared disposable (`disposable_content`, empty by default), which is not the home, does not hold it and is no
+#   root; and a folder in a worktree that holds only what can be made again ([reap.content.rebuildable](rebuildable.md)). What was
+#   not looked into, or could not be, stays.
 #
 #   Files that a tool writes into worktrees for itself are no work: Codev's prompt, role, start script, session id and write guard,
 #   Claude Code's `settings.local.json`, and links from a Codev worktree to the main checkout's own `.env`. They count by their
@@ -41,6 +42,7 @@
 #     ```
 package policies.protect.unsaved
 
+import data.policies.lib.content
 import data.policies.lib.dirs
 import data.policies.lib.words
 
@@ -78,6 +80,8 @@ _saved if {
 	dirs.disposable
 	count(_skipped) == 0
 }
+
+_saved if content.made_again
 
 _clean if {
 	input.dir.git.worktree == true
