@@ -24,7 +24,7 @@ func (l *look) landings(ctx context.Context, end time.Time, members []*candidate
 	}
 	own, cancel := context.WithDeadlineCause(ctx, end, errLong)
 	defer cancel()
-	leave, err := l.lanes.enter(own)
+	leave, err := l.o.Shared.lanes.enter(own)
 	if err == nil {
 		err = asked[0].repo.Land(own, git.Program{Path: l.o.Git}, worktrees)
 		leave()

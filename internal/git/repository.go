@@ -100,30 +100,23 @@ func fetchHead(admin string) time.Time {
 	return time.Unix(st.Mtim.Unix())
 }
 
-// Worktrees lists the paths for which the repository has an entry, as far as those folders exist, by their real path. The main
-// checkout is not among them. Entries that cannot be read are counted.
-func (r *Repository) Worktrees() (paths []string, unreadable int, err error) {
+// Entries lists the admin folders of the repository's linked worktrees, also of those whose own folder is not there any more.
+func (r *Repository) Entries() ([]string, error) {
 	folder := filepath.Join(r.CommonDir, "worktrees")
 	entries, err := os.ReadDir(folder)
 	if gone(err) {
-		return nil, 0, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("list worktrees: %w", err)
+		return nil, fmt.Errorf("list worktrees: %w", err)
 	}
+	var out []string
 	for _, e := range entries {
-		if !e.IsDir() {
-			continue
-		}
-		path, err := r.finder.registered(filepath.Join(folder, e.Name()))
-		switch {
-		case err == nil:
-			paths = append(paths, path)
-		case !gone(err):
-			unreadable++
+		if e.IsDir() {
+			out = append(out, filepath.Join(folder, e.Name()))
 		}
 	}
-	return paths, unreadable, nil
+	return out, nil
 }
 
 // checkedOut gives the branches that linked worktrees have checked out, by their whole names. One entry that cannot be read is an error.
@@ -149,6 +142,10 @@ func (r *Repository) checkedOut() (map[string]bool, error) {
 	}
 	return names, nil
 }
+
+// Tree gives the real path of the worktree that an admin folder is for. fs.ErrNotExist says that this folder, or what says where it is, is not
+// there.
+func (f *Finder) Tree(admin string) (string, error) { return f.registered(admin) }
 
 // registered gives the real path of the worktree that an admin folder is for. The file names the worktree's .git; since git 2.48
 // it may be relative to the admin folder.

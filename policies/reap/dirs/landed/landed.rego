@@ -116,3 +116,5 @@ _facts contains {"fetched_at": input.dir.git.fetched_at}
 _facts contains {"idle": input.idle}
 
 _facts contains {"scaffold": input.dir.git.scaffold}
+
+_facts contains {"lock": dirs.lock} if dirs.lock != ""
