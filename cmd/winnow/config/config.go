@@ -78,6 +78,8 @@ type Collect struct {
 		Roots        []string `json:"roots"`
 		AgentFolders []string `json:"agent_folders"`
 		Discover     bool     `json:"discover"`
+		// Fetch has sweep bring the remotes' default branches up to date before it looks.
+		Fetch bool `json:"fetch"`
 		// Sizes is how long one look measures what the folders that may go take up; 0 measures none.
 		Sizes time.Duration `json:"sizes"`
 	} `json:"dirs"`
