@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -204,6 +205,12 @@ func patternOf(names []string, ignored string) (string, bool) {
 		return "", false
 	}
 	return names[i], true
+}
+
+// linked reports whether a folder has what a linked worktree has, a file that leads to its repository.
+func linked(path string) bool {
+	info, err := os.Lstat(filepath.Join(path, ".git"))
+	return err == nil && info.Mode().IsRegular()
 }
 
 // around gives the folder directly below root that path is or lies in.
