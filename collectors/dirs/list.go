@@ -77,7 +77,7 @@ func root(dir string) lister {
 func only(root, path string) ([]found, int, error) {
 	asked := filepath.Clean(path)
 	path, in := around(root, asked)
-	if !in || filepath.Base(path) == Trash || path != asked && !linked(path) {
+	if !in || filepath.Base(path) == Trash || path != asked && !checkout(path) {
 		return nil, 0, nil
 	}
 	info, err := os.Lstat(path)

@@ -207,10 +207,10 @@ func patternOf(names []string, ignored string) (string, bool) {
 	return names[i], true
 }
 
-// linked reports whether a folder has what a linked worktree has, a file that leads to its repository.
-func linked(path string) bool {
-	info, err := os.Lstat(filepath.Join(path, ".git"))
-	return err == nil && info.Mode().IsRegular()
+// checkout reports whether a folder has a .git of any kind.
+func checkout(path string) bool {
+	_, err := os.Lstat(filepath.Join(path, ".git"))
+	return err == nil
 }
 
 // around gives the folder directly below root that path is or lies in.
