@@ -23,8 +23,8 @@ import (
 	"winnow/ledger"
 )
 
-// trashed is an act that can be brought back, with what it takes up in the trash; absent where that is not known.
-type trashed struct {
+// setAside is an act that can be brought back, with what it takes up in the trash; absent where that is not known.
+type setAside struct {
 	ledger.Act
 	Bytes *int64 `json:"bytes,omitempty"`
 }
@@ -48,10 +48,10 @@ func newTrash(a *app) *cobra.Command {
 }
 
 // sized adds to acts what they take up in the trash.
-func (a *app) sized(ctx context.Context, kept []ledger.Act) []trashed {
-	var all []trashed
+func (a *app) sized(ctx context.Context, kept []ledger.Act) []setAside {
+	var all []setAside
 	for i, l := range a.lying(ctx, kept) {
-		one := trashed{Act: kept[i]}
+		one := setAside{Act: kept[i]}
 		if l.Known {
 			one.Bytes = new(l.Bytes)
 		}
@@ -60,7 +60,7 @@ func (a *app) sized(ctx context.Context, kept []ledger.Act) []trashed {
 	return all
 }
 
-func (a *app) trashText(w io.Writer, all []trashed) {
+func (a *app) trashText(w io.Writer, all []setAside) {
 	if len(all) == 0 {
 		fmt.Fprintln(w, "the trash is empty")
 		return
@@ -82,7 +82,7 @@ func trashLabel(x ledger.Act) string {
 }
 
 // total says how many acts there are and what they take up.
-func total(all []trashed) string {
+func total(all []setAside) string {
 	var sum int64
 	unknown := 0
 	for _, x := range all {
@@ -170,7 +170,7 @@ func (a *app) emptyTrash(ctx context.Context, older string, yes bool) error {
 }
 
 // consent asks a person at a terminal; anywhere else it refuses.
-func (a *app) consent(all []trashed) error {
+func (a *app) consent(all []setAside) error {
 	if a.json() || !term.IsTerminal(os.Stdin.Fd()) {
 		return config.Mistakef("%s would be removed for good, and nothing brings it back: say --yes if that is right; nothing was removed", total(all))
 	}
@@ -187,7 +187,7 @@ func (a *app) consent(all []trashed) error {
 }
 
 // removeAll removes each by the rules of purging: only what is unchanged and that no process uses.
-func (a *app) removeAll(ctx context.Context, all []trashed, out *emptied) error {
+func (a *app) removeAll(ctx context.Context, all []setAside, out *emptied) error {
 	s := &sweeper{app: a}
 	defer s.close()
 	if err := s.lock(ctx, true); err != nil {

@@ -31,8 +31,6 @@ type Kind struct {
 	Source string
 	// Scope says for people what puts candidates of the kind in scope.
 	Scope string
-	// Together is true for a kind whose owners end together with all that they own: no share of it is taken by owner.
-	Together bool
 
 	// Count says how many candidates of the kind a snapshot has, Has whether it has one with that whole id, Find gives it, and IDs yields
 	// the ids of all, in no order.
@@ -63,7 +61,7 @@ var Kinds = []Kind{
 		return Candidate{Source: t.Source, Native: t.ID}
 	}),
 	kind(Kind{
-		Name: KindProcess, Plural: "processes", Several: "processes", Source: "processes", Together: true,
+		Name: KindProcess, Plural: "processes", Several: "processes", Source: "processes",
 		Scope: "their environment and collect.processes.markers",
 	}, func(s *Snapshot) map[string]Process { return s.Processes }, func(p *Process) Candidate {
 		return Candidate{Source: Proc, Native: strconv.Itoa(p.PID), Name: p.Name}
@@ -179,4 +177,45 @@ func usersOf(panes []Pane) *Users {
 		}
 	}
 	return u
+}
+
+// PIDs are the processes that a candidate holds and that end with it: a process itself, those of a tab's or session's panes, those of a terminal.
+// What is below them is not listed again.
+func (s *Snapshot) PIDs(id string) []int {
+	var pids []int
+	inPanes := func(panes []Pane) {
+		for _, p := range panes {
+			pids = append(pids, p.SessionPIDs...)
+			if p.ShellPID != nil {
+				pids = append(pids, *p.ShellPID)
+			}
+		}
+	}
+	switch kind, _ := KindOf(id); kind.Name {
+	case KindProcess:
+		if p, ok := s.Processes[id]; ok {
+			pids = append(pids, p.PID)
+		}
+	case KindTab:
+		inPanes(s.Tabs[id].Panes)
+	case KindSession:
+		inPanes(s.Sessions[id].Panes)
+	case KindTerminal:
+		if t := s.Terminals[id]; t.PID != nil {
+			pids = append(pids, *t.PID)
+		}
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids)
+}
+
+// Children are the processes below each process, one level.
+func (s *Snapshot) Children() map[int][]int {
+	out := map[int][]int{}
+	for _, p := range s.Processes {
+		if p.PPID != nil {
+			out[*p.PPID] = append(out[*p.PPID], p.PID)
+		}
+	}
+	return out
 }

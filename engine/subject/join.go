@@ -103,7 +103,7 @@ func (j *Joined) fillSession(sub *Subject) string {
 	if s.Attached == nil || *s.Attached != 0 {
 		sub.ClientIdle = j.since(s.ClientActivityAt)
 	}
-	sub.Members = j.members(s.Panes)
+	sub.Members, sub.Shells = j.members(s.Panes), j.shells(sub.ID, s)
 	j.fillRecords(sub, j.records.ofSession(s))
 	return s.Source
 }

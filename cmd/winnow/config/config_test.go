@@ -232,7 +232,7 @@ func TestAPathCountsFromItsFile(t *testing.T) {
 }
 
 func TestVariablesThatAreNoPlaceAreRefused(t *testing.T) {
-	for _, env := range [][2]string{{"HOME", "clone"}, {"TMPDIR", "."}, {"XDG_STATE_HOME", "state"}, {"USER", "../x"}, {"XDG_DATA_HOME", ""}} {
+	for _, env := range [][2]string{{"HOME", "clone"}, {"TMPDIR", "."}, {"XDG_RUNTIME_DIR", "run"}, {"USER", "../x"}, {"XDG_NO_SUCH", ""}} {
 		t.Setenv(env[0], env[1])
 		if p, err := Path("$" + env[0] + "/x"); err == nil {
 			t.Errorf("$%s of %q gave %s", env[0], env[1], p)
@@ -250,4 +250,45 @@ func write(t testing.TB, text string) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// TestTheStateFolderFollowsXDG holds where the state folder is: below $XDG_STATE_HOME, below ~/.local/state where that is not set or not
+// absolute, and where the only ledger is that an earlier run left.
+func TestTheStateFolderFollowsXDG(t *testing.T) {
+	home, xdg := t.TempDir(), t.TempDir()
+	older, newer := filepath.Join(home, ".local/state/winnow"), filepath.Join(xdg, "winnow")
+	t.Setenv("HOME", home)
+	file := write(t, "version: 1\n")
+	state := func(value string) string {
+		t.Helper()
+		t.Setenv("XDG_STATE_HOME", value)
+		c, err := Load(file, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.State
+	}
+	ledger := func(dir string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "ledger.db"), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for value, want := range map[string]string{"": older, "state": older, xdg: newer} {
+		if got := state(value); got != want {
+			t.Errorf("XDG_STATE_HOME=%q: %s, want %s", value, got, want)
+		}
+	}
+	ledger(older)
+	if got := state(xdg); got != older {
+		t.Errorf("a ledger is in %s alone, and %s is used", older, got)
+	}
+	named := write(t, "version: 1\nstate: "+newer+"\n")
+	if c, err := Load(named, nil); err != nil || c.State != newer {
+		t.Errorf("a folder that the file names: %+v, %v", c, err)
+	}
+	ledger(newer)
+	if got := state(xdg); got != newer {
+		t.Errorf("both have a ledger, and %s is used", got)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +47,8 @@ func (c *Config) expand(set map[string]bool) error {
 	list("collect.codev.homes", c.Collect.Codev.Homes, isAuto)
 	list("collect.claude.sessions", c.Collect.Claude.Sessions, isAuto)
 	list("rules.protected", c.Rules.Protected, func(p string) bool { return !isPath(p) })
+	byDefault := c.State == defaultState
+	list("rules.disposable_content", c.Rules.DisposableContent, none)
 	for _, p := range paths {
 		base, where := folder, cmp.Or(c.File, "the defaults")
 		if set[p.key] {
@@ -57,7 +60,35 @@ func (c *Config) expand(set map[string]bool) error {
 		}
 		*p.path = abs
 	}
+	if byDefault {
+		c.State = inUse(c.State)
+	}
 	return nil
+}
+
+// defaultState is where the state folder is unless something else is asked for; config.yaml has it.
+const defaultState = "$XDG_STATE_HOME/winnow"
+
+// inUse gives the state folder that was used before $XDG_STATE_HOME was set, as long as that one has a ledger and the new one does not: what
+// it set aside can be brought back, and what is held there stays held.
+func inUse(state string) string {
+	home, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(home) {
+		return state
+	}
+	older := filepath.Join(home, xdgDefaults["XDG_STATE_HOME"], "winnow")
+	if _, err := os.Lstat(filepath.Join(state, "ledger.db")); !errors.Is(err, fs.ErrNotExist) {
+		return state
+	}
+	if _, err := os.Lstat(filepath.Join(older, "ledger.db")); err != nil {
+		return state
+	}
+	return older
+}
+
+// xdgDefaults are the places below the home that the XDG Base Directory Specification gives where a variable is not set, or not absolute.
+var xdgDefaults = map[string]string{
+	"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache",
 }
 
 // isPath tells an entry of rules.protected that is a path from one that is a name, a label or an id.
@@ -116,6 +147,13 @@ func pathVariable(name string) (string, error) {
 			name, strings.Join(pathVariables, ", $"), xdgVariables)
 	}
 	val := os.Getenv(name)
+	if below := xdgDefaults[name]; below != "" && !filepath.IsAbs(val) {
+		home, err := pathVariable("HOME")
+		if err != nil {
+			return "", err
+		}
+		return filepath.Join(home, below), nil
+	}
 	switch {
 	case val == "":
 		return "", fmt.Errorf("$%s is not set", name)

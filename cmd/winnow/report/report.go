@@ -54,6 +54,8 @@ type Report struct {
 	// Veil is a process that may be an agent and does not show it: while it lives, no process that began after it is an orphan.
 	Veil *snapshot.PaneProc `json:"veil,omitempty"`
 	Acts []decision.Act     `json:"acts"`
+	// Caps are those that hold something back, in a dry run those that would.
+	Caps []decision.Cap `json:"caps"`
 	// Settled are acts of an earlier sweep that was cut short, with how they went in the end.
 	Settled []decision.Act `json:"settled,omitempty"`
 	// Purged is what was kept for its time in the trash and is now gone for good.
@@ -131,7 +133,7 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 		Levels:    res.Levels,
 		Sources:   s.Sources,
 		Census:    map[string]Count{},
-		Decisions: []decision.Decision{}, Acts: []decision.Act{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},
+		Decisions: []decision.Decision{}, Acts: []decision.Act{}, Caps: []decision.Cap{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},
 	}
 	if slices.Contains(kinds, snapshot.KindProcess) {
 		r.Veil = res.Veil
@@ -159,6 +161,7 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 		if d.Unknown() {
 			c.Unknown++
 		}
+		d.Main = Main(d, s)
 		r.Census[d.Kind] = c
 		r.Decisions = append(r.Decisions, d)
 	}
@@ -166,6 +169,20 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 		r.Alarms = append(r.Alarms, Alarm{Rule: decision.PolicyError, Message: e.ID + ": " + e.Err.Error() + "; it was kept"})
 	}
 	return r
+}
+
+// Replace puts a later decision about the same candidate, which was in scope before, in the place of the i-th.
+func (r *Report) Replace(i int, d decision.Decision) {
+	old, c := r.Decisions[i], r.Census[d.Kind]
+	if old.Verdict != decision.Reap && d.Verdict == decision.Reap {
+		c.Reap++
+		c.Spare--
+	}
+	if old.Unknown() && !d.Unknown() {
+		c.Unknown--
+	}
+	r.Census[d.Kind] = c
+	r.Decisions[i] = d
 }
 
 // failed names the sources of a kind that could not be read.
@@ -183,13 +200,14 @@ func failed(kind snapshot.Kind, sources map[string]snapshot.Source) []string {
 // Code is the exit code that the report means.
 func (r *Report) Code(exitCode bool) int {
 	part, reap := false, false
+	if r.Mode == Apply && slices.ContainsFunc(r.Caps, func(c decision.Cap) bool { return c.Stops }) {
+		return ExitCapped
+	}
 	for _, a := range r.Settled {
 		part = part || a.Open
 	}
 	for _, a := range r.Acts {
 		switch a.Outcome.Outcome {
-		case decision.Capped:
-			return ExitCapped
 		case decision.Failed, decision.Refused:
 			part = true
 		}
