@@ -227,7 +227,8 @@ func (p *Parameter) declare(said any) (problem, fix string) {
 	return "", ""
 }
 
-// closed puts the declared parameters into the input's schema, in which all others are then unknown fields, each of its type.
+// closed puts the declared parameters into the input's schema, each of its type; all others are then unknown fields. Without any there is no such
+// section.
 func closed(schema any, own map[string]Parameter) any {
 	properties := map[string]any{}
 	for name, p := range own {
@@ -237,7 +238,9 @@ func closed(schema any, own map[string]Parameter) any {
 	for _, key := range []string{"properties", "config", "properties"} {
 		at, _ = at[key].(map[string]any)
 	}
-	if at != nil {
+	if len(own) == 0 { // OPA takes an object without properties for one of any
+		delete(at, "own")
+	} else if at != nil {
 		at["own"] = map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
 	}
 	return schema
