@@ -73,7 +73,7 @@ func TestWrongParametersAreRefused(t *testing.T) {
 		says  string
 	}{
 		"misspelt in the rule":      {own(after, "input.idle >= input.config.own.afterr"), "did you mean after?"},
-		"declared by no rule":       {rules.Finding("input.idle >= input.config.own.after"), "input.config.own.after"},
+		"declared by no rule":       {rules.Finding("input.idle >= input.config.own.after"), "no rule declares input.config.own.after"},
 		"a text for a number":       {own(after, `input.config.own.after == "3d"`), "match error"},
 		"read by a computed name":   {own(after, `some name in ["after"]`+"\n\tinput.idle >= input.config.own[name]"), "is no single parameter"},
 		"read as a whole":           {own(after, "count(input.config.own) == 1"), "is no single parameter"},
