@@ -199,19 +199,16 @@ func load(path string, data []byte, env []string) (*Config, error) {
 		dc.Squash = true
 		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, amounts, mapstructure.StringToSliceHookFunc(","))
 	})
-	where := path
-	if where == "" {
-		where = "the environment"
-	}
-	if err != nil {
-		return nil, Mistakef("%s: %s", where, tidyDecode(err))
-	}
 	c.File, c.Digest = path, sha256.Sum256(data)
-	c.Rules.Levels, c.Rules.Own = c.levels, nil
-	if err := c.expand(set); err != nil {
+	at := sites{file: path, data: data, set: set}
+	if err != nil { // the file was held against its shape, so a variable is wrong
+		return nil, Mistakef("%s: %s; nothing was done", at.variable(err.Error()), tidyDecode(err))
+	}
+	c.Rules.Levels = c.levels
+	if err := c.expand(at); err != nil {
 		return nil, err
 	}
-	if err := c.check(where); err != nil {
+	if err := c.check(at); err != nil {
 		return nil, err
 	}
 	return &c, nil
@@ -277,10 +274,11 @@ func tidyDecode(err error) string {
 }
 
 // check refuses values that no default has and no rule could mean. It gives the first that is wrong.
-func (c *Config) check(where string) (wrong error) {
+func (c *Config) check(at sites) (wrong error) {
 	must := func(right bool, format string, args ...any) {
 		if !right && wrong == nil {
-			wrong = Mistakef("%s: %s", where, fmt.Sprintf(format, args...))
+			text := fmt.Sprintf(format, args...)
+			wrong = Mistakef("%s: %s; nothing was done", at.of(text), text)
 		}
 	}
 	must(c.Version == 1, "version is %d; this program reads version 1", c.Version)
