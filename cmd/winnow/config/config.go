@@ -18,7 +18,9 @@ import (
 	"winnow/actuators"
 	"winnow/cmd/winnow/strict"
 	"winnow/cmd/winnow/text"
+	"winnow/collectors"
 	"winnow/collectors/records"
+	"winnow/collectors/workplaces"
 	"winnow/engine/alarm"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
@@ -82,10 +84,23 @@ type Collect struct {
 		Fetch bool `json:"fetch"`
 		// Sizes is how long one look measures what the folders that may go take up; 0 measures none.
 		Sizes time.Duration `json:"sizes"`
+		// DiscoverFrom are the places of work that repositories are looked for around, besides records; DiscoverUnder the folders that are searched
+		// for them, and Projects what agents themselves write down.
+		DiscoverFrom  []string  `json:"discover_from"`
+		DiscoverUnder []string  `json:"discover_under"`
+		Projects      []Project `json:"projects"`
 	} `json:"dirs"`
 	Spawns   []Record      `json:"spawns"`
 	Registry []Record      `json:"registry"`
 	Timeout  time.Duration `json:"timeout"`
+}
+
+// Project is an agent's own record of the projects that it was used in.
+type Project struct {
+	Tool   string `json:"tool"`
+	Path   string `json:"path"`
+	Format string `json:"format"`
+	At     string `json:"at"`
 }
 
 // Record is a spawn ledger or a registry to read.
@@ -299,6 +314,7 @@ func (c *Config) check(at sites) (wrong error) {
 	c.checkPatterns(must)
 	c.checkPrograms(must)
 	c.checkScaffold(must)
+	c.checkDiscovery(must)
 	for key, n := range map[string]int{
 		"act.caps.per_sweep": c.Act.Caps.PerSweep, "act.caps.per_owner": c.Act.Caps.PerOwner, "act.caps.share_from": c.Act.Caps.ShareFrom,
 		"alarms.min": c.Alarms.Min, "alarms.refused_times": c.Alarms.RefusedTimes, "rules.busy.written": int(c.Rules.Busy.Written),
@@ -337,6 +353,26 @@ func (c *Config) checkScaffold(must need) {
 		for _, name := range s.In {
 			must(name != "" && !strings.Contains(name, "/"), "rules.scaffold: in of %s wants names of folders, such as .worktrees; %q is not one", s.Tool, name)
 		}
+	}
+}
+
+// The words of collect.dirs.discover_from.
+const (
+	FromLedger = "ledger"
+	FromAgents = "agents"
+	FromUnder  = "under"
+)
+
+var discoveries = []string{collectors.FromProcesses, collectors.FromPanes, FromLedger, FromAgents, FromUnder}
+
+// checkDiscovery refuses words and forms that find nothing.
+func (c *Config) checkDiscovery(must need) {
+	for _, from := range c.Collect.Dirs.DiscoverFrom {
+		must(slices.Contains(discoveries, from), "collect.dirs.discover_from: unknown word %q; the nearest is %q", from, text.Nearest(from, discoveries))
+	}
+	for _, p := range c.Collect.Dirs.Projects {
+		must(slices.Contains(workplaces.Formats, p.Format), "collect.dirs.projects: %s has the unknown format %q; the nearest is %q", p.Tool, p.Format, text.Nearest(p.Format, workplaces.Formats))
+		must(p.Tool != "" && p.Path != "" && p.At != "", "collect.dirs.projects: %q wants tool, path, format and at", p.Tool)
 	}
 }
 

@@ -33,6 +33,10 @@ func (c *Config) expand(at sites) error {
 	none, isAuto := func(string) bool { return false }, func(s string) bool { return s == Auto }
 	list("collect.dirs.roots", c.Collect.Dirs.Roots, none)
 	list("collect.dirs.agent_folders", c.Collect.Dirs.AgentFolders, none)
+	list("collect.dirs.discover_under", c.Collect.Dirs.DiscoverUnder, none)
+	for i := range c.Collect.Dirs.Projects {
+		paths = append(paths, place{"collect.dirs.projects", &c.Collect.Dirs.Projects[i].Path})
+	}
 	list("policy.paths", c.Policy.Paths, none)
 	for i := range c.Collect.Spawns {
 		paths = append(paths, place{"collect.spawns", &c.Collect.Spawns[i].Path})
