@@ -27,12 +27,16 @@ import (
 var step func(string)
 
 // act carries the report's decisions out and adds what came of each.
-func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res eval.Result, kinds []string) {
-	allowed := slices.DeleteFunc(snapshot.KindNames(), func(k string) bool { return !slices.Contains(kinds, k) || !slices.Contains(s.cfg.Act.Kinds, k) })
+func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res eval.Result, f sweepFlags) {
+	allowed := slices.DeleteFunc(snapshot.KindNames(), func(k string) bool { return !slices.Contains(f.show.kinds, k) || !slices.Contains(s.cfg.Act.Kinds, k) })
 	defer s.hands.take()()
 	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, allowed, s.cfg.Act.Caps.Floor())
 	carrier.Seen = res.Ours
-	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, res.Decisions, res.Decisions)...)
+	wanted := res.Decisions
+	if f.only != nil {
+		wanted = slices.DeleteFunc(slices.Clone(wanted), func(d decision.Decision) bool { return !slices.Contains(f.only, d.ID) })
+	}
+	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, wanted, res.Decisions)...)
 }
 
 // carrier carries out under the floor what was decided on a look.

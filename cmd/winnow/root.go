@@ -86,7 +86,7 @@ something would be reaped, 5 when a cap held (winnow help exit-codes).`,
 	f.BoolVar(&a.flags.noColor, "no-color", false, "the same as --color never")
 
 	root.AddCommand(
-		newSweep(a), newSnapshot(a), newSubjects(a), newDecide(a), newExplain(a),
+		newSweep(a), newReview(a), newSnapshot(a), newSubjects(a), newDecide(a), newExplain(a),
 		newRetain(a), newRelease(a), newHolds(a), newCleanup(a),
 		newHistory(a), newTrash(a), newRestore(a),
 		newTrust(a), newDoctor(a), newDemo(a), newInit(a),

@@ -17,7 +17,9 @@ import (
 
 type sweepFlags struct {
 	apply, confirm bool
-	show           showFlags
+	// only are the ids of what may be acted on, nil for everything that the decisions reap.
+	only []string
+	show showFlags
 }
 
 // showFlags are what sweep and decide share.

@@ -31,6 +31,8 @@ type sweeper struct {
 	// broken is why there is no ledger: the look then spares everything and nothing is remembered.
 	broken error
 	unlock []func() error
+	// seen is what the last sweep looked at.
+	seen *snapshot.Snapshot
 }
 
 // openSweeper takes the lock and opens the ledger. Without a ledger nothing may be done, but a dry run still shows what it sees.
@@ -92,6 +94,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	if err != nil {
 		return nil, err
 	}
+	s.seen = snap
 	res, err := s.engine.Decide(ctx, snap, &s.cfg.Rules.Config)
 	if err != nil {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
@@ -108,8 +111,8 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 		return nil, err
 	}
 	if f.apply {
-		s.act(ctx, r, snap, mem, res, f.show.kinds)
-		if ctx.Err() == nil {
+		s.act(ctx, r, snap, mem, res, f)
+		if ctx.Err() == nil && f.only == nil {
 			s.purge(ctx, r, snap)
 		}
 	}
