@@ -287,7 +287,7 @@ func (m *Model) mark(mark Mark) {
 
 // whyNot says why an item cannot be taken now.
 func whyNot(it *story.Item) string {
-	return "it cannot be taken yet: " + report.Messages(it.Decision.Objections)
+	return "it cannot be taken yet: " + report.Messages(report.Real(it.Decision.Objections))
 }
 
 // all takes everything that would go and has no mark, or takes those marks away where nothing is left to take.
@@ -413,7 +413,7 @@ func why(it *story.Item) string {
 		said = d.Main.Message
 	}
 	if len(d.Objections) > 0 {
-		said += "; " + report.Messages(d.Objections)
+		said += "; " + report.Messages(report.Real(d.Objections))
 	}
 	return said
 }
@@ -463,14 +463,16 @@ func (m *Model) line(i int, w columns) string {
 	return line + "  " + text.Clean(why(r.item))
 }
 
-// fit cuts a name in its middle, where it is too long: of a path the end says most.
+// fit cuts a name that is too long: a path at its beginning, for its end says most, anything else at its end.
 func fit(s string, n int) string {
 	w := ansi.StringWidth(s)
-	if w <= n {
+	switch {
+	case w <= n:
 		return s + strings.Repeat(" ", n-w)
+	case strings.HasPrefix(s, "/") || strings.HasPrefix(s, "~"):
+		return "…" + ansi.TruncateLeft(s, w-n+1, "")
 	}
-	head := n / 3
-	return ansi.Truncate(s, head, "") + "…" + ansi.TruncateLeft(s, w-(n-head-1), "")
+	return ansi.Truncate(s, n, "…")
 }
 
 func right(s string, n int) string {

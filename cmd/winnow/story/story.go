@@ -44,16 +44,17 @@ type Story struct {
 
 // StateOf says how a decision stands in a review, "" for one that does not belong there.
 func StateOf(d decision.Decision) string {
+	objections := report.Real(d.Objections)
 	switch {
 	case d.Verdict == decision.Reap:
 		return Goes
 	case d.Level == decision.Ask:
 		return Ask
-	case d.Level != "" || len(d.Findings) == 0 || len(d.Objections) != 1:
+	case d.Level != "" || len(d.Findings) == 0 || len(objections) != 1:
 		return ""
 	case d.Waits():
 		return Waits
-	case slices.Contains(soft, d.Objections[0].Rule):
+	case slices.Contains(soft, objections[0].Rule):
 		return Near
 	}
 	return ""
