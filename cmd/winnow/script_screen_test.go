@@ -19,7 +19,7 @@ func screenCmd(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: screen COLUMNS ROWS command...")
 	}
 	_ = onScreen(ts, "kill-server")
-	command := "unset TMUX TMUX_PANE; stty -a > stty.before; " + strings.Join(args[2:], " ") + "; echo EXIT $?; stty -a > stty.after; exec sh"
+	command := "unset TMUX TMUX_PANE; stty -g > stty.before; " + strings.Join(args[2:], " ") + "; echo EXIT $?; stty -g > stty.after; exec sh"
 	if !wait.Until(wait.Patience, func() bool { // the server from before may still be ending
 		return onScreen(ts, "-u", "-f", "/dev/null", "new-session", "-d", "-x", args[0], "-y", args[1], "-c", ts.MkAbs("."), "sh", "-c", command) == nil
 	}) {
