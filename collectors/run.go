@@ -20,15 +20,15 @@ const DefaultTimeout = 10 * time.Second
 type RunOptions struct {
 	// Sources are read all at once. Their names are unique: of two with the same name the second is recorded as failed.
 	Sources []Source
-	// Timeout is how long one source may take; zero or less is DefaultTimeout.
+	// Timeout is how long one source may take; zero or less is DefaultTimeout. One that has many items gets more (Items).
 	Timeout time.Duration
 	// Discover gives the further sources that a path which some source named leads to; nil discovers nothing. It is asked once a path,
 	// under the same Timeout, beside the readers; a source whose name is already there is not started again.
 	Discover func(path string) []Source
 	// Now is the clock that dates the snapshot; nil is time.Now.
 	Now func() time.Time
-	// Progress gets the names of the sources that are being read, sorted, whenever one starts or ends. Calls never overlap.
-	Progress func(running []string)
+	// Progress gets the sources that are being read, sorted by name, whenever one starts or ends. Calls never overlap.
+	Progress func(running []Running)
 	// Log may be nil.
 	Log hclog.Logger
 }
@@ -57,7 +57,7 @@ type run struct {
 	RunOptions
 	takenAt time.Time
 	ended   chan reading
-	running map[string]bool
+	running map[string]*lease
 	asked   map[string]bool // the paths that Discover was asked about
 	done    map[string]reading
 }
@@ -68,6 +68,8 @@ type reading struct {
 	part Part
 	err  error
 	took time.Duration
+	// allowed is how long the reading might have taken.
+	allowed time.Duration
 	// found are the sources that a discovery gave; discovery is set for one.
 	found     []Source
 	discovery bool
@@ -83,7 +85,7 @@ func newRun(o RunOptions) *run {
 		RunOptions: o,
 		takenAt:    o.Now().Round(0).UTC(),
 		ended:      make(chan reading),
-		running:    map[string]bool{},
+		running:    map[string]*lease{},
 		asked:      map[string]bool{},
 		done:       map[string]reading{},
 	}
@@ -105,7 +107,7 @@ func (r *run) admit(ctx context.Context, s Source) {
 
 func (r *run) known(name string) bool {
 	_, done := r.done[name]
-	return done || r.running[name]
+	return done || r.running[name] != nil
 }
 
 func (r *run) start(ctx context.Context, s Source) {
@@ -143,15 +145,14 @@ func (r *run) discover(ctx context.Context, by string, named []string) {
 
 // watch runs read in the background under the timeout and has its end delivered to ended exactly once.
 func (r *run) watch(ctx context.Context, what reading, read func(context.Context, *reading)) {
-	r.running[what.Name] = true
+	own := newLease(ctx, r.Timeout)
+	r.running[what.Name] = own
 	r.tell()
 	log := r.Log
-	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	go func() {
-		defer cancel()
-		began := time.Now()
-		end := await(ctx, what, read, log)
-		end.took = time.Since(began)
+		defer own.stop(context.Canceled)
+		end := await(own, what, read, log)
+		end.took, end.allowed = time.Since(own.began), own.allowed()
 		r.ended <- end
 	}()
 }
@@ -178,6 +179,10 @@ func (r *run) take(ctx context.Context, end reading) {
 
 func (r *run) tell() {
 	if r.Progress != nil {
-		r.Progress(slices.Sorted(maps.Keys(r.running)))
+		var running []Running
+		for _, name := range slices.Sorted(maps.Keys(r.running)) {
+			running = append(running, Running{Name: name, Count: r.running[name].counted.now})
+		}
+		r.Progress(running)
 	}
 }

@@ -341,7 +341,7 @@ func (a *app) needs(s *snapshot.Snapshot) map[string]string {
 		"init":              init,
 		"dirs":              unless(len(s.Dirs) > 0, "no folder is looked at; set collect.dirs.roots, or run in a repository"),
 		"worktrees":         unless(worktree, "no linked worktree was found"),
-		"upstream":          unless(upstream || !worktree, "no repository has a remote with a default branch (git remote set-head origin --auto)"),
+		"upstream":          unless(upstream || !worktree, "no repository has a default branch that is known (git remote set-head origin --auto)"),
 		"recorded_sessions": unless(recorded, "no registry entry records a session; set collect.registry"),
 		"named_sessions": unless(recorded || len(r.SessionNames.Exact)+len(r.SessionNames.Prefix) > 0,
 			"no session name is in scope; set rules.session_names or collect.registry"),

@@ -9,6 +9,7 @@ import (
 	"winnow/cmd/winnow/saved"
 	"winnow/cmd/winnow/sources"
 	"winnow/collectors"
+	"winnow/collectors/dirs"
 	"winnow/collectors/panes"
 	"winnow/collectors/processes"
 	"winnow/engine/snapshot"
@@ -33,7 +34,7 @@ func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot
 		Now:     func() time.Time { return began.At },
 		Log:     a.log.Named("collectors"),
 	}
-	if a.cfg.Collect.Dirs.Discover && !sc.Alone && (sc.Kind == "" || sc.Kind == snapshot.KindProcess) {
+	if a.cfg.Collect.Dirs.Discover && !sc.Alone && (sc.Kind == "" || sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession) {
 		opts.Discover = func(path string) []collectors.Source { return set.Discover(sc, path) }
 	}
 	progress := a.progress()
@@ -59,9 +60,9 @@ func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot
 	return s, nil
 }
 
-// sources are those that the configuration names, for the rules that were loaded last.
+// sources are those that the configuration names, for the rules that were loaded last: for one look.
 func (a *app) sources() sources.Set {
-	return sources.Set{Config: a.cfg, Policy: a.policy, Log: a.log}
+	return sources.Set{Config: a.cfg, Policy: a.policy, Log: a.log, Folders: dirs.NewShared()}
 }
 
 // observer says what became of workers.
@@ -106,16 +107,19 @@ type memory struct {
 	sightings map[string]snapshot.Sighting
 	last      *ledger.Look
 	owners    []snapshot.Owner
+	// hosts are the tmux sessions in which an agent was seen.
+	hosts []snapshot.AgentSession
 }
 
 // remember reads the memory from an open ledger.
 func remember(ctx context.Context, path string, l *ledger.Ledger) memory {
 	m := memory{path: path}
-	var errs [4]error
+	var errs [5]error
 	m.holds, errs[0] = l.Holds(ctx)
 	m.sightings, errs[1] = l.Sightings(ctx)
 	m.last, errs[2] = l.Look(ctx)
 	m.owners, errs[3] = l.Owners(ctx)
+	m.hosts, errs[4] = l.AgentSessions(ctx)
 	m.err = errors.Join(errs[:]...)
 	return m
 }
@@ -146,7 +150,7 @@ func (m memory) fill(_ context.Context, s *snapshot.Snapshot, jump float64) {
 		return
 	}
 	s.Sources[snapshot.Ledger] = src
-	s.Holds, s.Sightings, s.Owners = m.holds, m.sightings, m.owners
+	s.Holds, s.Sightings, s.Owners, s.AgentSessions = m.holds, m.sightings, m.owners, m.hosts
 	s.Host.SteadySince, s.Host.LastResumeAt = ledger.Steady(m.last, s.Host, s.TakenAt, config.Seconds(jump))
 	s.Host.Asleep = ledger.Asleep(m.last, s.Host, s.TakenAt)
 }

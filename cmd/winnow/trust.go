@@ -116,7 +116,7 @@ func (a *app) knownRules(ctx context.Context, file string, off []string) error {
 	}
 	for _, rule := range off {
 		if !slices.Contains(reaping, rule) {
-			return config.Mistakef("%s: levels: unknown rule %q; the nearest is %q; nothing was trusted", file, rule, text.Nearest(rule, reaping))
+			return config.Mistakef("%s: levels: unknown rule %q%s; nothing was trusted", file, rule, text.Hint(rule, reaping))
 		}
 	}
 	return nil

@@ -33,9 +33,14 @@ type Options struct {
 	Rebuildable []string
 	// Scaffold is what tools write into worktrees for themselves.
 	Scaffold []Scaffold
+	// LockReasons are those that agents' tools give for the lock of a worktree.
+	LockReasons []LockReason
 	// Grace is how long after its last change a folder is not asked about in depth.
 	Grace time.Duration
-	// Off are the protecting rules that are off for folders: what one of them would keep is asked about all the same.
+	// TrimAfter is for how long nothing may have happened in a worktree before the folders in it that can be made again are candidates too;
+	// 0 is never.
+	TrimAfter time.Duration
+	// Off are the rules that are off for folders: what a protecting one would keep is asked about all the same.
 	Off []string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -50,6 +55,10 @@ type Options struct {
 	Full bool
 	// ProcRoot is where procfs is mounted, "" for /proc. Mountinfo is the file that lists the mounts, "" for this process's own.
 	ProcRoot, Mountinfo string
+	// Timeout is how long one folder, or one repository, may take; 0 is 10 seconds.
+	Timeout time.Duration
+	// Shared is what the sources of one look share; nil shares nothing but what one call here gives.
+	Shared *Shared
 	// Log may be nil.
 	Log hclog.Logger
 }
@@ -59,8 +68,12 @@ func (o Options) filled() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	o.Timeout = cmp.Or(max(o.Timeout, 0), defaultTimeout)
 	o.ProcRoot = cmp.Or(o.ProcRoot, "/proc")
 	o.Mountinfo = cmp.Or(o.Mountinfo, filepath.Join(o.ProcRoot, "self", "mountinfo"))
+	if o.Shared == nil {
+		o.Shared = NewShared()
+	}
 	o.Log = cmp.Or(o.Log, hclog.NewNullLogger())
 	return o
 }
@@ -73,7 +86,6 @@ func ID(path string) string { return snapshot.KindDir + ":" + path }
 // exist.
 func Roots(o Options, patterns []string) []collectors.Source {
 	o = o.filled()
-	lanes := newLanes()
 	var sources []collectors.Source
 	seen := map[string]bool{}
 	for _, pattern := range patterns {
@@ -84,7 +96,7 @@ func Roots(o Options, patterns []string) []collectors.Source {
 			seen[path] = true
 			name := Kind + "/" + path
 			sources = append(sources, collectors.Source{Name: name, Kind: Kind, Path: path,
-				Reader: reader{o: o, name: name, list: root(path), lanes: lanes}})
+				Reader: reader{o: o, name: name, list: root(path)}})
 		}
 	}
 	return sources
@@ -112,7 +124,7 @@ func Repository(o Options, path string) (collectors.Source, bool) {
 	}
 	name := Kind + "/" + at
 	return collectors.Source{Name: name, Kind: Kind, Path: at,
-		Reader: reader{o: o, name: name, list: repository(place.CommonDir), lanes: newLanes()}}, true
+		Reader: reader{o: o, name: name, list: repository(place.CommonDir)}}, true
 }
 
 // expand gives the folders that a pattern stands for, sorted. Only * is special.
@@ -144,10 +156,9 @@ func expand(pattern string) []string {
 
 // reader reads one source.
 type reader struct {
-	o     Options
-	name  string
-	list  lister
-	lanes lanes // for the questions to git
+	o    Options
+	name string
+	list lister
 }
 
 // found is a folder that a source gives for a candidate.
@@ -156,20 +167,21 @@ type found struct {
 }
 
 // lister lists a source's candidates, and counts those that it could not.
-type lister func(o Options, f *git.Finder) (list []found, unreadable int, err error)
+type lister func(o Options, s *scout) (list []found, unreadable int, err error)
 
 // Read implements collectors.Reader.
 func (r reader) Read(ctx context.Context) (collectors.Part, error) {
-	finder := git.NewFinder()
-	list, unreadable, err := r.list(r.o, finder)
+	scout := newScout(ctx, r.o)
+	list, unreadable, err := r.list(r.o, scout)
 	if err != nil {
 		return collectors.Part{}, fmt.Errorf("read folders: %w", err)
 	}
-	l := look{reader: r, finder: finder, trust: newTrust(), candidates: make([]*candidate, 0, len(list))}
-	l.base(ctx, l.own(list))
+	l := look{reader: r, scout: scout, trust: newTrust(), candidates: make([]*candidate, 0, len(list)), dealt: collectors.Items(ctx, len(list))}
+	l.base(l.own(list))
 	l.holders(ctx)
 	l.repositories(ctx)
-	l.settle()
+	l.settle(ctx)
+	l.trim(ctx)
 	part := l.part()
 	part.Unreadable += unreadable
 	part.Refused = l.refused

@@ -209,8 +209,8 @@ func TestBareRepositoryAndNoRemote(t *testing.T) {
 	part := read(t, source)
 	must.Equal(t, []string{dirs.ID(filepath.Join(w.wts, "x"))}, ids(part), "result")
 	d := part.Dirs[dirs.ID(filepath.Join(w.wts, "x"))]
-	if d.Git.Landed != nil || d.Git.Upstream != "" || d.Git.Main != "" || *d.Git.Unreachable != 0 || *d.Git.Dirty != 0 {
-		t.Errorf("without a remote nothing is known to have landed: %+v", d.Git)
+	if d.Git.Landed == nil || !*d.Git.Landed || d.Git.Upstream != "refs/heads/main" || d.Git.Main != "" || *d.Git.Unreachable != 0 || *d.Git.Dirty != 0 {
+		t.Errorf("without a remote the repository's own default branch counts: %+v", d.Git)
 	}
 }
 

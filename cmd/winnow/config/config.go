@@ -45,6 +45,11 @@ type Config struct {
 	// File is where the operator's part came from, empty when the defaults alone hold. Digest is the SHA-256 of its bytes.
 	File   string   `json:"-"`
 	Digest [32]byte `json:"-"`
+
+	// What can be held against the loaded rules only.
+	levels     []subject.RuleLevel
+	levelLines map[string]int
+	own        []ownValue
 }
 
 // Collect says what is read.
@@ -73,6 +78,8 @@ type Collect struct {
 		Roots        []string `json:"roots"`
 		AgentFolders []string `json:"agent_folders"`
 		Discover     bool     `json:"discover"`
+		// Sizes is how long one look measures what the folders that may go take up; 0 measures none.
+		Sizes time.Duration `json:"sizes"`
 	} `json:"dirs"`
 	Spawns   []Record      `json:"spawns"`
 	Registry []Record      `json:"registry"`
@@ -113,10 +120,17 @@ type Alarms struct {
 
 // Act says what --apply may do.
 type Act struct {
-	Kinds     []string      `json:"kinds"`
-	Caps      Caps          `json:"caps"`
-	TrashTTL  time.Duration `json:"trash_ttl"`
-	TermGrace time.Duration `json:"term_grace"`
+	Kinds    []string      `json:"kinds"`
+	Caps     Caps          `json:"caps"`
+	TrashTTL time.Duration `json:"trash_ttl"`
+	// TrashMax bounds what lies in the trash: over it the oldest goes first, but nothing that is younger than TrashMaxKeeps. 0 is no
+	// bound. Where less than the share TrashPressure of a trash's file system is free, the oldest there goes first, but nothing that is younger than
+	// TrashPressureKeeps.
+	TrashMax           Size          `json:"trash_max"`
+	TrashMaxKeeps      time.Duration `json:"trash_max_keeps"`
+	TrashPressure      Ratio         `json:"trash_pressure"`
+	TrashPressureKeeps time.Duration `json:"trash_pressure_keeps"`
+	TermGrace          time.Duration `json:"term_grace"`
 }
 
 // Caps bounds what one sweep may do. Share is a Ratio: no duration is taken for it.
@@ -125,6 +139,9 @@ type Caps struct {
 	Share     Ratio `json:"share"`
 	ShareFrom int   `json:"share_from"`
 	PerOwner  int   `json:"per_owner"`
+	// JumpWithin and ShrunkWithin are how far back looks are compared: for what was in use, and for how much a record gave.
+	JumpWithin   time.Duration `json:"jump_within"`
+	ShrunkWithin time.Duration `json:"shrunk_within"`
 }
 
 // Ratio is a number for which no duration is taken.
@@ -155,16 +172,15 @@ func load(path string, data []byte, env []string) (*Config, error) {
 		return nil, fmt.Errorf("read the defaults: %w", err)
 	}
 	known := v.AllKeys()
-	var levels []subject.RuleLevel
+	var c Config
 	if path != "" {
 		if err := strict.Check(path, data, shape()); err != nil {
 			return nil, Mistakef("%w; nothing was done", err)
 		}
-		rest, own, err := takeLevels(path, data)
+		rest, err := c.takeRules(path, data)
 		if err != nil {
 			return nil, Mistakef("%w; nothing was done", err)
 		}
-		levels = own
 		if err := v.MergeConfig(bytes.NewReader(rest)); err != nil {
 			return nil, Mistakef("read %s: %v", path, err)
 		}
@@ -173,13 +189,13 @@ func load(path string, data []byte, env []string) (*Config, error) {
 		return nil, Mistakef("%s: the levels of rules are not read from the environment: write %s in config.yaml; nothing was done", name, levelsKey)
 	}
 	set := bindEnv(v, known, env)
+	c.ownFromEnv(env)
 
-	var c Config
 	err := v.Unmarshal(&c, func(dc *mapstructure.DecoderConfig) {
 		dc.ErrorUnused = true
 		dc.TagName = "json"
 		dc.Squash = true
-		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, mapstructure.StringToSliceHookFunc(","))
+		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, amounts, mapstructure.StringToSliceHookFunc(","))
 	})
 	where := path
 	if where == "" {
@@ -189,7 +205,7 @@ func load(path string, data []byte, env []string) (*Config, error) {
 		return nil, Mistakef("%s: %s", where, tidyDecode(err))
 	}
 	c.File, c.Digest = path, sha256.Sum256(data)
-	c.Rules.Levels = levels
+	c.Rules.Levels, c.Rules.Own = c.levels, nil
 	if err := c.expand(set); err != nil {
 		return nil, err
 	}
@@ -245,8 +261,8 @@ func UnknownEnv(env, flags []string) []string {
 	var out []string
 	for _, e := range env {
 		k, _, _ := strings.Cut(e, "=")
-		if strings.HasPrefix(k, EnvPrefix) && !slices.Contains(names, k) {
-			out = append(out, k+" (the nearest is "+text.Nearest(k, names)+")")
+		if strings.HasPrefix(k, EnvPrefix) && !strings.HasPrefix(k, ownEnv) && !slices.Contains(names, k) {
+			out = append(out, k+text.Hint(k, names))
 		}
 	}
 	slices.Sort(out)
@@ -278,7 +294,7 @@ func (c *Config) check(where string) (wrong error) {
 	c.checkOver(must)
 	kinds := snapshot.KindNames()
 	for _, k := range c.Act.Kinds {
-		must(slices.Contains(kinds, k), "act.kinds: unknown kind %q; the nearest is %q", k, text.Nearest(k, kinds))
+		must(slices.Contains(kinds, k), "act.kinds: unknown kind %q%s", k, text.Hint(k, kinds))
 	}
 	c.checkPatterns(must)
 	c.checkPrograms(must)
@@ -291,6 +307,7 @@ func (c *Config) check(where string) (wrong error) {
 	}
 	share, collapse, age := c.Act.Caps.Share, c.Alarms.Collapse, c.Rules.Runaway.MinAge
 	must(share >= 0 && share <= 1, "act.caps.share is %v; it is a share between 0 and 1", float64(share))
+	must(c.Act.TrashPressure >= 0 && c.Act.TrashPressure < 1, "act.trash_pressure is %v; it is a share of a file system, from 0 (off) to less than 1", float64(c.Act.TrashPressure))
 	must(collapse > 0 && collapse <= 1, "alarms.collapse is %v; it is a share between 0 and 1", float64(collapse))
 	must(age >= 60 && age <= 86400, "rules.runaway.min_age is %s; it is a time from 1m to 24h", Seconds(age))
 	cpu, busy := c.Rules.Runaway.MinCPU, c.Rules.Busy.CPU
@@ -328,7 +345,7 @@ func (r Record) checkFields(kind string, must need) {
 	must(names != nil || len(r.Fields) == 0, "collect: %s has fields and the format %q; fields are for the formats %s, %s and %s",
 		r.Name, r.Format, records.JSON, records.JSONL, records.Kapi)
 	for _, name := range slices.Sorted(maps.Keys(r.Fields)) {
-		must(slices.Contains(names, name), "collect.%s: %s: unknown key \"fields.%s\"; the nearest is \"fields.%s\"", kind, r.Name, name, text.Nearest(name, names))
+		must(slices.Contains(names, name), "collect.%s: %s: unknown key \"fields.%s\"%s", kind, r.Name, name, text.Hint(name, names))
 	}
 }
 

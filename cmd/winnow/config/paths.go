@@ -48,6 +48,7 @@ func (c *Config) expand(set map[string]bool) error {
 	list("collect.claude.sessions", c.Collect.Claude.Sessions, isAuto)
 	list("rules.protected", c.Rules.Protected, func(p string) bool { return !isPath(p) })
 	byDefault := c.State == defaultState
+	list("rules.disposable_content", c.Rules.DisposableContent, none)
 	for _, p := range paths {
 		base, where := folder, cmp.Or(c.File, "the defaults")
 		if set[p.key] {

@@ -46,11 +46,13 @@ func (p page) write(out io.Writer, r *Report, all bool) error {
 	Acts(w, p.Paint, "acts", r.Acts)
 	Acts(w, p.Paint, "settled: acts that an earlier sweep was cut short in", r.Settled)
 	p.purgedText(w, r.Purged)
+	p.spaceText(w, r)
 	p.projectsText(w, r.Config.Projects, all)
 	for _, al := range r.Alarms {
 		fmt.Fprintln(w)
 		p.Rows(w, text.Row{Lead: "alarm", Color: p.Red, Label: al.Rule, Text: r.said(al)})
 	}
+	p.capsText(w, r)
 	if all || len(r.Config.Files) > 0 {
 		p.filesText(w, r.Config.Files)
 	}
@@ -261,7 +263,7 @@ func (p page) decisionRow(d decision.Decision, taken time.Time) text.Row {
 	}
 	switch rank(d) {
 	case rankReap:
-		row.Lead, row.Color = "reap", p.Green
+		row.Lead, row.Color, row.Text = cmp.Or(d.Action, "reap"), p.Green, withSize(row.Text, d)
 	case rankLevel:
 		row.Lead, row.Color, row.Text = d.Level, p.Yellow, leveled(d)
 	case rankWait:
@@ -417,7 +419,7 @@ func (p page) purgedText(w io.Writer, ps []Purged) {
 	for _, x := range ps {
 		sum += x.Bytes
 	}
-	fmt.Fprintf(w, "\n%s\n  %s removed from the trash after their time, %s freed\n", p.Bold("purged"), text.Plural(len(ps), "act"), text.Size(sum))
+	fmt.Fprintf(w, "\n%s\n  %s removed from the trash for good, %s freed\n", p.Bold("purged"), text.Plural(len(ps), "act"), text.Size(sum))
 }
 
 // closing says what to do next.
@@ -450,6 +452,9 @@ func (p page) closing(w io.Writer, r *Report) {
 		default:
 			next = append(next, "nothing was changed")
 		}
+	}
+	if r.Mode == DryRun && len(r.Caps) > 0 {
+		next = append(next, "what the caps above hold back stays at that sweep")
 	}
 	if !later.IsZero() {
 		next = append(next, "processes take two looks: winnow sweep --apply after "+Clock(later)+" ends those that wait and have done nothing until then")
@@ -515,9 +520,14 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 				why = d.Main.Message
 			case d.Verdict == decision.Spare:
 				why = Messages(d.Objections)
+			default:
+				word, why = cmp.Or(d.Action, word), withSize(why, d)
 			}
 			fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(word), plain.Code(d.ID), plain.Cell(why))
 		}
+	}
+	for _, l := range r.Space.Lines(r.Mode) {
+		fmt.Fprintf(w, "\n%s\n", plain.Cell(l))
 	}
 	for i, x := range once(r.Acts) {
 		if i == 0 {
@@ -529,6 +539,7 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 		}
 		fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(x.Outcome.Outcome), candidate, plain.Cell(x.Detail))
 	}
+	capsMarkdown(w, r)
 	for i, x := range r.Workers {
 		if !all {
 			break

@@ -58,6 +58,7 @@ type Model struct {
 	o             Options
 	rows          []row
 	marks         map[string]Mark
+	byID          map[string]*story.Item
 	at, top       int
 	width, height int
 	// pane is what explain said, as lines, and of which candidate; paneTop its first line that is shown.
@@ -73,13 +74,14 @@ type Model struct {
 
 // New gives the list, with nothing marked.
 func New(o Options) *Model {
-	m := &Model{o: o, marks: map[string]Mark{}, width: 80, height: 24}
+	m := &Model{o: o, marks: map[string]Mark{}, byID: map[string]*story.Item{}, width: 80, height: 24}
 	for i := range o.Stories {
 		if len(o.Stories[i].Items) > 1 { // of a single thing its own line says it all
 			m.rows = append(m.rows, row{story: i})
 		}
 		for j := range o.Stories[i].Items {
-			m.rows = append(m.rows, row{story: i, item: &o.Stories[i].Items[j]})
+			it := &o.Stories[i].Items[j]
+			m.rows, m.byID[it.Decision.ID] = append(m.rows, row{story: i, item: it}), it
 		}
 	}
 	if len(m.rows) > 1 && m.rows[0].item == nil {
@@ -274,6 +276,7 @@ func (m *Model) mark(mark Mark) {
 			delete(m.marks, it.Decision.ID)
 		} else {
 			m.marks[it.Decision.ID] = mark
+			m.before(it, mark)
 		}
 	}
 	if m.rows[m.at].item == nil { // a whole story: its lines show what was marked
@@ -285,8 +288,20 @@ func (m *Model) mark(mark Mark) {
 	}
 }
 
+// before takes with a folder what has to go before it.
+func (m *Model) before(it *story.Item, mark Mark) {
+	for _, id := range it.Decision.After {
+		if mark == Take && m.byID[id] != nil && m.byID[id].Takeable {
+			m.marks[id] = Take
+		}
+	}
+}
+
 // whyNot says why an item cannot be taken now.
 func whyNot(it *story.Item) string {
+	if it.State == story.After {
+		return "it cannot be taken yet: what uses it only waits (" + strings.Join(it.Decision.After, ", ") + ")"
+	}
 	return "it cannot be taken yet: " + report.Messages(report.Real(it.Decision.Objections))
 }
 
@@ -294,7 +309,7 @@ func whyNot(it *story.Item) string {
 func (m *Model) all() {
 	n := 0
 	for _, r := range m.rows {
-		if r.item != nil && r.item.State == story.Goes && m.marks[r.item.Decision.ID] == "" {
+		if r.item != nil && r.item.Takeable && r.item.State != story.Ask && m.marks[r.item.Decision.ID] == "" {
 			m.marks[r.item.Decision.ID] = Take
 			n++
 		}
@@ -412,7 +427,10 @@ func why(it *story.Item) string {
 	if d.Main != nil && it.State == story.Goes {
 		said = d.Main.Message
 	}
-	if len(d.Objections) > 0 {
+	switch {
+	case it.State == story.After:
+		said += "; it goes after what uses it: " + strings.Join(d.After, ", ")
+	case len(d.Objections) > 0:
 		said += "; " + report.Messages(report.Real(d.Objections))
 	}
 	return said
@@ -449,9 +467,13 @@ func (m *Model) line(i int, w columns) string {
 	if !r.item.Takeable && m.marks[d.ID] == "" {
 		box = " - "
 	}
-	state := fmt.Sprintf("%-4s", r.item.State)
+	word := r.item.State
+	if word == story.Goes {
+		word = cmp.Or(d.Action, word)
+	}
+	state := fmt.Sprintf("%-5s", word)
 	switch r.item.State {
-	case story.Goes:
+	case story.Goes, story.After:
 		state = p.Green(state)
 	default:
 		state = p.Yellow(state)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +37,8 @@ type Set struct {
 	// Policy is nil in a command that judges nothing.
 	Policy *policy.Policy
 	Log    hclog.Logger
+	// Folders is what the sources of folders share in one look; nil shares nothing.
+	Folders *dirs.Shared
 }
 
 // Scope narrows a look to what one candidate needs; the zero Scope looks at everything.
@@ -47,6 +50,8 @@ type Scope struct {
 	Argv bool
 	// Alone leaves out everything but the processes: enough to show what runs, and never to judge it.
 	Alone bool
+	// Gone says of processes that the look takes them for gone: they use no folder. Nil is none. Nothing is done on such a look.
+	Gone func(pid int) bool
 }
 
 // ScopeOf narrows a look to one candidate of an earlier one.
@@ -94,7 +99,8 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 	if sc.needs(snapshot.KindSession, snapshot.KindProcess) {
 		t, err := tmux.Sources(tmux.Options{
 			Sockets: c.Tmux.Sockets, UID: os.Getuid(), Env: os.Getenv, ProcRoot: c.Processes.Root, Only: sc.only(snapshot.KindSession),
-			Log: set.Log.Named("tmux"),
+			Agents: set.Config.Rules.Agents,
+			Log:    set.Log.Named("tmux"),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("find tmux servers: %w", err)
@@ -118,7 +124,7 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		}
 		out = append(out, sc.own(snapshot.KindTab, t)...)
 	}
-	if sc.needs(snapshot.KindProcess) {
+	if sc.needs(snapshot.KindProcess, snapshot.KindSession) {
 		out = append(out, set.openSessions()...)
 	}
 	recorded, err := set.records()
@@ -126,7 +132,7 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		return nil, err
 	}
 	out = append(out, recorded...)
-	if sc.needs(snapshot.KindDir, snapshot.KindProcess) {
+	if sc.needs(snapshot.KindDir, snapshot.KindProcess, snapshot.KindSession) {
 		d := set.Dirs(sc)
 		if sc.Kind == snapshot.KindDir {
 			d = set.ownDir(d, sc)
@@ -359,20 +365,29 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 	o := dirs.Options{
 		Rebuildable: r.Rebuildable,
 		Grace:       config.Seconds(r.Grace.Dir),
+		TrimAfter:   config.Seconds(r.TrimAfter),
 		Only:        sc.only(snapshot.KindDir),
 		Holders:     set.Holders(sc.only(snapshot.KindDir) != ""),
+		Timeout:     set.Config.Collect.Timeout,
+		Shared:      set.Folders,
 		Log:         set.Log.Named("dirs"),
 	}
 	for _, s := range r.Scaffold {
 		o.Scaffold = append(o.Scaffold, dirs.Scaffold{In: s.In, Paths: s.Paths, Links: s.Links, Reports: s.Reports})
+	}
+	for _, l := range r.LockReasons {
+		o.LockReasons = append(o.LockReasons, dirs.LockReason{Tool: l.Tool, Pattern: regexp.MustCompile(l.Pattern), Names: l.Names}) // config.Load compiled it
 	}
 	for _, l := range r.Levels {
 		if l.Kind == snapshot.KindDir && l.Level == decision.Off {
 			o.Off = append(o.Off, l.Rule)
 		}
 	}
-	if sc.Kind == snapshot.KindProcess {
-		// Which folders are worktrees is all that a process is judged by: their holders and their content are not read.
+	if sc.Gone != nil {
+		o.Holders = without(o.Holders, sc.Gone)
+	}
+	if sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession {
+		// Which folders are worktrees is all that these are judged by: their holders and their content are not read.
 		o.Holders = nil
 	}
 	return o
@@ -389,7 +404,7 @@ func (set Set) daemons() []processes.Daemon {
 
 // Holders asks who uses folders. What is asked about one folder, right before something is done with it or to explain it, is asked
 // thoroughly.
-func (set Set) Holders(thorough bool) func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
+func (set Set) Holders(thorough bool) holdersFunc {
 	o := processes.HolderOptions{
 		Root: set.Config.Collect.Processes.Root, Opaque: set.Config.Rules.OpaqueProcesses, Servers: set.Config.Rules.Multiplexers, Daemons: set.daemons(), Thorough: thorough,
 	}
@@ -402,6 +417,20 @@ func (set Set) Holders(thorough bool) func(ctx context.Context, paths []string) 
 		return processes.Holders(ctx, o, paths)
 	}
 }
+
+// without leaves out of the users of folders the processes that count as gone.
+func without(holders holdersFunc, gone func(pid int) bool) holdersFunc {
+	return func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
+		found, known, err := holders(ctx, paths)
+		for path, list := range found {
+			found[path] = slices.DeleteFunc(list, func(h snapshot.Holder) bool { return gone(h.PID) })
+		}
+		return found, known, err
+	}
+}
+
+// holdersFunc is dirs.Options.Holders.
+type holdersFunc = func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error)
 
 func named(name string) func(collectors.Source) bool {
 	return func(s collectors.Source) bool { return s.Name == name }

@@ -21,6 +21,8 @@ const (
 	// Waits has a reason to go, and needs a later look; Near has one, and one other thing that passes with time keeps it.
 	Waits = "wait"
 	Near  = "near"
+	// After goes in the same sweep as what uses it, and after that.
+	After = "after"
 )
 
 // soft are the rules whose objections pass with time. What one of them alone keeps nearly goes.
@@ -28,9 +30,10 @@ var soft = []string{decision.RuleSeenOnce, "protect.young", "protect.awake"}
 
 // Item is a candidate that would go, or nearly.
 type Item struct {
-	// State is one of Goes, Ask, Waits and Near.
+	// State is one of Goes, After, Ask, Waits and Near.
 	State string `json:"state"`
-	// Takeable is true for what a person may take: what a sweep would reap, and what the level of its rule leaves to a person.
+	// Takeable is true for what a person may take: what a sweep would reap, at once or after what uses it, and what the level of its rule leaves
+	// to a person.
 	Takeable bool              `json:"takeable"`
 	Decision decision.Decision `json:"decision"`
 }
@@ -50,6 +53,8 @@ func StateOf(d decision.Decision) string {
 		return Goes
 	case d.Level == decision.Ask:
 		return Ask
+	case len(d.After) > 0:
+		return After
 	case d.Level != "" || len(d.Findings) == 0 || len(objections) != 1:
 		return ""
 	case d.Waits():
@@ -66,6 +71,15 @@ func Of(s *snapshot.Snapshot, r *report.Report) []Story {
 	for _, d := range r.Decisions {
 		if state := StateOf(d); state != "" {
 			items = append(items, Item{State: state, Takeable: state == Goes || state == Ask, Decision: d})
+		}
+	}
+	goes := map[string]bool{}
+	for _, it := range items {
+		goes[it.Decision.ID] = it.State == Goes
+	}
+	for i, it := range items {
+		if it.State == After {
+			items[i].Takeable = !slices.ContainsFunc(it.Decision.After, func(id string) bool { return !goes[id] })
 		}
 	}
 	groups := Group(s, items, func(it Item) decision.Decision { return it.Decision })
@@ -193,8 +207,15 @@ func (u union) join(x, y string) {
 	}
 }
 
-// Size is what is known of how much a candidate frees: a process's memory; "" where that is not known.
+// Size is what is known of how much a candidate frees: a folder's place on the disk, a process's memory; "" where that is not known.
 func Size(d decision.Decision) string {
+	if z := d.Size; z != nil {
+		said := text.Size(z.Bytes - z.Shared)
+		if !z.Complete {
+			said = ">" + said
+		}
+		return said
+	}
 	if d.About != nil && d.About.Memory != nil {
 		return text.Size(*d.About.Memory)
 	}

@@ -126,6 +126,9 @@ func Home(path string) string {
 // Time writes a time on the clock of the person who reads it.
 func Time(t time.Time) string { return t.Local().Format(time.DateTime) }
 
+// Day writes the day of a time as the person who reads it counts it: Nov 29.
+func Day(t time.Time) string { return t.Local().Format("Jan 2") }
+
 // Span writes a duration the way people say it.
 func Span(d time.Duration) string {
 	switch {
