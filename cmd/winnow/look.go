@@ -34,7 +34,7 @@ func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot
 		Now:     func() time.Time { return began.At },
 		Log:     a.log.Named("collectors"),
 	}
-	if a.cfg.Collect.Dirs.Discover && (sc.Kind == "" || sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession) {
+	if a.cfg.Collect.Dirs.Discover && !sc.Alone && (sc.Kind == "" || sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession) {
 		opts.Discover = func(path string) []collectors.Source { return set.Discover(sc, path) }
 		opts.Around = func(from, path string) []collectors.Source { return set.Around(sc, from, path) }
 		opts.Searches = set.Searches(mem.repositories)
@@ -56,7 +56,7 @@ func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot
 	panes.Fill(s)
 	mem.fill(ctx, s, a.cfg.Rules.ClockJump)
 	a.projects(ctx, s, sc)
-	if sc.ID == "" { // one candidate's look does not see where everybody else's sessions live
+	if sc.ID == "" && !sc.Alone { // one candidate's look does not see where everybody else's sessions live
 		s.Workers = a.observer().Observe(ctx, s)
 	}
 	return s, nil

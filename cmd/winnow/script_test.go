@@ -88,6 +88,10 @@ func TestScripts(t *testing.T) {
 			"herdr":    herdrCmd,
 			"sqlite":   sqliteCmd,
 			"tower":    towerCmd,
+			"screen":   screenCmd,
+			"keys":     keysCmd,
+			"resize":   resizeCmd,
+			"shows":    showsCmd,
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "root" {

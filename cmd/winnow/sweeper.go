@@ -31,6 +31,8 @@ type sweeper struct {
 	// broken is why there is no ledger: the look then spares everything and nothing is remembered.
 	broken error
 	unlock []func() error
+	// seen is what the last sweep looked at.
+	seen *snapshot.Snapshot
 }
 
 // openSweeper takes the lock and opens the ledger. Without a ledger nothing may be done, but a dry run still shows what it sees.
@@ -95,6 +97,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	if err != nil {
 		return nil, err
 	}
+	s.seen = snap
 	res, err := s.engine.Decide(ctx, snap, &s.cfg.Rules.Config)
 	if err != nil {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
@@ -108,7 +111,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	}
 	if s.ledger == nil {
 		past, _ := s.past(ctx, snap) // no ledger, nothing to read
-		r.Held(f.caps(s.cfg).Plan(s.touched(f.show.kinds), res.Decisions, past))
+		r.Held(f.caps(s.cfg).Plan(s.touched(f.show.kinds), f.chosen(res.Decisions), past))
 		s.alarms(ctx, r, snap, res.Decisions)
 		return r, nil
 	}
@@ -118,13 +121,13 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	if err != nil {
 		return nil, err
 	}
-	r.Held(f.caps(s.cfg).Plan(s.touched(f.show.kinds), res.Decisions, past))
+	r.Held(f.caps(s.cfg).Plan(s.touched(f.show.kinds), f.chosen(res.Decisions), past))
 	if err := s.record(ctx, id, started, r, snap, next, mem, res.Decisions); err != nil {
 		return nil, err
 	}
 	if f.apply {
 		s.act(ctx, r, snap, mem, res, past, f)
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && f.only == nil {
 			s.purge(ctx, r, snap)
 		}
 	}

@@ -290,6 +290,9 @@ func Messages(rs []decision.Reason) string {
 	return strings.Join(out, "; ")
 }
 
+// Stays counts in one line what is kept, by the main reason of each; "" where everything goes.
+func Stays(ds []decision.Decision) string { return stays(ds) }
+
 // stays counts what is kept by the main reason of each.
 func stays(ds []decision.Decision) string {
 	kept, by := 0, map[string]int{}

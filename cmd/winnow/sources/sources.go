@@ -47,6 +47,8 @@ type Scope struct {
 	Source, Native string
 	// Argv has command lines read.
 	Argv bool
+	// Alone leaves out everything but the processes: enough to show what runs, and never to judge it.
+	Alone bool
 	// Gone says of processes that the look takes them for gone: they use no folder. Nil is none. Nothing is done on such a look.
 	Gone func(pid int) bool
 }
@@ -90,6 +92,9 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		Name: snapshot.Proc, Kind: "processes", Path: c.Processes.Root,
 		Reader: processes.New(set.Processes(sc)),
 	}}
+	if sc.Alone {
+		return out, nil
+	}
 	if sc.needs(snapshot.KindSession, snapshot.KindProcess) {
 		t, err := tmux.Sources(tmux.Options{
 			Sockets: c.Tmux.Sockets, UID: os.Getuid(), Env: os.Getenv, ProcRoot: c.Processes.Root, Only: sc.only(snapshot.KindSession),
