@@ -157,6 +157,15 @@ ALTER TABLE looks ADD COLUMN asleep TEXT;
 -- Of processes: since when none was seen to work, and what it and all below it had done by then, as JSON.
 ALTER TABLE sightings ADD COLUMN idle_since INTEGER;
 ALTER TABLE sightings ADD COLUMN work TEXT;
+`, `
+-- Which processes looks saw below which agents; agents as JSON.
+CREATE TABLE descents (
+	pid         INTEGER PRIMARY KEY,
+	boot_id     TEXT NOT NULL,
+	start_ticks INTEGER NOT NULL,
+	agents      TEXT NOT NULL,
+	last_at     INTEGER
+) STRICT;
 `}
 
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the

@@ -198,7 +198,7 @@ func TestACapturedMarkerIsOfAnAgentThatIsKnown(t *testing.T) {
 				seen++
 				var have []string
 				for _, name := range p.Env {
-					if slices.Contains(cfg.Collect.Processes.Markers, name) {
+					if slices.Contains(cfg.MarkerNames(), name) {
 						have = append(have, name)
 					}
 				}

@@ -21,6 +21,7 @@ import (
 // snapshot and is not an error; what comes back as an error is configuration that names no source.
 func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot.Snapshot, error) {
 	set := a.sources()
+	set.Descents = mem.descents
 	from, err := set.Of(sc, mem.owners)
 	if err != nil {
 		return nil, err
@@ -106,16 +107,18 @@ type memory struct {
 	sightings map[string]snapshot.Sighting
 	last      *ledger.Look
 	owners    []snapshot.Owner
+	descents  []snapshot.Descent
 }
 
 // remember reads the memory from an open ledger.
 func remember(ctx context.Context, path string, l *ledger.Ledger) memory {
 	m := memory{path: path}
-	var errs [4]error
+	var errs [5]error
 	m.holds, errs[0] = l.Holds(ctx)
 	m.sightings, errs[1] = l.Sightings(ctx)
 	m.last, errs[2] = l.Look(ctx)
 	m.owners, errs[3] = l.Owners(ctx)
+	m.descents, errs[4] = l.Descents(ctx)
 	m.err = errors.Join(errs[:]...)
 	return m
 }
@@ -146,7 +149,7 @@ func (m memory) fill(_ context.Context, s *snapshot.Snapshot, jump float64) {
 		return
 	}
 	s.Sources[snapshot.Ledger] = src
-	s.Holds, s.Sightings, s.Owners = m.holds, m.sightings, m.owners
+	s.Holds, s.Sightings, s.Owners, s.Descents = m.holds, m.sightings, m.owners, m.descents
 	s.Host.SteadySince, s.Host.LastResumeAt = ledger.Steady(m.last, s.Host, s.TakenAt, config.Seconds(jump))
 	s.Host.Asleep = ledger.Asleep(m.last, s.Host, s.TakenAt)
 }

@@ -66,8 +66,8 @@ type Collect struct {
 		Tower string   `json:"tower"`
 	} `json:"codev"`
 	Processes struct {
-		Root    string   `json:"root"`
-		Markers []string `json:"markers"`
+		Root    string           `json:"root"`
+		Markers []subject.Marker `json:"markers"`
 	} `json:"processes"`
 	Dirs struct {
 		Roots        []string `json:"roots"`
@@ -179,7 +179,7 @@ func load(path string, data []byte, env []string) (*Config, error) {
 		dc.ErrorUnused = true
 		dc.TagName = "json"
 		dc.Squash = true
-		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, mapstructure.StringToSliceHookFunc(","))
+		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, markers, mapstructure.StringToSliceHookFunc(","))
 	})
 	where := path
 	if where == "" {
@@ -190,6 +190,9 @@ func load(path string, data []byte, env []string) (*Config, error) {
 	}
 	c.File, c.Digest = path, sha256.Sum256(data)
 	c.Rules.Levels = levels
+	if err := c.describeMarkers(); err != nil {
+		return nil, err
+	}
 	if err := c.expand(set); err != nil {
 		return nil, err
 	}

@@ -30,6 +30,12 @@ func isDuration(t reflect.Type) (is, inSeconds bool) {
 
 // leaf holds values that are written in a way of their own against that.
 func leaf(t reflect.Type, n *yaml.Node) (string, bool) {
+	switch t {
+	case reflect.TypeFor[subject.Marker]():
+		return "", n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" // by its name alone
+	case reflect.TypeFor[subject.Markers]():
+		return "they are described in collect.processes.markers: write {name: MY_AGENT_SESSION, value: session} there", true
+	}
 	if t != reflect.TypeFor[[]subject.RuleLevel]() {
 		return durationLeaf(t, n)
 	}

@@ -38,6 +38,8 @@
 #   a path. What a program makes for itself alone (`own_sockets`) does not count, nor does a pair of sockets without a name. What
 #   listens in another network namespace is not known.
 #
+#   A server of which nothing is left ([reap.processes.leaked_server](leaked_server.md)) does not count as one that listens.
+#
 #   A process that runs in an interpreter, and carries an agent's marker or stands below one that does, may be an agent unless it is
 #   of a listed family, and is kept. One exception: whoever it worked for is positively over, and it has been busy all its life
 #   ([reap.processes.runaway](runaway.md)); no agent that waits for its model is.
@@ -100,6 +102,7 @@ import data.policies.lib.leftovers
 import data.policies.lib.names
 import data.policies.lib.panes
 import data.policies.lib.processes
+import data.policies.lib.provenance
 import data.policies.lib.registry
 import data.policies.lib.sessions
 import data.policies.lib.terminals
@@ -289,6 +292,9 @@ _silent if {
 }
 
 _silent if input.config.spare_listeners == false
+
+# Its agent, its folder and its clients are gone.
+_silent if provenance.leaked
 
 _reasons contains $"it is a daemon that its vendor runs for all of its agents ({input.process.daemon}), which no rule ends" if input.process.daemon != ""
 
