@@ -112,6 +112,11 @@ func (f *forest) end(b *being) {
 	b.children = nil
 }
 
+// at is when something happened: a tick of this clock takes ten seconds.
+func (f *forest) at(ticks uint64) *time.Time {
+	return new(noon.Add(-12*time.Hour + time.Duration(ticks)*10*time.Second))
+}
+
 // shell is a shell in a terminal of a person's, with or without an editor's flag, or in a pane of a tmux server.
 func (f *forest) shell(server *being) *being {
 	parent, set, what := f.manager, map[string]string{}, "shell"
@@ -165,7 +170,7 @@ func (f *forest) agent(parent *being) *being {
 	}
 	a.vendor, a.sessionID = vendor, id
 	if vendor == "claude" && f.chance(0.9) {
-		f.records[a.pid] = snapshot.OpenSession{Source: "agents/claude", ID: id, PID: a.pid, StartTicks: new(a.ticks)}
+		f.records[a.pid] = snapshot.OpenSession{Source: "agents/claude", ID: id, PID: a.pid, StartTicks: new(a.ticks), WrittenAt: f.at(a.ticks)}
 	}
 	return a
 }
@@ -302,7 +307,8 @@ func (f *forest) live() {
 			f.sessions++
 			b.sessionID = fmt.Sprintf("id-%d", f.sessions)
 			if r, ok := f.records[b.pid]; ok {
-				r.ID = b.sessionID
+				f.ticks++
+				r.ID, r.WrittenAt = b.sessionID, f.at(f.ticks)
 				f.records[b.pid] = r
 			}
 			f.tool(b)
@@ -330,13 +336,12 @@ func (f *forest) look(missing float64) *snapshot.Snapshot {
 		s.OpenSessions = append(s.OpenSessions, r)
 	}
 	slices.SortFunc(s.OpenSessions, func(a, b snapshot.OpenSession) int { return a.PID - b.PID })
-	began := new(noon.Add(-2 * time.Hour))
 	for _, b := range f.all {
 		if b.gone {
 			continue
 		}
 		p := snapshot.Process{
-			PID: b.pid, StartTicks: b.ticks, StartedAt: began, PPID: new(b.ppid), PGID: new(b.pgid), Session: new(b.session), ForegroundPGID: new(b.foreground),
+			PID: b.pid, StartTicks: b.ticks, StartedAt: f.at(b.ticks), PPID: new(b.ppid), PGID: new(b.pgid), Session: new(b.session), ForegroundPGID: new(b.foreground),
 			TTY: new(b.tty), State: "S", Threads: new(1), Kernel: new(false), Name: b.name, Exe: new(b.exe), UID: new(1000), Cwd: new(b.cwd), CwdDeleted: new(b.cwdDeleted),
 			CPU: new(1.5), RSS: new(int64(1 << 20)), Written: new(int64(100)), Listening: new(append([]int{}, b.listening...)), UnixSockets: &[]string{},
 			Clients: new(b.clients), Markers: &b.env, PIDNamespace: new(uint64(thisSpace)), ArgvDigest: "d-" + b.name + b.script,
@@ -399,7 +404,7 @@ func TestNoProcessOfAnotherIsAnOrphan(t *testing.T) {
 	}
 	t.Parallel()
 	e, config := shipped(t), Case{}.config(t)
-	const forests = 3000
+	const forests = 1200
 	wanted, found, processes, kept := [2]int{}, [2]int{}, 0, map[string]int{}
 	for seed := range uint64(forests) {
 		f := newForest(seed, config)

@@ -61,6 +61,8 @@ type node struct {
 	lost   bool // it has a parent that is not known
 	// sessions are those that it has open, by its own record.
 	sessions []string
+	// recordedAt is when the last of its records was written; nil where that is not known.
+	recordedAt *time.Time
 	// Alive, and by name an agent, a vendor's daemon for its agents, a multiplexer's server. An agent is at work: a daemon without child
 	// processes does not count as an agent.
 	agent, daemon, multiplexer bool
@@ -97,7 +99,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		if !dead(&p) {
 			n.agent, n.multiplexer = known.agent(&p), named(&p, multiplexerNames)
 			n.daemon = p.Daemon != nil && *p.Daemon != ""
-			n.sessions = open.of(&p, s.Host.UID)
+			n.sessions, n.recordedAt = open.of(&p, s.Host.UID)
 			n.agent = n.agent || len(n.sessions) > 0
 			n.maybe = known.maybe(&p)
 		}

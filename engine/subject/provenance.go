@@ -281,9 +281,9 @@ func (x *processes) apart(i, k int) bool {
 }
 
 // otherMarkers reports whether each identifying marker of a process was set by another agent: this one does not carry it with that value, so it
-// did not hand it down, and would itself have set another value. A pid speaks for the session that an agent of the same vendor sets beside it. What
-// an agent of the same vendor set as a session before is otherwise not known, for a session changes within one process; only its record, and that of
-// the other session, tell. Identifying markers that the agent itself carries were compared before.
+// did not hand it down, and would itself have set another value. A pid speaks for the session that an agent of the same vendor sets beside it. A
+// session changes within one process, so an agent of the same vendor may have had that one before, unless its record of the present one is older than the
+// process, or the record of the other session names an older process that has ended. Identifying markers that the agent itself carries were compared before.
 func (x *processes) otherMarkers(n, a *node) bool {
 	if a.p.Markers == nil || !x.own(n) {
 		return false
@@ -310,7 +310,10 @@ func (x *processes) otherMarkers(n, a *node) bool {
 		}
 		switch {
 		case m.Agent != "" && slices.Contains(named, m.Agent):
-		case x.ended[value].before(n) && len(a.sessions) > 0 && !slices.Contains(a.sessions, value):
+		case slices.Contains(a.sessions, value):
+			return false
+		case x.ended[value].before(n) && len(a.sessions) > 0:
+		case a.recordedBefore(n):
 		default:
 			if vendor := x.vendor(a); vendor == "" || m.Agent == "" || vendor == m.Agent {
 				return false
@@ -319,6 +322,11 @@ func (x *processes) otherMarkers(n, a *node) bool {
 		told = true
 	}
 	return told
+}
+
+// recordedBefore reports whether an agent wrote down its present session before another process began, so that it had that one then.
+func (n *node) recordedBefore(p *node) bool {
+	return n.recordedAt != nil && p.p.StartedAt != nil && n.recordedAt.Add(written).Before(*p.p.StartedAt)
 }
 
 // otherPane reports whether a process got its markers in a pane, or in a session of the kernel's, that an agent is not in and that it did not

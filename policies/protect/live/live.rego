@@ -55,7 +55,7 @@
 #
 #   A server that spoke with an agent over pipes and outlived it is no work, although it has the pane's terminal. It counts as left
 #   over only where all of this is known of it: it is of the family mcp-server or language-server, it carries an agent's marker that
-#   the shell of its pane does not carry, no agent lives that may have started it, its parent is one that inherits orphans (or a
+#   the shell of its pane does not carry (or looks saw it below agents that have all ended), no agent lives that may have started it, its parent is one that inherits orphans (or a
 #   package runner or shell that is itself left over), it is in the background of its terminal, sleeps, and listens neither on a
 #   port nor on a unix socket. Then it keeps no session and no tab, which name it as `taken_along` and end it with them; and in a
 #   pane that stays it may go by [reap.processes.orphan](orphan.md), as long as nothing is below it.

@@ -20,8 +20,8 @@
 #
 #   While an agent lives that may have started it, it stays, and [protect.owned](owned.md) names that agent. An older agent counts
 #   unless it positively did not start it: looks saw the process below others; each identifying marker has a value that this agent
-#   does not carry and would not have set (a pid that is not its own, a session of another vendor's program, a session whose own record names
-#   an older process that has ended); or the process got its marker in a session of the kernel's that the agent is not in and did not begin.
+#   does not carry and would not have set (a pid that is not its own, a session of another vendor's program, another session than it had open by its own record since
+#   before the process began, a session whose record names an older process that has ended); or the process got its marker in a session of the kernel's that the agent is not in and did not begin.
 #
 #   While some process may be an agent and does not show it (its file could not be read, or what an interpreter runs), nothing that
 #   is younger is an orphan; what was itself left behind does not count here. `winnow sweep`, `explain` and `doctor` name that
