@@ -327,10 +327,13 @@ type Outcome struct {
 	Open bool `json:"open,omitempty"`
 }
 
-// Freed counts what an act gave back, both in bytes. What lies in the trash is not freed yet.
+// Freed counts what an act gave back, all in bytes. What lies in the trash is not freed yet.
 type Freed struct {
 	Bytes int64 `json:"bytes"`
 	RSS   int64 `json:"rss"`
+	// PSS is the memory of the processes that ended with what they shared counted in parts, read right before the first signal. 0 where it could not
+	// be read.
+	PSS int64 `json:"pss,omitempty"`
 }
 
 // Act is one decision carried out, or not.

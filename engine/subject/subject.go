@@ -366,6 +366,8 @@ type Config struct {
 	Families        []Family         `json:"families"`
 	PersonalDaemons []PersonalDaemon `json:"personal_daemons"`
 	OwnSockets      []string         `json:"own_sockets"`
+	// DrivenPrograms are globs over the files of programs that tools install for agents and tests to drive.
+	DrivenPrograms []string `json:"driven_programs"`
 	// Markers are collect.processes.markers, those that say who started a process: what the value of each is.
 	Markers Markers `json:"markers"`
 	// MarkerRecords are markers whose value names a session that an orchestrator has on record, PIDMarkers those whose value is the pid of

@@ -190,7 +190,7 @@ func load(path string, data []byte, env []string) (*Config, error) {
 	}
 	c.File, c.Digest = path, sha256.Sum256(data)
 	c.Rules.Levels = levels
-	if err := c.describeMarkers(); err != nil {
+	if err := c.describeMarkers(where); err != nil {
 		return nil, err
 	}
 	if err := c.expand(set); err != nil {

@@ -27,6 +27,9 @@ func (c *Config) MarkerNames() []string {
 
 // markers reads a marker that is given by its name alone.
 func markers(from, to reflect.Type, data any) (any, error) {
+	if list, ok := data.(string); ok && to == reflect.TypeFor[[]subject.Marker]() { // from the environment
+		return strings.Split(list, ","), nil
+	}
 	if to == reflect.TypeFor[subject.Marker]() && from.Kind() == reflect.String {
 		return subject.Marker{Name: strings.TrimSpace(reflect.ValueOf(data).String())}, nil
 	}
@@ -55,14 +58,14 @@ const pane = "pane"
 
 // describeMarkers hands the rules what the value of each marker is. One that is given by its name alone is what the defaults say of it, or the
 // lists of identifying markers (rules.id_markers, rules.pid_markers, rules.marker_records); one that is on none is a flag.
-func (c *Config) describeMarkers() error {
+func (c *Config) describeMarkers(file string) error {
 	known, err := shipped()
 	if err != nil {
 		return err
 	}
 	c.Rules.Markers = subject.Markers{}
 	for i, m := range c.Collect.Processes.Markers {
-		where := fmt.Sprintf("collect.processes.markers[%d]", i)
+		where := fmt.Sprintf("%s: collect.processes.markers[%d]", file, i)
 		if m.Name == "" || strings.ContainsAny(m.Name, "= \x00") {
 			return Mistakef("%s: %q is no name of a variable; it wants {name: MY_AGENT_SESSION, value: session}; nothing was done", where, m.Name)
 		}

@@ -16,6 +16,7 @@ config := {
 	"opaque_processes": ["ssh-agent"],
 	"families": [{"family": "dev-server", "names": [], "scripts": ["vite"], "packages": ["vite"]}],
 	"personal_daemons": [{"name": "emacs", "is": "editor"}],
+	"driven_programs": ["*/ms-playwright/*"],
 	"own_sockets": ["*/tsx-*/*.pipe"],
 	"markers": [{"name": "AGENT_SESSION", "value": "session"}, {"name": "CLAUDECODE", "value": "flag", "agent": "claude"}],
 	"marker_records": [{"marker": "FLOCK_SESSION", "format": "flock"}],
