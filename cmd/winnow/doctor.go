@@ -326,7 +326,7 @@ func (a *app) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []C
 		}
 		out = append(out, c)
 	}
-	return append(out, unreadMarkers(a.cfg.Collect.Processes.Markers, &a.cfg.Rules.Config)...)
+	return append(out, unreadMarkers(a.cfg.MarkerNames(), &a.cfg.Rules.Config)...)
 }
 
 // anyRead reports whether a source of a kind, and of a format where one is given, was read.
@@ -341,7 +341,7 @@ func anyRead(s *snapshot.Snapshot, kind, format string) bool {
 
 // needs are the words that METADATA may name as a rule's needs, each with why it is missing here: "" where it is not.
 func (a *app) needs(s *snapshot.Snapshot) map[string]string {
-	r, markers := &a.cfg.Rules, a.cfg.Collect.Processes.Markers
+	r, markers := &a.cfg.Rules, a.cfg.MarkerNames()
 	recorded := slices.ContainsFunc(s.Registry, func(e snapshot.Entry) bool { return e.Session != "" })
 	worktree, upstream := false, false
 	for _, d := range s.Dirs {

@@ -19,6 +19,7 @@ import (
 	"winnow/engine/eval"
 	"winnow/engine/policy"
 	"winnow/engine/snapshot"
+	"winnow/engine/subject"
 	"winnow/ledger"
 )
 
@@ -145,10 +146,11 @@ func lookOf(s *snapshot.Snapshot) ledger.Look {
 	}
 }
 
-// learn adds what this look knows of terminals' owners, so that the looks before each act of the sweep know it as well: what one act takes
+// learn adds what this look knows of terminals' owners, and of which processes are below agents, so that the looks before each act of the sweep know it as well: what one act takes
 // away may have been all that says whose the next one is.
 func (a *app) learn(mem memory, snap *snapshot.Snapshot) memory {
 	mem.owners = codev.Owners(snap, mem.owners, a.cfg.Alarms.Remember)
+	mem.descents = subject.Descents(snap, &a.cfg.Rules.Config, mem.descents)
 	return mem
 }
 
@@ -168,6 +170,9 @@ func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *r
 	if mem.err == nil { // what could not be read is not written over
 		if err := s.ledger.SaveOwners(ctx, mem.owners); err != nil {
 			return fmt.Errorf("record owners: %w; nothing was done", err)
+		}
+		if err := s.ledger.SaveDescents(ctx, mem.descents); err != nil {
+			return fmt.Errorf("record what runs below agents: %w; nothing was done", err)
 		}
 	}
 	if mem.err == nil {

@@ -3,6 +3,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -73,8 +74,8 @@ type Collect struct {
 		Tower string   `json:"tower"`
 	} `json:"codev"`
 	Processes struct {
-		Root    string   `json:"root"`
-		Markers []string `json:"markers"`
+		Root    string           `json:"root"`
+		Markers []subject.Marker `json:"markers"`
 	} `json:"processes"`
 	Dirs struct {
 		Roots        []string `json:"roots"`
@@ -212,7 +213,7 @@ func load(path string, data []byte, env []string) (*Config, error) {
 		dc.ErrorUnused = true
 		dc.TagName = "json"
 		dc.Squash = true
-		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, amounts, mapstructure.StringToSliceHookFunc(","))
+		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, amounts, markers, mapstructure.StringToSliceHookFunc(","))
 	})
 	c.File, c.Digest = path, sha256.Sum256(data)
 	at := sites{file: path, data: data, set: set}
@@ -220,6 +221,9 @@ func load(path string, data []byte, env []string) (*Config, error) {
 		return nil, Mistakef("%s: %s; nothing was done", at.variable(err.Error()), tidyDecode(err))
 	}
 	c.Rules.Levels = c.levels
+	if err := c.describeMarkers(cmp.Or(path, "the environment")); err != nil {
+		return nil, err
+	}
 	if err := c.expand(at); err != nil {
 		return nil, err
 	}

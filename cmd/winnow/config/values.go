@@ -31,6 +31,10 @@ func isDuration(t reflect.Type) (is, inSeconds bool) {
 func leaf(t reflect.Type, n *yaml.Node) (string, bool) {
 	wants := ""
 	switch t {
+	case reflect.TypeFor[subject.Marker]():
+		return "", n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" // by its name alone
+	case reflect.TypeFor[subject.Markers]():
+		return "they are described in collect.processes.markers: write {name: MY_AGENT_SESSION, value: session} there", true
 	case reflect.TypeFor[Size](), reflect.TypeFor[subject.Bytes]():
 		return sizeLeaf(n), true
 	case reflect.TypeFor[[]subject.RuleLevel]():

@@ -35,9 +35,11 @@ type Set struct {
 	Config *config.Config
 	// Policy is nil in a command that judges nothing.
 	Policy *policy.Policy
-	Log    hclog.Logger
 	// Folders is what the sources of folders share in one look; nil shares nothing.
 	Folders *dirs.Shared
+	// Descents is which processes earlier looks saw below agents.
+	Descents []snapshot.Descent
+	Log      hclog.Logger
 }
 
 // Scope narrows a look to what one candidate needs; the zero Scope looks at everything.
@@ -294,14 +296,18 @@ func (set Set) codev(sc Scope, known []snapshot.Owner) codev.Options {
 func (set Set) Processes(sc Scope) processes.Options {
 	c, r := set.Config.Collect.Processes, &set.Config.Rules
 	classes, all := set.inFull(snapshot.KindProcess)
-	markers := slices.Clone(c.Markers)
+	markers := set.Config.MarkerNames()
 	for _, m := range snapshot.PaneMarkers { // those by which a process belongs to a pane
 		if !slices.Contains(markers, m) {
 			markers = append(markers, m)
 		}
 	}
+	below := make(map[int]uint64, len(set.Descents))
+	for _, d := range set.Descents {
+		below[d.PID] = d.StartTicks
+	}
 	return processes.Options{
-		Root: c.Root, Markers: markers, Interpreters: r.Interpreters, Shells: r.Shells, Daemons: set.daemons(),
+		Root: c.Root, Markers: markers, Remembered: below, Interpreters: r.Interpreters, Shells: r.Shells, Daemons: set.daemons(),
 		WithArgv: sc.Argv, Only: sc.pid(), All: all, Classes: classes, Log: set.Log.Named("processes"),
 	}
 }
