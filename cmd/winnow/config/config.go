@@ -280,7 +280,10 @@ func UnknownEnv(env, flags []string) []string {
 	for _, e := range env {
 		k, _, _ := strings.Cut(e, "=")
 		if strings.HasPrefix(k, EnvPrefix) && !strings.HasPrefix(k, ownEnv) && !slices.Contains(names, k) {
-			out = append(out, k+text.Hint(k, names))
+			if near := text.Near(k, names); near != "" {
+				k += " (the nearest is " + near + ")"
+			}
+			out = append(out, k)
 		}
 	}
 	slices.Sort(out)
@@ -381,11 +384,15 @@ func (c *Config) checkDiscovery(must need) {
 }
 
 func (r Record) checkFields(kind string, must need) {
-	names := records.FieldNames(kind, r.Format)
+	var names []string
+	for _, name := range records.FieldNames(kind, r.Format) {
+		names = append(names, "fields."+name)
+	}
 	must(names != nil || len(r.Fields) == 0, "collect: %s has fields and the format %q; fields are for the formats %s, %s and %s",
 		r.Name, r.Format, records.JSON, records.JSONL, records.Kapi)
 	for _, name := range slices.Sorted(maps.Keys(r.Fields)) {
-		must(slices.Contains(names, name), "collect.%s: %s: unknown key \"fields.%s\"%s", kind, r.Name, name, text.Hint(name, names))
+		name = "fields." + name
+		must(slices.Contains(names, name), "collect.%s: %s: unknown key %q%s", kind, r.Name, name, text.Hint(name, names))
 	}
 }
 

@@ -193,8 +193,8 @@ func TestSuggestionsAreNear(t *testing.T) {
 		}
 	}
 	for env, says := range map[string]string{
-		"WINNOW_COLECT_TIMEOUT=1s":     `WINNOW_COLECT_TIMEOUT; the nearest is "WINNOW_COLLECT_TIMEOUT"`,
-		"WINNOW_RULES_GRACE_DIRS=1s":   `the nearest is "WINNOW_RULES_GRACE_DIR"`,
+		"WINNOW_COLECT_TIMEOUT=1s":     `WINNOW_COLECT_TIMEOUT (the nearest is WINNOW_COLLECT_TIMEOUT)`,
+		"WINNOW_RULES_GRACE_DIRS=1s":   `(the nearest is WINNOW_RULES_GRACE_DIR)`,
 		"WINNOW_SOMETHING_OF_A_BIRD=1": "WINNOW_SOMETHING_OF_A_BIRD",
 	} {
 		if got := UnknownEnv([]string{env}, nil); len(got) != 1 || !strings.HasSuffix(got[0], says) {
