@@ -229,7 +229,7 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	l.trim(ctx)
 	part := l.part()
 	part.Unreadable += unreadable
-	part.Refused = l.refused
+	part.Refused = append(l.refused, scout.notes...)
 	if err := ctx.Err(); err != nil {
 		part.Partial = true
 		return part, fmt.Errorf("read folders: %w", err)

@@ -409,7 +409,9 @@ type Config struct {
 	SessionNames    Names            `json:"session_names"`
 	DisposableDirs  []string         `json:"disposable_dirs"`
 	Rebuildable     []string         `json:"rebuildable"`
-	Scaffold        []Scaffold       `json:"scaffold"`
+	// NamedFiles is how many files of a kind a message names.
+	NamedFiles int        `json:"named_files"`
+	Scaffold   []Scaffold `json:"scaffold"`
 	// LockReasons are the forms in which tools write why a worktree is locked while an agent of theirs works in it.
 	LockReasons      []LockReason `json:"lock_reasons"`
 	Protected        []string     `json:"protected"`

@@ -131,19 +131,23 @@ _lost contains $"{what}: {found}{_named(name)}" if {
 }
 
 # The first few of the files, with how each stands to the main checkout, and what to do when an ignored one may go.
+default _named(_) := ""
+
 _named(name) := $" ({concat(", ", array.slice(named, 0, input.config.named_files))}{_more(named, input.dir.git[name])}{_advice(name)})" if {
 	listed := input.dir.git[concat("", [name, "_paths"])]
 	named := [$"{path} {_stands(path)}" | some path in listed]
 	count(named) > 0
-} else := ""
+}
 
-_more(named, all) := $" and {all - input.config.named_files} more" if {
+default _more(_, _) := ""
+
+_more(named, total) := $" and {total - input.config.named_files} more" if {
 	count(named) > input.config.named_files
-} else := ""
+}
 
-_advice(name) := "; add to rules.rebuildable what may go" if {
-	name == "ignored"
-} else := ""
+default _advice(_) := ""
+
+_advice("ignored") := "; add to rules.rebuildable what may go"
 
 _stands(path) := "differs from the main checkout's" if {
 	path in input.dir.git.differing_paths
