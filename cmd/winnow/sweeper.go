@@ -106,7 +106,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	next := eval.Sightings(mem.sightings, snap, res.Decisions)
 	r := report.New(mode, id, snap, s.policy, s.ruled(snap), res, f.show.kinds)
 	r.Settled = settled
-	s.measure(ctx, snap, r.Decisions)
+	s.measure(ctx, snap, r.Decisions, mayGo)
 	if !f.apply {
 		s.foresee(ctx, r, snap, mem, res)
 	}

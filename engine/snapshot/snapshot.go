@@ -414,7 +414,8 @@ type Content struct {
 	Name     string `json:"name"`
 	// Main is the main checkout of its repository.
 	Main string `json:"main,omitempty"`
-	// Linked is true for a linked worktree, Registered where its repository has an entry for it; Locked is git's own lock on it.
+	// Linked is true for a linked worktree, Registered where its repository has an entry for it; Locked where a lock of git's counts: one
+	// whose process has ended does not.
 	Linked     *bool `json:"linked,omitempty"`
 	Registered *bool `json:"registered,omitempty"`
 	Locked     *bool `json:"locked,omitempty"`
