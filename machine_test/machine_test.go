@@ -26,6 +26,7 @@ rules:
   grace: {process: 1s, session: 1s}
   confirm_after: 1s
   confirm_process_after: 2s
+  session_idle: 1s
   steady_for: 0s
 `
 

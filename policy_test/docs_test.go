@@ -267,7 +267,7 @@ func table(t *testing.T, docs []ruleDoc, family string, config *yaml.Node) strin
 		if path := strings.Split(d.id, "."); path[0] != family {
 			continue
 		} else if family == "reap" {
-			kind = map[string]string{"tabs": "tab", "sessions": "session", "terminals": "terminal", "dirs": "dir", "processes": "process"}[path[1]]
+			kind = map[string]string{"tabs": "tab", "sessions": "session", "terminals": "terminal", "dirs": "dir", "content": "dir", "processes": "process"}[path[1]]
 		}
 		var parameters []string
 		for key := range d.parameters() {
