@@ -105,3 +105,27 @@ func TestEveryShippedRuleHasAPlace(t *testing.T) {
 		t.Errorf("%d messages of what is not known were found, want more: has their form changed?", seen)
 	}
 }
+
+// TestWhyAWorktreeHasNotLanded holds what a person is told of a worktree that no rule found, by what git knows of it.
+func TestWhyAWorktreeHasNotLanded(t *testing.T) {
+	t.Parallel()
+	const main = "refs/remotes/origin/main"
+	for want, g := range map[string]snapshot.Git{
+		"1 commit that is not on origin/main":             {Landed: new(false), Upstream: main, Ahead: new(1), Commits: new(1)},
+		"3 commits that are not on origin/main":           {Landed: new(false), Upstream: main, Ahead: new(3), Landing: &snapshot.Landing{Into: main}},
+		"2 commits that are not on trunk":                 {Landed: new(false), Upstream: "refs/heads/trunk", Ahead: new(2)},
+		"its work has landed; it may go when nothing":     {Landed: new(false), Upstream: main, Ahead: new(3), Landing: &snapshot.Landing{By: "squash", Into: main}},
+		"nothing was done in it yet; it may go when":      {Landed: new(true), Upstream: main, Commits: new(0)},
+		"the default branch is checked out in it":         {Landed: new(true), Upstream: main, Commits: new(2), Branch: "refs/heads/main"},
+		"no rule found a reason to reap it":               {Upstream: main},
+		"its commits are not all on the default branch":   {Landed: new(false)},
+		"its work has landed; it may go when nothing has": {Landed: new(true), Upstream: main, Commits: new(2), Branch: "refs/heads/x"},
+	} {
+		g.Worktree = new(true)
+		s := &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/a": {Git: &g}}}
+		got := Main(decision.Decision{ID: "dir:/w/a", Kind: snapshot.KindDir, Verdict: decision.Spare}, s)
+		if !strings.HasPrefix(got.Message, want) {
+			t.Errorf("want %q, got %+v", want, got)
+		}
+	}
+}
