@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
@@ -241,13 +242,23 @@ func unfound(d decision.Decision, s *snapshot.Snapshot) *decision.Main {
 	if g == nil || g.Worktree == nil || !*g.Worktree || g.Landed == nil {
 		return nil
 	}
-	upstream := strings.TrimPrefix(g.Upstream, "refs/remotes/")
+	upstream := strings.TrimPrefix(strings.TrimPrefix(g.Upstream, "refs/remotes/"), "refs/heads/")
+	landed := *g.Landed || g.Landing != nil && g.Landing.By != ""
 	switch {
-	case *g.Landed && g.Commits != nil && *g.Commits == 0:
+	case landed && g.Commits != nil && *g.Commits == 0:
 		return &decision.Main{Group: "without a commit", Message: "no commit was made in it, so nothing of it can have landed",
 			Next: command("winnow cleanup ID --safe --mine", d)}
-	case !*g.Landed:
-		said := "its commits are not all on " + cmp.Or(upstream, "the remote's default branch")
+	case landed && d.About != nil && d.About.Idle != nil:
+		return &decision.Main{Group: "landed, and used not long ago",
+			Message: "its work is on " + cmp.Or(upstream, "the default branch") + ", and something happened in it " + text.Span(config.Seconds(*d.About.Idle)) + " ago"}
+	case !landed:
+		said := "its commits are not all on " + cmp.Or(upstream, "the default branch")
+		if g.Ahead != nil && *g.Ahead > 0 {
+			said = text.Plural(*g.Ahead, "commit") + " that are not on " + cmp.Or(upstream, "the default branch")
+			if *g.Ahead == 1 {
+				said = "1 commit that is not on " + cmp.Or(upstream, "the default branch")
+			}
+		}
 		return &decision.Main{Group: "not on " + cmp.Or(upstream, "the default branch"), Message: said,
 			Next: command("git -C DIR log --oneline "+cmp.Or(text.Quote(upstream), "-5")+notUpstream(upstream), d)}
 	}
