@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -58,4 +59,37 @@ func (s *site) around() error {
 		return actuators.Refused("look at the worktree %s: %w; nothing was restored", at, err)
 	}
 	return f.Close()
+}
+
+// unmark gives the folder that the content was in the time that it had before the act, where nothing but the act has changed it: what
+// Winnow does is no sign of work in the worktree.
+func (g *grasp) unmark(before, moved folder.Stamp) {
+	if now, err := g.parent.Stamp(); err != nil || !now.Modified.Equal(moved.Modified) {
+		return
+	}
+	if err := setModified(g.parent, before.Modified); err != nil {
+		g.o.Log.Debug("set the time of a folder back", "path", g.parent.Path, "error", err)
+	}
+}
+
+// mark gives content that came back the time of now: that a person wants it is a sign of work, so that the next sweep leaves it.
+func (s *site) mark() {
+	if s.in.Identity.Dir.In == "" {
+		return
+	}
+	f, err := folder.Open(s.tree.home)
+	if err == nil {
+		err = errors.Join(setModified(f, time.Now()), f.Close())
+	}
+	if err != nil {
+		s.o.Log.Debug("set the time of a folder that came back", "path", s.tree.home, "error", err)
+	}
+}
+
+func setModified(f folder.Folder, at time.Time) error {
+	to, err := unix.TimeToTimespec(at)
+	if err != nil {
+		return err
+	}
+	return unix.UtimesNanoAt(f.FD, ".", []unix.Timespec{{Nsec: unix.UTIME_OMIT}, to}, 0)
 }

@@ -43,6 +43,7 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 		}
 		s.o.Step("restore.compare")
 		note += s.cameBack(ctx)
+		s.mark()
 	}
 	if s.admin != nil {
 		var more string

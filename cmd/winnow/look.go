@@ -36,6 +36,8 @@ func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot
 	}
 	if a.cfg.Collect.Dirs.Discover && !sc.Alone && (sc.Kind == "" || sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession) {
 		opts.Discover = func(path string) []collectors.Source { return set.Discover(sc, path) }
+		opts.Around = func(from, path string) []collectors.Source { return set.Around(sc, from, path) }
+		opts.Searches = set.Searches(mem.repositories)
 	}
 	progress := a.progress()
 	opts.Progress = progress.show
@@ -109,17 +111,20 @@ type memory struct {
 	owners    []snapshot.Owner
 	// hosts are the tmux sessions in which an agent was seen.
 	hosts []snapshot.AgentSession
+	// repositories are the owners of folders that the latest sweeps decided on.
+	repositories []string
 }
 
 // remember reads the memory from an open ledger.
 func remember(ctx context.Context, path string, l *ledger.Ledger) memory {
 	m := memory{path: path}
-	var errs [5]error
+	var errs [6]error
 	m.holds, errs[0] = l.Holds(ctx)
 	m.sightings, errs[1] = l.Sightings(ctx)
 	m.last, errs[2] = l.Look(ctx)
 	m.owners, errs[3] = l.Owners(ctx)
 	m.hosts, errs[4] = l.AgentSessions(ctx)
+	m.repositories, errs[5] = l.Repositories(ctx)
 	m.err = errors.Join(errs[:]...)
 	return m
 }

@@ -16,6 +16,7 @@ import (
 
 type sweepFlags struct {
 	apply, confirm bool
+	fetch          bool
 	// only are the ids of what may be acted on, nil for everything that the decisions reap.
 	only []string
 	show showFlags
@@ -81,6 +82,7 @@ func newSweep(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&f.confirm, "confirm", false, "with --apply: wait rules.confirm_after and sweep a second time, for sessions, tabs and terminals; processes wait for longer")
 	cmd.Flags().IntVar(&f.max, "max", 0, "let `N` acts through at once, in all and for an owner, in place of act.caps.per_sweep and per_owner")
 	cmd.Flags().StringSliceVar(&f.allOf, "all-of", nil, "let these `kinds` through although it looks like an accident (act.caps.share): you have looked at what is to go")
+	cmd.Flags().BoolVar(&f.fetch, "fetch", false, "first fetch the remote's default branch of each repository that has worktrees here")
 	f.show.add(cmd)
 	return cmd
 }

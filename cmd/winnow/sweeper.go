@@ -91,6 +91,9 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 		return nil, err
 	}
 	snap, err := s.look(ctx, sources.Scope{}, mem)
+	if err == nil && (f.fetch || s.cfg.Collect.Dirs.Fetch) {
+		snap, err = s.fetched(ctx, snap, mem)
+	}
 	if err != nil {
 		return nil, err
 	}

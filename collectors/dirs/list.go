@@ -75,8 +75,9 @@ func root(dir string) lister {
 
 // only lists the one folder that is asked for, or that it lies in, if it is there and in this root.
 func only(root, path string) ([]found, int, error) {
-	path, in := around(root, filepath.Clean(path))
-	if !in || filepath.Base(path) == Trash {
+	asked := filepath.Clean(path)
+	path, in := around(root, asked)
+	if !in || filepath.Base(path) == Trash || path != asked && !checkout(path) {
 		return nil, 0, nil
 	}
 	info, err := os.Lstat(path)

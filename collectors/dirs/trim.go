@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -204,6 +205,12 @@ func patternOf(names []string, ignored string) (string, bool) {
 		return "", false
 	}
 	return names[i], true
+}
+
+// checkout reports whether a folder has a .git of any kind.
+func checkout(path string) bool {
+	_, err := os.Lstat(filepath.Join(path, ".git"))
+	return err == nil
 }
 
 // around gives the folder directly below root that path is or lies in.

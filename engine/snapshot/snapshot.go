@@ -138,6 +138,9 @@ type Source struct {
 	Unreadable int `json:"unreadable,omitempty"`
 	// Refused says what was found and is not a candidate because it is not this user's to decide about, a sentence each, the first few.
 	Refused []string `json:"refused,omitempty"`
+	// Fetch says of which repositories the default branch could not be fetched, where that was asked for, a sentence each. They were judged by
+	// what had been fetched before.
+	Fetch []string `json:"fetch,omitempty"`
 	// Duplicates counts those of Seen that a source with an earlier name gave too, and that are shown as the other source's.
 	Duplicates int `json:"duplicates,omitempty"`
 }

@@ -266,7 +266,7 @@ func (p *prover) byPatches() error {
 		pairs = append(append(pairs, pair{b.head, b.base}), b.commits...)
 	}
 	theirs := p.since.pairs()
-	all, err := outlines(p.ctx, p.sealed, append(pairs, theirs...))
+	all, err := outlines(p.ctx, p.sealed, append(pairs, theirs...), len(pairs))
 	if err != nil {
 		return err
 	}
@@ -378,6 +378,10 @@ func (p *prover) byTrees() error {
 	if len(trees) != 1+2*len(asked) {
 		return errAnswer
 	}
+	open, err := p.untouched(asked)
+	if err != nil {
+		return err
+	}
 	merged := 0
 	for i, b := range asked {
 		mine, before := trees[1+2*i], trees[2+2*i]
@@ -386,6 +390,12 @@ func (p *prover) byTrees() error {
 		}
 		if mine == before { // nothing that could be looked for
 			b.landing = &Landing{}
+			continue
+		}
+		if open[b] {
+			if b.tried {
+				b.landing = &Landing{}
+			}
 			continue
 		}
 		if merged++; merged > maxMerges {
@@ -402,6 +412,37 @@ func (p *prover) byTrees() error {
 		}
 	}
 	return nil
+}
+
+// untouched tells which of the branches changed a file that the upstream has as it was before: a merge would change it. So for most
+// branches whose work is nowhere else no merge need be tried.
+func (p *prover) untouched(asked []*branch) (map[*branch]bool, error) {
+	var in strings.Builder
+	n := 0
+	for _, b := range asked {
+		for _, c := range b.whole.some {
+			in.WriteString(p.upstream + ":" + c.path + "\n")
+			n++
+		}
+	}
+	out, err := p.sealed.Output(p.ctx, in.String(), "cat-file", "--batch-check=%(objectname)")
+	if err != nil {
+		return nil, fmt.Errorf("read files' names: %w", err)
+	}
+	lines := strings.Split(out, "\n")
+	if len(lines) != n+1 {
+		return nil, errAnswer
+	}
+	open := map[*branch]bool{}
+	for _, b := range asked {
+		for _, c := range b.whole.some {
+			now := lines[0]
+			lines = lines[1:]
+			missing := !IsOID(now) && strings.HasSuffix(now, " missing")
+			open[b] = open[b] || now == c.was || missing && IsZero(c.was)
+		}
+	}
+	return open, nil
 }
 
 // merges says whether a merge of head into the upstream gives the tree that the upstream has. It is not known where git is older than

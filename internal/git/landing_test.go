@@ -78,7 +78,10 @@ func (f fork) land() *git.Worktree {
 	return w
 }
 
-func (f fork) tryLand() (*git.Worktree, error) {
+func (f fork) tryLand() (*git.Worktree, error) { return f.landWith("") }
+
+// landWith asks with another git.
+func (f fork) landWith(program string) (*git.Worktree, error) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), 20*time.Second)
 	defer cancel()
@@ -86,8 +89,8 @@ func (f fork) tryLand() (*git.Worktree, error) {
 	place := must.Get(finder.Locate(f.tree))(f)
 	repo := must.Get(finder.Open(place.CommonDir))(f)
 	w := repo.Read(place)
-	must.Do(f, repo.Weigh(ctx, git.Program{}, []*git.Worktree{w}))
-	return w, repo.Land(ctx, git.Program{}, []*git.Worktree{w})
+	must.Do(f, repo.Weigh(ctx, git.Program{Path: program}, []*git.Worktree{w}))
+	return w, repo.Land(ctx, git.Program{Path: program}, []*git.Worktree{w})
 }
 
 // two are the two commits that most cases begin with.

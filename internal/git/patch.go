@@ -29,11 +29,12 @@ const maxPaths = 5000
 
 // outlines gives for each pair a digest of which paths it is about and how: of equal differences they are equal. It reads trees and no
 // file. The zero digest stands for no difference, and many is true for one with too many paths.
-func outlines(ctx context.Context, sealed *gitcmd.Sealed, pairs []pair) ([]outline, error) {
+// Of the first named pairs it says what some of the changed files were and are.
+func outlines(ctx context.Context, sealed *gitcmd.Sealed, pairs []pair, named int) ([]outline, error) {
 	if len(pairs) == 0 {
 		return nil, nil
 	}
-	o := outliner{pairs: pairs}
+	o := outliner{pairs: pairs, named: named}
 	_, err := sealed.Run(ctx, gitcmd.Call{Args: diffTree("--raw", "-z"), Stdin: input(pairs), Until: 0}, o.field)
 	if err == nil {
 		err = o.end()
@@ -48,7 +49,14 @@ func outlines(ctx context.Context, sealed *gitcmd.Sealed, pairs []pair) ([]outli
 type outline struct {
 	digest
 	many bool
+	some []change
 }
+
+// change is what one path was and is: names of objects, of zeros where there is nothing. The file's content differs, not its mode alone.
+type change struct{ path, was, is string }
+
+// maxSome is how many changes of one difference are named.
+const maxSome = 8
 
 func (o outline) empty() bool { return o.digest == digest{} && !o.many }
 
@@ -72,8 +80,10 @@ func input(pairs []pair) *bytes.Buffer {
 type outliner struct {
 	pairs []pair
 	found []outline
+	named int
 	hash  hash.Hash
 	paths int
+	some  []change
 	entry string // the first field of an entry whose path comes next
 }
 
@@ -85,6 +95,9 @@ func (o *outliner) field(field []byte) error {
 			return errAnswer
 		}
 		fmt.Fprintf(o.hash, "%s %s %s %s\x00", modes[0], modes[1], modes[4], text)
+		if len(o.found) < o.named && len(o.some) < maxSome && modes[2] != modes[3] && !strings.Contains(text, "\n") {
+			o.some = append(o.some, change{text, modes[2], modes[3]})
+		}
 		o.paths++
 		o.entry = ""
 	case strings.HasPrefix(text, ":"):
@@ -108,7 +121,8 @@ func (o *outliner) close() {
 	if d.many = o.paths > maxPaths; !d.many && o.paths > 0 {
 		o.hash.Sum(d.digest[:0])
 	}
-	o.found, o.hash = append(o.found, d), nil
+	d.some = o.some
+	o.found, o.hash, o.some = append(o.found, d), nil, nil
 }
 
 func (o *outliner) end() error {

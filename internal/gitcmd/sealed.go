@@ -36,6 +36,9 @@ type View struct {
 	Refs bool
 	// Scratch is true where git may make objects: they go into the sealed folder, and are gone with it.
 	Scratch bool
+	// Online is true where git may use the network, with the user's own configuration for that: addresses that stand for others, proxies, how
+	// to log in. It asks nobody.
+	Online bool
 }
 
 // Sealed is a git folder of our own making that shows one repository. It is private, and Close removes it.
@@ -45,6 +48,7 @@ type Sealed struct {
 	cwd     string
 	env     []string
 	files   []*os.File
+	online  bool
 	lock    *os.File // held while dir is in use
 	made    []string // what lies in dir, the latest last
 	filters map[string]bool
@@ -90,6 +94,9 @@ func (r *Repository) Seal(ctx context.Context, v View) (_ *Sealed, err error) {
 	if v.Scratch {
 		s.env[1] = "GIT_OBJECT_DIRECTORY=" + filepath.Join(s.dir, "objects")
 		s.env = append(s.env, `GIT_ALTERNATE_OBJECT_DIRECTORIES="`+quoted(r.objects)+`"`)
+	}
+	if s.online = v.Online; s.online {
+		s.env = append(s.env, online(ctx)...)
 	}
 	if v.Tree != "" {
 		s.env = append(s.env, "GIT_WORK_TREE="+v.Tree)

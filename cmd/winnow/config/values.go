@@ -138,7 +138,7 @@ func (c *Config) checkPatterns(must need) {
 	}
 	for _, re := range c.Rules.DisposableDirs {
 		_, err := regexp.Compile(re)
-		must(err == nil, "rules.disposable_dirs: %v", err)
+		must(err == nil, "rules.disposable_dirs: %q is no regular expression: %v", re, err)
 	}
 }
 

@@ -236,6 +236,11 @@ func (r *redacter) dir(v *snapshot.Dir) {
 	hide(&v.Error)
 	path := func(s *string) { r.paths(s) }
 	v.Nested = eachOf(v.Nested, path)
+	v.Content = changed(v.Content, func(c *snapshot.Content) {
+		r.paths(&c.Worktree, &c.Main)
+		r.words(&c.Name)
+		c.ID = r.id(c.ID)
+	})
 	v.Git = changed(v.Git, func(g *snapshot.Git) {
 		r.paths(&g.Main, &g.CommonDir, &g.AdminDir, &g.Branch, &g.Upstream)
 		hide(&g.LandingError)

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
-	"golang.org/x/sys/unix"
 
 	"winnow/cmd/winnow/config"
 	"winnow/collectors"
@@ -305,28 +304,6 @@ func (set Set) Processes(sc Scope) processes.Options {
 		Root: c.Root, Markers: markers, Interpreters: r.Interpreters, Shells: r.Shells, Daemons: set.daemons(),
 		WithArgv: sc.Argv, Only: sc.pid(), All: all, Classes: classes, Log: set.Log.Named("processes"),
 	}
-}
-
-// Discover gives what a folder that some record names leads to: its repository, and the folder in which worktrees lie beside it.
-func (set Set) Discover(sc Scope, path string) []collectors.Source {
-	var out []collectors.Source
-	if s, ok := dirs.Repository(set.dirOptions(sc), path); ok {
-		out = append(out, s)
-	}
-	if real, err := dirs.Real(path); err == nil {
-		path = real
-	}
-	for _, name := range set.Config.Rules.WorktreeFolders {
-		around := filepath.Dir(path)
-		if filepath.Base(around) != name {
-			around = filepath.Join(around, name)
-		}
-		// One that may be there and cannot be looked at is a source that fails, and says why.
-		if st, err := os.Stat(around); err == nil && st.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
-			out = append(out, dirs.Roots(set.dirOptions(sc), []string{around})...)
-		}
-	}
-	return out
 }
 
 // Dirs are the configured roots, the folders that agents are known to use, and the repository that the command runs in.

@@ -31,6 +31,7 @@ config := {
 	"session_names": {"exact": ["scratch"], "prefix": ["worker-"]},
 	"disposable_dirs": ["-review-[0-9a-f]{8}$"],
 	"rebuildable": ["node_modules"],
+	"named_files": 3,
 	"protected": [],
 	"terminal_statuses": ["completed", "failed"],
 	"spare_listeners": true,
