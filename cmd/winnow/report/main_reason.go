@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"

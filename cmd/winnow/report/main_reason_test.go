@@ -67,6 +67,22 @@ func TestTheMainReason(t *testing.T) {
 		t.Errorf("a candidate without any reason: %+v", got)
 	}
 	d.About = &decision.About{Agent: "claude (24)"}
+	two, yes, idle := 2, true, 7200.0
+	at := func(g snapshot.Git) *decision.Main {
+		g.Worktree, g.Upstream = &yes, "refs/heads/main"
+		x := decision.Decision{ID: "dir:/w/x", Kind: snapshot.KindDir, Verdict: decision.Spare, About: &decision.About{Idle: &idle}}
+		return Main(x, &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/x": {Git: &g}}})
+	}
+	for want, g := range map[string]snapshot.Git{
+		"2 commits that are not on main":                           {Landed: &no, Ahead: &two},
+		"its work is on main, and something happened in it 2h ago": {Landed: &no, Ahead: &two, Landing: &snapshot.Landing{By: "squash"}},
+		"its commits are not all on main":                          {Landed: &no},
+		"no rule found a reason to reap it":                        {},
+	} {
+		if got := at(g); got.Message != want {
+			t.Errorf("got %q, want %q", got.Message, want)
+		}
+	}
 	if got := Main(d, looked); got.Group != "of an agent that is alive" || !strings.Contains(got.Message, "claude (24)") {
 		t.Errorf("a process of a living agent: %+v", got)
 	}
