@@ -19,10 +19,9 @@ type Carrier struct {
 	// goes before the folder that it runs in.
 	ByKind map[string]Actuator
 	Kinds  []string
-	Caps   Caps
-	// Seen is what the look saw of each kind that is this user's. Of a kind that is not in it the caps take their share of what is
-	// in scope, which is less.
-	Seen map[string]decision.Seen
+	// Caps bound what all calls of Carry together may do. Past is what they take an accident from.
+	Caps Caps
+	Past Past
 	// TrashTTL is how long what a Restorer sets aside is kept.
 	TrashTTL time.Duration
 	// NewID gives each act an id: unique, and made of letters, digits, '_' and '-' only.
@@ -31,30 +30,30 @@ type Carrier struct {
 	Log   hclog.Logger
 	// Progress, when set, is called with each act when it has ended.
 	Progress func(decision.Act)
+
+	spent spent
 }
 
 // Carry acts on those of ds whose verdict is reap and whose kind is allowed, and says of each how it went: nothing that was
-// wanted is missing from the answer. inScope are the sweep's decisions, of which the caps' share is taken where Seen does not say. When ctx ends, the
-// act under way is brought to an end and the rest is reported as not done.
-func (c *Carrier) Carry(ctx context.Context, sweep string, ds, inScope []decision.Decision) []decision.Act {
+// wanted is missing from the answer. ds are all decisions of one look. When ctx ends, the act under way is brought to an end and the rest is
+// reported as not done.
+func (c *Carrier) Carry(ctx context.Context, sweep string, ds []decision.Decision) []decision.Act {
 	var acts []decision.Act
-	left := c.Caps.PerSweep
+	plan := c.Caps.plan(c.Kinds, ds, c.Past, &c.spent)
+	for _, held := range plan.Caps {
+		c.log().Warn("a cap held", "kind", held.Kind, "cap", held.Cap, "wanted", held.Wanted, "held", held.Held, "why", held.Why)
+	}
 	for _, kind := range c.Kinds {
-		wanted := reaped(ds, kind)
-		if len(wanted) == 0 {
-			continue
-		}
 		run := func(d decision.Decision, id string) decision.Outcome { return c.act(ctx, sweep, id, d) }
 		if c.ByKind[kind] == nil {
 			run = always(decision.Refused, "nothing here can act on a "+kind+"; it was left untouched")
-		} else if why := c.Caps.over(kind, wanted, c.whole(kind, inScope), left); why != "" {
-			c.log().Warn("a cap held", "kind", kind, "wanted", len(wanted), "why", why)
-			run = always(decision.Capped, why+"; nothing of this kind was done. Look at what is wanted, and raise that key if it is right")
-		} else {
-			left -= len(wanted)
 		}
-		for _, d := range wanted {
+		for _, d := range plan.Go[kind] {
+			c.spent.one(d)
 			acts = append(acts, c.report(d, run))
+		}
+		for _, w := range plan.Wait[kind] {
+			acts = append(acts, c.report(w.Decision, always(decision.Capped, w.Detail)))
 		}
 	}
 	return acts

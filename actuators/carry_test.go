@@ -122,7 +122,7 @@ func TestOrder(t *testing.T) {
 	c.Progress = func(a decision.Act) { told = append(told, a.Candidate) }
 	ds := []decision.Decision{reap("dir", "d", ""), spare("dir", "kept", ""), reap("process", "p", ""), reap("terminal", "not allowed", ""),
 		reap("session", "s", ""), reap("tab", "t", "")}
-	acts := c.Carry(t.Context(), "S", ds, ds)
+	acts := c.Carry(t.Context(), "S", ds)
 	want := []string{
 		"hold session:s", "again session:s", "intend session:s", "save session:s", "again session:s", "act session:s", "close session:s", "settled done",
 		"hold process:p", "again process:p", "intend process:p", "save process:p", "again process:p", "act process:p", "close process:p", "settled done",
@@ -202,7 +202,7 @@ func TestOutcomes(t *testing.T) {
 			s := newStage()
 			c.set(s)
 			ds := []decision.Decision{reap("session", "s", "")}
-			acts := s.carrier().Carry(t.Context(), "S", ds, ds)
+			acts := s.carrier().Carry(t.Context(), "S", ds)
 			if len(acts) != 1 || acts[0].Outcome.Outcome != c.outcome || !strings.Contains(acts[0].Detail, c.detail) {
 				t.Errorf("acts: %+v", acts)
 			}
@@ -230,7 +230,7 @@ func TestOutcomes(t *testing.T) {
 	unknown := reap("session", "s", "")
 	unknown.Identity = decision.Identity{}
 	ds := []decision.Decision{unknown}
-	if acts := s.carrier().Carry(t.Context(), "S", ds, ds); acts[0].Outcome.Outcome != decision.Refused || len(s.calls) != 0 {
+	if acts := s.carrier().Carry(t.Context(), "S", ds); acts[0].Outcome.Outcome != decision.Refused || len(s.calls) != 0 {
 		t.Errorf("without an identity: %+v, %v", acts, s.calls)
 	}
 }
@@ -248,7 +248,7 @@ func TestIntent(t *testing.T) {
 		return nil
 	}
 	ds := []decision.Decision{reap("dir", "d", "")}
-	c.Carry(t.Context(), "S", ds, ds)
+	c.Carry(t.Context(), "S", ds)
 	want := decision.Intent{ID: "A1", Sweep: "S", Candidate: "dir:d", Kind: "dir", Label: "second",
 		Identity: decision.Identity{Key: "dir:d", Dir: &decision.Dir{Path: "/w/d", Head: "second"}},
 		Findings: []decision.Reason{{Rule: "second"}}, At: noon, RestoreUntil: noon.Add(time.Hour), Plan: json.RawMessage(`{"plan":1}`)}
@@ -270,7 +270,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s.onDo = func() { cancel(errors.New("a key was pressed")) }
 	ds := []decision.Decision{reap("session", "1", ""), reap("session", "2", ""), reap("process", "3", "")}
-	acts := s.carrier().Carry(ctx, "S", ds, ds)
+	acts := s.carrier().Carry(ctx, "S", ds)
 	if len(acts) != 3 || acts[0].Outcome.Outcome != decision.Done || strings.Contains(acts[0].Detail, "written down") {
 		t.Fatalf("acts: %+v", acts)
 	}
@@ -286,7 +286,7 @@ func TestInterrupted(t *testing.T) {
 	s, ctx2 := newStage(), context.Context(nil)
 	ctx2, cancel2 := context.WithCancel(t.Context())
 	s.again["session:1"] = func(*decision.Decision) error { cancel2(); return nil }
-	if acts := s.carrier().Carry(ctx2, "S", ds[:1], ds[:1]); acts[0].Outcome.Outcome != decision.Failed || len(s.calls) != 3 {
+	if acts := s.carrier().Carry(ctx2, "S", ds[:1]); acts[0].Outcome.Outcome != decision.Failed || len(s.calls) != 3 {
 		t.Errorf("acts: %+v, calls: %v", acts, s.calls)
 	}
 }

@@ -85,21 +85,22 @@ func (r *run) state(end reading) snapshot.Source {
 		src.Status, src.Error = snapshot.Absent, oneLine(end.err.Error())
 	default:
 		src.Status = snapshot.Failed
-		src.Cause, src.Error = r.explain(end.err)
+		src.Cause, src.Error = explain(end)
 	}
 	return src
 }
 
-// explain gives an error's cause and its text in one line. An error that has a "; " in it already says what to do next.
-func (r *run) explain(err error) (cause, text string) {
+// explain gives the cause of a reading's error and its text in one line. An error that has a "; " in it already says what to do next.
+func explain(end reading) (cause, text string) {
+	err := end.err
 	text = oneLine(err.Error())
 	cause, advice := CauseError, ""
 	switch {
 	case errors.Is(err, ErrPermission), errors.Is(err, fs.ErrPermission):
 		cause, advice = CausePermission, "run winnow as the user that owns it, or leave it out of config.yaml"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		cause, advice = CauseTimeout, "it took longer than "+r.Timeout.Round(time.Millisecond).String()+
-			": see what holds it up, or raise collect.timeout"
+		cause, advice = CauseTimeout, "it took longer than "+end.allowed.Round(time.Millisecond).String()+
+			": nothing that rests on it is reaped. See what holds it up: a mount that does not answer, a program that does not, or a busy machine, for which raise collect.timeout"
 	case errors.Is(err, context.Canceled):
 		advice = "the look was stopped before it was read"
 	}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -191,6 +192,37 @@ func TestDiscoveryFollowsNamesOnceAndEnds(t *testing.T) {
 	}
 }
 
+// TestWhereSomethingWorksIsLookedAround has processes, panes and a search say where agents work: each place is asked about once, as what it is.
+func TestWhereSomethingWorksIsLookedAround(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	o := collectors.RunOptions{
+		Around: func(from, path string) []collectors.Source {
+			asked = append(asked, from+" "+path)
+			return []collectors.Source{source("dirs/"+path, gives(collectors.Part{Dirs: dirs("dirs/"+path, path)}))}
+		},
+		Searches: []collectors.Search{{Name: "x", From: "x", Find: func(context.Context) []string { return []string{"/x", "", "/x"} }}},
+	}
+	o.Sources = []collectors.Source{source("proc", gives(collectors.Part{
+		Processes: map[string]snapshot.Process{"process:1@1": {PID: 1, Cwd: new("/p")}, "process:2@1": {PID: 2, Cwd: new("/p")}, "process:3@1": {},
+			"process:4@1": {Cwd: new("/gone"), CwdDeleted: new(true)}},
+		Sessions:  map[string]snapshot.Session{"session:a": {Panes: []snapshot.Pane{{Cwd: "/s"}, {ShellPID: new(2)}, {ShellPID: new(9)}}}},
+		Tabs:      map[string]snapshot.Tab{"tab:a": {Panes: []snapshot.Pane{{Cwd: "/t"}}}},
+		Terminals: map[string]snapshot.Terminal{"terminal:a": {Cwd: "/c"}},
+	}))}
+	one := sync.Mutex{}
+	around := o.Around
+	o.Around = func(from, path string) []collectors.Source {
+		one.Lock()
+		defer one.Unlock()
+		return around(from, path)
+	}
+	snap := collectors.Run(t.Context(), o)
+	slices.Sort(asked)
+	must.Equal(t, []string{"panes /c", "panes /p", "panes /s", "panes /t", "processes /p", "x /x"}, asked, "asked")
+	must.Equal(t, []string{"dir:/c", "dir:/p", "dir:/s", "dir:/t", "dir:/x"}, slices.Sorted(maps.Keys(snap.Dirs)), "dirs")
+}
+
 func TestDiscoveryThatHangsOrPanicsIsAFailedSource(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -261,8 +293,14 @@ func TestProgressNamesWhatIsBeingRead(t *testing.T) {
 	t.Parallel()
 	var seen [][]string
 	collectors.Run(t.Context(), collectors.RunOptions{
-		Progress: func(running []string) { seen = append(seen, running) },
-		Sources:  []collectors.Source{source("dirs/b", gives(collectors.Part{})), source("dirs/a", gives(collectors.Part{}))},
+		Progress: func(running []collectors.Running) {
+			var names []string
+			for _, r := range running {
+				names = append(names, r.Name)
+			}
+			seen = append(seen, names)
+		},
+		Sources: []collectors.Source{source("dirs/b", gives(collectors.Part{})), source("dirs/a", gives(collectors.Part{}))},
 	})
 	if len(seen) != 4 {
 		t.Fatalf("reported %d times; want 4", len(seen))
@@ -271,6 +309,51 @@ func TestProgressNamesWhatIsBeingRead(t *testing.T) {
 	if len(seen[3]) != 0 {
 		t.Errorf("at the end %v is still running", seen[3])
 	}
+}
+
+// TestManyItemsGetMoreTime has a source that says how much it has to read: its deadline moves, it is counted, and a source beside it is held to
+// the plain timeout.
+func TestManyItemsGetMoreTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var counts []string
+		slow := func(items int) reader {
+			return func(ctx context.Context) (collectors.Part, error) {
+				dealt := collectors.Items(ctx, items)
+				child, cancel := context.WithCancel(ctx)
+				defer cancel()
+				for range 300 {
+					select {
+					case <-child.Done():
+						return collectors.Part{}, errors.Join(child.Err(), context.Cause(ctx))
+					case <-time.After(100 * time.Millisecond):
+						dealt()
+					}
+				}
+				return collectors.Part{Dirs: dirs("dirs/x", "/w/a")}, nil
+			}
+		}
+		snap := collectors.Run(t.Context(), collectors.RunOptions{
+			Timeout: 10 * time.Second,
+			Sources: []collectors.Source{source("dirs/many", slow(300)), source("dirs/few", slow(5)), source("dirs/none", slow(0))},
+			Progress: func(running []collectors.Running) {
+				for _, r := range running {
+					done, all := r.Count()
+					counts = append(counts, fmt.Sprintf("%s %d of %d", r.Name, done, all))
+				}
+			},
+		})
+		must.Equal(t, map[string]string{"dirs/many": "ok", "dirs/few": "failed timeout", "dirs/none": "failed timeout"}, statuses(snap), "statuses")
+		if took := snap.Sources["dirs/few"].Took; took < 10.4 || took > 10.7 {
+			t.Errorf("a source of 5 folders had %v s; want 10.5", took)
+		}
+		if !strings.Contains(snap.Sources["dirs/few"].Error, "longer than 10.5s") {
+			t.Errorf("it does not say how long it may take: %s", snap.Sources["dirs/few"].Error)
+		}
+		if !slices.Contains(counts, "dirs/many 104 of 300") && !slices.Contains(counts, "dirs/many 105 of 300") {
+			t.Errorf("progress does not count: %v", counts)
+		}
+	})
 }
 
 // A reader that is left behind goes on writing to what it will give; the race detector must have nothing to say.

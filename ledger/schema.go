@@ -158,6 +158,20 @@ ALTER TABLE looks ADD COLUMN asleep TEXT;
 ALTER TABLE sightings ADD COLUMN idle_since INTEGER;
 ALTER TABLE sightings ADD COLUMN work TEXT;
 `, `
+-- The tmux sessions in whose panes a look saw an agent.
+CREATE TABLE agent_sessions (
+	id           TEXT PRIMARY KEY,
+	server_ticks INTEGER NOT NULL,
+	created_at   INTEGER NOT NULL,
+	agent        TEXT NOT NULL,
+	last_at      INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+`, `
+-- What a sweep was decided by, in which boot, and how much it read from the sources that speak for owners, as JSON; NULL for a cleanup.
+ALTER TABLE sweeps ADD COLUMN rules TEXT NOT NULL DEFAULT '';
+ALTER TABLE sweeps ADD COLUMN boot_id TEXT NOT NULL DEFAULT '';
+ALTER TABLE sweeps ADD COLUMN sources TEXT;
+`, `
 -- Which processes looks saw below which agents; agents as JSON.
 CREATE TABLE descents (
 	pid         INTEGER PRIMARY KEY,

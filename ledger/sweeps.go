@@ -23,12 +23,22 @@ type Sweep struct {
 	// Counts is the census as the sweep gave it to FinishSweep.
 	Counts json.RawMessage `json:"counts,omitempty"`
 	Exit   *int            `json:"exit,omitempty"`
+
+	// Rules names what the operator decides by, BootID the boot, and Sources is how much was read from each source that later looks compare
+	// theirs with; nil for a sweep that did not look at everything. See Before.
+	Rules   string         `json:"-"`
+	BootID  string         `json:"-"`
+	Sources map[string]int `json:"-"`
 }
 
-// BeginSweep records that a sweep began. Of s its ID, Started, Mode, Revision and Digest are kept.
+// BeginSweep records that a sweep began. Counts and all that is known at its end are not kept yet.
 func (l *Ledger) BeginSweep(ctx context.Context, s Sweep) error {
-	_, err := l.db.ExecContext(ctx, "INSERT INTO sweeps (id, started, mode, revision, digest) VALUES (?, ?, ?, ?, ?)",
-		s.ID, s.Started.UnixNano(), s.Mode, s.Revision, s.Digest)
+	var sources *map[string]int
+	if s.Sources != nil {
+		sources = &s.Sources
+	}
+	_, err := l.db.ExecContext(ctx, "INSERT INTO sweeps (id, started, mode, revision, digest, rules, boot_id, sources) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+		s.ID, s.Started.UnixNano(), s.Mode, s.Revision, s.Digest, s.Rules, s.BootID, document{&sources})
 	return l.explain("begin a sweep in", err)
 }
 

@@ -67,7 +67,9 @@ func TestOwnRuleDecides(t *testing.T) {
 		{"feature", "topic", "spare  "},
 	} {
 		c := rename(test.name, test.branch)
-		got := decide(t, e, c.config(t), c.world(t))["dir:/w/feature"]
+		config := c.config(t)
+		config.Own = map[string]any{"scratch_after": 86400.0}
+		got := decide(t, e, config, c.world(t))["dir:/w/feature"]
 		if got == nil {
 			t.Fatalf("%s is out of scope", test.name)
 		}
@@ -267,7 +269,7 @@ func table(t *testing.T, docs []ruleDoc, family string, config *yaml.Node) strin
 		if path := strings.Split(d.id, "."); path[0] != family {
 			continue
 		} else if family == "reap" {
-			kind = map[string]string{"tabs": "tab", "sessions": "session", "terminals": "terminal", "dirs": "dir", "processes": "process"}[path[1]]
+			kind = map[string]string{"tabs": "tab", "sessions": "session", "terminals": "terminal", "dirs": "dir", "content": "dir", "processes": "process"}[path[1]]
 		}
 		var parameters []string
 		for key := range d.parameters() {

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"winnow"
+	"winnow/cmd/winnow/config"
 	"winnow/engine/eval"
 	"winnow/engine/policy"
 	"winnow/engine/snapshot"
@@ -256,7 +257,7 @@ func (c Case) config(t *testing.T) *subject.Config {
 	return &out
 }
 
-// seconds turns what reads as a duration into seconds, as the program does.
+// seconds turns what reads as a duration into seconds, and what reads as a size into bytes, as the program does.
 func seconds(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -268,6 +269,9 @@ func seconds(v any) any {
 	case string:
 		if d, err := time.ParseDuration(v); err == nil {
 			return d.Seconds()
+		}
+		if n, err := config.ParseSize(v); err == nil {
+			return int64(n)
 		}
 	}
 	return v

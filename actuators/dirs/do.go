@@ -32,10 +32,16 @@ func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 		return s.abandon(ctx, untouched(g.want.Path, err))
 	}
 	g.o.Step("dir.move")
+	before, told := g.parent.Stamp()
 	if err := g.move(s); err != nil {
 		return s.stopped(ctx, untouched(g.want.Path, err))
 	}
-	return s.finish(ctx)
+	moved, err := g.parent.Stamp()
+	out := s.finish(ctx)
+	if g.want.In != "" && out.Outcome == decision.Done && errors.Join(told, err) == nil {
+		g.unmark(before, moved)
+	}
+	return out
 }
 
 // still goes the way to the folder once more: it must end in the one that is held, and all that was checked must still be so. What lies

@@ -148,6 +148,8 @@ func (g *grasp) check(ctx context.Context) error {
 		return actuators.Changed("whether it is a worktree of a repository changed")
 	case linked:
 		return g.checkWorktree(ctx)
+	case g.want.In != "":
+		return g.checkAround(append(self, g.o.Self...))
 	}
 	return nil
 }

@@ -96,6 +96,8 @@ func (p plan) own(in decision.Intent) bool {
 		return false
 	case actuators.Within(p.Trash, p.From), actuators.Within(p.From, p.Trash):
 		return false
+	case d.In != "" && (!clean(d.In) || d.In == p.From || !actuators.Within(p.From, d.In) || !actuators.Within(d.In, p.Root) || d.In == p.Root):
+		return false
 	}
 	if parent := filepath.Dir(p.Trash); filepath.Base(parent) == rootTrash && filepath.Dir(parent) != p.Root {
 		return false
@@ -104,6 +106,32 @@ func (p plan) own(in decision.Intent) bool {
 	return a == nil || clean(a.Common) && clean(a.From) && filepath.Dir(a.From) == filepath.Join(a.Common, "worktrees") &&
 		(a.To == filepath.Join(p.Trash, adminName) || a.To == filepath.Join(a.Common, commonTrash, in.ID, adminName)) &&
 		a.Refs == refPrefix(in.ID) && git.IsOID(a.Head)
+}
+
+// bytes is what the act takes away, on disk.
+func (p plan) bytes() (sum int64) {
+	if p.Tree != nil {
+		sum = p.Tree.Bytes
+	}
+	if p.Admin != nil && p.Admin.Entry != nil {
+		sum += p.Admin.Entry.Bytes
+	}
+	return sum
+}
+
+// Bytes is what an act set aside, on disk; false where its plan does not say so. Place is where it lies.
+func Bytes(in decision.Intent) (int64, bool) {
+	p, err := readPlan(in)
+	return p.bytes(), err == nil && p.Tree != nil && p.Tree.Bytes > 0
+}
+
+// Place is the folder of the trash in which what an act set aside lies, empty for an intent that is no folder's.
+func Place(in decision.Intent) string {
+	p, err := readPlan(in)
+	if err != nil {
+		return ""
+	}
+	return p.Trash
 }
 
 // clean says whether a path is absolute and as short as it can be.

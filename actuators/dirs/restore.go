@@ -43,6 +43,7 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 		}
 		s.o.Step("restore.compare")
 		note += s.cameBack(ctx)
+		s.mark()
 	}
 	if s.admin != nil {
 		var more string
@@ -71,6 +72,8 @@ func (s *site) restorable(ctx context.Context) (whereabouts, error) {
 		return at, actuators.Refused("something is at %s by now; nothing was restored. Move it away, then try again: the folder lies in %s", s.tree.home, s.tree.away)
 	case !at.home && !at.away:
 		return at, actuators.Gone("%s is not in the trash (%s)", s.tree.home, s.plan.Trash)
+	case s.in.Identity.Dir.In != "":
+		return at, s.around()
 	case s.admin == nil:
 		return at, nil
 	}

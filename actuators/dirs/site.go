@@ -198,7 +198,7 @@ func (s *site) finish(ctx context.Context) decision.Outcome {
 	if s.in.RestoreUntil.After(s.in.At) {
 		detail += fmt.Sprintf("; winnow restore %s brings it back", s.in.ID)
 	}
-	return decision.Outcome{Outcome: decision.Done, RestoreUntil: new(s.in.RestoreUntil), Detail: detail}
+	return decision.Outcome{Outcome: decision.Done, RestoreUntil: new(s.in.RestoreUntil), Detail: detail, Freed: decision.Freed{Bytes: s.plan.bytes()}}
 }
 
 // settledAway looks whether a process works in a folder that has just been moved, by its new name or by its old one.
@@ -212,6 +212,9 @@ func (s *site) settledAway(ctx context.Context) error {
 		}
 	}
 	if err := s.nobody(ctx, s.tree.away); err != nil {
+		return err
+	}
+	if err := s.idleAround(ctx); err != nil {
 		return err
 	}
 	at, err := s.tree.look()

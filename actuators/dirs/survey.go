@@ -24,6 +24,8 @@ const (
 	maxDepth   = 400
 	// racyRounds is how often a survey is made again because something changed in the very instant in which it was made.
 	racyRounds = 4
+	// blockSize is the unit of st_blocks on every file system, stat(2).
+	blockSize = 512
 )
 
 // survey is what lay in a folder at one moment. The folder's own times are not part of it: moving it changes them.
@@ -35,6 +37,8 @@ type survey struct {
 	// the store that package managers share.
 	Lasting string `json:"lasting"`
 	Entries int    `json:"entries"`
+	// Bytes is what it all takes up on disk, each file counted once; 0 in plans of versions that did not count.
+	Bytes int64 `json:"bytes,omitempty"`
 
 	// latest is the entry with the latest change time, for a message.
 	latest string
@@ -51,7 +55,9 @@ type surveyor struct {
 	mount           uint64
 	strict, lasting hash.Hash
 	line            []byte
-	out             survey
+	// links are the files with several names that were counted.
+	links map[uint64]bool
+	out   survey
 }
 
 // take surveys a folder that is open. A change that comes in the same tick of the kernel's clock as one before it leaves no mark, so
@@ -68,7 +74,7 @@ func (v surveyor) take(ctx context.Context, f folder.Folder) (survey, error) {
 		if err != nil {
 			return survey{}, actuators.Refused("look at %s: %w", f.Path, err)
 		}
-		v.mount, v.strict, v.lasting, v.out = at.Mount, sha256.New(), sha256.New(), survey{}
+		v.mount, v.strict, v.lasting, v.out, v.links = at.Mount, sha256.New(), sha256.New(), survey{}, map[uint64]bool{}
 		if err := v.folder(f, "", 0); err != nil {
 			return survey{}, err
 		}
@@ -154,6 +160,12 @@ func (v *surveyor) write(rel string, x *unix.Statx_t) {
 	}
 	if changed.After(v.out.newest) {
 		v.out.newest, v.out.latest = changed, rel
+	}
+	if x.Nlink < 2 || x.Mode&unix.S_IFMT == unix.S_IFDIR || !v.links[x.Ino] {
+		v.out.Bytes += int64(x.Blocks) * blockSize
+	}
+	if x.Nlink > 1 && x.Mode&unix.S_IFMT != unix.S_IFDIR {
+		v.links[x.Ino] = true
 	}
 	size := x.Size
 	if x.Mode&unix.S_IFMT == unix.S_IFDIR {

@@ -80,7 +80,7 @@ func (r *remover) entry(in folder.Folder, name string, mount uint64) error {
 		return err
 	}
 	if st.Nlink == 1 {
-		r.freed += st.Blocks * 512 // st_blocks counts 512 bytes on every file system, stat(2)
+		r.freed += st.Blocks * blockSize
 	}
 	return nil
 }

@@ -227,7 +227,7 @@ func (j *Judge) Carry(ctx context.Context, a actuators.Actuator, d decision.Deci
 	j.times = 0
 	c := actuators.Carrier{Judge: j, Journal: j, ByKind: map[string]actuators.Actuator{j.Kind: a}, Kinds: []string{j.Kind},
 		Caps: actuators.Caps{PerSweep: 1, PerOwner: 1, Share: 1, ShareFrom: 1}, TrashTTL: time.Hour, NewID: func() string { return Act }, Now: time.Now}
-	acts := c.Carry(ctx, "S1", []decision.Decision{d}, []decision.Decision{d})
+	acts := c.Carry(ctx, "S1", []decision.Decision{d})
 	if len(acts) != 1 {
 		j.T.Fatalf("%d acts", len(acts))
 	}

@@ -27,12 +27,15 @@ import (
 var step func(string)
 
 // act carries the report's decisions out and adds what came of each.
-func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res eval.Result, kinds []string) {
-	allowed := slices.DeleteFunc(snapshot.KindNames(), func(k string) bool { return !slices.Contains(kinds, k) || !slices.Contains(s.cfg.Act.Kinds, k) })
+func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res eval.Result, past actuators.Past, f sweepFlags) {
 	defer s.hands.take()()
-	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, allowed, s.cfg.Act.Caps.Floor())
-	carrier.Seen = res.Ours
-	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, res.Decisions, res.Decisions)...)
+	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, s.touched(f.show.kinds), f.caps(s.cfg))
+	carrier.Past = past
+	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, f.chosen(res.Decisions))...)
+	if next := f.among(s.follow(ctx, r, snap, mem, res)); len(next) > 0 && slices.Contains(carrier.Kinds, snapshot.KindDir) {
+		carrier.Past.Used = nil // they were in use until now, by what this very sweep ended
+		r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, next)...)
+	}
 }
 
 // carrier carries out under the floor what was decided on a look.

@@ -219,10 +219,9 @@ func waived(d decision.Decision) decision.Decision {
 func (s *sweeper) actOn(ctx context.Context, sweep string, snap *snapshot.Snapshot, t asked, d decision.Decision) decision.Act {
 	defer s.hands.take()()
 	c := s.cfg.Act.Caps
-	one := actuators.Caps{PerSweep: min(c.PerSweep, 1), PerOwner: min(c.PerOwner, 1), Share: 1, ShareFrom: 1}
+	one := actuators.Caps{PerSweep: min(c.PerSweep, 1), PerOwner: min(c.PerOwner, 1), AllOf: []string{d.Kind}}
 	j := &asking{sweeper: s, last: snap, asked: t}
-	ds := []decision.Decision{d}
-	return s.carrier(snap, j, []string{d.Kind}, one).Carry(ctx, sweep, ds, ds)[0]
+	return s.carrier(snap, j, []string{d.Kind}, one).Carry(ctx, sweep, []decision.Decision{d})[0]
 }
 
 // asking judges again as a sweep does, without the wait. What was retained since the first look counts, and so does that the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"winnow/actuators"
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
 
@@ -43,6 +44,7 @@ func (a *app) decide(ctx context.Context, files []string, f showFlags) error {
 			return fmt.Errorf("decide on %s: %w", file, err)
 		}
 		r := report.New(report.Decide, "", s, p, a.ruled(s), res, f.kinds)
+		r.Held(a.cfg.Act.Caps.Floor().Plan(a.touched(f.kinds), res.Decisions, actuators.Past{}))
 		if a.flags.format == "text" && len(files) > 1 {
 			fmt.Fprintf(a.out, "== %s\n", text.Clean(file))
 		}

@@ -17,7 +17,9 @@ import (
 	"winnow/cmd/winnow/text"
 	"winnow/engine/alarm"
 	"winnow/engine/decision"
+	"winnow/engine/eval"
 	"winnow/engine/explain"
+	"winnow/engine/policy"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 	"winnow/internal/plain"
@@ -28,6 +30,8 @@ type Explained struct {
 	explain.Explanation
 	TakenAt time.Time        `json:"taken_at"`
 	Policy  report.PolicyRef `json:"policy"`
+	// Main is the one reason that says most to a person.
+	Main *decision.Main `json:"main,omitempty"`
 	// Sources are those that the candidate, or evidence about it, rests on.
 	Sources map[string]snapshot.Source `json:"sources"`
 	// Refusal is what came of acts on it that came to nothing; only for a fresh look.
@@ -40,19 +44,22 @@ type Explained struct {
 
 func newExplain(a *app) *cobra.Command {
 	var file string
+	var rules bool
 	cmd := &cobra.Command{
 		Use:   "explain ID",
 		Short: "Why one candidate goes or stays, and what would have to be different",
-		Long: `Explain judges one candidate and shows every rule that spoke, with its file and line, the facts that it rested on and where those
-came from; then what would have to be different for the other verdict. ID may be shortened while it is unambiguous.`,
+		Long: `Explain judges one candidate and says in a sentence why it goes or stays, which command comes next, and what every rule said that spoke.
+With --rules it shows each rule's file and line, the facts that it rested on and where those came from, and what would have to be
+different for the other verdict. ID may be shortened while it is unambiguous.`,
 		Args: args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, ids []string) error { return a.explain(cmd.Context(), ids[0], file) },
+		RunE: func(cmd *cobra.Command, ids []string) error { return a.explain(cmd.Context(), ids[0], file, rules) },
 	}
+	cmd.Flags().BoolVar(&rules, "rules", false, "also each rule's place in the policies, its facts, and what would have to be different")
 	cmd.Flags().StringVar(&file, "snapshot", "", "explain from a saved snapshot `file` instead of a fresh look")
 	return cmd
 }
 
-func (a *app) explain(ctx context.Context, id, file string) error {
+func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 	e, p, err := a.engine(ctx)
 	if err != nil {
 		return err
@@ -70,19 +77,9 @@ func (a *app) explain(ctx context.Context, id, file string) error {
 			return fmt.Errorf("explain %s: find out who uses it: %w", full, err)
 		}
 	}
-	sub, ok := subject.Join(s, &a.cfg.Rules.Config).Subject(full)
-	if !ok {
-		return fmt.Errorf("explain %s: it cannot be judged", full)
-	}
-	x, err := e.Explain(ctx, sub)
+	out, err := a.explanation(ctx, e, p, s, full)
 	if err != nil {
 		return err
-	}
-	out := Explained{
-		Explanation: x, TakenAt: s.TakenAt, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest}, Sources: map[string]snapshot.Source{}, Subject: sub,
-	}
-	for name := range sub.EvidenceSources {
-		out.Sources[name] = s.Sources[name]
 	}
 	if file == "" {
 		if out.Refusal, err = a.refusal(ctx, full); err != nil {
@@ -92,46 +89,138 @@ func (a *app) explain(ctx context.Context, id, file string) error {
 			return err
 		}
 	}
-	return a.show(out, "  ", func(w io.Writer) { a.paint.explainText(w, out) })
+	return a.show(out, "  ", func(w io.Writer) { a.paint.explainText(w, out, rules) })
 }
 
-func (p paint) explainText(w io.Writer, x Explained) {
-	verdict := p.Yellow("stays")
-	if x.Verdict == decision.Reap {
-		verdict = p.Green("would be reaped")
-	} else if x.Level != "" {
-		verdict = p.Yellow("stays at " + x.Level)
+// explanation explains one candidate of a snapshot.
+func (a *app) explanation(ctx context.Context, e *eval.Engine, p *policy.Policy, s *snapshot.Snapshot, id string) (Explained, error) {
+	sub, ok := subject.Join(s, &a.cfg.Rules.Config).Subject(id)
+	if !ok {
+		return Explained{}, fmt.Errorf("explain %s: it cannot be judged", id)
 	}
-	fmt.Fprintf(w, "%s %s\n", p.Bold(text.Clean(x.ID)), verdict)
+	x, err := e.Explain(ctx, sub)
+	if err != nil {
+		return Explained{}, err
+	}
+	out := Explained{
+		Explanation: x, TakenAt: s.TakenAt, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest}, Sources: map[string]snapshot.Source{}, Subject: sub,
+	}
+	out.Main = report.Main(decided(out), s)
+	for name := range sub.EvidenceSources {
+		out.Sources[name] = s.Sources[name]
+	}
+	return out, nil
+}
+
+// explained is the text of an explanation, with the rules, for so many columns.
+func (a *app) explained(ctx context.Context, e *eval.Engine, p *policy.Policy, s *snapshot.Snapshot, id string, width int) (string, error) {
+	out, err := a.explanation(ctx, e, p, s, id)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	a.paint.at(width).explainText(&b, out, true)
+	return b.String(), nil
+}
+
+// at is the same paint for another width.
+func (p paint) at(width int) paint {
+	p.Width = width
+	return p
+}
+
+// decided is the decision that an explanation is of, with the reasons that count.
+func decided(x Explained) decision.Decision {
+	d := decision.Decision{ID: x.ID, Kind: x.Kind, Label: x.Label, Verdict: x.Verdict, Level: x.Level, InScope: x.InScope}
+	for _, f := range x.Findings {
+		if f.Level != decision.Off {
+			d.Findings = append(d.Findings, f.Reason)
+		}
+	}
+	for _, f := range x.Objections {
+		if f.Level != decision.Off {
+			d.Objections = append(d.Objections, f.Reason)
+		}
+	}
+	if x.Subject != nil {
+		d.Owner, d.About = x.Subject.Owner, x.Subject.About()
+	}
+	return d
+}
+
+func (p paint) explainText(w io.Writer, x Explained, rules bool) {
+	d := decided(x)
+	verdict, next := p.Yellow("stays"), ""
+	switch {
+	case x.Verdict == decision.Reap:
+		verdict, next = p.Green("would be reaped"), "winnow sweep --apply"
+	case x.Level != "":
+		verdict = p.Yellow("stays at " + x.Level)
+		if x.Level == decision.Ask {
+			next = "winnow cleanup " + text.Quote(x.ID) + " --safe"
+		}
+	case d.Waits(): // and is spared
+		verdict, next = p.Yellow("waits for a second look"), "winnow sweep --apply"
+		if at, ok := report.Due(d, x.TakenAt); ok {
+			next += ", not before " + report.Clock(at)
+		}
+	case x.Main.Next != "":
+		next = x.Main.Next
+	}
+	p.Sentence(w, p.Bold(text.Clean(x.ID))+" "+verdict+": "+text.Clean(x.Main.Message)+".")
+	if next == "" && !rules {
+		next = "winnow explain " + text.Quote(x.ID) + " --rules"
+	}
+	if next != "" {
+		p.Sentence(w, "next: "+text.Clean(next))
+	}
 	if x.Label != "" && !strings.HasSuffix(x.ID, x.Label) {
-		fmt.Fprintf(w, "  %s\n", text.Clean(x.Label))
+		if label := report.Label(d); label != x.ID {
+			p.Sentence(w, p.Dim("its name: "+text.Clean(label)))
+		}
 	}
 	if !x.InScope {
-		fmt.Fprintln(w, p.Dim("  no rule under reap claims it, so a sweep counts it and does not list it"))
+		p.Sentence(w, p.Dim("no rule under reap claims it, so a sweep counts it and does not list it"))
 	}
 	if x.Error != "" {
 		p.Rows(w, text.Row{Lead: "error", Color: p.Red, Text: x.Error})
 	}
-	p.firedText(w, "why it may go", x.Findings)
-	p.firedText(w, "why it stays", x.Objections)
+	p.firedText(w, "why it may go", x.Findings, rules)
+	p.firedText(w, "why it stays", x.Objections, rules)
 	p.agentText(w, x.Subject)
 	if x.Subject != nil {
 		p.usersText(w, x.Subject.Dir)
 	}
-	p.differentText(w, x)
 	p.refusalText(w, x.Refusal)
 	p.trailText(w, x.Terminal)
-	p.restsText(w, x)
-	fmt.Fprintf(w, "\n%s\n", p.Dim("--format json has the whole subject and every rule that did not speak"))
+	if rules {
+		p.differentText(w, x)
+		p.restsText(w, x)
+		fmt.Fprintf(w, "\n%s\n", p.Dim("--format json has the whole subject and every rule that did not speak"))
+		return
+	}
+	fmt.Fprintln(w)
+	if x.Verdict == decision.Reap {
+		p.Sentence(w, p.Dim("winnow retain "+text.Clean(text.Quote(x.ID))+" --reason TEXT keeps it"))
+	}
+	p.Sentence(w, p.Dim("--rules shows the rules, their facts, and what would have to be different"))
 }
 
-// firedText is a rule a paragraph: what it says, where it stands, the facts.
-func (p paint) firedText(w io.Writer, title string, fired []explain.Fired) {
+// firedText is a rule a line with what it says; with rules a paragraph, with where it stands and the facts.
+func (p paint) firedText(w io.Writer, title string, fired []explain.Fired, rules bool) {
 	if len(fired) == 0 {
 		return
 	}
 	fmt.Fprintf(w, "\n%s\n", p.Bold(title))
 	for _, f := range fired {
+		if !rules {
+			row := text.Row{Lead: f.Rule, Color: p.Dim, Text: f.Message}
+			if f.Level != "" {
+				row.Rest = "its level is " + f.Level + " (rules.levels)"
+			}
+			p.Rows(w, row)
+			continue
+		}
 		fmt.Fprintf(w, "  %s  %s\n", text.Clean(f.Rule), p.Dim(place(f.File, f.Line)))
 		p.Indented(w, 4, text.Clean(f.Message))
 		if f.Level != "" {

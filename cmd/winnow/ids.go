@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
-
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/snapshot"
@@ -59,7 +57,7 @@ func findID(s *snapshot.Snapshot, id string) (string, error) {
 	if positional(id) {
 		return "", config.Mistakef("%q is no tab's id: herdr reads it as a position, where another tab stands after a close; give the id as winnow shows it, such as w1:t3", id)
 	}
-	full, err := pick(id, ids(s), "candidate")
+	full, err := pick(id, ids(s), candidate)
 	if err != nil {
 		if byName := idsOf(s, id); len(byName) == 1 {
 			return byName[0], nil
@@ -106,10 +104,38 @@ func pick(id string, known []string, what string) (string, error) {
 	if len(known) == 0 {
 		return "", config.Mistakef("there is no %s %q, nor any other", what, id)
 	}
-	if near := text.Nearest(id, known); levenshtein.ComputeDistance(id, near) <= max(2, len(id)/2) {
-		return "", config.Mistakef("there is no %s %q; the nearest is %s", what, id, near)
+	if near := near(id, known); len(near) > 0 {
+		return "", config.Mistakef("there is no %s %q among the %d; did you mean %s?", what, id, len(known), strings.Join(near, ", "))
 	}
-	return "", config.Mistakef("there is no %s %q among the %d", what, id, len(known))
+	return "", config.Mistakef("there is no %s %q among the %d; %s lists them", what, id, len(known), lists[what])
+}
+
+// What pick calls that which an id is of.
+const (
+	candidate = "candidate"
+	heldThing = "hold"
+	trashed   = "act in the trash"
+)
+
+// lists are the commands that list them.
+var lists = map[string]string{candidate: "winnow sweep --all", heldThing: "winnow holds", trashed: "winnow trash"}
+
+// near gives up to three names that are like id, or whose last part is: people leave out where a thing is.
+func near(id string, known []string) []string {
+	last := func(s string) string { return s[strings.LastIndexAny(s, "/:")+1:] }
+	byLast := map[string][]string{}
+	var lasts []string
+	for _, k := range known {
+		byLast[last(k)] = append(byLast[last(k)], k)
+		lasts = append(lasts, last(k))
+	}
+	if n := text.Near(id, known); n != "" {
+		return []string{n}
+	}
+	if l := last(id); len(l) >= 3 {
+		return firstOf(byLast[text.Near(l, lasts)], 3)
+	}
+	return nil
 }
 
 func firstOf(list []string, n int) []string {

@@ -30,7 +30,7 @@ func (a *app) engine(ctx context.Context) (*eval.Engine, *policy.Policy, error) 
 		e, p, err := eval.Apart(ctx, policy.LoadOptions{Trees: trees}, limits, eval.Self())
 		a.policy = p
 		if err == nil {
-			if err := a.checkLevels(p); err != nil {
+			if err := a.checkRuled(p); err != nil {
 				return nil, nil, errors.Join(err, e.Close())
 			}
 		}
@@ -40,7 +40,7 @@ func (a *app) engine(ctx context.Context) (*eval.Engine, *policy.Policy, error) 
 	if err != nil {
 		return nil, nil, policyError(ctx, err)
 	}
-	if err := a.checkLevels(p); err != nil {
+	if err := a.checkRuled(p); err != nil {
 		return nil, nil, err
 	}
 	a.policy = p
@@ -51,9 +51,25 @@ func (a *app) engine(ctx context.Context) (*eval.Engine, *policy.Policy, error) 
 	return e, p, nil
 }
 
-// checkLevels refuses a level that is given to a rule which was not loaded.
-func (a *app) checkLevels(p *policy.Policy) error {
-	return a.cfg.CheckLevels(slices.Sorted(maps.Keys(p.Rules())))
+// checkRuled holds what the configuration says of rules against those that were loaded: levels, and parameters of one's own rules, which get
+// their values here.
+func (a *app) checkRuled(p *policy.Policy) error {
+	if err := a.cfg.CheckLevels(slices.Sorted(maps.Keys(p.Rules()))); err != nil {
+		return err
+	}
+	return a.cfg.SetOwn(p.Parameters())
+}
+
+// withOwn gives the parameters of one's own rules their values where nothing is judged. The embedded rules have none.
+func (a *app) withOwn(ctx context.Context) error {
+	if len(a.cfg.Policy.Paths) == 0 {
+		return a.cfg.SetOwn(nil)
+	}
+	e, _, err := a.engine(ctx)
+	if err != nil {
+		return err
+	}
+	return e.Close()
 }
 
 // trees are the embedded policies, the operator's folders, or both.
@@ -115,7 +131,11 @@ func (j *judge) Again(ctx context.Context, d decision.Decision) (decision.Decisi
 
 // again is Again with the look that it rests on.
 func (j *judge) again(ctx context.Context, d decision.Decision) (decision.Decision, *snapshot.Snapshot, error) {
-	sc := sources.ScopeOf(j.last, d.ID)
+	return j.within(ctx, sources.ScopeOf(j.last, d.ID), d)
+}
+
+// within is again by a look of the given scope.
+func (j *judge) within(ctx context.Context, sc sources.Scope, d decision.Decision) (decision.Decision, *snapshot.Snapshot, error) {
 	s, err := j.app.look(ctx, sc, j.memory)
 	if err != nil {
 		return decision.Decision{}, nil, err

@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"winnow/cmd/winnow/text"
+	"winnow/collectors"
 )
 
 // progress is a line on a terminal's stderr while a slow source is read.
@@ -18,7 +19,7 @@ type progress struct {
 	mu      sync.Mutex
 	w       io.Writer
 	start   time.Time
-	running []string
+	running []collectors.Running
 	drawn   bool
 	ticker  *time.Ticker
 	ended   chan struct{}
@@ -30,7 +31,7 @@ const progressAfter = 300 * time.Millisecond
 // progress starts the line; clear ends it. Without a terminal on stderr it writes nothing.
 func (a *app) progress() *progress {
 	p := &progress{w: text.Beneath(a.errOut), start: time.Now()} // it moves the cursor, which a plain.Writer does not let through
-	if tty, _ := text.Terminal(a.errOut); !tty || os.Getenv("TERM") == "dumb" {
+	if tty, _ := text.Terminal(a.errOut); !tty || a.drawing || os.Getenv("TERM") == "dumb" {
 		return p
 	}
 	p.ticker, p.ended = time.NewTicker(progressAfter), make(chan struct{})
@@ -48,7 +49,7 @@ func (a *app) progress() *progress {
 }
 
 // show notes the sources that are being read.
-func (p *progress) show(running []string) {
+func (p *progress) show(running []collectors.Running) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running = running
@@ -60,10 +61,23 @@ func (p *progress) draw() {
 	if len(p.running) == 0 {
 		return
 	}
-	line := fmt.Sprintf("reading %s (%s)", text.Clean(strings.Join(p.running, ", ")), text.Span(time.Since(p.start)))
+	line := fmt.Sprintf("reading %s (%s)", text.Clean(strings.Join(counts(p.running), ", ")), text.Span(time.Since(p.start)))
 	_, width := text.Terminal(p.w)
 	fmt.Fprintf(p.w, "\r\x1b[K%s", ansi.Truncate(line, width-1, "…"))
 	p.drawn = true
+}
+
+// counts are the names of sources, each with how far its reading has come where it has many items.
+func counts(running []collectors.Running) []string {
+	var out []string
+	for _, r := range running {
+		name := r.Name
+		if done, all := r.Count(); all > 0 {
+			name += fmt.Sprintf(": %d of %d", done, all)
+		}
+		out = append(out, name)
+	}
+	return out
 }
 
 // clear takes the line away.

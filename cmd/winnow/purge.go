@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"winnow/actuators"
+	actdirs "winnow/actuators/dirs"
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
@@ -15,7 +17,7 @@ import (
 )
 
 // purge removes for good what was set aside and has been kept for its time: by the wall clock, and by what looks counted since, for
-// the one can be set to anything and the other cannot.
+// the one can be set to anything and the other cannot. Then it makes room where the trash is too large, or its file system too full.
 func (s *sweeper) purge(ctx context.Context, r *report.Report, snap *snapshot.Snapshot) {
 	failed := func(err error) {
 		r.Alarms = append(r.Alarms, report.Alarm{Rule: "trash", Message: fmt.Sprintf("the trash could not be read: %v; it was left untouched", err)})
@@ -29,34 +31,121 @@ func (s *sweeper) purge(ctx context.Context, r *report.Report, snap *snapshot.Sn
 		failed(err)
 		return
 	}
-	if len(expired) == 0 {
+	unsteady := s.unsteady(snap)
+	switch {
+	case len(expired) == 0:
+	case unsteady != "":
+		s.note("%s in the trash that %s past by the clock; %s, so nothing was removed for good", text.Plural(len(expired), "act"), are(len(expired)), unsteady)
+	default:
+		p := s.purger(snap, r, expired)
+		defer s.hands.take()()
+		for _, rec := range expired {
+			if ctx.Err() == nil && s.waited(ctx, r, rec) {
+				p.purge(ctx, rec, report.PurgedExpired)
+			}
+		}
+	}
+	if unsteady != "" {
 		return
 	}
-	if why := s.unsteady(snap); why != "" {
-		s.note("%s in the trash that %s past by the clock; %s, so nothing was removed for good", text.Plural(len(expired), "act"), are(len(expired)), why)
+	kept, err := s.ledger.Restorable(ctx)
+	if err != nil {
+		failed(err)
 		return
 	}
+	s.makeRoom(ctx, r, snap, kept)
+}
+
+// purger removes acts' things for good and writes that down.
+type purger struct {
+	*sweeper
+	r      *report.Report
+	byKind map[string]actuators.Actuator
+}
+
+func (s *sweeper) purger(snap *snapshot.Snapshot, r *report.Report, recs []ledger.Act) purger {
 	var intents []decision.Intent
-	for _, rec := range expired {
+	for _, rec := range recs {
 		intents = append(intents, rec.Intent)
 	}
-	byKind := s.actuators(snap.Host, intendedRoots(intents))
-	defer s.hands.take()()
-	for _, rec := range expired {
-		restorer, ok := byKind[rec.Intent.Kind].(actuators.Restorer)
-		if !ok || ctx.Err() != nil || !s.waited(ctx, r, rec) {
-			continue
-		}
-		freed, err := restorer.Purge(context.WithoutCancel(ctx), rec.Intent)
-		if err != nil {
-			r.Alarms = append(r.Alarms, report.Alarm{Rule: "trash", Message: fmt.Sprintf("%s could not be purged: %v", rec.Intent.ID, err)})
-			continue
-		}
-		if err := s.ledger.MarkPurged(context.WithoutCancel(ctx), rec.Intent.ID, time.Now()); err != nil {
-			s.log.Warn("record purge", "act", rec.Intent.ID, "error", err)
-		}
-		r.Purged = append(r.Purged, report.Purged{Act: rec.Intent.ID, Candidate: rec.Intent.Candidate, Bytes: freed})
+	return purger{s, r, s.actuators(snap.Host, intendedRoots(intents))}
+}
+
+// purge removes one act's things, and reports whether they are gone.
+func (p purger) purge(ctx context.Context, rec ledger.Act, why string) bool {
+	restorer, ok := p.byKind[rec.Intent.Kind].(actuators.Restorer)
+	if !ok {
+		return false
 	}
+	freed, err := restorer.Purge(context.WithoutCancel(ctx), rec.Intent)
+	if err != nil {
+		p.r.Alarms = append(p.r.Alarms, report.Alarm{Rule: "trash", Message: fmt.Sprintf("%s could not be purged: %v", rec.Intent.ID, err)})
+		return false
+	}
+	if err := p.ledger.MarkPurged(context.WithoutCancel(ctx), rec.Intent.ID, time.Now()); err != nil {
+		p.log.Warn("record purge", "act", rec.Intent.ID, "error", err)
+	}
+	p.r.Purged = append(p.r.Purged, report.Purged{Act: rec.Intent.ID, Candidate: rec.Intent.Candidate, Bytes: freed, Why: why})
+	return true
+}
+
+// thing is a folder in the trash, with what it takes up and for how long it has been there, by the wall clock and by what looks counted: the
+// lesser of both.
+type thing struct {
+	ledger.Act
+	bytes int64
+	age   time.Duration
+	place string
+}
+
+// makeRoom removes the oldest folders in the trash before their time, where all of them take up more than act.trash_max, or where less
+// than act.trash_pressure of their file system is free. What is younger than the floor of either stays.
+func (s *sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, kept []ledger.Act) {
+	most, pressure := int64(s.cfg.Act.TrashMax), float64(s.cfg.Act.TrashPressure)
+	if most <= 0 && pressure <= 0 || len(kept) == 0 {
+		return
+	}
+	things, sum := s.things(ctx, kept)
+	p := s.purger(snap, r, kept)
+	defer s.hands.take()()
+	for _, t := range things {
+		if ctx.Err() != nil {
+			return
+		}
+		why := ""
+		if pressure > 0 && t.age >= s.cfg.Act.TrashPressureKeeps {
+			if free, err := freeShare(t.place); err == nil && free < pressure {
+				why = report.PurgedPressure
+			}
+		}
+		if most > 0 && sum > most && t.age >= s.cfg.Act.TrashMaxKeeps {
+			why = report.PurgedMax
+		}
+		if why != "" && p.purge(ctx, t.Act, why) {
+			sum -= t.bytes
+		}
+	}
+	if most > 0 && sum > most {
+		s.note("%s lie in the trash and act.trash_max is %s; what is left is younger than act.trash_max_keeps (%s), so it stays: winnow trash empty removes it",
+			text.Size(sum), text.Size(most), text.Span(s.cfg.Act.TrashMaxKeeps))
+	}
+}
+
+// things are the folders in the trash whose size and age are known, the oldest first, and what all of them take up.
+func (s *sweeper) things(ctx context.Context, kept []ledger.Act) (out []thing, sum int64) {
+	now := time.Now()
+	for i, l := range s.lying(ctx, kept) {
+		rec := kept[i]
+		sum += l.Bytes
+		place := actdirs.Place(rec.Intent)
+		waited, err := s.ledger.Waited(ctx, rec.Intent.ID)
+		if err != nil || place == "" || !l.Known {
+			continue
+		}
+		out = append(out, thing{rec, l.Bytes, min(now.Sub(rec.Intent.At), waited), place})
+	}
+	slices.SortStableFunc(out, func(a, b thing) int { return a.Intent.At.Compare(b.Intent.At) })
+	return out, sum
 }
 
 func are(n int) string {

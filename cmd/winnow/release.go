@@ -98,7 +98,7 @@ func heldBy(holds []snapshot.Hold, t asked, arg string) ([]string, error) {
 		}
 		return own, nil
 	}
-	id, err := pick(arg, known, "hold")
+	id, err := pick(arg, known, heldThing)
 	return []string{id}, err
 }
 

@@ -59,7 +59,7 @@ func (a *app) restore(ctx context.Context, acts []string) error {
 	var ids []string
 	var wanted []decision.Intent
 	for _, act := range acts {
-		id, err := pick(act, known, "act in the trash")
+		id, err := pick(act, known, trashed)
 		if err != nil { // before anything is brought back
 			return errors.Join(lost, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -30,6 +29,8 @@ type app struct {
 	paint       paint
 	hands       *hands
 	acting      ledger.Acting
+	// drawing is true while a command has the whole terminal.
+	drawing bool
 	// policy is what was loaded last; nil in a command that judges nothing.
 	policy *policy.Policy
 	// workers says what became of workers; made when it is first asked, see observer.
@@ -47,6 +48,7 @@ type globalFlags struct {
 	logLevel   string
 	logFormat  string
 	state      string
+	color      string
 	noColor    bool
 }
 
@@ -58,8 +60,11 @@ func newRoot(out, errOut *plain.Writer, h *hands) *cobra.Command {
 		Long: `Winnow looks at what coding agents have left behind on this machine: tmux sessions, herdr tabs, Codev terminals, processes and
 git worktrees.
 For each it decides whether to spare or to reap it, by rules that you can read, test and change, and says why.
-It changes nothing until you say --apply, and what it takes away can be brought back.`,
-		Version:       version(),
+It changes nothing until you say --apply, and what it takes away can be brought back.
+
+It exits with 0 when it is done, 1 when it failed, 2 for wrong use or configuration, 3 when only a part was done, 4 with --exit-code when
+something would be reaped, 5 when a cap held (winnow help exit-codes).`,
+		Version:       build().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -79,15 +84,18 @@ It changes nothing until you say --apply, and what it takes away can be brought 
 	f.StringVar(&a.flags.logLevel, "log-level", "warn", "`level` of the log on stderr: trace, debug, info, warn, error, off")
 	f.StringVar(&a.flags.logFormat, "log-format", "text", "`form` of the log: text, json")
 	f.StringVar(&a.flags.state, "state", "", "`folder` for the ledger, the trash and the lock")
-	f.BoolVar(&a.flags.noColor, "no-color", false, "no colours on a terminal either")
+	f.StringVar(&a.flags.color, "color", text.Auto, "`when` to colour: "+strings.Join(text.Colors, ", "))
+	f.BoolVar(&a.flags.noColor, "no-color", false, "the same as --color never")
 
 	root.AddCommand(
-		newSweep(a), newSnapshot(a), newSubjects(a), newDecide(a), newExplain(a),
+		newSweep(a), newReview(a), newTop(a), newSnapshot(a), newSubjects(a), newDecide(a), newExplain(a),
 		newRetain(a), newRelease(a), newHolds(a), newCleanup(a),
 		newHistory(a), newTrash(a), newRestore(a),
 		newTrust(a), newDoctor(a), newDemo(a), newInit(a),
+		newVersion(a), newMan(a), exitCodes(),
 	)
 	root.InitDefaultCompletionCmd()
+	a.complete(root)
 	return root
 }
 
@@ -106,12 +114,18 @@ func (a *app) setUp(cmd *cobra.Command) error {
 	if !slices.Contains(report.Formats, a.flags.format) {
 		return config.Mistakef("--format: unknown form %q; one of %s", a.flags.format, strings.Join(report.Formats, ", "))
 	}
+	if a.flags.noColor {
+		a.flags.color = text.Never
+	}
+	if !slices.Contains(text.Colors, a.flags.color) {
+		return config.Mistakef("--color: unknown word %q; one of %s", a.flags.color, strings.Join(text.Colors, ", "))
+	}
 	opts := &hclog.LoggerOptions{Name: "winnow", Level: level, Output: a.errOut, JSONFormat: a.flags.logFormat == "json"}
 	if opts.JSONFormat {
 		opts.Output = plain.JSONWriter(a.errOut)
 	}
 	a.log = hclog.New(opts)
-	a.paint = paint{text.New(a.out, a.flags.noColor)}
+	a.paint = paint{text.New(a.out, a.flags.color)}
 	if w, ok := a.out.(*plain.Writer); ok {
 		w.Styled(a.paint.On)
 	}
@@ -160,7 +174,7 @@ func (a *app) override(cfg *config.Config) error {
 // isHelp is true for commands that must work with a broken configuration too.
 func isHelp(cmd *cobra.Command) bool {
 	for c := cmd; c != nil; c = c.Parent() {
-		if c.Name() == "completion" || c.Name() == "help" || strings.HasPrefix(c.Name(), "__complete") {
+		if c.Name() == "completion" || c.Name() == "help" || c.Name() == "man" || strings.HasPrefix(c.Name(), "__complete") {
 			return true
 		}
 	}
@@ -198,45 +212,22 @@ func flagError(cmd *cobra.Command, err error) error {
 	if name, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		return config.Mistakef("unknown flag --%s; the nearest is --%s (see winnow %s --help)", name, text.Nearest(name, names), cmd.Name())
+		if near := text.Near(name, names); near != "" {
+			return config.Mistakef("unknown flag --%s; did you mean --%s? (see %s --help)", name, near, cmd.CommandPath())
+		}
+		return config.Mistakef("unknown flag --%s (see %s --help)", name, cmd.CommandPath())
 	}
-	return config.Mistakef("%s (see winnow %s --help)", msg, cmd.Name())
+	return config.Mistakef("%s (see %s --help)", msg, cmd.CommandPath())
 }
 
 // exactArgs and its like turn cobra's argument errors into wrong use.
 func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
 		if err := check(cmd, given); err != nil {
-			return config.Mistakef("%s: %v (see winnow %s --help)", cmd.Use, err, cmd.Name())
+			return config.Mistakef("%s: %v (see %s --help)", cmd.Use, err, cmd.CommandPath())
 		}
 		return nil
 	}
-}
-
-// version is the module's version where the build knows one, and the revision it was built from.
-func version() string {
-	bi, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	v, rev, dirty := bi.Main.Version, "", ""
-	for _, s := range bi.Settings {
-		switch {
-		case s.Key == "vcs.revision" && len(s.Value) >= 12:
-			rev = s.Value[:12]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "+"
-		}
-	}
-	if v == "" {
-		v = "(devel)"
-	}
-	for _, d := range bi.Deps {
-		if d.Path == "github.com/open-policy-agent/opa" {
-			return strings.TrimSpace(fmt.Sprintf("%s %s%s (opa %s, %s)", v, rev, dirty, d.Version, bi.GoVersion))
-		}
-	}
-	return v
 }
 
 // note writes a line for a person on stderr.

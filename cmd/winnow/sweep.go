@@ -10,14 +10,39 @@ import (
 
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
 )
 
 type sweepFlags struct {
 	apply, confirm bool
-	show           showFlags
+	fetch          bool
+	// only are the ids of what may be acted on, nil for everything that the decisions reap.
+	only []string
+	show showFlags
+	capFlags
+}
+
+// chosen are all decisions, of which only the chosen ones reap: the caps take their shares of everything that was seen.
+func (f sweepFlags) chosen(ds []decision.Decision) []decision.Decision {
+	if f.only == nil {
+		return ds
+	}
+	out := slices.Clone(ds)
+	for i := range out {
+		if !slices.Contains(f.only, out[i].ID) {
+			out[i].Verdict = decision.Spare
+		}
+	}
+	return out
+}
+
+// among leaves of decisions those that were chosen.
+func (f sweepFlags) among(ds []decision.Decision) []decision.Decision {
+	if f.only == nil {
+		return ds
+	}
+	return slices.DeleteFunc(ds, func(d decision.Decision) bool { return !slices.Contains(f.only, d.ID) })
 }
 
 // showFlags are what sweep and decide share.
@@ -29,15 +54,13 @@ type showFlags struct {
 
 func (f *showFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")
-	cmd.Flags().BoolVar(&f.all, "all", false, "also list what is spared, with every reason")
+	cmd.Flags().BoolVar(&f.all, "all", false, "also list what is spared, each with its main reason")
 	cmd.Flags().BoolVar(&f.exitCode, "exit-code", false, "exit with 4 when something would be reaped")
 }
 
 func (f *showFlags) check() error {
-	for _, k := range f.kinds {
-		if !slices.Contains(snapshot.KindNames(), k) {
-			return config.Mistakef("--kind: unknown kind %q; the nearest is %q", k, text.Nearest(k, snapshot.KindNames()))
-		}
+	if err := checkKinds("--kind", f.kinds); err != nil {
+		return err
 	}
 	if len(f.kinds) == 0 {
 		f.kinds = snapshot.KindNames()
@@ -57,12 +80,15 @@ func newSweep(a *app) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&f.apply, "apply", false, "carry the decisions out")
 	cmd.Flags().BoolVar(&f.confirm, "confirm", false, "with --apply: wait rules.confirm_after and sweep a second time, for sessions, tabs and terminals; processes wait for longer")
+	cmd.Flags().IntVar(&f.max, "max", 0, "let `N` acts through at once, in all and for an owner, in place of act.caps.per_sweep and per_owner")
+	cmd.Flags().StringSliceVar(&f.allOf, "all-of", nil, "let these `kinds` through although it looks like an accident (act.caps.share): you have looked at what is to go")
+	cmd.Flags().BoolVar(&f.fetch, "fetch", false, "first fetch the remote's default branch of each repository that has worktrees here")
 	f.show.add(cmd)
 	return cmd
 }
 
 func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
-	if err := f.show.check(); err != nil {
+	if err := errors.Join(f.show.check(), f.capFlags.check()); err != nil {
 		return err
 	}
 	if f.confirm && !f.apply {

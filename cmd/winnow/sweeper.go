@@ -32,6 +32,8 @@ type sweeper struct {
 	// broken is why there is no ledger: the look then spares everything and nothing is remembered.
 	broken error
 	unlock []func() error
+	// seen is what the last sweep looked at.
+	seen *snapshot.Snapshot
 }
 
 // openSweeper takes the lock and opens the ledger. Without a ledger nothing may be done, but a dry run still shows what it sees.
@@ -90,9 +92,13 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 		return nil, err
 	}
 	snap, err := s.look(ctx, sources.Scope{}, mem)
+	if err == nil && (f.fetch || s.cfg.Collect.Dirs.Fetch) {
+		snap, err = s.fetched(ctx, snap, mem)
+	}
 	if err != nil {
 		return nil, err
 	}
+	s.seen = snap
 	res, err := s.engine.Decide(ctx, snap, &s.cfg.Rules.Config)
 	if err != nil {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
@@ -100,20 +106,33 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	next := eval.Sightings(mem.sightings, snap, res.Decisions)
 	r := report.New(mode, id, snap, s.policy, s.ruled(snap), res, f.show.kinds)
 	r.Settled = settled
+	s.measure(ctx, snap, r.Decisions, mayGo)
+	if !f.apply {
+		s.foresee(ctx, r, snap, mem, res)
+	}
 	if s.ledger == nil {
+		past, _ := s.past(ctx, snap) // no ledger, nothing to read
+		r.Held(f.caps(s.cfg).Plan(s.touched(f.show.kinds), f.chosen(res.Decisions), past))
 		s.alarms(ctx, r, snap, res.Decisions)
 		return r, nil
 	}
 	mem = s.learn(mem, snap)
+	mem.hosts = res.AgentSessions
+	past, err := s.past(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	r.Held(f.caps(s.cfg).Plan(s.touched(f.show.kinds), f.chosen(res.Decisions), past))
 	if err := s.record(ctx, id, started, r, snap, next, mem, res.Decisions); err != nil {
 		return nil, err
 	}
 	if f.apply {
-		s.act(ctx, r, snap, mem, res, f.show.kinds)
-		if ctx.Err() == nil {
+		s.act(ctx, r, snap, mem, res, past, f)
+		if ctx.Err() == nil && f.only == nil {
 			s.purge(ctx, r, snap)
 		}
 	}
+	s.weigh(context.WithoutCancel(ctx), r)
 	s.alarms(ctx, r, snap, res.Decisions)
 	return r, s.finish(ctx, r, f)
 }
@@ -137,7 +156,8 @@ func (a *app) learn(mem memory, snap *snapshot.Snapshot) memory {
 
 // record writes down what was seen and decided, before anything is done about it.
 func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *report.Report, snap *snapshot.Snapshot, next map[string]snapshot.Sighting, mem memory, ds []decision.Decision) error {
-	sw := ledger.Sweep{ID: id, Started: started, Mode: r.Mode, Revision: r.Policy.Revision, Digest: r.Policy.Digest}
+	sw := ledger.Sweep{ID: id, Started: started, Mode: r.Mode, Revision: r.Policy.Revision, Digest: r.Policy.Digest,
+		Rules: s.rulesName(os.Environ()), BootID: snap.Host.BootID, Sources: speakers(snap)}
 	if err := s.ledger.BeginSweep(ctx, sw); err != nil {
 		return fmt.Errorf("record sweep: %w; nothing was done", err)
 	}
@@ -153,6 +173,11 @@ func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *r
 		}
 		if err := s.ledger.SaveDescents(ctx, mem.descents); err != nil {
 			return fmt.Errorf("record what runs below agents: %w; nothing was done", err)
+		}
+	}
+	if mem.err == nil {
+		if err := s.ledger.SaveAgentSessions(ctx, mem.hosts); err != nil {
+			return fmt.Errorf("record the sessions of agents: %w; nothing was done", err)
 		}
 	}
 	if err := s.ledger.SaveLook(ctx, lookOf(snap)); err != nil {

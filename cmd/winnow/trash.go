@@ -1,39 +1,245 @@
 package main
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
 
+	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
+	"winnow/actuators"
+	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
+	"winnow/collectors/processes"
 	"winnow/engine/decision"
+	"winnow/ledger"
 )
 
+// setAside is an act that can be brought back, with what it takes up in the trash; absent where that is not known.
+type setAside struct {
+	ledger.Act
+	Bytes *int64 `json:"bytes,omitempty"`
+}
+
 func newTrash(a *app) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "trash",
-		Short: "List what can be brought back, and until when",
+		Short: "List what can be brought back, how large it is, and until when",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			kept, err := a.kept(cmd.Context())
 			if err != nil {
 				a.note("%v; what follows is what the manifests in the trash say", err)
 			}
-			return errors.Join(err, list(a, kept, func(w io.Writer) {
-				if len(kept) == 0 {
-					fmt.Fprintln(w, "the trash is empty")
-				}
-				var rows []text.Row
-				for _, r := range kept {
-					rows = append(rows, text.Row{Lead: r.Intent.Kind, Color: a.paint.Yellow,
-						Label: report.Label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label}),
-						Text:  fmt.Sprintf("until %s; winnow restore %s", text.Time(r.Intent.RestoreUntil), r.Intent.ID)})
-				}
-				a.paint.Rows(w, rows...)
-			}))
+			all := a.sized(cmd.Context(), kept)
+			return errors.Join(err, list(a, all, func(w io.Writer) { a.trashText(w, all) }))
 		},
 	}
+	cmd.AddCommand(newTrashEmpty(a))
+	return cmd
+}
+
+// sized adds to acts what they take up in the trash.
+func (a *app) sized(ctx context.Context, kept []ledger.Act) []setAside {
+	var all []setAside
+	for i, l := range a.lying(ctx, kept) {
+		one := setAside{Act: kept[i]}
+		if l.Known {
+			one.Bytes = new(l.Bytes)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func (a *app) trashText(w io.Writer, all []setAside) {
+	if len(all) == 0 {
+		fmt.Fprintln(w, "the trash is empty")
+		return
+	}
+	var rows []text.Row
+	for _, x := range all {
+		said := fmt.Sprintf("set aside %s ago, until %s; winnow restore %s", text.Span(time.Since(x.Intent.At)), text.Time(x.Intent.RestoreUntil), x.Intent.ID)
+		if x.Bytes != nil && *x.Bytes > 0 {
+			said = text.Size(*x.Bytes) + ", " + said
+		}
+		rows = append(rows, text.Row{Lead: x.Intent.Kind, Color: a.paint.Yellow, Label: trashLabel(x.Act), Text: said})
+	}
+	a.paint.Rows(w, rows...)
+	fmt.Fprintln(w, total(all)+" in the trash; winnow trash empty removes it for good")
+}
+
+func trashLabel(x ledger.Act) string {
+	return report.Label(decision.Decision{ID: x.Intent.Candidate, Kind: x.Intent.Kind, Label: x.Intent.Label})
+}
+
+// total says how many acts there are and what they take up.
+func total(all []setAside) string {
+	var sum int64
+	unknown := 0
+	for _, x := range all {
+		if x.Bytes == nil {
+			unknown++
+		} else {
+			sum += *x.Bytes
+		}
+	}
+	out := fmt.Sprintf("%s, %s", text.Plural(len(all), "act"), text.Size(sum))
+	if unknown > 0 {
+		out += fmt.Sprintf(" and %d of unknown size", unknown)
+	}
+	return out
+}
+
+// emptied is what trash empty removed and what it left.
+type emptied struct {
+	Removed []report.Purged `json:"removed"`
+	Left    []left          `json:"left"`
+	// Freed is how many bytes came free.
+	Freed int64 `json:"freed_bytes"`
+}
+
+// left is an act whose things were not removed, and why.
+type left struct {
+	Act       string `json:"act"`
+	Candidate string `json:"candidate"`
+	Why       string `json:"why"`
+}
+
+func newTrashEmpty(a *app) *cobra.Command {
+	var older string
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "empty",
+		Short: "Remove for good what was set aside",
+		Long: `Empty removes what lies in the trash for good, before its time: nothing brings it back. What a process uses, and what was changed since it
+was set aside, stays, and is named. On a terminal it asks first; everywhere else it wants --yes.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.emptyTrash(cmd.Context(), older, yes) },
+	}
+	cmd.Flags().StringVar(&older, "older", "", "only what was set aside at least so long ago, such as 1d or 12h")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return cmd
+}
+
+func (a *app) emptyTrash(ctx context.Context, older string, yes bool) error {
+	var least time.Duration
+	if older != "" {
+		var err error
+		if least, err = config.Duration(older); err != nil || least < 0 {
+			return config.Mistakef("--older: %q is no duration: write 12h or 1d; nothing was removed", older)
+		}
+	}
+	kept, err := a.kept(ctx)
+	if err != nil {
+		a.note("%v; what lies in the trash is what its manifests say", err)
+	}
+	kept = slices.DeleteFunc(kept, func(x ledger.Act) bool { return time.Since(x.Intent.At) < least })
+	all := a.sized(ctx, kept)
+	if len(all) > 0 && !yes {
+		if err := a.consent(all); err != nil {
+			return err
+		}
+	}
+	out := emptied{Removed: []report.Purged{}, Left: []left{}}
+	if len(all) > 0 {
+		if err := a.removeAll(ctx, all, &out); err != nil {
+			return err
+		}
+	}
+	err = a.show(out, "  ", func(w io.Writer) {
+		fmt.Fprintf(w, "%s removed for good, %s freed\n", text.Plural(len(out.Removed), "act"), text.Size(out.Freed))
+		var rows []text.Row
+		for _, l := range out.Left {
+			rows = append(rows, text.Row{Lead: "left", Color: a.paint.Yellow, Label: l.Act, Text: l.Why})
+		}
+		a.paint.Rows(w, rows...)
+	})
+	if err == nil && len(out.Left) > 0 {
+		return codeError{code: report.ExitPart}
+	}
+	return err
+}
+
+// consent asks a person at a terminal; anywhere else it refuses.
+func (a *app) consent(all []setAside) error {
+	if a.json() || !term.IsTerminal(os.Stdin.Fd()) {
+		return config.Mistakef("%s would be removed for good, and nothing brings it back: say --yes if that is right; nothing was removed", total(all))
+	}
+	a.trashText(a.errOut, all)
+	fmt.Fprintf(a.errOut, "remove %s for good? [y/N] ", total(all))
+	answer, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer != "y" && answer != "yes" {
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("read the answer: %w; nothing was removed", err)
+		}
+		return codeError{report.ExitFailed, errors.New("nothing was removed")}
+	}
+	return nil
+}
+
+// removeAll removes each by the rules of purging: only what is unchanged and that no process uses.
+func (a *app) removeAll(ctx context.Context, all []setAside, out *emptied) error {
+	s := &sweeper{app: a}
+	defer s.close()
+	if err := s.lock(ctx, true); err != nil {
+		return err
+	}
+	still, lost := s.openTrash(ctx)
+	if lost != nil {
+		a.note("%v; that something was removed is not recorded", lost)
+	}
+	var intents []decision.Intent
+	for _, x := range all {
+		intents = append(intents, x.Intent)
+	}
+	host, err := processes.Host(a.cfg.Collect.Processes.Root, processes.KnownNames())
+	if err != nil {
+		return fmt.Errorf("empty the trash: %w; nothing was removed", err)
+	}
+	byKind := a.actuators(host, intendedRoots(intents))
+	defer s.hands.take()()
+	for _, x := range all {
+		in := x.Intent
+		if !slices.ContainsFunc(still, func(k ledger.Act) bool { return k.Intent.ID == in.ID }) {
+			continue // somebody else brought it back or removed it meanwhile
+		}
+		freed, err := s.removeOne(ctx, byKind[in.Kind], in)
+		if err != nil {
+			out.Left = append(out.Left, left{in.ID, in.Candidate, err.Error()})
+			continue
+		}
+		out.Removed = append(out.Removed, report.Purged{Act: in.ID, Candidate: in.Candidate, Bytes: freed})
+		out.Freed += freed
+	}
+	return nil
+}
+
+func (s *sweeper) removeOne(ctx context.Context, actuator actuators.Actuator, in decision.Intent) (int64, error) {
+	restorer, ok := actuator.(actuators.Restorer)
+	if !ok {
+		return 0, fmt.Errorf("nothing here can remove what an act on a %s set aside", in.Kind)
+	}
+	if ctx.Err() != nil {
+		return 0, fmt.Errorf("%w; it was not removed", context.Cause(ctx))
+	}
+	ctx = context.WithoutCancel(ctx)
+	freed, err := restorer.Purge(ctx, in)
+	if err != nil {
+		return 0, err
+	}
+	if s.ledger != nil {
+		if err := s.ledger.MarkPurged(ctx, in.ID, time.Now()); err != nil {
+			return freed, fmt.Errorf("record that it was removed, which was done: %w", err)
+		}
+	}
+	return freed, nil
 }

@@ -127,7 +127,7 @@ func TestAttackGitThatIsHeldUp(t *testing.T) {
 		a.Held()
 	}
 	for _, path := range slow {
-		if d := part.Dirs[dirs.ID(path)]; d.Git.Dirty != nil || !strings.Contains(d.Error, "it took too long") {
+		if d := part.Dirs[dirs.ID(path)]; d.Git.Dirty != nil || !strings.Contains(d.Error, "it was not read in time") {
 			a.Lost("%s: want a reason, got %q", path, d.Error)
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,45 +25,65 @@ const maxInside = 50_000
 const manyInside = "there are more files in it, or in all such folders here, than one look reads"
 
 // contents looks into the folders that nothing cheaper keeps: git is asked about worktrees, and plain folders are searched for
-// repositories. Each has a deadline of its own, and what is slow makes room for the others, so that one that never answers costs that
-// folder alone.
+// repositories. Each has the timeout for itself, and what is slow makes room for the others, so that one that never answers costs that
+// folder alone. What is not reached before the end of the source's own time is not read, alone as well.
 func (l *look) contents(ctx context.Context, end time.Time, candidates []*candidate) {
+	all, cancel := context.WithDeadlineCause(ctx, end, errBusy)
+	defer cancel()
 	var asked sync.WaitGroup
 	defer asked.Wait()
 	for _, c := range candidates {
-		if ctx.Err() != nil {
-			c.fail(fmt.Errorf("read folder: not looked at whole: %w", ctx.Err()))
-			continue
-		}
 		if c.dir.Skipped = l.skip(c); c.dir.Skipped != "" || c.worktree == nil && !c.plain() || c.place.Bare {
+			l.dealt()
 			continue
 		}
-		own, cancel := context.WithDeadlineCause(ctx, end, errLong)
-		leave, err := l.lanes.enter(own)
+		known, mine := l.o.Shared.claim(c)
+		if !mine {
+			asked.Go(func() {
+				defer l.dealt()
+				l.found(ctx, c, known.wait(all))
+			})
+			continue
+		}
+		leave, err := l.o.Shared.lanes.enter(all)
 		if err != nil {
-			cancel()
-			c.fail(fmt.Errorf("read folder: not looked at whole: %w", err))
+			known.found.err = fmt.Errorf("read folder: %w", err)
+			close(known.done)
+			l.found(ctx, c, known.found)
+			l.dealt()
 			continue
 		}
 		asked.Go(func() {
-			defer cancel()
+			defer l.dealt()
+			defer close(known.done)
 			defer leave()
-			// What is left behind must not write into what was handed on.
+			own, cancel := context.WithDeadlineCause(ctx, earlier(end, time.Now().Add(l.o.Timeout)), errLong)
+			defer cancel()
+			// What is left behind must not write into what is handed on.
 			a, err := git.Await(own, func() contents { return l.content(own, c) })
 			if err != nil {
-				c.fail(fmt.Errorf("read folder: not looked at whole: %w", err))
-				return
+				a.err = fmt.Errorf("read folder: %w", err)
 			}
-			if c.worktree != nil {
-				l.gitFails(ctx, a.err)
-			}
-			a.describe(l.o, c)
+			known.found = a
+			l.found(ctx, c, a)
 		})
 	}
 }
 
-// errLong is why a look at one folder or repository ends before that at the others.
-var errLong = fmt.Errorf("it took too long (%w): see what holds it up, or raise collect.timeout", context.DeadlineExceeded)
+// found writes what is known of a candidate's content into it.
+func (l *look) found(ctx context.Context, c *candidate, a contents) {
+	if c.worktree != nil {
+		l.gitFails(ctx, a.err)
+	}
+	a.describe(l.o, c)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
 
 // plain says whether the candidate is positively no checkout, and holds something.
 func (c *candidate) plain() bool {
@@ -88,7 +109,7 @@ func (l *look) skip(c *candidate) string {
 		return "it is not known who uses it"
 	case worktree && d.Git.Locked == nil:
 		return "it is not known whether it is locked"
-	case worktree && *d.Git.Locked:
+	case worktree && *d.Git.Locked && !d.Git.Lock.Void():
 		return "it is locked"
 	case young && d.ActiveAt == nil:
 		return "its age is not known"
@@ -100,7 +121,7 @@ func (l *look) skip(c *candidate) string {
 		return "something is mounted at or in it"
 	case worktree && d.Git.Unreachable == nil:
 		return "it is not known whether only it has some commits"
-	case worktree && *d.Git.Unreachable > 0:
+	case worktree && *d.Git.Unreachable > 0 && !l.trims(c):
 		return "it has commits that nothing else reaches"
 	}
 	return ""
@@ -110,8 +131,10 @@ func (l *look) skip(c *candidate) string {
 type contents struct {
 	git.Content
 	// scaffold is what tools made for themselves, which is taken out of Content; reports counts what is left in it.
-	scaffold  []string
-	reports   int
+	scaffold []string
+	reports  int
+	// compared is what the main checkout has too, and what it has otherwise or not; only the first is taken out.
+	compared
 	nested    []string
 	nestedErr error
 	err       error
@@ -138,7 +161,9 @@ func (l *look) content(ctx context.Context, c *candidate) (answer contents) {
 	if answer.Content, answer.err = c.repo.Status(ctx, git.Program{Path: l.o.Git}, c.worktree); answer.err != nil {
 		return answer
 	}
-	if answer.scaffold, answer.reports = kit.sort(ctx, &answer.Content); answer.Gitlinks == nil {
+	answer.scaffold, answer.reports = kit.sort(ctx, &answer.Content)
+	answer.compared = l.compare(ctx, c, kit, &answer.Content)
+	if answer.Gitlinks == nil {
 		return answer
 	}
 	if err == nil {
@@ -162,6 +187,7 @@ func (a contents) describe(o Options, c *candidate) {
 		return
 	}
 	g := c.dir.Git
+	c.ignored = append([]string{}, a.Ignored...)
 	if a.Hidden == nil {
 		g.Dirty = new(a.Dirty)
 	} else {
@@ -172,10 +198,23 @@ func (a contents) describe(o Options, c *candidate) {
 		g.Nested = &a.nested
 	}
 	ignored, rebuilt := work(o.Rebuildable, a.Ignored, g.Nested)
-	out := append(a.scaffold, rebuilt...)
+	same := slices.DeleteFunc(slices.Clone(a.same), func(p string) bool {
+		held := strings.HasSuffix(p, "/") && holdsRepository(p, g.Nested)
+		if held {
+			ignored = append(ignored, p)
+		}
+		return held
+	})
+	out := slices.Concat(a.scaffold, same, rebuilt)
 	g.Untracked, g.Ignored, g.LeftOut = new(len(a.Untracked)), new(len(ignored)), new(len(out))
-	g.Scaffold, g.Reports = new(len(a.scaffold)), new(a.reports)
+	g.Scaffold, g.Reports, g.Same = new(len(a.scaffold)), new(a.reports), new(len(same))
+	g.DifferingPaths, g.OnlyHerePaths = new(firstOf(notIn(a.differ, rebuilt))), new(firstOf(notIn(a.only, rebuilt)))
 	g.UntrackedPaths, g.IgnoredPaths, g.LeftOutPaths = new(firstOf(a.Untracked)), new(firstOf(ignored)), new(firstOf(out))
+}
+
+// notIn leaves out of paths those that are among others.
+func notIn(paths, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return slices.Contains(others, p) })
 }
 
 // firstOf copies the first of many paths, so that the rest is let go.

@@ -33,9 +33,14 @@ type Options struct {
 	Rebuildable []string
 	// Scaffold is what tools write into worktrees for themselves.
 	Scaffold []Scaffold
+	// LockReasons are those that agents' tools give for the lock of a worktree.
+	LockReasons []LockReason
 	// Grace is how long after its last change a folder is not asked about in depth.
 	Grace time.Duration
-	// Off are the protecting rules that are off for folders: what one of them would keep is asked about all the same.
+	// TrimAfter is for how long nothing may have happened in a worktree before the folders in it that can be made again are candidates too;
+	// 0 is never.
+	TrimAfter time.Duration
+	// Off are the rules that are off for folders: what a protecting one would keep is asked about all the same.
 	Off []string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -50,6 +55,10 @@ type Options struct {
 	Full bool
 	// ProcRoot is where procfs is mounted, "" for /proc. Mountinfo is the file that lists the mounts, "" for this process's own.
 	ProcRoot, Mountinfo string
+	// Timeout is how long one folder, or one repository, may take; 0 is 10 seconds.
+	Timeout time.Duration
+	// Shared is what the sources of one look share; nil shares nothing but what one call here gives.
+	Shared *Shared
 	// Log may be nil.
 	Log hclog.Logger
 }
@@ -59,8 +68,12 @@ func (o Options) filled() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	o.Timeout = cmp.Or(max(o.Timeout, 0), defaultTimeout)
 	o.ProcRoot = cmp.Or(o.ProcRoot, "/proc")
 	o.Mountinfo = cmp.Or(o.Mountinfo, filepath.Join(o.ProcRoot, "self", "mountinfo"))
+	if o.Shared == nil {
+		o.Shared = NewShared()
+	}
 	o.Log = cmp.Or(o.Log, hclog.NewNullLogger())
 	return o
 }
@@ -73,7 +86,6 @@ func ID(path string) string { return snapshot.KindDir + ":" + path }
 // exist.
 func Roots(o Options, patterns []string) []collectors.Source {
 	o = o.filled()
-	lanes := newLanes()
 	var sources []collectors.Source
 	seen := map[string]bool{}
 	for _, pattern := range patterns {
@@ -84,7 +96,7 @@ func Roots(o Options, patterns []string) []collectors.Source {
 			seen[path] = true
 			name := Kind + "/" + path
 			sources = append(sources, collectors.Source{Name: name, Kind: Kind, Path: path,
-				Reader: reader{o: o, name: name, list: root(path), lanes: lanes}})
+				Reader: reader{o: o, name: name, list: root(path)}})
 		}
 	}
 	return sources
@@ -94,25 +106,70 @@ func Roots(o Options, patterns []string) []collectors.Source {
 // that say they belong to it. It says false where path lies in no repository.
 func Repository(o Options, path string) (collectors.Source, bool) {
 	o = o.filled()
-	real, err := Real(path)
-	if err != nil {
+	h, err := homeOf(o, path, false)
+	switch {
+	case err != nil:
 		name := Kind + "/" + path
 		err := sourceError(fmt.Errorf("%w; the repository that it may lie in is left out", err))
 		return collectors.Source{Name: name, Kind: Kind, Path: path, Reader: collectors.Failing{Err: fmt.Errorf("read folders: %w", err)}}, true
-	}
-	path = real
-	finder := git.NewFinder()
-	place, ok := finder.Around(path)
-	if !ok {
+	case h.common == "":
 		return collectors.Source{}, false
 	}
-	at := place.CommonDir
-	if repo, err := finder.Open(place.CommonDir); err == nil && repo.Main != "" && mutual(finder, place.CommonDir, repo.Main) {
-		at = repo.Main
+	return h.source(o), true
+}
+
+// Linked is Repository for a folder that only may lead to worktrees: without a linked worktree, or where anything about the folder cannot be read,
+// there is no source.
+func Linked(o Options, path string) (collectors.Source, bool) {
+	o = o.filled()
+	h, err := homeOf(o, path, true)
+	if err != nil {
+		o.Log.Debug("a place of work leads to no repository", "path", path, "error", err)
 	}
-	name := Kind + "/" + at
-	return collectors.Source{Name: name, Kind: Kind, Path: at,
-		Reader: reader{o: o, name: name, list: repository(place.CommonDir), lanes: newLanes()}}, true
+	if err != nil || h.common == "" || h.entries == 0 {
+		return collectors.Source{}, false
+	}
+	return h.source(o), true
+}
+
+// homed is the repository that a folder lies in.
+type homed struct {
+	common, at string
+	entries    int // of linked worktrees, where they were counted
+}
+
+// source is that of the repository. Its name is the main checkout's path where it has one, so that one repository is read once.
+func (h homed) source(o Options) collectors.Source {
+	name := Kind + "/" + h.at
+	return collectors.Source{Name: name, Kind: Kind, Path: h.at, Reader: reader{o: o, name: name, list: repository(h.common)}}
+}
+
+// homeOf finds the repository around a folder; common is "" where there is none. A folder that does not answer is an error.
+func homeOf(o Options, path string, count bool) (homed, error) {
+	return ask(newScout(context.Background(), o), func(finder *git.Finder) (h homed, err error) {
+		real, err := Real(path)
+		if err != nil {
+			return h, err
+		}
+		place, ok := finder.Around(real)
+		if !ok {
+			return h, nil
+		}
+		h.common, h.at = place.CommonDir, place.CommonDir
+		repo, err := finder.Open(h.common)
+		if err != nil {
+			return h, nil // its source says so
+		}
+		if repo.Main != "" && mutual(finder, h.common, repo.Main) {
+			h.at = repo.Main
+		}
+		if count {
+			entries, err := repo.Entries()
+			h.entries = len(entries)
+			return h, err
+		}
+		return h, nil
+	})
 }
 
 // expand gives the folders that a pattern stands for, sorted. Only * is special.
@@ -144,10 +201,9 @@ func expand(pattern string) []string {
 
 // reader reads one source.
 type reader struct {
-	o     Options
-	name  string
-	list  lister
-	lanes lanes // for the questions to git
+	o    Options
+	name string
+	list lister
 }
 
 // found is a folder that a source gives for a candidate.
@@ -156,23 +212,24 @@ type found struct {
 }
 
 // lister lists a source's candidates, and counts those that it could not.
-type lister func(o Options, f *git.Finder) (list []found, unreadable int, err error)
+type lister func(o Options, s *scout) (list []found, unreadable int, err error)
 
 // Read implements collectors.Reader.
 func (r reader) Read(ctx context.Context) (collectors.Part, error) {
-	finder := git.NewFinder()
-	list, unreadable, err := r.list(r.o, finder)
+	scout := newScout(ctx, r.o)
+	list, unreadable, err := r.list(r.o, scout)
 	if err != nil {
 		return collectors.Part{}, fmt.Errorf("read folders: %w", err)
 	}
-	l := look{reader: r, finder: finder, trust: newTrust(), candidates: make([]*candidate, 0, len(list))}
-	l.base(ctx, l.own(list))
+	l := look{reader: r, scout: scout, trust: newTrust(), candidates: make([]*candidate, 0, len(list)), dealt: collectors.Items(ctx, len(list))}
+	l.base(l.own(list))
 	l.holders(ctx)
 	l.repositories(ctx)
-	l.settle()
+	l.settle(ctx)
+	l.trim(ctx)
 	part := l.part()
 	part.Unreadable += unreadable
-	part.Refused = l.refused
+	part.Refused = append(l.refused, scout.notes...)
 	if err := ctx.Err(); err != nil {
 		part.Partial = true
 		return part, fmt.Errorf("read folders: %w", err)

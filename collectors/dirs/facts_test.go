@@ -69,7 +69,7 @@ func TestFacts(t *testing.T) {
 		{"changed file", landed(func(w *world, p string) { w.write(filepath.Join(p, "a.txt"), "two\n") }),
 			func(f *facts) { f.Dirty = new(1) }},
 		{"deleted file", landed(func(w *world, p string) { w.git(p, "rm", "-q", "--cached", "a.txt") }),
-			func(f *facts) { f.Dirty, f.Untracked = new(1), new(1) }},
+			func(f *facts) { f.Dirty = new(1) }},
 		{"staged file", landed(func(w *world, p string) {
 			w.write(filepath.Join(p, "new.txt"), "two\n")
 			w.git(p, "add", "new.txt")

@@ -51,7 +51,7 @@ var onlyStars = strings.NewReplacer(`\`, `\\`, `[`, `\[`, `?`, `\?`)
 
 // root lists the folders in a root, and the links in it.
 func root(dir string) lister {
-	return func(o Options, _ *git.Finder) ([]found, int, error) {
+	return func(o Options, _ *scout) ([]found, int, error) {
 		real, err := trusted(dir)
 		if err != nil {
 			return nil, 0, sourceError(err)
@@ -73,10 +73,11 @@ func root(dir string) lister {
 	}
 }
 
-// only lists the one folder that is asked for, if it is there and in this root.
+// only lists the one folder that is asked for, or that it lies in, if it is there and in this root.
 func only(root, path string) ([]found, int, error) {
-	path = filepath.Clean(path)
-	if filepath.Dir(path) != root || filepath.Base(path) == Trash {
+	asked := filepath.Clean(path)
+	path, in := around(root, asked)
+	if !in || filepath.Base(path) == Trash || path != asked && !checkout(path) {
 		return nil, 0, nil
 	}
 	info, err := os.Lstat(path)
@@ -105,27 +106,41 @@ func sourceError(err error) error {
 
 // repository lists the worktrees of the repository with that common folder. Their root is the folder that they lie in.
 func repository(common string) lister {
-	return func(o Options, f *git.Finder) ([]found, int, error) {
+	return func(o Options, s *scout) ([]found, int, error) {
 		if _, err := foreign.Folder(common); err != nil {
 			return nil, 0, sourceError(fmt.Errorf("%w: the worktrees that it names are left out", err))
 		}
-		repo, err := f.Open(common)
+		repo, err := ask(s, func(f *git.Finder) (*git.Repository, error) { return f.Open(common) })
 		if err != nil {
 			return nil, 0, sourceError(err)
 		}
 		if o.Only != "" {
-			return onlyOf(f, common, o.Only)
+			return onlyOf(s, common, o.Only)
 		}
-		paths, unreadable, err := repo.Worktrees()
+		entries, err := repo.Entries()
 		if err != nil {
 			return nil, 0, sourceError(err)
 		}
+		var paths []string
 		if repo.Main != "" {
-			paths = append([]string{repo.Main}, paths...)
+			paths = append(paths, repo.Main)
+		}
+		unreadable := 0
+		collectors.Items(s.ctx, len(entries))
+		for _, admin := range entries {
+			path, err := ask(s, func(f *git.Finder) (string, error) { return f.Tree(admin) })
+			switch {
+			case err == nil:
+				paths = append(paths, path)
+			case !gone(err):
+				unreadable++
+			default:
+				s.missing(common, admin)
+			}
 		}
 		// An entry can name any folder. It is this repository's when the folder says so too.
-		paths = slices.DeleteFunc(paths, func(path string) bool { return !mutual(f, common, path) })
-		strays, blind := beside(f, common, paths)
+		paths = slices.DeleteFunc(paths, func(path string) bool { return !s.mutual(common, path) })
+		strays, blind := beside(s, common, paths)
 		seen := map[string]bool{}
 		var list []found
 		for _, path := range append(paths, strays...) {
@@ -138,10 +153,21 @@ func repository(common string) lister {
 	}
 }
 
-// onlyOf lists the one folder that is asked for, if it belongs to the repository.
-func onlyOf(f *git.Finder, common, path string) ([]found, int, error) {
+// onlyOf lists the one folder that is asked for, or the linked worktree that it lies in, if it belongs to the repository.
+func onlyOf(s *scout, common, path string) ([]found, int, error) {
 	path = filepath.Clean(path)
-	place, err := f.Locate(path)
+	place, err := s.locate(path)
+	if errors.Is(err, git.ErrNone) {
+		if in, aerr := ask(s, func(f *git.Finder) (git.Place, error) {
+			in, ok := f.Around(path)
+			if !ok {
+				return in, git.ErrNone
+			}
+			return in, nil
+		}); aerr == nil && in.Linked {
+			path, place, err = in.Path, in, nil
+		}
+	}
 	if place.CommonDir != common {
 		if _, lerr := os.Lstat(path); lerr == nil && err != nil && !errors.Is(err, git.ErrNone) {
 			return nil, 0, err
@@ -153,14 +179,14 @@ func onlyOf(f *git.Finder, common, path string) ([]found, int, error) {
 
 // beside finds folders next to a repository's worktrees whose .git file leads into it: worktrees that it has no entry for any
 // more, or copies of others.
-func beside(f *git.Finder, common string, paths []string) (strays []string, unreadable int) {
+func beside(s *scout, common string, paths []string) (strays []string, unreadable int) {
 	known, parents := map[string]bool{}, map[string]bool{}
 	for _, path := range paths {
 		known[path] = true
 		parents[filepath.Dir(path)] = true
 	}
 	for parent := range parents {
-		entries, err := os.ReadDir(parent)
+		entries, err := ask(s, func(*git.Finder) ([]os.DirEntry, error) { return os.ReadDir(parent) })
 		if err != nil {
 			unreadable++
 			continue
@@ -170,7 +196,7 @@ func beside(f *git.Finder, common string, paths []string) (strays []string, unre
 			if !e.IsDir() || known[path] || e.Name() == Trash {
 				continue
 			}
-			if place, _ := f.Locate(path); place.CommonDir == common && place.Linked {
+			if place, _ := s.locate(path); place.CommonDir == common && place.Linked {
 				strays = append(strays, path)
 			}
 		}

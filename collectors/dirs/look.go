@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,7 +17,7 @@ import (
 )
 
 // maxExecs is how many git status run at a time.
-const maxExecs = 2
+var maxExecs = max(2, min(runtime.NumCPU(), 8))
 
 // candidate is one folder on its way into the snapshot.
 type candidate struct {
@@ -25,6 +26,8 @@ type candidate struct {
 	repo     *git.Repository
 	worktree *git.Worktree
 	problems []string
+	// ignored are the paths that git ignores, nil where git was not asked.
+	ignored []string
 }
 
 func (c *candidate) fail(err error) {
@@ -36,10 +39,12 @@ func (c *candidate) fail(err error) {
 // look is one reading of a source.
 type look struct {
 	reader
-	finder     *git.Finder
+	scout      *scout
 	candidates []*candidate
-	mounts     *mounts
-	trust      *trust
+	// dealt is called for each folder that was listed, when all is known of it that will be.
+	dealt  func()
+	mounts *mounts
+	trust  *trust
 	// left is how many entries of plain folders are looked at still.
 	left atomic.Int64
 	// refused says of folders that were found why they are not candidates.
@@ -50,7 +55,7 @@ type look struct {
 }
 
 // base reads what is cheap and needs no git.
-func (l *look) base(ctx context.Context, list []found) {
+func (l *look) base(list []found) {
 	mounts, err := readMounts(l.o.Mountinfo)
 	if err != nil {
 		l.o.Log.Warn("mounts are unknown", "error", err)
@@ -58,36 +63,36 @@ func (l *look) base(ctx context.Context, list []found) {
 	l.mounts = mounts
 	for _, f := range list {
 		c := &candidate{dir: snapshot.Dir{Name: filepath.Base(f.path), Path: f.path, Root: f.root}}
-		if ctx.Err() == nil {
-			d, serr := stat(f)
-			if gone(serr) {
-				continue
-			}
-			c.dir = d
-			c.fail(serr)
+		g, gerr := l.scout.glance(f)
+		switch {
+		case gone(g.statErr):
+			l.dealt()
+			continue
+		case gerr != nil:
+			c.fail(fmt.Errorf("read folder: %w", gerr))
+		default:
+			c.dir = g.dir
+			c.fail(g.statErr)
 			c.fail(err)
-			l.locate(c)
+			l.locate(c, g)
 		}
 		c.dir.Source = l.name
 		l.candidates = append(l.candidates, c)
 	}
 }
 
-// locate finds out whether the folder is a checkout. Nothing is read through a link.
-func (l *look) locate(c *candidate) {
+// locate takes note of whether the folder is a checkout. Nothing was read through a link.
+func (l *look) locate(c *candidate, g glance) {
 	if c.dir.Symlink == nil || *c.dir.Symlink {
 		return
 	}
 	if l.mounts != nil {
 		c.dir.Mounts = new(l.mounts.count[c.dir.Path])
 	}
-	if none, err := empty(c.dir.Path); err == nil {
-		c.dir.Empty = new(none)
-	} else {
-		c.fail(err)
-	}
+	c.dir.Empty = g.empty
+	c.fail(g.emptyErr)
 	c.dir.ActiveAt = c.dir.ModifiedAt
-	place, err := l.finder.Locate(c.dir.Path)
+	place, err := g.place, g.placeErr
 	switch {
 	case errors.Is(err, git.ErrNone):
 		c.dir.Checkout = new(false)
@@ -99,7 +104,7 @@ func (l *look) locate(c *candidate) {
 		c.fail(err)
 	default:
 		c.dir.Checkout = new(true)
-		if err := l.trust.repository(place); err != nil {
+		if err := l.trust.repository(l.scout, place); err != nil {
 			c.dir.Git = located(place)
 			c.fail(err)
 			return
@@ -128,7 +133,7 @@ func (l *look) holders(ctx context.Context) {
 			paths = append(paths, c.dir.Path)
 		}
 	}
-	if l.o.Holders == nil || len(paths) == 0 || ctx.Err() != nil {
+	if l.o.Holders == nil || len(paths) == 0 {
 		return
 	}
 	held, known, err := l.o.Holders(ctx, paths)
@@ -175,46 +180,54 @@ func (l *look) repositories(ctx context.Context) {
 			for _, c := range members[common] {
 				if c.worktree != nil {
 					c.describe()
+					c.dir.Git.Lock = l.lock(c)
 				}
 			}
 			l.contents(ctx, end, members[common])
+			l.landings(ctx, end, members[common])
 		})
 	}
 }
 
-// repository reads the admin folders of a repository's checkouts, and says whether git is to be asked about them.
+// repository reads the admin folders of a repository's checkouts, and says whether git is to be asked about them. Where it does not answer,
+// nothing more of it is read.
 func (l *look) repository(ctx context.Context, common string, members []*candidate) (asks bool) {
-	repo, err := l.finder.Open(common)
-	if err != nil {
-		for _, c := range members {
-			c.dir.Git = located(c.place)
-			c.fail(err)
-		}
-		return false
-	}
+	scout := newScout(ctx, l.o)
+	repo, err := ask(scout, func(f *git.Finder) (*git.Repository, error) { return f.Open(common) })
 	linked := false
 	for _, c := range members {
-		if ctx.Err() != nil {
-			return false
+		if err != nil {
+			c.dir.Git = located(c.place)
+			c.fail(err)
+			continue
 		}
-		c.repo, c.worktree = repo, repo.Read(c.place)
+		var w *git.Worktree
+		if w, err = ask(scout, func(*git.Finder) (*git.Worktree, error) { return repo.Read(c.place), nil }); err != nil {
+			c.dir.Git = located(c.place)
+			c.fail(fmt.Errorf("read admin folder: %w", err))
+			continue
+		}
+		c.repo, c.worktree = repo, w
 		linked = linked || c.place.Linked
 	}
 	l.o.Log.Debug("read repository", "path", common, "worktrees", len(members))
-	return linked || l.o.Full
+	return linked || l.o.Full && err == nil
 }
 
 // weigh asks git the questions about a whole repository.
 func (l *look) weigh(ctx context.Context, end time.Time, members []*candidate) {
 	own, cancel := context.WithDeadlineCause(ctx, end, errLong)
 	defer cancel()
-	leave, err := l.lanes.enter(own)
+	leave, err := l.o.Shared.lanes.enter(own)
 	if err == nil {
 		var worktrees []*git.Worktree
+		var repo *git.Repository
 		for _, c := range members {
-			worktrees = append(worktrees, c.worktree)
+			if c.worktree != nil {
+				repo, worktrees = c.repo, append(worktrees, c.worktree)
+			}
 		}
-		err = members[0].repo.Weigh(own, git.Program{Path: l.o.Git}, worktrees)
+		err = repo.Weigh(own, git.Program{Path: l.o.Git}, worktrees)
 		leave()
 		l.gitFails(ctx, err)
 	}
@@ -229,7 +242,10 @@ func (c *candidate) describe() {
 	c.dir.Git = &snapshot.Git{
 		Worktree: new(w.Linked), Registered: w.Registered, Main: r.Main, CommonDir: w.CommonDir, AdminDir: w.AdminDir,
 		Head: w.Head, Branch: w.Branch, Detached: w.Detached, Locked: w.Locked, Upstream: r.Upstream,
-		FetchedAt: known(r.FetchedAt), Landed: w.Landed, Commits: w.Commits, Unreachable: w.Unreachable, Operation: w.Operation,
+		FetchedAt: known(r.FetchedAt), Landed: w.Landed, Ahead: w.Ahead, Commits: w.Commits, Unreachable: w.Unreachable, Operation: w.Operation,
+	}
+	if w.Landed != nil && *w.Landed {
+		c.dir.Git.Landing = &snapshot.Landing{By: git.ByAncestry, Into: r.Upstream, Commits: []string{}}
 	}
 	if c.dir.ActiveAt != nil && w.ActiveAt.After(*c.dir.ActiveAt) {
 		c.dir.ActiveAt = known(w.ActiveAt)

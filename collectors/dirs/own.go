@@ -1,6 +1,7 @@
 package dirs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,7 +12,7 @@ import (
 
 	"winnow/engine/snapshot"
 	"winnow/internal/folder"
-	"winnow/internal/foreign"
+	"winnow/internal/git"
 )
 
 // own leaves out what is not this user's to decide about, and says so: a folder of another user, and one in a folder that others can
@@ -19,12 +20,18 @@ import (
 func (l *look) own(list []found) []found {
 	kept := list[:0]
 	for _, f := range list {
-		if err := l.trust.root(filepath.Dir(f.path)); err != nil && !gone(err) {
-			l.refuse(f.path, err)
+		if l.scout.ctx.Err() != nil { // nothing more is read, and it is shown as unread
+			kept = append(kept, f)
 			continue
 		}
-		if err := foreign.Own(f.path); err != nil && !gone(err) {
+		if err := l.trust.root(l.scout, filepath.Dir(f.path)); err != nil && !gone(err) {
 			l.refuse(f.path, err)
+			l.dealt()
+			continue
+		}
+		if err := own(l.scout, f.path); err != nil && !gone(err) && !errors.Is(err, errLong) { // what does not answer is shown as unread
+			l.refuse(f.path, err)
+			l.dealt()
 			continue
 		}
 		kept = append(kept, f)
@@ -41,7 +48,8 @@ func (l *look) refuse(path string, err error) {
 // read in part from something else, and so was all that lies in a root that a link has taken the place of.
 //
 // Each root is held open meanwhile: by its path, a link could stand in its place for one of two questions and be gone for the other.
-func (l *look) settle() {
+func (l *look) settle(ctx context.Context) {
+	l.scout = newScout(context.WithoutCancel(ctx), l.o) // what was read is compared also when the time is over
 	fresh := newTrust()
 	held := map[string]int{}
 	defer func() {
@@ -50,11 +58,15 @@ func (l *look) settle() {
 		}
 	}()
 	l.candidates = slices.DeleteFunc(l.candidates, func(c *candidate) bool {
+		if c.dir.Inode == nil {
+			return false // nothing was read
+		}
 		root := filepath.Dir(c.dir.Path)
-		err := fresh.root(root)
+		err := fresh.root(l.scout, root)
 		fd, open := held[root]
 		if err == nil && !open {
-			if fd, err = hold(root, l.trust.roots[root].id); err == nil {
+			want := l.trust.roots[root].id
+			if fd, err = ask(l.scout, func(*git.Finder) (int, error) { return hold(root, want) }); err == nil {
 				held[root] = fd
 			}
 		}
@@ -87,10 +99,7 @@ func hold(root string, want folder.Stamp) (int, error) {
 
 // exchanged reports whether a candidate is another thing by now than what was read, in the root that is open as fd.
 func (l *look) exchanged(c *candidate, fd int) bool {
-	if c.dir.Inode == nil || c.dir.Device == nil {
-		return false
-	}
-	now, err := folder.StampAt(fd, filepath.Base(c.dir.Path))
+	now, err := ask(l.scout, func(*git.Finder) (folder.Stamp, error) { return folder.StampAt(fd, filepath.Base(c.dir.Path)) })
 	switch {
 	case err == nil && now.Ino == *c.dir.Inode && now.Dev == *c.dir.Device:
 		return false

@@ -97,13 +97,16 @@ type trust struct {
 func newTrust() *trust { return &trust{roots: map[string]asked{}, repos: map[string]error{}} }
 
 // root is trusted, asked once a folder.
-func (t *trust) root(path string) error {
+func (t *trust) root(s *scout, path string) error {
 	known, ok := t.roots[path]
 	if !ok {
-		var real string
-		if real, known.err = trusted(path); known.err == nil {
-			known.id, known.err = folder.StampAt(unix.AT_FDCWD, real)
-		}
+		known.id, known.err = ask(s, func(*git.Finder) (id folder.Stamp, err error) {
+			real, err := trusted(path)
+			if err == nil {
+				id, err = folder.StampAt(unix.AT_FDCWD, real)
+			}
+			return id, err
+		})
 		t.roots[path] = known
 	}
 	return known.err
@@ -116,27 +119,33 @@ type asked struct {
 }
 
 // repository says why a checkout's git folders are not to be relied on: another user can write what they say.
-func (t *trust) repository(p git.Place) error {
+func (t *trust) repository(s *scout, p git.Place) error {
 	for _, folder := range []string{p.CommonDir, filepath.Dir(p.AdminDir)} {
 		err, known := t.repos[folder]
 		if !known {
-			_, err = foreign.Folder(folder)
+			_, err = ask(s, func(*git.Finder) (string, error) { return foreign.Folder(folder) })
 			t.repos[folder] = err
 		}
 		if err != nil {
 			return fmt.Errorf("its repository is not this user's: %w: what it says is not relied on", err)
 		}
 	}
-	if err := foreign.Own(p.AdminDir); err != nil {
+	if err := own(s, p.AdminDir); err != nil {
 		return fmt.Errorf("its repository is not this user's: %w: what it says is not relied on", err)
 	}
 	if p.Bare {
 		return nil
 	}
-	if err := foreign.Own(filepath.Join(p.Path, ".git")); err != nil {
+	if err := own(s, filepath.Join(p.Path, ".git")); err != nil {
 		return fmt.Errorf("what says where its repository is, is not this user's: %w: it is not relied on", err)
 	}
 	return nil
+}
+
+// own is foreign.Own.
+func own(s *scout, path string) error {
+	_, err := ask(s, func(*git.Finder) (struct{}, error) { return struct{}{}, foreign.Own(path) })
+	return err
 }
 
 // Real gives the real path of what a record names, of which the last parts may be missing by now. A record has whatever path its program

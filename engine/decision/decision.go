@@ -39,6 +39,13 @@ const (
 	RuleUnknown  = "protect.unknown"
 )
 
+// The rules that say that something alive uses or owns a thing. That many of them fall silent at once is taken for an accident.
+const (
+	RuleLive     = "protect.live"
+	RuleOwned    = "protect.owned"
+	RuleAttached = "protect.attached"
+)
+
 // RuleRunaway is the reason to reap that a process has for being busy, so that work does not speak for it.
 const RuleRunaway = "reap.processes.runaway"
 
@@ -65,20 +72,85 @@ type Decision struct {
 	Level      string   `json:"level,omitempty"`
 	Findings   []Reason `json:"findings"`
 	Objections []Reason `json:"objections"`
+	// Action is trim where the candidate is what can be made again in a worktree that stays; empty where it goes as a whole.
+	Action string `json:"action,omitempty"`
+	// Size is what a folder takes up that may go, nil where that was not measured.
+	Size *Size `json:"size,omitempty"`
 	// FirstSighting is true when this look was the first to find a reason with nothing but the wait objecting.
 	FirstSighting bool `json:"first_sighting"`
 	// Label is what a person calls the candidate: a session's name, a folder's path, a process's name.
 	Label string `json:"label,omitempty"`
 	// Owner is what a cap counts it under: a repository, a root folder, a server, a marker's value.
 	Owner string `json:"owner,omitempty"`
+	// After are the ids of what has to go first, where nothing but what goes uses a folder: the folder then goes in the same sweep, after
+	// another look. Its findings are those of a look that takes what uses it for gone; its verdict is still spare.
+	After []string `json:"after,omitempty"`
+	// About are facts that a report shows beside the name; absent where nothing of it is known.
+	About *About `json:"about,omitempty"`
+	// Main is what a person is told first; only in a report.
+	Main *Main `json:"main,omitempty"`
 	// InScope is true when some package under reap claims the candidate.
 	InScope  bool     `json:"-"`
 	Identity Identity `json:"-"`
+	// Age is in seconds, as the policies see it; nil where it is not known. Alive says by which record the candidate's owner is alive,
+	// whatever the rules make of it; "" where no record says so.
+	Age   *float64 `json:"-"`
+	Alive string   `json:"-"`
 	// Work is what a process and all below it have done so far, nil where that is not known. Idle is true when they are known to have
 	// done nothing to speak of since the measure that the earlier sighting has, Busy when they are known to have done something.
 	Work *Work `json:"-"`
 	Idle bool  `json:"-"`
 	Busy bool  `json:"-"`
+}
+
+// About is what helps a person to recognise a candidate. It has no command line: of a program that an interpreter runs it names the file or
+// the package.
+type About struct {
+	// Command is a process's program, with the package or the script that it runs: "node @modelcontextprotocol/server-memory".
+	Command string `json:"command,omitempty"`
+	// Folder is where a process works; "" where that is not known. Gone is true where that folder was deleted.
+	Folder string `json:"folder,omitempty"`
+	Gone   bool   `json:"gone,omitempty"`
+	// Age and Idle are in seconds of the time that the machine was awake: since it began (a folder: since its last change), and since
+	// something last happened in it.
+	Age  *float64 `json:"age,omitempty"`
+	Idle *float64 `json:"idle,omitempty"`
+	// Memory is the resident memory in bytes, Below counts the processes below a process.
+	Memory *int64 `json:"memory,omitempty"`
+	Below  *int   `json:"below,omitempty"`
+	// Agent is a living agent that may have started the process: "claude (24)".
+	Agent string `json:"agent,omitempty"`
+	// Repository is the main checkout of a worktree, Branch what it has checked out.
+	Repository string `json:"repository,omitempty"`
+	Branch     string `json:"branch,omitempty"`
+}
+
+// Main is the one reason that says most to a person why a candidate goes or stays.
+type Main struct {
+	// Rule is the rule that gave the reason, "" where no rule found a reason to reap it. Group is what many candidates with such a reason
+	// are counted under: "in use".
+	Rule  string `json:"rule,omitempty"`
+	Group string `json:"group"`
+	// Message is the reason itself: "in use by claude (24)". Next is a command that a person may run about it, "" where there is no such
+	// command.
+	Message string `json:"message"`
+	Next    string `json:"next,omitempty"`
+}
+
+// Trim is the action on what can be made again in a worktree that stays.
+const Trim = "trim"
+
+// Size is what a folder takes up on disk, in bytes, each file counted once.
+type Size struct {
+	Bytes int64 `json:"bytes"`
+	// Rebuildable is the part of Bytes that can be made again (rules.rebuildable), In the folder that has most of it.
+	Rebuildable int64  `json:"rebuildable_bytes"`
+	In          string `json:"rebuildable_in,omitempty"`
+	// Shared is the part of Bytes that does not come free with the folder, because the files have other names elsewhere.
+	Shared int64 `json:"shared_bytes,omitempty"`
+	// Complete is false where not all was measured: then Bytes is what there is at least.
+	Complete   bool      `json:"complete"`
+	MeasuredAt time.Time `json:"measured_at"`
 }
 
 // Work is the measure of what a process and all below it have done: processor time in seconds, bytes written, how many are below,
@@ -90,14 +162,6 @@ type Work struct {
 	Youngest *uint64
 }
 
-// Seen is how much of one kind a look saw that is this user's, in scope or not: what the caps take their share of.
-type Seen struct {
-	Total int
-	// ByOwner counts under each Decision.Owner. It is nil for a kind whose owners end together with what they have: a process is
-	// counted under the session of the agent that started it, and when that has ended, all that it left behind is to go.
-	ByOwner map[string]int
-}
-
 // Unknown reports whether d was spared because something could not be read or evaluated.
 func (d Decision) Unknown() bool {
 	for _, o := range d.Objections {
@@ -106,6 +170,13 @@ func (d Decision) Unknown() bool {
 		}
 	}
 	return false
+}
+
+// Used reports whether d was kept because something alive uses or owns it.
+func (d Decision) Used() bool {
+	return slices.ContainsFunc(d.Objections, func(o Reason) bool {
+		return o.Rule == RuleLive || o.Rule == RuleOwned || o.Rule == RuleAttached
+	})
 }
 
 // Counting are the findings that count, and the level of their rules: those of the highest level that there is among them.
@@ -297,6 +368,8 @@ type Dir struct {
 	// State is as in Session.
 	State string `json:"state,omitempty"`
 	Head  string `json:"head,omitempty"`
+	// In is the linked worktree that the folder lies in and that stays, empty for a folder that goes as a whole.
+	In string `json:"in,omitempty"`
 	// Worktree is true for a linked worktree; CommonDir and AdminDir are then its repository's git folder and its own.
 	Worktree  bool   `json:"worktree"`
 	Main      string `json:"main,omitempty"`
@@ -311,7 +384,7 @@ const (
 	Changed = "changed" // it is another thing now, or its verdict is
 	Refused = "refused" // the floor, git or the kernel refused it
 	Failed  = "failed"  // it was tried and did not take effect
-	Capped  = "capped"  // a cap held, so nothing of its kind was done
+	Capped  = "capped"  // a cap held it back: all of its kind, or what is over a slice
 )
 
 // Outcome is how one act went.
@@ -327,8 +400,45 @@ type Outcome struct {
 	Open bool `json:"open,omitempty"`
 }
 
-// Freed counts what an act gave back, all in bytes. What lies in the trash is not freed yet.
+// The caps on what one sweep may do. The first two let the oldest through and have the rest wait; the others take what they see for an
+// accident, and nothing of the kind is done.
+const (
+	CapPerSweep = "per_sweep"
+	CapPerOwner = "per_owner"
+	CapAlive    = "alive"  // things of owners that are alive by a record
+	CapJump     = "jump"   // what was in use just now suddenly is not
+	CapShrunk   = "shrunk" // a source that speaks for owners suddenly says much less
+)
+
+// The flags that lift a cap for one sweep.
+const (
+	FlagMax   = "--max"
+	FlagAllOf = "--all-of"
+)
+
+// Cap is a cap that holds something back.
+type Cap struct {
+	Kind string `json:"kind"`
+	Cap  string `json:"cap" jsonschema:"enum=per_sweep,enum=per_owner,enum=alive,enum=jump,enum=shrunk"`
+	// Limit is what the configuration allows: a number of acts, or a share.
+	Limit float64 `json:"limit"`
+	// Wanted is how many of the kind are to go, Held how many of them this cap alone holds back.
+	Wanted int `json:"wanted"`
+	Held   int `json:"held"`
+	// Flag lifts it for one sweep, and Lift is that flag as a person types it: --max with the number of all acts that are wanted, or
+	// --all-of with the kind.
+	Flag string `json:"flag" jsonschema:"enum=--max,enum=--all-of"`
+	Lift string `json:"lift"`
+	// Stops is true where nothing of the kind is done, false where the oldest go and the rest waits.
+	Stops bool `json:"stops"`
+	// Why says what was counted.
+	Why string `json:"why"`
+}
+
+// Freed counts what an act takes away, both in bytes. What was moved into the trash comes free only when it is removed for good:
+// RestoreUntil says when.
 type Freed struct {
+	// Bytes is what it took up on disk, each file counted once.
 	Bytes int64 `json:"bytes"`
 	RSS   int64 `json:"rss"`
 	// PSS is the memory of the processes that ended with what they shared counted in parts, read right before the first signal. 0 where it could not

@@ -24,10 +24,10 @@ type Result struct {
 	Decisions []decision.Decision
 	// Seen counts all candidates by kind, in scope or not.
 	Seen map[string]int
-	// Ours counts of each kind what is this user's, in scope or not. A kind that no policy was asked about is not in it.
-	Ours map[string]decision.Seen
 	// Veil is a process that may be an agent and does not show it, nil where there is none: no younger process is an orphan.
 	Veil *snapshot.PaneProc
+	// AgentSessions are for the next look to remember.
+	AgentSessions []snapshot.AgentSession
 	// Levels are the rules that were not on.
 	Levels []subject.RuleLevel
 	// Errors are the evaluations that failed; each spared its candidate.
@@ -44,20 +44,14 @@ type Failure struct {
 // for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
 func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
 	j := subject.Join(s, c)
-	out := Result{Seen: map[string]int{}, Ours: map[string]decision.Seen{}, Veil: j.Veil(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels)}
+	out := Result{Seen: map[string]int{}, Veil: j.Veil(), AgentSessions: j.AgentSessions(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels)}
 	var ids []string
 	for _, kind := range snapshot.Kinds {
 		of := j.IDs(kind.Name)
 		out.Seen[kind.Name] = len(of)
-		if _, asked := e.kinds[kind.Name]; !asked {
-			continue
+		if _, asked := e.kinds[kind.Name]; asked {
+			ids = append(ids, of...)
 		}
-		ids = append(ids, of...)
-		seen := decision.Seen{}
-		if !kind.Together {
-			seen.ByOwner = map[string]int{}
-		}
-		out.Ours[kind.Name] = seen
 	}
 	each := e.each
 	if e.apart != nil {
@@ -69,9 +63,6 @@ func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Co
 		return Result{}, fmt.Errorf("decide: %w", err)
 	}
 	for _, a := range answers {
-		if a.ours {
-			out.count(a.decision)
-		}
 		if a.err != nil {
 			out.Errors = append(out.Errors, Failure{ID: a.decision.ID, Err: a.err})
 		}
@@ -80,24 +71,25 @@ func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Co
 		}
 	}
 	slices.SortFunc(out.Decisions, func(a, b decision.Decision) int { return strings.Compare(a.ID, b.ID) })
+	out.Decisions = withoutTrims(s, out.Decisions)
 	slices.SortFunc(out.Errors, func(a, b Failure) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
 }
 
-// count counts a candidate that is this user's.
-func (r *Result) count(d decision.Decision) {
-	seen := r.Ours[d.Kind]
-	seen.Total++
-	if seen.ByOwner != nil {
-		seen.ByOwner[d.Owner]++
+// withoutTrims leaves out what lies in a worktree that goes as a whole: it goes with that.
+func withoutTrims(s *snapshot.Snapshot, ds []decision.Decision) []decision.Decision {
+	goes := map[string]bool{}
+	for _, d := range ds {
+		goes[d.ID] = d.Verdict == decision.Reap
 	}
-	r.Ours[d.Kind] = seen
+	return slices.DeleteFunc(ds, func(d decision.Decision) bool {
+		return d.Action == decision.Trim && goes[s.Dirs[d.ID].Content.ID]
+	})
 }
 
-// answer is a decision, out of scope or not, whether its candidate is this user's, and the error that it was made for if there was one.
+// answer is a decision, out of scope or not, and the error that it was made for if there was one.
 type answer struct {
 	decision decision.Decision
-	ours     bool
 	err      error
 }
 
@@ -141,22 +133,26 @@ func (e *Engine) each(ctx context.Context, j *subject.Joined, ids []string, tell
 // decide makes the decision of what was said of one candidate. Nothing that a policy says can do more than give reasons.
 func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answer {
 	d := decision.Decision{ID: sub.ID, Kind: sub.Kind, Verdict: decision.Spare, Label: sub.Label, Owner: sub.Owner}
+	if sub.Dir != nil && sub.Dir.Content != nil {
+		d.Action = decision.Trim
+	}
 	switch {
 	case err != nil:
 		d.InScope, d.Findings, d.Objections = true, []decision.Reason{}, []decision.Reason{failed(err)}
 	case said == nil:
-		return answer{decision: d, ours: sub.Ours()}
+		return answer{decision: d}
 	default:
 		d.InScope = true
 		leveled(sub, said).into(&d)
 	}
-	d.Identity = j.Identity(sub.ID)
+	d.Identity, d.About = j.Identity(sub.ID), sub.About()
+	d.Age, d.Alive = sub.Age, sub.OwnerAlive()
 	d.Work = (*decision.Work)(j.Work(sub.ID))
 	if sub.Sighting != nil && sub.Sighting.Idle != nil {
 		d.Idle = *sub.Sighting.Idle > 0
 		d.Busy = !d.Idle
 	}
-	return answer{d, sub.Ours(), err}
+	return answer{d, err}
 }
 
 // failed is the objection that stands in for an answer.

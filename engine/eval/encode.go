@@ -40,6 +40,9 @@ func encoder(t reflect.Type, known map[reflect.Type]*object) encode {
 	case reflect.Slice:
 		return list(encoder(t.Elem(), known))
 	case reflect.Map:
+		if t.Elem().Kind() == reflect.Interface {
+			return writeOwn
+		}
 		return writeMap
 	case reflect.Struct:
 		if t == reflect.TypeFor[time.Time]() {
@@ -94,6 +97,31 @@ func writeMap(v reflect.Value, d *desk) *ast.Term {
 		d.pairs = append(d.pairs, [2]*ast.Term{key, writeString(i.Value(), d)})
 	}
 	return d.term(d.object(from))
+}
+
+// writeOwn writes parameters of rules of one's own: numbers, texts, booleans, and lists of texts.
+func writeOwn(v reflect.Value, d *desk) *ast.Term {
+	if v.IsNil() {
+		return ast.InternedNullTerm
+	}
+	from := len(d.pairs)
+	for i := v.MapRange(); i.Next(); {
+		key, value := writeString(i.Key(), d), i.Value().Elem()
+		write, known := ownTypes[value.Type()]
+		if !known {
+			continue // policy.Parameter.Read makes no other; what is left out is unknown to the rule
+		}
+		term := write(value, d)
+		d.pairs = append(d.pairs, [2]*ast.Term{key, term})
+	}
+	return d.term(d.object(from))
+}
+
+var ownTypes = map[reflect.Type]encode{
+	reflect.TypeFor[float64]():  writeFloat,
+	reflect.TypeFor[string]():   writeString,
+	reflect.TypeFor[bool]():     func(v reflect.Value, _ *desk) *ast.Term { return ast.InternedTerm(v.Bool()) },
+	reflect.TypeFor[[]string](): list(writeString),
 }
 
 func writeString(v reflect.Value, d *desk) *ast.Term {

@@ -90,7 +90,7 @@ func fuseKind(p *policy.Policy, kind string) (*ast.Module, error) {
 }
 
 var (
-	kindsFolder   = ast.MustParseRef("data.policies.lib.kinds.plural")
+	kindsFolder   = ast.MustParseRef("data.policies.lib.kinds.folders")
 	everyFindings = ast.MustParseRef("data.policies.reap")
 )
 

@@ -152,7 +152,7 @@ func kindsHint(folder string) string {
 	}
 	var folders []string
 	for _, k := range snapshot.Kinds {
-		folders = append(folders, k.Plural)
+		folders = append(folders, k.Folders()...)
 	}
 	return "; " + anyKind + " is one of " + strings.Join(folders, ", ")
 }

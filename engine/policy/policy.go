@@ -53,6 +53,8 @@ type Rule struct {
 	Candidates []string `json:"candidates,omitempty"`
 	// Needs are what its METADATA says that it needs to find anything, in the words of `winnow doctor`.
 	Needs []string `json:"needs,omitempty"`
+	// Own are the parameters that its package declares.
+	Own []Parameter `json:"own,omitempty"`
 }
 
 // Package gives findings or objections.
@@ -126,11 +128,12 @@ func (s *Sources) Build(ctx context.Context, step func(string)) (*Policy, error)
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("load policies: %w", err)
 	}
-	refused = append(place(modules), LintSafety(parsed(modules)...)...)
+	own, wrong := declared(modules)
+	refused = slices.Concat(place(modules), LintSafety(parsed(modules)...), wrong, wrongOwn(modules, own))
 	if err := refused.Err(); err != nil {
 		return nil, err
 	}
-	return s.compile(ctx, modules, step)
+	return s.compile(ctx, modules, own, step)
 }
 
 // rename gives files that two trees call the same a name of their own.
@@ -190,7 +193,7 @@ func parse(ctx context.Context, trees []*read, step func(string)) ([]module, Ref
 	return modules, refused
 }
 
-func (s *Sources) compile(ctx context.Context, modules []module, step func(string)) (*Policy, error) {
+func (s *Sources) compile(ctx context.Context, modules []module, own map[string]Parameter, step func(string)) (*Policy, error) {
 	p := s.Unbuilt(nil)
 	for _, path := range packages(modules) {
 		p.sort(path)
@@ -199,7 +202,7 @@ func (s *Sources) compile(ctx context.Context, modules []module, step func(strin
 	for _, m := range modules {
 		all[m.file.Name] = m.Module
 	}
-	c, err := newCompiler()
+	c, err := newCompiler(own)
 	if err != nil {
 		return nil, err
 	}
@@ -244,14 +247,15 @@ func Compile(files fs.FS) (*ast.Compiler, error) {
 	return c, nil
 }
 
-// newCompiler is strict, checks every input reference against the closed schema, and knows no built-in but the allowed ones.
-func newCompiler() (*ast.Compiler, error) {
+// newCompiler is strict, checks every input reference against the closed schema, with the parameters that rules declare in it, and knows no
+// built-in but the allowed ones.
+func newCompiler(own map[string]Parameter) (*ast.Compiler, error) {
 	var s any
 	if err := json.Unmarshal(subject.JSONSchema(), &s); err != nil {
 		return nil, fmt.Errorf("load policies: read the subject's schema: %w", err)
 	}
 	set := ast.NewSchemaSet()
-	set.Put(ast.SchemaRootRef, s)
+	set.Put(ast.SchemaRootRef, closed(s, own))
 	return ast.NewCompiler().WithCapabilities(Capabilities()).WithSchemas(set).
 		WithUseTypeCheckAnnotations(false).WithStrict(true), nil
 }

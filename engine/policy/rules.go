@@ -51,6 +51,7 @@ func (p *Policy) describe(modules []module) map[string]Rule {
 		id := strings.Join(path, ".")
 		declared, _ := m.candidates()
 		needs := m.needs()
+		own, _ := m.own()
 		for _, r := range m.Rules {
 			if string(r.Head.Name) != outputs[path[0]].set {
 				continue
@@ -61,6 +62,7 @@ func (p *Policy) describe(modules []module) map[string]Rule {
 		}
 		if r, ok := rules[id]; ok {
 			r.Candidates, r.Needs = append(r.Candidates, declared...), append(r.Needs, needs...)
+			r.Own = append(r.Own, own...)
 			rules[id] = r
 		}
 	}

@@ -23,14 +23,14 @@ const (
 type Kind struct {
 	Name string
 	// Plural is the folder of its rules below policies/reap, and its heading in a report. Several is what people call several of them.
-	Plural  string
+	Plural string
+	// Further are more such folders: of rules that are about a part of a candidate.
+	Further []string
 	Several string
 	// Source is the kind of the sources that it comes from.
 	Source string
 	// Scope says for people what puts candidates of the kind in scope.
 	Scope string
-	// Together is true for a kind whose owners end together with all that they own: no share of it is taken by owner.
-	Together bool
 
 	// Count says how many candidates of the kind a snapshot has, Has whether it has one with that whole id, Find gives it, and IDs yields
 	// the ids of all, in no order.
@@ -61,13 +61,13 @@ var Kinds = []Kind{
 		return Candidate{Source: t.Source, Native: t.ID}
 	}),
 	kind(Kind{
-		Name: KindProcess, Plural: "processes", Several: "processes", Source: "processes", Together: true,
+		Name: KindProcess, Plural: "processes", Several: "processes", Source: "processes",
 		Scope: "their environment and collect.processes.markers",
 	}, func(s *Snapshot) map[string]Process { return s.Processes }, func(p *Process) Candidate {
 		return Candidate{Source: Proc, Native: strconv.Itoa(p.PID), Name: p.Name}
 	}),
 	kind(Kind{
-		Name: KindDir, Plural: "dirs", Several: "folders", Source: "dirs",
+		Name: KindDir, Plural: "dirs", Further: []string{"content"}, Several: "folders", Source: "dirs",
 		Scope: "whether git still lists them as worktrees, their names and rules.disposable_dirs",
 	}, func(s *Snapshot) map[string]Dir { return s.Dirs }, func(d *Dir) Candidate {
 		c := Candidate{Source: d.Source, Native: d.Path, Name: d.Name, Born: d.BornAt, Unread: d.Error != ""}
@@ -123,6 +123,9 @@ func (k Kind) From(name string, src Source) bool {
 	return src.Kind == k.Source || strings.HasPrefix(name, k.Source+"/")
 }
 
+// Folders are those of the kind's rules below policies/reap.
+func (k Kind) Folders() []string { return append([]string{k.Plural}, k.Further...) }
+
 // Find gives a candidate of any kind by its whole id.
 func (s *Snapshot) Find(id string) (Candidate, bool) {
 	for _, k := range Kinds {
@@ -148,9 +151,9 @@ func KindOf(id string) (Kind, bool) {
 	return kindWith(func(k Kind) bool { return k.Name == name })
 }
 
-// KindOfRules gives the kind whose rules are in the folder below policies/reap.
+// KindOfRules gives the kind that has rules in the folder below policies/reap.
 func KindOfRules(folder string) (Kind, bool) {
-	return kindWith(func(k Kind) bool { return k.Plural == folder })
+	return kindWith(func(k Kind) bool { return slices.Contains(k.Folders(), folder) })
 }
 
 func kindWith(is func(Kind) bool) (Kind, bool) {
@@ -174,4 +177,45 @@ func usersOf(panes []Pane) *Users {
 		}
 	}
 	return u
+}
+
+// PIDs are the processes that a candidate holds and that end with it: a process itself, those of a tab's or session's panes, those of a terminal.
+// What is below them is not listed again.
+func (s *Snapshot) PIDs(id string) []int {
+	var pids []int
+	inPanes := func(panes []Pane) {
+		for _, p := range panes {
+			pids = append(pids, p.SessionPIDs...)
+			if p.ShellPID != nil {
+				pids = append(pids, *p.ShellPID)
+			}
+		}
+	}
+	switch kind, _ := KindOf(id); kind.Name {
+	case KindProcess:
+		if p, ok := s.Processes[id]; ok {
+			pids = append(pids, p.PID)
+		}
+	case KindTab:
+		inPanes(s.Tabs[id].Panes)
+	case KindSession:
+		inPanes(s.Sessions[id].Panes)
+	case KindTerminal:
+		if t := s.Terminals[id]; t.PID != nil {
+			pids = append(pids, *t.PID)
+		}
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids)
+}
+
+// Children are the processes below each process, one level.
+func (s *Snapshot) Children() map[int][]int {
+	out := map[int][]int{}
+	for _, p := range s.Processes {
+		if p.PPID != nil {
+			out[*p.PPID] = append(out[*p.PPID], p.PID)
+		}
+	}
+	return out
 }

@@ -5,7 +5,10 @@
 // mistaken for a reading is a pointer, and nil means unknown, never zero, empty or false.
 package snapshot
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Schema names the document's shape. Fields may be added under the same name; a change of meaning needs another name.
 const Schema = "winnow.snapshot/v1"
@@ -61,6 +64,8 @@ type Snapshot struct {
 	Projects []Project `json:"projects,omitempty"`
 	// Owners is which builders were seen with which terminals at earlier looks.
 	Owners []Owner `json:"owners,omitempty"`
+	// AgentSessions are the tmux sessions in whose panes an earlier look saw an agent.
+	AgentSessions []AgentSession `json:"agent_sessions,omitempty"`
 	// Descents is which processes were seen below which agents at earlier looks.
 	Descents []Descent `json:"descents,omitempty"`
 	// Workers are the observations on what registries record.
@@ -135,6 +140,9 @@ type Source struct {
 	Unreadable int `json:"unreadable,omitempty"`
 	// Refused says what was found and is not a candidate because it is not this user's to decide about, a sentence each, the first few.
 	Refused []string `json:"refused,omitempty"`
+	// Fetch says of which repositories the default branch could not be fetched, where that was asked for, a sentence each. They were judged by
+	// what had been fetched before.
+	Fetch []string `json:"fetch,omitempty"`
 	// Duplicates counts those of Seen that a source with an earlier name gave too, and that are shown as the other source's.
 	Duplicates int `json:"duplicates,omitempty"`
 }
@@ -165,6 +173,9 @@ type Pane struct {
 	TTY      string     `json:"tty,omitempty"`
 	// Dead is true for a pane that is kept although its process ended; its ShellPID must never be signalled.
 	Dead *bool `json:"dead,omitempty"`
+	// StartedAs is the agent that the command runs which a tmux pane was started with, as it is called in rules.agents, "" where it runs none.
+	// Absent where that is not known.
+	StartedAs *string `json:"started_as,omitempty"`
 	// Linked lists the other sessions that show this pane, by their native ids.
 	Linked      []string `json:"linked,omitzero"`
 	AgentStatus string   `json:"agent_status,omitempty"`
@@ -385,10 +396,37 @@ type Dir struct {
 	// Nested are the repositories and worktrees inside a folder that is not a checkout and not empty, by relative path; of a checkout
 	// Git.Nested says it. Known and empty is [], unknown is absent.
 	Nested *[]string `json:"nested,omitempty"`
+	// Content is there for a folder in a linked worktree that holds only what can be made again: then that folder alone is the candidate,
+	// and its worktree stays.
+	Content *Content `json:"content,omitempty"`
 	// Skipped says why nothing looked into the folder: something cheaper already keeps it, or it holds more than one look reads.
 	Skipped string `json:"skipped,omitempty"`
 	// Error says what about the folder could not be read.
 	Error string `json:"error,omitempty"`
+}
+
+// Content is what is known of a folder in a worktree beside the folder itself: the worktree that it lies in, what git says of it, and what
+// lies in it. Holders and ActiveAt of its Dir are those of both.
+type Content struct {
+	// Worktree is the worktree's path, ID its id as a candidate and Name its name.
+	Worktree string `json:"worktree"`
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	// Main is the main checkout of its repository.
+	Main string `json:"main,omitempty"`
+	// Linked is true for a linked worktree, Registered where its repository has an entry for it; Locked where a lock of git's counts: one
+	// whose process has ended does not.
+	Linked     *bool `json:"linked,omitempty"`
+	Registered *bool `json:"registered,omitempty"`
+	Locked     *bool `json:"locked,omitempty"`
+	// Pattern is the one of rules.rebuildable that its name matches.
+	Pattern string `json:"pattern"`
+	// Ignored is true where git ignores the folder as a whole. Tracked counts the files in it that the worktree's index has.
+	Ignored *bool `json:"ignored,omitempty"`
+	Tracked *int  `json:"tracked,omitempty"`
+	// Bytes is what it takes up on disk, Others how much in it belongs to other users. Both are absent where it could not be read whole.
+	Bytes  *int64 `json:"bytes,omitempty"`
+	Others *int   `json:"others,omitempty"`
 }
 
 // Git is what git knows of a Dir.
@@ -405,12 +443,24 @@ type Git struct {
 	Branch    string `json:"branch,omitempty"`
 	Detached  *bool  `json:"detached,omitempty"`
 	Locked    *bool  `json:"locked,omitempty"`
-	// Upstream is the remote's default branch that Landed was asked against, such as refs/remotes/origin/main.
+	// Lock is what the lock says; absent where there is none, and where it could not be read.
+	Lock *Lock `json:"lock,omitempty"`
+	// Upstream is the remote's default branch that Landed was asked against, such as refs/remotes/origin/main; in a repository without any
+	// remote it is the repository's own, such as refs/heads/main.
 	Upstream string `json:"upstream,omitempty"`
 	// FetchedAt is when Upstream last moved or was fetched, as far as the repository shows.
 	FetchedAt *time.Time `json:"fetched_at,omitempty"`
 	// Landed is true when HEAD is reachable from Upstream.
 	Landed *bool `json:"landed,omitempty"`
+	// Landing says how the work got into Upstream. It is absent where this is not known, and its By is "" where no proof holds. It is asked
+	// about a worktree that nothing else keeps. LandingError says why it is not known.
+	Landing      *Landing `json:"landing,omitempty"`
+	LandingError string   `json:"landing_error,omitempty"`
+	// Ahead counts the commits that HEAD reaches and Upstream does not.
+	Ahead *int `json:"ahead,omitempty"`
+	// Elsewhere is true when HEAD is reachable from a branch, tag or remote branch that no linked worktree has checked out. It is asked about
+	// a worktree in which nothing was committed and that nothing else keeps.
+	Elsewhere *bool `json:"elsewhere,omitempty"`
 	// Commits counts the commits made here, by the reflogs of the worktree's HEAD and of its branch; 0 for a branch on which
 	// work has only just started.
 	Commits *int `json:"commits,omitempty"`
@@ -425,7 +475,14 @@ type Git struct {
 	UntrackedPaths *[]string `json:"untracked_paths,omitempty"`
 	Ignored        *int      `json:"ignored,omitempty"`
 	IgnoredPaths   *[]string `json:"ignored_paths,omitempty"`
-	// LeftOut counts the untracked and ignored paths that Untracked and Ignored leave out: what can be rebuilt (rules.rebuildable) and
+	// Same counts the untracked and ignored paths that Untracked and Ignored leave out, for the main checkout has the same regular file at that
+	// path, byte for byte, or the upstream's tree has: of a folder that is ignored as a whole all in it, but for Scaffold and what can be rebuilt.
+	// DifferingPaths names those of UntrackedPaths and IgnoredPaths at which the main checkout has another file, OnlyHerePaths those at
+	// which it has nothing. What is in neither was not compared.
+	Same           *int      `json:"same,omitempty"`
+	DifferingPaths *[]string `json:"differing_paths,omitempty"`
+	OnlyHerePaths  *[]string `json:"only_here_paths,omitempty"`
+	// LeftOut counts the untracked and ignored paths that Untracked and Ignored leave out: what can be rebuilt (rules.rebuildable), Same and
 	// Scaffold. LeftOutPaths names the first 100 of them, for a rule of one's own that judges them otherwise.
 	LeftOut      *int      `json:"left_out,omitempty"`
 	LeftOutPaths *[]string `json:"left_out_paths,omitempty"`
@@ -440,6 +497,37 @@ type Git struct {
 	// absent.
 	Nested *[]string `json:"nested,omitempty"`
 }
+
+// Landing is the proof that the work of a worktree is in its default branch.
+type Landing struct {
+	// By is ancestry (the branch Into reaches HEAD), patches (it has a commit of the same change for each one that HEAD reaches and it does
+	// not), squash (one of its commits makes the same change as all of them together), tree (a merge would change nothing in it), or "",
+	// where none of these holds. The first three are about its history, and hold when a later commit took the change back.
+	By string `json:"by"`
+	// Into is the branch, such as refs/remotes/origin/main.
+	Into string `json:"into"`
+	// Commits are those of Into that brought the work in, for patches and squash, oldest work first.
+	Commits []string `json:"commits"`
+}
+
+// Lock is a mark of `git worktree lock`.
+type Lock struct {
+	// Text is the reason, its first 100 bytes and in one line; "" where none was given.
+	Text *string `json:"text,omitempty"`
+	// Tool is whose form the reason has (rules.lock_reasons), Owner what that tool calls the agent, PID and StartTicks its process. All are absent
+	// for a reason of any other form.
+	Tool       string  `json:"tool,omitempty"`
+	Owner      string  `json:"owner,omitempty"`
+	PID        int     `json:"pid,omitempty"`
+	StartTicks *uint64 `json:"start_ticks,omitempty"`
+	// Alive says whether that very process is alive; false only where it positively is not, in this or an earlier boot. Absent where it may be one of
+	// another pid namespace, or could not be told from another one.
+	Alive     *bool      `json:"alive,omitempty"`
+	WrittenAt *time.Time `json:"written_at,omitempty"`
+}
+
+// Void reports whether the lock is positively one of a process that is not there any more.
+func (l *Lock) Void() bool { return l != nil && l.Tool != "" && l.Alive != nil && !*l.Alive }
 
 // Holder is a live process that uses a Dir, or, with the PID 0, the kernel itself: then Name is a device's, a mount's or says what.
 type Holder struct {
@@ -641,6 +729,30 @@ type Work struct {
 	// Below counts the processes below it, and Youngest is the latest start among them in clock ticks since boot, 0 without any.
 	Below    *int    `json:"below,omitempty"`
 	Youngest *uint64 `json:"youngest,omitempty"`
+}
+
+// AgentSession remembers that an earlier look saw an agent in a pane of a tmux session.
+type AgentSession struct {
+	// ID is the session's as a candidate. ServerTicks is when its server was started (Server.StartTicks), CreatedAt when the session was made:
+	// another session may have the same id.
+	ID          string    `json:"id"`
+	ServerTicks uint64    `json:"server_ticks"`
+	CreatedAt   time.Time `json:"created_at"`
+	// Agent is the name of the agent's process, LastAt when a look last saw it.
+	Agent  string    `json:"agent"`
+	LastAt time.Time `json:"last_at"`
+}
+
+// Of reports whether it is about that session.
+func (a AgentSession) Of(id string, s *Session) bool {
+	return a.ID == id && s.CreatedAt != nil && a.CreatedAt.Equal(*s.CreatedAt) &&
+		s.Server != nil && s.Server.StartTicks != nil && a.ServerTicks == *s.Server.StartTicks
+}
+
+// Source is the name of the source that the session came from.
+func (a AgentSession) Source() string {
+	name := strings.TrimPrefix(a.ID, KindSession+":")
+	return name[:max(strings.LastIndexByte(name, '/'), 0)]
 }
 
 // ProjectUntrusted is the state of a project's file that was never trusted: nothing of it holds, and nothing of it is in the snapshot.

@@ -28,6 +28,10 @@ func fillLists(v reflect.Value) {
 				fillLists(v.Field(i))
 			}
 		}
+	case reflect.Map:
+		if v.IsNil() {
+			v.Set(reflect.MakeMap(v.Type()))
+		}
 	case reflect.Slice:
 		list := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 		reflect.Copy(list, v)

@@ -118,6 +118,10 @@ func (j *Joined) dirIdentity(id string) decision.Identity {
 	k.number(out.Device, out.Inode)
 	k.time(out.BornAt)
 	k.text(out.Path, out.Head)
+	if d.Content != nil {
+		out.In = d.Content.Worktree
+		k.text(out.In)
+	}
 	return decision.Identity{Key: k.String(), Dir: &out}
 }
 

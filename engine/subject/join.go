@@ -81,7 +81,16 @@ func (j *Joined) fillDir(sub *Subject) string {
 	}
 	sub.Age, sub.Idle, sub.Made = j.since(d.ModifiedAt), j.since(d.ActiveAt), j.before(d.BornAt)
 	sub.Holders = d.Holders
-	j.fillRecords(sub, j.records.below(d.Path))
+	if d.Content == nil {
+		j.fillRecords(sub, j.records.below(d.Path))
+		return d.Source
+	}
+	// Who owns or holds the worktree owns and holds what lies in it.
+	sub.Owner = cmp.Or(d.Content.Main, sub.Owner)
+	if sub.Hold == nil {
+		sub.Hold = j.holds[d.Content.ID]
+	}
+	j.fillRecords(sub, j.records.below(d.Content.Worktree))
 	return d.Source
 }
 
@@ -94,7 +103,7 @@ func (j *Joined) fillSession(sub *Subject) string {
 	if s.Attached == nil || *s.Attached != 0 {
 		sub.ClientIdle = j.since(s.ClientActivityAt)
 	}
-	sub.Members = j.members(s.Panes)
+	sub.Members, sub.Shells = j.members(s.Panes), j.shells(sub.ID, s)
 	j.fillRecords(sub, j.records.ofSession(s))
 	return s.Source
 }

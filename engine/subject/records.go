@@ -58,6 +58,9 @@ func indexRecords(s *snapshot.Snapshot) records {
 	dirs := make(map[string]bool, len(s.Dirs))
 	for _, d := range s.Dirs {
 		dirs[path.Clean(d.Path)] = true
+		if d.Content != nil {
+			dirs[path.Clean(d.Content.Worktree)] = true
+		}
 	}
 	for i := range s.Spawns {
 		r.index(&s.Spawns[i], "", dirs)

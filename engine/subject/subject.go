@@ -59,6 +59,8 @@ type Subject struct {
 	// Members are the processes of a session's or tab's panes, but for the shells that those began with, and those elsewhere that carry
 	// them. Absent where there are more than 64.
 	Members []Member `json:"members,omitempty"`
+	// Shells say of each pane of a tmux session that has a process who began it.
+	Shells []Shell `json:"shells,omitempty"`
 	// Spawns and Entries are the records that concern the candidate; Hold the hold on it that has not lapsed.
 	Spawns   []Spawn   `json:"spawns,omitempty"`
 	Entries  []Entry   `json:"entries,omitempty"`
@@ -240,6 +242,24 @@ type Member struct {
 	Server *int `json:"server,omitempty"`
 }
 
+// Shell is the first process of a pane, with what speaks for an agent that began it.
+type Shell struct {
+	// Pane is the pane's id, PID the process's.
+	Pane string `json:"pane"`
+	PID  int    `json:"pid"`
+	// AgentDir is Lineage.AgentDir of the process, "" where it works in none. Absent where its working directory is not known.
+	AgentDir *string `json:"agent_dir,omitempty"`
+	// Markers are the names of its markers that name one agent session or an agent's process, and that the multiplexer's server does not carry
+	// with that value. Absent where one of the two environments could not be read.
+	Markers *[]string `json:"markers,omitempty"`
+	// Agents is Lineage.Agents of the process: the living agents that may have started it.
+	Agents *int `json:"agents,omitempty"`
+	// StartedAs is the agent that the pane's command runs, "" for none. SeenAgent is the name of an agent that an earlier look saw in the
+	// session, "" for none.
+	StartedAs *string `json:"started_as,omitempty"`
+	SeenAgent string  `json:"seen_agent"`
+}
+
 // Record is a spawn or a registry entry that concerns the candidate.
 type Record struct {
 	Source string `json:"source"`
@@ -383,15 +403,19 @@ type Config struct {
 	AgentIdle      []string `json:"agent_idle"`
 	// WorktreeFolders are names of folders that orchestrators keep their agents' worktrees in. RecordedFolders are names of folders
 	// below which nothing may be cleared without the records of the named format.
-	WorktreeFolders  []string         `json:"worktree_folders"`
-	RecordedFolders  []RecordedFolder `json:"recorded_folders"`
-	Runaway          Runaway          `json:"runaway"`
-	SessionNames     Names            `json:"session_names"`
-	DisposableDirs   []string         `json:"disposable_dirs"`
-	Rebuildable      []string         `json:"rebuildable"`
-	Scaffold         []Scaffold       `json:"scaffold"`
-	Protected        []string         `json:"protected"`
-	TerminalStatuses []string         `json:"terminal_statuses"`
+	WorktreeFolders []string         `json:"worktree_folders"`
+	RecordedFolders []RecordedFolder `json:"recorded_folders"`
+	Runaway         Runaway          `json:"runaway"`
+	SessionNames    Names            `json:"session_names"`
+	DisposableDirs  []string         `json:"disposable_dirs"`
+	Rebuildable     []string         `json:"rebuildable"`
+	// NamedFiles is how many files of a kind a message names.
+	NamedFiles int        `json:"named_files"`
+	Scaffold   []Scaffold `json:"scaffold"`
+	// LockReasons are the forms in which tools write why a worktree is locked while an agent of theirs works in it.
+	LockReasons      []LockReason `json:"lock_reasons"`
+	Protected        []string     `json:"protected"`
+	TerminalStatuses []string     `json:"terminal_statuses"`
 	// OverStatuses are those words for the formats of others, which are read by them and by no others.
 	OverStatuses   []OverStatuses `json:"over_statuses"`
 	SpareListeners bool           `json:"spare_listeners"`
@@ -404,9 +428,22 @@ type Config struct {
 	Busy                Busy    `json:"busy"`
 	LandedAfter         float64 `json:"landed_after"`
 	AttachedIdle        float64 `json:"attached_idle"`
+	// SessionIdle is for how long a tmux session that an agent left must have been without activity.
+	SessionIdle float64 `json:"session_idle"`
+	// AbandonedAfter is for how long nobody must have touched a worktree in which nothing was done.
+	AbandonedAfter float64 `json:"abandoned_after"`
+	// TrimAfter is for how long nothing may have happened in a worktree before what can be made again in it goes, and TrimMin how much
+	// that must be.
+	TrimAfter float64 `json:"trim_after"`
+	TrimMin   Bytes   `json:"trim_min"`
 	// TerminalIdle is for how long a terminal must have printed nothing: an exited one, and one with an agent whose builder is gone.
 	TerminalIdle float64 `json:"terminal_idle"`
 	SteadyFor    float64 `json:"steady_for"`
+	// DisposableContent are globs over the paths of folders outside of git whose files are declared disposable.
+	DisposableContent []string `json:"disposable_content"`
+	// Own are the parameters that rules of one's own declare (METADATA custom.own), by name: a number (of seconds for a duration), a text,
+	// a boolean or a list of texts.
+	Own map[string]any `json:"own"`
 	// Levels are the rules that are not on, with the kind that they are so for.
 	Levels []RuleLevel `json:"levels"`
 }
@@ -520,6 +557,14 @@ type Scaffold struct {
 	Reports bool `json:"reports,omitempty"`
 }
 
+// LockReason is the form of such a reason: a regular expression over all of it with the groups pid and, where it has them, start and owner.
+// Names are what the process is called, by comm.
+type LockReason struct {
+	Tool    string   `json:"tool"`
+	Pattern string   `json:"pattern"`
+	Names   []string `json:"names,omitempty"`
+}
+
 // Runaway is what a process of an owner that has ended must reach to be one: MinAge is in seconds, MinCPU in processors over its
 // whole life.
 type Runaway struct {
@@ -535,6 +580,9 @@ type Busy struct {
 
 // Processors is an amount of processing: 1 is one processor at work all the time.
 type Processors float64
+
+// Bytes is an amount of storage.
+type Bytes int64
 
 // Names is a scope by name.
 type Names struct {

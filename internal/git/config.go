@@ -4,21 +4,26 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"winnow/internal/gitcmd"
 )
 
-// readFormat reads what a repository's configuration says of the repository itself.
-func readFormat(path string) (gitcmd.Format, error) {
+// readFormat reads what a repository's configuration says of the repository itself, and whether it may have remotes: it names one, or
+// includes another file.
+func readFormat(path string) (f gitcmd.Format, remotes bool, err error) {
 	vars, err := gitcmd.ReadConfig(context.Background(), path)
 	if err != nil {
-		return gitcmd.Format{}, err
+		return gitcmd.Format{}, false, err
 	}
-	f, err := gitcmd.FormatOf(vars)
-	if err != nil {
-		return gitcmd.Format{}, fmt.Errorf("%q: %w", path, err)
+	for _, v := range vars {
+		section, rest, _ := strings.Cut(v.Name, ".")
+		remotes = remotes || section == "include" || section == "includeif" || section == "remote" && strings.Contains(rest, ".")
 	}
-	return f, nil
+	if f, err = gitcmd.FormatOf(vars); err != nil {
+		return gitcmd.Format{}, false, fmt.Errorf("%q: %w", path, err)
+	}
+	return f, remotes, nil
 }
 
 // mainOf is the path of the main checkout of a repository with this format, "" where it has none or this is unknown.

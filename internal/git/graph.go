@@ -18,7 +18,7 @@ import (
 // unknown.
 const maxStray = 200_000
 
-// Weigh finds out for all of these worktrees at once what has landed and what only they have. It runs git twice, or three more
+// Weigh finds out for all of these worktrees at once what the upstream reaches and what only they have. It runs git twice, or three more
 // times where a HEAD names a commit that does not exist. What it cannot find out stays nil.
 //
 // Branches, tags, remote branches and the stash keep what they reach. So does the reflog of the branch that is checked out, which
@@ -43,6 +43,7 @@ func (r *Repository) Weigh(ctx context.Context, git Program, worktrees []*Worktr
 		state, there := answer.landed[w.Head]
 		if there && r.upstream != "" {
 			w.Landed = new(state)
+			w.Ahead = answer.ahead.count(w.Head, state)
 		}
 		if !there && w.Head != "" {
 			w.ownErr = errors.New("read HEAD: its commit does not exist")
@@ -52,6 +53,7 @@ func (r *Repository) Weigh(ctx context.Context, git Program, worktrees []*Worktr
 			w.Unreachable = new(answer.stray.count(w.own))
 		}
 	}
+	r.ahead = answer.ahead
 	if answer.strayErr != nil {
 		return fmt.Errorf("ask git what nothing else reaches: %w", answer.strayErr)
 	}
@@ -63,6 +65,7 @@ type question struct{ heads, own, kept map[string]bool }
 
 type answer struct {
 	landed   map[string]bool
+	ahead    ahead
 	err      error
 	stray    graph
 	strayErr error
@@ -80,9 +83,9 @@ func (r *Repository) asked(ctx context.Context, git Program, q question) (a answ
 	defer func() { a.err = errors.Join(a.err, sealed.Close()) }()
 	var both sync.WaitGroup
 	both.Go(func() { a.stray, a.strayErr = r.stray(ctx, sealed, q) })
-	landed, err := r.landed(ctx, sealed, q.heads)
+	landed, ahead, err := r.landed(ctx, sealed, q.heads)
 	both.Wait()
-	a.landed, a.err = landed, err
+	a.landed, a.ahead, a.err = landed, ahead, err
 	if a.empty() {
 		// A program that is not git, and says nothing, gives these answers too.
 		a.err = errors.Join(a.err, git.Answers(ctx))
@@ -103,51 +106,84 @@ func (a answer) empty() bool {
 var errAnswer = errors.New("git's answer was not understood")
 
 // landed tells for each head that exists whether the upstream reaches it. Without an upstream it only tells which exist.
-func (r *Repository) landed(ctx context.Context, sealed *gitcmd.Sealed, heads map[string]bool) (map[string]bool, error) {
+func (r *Repository) landed(ctx context.Context, sealed *gitcmd.Sealed, heads map[string]bool) (map[string]bool, ahead, error) {
 	if len(heads) == 0 {
-		return nil, nil
+		return nil, ahead{}, nil
 	}
 	if r.upstream == "" {
-		return existing(ctx, sealed, heads)
+		there, err := existing(ctx, sealed, heads)
+		return there, ahead{}, err
 	}
-	landed, err := r.listed(ctx, sealed, heads)
+	landed, over, err := r.listed(ctx, sealed, heads)
 	if err == nil || ctx.Err() != nil {
-		return landed, err
+		return landed, over, err
 	}
 	// One head without a commit fails the whole list.
 	there, cerr := existing(ctx, sealed, heads)
 	if cerr != nil || len(there) == len(heads) {
-		return nil, err
+		return nil, ahead{}, err
 	}
 	if len(there) == 0 {
-		return nil, nil
+		return nil, ahead{}, nil
 	}
 	return r.listed(ctx, sealed, there)
 }
 
 // listed asks for everything that the upstream does not reach: a head that is not in the answer has landed. Without
 // --ignore-missing a head that does not exist fails the run, and is never taken for one that is reached.
-func (r *Repository) listed(ctx context.Context, sealed *gitcmd.Sealed, heads map[string]bool) (map[string]bool, error) {
+func (r *Repository) listed(ctx context.Context, sealed *gitcmd.Sealed, heads map[string]bool) (map[string]bool, ahead, error) {
 	landed := make(map[string]bool, len(heads))
+	over := ahead{commits: graph{}, edge: map[string]bool{}}
 	var in bytes.Buffer
 	for oid := range heads {
 		landed[oid] = true
 		in.WriteString(oid + "\n")
 	}
 	in.WriteString("^" + r.upstream + "\n")
-	_, err := sealed.Run(ctx, ask(&in, "rev-list", "--stdin"), func(line []byte) error {
-		if !IsOID(string(line)) {
+	_, err := sealed.Run(ctx, ask(&in, "rev-list", "--parents", "--boundary", "--stdin"), func(line []byte) error {
+		text, edge := strings.CutPrefix(string(line), "-")
+		oids := strings.Fields(text)
+		if len(oids) == 0 || slices.ContainsFunc(oids, func(oid string) bool { return !IsOID(oid) }) {
 			return errAnswer
 		}
-		if _, ok := landed[string(line)]; ok {
-			landed[string(line)] = false
+		over.add(oids, edge)
+		if _, ok := landed[oids[0]]; ok && !edge {
+			landed[oids[0]] = false
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, ahead{}, err
 	}
-	return landed, nil
+	return landed, over, nil
+}
+
+// ahead is the part of the history that the upstream does not reach. edge are the commits of the upstream's history that are parents of
+// one of them.
+type ahead struct {
+	commits graph
+	edge    map[string]bool
+	many    bool // there are more than maxStray, and the rest was left out
+}
+
+func (a *ahead) add(oids []string, edge bool) {
+	switch {
+	case a.many:
+	case edge:
+		a.edge[oids[0]] = true
+	case len(a.commits) >= maxStray:
+		*a = ahead{many: true}
+	default:
+		a.commits[oids[0]] = oids[1:]
+	}
+}
+
+// count counts the commits that head reaches and the upstream does not; nil where this is not known.
+func (a ahead) count(head string, landed bool) *int {
+	if a.many && !landed {
+		return nil
+	}
+	return new(a.commits.count([]string{head}))
 }
 
 // existing tells which of the commits exist.

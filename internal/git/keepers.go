@@ -13,7 +13,10 @@ var keeping = []string{"refs/heads/", "refs/tags/", "refs/remotes/"}
 
 // keepers gives what branches, tags and remote branches stand for. One that cannot be read, or whose name git would not take for a
 // ref's, keeps nothing: at most more counts as reached by nothing else. Symbolic ones stand for others of them.
-func (r Refs) keepers(size int) (map[string]bool, error) {
+func (r Refs) keepers(size int) (map[string]bool, error) { return r.keepersBut(size, nil) }
+
+// keepersBut leaves out the refs with these names.
+func (r Refs) keepersBut(size int, but map[string]bool) (map[string]bool, error) {
 	packed, err := r.packed()
 	if err != nil {
 		return nil, err
@@ -22,13 +25,15 @@ func (r Refs) keepers(size int) (map[string]bool, error) {
 	for _, prefix := range keeping {
 		if err := r.loose(prefix, func(name, oid string) {
 			loose[name] = true
-			oids[oid] = oid != ""
+			if !but[name] {
+				oids[oid] = oid != ""
+			}
 		}); err != nil {
 			return nil, err
 		}
 	}
 	for name, oid := range packed {
-		if keeps(name) && !loose[name] {
+		if keeps(name) && !loose[name] && !but[name] {
 			oids[oid] = true
 		}
 	}

@@ -127,6 +127,48 @@ func (r Refs) guess() (name, oid string, err error) {
 	return name, oid, nil
 }
 
+// usual are the usual names of a default branch.
+var usual = []string{"refs/heads/main", "refs/heads/master", "refs/heads/trunk"}
+
+// local finds the default branch of a repository without remotes: of main, master and trunk the one that the main checkout has checked
+// out, else the only one that exists. "" says that it is not certain.
+func (r Refs) local() (name, oid string, err error) {
+	remote := func(name string) bool { return strings.HasPrefix(name, "refs/remotes/") }
+	packed, err := r.packed()
+	if err != nil {
+		return "", "", err
+	}
+	for name := range packed {
+		if remote(name) {
+			return "", "", nil
+		}
+	}
+	seen := false
+	if err := r.loose("refs/remotes/", func(string, string) { seen = true }); err != nil || seen {
+		return "", "", err
+	}
+	head, _, err := ReadHead(r.common)
+	if err != nil {
+		return "", "", nil
+	}
+	there := map[string]string{}
+	for _, ref := range usual {
+		at, err := r.Resolve(r.common, ref)
+		switch {
+		case err == nil && ref == head:
+			return ref, at, nil
+		case err == nil:
+			there[ref], name = at, ref
+		case !errors.Is(err, fs.ErrNotExist):
+			return "", "", fmt.Errorf("find the default branch: %w", err)
+		}
+	}
+	if len(there) != 1 {
+		return "", "", nil
+	}
+	return name, there[name], nil
+}
+
 // looseFiles hands over each file below a folder of refs that is still there, with why it could not be read. A folder that is missing has
 // none.
 func looseFiles(folder string, each func(path string, f foreign.File, err error) error) error {

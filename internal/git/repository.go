@@ -16,7 +16,8 @@ type Repository struct {
 	CommonDir string
 	// Main is the main checkout's path, "" for a bare repository.
 	Main string
-	// Upstream is the remote's default branch, such as refs/remotes/origin/main; "" where it is missing or not certain.
+	// Upstream is the remote's default branch, such as refs/remotes/origin/main, or, in a repository without any remote, its own, such as
+	// refs/heads/main; "" where it is missing or not certain.
 	Upstream string
 	// FetchedAt is when Upstream last moved, or anything was last fetched; the zero time where nothing shows it.
 	FetchedAt time.Time
@@ -26,12 +27,13 @@ type Repository struct {
 	refs     Refs
 	format   gitcmd.Format
 	sealing  sealing
+	ahead    ahead    // filled by Weigh
 	stashed  []string // what the stash's reflog names; all but the newest stash are nowhere else
 }
 
 // Open reads what the repository with that common folder has in files. It runs nothing.
 func (f *Finder) Open(common string) (*Repository, error) {
-	format, err := readFormat(filepath.Join(common, "config"))
+	format, remotes, err := readFormat(filepath.Join(common, "config"))
 	if err != nil {
 		return nil, fmt.Errorf("open repository: %w", err)
 	}
@@ -39,7 +41,10 @@ func (f *Finder) Open(common string) (*Repository, error) {
 		return nil, fmt.Errorf("open repository: %q keeps its refs in a format that is not read here (reftable)", common)
 	}
 	r := &Repository{finder: f, CommonDir: common, Main: mainOf(format, common), refs: NewRefs(common), format: format}
-	if r.Upstream, r.upstream, err = r.refs.upstream(); err != nil {
+	if r.Upstream, r.upstream, err = r.refs.upstream(); err == nil && r.Upstream == "" && !remotes {
+		r.Upstream, r.upstream, err = r.refs.local()
+	}
+	if err != nil {
 		return nil, fmt.Errorf("open repository: %w", err)
 	}
 	if r.stashed, err = r.stash(); err != nil {
@@ -95,30 +100,68 @@ func fetchHead(admin string) time.Time {
 	return time.Unix(st.Mtim.Unix())
 }
 
-// Worktrees lists the paths for which the repository has an entry, as far as those folders exist, by their real path. The main
-// checkout is not among them. Entries that cannot be read are counted.
-func (r *Repository) Worktrees() (paths []string, unreadable int, err error) {
+// Entries lists the admin folders of the repository's linked worktrees, also of those whose own folder is not there any more.
+func (r *Repository) Entries() ([]string, error) {
 	folder := filepath.Join(r.CommonDir, "worktrees")
 	entries, err := os.ReadDir(folder)
 	if gone(err) {
-		return nil, 0, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("list worktrees: %w", err)
+		return nil, fmt.Errorf("list worktrees: %w", err)
 	}
+	var out []string
+	for _, e := range entries {
+		if e.IsDir() {
+			out = append(out, filepath.Join(folder, e.Name()))
+		}
+	}
+	return out, nil
+}
+
+// checkedOut gives the branches that linked worktrees have checked out, by their whole names. One entry that cannot be read is an error.
+func (r *Repository) checkedOut() (map[string]bool, error) {
+	folder := filepath.Join(r.CommonDir, "worktrees")
+	entries, err := os.ReadDir(folder)
+	if err != nil && !gone(err) {
+		return nil, fmt.Errorf("list worktrees: %w", err)
+	}
+	names := map[string]bool{}
 	for _, e := range entries {
 		if !e.IsDir() {
 			continue
 		}
-		path, err := r.finder.registered(filepath.Join(folder, e.Name()))
+		ref, _, err := ReadHead(filepath.Join(folder, e.Name()))
 		switch {
-		case err == nil:
-			paths = append(paths, path)
-		case !gone(err):
-			unreadable++
+		case gone(err):
+		case err != nil:
+			return nil, err
+		default:
+			names[ref] = true
 		}
 	}
-	return paths, unreadable, nil
+	return names, nil
+}
+
+// Tree gives the real path of the worktree that an admin folder is for. fs.ErrNotExist says that this folder, or what says where it is, is not
+// there.
+func (f *Finder) Tree(admin string) (string, error) { return f.registered(admin) }
+
+// EntryPath is the path that an admin folder names as its worktree's, whether or not that is there.
+func EntryPath(admin string) (string, error) {
+	text, err := readFile(filepath.Join(admin, "gitdir"), maxSmall)
+	if err != nil {
+		return "", fmt.Errorf("read worktree's entry: %w", err)
+	}
+	dot, err := parsePath(text.Data)
+	if err != nil {
+		return "", fmt.Errorf("read worktree's entry: gitdir in %q %w", admin, err)
+	}
+	path := filepath.Dir(dot)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(admin, path)
+	}
+	return path, nil
 }
 
 // registered gives the real path of the worktree that an admin folder is for. The file names the worktree's .git; since git 2.48

@@ -13,18 +13,24 @@ import (
 // Worktree is what the files in a checkout's admin folder say. Nil is unknown.
 type Worktree struct {
 	Place
-	Head       string
-	Branch     string
-	Detached   *bool
-	Locked     *bool
+	Head     string
+	Branch   string
+	Detached *bool
+	Locked   *bool
+	// Lock is what the lock says, where there is one that could be read.
+	Lock       *Lock
 	Registered *bool
 	Operation  *string
 	Commits    *int
 	// ActiveAt is the latest change of the admin folder, the index, HEAD or HEAD's reflog.
 	ActiveAt time.Time
-	// Landed and Unreachable are filled by Weigh.
+	// Landed, Ahead and Unreachable are filled by Weigh. Ahead counts the commits of HEAD that the upstream does not reach.
 	Landed      *bool
+	Ahead       *int
 	Unreachable *int
+	// Landing and Elsewhere are filled by Land.
+	Landing   *Landing
+	Elsewhere *bool
 	// Errors say what could not be read.
 	Errors []error
 
@@ -63,6 +69,9 @@ func (r *Repository) Read(p Place) *Worktree {
 		}
 	}
 	w.Locked = new(p.Linked && names["locked"] != nil)
+	if *w.Locked {
+		w.readLock()
+	}
 	w.modules = p.Linked && names["modules"] != nil
 	w.readRegistration(r.finder)
 	r.readHead(w, names["HEAD"])
@@ -72,6 +81,25 @@ func (r *Repository) Read(p Place) *Worktree {
 		w.collectOwn(names)
 	}
 	return w
+}
+
+// Lock is the file that git worktree lock writes: the reason, which may be empty, and when and by whom it was written.
+type Lock struct {
+	Text string
+	Mod  time.Time
+	UID  uint32
+}
+
+// maxLock is more than any reason, in bytes.
+const maxLock = 4 << 10
+
+func (w *Worktree) readLock() {
+	f, err := readFile(filepath.Join(w.AdminDir, "locked"), maxLock)
+	if err != nil {
+		w.fail(fmt.Errorf("read why it is locked: %w", err))
+		return
+	}
+	w.Lock = &Lock{Text: string(f.Data), Mod: f.Mod, UID: f.UID}
 }
 
 // readRegistration finds out whether the admin folder points back at this very folder. A copied or moved worktree points at an

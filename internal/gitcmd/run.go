@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -38,6 +39,9 @@ func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 func (s *Sealed) command(ctx context.Context, stdin io.Reader, args []string) (cmd *exec.Cmd, complaint *head) {
 	complaint = &head{}
 	cmd = command(ctx, s.program.name(), append([]string{"--no-optional-locks", "--no-pager", "--no-replace-objects"}, args...)...)
+	if s.online {
+		cmd.Env = slices.DeleteFunc(cmd.Env, ofNobody)
+	}
 	cmd.Dir, cmd.Env, cmd.Stdin, cmd.Stderr, cmd.ExtraFiles = s.cwd, append(cmd.Env, s.env...), stdin, complaint, s.files
 	return cmd, complaint
 }

@@ -34,6 +34,11 @@ type View struct {
 	Shared     []byte
 	// Refs is true where git is to read and write the repository's real refs. They are files with names and commits.
 	Refs bool
+	// Scratch is true where git may make objects: they go into the sealed folder, and are gone with it.
+	Scratch bool
+	// Online is true where git may use the network, with the user's own configuration for that: addresses that stand for others, proxies, how
+	// to log in. It asks nobody.
+	Online bool
 }
 
 // Sealed is a git folder of our own making that shows one repository. It is private, and Close removes it.
@@ -43,6 +48,7 @@ type Sealed struct {
 	cwd     string
 	env     []string
 	files   []*os.File
+	online  bool
 	lock    *os.File // held while dir is in use
 	made    []string // what lies in dir, the latest last
 	filters map[string]bool
@@ -85,6 +91,13 @@ func (r *Repository) Seal(ctx context.Context, v View) (_ *Sealed, err error) {
 	}()
 	s.cwd = cmp.Or(v.Tree, s.dir)
 	s.env = []string{"GIT_DIR=" + s.dir, "GIT_OBJECT_DIRECTORY=" + r.objects}
+	if v.Scratch {
+		s.env[1] = "GIT_OBJECT_DIRECTORY=" + filepath.Join(s.dir, "objects")
+		s.env = append(s.env, `GIT_ALTERNATE_OBJECT_DIRECTORIES="`+quoted(r.objects)+`"`)
+	}
+	if s.online = v.Online; s.online {
+		s.env = append(s.env, online(ctx)...)
+	}
 	if v.Tree != "" {
 		s.env = append(s.env, "GIT_WORK_TREE="+v.Tree)
 	}
@@ -111,6 +124,9 @@ func (s *Sealed) fill(r *Repository, v View, own settings, excludes []byte) erro
 			err = errors.Join(err, s.mkdir("info"))
 		}
 		err = errors.Join(err, s.write("info/exclude", r.exclude), s.write("info/attributes", r.attributes), s.write(userExcludes, excludes))
+	}
+	if v.Scratch {
+		err = errors.Join(err, s.mkdir("objects"))
 	}
 	if !v.Refs {
 		return errors.Join(err, s.mkdir("refs"))

@@ -2,6 +2,7 @@ package tmux
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -28,12 +29,16 @@ var (
 	// The name comes last.
 	sessionFormat = row(rowSession, "#{session_id}", "#{session_created}", "#{session_activity}", "#{session_group_size}",
 		text("session_group"), "#{s/[\t\n]/"+odd+"/:session_name}")
-	paneFormat = row(rowPane, "#{session_id}", "#{pane_id}", "#{pane_pid}", "#{pane_dead}", "#{window_activity}", "#{pane_tty}")
+	paneFormat = row(rowPane, "#{session_id}", "#{pane_id}", "#{pane_pid}", "#{pane_dead}", "#{window_activity}", "#{pane_tty}",
+		"#{="+strconv.Itoa(maxCommand)+";s/[\t\n]/?/:pane_start_command}")
 	// A client that shows no session is not listed.
 	clientFormat = row(rowClient, "#{session_id}", "#{client_control_mode}", "#{client_activity}", "#{client_tty}")
 	stateFormat  = row(rowState, State, Outputs)
 	windowFormat = row(rowWindow, "#{pane_id}", "#{window_id}", "#{window_layout}", "#{window_width}", "#{window_height}", text("window_name"))
 )
+
+// maxCommand is how much is read of the command that a pane was started with, in characters.
+const maxCommand = 500
 
 func row(fields ...string) string { return strings.Join(fields, "\t") }
 

@@ -40,6 +40,8 @@ type Pane struct {
 	Dead        bool
 	Activity    time.Time // of its window
 	TTY         string
+	// Command is the beginning of the command that the pane was started with, empty for a shell alone. It may hold anything that a person types.
+	Command string
 }
 
 // Client is a client that shows a session.
@@ -123,7 +125,7 @@ type parser struct {
 }
 
 // widths are the fields of each row, the first among them.
-var widths = map[string]int{rowServer: 4, rowSession: 7, rowListed: 1, rowPane: 7, rowClient: 5, rowState: 3, rowWindow: 7, rowEnd: 1}
+var widths = map[string]int{rowServer: 4, rowSession: 7, rowListed: 1, rowPane: 8, rowClient: 5, rowState: 3, rowWindow: 7, rowEnd: 1}
 
 func (p *parser) row(line string) {
 	if p.rows++; p.rows > maxRows {
@@ -162,7 +164,7 @@ func (p *parser) row(line string) {
 		p.listed = true
 	case rowPane:
 		p.Panes = append(p.Panes, Pane{Session: p.one(f[1]), ID: p.pane(f[2]), PID: p.number(f[3]), Dead: p.flag(f[4]),
-			Activity: p.time(f[5]), TTY: f[6]})
+			Activity: p.time(f[5]), TTY: f[6], Command: f[7]})
 	case rowClient:
 		p.Clients = append(p.Clients, Client{Session: p.one(f[1]), Control: p.flag(f[2]), Activity: p.time(f[3]), TTY: f[4]})
 	case rowState, rowWindow:

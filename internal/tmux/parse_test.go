@@ -13,7 +13,7 @@ const (
 	server1  = "server\t12\t1700000000\t3.3a\n"
 	session4 = "session\t$4\t1700000001\t1700000002\t\t\tname\n"
 	listed   = "listed\n"
-	pane5    = "pane\t$4\t%5\t77\t0\t1700000003\t/dev/pts/3\n"
+	pane5    = "pane\t$4\t%5\t77\t0\t1700000003\t/dev/pts/3\t\n"
 	client9  = "client\t$4\t0\t1700000004\t/dev/pts/9\n"
 	state4   = "state\t12 1 $4 [/dev/pts/9,client-8] %5=77=0=0=vim \t1700000003 \n"
 	window5  = "window\t%5\t@1\tb25d,80x24,0,0,5\t80\t24\tsh\n"
@@ -128,7 +128,7 @@ func TestParseBoundsWhatIsListed(t *testing.T) {
 	if _, err := parse(server+session("1", strings.Repeat("x", maxField+1))+"listed\nend\n", false); err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("a longer name: %v", err)
 	}
-	pane := "pane\t$1\t%1\t1\t0\t1\tx\n"
+	pane := "pane\t$1\t%1\t1\t0\t1\tx\t\n"
 	if l, err := parse(server+session("1", "x")+"listed\n"+strings.Repeat(pane, maxRows-4)+"end\n", false); err != nil || len(l.Panes) != maxRows-4 {
 		t.Errorf("as many rows as are read: %v", err)
 	}
@@ -146,7 +146,7 @@ func BenchmarkParse(b *testing.B) {
 		}
 		out.WriteString(listed)
 		for i := range panes {
-			fmt.Fprintf(&out, "pane\t$%d\t%%%d\t%d\t0\t1700000003\t/dev/pts/%d\n", i/10, i, i+2, i)
+			fmt.Fprintf(&out, "pane\t$%d\t%%%d\t%d\t0\t1700000003\t/dev/pts/%d\t\n", i/10, i, i+2, i)
 		}
 		out.WriteString(end)
 		b.Run(fmt.Sprintf("panes=%d", panes), func(b *testing.B) {

@@ -37,10 +37,14 @@ _level := {"level": levels.level} if {
 
 default _in_scope := false
 
-_in_scope if data.policies.reap[kinds.plural][_].in_scope
+_in_scope if {
+	some folder in kinds.folders
+	data.policies.reap[folder][_].in_scope
+}
 
 _findings contains words.known({finding, _marked(finding.rule)}) if {
-	some finding in data.policies.reap[kinds.plural][_].findings
+	some folder in kinds.folders
+	some finding in data.policies.reap[folder][_].findings
 	not finding.rule in levels.off
 }
 

@@ -3,6 +3,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -18,7 +19,9 @@ import (
 	"winnow/actuators"
 	"winnow/cmd/winnow/strict"
 	"winnow/cmd/winnow/text"
+	"winnow/collectors"
 	"winnow/collectors/records"
+	"winnow/collectors/workplaces"
 	"winnow/engine/alarm"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
@@ -45,6 +48,11 @@ type Config struct {
 	// File is where the operator's part came from, empty when the defaults alone hold. Digest is the SHA-256 of its bytes.
 	File   string   `json:"-"`
 	Digest [32]byte `json:"-"`
+
+	// What can be held against the loaded rules only.
+	levels     []subject.RuleLevel
+	levelLines map[string]int
+	own        []ownValue
 }
 
 // Collect says what is read.
@@ -73,10 +81,27 @@ type Collect struct {
 		Roots        []string `json:"roots"`
 		AgentFolders []string `json:"agent_folders"`
 		Discover     bool     `json:"discover"`
+		// Fetch has sweep bring the remotes' default branches up to date before it looks.
+		Fetch bool `json:"fetch"`
+		// Sizes is how long one look measures what the folders that may go take up; 0 measures none.
+		Sizes time.Duration `json:"sizes"`
+		// DiscoverFrom are the places of work that repositories are looked for around, besides records; DiscoverUnder the folders that are searched
+		// for them, and Projects what agents themselves write down.
+		DiscoverFrom  []string  `json:"discover_from"`
+		DiscoverUnder []string  `json:"discover_under"`
+		Projects      []Project `json:"projects"`
 	} `json:"dirs"`
 	Spawns   []Record      `json:"spawns"`
 	Registry []Record      `json:"registry"`
 	Timeout  time.Duration `json:"timeout"`
+}
+
+// Project is an agent's own record of the projects that it was used in.
+type Project struct {
+	Tool   string `json:"tool"`
+	Path   string `json:"path"`
+	Format string `json:"format"`
+	At     string `json:"at"`
 }
 
 // Record is a spawn ledger or a registry to read.
@@ -113,10 +138,17 @@ type Alarms struct {
 
 // Act says what --apply may do.
 type Act struct {
-	Kinds     []string      `json:"kinds"`
-	Caps      Caps          `json:"caps"`
-	TrashTTL  time.Duration `json:"trash_ttl"`
-	TermGrace time.Duration `json:"term_grace"`
+	Kinds    []string      `json:"kinds"`
+	Caps     Caps          `json:"caps"`
+	TrashTTL time.Duration `json:"trash_ttl"`
+	// TrashMax bounds what lies in the trash: over it the oldest goes first, but nothing that is younger than TrashMaxKeeps. 0 is no
+	// bound. Where less than the share TrashPressure of a trash's file system is free, the oldest there goes first, but nothing that is younger than
+	// TrashPressureKeeps.
+	TrashMax           Size          `json:"trash_max"`
+	TrashMaxKeeps      time.Duration `json:"trash_max_keeps"`
+	TrashPressure      Ratio         `json:"trash_pressure"`
+	TrashPressureKeeps time.Duration `json:"trash_pressure_keeps"`
+	TermGrace          time.Duration `json:"term_grace"`
 }
 
 // Caps bounds what one sweep may do. Share is a Ratio: no duration is taken for it.
@@ -125,6 +157,9 @@ type Caps struct {
 	Share     Ratio `json:"share"`
 	ShareFrom int   `json:"share_from"`
 	PerOwner  int   `json:"per_owner"`
+	// JumpWithin and ShrunkWithin are how far back looks are compared: for what was in use, and for how much a record gave.
+	JumpWithin   time.Duration `json:"jump_within"`
+	ShrunkWithin time.Duration `json:"shrunk_within"`
 }
 
 // Ratio is a number for which no duration is taken.
@@ -155,16 +190,15 @@ func load(path string, data []byte, env []string) (*Config, error) {
 		return nil, fmt.Errorf("read the defaults: %w", err)
 	}
 	known := v.AllKeys()
-	var levels []subject.RuleLevel
+	var c Config
 	if path != "" {
 		if err := strict.Check(path, data, shape()); err != nil {
 			return nil, Mistakef("%w; nothing was done", err)
 		}
-		rest, own, err := takeLevels(path, data)
+		rest, err := c.takeRules(path, data)
 		if err != nil {
 			return nil, Mistakef("%w; nothing was done", err)
 		}
-		levels = own
 		if err := v.MergeConfig(bytes.NewReader(rest)); err != nil {
 			return nil, Mistakef("read %s: %v", path, err)
 		}
@@ -173,30 +207,27 @@ func load(path string, data []byte, env []string) (*Config, error) {
 		return nil, Mistakef("%s: the levels of rules are not read from the environment: write %s in config.yaml; nothing was done", name, levelsKey)
 	}
 	set := bindEnv(v, known, env)
+	c.ownFromEnv(env)
 
-	var c Config
 	err := v.Unmarshal(&c, func(dc *mapstructure.DecoderConfig) {
 		dc.ErrorUnused = true
 		dc.TagName = "json"
 		dc.Squash = true
-		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, markers, mapstructure.StringToSliceHookFunc(","))
+		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, amounts, markers, mapstructure.StringToSliceHookFunc(","))
 	})
-	where := path
-	if where == "" {
-		where = "the environment"
-	}
-	if err != nil {
-		return nil, Mistakef("%s: %s", where, tidyDecode(err))
-	}
 	c.File, c.Digest = path, sha256.Sum256(data)
-	c.Rules.Levels = levels
-	if err := c.describeMarkers(where); err != nil {
+	at := sites{file: path, data: data, set: set}
+	if err != nil { // the file was held against its shape, so a variable is wrong
+		return nil, Mistakef("%s: %s; nothing was done", at.variable(err.Error()), tidyDecode(err))
+	}
+	c.Rules.Levels = c.levels
+	if err := c.describeMarkers(cmp.Or(path, "the environment")); err != nil {
 		return nil, err
 	}
-	if err := c.expand(set); err != nil {
+	if err := c.expand(at); err != nil {
 		return nil, err
 	}
-	if err := c.check(where); err != nil {
+	if err := c.check(at); err != nil {
 		return nil, err
 	}
 	return &c, nil
@@ -248,8 +279,11 @@ func UnknownEnv(env, flags []string) []string {
 	var out []string
 	for _, e := range env {
 		k, _, _ := strings.Cut(e, "=")
-		if strings.HasPrefix(k, EnvPrefix) && !slices.Contains(names, k) {
-			out = append(out, k+" (the nearest is "+text.Nearest(k, names)+")")
+		if strings.HasPrefix(k, EnvPrefix) && !strings.HasPrefix(k, ownEnv) && !slices.Contains(names, k) {
+			if near := text.Near(k, names); near != "" {
+				k += " (the nearest is " + near + ")"
+			}
+			out = append(out, k)
 		}
 	}
 	slices.Sort(out)
@@ -262,10 +296,11 @@ func tidyDecode(err error) string {
 }
 
 // check refuses values that no default has and no rule could mean. It gives the first that is wrong.
-func (c *Config) check(where string) (wrong error) {
+func (c *Config) check(at sites) (wrong error) {
 	must := func(right bool, format string, args ...any) {
 		if !right && wrong == nil {
-			wrong = Mistakef("%s: %s", where, fmt.Sprintf(format, args...))
+			text := fmt.Sprintf(format, args...)
+			wrong = Mistakef("%s: %s; nothing was done", at.of(text), text)
 		}
 	}
 	must(c.Version == 1, "version is %d; this program reads version 1", c.Version)
@@ -281,11 +316,12 @@ func (c *Config) check(where string) (wrong error) {
 	c.checkOver(must)
 	kinds := snapshot.KindNames()
 	for _, k := range c.Act.Kinds {
-		must(slices.Contains(kinds, k), "act.kinds: unknown kind %q; the nearest is %q", k, text.Nearest(k, kinds))
+		must(slices.Contains(kinds, k), "act.kinds: unknown kind %q%s", k, text.Hint(k, kinds))
 	}
 	c.checkPatterns(must)
 	c.checkPrograms(must)
 	c.checkScaffold(must)
+	c.checkDiscovery(must)
 	for key, n := range map[string]int{
 		"act.caps.per_sweep": c.Act.Caps.PerSweep, "act.caps.per_owner": c.Act.Caps.PerOwner, "act.caps.share_from": c.Act.Caps.ShareFrom,
 		"alarms.min": c.Alarms.Min, "alarms.refused_times": c.Alarms.RefusedTimes, "rules.busy.written": int(c.Rules.Busy.Written),
@@ -294,6 +330,7 @@ func (c *Config) check(where string) (wrong error) {
 	}
 	share, collapse, age := c.Act.Caps.Share, c.Alarms.Collapse, c.Rules.Runaway.MinAge
 	must(share >= 0 && share <= 1, "act.caps.share is %v; it is a share between 0 and 1", float64(share))
+	must(c.Act.TrashPressure >= 0 && c.Act.TrashPressure < 1, "act.trash_pressure is %v; it is a share of a file system, from 0 (off) to less than 1", float64(c.Act.TrashPressure))
 	must(collapse > 0 && collapse <= 1, "alarms.collapse is %v; it is a share between 0 and 1", float64(collapse))
 	must(age >= 60 && age <= 86400, "rules.runaway.min_age is %s; it is a time from 1m to 24h", Seconds(age))
 	cpu, busy := c.Rules.Runaway.MinCPU, c.Rules.Busy.CPU
@@ -326,12 +363,36 @@ func (c *Config) checkScaffold(must need) {
 	}
 }
 
+// The words of collect.dirs.discover_from.
+const (
+	FromLedger = "ledger"
+	FromAgents = "agents"
+	FromUnder  = "under"
+)
+
+var discoveries = []string{collectors.FromProcesses, collectors.FromPanes, FromLedger, FromAgents, FromUnder}
+
+// checkDiscovery refuses words and forms that find nothing.
+func (c *Config) checkDiscovery(must need) {
+	for _, from := range c.Collect.Dirs.DiscoverFrom {
+		must(slices.Contains(discoveries, from), "collect.dirs.discover_from: unknown word %q; the nearest is %q", from, text.Nearest(from, discoveries))
+	}
+	for _, p := range c.Collect.Dirs.Projects {
+		must(slices.Contains(workplaces.Formats, p.Format), "collect.dirs.projects: %s has the unknown format %q; the nearest is %q", p.Tool, p.Format, text.Nearest(p.Format, workplaces.Formats))
+		must(p.Tool != "" && p.Path != "" && p.At != "", "collect.dirs.projects: %q wants tool, path, format and at", p.Tool)
+	}
+}
+
 func (r Record) checkFields(kind string, must need) {
-	names := records.FieldNames(kind, r.Format)
+	var names []string
+	for _, name := range records.FieldNames(kind, r.Format) {
+		names = append(names, "fields."+name)
+	}
 	must(names != nil || len(r.Fields) == 0, "collect: %s has fields and the format %q; fields are for the formats %s, %s and %s",
 		r.Name, r.Format, records.JSON, records.JSONL, records.Kapi)
 	for _, name := range slices.Sorted(maps.Keys(r.Fields)) {
-		must(slices.Contains(names, name), "collect.%s: %s: unknown key \"fields.%s\"; the nearest is \"fields.%s\"", kind, r.Name, name, text.Nearest(name, names))
+		name = "fields." + name
+		must(slices.Contains(names, name), "collect.%s: %s: unknown key %q%s", kind, r.Name, name, text.Hint(name, names))
 	}
 }
 

@@ -77,7 +77,7 @@ var slips = []struct{ name, text, says string }{
 	{"a path that begins nowhere", "version: 1\nrules: {protected: [./keep]}\n", `rules.protected: "./keep" is a path that does not begin at the root`},
 	{"a malformed glob of a process", "version: 1\nrules: {protected: [/keep], never_processes: ['{git']}\n", `rules.never_processes: "{git" is no pattern`},
 	{"a malformed glob of what is rebuilt", "version: 1\nrules: {protected: [/keep], rebuildable: ['[']}\n", `rules.rebuildable: "[" is no pattern`},
-	{"a malformed expression", "version: 1\nrules: {protected: [/keep], disposable_dirs: ['(']}\n", "rules.disposable_dirs: error parsing regexp"},
+	{"a malformed expression", "version: 1\nrules: {protected: [/keep], disposable_dirs: ['(']}\n", `:2: rules.disposable_dirs: "(" is no regular expression: error parsing regexp`},
 	{"a family of everything", "version: 1\nrules: {protected: [/keep], families: [{family: x, scripts: ['*']}]}\n", `rules.families: "*" of x matches everything`},
 	{"a family of nothing", "version: 1\nrules: {protected: [/keep], families: [{family: x}]}\n", `rules.families: "x"; it wants`},
 	{"a family without a word", "version: 1\nrules: {protected: [/keep], families: [{scripts: [x]}]}\n", `rules.families: ""; it wants`},
@@ -228,10 +228,10 @@ func TestTheEnvironmentIsHeldToTheSame(t *testing.T) {
 		"WINNOW_RULES_PROTECTED=/a,,/b":          "rules.protected has an empty text in it",
 		"WINNOW_RULES_PROTECTED=./a":             "does not begin at the root",
 		"WINNOW_RULES_PROTECTED=$PROJECT/a":      "$PROJECT is not a variable that a path may have",
-		"WINNOW_RULES_DISPOSABLE_DIRS=(":         "error parsing regexp",
+		"WINNOW_RULES_DISPOSABLE_DIRS=(":         "WINNOW_RULES_DISPOSABLE_DIRS: rules.disposable_dirs: \"(\" is no regular expression",
 		"WINNOW_RULES_LANDED_AFTER=30":           "is no duration",
 		"WINNOW_ACT_CAPS_SHARE=NaN":              "act.caps.share is NaN",
-		"WINNOW_ACT_CAPS_PER_SWEEP=many":         "cannot parse",
+		"WINNOW_ACT_CAPS_PER_SWEEP=many":         "WINNOW_ACT_CAPS_PER_SWEEP: ",
 		"WINNOW_STATE=$PROJECT":                  "$PROJECT is not a variable that a path may have",
 		"WINNOW_COLLECT_SPAWNS=x":                "spawns",
 		"WINNOW_COLLECT_DIRS_ROOTS=/a,$NO_SUCH/": "$NO_SUCH is not a variable",
@@ -267,7 +267,7 @@ func TestAPathCountsFromItsFile(t *testing.T) {
 }
 
 func TestVariablesThatAreNoPlaceAreRefused(t *testing.T) {
-	for _, env := range [][2]string{{"HOME", "clone"}, {"TMPDIR", "."}, {"XDG_STATE_HOME", "state"}, {"USER", "../x"}, {"XDG_DATA_HOME", ""}} {
+	for _, env := range [][2]string{{"HOME", "clone"}, {"TMPDIR", "."}, {"XDG_RUNTIME_DIR", "run"}, {"USER", "../x"}, {"XDG_NO_SUCH", ""}} {
 		t.Setenv(env[0], env[1])
 		if p, err := Path("$" + env[0] + "/x"); err == nil {
 			t.Errorf("$%s of %q gave %s", env[0], env[1], p)
@@ -285,4 +285,45 @@ func write(t testing.TB, text string) string {
 		t.Fatal(err)
 	}
 	return file
+}
+
+// TestTheStateFolderFollowsXDG holds where the state folder is: below $XDG_STATE_HOME, below ~/.local/state where that is not set or not
+// absolute, and where the only ledger is that an earlier run left.
+func TestTheStateFolderFollowsXDG(t *testing.T) {
+	home, xdg := t.TempDir(), t.TempDir()
+	older, newer := filepath.Join(home, ".local/state/winnow"), filepath.Join(xdg, "winnow")
+	t.Setenv("HOME", home)
+	file := write(t, "version: 1\n")
+	state := func(value string) string {
+		t.Helper()
+		t.Setenv("XDG_STATE_HOME", value)
+		c, err := Load(file, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.State
+	}
+	ledger := func(dir string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "ledger.db"), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for value, want := range map[string]string{"": older, "state": older, xdg: newer} {
+		if got := state(value); got != want {
+			t.Errorf("XDG_STATE_HOME=%q: %s, want %s", value, got, want)
+		}
+	}
+	ledger(older)
+	if got := state(xdg); got != older {
+		t.Errorf("a ledger is in %s alone, and %s is used", older, got)
+	}
+	named := write(t, "version: 1\nstate: "+newer+"\n")
+	if c, err := Load(named, nil); err != nil || c.State != newer {
+		t.Errorf("a folder that the file names: %+v, %v", c, err)
+	}
+	ledger(newer)
+	if got := state(xdg); got != newer {
+		t.Errorf("both have a ledger, and %s is used", got)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"winnow/cmd/winnow/strict"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
+	"winnow/engine/policy"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 )
@@ -20,29 +21,35 @@ const levelsKey = "rules.levels"
 // words are the levels that a rule may have; a rule that protects is either on or off.
 var words = []string{decision.On, decision.Ask, decision.Observe, decision.Off}
 
-// takeLevels takes the levels of rules out of a file that was held against its shape: what is left of the file, and the rules that are
-// not on, sorted, each for every kind that it is so for. The error is of the type strict.Problems.
-func takeLevels(file string, data []byte) (rest []byte, levels []subject.RuleLevel, err error) {
+// takeRules takes what is named by rules out of a file that was held against its shape: their levels, sorted, each for every kind that it is
+// so for, and the parameters of one's own rules. What is left of the file has neither. The error is of the type strict.Problems.
+func (c *Config) takeRules(file string, data []byte) (rest []byte, err error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	all := cut(&doc, strings.Split(levelsKey, ".")...)
-	if all == nil {
-		return data, nil, nil
+	levels, own := cut(&doc, strings.Split(levelsKey, ".")...), cut(&doc, strings.Split(policy.OwnKey, ".")...)
+	if levels == nil && own == nil {
+		return data, nil
 	}
-	r := levelReader{file: file}
-	for _, at := range r.pairs(all, levelsKey) {
-		r.rule(at.key, at.value)
+	r := levelReader{file: file, lines: map[string]int{}}
+	if levels != nil {
+		for _, at := range r.pairs(levels, levelsKey) {
+			r.lines[at.key.Value] = at.key.Line
+			r.rule(at.key, at.value)
+		}
+	}
+	if own != nil {
+		r.readOwn(own)
 	}
 	if len(r.wrong) > 0 {
-		return nil, nil, r.wrong
+		return nil, r.wrong
 	}
 	slices.SortFunc(r.levels, func(a, b subject.RuleLevel) int {
 		return strings.Compare(a.Rule+" "+a.Kind, b.Rule+" "+b.Kind)
 	})
-	rest, err = yaml.Marshal(&doc)
-	return rest, r.levels, err
+	c.levels, c.levelLines, c.own = r.levels, r.lines, r.own
+	return yaml.Marshal(&doc)
 }
 
 // cut takes what is at a path out of a document, and gives it; nil where nothing is there.
@@ -68,7 +75,10 @@ func cut(n *yaml.Node, path ...string) *yaml.Node {
 type levelReader struct {
 	file   string
 	levels []subject.RuleLevel
-	wrong  strict.Problems
+	// lines are where rules stand, own the parameters of one's own rules.
+	lines map[string]int
+	own   []ownValue
+	wrong strict.Problems
 }
 
 type pair struct{ key, value *yaml.Node }
@@ -99,7 +109,7 @@ func (r *levelReader) rule(name, value *yaml.Node) {
 	if of, _, _ := strings.Cut(rest, "."); family == "reap" {
 		kind, ok := snapshot.KindOfRules(of)
 		if !ok {
-			r.bad(name, key, "%q is no folder under reap; the nearest is %q", of, text.Nearest(of, plurals()))
+			r.bad(name, key, "%q is no folder under reap%s", of, text.Hint(of, plurals()))
 			return
 		}
 		kinds = []string{kind.Name}
@@ -138,7 +148,7 @@ func (r *levelReader) add(rule, key string, value *yaml.Node, kinds ...string) {
 func plurals() []string {
 	var out []string
 	for _, k := range snapshot.Kinds {
-		out = append(out, k.Plural)
+		out = append(out, k.Folders()...)
 	}
 	return out
 }
@@ -147,7 +157,8 @@ func plurals() []string {
 func (c *Config) CheckLevels(rules []string) error {
 	for _, l := range c.Rules.Levels {
 		if !slices.Contains(rules, l.Rule) {
-			return Mistakef("%s: %s: there is no rule %q; the nearest is %q; nothing was done", c.File, levelsKey, l.Rule, text.Nearest(l.Rule, rules))
+			return Mistakef("%w; nothing was done", strict.Problem{File: c.File, Line: c.levelLines[l.Rule], Key: levelsKey,
+				Text: fmt.Sprintf("%s: there is no rule %q%s", levelsKey, l.Rule, text.Hint(l.Rule, rules))})
 		}
 	}
 	return nil

@@ -1,9 +1,9 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,9 +11,9 @@ import (
 )
 
 // expand resolves ~ and $VAR in every path. A path that is not absolute counts from the folder of the file that it stands in, never
-// from the working folder, which may be an untrusted clone; one from the environment, which set names by its key, from the working
+// from the working folder, which may be an untrusted clone; one from the environment, which at names by its key, from the working
 // folder, where it was typed.
-func (c *Config) expand(set map[string]bool) error {
+func (c *Config) expand(at sites) error {
 	folder := ""
 	if c.File != "" {
 		folder = filepath.Dir(c.File)
@@ -33,6 +33,10 @@ func (c *Config) expand(set map[string]bool) error {
 	none, isAuto := func(string) bool { return false }, func(s string) bool { return s == Auto }
 	list("collect.dirs.roots", c.Collect.Dirs.Roots, none)
 	list("collect.dirs.agent_folders", c.Collect.Dirs.AgentFolders, none)
+	list("collect.dirs.discover_under", c.Collect.Dirs.DiscoverUnder, none)
+	for i := range c.Collect.Dirs.Projects {
+		paths = append(paths, place{"collect.dirs.projects", &c.Collect.Dirs.Projects[i].Path})
+	}
 	list("policy.paths", c.Policy.Paths, none)
 	for i := range c.Collect.Spawns {
 		paths = append(paths, place{"collect.spawns", &c.Collect.Spawns[i].Path})
@@ -46,18 +50,49 @@ func (c *Config) expand(set map[string]bool) error {
 	list("collect.codev.homes", c.Collect.Codev.Homes, isAuto)
 	list("collect.claude.sessions", c.Collect.Claude.Sessions, isAuto)
 	list("rules.protected", c.Rules.Protected, func(p string) bool { return !isPath(p) })
+	byDefault := c.State == defaultState
+	list("rules.disposable_content", c.Rules.DisposableContent, none)
 	for _, p := range paths {
-		base, where := folder, cmp.Or(c.File, "the defaults")
-		if set[p.key] {
-			base, where = "", "the environment"
+		base := folder
+		if at.set[p.key] {
+			base = ""
 		}
 		abs, err := expandFrom(base, *p.path)
 		if err != nil {
-			return Mistakef("%s: %s: path %q: %v; nothing was done", where, p.key, *p.path, err)
+			text := fmt.Sprintf("%s: path %q: %v; nothing was done", p.key, *p.path, err)
+			return Mistakef("%s: %s", at.of(text), text)
 		}
 		*p.path = abs
 	}
+	if byDefault {
+		c.State = inUse(c.State)
+	}
 	return nil
+}
+
+// defaultState is where the state folder is unless something else is asked for; config.yaml has it.
+const defaultState = "$XDG_STATE_HOME/winnow"
+
+// inUse gives the state folder that was used before $XDG_STATE_HOME was set, as long as that one has a ledger and the new one does not: what
+// it set aside can be brought back, and what is held there stays held.
+func inUse(state string) string {
+	home, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(home) {
+		return state
+	}
+	older := filepath.Join(home, xdgDefaults["XDG_STATE_HOME"], "winnow")
+	if _, err := os.Lstat(filepath.Join(state, "ledger.db")); !errors.Is(err, fs.ErrNotExist) {
+		return state
+	}
+	if _, err := os.Lstat(filepath.Join(older, "ledger.db")); err != nil {
+		return state
+	}
+	return older
+}
+
+// xdgDefaults are the places below the home that the XDG Base Directory Specification gives where a variable is not set, or not absolute.
+var xdgDefaults = map[string]string{
+	"XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": ".local/share", "XDG_STATE_HOME": ".local/state", "XDG_CACHE_HOME": ".cache",
 }
 
 // isPath tells an entry of rules.protected that is a path from one that is a name, a label or an id.
@@ -116,6 +151,13 @@ func pathVariable(name string) (string, error) {
 			name, strings.Join(pathVariables, ", $"), xdgVariables)
 	}
 	val := os.Getenv(name)
+	if below := xdgDefaults[name]; below != "" && !filepath.IsAbs(val) {
+		home, err := pathVariable("HOME")
+		if err != nil {
+			return "", err
+		}
+		return filepath.Join(home, below), nil
+	}
 	switch {
 	case val == "":
 		return "", fmt.Errorf("$%s is not set", name)

@@ -1,12 +1,10 @@
 package config
 
 import (
-	"fmt"
-	"math"
+	"os"
 	"path"
 	"reflect"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,6 +13,7 @@ import (
 	"winnow/cmd/winnow/strict"
 	"winnow/engine/policy"
 	"winnow/engine/subject"
+	"winnow/internal/days"
 )
 
 // shape is what a configuration must be.
@@ -30,19 +29,25 @@ func isDuration(t reflect.Type) (is, inSeconds bool) {
 
 // leaf holds values that are written in a way of their own against that.
 func leaf(t reflect.Type, n *yaml.Node) (string, bool) {
+	wants := ""
 	switch t {
 	case reflect.TypeFor[subject.Marker]():
 		return "", n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" // by its name alone
 	case reflect.TypeFor[subject.Markers]():
 		return "they are described in collect.processes.markers: write {name: MY_AGENT_SESSION, value: session} there", true
-	}
-	if t != reflect.TypeFor[[]subject.RuleLevel]() {
+	case reflect.TypeFor[Size](), reflect.TypeFor[subject.Bytes]():
+		return sizeLeaf(n), true
+	case reflect.TypeFor[[]subject.RuleLevel]():
+		wants = "it wants rules and their levels, such as {reap.dirs.disposable: off}"
+	case reflect.TypeFor[map[string]any]():
+		wants = "it wants the parameters of your own rules, such as {scratch_after: 3d}"
+	default:
 		return durationLeaf(t, n)
 	}
 	if n.Kind != yaml.MappingNode {
-		return "it wants rules and their levels, such as {reap.dirs.disposable: off}", true
+		return wants, true
 	}
-	return "", true // readLevels looks at each
+	return "", true // takeLevels and takeOwn look at each
 }
 
 func durationLeaf(t reflect.Type, n *yaml.Node) (string, bool) {
@@ -56,10 +61,34 @@ func durationLeaf(t reflect.Type, n *yaml.Node) (string, bool) {
 	if err := n.Decode(&data); err != nil {
 		return err.Error(), true
 	}
-	if _, err := duration(data); err != nil {
+	if _, err := days.Value(data); err != nil {
 		return err.Error(), true
 	}
 	return "", true
+}
+
+func sizeLeaf(n *yaml.Node) string {
+	var data any
+	if n.Kind != yaml.ScalarNode {
+		return "it wants a size: 500MB, 20GB or 1.5GiB"
+	}
+	err := n.Decode(&data)
+	if err == nil {
+		_, err = size(data)
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// amounts reads 20GB where bytes are wanted.
+func amounts(_, to reflect.Type, data any) (any, error) {
+	if to != reflect.TypeFor[Size]() && to != reflect.TypeFor[subject.Bytes]() {
+		return data, nil
+	}
+	n, err := size(data)
+	return int64(n), err
 }
 
 // durations reads 90s and 15m where seconds or a duration are wanted.
@@ -68,7 +97,7 @@ func durations(_, to reflect.Type, data any) (any, error) {
 	if !is {
 		return data, nil
 	}
-	d, err := duration(data)
+	d, err := days.Value(data)
 	switch {
 	case err != nil:
 		return nil, err
@@ -78,61 +107,17 @@ func durations(_, to reflect.Type, data any) (any, error) {
 	return d, nil
 }
 
-// duration reads a value that stands for a time. A bare number other than 0 has no unit, and an empty text is not a zero.
-func duration(data any) (time.Duration, error) {
-	switch x := data.(type) {
-	case string:
-		if x == "0" {
-			return 0, nil
-		}
-		d, err := Duration(x)
-		if err != nil {
-			return 0, fmt.Errorf("%q is no duration: write 90s, 15m, 48h or 2d", x)
-		}
-		if d < 0 {
-			return 0, fmt.Errorf("%s is negative", x)
-		}
-		return d, nil
-	case int:
-		if x == 0 {
-			return 0, nil
-		}
-		return 0, fmt.Errorf("%d has no unit: write %ds, %dm or %dh", x, x, x, x)
-	}
-	return 0, fmt.Errorf("%v is no duration: write 90s, 15m, 48h or 2d", data)
-}
-
-var days = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)d(.*)$`)
-
 // Duration is time.ParseDuration with days of 24 hours in front: 2d, 1d12h.
-func Duration(s string) (time.Duration, error) {
-	m := days.FindStringSubmatch(s)
-	if m == nil {
-		return time.ParseDuration(s)
-	}
-	n, err := strconv.ParseFloat(m[1], 64)
-	if err != nil {
-		return 0, err
-	}
-	var rest time.Duration
-	if m[2] != "" {
-		if rest, err = time.ParseDuration(m[2]); err != nil {
-			return 0, err
-		}
-	}
-	sum := n*24*float64(time.Hour) + float64(rest)
-	if rest < 0 || sum >= math.MaxInt64 {
-		return 0, fmt.Errorf("%q is out of range", s)
-	}
-	return time.Duration(n*24*float64(time.Hour)) + rest, nil
-}
+func Duration(s string) (time.Duration, error) { return days.Parse(s) }
 
 // checkPatterns refuses invalid patterns, which would protect everything or nothing, and texts that are empty, wherever they come
 // from: a variable of the environment can hold them too.
 func (c *Config) checkPatterns(must need) {
 	empty := emptyText(reflect.ValueOf(c).Elem(), "")
 	must(empty == "", "%s has an empty text in it; give it a value or remove it", empty)
-	for key, list := range map[string][]string{"rules.protected": c.Rules.Protected, "rules.never_processes": c.Rules.NeverProcesses} {
+	for key, list := range map[string][]string{
+		"rules.protected": c.Rules.Protected, "rules.never_processes": c.Rules.NeverProcesses, "rules.disposable_content": c.Rules.DisposableContent,
+	} {
 		for _, p := range list {
 			err := policy.CheckGlob(p)
 			must(err == nil, "%s: %q is no pattern: %v", key, p, err)
@@ -142,14 +127,39 @@ func (c *Config) checkPatterns(must need) {
 		must(!strings.HasPrefix(p, "./") && !strings.HasPrefix(p, "../"),
 			"rules.protected: %q is a path that does not begin at the root and would protect nothing: write it out, or **/ before its end", p)
 	}
+	for _, p := range c.Rules.DisposableContent {
+		must(narrow(p), "rules.disposable_content: %q says too much: name two folders at least before a * that stands alone, and none that holds your home, such as ~/scratch/*", p)
+	}
 	for _, p := range c.Rules.Rebuildable {
 		_, err := path.Match(p, "")
 		must(err == nil, "rules.rebuildable: %q is no pattern: %v", p, err)
 	}
+	for _, r := range c.Rules.LockReasons {
+		re, err := regexp.Compile(r.Pattern)
+		must(err == nil, "rules.lock_reasons: the pattern of %s: %v", r.Tool, err)
+		must(err != nil || r.Tool != "" && re.SubexpIndex("pid") >= 0 && strings.HasPrefix(r.Pattern, "^") && strings.HasSuffix(r.Pattern, "$"),
+			"rules.lock_reasons: %q of %q wants the tool's name, and a pattern over the whole reason (from ^ to $) with a group (?P<pid>...)", r.Pattern, r.Tool)
+	}
 	for _, re := range c.Rules.DisposableDirs {
 		_, err := regexp.Compile(re)
-		must(err == nil, "rules.disposable_dirs: %v", err)
+		must(err == nil, "rules.disposable_dirs: %q is no regular expression: %v", re, err)
 	}
+}
+
+// narrow is true for a glob over paths that cannot mean everything somewhere: two of its folders have names, and these are not all on the way to
+// the user's home before the first * that stands alone.
+func narrow(glob string) bool {
+	home, err := os.UserHomeDir()
+	named := 0
+	at := "/"
+	for part := range strings.SplitSeq(strings.Trim(glob, "/"), "/") {
+		if anything(part) {
+			return named >= 2 && err == nil && at != home && !strings.HasPrefix(home, strings.TrimSuffix(at, "/")+"/")
+		}
+		named++
+		at = path.Join(at, part)
+	}
+	return named >= 2 && at != home && !strings.HasPrefix(home, at+"/")
 }
 
 // emptyText finds a list of texts with an empty one.

@@ -236,9 +236,21 @@ func (r *redacter) dir(v *snapshot.Dir) {
 	hide(&v.Error)
 	path := func(s *string) { r.paths(s) }
 	v.Nested = eachOf(v.Nested, path)
+	v.Content = changed(v.Content, func(c *snapshot.Content) {
+		r.paths(&c.Worktree, &c.Main)
+		r.words(&c.Name)
+		c.ID = r.id(c.ID)
+	})
 	v.Git = changed(v.Git, func(g *snapshot.Git) {
 		r.paths(&g.Main, &g.CommonDir, &g.AdminDir, &g.Branch, &g.Upstream)
+		hide(&g.LandingError)
+		g.Landing = changed(g.Landing, func(l *snapshot.Landing) { r.paths(&l.Into) })
 		g.UntrackedPaths, g.IgnoredPaths = eachOf(g.UntrackedPaths, path), eachOf(g.IgnoredPaths, path)
+		g.DifferingPaths, g.OnlyHerePaths = eachOf(g.DifferingPaths, path), eachOf(g.OnlyHerePaths, path)
+		g.Lock = changed(g.Lock, func(k *snapshot.Lock) {
+			k.Text = changed(k.Text, func(s *string) { hide(s) })
+			r.words(&k.Owner)
+		})
 		g.LeftOutPaths, g.Nested = eachOf(g.LeftOutPaths, path), eachOf(g.Nested, path)
 	})
 }

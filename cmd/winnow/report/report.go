@@ -54,13 +54,20 @@ type Report struct {
 	// Veil is a process that may be an agent and does not show it: while it lives, no process that began after it is an orphan.
 	Veil *snapshot.PaneProc `json:"veil,omitempty"`
 	Acts []decision.Act     `json:"acts"`
+	// Caps are those that hold something back, in a dry run those that would.
+	Caps []decision.Cap `json:"caps"`
 	// Settled are acts of an earlier sweep that was cut short, with how they went in the end.
 	Settled []decision.Act `json:"settled,omitempty"`
 	// Purged is what was kept for its time in the trash and is now gone for good.
 	Purged []Purged `json:"purged,omitempty"`
+	// Space is what all this means for the disk; absent where no ledger was read.
+	Space *Space `json:"space,omitempty"`
 	// Workers are the observations on what registries record, where sessions are reported on.
 	Workers []snapshot.Worker `json:"workers"`
 	Alarms  []Alarm           `json:"alarms"`
+
+	// held is how many of those to be reaped the caps hold back.
+	held int
 }
 
 // PolicyRef says which policies decided: the manifest's revision, and a digest over what was really loaded.
@@ -109,7 +116,16 @@ type Purged struct {
 	Act       string `json:"act"`
 	Candidate string `json:"candidate"`
 	Bytes     int64  `json:"bytes"`
+	// Why is expired, or trash_max or trash_pressure for what went before its time.
+	Why string `json:"why,omitempty" jsonschema:"enum=expired,enum=trash_max,enum=trash_pressure"`
 }
+
+// Why things are purged.
+const (
+	PurgedExpired  = "expired"
+	PurgedMax      = "trash_max"
+	PurgedPressure = "trash_pressure"
+)
 
 // New gathers a decided snapshot; c names the files that ruled.
 func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef, res eval.Result, kinds []string) *Report {
@@ -120,7 +136,7 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 		Levels:    res.Levels,
 		Sources:   s.Sources,
 		Census:    map[string]Count{},
-		Decisions: []decision.Decision{}, Acts: []decision.Act{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},
+		Decisions: []decision.Decision{}, Acts: []decision.Act{}, Caps: []decision.Cap{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},
 	}
 	if slices.Contains(kinds, snapshot.KindProcess) {
 		r.Veil = res.Veil
@@ -148,6 +164,7 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 		if d.Unknown() {
 			c.Unknown++
 		}
+		d.Main = Main(d, s)
 		r.Census[d.Kind] = c
 		r.Decisions = append(r.Decisions, d)
 	}
@@ -155,6 +172,20 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 		r.Alarms = append(r.Alarms, Alarm{Rule: decision.PolicyError, Message: e.ID + ": " + e.Err.Error() + "; it was kept"})
 	}
 	return r
+}
+
+// Replace puts a later decision about the same candidate, which was in scope before, in the place of the i-th.
+func (r *Report) Replace(i int, d decision.Decision) {
+	old, c := r.Decisions[i], r.Census[d.Kind]
+	if old.Verdict != decision.Reap && d.Verdict == decision.Reap {
+		c.Reap++
+		c.Spare--
+	}
+	if old.Unknown() && !d.Unknown() {
+		c.Unknown--
+	}
+	r.Census[d.Kind] = c
+	r.Decisions[i] = d
 }
 
 // failed names the sources of a kind that could not be read.
@@ -172,13 +203,14 @@ func failed(kind snapshot.Kind, sources map[string]snapshot.Source) []string {
 // Code is the exit code that the report means.
 func (r *Report) Code(exitCode bool) int {
 	part, reap := false, false
+	if r.Mode == Apply && slices.ContainsFunc(r.Caps, func(c decision.Cap) bool { return c.Stops }) {
+		return ExitCapped
+	}
 	for _, a := range r.Settled {
 		part = part || a.Open
 	}
 	for _, a := range r.Acts {
 		switch a.Outcome.Outcome {
-		case decision.Capped:
-			return ExitCapped
 		case decision.Failed, decision.Refused:
 			part = true
 		}

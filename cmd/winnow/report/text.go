@@ -46,11 +46,13 @@ func (p page) write(out io.Writer, r *Report, all bool) error {
 	Acts(w, p.Paint, "acts", r.Acts)
 	Acts(w, p.Paint, "settled: acts that an earlier sweep was cut short in", r.Settled)
 	p.purgedText(w, r.Purged)
+	p.spaceText(w, r)
 	p.projectsText(w, r.Config.Projects, all)
 	for _, al := range r.Alarms {
 		fmt.Fprintln(w)
 		p.Rows(w, text.Row{Lead: "alarm", Color: p.Red, Label: al.Rule, Text: r.said(al)})
 	}
+	p.capsText(w, r)
 	if all || len(r.Config.Files) > 0 {
 		p.filesText(w, r.Config.Files)
 	}
@@ -81,7 +83,7 @@ func headline(r *Report) string {
 		}
 		return s
 	}
-	s := fmt.Sprintf("%d would be reaped, %d stay", reap, len(r.Decisions)-reap)
+	s := fmt.Sprintf("%d would be reaped%s, %d stay", reap, r.heldBack(reap), len(r.Decisions)-reap)
 	if wait > 0 {
 		s += fmt.Sprintf(" (%d of them wait for a second look)", wait)
 	}
@@ -129,12 +131,14 @@ func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all 
 	slices.SortStableFunc(ds, func(x, y decision.Decision) int { return cmp.Compare(rank(x), rank(y)) })
 	fmt.Fprintf(w, "\n%s  %s\n", p.Bold(kind.Plural), p.Dim(c.seen()))
 
-	var rows []text.Row
+	var listed []decision.Decision
 	for _, d := range ds {
 		if all || rank(d) <= rankWait {
-			rows = append(rows, p.decisionRow(d, r.TakenAt, all))
+			listed = append(listed, d)
 		}
 	}
+	p.decisionRows(w, kind.Name, listed, r.TakenAt)
+	var rows []text.Row
 	if s := stays(ds); s != "" && !all {
 		rows = append(rows, text.Row{Lead: "keep", Color: p.Dim, Text: s})
 	}
@@ -142,6 +146,56 @@ func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all 
 		rows = append(rows, text.Row{Lead: "note", Color: p.Yellow, Text: Veiling(r.Veil)})
 	}
 	p.Rows(w, rows...)
+}
+
+// decisionRows is a table of decisions of one kind.
+func (p page) decisionRows(w io.Writer, kind string, ds []decision.Decision, taken time.Time) {
+	var head []string
+	if kind == snapshot.KindProcess && len(ds) > 0 {
+		head = []string{"process", "age", "memory", "owner", "folder"}
+	}
+	var rows []text.Row
+	for _, d := range ds {
+		row := p.decisionRow(d, taken)
+		if head != nil {
+			row.Cells = cells(d)
+		}
+		rows = append(rows, row)
+	}
+	p.Table(w, head, rows...)
+}
+
+// cells are the columns of a process beside its name: age, memory, owner, folder; "-" for what is not known.
+func cells(d decision.Decision) []string {
+	out := []string{"-", "-", cmp.Or(Short(d.Owner), "-"), "-"}
+	a := d.About
+	if a == nil {
+		return out
+	}
+	if a.Age != nil {
+		out[0] = text.Span(config.Seconds(*a.Age))
+	}
+	if a.Memory != nil {
+		out[1] = text.Size(*a.Memory)
+	}
+	if a.Folder != "" {
+		out[3] = text.Home(a.Folder)
+	}
+	if a.Gone {
+		out[3] += " (deleted)"
+	}
+	return out
+}
+
+// Short is an owner as a column shows it: the first eight characters of what is a long id, and the end of a path.
+func Short(owner string) string {
+	if strings.HasPrefix(owner, "/") {
+		return text.Home(owner)
+	}
+	if r := []rune(owner); len(r) > 20 {
+		return string(r[:8])
+	}
+	return owner
 }
 
 // seen says what the look found of a kind, and where it could not look.
@@ -185,34 +239,46 @@ func Label(d decision.Decision) string {
 	case d.Kind == snapshot.KindDir:
 		return text.Home(strings.TrimPrefix(d.ID, "dir:"))
 	case d.Kind == snapshot.KindProcess:
-		return fmt.Sprintf("%s (%s)", d.Label, strings.TrimPrefix(d.ID, "process:"))
+		name, pid := d.Label, strings.TrimPrefix(d.ID, "process:")
+		if d.About != nil {
+			name = cmp.Or(d.About.Command, name)
+		}
+		pid, _, _ = strings.Cut(pid, "@")
+		return fmt.Sprintf("%s (%s)", name, pid)
 	case d.Label != "":
 		return d.Label
 	}
 	return d.ID
 }
 
-func (p page) decisionRow(d decision.Decision, taken time.Time, all bool) text.Row {
+func (p page) decisionRow(d decision.Decision, taken time.Time) text.Row {
+	row := text.Row{Label: Label(d)}
+	main := d.Main
+	if main == nil { // of a report that was not made here
+		main = Main(d, nil)
+	}
+	row.Text, row.Next = main.Message, main.Next
+	if row.Next != "" {
+		row.Next = "next: " + row.Next
+	}
 	switch rank(d) {
 	case rankReap:
-		return text.Row{Lead: "reap", Color: p.Green, Label: Label(d), Text: Messages(d.Findings)}
+		row.Lead, row.Color, row.Text = cmp.Or(d.Action, "reap"), p.Green, withSize(row.Text, d)
 	case rankLevel:
-		return text.Row{Lead: d.Level, Color: p.Yellow, Label: Label(d), Text: leveled(d)}
+		row.Lead, row.Color, row.Text = d.Level, p.Yellow, leveled(d)
 	case rankWait:
-		why := Messages(d.Findings) + "; " + Messages(d.Objections)
+		row.Lead, row.Color = "wait", p.Yellow
+		row.Text += "; " + Messages(d.Objections)
 		if at, ok := Due(d, taken); ok {
-			why += ", not before " + clock(at)
+			row.Text += ", not before " + Clock(at)
 		}
-		return text.Row{Lead: "wait", Color: p.Yellow, Label: Label(d), Text: why}
+	default:
+		row.Lead, row.Color = "keep", p.Dim
+		if len(d.Findings) > 0 {
+			row.Text += "; although " + Messages(d.Findings)
+		}
 	}
-	why := Messages(d.Objections)
-	switch {
-	case len(d.Objections) == 0:
-		why = "no rule found a reason to reap it"
-	case all && len(d.Findings) > 0:
-		why += "; although " + Messages(d.Findings)
-	}
-	return text.Row{Lead: "keep", Color: p.Dim, Label: Label(d), Text: why}
+	return row
 }
 
 // Messages are what reasons say, in one line.
@@ -224,34 +290,36 @@ func Messages(rs []decision.Reason) string {
 	return strings.Join(out, "; ")
 }
 
-// stays counts what is kept by reason: each candidate under every objection that it met, so the numbers may add up to more.
+// Stays counts in one line what is kept, by the main reason of each; "" where everything goes.
+func Stays(ds []decision.Decision) string { return stays(ds) }
+
+// stays counts what is kept by the main reason of each.
 func stays(ds []decision.Decision) string {
-	kept, none := 0, 0
-	by := map[string]int{}
+	kept, by := 0, map[string]int{}
 	for _, d := range ds {
 		if rank(d) != rankKeep {
 			continue
 		}
 		kept++
-		if len(d.Findings) == 0 {
-			none++
+		main := d.Main
+		if main == nil {
+			main = Main(d, nil)
 		}
-		for _, o := range d.Objections {
-			by[strings.TrimPrefix(o.Rule, "protect.")]++
-		}
+		by[main.Group]++
 	}
 	if kept == 0 {
 		return ""
 	}
-	names := slices.SortedFunc(maps.Keys(by), func(x, y string) int {
+	groups := slices.SortedFunc(maps.Keys(by), func(x, y string) int {
 		return cmp.Or(cmp.Compare(by[y], by[x]), cmp.Compare(x, y))
 	})
 	var parts []string
-	if none > 0 {
-		parts = append(parts, fmt.Sprintf("%d no reason found", none))
-	}
-	for _, n := range names {
-		parts = append(parts, fmt.Sprintf("%d %s", by[n], strings.ReplaceAll(n, "_", " ")))
+	for _, g := range groups {
+		said := g
+		if rest, ok := strings.CutPrefix(g, "hold "); ok && by[g] == 1 {
+			said = "holds " + rest
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", by[g], said))
 	}
 	return fmt.Sprintf("%d: %s", kept, strings.Join(parts, ", "))
 }
@@ -351,7 +419,7 @@ func (p page) purgedText(w io.Writer, ps []Purged) {
 	for _, x := range ps {
 		sum += x.Bytes
 	}
-	fmt.Fprintf(w, "\n%s\n  %s removed from the trash after their time, %s freed\n", p.Bold("purged"), text.Plural(len(ps), "act"), text.Size(sum))
+	fmt.Fprintf(w, "\n%s\n  %s removed from the trash for good, %s freed\n", p.Bold("purged"), text.Plural(len(ps), "act"), text.Size(sum))
 }
 
 // closing says what to do next.
@@ -373,6 +441,8 @@ func (p page) closing(w io.Writer, r *Report) {
 	}
 	if r.Mode == DryRun {
 		switch {
+		case reap && r.held > 0:
+			next = append(next, "nothing was changed; winnow sweep --apply carries out what the caps let through")
 		case reap && wait:
 			next = append(next, "nothing was changed; winnow sweep --apply carries this out, --apply --confirm also what waits")
 		case reap:
@@ -386,10 +456,10 @@ func (p page) closing(w io.Writer, r *Report) {
 		}
 	}
 	if !later.IsZero() {
-		next = append(next, "processes take two looks: winnow sweep --apply after "+clock(later)+" ends those that wait and have done nothing until then")
+		next = append(next, "processes take two looks: winnow sweep --apply after "+Clock(later)+" ends those that wait and have done nothing until then")
 	}
 	if keep != "" {
-		next = append(next, "winnow explain "+text.Quote(keep)+" says why one stays, --all lists them")
+		next = append(next, "winnow sweep --all lists what stays; winnow explain "+text.Quote(keep)+" says all about one of them")
 	}
 	if len(next) == 0 {
 		return
@@ -402,8 +472,8 @@ func (p page) closing(w io.Writer, r *Report) {
 	}
 }
 
-// clock is a time of this day for a person, to the second after.
-func clock(at time.Time) string { return at.Add(time.Second - 1).Local().Format(time.TimeOnly) }
+// Clock is a time of this day for a person, to the second after.
+func Clock(at time.Time) string { return at.Add(time.Second - 1).Local().Format(time.TimeOnly) }
 
 // writeMarkdown is the report for a pull request or a chat.
 func writeMarkdown(out io.Writer, r *Report, all bool) error {
@@ -443,11 +513,20 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 			switch {
 			case d.Level != "":
 				word, why = d.Level, leveled(d)
+			case d.Verdict == decision.Spare && d.Waits():
+				word, why = "wait", Messages(d.Findings)+"; "+Messages(d.Objections)
+			case d.Verdict == decision.Spare && d.Main != nil:
+				why = d.Main.Message
 			case d.Verdict == decision.Spare:
 				why = Messages(d.Objections)
+			default:
+				word, why = cmp.Or(d.Action, word), withSize(why, d)
 			}
 			fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(word), plain.Code(d.ID), plain.Cell(why))
 		}
+	}
+	for _, l := range r.Space.Lines(r.Mode) {
+		fmt.Fprintf(w, "\n%s\n", plain.Cell(l))
 	}
 	for i, x := range once(r.Acts) {
 		if i == 0 {
@@ -459,6 +538,7 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 		}
 		fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(x.Outcome.Outcome), candidate, plain.Cell(x.Detail))
 	}
+	capsMarkdown(w, r)
 	for i, x := range r.Workers {
 		if !all {
 			break

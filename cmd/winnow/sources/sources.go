@@ -8,12 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
-	"golang.org/x/sys/unix"
 
 	"winnow/cmd/winnow/config"
 	"winnow/collectors"
@@ -35,6 +35,8 @@ type Set struct {
 	Config *config.Config
 	// Policy is nil in a command that judges nothing.
 	Policy *policy.Policy
+	// Folders is what the sources of folders share in one look; nil shares nothing.
+	Folders *dirs.Shared
 	// Descents is which processes earlier looks saw below agents.
 	Descents []snapshot.Descent
 	Log      hclog.Logger
@@ -47,6 +49,10 @@ type Scope struct {
 	Source, Native string
 	// Argv has command lines read.
 	Argv bool
+	// Alone leaves out everything but the processes: enough to show what runs, and never to judge it.
+	Alone bool
+	// Gone says of processes that the look takes them for gone: they use no folder. Nil is none. Nothing is done on such a look.
+	Gone func(pid int) bool
 }
 
 // ScopeOf narrows a look to one candidate of an earlier one.
@@ -88,10 +94,14 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		Name: snapshot.Proc, Kind: "processes", Path: c.Processes.Root,
 		Reader: processes.New(set.Processes(sc)),
 	}}
+	if sc.Alone {
+		return out, nil
+	}
 	if sc.needs(snapshot.KindSession, snapshot.KindProcess) {
 		t, err := tmux.Sources(tmux.Options{
 			Sockets: c.Tmux.Sockets, UID: os.Getuid(), Env: os.Getenv, ProcRoot: c.Processes.Root, Only: sc.only(snapshot.KindSession),
-			Log: set.Log.Named("tmux"),
+			Agents: set.Config.Rules.Agents,
+			Log:    set.Log.Named("tmux"),
 		})
 		if err != nil {
 			return nil, fmt.Errorf("find tmux servers: %w", err)
@@ -115,7 +125,7 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		}
 		out = append(out, sc.own(snapshot.KindTab, t)...)
 	}
-	if sc.needs(snapshot.KindProcess) {
+	if sc.needs(snapshot.KindProcess, snapshot.KindSession) {
 		out = append(out, set.openSessions()...)
 	}
 	recorded, err := set.records()
@@ -123,7 +133,7 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		return nil, err
 	}
 	out = append(out, recorded...)
-	if sc.needs(snapshot.KindDir, snapshot.KindProcess) {
+	if sc.needs(snapshot.KindDir, snapshot.KindProcess, snapshot.KindSession) {
 		d := set.Dirs(sc)
 		if sc.Kind == snapshot.KindDir {
 			d = set.ownDir(d, sc)
@@ -302,28 +312,6 @@ func (set Set) Processes(sc Scope) processes.Options {
 	}
 }
 
-// Discover gives what a folder that some record names leads to: its repository, and the folder in which worktrees lie beside it.
-func (set Set) Discover(sc Scope, path string) []collectors.Source {
-	var out []collectors.Source
-	if s, ok := dirs.Repository(set.dirOptions(sc), path); ok {
-		out = append(out, s)
-	}
-	if real, err := dirs.Real(path); err == nil {
-		path = real
-	}
-	for _, name := range set.Config.Rules.WorktreeFolders {
-		around := filepath.Dir(path)
-		if filepath.Base(around) != name {
-			around = filepath.Join(around, name)
-		}
-		// One that may be there and cannot be looked at is a source that fails, and says why.
-		if st, err := os.Stat(around); err == nil && st.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
-			out = append(out, dirs.Roots(set.dirOptions(sc), []string{around})...)
-		}
-	}
-	return out
-}
-
 // Dirs are the configured roots, the folders that agents are known to use, and the repository that the command runs in.
 func (set Set) Dirs(sc Scope) []collectors.Source {
 	o, c := set.dirOptions(sc), set.Config.Collect.Dirs
@@ -360,20 +348,29 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 	o := dirs.Options{
 		Rebuildable: r.Rebuildable,
 		Grace:       config.Seconds(r.Grace.Dir),
+		TrimAfter:   config.Seconds(r.TrimAfter),
 		Only:        sc.only(snapshot.KindDir),
 		Holders:     set.Holders(sc.only(snapshot.KindDir) != ""),
+		Timeout:     set.Config.Collect.Timeout,
+		Shared:      set.Folders,
 		Log:         set.Log.Named("dirs"),
 	}
 	for _, s := range r.Scaffold {
 		o.Scaffold = append(o.Scaffold, dirs.Scaffold{In: s.In, Paths: s.Paths, Links: s.Links, Reports: s.Reports})
+	}
+	for _, l := range r.LockReasons {
+		o.LockReasons = append(o.LockReasons, dirs.LockReason{Tool: l.Tool, Pattern: regexp.MustCompile(l.Pattern), Names: l.Names}) // config.Load compiled it
 	}
 	for _, l := range r.Levels {
 		if l.Kind == snapshot.KindDir && l.Level == decision.Off {
 			o.Off = append(o.Off, l.Rule)
 		}
 	}
-	if sc.Kind == snapshot.KindProcess {
-		// Which folders are worktrees is all that a process is judged by: their holders and their content are not read.
+	if sc.Gone != nil {
+		o.Holders = without(o.Holders, sc.Gone)
+	}
+	if sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession {
+		// Which folders are worktrees is all that these are judged by: their holders and their content are not read.
 		o.Holders = nil
 	}
 	return o
@@ -390,7 +387,7 @@ func (set Set) daemons() []processes.Daemon {
 
 // Holders asks who uses folders. What is asked about one folder, right before something is done with it or to explain it, is asked
 // thoroughly.
-func (set Set) Holders(thorough bool) func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
+func (set Set) Holders(thorough bool) holdersFunc {
 	o := processes.HolderOptions{
 		Root: set.Config.Collect.Processes.Root, Opaque: set.Config.Rules.OpaqueProcesses, Servers: set.Config.Rules.Multiplexers, Daemons: set.daemons(), Thorough: thorough,
 	}
@@ -403,6 +400,20 @@ func (set Set) Holders(thorough bool) func(ctx context.Context, paths []string) 
 		return processes.Holders(ctx, o, paths)
 	}
 }
+
+// without leaves out of the users of folders the processes that count as gone.
+func without(holders holdersFunc, gone func(pid int) bool) holdersFunc {
+	return func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
+		found, known, err := holders(ctx, paths)
+		for path, list := range found {
+			found[path] = slices.DeleteFunc(list, func(h snapshot.Holder) bool { return gone(h.PID) })
+		}
+		return found, known, err
+	}
+}
+
+// holdersFunc is dirs.Options.Holders.
+type holdersFunc = func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error)
 
 func named(name string) func(collectors.Source) bool {
 	return func(s collectors.Source) bool { return s.Name == name }

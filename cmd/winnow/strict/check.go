@@ -74,7 +74,7 @@ func (c *checker) section(n *yaml.Node, t reflect.Type, under *keys, at string) 
 			return
 		}
 		if !ok {
-			c.bad(k, join(at, key), "unknown key %q; the nearest is %q", join(at, key), c.tree.nearest(at, under, key))
+			c.bad(k, join(at, key), "unknown key %q%s", join(at, key), c.tree.meant(at, under, key))
 			return
 		}
 		c.value(v, f, under.below[key], join(at, key))

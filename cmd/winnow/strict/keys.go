@@ -1,12 +1,15 @@
 package strict
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
+
+	"winnow/cmd/winnow/text"
 )
 
 // keys are the keys that may stand in a section.
@@ -61,25 +64,49 @@ func (k *keys) all(at string) []string {
 // slip is how many letters of a key may be wrong for one beside it to be meant.
 const slip = 2
 
-// nearest is the key that was most likely meant by one that stands in a section and is not known there: one beside it of almost that
-// name, else one of that very name elsewhere, else the path that is nearest by its letters.
-func (k *keys) nearest(at string, section *keys, key string) string {
+// meant says which key was most likely meant by one that stands in a section and is not known there: one beside it of almost that name, else
+// one of that very name elsewhere, else one below this section or the path that is nearest by its letters, as far as it is near. Where none is, it
+// says which keys may stand in the section.
+func (k *keys) meant(at string, section *keys, key string) string {
 	lower := strings.ToLower(key)
 	if beside, far := closest(lower, slices.Collect(maps.Keys(section.below)), func(s string) string { return s }); beside != "" && far <= slip {
-		return join(at, beside)
+		return fmt.Sprintf("; the nearest is %q", join(at, beside))
 	}
 	all := k.all("")
 	last := func(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 	if same, far := closest(lower, all, last); far == 0 {
-		return same
+		return fmt.Sprintf("; the nearest is %q", same)
 	}
 	if at != "" { // a user who wrote a section's name means something in it
-		if beside, _ := closest(lower, section.all(at), last); beside != "" {
-			return beside
+		if beside, _ := closest(lower, section.all(at), last); text.IsNear(key, last(beside)) {
+			return fmt.Sprintf("; the nearest is %q", beside)
 		}
 	}
-	near, _ := closest(strings.ToLower(join(at, key)), all, func(s string) string { return s })
-	return near
+	if near, far := closest(lower, all, last); far <= slip && text.IsNear(key, last(near)) {
+		return fmt.Sprintf("; the nearest is %q", near)
+	}
+	if near, _ := closest(lower, all, func(s string) string { return s }); at == "" && text.IsNear(key, near) { // a path with dots
+		return fmt.Sprintf("; the nearest is %q", near)
+	}
+	return section.list(at)
+}
+
+// list says which keys may stand in a section.
+func (k *keys) list(at string) string {
+	const most = 12
+	names := slices.Sorted(maps.Keys(k.below))
+	more := ""
+	if len(names) > most {
+		names, more = names[:most], ", ..."
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	where := "at the top"
+	if at != "" {
+		where = "in " + at
+	}
+	return fmt.Sprintf("; %s there are %s%s", where, strings.Join(names, ", "), more)
 }
 
 // closest is the first of the nearest of names, and how far it is.

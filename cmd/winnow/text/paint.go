@@ -15,17 +15,46 @@ import (
 	"winnow/internal/plain"
 )
 
-// Paint colours text on a terminal, and only there.
+// Paint colours text and fits it to the width of a terminal.
 type Paint struct {
-	// On is true on a terminal that wants colours, Width its columns.
+	// On is true where colours are wanted. Width is the terminal's columns, 0 for what is no terminal: nothing is wrapped there, so that a line
+	// holds all that belongs together.
 	On    bool
 	Width int
 }
 
-func New(w io.Writer, off bool) Paint {
+// The words of --color.
+const (
+	Always = "always"
+	Auto   = "auto"
+	Never  = "never"
+)
+
+// Colors lists the words of --color.
+var Colors = []string{Auto, Always, Never}
+
+// New gives the paint for what w writes to. With Auto there are colours on a terminal only, unless the environment says otherwise: NO_COLOR
+// (https://no-color.org) turns them off, CLICOLOR_FORCE and FORCE_COLOR (https://force-color.org) turn them on.
+func New(w io.Writer, color string) Paint {
 	tty, width := Terminal(w)
-	on := tty && !off && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	if !tty {
+		width = 0
+	}
+	on := tty && os.Getenv("TERM") != "dumb"
+	switch {
+	case color == Always || color == Never:
+		on = color == Always
+	case os.Getenv("NO_COLOR") != "":
+		on = false
+	case forced("CLICOLOR_FORCE") || forced("FORCE_COLOR"):
+		on = true
+	}
 	return Paint{On: on, Width: width}
+}
+
+func forced(name string) bool {
+	v := os.Getenv(name)
+	return v != "" && v != "0" && v != "false"
 }
 
 func (p Paint) Style(st plain.Style, s string) string {
@@ -52,8 +81,12 @@ func pad(s string, n int) string {
 	return s
 }
 
-// Wrap breaks s into lines of at most n columns; a word that is longer stands alone and whole, so that a path can be copied.
+// Wrap breaks s into lines of at most n columns; a word that is longer stands alone and whole, so that a path can be copied. With n <= 0
+// there is one line.
 func Wrap(s string, n int) []string {
+	if n <= 0 {
+		return []string{strings.Join(strings.Fields(s), " ")}
+	}
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(s) {
@@ -70,46 +103,12 @@ func Wrap(s string, n int) []string {
 	return append(lines, line)
 }
 
-// Row is a line of a table: a word in its colour, the name of a thing, and what is to say about it.
-type Row struct {
-	Lead        string
-	Color       func(string) string
-	Label, Text string
-}
-
-// maxLabel is how wide the column of names may become before a name stands on a line of its own.
-const maxLabel = 34
-
-// Rows prints a table. Its columns are as wide as they must be, with two spaces between them; the text stands beside the label where it
-// fits and below it where it does not.
-func (p Paint) Rows(w io.Writer, rows ...Row) {
-	const gap = 2
-	lead, label := 0, 0
-	for _, r := range rows {
-		lead = max(lead, ansi.StringWidth(Clean(r.Lead)))
-		label = max(label, ansi.StringWidth(Clean(r.Label)))
+// room is what is left of the width beside n columns: at least 20, and 0 where there is no width.
+func (p Paint) room(n int) int {
+	if p.Width <= 0 {
+		return 0
 	}
-	indent := gap + lead + gap
-	label = min(label, maxLabel)
-	for _, r := range rows {
-		head := strings.Repeat(" ", gap) + r.Color(pad(Clean(r.Lead), lead+gap)) + pad(Clean(r.Label), label)
-		used := indent + max(label, ansi.StringWidth(Clean(r.Label))) + gap
-		if r.Label == "" { // the text takes the place of the label
-			head, used = strings.Repeat(" ", gap)+r.Color(pad(Clean(r.Lead), lead)), indent
-		}
-		line := Clean(r.Text)
-		switch {
-		case line == "":
-			fmt.Fprintln(w, strings.TrimRight(head, " "))
-		case ansi.StringWidth(line) <= p.Width-used:
-			fmt.Fprintln(w, head+strings.Repeat(" ", gap)+line)
-		default:
-			fmt.Fprintln(w, strings.TrimRight(head, " "))
-			for _, l := range Wrap(line, p.Width-indent-gap) {
-				fmt.Fprintln(w, strings.Repeat(" ", indent+gap)+p.Dim(l))
-			}
-		}
-	}
+	return max(p.Width-n, 20)
 }
 
 // Home writes a path below the Home folder with ~.
@@ -127,6 +126,9 @@ func Home(path string) string {
 // Time writes a time on the clock of the person who reads it.
 func Time(t time.Time) string { return t.Local().Format(time.DateTime) }
 
+// Day writes the day of a time as the person who reads it counts it: Nov 29.
+func Day(t time.Time) string { return t.Local().Format("Jan 2") }
+
 // Span writes a duration the way people say it.
 func Span(d time.Duration) string {
 	switch {
@@ -140,10 +142,14 @@ func Span(d time.Duration) string {
 		return fmt.Sprintf("%ds", int(d.Seconds()))
 	case d < time.Hour:
 		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 48*time.Hour:
+	case d < 24*time.Hour:
 		return fmt.Sprintf("%dh", int(d.Hours()))
 	}
-	return fmt.Sprintf("%dd", int(d.Hours()/24))
+	days, hours := int(d.Hours()/24), int(d.Hours())%24
+	if hours == 0 || days >= 10 {
+		return fmt.Sprintf("%dd", days)
+	}
+	return fmt.Sprintf("%dd %dh", days, hours)
 }
 
 // Size writes bytes the way people say them.
@@ -194,11 +200,18 @@ func Terminal(w io.Writer) (bool, int) {
 
 // Indented wraps a paragraph below an indent. It may be coloured, so what it is made of is clean already.
 func (p Paint) Indented(w io.Writer, n int, text string) {
-	for i, l := range Wrap(text, p.Width-n-2) {
+	for i, l := range Wrap(text, p.room(n+2)) {
 		extra := 0
 		if i > 0 {
 			extra = 2
 		}
 		fmt.Fprintln(w, strings.Repeat(" ", n+extra)+l)
+	}
+}
+
+// Sentence wraps a line that begins at the left edge. What it is made of is clean already.
+func (p Paint) Sentence(w io.Writer, s string) {
+	for _, l := range Wrap(s, p.Width) {
+		fmt.Fprintln(w, l)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"winnow/engine/decision"
 )
@@ -14,8 +15,8 @@ func TestColumnsStandApart(t *testing.T) {
 	t.Parallel()
 	leads := []string{decision.Done, decision.Gone, decision.Changed, decision.Refused, decision.Failed, decision.Capped, "terminal", "not reachable"}
 	as := func(s string) string { return s }
-	for _, label := range []string{"sleep (4@172467)", strings.Repeat("x", maxLabel+20), ""} {
-		for _, width := range []int{60, 200} {
+	for _, label := range []string{"sleep (4@172467)", strings.Repeat("x", widestLabel+20), ""} {
+		for _, width := range []int{0, 60, 80, 200} {
 			var rows []Row
 			for _, lead := range leads {
 				rows = append(rows, Row{Lead: lead, Color: as, Label: label, Text: "why it went as it did, in more words than a narrow terminal has room for"})
@@ -24,9 +25,6 @@ func TestColumnsStandApart(t *testing.T) {
 			Paint{Width: width}.Rows(&out, rows...)
 			for _, r := range rows {
 				want := "  " + r.Lead + "  "
-				if label == "" && width == 60 {
-					want = "  " + r.Lead + "\n"
-				}
 				if !strings.Contains(out.String(), want) {
 					t.Errorf("at %d columns %q does not stand apart from %q:\n%s", width, r.Lead, label, &out)
 				}
@@ -36,6 +34,82 @@ func TestColumnsStandApart(t *testing.T) {
 					t.Errorf("at %d columns a label stands elsewhere:\n%s", width, &out)
 				}
 			}
+		}
+	}
+}
+
+// TestOneLineEachWithoutATerminal prints rows to no terminal: each is one line with all that it says.
+func TestOneLineEachWithoutATerminal(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("word ", 60)
+	rows := []Row{
+		{Lead: "reap", Label: "~/w/a", Cells: []string{"3d", "1.0 MiB"}, Text: long + "end", Next: "next: winnow release a", Rest: "more"},
+		{Lead: "keep", Label: strings.Repeat("~/w/long", 20), Cells: []string{"2h", "-"}, Text: "short"},
+		{Lead: "keep", Text: long},
+	}
+	var out bytes.Buffer
+	Paint{}.Table(&out, []string{"folder", "age", "memory"}, rows...)
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if len(lines) != 1+len(rows) {
+		t.Fatalf("%d lines, want %d:\n%s", len(lines), 1+len(rows), &out)
+	}
+	if !strings.HasSuffix(lines[1], "end; next: winnow release a; more") || !strings.HasPrefix(lines[0], "        folder") {
+		t.Errorf("the first row does not have all of it in a line:\n%s", &out)
+	}
+}
+
+// TestTheWidthIsKept prints rows on terminals: no line is wider, but for a name that is never cut.
+func TestTheWidthIsKept(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{40, 60, 80, 120, 200} {
+		for _, label := range []string{"~/a", strings.Repeat("l", 30), strings.Repeat("l", 300)} {
+			var out bytes.Buffer
+			Paint{Width: width}.Rows(&out, Row{Lead: "keep", Label: label, Text: strings.Repeat("word ", 80), Next: strings.Repeat("next ", 30)})
+			if !strings.Contains(out.String(), label) {
+				t.Errorf("at %d columns the name was cut:\n%s", width, &out)
+			}
+			for line := range strings.Lines(out.String()) {
+				if n := len(strings.TrimSuffix(line, "\n")); n > width && !strings.Contains(line, label) {
+					t.Errorf("at %d columns a line has %d:\n%s", width, n, &out)
+				}
+			}
+		}
+	}
+}
+
+func TestSpan(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 2 * time.Second: "2s", 90 * time.Second: "1m", 23 * time.Hour: "23h", 24 * time.Hour: "1d", 36 * time.Hour: "1d 12h",
+		48 * time.Hour: "2d", 20*24*time.Hour + 5*time.Hour: "20d",
+	} {
+		if got := Span(d); got != want {
+			t.Errorf("Span(%s) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+// TestColour asks for colours where there is no terminal.
+func TestColour(t *testing.T) {
+	for _, c := range []struct {
+		color string
+		env   map[string]string
+		want  bool
+	}{
+		{Auto, nil, false},
+		{Always, nil, true},
+		{Always, map[string]string{"NO_COLOR": "1"}, true},
+		{Never, map[string]string{"FORCE_COLOR": "1"}, false},
+		{Auto, map[string]string{"CLICOLOR_FORCE": "1"}, true},
+		{Auto, map[string]string{"FORCE_COLOR": "3"}, true},
+		{Auto, map[string]string{"FORCE_COLOR": "0"}, false},
+		{Auto, map[string]string{"FORCE_COLOR": "1", "NO_COLOR": "1"}, false},
+	} {
+		for _, name := range []string{"NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE"} {
+			t.Setenv(name, c.env[name])
+		}
+		if got := New(&bytes.Buffer{}, c.color).On; got != c.want {
+			t.Errorf("--color %s with %v: %v, want %v", c.color, c.env, got, c.want)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func TestAttackATmuxServerThatNeverEnds(t *testing.T) {
 		"a byte at a time": "while :; do printf x; sleep 0.01; done",
 		"nothing":          "exec sleep 1000",
 		"a child of its":   "sleep 1000 & exec sleep 1000",
-		"a million panes":  begin + `printf 'session\t$1\t1\t1\t\t\tx\nlisted\n'; yes "$(printf 'pane\t$1\t%%1\t1\t0\t1\tx')" | head -1000000 | head -c 15000000; printf 'end\n'`,
+		"a million panes":  begin + `printf 'session\t$1\t1\t1\t\t\tx\nlisted\n'; yes "$(printf 'pane\t$1\t%%1\t1\t0\t1\tx\t')" | head -1000000 | head -c 15000000; printf 'end\n'`,
 		"a long name":      begin + `printf 'session\t$1\t1\t1\t\t\t'; head -c 1048576 /dev/zero | tr '\0' x; printf '\nlisted\nend\n'`,
 		"a million fields": begin + `yes '' | head -1000000 | tr '\n' '\t'; printf '\nend\n'`,
 	} {

@@ -12,7 +12,7 @@ import (
 )
 
 // sessions turns a listing into the sessions of source, by their candidates' ids. With only, it gives only the session of that id, with its state.
-func sessions(l *wire.Listing, source string, server snapshot.Server, only string) map[string]snapshot.Session {
+func sessions(l *wire.Listing, source string, server snapshot.Server, only string, agents []string) map[string]snapshot.Session {
 	shown := map[string][]string{} // by pane, the sessions that show it
 	panes := map[string][]wire.Pane{}
 	for _, p := range l.Panes {
@@ -28,7 +28,7 @@ func sessions(l *wire.Listing, source string, server snapshot.Server, only strin
 	out := map[string]snapshot.Session{}
 	for _, r := range l.Sessions {
 		if only == "" || r.ID == only {
-			s := session(r, panes[r.ID], clients[r.ID], shown)
+			s := session(r, panes[r.ID], clients[r.ID], shown, agents)
 			s.Source, s.Server = source, new(server)
 			if only != "" && l.Detail != nil {
 				s.State = l.Detail.State
@@ -39,7 +39,7 @@ func sessions(l *wire.Listing, source string, server snapshot.Server, only strin
 	return out
 }
 
-func session(r wire.Session, panes []wire.Pane, clients []wire.Client, shown map[string][]string) snapshot.Session {
+func session(r wire.Session, panes []wire.Pane, clients []wire.Client, shown map[string][]string, agents []string) snapshot.Session {
 	s := snapshot.Session{ID: r.ID, Name: r.Name, CreatedAt: new(r.Created), Attached: new(len(clients)),
 		ControlClients: new(0), LastActivityAt: new(r.Activity), Group: r.Group, GroupSize: new(r.GroupSize), Error: new("")}
 	if r.Odd {
@@ -50,7 +50,7 @@ func session(r wire.Session, panes []wire.Pane, clients []wire.Client, shown map
 		s.LastActivityAt = later(s.LastActivityAt, p.Activity)
 		if !seen[p.ID] { // a window may be linked twice into one session
 			seen[p.ID] = true
-			s.Panes = append(s.Panes, pane(p, shown[p.ID]))
+			s.Panes = append(s.Panes, pane(p, shown[p.ID], agents))
 		}
 	}
 	for _, c := range clients {
@@ -78,8 +78,9 @@ func typed(tty string) *time.Time {
 }
 
 // pane leaves out the pid of a dead pane: tmux goes on naming it, and another process may have it by now.
-func pane(r wire.Pane, shown []string) snapshot.Pane {
-	p := snapshot.Pane{ID: r.ID, Dead: new(r.Dead), TTY: strings.TrimPrefix(r.TTY, "/dev/"), Linked: []string{}, Error: new("")}
+func pane(r wire.Pane, shown, agents []string) snapshot.Pane {
+	p := snapshot.Pane{ID: r.ID, Dead: new(r.Dead), TTY: strings.TrimPrefix(r.TTY, "/dev/"), Linked: []string{}, Error: new(""),
+		StartedAs: new(startedAs(r.Command, agents))}
 	if r.Dead {
 		p.SessionPIDs, p.Session, p.Descendants = []int{}, []snapshot.PaneProc{}, []snapshot.PaneProc{}
 	}

@@ -21,12 +21,13 @@ import (
 // reader reads one server.
 type reader struct {
 	name, procRoot, only string
+	agents               []string
 	server               wire.Server
 	log                  hclog.Logger
 }
 
 func newReader(o Options, name, socket string) *reader {
-	r := &reader{name: name, procRoot: cmp.Or(o.ProcRoot, "/proc"), only: o.Only, log: o.Log,
+	r := &reader{name: name, procRoot: cmp.Or(o.ProcRoot, "/proc"), only: o.Only, agents: o.Agents, log: o.Log,
 		server: wire.Server{Program: cmp.Or(o.Tmux, "tmux"), Socket: socket}}
 	r.log = cmp.Or(r.log, hclog.NewNullLogger())
 	return r
@@ -43,7 +44,7 @@ func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
 		return collectors.Part{}, nil
 	}
 	server := r.identify(l)
-	part := collectors.Part{Sessions: sessions(l, r.name, server, r.only)}
+	part := collectors.Part{Sessions: sessions(l, r.name, server, r.only, r.agents)}
 	server.Panes = new(l.Living())
 	part.Server = &server
 	return part, nil

@@ -213,12 +213,12 @@ func TestAControlClientThatOnlyWatchesGrowsOld(t *testing.T) {
 	old := time.Unix(1700000000, 0).UTC()
 	row := wire.Session{ID: "$4", Created: old, Activity: old}
 	watching := wire.Client{Session: "$4", Control: true, Activity: old}
-	got := session(row, []wire.Pane{{Session: "$4", ID: "%5", PID: 77, Activity: old.Add(time.Hour)}}, []wire.Client{watching}, nil)
+	got := session(row, []wire.Pane{{Session: "$4", ID: "%5", PID: 77, Activity: old.Add(time.Hour)}}, []wire.Client{watching}, nil, nil)
 	if want := old.Add(time.Hour); !got.ClientActivityAt.Equal(want) {
 		t.Errorf("active at %v, want %v", got.ClientActivityAt, want)
 	}
 	watching.Control = false
-	if got := session(row, []wire.Pane{{Session: "$4", ID: "%5", PID: 77, Activity: old.Add(time.Hour)}}, []wire.Client{watching}, nil); !got.ClientActivityAt.Equal(old) {
+	if got := session(row, []wire.Pane{{Session: "$4", ID: "%5", PID: 77, Activity: old.Add(time.Hour)}}, []wire.Client{watching}, nil, nil); !got.ClientActivityAt.Equal(old) {
 		t.Errorf("what a pane shows counted as a key: active at %v, want %v", got.ClientActivityAt, old)
 	}
 }

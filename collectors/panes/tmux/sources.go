@@ -40,6 +40,8 @@ type Options struct {
 	Tmux string
 	// ProcRoot is where procfs is mounted; empty is /proc.
 	ProcRoot string
+	// Agents are the names of agents' programs: a pane's first command is compared with them, and nothing else of it is kept.
+	Agents []string
 	// Only, a session's native id such as $4, gives nothing but that session, for another look before an act. The server is
 	// still asked for all: what other sessions show of it belongs to it, and asking for less is hardly quicker.
 	Only string

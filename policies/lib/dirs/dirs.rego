@@ -30,3 +30,75 @@ holds_nothing if {
 	input.dir.git.operation == ""
 	count(input.dir.git.nested) == 0
 }
+
+# METADATA
+# title: Disposable
+# description: >-
+#   True for a folder that is in no repository and has none in it, and whose path the operator declared disposable
+#   (rules.disposable_content): not the home, nothing that holds it, and no root.
+disposable if {
+	input.kind == "dir"
+	input.dir.checkout == false
+	input.dir.symlink == false
+	count(input.dir.nested) == 0
+	input.dir.path != ""
+	input.dir.root != ""
+	input.dir.path != input.dir.root
+	input.host.home != ""
+	input.host.home != input.dir.path
+	startswith(input.host.home, $"{input.dir.path}/") == false
+	some declared in input.config.disposable_content
+	glob.match(declared, ["/"], input.dir.path)
+}
+
+# METADATA
+# title: Not the default branch
+# scope: document
+# description: >-
+#   True for a worktree that is known to be detached, or to have another branch checked out than the default branch: another one than the
+#   upstream's, and none that is called main, master or trunk. Where people work in linked worktrees alone, the one of the default branch
+#   stands for the main checkout.
+own_branch if input.dir.git.detached == true
+
+own_branch if {
+	name := trim_prefix(input.dir.git.branch, "refs/heads/")
+	name != ""
+	count({name} & {"main", "master", "trunk"}) == 0
+	input.dir.git.upstream != ""
+	endswith(input.dir.git.upstream, concat("", ["/", name])) == false
+}
+
+# METADATA
+# title: Not locked
+# description: >-
+#   True for a worktree that positively has no lock, and for one whose lock has the form of a tool's and names a process that has positively
+#   ended.
+# scope: document
+unlocked if input.dir.git.locked == false
+
+unlocked if {
+	input.dir.git.lock.tool != ""
+	input.dir.git.lock.alive == false
+}
+
+# METADATA
+# title: The lock
+# description: Who locked the worktree, and whether they are still there, in words; "" where there is no lock.
+# scope: document
+default lock := ""
+
+lock := $"locked by {_locker}, which is gone" if {
+	input.dir.git.lock.alive == false
+} else := $"locked by {_locker}, which is alive" if {
+	input.dir.git.lock.alive == true
+} else := $"locked by {_locker}, of which it is not known whether it is alive" if {
+	input.dir.git.lock.tool != ""
+} else := sprintf("locked with the reason %q", [input.dir.git.lock.text]) if {
+	input.dir.git.lock.text != ""
+} else := "locked without a reason" if {
+	input.dir.git.lock.text == ""
+}
+
+_locker := $"{input.dir.git.lock.tool} {input.dir.git.lock.owner} (pid {input.dir.git.lock.pid})" if {
+	input.dir.git.lock.owner != ""
+} else := $"{input.dir.git.lock.tool} (pid {input.dir.git.lock.pid})"

@@ -1,17 +1,17 @@
 # METADATA
 # title: Kinds of candidate
-# description: Leads from what a candidate is to the folder below policies/reap that its rules stand in.
+# description: Leads from what a candidate is to the folders below policies/reap that its rules stand in.
 package policies.lib.kinds
 
-_plurals := {
-	"dir": "dirs",
-	"process": "processes",
-	"session": "sessions",
-	"tab": "tabs",
-	"terminal": "terminals",
+_folders := {
+	"dir": {"content", "dirs"},
+	"process": {"processes"},
+	"session": {"sessions"},
+	"tab": {"tabs"},
+	"terminal": {"terminals"},
 }
 
 # METADATA
-# title: Plural
-# description: The folder of the candidate's kind; undefined for an input that is no subject.
-plural := _plurals[input.kind]
+# title: Folders
+# description: The folders of the candidate's kind; undefined for an input that is no subject.
+folders := _folders[input.kind]

@@ -46,7 +46,8 @@ _others contains entry if {
 }
 
 _found contains finding.rule if {
-	some finding in data.policies.reap[kinds.plural][_].findings
+	some folder in kinds.folders
+	some finding in data.policies.reap[folder][_].findings
 	not finding.rule in off
 }
 

@@ -33,6 +33,7 @@ config := {
 	"session_names": {"exact": ["scratch"], "prefix": ["worker-"]},
 	"disposable_dirs": ["-review-[0-9a-f]{8}$"],
 	"rebuildable": ["node_modules"],
+	"named_files": 3,
 	"protected": [],
 	"terminal_statuses": ["completed", "failed"],
 	"spare_listeners": true,
@@ -42,7 +43,11 @@ config := {
 	"confirm_busy_after": 1800,
 	"busy": {"cpu": 0.01, "written": 1},
 	"landed_after": 86400,
+	"abandoned_after": 259200,
+	"trim_after": 259200,
+	"trim_min": 10000000,
 	"attached_idle": 3600,
+	"session_idle": 600,
 	"terminal_idle": 600,
 	"steady_for": 30,
 	"levels": [],
@@ -317,6 +322,36 @@ empty := object.union(
 		"checkout": false,
 		"empty": true,
 	}},
+)
+
+# What can be made again in a worktree that stays.
+content := object.union(
+	json.remove(dir, ["/dir/git"]),
+	{
+		"id": "dir:/w/feature/node_modules",
+		"label": "/w/feature/node_modules",
+		"idle": 345600,
+		"dir": {
+			"name": "node_modules",
+			"path": "/w/feature/node_modules",
+			"checkout": false,
+			"nested": [],
+			"content": {
+				"worktree": "/w/feature",
+				"id": "dir:/w/feature",
+				"name": "feature",
+				"main": "/w/acme",
+				"linked": true,
+				"registered": true,
+				"locked": false,
+				"pattern": "node_modules",
+				"ignored": true,
+				"tracked": 0,
+				"bytes": 612345678,
+				"others": 0,
+			},
+		},
+	},
 )
 
 # A process that an agent left behind, seen before, and idle since.

@@ -31,3 +31,8 @@ span(seconds) := trim_suffix(trim_prefix(sprintf("%d min %d s", [minutes, rest])
 	amount := amounts[place]
 	amount > 0
 ])
+
+# METADATA
+# title: A commit
+# description: The part of a commit's name that a person reads, and that git takes for the whole.
+commit(oid) := substring(oid, 0, count("1a2b3c4d5e"))

@@ -4,7 +4,8 @@
 #   Keeps what must never be reaped.
 #
 #   What `protected` matches by id, name or path, what lies below such a path, and what such a path lies in; a terminal by its id,
-#   its label, or its owner. A worktree that is locked or may be, a repository's main checkout and any clone. The terminal of an
+#   its label, or its owner. A worktree that is locked or may be, a repository's main checkout and any clone. A lock counts unless its
+#   reason has the form of a tool's (`lock_reasons`) and the process that it names has positively ended. The terminal of an
 #   architect, and a terminal whose owner is unknown. Multiplexers' servers, kernel threads and processes of the listed
 #   names. Daemons that people use too, by name or by the file that they were started from, whoever's command started them: an
 #   editor, a display, a database, a container, a connection. Folders and processes of another user. A malformed pattern keeps
@@ -16,16 +17,22 @@
 #     rules.never_processes: "names of processes; a `*` at the end stands for any rest"
 #     rules.personal_daemons: "programs that people use too, each with a word for what it is"
 #     rules.multiplexers: "names of multiplexers' servers"
+#     rules.lock_reasons: "the forms in which tools write why a worktree is locked, each with the process that it names"
 #   why: |-
-#     git gives way to `-f -f` on a locked worktree, so its lock has to be respected before git is asked. Multiplexers' servers: see
+#     git gives way to `-f -f` on a locked worktree, so its lock has to be respected before git is asked. Claude Code locks each worktree
+#     that it makes, and a session that was killed leaves the lock for ever (anthropics/claude-code#57765). Multiplexers' servers: see
 #     [orphan](orphan.md). An architect's terminal holds a conversation that nothing brings back.
 #
 #     Somebody who tells an agent to start emacs, a database or a virtual display uses it afterwards, and nothing in its environment
 #     says so.
 #   example: |-
 #     `protected: [~/src/keep]` keeps `~/src/keep`, `~/src/keep/a` and `~/src`, and not `~/src/keep-2`.
+#
+#     `/w/a`, locked with the reason `claude agent agent-1 (pid 4711)`: kept while process 4711 lives. When it has ended, the lock keeps
+#     nothing, and the finding names it. Locked with any other reason, or without one: kept until `git worktree unlock /w/a`.
 package policies.protect.protected
 
+import data.policies.lib.dirs
 import data.policies.lib.names
 import data.policies.lib.processes
 import data.policies.lib.words
@@ -116,6 +123,11 @@ _identified if input.terminal.id != ""
 
 _called contains input.dir.name
 
+# What lies in a worktree is meant by the worktree's name and id too.
+_called contains input.dir.content.name
+
+_called contains input.dir.content.id
+
 _called contains input.session.name
 
 _called contains input.process.name
@@ -150,7 +162,7 @@ _architect contains "it is an architect's terminal" if input.terminal.role_kind 
 
 _worktree if {
 	input.dir.git.worktree == true
-	input.dir.git.locked == false
+	dirs.unlocked
 	input.dir.uid == input.host.uid
 }
 
@@ -167,7 +179,10 @@ _ordinary if {
 	names.endable(input.process.name)
 }
 
-_reasons contains "it is a locked worktree" if input.dir.git.locked == true
+_reasons contains $"it is a locked worktree{_lock}" if {
+	input.dir.git.locked == true
+	not dirs.unlocked
+}
 
 _reasons contains "it is a repository of its own" if input.dir.git.worktree == false
 
@@ -180,6 +195,13 @@ _reasons contains "it is a kernel thread" if input.process.kernel == true
 _reasons contains "it is a multiplexer's server" if processes.multiplexer == true
 
 _reasons contains "rules.never_processes has its name" if names.never(input.process.name)
+
+default _lock := ""
+
+_lock := $": {dirs.lock}: git worktree unlock {input.dir.path} removes the lock" if {
+	dirs.lock != ""
+	input.dir.path != ""
+}
 
 _personal contains $"people use such a program too, also when an agent started it ({input.lineage.personal})" if input.lineage.personal != ""
 

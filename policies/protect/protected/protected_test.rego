@@ -61,7 +61,34 @@ test_a_list_that_cannot_be_compared_keeps if {
 
 test_a_locked_worktree_stays if {
 	subjects.reasons(protected.objections) == ["protect.protected: it is a locked worktree"] with input as subjects.changed(subjects.dir, "/dir/git/locked", true)
+	subjects.reasons(protected.objections) == [`protect.protected: it is a locked worktree: locked with the reason "mine \"still\"": git worktree unlock /w/feature removes the lock`] with input as _locked({"text": `mine "still"`})
+	subjects.reasons(protected.objections) == ["protect.protected: it is a locked worktree: locked without a reason: git worktree unlock /w/feature removes the lock"] with input as _locked({"text": ""})
 }
+
+test_a_lock_of_a_living_process_keeps if {
+	some objection in protected.objections with input as _locked(object.union(_agents, {"alive": true}))
+	objection.message == "it is a locked worktree: locked by claude agent-1 (pid 24), which is alive: git worktree unlock /w/feature removes the lock"
+}
+
+test_a_lock_of_a_process_that_has_ended_keeps_nothing if {
+	count(protected.objections) == 0 with input as _locked(object.union(_agents, {"alive": false}))
+}
+
+test_a_lock_of_which_something_is_missing_keeps if {
+	some objection in protected.objections with input as _locked(_agents)
+	contains(objection.message, "of which it is not known whether it is alive")
+	void := _locked(object.union(_agents, {"alive": false}))
+	every path in ["/dir/git/lock", "/dir/git/lock/tool", "/dir/git/lock/alive", "/dir/uid"] {
+		count(protected.objections) == 1 with input as subjects.without(void, [path])
+	}
+}
+
+_agents := {"text": "claude agent agent-1 (pid 24)", "tool": "claude", "owner": "agent-1", "pid": 24}
+
+_locked(lock) := json.patch(subjects.dir, [
+	{"op": "add", "path": "/dir/git/locked", "value": true},
+	{"op": "add", "path": "/dir/git/lock", "value": lock},
+])
 
 test_a_main_checkout_stays if {
 	subjects.reasons(protected.objections) == ["protect.protected: it is a repository of its own"] with input as subjects.changed(subjects.dir, "/dir/git/worktree", false)

@@ -5,7 +5,7 @@
 #
 #   Its own process and all its ancestors, a session or tab with one of these in any pane, a terminal whose process is one of these
 #   or has one below it, the tab that it was started in by what herdr put into its environment, and the folder that it stands in
-#   with every folder above that. While its own pid, its ancestors, its folder, its tab, the members of a pane or what lives below a
+#   with every folder above that, and what lies in the worktree that it stands in. While its own pid, its ancestors, its folder, its tab, the members of a pane or what lives below a
 #   terminal are not known, everything that could be is kept. Started from outside of its pid namespace (`docker exec`, `nsenter`),
 #   Winnow has no ancestors there: that is known, and keeps nothing.
 # custom:
@@ -28,6 +28,24 @@ objections contains {
 	"message": words.said(_reasons, "whether Winnow itself runs in it is not known"),
 	"evidence": {},
 } if not _elsewhere
+
+# METADATA
+# title: Winnow stands in its worktree
+# description: The candidate is a folder in the worktree that the looking process stands in, or whether it is so is not known.
+objections contains {
+	"rule": "protect.self",
+	"message": "Winnow itself stands in its worktree, or whether it does is not known",
+	"evidence": {},
+} if {
+	input.kind == "dir"
+	input.dir.content
+	not _apart
+}
+
+_apart if {
+	input.host.cwd != input.dir.content.worktree
+	startswith(input.host.cwd, concat("", [input.dir.content.worktree, "/"])) == false
+}
 
 _elsewhere if {
 	input.kind == "process"

@@ -3,9 +3,11 @@
 # description: |-
 #   Keeps a folder that holds anything which exists nowhere else.
 #
-#   Every folder but two: a linked worktree of which git says that it has no changed, untracked or ignored file, no commit that
-#   nothing else reaches and no operation under way; and an empty folder without a repository. What was not looked into, or could
-#   not be, stays.
+#   Every folder but four: a linked worktree of which git says that it has no changed, untracked or ignored file, no commit that
+#   nothing else reaches and no operation under way; an empty folder without a repository; a folder without a repository at or in
+#   it whose path is declared disposable (`disposable_content`, empty by default), which is not the home, does not hold it and is no
+#   root; and a folder in a worktree that holds only what can be made again ([reap.content.rebuildable](rebuildable.md)). What was
+#   not looked into, or could not be, stays.
 #
 #   Files that a tool writes into worktrees for itself are no work: Codev's prompt, role, start script, session id and write guard,
 #   Claude Code's `settings.local.json`, and links from a Codev worktree to the main checkout's own `.env`. They count by their
@@ -15,12 +17,19 @@
 #   `settings.local.json` holds the permissions that somebody gave in that worktree: they go with it, and come back with it until
 #   `act.trash_ttl` has passed.
 #
+#   A file that the main checkout has too, byte for byte at the same path, or that the upstream's tree has there, is no work: a copied
+#   `.env`, a local configuration. Only regular files of up to 1 MiB are compared, no link is followed, and they are compared again
+#   right before an act. Any other file is named: it differs from the main checkout's, or it is in this folder only. What is
+#   ignored and may go is for `rules.rebuildable` to say.
+#
 #   What a spawned agent leaves for whoever started it (`reports`, such as a reviewer's verdict) is work until that one has it: a
 #   spawn of the folder is on record, and every spawn of it was completed at least `grace.spawn` ago.
 # custom:
 #   kinds: dir
 #   parameters:
 #     rules.rebuildable: "ignored content that can be made again, and is no work"
+#     rules.disposable_content: "folders outside of git whose files may go, by globs over their paths"
+#     rules.named_files: "how many files of a kind the message names"
 #     rules.scaffold: "files that tools write for themselves, by path"
 #     rules.grace.spawn: "since the spawn of what left reports was completed"
 #   why: |-
@@ -30,10 +39,12 @@
 #   example: |-
 #     ```
 #     dir:/w/feature   spare   protect.unsaved: it holds work that is nowhere else: ignored files that cannot be rebuilt: 1
-#                              ignored_paths: .env
+#                              (.env differs from the main checkout's; add it to rules.rebuildable if it may go)
 #     ```
 package policies.protect.unsaved
 
+import data.policies.lib.content
+import data.policies.lib.dirs
 import data.policies.lib.words
 
 # METADATA
@@ -41,7 +52,7 @@ import data.policies.lib.words
 # description: The folder holds something that would be lost, or whether it does is not known, for instance because it was not looked into.
 objections contains {
 	"rule": "protect.unsaved",
-	"message": words.said(_reasons | _skipped, "whether it holds unsaved work is not known"),
+	"message": words.said(_reasons | _skipped, words.said(_unread, "whether it holds unsaved work is not known")),
 	"evidence": words.known(_facts),
 } if {
 	input.kind == "dir"
@@ -65,6 +76,13 @@ _saved if {
 	input.dir.empty == true
 	count(_skipped) == 0
 }
+
+_saved if {
+	dirs.disposable
+	count(_skipped) == 0
+}
+
+_saved if content.made_again
 
 _clean if {
 	input.dir.git.worktree == true
@@ -98,7 +116,9 @@ _reasons contains "it holds files that are in no repository" if {
 # nobody looked into would go.
 _skipped contains $"it was not looked into, because {input.dir.skipped}" if input.dir.skipped != ""
 
-_lost contains $"{what}: {found}" if {
+_unread contains $"not all of it was read: {input.dir.error}" if input.dir.error != ""
+
+_lost contains $"{what}: {found}{_named(name)}" if {
 	some name, what in {
 		"dirty": "changed files",
 		"untracked": "untracked files",
@@ -109,6 +129,31 @@ _lost contains $"{what}: {found}" if {
 	found := input.dir.git[name]
 	not found in {0, ""}
 }
+
+# The first few of the files, with how each stands to the main checkout, and what to do when an ignored one may go.
+default _named(_) := ""
+
+_named(name) := $" ({concat(", ", array.slice(named, 0, input.config.named_files))}{_more(named, input.dir.git[name])}{_advice(name)})" if {
+	listed := input.dir.git[concat("", [name, "_paths"])]
+	named := [$"{path} {_stands(path)}" | some path in listed]
+	count(named) > 0
+}
+
+default _more(_, _) := ""
+
+_more(named, total) := $" and {total - input.config.named_files} more" if {
+	count(named) > input.config.named_files
+}
+
+default _advice(_) := ""
+
+_advice("ignored") := "; add to rules.rebuildable what may go"
+
+_stands(path) := "differs from the main checkout's" if {
+	path in input.dir.git.differing_paths
+} else := "is in this folder only" if {
+	path in input.dir.git.only_here_paths
+} else := "was not compared with the main checkout's"
 
 _facts contains {"lost": _lost}
 

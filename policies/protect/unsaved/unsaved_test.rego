@@ -137,3 +137,58 @@ _reported(spawns) := json.patch(subjects.dir, [
 	{"op": "add", "path": "/dir/git/reports", "value": 3},
 	{"op": "add", "path": "/spawns", "value": spawns},
 ])
+
+_scratch := json.patch(subjects.dir, [
+	{"op": "remove", "path": "/dir/git"},
+	{"op": "add", "path": "/dir/path", "value": "/home/u/scratch/a"},
+	{"op": "add", "path": "/dir/root", "value": "/home/u/scratch"},
+	{"op": "add", "path": "/dir/checkout", "value": false},
+	{"op": "add", "path": "/dir/empty", "value": false},
+	{"op": "add", "path": "/dir/nested", "value": []},
+	{"op": "add", "path": "/host/home", "value": "/home/u"},
+	{"op": "add", "path": "/config/disposable_content", "value": ["/home/u/scratch/*"]},
+])
+
+test_files_that_are_declared_disposable_are_no_work if count(unsaved.objections) == 0 with input as _scratch
+
+test_files_in_no_repository_are_work if {
+	every change in [
+		["/config/disposable_content", []],
+		["/config/disposable_content", ["/home/u/other/*"]],
+		["/dir/nested", ["clone"]],
+		["/dir/checkout", true],
+		["/dir/skipped", "there are too many files in it"],
+		["/host/home", "/home/u/scratch/a/home"],
+	] {
+		count(unsaved.objections) == 1 with input as subjects.changed(_scratch, change[0], change[1])
+	}
+}
+
+test_not_knowing_whether_files_are_disposable_keeps if {
+	every path in ["/config/disposable_content", "/dir/nested", "/dir/checkout", "/dir/symlink", "/dir/root", "/host/home"] {
+		count(unsaved.objections) == 1 with input as subjects.without(_scratch, [path])
+	}
+}
+
+test_files_are_named_with_how_they_stand_to_the_main_checkout if {
+	some objection in unsaved.objections with input as json.patch(subjects.dir, [
+		{"op": "add", "path": "/dir/git/ignored", "value": 1},
+		{"op": "add", "path": "/dir/git/ignored_paths", "value": [".env"]},
+		{"op": "add", "path": "/dir/git/differing_paths", "value": [".env"]},
+	])
+	objection.message == "it holds work that is nowhere else: ignored files that cannot be rebuilt: 1 (.env differs from the main checkout's; add to rules.rebuildable what may go)"
+}
+
+test_only_the_first_few_files_are_named if {
+	some objection in unsaved.objections with input as json.patch(subjects.dir, [
+		{"op": "add", "path": "/dir/git/untracked", "value": 15},
+		{"op": "add", "path": "/dir/git/untracked_paths", "value": ["a", "b", "c", "d", "e"]},
+		{"op": "add", "path": "/dir/git/only_here_paths", "value": ["a", "b", "d", "e"]},
+	])
+	objection.message == "it holds work that is nowhere else: untracked files: 15 (a is in this folder only, b is in this folder only, c was not compared with the main checkout's and 12 more)"
+}
+
+test_what_was_not_reached_in_time_stays_and_says_why if {
+	some objection in unsaved.objections with input as json.patch(subjects.without(subjects.dir, ["/dir/git/dirty"]), [{"op": "add", "path": "/dir/error", "value": "it was not reached"}])
+	objection.message == "not all of it was read: it was not reached"
+}

@@ -44,8 +44,68 @@ test_a_plain_folder_is_out_of_scope if {
 	not landed.in_scope with input as subjects.empty
 }
 
+# A worktree whose head the default branch does not reach, with a proof of another kind.
+_by(how, commits) := json.patch(subjects.changed(subjects.dir, "/dir/git/landed", false), [{"op": "add", "path": "/dir/git/landing", "value": {"by": how, "into": "refs/remotes/origin/main", "commits": commits}}])
+
+_first := "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d"
+
+_last := "9f8e7d6c5b4a39281706f5e4d3c2b1a09f8e7d6c"
+
+test_a_squash_is_named_with_its_commit if {
+	subjects.reasons(landed.findings) == ["reap.dirs.landed: its work was squashed into refs/remotes/origin/main as 1a2b3c4d5e, and nothing has happened in it for 1 d 3 h 46 min"] with input as _by("squash", [_first])
+}
+
+test_a_rebase_is_named_with_its_commits if {
+	subjects.reasons(landed.findings) == ["reap.dirs.landed: each of its commits is on refs/remotes/origin/main too, as 1a2b3c4d5e, and nothing has happened in it for 1 d 3 h 46 min"] with input as _by("patches", [_first])
+	subjects.reasons(landed.findings) == ["reap.dirs.landed: each of its commits is on refs/remotes/origin/main too, as 1a2b3c4d5e to 9f8e7d6c5b, and nothing has happened in it for 1 d 3 h 46 min"] with input as _by("patches", [_first, _last])
+}
+
+test_a_merge_that_changes_nothing_is_a_proof if {
+	subjects.reasons(landed.findings) == ["reap.dirs.landed: a merge of it would change nothing on refs/remotes/origin/main, and nothing has happened in it for 1 d 3 h 46 min"] with input as _by("tree", [])
+}
+
+test_a_proof_is_in_the_evidence if {
+	some finding in landed.findings with input as _by("squash", [_first])
+	finding.evidence.landing == {"by": "squash", "into": "refs/remotes/origin/main", "commits": [_first]}
+}
+
+test_what_is_no_proof_is_none if {
+	count(landed.findings) == 0 with input as _by("", [])
+	count(landed.findings) == 0 with input as _by("hearsay", [_first])
+	count(landed.findings) == 0 with input as _by("squash", [])
+	count(landed.findings) == 0 with input as _by("patches", [])
+	count(landed.findings) == 0 with input as subjects.changed(_by("squash", [_first]), "/dir/git/landing/into", "refs/remotes/fork/main")
+	count(landed.findings) == 0 with input as subjects.changed(_by("tree", []), "/dir/git/landing/into", "")
+}
+
+test_a_proof_makes_up_for_nothing_else if {
+	every path, value in {"/dir/git/dirty": 1, "/dir/git/untracked": 1, "/dir/git/ignored": 1, "/dir/git/unreachable_commits": 1, "/dir/git/commits": 0, "/dir/git/registered": false, "/idle": 86399} {
+		count(landed.findings) == 0 with input as subjects.changed(_by("squash", [_first]), path, value)
+	}
+}
+
+test_a_missing_fact_is_no_proof if {
+	every path in ["/dir/git/landing", "/dir/git/landing/by", "/dir/git/landing/into", "/dir/git/landing/commits", "/dir/git/upstream", "/dir/git/branch"] {
+		count(landed.findings) == 0 with input as subjects.without(_by("squash", [_first]), [path])
+	}
+}
+
+test_the_default_branch_itself_has_not_landed if {
+	every branch in ["refs/heads/main", "refs/heads/master", "main", "refs/heads/trunk"] {
+		count(landed.findings) == 0 with input as subjects.changed(subjects.dir, "/dir/git/branch", branch)
+	}
+	develop := subjects.changed(subjects.dir, "/dir/git/upstream", "refs/remotes/origin/develop")
+	count(landed.findings) == 1 with input as develop
+	count(landed.findings) == 0 with input as subjects.changed(develop, "/dir/git/branch", "refs/heads/develop")
+}
+
+test_a_detached_tree_has_no_branch if {
+	count(landed.findings) == 1 with input as json.patch(subjects.without(subjects.dir, ["/dir/git/branch"]), [{"op": "add", "path": "/dir/git/detached", "value": true}])
+	count(landed.findings) == 0 with input as json.patch(subjects.without(subjects.dir, ["/dir/git/branch"]), [{"op": "add", "path": "/dir/git/detached", "value": false}])
+}
+
 test_a_missing_fact_is_no_landing if {
-	every path in ["/dir/git/worktree", "/dir/git/registered", "/dir/git/head", "/dir/git/upstream", "/dir/git/landed", "/dir/git/commits", "/dir/git/unreachable_commits", "/dir/git/dirty", "/dir/git/untracked", "/dir/git/ignored", "/dir/git", "/dir", "/idle", "/kind", "/config/landed_after"] {
+	every path in ["/dir/git/worktree", "/dir/git/registered", "/dir/git/head", "/dir/git/branch", "/dir/git/upstream", "/dir/git/landed", "/dir/git/commits", "/dir/git/unreachable_commits", "/dir/git/dirty", "/dir/git/untracked", "/dir/git/ignored", "/dir/git", "/dir", "/idle", "/kind", "/config/landed_after"] {
 		count(landed.findings) == 0 with input as subjects.without(subjects.dir, [path])
 	}
 }

@@ -85,6 +85,8 @@ findings contains {
 
 _facts contains {"idle": input.idle}
 
+_facts contains {"lock": dirs.lock} if dirs.lock != ""
+
 _of_this_folder contains place if {
 	some place, entry in input.entries
 	entry.ended >= 0

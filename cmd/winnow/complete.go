@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+	"winnow/ledger"
+)
+
+// levels and logForms are the values of --log-level and --log-format.
+var (
+	levels   = []string{"trace", "debug", "info", "warn", "error", "off"}
+	logForms = []string{"text", "json"}
+)
+
+// complete gives a shell the values of flags, and ids for the commands that take one. Ids come from the ledger: a look at the world takes
+// longer than a person who presses Tab waits.
+func (a *app) complete(root *cobra.Command) {
+	values := map[string][]string{"format": report.Formats, "log-level": levels, "log-format": logForms, "color": text.Colors}
+	for name, words := range values {
+		must(root.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)))
+	}
+	for _, c := range root.Commands() {
+		if c.Flags().Lookup("kind") != nil {
+			must(c.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(snapshot.KindNames(), cobra.ShellCompDirectiveNoFileComp)))
+		}
+		switch c.Name() {
+		case "explain", "retain", "cleanup":
+			c.ValidArgsFunction = a.idsFor(lastDecided)
+		case "release":
+			c.ValidArgsFunction = a.idsFor(held)
+		case "restore":
+			c.ValidArgsFunction = a.idsFor(restorable)
+		}
+	}
+}
+
+// must is for what only a mistake in this program can make fail.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// completeWithin is how long a completion may take.
+const completeWithin = 2 * time.Second
+
+// idsFor completes ids that the ledger knows, with a word for people beside each where the shell shows it. Where the ledger or the
+// configuration cannot be read there is no completion.
+func (a *app) idsFor(known func(context.Context, *ledger.Ledger) ([]cobra.Completion, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(given) > 0 && cmd.Name() != "restore" {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
+		defer cancel()
+		a.log = hclog.NewNullLogger()
+		cfg, err := config.Load(a.flags.config, os.Environ())
+		if err != nil || envFlags(cmd.Flags()) != nil || a.override(cfg) != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		a.cfg = cfg
+		var out []cobra.Completion
+		if err := a.readLedger(func(l *ledger.Ledger) (err error) {
+			out, err = known(ctx, l)
+			return err
+		}); err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		out = slices.DeleteFunc(out, func(c cobra.Completion) bool {
+			id, _, _ := strings.Cut(c, "\t")
+			return slices.Contains(given, id) || text.Clean(id) != id // a shell would get another name than the thing has
+		})
+		return out, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// lastDecided are the candidates of the last sweep that decided anything.
+func lastDecided(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, error) {
+	sweeps, err := l.Sweeps(ctx, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	for i, s := range slices.Backward(sweeps) {
+		if len(sweeps)-i > 20 {
+			break
+		}
+		ds, err := l.Decisions(ctx, s.ID)
+		if err != nil {
+			return nil, err
+		}
+		var out []cobra.Completion
+		for _, d := range ds {
+			out = append(out, described(d.ID, d.Verdict+" "+d.Label))
+		}
+		if len(out) > 0 {
+			return out, nil
+		}
+	}
+	return nil, nil
+}
+
+func held(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, error) {
+	holds, err := l.Holds(ctx)
+	var out []cobra.Completion
+	for _, h := range holds {
+		out = append(out, described(h.ID, h.Reason))
+	}
+	return out, err
+}
+
+func restorable(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, error) {
+	acts, err := l.Restorable(ctx)
+	var out []cobra.Completion
+	for _, r := range acts {
+		out = append(out, described(r.Intent.ID, report.Label(decision.Decision{ID: r.Intent.Candidate, Kind: r.Intent.Kind, Label: r.Intent.Label})))
+	}
+	return out, err
+}
+
+func described(id, words string) cobra.Completion {
+	return cobra.CompletionWithDesc(id, text.Clean(words))
+}

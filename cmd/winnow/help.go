@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/text"
+)
+
+// exitCodes is a page of help without a command.
+func exitCodes() *cobra.Command {
+	return &cobra.Command{
+		Use:   "exit-codes",
+		Short: "What the exit codes mean",
+		Long: `Winnow exits with
+
+  0    done
+  1    failed: nothing, or nothing more, was done
+  2    wrong use or configuration; the message names the key or flag
+  3    done in part: a source failed, or an act failed or was refused by the floor
+  4    with --exit-code: something would be reaped
+  5    a cap held; act.caps in config.yaml says what each counts
+  130  ended at once by a second signal (128 + its number); 141 when the reader of its output closed the pipe
+
+When several apply, 5 comes before 3, and 3 before 4.`,
+	}
+}
+
+func newMan(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "man [FOLDER]",
+		Short: "Write the manual pages into a folder, or print the first one",
+		Long: `Man writes a manual page for each command into FOLDER, such as ~/.local/share/man/man1, which must exist. It replaces pages of the same name.
+Without FOLDER it prints the page of winnow itself: winnow man | man -l -`,
+		Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, to []string) error {
+			root := cmd.Root()
+			root.DisableAutoGenTag = true
+			head := &doc.GenManHeader{Title: "WINNOW", Section: "1", Source: "winnow " + build().Version, Manual: "Winnow"}
+			if len(to) == 0 {
+				return doc.GenMan(root, head, a.out)
+			}
+			dir, err := config.Path(to[0])
+			if err != nil {
+				return config.Mistakef("%s: %v; nothing was written", to[0], err)
+			}
+			if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+				return config.Mistakef("%s is no folder: make it with mkdir -p; nothing was written", text.Clean(dir))
+			}
+			head.Title = ""
+			if err := doc.GenManTree(root, head, dir); err != nil {
+				return fmt.Errorf("write manual pages into %s: %w", dir, err)
+			}
+			pages, err := filepath.Glob(filepath.Join(dir, "winnow*.1"))
+			if err != nil {
+				return err
+			}
+			return a.say(map[string]any{"folder": dir, "pages": len(pages)}, "%s in %s", text.Plural(len(pages), "page"), dir)
+		},
+	}
+}

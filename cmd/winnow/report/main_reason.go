@@ -1,0 +1,255 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"winnow/cmd/winnow/text"
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+)
+
+// weight says how much the objections of a rule tell a person, and under which words they are counted.
+type weight struct {
+	rule string
+	// when is true for the objections of the rule that the line is about; nil for all.
+	when func(decision.Reason) bool
+	// group is what several of them are counted under.
+	group string
+	// say gives the reason in words for a person; nil leaves the rule's own message.
+	say func(decision.Reason) string
+	// next is the command to run about it, with the quoted id in the place of ID and the folder in that of DIR; "" for no command. One of git's
+	// is for worktrees alone.
+	next string
+}
+
+// weights are in the order of what a person wants to know first: what somebody asked for, then who uses it, then what would be lost, then
+// what is not known, then what passes by itself. The last two lines are what the look's own thrift made: they tell nothing of the
+// candidate where anything else does. A rule that is not listed, such as one of a person's own, stands where own says.
+var weights = []weight{
+	{rule: "protect.self", when: stated, group: "in use by Winnow itself"},
+	{rule: "protect.held", when: by("owner"), group: "held", next: "winnow release ID"},
+	{rule: "protect.held", when: stated, group: "retained by their registry"},
+	{rule: "protect.project", when: stated, group: "kept by their project"},
+	{rule: "protect.live", when: by("holders"), group: "in use", say: users},
+	{rule: "protect.live", when: stated, group: "in use"},
+	{rule: "protect.attached", when: stated, group: "shown to a person"},
+	{rule: "protect.protected", when: holds("lock"), group: "locked", next: "git -C DIR worktree unlock ."},
+	{rule: "protect.protected", when: stated, group: "protected"},
+	{rule: "protect.owned", when: stated, group: "owned by what has not ended"},
+	{rule: "protect.unsaved", when: holds("commit"), group: "hold commits found only there", next: "git -C DIR log --oneline -5"},
+	{rule: "protect.unsaved", when: both(stated, worked), group: "hold files found only there", next: "git -C DIR status --short --ignored"},
+	{rule: "protect.nested", when: both(stated, worked), group: "hold another repository or a mount"},
+	{rule: "protect.workspace", when: stated, group: "needed by their workspace"},
+	{rule: "protect.untried", when: stated, group: "of an untried herdr protocol"},
+	{rule: own},
+	{rule: decision.PolicyError, group: "without an answer of the policies"},
+	{rule: decision.RuleUnknown, group: "not fully known"},
+	{rule: unread, group: "not fully known"},
+	{rule: nothing},
+	{rule: "protect.young", group: "young"},
+	{rule: "protect.awake", group: "waiting for a steady clock"},
+	{rule: decision.RuleSeenOnce, group: "waiting for a second look"},
+	{rule: noReason},
+	{rule: "protect.unsaved", group: "not looked into"},
+	{rule: "protect.nested", group: "not looked into"},
+}
+
+// Places in weights that are of no single rule.
+const (
+	// own is a rule that weights does not list.
+	own = "own"
+	// unread is an objection of a listed rule that says only that something is not known.
+	unread = "unread"
+	// nothing is that no rule found a reason to reap, where the facts say why not; noReason where they do not.
+	nothing  = "nothing"
+	noReason = "no reason"
+)
+
+// Main is the one reason that says most of d. s is what it was decided on, nil where that is not at hand.
+func Main(d decision.Decision, s *snapshot.Snapshot) *decision.Main {
+	if d.Verdict == decision.Reap || d.Level != "" || d.Waits() {
+		_, counting := d.Counting()
+		if len(counting) == 0 {
+			counting = d.Findings
+		}
+		if len(counting) > 0 {
+			return &decision.Main{Rule: counting[0].Rule, Group: counting[0].Rule, Message: Messages(counting)}
+		}
+	}
+	best, place := (*decision.Main)(nil), len(weights)
+	for _, o := range d.Objections {
+		if at := weigh(o); at < place {
+			best, place = weights[at].of(d, o), at
+		}
+	}
+	if len(d.Findings) > 0 {
+		return best
+	}
+	if m := unfound(d, s); m != nil && placeOf(nothing) < place {
+		return m
+	}
+	if best == nil || placeOf(noReason) < place {
+		return &decision.Main{Group: "without a reason to reap them", Message: "no rule found a reason to reap it"}
+	}
+	return best
+}
+
+// weigh gives the place of an objection in weights.
+func weigh(o decision.Reason) int {
+	listed := false
+	for i, w := range weights {
+		if w.rule != o.Rule {
+			continue
+		}
+		listed = true
+		if w.when == nil || w.when(o) {
+			return i
+		}
+	}
+	if listed {
+		return placeOf(unread)
+	}
+	return placeOf(own)
+}
+
+func placeOf(rule string) int {
+	for i, w := range weights {
+		if w.rule == rule {
+			return i
+		}
+	}
+	return len(weights)
+}
+
+func (w weight) of(d decision.Decision, o decision.Reason) *decision.Main {
+	said, _, _ := strings.Cut(o.Message, "; "+thrift)
+	m := &decision.Main{Rule: o.Rule, Group: w.group, Message: strings.TrimSuffix(said, ".")}
+	if m.Group == "" {
+		m.Group = "kept by " + strings.TrimPrefix(o.Rule, "protect.")
+	}
+	if w.say != nil {
+		m.Message = w.say(o)
+	}
+	m.Next = command(w.next, d)
+	return m
+}
+
+// command writes a command about d, "" where it is git's and d is no worktree.
+func command(pattern string, d decision.Decision) string {
+	if strings.HasPrefix(pattern, "git ") && (d.About == nil || d.About.Repository == "") {
+		return ""
+	}
+	dir := text.Quote(strings.TrimPrefix(d.ID, snapshot.KindDir+":"))
+	return strings.NewReplacer("ID", text.Quote(d.ID), "DIR", dir).Replace(pattern)
+}
+
+// stated is true for an objection that states something, false for one that says only that something is not known. By custom such a message
+// begins with what is not known: "whether a process uses it is unknown".
+func stated(o decision.Reason) bool {
+	for _, word := range []string{"whether ", "what ", "when "} {
+		if strings.HasPrefix(o.Message, word) {
+			return false
+		}
+	}
+	return !strings.Contains(o.Message, "is not known")
+}
+
+// worked is false for an objection that the look's thrift made: something cheaper already kept the folder, so that nobody looked into it.
+func worked(o decision.Reason) bool { return !strings.HasPrefix(o.Message, thrift) }
+
+// thrift begins what policies say of a folder that nobody looked into.
+const thrift = "it was not looked into"
+
+// Real are the objections without those that the look's thrift made, where there are others.
+func Real(objections []decision.Reason) []decision.Reason {
+	real := slices.DeleteFunc(slices.Clone(objections), func(o decision.Reason) bool { return !worked(o) })
+	if len(real) == 0 {
+		return objections
+	}
+	return real
+}
+
+func holds(word string) func(decision.Reason) bool {
+	return func(o decision.Reason) bool { return stated(o) && strings.Contains(o.Message, word) }
+}
+
+// by is true for an objection whose evidence has something under that name.
+func by(name string) func(decision.Reason) bool {
+	return func(o decision.Reason) bool {
+		switch v := o.Evidence[name].(type) {
+		case nil:
+			return false
+		case []any:
+			return len(v) > 0
+		case string:
+			return v != ""
+		}
+		return true
+	}
+}
+
+func both(x, y func(decision.Reason) bool) func(decision.Reason) bool {
+	return func(o decision.Reason) bool { return x(o) && y(o) }
+}
+
+// mostUsers is how many users of a folder one line names.
+const mostUsers = 3
+
+// users says who uses a folder.
+func users(o decision.Reason) string {
+	var holders []snapshot.Holder
+	data, err := json.Marshal(o.Evidence["holders"])
+	if err != nil || json.Unmarshal(data, &holders) != nil || len(holders) == 0 {
+		return o.Message
+	}
+	var names []string
+	for _, h := range holders {
+		name := fmt.Sprintf("%s (%d)", h.Name, h.PID)
+		if h.PID == 0 {
+			name = h.Name
+		}
+		names = append(names, name)
+	}
+	rest := ""
+	if n := len(names) - mostUsers; n > 0 {
+		names, rest = names[:mostUsers], fmt.Sprintf(" and %d more", n)
+	}
+	return "in use by " + strings.Join(names, ", ") + rest
+}
+
+// notUpstream is the rest of a range of git's from an upstream on.
+func notUpstream(upstream string) string {
+	if upstream == "" {
+		return ""
+	}
+	return "..HEAD"
+}
+
+// unfound says why no rule found a reason to reap, where the facts of the candidate show it.
+func unfound(d decision.Decision, s *snapshot.Snapshot) *decision.Main {
+	if d.About != nil && d.About.Agent != "" {
+		return &decision.Main{Group: "of an agent that is alive", Message: "its agent may be " + d.About.Agent + ", which is alive"}
+	}
+	if s == nil {
+		return nil
+	}
+	g := s.Dirs[d.ID].Git
+	if g == nil || g.Worktree == nil || !*g.Worktree || g.Landed == nil {
+		return nil
+	}
+	upstream := strings.TrimPrefix(g.Upstream, "refs/remotes/")
+	switch {
+	case *g.Landed && g.Commits != nil && *g.Commits == 0:
+		return &decision.Main{Group: "without a commit", Message: "no commit was made in it, so nothing of it can have landed",
+			Next: command("winnow cleanup ID --safe --mine", d)}
+	case !*g.Landed:
+		said := "its commits are not all on " + cmp.Or(upstream, "the remote's default branch")
+		return &decision.Main{Group: "not on " + cmp.Or(upstream, "the default branch"), Message: said,
+			Next: command("git -C DIR log --oneline "+cmp.Or(text.Quote(upstream), "-5")+notUpstream(upstream), d)}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package dirs
+
+import (
+	"context"
+	"time"
+
+	"winnow/engine/snapshot"
+	"winnow/internal/git"
+)
+
+// landings asks how work got into the default branch that the branch's head did not: by a squash, a rebase, or otherwise. It is the
+// dearest question, and comes last: it is about those worktrees alone that nothing else keeps.
+func (l *look) landings(ctx context.Context, end time.Time, members []*candidate) {
+	var asked []*candidate
+	var worktrees []*git.Worktree
+	for _, c := range members {
+		if l.asksLanding(c) {
+			asked = append(asked, c)
+			worktrees = append(worktrees, c.worktree)
+		}
+	}
+	if len(asked) == 0 {
+		return
+	}
+	own, cancel := context.WithDeadlineCause(ctx, end, errLong)
+	defer cancel()
+	leave, err := l.o.Shared.lanes.enter(own)
+	if err == nil {
+		err = asked[0].repo.Land(own, git.Program{Path: l.o.Git}, worktrees)
+		leave()
+		l.gitFails(ctx, err)
+	}
+	for _, c := range asked {
+		c.landing(err)
+	}
+}
+
+// asksLanding says whether the answer may matter: the worktree holds nothing but commits that the default branch does not reach, or
+// nothing at all.
+func (l *look) asksLanding(c *candidate) bool {
+	g := c.dir.Git
+	if g == nil || c.worktree == nil || !c.place.Linked || g.Commits == nil || g.Landed != nil && *g.Landed {
+		return false
+	}
+	return l.o.Full || c.dir.Skipped == "" && isZero(g.Dirty) && isZero(g.Untracked) && isZero(g.Ignored) && isZero(g.Unreachable) &&
+		g.Operation != nil && *g.Operation == "" && g.Registered != nil && *g.Registered
+}
+
+func isZero(n *int) bool { return n != nil && *n == 0 }
+
+// landing writes the answer into the snapshot's words. What failed is no error of the folder: all else about it is known.
+func (c *candidate) landing(err error) {
+	w, g := c.worktree, c.dir.Git
+	g.Elsewhere = w.Elsewhere
+	if w.Landing != nil {
+		g.Landing = &snapshot.Landing{By: w.Landing.By, Into: c.repo.Upstream, Commits: append([]string{}, w.Landing.Commits...)}
+	} else if err != nil {
+		g.LandingError = err.Error()
+	}
+}

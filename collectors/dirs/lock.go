@@ -1,0 +1,231 @@
+package dirs
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/engine/snapshot"
+	"winnow/internal/plain"
+	"winnow/internal/proc"
+)
+
+// LockReason is what a tool writes as the reason of `git worktree lock` while one of its agents works in the worktree.
+type LockReason struct {
+	Tool string
+	// Pattern is matched with the whole reason. Its group pid is the agent's process, start when that began in clock ticks since boot, and owner
+	// what the tool calls the agent; the last two may be missing.
+	Pattern *regexp.Regexp
+	// Names are what such a process is called, by comm.
+	Names []string
+}
+
+// maxLockText is how much of a reason that people wrote is shown, in bytes.
+const maxLockText = 100
+
+// tickRate is the clock ticks in a second that the kernel shows to programs (USER_HZ), on every platform that Go runs on.
+const tickRate = 100
+
+// lock says what a worktree's lock says, and whether the process that it names is alive. What is not known for certain stays unknown.
+func (l *look) lock(c *candidate) *snapshot.Lock {
+	w := c.worktree
+	if w.Lock == nil {
+		return nil
+	}
+	text := strings.TrimSpace(w.Lock.Text)
+	out := &snapshot.Lock{WrittenAt: known(w.Lock.Mod)}
+	if shown := plain.Line(text); len(shown) > maxLockText {
+		out.Text = new(strings.ToValidUTF8(shown[:maxLockText], "") + " ...")
+	} else {
+		out.Text = new(shown)
+	}
+	for _, r := range l.o.LockReasons {
+		groups := r.Pattern.FindStringSubmatch(text)
+		if groups == nil {
+			continue
+		}
+		group := func(name string) string {
+			if i := r.Pattern.SubexpIndex(name); i >= 0 {
+				return groups[i]
+			}
+			return ""
+		}
+		pid, err := strconv.Atoi(group("pid"))
+		if err != nil || pid <= 1 {
+			continue
+		}
+		out.Tool, out.Owner, out.PID = r.Tool, plain.Line(group("owner")), pid
+		if start := group("start"); start != "" {
+			ticks, err := strconv.ParseUint(start, 10, 64)
+			if err != nil {
+				return out
+			}
+			out.StartTicks = &ticks
+		}
+		if int(w.Lock.UID) == os.Geteuid() || os.Geteuid() == 0 {
+			out.Alive = l.o.Shared.table(l.o.ProcRoot).lives(out, w.Lock.Mod, r.Names, l.sharedWithOthers(c))
+		}
+		return out
+	}
+	return out
+}
+
+// sharedWithOthers says whether the worktree's entry may be used from another pid namespace than this one: where this is not the machine's first
+// one, and the entry does not lie on the container's own root or on a temporary file system in it, an agent outside may have written the lock.
+func (l *look) sharedWithOthers(c *candidate) bool {
+	text, err := os.Readlink(filepath.Join(l.o.ProcRoot, "self", "ns", "pid"))
+	if err != nil {
+		return true
+	}
+	if ns := proc.Namespace(text); ns != nil && *ns == firstNamespace {
+		return false
+	}
+	all, err := proc.ReadMounts(l.o.Mountinfo)
+	if err != nil {
+		return true
+	}
+	m, ok := proc.MountOf(all, c.place.AdminDir)
+	return !ok || m.Point != "/" && m.Kind != "tmpfs"
+}
+
+// firstNamespace is the inode of the machine's first pid namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h).
+const firstNamespace = 0xEFFFFFFC
+
+// processTable is what one look knows of all processes, read when it is first asked.
+type processTable struct {
+	once sync.Once
+	root string
+	all  map[int]proc.Stat
+	// inner are the processes of pid namespaces below this one, by each number that they have there.
+	inner map[int][]proc.Stat
+	boot  time.Time
+	err   error
+}
+
+// table gives the processes of the look.
+func (s *Shared) table(root string) *processTable {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.processes == nil {
+		s.processes = &processTable{root: root}
+	}
+	return s.processes
+}
+
+func (t *processTable) read() {
+	if t.boot, t.err = bootedAt(t.root); t.err != nil {
+		return
+	}
+	if t.all, t.err = proc.Scan(t.root); t.err != nil {
+		return
+	}
+	t.inner = map[int][]proc.Stat{}
+	dir, err := unix.Open(t.root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.err = err
+		return
+	}
+	defer func() { _ = unix.Close(dir) }()
+	buf := make([]byte, 8<<10)
+	for pid, s := range t.all {
+		text, err := proc.ReadOnce(dir, strconv.Itoa(pid)+"/status", buf)
+		if proc.Ended(err) {
+			continue
+		}
+		numbers, ok := innerNumbers(string(text))
+		if err != nil || !ok {
+			t.err = errors.Join(err, errNoNumbers)
+			return
+		}
+		for _, n := range numbers {
+			t.inner[n] = append(t.inner[n], s)
+		}
+	}
+}
+
+var errNoNumbers = errors.New("a process's numbers in its namespaces are not known")
+
+// innerNumbers are the numbers that a process has in pid namespaces below the one whose procfs this is (NSpid in proc_pid_status(5)).
+func innerNumbers(status string) ([]int, bool) {
+	_, rest, ok := strings.Cut(status, "\nNSpid:")
+	if !ok {
+		return nil, false
+	}
+	line, _, _ := strings.Cut(rest, "\n")
+	fields := strings.Fields(line)
+	if len(fields) == 0 {
+		return nil, false
+	}
+	var out []int
+	for _, f := range fields[1:] {
+		n, err := strconv.Atoi(f)
+		if err != nil {
+			return nil, false
+		}
+		out = append(out, n)
+	}
+	return out, true
+}
+
+// bootedAt is when the machine was started, by its clock as it goes now.
+func bootedAt(root string) (time.Time, error) {
+	text, err := os.ReadFile(filepath.Join(root, "stat"))
+	if err != nil {
+		return time.Time{}, err
+	}
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if at, ok := strings.CutPrefix(line, "btime "); ok {
+			n, err := strconv.ParseInt(at, 10, 64)
+			return time.Unix(n, 0), err
+		}
+	}
+	return time.Time{}, errors.New("when the machine was started is not known")
+}
+
+// lives says whether the process that a lock names is alive: true, false where it positively is not, nil where that is not known.
+func (t *processTable) lives(lock *snapshot.Lock, written time.Time, names []string, shared bool) *bool {
+	t.once.Do(t.read)
+	if t.err != nil || shared {
+		return nil
+	}
+	s, there := t.all[lock.PID]
+	switch {
+	case !there && t.root == "/proc" && !errors.Is(unix.Kill(lock.PID, 0), unix.ESRCH):
+		return nil // procfs hides it, or it began just now
+	case there && lock.StartTicks != nil && s.Start == *lock.StartTicks:
+		return new(true)
+	case there && lock.StartTicks == nil && !t.later(s, written, names):
+		if slices.Contains(names, s.Comm) && t.began(s).After(written.Add(clockSlack)) {
+			return nil
+		}
+		return new(true)
+	}
+	// Where the clock was set or a time namespace counts otherwise, the ticks of one in a container say nothing.
+	for _, s := range t.inner[lock.PID] {
+		if !t.later(s, written, names) {
+			return nil
+		}
+	}
+	return new(false)
+}
+
+// later says whether a process is positively not the one for which a lock was written: it began after that. A number is given again. The clock may
+// have been set in between, so that one of the tool's own programs is not told apart like this.
+func (t *processTable) later(s proc.Stat, written time.Time, names []string) bool {
+	return t.began(s).After(written.Add(clockSlack)) && !slices.Contains(names, s.Comm)
+}
+
+func (t *processTable) began(s proc.Stat) time.Time {
+	return t.boot.Add(time.Duration(s.Start) * (time.Second / tickRate))
+}
+
+// clockSlack is how far the times of a file and of a process may lie apart that are of the same moment.
+const clockSlack = 5 * time.Second

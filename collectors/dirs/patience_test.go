@@ -1,0 +1,76 @@
+package dirs
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"winnow/internal/git"
+)
+
+// TestWhatDoesNotAnswerCostsItselfAlone has questions that never come back, as those to a dead mount: each is given up on, later ones sooner, and
+// what answers is still known.
+func TestWhatDoesNotAnswerCostsItselfAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		s := newScout(t.Context(), Options{Timeout: 10 * time.Second})
+		began := time.Now()
+		var finders []*git.Finder
+		for i := range 100 {
+			answer, err := ask(s, func(f *git.Finder) (int, error) {
+				if i%2 == 0 {
+					<-release
+				}
+				return i, nil
+			})
+			switch finders = append(finders, s.finder); {
+			case i%2 == 0 && (!errors.Is(err, errLong) || !errors.Is(err, context.DeadlineExceeded)):
+				t.Fatalf("question %d: %v", i, err)
+			case i%2 == 0 && i > 0 && finders[i] == finders[i-1]:
+				t.Fatalf("after question %d the finder that it still holds is used again", i)
+			case i%2 == 1 && (err != nil || answer != i):
+				t.Fatalf("question %d: %d, %v", i, answer, err)
+			}
+		}
+		// Two of 2 s, 48 of 0.1 s, and what Await waits for each.
+		if took := time.Since(began); took > 12*time.Second {
+			t.Errorf("all of them took %s", took)
+		}
+	})
+}
+
+// TestTwoSourcesLookOnce has two sources with the same worktree: one look into it serves both, and one in another state is a look of its own.
+func TestTwoSourcesLookOnce(t *testing.T) {
+	t.Parallel()
+	s := NewShared()
+	at := func(head string) *candidate {
+		c := &candidate{worktree: &git.Worktree{Head: head}}
+		c.dir.Path = "/w/a"
+		return c
+	}
+	first, mine := s.claim(at("a"))
+	if !mine {
+		t.Fatal("the first source is to look itself")
+	}
+	second, mine := s.claim(at("a"))
+	if mine || second != first {
+		t.Error("the second source is to wait for the first")
+	}
+	if _, mine := s.claim(at("b")); !mine {
+		t.Error("a worktree with another HEAD is in another state")
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errBusy)
+	if got := second.wait(ctx); !errors.Is(got.err, errBusy) {
+		t.Errorf("a look that never ends: %+v", got)
+	}
+	first.found.reports = 7
+	close(first.done)
+	if got := second.wait(t.Context()); got.reports != 7 {
+		t.Errorf("the answer of the first: %+v", got)
+	}
+}

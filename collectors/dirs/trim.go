@@ -1,0 +1,230 @@
+package dirs
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"winnow/engine/snapshot"
+	"winnow/internal/usage"
+)
+
+// ruleTrim is the rule that what is read here is for.
+const ruleTrim = "reap.content.rebuildable"
+
+// maxParts is how many folders of one worktree are candidates of their own.
+const maxParts = 200
+
+// trims says whether the folders in a worktree that can be made again may go by themselves: it is a linked worktree, it is old enough, and
+// somebody wants it. What keeps it from going as a whole does not matter here.
+func (l *look) trims(c *candidate) bool {
+	return l.o.TrimAfter > 0 && !slices.Contains(l.o.Off, ruleTrim) && c.place.Linked &&
+		c.worktree != nil && !c.worktree.ActiveAt.IsZero() && l.o.Now().Sub(c.worktree.ActiveAt) >= l.o.TrimAfter
+}
+
+// parts are the folders in a worktree that git ignores as a whole and that can be made again, as candidates of their own.
+type parts struct {
+	of   *candidate
+	list []*candidate
+	tree usage.Tree
+}
+
+// trim finds these folders in all worktrees that may be trimmed, the oldest first, and measures them. What was not measured in time is not
+// known, and its worktree's other facts stand.
+func (l *look) trim(ctx context.Context) {
+	var all []parts
+	for _, c := range l.candidates {
+		if ctx.Err() != nil {
+			return
+		}
+		// Right before something is done with it, a folder is given with all that speaks against it.
+		unused := c.dir.HoldersKnown != nil && *c.dir.HoldersKnown && len(c.dir.Holders) == 0
+		if l.o.TrimAfter > 0 && l.within(c) != "" || l.o.Only == "" && unused && l.trims(c) {
+			if p := l.partsOf(ctx, c); len(p.list) > 0 {
+				all = append(all, p)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	slices.SortStableFunc(all, func(a, b parts) int { return a.of.workedAt().Compare(b.of.workedAt()) })
+	own, cancel := context.WithDeadlineCause(ctx, reserve(ctx), errLong)
+	defer cancel()
+	var trees []usage.Tree
+	for _, p := range all {
+		trees = append(trees, p.tree)
+	}
+	for i, u := range usage.Measure(own, trees) {
+		for _, c := range all[i].list {
+			c.measured(u, all[i])
+			l.candidates = append(l.candidates, c)
+		}
+	}
+}
+
+// within is the path in a worktree of the one folder that is asked for, "" where that is none in it.
+func (l *look) within(c *candidate) string {
+	rel, _ := strings.CutPrefix(filepath.Clean(l.o.Only), c.dir.Path+"/")
+	if rel == filepath.Clean(l.o.Only) {
+		return ""
+	}
+	return rel
+}
+
+// workedAt is when git was last used in a worktree, as far as its entry shows.
+func (c *candidate) workedAt() time.Time {
+	if c.worktree == nil {
+		return time.Time{}
+	}
+	return c.worktree.ActiveAt
+}
+
+// partsOf lists a worktree's folders of that kind, with all that is known of them without looking into them.
+func (l *look) partsOf(ctx context.Context, c *candidate) parts {
+	p := parts{of: c, tree: usage.Tree{Path: c.dir.Path, Parts: l.rebuildable(c)}}
+	if len(p.tree.Parts) == 0 {
+		return p
+	}
+	var tracked map[string]int
+	var err error
+	if c.worktree != nil {
+		tracked, err = c.repo.Tracked(c.worktree, p.tree.Parts)
+	}
+	for _, rel := range p.tree.Parts {
+		if part := l.inner(c, rel); part != nil {
+			part.fail(err)
+			if n, known := tracked[rel]; known {
+				part.dir.Content.Tracked = new(n)
+			}
+			if l.o.Only != "" { // right before something is done with it its own users are asked for too
+				part.alsoHeld(ctx, l.o)
+			}
+			p.list = append(p.list, part)
+		}
+	}
+	return p
+}
+
+// rebuildable are the paths of the folders in a worktree that git ignores as a whole and that can be made again, or of the one that is asked
+// for.
+func (l *look) rebuildable(c *candidate) []string {
+	if l.o.Only != "" {
+		return []string{l.within(c)}
+	}
+	var out []string
+	for _, ignored := range c.ignored {
+		rel, folder := strings.CutSuffix(ignored, "/")
+		if _, ok := patternOf(l.o.Rebuildable, rel); folder && ok && filepath.IsLocal(rel) && len(out) < maxParts {
+			out = append(out, rel)
+		}
+	}
+	return out
+}
+
+// inner is one of these folders; nil where it is gone or a link.
+func (l *look) inner(c *candidate, rel string) *candidate {
+	path := filepath.Join(c.dir.Path, rel)
+	d, err := stat(found{path: path, root: c.dir.Root})
+	if gone(err) || err == nil && *d.Symlink {
+		return nil
+	}
+	d.Source, d.Empty, d.Checkout = l.name, new(false), new(false)
+	if l.mounts != nil {
+		d.Mounts = new(l.mounts.count[path])
+	}
+	d.Holders, d.HoldersKnown = c.dir.Holders, c.dir.HoldersKnown
+	pattern, _ := patternOf(l.o.Rebuildable, rel)
+	d.Content = &snapshot.Content{Worktree: c.dir.Path, ID: ID(c.dir.Path), Name: c.dir.Name, Pattern: pattern}
+	if c.worktree != nil {
+		d.Content.Main, d.Content.Linked = c.repo.Main, new(c.place.Linked)
+		d.Content.Registered, d.Content.Locked = c.worktree.Registered, c.worktree.Locked
+		if g := c.dir.Git; g != nil && g.Locked != nil {
+			d.Content.Locked = new(*g.Locked && !g.Lock.Void())
+		}
+	}
+	if c.ignored != nil {
+		d.Content.Ignored = new(slices.Contains(c.ignored, rel+"/"))
+	}
+	part := &candidate{dir: d}
+	part.fail(err)
+	return part
+}
+
+// alsoHeld adds those who use the folder itself to those who use its worktree.
+func (c *candidate) alsoHeld(ctx context.Context, o Options) {
+	if o.Holders == nil || c.dir.HoldersKnown == nil {
+		return
+	}
+	held, known, err := o.Holders(ctx, []string{c.dir.Path})
+	if err != nil {
+		c.fail(fmt.Errorf("look for holders: %w", err))
+		c.dir.Holders, c.dir.HoldersKnown = nil, nil
+		return
+	}
+	more := slices.Concat(c.dir.Holders, held[c.dir.Path])
+	c.dir.Holders = nil
+	c.dir.SetHolders(more, known && *c.dir.HoldersKnown)
+}
+
+// measured writes what lies in the folder, and when anything in it or in its worktree changed last.
+func (c *candidate) measured(u usage.Usage, p parts) {
+	rel, _ := filepath.Rel(p.of.dir.Path, c.dir.Path)
+	i := slices.IndexFunc(u.Parts, func(part usage.Part) bool { return part.Path == rel })
+	if !u.Complete || i < 0 {
+		c.fail(fmt.Errorf("what lies in it could not be read whole: %w", cmp.Or(u.Err, errLong)))
+		return
+	}
+	part := u.Parts[i]
+	c.dir.Content.Bytes, c.dir.Content.Others = new(part.Bytes), new(part.Others)
+	inside := []string{}
+	for _, at := range part.Stores {
+		in, _ := filepath.Rel(rel, at)
+		inside = append(inside, in)
+	}
+	c.dir.Nested = &inside
+	if part.Mounts > 0 {
+		c.dir.Mounts = new(max(part.Mounts, known0(c.dir.Mounts)))
+	}
+	c.dir.ActiveAt = known(slices.MaxFunc([]time.Time{u.Newest, part.Newest, p.of.workedAt()}, time.Time.Compare))
+}
+
+func known0(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// patternOf is the first of the names that an ignored path matches.
+func patternOf(names []string, ignored string) (string, bool) {
+	i := slices.IndexFunc(names, func(name string) bool { return rebuildable([]string{name}, ignored) })
+	if i < 0 {
+		return "", false
+	}
+	return names[i], true
+}
+
+// checkout reports whether a folder has a .git of any kind.
+func checkout(path string) bool {
+	_, err := os.Lstat(filepath.Join(path, ".git"))
+	return err == nil
+}
+
+// around gives the folder directly below root that path is or lies in.
+func around(root, path string) (string, bool) {
+	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(root, "/")+"/")
+	if !ok {
+		return "", false
+	}
+	first, _, _ := strings.Cut(rel, "/")
+	return filepath.Join(root, first), first != ""
+}
+
+// Rebuildable says whether a path in a worktree has one of the names of what can be made again.
+func Rebuildable(names []string, path string) bool { return rebuildable(names, path) }

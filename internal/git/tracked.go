@@ -1,0 +1,55 @@
+package git
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"path/filepath"
+)
+
+// Tracked counts the entries of a worktree's index that lie in folders, each given by its path in the worktree. An index that is split,
+// damaged or of an unknown format is an error. A part that a sparse index names as a whole counts as one entry of every folder in it.
+func (r *Repository) Tracked(w *Worktree, folders []string) (map[string]int, error) {
+	counts := make(map[string]int, len(folders))
+	prefixes := make([][]byte, len(folders))
+	for i, folder := range folders {
+		counts[folder] = 0
+		prefixes[i] = []byte(folder + "/")
+	}
+	path := filepath.Join(w.AdminDir, "index")
+	f, err := readFile(path, maxIndex)
+	if gone(err) {
+		return counts, nil // made without a checkout: it has none
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read index: %w", err)
+	}
+	err = entries(f.Data, r.hashSize(), func(name []byte) {
+		for i, p := range prefixes {
+			if bytes.HasPrefix(name, p) || bytes.Equal(name, p[:len(p)-1]) || bytes.HasSuffix(name, []byte("/")) && bytes.HasPrefix(p, name) {
+				counts[folders[i]]++
+			}
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read index: %q %w", path, err)
+	}
+	return counts, nil
+}
+
+// entries calls each with the name of every entry of an index.
+func entries(data []byte, hash int, each func(name []byte)) error {
+	if _, err := parseIndex(data, hash); err != nil {
+		return err
+	}
+	version, count := binary.BigEndian.Uint32(data[4:]), binary.BigEndian.Uint32(data[8:])
+	r := entryReader{rest: data[12 : len(data)-hash], hash: hash, packed: version == 4, extended: version >= 3}
+	var idx index
+	for range count {
+		if err := r.next(&idx); err != nil {
+			return err
+		}
+		each(r.name)
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"winnow/engine/decision"
+)
+
+// Before is what a look is compared with to tell an accident from a backlog.
+type Before struct {
+	// At is when the earliest sweep since Asked.Jump began, zero where there is none; Used has the candidates that it kept because
+	// something alive used or owned them.
+	At   time.Time
+	Used map[string]bool
+	// Most is the most that sweeps since Asked.Shrunk read from each source, and when.
+	Most map[string]Most
+}
+
+// Most is the most that was read from a source.
+type Most struct {
+	Seen int
+	At   time.Time
+}
+
+// Asked says which sweeps count: those that were decided by the same rules.
+type Asked struct {
+	Rules string
+	// Jump and Shrunk are since when. A sweep of another boot than BootID does not count for Jump, nor for the sources in InBoot.
+	Jump, Shrunk time.Time
+	BootID       string
+	InBoot       []string
+}
+
+// Before gives what earlier sweeps say.
+func (l *Ledger) Before(ctx context.Context, ask Asked) (Before, error) {
+	b := Before{Used: map[string]bool{}, Most: map[string]Most{}}
+	err := inTurn(
+		func() error { return l.used(ctx, ask, &b) },
+		func() error { return l.most(ctx, ask, &b) },
+	)
+	if err != nil {
+		return Before{}, l.explain("read earlier sweeps in", err)
+	}
+	return b, nil
+}
+
+func (l *Ledger) used(ctx context.Context, ask Asked, b *Before) error {
+	var n int64
+	var at instant
+	err := l.db.QueryRowContext(ctx, `SELECT n, started FROM sweeps WHERE started >= ? AND sources IS NOT NULL AND rules = ? AND boot_id = ? AND pruned = 0
+		ORDER BY n LIMIT 1`, from(ask.Jump), ask.Rules, ask.BootID).Scan(&n, &at)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	b.At = time.Time(at)
+	return decisionsTable.each(ctx, l.db, func(_ int64, d decision.Decision) {
+		if d.Used() {
+			b.Used[d.ID] = true
+		}
+	}, "WHERE n = ? AND verdict = ?", n, decision.Spare)
+}
+
+func (l *Ledger) most(ctx context.Context, ask Asked, b *Before) error {
+	inBoot := map[string]bool{}
+	for _, name := range ask.InBoot {
+		inBoot[name] = true
+	}
+	return each(ctx, l.db, func(row *sql.Rows) error {
+		var name, boot string
+		var seen int
+		var at instant
+		if err := row.Scan(&name, &boot, &seen, &at); err != nil {
+			return fmt.Errorf("sources of sweeps: %w", err)
+		}
+		since := ask.Shrunk
+		if inBoot[name] {
+			if boot != ask.BootID {
+				return nil
+			}
+			since = ask.Jump
+		}
+		if t := time.Time(at); !t.Before(since) && seen > b.Most[name].Seen {
+			b.Most[name] = Most{Seen: seen, At: t}
+		}
+		return nil
+	}, `SELECT j.key, s.boot_id, CAST(j.value AS INTEGER), s.started FROM sweeps s, json_each(s.sources) j
+		WHERE s.started >= ? AND s.sources IS NOT NULL AND s.rules = ?`, from(ask.Shrunk), ask.Rules)
+}
