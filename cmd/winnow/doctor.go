@@ -290,6 +290,9 @@ func (a *app) checkHost(s *snapshot.Snapshot) []Check {
 	if h.UID != nil && *h.UID != 0 {
 		out = append(out, Check{"source", "other users", limited, "what processes of other users have open cannot be seen by " + cmp.Or(h.User, fmt.Sprintf("user %d", *h.UID)) + "; it is not counted as use of a folder"})
 	}
+	if h.PIDNamespace == nil {
+		out = append(out, Check{"source", "process numbers", limited, "the pid namespace could not be read: that a marker's pid has ended proves nothing here, and what it would clear stays"})
+	}
 	if h.SteadySince != nil && s.TakenAt.Sub(*h.SteadySince) < config.Seconds(a.cfg.Rules.SteadyFor) {
 		out = append(out, Check{"source", "clock", limited, fmt.Sprintf("the machine booted, resumed or changed its clock %s ago: everything is kept until rules.steady_for (%s) have passed",
 			text.Span(s.TakenAt.Sub(*h.SteadySince)), config.Seconds(a.cfg.Rules.SteadyFor))})
@@ -326,7 +329,7 @@ func (a *app) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []C
 		}
 		out = append(out, c)
 	}
-	return append(out, unreadMarkers(a.cfg.MarkerNames(), &a.cfg.Rules.Config)...)
+	return slices.Concat(out, unreadMarkers(a.cfg.MarkerNames(), &a.cfg.Rules.Config), vagueMarkers(&a.cfg.Rules.Config))
 }
 
 // anyRead reports whether a source of a kind, and of a format where one is given, was read.
@@ -352,6 +355,8 @@ func (a *app) needs(s *snapshot.Snapshot) map[string]string {
 	init := "whether process 1 is an init is unknown"
 	if c := s.Host.Container; c != nil && *c {
 		init = "process 1 of this container is a program, so having it for a parent proves nothing"
+	} else if c != nil && len(s.Host.OrphanParents) == 0 {
+		init = "which processes take in orphans is unknown"
 	} else if c != nil {
 		init = ""
 	}
@@ -399,6 +404,18 @@ func (a *app) checksText(w io.Writer, checks []Check) {
 			fmt.Fprintln(w)
 		}
 	}
+}
+
+// vagueMarkers says which markers convict nobody because nothing describes them.
+func vagueMarkers(c *subject.Config) []Check {
+	var out []Check
+	for _, m := range c.Markers {
+		if m.Value == subject.MarkerFlag && m.Agent == "" {
+			out = append(out, Check{"rule", "reap.processes.orphan", limited, fmt.Sprintf(
+				"%s of collect.processes.markers is taken for a flag, which convicts nobody: write {name: %s, value: session} there if its value is a session's id, or value: pid", m.Name, m.Name)})
+		}
+	}
+	return out
 }
 
 // unreadMarkers says which markers the rules ask for that are not read.
