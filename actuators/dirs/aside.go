@@ -168,7 +168,7 @@ func (a *Actuator) whole(own folder.Folder, in decision.Intent) (Aside, bool, er
 // proved makes sure that the act was one on this repository: it left the ref of the worktree's commit in it. A user who can write that
 // can write the repository anyway. Without it a manifest could have an entry put into any repository of this user's.
 func (s *site) proved() error {
-	if s.admin == nil {
+	if s.plan.Admin == nil {
 		return nil
 	}
 	common := s.plan.Admin.Common

@@ -20,6 +20,9 @@ func (s *site) unchanged(ctx context.Context) error {
 	if err := differs("it", tree, s.plan.Tree, survey.strict); err != nil {
 		return err
 	}
+	if s.plan.Gone {
+		return s.headStands()
+	}
 	if s.admin == nil {
 		return nil
 	}
@@ -50,7 +53,7 @@ func differs(what string, now survey, was *survey, digest func(survey) string) e
 
 // surveyAway looks at what lies in the folder in the trash, and surveyAdmin at its entry there.
 func (s *site) surveyAway(ctx context.Context) (survey, error) {
-	return s.surveyIn(ctx, s.tree.away, s.tree, surveyTree(s.admin != nil))
+	return s.surveyIn(ctx, s.tree.away, s.tree, s.surveyor())
 }
 
 func (s *site) surveyAdmin(ctx context.Context) (survey, error) {
@@ -73,7 +76,11 @@ func (s *site) surveyIn(ctx context.Context, path string, i item, look surveyor)
 // headStands makes sure that HEAD leads to the commit that is kept. The entry is away, where git cannot follow it; its file HEAD is
 // unchanged, and the branch that it names is the repository's.
 func (s *site) headStands() error {
-	branch, err := branchOf(s.admin.away)
+	away := s.tree.away
+	if s.admin != nil {
+		away = s.admin.away
+	}
+	branch, err := branchOf(away)
 	if err != nil || branch == "" {
 		return err
 	}

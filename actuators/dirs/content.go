@@ -74,7 +74,7 @@ func (g *grasp) unmark(before, moved folder.Stamp) {
 
 // mark gives content that came back the time of now: that a person wants it is a sign of work, so that the next sweep leaves it.
 func (s *site) mark() {
-	if s.in.Identity.Dir.In == "" {
+	if s.in.Identity.Dir.In == "" && !s.plan.Gone {
 		return
 	}
 	f, err := folder.Open(s.tree.home)

@@ -50,6 +50,9 @@ func (g *grasp) still(ctx context.Context) error {
 	if err := g.allowed(); err != nil {
 		return err
 	}
+	if g.want.Gone {
+		return g.stillGone(ctx)
+	}
 	parent, held, err := locate(g.want.Root, g.want.Path)
 	if err != nil {
 		return err
@@ -82,7 +85,12 @@ func (g *grasp) move(s *site) error {
 		return err
 	}
 	defer trash.Close()
-	if err := s.tree.rename(g.parent, filepath.Base(g.want.Path), trash, treeName); err != nil {
+	if g.want.Gone {
+		if err := missing(g.want); err != nil {
+			return err
+		}
+	}
+	if err := s.tree.rename(g.parent, filepath.Base(s.tree.home), trash, treeName); err != nil {
 		return err
 	}
 	return errors.Join(g.parent.Sync(), trash.Sync())

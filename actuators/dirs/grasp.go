@@ -49,6 +49,9 @@ func (g *grasp) take(ctx context.Context) error {
 	if err := g.allowed(); err != nil {
 		return err
 	}
+	if g.want.Gone {
+		return g.takeEntry(ctx)
+	}
 	var err error
 	if g.parent, g.held, err = locate(g.want.Root, g.want.Path); err != nil {
 		return err

@@ -19,7 +19,7 @@ func (s *site) cameBack(ctx context.Context) string {
 	if s.plan.Tree == nil {
 		return ""
 	}
-	now, err := s.surveyIn(ctx, s.tree.home, s.tree, surveyTree(s.admin != nil))
+	now, err := s.surveyIn(ctx, s.tree.home, s.tree, s.surveyor())
 	switch {
 	case err != nil:
 		return fmt.Sprintf("; whether it changed in the trash is unknown: %v", err)
@@ -49,23 +49,23 @@ func (s *site) mendHead(ctx context.Context) (note string, err error) {
 	if err != nil {
 		return note, fmt.Errorf("bring its HEAD to the commit that it was: %w", err)
 	}
-	head, err := s.refs().Head(s.admin.home)
+	head, err := s.refs().Head(s.entry())
 	switch {
 	case err != nil:
 		return note, fmt.Errorf("read its HEAD: %w", err)
 	case head != s.plan.Admin.Head:
 		return note, fmt.Errorf("its HEAD is %s and not the commit that it was", head)
 	}
-	branch, err := branchOf(s.admin.home)
+	branch, err := branchOf(s.entry())
 	if err != nil {
 		return note, err
 	}
-	return note, s.repo(s.plan.Admin.Common, s.admin.home).Whole(ctx, head, branch)
+	return note, s.repo(s.plan.Admin.Common, s.entry()).Whole(ctx, head, branch)
 }
 
 func (s *site) mend(ctx context.Context) (note string, err error) {
 	want := s.plan.Admin.Head
-	branch, err := branchOf(s.admin.home)
+	branch, err := branchOf(s.entry())
 	if err != nil || branch == "" {
 		return "", err
 	}
@@ -86,7 +86,7 @@ func (s *site) mend(ctx context.Context) (note string, err error) {
 	} else {
 		return "", nil
 	}
-	return note, act.Detach(s.admin.home, want)
+	return note, act.Detach(s.entry(), want)
 }
 
 // branchOf is the branch that the HEAD of an entry names, or nothing.
@@ -113,7 +113,7 @@ func (s *site) worksOn(branch string) string {
 	if filepath.Base(s.plan.Admin.Common) == ".git" { // no checkout uses the HEAD of a bare repository
 		entries = append(entries, s.plan.Admin.Common)
 	}
-	if f, err := folder.Open(filepath.Dir(s.admin.home)); err == nil {
+	if f, err := folder.Open(filepath.Dir(s.entry())); err == nil {
 		names, _ := f.Names() // one that cannot be listed says nothing; two checkouts of a branch lose nothing either
 		for _, name := range names {
 			entries = append(entries, filepath.Join(f.Path, name))
@@ -121,7 +121,7 @@ func (s *site) worksOn(branch string) string {
 		_ = f.Close()
 	}
 	for _, entry := range entries {
-		if entry == s.admin.home {
+		if entry == s.entry() {
 			continue
 		}
 		if on, err := branchOf(entry); err == nil && on == branch {

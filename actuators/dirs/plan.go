@@ -44,6 +44,8 @@ type plan struct {
 	Tree *survey `json:"tree,omitempty"`
 	// Admin is the worktree's entry in its repository; absent for a plain folder.
 	Admin *adminPlan `json:"admin,omitempty"`
+	// Gone is true where the folder From is gone: then the entry is what becomes tree, and Tree is what lay in the entry.
+	Gone bool `json:"gone,omitempty"`
 }
 
 type adminPlan struct {
@@ -103,8 +105,11 @@ func (p plan) own(in decision.Intent) bool {
 		return false
 	}
 	a := p.Admin
+	if p.Gone != d.Gone || p.Gone && (a == nil || a.To != filepath.Join(p.Trash, treeName) || actuators.Within(p.Trash, a.From)) {
+		return false
+	}
 	return a == nil || clean(a.Common) && clean(a.From) && filepath.Dir(a.From) == filepath.Join(a.Common, "worktrees") &&
-		(a.To == filepath.Join(p.Trash, adminName) || a.To == filepath.Join(a.Common, commonTrash, in.ID, adminName)) &&
+		(p.Gone || a.To == filepath.Join(p.Trash, adminName) || a.To == filepath.Join(a.Common, commonTrash, in.ID, adminName)) &&
 		a.Refs == refPrefix(in.ID) && git.IsOID(a.Head)
 }
 

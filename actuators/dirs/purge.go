@@ -42,7 +42,7 @@ func (a *Actuator) Purge(ctx context.Context, in decision.Intent) (int64, error)
 	if err == nil && begun {
 		err = r.remove(trash, purgeName, s.tree.want)
 	}
-	if err == nil && s.admin != nil {
+	if err == nil && s.plan.Admin != nil {
 		err = s.purgeRefs(ctx)
 	}
 	if err == nil {

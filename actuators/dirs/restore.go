@@ -45,6 +45,13 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 		note += s.cameBack(ctx)
 		s.mark()
 	}
+	if s.plan.Gone {
+		more, err := s.entryRestored(ctx)
+		if err != nil {
+			return "", err
+		}
+		note += more
+	}
 	if s.admin != nil {
 		var more string
 		if more, err = s.restoreEntry(ctx, !at.home); errors.Is(err, actuators.ErrPart) {
@@ -58,7 +65,7 @@ func (a *Actuator) Restore(ctx context.Context, in decision.Intent) (string, err
 	if err := removeTrash(s.plan); err != nil {
 		return "", fmt.Errorf("%s is restored; clear its place in the trash away: %w", s.tree.home, err)
 	}
-	return s.tree.home + note, part
+	return s.what() + note, part
 }
 
 // restorable makes sure that all that is to be moved is there and that nothing is in its way, before any of it is moved.
@@ -74,6 +81,8 @@ func (s *site) restorable(ctx context.Context) (whereabouts, error) {
 		return at, actuators.Gone("%s is not in the trash (%s)", s.tree.home, s.plan.Trash)
 	case s.in.Identity.Dir.In != "":
 		return at, s.around()
+	case s.plan.Gone:
+		return at, s.entryRestorable(ctx)
 	case s.admin == nil:
 		return at, nil
 	}

@@ -104,7 +104,10 @@ func (a *Actuator) site(in decision.Intent) (*site, error) {
 		return nil, err
 	}
 	s := &site{Actuator: a, in: in, plan: p, tree: item{p.From, filepath.Join(p.Trash, treeName), stampOf(*in.Identity.Dir)}}
-	if p.Admin != nil {
+	switch {
+	case p.Gone:
+		s.tree.home = p.Admin.From
+	case p.Admin != nil:
 		s.admin = &item{p.Admin.From, p.Admin.To, p.Admin.stamp()}
 	}
 	return s, nil
@@ -194,7 +197,7 @@ func (s *site) finish(ctx context.Context) decision.Outcome {
 	if err := s.readBack(); err != nil {
 		return s.putBack(ctx, err)
 	}
-	detail := fmt.Sprintf("%s was moved to %s", s.tree.home, s.plan.Trash)
+	detail := fmt.Sprintf("%s was moved to %s", s.what(), s.plan.Trash)
 	if s.in.RestoreUntil.After(s.in.At) {
 		detail += fmt.Sprintf("; winnow restore %s brings it back", s.in.ID)
 	}
@@ -208,6 +211,11 @@ func (s *site) settledAway(ctx context.Context) error {
 	}
 	if s.admin != nil {
 		if err := s.entryAtRest(); err != nil {
+			return err
+		}
+	}
+	if s.plan.Gone {
+		if err := s.goneYet(ctx); err != nil {
 			return err
 		}
 	}
@@ -296,6 +304,11 @@ func (s *site) tidy(ctx context.Context) error {
 			err = s.common().Drop(ctx, refPrefix(s.in.ID))
 		}
 		if err != nil {
+			return err
+		}
+	}
+	if s.plan.Gone {
+		if err := s.common().Drop(ctx, refPrefix(s.in.ID)); err != nil {
 			return err
 		}
 	}

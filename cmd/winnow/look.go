@@ -92,11 +92,19 @@ func (a *app) thorough(ctx context.Context, s *snapshot.Snapshot, id string) err
 	if !ok || d.Symlink == nil || *d.Symlink {
 		return nil
 	}
-	held, known, err := a.sources().Holders(true)(ctx, []string{d.Path})
+	paths := []string{d.Path}
+	if d.Gone != nil && *d.Gone && d.Git != nil && d.Git.AdminDir != "" {
+		paths = append(paths, d.Git.AdminDir)
+	}
+	held, known, err := a.sources().Holders(true)(ctx, paths)
 	if err != nil {
 		return err
 	}
-	d.SetHolders(held[d.Path], known)
+	var users []snapshot.Holder
+	for _, path := range paths {
+		users = append(users, held[path]...)
+	}
+	d.SetHolders(users, known)
 	s.Dirs[id] = d
 	return nil
 }

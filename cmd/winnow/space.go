@@ -39,6 +39,7 @@ func (a *app) measure(ctx context.Context, s *snapshot.Snapshot, ds []decision.D
 			if b := d.Content.Bytes; b != nil { // the look that found it has counted it
 				ds[i].Size = &decision.Size{Bytes: *b, Rebuildable: *b, In: d.Name, Complete: true, MeasuredAt: s.TakenAt}
 			}
+		case d.Gone != nil: // a few kilobytes in its repository
 		case d.Symlink != nil && !*d.Symlink:
 			trees = append(trees, usage.Tree{Path: d.Path, Part: func(rel string) bool { return dirs.Rebuildable(a.cfg.Rules.Rebuildable, rel) }})
 			of = append(of, i)

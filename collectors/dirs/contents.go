@@ -37,6 +37,13 @@ func (l *look) contents(ctx context.Context, end time.Time, candidates []*candid
 			l.dealt()
 			continue
 		}
+		if c.gone != nil {
+			asked.Go(func() {
+				defer l.dealt()
+				l.goneContents(all, c)
+			})
+			continue
+		}
 		known, mine := l.o.Shared.claim(c)
 		if !mine {
 			asked.Go(func() {

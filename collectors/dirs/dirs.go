@@ -209,6 +209,8 @@ type reader struct {
 // found is a folder that a source gives for a candidate.
 type found struct {
 	path, root string
+	// entry is the worktree's entry in its repository common where the folder itself is gone; both are "" for one that is there.
+	entry, common string
 }
 
 // lister lists a source's candidates, and counts those that it could not.
@@ -226,6 +228,7 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	l.holders(ctx)
 	l.repositories(ctx)
 	l.settle(ctx)
+	l.settleGone()
 	l.trim(ctx)
 	part := l.part()
 	part.Unreadable += unreadable

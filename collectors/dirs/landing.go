@@ -39,7 +39,7 @@ func (l *look) landings(ctx context.Context, end time.Time, members []*candidate
 // nothing at all.
 func (l *look) asksLanding(c *candidate) bool {
 	g := c.dir.Git
-	if g == nil || c.worktree == nil || !c.place.Linked || g.Commits == nil || g.Landed != nil && *g.Landed {
+	if g == nil || c.worktree == nil || c.gone != nil || !c.place.Linked || g.Commits == nil || g.Landed != nil && *g.Landed {
 		return false
 	}
 	return l.o.Full || c.dir.Skipped == "" && isZero(g.Dirty) && isZero(g.Untracked) && isZero(g.Ignored) && isZero(g.Unreachable) &&

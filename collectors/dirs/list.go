@@ -115,7 +115,9 @@ func repository(common string) lister {
 			return nil, 0, sourceError(err)
 		}
 		if o.Only != "" {
-			return onlyOf(s, common, o.Only)
+			if _, err := os.Lstat(o.Only); !errors.Is(err, fs.ErrNotExist) {
+				return onlyOf(s, common, o.Only)
+			}
 		}
 		entries, err := repo.Entries()
 		if err != nil {
@@ -125,8 +127,11 @@ func repository(common string) lister {
 		if repo.Main != "" {
 			paths = append(paths, repo.Main)
 		}
+		var missing []string
 		unreadable := 0
-		collectors.Items(s.ctx, len(entries))
+		if o.Only == "" {
+			collectors.Items(s.ctx, len(entries))
+		}
 		for _, admin := range entries {
 			path, err := ask(s, func(f *git.Finder) (string, error) { return f.Tree(admin) })
 			switch {
@@ -135,8 +140,16 @@ func repository(common string) lister {
 			case !gone(err):
 				unreadable++
 			default:
-				s.missing(common, admin)
+				missing = append(missing, admin)
 			}
+		}
+		vanished := s.vanished(common, missing, paths)
+		if o.Only != "" {
+			vanished = slices.DeleteFunc(vanished, func(f found) bool { return f.path != filepath.Clean(o.Only) })
+			if len(vanished) > 0 {
+				return vanished, 0, nil
+			}
+			return onlyOf(s, common, o.Only)
 		}
 		// An entry can name any folder. It is this repository's when the folder says so too.
 		paths = slices.DeleteFunc(paths, func(path string) bool { return !s.mutual(common, path) })
@@ -149,7 +162,7 @@ func repository(common string) lister {
 				list = append(list, found{path: path, root: filepath.Dir(path)})
 			}
 		}
-		return list, unreadable + blind, nil
+		return append(list, vanished...), unreadable + blind, nil
 	}
 }
 

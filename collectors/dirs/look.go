@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +26,8 @@ type candidate struct {
 	place    git.Place
 	repo     *git.Repository
 	worktree *git.Worktree
+	// gone is the entry of a worktree whose folder is gone, as it was read first; nil for a folder that is there.
+	gone     *goneEntry
 	problems []string
 	// ignored are the paths that git ignores, nil where git was not asked.
 	ignored []string
@@ -62,6 +65,10 @@ func (l *look) base(list []found) {
 	}
 	l.mounts = mounts
 	for _, f := range list {
+		if f.entry != "" {
+			l.baseGone(f, err)
+			continue
+		}
 		c := &candidate{dir: snapshot.Dir{Name: filepath.Base(f.path), Path: f.path, Root: f.root}}
 		g, gerr := l.scout.glance(f)
 		switch {
@@ -132,6 +139,9 @@ func (l *look) holders(ctx context.Context) {
 		if c.dir.Symlink != nil && !*c.dir.Symlink {
 			paths = append(paths, c.dir.Path)
 		}
+		if c.gone != nil {
+			paths = append(paths, c.place.AdminDir)
+		}
 	}
 	if l.o.Holders == nil || len(paths) == 0 {
 		return
@@ -145,7 +155,11 @@ func (l *look) holders(ctx context.Context) {
 			c.fail(fmt.Errorf("look for holders: %w", err))
 			continue
 		}
-		c.dir.SetHolders(held[c.dir.Path], known)
+		users := held[c.dir.Path]
+		if c.gone != nil {
+			users = slices.Concat(users, held[c.place.AdminDir])
+		}
+		c.dir.SetHolders(users, known)
 	}
 }
 
@@ -180,6 +194,9 @@ func (l *look) repositories(ctx context.Context) {
 			for _, c := range members[common] {
 				if c.worktree != nil {
 					c.describe()
+					if c.gone != nil {
+						c.dir.Git.Registered = new(true)
+					}
 					c.dir.Git.Lock = l.lock(c)
 				}
 			}

@@ -58,8 +58,8 @@ func (l *look) settle(ctx context.Context) {
 		}
 	}()
 	l.candidates = slices.DeleteFunc(l.candidates, func(c *candidate) bool {
-		if c.dir.Inode == nil {
-			return false // nothing was read
+		if c.dir.Inode == nil || c.gone != nil {
+			return false // nothing was read, or settleGone asks
 		}
 		root := filepath.Dir(c.dir.Path)
 		err := fresh.root(l.scout, root)

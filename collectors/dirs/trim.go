@@ -23,7 +23,7 @@ const maxParts = 200
 // trims says whether the folders in a worktree that can be made again may go by themselves: it is a linked worktree, it is old enough, and
 // somebody wants it. What keeps it from going as a whole does not matter here.
 func (l *look) trims(c *candidate) bool {
-	return l.o.TrimAfter > 0 && !slices.Contains(l.o.Off, ruleTrim) && c.place.Linked &&
+	return l.o.TrimAfter > 0 && !slices.Contains(l.o.Off, ruleTrim) && c.place.Linked && c.gone == nil &&
 		c.worktree != nil && !c.worktree.ActiveAt.IsZero() && l.o.Now().Sub(c.worktree.ActiveAt) >= l.o.TrimAfter
 }
 
@@ -71,7 +71,7 @@ func (l *look) trim(ctx context.Context) {
 // within is the path in a worktree of the one folder that is asked for, "" where that is none in it.
 func (l *look) within(c *candidate) string {
 	rel, _ := strings.CutPrefix(filepath.Clean(l.o.Only), c.dir.Path+"/")
-	if rel == filepath.Clean(l.o.Only) {
+	if rel == filepath.Clean(l.o.Only) || c.gone != nil {
 		return ""
 	}
 	return rel

@@ -120,6 +120,17 @@ type asked struct {
 
 // repository says why a checkout's git folders are not to be relied on: another user can write what they say.
 func (t *trust) repository(s *scout, p git.Place) error {
+	if err := t.folders(s, p); err != nil || p.Bare {
+		return err
+	}
+	if err := own(s, filepath.Join(p.Path, ".git")); err != nil {
+		return fmt.Errorf("what says where its repository is, is not this user's: %w: it is not relied on", err)
+	}
+	return nil
+}
+
+// folders is repository for the git folders alone.
+func (t *trust) folders(s *scout, p git.Place) error {
 	for _, folder := range []string{p.CommonDir, filepath.Dir(p.AdminDir)} {
 		err, known := t.repos[folder]
 		if !known {
@@ -132,12 +143,6 @@ func (t *trust) repository(s *scout, p git.Place) error {
 	}
 	if err := own(s, p.AdminDir); err != nil {
 		return fmt.Errorf("its repository is not this user's: %w: what it says is not relied on", err)
-	}
-	if p.Bare {
-		return nil
-	}
-	if err := own(s, filepath.Join(p.Path, ".git")); err != nil {
-		return fmt.Errorf("what says where its repository is, is not this user's: %w: it is not relied on", err)
 	}
 	return nil
 }

@@ -375,6 +375,8 @@ type Dir struct {
 	Main      string `json:"main,omitempty"`
 	CommonDir string `json:"common_dir,omitempty"`
 	AdminDir  string `json:"admin_dir,omitempty"`
+	// Gone is true where the folder is gone and the worktree's entry, AdminDir, is what goes: Device, Inode, BornAt and MountID are the entry's.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // The outcomes of an act.

@@ -399,6 +399,9 @@ type Dir struct {
 	// Content is there for a folder in a linked worktree that holds only what can be made again: then that folder alone is the candidate,
 	// and its worktree stays.
 	Content *Content `json:"content,omitempty"`
+	// Gone is true where the folder is positively gone and its repository still has an entry for it: then that entry, Git.AdminDir, is the
+	// candidate, and ModifiedAt, ActiveAt, BornAt, Device, Inode, MountID and UID are those of the entry. Absent for a folder that is there.
+	Gone *bool `json:"gone,omitempty"`
 	// Skipped says why nothing looked into the folder: something cheaper already keeps it, or it holds more than one look reads.
 	Skipped string `json:"skipped,omitempty"`
 	// Error says what about the folder could not be read.
@@ -491,6 +494,9 @@ type Git struct {
 	// work until the spawn is completed.
 	Scaffold *int `json:"scaffold,omitempty"`
 	Reports  *int `json:"reports,omitempty"`
+	// Staged counts the paths at which the index of a worktree whose folder is gone differs from HEAD, unmerged ones among them. Of a folder
+	// that is there Dirty counts them.
+	Staged *int `json:"staged,omitempty"`
 	// Operation names a rebase, merge, cherry-pick, revert, bisect or am that is under way.
 	Operation *string `json:"operation,omitempty"`
 	// Nested are the repositories inside it, by relative path, submodules that were filled among them. Known and empty is [], unknown is

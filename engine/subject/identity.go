@@ -118,6 +118,13 @@ func (j *Joined) dirIdentity(id string) decision.Identity {
 	k.number(out.Device, out.Inode)
 	k.time(out.BornAt)
 	k.text(out.Path, out.Head)
+	if known(d.Gone) {
+		if !out.Worktree || out.AdminDir == "" || out.CommonDir == "" {
+			return decision.Identity{}
+		}
+		out.Gone = true
+		k.text("gone", out.AdminDir)
+	}
 	if d.Content != nil {
 		out.In = d.Content.Worktree
 		k.text(out.In)

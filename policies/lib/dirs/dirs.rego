@@ -32,6 +32,25 @@ holds_nothing if {
 }
 
 # METADATA
+# title: Holds nothing but its entry
+# description: >-
+#   True for a linked worktree whose folder is positively gone, and whose entry in its repository positively holds nothing that is not in the
+#   repository otherwise: nothing staged that HEAD does not have, no commit that only it reaches, no operation under way, no repository of
+#   a submodule.
+empty_entry if {
+	input.kind == "dir"
+	input.dir.gone == true
+	input.dir.symlink == false
+	input.dir.git.worktree == true
+	input.dir.git.registered == true
+	input.dir.git.head != ""
+	input.dir.git.staged == 0
+	input.dir.git.unreachable_commits == 0
+	input.dir.git.operation == ""
+	count(input.dir.git.nested) == 0
+}
+
+# METADATA
 # title: Disposable
 # description: >-
 #   True for a folder that is in no repository and has none in it, and whose path the operator declared disposable

@@ -324,6 +324,22 @@ empty := object.union(
 	}},
 )
 
+# A worktree whose folder was removed by hand.
+gone := object.union(
+	json.remove(dir, ["/dir/empty", "/dir/checkout", "/dir/git/dirty", "/dir/git/untracked", "/dir/git/ignored", "/dir/git/landed", "/dir/git/commits"]),
+	{
+		"idle": 345600,
+		"dir": {
+			"gone": true,
+			"git": {
+				"admin_dir": "/w/acme/.git/worktrees/feature",
+				"common_dir": "/w/acme/.git",
+				"staged": 0,
+			},
+		},
+	},
+)
+
 # What can be made again in a worktree that stays.
 content := object.union(
 	json.remove(dir, ["/dir/git"]),

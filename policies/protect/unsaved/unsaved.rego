@@ -3,11 +3,12 @@
 # description: |-
 #   Keeps a folder that holds anything which exists nowhere else.
 #
-#   Every folder but four: a linked worktree of which git says that it has no changed, untracked or ignored file, no commit that
+#   Every folder but five: a linked worktree of which git says that it has no changed, untracked or ignored file, no commit that
 #   nothing else reaches and no operation under way; an empty folder without a repository; a folder without a repository at or in
 #   it whose path is declared disposable (`disposable_content`, empty by default), which is not the home, does not hold it and is no
-#   root; and a folder in a worktree that holds only what can be made again ([reap.content.rebuildable](rebuildable.md)). What was
-#   not looked into, or could not be, stays.
+#   root; a folder in a worktree that holds only what can be made again ([reap.content.rebuildable](rebuildable.md)); and a worktree
+#   whose folder is gone and whose entry in the repository holds nothing of its own ([reap.dirs.gone](gone.md)). What was not looked
+#   into, or could not be, stays.
 #
 #   Files that a tool writes into worktrees for itself are no work: Codev's prompt, role, start script, session id and write guard,
 #   Claude Code's `settings.local.json`, and links from a Codev worktree to the main checkout's own `.env`. They count by their
@@ -84,6 +85,11 @@ _saved if {
 
 _saved if content.made_again
 
+_saved if {
+	dirs.empty_entry
+	count(_skipped) == 0
+}
+
 _clean if {
 	input.dir.git.worktree == true
 	input.dir.git.dirty == 0
@@ -121,6 +127,7 @@ _unread contains $"not all of it was read: {input.dir.error}" if input.dir.error
 _lost contains $"{what}: {found}{_named(name)}" if {
 	some name, what in {
 		"dirty": "changed files",
+		"staged": "staged files",
 		"untracked": "untracked files",
 		"ignored": "ignored files that cannot be rebuilt",
 		"unreachable_commits": "commits that nothing else reaches",
