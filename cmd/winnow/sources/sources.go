@@ -2,6 +2,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,6 +48,8 @@ type Scope struct {
 	ID, Kind string
 	// Source is the candidate's own source, Native what that calls it (snapshot.Candidate).
 	Source, Native string
+	// Repository is the git folder of a worktree whose own folder is gone: nothing at its path leads there. "" for any other candidate.
+	Repository string
 	// Argv has command lines read.
 	Argv bool
 	// Alone leaves out everything but the processes: enough to show what runs, and never to judge it.
@@ -59,7 +62,11 @@ type Scope struct {
 func ScopeOf(s *snapshot.Snapshot, id string) Scope {
 	kind, _ := snapshot.KindOf(id)
 	c, _ := s.Find(id)
-	return Scope{ID: id, Kind: kind.Name, Source: c.Source, Native: c.Native}
+	sc := Scope{ID: id, Kind: kind.Name, Source: c.Source, Native: c.Native}
+	if d := s.Dirs[id]; d.Gone != nil && *d.Gone && d.Git != nil {
+		sc.Repository = d.Git.CommonDir
+	}
+	return sc
 }
 
 // only is what the candidate's source calls it, where it is of that kind; "" asks for all.
@@ -337,7 +344,8 @@ func (set Set) ownDir(all []collectors.Source, sc Scope) []collectors.Source {
 	if own := sc.own(snapshot.KindDir, slices.Clone(all)); len(own) > 0 {
 		return own
 	}
-	if s, ok := dirs.Repository(set.dirOptions(sc), sc.only(snapshot.KindDir)); ok && s.Name == sc.Source {
+	at := cmp.Or(sc.Repository, sc.only(snapshot.KindDir))
+	if s, ok := dirs.Repository(set.dirOptions(sc), at); ok && s.Name == sc.Source {
 		return []collectors.Source{s}
 	}
 	return nil
