@@ -53,7 +53,7 @@ collect:
   herdr: {sockets: []}
   codev: {homes: []}
   shepherd: {stores: []}
-  dirs: {roots: [%[1]s/wt], agent_folders: []}
+  dirs: {roots: [%[1]s/wt], agent_folders: [], discover_from: []}
   timeout: 5s
   spawns: [{name: s, format: jsonl, path: %[1]s/spawns}]
   registry: [{name: r, format: json, path: %[1]s/registry}, {name: d, format: shepherd, path: %[1]s/store}]

@@ -25,12 +25,29 @@ type RunOptions struct {
 	// Discover gives the further sources that a path which some source named leads to; nil discovers nothing. It is asked once a path,
 	// under the same Timeout, beside the readers; a source whose name is already there is not started again.
 	Discover func(path string) []Source
+	// Around gives the further sources that a place of work leads to: a folder that something works in (FromProcesses, FromPanes), or that a
+	// search found, by the search's From. Unlike what a record names, such a place need not lead anywhere. Nil looks around nothing.
+	Around func(from, path string) []Source
+	// Searches look for such places beside the readers, under the same Timeout. One that takes longer is recorded as a source that failed.
+	Searches []Search
 	// Now is the clock that dates the snapshot; nil is time.Now.
 	Now func() time.Time
 	// Progress gets the sources that are being read, sorted by name, whenever one starts or ends. Calls never overlap.
 	Progress func(running []Running)
 	// Log may be nil.
 	Log hclog.Logger
+}
+
+// Where a place of work is known from, for RunOptions.Around.
+const (
+	FromProcesses = "processes"
+	FromPanes     = "panes"
+)
+
+// Search looks for places of work that no source of its own names. What it cannot read it leaves out.
+type Search struct {
+	Name, From string
+	Find       func(ctx context.Context) []string
 }
 
 // Run reads all sources at the same time into one snapshot, and starts those that Discover gives as soon as a path is named.
@@ -46,6 +63,9 @@ func Run(ctx context.Context, o RunOptions) *snapshot.Snapshot {
 	for _, s := range o.Sources {
 		r.admit(ctx, s)
 	}
+	for _, search := range o.Searches {
+		r.search(ctx, search)
+	}
 	for len(r.running) > 0 {
 		r.take(ctx, <-r.ended)
 	}
@@ -60,6 +80,9 @@ type run struct {
 	running map[string]*lease
 	asked   map[string]bool // the paths that Discover was asked about
 	done    map[string]reading
+	// cwds are the working folders of processes by pid, shells the first processes of panes.
+	cwds   map[int]string
+	shells []int
 }
 
 // reading is how the reading of one source ended.
@@ -73,6 +96,9 @@ type reading struct {
 	// found are the sources that a discovery gave; discovery is set for one.
 	found     []Source
 	discovery bool
+	// places are what a search found, and from is where.
+	places []string
+	from   string
 }
 
 func newRun(o RunOptions) *run {
@@ -88,6 +114,7 @@ func newRun(o RunOptions) *run {
 		running:    map[string]*lease{},
 		asked:      map[string]bool{},
 		done:       map[string]reading{},
+		cwds:       map[int]string{},
 	}
 }
 
@@ -122,25 +149,85 @@ func (r *run) discover(ctx context.Context, by string, named []string) {
 	if r.Discover == nil {
 		return
 	}
-	var paths []string
-	for _, p := range named {
-		if !r.asked[p] {
-			r.asked[p] = true
+	r.follow(ctx, "dirs/named by "+by, r.unasked("", named), r.Discover)
+}
+
+// around asks where places of work lead to.
+func (r *run) around(ctx context.Context, by, from string, places []string) {
+	if r.Around == nil {
+		return
+	}
+	r.follow(ctx, "dirs/around "+from+" of "+by, r.unasked(from, places), func(path string) []Source { return r.Around(from, path) })
+}
+
+// unasked leaves the paths that were not asked about before.
+func (r *run) unasked(from string, all []string) (paths []string) {
+	for _, p := range all {
+		if key := from + "\x00" + p; p != "" && !r.asked[key] {
+			r.asked[key] = true
 			paths = append(paths, p)
 		}
 	}
+	return paths
+}
+
+// follow asks about each of the paths, and starts what that gives.
+func (r *run) follow(ctx context.Context, name string, paths []string, lead func(path string) []Source) {
 	if len(paths) == 0 {
 		return
 	}
-	what := reading{Source: Source{Name: "dirs/named by " + by, Kind: "dirs"}, discovery: true}
+	what := reading{Source: Source{Name: name, Kind: "dirs"}, discovery: true}
 	r.watch(ctx, what, func(ctx context.Context, into *reading) {
+		Items(ctx, len(paths))
 		for _, p := range paths {
 			if into.err = ctx.Err(); into.err != nil {
 				return
 			}
-			into.found = append(into.found, r.Discover(p)...)
+			into.found = append(into.found, lead(p)...)
 		}
 	})
+}
+
+func (r *run) search(ctx context.Context, s Search) {
+	if r.Around == nil {
+		return
+	}
+	what := reading{Source: Source{Name: "dirs/found by " + s.Name, Kind: "dirs"}, discovery: true, from: s.From}
+	r.watch(ctx, what, func(ctx context.Context, into *reading) { into.places = s.Find(ctx) })
+}
+
+// work takes note of the folders that something of a part works in, and looks around them. Most multiplexers say only which processes a pane has,
+// and /proc where those work: whichever of the two is read later brings them together.
+func (r *run) work(ctx context.Context, by string, p *Part) {
+	var byProcesses, byPanes []string
+	for _, id := range slices.Sorted(maps.Keys(p.Processes)) {
+		if proc := p.Processes[id]; proc.Cwd != nil && (proc.CwdDeleted == nil || !*proc.CwdDeleted) {
+			byProcesses = append(byProcesses, *proc.Cwd)
+			r.cwds[proc.PID] = *proc.Cwd
+		}
+	}
+	panes := func(all []snapshot.Pane) {
+		for i := range all {
+			byPanes = append(byPanes, all[i].Cwd)
+			if pid := all[i].ShellPID; pid != nil {
+				r.shells = append(r.shells, *pid)
+			}
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.Sessions)) {
+		panes(p.Sessions[id].Panes)
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.Tabs)) {
+		panes(p.Tabs[id].Panes)
+	}
+	for _, id := range slices.Sorted(maps.Keys(p.Terminals)) {
+		byPanes = append(byPanes, p.Terminals[id].Cwd)
+	}
+	for _, pid := range r.shells {
+		byPanes = append(byPanes, r.cwds[pid])
+	}
+	r.around(ctx, by, FromProcesses, byProcesses)
+	r.around(ctx, by, FromPanes, byPanes)
 }
 
 // watch runs read in the background under the timeout and has its end delivered to ended exactly once.
@@ -175,6 +262,8 @@ func (r *run) take(ctx context.Context, end reading) {
 		}
 	}
 	r.discover(ctx, end.Name, end.part.Named)
+	r.around(ctx, end.Name, end.from, end.places)
+	r.work(ctx, end.Name, &end.part)
 }
 
 func (r *run) tell() {

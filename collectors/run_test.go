@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -189,6 +190,37 @@ func TestDiscoveryFollowsNamesOnceAndEnds(t *testing.T) {
 	if asked.Load() != 4 || read.Load() != 2 {
 		t.Errorf("asked %d paths and read %d sources; want 4 and 2", asked.Load(), read.Load())
 	}
+}
+
+// TestWhereSomethingWorksIsLookedAround has processes, panes and a search say where agents work: each place is asked about once, as what it is.
+func TestWhereSomethingWorksIsLookedAround(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	o := collectors.RunOptions{
+		Around: func(from, path string) []collectors.Source {
+			asked = append(asked, from+" "+path)
+			return []collectors.Source{source("dirs/"+path, gives(collectors.Part{Dirs: dirs("dirs/"+path, path)}))}
+		},
+		Searches: []collectors.Search{{Name: "x", From: "x", Find: func(context.Context) []string { return []string{"/x", "", "/x"} }}},
+	}
+	o.Sources = []collectors.Source{source("proc", gives(collectors.Part{
+		Processes: map[string]snapshot.Process{"process:1@1": {PID: 1, Cwd: new("/p")}, "process:2@1": {PID: 2, Cwd: new("/p")}, "process:3@1": {},
+			"process:4@1": {Cwd: new("/gone"), CwdDeleted: new(true)}},
+		Sessions:  map[string]snapshot.Session{"session:a": {Panes: []snapshot.Pane{{Cwd: "/s"}, {ShellPID: new(2)}, {ShellPID: new(9)}}}},
+		Tabs:      map[string]snapshot.Tab{"tab:a": {Panes: []snapshot.Pane{{Cwd: "/t"}}}},
+		Terminals: map[string]snapshot.Terminal{"terminal:a": {Cwd: "/c"}},
+	}))}
+	one := sync.Mutex{}
+	around := o.Around
+	o.Around = func(from, path string) []collectors.Source {
+		one.Lock()
+		defer one.Unlock()
+		return around(from, path)
+	}
+	snap := collectors.Run(t.Context(), o)
+	slices.Sort(asked)
+	must.Equal(t, []string{"panes /c", "panes /p", "panes /s", "panes /t", "processes /p", "x /x"}, asked, "asked")
+	must.Equal(t, []string{"dir:/c", "dir:/p", "dir:/s", "dir:/t", "dir:/x"}, slices.Sorted(maps.Keys(snap.Dirs)), "dirs")
 }
 
 func TestDiscoveryThatHangsOrPanicsIsAFailedSource(t *testing.T) {

@@ -171,6 +171,15 @@ CREATE TABLE agent_sessions (
 ALTER TABLE sweeps ADD COLUMN rules TEXT NOT NULL DEFAULT '';
 ALTER TABLE sweeps ADD COLUMN boot_id TEXT NOT NULL DEFAULT '';
 ALTER TABLE sweeps ADD COLUMN sources TEXT;
+`, `
+-- Which processes looks saw below which agents; agents as JSON.
+CREATE TABLE descents (
+	pid         INTEGER PRIMARY KEY,
+	boot_id     TEXT NOT NULL,
+	start_ticks INTEGER NOT NULL,
+	agents      TEXT NOT NULL,
+	last_at     INTEGER
+) STRICT;
 `}
 
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the

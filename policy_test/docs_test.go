@@ -67,7 +67,9 @@ func TestOwnRuleDecides(t *testing.T) {
 		{"feature", "topic", "spare  "},
 	} {
 		c := rename(test.name, test.branch)
-		got := decide(t, e, c.config(t), c.world(t))["dir:/w/feature"]
+		config := c.config(t)
+		config.Own = map[string]any{"scratch_after": 86400.0}
+		got := decide(t, e, config, c.world(t))["dir:/w/feature"]
 		if got == nil {
 			t.Fatalf("%s is out of scope", test.name)
 		}

@@ -228,7 +228,12 @@ func terminalRule(t *snapshot.Terminal) string {
 func (c Case) config(t *testing.T) *subject.Config {
 	t.Helper()
 	var whole struct {
-		Rules map[string]any `yaml:"rules"`
+		Rules   map[string]any `yaml:"rules"`
+		Collect struct {
+			Processes struct {
+				Markers subject.Markers `yaml:"markers"`
+			} `yaml:"processes"`
+		} `yaml:"collect"`
 	}
 	if err := yaml.Unmarshal(winnow.DefaultConfig, &whole); err != nil {
 		t.Fatalf("read config.yaml: %v", err)
@@ -243,6 +248,11 @@ func (c Case) config(t *testing.T) *subject.Config {
 	}
 	if err := json.Unmarshal(data, &out); err != nil {
 		t.Fatalf("read the case's config: %v", err)
+	}
+	for _, m := range whole.Collect.Processes.Markers {
+		if m.Value != "pane" {
+			out.Markers = append(out.Markers, m)
+		}
 	}
 	return &out
 }

@@ -203,6 +203,50 @@ func TestContentComesBackIntoItsWorktreeOnly(t *testing.T) {
 	}
 }
 
+// TestContentCrash kills Winnow before each of its steps: what is settled afterwards is in its place, or set aside whole and comes back.
+func TestContentCrash(t *testing.T) {
+	t.Parallel()
+	w, _, path := newTrim(t)
+	files := w.list(path)
+	outcomes := map[string]int{}
+	for n := 1; ; n++ {
+		id := w.identity(path)
+		id.In = w.tree
+		d := decision.Decision{ID: "dir:" + path, Kind: "dir", Verdict: decision.Reap, Identity: decision.Identity{Key: path, Dir: &id}}
+		g, err := New(w.o).Hold(t.Context(), nth(n), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := throughJSON(t, decision.Intent{ID: nth(n), Candidate: d.ID, Kind: d.Kind, Identity: d.Identity, At: time.Now(),
+			RestoreUntil: time.Now().Add(time.Hour), Plan: g.Plan()})
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		cut := w.dies("do", n, in)
+		out := decision.Outcome{Outcome: decision.Done}
+		if cut {
+			out = New(w.o).Settle(t.Context(), in)
+			outcomes[out.Outcome]++
+		}
+		if out.Outcome == decision.Done {
+			if _, err := New(w.o).Restore(t.Context(), in); err != nil {
+				t.Fatalf("step %d: %v", n, err)
+			}
+		}
+		for name, want := range files {
+			if got := w.list(path)[name]; got != want && name != "." {
+				t.Fatalf("step %d, %+v: %s is %s and was %s", n, out, name, got, want)
+			}
+		}
+		if !cut {
+			break
+		}
+	}
+	if outcomes[decision.Done] == 0 || outcomes[decision.Failed] == 0 {
+		t.Errorf("outcomes: %v", outcomes)
+	}
+}
+
 func (w *world) link(path string) {
 	w.t.Helper()
 	if err := errors.Join(os.Rename(path, filepath.Join(w.base, "elsewhere")), os.Symlink(filepath.Join(w.base, "elsewhere"), path)); err != nil {

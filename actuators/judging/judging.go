@@ -101,7 +101,7 @@ func New(t testing.TB, kind string, load func() (*Policies, error), sources func
 	}
 	j.Rules = c.Rules.Config
 	j.Rules.Grace, j.Rules.ConfirmAfter, j.Rules.ConfirmProcessAfter, j.Rules.SteadyFor = subject.Grace{}, 0, 0, 0
-	j.processes = processes.Options{Root: "/proc", Markers: slices.Concat(c.Collect.Processes.Markers, snapshot.PaneMarkers)}
+	j.processes = processes.Options{Root: "/proc", Markers: slices.Concat(c.MarkerNames(), snapshot.PaneMarkers)}
 	j.By(load)
 	return j
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"winnow/actuators"
@@ -74,6 +75,34 @@ func (h *held) since() (since []int, err error) {
 	return since, nil
 }
 
+// weigh reads the memory of the process and of those below it, by pid. Where it cannot be read it counts for nothing.
+func (h *held) weigh() map[int]int64 {
+	out := map[int]int64{}
+	for _, p := range append([]*act.Held{h.Held}, h.below...) {
+		if n, err := p.PSS(); err == nil {
+			out[p.PID] = n
+		}
+	}
+	return out
+}
+
+// maxNamed is how many of the processes that ended with one are named.
+const maxNamed = 8
+
+// named lists the processes below that have ended.
+func (h *held) named(name map[int]string) string {
+	var names []string
+	for _, b := range h.below {
+		if name[b.PID] != "" && b.Over() {
+			names = append(names, fmt.Sprintf("%s (%d)", name[b.PID], b.PID))
+		}
+	}
+	if more := len(names) - maxNamed; more > 0 {
+		names = append(names[:maxNamed], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
 // endBelow ends what was judged with a process that has just ended, so that it is not left over. judged are those of the look right
 // before the act.
 func (h *held) endBelow(ctx context.Context, judged []decision.Member, since []int, out decision.Outcome) decision.Outcome {
@@ -106,6 +135,9 @@ func (h *held) endBelow(ctx context.Context, judged []decision.Member, since []i
 		}.Bury(context.WithoutCancel(ctx), mine)
 		out.Freed.RSS += b.Freed.RSS
 		out.Detail += "; " + b.Detail
+		if names := h.named(name); names != "" {
+			out.Detail += "; ended with it: " + names
+		}
 	}
 	if len(since) > 0 {
 		out.Detail += fmt.Sprintf("; %s that it started since it was judged stayed, and the next sweep decides on: pid %v", panes.Count(len(since), "process", "processes"), since)

@@ -3,6 +3,7 @@ package processes
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -118,6 +119,14 @@ func TestEndsWhatIsBelowToo(t *testing.T) {
 		if !strings.Contains(out.Detail, words) {
 			t.Errorf("not in %q: %q", out.Detail, words)
 		}
+	}
+	for _, b := range judged(below) {
+		if !strings.Contains(out.Detail, fmt.Sprintf("%s (%d)", b.Name, b.PID)) {
+			t.Errorf("%s (%d) is not named in %q", b.Name, b.PID, out.Detail)
+		}
+	}
+	if out.Freed.PSS <= 0 {
+		t.Errorf("no memory came back: %+v", out.Freed)
 	}
 	if out.Freed.RSS <= p.RSS {
 		t.Errorf("what was below freed nothing: %d", out.Freed.RSS)

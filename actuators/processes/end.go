@@ -30,9 +30,16 @@ func (h *held) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 	if err != nil {
 		return actuators.OutcomeOf(err)
 	}
+	memory := h.weigh()
 	out := h.end(ctx, *want)
-	if out.Outcome == decision.Done {
-		out = h.endBelow(ctx, in.Identity.Below, since, out)
+	if out.Outcome != decision.Done {
+		return out
+	}
+	out = h.endBelow(ctx, in.Identity.Below, since, out)
+	for _, p := range append([]*act.Held{h.Held}, h.below...) {
+		if p.Over() {
+			out.Freed.PSS += memory[p.PID]
+		}
 	}
 	return out
 }

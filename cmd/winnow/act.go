@@ -31,8 +31,8 @@ func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snap
 	defer s.hands.take()()
 	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, s.touched(f.show.kinds), f.caps(s.cfg))
 	carrier.Past = past
-	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, res.Decisions)...)
-	if next := s.follow(ctx, r, snap, mem, res); len(next) > 0 && slices.Contains(carrier.Kinds, snapshot.KindDir) {
+	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, f.chosen(res.Decisions))...)
+	if next := f.among(s.follow(ctx, r, snap, mem, res)); len(next) > 0 && slices.Contains(carrier.Kinds, snapshot.KindDir) {
 		carrier.Past.Used = nil // they were in use until now, by what this very sweep ended
 		r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, next)...)
 	}

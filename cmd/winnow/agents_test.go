@@ -185,7 +185,7 @@ func TestACapturedMarkerIsOfAnAgentThatIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for agent, want := range map[string][]string{
-		"Claude Code": {"CLAUDECODE", "CLAUDE_CODE_SESSION_ID"}, "Codex": {"CODEX_THREAD_ID"}, "OpenCode": {"OPENCODE"}, "pi": {"PI_CODING_AGENT"},
+		"Claude Code": {"CLAUDECODE", "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_SESSION_ID"}, "Codex": {"CODEX_CI", "CODEX_SESSION_ID", "CODEX_THREAD_ID"}, "OpenCode": {"OPENCODE", "OPENCODE_PID"}, "pi": {"PI_CODING_AGENT"},
 		// Editors run these agents in a program of their own, which is not known: docs/agents.md, rule 2.
 		"Gemini CLI": nil, "Qwen Code": nil, "GitHub Copilot CLI": nil,
 	} {
@@ -198,7 +198,7 @@ func TestACapturedMarkerIsOfAnAgentThatIsKnown(t *testing.T) {
 				seen++
 				var have []string
 				for _, name := range p.Env {
-					if slices.Contains(cfg.Collect.Processes.Markers, name) {
+					if slices.Contains(cfg.MarkerNames(), name) {
 						have = append(have, name)
 					}
 				}

@@ -67,7 +67,7 @@ func newDoctor(a *app) *cobra.Command {
 
 func (a *app) examine(ctx context.Context) []Check {
 	loaded, rules := a.checkPolicies(ctx)
-	checks := slices.Concat([]Check{a.checkConfig()}, a.checkLevelsSet(), a.checkState(ctx), []Check{loaded}, checkKernel(a.cfg.State), checkPrograms(ctx))
+	checks := slices.Concat([]Check{a.checkConfig()}, a.checkLevelsSet(), a.checkState(ctx), []Check{loaded}, a.checkOwn(rules), checkKernel(a.cfg.State), checkPrograms(ctx))
 	s, err := a.look(ctx, sources.Scope{}, a.recall(ctx))
 	if err != nil {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
@@ -147,6 +147,33 @@ func (a *app) checkPolicies(ctx context.Context) (Check, map[string]policy.Rule)
 	}
 	defer e.Close()
 	return Check{"policies", "policies", healthy, fmt.Sprintf("%s, revision %s, %s", text.Plural(len(p.Rules()), "rule"), p.Revision, p.Digest[:min(len(p.Digest), 19)])}, p.Rules()
+}
+
+// checkOwn lists the parameters that loaded rules declare, each with its value.
+func (a *app) checkOwn(rules map[string]policy.Rule) []Check {
+	var out []Check
+	for _, id := range slices.Sorted(maps.Keys(rules)) {
+		for _, p := range rules[id].Own {
+			detail := fmt.Sprintf("%s, of %s", ownText(p.Type, a.cfg.Rules.Own[p.Name]), id)
+			if p.Description != "" {
+				detail += ": " + p.Description
+			}
+			out = append(out, Check{"config", policy.OwnKey + "." + p.Name, healthy, detail})
+		}
+	}
+	return out
+}
+
+// ownText is a parameter's value as a configuration has it.
+func ownText(of string, v any) string {
+	seconds, ok := v.(float64)
+	if of != "duration" || !ok {
+		return fmt.Sprintf("%v", v)
+	}
+	if whole := int(seconds); whole > 0 && whole%86400 == 0 && float64(whole) == seconds {
+		return fmt.Sprintf("%dd", whole/86400)
+	}
+	return config.Seconds(seconds).String()
 }
 
 // checkKernel tries the calls that acts rest on, on nothing but this process and the state folder.
@@ -299,7 +326,7 @@ func (a *app) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []C
 		}
 		out = append(out, c)
 	}
-	return append(out, unreadMarkers(a.cfg.Collect.Processes.Markers, &a.cfg.Rules.Config)...)
+	return append(out, unreadMarkers(a.cfg.MarkerNames(), &a.cfg.Rules.Config)...)
 }
 
 // anyRead reports whether a source of a kind, and of a format where one is given, was read.
@@ -314,7 +341,7 @@ func anyRead(s *snapshot.Snapshot, kind, format string) bool {
 
 // needs are the words that METADATA may name as a rule's needs, each with why it is missing here: "" where it is not.
 func (a *app) needs(s *snapshot.Snapshot) map[string]string {
-	r, markers := &a.cfg.Rules, a.cfg.Collect.Processes.Markers
+	r, markers := &a.cfg.Rules, a.cfg.MarkerNames()
 	recorded := slices.ContainsFunc(s.Registry, func(e snapshot.Entry) bool { return e.Session != "" })
 	worktree, upstream := false, false
 	for _, d := range s.Dirs {

@@ -17,7 +17,9 @@ import (
 	"winnow/cmd/winnow/text"
 	"winnow/engine/alarm"
 	"winnow/engine/decision"
+	"winnow/engine/eval"
 	"winnow/engine/explain"
+	"winnow/engine/policy"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 	"winnow/internal/plain"
@@ -75,21 +77,9 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 			return fmt.Errorf("explain %s: find out who uses it: %w", full, err)
 		}
 	}
-	sub, ok := subject.Join(s, &a.cfg.Rules.Config).Subject(full)
-	if !ok {
-		return fmt.Errorf("explain %s: it cannot be judged", full)
-	}
-	x, err := e.Explain(ctx, sub)
+	out, err := a.explanation(ctx, e, p, s, full)
 	if err != nil {
 		return err
-	}
-	out := Explained{
-		Explanation: x, TakenAt: s.TakenAt, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest}, Sources: map[string]snapshot.Source{}, Subject: sub,
-	}
-	d := decided(out)
-	out.Main = report.Main(d, s)
-	for name := range sub.EvidenceSources {
-		out.Sources[name] = s.Sources[name]
 	}
 	if file == "" {
 		if out.Refusal, err = a.refusal(ctx, full); err != nil {
@@ -99,7 +89,44 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 			return err
 		}
 	}
-	return a.show(out, "  ", func(w io.Writer) { a.paint.explainText(w, out, d, rules) })
+	return a.show(out, "  ", func(w io.Writer) { a.paint.explainText(w, out, rules) })
+}
+
+// explanation explains one candidate of a snapshot.
+func (a *app) explanation(ctx context.Context, e *eval.Engine, p *policy.Policy, s *snapshot.Snapshot, id string) (Explained, error) {
+	sub, ok := subject.Join(s, &a.cfg.Rules.Config).Subject(id)
+	if !ok {
+		return Explained{}, fmt.Errorf("explain %s: it cannot be judged", id)
+	}
+	x, err := e.Explain(ctx, sub)
+	if err != nil {
+		return Explained{}, err
+	}
+	out := Explained{
+		Explanation: x, TakenAt: s.TakenAt, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest}, Sources: map[string]snapshot.Source{}, Subject: sub,
+	}
+	out.Main = report.Main(decided(out), s)
+	for name := range sub.EvidenceSources {
+		out.Sources[name] = s.Sources[name]
+	}
+	return out, nil
+}
+
+// explained is the text of an explanation, with the rules, for so many columns.
+func (a *app) explained(ctx context.Context, e *eval.Engine, p *policy.Policy, s *snapshot.Snapshot, id string, width int) (string, error) {
+	out, err := a.explanation(ctx, e, p, s, id)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	a.paint.at(width).explainText(&b, out, true)
+	return b.String(), nil
+}
+
+// at is the same paint for another width.
+func (p paint) at(width int) paint {
+	p.Width = width
+	return p
 }
 
 // decided is the decision that an explanation is of, with the reasons that count.
@@ -121,7 +148,8 @@ func decided(x Explained) decision.Decision {
 	return d
 }
 
-func (p paint) explainText(w io.Writer, x Explained, d decision.Decision, rules bool) {
+func (p paint) explainText(w io.Writer, x Explained, rules bool) {
+	d := decided(x)
 	verdict, next := p.Yellow("stays"), ""
 	switch {
 	case x.Verdict == decision.Reap:

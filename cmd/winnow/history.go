@@ -20,14 +20,14 @@ type History struct {
 }
 
 func newHistory(a *app) *cobra.Command {
-	since := 24 * time.Hour
+	since := span(24 * time.Hour)
 	cmd := &cobra.Command{
 		Use:   "history",
 		Short: "Sweeps and acts from the ledger",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h := History{Sweeps: []ledger.Sweep{}, Acts: []ledger.Act{}}
-			from := time.Now().Add(-since)
+			from := time.Now().Add(-time.Duration(since))
 			err := a.readLedger(func(l *ledger.Ledger) (err error) {
 				if h.Sweeps, err = l.Sweeps(cmd.Context(), from); err != nil {
 					return err
@@ -38,10 +38,10 @@ func newHistory(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.show(h, "  ", func(w io.Writer) { a.historyText(w, h, since) })
+			return a.show(h, "  ", func(w io.Writer) { a.historyText(w, h, time.Duration(since)) })
 		},
 	}
-	cmd.Flags().DurationVar(&since, "since", since, "how far back")
+	cmd.Flags().Var(&since, "since", "how far back, such as 90m or 2d")
 	return cmd
 }
 

@@ -60,6 +60,18 @@ func (a *app) checkRuled(p *policy.Policy) error {
 	return a.cfg.SetOwn(p.Parameters())
 }
 
+// withOwn gives the parameters of one's own rules their values where nothing is judged. The embedded rules have none.
+func (a *app) withOwn(ctx context.Context) error {
+	if len(a.cfg.Policy.Paths) == 0 {
+		return a.cfg.SetOwn(nil)
+	}
+	e, _, err := a.engine(ctx)
+	if err != nil {
+		return err
+	}
+	return e.Close()
+}
+
 // trees are the embedded policies, the operator's folders, or both.
 func (a *app) trees(ctx context.Context) ([]policy.Tree, error) {
 	var trees []policy.Tree

@@ -22,6 +22,7 @@ import (
 // snapshot and is not an error; what comes back as an error is configuration that names no source.
 func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot.Snapshot, error) {
 	set := a.sources()
+	set.Descents = mem.descents
 	from, err := set.Of(sc, mem.owners)
 	if err != nil {
 		return nil, err
@@ -34,8 +35,10 @@ func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot
 		Now:     func() time.Time { return began.At },
 		Log:     a.log.Named("collectors"),
 	}
-	if a.cfg.Collect.Dirs.Discover && (sc.Kind == "" || sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession) {
+	if a.cfg.Collect.Dirs.Discover && !sc.Alone && (sc.Kind == "" || sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession) {
 		opts.Discover = func(path string) []collectors.Source { return set.Discover(sc, path) }
+		opts.Around = func(from, path string) []collectors.Source { return set.Around(sc, from, path) }
+		opts.Searches = set.Searches(mem.repositories)
 	}
 	progress := a.progress()
 	opts.Progress = progress.show
@@ -54,7 +57,7 @@ func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot
 	panes.Fill(s)
 	mem.fill(ctx, s, a.cfg.Rules.ClockJump)
 	a.projects(ctx, s, sc)
-	if sc.ID == "" { // one candidate's look does not see where everybody else's sessions live
+	if sc.ID == "" && !sc.Alone { // one candidate's look does not see where everybody else's sessions live
 		s.Workers = a.observer().Observe(ctx, s)
 	}
 	return s, nil
@@ -109,17 +112,22 @@ type memory struct {
 	owners    []snapshot.Owner
 	// hosts are the tmux sessions in which an agent was seen.
 	hosts []snapshot.AgentSession
+	// repositories are the owners of folders that the latest sweeps decided on.
+	repositories []string
+	descents     []snapshot.Descent
 }
 
 // remember reads the memory from an open ledger.
 func remember(ctx context.Context, path string, l *ledger.Ledger) memory {
 	m := memory{path: path}
-	var errs [5]error
+	var errs [7]error
 	m.holds, errs[0] = l.Holds(ctx)
 	m.sightings, errs[1] = l.Sightings(ctx)
 	m.last, errs[2] = l.Look(ctx)
 	m.owners, errs[3] = l.Owners(ctx)
 	m.hosts, errs[4] = l.AgentSessions(ctx)
+	m.repositories, errs[5] = l.Repositories(ctx)
+	m.descents, errs[6] = l.Descents(ctx)
 	m.err = errors.Join(errs[:]...)
 	return m
 }
@@ -150,7 +158,7 @@ func (m memory) fill(_ context.Context, s *snapshot.Snapshot, jump float64) {
 		return
 	}
 	s.Sources[snapshot.Ledger] = src
-	s.Holds, s.Sightings, s.Owners, s.AgentSessions = m.holds, m.sightings, m.owners, m.hosts
+	s.Holds, s.Sightings, s.Owners, s.AgentSessions, s.Descents = m.holds, m.sightings, m.owners, m.hosts, m.descents
 	s.Host.SteadySince, s.Host.LastResumeAt = ledger.Steady(m.last, s.Host, s.TakenAt, config.Seconds(jump))
 	s.Host.Asleep = ledger.Asleep(m.last, s.Host, s.TakenAt)
 }

@@ -19,7 +19,7 @@ import (
 
 func newRetain(a *app) *cobra.Command {
 	var reason string
-	var span time.Duration
+	var long span
 	cmd := &cobra.Command{
 		Use:   "retain ID --reason TEXT",
 		Short: "Hold a candidate, so that nothing may reap it",
@@ -31,14 +31,14 @@ also be a worker's id in its registry. A session that a registry records is only
 			if strings.TrimSpace(reason) == "" {
 				return config.Mistakef("--reason is missing: say why it must stay, for the reader of winnow holds")
 			}
-			if span < 0 || cmd.Flags().Changed("for") && span == 0 {
-				return config.Mistakef("--for %s holds nothing: give a time from now on such as 48h, or leave it out for a hold without an end", span)
+			if long < 0 || cmd.Flags().Changed("for") && long == 0 {
+				return config.Mistakef("--for %s holds nothing: give a time from now on such as 2d, or leave it out for a hold without an end", time.Duration(long))
 			}
-			return a.retain(cmd.Context(), ids[0], reason, span)
+			return a.retain(cmd.Context(), ids[0], reason, time.Duration(long))
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why it must stay")
-	cmd.Flags().DurationVar(&span, "for", 0, "how long; without it until it is released")
+	cmd.Flags().Var(&long, "for", "how long, such as 90m or 2d; without it until it is released")
 	return cmd
 }
 

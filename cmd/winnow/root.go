@@ -29,6 +29,8 @@ type app struct {
 	paint       paint
 	hands       *hands
 	acting      ledger.Acting
+	// drawing is true while a command has the whole terminal.
+	drawing bool
 	// policy is what was loaded last; nil in a command that judges nothing.
 	policy *policy.Policy
 	// workers says what became of workers; made when it is first asked, see observer.
@@ -86,7 +88,7 @@ something would be reaped, 5 when a cap held (winnow help exit-codes).`,
 	f.BoolVar(&a.flags.noColor, "no-color", false, "the same as --color never")
 
 	root.AddCommand(
-		newSweep(a), newSnapshot(a), newSubjects(a), newDecide(a), newExplain(a),
+		newSweep(a), newReview(a), newTop(a), newSnapshot(a), newSubjects(a), newDecide(a), newExplain(a),
 		newRetain(a), newRelease(a), newHolds(a), newCleanup(a),
 		newHistory(a), newTrash(a), newRestore(a),
 		newTrust(a), newDoctor(a), newDemo(a), newInit(a),

@@ -88,6 +88,10 @@ func TestScripts(t *testing.T) {
 			"herdr":    herdrCmd,
 			"sqlite":   sqliteCmd,
 			"tower":    towerCmd,
+			"screen":   screenCmd,
+			"keys":     keysCmd,
+			"resize":   resizeCmd,
+			"shows":    showsCmd,
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "root" {
@@ -114,7 +118,9 @@ func setUpScript(env *testscript.Env) error {
 	for name, val := range map[string]string{
 		"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null", "GIT_AUTHOR_NAME": "t", "GIT_AUTHOR_EMAIL": "t@localhost",
 		"GIT_COMMITTER_NAME": "t", "GIT_COMMITTER_EMAIL": "t@localhost", "SHELL": "/bin/sh", "TMUX": "", "TERM": "xterm", "LC_ALL": "C.UTF-8",
-		"MARK": mark, "MARKER": "WINNOW_" + strings.ToUpper(mark),
+		// Not where the machine's processes work: scripts act, and other tests' repositories are not theirs.
+		"WINNOW_COLLECT_DIRS_DISCOVER_FROM": "panes,ledger,agents,under",
+		"MARK":                              mark, "MARKER": "WINNOW_" + strings.ToUpper(mark),
 	} {
 		env.Setenv(name, val)
 	}

@@ -19,9 +19,9 @@ import (
 // errSizes is why a measuring ends before all was counted.
 var errSizes = errors.New("collect.dirs.sizes has passed")
 
-// measure fills in what the folders take up that may go, and nothing of what stays. It takes collect.dirs.sizes at most; what was not
-// counted by then is a size that is not complete.
-func (a *app) measure(ctx context.Context, s *snapshot.Snapshot, ds []decision.Decision) {
+// measure fills in what the wanted folders take up. It takes collect.dirs.sizes at most; what was not counted by then is a size that is not
+// complete.
+func (a *app) measure(ctx context.Context, s *snapshot.Snapshot, ds []decision.Decision, wanted func(decision.Decision) bool) {
 	within := a.cfg.Collect.Dirs.Sizes
 	if within <= 0 {
 		return
@@ -34,7 +34,7 @@ func (a *app) measure(ctx context.Context, s *snapshot.Snapshot, ds []decision.D
 	for i := range ds {
 		d, seen := s.Dirs[ds[i].ID]
 		switch {
-		case !seen || !mayGo(ds[i]):
+		case !seen || !wanted(ds[i]):
 		case d.Content != nil:
 			if b := d.Content.Bytes; b != nil { // the look that found it has counted it
 				ds[i].Size = &decision.Size{Bytes: *b, Rebuildable: *b, In: d.Name, Complete: true, MeasuredAt: s.TakenAt}

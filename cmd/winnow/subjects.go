@@ -25,6 +25,9 @@ the policies judge, and stock opa takes it:
 			if err != nil {
 				return err
 			}
+			if err := a.withOwn(cmd.Context()); err != nil {
+				return err
+			}
 			joined := subject.Join(s, &a.cfg.Rules.Config)
 			for _, kind := range snapshot.KindNames() {
 				for _, id := range joined.IDs(kind) {

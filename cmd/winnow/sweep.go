@@ -17,8 +17,32 @@ import (
 type sweepFlags struct {
 	apply, confirm bool
 	fetch          bool
-	show           showFlags
+	// only are the ids of what may be acted on, nil for everything that the decisions reap.
+	only []string
+	show showFlags
 	capFlags
+}
+
+// chosen are all decisions, of which only the chosen ones reap: the caps take their shares of everything that was seen.
+func (f sweepFlags) chosen(ds []decision.Decision) []decision.Decision {
+	if f.only == nil {
+		return ds
+	}
+	out := slices.Clone(ds)
+	for i := range out {
+		if !slices.Contains(f.only, out[i].ID) {
+			out[i].Verdict = decision.Spare
+		}
+	}
+	return out
+}
+
+// among leaves of decisions those that were chosen.
+func (f sweepFlags) among(ds []decision.Decision) []decision.Decision {
+	if f.only == nil {
+		return ds
+	}
+	return slices.DeleteFunc(ds, func(d decision.Decision) bool { return !slices.Contains(f.only, d.ID) })
 }
 
 // showFlags are what sweep and decide share.

@@ -19,6 +19,7 @@ import (
 	"winnow/engine/eval"
 	"winnow/engine/policy"
 	"winnow/engine/snapshot"
+	"winnow/engine/subject"
 	"winnow/ledger"
 )
 
@@ -31,6 +32,8 @@ type sweeper struct {
 	// broken is why there is no ledger: the look then spares everything and nothing is remembered.
 	broken error
 	unlock []func() error
+	// seen is what the last sweep looked at.
+	seen *snapshot.Snapshot
 }
 
 // openSweeper takes the lock and opens the ledger. Without a ledger nothing may be done, but a dry run still shows what it sees.
@@ -95,6 +98,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	if err != nil {
 		return nil, err
 	}
+	s.seen = snap
 	res, err := s.engine.Decide(ctx, snap, &s.cfg.Rules.Config)
 	if err != nil {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
@@ -102,13 +106,13 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	next := eval.Sightings(mem.sightings, snap, res.Decisions)
 	r := report.New(mode, id, snap, s.policy, s.ruled(snap), res, f.show.kinds)
 	r.Settled = settled
-	s.measure(ctx, snap, r.Decisions)
+	s.measure(ctx, snap, r.Decisions, mayGo)
 	if !f.apply {
 		s.foresee(ctx, r, snap, mem, res)
 	}
 	if s.ledger == nil {
 		past, _ := s.past(ctx, snap) // no ledger, nothing to read
-		r.Held(f.caps(s.cfg).Plan(s.touched(f.show.kinds), res.Decisions, past))
+		r.Held(f.caps(s.cfg).Plan(s.touched(f.show.kinds), f.chosen(res.Decisions), past))
 		s.alarms(ctx, r, snap, res.Decisions)
 		return r, nil
 	}
@@ -118,13 +122,13 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	if err != nil {
 		return nil, err
 	}
-	r.Held(f.caps(s.cfg).Plan(s.touched(f.show.kinds), res.Decisions, past))
+	r.Held(f.caps(s.cfg).Plan(s.touched(f.show.kinds), f.chosen(res.Decisions), past))
 	if err := s.record(ctx, id, started, r, snap, next, mem, res.Decisions); err != nil {
 		return nil, err
 	}
 	if f.apply {
 		s.act(ctx, r, snap, mem, res, past, f)
-		if ctx.Err() == nil {
+		if ctx.Err() == nil && f.only == nil {
 			s.purge(ctx, r, snap)
 		}
 	}
@@ -142,10 +146,11 @@ func lookOf(s *snapshot.Snapshot) ledger.Look {
 	}
 }
 
-// learn adds what this look knows of terminals' owners, so that the looks before each act of the sweep know it as well: what one act takes
+// learn adds what this look knows of terminals' owners, and of which processes are below agents, so that the looks before each act of the sweep know it as well: what one act takes
 // away may have been all that says whose the next one is.
 func (a *app) learn(mem memory, snap *snapshot.Snapshot) memory {
 	mem.owners = codev.Owners(snap, mem.owners, a.cfg.Alarms.Remember)
+	mem.descents = subject.Descents(snap, &a.cfg.Rules.Config, mem.descents)
 	return mem
 }
 
@@ -165,6 +170,9 @@ func (s *sweeper) record(ctx context.Context, id string, started time.Time, r *r
 	if mem.err == nil { // what could not be read is not written over
 		if err := s.ledger.SaveOwners(ctx, mem.owners); err != nil {
 			return fmt.Errorf("record owners: %w; nothing was done", err)
+		}
+		if err := s.ledger.SaveDescents(ctx, mem.descents); err != nil {
+			return fmt.Errorf("record what runs below agents: %w; nothing was done", err)
 		}
 	}
 	if mem.err == nil {

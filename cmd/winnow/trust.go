@@ -16,6 +16,7 @@ import (
 
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/project"
+	"winnow/cmd/winnow/strict"
 	"winnow/cmd/winnow/text"
 	"winnow/internal/git"
 )
@@ -85,7 +86,7 @@ func (a *app) trust(ctx context.Context, folder string) error {
 	if err != nil {
 		return config.Mistakef("%w; nothing was trusted", err)
 	}
-	if err := a.knownRules(ctx, file, says.Off()); err != nil {
+	if err := a.knownRules(ctx, file, data, says.Off()); err != nil {
 		return err
 	}
 	t := Trusted{Project: main, File: file, SHA256: project.Digest(data), State: project.StateTrusted, TrustedAt: time.Now().UTC(), Says: says}
@@ -99,7 +100,7 @@ func (a *app) trust(ctx context.Context, folder string) error {
 }
 
 // knownRules refuses to turn off a rule that does not exist: that line would do nothing.
-func (a *app) knownRules(ctx context.Context, file string, off []string) error {
+func (a *app) knownRules(ctx context.Context, file string, data []byte, off []string) error {
 	if len(off) == 0 {
 		return nil
 	}
@@ -116,7 +117,9 @@ func (a *app) knownRules(ctx context.Context, file string, off []string) error {
 	}
 	for _, rule := range off {
 		if !slices.Contains(reaping, rule) {
-			return config.Mistakef("%s: levels: unknown rule %q%s; nothing was trusted", file, rule, text.Hint(rule, reaping))
+			wrong := strict.Problem{File: file, Key: "levels", Text: fmt.Sprintf("levels: unknown rule %q%s", rule, text.Hint(rule, reaping))}
+			wrong.Line = strict.Line(data, wrong.Text, func(string) string { return "" })
+			return config.Mistakef("%w; nothing was trusted", wrong)
 		}
 	}
 	return nil

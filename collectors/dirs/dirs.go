@@ -106,25 +106,70 @@ func Roots(o Options, patterns []string) []collectors.Source {
 // that say they belong to it. It says false where path lies in no repository.
 func Repository(o Options, path string) (collectors.Source, bool) {
 	o = o.filled()
-	real, err := Real(path)
-	if err != nil {
+	h, err := homeOf(o, path, false)
+	switch {
+	case err != nil:
 		name := Kind + "/" + path
 		err := sourceError(fmt.Errorf("%w; the repository that it may lie in is left out", err))
 		return collectors.Source{Name: name, Kind: Kind, Path: path, Reader: collectors.Failing{Err: fmt.Errorf("read folders: %w", err)}}, true
-	}
-	path = real
-	finder := git.NewFinder()
-	place, ok := finder.Around(path)
-	if !ok {
+	case h.common == "":
 		return collectors.Source{}, false
 	}
-	at := place.CommonDir
-	if repo, err := finder.Open(place.CommonDir); err == nil && repo.Main != "" && mutual(finder, place.CommonDir, repo.Main) {
-		at = repo.Main
+	return h.source(o), true
+}
+
+// Linked is Repository for a folder that only may lead to worktrees: without a linked worktree, or where anything about the folder cannot be read,
+// there is no source.
+func Linked(o Options, path string) (collectors.Source, bool) {
+	o = o.filled()
+	h, err := homeOf(o, path, true)
+	if err != nil {
+		o.Log.Debug("a place of work leads to no repository", "path", path, "error", err)
 	}
-	name := Kind + "/" + at
-	return collectors.Source{Name: name, Kind: Kind, Path: at,
-		Reader: reader{o: o, name: name, list: repository(place.CommonDir)}}, true
+	if err != nil || h.common == "" || h.entries == 0 {
+		return collectors.Source{}, false
+	}
+	return h.source(o), true
+}
+
+// homed is the repository that a folder lies in.
+type homed struct {
+	common, at string
+	entries    int // of linked worktrees, where they were counted
+}
+
+// source is that of the repository. Its name is the main checkout's path where it has one, so that one repository is read once.
+func (h homed) source(o Options) collectors.Source {
+	name := Kind + "/" + h.at
+	return collectors.Source{Name: name, Kind: Kind, Path: h.at, Reader: reader{o: o, name: name, list: repository(h.common)}}
+}
+
+// homeOf finds the repository around a folder; common is "" where there is none. A folder that does not answer is an error.
+func homeOf(o Options, path string, count bool) (homed, error) {
+	return ask(newScout(context.Background(), o), func(finder *git.Finder) (h homed, err error) {
+		real, err := Real(path)
+		if err != nil {
+			return h, err
+		}
+		place, ok := finder.Around(real)
+		if !ok {
+			return h, nil
+		}
+		h.common, h.at = place.CommonDir, place.CommonDir
+		repo, err := finder.Open(h.common)
+		if err != nil {
+			return h, nil // its source says so
+		}
+		if repo.Main != "" && mutual(finder, h.common, repo.Main) {
+			h.at = repo.Main
+		}
+		if count {
+			entries, err := repo.Entries()
+			h.entries = len(entries)
+			return h, err
+		}
+		return h, nil
+	})
 }
 
 // expand gives the folders that a pattern stands for, sorted. Only * is special.
@@ -184,7 +229,7 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	l.trim(ctx)
 	part := l.part()
 	part.Unreadable += unreadable
-	part.Refused = l.refused
+	part.Refused = append(l.refused, scout.notes...)
 	if err := ctx.Err(); err != nil {
 		part.Partial = true
 		return part, fmt.Errorf("read folders: %w", err)

@@ -134,6 +134,8 @@ func repository(common string) lister {
 				paths = append(paths, path)
 			case !gone(err):
 				unreadable++
+			default:
+				s.missing(common, admin)
 			}
 		}
 		// An entry can name any folder. It is this repository's when the folder says so too.

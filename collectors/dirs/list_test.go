@@ -338,3 +338,27 @@ func TestCopiedWorktree(t *testing.T) {
 		t.Errorf("original %+v, copy %+v", original, twin)
 	}
 }
+
+// TestARegisteredWorktreeWhoseFolderIsGone holds that it is named, with what removes its entry alone, and that one whose whole place is gone, as an
+// unmounted disk's, is not.
+func TestARegisteredWorktreeWhoseFolderIsGone(t *testing.T) {
+	t.Parallel()
+	w, o := newWorld(t), options()
+	gone := w.branch("gone")
+	w.branch("there")
+	w.mkdir(filepath.Join(w.dir, "disk"))
+	w.git(w.main, "worktree", "add", "-q", "--detach", filepath.Join(w.dir, "disk/x"))
+	admin := w.admin(gone)
+	w.remove(gone)
+	w.remove(filepath.Join(w.dir, "disk"))
+	source, _ := dirs.Repository(o, w.main)
+	part := read(t, source)
+	want := gone + " is no candidate: its folder is gone, and its entry " + admin + " is still there; git -C " + filepath.Join(w.main, ".git") +
+		" worktree remove " + gone + " removes that entry alone"
+	must.Equal(t, []string{want}, part.Refused, "refused")
+	w.git(filepath.Join(w.main, ".git"), "worktree", "remove", gone) // what the advice says does what it says
+	must.Equal(t, 0, len(read(t, source).Refused), "refused afterwards")
+	if list := w.git(w.main, "worktree", "list"); !strings.Contains(list, "there") || !strings.Contains(list, "disk/x") {
+		t.Errorf("other entries are gone too:\n%s", list)
+	}
+}

@@ -105,7 +105,7 @@ type processTable struct {
 	root string
 	all  map[int]proc.Stat
 	// inner are the processes of pid namespaces below this one, by each number that they have there.
-	inner map[int]bool
+	inner map[int][]proc.Stat
 	boot  time.Time
 	err   error
 }
@@ -127,7 +127,7 @@ func (t *processTable) read() {
 	if t.all, t.err = proc.Scan(t.root); t.err != nil {
 		return
 	}
-	t.inner = map[int]bool{}
+	t.inner = map[int][]proc.Stat{}
 	dir, err := unix.Open(t.root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		t.err = err
@@ -135,7 +135,7 @@ func (t *processTable) read() {
 	}
 	defer func() { _ = unix.Close(dir) }()
 	buf := make([]byte, 8<<10)
-	for pid := range t.all {
+	for pid, s := range t.all {
 		text, err := proc.ReadOnce(dir, strconv.Itoa(pid)+"/status", buf)
 		if proc.Ended(err) {
 			continue
@@ -146,7 +146,7 @@ func (t *processTable) read() {
 			return
 		}
 		for _, n := range numbers {
-			t.inner[n] = true
+			t.inner[n] = append(t.inner[n], s)
 		}
 	}
 }
@@ -193,28 +193,38 @@ func bootedAt(root string) (time.Time, error) {
 // lives says whether the process that a lock names is alive: true, false where it positively is not, nil where that is not known.
 func (t *processTable) lives(lock *snapshot.Lock, written time.Time, names []string, shared bool) *bool {
 	t.once.Do(t.read)
-	if t.err != nil || shared || t.inner[lock.PID] {
+	if t.err != nil || shared {
 		return nil
 	}
 	s, there := t.all[lock.PID]
 	switch {
 	case !there && t.root == "/proc" && !errors.Is(unix.Kill(lock.PID, 0), unix.ESRCH):
 		return nil // procfs hides it, or it began just now
-	case !there:
-		return new(false)
-	case lock.StartTicks != nil:
-		return new(s.Start == *lock.StartTicks)
-	}
-	// A number is given again. The process that has it now is another one when it began after the lock was written. The clock may have been
-	// set in between, so that one of the tool's own programs is not told apart like this.
-	began := t.boot.Add(time.Duration(s.Start) * (time.Second / tickRate))
-	if began.After(written.Add(clockSlack)) {
-		if slices.Contains(names, s.Comm) {
+	case there && lock.StartTicks != nil && s.Start == *lock.StartTicks:
+		return new(true)
+	case there && lock.StartTicks == nil && !t.later(s, written, names):
+		if slices.Contains(names, s.Comm) && t.began(s).After(written.Add(clockSlack)) {
 			return nil
 		}
-		return new(false)
+		return new(true)
 	}
-	return new(true)
+	// Where the clock was set or a time namespace counts otherwise, the ticks of one in a container say nothing.
+	for _, s := range t.inner[lock.PID] {
+		if !t.later(s, written, names) {
+			return nil
+		}
+	}
+	return new(false)
+}
+
+// later says whether a process is positively not the one for which a lock was written: it began after that. A number is given again. The clock may
+// have been set in between, so that one of the tool's own programs is not told apart like this.
+func (t *processTable) later(s proc.Stat, written time.Time, names []string) bool {
+	return t.began(s).After(written.Add(clockSlack)) && !slices.Contains(names, s.Comm)
+}
+
+func (t *processTable) began(s proc.Stat) time.Time {
+	return t.boot.Add(time.Duration(s.Start) * (time.Second / tickRate))
 }
 
 // clockSlack is how far the times of a file and of a process may lie apart that are of the same moment.

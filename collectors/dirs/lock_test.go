@@ -22,13 +22,23 @@ func reasons() []dirs.LockReason {
 		Pattern: regexp.MustCompile(`^claude agent (?P<owner>agent-[A-Za-z0-9_-]{1,64}) \(pid (?P<pid>[0-9]{1,10})(?: start (?P<start>[0-9]{1,20}))?\)$`)}}
 }
 
-// child is a process that lives as long as the test, with when it began.
+// child is a process that lives as long as the test, with when it began. Its number is one that no process in a namespace below has there.
 func child(t *testing.T) (pid int, start uint64) {
 	t.Helper()
-	cmd := exec.Command("sleep", "60")
-	must.Do(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return cmd.Process.Pid, must.Get(proc.StatOf("/proc", cmd.Process.Pid))(t).Start
+	for {
+		cmd := exec.Command("sleep", "60")
+		must.Do(t, cmd.Start())
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		pid, inner := cmd.Process.Pid, regexp.MustCompile(fmt.Sprintf(`(?m)^NSpid:.*\t.*\t%d$`, cmd.Process.Pid))
+		files, taken := must.Get(filepath.Glob("/proc/[0-9]*/status"))(t), false
+		for _, f := range files {
+			text, _ := os.ReadFile(f)
+			taken = taken || inner.Match(text)
+		}
+		if !taken {
+			return pid, must.Get(proc.StatOf("/proc", pid))(t).Start
+		}
+	}
 }
 
 // never is a number that no process has: it is above the kernel's greatest (PID_MAX_LIMIT).

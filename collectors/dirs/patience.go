@@ -1,8 +1,13 @@
 package dirs
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"winnow/engine/snapshot"
@@ -27,6 +32,8 @@ type scout struct {
 	o      Options
 	finder *git.Finder
 	hung   int // how many questions were given up on
+	// notes say of entries in a repository why no candidate came of them.
+	notes []string
 }
 
 func newScout(ctx context.Context, o Options) *scout {
@@ -90,6 +97,26 @@ func (s *scout) locate(path string) (git.Place, error) {
 func (s *scout) mutual(common, path string) bool {
 	back, err := ask(s, func(f *git.Finder) (bool, error) { return mutual(f, common, path), nil })
 	return back && err == nil
+}
+
+// missing takes note of an entry whose worktree's folder is positively not there, although the folder around it is. Where that is missing too,
+// a disk may not be mounted. Nothing takes such an entry away here, and never a prune of all of them: git removes this one alone.
+func (s *scout) missing(common, admin string) {
+	path, err := ask(s, func(*git.Finder) (string, error) {
+		path, err := git.EntryPath(admin)
+		if err != nil {
+			return "", err
+		}
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return "", cmp.Or(err, fs.ErrExist)
+		}
+		_, err = os.Lstat(filepath.Dir(path))
+		return path, err
+	})
+	if err == nil {
+		s.notes = append(s.notes, fmt.Sprintf("%s is no candidate: its folder is gone, and its entry %s is still there; git -C %s worktree remove %s removes that entry alone",
+			path, admin, common, path))
+	}
 }
 
 // glance is what is cheap to know of a folder.

@@ -144,6 +144,9 @@ func (l *look) inner(c *candidate, rel string) *candidate {
 	if c.worktree != nil {
 		d.Content.Main, d.Content.Linked = c.repo.Main, new(c.place.Linked)
 		d.Content.Registered, d.Content.Locked = c.worktree.Registered, c.worktree.Locked
+		if g := c.dir.Git; g != nil && g.Locked != nil {
+			d.Content.Locked = new(*g.Locked && !g.Lock.Void())
+		}
 	}
 	if c.ignored != nil {
 		d.Content.Ignored = new(slices.Contains(c.ignored, rel+"/"))

@@ -122,6 +122,30 @@ func (w *world) mkdirs(path, name string) string {
 	return filepath.Join(path, name)
 }
 
+// TestTrimAndLocks has a lock count as it does for the worktree: not when the process that it names has ended.
+func TestTrimAndLocks(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[string]int{"mine": 0, "claude agent agent-1 (pid 4194305)": 2} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			w, path, o := newTrim(t)
+			o.LockReasons = reasons()
+			w.git(w.main, "worktree", "lock", "--reason", reason, path)
+			back(t, w.admin(path), ago)
+			n := 0
+			for _, d := range trimmed(t, o, w, path) {
+				if *d.Content.Locked {
+					t.Errorf("%+v", *d.Content)
+				}
+				n++
+			}
+			if n != want {
+				t.Errorf("%d folders, want %d", n, want)
+			}
+		})
+	}
+}
+
 func TestTrimAsksOnlyWhereItMay(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]func(w *world, path string, o *dirs.Options){

@@ -50,7 +50,8 @@ func (s *scan) chosen(p *record) bool {
 		return *p.UID == s.uid && !p.kernel
 	}
 	return slices.Contains(s.o.Classes, Marked) && p.Markers != nil && len(*p.Markers) > 0 ||
-		slices.Contains(s.o.Classes, CwdDeleted) && p.CwdDeleted != nil && *p.CwdDeleted
+		slices.Contains(s.o.Classes, CwdDeleted) && p.CwdDeleted != nil && *p.CwdDeleted ||
+		slices.Contains(s.o.Classes, Descended) && s.o.Remembered[p.PID] == p.StartTicks && p.StartTicks > 0
 }
 
 // full reads one process in full. Where it executed another program or moved in between, it is read again; one that does so
@@ -95,6 +96,7 @@ func (s *scan) fill(dir int, st proc.Stat, p *snapshot.Process) {
 	}
 	if p.Listening == nil || p.UnixSockets == nil {
 		p.Listening, p.UnixSockets = s.listening(dir, st)
+		p.Clients = s.listeners.clients(p.Listening)
 	}
 }
 

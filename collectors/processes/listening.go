@@ -20,6 +20,8 @@ import (
 type listeners struct {
 	ports map[uint64]int
 	names map[uint64]string
+	// open counts the TCP connections by their port on this side; nil is unknown.
+	open map[int]int
 	// netns is the text of the ns/net link that they belong to.
 	netns string
 }
@@ -31,11 +33,12 @@ func listen(r *root, log hclog.Logger) listeners {
 		netns: ownLink(r, "net"),
 		ports: sockets(r, log, "tcp", diagnose, tables),
 		names: sockets(r, log, "unix", diagnoseListening, unixTable),
+		open:  sockets(r, log, "open tcp", diagnoseOpen, openTable),
 	}
 }
 
 // sockets are the listening ones of a kind, or nil.
-func sockets[T any](r *root, log hclog.Logger, kind string, ask func() (map[uint64]T, error), table func(*root) (map[uint64]T, error)) map[uint64]T {
+func sockets[K comparable, T any](r *root, log hclog.Logger, kind string, ask func() (map[K]T, error), table func(*root) (map[K]T, error)) map[K]T {
 	if r.procfs {
 		found, err := ask()
 		if err == nil {
@@ -140,29 +143,67 @@ func socket(text []byte) (uint64, bool) {
 // tableLimit is more than the table of any machine that this is meant for.
 const tableLimit = 256 << 20
 
-// tables reads net/tcp and net/tcp6. A kernel without IPv6 has no tcp6.
+// tables reads which sockets listen, and on which port.
 func tables(r *root) (map[uint64]int, error) {
+	ports := map[uint64]int{}
+	err := eachTCP(r, func(s socketLine) {
+		if s.state == stateListen {
+			ports[s.inode] = s.port
+		}
+	})
+	return ports, err
+}
+
+// openTable counts the open connections by their port on this side.
+func openTable(r *root) (map[int]int, error) {
+	open := map[int]int{}
+	err := eachTCP(r, func(s socketLine) {
+		if openStates&(1<<s.state) != 0 {
+			open[s.port]++
+		}
+	})
+	return open, err
+}
+
+// clients counts the connections that are open to ports; nil where that is not known.
+func (l listeners) clients(ports *[]int) *int {
+	if ports == nil || l.open == nil {
+		return nil
+	}
+	n := 0
+	for _, port := range *ports {
+		n += l.open[port]
+	}
+	return &n
+}
+
+// socketLine is a line of net/tcp.
+type socketLine struct {
+	state uint64
+	inode uint64
+	port  int
+}
+
+// eachTCP reads net/tcp and net/tcp6. A kernel without IPv6 has no tcp6.
+func eachTCP(r *root, each func(socketLine)) error {
 	p, err := procfs.NewFS(r.path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	//lint:ignore SA1019 netlink, which is named instead, asks the running kernel: it cannot read the tables below another root
 	four, err := p.NetTCP()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	//lint:ignore SA1019 as above
 	six, err := p.NetTCP6()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
+		return err
 	}
-	ports := map[uint64]int{}
 	for _, all := range []procfs.NetTCP{four, six} {
 		for _, socket := range all {
-			if socket.St == stateListen {
-				ports[socket.Inode] = int(socket.LocalPort)
-			}
+			each(socketLine{socket.St, socket.Inode, int(socket.LocalPort)})
 		}
 	}
-	return ports, nil
+	return nil
 }

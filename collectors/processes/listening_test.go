@@ -35,11 +35,11 @@ func TestListeningTables(t *testing.T) {
 		tcp, unix string
 		want      listeners
 	}{
-		"both":        {tcp, unixes, listeners{ports: ports, names: names}},
+		"both":        {tcp, unixes, listeners{ports: ports, names: names, open: map[int]int{0x1436: 1}}},
 		"cut short":   {"head\n 0: 1:2", unixHeading + "0: 1 2 3\n", listeners{}},
 		"no port":     {strings.Replace(tcp, ":1435", ":x", 1), unixHeading + "0: 1 0 zz 1 1 5 /x\n", listeners{}},
 		"no inode":    {strings.Replace(tcp, "4711", "x", 1), unixHeading + "0: 1 0 0 1 1 x /x\n", listeners{}},
-		"no listener": {"heading\n", unixHeading, listeners{ports: map[uint64]int{}, names: map[uint64]string{}}},
+		"no listener": {"heading\n", unixHeading, listeners{ports: map[uint64]int{}, names: map[uint64]string{}, open: map[int]int{}}},
 	} {
 		at := t.TempDir()
 		if err := errors.Join(os.Mkdir(filepath.Join(at, "net"), 0o755), os.WriteFile(filepath.Join(at, "net/tcp"), []byte(c.tcp), 0o644),
@@ -117,10 +117,10 @@ func listenAt(t *testing.T, at unix.Sockaddr) (inode uint64, where unix.Sockaddr
 
 func TestAddDiagRefusesWhatIsCut(t *testing.T) {
 	t.Parallel()
-	message := aboutTCP(unix.AF_INET).question()
+	message := aboutTCP(unix.AF_INET, 1<<stateListen).question()
 	message[4], message[5] = unix.NLMSG_ERROR, 0
 	for name, data := range map[string][]byte{"longer than its datagram": message[:40], "an error of 0 length": message[:16]} {
-		if done, err := aboutTCP(unix.AF_INET).answers(data, addPort(map[uint64]int{})); done || err == nil {
+		if done, err := aboutTCP(unix.AF_INET, 1<<stateListen).answers(data, addPort(map[uint64]int{})); done || err == nil {
 			t.Errorf("%s: done %v, error %v", name, done, err)
 		}
 	}

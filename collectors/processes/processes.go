@@ -32,21 +32,24 @@ type Options struct {
 	Daemons []Daemon
 	// WithArgv keeps the command lines.
 	WithArgv bool
-	// All reads all of this user's processes in full, and Classes those of these classes (Marked, CwdDeleted) with their descendants.
+	// All reads all of this user's processes in full, and Classes those of these classes (Marked, CwdDeleted, Descended) with their descendants.
 	// They are what the rules that judge can be about: of a process that was read in brief nothing tells whether it is the same one at
 	// a later look.
 	All     bool
 	Classes []string
+	// Remembered are the start ticks of the processes that earlier looks saw below agents, by pid.
+	Remembered map[int]uint64
 	// Only, above 0, reads this process and its descendants in full and all others in brief.
 	Only int
 	// Log may be nil.
 	Log hclog.Logger
 }
 
-// The classes of processes: those that carry one of Options.Markers, and those whose working directory was deleted.
+// The classes of processes: those that carry one of Options.Markers, those whose working directory was deleted, and Options.Remembered.
 const (
 	Marked     = "marked"
 	CwdDeleted = "cwd_deleted"
+	Descended  = "descended"
 )
 
 // New is the reader of one /proc. Its Part holds the processes by snapshot.ProcessID.

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -234,6 +235,18 @@ func TestListening(t *testing.T) {
 	p := look(t, processes.Options{Only: c.Process.Pid}, c.Process.Pid)
 	if d := cmp.Diff(&want, p.Listening); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+	if p.Clients == nil || *p.Clients != 0 {
+		t.Errorf("clients %v, want 0", p.Clients)
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(c.said), " ") // the one of IPv4
+	client, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", first))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if p := look(t, processes.Options{Only: c.Process.Pid}, c.Process.Pid); p.Clients == nil || *p.Clients != 1 {
+		t.Errorf("clients %v, want 1", p.Clients)
 	}
 	// Without a marker too: every process of this user is asked.
 	if d := cmp.Diff(&want, look(t, processes.Options{Markers: []string{"AGENT_SESSION"}}, c.Process.Pid).Listening); d != "" {

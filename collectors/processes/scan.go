@@ -159,6 +159,7 @@ func (s *scan) environment(dir int, st proc.Stat, p *snapshot.Process) (refused 
 	}
 	p.Exe = s.exe(dir)
 	p.Listening, p.UnixSockets = s.listening(dir, st)
+	p.Clients = s.listeners.clients(p.Listening)
 	s.program(dir, p)
 	p.Daemon = s.daemon(dir, st.Comm, p.Exe)
 	text, err := proc.Read(dir, "environ", s.environ, environLimit)

@@ -16,6 +16,10 @@ const (
 	stateClosed = 7 // bound, and not connected
 )
 
+// openStates has a bit for each state of a TCP connection that somebody still has: all but LISTEN, CLOSE and TIME_WAIT (6), which the kernel
+// alone keeps. One that only one side has closed counts.
+const openStates = uint32(1<<12-1) &^ (1<<stateListen | 1<<stateClosed | 1<<6 | 1<<0)
+
 // The places of what is used in struct inet_diag_msg and unix_diag_msg, the attributes of a unix socket, and the bits that ask for them
 // (linux/inet_diag.h, linux/unix_diag.h).
 const (
@@ -38,8 +42,8 @@ type diagnosis struct {
 	whole bool
 }
 
-func aboutTCP(family uint8) diagnosis {
-	return diagnosis{family: family, protocol: unix.IPPROTO_TCP, states: 1 << stateListen, request: 56, message: 72, whole: true}
+func aboutTCP(family uint8, states uint32) diagnosis {
+	return diagnosis{family: family, protocol: unix.IPPROTO_TCP, states: states, request: 56, message: 72, whole: true}
 }
 
 func aboutUnix(states, show uint32, whole bool) diagnosis {
@@ -49,21 +53,32 @@ func aboutUnix(states, show uint32, whole bool) diagnosis {
 var errInterrupted = errors.New("the sockets changed while they were listed")
 
 // again asks for sockets by their inodes, once more where they changed meanwhile.
-func again[T any](ask func(found map[uint64]T) error) (map[uint64]T, error) {
+func again[K comparable, T any](ask func(found map[K]T) error) (map[K]T, error) {
 	err := errInterrupted
 	for n := 0; n < tries && errors.Is(err, errInterrupted); n++ {
-		found := map[uint64]T{}
+		found := map[K]T{}
 		if err = ask(found); err == nil {
 			return found, nil
 		}
 	}
-	return nil, fmt.Errorf("ask for listening sockets: %w", err)
+	return nil, fmt.Errorf("ask for sockets: %w", err)
 }
 
 // diagnose asks for all listening TCP sockets.
 func diagnose() (map[uint64]int, error) {
 	return again(func(ports map[uint64]int) error {
-		return errors.Join(aboutTCP(unix.AF_INET).ask(addPort(ports)), aboutTCP(unix.AF_INET6).ask(addPort(ports)))
+		return errors.Join(aboutTCP(unix.AF_INET, 1<<stateListen).ask(addPort(ports)), aboutTCP(unix.AF_INET6, 1<<stateListen).ask(addPort(ports)))
+	})
+}
+
+// diagnoseOpen counts the open TCP connections by their port on this side.
+func diagnoseOpen() (map[int]int, error) {
+	return again(func(open map[int]int) error {
+		count := func(body []byte) error {
+			open[int(binary.BigEndian.Uint16(body[tcpPortAt:]))]++
+			return nil
+		}
+		return errors.Join(aboutTCP(unix.AF_INET, openStates).ask(count), aboutTCP(unix.AF_INET6, openStates).ask(count))
 	})
 }
 

@@ -441,6 +441,9 @@ type Freed struct {
 	// Bytes is what it took up on disk, each file counted once.
 	Bytes int64 `json:"bytes"`
 	RSS   int64 `json:"rss"`
+	// PSS is the memory of the processes that ended with what they shared counted in parts, read right before the first signal. 0 where it could not
+	// be read.
+	PSS int64 `json:"pss,omitempty"`
 }
 
 // Act is one decision carried out, or not.

@@ -227,7 +227,8 @@ func (p *Parameter) declare(said any) (problem, fix string) {
 	return "", ""
 }
 
-// closed puts the declared parameters into the input's schema, in which all others are then unknown fields, each of its type.
+// closed puts the declared parameters into the input's schema, each of its type; all others are then unknown fields. Without any there is no such
+// section.
 func closed(schema any, own map[string]Parameter) any {
 	properties := map[string]any{}
 	for name, p := range own {
@@ -237,23 +238,30 @@ func closed(schema any, own map[string]Parameter) any {
 	for _, key := range []string{"properties", "config", "properties"} {
 		at, _ = at[key].(map[string]any)
 	}
-	if at != nil {
+	if len(own) == 0 { // OPA takes an object without properties for one of any
+		delete(at, "own")
+	} else if at != nil {
 		at["own"] = map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
 	}
 	return schema
 }
 
-// computedOwn refuses what reads a parameter of one's own by a name that only an evaluation knows, or all of them: a misspelt
-// one would be a condition that never holds.
-func computedOwn(modules []module) Refusals {
+// wrongOwn refuses what reads a parameter of one's own by a name that only an evaluation knows, or all of them: a misspelt one would be a condition
+// that never holds. It also refuses reading one where none is declared; where some are, the schema knows them.
+func wrongOwn(modules []module, own map[string]Parameter) Refusals {
 	var refused Refusals
 	prefix := ast.MustParseRef("input.config.own")
 	for _, m := range modules {
 		ast.WalkRefs(m.Module, func(r ast.Ref) bool {
-			if r.HasPrefix(prefix) {
-				if _, constant := textAt(r, len(prefix)); !constant {
-					refused = append(refused, m.refuse(r[0].Location, fmt.Sprintf("%s is no single parameter", r), "name it: input.config.own.scratch_after"))
-				}
+			if !r.HasPrefix(prefix) {
+				return false
+			}
+			switch name, constant := textAt(r, len(prefix)); {
+			case !constant:
+				refused = append(refused, m.refuse(r[0].Location, fmt.Sprintf("%s is no single parameter", r), "name it: input.config.own.scratch_after"))
+			case len(own) == 0:
+				refused = append(refused, m.refuse(r[0].Location, fmt.Sprintf("no rule declares %s", r),
+					fmt.Sprintf("declare it in the METADATA of the package: custom: {own: {%s: {type: duration, default: 3d}}}", name)))
 			}
 			return false
 		})

@@ -129,7 +129,7 @@ func (s *Sources) Build(ctx context.Context, step func(string)) (*Policy, error)
 		return nil, fmt.Errorf("load policies: %w", err)
 	}
 	own, wrong := declared(modules)
-	refused = slices.Concat(place(modules), LintSafety(parsed(modules)...), wrong, computedOwn(modules))
+	refused = slices.Concat(place(modules), LintSafety(parsed(modules)...), wrong, wrongOwn(modules, own))
 	if err := refused.Err(); err != nil {
 		return nil, err
 	}

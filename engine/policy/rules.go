@@ -12,7 +12,7 @@ import (
 
 // classes are the candidates that a collector can pick out before it reads all of them in full, by kind.
 var classes = map[string][]string{
-	snapshot.KindProcess: {"marked", "cwd_deleted"},
+	snapshot.KindProcess: {"marked", "cwd_deleted", "descended"},
 	snapshot.KindTab:     {"helper_labels"},
 }
 

@@ -66,6 +66,8 @@ type Snapshot struct {
 	Owners []Owner `json:"owners,omitempty"`
 	// AgentSessions are the tmux sessions in whose panes an earlier look saw an agent.
 	AgentSessions []AgentSession `json:"agent_sessions,omitempty"`
+	// Descents is which processes were seen below which agents at earlier looks.
+	Descents []Descent `json:"descents,omitempty"`
 	// Workers are the observations on what registries record.
 	Workers []Worker `json:"workers,omitempty"`
 	// Asked is the one candidate that a person asked to be cleaned up; absent in all other looks.
@@ -412,7 +414,8 @@ type Content struct {
 	Name     string `json:"name"`
 	// Main is the main checkout of its repository.
 	Main string `json:"main,omitempty"`
-	// Linked is true for a linked worktree, Registered where its repository has an entry for it; Locked is git's own lock on it.
+	// Linked is true for a linked worktree, Registered where its repository has an entry for it; Locked where a lock of git's counts: one
+	// whose process has ended does not.
 	Linked     *bool `json:"linked,omitempty"`
 	Registered *bool `json:"registered,omitempty"`
 	Locked     *bool `json:"locked,omitempty"`
@@ -584,6 +587,8 @@ type Process struct {
 	Written *int64 `json:"written,omitempty"`
 	// Listening are the TCP ports that it listens on. Known and empty is [], unknown is absent.
 	Listening *[]int `json:"listening,omitempty"`
+	// Clients counts the TCP connections that are open to the ports that it listens on, half-closed ones included. Unknown is absent.
+	Clients *int `json:"clients,omitempty"`
 	// UnixSockets are the unix sockets that it listens on, and those for datagrams that it bound to a path: by path, or @name for an
 	// abstract one. Known and empty is [], unknown is absent.
 	UnixSockets *[]string `json:"unix_sockets,omitempty"`
@@ -671,6 +676,24 @@ type OpenSession struct {
 	PID        int        `json:"pid"`
 	StartTicks *uint64    `json:"start_ticks,omitempty"`
 	WrittenAt  *time.Time `json:"written_at,omitempty"`
+}
+
+// Descent remembers that a process was seen below agents: a process that is handed over when its parent ends shows that no more.
+type Descent struct {
+	BootID     string `json:"boot_id"`
+	PID        int    `json:"pid"`
+	StartTicks uint64 `json:"start_ticks"`
+	// Agents are all that it was ever seen below, those of the last look first and of these the nearest first.
+	Agents []DescentAgent `json:"agents"`
+	// LastAt is when it was last seen below one.
+	LastAt time.Time `json:"last_at"`
+}
+
+// DescentAgent is an agent that a process was seen below.
+type DescentAgent struct {
+	PID        int    `json:"pid"`
+	StartTicks uint64 `json:"start_ticks"`
+	Name       string `json:"name"`
 }
 
 // Hold is an operator's or another program's "keep this".

@@ -2,6 +2,7 @@ package subject
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"winnow/engine/snapshot"
@@ -46,9 +47,16 @@ func indexAgents(nodes []node, c *Config, maybe func(int) bool) agents {
 	return a
 }
 
-// starters counts the agents that may have started a process, itself left out, and gives one of them: one that shares its
-// markers' values where there is any.
-func (a *agents) starters(i int) (int, *node) {
+// found are agents: how many, one of them, and each by its node.
+type found struct {
+	count int
+	one   *node
+	each  iter.Seq[int]
+}
+
+// starters are the agents that may have started a process, itself left out; one is one that shares its markers' values where there is
+// any. Each gives as many as are counted, but for a process with several identifying markers, and in the order of their start.
+func (a *agents) starters(i int) found {
 	n := &a.nodes[i]
 	var mine []string
 	for _, m := range a.ids {
@@ -58,37 +66,44 @@ func (a *agents) starters(i int) (int, *node) {
 	}
 	switch len(mine) {
 	case 0:
-		return a.earlier(i, a.all, n.starter)
+		return a.but(i, a.earlier(i, a.all))
 	case 1:
-		count, one := a.same(i, a.value[mine[0]][carried(n, mine[0])])
-		early, other := a.earlier(i, a.wild[mine[0]], false)
-		return count + early, cmp.Or(one, other)
+		same, early := a.but(i, a.value[mine[0]][carried(n, mine[0])]), a.but(i, a.earlier(i, a.wild[mine[0]]))
+		return found{same.count + early.count, cmp.Or(same.one, early.one), func(yield func(int) bool) {
+			for _, f := range []found{same, early} {
+				for k := range f.each {
+					if !yield(k) {
+						return
+					}
+				}
+			}
+		}}
 	default:
 		return a.agreeing(i, mine)
 	}
 }
 
-// same counts the agents in a list without the process itself, of every age: an agent that was restarted for the same session has taken
-// over what the earlier one started.
-func (a *agents) same(i int, list []int) (count int, one *node) {
-	return a.but(i, list, a.nodes[i].starter) // it agrees with itself
-}
-
-// but counts the agents in a list without the process itself, which is among them or not, and gives one of them.
-func (a *agents) but(i int, list []int, among bool) (count int, one *node) {
-	for _, at := range list[:min(len(list), 2)] { // two, for one may be the process itself
-		if one == nil && at != i {
-			one = &a.nodes[at]
+// but are the agents in a list without the process itself. The list is in the order of their start.
+func (a *agents) but(i int, list []int) found {
+	f := found{count: len(list), each: func(yield func(int) bool) {
+		for _, at := range list {
+			if at != i && !yield(at) {
+				return
+			}
 		}
+	}}
+	for at := range f.each {
+		f.one = &a.nodes[at]
+		break
 	}
-	if count = len(list); among {
-		count--
+	if i >= 0 && a.nodes[i].starter && slices.Contains(list, i) {
+		f.count--
 	}
-	return count, one
+	return f
 }
 
-// earlier counts the agents in a list that started no later than a process; itself left out, where it is among them.
-func (a *agents) earlier(i int, list []int, among bool) (count int, one *node) {
+// earlier are the agents in a list that started no later than a process.
+func (a *agents) earlier(i int, list []int) []int {
 	n := &a.nodes[i]
 	upto, _ := slices.BinarySearchFunc(list, n.p.StartTicks, func(at int, ticks uint64) int {
 		if a.nodes[at].p.StartTicks <= ticks {
@@ -96,30 +111,30 @@ func (a *agents) earlier(i int, list []int, among bool) (count int, one *node) {
 		}
 		return 1
 	})
-	return a.but(i, list[:upto], among)
+	return list[:upto]
 }
 
-// agreeing counts for a process with several identifying markers, an agent at a time: those that one marker leaves, the
+// agreeing are for a process with several identifying markers, an agent at a time: those that one marker leaves, the
 // marker that leaves the fewest, are compared by all.
-func (a *agents) agreeing(i int, mine []string) (int, *node) {
+func (a *agents) agreeing(i int, mine []string) found {
 	n := &a.nodes[i]
 	fewest := slices.MinFunc(mine, func(x, y string) int { return a.left(n, x) - a.left(n, y) })
-	count, one, looked := 0, (*node)(nil), 0
+	var all []int
+	looked := 0
 	for _, list := range [][]int{a.value[fewest][carried(n, fewest)], a.wild[fewest]} {
 		for _, at := range list {
 			if at == i || a.nodes[at].p.StartTicks > n.p.StartTicks && !share(n, &a.nodes[at], mine) {
 				continue
 			}
 			if looked++; looked > checked || agree(n, &a.nodes[at], mine) {
-				count++
-				one = cmp.Or(one, &a.nodes[at])
+				all = append(all, at)
 			}
 			if looked > 2*checked {
-				return count, one
+				return a.but(-1, all)
 			}
 		}
 	}
-	return count, one
+	return a.but(-1, all)
 }
 
 func (a *agents) left(n *node, m string) int { return len(a.value[m][carried(n, m)]) + len(a.wild[m]) }

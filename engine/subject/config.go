@@ -2,12 +2,19 @@ package subject
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 )
 
-// whole is a copy in which every list is a list: a nil one would be null in the document, which its schema refuses.
+// whole is a copy in which every list is a list: a nil one would be null in the document, which its schema refuses. The markers
+// whose value is a pid are all in PIDMarkers.
 func (c *Config) whole() *Config {
 	w := *c
+	for _, m := range w.Markers {
+		if m.Value == MarkerPID && !slices.Contains(w.PIDMarkers, m.Name) {
+			w.PIDMarkers = append(slices.Clip(w.PIDMarkers), m.Name)
+		}
+	}
 	fillLists(reflect.ValueOf(&w).Elem())
 	return &w
 }

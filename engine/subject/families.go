@@ -41,9 +41,13 @@ func (c *Config) family(p *snapshot.Process) string {
 	return ""
 }
 
-// personal is the word for what a process is where people use such a thing too, and "" for all else.
+// personal is the word for what a process is where people use such a thing too, and "" for all else, such as a browser that a tool installed for
+// itself.
 func (c *Config) personal(p *snapshot.Process) *string {
 	file := fileOf(p)
+	if p.Exe != nil && slices.ContainsFunc(c.DrivenPrograms, func(glob string) bool { return wild(glob, *p.Exe) }) {
+		return new("")
+	}
 	for _, d := range c.PersonalDaemons {
 		if named := []string{d.Name}; globbed(named, p.Name) || file != "" && globbed(named, file) {
 			return &d.Is

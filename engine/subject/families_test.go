@@ -17,7 +17,8 @@ func families() *subject.Config {
 			{Family: "package-runner", Names: []string{"npm *"}},
 			{Family: "mcp-server", Scripts: []string{"mcp-server-*"}, Packages: []string{"@modelcontextprotocol/*", "*-mcp"}},
 		},
-		PersonalDaemons: []subject.PersonalDaemon{{Name: "emacs*", Is: "editor"}, {Name: "gnome-keyring-daemon", Is: "keys"}},
+		PersonalDaemons: []subject.PersonalDaemon{{Name: "emacs*", Is: "editor"}, {Name: "gnome-keyring-daemon", Is: "keys"}, {Name: "chrome", Is: "browser"}},
+		DrivenPrograms:  []string{"*/ms-playwright/*"},
 		OwnSockets:      []string{"*/tsx-*/*.pipe"},
 		MarkerRecords:   []subject.MarkerRecord{{Marker: "AGENT_SESSION", Format: "flock"}},
 		PIDMarkers:      []string{"AGENT_PID"},
@@ -285,6 +286,8 @@ func TestPersonalDaemons(t *testing.T) {
 		"by its file":         {"x", "/usr/bin/emacs-gtk (deleted)", "editor"},
 		"by a name cut short": {"gnome-keyring-d", "/x", "keys"},
 		"another":             {"emac", "/usr/bin/emac", ""},
+		"a browser":           {"chrome", "/opt/google/chrome/chrome", "browser"},
+		"one that is driven":  {"chrome", "/home/u/.cache/ms-playwright/chromium-1187/chrome-linux/chrome", ""},
 	} {
 		p := quiet(7, 1, c.comm)
 		p.Exe = &c.exe

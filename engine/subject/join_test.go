@@ -17,6 +17,7 @@ func ago(seconds int) *time.Time { return new(now.Add(-time.Duration(seconds) * 
 func config() *subject.Config {
 	return &subject.Config{
 		Agents: []string{"claude", "an-agent-with-a-long-name"}, Multiplexers: []string{"tmux: server"},
+		Markers:   subject.Markers{{Name: "THREAD", Value: subject.MarkerSession, Agent: "codex"}, {Name: "AGENT_PID", Value: subject.MarkerPID, Agent: "claude"}},
 		IDMarkers: []string{"AGENT_SESSION", "AGENT_RUN"}, PaneMarkers: []string{"TMUX", "STY", "HERDR_SOCKET_PATH"},
 	}
 }
@@ -139,12 +140,14 @@ func TestLabelsAndOwners(t *testing.T) {
 		s.Processes["process:1@1"] = snapshot.Process{PID: 1, Name: "vite", Markers: markers(map[string]string{"CLAUDECODE": "1", "AGENT_RUN": "r7", "TMUX": "x"})}
 		s.Processes["process:2@1"] = snapshot.Process{PID: 2, Name: "vite", Markers: markers(map[string]string{"CLAUDECODE": "1"})}
 		s.Processes["process:3@1"] = snapshot.Process{PID: 3, Name: "vite", Markers: markers(map[string]string{"TMUX": "x"}), Cwd: new("/w/a/src")}
+		s.Processes["process:5@1"] = snapshot.Process{PID: 5, Name: "vite", Markers: markers(map[string]string{"AGENT_PID": "24", "THREAD": "t-1"})}
+		s.Processes["process:6@1"] = snapshot.Process{PID: 6, Name: "vite", Markers: markers(map[string]string{"AGENT_PID": "24", "CLAUDECODE": "1"})}
 		s.Processes["process:4@1"] = snapshot.Process{PID: 4, Name: "vite"}
 	})
 	for id, want := range map[string][2]string{
 		"dir:/w/a": {"/w/a", "/repo"}, "dir:/w/b": {"/w/b", "/w"}, "session:tmux/default/$1": {"work", "tmux/default"},
 		"tab:herdr/default/w1:t1": {"review", "herdr/default/w1"}, "terminal:codev/x": {"builder", "/repo"},
-		"process:1@1": {"vite", "r7"}, "process:2@1": {"vite", "1"}, "process:3@1": {"vite", "/w/a"}, "process:4@1": {"vite", ""},
+		"process:1@1": {"vite", "r7"}, "process:2@1": {"vite", ""}, "process:5@1": {"vite", "t-1"}, "process:6@1": {"vite", "24"}, "process:3@1": {"vite", "/w/a"}, "process:4@1": {"vite", ""},
 	} {
 		sub := of(t, s, id)
 		same(t, id, want, [2]string{sub.Label, sub.Owner})

@@ -16,23 +16,26 @@ func (x *processes) lineage(i int) *Lineage {
 	l.IsAgent = n.program().or(n.unidentified()).under(true)
 	l.Unidentified, l.Sockets = &n.vague, x.config.open(p)
 	l.Strangers = x.strangers(n)
+	l.Seen, l.SeenGone = x.seen(i)
+	l.SessionGone = x.sessionGone(n)
+	x.fillServed(l, i)
 	starter, gone := x.starter(n)
 	if starter == nil {
 		starter = x.open(n)
 	}
 	l.StarterGone = gone
-	switch {
-	case !x.whole:
-	case x.veiled(n):
-		l.VeiledBy = x.hidden.ref()
-	default:
-		count, one := x.agents.starters(i)
+	if x.whole {
+		count, one, cleared, veil := x.suspects(i)
 		if count == 0 && starter != nil {
 			count, one = 1, starter
 		}
-		l.Agents = &count
-		if one != nil {
-			l.Agent = one.ref()
+		if veil != nil {
+			l.VeiledBy = veil.ref()
+		} else {
+			l.Agents, l.Cleared, l.Copyless = &count, &cleared, x.copyless(i)
+			if one != nil {
+				l.Agent = one.ref()
+			}
 		}
 	}
 	l.AgentAncestor = x.above[i].agent.under(x.whole)
@@ -78,18 +81,13 @@ func (x *processes) ofTerminal(t *snapshot.Terminal) *Lineage {
 	return l
 }
 
-// veiled reports whether a process may have been started by one that hides what it was itself started from, and so may be an agent.
-func (x *processes) veiled(n *node) bool {
-	return x.hidden != nil && (x.hidden != n && x.hidden.p.StartTicks <= n.p.StartTicks)
-}
-
 // Veil is the earliest process of this user that may be an agent and does not show it, and nil where there is no such process: all that
 // is younger may have been started by it.
 func (j *Joined) Veil() *snapshot.PaneProc {
-	if j.procs.hidden == nil {
+	if len(j.procs.hiddens) == 0 {
 		return nil
 	}
-	return j.procs.hidden.ref()
+	return j.procs.nodes[j.procs.hiddens[0]].ref()
 }
 
 func (x *processes) fillBelow(l *Lineage, b below) {
@@ -113,18 +111,12 @@ func (x *processes) fillMarkers(l *Lineage, n *node) {
 	if n.markers == nil {
 		l.Markers = &[]string{}
 	}
+	l.Identifying = new(x.identifying(n))
 	l.Multiplexer = new(len(n.paneMarkers) > 0)
 	if len(n.paneMarkers) == 0 {
 		return
 	}
-	marked := no
-	for _, name := range n.paneMarkers {
-		if leads, ok := leading[name]; ok && slices.Contains(n.paneMarkers, leads) {
-			continue // the other one leads to the server
-		}
-		marked = marked.or(x.marked(name, n))
-	}
-	l.MultiplexerMarked = marked.under(true)
+	l.MultiplexerMarked = x.handed(n).under(true)
 }
 
 // leading has for each marker that names a pane the one that leads to its server.

@@ -22,8 +22,9 @@ const written = 2 * time.Second
 
 // of are the sessions that a living process of this user has open, "" for one without a known id. A record that was left behind names a
 // number that may be another process's by now: the other process began at another tick, or after the record was written.
-func (o open) of(p *snapshot.Process, uid *int) []string {
-	var ids []string
+// last is when the latest of these records was written, nil where that is not known of all.
+func (o open) of(p *snapshot.Process, uid *int) (ids []string, last *time.Time) {
+	known := true
 	for _, s := range o[p.PID] {
 		switch {
 		case p.UID != nil && uid != nil && *p.UID != *uid:
@@ -31,7 +32,14 @@ func (o open) of(p *snapshot.Process, uid *int) []string {
 		case s.StartTicks == nil && s.WrittenAt != nil && p.StartedAt != nil && p.StartedAt.After(s.WrittenAt.Add(written)):
 		default:
 			ids = append(ids, s.ID)
+			known = known && s.WrittenAt != nil && s.ID != ""
+			if s.WrittenAt != nil && (last == nil || last.Before(*s.WrittenAt)) {
+				last = s.WrittenAt
+			}
 		}
 	}
-	return ids
+	if !known {
+		return ids, nil
+	}
+	return ids, last
 }

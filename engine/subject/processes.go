@@ -1,10 +1,12 @@
 package subject
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"winnow/engine/snapshot"
 )
@@ -26,6 +28,13 @@ type processes struct {
 	// kids are the children of each process, by their nodes.
 	kids   [][]int
 	agents agents
+	// descents are what earlier looks saw of this boot's processes, by pid, ended what records say of sessions, by their ids.
+	descents map[int]snapshot.Descent
+	ended    ended
+	now      time.Time
+	// markers by their names, and the programs whose markers are known.
+	kinds   map[string]Marker
+	vendors map[string]bool
 	// holds are those on candidates, by their ids.
 	holds  map[string]*Hold
 	opaque map[string]bool
@@ -35,12 +44,12 @@ type processes struct {
 	// sessions has the agent of each session that is open, by the session's id.
 	sessions map[string]int
 	// space is the pid namespace that all pids are of.
-	space  *uint64
-	known  map[string]bool // the marker values that some record names
-	hidden *node           // the earliest process of this user that may be an agent and does not show it
-	panes  map[int]string  // pane ids by the pid of every process of the pane's session
-	shells map[int]string  // pane ids by the pid of the shell that leads the session
-	dirs   map[string]bool
+	space   *uint64
+	known   map[string]bool // the marker values that some record names
+	hiddens []int           // the processes of this user that may be an agent and do not show it, in the order of their start
+	panes   map[int]string  // pane ids by the pid of every process of the pane's session
+	shells  map[int]string  // pane ids by the pid of the shell that leads the session
+	dirs    map[string]bool
 	// herdr has the servers that listen on a socket, by its path.
 	herdr map[string]*snapshot.Server
 }
@@ -52,6 +61,8 @@ type node struct {
 	lost   bool // it has a parent that is not known
 	// sessions are those that it has open, by its own record.
 	sessions []string
+	// recordedAt is when the last of its records was written; nil where that is not known.
+	recordedAt *time.Time
 	// Alive, and by name an agent, a vendor's daemon for its agents, a multiplexer's server. An agent is at work: a daemon without child
 	// processes does not count as an agent.
 	agent, daemon, multiplexer bool
@@ -71,6 +82,10 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		byID: make(map[string]int, len(s.Processes)), byPID: make(map[int]int, len(s.Processes)),
 		nodes: make([]node, 0, len(s.Processes)), dirs: agentDirs(s, r), herdr: map[string]*snapshot.Server{},
 		opaque: comms(c.OpaqueProcesses), uid: s.Host.UID, space: s.Host.PIDNamespace, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry), sessions: map[string]int{},
+		descents: descentsOf(s), now: s.TakenAt, kinds: map[string]Marker{}, vendors: vendorsOf(c),
+	}
+	for _, m := range c.Markers {
+		x.kinds[m.Name] = c.Marker(m.Name)
 	}
 	for name, src := range s.Sources {
 		if src.Server != nil && src.Server.PID > 0 && !ofKind(name, src, "tmux") {
@@ -84,7 +99,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		if !dead(&p) {
 			n.agent, n.multiplexer = known.agent(&p), named(&p, multiplexerNames)
 			n.daemon = p.Daemon != nil && *p.Daemon != ""
-			n.sessions = open.of(&p, s.Host.UID)
+			n.sessions, n.recordedAt = open.of(&p, s.Host.UID)
 			n.agent = n.agent || len(n.sessions) > 0
 			n.maybe = known.maybe(&p)
 		}
@@ -108,7 +123,8 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 	x.link()
 	x.settleDaemons()
 	x.above = x.lookAbove()
-	x.hidden = x.hide()
+	x.hiddens = x.hide()
+	x.ended = x.endedSessions(s.OpenSessions)
 	x.below = x.sumBelow()
 	x.agents = indexAgents(x.nodes, c, x.starts)
 	x.panes, x.shells = indexPanes(s)
@@ -138,19 +154,18 @@ func (x *processes) link() {
 	}
 }
 
-// hide finds the earliest living process of this user that may be an agent and does not show it, what was itself left behind left out.
-func (x *processes) hide() *node {
-	var first *node
+// hide finds the living processes of this user that may be an agent and do not show it, in the order of their start, what was itself left
+// behind left out.
+func (x *processes) hide() []int {
+	var all []int
 	for i := range x.nodes {
 		n := &x.nodes[i]
-		if !x.hides(n) || n.p.Exe != nil && x.stray(i) {
-			continue
-		}
-		if first == nil || n.p.StartTicks < first.p.StartTicks {
-			first = n
+		if x.hides(n) && (n.p.Exe == nil || !x.stray(i)) {
+			all = append(all, i)
 		}
 	}
-	return first
+	slices.SortFunc(all, func(a, b int) int { return cmp.Compare(x.nodes[a].p.StartTicks, x.nodes[b].p.StartTicks) })
+	return all
 }
 
 // hides reports whether a living process of this user may be an agent and does not show it. Those that are known to hide it for a reason
@@ -185,15 +200,20 @@ func (x *processes) ofPane(marker string) bool {
 	return slices.Contains(x.config.PaneMarkers, marker) || slices.Contains(snapshot.PaneMarkers, marker)
 }
 
-// owner is whom a cap counts the process under: the value of its first marker, identifying ones first, or the folder.
+// owner is whom a cap counts the process under: the agent's session or thread that a marker names, the pid that a marker names, the last
+// agent that it was seen below, or the folder. A flag names nobody.
 func (x *processes) owner(p *snapshot.Process, l *Lineage) string {
-	if p.Markers == nil || l.Markers == nil {
-		return l.AgentDir
-	}
-	for _, name := range append(slices.Clone(x.config.IDMarkers), *l.Markers...) {
-		if value := (*p.Markers)[name]; value != "" && !x.ofPane(name) {
-			return value
+	if p.Markers != nil && l.Identifying != nil {
+		for _, kind := range []string{MarkerSession, MarkerPID} {
+			for _, name := range append(slices.Clone(x.config.IDMarkers), *l.Identifying...) {
+				if value := (*p.Markers)[name]; value != "" && !x.ofPane(name) && x.kind(name).Value == kind {
+					return value
+				}
+			}
 		}
+	}
+	if len(l.Seen) > 0 {
+		return strconv.Itoa(l.Seen[0].PID)
 	}
 	return l.AgentDir
 }

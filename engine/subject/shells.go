@@ -49,17 +49,11 @@ func (x *processes) fillShell(shell *Shell, at int, server *snapshot.Server) {
 	}
 	names := []string{}
 	for _, m := range n.markers {
-		if x.names(n, m) && carried(&x.nodes[i], m) != carried(n, m) {
+		if x.kind(m).Value != MarkerFlag && carried(&x.nodes[i], m) != carried(n, m) {
 			names = append(names, m)
 		}
 	}
 	shell.Markers = &names
-}
-
-// names reports whether a marker's value names one session or one process of an agent: a flag says only that some agent, or an editor, set it.
-func (x *processes) names(n *node, marker string) bool {
-	v := carried(n, marker)
-	return v != "" && v != "1" && v != "true"
 }
 
 // AgentSessions are the tmux sessions with an agent in a pane, as this look and earlier ones saw them. One of an earlier look is forgotten when it is

@@ -31,7 +31,8 @@ func hosted(markers map[string]string) *snapshot.Snapshot {
 
 func TestShellsSayWhoBeganThem(t *testing.T) {
 	const id = "session:tmux/default/$4"
-	config := &Config{Agents: []string{"claude"}, Multiplexers: []string{"tmux: server"}}
+	config := &Config{Agents: []string{"claude"}, Multiplexers: []string{"tmux: server"},
+		Markers: Markers{{Name: "CLAUDE_CODE_SESSION_ID", Value: MarkerSession, Agent: "claude"}, {Name: "CLAUDECODE", Value: MarkerFlag, Agent: "claude"}}}
 	for name, tc := range map[string]struct {
 		markers map[string]string
 		want    []string

@@ -5,6 +5,7 @@
 package subject
 
 import (
+	"slices"
 	"time"
 
 	"winnow/engine/decision"
@@ -108,6 +109,9 @@ type Lineage struct {
 	// Markers are the agent markers that it carries, those of multiplexers left out, by name. Absent where its environment
 	// could not be read.
 	Markers *[]string `json:"markers,omitempty"`
+	// Identifying are those of Markers whose value is a session or a pid (config.markers): all others are hints, which a person's own terminal
+	// may carry.
+	Identifying *[]string `json:"identifying,omitempty"`
 	// Added are those of Markers that the leader of its session does not carry with the same value: they were set after the leader was started.
 	// Absent where it leads its session itself, and where the leader is gone or could not be read.
 	Added *[]string `json:"added,omitempty"`
@@ -133,6 +137,14 @@ type Lineage struct {
 	// StarterGone is true when a marker of config.pid_markers names a process that has ended, or whose number another process has now; false when
 	// that process lives. Absent where no marker says so, or it says so of another pid namespace.
 	StarterGone *bool `json:"starter_gone,omitempty"`
+	// SessionGone is true when an agent's own record says which process had the session open that a marker names, and that process has ended;
+	// false when an agent has that session open. Absent where no record names it, and where it is not known.
+	SessionGone *bool `json:"session_gone,omitempty"`
+	// Seen are the agents that looks have seen it below, the present look included; absent where no look has. SeenGone is
+	// true when there are such agents and all of them have ended, false when one of them lives. Absent where there are none, and where it
+	// is not known.
+	Seen     []Seen `json:"seen,omitempty"`
+	SeenGone *bool  `json:"seen_gone,omitempty"`
 	// Multiplexer is true when its environment says that it comes out of a multiplexer's pane. MultiplexerMarked is then
 	// true when that server carries the same markers, so that they prove nothing; absent where the server is gone or could
 	// not be read.
@@ -145,6 +157,12 @@ type Lineage struct {
 	// Absent where the processes could not be read whole.
 	Agents *int               `json:"agents,omitempty"`
 	Agent  *snapshot.PaneProc `json:"agent,omitempty"`
+	// Cleared counts the living agents that are old enough to have started it and positively did not: its markers name another one, looks have
+	// seen it below others, or it comes out of a pane that the agent is not in. They are not among Agents.
+	Cleared *int `json:"cleared,omitempty"`
+	// Copyless counts those of Agents that have no living copy of the same program below themselves: same package, script and command
+	// line. Only of an MCP server, and absent where that is not known.
+	Copyless *int `json:"copyless,omitempty"`
 	// VeiledBy is what Agents is absent for: an earlier process that may be an agent and does not show it (its file cannot be read, or what
 	// an interpreter runs).
 	VeiledBy *snapshot.PaneProc `json:"veiled_by,omitempty"`
@@ -163,11 +181,27 @@ type Lineage struct {
 	ListenerBelow *bool `json:"listener_below,omitempty"`
 	// Below are the processes below it, all of them. Absent where they are not known, and where there are more than 64.
 	Below *[]Below `json:"below,omitempty"`
+	// Ports are the TCP ports that it and all below it listen on, TreeSockets such unix sockets, and Clients counts the connections that are open
+	// to the ports. Each is absent where it is not known of all.
+	Ports       *[]int    `json:"ports,omitempty"`
+	TreeSockets *[]string `json:"tree_sockets,omitempty"`
+	Clients     *int      `json:"clients,omitempty"`
 	// AgentDir is the folder that agents are known to work in and that its working directory lies in: a candidate folder, or
 	// one that a spawn or registry entry names.
 	AgentDir string `json:"agent_dir,omitempty"`
 	// Pane is the id of the pane whose session it belongs to, "" for a process of which the session is known and is not a pane's.
 	Pane *string `json:"pane,omitempty"`
+}
+
+// Seen is an agent that a process was seen below.
+type Seen struct {
+	PID        int    `json:"pid"`
+	StartTicks uint64 `json:"start_ticks"`
+	Name       string `json:"name"`
+	// Gone is whether it has ended; absent where that is not known. Ago is in seconds since the process was last seen below an agent, 0
+	// where it is now.
+	Gone *bool   `json:"gone,omitempty"`
+	Ago  float64 `json:"ago"`
 }
 
 // Ancestor is a process above another one. Exe is the file that it was started from, absent where that is not known.
@@ -352,6 +386,10 @@ type Config struct {
 	Families        []Family         `json:"families"`
 	PersonalDaemons []PersonalDaemon `json:"personal_daemons"`
 	OwnSockets      []string         `json:"own_sockets"`
+	// DrivenPrograms are globs over the files of programs that tools install for agents and tests to drive.
+	DrivenPrograms []string `json:"driven_programs"`
+	// Markers are collect.processes.markers, those that say who started a process: what the value of each is.
+	Markers Markers `json:"markers"`
 	// MarkerRecords are markers whose value names a session that an orchestrator has on record, PIDMarkers those whose value is the pid of
 	// the agent that started the process.
 	MarkerRecords []MarkerRecord `json:"marker_records"`
@@ -371,7 +409,9 @@ type Config struct {
 	SessionNames    Names            `json:"session_names"`
 	DisposableDirs  []string         `json:"disposable_dirs"`
 	Rebuildable     []string         `json:"rebuildable"`
-	Scaffold        []Scaffold       `json:"scaffold"`
+	// NamedFiles is how many files of a kind a message names.
+	NamedFiles int        `json:"named_files"`
+	Scaffold   []Scaffold `json:"scaffold"`
 	// LockReasons are the forms in which tools write why a worktree is locked while an agent of theirs works in it.
 	LockReasons      []LockReason `json:"lock_reasons"`
 	Protected        []string     `json:"protected"`
@@ -438,6 +478,45 @@ type Family struct {
 type PersonalDaemon struct {
 	Name string `json:"name"`
 	Is   string `json:"is"`
+}
+
+// Markers are variables of the environment, each once.
+type Markers []Marker
+
+// Marker is a variable of the environment that says that an agent started a process.
+type Marker struct {
+	Name string `json:"name" yaml:"name"`
+	// Value says what its value is. A session is an agent session's or thread's id. A pid is the number of the agent's process. A flag has no
+	// value that tells one agent from another, and a person's own terminal may carry it: it is a hint.
+	Value string `json:"value" yaml:"value" jsonschema:"enum=session,enum=pid,enum=flag"`
+	// Agent is whose programs set it, by a name of config.agents; "" where it is not known. Since is the first version that does.
+	Agent string `json:"agent,omitempty"`
+	Since string `json:"since,omitempty"`
+}
+
+// What the value of a marker is.
+const (
+	MarkerSession = "session"
+	MarkerPID     = "pid"
+	MarkerFlag    = "flag"
+)
+
+// Marker is what is known of a marker by its name. One that is not described is what the lists of identifying markers make of it, and a flag
+// where it is on none.
+func (c *Config) Marker(name string) Marker {
+	for _, m := range c.Markers {
+		if m.Name == name && m.Value != "" {
+			return m
+		}
+	}
+	out := Marker{Name: name, Value: MarkerFlag}
+	switch {
+	case slices.Contains(c.PIDMarkers, name):
+		out.Value = MarkerPID
+	case slices.Contains(c.IDMarkers, name), slices.ContainsFunc(c.MarkerRecords, func(r MarkerRecord) bool { return r.Marker == name }):
+		out.Value = MarkerSession
+	}
+	return out
 }
 
 // MarkerRecord ties a marker to the format of the registries that know the sessions that it names.

@@ -19,7 +19,8 @@ type below struct {
 // above is what is known of a process's ancestors.
 type above struct {
 	agent, multiplexer tri
-	tainted            tri // it is an agent, or carries an agent's marker
+	tainted            tri  // it is an agent, or carries an agent's marker
+	below              bool // a living agent is above it in an unbroken line
 }
 
 // tri is a fact about several processes: true when it is known of one, false when the opposite is known of all.
@@ -127,10 +128,10 @@ func (x *processes) lookAbove() []above {
 func (x *processes) fromParent(i int, found []above, cycle bool) above {
 	n := &x.nodes[i]
 	if n.p.PPID == nil || cycle {
-		return above{unknown, unknown, unknown}
+		return above{agent: unknown, multiplexer: unknown, tainted: unknown}
 	}
 	if n.lost { // its parent ended, so it was handed to the process that takes in orphans
-		return above{unknown, unknown, no}
+		return above{agent: unknown, multiplexer: unknown, tainted: no}
 	}
 	if n.parent < 0 {
 		return above{}
@@ -140,6 +141,7 @@ func (x *processes) fromParent(i int, found []above, cycle bool) above {
 		agent:       found[n.parent].agent.or(x.aboveAs(p)),
 		multiplexer: found[n.parent].multiplexer.or(triIf(p.multiplexer)),
 		tainted:     found[n.parent].tainted.or(triIf(p.agent || p.daemon)).or(x.tainted(p)),
+		below:       found[n.parent].below || p.agent,
 	}
 }
 

@@ -147,6 +147,23 @@ func (r *Repository) checkedOut() (map[string]bool, error) {
 // there.
 func (f *Finder) Tree(admin string) (string, error) { return f.registered(admin) }
 
+// EntryPath is the path that an admin folder names as its worktree's, whether or not that is there.
+func EntryPath(admin string) (string, error) {
+	text, err := readFile(filepath.Join(admin, "gitdir"), maxSmall)
+	if err != nil {
+		return "", fmt.Errorf("read worktree's entry: %w", err)
+	}
+	dot, err := parsePath(text.Data)
+	if err != nil {
+		return "", fmt.Errorf("read worktree's entry: gitdir in %q %w", admin, err)
+	}
+	path := filepath.Dir(dot)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(admin, path)
+	}
+	return path, nil
+}
+
 // registered gives the real path of the worktree that an admin folder is for. The file names the worktree's .git; since git 2.48
 // it may be relative to the admin folder.
 func (f *Finder) registered(admin string) (string, error) {

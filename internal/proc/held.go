@@ -132,6 +132,24 @@ func (h *Held) Read(name string) ([]byte, error) {
 }
 
 // Link is what a link of the process leads to. Its errors are those of Open.
+// PSS is the proportional set size in bytes: its own memory, and of what it shares with others its part (proc_pid_smaps(5)). Its errors are
+// those of Open.
+func (h *Held) PSS() (int64, error) {
+	text, err := h.Read("smaps_rollup")
+	if err != nil {
+		return 0, err
+	}
+	for line := range bytes.Lines(text) {
+		if value, ok := bytes.CutPrefix(line, []byte("Pss:")); ok {
+			if f := bytes.Fields(value); len(f) > 0 {
+				n, err := strconv.ParseInt(string(f[0]), 10, 64)
+				return n << 10, err
+			}
+		}
+	}
+	return 0, errors.New("smaps_rollup has no line Pss")
+}
+
 func (h *Held) Link(name string) (string, error) {
 	text, err := Readlink(h.dir, name, make([]byte, unix.PathMax+1))
 	if err != nil {

@@ -198,7 +198,7 @@ func (s *state) read(ctx context.Context, j job) (sub []job) {
 	c := counted{part: j.part}
 	defer func() { s.add(&c, len(sub)) }()
 	path := filepath.Join(s.tree.Path, j.rel)
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		if j.rel == "" && errors.Is(err, unix.ENOENT) {
 			c.unread, c.err = 1, &os.PathError{Op: "open", Path: path, Err: err}

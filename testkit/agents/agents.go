@@ -122,7 +122,13 @@ func Ticks(pid int) uint64 { return 5000 + uint64(pid) }
 // Proc lays the capture out and gives the folder. Its processes are the caller's own, below a process 1 of another name.
 func (c Capture) Proc(tb testing.TB) string {
 	tb.Helper()
-	t := tree{tb, tb.TempDir()}
+	t := tree{tb: tb, root: tb.TempDir(), agent: gonePID}
+	for _, p := range c.Processes {
+		if p.Role == Agent {
+			t.agent = p.PID
+			break
+		}
+	}
 	top := filepath.Join(t.root, "top")
 	t.write("top/home/user/mcp/server.js", "")
 	for from, to := range c.Links {
@@ -140,9 +146,14 @@ func (c Capture) Proc(tb testing.TB) string {
 	return filepath.Join(t.root, "proc")
 }
 
+// gonePID is lower than any captured one, and no process has it.
+const gonePID = 99
+
 type tree struct {
 	tb   testing.TB
 	root string
+	// agent is the pid of the capture's first agent, gonePID where that has ended.
+	agent int
 }
 
 func (t tree) process(top string, p Process) {
@@ -154,7 +165,11 @@ func (t tree) process(top string, p Process) {
 		p.PID, p.Comm, p.PPID, p.Session, p.Session, tty, Ticks(p.PID)))
 	environ := ""
 	for _, name := range p.Env {
-		environ += name + "=1\x00"
+		value := "1"
+		if strings.HasSuffix(name, "_PID") { // the agent's, which was captured before what it started
+			value = strconv.Itoa(t.agent)
+		}
+		environ += name + "=" + value + "\x00"
 	}
 	t.write(dir+"/environ", environ+"HOME=/home/user\x00")
 	t.write(dir+"/cmdline", strings.Join(p.Argv, "\x00")+"\x00")

@@ -3,6 +3,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"maps"
@@ -18,7 +19,9 @@ import (
 	"winnow/actuators"
 	"winnow/cmd/winnow/strict"
 	"winnow/cmd/winnow/text"
+	"winnow/collectors"
 	"winnow/collectors/records"
+	"winnow/collectors/workplaces"
 	"winnow/engine/alarm"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
@@ -71,8 +74,8 @@ type Collect struct {
 		Tower string   `json:"tower"`
 	} `json:"codev"`
 	Processes struct {
-		Root    string   `json:"root"`
-		Markers []string `json:"markers"`
+		Root    string           `json:"root"`
+		Markers []subject.Marker `json:"markers"`
 	} `json:"processes"`
 	Dirs struct {
 		Roots        []string `json:"roots"`
@@ -82,10 +85,23 @@ type Collect struct {
 		Fetch bool `json:"fetch"`
 		// Sizes is how long one look measures what the folders that may go take up; 0 measures none.
 		Sizes time.Duration `json:"sizes"`
+		// DiscoverFrom are the places of work that repositories are looked for around, besides records; DiscoverUnder the folders that are searched
+		// for them, and Projects what agents themselves write down.
+		DiscoverFrom  []string  `json:"discover_from"`
+		DiscoverUnder []string  `json:"discover_under"`
+		Projects      []Project `json:"projects"`
 	} `json:"dirs"`
 	Spawns   []Record      `json:"spawns"`
 	Registry []Record      `json:"registry"`
 	Timeout  time.Duration `json:"timeout"`
+}
+
+// Project is an agent's own record of the projects that it was used in.
+type Project struct {
+	Tool   string `json:"tool"`
+	Path   string `json:"path"`
+	Format string `json:"format"`
+	At     string `json:"at"`
 }
 
 // Record is a spawn ledger or a registry to read.
@@ -197,21 +213,21 @@ func load(path string, data []byte, env []string) (*Config, error) {
 		dc.ErrorUnused = true
 		dc.TagName = "json"
 		dc.Squash = true
-		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, amounts, mapstructure.StringToSliceHookFunc(","))
+		dc.DecodeHook = mapstructure.ComposeDecodeHookFunc(durations, amounts, markers, mapstructure.StringToSliceHookFunc(","))
 	})
-	where := path
-	if where == "" {
-		where = "the environment"
-	}
-	if err != nil {
-		return nil, Mistakef("%s: %s", where, tidyDecode(err))
-	}
 	c.File, c.Digest = path, sha256.Sum256(data)
-	c.Rules.Levels, c.Rules.Own = c.levels, nil
-	if err := c.expand(set); err != nil {
+	at := sites{file: path, data: data, set: set}
+	if err != nil { // the file was held against its shape, so a variable is wrong
+		return nil, Mistakef("%s: %s; nothing was done", at.variable(err.Error()), tidyDecode(err))
+	}
+	c.Rules.Levels = c.levels
+	if err := c.describeMarkers(cmp.Or(path, "the environment")); err != nil {
 		return nil, err
 	}
-	if err := c.check(where); err != nil {
+	if err := c.expand(at); err != nil {
+		return nil, err
+	}
+	if err := c.check(at); err != nil {
 		return nil, err
 	}
 	return &c, nil
@@ -264,7 +280,10 @@ func UnknownEnv(env, flags []string) []string {
 	for _, e := range env {
 		k, _, _ := strings.Cut(e, "=")
 		if strings.HasPrefix(k, EnvPrefix) && !strings.HasPrefix(k, ownEnv) && !slices.Contains(names, k) {
-			out = append(out, k+text.Hint(k, names))
+			if near := text.Near(k, names); near != "" {
+				k += " (the nearest is " + near + ")"
+			}
+			out = append(out, k)
 		}
 	}
 	slices.Sort(out)
@@ -277,10 +296,11 @@ func tidyDecode(err error) string {
 }
 
 // check refuses values that no default has and no rule could mean. It gives the first that is wrong.
-func (c *Config) check(where string) (wrong error) {
+func (c *Config) check(at sites) (wrong error) {
 	must := func(right bool, format string, args ...any) {
 		if !right && wrong == nil {
-			wrong = Mistakef("%s: %s", where, fmt.Sprintf(format, args...))
+			text := fmt.Sprintf(format, args...)
+			wrong = Mistakef("%s: %s; nothing was done", at.of(text), text)
 		}
 	}
 	must(c.Version == 1, "version is %d; this program reads version 1", c.Version)
@@ -301,6 +321,7 @@ func (c *Config) check(where string) (wrong error) {
 	c.checkPatterns(must)
 	c.checkPrograms(must)
 	c.checkScaffold(must)
+	c.checkDiscovery(must)
 	for key, n := range map[string]int{
 		"act.caps.per_sweep": c.Act.Caps.PerSweep, "act.caps.per_owner": c.Act.Caps.PerOwner, "act.caps.share_from": c.Act.Caps.ShareFrom,
 		"alarms.min": c.Alarms.Min, "alarms.refused_times": c.Alarms.RefusedTimes, "rules.busy.written": int(c.Rules.Busy.Written),
@@ -342,12 +363,36 @@ func (c *Config) checkScaffold(must need) {
 	}
 }
 
+// The words of collect.dirs.discover_from.
+const (
+	FromLedger = "ledger"
+	FromAgents = "agents"
+	FromUnder  = "under"
+)
+
+var discoveries = []string{collectors.FromProcesses, collectors.FromPanes, FromLedger, FromAgents, FromUnder}
+
+// checkDiscovery refuses words and forms that find nothing.
+func (c *Config) checkDiscovery(must need) {
+	for _, from := range c.Collect.Dirs.DiscoverFrom {
+		must(slices.Contains(discoveries, from), "collect.dirs.discover_from: unknown word %q; the nearest is %q", from, text.Nearest(from, discoveries))
+	}
+	for _, p := range c.Collect.Dirs.Projects {
+		must(slices.Contains(workplaces.Formats, p.Format), "collect.dirs.projects: %s has the unknown format %q; the nearest is %q", p.Tool, p.Format, text.Nearest(p.Format, workplaces.Formats))
+		must(p.Tool != "" && p.Path != "" && p.At != "", "collect.dirs.projects: %q wants tool, path, format and at", p.Tool)
+	}
+}
+
 func (r Record) checkFields(kind string, must need) {
-	names := records.FieldNames(kind, r.Format)
+	var names []string
+	for _, name := range records.FieldNames(kind, r.Format) {
+		names = append(names, "fields."+name)
+	}
 	must(names != nil || len(r.Fields) == 0, "collect: %s has fields and the format %q; fields are for the formats %s, %s and %s",
 		r.Name, r.Format, records.JSON, records.JSONL, records.Kapi)
 	for _, name := range slices.Sorted(maps.Keys(r.Fields)) {
-		must(slices.Contains(names, name), "collect.%s: %s: unknown key \"fields.%s\"%s", kind, r.Name, name, text.Hint(name, names))
+		name = "fields." + name
+		must(slices.Contains(names, name), "collect.%s: %s: unknown key %q%s", kind, r.Name, name, text.Hint(name, names))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"winnow"
+	"winnow/engine/subject"
 	"winnow/testkit/attack"
 )
 
@@ -76,7 +77,7 @@ var slips = []struct{ name, text, says string }{
 	{"a path that begins nowhere", "version: 1\nrules: {protected: [./keep]}\n", `rules.protected: "./keep" is a path that does not begin at the root`},
 	{"a malformed glob of a process", "version: 1\nrules: {protected: [/keep], never_processes: ['{git']}\n", `rules.never_processes: "{git" is no pattern`},
 	{"a malformed glob of what is rebuilt", "version: 1\nrules: {protected: [/keep], rebuildable: ['[']}\n", `rules.rebuildable: "[" is no pattern`},
-	{"a malformed expression", "version: 1\nrules: {protected: [/keep], disposable_dirs: ['(']}\n", "rules.disposable_dirs: error parsing regexp"},
+	{"a malformed expression", "version: 1\nrules: {protected: [/keep], disposable_dirs: ['(']}\n", `:2: rules.disposable_dirs: "(" is no regular expression: error parsing regexp`},
 	{"a family of everything", "version: 1\nrules: {protected: [/keep], families: [{family: x, scripts: ['*']}]}\n", `rules.families: "*" of x matches everything`},
 	{"a family of nothing", "version: 1\nrules: {protected: [/keep], families: [{family: x}]}\n", `rules.families: "x"; it wants`},
 	{"a family without a word", "version: 1\nrules: {protected: [/keep], families: [{scripts: [x]}]}\n", `rules.families: ""; it wants`},
@@ -98,6 +99,10 @@ var slips = []struct{ name, text, says string }{
 	{"a memory below nothing", "version: 1\nrules: {protected: [/keep]}\npolicy: {memory: -1}\n", "a whole number that is not negative"},
 	{"an unknown kind", "version: 1\nrules: {protected: [/keep]}\nact: {kinds: [dirs]}\n", `act.kinds: unknown kind "dirs"; the nearest is "dir"`},
 	{"a variable that is not allowed", "version: 1\nrules: {protected: [$PROJECT/keep]}\n", "$PROJECT is not a variable that a path may have: $HOME, $USER, $TMPDIR and $XDG_* are"},
+	{"a marker of an unknown sort", "version: 1\ncollect: {processes: {markers: [{name: MINE, value: sesion}]}}\n", `the value of MINE is "sesion"; it is session, pid, flag or pane, the nearest is "session"`},
+	{"a marker without a name", "version: 1\ncollect: {processes: {markers: [{value: session}]}}\n", `collect.processes.markers[0]: "" is no name of a variable`},
+	{"a key of a marker", "version: 1\ncollect: {processes: {markers: [{name: MINE, sort: pid}]}}\n", `unknown key "collect.processes.markers[0].sort"`},
+	{"markers in another place", "version: 1\nrules: {markers: [{name: MINE, value: pid}]}\n", "they are described in collect.processes.markers"},
 	{"an empty path", "version: 1\nstate: ''\nrules: {protected: [/keep]}\n", `state: path "": is empty`},
 }
 
@@ -154,6 +159,36 @@ func TestAGoodFileLoads(t *testing.T) {
 	}
 }
 
+// TestMarkersSayWhatTheirValueIs: by themselves, by what the defaults say of the name, or by the lists of identifying markers.
+func TestMarkersSayWhatTheirValueIs(t *testing.T) {
+	t.Parallel()
+	c, err := Load(write(t, `version: 1
+collect: {processes: {markers: [CLAUDE_PID, CLAUDECODE, {name: MINE, value: session, agent: me, since: "2"}, {name: NUMBER, value: pid}, RECORDED, IDENTIFYING, ELSE, TMUX, {name: PLACE, value: pane}]}}
+rules: {id_markers: [IDENTIFYING], marker_records: [{marker: RECORDED, format: json}]}
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := subject.Markers{
+		{Name: "CLAUDE_PID", Value: "pid", Agent: "claude", Since: "2.1.214"}, {Name: "CLAUDECODE", Value: "flag", Agent: "claude"},
+		{Name: "MINE", Value: "session", Agent: "me", Since: "2"}, {Name: "NUMBER", Value: "pid"}, {Name: "RECORDED", Value: "session"},
+		{Name: "IDENTIFYING", Value: "session"}, {Name: "ELSE", Value: "flag"},
+	}
+	if !slices.Equal(c.Rules.Markers, want) {
+		t.Errorf("markers %+v, want %+v", c.Rules.Markers, want)
+	}
+	if !slices.Equal(c.Rules.PIDMarkers, []string{"CLAUDE_PID", "NUMBER"}) || !slices.Contains(c.Rules.PaneMarkers, "PLACE") {
+		t.Errorf("pid markers %q, pane markers %q", c.Rules.PIDMarkers, c.Rules.PaneMarkers)
+	}
+	if want := []string{"CLAUDE_PID", "CLAUDECODE", "MINE", "NUMBER", "RECORDED", "IDENTIFYING", "ELSE", "TMUX", "PLACE"}; !slices.Equal(c.MarkerNames(), want) {
+		t.Errorf("%q are read, want %q", c.MarkerNames(), want)
+	}
+	fromEnv, err := Load("", []string{"WINNOW_COLLECT_PROCESSES_MARKERS=CLAUDE_PID,MINE"})
+	if err != nil || !slices.Equal(fromEnv.MarkerNames(), []string{"CLAUDE_PID", "MINE"}) {
+		t.Errorf("from the environment: %v", err)
+	}
+}
+
 // TestAttackThousandsOfMistakes holds that a file which is wrong all over is refused as quickly as another.
 func TestAttackThousandsOfMistakes(t *testing.T) {
 	t.Parallel()
@@ -193,10 +228,10 @@ func TestTheEnvironmentIsHeldToTheSame(t *testing.T) {
 		"WINNOW_RULES_PROTECTED=/a,,/b":          "rules.protected has an empty text in it",
 		"WINNOW_RULES_PROTECTED=./a":             "does not begin at the root",
 		"WINNOW_RULES_PROTECTED=$PROJECT/a":      "$PROJECT is not a variable that a path may have",
-		"WINNOW_RULES_DISPOSABLE_DIRS=(":         "error parsing regexp",
+		"WINNOW_RULES_DISPOSABLE_DIRS=(":         "WINNOW_RULES_DISPOSABLE_DIRS: rules.disposable_dirs: \"(\" is no regular expression",
 		"WINNOW_RULES_LANDED_AFTER=30":           "is no duration",
 		"WINNOW_ACT_CAPS_SHARE=NaN":              "act.caps.share is NaN",
-		"WINNOW_ACT_CAPS_PER_SWEEP=many":         "cannot parse",
+		"WINNOW_ACT_CAPS_PER_SWEEP=many":         "WINNOW_ACT_CAPS_PER_SWEEP: ",
 		"WINNOW_STATE=$PROJECT":                  "$PROJECT is not a variable that a path may have",
 		"WINNOW_COLLECT_SPAWNS=x":                "spawns",
 		"WINNOW_COLLECT_DIRS_ROOTS=/a,$NO_SUCH/": "$NO_SUCH is not a variable",

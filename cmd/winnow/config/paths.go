@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,9 +11,9 @@ import (
 )
 
 // expand resolves ~ and $VAR in every path. A path that is not absolute counts from the folder of the file that it stands in, never
-// from the working folder, which may be an untrusted clone; one from the environment, which set names by its key, from the working
+// from the working folder, which may be an untrusted clone; one from the environment, which at names by its key, from the working
 // folder, where it was typed.
-func (c *Config) expand(set map[string]bool) error {
+func (c *Config) expand(at sites) error {
 	folder := ""
 	if c.File != "" {
 		folder = filepath.Dir(c.File)
@@ -34,6 +33,10 @@ func (c *Config) expand(set map[string]bool) error {
 	none, isAuto := func(string) bool { return false }, func(s string) bool { return s == Auto }
 	list("collect.dirs.roots", c.Collect.Dirs.Roots, none)
 	list("collect.dirs.agent_folders", c.Collect.Dirs.AgentFolders, none)
+	list("collect.dirs.discover_under", c.Collect.Dirs.DiscoverUnder, none)
+	for i := range c.Collect.Dirs.Projects {
+		paths = append(paths, place{"collect.dirs.projects", &c.Collect.Dirs.Projects[i].Path})
+	}
 	list("policy.paths", c.Policy.Paths, none)
 	for i := range c.Collect.Spawns {
 		paths = append(paths, place{"collect.spawns", &c.Collect.Spawns[i].Path})
@@ -50,13 +53,14 @@ func (c *Config) expand(set map[string]bool) error {
 	byDefault := c.State == defaultState
 	list("rules.disposable_content", c.Rules.DisposableContent, none)
 	for _, p := range paths {
-		base, where := folder, cmp.Or(c.File, "the defaults")
-		if set[p.key] {
-			base, where = "", "the environment"
+		base := folder
+		if at.set[p.key] {
+			base = ""
 		}
 		abs, err := expandFrom(base, *p.path)
 		if err != nil {
-			return Mistakef("%s: %s: path %q: %v; nothing was done", where, p.key, *p.path, err)
+			text := fmt.Sprintf("%s: path %q: %v; nothing was done", p.key, *p.path, err)
+			return Mistakef("%s: %s", at.of(text), text)
 		}
 		*p.path = abs
 	}

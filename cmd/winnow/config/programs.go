@@ -22,6 +22,7 @@ func (c *Config) checkPrograms(must need) {
 		must(!anything(d.Name) && d.Is != "", "rules.personal_daemons: %q is %q; it wants the name of a program and a word for what it is", d.Name, d.Is)
 	}
 	specific("rules.own_sockets", "", c.Rules.OwnSockets...)
+	specific("rules.driven_programs", "", c.Rules.DrivenPrograms...)
 	for _, m := range c.Rules.MarkerRecords {
 		must(m.Marker != "" && m.Format != "", "rules.marker_records: %q with format %q; it wants a marker and the format of the registries that know it", m.Marker, m.Format)
 	}

@@ -31,6 +31,10 @@ func isDuration(t reflect.Type) (is, inSeconds bool) {
 func leaf(t reflect.Type, n *yaml.Node) (string, bool) {
 	wants := ""
 	switch t {
+	case reflect.TypeFor[subject.Marker]():
+		return "", n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str" // by its name alone
+	case reflect.TypeFor[subject.Markers]():
+		return "they are described in collect.processes.markers: write {name: MY_AGENT_SESSION, value: session} there", true
 	case reflect.TypeFor[Size](), reflect.TypeFor[subject.Bytes]():
 		return sizeLeaf(n), true
 	case reflect.TypeFor[[]subject.RuleLevel]():
@@ -138,7 +142,7 @@ func (c *Config) checkPatterns(must need) {
 	}
 	for _, re := range c.Rules.DisposableDirs {
 		_, err := regexp.Compile(re)
-		must(err == nil, "rules.disposable_dirs: %v", err)
+		must(err == nil, "rules.disposable_dirs: %q is no regular expression: %v", re, err)
 	}
 }
 

@@ -65,7 +65,9 @@ func Parse(name string, data []byte) (File, error) {
 		return File{}, fmt.Errorf("%s: %w", name, err)
 	}
 	if err := f.check(); err != nil {
-		return File{}, fmt.Errorf("%s: %w", name, err)
+		return File{}, strict.Problem{
+			File: name, Line: strict.Line(data, err.Error(), func(string) string { return "" }), Key: strict.KeyOf(err.Error()), Text: err.Error(),
+		}
 	}
 	return f, nil
 }

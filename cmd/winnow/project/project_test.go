@@ -61,6 +61,21 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// TestAWrongValueHasItsLine names the line of the entry that a second look refuses.
+func TestAWrongValueHasItsLine(t *testing.T) {
+	t.Parallel()
+	for text, says := range map[string]string{
+		"version: 1\nprotected:\n  - fine\n  - /x\n":                          `f:4: protected[1]: "/x" is not relative`,
+		"version: 1\nholds:\n  - {path: a, reason: b}\n  - {path: 'x*'}\n":    `f:4: holds[1].path: "x*" is a pattern`,
+		"version: 1\nlevels:\n  reap.dirs.landed: off\n  protect.live: off\n": `f:4: levels: "protect.live" is no rule that reaps`,
+		"version: 1\nprotected: x\n":                                          "f:2: protected is the single value",
+	} {
+		if _, err := project.Parse("f", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), says) {
+			t.Errorf("%q: want %q, got %v", text, says, err)
+		}
+	}
+}
+
 func TestStore(t *testing.T) {
 	t.Parallel()
 	s := project.Store{State: filepath.Join(t.TempDir(), "state")}

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"winnow/actuators"
 	"winnow/cmd/winnow/text"
@@ -12,7 +14,30 @@ import (
 )
 
 // Held notes what the caps hold back.
-func (r *Report) Held(p actuators.Plan) { r.Caps = append(r.Caps, p.Caps...) }
+func (r *Report) Held(p actuators.Plan) {
+	r.Caps = append(r.Caps, p.Caps...)
+	for _, waiting := range p.Wait {
+		r.held += len(waiting)
+	}
+}
+
+// heldBack says of so many that would be reaped what one sweep does and what lifts the caps; "" where they hold nothing back.
+func (r *Report) heldBack(reap int) string {
+	if r.held == 0 {
+		return ""
+	}
+	var lifts []string
+	for _, c := range r.Caps {
+		if !slices.Contains(lifts, c.Lift) {
+			lifts = append(lifts, c.Lift)
+		}
+	}
+	does := "this sweep does none of them"
+	if n := reap - r.held; n > 0 {
+		does = fmt.Sprintf("this sweep does the oldest %d, the rest wait", n)
+	}
+	return fmt.Sprintf("; %s (%s lifts this)", does, strings.Join(lifts, " "))
+}
 
 // capsText says of each cap what it holds back, and the flag that lifts it.
 func (p page) capsText(w io.Writer, r *Report) {

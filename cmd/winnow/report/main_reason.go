@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"winnow/cmd/winnow/text"
@@ -162,6 +163,15 @@ func worked(o decision.Reason) bool { return !strings.HasPrefix(o.Message, thrif
 
 // thrift begins what policies say of a folder that nobody looked into.
 const thrift = "it was not looked into"
+
+// Real are the objections without those that the look's thrift made, where there are others.
+func Real(objections []decision.Reason) []decision.Reason {
+	real := slices.DeleteFunc(slices.Clone(objections), func(o decision.Reason) bool { return !worked(o) })
+	if len(real) == 0 {
+		return objections
+	}
+	return real
+}
 
 func holds(word string) func(decision.Reason) bool {
 	return func(o decision.Reason) bool { return stated(o) && strings.Contains(o.Message, word) }

@@ -65,6 +65,9 @@ type Report struct {
 	// Workers are the observations on what registries record, where sessions are reported on.
 	Workers []snapshot.Worker `json:"workers"`
 	Alarms  []Alarm           `json:"alarms"`
+
+	// held is how many of those to be reaped the caps hold back.
+	held int
 }
 
 // PolicyRef says which policies decided: the manifest's revision, and a digest over what was really loaded.

@@ -83,7 +83,7 @@ func headline(r *Report) string {
 		}
 		return s
 	}
-	s := fmt.Sprintf("%d would be reaped, %d stay", reap, len(r.Decisions)-reap)
+	s := fmt.Sprintf("%d would be reaped%s, %d stay", reap, r.heldBack(reap), len(r.Decisions)-reap)
 	if wait > 0 {
 		s += fmt.Sprintf(" (%d of them wait for a second look)", wait)
 	}
@@ -290,6 +290,9 @@ func Messages(rs []decision.Reason) string {
 	return strings.Join(out, "; ")
 }
 
+// Stays counts in one line what is kept, by the main reason of each; "" where everything goes.
+func Stays(ds []decision.Decision) string { return stays(ds) }
+
 // stays counts what is kept by the main reason of each.
 func stays(ds []decision.Decision) string {
 	kept, by := 0, map[string]int{}
@@ -438,6 +441,8 @@ func (p page) closing(w io.Writer, r *Report) {
 	}
 	if r.Mode == DryRun {
 		switch {
+		case reap && r.held > 0:
+			next = append(next, "nothing was changed; winnow sweep --apply carries out what the caps let through")
 		case reap && wait:
 			next = append(next, "nothing was changed; winnow sweep --apply carries this out, --apply --confirm also what waits")
 		case reap:
@@ -449,9 +454,6 @@ func (p page) closing(w io.Writer, r *Report) {
 		default:
 			next = append(next, "nothing was changed")
 		}
-	}
-	if r.Mode == DryRun && len(r.Caps) > 0 {
-		next = append(next, "what the caps above hold back stays at that sweep")
 	}
 	if !later.IsZero() {
 		next = append(next, "processes take two looks: winnow sweep --apply after "+Clock(later)+" ends those that wait and have done nothing until then")

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/go-hclog"
-	"golang.org/x/sys/unix"
 
 	"winnow/cmd/winnow/config"
 	"winnow/collectors"
@@ -36,9 +35,11 @@ type Set struct {
 	Config *config.Config
 	// Policy is nil in a command that judges nothing.
 	Policy *policy.Policy
-	Log    hclog.Logger
 	// Folders is what the sources of folders share in one look; nil shares nothing.
 	Folders *dirs.Shared
+	// Descents is which processes earlier looks saw below agents.
+	Descents []snapshot.Descent
+	Log      hclog.Logger
 }
 
 // Scope narrows a look to what one candidate needs; the zero Scope looks at everything.
@@ -48,6 +49,8 @@ type Scope struct {
 	Source, Native string
 	// Argv has command lines read.
 	Argv bool
+	// Alone leaves out everything but the processes: enough to show what runs, and never to judge it.
+	Alone bool
 	// Gone says of processes that the look takes them for gone: they use no folder. Nil is none. Nothing is done on such a look.
 	Gone func(pid int) bool
 }
@@ -91,6 +94,9 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		Name: snapshot.Proc, Kind: "processes", Path: c.Processes.Root,
 		Reader: processes.New(set.Processes(sc)),
 	}}
+	if sc.Alone {
+		return out, nil
+	}
 	if sc.needs(snapshot.KindSession, snapshot.KindProcess) {
 		t, err := tmux.Sources(tmux.Options{
 			Sockets: c.Tmux.Sockets, UID: os.Getuid(), Env: os.Getenv, ProcRoot: c.Processes.Root, Only: sc.only(snapshot.KindSession),
@@ -290,38 +296,20 @@ func (set Set) codev(sc Scope, known []snapshot.Owner) codev.Options {
 func (set Set) Processes(sc Scope) processes.Options {
 	c, r := set.Config.Collect.Processes, &set.Config.Rules
 	classes, all := set.inFull(snapshot.KindProcess)
-	markers := slices.Clone(c.Markers)
+	markers := set.Config.MarkerNames()
 	for _, m := range snapshot.PaneMarkers { // those by which a process belongs to a pane
 		if !slices.Contains(markers, m) {
 			markers = append(markers, m)
 		}
 	}
+	below := make(map[int]uint64, len(set.Descents))
+	for _, d := range set.Descents {
+		below[d.PID] = d.StartTicks
+	}
 	return processes.Options{
-		Root: c.Root, Markers: markers, Interpreters: r.Interpreters, Shells: r.Shells, Daemons: set.daemons(),
+		Root: c.Root, Markers: markers, Remembered: below, Interpreters: r.Interpreters, Shells: r.Shells, Daemons: set.daemons(),
 		WithArgv: sc.Argv, Only: sc.pid(), All: all, Classes: classes, Log: set.Log.Named("processes"),
 	}
-}
-
-// Discover gives what a folder that some record names leads to: its repository, and the folder in which worktrees lie beside it.
-func (set Set) Discover(sc Scope, path string) []collectors.Source {
-	var out []collectors.Source
-	if s, ok := dirs.Repository(set.dirOptions(sc), path); ok {
-		out = append(out, s)
-	}
-	if real, err := dirs.Real(path); err == nil {
-		path = real
-	}
-	for _, name := range set.Config.Rules.WorktreeFolders {
-		around := filepath.Dir(path)
-		if filepath.Base(around) != name {
-			around = filepath.Join(around, name)
-		}
-		// One that may be there and cannot be looked at is a source that fails, and says why.
-		if st, err := os.Stat(around); err == nil && st.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
-			out = append(out, dirs.Roots(set.dirOptions(sc), []string{around})...)
-		}
-	}
-	return out
 }
 
 // Dirs are the configured roots, the folders that agents are known to use, and the repository that the command runs in.

@@ -85,7 +85,7 @@ func (k *keys) meant(at string, section *keys, key string) string {
 	if near, far := closest(lower, all, last); far <= slip && text.IsNear(key, last(near)) {
 		return fmt.Sprintf("; the nearest is %q", near)
 	}
-	if near, _ := closest(strings.ToLower(join(at, key)), all, func(s string) string { return s }); text.IsNear(join(at, key), near) {
+	if near, _ := closest(lower, all, func(s string) string { return s }); at == "" && text.IsNear(key, near) { // a path with dots
 		return fmt.Sprintf("; the nearest is %q", near)
 	}
 	return section.list(at)

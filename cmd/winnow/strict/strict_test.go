@@ -44,7 +44,7 @@ func TestCheckNamesTheLineTheKeyAndTheNearest(t *testing.T) {
 		"version: 1\nrules:\n  deep:\n    cuont: 1\n":   `f:4: unknown key "rules.deep.cuont"; the nearest is "rules.deep.count"`,
 		"version: 1\ndeep: {count: 1}\n":                `f:2: unknown key "deep"; the nearest is "items.deep"`,
 		"version: 1\nitems: [{grace: x}, {grase: x}]\n": `f:2: unknown key "items[1].grase"; the nearest is "items[1].grace"`,
-		"version: 1\nHidden: x\n":                       `f:2: unknown key "Hidden"; at the top there are both, items, memory`,
+		"version: 1\nHidden: x\n":                       `f:2: unknown key "Hidden"; at the top there are both, items, memory, on, rules, share, shells, table, version`,
 		"version: 1\ntable: {a: 1}\n":                   `f:2: table.a: it is "1"; it wants a text: put quotes around it`,
 		"version: 1\ntable: {a: x, a: y}\n":             `f:2: key "table.a" stands twice, on line 2 too: one of them would be passed over`,
 		"version: 1\non: 1\n":                           `f:2: on: it is "1"; it wants true or false`,

@@ -50,14 +50,6 @@ func Near(s string, names []string) string {
 	return near
 }
 
-// Meant is the end of a message about a name that does not exist: which one was meant, where one is near, else all that there are.
-func Meant(s string, names []string) string {
-	if n := Near(s, names); n != "" {
-		return "did you mean " + n + "?"
-	}
-	return "it is one of " + strings.Join(names, ", ")
-}
-
 // Nearest gives the closest of names by edit distance; ties go to the first in order.
 func Nearest(s string, names []string) string {
 	best, dist := "", 1<<30

@@ -73,6 +73,7 @@ own_branch if {
 # description: >-
 #   True for a worktree that positively has no lock, and for one whose lock has the form of a tool's and names a process that has positively
 #   ended.
+# scope: document
 unlocked if input.dir.git.locked == false
 
 unlocked if {
@@ -83,6 +84,9 @@ unlocked if {
 # METADATA
 # title: The lock
 # description: Who locked the worktree, and whether they are still there, in words; "" where there is no lock.
+# scope: document
+default lock := ""
+
 lock := $"locked by {_locker}, which is gone" if {
 	input.dir.git.lock.alive == false
 } else := $"locked by {_locker}, which is alive" if {
@@ -93,7 +97,7 @@ lock := $"locked by {_locker}, which is gone" if {
 	input.dir.git.lock.text != ""
 } else := "locked without a reason" if {
 	input.dir.git.lock.text == ""
-} else := ""
+}
 
 _locker := $"{input.dir.git.lock.tool} {input.dir.git.lock.owner} (pid {input.dir.git.lock.pid})" if {
 	input.dir.git.lock.owner != ""

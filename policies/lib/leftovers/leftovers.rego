@@ -30,7 +30,7 @@ alone if {
 	input.kind == "process"
 	input.lineage.family in families
 	input.lineage.descendants == 0
-	count(input.lineage.added) > 0
+	_of_agent
 	input.lineage.is_agent == false
 	input.lineage.agents == 0
 	input.lineage.agent_ancestor == false
@@ -42,6 +42,10 @@ alone if {
 	count(input.process.listening) == 0
 	count(input.lineage.sockets) == 0
 }
+
+_of_agent if count(input.lineage.added) > 0
+
+_of_agent if input.lineage.seen_gone == true
 
 # METADATA
 # title: Families

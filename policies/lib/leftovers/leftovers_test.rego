@@ -41,6 +41,13 @@ test_what_is_not_known_is_not_left_over if {
 	leftovers.pids == set() with input as subjects.without(subjects.littered, ["/host/orphan_parents"])
 }
 
+test_what_looks_saw_below_an_agent_needs_no_marker if {
+	bare := subjects.without(subjects.left_in_pane, ["/lineage/added"])
+	not leftovers.alone with input as bare
+	not leftovers.alone with input as subjects.changed(bare, "/lineage/seen_gone", false)
+	leftovers.alone with input as subjects.changed(bare, "/lineage/seen_gone", true)
+}
+
 test_a_server_that_is_judged_by_itself_must_be_alone_and_in_the_background if {
 	every path, value in {
 		"/lineage/descendants": 1,

@@ -16,7 +16,9 @@ config := {
 	"opaque_processes": ["ssh-agent"],
 	"families": [{"family": "dev-server", "names": [], "scripts": ["vite"], "packages": ["vite"]}],
 	"personal_daemons": [{"name": "emacs", "is": "editor"}],
+	"driven_programs": ["*/ms-playwright/*"],
 	"own_sockets": ["*/tsx-*/*.pipe"],
+	"markers": [{"name": "AGENT_SESSION", "value": "session"}, {"name": "CLAUDECODE", "value": "flag", "agent": "claude"}],
 	"marker_records": [{"marker": "FLOCK_SESSION", "format": "flock"}],
 	"pid_markers": ["AGENT_PID"],
 	"id_markers": ["AGENT_SESSION"],
@@ -31,6 +33,7 @@ config := {
 	"session_names": {"exact": ["scratch"], "prefix": ["worker-"]},
 	"disposable_dirs": ["-review-[0-9a-f]{8}$"],
 	"rebuildable": ["node_modules"],
+	"named_files": 3,
 	"protected": [],
 	"terminal_statuses": ["completed", "failed"],
 	"spare_listeners": true,
@@ -374,7 +377,8 @@ process := object.union(_common, {
 		"unix_sockets": [],
 	},
 	"lineage": {
-		"markers": ["CLAUDECODE"],
+		"markers": ["AGENT_SESSION", "CLAUDECODE"],
+		"identifying": ["AGENT_SESSION"],
 		"pane": "",
 		"interpreter": "node",
 		"family": "dev-server",
@@ -417,7 +421,7 @@ left_in_pane := object.union(process, {
 # A process that still runs in a worktree which was deleted, without any marker.
 deleted := object.union(process, {
 	"process": {"cwd": "/w/.worktrees/acme-7 (deleted)", "cwd_deleted": true},
-	"lineage": {"markers": [], "multiplexer": false},
+	"lineage": {"markers": [], "identifying": [], "multiplexer": false},
 	"sighting": {"rule": "reap.processes.deleted"},
 })
 
@@ -428,6 +432,19 @@ runaway := object.union(process, {
 	"busy": 0.97,
 	"sighting": {"rule": "reap.processes.runaway", "idle": 0, "cpu": 0.97},
 	"entries": [{"source": "registry/flock", "id": "s1", "marker": "s1", "by": "marker", "status": "archived", "terminal": true}],
+})
+
+# A development server whose agent, folder and clients are gone.
+leaked := object.union(process, {
+	"process": {"cwd": "/w/feature (deleted)", "cwd_deleted": true, "listening": [5173], "clients": 0},
+	"lineage": {"starter_gone": true, "ports": [5173], "tree_sockets": [], "clients": 0, "listener_below": false},
+	"sighting": {"rule": "reap.processes.leaked_server"},
+})
+
+# An MCP server whose agent is gone, while an older agent lives that has a copy of its own.
+duplicate := object.union(process, {
+	"lineage": {"family": "mcp-server", "agents": 1, "agent": {"pid": 31, "name": "codex"}, "copyless": 0},
+	"sighting": {"rule": "reap.processes.duplicate_helper"},
 })
 
 # The same of a process in an interpreter of which it is not known what it runs.

@@ -38,6 +38,8 @@
 #   a path. What a program makes for itself alone (`own_sockets`) does not count, nor does a pair of sockets without a name. What
 #   listens in another network namespace is not known.
 #
+#   A server of which nothing is left ([reap.processes.leaked_server](leaked_server.md)) does not count as one that listens.
+#
 #   A process that runs in an interpreter, and carries an agent's marker or stands below one that does, may be an agent unless it is
 #   of a listed family, and is kept. One exception: whoever it worked for is positively over, and it has been busy all its life
 #   ([reap.processes.runaway](runaway.md)); no agent that waits for its model is.
@@ -53,7 +55,7 @@
 #
 #   A server that spoke with an agent over pipes and outlived it is no work, although it has the pane's terminal. It counts as left
 #   over only where all of this is known of it: it is of the family mcp-server or language-server, it carries an agent's marker that
-#   the shell of its pane does not carry, no agent lives that may have started it, its parent is one that inherits orphans (or a
+#   the shell of its pane does not carry (or looks saw it below agents that have all ended), no agent lives that may have started it, its parent is one that inherits orphans (or a
 #   package runner or shell that is itself left over), it is in the background of its terminal, sleeps, and listens neither on a
 #   port nor on a unix socket. Then it keeps no session and no tab, which name it as `taken_along` and end it with them; and in a
 #   pane that stays it may go by [reap.processes.orphan](orphan.md), as long as nothing is below it.
@@ -100,6 +102,7 @@ import data.policies.lib.leftovers
 import data.policies.lib.names
 import data.policies.lib.panes
 import data.policies.lib.processes
+import data.policies.lib.provenance
 import data.policies.lib.registry
 import data.policies.lib.sessions
 import data.policies.lib.terminals
@@ -289,6 +292,9 @@ _silent if {
 }
 
 _silent if input.config.spare_listeners == false
+
+# Its agent, its folder and its clients are gone.
+_silent if provenance.leaked
 
 _reasons contains $"it is a daemon that its vendor runs for all of its agents ({input.process.daemon}), which no rule ends" if input.process.daemon != ""
 

@@ -19,6 +19,12 @@
 #   knows that session: another instance may own it, another user's, or one whose records are elsewhere. It is no matter whether a
 #   registry of that form was read: an owner that it does not have has not ended. Such a marker counts for nothing where the agent that started
 #   the process is positively gone: `CLAUDE_PID` names a number that no process in this pid namespace has, or a younger process's.
+#
+#   A process that carries an agent's marker, or that looks saw below an agent, while an agent lives that may have started it
+#   or taken it over, or while that is not known. It names the agent. No such agent counts for a process whose recorded owner has
+#   ended ([reap.processes.runaway](runaway.md)), for one that still runs in a deleted worktree
+#   ([reap.processes.deleted](deleted.md)), and for a copy of a helper that each of them has itself
+#   ([reap.processes.duplicate_helper](duplicate_helper.md)).
 # custom:
 #   kinds: all
 #   parameters:
@@ -40,6 +46,7 @@ package policies.protect.owned
 
 import data.policies.lib.dirs
 import data.policies.lib.processes
+import data.policies.lib.provenance
 import data.policies.lib.registry
 import data.policies.lib.words
 
@@ -99,6 +106,59 @@ objections contains {
 } if {
 	input.kind == "process"
 	not _on_record
+}
+
+# METADATA
+# title: An agent lives that may have started it
+# description: >-
+#   A living agent is old enough to have started the process, and nothing says positively that another one did; or whether there is such an agent
+#   is not known.
+objections contains {
+	"rule": "protect.owned",
+	"message": words.said(_starter, "whether an agent lives that may have started it is not known"),
+	"evidence": {name: fact | some name, fact in input.lineage; name in {"agent", "agents", "veiled_by", "seen"}},
+} if {
+	input.kind == "process"
+	not _nobodys
+}
+
+_nobodys if {
+	count(input.lineage.markers) == 0
+	not input.lineage.seen
+}
+
+_nobodys if provenance.free
+
+_nobodys if provenance.duplicate
+
+_nobodys if {
+	processes.busy
+	processes.silent
+	processes.own_markers
+	registry.marked_over
+}
+
+_nobodys if {
+	input.process.cwd_deleted == true
+	input.host.container == false
+	input.process.ppid in input.host.orphan_parents
+	some folder in input.config.worktree_folders
+	folder != ""
+	contains(input.process.cwd, concat("", ["/", folder, "/"]))
+}
+
+_starter contains $"{input.lineage.agent.name} ({input.lineage.agent.pid}) lives, is above it, and may have started it" if {
+	input.lineage.agents > 0
+	input.lineage.agent_ancestor == true
+}
+
+_starter contains $"{input.lineage.agent.name} ({input.lineage.agent.pid}) lives, and may have started it" if {
+	input.lineage.agents > 0
+	not input.lineage.agent_ancestor == true
+}
+
+_starter contains $"{input.lineage.veiled_by.name} ({input.lineage.veiled_by.pid}) may be an agent, does not show it, and may have started it" if {
+	input.lineage.veiled_by.pid > 0
 }
 
 _on_record if count(input.lineage.strangers) == 0

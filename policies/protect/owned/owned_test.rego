@@ -193,7 +193,56 @@ test_such_a_session_counts_for_nothing_once_its_agent_is_positively_gone if {
 }
 
 test_whether_its_session_is_on_record_has_to_be_known if {
-	every path in ["/lineage/strangers", "/lineage"] {
-		subjects.reasons(owned.objections) == ["protect.owned: whether it belongs to a session that another instance has on record is not known"] with input as subjects.without(subjects.process, [path])
+	subjects.reasons(owned.objections) == ["protect.owned: whether it belongs to a session that another instance has on record is not known"] with input as subjects.without(subjects.process, ["/lineage/strangers"])
+	count(owned.objections) == 2 with input as subjects.without(subjects.process, ["/lineage"])
+}
+
+_claude := {"pid": 4242, "name": "claude"}
+
+_suspected := json.patch(subjects.process, [
+	{"op": "add", "path": "/lineage/agents", "value": 1},
+	{"op": "add", "path": "/lineage/agent", "value": _claude},
+])
+
+test_a_living_agent_that_may_have_started_it_keeps_and_is_named if {
+	some objection in owned.objections with input as _suspected
+	objection.message == "claude (4242) lives, and may have started it"
+	count(objection.evidence) == 2
+	subjects.reasons(owned.objections) == ["protect.owned: claude (4242) lives, is above it, and may have started it"] with input as subjects.changed(_suspected, "/lineage/agent_ancestor", true)
+}
+
+test_what_may_be_an_agent_and_does_not_show_it_keeps_and_is_named if {
+	veiled := subjects.changed(subjects.without(subjects.process, ["/lineage/agents"]), "/lineage/veiled_by", {"pid": 50, "name": "node"})
+	subjects.reasons(owned.objections) == ["protect.owned: node (50) may be an agent, does not show it, and may have started it"] with input as veiled
+}
+
+test_whether_such_an_agent_lives_has_to_be_known if {
+	every path in ["/lineage/agents", "/lineage"] {
+		"protect.owned: whether an agent lives that may have started it is not known" in subjects.reasons(owned.objections) with input as subjects.without(subjects.process, [path])
+	}
+}
+
+test_a_living_agent_does_not_matter_to_what_no_agent_started if {
+	count(owned.objections) == 0 with input as subjects.changed(_suspected, "/lineage/markers", [])
+	count(owned.objections) == 1 with input as subjects.without(_suspected, ["/lineage/markers"])
+	count(owned.objections) == 1 with input as json.patch(_suspected, [
+		{"op": "add", "path": "/lineage/markers", "value": []},
+		{"op": "add", "path": "/lineage/seen", "value": [{"pid": 24, "start_ticks": 7, "name": "claude", "ago": 1}]},
+	])
+}
+
+test_a_living_agent_does_not_matter_to_what_has_proof_of_its_own if {
+	every subject in [subjects.deleted, subjects.runaway] {
+		count(owned.objections) == 0 with input as json.patch(subject, [
+			{"op": "add", "path": "/lineage/markers", "value": ["AGENT_SESSION"]},
+			{"op": "add", "path": "/lineage/agents", "value": 1},
+		])
+	}
+	every path in ["/host/container", "/host/orphan_parents", "/process/ppid", "/process/cwd_deleted"] {
+		count(owned.objections) == 1 with input as json.patch(subjects.deleted, [
+			{"op": "add", "path": "/lineage/markers", "value": ["AGENT_SESSION"]},
+			{"op": "add", "path": "/lineage/agents", "value": 1},
+			{"op": "remove", "path": path},
+		])
 	}
 }

@@ -184,11 +184,6 @@ _reasons contains $"it is a locked worktree{_lock}" if {
 	not dirs.unlocked
 }
 
-_lock := $": {dirs.lock}: git worktree unlock {input.dir.path} removes the lock" if {
-	dirs.lock != ""
-	input.dir.path != ""
-} else := ""
-
 _reasons contains "it is a repository of its own" if input.dir.git.worktree == false
 
 _reasons contains "it belongs to another user" if input.dir.uid != input.host.uid
@@ -200,6 +195,13 @@ _reasons contains "it is a kernel thread" if input.process.kernel == true
 _reasons contains "it is a multiplexer's server" if processes.multiplexer == true
 
 _reasons contains "rules.never_processes has its name" if names.never(input.process.name)
+
+default _lock := ""
+
+_lock := $": {dirs.lock}: git worktree unlock {input.dir.path} removes the lock" if {
+	dirs.lock != ""
+	input.dir.path != ""
+}
 
 _personal contains $"people use such a program too, also when an agent started it ({input.lineage.personal})" if input.lineage.personal != ""
 

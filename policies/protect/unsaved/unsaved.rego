@@ -29,6 +29,7 @@
 #   parameters:
 #     rules.rebuildable: "ignored content that can be made again, and is no work"
 #     rules.disposable_content: "folders outside of git whose files may go, by globs over their paths"
+#     rules.named_files: "how many files of a kind the message names"
 #     rules.scaffold: "files that tools write for themselves, by path"
 #     rules.grace.spawn: "since the spawn of what left reports was completed"
 #   why: |-
@@ -130,21 +131,23 @@ _lost contains $"{what}: {found}{_named(name)}" if {
 }
 
 # The first few of the files, with how each stands to the main checkout, and what to do when an ignored one may go.
-_named(name) := $" ({concat(", ", _first(named))}{_more(named, input.dir.git[name])}{_advice(name)})" if {
+default _named(_) := ""
+
+_named(name) := $" ({concat(", ", array.slice(named, 0, input.config.named_files))}{_more(named, input.dir.git[name])}{_advice(name)})" if {
 	listed := input.dir.git[concat("", [name, "_paths"])]
 	named := [$"{path} {_stands(path)}" | some path in listed]
 	count(named) > 0
-} else := ""
+}
 
-_first(named) := array.slice(named, 0, 3)
+default _more(_, _) := ""
 
-_more(named, all) := $" and {all - 3} more" if {
-	count(named) > 3
-} else := ""
+_more(named, total) := $" and {total - input.config.named_files} more" if {
+	count(named) > input.config.named_files
+}
 
-_advice(name) := "; add to rules.rebuildable what may go" if {
-	name == "ignored"
-} else := ""
+default _advice(_) := ""
+
+_advice("ignored") := "; add to rules.rebuildable what may go"
 
 _stands(path) := "differs from the main checkout's" if {
 	path in input.dir.git.differing_paths

@@ -30,8 +30,49 @@ test_in_a_container_pid_1_proves_nothing if {
 	count(orphan.findings) == 0 with input as subjects.changed(subjects.process, "/host/container", true)
 }
 
-test_a_living_agent_may_have_started_it if {
-	count(orphan.findings) == 0 with input as subjects.changed(subjects.process, "/lineage/agents", 1)
+test_a_living_agent_is_for_another_rule if {
+	subjects.reasons(orphan.findings) == ["reap.processes.orphan: an agent started it and is gone"] with input as subjects.changed(subjects.process, "/lineage/agents", 1)
+}
+
+_hinted := json.patch(subjects.process, [
+	{"op": "replace", "path": "/lineage/markers", "value": ["CLAUDECODE"]},
+	{"op": "replace", "path": "/lineage/identifying", "value": []},
+])
+
+test_a_flag_convicts_nobody if {
+	orphan.in_scope with input as _hinted
+	count(orphan.findings) == 0 with input as _hinted
+	every path, value in {"/lineage/agent_dir": "/w/feature", "/process/cwd_deleted": true, "/lineage/added": [], "/lineage/starter_gone": true} {
+		count(orphan.findings) == 0 with input as subjects.changed(_hinted, path, value)
+	}
+}
+
+test_a_flag_that_the_pane_does_not_have_was_set_by_an_agent if {
+	count(orphan.findings) == 1 with input as subjects.changed(_hinted, "/lineage/added", ["CLAUDECODE"])
+}
+
+test_a_server_that_only_agents_start_agrees_with_a_flag if {
+	count(orphan.findings) == 1 with input as subjects.changed(_hinted, "/lineage/family", "mcp-server")
+	count(orphan.findings) == 0 with input as subjects.changed(subjects.changed(_hinted, "/lineage/family", "mcp-server"), "/lineage/markers", [])
+}
+
+_remembered := json.patch(_hinted, [
+	{"op": "add", "path": "/lineage/seen", "value": [{"pid": 24, "start_ticks": 7, "name": "claude", "gone": true, "ago": 600}]},
+	{"op": "add", "path": "/lineage/seen_gone", "value": true},
+])
+
+test_what_a_look_saw_below_an_agent_is_its_orphan if {
+	count(orphan.findings) == 1 with input as _remembered
+	bare := subjects.changed(_remembered, "/lineage/markers", [])
+	orphan.in_scope with input as bare
+	count(orphan.findings) == 0 with input as bare
+	count(orphan.findings) == 1 with input as subjects.changed(bare, "/lineage/family", "mcp-server")
+	count(orphan.findings) == 1 with input as subjects.changed(bare, "/lineage/agent_dir", "/w/feature")
+}
+
+test_a_remembered_agent_that_lives_or_is_not_known_proves_nothing if {
+	count(orphan.findings) == 0 with input as subjects.changed(_remembered, "/lineage/seen_gone", false)
+	count(orphan.findings) == 0 with input as subjects.without(_remembered, ["/lineage/seen_gone"])
 }
 
 test_an_agent_above_keeps if {
@@ -63,7 +104,7 @@ test_a_multiplexer_of_which_little_is_known_proves_nothing if {
 }
 
 test_a_missing_fact_is_no_orphan if {
-	every path in ["/process/ppid", "/process", "/lineage", "/kind", "/host/orphan_parents", "/host/container", "/host", "/lineage/is_agent", "/lineage/markers", "/lineage/multiplexer", "/lineage/agents", "/lineage/agent_ancestor", "/lineage/multiplexer_ancestor"] {
+	every path in ["/process/ppid", "/process", "/lineage", "/kind", "/host/orphan_parents", "/host/container", "/host", "/lineage/is_agent", "/lineage/markers", "/lineage/identifying", "/lineage/multiplexer", "/lineage/agent_ancestor", "/lineage/multiplexer_ancestor"] {
 		count(orphan.findings) == 0 with input as subjects.without(subjects.process, [path])
 	}
 }

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+var block = regexp.MustCompile("(?s)```(?:rego|yaml)\n(.*?)```")
+
+// TestThePagesRuleIsTheOneThatRuns holds the rule, its test and the configuration in README.md and docs/own-rule.md to those that the script
+// own-parameters runs.
+func TestThePagesRuleIsTheOneThatRuns(t *testing.T) {
+	t.Parallel()
+	script, err := txtar.ParseFile("testdata/script/own-parameters.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for page, files := range map[string][]string{
+		"../../README.md":        {"mine/reap/dirs/scratch/scratch.rego", "own.yaml"},
+		"../../docs/own-rule.md": {"mine/reap/dirs/scratch/scratch.rego", "mine/reap/dirs/scratch/scratch_test.rego", "own.yaml"},
+	} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var blocks []string
+		for _, m := range block.FindAllSubmatch(text, -1) {
+			blocks = append(blocks, string(m[1]))
+		}
+		for _, name := range files {
+			i := slices.IndexFunc(script.Files, func(f txtar.File) bool { return f.Name == name })
+			if i < 0 || !slices.Contains(blocks, string(script.Files[i].Data)) {
+				t.Errorf("%s does not have %s as the script runs it", page, name)
+			}
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/review"
+	"winnow/cmd/winnow/story"
+	"winnow/cmd/winnow/text"
+	"winnow/engine/decision"
+	"winnow/engine/eval"
+	"winnow/engine/policy"
+	"winnow/engine/snapshot"
+	"winnow/internal/outfile"
+)
+
+// ReviewSchema names the shape of what winnow review --format json prints.
+const ReviewSchema = "winnow.review/v1"
+
+// Review is what winnow review prints as JSON.
+type Review struct {
+	Schema  string           `json:"schema"`
+	Sweep   string           `json:"sweep"`
+	Policy  report.PolicyRef `json:"policy"`
+	Stories []story.Story    `json:"stories"`
+}
+
+func newReview(a *app) *cobra.Command {
+	var f showFlags
+	cmd := &cobra.Command{
+		Use:   "review",
+		Short: "Choose in a list what goes, what is kept and what is always protected",
+		Long: `Review looks as a sweep does, and lists what would go and what nearly would, grouped by what belongs together: a worktree, the session in
+it, the processes of one agent. You take things, hold them, protect them for ever or look closer at them; nothing is done before you
+have said so twice. What was taken goes the way of sweep --apply: it is looked at again, within the same caps, and only what still may
+go does. What a rule leaves to you (level ask) goes the way of cleanup ID --safe.
+
+It needs a terminal. winnow review --format json prints the list once.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.review(cmd.Context(), f) },
+	}
+	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")
+	return cmd
+}
+
+func (a *app) review(ctx context.Context, f showFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	in, out, err := a.terminal("review")
+	if err != nil {
+		return err
+	}
+	e, p, err := a.engine(ctx)
+	if err != nil {
+		return err
+	}
+	r, snap, err := a.lookOnce(ctx, e, p, f)
+	if err != nil {
+		return err
+	}
+	stories := story.Of(snap, r)
+	if a.json() {
+		doc := Review{Schema: ReviewSchema, Sweep: r.Sweep, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest}, Stories: stories}
+		if stories == nil {
+			doc.Stories = []story.Story{}
+		}
+		return a.show(doc, "  ", nil)
+	}
+	var explaining sync.WaitGroup
+	choice, err := review.Run(ctx, in, out, review.Options{
+		Stories: stories, Counts: report.Stays(r.Decisions), Paint: a.paint.Paint, File: a.ownConfig(), Glob: glob,
+		Explain: func(id string, width int) (string, error) {
+			explaining.Add(1)
+			defer explaining.Done()
+			return a.explained(ctx, e, p, snap, id, width)
+		},
+	})
+	explaining.Wait()
+	if err != nil {
+		return err
+	}
+	if !choice.Confirmed {
+		a.note("nothing was done")
+		return nil
+	}
+	return a.carryOut(ctx, e, choice, f)
+}
+
+// terminal gives the terminal that a command draws on. Without one, and for --format json, there is none.
+func (a *app) terminal(command string) (in, out *os.File, err error) {
+	if a.json() {
+		return nil, nil, nil
+	}
+	if a.flags.format != "text" {
+		return nil, nil, config.Mistakef("winnow %s has no form %q; text (on a terminal), json or ndjson", command, a.flags.format)
+	}
+	out, _ = text.Beneath(a.out).(*os.File)
+	reads, _ := text.Terminal(os.Stdin)
+	writes, _ := text.Terminal(a.out)
+	if !reads || !writes || os.Getenv("TERM") == "dumb" {
+		return nil, nil, config.Mistakef("winnow %s needs a terminal for its input and its output; winnow %s --format json prints the same once. Nothing was done", command, command)
+	}
+	return os.Stdin, out, nil
+}
+
+// carryOut does what was chosen: protections and holds first, so that they count for what follows.
+func (a *app) carryOut(ctx context.Context, e *eval.Engine, c review.Choice, f showFlags) error {
+	if err := a.protect(ctx, c.Protect); err != nil {
+		return err
+	}
+	for _, d := range c.Hold {
+		if err := a.retain(ctx, d.ID, "kept in winnow review", 0); err != nil {
+			return fmt.Errorf("%w; nothing was taken away", err)
+		}
+	}
+	var take, ask []string
+	for _, d := range c.Take {
+		if story.StateOf(d) == story.Ask {
+			ask = append(ask, d.ID)
+		} else {
+			take = append(take, d.ID)
+		}
+	}
+	code := report.ExitDone
+	if len(take) > 0 {
+		s, err := a.openSweeper(ctx, e, a.policy, true)
+		if err != nil {
+			return err
+		}
+		r, err := s.sweep(ctx, sweepFlags{apply: true, only: take, show: f})
+		s.close()
+		if err != nil {
+			return err
+		}
+		a.saidOf(r, take)
+		code = r.Code(false)
+	}
+	var failed []error
+	for _, id := range ask {
+		var coded codeError
+		switch err := a.cleanup(ctx, id, false); {
+		case errors.As(err, &coded):
+			code = max(code, coded.code)
+			if coded.err != nil {
+				a.note("%v", coded.err)
+			}
+		case err != nil:
+			failed = append(failed, err)
+		}
+	}
+	if err := errors.Join(failed...); err != nil {
+		return err
+	}
+	if code != report.ExitDone {
+		return codeError{code: code}
+	}
+	return nil
+}
+
+// saidOf says what came of the acts on what was taken, and of what was not tried because it may no longer go.
+func (a *app) saidOf(r *report.Report, take []string) {
+	report.Acts(a.out, a.paint.Paint, "acts", r.Acts)
+	var rows []text.Row
+	for _, id := range take {
+		if slices.ContainsFunc(r.Acts, func(x decision.Act) bool { return x.Candidate == id }) {
+			continue
+		}
+		row := text.Row{Lead: "kept", Color: a.paint.Yellow, Label: id, Text: "it was not there any more"}
+		if i := slices.IndexFunc(r.Decisions, func(d decision.Decision) bool { return d.ID == id }); i >= 0 {
+			row.Label, row.Text = report.Label(r.Decisions[i]), r.Decisions[i].Main.Message
+		}
+		rows = append(rows, row)
+	}
+	a.paint.Rows(a.out, rows...)
+}
+
+// lookOnce sees, decides and remembers, as a sweep without --apply, and lets go of the lock.
+func (a *app) lookOnce(ctx context.Context, e *eval.Engine, p *policy.Policy, f showFlags) (*report.Report, *snapshot.Snapshot, error) {
+	s, err := a.openSweeper(ctx, e, p, false)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.close()
+	r, err := s.sweep(ctx, sweepFlags{show: f})
+	return r, s.seen, err
+}
+
+// glob is what protects a candidate in rules.protected: a folder's path, and the name of anything else.
+func glob(d decision.Decision) string {
+	name := d.Label
+	if d.Kind == snapshot.KindDir {
+		name = strings.TrimPrefix(d.ID, snapshot.KindDir+":")
+	}
+	if text.Clean(name) != name { // a person could not read what was written
+		return ""
+	}
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`).Replace(name)
+}
+
+// ownConfig is the file that a protection is written into: the one that was read, or else the user's own.
+func (a *app) ownConfig() string { return cmp.Or(a.cfg.File, config.UserFile()) }
+
+// protect writes globs into rules.protected. The rest of the file stays as it is.
+func (a *app) protect(ctx context.Context, ds []decision.Decision) error {
+	if len(ds) == 0 {
+		return nil
+	}
+	var globs []string
+	for _, d := range ds {
+		globs = append(globs, glob(d))
+	}
+	file := a.ownConfig()
+	if err := config.Protect(ctx, file, globs, outfile.Write); err != nil {
+		return fmt.Errorf("protect %s in %s: %w. Nothing was done", strings.Join(globs, ", "), file, err)
+	}
+	a.cfg.Rules.Protected = append(a.cfg.Rules.Protected, globs...)
+	fmt.Fprintf(a.out, "%s: rules.protected has %s now\n", text.Clean(text.Home(file)), text.Clean(strings.Join(globs, ", ")))
+	return nil
+}

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"time"
+
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/text"
+)
+
+// span is a flag whose value is a duration, in days too, as in the configuration: 90s, 15m, 48h, 2d.
+type span time.Duration
+
+// Set implements pflag.Value.
+func (s *span) Set(v string) error {
+	d, err := config.Duration(v)
+	*s = span(d)
+	return err
+}
+
+// String implements pflag.Value; "" for a flag without a default.
+func (s *span) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return text.Span(time.Duration(*s))
+}
+
+// Type implements pflag.Value: the word that the help shows for a value.
+func (s *span) Type() string { return "duration" }

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/sources"
+	"winnow/cmd/winnow/top"
+	"winnow/engine/decision"
+	"winnow/engine/eval"
+	"winnow/engine/snapshot"
+	"winnow/internal/proc"
+)
+
+func newTop(a *app) *cobra.Command {
+	every := span(2 * time.Second)
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "What agents run here, by owner, with processor, memory, age and verdict",
+		Long: `Top shows the agents that run here with all that they started, and what agents that have ended left behind, and looks again every two
+seconds. Processor time is measured between two looks; memory is a process's own share of it, where that can be read. The verdicts are
+those of a sweep, and are asked for again every half minute; a process that is newer has none yet. It changes and remembers nothing.
+
+It needs a terminal. winnow top --format json prints one look, made of two that are --every apart.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if every < span(100*time.Millisecond) {
+				return config.Mistakef("--every %s is too short: at least 100ms", time.Duration(every))
+			}
+			return a.top(cmd.Context(), time.Duration(every))
+		},
+	}
+	cmd.Flags().Var(&every, "every", "how long from one look to the next")
+	return cmd
+}
+
+// judgeEvery is how often the verdicts are asked for again: that look reads more than processes.
+const judgeEvery = 30 * time.Second
+
+func (a *app) top(ctx context.Context, every time.Duration) error {
+	in, out, err := a.terminal("top")
+	if err != nil {
+		return err
+	}
+	e, _, err := a.engine(ctx)
+	if err != nil {
+		return err
+	}
+	w := &watch{app: a, engine: e}
+	if err := w.judge(ctx); err != nil {
+		return err
+	}
+	if a.json() {
+		if _, err := w.look(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.New("interrupted")
+		case <-time.After(every):
+		}
+		look, err := w.look(ctx)
+		if err != nil {
+			return err
+		}
+		return a.show(look, "  ", nil)
+	}
+	a.log, a.drawing = hclog.NewNullLogger(), true // a line of the log, or of the progress, would stand in the picture
+	ctx, cancel := context.WithCancel(ctx)
+	var judging sync.WaitGroup
+	judging.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(judgeEvery):
+				_ = w.judge(ctx) // the verdicts of before stand; a source that fails keeps everything
+			}
+		}
+	})
+	err = top.Run(ctx, in, out, top.Options{Look: w.look, Every: every, Paint: a.paint.Paint})
+	cancel()
+	judging.Wait()
+	return err
+}
+
+// watch is one look at the processes after the other.
+type watch struct {
+	*app
+	engine *eval.Engine
+	// before is what the last look saw.
+	before *snapshot.Snapshot
+
+	mu       sync.Mutex
+	verdicts map[string]decision.Decision
+}
+
+// judge reads all that verdicts on processes rest on, and decides.
+func (w *watch) judge(ctx context.Context) error {
+	s, err := w.app.look(ctx, sources.Scope{Kind: snapshot.KindProcess}, w.recall(ctx))
+	if err != nil {
+		return err
+	}
+	res, err := w.engine.Decide(ctx, s, &w.cfg.Rules.Config)
+	if err != nil {
+		return fmt.Errorf("decide: %w", err)
+	}
+	verdicts := map[string]decision.Decision{}
+	for _, d := range res.Decisions {
+		if d.Kind == snapshot.KindProcess {
+			d.Main = report.Main(d, s)
+			verdicts[d.ID] = d
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.verdicts = verdicts
+	return nil
+}
+
+// look reads the processes alone.
+func (w *watch) look(ctx context.Context) (top.Look, error) {
+	s, err := w.app.look(ctx, sources.Scope{Kind: snapshot.KindProcess, Alone: true}, memory{})
+	if err != nil {
+		return top.Look{}, err
+	}
+	if src := s.Sources[snapshot.Proc]; src.Status != snapshot.OK {
+		return top.Look{}, fmt.Errorf("the processes could not be read: %s", src.Error)
+	}
+	w.mu.Lock()
+	verdicts := w.verdicts
+	w.mu.Unlock()
+	look := top.Of(top.Inputs{
+		Snapshot: s, Before: w.before, Config: &w.cfg.Rules.Config, Verdicts: verdicts, UID: os.Getuid(),
+		PSS: func(pid int) (int64, error) { return proc.PSS(w.cfg.Collect.Processes.Root, pid) },
+	})
+	w.before = s
+	return look, nil
+}

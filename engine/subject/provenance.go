@@ -1,0 +1,446 @@
+package subject
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"winnow/engine/snapshot"
+)
+
+// checkedAlone is how many agents are asked one by one whether they may have started a process. Where there are more, all of them may have.
+const checkedAlone = 1024
+
+// identifying are the names of a process's markers whose value is a session or a pid.
+func (x *processes) identifying(n *node) []string {
+	names := []string{}
+	for _, m := range n.markers {
+		if x.kind(m).Value != MarkerFlag {
+			names = append(names, m)
+		}
+	}
+	return names
+}
+
+func (x *processes) kind(marker string) Marker {
+	m, ok := x.kinds[marker]
+	if !ok {
+		m = x.config.Marker(marker)
+	}
+	return m
+}
+
+// own is whether a process was positively not handed its markers by a multiplexer: it comes out of none, or out of one that does not
+// carry them itself.
+func (x *processes) own(n *node) bool {
+	if n.p.Markers == nil {
+		return false
+	}
+	return len(n.paneMarkers) == 0 || x.handed(n) == no
+}
+
+// handed is whether the multiplexer that a process comes out of carries its markers itself.
+func (x *processes) handed(n *node) tri {
+	marked := no
+	for _, name := range n.paneMarkers {
+		if leads, ok := leading[name]; ok && slices.Contains(n.paneMarkers, leads) {
+			continue // the other one leads to the server
+		}
+		marked = marked.or(x.marked(name, n))
+	}
+	return marked
+}
+
+// seen are the agents that looks have seen a process below, and whether all of them have ended.
+func (x *processes) seen(i int) ([]Seen, *bool) {
+	n := &x.nodes[i]
+	var out []Seen
+	d, remembered := x.descents[n.p.PID]
+	remembered = remembered && d.StartTicks == n.p.StartTicks
+	for _, a := range x.agentsAbove(i) {
+		out = append(out, Seen{PID: a.PID, StartTicks: a.StartTicks, Name: a.Name, Gone: new(false)})
+	}
+	if remembered {
+		ago := max(0, x.now.Sub(d.LastAt).Seconds())
+		for _, a := range d.Agents {
+			if !slices.ContainsFunc(out, func(s Seen) bool { return s.PID == a.PID && s.StartTicks == a.StartTicks }) {
+				out = append(out, Seen{PID: a.PID, StartTicks: a.StartTicks, Name: a.Name, Gone: x.gone(a.PID, a.StartTicks), Ago: ago})
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	all := yes
+	for _, s := range out {
+		switch {
+		case s.Gone == nil:
+			all = min(all, unknown)
+		case !*s.Gone:
+			all = no
+		}
+	}
+	if all == unknown {
+		return out, nil
+	}
+	return out, new(all == yes)
+}
+
+// incomplete is true for an agent of which it is not known which process it was.
+func incomplete(a snapshot.DescentAgent) bool { return a.PID <= 0 || a.StartTicks == 0 }
+
+// gone is whether the process that had a number and a start has ended; nil where not all processes could be read.
+func (x *processes) gone(pid int, ticks uint64) *bool {
+	if k, ok := x.byPID[pid]; ok && x.nodes[k].p.StartTicks == ticks && !dead(x.nodes[k].p) {
+		return new(false)
+	}
+	if !x.whole || pid <= 0 || ticks == 0 {
+		return nil
+	}
+	return new(true)
+}
+
+// agentsAbove are the living agents above a process, nearest first, in an unbroken line of parents.
+func (x *processes) agentsAbove(i int) []snapshot.DescentAgent {
+	var out []snapshot.DescentAgent
+	if !x.above[i].below {
+		return nil
+	}
+	for up, steps := x.nodes[i].parent, 0; up >= 0 && steps < len(x.nodes) && len(out) < maxAncestors; up, steps = x.nodes[up].parent, steps+1 {
+		if n := &x.nodes[up]; n.agent {
+			out = append(out, snapshot.DescentAgent{PID: n.p.PID, StartTicks: n.p.StartTicks, Name: n.p.Name})
+		}
+	}
+	return out
+}
+
+// maxDescents is how many processes below agents are remembered: the youngest are left out where there are more.
+const maxDescents = 20000
+
+// Descents is what is to be remembered of which processes are below agents, after what earlier looks knew. One that has ended is forgotten; of
+// one that was handed over since, what was seen stays. Where the processes could not be read whole, all that was known is kept. It is a pure
+// function.
+func Descents(s *snapshot.Snapshot, c *Config, before []snapshot.Descent) []snapshot.Descent {
+	if s.Host.BootID == "" {
+		return before
+	}
+	x := indexProcesses(s, c.whole(), indexRecords(s))
+	known := make(map[int]snapshot.Descent, len(before))
+	for _, d := range before {
+		known[d.PID] = d
+	}
+	out := []snapshot.Descent{}
+	for i := range x.nodes {
+		p := x.nodes[i].p
+		if dead(p) || p.UID == nil || x.uid == nil || *p.UID != *x.uid {
+			continue
+		}
+		old, remembered := known[p.PID]
+		remembered = remembered && old.BootID == s.Host.BootID && old.StartTicks == p.StartTicks
+		now := x.agentsAbove(i)
+		switch {
+		case len(now) > 0:
+			d := snapshot.Descent{BootID: s.Host.BootID, PID: p.PID, StartTicks: p.StartTicks, Agents: now, LastAt: s.TakenAt}
+			if remembered {
+				for _, a := range old.Agents {
+					if !slices.Contains(d.Agents, a) && len(d.Agents) < 2*maxAncestors {
+						d.Agents = append(d.Agents, a)
+					}
+				}
+			}
+			out = append(out, d)
+		case remembered:
+			out = append(out, old)
+		}
+	}
+	if !x.whole { // one that is missing may be there
+		for _, d := range before {
+			if _, ok := x.byPID[d.PID]; !ok && d.BootID == s.Host.BootID {
+				out = append(out, d)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b snapshot.Descent) int {
+		return cmp.Or(cmp.Compare(a.StartTicks, b.StartTicks), cmp.Compare(a.PID, b.PID))
+	})
+	return out[:min(len(out), maxDescents)]
+}
+
+// descentsOf are the descents of this boot by pid.
+func descentsOf(s *snapshot.Snapshot) map[int]snapshot.Descent {
+	out := make(map[int]snapshot.Descent, len(s.Descents))
+	for _, d := range s.Descents {
+		if d.BootID != "" && d.BootID == s.Host.BootID {
+			out[d.PID] = d
+		}
+	}
+	return out
+}
+
+// ended is what agents' own records say of sessions, by their ids.
+type ended map[string]lastOpen
+
+// lastOpen is whether the process that had a session open has ended, and when that process started; nil where that is not known.
+type lastOpen struct {
+	gone  tri
+	ticks *uint64
+}
+
+func (x *processes) endedSessions(all []snapshot.OpenSession) ended {
+	out := ended{}
+	for _, s := range all {
+		if s.ID == "" {
+			continue
+		}
+		o := lastOpen{unknown, s.StartTicks}
+		switch k, there := x.byPID[s.PID]; {
+		case !x.whole:
+		case !there || dead(x.nodes[k].p):
+			o.gone = yes
+		case s.StartTicks != nil:
+			o.gone = triIf(x.nodes[k].p.StartTicks != *s.StartTicks)
+		}
+		if old, twice := out[s.ID]; !twice || o.gone < old.gone { // one that lives wins, and then one that may
+			out[s.ID] = o
+		}
+	}
+	return out
+}
+
+// before reports whether the process that had a session open has ended, and is older than another one, so that it may have started that.
+func (o lastOpen) before(n *node) bool {
+	return o.gone == yes && o.ticks != nil && *o.ticks <= n.p.StartTicks
+}
+
+// sessionGone is whether all sessions that a process's markers name and that a record knows have ended.
+func (x *processes) sessionGone(n *node) *bool {
+	var gone *bool
+	for _, name := range n.markers {
+		if x.kind(name).Value != MarkerSession {
+			continue
+		}
+		state, recorded := x.ended[carried(n, name)]
+		switch {
+		case !recorded:
+		case state.before(n):
+			gone = new(true)
+		case state.gone == no:
+			return new(false)
+		default:
+			return nil
+		}
+	}
+	return gone
+}
+
+// vendor is whose program an agent is, by a name of config.agents; "" where that is not known.
+func (x *processes) vendor(n *node) string {
+	if !n.agent {
+		return ""
+	}
+	if len(n.sessions) > 0 {
+		return "claude" // whose records these are
+	}
+	for _, name := range []string{n.p.Name, fileOf(n.p), text(n.p.Script)} {
+		name = strings.TrimSuffix(strings.TrimSuffix(name, path.Ext(name)), ".exe")
+		if name != "" && listed(name, x.vendors) {
+			return name
+		}
+	}
+	return ""
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// vendorsOf are the names of the programs whose markers are known.
+func vendorsOf(c *Config) map[string]bool {
+	var names []string
+	for _, m := range c.Markers {
+		if m.Agent != "" {
+			names = append(names, m.Agent)
+		}
+	}
+	return comms(names)
+}
+
+// apart reports whether an agent, although it is old enough, positively did not start a process. What it rests on: the line of agents that
+// looks have seen above it, what the environments of both say, or the pane that the process comes out of.
+func (x *processes) apart(i, k int) bool {
+	n, a := &x.nodes[i], &x.nodes[k]
+	if d, ok := x.descents[n.p.PID]; ok && d.StartTicks == n.p.StartTicks && len(d.Agents) > 0 {
+		return !slices.ContainsFunc(d.Agents, incomplete) && !slices.ContainsFunc(d.Agents, func(s snapshot.DescentAgent) bool { return s.PID == a.p.PID && s.StartTicks == a.p.StartTicks })
+	}
+	return x.otherMarkers(n, a) || x.otherPane(n, a)
+}
+
+// otherMarkers reports whether each identifying marker of a process was set by another agent: this one does not carry it with that value, so it
+// did not hand it down, and would itself have set another value. A pid speaks for the session that an agent of the same vendor sets beside it. A
+// session changes within one process, so an agent of the same vendor may have had that one before, unless its record of the present one is older than the
+// process, or the record of the other session names an older process that has ended. Identifying markers that the agent itself carries were compared before.
+func (x *processes) otherMarkers(n, a *node) bool {
+	if a.p.Markers == nil || !x.own(n) {
+		return false
+	}
+	var named []string // the vendors of pids
+	for _, name := range n.markers {
+		m, value := x.kind(name), carried(n, name)
+		switch {
+		case m.Value == MarkerFlag:
+		case carried(a, name) == value:
+			return false
+		case m.Value == MarkerPID:
+			if value == strconv.Itoa(a.p.PID) {
+				return false
+			}
+			named = append(named, m.Agent)
+		}
+	}
+	told := len(named) > 0
+	for _, name := range n.markers {
+		m, value := x.kind(name), carried(n, name)
+		if m.Value != MarkerSession || slices.Contains(x.config.IDMarkers, name) {
+			continue
+		}
+		switch {
+		case m.Agent != "" && slices.Contains(named, m.Agent):
+		case slices.Contains(a.sessions, value):
+			return false
+		case x.ended[value].before(n) && len(a.sessions) > 0:
+		case a.recordedBefore(n):
+		default:
+			if vendor := x.vendor(a); vendor == "" || m.Agent == "" || vendor == m.Agent {
+				return false
+			}
+		}
+		told = true
+	}
+	return told
+}
+
+// recordedBefore reports whether an agent wrote down its present session before another process began, so that it had that one then.
+func (n *node) recordedBefore(p *node) bool {
+	return n.recordedAt != nil && p.p.StartedAt != nil && n.recordedAt.Add(written).Before(*p.p.StartedAt)
+}
+
+// otherPane reports whether a process got its markers in a pane, or in a session of the kernel's, that an agent is not in and that it did not
+// begin. A process leaves its session only for one of its own.
+func (x *processes) otherPane(n, a *node) bool {
+	added := x.added(n)
+	if added == nil || len(*added) == 0 || a.p.Session == nil || *a.p.Session == *n.p.Session {
+		return false
+	}
+	leader := x.byPID[*n.p.Session]
+	if *a.p.Session == a.p.PID && a.p.StartTicks >= x.nodes[leader].p.StartTicks {
+		return false // it may have been in that session before it began its own
+	}
+	for steps := 0; leader >= 0 && steps < len(x.nodes); steps++ {
+		l := &x.nodes[leader]
+		switch {
+		case l == a || slices.Contains(x.orphanParents, l.p.PID):
+			return false
+		case l.p.StartTicks < a.p.StartTicks:
+			return true // the agent began neither it nor what it stands above
+		}
+		leader = l.parent
+	}
+	return false
+}
+
+// suspects are the agents that may have started a process or taken it over, and how many others are as old and did not. veil is one
+// that hides itself and may have.
+func (x *processes) suspects(i int) (count int, one *node, cleared int, veil *node) {
+	n := &x.nodes[i]
+	all, most := x.agents.starters(i), 0
+	count, one = all.count, all.one
+	if count > 0 && count <= checkedAlone {
+		count, one = 0, nil
+		for k := range all.each {
+			if most++; most > 2*checkedAlone || !x.apart(i, k) {
+				count++
+				one = cmp.Or(one, &x.nodes[k])
+			} else {
+				cleared++
+			}
+		}
+	}
+	for checked, k := range x.hiddens {
+		if h := &x.nodes[k]; h != n && h.p.StartTicks <= n.p.StartTicks && (checked > checkedAlone || !x.apart(i, k)) {
+			return count, one, cleared, h
+		}
+	}
+	return count, one, cleared, nil
+}
+
+// copyless counts those of the agents that may have started an MCP server and have no living copy of it below themselves; nil where
+// that is not known, and for everything else.
+func (x *processes) copyless(i int) *int {
+	n := &x.nodes[i]
+	if n.family != "mcp-server" || n.p.ArgvDigest == "" || !x.whole || x.strays {
+		return nil
+	}
+	all := x.agents.starters(i)
+	if all.count > checkedAlone {
+		return nil
+	}
+	count := 0
+	for k := range all.each {
+		if !x.apart(i, k) && !x.hasCopy(i, k) {
+			count++
+		}
+	}
+	return &count
+}
+
+// hasCopy reports whether a living copy of a program is below an agent.
+func (x *processes) hasCopy(i, k int) bool {
+	n := &x.nodes[i]
+	for _, c := range x.under(k) {
+		if c != n && c.family == n.family && c.p.ArgvDigest == n.p.ArgvDigest && text(c.p.Script) == text(n.p.Script) && text(c.p.Package) == text(n.p.Package) {
+			return true
+		}
+	}
+	return false
+}
+
+// fillServed says where a process and all below it listen, and how many connections are open there.
+func (x *processes) fillServed(l *Lineage, i int) {
+	if !x.whole || x.strays || !x.below[i].known || x.below[i].count > maxBelow {
+		return
+	}
+	ports, sockets, clients := &[]int{}, &[]string{}, new(0)
+	if triOf(x.nodes[i].listens).or(x.below[i].listener) == no {
+		l.Ports, l.TreeSockets, l.Clients = ports, sockets, clients
+		return
+	}
+	for _, n := range append(x.under(i), &x.nodes[i]) {
+		if n.p.Listening == nil {
+			ports, clients = nil, nil
+		} else if ports != nil {
+			*ports = append(*ports, *n.p.Listening...)
+		}
+		if open := x.config.open(n.p); open == nil {
+			sockets = nil
+		} else if sockets != nil {
+			*sockets = append(*sockets, *open...)
+		}
+		switch {
+		case clients == nil || n.p.Listening != nil && len(*n.p.Listening) == 0:
+		case n.p.Clients == nil:
+			clients = nil
+		default:
+			*clients += *n.p.Clients
+		}
+	}
+	if ports != nil {
+		slices.Sort(*ports)
+		*ports = slices.Compact(*ports)
+	}
+	l.Ports, l.TreeSockets, l.Clients = ports, sockets, clients
+}

@@ -1,0 +1,155 @@
+# METADATA
+# title: Provenance of a process
+# description: >-
+#   Who started a process, by what is known of it. Each claim has a source of its own: two variables of one environment are one claim. No claim
+#   is made where its facts are not known.
+package policies.lib.provenance
+
+import data.policies.lib.processes
+
+# METADATA
+# scope: document
+# title: In scope
+# description: An agent may have started the process - it carries a marker, or looks saw it below agents, which have all ended.
+scope if count(input.lineage.markers) > 0
+
+scope if input.lineage.seen_gone == true
+
+# METADATA
+# title: Handed over
+# description: >-
+#   What started the process has ended, and it was handed to a process that takes in orphans. No agent and no multiplexer is above it. In a
+#   container that proves nothing.
+handed_over if {
+	input.host.container == false
+	input.process.ppid in input.host.orphan_parents
+	input.lineage.agent_ancestor == false
+	input.lineage.multiplexer_ancestor == false
+}
+
+# METADATA
+# scope: document
+# title: Claims
+# description: >-
+#   What says that an agent started the process, by where that is known from - environment (a session's or a pid's marker that no multiplexer handed
+#   down), handed (the same, which one may have handed down), hint (any marker), pane (a marker that the leader of its session does not
+#   carry), memory (looks saw it below agents, which have all ended), folder (it works where agents work), program (only agents start it).
+claims contains "environment" if {
+	count(input.lineage.identifying) > 0
+	processes.own_markers
+}
+
+claims contains "handed" if count(input.lineage.identifying) > 0
+
+claims contains "hint" if count(input.lineage.markers) > 0
+
+claims contains "pane" if count(input.lineage.added) > 0
+
+claims contains "memory" if input.lineage.seen_gone == true
+
+claims contains "folder" if input.lineage.agent_dir != ""
+
+claims contains "folder" if input.process.cwd_deleted == true
+
+claims contains "program" if input.lineage.family == "mcp-server"
+
+# METADATA
+# scope: document
+# title: Left behind
+# description: >-
+#   Two sources that do not rest on one another say that an agent started the process, and it was handed over since. A hint alone, or what a
+#   multiplexer may have handed down, says nothing.
+left_behind if {
+	handed_over
+	"environment" in claims
+}
+
+left_behind if {
+	handed_over
+	"pane" in claims
+}
+
+left_behind if {
+	handed_over
+	"handed" in claims
+	"folder" in claims
+}
+
+left_behind if {
+	handed_over
+	"memory" in claims
+	some other in {"hint", "folder", "program"}
+	other in claims
+}
+
+left_behind if {
+	handed_over
+	"hint" in claims
+	"program" in claims
+}
+
+# METADATA
+# scope: document
+# title: Its agent has ended
+# description: The very agent that started the process is known, by its pid, its session's record or from looks, and has ended.
+agent_gone if {
+	processes.own_markers
+	input.lineage.starter_gone == true
+}
+
+agent_gone if {
+	processes.own_markers
+	input.lineage.session_gone == true
+}
+
+agent_gone if input.lineage.seen_gone == true
+
+# METADATA
+# title: No agent is left
+# description: No living agent may have started the process.
+free if input.lineage.agents == 0
+
+# METADATA
+# title: A leaked server
+# description: >-
+#   It listens on TCP ports alone, no connection is open to them, its folder was deleted, and the agent that started it is known and has ended.
+leaked if {
+	left_behind
+	agent_gone
+	free
+	input.process.cwd_deleted == true
+	count(input.lineage.ports) > 0
+	count(input.lineage.tree_sockets) == 0
+	input.lineage.clients == 0
+}
+
+# METADATA
+# title: A duplicate helper
+# description: >-
+#   An MCP server that was handed over and listens nowhere, while every living agent that may have started it has a living copy of the same program.
+duplicate if {
+	handed_over
+	input.lineage.family == "mcp-server"
+	"hint" in claims
+	processes.agent == false
+	processes.silent
+	input.lineage.agents > 0
+	input.lineage.copyless == 0
+}
+
+# METADATA
+# title: Sources
+# description: The claims in words, for evidence. A hint is not listed.
+sources contains said if {
+	some claim, said in _words
+	claim in claims
+}
+
+_words := {
+	"environment": "a marker in its environment names an agent, and no multiplexer handed it down",
+	"handed": "a marker in its environment names an agent",
+	"pane": "the leader of its session does not carry the marker",
+	"memory": "an earlier look saw it below an agent, which has ended",
+	"folder": "it works where agents work, or its working directory was deleted",
+	"program": "it is a server that only agents start",
+}

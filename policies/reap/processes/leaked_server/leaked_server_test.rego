@@ -1,0 +1,49 @@
+package policies.reap.processes.leaked_server_test
+
+import data.policies.lib.subjects_test as subjects
+import data.policies.main
+import data.policies.reap.processes.leaked_server
+
+test_a_server_of_which_nothing_is_left_may_go if {
+	subjects.reasons(leaked_server.findings) == ["reap.processes.leaked_server: it listens, its agent has ended, its folder was deleted, and no client is connected"] with input as subjects.leaked
+	main.decision.verdict == "reap" with input as subjects.leaked
+}
+
+test_one_that_is_below_a_runner_too if {
+	main.decision.verdict == "reap" with input as json.patch(subjects.leaked, [
+		{"op": "add", "path": "/process/listening", "value": []},
+		{"op": "add", "path": "/lineage/listener_below", "value": true},
+	])
+}
+
+test_what_is_left_of_it_keeps_it if {
+	every path, value in {
+		"/lineage/clients": 1,
+		"/process/cwd_deleted": false,
+		"/lineage/starter_gone": false,
+		"/lineage/agents": 1,
+		"/lineage/tree_sockets": ["/run/x"],
+		"/process/ppid": 777,
+		"/lineage/is_agent": true,
+		"/lineage/identifying": [],
+		"/host/container": true,
+	} {
+		count(leaked_server.findings) == 0 with input as subjects.changed(subjects.leaked, path, value)
+		main.decision.verdict == "spare" with input as subjects.changed(subjects.leaked, path, value)
+	}
+}
+
+test_what_is_not_known_keeps_it if {
+	every path in [
+		"/lineage/clients", "/process/cwd_deleted", "/lineage/starter_gone", "/lineage/agents", "/lineage/tree_sockets", "/lineage/ports", "/process/ppid",
+		"/lineage/is_agent", "/lineage/identifying", "/lineage/multiplexer", "/host/container", "/lineage", "/process",
+	] {
+		count(leaked_server.findings) == 0 with input as subjects.without(subjects.leaked, [path])
+		main.decision.verdict == "spare" with input as subjects.without(subjects.leaked, [path])
+	}
+}
+
+test_one_that_listens_nowhere_is_out_of_scope if {
+	leaked_server.in_scope with input as subjects.leaked
+	not leaked_server.in_scope with input as subjects.changed(subjects.leaked, "/lineage/ports", [])
+}
