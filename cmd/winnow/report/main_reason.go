@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
