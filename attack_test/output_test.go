@@ -202,6 +202,10 @@ func (w *hostileWorld) commands() [][]string {
 		with("sweep", "--log-level", "trace", "--log-format", log)
 		with("decide", w.snapshot, filepath.Join(w.dir, n), "--log-level", "trace", "--log-format", log)
 	}
+	with("review", "--format", "json")
+	with("review", "--format", n)
+	with("top", "--format", "json", "--every", "100ms")
+	with("top", "--every", n)
 	with("subjects", w.snapshot)
 	with("explain", "session:", "--snapshot", w.snapshot)
 	with("sweep", "--policy", w.policy+" bad")
@@ -232,6 +236,9 @@ func (w *hostileWorld) commands() [][]string {
 	with("init", filepath.Join(w.dir, "init "+w.file()))
 	with("init", filepath.Join(w.dir, "init "+w.file()))
 	with("__complete", "explain", n)
+	with("__complete", "release", "")
+	with("man", n)
+	with("version", "--format", "json")
 	with("__complete", "sweep", "--"+n, "")
 	out = append(out,
 		[]string{"sweep", "--config", filepath.Join(w.dir, n)},

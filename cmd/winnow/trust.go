@@ -194,7 +194,7 @@ func (a *app) revoke(ctx context.Context, folder string) error {
 		if len(names) == 0 {
 			return config.Mistakef("%s is not trusted, and nor is any other project; nothing was changed", main)
 		}
-		return config.Mistakef("%s is not trusted; the nearest is %s; nothing was changed", main, text.Nearest(main, names))
+		return config.Mistakef("%s is not trusted%s; nothing was changed", main, text.Hint(main, names))
 	}
 	return a.say(map[string]string{"revoked": main}, "%s is no longer trusted; what it asked to keep is judged as anything else", text.Clean(main))
 }

@@ -1,7 +1,7 @@
 // Package dirs reads folders that may be disposable: the children of configured roots, and the worktrees of a repository.
 //
 // A folder costs a few system calls, a repository two runs of git however many worktrees it has, and git is asked about a
-// folder's content only when nothing cheaper already keeps it. Nothing is written, and no symbolic link is followed.
+// folder's content, and then about how its work has landed, only when nothing cheaper already keeps it. Nothing is written, and no symbolic link is followed.
 package dirs
 
 import (

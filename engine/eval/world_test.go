@@ -169,7 +169,8 @@ func (m *maker) git(i int) *snapshot.Git {
 		Worktree: maybe(m, m.chance(0.9)), Registered: maybe(m, true), Main: text(m, "/w/acme"), CommonDir: text(m, "/w/acme/.git"),
 		AdminDir: text(m, fmt.Sprintf("/w/acme/.git/worktrees/%d", i)), Head: text(m, fmt.Sprintf("%040x", i)), Detached: maybe(m, true),
 		Locked: maybe(m, m.chance(0.1)), Upstream: text(m, "refs/remotes/origin/main"), Landed: maybe(m, m.chance(0.7)),
-		Commits: maybe(m, pick(m, 0, 1, 3)), Unreachable: maybe(m, pick(m, 0, 0, 0, 2)), Dirty: maybe(m, pick(m, 0, 0, 0, 1)),
+		Landing:   maybe(m, snapshot.Landing{By: pick(m, "", "squash", "patches", "tree"), Into: "refs/remotes/origin/main", Commits: pick(m, []string{}, []string{"1a2b3c"}, []string{"1a2b3c", "4d5e6f"})}),
+		Elsewhere: maybe(m, m.chance(0.5)), Commits: maybe(m, pick(m, 0, 1, 3)), Unreachable: maybe(m, pick(m, 0, 0, 0, 2)), Dirty: maybe(m, pick(m, 0, 0, 0, 1)),
 		Untracked: maybe(m, pick(m, 0, 0, 0, 4)), Ignored: maybe(m, pick(m, 0, 0, 0, 1)), Operation: maybe(m, pick(m, "", "", "", "rebase")),
 		Nested: maybe(m, pick(m, []string{}, []string{}, []string{}, []string{"vendor/x"})),
 	}

@@ -375,10 +375,10 @@ var discoveries = []string{collectors.FromProcesses, collectors.FromPanes, FromL
 // checkDiscovery refuses words and forms that find nothing.
 func (c *Config) checkDiscovery(must need) {
 	for _, from := range c.Collect.Dirs.DiscoverFrom {
-		must(slices.Contains(discoveries, from), "collect.dirs.discover_from: unknown word %q; the nearest is %q", from, text.Nearest(from, discoveries))
+		must(slices.Contains(discoveries, from), "collect.dirs.discover_from: unknown word %q%s", from, text.Hint(from, discoveries))
 	}
 	for _, p := range c.Collect.Dirs.Projects {
-		must(slices.Contains(workplaces.Formats, p.Format), "collect.dirs.projects: %s has the unknown format %q; the nearest is %q", p.Tool, p.Format, text.Nearest(p.Format, workplaces.Formats))
+		must(slices.Contains(workplaces.Formats, p.Format), "collect.dirs.projects: %s has the unknown format %q%s", p.Tool, p.Format, text.Hint(p.Format, workplaces.Formats))
 		must(p.Tool != "" && p.Path != "" && p.At != "", "collect.dirs.projects: %q wants tool, path, format and at", p.Tool)
 	}
 }

@@ -70,7 +70,7 @@ func (c *Config) describeMarkers(file string) error {
 			return Mistakef("%s: %q is no name of a variable; it wants {name: MY_AGENT_SESSION, value: session}; nothing was done", where, m.Name)
 		}
 		if values := []string{subject.MarkerSession, subject.MarkerPID, subject.MarkerFlag, pane}; m.Value != "" && !slices.Contains(values, m.Value) {
-			return Mistakef("%s: the value of %s is %q; it is session, pid, flag or pane, the nearest is %q; nothing was done", where, m.Name, m.Value, text.Nearest(m.Value, values))
+			return Mistakef("%s: the value of %s is %q; it is session, pid, flag or pane%s; nothing was done", where, m.Name, m.Value, text.Hint(m.Value, values))
 		}
 		d := known[m.Name]
 		if m.Value == "" && d.Value != "" {

@@ -241,15 +241,40 @@ func unfound(d decision.Decision, s *snapshot.Snapshot) *decision.Main {
 	if g == nil || g.Worktree == nil || !*g.Worktree || g.Landed == nil {
 		return nil
 	}
-	upstream := strings.TrimPrefix(g.Upstream, "refs/remotes/")
+	upstream := branchName(g.Upstream)
+	proven := g.Landing != nil && g.Landing.By != ""
 	switch {
+	case ofDefault(g):
+		return &decision.Main{Group: "the default branch", Message: "the default branch is checked out in it"}
 	case *g.Landed && g.Commits != nil && *g.Commits == 0:
-		return &decision.Main{Group: "without a commit", Message: "no commit was made in it, so nothing of it can have landed",
+		return &decision.Main{Group: "nothing was done in it yet", Message: "nothing was done in it yet; it may go when nobody has touched it for rules.abandoned_after",
 			Next: command("winnow cleanup ID --safe --mine", d)}
-	case !*g.Landed:
-		said := "its commits are not all on " + cmp.Or(upstream, "the remote's default branch")
+	case *g.Landed || proven:
+		return &decision.Main{Group: "landed lately", Message: "its work has landed; it may go when nothing has happened in it for rules.landed_after"}
+	default:
+		said := "its commits are not all on " + cmp.Or(upstream, "the default branch")
+		if g.Ahead != nil && *g.Ahead > 0 {
+			said = counted(*g.Ahead, "commit that is", "commits that are") + " not on " + cmp.Or(upstream, "the default branch")
+		}
 		return &decision.Main{Group: "not on " + cmp.Or(upstream, "the default branch"), Message: said,
 			Next: command("git -C DIR log --oneline "+cmp.Or(text.Quote(upstream), "-5")+notUpstream(upstream), d)}
 	}
-	return nil
+}
+
+// branchName is a branch as git takes it and a person says it.
+func branchName(ref string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(ref, "refs/remotes/"), "refs/heads/")
+}
+
+// ofDefault says whether a worktree has the default branch checked out, as policies/lib/dirs does.
+func ofDefault(g *snapshot.Git) bool {
+	branch := branchName(g.Branch)
+	return branch != "" && (branch == "main" || branch == "master" || branch == "trunk" || strings.HasSuffix(g.Upstream, "/"+branch))
+}
+
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

@@ -67,6 +67,22 @@ func TestTheMainReason(t *testing.T) {
 		t.Errorf("a candidate without any reason: %+v", got)
 	}
 	d.About = &decision.About{Agent: "claude (24)"}
+	two, yes, idle := 2, true, 7200.0
+	at := func(g snapshot.Git) *decision.Main {
+		g.Worktree, g.Upstream = &yes, "refs/heads/main"
+		x := decision.Decision{ID: "dir:/w/x", Kind: snapshot.KindDir, Verdict: decision.Spare, About: &decision.About{Idle: &idle}}
+		return Main(x, &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/x": {Git: &g}}})
+	}
+	for want, g := range map[string]snapshot.Git{
+		"2 commits that are not on main":                           {Landed: &no, Ahead: &two},
+		"its work is on main, and something happened in it 2h ago": {Landed: &no, Ahead: &two, Landing: &snapshot.Landing{By: "squash"}},
+		"its commits are not all on main":                          {Landed: &no},
+		"no rule found a reason to reap it":                        {},
+	} {
+		if got := at(g); got.Message != want {
+			t.Errorf("got %q, want %q", got.Message, want)
+		}
+	}
 	if got := Main(d, looked); got.Group != "of an agent that is alive" || !strings.Contains(got.Message, "claude (24)") {
 		t.Errorf("a process of a living agent: %+v", got)
 	}
@@ -103,5 +119,29 @@ func TestEveryShippedRuleHasAPlace(t *testing.T) {
 	}
 	if seen < 10 {
 		t.Errorf("%d messages of what is not known were found, want more: has their form changed?", seen)
+	}
+}
+
+// TestWhyAWorktreeHasNotLanded holds what a person is told of a worktree that no rule found, by what git knows of it.
+func TestWhyAWorktreeHasNotLanded(t *testing.T) {
+	t.Parallel()
+	const main = "refs/remotes/origin/main"
+	for want, g := range map[string]snapshot.Git{
+		"1 commit that is not on origin/main":             {Landed: new(false), Upstream: main, Ahead: new(1), Commits: new(1)},
+		"3 commits that are not on origin/main":           {Landed: new(false), Upstream: main, Ahead: new(3), Landing: &snapshot.Landing{Into: main}},
+		"2 commits that are not on trunk":                 {Landed: new(false), Upstream: "refs/heads/trunk", Ahead: new(2)},
+		"its work has landed; it may go when nothing":     {Landed: new(false), Upstream: main, Ahead: new(3), Landing: &snapshot.Landing{By: "squash", Into: main}},
+		"nothing was done in it yet; it may go when":      {Landed: new(true), Upstream: main, Commits: new(0)},
+		"the default branch is checked out in it":         {Landed: new(true), Upstream: main, Commits: new(2), Branch: "refs/heads/main"},
+		"no rule found a reason to reap it":               {Upstream: main},
+		"its commits are not all on the default branch":   {Landed: new(false)},
+		"its work has landed; it may go when nothing has": {Landed: new(true), Upstream: main, Commits: new(2), Branch: "refs/heads/x"},
+	} {
+		g.Worktree = new(true)
+		s := &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/a": {Git: &g}}}
+		got := Main(decision.Decision{ID: "dir:/w/a", Kind: snapshot.KindDir, Verdict: decision.Spare}, s)
+		if !strings.HasPrefix(got.Message, want) {
+			t.Errorf("want %q, got %+v", want, got)
+		}
 	}
 }

@@ -213,7 +213,11 @@ func (u *unknown) field(t reflect.Type, path, key string) (reflect.Type, string)
 			return inner, path + key + "."
 		}
 		if len(fields) > 0 {
-			u.seen[fmt.Sprintf("%s%.80s (the nearest is %s)", path, key, text.Nearest(fmt.Sprintf("%.80s", key), slices.Collect(maps.Keys(fields))))] = true
+			said := fmt.Sprintf("%s%.80s", path, key)
+			if near := text.Near(fmt.Sprintf("%.80s", key), slices.Collect(maps.Keys(fields))); near != "" {
+				said += " (the nearest is " + near + ")"
+			}
+			u.seen[said] = true
 		}
 	}
 	return nil, path

@@ -50,18 +50,6 @@ func Near(s string, names []string) string {
 	return near
 }
 
-// Nearest gives the closest of names by edit distance; ties go to the first in order.
-func Nearest(s string, names []string) string {
-	best, dist := "", 1<<30
-	sorted := slices.Sorted(slices.Values(names))
-	for _, n := range sorted {
-		if d := levenshtein.ComputeDistance(s, n); d < dist {
-			best, dist = n, d
-		}
-	}
-	return best
-}
-
 // Hint is what a message says of a name that is not known: the one that was meant where one is near, else what may be written where these are
 // few. It begins with a semicolon, or is empty.
 func Hint(s string, names []string) string {
