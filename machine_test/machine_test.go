@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"winnow/testkit/attack"
 	"winnow/testkit/files"
 	"winnow/testkit/machine"
 )
@@ -40,6 +41,9 @@ type report struct {
 }
 
 func TestMachine(t *testing.T) {
+	if attack.Raced {
+		t.Skip("the program that it measures is built without the race detector; .ci/run runs it without")
+	}
 	if !machine.Enter(t) {
 		return
 	}
