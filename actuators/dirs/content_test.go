@@ -117,7 +117,7 @@ func TestContentThatStays(t *testing.T) {
 		"its repository does not know it":   func(w *world, _ string) { w.forget() },
 		"its worktree is a main checkout":   func(w *world, _ string) { w.unlink() },
 		"something in it cannot be read":    func(w *world, path string) { w.shut(filepath.Join(path, "a")) },
-		"git could not be asked about that": func(w *world, _ string) { w.write(filepath.Join(w.main, ".git/worktrees/work/index"), "broken") },
+		"git could not be asked about that": func(w *world, _ string) { w.write(filepath.Join(w.main, ".git", "worktrees", "work", "index"), "broken") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -53,6 +53,8 @@ type Options struct {
 	Only string
 	// Full asks git about every checkout, also one that something already keeps.
 	Full bool
+	// Places says that only which folders are checkouts of which repository is of interest: git is asked nothing.
+	Places bool
 	// ProcRoot is where procfs is mounted, "" for /proc. Mountinfo is the file that lists the mounts, "" for this process's own.
 	ProcRoot, Mountinfo string
 	// Timeout is how long one folder, or one repository, may take; 0 is 10 seconds.

@@ -245,3 +245,22 @@ func TestGitThatFails(t *testing.T) {
 		t.Errorf("without git: %+v", d.Git)
 	}
 }
+
+// TestPlacesAsksGitNothing holds that a look which needs no more than the places of worktrees runs no git.
+func TestPlacesAsksGitNothing(t *testing.T) {
+	t.Parallel()
+	w, o := newWorld(t), options()
+	path := w.landed("x")
+	program, runs := counting(t)
+	o.Git, o.Places = program, true
+	d := one(t, o, path)
+	if g := d.Git; g == nil || g.Worktree == nil || !*g.Worktree || g.Registered == nil || !*g.Registered || d.Error != "" {
+		t.Errorf("a worktree's place is read as %+v, error %q", d.Git, d.Error)
+	}
+	if d.Git.Landed != nil || d.Git.Dirty != nil {
+		t.Errorf("what git was not asked is there: %+v", d.Git)
+	}
+	if got := runs(); len(got) > 0 {
+		t.Errorf("git ran: %q", got)
+	}
+}

@@ -188,7 +188,7 @@ func (l *look) repositories(ctx context.Context) {
 		asks := l.repository(ctx, common, members[common])
 		// Each repository goes its own way from here, so that one that never answers costs its own worktrees alone.
 		asked.Go(func() {
-			if asks {
+			if asks && !l.o.Places {
 				l.weigh(ctx, end, members[common])
 			}
 			for _, c := range members[common] {
@@ -199,6 +199,9 @@ func (l *look) repositories(ctx context.Context) {
 					}
 					c.dir.Git.Lock = l.lock(c)
 				}
+			}
+			if l.o.Places {
+				return
 			}
 			l.contents(ctx, end, members[common])
 			l.landings(ctx, end, members[common])

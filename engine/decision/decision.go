@@ -162,6 +162,9 @@ type Work struct {
 	Youngest *uint64
 }
 
+// Follows reports whether d goes in the same sweep, after what uses it.
+func (d Decision) Follows() bool { return d.Verdict == Spare && len(d.After) > 0 }
+
 // Unknown reports whether d was spared because something could not be read or evaluated.
 func (d Decision) Unknown() bool {
 	for _, o := range d.Objections {

@@ -353,13 +353,34 @@ func (x *processes) otherPane(n, a *node) bool {
 	return false
 }
 
+// telling reports whether anything is known of a process that may clear an agent: looks saw it below agents, or it carries markers that were not
+// handed down.
+func (x *processes) telling(n *node) bool {
+	if d, ok := x.descents[n.p.PID]; ok && d.StartTicks == n.p.StartTicks {
+		return true
+	}
+	if len(n.markers) == 0 {
+		return false
+	}
+	if added := x.added(n); added != nil && len(*added) > 0 {
+		return true
+	}
+	for _, name := range n.markers {
+		if x.kind(name).Value != MarkerFlag && !slices.Contains(x.config.IDMarkers, name) {
+			return x.own(n)
+		}
+	}
+	return false
+}
+
 // suspects are the agents that may have started a process or taken it over, and how many others are as old and did not. veil is one
 // that hides itself and may have.
 func (x *processes) suspects(i int) (count int, one *node, cleared int, veil *node) {
 	n := &x.nodes[i]
 	all, most := x.agents.starters(i), 0
 	count, one = all.count, all.one
-	if count > 0 && count <= checkedAlone {
+	telling := x.telling(n)
+	if telling && count > 0 && count <= checkedAlone {
 		count, one = 0, nil
 		for k := range all.each {
 			if most++; most > 2*checkedAlone || !x.apart(i, k) {
@@ -371,7 +392,7 @@ func (x *processes) suspects(i int) (count int, one *node, cleared int, veil *no
 		}
 	}
 	for checked, k := range x.hiddens {
-		if h := &x.nodes[k]; h != n && h.p.StartTicks <= n.p.StartTicks && (checked > checkedAlone || !x.apart(i, k)) {
+		if h := &x.nodes[k]; h != n && h.p.StartTicks <= n.p.StartTicks && (!telling || checked > checkedAlone || !x.apart(i, k)) {
 			return count, one, cleared, h
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"winnow/testkit/attack"
 	"winnow/testkit/must"
 )
 
@@ -497,6 +498,9 @@ func lineSet(f madeFile) map[string]bool {
 
 // TestLandingOfRandomHistories compares each proof for a thousand branches with what is so.
 func TestLandingOfRandomHistories(t *testing.T) {
+	if attack.Raced {
+		t.Skip("it waits for thousands of runs of git; .ci/run runs it without the race detector")
+	}
 	t.Parallel()
 	const repositories, branches = 20, 50
 	counts := map[string]int{}

@@ -13,15 +13,21 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"winnow/testkit/must"
 )
 
 // The names under which the test's own program plays other programs: process 1 of the machine, an agent that starts what it is told to,
 // a program that only waits, and one that listens on a port. It goes by its name, since that is what /proc shows.
 const (
 	inside   = "WINNOW_TEST_MACHINE" // set for the test in the namespace
+	source   = "WINNOW_TEST_SOURCE"  // the folder of the test's package
 	roleVar  = "WINNOW_TEST_ROLE"    // what a started program plays
 	initName = "init"
 )
+
+// Source is the folder of the test's package.
+func Source() string { return os.Getenv(source) }
 
 // Main runs the tests, or plays the program that it was started as.
 func Main(m *testing.M) {
@@ -34,12 +40,12 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Enter runs the rest of the calling test in a process namespace of its own, in which process 1 is an init. It returns only there.
-// Where the machine allows no such namespace the test is skipped.
-func Enter(t *testing.T) {
+// Enter runs the calling test once more, in a process namespace of its own in which process 1 is an init, and reports whether this is that run. The
+// other one fails when that fails, and has nothing more to do. Where the machine allows no such namespace the test is skipped.
+func Enter(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(inside) != "" {
-		return
+		return true
 	}
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("needs tmux")
@@ -53,7 +59,8 @@ func Enter(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), first, self, "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1")
-	cmd.Env = append(os.Environ(), inside+"=1")
+	// No process of the machine works in a repository that is not the machine's.
+	cmd.Dir, cmd.Env = "/", append(os.Environ(), inside+"=1", source+"="+must.Get(os.Getwd())(t))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
 	if os.Geteuid() != 0 {
 		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
@@ -69,7 +76,7 @@ func Enter(t *testing.T) {
 		t.Fatalf("in a process namespace of its own: %v\n%s", err, out)
 	}
 	t.Logf("%s", out)
-	t.SkipNow() // it ran, and passed, in the namespace
+	return false
 }
 
 // noNamespace is how the first process ends where it may not mount the namespace's /proc.

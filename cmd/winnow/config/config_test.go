@@ -99,7 +99,7 @@ var slips = []struct{ name, text, says string }{
 	{"a memory below nothing", "version: 1\nrules: {protected: [/keep]}\npolicy: {memory: -1}\n", "a whole number that is not negative"},
 	{"an unknown kind", "version: 1\nrules: {protected: [/keep]}\nact: {kinds: [dirs]}\n", `act.kinds: unknown kind "dirs"; the nearest is "dir"`},
 	{"a variable that is not allowed", "version: 1\nrules: {protected: [$PROJECT/keep]}\n", "$PROJECT is not a variable that a path may have: $HOME, $USER, $TMPDIR and $XDG_* are"},
-	{"a marker of an unknown sort", "version: 1\ncollect: {processes: {markers: [{name: MINE, value: sesion}]}}\n", `the value of MINE is "sesion"; it is session, pid, flag or pane, the nearest is "session"`},
+	{"a marker of an unknown sort", "version: 1\ncollect: {processes: {markers: [{name: MINE, value: sesion}]}}\n", `the value of MINE is "sesion"; it is session, pid, flag or pane; the nearest is "session"`},
 	{"a marker without a name", "version: 1\ncollect: {processes: {markers: [{value: session}]}}\n", `collect.processes.markers[0]: "" is no name of a variable`},
 	{"a key of a marker", "version: 1\ncollect: {processes: {markers: [{name: MINE, sort: pid}]}}\n", `unknown key "collect.processes.markers[0].sort"`},
 	{"markers in another place", "version: 1\nrules: {markers: [{name: MINE, value: pid}]}\n", "they are described in collect.processes.markers"},

@@ -74,10 +74,10 @@ func TestTheMainReason(t *testing.T) {
 		return Main(x, &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/x": {Git: &g}}})
 	}
 	for want, g := range map[string]snapshot.Git{
-		"2 commits that are not on main":                           {Landed: &no, Ahead: &two},
-		"its work is on main, and something happened in it 2h ago": {Landed: &no, Ahead: &two, Landing: &snapshot.Landing{By: "squash"}},
-		"its commits are not all on main":                          {Landed: &no},
-		"no rule found a reason to reap it":                        {},
+		"2 commits that are not on main": {Landed: &no, Ahead: &two},
+		"its work has landed; it may go when nothing has happened in it for rules.landed_after": {Landed: &no, Ahead: &two, Landing: &snapshot.Landing{By: "squash"}},
+		"its commits are not all on main":   {Landed: &no},
+		"no rule found a reason to reap it": {},
 	} {
 		if got := at(g); got.Message != want {
 			t.Errorf("got %q, want %q", got.Message, want)

@@ -62,11 +62,13 @@ func (p page) write(out io.Writer, r *Report, all bool) error {
 
 // headline says in one line what the sweep came to.
 func headline(r *Report) string {
-	var reap, wait int
+	var reap, after, wait int
 	for _, d := range r.Decisions {
 		switch {
 		case d.Verdict == decision.Reap:
 			reap++
+		case d.Follows():
+			after++
 		case d.Waits():
 			wait++
 		}
@@ -83,7 +85,11 @@ func headline(r *Report) string {
 		}
 		return s
 	}
-	s := fmt.Sprintf("%d would be reaped%s, %d stay", reap, r.heldBack(reap), len(r.Decisions)-reap)
+	s := fmt.Sprintf("%d would be reaped%s", reap, r.heldBack(reap))
+	if after > 0 {
+		s += fmt.Sprintf(", %d more once what uses them has gone", after)
+	}
+	s += fmt.Sprintf(", %d stay", len(r.Decisions)-reap-after)
 	if wait > 0 {
 		s += fmt.Sprintf(" (%d of them wait for a second look)", wait)
 	}
@@ -216,6 +222,7 @@ func Veiling(v *snapshot.PaneProc) string {
 // The order of decisions in a group.
 const (
 	rankReap = iota
+	rankAfter
 	rankLevel
 	rankWait
 	rankKeep
@@ -225,6 +232,8 @@ func rank(d decision.Decision) int {
 	switch {
 	case d.Verdict == decision.Reap:
 		return rankReap
+	case d.Follows():
+		return rankAfter
 	case d.Level != "":
 		return rankLevel
 	case d.Waits():
@@ -264,6 +273,9 @@ func (p page) decisionRow(d decision.Decision, taken time.Time) text.Row {
 	switch rank(d) {
 	case rankReap:
 		row.Lead, row.Color, row.Text = cmp.Or(d.Action, "reap"), p.Green, withSize(row.Text, d)
+	case rankAfter:
+		row.Lead, row.Color, row.Next = "after", p.Green, ""
+		row.Text += ", which goes first; " + Messages(d.Findings)
 	case rankLevel:
 		row.Lead, row.Color, row.Text = d.Level, p.Yellow, leveled(d)
 	case rankWait:
@@ -511,6 +523,8 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 			}
 			word, why := d.Verdict, Messages(d.Findings)
 			switch {
+			case d.Follows():
+				word, why = "after", Main(d, nil).Message+", which goes first; "+why
 			case d.Level != "":
 				word, why = d.Level, leveled(d)
 			case d.Verdict == decision.Spare && d.Waits():

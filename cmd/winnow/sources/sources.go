@@ -379,7 +379,7 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 	}
 	if sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession {
 		// Which folders are worktrees is all that these are judged by: their holders and their content are not read.
-		o.Holders = nil
+		o.Holders, o.Places = nil, true
 	}
 	return o
 }
