@@ -79,9 +79,6 @@ func (j *Joined) fillDir(sub *Subject) string {
 	if d.Git != nil && d.Git.Main != "" {
 		sub.Owner = d.Git.Main
 	}
-	if known(d.Gone) && d.Git != nil {
-		sub.Owner = d.Git.CommonDir // what goes is an entry in it, and caps count entries apart from folders
-	}
 	sub.Age, sub.Idle, sub.Made = j.since(d.ModifiedAt), j.since(d.ActiveAt), j.before(d.BornAt)
 	sub.Holders = d.Holders
 	if d.Content == nil {
