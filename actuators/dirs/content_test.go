@@ -108,16 +108,18 @@ func TestContentThatStays(t *testing.T) {
 			w.write(filepath.Join(path, "patched.js"), "mine\n")
 			w.git(w.tree, "add", "-f", "node_modules/patched.js")
 		},
-		"it is not ignored":                 func(w *world, _ string) { w.write(filepath.Join(w.main, ".git/info/exclude"), "") },
-		"it is a link":                      func(w *world, path string) { w.link(path) },
-		"a repository lies in it":           func(w *world, path string) { w.git(path, "clone", "-q", w.main, "clone") },
-		"a bare repository lies in it":      func(w *world, path string) { w.git(path, "clone", "-q", "--bare", w.main, "bare") },
-		"a process works in its worktree":   func(w *world, _ string) { enter(w.t, w.tree) },
-		"its worktree is locked":            func(w *world, _ string) { w.git(w.main, "worktree", "lock", w.tree) },
-		"its repository does not know it":   func(w *world, _ string) { w.forget() },
-		"its worktree is a main checkout":   func(w *world, _ string) { w.unlink() },
-		"something in it cannot be read":    func(w *world, path string) { w.shut(filepath.Join(path, "a")) },
-		"git could not be asked about that": func(w *world, _ string) { w.write(filepath.Join(w.main, ".git", "worktrees", "work", "index"), "broken") },
+		"it is not ignored":               func(w *world, _ string) { w.write(filepath.Join(w.main, ".git/info/exclude"), "") },
+		"it is a link":                    func(w *world, path string) { w.link(path) },
+		"a repository lies in it":         func(w *world, path string) { w.git(path, "clone", "-q", w.main, "clone") },
+		"a bare repository lies in it":    func(w *world, path string) { w.git(path, "clone", "-q", "--bare", w.main, "bare") },
+		"a process works in its worktree": func(w *world, _ string) { enter(w.t, w.tree) },
+		"its worktree is locked":          func(w *world, _ string) { w.git(w.main, "worktree", "lock", w.tree) },
+		"its repository does not know it": func(w *world, _ string) { w.forget() },
+		"its worktree is a main checkout": func(w *world, _ string) { w.unlink() },
+		"something in it cannot be read":  func(w *world, path string) { w.shut(filepath.Join(path, "a")) },
+		"git could not be asked about that": func(w *world, _ string) {
+			w.write(filepath.Join(w.main, ".git", "worktrees", "work", "index"), "broken")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
