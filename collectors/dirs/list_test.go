@@ -156,7 +156,7 @@ func TestRepositoryListsAllItsWorktrees(t *testing.T) {
 		t.Fatalf("source %+v, %v", source, ok)
 	}
 	part := read(t, source)
-	want := []string{w.main, first, far, lost, moved}
+	want := []string{w.main, first, far, lost, missing, moved}
 	for i, path := range want {
 		want[i] = dirs.ID(path)
 	}
@@ -172,6 +172,7 @@ func TestRepositoryListsAllItsWorktrees(t *testing.T) {
 	}
 	wantState := map[string][2]bool{
 		dirs.ID(first): {true, true}, dirs.ID(far): {true, true}, dirs.ID(lost): {true, false}, dirs.ID(moved): {true, false},
+		dirs.ID(missing): {true, true},
 	}
 	must.Equal(t, wantState, state, "result")
 	if d := part.Dirs[dirs.ID(moved)]; d.Git.Dirty == nil || *d.Git.Dirty != 0 || d.Root != w.wts {

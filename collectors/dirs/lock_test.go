@@ -26,7 +26,7 @@ func reasons() []dirs.LockReason {
 func child(t *testing.T) (pid int, start uint64) {
 	t.Helper()
 	for {
-		cmd := exec.Command("sleep", "60")
+		cmd := exec.Command("sleep", "3600")
 		must.Do(t, cmd.Start())
 		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 		pid, inner := cmd.Process.Pid, regexp.MustCompile(fmt.Sprintf(`(?m)^NSpid:.*\t.*\t%d$`, cmd.Process.Pid))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"winnow/engine/subject"
+	"winnow/testkit/attack"
 )
 
 // key is one key of config.yaml with the type that it becomes.
@@ -139,7 +140,10 @@ func TestEveryWrongShapeIsRefused(t *testing.T) {
 			t.Errorf("%s: %s: want line %d and %q, got %v", k, what, line, says, err)
 		}
 	}
-	for _, k := range all {
+	for i, k := range all {
+		if attack.Raced && i%10 != 0 { // all of them take minutes then
+			continue
+		}
 		for value, says := range k.wrong() {
 			text, line := k.file(value)
 			if value == "*a" {
@@ -166,7 +170,7 @@ func TestEveryWrongShapeIsRefused(t *testing.T) {
 			try(bad, "a slip", text, line, "unknown key "+fmt.Sprintf("%q", bad.String())+near)
 		}
 	}
-	if len(all) < 100 || tried < 1000 {
+	if len(all) < 100 || tried < 1000 && !attack.Raced {
 		t.Errorf("%d keys and %d wrong files", len(all), tried)
 	}
 }
