@@ -88,6 +88,9 @@ func TestMachine(t *testing.T) {
 	again := sweep("--apply", "--all")
 	done := m.Shares(func(thing machine.Thing) bool { return !thing.There() })
 
+	if n := applied.followed(); n == 0 {
+		t.Error("no folder went in the same sweep as all that used it")
+	}
 	for _, thing := range m.Things {
 		switch {
 		case !thing.Want && !thing.There():
@@ -138,6 +141,18 @@ func (r report) proposes(thing machine.Thing) bool {
 		return true
 	}
 	return len(d.Findings) > 0 && len(d.Objections) == 1 && d.Objections[0].Rule == "protect.seen_once"
+}
+
+// followed counts the folders that went after what used them, in one sweep.
+func (r report) followed() (n int) {
+	for _, d := range r.Decisions {
+		for _, a := range r.Acts {
+			if len(d.After) > 0 && a.Candidate == d.ID && a.Outcome == "done" {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func (r report) said(thing machine.Thing) string {
