@@ -199,8 +199,8 @@ func TestSmallMemoryLoads(t *testing.T) {
 	if attack.Raced {
 		t.Skip("the race detector takes more memory than there is")
 	}
-	// Two evaluations at a time share the heap that is watched, and the largest subject of this world takes some hundred KiB.
-	e := apart(t, eval.Limits{HeapBytes: 2 << 20}, embedded)
+	// One worker: the heap that is watched is the process's, and two evaluations at a time share it.
+	e := apart(t, eval.Limits{HeapBytes: 1 << 20, Workers: 1}, embedded)
 	if r, err := e.Decide(t.Context(), newMaker(1, 0).world(300), config()); err != nil || len(r.Errors) > 0 {
 		t.Errorf("%v %v", err, r.Errors)
 	}
