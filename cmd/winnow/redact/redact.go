@@ -91,6 +91,7 @@ func (r *redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 	out.Sources = rekey(s.Sources, r.source, func(v *snapshot.Source) {
 		r.paths(&v.Path)
 		hide(&v.Error)
+		v.Refused, v.Fetch = each(v.Refused, hide), each(v.Fetch, hide)
 		v.Server = changed(v.Server, func(x *snapshot.Server) { r.paths(&x.Socket) })
 	})
 	out.Sessions = rekey(s.Sessions, r.id, func(v *snapshot.Session) {
@@ -115,6 +116,7 @@ func (r *redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 		r.words(&v.Builder)
 		r.paths(&v.Workspace, &v.Worktree)
 	})
+	out.AgentSessions = each(s.AgentSessions, func(v *snapshot.AgentSession) { v.ID = r.id(v.ID) })
 	out.Dirs = rekey(s.Dirs, r.id, r.dir)
 	out.Processes = rekey(s.Processes, r.id, r.process)
 	out.Spawns, out.Registry = each(s.Spawns, r.record), each(s.Registry, r.record)
