@@ -32,7 +32,10 @@ func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snap
 	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, s.touched(f.show.kinds), f.caps(s.cfg))
 	carrier.Past = past
 	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, f.chosen(res.Decisions))...)
-	if next := f.among(s.follow(ctx, r, snap, mem, res)); len(next) > 0 && slices.Contains(carrier.Kinds, snapshot.KindDir) {
+	if !slices.Contains(carrier.Kinds, snapshot.KindDir) || r.Stopped(snapshot.KindDir) {
+		return
+	}
+	if next := f.among(s.follow(ctx, r, snap, mem, res)); len(next) > 0 {
 		carrier.Past.Used = nil // they were in use until now, by what this very sweep ended
 		r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, next)...)
 	}

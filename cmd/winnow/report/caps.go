@@ -21,6 +21,11 @@ func (r *Report) Held(p actuators.Plan) {
 	}
 }
 
+// Stopped reports whether something looks like an accident, so that nothing of a kind is done.
+func (r *Report) Stopped(kind string) bool {
+	return slices.ContainsFunc(r.Caps, func(c decision.Cap) bool { return c.Kind == kind && c.Stops })
+}
+
 // heldBack says of so many that would be reaped what one sweep does and what lifts the caps; "" where they hold nothing back.
 func (r *Report) heldBack(reap int) string {
 	if r.held == 0 {

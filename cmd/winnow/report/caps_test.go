@@ -52,3 +52,10 @@ func TestADryRunPromisesNoMoreThanTheCapsLetThrough(t *testing.T) {
 		t.Error("a slice shows in the exit code")
 	}
 }
+
+func TestStoppedIsAnAccidentOfThatKind(t *testing.T) {
+	r := &Report{Caps: []decision.Cap{{Kind: "dir", Cap: decision.CapPerOwner}, {Kind: "process", Cap: decision.CapJump, Stops: true}}}
+	if r.Stopped("dir") || !r.Stopped("process") || r.Stopped("session") {
+		t.Errorf("stopped: dir %v, process %v, session %v", r.Stopped("dir"), r.Stopped("process"), r.Stopped("session"))
+	}
+}
