@@ -16,6 +16,7 @@ import (
 	"winnow/internal/folder"
 	"winnow/internal/foreign"
 	"winnow/internal/git"
+	"winnow/internal/plain"
 )
 
 // goneEntry is the entry of a worktree whose folder is positively gone, and the folder that the worktree lay in, at the time when both were
@@ -52,7 +53,7 @@ func (s *scout) vanished(common string, entries, others []string) (list []found)
 		case err != nil:
 			s.notGone(g, fmt.Errorf("whether its folder was only moved is not known: %w", err))
 		case at != "":
-			s.notGone(g, fmt.Errorf("%s belongs to it, so it was moved by hand; git -C %s worktree repair %s mends its entry", at, common, at))
+			s.notGone(g, fmt.Errorf("%s belongs to it, so it was moved by hand; git -C %s worktree repair %s mends its entry", at, plain.Quote(common), plain.Quote(at)))
 		case slices.ContainsFunc(all, same):
 			s.notGone(g, errors.New("another entry names the same folder"))
 		default:
@@ -65,7 +66,7 @@ func (s *scout) vanished(common string, entries, others []string) (list []found)
 // notGone notes why an entry without a folder is not a candidate, and how a person removes it alone.
 func (s *scout) notGone(g goneEntry, why error) {
 	s.notes = append(s.notes, fmt.Sprintf("%s is no candidate: its folder is gone, and its entry %s is still there: %v; where the folder will not come back, git -C %s worktree remove %s removes that entry alone",
-		g.path, g.admin, why, g.common, g.path))
+		g.path, g.admin, why, plain.Quote(g.common), plain.Quote(g.path)))
 }
 
 // lookGone makes sure that an entry's folder is positively gone. The folder around it must be there, reached without a link, on the very mount

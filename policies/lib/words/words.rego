@@ -36,3 +36,10 @@ span(seconds) := trim_suffix(trim_prefix(sprintf("%d min %d s", [minutes, rest])
 # title: A commit
 # description: The part of a commit's name that a person reads, and that git takes for the whole.
 commit(oid) := substring(oid, 0, count("1a2b3c4d5e"))
+
+# METADATA
+# title: A word of a command
+# description: A text that is safe to paste into a shell, in quotes where it holds more than plain letters.
+shell(word) := word if {
+	regex.match(`^[A-Za-z0-9@%+=:,./_~-]+$`, word)
+} else := concat("", ["'", replace(word, "'", `'\''`), "'"])

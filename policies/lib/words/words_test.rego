@@ -21,3 +21,10 @@ test_a_fact_that_is_missing_leaves_the_others if {
 	words.known({{"age": 4}, {"idle": 2}}) == {"age": 4, "idle": 2}
 	words.known(set()) == {}
 }
+
+test_a_word_of_a_command_is_quoted_where_a_shell_reads_more_than_a_word if {
+	words.shell("/w/acme-7") == "/w/acme-7"
+	words.shell("/w/x; rm y") == "'/w/x; rm y'"
+	words.shell("/w/it's $(y)") == `'/w/it'\''s $(y)'`
+	words.shell("") == "''"
+}

@@ -198,7 +198,7 @@ _reasons contains "rules.never_processes has its name" if names.never(input.proc
 
 default _lock := ""
 
-_lock := $": {dirs.lock}: git worktree unlock {input.dir.path} removes the lock" if {
+_lock := $": {dirs.lock}: git worktree unlock {words.shell(input.dir.path)} removes the lock" if {
 	dirs.lock != ""
 	input.dir.path != ""
 }
