@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"winnow/testkit/executable"
 )
 
 // roleVar names the variable that makes a test binary play a role instead of running its tests.
@@ -176,14 +178,11 @@ func (u User) self(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, err := os.ReadFile(own)
-	if err != nil {
-		t.Fatal(err)
-	}
 	path := filepath.Join(u.Home, "program")
 	if _, err := os.Stat(path); err == nil {
 		return path
 	}
-	u.Write(t, path, string(data), 0o700)
+	executable.Copy(t, own, path)
+	u.own(t, path)
 	return path
 }
