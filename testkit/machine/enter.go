@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
@@ -134,6 +135,7 @@ func play(role string) {
 			}
 		}()
 	case "starter":
+		defer runtime.KeepAlive(lockThread())
 		start()
 	case "quit":
 		os.Exit(0)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -37,9 +38,31 @@ type Starter struct {
 	out *bufio.Reader
 }
 
+// threadVar names the file that a program which plays Codex keeps locked, as Codex does for a thread that it has open.
+const threadVar = "WINNOW_TEST_THREAD"
+
+// lockThread locks the file that threadVar names, for as long as what it gives is open.
+func lockThread() *os.File {
+	path := os.Getenv(threadVar)
+	if path == "" {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err == nil {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	return f
+}
+
 // start reads orders from the input and answers each with the pid of what it started.
 func start() {
 	go func() {
+		var pipes []*os.File // kept open
+		defer runtime.KeepAlive(&pipes)
 		orders := json.NewDecoder(os.Stdin)
 		for {
 			var o order
@@ -49,13 +72,20 @@ func start() {
 			cmd := exec.Command(o.Argv[0])
 			cmd.Args, cmd.Env, cmd.Dir = o.Argv, o.Env, o.Dir
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: o.Away}
-			if o.Pipe {
-				if _, err := cmd.StdinPipe(); err != nil {
+			var theirs *os.File
+			if o.Pipe { // not StdinPipe: that is closed when what it was given to ends, and others may have the other end
+				r, ours, err := os.Pipe()
+				if err != nil {
 					fmt.Println(0, err)
 					continue
 				}
+				cmd.Stdin, theirs, pipes = r, r, append(pipes, ours)
 			}
-			if err := cmd.Start(); err != nil {
+			err := cmd.Start()
+			if theirs != nil {
+				theirs.Close()
+			}
+			if err != nil {
 				fmt.Println(0, err)
 				continue
 			}

@@ -15,7 +15,7 @@ import (
 	"winnow/testkit/wait"
 )
 
-// Build fills the machine: 38 folders, 23 processes, 8 sessions; one older Claude and one older Codex are alive, another Claude, a Codex
+// Build fills the machine: 38 folders, 25 processes, 8 sessions; one older Claude and one older Codex are alive, another Claude, a Codex
 // and an OpenCode were killed.
 func (m *Machine) Build() {
 	m.t.Helper()
@@ -24,11 +24,12 @@ func (m *Machine) Build() {
 	m.write(filepath.Join(acme.path, ".env"), "KEY=main\n")
 	m.write(filepath.Join(acme.path, ".claude", "settings.local.json"), "{}\n")
 	living := m.claude("5e551001-0000-4000-8000-000000000001", acme.path) // older than all that follows
-	codex := m.codex(acme.path)
+	codex := m.codex("01990000-0000-7000-8000-000000000001", acme.path)
+	deadCodex := m.codex(deadThread, acme.path)
 	m.landed(acme)
 	m.untouched(acme)
 	m.kept(acme, living)
-	m.processes(acme, living, codex)
+	m.processes(acme, living, codex, deadCodex)
 	m.people()
 }
 
@@ -192,13 +193,20 @@ func (m *Machine) kept(acme *repo, living claude) {
 		Why: "24 MB that npm makes again", There: func() bool { return exists(filepath.Join(big, "node_modules")) }})
 }
 
-// codex is Codex's own process. What it starts for its tools carries the thread; its MCP servers carry nothing.
-func (m *Machine) codex(dir string) *Starter {
+// deadThread is the thread of the Codex that was killed.
+const deadThread = "01990000-0000-7000-8000-000000000009"
+
+// codex is Codex's own process, and the lock that it has on its thread. What it starts for its tools carries the thread; its MCP servers carry nothing.
+func (m *Machine) codex(thread, dir string) *Starter {
 	m.t.Helper()
-	return m.starter(m.program("codex"), dir)
+	lock := m.Path(".codex", "thread-writer-locks", thread+".lock")
+	m.must(os.MkdirAll(filepath.Dir(lock), 0o755))
+	s := m.starter(m.program("codex"), dir, threadVar+"="+lock)
+	wait.Eventually(m.t, "Codex's lock", func() bool { return exists(lock) })
+	return s
 }
 
-func (m *Machine) processes(acme *repo, living claude, codex *Starter) {
+func (m *Machine) processes(acme *repo, living claude, codex, deadCodex *Starter) {
 	m.t.Helper()
 	const fs, memory = "@modelcontextprotocol/server-filesystem", "@modelcontextprotocol/server-memory"
 	p := living.server(fs, acme.path)
@@ -211,6 +219,21 @@ func (m *Machine) processes(acme *repo, living claude, codex *Starter) {
 	// Handed to init although its agent lives: what started it has ended.
 	between := living.tool(order{Argv: []string{m.program("npm")}, Dir: acme.path, Away: true, Pipe: true}, "wait")
 	m.process(between, "background task of a living Claude", false, "its agent lives")
+
+	// The same of a living Codex: its other thread, which it has closed, and a server whose runner has ended.
+	closed := codex.tell(order{Argv: []string{m.program("npm")}, Dir: acme.path, Away: true, Pipe: true,
+		Env: []string{"CODEX_THREAD_ID=01990000-0000-7000-8000-000000000002", "CODEX_CI=1"}}, "wait")
+	m.process(closed, "background task of a living Codex, of a thread that it has closed", false, "its agent lives")
+	files := m.Path("lib", "node_modules", fs, "dist", "index.js")
+	said := m.Path("runner.pid")
+	codex.tell(order{Argv: []string{"sh", "-c", `exec 3<&0; "$0" "$1" <&3 & echo $! > "$2.new"; mv "$2.new" "$2"`, m.program("node"), files, said},
+		Dir: acme.path, Pipe: true}, "wait")
+	wait.Eventually(m.t, "the server of a runner", func() bool { return exists(said) })
+	text, err := os.ReadFile(said)
+	m.must(err)
+	served, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	m.must(err)
+	m.process(served, "MCP server of a living Codex, whose runner has ended", false, "its agent has the other end of its input")
 
 	inWorktree := acme.worktree(filepath.Join(acme.path, ".claude", "worktrees", "held"), "worktree-held", 1)
 	acme.land("worktree-held", squash)
@@ -235,9 +258,8 @@ func (m *Machine) processes(acme *repo, living claude, codex *Starter) {
 	left(dead.tool(order{Argv: []string{m.program("node"), ts}, Dir: acme.path, Pipe: true}, "wait"), "language server of a dead Claude", "its agent was killed")
 	left(dead.tool(order{Argv: []string{m.program("chrome-headless-shell"), "--headless"}, Dir: acme.path}, "wait"), "browser of a dead Claude", "its agent was killed")
 
-	deadCodex := m.codex(acme.path)
 	left(deadCodex.tell(order{Argv: []string{"sleep", "86400"}, Dir: acme.path, Away: true,
-		Env: []string{"CODEX_THREAD_ID=01990000-0000-7000-8000-000000000009", "CODEX_CI=1"}}, ""), "sleep of a dead Codex", "its agent was killed")
+		Env: []string{"CODEX_THREAD_ID=" + deadThread, "CODEX_CI=1"}}, ""), "sleep of a dead Codex", "its agent was killed")
 	script := m.Path("lib", "node_modules", fs, "dist", "index.js")
 	left(deadCodex.tell(order{Argv: []string{m.program("node"), script}, Dir: m.Path(".codex", "worktrees", "1a2b", "acme"), Pipe: true}, "wait"),
 		"MCP server of a dead Codex", "its agent was killed")
@@ -249,6 +271,9 @@ func (m *Machine) processes(acme *repo, living claude, codex *Starter) {
 	for _, s := range []*Starter{dead.Starter, deadCodex, opencode} {
 		s.kill()
 	}
+	// Here its tool was run in the second in which it opened the thread, which no record can tell apart: as if it had been open for longer.
+	opened := time.Now().Add(-time.Minute)
+	m.must(os.Chtimes(m.Path(".codex", "thread-writer-locks", deadThread+".lock"), opened, opened))
 	m.must(os.RemoveAll(deleted))
 }
 
@@ -286,7 +311,7 @@ func (m *Machine) people() {
 		args []string
 	}{
 		{"agent-env", []string{"-e", "CLAUDE_CODE_SESSION_ID=5e551002-0000-4000-8000-000000000002", "-e", "CLAUDECODE=1"}},
-		{"agent-thread", []string{"-e", "CODEX_THREAD_ID=01990000-0000-7000-8000-000000000009"}},
+		{"agent-thread", []string{"-e", "CODEX_THREAD_ID=" + deadThread}},
 		{"agent-command", []string{}},
 		{"agent-command-2", []string{}},
 	} {

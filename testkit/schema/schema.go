@@ -21,7 +21,17 @@ var update = flag.Bool("update", false, "write the generated schemas")
 // the test's package, which is v's.
 func Current(t *testing.T, v any, title string, files, dirs []string) {
 	t.Helper()
-	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true}
+	current(t, v, title, files, dirs, jsonschema.Reflector{Anonymous: true, DoNotReference: true})
+}
+
+// Referring is Current for a type that is part of itself: each named type is a definition that others refer to.
+func Referring(t *testing.T, v any, title string, files, dirs []string) {
+	t.Helper()
+	current(t, v, title, files, dirs, jsonschema.Reflector{Anonymous: true, ExpandedStruct: true})
+}
+
+func current(t *testing.T, v any, title string, files, dirs []string, r jsonschema.Reflector) {
+	t.Helper()
 	for _, dir := range append([]string{"."}, dirs...) {
 		// The path of a package is joined to that of this one.
 		if err := r.AddGoComments(reflect.TypeOf(v).PkgPath(), dir, jsonschema.WithFullComment()); err != nil {

@@ -34,7 +34,7 @@ const (
 	numSessions // how many there are
 )
 
-// schema has the columns of Shepherd 1.46: 61 and 15, and the claims of terminals.
+// schema has the columns of Shepherd 1.46: 61 and 15, the claims of terminals, and what was last heard of pull requests.
 const schema = `
 CREATE TABLE sessions (
 	id TEXT PRIMARY KEY, desig TEXT NOT NULL, name TEXT NOT NULL, prompt TEXT NOT NULL, repoPath TEXT NOT NULL, baseBranch TEXT NOT NULL,
@@ -56,7 +56,8 @@ CREATE TABLE reviewer_spawns (
 	reviewerSessionId TEXT PRIMARY KEY, taskSessionId TEXT NOT NULL, kind TEXT NOT NULL, worktreePath TEXT NOT NULL, reviewerProvider TEXT,
 	model TEXT, reviewerEffort TEXT, spawnedAt INTEGER NOT NULL, completedAt INTEGER, inputTokens INTEGER, outputTokens INTEGER,
 	cacheReadTokens INTEGER, cacheWriteTokens INTEGER, totalTokens INTEGER, providerSessionId TEXT UNIQUE);
-CREATE TABLE terminal_claims (repoPath TEXT PRIMARY KEY, sessionId TEXT NOT NULL, renewedAt INTEGER NOT NULL);`
+CREATE TABLE terminal_claims (repoPath TEXT PRIMARY KEY, sessionId TEXT NOT NULL, renewedAt INTEGER NOT NULL);
+CREATE TABLE session_git_cache (sessionId TEXT PRIMARY KEY REFERENCES sessions(id) ON DELETE CASCADE, gitJson TEXT NOT NULL, updatedAt INTEGER NOT NULL);`
 
 // Row is a row by its columns.
 type Row map[string]any
