@@ -1,10 +1,15 @@
 // Package winnow holds what the program ships beside its code.
 package winnow
 
-import _ "embed"
+import "embed"
 
 // DefaultConfig is config.yaml: every key with its default and one comment each. The program reads its defaults from it, so that
 // what is written there is what holds.
 //
 //go:embed config.yaml
 var DefaultConfig []byte
+
+// Incidents are whole snapshots with the decisions that are wanted on them: policy_test/cases, each in one of policy_test/worlds or in one of its own.
+//
+//go:embed policy_test/cases/*.json policy_test/worlds/*.json
+var Incidents embed.FS

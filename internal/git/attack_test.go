@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"winnow/internal/git"
 	"winnow/testkit/attack"
 	"winnow/testkit/executable"
 	"winnow/testkit/must"
@@ -184,6 +185,9 @@ func TestAttackARepositoryThatNamesPrograms(t *testing.T) {
 			p.touch()
 			_ = p.ran()
 			_, w, err := p.look()
+			if rev, err := git.NewFinder().Revision(t.Context(), git.Program{}, p.tree, "HEAD"); err == nil {
+				_, _ = rev.Files(t.Context(), "", git.Reading{Names: 100, Bytes: 1 << 20, File: 1 << 20})
+			}
 			ran := p.ran()
 			switch {
 			case ran != "":

@@ -9,21 +9,21 @@ import (
 	"winnow/internal/gitcmd"
 )
 
-// readFormat reads what a repository's configuration says of the repository itself, and whether it may have remotes: it names one, or
-// includes another file.
-func readFormat(path string) (f gitcmd.Format, remotes bool, err error) {
+// readConfig reads what a repository's configuration says of the repository itself and of its branches, and whether it may have remotes: it
+// names one, or includes another file.
+func readConfig(path string) (f gitcmd.Format, b follow, remotes bool, err error) {
 	vars, err := gitcmd.ReadConfig(context.Background(), path)
 	if err != nil {
-		return gitcmd.Format{}, false, err
+		return gitcmd.Format{}, follow{}, false, err
 	}
 	for _, v := range vars {
 		section, rest, _ := strings.Cut(v.Name, ".")
 		remotes = remotes || section == "include" || section == "includeif" || section == "remote" && strings.Contains(rest, ".")
 	}
 	if f, err = gitcmd.FormatOf(vars); err != nil {
-		return gitcmd.Format{}, false, fmt.Errorf("%q: %w", path, err)
+		return gitcmd.Format{}, follow{}, false, fmt.Errorf("%q: %w", path, err)
 	}
-	return f, remotes, nil
+	return f, following(vars), remotes, nil
 }
 
 // mainOf is the path of the main checkout of a repository with this format, "" where it has none or this is unknown.

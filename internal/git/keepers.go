@@ -51,7 +51,7 @@ func (r Refs) loose(prefix string, each func(name, oid string)) error {
 	top := filepath.Join(r.common, prefix)
 	err := looseFiles(top, func(path string, f foreign.File, err error) error {
 		name := prefix + strings.TrimPrefix(path[len(top):], "/")
-		if !keeps(name) {
+		if !proper(name) {
 			return nil
 		}
 		if err != nil {
@@ -71,11 +71,13 @@ func (r Refs) loose(prefix string, each func(name, oid string)) error {
 	return nil
 }
 
-// keeps says whether a ref keeps what it reaches: by where it is, and by a name that git takes for one (git-check-ref-format(1)).
+// keeps says whether a ref keeps what it reaches: by where it is, and by its name.
 func keeps(name string) bool {
-	if !strings.HasPrefix(name, keeping[0]) && !strings.HasPrefix(name, keeping[1]) && !strings.HasPrefix(name, keeping[2]) {
-		return false
-	}
+	return (strings.HasPrefix(name, keeping[0]) || strings.HasPrefix(name, keeping[1]) || strings.HasPrefix(name, keeping[2])) && proper(name)
+}
+
+// proper says whether git takes a name for a ref's (git-check-ref-format(1)).
+func proper(name string) bool {
 	if strings.ContainsAny(name, " ~^:?*[\\\x7f") || strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.HasSuffix(name, ".") {
 		return false
 	}

@@ -56,10 +56,13 @@ func (r *Repository) Land(ctx context.Context, git Program, worktrees []*Worktre
 	heads, fresh := map[string]bool{}, map[string]bool{}
 	for _, w := range worktrees {
 		switch {
-		case w.Head == "" || w.Commits == nil:
-		case *w.Commits == 0 && (w.Landed == nil || !*w.Landed):
+		case w.Head == "" || w.Commits == nil || w.Landed != nil && *w.Landed:
+			continue
+		case *w.Commits == 0:
 			fresh[w.Head] = true
-		case *w.Commits > 0 && w.Landed != nil && !*w.Landed && !r.ahead.many:
+		}
+		// A branch that was brought here, as somebody's pull request is, lands too.
+		if w.Landed != nil && !r.ahead.many {
 			heads[w.Head] = true
 		}
 	}

@@ -82,8 +82,8 @@ func (r Refs) lookup(name string) (string, error) {
 }
 
 // upstream finds the remote's default branch: what a remote's HEAD stands for, origin's before the only other one; else main or
-// master of origin, if just one of them exists. "" says that it is missing or not certain.
-func (r Refs) upstream() (name, oid string, err error) {
+// master of the named remote, if just one of them exists. "" says that it is missing or not certain.
+func (r Refs) upstream(named string) (name, oid string, err error) {
 	remotes, err := os.ReadDir(filepath.Join(r.common, "refs", "remotes"))
 	if err != nil && !gone(err) {
 		return "", "", fmt.Errorf("find upstream: %w", err)
@@ -108,12 +108,15 @@ func (r Refs) upstream() (name, oid string, err error) {
 			return ref, oid, nil
 		}
 	}
-	return r.guess()
+	return r.guess(named)
 }
 
-// guess tries the usual names of origin's default branch.
-func (r Refs) guess() (name, oid string, err error) {
-	for _, ref := range []string{"refs/remotes/origin/main", "refs/remotes/origin/master"} {
+// guess tries the usual names of a remote's default branch.
+func (r Refs) guess(remote string) (name, oid string, err error) {
+	for _, ref := range []string{"refs/remotes/" + remote + "/main", "refs/remotes/" + remote + "/master"} {
+		if !validRef(ref) {
+			return "", "", nil
+		}
 		at, err := r.Resolve(r.common, ref)
 		switch {
 		case err == nil && name != "": // both exist

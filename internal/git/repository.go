@@ -26,6 +26,8 @@ type Repository struct {
 	finder   *Finder
 	refs     Refs
 	format   gitcmd.Format
+	follow   follow
+	records  func() (records, error)
 	sealing  sealing
 	ahead    ahead    // filled by Weigh
 	stashed  []string // what the stash's reflog names; all but the newest stash are nowhere else
@@ -33,15 +35,16 @@ type Repository struct {
 
 // Open reads what the repository with that common folder has in files. It runs nothing.
 func (f *Finder) Open(common string) (*Repository, error) {
-	format, remotes, err := readFormat(filepath.Join(common, "config"))
+	format, follow, remotes, err := readConfig(filepath.Join(common, "config"))
 	if err != nil {
 		return nil, fmt.Errorf("open repository: %w", err)
 	}
 	if format.Reftable || exists(filepath.Join(common, "reftable")) {
 		return nil, fmt.Errorf("open repository: %q keeps its refs in a format that is not read here (reftable)", common)
 	}
-	r := &Repository{finder: f, CommonDir: common, Main: mainOf(format, common), refs: NewRefs(common), format: format}
-	if r.Upstream, r.upstream, err = r.refs.upstream(); err == nil && r.Upstream == "" && !remotes {
+	r := &Repository{finder: f, CommonDir: common, Main: mainOf(format, common), refs: NewRefs(common), format: format, follow: follow}
+	r.records = r.readRecords()
+	if r.Upstream, r.upstream, err = r.refs.upstream(follow.remote()); err == nil && r.Upstream == "" && !remotes {
 		r.Upstream, r.upstream, err = r.refs.local()
 	}
 	if err != nil {

@@ -31,6 +31,11 @@ type Worktree struct {
 	// Landing and Elsewhere are filled by Land.
 	Landing   *Landing
 	Elsewhere *bool
+	// Followed is the remote-tracking branch that Branch follows, "" where it is not known or follows none, and FollowedGone whether it is missing.
+	Followed     string
+	FollowedGone *bool
+	// PullRequests are the repository's records of pull requests of Branch, or of Head; nil where they could not be read.
+	PullRequests *[]PullRequest
 	// Errors say what could not be read.
 	Errors []error
 
@@ -79,6 +84,7 @@ func (r *Repository) Read(p Place) *Worktree {
 	r.readLogs(w)
 	if p.Linked {
 		w.collectOwn(names)
+		r.readFollowed(w)
 	}
 	return w
 }

@@ -21,7 +21,7 @@ import (
 
 const (
 	// waitDelay is how long a program that was asked to end may hold its output open.
-	waitDelay = 100 * time.Millisecond
+	waitDelay = 500 * time.Millisecond
 	// maxPath is the longest path that tmux and the kernel take for a socket, in bytes (sun_path without its NUL).
 	maxPath = 107
 	// MaxAnswer and maxComplaint bound what is read of the program's two outputs, in bytes. A pane takes some 100 bytes.
