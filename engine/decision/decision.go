@@ -6,7 +6,9 @@ package decision
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,6 +67,8 @@ type Reason struct {
 type Decision struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
+	// Decision is the id of this decision, by which acts, the ledger and a decision log name it; only of what a sweep decided.
+	Decision string `json:"decision_id,omitempty"`
 	// Verdict is reap when there is a finding of a rule that is on and no objection, and spare otherwise.
 	Verdict string `json:"verdict"`
 	// Level is ask or observe where nothing objects and the verdict is spare for the level of the rules alone: the highest among those
@@ -87,6 +91,8 @@ type Decision struct {
 	After []string `json:"after,omitempty"`
 	// About are facts that a report shows beside the name; absent where nothing of it is known.
 	About *About `json:"about,omitempty"`
+	// Otherwise is what would have to be otherwise for the other verdict; only in a report that was asked for it.
+	Otherwise *Otherwise `json:"otherwise,omitempty"`
 	// Main is what a person is told first; only in a report.
 	Main *Main `json:"main,omitempty"`
 	// InScope is true when some package under reap claims the candidate.
@@ -103,12 +109,20 @@ type Decision struct {
 	Busy bool  `json:"-"`
 }
 
+// DecisionID is the id of what a sweep decided of a candidate: a UUID that both give, so that whoever knows them knows it.
+func DecisionID(sweep, candidate string) string {
+	sum := sha256.Sum256([]byte("winnow.decision/v1 " + strconv.Quote(sweep) + " " + strconv.Quote(candidate)))
+	sum[6], sum[8] = sum[6]&0x0f|0x80, sum[8]&0x3f|0x80 // version 8 of RFC 9562, which leaves the rest to who makes it
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+}
+
 // About is what helps a person to recognise a candidate. It has no command line: of a program that an interpreter runs it names the file or
 // the package.
 type About struct {
 	// Command is a process's program, with the package or the script that it runs: "node @modelcontextprotocol/server-memory".
 	Command string `json:"command,omitempty"`
-	// Folder is where a process works; "" where that is not known. Gone is true where that folder was deleted.
+	// Folder is where a process works; "" where that is not known. Gone is true where that folder was deleted, and of a worktree whose own
+	// folder was: then its entry in the repository is what goes.
 	Folder string `json:"folder,omitempty"`
 	Gone   bool   `json:"gone,omitempty"`
 	// Age and Idle are in seconds of the time that the machine was awake: since it began (a folder: since its last change), and since
@@ -120,7 +134,7 @@ type About struct {
 	Below  *int   `json:"below,omitempty"`
 	// Agent is a living agent that may have started the process: "claude (24)".
 	Agent string `json:"agent,omitempty"`
-	// Repository is the main checkout of a worktree, Branch what it has checked out.
+	// Repository is the main checkout of a worktree, or the git folder of a repository without one; Branch is what the worktree has checked out.
 	Repository string `json:"repository,omitempty"`
 	Branch     string `json:"branch,omitempty"`
 }
@@ -455,22 +469,26 @@ type Freed struct {
 type Act struct {
 	ID        string `json:"id"`
 	Candidate string `json:"candidate"`
-	Kind      string `json:"kind,omitempty"`
-	Label     string `json:"label,omitempty"`
+	// Decision is the id of the decision that it carries out; absent for an act of an earlier version.
+	Decision string `json:"decision_id,omitempty"`
+	Kind     string `json:"kind,omitempty"`
+	Label    string `json:"label,omitempty"`
 	Outcome
 }
 
 // Intent is what is written down, durably, before an act: enough to find out afterwards, by looking, how it went, to finish or
 // undo it, and to bring back what it set aside.
 type Intent struct {
-	ID        string    `json:"id"`
-	Sweep     string    `json:"sweep,omitempty"`
-	Candidate string    `json:"candidate"`
-	Kind      string    `json:"kind"`
-	Label     string    `json:"label,omitempty"`
-	Identity  Identity  `json:"identity"`
-	Findings  []Reason  `json:"findings"`
-	At        time.Time `json:"at"`
+	ID        string `json:"id"`
+	Sweep     string `json:"sweep,omitempty"`
+	Candidate string `json:"candidate"`
+	// Decision is the id of the decision that it carries out.
+	Decision string    `json:"decision_id,omitempty"`
+	Kind     string    `json:"kind"`
+	Label    string    `json:"label,omitempty"`
+	Identity Identity  `json:"identity"`
+	Findings []Reason  `json:"findings"`
+	At       time.Time `json:"at"`
 	// RestoreUntil is until when what the act sets aside is kept; zero when it sets nothing aside.
 	RestoreUntil time.Time `json:"restore_until,omitzero"`
 	// Plan is the actuator's own: every name and place that the act will use.

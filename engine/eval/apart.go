@@ -14,9 +14,9 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"winnow/engine/decision"
 	"winnow/engine/explain"
 	"winnow/engine/policy"
-	"winnow/engine/subject"
 )
 
 const (
@@ -105,10 +105,8 @@ func (a *apart) start(ctx context.Context) (reply, error) {
 	switch {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("load policies: %w", ctx.Err())
-	case errors.Is(err, errStuck):
-		err = policy.Refusals{{File: at, Problem: fmt.Sprintf("loading it took more than %s", a.limits.Load), Fix: "make it simpler, or leave it out"}}.Err()
 	case err != nil:
-		err = policy.Refusals{{File: at, Problem: fmt.Sprintf("loading it came to no end: %v", err), Fix: "make it simpler, raise policy.memory, or leave it out"}}.Err()
+		err = endless(at, a.limits.Load, err).Err()
 	case len(last.Refused) > 0:
 		err = last.Refused.Err()
 	case last.Error != "":
@@ -122,12 +120,21 @@ func (a *apart) start(ctx context.Context) (reply, error) {
 	return last, nil
 }
 
+// endless says of what the process did when it came to no answer that it cannot be loaded.
+func endless(at string, within time.Duration, err error) policy.Refusals {
+	r := policy.Refusal{Class: policy.ClassLimit, File: at, Problem: fmt.Sprintf("loading it came to no end: %v", err), Fix: "make it simpler, raise policy.memory, or leave it out"}
+	if errors.Is(err, errStuck) {
+		r.Problem, r.Fix = fmt.Sprintf("loading it took more than %s", within), "make it simpler, or leave it out"
+	}
+	return policy.Refusals{r}
+}
+
 // each asks of every candidate. When the process ends before all are answered, a fresh one is asked the rest, one candidate after
 // the other, so that it shows at which one it ends: that one has no answer, and the next ones are asked.
-func (a *apart) each(ctx context.Context, j *subject.Joined, ids []string, tell tell) error {
+func (a *apart) each(ctx context.Context, l *Look, ids []string, tell tell) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r := &round{j: j, ids: ids, tell: tell, desk: a.plan.desk(j), plan: a.plan, answered: make([]bool, len(ids))}
+	r := &round{look: l, ids: ids, tell: tell, answered: make([]bool, len(ids))}
 	workers := a.limits.Workers
 	var why error
 	for range maxEnds {
@@ -164,11 +171,9 @@ func (a *apart) each(ctx context.Context, j *subject.Joined, ids []string, tell 
 
 // round is one asking of many candidates.
 type round struct {
-	j        *subject.Joined
+	look     *Look
 	ids      []string
 	tell     tell
-	plan     *plan
-	desk     *desk
 	answered []bool
 }
 
@@ -194,7 +199,7 @@ func (r *round) answer(i int, said *said, err error) {
 		return
 	}
 	r.answered[i] = true
-	if sub, ok := r.j.Subject(r.ids[i]); ok {
+	if sub, ok := r.look.subject(r.ids[i]); ok {
 		r.tell(i, sub, said, err)
 	}
 }
@@ -202,14 +207,14 @@ func (r *round) answer(i int, said *said, err error) {
 // ask sends the documents of the candidates in todo, and takes the answers as they come.
 func (r *round) ask(ctx context.Context, c *child, todo []int, workers int, timeout time.Duration) error {
 	send := func(w *bufio.Writer) error {
-		s := newSender(r.desk)
-		mine := r.desk.beside()
+		s := newSender(r.look.desk)
+		mine := r.look.desk.beside()
 		for _, i := range todo {
-			sub, ok := r.j.Subject(r.ids[i])
+			sub, ok := r.look.subject(r.ids[i])
 			if !ok {
 				return fmt.Errorf("%w: no candidate %s", errWire, r.ids[i])
 			}
-			if err := sendFrame(w, s, sub.Kind, r.plan.input(sub, mine)); err != nil {
+			if err := sendFrame(w, s, sub.Kind, r.look.input(sub, mine)); err != nil {
 				return err
 			}
 		}
@@ -240,23 +245,13 @@ func sendFrame(w *bufio.Writer, s *sender, kind string, v ast.Value) error {
 
 // explain asks for the explanation of one document.
 func (a *apart) explain(ctx context.Context, out explain.Explanation, in ast.Value) (explain.Explanation, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.child == nil {
-		if _, err := a.start(ctx); err != nil {
-			return out, fmt.Errorf("explain %s: %w", out.ID, err)
-		}
-	}
-	send := func(w *bufio.Writer) error {
-		return sendFrame(w, newSender(a.plan.desk(nil)), out.Kind, in)
-	}
-	last, err := a.child.ask(ctx, question{Explain: &out}, send, 3*a.limits.Timeout+time.Second, func(reply) {})
+	last, err := a.one(ctx, question{Explain: &out}, out.Kind, in, 3*a.limits.Timeout+time.Second)
 	switch {
+	case ctx.Err() != nil:
+		return out, fmt.Errorf("explain %s: %w", out.ID, ctx.Err())
+	case errors.Is(err, errStart):
+		return out, fmt.Errorf("explain %s: %w", out.ID, err)
 	case err != nil:
-		a.end()
-		if ctx.Err() != nil {
-			return out, fmt.Errorf("explain %s: %w", out.ID, ctx.Err())
-		}
 		return unexplained(out, err), nil
 	case last.Error != "":
 		return out, errors.New(last.Error)
@@ -264,6 +259,46 @@ func (a *apart) explain(ctx context.Context, out explain.Explanation, in ast.Val
 		return unexplained(out, errEnded), nil
 	}
 	return *last.Explained, nil
+}
+
+// otherwise asks what would have to be otherwise for the other verdict of one document. The last decision of a search may begin when its time is
+// all but over.
+func (a *apart) otherwise(ctx context.Context, kind string, in ast.Value, s Search) (*decision.Otherwise, error) {
+	last, err := a.one(ctx, question{Otherwise: &toSearch{kind, s}}, kind, in, s.Within+2*a.limits.Timeout+time.Second)
+	switch {
+	case err != nil:
+		return nil, err
+	case last.Error != "":
+		return nil, errors.New(last.Error)
+	case last.Otherwise == nil:
+		return nil, errEnded
+	}
+	return last.Otherwise, nil
+}
+
+// errStart is that the process could not be started again.
+var errStart = errors.New("start the process that evaluates policies")
+
+// one asks a question about one document. A process that does not answer it within that much work is ended.
+func (a *apart) one(ctx context.Context, q question, kind string, in ast.Value, within time.Duration) (reply, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.child == nil {
+		if _, err := a.start(ctx); err != nil {
+			return reply{}, fmt.Errorf("%w: %w", errStart, err)
+		}
+	}
+	send := func(w *bufio.Writer) error {
+		return sendFrame(w, newSender(a.plan.desk(nil)), kind, in)
+	}
+	last, err := a.child.ask(ctx, q, send, within, func(reply) {})
+	if err != nil {
+		a.end()
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+	}
+	return last, err
 }
 
 // ask sends a question with the documents that belong to it and hands on every line of the answer but the last, which it gives. The

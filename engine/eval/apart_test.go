@@ -89,6 +89,31 @@ func TestApartExplainsTheSame(t *testing.T) {
 	}
 }
 
+// TestApartSearchesTheSame holds what would turn the first verdicts of each kind to each other.
+func TestApartSearchesTheSame(t *testing.T) {
+	t.Parallel()
+	here := ready(t, shipped(t), eval.Limits{})
+	there := apart(t, eval.Limits{}, embedded)
+	j := subject.Join(newMaker(3, 0.05).world(60), config())
+	for _, kind := range snapshot.KindNames() {
+		ids := j.IDs(kind)
+		for _, id := range ids[:min(3, len(ids))] {
+			sub, _ := j.Subject(id)
+			want, err := here.Otherwise(t.Context(), sub, eval.Search{Decisions: 60})
+			if err != nil {
+				t.Fatal(err)
+			}
+			have, err := there.Otherwise(t.Context(), sub, eval.Search{Decisions: 60})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := gocmp.Diff(string(marshal(t, want)), string(marshal(t, have))); diff != "" {
+				t.Fatalf("%s (-here +there):\n%s", id, diff)
+			}
+		}
+	}
+}
+
 // TestApartLoadsTheSame holds what is said of a policy, and of one that is refused, to what Load says.
 func TestApartLoadsTheSame(t *testing.T) {
 	t.Parallel()

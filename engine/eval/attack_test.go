@@ -193,6 +193,27 @@ func TestAttackExplaining(t *testing.T) {
 	}
 }
 
+// TestAttackSearching: the search for what would turn a verdict comes to an end as a decision does, and finds nothing.
+func TestAttackSearching(t *testing.T) {
+	t.Parallel()
+	a := attack.New(t, "a policy takes memory or time while it is searched what would turn its verdict")
+	j := subject.Join(three(), config())
+	sub, _ := j.Subject("dir:/w/bad-review-0000000b")
+	for _, name := range []string{"every of every without an end", "sprintf wide"} {
+		e, err := loadApart(t, violentRule(name), eval.Limits{Timeout: 100 * time.Millisecond, HeapBytes: 64 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second one may ask a fresh process
+			if o, err := e.Otherwise(t.Context(), sub, eval.Search{Within: time.Second}); err == nil && (len(o.Ways) > 0 || o.Limit == "") {
+				a.Lost("%s: %+v", name, o)
+				continue
+			}
+			a.Held()
+		}
+	}
+}
+
 // TestSmallMemoryLoads: a limit that is small for one evaluation leaves room to load.
 func TestSmallMemoryLoads(t *testing.T) {
 	t.Parallel()

@@ -76,6 +76,34 @@ func BenchmarkExplain(b *testing.B) {
 	b.ReportMetric(took/decide, "x-decision")
 }
 
+// BenchmarkOtherwise searches what would turn the verdicts of candidates, those with the same reasons trying the same way first as a report does,
+// and decides them in the same run.
+func BenchmarkOtherwise(b *testing.B) {
+	e := ready(b, shipped(b), eval.Limits{Workers: 1})
+	s := newMaker(1, 0).world(90)
+	j := subject.Join(s, defaults())
+	ds := decided(b, e, s)
+	took, decide := compared(b, func() {
+		first := map[string][]decision.Way{}
+		for _, d := range ds {
+			key := d.Kind
+			for _, r := range slices.Concat(d.Findings, d.Objections) {
+				key += " " + r.Rule
+			}
+			sub, _ := j.Subject(d.ID)
+			o, err := e.Otherwise(b.Context(), sub, eval.Search{Decisions: 500, First: first[key]})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if d.Verdict == decision.Spare && first[key] == nil {
+				first[key] = o.Ways
+			}
+		}
+	}, func() { decided(b, e, s) })
+	b.ReportMetric(1e6*took/float64(len(ds)), "µs/candidate")
+	b.ReportMetric(took/decide, "x-decision")
+}
+
 // BenchmarkLoad loads the shipped policies and prepares their queries, and lets OPA parse and compile the same files in the same
 // run, without any of the checks.
 func BenchmarkLoad(b *testing.B) {

@@ -145,21 +145,20 @@ func (c *child) why(err error) error {
 // glance is how often a guard looks at the process.
 const glance = 20 * time.Millisecond
 
-// patience is by how many times longer than it may work the process may take by the clock on the wall: a machine that is so busy
+// patience is by how many times longer than it may work the process may take by the clock on the wall until it is heard of again: a machine that is so busy
 // that it gives it less than that has other worries.
 const patience = 30
 
 // guard watches the process while it is asked something. heard says that it was heard of; stop ends the watch, and gives why the
 // process was ended if it was.
 func (c *child) guard(ctx context.Context, within time.Duration) (heard func(), stop func() error) {
-	var last atomic.Int64 // the processor time at which it was last heard of
+	var last, at atomic.Int64 // the processor time at which it was last heard of, and the time since the beginning
 	last.Store(int64(c.worked()))
+	began := time.Now()
 	over, gone := make(chan struct{}), make(chan error, 1)
 	go func() {
 		ticker := time.NewTicker(glance)
 		defer ticker.Stop()
-		wall := time.NewTimer(patience * within)
-		defer wall.Stop()
 		for {
 			var why error
 			select {
@@ -168,10 +167,8 @@ func (c *child) guard(ctx context.Context, within time.Duration) (heard func(), 
 				return
 			case <-ctx.Done():
 				why = ctx.Err()
-			case <-wall.C:
-				why = errStuck
 			case <-ticker.C:
-				if c.worked()-time.Duration(last.Load()) > within {
+				if c.worked()-time.Duration(last.Load()) > within || time.Since(began)-time.Duration(at.Load()) > patience*within {
 					why = errStuck
 				}
 			}
@@ -182,7 +179,11 @@ func (c *child) guard(ctx context.Context, within time.Duration) (heard func(), 
 			}
 		}
 	}()
-	return func() { last.Store(int64(c.worked())) }, func() error { close(over); return <-gone }
+	heard = func() {
+		last.Store(int64(c.worked()))
+		at.Store(int64(time.Since(began)))
+	}
+	return heard, func() error { close(over); return <-gone }
 }
 
 // worked is how long the processors have worked for the process, and 0 when it is gone.

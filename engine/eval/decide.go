@@ -43,7 +43,12 @@ type Failure struct {
 // Decide judges every candidate of a snapshot. An evaluation that fails spares its candidate and is listed; the error is only
 // for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
 func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
-	j := subject.Join(s, c)
+	return e.DecideLook(ctx, look(s, c, e.plan))
+}
+
+// DecideLook is Decide of a snapshot that was joined before.
+func (e *Engine) DecideLook(ctx context.Context, l *Look) (Result, error) {
+	j, s, c := l.joined, l.snapshot, l.config
 	out := Result{Seen: map[string]int{}, Veil: j.Veil(), AgentSessions: j.AgentSessions(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels)}
 	var ids []string
 	for _, kind := range snapshot.Kinds {
@@ -59,7 +64,7 @@ func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Co
 	}
 	answers := make([]answer, len(ids))
 	tell := func(i int, sub *subject.Subject, said *said, err error) { answers[i] = decide(j, sub, said, err) }
-	if err := each(ctx, j, ids, tell); err != nil {
+	if err := each(ctx, l, ids, tell); err != nil {
 		return Result{}, fmt.Errorf("decide: %w", err)
 	}
 	for _, a := range answers {
@@ -98,19 +103,18 @@ type answer struct {
 type tell func(i int, sub *subject.Subject, said *said, err error)
 
 // each asks of every candidate, the workers taking a batch after the other.
-func (e *Engine) each(ctx context.Context, j *subject.Joined, ids []string, tell tell) error {
+func (e *Engine) each(ctx context.Context, l *Look, ids []string, tell tell) error {
 	txn, err := e.store.NewTransaction(ctx)
 	if err != nil {
 		return err
 	}
 	defer e.store.Abort(ctx, txn)
-	desk := e.plan.desk(j)
 	w := watch(e.limits)
 	defer w.stop()
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(e.limits.Workers, len(ids)/batch+1) {
-		seat, mine := w.seat(), desk.beside()
+		seat, mine := w.seat(), l.desk.beside()
 		group.Go(func() {
 			for ctx.Err() == nil {
 				from := int(next.Add(batch)) - batch
@@ -118,8 +122,8 @@ func (e *Engine) each(ctx context.Context, j *subject.Joined, ids []string, tell
 					return
 				}
 				for i := from; i < min(from+batch, len(ids)) && ctx.Err() == nil; i++ {
-					if sub, ok := j.Subject(ids[i]); ok {
-						said, err := e.ask(ctx, txn, seat, sub.Kind, func() ast.Value { return e.plan.input(sub, mine) })
+					if sub, ok := l.subject(ids[i]); ok {
+						said, err := e.ask(ctx, txn, seat, sub.Kind, func() ast.Value { return l.input(sub, mine) })
 						tell(i, sub, said, err)
 					}
 				}

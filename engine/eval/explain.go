@@ -77,7 +77,7 @@ func (e *Engine) explain(ctx context.Context, out explain.Explanation, in ast.Va
 	if err != nil {
 		return out, fmt.Errorf("explain %s: the decision stands, but not why: %w", out.ID, err)
 	}
-	out.Rules(e.policy, t)
+	out.Rules(e.policy, t, in)
 	return out, nil
 }
 

@@ -1,6 +1,8 @@
 package eval_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -144,6 +146,11 @@ func TestExplainSaysWhatWouldHaveToBeDifferent(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.want.ID, c.want.Label, c.want.Kind = "dir:/w/"+c.dir.Name, "/w/"+c.dir.Name, "dir"
+			for _, fired := range [][]explain.Fired{have.Findings, have.Objections} {
+				for i := range fired {
+					fired[i].Facts = nil // see TestExplainNamesFactsWithTheirSource
+				}
+			}
 			if diff := cmp.Diff(string(marshal(t, c.want)), string(marshal(t, have))); diff != "" {
 				t.Errorf("(-want +have):\n%s", diff)
 			}
@@ -152,6 +159,110 @@ func TestExplainSaysWhatWouldHaveToBeDifferent(t *testing.T) {
 }
 
 type number int
+
+func TestExplainNamesFactsWithTheirSource(t *testing.T) {
+	t.Parallel()
+	x, err := ready(t, load(t, checked()), eval.Limits{}).Explain(t.Context(), dirSubject(t, snapshot.Dir{Name: "x-review-0000000a", Git: &snapshot.Git{Dirty: new(3)}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(x.Objections) != 1 {
+		t.Fatalf("%d objections", len(x.Objections))
+	}
+	at := now
+	want := []explain.Fact{
+		{Fact: "input.dir.git.dirty", Value: number(3), Source: "dirs//w", AsOf: &at},
+		{Fact: "input.dir.git.worktree", Unknown: true, Source: "dirs//w", AsOf: &at},
+	}
+	if diff := cmp.Diff(string(marshal(t, want)), string(marshal(t, x.Objections[0].Facts))); diff != "" {
+		t.Errorf("(-want +have):\n%s", diff)
+	}
+}
+
+// TestOtherwise: what would turn a verdict, by name, and nothing more than it takes.
+func TestOtherwise(t *testing.T) {
+	t.Parallel()
+	e := ready(t, load(t, checked()), eval.Limits{})
+	cases := map[string]struct {
+		git  snapshot.Git
+		want decision.Otherwise
+	}{
+		"one fact": {
+			snapshot.Git{Worktree: new(true), Dirty: new(3)},
+			decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{{{Fact: "input.dir.git.dirty", From: 3, To: 0, Source: "dirs//w"}}}},
+		},
+		"two facts, of which one is not known": {
+			snapshot.Git{Dirty: new(3)},
+			decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{{
+				{Fact: "input.dir.git.dirty", From: 3, To: 0, Source: "dirs//w"},
+				{Fact: "input.dir.git.worktree", To: true, Unknown: true, Source: "dirs//w"},
+			}}},
+		},
+		"what goes": {
+			snapshot.Git{Worktree: new(true), Dirty: new(0)},
+			decision.Otherwise{Verdict: decision.Spare, Ways: []decision.Way{
+				{{Fact: "input.dir.git.worktree", From: true, To: false, Source: "dirs//w"}},
+			}},
+		},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			have, err := e.Otherwise(t.Context(), dirSubject(t, snapshot.Dir{Name: "x-review-0000000a", Git: &c.git}), eval.Search{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if have.Decided == 0 {
+				t.Error("nothing was decided")
+			}
+			c.want.Decided = have.Decided
+			if diff := cmp.Diff(string(marshal(t, c.want)), string(marshal(t, have))); diff != "" {
+				t.Errorf("(-want +have):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOtherwiseTriesAnotherCandidatesWayFirst: a way that was found for one costs the next one a few decisions.
+func TestOtherwiseTriesAnotherCandidatesWayFirst(t *testing.T) {
+	t.Parallel()
+	e := ready(t, load(t, checked()), eval.Limits{})
+	ask := func(name string, s eval.Search) *decision.Otherwise {
+		t.Helper()
+		o, err := e.Otherwise(t.Context(), dirSubject(t, snapshot.Dir{Name: name, Git: &snapshot.Git{Dirty: new(3)}}), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	first := ask("x-review-0000000a", eval.Search{})
+	next := ask("x-review-0000000b", eval.Search{First: first.Ways})
+	if diff := cmp.Diff(first.Ways, next.Ways); diff != "" || next.Decided >= first.Decided || next.Decided > 5 {
+		t.Errorf("%d decisions, before %d: %s", next.Decided, first.Decided, diff)
+	}
+	bad := []decision.Way{{{Fact: "input.dir.[", To: 1}}, {{Fact: "input.dir.git.dirty", From: 3, To: 7}}, {}}
+	if diff := cmp.Diff(first.Ways, ask("x-review-0000000c", eval.Search{First: bad}).Ways); diff != "" {
+		t.Errorf("ways that are none: %s", diff)
+	}
+}
+
+// TestOtherwiseSaysThatItWasCutShort where its decisions or its time are used up.
+func TestOtherwiseSaysThatItWasCutShort(t *testing.T) {
+	t.Parallel()
+	e := ready(t, load(t, checked()), eval.Limits{})
+	sub := dirSubject(t, snapshot.Dir{Name: "x-review-0000000a", Git: &snapshot.Git{Dirty: new(3)}})
+	for _, s := range []eval.Search{{Decisions: 2}, {Within: 1}} {
+		o, err := e.Otherwise(t.Context(), sub, s)
+		if err != nil || len(o.Ways) != 0 || o.Limit == "" {
+			t.Errorf("%+v: %v, %+v", s, err, o)
+		}
+	}
+	ctx, done := context.WithCancel(t.Context())
+	done()
+	if o, err := e.Otherwise(ctx, sub, eval.Search{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %+v", err, o)
+	}
+}
 
 // TestExplainAgreesWithDecide holds every explanation to the decision that it explains.
 func TestExplainAgreesWithDecide(t *testing.T) {

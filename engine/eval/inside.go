@@ -16,6 +16,7 @@ import (
 	"winnow/engine/decision"
 	"winnow/engine/explain"
 	"winnow/engine/policy"
+	"winnow/engine/tester"
 )
 
 // maxFrame is how many bytes one document may have on its way.
@@ -70,16 +71,74 @@ func (s *server) answer(q question) error {
 	switch {
 	case q.Load != nil:
 		return s.load(q.Load)
+	case q.Check != nil:
+		return s.check(q.Check)
+	case q.Test != nil:
+		return s.test(q.Test)
+	case q.Format != nil:
+		return s.format(q.Format)
 	case s.engine == nil:
 		return errors.New("nothing is loaded")
 	case q.Explain != nil:
 		return s.explain(*q.Explain)
+	case q.Otherwise != nil:
+		return s.otherwise(*q.Otherwise)
 	default:
 		return s.decide(q)
 	}
 }
 
 func (s *server) load(q *toLoad) error {
+	return s.work(q, func(tell func(reply)) reply {
+		p, err := q.Sources.Build(context.Background(), func(step string) { tell(reply{Step: step}) })
+		if err == nil {
+			s.engine, err = New(p, q.Limits)
+		}
+		if err != nil {
+			return refusal(err)
+		}
+		return reply{Done: true, Rules: p.Rules(), Kinds: p.Kinds()}
+	})
+}
+
+func (s *server) check(q *toCheck) error {
+	return s.work(&q.toLoad, func(tell func(reply)) reply {
+		c := q.Sources.Check(context.Background(), q.Advice, func(step string) { tell(reply{Step: step}) })
+		return reply{Done: true, Checked: &c}
+	})
+}
+
+func (s *server) test(q *toTest) error {
+	return s.work(&q.toLoad, func(tell func(reply)) reply {
+		suite, err := q.Sources.Suite(context.Background(), func(step string) { tell(reply{Step: step}) })
+		if err != nil {
+			return refusal(err)
+		}
+		tell(reply{Step: "all of them together"})
+		err = tester.Run(context.Background(), suite, q.Options, tester.Listener{
+			Begins:  func(r tester.Result) { tell(reply{Begins: &r}) },
+			Tested:  func(r tester.Result) { tell(reply{Tested: &r}) },
+			Covered: func(c tester.Coverage) { tell(reply{Coverage: &c}) },
+		})
+		if err != nil {
+			return refusal(err)
+		}
+		return reply{Done: true}
+	})
+}
+
+func (s *server) format(q *toFormat) error {
+	return s.work(&q.toLoad, func(tell func(reply)) reply {
+		err := q.Sources.Format(context.Background(), func(step string) { tell(reply{Step: step}) }, func(f policy.Formatted) { tell(reply{Formatted: &f}) })
+		if err != nil {
+			return refusal(err)
+		}
+		return reply{Done: true}
+	})
+}
+
+// work receives files, puts up the wall and says what do says in the end. tell says a line before that.
+func (s *server) work(q *toLoad, do func(tell func(reply)) reply) error {
 	if err := q.Sources.Receive(s.in); err != nil {
 		return err
 	}
@@ -87,21 +146,19 @@ func (s *server) load(q *toLoad) error {
 		return s.say(reply{Error: err.Error()})
 	}
 	var lost error
-	p, err := q.Sources.Build(context.Background(), func(step string) { lost = errors.Join(lost, s.say(reply{Step: step})) })
+	last := do(func(r reply) { lost = errors.Join(lost, s.say(r)) })
 	if lost != nil {
 		return lost
 	}
-	var rs policy.Refusals
-	if errors.As(err, &rs) {
-		return s.say(reply{Refused: rs})
+	return s.say(last)
+}
+
+// refusal is the last line of an answer that is an error.
+func refusal(err error) reply {
+	if rs := (policy.Refusals)(nil); errors.As(err, &rs) {
+		return reply{Refused: rs}
 	}
-	if err == nil {
-		s.engine, err = New(p, q.Limits)
-	}
-	if err != nil {
-		return s.say(reply{Error: err.Error()})
-	}
-	return s.say(reply{Done: true, Rules: p.Rules(), Kinds: p.Kinds()})
+	return reply{Error: err.Error()}
 }
 
 // frame reads one document: its number of bytes, its kind with a byte for its length, and the document.
@@ -230,17 +287,38 @@ func (s *server) tell(as []wireAnswer) error {
 	return s.out.Flush()
 }
 
-func (s *server) explain(q explain.Explanation) error {
+// only reads the one document of a question about a candidate of a kind.
+func (s *server) only(of string) (ast.Value, error) {
 	kind, data, err := s.frame()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	v, err := (&receiver{}).document(data)
 	if err != nil {
+		return nil, err
+	}
+	if _, known := s.engine.kinds[kind]; !known || kind != of {
+		return nil, fmt.Errorf("%w: kind %q", errWire, kind)
+	}
+	return v, nil
+}
+
+func (s *server) otherwise(q toSearch) error {
+	v, err := s.only(q.Kind)
+	if err != nil {
 		return err
 	}
-	if _, known := s.engine.kinds[kind]; !known || kind != q.Kind {
-		return fmt.Errorf("%w: kind %q", errWire, kind)
+	o, err := s.engine.otherwise(context.Background(), q.Kind, v, q.Search)
+	if err != nil {
+		return s.say(reply{Error: err.Error(), Done: true})
+	}
+	return s.say(reply{Otherwise: o, Done: true})
+}
+
+func (s *server) explain(q explain.Explanation) error {
+	v, err := s.only(q.Kind)
+	if err != nil {
+		return err
 	}
 	x, err := s.engine.explain(context.Background(), q, v)
 	if err != nil {

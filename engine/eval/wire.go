@@ -10,6 +10,7 @@ import (
 	"winnow/engine/decision"
 	"winnow/engine/explain"
 	"winnow/engine/policy"
+	"winnow/engine/tester"
 )
 
 // The tags of a document's values on the wire. After a tag comes what it needs: a text with its length, a list or an object with the
@@ -209,13 +210,36 @@ func (r *receiver) object(n, nested int) (*ast.Term, error) {
 type question struct {
 	// Load has what the policies' files hold behind it, as Sources.Send writes it.
 	Load *toLoad `json:"load,omitempty"`
+	// Check, Test and Format have the files behind them too.
+	Check  *toCheck  `json:"check,omitempty"`
+	Test   *toTest   `json:"test,omitempty"`
+	Format *toFormat `json:"format,omitempty"`
 	// Decide is how many documents follow, a frame each; they are answered in any order, by their number.
 	Decide int `json:"decide,omitempty"`
 	// Workers bounds how many are judged at once.
 	Workers int `json:"workers,omitempty"`
 	// Explain has one document that follows.
 	Explain *explain.Explanation `json:"explain,omitempty"`
+	// Otherwise has one document that follows.
+	Otherwise *toSearch `json:"otherwise,omitempty"`
 }
+
+type toSearch struct {
+	Kind   string `json:"kind"`
+	Search Search `json:"search"`
+}
+
+type toCheck struct {
+	toLoad
+	Advice bool `json:"advice,omitempty"`
+}
+
+type toTest struct {
+	toLoad
+	Options tester.Options `json:"options"`
+}
+
+type toFormat struct{ toLoad }
 
 type toLoad struct {
 	Limits  Limits          `json:"limits"`
@@ -230,10 +254,20 @@ type reply struct {
 	Refused policy.Refusals        `json:"refused,omitempty"`
 	Rules   map[string]policy.Rule `json:"rules,omitempty"`
 	Kinds   []string               `json:"kinds,omitempty"`
+	// Checked ends a check.
+	Checked *policy.Checked `json:"checked,omitempty"`
+	// Begins is a test that begins, Tested the result of one, Coverage that of all.
+	Begins   *tester.Result   `json:"begins,omitempty"`
+	Tested   *tester.Result   `json:"tested,omitempty"`
+	Coverage *tester.Coverage `json:"coverage,omitempty"`
+	// Formatted is one file that is not formatted, and what it would be.
+	Formatted *policy.Formatted `json:"formatted,omitempty"`
 	// Answer is of one document.
 	Answer *wireAnswer `json:"answer,omitempty"`
 	// Explained is the explanation that was asked for.
 	Explained *explain.Explanation `json:"explained,omitempty"`
+	// Otherwise is what was found by the search that was asked for.
+	Otherwise *decision.Otherwise `json:"otherwise,omitempty"`
 	// Error is why there is no answer at all.
 	Error string `json:"error,omitempty"`
 	Done  bool   `json:"done,omitempty"`

@@ -14,8 +14,8 @@ import (
 const depth = 4
 
 // Rules fills in which rules of a policy fired and which did not, of the evaluation that was traced.
-func (out *Explanation) Rules(p *policy.Policy, t *Trace) {
-	x := explainer{p, t}
+func (out *Explanation) Rules(p *policy.Policy, t *Trace, in ast.Value) {
+	x := explainer{p, t, in}
 	for _, pkg := range p.Reap(out.Kind) {
 		fired, silent := x.outputs(pkg, policy.FindingsRule, policy.ScopeRule)
 		out.Findings, out.NoFinding = append(out.Findings, fired...), append(out.NoFinding, silent...)
@@ -30,6 +30,7 @@ func (out *Explanation) Rules(p *policy.Policy, t *Trace) {
 type explainer struct {
 	policy *policy.Policy
 	trace  *Trace
+	in     ast.Value
 }
 
 // outputs sorts a package's rules of reasons into those that fired, a reason each, and those that did not. Where the package
@@ -59,13 +60,14 @@ func (x explainer) fired(p policy.Package, r *ast.Rule) []Fired {
 		missing = append(missing, x.failing(asked, depth)...)
 	}
 	var out []Fired
+	facts := x.facts(r)
 	for _, v := range x.trace.gave[r] {
 		why, err := policy.ReasonOf(v, policy.Room(policy.MaxSaid))
 		if err != nil {
 			continue // the decision has refused the same answer before
 		}
 		out = append(out, Fired{
-			Reason: why, File: r.Location.File, Line: r.Location.Row, Title: title, Description: description, Missing: missing,
+			Reason: why, File: r.Location.File, Line: r.Location.Row, Title: title, Description: description, Facts: facts, Missing: missing,
 		})
 	}
 	slices.SortFunc(out, func(a, b Fired) int { return cmp.Compare(a.Message, b.Message) })
@@ -178,12 +180,15 @@ func name(r *ast.Rule) string { return r.Ref().String()[len("data."):] }
 // maxShown is how many bytes of one operand are shown.
 const maxShown = 16 << 10
 
+// tooLong stands for a value that is longer.
+const tooLong = "(too long to show)"
+
 func (o operand) said() (Value, bool) {
 	if o.value == nil {
 		return Value{Name: written(o.ref), Unknown: true}, true
 	}
 	if !policy.Room(maxShown).Fits(o.value) {
-		return Value{Name: written(o.ref), Value: "(too long to show)"}, true
+		return Value{Name: written(o.ref), Value: tooLong}, true
 	}
 	plain, err := ast.JSON(o.value)
 	return Value{Name: written(o.ref), Value: plain}, err == nil

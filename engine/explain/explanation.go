@@ -1,9 +1,13 @@
 // Package explain says why a candidate was decided so: it reads the trace of one evaluation, and puts it in words that a report prints.
 package explain
 
-import "winnow/engine/decision"
+import (
+	"time"
 
-// Explanation says of one candidate why it was decided so, and what would have to be different.
+	"winnow/engine/decision"
+)
+
+// Explanation says of one candidate why it was decided so, and how near the rules came that did not fire.
 type Explanation struct {
 	ID      string `json:"id"`
 	Kind    string `json:"kind"`
@@ -29,9 +33,26 @@ type Fired struct {
 	Line        int    `json:"line,omitempty"`
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
+	// Facts are what the rule rests on, sorted by name: what it and the rules that it asks read of the subject.
+	Facts []Fact `json:"facts,omitempty"`
 	// Missing are, for an objection that keeps unless something is shown, the conditions of being shown that did not hold: with
 	// these otherwise it would not object.
 	Missing []Condition `json:"missing,omitempty"`
+}
+
+// Fact is one fact of a subject with where it comes from.
+type Fact struct {
+	// Fact is where it stands in the subject, such as input.dir.git.dirty.
+	Fact string `json:"fact"`
+	// Value is absent where it is Unknown.
+	Value   any  `json:"value,omitempty"`
+	Unknown bool `json:"unknown,omitempty"`
+	// Source is as in a decision.Change; config for a parameter.
+	Source string `json:"source,omitempty"`
+	// AsOf is when it was read: with the look, or at an earlier look that remembered it. Absent for a parameter. Age is how many seconds ago
+	// that was when this was said.
+	AsOf *time.Time `json:"as_of,omitempty"`
+	Age  *float64   `json:"age,omitempty"`
 }
 
 // Silent is a rule that did not fire.

@@ -13,7 +13,7 @@ import (
 var builtins = []string{
 	"eq", "equal", "neq", "gt", "gte", "lt", "lte", "assign",
 	"internal.member_2", "internal.member_3", "internal.template_string", "rego.metadata.rule",
-	"plus", "minus", "abs", "round", "floor", "ceil", "count", "max", "min", "sort",
+	"plus", "minus", "div", "abs", "round", "floor", "ceil", "count", "max", "min", "sort",
 	"and", "or", "union", "intersection", "array.concat", "array.slice", "object.keys",
 	"concat", "contains", "startswith", "endswith", "lower", "upper", "split", "replace", "sprintf", "format_int",
 	"trim", "trim_left", "trim_right", "trim_prefix", "trim_suffix", "trim_space", "substring", "indexof",

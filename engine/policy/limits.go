@@ -30,11 +30,15 @@ const (
 // budget is what may still be read.
 type budget struct{ files, bytes, entries int }
 
+func newBudget() *budget {
+	return &budget{files: maxFiles, bytes: maxBytes, entries: MaxPolicyEntries}
+}
+
 // scan looks at a file before anything parses it. It knows texts and comments, and of the rest brackets alone.
 func scan(f File) Refusals {
 	line, depth := 1, 0
 	refuse := func(problem, fix string) Refusals {
-		return Refusals{{File: f.Name, Line: line, Problem: problem, Fix: fix}}
+		return Refusals{{Class: ClassLimit, File: f.Name, Line: line, Problem: problem, Fix: fix}}
 	}
 	for i := 0; i < len(f.data); i++ {
 		switch c := f.data[i]; c {
@@ -75,7 +79,7 @@ func smallNumbers(m *ast.Module, _ string) Refusals {
 	var refused Refusals
 	ast.WalkTerms(m, func(t *ast.Term) bool {
 		if n, ok := t.Value.(ast.Number); ok && !small(string(n)) {
-			refused = append(refused, at(t.Location, fmt.Sprintf("the number %.20s... is too large to count with", string(n)), "write a smaller one"))
+			refused = append(refused, at(ClassLimit, t.Location, fmt.Sprintf("the number %.20s... is too large to count with", string(n)), "write a smaller one"))
 		}
 		return false
 	})
@@ -101,7 +105,7 @@ func noSchemas(m *ast.Module, _ string) Refusals {
 	var refused Refusals
 	for _, a := range annotations(m) {
 		if len(a.Schemas) > 0 {
-			refused = append(refused, at(a.Location, "METADATA with schemas", "take them out: every policy is checked against the schema of the input, schemas/subject.json"))
+			refused = append(refused, at(ClassSchemas, a.Location, "METADATA with schemas", "take them out: every policy is checked against the schema of the input, schemas/subject.json"))
 		}
 	}
 	return refused
@@ -115,3 +119,6 @@ func annotations(m *ast.Module) []*ast.Annotations {
 	}
 	return out
 }
+
+// Scan refuses a file that must not be parsed: one whose brackets are nested too deep.
+func Scan(name string, data []byte) error { return scan(File{Name: name, data: data}).Err() }

@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -176,6 +177,12 @@ func TestLoadRefuses(t *testing.T) {
 			for _, r := range refused {
 				if r.Fix == "" {
 					t.Errorf("no word of what to do in: %v", r)
+				}
+				if !slices.ContainsFunc(policy.Classes, func(c policy.Class) bool { return c.ID == r.Class }) {
+					t.Errorf("no known class, but %q: %v", r.Class, r)
+				}
+				if r.Line > 0 && (r.Column == 0 || r.Text == "") && r.Class != policy.ClassSyntax && r.Class != policy.ClassLimit && r.Class != policy.ClassOwn {
+					t.Errorf("no column or no text of the line: %+v", r)
 				}
 			}
 		})

@@ -15,14 +15,16 @@ const far = 4
 // fromOPA turns the parser's and compiler's errors into refusals that say what to do.
 func fromOPA(file string, err error) Refusals {
 	var many ast.Errors
-	if !errors.As(err, &many) {
-		return Refusals{{File: file, Problem: err.Error(), Fix: "correct the file, or remove it"}}
+	if one := (*ast.Error)(nil); errors.As(err, &one) {
+		many = ast.Errors{one}
+	} else if !errors.As(err, &many) {
+		return Refusals{{Class: ClassSyntax, File: file, Problem: err.Error(), Fix: "correct the file, or remove it"}}
 	}
 	var refused Refusals
 	for _, e := range many {
-		r := Refusal{File: file, Problem: e.Message, Fix: fix(e)}
+		r := Refusal{Class: classOf(e), File: file, Problem: e.Message, Fix: fix(e)}
 		if e.Location != nil && e.Location.File != "" {
-			r.File, r.Line = e.Location.File, e.Location.Row
+			r.File, r.Line, r.Column = e.Location.File, e.Location.Row, e.Location.Col
 		}
 		if problem, ok := problemOf(e); ok {
 			r.Problem = problem
@@ -30,6 +32,34 @@ func fromOPA(file string, err error) Refusals {
 		refused = append(refused, r)
 	}
 	return refused
+}
+
+// emptyModule reports whether the parser found nothing in a file.
+func emptyModule(err error) bool {
+	var one *ast.Error
+	return errors.As(err, &one) && one.Code == ast.ParseErr && one.Message == "empty module"
+}
+
+func classOf(e *ast.Error) string {
+	if _, _, ok := unknownField(e); ok {
+		return ClassField
+	}
+	if name, ok := missingFunction(e); ok {
+		if knownBuiltin(name) {
+			return ClassBuiltin
+		}
+		return ClassUndefined
+	}
+	switch e.Code {
+	case ast.ParseErr:
+		return ClassSyntax
+	case ast.TypeErr:
+		return ClassType
+	case ast.RecursionErr:
+		return ClassRecursion
+	default:
+		return ClassCompile
+	}
 }
 
 func problemOf(e *ast.Error) (string, bool) {

@@ -151,7 +151,7 @@ func declared(modules []module) (map[string]Parameter, Refusals) {
 		for _, p := range own {
 			first, taken := all[p.Name]
 			if taken && (first.Type != p.Type || !reflect.DeepEqual(first.Default, p.Default)) {
-				refused = append(refused, Refusal{File: p.File, Line: p.Line,
+				refused = append(refused, Refusal{Class: ClassOwn, File: p.File, Line: p.Line,
 					Problem: fmt.Sprintf("own: %s is declared otherwise in %s:%d", p.Name, first.File, first.Line), Fix: "write the same type and default, or choose another name"})
 			}
 			if !taken {
@@ -171,7 +171,7 @@ func (m module) own() (own []Parameter, refused Refusals) {
 		}
 		path := below(m.Package)
 		bad := func(problem, fix string, args ...any) {
-			refused = append(refused, m.refuse(a.Location, "own: "+fmt.Sprintf(problem, args...), fix))
+			refused = append(refused, m.refuse(ClassOwn, a.Location, "own: "+fmt.Sprintf(problem, args...), fix))
 		}
 		if a.Scope != "package" || len(path) == 0 || outputs[path[0]].set == "" {
 			bad("parameters are declared by a package under reap or protect and by nothing else", "move them to the METADATA of such a package, or take them out")
@@ -258,9 +258,9 @@ func wrongOwn(modules []module, own map[string]Parameter) Refusals {
 			}
 			switch name, constant := textAt(r, len(prefix)); {
 			case !constant:
-				refused = append(refused, m.refuse(r[0].Location, fmt.Sprintf("%s is no single parameter", r), "name it: input.config.own.scratch_after"))
+				refused = append(refused, m.refuse(ClassOwn, r[0].Location, fmt.Sprintf("%s is no single parameter", r), "name it: input.config.own.scratch_after"))
 			case len(own) == 0:
-				refused = append(refused, m.refuse(r[0].Location, fmt.Sprintf("no rule declares %s", r),
+				refused = append(refused, m.refuse(ClassOwn, r[0].Location, fmt.Sprintf("no rule declares %s", r),
 					fmt.Sprintf("declare it in the METADATA of the package: custom: {own: {%s: {type: duration, default: 3d}}}", name)))
 			}
 			return false

@@ -37,20 +37,47 @@ func below(p *ast.Package) []string {
 // that do not have the form that everything relies on.
 func place(modules []module) Refusals {
 	var refused Refusals
-	owner := map[string]module{}
 	for _, m := range modules {
 		refused = append(refused, m.folder()...)
 		_, rs := m.candidates()
 		refused = append(refused, rs...)
-		name := m.Package.Path.String()
-		if first, taken := owner[name]; taken && first.from != m.from {
-			refused = append(refused, m.refuse(m.Package.Location, fmt.Sprintf("package %s is also in %s", name[len("data."):], first.file.Name),
-				"give it a folder and a package of its own: two trees may not define the same one"))
-		} else {
-			owner[name] = m
-		}
 	}
-	return slices.Concat(refused, forms(modules), forbidden(modules))
+	return slices.Concat(refused, twice(modules), forms(modules), forbidden(modules))
+}
+
+// copies is how many packages two trees have both before they are taken for one tree that was given twice.
+const copies = 4
+
+// twice refuses packages that two trees define: one by one, or in one word where a tree is the copy of another.
+func twice(modules []module) Refusals {
+	type pair struct{ first, second *read }
+	owner, both := map[string]module{}, map[pair]Refusals{}
+	var pairs []pair
+	for _, m := range modules {
+		name := m.Package.Path.String()
+		first, taken := owner[name]
+		if !taken || first.from == m.from {
+			owner[name] = m
+			continue
+		}
+		p := pair{first.from, m.from}
+		if both[p] == nil {
+			pairs = append(pairs, p)
+		}
+		both[p] = append(both[p], m.refuse(ClassDuplicate, m.Package.Location, fmt.Sprintf("package %s is also in %s", strings.TrimPrefix(name, "data."), first.file.Name),
+			"give it a folder and a package of its own: two trees may not define the same one"))
+	}
+	var refused Refusals
+	for _, p := range pairs {
+		if n := len(both[p]); n >= copies {
+			refused = append(refused, Refusal{Class: ClassDuplicate, File: p.second.tree.place(),
+				Problem: fmt.Sprintf("%d files have packages that %s has too, such as %s: it looks like a copy of that tree", n, p.first.tree.describe(), both[p][0].File),
+				Fix:     "load one of the two: --no-embedded-policy (policy.embedded: false) leaves the embedded policies out; or keep only rules of your own in the folder"})
+			continue
+		}
+		refused = append(refused, both[p]...)
+	}
+	return refused
 }
 
 // forbidden refuses calls of built-ins that policies may not call. The compiler does so too, but only of what stands in its place.
@@ -69,7 +96,7 @@ func forbidden(modules []module) Refusals {
 		check := func(f ast.Ref) {
 			name := f.String()
 			if head, ok := f[0].Value.(ast.Var); ok && !own[string(head)] && knownBuiltin(name) && !slices.Contains(builtins, name) {
-				r := m.refuse(f[0].Location, notAllowed(name), instead(name))
+				r := m.refuse(ClassBuiltin, f[0].Location, notAllowed(name), instead(name))
 				r.Worst = true
 				refused = append(refused, r)
 			}
@@ -92,10 +119,10 @@ func forbidden(modules []module) Refusals {
 	return refused
 }
 
-func (m module) refuse(at *ast.Location, problem, fix string) Refusal {
-	r := Refusal{File: m.file.Name, Problem: problem, Fix: fix}
+func (m module) refuse(class string, at *ast.Location, problem, fix string) Refusal {
+	r := Refusal{Class: class, File: m.file.Name, Problem: problem, Fix: fix}
 	if at != nil {
-		r.Line = at.Row
+		r.Line, r.Column = at.Row, at.Col
 	}
 	return r
 }
@@ -111,15 +138,15 @@ func (m module) folder() Refusals {
 	}
 	if !gathered(want[1:]) { // and no other package would be asked in that folder either
 		to := m.home(have[1:])
-		return Refusals{m.refuse(at, fmt.Sprintf("nothing asks package %s in folder %s", written, path.Dir(m.file.Path)),
+		return Refusals{m.refuse(ClassPlace, at, fmt.Sprintf("nothing asks package %s in folder %s", written, path.Dir(m.file.Path)),
 			fmt.Sprintf("move the file to %s/, and write package %s.%s in it%s", to, root, strings.ReplaceAll(to, "/", "."), kindsHint(to)))}
 	}
 	if !slices.Equal(have, want) {
-		return Refusals{m.refuse(at, fmt.Sprintf("package %s in folder %s", written, path.Dir(m.file.Path)),
+		return Refusals{m.refuse(ClassPlace, at, fmt.Sprintf("package %s in folder %s", written, path.Dir(m.file.Path)),
 			fmt.Sprintf("write package %s, or move the file", strings.Join(want, ".")))}
 	}
 	if !m.rooted(have) {
-		return Refusals{m.refuse(at, fmt.Sprintf("package %s is outside the roots of its manifest %q", written, m.from.manifest.Roots),
+		return Refusals{m.refuse(ClassPlace, at, fmt.Sprintf("package %s is outside the roots of its manifest %q", written, m.from.manifest.Roots),
 			"add its root to .manifest, or move the file")}
 	}
 	return nil
@@ -228,7 +255,7 @@ func forms(modules []module) Refusals {
 		for _, want := range []string{outputs[path[0]].set, outputs[path[0]].complete} {
 			if id := strings.Join(path, "."); want != "" && !said[id][want] {
 				said[id][want] = true
-				refused = append(refused, m.refuse(m.Package.Location, fmt.Sprintf("package policies.%s has no rule %s", id, want),
+				refused = append(refused, m.refuse(ClassMissing, m.Package.Location, fmt.Sprintf("package policies.%s has no rule %s", id, want),
 					"write one; without it nothing in the package is ever asked"))
 			}
 		}
@@ -241,13 +268,13 @@ func (m module) form(r *ast.Rule, family, id string) Refusals {
 	switch string(r.Head.Name) {
 	case outputs[family].set:
 		if r.Head.RuleKind() != ast.MultiValue || len(r.Head.Reference) != 1 || len(r.Head.Args) > 0 {
-			return Refusals{m.refuse(r.Location, fmt.Sprintf("%s is not a set of reasons", r.Head.Name),
+			return Refusals{m.refuse(ClassReason, r.Location, fmt.Sprintf("%s is not a set of reasons", r.Head.Name),
 				fmt.Sprintf(`write %s contains {"rule": "%s", "message": ..., "evidence": {...}} if ...`, r.Head.Name, id))}
 		}
 		return m.reason(r, id)
 	case outputs[family].complete:
 		if r.Head.RuleKind() != ast.SingleValue || len(r.Head.Reference) != 1 || len(r.Head.Args) > 0 || !isTrue(r) {
-			return Refusals{m.refuse(r.Location, "in_scope is neither true nor undefined", "write in_scope if ...")}
+			return Refusals{m.refuse(ClassReason, r.Location, "in_scope is neither true nor undefined", "write in_scope if ...")}
 		}
 	}
 	return nil
@@ -264,16 +291,16 @@ func (m module) reason(r *ast.Rule, id string) Refusals {
 	fix := fmt.Sprintf(`write contains {"rule": "%s", "message": ..., "evidence": {...}}`, id)
 	o, ok := r.Head.Key.Value.(ast.Object)
 	if !ok {
-		return Refusals{m.refuse(r.Location, fmt.Sprintf("%s holds something that is not written as a reason", r.Head.Name), fix)}
+		return Refusals{m.refuse(ClassReason, r.Location, fmt.Sprintf("%s holds something that is not written as a reason", r.Head.Name), fix)}
 	}
 	var keys []string
 	o.Foreach(func(k, _ *ast.Term) { keys = append(keys, text(k.Value)) })
 	slices.Sort(keys)
 	if !slices.Equal(keys, []string{"evidence", "message", "rule"}) {
-		return Refusals{m.refuse(r.Location, fmt.Sprintf("a reason with %s", strings.Join(keys, ", ")), fix)}
+		return Refusals{m.refuse(ClassReason, r.Location, fmt.Sprintf("a reason with %s", strings.Join(keys, ", ")), fix)}
 	}
 	if rule := o.Get(ast.StringTerm("rule")); !rule.Equal(ast.StringTerm(id)) {
-		return Refusals{m.refuse(r.Location, fmt.Sprintf("rule %s is not its package", rule), fix)}
+		return Refusals{m.refuse(ClassReason, r.Location, fmt.Sprintf("rule %s is not its package", rule), fix)}
 	}
 	return nil
 }

@@ -23,6 +23,8 @@ import (
 type LoadOptions struct {
 	// Trees are stacked: each adds packages to the ones before. No two may define the same package.
 	Trees []Tree
+	// Tests also reads the tests of the trees that are not Beside, Data the files of data that such tests may read. A policy is built without either.
+	Tests, Data bool
 }
 
 // Policy is a set of policies that was loaded: parsed, checked and compiled. It is read-only.
@@ -103,16 +105,16 @@ func (s *Sources) Unbuilt(rules map[string]Rule) *Policy {
 func Read(ctx context.Context, o LoadOptions) (*Sources, error) {
 	var trees []*read
 	var refused Refusals
-	left := &budget{files: maxFiles, bytes: maxBytes, entries: MaxPolicyEntries}
+	left := newBudget()
 	for _, t := range o.Trees {
-		r, rs := readTree(ctx, t, left)
+		r, rs := readTree(ctx, t, o, left)
 		trees, refused = append(trees, r), append(refused, rs...)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("load policies: %w", err)
 	}
 	if len(o.Trees) == 0 {
-		refused = append(refused, Refusal{File: "policy", Problem: "no policies", Fix: "use the embedded ones, or name a folder"})
+		refused = append(refused, Refusal{Class: ClassEmpty, File: "policy", Problem: "no policies", Fix: "use the embedded ones, or name a folder"})
 	}
 	rename(trees)
 	return &Sources{trees, refused}, nil
@@ -121,31 +123,68 @@ func Read(ctx context.Context, o LoadOptions) (*Sources, error) {
 // Build makes a policy of what was read. step is told what is done next, by the file that it is done to or in a word, for whoever
 // has to say where the building came to no end.
 func (s *Sources) Build(ctx context.Context, step func(string)) (*Policy, error) {
-	modules, refused := parse(ctx, s.trees, step)
-	if err := slices.Concat(s.refused, refused).Err(); err != nil {
+	p, _, refused := s.build(ctx, step)
+	if err := s.shown(refused).Err(); err != nil {
 		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("load policies: %w", err)
 	}
-	own, wrong := declared(modules)
-	refused = slices.Concat(place(modules), LintSafety(parsed(modules)...), wrong, wrongOwn(modules, own))
-	if err := refused.Err(); err != nil {
-		return nil, err
-	}
-	return s.compile(ctx, modules, own, step)
+	return p, nil
 }
+
+// build gives the policy, or all that is wrong with it: what does not parse, or else what the lint and the compiler find. The modules are as
+// they were written.
+func (s *Sources) build(ctx context.Context, step func(string)) (*Policy, []module, Refusals) {
+	modules, refused := parse(ctx, s.trees, step)
+	if refused = slices.Concat(s.refused, refused); len(refused) > 0 || ctx.Err() != nil {
+		return nil, modules, refused
+	}
+	own, wrong := declared(modules)
+	linted := slices.Concat(place(modules), LintSafety(parsed(modules)...))
+	wrong = slices.Concat(wrong, wrongOwn(modules, own))
+	misplaced := slices.ContainsFunc(linted, func(r Refusal) bool { return r.Class == ClassPlace || r.Class == ClassDuplicate })
+	if misplaced || len(wrong) > 0 { // the compiler would find each use of such a package or parameter
+		return nil, modules, slices.Concat(linted, wrong)
+	}
+	p, refused := s.compile(ctx, modules, own, step)
+	return p, modules, slices.Concat(linted, refused)
+}
+
+// shown gives each refusal the line that it is about.
+func (s *Sources) shown(refused Refusals) Refusals {
+	files := map[string][]byte{}
+	for _, t := range s.trees {
+		for _, f := range slices.Concat(t.files, t.tests) {
+			files[f.Name] = f.data
+		}
+	}
+	for i, r := range refused {
+		if text, ok := line(files[r.File], r.Line); ok {
+			refused[i].Text = shorten(strings.ToValidUTF8(text, "\uFFFD"), maxText)
+		}
+	}
+	return refused
+}
+
+// maxErrors is how many errors one run of the compiler gives.
+const maxErrors = 10 * maxRefusals
+
+// maxText is how many bytes of a line are shown.
+const maxText = 300
 
 // rename gives files that two trees call the same a name of their own.
 func rename(trees []*read) {
 	taken := map[string]bool{}
 	for _, t := range trees {
-		for i := range t.files {
-			f := &t.files[i]
-			if taken[f.Name] {
-				f.Name = t.tree.Name + ":" + f.Name
+		for _, files := range [][]File{t.files, t.tests, t.data} {
+			for i := range files {
+				f := &files[i]
+				if taken[f.Name] {
+					f.Name = t.tree.Name + ":" + f.Name
+				}
+				taken[f.Name] = true
 			}
-			taken[f.Name] = true
 		}
 	}
 }
@@ -166,11 +205,16 @@ func parsed(modules []module) []*ast.Module {
 }
 
 func parse(ctx context.Context, trees []*read, step func(string)) ([]module, Refusals) {
+	return parseFiles(ctx, trees, (*read).policies, Capabilities(), step)
+}
+
+// parseFiles parses those files of the trees that of gives.
+func parseFiles(ctx context.Context, trees []*read, of func(*read) []File, allowed *ast.Capabilities, step func(string)) ([]module, Refusals) {
 	var modules []module
 	var refused Refusals
-	o := ast.ParserOptions{ProcessAnnotation: true, Capabilities: Capabilities()}
+	o := ast.ParserOptions{ProcessAnnotation: true, Capabilities: allowed}
 	for _, t := range trees {
-		for _, f := range t.policies() {
+		for _, f := range of(t) {
 			if ctx.Err() != nil {
 				return nil, refused
 			}
@@ -181,10 +225,10 @@ func parse(ctx context.Context, trees []*read, step func(string)) ([]module, Ref
 			step(f.Name)
 			m, err := ast.ParseModuleWithOpts(f.Name, string(f.data), o)
 			switch {
+			case m == nil && (err == nil || emptyModule(err)):
+				refused = append(refused, Refusal{Class: ClassEmpty, File: f.Name, Problem: "an empty file", Fix: "write a policy in it, or remove it"})
 			case err != nil:
 				refused = append(refused, fromOPA(f.Name, err)...)
-			case m == nil:
-				refused = append(refused, Refusal{File: f.Name, Problem: "an empty file", Fix: "write a policy in it, or remove it"})
 			default:
 				modules = append(modules, module{m, f, t})
 			}
@@ -193,33 +237,38 @@ func parse(ctx context.Context, trees []*read, step func(string)) ([]module, Ref
 	return modules, refused
 }
 
-func (s *Sources) compile(ctx context.Context, modules []module, own map[string]Parameter, step func(string)) (*Policy, error) {
+func (s *Sources) compile(ctx context.Context, modules []module, own map[string]Parameter, step func(string)) (*Policy, Refusals) {
 	p := s.Unbuilt(nil)
 	for _, path := range packages(modules) {
 		p.sort(path)
 	}
+	step("all of them together")
+	c := newCompiler(own, Capabilities())
+	if c.Compile(byName(modules)); c.Failed() {
+		return nil, fromOPA("policy", append(c.Errors, lenient(own, modules)...))
+	}
+	if ctx.Err() != nil {
+		return nil, nil
+	}
+	p.compiler = c
+	p.rules = p.describe(modules)
+	return p, append(p.incomplete(s.trees), dangling(c, modules)...)
+}
+
+// lenient is what the compiler says besides when it is not strict: what only the strict one refuses comes before the check of types, and hides what that
+// would say.
+func lenient(own map[string]Parameter, modules []module) ast.Errors {
+	c := newCompiler(own, Capabilities()).WithStrict(false)
+	c.Compile(byName(modules))
+	return c.Errors
+}
+
+func byName(modules []module) map[string]*ast.Module {
 	all := map[string]*ast.Module{}
 	for _, m := range modules {
 		all[m.file.Name] = m.Module
 	}
-	c, err := newCompiler(own)
-	if err != nil {
-		return nil, err
-	}
-	step("all of them together")
-	if c.Compile(all); c.Failed() {
-		return nil, fromOPA("policy", c.Errors).Err()
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("load policies: %w", err)
-	}
-	p.compiler = c
-	refused := append(p.incomplete(s.trees), dangling(c, modules)...)
-	if err := refused.Err(); err != nil {
-		return nil, err
-	}
-	p.rules = p.describe(modules)
-	return p, nil
+	return all
 }
 
 // Compile compiles the rules of a folder that the program brings itself, without its tests. They are held to the same built-ins as all
@@ -249,15 +298,15 @@ func Compile(files fs.FS) (*ast.Compiler, error) {
 
 // newCompiler is strict, checks every input reference against the closed schema, with the parameters that rules declare in it, and knows no
 // built-in but the allowed ones.
-func newCompiler(own map[string]Parameter) (*ast.Compiler, error) {
+func newCompiler(own map[string]Parameter, allowed *ast.Capabilities) *ast.Compiler {
 	var s any
 	if err := json.Unmarshal(subject.JSONSchema(), &s); err != nil {
-		return nil, fmt.Errorf("load policies: read the subject's schema: %w", err)
+		panic(fmt.Sprintf("the subject's schema is no JSON: %v", err)) // it is generated, and part of the program
 	}
 	set := ast.NewSchemaSet()
 	set.Put(ast.SchemaRootRef, closed(s, own))
-	return ast.NewCompiler().WithCapabilities(Capabilities()).WithSchemas(set).
-		WithUseTypeCheckAnnotations(false).WithStrict(true), nil
+	return ast.NewCompiler().SetErrorLimit(maxErrors).WithCapabilities(allowed).WithSchemas(set).
+		WithUseTypeCheckAnnotations(false).WithStrict(true)
 }
 
 // sort files a package under what it gives; path is what comes after policies.
@@ -281,10 +330,10 @@ func (p *Policy) incomplete(trees []*read) Refusals {
 	var refused Refusals
 	where := trees[0].tree.place()
 	if len(p.reap) == 0 {
-		refused = append(refused, Refusal{File: where, Problem: "no package under policies.reap", Fix: "add one, or load the embedded policies too"})
+		refused = append(refused, Refusal{Class: ClassEmpty, File: where, Problem: "no package under policies.reap", Fix: "add one, or load the embedded policies too"})
 	}
 	if len(p.protect) == 0 {
-		refused = append(refused, Refusal{File: where, Problem: "no package under policies.protect", Fix: "add one, or load the embedded policies too"})
+		refused = append(refused, Refusal{Class: ClassEmpty, File: where, Problem: "no package under policies.protect", Fix: "add one, or load the embedded policies too"})
 	}
 	return refused
 }
@@ -307,7 +356,12 @@ func (p *Policy) Line(file string, row int) (string, bool) {
 	if i < 0 {
 		return "", false
 	}
-	for line := range bytes.Lines(p.Files[i].data) {
+	return line(p.Files[i].data, row)
+}
+
+// line is a line of a file, counted from 1, without the space around it.
+func line(data []byte, row int) (string, bool) {
+	for line := range bytes.Lines(data) {
 		if row--; row == 0 {
 			return string(bytes.TrimSpace(line)), true
 		}

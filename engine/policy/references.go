@@ -18,7 +18,7 @@ func dangling(c *ast.Compiler, modules []module) Refusals {
 				return false
 			}
 			seen[r.String()] = true
-			refused = append(refused, m.refuse(r[0].Location, fmt.Sprintf("%s is not defined", r), "define the rule, or correct the name or the import"))
+			refused = append(refused, m.refuse(ClassUndefined, r[0].Location, fmt.Sprintf("%s is not defined", r), "define the rule, or correct the name or the import"))
 			return false
 		})
 	}

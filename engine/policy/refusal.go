@@ -9,9 +9,15 @@ import (
 
 // Refusal is one reason why policies were not loaded.
 type Refusal struct {
-	// File is the file as Load names it, Line counts from 1; Line 0 is the file, or the tree, as a whole.
-	File string `json:"file"`
-	Line int    `json:"line,omitempty"`
+	// Class is one of Classes, by its id.
+	Class string `json:"class,omitempty"`
+	// File is the file as Load names it, Line counts from 1; Line 0 is the file, or the tree, as a whole. Column counts from 1 where the line
+	// is known, 0 is unknown.
+	File   string `json:"file"`
+	Line   int    `json:"line,omitempty"`
+	Column int    `json:"column,omitempty"`
+	// Text is that line, without the space around it.
+	Text string `json:"text,omitempty"`
 	// Problem says what is wrong, Fix what to do about it.
 	Problem string `json:"problem"`
 	Fix     string `json:"fix"`
@@ -49,33 +55,48 @@ func (rs Refusals) Unwrap() []error {
 	return out
 }
 
-// Err sorts the refusals, drops repeated ones and gives an error only where there is one.
+// Err gives an error only where there is a refusal: sorted, each once, and no more of them than a person reads.
 func (rs Refusals) Err() error {
 	if len(rs) == 0 {
 		return nil
 	}
+	return fmt.Errorf("load policies: refused, nothing was loaded:\n%w", rs.Sorted())
+}
+
+// Sorted are the refusals with the worst first and then by place, each once. What is more than a person reads is counted.
+func (rs Refusals) Sorted() Refusals {
 	sorted := slices.SortedFunc(slices.Values(rs), func(a, b Refusal) int {
 		if a.Worst != b.Worst {
 			return map[bool]int{true: -1, false: 1}[a.Worst]
 		}
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Problem, b.Problem))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Problem, b.Problem), cmp.Compare(a.Column, b.Column))
 	})
-	said := Refusals(slices.Compact(sorted))
+	type same struct {
+		file, problem string
+		line          int
+	}
+	seen := map[same]bool{} // two checks may see the same, the worst said first
+	said := Refusals(slices.DeleteFunc(sorted, func(r Refusal) bool {
+		key := same{r.File, r.Problem, r.Line}
+		again := seen[key]
+		seen[key] = true
+		return again
+	}))
 	if more := len(said) - maxRefusals; more > 0 {
-		said = append(said[:maxRefusals:maxRefusals], Refusal{File: "policy", Problem: fmt.Sprintf("%d more problems", more), Fix: "begin with those above"})
+		said = append(said[:maxRefusals:maxRefusals], Refusal{Class: ClassLimit, File: "policy", Problem: fmt.Sprintf("%d more problems", more), Fix: "begin with those above"})
 	}
 	for i := range said {
-		said[i].Problem, said[i].Fix = shorten(said[i].Problem), shorten(said[i].Fix)
+		said[i].Problem, said[i].Fix = shorten(said[i].Problem, maxWords), shorten(said[i].Fix, maxWords)
 	}
-	return fmt.Errorf("load policies: refused, nothing was loaded:\n%w", said)
+	return said
 }
 
 // maxWords is how many bytes of one problem are said: a compiler's word on a type can be as long as the type.
 const maxWords = 2000
 
-func shorten(s string) string {
-	if len(s) <= maxWords {
+func shorten(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxWords], "") + "..."
+	return strings.ToValidUTF8(s[:most], "") + "..."
 }

@@ -12,7 +12,7 @@ import (
 
 // classes are the candidates that a collector can pick out before it reads all of them in full, by kind.
 var classes = map[string][]string{
-	snapshot.KindProcess: {"marked", "cwd_deleted", "descended"},
+	snapshot.KindProcess: {"marked", "cwd_deleted", "input_ended", "descended"},
 	snapshot.KindTab:     {"helper_labels"},
 }
 
@@ -78,7 +78,7 @@ func (m module) candidates() (of []string, refused Refusals) {
 		}
 		path := below(m.Package)
 		if a.Scope != "package" || len(path) != 3 || path[0] != "reap" {
-			refused = append(refused, m.refuse(a.Location, "candidates are declared by a package under reap and by nothing else", "move it to the METADATA of such a package, or take it out"))
+			refused = append(refused, m.refuse(ClassCandidates, a.Location, "candidates are declared by a package under reap and by nothing else", "move it to the METADATA of such a package, or take it out"))
 			continue
 		}
 		known := classes[kindOf(path[1])]
@@ -92,7 +92,7 @@ func (m module) candidates() (of []string, refused Refusals) {
 			of = append(of, name)
 		}
 		if len(list) == 0 {
-			refused = append(refused, m.refuse(a.Location, fmt.Sprintf("candidates: %.100v is no list of classes of %s", declared, path[1]),
+			refused = append(refused, m.refuse(ClassCandidates, a.Location, fmt.Sprintf("candidates: %.100v is no list of classes of %s", declared, path[1]),
 				fmt.Sprintf("write candidates: [...] with some of %q, or leave it out: then all of them are read in full", known)))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -28,6 +29,10 @@ type Tree struct {
 	FS   fs.FS
 	// Prefix stands before a file's path in messages, such as the folder that FS was opened on.
 	Prefix string
+	// Beside is true for a tree that the tests of others may lean on, and that is not tested itself: see Sources.Suite.
+	Beside bool
+	// Only is the one file of FS that is read, by its name in the topmost folder; "" for all.
+	Only string
 }
 
 // File is a file that was loaded.
@@ -52,15 +57,34 @@ type read struct {
 	tree     Tree
 	files    []File // .rego and the manifest, by path
 	manifest manifest
+	// tests and data are read only where LoadOptions says so; passed are the files and folders that nobody reads.
+	tests, data []File
+	passed      []string
 }
 
 func (r *read) policies() []File {
 	return slices.DeleteFunc(slices.Clone(r.files), func(f File) bool { return f.Path == manifestName })
 }
 
+// Data is what the file holds. It must not be changed.
+func (f File) Data() []byte { return f.data }
+
+// ReadFiles reads the files of a tree that a policy is made of, by path: .rego and the manifest, with tests where they are asked for. It
+// refuses what Load refuses before it parses anything; the error wraps Refusals.
+func ReadFiles(ctx context.Context, t Tree, tests bool) ([]File, error) {
+	r, refused := readTree(ctx, t, LoadOptions{Tests: tests}, newBudget())
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("read policies: %w", err)
+	}
+	files := slices.Concat(r.files, r.tests)
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return files, refused.Err()
+}
+
 // readTree reads a tree's policies, as long as there is room left. Tests and folders whose name begins with a dot are passed over, and
-// so is every other file. A link is refused where it may be meant for policies: nothing below it would be loaded, without a word.
-func readTree(ctx context.Context, t Tree, left *budget) (*read, Refusals) {
+// so is every other file. A link is refused where it may be meant for policies: nothing below it would be loaded, without a word. So is a file of data, which
+// OPA would load.
+func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, Refusals) {
 	r := &read{tree: t, manifest: manifest{Roots: []string{root}}}
 	err := fs.WalkDir(t.FS, ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
@@ -74,7 +98,13 @@ func readTree(ctx context.Context, t Tree, left *budget) (*read, Refusals) {
 		}
 		hidden := p != "." && strings.HasPrefix(d.Name(), ".")
 		if d.IsDir() {
+			if t.Only != "" && p != "." {
+				return fs.SkipDir
+			}
 			if hidden {
+				if d.Name() != ".git" {
+					r.passed = append(r.passed, path.Join(t.Prefix, p)+"/")
+				}
 				return fs.SkipDir
 			}
 			if strings.Count(p, "/") >= maxDepth {
@@ -85,23 +115,79 @@ func readTree(ctx context.Context, t Tree, left *budget) (*read, Refusals) {
 		if d.Type()&fs.ModeSymlink != 0 && !hidden && path.Ext(p) == "" {
 			return fmt.Errorf("%s: it is a symbolic link, and what it leads to would not be loaded: put the folder itself here", p)
 		}
-		if p != manifestName && (!strings.HasSuffix(p, ".rego") || strings.HasSuffix(p, "_test.rego")) {
+		switch {
+		case t.Only != "" && p != t.Only:
 			return nil
+		case strings.HasSuffix(p, "_test.rego"):
+			if !o.Tests || t.Beside {
+				return nil
+			}
+			return r.readFile(p, &r.tests, left)
+		case p == manifestName || strings.HasSuffix(p, ".rego"):
+			return r.readFile(p, &r.files, left)
+		case o.Data && !t.Beside && isData(p) && !hidden:
+			return r.readFile(p, &r.data, left)
+		case IsData(p) && !t.Beside:
+			return r.readData(p, left)
 		}
-		return r.readFile(p, left)
+		if !hidden {
+			r.passed = append(r.passed, path.Join(t.Prefix, p))
+		}
+		return nil
 	})
 	var refused Refusals
 	if err != nil {
-		refused = append(refused, Refusal{File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
+		class := ClassRead
+		if errors.Is(err, errData) {
+			class = ClassData
+		}
+		refused = append(refused, Refusal{Class: class, File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
 	}
 	refused = append(refused, r.readManifest()...)
-	if err == nil && len(r.policies()) == 0 {
-		refused = append(refused, Refusal{File: t.place(), Problem: "no policies in it", Fix: "name a folder that holds .rego files, or leave it out"})
+	if err == nil && len(r.policies())+len(r.tests) == 0 {
+		refused = append(refused, Refusal{Class: ClassEmpty, File: t.place(), Problem: "no policies in it", Fix: "name a folder that holds .rego files, or leave it out"})
 	}
 	return r, refused
 }
 
-func (r *read) readFile(p string, left *budget) error {
+// isData reports whether a file is one of those that OPA reads as data.
+func isData(p string) bool { return slices.Contains([]string{".json", ".yaml", ".yml"}, path.Ext(p)) }
+
+// readData refuses a file of data unless nothing is in it.
+func (r *read) readData(p string, left *budget) error {
+	data, err := fs.ReadFile(r.tree.FS, p)
+	if err != nil {
+		return err
+	}
+	if left.bytes -= len(data); left.bytes < 0 {
+		return fmt.Errorf("%s: %d bytes in all are the most", p, maxBytes)
+	}
+	return CheckData(p, data)
+}
+
+// IsData reports whether OPA takes a file of a bundle for data.
+func IsData(p string) bool {
+	base := path.Base(p)
+	return base == "data.json" || base == "data.yaml" || base == "data.yml"
+}
+
+var errData = errors.New("rules here cannot read data")
+
+// CheckData refuses data: the rules here see one candidate and the configuration, and no other document. What OPA's tools write where there
+// is no data is in order. Nothing is parsed but JSON, and of that one level.
+func CheckData(p string, data []byte) error {
+	text := strings.TrimSpace(string(data))
+	if text == "" || text == "{}" {
+		return nil
+	}
+	var fields map[string]json.RawMessage
+	if path.Ext(p) == ".json" && json.Unmarshal(data, &fields) == nil && len(fields) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %w: write its values as parameters (rules.own in config.yaml) or as a rule of a package policies.lib.NAME, and remove the file", p, errData)
+}
+
+func (r *read) readFile(p string, to *[]File, left *budget) error {
 	data, err := fs.ReadFile(r.tree.FS, p)
 	if err != nil {
 		return err
@@ -120,7 +206,7 @@ func (r *read) readFile(p string, left *budget) error {
 	case left.bytes < 0:
 		return fmt.Errorf("%s: %d bytes in all are the most", p, maxBytes)
 	}
-	r.files = append(r.files, File{Tree: r.tree.Name, Path: p, Name: path.Join(r.tree.Prefix, p), data: data})
+	*to = append(*to, File{Tree: r.tree.Name, Path: p, Name: path.Join(r.tree.Prefix, p), data: data})
 	return nil
 }
 
@@ -133,7 +219,7 @@ func (r *read) readManifest() Refusals {
 	}
 	m := manifest{}
 	refuse := func(problem string) Refusals {
-		return Refusals{{File: r.files[i].Name, Problem: "read manifest: " + problem, Fix: `write {"revision": "...", "roots": ["policies"]}`}}
+		return Refusals{{Class: ClassManifest, File: r.files[i].Name, Problem: "read manifest: " + problem, Fix: `write {"revision": "...", "roots": ["policies"]}`}}
 	}
 	if err := json.Unmarshal(r.files[i].data, &m); err != nil {
 		return refuse(err.Error())
@@ -171,6 +257,17 @@ func (t Tree) place() string {
 	return t.Name
 }
 
+// describe is the tree in a sentence.
+func (t Tree) describe() string {
+	if t.Prefix == "" {
+		return "the tree " + t.Name
+	}
+	return t.Prefix
+}
+
+// DigestOf names a set of files by their paths and what they hold.
+func DigestOf(files []File) string { return digest([]*read{{files: files}}) }
+
 // digest covers the paths and bytes of everything that was loaded, sorted by tree order and path, each with its length before
 // it, so that no two sets of files give the same input.
 func digest(trees []*read) string {
@@ -200,7 +297,10 @@ func revision(trees []*read) string {
 type wireTree struct {
 	Name   string     `json:"name"`
 	Prefix string     `json:"prefix"`
+	Beside bool       `json:"beside,omitempty"`
 	Files  []wireFile `json:"files"`
+	Tests  []wireFile `json:"tests,omitempty"`
+	Data   []wireFile `json:"data,omitempty"`
 }
 
 type wireFile struct {
@@ -213,13 +313,24 @@ type wireFile struct {
 func (s *Sources) MarshalJSON() ([]byte, error) {
 	var out []wireTree
 	for _, t := range s.trees {
-		w := wireTree{Name: t.tree.Name, Prefix: t.tree.Prefix}
-		for _, f := range t.files {
-			w.Files = append(w.Files, wireFile{Path: f.Path, Name: f.Name, Size: len(f.data)})
-		}
-		out = append(out, w)
+		out = append(out, wireTree{Name: t.tree.Name, Prefix: t.tree.Prefix, Beside: t.tree.Beside, Files: sizes(t.files), Tests: sizes(t.tests), Data: sizes(t.data)})
 	}
 	return json.Marshal(out)
+}
+
+func sizes(files []File) (out []wireFile) {
+	for _, f := range files {
+		out = append(out, wireFile{Path: f.Path, Name: f.Name, Size: len(f.data)})
+	}
+	return out
+}
+
+// room makes room for what files of a tree hold.
+func room(tree string, files []wireFile) (out []File) {
+	for _, f := range files {
+		out = append(out, File{Tree: tree, Path: f.Path, Name: f.Name, data: make([]byte, f.Size)})
+	}
+	return out
 }
 
 // UnmarshalJSON makes room for the files that were read somewhere else.
@@ -230,11 +341,10 @@ func (s *Sources) UnmarshalJSON(data []byte) error {
 	}
 	*s = Sources{}
 	for _, w := range ws {
-		r := &read{tree: Tree{Name: w.Name, Prefix: w.Prefix}, manifest: manifest{Roots: []string{root}}}
-		for _, f := range w.Files {
-			r.files = append(r.files, File{Tree: w.Name, Path: f.Path, Name: f.Name, data: make([]byte, f.Size)})
-		}
-		s.trees = append(s.trees, r)
+		s.trees = append(s.trees, &read{
+			tree: Tree{Name: w.Name, Prefix: w.Prefix, Beside: w.Beside}, manifest: manifest{Roots: []string{root}},
+			files: room(w.Name, w.Files), tests: room(w.Name, w.Tests), data: room(w.Name, w.Data),
+		})
 	}
 	return nil
 }
@@ -242,7 +352,7 @@ func (s *Sources) UnmarshalJSON(data []byte) error {
 // Send writes what the files hold, one after the other.
 func (s *Sources) Send(to io.Writer) error {
 	for _, t := range s.trees {
-		for _, f := range t.files {
+		for _, f := range slices.Concat(t.files, t.tests, t.data) {
 			if _, err := to.Write(f.data); err != nil {
 				return err
 			}
@@ -254,7 +364,7 @@ func (s *Sources) Send(to io.Writer) error {
 // Receive reads what Send wrote into the files that there is room for, and then their manifests.
 func (s *Sources) Receive(from io.Reader) error {
 	for _, t := range s.trees {
-		for _, f := range t.files {
+		for _, f := range slices.Concat(t.files, t.tests, t.data) {
 			if _, err := io.ReadFull(from, f.data); err != nil {
 				return err
 			}

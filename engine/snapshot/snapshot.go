@@ -72,7 +72,34 @@ type Snapshot struct {
 	Workers []Worker `json:"workers,omitempty"`
 	// Asked is the one candidate that a person asked to be cleaned up; absent in all other looks.
 	Asked *Asked `json:"asked,omitempty"`
+	// Redaction says how names were replaced; absent in a snapshot that has the names themselves.
+	Redaction *Redaction `json:"redaction,omitempty"`
+	// Labels are what a person knows of candidates, by id: live, of what must stay, or dead, of what may go. No look writes them and no
+	// policy sees them: they are what the decisions on a saved snapshot are held against.
+	Labels map[string]string `json:"labels,omitempty"`
 }
+
+// Redaction says how names, paths, labels and values of a snapshot were replaced by stand-ins, and what of them was kept so that the configured
+// patterns and the policies still match what they matched.
+type Redaction struct {
+	// Key names the key that the stand-ins were made with: in two snapshots with the same one a name has the same stand-in. Absent where the key was
+	// thrown away.
+	Key string `json:"key,omitempty"`
+	// StandIns counts the names that were replaced, those among them of which a part was kept.
+	StandIns int `json:"stand_ins"`
+	// Kept are the names that stay because the configuration or a policy names them.
+	Kept []string `json:"kept"`
+	// Parts counts for each pattern the names of which a part stays, because it makes the name match.
+	Parts map[string]int `json:"parts"`
+	// Whole are names and paths that stay because no stand-in would match the same patterns.
+	Whole []string `json:"whole"`
+}
+
+// The labels of a candidate.
+const (
+	Live = "live"
+	Dead = "dead"
+)
 
 // Host says on what machine, as whom and under which clock the look was taken.
 type Host struct {
@@ -461,6 +488,13 @@ type Git struct {
 	LandingError string   `json:"landing_error,omitempty"`
 	// Ahead counts the commits that HEAD reaches and Upstream does not.
 	Ahead *int `json:"ahead,omitempty"`
+	// Followed is the remote-tracking branch that Branch follows by the repository's configuration, such as refs/remotes/origin/fix, and FollowedGone
+	// says whether it is missing, as "gone" of git branch -vv does. Both are absent where Branch follows none, and where this is not known.
+	Followed     string `json:"followed,omitempty"`
+	FollowedGone *bool  `json:"followed_gone,omitempty"`
+	// PullRequests are the records in the repository of a pull request of Branch, or of HEAD. Known and empty is [], unknown is absent. They
+	// are no proof that anything has landed.
+	PullRequests *[]PullRequest `json:"pull_requests,omitempty"`
 	// Elsewhere is true when HEAD is reachable from a branch, tag or remote branch that no linked worktree has checked out. It is asked about
 	// a worktree in which nothing was committed and that nothing else keeps.
 	Elsewhere *bool `json:"elsewhere,omitempty"`
@@ -479,14 +513,15 @@ type Git struct {
 	Ignored        *int      `json:"ignored,omitempty"`
 	IgnoredPaths   *[]string `json:"ignored_paths,omitempty"`
 	// Same counts the untracked and ignored paths that Untracked and Ignored leave out, for the main checkout has the same regular file at that
-	// path, byte for byte, or the upstream's tree has: of a folder that is ignored as a whole all in it, but for Scaffold and what can be rebuilt.
+	// path, byte for byte, or the upstream's tree has, or they are links to what the main checkout has there: of a folder that is ignored as a whole
+	// all in it, but for Scaffold and what can be rebuilt.
 	// DifferingPaths names those of UntrackedPaths and IgnoredPaths at which the main checkout has another file, OnlyHerePaths those at
 	// which it has nothing. What is in neither was not compared.
 	Same           *int      `json:"same,omitempty"`
 	DifferingPaths *[]string `json:"differing_paths,omitempty"`
 	OnlyHerePaths  *[]string `json:"only_here_paths,omitempty"`
-	// LeftOut counts the untracked and ignored paths that Untracked and Ignored leave out: what can be rebuilt (rules.rebuildable), Same and
-	// Scaffold. LeftOutPaths names the first 100 of them, for a rule of one's own that judges them otherwise.
+	// LeftOut counts the untracked and ignored paths that Untracked and Ignored leave out: what can be rebuilt (rules.rebuildable), what nobody
+	// but a tool writes (rules.tool_files), Same and Scaffold. LeftOutPaths names the first 100 of them, for a rule of one's own that judges them otherwise.
 	LeftOut      *int      `json:"left_out,omitempty"`
 	LeftOutPaths *[]string `json:"left_out_paths,omitempty"`
 	// Scaffold counts the untracked and ignored paths that Untracked and Ignored leave out, for a tool wrote them for itself
@@ -514,6 +549,19 @@ type Landing struct {
 	Into string `json:"into"`
 	// Commits are those of Into that brought the work in, for patches and squash, oldest work first.
 	Commits []string `json:"commits"`
+}
+
+// PullRequest is what a record says of a pull request, as it was when the record was written. Nobody was asked whether it is still true.
+type PullRequest struct {
+	// By is who keeps the record: configuration (of the repository: gh, glab, Visual Studio Code and GitLens write it), ref (one that was fetched),
+	// Graphite, Shepherd or Codev.
+	By string `json:"by" jsonschema:"enum=configuration,enum=ref,enum=Graphite,enum=Shepherd,enum=Codev"`
+	// Number is absent where the record does not say it.
+	Number *int64 `json:"number,omitempty"`
+	// State is absent where the record does not say it.
+	State string `json:"state,omitempty" jsonschema:"enum=open,enum=merged,enum=closed"`
+	// Head is the commit that the record is about, absent where it does not say it.
+	Head string `json:"head,omitempty"`
 }
 
 // Lock is a mark of `git worktree lock`.
@@ -580,6 +628,10 @@ type Process struct {
 	// and for what no interpreter runs.
 	Script  *string `json:"script,omitempty"`
 	Package *string `json:"package,omitempty"`
+	// InputEnded is true where nothing can come to its standard input any more and all that came was read: a pipe that no process can
+	// write to, or one of a pair of sockets whose other end was closed. False where that is open. It is asked of what an interpreter runs and
+	// what may have been handed over; absent for all else, for every other input, and where it is not known.
+	InputEnded *bool `json:"input_ended,omitempty"`
 	// Daemon is the name of the configured daemon of an agent's vendor that its command line is; "" for a process of a daemon's program
 	// that is not a daemon. Absent for every other program, and where the command line could not be read.
 	Daemon *string `json:"daemon,omitempty"`
@@ -593,7 +645,8 @@ type Process struct {
 	Written *int64 `json:"written,omitempty"`
 	// Listening are the TCP ports that it listens on. Known and empty is [], unknown is absent.
 	Listening *[]int `json:"listening,omitempty"`
-	// Clients counts the TCP connections that are open to the ports that it listens on, half-closed ones included. Unknown is absent.
+	// Clients counts the connections that are open to the ports and unix sockets that it listens on, half-closed ones included. Unknown is absent,
+	// also where it takes datagrams or has a socket of another kind: nothing tells who uses that.
 	Clients *int `json:"clients,omitempty"`
 	// UnixSockets are the unix sockets that it listens on, and those for datagrams that it bound to a path: by path, or @name for an
 	// abstract one. Known and empty is [], unknown is absent.
@@ -655,6 +708,8 @@ type Record struct {
 	CompletedAt *time.Time `json:"completed_at,omitempty"`
 	// Endless is true when an entry of a registry says nothing of an end, false when it does. Absent for spawns.
 	Endless *bool `json:"endless,omitempty"`
+	// PullRequest is that of the owner's branch, where the record says anything of one.
+	PullRequest *PullRequest `json:"pull_request,omitempty"`
 }
 
 // Spawn is a Record of a spawn ledger: some orchestrator started something. Entry is one of a registry: who owns what.
@@ -677,11 +732,18 @@ type Asked struct {
 // OpenSession is an agent's own record of a session that it has open. It stays behind when the agent is killed.
 type OpenSession struct {
 	Source string `json:"source"`
-	// ID is the session's, PID and StartTicks the agent's process (field 22 of its stat); WrittenAt is when the record was last written.
+	// Agent is whose record it is, such as claude: a name of rules.agents.
+	Agent string `json:"agent,omitempty"`
+	// ID is the session's, PID and StartTicks the agent's process (field 22 of its stat), 0 where it is not known which; WrittenAt is when the
+	// record was last written.
 	ID         string     `json:"id,omitempty"`
 	PID        int        `json:"pid"`
 	StartTicks *uint64    `json:"start_ticks,omitempty"`
 	WrittenAt  *time.Time `json:"written_at,omitempty"`
+	// Sole is true where an agent of this kind has one session at a time, so that it had no other since the record was written.
+	Sole *bool `json:"sole,omitempty"`
+	// Ended is true where the record itself shows that the process which wrote it, and had the session alone since, has ended.
+	Ended *bool `json:"ended,omitempty"`
 }
 
 // Descent remembers that a process was seen below agents: a process that is handed over when its parent ends shows that no more.

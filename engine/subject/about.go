@@ -12,7 +12,8 @@ import (
 func (s *Subject) About() *decision.About {
 	a := &decision.About{Age: s.Age, Idle: s.Idle}
 	if d := s.Dir; d != nil && d.Git != nil {
-		a.Repository, a.Branch = d.Git.Main, strings.TrimPrefix(d.Git.Branch, "refs/heads/")
+		a.Repository, a.Branch = cmp.Or(d.Git.Main, d.Git.CommonDir), strings.TrimPrefix(d.Git.Branch, "refs/heads/")
+		a.Gone = deref(d.Gone)
 	}
 	if p := s.Process; p != nil {
 		a.Command, a.Memory = p.Name, p.RSS
@@ -36,9 +37,9 @@ func (s *Subject) About() *decision.About {
 	return a
 }
 
-func deref(s *string) string {
-	if s == nil {
-		return ""
+func deref[T any](v *T) (zero T) {
+	if v == nil {
+		return zero
 	}
-	return *s
+	return *v
 }

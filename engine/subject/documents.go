@@ -10,6 +10,7 @@ func (j *Joined) write(hits []hit) (spawns, entries []Record) {
 			Source: r.Source, ID: r.ID, Kind: r.Kind, Status: r.Status, Terminal: r.Terminal, Role: r.Role, Path: r.Path, Own: r.Own,
 			Session: r.Session, Retained: r.Retained, Owner: r.Owner, Marker: r.Marker, By: h.by,
 			Age: j.since(r.SpawnedAt), Completed: j.since(r.CompletedAt), Started: j.before(r.StartedAt), Ended: j.before(r.EndedAt), Endless: r.Endless,
+			PullRequest: r.PullRequest,
 		}
 		if h.by == bySession {
 			out.Shared = new(j.records.bear[r.Session] > 1 || j.records.nameless > 0)

@@ -83,6 +83,7 @@ func (j *Joined) fillDir(sub *Subject) string {
 	sub.Holders = d.Holders
 	if d.Content == nil {
 		j.fillRecords(sub, j.records.below(d.Path))
+		sub.Signs = signs(d, sub.Entries)
 		return d.Source
 	}
 	// Who owns or holds the worktree owns and holds what lies in it.
@@ -92,6 +93,20 @@ func (j *Joined) fillDir(sub *Subject) string {
 	}
 	j.fillRecords(sub, j.records.below(d.Content.Worktree))
 	return d.Source
+}
+
+// signs are those of a linked worktree, of which entries are the registries' entries.
+func signs(d *snapshot.Dir, entries []Entry) []string {
+	if d.Git == nil || d.Git.Worktree == nil || !*d.Git.Worktree {
+		return nil
+	}
+	var records []snapshot.PullRequest
+	for _, e := range entries {
+		if e.PullRequest != nil && e.Path == d.Path && e.Own != nil && *e.Own {
+			records = append(records, *e.PullRequest)
+		}
+	}
+	return d.Git.Signs(records)
 }
 
 func (j *Joined) fillSession(sub *Subject) string {

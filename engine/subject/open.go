@@ -22,8 +22,9 @@ const written = 2 * time.Second
 
 // of are the sessions that a living process of this user has open, "" for one without a known id. A record that was left behind names a
 // number that may be another process's by now: the other process began at another tick, or after the record was written.
-// last is when the latest of these records was written, nil where that is not known of all.
-func (o open) of(p *snapshot.Process, uid *int) (ids []string, last *time.Time) {
+// agent is whose records they are, "" where that is not known of all or differs.
+// last is when the latest of these records was written, nil where that is not known of all, and where it may have had other sessions beside these.
+func (o open) of(p *snapshot.Process, uid *int) (ids []string, agent string, last *time.Time) {
 	known := true
 	for _, s := range o[p.PID] {
 		switch {
@@ -31,15 +32,20 @@ func (o open) of(p *snapshot.Process, uid *int) (ids []string, last *time.Time) 
 		case s.StartTicks != nil && *s.StartTicks != p.StartTicks:
 		case s.StartTicks == nil && s.WrittenAt != nil && p.StartedAt != nil && p.StartedAt.After(s.WrittenAt.Add(written)):
 		default:
+			if len(ids) == 0 {
+				agent = s.Agent
+			} else if agent != s.Agent {
+				agent = ""
+			}
 			ids = append(ids, s.ID)
-			known = known && s.WrittenAt != nil && s.ID != ""
+			known = known && s.WrittenAt != nil && s.ID != "" && s.Sole != nil && *s.Sole
 			if s.WrittenAt != nil && (last == nil || last.Before(*s.WrittenAt)) {
 				last = s.WrittenAt
 			}
 		}
 	}
 	if !known {
-		return ids, nil
+		return ids, agent, nil
 	}
-	return ids, last
+	return ids, agent, last
 }

@@ -59,8 +59,9 @@ type node struct {
 	p      *snapshot.Process
 	parent int  // a node, or -1 at a top and where the parent is not known
 	lost   bool // it has a parent that is not known
-	// sessions are those that it has open, by its own record.
-	sessions []string
+	// sessions are those that it has open, by its own record; recordedBy is whose records these are, "" where that is not known.
+	sessions   []string
+	recordedBy string
 	// recordedAt is when the last of its records was written; nil where that is not known.
 	recordedAt *time.Time
 	// Alive, and by name an agent, a vendor's daemon for its agents, a multiplexer's server. An agent is at work: a daemon without child
@@ -99,7 +100,7 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 		if !dead(&p) {
 			n.agent, n.multiplexer = known.agent(&p), named(&p, multiplexerNames)
 			n.daemon = p.Daemon != nil && *p.Daemon != ""
-			n.sessions, n.recordedAt = open.of(&p, s.Host.UID)
+			n.sessions, n.recordedBy, n.recordedAt = open.of(&p, s.Host.UID)
 			n.agent = n.agent || len(n.sessions) > 0
 			n.maybe = known.maybe(&p)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"winnow/engine/snapshot"
 )
@@ -182,10 +183,12 @@ func descentsOf(s *snapshot.Snapshot) map[int]snapshot.Descent {
 // ended is what agents' own records say of sessions, by their ids.
 type ended map[string]lastOpen
 
-// lastOpen is whether the process that had a session open has ended, and when that process started; nil where that is not known.
+// lastOpen is whether the process that had a session open has ended, when that process started, and since when it had the session; nil where
+// that is not known.
 type lastOpen struct {
 	gone  tri
 	ticks *uint64
+	since *time.Time
 }
 
 func (x *processes) endedSessions(all []snapshot.OpenSession) ended {
@@ -194,9 +197,12 @@ func (x *processes) endedSessions(all []snapshot.OpenSession) ended {
 		if s.ID == "" {
 			continue
 		}
-		o := lastOpen{unknown, s.StartTicks}
+		o := lastOpen{gone: unknown, ticks: s.StartTicks}
 		switch k, there := x.byPID[s.PID]; {
 		case !x.whole:
+		case s.Ended != nil && *s.Ended:
+			o.gone, o.since = yes, s.WrittenAt
+		case s.PID <= 0: // it lives, or may
 		case !there || dead(x.nodes[k].p):
 			o.gone = yes
 		case s.StartTicks != nil:
@@ -209,9 +215,13 @@ func (x *processes) endedSessions(all []snapshot.OpenSession) ended {
 	return out
 }
 
-// before reports whether the process that had a session open has ended, and is older than another one, so that it may have started that.
+// before reports whether the process that had a session open has ended, and is older than another one, or had it before that, so that it may have started
+// that.
 func (o lastOpen) before(n *node) bool {
-	return o.gone == yes && o.ticks != nil && *o.ticks <= n.p.StartTicks
+	if o.gone != yes {
+		return false
+	}
+	return o.ticks != nil && *o.ticks <= n.p.StartTicks || o.since != nil && n.p.StartedAt != nil && o.since.Add(written).Before(*n.p.StartedAt)
 }
 
 // sessionGone is whether all sessions that a process's markers name and that a record knows have ended.
@@ -241,7 +251,7 @@ func (x *processes) vendor(n *node) string {
 		return ""
 	}
 	if len(n.sessions) > 0 {
-		return "claude" // whose records these are
+		return n.recordedBy
 	}
 	for _, name := range []string{n.p.Name, fileOf(n.p), text(n.p.Script)} {
 		name = strings.TrimSuffix(strings.TrimSuffix(name, path.Ext(name)), ".exe")
@@ -430,6 +440,11 @@ func (x *processes) hasCopy(i, k int) bool {
 	return false
 }
 
+// silent reports whether a process positively listens nowhere, not even on a unix socket that it made for itself alone.
+func (n *node) silent() bool {
+	return n.p.Listening != nil && len(*n.p.Listening) == 0 && n.p.UnixSockets != nil && len(*n.p.UnixSockets) == 0
+}
+
 // fillServed says where a process and all below it listen, and how many connections are open there.
 func (x *processes) fillServed(l *Lineage, i int) {
 	if !x.whole || x.strays || !x.below[i].known || x.below[i].count > maxBelow {
@@ -452,7 +467,7 @@ func (x *processes) fillServed(l *Lineage, i int) {
 			*sockets = append(*sockets, *open...)
 		}
 		switch {
-		case clients == nil || n.p.Listening != nil && len(*n.p.Listening) == 0:
+		case clients == nil || n.silent():
 		case n.p.Clients == nil:
 			clients = nil
 		default:

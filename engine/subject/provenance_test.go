@@ -2,6 +2,7 @@ package subject_test
 
 import (
 	"testing"
+	"time"
 
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
@@ -34,7 +35,7 @@ func TestWhichAgentsMayHaveStartedIt(t *testing.T) {
 		return []snapshot.Descent{{BootID: "boot", PID: 9, StartTicks: 900, Agents: agents, LastAt: now}}
 	}
 	record := func(pid int, id string, ticks uint64, written int) snapshot.OpenSession {
-		return snapshot.OpenSession{ID: id, PID: pid, StartTicks: &ticks, WrittenAt: ago(written)}
+		return snapshot.OpenSession{Agent: "claude", ID: id, PID: pid, StartTicks: &ticks, WrittenAt: ago(written), Sole: new(true)}
 	}
 	for name, c := range map[string]struct {
 		world
@@ -144,4 +145,46 @@ func TestServedIsOfTheWholeTree(t *testing.T) {
 	same(t, "clients that are not known", (*int)(nil), lineage(t, s, 2).Clients)
 	alter(s.Processes, "process:3", func(p *snapshot.Process) { p.Listening = nil })
 	same(t, "ports that are not known", (*[]int)(nil), lineage(t, s, 2).Ports)
+}
+
+// TestAThreadThatAKilledAgentHadOpen: a record that was left behind says which agent did not start a process: every living one.
+func TestAThreadThatAKilledAgentHadOpen(t *testing.T) {
+	t.Parallel()
+	began := now.Add(-time.Hour)
+	left := func(change func(*snapshot.OpenSession)) snapshot.OpenSession {
+		s := snapshot.OpenSession{ID: "thread-9", WrittenAt: new(began.Add(-time.Minute)), Ended: new(true)}
+		if change != nil {
+			change(&s)
+		}
+		return s
+	}
+	living := snapshot.OpenSession{Agent: "codex", ID: "thread-1", PID: 5, WrittenAt: new(began.Add(-time.Minute))}
+	for name, c := range map[string]struct {
+		open   []snapshot.OpenSession
+		agents int
+	}{
+		"it was killed":                            {[]snapshot.OpenSession{left(nil), living}, 0},
+		"nothing was left":                         {[]snapshot.OpenSession{living}, 1},
+		"the living agent shows no thread":         {[]snapshot.OpenSession{left(nil)}, 1},
+		"the living agent has that thread too":     {[]snapshot.OpenSession{left(nil), living, {Agent: "codex", ID: "thread-9", PID: 5, WrittenAt: &began}}, 1},
+		"another process has that thread":          {[]snapshot.OpenSession{left(func(s *snapshot.OpenSession) { s.Ended, s.PID = nil, 6 }), living}, 1},
+		"whether it has ended is not known":        {[]snapshot.OpenSession{left(func(s *snapshot.OpenSession) { s.Ended = nil }), living}, 1},
+		"it was opened after the process began":    {[]snapshot.OpenSession{left(func(s *snapshot.OpenSession) { s.WrittenAt = new(began.Add(time.Minute)) }), living}, 1},
+		"it was opened as the process began":       {[]snapshot.OpenSession{left(func(s *snapshot.OpenSession) { s.WrittenAt = &began }), living}, 1},
+		"when it was opened is not known":          {[]snapshot.OpenSession{left(func(s *snapshot.OpenSession) { s.WrittenAt = nil }), living}, 1},
+		"a thread of the living agent that closed": {[]snapshot.OpenSession{living}, 1},
+	} {
+		codex, stray := quiet(5, 1, "codex"), quiet(7, 1, "sleep")
+		codex.StartTicks, stray.StartTicks, stray.StartedAt = 20, 100, &began
+		codex.Exe, stray.Markers = new("/opt/versions/codex"), carries("THREAD", "thread-9")
+		s := table(quiet(1, 0, "systemd"), codex, stray)
+		s.OpenSessions = c.open
+		conf := config()
+		conf.Agents = append(conf.Agents, "codex")
+		sub, ok := subject.Join(s, conf).Subject("process:7")
+		if !ok {
+			t.Fatal("no subject")
+		}
+		same(t, name, &c.agents, sub.Lineage.Agents)
+	}
 }

@@ -54,6 +54,9 @@ type Subject struct {
 	OwnerSeen *float64 `json:"owner_seen,omitempty"`
 	// Holders are the live processes that use a folder, the folder's own list.
 	Holders []snapshot.Holder `json:"holders,omitzero"`
+	// Signs are, in words, what is recorded of a linked worktree's branch besides its commits: its remote branch is gone, somebody has its pull request
+	// on record. They are for messages. No rule may take them for a proof that the work has landed.
+	Signs []string `json:"signs,omitzero"`
 	// Lineage is where a process comes from. Of a terminal it has what is below the terminal's process, and nothing else.
 	Lineage *Lineage `json:"lineage,omitempty"`
 	// Members are the processes of a session's or tab's panes, but for the shells that those began with, and those elsewhere that carry
@@ -182,7 +185,7 @@ type Lineage struct {
 	// Below are the processes below it, all of them. Absent where they are not known, and where there are more than 64.
 	Below *[]Below `json:"below,omitempty"`
 	// Ports are the TCP ports that it and all below it listen on, TreeSockets such unix sockets, and Clients counts the connections that are open
-	// to the ports. Each is absent where it is not known of all.
+	// to what they listen on, unix sockets of a program's own among them. Each is absent where it is not known of all.
 	Ports       *[]int    `json:"ports,omitempty"`
 	TreeSockets *[]string `json:"tree_sockets,omitempty"`
 	Clients     *int      `json:"clients,omitempty"`
@@ -289,6 +292,8 @@ type Record struct {
 	Started *float64 `json:"started,omitempty"`
 	Ended   *float64 `json:"ended,omitempty"`
 	Endless *bool    `json:"endless,omitempty"`
+	// PullRequest is that of the owner's branch, where the record says anything of one.
+	PullRequest *snapshot.PullRequest `json:"pull_request,omitempty"`
 }
 
 // Spawn is a Record of a spawn ledger, Entry one of a registry.
@@ -409,6 +414,8 @@ type Config struct {
 	SessionNames    Names            `json:"session_names"`
 	DisposableDirs  []string         `json:"disposable_dirs"`
 	Rebuildable     []string         `json:"rebuildable"`
+	// ToolFiles are names that nobody but a tool uses: no work, ignored or not.
+	ToolFiles []string `json:"tool_files"`
 	// NamedFiles is how many files of a kind a message names.
 	NamedFiles int        `json:"named_files"`
 	Scaffold   []Scaffold `json:"scaffold"`

@@ -27,7 +27,7 @@ test_a_decision_names_what_was_found if {
 test_one_objection_spares if {
 	decision := main.decision with input as subjects.changed(subjects.dir, "/hold", {"owner": "ann"})
 	decision.verdict == "spare"
-	subjects.reasons(decision.findings) == ["reap.dirs.landed: all its work is on refs/remotes/origin/main, and nothing has happened in it for 1 d 3 h 46 min"]
+	subjects.reasons(decision.findings) == ["reap.dirs.landed: all its work is on origin/main, and nothing has happened in it for 1d3h"]
 	[objection.rule | some objection in decision.objections] == ["protect.held"]
 }
 

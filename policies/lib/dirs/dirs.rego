@@ -118,6 +118,17 @@ lock := $"locked by {_locker}, which is gone" if {
 	input.dir.git.lock.text == ""
 }
 
+# METADATA
+# title: A lock that counts for nothing
+# description: The end of a message about a worktree whose lock names a process that has positively ended; "" for any other.
+# scope: document
+default void_lock := ""
+
+void_lock := $"; it is {lock}" if {
+	input.dir.git.lock.tool != ""
+	input.dir.git.lock.alive == false
+}
+
 _locker := $"{input.dir.git.lock.tool} {input.dir.git.lock.owner} (pid {input.dir.git.lock.pid})" if {
 	input.dir.git.lock.owner != ""
 } else := $"{input.dir.git.lock.tool} (pid {input.dir.git.lock.pid})"

@@ -10,10 +10,14 @@ import data.policies.lib.processes
 # METADATA
 # scope: document
 # title: In scope
-# description: An agent may have started the process - it carries a marker, or looks saw it below agents, which have all ended.
+# description: >-
+#   An agent may have started the process - it carries a marker, or looks saw it below agents, which have all ended, or it is a server that
+#   only agents start and nothing can speak with it any more.
 scope if count(input.lineage.markers) > 0
 
 scope if input.lineage.seen_gone == true
+
+scope if deaf
 
 # METADATA
 # title: Handed over
@@ -33,7 +37,8 @@ handed_over if {
 # description: >-
 #   What says that an agent started the process, by where that is known from - environment (a session's or a pid's marker that no multiplexer handed
 #   down), handed (the same, which one may have handed down), hint (any marker), pane (a marker that the leader of its session does not
-#   carry), memory (looks saw it below agents, which have all ended), folder (it works where agents work), program (only agents start it).
+#   carry), memory (looks saw it below agents, which have all ended), folder (it works where agents work), program (only agents start it), input
+#   (what started it with a pipe for its input has let that go).
 claims contains "environment" if {
 	count(input.lineage.identifying) > 0
 	processes.own_markers
@@ -52,6 +57,8 @@ claims contains "folder" if input.lineage.agent_dir != ""
 claims contains "folder" if input.process.cwd_deleted == true
 
 claims contains "program" if input.lineage.family == "mcp-server"
+
+claims contains "input" if input.process.input_ended == true
 
 # METADATA
 # scope: document
@@ -86,6 +93,22 @@ left_behind if {
 	handed_over
 	"hint" in claims
 	"program" in claims
+}
+
+left_behind if {
+	handed_over
+	deaf
+}
+
+# METADATA
+# title: A deaf server
+# description: >-
+#   An MCP server whose standard input has ended, and that listens nowhere. What started it spoke with it over that input alone: it has ended, or has let
+#   it go for good, whichever agent it was. No program can speak with it again.
+deaf if {
+	"input" in claims
+	"program" in claims
+	processes.silent
 }
 
 # METADATA
@@ -152,4 +175,5 @@ _words := {
 	"memory": "an earlier look saw it below an agent, which has ended",
 	"folder": "it works where agents work, or its working directory was deleted",
 	"program": "it is a server that only agents start",
+	"input": "nothing can write to its standard input any more",
 }

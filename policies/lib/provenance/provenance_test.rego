@@ -33,6 +33,32 @@ test_one_claim_is_not_enough if {
 	}
 }
 
+_deaf := object.union(subjects.process, {
+	"process": {"markers": {}, "input_ended": true, "listening": []},
+	"lineage": {"markers": [], "identifying": [], "family": "mcp-server", "sockets": []},
+})
+
+test_a_server_whose_input_has_ended_is_left_behind if {
+	provenance.scope with input as _deaf
+	provenance.left_behind with input as _deaf
+	provenance.claims == {"program", "input"} with input as _deaf
+	every path, value in {
+		"/process/input_ended": false,
+		"/process/ppid": 777,
+		"/process/listening": [3000],
+		"/lineage/sockets": ["/run/x"],
+		"/lineage/family": "dev-server",
+		"/lineage/agent_ancestor": true,
+		"/lineage/multiplexer_ancestor": true,
+		"/host/container": true,
+	} {
+		not provenance.left_behind with input as subjects.changed(_deaf, path, value)
+	}
+	every path in ["/process/input_ended", "/process/ppid", "/process/listening", "/lineage/sockets", "/lineage/family", "/lineage/agent_ancestor", "/host/orphan_parents"] {
+		not provenance.left_behind with input as subjects.without(_deaf, [path])
+	}
+}
+
 test_what_is_not_known_is_not_claimed if {
 	every path in [
 		"/process/ppid", "/host/orphan_parents", "/host/container", "/lineage/agent_ancestor", "/lineage/multiplexer_ancestor", "/lineage/identifying",

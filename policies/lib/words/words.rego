@@ -19,23 +19,45 @@ known(facts) := {name: value | some name, value in facts[_]}
 
 # METADATA
 # title: A span of time
-# description: Seconds as a person reads them, such as 4 min 12 s or 1 h 5 min.
-span(seconds) := trim_suffix(trim_prefix(sprintf("%d min %d s", [minutes, rest]), "0 min "), " 0 s") if {
-	seconds >= 1
-	[0, 0, 0, 0, minutes, rest] = time.diff(time.parse_duration_ns(sprintf("%ds", [floor(seconds)])), 0)
-} else := "0 s" if {
-	seconds < 1
-} else := concat(" ", [$"{amount} {unit}" |
-	amounts := time.diff(time.parse_duration_ns(sprintf("%ds", [floor(seconds)])), 0)
-	some place, unit in ["y", "mo", "d", "h", "min"]
-	amount := amounts[place]
-	amount > 0
-])
+# description: >-
+#   Seconds as a person reads them, in at most two units that follow each other: 4m12s, 2h5m, 6d. What is below the second one is left out,
+#   so that a span never says more than it is. The same words as the program's own (cmd/winnow/text.Span).
+span(seconds) := _span(max([floor(seconds), 0]))
+
+# What cannot be counted in nanoseconds, which ends at 292 years, has its days alone.
+_span(seconds) := $"{floor(seconds / _in("24h"))}d" if {
+	seconds >= _in("2500000h")
+} else := _two(floor(seconds / _in("24h")), "d", _clock(seconds).h, "h") if {
+	seconds >= _in("24h")
+} else := _two(_clock(seconds).h, "h", _clock(seconds).m, "m") if {
+	seconds >= _in("1h")
+} else := _two(_clock(seconds).m, "m", _clock(seconds).s, "s") if {
+	seconds >= _in("1m")
+} else := $"{seconds}s"
+
+# How many seconds a length of time has.
+_in(length) := time.parse_duration_ns(length) / time.parse_duration_ns("1s")
+
+# Hours, minutes and seconds beside whole days.
+_clock(seconds) := {"h": hours, "m": minutes, "s": rest} if {
+	[_, _, _, hours, minutes, rest] := time.diff(time.parse_duration_ns($"{seconds}s"), 0)
+}
+
+_two(amount, unit, 0, _) := $"{amount}{unit}"
+
+_two(amount, unit, rest, below) := $"{amount}{unit}{rest}{below}" if {
+	rest > 0
+}
 
 # METADATA
 # title: A commit
 # description: The part of a commit's name that a person reads, and that git takes for the whole.
 commit(oid) := substring(oid, 0, count("1a2b3c4d5e"))
+
+# METADATA
+# title: A branch
+# description: A branch without refs/remotes/ or refs/heads/ before it, as git takes it too.
+branch(ref) := trim_prefix(trim_prefix(ref, "refs/remotes/"), "refs/heads/")
 
 # METADATA
 # title: A word of a command

@@ -4,8 +4,8 @@ import data.policies.lib.words
 
 test_a_span_in_the_units_that_a_person_reads if {
 	cases := {
-		0: "0 s", 0.4: "0 s", 1: "1 s", 59.9: "59 s", 60: "1 min", 252: "4 min 12 s", 3600: "1 h", 3661: "1 h 1 min",
-		86400: "1 d", 93784: "1 d 2 h 3 min", 3456000: "1 mo 9 d",
+		-5: "0s", 0: "0s", 0.4: "0s", 1: "1s", 59.9: "59s", 60: "1m", 252: "4m12s", 3600: "1h", 3661: "1h1m", 7205: "2h",
+		86400: "1d", 88200: "1d", 93784: "1d2h", 3456000: "40d", 3474000: "40d5h", 9000000000000: "104166666d",
 	}
 	every seconds, text in cases {
 		words.span(seconds) == text
@@ -20,6 +20,12 @@ test_reasons_stand_in_one_line if {
 test_a_fact_that_is_missing_leaves_the_others if {
 	words.known({{"age": 4}, {"idle": 2}}) == {"age": 4, "idle": 2}
 	words.known(set()) == {}
+}
+
+test_a_branch_as_a_person_says_it if {
+	words.branch("refs/remotes/origin/main") == "origin/main"
+	words.branch("refs/heads/main") == "main"
+	words.branch("main") == "main"
 }
 
 test_a_word_of_a_command_is_quoted_where_a_shell_reads_more_than_a_word if {

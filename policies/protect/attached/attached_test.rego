@@ -8,7 +8,7 @@ test_nobody_looks_at_a_detached_session if {
 }
 
 test_a_client_that_types_keeps if {
-	subjects.reasons(attached.objections) == ["protect.attached: a client is attached and was used 5 s ago; at least 1 h is required"] with input as json.patch(subjects.session, [{"op": "add", "path": "/session/attached", "value": 1}, {"op": "add", "path": "/client_idle", "value": 5}])
+	subjects.reasons(attached.objections) == ["protect.attached: a client is attached and was used 5s ago; at least 1h is required"] with input as json.patch(subjects.session, [{"op": "add", "path": "/session/attached", "value": 1}, {"op": "add", "path": "/client_idle", "value": 5}])
 }
 
 test_a_client_that_was_left_for_hours_does_not_keep if {

@@ -174,12 +174,12 @@ _running(terminal) := subjects.changed(terminal, "/idle", 599)
 
 test_an_agent_that_printed_something_lately_keeps_its_terminal if {
 	some objection in live.objections with input as _running(subjects.terminal)
-	objection.message == "it printed something 9 min 59 s ago; at least 10 min is required; something runs in it: bash, claude"
+	objection.message == "it printed something 9m59s ago; at least 10m is required; something runs in it: bash, claude"
 	objection.evidence == {"running": {"bash", "claude"}, "idle": 599}
 }
 
 test_an_agent_keeps_a_servers_terminal if {
-	subjects.reasons(live.objections) == ["protect.live: it printed something 1 s ago; at least 10 min is required; something runs in it: claude, node"] with input as subjects.changed(subjects.server, "/terminal/below/1", {"pid": 6113, "name": "claude"})
+	subjects.reasons(live.objections) == ["protect.live: it printed something 1s ago; at least 10m is required; something runs in it: claude, node"] with input as subjects.changed(subjects.server, "/terminal/below/1", {"pid": 6113, "name": "claude"})
 }
 
 test_a_terminal_whose_builder_is_there_stays_however_quiet_it_is if {

@@ -23,8 +23,9 @@
 #   A process that carries an agent's marker, or that looks saw below an agent, while an agent lives that may have started it
 #   or taken it over, or while that is not known. It names the agent. No such agent counts for a process whose recorded owner has
 #   ended ([reap.processes.runaway](runaway.md)), for one that still runs in a deleted worktree
-#   ([reap.processes.deleted](deleted.md)), and for a copy of a helper that each of them has itself
-#   ([reap.processes.duplicate_helper](duplicate_helper.md)).
+#   ([reap.processes.deleted](deleted.md)), for a copy of a helper that each of them has itself
+#   ([reap.processes.duplicate_helper](duplicate_helper.md)), and for an MCP server that was handed over, listens nowhere and whose input has ended:
+#   no agent speaks with it.
 # custom:
 #   kinds: all
 #   parameters:
@@ -130,6 +131,11 @@ _nobodys if {
 _nobodys if provenance.free
 
 _nobodys if provenance.duplicate
+
+_nobodys if {
+	provenance.deaf
+	provenance.handed_over
+}
 
 _nobodys if {
 	processes.busy

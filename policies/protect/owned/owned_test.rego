@@ -21,7 +21,7 @@ test_an_open_spawn_keeps_however_old_it_is if {
 }
 
 test_a_spawn_that_has_only_just_completed_keeps if {
-	subjects.reasons(owned.objections) == ["protect.owned: a spawn of it was completed 14 min 59 s ago; at least 15 min is required"] with input as subjects.changed(subjects.dir, "/spawns", [{"source": "spawns/builds", "by": "path", "completed": 899}])
+	subjects.reasons(owned.objections) == ["protect.owned: a spawn of it was completed 14m59s ago; at least 15m is required"] with input as subjects.changed(subjects.dir, "/spawns", [{"source": "spawns/builds", "by": "path", "completed": 899}])
 }
 
 test_a_spawn_that_completed_long_ago_lets_go if {

@@ -26,7 +26,8 @@
 #     Somebody who tells an agent to start emacs, a database or a virtual display uses it afterwards, and nothing in its environment
 #     says so.
 #   example: |-
-#     `protected: [~/src/keep]` keeps `~/src/keep`, `~/src/keep/a` and `~/src`, and not `~/src/keep-2`.
+#     `protected: [~/src/keep]` keeps `~/src/keep`, `~/src/keep/a` and `~/src`, and not `~/src/keep-2`. `protected: [src/keep]` keeps each
+#     folder `src/keep` at any place, and what lies below it.
 #
 #     `/w/a`, locked with the reason `claude agent agent-1 (pid 4711)`: kept while process 4711 lives. When it has ended, the lock keeps
 #     nothing, and the finding names it. Locked with any other reason, or without one: kept until `git worktree unlock /w/a`.
@@ -150,7 +151,19 @@ _apart if {
 		glob.match(concat("", [pattern, "/**"]), ["/"], input.dir.path) == false
 		startswith(input.dir.path, concat("", [pattern, "/"])) == false
 		startswith(pattern, concat("", [input.dir.path, "/"])) == false
+		_elsewhere(pattern)
 	}
+}
+
+# A pattern of several folders that does not begin at the root means such folders anywhere, as in a .gitignore.
+_elsewhere(pattern) if not contains(pattern, "/")
+
+_elsewhere(pattern) if startswith(pattern, "/")
+
+_elsewhere(pattern) if {
+	below := trim_suffix(pattern, "/")
+	glob.match(concat("", ["**/", below]), ["/"], input.dir.path) == false
+	glob.match(concat("", ["**/", below, "/**"]), ["/"], input.dir.path) == false
 }
 
 _no_architect if {
@@ -198,9 +211,12 @@ _reasons contains "rules.never_processes has its name" if names.never(input.proc
 
 default _lock := ""
 
-_lock := $": {dirs.lock}: git worktree unlock {words.shell(input.dir.path)} removes the lock" if {
+_lock := $": {dirs.lock}: git -C {words.shell(input.dir.git.common_dir)} worktree unlock {words.shell(input.dir.path)} removes the lock" if {
 	dirs.lock != ""
 	input.dir.path != ""
+	input.dir.git.common_dir != ""
+} else := $": {dirs.lock}" if {
+	dirs.lock != ""
 }
 
 _personal contains $"people use such a program too, also when an agent started it ({input.lineage.personal})" if input.lineage.personal != ""

@@ -36,6 +36,26 @@ test_stars_match_folders if {
 	count(protected.objections) == 0 with input as subjects.changed(subjects.dir, "/config/protected", ["/w/x*"])
 }
 
+# /w/feature is meant by its last folders too, as in a .gitignore; a pattern that begins at the root means that place alone.
+test_last_folders if {
+	every pattern in ["w/feature", "w/feat*", "w/*/", "*/feature"] {
+		subjects.reasons(protected.objections) == ["protect.protected: rules.protected matches it, or cannot be compared with it"] with input as subjects.changed(subjects.dir, "/config/protected", [pattern])
+	}
+	every pattern in ["code/w", "v/feature", "feature/w", "w/feature-2", "/x/w/feature", "w/feature/below"] {
+		count(protected.objections) == 0 with input as subjects.changed(subjects.dir, "/config/protected", [pattern])
+	}
+}
+
+test_below_last_folders if {
+	dir := subjects.changed(subjects.dir, "/config/protected", ["src/keep"])
+	every path in ["/w/src/keep", "/w/src/keep/feature"] {
+		subjects.reasons(protected.objections) == ["protect.protected: rules.protected matches it, or cannot be compared with it"] with input as subjects.changed(dir, "/dir/path", path)
+	}
+	every path in ["/w/src/keep-2/feature", "/w/src/feature"] {
+		count(protected.objections) == 0 with input as subjects.changed(dir, "/dir/path", path)
+	}
+}
+
 test_a_name_protects if {
 	subjects.reasons(protected.objections) == ["protect.protected: rules.protected matches it, or cannot be compared with it"] with input as subjects.changed(subjects.dir, "/config/protected", ["feature"])
 	subjects.reasons(protected.objections) == ["protect.protected: rules.protected matches it, or cannot be compared with it"] with input as subjects.changed(subjects.session, "/config/protected", ["worker-*"])
@@ -61,13 +81,13 @@ test_a_list_that_cannot_be_compared_keeps if {
 
 test_a_locked_worktree_stays if {
 	subjects.reasons(protected.objections) == ["protect.protected: it is a locked worktree"] with input as subjects.changed(subjects.dir, "/dir/git/locked", true)
-	subjects.reasons(protected.objections) == [`protect.protected: it is a locked worktree: locked with the reason "mine \"still\"": git worktree unlock /w/feature removes the lock`] with input as _locked({"text": `mine "still"`})
-	subjects.reasons(protected.objections) == ["protect.protected: it is a locked worktree: locked without a reason: git worktree unlock /w/feature removes the lock"] with input as _locked({"text": ""})
+	subjects.reasons(protected.objections) == [`protect.protected: it is a locked worktree: locked with the reason "mine \"still\"": git -C /w/acme/.git worktree unlock /w/feature removes the lock`] with input as _locked({"text": `mine "still"`})
+	subjects.reasons(protected.objections) == ["protect.protected: it is a locked worktree: locked without a reason: git -C /w/acme/.git worktree unlock /w/feature removes the lock"] with input as _locked({"text": ""})
 }
 
 test_a_lock_of_a_living_process_keeps if {
 	some objection in protected.objections with input as _locked(object.union(_agents, {"alive": true}))
-	objection.message == "it is a locked worktree: locked by claude agent-1 (pid 24), which is alive: git worktree unlock /w/feature removes the lock"
+	objection.message == "it is a locked worktree: locked by claude agent-1 (pid 24), which is alive: git -C /w/acme/.git worktree unlock /w/feature removes the lock"
 }
 
 test_a_lock_of_a_process_that_has_ended_keeps_nothing if {
@@ -88,6 +108,7 @@ _agents := {"text": "claude agent agent-1 (pid 24)", "tool": "claude", "owner": 
 _locked(lock) := json.patch(subjects.dir, [
 	{"op": "add", "path": "/dir/git/locked", "value": true},
 	{"op": "add", "path": "/dir/git/lock", "value": lock},
+	{"op": "add", "path": "/dir/git/common_dir", "value": "/w/acme/.git"},
 ])
 
 test_a_main_checkout_stays if {

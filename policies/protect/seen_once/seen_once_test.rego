@@ -12,30 +12,30 @@ test_a_second_look_after_the_wait_lets_go if {
 }
 
 test_the_first_look_keeps if {
-	subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 30 s after the first"] with input as subjects.without(subjects.session, ["/sighting"])
+	subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 30s after the first"] with input as subjects.without(subjects.session, ["/sighting"])
 }
 
 test_a_second_look_too_soon_keeps if {
-	subjects.reasons(seen_once.objections) == ["protect.seen_once: it was first found 29 s ago; at least 30 s is required"] with input as subjects.changed(subjects.session, "/sighting/first", 29)
+	subjects.reasons(seen_once.objections) == ["protect.seen_once: it was first found 29s ago; at least 30s is required"] with input as subjects.changed(subjects.session, "/sighting/first", 29)
 }
 
 test_a_sighting_of_something_else_keeps if {
-	subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 30 s after the first"] with input as subjects.changed(subjects.session, "/sighting/identity", "another")
+	subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 30s after the first"] with input as subjects.changed(subjects.session, "/sighting/identity", "another")
 }
 
 test_a_sighting_with_another_reason_keeps if {
-	subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 30 s after the first"] with input as subjects.changed(subjects.session, "/sighting/rule", "reap.sessions.finished")
+	subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 30s after the first"] with input as subjects.changed(subjects.session, "/sighting/rule", "reap.sessions.finished")
 }
 
 test_two_unknown_identities_are_not_the_same if {
-	subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 30 s after the first"] with input as json.patch(subjects.session, [{"op": "replace", "path": "/identity", "value": ""}, {"op": "replace", "path": "/sighting/identity", "value": ""}])
+	subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 30s after the first"] with input as json.patch(subjects.session, [{"op": "replace", "path": "/identity", "value": ""}, {"op": "replace", "path": "/sighting/identity", "value": ""}])
 }
 
 test_a_sighting_that_says_too_little_keeps if {
 	every path, reasons in {
-		"/identity": ["protect.seen_once: it needs a second look, 30 s after the first"],
-		"/sighting/identity": ["protect.seen_once: it needs a second look, 30 s after the first"],
-		"/sighting/rule": ["protect.seen_once: it needs a second look, 30 s after the first"],
+		"/identity": ["protect.seen_once: it needs a second look, 30s after the first"],
+		"/sighting/identity": ["protect.seen_once: it needs a second look, 30s after the first"],
+		"/sighting/rule": ["protect.seen_once: it needs a second look, 30s after the first"],
 		"/sighting/first": ["protect.seen_once: when it was first found is not known"],
 		"/config/confirm_after": ["protect.seen_once: when it was first found is not known"],
 	} {
@@ -52,15 +52,15 @@ test_without_a_reason_there_is_nothing_to_wait_for if {
 
 test_every_reason_to_close_a_terminal_waits if {
 	every terminal in subjects.terminals {
-		subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 30 s after the first"] with input as subjects.without(terminal, ["/sighting"])
-		subjects.reasons(seen_once.objections) == ["protect.seen_once: it was first found 29 s ago; at least 30 s is required"] with input as subjects.changed(terminal, "/sighting/first", 29)
-		subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 30 s after the first"] with input as subjects.changed(terminal, "/sighting/rule", "reap.terminals.other")
+		subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 30s after the first"] with input as subjects.without(terminal, ["/sighting"])
+		subjects.reasons(seen_once.objections) == ["protect.seen_once: it was first found 29s ago; at least 30s is required"] with input as subjects.changed(terminal, "/sighting/first", 29)
+		subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 30s after the first"] with input as subjects.changed(terminal, "/sighting/rule", "reap.terminals.other")
 	}
 }
 
 test_tabs_and_terminals_wait_too if {
 	every kind in ["tab", "terminal"] {
-		subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 30 s after the first"] with input as subjects.changed(subjects.session, "/kind", kind)
+		subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 30s after the first"] with input as subjects.changed(subjects.session, "/kind", kind)
 			with data.policies.reap as {sprintf("%ss", [kind]): {"husk": {"findings": {{"rule": "x"}}}}}
 	}
 }
@@ -93,7 +93,7 @@ test_a_second_look_at_a_process_too_soon_keeps if {
 test_a_sighting_of_another_process_or_reason_keeps if {
 	every process in _processes {
 		every patch in [{"op": "add", "path": "/sighting/identity", "value": "another"}, {"op": "add", "path": "/sighting/rule", "value": "reap.processes.other"}] {
-			subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 5 min after the first"] with input as json.patch(process, [patch])
+			subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 5m after the first"] with input as json.patch(process, [patch])
 		}
 	}
 }
@@ -120,14 +120,14 @@ test_whether_it_was_busy_is_not_known if {
 
 test_busy_is_never_waited_for_less_than_idle if {
 	process := json.patch(subjects.process, [{"op": "add", "path": "/config/confirm_busy_after", "value": 60}, {"op": "add", "path": "/sighting/idle", "value": 0}])
-	subjects.reasons(seen_once.objections) == ["protect.seen_once: it has worked since the look before; it was first found 4 min 59 s ago; at least 5 min is required"] with input as subjects.changed(process, "/sighting/first", 299)
+	subjects.reasons(seen_once.objections) == ["protect.seen_once: it has worked since the look before; it was first found 4m59s ago; at least 5m is required"] with input as subjects.changed(process, "/sighting/first", 299)
 	count(seen_once.objections) == 0 with input as subjects.changed(process, "/sighting/first", 300)
 }
 
 test_a_runaway_is_busy_and_takes_two_looks if {
 	count(seen_once.objections) == 0 with input as subjects.changed(subjects.runaway, "/sighting/first", 300)
-	subjects.reasons(seen_once.objections) == ["protect.seen_once: it has worked since the look before; it was first found 4 min 59 s ago; at least 5 min is required"] with input as subjects.changed(subjects.runaway, "/sighting/first", 299)
-	subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 5 min after the first"] with input as json.patch(subjects.runaway, [{"op": "add", "path": "/busy", "value": 0.1}, {"op": "add", "path": "/process/ppid", "value": 1}])
+	subjects.reasons(seen_once.objections) == ["protect.seen_once: it has worked since the look before; it was first found 4m59s ago; at least 5m is required"] with input as subjects.changed(subjects.runaway, "/sighting/first", 299)
+	subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 5m after the first"] with input as json.patch(subjects.runaway, [{"op": "add", "path": "/busy", "value": 0.1}, {"op": "add", "path": "/process/ppid", "value": 1}])
 }
 
 test_without_a_wait_one_look_at_a_process_is_enough if {
@@ -139,7 +139,7 @@ test_without_a_wait_one_look_at_a_process_is_enough if {
 test_a_sighting_of_a_process_that_says_too_little_keeps if {
 	every process in _processes {
 		every path in ["/identity", "/sighting/identity", "/sighting/rule", "/sighting"] {
-			subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 5 min after the first"] with input as subjects.without(process, [path])
+			subjects.reasons(seen_once.objections) == ["protect.seen_once: it needs a second look, 5m after the first"] with input as subjects.without(process, [path])
 		}
 	}
 	every path in ["/sighting/first", "/config/confirm_process_after"] {

@@ -19,9 +19,10 @@
 #   `act.trash_ttl` has passed.
 #
 #   A file that the main checkout has too, byte for byte at the same path, or that the upstream's tree has there, is no work: a copied
-#   `.env`, a local configuration. Only regular files of up to 1 MiB are compared, no link is followed, and they are compared again
-#   right before an act. Any other file is named: it differs from the main checkout's, or it is in this folder only. What is
-#   ignored and may go is for `rules.rebuildable` to say.
+#   `.env`, a local configuration. Nor is a symbolic link to what the main checkout has at the same path. Only regular files of up to 1 MiB are
+#   compared, no link is followed, and they are compared again right before an act. Any other file is named: it differs from the main checkout's, or it is in this folder only. What is
+#   ignored and may go is for `rules.rebuildable` to say; names that nobody but a tool uses (`rules.tool_files`: `.DS_Store`, `__pycache__`,
+#   `node_modules`) are no work where git does not ignore them either, as where only a person's own configuration does.
 #
 #   What a spawned agent leaves for whoever started it (`reports`, such as a reviewer's verdict) is work until that one has it: a
 #   spawn of the folder is on record, and every spawn of it was completed at least `grace.spawn` ago.
@@ -29,6 +30,7 @@
 #   kinds: dir
 #   parameters:
 #     rules.rebuildable: "ignored content that can be made again, and is no work"
+#     rules.tool_files: "names that nobody but a tool uses, ignored or not"
 #     rules.disposable_content: "folders outside of git whose files may go, by globs over their paths"
 #     rules.named_files: "how many files of a kind the message names"
 #     rules.scaffold: "files that tools write for themselves, by path"
@@ -111,6 +113,12 @@ _completed contains place if {
 
 _reasons contains $"it holds work that is nowhere else: {concat(", ", _lost)}" if count(_lost) > 0
 
+# What is recorded of its branch is said, and is no condition of anything.
+_reasons contains $"on record: {concat(" and ", input.signs)}, which is no proof that these have landed" if {
+	input.dir.git.unreachable_commits > 0
+	count(input.signs) > 0
+}
+
 _reasons contains "it is a repository of its own, and what it holds may be nowhere else" if input.dir.git.worktree == false
 
 _reasons contains "it holds files that are in no repository" if {
@@ -165,6 +173,8 @@ _stands(path) := "differs from the main checkout's" if {
 _facts contains {"lost": _lost}
 
 _facts contains {"ignored_paths": input.dir.git.ignored_paths} if count(input.dir.git.ignored_paths) > 0
+
+_facts contains {"signs": input.signs} if count(input.signs) > 0
 
 _facts contains {"scaffold": input.dir.git.scaffold}
 

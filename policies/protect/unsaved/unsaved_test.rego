@@ -31,6 +31,18 @@ test_commits_of_a_detached_head_stay if {
 	objection.message == "it holds work that is nowhere else: commits that nothing else reaches: 1"
 }
 
+test_what_is_on_record_of_its_branch_is_said_and_saves_nothing if {
+	signs := ["the remote branch is gone", "Shepherd records pull request 12 as merged"]
+	lost := subjects.changed(subjects.dir, "/dir/git/unreachable_commits", 1)
+	every subject in [lost, subjects.changed(lost, "/signs", [])] {
+		subjects.reasons(unsaved.objections) == ["protect.unsaved: it holds work that is nowhere else: commits that nothing else reaches: 1"] with input as subject
+	}
+	some objection in unsaved.objections with input as subjects.changed(lost, "/signs", signs)
+	objection.message == "it holds work that is nowhere else: commits that nothing else reaches: 1; on record: the remote branch is gone and Shepherd records pull request 12 as merged, which is no proof that these have landed"
+	objection.evidence.signs == signs
+	count(unsaved.objections) == 0 with input as subjects.changed(subjects.dir, "/signs", signs)
+}
+
 test_files_of_a_stopped_rebase_stay if {
 	some objection in unsaved.objections with input as subjects.changed(subjects.dir, "/dir/git/operation", "rebase")
 	objection.message == "it holds work that is nowhere else: under way: rebase"

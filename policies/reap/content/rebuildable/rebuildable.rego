@@ -31,7 +31,7 @@
 #     or the machine is offline for weeks: `rules.levels: {reap.content.rebuildable: ask}` leaves it to you, folder by folder, and `off` takes nothing.
 #   example: |-
 #     ```
-#     dir:/w/feature/node_modules   reap   reap.content.rebuildable: all that is in it can be made again (node_modules), and nothing has happened in its worktree for 4 d
+#     dir:/w/feature/node_modules   reap   reap.content.rebuildable: all that is in it can be made again (node_modules), and nothing has happened in its worktree for 4d
 #     ```
 #
 #     `winnow restore` of that act brings it back. With a file in it that git tracks, or with a shell in `/w/feature`: it stays.

@@ -45,7 +45,7 @@ in_scope if {
 # description: The worktree's folder is gone, and its entry holds nothing that is nowhere else.
 findings contains {
 	"rule": "reap.dirs.gone",
-	"message": "its folder is gone; git still lists it",
+	"message": $"its folder is gone; git still lists it{dirs.void_lock}",
 	"evidence": words.known(_facts),
 } if {
 	in_scope
@@ -61,3 +61,5 @@ _facts contains {"branch": input.dir.git.branch}
 _facts contains {"entry": input.dir.git.admin_dir}
 
 _facts contains {"idle": input.idle}
+
+_facts contains {"signs": input.signs} if count(input.signs) > 0

@@ -3,8 +3,62 @@ package policies.reap.dirs.landed_test
 import data.policies.lib.subjects_test as subjects
 import data.policies.reap.dirs.landed
 
+# All that is on record of a branch besides its commits.
+_recorded(subject) := json.patch(subject, [
+	{"op": "add", "path": "/signs", "value": ["the remote branch is gone", "Graphite records pull request 12 as merged"]},
+	{"op": "add", "path": "/dir/git/followed", "value": "refs/remotes/origin/fix"},
+	{"op": "add", "path": "/dir/git/followed_gone", "value": true},
+	{"op": "add", "path": "/dir/git/pull_requests", "value": [{"by": "Graphite", "number": 12, "state": "merged", "head": subject.dir.git.head}]},
+	{"op": "add", "path": "/entries", "value": [{"source": "registry/shepherd", "id": "w7", "by": "path", "own": true, "path": subject.dir.path, "status": "archived", "terminal": true, "ended": 200000, "pull_request": {"by": "Shepherd", "number": 12, "state": "merged"}}]},
+])
+
+# A branch that was brought here with two commits, and squashed there.
+_brought := json.patch(_by("squash", [_first]), [
+	{"op": "replace", "path": "/dir/git/commits", "value": 0},
+	{"op": "add", "path": "/dir/git/ahead", "value": 2},
+	{"op": "replace", "path": "/idle", "value": 259200},
+])
+
+test_a_branch_that_was_brought_here_may_go_after_days if {
+	subjects.reasons(landed.findings) == ["reap.dirs.landed: its work was squashed into origin/main as 1a2b3c4d5e, and nothing has happened in it for 3d"] with input as _brought
+	count(landed.findings) == 0 with input as subjects.changed(_brought, "/idle", 259199)
+}
+
+test_a_branch_without_commits_of_its_own_has_not_landed if {
+	count(landed.findings) == 0 with input as subjects.changed(_brought, "/dir/git/ahead", 0)
+	count(landed.findings) == 0 with input as subjects.changed(_brought, "/dir/git/landing/by", "")
+	count(landed.findings) == 0 with input as subjects.changed(_brought, "/dir/git/landed", true)
+	every path in ["/dir/git/commits", "/dir/git/landed", "/dir/git/ahead", "/dir/git/landing", "/idle", "/config/abandoned_after"] {
+		count(landed.findings) == 0 with input as subjects.without(_brought, [path])
+	}
+}
+
+test_a_lock_that_counts_for_nothing_is_named if {
+	locked := json.patch(subjects.dir, [
+		{"op": "add", "path": "/dir/git/locked", "value": true},
+		{"op": "add", "path": "/dir/git/lock", "value": {"text": "claude agent agent-1 (pid 24)", "tool": "claude", "owner": "agent-1", "pid": 24, "alive": false}},
+	])
+	subjects.reasons(landed.findings) == ["reap.dirs.landed: all its work is on origin/main, and nothing has happened in it for 1d3h; it is locked by claude agent-1 (pid 24), which is gone"] with input as locked
+	every alive in [true, null] {
+		some finding in landed.findings with input as subjects.changed(locked, "/dir/git/lock/alive", alive)
+		endswith(finding.message, "for 1d3h")
+	}
+}
+
+test_records_are_evidence_beside_a_proof if {
+	some finding in landed.findings with input as _recorded(subjects.dir)
+	finding.evidence.signs == ["the remote branch is gone", "Graphite records pull request 12 as merged"]
+}
+
+test_records_without_a_proof_are_nothing if {
+	unproven := subjects.changed(subjects.dir, "/dir/git/landed", false)
+	count(landed.findings) == 0 with input as _recorded(unproven)
+	count(landed.findings) == 0 with input as _recorded(subjects.changed(unproven, "/dir/git/landing", {"by": "", "into": "refs/remotes/origin/main", "commits": []}))
+	count(landed.findings) == 0 with input as _recorded(subjects.without(subjects.dir, ["/dir/git/landed"]))
+}
+
 test_a_clean_worktree_whose_work_is_upstream_has_landed if {
-	subjects.reasons(landed.findings) == ["reap.dirs.landed: all its work is on refs/remotes/origin/main, and nothing has happened in it for 1 d 3 h 46 min"] with input as subjects.dir
+	subjects.reasons(landed.findings) == ["reap.dirs.landed: all its work is on origin/main, and nothing has happened in it for 1d3h"] with input as subjects.dir
 	landed.in_scope with input as subjects.dir
 }
 
@@ -28,7 +82,7 @@ test_files_that_are_not_upstream_have_not_landed if {
 
 test_a_tree_that_was_active_lately_has_not_landed if {
 	count(landed.findings) == 0 with input as subjects.changed(subjects.dir, "/idle", 86399)
-	subjects.reasons(landed.findings) == ["reap.dirs.landed: all its work is on refs/remotes/origin/main, and nothing has happened in it for 1 d"] with input as subjects.changed(subjects.dir, "/idle", 86400)
+	subjects.reasons(landed.findings) == ["reap.dirs.landed: all its work is on origin/main, and nothing has happened in it for 1d"] with input as subjects.changed(subjects.dir, "/idle", 86400)
 }
 
 test_a_tree_that_the_repository_does_not_know_has_not_landed if {
@@ -52,16 +106,16 @@ _first := "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d"
 _last := "9f8e7d6c5b4a39281706f5e4d3c2b1a09f8e7d6c"
 
 test_a_squash_is_named_with_its_commit if {
-	subjects.reasons(landed.findings) == ["reap.dirs.landed: its work was squashed into refs/remotes/origin/main as 1a2b3c4d5e, and nothing has happened in it for 1 d 3 h 46 min"] with input as _by("squash", [_first])
+	subjects.reasons(landed.findings) == ["reap.dirs.landed: its work was squashed into origin/main as 1a2b3c4d5e, and nothing has happened in it for 1d3h"] with input as _by("squash", [_first])
 }
 
 test_a_rebase_is_named_with_its_commits if {
-	subjects.reasons(landed.findings) == ["reap.dirs.landed: each of its commits is on refs/remotes/origin/main too, as 1a2b3c4d5e, and nothing has happened in it for 1 d 3 h 46 min"] with input as _by("patches", [_first])
-	subjects.reasons(landed.findings) == ["reap.dirs.landed: each of its commits is on refs/remotes/origin/main too, as 1a2b3c4d5e to 9f8e7d6c5b, and nothing has happened in it for 1 d 3 h 46 min"] with input as _by("patches", [_first, _last])
+	subjects.reasons(landed.findings) == ["reap.dirs.landed: each of its commits is on origin/main too, as 1a2b3c4d5e, and nothing has happened in it for 1d3h"] with input as _by("patches", [_first])
+	subjects.reasons(landed.findings) == ["reap.dirs.landed: each of its commits is on origin/main too, as 1a2b3c4d5e to 9f8e7d6c5b, and nothing has happened in it for 1d3h"] with input as _by("patches", [_first, _last])
 }
 
 test_a_merge_that_changes_nothing_is_a_proof if {
-	subjects.reasons(landed.findings) == ["reap.dirs.landed: a merge of it would change nothing on refs/remotes/origin/main, and nothing has happened in it for 1 d 3 h 46 min"] with input as _by("tree", [])
+	subjects.reasons(landed.findings) == ["reap.dirs.landed: a merge of it would change nothing on origin/main, and nothing has happened in it for 1d3h"] with input as _by("tree", [])
 }
 
 test_a_proof_is_in_the_evidence if {

@@ -55,7 +55,7 @@ in_scope if {
 #   quiet, nor need the entry say when it ended.
 findings contains {
 	"rule": "reap.dirs.over",
-	"message": "the registry says that its owner has ended, and it holds nothing that is not in the repository",
+	"message": $"the registry says that its owner has ended, and it holds nothing that is not in the repository{dirs.void_lock}",
 	"evidence": words.known(_facts | {{"source": entry.source}, {"entry": entry.id}}),
 } if {
 	dirs.holds_nothing
@@ -86,6 +86,8 @@ findings contains {
 _facts contains {"idle": input.idle}
 
 _facts contains {"lock": dirs.lock} if dirs.lock != ""
+
+_facts contains {"signs": input.signs} if count(input.signs) > 0
 
 _of_this_folder contains place if {
 	some place, entry in input.entries

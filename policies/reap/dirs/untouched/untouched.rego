@@ -20,7 +20,7 @@
 #     (marcusquinn/aidevops#22606). So it is a finding of its own, with a longer wait.
 #   example: |-
 #     ```
-#     dir:/w/spike   reap   reap.dirs.untouched: nothing was ever done in it, and nobody has touched it for 3 d 2 h
+#     dir:/w/spike   reap   reap.dirs.untouched: nothing was ever done in it, and nobody has touched it for 3d2h
 #     ```
 #
 #     With one new file in it: [protect.unsaved](unsaved.md). With a live process in it: [protect.live](live.md).
@@ -42,7 +42,7 @@ in_scope if {
 # description: Nothing was committed in the worktree, it holds nothing, and nobody has touched it for a long time.
 findings contains {
 	"rule": "reap.dirs.untouched",
-	"message": $"nothing was ever done in it, and nobody has touched it for {words.span(input.idle)}",
+	"message": $"nothing was ever done in it, and nobody has touched it for {words.span(input.idle)}{dirs.void_lock}",
 	"evidence": words.known(_facts),
 } if {
 	dirs.holds_nothing
@@ -70,3 +70,5 @@ _facts contains {"landed": input.dir.git.landed}
 _facts contains {"elsewhere": input.dir.git.elsewhere}
 
 _facts contains {"idle": input.idle}
+
+_facts contains {"signs": input.signs} if count(input.signs) > 0

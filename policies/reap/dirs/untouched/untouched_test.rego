@@ -21,7 +21,7 @@ _detached := json.patch(json.remove(_dir, ["/dir/git/branch", "/dir/git/landed",
 
 test_a_worktree_in_which_nothing_was_done_may_go_after_days if {
 	every one in [_dir, _elsewhere, _detached] {
-		subjects.reasons(untouched.findings) == ["reap.dirs.untouched: nothing was ever done in it, and nobody has touched it for 4 d"] with input as one
+		subjects.reasons(untouched.findings) == ["reap.dirs.untouched: nothing was ever done in it, and nobody has touched it for 4d"] with input as one
 		untouched.in_scope with input as one
 	}
 }

@@ -10,7 +10,7 @@
 #
 #   Where no living agent may have started it, [reap.processes.orphan](orphan.md) says so.
 # custom:
-#   candidates: [marked, descended]
+#   candidates: [marked, descended, input_ended]
 #   needs: [init, agent_markers]
 #   waits: [rules.grace.process, rules.confirm_process_after]
 #   parameters:

@@ -7,12 +7,13 @@
 #   port or has a process below it that does. It may go when all that makes an orphan holds ([reap.processes.orphan](orphan.md)), the very
 #   agent that started it is known and has ended (by `CLAUDE_PID` and the like, by the agent's record of its session, or from looks), no
 #   living agent may have started it, its working directory was deleted, and no connection is open to any of the ports that it and
-#   all below it listen on. A connection that only one side has closed counts as open. It must not listen on any unix socket: who is
-#   connected there is not asked.
+#   all below it listen on. A connection that only one side has closed counts as open, and so does one to a
+#   unix socket that a program makes for itself (`rules.own_sockets`). It must not listen on any other unix socket. Where it has a socket of which nothing
+#   tells who uses it, for datagrams or of another kind, whether a client is connected is unknown, and it stays.
 #
 #   This is the one reason for which [protect.live](live.md) lets a process go that listens.
 # custom:
-#   candidates: [marked, descended]
+#   candidates: [marked, descended, input_ended]
 #   needs: [init, agent_markers]
 #   waits: [rules.grace.process, rules.confirm_process_after]
 #   parameters:

@@ -3,8 +3,8 @@
 # description: |-
 #   A process that an agent started and left behind.
 #
-#   In scope is a process that carries an agent's marker, or that earlier looks saw below agents that have all ended, and that is not known to be an
-#   agent itself, by its name, by what it was started from, or by what an interpreter runs there. It is an orphan when its parent is
+#   In scope is a process that carries an agent's marker, that earlier looks saw below agents that have all ended, or that is an MCP server with
+#   nothing left to speak with, and that is not known to be an agent itself, by its name, by what it was started from, or by what an interpreter runs there. It is an orphan when its parent is
 #   one of those that inherit orphans, no agent and no multiplexer is above it, and two things that do not rest on one another say that
 #   an agent started it. These are enough:
 #
@@ -13,7 +13,9 @@
 #   - such a marker that a multiplexer may have handed down, and a folder that agents work in, or one that was deleted;
 #   - a marker that the leader of the process's session does not carry with that value;
 #   - earlier looks saw it below agents, which have all ended, and it carries any marker, works where agents work, or is an MCP server;
-#   - any marker, and it is an MCP server.
+#   - any marker, and it is an MCP server;
+#   - it is an MCP server that listens nowhere, and nothing can write to its standard input any more: what spoke with it has ended. This needs no marker, and
+#     no living agent counts, for none can speak with it.
 #
 #   A marker whose value is a flag, such as `CLAUDECODE=1`, is also set in people's own terminals, by the extensions of their editors. It is a hint
 #   and convicts nobody by itself.
@@ -21,7 +23,8 @@
 #   While an agent lives that may have started it, it stays, and [protect.owned](owned.md) names that agent. An older agent counts
 #   unless it positively did not start it: looks saw the process below others; each identifying marker has a value that this agent
 #   does not carry and would not have set (a pid that is not its own, a session of another vendor's program, another session than it had open by its own record since
-#   before the process began, a session whose record names an older process that has ended); or the process got its marker in a session of the kernel's that the agent is not in and did not begin.
+#   before the process began, a session whose record names an older process that has ended,
+#   a thread of Codex whose lock a killed Codex left behind); or the process got its marker in a session of the kernel's that the agent is not in and did not begin.
 #
 #   While some process may be an agent and does not show it (its file could not be read, or what an interpreter runs), nothing that
 #   is younger is an orphan; what was itself left behind does not count here. `winnow sweep`, `explain` and `doctor` name that
@@ -42,7 +45,7 @@
 #   was judged with it and outlived that. What it started since it was judged is left for the next sweep. A process that called
 #   setsid and whose parent ended has no such parent, and is judged by itself.
 # custom:
-#   candidates: [marked, descended]
+#   candidates: [marked, descended, input_ended]
 #   needs: [init, agent_markers]
 #   waits: [rules.grace.process, rules.confirm_process_after]
 #   parameters:
@@ -53,6 +56,7 @@
 #     rules.id_markers: "markers that tell one agent session from another"
 #     rules.pid_markers: "markers that name the agent's process, besides those that are described so"
 #     collect.claude.sessions: "Claude Code's own record of its open sessions"
+#     collect.codex.threads: "Codex's own locks of its open threads"
 #     rules.pane_markers: "markers that say where a process was, not who started it"
 #     collect.processes.markers: "the variables that are read at all, and what the value of each is"
 #   why: |-

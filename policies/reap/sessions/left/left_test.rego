@@ -9,7 +9,7 @@ _left := object.union(subjects.session, {
 	"idle": 3600,
 })
 
-_finding := ["reap.sessions.left: an agent began it or worked in it and is gone, and nothing has happened in it for 1 h"]
+_finding := ["reap.sessions.left: an agent began it or worked in it and is gone, and nothing has happened in it for 1h"]
 
 _with(path, value) := json.patch(_left, [{"op": "add", "path": path, "value": value}])
 

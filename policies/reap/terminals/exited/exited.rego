@@ -19,7 +19,7 @@
 #     The agent of `builder-bugfix-799` ended two hours ago:
 #
 #     ```
-#     terminal:codev/default/cd6b3324-a081-4d61-8dfd-2808aa0676dd   reap   reap.terminals.exited: it has exited, nothing lives in it, and it has printed nothing for 25 min
+#     terminal:codev/default/cd6b3324-a081-4d61-8dfd-2808aa0676dd   reap   reap.terminals.exited: it has exited, nothing lives in it, and it has printed nothing for 25m
 #     ```
 #
 #     With a `make` that it left running below it: no finding, and [protect.live](live.md) keeps it.

@@ -26,7 +26,7 @@ test_what_still_lives_in_it_is_work if {
 
 test_its_last_words_may_be_read_for_a_while if {
 	count(exited.findings) == 0 with input as subjects.changed(subjects.exited, "/idle", 599)
-	subjects.reasons(exited.findings) == ["reap.terminals.exited: it has exited, nothing lives in it, and it has printed nothing for 10 min"] with input as subjects.changed(subjects.exited, "/idle", 600)
+	subjects.reasons(exited.findings) == ["reap.terminals.exited: it has exited, nothing lives in it, and it has printed nothing for 10m"] with input as subjects.changed(subjects.exited, "/idle", 600)
 }
 
 test_one_that_the_tower_does_not_list_is_not if {

@@ -1,0 +1,339 @@
+// Package bundle reads, verifies and makes OPA's bundles: a compressed tar with policies, a manifest and a signature. What
+// it is given may come from anybody. It reads and writes no file, but for the claims of a signature, which OPA takes in no other form.
+//
+// Nothing in a bundle is parsed as Rego here: that is done by package policy, in a process of its own. What is read is what OPA v1.22
+// writes and reads (v1/bundle); whatever OPA would load and Winnow cannot use is refused, never passed over.
+package bundle
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"testing/fstest"
+	"unicode"
+
+	"winnow/engine/policy"
+)
+
+// What a bundle may be, far more than anybody ships: the shipped policies with their tests are a hundred kilobytes, packed twenty.
+const (
+	// Max is how many bytes a bundle may have, packed.
+	Max = 8 << 20
+	// maxUnpacked and maxEntries bound what is in it.
+	maxUnpacked = 16 << 20
+	maxEntries  = 5000
+	// maxName is how long a path may be, maxManifest how many bytes a manifest has, maxSignatures the file of signatures.
+	maxName       = 512
+	maxManifest   = 64 << 10
+	maxSignatures = 2 << 20
+	// maxSerial is the greatest number that every reader of JSON keeps exactly.
+	maxSerial = 1<<53 - 1
+)
+
+// The names of the files that OPA itself knows, by their last part.
+const (
+	manifestName   = ".manifest"
+	signaturesName = ".signatures.json"
+)
+
+// unusable are files that OPA would load and that say nothing to Winnow, by their last part.
+var unusable = map[string]string{
+	"policy.wasm":  "a policy that was compiled to WebAssembly",
+	"plan.json":    "a policy that was compiled to a plan",
+	"plan.pb":      "a policy that was compiled to a plan",
+	"patch.json":   "a delta bundle, which cannot carry a signature",
+	".manifest.pb": "a manifest in protobuf form",
+}
+
+// families are the folders below the one that package policies stands for.
+var families = []string{"reap", "protect", "lib", "main", "observe"}
+
+// Bundle is a bundle that was read.
+type Bundle struct {
+	// Revision is what its author calls it; "" where the manifest has none.
+	Revision string
+	// Serial grows from one bundle to the next: metadata.winnow.serial of the manifest. 0 where there is none.
+	Serial int64
+	// Roots are what the manifest claims, "" for everything.
+	Roots []string
+	// Digest is "sha256:" and the SHA-256 of the file, Content that of all that is in it but the signature: a bundle that was signed again is
+	// the same one.
+	Digest, Content string
+	// Signed is true where there is a signature; KeyID names the key that it was verified with, "" where it was not verified.
+	Signed bool
+	KeyID  string
+	// Files are the paths in it, sorted.
+	Files []string
+
+	tree fstest.MapFS
+}
+
+// Tree gives the policies of a bundle. prefix stands before a file's path in messages.
+func (b *Bundle) Tree(name, prefix string) policy.Tree {
+	return policy.Tree{Name: name, FS: b.tree, Prefix: prefix}
+}
+
+// Refused is why a bundle is not used.
+type Refused struct {
+	// Why is the problem, Fix what to do about it.
+	Why, Fix string
+}
+
+func (r Refused) Error() string { return r.Why + ": " + r.Fix }
+
+func refuse(fix, why string, args ...any) error { return Refused{fmt.Sprintf(why, args...), fix} }
+
+// again is what to do about a bundle that is no whole one.
+const again = "make it again with winnow policy bundle or opa build"
+
+// Read reads a bundle. With a verification it must carry a signature that this one trusts, over every file in it; without one a signature is
+// not looked at. Every error is a Refused.
+func Read(data []byte, v *Verification) (*Bundle, error) {
+	files, err := unpack(data)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bundle{Digest: digestOf(data), Files: slices.Sorted(maps.Keys(files)), tree: fstest.MapFS{}}
+	signatures, err := b.sort(files)
+	if err != nil {
+		return nil, err
+	}
+	b.Signed = signatures != nil
+	if v != nil {
+		if err := v.verify(signatures, files); err != nil {
+			return nil, err
+		}
+		b.KeyID = v.KeyID
+	}
+	b.Content = contentOf(files)
+	if err := b.readManifest(files); err != nil {
+		return nil, err
+	}
+	b.plant(files)
+	return b, nil
+}
+
+// file is one file with the name that the archive has for it, which is also the signature's.
+type file struct {
+	name string
+	data []byte
+}
+
+// unpack reads an archive into memory, by clean path. Links, devices and whatever else is no file or folder is refused.
+func unpack(packed []byte) (map[string]file, error) {
+	if len(packed) > Max {
+		return nil, refuse("make a smaller one", "it has %d bytes, and %d are the most", len(packed), Max)
+	}
+	gz, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, refuse(again, "it is no gzip file (%v)", err)
+	}
+	files, entries := map[string]file{}, 0
+	limited := &io.LimitedReader{R: gz, N: maxUnpacked + 1}
+	for archive := tar.NewReader(limited); ; {
+		h, err := archive.Next()
+		switch {
+		case limited.N <= 0:
+			return nil, refuse("make a smaller one", "unpacked it has more than %d bytes", maxUnpacked)
+		case errors.Is(err, io.EOF):
+			if entries == 0 {
+				return nil, refuse(again, "nothing is in it")
+			}
+			return files, nil
+		case err != nil:
+			return nil, refuse(again, "it is no whole tar archive (%v)", err)
+		}
+		if entries++; entries > maxEntries {
+			return nil, refuse("make a smaller one", "more than %d files and folders are in it", maxEntries)
+		}
+		switch h.Typeflag {
+		case tar.TypeDir, tar.TypeXGlobalHeader:
+			continue
+		case tar.TypeReg:
+		default:
+			return nil, refuse("put the file itself in its place", "%s in it is no regular file (tar type %q)", shown(h.Name), h.Typeflag)
+		}
+		p, err := clean(h.Name)
+		if err != nil {
+			return nil, err
+		}
+		if _, twice := files[p]; twice {
+			return nil, refuse(again, "%s is in it twice", p)
+		}
+		data, err := io.ReadAll(archive)
+		if err != nil {
+			if limited.N <= 0 {
+				return nil, refuse("make a smaller one", "unpacked it has more than %d bytes", maxUnpacked)
+			}
+			return nil, refuse(again, "%s in it cannot be read (%v)", p, err)
+		}
+		files[p] = file{strings.TrimPrefix(h.Name, "/"), data}
+	}
+}
+
+// clean is the path of an entry below the bundle's own folder. OPA writes a slash before it.
+func clean(name string) (string, error) {
+	p := strings.TrimPrefix(strings.TrimPrefix(name, "/"), "./")
+	switch {
+	case len(name) > maxName || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) || c == unicode.ReplacementChar }):
+		return "", refuse("rename it", "the name %s in it is longer than %d bytes, or cannot be printed", shown(name), maxName)
+	case !fs.ValidPath(p) || p == ".":
+		return "", refuse(again, "the path %s in it leads out of the bundle, or is not clean", shown(name))
+	}
+	return p, nil
+}
+
+func shown(name string) string { return strconv.QuoteToASCII(name[:min(len(name), 80)]) }
+
+// sort refuses what OPA would load and Winnow cannot use, and gives the file of signatures, nil where there is none.
+func (b *Bundle) sort(files map[string]file) (signatures []byte, err error) {
+	for _, p := range b.Files {
+		base, data := path.Base(p), files[p].data
+		switch what := unusable[base]; {
+		case what != "":
+			return nil, refuse("build it with opa build --target rego, or winnow policy bundle", "%s in it is %s", p, what)
+		case base == signaturesName && signatures != nil:
+			return nil, refuse(again, "more than one %s is in it", signaturesName)
+		case base == signaturesName && len(data) > maxSignatures:
+			return nil, refuse(again, "%s in it has %d bytes, and %d are the most", p, len(data), maxSignatures)
+		case base == signaturesName:
+			signatures = append([]byte{}, data...)
+			delete(files, p)
+		case base != manifestName && strings.HasSuffix(base, manifestName):
+			return nil, refuse("call it "+manifestName+", or leave it out", "OPA takes %s in it for a manifest", p)
+		case policy.IsData(p):
+			if err := policy.CheckData(p, data); err != nil {
+				return nil, Refused{err.Error(), again}
+			}
+		case strings.HasSuffix(p, ".rego") && (strings.HasPrefix(p, ".") || strings.Contains(p, "/.")):
+			return nil, refuse("take it out, or rename it", "%s in it is hidden: OPA would load it, and Winnow passes over such files", p)
+		}
+	}
+	return signatures, nil
+}
+
+// manifest is OPA's own file, as far as a bundle needs it. Package policy reads the rest of it.
+type manifest struct {
+	Revision string                     `json:"revision"`
+	Roots    *[]string                  `json:"roots"`
+	Wasm     []json.RawMessage          `json:"wasm"`
+	Metadata map[string]json.RawMessage `json:"metadata"`
+}
+
+// ours is what Winnow writes into a manifest's metadata.
+type ours struct {
+	Serial int64 `json:"serial"`
+}
+
+// metadataKey is where that stands.
+const metadataKey = "winnow"
+
+func (b *Bundle) readManifest(files map[string]file) error {
+	at, m := "", manifest{}
+	for _, p := range b.Files {
+		switch {
+		case path.Base(p) != manifestName:
+		case at != "":
+			return refuse(again, "it has two manifests, %s and %s", at, p)
+		default:
+			at = p
+		}
+	}
+	b.Roots = []string{""} // as OPA reads a bundle without one
+	if at != "" {
+		data := files[at].data
+		if len(data) > maxManifest {
+			return refuse(again, "its manifest has %d bytes, and %d are the most", len(data), maxManifest)
+		}
+		if err := json.Unmarshal(data, &m); err != nil {
+			return refuse(`write {"revision": "...", "roots": ["policies"]}`, "its manifest cannot be read (%v)", err)
+		}
+		b.tree[manifestName] = &fstest.MapFile{Data: data}
+	}
+	if len(m.Wasm) > 0 {
+		return refuse("build it with opa build --target rego", "its manifest names policies that were compiled to WebAssembly")
+	}
+	if m.Roots != nil && len(*m.Roots) > 0 {
+		b.Roots = *m.Roots
+	}
+	for _, r := range b.Roots {
+		if r = strings.Trim(r, "/"); r != "" && r != "policies" && !strings.HasPrefix(r, "policies/") {
+			return refuse(`write "roots": ["policies"], or a folder below it, into its manifest`, "its root %s is none of Winnow's: nothing below it would be asked", shown(r))
+		}
+	}
+	b.Revision = m.Revision
+	return b.readSerial(m)
+}
+
+func (b *Bundle) readSerial(m manifest) error {
+	raw, ok := m.Metadata[metadataKey]
+	if !ok {
+		return nil
+	}
+	var o ours
+	if err := json.Unmarshal(raw, &o); err != nil || o.Serial < 0 || o.Serial > maxSerial {
+		return refuse(fmt.Sprintf("write a whole number from 1 to %d, or leave it out", int64(maxSerial)), "metadata.winnow.serial of its manifest is no serial")
+	}
+	b.Serial = o.Serial
+	return nil
+}
+
+// plant puts the policies where their packages belong: OPA keeps the folders that a bundle was made from before each path, and only the
+// package counts for it.
+func (b *Bundle) plant(files map[string]file) {
+	var rules []string
+	for _, p := range b.Files {
+		if strings.HasSuffix(p, ".rego") {
+			rules = append(rules, p)
+		}
+	}
+	top := topOf(rules)
+	for _, p := range rules {
+		b.tree[strings.TrimPrefix(p, top)] = &fstest.MapFile{Data: files[p].data}
+	}
+}
+
+// topOf is the folder, with its slash, that package policies stands for: the deepest one that holds all rules, each in a folder of a family.
+func topOf(rules []string) string {
+	if len(rules) == 0 {
+		return ""
+	}
+	for dir := path.Dir(rules[0]); dir != "."; dir = path.Dir(dir) {
+		top := dir + "/"
+		if !slices.ContainsFunc(rules, func(p string) bool {
+			rest, inside := strings.CutPrefix(p, top)
+			family, _, nested := strings.Cut(rest, "/")
+			return !inside || !nested || !slices.Contains(families, family)
+		}) {
+			return top
+		}
+	}
+	return ""
+}
+
+func digestOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// contentOf covers the path and bytes of every file, each with its length before it, so that no two bundles give the same input.
+func contentOf(files map[string]file) string {
+	h := sha256.New()
+	for _, p := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(h, "%d:%s %d:", len(p), p, len(files[p].data))
+		h.Write(files[p].data)
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}

@@ -1,0 +1,155 @@
+package eval
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/storage"
+
+	"winnow/engine/decision"
+	"winnow/engine/explain"
+	"winnow/engine/subject"
+)
+
+// The bounds of the search for what would have to be otherwise for the other verdict of one candidate: maxSearch is how long it takes
+// where nothing shorter is asked for.
+const (
+	maxDecisions = 3000
+	maxSearch    = 3 * time.Second
+)
+
+// Search is how the other verdict is looked for.
+type Search struct {
+	// Within is how long it may take, 0 for the three seconds that it takes at most; Decisions how many, 0 for 3,000.
+	Within    time.Duration `json:"within,omitempty"`
+	Decisions int           `json:"decisions,omitempty"`
+	// First are ways that are tried before all others.
+	First []decision.Way `json:"first,omitempty"`
+}
+
+// whole is the search with its bounds filled in.
+func (s Search) whole() Search {
+	if s.Within <= 0 || s.Within > maxSearch {
+		s.Within = maxSearch
+	}
+	if s.Decisions <= 0 || s.Decisions > maxDecisions {
+		s.Decisions = maxDecisions
+	}
+	return s
+}
+
+// Otherwise searches what would have to be otherwise for the other verdict of a candidate in scope. It costs some tens of decisions, and a few
+// where a way in s.First is one. Nil where there are no policies for its kind.
+func (e *Engine) Otherwise(ctx context.Context, sub *subject.Subject, s Search) (*decision.Otherwise, error) {
+	if _, known := e.kinds[sub.Kind]; !known {
+		return nil, nil
+	}
+	s = s.whole()
+	in := e.plan.input(sub, e.plan.desk(nil))
+	how := e.otherwise
+	if e.apart != nil {
+		how = e.apart.otherwise
+	}
+	out, err := how(ctx, sub.Kind, in, s)
+	if err != nil {
+		return nil, fmt.Errorf("explain %s: search what would change its decision: %w", sub.ID, err)
+	}
+	return out, nil
+}
+
+// otherwise searches in this process.
+func (e *Engine) otherwise(ctx context.Context, kind string, in ast.Value, s Search) (*decision.Otherwise, error) {
+	txn, err := e.store.NewTransaction(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer e.store.Abort(ctx, txn)
+	levels, err := levelsIn(kind, in)
+	if err != nil {
+		return nil, err
+	}
+	within, done := context.WithTimeout(ctx, s.Within)
+	defer done()
+	w := watch(e.limits)
+	defer w.stop()
+	out, err := explain.Search(within, e.policy, kind, in, &decider{e, txn, w.seat(), levels}, s.Decisions, s.First)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// levelsIn reads back from a document what the levels of rules depend on.
+func levelsIn(kind string, in ast.Value) (*subject.Subject, error) {
+	sub := &subject.Subject{Kind: kind, Config: &subject.Config{}}
+	if asked, err := in.Find(ast.Ref{ast.StringTerm("asked")}); err == nil && asked != nil {
+		sub.Asked = &subject.Asked{}
+	}
+	found, err := in.Find(ast.Ref{ast.StringTerm("config"), ast.StringTerm("levels")})
+	if err != nil {
+		return sub, nil // every rule is on
+	}
+	plain, err := ast.JSON(found)
+	if err != nil {
+		return nil, fmt.Errorf("read levels: %w", err)
+	}
+	data, err := json.Marshal(plain)
+	if err == nil {
+		err = json.Unmarshal(data, &sub.Config.Levels)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read levels: %w", err)
+	}
+	return sub, nil
+}
+
+// decider decides the documents of a search, under the limits of every evaluation.
+type decider struct {
+	engine *Engine
+	txn    storage.Transaction
+	seat   *seat
+	levels *subject.Subject
+}
+
+// Decide implements explain.Decider.
+func (d *decider) Decide(ctx context.Context, in ast.Value) (explain.Answer, error) {
+	out := explain.Answer{Verdict: decision.Spare}
+	said, err := d.engine.ask(ctx, d.txn, d.seat, d.levels.Kind, func() ast.Value { return in })
+	if err != nil { // of a document that nobody has seen: it would stay
+		out.Objections = []string{decision.PolicyError}
+		return out, ctx.Err()
+	}
+	if said == nil {
+		return out, nil
+	}
+	var dec decision.Decision
+	dec.Verdict = decision.Spare
+	leveled(d.levels, said).into(&dec)
+	out.Verdict = dec.Verdict
+	level, _ := dec.Counting()
+	out.Found = level == decision.On
+	for _, f := range dec.Findings {
+		out.Findings = append(out.Findings, f.Rule)
+	}
+	for _, o := range dec.Objections {
+		out.Objections = append(out.Objections, o.Rule)
+	}
+	return out, nil
+}
+
+// Trace implements explain.Decider. A trace of what came to no end is as far as the rules came.
+func (d *decider) Trace(ctx context.Context, in ast.Value) (*explain.Trace, error) {
+	t := explain.NewTrace()
+	if _, err := d.engine.eval(ctx, d.seat, d.engine.kinds[d.levels.Kind].explain, rego.EvalParsedInput(in), rego.EvalTransaction(d.txn),
+		rego.EvalQueryTracer(t), rego.EvalRuleIndexing(false)); err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return t, nil
+}

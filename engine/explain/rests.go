@@ -1,0 +1,164 @@
+package explain
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"winnow/engine/snapshot"
+)
+
+// maxFact is how many bytes of one fact are shown.
+const maxFact = 1 << 10
+
+// The sources of facts that no source of a snapshot gives.
+const (
+	// FromConfig is a parameter.
+	FromConfig = "config"
+	// FromLook is what the look itself asked of the machine, or is told by the command that asked for it.
+	FromLook = "look"
+)
+
+// facts are what a rule that fired rests on: what it and the rules that it asks read of the subject, sorted. What is only there for candidates of
+// other kinds is left out.
+func (x explainer) facts(r *ast.Rule) []Fact {
+	f := x.found()
+	f.head(r.Head, followed)
+	f.walk(r.Body, followed)
+	var out []Fact
+	seen := map[string]bool{}
+	for _, key := range f.order {
+		path := f.refs[key].GroundPrefix()
+		name := written(path)
+		if len(path) < 2 || seen[name] || path.Equal(kind) || x.foreign(path) {
+			continue
+		}
+		seen[name] = true
+		one := Fact{Fact: name, Source: sourceOf(x.in, path), AsOf: asOf(x.in, path)}
+		if v, err := x.in.Find(path[1:]); err != nil {
+			one.Unknown = true
+		} else {
+			one.Value = shownValue(v, maxFact)
+		}
+		out = append(out, one)
+	}
+	// What is said in parts is not said as a whole too.
+	all := slices.Clone(out)
+	out = slices.DeleteFunc(out, func(f Fact) bool {
+		return slices.ContainsFunc(all, func(part Fact) bool { return strings.HasPrefix(part.Fact, f.Fact+".") })
+	})
+	slices.SortFunc(out, func(a, b Fact) int { return cmp.Compare(a.Fact, b.Fact) })
+	return out
+}
+
+// foreign reports whether a path leads to a candidate of another kind, which no subject of this one has.
+func (x explainer) foreign(path ast.Ref) bool {
+	word, _ := path[1].Value.(ast.String)
+	_, err := x.in.Find(path[1:2])
+	return err != nil && slices.Contains(snapshot.KindNames(), string(word))
+}
+
+// sourceOf names the source that a fact comes from, by where it stands in the subject.
+func sourceOf(in ast.Value, path ast.Ref) string {
+	if len(path) < 2 {
+		return ""
+	}
+	word := func(i int) string {
+		if i >= len(path) {
+			return ""
+		}
+		s, _ := path[i].Value.(ast.String)
+		return string(s)
+	}
+	switch first := word(1); first {
+	case "config":
+		return FromConfig
+	case "host", "now", "asked", "kind", "schema":
+		return FromLook
+	case "hold", "sighting", "owner_seen":
+		return snapshot.Ledger
+	case "projects":
+		return snapshot.Projects
+	case "lineage", "members", "shells", "holders", "process", "busy":
+		return snapshot.Proc
+	case "evidence_sources":
+		return word(2)
+	case "entries", "spawns":
+		return recordsOf(in, first, path)
+	}
+	for i := range path {
+		if slices.Contains(inProc, word(i)) {
+			return snapshot.Proc
+		}
+	}
+	return text(in, "source", "name")
+}
+
+// inProc are the facts about panes, terminals and folders that the reader of processes gives.
+var inProc = []string{"session_pids", "descendants", "carriers", "linked", "below", "holders", "holders_known", "foreground"}
+
+// recordsOf names the source of a record, or of all records of a kind, each once.
+func recordsOf(in ast.Value, list string, path ast.Ref) string {
+	all, err := in.Find(path[1:2])
+	records, ok := all.(*ast.Array)
+	if err != nil || !ok {
+		return list
+	}
+	var names []string
+	for i := range records.Len() {
+		if len(path) > 2 && !path[2].Equal(ast.IntNumberTerm(i)) {
+			continue
+		}
+		if name := text(records.Elem(i).Value, "source"); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return list
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// text is a text of a document, empty where there is none.
+func text(in ast.Value, path ...string) string {
+	var ref ast.Ref
+	for _, name := range path {
+		ref = append(ref, ast.StringTerm(name))
+	}
+	v, err := in.Find(ref)
+	s, ok := v.(ast.String)
+	if err != nil || !ok {
+		return ""
+	}
+	return string(s)
+}
+
+// asOf is when a fact was read: with the look, or when the earlier look was that remembered it. Nil for a parameter.
+func asOf(in ast.Value, path ast.Ref) *time.Time {
+	at, err := time.Parse(time.RFC3339Nano, text(in, "now"))
+	if err != nil || path.HasPrefix(configRef) {
+		return nil
+	}
+	since := path[1:2]
+	switch {
+	case path.HasPrefix(sightingRef):
+		since = ast.Ref{sightingRef[1], ast.StringTerm("last")}
+	case !path.HasPrefix(ownerSeenRef):
+		return &at
+	}
+	if v, err := in.Find(since); err == nil {
+		if n, ok := v.(ast.Number); ok {
+			if f, err := json.Number(n).Float64(); err == nil {
+				at = at.Add(-time.Duration(f * float64(time.Second)))
+			}
+		}
+	}
+	return &at
+}
+
+var ownerSeenRef = ast.MustParseRef("input.owner_seen")

@@ -1,0 +1,203 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/util"
+)
+
+// Checked is all that is wrong with policies and their tests, and what there is.
+type Checked struct {
+	// Refused is why they would not be loaded, or why the tests would not compile. Advice breaks nothing.
+	Refused Refusals `json:"refused,omitempty"`
+	Advice  Refusals `json:"advice,omitempty"`
+	// Rules and Kinds are as Policy.Rules and Policy.Kinds say; nil where the policies are refused.
+	Rules map[string]Rule `json:"rules,omitempty"`
+	Kinds []string        `json:"kinds,omitempty"`
+}
+
+// Check says what is wrong with what was read: what Build refuses, and what the strict compiler says of the tests, which are held to the
+// schema of the input too. With advice it also says what is asked of the rules that are shipped, of trees that are not Beside.
+func (s *Sources) Check(ctx context.Context, advice bool, step func(string)) Checked {
+	p, modules, refused := s.build(ctx, step)
+	tests, unparsed := s.parseTests(ctx, step)
+	out := Checked{Refused: slices.Concat(refused, unparsed)}
+	if p != nil && len(unparsed) == 0 {
+		step("the tests")
+		// The modules of the policies were not changed by their own compiler, which compiles copies.
+		own, _ := declared(modules)
+		c := newCompiler(own, TestCapabilities()).WithEnablePrintStatements(true)
+		if c.Compile(byName(slices.Concat(modules, tests))); c.Failed() {
+			out.Refused = append(out.Refused, inTests(fromOPA("policy", c.Errors))...)
+		}
+	}
+	if p != nil && len(out.Refused) == 0 {
+		out.Rules, out.Kinds = p.Rules(), p.Kinds()
+	}
+	if advice {
+		mine := slices.DeleteFunc(slices.Clone(modules), func(m module) bool { return m.from.tree.Beside })
+		out.Advice = lint(parsed(mine), described, noLiterals)
+	}
+	out.Refused, out.Advice = s.shown(out.Refused).Sorted(), s.shown(out.Advice).Sorted()
+	return out
+}
+
+// Passed are the files in the trees that are read neither as policies nor as tests, and the folders whose name begins with a dot, which are
+// not looked into.
+func (s *Sources) Passed() []string {
+	out := []string{}
+	for _, t := range s.trees {
+		if !t.tree.Beside {
+			out = append(out, t.passed...)
+		}
+	}
+	return out
+}
+
+// Names are the files of policies and of tests, of trees that are not Beside.
+func (s *Sources) Names() (policies, tests []string) {
+	policies, tests = []string{}, []string{}
+	for _, t := range s.trees {
+		if t.tree.Beside {
+			continue
+		}
+		for _, f := range t.policies() {
+			policies = append(policies, f.Name)
+		}
+		for _, f := range t.tests {
+			tests = append(tests, f.Name)
+		}
+	}
+	return policies, tests
+}
+
+// beyond are the built-ins that lead out of a test: into the network, the environment, or to files that a schema names.
+var beyond = []string{"http.send", "net.lookup_ip_addr", "opa.runtime", "json.match_schema", "json.verify_schema"}
+
+// TestCapabilities are what tests may call: all that OPA has, but for what leads out of them.
+func TestCapabilities() *ast.Capabilities {
+	c := ast.CapabilitiesForThisVersion()
+	c.Builtins = slices.DeleteFunc(c.Builtins, func(b *ast.Builtin) bool { return slices.Contains(beyond, b.Name) })
+	c.AllowNet = []string{}
+	return c
+}
+
+// inTests says of built-ins that tests may not call something else than of those that policies may not.
+func inTests(refused Refusals) Refusals {
+	for i, r := range refused {
+		if r.Class == ClassBuiltin {
+			refused[i].Problem = strings.TrimSuffix(r.Problem, "policies") + "tests"
+			refused[i].Fix = "a test gives all that a rule reads with input as: it asks no network, no environment and no other file"
+		}
+	}
+	return refused
+}
+
+func (s *Sources) parseTests(ctx context.Context, step func(string)) ([]module, Refusals) {
+	return parseFiles(ctx, s.trees, func(r *read) []File { return r.tests }, TestCapabilities(), step)
+}
+
+// Suite is what tests run over.
+type Suite struct {
+	// Modules are all policies and tests by file, Given those of the trees that are tested.
+	Modules, Given map[string]*ast.Module
+	// Data is what the files of data hold, each below its folder, as OPA loads them.
+	Data map[string]any
+
+	from *Sources
+}
+
+// Suite parses policies and tests as the stock tester does: nothing is linted, and places say nothing. Of trees that are Beside it takes the
+// packages that no other tree has.
+func (s *Sources) Suite(ctx context.Context, step func(string)) (*Suite, error) {
+	allowed := TestCapabilities()
+	out := &Suite{Modules: map[string]*ast.Module{}, Given: map[string]*ast.Module{}, Data: map[string]any{}, from: s}
+	modules, refused := parseFiles(ctx, s.trees, (*read).policies, allowed, step)
+	tests, unparsed := s.parseTests(ctx, step)
+	refused = slices.Concat(s.refused, refused, unparsed)
+	given := map[string]bool{}
+	for _, m := range slices.Concat(modules, tests) {
+		if !m.from.tree.Beside {
+			out.Modules[m.file.Name], out.Given[m.file.Name] = m.Module, m.Module
+			given[m.Package.Path.String()] = true
+		}
+	}
+	for _, m := range modules {
+		if m.from.tree.Beside && !given[m.Package.Path.String()] {
+			out.Modules[m.file.Name] = m.Module
+		}
+	}
+	for _, t := range s.trees {
+		for _, f := range t.data {
+			refused = append(refused, f.into(out.Data)...)
+		}
+	}
+	return out, s.shown(refused).Err()
+}
+
+// into puts what a file of data holds below its folder.
+func (f File) into(all map[string]any) Refusals {
+	refuse := func(problem, fix string) Refusals {
+		return Refusals{{Class: ClassData, File: f.Name, Problem: problem, Fix: fix}}
+	}
+	var v any
+	if err := util.Unmarshal(f.data, &v); err != nil {
+		return refuse(fmt.Sprintf("read data for the tests: %v", err), "correct the file, or move it out of the folder of policies")
+	}
+	fields, ok := v.(map[string]any)
+	if !ok {
+		return refuse("read data for the tests: it is no object", "write an object, or move the file out of the folder of policies")
+	}
+	at := all
+	if dir := path.Dir(f.Path); dir != "." {
+		for part := range strings.SplitSeq(dir, "/") {
+			next, ok := at[part].(map[string]any)
+			if _, taken := at[part]; taken && !ok {
+				return refuse(fmt.Sprintf("read data for the tests: another file has a value for %s", part), "remove one of the two")
+			}
+			if !ok {
+				next = map[string]any{}
+				at[part] = next
+			}
+			at = next
+		}
+	}
+	if key := mergeInto(at, fields); key != "" {
+		return refuse(fmt.Sprintf("read data for the tests: another file has a value for %s", key), "remove one of the two")
+	}
+	return nil
+}
+
+// mergeInto merges objects, and gives the first key of which both have a value that is no object.
+func mergeInto(to, from map[string]any) string {
+	for k, v := range from {
+		old, taken := to[k]
+		if !taken {
+			to[k] = v
+			continue
+		}
+		a, ok1 := old.(map[string]any)
+		b, ok2 := v.(map[string]any)
+		if !ok1 || !ok2 {
+			return k
+		}
+		if key := mergeInto(a, b); key != "" {
+			return key
+		}
+	}
+	return ""
+}
+
+// Refused makes refusals of what the compiler says of a suite; any other error stays as it is.
+func (s *Suite) Refused(err error) error {
+	if many := (ast.Errors)(nil); errors.As(err, &many) {
+		return s.from.shown(inTests(fromOPA("policy", err))).Err()
+	}
+	return err
+}

@@ -1,0 +1,70 @@
+package policy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/format"
+)
+
+// Formatted is a file that is not formatted.
+type Formatted struct {
+	// File is its name as Load gives it.
+	File string `json:"file"`
+	// Text is what it would be, as `opa fmt` writes it.
+	Text []byte `json:"text"`
+}
+
+// Format tells of each policy and test that is not formatted. The error wraps Refusals: of the files that are not Rego.
+func (s *Sources) Format(ctx context.Context, step func(string), tell func(Formatted)) error {
+	refused := slices.Clone(s.refused)
+	o := ast.ParserOptions{RegoVersion: ast.RegoV1, Capabilities: ast.CapabilitiesForThisVersion()}
+	for _, t := range s.trees {
+		for _, f := range slices.Concat(t.policies(), t.tests) {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if rs := scan(f); len(rs) > 0 {
+				refused = append(refused, rs...)
+				continue
+			}
+			step(f.Name)
+			text, err := formatted(f, &o)
+			if err != nil {
+				refused = append(refused, fromOPA(f.Name, err)...)
+				continue
+			}
+			if !bytes.Equal(text, f.data) {
+				tell(Formatted{f.Name, text})
+			}
+		}
+	}
+	return s.shown(refused).Err()
+}
+
+// formatted is a file as `opa fmt` writes it. Like that, it reads the result once more.
+func formatted(f File, o *ast.ParserOptions) ([]byte, error) {
+	text, err := format.SourceWithOpts(f.Name, f.data, format.Opts{RegoVersion: ast.RegoV1, ParserOptions: o, Capabilities: o.Capabilities})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := ast.ParseModuleWithOpts(f.Name, string(text), *o); err != nil {
+		return nil, fmt.Errorf("the formatted text is no Rego any more, which is a mistake of OPA's formatter: %w", err)
+	}
+	return text, nil
+}
+
+// Data is what a file holds that was read; false where there is no such file.
+func (s *Sources) Data(name string) ([]byte, bool) {
+	for _, t := range s.trees {
+		for _, f := range slices.Concat(t.files, t.tests) {
+			if f.Name == name {
+				return f.data, true
+			}
+		}
+	}
+	return nil, false
+}
