@@ -23,28 +23,47 @@ type Act struct {
 // Intend writes down what is about to be done. When it returns nil the intent survives a crash; after any error it must be
 // taken as not written, and nothing may be done.
 func (l *Ledger) Intend(ctx context.Context, in decision.Intent) error {
-	_, err := l.db.ExecContext(ctx, `INSERT INTO acts (id, sweep, candidate, at, intent, counted)
-		VALUES (?, ?, ?, ?, ?, coalesce((SELECT counted FROM looks), 0))`,
-		in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), document{&in})
+	return l.IntendLogged(ctx, in, nil, 0)
+}
+
+// IntendLogged is Intend with what is to be logged of the decision: it is durable when the intent is. See QueueEvents for room.
+func (l *Ledger) IntendLogged(ctx context.Context, in decision.Intent, events []Event, room int64) error {
+	err := l.write(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO acts (id, sweep, candidate, at, intent, counted)
+			VALUES (?, ?, ?, ?, ?, coalesce((SELECT counted FROM looks), 0))`,
+			in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), document{&in}); err != nil {
+			return err
+		}
+		if err := chained(ctx, tx, in.ID, eventIntent); err != nil {
+			return err
+		}
+		return queue(ctx, tx, events, room)
+	})
 	return l.explain("write intent "+in.ID+" in", err)
 }
 
 // Adopt writes down an act that set something aside which is still there, and of which the ledger knows nothing, or that it is gone:
 // it was lost, or is an older one. It reports whether there was anything to write. An act that is not settled yet is left to its
 // settling. The time that the act's things are kept is counted from now on.
-func (l *Ledger) Adopt(ctx context.Context, in decision.Intent, out decision.Outcome) (bool, error) {
+func (l *Ledger) Adopt(ctx context.Context, in decision.Intent, out decision.Outcome) (adopted bool, err error) {
 	ctx = context.WithoutCancel(ctx)
-	res, err := l.db.ExecContext(ctx, `INSERT INTO acts (id, sweep, candidate, at, intent, outcome, settled_at, restore_until, counted)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, coalesce((SELECT counted FROM looks), 0))
-		ON CONFLICT (id) DO UPDATE SET outcome = excluded.outcome, restore_until = excluded.restore_until, restored_at = NULL, purged_at = NULL,
-			counted = excluded.counted
-		WHERE settled_at IS NOT NULL AND NOT (`+kept+`)`,
-		in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), document{&in}, document{&out}, time.Now().UnixNano(), nanos(out.RestoreUntil))
-	if err != nil {
-		return false, l.explain("adopt "+in.ID+" in", err)
-	}
-	n, err := res.RowsAffected()
-	return n > 0, l.explain("adopt "+in.ID+" in", err)
+	err = l.write(ctx, func(tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, `INSERT INTO acts (id, sweep, candidate, at, intent, outcome, settled_at, restore_until, counted)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, coalesce((SELECT counted FROM looks), 0))
+			ON CONFLICT (id) DO UPDATE SET outcome = excluded.outcome, restore_until = excluded.restore_until, restored_at = NULL, purged_at = NULL,
+				counted = excluded.counted
+			WHERE settled_at IS NOT NULL AND NOT (`+kept+`)`,
+			in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), document{&in}, document{&out}, time.Now().UnixNano(), nanos(out.RestoreUntil))
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		if adopted = n > 0; err != nil || !adopted {
+			return err
+		}
+		return chained(ctx, tx, in.ID, eventAdopted)
+	})
+	return adopted && err == nil, l.explain("adopt "+in.ID+" in", err)
 }
 
 // Settled writes down how an act went, also when ctx has ended by now: it has happened. An act that is settled is not settled
@@ -61,8 +80,11 @@ func (l *Ledger) Settled(ctx context.Context, id string, out decision.Outcome) e
 		if err != nil {
 			return err
 		}
-		if n, err := res.RowsAffected(); err != nil || n == 1 {
+		switch n, err := res.RowsAffected(); {
+		case err != nil:
 			return err
+		case n == 1:
+			return chained(ctx, tx, id, eventOutcome)
 		}
 		var before string
 		err = tx.QueryRowContext(ctx, "SELECT outcome FROM acts WHERE id = ?", id).Scan(&before)
@@ -108,20 +130,26 @@ const kept = "restore_until IS NOT NULL AND restored_at IS NULL AND purged_at IS
 // MarkRestored records that what an act set aside was brought back, MarkPurged that it was removed for good. ErrNone says that
 // the act had nothing set aside (any more).
 func (l *Ledger) MarkRestored(ctx context.Context, id string, at time.Time) error {
-	return l.mark(ctx, "restored_at", id, at)
+	return l.mark(ctx, "restored_at", eventRestored, id, at)
 }
 
 // MarkPurged: see MarkRestored.
 func (l *Ledger) MarkPurged(ctx context.Context, id string, at time.Time) error {
-	return l.mark(ctx, "purged_at", id, at)
+	return l.mark(ctx, "purged_at", eventPurged, id, at)
 }
 
-func (l *Ledger) mark(ctx context.Context, column, id string, at time.Time) error {
+func (l *Ledger) mark(ctx context.Context, column, event, id string, at time.Time) error {
 	ctx = context.WithoutCancel(ctx) // it has happened
-	res, err := l.db.ExecContext(ctx, "UPDATE acts SET "+column+" = ? WHERE id = ? AND "+kept, at.UnixNano(), id)
-	if err == nil {
-		err = one(res, "act", id)
-	}
+	err := l.write(ctx, func(tx *sql.Tx) error {
+		res, err := tx.ExecContext(ctx, "UPDATE acts SET "+column+" = ? WHERE id = ? AND "+kept, at.UnixNano(), id)
+		if err != nil {
+			return err
+		}
+		if err := one(res, "act", id); err != nil {
+			return err
+		}
+		return chained(ctx, tx, id, event)
+	})
 	return l.explain("mark an act in", err)
 }
 

@@ -86,8 +86,11 @@ func use(path string) error {
 	e8 := l.BeginSweep(ctx, ledger.Sweep{ID: "new", Started: t0})
 	e9 := l.SaveDecisions(ctx, "new", some(2))
 	_, e11 := l.Acts(ctx, time.Time{})
+	_, e12 := l.Verify(ctx, "")
+	_, e13 := l.Recordings(ctx)
+	_, e14 := l.Events(ctx, "file", 0, 10)
 	e10 := l.Prune(ctx, ledger.Keep{Decisions: 1, Sweeps: 2})
-	return errors.Join(append(errs, e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, l.Close())...)
+	return errors.Join(append(errs, e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, e12, e13, e14, l.Close())...)
 }
 
 func TestAttackALedgerThatIsNone(t *testing.T) {

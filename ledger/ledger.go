@@ -59,13 +59,25 @@ func Open(path string) (*Ledger, error) {
 		return nil, err
 	}
 	l := connect(path, "rw", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)")
-	if err := l.migrate(context.Background()); err != nil {
+	if err := l.ready(context.Background()); err != nil {
 		return nil, errors.Join(l.explain("open", err), l.Close())
 	}
 	if err := l.sound(); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
+}
+
+// ready brings the ledger to this version. Of several that open a new ledger at once SQLite tells some at once that it is busy, without
+// waiting busy_timeout, because they all want to turn it to WAL: they try again for as long.
+func (l *Ledger) ready(ctx context.Context) error {
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		err := l.migrate(ctx)
+		var e *sqlite.Error
+		if !errors.As(err, &e) || e.Code()&0xff != sqlite3.SQLITE_BUSY || time.Since(began) > busyTimeout {
+			return err
+		}
+	}
 }
 
 // checkTime is how long the check of a ledger that is opened for writing may take: enough for some 20 MiB. A fault further on shows

@@ -180,7 +180,7 @@ CREATE TABLE descents (
 	agents      TEXT NOT NULL,
 	last_at     INTEGER
 ) STRICT;
-`}
+`, logged}
 
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the
 // version is read again under the write lock.
@@ -199,6 +199,11 @@ func (l *Ledger) migrate(ctx context.Context) error {
 		for ; v < len(migrations); v++ {
 			if _, err := tx.ExecContext(ctx, migrations[v]); err != nil {
 				return fmt.Errorf("bring it to version %d: %w", v+1, err)
+			}
+			if migrations[v] == logged {
+				if err := chainAll(ctx, tx); err != nil {
+					return fmt.Errorf("bring it to version %d: chain the acts: %w", v+1, err)
+				}
 			}
 		}
 		_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", v))

@@ -1,0 +1,153 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+)
+
+// Event is a decision on its way to a decision log.
+type Event struct {
+	// Sink is where it goes: a word of whoever logs. ID is the decision's: a sink gets it once a sweep.
+	Sink string
+	ID   string
+	// JSON is the event as it is logged, one document.
+	JSON []byte
+	// N is its number in the queue; set by Events.
+	N int64
+}
+
+// Dropped says how many events a sink lost for lack of room since that was last said, and when the latest was.
+type Dropped struct {
+	Sink   string    `json:"sink"`
+	Count  int64     `json:"count"`
+	LastAt time.Time `json:"last_at"`
+}
+
+// QueueEvents has events wait for their sinks, durably. One that waits already takes its newer form, in its place. Where all that waits for a sink takes up more
+// than room bytes the oldest go, and are counted.
+func (l *Ledger) QueueEvents(ctx context.Context, events []Event, room int64) error {
+	if len(events) == 0 {
+		return nil
+	}
+	err := l.write(ctx, func(tx *sql.Tx) error { return queue(ctx, tx, events, room) })
+	return l.explain("queue decisions to be logged in", err)
+}
+
+func queue(ctx context.Context, tx *sql.Tx, events []Event, room int64) error {
+	sinks := map[string]bool{}
+	for _, e := range events {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO logged (sink, id, event) VALUES (?, ?, ?) ON CONFLICT (sink, id) DO UPDATE SET event = excluded.event", e.Sink, e.ID, string(e.JSON)); err != nil {
+			return err
+		}
+		sinks[e.Sink] = true
+	}
+	for sink := range sinks {
+		res, err := tx.ExecContext(ctx, `DELETE FROM logged WHERE n IN (SELECT n FROM (
+				SELECT n, sum(length(event)) OVER (ORDER BY n DESC) AS room FROM logged WHERE sink = ?
+			) WHERE room > ?)`, sink, room)
+		if err != nil {
+			return err
+		}
+		if err := drop(ctx, tx, sink, res); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop counts what was left out.
+func drop(ctx context.Context, tx *sql.Tx, sink string, res sql.Result) error {
+	n, err := res.RowsAffected()
+	if err != nil || n == 0 {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO logged_dropped (sink, count, last_at) VALUES (?, ?, ?)
+		ON CONFLICT (sink) DO UPDATE SET count = count + excluded.count, last_at = excluded.last_at`, sink, n, time.Now().UnixNano())
+	return err
+}
+
+// Events gives the oldest events that wait for a sink and that are later than the number after, most of them at most, in their order.
+func (l *Ledger) Events(ctx context.Context, sink string, after int64, most int) ([]Event, error) {
+	var all []Event
+	err := l.read(ctx, func(row *sql.Rows) error {
+		e := Event{Sink: sink}
+		if err := row.Scan(&e.N, &e.ID, &e.JSON); err != nil {
+			return err
+		}
+		all = append(all, e)
+		return nil
+	}, "SELECT n, id, event FROM logged WHERE sink = ? AND n > ? ORDER BY n LIMIT ?", sink, after, most)
+	return all, l.explain("read decisions to be logged of", err)
+}
+
+// Waiting counts the events that wait for a sink.
+func (l *Ledger) Waiting(ctx context.Context, sink string) (n int, err error) {
+	err = l.db.QueryRowContext(ctx, "SELECT count(*) FROM logged WHERE sink = ?", sink).Scan(&n)
+	return n, l.explain("count decisions to be logged of", err)
+}
+
+// Delivered removes events that their sink has, and Refused those that it will never take, which are counted as dropped.
+func (l *Ledger) Delivered(ctx context.Context, events []Event) error {
+	return l.leave(ctx, events, func(*sql.Tx, string, sql.Result) error { return nil })
+}
+
+// Refused: see Delivered.
+func (l *Ledger) Refused(ctx context.Context, events []Event) error {
+	return l.leave(ctx, events, func(tx *sql.Tx, sink string, res sql.Result) error { return drop(ctx, tx, sink, res) })
+}
+
+func (l *Ledger) leave(ctx context.Context, events []Event, then func(tx *sql.Tx, sink string, res sql.Result) error) error {
+	err := l.write(ctx, func(tx *sql.Tx) error {
+		for _, e := range events {
+			res, err := tx.ExecContext(ctx, "DELETE FROM logged WHERE n = ? AND sink = ? AND id = ?", e.N, e.Sink, e.ID)
+			if err != nil {
+				return err
+			}
+			if err := then(tx, e.Sink, res); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return l.explain("note which decisions were logged in", err)
+}
+
+// TakeDropped says what was left out of logs since the last time that it was asked.
+func (l *Ledger) TakeDropped(ctx context.Context) ([]Dropped, error) {
+	var all []Dropped
+	err := l.read(ctx, func(row *sql.Rows) error {
+		var d Dropped
+		if err := row.Scan(&d.Sink, &d.Count, (*instant)(&d.LastAt)); err != nil {
+			return err
+		}
+		all = append(all, d)
+		return nil
+	}, "SELECT sink, count, last_at FROM logged_dropped ORDER BY sink")
+	if err == nil && len(all) > 0 {
+		_, err = l.db.ExecContext(ctx, "DELETE FROM logged_dropped")
+	}
+	return all, l.explain("read what was left out of logs in", err)
+}
+
+// Verdicts gives what the sweep before the given one decided, by candidate: its verdict, of all that were in scope. Cleanups do not count. nil
+// says that no such sweep is kept with its decisions.
+func (l *Ledger) Verdicts(ctx context.Context, before string) (map[string]string, error) {
+	var n int64
+	err := l.db.QueryRowContext(ctx, `SELECT n FROM sweeps WHERE pruned = 0 AND sources IS NOT NULL AND mode <> 'cleanup'
+		AND n < coalesce((SELECT n FROM sweeps WHERE id = ?), 1 << 62) ORDER BY n DESC LIMIT 1`, before).Scan(&n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	all := map[string]string{}
+	if err == nil {
+		err = l.read(ctx, func(row *sql.Rows) error {
+			var id, verdict string
+			err := row.Scan(&id, &verdict)
+			all[id] = verdict
+			return err
+		}, "SELECT id, verdict FROM decisions WHERE n = ?", n)
+	}
+	return all, l.explain("read the decisions before in", err)
+}
