@@ -50,18 +50,18 @@ func (c *Carrier) Carry(ctx context.Context, sweep string, ds []decision.Decisio
 		}
 		for _, d := range plan.Go[kind] {
 			c.spent.one(d)
-			acts = append(acts, c.report(d, run))
+			acts = append(acts, c.report(sweep, d, run))
 		}
 		for _, w := range plan.Wait[kind] {
-			acts = append(acts, c.report(w.Decision, always(decision.Capped, w.Detail)))
+			acts = append(acts, c.report(sweep, w.Decision, always(decision.Capped, w.Detail)))
 		}
 	}
 	return acts
 }
 
 // report runs one act and says how it went.
-func (c *Carrier) report(d decision.Decision, run func(decision.Decision, string) decision.Outcome) decision.Act {
-	act := decision.Act{ID: c.NewID(), Candidate: d.ID, Kind: d.Kind, Label: d.Label}
+func (c *Carrier) report(sweep string, d decision.Decision, run func(decision.Decision, string) decision.Outcome) decision.Act {
+	act := decision.Act{ID: c.NewID(), Candidate: d.ID, Decision: decision.DecisionID(sweep, d.ID), Kind: d.Kind, Label: d.Label}
 	act.Outcome = run(d, act.ID)
 	c.tell(act)
 	return act
@@ -106,7 +106,7 @@ func (c *Carrier) tryHeld(ctx context.Context, sweep, id string, d decision.Deci
 	if err != nil {
 		return OutcomeOf(err), false
 	}
-	in := decision.Intent{ID: id, Sweep: sweep, Candidate: d.ID, Kind: d.Kind, Label: again.Label, Identity: again.Identity,
+	in := decision.Intent{ID: id, Sweep: sweep, Candidate: d.ID, Decision: decision.DecisionID(sweep, d.ID), Kind: d.Kind, Label: again.Label, Identity: again.Identity,
 		Findings: again.Findings, At: c.Now(), Plan: held.Plan()}
 	if _, ok := c.ByKind[d.Kind].(Restorer); ok {
 		in.RestoreUntil = in.At.Add(c.TrashTTL)

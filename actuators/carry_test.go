@@ -249,7 +249,7 @@ func TestIntent(t *testing.T) {
 	}
 	ds := []decision.Decision{reap("dir", "d", "")}
 	c.Carry(t.Context(), "S", ds)
-	want := decision.Intent{ID: "A1", Sweep: "S", Candidate: "dir:d", Kind: "dir", Label: "second",
+	want := decision.Intent{ID: "A1", Sweep: "S", Candidate: "dir:d", Decision: decision.DecisionID("S", "dir:d"), Kind: "dir", Label: "second",
 		Identity: decision.Identity{Key: "dir:d", Dir: &decision.Dir{Path: "/w/d", Head: "second"}},
 		Findings: []decision.Reason{{Rule: "second"}}, At: noon, RestoreUntil: noon.Add(time.Hour), Plan: json.RawMessage(`{"plan":1}`)}
 	if diff := cmp.Diff(want, got); diff != "" {

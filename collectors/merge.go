@@ -99,8 +99,14 @@ func explain(end reading) (cause, text string) {
 	case errors.Is(err, ErrPermission), errors.Is(err, fs.ErrPermission):
 		cause, advice = CausePermission, "run winnow as the user that owns it, or leave it out of config.yaml"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
-		cause, advice = CauseTimeout, "it took longer than "+end.allowed.Round(time.Millisecond).String()+
-			": nothing that rests on it is reaped. See what holds it up: a mount that does not answer, a program that does not, or a busy machine, for which raise collect.timeout"
+		within := end.allowed.Round(time.Millisecond).String()
+		if errors.Is(err, errStuck) {
+			text = "it did not answer within " + within
+		} else {
+			advice = "it took longer than " + within + "; "
+		}
+		cause, advice = CauseTimeout, advice+
+			"nothing that rests on it is reaped. See what holds it up: a mount that does not answer, a program that does not, or a busy machine, for which raise collect.timeout"
 	case errors.Is(err, context.Canceled):
 		advice = "the look was stopped before it was read"
 	}

@@ -375,6 +375,9 @@ func TestLateAnswerIsDroppedWithoutARace(t *testing.T) {
 	if len(snap.Dirs) != 0 || snap.Sources["dirs/late"].Cause != collectors.CauseTimeout {
 		t.Errorf("got %d dirs, cause %q; want none, timeout", len(snap.Dirs), snap.Sources["dirs/late"].Cause)
 	}
+	if said := snap.Sources["dirs/late"].Error; !strings.HasPrefix(said, "it did not answer within 1ms; nothing that rests on it is reaped. See what holds it up") {
+		t.Errorf("a reader that did not answer is said as %q", said)
+	}
 }
 
 // BenchmarkRun is what gathering costs beside the reading itself, against calling the same readers one after the other.

@@ -140,6 +140,8 @@ type contents struct {
 	// scaffold is what tools made for themselves, which is taken out of Content; reports counts what is left in it.
 	scaffold []string
 	reports  int
+	// written is what nobody but a tool writes, of what git does not ignore. It is taken out of Content too.
+	written []string
 	// compared is what the main checkout has too, and what it has otherwise or not; only the first is taken out.
 	compared
 	nested    []string
@@ -169,6 +171,14 @@ func (l *look) content(ctx context.Context, c *candidate) (answer contents) {
 		return answer
 	}
 	answer.scaffold, answer.reports = kit.sort(ctx, &answer.Content)
+	answer.Untracked = slices.DeleteFunc(answer.Untracked, func(p string) bool {
+		_, report := kit.made[p]
+		if report || !toolFile(l.o.ToolFiles, p) {
+			return false
+		}
+		answer.written = append(answer.written, p)
+		return true
+	})
 	answer.compared = l.compare(ctx, c, kit, &answer.Content)
 	if answer.Gitlinks == nil {
 		return answer
@@ -212,7 +222,7 @@ func (a contents) describe(o Options, c *candidate) {
 		}
 		return held
 	})
-	out := slices.Concat(a.scaffold, same, rebuilt)
+	out := slices.Concat(a.scaffold, same, rebuilt, a.written)
 	g.Untracked, g.Ignored, g.LeftOut = new(len(a.Untracked)), new(len(ignored)), new(len(out))
 	g.Scaffold, g.Reports, g.Same = new(len(a.scaffold)), new(a.reports), new(len(same))
 	g.DifferingPaths, g.OnlyHerePaths = new(firstOf(notIn(a.differ, rebuilt))), new(firstOf(notIn(a.only, rebuilt)))

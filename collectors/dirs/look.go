@@ -264,6 +264,8 @@ func (c *candidate) describe() {
 		Head: w.Head, Branch: w.Branch, Detached: w.Detached, Locked: w.Locked, Upstream: r.Upstream,
 		FetchedAt: known(r.FetchedAt), Landed: w.Landed, Ahead: w.Ahead, Commits: w.Commits, Unreachable: w.Unreachable, Operation: w.Operation,
 	}
+	c.dir.Git.Followed, c.dir.Git.FollowedGone = w.Followed, w.FollowedGone
+	c.dir.Git.PullRequests = pulls(w.PullRequests)
 	if w.Landed != nil && *w.Landed {
 		c.dir.Git.Landing = &snapshot.Landing{By: git.ByAncestry, Into: r.Upstream, Commits: []string{}}
 	}
@@ -273,6 +275,22 @@ func (c *candidate) describe() {
 	for _, err := range w.Errors {
 		c.fail(err)
 	}
+}
+
+// pulls writes a repository's records of pull requests in the snapshot's words.
+func pulls(records *[]git.PullRequest) *[]snapshot.PullRequest {
+	if records == nil {
+		return nil
+	}
+	out := make([]snapshot.PullRequest, 0, len(*records))
+	for _, r := range *records {
+		p := snapshot.PullRequest{By: r.By, State: r.State, Head: r.Head}
+		if r.Number != 0 {
+			p.Number = &r.Number
+		}
+		out = append(out, p)
+	}
+	return &out
 }
 
 func known(t time.Time) *time.Time {

@@ -21,6 +21,20 @@ func TestRebuildable(t *testing.T) {
 	}
 }
 
+func TestToolFiles(t *testing.T) {
+	t.Parallel()
+	names := []string{"node_modules", ".next/cache", "*.pyc", "npm-debug.log*"}
+	for path, want := range map[string]bool{
+		"node_modules": true, "node_modules/a/b.js": true, "web/node_modules/x": true, "a/b.pyc": true, "npm-debug.log.1": true,
+		".next/cache/x/y": true, "web/.next/cache/x": true, ".next/server/x": false, "cache/x": false, "node_modules.md": false, "my/node_modules_": false,
+		"a.pyc.md": false, "node_modules/a/": false, "": false, "src/a.go": false,
+	} {
+		if got := toolFile(names, path); got != want {
+			t.Errorf("%q: want %v, got %v", path, want, got)
+		}
+	}
+}
+
 func TestWorkCountsWhatMayHoldARepository(t *testing.T) {
 	t.Parallel()
 	names, ignored := []string{"target", "dist"}, []string{"target/", "dist/", "dist", ".env"}

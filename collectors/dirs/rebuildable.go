@@ -34,6 +34,20 @@ func work(names, ignored []string, nested *[]string) (kept, rebuilt []string) {
 	return kept, rebuilt
 }
 
+// toolFile says whether an untracked file is one that nobody but a tool writes, or lies in such a folder. A path with a slash at its end is a
+// repository of its own, and never one.
+func toolFile(names []string, untracked string) bool {
+	if strings.HasSuffix(untracked, "/") {
+		return false
+	}
+	for at := range len(untracked) + 1 {
+		if (at == len(untracked) || untracked[at] == '/') && rebuildable(names, untracked[:at]) {
+			return true
+		}
+	}
+	return false
+}
+
 func holdsRepository(folder string, nested *[]string) bool {
 	if nested == nil {
 		return true

@@ -29,7 +29,7 @@ type twin int
 
 const (
 	unknownTwin twin = iota // it was not compared: no regular file, too large, or not to be read
-	sameTwin                // byte for byte the same, here or in the upstream's tree
+	sameTwin                // byte for byte the same, here or in the upstream's tree, or a link to that very file
 	otherTwin               // the main checkout has another one
 	noTwin                  // the main checkout has nothing there
 )
@@ -39,6 +39,7 @@ type twins struct {
 	tree, main folder.Folder
 	kit        kit
 	names      []string // rules.rebuildable
+	at, home   string   // the worktree's path, and the main checkout's
 	within     string   // the worktree's path in the main checkout, where it lies in it; else ""
 	left       int64
 	files      int
@@ -47,8 +48,8 @@ type twins struct {
 // compared is what came of it, by path.
 type compared struct{ same, differ, only []string }
 
-// compare takes out of what git says those files that the main checkout has too, byte for byte at the same path, or that the upstream's tree has there:
-// nothing is lost with them. A folder that is ignored as a whole is taken out when all in it is, or is scaffold, or can be made again.
+// compare takes out of what git says those files that the main checkout has too, byte for byte at the same path, or that the upstream's tree has there,
+// and links to what the main checkout has at the same path: nothing is lost with them. A folder that is ignored as a whole is taken out when all in it is, or is scaffold, or can be made again.
 // Without a main checkout there is nothing to compare with.
 func (l *look) compare(ctx context.Context, c *candidate, k kit, content *git.Content) (found compared) {
 	if len(content.Untracked)+len(content.Ignored) == 0 || c.repo.Main == "" || c.repo.Main == c.dir.Path {
@@ -57,7 +58,7 @@ func (l *look) compare(ctx context.Context, c *candidate, k kit, content *git.Co
 	if !mutual(git.NewFinder(), c.place.CommonDir, c.repo.Main) {
 		return found
 	}
-	t := twins{kit: k, names: l.o.Rebuildable, left: maxSameAll, files: maxSameFiles}
+	t := twins{at: c.dir.Path, home: c.repo.Main, kit: k, names: l.o.Rebuildable, left: maxSameAll, files: maxSameFiles}
 	var err error
 	if t.tree, err = folder.OpenAt(unix.AT_FDCWD, c.dir.Path); err != nil {
 		return found
@@ -80,8 +81,8 @@ func (l *look) compare(ctx context.Context, c *candidate, k kit, content *git.Co
 			continue // a report is work until it is taken, whatever it says
 		}
 		if name, isFolder := strings.CutSuffix(p, "/"); isFolder {
-			if !rebuildable(t.names, p) && t.folder(ctx, name) {
-				kinds[p] = sameTwin
+			if !rebuildable(t.names, p) {
+				kinds[p] = t.wholeFolder(ctx, name)
 			}
 			continue
 		}
@@ -132,6 +133,9 @@ func (l *look) upstreamHas(ctx context.Context, c *candidate, tree folder.Folder
 func (t *twins) file(p string) twin {
 	t.files--
 	ours, err := openBelow(t.tree, p)
+	if errors.Is(err, unix.ELOOP) && t.link(p) {
+		return sameTwin
+	}
 	if err != nil {
 		return unknownTwin
 	}
@@ -165,6 +169,35 @@ func (t *twins) file(p string) twin {
 	return otherTwin
 }
 
+// link says whether what lies at p is a symbolic link to what the main checkout has at that very path. It holds nothing of its own.
+func (t *twins) link(p string) bool {
+	in, err := t.tree.In(path.Dir(p), unix.O_PATH)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(in.FD, path.Base(p), buf)
+	if err != nil || n == len(buf) {
+		return false
+	}
+	target := string(buf[:n])
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(t.at, path.Dir(p), target)
+	}
+	if filepath.Clean(target) != filepath.Join(t.home, p) || t.foreign(p) {
+		return false
+	}
+	there, err := t.main.In(path.Dir(p), unix.O_PATH) // through no link
+	if err != nil {
+		return false
+	}
+	defer there.Close()
+	var st unix.Stat_t
+	err = unix.Fstatat(there.FD, path.Base(p), &st, unix.AT_SYMLINK_NOFOLLOW)
+	return err == nil && (st.Mode&unix.S_IFMT == unix.S_IFREG || st.Mode&unix.S_IFMT == unix.S_IFDIR)
+}
+
 // foreign says whether what the main checkout has at the path may go with some worktree: because it lies in this one, or in another repository or
 // worktree in the main checkout.
 func (t *twins) foreign(p string) bool {
@@ -181,6 +214,18 @@ func (t *twins) foreign(p string) bool {
 		}
 	}
 	return false
+}
+
+// wholeFolder compares a folder that git ignores as a whole.
+func (t *twins) wholeFolder(ctx context.Context, name string) twin {
+	var st unix.Stat_t
+	switch err := unix.Fstatat(t.main.FD, name, &st, unix.AT_SYMLINK_NOFOLLOW); {
+	case t.folder(ctx, name):
+		return sameTwin
+	case errors.Is(err, unix.ENOENT):
+		return noTwin
+	}
+	return unknownTwin
 }
 
 // folder says whether there is nothing in a folder that git ignores as a whole but what the main checkout has too, scaffold, and what can be made
@@ -209,6 +254,10 @@ func (t *twins) folder(ctx context.Context, name string) bool {
 		case unix.S_IFREG:
 			scaffold, report := t.kit.is(ctx, p)
 			if report || !scaffold && !rebuildable(t.names, p) && t.file(p) != sameTwin {
+				return false
+			}
+		case unix.S_IFLNK:
+			if t.files--; !t.link(p) {
 				return false
 			}
 		default:

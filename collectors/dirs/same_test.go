@@ -37,7 +37,24 @@ func TestSame(t *testing.T) {
 		"a link to the main checkout's own": {put: func(w *world, p string) {
 			w.write(filepath.Join(w.main, "notes.md"), "x")
 			w.link(filepath.Join(w.main, "notes.md"), filepath.Join(p, "notes.md"))
+		}, same: 1},
+		"a relative one, to a folder": {put: func(w *world, p string) {
+			w.write(filepath.Join(w.main, "keys/one"), "x")
+			w.link("../../app/keys", filepath.Join(p, "keys"))
+		}, same: 1},
+		"a link to another file of the main checkout": {put: func(w *world, p string) {
+			w.write(filepath.Join(w.main, "notes.md"), "x")
+			w.write(filepath.Join(w.main, "other.md"), "x")
+			w.link(filepath.Join(w.main, "other.md"), filepath.Join(p, "notes.md"))
 		}, untracked: 1, unlisted: "notes.md"},
+		"a link to what the main checkout does not have": {put: func(w *world, p string) {
+			w.link(filepath.Join(w.main, "notes.md"), filepath.Join(p, "notes.md"))
+		}, untracked: 1, unlisted: "notes.md"},
+		"a link to a link in the main checkout": {put: func(w *world, p string) {
+			w.write(filepath.Join(p, "kept.md"), "x")
+			w.link(filepath.Join(p, "kept.md"), filepath.Join(w.main, "notes.md"))
+			w.link(filepath.Join(w.main, "notes.md"), filepath.Join(p, "notes.md"))
+		}, untracked: 2, only: "kept.md", unlisted: "notes.md"},
 		"a link in the main checkout to the worktree's own": {put: func(w *world, p string) {
 			w.write(filepath.Join(p, "notes.md"), "x")
 			w.link(filepath.Join(p, "notes.md"), filepath.Join(w.main, "notes.md"))
@@ -59,6 +76,12 @@ func TestSame(t *testing.T) {
 			both(w, p, "inner/a", "1")
 			w.write(filepath.Join(p, "inner/b"), "2")
 		}, ignored: 1, unlisted: "inner/"},
+		"one with a link to the main checkout's own in it": {put: func(w *world, p string) {
+			both(w, p, "inner/a", "1")
+			w.write(filepath.Join(w.main, "inner/b"), "2")
+			w.link(filepath.Join(w.main, "inner/b"), filepath.Join(p, "inner/b"))
+		}, same: 1},
+		"one that the main checkout does not have": {put: func(w *world, p string) { w.write(filepath.Join(p, "inner/b"), "2") }, ignored: 1, only: "inner/"},
 		"one with a link in it": {put: func(w *world, p string) {
 			both(w, p, "inner/a", "1")
 			w.link("a", filepath.Join(p, "inner/l"))
@@ -75,12 +98,21 @@ func TestSame(t *testing.T) {
 			w.commit(other, "other.txt")
 			w.git(other, "push", "-q", "origin", "HEAD:main")
 		}, untracked: 1, same: 1, only: "other.txt"},
+		"what tools alone write": {put: func(w *world, p string) {
+			for _, path := range []string{".DS_Store", "sub/__pycache__/a.cpython-312.pyc", "sub/mine.py"} {
+				w.write(filepath.Join(p, path), "x")
+			}
+		}, untracked: 1, only: "sub/mine.py"},
+		"a repository under a tool's name": {put: func(w *world, p string) {
+			w.git(p, "init", "-q", "__pycache__/clone")
+			w.commit(filepath.Join(p, "__pycache__/clone"), "x")
+		}, untracked: 1, only: "__pycache__/clone/"},
 		"a report": {put: func(w *world, p string) { both(w, p, ".review.md", "x") }, untracked: 1, unlisted: ".review.md"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, o := newWorld(t), options()
-			o.Scaffold = kits()
+			o.Scaffold, o.ToolFiles = kits(), []string{".DS_Store", "__pycache__"}
 			p := w.branch("x")
 			tt.put(w, p)
 			g := one(t, o, p).Git

@@ -1,6 +1,6 @@
 // Package opensessions reads what agents themselves write down of the sessions that they have open: Claude Code keeps a file for each
 // in ~/.claude/sessions, named by its pid, with the session's id and when the process began. A file stays behind after a crash, so it
-// says of a process only that it is an agent while the process is live.
+// says of a process only that it is an agent while the process is live. Codex keeps a locked file for each thread.
 package opensessions
 
 import (
@@ -80,7 +80,7 @@ func (r reader) session(ctx context.Context, dir, name string) (snapshot.OpenSes
 	if !ok || err != nil || pid <= 0 {
 		return snapshot.OpenSession{}, false
 	}
-	s := snapshot.OpenSession{Source: r.source, PID: pid}
+	s := snapshot.OpenSession{Source: r.source, Agent: "claude", PID: pid, Sole: new(true)}
 	f, err := foreign.Read(ctx, filepath.Join(dir, name), foreign.Want{Max: maxFile})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, foreign.ErrOwner) {
 		return snapshot.OpenSession{}, false

@@ -1,6 +1,7 @@
 package processes_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -26,6 +27,67 @@ func BenchmarkScanFixture(b *testing.B) {
 			b.Run("procfs", func(b *testing.B) { benchProcfs(b, root, count) })
 		})
 	}
+}
+
+// BenchmarkScanMany reads fixtures of 1,000, 10,000 and 100,000 processes as a sweep does: with markers, so that environments, files and sockets are read too, and
+// everything of one process in a hundred. The greatest needs 1.5 GB of tmpfs.
+func BenchmarkScanMany(b *testing.B) {
+	for _, count := range []int{1000, 10000, 100000} {
+		b.Run(strconv.Itoa(count), func(b *testing.B) {
+			root := manyTree(b, count)
+			r := processes.New(processes.Options{Root: root, Markers: []string{"AGENT"}, Interpreters: []string{"node"}, Classes: []string{processes.Marked}})
+			found := 0
+			for b.Loop() {
+				part, err := r.Read(b.Context())
+				if err != nil {
+					b.Fatal(err)
+				}
+				found = len(part.Processes)
+			}
+			perProcess(b, found, count)
+		})
+	}
+}
+
+// manyTree writes only what such a look reads.
+func manyTree(b *testing.B, count int) string {
+	b.Helper()
+	f := fixture{b, benchRoot(b, uint64(count)*16<<10)}
+	f.machine()
+	f.write("net/tcp", "heading\n")
+	f.write("net/unix", "heading\n")
+	for i := range count {
+		dir, marked := filepath.Join(f.root, strconv.Itoa(100+i)), ""
+		if i%100 == 0 {
+			marked = "AGENT=1\x00"
+		}
+		if err := errors.Join(os.Mkdir(dir, 0o755),
+			os.WriteFile(dir+"/stat", fmt.Appendf(nil, "%d (worker-%d) S 1 %d %d 0 -1 0 10 0 0 0 150 50 30 20 20 0 1 0 %d 1000000 25 0\n", 100+i, i%50, 100+i, 100+i, 5000+i), 0o644),
+			os.WriteFile(dir+"/environ", []byte("HOME=/home/u\x00"+marked), 0o644),
+			os.Symlink(fmt.Sprintf("/w/tree-%d", i%1000), dir+"/cwd"), os.Symlink("/usr/bin/worker", dir+"/exe")); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return f.root
+}
+
+// benchRoot is a folder on a tmpfs that has so many bytes left, where there is one.
+func benchRoot(b *testing.B, need uint64) string {
+	b.Helper()
+	parent := "/dev/shm"
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(parent, &fs); err != nil || fs.Bavail*uint64(fs.Bsize) < need {
+		if need > 1<<30 {
+			b.Skipf("%s has less than %d MB left", parent, need>>20)
+		}
+		parent = b.TempDir()
+	}
+	root, err := os.MkdirTemp(parent, "processes-bench-")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { os.RemoveAll(root) })
+	return root
 }
 
 // BenchmarkScanReal does the same on this machine's processes and many idle ones, beside ps too, which tells less.
@@ -113,15 +175,7 @@ func perProcess(b *testing.B, found, least int) {
 
 func benchTree(b *testing.B, count int) string {
 	b.Helper()
-	parent := "/dev/shm"
-	if _, err := os.Stat(parent); err != nil {
-		parent = b.TempDir()
-	}
-	root, err := os.MkdirTemp(parent, "processes-bench-")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { os.RemoveAll(root) })
+	root := benchRoot(b, uint64(count)*16<<10)
 	f := fixture{b, root}
 	f.machine()
 	for i := range count {

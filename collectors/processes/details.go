@@ -51,6 +51,7 @@ func (s *scan) chosen(p *record) bool {
 	}
 	return slices.Contains(s.o.Classes, Marked) && p.Markers != nil && len(*p.Markers) > 0 ||
 		slices.Contains(s.o.Classes, CwdDeleted) && p.CwdDeleted != nil && *p.CwdDeleted ||
+		slices.Contains(s.o.Classes, InputEnded) && p.InputEnded != nil && *p.InputEnded ||
 		slices.Contains(s.o.Classes, Descended) && s.o.Remembered[p.PID] == p.StartTicks && p.StartTicks > 0
 }
 
@@ -76,6 +77,9 @@ func (s *scan) full(pid int) (*record, error) {
 		if err != nil {
 			return nil, err
 		}
+		if p.Exe == nil && p.State != "Z" && after.Gone() {
+			p.State = "X" // it hides nothing, it is ending: as in brief
+		}
 		if before.Same(after) && sameText(p.Exe, s.exe(dir)) {
 			return p, nil
 		}
@@ -95,8 +99,7 @@ func (s *scan) fill(dir int, st proc.Stat, p *snapshot.Process) {
 		p.PIDNamespace = proc.Namespace(string(text))
 	}
 	if p.Listening == nil || p.UnixSockets == nil {
-		p.Listening, p.UnixSockets = s.listening(dir, st)
-		p.Clients = s.listeners.clients(p.Listening)
+		s.listening(dir, st).fill(p)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
+	"winnow/engine/snapshot"
 	"winnow/internal/proc"
 )
 
@@ -22,6 +23,12 @@ type listeners struct {
 	names map[uint64]string
 	// open counts the TCP connections by their port on this side; nil is unknown.
 	open map[int]int
+	// connected are the TCP sockets in any state that is asked about: what is none of these and no unix socket has connections that are not seen.
+	connected map[uint64]bool
+	// unix are all unix sockets; nil is unknown.
+	unix map[uint64]unixState
+	// peers counts the connections to unix sockets by the name that they were made to.
+	peers map[string]int
 	// netns is the text of the ns/net link that they belong to.
 	netns string
 }
@@ -29,11 +36,45 @@ type listeners struct {
 // listen asks once for all listening sockets of this network namespace: the kernel's socket diagnosis where it answers, the
 // tables under net otherwise. A fixture has its tables only.
 func listen(r *root, log hclog.Logger) listeners {
-	return listeners{
-		netns: ownLink(r, "net"),
-		ports: sockets(r, log, "tcp", diagnose, tables),
-		names: sockets(r, log, "unix", diagnoseListening, unixTable),
-		open:  sockets(r, log, "open tcp", diagnoseOpen, openTable),
+	l := listeners{netns: ownLink(r, "net"), unix: sockets(r, log, "unix", diagnoseAllUnix, unixTable)}
+	l.addTCP(sockets(r, log, "tcp", diagnoseTCP, tcpTable))
+	l.addUnix()
+	return l
+}
+
+// addTCP sorts TCP sockets into those that listen and those that are connected. A connection that waits to be accepted has no inode.
+func (l *listeners) addTCP(all map[tcpSocket]int) {
+	if all == nil {
+		return
+	}
+	l.ports, l.open, l.connected = map[uint64]int{}, map[int]int{}, map[uint64]bool{}
+	for s, n := range all {
+		if s.inode != 0 {
+			l.connected[s.inode] = true
+		}
+		switch {
+		case s.listens:
+			l.ports[s.inode] = s.port
+		case s.open:
+			l.open[s.port] += n
+		}
+	}
+}
+
+// addUnix finds the names that are listened on, and counts who is connected to each.
+func (l *listeners) addUnix() {
+	if l.unix == nil {
+		return
+	}
+	l.names, l.peers = map[uint64]string{}, map[string]int{}
+	for inode, s := range l.unix {
+		switch {
+		case s.name == "":
+		case s.listens:
+			l.names[inode] = s.name
+		default:
+			l.peers[s.name]++
+		}
 	}
 }
 
@@ -67,41 +108,55 @@ func ownLink(r *root, kind string) string {
 	return string(text)
 }
 
+// served is what a process listens on, and how many connections are open there.
+type served struct {
+	ports   *[]int
+	names   *[]string
+	clients *int
+}
+
+func (s served) fill(p *snapshot.Process) {
+	p.Listening, p.UnixSockets, p.Clients = s.ports, s.names, s.clients
+}
+
 // listening are the ports and the names of unix sockets that a pinned process listens on. Unknown are those of one that hides its
 // descriptors or lives in another network namespace, whose sockets were not asked for.
-func (s *scan) listening(dir int, st proc.Stat) (*[]int, *[]string) {
+func (s *scan) listening(dir int, st proc.Stat) served {
 	l := s.listeners
 	if l.ports == nil && l.names == nil {
-		return nil, nil
+		return served{}
 	}
 	if st.Gone() {
-		return l.of(nil, nil)
+		return l.of(nil, nil, false)
 	}
 	ns, err := proc.Readlink(dir, "ns/net", s.link)
 	if string(ns) != l.netns || err != nil && (s.root.procfs || !errors.Is(err, unix.ENOENT)) {
-		return nil, nil
+		return served{}
 	}
 	if len(l.ports)+len(l.names) == 0 { // no process listens
-		return l.of(nil, nil)
+		return l.of(nil, nil, false)
 	}
 	numbers, err := proc.List(dir, "fd", s.environ)
 	if err != nil {
-		return nil, nil
+		return served{}
 	}
 	var ports []int
 	var names []string
+	blind := false
 	for _, fd := range numbers {
 		text, err := proc.Readlink(dir, "fd/"+strconv.Itoa(fd), s.link)
 		if err != nil {
 			if proc.Ended(err) {
 				continue
 			}
-			return nil, nil
+			return served{}
 		}
 		inode, ok := socket(text)
 		if !ok {
 			continue
 		}
+		local, known := l.unix[inode]
+		blind = blind || !known && !l.connected[inode] || known && local.datagrams
 		if port, ok := l.ports[inode]; ok {
 			ports = append(ports, port)
 		}
@@ -109,12 +164,14 @@ func (s *scan) listening(dir int, st proc.Stat) (*[]int, *[]string) {
 			names = append(names, name)
 		}
 	}
-	return l.of(ports, names)
+	return l.of(ports, names, blind)
 }
 
 // of are what was found of a process, each once and sorted, as far as such sockets are known at all.
-func (l listeners) of(ports []int, names []string) (*[]int, *[]string) {
-	return known(l.ports != nil, ports), known(l.names != nil, names)
+func (l listeners) of(ports []int, names []string, blind bool) served {
+	s := served{ports: known(l.ports != nil, ports), names: known(l.names != nil, names)}
+	s.clients = l.clients(s.ports, s.names, blind)
+	return s
 }
 
 func known[T cmp.Ordered](is bool, found []T) *[]T {
@@ -143,36 +200,36 @@ func socket(text []byte) (uint64, bool) {
 // tableLimit is more than the table of any machine that this is meant for.
 const tableLimit = 256 << 20
 
-// tables reads which sockets listen, and on which port.
-func tables(r *root) (map[uint64]int, error) {
-	ports := map[uint64]int{}
-	err := eachTCP(r, func(s socketLine) {
-		if s.state == stateListen {
-			ports[s.inode] = s.port
-		}
-	})
-	return ports, err
+// tcpSocket is a TCP socket, or all those of a port that have no inode.
+type tcpSocket struct {
+	inode         uint64
+	port          int
+	listens, open bool
 }
 
-// openTable counts the open connections by their port on this side.
-func openTable(r *root) (map[int]int, error) {
-	open := map[int]int{}
-	err := eachTCP(r, func(s socketLine) {
-		if openStates&(1<<s.state) != 0 {
-			open[s.port]++
-		}
-	})
-	return open, err
+func newTCP(inode uint64, port int, state uint64) tcpSocket {
+	return tcpSocket{inode, port, state == stateListen, state < 32 && openStates&(1<<state) != 0}
 }
 
-// clients counts the connections that are open to ports; nil where that is not known.
-func (l listeners) clients(ports *[]int) *int {
-	if ports == nil || l.open == nil {
+// tcpTable counts the TCP sockets in the tables under net.
+func tcpTable(r *root) (map[tcpSocket]int, error) {
+	all := map[tcpSocket]int{}
+	err := eachTCP(r, func(s socketLine) { all[newTCP(s.inode, s.port, s.state)]++ })
+	return all, err
+}
+
+// clients counts the connections that are open to what a process listens on; nil where that is not known. Datagrams come without a
+// connection, and blind is whether the process has sockets of which nothing tells who uses them.
+func (l listeners) clients(ports *[]int, names *[]string, blind bool) *int {
+	if ports == nil || names == nil || l.open == nil || l.peers == nil || blind && len(*ports)+len(*names) > 0 {
 		return nil
 	}
 	n := 0
 	for _, port := range *ports {
 		n += l.open[port]
+	}
+	for _, name := range *names {
+		n += l.peers[name]
 	}
 	return &n
 }

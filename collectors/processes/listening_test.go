@@ -25,21 +25,28 @@ func TestListeningTables(t *testing.T) {
 	const unixes = unixHeading + `0000000000000000: 00000002 00000000 00010000 0001 01 4711 /run/user/1000/emacs/server
 0000000000000000: 00000002 00000000 00010000 0001 01 4712 @/tmp/.X11-unix/X99
 0000000000000000: 00000003 00000000 00000000 0001 03 4713 /run/user/1000/emacs/server
+0000000000000000: 00000003 00000000 00000000 0001 02     0 /run/user/1000/emacs/server
 0000000000000000: 00000003 00000000 00000000 0001 03 4714
 0000000000000000: 00000002 00000000 00000000 0002 01 4715 /run/log
 0000000000000000: 00000002 00000000 00000000 0002 01 4716 @0001a
 0000000000000000: 00000002 00000000 00010000 0005 01 4717 /tmp/with a space
 `
+	type sockets struct {
+		Ports map[uint64]int
+		Names map[uint64]string
+		Open  map[int]int
+		Peers map[string]int
+	}
 	ports, names := map[uint64]int{4711: 5173, 4713: 80}, map[uint64]string{4711: "/run/user/1000/emacs/server", 4712: "@/tmp/.X11-unix/X99", 4715: "/run/log", 4717: "/tmp/with a space"}
 	for name, c := range map[string]struct {
 		tcp, unix string
-		want      listeners
+		want      sockets
 	}{
-		"both":        {tcp, unixes, listeners{ports: ports, names: names, open: map[int]int{0x1436: 1}}},
-		"cut short":   {"head\n 0: 1:2", unixHeading + "0: 1 2 3\n", listeners{}},
-		"no port":     {strings.Replace(tcp, ":1435", ":x", 1), unixHeading + "0: 1 0 zz 1 1 5 /x\n", listeners{}},
-		"no inode":    {strings.Replace(tcp, "4711", "x", 1), unixHeading + "0: 1 0 0 1 1 x /x\n", listeners{}},
-		"no listener": {"heading\n", unixHeading, listeners{ports: map[uint64]int{}, names: map[uint64]string{}, open: map[int]int{}}},
+		"both":        {tcp, unixes, sockets{ports, names, map[int]int{0x1436: 1}, map[string]int{"/run/user/1000/emacs/server": 2, "@0001a": 1}}},
+		"cut short":   {"head\n 0: 1:2", unixHeading + "0: 1 2 3\n", sockets{}},
+		"no port":     {strings.Replace(tcp, ":1435", ":x", 1), unixHeading + "0: 1 0 zz 1 1 5 /x\n", sockets{}},
+		"no inode":    {strings.Replace(tcp, "4711", "x", 1), unixHeading + "0: 1 0 0 1 1 x /x\n", sockets{}},
+		"no listener": {"heading\n", unixHeading, sockets{map[uint64]int{}, map[uint64]string{}, map[int]int{}, map[string]int{}}},
 	} {
 		at := t.TempDir()
 		if err := errors.Join(os.Mkdir(filepath.Join(at, "net"), 0o755), os.WriteFile(filepath.Join(at, "net/tcp"), []byte(c.tcp), 0o644),
@@ -50,7 +57,8 @@ func TestListeningTables(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(c.want, listen(r, hclog.NewNullLogger()), cmp.AllowUnexported(listeners{})); d != "" {
+		l := listen(r, hclog.NewNullLogger())
+		if d := cmp.Diff(c.want, sockets{l.ports, l.names, l.open, l.peers}); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 		r.close()
@@ -69,15 +77,18 @@ func TestDiagnose(t *testing.T) {
 	t.Cleanup(r.close)
 	t.Run("tcp", func(t *testing.T) {
 		inode, at := listenAt(t, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
-		bothWays(t, r, inode, at.(*unix.SockaddrInet4).Port, diagnose, tables)
+		bothWays(t, r, tcpSocket{inode, at.(*unix.SockaddrInet4).Port, true, false}, 1, diagnoseTCP, tcpTable)
 	})
 	t.Run("unix", func(t *testing.T) {
 		inode, at := listenAt(t, &unix.SockaddrUnix{})
-		bothWays(t, r, inode, at.(*unix.SockaddrUnix).Name, diagnoseListening, unixTable)
+		bothWays(t, r, inode, unixState{name: at.(*unix.SockaddrUnix).Name, listens: true},
+			unasked(diagnoseAllUnix), func(r *root) (map[uint64]unixState, error) {
+				return unasked(func() (map[uint64]unixState, error) { return unixTable(r) })()
+			})
 	})
 }
 
-func bothWays[T comparable](t *testing.T, r *root, inode uint64, want T, ask func() (map[uint64]T, error), table func(*root) (map[uint64]T, error)) {
+func bothWays[K, T comparable](t *testing.T, r *root, socket K, want T, ask func() (map[K]T, error), table func(*root) (map[K]T, error)) {
 	asked, err := ask()
 	if err != nil {
 		t.Skip("this machine has no socket diagnosis: ", err)
@@ -86,10 +97,22 @@ func bothWays[T comparable](t *testing.T, r *root, inode uint64, want T, ask fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	for how, got := range map[string]map[uint64]T{"diagnosis": asked, "tables": read} {
-		if got[inode] != want {
-			t.Errorf("%s: socket %d listens on %v, want %v", how, inode, got[inode], want)
+	for how, got := range map[string]map[K]T{"diagnosis": asked, "tables": read} {
+		if got[socket] != want {
+			t.Errorf("%s: socket %v is %v, want %v", how, socket, got[socket], want)
 		}
+	}
+}
+
+// unasked leaves out what only the diagnosis tells.
+func unasked(ask func() (map[uint64]unixState, error)) func() (map[uint64]unixState, error) {
+	return func() (map[uint64]unixState, error) {
+		all, err := ask()
+		for inode, s := range all {
+			s.asked = false
+			all[inode] = s
+		}
+		return all, err
 	}
 }
 
@@ -120,7 +143,7 @@ func TestAddDiagRefusesWhatIsCut(t *testing.T) {
 	message := aboutTCP(unix.AF_INET, 1<<stateListen).question()
 	message[4], message[5] = unix.NLMSG_ERROR, 0
 	for name, data := range map[string][]byte{"longer than its datagram": message[:40], "an error of 0 length": message[:16]} {
-		if done, err := aboutTCP(unix.AF_INET, 1<<stateListen).answers(data, addPort(map[uint64]int{})); done || err == nil {
+		if done, err := aboutTCP(unix.AF_INET, 1<<stateListen).answers(data, func([]byte) error { return nil }); done || err == nil {
 			t.Errorf("%s: done %v, error %v", name, done, err)
 		}
 	}

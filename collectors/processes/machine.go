@@ -118,21 +118,12 @@ func (h *holderScan) kernel() {
 	}
 }
 
-// readLocks reads /proc/locks, see proc_locks(5). One that is waited for has "->" in its second field.
+// readLocks reads /proc/locks.
 func (h *holderScan) readLocks(m *machine) error {
 	text, err := h.table("locks")
-	for line := range bytes.Lines(text) {
-		f := strings.Fields(string(line))
-		if len(f) > 1 && f[1] == "->" {
-			f = append(f[:1], f[2:]...)
-		}
-		if len(f) < 6 {
-			continue
-		}
-		pid, perr := strconv.Atoi(f[4])
-		n, ok := lockedNode(f[5])
-		if perr == nil && ok && pid != h.root.self {
-			m.locks = append(m.locks, lock{pid, n})
+	for _, l := range proc.Locks(text) {
+		if n, ok := lockedNode(l.File); ok && l.PID != h.root.self {
+			m.locks = append(m.locks, lock{l.PID, n})
 		}
 	}
 	return err

@@ -32,7 +32,7 @@ type Options struct {
 	Daemons []Daemon
 	// WithArgv keeps the command lines.
 	WithArgv bool
-	// All reads all of this user's processes in full, and Classes those of these classes (Marked, CwdDeleted, Descended) with their descendants.
+	// All reads all of this user's processes in full, and Classes those of these classes (Marked, CwdDeleted, InputEnded, Descended) with their descendants.
 	// They are what the rules that judge can be about: of a process that was read in brief nothing tells whether it is the same one at
 	// a later look.
 	All     bool
@@ -45,10 +45,12 @@ type Options struct {
 	Log hclog.Logger
 }
 
-// The classes of processes: those that carry one of Options.Markers, those whose working directory was deleted, and Options.Remembered.
+// The classes of processes: those that carry one of Options.Markers, those whose working directory was deleted, what an interpreter runs and nothing can
+// write to any more, and Options.Remembered.
 const (
 	Marked     = "marked"
 	CwdDeleted = "cwd_deleted"
+	InputEnded = "input_ended"
 	Descended  = "descended"
 )
 

@@ -158,9 +158,11 @@ func (s *scan) environment(dir int, st proc.Stat, p *snapshot.Process) (refused 
 		return false
 	}
 	p.Exe = s.exe(dir)
-	p.Listening, p.UnixSockets = s.listening(dir, st)
-	p.Clients = s.listeners.clients(p.Listening)
+	s.listening(dir, st).fill(p)
 	s.program(dir, p)
+	if p.Script != nil && s.takesIn(*p.PPID) {
+		p.InputEnded = s.inputEnded(dir)
+	}
 	p.Daemon = s.daemon(dir, st.Comm, p.Exe)
 	text, err := proc.Read(dir, "environ", s.environ, environLimit)
 	if err != nil {
@@ -172,9 +174,25 @@ func (s *scan) environment(dir int, st proc.Stat, p *snapshot.Process) (refused 
 	return false
 }
 
+// How often, and how long apart, a process is looked at whose first thread has ended.
+const (
+	endings  = 10
+	endsSoon = 5 * time.Millisecond
+)
+
 // lives reports whether the pinned process is there and more than a zombie. One that is ending refuses what it has already
-// given back, which is not a refusal.
+// given back, which is not a refusal. The first thread of a program that is ending may have given everything back before the others did: these
+// are waited for. Where they stay, the program lives without its first thread.
 func (s *scan) lives(dir int) bool {
-	st, err := s.stat(dir)
-	return err == nil && !st.Gone()
+	for range endings {
+		st, err := s.stat(dir)
+		if err != nil || st.Gone() {
+			return false
+		}
+		if !st.Exiting {
+			return true
+		}
+		time.Sleep(endsSoon)
+	}
+	return true
 }

@@ -23,12 +23,14 @@ const openStates = uint32(1<<12-1) &^ (1<<stateListen | 1<<stateClosed | 1<<6 | 
 // The places of what is used in struct inet_diag_msg and unix_diag_msg, the attributes of a unix socket, and the bits that ask for them
 // (linux/inet_diag.h, linux/unix_diag.h).
 const (
-	tcpPortAt, tcpInodeAt = 4, 68
-	unixKindAt            = 1
-	unixStateAt           = 2
-	unixInodeAt           = 4
-	unixName, showName    = 0, 1
-	unixVFS, showVFS      = 1, 2
+	tcpStateAt, tcpPortAt, tcpInodeAt = 1, 4, 68
+	unixKindAt                        = 1
+	unixStateAt                       = 2
+	unixInodeAt                       = 4
+	unixName, showName                = 0, 1
+	unixVFS, showVFS                  = 1, 2
+	unixQueue, showQueue              = 4, 16 // the first number is what waits to be read
+	unixShutdown                      = 6     // always told: 1 when no more can be received, 2 when no more can be sent
 )
 
 // diagnosis is a question to the kernel about the sockets of this network namespace, see sock_diag(7).
@@ -64,29 +66,17 @@ func again[K comparable, T any](ask func(found map[K]T) error) (map[K]T, error) 
 	return nil, fmt.Errorf("ask for sockets: %w", err)
 }
 
-// diagnose asks for all listening TCP sockets.
-func diagnose() (map[uint64]int, error) {
-	return again(func(ports map[uint64]int) error {
-		return errors.Join(aboutTCP(unix.AF_INET, 1<<stateListen).ask(addPort(ports)), aboutTCP(unix.AF_INET6, 1<<stateListen).ask(addPort(ports)))
-	})
-}
-
-// diagnoseOpen counts the open TCP connections by their port on this side.
-func diagnoseOpen() (map[int]int, error) {
-	return again(func(open map[int]int) error {
+// diagnoseTCP counts the TCP sockets, all but those that the kernel alone keeps.
+func diagnoseTCP() (map[tcpSocket]int, error) {
+	return again(func(all map[tcpSocket]int) error {
 		count := func(body []byte) error {
-			open[int(binary.BigEndian.Uint16(body[tcpPortAt:]))]++
+			inode := uint64(binary.NativeEndian.Uint32(body[tcpInodeAt:]))
+			all[newTCP(inode, int(binary.BigEndian.Uint16(body[tcpPortAt:])), uint64(body[tcpStateAt]))]++
 			return nil
 		}
-		return errors.Join(aboutTCP(unix.AF_INET, openStates).ask(count), aboutTCP(unix.AF_INET6, openStates).ask(count))
+		const states = openStates | 1<<stateListen | 1<<stateClosed
+		return errors.Join(aboutTCP(unix.AF_INET, states).ask(count), aboutTCP(unix.AF_INET6, states).ask(count))
 	})
-}
-
-func addPort(ports map[uint64]int) func([]byte) error {
-	return func(body []byte) error {
-		ports[uint64(binary.NativeEndian.Uint32(body[tcpInodeAt:]))] = int(binary.BigEndian.Uint16(body[tcpPortAt:]))
-		return nil
-	}
 }
 
 // ask gives the message of each socket.

@@ -128,19 +128,54 @@ func addBound(bound map[uint32][]boundSocket) func(body []byte, name uint16, val
 	}
 }
 
-// diagnoseListening asks the kernel for the names of the unix sockets of this network namespace that are listened on, by inode.
-func diagnoseListening() (map[uint64]string, error) {
-	about := aboutUnix(1<<stateListen|1<<stateClosed, showName, true)
-	return again(func(names map[uint64]string) error {
-		return about.ask(about.attributes(func(body []byte, attribute uint16, value []byte) {
-			if attribute != unixName || len(value) == 0 {
-				return
-			}
-			if name := socketName(value); body[unixStateAt] == stateListen || datagrams(uint64(body[unixKindAt]), name) {
-				names[uint64(binary.NativeEndian.Uint32(body[unixInodeAt:]))] = name
-			}
-		}))
+// unixState is a unix socket.
+type unixState struct {
+	// name is the one that it is bound to, or of an accepted one that of the socket which accepted it.
+	name string
+	// listens is true for one that accepts connections, and for one that takes datagrams at a path.
+	listens, datagrams bool
+	// ended is true where nothing can be read any more: the other end was closed, and all was read. Asked is whether that was asked.
+	ended, asked bool
+}
+
+// diagnoseAllUnix asks the kernel for the unix sockets of this network namespace, by inode.
+func diagnoseAllUnix() (map[uint64]unixState, error) {
+	about := aboutUnix(1<<32-1, showName|showQueue, true)
+	return again(func(all map[uint64]unixState) error {
+		return about.ask(func(body []byte) error {
+			var name string
+			var queued uint32
+			var shut uint8
+			var toldQueue, toldShut bool
+			err := about.attributes(func(_ []byte, attribute uint16, value []byte) {
+				switch {
+				case attribute == unixName && len(value) > 0:
+					name = socketName(value)
+				case attribute == unixQueue && len(value) >= 8:
+					queued, toldQueue = binary.NativeEndian.Uint32(value), true
+				case attribute == unixShutdown && len(value) > 0:
+					shut, toldShut = value[0], true
+				}
+			})(body)
+			s := newUnix(uint64(body[unixKindAt]), name, body[unixStateAt] == stateListen)
+			s.asked, s.ended = toldQueue && toldShut, toldQueue && shut&1 != 0 && queued == 0
+			addUnixState(all, uint64(binary.NativeEndian.Uint32(body[unixInodeAt:])), s)
+			return err
+		})
 	})
+}
+
+func newUnix(kind uint64, name string, accepts bool) unixState {
+	return unixState{name: name, listens: name != "" && (accepts || datagrams(kind, name)), datagrams: kind == unix.SOCK_DGRAM}
+}
+
+// addUnixState adds a socket. Those without an inode wait in the queue of the one whose name they have: they are told apart by
+// numbers that no inode has.
+func addUnixState(all map[uint64]unixState, inode uint64, s unixState) {
+	if inode == 0 {
+		inode = 1<<63 + uint64(len(all))
+	}
+	all[inode] = s
 }
 
 // socketName is a name as net/unix shows it: the bytes up to the first zero, or for an abstract one @ for each zero.
@@ -159,22 +194,20 @@ func datagrams(kind uint64, name string) bool {
 
 var errUnixTable = errors.New("not the text of a unix table")
 
-// unixTable reads in net/unix what diagnoseListening asks for.
-func unixTable(r *root) (map[uint64]string, error) {
+// unixTable reads in net/unix what diagnoseAllUnix asks for, but for what can be read no more.
+func unixTable(r *root) (map[uint64]unixState, error) {
 	text, err := proc.Read(r.fd, "net/unix", make([]byte, 64<<10), tableLimit)
 	if err != nil {
 		return nil, err
 	}
 	const acceptsConnections = 1 << 16 // __SO_ACCEPTCON
 	_, text, _ = bytes.Cut(text, []byte("\n"))
-	names := map[uint64]string{}
+	all := map[uint64]unixState{}
 	for s, ok := range unixSockets(text) {
 		if !ok {
 			return nil, errUnixTable
 		}
-		if name := strings.ToValidUTF8(string(s.name), "?"); name != "" && (s.flags&acceptsConnections != 0 || datagrams(s.kind, name)) {
-			names[s.inode] = name
-		}
+		addUnixState(all, s.inode, newUnix(s.kind, strings.ToValidUTF8(string(s.name), "?"), s.flags&acceptsConnections != 0))
 	}
-	return names, nil
+	return all, nil
 }

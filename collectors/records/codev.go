@@ -26,6 +26,9 @@ func readCodev(ctx context.Context, path string, o Options) ([]snapshot.Record, 
 			return e, true, err
 		}
 		e.Terminal, e.StartedAt = new(o.over(e.Status)), utc(row, "started_at")
+		if e.Status == "pr" { // the builder has opened a pull request and waits
+			e.PullRequest = &snapshot.PullRequest{By: "Codev", State: snapshot.PullOpen}
+		}
 		all = append(all, e)
 		return e, e.StartedAt != nil, nil
 	})

@@ -37,7 +37,7 @@ func TestCodev(t *testing.T) {
 		t.Errorf("source %+v", src)
 	}
 	s.Builder("/w/acme", tower.Builder{ID: "builder-pir-883", Worktree: "/w/acme/.builders/pir-883-demo", Status: "complete"})
-	s.Builder("/w/acme", tower.Builder{ID: "Builder-Task-0007", Task: "the prompt", Status: "blocked"})
+	s.Builder("/w/acme", tower.Builder{ID: "Builder-Task-0007", Task: "the prompt", Status: "pr"})
 	s.Builder("/w/other", tower.Builder{ID: "builder-pir-883"})
 	s.Exec("UPDATE builders SET started_at = '2026-11-20 17:50:41'")
 	s.Exec("UPDATE builders SET started_at = '2026-11-20T17:50:41Z' WHERE workspace_path = '/w/other'")
@@ -45,9 +45,11 @@ func TestCodev(t *testing.T) {
 	entry := func(id, status, path string, at *time.Time) snapshot.Entry {
 		return snapshot.Entry{Source: "registry/codev", ID: id, Status: status, Terminal: new(false), Path: path, Role: "builder", StartedAt: at, Endless: new(true)}
 	}
+	waiting := entry("Builder-Task-0007", "pr", "/w/acme/.builders/Builder-Task-0007", &at)
+	waiting.PullRequest = &snapshot.PullRequest{By: "Codev", State: snapshot.PullOpen}
 	want := collectors.Part{
 		Registry: []snapshot.Entry{
-			entry("Builder-Task-0007", "blocked", "/w/acme/.builders/Builder-Task-0007", &at),
+			waiting,
 			entry("builder-pir-883", "complete", "/w/acme/.builders/pir-883-demo", &at),
 			entry("builder-pir-883", "implementing", "/w/other/.builders/pir-883", nil),
 		},

@@ -3,6 +3,7 @@ package records
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/git"
 	"winnow/internal/sqlite"
 )
 
@@ -42,18 +44,24 @@ const isolated = "isolated"
 // readSessions reads Shepherd's sessions. A session that is not in the store may be another instance's, or was archived so long
 // ago that its row was dropped (30 days, or beyond the newest 250): that there is no row says nothing.
 //
-// What it asks for is all that it sees: no prompt, no name, no branch.
+// What it asks for is all that it sees: no prompt, no name, no branch. Of what Shepherd last heard of a pull request it keeps the number, the
+// state and the commit.
 func readSessions(ctx context.Context, path string, o Options) ([]snapshot.Record, int, error) {
 	const table = "sessions"
 	columns := []string{"id", "status", "worktreePath", "terminal", "agentProvider", "createdAt", "archivedAt", "mergingSince", "herdrSession",
 		"herdrAgentId", "terminalTabId"}
-	rows, err := readShepherd(ctx, path, table, append(slices.Clone(columns), isolated)...)
-	if errors.Is(err, sqlite.ErrLayout) { // without that column it is only not known whose the folders are
-		rows, err = readShepherd(ctx, path, table, columns...)
+	var rows []sqlite.Row
+	var err error
+	// Without these columns it is only not known how the session was archived, or whose the folders are.
+	for _, more := range [][]string{{isolated, archiveReason, mergingNumber}, {isolated}, nil} {
+		if rows, err = readShepherd(ctx, path, table, append(slices.Clone(columns), more...)...); !errors.Is(err, sqlite.ErrLayout) {
+			break
+		}
 	}
 	if err != nil {
 		return nil, 0, err
 	}
+	heard := readHeard(ctx, path)
 	s := newStates()
 	bad, err := each(path, table, rows, func(row sqlite.Row) (snapshot.Record, bool, error) {
 		e, err := ofSession(row)
@@ -61,9 +69,63 @@ func readSessions(ctx context.Context, path string, o Options) ([]snapshot.Recor
 			return e, true, err
 		}
 		whole := ends(row, &e, o)
+		e.PullRequest = cmp.Or(merged(row, &e), heard[e.ID])
 		return e, whole, s.add(e)
 	})
 	return s.sorted(), bad, err
+}
+
+// The columns that say why a session was archived (operator, merged, drain or relaunch), and which pull request it was merging.
+const (
+	archiveReason = "archiveReason"
+	mergingNumber = "mergingPrNumber"
+)
+
+// merged gives the pull request of a session that Shepherd archived because it was merged. nil is any other session.
+func merged(row sqlite.Row, e *snapshot.Record) *snapshot.PullRequest {
+	if reason, err := row.Text(archiveReason); err != nil || reason != "merged" || !*e.Terminal {
+		return nil
+	}
+	p := &snapshot.PullRequest{By: "Shepherd", State: snapshot.PullMerged}
+	if n, err := row.Int(mergingNumber); err == nil && n != nil && *n > 0 {
+		p.Number = n
+	}
+	return p
+}
+
+// readHeard reads what Shepherd last heard from the forge of each session's pull request, by the session's id. It is evidence that decides nothing,
+// so that what cannot be read is left out. Shepherd drops the row when it archives the session.
+func readHeard(ctx context.Context, path string) map[string]*snapshot.PullRequest {
+	rows, err := readShepherd(ctx, path, "session_git_cache", "sessionId", "gitJson")
+	if err != nil {
+		return nil
+	}
+	heard := map[string]*snapshot.PullRequest{}
+	for _, row := range rows {
+		id, err := row.Text("sessionId")
+		text, terr := row.Text("gitJson")
+		if err != nil || terr != nil || len(text) > maxText {
+			continue
+		}
+		var said struct {
+			State  string `json:"state"`
+			Number *int64 `json:"number"`
+			Head   string `json:"headSha"`
+		}
+		known := []string{snapshot.PullOpen, snapshot.PullMerged, snapshot.PullClosed}
+		if json.Unmarshal([]byte(text), &said) != nil || !slices.Contains(known, said.State) {
+			continue
+		}
+		p := &snapshot.PullRequest{By: "Shepherd", State: said.State}
+		if said.Number != nil && *said.Number > 0 {
+			p.Number = said.Number
+		}
+		if git.IsOID(said.Head) {
+			p.Head = said.Head
+		}
+		heard[id] = p
+	}
+	return heard
 }
 
 // each reads the rows of a table. It counts those that cannot be read whole, and its error is the first of a row that cannot be read.

@@ -93,6 +93,7 @@ func TestShepherd(t *testing.T) {
 	}
 	archived := entry("c208215a-74a1-46d9-9cc5-617606cd67f5", "archived", true, trees+"acme-fix-typo", "claude", "term-2", "", 1795197137710)
 	archived.EndedAt, archived.Endless = new(time.UnixMilli(1795197137715).UTC()), new(false)
+	archived.PullRequest = &snapshot.PullRequest{By: "Shepherd", State: snapshot.PullMerged}
 	want := collectors.Part{
 		Registry: []snapshot.Entry{
 			entry("743a428e-3ec3-47d4-a875-5b9f3da21a61", "running", false, trees+"acme-add-oauth", "claude", "term-1", "", 1795197137709),
@@ -111,6 +112,56 @@ func TestShepherd(t *testing.T) {
 	p, err = src.Reader.Read(t.Context())
 	if err != nil || len(p.Registry) != 3 || slices.ContainsFunc(p.Registry, func(e snapshot.Entry) bool { return *e.Terminal }) {
 		t.Errorf("after the archived rows were dropped: %+v, %v", p.Registry, err)
+	}
+}
+
+// TestPullRequestsInShepherd holds what its store says of a session's pull request, and that a store without any of that is read all the same.
+func TestPullRequestsInShepherd(t *testing.T) {
+	t.Parallel()
+	const head = "1a2b3c4d5e6f1a2b3c4d5e6f1a2b3c4d5e6f1a2b"
+	pull := func(number int64, state, head string) *snapshot.PullRequest {
+		p := &snapshot.PullRequest{By: "Shepherd", State: state, Head: head}
+		if number != 0 {
+			p.Number = &number
+		}
+		return p
+	}
+	for name, tc := range map[string]struct {
+		session int
+		changes shepherdtest.Row
+		heard   string
+		exec    string
+		want    *snapshot.PullRequest
+	}{
+		"archived as merged":            {session: shepherdtest.Archived, want: pull(0, "merged", "")},
+		"archived as merged, by number": {session: shepherdtest.Archived, changes: shepherdtest.Row{"mergingPrNumber": 12}, want: pull(12, "merged", "")},
+		"archived by a person":          {session: shepherdtest.Archived, changes: shepherdtest.Row{"archiveReason": "operator"}},
+		"archived without a reason":     {session: shepherdtest.Archived, changes: shepherdtest.Row{"archiveReason": nil}},
+		"being restored":                {session: shepherdtest.Archived, changes: shepherdtest.Row{"archivedAt": nil}},
+		"before that column":            {session: shepherdtest.Archived, exec: "ALTER TABLE sessions DROP COLUMN archiveReason"},
+		"merged, and not archived yet":  {session: shepherdtest.Running, heard: `{"kind":"github","state":"merged","number":12,"title":"secret","headSha":"` + head + `"}`, want: pull(12, "merged", head)},
+		"open":                          {session: shepherdtest.Running, heard: `{"state":"open","number":12,"headSha":"main"}`, want: pull(12, "open", "")},
+		"none":                          {session: shepherdtest.Running, heard: `{"state":"none"}`},
+		"of an unknown state":           {session: shepherdtest.Running, heard: `{"state":"Merged!","number":12}`},
+		"of a number that is none":      {session: shepherdtest.Running, heard: `{"state":"closed","number":-12}`, want: pull(0, "closed", "")},
+		"no JSON":                       {session: shepherdtest.Running, heard: `merged`},
+		"too long":                      {session: shepherdtest.Running, heard: `{"state":"merged","title":"` + strings.Repeat("x", 64<<10) + `"}`},
+		"before that table":             {session: shepherdtest.Running, exec: "DROP TABLE session_git_cache"},
+	} {
+		s, src := newShepherd(t, records.Registry)
+		row := shepherdtest.Sessions(t)[tc.session].With(tc.changes)
+		s.Insert("sessions", row)
+		if tc.heard != "" {
+			s.Insert("session_git_cache", shepherdtest.Row{"sessionId": row["id"], "gitJson": tc.heard, "updatedAt": 1795197137709})
+		}
+		if tc.exec != "" {
+			s.Exec(tc.exec)
+		}
+		p, err := src.Reader.Read(t.Context())
+		if err != nil || len(p.Registry) != 1 {
+			t.Fatalf("%s: %+v, %v", name, p, err)
+		}
+		must.Equal(t, tc.want, p.Registry[0].PullRequest, "%s", name)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"winnow/internal/foreign"
+	"winnow/internal/sqlite"
 )
 
 // The forms of a Record.
@@ -29,15 +30,17 @@ const (
 	TOML   = "toml"   // the same
 	Folder = "folder" // a folder of JSON files, each with one path
 	Lines  = "lines"  // a folder of folders of files of JSON lines, the first of which has the path
+	SQLite = "sqlite" // a database with a table that has a column of paths
 )
 
 // Formats lists them.
-var Formats = []string{JSON, TOML, Folder, Lines}
+var Formats = []string{JSON, TOML, Folder, Lines, SQLite}
 
 // Record is where an agent's program writes down the projects that it was used in.
 type Record struct {
 	Tool, Path, Format string
-	// At leads to the paths, with a dot for each object on the way: to the object whose keys they are, or, of Folder and Lines, to the text itself.
+	// At leads to the paths, with a dot for each object on the way: to the object whose keys they are, or, of Folder and Lines, to the text itself. Of
+	// SQLite it is the table and its column.
 	At string
 }
 
@@ -79,6 +82,8 @@ func (r Record) read(ctx context.Context) ([]string, error) {
 		return r.files(ctx, real, 0, ".json")
 	case Lines:
 		return r.files(ctx, real, 3, ".jsonl") // year, month, day
+	case SQLite:
+		return r.rows(ctx, real)
 	}
 	f, err := foreign.Read(ctx, real, foreign.Want{Max: maxFile, Within: within})
 	if err != nil {
@@ -101,6 +106,28 @@ func (r Record) read(ctx context.Context) ([]string, error) {
 	}
 	slices.Sort(paths)
 	return paths, nil
+}
+
+// rows reads the column, each path once. Agents write while this is read: a database that is locked for long, or of another layout, gives none.
+func (r Record) rows(ctx context.Context, path string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	table, column, _ := strings.Cut(r.At, ".")
+	rows, err := sqlite.Read(ctx, path, table, column)
+	if err != nil {
+		if errors.Is(err, sqlite.ErrLayout) || errors.Is(err, foreign.ErrAbsent) {
+			return nil, fs.ErrNotExist // an older or a newer version keeps them elsewhere
+		}
+		return nil, err
+	}
+	var paths []string
+	for _, row := range rows {
+		if p, err := row.Text(column); err == nil {
+			paths = append(paths, p)
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths), nil
 }
 
 // at follows the names of objects.

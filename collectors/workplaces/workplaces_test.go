@@ -1,6 +1,7 @@
 package workplaces_test
 
 import (
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	_ "modernc.org/sqlite"
 
 	"winnow/collectors/workplaces"
 	"winnow/testkit/must"
@@ -63,6 +65,31 @@ func TestRecorded(t *testing.T) {
 			must.Equal(t, tt.want, strings.Join(recorded(t, tt.record), " "), "paths")
 		})
 	}
+}
+
+// TestRecordedInADatabase reads a column as OpenCode and Codex write it, also while the program has it open and its rows are only in the log.
+func TestRecordedInADatabase(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(must.Get(filepath.EvalSymlinks(t.TempDir()))(t), "opencode.db")
+	db := must.Get(sql.Open("sqlite", path))(t)
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	for _, statement := range []string{
+		"PRAGMA journal_mode = WAL", "CREATE TABLE project (id TEXT, worktree TEXT, name TEXT)",
+		"INSERT INTO project VALUES ('1', '/w/b', 'secret'), ('2', '/w/a', NULL), ('3', '/w/a', NULL), ('4', NULL, NULL), ('5', 'relative', NULL), ('6', 7, NULL)",
+	} {
+		must.Get(db.Exec(statement))(t)
+	}
+	r := workplaces.Record{Path: path, Format: workplaces.SQLite, At: "project.worktree"}
+	must.Equal(t, "/w/a /w/b", strings.Join(recorded(t, r), " "), "paths of an open database")
+	for name, at := range map[string]string{"another table": "projects.worktree", "another column": "project.path", "no column": "project"} {
+		r.At = at
+		must.Equal(t, 0, len(recorded(t, r)), "%s", name)
+	}
+	r.Path = filepath.Join(filepath.Dir(path), "missing.db")
+	must.Equal(t, 0, len(recorded(t, r)), "a missing database")
+	write(t, r.Path, "no database at all, and longer than nothing")
+	must.Equal(t, 0, len(recorded(t, r)), "what is no database")
 }
 
 // TestAttackARecordOfProjects has a pipe and a folder in the place of the file, and more paths than any person has projects.

@@ -1,0 +1,102 @@
+package opensessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/collectors"
+	"winnow/engine/snapshot"
+	"winnow/internal/foreign"
+	"winnow/internal/proc"
+)
+
+// Threads is where Codex keeps a lock for each thread that it has open, and false where there is no such folder.
+func Threads(env func(string) string, home string) (string, bool) {
+	dir := env("CODEX_HOME")
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(home, ".codex")
+	}
+	path := filepath.Join(dir, "thread-writer-locks")
+	_, err := os.Stat(path)
+	return path, filepath.IsAbs(path) && !errors.Is(err, fs.ErrNotExist)
+}
+
+// CodexSource is the source agents/<name> for a folder of Codex's locks. Locks is the kernel's list, /proc/locks.
+//
+// Codex (seen with 0.169.0) makes a file <thread>.lock when it opens a thread, new or resumed, and locks it (flock) for as long as it has the thread open.
+// When it closes the thread, or ends by itself, it removes the file. So a file that no process has locked was left by a Codex that was killed,
+// and the file's time is when that Codex opened the thread. One Codex may have several threads open.
+func CodexSource(name, path, locks string) collectors.Source {
+	full := Kind + "/" + name
+	return collectors.Source{Name: full, Kind: Kind, Path: path, Reader: codex{full, path, locks}}
+}
+
+type codex struct{ source, path, locks string }
+
+var threadLock = regexp.MustCompile(`^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.lock$`)
+
+func (c codex) Read(ctx context.Context) (collectors.Part, error) {
+	dir, err := foreign.Path(c.path)
+	if err != nil {
+		return collectors.Part{}, reader{c.source, c.path}.failed(err)
+	}
+	entries, err := fs.ReadDir(foreign.DirFS{Dir: dir, Context: ctx, MaxEntries: maxFiles}, ".")
+	if err != nil {
+		return collectors.Part{}, reader{c.source, c.path}.failed(err)
+	}
+	type file struct {
+		thread string
+		stat   unix.Stat_t
+	}
+	var files []file
+	for _, e := range entries {
+		name := threadLock.FindStringSubmatch(strings.ToLower(e.Name()))
+		var st unix.Stat_t
+		if name == nil || unix.Lstat(filepath.Join(dir, e.Name()), &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || int(st.Uid) != os.Geteuid() {
+			continue
+		}
+		files = append(files, file{name[1], st})
+	}
+	held, err := c.held()
+	if err != nil {
+		return collectors.Part{}, fmt.Errorf("read which threads of Codex are open: %w: all that may belong to one stays", err)
+	}
+	var part collectors.Part
+	for _, f := range files {
+		s := snapshot.OpenSession{Source: c.source, Agent: "codex", ID: f.thread, WrittenAt: new(time.Unix(f.stat.Mtim.Unix()).UTC())}
+		var now unix.Stat_t
+		switch pids := held[f.stat.Ino]; {
+		case len(pids) > 0:
+			s.PID = max(0, pids[0])
+		case unix.Lstat(filepath.Join(dir, f.thread+".lock"), &now) == nil && now.Ino == f.stat.Ino && now.Mtim == f.stat.Mtim:
+			s.Ended = new(true)
+		}
+		part.Open = append(part.Open, s)
+	}
+	return part, ctx.Err()
+}
+
+// held are the processes that have a lock, by the inode of its file. The device is left out: btrfs gives the kernel's list another one than stat. A
+// file on another device with the same inode then seems to be locked, and its thread to be open, which keeps.
+func (c codex) held() (map[uint64][]int, error) {
+	text, err := os.ReadFile(c.locks)
+	if err != nil {
+		return nil, err
+	}
+	held := map[uint64][]int{}
+	for _, l := range proc.Locks(text) {
+		if inode, ok := l.Inode(); ok {
+			held[inode] = append(held[inode], l.PID)
+		}
+	}
+	return held, nil
+}
