@@ -17,6 +17,7 @@ import (
 	acttmux "winnow/actuators/panes/tmux"
 	actprocs "winnow/actuators/processes"
 	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
 	"winnow/collectors/processes"
 	"winnow/engine/decision"
 	"winnow/engine/eval"
@@ -45,7 +46,7 @@ func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snap
 func (s *sweeper) carrier(snap *snapshot.Snapshot, j actuators.Judge, kinds []string, caps actuators.Caps) *actuators.Carrier {
 	return &actuators.Carrier{
 		Judge:    j,
-		Journal:  s.ledger,
+		Journal:  journal{s.ledger, s.logger},
 		ByKind:   s.actuators(snap.Host, rootsOf(snap)),
 		Kinds:    kinds,
 		Caps:     caps,
@@ -162,7 +163,7 @@ func (s *sweeper) settle(ctx context.Context) ([]decision.Act, error) {
 				return nil, fmt.Errorf("record how act %s went: %w", in.ID, err)
 			}
 		}
-		out = append(out, decision.Act{ID: in.ID, Candidate: in.Candidate, Kind: in.Kind, Label: in.Label, Outcome: o})
+		out = append(out, decision.Act{ID: in.ID, Candidate: in.Candidate, Decision: in.Decision, Kind: in.Kind, Label: in.Label, Outcome: o})
 	}
 	return out, nil
 }
@@ -177,7 +178,7 @@ func (s *sweeper) sayUnsettled(ctx context.Context) error {
 		return fmt.Errorf("read unsettled acts: %w", err)
 	}
 	if n := len(open); n > 0 {
-		s.note("%d act(s) of an earlier sweep were cut short; the next sweep --apply finds out how they went", n)
+		s.note("an earlier sweep was cut short in %s; the next sweep --apply finds out how it went", text.Plural(n, "act"))
 	}
 	return nil
 }

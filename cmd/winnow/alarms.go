@@ -76,7 +76,7 @@ func (s *sweeper) rulesName(env []string) string {
 			}
 		}
 	}
-	if p := s.cfg.Policy; len(p.Paths) > 0 || !p.Embedded {
+	if p := s.cfg.Policy; len(p.Paths)+len(p.Bundles) > 0 || !p.Embedded {
 		fmt.Fprintln(sum, s.policy.Digest)
 	}
 	return hex.EncodeToString(sum.Sum(nil))

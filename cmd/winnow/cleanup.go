@@ -104,11 +104,13 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	if no != nil {
 		return a.refuse(*no)
 	}
-	r := report.New(report.Cleanup, ulid.Make().String(), snap, p, a.ruled(snap), res, snapshot.KindNames())
+	r := report.New(report.Cleanup, ulid.Make().String(), snap, p, a.ruled(snap), res, &a.cfg.Rules.Config, snapshot.KindNames())
 	mem = s.learn(mem, snap)
 	if err := s.record(ctx, r.Sweep, started, r, snap, eval.Sightings(mem.sightings, snap, res.Decisions), mem, res.Decisions); err != nil {
 		return err
 	}
+	s.logger = s.newLogger(ctx, r, snap)
+	s.later = append(s.later, s.deliver)
 	act := s.actOn(ctx, r.Sweep, snap, t, d)
 	if err := s.ledger.NoteActs(context.WithoutCancel(ctx), r.TakenAt, []decision.Act{act}, identities([]decision.Decision{d})); err != nil {
 		s.log.Warn("note acts", "error", err)
@@ -183,7 +185,7 @@ func (t asked) verdict(res eval.Result, kinds []string) (decision.Decision, *Ref
 	case d.Verdict != decision.Reap && len(d.Objections) == 0:
 		return d, t.refused(t.own(), isKept, nothingShut, explain, "no rule found a reason to reap %s%s", t.id, t.hint())
 	case d.Verdict != decision.Reap:
-		no := t.refused(t.own(), isKept, nothingShut, explain, "%s is kept: %s", t.id, report.Messages(d.Objections))
+		no := t.refused(t.own(), isKept, nothingShut, explain, "%s is kept: %s", t.id, report.Messages(report.Real(d.Objections)))
 		no.Objections = d.Objections
 		if slices.ContainsFunc(d.Objections, func(o decision.Reason) bool { return o.Rule == ruleAttached }) {
 			no.Reason = isAttached

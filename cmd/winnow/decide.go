@@ -43,8 +43,14 @@ func (a *app) decide(ctx context.Context, files []string, f showFlags) error {
 		if err != nil {
 			return fmt.Errorf("decide on %s: %w", file, err)
 		}
-		r := report.New(report.Decide, "", s, p, a.ruled(s), res, f.kinds)
+		r := report.New(report.Decide, "", s, p, a.ruled(s), res, &a.cfg.Rules.Config, f.kinds)
+		a.sayBundles(r)
 		r.Held(a.cfg.Act.Caps.Floor().Plan(a.touched(f.kinds), res.Decisions, actuators.Past{}))
+		if f.explain {
+			if err := a.otherwise(ctx, e, s, r, f.all); err != nil {
+				return err
+			}
+		}
 		if a.flags.format == "text" && len(files) > 1 {
 			fmt.Fprintf(a.out, "== %s\n", text.Clean(file))
 		}

@@ -67,12 +67,12 @@ func newDoctor(a *app) *cobra.Command {
 
 func (a *app) examine(ctx context.Context) []Check {
 	loaded, rules := a.checkPolicies(ctx)
-	checks := slices.Concat([]Check{a.checkConfig()}, a.checkLevelsSet(), a.checkState(ctx), []Check{loaded}, a.checkOwn(rules), checkKernel(a.cfg.State), checkPrograms(ctx))
+	checks := slices.Concat([]Check{a.checkConfig()}, a.checkLevelsSet(), a.checkState(ctx), []Check{loaded}, a.checkBundles(), a.checkOwn(rules), checkKernel(a.cfg.State), checkPrograms(ctx))
 	s, err := a.look(ctx, sources.Scope{}, a.recall(ctx))
 	if err != nil {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
 	}
-	return byArea(slices.Concat(checks, checkProjects(s), a.checkTrash(ctx, s), checkSources(s), a.checkHerdr(s), a.checkHost(s), a.checkRules(s, rules)))
+	return byArea(slices.Concat(checks, checkProjects(s), a.checkTrash(ctx, s), checkSources(s), a.checkHerdr(s), a.checkHost(s), oddHost(a.cfg.Collect.Processes.Root, s, rules), a.checkRules(s, rules)))
 }
 
 // byArea puts the checks of an area together, where its first one stands.
@@ -137,7 +137,7 @@ func (a *app) checkState(ctx context.Context) []Check {
 	default:
 		out = append(out, Check{"state", "ledger", healthy, "can be read, nothing is open"})
 	}
-	return out
+	return append(out, a.checkKept(ctx, l)...)
 }
 
 func (a *app) checkPolicies(ctx context.Context) (Check, map[string]policy.Rule) {
@@ -147,6 +147,22 @@ func (a *app) checkPolicies(ctx context.Context) (Check, map[string]policy.Rule)
 	}
 	defer e.Close()
 	return Check{"policies", "policies", healthy, fmt.Sprintf("%s, revision %s, %s", text.Plural(len(p.Rules()), "rule"), p.Revision, p.Digest[:min(len(p.Digest), 19)])}, p.Rules()
+}
+
+// checkBundles says how the bundles stand that the configuration names.
+func (a *app) checkBundles() []Check {
+	var out []Check
+	for _, s := range a.bundles {
+		c := Check{"policies", "bundle " + s.Name, healthy, "revision " + revisionText(s)}
+		switch {
+		case s.Digest == "":
+			c.Status, c.Detail = broken, "there is no good copy: "+s.Problem
+		case s.Problem != "":
+			c.Status, c.Detail = limited, c.Detail+" goes on; "+problemText(s)
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 // checkOwn lists the parameters that loaded rules declare, each with its value.
@@ -242,7 +258,7 @@ func checkSources(s *snapshot.Snapshot) []Check {
 	var out []Check
 	for _, name := range slices.Sorted(maps.Keys(s.Sources)) {
 		src := s.Sources[name]
-		c := Check{"source", name, healthy, fmt.Sprintf("%d read in %s", src.Seen, text.Span(time.Duration(src.Took*float64(time.Second))))}
+		c := Check{"source", name, healthy, fmt.Sprintf("%d read in %s", src.Seen, text.Took(time.Duration(src.Took*float64(time.Second))))}
 		switch src.Status {
 		case snapshot.Failed:
 			c.Status, c.Detail = broken, src.Error
@@ -295,7 +311,7 @@ func (a *app) checkHost(s *snapshot.Snapshot) []Check {
 	}
 	if h.SteadySince != nil && s.TakenAt.Sub(*h.SteadySince) < config.Seconds(a.cfg.Rules.SteadyFor) {
 		out = append(out, Check{"source", "clock", limited, fmt.Sprintf("the machine booted, resumed or changed its clock %s ago: everything is kept until rules.steady_for (%s) have passed",
-			text.Span(s.TakenAt.Sub(*h.SteadySince)), config.Seconds(a.cfg.Rules.SteadyFor))})
+			text.Span(s.TakenAt.Sub(*h.SteadySince)), text.Span(config.Seconds(a.cfg.Rules.SteadyFor)))})
 	}
 	return out
 }
@@ -310,6 +326,9 @@ func (a *app) checkRules(s *snapshot.Snapshot, rules map[string]policy.Rule) []C
 		}
 		c := Check{"rule", id, healthy, "can fire here"}
 		var because []string
+		if s.Sources[snapshot.Proc].Status != snapshot.OK {
+			because = append(because, "not all processes could be read (see proc above), and whether a thing is in use rests on them")
+		}
 		for _, need := range rules[id].Needs {
 			switch missing, known := can[need]; {
 			case !known:

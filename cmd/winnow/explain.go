@@ -25,11 +25,19 @@ import (
 	"winnow/internal/plain"
 )
 
-// Explained is what winnow explain prints as JSON: the engine's explanation, and where the facts came from.
+// explanationSchema names the shape of Explained.
+const explanationSchema = "winnow.explanation/v1"
+
+// Explained is what winnow explain prints as JSON: the engine's explanation, and where the facts came from. docs/schemas/explanation.json is
+// generated from it.
 type Explained struct {
+	Schema string `json:"schema" jsonschema:"enum=winnow.explanation/v1"`
 	explain.Explanation
-	TakenAt time.Time        `json:"taken_at"`
-	Policy  report.PolicyRef `json:"policy"`
+	// Otherwise is what would have to be otherwise for the other verdict; absent where no rule claims the candidate, and where it was not found
+	// out.
+	Otherwise *decision.Otherwise `json:"otherwise,omitempty"`
+	TakenAt   time.Time           `json:"taken_at"`
+	Policy    report.PolicyRef    `json:"policy"`
 	// Main is the one reason that says most to a person.
 	Main *decision.Main `json:"main,omitempty"`
 	// Sources are those that the candidate, or evidence about it, rests on.
@@ -49,8 +57,9 @@ func newExplain(a *app) *cobra.Command {
 		Use:   "explain ID",
 		Short: "Why one candidate goes or stays, and what would have to be different",
 		Long: `Explain judges one candidate and says in a sentence why it goes or stays, which command comes next, and what every rule said that spoke.
-With --rules it shows each rule's file and line, the facts that it rested on and where those came from, and what would have to be
-different for the other verdict. ID may be shortened while it is unambiguous.`,
+It then says the smallest set of facts with which the verdict would be the other one; this was searched, and decided again.
+With --rules it shows each rule's file and line, the facts that it rested on with their source and age, and how near the other rules came.
+ID may be shortened while it is unambiguous. --format json and markdown have all of it.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, ids []string) error { return a.explain(cmd.Context(), ids[0], file, rules) },
 	}
@@ -89,6 +98,9 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 			return err
 		}
 	}
+	if a.flags.format == "markdown" {
+		return explainMarkdown(a.out, out)
+	}
 	return a.show(out, "  ", func(w io.Writer) { a.paint.explainText(w, out, rules) })
 }
 
@@ -102,14 +114,36 @@ func (a *app) explanation(ctx context.Context, e *eval.Engine, p *policy.Policy,
 	if err != nil {
 		return Explained{}, err
 	}
-	out := Explained{
-		Explanation: x, TakenAt: s.TakenAt, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest}, Sources: map[string]snapshot.Source{}, Subject: sub,
+	var other *decision.Otherwise
+	if x.InScope && x.Error == "" {
+		if other, err = e.Otherwise(ctx, sub, eval.Search{}); err != nil {
+			if ctx.Err() != nil {
+				return Explained{}, err
+			}
+			a.log.Warn("what would change the decision was not found out", "candidate", id, "error", err)
+		}
 	}
-	out.Main = report.Main(decided(out), s)
+	out := Explained{
+		Schema: explanationSchema, Explanation: x, Otherwise: other, TakenAt: s.TakenAt, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest, Bundles: a.bundleRefs()}, Sources: map[string]snapshot.Source{}, Subject: sub,
+	}
+	ageFacts(out.Findings, time.Now())
+	ageFacts(out.Objections, time.Now())
+	out.Main = report.Main(decided(out), s, &a.cfg.Rules.Config)
 	for name := range sub.EvidenceSources {
 		out.Sources[name] = s.Sources[name]
 	}
 	return out, nil
+}
+
+// ageFacts says of every fact how long ago it was read.
+func ageFacts(fired []explain.Fired, now time.Time) {
+	for _, f := range fired {
+		for i := range f.Facts {
+			if at := f.Facts[i].AsOf; at != nil {
+				f.Facts[i].Age = new(max(0, now.Sub(*at).Round(time.Millisecond).Seconds()))
+			}
+		}
+	}
 }
 
 // explained is the text of an explanation, with the rules, for so many columns.
@@ -174,6 +208,9 @@ func (p paint) explainText(w io.Writer, x Explained, rules bool) {
 	if next != "" {
 		p.Sentence(w, "next: "+text.Clean(next))
 	}
+	if o := report.Otherwise(x.Otherwise); o != "" && !rules {
+		p.Sentence(w, text.Clean(o))
+	}
 	if x.Label != "" && !strings.HasSuffix(x.ID, x.Label) {
 		if label := report.Label(d); label != x.ID {
 			p.Sentence(w, p.Dim("its name: "+text.Clean(label)))
@@ -203,7 +240,7 @@ func (p paint) explainText(w io.Writer, x Explained, rules bool) {
 	if x.Verdict == decision.Reap {
 		p.Sentence(w, p.Dim("winnow retain "+text.Clean(text.Quote(x.ID))+" --reason TEXT keeps it"))
 	}
-	p.Sentence(w, p.Dim("--rules shows the rules, their facts, and what would have to be different"))
+	p.Sentence(w, p.Dim("--rules shows the rules, their facts with source and age, and what would have to be different"))
 }
 
 // firedText is a rule a line with what it says; with rules a paragraph, with where it stands and the facts.
@@ -212,13 +249,18 @@ func (p paint) firedText(w io.Writer, title string, fired []explain.Fired, rules
 		return
 	}
 	fmt.Fprintf(w, "\n%s\n", p.Bold(title))
+	var rows []text.Row
+	said := slices.ContainsFunc(fired, func(f explain.Fired) bool { return report.Says(f.Reason) })
 	for _, f := range fired {
 		if !rules {
+			if said && !report.Says(f.Reason) {
+				continue
+			}
 			row := text.Row{Lead: f.Rule, Color: p.Dim, Text: f.Message}
 			if f.Level != "" {
 				row.Rest = "its level is " + f.Level + " (rules.levels)"
 			}
-			p.Rows(w, row)
+			rows = append(rows, row)
 			continue
 		}
 		fmt.Fprintf(w, "  %s  %s\n", text.Clean(f.Rule), p.Dim(place(f.File, f.Line)))
@@ -231,7 +273,65 @@ func (p paint) firedText(w io.Writer, title string, fired []explain.Fired, rules
 				p.Indented(w, 6, p.Dim(text.Clean(k)+" = "+shown))
 			}
 		}
+		p.factsText(w, f)
 	}
+	p.Rows(w, rows...)
+}
+
+// maxFacts is how many facts of one rule are shown to a person.
+const maxFacts = 12
+
+// factsText is what a rule rests on, each fact with its source and age: first those that it came to its end at. What is not known comes last: most
+// of it is of things that the candidate does not have.
+func (p paint) factsText(w io.Writer, fired explain.Fired) {
+	if len(fired.Facts) == 0 {
+		return
+	}
+	p.Indented(w, 4, "its facts")
+	facts, decided := slices.Clone(fired.Facts), map[string]bool{}
+	for _, c := range innermost(fired.Missing) {
+		for _, v := range c.Values {
+			decided[v.Name] = true
+		}
+	}
+	rank := func(f explain.Fact) int {
+		if decided[f.Fact] {
+			return -1
+		}
+		return rankFact(f)
+	}
+	slices.SortStableFunc(facts, func(a, b explain.Fact) int { return cmp.Compare(rank(a), rank(b)) })
+	for _, f := range facts[:min(len(facts), maxFacts)] {
+		p.Indented(w, 6, text.Clean(f.Fact)+" "+factValue(f)+"  "+p.Dim(text.Clean(origin(f))))
+	}
+	if n := len(facts) - maxFacts; n > 0 {
+		p.Indented(w, 6, p.Dim(fmt.Sprintf("and %d more (--format json)", n)))
+	}
+}
+
+func rankFact(f explain.Fact) int {
+	switch {
+	case f.Unknown:
+		return 2
+	case f.Source == explain.FromConfig:
+		return 1
+	}
+	return 0
+}
+
+func factValue(f explain.Fact) string {
+	if f.Unknown {
+		return "is not known"
+	}
+	return "= " + value(f.Value)
+}
+
+// origin says where a fact comes from, and how long ago it was read.
+func origin(f explain.Fact) string {
+	if f.Age == nil {
+		return f.Source
+	}
+	return fmt.Sprintf("%s, %s ago", cmp.Or(f.Source, "look"), text.Span(time.Duration(*f.Age*float64(time.Second))))
 }
 
 // agentText names who may be the living agent of a process that carries an agent's marker.
@@ -255,6 +355,10 @@ func (p paint) agentText(w io.Writer, sub *subject.Subject) {
 // differentText says what it would take to come to the other verdict.
 func (p paint) differentText(w io.Writer, x Explained) {
 	fmt.Fprintf(w, "\n%s\n", p.Bold("what would have to be different"))
+	if o := report.Otherwise(x.Otherwise); o != "" {
+		p.Indented(w, 2, text.Clean(o))
+		p.Indented(w, 4, p.Dim(fmt.Sprintf("found by search and decided again, in %s", text.Plural(x.Otherwise.Decided, "decision"))))
+	}
 	if x.Verdict == decision.Reap {
 		p.Indented(w, 2, "any one objection keeps it. These rules looked, and did not object:")
 		var names []string

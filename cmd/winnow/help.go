@@ -22,12 +22,13 @@ func exitCodes() *cobra.Command {
   0    done
   1    failed: nothing, or nothing more, was done
   2    wrong use or configuration; the message names the key or flag
-  3    done in part: a source failed, or an act failed or was refused by the floor
+  3    done in part: a source failed, a bundle of policies was refused, or an act failed or was refused by the floor
   4    with --exit-code: something would be reaped
   5    a cap held; act.caps in config.yaml says what each counts
   130  ended at once by a second signal (128 + its number); 141 when the reader of its output closed the pipe
 
-When several apply, 5 comes before 3, and 3 before 4.`,
+When several apply, 5 comes before 3, and 3 before 4. The commands below winnow policy end with 1 also when a test failed or a file is not formatted,
+and with 2 when policies are refused.`,
 	}
 }
 

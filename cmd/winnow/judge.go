@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
 
+	"winnow/cmd/winnow/bundles"
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/sources"
+	"winnow/engine/bundle"
 	"winnow/engine/decision"
 	"winnow/engine/eval"
 	"winnow/engine/policy"
@@ -18,32 +21,61 @@ import (
 	"winnow/policies"
 )
 
-// engine loads the policies that decide and prepares them. What the operator brings is parsed and evaluated in a process of its own,
-// which ends with this one; the embedded policies alone are evaluated here.
+// engine loads the policies that the configuration names and prepares them. It asks no server: a bundle is the last good one.
 func (a *app) engine(ctx context.Context) (*eval.Engine, *policy.Policy, error) {
+	return a.engineBy(ctx, bundles.Look{})
+}
+
+// engineBy is engine with bundles that are looked for as look says.
+func (a *app) engineBy(ctx context.Context, look bundles.Look) (*eval.Engine, *policy.Policy, error) {
 	trees, err := a.trees(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	limits := eval.Limits{Timeout: a.cfg.Policy.Timeout, HeapBytes: a.cfg.Policy.Memory}
-	if len(a.cfg.Policy.Paths) > 0 {
-		e, p, err := eval.Apart(ctx, policy.LoadOptions{Trees: trees}, limits, eval.Self())
+	var e *eval.Engine
+	var p *policy.Policy
+	if len(a.cfg.Policy.Bundles) > 0 {
+		e, p, err = a.publishedEngine(ctx, trees, look)
+	} else {
+		e, p, err = ruleset{trees, a.cfg}.engine(ctx)
+	}
+	if p != nil {
 		a.policy = p
-		if err == nil {
-			if err := a.checkRuled(p); err != nil {
-				return nil, nil, errors.Join(err, e.Close())
-			}
-		}
+	}
+	return e, p, err
+}
+
+// ruleset is what decides: policies, and the configuration that they read. Two of them can be compared.
+type ruleset struct {
+	trees []policy.Tree
+	cfg   *config.Config
+}
+
+// engine loads the policies of a ruleset, prepares them, and holds the configuration against them. The policy is also given where it is
+// refused because of the configuration.
+func (r ruleset) engine(ctx context.Context) (*eval.Engine, *policy.Policy, error) {
+	e, p, err := r.load(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.check(p); err != nil {
+		return nil, p, errors.Join(err, e.Close())
+	}
+	return e, p, nil
+}
+
+// load loads the policies of a ruleset and prepares them. What the operator brings is parsed and evaluated in a process of its own,
+// which ends with this one; the embedded policies alone are evaluated here.
+func (r ruleset) load(ctx context.Context) (*eval.Engine, *policy.Policy, error) {
+	limits := eval.Limits{Timeout: r.cfg.Policy.Timeout, HeapBytes: r.cfg.Policy.Memory}
+	if !r.embedded() {
+		e, p, err := eval.Apart(ctx, policy.LoadOptions{Trees: r.trees}, limits, eval.Self())
 		return e, p, policyError(ctx, err)
 	}
-	p, err := policy.Load(ctx, policy.LoadOptions{Trees: trees})
+	p, err := policy.Load(ctx, policy.LoadOptions{Trees: r.trees})
 	if err != nil {
 		return nil, nil, policyError(ctx, err)
 	}
-	if err := a.checkRuled(p); err != nil {
-		return nil, nil, err
-	}
-	a.policy = p
 	e, err := eval.New(p, limits)
 	if err != nil {
 		return nil, nil, fmt.Errorf("prepare policies: %w", err)
@@ -51,18 +83,32 @@ func (a *app) engine(ctx context.Context) (*eval.Engine, *policy.Policy, error) 
 	return e, p, nil
 }
 
-// checkRuled holds what the configuration says of rules against those that were loaded: levels, and parameters of one's own rules, which get
-// their values here.
-func (a *app) checkRuled(p *policy.Policy) error {
-	if err := a.cfg.CheckLevels(slices.Sorted(maps.Keys(p.Rules()))); err != nil {
+// embedded reports whether the program brought all of it.
+func (r ruleset) embedded() bool {
+	return !slices.ContainsFunc(r.trees, func(t policy.Tree) bool { return t.Name != embeddedTree })
+}
+
+// check holds what the configuration says of rules against those that were loaded: levels, and parameters of one's own rules, which get
+// their values here. A rule of beside counts as loaded too: a configuration that is for two versions of the policies may name it.
+func (r ruleset) check(p *policy.Policy, beside ...*policy.Policy) error {
+	rules, own := p.Rules(), p.Parameters()
+	for _, other := range beside {
+		maps.Copy(rules, other.Rules())
+		for _, x := range other.Parameters() {
+			if !slices.ContainsFunc(own, func(y policy.Parameter) bool { return x.Name == y.Name }) {
+				own = append(own, x)
+			}
+		}
+	}
+	if err := r.cfg.CheckLevels(slices.Sorted(maps.Keys(rules))); err != nil {
 		return err
 	}
-	return a.cfg.SetOwn(p.Parameters())
+	return r.cfg.SetOwn(own)
 }
 
 // withOwn gives the parameters of one's own rules their values where nothing is judged. The embedded rules have none.
 func (a *app) withOwn(ctx context.Context) error {
-	if len(a.cfg.Policy.Paths) == 0 {
+	if len(a.cfg.Policy.Paths)+len(a.cfg.Policy.Bundles) == 0 {
 		return a.cfg.SetOwn(nil)
 	}
 	e, _, err := a.engine(ctx)
@@ -72,24 +118,61 @@ func (a *app) withOwn(ctx context.Context) error {
 	return e.Close()
 }
 
-// trees are the embedded policies, the operator's folders, or both.
+// embeddedTree is the name of the policies that the program brings.
+const embeddedTree = "embedded"
+
+// trees are the embedded policies, the operator's folders, or both; bundles come beside them.
 func (a *app) trees(ctx context.Context) ([]policy.Tree, error) {
 	var trees []policy.Tree
 	if a.cfg.Policy.Embedded {
-		trees = append(trees, policy.Tree{Name: "embedded", FS: policies.Files})
+		trees = append(trees, policy.Tree{Name: embeddedTree, FS: policies.Files})
 	}
 	for _, p := range a.cfg.Policy.Paths {
-		real, err := foreign.Folder(p)
+		t, err := policyTree(ctx, p)
 		if err != nil {
-			return nil, config.Mistakef("--policy: %s; give a folder of .rego files that no other user can change. Nothing was decided", policyFolder(p, err))
+			return nil, config.Mistakef("--policy: %w", err)
 		}
-		files := foreign.DirFS{Dir: real, Want: foreign.Want{Max: policy.MaxPolicyFile, Ruling: true}, Context: ctx, MaxEntries: policy.MaxPolicyEntries}
-		trees = append(trees, policy.Tree{Name: p, FS: files, Prefix: p})
+		trees = append(trees, t)
 	}
-	if len(trees) == 0 {
-		return nil, config.Mistakef("no policies: --no-embedded-policy leaves none; add --policy FOLDER")
+	if len(trees)+len(a.cfg.Policy.Bundles) == 0 {
+		return nil, config.Mistakef("no policies: --no-embedded-policy leaves none; add --policy PATH")
 	}
 	return trees, nil
+}
+
+// policyTree is what a person names as policies: a folder, or a bundle. A bundle that is named like this is not verified: the person who names it
+// vouches for it, as for a folder.
+func policyTree(ctx context.Context, name string) (policy.Tree, error) {
+	real, err := foreign.Folder(name)
+	if errors.Is(err, foreign.ErrNotFolder) {
+		return policyBundle(ctx, name)
+	}
+	if err != nil {
+		return policy.Tree{}, fmt.Errorf("%s; give a folder of .rego files, or a bundle, that no other user can change. Nothing was decided", policyFolder(name, err))
+	}
+	return policy.Tree{Name: name, FS: policyFiles(ctx, real), Prefix: name}, nil
+}
+
+// policyFiles are the files of a folder of rules, by its real path: such that no other user can change.
+func policyFiles(ctx context.Context, real string) fs.FS {
+	return foreign.DirFS{Dir: real, Want: foreign.Want{Max: policy.MaxPolicyFile, Ruling: true}, Context: ctx, MaxEntries: policy.MaxPolicyEntries}
+}
+
+// policyBundle is a bundle as a tree of policies.
+func policyBundle(ctx context.Context, name string) (policy.Tree, error) {
+	_, err := foreign.Path(name)
+	var f foreign.File
+	if err == nil {
+		f, err = foreign.Read(ctx, name, foreign.Want{Max: bundle.Max, Ruling: true})
+	}
+	if err != nil {
+		return policy.Tree{}, fmt.Errorf("%w; give a folder of .rego files, or a bundle, that no other user can change. Nothing was decided", err)
+	}
+	b, err := bundle.Read(f.Data, nil)
+	if err != nil {
+		return policy.Tree{}, fmt.Errorf("%s is no bundle that can be used: %w. Nothing was decided", name, err)
+	}
+	return b.Tree(name, name), nil
 }
 
 // policyFolder says what is wrong with a folder, and of a link where it leads to.

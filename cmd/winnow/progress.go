@@ -61,7 +61,7 @@ func (p *progress) draw() {
 	if len(p.running) == 0 {
 		return
 	}
-	line := fmt.Sprintf("reading %s (%s)", text.Clean(strings.Join(counts(p.running), ", ")), text.Span(time.Since(p.start)))
+	line := fmt.Sprintf("reading %s (%s)", text.Clean(strings.Join(counts(p.running), ", ")), text.Took(time.Since(p.start)))
 	_, width := text.Terminal(p.w)
 	fmt.Fprintf(p.w, "\r\x1b[K%s", ansi.Truncate(line, width-1, "…"))
 	p.drawn = true

@@ -162,7 +162,7 @@ func (s *sweeper) unsteady(snap *snapshot.Snapshot) string {
 	case since == nil:
 		return "since when its clock is steady is not known"
 	case snap.TakenAt.Sub(*since) < wait:
-		return fmt.Sprintf("the machine booted, resumed or changed its clock less than rules.steady_for (%s) ago", wait)
+		return fmt.Sprintf("the machine booted, resumed or changed its clock less than rules.steady_for (%s) ago", text.Span(wait))
 	}
 	return ""
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"winnow/cmd/winnow/bundles"
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/review"
@@ -23,17 +24,6 @@ import (
 	"winnow/engine/snapshot"
 	"winnow/internal/outfile"
 )
-
-// ReviewSchema names the shape of what winnow review --format json prints.
-const ReviewSchema = "winnow.review/v1"
-
-// Review is what winnow review prints as JSON.
-type Review struct {
-	Schema  string           `json:"schema"`
-	Sweep   string           `json:"sweep"`
-	Policy  report.PolicyRef `json:"policy"`
-	Stories []story.Story    `json:"stories"`
-}
 
 func newReview(a *app) *cobra.Command {
 	var f showFlags
@@ -61,7 +51,7 @@ func (a *app) review(ctx context.Context, f showFlags) error {
 	if err != nil {
 		return err
 	}
-	e, p, err := a.engine(ctx)
+	e, p, err := a.engineBy(ctx, bundles.Look{Ask: true})
 	if err != nil {
 		return err
 	}
@@ -71,7 +61,7 @@ func (a *app) review(ctx context.Context, f showFlags) error {
 	}
 	stories := story.Of(snap, r)
 	if a.json() {
-		doc := Review{Schema: ReviewSchema, Sweep: r.Sweep, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest}, Stories: stories}
+		doc := review.Document{Schema: review.Schema, Sweep: r.Sweep, Policy: r.Policy, Stories: stories}
 		if stories == nil {
 			doc.Stories = []story.Story{}
 		}

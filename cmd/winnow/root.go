@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"winnow/cmd/winnow/bundles"
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
@@ -33,6 +34,8 @@ type app struct {
 	drawing bool
 	// policy is what was loaded last; nil in a command that judges nothing.
 	policy *policy.Policy
+	// bundles say how the bundles stand that were looked for then.
+	bundles []bundles.Status
 	// workers says what became of workers; made when it is first asked, see observer.
 	workers *worker.Observer
 }
@@ -78,7 +81,7 @@ something would be reaped, 5 when a cap held (winnow help exit-codes).`,
 
 	f := root.PersistentFlags()
 	f.StringVar(&a.flags.config, "config", "", "configuration `file`")
-	f.StringArrayVar(&a.flags.policy, "policy", nil, "`folder` of your own policies, besides the embedded ones; may be repeated")
+	f.StringArrayVar(&a.flags.policy, "policy", nil, "`path` of your own policies, a folder or a bundle, besides the embedded ones; may be repeated")
 	f.BoolVar(&a.flags.noEmbedded, "no-embedded-policy", false, "leave the embedded policies out")
 	f.StringVar(&a.flags.format, "format", "text", "`form` of the output: "+strings.Join(report.Formats, ", "))
 	f.StringVar(&a.flags.logLevel, "log-level", "warn", "`level` of the log on stderr: trace, debug, info, warn, error, off")
@@ -91,7 +94,7 @@ something would be reaped, 5 when a cap held (winnow help exit-codes).`,
 		newSweep(a), newReview(a), newTop(a), newSnapshot(a), newSubjects(a), newDecide(a), newExplain(a),
 		newRetain(a), newRelease(a), newHolds(a), newCleanup(a),
 		newHistory(a), newTrash(a), newRestore(a),
-		newTrust(a), newDoctor(a), newDemo(a), newInit(a),
+		newTrust(a), newDoctor(a), newDemo(a), newInit(a), newPolicy(a),
 		newVersion(a), newMan(a), exitCodes(),
 	)
 	root.InitDefaultCompletionCmd()
@@ -111,8 +114,8 @@ func (a *app) setUp(cmd *cobra.Command) error {
 	if a.flags.logFormat != "text" && a.flags.logFormat != "json" {
 		return config.Mistakef("--log-format: unknown form %q; text or json", a.flags.logFormat)
 	}
-	if !slices.Contains(report.Formats, a.flags.format) {
-		return config.Mistakef("--format: unknown form %q; one of %s", a.flags.format, strings.Join(report.Formats, ", "))
+	if err := a.checkForm(cmd); err != nil {
+		return err
 	}
 	if a.flags.noColor {
 		a.flags.color = text.Never
@@ -200,9 +203,14 @@ func flagEnvNames(root *cobra.Command) []string {
 	var names []string
 	add := func(f *pflag.Flag) { names = append(names, config.EnvName(f.Name)) }
 	root.PersistentFlags().VisitAll(add)
-	for _, c := range root.Commands() {
+	var below func(*cobra.Command)
+	below = func(c *cobra.Command) {
 		c.LocalFlags().VisitAll(add)
+		for _, sub := range c.Commands() {
+			below(sub)
+		}
 	}
+	below(root)
 	return names
 }
 

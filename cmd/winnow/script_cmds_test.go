@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 func setBack(span string, abs func(string) string, paths []string) error {
@@ -26,6 +28,20 @@ func setBack(span string, abs func(string) string, paths []string) error {
 		}
 	}
 	return nil
+}
+
+// validCmd holds a document against the published schema of its kind: [!] valid FILE NAME.
+func validCmd(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: [!] valid FILE NAME")
+	}
+	s, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "docs", "schemas", args[1]+".json"))
+	ts.Check(err)
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(ts.ReadFile(args[0])))
+	ts.Check(err)
+	if err := s.Validate(doc); (err != nil) != neg {
+		ts.Fatalf("%s against the schema of a %s: %v", args[0], args[1], err)
+	}
 }
 
 // exitCode runs a command and demands its exit code: code N command...

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -22,6 +23,8 @@ import (
 
 	"winnow/engine/eval"
 	"winnow/ledger"
+	"winnow/testkit/attack"
+	"winnow/testkit/nginx"
 )
 
 // stopAt is the variable by which a test has the program kill itself at the nth step of its acts.
@@ -49,6 +52,7 @@ const listensAt = "WINNOW_TEST_LISTENS_AT"
 
 // program is main, with the steps of acts counted where a test asks for it.
 func program() {
+	debug.SetGCPercent(gcPercent)
 	if socket := os.Getenv(listensAt); socket != "" {
 		if _, err := net.Listen("unix", socket); err != nil {
 			panic(err)
@@ -77,25 +81,41 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup:               setUpScript,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"orphan":   orphan,
-			"jsonpath": jsonPath,
-			"alive":    aliveCmd,
-			"age":      age,
-			"code":     exitCode,
-			"until":    until,
-			"tmuxid":   tmuxID,
-			"attach":   attachCmd,
-			"herdr":    herdrCmd,
-			"sqlite":   sqliteCmd,
-			"tower":    towerCmd,
-			"screen":   screenCmd,
-			"keys":     keysCmd,
-			"resize":   resizeCmd,
-			"shows":    showsCmd,
+			"orphan":     orphan,
+			"jsonpath":   jsonPath,
+			"alive":      aliveCmd,
+			"age":        age,
+			"valid":      validCmd,
+			"code":       exitCode,
+			"until":      until,
+			"tmuxid":     tmuxID,
+			"attach":     attachCmd,
+			"herdr":      herdrCmd,
+			"sqlite":     sqliteCmd,
+			"tower":      towerCmd,
+			"screen":     screenCmd,
+			"keys":       keysCmd,
+			"resize":     resizeCmd,
+			"shows":      showsCmd,
+			"logserver":  logServerCmd,
+			"recordings": recordingsCmd,
+			"sarif":      sarifCmd,
+			"junit":      junitCmd,
+			"nginx":      nginxCmd,
+			"keypair":    keyPair,
+			"opa":        opaCmd,
+			"opaserve":   opaServes,
+			"fill":       fill,
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "root" {
 				return os.Getuid() == 0, nil
+			}
+			if cond == "race" {
+				return attack.Raced, nil
+			}
+			if cond == "nginx" {
+				return nginx.Here(), nil
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
@@ -108,6 +128,8 @@ func setUpScript(env *testscript.Env) error {
 	mark := newMark()
 	env.Values[herdrKey{}] = &heldHerdr{}
 	env.Values[towerKey{}] = &heldTower{}
+	env.Values[logKey{}] = &logServer{}
+	env.Values[nginxKey{}] = &nginx.Server{}
 	for name, dir := range map[string]string{"HOME": "home", "XDG_RUNTIME_DIR": "run", "TMUX_TMPDIR": "t", "XDG_CONFIG_HOME": "xdg", "XDG_STATE_HOME": "xdgstate"} {
 		path := filepath.Join(env.WorkDir, dir)
 		if err := os.MkdirAll(path, 0o700); err != nil {
@@ -124,6 +146,11 @@ func setUpScript(env *testscript.Env) error {
 	} {
 		env.Setenv(name, val)
 	}
+	worlds, err := filepath.Abs("../../policy_test/worlds") // saved snapshots
+	if err != nil {
+		return err
+	}
+	env.Setenv("WORLDS", worlds)
 	if err := writeOut(env.WorkDir, strings.NewReplacer("$WORK", env.WorkDir, "$MARKER", "WINNOW_"+strings.ToUpper(mark), "$MARK", mark)); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -18,24 +19,33 @@ import (
 )
 
 func newSnapshot(a *app) *cobra.Command {
-	var file string
+	var file, key string
 	var hide, argv bool
 	cmd := &cobra.Command{
 		Use:   "snapshot",
 		Short: "See only, and write the snapshot document",
 		Long: `Snapshot looks at everything and writes what it found as one JSON document (docs/input.md). Of the environment only the
-variables named in collect.processes.markers are in it, and no command lines unless --with-argv is given.`,
+variables named in collect.processes.markers are in it, and no command lines unless --with-argv is given.
+
+With --redact names, paths, labels and values are replaced by stand-ins. Equal names get equal ones, so that the document still joins, and what of a
+name the configured patterns and the policies need is kept, so that it is decided like the original; the document says under redaction what was
+kept: read that before you give it away. Two snapshots have the same stand-ins only where --redact-key names the same key.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if hide && argv {
 				return config.Mistakef("--redact and --with-argv contradict each other; choose one")
+			}
+			if key != "" && !hide {
+				return config.Mistakef("--redact-key needs --redact")
 			}
 			s, err := a.look(cmd.Context(), sources.Scope{Argv: argv}, a.recall(cmd.Context()))
 			if err != nil {
 				return err
 			}
 			if hide {
-				s = redact.Snapshot(s, a.cfg.Rules.HelperLabels)
+				if s, err = a.redacted(cmd.Context(), s, key); err != nil {
+					return err
+				}
 			}
 			if err := a.writeTo(cmd.Context(), file, func(w io.Writer) error { return text.JSON(w, s, "  ") }); err != nil {
 				return err
@@ -45,8 +55,32 @@ variables named in collect.processes.markers are in it, and no command lines unl
 	}
 	cmd.Flags().StringVarP(&file, "output", "o", "", "`file` to write to instead of stdout")
 	cmd.Flags().BoolVar(&hide, "redact", false, "replace names of people, machines, paths and values by stand-ins that still match one another")
+	cmd.Flags().StringVar(&key, "redact-key", "", "`file` with 64 hexadecimal digits: documents that are redacted with the same key have the same stand-ins")
 	cmd.Flags().BoolVar(&argv, "with-argv", false, "include command lines, which may hold secrets")
 	return cmd
+}
+
+// redacted is a copy of a snapshot that can be shown to strangers, with the stand-ins of a key in a file, "" for a key that is thrown away.
+func (a *app) redacted(ctx context.Context, s *snapshot.Snapshot, file string) (*snapshot.Snapshot, error) {
+	var key []byte
+	if file != "" {
+		path, err := config.Path(file)
+		if err == nil {
+			key, err = readRedactionKey(ctx, path)
+		}
+		if err != nil {
+			return nil, config.Mistakef("--redact-key: %w; nothing was written", err)
+		}
+	}
+	e, p, err := a.engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o, err := redaction(a.cfg, p, key)
+	if err = errors.Join(err, e.Close()); err != nil {
+		return nil, err
+	}
+	return redact.New(o).Snapshot(s), nil
 }
 
 // sourcesCode is exit 3 when a source failed: the document was written all the same.

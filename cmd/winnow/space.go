@@ -93,7 +93,7 @@ func (s *sweeper) weigh(ctx context.Context, r *report.Report) {
 		s.log.Warn("read what lies in the trash", "error", err)
 		return
 	}
-	r.Weigh(s.lying(ctx, kept))
+	r.Weigh(s.lying(ctx, kept), s.cfg.Act.TrashTTL)
 }
 
 // freeShare is the share of the file system at path that this user may still fill.

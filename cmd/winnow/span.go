@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"winnow/cmd/winnow/config"
@@ -13,8 +14,11 @@ type span time.Duration
 // Set implements pflag.Value.
 func (s *span) Set(v string) error {
 	d, err := config.Duration(v)
+	if err != nil {
+		return fmt.Errorf("%q is no duration: write 90s, 15m, 48h or 2d", v)
+	}
 	*s = span(d)
-	return err
+	return nil
 }
 
 // String implements pflag.Value; "" for a flag without a default.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"winnow/cmd/winnow/bundles"
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
 	"winnow/engine/decision"
@@ -50,11 +51,13 @@ type showFlags struct {
 	kinds    []string
 	all      bool
 	exitCode bool
+	explain  bool
 }
 
 func (f *showFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "only these `kinds`: tab, session, terminal, dir, process")
 	cmd.Flags().BoolVar(&f.all, "all", false, "also list what is spared, each with its main reason")
+	cmd.Flags().BoolVar(&f.explain, "explain", false, "say of each that is listed what would have to be otherwise for the other verdict; takes 10s at most")
 	cmd.Flags().BoolVar(&f.exitCode, "exit-code", false, "exit with 4 when something would be reaped")
 }
 
@@ -94,7 +97,7 @@ func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
 	if f.confirm && !f.apply {
 		return config.Mistakef("--confirm needs --apply: without it nothing would be done at the second look")
 	}
-	e, p, err := a.engine(ctx)
+	e, p, err := a.engineBy(ctx, bundles.Look{Ask: true})
 	if err != nil {
 		return err
 	}
@@ -108,6 +111,9 @@ func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
 		return err
 	}
 	if f.confirm && a.waits(r) {
+		if err := s.explain(ctx, r, f.show); err != nil {
+			return err
+		}
 		if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.show.all); err != nil {
 			return err
 		}
@@ -118,6 +124,9 @@ func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
 			return err
 		}
 	}
+	if err := s.explain(ctx, r, f.show); err != nil {
+		return err
+	}
 	if err := r.Write(a.out, a.paint.Paint, a.flags.format, f.show.all); err != nil {
 		return err
 	}
@@ -125,6 +134,14 @@ func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
 		return codeError{code: code}
 	}
 	return nil
+}
+
+// explain adds to what the last sweep listed what would turn it, where that was asked for.
+func (s *sweeper) explain(ctx context.Context, r *report.Report, f showFlags) error {
+	if !f.explain {
+		return nil
+	}
+	return s.otherwise(ctx, s.engine, s.seen, r, f.all)
 }
 
 // waits reports whether a second look, rules.confirm_after from now, could reap something that this one could not.

@@ -34,6 +34,10 @@ type sweeper struct {
 	unlock []func() error
 	// seen is what the last sweep looked at.
 	seen *snapshot.Snapshot
+	// later is what is still to be written down of sweeps. It is done when their reports were given, so that no person waits for it.
+	later []func(context.Context)
+	// logger logs the decisions of the sweep under way; nil where none are logged.
+	logger *decisionLogger
 }
 
 // openSweeper takes the lock and opens the ledger. Without a ledger nothing may be done, but a dry run still shows what it sees.
@@ -59,6 +63,10 @@ func (a *app) openSweeper(ctx context.Context, e *eval.Engine, p *policy.Policy,
 }
 
 func (s *sweeper) close() {
+	for _, do := range s.later {
+		do(context.Background())
+	}
+	s.later = nil
 	if s.ledger != nil {
 		if err := s.ledger.Close(); err != nil {
 			s.log.Warn("close ledger", "error", err)
@@ -104,8 +112,9 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
 	}
 	next := eval.Sightings(mem.sightings, snap, res.Decisions)
-	r := report.New(mode, id, snap, s.policy, s.ruled(snap), res, f.show.kinds)
+	r := report.New(mode, id, snap, s.policy, s.ruled(snap), res, &s.cfg.Rules.Config, f.show.kinds)
 	r.Settled = settled
+	s.sayBundles(r)
 	s.measure(ctx, snap, r.Decisions, mayGo)
 	if !f.apply {
 		s.foresee(ctx, r, snap, mem, res)
@@ -126,6 +135,8 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	if err := s.record(ctx, id, started, r, snap, next, mem, res.Decisions); err != nil {
 		return nil, err
 	}
+	s.logger = s.newLogger(ctx, r, snap)
+	s.logger.flipped(ctx, res.Decisions)
 	if f.apply {
 		s.act(ctx, r, snap, mem, res, past, f)
 		if ctx.Err() == nil && f.only == nil {
@@ -134,6 +145,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	}
 	s.weigh(context.WithoutCancel(ctx), r)
 	s.alarms(ctx, r, snap, res.Decisions)
+	s.later = append(s.later, func(ctx context.Context) { s.keepRecording(ctx, r, snap, res.Decisions) }, s.deliver)
 	return r, s.finish(ctx, r, f)
 }
 

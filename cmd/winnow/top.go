@@ -117,7 +117,7 @@ func (w *watch) judge(ctx context.Context) error {
 	verdicts := map[string]decision.Decision{}
 	for _, d := range res.Decisions {
 		if d.Kind == snapshot.KindProcess {
-			d.Main = report.Main(d, s)
+			d.Main = report.Main(d, s, &w.cfg.Rules.Config)
 			verdicts[d.ID] = d
 		}
 	}

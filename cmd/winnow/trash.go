@@ -78,7 +78,11 @@ func (a *app) trashText(w io.Writer, all []setAside) {
 }
 
 func trashLabel(x ledger.Act) string {
-	return report.Label(decision.Decision{ID: x.Intent.Candidate, Kind: x.Intent.Kind, Label: x.Intent.Label})
+	label := report.Label(decision.Decision{ID: x.Intent.Candidate, Kind: x.Intent.Kind, Label: x.Intent.Label})
+	if d := x.Intent.Identity.Dir; d != nil && d.Gone {
+		label += " (its entry in the repository)"
+	}
+	return label
 }
 
 // total says how many acts there are and what they take up.
@@ -142,7 +146,9 @@ func (a *app) emptyTrash(ctx context.Context, older string, yes bool) error {
 	if err != nil {
 		a.note("%v; what lies in the trash is what its manifests say", err)
 	}
+	younger := len(kept)
 	kept = slices.DeleteFunc(kept, func(x ledger.Act) bool { return time.Since(x.Intent.At) < least })
+	younger -= len(kept)
 	all := a.sized(ctx, kept)
 	if len(all) > 0 && !yes {
 		if err := a.consent(all); err != nil {
@@ -156,7 +162,14 @@ func (a *app) emptyTrash(ctx context.Context, older string, yes bool) error {
 		}
 	}
 	err = a.show(out, "  ", func(w io.Writer) {
-		fmt.Fprintf(w, "%s removed for good, %s freed\n", text.Plural(len(out.Removed), "act"), text.Size(out.Freed))
+		switch {
+		case len(all) > 0:
+			fmt.Fprintf(w, "%s removed for good, %s freed\n", text.Plural(len(out.Removed), "act"), text.Size(out.Freed))
+		case younger > 0:
+			fmt.Fprintf(w, "nothing was removed: %s in the trash, younger than %s\n", text.Plural(younger, "act"), text.Span(least))
+		default:
+			fmt.Fprintln(w, "nothing was removed: the trash is empty")
+		}
 		var rows []text.Row
 		for _, l := range out.Left {
 			rows = append(rows, text.Row{Lead: "left", Color: a.paint.Yellow, Label: l.Act, Text: l.Why})

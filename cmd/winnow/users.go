@@ -39,13 +39,13 @@ func (p paint) usersText(w io.Writer, d *snapshot.Dir) {
 	for _, h := range d.Holders {
 		how, known := holdsBy[h.How]
 		if !known {
-			how = "uses it (" + h.How + ")"
+			how = "uses it"
 		}
 		who := fmt.Sprintf("%s (%d)", h.Name, h.PID)
 		if h.PID == 0 {
 			who = h.Name + " (the kernel)"
 		}
-		p.Indented(w, 2, text.Clean(who+" "+how)+"  "+p.Dim(text.Clean(h.How)))
+		p.Indented(w, 2, text.Clean(who+" "+how)+" "+p.Dim(text.Clean("("+h.How+")")))
 	}
 	if d.HoldersKnown == nil || !*d.HoldersKnown {
 		p.Indented(w, 2, "not every process that may use it could be read")

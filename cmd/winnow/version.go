@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"winnow/cmd/winnow/text"
-	"winnow/engine/policy"
 )
 
 // Version is what winnow version prints as JSON.
@@ -75,13 +74,12 @@ func newVersion(a *app) *cobra.Command {
 		Short: "The version of the program, of OPA and of the policies that decide here",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			trees, err := a.trees(cmd.Context())
+			e, p, err := a.engine(cmd.Context())
 			if err != nil {
 				return err
 			}
-			p, err := policy.Load(cmd.Context(), policy.LoadOptions{Trees: trees})
-			if err != nil {
-				return policyError(cmd.Context(), err)
+			if err := e.Close(); err != nil {
+				return err
 			}
 			v := build()
 			v.Policy = &PolicyVersion{Revision: p.Revision, Digest: p.Digest, Rules: len(p.Rules())}

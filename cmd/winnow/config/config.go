@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"net"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,13 +39,17 @@ func Mistakef(format string, args ...any) error { return Mistake{fmt.Errorf(form
 
 // Config is config.yaml as the program uses it. Durations under rules are seconds, as the policies see them.
 type Config struct {
-	Version int     `json:"version"`
-	State   string  `json:"state"`
+	Version int    `json:"version"`
+	State   string `json:"state"`
+	// Record is of how many of the latest sweeps the ledger keeps what they saw, redacted.
+	Record  int     `json:"record"`
 	Collect Collect `json:"collect"`
 	Policy  Policy  `json:"policy"`
-	Rules   Rules   `json:"rules"`
-	Alarms  Alarms  `json:"alarms"`
-	Act     Act     `json:"act"`
+	// DecisionLog says where decisions are written down for others.
+	DecisionLog DecisionLog `json:"decision_log"`
+	Rules       Rules       `json:"rules"`
+	Alarms      Alarms      `json:"alarms"`
+	Act         Act         `json:"act"`
 
 	// File is where the operator's part came from, empty when the defaults alone hold. Digest is the SHA-256 of its bytes.
 	File   string   `json:"-"`
@@ -69,6 +75,9 @@ type Collect struct {
 	Claude struct {
 		Sessions []string `json:"sessions"`
 	} `json:"claude"`
+	Codex struct {
+		Threads []string `json:"threads"`
+	} `json:"codex"`
 	Codev struct {
 		Homes []string `json:"homes"`
 		Tower string   `json:"tower"`
@@ -115,11 +124,52 @@ type Record struct {
 
 // Policy says which policies decide, and within what bounds.
 type Policy struct {
-	Paths    []string      `json:"paths"`
+	Paths []string `json:"paths"`
+	// Bundles are got from a file or a server, and Polling says how often servers are asked.
+	Bundles  []Bundle      `json:"bundles"`
+	Polling  Polling       `json:"polling"`
 	Embedded bool          `json:"embedded"`
 	Timeout  time.Duration `json:"timeout"`
 	Memory   uint64        `json:"memory"`
 }
+
+// DecisionLog says where decisions are written down for others, in OPA's format; it is off without a file and a service.
+type DecisionLog struct {
+	File struct {
+		Path     string `json:"path"`
+		MaxSize  Size   `json:"max_size"`
+		MaxFiles int    `json:"max_files"`
+	} `json:"file"`
+	Service struct {
+		URL       string `json:"url"`
+		TokenFile string `json:"token_file"`
+		// UploadSizeLimit bounds a request, compressed; Timeout how long the sending at the end of a sweep may take.
+		UploadSizeLimit Size          `json:"upload_size_limit"`
+		Timeout         time.Duration `json:"timeout"`
+	} `json:"service"`
+	// Input is redacted, full or none. Mask is a folder with rules of the package system.log, "" for none.
+	Input  string  `json:"input"`
+	Mask   string  `json:"mask"`
+	Labels []Label `json:"labels"`
+	// Buffer bounds what waits on disk for a sink.
+	Buffer Size `json:"buffer"`
+}
+
+// Label is what every logged decision carries.
+type Label struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// The words of decision_log.input.
+const (
+	InputRedacted = "redacted"
+	InputFull     = "full"
+	InputNone     = "none"
+)
+
+// On reports whether decisions are logged anywhere.
+func (d DecisionLog) On() bool { return d.File.Path != "" || d.Service.URL != "" }
 
 // Rules is the rules section: what policies see as input.config, and the one parameter that the ledger's clock needs.
 type Rules struct {
@@ -179,6 +229,17 @@ func Load(file string, env []string) (*Config, error) {
 	}
 	return load(path, data, env)
 }
+
+// Parse is Load of a file that was read somewhere else, such as in a revision of a repository: name is what messages call it.
+func Parse(name string, data []byte, env []string) (*Config, error) {
+	if len(data) > maxConfig {
+		return nil, Mistakef("read %s: %d bytes, and %d are the most; nothing was done", name, len(data), maxConfig)
+	}
+	return load(name, data, env)
+}
+
+// MaxFile is how many bytes a configuration may have.
+const MaxFile = maxConfig
 
 // Defaults is the configuration that holds where the operator has none.
 func Defaults() (*Config, error) { return load("", nil, nil) }
@@ -314,6 +375,7 @@ func (c *Config) check(at sites) (wrong error) {
 		}
 	}
 	c.checkOver(must)
+	c.DecisionLog.check(must)
 	kinds := snapshot.KindNames()
 	for _, k := range c.Act.Kinds {
 		must(slices.Contains(kinds, k), "act.kinds: unknown kind %q%s", k, text.Hint(k, kinds))
@@ -333,6 +395,7 @@ func (c *Config) check(at sites) (wrong error) {
 	must(c.Act.TrashPressure >= 0 && c.Act.TrashPressure < 1, "act.trash_pressure is %v; it is a share of a file system, from 0 (off) to less than 1", float64(c.Act.TrashPressure))
 	must(collapse > 0 && collapse <= 1, "alarms.collapse is %v; it is a share between 0 and 1", float64(collapse))
 	must(age >= 60 && age <= 86400, "rules.runaway.min_age is %s; it is a time from 1m to 24h", Seconds(age))
+	must(c.Record >= 0 && c.Record <= maxRecord, "record is %d; it is a number of sweeps from 0 to %d", c.Record, maxRecord)
 	cpu, busy := c.Rules.Runaway.MinCPU, c.Rules.Busy.CPU
 	must(cpu >= 0.05 && cpu <= 1, "rules.runaway.min_cpu is %v; it is a number of processors from 0.05 to 1", cpu)
 	must(busy >= 0 && busy <= 1, "rules.busy.cpu is %v; it is a number of processors from 0 to 1", busy)
@@ -341,12 +404,42 @@ func (c *Config) check(at sites) (wrong error) {
 			"rules.recorded_folders: %q with format %q; it wants the name of one folder and the format of its records", f.Name, f.Format)
 	}
 	must(c.Collect.Timeout > 0, "collect.timeout must be more than 0")
+	c.Policy.checkBundles(must)
 	must(c.Policy.Timeout > 0 && c.Policy.Memory > 0, "policy.timeout and policy.memory must be more than 0")
 	return wrong
 }
 
+// maxRecord is the most sweeps that are recorded: a day of one a minute.
+const maxRecord = 1500
+
 // need notes what is wrong unless it is right.
 type need func(right bool, format string, args ...any)
+
+// check refuses what could be logged nowhere, or would tell others more than was meant.
+func (d DecisionLog) check(must need) {
+	inputs := []string{InputRedacted, InputFull, InputNone}
+	must(slices.Contains(inputs, d.Input), "decision_log.input: unknown word %q%s", d.Input, text.Hint(d.Input, inputs))
+	must(d.File.MaxSize > 0 && d.File.MaxFiles > 0, "decision_log.file: max_size and max_files must be more than 0")
+	must(d.File.MaxFiles <= 1000, "decision_log.file.max_files is %d; it is a number from 1 to 1000", d.File.MaxFiles)
+	must(d.Service.UploadSizeLimit > 0 && d.Service.Timeout > 0, "decision_log.service: upload_size_limit and timeout must be more than 0")
+	must(d.Service.Timeout <= time.Minute, "decision_log.service.timeout is %s; a sweep waits for it, so it is at most 1m", d.Service.Timeout)
+	must(d.Buffer > 0, "decision_log.buffer must be more than 0")
+	for _, l := range d.Labels {
+		must(l.Name != "" && l.Name != "id" && l.Name != "version", "decision_log.labels: %q is no name of a label: id and version are given already", l.Name)
+	}
+	if d.Service.URL == "" {
+		must(d.Service.TokenFile == "", "decision_log.service.token_file: there is no url to send it to")
+		return
+	}
+	u, err := url.Parse(d.Service.URL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
+		must(false, "decision_log.service.url: it wants an address such as https://logs.example.org, without a query")
+		return
+	}
+	must(u.User == nil, "decision_log.service.url has a user in it: give the token in a file (token_file)")
+	local := u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
+	must(d.Service.TokenFile == "" || u.Scheme == "https" || local, "decision_log.service.url %q: a token is sent over https only, or to this machine", d.Service.URL)
+}
 
 // checkScaffold refuses what would mean nothing, or more than a file or link of a tool's.
 func (c *Config) checkScaffold(must need) {
@@ -379,6 +472,8 @@ func (c *Config) checkDiscovery(must need) {
 	}
 	for _, p := range c.Collect.Dirs.Projects {
 		must(slices.Contains(workplaces.Formats, p.Format), "collect.dirs.projects: %s has the unknown format %q%s", p.Tool, p.Format, text.Hint(p.Format, workplaces.Formats))
+		table, column, _ := strings.Cut(p.At, ".")
+		must(p.Format != workplaces.SQLite || table != "" && column != "", "collect.dirs.projects: at of %s is %q; a database wants its table and the column: project.worktree", p.Tool, p.At)
 		must(p.Tool != "" && p.Path != "" && p.At != "", "collect.dirs.projects: %q wants tool, path, format and at", p.Tool)
 	}
 }

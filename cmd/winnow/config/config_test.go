@@ -75,6 +75,8 @@ var slips = []struct{ name, text, says string }{
 	{"a document without anything", "---\n...\n", "it has comments only"},
 	{"a malformed glob", "version: 1\nrules: {protected: ['/keep/[']}\n", `rules.protected: "/keep/[" is no pattern`},
 	{"a path that begins nowhere", "version: 1\nrules: {protected: [./keep]}\n", `rules.protected: "./keep" is a path that does not begin at the root`},
+	{"a database without a column", "version: 1\ncollect: {dirs: {projects: [{tool: x, path: /x.db, format: sqlite, at: project}]}}\n", `at of x is "project"; a database wants its table and the column: project.worktree`},
+	{"a path in another user's home", "version: 1\nrules: {protected: [~bob/keep]}\n", `rules.protected: "~bob/keep" is in another user's home`},
 	{"a malformed glob of a process", "version: 1\nrules: {protected: [/keep], never_processes: ['{git']}\n", `rules.never_processes: "{git" is no pattern`},
 	{"a malformed glob of what is rebuilt", "version: 1\nrules: {protected: [/keep], rebuildable: ['[']}\n", `rules.rebuildable: "[" is no pattern`},
 	{"a malformed expression", "version: 1\nrules: {protected: [/keep], disposable_dirs: ['(']}\n", `:2: rules.disposable_dirs: "(" is no regular expression: error parsing regexp`},

@@ -38,6 +38,14 @@ func (c *Config) expand(at sites) error {
 		paths = append(paths, place{"collect.dirs.projects", &c.Collect.Dirs.Projects[i].Path})
 	}
 	list("policy.paths", c.Policy.Paths, none)
+	for i := range c.Policy.Bundles {
+		b := &c.Policy.Bundles[i]
+		for _, p := range []*string{&b.From, &b.Verification.Key, &b.TokenFile} {
+			if *p != "" && !(p == &b.From && b.Remote()) {
+				paths = append(paths, place{"policy.bundles", p})
+			}
+		}
+	}
 	for i := range c.Collect.Spawns {
 		paths = append(paths, place{"collect.spawns", &c.Collect.Spawns[i].Path})
 	}
@@ -49,9 +57,17 @@ func (c *Config) expand(at sites) error {
 	list("collect.shepherd.stores", c.Collect.Shepherd.Stores, isAuto)
 	list("collect.codev.homes", c.Collect.Codev.Homes, isAuto)
 	list("collect.claude.sessions", c.Collect.Claude.Sessions, isAuto)
+	list("collect.codex.threads", c.Collect.Codex.Threads, isAuto)
 	list("rules.protected", c.Rules.Protected, func(p string) bool { return !isPath(p) })
 	byDefault := c.State == defaultState
 	list("rules.disposable_content", c.Rules.DisposableContent, none)
+	for key, path := range map[string]*string{
+		"decision_log.file.path": &c.DecisionLog.File.Path, "decision_log.service.token_file": &c.DecisionLog.Service.TokenFile, "decision_log.mask": &c.DecisionLog.Mask,
+	} {
+		if *path != "" {
+			paths = append(paths, place{key, path})
+		}
+	}
 	for _, p := range paths {
 		base := folder
 		if at.set[p.key] {

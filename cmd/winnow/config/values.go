@@ -126,13 +126,16 @@ func (c *Config) checkPatterns(must need) {
 	for _, p := range c.Rules.Protected {
 		must(!strings.HasPrefix(p, "./") && !strings.HasPrefix(p, "../"),
 			"rules.protected: %q is a path that does not begin at the root and would protect nothing: write it out, or **/ before its end", p)
+		must(!strings.HasPrefix(p, "~") || isPath(p), "rules.protected: %q is in another user's home, which is not looked up, and would protect nothing: write its path out", p)
 	}
 	for _, p := range c.Rules.DisposableContent {
 		must(narrow(p), "rules.disposable_content: %q says too much: name two folders at least before a * that stands alone, and none that holds your home, such as ~/scratch/*", p)
 	}
-	for _, p := range c.Rules.Rebuildable {
-		_, err := path.Match(p, "")
-		must(err == nil, "rules.rebuildable: %q is no pattern: %v", p, err)
+	for key, list := range map[string][]string{"rebuildable": c.Rules.Rebuildable, "tool_files": c.Rules.ToolFiles} {
+		for _, p := range list {
+			_, err := path.Match(p, "")
+			must(err == nil, "rules.%s: %q is no pattern: %v", key, p, err)
+		}
 	}
 	for _, r := range c.Rules.LockReasons {
 		re, err := regexp.Compile(r.Pattern)

@@ -1,12 +1,7 @@
-// Package redact makes a copy of a snapshot that can be shown to strangers.
+// Package redact makes a copy of a snapshot that can be shown to strangers, and that is decided like the original.
 package redact
 
 import (
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,77 +9,63 @@ import (
 	"winnow/engine/subject"
 )
 
-// redacter replaces what names a person, a machine or a project by stand-ins. Equal things get equal stand-ins within one document,
-// so that it still joins; the salt is thrown away, so that names cannot be tried against it.
-type redacter struct {
-	salt [16]byte
-	// known are names that say what a thing is and not whose: shells, agents and the like.
-	known map[string]bool
-	// helpers are the labels that say what a tab is for.
-	helpers subject.Names
+// Snapshot is a copy of s in which names, paths, labels and values are replaced by stand-ins, and that says what of them was kept. The patterns of
+// the configuration and of policies match in it what they match in s.
+func (r *Redacter) Snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
+	r.reset(s)
+	out := r.snapshot(s)
+	r.sightings(s, out)
+	out.Redaction = r.said()
+	return out
 }
 
-// Snapshot is a copy of s that can be shown to strangers.
-func Snapshot(s *snapshot.Snapshot, helpers subject.Names) *snapshot.Snapshot {
-	r := &redacter{helpers: helpers, known: map[string]bool{"": true, ".git": true, "worktrees": true, ".claude": true, "tmp": true, "proc": true, "usr": true, "bin": true}}
-	rand.Read(r.salt[:])
-	return r.snapshot(s)
+// Secrets is a copy of s with its names, in which only the values of variables of the environment, and what records say of them, are replaced, and without
+// command lines.
+func (r *Redacter) Secrets(s *snapshot.Snapshot) *snapshot.Snapshot {
+	r.reset(s)
+	out := *s
+	out.Processes = rekey(s.Processes, func(id string) string { return id }, func(v *snapshot.Process) {
+		v.Argv = nil
+		r.digest(&v.ArgvDigest)
+		r.markers(v)
+	})
+	marker := func(v *snapshot.Record) { v.Marker = r.value(v.Marker) }
+	out.Spawns, out.Registry = each(s.Spawns, marker), each(s.Registry, marker)
+	out.OpenSessions = each(s.OpenSessions, func(v *snapshot.OpenSession) { r.words(&v.ID) })
+	return &out
 }
 
-// shaped finds the end of a folder's name by which it is disposable.
-var shaped = regexp.MustCompile(`(?i)-[a-z]+-([0-9a-f-]{36}-)?[0-9a-f]{8}$`)
+// reset begins a document: what a name needs depends on the projects that are in it.
+func (r *Redacter) reset(s *snapshot.Snapshot) {
+	r.shapes = patternsOf(r.o.Config, s.Projects, r.o.Literals, r.o.Own)
+	r.kept, r.whole, r.parts = map[string]bool{}, map[string]bool{}, map[string]int{}
+	clear(r.made)
+}
 
-func (r *redacter) word(w string) string {
-	if r.known[w] || w == "" {
-		return w
+// ID is the stand-in of the id of a candidate that is in the last snapshot.
+func (r *Redacter) ID(id string) string { return r.id(id) }
+
+// sightings gives the sightings of what is still the same thing the identity that it has in the copy; that of all others matches nothing.
+func (r *Redacter) sightings(s, out *snapshot.Snapshot) {
+	if len(s.Sightings) == 0 {
+		return
 	}
-	tail := shaped.FindString(w)
-	sum := sha256.Sum256(append(r.salt[:], strings.TrimSuffix(w, tail)...))
-	return "x" + hex.EncodeToString(sum[:4]) + tail
-}
-
-// label leaves of a tab's label what puts the tab in scope, so that the document is still decided alike.
-func (r *redacter) label(l string) string {
-	if slices.Contains(r.helpers.Exact, l) {
-		return l
+	config := r.o.Config
+	if config == nil {
+		config = &subject.Config{}
 	}
-	for _, prefix := range r.helpers.Prefix {
-		if rest, ok := strings.CutPrefix(l, prefix); ok && prefix != "" {
-			return prefix + r.word(rest)
+	before, after := subject.Join(s, config), subject.Join(out, config)
+	for id, v := range s.Sightings {
+		if was := before.Identity(id).Key; was != "" && was == v.Identity {
+			v.Identity = after.Identity(r.id(id)).Key
+		} else {
+			r.digest(&v.Identity)
 		}
+		out.Sightings[r.id(id)] = v
 	}
-	return r.word(l)
 }
 
-func (r *redacter) path(p string) string {
-	parts := strings.Split(p, "/")
-	for i, w := range parts {
-		parts[i] = r.word(w)
-	}
-	return strings.Join(parts, "/")
-}
-
-// id rewrites a candidate's or a source's name: what stands before the first path or name is ours.
-func (r *redacter) id(id string) string {
-	kind, rest, ok := strings.Cut(id, ":")
-	switch {
-	case !ok:
-		return r.source(id)
-	case kind == snapshot.KindProcess:
-		return id
-	}
-	return kind + ":" + r.path(rest)
-}
-
-func (r *redacter) source(name string) string {
-	kind, rest, ok := strings.Cut(name, "/")
-	if !ok {
-		return name
-	}
-	return kind + "/" + r.path(rest)
-}
-
-func (r *redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
+func (r *Redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 	out := *s
 	r.words(&out.Host.Name, &out.Host.User)
 	r.paths(&out.Host.Home, &out.Host.Cwd)
@@ -92,20 +73,26 @@ func (r *redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 		r.paths(&v.Path)
 		hide(&v.Error)
 		v.Refused, v.Fetch = each(v.Refused, hide), each(v.Fetch, hide)
-		v.Server = changed(v.Server, func(x *snapshot.Server) { r.paths(&x.Socket) })
+		v.Server = changed(v.Server, r.server)
 	})
 	out.Sessions = rekey(s.Sessions, r.id, func(v *snapshot.Session) {
 		v.Source, v.Panes, v.Error = r.source(v.Source), r.panes(v.Panes), changed(v.Error, hide)
-		r.words(&v.Name, &v.Group)
-		v.Server = changed(v.Server, func(x *snapshot.Server) { r.paths(&x.Socket) })
+		r.words(&v.ID, &v.Name, &v.Group)
+		r.digest(&v.State)
+		v.Server = changed(v.Server, r.server)
+		v.Popups = eachOf(v.Popups, r.member)
 	})
 	out.Tabs = rekey(s.Tabs, r.id, func(v *snapshot.Tab) {
-		v.Source, v.Label, v.Panes = r.source(v.Source), r.label(v.Label), r.panes(v.Panes)
+		v.Source, v.Panes = r.source(v.Source), r.panes(v.Panes)
+		r.words(&v.ID, &v.Label, &v.Workspace)
+		r.digest(&v.State)
 	})
 	out.Terminals = rekey(s.Terminals, r.id, func(v *snapshot.Terminal) {
 		v.Source, v.Error = r.source(v.Source), changed(v.Error, hide)
-		r.words(&v.Role, &v.Label)
+		r.words(&v.ID, &v.Role, &v.Label)
 		r.paths(&v.Workspace, &v.Cwd)
+		r.digest(&v.State)
+		v.Below = eachOf(v.Below, r.member)
 		v.Owner = changed(v.Owner, func(x *snapshot.TerminalOwner) {
 			r.words(&x.ID)
 			r.paths(&x.Worktree)
@@ -113,10 +100,13 @@ func (r *redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 	})
 	out.Owners = each(s.Owners, func(v *snapshot.Owner) {
 		v.Source = r.source(v.Source)
-		r.words(&v.Builder)
+		r.words(&v.Builder, &v.Terminal)
 		r.paths(&v.Workspace, &v.Worktree)
 	})
-	out.AgentSessions = each(s.AgentSessions, func(v *snapshot.AgentSession) { v.ID = r.id(v.ID) })
+	out.AgentSessions = each(s.AgentSessions, func(v *snapshot.AgentSession) {
+		v.ID = r.id(v.ID)
+		r.words(&v.Agent)
+	})
 	out.Dirs = rekey(s.Dirs, r.id, r.dir)
 	out.Processes = rekey(s.Processes, r.id, r.process)
 	out.Spawns, out.Registry = each(s.Spawns, r.record), each(s.Registry, r.record)
@@ -133,9 +123,16 @@ func (r *redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 		r.words(&v.Owner)
 	})
 	out.Asked = changed(s.Asked, func(x *snapshot.Asked) { x.ID = r.id(x.ID) })
+	out.Labels = rekey(s.Labels, r.id, func(*string) {})
 	out.Projects = each(s.Projects, r.project)
-	// The identity is made of paths and names: it cannot match any more, so the sighting keeps its times only.
-	out.Sightings = rekey(s.Sightings, r.id, func(v *snapshot.Sighting) { v.Identity = redacted })
+	out.OpenSessions = each(s.OpenSessions, func(v *snapshot.OpenSession) {
+		v.Source = r.source(v.Source)
+		r.words(&v.ID, &v.Agent)
+	})
+	out.Descents = each(s.Descents, func(v *snapshot.Descent) {
+		v.Agents = each(v.Agents, func(a *snapshot.DescentAgent) { r.words(&a.Name) })
+	})
+	out.Sightings = rekey(s.Sightings, r.id, func(v *snapshot.Sighting) { v.Identity = redacted }) // see sightings
 	return &out
 }
 
@@ -149,13 +146,13 @@ func hide(s *string) {
 	}
 }
 
-func (r *redacter) words(all ...*string) {
+func (r *Redacter) words(all ...*string) {
 	for _, s := range all {
 		*s = r.word(*s)
 	}
 }
 
-func (r *redacter) paths(all ...*string) {
+func (r *Redacter) paths(all ...*string) {
 	for _, s := range all {
 		*s = r.path(*s)
 	}
@@ -197,26 +194,25 @@ func rekey[V any](m map[string]V, key func(string) string, change func(*V)) map[
 	return out
 }
 
-func (r *redacter) record(v *snapshot.Record) {
-	v.Source, v.Label = r.source(v.Source), r.label(v.Label)
-	r.words(&v.ID, &v.Role, &v.Owner, &v.Session, &v.Server, &v.Pane, &v.Marker)
+func (r *Redacter) record(v *snapshot.Record) {
+	v.Source = r.source(v.Source)
+	r.words(&v.ID, &v.Role, &v.Owner, &v.Session, &v.Server, &v.Pane, &v.Tab, &v.Label)
+	v.Marker = r.value(v.Marker)
 	r.paths(&v.Path)
 }
 
-// project keeps which rules are turned off. A pattern is a path, of which what is special stays.
-func (r *redacter) project(v *snapshot.Project) {
-	v.SHA256 = ""
+// project keeps which rules are turned off, and of its globs the parts that stand for more than one name: the others are names.
+func (r *Redacter) project(v *snapshot.Project) {
+	r.digest(&v.SHA256)
 	r.paths(&v.Path, &v.File)
 	hide(&v.Why)
 	path := func(s *string) { r.paths(s) }
 	v.Worktrees = each(v.Worktrees, path)
 	v.Protected = eachOf(v.Protected, func(glob *string) {
 		parts := strings.Split(*glob, "/")
-		for k, part := range parts {
-			if strings.ContainsAny(part, "*?") { // a part of a name cannot be replaced alike: any name stands for it
-				parts[k] = strings.Repeat("*", min(2, max(1, strings.Count(part, "**")+1)))
-			} else {
-				parts[k] = r.word(part)
+		for i, part := range parts {
+			if !wildcard(part) {
+				parts[i] = r.word(part)
 			}
 		}
 		*glob = strings.Join(parts, "/")
@@ -224,18 +220,30 @@ func (r *redacter) project(v *snapshot.Project) {
 	v.Holds = eachOf(v.Holds, func(h *snapshot.ProjectHold) { *h = snapshot.ProjectHold{Path: r.path(h.Path), Reason: redacted} })
 }
 
-func (r *redacter) panes(list []snapshot.Pane) []snapshot.Pane {
+func (r *Redacter) server(v *snapshot.Server) { r.paths(&v.Socket) }
+
+func (r *Redacter) member(v *snapshot.PaneProc) { r.words(&v.Name) }
+
+func (r *Redacter) panes(list []snapshot.Pane) []snapshot.Pane {
 	return each(list, func(v *snapshot.Pane) {
 		r.paths(&v.Cwd)
+		r.words(&v.ID, &v.Terminal)
+		v.Linked = each(v.Linked, func(s *string) { r.words(s) })
+		v.StartedAs = changed(v.StartedAs, func(s *string) { r.words(s) })
+		v.Foreground, v.Session = each(v.Foreground, r.member), each(v.Session, r.member)
+		v.Descendants, v.Carriers = each(v.Descendants, r.member), each(v.Carriers, r.member)
 		v.Error = changed(v.Error, hide)
 	})
 }
 
-func (r *redacter) dir(v *snapshot.Dir) {
+func (r *Redacter) dir(v *snapshot.Dir) {
 	v.Source = r.source(v.Source)
 	r.words(&v.Name)
 	r.paths(&v.Path, &v.Root)
 	hide(&v.Error)
+	hide(&v.Skipped)
+	r.digest(&v.State)
+	v.Holders = each(v.Holders, func(h *snapshot.Holder) { r.words(&h.Name) })
 	path := func(s *string) { r.paths(s) }
 	v.Nested = eachOf(v.Nested, path)
 	v.Content = changed(v.Content, func(c *snapshot.Content) {
@@ -244,7 +252,7 @@ func (r *redacter) dir(v *snapshot.Dir) {
 		c.ID = r.id(c.ID)
 	})
 	v.Git = changed(v.Git, func(g *snapshot.Git) {
-		r.paths(&g.Main, &g.CommonDir, &g.AdminDir, &g.Branch, &g.Upstream)
+		r.paths(&g.Main, &g.CommonDir, &g.AdminDir, &g.Branch, &g.Upstream, &g.Followed)
 		hide(&g.LandingError)
 		g.Landing = changed(g.Landing, func(l *snapshot.Landing) { r.paths(&l.Into) })
 		g.UntrackedPaths, g.IgnoredPaths = eachOf(g.UntrackedPaths, path), eachOf(g.IgnoredPaths, path)
@@ -257,12 +265,19 @@ func (r *redacter) dir(v *snapshot.Dir) {
 	})
 }
 
-func (r *redacter) process(v *snapshot.Process) {
-	v.Argv, v.ArgvDigest = nil, ""
-	// The program's own name stays, its folder does not.
-	v.Exe = changed(v.Exe, func(s *string) { *s = filepath.Join(r.path(filepath.Dir(*s)), filepath.Base(*s)) })
-	v.Cwd = changed(v.Cwd, func(s *string) { r.paths(s) })
+func (r *Redacter) process(v *snapshot.Process) {
+	v.Argv = nil
+	r.words(&v.Name)
+	r.digest(&v.ArgvDigest)
+	word, path := func(s *string) { r.words(s) }, func(s *string) { r.paths(s) }
+	v.Script, v.Package = changed(v.Script, word), changed(v.Package, word)
+	v.Exe, v.Cwd = changed(v.Exe, path), changed(v.Cwd, path)
+	v.UnixSockets = eachOf(v.UnixSockets, func(s *string) { *s = r.path(*s) })
+	r.markers(v)
+}
+
+func (r *Redacter) markers(v *snapshot.Process) {
 	v.Markers = changed(v.Markers, func(m *map[string]string) {
-		*m = rekey(*m, func(name string) string { return name }, func(s *string) { r.words(s) })
+		*m = rekey(*m, func(name string) string { return name }, func(s *string) { *s = r.value(*s) })
 	})
 }

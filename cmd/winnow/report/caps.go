@@ -70,12 +70,13 @@ func CapLabel(c decision.Cap) string {
 	return fmt.Sprintf("%d %s", c.Held, kind.Plural)
 }
 
-// CapText is one line about a cap.
+// CapText is one line about a cap. It says what this cap alone holds back: how many go in the end is decided by all of them together, and the first
+// line of a report says it.
 func CapText(c decision.Cap) string {
 	if c.Stops {
 		return fmt.Sprintf("%s: nothing of this kind goes. Look at what is wanted; winnow sweep --apply %s lets it through once", c.Why, c.Lift)
 	}
-	return fmt.Sprintf("%s: the oldest %d go, and %d wait for the next sweep; %s lifts this for one sweep", c.Why, c.Wanted-c.Held, c.Held, c.Lift)
+	return fmt.Sprintf("%s: it holds back %d, the youngest, for later sweeps; %s lifts this for one sweep", c.Why, c.Held, c.Lift)
 }
 
 // capsMarkdown is capsText for a pull request or a chat.

@@ -30,7 +30,7 @@ func TestADryRunPromisesNoMoreThanTheCapsLetThrough(t *testing.T) {
 	got, r := say(DryRun, actuators.Past{})
 	for _, want := range []string{
 		"135 would be reaped; this sweep does the oldest 50, the rest wait (--max 135 lifts this), 0 stay",
-		"slice  85 processes  135 acts of kind process are wanted, and act.caps.per_sweep allows a sweep 50: the oldest 50 go, and 85 wait for the next sweep; --max 135 lifts this for one sweep",
+		"slice  85 processes  135 acts of kind process are wanted, and act.caps.per_sweep allows a sweep 50: it holds back 85, the youngest, for later sweeps; --max 135 lifts this for one sweep",
 		"carries out what the caps let through",
 	} {
 		if !strings.Contains(got, want) {
@@ -44,6 +44,14 @@ func TestADryRunPromisesNoMoreThanTheCapsLetThrough(t *testing.T) {
 	got, r = say(DryRun, shrunk)
 	if want := "135 would be reaped; this sweep does none of them (--all-of process --max 135 lifts this)"; !strings.Contains(got, want) || r.Code(false) != ExitDone {
 		t.Errorf("want %q in:\n%s", want, got)
+	}
+	if strings.Contains(got, "the oldest") {
+		t.Errorf("nothing goes, and a line says that the oldest do:\n%s", got)
+	}
+	caps.PerOwner = 2 // of 15 owners: fewer than the sweep allows
+	got, _ = say(DryRun, actuators.Past{})
+	if strings.Count(got, "the oldest") != 1 || !strings.Contains(got, "this sweep does the oldest 30, the rest wait") || !strings.Contains(got, "it holds back 105, the youngest") {
+		t.Errorf("two caps hold back, and the lines do not agree that 30 go:\n%s", got)
 	}
 	if _, r = say(Apply, shrunk); r.Code(false) != ExitCapped {
 		t.Error("an accident does not show in the exit code")

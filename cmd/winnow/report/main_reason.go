@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
+	"winnow/engine/subject"
 )
 
 // weight says how much the objections of a rule tell a person, and under which words they are counted.
@@ -21,8 +24,8 @@ type weight struct {
 	group string
 	// say gives the reason in words for a person; nil leaves the rule's own message.
 	say func(decision.Reason) string
-	// next is the command to run about it, with the quoted id in the place of ID and the folder in that of DIR; "" for no command. One of git's
-	// is for worktrees alone.
+	// next is the command to run about it, with the quoted id in the place of ID, the folder in that of DIR and its repository in that of REPO; "" for
+	// no command. One of git's is for worktrees alone, and one in DIR for a folder that is there.
 	next string
 }
 
@@ -37,9 +40,10 @@ var weights = []weight{
 	{rule: "protect.live", when: by("holders"), group: "in use", say: users},
 	{rule: "protect.live", when: stated, group: "in use"},
 	{rule: "protect.attached", when: stated, group: "shown to a person"},
-	{rule: "protect.protected", when: holds("lock"), group: "locked", next: "git -C DIR worktree unlock ."},
+	{rule: "protect.protected", when: holds("lock"), group: "locked", say: locked, next: "git -C REPO worktree unlock DIR"},
 	{rule: "protect.protected", when: stated, group: "protected"},
-	{rule: "protect.owned", when: stated, group: "owned by what has not ended"},
+	{rule: "protect.owned", when: either(by("agent"), by("veiled_by")), group: "may be of an agent that is alive"},
+	{rule: "protect.owned", when: stated, group: "have an owner on record that has not ended"},
 	{rule: "protect.unsaved", when: holds("commit"), group: "hold commits found only there", next: "git -C DIR log --oneline -5"},
 	{rule: "protect.unsaved", when: both(stated, worked), group: "hold files found only there", next: "git -C DIR status --short --ignored"},
 	{rule: "protect.nested", when: both(stated, worked), group: "hold another repository or a mount"},
@@ -69,8 +73,8 @@ const (
 	noReason = "no reason"
 )
 
-// Main is the one reason that says most of d. s is what it was decided on, nil where that is not at hand.
-func Main(d decision.Decision, s *snapshot.Snapshot) *decision.Main {
+// Main is the one reason that says most of d. s is what it was decided on and rules is with which times, nil where that is not at hand.
+func Main(d decision.Decision, s *snapshot.Snapshot, rules *subject.Config) *decision.Main {
 	if d.Verdict == decision.Reap || d.Level != "" || d.Waits() {
 		_, counting := d.Counting()
 		if len(counting) == 0 {
@@ -89,7 +93,7 @@ func Main(d decision.Decision, s *snapshot.Snapshot) *decision.Main {
 	if len(d.Findings) > 0 {
 		return best
 	}
-	if m := unfound(d, s); m != nil && placeOf(nothing) < place {
+	if m := unfound(d, s, rules); m != nil && placeOf(nothing) < place {
 		return m
 	}
 	if best == nil || placeOf(noReason) < place {
@@ -138,13 +142,17 @@ func (w weight) of(d decision.Decision, o decision.Reason) *decision.Main {
 	return m
 }
 
-// command writes a command about d, "" where it is git's and d is no worktree.
+// command writes a command about d, "" where it is git's and d is no worktree, or where it works in a folder that is gone.
 func command(pattern string, d decision.Decision) string {
-	if strings.HasPrefix(pattern, "git ") && (d.About == nil || d.About.Repository == "") {
+	repository := ""
+	if d.About != nil {
+		repository = d.About.Repository
+	}
+	if strings.HasPrefix(pattern, "git ") && repository == "" || strings.HasPrefix(pattern, "git -C DIR ") && d.About.Gone {
 		return ""
 	}
 	dir := text.Quote(strings.TrimPrefix(d.ID, snapshot.KindDir+":"))
-	return strings.NewReplacer("ID", text.Quote(d.ID), "DIR", dir).Replace(pattern)
+	return strings.NewReplacer("ID", text.Quote(d.ID), "DIR", dir, "REPO", text.Quote(repository)).Replace(pattern)
 }
 
 // stated is true for an objection that states something, false for one that says only that something is not known. By custom such a message
@@ -157,6 +165,9 @@ func stated(o decision.Reason) bool {
 	}
 	return !strings.Contains(o.Message, "is not known")
 }
+
+// Says is false for an objection that the look's thrift made: it tells a person nothing where anything else was said.
+func Says(o decision.Reason) bool { return worked(o) }
 
 // worked is false for an objection that the look's thrift made: something cheaper already kept the folder, so that nobody looked into it.
 func worked(o decision.Reason) bool { return !strings.HasPrefix(o.Message, thrift) }
@@ -196,6 +207,16 @@ func both(x, y func(decision.Reason) bool) func(decision.Reason) bool {
 	return func(o decision.Reason) bool { return x(o) && y(o) }
 }
 
+// locked says who holds a lock; the command that takes it away is the next step.
+func locked(o decision.Reason) string {
+	said, _, _ := strings.Cut(o.Message, ": git -C ")
+	return said
+}
+
+func either(x, y func(decision.Reason) bool) func(decision.Reason) bool {
+	return func(o decision.Reason) bool { return x(o) || y(o) }
+}
+
 // mostUsers is how many users of a folder one line names.
 const mostUsers = 3
 
@@ -230,36 +251,112 @@ func notUpstream(upstream string) string {
 }
 
 // unfound says why no rule found a reason to reap, where the facts of the candidate show it.
-func unfound(d decision.Decision, s *snapshot.Snapshot) *decision.Main {
+func unfound(d decision.Decision, s *snapshot.Snapshot, rules *subject.Config) *decision.Main {
 	if d.About != nil && d.About.Agent != "" {
-		return &decision.Main{Group: "of an agent that is alive", Message: "its agent may be " + d.About.Agent + ", which is alive"}
+		return &decision.Main{Group: "may be of an agent that is alive", Message: "its agent may be " + d.About.Agent + ", which is alive"}
 	}
 	if s == nil {
 		return nil
 	}
 	g := s.Dirs[d.ID].Git
-	if g == nil || g.Worktree == nil || !*g.Worktree || g.Landed == nil {
+	if g == nil || g.Worktree == nil || !*g.Worktree {
 		return nil
+	}
+	if g.Landed == nil && g.Upstream == "" && g.Commits != nil && d.About != nil && !d.About.Gone {
+		return &decision.Main{Group: "without a known default branch", Message: "which branch is its repository's default one is not known, so that it is not known either whether its work has landed",
+			Next: setHead(d, g)}
+	}
+	if g.Landed == nil {
+		return nil
+	}
+	if rules == nil {
+		rules = &subject.Config{}
 	}
 	upstream := branchName(g.Upstream)
 	proven := g.Landing != nil && g.Landing.By != ""
 	switch {
+	case d.About != nil && d.About.Gone:
+		return later(d, "gone lately", "its folder is gone; git still lists it", rules.LandedAfter, "rules.landed_after")
 	case ofDefault(g):
 		return &decision.Main{Group: "the default branch", Message: "the default branch is checked out in it"}
 	case *g.Landed && g.Commits != nil && *g.Commits == 0:
-		return &decision.Main{Group: "nothing was done in it yet", Message: "nothing was done in it yet; it may go when nobody has touched it for rules.abandoned_after",
-			Next: command("winnow cleanup ID --safe --mine", d)}
+		m := later(d, "without a commit of their own", "nothing was committed in it yet", rules.AbandonedAfter, "rules.abandoned_after")
+		m.Next = command("winnow cleanup ID --safe --mine", d)
+		return m
+	case proven && !*g.Landed && g.Commits != nil && *g.Commits == 0:
+		return &decision.Main{Group: "landed lately", Message: "the branch that was brought here has landed; it may go when nobody has touched it for rules.abandoned_after"}
 	case *g.Landed || proven:
-		return &decision.Main{Group: "landed lately", Message: "its work has landed; it may go when nothing has happened in it for rules.landed_after"}
+		return later(d, "landed lately", "its work has landed", rules.LandedAfter, "rules.landed_after")
 	default:
 		said := "its commits are not all on " + cmp.Or(upstream, "the default branch")
 		if g.Ahead != nil && *g.Ahead > 0 {
 			said = counted(*g.Ahead, "commit that is", "commits that are") + " not on " + cmp.Or(upstream, "the default branch")
 		}
-		return &decision.Main{Group: "not on " + cmp.Or(upstream, "the default branch"), Message: said,
+		if g.Landing == nil && rules.LandedAfter > 0 && idle(d) < rules.LandedAfter {
+			said += "; whether their changes were squashed into it is looked at once nothing has happened in it for " + span(rules.LandedAfter)
+		}
+		return &decision.Main{Group: "not on " + cmp.Or(upstream, "the default branch"), Message: said + signs(d.ID, s),
 			Next: command("git -C DIR log --oneline "+cmp.Or(text.Quote(upstream), "-5")+notUpstream(upstream), d)}
 	}
 }
+
+// setHead is the command that asks the remote for its default branch, "" where nothing shows that there is one.
+func setHead(d decision.Decision, g *snapshot.Git) string {
+	remote, _, _ := strings.Cut(strings.TrimPrefix(g.Followed, "refs/remotes/"), "/")
+	if remote == "" && g.FetchedAt == nil {
+		return ""
+	}
+	return command("git -C REPO remote set-head "+text.Quote(cmp.Or(remote, "origin"))+" --auto", d)
+}
+
+// freshFetch is the time after a fetch for which another one is not advised.
+const freshFetch = 10 * time.Minute
+
+// signs says what besides its commits suggests that the work of a worktree has landed, or that it has not, and what may show it; "" where
+// nothing is recorded.
+func signs(id string, s *snapshot.Snapshot) string {
+	d := s.Dirs[id]
+	var records []snapshot.PullRequest
+	for _, e := range s.Registry {
+		if e.PullRequest != nil && e.Path == d.Path && e.Own != nil && *e.Own {
+			records = append(records, *e.PullRequest)
+		}
+	}
+	said := strings.Join(d.Git.Signs(records), " and ")
+	fresh := d.Git.FetchedAt != nil && s.TakenAt.Sub(*d.Git.FetchedAt) < freshFetch
+	switch {
+	case said == "":
+		return ""
+	case !d.Git.MayHaveLanded(records):
+		return "; " + said
+	case fresh || !strings.HasPrefix(d.Git.Upstream, "refs/remotes/"):
+		return "; " + said + ", which is no proof that they have landed"
+	}
+	return "; " + said + ": `winnow sweep --fetch` may show that they have landed"
+}
+
+// later says when a worktree may go that was used too lately, by the time that a key of the configuration gives, in seconds.
+func later(d decision.Decision, group, said string, limit float64, key string) *decision.Main {
+	m := &decision.Main{Group: group, Message: said + "; it may go when nothing has happened in it for " + key}
+	switch at := idle(d); {
+	case limit <= 0 || at < 0:
+	case at < limit:
+		m.Message = fmt.Sprintf("%s; it may go when nothing has happened in it for %s (%s), and the last was %s ago", said, span(limit), key, span(at))
+	default: // long enough: one of the rule's other conditions does not hold
+		m.Message, m.Next = said+"; another condition of the rule does not hold", command("winnow explain ID --rules", d)
+	}
+	return m
+}
+
+// idle is for how many seconds nothing has happened in a candidate, -1 where that is not known.
+func idle(d decision.Decision) float64 {
+	if d.About == nil || d.About.Idle == nil {
+		return -1
+	}
+	return *d.About.Idle
+}
+
+func span(seconds float64) string { return text.Span(config.Seconds(seconds)) }
 
 // branchName is a branch as git takes it and a person says it.
 func branchName(ref string) string {

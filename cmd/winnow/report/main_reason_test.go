@@ -1,13 +1,16 @@
 package report
 
 import (
+	"cmp"
 	"io/fs"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
+	"winnow/engine/subject"
 	"winnow/policies"
 )
 
@@ -23,8 +26,8 @@ func TestTheMainReason(t *testing.T) {
 	live := because("protect.live", "claude (24) uses it", holders)
 	held := because("protect.held", "held by u: bench", map[string]any{"owner": "u"})
 	files := because("protect.unsaved", "it holds work that is nowhere else: untracked files: 1", nil)
-	young := because("protect.young", "it changed 2 min ago; at least 15 min is required", nil)
-	once := because("protect.seen_once", "it needs a second look, 30 s after the first", nil)
+	young := because("protect.young", "it changed 2m ago; at least 15m is required", nil)
+	once := because("protect.seen_once", "it needs a second look, 30s after the first", nil)
 	blind := because("protect.live", "whether a process uses it is unknown: not every process could be read", map[string]any{"holders": []any{}})
 	mine := because("protect.mine", "the moon is full", nil)
 	finding := []decision.Reason{because("reap.dirs.landed", "all its work is on origin/main.", nil)}
@@ -45,7 +48,9 @@ func TestTheMainReason(t *testing.T) {
 		"what is known before what is not": {findings: finding, objections: []decision.Reason{blind, files}, want: decision.Main{Rule: "protect.unsaved", Group: "hold files found only there", Message: files.Message, Next: "git -C '/w/a b' status --short --ignored"}},
 		"what is not known":                {findings: finding, objections: []decision.Reason{young, blind}, want: decision.Main{Rule: "protect.live", Group: "not fully known", Message: blind.Message}},
 		"a rule of one's own":              {findings: finding, objections: []decision.Reason{young, mine}, want: decision.Main{Rule: "protect.mine", Group: "kept by mine", Message: mine.Message}},
-		"thrift alone":                     {findings: finding, objections: []decision.Reason{thrift}, want: decision.Main{Rule: "protect.unsaved", Group: "not looked into", Message: thrift.Message}},
+		"locked": {findings: finding, objections: []decision.Reason{because("protect.protected", "it is a locked worktree: locked without a reason: git -C /w/main/.git worktree unlock '/w/a b' removes the lock", nil)},
+			want: decision.Main{Rule: "protect.protected", Group: "locked", Message: "it is a locked worktree: locked without a reason", Next: "git -C /w/main worktree unlock '/w/a b'"}},
+		"thrift alone": {findings: finding, objections: []decision.Reason{thrift}, want: decision.Main{Rule: "protect.unsaved", Group: "not looked into", Message: thrift.Message}},
 	} {
 		d := decision.Decision{
 			ID: "dir:/w/a b", Kind: snapshot.KindDir, Verdict: c.verdict, Findings: c.findings, Objections: c.objections,
@@ -54,16 +59,27 @@ func TestTheMainReason(t *testing.T) {
 		if d.Verdict == "" {
 			d.Verdict = decision.Spare
 		}
-		if got := Main(d, looked); *got != c.want {
+		if got := Main(d, looked, nil); *got != c.want {
 			t.Errorf("%s:\n got %+v\nwant %+v", name, *got, c.want)
 		}
 	}
+	removed := decision.Decision{ID: "dir:/w/gone", Verdict: decision.Spare, Objections: []decision.Reason{files}, About: &decision.About{Repository: "/w/main", Gone: true}}
+	if got := Main(removed, looked, nil); got.Next != "" {
+		t.Errorf("a command in a folder that is gone: %q", got.Next)
+	}
 	d := decision.Decision{ID: "dir:/w/plain", Verdict: decision.Spare, Objections: []decision.Reason{files}}
-	if got := Main(d, looked); got.Next != "" {
+	if got := Main(d, looked, nil); got.Next != "" {
 		t.Errorf("a command of git's for what is no worktree: %q", got.Next)
 	}
+	d = decision.Decision{ID: "dir:/w/x", Verdict: decision.Spare, About: &decision.About{Repository: "/w/main"}}
+	for followed, next := range map[string]string{"": "", "refs/remotes/fork/x": "git -C /w/main remote set-head fork --auto"} {
+		looked.Dirs["dir:/w/x"] = snapshot.Dir{Git: &snapshot.Git{Worktree: &worktree, Commits: new(1), Head: "1a2b", Followed: followed}}
+		if got := Main(d, looked, nil); got.Group != "without a known default branch" || got.Next != next {
+			t.Errorf("a worktree of a repository whose default branch is not known: %+v", got)
+		}
+	}
 	d = decision.Decision{ID: "process:1@2", Verdict: decision.Spare}
-	if got := Main(d, looked); got.Message != "no rule found a reason to reap it" {
+	if got := Main(d, looked, nil); got.Message != "no rule found a reason to reap it" {
 		t.Errorf("a candidate without any reason: %+v", got)
 	}
 	d.About = &decision.About{Agent: "claude (24)"}
@@ -71,7 +87,7 @@ func TestTheMainReason(t *testing.T) {
 	at := func(g snapshot.Git) *decision.Main {
 		g.Worktree, g.Upstream = &yes, "refs/heads/main"
 		x := decision.Decision{ID: "dir:/w/x", Kind: snapshot.KindDir, Verdict: decision.Spare, About: &decision.About{Idle: &idle}}
-		return Main(x, &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/x": {Git: &g}}})
+		return Main(x, &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/x": {Git: &g}}}, nil)
 	}
 	for want, g := range map[string]snapshot.Git{
 		"2 commits that are not on main": {Landed: &no, Ahead: &two},
@@ -83,8 +99,47 @@ func TestTheMainReason(t *testing.T) {
 			t.Errorf("got %q, want %q", got.Message, want)
 		}
 	}
-	if got := Main(d, looked); got.Group != "of an agent that is alive" || !strings.Contains(got.Message, "claude (24)") {
+	if got := Main(d, looked, nil); got.Group != "may be of an agent that is alive" || !strings.Contains(got.Message, "claude (24)") {
 		t.Errorf("a process of a living agent: %+v", got)
+	}
+}
+
+// TestWhatIsRecordedOfABranch holds what a person is told where no proof holds, and something else suggests that the work has landed.
+func TestWhatIsRecordedOfABranch(t *testing.T) {
+	t.Parallel()
+	const main, head = "refs/remotes/origin/main", "1a2b3c4d5e6f1a2b3c4d5e6f1a2b3c4d5e6f1a2b"
+	now := time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC)
+	pulls := func(all ...snapshot.PullRequest) *[]snapshot.PullRequest { return &all }
+	merged := snapshot.PullRequest{By: "Shepherd", Number: new(int64(12)), State: snapshot.PullMerged}
+	entry := func(path string, own bool) snapshot.Entry {
+		return snapshot.Entry{Path: path, Own: &own, PullRequest: &merged}
+	}
+	for name, c := range map[string]struct {
+		git     snapshot.Git
+		entries []snapshot.Entry
+		want    string
+	}{
+		"nothing is recorded": {snapshot.Git{FollowedGone: new(false), PullRequests: pulls()}, nil, ""},
+		"all of it": {snapshot.Git{FollowedGone: new(true), FetchedAt: new(now.Add(-time.Hour))}, []snapshot.Entry{entry("/w/a", true)},
+			"; the remote branch is gone and Shepherd records pull request 12 as merged: `winnow sweep --fetch` may show that they have landed"},
+		"just fetched":      {snapshot.Git{FollowedGone: new(true), FetchedAt: &now}, nil, "; the remote branch is gone, which is no proof that they have landed"},
+		"without a remote":  {snapshot.Git{Upstream: "refs/heads/main"}, []snapshot.Entry{entry("/w/a", true)}, "; Shepherd records pull request 12 as merged, which is no proof that they have landed"},
+		"of another folder": {snapshot.Git{}, []snapshot.Entry{entry("/w/b", true), entry("/w/a", false)}, ""},
+		"open":              {snapshot.Git{PullRequests: pulls(snapshot.PullRequest{By: "Graphite", Number: new(int64(3)), State: snapshot.PullOpen})}, nil, "; Graphite records pull request 3 as open"},
+		"at an earlier commit": {snapshot.Git{PullRequests: pulls(snapshot.PullRequest{By: "Graphite", State: snapshot.PullMerged, Head: strings.Repeat("f", 40)})}, nil,
+			"; Graphite records a pull request as merged, for another commit (ffffffffff): `winnow sweep --fetch` may show that they have landed"},
+		"by its number alone": {snapshot.Git{PullRequests: pulls(snapshot.PullRequest{By: "configuration", Number: new(int64(12))})}, nil, "; its branch is that of pull request 12"},
+		"by its number, and more of it": {snapshot.Git{PullRequests: pulls(snapshot.PullRequest{By: "configuration", Number: new(int64(12))}, snapshot.PullRequest{By: "ref", Number: new(int64(12)), Head: head})},
+			[]snapshot.Entry{entry("/w/a", true)}, "; Shepherd records pull request 12 as merged: `winnow sweep --fetch` may show that they have landed"},
+	} {
+		c.git.Worktree, c.git.Landed, c.git.Ahead, c.git.Head = new(true), new(false), new(2), head
+		c.git.Upstream = cmp.Or(c.git.Upstream, main)
+		s := &snapshot.Snapshot{TakenAt: now, Registry: c.entries, Dirs: map[string]snapshot.Dir{"dir:/w/a": {Path: "/w/a", Git: &c.git}}}
+		got := Main(decision.Decision{ID: "dir:/w/a", Kind: snapshot.KindDir, Verdict: decision.Spare}, s, nil)
+		want := "2 commits that are not on " + branchName(c.git.Upstream) + c.want
+		if got.Message != want || got.Group != "not on "+branchName(c.git.Upstream) {
+			t.Errorf("%s:\n got %+v\nwant %q", name, got, want)
+		}
 	}
 }
 
@@ -122,6 +177,37 @@ func TestEveryShippedRuleHasAPlace(t *testing.T) {
 	}
 }
 
+// TestWhenAWorktreeMayGo holds that a time of the configuration is said with its value and with what has passed of it.
+func TestWhenAWorktreeMayGo(t *testing.T) {
+	t.Parallel()
+	const main = "refs/remotes/origin/main"
+	rules := &subject.Config{LandedAfter: 86400, AbandonedAfter: 259200}
+	landed := snapshot.Git{Landed: new(true), Upstream: main, Commits: new(2)}
+	for want, c := range map[string]struct {
+		git   snapshot.Git
+		about decision.About
+	}{
+		"its work has landed; it may go when nothing has happened in it for 1d (rules.landed_after), and the last was 3m ago": {landed, decision.About{Idle: new(180.0)}},
+		"its work has landed; it may go when nothing has happened in it for rules.landed_after":                               {landed, decision.About{}},
+		"its work has landed; another condition of the rule does not hold":                                                    {landed, decision.About{Idle: new(86400.0)}},
+		"nothing was committed in it yet; it may go when nothing has happened in it for 3d (rules.abandoned_after), and the last was 2d5h ago": {
+			snapshot.Git{Landed: new(true), Upstream: main, Commits: new(0)}, decision.About{Idle: new(53 * 3600.0)}},
+		"its folder is gone; git still lists it; it may go when nothing has happened in it for 1d (rules.landed_after), and the last was 1s ago": {
+			snapshot.Git{Landed: new(true), Upstream: main, Commits: new(0)}, decision.About{Gone: true, Idle: new(1.0)}},
+		"2 commits that are not on origin/main; whether their changes were squashed into it is looked at once nothing has happened in it for 1d": {
+			snapshot.Git{Landed: new(false), Upstream: main, Ahead: new(2)}, decision.About{Idle: new(180.0)}},
+		"2 commits that are not on origin/main": {
+			snapshot.Git{Landed: new(false), Upstream: main, Ahead: new(2), Landing: &snapshot.Landing{}}, decision.About{Idle: new(180.0)}},
+	} {
+		c.git.Worktree = new(true)
+		s := &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/a": {Git: &c.git}}}
+		got := Main(decision.Decision{ID: "dir:/w/a", Kind: snapshot.KindDir, Verdict: decision.Spare, About: &c.about}, s, rules)
+		if got.Message != want {
+			t.Errorf("want %q,\n got %q", want, got.Message)
+		}
+	}
+}
+
 // TestWhyAWorktreeHasNotLanded holds what a person is told of a worktree that no rule found, by what git knows of it.
 func TestWhyAWorktreeHasNotLanded(t *testing.T) {
 	t.Parallel()
@@ -131,7 +217,8 @@ func TestWhyAWorktreeHasNotLanded(t *testing.T) {
 		"3 commits that are not on origin/main":           {Landed: new(false), Upstream: main, Ahead: new(3), Landing: &snapshot.Landing{Into: main}},
 		"2 commits that are not on trunk":                 {Landed: new(false), Upstream: "refs/heads/trunk", Ahead: new(2)},
 		"its work has landed; it may go when nothing":     {Landed: new(false), Upstream: main, Ahead: new(3), Landing: &snapshot.Landing{By: "squash", Into: main}},
-		"nothing was done in it yet; it may go when":      {Landed: new(true), Upstream: main, Commits: new(0)},
+		"the branch that was brought here has landed":     {Landed: new(false), Upstream: main, Commits: new(0), Ahead: new(2), Landing: &snapshot.Landing{By: "squash", Into: main}},
+		"nothing was committed in it yet; it may go when": {Landed: new(true), Upstream: main, Commits: new(0)},
 		"the default branch is checked out in it":         {Landed: new(true), Upstream: main, Commits: new(2), Branch: "refs/heads/main"},
 		"no rule found a reason to reap it":               {Upstream: main},
 		"its commits are not all on the default branch":   {Landed: new(false)},
@@ -139,7 +226,7 @@ func TestWhyAWorktreeHasNotLanded(t *testing.T) {
 	} {
 		g.Worktree = new(true)
 		s := &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/a": {Git: &g}}}
-		got := Main(decision.Decision{ID: "dir:/w/a", Kind: snapshot.KindDir, Verdict: decision.Spare}, s)
+		got := Main(decision.Decision{ID: "dir:/w/a", Kind: snapshot.KindDir, Verdict: decision.Spare}, s, nil)
 		if !strings.HasPrefix(got.Message, want) {
 			t.Errorf("want %q, got %+v", want, got)
 		}

@@ -65,6 +65,8 @@ type Report struct {
 	// Workers are the observations on what registries record, where sessions are reported on.
 	Workers []snapshot.Worker `json:"workers"`
 	Alarms  []Alarm           `json:"alarms"`
+	// Unexplained counts the decisions that should have said what would turn them, and for which there was no time.
+	Unexplained int `json:"unexplained,omitempty"`
 
 	// held is how many of those to be reaped the caps hold back.
 	held int
@@ -74,6 +76,38 @@ type Report struct {
 type PolicyRef struct {
 	Revision string `json:"revision"`
 	Digest   string `json:"digest"`
+	// Bundles are those that the configuration names.
+	Bundles []BundleRef `json:"bundles,omitempty"`
+}
+
+// BundleRef says how a bundle stands: which one decided, and why there is nothing newer where something is wrong.
+type BundleRef struct {
+	Name     string `json:"name"`
+	Revision string `json:"revision"`
+	// Digest is of the file, Serial what its author counts it by; 0 where it has none.
+	Digest string `json:"digest"`
+	Serial int64  `json:"serial,omitempty"`
+	// KeyID names the key that its signature was verified with.
+	KeyID string `json:"key_id,omitempty"`
+	// ActivatedAt is when it began to decide, CheckedAt when its place last gave an answer.
+	ActivatedAt time.Time `json:"activated_at,omitzero"`
+	CheckedAt   time.Time `json:"checked_at,omitzero"`
+	Problem     string    `json:"problem,omitempty"`
+	// Refused is true where a bundle was got and is not used, false where none was got.
+	Refused bool `json:"refused,omitempty"`
+}
+
+// PolicyStale is the alarm that a bundle decides although there may be a newer one.
+const PolicyStale = "policy_stale"
+
+// SetBundles says how the bundles stand, with an alarm for each in stale.
+func (r *Report) SetBundles(refs []BundleRef, stale map[string]string) {
+	r.Policy.Bundles = refs
+	for _, b := range refs {
+		if message := stale[b.Name]; message != "" {
+			r.Alarms = append(r.Alarms, Alarm{Rule: PolicyStale, Message: message})
+		}
+	}
 }
 
 // ConfigRef names the files that ruled besides the program's own defaults: the configuration, and the file of each project that was
@@ -127,13 +161,13 @@ const (
 	PurgedPressure = "trash_pressure"
 )
 
-// New gathers a decided snapshot; c names the files that ruled.
-func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef, res eval.Result, kinds []string) *Report {
+// New gathers a decided snapshot; c names the files that ruled, rules are their times.
+func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef, res eval.Result, rules *subject.Config, kinds []string) *Report {
 	r := &Report{
 		Schema: Schema, Sweep: sweep, TakenAt: s.TakenAt, Mode: mode,
 		Policy:    PolicyRef{Revision: p.Revision, Digest: p.Digest},
 		Config:    c,
-		Levels:    res.Levels,
+		Levels:    append([]subject.RuleLevel{}, res.Levels...),
 		Sources:   s.Sources,
 		Census:    map[string]Count{},
 		Decisions: []decision.Decision{}, Acts: []decision.Act{}, Caps: []decision.Cap{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},
@@ -164,7 +198,10 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 		if d.Unknown() {
 			c.Unknown++
 		}
-		d.Main = Main(d, s)
+		d.Main = Main(d, s, rules)
+		if sweep != "" {
+			d.Decision = decision.DecisionID(sweep, d.ID)
+		}
 		r.Census[d.Kind] = c
 		r.Decisions = append(r.Decisions, d)
 	}
@@ -185,6 +222,7 @@ func (r *Report) Replace(i int, d decision.Decision) {
 		c.Unknown--
 	}
 	r.Census[d.Kind] = c
+	d.Decision = r.Decisions[i].Decision
 	r.Decisions[i] = d
 }
 
@@ -222,7 +260,7 @@ func (r *Report) Code(exitCode bool) int {
 		reap = reap || d.Verdict == decision.Reap
 	}
 	for _, a := range r.Alarms {
-		part = part || a.Rule == decision.PolicyError
+		part = part || a.Rule == decision.PolicyError || a.Rule == PolicyStale
 	}
 	switch {
 	case part:

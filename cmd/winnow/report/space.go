@@ -1,13 +1,13 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
+	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
 )
@@ -17,8 +17,10 @@ type Space struct {
 	// Proposed is what the folders take up that would be reaped, as far as it was measured.
 	Proposed int64 `json:"proposed_bytes"`
 	// Trash is what lies in the trash now, and Unknown counts what lies there and could not be measured.
-	Trash   int64 `json:"trash_bytes"`
-	Unknown int   `json:"trash_unknown,omitempty"`
+	Trash int64 `json:"trash_bytes"`
+	// For is how long the trash keeps what goes into it, in seconds (act.trash_ttl).
+	For     float64 `json:"trash_seconds,omitempty"`
+	Unknown int     `json:"trash_unknown,omitempty"`
 	// FreedNow is what was removed for good by this very sweep: nothing else is free now.
 	FreedNow int64 `json:"freed_now"`
 	// ComesFree says when what lies in the trash comes free, the earliest first, a line a day.
@@ -38,9 +40,9 @@ type Lying struct {
 	Known bool
 }
 
-// Weigh sums up what the decisions, the purges and the trash mean for the disk.
-func (r *Report) Weigh(trash []Lying) {
-	s := &Space{ComesFree: []ComesFree{}}
+// Weigh sums up what the decisions, the purges and the trash, which keeps things for ttl, mean for the disk.
+func (r *Report) Weigh(trash []Lying, ttl time.Duration) {
+	s := &Space{For: ttl.Seconds(), ComesFree: []ComesFree{}}
 	for _, d := range r.Decisions {
 		if d.Verdict == decision.Reap && d.Size != nil {
 			s.Proposed += d.Size.Bytes - d.Size.Shared
@@ -89,13 +91,16 @@ func (s *Space) Lines(mode string) (lines []string) {
 		return nil
 	}
 	if mode != Apply && s.Proposed > 0 {
-		lines = append(lines, "would free "+text.Size(s.Proposed)+", once the trash lets it go")
+		lines = append(lines, "would free "+text.Size(s.Proposed)+": it goes into the trash first"+s.kept())
 	}
 	if s.FreedNow > 0 {
 		lines = append(lines, text.Size(s.FreedNow)+" are free now")
 	}
 	if s.Trash == 0 {
 		return lines
+	}
+	if mode == Apply && s.FreedNow == 0 {
+		lines = append(lines, "nothing is free yet")
 	}
 	const most = 3
 	var when []string
@@ -106,7 +111,23 @@ func (s *Space) Lines(mode string) (lines []string) {
 		}
 		when = append(when, fmt.Sprintf("%s on %s", text.Size(c.Bytes), text.Day(c.At)))
 	}
-	return append(lines, fmt.Sprintf("%s in the trash: %s; now with winnow trash empty", text.Size(s.Trash), cmp.Or(strings.Join(when, ", "), "nothing is known of its time")))
+	more := ""
+	if s.Unknown > 0 {
+		more = fmt.Sprintf(" and %s of unknown size", text.Plural(s.Unknown, "thing"))
+	}
+	said := "free: " + strings.Join(when, ", ") + "; all of it"
+	if len(s.ComesFree) == 1 {
+		said = "free on " + text.Day(s.ComesFree[0].At) + ", or"
+	}
+	return append(lines, fmt.Sprintf("%s%s in the trash; %s now with winnow trash empty", text.Size(s.Trash), more, said))
+}
+
+// kept says when what goes into the trash now comes free.
+func (s *Space) kept() string {
+	if s.For <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and comes free %s later, or at once with winnow trash empty", text.Span(config.Seconds(s.For)))
 }
 
 // withSize adds what comes free to why a folder goes.

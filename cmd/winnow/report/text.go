@@ -95,6 +95,9 @@ func headline(r *Report) string {
 	}
 	if len(r.Decisions) == 0 {
 		s = "nothing in scope was found"
+		if r.Code(false) == ExitPart {
+			s += " in what could be read"
+		}
 	}
 	return s
 }
@@ -139,7 +142,7 @@ func (p page) kindText(w io.Writer, r *Report, kind snapshot.Kind, c Count, all 
 
 	var listed []decision.Decision
 	for _, d := range ds {
-		if all || rank(d) <= rankWait {
+		if Listed(d, all) {
 			listed = append(listed, d)
 		}
 	}
@@ -187,7 +190,7 @@ func cells(d decision.Decision) []string {
 	if a.Folder != "" {
 		out[3] = text.Home(a.Folder)
 	}
-	if a.Gone {
+	if a.Gone && a.Folder != "" {
 		out[3] += " (deleted)"
 	}
 	return out
@@ -260,11 +263,15 @@ func Label(d decision.Decision) string {
 	return d.ID
 }
 
+// Listed reports whether a report lists a decision in a line of its own: all lists also what is spared.
+func Listed(d decision.Decision, all bool) bool { return all || rank(d) <= rankWait }
+
 func (p page) decisionRow(d decision.Decision, taken time.Time) text.Row {
 	row := text.Row{Label: Label(d)}
 	main := d.Main
+	row.Rest = brief(d.Otherwise)
 	if main == nil { // of a report that was not made here
-		main = Main(d, nil)
+		main = Main(d, nil, nil)
 	}
 	row.Text, row.Next = main.Message, main.Next
 	if row.Next != "" {
@@ -272,7 +279,7 @@ func (p page) decisionRow(d decision.Decision, taken time.Time) text.Row {
 	}
 	switch rank(d) {
 	case rankReap:
-		row.Lead, row.Color, row.Text = cmp.Or(d.Action, "reap"), p.Green, withSize(row.Text, d)
+		row.Lead, row.Color, row.Text = cmp.Or(d.Action, "reap"), p.Green, withSize(row.Text+entry(d), d)
 	case rankAfter:
 		row.Lead, row.Color, row.Next = "after", p.Green, ""
 		row.Text += ", which goes first; " + Messages(d.Findings)
@@ -291,6 +298,14 @@ func (p page) decisionRow(d decision.Decision, taken time.Time) text.Row {
 		}
 	}
 	return row
+}
+
+// entry says what goes of a worktree whose folder is gone.
+func entry(d decision.Decision) string {
+	if d.Kind != snapshot.KindDir || d.About == nil || !d.About.Gone {
+		return ""
+	}
+	return "; only its entry in " + cmp.Or(text.Home(d.About.Repository), "the repository") + " goes, into the trash"
 }
 
 // Messages are what reasons say, in one line.
@@ -315,7 +330,7 @@ func stays(ds []decision.Decision) string {
 		kept++
 		main := d.Main
 		if main == nil {
-			main = Main(d, nil)
+			main = Main(d, nil, nil)
 		}
 		by[main.Group]++
 	}
@@ -351,13 +366,31 @@ func Acts(w io.Writer, p text.Paint, title string, acts []decision.Act) {
 		case decision.Failed:
 			color = p.Red
 		}
-		detail := x.Detail
+		detail := Aside(x)
 		if x.RestoreUntil != nil && !strings.Contains(detail, "winnow restore") && !strings.Contains(detail, "nothing brings it back") {
 			detail = strings.TrimSuffix(detail, ".") + "; winnow restore " + x.ID + " brings it back"
 		}
 		rows = append(rows, text.Row{Lead: x.Outcome.Outcome, Color: color, Label: actLabel(x), Text: detail})
 	}
 	p.Rows(w, rows...)
+}
+
+// Aside is what an act says of how it went. That a thing was set aside stands without the two paths, which a person can read nothing from: the
+// label names it, and the trash lists it.
+func Aside(x decision.Act) string {
+	head, tail, _ := strings.Cut(x.Detail, "; ")
+	what, place, ok := strings.Cut(head, " was moved to ")
+	if x.Outcome.Outcome != decision.Done || !ok || !strings.HasSuffix(place, "/"+x.ID) {
+		return x.Detail
+	}
+	said := "moved into the trash"
+	if strings.HasPrefix(what, "the entry ") {
+		said = "its entry went into the trash"
+	}
+	if tail != "" {
+		said += "; " + tail
+	}
+	return said
 }
 
 // once has one line stand for all that a cap held, with the reason that is the same for each. Which they are stands among what is to go.
@@ -427,11 +460,22 @@ func (p page) purgedText(w io.Writer, ps []Purged) {
 	if len(ps) == 0 {
 		return
 	}
-	var sum int64
+	acts, freed := map[string]int{}, map[string]int64{}
 	for _, x := range ps {
-		sum += x.Bytes
+		acts[x.Why]++
+		freed[x.Why] += x.Bytes
 	}
-	fmt.Fprintf(w, "\n%s\n  %s removed from the trash for good, %s freed\n", p.Bold("purged"), text.Plural(len(ps), "act"), text.Size(sum))
+	fmt.Fprintf(w, "\n%s\n", p.Bold("purged"))
+	for _, why := range slices.Sorted(maps.Keys(acts)) {
+		p.Indented(w, 2, fmt.Sprintf("%s removed from the trash for good, %s freed%s", text.Plural(acts[why], "act"), text.Size(freed[why]), purgedFor[why]))
+	}
+}
+
+// purgedFor says to a person why something was removed for good.
+var purgedFor = map[string]string{
+	PurgedExpired:  ": the time to bring them back has passed (act.trash_ttl)",
+	PurgedMax:      " before their time, the oldest first: more than act.trash_max lay there",
+	PurgedPressure: " before their time, the oldest first: less of the file system was free than act.trash_pressure",
 }
 
 // closing says what to do next.
@@ -514,7 +558,7 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 		fmt.Fprintf(w, "\n## %s\n\n%s, %d reap, %d spare, %d unknown\n", kind.Plural, plain.Cell(c.seen()), c.Reap, c.Spare, c.Unknown)
 		head := false
 		for _, d := range r.Decisions {
-			if d.Kind != kind.Name || !all && rank(d) > rankWait {
+			if d.Kind != kind.Name || !Listed(d, all) {
 				continue
 			}
 			if !head {
@@ -524,7 +568,7 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 			word, why := d.Verdict, Messages(d.Findings)
 			switch {
 			case d.Follows():
-				word, why = "after", Main(d, nil).Message+", which goes first; "+why
+				word, why = "after", Main(d, nil, nil).Message+", which goes first; "+why
 			case d.Level != "":
 				word, why = d.Level, leveled(d)
 			case d.Verdict == decision.Spare && d.Waits():
@@ -536,7 +580,11 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 			default:
 				word, why = cmp.Or(d.Action, word), withSize(why, d)
 			}
-			fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(word), plain.Code(d.ID), plain.Cell(why))
+			cell := plain.Cell(why)
+			if o := brief(d.Otherwise); o != "" {
+				cell += "; " + plain.Code(o)
+			}
+			fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Cell(word), plain.Code(d.ID), cell)
 		}
 	}
 	for _, l := range r.Space.Lines(r.Mode) {

@@ -244,6 +244,13 @@ func (set Set) openSessions() []collectors.Source {
 		}
 		out = append(out, opensessions.Source(name, path))
 	}
+	for n, path := range auto(set.Config.Collect.Codex.Threads, opensessions.Threads) {
+		name := "codex"
+		if n > 0 {
+			name += "-" + collectors.Short(path)
+		}
+		out = append(out, opensessions.CodexSource(name, path, filepath.Join(set.Config.Collect.Processes.Root, "locks")))
+	}
 	return out
 }
 
@@ -355,6 +362,7 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 	r := &set.Config.Rules
 	o := dirs.Options{
 		Rebuildable: r.Rebuildable,
+		ToolFiles:   r.ToolFiles,
 		Grace:       config.Seconds(r.Grace.Dir),
 		TrimAfter:   config.Seconds(r.TrimAfter),
 		Only:        sc.only(snapshot.KindDir),

@@ -31,7 +31,7 @@ var soft = []string{decision.RuleSeenOnce, "protect.young", "protect.awake"}
 // Item is a candidate that would go, or nearly.
 type Item struct {
 	// State is one of Goes, After, Ask, Waits and Near.
-	State string `json:"state"`
+	State string `json:"state" jsonschema:"enum=reap,enum=after,enum=ask,enum=wait,enum=near"`
 	// Takeable is true for what a person may take: what a sweep would reap, at once or after what uses it, and what the level of its rule leaves
 	// to a person.
 	Takeable bool              `json:"takeable"`

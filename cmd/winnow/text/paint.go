@@ -129,8 +129,30 @@ func Time(t time.Time) string { return t.Local().Format(time.DateTime) }
 // Day writes the day of a time as the person who reads it counts it: Nov 29.
 func Day(t time.Time) string { return t.Local().Format("Jan 2") }
 
-// Span writes a duration the way people say it.
+// Span writes a duration the way people say it, in at most two units that follow each other: 4m12s, 2h5m, 6d. What is below the second
+// one is left out. The same words as the rules' own (policies/lib/words).
 func Span(d time.Duration) string {
+	s := max(int64(d/time.Second), 0)
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 60*60:
+		return two(s/60, "m", s%60, "s")
+	case s < 24*60*60:
+		return two(s/(60*60), "h", s%(60*60)/60, "m")
+	}
+	return two(s/(24*60*60), "d", s%(24*60*60)/(60*60), "h")
+}
+
+func two(n int64, unit string, rest int64, below string) string {
+	if rest == 0 {
+		return fmt.Sprintf("%d%s", n, unit)
+	}
+	return fmt.Sprintf("%d%s%d%s", n, unit, rest, below)
+}
+
+// Took writes how long something took: as Span, and below ten seconds more exactly.
+func Took(d time.Duration) string {
 	switch {
 	case d < 0:
 		return "0s"
@@ -138,18 +160,8 @@ func Span(d time.Duration) string {
 		return d.Round(time.Millisecond).String()
 	case d < 10*time.Second:
 		return d.Round(100 * time.Millisecond).String()
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%dh", int(d.Hours()))
 	}
-	days, hours := int(d.Hours()/24), int(d.Hours())%24
-	if hours == 0 || days >= 10 {
-		return fmt.Sprintf("%dd", days)
-	}
-	return fmt.Sprintf("%dd %dh", days, hours)
+	return Span(d)
 }
 
 // Size writes bytes the way people say them.

@@ -80,11 +80,22 @@ func TestTheWidthIsKept(t *testing.T) {
 func TestSpan(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
-		-time.Second: "0s", 2 * time.Second: "2s", 90 * time.Second: "1m", 23 * time.Hour: "23h", 24 * time.Hour: "1d", 36 * time.Hour: "1d 12h",
-		48 * time.Hour: "2d", 20*24*time.Hour + 5*time.Hour: "20d",
+		-time.Second: "0s", 340 * time.Millisecond: "0s", 2900 * time.Millisecond: "2s", 90 * time.Second: "1m30s", 23 * time.Hour: "23h",
+		24 * time.Hour: "1d", 36 * time.Hour: "1d12h", 48*time.Hour + 59*time.Minute: "2d", 20*24*time.Hour + 5*time.Hour: "20d5h",
 	} {
 		if got := Span(d); got != want {
 			t.Errorf("Span(%s) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestTook(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0s", 340 * time.Millisecond: "340ms", 2940 * time.Millisecond: "2.9s", 12900 * time.Millisecond: "12s", 90 * time.Second: "1m30s",
+	} {
+		if got := Took(d); got != want {
+			t.Errorf("Took(%s) = %q, want %q", d, got, want)
 		}
 	}
 }

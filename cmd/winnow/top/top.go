@@ -17,9 +17,9 @@ import (
 // Schema names the shape of what winnow top --format json prints.
 const Schema = "winnow.top/v1"
 
-// Look is what runs at one time.
+// Look is what runs at one time. docs/schemas/top.json is generated from it.
 type Look struct {
-	Schema  string    `json:"schema"`
+	Schema  string    `json:"schema" jsonschema:"enum=winnow.top/v1"`
 	TakenAt time.Time `json:"taken_at"`
 	// Over is between which two looks processor time was measured, in seconds; 0 where there was only one.
 	Over float64 `json:"over"`
@@ -51,8 +51,9 @@ type Process struct {
 	Memory *int64   `json:"memory,omitempty"`
 	Shared bool     `json:"memory_is_rss,omitempty"`
 	Agent  bool     `json:"agent,omitempty"`
-	// Verdict is reap, wait, keep or, for what no rule is about, "". Why is the main reason.
-	Verdict string `json:"verdict,omitempty"`
+	// Verdict is reap, wait, keep, the level of the only rules that found a reason (ask, observe), or, for what no rule is about, "". Why is the
+	// main reason.
+	Verdict string `json:"verdict,omitempty" jsonschema:"enum=reap,enum=wait,enum=keep,enum=ask,enum=observe"`
 	Why     string `json:"why,omitempty"`
 }
 

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"winnow/cmd/winnow/report"
+	"winnow/engine/decision"
+	"winnow/engine/explain"
+	"winnow/internal/plain"
+)
+
+// explainMarkdown is an explanation for a pull request or a chat: the verdict and what would turn it first, the facts folded.
+func explainMarkdown(out io.Writer, x Explained) error {
+	w := bufio.NewWriter(out)
+	verdict := "stays"
+	if x.Verdict == decision.Reap {
+		verdict = "would be reaped"
+	}
+	fmt.Fprintf(w, "# %s %s\n\n%s, policy %s\n", plain.Code(x.ID), verdict, x.TakenAt.Format(time.RFC3339), plain.Code(cmp.Or(x.Policy.Revision, x.Policy.Digest)))
+	if x.Main != nil {
+		fmt.Fprintf(w, "\n%s.\n", plain.Cell(x.Main.Message))
+	}
+	if x.Error != "" {
+		fmt.Fprintf(w, "\n> **error** %s\n", plain.Cell(x.Error))
+	}
+	otherwiseMarkdown(w, x.Otherwise)
+	firedMarkdown(w, "Why it may go", x.Findings)
+	firedMarkdown(w, "Why it stays", x.Objections)
+	if len(x.Sources) > 0 {
+		fmt.Fprint(w, "\n## Sources\n\n| source | status | error |\n|---|---|---|\n")
+		for _, name := range slices.Sorted(maps.Keys(x.Sources)) {
+			s := x.Sources[name]
+			fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Code(name), plain.Cell(cmp.Or(s.Status, "missing")), plain.Cell(s.Error))
+		}
+	}
+	return w.Flush()
+}
+
+func otherwiseMarkdown(w io.Writer, o *decision.Otherwise) {
+	if o == nil {
+		return
+	}
+	fmt.Fprint(w, "\n## What would have to be different\n")
+	if len(o.Ways) == 0 {
+		fmt.Fprintf(w, "\n%s.\n", plain.Cell(report.Otherwise(o)))
+		return
+	}
+	would := "go"
+	if o.Verdict == decision.Spare {
+		would = "stay"
+	}
+	fmt.Fprintf(w, "\nEach of these was found by search and decided again (%d decisions). It would %s\n\n", o.Decided, would)
+	for _, way := range o.Ways {
+		fmt.Fprintf(w, "- if %s\n", plain.Code(report.Way(way)))
+	}
+}
+
+func firedMarkdown(w io.Writer, title string, fired []explain.Fired) {
+	for i, f := range fired {
+		if i == 0 {
+			fmt.Fprintf(w, "\n## %s\n", title)
+		}
+		fmt.Fprintf(w, "\n**%s** %s: %s\n", plain.Cell(f.Rule), plain.Code(fmt.Sprintf("%s:%d", f.File, f.Line)), plain.Cell(f.Message))
+		if f.Level != "" {
+			fmt.Fprintf(w, "\nIts level is %s.\n", plain.Cell(f.Level))
+		}
+		if len(f.Facts) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "\n<details><summary>%d facts</summary>\n\n| fact | value | source |\n|---|---|---|\n", len(f.Facts))
+		for _, fact := range f.Facts {
+			shown := "not known"
+			if !fact.Unknown {
+				shown = plain.Code(value(fact.Value))
+			}
+			fmt.Fprintf(w, "| %s | %s | %s |\n", plain.Code(fact.Fact), shown, plain.Cell(origin(fact)))
+		}
+		fmt.Fprint(w, "\n</details>\n")
+	}
+}

@@ -1,0 +1,14 @@
+package main
+
+import (
+	"testing"
+
+	"winnow/testkit/schema"
+)
+
+// TestExplanationSchemaIsCurrent keeps the published schema of an explanation equal to the Go type.
+func TestExplanationSchemaIsCurrent(t *testing.T) {
+	t.Parallel()
+	schema.Referring(t, Explained{}, explanationSchema, []string{"../../docs/schemas/explanation.json"},
+		[]string{"../../engine/explain", "../../engine/decision", "../../engine/snapshot", "../../engine/subject"})
+}

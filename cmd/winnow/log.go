@@ -1,0 +1,303 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/decisionlog"
+	"winnow/cmd/winnow/redact"
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
+	"winnow/engine/decision"
+	"winnow/engine/mask"
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+	"winnow/internal/foreign"
+	"winnow/ledger"
+)
+
+// The sinks of the decision log, as the ledger knows them.
+const (
+	sinkFile    = "file"
+	sinkService = "service"
+)
+
+// decisionLogger makes the events of one sweep. Its methods do nothing on a nil one, which is that of a sweep whose decisions are not logged.
+type decisionLogger struct {
+	*sweeper
+	r    *report.Report
+	red  *redact.Redacter
+	mask decisionlog.Masker
+	// join makes the documents that are logged, and joined has them once the first was asked for.
+	join   func() *subject.Joined
+	joined *subject.Joined
+	labels map[string]string
+	// wrong is what could not be logged in full, said once.
+	wrong error
+}
+
+// newLogger prepares the logging of a sweep; nil where nothing is logged. What goes wrong is said, and is no reason for a sweep to stop: then decisions are
+// logged without what they rest on.
+func (s *sweeper) newLogger(ctx context.Context, r *report.Report, snap *snapshot.Snapshot) *decisionLogger {
+	c := s.cfg.DecisionLog
+	if !c.On() || s.ledger == nil {
+		return nil
+	}
+	l := &decisionLogger{sweeper: s, r: r, labels: map[string]string{"version": build().Version}}
+	for _, label := range c.Labels {
+		l.labels[label.Name] = label.Value
+	}
+	key, err := stateKey(s.cfg.State)
+	var o redact.Options
+	if err == nil {
+		o, err = redaction(s.cfg, s.policy, key)
+	}
+	if err != nil {
+		l.mask = noMask{err}
+		return l
+	}
+	l.labels["id"] = redact.KeyName(key) // the same for all sweeps with this state folder, and for no others
+	l.red = redact.New(o)
+	switch c.Input {
+	case config.InputRedacted:
+		l.join = func() *subject.Joined { return subject.Join(l.red.Snapshot(snap), &s.cfg.Rules.Config) }
+	case config.InputFull:
+		l.join = func() *subject.Joined { return subject.Join(l.red.Secrets(snap), &s.cfg.Rules.Config) }
+	}
+	if c.Mask != "" {
+		l.mask = s.loadMask(ctx, c.Mask)
+	}
+	return l
+}
+
+// loadMask gives what masks say, or, where they cannot be loaded, that they could not.
+func (a *app) loadMask(ctx context.Context, folder string) decisionlog.Masker {
+	real, err := foreign.Folder(folder)
+	if err == nil {
+		var m *mask.Mask
+		m, err = mask.Load(ctx, policyFiles(ctx, real), a.cfg.Policy.Timeout)
+		if err == nil {
+			return m
+		}
+	}
+	return noMask{fmt.Errorf("decision_log.mask %s: %w", folder, err)}
+}
+
+// noMask stands for masks that could not be loaded.
+type noMask struct{ err error }
+
+func (m noMask) Rules(context.Context, any) ([]any, error) { return nil, m.err }
+
+func (l *decisionLogger) fail(err error) {
+	if l.wrong == nil && err != nil {
+		l.wrong = err
+		l.note("decision log: %v", err)
+	}
+}
+
+// flipped has the decisions that the sweep before made otherwise wait for their sinks.
+func (l *decisionLogger) flipped(ctx context.Context, ds []decision.Decision) {
+	if l == nil {
+		return
+	}
+	before, err := l.ledger.Verdicts(ctx, l.r.Sweep)
+	if err != nil || before == nil { // nil: there is no sweep to compare with
+		l.fail(err)
+		return
+	}
+	var all []ledger.Event
+	for _, d := range ds {
+		was := before[d.ID]
+		if d.InScope && (was != d.Verdict && !(was == "" && d.Verdict == decision.Spare)) {
+			all = append(all, l.events(ctx, d, decisionlog.Custom{Why: decisionlog.Flipped, Was: was})...)
+		}
+	}
+	l.fail(l.ledger.QueueEvents(ctx, all, int64(l.cfg.DecisionLog.Buffer)))
+}
+
+// events are one event for each sink.
+func (l *decisionLogger) events(ctx context.Context, d decision.Decision, custom decisionlog.Custom) []ledger.Event {
+	id := decision.DecisionID(l.r.Sweep, d.ID)
+	custom.Sweep, custom.PolicyDigest = l.r.Sweep, l.r.Policy.Digest
+	var err error
+	if custom.Chain, err = l.ledger.Head(ctx); err != nil {
+		l.fail(err)
+	}
+	e := decisionlog.Event{
+		Labels: l.labels, DecisionID: id, Path: decisionlog.Path, Timestamp: time.Now().UTC(), RequestedBy: fmt.Sprintf("uid:%d", os.Getuid()),
+		Bundles: map[string]decisionlog.Bundle{"policies": {Revision: cmp.Or(l.r.Policy.Revision, l.r.Policy.Digest)}}, Result: l.result(d), Custom: &custom,
+	}
+	if l.join != nil {
+		if l.joined == nil {
+			l.joined = l.join()
+		}
+		name := d.ID
+		if l.cfg.DecisionLog.Input == config.InputRedacted {
+			name = l.red.ID(d.ID)
+		}
+		custom.Candidate = name
+		if sub, ok := l.joined.Subject(name); ok {
+			// The parameters are the same for all, and larger than the rest.
+			e.Input, err = decisionlog.Without(sub, "config")
+			e.Erased = []string{"/input/config"}
+			l.fail(err)
+		}
+	}
+	data, err := decisionlog.Encode(ctx, e, l.mask)
+	if err != nil { // a mask that came to no answer is not waited for again in this sweep
+		l.fail(err)
+		l.mask = noMask{err}
+	}
+	if data == nil {
+		return nil
+	}
+	var all []ledger.Event
+	for _, sink := range l.sinks() {
+		all = append(all, ledger.Event{Sink: sink, ID: id, JSON: data})
+	}
+	return all
+}
+
+// result is what was decided. Messages and evidence name things.
+func (l *decisionLogger) result(d decision.Decision) decisionlog.Result {
+	reasons := func(all []decision.Reason) []decisionlog.Reason {
+		out := []decisionlog.Reason{}
+		for _, r := range all {
+			one := decisionlog.Reason{Rule: r.Rule}
+			if l.cfg.DecisionLog.Input == config.InputFull {
+				one.Message, one.Evidence = r.Message, r.Evidence
+			}
+			out = append(out, one)
+		}
+		return out
+	}
+	return decisionlog.Result{Verdict: d.Verdict, Level: d.Level, Findings: reasons(d.Findings), Objections: reasons(d.Objections)}
+}
+
+// sinks are where decisions are logged.
+func (a *app) sinks() (all []string) {
+	if a.cfg.DecisionLog.File.Path != "" {
+		all = append(all, sinkFile)
+	}
+	if a.cfg.DecisionLog.Service.URL != "" {
+		all = append(all, sinkService)
+	}
+	return all
+}
+
+// journal is the ledger as acts write into it: with each intent goes the event of its decision, in one transaction.
+type journal struct {
+	*ledger.Ledger
+	log *decisionLogger
+}
+
+// Intend implements actuators.Journal.
+func (j journal) Intend(ctx context.Context, in decision.Intent) error {
+	if j.log == nil {
+		return j.Ledger.Intend(ctx, in)
+	}
+	d := decision.Decision{ID: in.Candidate, Kind: in.Kind, Verdict: decision.Reap, Findings: in.Findings}
+	events := j.log.events(ctx, d, decisionlog.Custom{Why: decisionlog.Acted, Act: in.ID})
+	return j.Ledger.IntendLogged(ctx, in, events, int64(j.log.cfg.DecisionLog.Buffer))
+}
+
+// deliver gives what waits to its sinks: what they do not take stays for the next sweep.
+func (s *sweeper) deliver(ctx context.Context) {
+	c := s.cfg.DecisionLog
+	if !c.On() || s.ledger == nil {
+		return
+	}
+	if c.File.Path != "" {
+		s.sayLog(s.deliverFile(ctx))
+	}
+	if c.Service.URL != "" {
+		limited, cancel := context.WithTimeout(ctx, c.Service.Timeout)
+		err := s.deliverService(limited)
+		cancel()
+		if err != nil {
+			n, e := s.ledger.Waiting(ctx, sinkService)
+			s.sayLog(errors.Join(fmt.Errorf("%w; %s for the next sweep", err, waits(n)), e))
+		}
+	}
+	dropped, err := s.ledger.TakeDropped(ctx)
+	s.sayLog(err)
+	for _, d := range dropped {
+		s.note("decision log: %s for the %s could not be kept (decision_log.buffer is %s) or was refused, and is lost",
+			text.Plural(int(d.Count), "decision"), d.Sink, text.Size(int64(c.Buffer)))
+	}
+}
+
+func waits(n int) string {
+	if n == 1 {
+		return "1 decision waits"
+	}
+	return fmt.Sprintf("%d decisions wait", n)
+}
+
+func (s *sweeper) sayLog(err error) {
+	if err != nil {
+		s.note("decision log: %v", err)
+	}
+}
+
+// atOnce is how many events are read at a time.
+const atOnce = 256
+
+// each gives what waits for a sink, part by part.
+func (s *sweeper) each(ctx context.Context, sink string, give func(events []ledger.Event, data [][]byte) error) error {
+	for after := int64(0); ; {
+		events, err := s.ledger.Events(ctx, sink, after, atOnce)
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		data := make([][]byte, len(events))
+		for i, e := range events {
+			data[i] = e.JSON
+		}
+		if err := give(events, data); err != nil {
+			return err
+		}
+		after = events[len(events)-1].N
+	}
+}
+
+func (s *sweeper) deliverFile(ctx context.Context) error {
+	c := s.cfg.DecisionLog.File
+	file := decisionlog.File{Path: c.Path, MaxSize: int64(c.MaxSize), MaxFiles: c.MaxFiles}
+	return s.each(ctx, sinkFile, func(events []ledger.Event, data [][]byte) error {
+		if err := file.Write(data); err != nil {
+			return err
+		}
+		return s.ledger.Delivered(ctx, events)
+	})
+}
+
+// retryWait is how long the sending waits before its second try.
+const retryWait = 200 * time.Millisecond
+
+func (s *sweeper) deliverService(ctx context.Context) error {
+	c := s.cfg.DecisionLog.Service
+	if n, err := s.ledger.Waiting(ctx, sinkService); err != nil || n == 0 {
+		return err
+	}
+	service := decisionlog.Service{URL: c.URL, Limit: int64(c.UploadSizeLimit), Wait: retryWait}
+	if c.TokenFile != "" {
+		f, err := foreign.Read(ctx, c.TokenFile, foreign.Want{Max: 16 << 10, Ruling: true})
+		if err != nil {
+			return fmt.Errorf("decision_log.service.token_file: %w", err)
+		}
+		service.Token = strings.TrimSpace(string(f.Data))
+	}
+	kept := context.WithoutCancel(ctx) // what was sent is written down, also when there is no time left
+	return s.each(ctx, sinkService, func(events []ledger.Event, data [][]byte) error {
+		return service.Send(ctx, data,
+			func(from, to int) error { return s.ledger.Delivered(kept, events[from:to]) },
+			func(from, to int) error { return s.ledger.Refused(kept, events[from:to]) })
+	})
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"winnow/cmd/winnow/report"
+	"winnow/engine/decision"
+	"winnow/engine/eval"
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+)
+
+// The bounds of a report's explanations: how long all of them may take together, one of them, and one where two with the same reasons came to
+// nothing.
+const (
+	explainAll  = 10 * time.Second
+	explainOne  = time.Second
+	explainNext = 200 * time.Millisecond
+	// explainDecisions is after how many decisions a search seldom finds something yet.
+	explainDecisions = 1500
+)
+
+// firstWays is how many ways of candidates with the same reasons are tried first.
+const firstWays = 4
+
+// otherwise says of every decision that the report lists what would turn it. What was not looked at when the time was up is counted.
+func (a *app) otherwise(ctx context.Context, e *eval.Engine, s *snapshot.Snapshot, r *report.Report, all bool) error {
+	j := subject.Join(s, &a.cfg.Rules.Config)
+	end := time.Now().Add(explainAll)
+	err := explainEach(r, func(d decision.Decision, known *reasons) (*decision.Otherwise, error) {
+		sub, ok := j.Subject(d.ID)
+		if !ok || !a.json() && !report.Listed(d, all) {
+			return nil, nil
+		}
+		left := time.Until(end)
+		if left <= 0 {
+			return nil, errLate
+		}
+		o, err := e.Otherwise(ctx, sub, eval.Search{Within: min(left, known.within()), Decisions: explainDecisions, First: known.ways})
+		switch {
+		case ctx.Err() != nil:
+			return nil, fmt.Errorf("%w: %w", errStopped, ctx.Err())
+		case err != nil:
+			a.log.Warn("what would change the decision was not found out", "candidate", d.ID, "error", err)
+		}
+		return o, err
+	})
+	if err != nil {
+		return err
+	}
+	if r.Unexplained > 0 {
+		r.Alarms = append(r.Alarms, report.Alarm{Rule: "unexplained", Message: fmt.Sprintf(
+			"of %d it was not found out what would change the decision, in the %s that there were; winnow explain ID says it of one of them", r.Unexplained, explainAll)})
+	}
+	return nil
+}
+
+var (
+	errLate    = errors.New("there was no time left")
+	errStopped = errors.New("the decisions stand, and were not printed")
+)
+
+// explainEach asks of every decision of a report, with what was found for those that were decided for the same reasons. One that could not be
+// asked about is counted, and the next one is asked about.
+func explainEach(r *report.Report, ask func(decision.Decision, *reasons) (*decision.Otherwise, error)) error {
+	known := map[string]*reasons{}
+	for i := range r.Decisions {
+		d := &r.Decisions[i]
+		if d.Follows() {
+			continue
+		}
+		same := known[because(*d)]
+		if same == nil {
+			same = &reasons{}
+			known[because(*d)] = same
+		}
+		o, err := ask(*d, same)
+		switch {
+		case errors.Is(err, errStopped):
+			return err
+		case err != nil:
+			r.Unexplained++
+		}
+		d.Otherwise = o
+		same.learn(o)
+	}
+	return nil
+}
+
+// reasons is what was found for candidates that stay, or go, for the same reasons.
+type reasons struct {
+	ways   []decision.Way
+	misses int
+}
+
+func (s *reasons) within() time.Duration {
+	if s.misses >= 2 && len(s.ways) == 0 {
+		return explainNext
+	}
+	return explainOne
+}
+
+func (s *reasons) learn(o *decision.Otherwise) {
+	switch {
+	case o == nil:
+	case len(o.Ways) == 0:
+		s.misses++
+	case o.Verdict == decision.Reap && len(s.ways) < firstWays && !slices.ContainsFunc(s.ways, func(w decision.Way) bool { return facts(w) == facts(o.Ways[0]) }):
+		s.ways = append(s.ways, o.Ways[0])
+	}
+}
+
+// facts names what a way changes.
+func facts(w decision.Way) string {
+	var out []string
+	for _, c := range w {
+		out = append(out, fmt.Sprint(c.Fact, "=", c.To))
+	}
+	return strings.Join(out, " ")
+}
+
+// because is by which rules a candidate was decided.
+func because(d decision.Decision) string {
+	out := []string{d.Kind, d.Verdict}
+	for _, rs := range [][]decision.Reason{d.Findings, d.Objections} {
+		for _, r := range rs {
+			out = append(out, r.Rule)
+		}
+		out = append(out, "")
+	}
+	return strings.Join(slices.Compact(out), " ")
+}

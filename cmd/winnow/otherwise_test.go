@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"winnow/cmd/winnow/report"
+	"winnow/engine/decision"
+)
+
+// TestExplainEach: candidates with the same reasons try the same ways, one that was not explained is counted, and an interruption ends it.
+func TestExplainEach(t *testing.T) {
+	t.Parallel()
+	stays := func(id, rule string) decision.Decision {
+		return decision.Decision{ID: id, Kind: "dir", Verdict: decision.Spare, Objections: []decision.Reason{{Rule: rule}}}
+	}
+	way := decision.Way{{Fact: "input.dir.git.dirty", From: 3, To: 0}}
+	r := &report.Report{Decisions: []decision.Decision{
+		stays("a", "protect.unsaved"), stays("b", "protect.unsaved"), stays("c", "protect.live"), stays("d", "protect.unsaved"), stays("e", "protect.unsaved"),
+	}}
+	var first []string
+	err := explainEach(r, func(d decision.Decision, known *reasons) (*decision.Otherwise, error) {
+		first = append(first, fmt.Sprint(d.ID, len(known.ways)))
+		switch d.ID {
+		case "c":
+			return &decision.Otherwise{Verdict: decision.Reap, Limit: "x"}, nil
+		case "d":
+			return nil, errLate
+		}
+		return &decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{way}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := fmt.Sprint(first), "[a0 b1 c0 d1 e1]"; got != want {
+		t.Errorf("ways that were tried first: have %s, want %s", got, want)
+	}
+	if r.Unexplained != 1 || r.Decisions[3].Otherwise != nil || r.Decisions[2].Otherwise == nil || r.Decisions[4].Otherwise == nil {
+		t.Errorf("%d unexplained, %+v", r.Unexplained, r.Decisions)
+	}
+	if err := explainEach(r, func(decision.Decision, *reasons) (*decision.Otherwise, error) {
+		return nil, fmt.Errorf("%w: %w", errStopped, context.Canceled)
+	}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v; want an interruption", err)
+	}
+}
+
+// TestReasonsShortenTheSearch: where two candidates with the same reasons came to nothing, the next ones get less time.
+func TestReasonsShortenTheSearch(t *testing.T) {
+	t.Parallel()
+	var s reasons
+	miss := &decision.Otherwise{Verdict: decision.Reap, Limit: "x"}
+	for i, want := range []any{explainOne, explainOne, explainNext} {
+		if got := s.within(); got != want {
+			t.Errorf("after %d misses: %s; want %s", i, got, want)
+		}
+		s.learn(miss)
+	}
+	s.learn(&decision.Otherwise{Verdict: decision.Reap, Ways: []decision.Way{{{Fact: "input.idle", To: 1}}}})
+	if got := s.within(); got != explainOne {
+		t.Errorf("after a way: %s; want %s", got, explainOne)
+	}
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/text"
+)
+
+// newPolicy is the group of commands for people who write, review and ship policies.
+func newPolicy(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "policy",
+		Short: "Check, test, compare, replay and ship policies",
+		Args:  cobra.ArbitraryArgs, // cobra would print the help and exit with 0
+		RunE: func(cmd *cobra.Command, given []string) error {
+			if len(given) == 0 {
+				return cmd.Help()
+			}
+			var names []string
+			for _, c := range cmd.Commands() {
+				names = append(names, c.Name())
+			}
+			return config.Mistakef("unknown command %q of winnow policy%s (see winnow policy --help)", given[0], text.Hint(given[0], names))
+		},
+	}
+	cmd.AddCommand(
+		newPolicyCheck(a), newPolicyTest(a), newPolicyFmt(a), newPolicyDiff(a), newPolicyReplay(a),
+		newPolicyBundle(a), newPolicyVerify(a), newPolicyPull(a),
+	)
+	return cmd
+}

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
+	"winnow/engine/eval"
+	"winnow/engine/policy"
+	"winnow/internal/junit"
+	"winnow/internal/plain"
+	"winnow/internal/sarif"
+	"winnow/policies"
+)
+
+func newPolicyCheck(a *app) *cobra.Command {
+	var advice bool
+	cmd := &cobra.Command{
+		Use:   "check [FOLDER...]",
+		Short: "Say what is wrong with policies before they run",
+		Long: `Check reads folders of policies and says of each problem the file, the line and what to write instead. It finds what
+"opa check --strict --schema" finds, in the tests too, and what Winnow refuses besides: a rule in a folder where nothing asks it, a "not" in a rule
+that reaps, a built-in that policies may not call, a parameter that nobody declares.
+
+Without FOLDER it checks the policies of the configuration, as a sweep would load them, and what the configuration says of their rules. With
+FOLDER it checks those folders on top of the embedded policies, or alone with --no-embedded-policy. Policies are read, never run.
+
+It exits with 0 when nothing is wrong, and with 2 when the policies would be refused.`,
+		Example: `  winnow policy check mine
+  winnow policy check mine --format sarif > check.sarif`,
+		RunE: func(cmd *cobra.Command, folders []string) error { return a.policyCheck(cmd.Context(), folders, advice) },
+	}
+	a.forms(cmd, "text", "json", formJUnit, formSARIF)
+	cmd.Flags().BoolVar(&advice, "advice", false, "also say what is asked of the rules that ship with Winnow: METADATA on everything, no numbers in rules")
+	return cmd
+}
+
+// limits bound what policies may take.
+func (a *app) limits() eval.Limits {
+	return eval.Limits{Timeout: a.cfg.Policy.Timeout, HeapBytes: a.cfg.Policy.Memory}
+}
+
+// given are the trees that a person names, on top of the embedded policies where these are wanted; without any, those of the configuration.
+func (a *app) given(ctx context.Context, folders []string) ([]policy.Tree, error) {
+	if len(folders) == 0 {
+		trees, err := a.trees(ctx)
+		for i := range trees { // without a folder of one's own the embedded ones are what is meant
+			trees[i].Beside = trees[i].Name == embeddedTree && len(trees) > 1
+		}
+		return trees, err
+	}
+	if len(a.flags.policy) > 0 {
+		a.note("--policy is not used, since folders were named: %s", strings.Join(a.flags.policy, ", "))
+	}
+	var trees []policy.Tree
+	if a.cfg.Policy.Embedded {
+		trees = append(trees, policy.Tree{Name: embeddedTree, FS: policies.Files, Beside: true})
+	}
+	for _, name := range folders {
+		if st, err := os.Stat(name); err == nil && !st.IsDir() && filepath.Ext(name) == ".rego" {
+			return nil, config.Mistakef("%s is a file, and a rule's package is its folder: give the folder of the tree%s. Nothing was read", text.Quote(name), treeOf(name))
+		}
+		t, err := a.namedTree(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		trees = append(trees, t)
+	}
+	return trees, nil
+}
+
+// namedTree is a folder that a person names, called as that person wrote it.
+func (a *app) namedTree(ctx context.Context, name string) (policy.Tree, error) {
+	path, err := config.Path(name)
+	if err != nil {
+		return policy.Tree{}, config.Mistakef("%s: %v", text.Quote(name), err)
+	}
+	t, err := policyTree(ctx, path)
+	if err != nil {
+		return policy.Tree{}, config.Mistakef("%w", err)
+	}
+	shown := filepath.Clean(name)
+	if strings.ContainsAny(name, "~$") { // what no shell expanded would lead elsewhere
+		shown = path
+	}
+	t.Name, t.Prefix = shown, shown
+	return t, nil
+}
+
+// treeOf guesses the tree that a file lies in by the names of families above it; "" where there is none.
+func treeOf(file string) string {
+	for dir := filepath.Dir(filepath.Clean(file)); dir != "." && dir != "/"; dir = filepath.Dir(dir) {
+		if slices.Contains([]string{"reap", "protect", "lib", "main"}, filepath.Base(dir)) {
+			return ", " + text.Quote(filepath.Dir(dir))
+		}
+	}
+	return ""
+}
+
+// treeNames are the names of the trees that are not the embedded one, and whether that is among them.
+func treeNames(trees []policy.Tree) (names []string, embedded bool) {
+	names = []string{}
+	for _, t := range trees {
+		if t.Name == embeddedTree {
+			embedded = true
+		} else {
+			names = append(names, t.Name)
+		}
+	}
+	return names, embedded
+}
+
+// readTrees reads trees with their tests.
+func readTrees(ctx context.Context, o policy.LoadOptions) (*policy.Sources, error) {
+	s, err := policy.Read(ctx, o)
+	if err != nil {
+		return nil, policyError(ctx, err)
+	}
+	return s, nil
+}
+
+func (a *app) policyCheck(ctx context.Context, folders []string, advice bool) error {
+	trees, err := a.given(ctx, folders)
+	if err != nil {
+		return err
+	}
+	sources, err := readTrees(ctx, policy.LoadOptions{Trees: trees, Tests: true})
+	if err != nil {
+		return err
+	}
+	checked, err := eval.Check(ctx, sources, a.limits(), eval.Self(), advice)
+	if err != nil {
+		return err
+	}
+	if len(folders) == 0 && len(checked.Refused) == 0 {
+		r := ruleset{trees, a.cfg}
+		if err := r.check(sources.Unbuilt(checked.Rules)); err != nil {
+			return err
+		}
+	}
+	doc := report.PolicyCheck{
+		Schema: report.PolicyCheckSchema, OK: len(checked.Refused) == 0, Rules: []string{}, Kinds: append([]string{}, checked.Kinds...),
+		Problems: append([]policy.Refusal{}, checked.Refused...), Advice: append([]policy.Refusal{}, checked.Advice...), Passed: sources.Passed(),
+	}
+	doc.Trees, doc.Embedded = treeNames(trees)
+	doc.Files, doc.Tests = sources.Names()
+	for _, id := range slices.Sorted(maps.Keys(checked.Rules)) {
+		if slices.Contains(doc.Files, checked.Rules[id].File) {
+			doc.Rules = append(doc.Rules, id)
+		}
+	}
+	if err := a.showCheck(doc); err != nil {
+		return err
+	}
+	if !doc.OK {
+		return codeError{code: report.ExitUsage}
+	}
+	return nil
+}
+
+func (a *app) showCheck(doc report.PolicyCheck) error {
+	switch a.flags.format {
+	case formJUnit:
+		return a.junit("winnow policy check", []junit.Suite{refusalSuite("policy check", slices.Concat(doc.Files, doc.Tests), doc.Problems)})
+	case formSARIF:
+		return a.sarif(sarifRules(), slices.Concat(refusalFindings(doc.Problems, sarif.Error), refusalFindings(doc.Advice, sarif.Note)))
+	}
+	return a.show(doc, "  ", func(w io.Writer) { a.checkText(w, doc) })
+}
+
+// sarifRules are the classes of refusals.
+func sarifRules() []sarif.Rule {
+	var rules []sarif.Rule
+	for _, c := range policy.Classes {
+		rules = append(rules, sarif.Rule{ID: c.ID, Short: c.Short})
+	}
+	return rules
+}
+
+func refusalFindings(rs []policy.Refusal, level string) []sarif.Finding {
+	var findings []sarif.Finding
+	for _, r := range rs {
+		findings = append(findings, sarif.Finding{
+			Rule: r.Class, Level: level, Message: plain.Line(r.Problem) + ": " + plain.Line(r.Fix), File: r.File, Line: r.Line, Column: r.Column, Snippet: plain.Line(r.Text),
+		})
+	}
+	return findings
+}
+
+// refusalSuite has a case for each file, and one for each place of a problem that is no such file.
+func refusalSuite(name string, files []string, problems []policy.Refusal) junit.Suite {
+	by := map[string][]policy.Refusal{}
+	for _, r := range problems {
+		if !slices.Contains(files, r.File) {
+			files = append(files[:len(files):len(files)], r.File)
+		}
+		by[r.File] = append(by[r.File], r)
+	}
+	s := junit.Suite{Name: name}
+	for _, file := range files {
+		c := junit.Case{Name: plain.Line(file), Class: name, File: plain.Line(file)}
+		if rs := by[file]; len(rs) > 0 {
+			c.Line = rs[0].Line
+			c.Failure = &junit.Outcome{Type: rs[0].Class, Message: plain.Line(rs[0].Problem), Text: strings.Join(lines(rs), "\n")}
+		}
+		s.Cases = append(s.Cases, c)
+	}
+	return s
+}
+
+func lines(rs []policy.Refusal) []string {
+	var out []string
+	for _, r := range rs {
+		out = append(out, text.Clean(r.Error()))
+	}
+	return out
+}
+
+// spot is a file with line and column, as editors and terminals take it.
+func spot(r policy.Refusal) string {
+	s := text.Clean(r.File)
+	if r.Line > 0 {
+		s += fmt.Sprintf(":%d", r.Line)
+	}
+	if r.Line > 0 && r.Column > 0 {
+		s += fmt.Sprintf(":%d", r.Column)
+	}
+	return s
+}
+
+// refusalsText writes problems: where, what, the line and what to do.
+func (a *app) refusalsText(w io.Writer, rs []policy.Refusal, colour func(string) string) {
+	for _, r := range rs {
+		fmt.Fprintf(w, "%s: %s %s\n", a.paint.Bold(spot(r)), colour(text.Clean(r.Problem)), a.paint.Dim("["+r.Class+"]"))
+		if r.Text != "" {
+			fmt.Fprintf(w, "    %s\n", text.Clean(r.Text))
+		}
+		fmt.Fprintf(w, "  %s\n", text.Clean(r.Fix))
+	}
+}
+
+func (a *app) checkText(w io.Writer, doc report.PolicyCheck) {
+	a.refusalsText(w, doc.Problems, a.paint.Red)
+	a.refusalsText(w, doc.Advice, a.paint.Yellow)
+	if len(doc.Problems)+len(doc.Advice) > 0 {
+		fmt.Fprintln(w)
+	}
+	on := "without the embedded policies"
+	switch {
+	case len(doc.Trees) == 0:
+		on = "the embedded policies"
+	case doc.Embedded:
+		on = "on top of the embedded policies"
+	}
+	of := strings.TrimPrefix(strings.Join(clean(doc.Trees), ", ")+", ", ", ") + on
+	if !doc.OK {
+		fmt.Fprintf(w, "refused: %s in %s (%s); as they are, nothing of them is loaded\n",
+			text.Plural(len(doc.Problems), "problem"), of, text.Plural(len(doc.Files)+len(doc.Tests), "file"))
+	} else {
+		fmt.Fprintf(w, "ok: %s, %s, %s in %s\n", text.Plural(len(doc.Files), "policy file"), text.Plural(len(doc.Tests), "test file"),
+			text.Plural(len(doc.Rules), "rule"), of)
+		if len(doc.Trees) > 0 {
+			fmt.Fprintf(w, "rules: %s\n", strings.Join(clean(doc.Rules), ", "))
+		}
+		fmt.Fprintf(w, "kinds: %s\n", strings.Join(doc.Kinds, ", "))
+	}
+	if len(doc.Passed) > 0 && len(doc.Trees) > 0 {
+		fmt.Fprintf(w, "not read, since they are neither policies (.rego) nor tests (_test.rego), or lie in a folder whose name begins with a dot: %s\n", strings.Join(clean(doc.Passed), ", "))
+	}
+}
+
+func clean(names []string) []string {
+	out := make([]string, len(names))
+	for i, n := range names {
+		out[i] = text.Clean(n)
+	}
+	return out
+}
+
+// asRefusals takes the refusals out of an error; any other error stays.
+func asRefusals(err error) ([]policy.Refusal, error) {
+	if rs := (policy.Refusals)(nil); errors.As(err, &rs) {
+		return rs, nil
+	}
+	return nil, err
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/saved"
+	"winnow/cmd/winnow/sources"
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+	"winnow/policies"
+)
+
+// BenchmarkPolicyDiff compares two versions of the policies over 1,000 recorded snapshots of a small machine, and asks stock opa eval the same of the
+// same subjects: two runs a snapshot, each for all of its subjects at once. Of those runs only a few are made, and their mean is taken for each.
+// Goal: at least 100 times faster; a snapshot of few candidates is, one of hundreds is not yet.
+// -short takes 100 snapshots.
+func BenchmarkPolicyDiff(b *testing.B) {
+	recorded, asked := 1000, 3
+	if testing.Short() {
+		recorded, asked = 100, 1
+	}
+	w := newLookWorld(b, 100, 10, 10)
+	machine, err := w.app.look(b.Context(), sources.Scope{}, memory{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	incident, _, err := saved.Read(b.Context(), "../../policy_test/worlds/machine.json")
+	if err != nil {
+		b.Fatal(err)
+	}
+	opa := buildOPA(b, b.TempDir())
+	for name, s := range map[string]*snapshot.Snapshot{"machine": machine, "incident": incident} {
+		b.Run(fmt.Sprintf("%s/candidates=%d", name, len(s.Processes)+len(s.Dirs)+len(s.Sessions)), func(b *testing.B) { diffAndOPA(b, opa, s, recorded, asked) })
+	}
+}
+
+// diffAndOPA compares two versions over so many snapshots like s, and asks opa so many times.
+func diffAndOPA(b *testing.B, opa string, s *snapshot.Snapshot, recorded, asked int) {
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent)) // as the program does
+	dir := b.TempDir()
+	snaps, own := filepath.Join(dir, "snapshots"), filepath.Join(dir, "policies")
+	writeSnapshots(b, snaps, s, recorded)
+	copyPolicies(b, own)
+	// The second version: nothing is too young.
+	if err := os.RemoveAll(filepath.Join(own, "protect", "young")); err != nil {
+		b.Fatal(err)
+	}
+	var one, oneCPU float64
+	for range asked {
+		before := processors(b)
+		one += opaSeconds(b, opa, dir, s, own)
+		oneCPU += processors(b) - before
+	}
+	one, oneCPU = one/float64(asked), oneCPU/float64(asked)
+	cfg, err := config.Load("", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	a := &app{out: io.Discard, errOut: io.Discard, cfg: cfg, log: hclog.NewNullLogger(), flags: globalFlags{format: "json"}}
+	before, rounds := processors(b), 0
+	for b.Loop() {
+		rounds++
+		if err := a.policyDiff(b.Context(), embeddedTree, own, diffFlags{snapshots: []string{snaps}, repo: ".", path: "policies"}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	each, eachCPU := b.Elapsed().Seconds()/float64(rounds*recorded), (processors(b)-before)/float64(rounds*recorded)
+	b.ReportMetric(1e3*each, "ms/snapshot")
+	b.ReportMetric(1e3*one, "opa-ms/snapshot")
+	b.ReportMetric(one/each, "x-opa")
+	// By processor time, which a machine that is busy with other things changes less.
+	b.ReportMetric(1e3*eachCPU, "cpu-ms/snapshot")
+	b.ReportMetric(1e3*oneCPU, "opa-cpu-ms/snapshot")
+	b.ReportMetric(oneCPU/eachCPU, "x-opa-cpu")
+}
+
+// processors is how long the processors have worked for this process and for those of its children that have ended, in seconds.
+func processors(b *testing.B) (sum float64) {
+	b.Helper()
+	for _, who := range []int{unix.RUSAGE_SELF, unix.RUSAGE_CHILDREN} {
+		var used unix.Rusage
+		if err := unix.Getrusage(who, &used); err != nil {
+			b.Fatal(err)
+		}
+		sum += time.Duration(used.Utime.Nano() + used.Stime.Nano()).Seconds()
+	}
+	return sum
+}
+
+// writeSnapshots writes a snapshot many times, a minute apart.
+func writeSnapshots(b *testing.B, dir string, s *snapshot.Snapshot, n int) {
+	b.Helper()
+	err := os.Mkdir(dir, 0o700)
+	taken := s.TakenAt
+	for i := range n {
+		s.TakenAt = taken.Add(time.Duration(i) * time.Minute)
+		data, e := json.Marshal(s)
+		err = errors.Join(err, e, os.WriteFile(filepath.Join(dir, fmt.Sprintf("s%04d.json", i)), data, 0o600))
+	}
+	if s.TakenAt = taken; err != nil {
+		b.Fatal(err)
+	}
+}
+
+func copyPolicies(b *testing.B, to string) {
+	b.Helper()
+	if err := os.CopyFS(to, policies.Files); err != nil {
+		b.Fatal(err)
+	}
+	_ = fs.WalkDir(os.DirFS(to), ".", func(path string, _ fs.DirEntry, _ error) error { return os.Chmod(filepath.Join(to, path), 0o700) })
+}
+
+// buildOPA builds the stock tool of the tools' module.
+func buildOPA(b *testing.B, dir string) string {
+	b.Helper()
+	out := filepath.Join(dir, "opa")
+	cmd := exec.Command("go", "build", "-modfile=tools/go.mod", "-o", out, "github.com/open-policy-agent/opa")
+	cmd.Dir = "../.."
+	if said, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("build opa: %v\n%s", err, said)
+	}
+	return out
+}
+
+// opaSeconds is how long two runs of opa eval take on all subjects of a snapshot.
+func opaSeconds(b *testing.B, opa, dir string, s *snapshot.Snapshot, own string) float64 {
+	b.Helper()
+	cfg, err := config.Load("", nil)
+	if err == nil {
+		err = cfg.SetOwn(nil)
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	j := subject.Join(s, &cfg.Rules.Config)
+	var subjects []*subject.Subject
+	for _, kind := range snapshot.KindNames() {
+		for _, id := range j.IDs(kind) {
+			sub, _ := j.Subject(id)
+			subjects = append(subjects, sub)
+		}
+	}
+	data, err := json.Marshal(map[string]any{"subjects": subjects})
+	input := filepath.Join(dir, "subjects.json")
+	if err = errors.Join(err, os.WriteFile(input, data, 0o600)); err != nil {
+		b.Fatal(err)
+	}
+	base := filepath.Join(dir, "base")
+	if _, err := os.Stat(base); err != nil {
+		copyPolicies(b, base)
+	}
+	begin := time.Now()
+	for _, version := range []string{base, own} {
+		var out, complaint bytes.Buffer
+		cmd := exec.Command(opa, "eval", "-f", "json", "-d", version, "-i", input,
+			"[d | some s in input.subjects; d := data.policies.main.decision with input as s]")
+		cmd.Stdout, cmd.Stderr = &out, &complaint
+		if err := cmd.Run(); err != nil {
+			b.Fatalf("opa eval: %v\n%s%s", err, &out, &complaint)
+		}
+		if n := bytes.Count(out.Bytes(), []byte(`"verdict"`)); n != len(subjects) {
+			b.Fatalf("opa decided %d of %d", n, len(subjects))
+		}
+	}
+	return time.Since(begin).Seconds()
+}

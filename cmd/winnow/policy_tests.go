@@ -1,0 +1,323 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
+	"winnow/engine/eval"
+	"winnow/engine/policy"
+	"winnow/engine/tester"
+	"winnow/internal/junit"
+	"winnow/internal/plain"
+	"winnow/internal/sarif"
+)
+
+type testFlags struct {
+	run         string
+	coverage    bool
+	threshold   float64
+	verbose     bool
+	timeout     time.Duration
+	conformance bool
+}
+
+func newPolicyTest(a *app) *cobra.Command {
+	var f testFlags
+	cmd := &cobra.Command{
+		Use:   "test [FOLDER...]",
+		Short: "Run the tests of policies, or the shipped incidents against them",
+		Long: `Test runs the rules called test_... in the files of folders of policies, as "opa test" does and with its verdicts. The embedded policies lie beside, so that
+a test may import data.policies.lib; a package that a folder has too is taken from the folder. --no-embedded-policy leaves them out. Without FOLDER
+it tests the policies of the configuration.
+
+Tests run in a process of their own: they reach no network, no environment and no file, and one that never ends is ended and has failed.
+
+With --conformance no test of yours is run. Instead each incident that Winnow ships, a whole machine with what has to happen on it, is decided by the embedded
+policies with yours on top, or by yours alone with --no-embedded-policy. It fails where something goes that has to stay. What stays and could
+go is listed.
+
+It exits with 0 when all passed; with 1 when a test failed, came to no result or is marked todo_, when there is no test, or when the coverage is
+below the threshold; with 2 when the policies or tests are no valid Rego.`,
+		Example: `  winnow policy test mine --coverage --threshold 90
+  winnow policy test mine --run data.policies.reap --verbose
+  winnow policy test mine --conformance --format junit > incidents.xml`,
+		RunE: func(cmd *cobra.Command, folders []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
+			if f.conformance {
+				return a.conformance(cmd.Context(), folders, f)
+			}
+			return a.policyTest(cmd.Context(), folders, f)
+		},
+	}
+	a.forms(cmd, "text", "json", formJUnit, formSARIF)
+	flags := cmd.Flags()
+	flags.StringVar(&f.run, "run", "", "run only the tests whose whole name matches this regular `expression`; with --conformance: only these incidents")
+	flags.BoolVar(&f.coverage, "coverage", false, "say which lines no test reaches")
+	flags.Float64Var(&f.threshold, "threshold", 0, "fail when less `percent` of the lines are reached; says --coverage")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "list the tests that passed too")
+	flags.DurationVar(&f.timeout, "timeout", tester.DefaultTimeout, "how long one test may take")
+	flags.BoolVar(&f.conformance, "conformance", false, "decide the shipped incidents")
+	return cmd
+}
+
+func (f *testFlags) check(cmd *cobra.Command) error {
+	if _, err := regexp.Compile(f.run); err != nil {
+		return config.Mistakef("--run: %v; nothing was run", err)
+	}
+	if f.threshold < 0 || f.threshold > 100 {
+		return config.Mistakef("--threshold: %v is no percentage; give 0 to 100. Nothing was run", f.threshold)
+	}
+	if f.timeout <= 0 {
+		return config.Mistakef("--timeout: %s; a test needs some time. Nothing was run", f.timeout)
+	}
+	f.coverage = f.coverage || f.threshold > 0
+	for _, name := range []string{"coverage", "threshold", "timeout"} {
+		if f.conformance && cmd.Flags().Changed(name) {
+			return config.Mistakef("--%s says nothing with --conformance; leave one of the two out. Nothing was run", name)
+		}
+	}
+	return nil
+}
+
+func (a *app) policyTest(ctx context.Context, folders []string, f testFlags) error {
+	trees, err := a.given(ctx, folders)
+	if err != nil {
+		return err
+	}
+	sources, err := readTrees(ctx, policy.LoadOptions{Trees: trees, Tests: true, Data: true})
+	if err != nil {
+		return err
+	}
+	doc := report.PolicyTest{Schema: report.PolicyTestSchema, Tests: []tester.Result{}, Threshold: f.threshold, Problems: []policy.Refusal{}}
+	doc.Trees, _ = treeNames(trees)
+	o := tester.Options{Run: f.run, Timeout: f.timeout, Coverage: f.coverage}
+	results, coverage, err := eval.Test(ctx, sources, a.limits(), eval.Self(), o)
+	doc.Tests, doc.Coverage = append(doc.Tests, results...), coverage
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("interrupted after %s; the rest was not run", text.Plural(len(doc.Tests), "test"))
+	case err != nil:
+		if doc.Problems, err = asRefusals(err); err != nil {
+			return err
+		}
+		doc.Problem = "the policies and tests do not load, and none was run"
+		if err := a.showTests(doc, f.verbose); err != nil {
+			return err
+		}
+		return codeError{code: report.ExitUsage}
+	}
+	doc.Problem = f.problem(doc)
+	doc.OK = doc.Problem == "" && !slices.ContainsFunc(doc.Tests, func(r tester.Result) bool { return !r.Passed() })
+	if err := a.showTests(doc, f.verbose); err != nil {
+		return err
+	}
+	if !doc.OK {
+		return codeError{code: report.ExitFailed}
+	}
+	return nil
+}
+
+// problem is why a run of tests is not in order although no test failed.
+func (f testFlags) problem(doc report.PolicyTest) string {
+	switch {
+	case len(doc.Tests) == 0 && f.run != "":
+		return fmt.Sprintf("no test matches --run %s", text.Quote(f.run))
+	case len(doc.Tests) == 0:
+		return "there are no tests: write rules called test_... in files called ..._test.rego"
+	case f.coverage && doc.Coverage == nil:
+		return "the coverage is not known, since a test ended the process that counted it"
+	case f.coverage && doc.Coverage.Percent < f.threshold:
+		return fmt.Sprintf("the coverage is %.1f %%, and --threshold wants %g %%: test the lines that are not reached, or ask for less", doc.Coverage.Percent, f.threshold)
+	}
+	return ""
+}
+
+func (a *app) showTests(doc report.PolicyTest, verbose bool) error {
+	switch a.flags.format {
+	case formJUnit:
+		return a.junit("winnow policy test", testSuites(doc))
+	case formSARIF:
+		return a.sarif(append(sarifRules(), testRules...), testFindings(doc))
+	}
+	return a.show(doc, "  ", func(w io.Writer) { a.testsText(w, doc, verbose) })
+}
+
+var testRules = []sarif.Rule{
+	{ID: "test-failed", Short: "A test is not true."},
+	{ID: "test-error", Short: "A test came to no result."},
+	{ID: "test-todo", Short: "A test is marked todo_ and was not run."},
+	{ID: "not-covered", Short: "No test reaches this line."},
+}
+
+// testFindings are the tests that did not pass, each at the condition that did not hold where that is known, and the lines that no test reaches.
+func testFindings(doc report.PolicyTest) []sarif.Finding {
+	findings := refusalFindings(doc.Problems, sarif.Error)
+	for _, r := range doc.Tests {
+		f := sarif.Finding{Level: sarif.Error, File: r.File, Line: r.Line}
+		switch r.Outcome {
+		case tester.Fail:
+			f.Rule, f.Message = "test-failed", plain.Line(r.Name)+": "+notTrue(r)
+			if r.At > 0 {
+				f.Line, f.Snippet = r.At, plain.Line(r.Text)
+			}
+		case tester.Error:
+			f.Rule, f.Message = "test-error", plain.Line(r.Name)+": "+plain.Line(r.Message)
+		case tester.Skip:
+			f.Rule, f.Level, f.Message = "test-todo", sarif.Warning, plain.Line(r.Name)+" is marked todo_"
+		default:
+			continue
+		}
+		findings = append(findings, f)
+	}
+	if doc.Coverage == nil {
+		return findings
+	}
+	for _, f := range doc.Coverage.Files {
+		for _, m := range f.Missed {
+			findings = append(findings, sarif.Finding{Rule: "not-covered", Level: sarif.Note, Message: "no test reaches this line", File: f.File, Line: m[0]})
+		}
+	}
+	return findings
+}
+
+// testSuites has a suite for each package of tests, and one for the coverage where it was asked for.
+func testSuites(doc report.PolicyTest) []junit.Suite {
+	var suites []junit.Suite
+	if len(doc.Problems) > 0 {
+		suites = append(suites, refusalSuite("policy test", nil, doc.Problems))
+	}
+	at := map[string]int{}
+	for _, r := range doc.Tests {
+		pkg, name := cutName(r.Name)
+		i, known := at[pkg]
+		if !known {
+			i, at[pkg] = len(suites), len(suites)
+			suites = append(suites, junit.Suite{Name: pkg})
+		}
+		c := junit.Case{
+			Name: name, Class: pkg, File: plain.Line(r.File), Line: r.Line, Took: time.Duration(r.Seconds * float64(time.Second)), Output: plain.Lines(r.Output),
+		}
+		switch r.Outcome {
+		case tester.Fail:
+			c.Failure = &junit.Outcome{Type: "test", Message: notTrue(r), Text: strings.Join(failedCases(r), "\n")}
+		case tester.Error:
+			c.Error = &junit.Outcome{Type: "test", Message: plain.Line(r.Message)}
+		case tester.Skip:
+			c.Skipped = &junit.Outcome{Message: "it is marked todo_"}
+		}
+		suites[i].Cases = append(suites[i].Cases, c)
+	}
+	if doc.Problem != "" {
+		suites = append(suites, junit.Suite{Name: "policy test", Cases: []junit.Case{
+			{Name: "all tests", Class: "policy test", Failure: &junit.Outcome{Type: "run", Message: plain.Line(doc.Problem)}},
+		}})
+	}
+	return suites
+}
+
+// notTrue says of a test that failed where.
+func notTrue(r tester.Result) string {
+	if r.At == 0 {
+		return "the test is not true"
+	}
+	return fmt.Sprintf("line %d did not hold: %s", r.At, text.Clean(r.Text))
+}
+
+// cutName parts the whole name of a test into package and name.
+func cutName(name string) (pkg, test string) {
+	i := strings.LastIndex(name, ".test_")
+	if i < 0 {
+		i = strings.LastIndex(name, ".")
+	}
+	if i < 0 {
+		return "", plain.Line(name)
+	}
+	return plain.Line(name[:i]), plain.Line(name[i+1:])
+}
+
+func failedCases(r tester.Result) []string {
+	var out []string
+	for _, c := range r.Cases {
+		if c.Outcome != tester.Pass {
+			out = append(out, text.Clean(c.Name))
+		}
+	}
+	return out
+}
+
+func (a *app) testsText(w io.Writer, doc report.PolicyTest, verbose bool) {
+	a.refusalsText(w, doc.Problems, a.paint.Red)
+	counts := map[string]int{}
+	for _, r := range doc.Tests {
+		counts[r.Outcome]++
+		if r.Passed() && !verbose {
+			continue
+		}
+		paint := map[string]func(string) string{tester.Pass: a.paint.Green, tester.Skip: a.paint.Yellow}[r.Outcome]
+		if paint == nil {
+			paint = a.paint.Red
+		}
+		where := ""
+		if r.File != "" {
+			where = fmt.Sprintf("  %s:%d", text.Clean(r.File), r.Line)
+		}
+		fmt.Fprintf(w, "%s  %s%s\n", paint(fmt.Sprintf("%-7s", r.Outcome)), text.Clean(r.Name), a.paint.Dim(where))
+		if r.Message != "" {
+			fmt.Fprintf(w, "    %s\n", text.Clean(r.Message))
+		}
+		if r.At > 0 {
+			fmt.Fprintf(w, "    line %d did not hold: %s\n", r.At, text.Clean(r.Text))
+		}
+		for _, name := range failedCases(r) {
+			fmt.Fprintf(w, "    case %s\n", name)
+		}
+		for line := range strings.Lines(r.Output) {
+			fmt.Fprintf(w, "    | %s\n", text.Clean(strings.TrimRight(line, "\n")))
+		}
+	}
+	if c := doc.Coverage; c != nil {
+		a.coverageText(w, c)
+	}
+	var parts []string
+	for _, o := range []string{tester.Pass, tester.Fail, tester.Error, tester.Skip} {
+		if counts[o] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", counts[o], map[string]string{tester.Pass: "passed", tester.Fail: "failed", tester.Error: "without a result", tester.Skip: "marked todo_"}[o]))
+		}
+	}
+	if len(parts) > 0 {
+		fmt.Fprintf(w, "%s: %s\n", text.Plural(len(doc.Tests), "test"), strings.Join(parts, ", "))
+	}
+	if doc.Problem != "" {
+		fmt.Fprintf(w, "%s\n", a.paint.Red("failed: "+text.Clean(doc.Problem)))
+	}
+}
+
+func (a *app) coverageText(w io.Writer, c *tester.Coverage) {
+	fmt.Fprintf(w, "coverage %.1f %%: %d of %s\n", c.Percent, c.Covered, text.Plural(c.Covered+c.Missed, "line"))
+	for _, f := range c.Files {
+		if len(f.Missed) == 0 {
+			continue
+		}
+		var at []string
+		for _, m := range f.Missed {
+			if m[0] == m[1] {
+				at = append(at, fmt.Sprint(m[0]))
+			} else {
+				at = append(at, fmt.Sprintf("%d-%d", m[0], m[1]))
+			}
+		}
+		fmt.Fprintf(w, "    %s: %.1f %%, not reached: %s\n", text.Clean(f.File), f.Percent, strings.Join(slices.Compact(at), ", "))
+	}
+}

@@ -1,0 +1,267 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"winnow/cmd/winnow/bundles"
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/text"
+	"winnow/engine/bundle"
+	"winnow/engine/eval"
+	"winnow/engine/policy"
+	"winnow/internal/foreign"
+	"winnow/ledger"
+)
+
+// published are the bundles that the configuration names, and which one of each decides.
+type published struct {
+	found   []*bundles.Found
+	running []*bundle.Bundle
+}
+
+// maxKey is how many bytes a file with a key or a token may have.
+const maxKey = 64 << 10
+
+// publishedEngine prepares an engine from policies and bundles. Where look says so, it asks servers for newer ones, and remembers what it got.
+func (a *app) publishedEngine(ctx context.Context, own []policy.Tree, look bundles.Look) (e *eval.Engine, p *policy.Policy, err error) {
+	if err := a.trustState(); err != nil {
+		return nil, nil, err
+	}
+	state, keep := filepath.Join(a.cfg.State, "bundles"), look.Ask
+	if keep {
+		unlock, err := ledger.Lock(filepath.Join(state, ".lock"))
+		switch held := (*ledger.Held)(nil); {
+		case errors.As(err, &held) && look.Now:
+			return nil, nil, fmt.Errorf("another command is getting the bundles: %w", held)
+		case errors.As(err, &held): // it asks for the same ones now
+			look, keep = bundles.Look{}, false
+		case err != nil:
+			return nil, nil, fmt.Errorf("%w; nothing was decided", err)
+		default:
+			defer func() { err = errors.Join(err, unlock()) }()
+		}
+	}
+	pub := &published{}
+	for _, c := range a.cfg.Policy.Bundles {
+		s, err := bundleSource(ctx, c)
+		if err != nil {
+			return nil, nil, err
+		}
+		polling := a.cfg.Policy.Polling
+		f, err := bundles.Find(ctx, state, s, bundles.Polling{Min: polling.Min, Max: polling.Max, Timeout: polling.Timeout}, look)
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil, err
+		case err != nil:
+			return nil, nil, config.Mistakef("%w", err)
+		}
+		pub.found = append(pub.found, f)
+	}
+	e, p, err = pub.choose(ctx, ruleset{own, a.cfg})
+	if keep && ctx.Err() == nil {
+		err = pub.keep(ctx, state, err)
+	}
+	a.bundles = pub.status()
+	if err != nil && e != nil {
+		err, e = errors.Join(err, e.Close()), nil
+	}
+	return e, p, err
+}
+
+// bundleSource reads the key and the token of a bundle.
+func bundleSource(ctx context.Context, c config.Bundle) (bundles.Source, error) {
+	s := bundles.Source{Name: c.Name, From: c.From}
+	if c.Verified() {
+		v := verification(c.Verification)
+		var err error
+		if v.Key, err = readKey(ctx, c.Verification.Key); err == nil {
+			err = v.Check()
+		}
+		if err != nil {
+			return s, config.Mistakef("policy.bundles: verification of %q: %w; nothing was decided", c.Name, err)
+		}
+		s.Verification = &v
+	}
+	if c.TokenFile != "" {
+		token, err := readKey(ctx, c.TokenFile)
+		if err != nil {
+			return s, config.Mistakef("policy.bundles: token_file of %q: %w; nothing was decided", c.Name, err)
+		}
+		s.Token = strings.TrimSpace(token)
+	}
+	return s, nil
+}
+
+// verification is that of a configuration, still without its key.
+func verification(c config.Verification) bundle.Verification {
+	v := bundle.Verification{KeyID: c.KeyID, Algorithm: c.Algorithm, Scope: c.Scope}
+	if v.Algorithm == "" {
+		v.Algorithm = bundle.Algorithms[0]
+	}
+	return v
+}
+
+// readKey reads a file that nobody else may be able to change or replace.
+func readKey(ctx context.Context, path string) (string, error) {
+	real, err := foreign.Path(path)
+	if err != nil {
+		return "", err
+	}
+	f, err := foreign.Read(ctx, real, foreign.Want{Max: maxKey, Ruling: true})
+	return string(f.Data), err
+}
+
+// news are the places of bundles that were not loaded yet.
+func (p *published) news() []int {
+	var out []int
+	for i, f := range p.found {
+		if f.New != nil {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// choose prepares an engine with the newest bundles that load: all new ones, or, where they do not load together, as many of them as do beside
+// the last good ones of the others.
+func (p *published) choose(ctx context.Context, own ruleset) (*eval.Engine, *policy.Policy, error) {
+	p.running = make([]*bundle.Bundle, len(p.found))
+	newest := make([]*bundle.Bundle, len(p.found))
+	for i, f := range p.found {
+		if newest[i] = f.Last; f.New != nil {
+			newest[i] = f.New
+		}
+		if newest[i] == nil {
+			return nil, nil, config.Mistakef("policy.bundles: there is no good copy of %q, and nothing was decided: %w", f.Name, f.Nothing())
+		}
+	}
+	e, loaded, err := own.with(p.found, newest).engine(ctx)
+	news := p.news()
+	if err == nil || len(news) == 0 || ctx.Err() != nil {
+		p.running = newest
+		return e, loaded, err
+	}
+	now, without := slices.Clone(newest), false
+	for _, i := range news {
+		now[i] = p.found[i].Last
+		without = without || now[i] == nil
+	}
+	if without { // and the last good ones of the others were made to stand beside that one, or beside nothing
+		for _, i := range news {
+			p.found[i].Reject(problemOf(err))
+		}
+		return nil, loaded, err
+	}
+	for _, i := range news {
+		why := err
+		if len(news) > 1 {
+			trial := slices.Clone(now)
+			trial[i] = p.found[i].New
+			var tried *eval.Engine
+			if tried, _, why = own.with(p.found, trial).engine(ctx); why == nil {
+				now, why = trial, tried.Close()
+			}
+		}
+		if why != nil {
+			p.found[i].Reject(problemOf(why))
+		}
+	}
+	p.running = now
+	return own.with(p.found, now).engine(ctx)
+}
+
+// with is a ruleset with bundles as well.
+func (r ruleset) with(found []*bundles.Found, chosen []*bundle.Bundle) ruleset {
+	out := ruleset{slices.Clone(r.trees), r.cfg}
+	for i, b := range chosen {
+		name := "bundle:" + found[i].Name
+		out.trees = append(out.trees, b.Tree(name, name))
+	}
+	return out
+}
+
+// problemOf says in one line why policies do not load.
+func problemOf(err error) error {
+	var all policy.Refusals
+	if !errors.As(err, &all) || len(all) == 0 {
+		return fmt.Errorf("it does not load: %s", strings.Join(strings.Fields(err.Error()), " "))
+	}
+	more := ""
+	if len(all) > 1 {
+		more = fmt.Sprintf(" (and %d more)", len(all)-1)
+	}
+	return fmt.Errorf("it does not load: %w%s", all[0], more)
+}
+
+// keep remembers what was found. A new bundle that cannot be kept does not decide: the next look would not know that it ran.
+func (p *published) keep(ctx context.Context, state string, failed error) error {
+	for i, f := range p.found {
+		var running *bundle.Bundle
+		if failed == nil {
+			running = p.running[i]
+		}
+		if err := f.Keep(ctx, state, running); err != nil && failed == nil {
+			return fmt.Errorf("%w; nothing was decided", err)
+		}
+	}
+	return failed
+}
+
+func (p *published) status() []bundles.Status {
+	var out []bundles.Status
+	for i, f := range p.found {
+		var running *bundle.Bundle
+		if i < len(p.running) {
+			running = p.running[i]
+		}
+		out = append(out, f.Status(running))
+	}
+	return out
+}
+
+// bundleRefs are the bundles as reports name them.
+func (a *app) bundleRefs() []report.BundleRef {
+	var out []report.BundleRef
+	for _, s := range a.bundles {
+		out = append(out, report.BundleRef{
+			Name: s.Name, Revision: s.Revision, Digest: s.Digest, Serial: s.Serial, KeyID: s.KeyID,
+			ActivatedAt: s.ActivatedAt, CheckedAt: s.CheckedAt, Problem: s.Problem, Refused: s.Refused,
+		})
+	}
+	return out
+}
+
+// sayBundles puts into a report how the bundles stand. A bundle that was refused gives an alarm at once; a server that does not answer gives one
+// when it has failed for as long as a source may.
+func (a *app) sayBundles(r *report.Report) {
+	stale := map[string]string{}
+	for _, s := range a.bundles {
+		switch runs := fmt.Sprintf("bundle %s: revision %s goes on", s.Name, revisionText(s)); {
+		case s.Problem == "":
+		case s.Refused:
+			stale[s.Name] = fmt.Sprintf("%s; another one was refused: %s", runs, s.Problem)
+		case !s.FailingSince.IsZero() && time.Since(s.FailingSince) >= a.cfg.Alarms.SourceFailingFor:
+			stale[s.Name] = fmt.Sprintf("%s; since %s there has been no answer: %s", runs, text.Time(s.FailingSince), s.Problem)
+		}
+	}
+	r.SetBundles(a.bundleRefs(), stale)
+}
+
+// revisionText names a bundle that runs.
+func revisionText(s bundles.Status) string {
+	name := s.Revision
+	if name == "" {
+		name = s.Digest[:min(len(s.Digest), 19)]
+	}
+	if s.Serial > 0 {
+		name += fmt.Sprintf(" (serial %d)", s.Serial)
+	}
+	return name
+}

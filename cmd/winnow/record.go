@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/recorded"
+	"winnow/cmd/winnow/redact"
+	"winnow/cmd/winnow/report"
+	"winnow/engine/decision"
+	"winnow/engine/policy"
+	"winnow/engine/snapshot"
+	"winnow/internal/foreign"
+	"winnow/policies"
+)
+
+// redactionKey is the name of the file in the state folder whose key the stand-ins of recordings and of the decision log are made with.
+const redactionKey = "redaction.key"
+
+// keepRecording keeps what a sweep saw and decided, redacted, as record in config.yaml says. A failure is said, and changes nothing of the sweep.
+func (s *sweeper) keepRecording(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, ds []decision.Decision) {
+	if err := s.saveRecording(ctx, r, snap, ds); err != nil {
+		s.note("this sweep was not recorded: %v; nothing else of it changes", err)
+	}
+}
+
+func (s *sweeper) saveRecording(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, ds []decision.Decision) error {
+	if s.cfg.Record == 0 {
+		return s.ledger.KeepRecordings(ctx, 0)
+	}
+	red, err := s.redacter()
+	if err != nil {
+		return err
+	}
+	doc, err := json.Marshal(recorded.New(r.Sweep, r.Mode, r.Policy, s.cfg.Rules.Config, snap, ds, red))
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	return s.ledger.SaveRecording(ctx, r.Sweep, r.TakenAt, doc, s.cfg.Record)
+}
+
+// redacter replaces names by the stand-ins of this state folder.
+func (s *sweeper) redacter() (*redact.Redacter, error) {
+	key, err := stateKey(s.cfg.State)
+	if err != nil {
+		return nil, err
+	}
+	o, err := redaction(s.cfg, s.policy, key)
+	return redact.New(o), err
+}
+
+// redaction is how names are replaced so that this configuration and these policies decide alike. How the shipped policies compare names with their
+// texts is known: as a whole.
+func redaction(cfg *config.Config, p *policy.Policy, key []byte) (redact.Options, error) {
+	shipped, err := policy.TextsIn(policies.Files)
+	if err != nil {
+		return redact.Options{}, fmt.Errorf("read the texts of policies: %w", err)
+	}
+	own := slices.DeleteFunc(p.Texts(), func(text string) bool {
+		_, known := slices.BinarySearch(shipped, text)
+		return known
+	})
+	return redact.Options{Key: key, Config: &cfg.Rules.Config, Literals: shipped, Own: own}, nil
+}
+
+// stateKey is the key of a state folder, which is made when it is first needed.
+func stateKey(state string) ([]byte, error) {
+	path := filepath.Join(state, redactionKey)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		key, err := readRedactionKey(context.Background(), path)
+		if err != nil {
+			err = fmt.Errorf("%w; remove it, and a new one is made, with which names get other stand-ins", err)
+		}
+		return key, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make the key of redactions: %w", err)
+	}
+	key := redact.NewKey()
+	_, err = fmt.Fprintln(f, hex.EncodeToString(key))
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return nil, errors.Join(fmt.Errorf("make the key of redactions: %w", err), os.Remove(path))
+	}
+	return key, nil
+}
+
+// readRedactionKey reads a key: hexadecimal digits in a file that only this user can read.
+func readRedactionKey(ctx context.Context, path string) ([]byte, error) {
+	f, err := foreign.Read(ctx, path, foreign.Want{Max: 1024, Ruling: true})
+	if err != nil {
+		return nil, fmt.Errorf("read the key of redactions: %w", err)
+	}
+	key, err := hex.DecodeString(strings.TrimSpace(string(f.Data)))
+	if err != nil || len(key) != redact.KeySize {
+		return nil, fmt.Errorf("read the key of redactions %s: it wants %d hexadecimal digits, as openssl rand -hex %d writes them", path, 2*redact.KeySize, redact.KeySize)
+	}
+	return key, nil
+}

@@ -1,0 +1,149 @@
+package report
+
+import (
+	"slices"
+
+	"winnow/engine/policy"
+	"winnow/engine/tester"
+)
+
+// The schemas of what the commands about policies print as JSON.
+const (
+	PolicyCheckSchema  = "winnow.policy-check/v1"
+	PolicyTestSchema   = "winnow.policy-test/v1"
+	PolicyFormatSchema = "winnow.policy-fmt/v1"
+	ConformanceSchema  = "winnow.policy-conformance/v1"
+)
+
+// PolicyCheck is what winnow policy check says.
+type PolicyCheck struct {
+	Schema string `json:"schema"`
+	// OK is true where the policies would be loaded and their tests compile.
+	OK bool `json:"ok"`
+	// Trees are the folders that were checked, Embedded whether the embedded policies lie below them.
+	Trees    []string `json:"trees"`
+	Embedded bool     `json:"embedded"`
+	// Files and Tests are the files that were read.
+	Files []string `json:"files"`
+	Tests []string `json:"tests"`
+	// Rules are those of the trees, Kinds what kinds of candidates they and the embedded ones are about; empty where the policies are refused.
+	Rules []string `json:"rules"`
+	Kinds []string `json:"kinds"`
+	// Problems are why the policies would be refused, Advice what breaks nothing.
+	Problems []policy.Refusal `json:"problems"`
+	Advice   []policy.Refusal `json:"advice"`
+	// Passed are the files in the trees that are neither policies nor tests, and the folders whose name begins with a dot: they are not read.
+	Passed []string `json:"passed_over"`
+}
+
+// PolicyTest is what winnow policy test says.
+type PolicyTest struct {
+	Schema string `json:"schema"`
+	// OK is true where tests ran, all of them passed, and the coverage is not below the threshold.
+	OK    bool            `json:"ok"`
+	Trees []string        `json:"trees"`
+	Tests []tester.Result `json:"tests"`
+	// Coverage is missing where it was not asked for. It is also missing where a test ended the process that counted; then Problem says so.
+	Coverage  *tester.Coverage `json:"coverage,omitempty"`
+	Threshold float64          `json:"threshold,omitempty"`
+	// Problem is why OK is false although no test failed.
+	Problem string `json:"problem,omitempty"`
+	// Problems are why the policies or tests do not load; then no test was run.
+	Problems []policy.Refusal `json:"problems"`
+}
+
+// PolicyFormat is what winnow policy fmt says.
+type PolicyFormat struct {
+	Schema string `json:"schema"`
+	// OK is true where every file is formatted now.
+	OK bool `json:"ok"`
+	// Files are all files that were read.
+	Files []string `json:"files"`
+	// Unformatted are those that are not as OPA writes them, and Written those of them that were written anew.
+	Unformatted []string `json:"unformatted"`
+	Written     []string `json:"written"`
+	// Problems are the files that could not be formatted.
+	Problems []policy.Refusal `json:"problems"`
+}
+
+// Conformance is what winnow policy test --conformance says.
+type Conformance struct {
+	Schema string `json:"schema"`
+	// OK is false where something goes that has to stay, or where the policies came to no answer.
+	OK       bool     `json:"ok"`
+	Trees    []string `json:"trees"`
+	Embedded bool     `json:"embedded"`
+	// Right, Kept, Undecided and Reaped count the incidents by their outcome.
+	Right     int `json:"right"`
+	Kept      int `json:"kept"`
+	Undecided int `json:"undecided"`
+	Reaped    int `json:"reaped"`
+	// Problem is why not all incidents were decided.
+	Problem   string     `json:"problem,omitempty"`
+	Incidents []Incident `json:"incidents"`
+}
+
+// The outcomes of an incident: as it has to be, something stays that could go, no answer, something goes that has to stay.
+const (
+	Right         = "right"
+	Kept          = "kept"
+	Undecided     = "undecided"
+	WronglyReaped = "reaped"
+)
+
+// Incident is a machine with something on it that has to stay or may go.
+type Incident struct {
+	Name string `json:"name"`
+	// Sentence says what has to happen.
+	Sentence string `json:"sentence"`
+	Outcome  string `json:"outcome" jsonschema:"enum=right,enum=kept,enum=undecided,enum=reaped"`
+	// Candidates are those that are not as they have to be.
+	Candidates []IncidentCandidate `json:"candidates"`
+}
+
+// IncidentCandidate is what the policies make of a thing, and what has to be.
+type IncidentCandidate struct {
+	ID      string `json:"id"`
+	Outcome string `json:"outcome" jsonschema:"enum=kept,enum=undecided,enum=reaped"`
+	// Want and Got are verdicts. What no rule claims is spared.
+	Want       string           `json:"want"`
+	Got        string           `json:"got"`
+	Findings   []IncidentReason `json:"findings"`
+	Objections []IncidentReason `json:"objections"`
+	// Error is why there is no answer.
+	Error string `json:"error,omitempty"`
+}
+
+// IncidentReason is a reason with the place of its rule.
+type IncidentReason struct {
+	Rule    string `json:"rule"`
+	Message string `json:"message"`
+	File    string `json:"file,omitempty"`
+	Line    int    `json:"line,omitempty"`
+}
+
+// Worst is the worst outcome of what is not as it has to be, Right without any.
+func Worst(of []IncidentCandidate) string {
+	order := []string{Right, Kept, Undecided, WronglyReaped}
+	worst := 0
+	for _, c := range of {
+		worst = max(worst, slices.Index(order, c.Outcome))
+	}
+	return order[worst]
+}
+
+// Add adds an incident and counts it.
+func (c *Conformance) Add(i Incident) {
+	c.Incidents = append(c.Incidents, i)
+	switch i.Outcome {
+	case Right:
+		c.Right++
+	case Kept:
+		c.Kept++
+	case Undecided:
+		c.Undecided++
+	case WronglyReaped:
+		c.Reaped++
+	}
+	c.OK = c.Undecided+c.Reaped == 0
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"winnow/cmd/winnow/config"
+	"winnow/engine/policy"
+	"winnow/internal/git"
+	"winnow/policies"
+)
+
+// configuredTrees is the name of the policies that the configuration names.
+const configuredTrees = "configured"
+
+// version is one version of the policies, as a person names it.
+type version struct {
+	name string
+	// commit is what a revision stands for, "" for all else.
+	commit string
+	trees  []policy.Tree
+}
+
+// versions says where versions of the policies and of configurations are looked for.
+type versions struct {
+	app *app
+	// repo is a folder in the repository that revisions are of, path the folder of policies in a revision that names none.
+	repo, path string
+}
+
+// versionHint is what to do about a name that stands for nothing.
+const versionHint = "name a folder (./policies), a revision (main, HEAD~1, main:policies), embedded or configured. Nothing was decided"
+
+// trees finds what a name stands for: the word embedded or configured, a folder or a bundle, or a revision of the repository, with a path
+// behind a colon or without. The embedded policies stand below it, unless they are left out or it is a copy of them as a whole.
+func (v versions) trees(ctx context.Context, name string) (version, error) {
+	out := version{name: name}
+	var tree policy.Tree
+	var err error
+	switch name {
+	case configuredTrees:
+		out.trees, err = v.app.trees(ctx)
+		return out, err
+	case embeddedTree:
+		out.trees = []policy.Tree{{Name: embeddedTree, FS: policies.Files}}
+		return out, nil
+	}
+	if err := v.ambiguous(ctx, name); err != nil {
+		return out, err
+	}
+	switch {
+	case isPath(name):
+		tree, err = policyTree(ctx, name)
+	default:
+		tree, out.commit, err = v.revision(ctx, name)
+	}
+	if err != nil {
+		return out, config.Mistakef("%w", err)
+	}
+	if v.app.cfg.Policy.Embedded && !replaces(tree) {
+		out.trees = append(out.trees, policy.Tree{Name: embeddedTree, FS: policies.Files})
+	}
+	out.trees = append(out.trees, tree)
+	for _, p := range v.app.flags.policy {
+		path, err := config.Path(p)
+		if err != nil {
+			return out, config.Mistakef("--policy: %w", err)
+		}
+		more, err := policyTree(ctx, path)
+		if err != nil {
+			return out, config.Mistakef("--policy: %w", err)
+		}
+		out.trees = append(out.trees, more)
+	}
+	return out, nil
+}
+
+// replaces reports whether a tree is whole by itself, as the copy that winnow init writes: it says itself what the verdict is, so that it stands
+// in the place of the embedded policies.
+func replaces(t policy.Tree) bool {
+	entries, err := fs.ReadDir(t.FS, "main")
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		return strings.HasSuffix(e.Name(), ".rego") && !strings.HasSuffix(e.Name(), "_test.rego")
+	})
+}
+
+// isPath reports whether a name is that of a file or folder: it begins as a path does, or there is one.
+func isPath(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil || explicit(name)
+}
+
+// explicit reports whether a name begins as a path does.
+func explicit(name string) bool {
+	return name == "." || name == ".." || slices.ContainsFunc([]string{"/", "./", "../"}, func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+// revision reads REV:PATH, or REV with the path of --path.
+func (v versions) revision(ctx context.Context, name string) (policy.Tree, string, error) {
+	rev, dir, named := strings.Cut(name, ":")
+	if !named {
+		dir = v.path
+	}
+	r, err := v.find(ctx, rev)
+	if err != nil {
+		if _, e := os.Lstat(name); errors.Is(e, fs.ErrNotExist) && errors.Is(err, git.ErrNone) {
+			return policy.Tree{}, "", fmt.Errorf("%s is no folder, and no revision either: %w; %s", name, err, versionHint)
+		}
+		return policy.Tree{}, "", fmt.Errorf("%w; %s", err, versionHint)
+	}
+	files, err := r.Files(ctx, dir, git.Reading{Names: policy.MaxPolicyEntries, Bytes: maxRevision, File: policy.MaxPolicyFile, Wanted: ofPolicies})
+	switch {
+	case errors.Is(err, git.ErrNoPath) && !named:
+		return policy.Tree{}, "", fmt.Errorf("%w: say where its policies are, as in %s:FOLDER or with --path FOLDER. Nothing was decided", err, rev)
+	case err != nil:
+		return policy.Tree{}, "", fmt.Errorf("%w. Nothing was decided", err)
+	}
+	return policy.Tree{Name: name, FS: files, Prefix: path.Clean(strings.TrimLeft(cmp.Or(dir, "."), "/"))}, r.Commit, nil
+}
+
+func (v versions) find(ctx context.Context, rev string) (*git.Revision, error) {
+	return git.NewFinder().Revision(ctx, git.Program{}, v.repo, rev)
+}
+
+// maxRevision is how many bytes the policies of a revision may have, twice what is loaded: tests are read too.
+const maxRevision = 16 << 20
+
+// ofPolicies reports whether a file may be part of policies.
+func ofPolicies(name string) bool {
+	return slices.Contains([]string{".rego", ".json", ".yaml", ".yml", ".manifest"}, path.Ext(name))
+}
+
+// config reads a configuration for one version: a file, or one in a revision (REV:PATH); "" is the one that is in force.
+func (v versions) config(ctx context.Context, flag, name string) (*config.Config, error) {
+	if name != "" {
+		if err := v.ambiguous(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	rev, file, inRevision := strings.Cut(name, ":")
+	if _, err := os.Lstat(name); err == nil || name == "" || !inRevision {
+		c, err := config.Load(cmp.Or(name, v.app.flags.config), os.Environ())
+		if err != nil && name != "" {
+			return nil, config.Mistakef("%s: %w", flag, err)
+		}
+		return c, err
+	}
+	r, err := v.find(ctx, rev)
+	if err != nil {
+		return nil, config.Mistakef("%s: %w; give a file, or REVISION:FILE. Nothing was decided", flag, err)
+	}
+	data, err := r.File(ctx, file, config.MaxFile)
+	if err != nil {
+		return nil, config.Mistakef("%s: %w; give a file, or REVISION:FILE. Nothing was decided", flag, err)
+	}
+	return config.Parse(name, data, os.Environ())
+}
+
+// ambiguous refuses a name that is a file or folder and a revision: who changes the files could else choose what is compared.
+func (v versions) ambiguous(ctx context.Context, name string) error {
+	if explicit(name) {
+		return nil
+	}
+	if _, err := os.Lstat(name); err != nil {
+		return nil
+	}
+	rev, _, _ := strings.Cut(name, ":")
+	if _, err := v.find(ctx, rev); err != nil {
+		return nil
+	}
+	return config.Mistakef("%s is there as a file or folder, and %s is a revision: write ./%s, or refs/heads/%s:PATH for a branch. Nothing was decided", name, rev, name, rev)
+}
