@@ -176,7 +176,7 @@ func TestAttackAPolicyFolderThatIsNone(t *testing.T) {
 		"link": "give the folder itself, " + w.path("mine"), "open": "other users can write it", "inner": "other users can write it",
 		"file": "other users can write it", "fifo": "not a regular file", "manifest": "not a regular file", "zero": "symbolic link",
 		"zeromanifest": "symbolic link", "loop": "symbolic link", "half": "symbolic link", "sparse": "too large", "many": "more than 20000 entries",
-		"slow": "loading it took more than", "none": "no such file", "snapshot.json": "not a folder",
+		"slow": "loading it took more than", "none": "no such file", "snapshot.json": "no bundle that can be used",
 	} {
 		r := w.run(w.command(w.path(name)))
 		switch {

@@ -31,8 +31,8 @@ func TestCases(t *testing.T) {
 			if c.Sentence == "" || len(c.Want)+len(c.Remembered) == 0 {
 				t.Fatal("a case needs a sentence and what it wants")
 			}
-			world, config := parse(t, c.world(t)), c.config(t)
-			got := decide(t, e, config, c.world(t))
+			world, config := parse(t, worldOf(t, c)), configOf(t, c)
+			got := decide(t, e, config, worldOf(t, c))
 			j := subject.Join(world, config)
 			for id, want := range c.Want {
 				if _, ok := j.Subject(id); !ok {
@@ -56,8 +56,8 @@ func TestSightings(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			world := parse(t, c.world(t))
-			r, err := e.Decide(t.Context(), world, c.config(t))
+			world := parse(t, worldOf(t, c))
+			r, err := e.Decide(t.Context(), world, configOf(t, c))
 			if err != nil {
 				t.Fatal(err)
 			}

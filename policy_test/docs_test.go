@@ -67,9 +67,9 @@ func TestOwnRuleDecides(t *testing.T) {
 		{"feature", "topic", "spare  "},
 	} {
 		c := rename(test.name, test.branch)
-		config := c.config(t)
+		config := configOf(t, c)
 		config.Own = map[string]any{"scratch_after": 86400.0}
-		got := decide(t, e, config, c.world(t))["dir:/w/feature"]
+		got := decide(t, e, config, worldOf(t, c))["dir:/w/feature"]
 		if got == nil {
 			t.Fatalf("%s is out of scope", test.name)
 		}

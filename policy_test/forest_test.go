@@ -41,6 +41,7 @@ type forest struct {
 	pid      int
 	ticks    uint64
 	records  map[int]snapshot.OpenSession
+	threads  map[string]snapshot.OpenSession // Codex's locks, by thread
 	init     *being
 	manager  *being
 	shells   map[int]string // panes by the pids of their shells
@@ -54,7 +55,7 @@ var noon = time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC)
 const thisSpace = 4026531836
 
 func newForest(seed uint64, c *subject.Config) *forest {
-	f := &forest{Rand: rand.New(rand.NewPCG(seed, 11)), pid: 1000, ticks: 1, records: map[int]snapshot.OpenSession{}, shells: map[int]string{}, config: c}
+	f := &forest{Rand: rand.New(rand.NewPCG(seed, 11)), pid: 1000, ticks: 1, records: map[int]snapshot.OpenSession{}, threads: map[string]snapshot.OpenSession{}, shells: map[int]string{}, config: c}
 	f.init = &being{pid: 1, ticks: 1, name: "systemd", exe: "/usr/lib/systemd/systemd", env: map[string]string{}, what: "init"}
 	f.manager = &being{pid: 900, ppid: 1, pgid: 900, session: 900, ticks: 2, name: "systemd", exe: "/usr/lib/systemd/systemd", env: map[string]string{}, what: "manager", parent: f.init}
 	f.all, f.ticks = []*being{f.init, f.manager}, 10
@@ -170,9 +171,64 @@ func (f *forest) agent(parent *being) *being {
 	}
 	a.vendor, a.sessionID = vendor, id
 	if vendor == "claude" && f.chance(0.9) {
-		f.records[a.pid] = snapshot.OpenSession{Source: "agents/claude", ID: id, PID: a.pid, StartTicks: new(a.ticks), WrittenAt: f.at(a.ticks)}
+		f.records[a.pid] = snapshot.OpenSession{Source: "agents/claude", Agent: "claude", Sole: new(true), ID: id, PID: a.pid, StartTicks: new(a.ticks), WrittenAt: f.at(a.ticks)}
+	}
+	if vendor == "codex" && f.chance(0.9) {
+		if left := f.left(); left != "" && f.chance(0.3) { // resumed
+			a.sessionID = left
+		}
+		f.open(a)
 	}
 	return a
+}
+
+// open has Codex make and lock the file of its thread.
+func (f *forest) open(a *being) {
+	f.threads[a.sessionID] = snapshot.OpenSession{Source: "agents/codex", Agent: "codex", ID: a.sessionID, PID: a.pid, WrittenAt: f.at(f.ticks)}
+}
+
+// left is a thread that a killed Codex had open.
+func (f *forest) left() string {
+	for _, id := range slices.Sorted(maps.Keys(f.threads)) {
+		if f.threads[id].Ended != nil {
+			return id
+		}
+	}
+	return ""
+}
+
+// shut is what becomes of Codex's locks when it ends: one that is killed leaves them.
+func (f *forest) shut(a *being) {
+	killed := f.chance(0.6)
+	for id, r := range f.threads {
+		switch {
+		case r.PID != a.pid:
+		case killed:
+			r.PID, r.Ended = 0, new(true)
+			f.threads[id] = r
+		default:
+			delete(f.threads, id)
+		}
+	}
+}
+
+// thread has a Codex that lives work in another thread: a new one in place of the old one, or that of an agent below it, which is closed again.
+func (f *forest) thread(a *being) {
+	if _, locks := f.threads[a.sessionID]; !locks {
+		return
+	}
+	old := a.sessionID
+	f.sessions++
+	a.sessionID = fmt.Sprintf("id-%d", f.sessions)
+	f.ticks++
+	f.open(a)
+	f.tool(a)
+	if f.chance(0.5) {
+		delete(f.threads, old)
+		return
+	}
+	delete(f.threads, a.sessionID)
+	a.sessionID = old
 }
 
 // handed is what an agent sets on what it starts.
@@ -300,9 +356,12 @@ func (f *forest) live() {
 				f.end(b.parent)
 			}
 			f.end(b)
+			f.shut(b)
 			if f.chance(0.5) {
 				delete(f.records, b.pid)
 			}
+		case b.vendor == "codex" && f.chance(0.3):
+			f.thread(b)
 		case b.vendor == "claude" && f.chance(0.15): // /clear
 			f.sessions++
 			b.sessionID = fmt.Sprintf("id-%d", f.sessions)
@@ -327,7 +386,7 @@ func (f *forest) look(missing float64) *snapshot.Snapshot {
 		Host: snapshot.Host{BootID: "boot", PIDNamespace: new(uint64(thisSpace)), UID: new(1000), Home: "/home/u", PID: new(999999), Ancestors: []int{999998, 1}, Cwd: "/home/u",
 			OrphanParents: []int{1, 900}, Container: new(false), SteadySince: new(noon.Add(-time.Hour)), Asleep: &[]snapshot.Asleep{}},
 		Sources: map[string]snapshot.Source{"proc": {Kind: "processes", Status: snapshot.OK}, "ledger": {Kind: "ledger", Status: snapshot.OK},
-			"tmux/default": {Kind: "tmux", Status: snapshot.OK}, "agents/claude": {Kind: "agents", Status: snapshot.OK}, "dirs//w": {Kind: "dirs", Status: snapshot.OK}},
+			"tmux/default": {Kind: "tmux", Status: snapshot.OK}, "agents/claude": {Kind: "agents", Status: snapshot.OK}, "agents/codex": {Kind: "agents", Status: snapshot.OK}, "dirs//w": {Kind: "dirs", Status: snapshot.OK}},
 		Processes: map[string]snapshot.Process{}, Sessions: map[string]snapshot.Session{}, Sightings: map[string]snapshot.Sighting{},
 		Dirs:     map[string]snapshot.Dir{"dir:/w/feature": {Source: "dirs//w", Path: "/w/feature", Name: "feature", Git: &snapshot.Git{Worktree: new(true)}}},
 		Descents: f.before,
@@ -335,7 +394,10 @@ func (f *forest) look(missing float64) *snapshot.Snapshot {
 	for _, r := range f.records {
 		s.OpenSessions = append(s.OpenSessions, r)
 	}
-	slices.SortFunc(s.OpenSessions, func(a, b snapshot.OpenSession) int { return a.PID - b.PID })
+	for _, id := range slices.Sorted(maps.Keys(f.threads)) {
+		s.OpenSessions = append(s.OpenSessions, f.threads[id])
+	}
+	slices.SortStableFunc(s.OpenSessions, func(a, b snapshot.OpenSession) int { return a.PID - b.PID })
 	for _, b := range f.all {
 		if b.gone {
 			continue
@@ -351,6 +413,9 @@ func (f *forest) look(missing float64) *snapshot.Snapshot {
 		}
 		if b.name == "node" || b.name == "python3" {
 			p.Script, p.Package = &b.script, &b.pkg
+		}
+		if b.script == "mcp-server-files" && b.handed {
+			p.InputEnded = new(b.mine().gone && b.ticks%8 != 0) // of one in eight another process has the other end too
 		}
 		f.forget(&p, missing)
 		s.Processes[snapshot.ProcessID(p.PID, p.StartTicks)] = p
@@ -369,7 +434,7 @@ func (f *forest) forget(p *snapshot.Process, missing float64) {
 	for _, drop := range []func(){
 		func() { p.PPID = nil }, func() { p.Session = nil }, func() { p.TTY = nil }, func() { p.Exe = nil }, func() { p.Markers = nil },
 		func() { p.Script = nil }, func() { p.Package = nil }, func() { p.Listening, p.Clients = nil, nil }, func() { p.UnixSockets = nil },
-		func() { p.PIDNamespace = nil }, func() { p.Cwd = nil }, func() { p.ArgvDigest = "" }, func() { p.State = "" }, func() { p.UID = nil },
+		func() { p.PIDNamespace = nil }, func() { p.InputEnded = nil }, func() { p.Cwd = nil }, func() { p.ArgvDigest = "" }, func() { p.State = "" }, func() { p.UID = nil },
 	} {
 		if f.chance(missing) {
 			drop()
@@ -403,7 +468,7 @@ func TestNoProcessOfAnotherIsAnOrphan(t *testing.T) {
 		t.Skip("thousands of machines are decided, which takes minutes under the race detector; .ci/run runs it without")
 	}
 	t.Parallel()
-	e, config := shipped(t), Case{}.config(t)
+	e, config := shipped(t), configOf(t, Case{})
 	const forests = 1000
 	wanted, found, processes, kept := [2]int{}, [2]int{}, 0, map[string]int{}
 	for seed := range uint64(forests) {

@@ -83,8 +83,8 @@ func TestNoVerdictGetsHarsher(t *testing.T) {
 		for name, c := range all {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				config := c.config(t)
-				world := c.alone(c.world(t), decide(t, e, config, c.world(t)))
+				config := configOf(t, c)
+				world := alone(c, worldOf(t, c), decide(t, e, config, worldOf(t, c)))
 				before := decide(t, e, config, world)
 				var excused []int
 				if c.Sentence != "" && allReaped(before) && !slices.Contains(slices.Collect(maps.Values(c.Want)), nil) {
@@ -139,7 +139,7 @@ func allReaped(decided map[string]*Want) bool {
 
 // alone keeps the work in bounds: it is a case's world without the candidates in scope that the case neither speaks of nor
 // changes, which are judged in their own cases, and without any process where it is about none and about nothing that one belongs to.
-func (c Case) alone(world document, decided map[string]*Want) document {
+func alone(c Case, world document, decided map[string]*Want) document {
 	if c.Sentence == "" { // the world itself
 		return world
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"winnow/cmd/winnow/incidents"
 	"winnow/engine/decision"
 	"winnow/testkit/attack"
 )
@@ -34,15 +35,15 @@ func TestAttackNothingThatAProjectSaysReaps(t *testing.T) {
 	all["herd"], all["tower"] = Case{World: "herd"}, Case{World: "tower"}
 	kept := 0
 	for name, c := range all {
-		config, world := c.config(t), c.world(t)
+		config, world := configOf(t, c), worldOf(t, c)
 		before := decide(t, e, config, without(world, []string{"projects"}))
 		for i, says := range sayings {
 			var projects []any
 			for _, path := range []string{"/w/acme", "/home/u", "/", ""} {
-				projects = append(projects, merge(says, map[string]any{"path": path, "file": path + "/.winnow/config.yaml", "state": "trusted", "worktrees": []any{"/w", "/home"}}))
+				projects = append(projects, incidents.Merge(says, map[string]any{"path": path, "file": path + "/.winnow/config.yaml", "state": "trusted", "worktrees": []any{"/w", "/home"}}))
 			}
 			wrong := ""
-			after, err := e.Decide(t.Context(), parse(t, merge(world, map[string]any{"projects": projects})), config)
+			after, err := e.Decide(t.Context(), parse(t, incidents.Merge(world, map[string]any{"projects": projects})), config)
 			if err != nil { // the failure of one candidate does not fail all: it keeps that candidate
 				t.Fatal(err)
 			}

@@ -25,13 +25,13 @@ func TestStockOPAAgrees(t *testing.T) {
 	for name, c := range cases(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b.agree(t, c.config(t), c.world(t))
+			b.agree(t, configOf(t, c), worldOf(t, c))
 		})
 	}
 	t.Run("herd", func(t *testing.T) {
 		t.Parallel()
 		c := Case{World: "herd"}
-		world, config := c.world(t), c.config(t)
+		world, config := worldOf(t, c), configOf(t, c)
 		for _, path := range facts(world, nil) {
 			b.agree(t, config, without(world, path))
 		}

@@ -3,20 +3,11 @@
 package policy_test
 
 import (
-	"cmp"
-	"encoding/json"
-	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
-	"winnow"
-	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/incidents"
 	"winnow/engine/eval"
 	"winnow/engine/policy"
 	"winnow/engine/snapshot"
@@ -24,300 +15,56 @@ import (
 	"winnow/policies"
 )
 
-// Case is one file in cases.
-type Case struct {
-	// Sentence says what is held.
-	Sentence string `json:"sentence"`
-	// Snapshot is a whole one, as it was saved where a decision was wrong. Without it the case plays in a world.
-	Snapshot map[string]any `json:"snapshot"`
-	// World is a file in worlds without its ending; machine where it is left out.
-	World string `json:"world"`
-	// Change is a JSON merge patch on the snapshot: an object is merged, null takes a fact away, all else replaces.
-	Change map[string]any `json:"change"`
-	// Config is a merge patch on the rules section of config.yaml.
-	Config map[string]any `json:"config"`
-	// Seen are the sightings of earlier looks. Without it every session, every tab, every terminal and every process has a fitting one.
-	Seen map[string]Seen `json:"seen"`
-	// Want has the decision of each candidate that the sentence speaks of; null is one that is out of scope.
-	Want map[string]*Want `json:"want"`
-	// Remembered says of candidates whether a sighting of them is left after this look.
-	Remembered map[string]bool `json:"remembered"`
-}
-
-// Seen is a sighting: which reason, how many seconds ago, and whether it was of the world after Change. Of a process also how many
-// seconds ago it was last seen at work, 0 for as long ago, and what it has done since.
-type Seen struct {
-	Rule    string        `json:"rule"`
-	Ago     float64       `json:"ago"`
-	Changed bool          `json:"changed"`
-	Worked  float64       `json:"worked"`
-	Done    snapshot.Work `json:"done"`
-}
-
-// Want is a decision, its reasons by their rules, each rule once, sorted.
-type Want struct {
-	Verdict    string   `json:"verdict"`
-	Level      string   `json:"level"`
-	Findings   []string `json:"findings"`
-	Objections []string `json:"objections"`
-}
-
-// document is a snapshot as plain JSON, in which facts can be taken away that Go's types would bring back.
-type document = map[string]any
+type (
+	// Case is one file in cases, Want a decision in it.
+	Case = incidents.Case
+	Want = incidents.Want
+	// document is a snapshot as plain JSON, in which facts can be taken away that Go's types would bring back.
+	document = incidents.Document
+)
 
 func cases(t *testing.T) map[string]Case {
 	t.Helper()
-	files, err := filepath.Glob("cases/*.json")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("list cases: %d files: %v", len(files), err)
-	}
-	out := map[string]Case{}
-	for _, f := range files {
-		var c Case
-		read(t, f, &c)
-		out[filepath.Base(f)] = c
-	}
-	return out
-}
-
-func read(t *testing.T, file string, into any) {
-	t.Helper()
-	data, err := os.ReadFile(file)
+	all, err := incidents.All()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(data, into); err != nil {
-		t.Fatalf("read %s: %v", file, err)
-	}
+	return all
 }
 
-// world is the case's snapshot, remembered sightings among it.
-func (c Case) world(t *testing.T) document {
+// worldOf is the case's snapshot, remembered sightings among it.
+func worldOf(t *testing.T, c Case) document {
 	t.Helper()
-	base := c.Snapshot
-	if base == nil {
-		read(t, "worlds/"+cmp.Or(c.World, "machine")+".json", &base)
-	}
-	changed := merge(base, c.Change)
-	knownEmpty(base, nil)
-	knownEmpty(changed, c.Change)
-	if _, own := base["sightings"]; !own {
-		changed["sightings"] = plain(t, remembered(parse(t, base), parse(t, changed), c.Seen))
-	}
-	return changed
-}
-
-// knownEmpty puts down in a world what a look always writes, where who wrote the world left it out because there is nothing: a fact that
-// change takes away stays away.
-func knownEmpty(world, change document) {
-	entries, _ := world["registry"].([]any)
-	for _, e := range entries {
-		fill(e, nil, document{"endless": e.(document)["ended_at"] == nil})
-	}
-	for kind, of := range map[string]document{"sessions": {"error": "", "group_size": 0}, "tabs": {}, "terminals": {"error": ""}} {
-		things, _ := world[kind].(document)
-		changed, _ := change[kind].(document)
-		for id, t := range things {
-			fill(t, changed[id], of)
-			panes, _ := t.(document)["panes"].([]any)
-			for _, p := range panes {
-				fill(p, nil, document{"linked": []any{}, "error": ""})
-				if pane := p.(document); pane["session"] != nil || pane["dead"] == true {
-					fill(p, nil, document{"descendants": []any{}, "carriers": []any{}})
-				}
-				if p.(document)["dead"] == true {
-					fill(p, nil, document{"session_pids": []any{}, "session": []any{}})
-				}
-			}
-		}
-	}
-}
-
-// fill puts values into a thing of a world, where the name is missing.
-func fill(thing, change any, values document) {
-	of := thing.(document)
-	changed, _ := change.(document)
-	for name, value := range values {
-		_, there := of[name]
-		if _, away := changed[name]; !there && !away {
-			of[name] = value
-		}
-	}
-}
-
-// remembered are the sightings of an earlier look. Without seen there is one a minute ago of every session, every tab and every
-// terminal, with the reason that the shipped policies find in the worlds, and one an hour ago of every process.
-func remembered(s, changed *snapshot.Snapshot, seen map[string]Seen) map[string]snapshot.Sighting {
-	if seen == nil {
-		seen = map[string]Seen{}
-		for id := range s.Sessions {
-			seen[id] = Seen{Rule: "reap.sessions.husk", Ago: 60}
-		}
-		for id := range s.Tabs {
-			seen[id] = Seen{Rule: "reap.tabs.husk", Ago: 60}
-		}
-		for id, of := range s.Terminals {
-			seen[id] = Seen{Rule: terminalRule(&of), Ago: 60}
-		}
-		for id, of := range changed.Processes {
-			seen[id] = Seen{Rule: processRule(&of), Ago: 3600, Changed: true}
-		}
-		for _, e := range s.Registry {
-			for id, of := range s.Sessions {
-				if of.Name == e.Session {
-					seen[id] = Seen{Rule: "reap.sessions.finished", Ago: 60}
-				}
-			}
-		}
-	}
-	before, after := subject.Join(s, &subject.Config{}), subject.Join(changed, &subject.Config{})
-	out := map[string]snapshot.Sighting{}
-	for id, at := range seen {
-		j := before
-		if at.Changed {
-			j = after
-		}
-		first := s.TakenAt.Add(-time.Duration(at.Ago * float64(time.Second)))
-		sighting := snapshot.Sighting{Rule: at.Rule, Identity: j.Identity(id).Key, FirstAt: first, LastAt: first, Count: 1}
-		if work := after.Work(id); work != nil {
-			idle := s.TakenAt.Add(-time.Duration(cmp.Or(at.Worked, at.Ago) * float64(time.Second)))
-			sighting.IdleSince, sighting.Work = &idle, less(*work, at.Done)
-		}
-		out[id] = sighting
-	}
-	return out
-}
-
-// less is what was done before done was.
-func less(now, done snapshot.Work) *snapshot.Work {
-	if now.CPU != nil && done.CPU != nil {
-		now.CPU = new(*now.CPU - *done.CPU)
-	}
-	if now.Written != nil && done.Written != nil {
-		now.Written = new(*now.Written - *done.Written)
-	}
-	if now.Below != nil && done.Below != nil {
-		now.Below = new(*now.Below - *done.Below)
-	}
-	return &now
-}
-
-// processRule is the reason that there may be to end a process, by what it is.
-func processRule(p *snapshot.Process) string {
-	switch {
-	case p.CwdDeleted != nil && *p.CwdDeleted && (p.Cwd != nil && strings.Contains(*p.Cwd, "worktrees/") || p.Markers == nil || len(*p.Markers) == 0):
-		return "reap.processes.deleted"
-	case p.CPU != nil && *p.CPU > 100:
-		return "reap.processes.runaway"
-	}
-	return "reap.processes.orphan"
-}
-
-// terminalRule is the reason that there may be to close a terminal, by what it is.
-func terminalRule(t *snapshot.Terminal) string {
-	switch {
-	case t.RoleKind == "shellper":
-		return "reap.terminals.husk"
-	case t.Status == "exited":
-		return "reap.terminals.exited"
-	}
-	return "reap.terminals.ownerless"
-}
-
-// config is the rules section of config.yaml with sessions named worker- in scope, and the case's changes.
-func (c Case) config(t *testing.T) *subject.Config {
-	t.Helper()
-	var whole struct {
-		Rules   map[string]any `yaml:"rules"`
-		Collect struct {
-			Processes struct {
-				Markers subject.Markers `yaml:"markers"`
-			} `yaml:"processes"`
-		} `yaml:"collect"`
-	}
-	if err := yaml.Unmarshal(winnow.DefaultConfig, &whole); err != nil {
-		t.Fatalf("read config.yaml: %v", err)
-	}
-	delete(whole.Rules, "levels") // a list in the subject, and empty by default
-	rules := seconds(whole.Rules).(map[string]any)
-	rules = merge(rules, map[string]any{"session_names": map[string]any{"prefix": []any{"worker-"}}})
-	var out subject.Config
-	data, err := json.Marshal(merge(rules, c.Config))
+	doc, err := c.Document()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(data, &out); err != nil {
-		t.Fatalf("read the case's config: %v", err)
-	}
-	for _, m := range whole.Collect.Processes.Markers {
-		if m.Value != "pane" {
-			out.Markers = append(out.Markers, m)
-		}
-	}
-	return &out
+	return doc
 }
 
-// seconds turns what reads as a duration into seconds, and what reads as a size into bytes, as the program does.
-func seconds(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := map[string]any{}
-		for k, x := range v {
-			out[k] = seconds(x)
-		}
-		return out
-	case string:
-		if d, err := time.ParseDuration(v); err == nil {
-			return d.Seconds()
-		}
-		if n, err := config.ParseSize(v); err == nil {
-			return int64(n)
-		}
+// configOf is what the policies see as input.config in a case.
+func configOf(t *testing.T, c Case) *subject.Config {
+	t.Helper()
+	config, err := c.Rules()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return v
-}
-
-// merge applies a JSON merge patch (RFC 7386) to a copy.
-func merge(base, patch map[string]any) map[string]any {
-	out := maps.Clone(base)
-	if out == nil {
-		out = map[string]any{}
-	}
-	for k, v := range patch {
-		switch v := v.(type) {
-		case nil:
-			delete(out, k)
-		case map[string]any:
-			under, _ := out[k].(map[string]any)
-			out[k] = merge(under, v)
-		default:
-			out[k] = v
-		}
-	}
-	return out
+	return config
 }
 
 func parse(t *testing.T, doc document) *snapshot.Snapshot {
 	t.Helper()
-	data, err := json.Marshal(doc)
+	s, err := incidents.Parse(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s snapshot.Snapshot
-	if err := json.Unmarshal(data, &s); err != nil {
-		t.Fatalf("read the case's snapshot: %v", err)
-	}
-	return &s
+	return s
 }
 
-func plain(t *testing.T, v any) map[string]any {
+func plain(t *testing.T, v any) document {
 	t.Helper()
-	data, err := json.Marshal(v)
+	out, err := incidents.Plain(v)
 	if err != nil {
-		t.Fatal(err)
-	}
-	var out map[string]any
-	if err := json.Unmarshal(data, &out); err != nil {
 		t.Fatal(err)
 	}
 	return out
