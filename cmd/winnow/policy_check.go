@@ -41,7 +41,7 @@ It exits with 0 when nothing is wrong, and with 2 when the policies would be ref
   winnow policy check mine --format sarif > check.sarif`,
 		RunE: func(cmd *cobra.Command, folders []string) error { return a.policyCheck(cmd.Context(), folders, advice) },
 	}
-	a.forms(cmd, "text", "json", formJUnit, formSARIF)
+	a.forms(cmd, "text", "json", formJUnit, formSARIF, formQuality)
 	cmd.Flags().BoolVar(&advice, "advice", false, "also say what is asked of the rules that ship with Winnow: METADATA on everything, no numbers in rules")
 	return cmd
 }
@@ -160,7 +160,7 @@ func (a *app) policyCheck(ctx context.Context, folders []string, advice bool) er
 			doc.Rules = append(doc.Rules, id)
 		}
 	}
-	if err := a.showCheck(doc); err != nil {
+	if err := a.written(ctx, func(a *app) error { return a.showCheck(doc) }); err != nil {
 		return err
 	}
 	if !doc.OK {
@@ -173,8 +173,8 @@ func (a *app) showCheck(doc report.PolicyCheck) error {
 	switch a.flags.format {
 	case formJUnit:
 		return a.junit("winnow policy check", []junit.Suite{refusalSuite("policy check", slices.Concat(doc.Files, doc.Tests), doc.Problems)})
-	case formSARIF:
-		return a.sarif(sarifRules(), slices.Concat(refusalFindings(doc.Problems, sarif.Error), refusalFindings(doc.Advice, sarif.Note)))
+	case formSARIF, formQuality:
+		return a.findings("policy check", sarifRules(), slices.Concat(refusalFindings(doc.Problems, sarif.Error), refusalFindings(doc.Advice, sarif.Note)))
 	}
 	return a.show(doc, "  ", func(w io.Writer) { a.checkText(w, doc) })
 }

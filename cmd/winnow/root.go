@@ -48,6 +48,7 @@ type globalFlags struct {
 	policy     []string
 	noEmbedded bool
 	format     string
+	also       []string
 	logLevel   string
 	logFormat  string
 	state      string
