@@ -85,7 +85,7 @@ func (a *app) checkForm(cmd *cobra.Command) error {
 		form, file, ok := strings.Cut(also, "=")
 		switch {
 		case !ok || file == "":
-			return config.Mistakef("--also: %s names no file: write FORM=FILE, such as %s=result.%s. Nothing was done", text.Quote(also), formJUnit, "xml")
+			return config.Mistakef("--also: %s names no file: write FORM=FILE, such as junit=result.xml. Nothing was done", text.Quote(also))
 		case files[filepath.Clean(file)]:
 			return config.Mistakef("--also: %s is named twice: a file holds one form. Nothing was done", text.Quote(file))
 		}
@@ -97,8 +97,11 @@ func (a *app) checkForm(cmd *cobra.Command) error {
 	return check("--format", a.flags.format)
 }
 
-// written prints a result as --format says, and writes it into files as --also says. Each file is written in one step.
+// written prints a result as --format says, and then writes it into files as --also says, each in one step.
 func (a *app) written(ctx context.Context, write func(*app) error) error {
+	if err := write(a); err != nil {
+		return err
+	}
 	for _, also := range a.flags.also {
 		form, file, _ := strings.Cut(also, "=")
 		var to bytes.Buffer
@@ -111,7 +114,7 @@ func (a *app) written(ctx context.Context, write func(*app) error) error {
 			return fmt.Errorf("--also %s: %w", text.Quote(also), err)
 		}
 	}
-	return write(a)
+	return nil
 }
 
 // finds reports whether a result is written as findings.

@@ -119,6 +119,14 @@ func (s Side) name() string {
 	return s.Name + " (" + short + ")"
 }
 
+// config is what its configuration is called: one of the same commit by its path alone.
+func (s Side) config() string {
+	if path, ok := strings.CutPrefix(s.Config, s.Commit+":"); ok && s.Commit != "" {
+		return path
+	}
+	return s.Config
+}
+
 // label is what a person calls a flip's candidate.
 func (f Flip) label() string {
 	return report.Label(decision.Decision{ID: f.ID, Kind: f.Kind, Label: f.Label})
