@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What action.yml runs: winnow policy check, test, fmt and diff, and Regal where it is installed. All that it is told comes in variables (action.yml).
+# What action.yml and ci/gitlab run: winnow policy check, test, fmt and diff, and Regal where it is installed. All that it is told comes in variables
+# (INPUT_..., as in action.yml; INPUT_OUT names the folder for the results, which is a new one otherwise).
 # It reads the repository in the working folder and changes nothing there; it reaches no network, unless it has to build winnow.
 #
 # Whoever opens the pull request wrote the policies, the snapshots and their names. Nothing of that is run but by winnow, which evaluates policies in a
@@ -14,9 +15,9 @@ annotate() {
   text=${text//$'\r'/%0D}
   printf '::%s::%s\n' "$1" "${text//$'\n'/%0A}"
 }
-# mistaken TEXT: the workflow is wrong, and nothing was checked.
+# mistaken TEXT: the workflow is wrong, and nothing was checked. It is said on stderr, which the runner reads too: some of this is asked within $(...).
 mistaken() {
-  annotate error "$1; nothing was checked"
+  annotate error "$1; nothing was checked" >&2
   exit 2
 }
 
@@ -218,7 +219,7 @@ compare() {
   fi
   [ "$fail_on" = none ] || arguments+=(--fail-on "$fail_on")
   run diff diff "$old" "$head" --repo "$from" --path "$policies" --snapshots "$snapshots" "${arguments[@]}" \
-    --also "markdown=$work/diff.md" --also "json=$work/diff.json" || true
+    --also "markdown=$work/diff.md" --also "json=$work/diff.json" --also "codequality=$work/codequality.json" || true
 }
 compare
 
@@ -249,10 +250,14 @@ count() { [ ! -f "$work/diff.json" ] || tr -d ' \n' <"$work/diff.json" | grep -o
 result=passed
 [ ${#failed[@]} = 0 ] || result=failed
 umask 022
-out=$(mktemp -d "${RUNNER_TEMP:-${TMPDIR:-/tmp}}/winnow-policies-XXXXXX")
-chmod 755 "$out"
+if [ -n "${INPUT_OUT:-}" ]; then
+  out=$workspace/$(inside out "$INPUT_OUT" winnow)
+  mkdir -p -- "$out"
+else
+  out=$(mktemp -d "${RUNNER_TEMP:-${TMPDIR:-/tmp}}/winnow-policies-XXXXXX")
+fi
 cp -R "$work/sarif" "$work/junit" "$work/comment.md" "$out"
-[ ! -f "$work/diff.json" ] || cp "$work/diff.json" "$out"
+for file in diff.json codequality.json; do [ ! -f "$work/$file" ] || cp "$work/$file" "$out"; done
 chmod -R a+rX "$out"
 others=
 [ ! -f "$work/diff.json" ] || others=$(($(count reasons) + $(count scope)))
