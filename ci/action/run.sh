@@ -223,7 +223,7 @@ compare() {
 }
 compare
 
-# The comment: a line for what passed, what would go, and what the checks that failed said. What they said is indented: nothing in it ends a block of code.
+# The comment: a line for what passed, what would go, and what the checks that failed said. That is indented: nothing in it ends a block of code.
 {
   printf '<!-- winnow policies: %s -->\n' "$(tr -c 'A-Za-z0-9._/\n-' _ <<<"$policies")"
   line=
@@ -234,6 +234,8 @@ compare
     printf '\n'
     cat "$work/diff.md"
     printf '\n'
+  else
+    printf '\n### winnow policies: nothing was compared%s\n' "${failed[*]:+, and these failed: ${failed[*]}}"
   fi
   for name in "${failed[@]}"; do
     if [ "$name" != diff ] || [ ! -f "$work/diff.md" ]; then

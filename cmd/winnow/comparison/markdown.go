@@ -141,7 +141,7 @@ func (d *Document) section(c *comment, change string) {
 // open lists the first of what would go, by the rule that decided, and gives how many these are.
 func (d *Document) open(c *comment) (n int) {
 	for _, g := range d.Groups {
-		if g.Change != flips.NewReap || n == firstRows {
+		if g.Change != flips.NewReap || n == firstRows || len(g.Flips) == 0 {
 			continue
 		}
 		heading := cell(does(g.What))
@@ -150,6 +150,11 @@ func (d *Document) open(c *comment) (n int) {
 		}
 		if g.File != "" {
 			heading += ", " + code(fmt.Sprintf("%s:%d", g.File, g.Line))
+		}
+		for _, cause := range g.Flips[0].Causes {
+			if cause.Rule == g.Rule && cause.Levels != nil {
+				heading += ": " + cell(cause.levels())
+			}
 		}
 		if !c.fits("\n" + heading + "\n") {
 			return n
