@@ -33,16 +33,20 @@ const (
 // formsKey is the annotation of a command that has forms of its own.
 const formsKey = "forms"
 
-// forms gives a command a --format of its own: these forms, text first, in the place of those that all others have. Such a command also takes
-// --also, and prints its result through written.
+// forms gives a command a --format of its own: these forms, text first, in the place of those that all others have.
 func (a *app) forms(cmd *cobra.Command, of ...string) {
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{}
 	}
 	cmd.Annotations[formsKey] = strings.Join(of, ",")
 	cmd.Flags().StringVar(&a.flags.format, "format", "text", "`form` of the output: "+strings.Join(of, ", "))
-	cmd.Flags().StringArrayVar(&a.flags.also, "also", nil, "write the result into a file too, as `FORM=FILE`; may be repeated")
 	must(cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp)))
+}
+
+// formsAndFiles is forms of a command that prints its result through written, and so writes it into files as well.
+func (a *app) formsAndFiles(cmd *cobra.Command, of ...string) {
+	a.forms(cmd, of...)
+	cmd.Flags().StringArrayVar(&a.flags.also, "also", nil, "write the result into a file too, as `FORM=FILE`; may be repeated")
 	must(cmd.RegisterFlagCompletionFunc("also", completeAlso(of)))
 }
 

@@ -47,7 +47,7 @@ It exits with 0 when nothing is wrong, and with 2 when the policies would be ref
   winnow policy check mine --also sarif=check.sarif --also junit=check.xml`,
 		RunE: func(cmd *cobra.Command, folders []string) error { return a.policyCheck(cmd.Context(), folders, f) },
 	}
-	a.forms(cmd, "text", "json", formJUnit, formSARIF, formQuality)
+	a.formsAndFiles(cmd, "text", "json", formJUnit, formSARIF, formQuality)
 	cmd.Flags().StringVar(&f.rulesOf, "rules-of", "", "also check what this configuration `file` says of the rules: levels and parameters")
 	cmd.Flags().BoolVar(&f.advice, "advice", false, "also say what is asked of the rules that ship with Winnow: METADATA on everything, no numbers in rules")
 	return cmd

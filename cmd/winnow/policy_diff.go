@@ -86,7 +86,7 @@ It exits with 1 when it fails: by --fail-on, by a label, or because something co
 	cmd.Flags().StringVar(&f.path, "path", "policies", "`folder` of the policies in a revision that names none")
 	cmd.Flags().StringVar(&f.failOn, "fail-on", "", "`what` fails: "+strings.Join(comparison.FailOn, ", "))
 	cmd.Flags().BoolVar(&f.all, "all", false, "list all in text, not the first of each rule alone")
-	a.forms(cmd, "text", "json", "markdown", formSARIF, formJUnit, formQuality)
+	a.formsAndFiles(cmd, "text", "json", "markdown", formSARIF, formJUnit, formQuality)
 	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(comparison.FailOn, cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }

@@ -39,7 +39,7 @@ others are formatted, and it exits with 2.`,
   winnow policy fmt -w mine`,
 		RunE: func(cmd *cobra.Command, paths []string) error { return a.policyFmt(cmd.Context(), paths, f) },
 	}
-	a.forms(cmd, "text", "json", formJUnit, formSARIF, formQuality)
+	a.formsAndFiles(cmd, "text", "json", formJUnit, formSARIF, formQuality)
 	cmd.Flags().BoolVarP(&f.write, "write", "w", false, "write the files anew")
 	cmd.Flags().BoolVar(&f.diff, "diff", false, "show what differs")
 	return cmd

@@ -61,7 +61,7 @@ below the threshold; with 2 when the policies or tests are no valid Rego.`,
 			return a.policyTest(cmd.Context(), folders, f)
 		},
 	}
-	a.forms(cmd, "text", "json", formJUnit, formSARIF, formQuality)
+	a.formsAndFiles(cmd, "text", "json", formJUnit, formSARIF, formQuality)
 	flags := cmd.Flags()
 	flags.StringVar(&f.run, "run", "", "run only the tests whose whole name matches this regular `expression`; with --conformance: only these incidents")
 	flags.BoolVar(&f.coverage, "coverage", false, "say which lines no test reaches")
