@@ -36,12 +36,16 @@ var root = func() string {
 	return dir
 }()
 
+// built is the folder that bin made, "" where no test asked for it.
+var built string
+
 // bin is where the program of this tree lies.
 var bin = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "winnow-ci-")
 	if err != nil {
 		return "", err
 	}
+	built = dir
 	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "winnow"), "winnow/cmd/winnow").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
@@ -51,8 +55,8 @@ var bin = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if dir, err := bin(); err == nil {
-		_ = os.RemoveAll(dir)
+	if built != "" {
+		_ = os.RemoveAll(built)
 	}
 	os.Exit(code)
 }
@@ -99,12 +103,12 @@ func newWorld(t *testing.T, change ...func(*world)) *world {
 		t.Skip("it runs the program, which has no race detector: .ci/run runs this without")
 	}
 	t.Parallel()
-	built, err := bin()
+	programs, err := bin()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	w := &world{t: t, dir: filepath.Join(dir, "repository"), temp: filepath.Join(dir, "temp"), home: filepath.Join(dir, "home"), path: []string{built}}
+	w := &world{t: t, dir: filepath.Join(dir, "repository"), temp: filepath.Join(dir, "temp"), home: filepath.Join(dir, "home"), path: []string{programs}}
 	for _, d := range []string{w.temp, w.home} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)

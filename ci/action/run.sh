@@ -170,6 +170,16 @@ told() {
   echo "$1" >"$work/said/diff"
   show diff
 }
+# open_to_others FOLDER: whether another user than this one and root can change what lies in it or on the way to it.
+open_to_others() {
+  local at=$1 strangers=(! -user "$(id -u)" ! -user 0)
+  [ -z "$(find "$at" \( "${strangers[@]}" -o ! -type l -perm /022 \) -print -quit)" ] || return 0
+  while [ "$at" != / ]; do
+    at=$(dirname -- "$at")
+    [ -z "$(find "$at" -maxdepth 0 \( "${strangers[@]}" -o -perm /022 ! -perm -1000 \))" ] || return 0
+  done
+  return 1
+}
 head=$(commit HEAD) || head=
 wanted=${INPUT_BASE:-${BASE_OF_PULL_REQUEST:-${BASE_OF_MERGE_GROUP:-${BASE_OF_PUSH:-}}}}
 compare() {
@@ -206,7 +216,7 @@ compare() {
     return
   fi
   local from=$workspace arguments=() old=$base
-  if [ ! -O "$workspace" ] || [ ! -O "$(repo rev-parse --absolute-git-dir)" ]; then # git, and winnow, read no repository of another user
+  if open_to_others "$(repo rev-parse --path-format=absolute --git-common-dir)"; then # winnow reads no such repository
     git init -q --bare "$work/repository.git"
     printf '[safe]\n\tdirectory = *\n' >"$work/home/.gitconfig"
     HOME=$work/home git -C "$work/repository.git" fetch -q --depth=1 "file://$workspace" "$base" "$head"
