@@ -344,7 +344,7 @@ func (w *world) bash(log *bytes.Buffer, text string, env map[string]string) int 
 		w.t.Fatal(err)
 	}
 	cmd := exec.Command("bash", "--noprofile", "--norc", "-eo", "pipefail", script)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = w.dir, log, log
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = w.dir, log, log, []string{"TMPDIR=" + w.temp}
 	for name, value := range env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
@@ -368,7 +368,7 @@ func (w *world) read(name string) string {
 // ours are the commands that the action gives to the runner.
 var ours = regexp.MustCompile(`^::(group::(check|fmt|test|conformance|regal|diff)|endgroup::|stop-commands::[0-9a-f]{32}|error::[^:]*.*|warning::[^:]*.*)$`)
 
-// safe holds what must be so in every run: nothing of a name was run, nothing in the repository was changed, and no output of another was a command
+// safe holds what must be so in every run: what was made to work in is gone, nothing of a name was run, nothing in the repository was changed, and no output of another was a command
 // of the runner, which takes any line that begins with :: behind blanks, unless they are stopped.
 func (w *world) safe(r result) {
 	w.t.Helper()
@@ -376,6 +376,9 @@ func (w *world) safe(r result) {
 		if _, err := os.Stat(filepath.Join(dir, "pwned")); err == nil {
 			w.t.Error("a name was run")
 		}
+	}
+	if left, err := filepath.Glob(filepath.Join(w.temp, "tmp.*")); err != nil || len(left) > 0 {
+		w.t.Errorf("%q stay, %v", left, err)
 	}
 	stopped := ""
 	for line := range strings.Lines(r.log) {

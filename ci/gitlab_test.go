@@ -82,6 +82,9 @@ func TestGitLab(t *testing.T) {
 	if code := w.bash(&log, strings.Join(job.Script, "\n"), env); code != 1 {
 		t.Errorf("want exit code 1, got %d\n%s", code, log.String())
 	}
+	if left, err := filepath.Glob(filepath.Join(w.temp, "tmp.*")); err != nil || len(left) > 0 {
+		t.Errorf("%q stay, %v", left, err)
+	}
 	r := result{outputs: map[string]string{"sarif": filepath.Join(w.dir, job.Artifacts.Paths[0], "sarif"), "junit": filepath.Dir(filepath.Join(w.dir, job.Artifacts.Reports["junit"]))}}
 	if names := documents(t, r); len(names) != 8 {
 		t.Errorf("got %q\n%s", names, log.String())
