@@ -62,9 +62,9 @@ func TestOwnRuleDecides(t *testing.T) {
 		name, branch string
 		want         string
 	}{
-		{"scratch-7", "topic", "reap reap.dirs.scratch "},
-		{"scratch-7", "wip/topic", "spare reap.dirs.scratch protect.wip"},
-		{"feature", "topic", "spare  "},
+		{"scratch-7", "refs/heads/topic", "reap reap.dirs.scratch "},
+		{"scratch-7", "refs/heads/wip/topic", "spare reap.dirs.scratch protect.wip"},
+		{"feature", "refs/heads/topic", "spare  "},
 	} {
 		c := rename(test.name, test.branch)
 		config := configOf(t, c)

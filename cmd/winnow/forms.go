@@ -1,8 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
+	"context"
+	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -11,14 +16,18 @@ import (
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
+	"winnow/internal/codequality"
 	"winnow/internal/junit"
+	"winnow/internal/outfile"
+	"winnow/internal/plain"
 	"winnow/internal/sarif"
 )
 
 // The forms of an output that only some commands have.
 const (
-	formJUnit = "junit"
-	formSARIF = "sarif"
+	formJUnit   = "junit"
+	formSARIF   = "sarif"
+	formQuality = "codequality"
 )
 
 // formsKey is the annotation of a command that has forms of its own.
@@ -34,6 +43,27 @@ func (a *app) forms(cmd *cobra.Command, of ...string) {
 	must(cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(of, cobra.ShellCompDirectiveNoFileComp)))
 }
 
+// formsAndFiles is forms of a command that prints its result through written, and so writes it into files as well.
+func (a *app) formsAndFiles(cmd *cobra.Command, of ...string) {
+	a.forms(cmd, of...)
+	cmd.Flags().StringArrayVar(&a.flags.also, "also", nil, "write the result into a file too, as `FORM=FILE`; may be repeated")
+	must(cmd.RegisterFlagCompletionFunc("also", completeAlso(of)))
+}
+
+// completeAlso completes the form, and leaves the file behind it to the shell.
+func completeAlso(of []string) cobra.CompletionFunc {
+	var forms []string
+	for _, form := range of {
+		forms = append(forms, form+"=")
+	}
+	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if strings.Contains(begun, "=") {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return forms, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
 // formsOf are the forms in which a command writes.
 func formsOf(cmd *cobra.Command) []string {
 	if own, ok := cmd.Annotations[formsKey]; ok {
@@ -44,23 +74,66 @@ func formsOf(cmd *cobra.Command) []string {
 
 // checkForm refuses a form that this command does not write.
 func (a *app) checkForm(cmd *cobra.Command) error {
-	of, form := formsOf(cmd), a.flags.format
-	switch known := append([]string{formJUnit, formSARIF}, report.Formats...); {
-	case slices.Contains(of, form):
-		return nil
-	case slices.Contains(known, form):
-		return config.Mistakef("--format: %s does not write %s; it writes %s. Nothing was done", cmd.CommandPath(), form, strings.Join(of, ", "))
+	of := formsOf(cmd)
+	check := func(flag, form string) error {
+		switch known := append([]string{formJUnit, formSARIF, formQuality}, report.Formats...); {
+		case slices.Contains(of, form):
+			return nil
+		case slices.Contains(known, form):
+			return config.Mistakef("%s: %s does not write %s; it writes %s. Nothing was done", flag, cmd.CommandPath(), form, strings.Join(of, ", "))
+		}
+		return config.Mistakef("%s: unknown form %q; one of %s", flag, form, strings.Join(of, ", "))
 	}
-	return config.Mistakef("--format: unknown form %q; one of %s", form, strings.Join(of, ", "))
+	files := map[string]bool{}
+	for _, also := range a.flags.also {
+		form, file, ok := strings.Cut(also, "=")
+		switch {
+		case !ok || file == "":
+			return config.Mistakef("--also: %s names no file: write FORM=FILE, such as junit=result.xml. Nothing was done", text.Quote(also))
+		case files[filepath.Clean(file)]:
+			return config.Mistakef("--also: %s is named twice: a file holds one form. Nothing was done", text.Quote(file))
+		}
+		if err := check("--also", form); err != nil {
+			return err
+		}
+		files[filepath.Clean(file)] = true
+	}
+	return check("--format", a.flags.format)
 }
 
-// sarif writes findings for code scanning: paths below the folder that the program was started in count from there.
-func (a *app) sarif(rules []sarif.Rule, findings []sarif.Finding) error {
+// written prints a result as --format says, and then writes it into files as --also says, each in one step.
+func (a *app) written(ctx context.Context, write func(*app) error) error {
+	if err := write(a); err != nil {
+		return err
+	}
+	for _, also := range a.flags.also {
+		form, file, _ := strings.Cut(also, "=")
+		var to bytes.Buffer
+		other := *a
+		other.flags.format, other.out, other.paint = form, plain.NewWriter(&to), paint{text.New(&to, text.Never)}
+		if err := write(&other); err != nil {
+			return fmt.Errorf("--also %s: %w", text.Quote(also), err)
+		}
+		if err := outfile.Write(ctx, file, func(w io.Writer) error { _, err := to.WriteTo(w); return err }); err != nil {
+			return fmt.Errorf("--also %s: %w", text.Quote(also), err)
+		}
+	}
+	return nil
+}
+
+// finds reports whether a result is written as findings.
+func (a *app) finds() bool { return a.flags.format == formSARIF || a.flags.format == formQuality }
+
+// findings writes what a command (policy check) found for code scanning: paths below the folder that the program was started in count from there.
+func (a *app) findings(command string, rules []sarif.Rule, findings []sarif.Finding) error {
 	root, err := os.Getwd()
 	if err != nil {
 		root = "/"
 	}
-	tool := sarif.Tool{Name: "winnow", Version: cmp.Or(build().Version, "unknown")}
+	if a.flags.format == formQuality {
+		return text.JSON(a.out, codequality.New(root, findings), "  ")
+	}
+	tool := sarif.Tool{Name: "winnow", Version: cmp.Or(build().Version, "unknown"), Category: "winnow " + command}
 	return text.JSON(a.out, sarif.New(tool, root, rules, findings), "  ")
 }
 

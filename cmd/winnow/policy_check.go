@@ -24,8 +24,13 @@ import (
 	"winnow/policies"
 )
 
+type checkFlags struct {
+	rulesOf string
+	advice  bool
+}
+
 func newPolicyCheck(a *app) *cobra.Command {
-	var advice bool
+	var f checkFlags
 	cmd := &cobra.Command{
 		Use:   "check [FOLDER...]",
 		Short: "Say what is wrong with policies before they run",
@@ -38,11 +43,13 @@ FOLDER it checks those folders on top of the embedded policies, or alone with --
 
 It exits with 0 when nothing is wrong, and with 2 when the policies would be refused.`,
 		Example: `  winnow policy check mine
-  winnow policy check mine --format sarif > check.sarif`,
-		RunE: func(cmd *cobra.Command, folders []string) error { return a.policyCheck(cmd.Context(), folders, advice) },
+  winnow policy check policies --rules-of config.yaml
+  winnow policy check mine --also sarif=check.sarif --also junit=check.xml`,
+		RunE: func(cmd *cobra.Command, folders []string) error { return a.policyCheck(cmd.Context(), folders, f) },
 	}
-	a.forms(cmd, "text", "json", formJUnit, formSARIF)
-	cmd.Flags().BoolVar(&advice, "advice", false, "also say what is asked of the rules that ship with Winnow: METADATA on everything, no numbers in rules")
+	a.formsAndFiles(cmd, "text", "json", formJUnit, formSARIF, formQuality)
+	cmd.Flags().StringVar(&f.rulesOf, "rules-of", "", "also check what this configuration `file` says of the rules: levels and parameters")
+	cmd.Flags().BoolVar(&f.advice, "advice", false, "also say what is asked of the rules that ship with Winnow: METADATA on everything, no numbers in rules")
 	return cmd
 }
 
@@ -130,7 +137,7 @@ func readTrees(ctx context.Context, o policy.LoadOptions) (*policy.Sources, erro
 	return s, nil
 }
 
-func (a *app) policyCheck(ctx context.Context, folders []string, advice bool) error {
+func (a *app) policyCheck(ctx context.Context, folders []string, f checkFlags) error {
 	trees, err := a.given(ctx, folders)
 	if err != nil {
 		return err
@@ -139,12 +146,22 @@ func (a *app) policyCheck(ctx context.Context, folders []string, advice bool) er
 	if err != nil {
 		return err
 	}
-	checked, err := eval.Check(ctx, sources, a.limits(), eval.Self(), advice)
+	checked, err := eval.Check(ctx, sources, a.limits(), eval.Self(), f.advice)
 	if err != nil {
 		return err
 	}
 	if len(folders) == 0 && len(checked.Refused) == 0 {
 		r := ruleset{trees, a.cfg}
+		if err := r.check(sources.Unbuilt(checked.Rules)); err != nil {
+			return err
+		}
+	}
+	if f.rulesOf != "" && len(checked.Refused) == 0 {
+		cfg, err := config.Load(f.rulesOf, os.Environ())
+		if err != nil {
+			return config.Mistakef("--rules-of: %w", err)
+		}
+		r := ruleset{trees, cfg}
 		if err := r.check(sources.Unbuilt(checked.Rules)); err != nil {
 			return err
 		}
@@ -160,7 +177,7 @@ func (a *app) policyCheck(ctx context.Context, folders []string, advice bool) er
 			doc.Rules = append(doc.Rules, id)
 		}
 	}
-	if err := a.showCheck(doc); err != nil {
+	if err := a.written(ctx, func(a *app) error { return a.showCheck(doc) }); err != nil {
 		return err
 	}
 	if !doc.OK {
@@ -173,8 +190,8 @@ func (a *app) showCheck(doc report.PolicyCheck) error {
 	switch a.flags.format {
 	case formJUnit:
 		return a.junit("winnow policy check", []junit.Suite{refusalSuite("policy check", slices.Concat(doc.Files, doc.Tests), doc.Problems)})
-	case formSARIF:
-		return a.sarif(sarifRules(), slices.Concat(refusalFindings(doc.Problems, sarif.Error), refusalFindings(doc.Advice, sarif.Note)))
+	case formSARIF, formQuality:
+		return a.findings("policy check", sarifRules(), slices.Concat(refusalFindings(doc.Problems, sarif.Error), refusalFindings(doc.Advice, sarif.Note)))
 	}
 	return a.show(doc, "  ", func(w io.Writer) { a.checkText(w, doc) })
 }

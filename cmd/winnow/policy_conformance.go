@@ -66,7 +66,7 @@ func (a *app) conformance(ctx context.Context, folders []string, f testFlags) er
 	if len(doc.Incidents) == 0 {
 		return config.Mistakef("no incident matches --run %s; nothing was decided", text.Quote(f.run))
 	}
-	if err := a.showConformance(doc, f.verbose); err != nil {
+	if err := a.written(ctx, func(a *app) error { return a.showConformance(doc, f.verbose) }); err != nil {
 		return err
 	}
 	if !doc.OK {
@@ -159,8 +159,8 @@ func (a *app) showConformance(doc report.Conformance, verbose bool) error {
 		}
 		return a.junit("winnow policy test --conformance", []junit.Suite{s})
 	}
-	if a.flags.format == formSARIF {
-		return a.sarif(incidentRules, incidentFindings(doc))
+	if a.finds() {
+		return a.findings("policy test --conformance", incidentRules, incidentFindings(doc))
 	}
 	return a.show(doc, "  ", func(w io.Writer) { a.conformanceText(w, doc, verbose) })
 }

@@ -86,7 +86,7 @@ It exits with 1 when it fails: by --fail-on, by a label, or because something co
 	cmd.Flags().StringVar(&f.path, "path", "policies", "`folder` of the policies in a revision that names none")
 	cmd.Flags().StringVar(&f.failOn, "fail-on", "", "`what` fails: "+strings.Join(comparison.FailOn, ", "))
 	cmd.Flags().BoolVar(&f.all, "all", false, "list all in text, not the first of each rule alone")
-	a.forms(cmd, "text", "json", "markdown", formSARIF, formJUnit)
+	a.formsAndFiles(cmd, "text", "json", "markdown", formSARIF, formJUnit, formQuality)
 	must(cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions(comparison.FailOn, cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
 }
@@ -148,7 +148,7 @@ func (a *app) policyDiff(ctx context.Context, base, head string, f diffFlags) (e
 		return err
 	}
 	doc := b.Document(f.failOn)
-	if err := a.writeDiff(doc, f); err != nil {
+	if err := a.written(ctx, func(a *app) error { return a.writeDiff(doc, f) }); err != nil {
 		return err
 	}
 	if len(doc.Failed) > 0 {
@@ -163,8 +163,9 @@ func (a *app) writeDiff(doc *comparison.Document, f diffFlags) error {
 		return text.JSON(a.out, doc, "  ")
 	case "markdown":
 		return doc.WriteMarkdown(a.out)
-	case formSARIF:
-		return a.sarif(doc.Findings())
+	case formSARIF, formQuality:
+		rules, found := doc.Findings()
+		return a.findings("policy diff", rules, found)
 	case formJUnit:
 		return a.junit("winnow policy diff", doc.Suites())
 	}

@@ -39,7 +39,7 @@ others are formatted, and it exits with 2.`,
   winnow policy fmt -w mine`,
 		RunE: func(cmd *cobra.Command, paths []string) error { return a.policyFmt(cmd.Context(), paths, f) },
 	}
-	a.forms(cmd, "text", "json", formJUnit, formSARIF)
+	a.formsAndFiles(cmd, "text", "json", formJUnit, formSARIF, formQuality)
 	cmd.Flags().BoolVarP(&f.write, "write", "w", false, "write the files anew")
 	cmd.Flags().BoolVar(&f.diff, "diff", false, "show what differs")
 	return cmd
@@ -132,11 +132,12 @@ func (a *app) policyFmt(ctx context.Context, paths []string, f fmtFlags) error {
 		doc.Written = append(doc.Written, u.File)
 	}
 	doc.OK = len(doc.Problems) == 0 && len(doc.Written) == len(doc.Unformatted)
-	if a.flags.format == formSARIF {
-		err = a.sarif(append(sarifRules(), unformattedRule), formatFindings(doc, first))
-	} else {
-		err = a.showFormat(doc, f, string(changes))
-	}
+	err = a.written(ctx, func(a *app) error {
+		if a.finds() {
+			return a.findings("policy fmt", append(sarifRules(), unformattedRule), formatFindings(doc, first))
+		}
+		return a.showFormat(doc, f, string(changes))
+	})
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ below the threshold; with 2 when the policies or tests are no valid Rego.`,
 			return a.policyTest(cmd.Context(), folders, f)
 		},
 	}
-	a.forms(cmd, "text", "json", formJUnit, formSARIF)
+	a.formsAndFiles(cmd, "text", "json", formJUnit, formSARIF, formQuality)
 	flags := cmd.Flags()
 	flags.StringVar(&f.run, "run", "", "run only the tests whose whole name matches this regular `expression`; with --conformance: only these incidents")
 	flags.BoolVar(&f.coverage, "coverage", false, "say which lines no test reaches")
@@ -113,14 +113,14 @@ func (a *app) policyTest(ctx context.Context, folders []string, f testFlags) err
 			return err
 		}
 		doc.Problem = "the policies and tests do not load, and none was run"
-		if err := a.showTests(doc, f.verbose); err != nil {
+		if err := a.written(ctx, func(a *app) error { return a.showTests(doc, f.verbose) }); err != nil {
 			return err
 		}
 		return codeError{code: report.ExitUsage}
 	}
 	doc.Problem = f.problem(doc)
 	doc.OK = doc.Problem == "" && !slices.ContainsFunc(doc.Tests, func(r tester.Result) bool { return !r.Passed() })
-	if err := a.showTests(doc, f.verbose); err != nil {
+	if err := a.written(ctx, func(a *app) error { return a.showTests(doc, f.verbose) }); err != nil {
 		return err
 	}
 	if !doc.OK {
@@ -148,8 +148,8 @@ func (a *app) showTests(doc report.PolicyTest, verbose bool) error {
 	switch a.flags.format {
 	case formJUnit:
 		return a.junit("winnow policy test", testSuites(doc))
-	case formSARIF:
-		return a.sarif(append(sarifRules(), testRules...), testFindings(doc))
+	case formSARIF, formQuality:
+		return a.findings("policy test", append(sarifRules(), testRules...), testFindings(doc))
 	}
 	return a.show(doc, "  ", func(w io.Writer) { a.testsText(w, doc, verbose) })
 }

@@ -48,6 +48,7 @@ type globalFlags struct {
 	policy     []string
 	noEmbedded bool
 	format     string
+	also       []string
 	logLevel   string
 	logFormat  string
 	state      string
@@ -146,7 +147,7 @@ func (a *app) setUp(cmd *cobra.Command) error {
 		return err
 	}
 	a.cfg = cfg
-	if cfg.Stray() {
+	if a.flags.config == "" && cfg.Stray() { // who names a configuration knows which one is read
 		a.note("./%s is not read: a folder may belong to anybody. If it is yours, say --config ./%s, or move it to %s", config.Name, config.Name, config.UserPlace())
 	}
 	return nil

@@ -29,7 +29,11 @@ func Cell(s string) string {
 	var out, other []string
 	end := func() {
 		if len(other) > 0 {
-			out = append(out, code(strings.Join(other, " ")))
+			name, mark := strings.Join(other, " "), ""
+			if n := len(name) - 1; n > 0 && (name[n] == ',' || strings.IndexByte(name, ':') == n) { // of the sentence, not of the name
+				name, mark = name[:n], name[n:]
+			}
+			out = append(out, code(name)+mark)
 			other = nil
 		}
 	}

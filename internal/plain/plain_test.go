@@ -139,6 +139,7 @@ func TestMarkdown(t *testing.T) {
 		{"<b>bold</b> &amp; text", "`<b>bold</b> &amp;` text"},
 		{"![x](http://evil/a.png) [l](j)", "`![x](http://evil/a.png) [l](j)`"},
 		{"see https://evil.example and www.evil.example", "see `https://evil.example` and `www.evil.example`"},
+		{"reap.dirs.landed: all is on origin/main, as :x: is", "`reap.dirs.landed`: all is on `origin/main`, as `:x:` is"},
 		{"@octocat and a@b.c", "`@octocat` and `a@b.c`"},
 		{"#12 GH-3 1234567 0123abc :x:", "`#12 GH-3 1234567 0123abc :x:`"},
 		{"*a* _b_ ~c~ a\\|b $x$", "`*a* _b_ ~c~ a\\\\u{7c}b $x$`"},

@@ -21,6 +21,9 @@ type Tool struct {
 	Name, Version string
 	// URL is where people read about it; "" for no such place.
 	URL string
+	// Category names what it did, such as "winnow policy check": what is found takes the place of what was found under that name before, and several
+	// logs of one commit need different ones. "" for none.
+	Category string
 }
 
 // Rule is a kind of finding.
@@ -71,7 +74,7 @@ func New(tool Tool, root string, rules []Rule, findings []Finding) Log {
 	}
 	return Log{
 		Schema: "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json", Version: "2.1.0",
-		Runs: []run{{Tool: toolComponent{d}, Columns: "unicodeCodePoints", Results: results}},
+		Runs: []run{{Tool: toolComponent{d}, Automation: automationOf(tool.Category), Columns: "unicodeCodePoints", Results: results}},
 	}
 }
 
@@ -83,9 +86,22 @@ type Log struct {
 }
 
 type run struct {
-	Tool    toolComponent `json:"tool"`
-	Columns string        `json:"columnKind"`
-	Results []result      `json:"results"`
+	Tool       toolComponent `json:"tool"`
+	Automation *automation   `json:"automationDetails,omitempty"`
+	Columns    string        `json:"columnKind"`
+	Results    []result      `json:"results"`
+}
+
+// automation is the run among others: the part of the id before its last slash is what GitHub calls the category.
+type automation struct {
+	ID string `json:"id"`
+}
+
+func automationOf(category string) *automation {
+	if category == "" {
+		return nil
+	}
+	return &automation{category + "/"}
 }
 
 type toolComponent struct {

@@ -16,6 +16,7 @@ import (
 	"winnow/engine/explain"
 	"winnow/engine/flips"
 	"winnow/engine/policy"
+	"winnow/engine/subject"
 	"winnow/internal/sarif"
 	"winnow/testkit/must"
 	published "winnow/testkit/sarif"
@@ -260,6 +261,33 @@ func TestWhatIsNotListedIsSaid(t *testing.T) {
 		must.Do(t, write(&out))
 		if !strings.Contains(out.String(), "3 things in 6 decisions counted above and not listed") && !strings.Contains(out.String(), fmt.Sprintf("and %d more, for which there is no room here", maxListed-firstRows-maxRows+3)) {
 			t.Errorf("%s does not say what is left out", name)
+		}
+	}
+}
+
+// TestWhatWouldGoIsAList: the first of what would go is open, by rule and with the level that was changed; the rest is folded, each once.
+func TestWhatWouldGoIsAList(t *testing.T) {
+	t.Parallel()
+	rules := Rules{Loaded: map[string]policy.Rule{"protect.p": {ID: "protect.p", File: "p/p.rego", Line: 3}}}
+	off := Rules{Loaded: rules.Loaded, Levels: []subject.RuleLevel{{Rule: "protect.p", Kind: "dir", Level: "off"}}}
+	b := New(Side{Name: "a", Commit: strings.Repeat("a", 40), Config: strings.Repeat("a", 40) + ":c.yaml"}, Side{Name: strings.Repeat("b", 40), Commit: strings.Repeat("b", 40)}, rules, off)
+	for i := range firstRows + 2 {
+		b.Add("s.json", taken, "h", flips.Result{Compared: 1, Flips: []flips.Flip{newReap(fmt.Sprintf("dir:/w/%d", i), "m", "protect.p")}}, nil, unexplained)
+	}
+	var out bytes.Buffer
+	must.Do(t, b.Document("").WriteMarkdown(&out))
+	page := out.String()
+	open, folded, ok := strings.Cut(page, "<details><summary>2 more that would go</summary>")
+	if !ok || strings.Count(open, "\n- `dir:/w/") != firstRows || strings.Count(folded, "\n| `dir:/w/") != 2 {
+		t.Errorf("want %d open and 2 folded:\n%s", firstRows, page)
+	}
+	for _, want := range []string{
+		"`a (aaaaaaaaaa)` with `c.yaml` to `bbbbbbbbbb`: ",
+		"\n`protect.p` does not object any more, `p/p.rego:3`: `rules.levels` has `protect.p` at on in the base, and at off in the head\n",
+		"\n- `dir:/w/0` in `s.json`<br>now: ",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("want %q in:\n%s", want, page)
 		}
 	}
 }

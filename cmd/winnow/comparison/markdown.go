@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"winnow/cmd/winnow/text"
+	"winnow/engine/decision"
 	"winnow/engine/flips"
 	"winnow/internal/plain"
 )
@@ -45,10 +46,7 @@ func (d *Document) WriteMarkdown(w io.Writer) error {
 	c := &comment{spare: 1000}
 	c.fits("### winnow policy diff: " + d.Headline() + "\n")
 	d.alarms(c)
-	c.fits(fmt.Sprintf("%s to %s: %s.", sideMarkdown(d.Base), sideMarkdown(d.Head), d.compared()))
-	for _, l := range d.labels() {
-		c.fits("\n" + strings.ToUpper(l[:1]) + l[1:] + ".")
-	}
+	c.fits(fmt.Sprintf("%s to %s: %s.", sideMarkdown(d.Base), sideMarkdown(d.Head), strings.Join(append([]string{d.compared()}, d.labels()...), "; ")))
 	for _, change := range flips.Changes {
 		d.section(c, change)
 	}
@@ -62,7 +60,7 @@ func (d *Document) WriteMarkdown(w io.Writer) error {
 func sideMarkdown(s Side) string {
 	out := code(s.name())
 	if s.Config != "" {
-		out += " with " + code(text.Home(s.Config))
+		out += " with " + code(text.Home(s.config()))
 	}
 	return out
 }
@@ -71,12 +69,20 @@ func sideMarkdown(s Side) string {
 func (d *Document) alarms(c *comment) {
 	var lines []string
 	named := func(list []Labelled, words string) {
-		for i, x := range list {
+		var ids []string // each candidate once
+		in := map[string][]string{}
+		for _, x := range list {
+			if in[x.ID] == nil {
+				ids = append(ids, x.ID)
+			}
+			in[x.ID] = append(in[x.ID], x.Snapshot)
+		}
+		for i, id := range ids {
 			if i == maxNamed {
-				lines = append(lines, fmt.Sprintf("and %d more", len(list)-i))
+				lines = append(lines, fmt.Sprintf("and %d more", len(ids)-i))
 				return
 			}
-			lines = append(lines, fmt.Sprintf("**%s is labelled as live, and %s** (%s)", code(x.ID), words, code(x.Snapshot)))
+			lines = append(lines, fmt.Sprintf("**%s is labelled as live, and %s** (%s)", code(id), words, ofMany(in[id], len(in[id]))))
 		}
 	}
 	named(d.Lost, "would go")
@@ -91,15 +97,16 @@ func (d *Document) alarms(c *comment) {
 	}
 	c.fits("> [!CAUTION]")
 	for i, l := range lines {
-		if i > 0 {
-			c.fits(">")
+		if i < len(lines)-1 {
+			l += "<br>" // a paragraph each would fill the screen
 		}
 		c.fits("> " + l)
 	}
 	c.fits("")
 }
 
-// section is the table of one change. Of what would go the first rows are open; all else is folded.
+// section is what one change makes. Of what would go the first things are open, as a list, in which a long path is wrapped and leaves
+// room for the reasons; all else is a table that is folded.
 func (d *Document) section(c *comment, change string) {
 	count := *d.Changes.Of(change)
 	if count.Decisions == 0 {
@@ -119,10 +126,8 @@ func (d *Document) section(c *comment, change string) {
 	heading := fmt.Sprintf("%s: %s", title(change), counted(count))
 	unlisted := d.Unlisted.Of(change).Things
 	if change == flips.NewReap {
-		open := rows[:min(len(rows), firstRows)]
-		c.fits("\n**" + heading + "**\n")
-		c.table(head, open, 0)
-		if rest := rows[len(open):]; len(rest) > 0 {
+		c.fits("\n**" + heading + "**")
+		if rest := rows[d.open(c):]; len(rest) > 0 {
 			c.folded(fmt.Sprintf("%d more that would go", len(rest)+unlisted), head, rest, unlisted)
 		}
 		if len(facts) > 0 {
@@ -131,6 +136,42 @@ func (d *Document) section(c *comment, change string) {
 		return
 	}
 	c.folded(heading, head, rows, unlisted)
+}
+
+// open lists the first of what would go, by the rule that decided, and gives how many these are.
+func (d *Document) open(c *comment) (n int) {
+	for _, g := range d.Groups {
+		if g.Change != flips.NewReap || n == firstRows || len(g.Flips) == 0 {
+			continue
+		}
+		heading := cell(does(g.What))
+		if g.Rule != "" {
+			heading = code(g.Rule) + " " + heading
+		}
+		if g.File != "" {
+			heading += ", " + code(fmt.Sprintf("%s:%d", g.File, g.Line))
+		}
+		for _, cause := range g.Flips[0].Causes {
+			if cause.Rule == g.Rule && cause.Levels != nil {
+				heading += ": " + cell(cause.levels())
+			}
+		}
+		if !c.fits("\n" + heading + "\n") {
+			return n
+		}
+		for _, f := range g.Flips {
+			if n == firstRows || !c.fits(f.item()) {
+				break
+			}
+			n++
+		}
+	}
+	return n
+}
+
+// item is a thing that would go, in the list.
+func (f Flip) item() string {
+	return fmt.Sprintf("- %s in %s<br>now: %s<br>before: %s", f.named(), where(f), saidBy(f.Why, f.now()), saidBy(f.Was, f.before()))
 }
 
 func columns(change string) []string {
@@ -145,6 +186,16 @@ func columns(change string) []string {
 
 // row is one flip in its table.
 func (f Flip) row(g Group) string {
+	name := f.named()
+	cells := []string{name, saidBy(f.Why, f.now()), saidBy(f.Was, f.before()), where(f)}
+	if g.Change != flips.NewReap && g.Change != flips.NewKeep {
+		cells = []string{name, cell(f.differs()), where(f)}
+	}
+	return "| " + strings.Join(cells, " | ") + " |"
+}
+
+// named is the thing's id, with its label where the id does not say it, and with what a person knows of it.
+func (f Flip) named() string {
 	name := code(f.ID)
 	if label := f.label(); !strings.HasSuffix(f.ID, label) && !strings.HasPrefix(f.ID, "dir:") {
 		name = code(label) + " " + name
@@ -152,17 +203,32 @@ func (f Flip) row(g Group) string {
 	if f.Truth != "" {
 		name = "**" + f.Truth + "** " + name
 	}
-	cells := []string{name, cell(f.now()), cell(f.before()), where(f)}
-	if g.Change != flips.NewReap && g.Change != flips.NewKeep {
-		cells = []string{name, cell(f.differs()), where(f)}
-	}
-	return "| " + strings.Join(cells, " | ") + " |"
+	return name
 }
 
-func where(f Flip) string {
-	out := code(f.Snapshots[0])
-	if f.Count > 1 {
-		out += fmt.Sprintf(" and %d more", f.Count-1)
+// saidBy are reasons in markdown, each rule as code; what else there is to say where there is no reason.
+func saidBy(reasons []decision.Reason, otherwise string) string {
+	if len(reasons) == 0 {
+		return cell(otherwise)
+	}
+	var out []string
+	for i, r := range reasons {
+		if i == maxNamed {
+			out = append(out, fmt.Sprintf("and %d more", len(reasons)-i))
+			break
+		}
+		out = append(out, code(r.Rule)+": "+cell(r.Message))
+	}
+	return strings.Join(out, "; ")
+}
+
+func where(f Flip) string { return ofMany(f.Snapshots, f.Count) }
+
+// ofMany names the first of so many snapshots.
+func ofMany(names []string, n int) string {
+	out := code(names[0])
+	if n > 1 {
+		out += fmt.Sprintf(" and %d more", n-1)
 	}
 	return out
 }

@@ -33,7 +33,7 @@ func (d *Document) WriteText(out io.Writer, p text.Paint, all bool) error {
 	}{{"base", d.Base}, {"head", d.Head}} {
 		line := s.side.name()
 		if s.side.Config != "" {
-			line += ", configuration " + text.Home(s.side.Config)
+			line += ", configuration " + text.Home(s.side.config())
 		}
 		p.Sentence(w, p.Dim(s.name+"  "+text.Clean(line)))
 	}

@@ -109,11 +109,22 @@ func (d *Document) labels() (out []string) {
 
 // name is what a side is called: its name, and the commit that a revision stands for.
 func (s Side) name() string {
-	out := s.Name
-	if s.Commit != "" {
-		out += " (" + s.Commit[:min(len(s.Commit), 10)] + ")"
+	if s.Commit == "" {
+		return s.Name
 	}
-	return out
+	short := s.Commit[:min(len(s.Commit), 10)]
+	if behind, ok := strings.CutPrefix(s.Name, s.Commit); ok { // the commit itself was named
+		return short + behind
+	}
+	return s.Name + " (" + short + ")"
+}
+
+// config is what its configuration is called: one of the same commit by its path alone.
+func (s Side) config() string {
+	if path, ok := strings.CutPrefix(s.Config, s.Commit+":"); ok && s.Commit != "" {
+		return path
+	}
+	return s.Config
 }
 
 // label is what a person calls a flip's candidate.
