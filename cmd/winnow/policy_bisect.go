@@ -540,4 +540,3 @@ func turnedTitle(change string) string {
 	}
 	return "went before, stays since"
 }
-

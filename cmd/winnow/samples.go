@@ -20,7 +20,7 @@ type sample struct {
 	name string
 	// sweep is true for a recorded sweep.
 	sweep bool
-	read func(context.Context) (sampled, error)
+	read  func(context.Context) (sampled, error)
 }
 
 // sampled is a sample that was read.

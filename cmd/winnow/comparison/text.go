@@ -38,7 +38,9 @@ func (d *Document) WriteText(out io.Writer, p text.Paint, all bool) error {
 		p.Sentence(w, p.Dim(s.name+"  "+text.Clean(line)))
 	}
 	d.problemsText(w, p)
-	d.WriteGroups(w, p, all, func(change string) string { return p.Bold(title(change)) + "  " + p.Dim(counted(*d.Changes.Of(change))) })
+	d.WriteGroups(w, p, all, func(change string) string {
+		return p.Bold(title(change)) + "  " + p.Dim(counted(*d.Changes.Of(change)))
+	})
 	for _, change := range flips.Changes {
 		if c := d.Unlisted.Of(change); c.Decisions > 0 {
 			fmt.Fprintf(w, "\n%s\n", p.Yellow(fmt.Sprintf("%s: %s counted above and not listed; compare fewer snapshots to see them", title(change), counted(*c))))
