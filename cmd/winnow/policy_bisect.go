@@ -114,6 +114,9 @@ func (a *app) policyBisect(ctx context.Context, f replayFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	if len(b.commits) == 0 && len(all) > 0 {
+		return fmt.Errorf("policy replay --bisect: %s are decided otherwise although no commit changed %s; nothing was changed", text.Plural(len(all), "candidate"), f.path)
+	}
 	if err := b.search(ctx, 0, len(b.commits), nil, all); err != nil {
 		return err
 	}

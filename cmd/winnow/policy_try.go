@@ -157,7 +157,10 @@ func (a *app) policyTry(ctx context.Context, given string, f tryFlags) (err erro
 	if err := a.show(out, "  ", func(w io.Writer) { t.text(w, out) }); err != nil {
 		return err
 	}
-	if len(out.Problems) > 0 || out.Error != "" {
+	switch {
+	case out.Error != "":
+		return config.Mistakef("policy try: %s. Nothing was decided", out.Error)
+	case len(out.Problems) > 0:
 		return codeError{code: report.ExitUsage}
 	}
 	return nil
@@ -412,7 +415,7 @@ const listedTried = 20
 func (t *trying) text(to io.Writer, o Trial) {
 	w, p := bufio.NewWriter(to), t.paint
 	defer w.Flush()
-	if o.Error != "" {
+	if o.Error != "" && t.flags.watch { // else it ends the program, which says it
 		p.Sentence(w, p.Red(text.Clean(o.Error)))
 	}
 	if len(o.Problems) > 0 {

@@ -104,8 +104,8 @@ func (t *tried) readPackage(ctx context.Context, to memfs.FS, named, given strin
 		if len(beside) == 0 {
 			return fmt.Errorf("%s holds neither policies (.rego) nor one of the folders %s", given, strings.Join(families, ", "))
 		}
-	} else if filepath.Ext(named) != ".rego" {
-		return fmt.Errorf("%s is no policy: the name of one ends in .rego", given)
+	} else if filepath.Ext(named) != ".rego" || strings.HasSuffix(named, "_test.rego") {
+		return fmt.Errorf("%s is no policy: the name of one ends in .rego, and not in _test.rego", given)
 	}
 	in := ""
 	for i := 0; i < len(beside); i++ {
