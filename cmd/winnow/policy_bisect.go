@@ -78,6 +78,8 @@ const maxLine = 10_000
 type flipped struct {
 	sample int
 	id     string
+	// reaps is true where BAD reaps it and GOOD does not; false is the other way round.
+	reaps bool
 }
 
 // bisection looks for the commits.
@@ -271,6 +273,26 @@ func (b *bisection) compare(ctx context.Context, sides [2]*side, i int) (sampled
 	return of, sides, c, c.err
 }
 
+// reaped are the candidates of one sample that a side reaps, and those for which it came to no answer.
+func (b *bisection) reaped(ctx context.Context, s *side, i int) (reaped, lost map[string]bool, err error) {
+	of, err := b.samples[i].read(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	res, err := s.engine.Decide(ctx, of.Snapshot, &b.judging(s, of).rules.cfg.Rules.Config)
+	if err != nil {
+		return nil, nil, err
+	}
+	reaped, lost = map[string]bool{}, map[string]bool{}
+	for _, f := range flips.Compare(of.Snapshot, nil, res.Decisions).Flips { // against nothing, which reaps nothing
+		reaped[f.ID] = f.Change == flips.NewReap
+	}
+	for _, e := range res.Errors {
+		lost[e.ID] = true
+	}
+	return reaped, lost, nil
+}
+
 // flips decides everything by both ends, and gives the decisions with another verdict. Those without an answer at one of both are none.
 func (b *bisection) flips(ctx context.Context) (out []flipped, err error) {
 	var ids *standIns
@@ -303,7 +325,7 @@ func (b *bisection) flips(ctx context.Context) (out []flipped, err error) {
 			switch {
 			case wanted != nil && !wanted[f.ID], lost[f.ID]:
 			case f.Change == flips.NewReap, f.Change == flips.NewKeep:
-				out = append(out, flipped{i, f.ID})
+				out = append(out, flipped{i, f.ID, f.Change == flips.NewReap})
 			default:
 				b.out.Others++
 			}
@@ -383,37 +405,30 @@ func distance(x, y int) int { return max(x-y, y-x) }
 
 // split sorts decisions by what a point makes of them: before are decided as by GOOD, after otherwise, unknown came to no answer.
 func (b *bisection) split(ctx context.Context, s *side, of []flipped) (before, after, unknown []flipped, err error) {
-	ids := bySample(of)
-	for _, i := range slices.Sorted(maps.Keys(ids)) {
-		_, _, c, err := b.compare(ctx, [2]*side{b.good, s}, i)
+	in := bySample(of)
+	for _, i := range slices.Sorted(maps.Keys(in)) {
+		reaped, lost, err := b.reaped(ctx, s, i)
 		if ctx.Err() != nil {
 			return nil, nil, nil, errors.New("interrupted; nothing was changed")
 		}
-		turned, lost := map[string]bool{}, map[string]bool{}
-		for _, f := range c.result.Flips {
-			turned[f.ID] = f.Change == flips.NewReap || f.Change == flips.NewKeep
-		}
-		for _, u := range c.unanswered {
-			lost[u.ID] = true
-		}
-		for _, id := range ids[i] {
-			switch one := (flipped{i, id}); {
-			case err != nil || lost[id]:
-				unknown = append(unknown, one)
-			case turned[id]:
-				after = append(after, one)
+		for _, f := range in[i] {
+			switch {
+			case err != nil || lost[f.id]:
+				unknown = append(unknown, f)
+			case reaped[f.id] == f.reaps:
+				after = append(after, f)
 			default:
-				before = append(before, one)
+				before = append(before, f)
 			}
 		}
 	}
 	return before, after, unknown, nil
 }
 
-func bySample(of []flipped) map[int][]string {
-	out := map[int][]string{}
+func bySample(of []flipped) map[int][]flipped {
+	out := map[int][]flipped{}
 	for _, f := range of {
-		out[f.sample] = append(out[f.sample], f.id)
+		out[f.sample] = append(out[f.sample], f)
 	}
 	return out
 }
@@ -439,7 +454,9 @@ func (b *bisection) name(ctx context.Context, low, high int, of []flipped) error
 		if err != nil {
 			return fmt.Errorf("policy replay --bisect: %s: %w", b.samples[i].name, err)
 		}
-		c.result.Flips = slices.DeleteFunc(c.result.Flips, func(f flips.Flip) bool { return !slices.Contains(in[i], f.ID) })
+		c.result.Flips = slices.DeleteFunc(c.result.Flips, func(f flips.Flip) bool {
+			return !slices.ContainsFunc(in[i], func(x flipped) bool { return x.id == f.ID })
+		})
 		build.Add(b.samples[i].name, s.TakenAt, s.Host.Name, c.result, nil, func(id string) comparison.Explained { return explainBoth(ctx, judging, s.Snapshot, id) })
 	}
 	n := b.named[high]

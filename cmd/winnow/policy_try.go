@@ -420,7 +420,7 @@ func (t *trying) text(to io.Writer, o Trial) {
 	}
 	if len(o.Problems) > 0 {
 		t.refusalsText(w, o.Problems, p.Red)
-		fmt.Fprintf(w, "%s does not load: %s; nothing was decided\n", text.Clean(o.File), text.Plural(len(o.Problems), "problem"))
+		fmt.Fprintf(w, "%s was not loaded: %s; nothing was decided\n", text.Clean(o.File), text.Plural(len(o.Problems), "problem"))
 	}
 	for _, r := range o.Rules {
 		t.ruleText(w, r)

@@ -161,7 +161,7 @@ func regoIn(folder string) (out []string, err error) {
 }
 
 // clause is the first thing in a file of Rego: the package that it is of.
-var clause = regexp.MustCompile(`^package[ \t]+([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*)[ \t]*(?:#.*)?\r?$`)
+var clause = regexp.MustCompile(`^[ \t]*package[ \t]+([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*)[ \t]*(?:#.*)?\r?$`)
 
 // packageFolder is the folder that a file's package belongs into: reap/dirs/scratch of policies.reap.dirs.scratch. Nothing is parsed for it.
 func packageFolder(name string, data []byte) (string, error) {
