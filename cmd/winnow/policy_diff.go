@@ -178,6 +178,11 @@ func (s *side) load(ctx context.Context, v versions, name, flag, file string) (e
 	if s.version, err = v.trees(ctx, name); err != nil {
 		return err
 	}
+	return s.prepare(ctx, v, flag, file)
+}
+
+// prepare loads the policies of a version that was found.
+func (s *side) prepare(ctx context.Context, v versions, flag, file string) error {
 	cfg, err := v.config(ctx, flag, file)
 	if err != nil {
 		return err

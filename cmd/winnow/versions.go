@@ -64,6 +64,11 @@ func (v versions) trees(ctx context.Context, name string) (version, error) {
 	if err != nil {
 		return out, config.Mistakef("%w", err)
 	}
+	return v.with(ctx, out, tree)
+}
+
+// with puts a tree into a version, on top of the embedded policies and below those that --policy names.
+func (v versions) with(ctx context.Context, out version, tree policy.Tree) (version, error) {
 	if v.app.cfg.Policy.Embedded && !replaces(tree) {
 		out.trees = append(out.trees, policy.Tree{Name: embeddedTree, FS: policies.Files})
 	}

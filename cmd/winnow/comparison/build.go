@@ -174,7 +174,7 @@ func (b *Builder) flip(name, host string, f flips.Flip, explain func(id string) 
 	e := &entry{change: f.Change, flip: Flip{
 		ID: f.ID, Kind: f.Kind, Label: f.Label, Owner: f.Owner, Host: host, Truth: f.Truth, Snapshots: []string{name}, Count: 1,
 		Base: Verdict(f.Base), Head: Verdict(f.Head), Causes: []Cause{},
-		Was: slices.Concat([]decision.Reason{}, f.Was), Why: slices.Concat([]decision.Reason{}, f.Why),
+		Was: append([]decision.Reason{}, f.Was...), Why: append([]decision.Reason{}, f.Why...),
 	}}
 	var why Explained
 	if b.Wants(f) {

@@ -38,14 +38,9 @@ func (d *Document) WriteText(out io.Writer, p text.Paint, all bool) error {
 		p.Sentence(w, p.Dim(s.name+"  "+text.Clean(line)))
 	}
 	d.problemsText(w, p)
-	change := ""
-	for _, g := range d.Groups {
-		if g.Change != change {
-			change = g.Change
-			fmt.Fprintf(w, "\n%s  %s\n", p.Bold(title(change)), p.Dim(counted(*d.Changes.Of(change))))
-		}
-		g.text(w, p, all)
-	}
+	d.WriteGroups(w, p, all, func(change string) string {
+		return p.Bold(title(change)) + "  " + p.Dim(counted(*d.Changes.Of(change)))
+	})
 	for _, change := range flips.Changes {
 		if c := d.Unlisted.Of(change); c.Decisions > 0 {
 			fmt.Fprintf(w, "\n%s\n", p.Yellow(fmt.Sprintf("%s: %s counted above and not listed; compare fewer snapshots to see them", title(change), counted(*c))))
@@ -58,6 +53,18 @@ func (d *Document) WriteText(out io.Writer, p text.Paint, all bool) error {
 		}
 	}
 	return w.Flush()
+}
+
+// WriteGroups writes the flips alone, below what title makes of each change.
+func (d *Document) WriteGroups(w io.Writer, p text.Paint, all bool, title func(change string) string) {
+	change := ""
+	for _, g := range d.Groups {
+		if g.Change != change {
+			change = g.Change
+			fmt.Fprintf(w, "\n%s\n", title(change))
+		}
+		g.text(w, p, all)
+	}
 }
 
 // problemsText names the snapshots that could not be compared, and the evaluations without an answer.

@@ -43,7 +43,7 @@ func Protecting(data string, globs []string) (string, error) {
 	if err != nil || !slices.Equal(after, append(slices.Clone(before), add...)) {
 		return "", errByHand
 	}
-	if same, err := sameBut(data, out); err != nil || !same {
+	if same, err := sameBut(data, out, "protected"); err != nil || !same {
 		return "", errByHand
 	}
 	return out, nil
@@ -61,8 +61,8 @@ func protectedOf(data string) ([]string, error) {
 	return doc.Rules.Protected, nil
 }
 
-// sameBut reports whether two texts say the same but for rules.protected.
-func sameBut(x, y string) (bool, error) {
+// sameBut reports whether two texts say the same but for one key of rules.
+func sameBut(x, y, key string) (bool, error) {
 	var docs [2][]byte
 	for i, data := range []string{x, y} {
 		doc := map[string]any{}
@@ -70,7 +70,7 @@ func sameBut(x, y string) (bool, error) {
 			return false, err
 		}
 		if rules, ok := doc["rules"].(map[string]any); ok {
-			delete(rules, "protected")
+			delete(rules, key)
 			if len(rules) == 0 {
 				delete(doc, "rules")
 			}
@@ -210,11 +210,16 @@ func quoteYAML(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") 
 // Protect adds globs to rules.protected of a file, which is made where it does not exist, with the folder that it is in. write replaces it in one
 // step.
 func Protect(ctx context.Context, file string, globs []string, write func(context.Context, string, func(io.Writer) error) error) error {
+	return rewrite(ctx, file, func(data string) (string, error) { return Protecting(data, globs) }, write)
+}
+
+// rewrite gives a file the text that edit makes of the one that it has; "" is that of no file.
+func rewrite(ctx context.Context, file string, edit func(string) (string, error), write func(context.Context, string, func(io.Writer) error) error) error {
 	data, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	out, err := Protecting(string(data), globs)
+	out, err := edit(string(data))
 	if err != nil || out == string(data) {
 		return err
 	}

@@ -1,0 +1,16 @@
+package main
+
+import (
+	"testing"
+
+	"winnow/testkit/schema"
+)
+
+// TestSchemasOfPolicyDocumentsAreCurrent keeps the published schemas of what commands on policies print equal to the Go types.
+func TestSchemasOfPolicyDocumentsAreCurrent(t *testing.T) {
+	t.Parallel()
+	packages := []string{"../../engine/flips", "../../engine/decision", "../../engine/explain", "../../engine/policy", "comparison", "report"}
+	schema.Current(t, Bisection{}, BisectionSchema, []string{"../../docs/schemas/policy-bisect.json"}, packages)
+	schema.Current(t, Promotion{}, PromotionSchema, []string{"../../docs/schemas/policy-promote.json"}, packages)
+	schema.Current(t, Trial{}, TrialSchema, []string{"../../docs/schemas/policy-try.json"}, packages)
+}
