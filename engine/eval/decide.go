@@ -2,7 +2,9 @@ package eval
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +32,9 @@ type Result struct {
 	AgentSessions []snapshot.AgentSession
 	// Levels are the rules that were not on.
 	Levels []subject.RuleLevel
+	// Excepted counts the candidates in scope that each of the policies' exceptions keeps or may keep, in their order; of one that has passed those that it
+	// would.
+	Excepted []int
 	// Errors are the evaluations that failed; each spared its candidate.
 	Errors []Failure
 }
@@ -43,13 +48,24 @@ type Failure struct {
 // Decide judges every candidate of a snapshot. An evaluation that fails spares its candidate and is listed; the error is only
 // for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
 func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
-	return e.DecideLook(ctx, look(s, c, e.plan))
+	return e.DecideLook(ctx, look(s, e.withExceptions(c), e.plan))
 }
 
-// DecideLook is Decide of a snapshot that was joined before.
+// withExceptions is the configuration with the exceptions of this engine's policies, and no others.
+func (e *Engine) withExceptions(c *subject.Config) *subject.Config {
+	with := *c
+	with.Exceptions = e.policy.Exceptions()
+	return &with
+}
+
+// DecideLook is Decide of a snapshot that was joined before, with a configuration that has the exceptions of this engine's policies. Any other look is an error:
+// what they keep would not be kept.
 func (e *Engine) DecideLook(ctx context.Context, l *Look) (Result, error) {
 	j, s, c := l.joined, l.snapshot, l.config
-	out := Result{Seen: map[string]int{}, Veil: j.Veil(), AgentSessions: j.AgentSessions(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels)}
+	if !slices.EqualFunc(c.Exceptions, e.policy.Exceptions(), sameException) {
+		return Result{}, errors.New("decide: the snapshot was joined with other exceptions than those of the policies")
+	}
+	out := Result{Seen: map[string]int{}, Veil: j.Veil(), AgentSessions: j.AgentSessions(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels), Excepted: make([]int, len(c.Exceptions))}
 	var ids []string
 	for _, kind := range snapshot.Kinds {
 		of := j.IDs(kind.Name)
@@ -63,7 +79,12 @@ func (e *Engine) DecideLook(ctx context.Context, l *Look) (Result, error) {
 		each = e.apart.each
 	}
 	answers := make([]answer, len(ids))
-	tell := func(i int, sub *subject.Subject, said *said, err error) { answers[i] = decide(j, sub, said, err) }
+	tell := func(i int, sub *subject.Subject, said *said, err error) {
+		answers[i] = decide(j, sub, said, err)
+		for _, x := range sub.Exceptions {
+			answers[i].excepted = append(answers[i].excepted, x.Place())
+		}
+	}
 	if err := each(ctx, l, ids, tell); err != nil {
 		return Result{}, fmt.Errorf("decide: %w", err)
 	}
@@ -73,6 +94,9 @@ func (e *Engine) DecideLook(ctx context.Context, l *Look) (Result, error) {
 		}
 		if a.decision.InScope {
 			out.Decisions = append(out.Decisions, a.decision)
+			for _, i := range a.excepted {
+				out.Excepted[i]++
+			}
 		}
 	}
 	slices.SortFunc(out.Decisions, func(a, b decision.Decision) int { return strings.Compare(a.ID, b.ID) })
@@ -96,7 +120,11 @@ func withoutTrims(s *snapshot.Snapshot, ds []decision.Decision) []decision.Decis
 type answer struct {
 	decision decision.Decision
 	err      error
+	// excepted are the exceptions that match, or may, by their places among the policies'.
+	excepted []int
 }
+
+func sameException(a, b subject.Exception) bool { return reflect.DeepEqual(a, b) }
 
 // tell takes what was said of the i-th candidate; nothing at all of one that is out of scope. It may be called by many at once, each
 // for a candidate of its own.
@@ -156,7 +184,7 @@ func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answ
 		d.Idle = *sub.Sighting.Idle > 0
 		d.Busy = !d.Idle
 	}
-	return answer{d, err}
+	return answer{decision: d, err: err}
 }
 
 // failed is the objection that stands in for an answer.
