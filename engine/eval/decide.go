@@ -2,7 +2,6 @@ package eval
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -32,9 +31,9 @@ type Result struct {
 	AgentSessions []snapshot.AgentSession
 	// Levels are the rules that were not on.
 	Levels []subject.RuleLevel
-	// Excepted counts the candidates in scope that each of the policies' exceptions keeps or may keep, in their order; of one that has passed those that it
-	// would.
-	Excepted []int
+	// Exceptions are those that were in force, Excepted counts for each the candidates in scope that it matches or may match.
+	Exceptions []subject.Exception
+	Excepted   []int
 	// Errors are the evaluations that failed; each spared its candidate.
 	Errors []Failure
 }
@@ -51,21 +50,32 @@ func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Co
 	return e.DecideLook(ctx, look(s, e.withExceptions(c), e.plan))
 }
 
-// withExceptions is the configuration with the exceptions of this engine's policies, and no others.
+// withExceptions is the configuration with the exceptions of this engine's policies, beside those that it has already: what more there is can only keep.
 func (e *Engine) withExceptions(c *subject.Config) *subject.Config {
 	with := *c
-	with.Exceptions = e.policy.Exceptions()
+	for _, x := range e.policy.Exceptions() {
+		if !excepts(c, x) {
+			with.Exceptions = append(slices.Clip(with.Exceptions), x)
+		}
+	}
 	return &with
 }
 
-// DecideLook is Decide of a snapshot that was joined before, with a configuration that has the exceptions of this engine's policies. Any other look is an error:
-// what they keep would not be kept.
+// excepts reports whether a configuration has an exception.
+func excepts(c *subject.Config, x subject.Exception) bool {
+	return slices.ContainsFunc(c.Exceptions, func(y subject.Exception) bool { return reflect.DeepEqual(x, y) })
+}
+
+// DecideLook is Decide of a snapshot that was joined before, with a configuration that has the exceptions of this engine's policies. A look without them is an
+// error: what they keep would not be kept.
 func (e *Engine) DecideLook(ctx context.Context, l *Look) (Result, error) {
 	j, s, c := l.joined, l.snapshot, l.config
-	if !slices.EqualFunc(c.Exceptions, e.policy.Exceptions(), sameException) {
-		return Result{}, errors.New("decide: the snapshot was joined with other exceptions than those of the policies")
+	for _, x := range e.policy.Exceptions() {
+		if !excepts(c, x) {
+			return Result{}, fmt.Errorf("decide: the snapshot was joined without the exception at %s:%d", x.File, x.Line)
+		}
 	}
-	out := Result{Seen: map[string]int{}, Veil: j.Veil(), AgentSessions: j.AgentSessions(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels), Excepted: make([]int, len(c.Exceptions))}
+	out := Result{Seen: map[string]int{}, Veil: j.Veil(), AgentSessions: j.AgentSessions(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels), Exceptions: c.Exceptions, Excepted: make([]int, len(c.Exceptions))}
 	var ids []string
 	for _, kind := range snapshot.Kinds {
 		of := j.IDs(kind.Name)
@@ -123,8 +133,6 @@ type answer struct {
 	// excepted are the exceptions that match, or may, by their places among the policies'.
 	excepted []int
 }
-
-func sameException(a, b subject.Exception) bool { return reflect.DeepEqual(a, b) }
 
 // tell takes what was said of the i-th candidate; nothing at all of one that is out of scope. It may be called by many at once, each
 // for a candidate of its own.

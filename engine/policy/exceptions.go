@@ -84,6 +84,13 @@ func (r *read) readExceptions() Refusals {
 	return nil
 }
 
+// ReadExceptions reads what the exceptions of a tree of that name hold, which messages call name. The error wraps Refusals.
+func ReadExceptions(tree, name string, data []byte) ([]subject.Exception, error) {
+	r := &read{files: []File{{Tree: tree, Path: ExceptionsName, Name: name, data: data}}}
+	err := r.readExceptions().Err()
+	return r.exceptions, err
+}
+
 func (x *exceptionsReader) bad(line int, problem, fix string) {
 	x.refused = append(x.refused, Refusal{Class: ClassException, File: x.file.Name, Line: line, Problem: problem, Fix: fix})
 }
