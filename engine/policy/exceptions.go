@@ -47,8 +47,8 @@ var (
 // exceptionsHelp is where the form is described.
 const exceptionsHelp = "see docs/exceptions.md"
 
-// isExceptions reports whether a file may be meant to hold exceptions: by its name, in any folder and with any ending of data.
-func isExceptions(p string) bool {
+// IsExceptions reports whether a file may be meant to hold exceptions: by its name, in any folder and with any ending of data.
+func IsExceptions(p string) bool {
 	base := strings.ToLower(path.Base(p))
 	stem := strings.TrimSuffix(base, path.Ext(base))
 	return isData(base) && (stem == "exceptions" || stem == "exception")
@@ -92,6 +92,9 @@ func ReadExceptions(tree, name string, data []byte) ([]subject.Exception, error)
 }
 
 func (x *exceptionsReader) bad(line int, problem, fix string) {
+	if x.bundled { // what was made of a bundle's data has lines that nobody wrote
+		line = 0
+	}
 	x.refused = append(x.refused, Refusal{Class: ClassException, File: x.file.Name, Line: line, Problem: problem, Fix: fix})
 }
 
@@ -284,7 +287,7 @@ func (x *exceptionsReader) entry(n *yaml.Node) {
 	e.Rules = x.rules(of["rules"])
 	for _, o := range x.out {
 		if o.What == e.What && slices.Equal(o.Rules, e.Rules) {
-			x.bad(n.Line, fmt.Sprintf("the exception on line %d keeps the same", o.Line), "remove one of the two")
+			x.bad(n.Line, fmt.Sprintf("the exception of %s on line %d keeps the same", o.Who, o.Line), "remove one of the two")
 		}
 	}
 	if len(x.refused) == before {

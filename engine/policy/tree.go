@@ -103,7 +103,7 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 		}
 		hidden := p != "." && strings.HasPrefix(d.Name(), ".")
 		if d.IsDir() {
-			if isExceptions(p) {
+			if IsExceptions(p) {
 				return fmt.Errorf("%s: %w: it is a folder, and exceptions are a file", p, errExceptions)
 			}
 			if t.Only != "" && p != "." {
@@ -133,7 +133,7 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 			return r.readFile(p, &r.tests, left)
 		case p == manifestName || p == ExceptionsName || strings.HasSuffix(p, ".rego"):
 			return r.readFile(p, &r.files, left)
-		case isExceptions(p) && !hidden:
+		case IsExceptions(p) && !hidden:
 			return misplacedExceptions(p)
 		case o.Data && !t.Beside && isData(p) && !hidden:
 			return r.readFile(p, &r.data, left)
@@ -158,8 +158,8 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 	}
 	refused = append(refused, r.readManifest()...)
 	refused = append(refused, r.readExceptions()...)
-	if err == nil && len(r.policies())+len(r.tests) == 0 {
-		refused = append(refused, Refusal{Class: ClassEmpty, File: t.place(), Problem: "no policies in it", Fix: "name a folder that holds .rego files, or leave it out"})
+	if err == nil && len(r.policies())+len(r.tests) == 0 && !slices.ContainsFunc(r.files, func(f File) bool { return f.Path == ExceptionsName }) {
+		refused = append(refused, Refusal{Class: ClassEmpty, File: t.place(), Problem: "no policies in it", Fix: "name a folder that holds .rego files or " + ExceptionsName + ", or leave it out"})
 	}
 	return r, refused
 }
