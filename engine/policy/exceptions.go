@@ -368,7 +368,12 @@ func wrongGlob(key, s string) (problem, fix string) {
 			return "has ** before its end", "name the folder that it is in, or the thing by its label: every folder could hold something of such a path"
 		}
 	}
-	if !slices.ContainsFunc(probes[key], func(p string) bool { matches, _ := matchGlob(s, p); return !matches }) {
+	matches := func(probe string) bool {
+		here, _ := matchGlob(s, probe)
+		below, _ := matchGlob(strings.TrimRight(s, "/")+"/**", probe)
+		return here || key == "path" && below
+	}
+	if !slices.ContainsFunc(probes[key], func(p string) bool { return !matches(p) }) {
 		return "matches everything", "say what is kept; to stop a rule, write its level into rules.levels of config.yaml"
 	}
 	return "", ""

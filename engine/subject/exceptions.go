@@ -165,7 +165,8 @@ func (j *Joined) exceptionsOf(sub *Subject, placesOf func(*Joined, *Subject) []s
 			continue
 		}
 		if ids == nil { // of a candidate that no exception can be about nothing is gathered
-			ids, labels, owners, places = j.idsOf(sub), j.labelsOf(sub), ownersOf(sub), placesOf(j, sub)
+			ids, labels, owners = j.idsOf(sub), j.labelsOf(sub), ownersOf(sub)
+			places = j.below(sub, placesOf(j, sub), bareCwd) // placesOf says nothing of processes below that are not known
 			for i := range places {
 				places[i] = clean(places[i])
 			}
@@ -198,24 +199,29 @@ func (j *Joined) exceptionsOf(sub *Subject, placesOf func(*Joined, *Subject) []s
 	return out
 }
 
-// idsOf are the ids that mean a candidate: its own, that of the worktree that it lies in, and those of the processes below a process, which end with it.
+// idsOf are the ids that mean a candidate: its own, that of the worktree that it lies in, and those of the processes below a process, which end with it. One of them is
+// "" where these are not known.
 func (j *Joined) idsOf(sub *Subject) []string {
 	ids := []string{sub.ID}
 	if sub.Dir != nil && sub.Dir.Content != nil {
 		ids = append(ids, sub.Dir.Content.ID)
 	}
-	for _, n := range j.belowOf(sub) {
-		ids = append(ids, snapshot.ProcessID(n.p.PID, n.p.StartTicks))
-	}
-	return ids
+	return j.below(sub, ids, func(p *snapshot.Process) string { return snapshot.ProcessID(p.PID, p.StartTicks) })
 }
 
-// belowOf are the processes below a process.
-func (j *Joined) belowOf(sub *Subject) []*node {
+// below adds what the processes below a process are called, and "" where they are not known.
+func (j *Joined) below(sub *Subject, names []string, name func(*snapshot.Process) string) []string {
 	if sub.Process == nil {
-		return nil
+		return names
 	}
-	return j.procs.under(j.procs.byID[sub.ID])
+	nodes := j.procs.under(j.procs.byID[sub.ID])
+	if nodes == nil {
+		return append(names, "")
+	}
+	for _, n := range nodes {
+		names = append(names, name(n.p))
+	}
+	return names
 }
 
 // labelsOf are what people call a candidate: one of them is "" where its name is not known.
@@ -237,10 +243,7 @@ func (j *Joined) labelsOf(sub *Subject) []string {
 	case sub.Terminal != nil:
 		more(sub.Terminal.Label, sub.Terminal.Role)
 	}
-	for _, n := range j.belowOf(sub) {
-		labels = append(labels, n.p.Name)
-	}
-	return labels
+	return j.below(sub, labels, func(p *snapshot.Process) string { return p.Name })
 }
 
 // ownersOf are whose a candidate is: its owner as reports name it, by the last name of a path too, and the owners that records name. One of them is "" where it has no

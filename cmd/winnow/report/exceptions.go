@@ -2,11 +2,13 @@ package report
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"time"
 
 	"winnow/cmd/winnow/text"
+	"winnow/engine/decision"
 	"winnow/engine/policy"
 	"winnow/engine/subject"
 	"winnow/internal/plain"
@@ -85,6 +87,25 @@ func (x Exception) Says() string {
 		return "without an end, " + of + x.matched(" (%s)")
 	}
 	return fmt.Sprintf("until %s, %s", x.Until, of) + x.matched(" (%s)")
+}
+
+// EndOfException says what a person can do about the exception that keeps something, "" where main, what keeps it in the first place, is something else.
+func EndOfException(main *decision.Main, objections []decision.Reason) string {
+	if main == nil || main.Rule != "protect.excepted" {
+		return ""
+	}
+	for _, o := range objections {
+		var x Exception
+		data, err := json.Marshal(o.Evidence)
+		if o.Rule != main.Rule || err != nil || json.Unmarshal(data, &x) != nil || x.File == "" {
+			continue
+		}
+		if x.Until == policy.Never {
+			return "remove the exception from " + x.Place()
+		}
+		return fmt.Sprintf("remove the exception from %s, or wait until %s has passed", x.Place(), x.Until)
+	}
+	return ""
 }
 
 func (x Exception) matched(form string) string {
