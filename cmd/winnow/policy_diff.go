@@ -339,6 +339,7 @@ func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*s
 		}
 	}()
 	warned, failing, i := map[string]bool{}, 0, 0
+	excepted := !reflect.DeepEqual(sides[0].rules.cfg.Rules.Exceptions, sides[1].rules.cfg.Rules.Exceptions)
 	for done := range pending {
 		c := <-done
 		if ctx.Err() != nil {
@@ -356,6 +357,10 @@ func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*s
 			b.Broken(name, c.err)
 			continue
 		}
+		if excepted && c.s.Redaction != nil {
+			a.note(redactedNames, text.Clean(name))
+			excepted = false
+		}
 		b.Add(name, c.s.TakenAt, c.s.Host.Name, c.result, c.unanswered, func(id string) comparison.Explained { return explainBoth(ctx, sides, c.s, id) })
 		if len(c.unanswered) > 0 {
 			failing++
@@ -367,6 +372,10 @@ func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*s
 	}
 	return nil
 }
+
+// redactedNames is what a person has to know of exceptions and snapshots without names.
+const redactedNames = "%s is redacted: an exception matches a name there only where the snapshot was written with that exception loaded, " +
+	"since only then what it needs of names was kept; a snapshot with names shows what a new exception keeps"
 
 // compareOne compares one snapshot. With alike the configurations say the same to rules, and it is joined once for both.
 func compareOne(ctx context.Context, sides [2]*side, alike bool, f foundSnapshot) (out compared) {

@@ -53,16 +53,19 @@ func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Co
 // withExceptions is the configuration with the exceptions of this engine's policies, beside those that it has already: what more there is can only keep.
 func (e *Engine) withExceptions(c *subject.Config) *subject.Config {
 	with := *c
-	for _, x := range e.policy.Exceptions() {
-		if !excepts(c, x) {
+	for i, x := range e.policy.Exceptions() {
+		if !excepts(c, i, x) {
 			with.Exceptions = append(slices.Clip(with.Exceptions), x)
 		}
 	}
 	return &with
 }
 
-// excepts reports whether a configuration has an exception.
-func excepts(c *subject.Config, x subject.Exception) bool {
+// excepts reports whether a configuration has an exception, which is most likely its i-th.
+func excepts(c *subject.Config, i int, x subject.Exception) bool {
+	if i < len(c.Exceptions) && reflect.DeepEqual(x, c.Exceptions[i]) {
+		return true
+	}
 	return slices.ContainsFunc(c.Exceptions, func(y subject.Exception) bool { return reflect.DeepEqual(x, y) })
 }
 
@@ -70,8 +73,8 @@ func excepts(c *subject.Config, x subject.Exception) bool {
 // error: what they keep would not be kept.
 func (e *Engine) DecideLook(ctx context.Context, l *Look) (Result, error) {
 	j, s, c := l.joined, l.snapshot, l.config
-	for _, x := range e.policy.Exceptions() {
-		if !excepts(c, x) {
+	for i, x := range e.policy.Exceptions() {
+		if !excepts(c, i, x) {
 			return Result{}, fmt.Errorf("decide: the snapshot was joined without the exception at %s:%d", x.File, x.Line)
 		}
 	}
