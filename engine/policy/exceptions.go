@@ -103,14 +103,14 @@ func (x *exceptionsReader) read() {
 	if root == nil {
 		return
 	}
-	top, ok := x.section(root, "the file", fileKeys)
-	if !ok {
+	top, lines := x.section(root, "the file", fileKeys)
+	if top == nil {
 		return
 	}
 	list := top["exceptions"]
 	switch {
 	case list == nil:
-		if len(x.refused) == 0 {
+		if len(lines) == 0 {
 			x.bad(0, "it has no key exceptions", "write exceptions: and below it a list of entries, or exceptions: [] where there are none; "+exceptionsHelp)
 		}
 		return
@@ -175,6 +175,13 @@ func (x *exceptionsReader) document() (root *yaml.Node) {
 // syntax takes the line out of what the parser says: "yaml: line 3: found character ...".
 func (x *exceptionsReader) syntax(err error, fix string) {
 	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
+	var name string
+	if n, _ := fmt.Sscanf(text, "unknown anchor '%s referenced", &name); n == 1 { // the parser says no line of it
+		name = "*" + strings.TrimSuffix(name, "'")
+		before, _, _ := bytes.Cut(x.file.data, []byte(name))
+		line = bytes.Count(before, []byte("\n")) + 1
+		text, fix = name+" is an alias in YAML", "put quotes around a glob that begins with *"
+	}
 	if n, _ := fmt.Sscanf(text, "line %d:", &line); n == 1 {
 		_, text, _ = strings.Cut(text, ":")
 	}
@@ -194,16 +201,16 @@ func (x *exceptionsReader) plain(n *yaml.Node, what string) bool {
 	return true
 }
 
-// section is a map with some of those keys, each once; false where it cannot be read at all.
-func (x *exceptionsReader) section(n *yaml.Node, what string, keys []string) (map[string]*yaml.Node, bool) {
+// section is a map with some of those keys, each once; nil where it cannot be read at all. lines has the keys that are there, also those whose value cannot be read.
+func (x *exceptionsReader) section(n *yaml.Node, what string, keys []string) (of map[string]*yaml.Node, lines map[string]int) {
 	if !x.plain(n, what) {
-		return nil, false
+		return nil, nil
 	}
 	if n.Kind != yaml.MappingNode {
 		x.bad(n.Line, what+" is no section with keys", "write its keys: "+strings.Join(keys, ", ")+"; "+exceptionsHelp)
-		return nil, false
+		return nil, nil
 	}
-	out, lines := map[string]*yaml.Node{}, map[string]int{}
+	of, lines = map[string]*yaml.Node{}, map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
 		switch {
@@ -214,11 +221,11 @@ func (x *exceptionsReader) section(n *yaml.Node, what string, keys []string) (ma
 		case lines[k.Value] != 0:
 			x.bad(k.Line, fmt.Sprintf("key %q stands twice, on line %d too", k.Value, lines[k.Value]), "remove one: it would be passed over")
 		case x.plain(v, k.Value):
-			out[k.Value] = v
+			of[k.Value] = v
 		}
 		lines[k.Value] = k.Line
 	}
-	return out, true
+	return of, lines
 }
 
 // nearestText is nearest for texts.
@@ -256,8 +263,8 @@ func (x *exceptionsReader) entry(n *yaml.Node) {
 	if x.bundled {
 		keys = append(slices.Clone(keys), LineKey)
 	}
-	of, ok := x.section(n, "an exception", keys)
-	if !ok {
+	of, lines := x.section(n, "an exception", keys)
+	if of == nil {
 		return
 	}
 	e := subject.Exception{Tree: x.file.Tree, File: x.file.Name, Line: n.Line}
@@ -273,18 +280,24 @@ func (x *exceptionsReader) entry(n *yaml.Node) {
 		{"who", "say who asked for it"},
 		{"until", "write a day (2026-12-01), a time (2026-12-01T18:00:00Z), or never"},
 	} {
-		if of[must.key] == nil && len(x.refused) == before {
+		if lines[must.key] == 0 {
 			x.bad(n.Line, "an exception has no "+must.key, must.fix)
+		}
+	}
+	for key, read := range map[string]func(*yaml.Node){
+		"why":   func(v *yaml.Node) { e.Why, _ = x.text(v, "why", maxSentence) },
+		"who":   func(v *yaml.Node) { e.Who, _ = x.text(v, "who", maxSentence) },
+		"what":  func(v *yaml.Node) { e.What = x.what(v) },
+		"until": func(v *yaml.Node) { e.Until, e.End = x.until(v) },
+		"rules": func(v *yaml.Node) { e.Rules = x.rules(v) },
+	} {
+		if v := of[key]; v != nil {
+			read(v)
 		}
 	}
 	if len(x.refused) > before {
 		return
 	}
-	e.Why, _ = x.text(of["why"], "why", maxSentence)
-	e.Who, _ = x.text(of["who"], "who", maxSentence)
-	e.What = x.what(of["what"])
-	e.Until, e.End = x.until(of["until"])
-	e.Rules = x.rules(of["rules"])
 	for _, o := range x.out {
 		if o.What == e.What && slices.Equal(o.Rules, e.Rules) {
 			x.bad(n.Line, fmt.Sprintf("the exception of %s on line %d keeps the same", o.Who, o.Line), "remove one of the two")
@@ -296,11 +309,16 @@ func (x *exceptionsReader) entry(n *yaml.Node) {
 }
 
 func (x *exceptionsReader) what(n *yaml.Node) (w subject.What) {
-	of, ok := x.section(n, "what", whatKeys)
-	if !ok {
+	of, lines := x.section(n, "what", whatKeys)
+	if of == nil {
 		return w
 	}
 	globs := 0
+	for key := range lines {
+		if of[key] == nil && key != "kind" { // it was said what is wrong with it
+			globs++
+		}
+	}
 	for _, key := range whatKeys {
 		v := of[key]
 		if v == nil {

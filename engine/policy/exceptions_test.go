@@ -83,11 +83,12 @@ func TestMistakesInExceptionsAreNamed(t *testing.T) {
 		strings.Replace(one, "who: z", "who: 12", 1):                        "x.yaml:4: who is no text: put quotes around it",
 		strings.Replace(one, "who: z", `who: "a\e[1m"`, 1):                  "x.yaml:4: who has a character that cannot be printed",
 		strings.Replace(one, "why: y", "why: "+strings.Repeat("y", 501), 1): "x.yaml:3: why has 501 bytes",
-		entry("{}", ""):                                      "x.yaml:2: what has no id, path, label or owner",
-		entry("{kind: dir}", ""):                             "x.yaml:2: what has no id, path, label or owner",
-		entry("{label: x, kind: dirs}", ""):                  `x.yaml:2: "dirs" is no kind: did you mean dir?`,
+		entry("{}", ""):                     "x.yaml:2: what has no id, path, label or owner",
+		entry("{kind: dir}", ""):            "x.yaml:2: what has no id, path, label or owner",
+		entry("{label: x, kind: dirs}", ""): `x.yaml:2: "dirs" is no kind: did you mean dir?`,
+		"exceptions:\n- what: {pth: ~/x, kind: dirs}\n  why:\n  who: ann\n": "x.yaml:2: an exception has no until",
 		entry("{lable: x}", ""):                              `x.yaml:2: unknown key "lable": did you mean label?`,
-		entry("{label: *x}", ""):                             "x.yaml",
+		entry("{label: *x}", ""):                             "x.yaml:2: it is not YAML: *x is an alias in YAML: put quotes around",
 		entry("{label: '*'}", ""):                            "matches everything",
 		entry("{label: '**'}", ""):                           "matches everything",
 		entry("{owner: '?*'}", ""):                           "matches everything",
@@ -143,6 +144,16 @@ func FuzzExceptions(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestAllMistakesOfAnExceptionAreSaid(t *testing.T) {
+	t.Parallel()
+	_, err := policy.ReadExceptions("team", "x.yaml", []byte("exceptions:\n- what: {lable: x, kind: dirs}\n  why:\n  until: soon\n"))
+	for _, want := range []string{`:2: "dirs" is no kind`, `:2: unknown key "lable"`, ":3: why has no value", ":2: an exception has no who", `:4: until: "soon" is no time`} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q in %v", want, err)
+		}
+	}
 }
 
 // TestExceptionsAreNeverPassedOver has files that may be meant for exceptions and are not read.
