@@ -339,7 +339,7 @@ func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*s
 		}
 	}()
 	warned, failing, i := map[string]bool{}, 0, 0
-	excepted := !reflect.DeepEqual(sides[0].rules.cfg.Rules.Exceptions, sides[1].rules.cfg.Rules.Exceptions)
+	excepted := !slices.Equal(excepting(sides[0]), excepting(sides[1]))
 	for done := range pending {
 		c := <-done
 		if ctx.Err() != nil {
@@ -371,6 +371,14 @@ func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*s
 		}
 	}
 	return nil
+}
+
+// excepting is what the exceptions of one version match, wherever they stand.
+func excepting(s *side) (out []subject.What) {
+	for _, x := range s.policy.Exceptions() {
+		out = append(out, x.What)
+	}
+	return out
 }
 
 // redactedNames is what a person has to know of exceptions and snapshots without names.

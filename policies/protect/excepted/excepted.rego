@@ -92,9 +92,13 @@ _until(i) := ", without an end" if {
 	input.exceptions[i].until == "never"
 } else := $" until {words.said({until | until := input.exceptions[i].until}, "a time that is not known")}"
 
-_place(i) := $" ({input.exceptions[i].file}:{input.exceptions[i].line})" if {
-	input.exceptions[i].file != ""
-	input.exceptions[i].line > 0
-} else := $" ({input.exceptions[i].file})" if {
-	input.exceptions[i].file != ""
+_place(i) := $" ({_file(i)}:{_line(i)})" if {
+	_file(i) != ""
+	_line(i) > 0
+} else := $" ({_file(i)})" if {
+	_file(i) != ""
 } else := ""
+
+_file(i) := input.exceptions[i].file
+
+_line(i) := input.exceptions[i].line
