@@ -65,18 +65,17 @@ func (e *Excepted) Place() int { return e.place }
 type exception struct {
 	kind             string
 	id, label, owner matcher
-	// place is for where a candidate is, folder for a folder; placed is false where it is not known which place is meant.
+	// place is for where a candidate is, folder for a folder.
 	place, folder matcher
-	placed        bool
-	says          Excepted
+	// homeless has the keys of globs that begin with ~ where the home is not known: what they mean is not known either.
+	homeless []string
+	says     Excepted
 }
 
 // matcher says whether a text matches. It is nil where nothing is asked for.
 type matcher func(string) bool
 
 func always(string) bool { return true }
-
-func never(string) bool { return false }
 
 // globs match what any of the patterns matches. A pattern that is none is refused where it is read; here it keeps everything.
 func globs(patterns ...string) matcher {
@@ -114,16 +113,12 @@ func inHome(pattern, home string) (string, bool) {
 }
 
 // pathMatchers match a place with what lies below it, and a folder also for what it lies above: a folder does not go without what is in it. ** stands only
-// at the end of a path. Nothing is surely elsewhere than in a home that is not known.
-func pathMatchers(pattern, home string) (place, folder matcher, known bool) {
+// at the end of a path.
+func pathMatchers(pattern, home string) (place, folder matcher) {
 	if pattern == "" {
-		return nil, nil, true
+		return nil, nil
 	}
-	if strings.HasPrefix(pattern, "~") {
-		at, ok := inHome(pattern, home)
-		if !ok {
-			return never, never, false
-		}
+	if at, ok := inHome(pattern, home); ok {
 		pattern = at
 	}
 	all := []string{pattern, pattern + "/**"}
@@ -135,7 +130,7 @@ func pathMatchers(pattern, home string) (place, folder matcher, known bool) {
 	for n := 2; n < len(parts); n++ {
 		all = append(all, strings.Join(parts[:n], "/"))
 	}
-	return place, globs(all...), true
+	return place, globs(all...)
 }
 
 // indexExceptions makes them ready for one snapshot, whose time and home they are read by.
@@ -144,7 +139,12 @@ func indexExceptions(s *snapshot.Snapshot, c *Config) []exception {
 	out := make([]exception, 0, len(c.Exceptions))
 	for i, e := range c.Exceptions {
 		one := exception{kind: e.What.Kind, id: asked(e.What.ID, home), label: asked(e.What.Label, home), owner: asked(e.What.Owner, home)}
-		one.place, one.folder, one.placed = pathMatchers(e.What.Path, home)
+		one.place, one.folder = pathMatchers(e.What.Path, home)
+		for key, pattern := range map[string]string{"path": e.What.Path, "label": e.What.Label, "owner": e.What.Owner} {
+			if home == "" && strings.HasPrefix(pattern, "~") {
+				one.homeless = append(one.homeless, key)
+			}
+		}
 		one.says = Excepted{Why: e.Why, Who: e.Who, Until: e.Until, File: e.File, Line: e.Line, Tree: e.Tree, What: e.What, Unknown: []string{}, place: i}
 		one.says.Rules = new(append([]string{}, e.Rules...))
 		if e.End != nil && !s.TakenAt.IsZero() {
@@ -181,11 +181,10 @@ func (j *Joined) exceptionsOf(sub *Subject, placesOf func(*Joined, *Subject) []s
 			name  string
 			asked matcher
 			names []string
-			known bool
-		}{{"id", e.id, ids, true}, {"path", at, places, e.placed}, {"label", e.label, labels, true}, {"owner", e.owner, owners, true}} {
+		}{{"id", e.id, ids}, {"path", at, places}, {"label", e.label, labels}, {"owner", e.owner, owners}} {
 			switch {
 			case one.asked == nil || slices.ContainsFunc(one.names, one.asked):
-			case !one.known || len(one.names) == 0 || slices.Contains(one.names, ""):
+			case len(one.names) == 0 || slices.Contains(one.names, "") || slices.Contains(e.homeless, one.name):
 				unknown = append(unknown, one.name)
 			default:
 				matches = false
