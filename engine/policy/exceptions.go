@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -274,13 +275,14 @@ func (x *exceptionsReader) entry(n *yaml.Node) {
 			x.bad(0, "line is no number of a line", "make the bundle again with winnow policy bundle")
 		}
 	}
+	misspelt := slices.ContainsFunc(slices.Collect(maps.Keys(lines)), func(key string) bool { return !slices.Contains(keys, key) })
 	for _, must := range []struct{ key, fix string }{
 		{"what", "say what is kept: what: {path: ~/code/acme}"},
 		{"why", "say why it is kept, for who reads it later"},
 		{"who", "say who asked for it"},
 		{"until", "write a day (2026-12-01), a time (2026-12-01T18:00:00Z), or never"},
 	} {
-		if lines[must.key] == 0 {
+		if lines[must.key] == 0 && !misspelt { // it may be that one
 			x.bad(n.Line, "an exception has no "+must.key, must.fix)
 		}
 	}
