@@ -72,7 +72,7 @@ func (a *app) examine(ctx context.Context) []Check {
 	if err != nil {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
 	}
-	return byArea(slices.Concat(checks, checkProjects(s), a.checkTrash(ctx, s), checkSources(s), a.checkHerdr(s), a.checkHost(s), oddHost(a.cfg.Collect.Processes.Root, s, rules), a.checkRules(s, rules)))
+	return byArea(slices.Concat(checks, checkProjects(s), a.checkExceptions(s), a.checkTrash(ctx, s), checkSources(s), a.checkHerdr(s), a.checkHost(s), oddHost(a.cfg.Collect.Processes.Root, s, rules), a.checkRules(s, rules)))
 }
 
 // byArea puts the checks of an area together, where its first one stands.
@@ -159,6 +159,33 @@ func (a *app) checkBundles() []Check {
 			c.Status, c.Detail = broken, "there is no good copy: "+s.Problem
 		case s.Problem != "":
 			c.Status, c.Detail = limited, c.Detail+" goes on; "+problemText(s)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// checkExceptions says how the exceptions of the policies stand, and what of this machine they match.
+func (a *app) checkExceptions(s *snapshot.Snapshot) []Check {
+	all := a.cfg.Rules.Exceptions
+	if len(all) == 0 {
+		return nil
+	}
+	joined, matches := subject.Join(s, &a.cfg.Rules.Config), make([]int, len(all))
+	for _, kind := range snapshot.Kinds {
+		for _, id := range joined.IDs(kind.Name) {
+			if sub, ok := joined.Subject(id); ok {
+				for _, x := range sub.Exceptions {
+					matches[x.Place()]++
+				}
+			}
+		}
+	}
+	var out []Check
+	for _, x := range report.Exceptions(all, s.TakenAt, matches) {
+		c := Check{"policies", "exception " + x.Place(), healthy, x.Says()}
+		if x.State != report.Keeps {
+			c.Status, c.Detail = limited, x.State+": "+c.Detail+"; "+x.Next()
 		}
 		out = append(out, c)
 	}

@@ -200,6 +200,8 @@ func (p paint) explainText(w io.Writer, x Explained, rules bool) {
 		}
 	case x.Main.Next != "":
 		next = x.Main.Next
+	default:
+		next = report.EndOfException(x.Main, d.Objections)
 	}
 	p.Sentence(w, p.Bold(text.Clean(x.ID))+" "+verdict+": "+text.Clean(x.Main.Message)+".")
 	if next == "" && !rules {

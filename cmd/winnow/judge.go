@@ -89,9 +89,10 @@ func (r ruleset) embedded() bool {
 }
 
 // check holds what the configuration says of rules against those that were loaded: levels, and parameters of one's own rules, which get
-// their values here. A rule of beside counts as loaded too: a configuration that is for two versions of the policies may name it.
+// their values here. The configuration takes the exceptions of the policies too. A rule of beside counts as loaded too: a configuration that is for two versions of the policies may name it.
 func (r ruleset) check(p *policy.Policy, beside ...*policy.Policy) error {
 	rules, own := p.Rules(), p.Parameters()
+	r.cfg.Rules.Exceptions = p.Exceptions()
 	for _, other := range beside {
 		maps.Copy(rules, other.Rules())
 		for _, x := range other.Parameters() {

@@ -67,7 +67,10 @@ func (s *sweeper) newLogger(ctx context.Context, r *report.Report, snap *snapsho
 	l.red = redact.New(o)
 	switch c.Input {
 	case config.InputRedacted:
-		l.join = func() *subject.Joined { return subject.Join(l.red.Snapshot(snap), &s.cfg.Rules.Config) }
+		l.join = func() *subject.Joined {
+			red := l.red.Snapshot(snap)
+			return subject.Join(red, l.red.Config(&s.cfg.Rules.Config))
+		}
 	case config.InputFull:
 		l.join = func() *subject.Joined { return subject.Join(l.red.Secrets(snap), &s.cfg.Rules.Config) }
 	}

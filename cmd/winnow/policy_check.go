@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -166,9 +167,10 @@ func (a *app) policyCheck(ctx context.Context, folders []string, f checkFlags) e
 			return err
 		}
 	}
+	exceptions := report.Exceptions(sources.Exceptions(), time.Now(), nil)
 	doc := report.PolicyCheck{
-		Schema: report.PolicyCheckSchema, OK: len(checked.Refused) == 0, Rules: []string{}, Kinds: append([]string{}, checked.Kinds...),
-		Problems: append([]policy.Refusal{}, checked.Refused...), Advice: append([]policy.Refusal{}, checked.Advice...), Passed: sources.Passed(),
+		Schema: report.PolicyCheckSchema, Exceptions: exceptions, OK: len(checked.Refused) == 0, Rules: []string{}, Kinds: append([]string{}, checked.Kinds...),
+		Problems: append([]policy.Refusal{}, checked.Refused...), Advice: slices.Concat([]policy.Refusal{}, checked.Advice, report.Advice(exceptions)), Passed: sources.Passed(),
 	}
 	doc.Trees, doc.Embedded = treeNames(trees)
 	doc.Files, doc.Tests = sources.Names()
@@ -291,6 +293,15 @@ func (a *app) checkText(w io.Writer, doc report.PolicyCheck) {
 			fmt.Fprintf(w, "rules: %s\n", strings.Join(clean(doc.Rules), ", "))
 		}
 		fmt.Fprintf(w, "kinds: %s\n", strings.Join(doc.Kinds, ", "))
+		if n := len(doc.Exceptions); n > 0 {
+			passed := 0
+			for _, x := range doc.Exceptions {
+				if x.State == report.Passed {
+					passed++
+				}
+			}
+			fmt.Fprintf(w, "exceptions: %d in force, %d expired\n", n-passed, passed)
+		}
 	}
 	if len(doc.Passed) > 0 && len(doc.Trees) > 0 {
 		fmt.Fprintf(w, "not read, since they are neither policies (.rego) nor tests (_test.rego), or lie in a folder whose name begins with a dot: %s\n", strings.Join(clean(doc.Passed), ", "))

@@ -345,6 +345,7 @@ func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*s
 		}
 	}()
 	warned, failing, i := map[string]bool{}, 0, 0
+	excepted := !slices.Equal(excepting(sides[0]), excepting(sides[1]))
 	for done := range pending {
 		c := <-done
 		if ctx.Err() != nil {
@@ -362,6 +363,10 @@ func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*s
 			b.Broken(name, c.err)
 			continue
 		}
+		if excepted && c.s.Redaction != nil {
+			a.note(redactedNames, text.Clean(name))
+			excepted = false
+		}
 		b.Add(name, c.s.TakenAt, c.s.Host.Name, c.result, c.unanswered, func(id string) comparison.Explained { return explainBoth(ctx, sides, c.s, id) })
 		if len(c.unanswered) > 0 {
 			failing++
@@ -373,6 +378,18 @@ func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*s
 	}
 	return nil
 }
+
+// excepting is what the exceptions of one version match, wherever they stand.
+func excepting(s *side) (out []subject.What) {
+	for _, x := range s.policy.Exceptions() {
+		out = append(out, x.What)
+	}
+	return out
+}
+
+// redactedNames is what a person has to know of exceptions and snapshots without names.
+const redactedNames = "%s is redacted: an exception matches a name there only where the snapshot was written with that exception loaded, " +
+	"since only then what it needs of names was kept; a snapshot with names shows what a new exception keeps"
 
 // compareOne compares one snapshot. With alike the configurations say the same to rules, and it is joined once for both.
 func compareOne(ctx context.Context, sides [2]*side, alike bool, f foundSnapshot) (out compared) {

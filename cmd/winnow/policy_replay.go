@@ -133,11 +133,16 @@ func (a *app) policyReplay(ctx context.Context, f replayFlags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
+	excepted := len(p.Exceptions()) > 0
 	out := Replay{Schema: ReplaySchema, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest}, Same: true, Sweeps: []ReplayedSweep{}}
 	for _, id := range sweeps {
 		doc, err := a.recording(ctx, id)
 		if err != nil {
 			return err
+		}
+		if excepted && doc.Policy.Digest != p.Digest {
+			a.note(redactedNames, "the recording of sweep "+id)
+			excepted = false
 		}
 		rules := &doc.Rules
 		if f.configured {

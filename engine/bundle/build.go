@@ -71,9 +71,16 @@ func Build(ctx context.Context, o BuildOptions) ([]byte, *Bundle, error) {
 			}
 			continue
 		}
+		if f.Path == policy.ExceptionsName {
+			if err := addExceptions(&b, f); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
 		b.Modules = append(b.Modules, bundle.ModuleFile{URL: "/" + f.Path, Path: "/" + f.Path, Raw: f.Data()})
 	}
 	o.describe(&b.Manifest)
+	coverExceptions(&b)
 	if o.Signing != nil {
 		if err := o.Signing.sign(&b); err != nil {
 			return nil, nil, err

@@ -78,11 +78,13 @@ type Bundle struct {
 	Files []string
 
 	tree fstest.MapFS
+	// data is true where its exceptions are data of OPA's, which may say on which line of a folder's file each stood.
+	data bool
 }
 
 // Tree gives the policies of a bundle. prefix stands before a file's path in messages.
 func (b *Bundle) Tree(name, prefix string) policy.Tree {
-	return policy.Tree{Name: name, FS: b.tree, Prefix: prefix}
+	return policy.Tree{Name: name, FS: b.tree, Prefix: prefix, Bundled: b.data}
 }
 
 // Refused is why a bundle is not used.
@@ -121,7 +123,9 @@ func Read(data []byte, v *Verification) (*Bundle, error) {
 	if err := b.readManifest(files); err != nil {
 		return nil, err
 	}
-	b.plant(files)
+	if err := b.plantExceptions(files, b.plant(files)); err != nil {
+		return nil, err
+	}
 	return b, nil
 }
 
@@ -213,6 +217,7 @@ func (b *Bundle) sort(files map[string]file) (signatures []byte, err error) {
 			delete(files, p)
 		case base != manifestName && strings.HasSuffix(base, manifestName):
 			return nil, refuse("call it "+manifestName+", or leave it out", "OPA takes %s in it for a manifest", p)
+		case p == dataName && isExceptionsData(data):
 		case policy.IsData(p):
 			if err := policy.CheckData(p, data); err != nil {
 				return nil, Refused{err.Error(), again}
@@ -291,18 +296,19 @@ func (b *Bundle) readSerial(m manifest) error {
 }
 
 // plant puts the policies where their packages belong: OPA keeps the folders that a bundle was made from before each path, and only the
-// package counts for it.
-func (b *Bundle) plant(files map[string]file) {
+// package counts for it. It gives the folder that they lie in, with its slash.
+func (b *Bundle) plant(files map[string]file) (top string) {
 	var rules []string
 	for _, p := range b.Files {
 		if strings.HasSuffix(p, ".rego") {
 			rules = append(rules, p)
 		}
 	}
-	top := topOf(rules)
+	top = topOf(rules)
 	for _, p := range rules {
 		b.tree[strings.TrimPrefix(p, top)] = &fstest.MapFile{Data: files[p].data}
 	}
+	return top
 }
 
 // topOf is the folder, with its slash, that package policies stands for: the deepest one that holds all rules, each in a folder of a family.

@@ -3,6 +3,7 @@ package eval
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +31,9 @@ type Result struct {
 	AgentSessions []snapshot.AgentSession
 	// Levels are the rules that were not on.
 	Levels []subject.RuleLevel
+	// Exceptions are those that were in force, Excepted counts for each the candidates in scope that it matches or may match.
+	Exceptions []subject.Exception
+	Excepted   []int
 	// Errors are the evaluations that failed; each spared its candidate.
 	Errors []Failure
 }
@@ -43,13 +47,38 @@ type Failure struct {
 // Decide judges every candidate of a snapshot. An evaluation that fails spares its candidate and is listed; the error is only
 // for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
 func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
-	return e.DecideLook(ctx, look(s, c, e.plan))
+	return e.DecideLook(ctx, look(s, e.withExceptions(c), e.plan))
 }
 
-// DecideLook is Decide of a snapshot that was joined before.
+// withExceptions is the configuration with the exceptions of this engine's policies, beside those that it has already: what more there is can only keep.
+func (e *Engine) withExceptions(c *subject.Config) *subject.Config {
+	with := *c
+	for i, x := range e.policy.Exceptions() {
+		if !excepts(c, i, x) {
+			with.Exceptions = append(slices.Clip(with.Exceptions), x)
+		}
+	}
+	return &with
+}
+
+// excepts reports whether a configuration has an exception, which is most likely its i-th.
+func excepts(c *subject.Config, i int, x subject.Exception) bool {
+	if i < len(c.Exceptions) && reflect.DeepEqual(x, c.Exceptions[i]) {
+		return true
+	}
+	return slices.ContainsFunc(c.Exceptions, func(y subject.Exception) bool { return reflect.DeepEqual(x, y) })
+}
+
+// DecideLook is Decide of a snapshot that was joined before, with a configuration that has the exceptions of this engine's policies. A look without them is an
+// error: what they keep would not be kept.
 func (e *Engine) DecideLook(ctx context.Context, l *Look) (Result, error) {
 	j, s, c := l.joined, l.snapshot, l.config
-	out := Result{Seen: map[string]int{}, Veil: j.Veil(), AgentSessions: j.AgentSessions(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels)}
+	for i, x := range e.policy.Exceptions() {
+		if !excepts(c, i, x) {
+			return Result{}, fmt.Errorf("decide: the snapshot was joined without the exception at %s:%d", x.File, x.Line)
+		}
+	}
+	out := Result{Seen: map[string]int{}, Veil: j.Veil(), AgentSessions: j.AgentSessions(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels), Exceptions: c.Exceptions, Excepted: make([]int, len(c.Exceptions))}
 	var ids []string
 	for _, kind := range snapshot.Kinds {
 		of := j.IDs(kind.Name)
@@ -63,7 +92,12 @@ func (e *Engine) DecideLook(ctx context.Context, l *Look) (Result, error) {
 		each = e.apart.each
 	}
 	answers := make([]answer, len(ids))
-	tell := func(i int, sub *subject.Subject, said *said, err error) { answers[i] = decide(j, sub, said, err) }
+	tell := func(i int, sub *subject.Subject, said *said, err error) {
+		answers[i] = decide(j, sub, said, err)
+		for _, x := range sub.Exceptions {
+			answers[i].excepted = append(answers[i].excepted, x.Place())
+		}
+	}
 	if err := each(ctx, l, ids, tell); err != nil {
 		return Result{}, fmt.Errorf("decide: %w", err)
 	}
@@ -73,6 +107,9 @@ func (e *Engine) DecideLook(ctx context.Context, l *Look) (Result, error) {
 		}
 		if a.decision.InScope {
 			out.Decisions = append(out.Decisions, a.decision)
+			for _, i := range a.excepted {
+				out.Excepted[i]++
+			}
 		}
 	}
 	slices.SortFunc(out.Decisions, func(a, b decision.Decision) int { return strings.Compare(a.ID, b.ID) })
@@ -96,6 +133,8 @@ func withoutTrims(s *snapshot.Snapshot, ds []decision.Decision) []decision.Decis
 type answer struct {
 	decision decision.Decision
 	err      error
+	// excepted are the exceptions that match, or may, by their places among the policies'.
+	excepted []int
 }
 
 // tell takes what was said of the i-th candidate; nothing at all of one that is out of scope. It may be called by many at once, each
@@ -156,7 +195,7 @@ func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answ
 		d.Idle = *sub.Sighting.Idle > 0
 		d.Busy = !d.Idle
 	}
-	return answer{d, err}
+	return answer{decision: d, err: err}
 }
 
 // failed is the objection that stands in for an answer.

@@ -24,6 +24,9 @@ func structPlan(t reflect.Type, known map[reflect.Type]*object) *object {
 	known[t] = o
 	for i := range t.NumField() {
 		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if name == "-" || !t.Field(i).IsExported() { // no part of the document
+			continue
+		}
 		o.fields = append(o.fields, field{
 			name: name, key: ast.StringTerm(name), index: i,
 			omit: omissions[options], write: encoder(t.Field(i).Type, known),

@@ -21,6 +21,8 @@ const (
 	FromConfig = "config"
 	// FromLook is what the look itself asked of the machine, or is told by the command that asked for it.
 	FromLook = "look"
+	// FromPolicies is what a tree of policies brings besides its rules: its exceptions.
+	FromPolicies = "policies"
 )
 
 // facts are what a rule that fired rests on: what it and the rules that it asks read of the subject, sorted. What is only there for candidates of
@@ -77,6 +79,8 @@ func sourceOf(in ast.Value, path ast.Ref) string {
 	switch first := word(1); first {
 	case "config":
 		return FromConfig
+	case "exceptions":
+		return FromPolicies
 	case "host", "now", "asked", "kind", "schema":
 		return FromLook
 	case "hold", "sighting", "owner_seen":

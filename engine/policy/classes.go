@@ -29,6 +29,7 @@ const (
 	ClassMetadata   = "metadata"
 	ClassLiteral    = "literal"
 	ClassData       = "data-file"
+	ClassException  = "exception"
 )
 
 // Class is a class with what it means, in one sentence.
@@ -63,4 +64,5 @@ var Classes = []Class{
 	{ClassMetadata, "A package or rule lacks METADATA with a title and a description."},
 	{ClassLiteral, "A number in a rule is a parameter that nobody can change."},
 	{ClassData, "A data file lies among the policies; rules read their input and nothing else."},
+	{ClassException, "The exceptions are malformed, misplaced, or such that they would keep nothing."},
 }

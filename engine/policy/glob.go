@@ -9,10 +9,20 @@ import (
 
 // CheckGlob says why a pattern is none that the policies can match with, by the very function that they match with.
 func CheckGlob(pattern string) error {
+	_, err := matchGlob(pattern, "x")
+	return err
+}
+
+// matchGlob reports whether a pattern matches a text, by the function that policies match with and with a slash between parts.
+func matchGlob(pattern, text string) (matches bool, err error) {
 	match := topdown.GetBuiltin(ast.GlobMatch.Name)
 	if match == nil {
-		return errors.New("there is no function to match it with")
+		return false, errors.New("there is no function to match it with")
 	}
-	operands := []*ast.Term{ast.StringTerm(pattern), ast.ArrayTerm(ast.StringTerm("/")), ast.StringTerm("x")}
-	return match(topdown.BuiltinContext{}, operands, func(*ast.Term) error { return nil })
+	operands := []*ast.Term{ast.StringTerm(pattern), ast.ArrayTerm(ast.StringTerm("/")), ast.StringTerm(text)}
+	err = match(topdown.BuiltinContext{}, operands, func(t *ast.Term) error {
+		matches = t.Equal(ast.InternedBooleanTrue)
+		return nil
+	})
+	return matches, err
 }

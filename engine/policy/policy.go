@@ -33,13 +33,14 @@ type Policy struct {
 	Revision string
 	// Digest is "sha256:" and the hexadecimal digest of every file in Files.
 	Digest string
-	// Files are the files that were loaded: policies without tests, and manifests.
+	// Files are the files that were loaded: policies without tests, manifests and exceptions.
 	Files []File
 
-	compiler *ast.Compiler
-	reap     map[string][]Package // by kind
-	protect  []Package
-	rules    map[string]Rule
+	compiler   *ast.Compiler
+	exceptions []subject.Exception
+	reap       map[string][]Package // by kind
+	protect    []Package
+	rules      map[string]Rule
 }
 
 // Rule is a reason that policies can give.
@@ -94,7 +95,7 @@ func (s *Sources) Err() error { return s.refused.Err() }
 // Unbuilt is the policy that is built from the sources somewhere else, where it has these rules. It can say what it is, and cannot be
 // asked.
 func (s *Sources) Unbuilt(rules map[string]Rule) *Policy {
-	p := &Policy{Revision: revision(s.trees), Digest: digest(s.trees), reap: map[string][]Package{}, rules: rules}
+	p := &Policy{Revision: revision(s.trees), Digest: digest(s.trees), reap: map[string][]Package{}, rules: rules, exceptions: s.Exceptions()}
 	for _, t := range s.trees {
 		p.Files = append(p.Files, t.files...)
 	}
@@ -252,7 +253,7 @@ func (s *Sources) compile(ctx context.Context, modules []module, own map[string]
 	}
 	p.compiler = c
 	p.rules = p.describe(modules)
-	return p, append(p.incomplete(s.trees), dangling(c, modules)...)
+	return p, slices.Concat(p.incomplete(s.trees), dangling(c, modules), s.idle(modules, p.rules))
 }
 
 // lenient is what the compiler says besides when it is not strict: what only the strict one refuses comes before the check of types, and hides what that

@@ -16,7 +16,7 @@ var quoted = regexp.MustCompile("#[^\n]*|`[^`]*`|\"(?:[^\"\\\\\n]|\\\\.)*\"")
 func (p *Policy) Texts() []string {
 	var out []string
 	for _, f := range p.Files {
-		if f.Path != manifestName {
+		if path.Ext(f.Path) == ".rego" {
 			out = texts(out, f.data)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"winnow/engine/subject"
 )
 
 // The one root that policies live under, and the name of the file that says which version a tree is.
@@ -33,6 +35,8 @@ type Tree struct {
 	Beside bool
 	// Only is the one file of FS that is read, by its name in the topmost folder; "" for all.
 	Only string
+	// Bundled is true for the files of a bundle, which may say of each exception the line that it had before.
+	Bundled bool
 }
 
 // File is a file that was loaded.
@@ -55,21 +59,22 @@ type manifest struct {
 // read is a tree that was read: its policies without their tests, and its manifest.
 type read struct {
 	tree     Tree
-	files    []File // .rego and the manifest, by path
+	files    []File // .rego, the manifest and the exceptions, by path
 	manifest manifest
 	// tests and data are read only where LoadOptions says so; passed are the files and folders that nobody reads.
 	tests, data []File
 	passed      []string
+	exceptions  []subject.Exception
 }
 
 func (r *read) policies() []File {
-	return slices.DeleteFunc(slices.Clone(r.files), func(f File) bool { return f.Path == manifestName })
+	return slices.DeleteFunc(slices.Clone(r.files), func(f File) bool { return path.Ext(f.Path) != ".rego" })
 }
 
 // Data is what the file holds. It must not be changed.
 func (f File) Data() []byte { return f.data }
 
-// ReadFiles reads the files of a tree that a policy is made of, by path: .rego and the manifest, with tests where they are asked for. It
+// ReadFiles reads the files of a tree that a policy is made of, by path: .rego, the manifest and the exceptions, with tests where they are asked for. It
 // refuses what Load refuses before it parses anything; the error wraps Refusals.
 func ReadFiles(ctx context.Context, t Tree, tests bool) ([]File, error) {
 	r, refused := readTree(ctx, t, LoadOptions{Tests: tests}, newBudget())
@@ -98,6 +103,9 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 		}
 		hidden := p != "." && strings.HasPrefix(d.Name(), ".")
 		if d.IsDir() {
+			if IsExceptions(p) {
+				return fmt.Errorf("%s: %w: it is a folder, and exceptions are a file", p, errExceptions)
+			}
 			if t.Only != "" && p != "." {
 				return fs.SkipDir
 			}
@@ -123,8 +131,10 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 				return nil
 			}
 			return r.readFile(p, &r.tests, left)
-		case p == manifestName || strings.HasSuffix(p, ".rego"):
+		case p == manifestName || p == ExceptionsName || strings.HasSuffix(p, ".rego"):
 			return r.readFile(p, &r.files, left)
+		case IsExceptions(p) && !hidden:
+			return misplacedExceptions(p)
 		case o.Data && !t.Beside && isData(p) && !hidden:
 			return r.readFile(p, &r.data, left)
 		case IsData(p) && !t.Beside:
@@ -141,11 +151,15 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 		if errors.Is(err, errData) {
 			class = ClassData
 		}
+		if errors.Is(err, errExceptions) {
+			class = ClassException
+		}
 		refused = append(refused, Refusal{Class: class, File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
 	}
 	refused = append(refused, r.readManifest()...)
-	if err == nil && len(r.policies())+len(r.tests) == 0 {
-		refused = append(refused, Refusal{Class: ClassEmpty, File: t.place(), Problem: "no policies in it", Fix: "name a folder that holds .rego files, or leave it out"})
+	refused = append(refused, r.readExceptions()...)
+	if err == nil && len(r.policies())+len(r.tests) == 0 && !slices.ContainsFunc(r.files, func(f File) bool { return f.Path == ExceptionsName }) {
+		refused = append(refused, Refusal{Class: ClassEmpty, File: t.place(), Problem: "no policies in it", Fix: "name a folder that holds .rego files or " + ExceptionsName + ", or leave it out"})
 	}
 	return r, refused
 }
@@ -295,12 +309,13 @@ func revision(trees []*read) string {
 
 // wireTree is a tree that was read, on its way to a process that builds a policy of it. What its files hold follows, as it is.
 type wireTree struct {
-	Name   string     `json:"name"`
-	Prefix string     `json:"prefix"`
-	Beside bool       `json:"beside,omitempty"`
-	Files  []wireFile `json:"files"`
-	Tests  []wireFile `json:"tests,omitempty"`
-	Data   []wireFile `json:"data,omitempty"`
+	Name    string     `json:"name"`
+	Prefix  string     `json:"prefix"`
+	Beside  bool       `json:"beside,omitempty"`
+	Bundled bool       `json:"bundled,omitempty"`
+	Files   []wireFile `json:"files"`
+	Tests   []wireFile `json:"tests,omitempty"`
+	Data    []wireFile `json:"data,omitempty"`
 }
 
 type wireFile struct {
@@ -313,7 +328,7 @@ type wireFile struct {
 func (s *Sources) MarshalJSON() ([]byte, error) {
 	var out []wireTree
 	for _, t := range s.trees {
-		out = append(out, wireTree{Name: t.tree.Name, Prefix: t.tree.Prefix, Beside: t.tree.Beside, Files: sizes(t.files), Tests: sizes(t.tests), Data: sizes(t.data)})
+		out = append(out, wireTree{Name: t.tree.Name, Prefix: t.tree.Prefix, Beside: t.tree.Beside, Bundled: t.tree.Bundled, Files: sizes(t.files), Tests: sizes(t.tests), Data: sizes(t.data)})
 	}
 	return json.Marshal(out)
 }
@@ -342,7 +357,7 @@ func (s *Sources) UnmarshalJSON(data []byte) error {
 	*s = Sources{}
 	for _, w := range ws {
 		s.trees = append(s.trees, &read{
-			tree: Tree{Name: w.Name, Prefix: w.Prefix, Beside: w.Beside}, manifest: manifest{Roots: []string{root}},
+			tree: Tree{Name: w.Name, Prefix: w.Prefix, Beside: w.Beside, Bundled: w.Bundled}, manifest: manifest{Roots: []string{root}},
 			files: room(w.Name, w.Files), tests: room(w.Name, w.Tests), data: room(w.Name, w.Data),
 		})
 	}
@@ -361,7 +376,7 @@ func (s *Sources) Send(to io.Writer) error {
 	return nil
 }
 
-// Receive reads what Send wrote into the files that there is room for, and then their manifests.
+// Receive reads what Send wrote into the files that there is room for, and then their manifests and exceptions.
 func (s *Sources) Receive(from io.Reader) error {
 	for _, t := range s.trees {
 		for _, f := range slices.Concat(t.files, t.tests, t.data) {
@@ -369,7 +384,7 @@ func (s *Sources) Receive(from io.Reader) error {
 				return err
 			}
 		}
-		s.refused = append(s.refused, t.readManifest()...)
+		s.refused = slices.Concat(s.refused, t.readManifest(), t.readExceptions())
 	}
 	return nil
 }

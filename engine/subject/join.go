@@ -20,6 +20,8 @@ type Joined struct {
 	sources sources
 	// projects are those whose file was trusted.
 	projects []project
+	// exceptions are those of the policies.
+	exceptions []exception
 }
 
 // Join indexes a snapshot once, in time and memory linear in its size. It is a pure function of its arguments and keeps both;
@@ -37,6 +39,7 @@ func Join(s *snapshot.Snapshot, c *Config) *Joined {
 	j.procs = indexProcesses(s, j.config, j.records)
 	j.procs.holds = j.holds
 	j.projects = indexProjects(s)
+	j.exceptions = indexExceptions(s, c)
 	return j
 }
 
@@ -46,7 +49,7 @@ func (j *Joined) IDs(kind string) []string { return j.ids[kind] }
 // Common is a subject without a candidate: what all subjects of the snapshot have in common, in the fields schema, now, host,
 // config and records_read.
 func (j *Joined) Common() *Subject {
-	return &Subject{Schema: Schema, Now: j.snap.TakenAt, Host: j.host, Config: j.config, RecordsRead: j.sources.read}
+	return &Subject{Schema: Schema, Now: j.snap.TakenAt, Host: j.host, Config: j.config, RecordsRead: j.sources.read, Exceptions: []Excepted{}}
 }
 
 // Subject is the document that one candidate is judged on, and false when the snapshot has no such candidate.
@@ -66,6 +69,7 @@ func (j *Joined) Subject(id string) (*Subject, bool) {
 	}
 	sub.EvidenceSources = j.sources.evidence[kindSource{kind, source}]
 	sub.Projects = j.projectsOf(sub, facts.places)
+	sub.Exceptions = j.exceptionsOf(sub, facts.places)
 	sub.Identity = facts.identity(j, id).Key
 	sub.Sighting = j.sighting(id)
 	return sub, true

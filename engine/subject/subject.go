@@ -75,6 +75,8 @@ type Subject struct {
 	Worker *Worker `json:"worker,omitempty"`
 	// Projects are the trusted projects in whose repository the candidate lies, or may lie.
 	Projects []Project `json:"projects,omitempty"`
+	// Exceptions are those of the policies that match the candidate, or may because something of it is not known. [] is none.
+	Exceptions []Excepted `json:"exceptions"`
 	// EvidenceSources are the states of all sources that the candidate, or evidence about it, rests on, by source name.
 	EvidenceSources map[string]string `json:"evidence_sources"`
 	// RecordsRead lists what was read whole of spawn ledgers and registries, as spawns:<format> and registry:<format>, where every
@@ -451,6 +453,8 @@ type Config struct {
 	// Own are the parameters that rules of one's own declare (METADATA custom.own), by name: a number (of seconds for a duration), a text,
 	// a boolean or a list of texts.
 	Own map[string]any `json:"own"`
+	// Exceptions are those that the loaded policies bring. They are no part of the document: Subject.Exceptions has those that concern the candidate.
+	Exceptions []Exception `json:"-"`
 	// Levels are the rules that are not on, with the kind that they are so for.
 	Levels []RuleLevel `json:"levels"`
 }

@@ -16,6 +16,7 @@ import (
 
 	"winnow"
 	"winnow/cmd/winnow/config"
+	"winnow/engine/policy"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 )
@@ -32,6 +33,8 @@ type Case struct {
 	Change map[string]any `json:"change"`
 	// Config is a merge patch on the rules section of config.yaml.
 	Config map[string]any `json:"config"`
+	// Exceptions are those of a tree of policies, as in its exceptions.yaml.
+	Exceptions []any `json:"exceptions"`
 	// Seen are the sightings of earlier looks. Without it every session, every tab, every terminal and every process has a fitting one.
 	Seen map[string]Seen `json:"seen"`
 	// Want has the decision of each candidate that the sentence speaks of; null is one that is out of scope.
@@ -264,7 +267,12 @@ func (c Case) Rules() (*subject.Config, error) {
 			out.Markers = append(out.Markers, m)
 		}
 	}
-	return &out, nil
+	if len(c.Exceptions) > 0 {
+		if data, err = json.Marshal(map[string]any{"exceptions": c.Exceptions}); err == nil {
+			out.Exceptions, err = policy.ReadExceptions("incident", policy.ExceptionsName, data)
+		}
+	}
+	return &out, err
 }
 
 // seconds turns what reads as a duration into seconds, and what reads as a size into bytes, as the program does.

@@ -82,7 +82,13 @@ func (p *patterns) config(c *subject.Config) {
 	for _, v := range c.Own {
 		texts(reflect.ValueOf(v), p.loose)
 	}
+	for _, e := range c.Exceptions {
+		for _, g := range []string{e.What.ID, e.What.Path, e.What.Label, e.What.Owner} {
+			p.glob(g)
+		}
+	}
 	rest := *c
+	rest.Exceptions = nil
 	rest.DisposableDirs, rest.Protected, rest.DisposableContent, rest.Rebuildable, rest.Own = nil, nil, nil, nil, nil
 	rest.HelperLabels.Prefix, rest.SessionNames.Prefix = nil, nil
 	for _, g := range slices.Concat(rest.OwnSockets, rest.DrivenPrograms) {

@@ -35,6 +35,17 @@ func (r *Redacter) Secrets(s *snapshot.Snapshot) *snapshot.Snapshot {
 	return &out
 }
 
+// Config is a copy of c whose exceptions say neither why nor who. What they match is a pattern of the configuration, and stays.
+func (r *Redacter) Config(c *subject.Config) *subject.Config {
+	out := *c
+	out.Exceptions = each(c.Exceptions, func(e *subject.Exception) {
+		e.Why = redacted
+		r.words(&e.Who)
+		r.paths(&e.Tree, &e.File)
+	})
+	return &out
+}
+
 // reset begins a document: what a name needs depends on the projects that are in it.
 func (r *Redacter) reset(s *snapshot.Snapshot) {
 	r.shapes = patternsOf(r.o.Config, s.Projects, r.o.Literals, r.o.Own)

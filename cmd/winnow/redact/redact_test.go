@@ -198,3 +198,22 @@ func TestTextsOfOnesOwnPoliciesAreKept(t *testing.T) {
 		}
 	}
 }
+
+// TestExceptionsNameNobody has a configuration whose exceptions name a person and a project: of the copy only what they match is left, by which a redacted
+// snapshot is decided like the original.
+func TestExceptionsNameNobody(t *testing.T) {
+	t.Parallel()
+	c := &subject.Config{Exceptions: []subject.Exception{{
+		What: subject.What{Label: "demo-*"}, Why: "project-x wants it", Who: "ann", Until: "never", Tree: "/home/ann/team", File: "/home/ann/team/exceptions.yaml", Line: 3,
+	}}}
+	r := New(Options{Config: c})
+	r.Snapshot(&snapshot.Snapshot{})
+	text := fmt.Sprintf("%+v", r.Config(c).Exceptions)
+	for _, name := range []string{"ann", "project-x", "team"} {
+		if strings.Contains(text, name) {
+			t.Errorf("the copy names %s: %s", name, text)
+		}
+	}
+	must.Equal(t, "demo-*", r.Config(c).Exceptions[0].What.Label, "what it matches")
+	must.Equal(t, "ann", c.Exceptions[0].Who, "the original")
+}

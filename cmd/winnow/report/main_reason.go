@@ -36,6 +36,7 @@ var weights = []weight{
 	{rule: "protect.self", when: stated, group: "in use by Winnow itself"},
 	{rule: "protect.held", when: by("owner"), group: "held", next: "winnow release ID"},
 	{rule: "protect.held", when: stated, group: "retained by their registry"},
+	{rule: "protect.excepted", when: stated, group: "excepted by the policies"},
 	{rule: "protect.project", when: stated, group: "kept by their project"},
 	{rule: "protect.live", when: by("holders"), group: "in use", say: users},
 	{rule: "protect.live", when: stated, group: "in use"},

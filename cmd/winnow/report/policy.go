@@ -29,6 +29,8 @@ type PolicyCheck struct {
 	// Rules are those of the trees, Kinds what kinds of candidates they and the embedded ones are about; empty where the policies are refused.
 	Rules []string `json:"rules"`
 	Kinds []string `json:"kinds"`
+	// Exceptions are those of the trees, each with how it stands now.
+	Exceptions []Exception `json:"exceptions"`
 	// Problems are why the policies would be refused, Advice what breaks nothing.
 	Problems []policy.Refusal `json:"problems"`
 	Advice   []policy.Refusal `json:"advice"`

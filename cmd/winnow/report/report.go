@@ -45,6 +45,8 @@ type Report struct {
 	Config ConfigRef `json:"config"`
 	// Levels are the rules that are not on, a line a kind.
 	Levels []subject.RuleLevel `json:"levels"`
+	// Exceptions are those of the policies, each with how it stands.
+	Exceptions []Exception `json:"exceptions"`
 	// Sources are as in the snapshot.
 	Sources map[string]snapshot.Source `json:"sources"`
 	// Census counts by kind of candidate.
@@ -165,12 +167,13 @@ const (
 func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef, res eval.Result, rules *subject.Config, kinds []string) *Report {
 	r := &Report{
 		Schema: Schema, Sweep: sweep, TakenAt: s.TakenAt, Mode: mode,
-		Policy:    PolicyRef{Revision: p.Revision, Digest: p.Digest},
-		Config:    c,
-		Levels:    append([]subject.RuleLevel{}, res.Levels...),
-		Sources:   s.Sources,
-		Census:    map[string]Count{},
-		Decisions: []decision.Decision{}, Acts: []decision.Act{}, Caps: []decision.Cap{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},
+		Policy:     PolicyRef{Revision: p.Revision, Digest: p.Digest},
+		Config:     c,
+		Levels:     append([]subject.RuleLevel{}, res.Levels...),
+		Exceptions: Exceptions(res.Exceptions, s.TakenAt, res.Excepted),
+		Sources:    s.Sources,
+		Census:     map[string]Count{},
+		Decisions:  []decision.Decision{}, Acts: []decision.Act{}, Caps: []decision.Cap{}, Alarms: []Alarm{}, Workers: []snapshot.Worker{},
 	}
 	if slices.Contains(kinds, snapshot.KindProcess) {
 		r.Veil = res.Veil

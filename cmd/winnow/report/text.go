@@ -48,6 +48,7 @@ func (p page) write(out io.Writer, r *Report, all bool) error {
 	p.purgedText(w, r.Purged)
 	p.spaceText(w, r)
 	p.projectsText(w, r.Config.Projects, all)
+	p.exceptionsText(w, r.Exceptions, all)
 	for _, al := range r.Alarms {
 		fmt.Fprintln(w)
 		p.Rows(w, text.Row{Lead: "alarm", Color: p.Red, Label: al.Rule, Text: r.said(al)})
@@ -610,6 +611,7 @@ func writeMarkdown(out io.Writer, r *Report, all bool) error {
 		}
 		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", plain.Cell(x.Observation), plain.Cell(cmp.Or(x.ID, x.Name, x.Session)), plain.Cell(x.Why), plain.Code(x.NextCommand))
 	}
+	exceptionsMarkdown(w, r.Exceptions)
 	for _, al := range r.Alarms {
 		fmt.Fprintf(w, "\n> **alarm** %s %s\n", plain.Code(al.Rule), plain.Cell(r.said(al)))
 	}

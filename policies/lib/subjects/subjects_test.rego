@@ -70,6 +70,7 @@ _common := {
 	"schema": "winnow.subject/v1",
 	"identity": "the same thing",
 	"now": "2026-11-20T18:00:00Z",
+	"exceptions": [],
 	"evidence_sources": {"proc": "ok", "ledger": "ok", "registry/workers": "ok", "spawns/builds": "ok"},
 	"host": host,
 	"config": config,

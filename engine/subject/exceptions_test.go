@@ -1,0 +1,151 @@
+package subject_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+	"winnow/testkit/must"
+)
+
+// exceptedWorld has one candidate of several kinds, at home in /home/u.
+func exceptedWorld() *snapshot.Snapshot {
+	const wt, content = "dir:/home/u/wt/demo-1", "dir:/home/u/wt/demo-1/node_modules"
+	return &snapshot.Snapshot{
+		TakenAt: time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC), Host: snapshot.Host{Home: "/home/u", UID: new(0)},
+		Sources: map[string]snapshot.Source{"proc": {Kind: "proc", Status: snapshot.OK}},
+		Dirs: map[string]snapshot.Dir{
+			wt:      {Path: "/home/u/wt/demo-1", Name: "demo-1", Root: "/home/u/wt", Git: &snapshot.Git{Main: "/home/u/src/acme"}},
+			content: {Path: "/home/u/wt/demo-1/node_modules", Name: "node_modules", Root: "/home/u/wt", Content: &snapshot.Content{ID: wt, Worktree: "/home/u/wt/demo-1", Name: "demo-1", Main: "/home/u/src/acme"}},
+		},
+		Sessions: map[string]snapshot.Session{"session:tmux/default/$4": {Source: "tmux/default", Name: "worker-7", Panes: []snapshot.Pane{{ID: "%1", Cwd: "/home/u/src/acme"}}}},
+		Registry: []snapshot.Record{{Source: "registry/r", ID: "TASK-9", Role: "reviewer", Session: "worker-7"}},
+		Processes: map[string]snapshot.Process{
+			"process:10@100": {PID: 10, StartTicks: 100, Name: "sh", Cwd: new("/tmp"), PPID: new(1)},
+			"process:11@110": {PID: 11, StartTicks: 110, Name: "postgres", Cwd: new("/data/pg"), PPID: new(10)},
+		},
+	}
+}
+
+func TestWhatAnExceptionMatches(t *testing.T) {
+	t.Parallel()
+	const dir, content, session, process = "dir:/home/u/wt/demo-1", "dir:/home/u/wt/demo-1/node_modules", "session:tmux/default/$4", "process:10@100"
+	for _, c := range []struct {
+		what    subject.What
+		id      string
+		matches bool
+	}{
+		{subject.What{ID: dir}, dir, true},
+		{subject.What{ID: "dir:/home/u/*/demo-1"}, dir, true},
+		{subject.What{ID: "dir:/home/*/demo-1"}, dir, false},
+		{subject.What{ID: dir}, content, true}, // it lies in it
+		{subject.What{ID: "session:tmux/*/$4"}, session, true},
+		{subject.What{ID: "process:11@*"}, process, true}, // it is below it, and ends with it
+		{subject.What{Path: "/home/u/wt/demo-1"}, dir, true},
+		{subject.What{Path: "/home/u/wt"}, dir, true},
+		{subject.What{Path: "/home/u/wt/**"}, dir, true},
+		{subject.What{Path: "~/wt/*"}, dir, true},
+		{subject.What{Path: "~"}, dir, true},
+		{subject.What{Path: "~/wt/demo-1/data/x"}, dir, true}, // it holds it
+		{subject.What{Path: "~/wt/demo-1/**"}, dir, true},
+		{subject.What{Path: "~/wt/demo"}, dir, false},
+		{subject.What{Path: "~/wt/demo-12"}, dir, false},
+		{subject.What{Path: "~/w*"}, session, false},
+		{subject.What{Path: "~/src/acme"}, session, true},
+		{subject.What{Path: "~/src/acme/below"}, session, false}, // only a folder goes with what is in it
+		{subject.What{Path: "/data"}, process, true},             // where what is below it works
+		{subject.What{Label: "demo-?"}, dir, true},
+		{subject.What{Label: "demo-?"}, content, true},
+		{subject.What{Label: "demo"}, dir, false},
+		{subject.What{Label: "worker-*"}, session, true},
+		{subject.What{Label: "post*"}, process, true},
+		{subject.What{Owner: "acme"}, dir, true},
+		{subject.What{Owner: "~/src/acme"}, dir, true},
+		{subject.What{Owner: "/home/u/src/*"}, dir, true},
+		{subject.What{Owner: "TASK-*"}, session, true},
+		{subject.What{Owner: "reviewer"}, session, true},
+		{subject.What{Owner: "acm"}, dir, false},
+		{subject.What{Label: "demo-1", Owner: "acme", Kind: "dir"}, dir, true},
+		{subject.What{Label: "demo-1", Owner: "other"}, dir, false},
+		{subject.What{Label: "demo-1", Kind: "session"}, dir, false},
+	} {
+		j := subject.Join(exceptedWorld(), &subject.Config{Exceptions: []subject.Exception{{What: c.what, Why: "y", Who: "z", Until: "never"}}})
+		sub, ok := j.Subject(c.id)
+		if !ok {
+			t.Fatalf("no %s", c.id)
+		}
+		if got := len(sub.Exceptions) == 1; got != c.matches {
+			t.Errorf("%+v of %s: %v", c.what, c.id, got)
+		} else if got && len(sub.Exceptions[0].Unknown) > 0 {
+			t.Errorf("%+v of %s: %v is not known", c.what, c.id, sub.Exceptions[0].Unknown)
+		}
+	}
+}
+
+// TestWhatIsNotKnownMayMatch takes away what an exception is compared with.
+func TestWhatIsNotKnownMayMatch(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]struct {
+		what   subject.What
+		id     string
+		change func(*snapshot.Snapshot)
+	}{
+		"path": {subject.What{Path: "/elsewhere"}, "process:10@100", func(s *snapshot.Snapshot) {
+			p := s.Processes["process:10@100"]
+			p.Cwd = nil
+			s.Processes["process:10@100"] = p
+		}},
+		"home":         {subject.What{Path: "~/elsewhere"}, "dir:/home/u/wt/demo-1", func(s *snapshot.Snapshot) { s.Host.Home = "" }},
+		"owner's home": {subject.What{Owner: "~/src/acme"}, "dir:/home/u/wt/demo-1", func(s *snapshot.Snapshot) { s.Host.Home = "" }},
+		"label": {subject.What{Label: "elsewhere"}, "process:10@100", func(s *snapshot.Snapshot) {
+			p := s.Processes["process:10@100"]
+			p.Name = ""
+			s.Processes["process:10@100"] = p
+		}},
+		"id": {subject.What{ID: "process:99@*"}, "process:10@100", func(s *snapshot.Snapshot) {
+			s.Sources["proc"] = snapshot.Source{Kind: "proc", Status: snapshot.Failed}
+		}},
+		"owner": {subject.What{Owner: "elsewhere"}, "process:10@100", func(*snapshot.Snapshot) {}},
+	} {
+		s := exceptedWorld()
+		c.change(s)
+		sub, _ := subject.Join(s, &subject.Config{Exceptions: []subject.Exception{{What: c.what, Until: "never"}}}).Subject(c.id)
+		if len(sub.Exceptions) != 1 || strings.Join(sub.Exceptions[0].Unknown, " ") != strings.NewReplacer("owner's home", "owner", "home", "path").Replace(want) {
+			t.Errorf("%s: %+v", want, sub.Exceptions)
+		}
+	}
+}
+
+func TestWhenAnExceptionEnds(t *testing.T) {
+	t.Parallel()
+	s := exceptedWorld()
+	left := func(end *time.Time) *float64 {
+		sub, _ := subject.Join(s, &subject.Config{Exceptions: []subject.Exception{{What: subject.What{Label: "demo-1"}, End: end}}}).Subject("dir:/home/u/wt/demo-1")
+		return sub.Exceptions[0].Left
+	}
+	must.Equal(t, 60.0, *left(new(s.TakenAt.Add(time.Minute))), "a minute is left")
+	must.Equal(t, -60.0, *left(new(s.TakenAt.Add(-time.Minute))), "it has passed for a minute, and is there for the policies to say so")
+	if left(nil) != nil {
+		t.Error("one without an end has time left")
+	}
+	end := s.TakenAt
+	s.TakenAt = time.Time{}
+	if left(&end) != nil {
+		t.Error("at a time that is not known one has time left")
+	}
+}
+
+// TestAHomeWithSignsOfAGlobIsItself has a home folder whose name reads like a pattern.
+func TestAHomeWithSignsOfAGlobIsItself(t *testing.T) {
+	t.Parallel()
+	s := exceptedWorld()
+	s.Host.Home = "/home/[u]*"
+	s.Dirs = map[string]snapshot.Dir{"dir:/home/u/x": {Path: "/home/u/x", Name: "x"}, "dir:/home/[u]*/x": {Path: "/home/[u]*/x", Name: "x"}}
+	j := subject.Join(s, &subject.Config{Exceptions: []subject.Exception{{What: subject.What{Path: "~/x"}}}})
+	for id, want := range map[string]int{"dir:/home/u/x": 0, "dir:/home/[u]*/x": 1} {
+		sub, _ := j.Subject(id)
+		must.Equal(t, want, len(sub.Exceptions), "exceptions of %s", id)
+	}
+}

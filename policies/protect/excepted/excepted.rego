@@ -1,0 +1,104 @@
+# METADATA
+# title: Excepted
+# description: |-
+#   Keeps what an exception of the policies keeps.
+#
+#   A tree of policies may bring `exceptions.yaml`: what is to be kept, why, who says so, and until when. A candidate that such an entry matches
+#   by its id, path, label or owner stays until the entry has passed. With `rules` in it, it stays only where every rule that found a
+#   reason is one of these. What could not be compared, because the id, path, label or owner of the candidate is not known, stays too.
+#
+#   ```yaml
+#   exceptions:
+#     - what: {path: ~/code/acme/**}
+#       why: the measurement runs until friday
+#       who: ann
+#       until: 2026-12-01
+#   ```
+#
+#   To end an exception, remove its lines from the file; or wait until it has passed. See [exceptions](../exceptions.md).
+# custom:
+#   kinds: all
+#   why: |-
+#     A hold (`winnow retain`) is one person's, on one machine. What a team keeps on many machines belongs where its rules are:
+#     in a file that is reviewed with them, that says who asked for it and why, and that ends by itself.
+#   example: |-
+#     ```
+#     dir:/home/u/code/acme/demo   spare   protect.excepted: excepted by ann until 2026-12-01 (exceptions.yaml:2): the measurement runs until friday
+#     ```
+package policies.protect.excepted
+
+import data.policies.lib.levels
+import data.policies.lib.words
+
+# METADATA
+# title: An exception keeps it
+# description: An exception of the policies that has not passed matches the candidate, or may, since something that it is matched by is not known.
+objections contains {
+	"rule": "protect.excepted",
+	"message": _message(i),
+	"evidence": {k: v | some k, v in exception},
+} if {
+	some i, exception in input.exceptions
+	not i in _passed
+	not i in _elsewhere
+}
+
+# METADATA
+# title: Whether an exception keeps it is not known
+# description: The input does not say which exceptions match the candidate.
+objections contains {
+	"rule": "protect.excepted",
+	"message": "whether an exception keeps it is not known",
+	"evidence": {},
+} if not _known
+
+_known if is_array(input.exceptions)
+
+_passed contains i if {
+	some i, exception in input.exceptions
+	exception.left <= 0
+}
+
+# The exceptions that are for certain rules, others than those that found a reason, or than one of them.
+_elsewhere contains i if {
+	some i, exception in input.exceptions
+	count(exception.rules) > 0
+
+	# It asks for all findings, so it stands behind what costs less.
+	# regal ignore:non-loop-expression
+	count(levels.counting - {rule | some rule in exception.rules}) > 0
+}
+
+# Without any reason to reap it stays as it is, and an exception that is for certain rules has nothing to keep it from.
+_elsewhere contains i if {
+	some i, exception in input.exceptions
+	count(exception.rules) > 0
+
+	# regal ignore:non-loop-expression
+	count(levels.counting) == 0
+}
+
+_message(i) := $"excepted by {_who(i)}{_until(i)}{_place(i)}: {_why(i)}" if {
+	input.exceptions[i].unknown == []
+} else := $"it may be what {_who(i)} excepts{_until(i)}{_place(i)}, since its {concat(", ", input.exceptions[i].unknown)} is not known: {_why(i)}" if {
+	count(input.exceptions[i].unknown) > 0
+} else := $"it may be what {_who(i)} excepts{_until(i)}{_place(i)}: {_why(i)}"
+
+_who(i) := words.said({who | who := input.exceptions[i].who}, "somebody who is not known")
+
+_why(i) := words.said({why | why := input.exceptions[i].why}, "no reason given")
+
+_until(i) := ", without an end" if {
+	input.exceptions[i].until == "never"
+} else := $" until {words.said({until | until := input.exceptions[i].until}, "a time that is not known")}"
+
+_place(i) := $" ({_file(i)}:{_line(i)})" if {
+	_file(i) != ""
+	_line(i) > 0
+} else := $" ({_file(i)})" if {
+	_file(i) != ""
+} else := ""
+
+_file(i) := input.exceptions[i].file
+
+_line(i) := input.exceptions[i].line

@@ -1,0 +1,91 @@
+package policy_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"winnow/engine/decision"
+	"winnow/engine/eval"
+	"winnow/engine/policy"
+	"winnow/engine/subject"
+	"winnow/testkit/attack"
+)
+
+// exceptionsSaying are what a file of exceptions may say, the widest and the oddest among it.
+func exceptionsSaying() [][]subject.Exception {
+	past, future := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2900, 1, 1, 0, 0, 0, 0, time.UTC)
+	var out [][]subject.Exception
+	for _, what := range []subject.What{
+		{Path: "/**"}, {Path: "~"}, {Path: "/w/feature"}, {Label: "*"}, {Owner: "**"}, {ID: "**"}, {Label: "[oops"}, {Kind: "dir", Label: "f*"}, {},
+	} {
+		for _, end := range []*time.Time{nil, &past, &future} {
+			for _, rules := range [][]string{nil, {"reap.dirs.landed", "reap.processes.orphan"}, {"protect.live", "protect.unsaved", ""}} {
+				out = append(out, []subject.Exception{{What: what, Why: "y", Who: "protect.live", Until: "never", End: end, Rules: rules, File: "x", Line: 1}})
+			}
+		}
+	}
+	return out
+}
+
+// TestAttackNothingThatAnExceptionSaysReaps adds exceptions that say anything at all to the policies, in worlds that cases play in, and wants nothing that stayed
+// without them to go.
+func TestAttackNothingThatAnExceptionSaysReaps(t *testing.T) {
+	if attack.Raced {
+		t.Skip("some thousand worlds are decided, in which nothing runs beside anything: without the race detector, as .ci/run does")
+	}
+	t.Parallel()
+	e := shipped(t)
+	a := attack.New(t, "a tree's exceptions say anything that they can, in many worlds of the cases: nothing that stayed is reaped")
+	all := map[string]Case{"machine": {}, "herd": {World: "herd"}, "tower": {World: "tower"}}
+	n := 0
+	for name, c := range cases(t) {
+		if n++; n%20 == 0 || len(c.Exceptions) > 0 {
+			all[name] = c
+		}
+	}
+	kept := 0
+	for name, c := range all {
+		config, world := configOf(t, c), worldOf(t, c)
+		before := decide(t, e, config, world)
+		s := parse(t, world)
+		for i, more := range exceptionsSaying() {
+			with := *config
+			with.Exceptions = append(more, config.Exceptions...)
+			after, err := e.Decide(t.Context(), s, &with)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wrong := ""
+			for _, now := range after.Decisions {
+				was := before[now.ID]
+				switch {
+				case now.Verdict == decision.Reap && (was == nil || was.Verdict != decision.Reap):
+					wrong = fmt.Sprintf("%s, saying %d: %s is reaped", name, i, now.ID)
+				case now.Verdict == decision.Spare && was != nil && was.Verdict == decision.Reap:
+					kept++
+				}
+			}
+			a.Check(wrong)
+		}
+	}
+	if kept == 0 {
+		t.Error("nothing was kept for an exception either, so this shows nothing")
+	}
+}
+
+// TestTheExceptionsOfThePoliciesAreAlwaysInForce decides by a configuration that has none of those that the engine's policies bring.
+func TestTheExceptionsOfThePoliciesAreAlwaysInForce(t *testing.T) {
+	t.Parallel()
+	c := Case{}
+	tree := policy.Tree{Name: "team", FS: fstest.MapFS{policy.ExceptionsName: {Data: []byte("exceptions: [{what: {path: /w/feature}, why: y, who: z, until: never}]")}}, Prefix: "team"}
+	e := shipped(t, tree)
+	got := decide(t, e, configOf(t, c), worldOf(t, c))["dir:/w/feature"]
+	if got.Verdict != decision.Spare || len(got.Objections) != 1 || got.Objections[0] != "protect.excepted" {
+		t.Errorf("want the policies' exception to keep it, got %+v", got)
+	}
+	if _, err := e.DecideLook(t.Context(), eval.NewLook(parse(t, worldOf(t, c)), configOf(t, c))); err == nil {
+		t.Error("a snapshot that was joined without the exception was decided")
+	}
+}
