@@ -25,6 +25,8 @@ type LoadOptions struct {
 	Trees []Tree
 	// Tests also reads the tests of the trees that are not Beside, Data the files of data that such tests may read. A policy is built without either.
 	Tests, Data bool
+	// Cases also reads the cases of the trees that are not Beside: see Sources.Cases.
+	Cases bool
 }
 
 // Policy is a set of policies that was loaded: parsed, checked and compiled. It is read-only.
@@ -177,7 +179,7 @@ const maxText = 300
 func rename(trees []*read) {
 	taken := map[string]bool{}
 	for _, t := range trees {
-		for _, files := range [][]File{t.files, t.tests, t.data} {
+		for _, files := range [][]File{t.files, t.tests, t.data, t.cases} {
 			for i := range files {
 				f := &files[i]
 				if taken[f.Name] {

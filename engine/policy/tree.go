@@ -57,9 +57,9 @@ type read struct {
 	tree     Tree
 	files    []File // .rego and the manifest, by path
 	manifest manifest
-	// tests and data are read only where LoadOptions says so; passed are the files and folders that nobody reads.
-	tests, data []File
-	passed      []string
+	// tests, data and cases are read only where LoadOptions says so; passed are the files and folders that nobody reads.
+	tests, data, cases []File
+	passed             []string
 }
 
 func (r *read) policies() []File {
@@ -102,7 +102,7 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 				return fs.SkipDir
 			}
 			if hidden {
-				if d.Name() != ".git" {
+				if d.Name() != ".git" && p != editorFolder {
 					r.passed = append(r.passed, path.Join(t.Prefix, p)+"/")
 				}
 				return fs.SkipDir
@@ -125,12 +125,17 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 			return r.readFile(p, &r.tests, left)
 		case p == manifestName || strings.HasSuffix(p, ".rego"):
 			return r.readFile(p, &r.files, left)
+		case isCase(p):
+			if !o.Cases || t.Beside {
+				return nil
+			}
+			return r.readFile(p, &r.cases, left)
 		case o.Data && !t.Beside && isData(p) && !hidden:
 			return r.readFile(p, &r.data, left)
 		case IsData(p) && !t.Beside:
 			return r.readData(p, left)
 		}
-		if !hidden {
+		if !hidden && p != editorInput {
 			r.passed = append(r.passed, path.Join(t.Prefix, p))
 		}
 		return nil
@@ -148,6 +153,28 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 		refused = append(refused, Refusal{Class: ClassEmpty, File: t.place(), Problem: "no policies in it", Fix: "name a folder that holds .rego files, or leave it out"})
 	}
 	return r, refused
+}
+
+// What lies in a tree for other programs, and is passed over without a word: Regal's configuration, and the document that its language server
+// completes from.
+const (
+	editorFolder = ".regal"
+	editorInput  = "input.json"
+)
+
+// casesFolder is the folder of a tree in which cases lie, each a file that says of a whole machine what has to be decided on it.
+const casesFolder = "cases"
+
+// isCase reports whether a file is one of a tree's cases. OPA reads them as data, which the tests in Rego have no use for.
+func isCase(p string) bool { return strings.HasPrefix(p, casesFolder+"/") && isData(p) }
+
+// Cases are the cases that were read with LoadOptions.Cases, in the order of their paths. They go to no other process with Send.
+func (s *Sources) Cases() []File {
+	var out []File
+	for _, t := range s.trees {
+		out = append(out, t.cases...)
+	}
+	return out
 }
 
 // isData reports whether a file is one of those that OPA reads as data.
