@@ -20,6 +20,8 @@ type about struct {
 	facts                     []string
 	// world, candidate, change and seen make the case.
 	world, candidate, change, seen string
+	// also are the rules that ship and find something on the candidate as well.
+	also []string
 }
 
 const idleWait = "how long nothing must have happened in one"
@@ -37,7 +39,7 @@ var kinds = map[string]about{
 		spareName: "one_that_somebody_looks_at", spare: `"/tab/focused", true`,
 		facts: []string{"/tab/label", "/tab/focused", "/tab", "/kind"},
 		world: "herd", candidate: "tab:herdr/default/w1:t3", change: "  tabs:\n    tab:herdr/default/w1:t3: {label: %w1}\n",
-		seen: "  tab:herdr/default/w1:t3: {rule: %r, ago: 60}\n",
+		seen: "  tab:herdr/default/w1:t3: {rule: %r, ago: 60, changed: true}\n",
 	},
 	"sessions": {
 		kind: "session", thing: "sessions", several: "Sessions of tmux", field: "name", name: "session.name", needs: "tmux", wait: idleWait,
@@ -52,7 +54,7 @@ var kinds = map[string]about{
 		spareName: "one_in_which_something_happened", spare: `"/idle", 60`,
 		facts: []string{"/session/name", "/session", "/kind", "/idle", "/config/own/%o_after"},
 		world: "machine", candidate: "session:tmux/default/$4", change: "  sessions:\n    session:tmux/default/$4: {name: %w1}\n",
-		seen: "  session:tmux/default/$4: {rule: %r, ago: 60}\n",
+		seen: "  session:tmux/default/$4: {rule: %r, ago: 60, changed: true}\n",
 	},
 	"terminals": {
 		kind: "terminal", thing: "terminals", several: "Terminals of Codev", field: "label", name: "terminal.label", needs: "codev", wait: "how long one must have printed nothing",
@@ -66,8 +68,8 @@ var kinds = map[string]about{
 }`,
 		spareName: "one_that_runs", spare: `"/terminal/status", "running"`,
 		facts: []string{"/terminal/label", "/terminal/status", "/terminal", "/kind", "/idle", "/config/own/%o_after"},
-		world: "tower", candidate: "terminal:codev/default/cd6b3324-a081-4d61-8dfd-2808aa0676dd", change: "  terminals:\n    terminal:codev/default/cd6b3324-a081-4d61-8dfd-2808aa0676dd: {label: %w1}\n",
-		seen: "  terminal:codev/default/cd6b3324-a081-4d61-8dfd-2808aa0676dd: {rule: %r, ago: 60}\n",
+		world: "tower", candidate: "terminal:codev/default/cd6b3324-a081-4d61-8dfd-2808aa0676dd", change: "  terminals:\n    terminal:codev/default/cd6b3324-a081-4d61-8dfd-2808aa0676dd: {label: %w1}\n", also: []string{"reap.terminals.exited"},
+		seen: "  terminal:codev/default/cd6b3324-a081-4d61-8dfd-2808aa0676dd: {rule: %r, ago: 60, changed: true}\n",
 	},
 	"dirs": {
 		kind: "dir", thing: "folders", several: "Folders", field: "name", name: "dir.name", needs: "dirs", wait: idleWait,
@@ -81,11 +83,11 @@ var kinds = map[string]about{
 }`,
 		spareName: "one_in_which_something_happened", spare: `"/idle", 60`,
 		facts: []string{"/dir/name", "/dir", "/kind", "/idle", "/config/own/%o_after"},
-		world: "machine", candidate: "dir:/w/feature", change: "  dirs:\n    dir:/w/feature: {name: %w1}\n",
+		world: "machine", candidate: "dir:/w/feature", change: "  dirs:\n    dir:/w/feature: {name: %w1, git: {landed: false}}\n",
 	},
 	"content": {
 		kind: "dir", thing: "folders in worktrees", several: "Folders in linked worktrees, which git ignores,", field: "name", name: "dir.name", needs: "worktrees", wait: idleWait,
-		and: ",\nand in whose worktree nothing has happened for `rules.own.%o_after`", means: "Its name is listed, git ignores it as a whole, and nothing has happened in its worktree for long enough.",
+		and: ",\nand in whose worktree nothing has happened for `rules.own.%o_after`. What `rules.rebuildable` does not name,\nprotect.unsaved keeps", means: "Its name is listed, git ignores it as a whole, and nothing has happened in its worktree for long enough.",
 		message: "its name is listed, git ignores it, and nothing has happened in its worktree for long",
 		conditions: []string{
 			"input.dir.content.linked == true", "input.dir.content.ignored == true", "input.dir.content.tracked == 0", "input.dir.content.others == 0",
@@ -99,7 +101,7 @@ var kinds = map[string]about{
 }`,
 		spareName: "one_with_a_file_that_git_tracks", spare: `"/dir/content/tracked", 1`,
 		facts: []string{"/dir/name", "/dir/content/linked", "/dir/content/ignored", "/dir/content/tracked", "/dir/content/others", "/dir", "/kind", "/idle", "/config/own/%o_after"},
-		world: "machine", candidate: "dir:/w/feature/%w1", change: contentChange,
+		world: "machine", candidate: "dir:/w/feature/%w1", change: contentChange, also: []string{"reap.content.rebuildable"},
 	},
 	"processes": {
 		kind: "process", thing: "processes", several: "Processes that carry an agent's marker, are no agent themselves, and", field: "name", name: "process.name", candidates: "marked",
@@ -115,7 +117,7 @@ var kinds = map[string]about{
 }`,
 		spareName: "an_agent", spare: `"/lineage/is_agent", true`,
 		facts: []string{"/process/name", "/lineage/markers", "/lineage/is_agent", "/lineage", "/kind", "/age", "/config/own/%o_after"},
-		world: "machine", candidate: "process:7001@700100", change: "  processes:\n    process:7001@700100: {name: %w1}\n",
+		world: "machine", candidate: "process:7001@700100", change: "  processes:\n    process:7001@700100: {name: %w1}\n", also: []string{"reap.processes.orphan"},
 		seen: "  process:7001@700100: {rule: %r, ago: 3600, changed: true}\n",
 	},
 }
@@ -162,10 +164,10 @@ func (r Rule) values() values {
 	v := values{ID: r.ID, Leaf: r.Leaf, Word: word, Example: word + "1"}
 	if r.Folder == "" {
 		v.Own, v.Title = r.Leaf+"_labels", "Labelled "+r.Leaf
-		v.Sentence = "a folder that could go stays, since its name is listed"
+		v.Sentence = "a folder that could go stays, since its label, which is its path, is listed"
 		v.World, v.Candidate = "machine", "dir:/w/acme-review-1a2b3c4d"
 		v.Change = "  dirs:\n    dir:/w/acme-review-1a2b3c4d: {}\n"
-		v.Config = "    " + v.Own + ": [acme-review-]\n"
+		v.Config = "    " + v.Own + ": [/w/acme-review-]\n"
 		v.Verdict, v.Findings, v.Objections = "spare", "reap.dirs.disposable", r.ID
 		return v
 	}
@@ -190,6 +192,6 @@ func (r Rule) values() values {
 	if k.wait != "" {
 		v.Config += "    " + v.Own + "_after: 1m\n"
 	}
-	v.Verdict, v.Findings = "reap", r.ID
+	v.Verdict, v.Findings = "reap", strings.Join(append([]string{r.ID}, k.also...), ", ")
 	return v
 }
