@@ -164,9 +164,23 @@ func (s *Sources) shown(refused Refusals) Refusals {
 	for i, r := range refused {
 		if text, ok := line(files[r.File], r.Line); ok {
 			refused[i].Text = shorten(strings.ToValidUTF8(text, "\uFFFD"), maxText)
+			refused[i].At = r.Column - indent(files[r.File], r.Line)
+			if refused[i].At < 1 || refused[i].At > len(refused[i].Text) {
+				refused[i].At = 0
+			}
 		}
 	}
 	return refused
+}
+
+// indent is how many characters of space a line begins with.
+func indent(data []byte, row int) int {
+	for line := range bytes.Lines(data) {
+		if row--; row == 0 {
+			return len(line) - len(bytes.TrimLeft(line, " \t"))
+		}
+	}
+	return 0
 }
 
 // maxErrors is how many errors one run of the compiler gives.
@@ -254,7 +268,7 @@ func (s *Sources) compile(ctx context.Context, modules []module, own map[string]
 	}
 	p.compiler = c
 	p.rules = p.describe(modules)
-	return p, append(p.incomplete(s.trees), dangling(c, modules)...)
+	return p, slices.Concat(p.incomplete(s.trees), dangling(c, modules), mixed(c, modules, snapshot.KindNames()))
 }
 
 // lenient is what the compiler says besides when it is not strict: what only the strict one refuses comes before the check of types, and hides what that

@@ -86,6 +86,7 @@ func ReadFiles(ctx context.Context, t Tree, tests bool) ([]File, error) {
 // OPA would load.
 func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, Refusals) {
 	r := &read{tree: t, manifest: manifest{Roots: []string{root}}}
+	data := "" // the last file of data
 	err := fs.WalkDir(t.FS, ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -133,6 +134,7 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 		case o.Data && !t.Beside && isData(p) && !hidden:
 			return r.readFile(p, &r.data, left)
 		case IsData(p) && !t.Beside:
+			data = p
 			return r.readData(p, left)
 		}
 		if !hidden && p != editorInput {
@@ -141,12 +143,11 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 		return nil
 	})
 	var refused Refusals
-	if err != nil {
-		class := ClassRead
-		if errors.Is(err, errData) {
-			class = ClassData
-		}
-		refused = append(refused, Refusal{Class: class, File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
+	switch {
+	case errors.Is(err, errData):
+		refused = append(refused, Refusal{Class: ClassData, File: path.Join(t.Prefix, data), Problem: fmt.Sprintf("a file of data, and %v", errData), Fix: dataFix})
+	case err != nil:
+		refused = append(refused, Refusal{Class: ClassRead, File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
 	}
 	refused = append(refused, r.readManifest()...)
 	if err == nil && len(r.policies())+len(r.tests) == 0 {
@@ -200,6 +201,9 @@ func IsData(p string) bool {
 
 var errData = errors.New("rules here cannot read data")
 
+// dataFix is what to do with data.
+const dataFix = "write its values as parameters (rules.own in config.yaml) or as a rule of a package policies.lib.NAME, and remove the file"
+
 // CheckData refuses data: the rules here see one candidate and the configuration, and no other document. What OPA's tools write where there
 // is no data is in order. Nothing is parsed but JSON, and of that one level.
 func CheckData(p string, data []byte) error {
@@ -211,7 +215,7 @@ func CheckData(p string, data []byte) error {
 	if path.Ext(p) == ".json" && json.Unmarshal(data, &fields) == nil && len(fields) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: write its values as parameters (rules.own in config.yaml) or as a rule of a package policies.lib.NAME, and remove the file", p, errData)
+	return fmt.Errorf("%s: %w: %s", p, errData, dataFix)
 }
 
 func (r *read) readFile(p string, to *[]File, left *budget) error {
