@@ -26,7 +26,7 @@ func newPolicy(a *app) *cobra.Command {
 	}
 	cmd.AddCommand(
 		newPolicyNew(a), newPolicyCheck(a), newPolicyTest(a), newPolicyFmt(a), newPolicyDiff(a), newPolicyReplay(a),
-		newPolicyBundle(a), newPolicyVerify(a), newPolicyPull(a),
+		newPolicyBundle(a), newPolicyVerify(a), newPolicyPull(a), newPolicySchema(a),
 	)
 	return cmd
 }
