@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -33,8 +34,8 @@ func (a *app) testCases(ctx context.Context, trees []policy.Tree, files []policy
 	var p *policy.Policy
 	var results []tester.Result
 	for _, file := range files {
-		name := strings.TrimSuffix(strings.TrimPrefix(file.Path, casePrefix), "/case.yaml")
-		r := tester.Result{Name: casePrefix + name, File: file.Name, Line: 1, Outcome: tester.Error}
+		name := strings.TrimSuffix(file.Path, path.Ext(file.Path))
+		r := tester.Result{Name: strings.TrimSuffix(name, "/case"), File: file.Name, Line: 1, Outcome: tester.Error}
 		c, err := incidents.ReadOwn(file.Name, file.Data())
 		if !only.MatchString(r.Name) && (err != nil || !only.MatchString(c.Sentence)) {
 			continue
