@@ -106,6 +106,7 @@ func TestScripts(t *testing.T) {
 			"opa":        opaCmd,
 			"opaserve":   opaServes,
 			"fill":       fill,
+			"page":       pageCmd,
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "root" {

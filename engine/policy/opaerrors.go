@@ -10,8 +10,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// far is how many single-character edits away a name may be to be offered as what was meant, near how many to be offered alone.
-const far, near = 4, 2
+// farthest is how many single-character edits away a name may be to be offered as what was meant, near how many to be offered alone.
+const farthest, near = 4, 2
 
 // fromOPA turns the parser's and compiler's errors into refusals that say what to do.
 func fromOPA(file string, err error) Refusals {
@@ -91,7 +91,7 @@ func fix(e *ast.Error) string {
 // meantBuiltin is the built-in that may have been meant by a name, as the beginning of a sentence; "" for none.
 func meantBuiltin(name string) string {
 	last := name[strings.LastIndexByte(name, '.')+1:]
-	best, least := "", far
+	best, least := "", farthest
 	for _, b := range builtins {
 		if strings.HasPrefix(b, "internal.") {
 			continue
@@ -159,10 +159,12 @@ func unknownField(e *ast.Error) (field, names string, ok bool) {
 
 func nearest(written string, oneOf []ast.Value) string {
 	best, all := "", make([]string, len(oneOf))
-	least := far + 1
+	least := farthest + 1
+	far := func(n int) int { return max(n-len(written), len(written)-n) }
 	for i, v := range oneOf {
 		all[i] = text(v)
-		if d := levenshtein.ComputeDistance(written, all[i]); d < least && d < len(written) {
+		d := levenshtein.ComputeDistance(written, all[i])
+		if d < least && d < len(written) || d == least && far(len(all[i])) < far(len(best)) { // idel is idle, and not id
 			best, least = all[i], d
 		}
 	}
