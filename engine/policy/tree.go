@@ -145,7 +145,7 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 	var refused Refusals
 	switch {
 	case errors.Is(err, errData):
-		refused = append(refused, Refusal{Class: ClassData, File: path.Join(t.Prefix, data), Problem: fmt.Sprintf("a file of data, and %v", errData), Fix: dataFix})
+		refused = append(refused, Refusal{Class: ClassData, File: path.Join(t.Prefix, data), Problem: errData.Error(), Fix: dataFix})
 	case err != nil:
 		refused = append(refused, Refusal{Class: ClassRead, File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
 	}

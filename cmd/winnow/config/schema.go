@@ -33,7 +33,7 @@ func JSONSchema() ([]byte, error) {
 		return nil, fmt.Errorf("read the defaults: %w", err)
 	}
 	s := schemaOf(reflect.TypeFor[Config](), doc.Content[0])
-	s["$schema"], s["title"], s["required"] = "https://json-schema.org/draft/2020-12/schema", "Winnow's config.yaml", []string{"version"}
+	s["$schema"], s["title"], s["required"] = "http://json-schema.org/draft-07/schema#", "Winnow's config.yaml", []string{"version"}
 	s["properties"].(object)["version"].(object)["const"] = 1
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

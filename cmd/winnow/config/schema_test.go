@@ -144,7 +144,11 @@ func TestSchemaAgreesWithTheProgram(t *testing.T) {
 func described(s *jsonschema.Schema, path []string) bool {
 	for _, name := range path {
 		if name == "[]" {
-			s = s.Items2020
+			items, ok := s.Items.(*jsonschema.Schema)
+			if !ok {
+				return false
+			}
+			s = items
 			if len(s.AnyOf) > 0 { // one of the forms is an object
 				s = s.AnyOf[len(s.AnyOf)-1]
 			}

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/open-policy-agent/opa/v1/ast"
-
 	"winnow/cmd/winnow/text"
+	"winnow/engine/policy"
 	"winnow/engine/snapshot"
 )
 
@@ -66,7 +65,7 @@ func Parse(id string) (Rule, error) {
 		return Rule{}, fmt.Errorf("the name %.20q... has %d letters, and %d are the most", r.Leaf, len(r.Leaf), maxLeaf)
 	case !leafName.MatchString(r.Leaf):
 		return Rule{}, fmt.Errorf("%.100q is no name of a rule: begin with a small letter, and use small letters, digits and _", r.Leaf)
-	case ast.IsKeyword(r.Leaf) || slices.Contains(reserved, r.Leaf) || ast.BuiltinMap[r.Leaf] != nil:
+	case policy.IsWord(r.Leaf) || slices.Contains(reserved, r.Leaf):
 		return Rule{}, fmt.Errorf("%q is a word of Rego, or of the tests that are written, and no name of a rule", r.Leaf)
 	case strings.HasSuffix(r.Leaf, "_test"):
 		return Rule{}, fmt.Errorf("%q ends in _test, as files of tests do, so that nobody would load the rule", r.Leaf)
@@ -74,8 +73,8 @@ func Parse(id string) (Rule, error) {
 	return r, nil
 }
 
-// reserved are names that mean something else in Rego, besides its keywords, and the variables of the tests.
-var reserved = []string{"input", "data", "contains", "every", "if", "in", "path", "paths", "value"}
+// reserved are the variables of the tests.
+var reserved = []string{"path", "paths", "value"}
 
 func nearKind(folder string) string {
 	var names []string
