@@ -231,7 +231,7 @@ func typeOf(c *ast.Compiler, t *ast.Term) opa.Type {
 		}
 		return c.TypeEnv.GetByRef(v)
 	case ast.String, ast.Number, ast.Boolean, ast.Null:
-		return c.TypeEnv.Get(t)
+		return c.TypeEnv.GetByValue(t.Value)
 	}
 	return nil
 }
