@@ -164,7 +164,7 @@ func nearest(written string, oneOf []ast.Value) string {
 	for i, v := range oneOf {
 		all[i] = text(v)
 		d := levenshtein.ComputeDistance(written, all[i])
-		if d < least && d < len(written) || d == least && far(len(all[i])) < far(len(best)) { // idel is idle, and not id
+		if d < least && d < len(written) || d == least && best != "" && far(len(all[i])) < far(len(best)) { // idel is idle, and not id
 			best, least = all[i], d
 		}
 	}
