@@ -162,7 +162,14 @@ func (s *Sources) shown(refused Refusals) Refusals {
 		}
 	}
 	for i, r := range refused {
-		if text, ok := line(files[r.File], r.Line); ok {
+		text, ok := line(files[r.File], r.Line)
+		for !ok && r.Class == ClassSyntax && r.Line > 1 { // the parser means the end, behind the last line that there is
+			r.Line, r.Column = r.Line-1, 0
+			if text, ok = line(files[r.File], r.Line); ok {
+				refused[i].Line, refused[i].Column = r.Line, 0
+			}
+		}
+		if ok {
 			refused[i].Text = shorten(strings.ToValidUTF8(text, "\uFFFD"), maxText)
 			refused[i].At = r.Column - indent(files[r.File], r.Line)
 			if refused[i].At < 1 || refused[i].At > len(refused[i].Text) {
