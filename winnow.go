@@ -13,3 +13,8 @@ var DefaultConfig []byte
 //
 //go:embed policy_test/cases/*.json policy_test/worlds/*.json
 var Incidents embed.FS
+
+// Schemas are the published JSON Schemas of what the program reads and writes: docs/schemas/NAME.json.
+//
+//go:embed docs/schemas/*.json
+var Schemas embed.FS

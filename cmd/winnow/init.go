@@ -76,7 +76,12 @@ func (a *app) initFolder(dir string) error {
 
 // writeNew makes all of the files in the folder, or makes nothing. It overwrites nothing and leaves the folder through no link, also when
 // another program puts something there meanwhile.
-func writeNew(dir string, files map[string][]byte) (err error) {
+func writeNew(dir string, files map[string][]byte) error { return writeFiles(dir, files, false) }
+
+// writeMore is writeNew in a folder that may have some of the folders already.
+func writeMore(dir string, files map[string][]byte) error { return writeFiles(dir, files, true) }
+
+func writeFiles(dir string, files map[string][]byte, more bool) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
@@ -95,6 +100,7 @@ func writeNew(dir string, files map[string][]byte) (err error) {
 			switch err := root.Mkdir(folder, 0o755); {
 			case err == nil:
 				made = append(made, folder)
+			case more && errors.Is(err, fs.ErrExist):
 			case !slices.Contains(made, folder):
 				return err
 			}

@@ -11,7 +11,7 @@ import (
 func newPolicy(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",
-		Short: "Check, test, compare, replay and ship policies",
+		Short: "Write, check, test, compare, replay and ship policies",
 		Args:  cobra.ArbitraryArgs, // cobra would print the help and exit with 0
 		RunE: func(cmd *cobra.Command, given []string) error {
 			if len(given) == 0 {
@@ -25,8 +25,8 @@ func newPolicy(a *app) *cobra.Command {
 		},
 	}
 	cmd.AddCommand(
-		newPolicyCheck(a), newPolicyTest(a), newPolicyFmt(a), newPolicyDiff(a), newPolicyReplay(a),
-		newPolicyBundle(a), newPolicyVerify(a), newPolicyPull(a), newPolicyPromote(a), newPolicyTry(a),
+		newPolicyNew(a), newPolicyCheck(a), newPolicyTest(a), newPolicyFmt(a), newPolicyTry(a), newPolicyDiff(a), newPolicyReplay(a),
+		newPolicyPromote(a), newPolicyBundle(a), newPolicyVerify(a), newPolicyPull(a), newPolicySchema(a),
 	)
 	return cmd
 }

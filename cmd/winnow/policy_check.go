@@ -264,6 +264,9 @@ func (a *app) refusalsText(w io.Writer, rs []policy.Refusal, colour func(string)
 		fmt.Fprintf(w, "%s: %s %s\n", a.paint.Bold(spot(r)), colour(text.Clean(r.Problem)), a.paint.Dim("["+r.Class+"]"))
 		if r.Text != "" {
 			fmt.Fprintf(w, "    %s\n", text.Clean(r.Text))
+			if r.At > 0 && text.Clean(r.Text) == r.Text { // else the columns are not those of the file
+				fmt.Fprintf(w, "    %s%s\n", strings.Repeat(" ", r.At-1), colour("^"))
+			}
 		}
 		fmt.Fprintf(w, "  %s\n", text.Clean(r.Fix))
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -39,6 +40,8 @@ func newPolicyTest(a *app) *cobra.Command {
 		Long: `Test runs the rules called test_... in the files of folders of policies, as "opa test" does and with its verdicts. The embedded policies lie beside, so that
 a test may import data.policies.lib; a package that a folder has too is taken from the folder. --no-embedded-policy leaves them out. Without FOLDER
 it tests the policies of the configuration.
+
+A file of YAML or JSON below cases/ in such a folder is a case: a whole machine with what has to be decided on it. The embedded policies and yours together decide it.
 
 Tests run in a process of their own: they reach no network, no environment and no file, and one that never ends is ended and has failed.
 
@@ -96,7 +99,7 @@ func (a *app) policyTest(ctx context.Context, folders []string, f testFlags) err
 	if err != nil {
 		return err
 	}
-	sources, err := readTrees(ctx, policy.LoadOptions{Trees: trees, Tests: true, Data: true})
+	sources, err := readTrees(ctx, policy.LoadOptions{Trees: trees, Tests: true, Data: true, Cases: true})
 	if err != nil {
 		return err
 	}
@@ -118,7 +121,20 @@ func (a *app) policyTest(ctx context.Context, folders []string, f testFlags) err
 		}
 		return codeError{code: report.ExitUsage}
 	}
-	doc.Problem = f.problem(doc)
+	if cases := sources.Cases(); len(cases) > 0 {
+		results, err := a.testCases(ctx, trees, cases, f)
+		doc.Tests = append(doc.Tests, results...)
+		if err != nil {
+			if doc.Problems, err = asRefusals(err); err != nil {
+				return err
+			}
+			doc.Problem = fmt.Sprintf("the policies do not load as a whole, so that %s not decided", text.Plural(len(cases)-len(results), "case")+was(len(cases)-len(results)))
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted after %s; the rest was not run", text.Plural(len(doc.Tests), "test"))
+		}
+	}
+	doc.Problem = cmp.Or(doc.Problem, f.problem(doc))
 	doc.OK = doc.Problem == "" && !slices.ContainsFunc(doc.Tests, func(r tester.Result) bool { return !r.Passed() })
 	if err := a.written(ctx, func(a *app) error { return a.showTests(doc, f.verbose) }); err != nil {
 		return err
@@ -127,6 +143,13 @@ func (a *app) policyTest(ctx context.Context, folders []string, f testFlags) err
 		return codeError{code: report.ExitFailed}
 	}
 	return nil
+}
+
+func was(n int) string {
+	if n == 1 {
+		return " was"
+	}
+	return " were"
 }
 
 // problem is why a run of tests is not in order although no test failed.
@@ -229,6 +252,9 @@ func testSuites(doc report.PolicyTest) []junit.Suite {
 
 // notTrue says of a test that failed where.
 func notTrue(r tester.Result) string {
+	if r.Message != "" { // a case says more than a line
+		return text.Clean(r.Message)
+	}
 	if r.At == 0 {
 		return "the test is not true"
 	}
@@ -237,6 +263,9 @@ func notTrue(r tester.Result) string {
 
 // cutName parts the whole name of a test into package and name.
 func cutName(name string) (pkg, test string) {
+	if c, ok := strings.CutPrefix(name, casePrefix); ok {
+		return strings.TrimSuffix(casePrefix, "/"), plain.Line(c)
+	}
 	i := strings.LastIndex(name, ".test_")
 	if i < 0 {
 		i = strings.LastIndex(name, ".")

@@ -57,6 +57,7 @@ func TestScripts(t *testing.T) {
 			"opa":        opaCmd,
 			"opaserve":   opaServes,
 			"fill":       fill,
+			"page":       pageCmd,
 		},
 		Condition: func(cond string) (bool, error) {
 			if cond == "root" {
@@ -99,6 +100,11 @@ func setUpScript(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("WORLDS", worlds)
+	schemas, err := filepath.Abs("../../policies/schemas")
+	if err != nil {
+		return err
+	}
+	env.Setenv("SCHEMAS", schemas)
 	if err := writeOut(env.WorkDir, strings.NewReplacer("$WORK", env.WorkDir, "$MARKER", "WINNOW_"+strings.ToUpper(mark), "$MARK", mark)); err != nil {
 		return err
 	}

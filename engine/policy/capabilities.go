@@ -35,3 +35,8 @@ func knownBuiltin(name string) bool {
 	_, ok := ast.BuiltinMap[name]
 	return ok
 }
+
+// IsWord reports whether a name means something in Rego already: a keyword, a document, a built-in.
+func IsWord(name string) bool {
+	return ast.IsKeyword(name) || knownBuiltin(name) || slices.Contains([]string{"input", "data", "contains", "every", "if", "in"}, name)
+}

@@ -90,7 +90,7 @@ func TestLoadRefuses(t *testing.T) {
 		place string
 		says  []string
 	}{
-		"a syntax error":                   {rules.Objection("input.kind := := 1"), mine + ":4", []string{"syntax"}},
+		"a syntax error":                   {rules.Objection("input.kind := := 1"), mine + ":4", []string{":= is not expected here"}},
 		"an unknown field":                 {rules.Objection("input.dir.naem == \"\""), mine + ":4", []string{"input.dir.naem", "did you mean name?"}},
 		"an unknown field at the top":      {rules.Objection("input.hodl"), mine + ":4", []string{"input.hodl", "did you mean hold?"}},
 		"an unknown field of a local":      {rules.Objection("d := input.dir.git\n\td.locket == true"), mine + ":5", []string{"locket", "did you mean locked?"}},
@@ -107,8 +107,8 @@ func TestLoadRefuses(t *testing.T) {
 		"an unknown function":              {rules.Objection("nosuch(1)"), mine + ":4", []string{"undefined function nosuch", "define"}},
 		"an unknown rule":                  {rules.Objection("data.policies.lib.nosuch.rule"), mine + ":4", []string{"data.policies.lib.nosuch.rule is not defined"}},
 		"other data":                       {rules.Objection("data.mine.list[_]"), mine + ":4", []string{"data.mine.list", "not defined"}},
-		"an unused variable":               {rules.Objection("x := 1"), mine + ":4", []string{"x", "unused"}},
-		"a number with a text":             {rules.Objection(`input.age == "old"`), mine + ":4", []string{"match error"}},
+		"an unused variable":               {rules.Objection("x := 1"), mine + ":4", []string{"x gets a value that nothing uses"}},
+		"a number with a text":             {rules.Objection(`input.age == "old"`), mine + ":4", []string{"different types", "left is a number, right is a text"}},
 		"a with":                           {rules.Objection(`input.kind == "dir" with input.kind as "tab"`), mine + ":4", []string{"with"}},
 		"sprintf where it keeps":           {rules.Objection(`sprintf("%s", [input.label]) == ""`), mine + ":4", []string{"sprintf", "template string"}},
 		"a not where it reaps":             {rules.Finding("not input.dir.symlink"), reap + ":6", []string{"not in a rule that reaps"}},
@@ -120,7 +120,7 @@ func TestLoadRefuses(t *testing.T) {
 		},
 		"a manifest that is none":    {map[string]string{".manifest": "{", "lib/x/x.rego": "package policies.lib.x\n"}, "my/.manifest", []string{"read manifest"}},
 		"a package that nobody asks": {map[string]string{"guard/x/x.rego": "package policies.guard.x\n"}, "my/guard/x/x.rego:1", []string{"nothing asks package policies.guard.x", "move the file to lib/x/"}},
-		"a kind that there is not":   {map[string]string{"reap/files/x/x.rego": "package policies.reap.files.x\n"}, "my/reap/files/x/x.rego:1", []string{"nothing asks"}},
+		"a kind that there is not":   {map[string]string{"reap/files/x/x.rego": "package policies.reap.files.x\n"}, "my/reap/files/x/x.rego:1", []string{"files is no kind; kinds are tabs, sessions"}},
 		"a rule in the root": {
 			map[string]string{"mine.rego": rules.Objection("true")["protect/mine/mine.rego"]}, "my/mine.rego:1", []string{"move the file to protect/mine/, and write package policies.protect.mine"},
 		},
@@ -138,7 +138,7 @@ func TestLoadRefuses(t *testing.T) {
 		"a package without in_scope":     {map[string]string{"reap/dirs/mine/mine.rego": "package policies.reap.dirs.mine\n\nfindings contains {\"rule\": \"reap.dirs.mine\", \"message\": \"\", \"evidence\": {}}\n"}, reap + ":1", []string{"no rule in_scope"}},
 		"objections that are no set":     {map[string]string{"protect/mine/mine.rego": "package policies.protect.mine\n\nobjections := {1}\n"}, mine + ":3", []string{"not a set of reasons"}},
 		"objections of something else":   {map[string]string{"protect/mine/mine.rego": "package policies.protect.mine\n\nobjections contains \"no\"\n"}, mine + ":3", []string{"not written as a reason"}},
-		"a reason without a message":     {map[string]string{"protect/mine/mine.rego": "package policies.protect.mine\n\nobjections contains {\"rule\": \"protect.mine\", \"evidence\": {}}\n"}, mine + ":3", []string{"a reason with evidence, rule"}},
+		"a reason without a message":     {map[string]string{"protect/mine/mine.rego": "package policies.protect.mine\n\nobjections contains {\"rule\": \"protect.mine\", \"evidence\": {}}\n"}, mine + ":3", []string{"a reason without message"}},
 		"a rule that is not its package": {map[string]string{"protect/mine/mine.rego": "package policies.protect.mine\n\nobjections contains {\"rule\": \"protect.held\", \"message\": \"\", \"evidence\": {}}\n"}, mine + ":3", []string{`rule "protect.held" is not its package`}},
 		"in_scope that is a number":      {map[string]string{"reap/dirs/mine/mine.rego": strings.Replace(rules.Finding("true")["reap/dirs/mine/mine.rego"], "in_scope if", "in_scope := 7 if", 1)}, reap + ":3", []string{"in_scope"}},
 		"an object built key by key":     {map[string]string{"lib/x/x.rego": "package policies.lib.x\n\nby_id[e.id] := e if some e in input.entries\n"}, "my/lib/x/x.rego:3", []string{"key by key"}},
@@ -156,7 +156,7 @@ func TestLoadRefuses(t *testing.T) {
 		"one whose guard always holds":   {disguised("[x | x := input.age] != [1]\n\t$\"{input.age}\" != \"\"\n\tcount(_old) == 0"), reap + ":8", []string{"input.age is missing"}},
 		"one of elements":                {disguised("count(input.holders) > 0\n\tcount(_using) == 0"), reap + ":7", []string{"holder.name is missing"}},
 		"one of another package's rule":  {disguised("count(_shaped) == 0"), reap + ":6", []string{"data.policies.lib.x.shapes is missing"}},
-		"rules that need each other":     {map[string]string{"lib/x/x.rego": "package policies.lib.x\n\na if b\n\nb if a\n"}, "my/lib/x/x.rego:3", []string{"recursive"}},
+		"rules that need each other":     {map[string]string{"lib/x/x.rego": "package policies.lib.x\n\na if b\n\nb if a\n"}, "my/lib/x/x.rego:3", []string{"a rule needs itself: lib.x.a -> lib.x.b -> lib.x.a"}},
 		"an empty tree":                  {nil, "my", []string{"no policies in it"}},
 	}
 	for name, c := range cases {

@@ -3,14 +3,15 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
-// far is how many single-character edits away a name may be to be offered as what was meant.
-const far = 4
+// farthest is how many single-character edits away a name may be to be offered as what was meant, near how many to be offered alone.
+const farthest, near = 4, 2
 
 // fromOPA turns the parser's and compiler's errors into refusals that say what to do.
 func fromOPA(file string, err error) Refusals {
@@ -28,6 +29,8 @@ func fromOPA(file string, err error) Refusals {
 		}
 		if problem, ok := problemOf(e); ok {
 			r.Problem = problem
+		} else if problem, fix := said(e); problem != "" {
+			r.Problem, r.Fix = problem, fix
 		}
 		refused = append(refused, r)
 	}
@@ -80,18 +83,30 @@ func fix(e *ast.Error) string {
 		if knownBuiltin(name) {
 			return instead(name)
 		}
-		return "define the function, or import the package that does"
+		return meantBuiltin(name) + "define the function, or import the package that does"
 	}
-	switch e.Code {
-	case ast.ParseErr:
-		return "correct the syntax; opa check shows it too"
-	case ast.TypeErr:
-		return "compare and pass values of one type; the input document is described in schemas/subject.json"
-	case ast.RecursionErr:
-		return "rules may not depend on themselves"
-	default:
-		return "correct the rule; opa check --strict shows it too"
+	return "correct the rule; opa check --strict shows it too"
+}
+
+// meantBuiltin is the built-in that may have been meant by a name, as the beginning of a sentence; "" for none.
+func meantBuiltin(name string) string {
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	best, least := "", farthest
+	for _, b := range builtins {
+		if strings.HasPrefix(b, "internal.") {
+			continue
+		}
+		if b[strings.LastIndexByte(b, '.')+1:] == last {
+			return fmt.Sprintf("did you mean %s? Else ", b)
+		}
+		if d := levenshtein.ComputeDistance(name, b); d < least && d <= len(name)/3 {
+			best, least = b, d
+		}
 	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %s? Else ", best)
 }
 
 func notAllowed(name string) string {
@@ -110,7 +125,7 @@ func instead(name string) string {
 	case name == "opa.runtime":
 		return "parameters come from input.config"
 	default:
-		return "use one of those that are allowed: " + strings.Join(builtins, " ")
+		return "use one of those that are allowed: " + strings.Join(slices.DeleteFunc(slices.Clone(builtins), func(b string) bool { return strings.HasPrefix(b, "internal.") }), " ")
 	}
 }
 
@@ -137,22 +152,27 @@ func unknownField(e *ast.Error) (field, names string, ok bool) {
 	written := text(ref[at].Value)
 	field = ref[:at+1].String()
 	if len(oneOf) == 0 {
-		return field, fmt.Sprintf("%s has no fields; see schemas/subject.json", ref[:at]), true
+		return field, fmt.Sprintf("%s has no fields: it is a single value", ref[:at]), true
 	}
 	return field, nearest(written, oneOf), true
 }
 
 func nearest(written string, oneOf []ast.Value) string {
 	best, all := "", make([]string, len(oneOf))
-	least := far + 1
+	least := farthest + 1
+	far := func(n int) int { return max(n-len(written), len(written)-n) }
 	for i, v := range oneOf {
 		all[i] = text(v)
-		if d := levenshtein.ComputeDistance(written, all[i]); d < least {
+		d := levenshtein.ComputeDistance(written, all[i])
+		if d < least && d < len(written) || d == least && best != "" && far(len(all[i])) < far(len(best)) { // idel is idle, and not id
 			best, least = all[i], d
 		}
 	}
 	if best == "" {
 		return "it has " + strings.Join(all, ", ")
+	}
+	if least <= near && 2*least <= len(written) {
+		return fmt.Sprintf("did you mean %s?", best)
 	}
 	return fmt.Sprintf("did you mean %s? It has %s", best, strings.Join(all, ", "))
 }

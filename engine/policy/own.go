@@ -116,7 +116,7 @@ func shown(v any) string {
 	case string:
 		return fmt.Sprintf("%q", x)
 	}
-	return fmt.Sprintf("%.100v", v)
+	return shorten(fmt.Sprint(v), 100)
 }
 
 var parameterName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)

@@ -74,7 +74,7 @@ func TestWrongParametersAreRefused(t *testing.T) {
 	}{
 		"misspelt in the rule":      {own(after, "input.idle >= input.config.own.afterr"), "did you mean after?"},
 		"declared by no rule":       {rules.Finding("input.idle >= input.config.own.after"), "no rule declares input.config.own.after"},
-		"a text for a number":       {own(after, `input.config.own.after == "3d"`), "match error"},
+		"a text for a number":       {own(after, `input.config.own.after == "3d"`), "left is a number, right is a text"},
 		"read by a computed name":   {own(after, `some name in ["after"]`+"\n\tinput.idle >= input.config.own[name]"), "is no single parameter"},
 		"read as a whole":           {own(after, "count(input.config.own) == 1"), "is no single parameter"},
 		"read through a local":      {own(after, "c := input.config\n\tinput.idle >= c.own.afterr"), "did you mean after?"},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"winnow/engine/snapshot"
@@ -137,6 +138,10 @@ func (m module) folder() Refusals {
 		have = append(have, text(t.Value))
 	}
 	if !gathered(want[1:]) { // and no other package would be asked in that folder either
+		if len(have) == 4 && have[0] == root && have[1] == "reap" && slices.Equal(have, want) {
+			return Refusals{m.refuse(ClassPlace, at, fmt.Sprintf("%s is no kind; kinds are %s", have[2], strings.Join(kindFolders(), ", ")),
+				fmt.Sprintf("move the file to reap/%[1]s/%[2]s/, and write package %[3]s.reap.%[1]s.%[2]s in it", m.kindMeant(have[2]), have[3], root))}
+		}
 		to := m.home(have[1:])
 		return Refusals{m.refuse(ClassPlace, at, fmt.Sprintf("nothing asks package %s in folder %s", written, path.Dir(m.file.Path)),
 			fmt.Sprintf("move the file to %s/, and write package %s.%s in it%s", to, root, strings.ReplaceAll(to, "/", "."), kindsHint(to)))}
@@ -177,11 +182,30 @@ func kindsHint(folder string) string {
 	if !strings.Contains(folder, anyKind) {
 		return ""
 	}
-	var folders []string
+	return "; " + anyKind + " is one of " + strings.Join(kindFolders(), ", ")
+}
+
+// kindFolders are the folders below reap.
+func kindFolders() (folders []string) {
 	for _, k := range snapshot.Kinds {
 		folders = append(folders, k.Folders()...)
 	}
-	return "; " + anyKind + " is one of " + strings.Join(folders, ", ")
+	return folders
+}
+
+// kindMeant is the folder of a kind that was meant by another name: the kind's own name, or one that is near; else what the rules speak of.
+func (m module) kindMeant(written string) string {
+	for _, k := range snapshot.Kinds {
+		if written == k.Name {
+			return k.Plural
+		}
+	}
+	for _, f := range kindFolders() {
+		if levenshtein.ComputeDistance(written, f) <= near {
+			return f
+		}
+	}
+	return m.plural()
 }
 
 // home is the folder in which a file's rules would be asked: that of its package where something asks that, else one by the file's
@@ -280,6 +304,23 @@ func (m module) form(r *ast.Rule, family, id string) Refusals {
 	return nil
 }
 
+// lacks says what of a reason is missing, and what is too much.
+func lacks(keys []string) string {
+	var words []string
+	want := []string{"rule", "message", "evidence"}
+	for _, k := range want {
+		if !slices.Contains(keys, k) {
+			words = append(words, "without "+k)
+		}
+	}
+	for _, k := range keys {
+		if !slices.Contains(want, k) {
+			words = append(words, "with an unknown "+k)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
 func isTrue(r *ast.Rule) bool {
 	v := r.Head.Value
 	return v != nil && (v.Equal(ast.InternedBooleanTrue) || r.Default && v.Equal(ast.InternedBooleanFalse))
@@ -297,7 +338,7 @@ func (m module) reason(r *ast.Rule, id string) Refusals {
 	o.Foreach(func(k, _ *ast.Term) { keys = append(keys, text(k.Value)) })
 	slices.Sort(keys)
 	if !slices.Equal(keys, []string{"evidence", "message", "rule"}) {
-		return Refusals{m.refuse(ClassReason, r.Location, fmt.Sprintf("a reason with %s", strings.Join(keys, ", ")), fix)}
+		return Refusals{m.refuse(ClassReason, r.Location, fmt.Sprintf("a reason %s", lacks(keys)), fix)}
 	}
 	if rule := o.Get(ast.StringTerm("rule")); !rule.Equal(ast.StringTerm(id)) {
 		return Refusals{m.refuse(ClassReason, r.Location, fmt.Sprintf("rule %s is not its package", rule), fix)}

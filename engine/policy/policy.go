@@ -25,6 +25,8 @@ type LoadOptions struct {
 	Trees []Tree
 	// Tests also reads the tests of the trees that are not Beside, Data the files of data that such tests may read. A policy is built without either.
 	Tests, Data bool
+	// Cases also reads the cases of the trees that are not Beside: see Sources.Cases.
+	Cases bool
 }
 
 // Policy is a set of policies that was loaded: parsed, checked and compiled. It is read-only.
@@ -161,11 +163,32 @@ func (s *Sources) shown(refused Refusals) Refusals {
 		}
 	}
 	for i, r := range refused {
-		if text, ok := line(files[r.File], r.Line); ok {
+		text, ok := line(files[r.File], r.Line)
+		for !ok && r.Class == ClassSyntax && r.Line > 1 { // the parser means the end, behind the last line that there is
+			r.Line, r.Column = r.Line-1, 0
+			if text, ok = line(files[r.File], r.Line); ok {
+				refused[i].Line, refused[i].Column = r.Line, 0
+			}
+		}
+		if ok {
 			refused[i].Text = shorten(strings.ToValidUTF8(text, "\uFFFD"), maxText)
+			refused[i].At = r.Column - indent(files[r.File], r.Line)
+			if refused[i].At < 1 || refused[i].At > len(refused[i].Text) {
+				refused[i].At = 0
+			}
 		}
 	}
 	return refused
+}
+
+// indent is how many characters of space a line begins with.
+func indent(data []byte, row int) int {
+	for line := range bytes.Lines(data) {
+		if row--; row == 0 {
+			return len(line) - len(bytes.TrimLeft(line, " \t"))
+		}
+	}
+	return 0
 }
 
 // maxErrors is how many errors one run of the compiler gives.
@@ -178,7 +201,7 @@ const maxText = 300
 func rename(trees []*read) {
 	taken := map[string]bool{}
 	for _, t := range trees {
-		for _, files := range [][]File{t.files, t.tests, t.data} {
+		for _, files := range [][]File{t.files, t.tests, t.data, t.cases} {
 			for i := range files {
 				f := &files[i]
 				if taken[f.Name] {
@@ -253,7 +276,7 @@ func (s *Sources) compile(ctx context.Context, modules []module, own map[string]
 	}
 	p.compiler = c
 	p.rules = p.describe(modules)
-	return p, slices.Concat(p.incomplete(s.trees), dangling(c, modules), s.idle(modules, p.rules))
+	return p, slices.Concat(p.incomplete(s.trees), dangling(c, modules), s.idle(modules, p.rules), mixed(c, modules, snapshot.KindNames()))
 }
 
 // lenient is what the compiler says besides when it is not strict: what only the strict one refuses comes before the check of types, and hides what that

@@ -2,6 +2,8 @@ package policy
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 )
@@ -18,7 +20,7 @@ func dangling(c *ast.Compiler, modules []module) Refusals {
 				return false
 			}
 			seen[r.String()] = true
-			refused = append(refused, m.refuse(ClassUndefined, r[0].Location, fmt.Sprintf("%s is not defined", r), "define the rule, or correct the name or the import"))
+			refused = append(refused, m.refuse(ClassUndefined, r[0].Location, fmt.Sprintf("%s is not defined", r), siblings(c, r)+"define the rule, or correct the name or the import"))
 			return false
 		})
 	}
@@ -41,4 +43,32 @@ func defined(c *ast.Compiler, r ast.Ref) bool {
 		return true
 	}
 	return false
+}
+
+// siblings are the rules of the package that a reference leads into, as the beginning of a sentence: the one that may have been meant, or all. It is
+// empty where there is no such package.
+func siblings(c *ast.Compiler, r ast.Ref) string {
+	fixed := r.ConstantPrefix()
+	for n := len(fixed) - 1; n > 2; n-- {
+		node := c.RuleTree.Find(fixed[:n])
+		if node == nil {
+			continue
+		}
+		var names []ast.Value
+		for _, child := range node.Children {
+			if name := text(child.Key); !strings.HasPrefix(name, "_") {
+				names = append(names, child.Key)
+			}
+		}
+		if len(names) == 0 {
+			return ""
+		}
+		slices.SortFunc(names, ast.Value.Compare)
+		words := nearest(text(fixed[n].Value), names)
+		if !strings.HasSuffix(words, "?") {
+			words += ";"
+		}
+		return strings.Replace(words, "it has", fixed[:n].String()+" has", 1) + " "
+	}
+	return ""
 }

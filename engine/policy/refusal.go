@@ -18,6 +18,8 @@ type Refusal struct {
 	Column int    `json:"column,omitempty"`
 	// Text is that line, without the space around it.
 	Text string `json:"text,omitempty"`
+	// At is where in Text the problem begins, counted from 1; 0 is unknown.
+	At int `json:"at,omitempty"`
 	// Problem says what is wrong, Fix what to do about it.
 	Problem string `json:"problem"`
 	Fix     string `json:"fix"`
@@ -69,7 +71,7 @@ func (rs Refusals) Sorted() Refusals {
 		if a.Worst != b.Worst {
 			return map[bool]int{true: -1, false: 1}[a.Worst]
 		}
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Problem, b.Problem), cmp.Compare(a.Column, b.Column))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Problem, b.Problem))
 	})
 	type same struct {
 		file, problem string

@@ -61,10 +61,10 @@ type read struct {
 	tree     Tree
 	files    []File // .rego, the manifest and the exceptions, by path
 	manifest manifest
-	// tests and data are read only where LoadOptions says so; passed are the files and folders that nobody reads.
-	tests, data []File
-	passed      []string
-	exceptions  []subject.Exception
+	// tests, data and cases are read only where LoadOptions says so; passed are the files and folders that nobody reads.
+	tests, data, cases []File
+	passed             []string
+	exceptions         []subject.Exception
 }
 
 func (r *read) policies() []File {
@@ -91,6 +91,7 @@ func ReadFiles(ctx context.Context, t Tree, tests bool) ([]File, error) {
 // OPA would load.
 func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, Refusals) {
 	r := &read{tree: t, manifest: manifest{Roots: []string{root}}}
+	data := "" // the last file of data
 	err := fs.WalkDir(t.FS, ".", func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -110,7 +111,7 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 				return fs.SkipDir
 			}
 			if hidden {
-				if d.Name() != ".git" {
+				if d.Name() != ".git" && p != editorFolder {
 					r.passed = append(r.passed, path.Join(t.Prefix, p)+"/")
 				}
 				return fs.SkipDir
@@ -133,28 +134,32 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 			return r.readFile(p, &r.tests, left)
 		case p == manifestName || p == ExceptionsName || strings.HasSuffix(p, ".rego"):
 			return r.readFile(p, &r.files, left)
+		case isCase(p):
+			if !o.Cases || t.Beside {
+				return nil
+			}
+			return r.readFile(p, &r.cases, left)
 		case IsExceptions(p) && !hidden:
 			return misplacedExceptions(p)
 		case o.Data && !t.Beside && isData(p) && !hidden:
 			return r.readFile(p, &r.data, left)
 		case IsData(p) && !t.Beside:
+			data = p
 			return r.readData(p, left)
 		}
-		if !hidden {
+		if !hidden && p != editorInput {
 			r.passed = append(r.passed, path.Join(t.Prefix, p))
 		}
 		return nil
 	})
 	var refused Refusals
-	if err != nil {
-		class := ClassRead
-		if errors.Is(err, errData) {
-			class = ClassData
-		}
-		if errors.Is(err, errExceptions) {
-			class = ClassException
-		}
-		refused = append(refused, Refusal{Class: class, File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
+	switch {
+	case errors.Is(err, errData):
+		refused = append(refused, Refusal{Class: ClassData, File: path.Join(t.Prefix, data), Problem: errData.Error(), Fix: dataFix})
+	case errors.Is(err, errExceptions):
+		refused = append(refused, Refusal{Class: ClassException, File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
+	case err != nil:
+		refused = append(refused, Refusal{Class: ClassRead, File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
 	}
 	refused = append(refused, r.readManifest()...)
 	refused = append(refused, r.readExceptions()...)
@@ -162,6 +167,28 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 		refused = append(refused, Refusal{Class: ClassEmpty, File: t.place(), Problem: "no policies in it", Fix: "name a folder that holds .rego files or " + ExceptionsName + ", or leave it out"})
 	}
 	return r, refused
+}
+
+// What lies in a tree for other programs, and is passed over without a word: Regal's configuration, and the document that its language server
+// completes from.
+const (
+	editorFolder = ".regal"
+	editorInput  = "input.json"
+)
+
+// casesFolder is the folder of a tree in which cases lie, each a file that says of a whole machine what has to be decided on it.
+const casesFolder = "cases"
+
+// isCase reports whether a file is one of a tree's cases. OPA reads them as data, which the tests in Rego have no use for.
+func isCase(p string) bool { return strings.HasPrefix(p, casesFolder+"/") && isData(p) }
+
+// Cases are the cases that were read with LoadOptions.Cases, in the order of their paths. They go to no other process with Send.
+func (s *Sources) Cases() []File {
+	var out []File
+	for _, t := range s.trees {
+		out = append(out, t.cases...)
+	}
+	return out
 }
 
 // isData reports whether a file is one of those that OPA reads as data.
@@ -187,6 +214,9 @@ func IsData(p string) bool {
 
 var errData = errors.New("rules here cannot read data")
 
+// dataFix is what to do with data.
+const dataFix = "write its values as parameters (rules.own in config.yaml) or as a rule of a package policies.lib.NAME, and remove the file"
+
 // CheckData refuses data: the rules here see one candidate and the configuration, and no other document. What OPA's tools write where there
 // is no data is in order. Nothing is parsed but JSON, and of that one level.
 func CheckData(p string, data []byte) error {
@@ -198,7 +228,7 @@ func CheckData(p string, data []byte) error {
 	if path.Ext(p) == ".json" && json.Unmarshal(data, &fields) == nil && len(fields) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: %w: write its values as parameters (rules.own in config.yaml) or as a rule of a package policies.lib.NAME, and remove the file", p, errData)
+	return fmt.Errorf("%s: %w: %s", p, errData, dataFix)
 }
 
 func (r *read) readFile(p string, to *[]File, left *budget) error {

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"winnow"
+	"winnow/cmd/winnow/config"
+	"winnow/cmd/winnow/scaffold"
+	"winnow/cmd/winnow/text"
+	"winnow/engine/subject"
+)
+
+// inputSchema is the name of the schema of what rules read, which is published beside them.
+const inputSchema = "input"
+
+func newPolicySchema(a *app) *cobra.Command {
+	var example bool
+	cmd := &cobra.Command{
+		Use:   "schema [NAME]",
+		Short: "Write a JSON Schema: of config.yaml, of what rules read, of what commands print",
+		Long: `Schema writes the JSON Schema of that name, for editors and for programs that check documents. Without NAME it lists the names: config is
+config.yaml, input what a rule reads below "input.", and the others are what commands print as JSON. It reads no network and no file.
+
+With --example, "input" is written as a document with every field, each empty. Regal's language server completes what comes after "input." from it,
+where it is called input.json and lies in the folder of policies or above.`,
+		Example: `  winnow policy schema config > ~/.config/winnow/config.schema.json
+  winnow policy schema input --example > mine/input.json`,
+		Args: args(cobra.MaximumNArgs(1)),
+		RunE: func(_ *cobra.Command, given []string) error { return a.policySchema(given, example) },
+		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(given) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return schemaNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	cmd.Flags().BoolVar(&example, "example", false, "write a document with every field in the place of the schema of input")
+	return cmd
+}
+
+// schemaNames are the names of all schemas, sorted.
+func schemaNames() []string {
+	files, err := fs.Glob(winnow.Schemas, "docs/schemas/*.json")
+	if err != nil {
+		panic(err) // the pattern is ours
+	}
+	names := []string{inputSchema}
+	for _, f := range files {
+		names = append(names, strings.TrimSuffix(path.Base(f), ".json"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (a *app) policySchema(given []string, example bool) error {
+	names := schemaNames()
+	if len(given) == 0 {
+		if example {
+			return config.Mistakef("--example is of the schema input: winnow policy schema input --example")
+		}
+		return list(a, names, func(w io.Writer) { fmt.Fprintln(w, strings.Join(names, "\n")) })
+	}
+	name := given[0]
+	if example && name != inputSchema {
+		return config.Mistakef("--example: there is an example of %s alone, and not of %s", inputSchema, text.Quote(name))
+	}
+	var data []byte
+	var err error
+	switch {
+	case example:
+		data, err = scaffold.Example()
+	case name == inputSchema:
+		data = subject.JSONSchema()
+	default:
+		data, err = winnow.Schemas.ReadFile("docs/schemas/" + name + ".json")
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) {
+		return config.Mistakef("there is no schema %s%s; winnow policy schema lists all", text.Quote(name), text.Hint(name, names))
+	}
+	if err != nil {
+		return err
+	}
+	_, err = a.out.Write(data)
+	return err
+}

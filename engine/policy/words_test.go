@@ -1,0 +1,85 @@
+package policy_test
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"winnow/engine/policy"
+	"winnow/policies"
+	"winnow/testkit/rules"
+)
+
+var update = flag.Bool("update", false, "write testdata/refusals.txtar again")
+
+// TestRefusalsAreInWords holds what is said of wrong rules to a file that people read: the place, the problem, the line with a mark below it, and what
+// to do.
+func TestRefusalsAreInWords(t *testing.T) {
+	t.Parallel()
+	const golden = "testdata/refusals.txtar"
+	archive, err := txtar.ParseFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trees, order, want := map[string]map[string]string{}, []string{}, map[string]string{}
+	for _, f := range archive.Files {
+		name, file, _ := strings.Cut(f.Name, "/")
+		if file == "want" {
+			order, want[name] = append(order, name), string(f.Data)
+			continue
+		}
+		if trees[name] == nil {
+			trees[name] = map[string]string{}
+		}
+		trees[name][file] = string(f.Data)
+	}
+	if len(order) < 40 {
+		t.Fatalf("only %d wrong rules", len(order))
+	}
+	for i, f := range archive.Files {
+		name, file, _ := strings.Cut(f.Name, "/")
+		if file != "want" {
+			continue
+		}
+		_, err := policy.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{
+			{Name: "embedded", FS: policies.Files}, {Name: "mine", FS: rules.Tree(trees[name]), Prefix: "mine"},
+		}})
+		have := words(t, err)
+		if diff := cmp.Diff(want[name], have); diff != "" && !*update {
+			t.Errorf("%s (-want +have):\n%s", name, diff)
+		}
+		archive.Files[i].Data = []byte(have)
+	}
+	if *update {
+		if err := os.WriteFile(golden, txtar.Format(archive), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// words are refusals as winnow policy check shows them.
+func words(t *testing.T, err error) string {
+	t.Helper()
+	var b strings.Builder
+	refused := policy.Refusals(nil)
+	if !errors.As(err, &refused) {
+		t.Fatalf("no refusal: %v", err)
+	}
+	for _, r := range refused {
+		fmt.Fprintf(&b, "%s:%d:%d: %s [%s]\n", r.File, r.Line, r.Column, r.Problem, r.Class)
+		if r.Text != "" {
+			fmt.Fprintf(&b, "    %s\n", r.Text)
+		}
+		if r.At > 0 {
+			fmt.Fprintf(&b, "    %s^\n", strings.Repeat(" ", r.At-1))
+		}
+		fmt.Fprintf(&b, "  %s\n", r.Fix)
+	}
+	return b.String()
+}
