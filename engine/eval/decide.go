@@ -43,29 +43,47 @@ type Failure struct {
 // Decide judges every candidate of a snapshot. An evaluation that fails spares its candidate and is listed; the error is only
 // for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
 func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
-	return e.DecideLook(ctx, look(s, c, e.plan))
+	l := joined(s, c, e.plan)
+	answers, err := e.answers(ctx, l, e.ids(l), false)
+	if err != nil {
+		return Result{}, err
+	}
+	return e.result(l, answers), nil
 }
 
-// DecideLook is Decide of a snapshot that was joined before.
-func (e *Engine) DecideLook(ctx context.Context, l *Look) (Result, error) {
-	j, s, c := l.joined, l.snapshot, l.config
-	out := Result{Seen: map[string]int{}, Veil: j.Veil(), AgentSessions: j.AgentSessions(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels)}
-	var ids []string
+// ids are the candidates of the kinds that some rule is about.
+func (e *Engine) ids(l *look) (out []string) {
 	for _, kind := range snapshot.Kinds {
-		of := j.IDs(kind.Name)
-		out.Seen[kind.Name] = len(of)
 		if _, asked := e.kinds[kind.Name]; asked {
-			ids = append(ids, of...)
+			out = append(out, l.joined.IDs(kind.Name)...)
 		}
+	}
+	return out
+}
+
+// answers are those to the questions of these candidates, in their order; rest asks those rules alone that a pair asks.
+func (e *Engine) answers(ctx context.Context, l *look, ids []string, rest bool) ([]answer, error) {
+	if len(ids) == 0 {
+		return nil, nil
 	}
 	each := e.each
 	if e.apart != nil {
 		each = e.apart.each
 	}
-	answers := make([]answer, len(ids))
-	tell := func(i int, sub *subject.Subject, said *said, err error) { answers[i] = decide(j, sub, said, err) }
-	if err := each(ctx, l, ids, tell); err != nil {
-		return Result{}, fmt.Errorf("decide: %w", err)
+	out := make([]answer, len(ids))
+	tell := func(i int, sub *subject.Subject, said *said, err error) { out[i] = decide(l.joined, sub, said, err) }
+	if err := each(ctx, l, ids, rest, tell); err != nil {
+		return nil, fmt.Errorf("decide: %w", err)
+	}
+	return out, nil
+}
+
+// result is what was decided, by the answers of all candidates.
+func (e *Engine) result(l *look, answers []answer) Result {
+	j, s := l.joined, l.snapshot
+	out := Result{Seen: map[string]int{}, Veil: j.Veil(), AgentSessions: j.AgentSessions(), Levels: slices.Concat([]subject.RuleLevel{}, l.config.Levels)}
+	for _, kind := range snapshot.Kinds {
+		out.Seen[kind.Name] = len(j.IDs(kind.Name))
 	}
 	for _, a := range answers {
 		if a.err != nil {
@@ -78,7 +96,7 @@ func (e *Engine) DecideLook(ctx context.Context, l *Look) (Result, error) {
 	slices.SortFunc(out.Decisions, func(a, b decision.Decision) int { return strings.Compare(a.ID, b.ID) })
 	out.Decisions = withoutTrims(s, out.Decisions)
 	slices.SortFunc(out.Errors, func(a, b Failure) int { return strings.Compare(a.ID, b.ID) })
-	return out, nil
+	return out
 }
 
 // withoutTrims leaves out what lies in a worktree that goes as a whole: it goes with that.
@@ -92,9 +110,11 @@ func withoutTrims(s *snapshot.Snapshot, ds []decision.Decision) []decision.Decis
 	})
 }
 
-// answer is a decision, out of scope or not, and the error that it was made for if there was one.
+// answer is a decision, out of scope or not, with what it was made of: what was said of the subject, nil where it is out of scope, or the error.
 type answer struct {
 	decision decision.Decision
+	sub      *subject.Subject
+	said     *said
 	err      error
 }
 
@@ -103,7 +123,7 @@ type answer struct {
 type tell func(i int, sub *subject.Subject, said *said, err error)
 
 // each asks of every candidate, the workers taking a batch after the other.
-func (e *Engine) each(ctx context.Context, l *Look, ids []string, tell tell) error {
+func (e *Engine) each(ctx context.Context, l *look, ids []string, rest bool, tell tell) error {
 	txn, err := e.store.NewTransaction(ctx)
 	if err != nil {
 		return err
@@ -111,6 +131,7 @@ func (e *Engine) each(ctx context.Context, l *Look, ids []string, tell tell) err
 	defer e.store.Abort(ctx, txn)
 	w := watch(e.limits)
 	defer w.stop()
+	queries := e.queries(rest)
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(e.limits.Workers, len(ids)/batch+1) {
@@ -123,7 +144,7 @@ func (e *Engine) each(ctx context.Context, l *Look, ids []string, tell tell) err
 				}
 				for i := from; i < min(from+batch, len(ids)) && ctx.Err() == nil; i++ {
 					if sub, ok := l.subject(ids[i]); ok {
-						said, err := e.ask(ctx, txn, seat, sub.Kind, func() ast.Value { return l.input(sub, mine) })
+						said, err := e.ask(ctx, txn, seat, queries[sub.Kind], func() ast.Value { return l.input(sub, mine) })
 						tell(i, sub, said, err)
 					}
 				}
@@ -132,6 +153,14 @@ func (e *Engine) each(ctx context.Context, l *Look, ids []string, tell tell) err
 	}
 	group.Wait()
 	return ctx.Err()
+}
+
+// queries are those of all rules by kind, or of the rest.
+func (e *Engine) queries(rest bool) map[string]*query {
+	if rest {
+		return e.rest
+	}
+	return e.kinds
 }
 
 // decide makes the decision of what was said of one candidate. Nothing that a policy says can do more than give reasons.
@@ -144,7 +173,7 @@ func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answ
 	case err != nil:
 		d.InScope, d.Findings, d.Objections = true, []decision.Reason{}, []decision.Reason{failed(err)}
 	case said == nil:
-		return answer{decision: d}
+		return answer{decision: d, sub: sub}
 	default:
 		d.InScope = true
 		leveled(sub, said).into(&d)
@@ -156,7 +185,7 @@ func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answ
 		d.Idle = *sub.Sighting.Idle > 0
 		d.Busy = !d.Idle
 	}
-	return answer{d, err}
+	return answer{d, sub, said, err}
 }
 
 // failed is the objection that stands in for an answer.
