@@ -31,10 +31,12 @@ type asked struct {
 // sharedPlan is that of all looks: plans are the same.
 var sharedPlan = sync.OnceValue(newPlan)
 
-// newLook joins a snapshot for engines that are all asked with this configuration.
-func newLook(s *snapshot.Snapshot, c *subject.Config) *look {
+// newLook joins a snapshot for engines that are all asked with this configuration. keep is for more than one that will be asked of the same candidates.
+func newLook(s *snapshot.Snapshot, c *subject.Config, keep bool) *look {
 	l := joined(s, c, sharedPlan())
-	l.docs = map[string]asked{}
+	if keep {
+		l.docs = map[string]asked{}
+	}
 	return l
 }
 

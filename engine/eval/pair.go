@@ -26,6 +26,8 @@ type Pair struct {
 	// joins says that the configurations are equal; common is by kind, nil where nothing is shared.
 	joins  bool
 	common map[string]share
+	// keep says that the second engine is asked of most candidates too.
+	keep bool
 }
 
 // NewPair finds out what two engines have in common. It owns neither; both must stay open while it is used.
@@ -41,20 +43,24 @@ func NewPair(ctx context.Context, engines [2]*Engine, configs [2]*subject.Config
 	if prints, err := engines[p.first].printed(ctx); err == nil {
 		p.common, _ = engines[1-p.first].beside(ctx, prints)
 	}
+	p.keep = p.common == nil
+	for _, sh := range p.common {
+		p.keep = p.keep || sh.Ask || !sh.Scope
+	}
 	return p
 }
 
 // Decide decides one snapshot by both engines, as Engine.Decide does; the results have the order of the engines. It may be called by many at once.
 func (p *Pair) Decide(ctx context.Context, s *snapshot.Snapshot) (out [2]Result, err error) {
 	first, second := p.first, 1-p.first
-	l := newLook(s, p.configs[first])
+	l := newLook(s, p.configs[first], p.keep)
 	as, err := p.engines[first].answers(ctx, l, p.engines[first].ids(l), false)
 	if err != nil {
 		return out, err
 	}
 	out[first] = p.engines[first].result(l, as)
 	if !p.joins {
-		l = newLook(s, p.configs[second])
+		l = newLook(s, p.configs[second], false)
 	}
 	var bs []answer
 	if p.common == nil {
