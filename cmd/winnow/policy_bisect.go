@@ -14,6 +14,7 @@ import (
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
+	"winnow/engine/eval"
 	"winnow/engine/flips"
 	"winnow/engine/snapshot"
 	"winnow/internal/git"
@@ -269,7 +270,15 @@ func (b *bisection) compare(ctx context.Context, sides [2]*side, i int) (sampled
 	for i := range sides {
 		sides[i] = b.judging(sides[i], of)
 	}
-	c := compareOne(ctx, sides, false, foundSnapshot{b.samples[i].name, func(context.Context) (*snapshot.Snapshot, []string, error) { return of.Snapshot, nil, nil }})
+	each := func(ctx context.Context, s *snapshot.Snapshot) (out [2]eval.Result, err error) {
+		for i, by := range sides {
+			if out[i], err = by.engine.Decide(ctx, s, &by.rules.cfg.Rules.Config); err != nil {
+				return out, err
+			}
+		}
+		return out, nil
+	}
+	c := compareOne(ctx, each, foundSnapshot{b.samples[i].name, func(context.Context) (*snapshot.Snapshot, []string, error) { return of.Snapshot, nil, nil }})
 	return of, sides, c, c.err
 }
 

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -143,8 +142,9 @@ func (a *app) policyDiff(ctx context.Context, base, head string, f diffFlags) (e
 			return fmt.Errorf("%s:\n%w", []string{"base", "head"}[i], err)
 		}
 	}
+	pair := eval.NewPair(ctx, [2]*eval.Engine{sides[0].engine, sides[1].engine}, [2]*subject.Config{&sides[0].rules.cfg.Rules.Config, &sides[1].rules.cfg.Rules.Config})
 	b := comparison.New(sides[0].named(), sides[1].named(), sides[0].decides(), sides[1].decides())
-	if err := a.compareAll(ctx, b, sides, found); err != nil {
+	if err := a.compareAll(ctx, b, sides, pair.Decide, found); err != nil {
 		return err
 	}
 	doc := b.Document(f.failOn)
@@ -321,11 +321,10 @@ type compared struct {
 const maxUnanswered = 3
 
 // compareAll compares the snapshots, several at a time, and adds them in their order. A few are held in memory.
-func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*side, found []foundSnapshot) error {
+func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*side, decide bySides, found []foundSnapshot) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	workers := max(1, min(runtime.GOMAXPROCS(0), len(found), 4))
-	alike := reflect.DeepEqual(sides[0].rules.cfg.Rules.Config, sides[1].rules.cfg.Rules.Config)
 	pending := make(chan chan compared, workers)
 	go func() {
 		defer close(pending)
@@ -340,7 +339,7 @@ func (a *app) compareAll(ctx context.Context, b *comparison.Builder, sides [2]*s
 			slots <- struct{}{}
 			go func() {
 				defer func() { <-slots }()
-				done <- compareOne(ctx, sides, alike, f)
+				done <- compareOne(ctx, decide, f)
 			}()
 		}
 	}()
@@ -391,21 +390,20 @@ func excepting(s *side) (out []subject.What) {
 const redactedNames = "%s is redacted: an exception matches a name there only where the snapshot was written with that exception loaded, " +
 	"since only then what it needs of names was kept; a snapshot with names shows what a new exception keeps"
 
-// compareOne compares one snapshot. With alike the configurations say the same to rules, and it is joined once for both.
-func compareOne(ctx context.Context, sides [2]*side, alike bool, f foundSnapshot) (out compared) {
+// bySides decides a snapshot by both sides, in their order.
+type bySides func(ctx context.Context, s *snapshot.Snapshot) ([2]eval.Result, error)
+
+// compareOne compares one snapshot.
+func compareOne(ctx context.Context, decide bySides, f foundSnapshot) (out compared) {
 	if out.s, out.unknown, out.err = f.read(ctx); out.err != nil {
 		return out
 	}
-	var results [2]eval.Result
-	var l *eval.Look
-	for i, s := range sides {
-		if i == 0 || !alike {
-			l = eval.NewLook(out.s, &s.rules.cfg.Rules.Config)
-		}
-		if results[i], out.err = s.engine.DecideLook(ctx, l); out.err != nil {
-			return out
-		}
-		for _, e := range results[i].Errors {
+	results, err := decide(ctx, out.s)
+	if out.err = err; err != nil {
+		return out
+	}
+	for i, r := range results {
+		for _, e := range r.Errors {
 			out.unanswered = append(out.unanswered, comparison.Unanswered{In: []string{comparison.Base, comparison.Head}[i], ID: e.ID, Error: e.Err.Error()})
 		}
 	}

@@ -43,7 +43,9 @@ type apart struct {
 
 	mu    sync.Mutex // one question at a time
 	child *child     // nil while there is none
-	peak  int64      // the most memory that a process of ours that ended has had, in bytes
+	// besides are the prints beside which the process is asked for the rest; nil where it is not.
+	besides prints
+	peak    int64 // the most memory that a process of ours that ended has had, in bytes
 }
 
 // Apart is Load and New for policies of which nothing is known: they are read here, and parsed, compiled and evaluated in a process
@@ -117,7 +119,35 @@ func (a *apart) start(ctx context.Context) (reply, error) {
 		return reply{}, err
 	}
 	a.child = c
+	if a.besides != nil {
+		if _, err := c.ask(ctx, question{Beside: a.besides}, nothing, a.limits.Load, func(reply) {}); err != nil {
+			a.end()
+			return reply{}, fmt.Errorf("load policies: %w", err)
+		}
+	}
 	return last, nil
+}
+
+// nothing follows a question.
+func nothing(*bufio.Writer) error { return nil }
+
+// setUp asks a question about the policies themselves.
+func (a *apart) setUp(ctx context.Context, q question) (reply, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.child == nil {
+		if _, err := a.start(ctx); err != nil {
+			return reply{}, err
+		}
+	}
+	last, err := a.child.ask(ctx, q, nothing, a.limits.Load, func(reply) {})
+	if err == nil && last.Error != "" {
+		err = errors.New(last.Error)
+	}
+	if err != nil {
+		a.end()
+	}
+	return last, err
 }
 
 // endless says of what the process did when it came to no answer that it cannot be loaded.
@@ -131,10 +161,10 @@ func endless(at string, within time.Duration, err error) policy.Refusals {
 
 // each asks of every candidate. When the process ends before all are answered, a fresh one is asked the rest, one candidate after
 // the other, so that it shows at which one it ends: that one has no answer, and the next ones are asked.
-func (a *apart) each(ctx context.Context, l *Look, ids []string, tell tell) error {
+func (a *apart) each(ctx context.Context, l *look, ids []string, rest bool, tell tell) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	r := &round{look: l, ids: ids, tell: tell, answered: make([]bool, len(ids))}
+	r := &round{look: l, ids: ids, rest: rest, tell: tell, answered: make([]bool, len(ids))}
 	workers := a.limits.Workers
 	var why error
 	for range maxEnds {
@@ -171,8 +201,9 @@ func (a *apart) each(ctx context.Context, l *Look, ids []string, tell tell) erro
 
 // round is one asking of many candidates.
 type round struct {
-	look     *Look
+	look     *look
 	ids      []string
+	rest     bool
 	tell     tell
 	answered []bool
 }
@@ -222,7 +253,7 @@ func (r *round) ask(ctx context.Context, c *child, todo []int, workers int, time
 	}
 	// An evaluation that heeds its deadline has an answer right after it, also where two run at once.
 	within := 2*timeout + time.Second/2
-	_, err := c.ask(ctx, question{Decide: len(todo), Workers: workers}, send, within, func(m reply) {
+	_, err := c.ask(ctx, question{Decide: len(todo), Rest: r.rest, Workers: workers}, send, within, func(m reply) {
 		if a := m.Answer; a != nil && a.N >= 0 && a.N < len(todo) {
 			said, err := fromWire(a)
 			r.answer(todo[a.N], said, err)

@@ -23,11 +23,14 @@ var (
 	errGivenUp  = errors.New("it was not evaluated: too many others had passed their deadline or memory limit before (policy.timeout, policy.memory)")
 )
 
-// said is what the policies said of a candidate in scope, both lists sorted by rule and message, never nil.
-type said struct{ findings, objections []decision.Reason }
+// said is what the policies said of a candidate in scope, both lists sorted by rule and message, never nil. size is what it took of policy.MaxSaid.
+type said struct {
+	findings, objections []decision.Reason
+	size                 int
+}
 
-// ask evaluates the query of a kind on a document under the limits; nil, nil says that the candidate is out of scope.
-func (e *Engine) ask(ctx context.Context, txn storage.Transaction, seat *seat, kind string, document func() ast.Value) (out *said, err error) {
+// ask evaluates a query on a document under the limits; nil, nil says that the candidate is out of scope.
+func (e *Engine) ask(ctx context.Context, txn storage.Transaction, seat *seat, q *query, document func() ast.Value) (out *said, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			out, err = nil, fmt.Errorf("%w: %v", errPanic, r)
@@ -36,7 +39,6 @@ func (e *Engine) ask(ctx context.Context, txn storage.Transaction, seat *seat, k
 	if seat.watchdog.givenUp() {
 		return nil, errGivenUp
 	}
-	q := e.kinds[kind]
 	rs, err := e.eval(ctx, seat, q.decide, rego.EvalParsedInput(document()), rego.EvalTransaction(txn))
 	if err != nil || len(rs) == 0 {
 		return nil, err
@@ -75,5 +77,5 @@ func (q *query) read(rs rego.ResultSet) (*said, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &said{findings, objections}, nil
+	return &said{findings, objections, policy.MaxSaid - m.Left()}, nil
 }

@@ -47,7 +47,12 @@ type Failure struct {
 // Decide judges every candidate of a snapshot. An evaluation that fails spares its candidate and is listed; the error is only
 // for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
 func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
-	return e.DecideLook(ctx, look(s, e.withExceptions(c), e.plan))
+	l := joined(s, e.withExceptions(c), e.plan)
+	answers, err := e.answers(ctx, l, e.ids(l), false)
+	if err != nil {
+		return Result{}, err
+	}
+	return e.result(l, answers), nil
 }
 
 // withExceptions is the configuration with the exceptions of this engine's policies, beside those that it has already: what more there is can only keep.
@@ -69,37 +74,47 @@ func excepts(c *subject.Config, i int, x subject.Exception) bool {
 	return slices.ContainsFunc(c.Exceptions, func(y subject.Exception) bool { return reflect.DeepEqual(x, y) })
 }
 
-// DecideLook is Decide of a snapshot that was joined before, with a configuration that has the exceptions of this engine's policies. A look without them is an
-// error: what they keep would not be kept.
-func (e *Engine) DecideLook(ctx context.Context, l *Look) (Result, error) {
-	j, s, c := l.joined, l.snapshot, l.config
-	for i, x := range e.policy.Exceptions() {
-		if !excepts(c, i, x) {
-			return Result{}, fmt.Errorf("decide: the snapshot was joined without the exception at %s:%d", x.File, x.Line)
+// ids are the candidates of the kinds that some rule is about.
+func (e *Engine) ids(l *look) (out []string) {
+	for _, kind := range snapshot.Kinds {
+		if _, asked := e.kinds[kind.Name]; asked {
+			out = append(out, l.joined.IDs(kind.Name)...)
 		}
 	}
-	out := Result{Seen: map[string]int{}, Veil: j.Veil(), AgentSessions: j.AgentSessions(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels), Exceptions: c.Exceptions, Excepted: make([]int, len(c.Exceptions))}
-	var ids []string
-	for _, kind := range snapshot.Kinds {
-		of := j.IDs(kind.Name)
-		out.Seen[kind.Name] = len(of)
-		if _, asked := e.kinds[kind.Name]; asked {
-			ids = append(ids, of...)
-		}
+	return out
+}
+
+// answers are those to the questions of these candidates, in their order; rest asks those rules alone that a pair asks.
+func (e *Engine) answers(ctx context.Context, l *look, ids []string, rest bool) ([]answer, error) {
+	if len(ids) == 0 {
+		return nil, nil
 	}
 	each := e.each
 	if e.apart != nil {
 		each = e.apart.each
 	}
-	answers := make([]answer, len(ids))
+	out := make([]answer, len(ids))
 	tell := func(i int, sub *subject.Subject, said *said, err error) {
-		answers[i] = decide(j, sub, said, err)
-		for _, x := range sub.Exceptions {
-			answers[i].excepted = append(answers[i].excepted, x.Place())
+		out[i] = decide(l.joined, sub, said, err)
+		if said == nil && err == nil && l.docs == nil { // most of a machine is out of scope: nobody asks for these subjects again
+			out[i].sub = nil
 		}
 	}
-	if err := each(ctx, l, ids, tell); err != nil {
-		return Result{}, fmt.Errorf("decide: %w", err)
+	if err := each(ctx, l, ids, rest, tell); err != nil {
+		return nil, fmt.Errorf("decide: %w", err)
+	}
+	return out, nil
+}
+
+// result is what was decided, by the answers of all candidates.
+func (e *Engine) result(l *look, answers []answer) Result {
+	j, s, c := l.joined, l.snapshot, l.config
+	out := Result{
+		Seen: map[string]int{}, Veil: j.Veil(), AgentSessions: j.AgentSessions(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels),
+		Exceptions: c.Exceptions, Excepted: make([]int, len(c.Exceptions)),
+	}
+	for _, kind := range snapshot.Kinds {
+		out.Seen[kind.Name] = len(j.IDs(kind.Name))
 	}
 	for _, a := range answers {
 		if a.err != nil {
@@ -107,15 +122,15 @@ func (e *Engine) DecideLook(ctx context.Context, l *Look) (Result, error) {
 		}
 		if a.decision.InScope {
 			out.Decisions = append(out.Decisions, a.decision)
-			for _, i := range a.excepted {
-				out.Excepted[i]++
+			for _, x := range a.sub.Exceptions {
+				out.Excepted[x.Place()]++
 			}
 		}
 	}
 	slices.SortFunc(out.Decisions, func(a, b decision.Decision) int { return strings.Compare(a.ID, b.ID) })
 	out.Decisions = withoutTrims(s, out.Decisions)
 	slices.SortFunc(out.Errors, func(a, b Failure) int { return strings.Compare(a.ID, b.ID) })
-	return out, nil
+	return out
 }
 
 // withoutTrims leaves out what lies in a worktree that goes as a whole: it goes with that.
@@ -129,12 +144,13 @@ func withoutTrims(s *snapshot.Snapshot, ds []decision.Decision) []decision.Decis
 	})
 }
 
-// answer is a decision, out of scope or not, and the error that it was made for if there was one.
+// answer is a decision, out of scope or not, with what it was made of: what was said of the subject, nil where it is out of scope, or the error. sub is nil
+// where it is out of scope and nobody asks again.
 type answer struct {
 	decision decision.Decision
+	sub      *subject.Subject
+	said     *said
 	err      error
-	// excepted are the exceptions that match, or may, by their places among the policies'.
-	excepted []int
 }
 
 // tell takes what was said of the i-th candidate; nothing at all of one that is out of scope. It may be called by many at once, each
@@ -142,7 +158,7 @@ type answer struct {
 type tell func(i int, sub *subject.Subject, said *said, err error)
 
 // each asks of every candidate, the workers taking a batch after the other.
-func (e *Engine) each(ctx context.Context, l *Look, ids []string, tell tell) error {
+func (e *Engine) each(ctx context.Context, l *look, ids []string, rest bool, tell tell) error {
 	txn, err := e.store.NewTransaction(ctx)
 	if err != nil {
 		return err
@@ -150,6 +166,7 @@ func (e *Engine) each(ctx context.Context, l *Look, ids []string, tell tell) err
 	defer e.store.Abort(ctx, txn)
 	w := watch(e.limits)
 	defer w.stop()
+	queries := e.queries(rest)
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(e.limits.Workers, len(ids)/batch+1) {
@@ -162,7 +179,7 @@ func (e *Engine) each(ctx context.Context, l *Look, ids []string, tell tell) err
 				}
 				for i := from; i < min(from+batch, len(ids)) && ctx.Err() == nil; i++ {
 					if sub, ok := l.subject(ids[i]); ok {
-						said, err := e.ask(ctx, txn, seat, sub.Kind, func() ast.Value { return l.input(sub, mine) })
+						said, err := e.ask(ctx, txn, seat, queries[sub.Kind], func() ast.Value { return l.input(sub, mine) })
 						tell(i, sub, said, err)
 					}
 				}
@@ -171,6 +188,14 @@ func (e *Engine) each(ctx context.Context, l *Look, ids []string, tell tell) err
 	}
 	group.Wait()
 	return ctx.Err()
+}
+
+// queries are those of all rules by kind, or of the rest.
+func (e *Engine) queries(rest bool) map[string]*query {
+	if rest {
+		return e.rest
+	}
+	return e.kinds
 }
 
 // decide makes the decision of what was said of one candidate. Nothing that a policy says can do more than give reasons.
@@ -183,7 +208,7 @@ func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answ
 	case err != nil:
 		d.InScope, d.Findings, d.Objections = true, []decision.Reason{}, []decision.Reason{failed(err)}
 	case said == nil:
-		return answer{decision: d}
+		return answer{decision: d, sub: sub}
 	default:
 		d.InScope = true
 		leveled(sub, said).into(&d)
@@ -195,7 +220,7 @@ func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answ
 		d.Idle = *sub.Sighting.Idle > 0
 		d.Busy = !d.Idle
 	}
-	return answer{decision: d, err: err}
+	return answer{d, sub, said, err}
 }
 
 // failed is the objection that stands in for an answer.

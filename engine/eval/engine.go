@@ -46,6 +46,7 @@ type Engine struct {
 	policy *policy.Policy
 	limits Limits
 	kinds  map[string]*query // of an engine that judges apart, the kinds alone
+	rest   map[string]*query // what is asked beside another engine: see Pair; nil where nothing is, or where it judges apart
 	store  storage.Store
 	plan   *plan
 	apart  *apart // nil for one that judges in this process
@@ -64,13 +65,16 @@ type query struct {
 func New(p *policy.Policy, l Limits) (*Engine, error) {
 	l = l.whole()
 	e := &Engine{policy: p, limits: l, kinds: map[string]*query{}, store: inmem.New(), plan: newPlan()}
-	fused, err := fuse(p)
+	fused, err := fuse(p, nil)
 	if err != nil {
 		return nil, fmt.Errorf("prepare policies: fuse: %w", err)
 	}
 	for _, kind := range p.Kinds() {
-		q, err := e.prepare(fused, kind)
-		if err != nil {
+		q := &query{}
+		if err := e.prepare(fused, fusedPackage, kind, q); err != nil {
+			return nil, fmt.Errorf("prepare policies: %s: %w", kind, err)
+		}
+		if err := e.prepareExplain(kind, q); err != nil {
 			return nil, fmt.Errorf("prepare policies: %s: %w", kind, err)
 		}
 		e.kinds[kind] = q
@@ -95,23 +99,24 @@ func (l Limits) whole() Limits {
 	return l
 }
 
-// prepare writes the queries of a kind. The one that decides asks first whether the candidate is in scope, so that the others
-// cost next to nothing. A set is always defined, so that it has no answer only for a candidate out of scope.
-func (e *Engine) prepare(c *ast.Compiler, kind string) (*query, error) {
-	q := &query{}
+// prepare writes the query of a kind that decides, by the rules in a package that was fused. It asks first whether the candidate is in scope, so
+// that the others cost next to nothing. A set is always defined, so that it has no answer only for a candidate out of scope.
+func (e *Engine) prepare(c *ast.Compiler, pkg, kind string, q *query) (err error) {
 	k, _ := snapshot.KindOf(kind)
-	fused := fmt.Sprintf("data.%s.%s", fusedPackage, k.Plural)
+	fused := fmt.Sprintf("data.%s.%s", pkg, k.Plural)
 	parts := []string{fused + "." + policy.ScopeRule}
 	for name, v := range map[string]*string{policy.FindingsRule: &q.findings, policy.ObjectionsRule: &q.objections} {
-		if len(c.Modules[fusedPackage+"/"+kind].RuleSet(ast.Var(name))) > 0 {
+		if len(c.Modules[pkg+"/"+kind].RuleSet(ast.Var(name))) > 0 {
 			*v = name
 			parts = append(parts, fmt.Sprintf("%s := %s.%s", name, fused, name))
 		}
 	}
-	var err error
-	if q.decide, err = e.ready(c, parts); err != nil {
-		return nil, err
-	}
+	q.decide, err = e.ready(c, parts)
+	return err
+}
+
+// prepareExplain writes the query of a kind that explains.
+func (e *Engine) prepareExplain(kind string, q *query) (err error) {
 	var all []string
 	for i, p := range e.policy.Reap(kind) { // a comprehension is defined when what is in it is not
 		all = append(all, fmt.Sprintf("s%d := [true | %s.%s]; f%d := %s.%s", i, p.Ref, policy.ScopeRule, i, p.Ref, policy.FindingsRule))
@@ -124,7 +129,7 @@ func (e *Engine) prepare(c *ast.Compiler, kind string) (*query, error) {
 		all = append(all, fmt.Sprintf("o%d := %s.%s", i, p.Ref, policy.ObjectionsRule))
 	}
 	q.explain, err = e.ready(e.policy.Compiler(), all)
-	return q, err
+	return err
 }
 
 func (e *Engine) ready(c *ast.Compiler, parts []string) (rego.PreparedEvalQuery, error) {

@@ -63,7 +63,7 @@ func (e *Engine) explain(ctx context.Context, out explain.Explanation, in ast.Va
 	w := watch(e.limits)
 	defer w.stop()
 	seat := w.seat()
-	answer, err := e.ask(ctx, txn, seat, out.Kind, func() ast.Value { return in })
+	answer, err := e.ask(ctx, txn, seat, e.kinds[out.Kind], func() ast.Value { return in })
 	if err != nil {
 		return unexplained(out, err), nil
 	}

@@ -18,7 +18,7 @@ func Inputs(j *subject.Joined) func(*subject.Subject) ast.Value {
 
 // AskWithoutASeat asks in a way that panics.
 func AskWithoutASeat(e *Engine, sub *subject.Subject) error {
-	_, err := e.ask(context.Background(), nil, nil, sub.Kind, func() ast.Value { return e.plan.input(sub, e.plan.desk(nil)) })
+	_, err := e.ask(context.Background(), nil, nil, e.kinds[sub.Kind], func() ast.Value { return e.plan.input(sub, e.plan.desk(nil)) })
 	return err
 }
 
@@ -50,3 +50,20 @@ func Sent(t testing.TB, j *subject.Joined) [][]byte {
 }
 
 func Receive(data []byte) (ast.Value, error) { return (&receiver{}).document(data) }
+
+// Common is how many rules of a pair's second engine are not evaluated again, all kinds counted one by one, and of how many.
+func Common(t testing.TB, p *Pair) (same, of int) {
+	t.Helper()
+	for _, s := range p.common {
+		for _, shared := range s.Rules {
+			of++
+			if shared {
+				same++
+			}
+		}
+	}
+	return same, of
+}
+
+// Shares reports whether a pair leaves anything unasked.
+func Shares(p *Pair) bool { return p.common != nil }

@@ -11,8 +11,12 @@ import (
 	"winnow/engine/snapshot"
 )
 
-// fusedPackage holds a package a kind, which has everything that is asked of a candidate of that kind in three rules.
-const fusedPackage = "winnow_fused"
+// fusedPackage holds a package a kind, which has everything that is asked of a candidate of that kind in three rules; restPackage has the same with
+// the findings and objections of some rules alone.
+const (
+	fusedPackage = "winnow_fused"
+	restPackage  = "winnow_rest"
+)
 
 // fuser rewrites compiled rules so that a candidate is judged with less work and the same answer. What costs is asking for a
 // rule by its name: a dozen packages for their sets, and a helper behind almost every condition. So all sets of a kind become
@@ -41,14 +45,21 @@ const (
 //
 // All of them were compiled before, and what is put together from compiled rules is compiled: helpers share no variable with
 // where they are put, so that nothing needs rewriting or ordering again. That leaves the stages that index.
-func fuse(p *policy.Policy) (*ast.Compiler, error) {
+//
+// With rest, which may be nil, there are also packages for those rules alone that it takes.
+func fuse(p *policy.Policy, rest func(kind, rule string) bool) (*ast.Compiler, error) {
 	all := map[string]*ast.Module{}
-	for _, kind := range p.Kinds() {
-		m, err := fuseKind(p, kind)
-		if err != nil {
-			return nil, err
+	for pkg, takes := range map[string]func(kind, rule string) bool{fusedPackage: func(string, string) bool { return true }, restPackage: rest} {
+		for _, kind := range p.Kinds() {
+			if takes == nil {
+				continue
+			}
+			m, err := fuseKind(p, pkg, kind, takes)
+			if err != nil {
+				return nil, err
+			}
+			all[m.Package.Location.File] = m
 		}
-		all[m.Package.Location.File] = m
 	}
 	needed := map[string]bool{}
 	for _, m := range slices.Collect(maps.Values(all)) {
@@ -69,19 +80,23 @@ func fuse(p *policy.Policy) (*ast.Compiler, error) {
 	return c, nil
 }
 
-func fuseKind(p *policy.Policy, kind string) (*ast.Module, error) {
+func fuseKind(p *policy.Policy, pkg, kind string, takes func(kind, rule string) bool) (*ast.Module, error) {
 	k, _ := snapshot.KindOf(kind)
-	m, err := ast.ParseModuleWithOpts(fusedPackage+"/"+kind, fmt.Sprintf("package %s.%s", fusedPackage, k.Plural), ast.ParserOptions{})
+	m, err := ast.ParseModuleWithOpts(pkg+"/"+kind, fmt.Sprintf("package %s.%s", pkg, k.Plural), ast.ParserOptions{})
 	if err != nil {
 		return nil, err
 	}
 	f := &fuser{compiler: p.Compiler(), kind: kind, all: maxCopiedAll, size: map[*ast.Rule]int{}}
 	for _, r := range p.Reap(kind) {
 		m.Rules = append(m.Rules, f.rules(r, policy.ScopeRule)...)
-		m.Rules = append(m.Rules, f.rules(r, policy.FindingsRule)...)
+		if takes(kind, r.ID) {
+			m.Rules = append(m.Rules, f.rules(r, policy.FindingsRule)...)
+		}
 	}
 	for _, r := range p.Protect() {
-		m.Rules = append(m.Rules, f.rules(r, policy.ObjectionsRule)...)
+		if takes(kind, r.ID) {
+			m.Rules = append(m.Rules, f.rules(r, policy.ObjectionsRule)...)
+		}
 	}
 	for _, r := range m.Rules {
 		r.Module = m
@@ -97,15 +112,7 @@ var (
 // asksFused is a module that asks for the fused findings where it asked every package under reap of the candidate's kind for its own
 // (data.policies.reap[kinds.plural][_].findings): these were asked already, and would be all over again.
 func asksFused(m *ast.Module) *ast.Module {
-	folder := map[ast.Var]bool{} // variables that hold the folder of the kind's rules
-	ast.WalkExprs(m, func(e *ast.Expr) bool {
-		if !e.Negated && e.IsEquality() && e.Operand(1).Value.Compare(kindsFolder) == 0 {
-			if v, ok := e.Operand(0).Value.(ast.Var); ok && v.IsGenerated() {
-				folder[v] = true
-			}
-		}
-		return false
-	})
+	folder := holdFolders(m)
 	if len(folder) == 0 {
 		return m
 	}
@@ -121,6 +128,20 @@ func asksFused(m *ast.Module) *ast.Module {
 		return false
 	})
 	return m
+}
+
+// holdFolders are the variables of a module that hold the folder of the candidate's kind's rules.
+func holdFolders(m *ast.Module) map[ast.Var]bool {
+	out := map[ast.Var]bool{}
+	ast.WalkExprs(m, func(e *ast.Expr) bool {
+		if !e.Negated && e.IsEquality() && e.Operand(1).Value.Compare(kindsFolder) == 0 {
+			if v, ok := e.Operand(0).Value.(ast.Var); ok && v.IsGenerated() {
+				out[v] = true
+			}
+		}
+		return false
+	})
+	return out
 }
 
 // asksFindings reports whether a reference is to the findings of every package of a folder that one of these variables holds.

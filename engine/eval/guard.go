@@ -17,8 +17,9 @@ const (
 	heapMetric = "/memory/classes/heap/objects:bytes"
 )
 
-// watchdog cancels evaluations that make the heap grow too far. What grows is the heap of the whole program, so an evaluation
-// is only held to what came since the watchdog first saw it: an ordinary one has ended long before the second look.
+// watchdog cancels evaluations that take too long or make the heap grow too far. What grows is the heap of the whole program, so an
+// evaluation is only held to what came since the watchdog first saw it: an ordinary one has ended long before the second look, and costs no
+// clock and no timer of its own.
 type watchdog struct {
 	limits Limits
 	mu     sync.Mutex
@@ -42,6 +43,7 @@ type seat struct {
 	mu       sync.Mutex
 	cancel   topdown.Cancel // nil while nothing runs
 	seen     bool           // the watchdog saw this evaluation
+	since    moment         // when that was
 	low      uint64         // the smallest heap since then
 	why      error
 }
@@ -77,55 +79,56 @@ func (w *watchdog) run() {
 		case <-ticker.C:
 		}
 		metrics.Read(sample)
+		now := moment{at: time.Now()}
+		now.worked, now.counts = processorTime()
 		w.mu.Lock()
 		for _, s := range w.seats {
-			s.look(sample[0].Value.Uint64())
+			s.look(now, sample[0].Value.Uint64())
 		}
 		w.mu.Unlock()
 	}
 }
 
-// look cancels the evaluation when the heap grew too far since it was first seen. A collection in between lowers the mark.
-func (s *seat) look(heap uint64) {
+// moment is a time, by the clock and by how long the processors have worked for this program, where that counts.
+type moment struct {
+	at     time.Time
+	worked time.Duration
+	counts bool
+}
+
+// past reports whether more than d has gone by since then. A machine that is busy with other things is no fault of the rule: its time counts
+// only as far as this program ran.
+func (m moment) past(then moment, d time.Duration) bool {
+	return m.at.Sub(then.at) >= d && (!m.counts || !then.counts || m.worked-then.worked >= d)
+}
+
+// look cancels the evaluation when it takes too long, or the heap grew too far, since it was first seen. A collection in between lowers the mark.
+func (s *seat) look(now moment, heap uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.cancel == nil:
+	case s.cancel == nil || s.why != nil:
+		return
 	case !s.seen:
-		s.seen, s.low = true, heap
+		s.seen, s.since, s.low = true, now, heap
+	case now.past(s.since, s.limits.Timeout):
+		s.why = errDeadline
 	case heap < s.low:
 		s.low = heap
-	case heap-s.low > s.limits.HeapBytes && s.why == nil:
+	case heap-s.low > s.limits.HeapBytes:
 		s.why = errMemory
+	}
+	if s.why != nil {
 		s.cancel.Cancel()
 	}
 }
 
 // take begins an evaluation. What it returns ends it, and gives the limit that was passed, if one was.
 func (s *seat) take(c topdown.Cancel) func() error {
-	from, counts := processorTime()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cancel, s.seen, s.why = c, false, nil
-	var timer *time.Timer
-	timer = time.AfterFunc(s.limits.Timeout, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.cancel != c { // the evaluation has ended
-			return
-		}
-		// A machine that is busy with other things is no fault of the rule: its time counts only as far as this program ran.
-		if now, ok := processorTime(); counts && ok && now-from < s.limits.Timeout {
-			timer.Reset(max(s.limits.Timeout-(now-from), tick))
-			return
-		}
-		if s.why == nil {
-			s.why = errDeadline
-		}
-		c.Cancel()
-	})
 	return func() error {
-		timer.Stop()
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.cancel = nil

@@ -85,6 +85,10 @@ func (s *server) answer(q question) error {
 		return s.masked(q.Mask)
 	case s.engine == nil:
 		return errors.New("nothing is loaded")
+	case q.Print:
+		return s.say(reply{Done: true, Prints: printsOf(s.engine.policy)})
+	case q.Beside != nil:
+		return s.beside(q.Beside)
 	case q.Explain != nil:
 		return s.explain(*q.Explain)
 	case q.Otherwise != nil:
@@ -105,6 +109,14 @@ func (s *server) load(q *toLoad) error {
 		}
 		return reply{Done: true, Rules: p.Rules(), Kinds: p.Kinds()}
 	})
+}
+
+func (s *server) beside(first prints) error {
+	common, err := s.engine.beside(context.Background(), first)
+	if err != nil {
+		return s.say(refusal(err))
+	}
+	return s.say(reply{Done: true, Common: common})
 }
 
 func (s *server) check(q *toCheck) error {
@@ -204,6 +216,7 @@ func (s *server) decide(q question) error {
 	defer s.engine.store.Abort(ctx, txn)
 	w := watch(s.engine.limits)
 	defer w.stop()
+	queries := s.engine.queries(q.Rest)
 	todo := make(chan []document, 4)
 	said := make(chan []wireAnswer, 4)
 	var group sync.WaitGroup
@@ -213,7 +226,7 @@ func (s *server) decide(q question) error {
 			for ds := range todo {
 				as := make([]wireAnswer, 0, len(ds))
 				for _, d := range ds {
-					a := toWire(s.engine.ask(ctx, txn, seat, d.kind, func() ast.Value { return d.value }))
+					a := toWire(s.engine.ask(ctx, txn, seat, queries[d.kind], func() ast.Value { return d.value }))
 					a.N = d.n
 					as = append(as, a)
 					if a.Error != "" { // it may have taken its time: whoever waits shall hear of it
@@ -261,7 +274,7 @@ func (s *server) receive(q question, todo chan<- []document) error {
 		if err != nil {
 			return err
 		}
-		if _, known := s.engine.kinds[kind]; !known {
+		if _, known := s.engine.queries(q.Rest)[kind]; !known {
 			return fmt.Errorf("%w: kind %q", errWire, kind)
 		}
 		if ds = append(ds, document{n, kind, v}); len(ds) == size {
@@ -340,7 +353,7 @@ func toWire(said *said, err error) wireAnswer {
 	case said == nil:
 		return wireAnswer{}
 	default:
-		return wireAnswer{InScope: true, Findings: said.findings, Objections: said.objections}
+		return wireAnswer{InScope: true, Findings: said.findings, Objections: said.objections, Size: said.size}
 	}
 }
 
@@ -352,7 +365,7 @@ func fromWire(a *wireAnswer) (*said, error) {
 	case !a.InScope:
 		return nil, nil
 	default:
-		return &said{orNone(a.Findings), orNone(a.Objections)}, nil
+		return &said{orNone(a.Findings), orNone(a.Objections), a.Size}, nil
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 	"winnow/engine/subject"
 )
 
-// Look is a snapshot that was joined, to be decided by several engines, one after the other: what they are asked is joined and written once.
+// look is a snapshot that was joined, to be decided by several engines, one after the other: what they are asked is joined and written once.
 // It must not be decided by two at the same time.
-type Look struct {
+type look struct {
 	snapshot *snapshot.Snapshot
 	config   *subject.Config
 	joined   *subject.Joined
@@ -31,20 +31,22 @@ type asked struct {
 // sharedPlan is that of all looks: plans are the same.
 var sharedPlan = sync.OnceValue(newPlan)
 
-// NewLook joins a snapshot for engines that are all asked with this configuration.
-func NewLook(s *snapshot.Snapshot, c *subject.Config) *Look {
-	l := look(s, c, sharedPlan())
-	l.docs = map[string]asked{}
+// newLook joins a snapshot for engines that are all asked with this configuration. keep is for more than one that will be asked of the same candidates.
+func newLook(s *snapshot.Snapshot, c *subject.Config, keep bool) *look {
+	l := joined(s, c, sharedPlan())
+	if keep {
+		l.docs = map[string]asked{}
+	}
 	return l
 }
 
-func look(s *snapshot.Snapshot, c *subject.Config, p *plan) *Look {
+func joined(s *snapshot.Snapshot, c *subject.Config, p *plan) *look {
 	j := subject.Join(s, c)
-	return &Look{snapshot: s, config: c, joined: j, plan: p, desk: p.desk(j)}
+	return &look{snapshot: s, config: c, joined: j, plan: p, desk: p.desk(j)}
 }
 
 // subject is the subject of a candidate.
-func (l *Look) subject(id string) (*subject.Subject, bool) {
+func (l *look) subject(id string) (*subject.Subject, bool) {
 	if l.docs == nil {
 		return l.joined.Subject(id)
 	}
@@ -64,7 +66,7 @@ func (l *Look) subject(id string) (*subject.Subject, bool) {
 }
 
 // input is the document of a subject, written at a desk that is the caller's own.
-func (l *Look) input(sub *subject.Subject, mine *desk) ast.Value {
+func (l *look) input(sub *subject.Subject, mine *desk) ast.Value {
 	if l.docs == nil {
 		return l.plan.input(sub, mine)
 	}

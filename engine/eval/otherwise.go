@@ -121,7 +121,7 @@ type decider struct {
 // Decide implements explain.Decider.
 func (d *decider) Decide(ctx context.Context, in ast.Value) (explain.Answer, error) {
 	out := explain.Answer{Verdict: decision.Spare}
-	said, err := d.engine.ask(ctx, d.txn, d.seat, d.levels.Kind, func() ast.Value { return in })
+	said, err := d.engine.ask(ctx, d.txn, d.seat, d.engine.kinds[d.levels.Kind], func() ast.Value { return in })
 	if err != nil { // of a document that nobody has seen: it would stay
 		out.Objections = []string{decision.PolicyError}
 		return out, ctx.Err()

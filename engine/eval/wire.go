@@ -215,8 +215,12 @@ type question struct {
 	Check  *toCheck  `json:"check,omitempty"`
 	Test   *toTest   `json:"test,omitempty"`
 	Format *toFormat `json:"format,omitempty"`
-	// Decide is how many documents follow, a frame each; they are answered in any order, by their number.
-	Decide int `json:"decide,omitempty"`
+	// Print asks for the prints of the rules. Beside has those of another engine's: the rest is prepared.
+	Print  bool   `json:"print,omitempty"`
+	Beside prints `json:"beside,omitempty"`
+	// Decide is how many documents follow, a frame each; they are answered in any order, by their number. Rest asks the rest alone.
+	Decide int  `json:"decide,omitempty"`
+	Rest   bool `json:"rest,omitempty"`
 	// Workers bounds how many are judged at once.
 	Workers int `json:"workers,omitempty"`
 	// Explain has one document that follows.
@@ -258,6 +262,9 @@ type reply struct {
 	Refused policy.Refusals        `json:"refused,omitempty"`
 	Rules   map[string]policy.Rule `json:"rules,omitempty"`
 	Kinds   []string               `json:"kinds,omitempty"`
+	// Prints and Common answer Print and Beside.
+	Prints prints           `json:"prints,omitempty"`
+	Common map[string]share `json:"common,omitempty"`
 	// Checked ends a check.
 	Checked *policy.Checked `json:"checked,omitempty"`
 	// Begins is a test that begins, Tested the result of one, Coverage that of all.
@@ -285,5 +292,6 @@ type wireAnswer struct {
 	InScope    bool              `json:"in_scope,omitempty"`
 	Findings   []decision.Reason `json:"findings,omitempty"`
 	Objections []decision.Reason `json:"objections,omitempty"`
+	Size       int               `json:"size,omitempty"`
 	Error      string            `json:"error,omitempty"`
 }

@@ -8,8 +8,8 @@ import (
 
 // What a policy may say of one candidate. A path has at most 4096 bytes, and a folder with unsaved work names some dozens of them.
 const (
-	// maxReasons is how many findings, and how many objections.
-	maxReasons = 200
+	// MaxReasons is how many findings, and how many objections.
+	MaxReasons = 200
 	// maxMessage is how many bytes one message has.
 	maxMessage = 8 << 10
 	// MaxSaid is how many bytes all messages and all evidence of one candidate have, roughly as JSON.
@@ -22,6 +22,9 @@ type Measure struct{ left int }
 
 // Room is a measure with room for so many bytes.
 func Room(bytes int) *Measure { return &Measure{left: bytes} }
+
+// Left is how many bytes there is room for.
+func (m *Measure) Left() int { return m.left }
 
 func (m *Measure) take(n int) bool {
 	m.left -= n

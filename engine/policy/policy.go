@@ -374,13 +374,18 @@ func (p *Policy) Reap(kind string) []Package { return p.reap[kind] }
 // Protect are the packages that object.
 func (p *Policy) Protect() []Package { return p.protect }
 
-// Line is a line of a file that was loaded, without the space around it; false where there is no such line.
-func (p *Policy) Line(file string, row int) (string, bool) {
+// Bytes are what a file that was loaded holds, by its name; nil where there is no such file. They are read-only.
+func (p *Policy) Bytes(file string) []byte {
 	i := slices.IndexFunc(p.Files, func(f File) bool { return f.Name == file })
 	if i < 0 {
-		return "", false
+		return nil
 	}
-	return line(p.Files[i].data, row)
+	return p.Files[i].data
+}
+
+// Line is a line of a file that was loaded, without the space around it; false where there is no such line.
+func (p *Policy) Line(file string, row int) (string, bool) {
+	return line(p.Bytes(file), row)
 }
 
 // line is a line of a file, counted from 1, without the space around it.

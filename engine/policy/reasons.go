@@ -35,8 +35,8 @@ func Reasons(bound rego.Vars, name string, m *Measure) ([]decision.Reason, error
 	if !ok {
 		return nil, fmt.Errorf("%w: no set of %s", ErrShape, name)
 	}
-	if set.Len() > maxReasons {
-		return nil, fmt.Errorf("%w: %d %s, and %d are the most", ErrTooMuch, set.Len(), name, maxReasons)
+	if set.Len() > MaxReasons {
+		return nil, fmt.Errorf("%w: %d %s, and %d are the most", ErrTooMuch, set.Len(), name, MaxReasons)
 	}
 	for _, t := range set.Slice() {
 		r, err := ReasonOf(t.Value, m)

@@ -84,6 +84,9 @@ func globbed(globs []string, name string) bool {
 
 // wild reports whether a text is of a pattern in which * stands for any text. It is asked a few hundred times a process, and makes nothing.
 func wild(pattern, text string) bool {
+	if pattern != "" && pattern[0] != '*' && (text == "" || text[0] != pattern[0]) { // most of them
+		return false
+	}
 	first, more, starred := strings.Cut(pattern, "*")
 	if !starred {
 		return pattern == text
