@@ -88,9 +88,16 @@ func (r ruleset) embedded() bool {
 	return !slices.ContainsFunc(r.trees, func(t policy.Tree) bool { return t.Name != embeddedTree })
 }
 
-// check holds what the configuration says of rules against those that were loaded: levels, and parameters of one's own rules, which get
-// their values here. A rule of beside counts as loaded too: a configuration that is for two versions of the policies may name it.
+// check holds the layers of a ruleset against one another, and what they and the configuration say of rules against those that were loaded: levels,
+// and parameters, which get their values here. A rule of beside counts as loaded too: a configuration that is for two versions of the policies may name it.
 func (r ruleset) check(p *policy.Policy, beside ...*policy.Policy) error {
+	layers, err := r.layered(p)
+	if err != nil {
+		return err
+	}
+	if err := r.cfg.Stand(layers); err != nil {
+		return err
+	}
 	rules, own := p.Rules(), p.Parameters()
 	for _, other := range beside {
 		maps.Copy(rules, other.Rules())

@@ -55,8 +55,13 @@ func (a *app) limits() eval.Limits {
 func (a *app) given(ctx context.Context, folders []string) ([]policy.Tree, error) {
 	if len(folders) == 0 {
 		trees, err := a.trees(ctx)
+		if err != nil {
+			return nil, err
+		}
+		published, err := a.publishedTrees(ctx)
+		trees = append(trees, published...)
 		for i := range trees { // without a folder of one's own the embedded ones are what is meant
-			trees[i].Beside = trees[i].Name == embeddedTree && len(trees) > 1
+			trees[i].Beside = (trees[i].Name == embeddedTree || trees[i].Published) && len(trees) > 1
 		}
 		return trees, err
 	}
@@ -143,14 +148,23 @@ func (a *app) policyCheck(ctx context.Context, folders []string, advice bool) er
 	if err != nil {
 		return err
 	}
-	if len(folders) == 0 && len(checked.Refused) == 0 {
-		r := ruleset{trees, a.cfg}
-		if err := r.check(sources.Unbuilt(checked.Rules)); err != nil {
+	r, layers := ruleset{trees, a.cfg}, []report.PolicyLayer{}
+	if len(checked.Refused) == 0 {
+		p := sources.Unbuilt(checked.Rules)
+		if checked.Refused, err = refusedLayers(r.layered(p)); err != nil {
 			return err
+		}
+		if layers, err = a.layersOf(ctx, r, p); err != nil {
+			return err
+		}
+		if len(folders) == 0 && len(checked.Refused) == 0 {
+			if err := r.check(p); err != nil {
+				return err
+			}
 		}
 	}
 	doc := report.PolicyCheck{
-		Schema: report.PolicyCheckSchema, OK: len(checked.Refused) == 0, Rules: []string{}, Kinds: append([]string{}, checked.Kinds...),
+		Schema: report.PolicyCheckSchema, OK: len(checked.Refused) == 0, Rules: []string{}, Layers: layers, Kinds: append([]string{}, checked.Kinds...),
 		Problems: append([]policy.Refusal{}, checked.Refused...), Advice: append([]policy.Refusal{}, checked.Advice...), Passed: sources.Passed(),
 	}
 	doc.Trees, doc.Embedded = treeNames(trees)
@@ -274,6 +288,11 @@ func (a *app) checkText(w io.Writer, doc report.PolicyCheck) {
 			fmt.Fprintf(w, "rules: %s\n", strings.Join(clean(doc.Rules), ", "))
 		}
 		fmt.Fprintf(w, "kinds: %s\n", strings.Join(doc.Kinds, ", "))
+		for _, l := range doc.Layers {
+			if len(doc.Layers) > 1 {
+				a.paint.Sentence(w, "layer "+l.Layer+": "+text.Clean(layerText(l)))
+			}
+		}
 	}
 	if len(doc.Passed) > 0 && len(doc.Trees) > 0 {
 		fmt.Fprintf(w, "not read, since they are neither policies (.rego) nor tests (_test.rego), or lie in a folder whose name begins with a dot: %s\n", strings.Join(clean(doc.Passed), ", "))

@@ -213,6 +213,9 @@ func (b *Bundle) sort(files map[string]file) (signatures []byte, err error) {
 			delete(files, p)
 		case base != manifestName && strings.HasSuffix(base, manifestName):
 			return nil, refuse("call it "+manifestName+", or leave it out", "OPA takes %s in it for a manifest", p)
+		case base == policy.LayerFile:
+			return nil, refuse("build it with winnow policy bundle, or write the text into the manifest as metadata.winnow.layer",
+				"%s in it is a file that OPA's tools leave out, so a bundle has it in its manifest", p)
 		case policy.IsData(p):
 			if err := policy.CheckData(p, data); err != nil {
 				return nil, Refused{err.Error(), again}
@@ -232,13 +235,10 @@ type manifest struct {
 	Metadata map[string]json.RawMessage `json:"metadata"`
 }
 
-// ours is what Winnow writes into a manifest's metadata.
+// ours is what Winnow writes into a manifest's metadata, besides the text of a layer.yaml, which package policy reads.
 type ours struct {
 	Serial int64 `json:"serial"`
 }
-
-// metadataKey is where that stands.
-const metadataKey = "winnow"
 
 func (b *Bundle) readManifest(files map[string]file) error {
 	at, m := "", manifest{}
@@ -278,7 +278,7 @@ func (b *Bundle) readManifest(files map[string]file) error {
 }
 
 func (b *Bundle) readSerial(m manifest) error {
-	raw, ok := m.Metadata[metadataKey]
+	raw, ok := m.Metadata[policy.MetadataKey]
 	if !ok {
 		return nil
 	}

@@ -29,6 +29,8 @@ const (
 	ClassMetadata   = "metadata"
 	ClassLiteral    = "literal"
 	ClassData       = "data-file"
+	ClassLayer      = "layer"
+	ClassGrant      = "grant"
 )
 
 // Class is a class with what it means, in one sentence.
@@ -63,4 +65,6 @@ var Classes = []Class{
 	{ClassMetadata, "A package or rule lacks METADATA with a title and a description."},
 	{ClassLiteral, "A number in a rule is a parameter that nobody can change."},
 	{ClassData, "A data file lies among the policies; rules read their input and nothing else."},
+	{ClassLayer, "The layer.yaml of a tree is not at its root, malformed, or names what does not exist."},
+	{ClassGrant, "A tree would reap more than a layer above it allows, which did not grant it by name."},
 }

@@ -33,6 +33,8 @@ type Tree struct {
 	Beside bool
 	// Only is the one file of FS that is read, by its name in the topmost folder; "" for all.
 	Only string
+	// Published is true for a bundle that the configuration names: it is an organisation's, and stands above the trees of the user.
+	Published bool
 }
 
 // File is a file that was loaded.
@@ -50,12 +52,14 @@ type manifest struct {
 	Roots        []string       `json:"roots"`
 	RegoVersion  *int           `json:"rego_version"`
 	FileVersions map[string]int `json:"file_rego_versions"`
+	// Metadata is for others but for what is under winnow.
+	Metadata map[string]json.RawMessage `json:"metadata"`
 }
 
 // read is a tree that was read: its policies without their tests, and its manifest.
 type read struct {
 	tree     Tree
-	files    []File // .rego and the manifest, by path
+	files    []File // .rego, layer.yaml and the manifest, by path
 	manifest manifest
 	// tests and data are read only where LoadOptions says so; passed are the files and folders that nobody reads.
 	tests, data []File
@@ -63,13 +67,13 @@ type read struct {
 }
 
 func (r *read) policies() []File {
-	return slices.DeleteFunc(slices.Clone(r.files), func(f File) bool { return f.Path == manifestName })
+	return slices.DeleteFunc(slices.Clone(r.files), func(f File) bool { return f.Path == manifestName || f.Path == LayerFile })
 }
 
 // Data is what the file holds. It must not be changed.
 func (f File) Data() []byte { return f.data }
 
-// ReadFiles reads the files of a tree that a policy is made of, by path: .rego and the manifest, with tests where they are asked for. It
+// ReadFiles reads the files of a tree that a policy is made of, by path: .rego, layer.yaml and the manifest, with tests where they are asked for. It
 // refuses what Load refuses before it parses anything; the error wraps Refusals.
 func ReadFiles(ctx context.Context, t Tree, tests bool) ([]File, error) {
 	r, refused := readTree(ctx, t, LoadOptions{Tests: tests}, newBudget())
@@ -123,7 +127,9 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 				return nil
 			}
 			return r.readFile(p, &r.tests, left)
-		case p == manifestName || strings.HasSuffix(p, ".rego"):
+		case misplacedLayer(p) && !t.Beside:
+			return fmt.Errorf("%s: %w", p, errLayer)
+		case p == manifestName || p == LayerFile || strings.HasSuffix(p, ".rego"):
 			return r.readFile(p, &r.files, left)
 		case o.Data && !t.Beside && isData(p) && !hidden:
 			return r.readFile(p, &r.data, left)
@@ -138,13 +144,18 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 	var refused Refusals
 	if err != nil {
 		class := ClassRead
-		if errors.Is(err, errData) {
+		switch {
+		case errors.Is(err, errData):
 			class = ClassData
+		case errors.Is(err, errLayer):
+			class = ClassLayer
 		}
 		refused = append(refused, Refusal{Class: class, File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
 	}
 	refused = append(refused, r.readManifest()...)
-	if err == nil && len(r.policies())+len(r.tests) == 0 {
+	layer, twice := layerOf(r.files)
+	refused = append(refused, twice...)
+	if err == nil && len(r.policies())+len(r.tests) == 0 && layer.Path == "" {
 		refused = append(refused, Refusal{Class: ClassEmpty, File: t.place(), Problem: "no policies in it", Fix: "name a folder that holds .rego files, or leave it out"})
 	}
 	return r, refused
@@ -234,6 +245,9 @@ func (r *read) readManifest() Refusals {
 	}
 	if len(m.Revision) > maxRevision || strings.ContainsFunc(m.Revision, func(c rune) bool { return !unicode.IsPrint(c) }) {
 		return refuse(fmt.Sprintf("a revision that is longer than %d bytes, or cannot be printed", maxRevision))
+	}
+	if _, err := m.layer(); err != nil {
+		return refuse(err.Error())
 	}
 	if len(m.Roots) > maxRoots {
 		return refuse(fmt.Sprintf("%d roots, and %d are the most", len(m.Roots), maxRoots))
