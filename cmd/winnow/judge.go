@@ -42,6 +42,9 @@ func (a *app) engineBy(ctx context.Context, look bundles.Look) (*eval.Engine, *p
 	if p != nil {
 		a.policy = p
 	}
+	if err == nil {
+		a.admit(ctx, e)
+	}
 	return e, p, err
 }
 

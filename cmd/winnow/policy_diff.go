@@ -187,7 +187,9 @@ func (s *side) load(ctx context.Context, v versions, name, flag, file string) (e
 		// Decided in this process, beside the reading of other snapshots, whose memory would count.
 		cfg.Policy.Memory = max(cfg.Policy.Memory, besideOthers)
 	}
-	s.engine, s.policy, err = s.rules.load(ctx)
+	if s.engine, s.policy, err = s.rules.load(ctx); err == nil {
+		v.app.admit(ctx, s.engine)
+	}
 	return err
 }
 

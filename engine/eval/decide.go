@@ -67,6 +67,9 @@ func (e *Engine) DecideLook(ctx context.Context, l *Look) (Result, error) {
 	if err := each(ctx, l, ids, tell); err != nil {
 		return Result{}, fmt.Errorf("decide: %w", err)
 	}
+	if err := e.hear(ctx, l, answers); err != nil {
+		return Result{}, fmt.Errorf("decide: %w", err)
+	}
 	for _, a := range answers {
 		if a.err != nil {
 			out.Errors = append(out.Errors, Failure{ID: a.decision.ID, Err: a.err})

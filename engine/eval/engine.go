@@ -49,6 +49,7 @@ type Engine struct {
 	store  storage.Store
 	plan   *plan
 	apart  *apart // nil for one that judges in this process
+	guests map[string]*guest
 }
 
 // query is what is asked of every candidate of a kind.

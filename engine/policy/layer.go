@@ -19,6 +19,8 @@ const (
 
 var errLayer = errors.New("nothing would read it there: it is called " + LayerFile + ", and stands at the root of the tree")
 
+var errKeeps = errors.New("a repository's policies are granted nothing and grant nothing: take it out")
+
 // misplacedLayer reports whether a file is meant for a layer.yaml and would not be read as one.
 func misplacedLayer(p string) bool {
 	return p != LayerFile && slices.Contains([]string{LayerFile, "layer.yml", "layers.yaml", "layers.yml"}, path.Base(p))
@@ -40,7 +42,7 @@ func (p *Policy) LayerOf(tree string) (File, bool) {
 // overlooked.
 func layerOf(files []File) (layer File, refused Refusals) {
 	for _, f := range files {
-		text := f.data
+		text, name := f.data, f.Name
 		switch f.Path {
 		case LayerFile:
 		case manifestName:
@@ -48,8 +50,11 @@ func layerOf(files []File) (layer File, refused Refusals) {
 			if json.Unmarshal(f.data, &m) != nil {
 				continue // readManifest says what is wrong with it
 			}
-			if text, _ = m.layer(); text == nil {
+			if text, _ = m.layer(); len(text) == 0 {
 				continue
+			}
+			if text[0] != '{' { // what a layer.yaml was put there from
+				name = path.Join(path.Dir(f.Name), LayerFile)
 			}
 		default:
 			continue
@@ -59,7 +64,7 @@ func layerOf(files []File) (layer File, refused Refusals) {
 				Fix: "keep " + LayerFile + ", or metadata.winnow.layer of the manifest"})
 			continue
 		}
-		layer = File{Tree: f.Tree, Path: f.Path, Name: f.Name, data: text}
+		layer = File{Tree: f.Tree, Path: f.Path, Name: name, data: text}
 	}
 	return layer, refused
 }

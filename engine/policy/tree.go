@@ -35,6 +35,8 @@ type Tree struct {
 	Only string
 	// Published is true for a bundle that the configuration names: it is an organisation's, and stands above the trees of the user.
 	Published bool
+	// Keeps is true for the policies of a repository: they may have packages under policies.protect and no others.
+	Keeps bool
 }
 
 // File is a file that was loaded.
@@ -127,6 +129,8 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 				return nil
 			}
 			return r.readFile(p, &r.tests, left)
+		case t.Keeps && p == LayerFile:
+			return fmt.Errorf("%s: %w", p, errKeeps)
 		case misplacedLayer(p) && !t.Beside:
 			return fmt.Errorf("%s: %w", p, errLayer)
 		case p == manifestName || p == LayerFile || strings.HasSuffix(p, ".rego"):
@@ -147,7 +151,7 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 		switch {
 		case errors.Is(err, errData):
 			class = ClassData
-		case errors.Is(err, errLayer):
+		case errors.Is(err, errLayer), errors.Is(err, errKeeps):
 			class = ClassLayer
 		}
 		refused = append(refused, Refusal{Class: class, File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
@@ -312,6 +316,7 @@ type wireTree struct {
 	Name   string     `json:"name"`
 	Prefix string     `json:"prefix"`
 	Beside bool       `json:"beside,omitempty"`
+	Keeps  bool       `json:"keeps,omitempty"`
 	Files  []wireFile `json:"files"`
 	Tests  []wireFile `json:"tests,omitempty"`
 	Data   []wireFile `json:"data,omitempty"`
@@ -327,7 +332,7 @@ type wireFile struct {
 func (s *Sources) MarshalJSON() ([]byte, error) {
 	var out []wireTree
 	for _, t := range s.trees {
-		out = append(out, wireTree{Name: t.tree.Name, Prefix: t.tree.Prefix, Beside: t.tree.Beside, Files: sizes(t.files), Tests: sizes(t.tests), Data: sizes(t.data)})
+		out = append(out, wireTree{Name: t.tree.Name, Prefix: t.tree.Prefix, Beside: t.tree.Beside, Keeps: t.tree.Keeps, Files: sizes(t.files), Tests: sizes(t.tests), Data: sizes(t.data)})
 	}
 	return json.Marshal(out)
 }
@@ -356,7 +361,7 @@ func (s *Sources) UnmarshalJSON(data []byte) error {
 	*s = Sources{}
 	for _, w := range ws {
 		s.trees = append(s.trees, &read{
-			tree: Tree{Name: w.Name, Prefix: w.Prefix, Beside: w.Beside}, manifest: manifest{Roots: []string{root}},
+			tree: Tree{Name: w.Name, Prefix: w.Prefix, Beside: w.Beside, Keeps: w.Keeps}, manifest: manifest{Roots: []string{root}},
 			files: room(w.Name, w.Files), tests: room(w.Name, w.Tests), data: room(w.Name, w.Data),
 		})
 	}
