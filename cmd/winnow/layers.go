@@ -12,6 +12,8 @@ import (
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/strict"
 	"winnow/cmd/winnow/text"
+	"winnow/engine/eval"
+	"winnow/engine/explain"
 	"winnow/engine/policy"
 	"winnow/internal/plain"
 )
@@ -27,12 +29,33 @@ func layerOf(t policy.Tree) string {
 	return report.LayerUser
 }
 
+// bundleTree begins the names of the trees of bundles that the configuration names.
+const bundleTree = "bundle:"
+
 // calledLayer is a tree in a message.
 func calledLayer(t policy.Tree) string {
 	if t.Published {
-		return "bundle " + strings.TrimPrefix(t.Name, "bundle:")
+		return "bundle " + strings.TrimPrefix(t.Name, bundleTree)
 	}
 	return t.Name
+}
+
+// nameLayers says of every rule that fired which layer it is of, where it is not the shipped one.
+func nameLayers(p *policy.Policy, fired []explain.Fired) {
+	for i := range fired {
+		f := &fired[i]
+		at := slices.IndexFunc(p.Files, func(x policy.File) bool { return x.Name == f.File })
+		repository, _ := f.Evidence["repository"].(string)
+		switch {
+		case strings.HasPrefix(f.Rule, eval.RepositoryRule):
+			f.Layer = report.LayerRepository + ": " + repository
+		case at < 0 || p.Files[at].Tree == embeddedTree:
+		case strings.HasPrefix(p.Files[at].Tree, bundleTree):
+			f.Layer = report.LayerOrganisation + ": bundle " + strings.TrimPrefix(p.Files[at].Tree, bundleTree)
+		default:
+			f.Layer = report.LayerUser + ": " + p.Files[at].Tree
+		}
+	}
 }
 
 // layers are what the trees of a ruleset say as layers, an organisation's first: each read whole, or refused.
@@ -97,11 +120,12 @@ func refusedLayers(_ []*config.Layer, err error) (policy.Refusals, error) {
 	return nil, err
 }
 
-// layersOf are the layers of a ruleset as a person sees them, from the top.
-func (a *app) layersOf(_ context.Context, r ruleset, p *policy.Policy) ([]report.PolicyLayer, error) {
+// shown are the layers of a ruleset as a person sees them, from the top, without repositories; none where what they say cannot be read.
+func (r ruleset) shown(p *policy.Policy) []report.PolicyLayer {
+	out := []report.PolicyLayer{}
 	layers, err := r.layers(p)
-	if err != nil { // it is said already
-		return []report.PolicyLayer{}, nil
+	if err != nil {
+		return out
 	}
 	count := map[string]int{}
 	for _, rule := range p.Rules() {
@@ -113,7 +137,6 @@ func (a *app) layersOf(_ context.Context, r ruleset, p *policy.Policy) ([]report
 			grants = append(grants, l.Grants...)
 		}
 	}
-	var out []report.PolicyLayer
 	for _, layer := range []string{report.LayerShipped, report.LayerOrganisation, report.LayerUser} {
 		for _, t := range r.trees {
 			if layerOf(t) != layer {
@@ -134,6 +157,28 @@ func (a *app) layersOf(_ context.Context, r ruleset, p *policy.Policy) ([]report
 			published = published || t.Published
 			out = append(out, one)
 		}
+	}
+	return out
+}
+
+// repositories are the trusted repositories that have policies of their own, as layers: each is loaded, and one that is refused says why.
+func (a *app) repositories(ctx context.Context) ([]report.PolicyLayer, error) {
+	trusted, err := a.store().All(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []report.PolicyLayer
+	for _, t := range trusted {
+		if len(t.Policies) == 0 {
+			continue
+		}
+		one := report.PolicyLayer{Layer: report.LayerRepository, From: t.Path, Granted: []string{}}
+		rules, err := eval.CheckGuest(ctx, a.guest(t.Path, t.Policies))
+		if err != nil {
+			one.Problem = "everything in it stays, since its policies do not load: " + strings.Join(strings.Fields(err.Error()), " ")
+		}
+		one.Rules = len(rules)
+		out = append(out, one)
 	}
 	return out, nil
 }

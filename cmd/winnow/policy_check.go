@@ -154,13 +154,16 @@ func (a *app) policyCheck(ctx context.Context, folders []string, advice bool) er
 		if checked.Refused, err = refusedLayers(r.layered(p)); err != nil {
 			return err
 		}
-		if layers, err = a.layersOf(ctx, r, p); err != nil {
-			return err
-		}
+		layers = r.shown(p)
 		if len(folders) == 0 && len(checked.Refused) == 0 {
 			if err := r.check(p); err != nil {
 				return err
 			}
+			repositories, err := a.repositories(ctx)
+			if err != nil {
+				return err
+			}
+			layers = append(layers, repositories...)
 		}
 	}
 	doc := report.PolicyCheck{

@@ -219,7 +219,7 @@ func (p *published) choose(ctx context.Context, own ruleset) (*eval.Engine, *pol
 func (r ruleset) with(found []*bundles.Found, chosen []*bundle.Bundle) ruleset {
 	out := ruleset{slices.Clone(r.trees), r.cfg}
 	for i, b := range chosen {
-		name := "bundle:" + found[i].Name
+		name := bundleTree + found[i].Name
 		t := b.Tree(name, name)
 		t.Published = true
 		out.trees = append(out.trees, t)

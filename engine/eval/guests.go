@@ -30,8 +30,8 @@ type Guest struct {
 	Program Program
 }
 
-// repositoryRule begins the ids of rules of repositories. No package of another tree can have such an id.
-const repositoryRule = "protect.repository."
+// RepositoryRule begins the ids of rules of repositories. No package of another tree can have such an id.
+const RepositoryRule = "protect.repository."
 
 // guest is a Guest whose process is started when it is asked for the first time.
 type guest struct {
@@ -69,7 +69,7 @@ func CheckGuest(ctx context.Context, g Guest) (map[string]policy.Rule, error) {
 }
 
 // called is the id of a repository's rule in reports.
-func called(id string) string { return repositoryRule + strings.TrimPrefix(id, "protect.") }
+func called(id string) string { return RepositoryRule + strings.TrimPrefix(id, "protect.") }
 
 // load starts the guest's process, once. What it is refused for stays so; a loading that was interrupted is tried again.
 func (g *guest) load(ctx context.Context) (*Engine, error) {

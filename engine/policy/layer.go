@@ -19,8 +19,6 @@ const (
 
 var errLayer = errors.New("nothing would read it there: it is called " + LayerFile + ", and stands at the root of the tree")
 
-var errKeeps = errors.New("a repository's policies are granted nothing and grant nothing: take it out")
-
 // misplacedLayer reports whether a file is meant for a layer.yaml and would not be read as one.
 func misplacedLayer(p string) bool {
 	return p != LayerFile && slices.Contains([]string{LayerFile, "layer.yml", "layers.yaml", "layers.yml"}, path.Base(p))

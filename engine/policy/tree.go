@@ -129,8 +129,6 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 				return nil
 			}
 			return r.readFile(p, &r.tests, left)
-		case t.Keeps && p == LayerFile:
-			return fmt.Errorf("%s: %w", p, errKeeps)
 		case misplacedLayer(p) && !t.Beside:
 			return fmt.Errorf("%s: %w", p, errLayer)
 		case p == manifestName || p == LayerFile || strings.HasSuffix(p, ".rego"):
@@ -151,7 +149,7 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 		switch {
 		case errors.Is(err, errData):
 			class = ClassData
-		case errors.Is(err, errLayer), errors.Is(err, errKeeps):
+		case errors.Is(err, errLayer):
 			class = ClassLayer
 		}
 		refused = append(refused, Refusal{Class: class, File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
@@ -159,6 +157,9 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 	refused = append(refused, r.readManifest()...)
 	layer, twice := layerOf(r.files)
 	refused = append(refused, twice...)
+	if t.Keeps && layer.Path != "" {
+		refused = append(refused, Refusal{Class: ClassLayer, File: path.Join(t.Prefix, layer.Path), Problem: "a repository's policies are granted nothing and grant nothing", Fix: "take it out"})
+	}
 	if err == nil && len(r.policies())+len(r.tests) == 0 && layer.Path == "" {
 		refused = append(refused, Refusal{Class: ClassEmpty, File: t.place(), Problem: "no policies in it", Fix: "name a folder that holds .rego files, or leave it out"})
 	}

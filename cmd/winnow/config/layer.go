@@ -158,7 +158,7 @@ func (l *Layer) Check(rules []string, own []policy.Parameter) error {
 			wrong = append(wrong, l.bad(key, "there is no rule %q%s", v.Rule, text.Hint(v.Rule, rules)))
 		}
 	}
-	parameters := parameterNames()
+	parameters := Parameters()
 	for _, p := range own {
 		parameters = append(parameters, "own."+p.Name)
 	}
@@ -425,8 +425,8 @@ func flatten(tree map[string]any, at string, out map[string]any) {
 	}
 }
 
-// parameterNames are the keys of all parameters below rules, sorted; without those of one's own rules.
-func parameterNames() []string {
+// Parameters are the keys of all parameters below rules, sorted; without those of one's own rules.
+func Parameters() []string {
 	c, err := Defaults()
 	if err != nil {
 		panic(fmt.Sprintf("the defaults cannot be read: %v", err)) // they are part of the program
