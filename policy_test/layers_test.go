@@ -73,7 +73,7 @@ func TestParametersReapNoMoreInTheDirectionThatKeeps(t *testing.T) {
 }
 
 // share is how many worlds there are for each one in which a parameter is moved, and whole are worlds in which all of them are.
-const share = 4
+const share = 64
 
 var whole = []string{"machine"}
 

@@ -42,7 +42,7 @@ var directions = map[string]direction{
 	"confirm_process_after": larger,
 	"disposable_content":    fewer,
 	"disposable_dirs":       unknown,
-	"driven_programs":       fewer,
+	"driven_programs":       unknown,
 	"families":              fewer,
 	"grace.dir":             larger,
 	"grace.process":         larger,

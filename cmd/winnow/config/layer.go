@@ -51,10 +51,10 @@ const (
 // ReadLayer reads the text of a layer.yaml, which messages call file. Every error is a Mistake with file and line.
 func ReadLayer(name, file string, data []byte) (*Layer, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, Mistakef("%s: it is empty: write levels, parameters or grants into it, or remove it", file)
+		return nil, joined([]error{strict.Problem{File: file, Text: "it is empty: write levels, parameters or grants into it, or remove it"}})
 	}
 	if err := strict.Check(file, data, strict.Shape{Type: reflect.TypeFor[layerFile](), Leaf: leaf}); err != nil {
-		return nil, Mistakef("%w", err)
+		return nil, Mistakef("%w; nothing was decided", err)
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
@@ -67,7 +67,7 @@ func ReadLayer(name, file string, data []byte) (*Layer, error) {
 		r.bad(again, "parameters.levels", "levels are no parameters: they stand under levels, at the top of the file")
 	}
 	if err := r.read(levels, own); err != nil {
-		return nil, Mistakef("%w", err)
+		return nil, Mistakef("%w; nothing was decided", err)
 	}
 	l.Levels, l.own = r.levels, r.own
 	for rule, line := range r.lines {
@@ -90,9 +90,20 @@ func ReadLayer(name, file string, data []byte) (*Layer, error) {
 	}
 	// A value that no configuration may have is wrong here too.
 	if _, err := load("", nil, nil, l); err != nil {
-		return nil, Mistakef("%s: parameters: %w", file, err)
+		return nil, joined([]error{l.value(err)})
 	}
 	return l, nil
+}
+
+// value says of a value that no configuration may have where it stands here. err is what load said of it, as of the defaults.
+func (l *Layer) value(err error) strict.Problem {
+	said := strings.TrimSuffix(strings.TrimPrefix(err.Error(), "the environment: "), "; nothing was done")
+	key := strict.KeyOf(said)
+	if name, ok := strings.CutPrefix(key, "rules."); ok {
+		key = grantParameters + name
+		said = key + strings.TrimPrefix(said, "rules."+name)
+	}
+	return strict.Problem{File: l.File, Line: l.lines[key], Key: key, Text: said}
 }
 
 // leaves notes the line of every parameter below a node.
@@ -193,7 +204,7 @@ func joined(wrong []error) error {
 			ps = append(ps, p)
 		}
 	}
-	return Mistakef("%w", ps)
+	return Mistakef("%w; nothing was decided", ps)
 }
 
 // grantedFinding says what is wrong with what comes after reap. in a grant. The rule itself need not be there: it is for others to add.
@@ -295,7 +306,7 @@ func (c *Config) within(layers []*Layer, levels map[[2]string]string) error {
 
 // ways says what can be done about something that is not granted.
 func (l *Layer) ways(key string) string {
-	return fmt.Sprintf(": take it out, or have %s grant it (in its layer.yaml: grants: [%s]). Nothing was decided", l.Name, key)
+	return fmt.Sprintf(": take it out, or have %s grant it (in its layer.yaml: grants: [%s])", l.Name, key)
 }
 
 // contradicts are what two layers of one height say differently.
@@ -304,7 +315,7 @@ func (l *Layer) contradicts(other *Layer) (wrong []error) {
 		for _, o := range other.Levels {
 			if o.Rule == v.Rule && o.Kind == v.Kind && o.Level != v.Level {
 				key := grantLevels + v.Rule
-				wrong = append(wrong, l.bad(key, "%s, and %s says %s: two layers of one height must agree. Nothing was decided", v.Level, other.at(key), o.Level))
+				wrong = append(wrong, l.bad(key, "%s, and %s says %s: two layers of one height must agree", v.Level, other.at(key), o.Level))
 			}
 		}
 	}
@@ -314,7 +325,7 @@ func (l *Layer) contradicts(other *Layer) (wrong []error) {
 	for _, name := range l.Stated() {
 		if slices.Contains(other.Stated(), name) && !reflect.DeepEqual(mine[name], theirs[name]) {
 			key := grantParameters + name
-			wrong = append(wrong, l.bad(key, "%s, and %s says %s: two layers of one height must agree. Nothing was decided",
+			wrong = append(wrong, l.bad(key, "%s, and %s says %s: two layers of one height must agree",
 				shortly(mine[name]), other.at(key), shortly(theirs[name])))
 		}
 	}
