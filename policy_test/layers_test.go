@@ -158,4 +158,3 @@ func with(t *testing.T, c *subject.Config, key string, v any) *subject.Config {
 	}
 	return &out
 }
-

@@ -160,7 +160,7 @@ func (l *Layer) Grant(name string) bool {
 
 func wildcard(grant string) bool { return strings.HasSuffix(grant, ".*") }
 
-// Check refuses names in a layer that stand for nothing: a level of no loaded rule, a grant of no rule, folder or parameter. rules are the ids of the
+// Check refuses names in a layer that stand for nothing: a level of no loaded rule, a parameter that none declares, a grant of no rule, folder or parameter. rules are the ids of the
 // loaded rules, own the parameters that they declare.
 func (l *Layer) Check(rules []string, own []policy.Parameter) error {
 	var wrong []error
@@ -169,9 +169,14 @@ func (l *Layer) Check(rules []string, own []policy.Parameter) error {
 			wrong = append(wrong, l.bad(key, "there is no rule %q%s", v.Rule, text.Hint(v.Rule, rules)))
 		}
 	}
-	parameters := Parameters()
+	parameters, declared := Parameters(), []string{}
 	for _, p := range own {
-		parameters = append(parameters, "own."+p.Name)
+		parameters, declared = append(parameters, "own."+p.Name), append(declared, p.Name)
+	}
+	for _, v := range l.own {
+		if !slices.Contains(declared, v.name) {
+			wrong = append(wrong, v.bad("no loaded rule has a parameter of this name%s", text.Hint(v.name, declared)))
+		}
 	}
 	for _, g := range l.Grants {
 		problem := ""
