@@ -28,6 +28,8 @@ type Layer struct {
 	// Levels are all that it gives, on among them, for each kind. Grants are the names that it grants.
 	Levels []subject.RuleLevel
 	Grants []string
+	// Held is true where all that it does not give stands at the program's defaults, and is held like what it gives.
+	Held bool
 
 	parameters map[string]any // as a section rules of a configuration, without own
 	own        []ownValue
@@ -39,7 +41,14 @@ type layerFile struct {
 	Levels     []subject.RuleLevel `json:"levels"`
 	Parameters Rules               `json:"parameters"`
 	Grants     []string            `json:"grants"`
+	Defaults   string              `json:"defaults"`
 }
+
+// The words of defaults: whether the layers below may change what the file does not give.
+const (
+	defaultsFree = "free"
+	defaultsHeld = "held"
+)
 
 // The families of names that are granted: reasons to reap, levels of rules, parameters.
 const (
@@ -63,6 +72,12 @@ func ReadLayer(name, file string, data []byte) (*Layer, error) {
 	l := &Layer{Name: name, File: file, parameters: map[string]any{}, lines: map[string]int{}}
 	levels, own, again := cut(&doc, "levels"), cut(&doc, "parameters", "own"), cut(&doc, "parameters", "levels")
 	r := levelReader{file: file, levelsAt: "levels", ownAt: "parameters.own"}
+	if at := cut(&doc, "defaults"); at != nil {
+		l.Held, l.lines["defaults"] = at.Value == defaultsHeld, at.Line
+		if words := []string{defaultsFree, defaultsHeld}; !slices.Contains(words, at.Value) {
+			r.bad(at, "defaults", "unknown word %q%s", at.Value, text.Hint(at.Value, words))
+		}
+	}
 	if again != nil {
 		r.bad(again, "parameters.levels", "levels are no parameters: they stand under levels, at the top of the file")
 	}
@@ -135,7 +150,13 @@ func sectionOf(t reflect.Type, key string) (reflect.Type, bool) {
 }
 
 // at is where a key of the file stands.
-func (l *Layer) at(key string) string { return fmt.Sprintf("%s:%d", l.File, l.lines[key]) }
+func (l *Layer) at(key string) string {
+	line, given := l.lines[key]
+	if !given {
+		line = l.lines["defaults"]
+	}
+	return fmt.Sprintf("%s:%d", l.File, line)
+}
 
 func (l *Layer) bad(key, format string, args ...any) error {
 	return strict.Problem{File: l.File, Line: l.lines[key], Key: key, Text: key + ": " + fmt.Sprintf(format, args...)}
@@ -288,14 +309,19 @@ func (c *Config) within(layers []*Layer, levels map[[2]string]string) error {
 		if !l.Published {
 			continue
 		}
-		for _, v := range l.Levels {
+		for _, v := range l.over(levels) {
 			key := grantLevels + v.Rule
 			if is := levels[[2]string{v.Rule, v.Kind}]; rank(v.Rule, is) > rank(v.Rule, v.Level) && !l.Grant(key) {
 				wrong = append(wrong, c.speaker(layers, l, key).says("%s for the kind %s reaps more than %s, which %s says (%s)%s", is, v.Kind, v.Level, l.Name, l.at(key), l.ways(key)))
 			}
 		}
-		said := l.values()
-		for _, name := range l.Stated() {
+		said, names := l.values(), l.Stated()
+		if l.Held {
+			names = append(names, Parameters()...)
+			slices.Sort(names)
+			names = slices.Compact(names)
+		}
+		for _, name := range names {
 			key := grantParameters + name
 			is, has := now[name], said[name]
 			if own, ok := strings.CutPrefix(name, "own."); ok {
@@ -307,6 +333,21 @@ func (c *Config) within(layers []*Layer, levels map[[2]string]string) error {
 		}
 	}
 	return joined(wrong)
+}
+
+// over are the levels that a layer holds: those that it gives, and, where it holds the defaults, on for all others that anybody gives a level.
+func (l *Layer) over(levels map[[2]string]string) []subject.RuleLevel {
+	out := slices.Clone(l.Levels)
+	if !l.Held {
+		return out
+	}
+	for k := range levels {
+		if !slices.ContainsFunc(l.Levels, func(v subject.RuleLevel) bool { return v.Rule == k[0] && v.Kind == k[1] }) {
+			out = append(out, subject.RuleLevel{Rule: k[0], Kind: k[1], Level: decision.On})
+		}
+	}
+	sortLevels(out)
+	return out
 }
 
 // ways says what can be done about something that is not granted.

@@ -74,6 +74,36 @@ func TestStand(t *testing.T) {
 	}
 }
 
+// TestDefaultsThatAreHeld: what a layer does not give is held at the program's defaults where it says so, and only there.
+func TestDefaultsThatAreHeld(t *testing.T) {
+	t.Parallel()
+	c, err := Load(write(t, "version: 1\nrules:\n  landed_after: 1h\n  abandoned_after: 9000h\n  levels: {protect.young: {dir: off}, reap.dirs.gone: off}\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Stand([]*Layer{readLayer(t, "org", "grants: [reap.*]\ndefaults: free\n", true)}); err != nil {
+		t.Errorf("defaults that are free: %v", err)
+	}
+	err = c.Stand([]*Layer{readLayer(t, "org", "grants: [reap.*]\ndefaults: held\n", true)})
+	for _, want := range []string{
+		"config.yaml:3: rules.landed_after: 3600 reaps more than 86400, which org says (org/layer.yaml:2)",
+		"config.yaml:5: rules.levels.protect.young: off for the kind dir reaps more than on, which org says (org/layer.yaml:2)",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q, have %v", want, err)
+		}
+	}
+	if err != nil && (strings.Contains(err.Error(), "abandoned_after") || strings.Contains(err.Error(), "reap.dirs.gone")) {
+		t.Errorf("what keeps more is refused: %v", err)
+	}
+	if err := c.Stand([]*Layer{readLayer(t, "org", "grants: [levels.protect.*, parameters.*]\ndefaults: held\n", true)}); err != nil {
+		t.Errorf("with grants: %v", err)
+	}
+	if _, err := ReadLayer("org", "org/layer.yaml", []byte("defaults: helt\n")); err == nil || !strings.Contains(err.Error(), `org/layer.yaml:1: defaults: unknown word "helt"; the nearest is "held"`) {
+		t.Errorf("a misspelt word: %v", err)
+	}
+}
+
 // TestWhatAnotherBundleGrantsIsNotGranted: a bundle cannot give away what another one says.
 func TestWhatAnotherBundleGrantsIsNotGranted(t *testing.T) {
 	t.Parallel()
