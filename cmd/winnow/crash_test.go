@@ -112,18 +112,13 @@ func newCrashFolder(t *testing.T) *crashWorld {
 	return w
 }
 
-// run executes git, or this very test binary as the program.
+// run executes git, or the program.
 func (w *crashWorld) run(extra []string, program string, args ...string) ([]byte, error) {
+	if program == "winnow" {
+		program = unraced()
+	}
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(w.env, extra...)
-	if program == "winnow" {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, err
-		}
-		cmd = exec.Command(self, args...)
-		cmd.Env = append(w.env, append(extra, asProgram+"=1")...)
-	}
 	cmd.Dir = w.dir
 	return cmd.CombinedOutput()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"winnow/cmd/winnow/text"
+	"winnow/engine/eval"
 	"winnow/ledger"
 )
 
@@ -42,8 +43,11 @@ func (a *app) checkKept(ctx context.Context, l *ledger.Ledger) []Check {
 		}
 	}
 	if c := a.cfg.DecisionLog; c.On() && c.Mask != "" {
-		if wrong, failed := a.loadMask(ctx, c.Mask).(noMask); failed {
-			add("decision log", broken, "%v; neither inputs nor results are logged", wrong.err)
+		switch m := a.loadMask(ctx, c.Mask).(type) {
+		case noMask:
+			add("decision log", broken, "%v; neither inputs nor results are logged", m.err)
+		case *eval.Masks:
+			m.Close()
 		}
 	}
 	return out

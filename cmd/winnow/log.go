@@ -15,6 +15,7 @@ import (
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/decision"
+	"winnow/engine/eval"
 	"winnow/engine/mask"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
@@ -79,14 +80,27 @@ func (s *sweeper) newLogger(ctx context.Context, r *report.Report, snap *snapsho
 // loadMask gives what masks say, or, where they cannot be loaded, that they could not.
 func (a *app) loadMask(ctx context.Context, folder string) decisionlog.Masker {
 	real, err := foreign.Folder(folder)
+	var files mask.Files
 	if err == nil {
-		var m *mask.Mask
-		m, err = mask.Load(ctx, policyFiles(ctx, real), a.cfg.Policy.Timeout)
-		if err == nil {
+		files, err = mask.Read(ctx, policyFiles(ctx, real))
+	}
+	if err == nil {
+		var m *eval.Masks
+		if m, err = eval.StartMasks(ctx, files, eval.Limits{Timeout: a.cfg.Policy.Timeout, HeapBytes: a.cfg.Policy.Memory}, eval.Self()); err == nil {
 			return m
 		}
 	}
 	return noMask{fmt.Errorf("decision_log.mask %s: %w", folder, err)}
+}
+
+// close ends the process in which masks are asked.
+func (l *decisionLogger) close() {
+	if l == nil {
+		return
+	}
+	if m, ok := l.mask.(*eval.Masks); ok {
+		m.Close()
+	}
 }
 
 // noMask stands for masks that could not be loaded.

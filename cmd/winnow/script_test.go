@@ -1,76 +1,22 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"flag"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"winnow/engine/eval"
-	"winnow/ledger"
-	"winnow/testkit/attack"
 	"winnow/testkit/nginx"
 )
-
-// stopAt is the variable by which a test has the program kill itself at the nth step of its acts.
-const stopAt = "STOP_AT_STEP"
-
-// asProgram is the variable that makes the test binary be the program.
-const asProgram = "TEST_BINARY_IS_WINNOW"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(asParent) != "" {
-		parent()
-	}
-	if os.Getenv(asProgram) != "" || len(os.Args) == 2 && os.Args[1] == eval.ServeArgument {
-		program()
-	}
-	// Scripts mostly wait: for second looks, for servers that do not answer. The flag still stands over this.
-	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
-		panic(err)
-	}
-	testscript.Main(m, map[string]func(){"winnow": program, "holds": holds})
-}
-
-// listensAt names the unix socket at which a child of a script listens, in the place of what it is for.
-const listensAt = "WINNOW_TEST_LISTENS_AT"
-
-// program is main, with the steps of acts counted where a test asks for it.
-func program() {
-	debug.SetGCPercent(gcPercent)
-	if socket := os.Getenv(listensAt); socket != "" {
-		if _, err := net.Listen("unix", socket); err != nil {
-			panic(err)
-		}
-		select {}
-	}
-	if n, err := strconv.Atoi(os.Getenv(stopAt)); err == nil {
-		step = func(string) {
-			if n--; n == 0 {
-				syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			}
-		}
-	}
-	// A home and a mark of each test's own: tests that act do not wait for one another, nor for the user's own sweeps.
-	sum := sha256.Sum256([]byte(os.Getenv("HOME")))
-	acting = ledger.Acting{Name: "winnow-test-" + hex.EncodeToString(sum[:8]), Home: os.Getenv("HOME")}
-	os.Exit(run(os.Args[1:]))
-}
 
 // TestScripts runs the program as a person does, each script in a home and with a tmux server of its own.
 func TestScripts(t *testing.T) {
@@ -79,7 +25,12 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
-		Setup:               setUpScript,
+		Setup: func(env *testscript.Env) error {
+			if !slices.Contains(raced, strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")) {
+				env.Setenv("PATH", filepath.Dir(unraced())+string(filepath.ListSeparator)+env.Getenv("PATH"))
+			}
+			return setUpScript(env)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"orphan":     orphan,
 			"jsonpath":   jsonPath,
@@ -110,9 +61,6 @@ func TestScripts(t *testing.T) {
 		Condition: func(cond string) (bool, error) {
 			if cond == "root" {
 				return os.Getuid() == 0, nil
-			}
-			if cond == "race" {
-				return attack.Raced, nil
 			}
 			if cond == "nginx" {
 				return nginx.Here(), nil

@@ -15,7 +15,6 @@ import (
 
 	"winnow/cmd/winnow/report"
 	"winnow/engine/subject"
-	"winnow/testkit/attack"
 )
 
 // stockOPA is the program of Open Policy Agent, of the version that the developers' tools name.
@@ -44,9 +43,6 @@ func runIn(t *testing.T, dir string, env []string, path string, args ...string) 
 // TestStockAgrees asks OPA's own program and this one about the same files: which tests pass and how much they cover, whether the strict compiler
 // takes them, and what they look like when they are formatted.
 func TestStockAgrees(t *testing.T) {
-	if attack.Raced {
-		t.Skip("some hundred commands one after the other: without the race detector, as .ci/run does")
-	}
 	t.Parallel()
 	opa, err := stockOPA()
 	if err != nil {
@@ -88,7 +84,7 @@ func TestStockAgrees(t *testing.T) {
 				t.Fatal(err)
 			}
 			winnow := func(args ...string) ran {
-				return runIn(t, dir, []string{asProgram + "=1"}, "/proc/self/exe", append([]string{"policy"}, args...)...)
+				return runIn(t, dir, nil, unraced(), append([]string{"policy"}, args...)...)
 			}
 			stock := func(args ...string) ran { return runIn(t, dir, nil, opa, args...) }
 

@@ -67,6 +67,7 @@ func (s *sweeper) close() {
 		do(context.Background())
 	}
 	s.later = nil
+	s.logger.close()
 	if s.ledger != nil {
 		if err := s.ledger.Close(); err != nil {
 			s.log.Warn("close ledger", "error", err)

@@ -15,6 +15,7 @@ import (
 
 	"winnow/engine/decision"
 	"winnow/engine/explain"
+	"winnow/engine/mask"
 	"winnow/engine/policy"
 	"winnow/engine/tester"
 )
@@ -53,6 +54,7 @@ type server struct {
 	in     *bufio.Reader
 	out    *bufio.Writer
 	engine *Engine
+	mask   *mask.Mask
 }
 
 // say writes a line; a person waits for none of them, so it is sent at once only where the next thing may not end.
@@ -77,6 +79,10 @@ func (s *server) answer(q question) error {
 		return s.test(q.Test)
 	case q.Format != nil:
 		return s.format(q.Format)
+	case q.Masks != nil:
+		return s.masks(q.Masks)
+	case q.Mask != nil:
+		return s.masked(q.Mask)
 	case s.engine == nil:
 		return errors.New("nothing is loaded")
 	case q.Explain != nil:

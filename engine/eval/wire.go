@@ -2,6 +2,7 @@ package eval
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -222,6 +223,9 @@ type question struct {
 	Explain *explain.Explanation `json:"explain,omitempty"`
 	// Otherwise has one document that follows.
 	Otherwise *toSearch `json:"otherwise,omitempty"`
+	// Masks loads masks of the decision log, and Mask is an event that they are asked about.
+	Masks *toMask         `json:"masks,omitempty"`
+	Mask  json.RawMessage `json:"mask,omitempty"`
 }
 
 type toSearch struct {
@@ -268,6 +272,8 @@ type reply struct {
 	Explained *explain.Explanation `json:"explained,omitempty"`
 	// Otherwise is what was found by the search that was asked for.
 	Otherwise *decision.Otherwise `json:"otherwise,omitempty"`
+	// Mask is what masks say of an event.
+	Mask json.RawMessage `json:"mask,omitempty"`
 	// Error is why there is no answer at all.
 	Error string `json:"error,omitempty"`
 	Done  bool   `json:"done,omitempty"`

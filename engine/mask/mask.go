@@ -1,13 +1,16 @@
 // Package mask asks rules in Rego which parts of a logged decision are taken out or replaced: data.system.log.mask, as OPA has it.
 //
-// The rules are the operator's own. They may call what policies may call, and nothing else, and are asked under a deadline.
+// The rules are the operator's own. They may call what policies may call, and nothing else, and are asked under a deadline; eval.Masks asks them in
+// a process of its own.
 package mask
 
 import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,12 +36,14 @@ type Mask struct {
 	limit time.Duration
 }
 
-// Load reads and compiles every .rego file below a folder but the tests. An evaluation may take no longer than limit.
-func Load(ctx context.Context, files fs.FS, limit time.Duration) (*Mask, error) {
-	all := map[string]*ast.Module{}
+// Files are what the .rego files below a folder hold, by name, without the tests.
+type Files map[string]string
+
+// Read reads them, and compiles nothing.
+func Read(ctx context.Context, from fs.FS) (Files, error) {
+	out := Files{}
 	bytes := 0
-	o := ast.ParserOptions{Capabilities: policy.Capabilities()}
-	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
@@ -47,32 +52,45 @@ func Load(ctx context.Context, files fs.FS, limit time.Duration) (*Mask, error) 
 		case d.IsDir() || path.Ext(name) != ".rego" || strings.HasSuffix(name, "_test.rego"):
 			return nil
 		}
-		text, err := fs.ReadFile(files, name)
+		text, err := fs.ReadFile(from, name)
 		if err != nil {
 			return err
 		}
-		if bytes += len(text); bytes > maxBytes || len(all) >= maxFiles {
+		if bytes += len(text); bytes > maxBytes || len(out) >= maxFiles {
 			return fmt.Errorf("%s: %d files with %d bytes are the most", name, maxFiles, maxBytes)
 		}
-		if err := policy.Scan(name, text); err != nil {
-			return err
-		}
-		all[name], err = ast.ParseModuleWithOpts(name, string(text), o)
-		return err
+		out[name] = string(text)
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("load masks: %w", err)
 	}
+	return out, nil
+}
+
+// Compile makes masks of files. An evaluation may take no longer than limit.
+func (f Files) Compile(ctx context.Context, limit time.Duration) (*Mask, error) {
+	all := map[string]*ast.Module{}
+	o := ast.ParserOptions{Capabilities: policy.Capabilities()}
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		err := policy.Scan(name, []byte(f[name]))
+		if err == nil {
+			all[name], err = ast.ParseModuleWithOpts(name, f[name], o)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	c := ast.NewCompiler().WithCapabilities(o.Capabilities).WithStrict(true)
 	if c.Compile(all); c.Failed() {
-		return nil, fmt.Errorf("load masks: %w", c.Errors)
+		return nil, c.Errors
 	}
 	if len(c.GetRulesExact(ast.MustParseRef(query))) == 0 {
-		return nil, fmt.Errorf("load masks: no rule %s: write package system.log, and in it mask contains \"/input/host/home\"", query)
+		return nil, fmt.Errorf("no rule %s: write package system.log, and in it mask contains \"/input/host/home\"", query)
 	}
 	q, err := rego.New(rego.Query(query), rego.Compiler(c), rego.StrictBuiltinErrors(true)).PrepareForEval(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("load masks: %w", err)
+		return nil, err
 	}
 	return &Mask{q, limit}, nil
 }

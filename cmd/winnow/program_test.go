@@ -1,0 +1,107 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"winnow/engine/eval"
+	"winnow/ledger"
+	"winnow/testkit/attack"
+)
+
+// stopAt is the variable by which a test has the program kill itself at the nth step of its acts.
+const stopAt = "STOP_AT_STEP"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asParent) != "" {
+		parent()
+	}
+	if len(os.Args) == 2 && os.Args[1] == eval.ServeArgument {
+		program()
+	}
+	// Scripts mostly wait: for second looks, for servers that do not answer. The flag still stands over this.
+	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
+		panic(err)
+	}
+	testscript.Main(tests{m}, map[string]func(){"winnow": program, "holds": holds})
+}
+
+// listensAt names the unix socket at which a child of a script listens, in the place of what it is for.
+const listensAt = "WINNOW_TEST_LISTENS_AT"
+
+// program is main, with the steps of acts counted where a test asks for it.
+func program() {
+	debug.SetGCPercent(gcPercent)
+	if socket := os.Getenv(listensAt); socket != "" {
+		if _, err := net.Listen("unix", socket); err != nil {
+			panic(err)
+		}
+		select {}
+	}
+	if n, err := strconv.Atoi(os.Getenv(stopAt)); err == nil {
+		step = func(string) {
+			if n--; n == 0 {
+				syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			}
+		}
+	}
+	// A home and a mark of each test's own: tests that act do not wait for one another, nor for the user's own sweeps.
+	sum := sha256.Sum256([]byte(os.Getenv("HOME")))
+	acting = ledger.Acting{Name: "winnow-test-" + hex.EncodeToString(sum[:8]), Home: os.Getenv("HOME")}
+	os.Exit(run(os.Args[1:]))
+}
+
+// unracedDir is the folder of the program that unraced built, "" where it built none.
+var unracedDir string
+
+// tests are the tests of this package, and the removal of what they built.
+type tests struct{ *testing.M }
+
+// Run implements testscript.TestingM.
+func (t tests) Run() int {
+	defer func() { _ = os.RemoveAll(unracedDir) }()
+	return t.M.Run()
+}
+
+// unraced is this program, with its switches for tests, without the race detector: its file is called winnow. Most tests that start the program hundreds of
+// times start this one: under the race detector each start takes several times as long. A script in raced starts the other one.
+var unraced = sync.OnceValue(func() string {
+	dir, err := os.MkdirTemp("", "winnow-unraced-")
+	if err != nil {
+		panic(err)
+	}
+	unracedDir = dir
+	path := filepath.Join(dir, "winnow")
+	if !attack.Raced {
+		self, err := os.Executable()
+		if err == nil {
+			err = os.Symlink(self, path)
+		}
+		if err != nil {
+			panic(err)
+		}
+		return path
+	}
+	if out, err := exec.Command("go", "test", "-c", "-o", path, ".").CombinedOutput(); err != nil {
+		panic(fmt.Sprintf("build the program without the race detector: %v\n%s", err, out))
+	}
+	return path
+})
+
+// raced are the scripts whose program has the race detector too, where the tests have it: one for each kind of thing, and those in which most
+// goes on at the same time. The others, which are mostly starts of the program, run it as people do, in a third of the time.
+var raced = []string{"codev", "decision-log", "defaults", "dirs", "processes", "record", "review", "sessions", "tabs", "top"}
