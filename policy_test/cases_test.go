@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"fmt"
 	"os"
 	"runtime/debug"
 	"slices"
@@ -15,8 +16,16 @@ import (
 	"winnow/engine/subject"
 )
 
-// TestMain collects garbage as seldom as the program does: a decision makes much of it.
+// TestMain lets the test's own program be the process that judges apart, and collects garbage as seldom as the program does: a decision makes much
+// of it.
 func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == eval.ServeArgument {
+		if err := eval.Serve(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }

@@ -66,8 +66,8 @@ func newDoctor(a *app) *cobra.Command {
 }
 
 func (a *app) examine(ctx context.Context) []Check {
-	loaded, rules := a.checkPolicies(ctx)
-	checks := slices.Concat([]Check{a.checkConfig()}, a.checkLevelsSet(), a.checkState(ctx), []Check{loaded}, a.checkBundles(), a.checkOwn(rules), checkKernel(a.cfg.State), checkPrograms(ctx))
+	loaded, rules, layers := a.checkPolicies(ctx)
+	checks := slices.Concat([]Check{a.checkConfig()}, a.checkLevelsSet(), a.checkState(ctx), []Check{loaded}, a.checkBundles(), a.checkLayers(ctx, layers), a.checkOwn(rules), checkKernel(a.cfg.State), checkPrograms(ctx))
 	s, err := a.look(ctx, sources.Scope{}, a.recall(ctx))
 	if err != nil {
 		return append(checks, Check{"source", "sources", broken, err.Error()})
@@ -140,13 +140,43 @@ func (a *app) checkState(ctx context.Context) []Check {
 	return append(out, a.checkKept(ctx, l)...)
 }
 
-func (a *app) checkPolicies(ctx context.Context) (Check, map[string]policy.Rule) {
+func (a *app) checkPolicies(ctx context.Context) (Check, map[string]policy.Rule, []report.PolicyLayer) {
 	e, p, err := a.engine(ctx)
 	if err != nil {
-		return Check{"policies", "policies", broken, err.Error()}, nil
+		return Check{"policies", "policies", broken, err.Error()}, nil, nil
 	}
 	defer e.Close()
-	return Check{"policies", "policies", healthy, fmt.Sprintf("%s, revision %s, %s", text.Plural(len(p.Rules()), "rule"), p.Revision, p.Digest[:min(len(p.Digest), 19)])}, p.Rules()
+	r := ruleset{cfg: a.cfg}
+	if r.trees, err = a.trees(ctx); err == nil {
+		var published []policy.Tree
+		if published, err = a.publishedTrees(ctx); err == nil {
+			r.trees = append(r.trees, published...)
+		}
+	}
+	if err != nil {
+		return Check{"policies", "policies", broken, err.Error()}, nil, nil
+	}
+	return Check{"policies", "policies", healthy, fmt.Sprintf("%s, revision %s, %s", text.Plural(len(p.Rules()), "rule"), p.Revision, p.Digest[:min(len(p.Digest), 19)])}, p.Rules(), r.shown(p)
+}
+
+// checkLayers says which layers of policies there are below the shipped one, where each is from, and what was granted to it.
+func (a *app) checkLayers(ctx context.Context, layers []report.PolicyLayer) []Check {
+	repositories, err := a.repositories(ctx)
+	if err != nil {
+		return []Check{{"policies", "layer " + report.LayerRepository, broken, err.Error()}}
+	}
+	var out []Check
+	for _, l := range slices.Concat(layers, repositories) {
+		if l.Layer == report.LayerShipped {
+			continue
+		}
+		c := Check{"policies", "layer " + l.Layer, healthy, layerText(l)}
+		if l.Problem != "" {
+			c.Status = limited
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 // checkBundles says how the bundles stand that the configuration names.

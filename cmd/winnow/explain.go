@@ -126,6 +126,8 @@ func (a *app) explanation(ctx context.Context, e *eval.Engine, p *policy.Policy,
 	out := Explained{
 		Schema: explanationSchema, Explanation: x, Otherwise: other, TakenAt: s.TakenAt, Policy: report.PolicyRef{Revision: p.Revision, Digest: p.Digest, Bundles: a.bundleRefs()}, Sources: map[string]snapshot.Source{}, Subject: sub,
 	}
+	nameLayers(p, out.Findings)
+	nameLayers(p, out.Objections)
 	ageFacts(out.Findings, time.Now())
 	ageFacts(out.Objections, time.Now())
 	out.Main = report.Main(decided(out), s, &a.cfg.Rules.Config)
@@ -265,7 +267,11 @@ func (p paint) firedText(w io.Writer, title string, fired []explain.Fired, rules
 			rows = append(rows, row)
 			continue
 		}
-		fmt.Fprintf(w, "  %s  %s\n", text.Clean(f.Rule), p.Dim(place(f.File, f.Line)))
+		at := place(f.File, f.Line)
+		if f.Layer != "" {
+			at += "  (layer " + text.Clean(f.Layer) + ")"
+		}
+		fmt.Fprintf(w, "  %s  %s\n", text.Clean(f.Rule), p.Dim(at))
 		p.Indented(w, 4, text.Clean(f.Message))
 		if f.Level != "" {
 			p.Indented(w, 4, p.Yellow("its level is "+f.Level+" (rules.levels)"))

@@ -42,6 +42,9 @@ func (a *app) engineBy(ctx context.Context, look bundles.Look) (*eval.Engine, *p
 	if p != nil {
 		a.policy = p
 	}
+	if err == nil {
+		a.admit(ctx, e, a.cfg)
+	}
 	return e, p, err
 }
 
@@ -88,9 +91,17 @@ func (r ruleset) embedded() bool {
 	return !slices.ContainsFunc(r.trees, func(t policy.Tree) bool { return t.Name != embeddedTree })
 }
 
-// check holds what the configuration says of rules against those that were loaded: levels, and parameters of one's own rules, which get
-// their values here. The configuration takes the exceptions of the policies too. A rule of beside counts as loaded too: a configuration that is for two versions of the policies may name it.
+// check holds the layers of a ruleset against one another, and what they and the configuration say of rules against those that were loaded: levels,
+// and parameters, which get their values here. The configuration takes the exceptions of the policies too. A rule of beside counts as loaded too: a
+// configuration that is for two versions of the policies may name it.
 func (r ruleset) check(p *policy.Policy, beside ...*policy.Policy) error {
+	layers, err := r.layered(p)
+	if err != nil {
+		return err
+	}
+	if err := r.cfg.Stand(layers); err != nil {
+		return err
+	}
 	rules, own := p.Rules(), p.Parameters()
 	r.cfg.Rules.Exceptions = p.Exceptions()
 	for _, other := range beside {

@@ -187,7 +187,7 @@ func (b *bisection) ends(ctx context.Context, good, bad string) (err error) {
 	}
 	if b.configured() {
 		for _, s := range []*side{b.good, b.bad} {
-			if err := s.rules.check(s.policy, b.good.policy, b.bad.policy); err != nil {
+			if err := s.check(ctx, b.from.app, b.good.policy, b.bad.policy); err != nil {
 				return errors.Join(err, b.good.engine.Close(), b.bad.engine.Close())
 			}
 		}
@@ -210,7 +210,11 @@ func (b *bisection) load(ctx context.Context, name, commit string) (*side, error
 	if s.version, err = b.from.with(ctx, version{name: name, commit: commit}, tree); err != nil {
 		return nil, err
 	}
-	return s, s.prepare(ctx, b.from, "", "")
+	if err := s.prepare(ctx, b.from, "", ""); err != nil {
+		return s, err
+	}
+	b.from.app.admit(ctx, s.engine, s.rules.cfg) // check does it again, where the configuration in force decides
+	return s, nil
 }
 
 // at loads the policies of a point between the ends; an error says that they cannot be used.
@@ -227,7 +231,7 @@ func (b *bisection) at(ctx context.Context, point int) (*side, error) {
 	c := b.commits[point-1]
 	s, err := b.load(ctx, c.ID, c.ID)
 	if err == nil && b.configured() {
-		if err = s.rules.check(s.policy, b.good.policy, b.bad.policy); err != nil {
+		if err = s.check(ctx, b.from.app, b.good.policy, b.bad.policy); err != nil {
 			err = errors.Join(err, s.engine.Close())
 		}
 	}

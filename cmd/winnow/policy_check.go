@@ -63,8 +63,13 @@ func (a *app) limits() eval.Limits {
 func (a *app) given(ctx context.Context, folders []string) ([]policy.Tree, error) {
 	if len(folders) == 0 {
 		trees, err := a.trees(ctx)
+		if err != nil {
+			return nil, err
+		}
+		published, err := a.publishedTrees(ctx)
+		trees = append(trees, published...)
 		for i := range trees { // without a folder of one's own the embedded ones are what is meant
-			trees[i].Beside = trees[i].Name == embeddedTree && len(trees) > 1
+			trees[i].Beside = (trees[i].Name == embeddedTree || trees[i].Published) && len(trees) > 1
 		}
 		return trees, err
 	}
@@ -151,10 +156,22 @@ func (a *app) policyCheck(ctx context.Context, folders []string, f checkFlags) e
 	if err != nil {
 		return err
 	}
-	if len(folders) == 0 && len(checked.Refused) == 0 {
-		r := ruleset{trees, a.cfg}
-		if err := r.check(sources.Unbuilt(checked.Rules)); err != nil {
+	r, layers := ruleset{trees, a.cfg}, []report.PolicyLayer{}
+	if len(checked.Refused) == 0 {
+		p := sources.Unbuilt(checked.Rules)
+		if checked.Refused, err = refusedLayers(r.layered(p)); err != nil {
 			return err
+		}
+		layers = r.shown(p)
+		if len(folders) == 0 && len(checked.Refused) == 0 {
+			if err := r.check(p); err != nil {
+				return err
+			}
+			repositories, err := a.repositories(ctx)
+			if err != nil {
+				return err
+			}
+			layers = append(layers, repositories...)
 		}
 	}
 	if f.rulesOf != "" && len(checked.Refused) == 0 {
@@ -169,7 +186,7 @@ func (a *app) policyCheck(ctx context.Context, folders []string, f checkFlags) e
 	}
 	exceptions := report.Exceptions(sources.Exceptions(), time.Now(), nil)
 	doc := report.PolicyCheck{
-		Schema: report.PolicyCheckSchema, Exceptions: exceptions, OK: len(checked.Refused) == 0, Rules: []string{}, Kinds: append([]string{}, checked.Kinds...),
+		Schema: report.PolicyCheckSchema, Exceptions: exceptions, OK: len(checked.Refused) == 0, Rules: []string{}, Layers: layers, Kinds: append([]string{}, checked.Kinds...),
 		Problems: append([]policy.Refusal{}, checked.Refused...), Advice: slices.Concat([]policy.Refusal{}, checked.Advice, report.Advice(exceptions)), Passed: sources.Passed(),
 	}
 	doc.Trees, doc.Embedded = treeNames(trees)
@@ -304,6 +321,11 @@ func (a *app) checkText(w io.Writer, doc report.PolicyCheck) {
 				}
 			}
 			fmt.Fprintf(w, "exceptions: %d in force, %d expired\n", n-passed, passed)
+		}
+		for _, l := range doc.Layers {
+			if len(doc.Layers) > 1 {
+				a.paint.Sentence(w, "layer "+l.Layer+": "+text.Clean(layerText(l)))
+			}
 		}
 	}
 	if len(doc.Passed) > 0 && len(doc.Trees) > 0 {

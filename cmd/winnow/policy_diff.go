@@ -138,7 +138,7 @@ func (a *app) policyDiff(ctx context.Context, base, head string, f diffFlags) (e
 		if f.configBase == f.configHead {
 			beside = append(beside, sides[1-i].policy)
 		}
-		if err := s.rules.check(s.policy, beside...); err != nil {
+		if err := s.check(ctx, a, beside...); err != nil {
 			return fmt.Errorf("%s:\n%w", []string{"base", "head"}[i], err)
 		}
 	}
@@ -195,6 +195,15 @@ func (s *side) prepare(ctx context.Context, v versions, flag, file string) error
 	}
 	s.engine, s.policy, err = s.rules.load(ctx)
 	return err
+}
+
+// check is ruleset.check of a side that was loaded, and lets the policies of trusted repositories object.
+func (s *side) check(ctx context.Context, a *app, beside ...*policy.Policy) error {
+	if err := s.rules.check(s.policy, beside...); err != nil {
+		return err
+	}
+	a.admit(ctx, s.engine, s.rules.cfg)
+	return nil
 }
 
 // besideOthers is by how much the heap may grow during one evaluation where other snapshots are read at the same time.

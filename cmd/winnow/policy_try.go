@@ -240,7 +240,7 @@ func (t *trying) load(ctx context.Context, files *tried) (*side, error) {
 		return nil, err
 	}
 	fail := func(err error) (*side, error) { return nil, errors.Join(err, head.engine.Close()) }
-	if err := head.rules.check(head.policy); err != nil {
+	if err := head.check(ctx, t.app); err != nil {
 		return fail(err)
 	}
 	beside := strings.Join(slices.Sorted(maps.Keys(files.packages)), " ")
@@ -261,7 +261,7 @@ func (t *trying) load(ctx context.Context, files *tried) (*side, error) {
 		return fail(fmt.Errorf("without %s the policies do not load:\n%w", t.given, err))
 	}
 	t.base, t.beside, t.without = base, beside, nil
-	if err := base.rules.check(base.policy, head.policy); err != nil {
+	if err := base.check(ctx, t.app, head.policy); err != nil {
 		return fail(err)
 	}
 	return head, nil

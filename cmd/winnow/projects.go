@@ -49,7 +49,7 @@ func inForce(ctx context.Context, t project.Trusted) snapshot.Project {
 	for _, h := range t.Says.Holds {
 		holds = append(holds, snapshot.ProjectHold{Path: h.Path, Reason: h.Reason})
 	}
-	p := snapshot.Project{Path: t.Path, File: projectFile(t.Path), SHA256: t.SHA256, Protected: &protected, Holds: &holds, Off: &off}
+	p := snapshot.Project{Path: t.Path, File: projectFile(t.Path), SHA256: t.SHA256, Policies: t.PoliciesSHA256, Protected: &protected, Holds: &holds, Off: &off}
 	p.State, p.Why = t.State(ctx)
 	return p
 }
@@ -83,6 +83,9 @@ func checkProjects(s *snapshot.Snapshot) []Check {
 	var out []Check
 	for _, x := range s.Projects {
 		c := Check{"config", x.File, healthy, "trusted: what it asks to keep stays"}
+		if x.Policies != "" {
+			c.Detail += ", and what its own policies object to"
+		}
 		if x.State != project.StateTrusted {
 			c.Status, c.Detail = limited, x.State+": "+x.Why
 		}

@@ -48,21 +48,9 @@ func (a *app) publishedEngine(ctx context.Context, own []policy.Tree, look bundl
 			defer func() { err = errors.Join(err, unlock()) }()
 		}
 	}
-	pub := &published{}
-	for _, c := range a.cfg.Policy.Bundles {
-		s, err := bundleSource(ctx, c)
-		if err != nil {
-			return nil, nil, err
-		}
-		polling := a.cfg.Policy.Polling
-		f, err := bundles.Find(ctx, state, s, bundles.Polling{Min: polling.Min, Max: polling.Max, Timeout: polling.Timeout}, look)
-		switch {
-		case ctx.Err() != nil:
-			return nil, nil, err
-		case err != nil:
-			return nil, nil, config.Mistakef("%w", err)
-		}
-		pub.found = append(pub.found, f)
+	pub, err := a.published(ctx, state, look)
+	if err != nil {
+		return nil, nil, err
 	}
 	e, p, err = pub.choose(ctx, ruleset{own, a.cfg})
 	if keep && ctx.Err() == nil {
@@ -73,6 +61,61 @@ func (a *app) publishedEngine(ctx context.Context, own []policy.Tree, look bundl
 		err, e = errors.Join(err, e.Close()), nil
 	}
 	return e, p, err
+}
+
+// published finds the bundles that the configuration names.
+func (a *app) published(ctx context.Context, state string, look bundles.Look) (*published, error) {
+	pub := &published{}
+	for _, c := range a.cfg.Policy.Bundles {
+		s, err := bundleSource(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		polling := a.cfg.Policy.Polling
+		f, err := bundles.Find(ctx, state, s, bundles.Polling{Min: polling.Min, Max: polling.Max, Timeout: polling.Timeout}, look)
+		switch {
+		case ctx.Err() != nil:
+			return nil, err
+		case err != nil:
+			return nil, config.Mistakef("%w", err)
+		}
+		pub.found = append(pub.found, f)
+	}
+	return pub, nil
+}
+
+// publishedTrees are the bundles that the configuration names, as trees: of each the newest one that is there. No server is asked, and nothing is
+// remembered.
+func (a *app) publishedTrees(ctx context.Context) ([]policy.Tree, error) {
+	if len(a.cfg.Policy.Bundles) == 0 {
+		return nil, nil
+	}
+	if err := a.trustState(); err != nil {
+		return nil, err
+	}
+	pub, err := a.published(ctx, filepath.Join(a.cfg.State, "bundles"), bundles.Look{})
+	if err != nil {
+		return nil, err
+	}
+	newest, err := pub.newest()
+	if err != nil {
+		return nil, err
+	}
+	return ruleset{}.with(pub.found, newest).trees, nil
+}
+
+// newest are the newest bundles, loaded before or not.
+func (p *published) newest() ([]*bundle.Bundle, error) {
+	newest := make([]*bundle.Bundle, len(p.found))
+	for i, f := range p.found {
+		if newest[i] = f.Last; f.New != nil {
+			newest[i] = f.New
+		}
+		if newest[i] == nil {
+			return nil, config.Mistakef("policy.bundles: there is no good copy of %q, and nothing was decided: %w", f.Name, f.Nothing())
+		}
+	}
+	return newest, nil
 }
 
 // bundleSource reads the key and the token of a bundle.
@@ -133,14 +176,9 @@ func (p *published) news() []int {
 // the last good ones of the others.
 func (p *published) choose(ctx context.Context, own ruleset) (*eval.Engine, *policy.Policy, error) {
 	p.running = make([]*bundle.Bundle, len(p.found))
-	newest := make([]*bundle.Bundle, len(p.found))
-	for i, f := range p.found {
-		if newest[i] = f.Last; f.New != nil {
-			newest[i] = f.New
-		}
-		if newest[i] == nil {
-			return nil, nil, config.Mistakef("policy.bundles: there is no good copy of %q, and nothing was decided: %w", f.Name, f.Nothing())
-		}
+	newest, err := p.newest()
+	if err != nil {
+		return nil, nil, err
 	}
 	e, loaded, err := own.with(p.found, newest).engine(ctx)
 	news := p.news()
@@ -181,8 +219,10 @@ func (p *published) choose(ctx context.Context, own ruleset) (*eval.Engine, *pol
 func (r ruleset) with(found []*bundles.Found, chosen []*bundle.Bundle) ruleset {
 	out := ruleset{slices.Clone(r.trees), r.cfg}
 	for i, b := range chosen {
-		name := "bundle:" + found[i].Name
-		out.trees = append(out.trees, b.Tree(name, name))
+		name := bundleTree + found[i].Name
+		t := b.Tree(name, name)
+		t.Published = true
+		out.trees = append(out.trees, t)
 	}
 	return out
 }

@@ -46,7 +46,11 @@ func (v versions) trees(ctx context.Context, name string) (version, error) {
 	var err error
 	switch name {
 	case configuredTrees:
-		out.trees, err = v.app.trees(ctx)
+		if out.trees, err = v.app.trees(ctx); err != nil {
+			return out, err
+		}
+		published, err := v.app.publishedTrees(ctx)
+		out.trees = append(out.trees, published...)
 		return out, err
 	case embeddedTree:
 		out.trees = []policy.Tree{{Name: embeddedTree, FS: policies.Files}}

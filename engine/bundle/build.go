@@ -64,6 +64,7 @@ func Build(ctx context.Context, o BuildOptions) ([]byte, *Bundle, error) {
 		return nil, nil, err
 	}
 	b := bundle.Bundle{Data: map[string]any{}}
+	var layer []byte
 	for _, f := range files {
 		if f.Path == manifestName {
 			if err := json.Unmarshal(f.Data(), &b.Manifest); err != nil {
@@ -77,7 +78,17 @@ func Build(ctx context.Context, o BuildOptions) ([]byte, *Bundle, error) {
 			}
 			continue
 		}
+		if f.Path == policy.LayerFile {
+			layer = f.Data()
+			continue
+		}
 		b.Modules = append(b.Modules, bundle.ModuleFile{URL: "/" + f.Path, Path: "/" + f.Path, Raw: f.Data()})
+	}
+	if layer != nil {
+		if b.Manifest.Metadata == nil {
+			b.Manifest.Metadata = map[string]any{}
+		}
+		policy.WithLayer(b.Manifest.Metadata, layer)
 	}
 	o.describe(&b.Manifest)
 	coverExceptions(&b)
@@ -112,12 +123,12 @@ func (o BuildOptions) describe(m *bundle.Manifest) {
 	if metadata == nil {
 		metadata = map[string]any{}
 	}
-	own, _ := metadata[metadataKey].(map[string]any)
+	own, _ := metadata[policy.MetadataKey].(map[string]any)
 	if own = maps.Clone(own); own == nil {
 		own = map[string]any{}
 	}
 	own["serial"] = o.Serial
-	metadata[metadataKey] = own
+	metadata[policy.MetadataKey] = own
 	m.Metadata = metadata
 }
 

@@ -217,6 +217,9 @@ func (b *Bundle) sort(files map[string]file) (signatures []byte, err error) {
 			delete(files, p)
 		case base != manifestName && strings.HasSuffix(base, manifestName):
 			return nil, refuse("call it "+manifestName+", or leave it out", "OPA takes %s in it for a manifest", p)
+		case base == policy.LayerFile:
+			return nil, refuse("build it with winnow policy bundle, or write the text into the manifest as metadata.winnow.layer",
+				"%s in it is a file that OPA's tools leave out, so a bundle has it in its manifest", p)
 		case p == dataName && isExceptionsData(data):
 		case policy.IsData(p):
 			if err := policy.CheckData(p, data); err != nil {
@@ -237,13 +240,10 @@ type manifest struct {
 	Metadata map[string]json.RawMessage `json:"metadata"`
 }
 
-// ours is what Winnow writes into a manifest's metadata.
+// ours is what Winnow writes into a manifest's metadata, besides the text of a layer.yaml, which package policy reads.
 type ours struct {
 	Serial int64 `json:"serial"`
 }
-
-// metadataKey is where that stands.
-const metadataKey = "winnow"
 
 func (b *Bundle) readManifest(files map[string]file) error {
 	at, m := "", manifest{}
@@ -283,7 +283,7 @@ func (b *Bundle) readManifest(files map[string]file) error {
 }
 
 func (b *Bundle) readSerial(m manifest) error {
-	raw, ok := m.Metadata[metadataKey]
+	raw, ok := m.Metadata[policy.MetadataKey]
 	if !ok {
 		return nil
 	}

@@ -52,13 +52,13 @@ func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Co
 	if err != nil {
 		return Result{}, err
 	}
-	return e.result(l, answers), nil
+	return e.result(ctx, l, answers)
 }
 
-// withExceptions is the configuration with the exceptions of this engine's policies, beside those that it has already: what more there is can only keep.
+// withExceptions is the configuration with the exceptions of this engine's policies and guests, beside those that it has already: what more there is can only keep.
 func (e *Engine) withExceptions(c *subject.Config) *subject.Config {
 	with := *c
-	for i, x := range e.policy.Exceptions() {
+	for i, x := range e.Exceptions() {
 		if !excepts(c, i, x) {
 			with.Exceptions = append(slices.Clip(with.Exceptions), x)
 		}
@@ -106,8 +106,8 @@ func (e *Engine) answers(ctx context.Context, l *look, ids []string, rest bool) 
 	return out, nil
 }
 
-// result is what was decided, by the answers of all candidates.
-func (e *Engine) result(l *look, answers []answer) Result {
+// result is what was decided, by the answers of all candidates and what the policies of repositories object to them. The error is only for a ctx that ended.
+func (e *Engine) result(ctx context.Context, l *look, answers []answer) (Result, error) {
 	j, s, c := l.joined, l.snapshot, l.config
 	out := Result{
 		Seen: map[string]int{}, Veil: j.Veil(), AgentSessions: j.AgentSessions(), Levels: slices.Concat([]subject.RuleLevel{}, c.Levels),
@@ -115,6 +115,9 @@ func (e *Engine) result(l *look, answers []answer) Result {
 	}
 	for _, kind := range snapshot.Kinds {
 		out.Seen[kind.Name] = len(j.IDs(kind.Name))
+	}
+	if err := e.hear(ctx, l, answers); err != nil {
+		return Result{}, fmt.Errorf("decide: %w", err)
 	}
 	for _, a := range answers {
 		if a.err != nil {
@@ -130,7 +133,7 @@ func (e *Engine) result(l *look, answers []answer) Result {
 	slices.SortFunc(out.Decisions, func(a, b decision.Decision) int { return strings.Compare(a.ID, b.ID) })
 	out.Decisions = withoutTrims(s, out.Decisions)
 	slices.SortFunc(out.Errors, func(a, b Failure) int { return strings.Compare(a.ID, b.ID) })
-	return out
+	return out, nil
 }
 
 // withoutTrims leaves out what lies in a worktree that goes as a whole: it goes with that.

@@ -19,6 +19,7 @@ import (
 
 	"winnow/engine/policy"
 	"winnow/engine/snapshot"
+	"winnow/engine/subject"
 )
 
 // The limits that hold where Limits leaves them open.
@@ -50,6 +51,9 @@ type Engine struct {
 	store  storage.Store
 	plan   *plan
 	apart  *apart // nil for one that judges in this process
+	guests map[string]*guest
+	// excepted are the exceptions that they bring.
+	excepted []subject.Exception
 }
 
 // query is what is asked of every candidate of a kind.

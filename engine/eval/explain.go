@@ -14,21 +14,27 @@ import (
 
 // Explain decides one subject and says why. It costs a few decisions, so it is for one candidate and not for a sweep.
 func (e *Engine) Explain(ctx context.Context, sub *subject.Subject) (explain.Explanation, error) {
+	out, err := e.why(ctx, sub)
+	if err != nil || !out.InScope || out.Error != "" {
+		return out, err
+	}
+	if len(sub.Config.Levels) > 0 {
+		level(sub, &out)
+	}
+	return out, e.hearExplained(ctx, sub, &out)
+}
+
+// why is the explanation as if every rule were on, and no repository had policies.
+func (e *Engine) why(ctx context.Context, sub *subject.Subject) (explain.Explanation, error) {
 	out := explain.Explanation{ID: sub.ID, Kind: sub.Kind, Label: sub.Label, Verdict: decision.Spare}
 	if _, known := e.kinds[sub.Kind]; !known {
 		return out, nil
 	}
 	in := e.plan.input(sub, e.plan.desk(nil))
-	var err error
 	if e.apart != nil {
-		out, err = e.apart.explain(ctx, out, in)
-	} else {
-		out, err = e.explain(ctx, out, in)
+		return e.apart.explain(ctx, out, in)
 	}
-	if err == nil && out.InScope && out.Error == "" && len(sub.Config.Levels) > 0 {
-		level(sub, &out)
-	}
-	return out, err
+	return e.explain(ctx, out, in)
 }
 
 // level says of what fired which level its rule has, and what follows from it.

@@ -61,21 +61,25 @@ func (p *Pair) Decide(ctx context.Context, s *snapshot.Snapshot) (out [2]Result,
 	if err != nil {
 		return out, err
 	}
-	out[first] = p.engines[first].result(l, as)
+	other := l
 	if !p.joins {
-		l = newLook(s, p.configs[second], false)
+		other = newLook(s, p.configs[second], false)
 	}
 	var bs []answer
 	if p.common == nil {
-		bs, err = p.engines[second].answers(ctx, l, p.engines[second].ids(l), false)
+		bs, err = p.engines[second].answers(ctx, other, p.engines[second].ids(other), false)
 	} else {
-		bs, err = p.derive(ctx, l, as)
+		bs, err = p.derive(ctx, other, as)
 	}
 	if err != nil {
 		return out, err
 	}
-	out[second] = p.engines[second].result(l, bs)
-	return out, nil
+	// Not before both have their answers: a result adds to them what the policies of repositories object.
+	if out[first], err = p.engines[first].result(ctx, l, as); err != nil {
+		return out, err
+	}
+	out[second], err = p.engines[second].result(ctx, other, bs)
+	return out, err
 }
 
 // derive makes the answers of the second engine of those of the first.

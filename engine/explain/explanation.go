@@ -33,6 +33,8 @@ type Fired struct {
 	Line        int    `json:"line,omitempty"`
 	Title       string `json:"title,omitempty"`
 	Description string `json:"description,omitempty"`
+	// Layer is that of the rule where it is not the shipped one: organisation, user or repository, and behind it where its tree is from.
+	Layer string `json:"layer,omitempty"`
 	// Facts are what the rule rests on, sorted by name: what it and the rules that it asks read of the subject.
 	Facts []Fact `json:"facts,omitempty"`
 	// Missing are, for an objection that keeps unless something is shown, the conditions of being shown that did not hold: with

@@ -30,6 +30,8 @@ const (
 	ClassLiteral    = "literal"
 	ClassData       = "data-file"
 	ClassException  = "exception"
+	ClassLayer      = "layer"
+	ClassGrant      = "grant"
 )
 
 // Class is a class with what it means, in one sentence.
@@ -65,4 +67,6 @@ var Classes = []Class{
 	{ClassLiteral, "A number in a rule is a parameter that nobody can change."},
 	{ClassData, "A data file lies among the policies; rules read their input and nothing else."},
 	{ClassException, "The exceptions are malformed, misplaced, or such that they would keep nothing."},
+	{ClassLayer, "The layer.yaml of a tree is not at its root, malformed, or names what does not exist."},
+	{ClassGrant, "A tree would reap more than a layer above it allows, which did not grant it by name."},
 }

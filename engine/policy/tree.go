@@ -37,6 +37,10 @@ type Tree struct {
 	Only string
 	// Bundled is true for the files of a bundle, which may say of each exception the line that it had before.
 	Bundled bool
+	// Published is true for a bundle that the configuration names: it is an organisation's, and stands above the trees of the user.
+	Published bool
+	// Keeps is true for the policies of a repository: they may have packages under policies.protect and no others.
+	Keeps bool
 }
 
 // File is a file that was loaded.
@@ -54,12 +58,14 @@ type manifest struct {
 	Roots        []string       `json:"roots"`
 	RegoVersion  *int           `json:"rego_version"`
 	FileVersions map[string]int `json:"file_rego_versions"`
+	// Metadata is for others but for what is under winnow.
+	Metadata map[string]json.RawMessage `json:"metadata"`
 }
 
 // read is a tree that was read: its policies without their tests, and its manifest.
 type read struct {
 	tree     Tree
-	files    []File // .rego, the manifest and the exceptions, by path
+	files    []File // .rego, the manifest, layer.yaml and the exceptions, by path
 	manifest manifest
 	// tests, data and cases are read only where LoadOptions says so; passed are the files and folders that nobody reads.
 	tests, data, cases []File
@@ -74,7 +80,7 @@ func (r *read) policies() []File {
 // Data is what the file holds. It must not be changed.
 func (f File) Data() []byte { return f.data }
 
-// ReadFiles reads the files of a tree that a policy is made of, by path: .rego, the manifest and the exceptions, with tests where they are asked for. It
+// ReadFiles reads the files of a tree that a policy is made of, by path: .rego, the manifest, layer.yaml and the exceptions, with tests where they are asked for. It
 // refuses what Load refuses before it parses anything; the error wraps Refusals.
 func ReadFiles(ctx context.Context, t Tree, tests bool) ([]File, error) {
 	r, refused := readTree(ctx, t, LoadOptions{Tests: tests}, newBudget())
@@ -132,7 +138,9 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 				return nil
 			}
 			return r.readFile(p, &r.tests, left)
-		case p == manifestName || p == ExceptionsName || strings.HasSuffix(p, ".rego"):
+		case misplacedLayer(p) && !t.Beside:
+			return fmt.Errorf("%s: %w", p, errLayer)
+		case p == manifestName || p == LayerFile || p == ExceptionsName || strings.HasSuffix(p, ".rego"):
 			return r.readFile(p, &r.files, left)
 		case isCase(p):
 			if !o.Cases || t.Beside {
@@ -156,14 +164,25 @@ func readTree(ctx context.Context, t Tree, o LoadOptions, left *budget) (*read, 
 	switch {
 	case errors.Is(err, errData):
 		refused = append(refused, Refusal{Class: ClassData, File: path.Join(t.Prefix, data), Problem: errData.Error(), Fix: dataFix})
-	case errors.Is(err, errExceptions):
-		refused = append(refused, Refusal{Class: ClassException, File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
 	case err != nil:
-		refused = append(refused, Refusal{Class: ClassRead, File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
+		class := ClassRead
+		switch {
+		case errors.Is(err, errExceptions):
+			class = ClassException
+		case errors.Is(err, errLayer):
+			class = ClassLayer
+		}
+		refused = append(refused, Refusal{Class: class, File: t.place(), Problem: fmt.Sprintf("read policies: %v", err), Fix: "correct that, or name another folder"})
 	}
 	refused = append(refused, r.readManifest()...)
 	refused = append(refused, r.readExceptions()...)
-	if err == nil && len(r.policies())+len(r.tests) == 0 && !slices.ContainsFunc(r.files, func(f File) bool { return f.Path == ExceptionsName }) {
+	layer, twice := layerOf(r.files)
+	refused = append(refused, twice...)
+	if t.Keeps && layer.Path != "" {
+		refused = append(refused, Refusal{Class: ClassLayer, File: path.Join(t.Prefix, layer.Path), Problem: "a repository's policies are granted nothing and grant nothing", Fix: "take it out"})
+	}
+	speaks := len(r.policies())+len(r.tests) > 0 || layer.Path != "" || slices.ContainsFunc(r.files, func(f File) bool { return f.Path == ExceptionsName })
+	if err == nil && !speaks {
 		refused = append(refused, Refusal{Class: ClassEmpty, File: t.place(), Problem: "no policies in it", Fix: "name a folder that holds .rego files or " + ExceptionsName + ", or leave it out"})
 	}
 	return r, refused
@@ -279,6 +298,9 @@ func (r *read) readManifest() Refusals {
 	if len(m.Revision) > maxRevision || strings.ContainsFunc(m.Revision, func(c rune) bool { return !unicode.IsPrint(c) }) {
 		return refuse(fmt.Sprintf("a revision that is longer than %d bytes, or cannot be printed", maxRevision))
 	}
+	if _, err := m.layer(); err != nil {
+		return refuse(err.Error())
+	}
 	if len(m.Roots) > maxRoots {
 		return refuse(fmt.Sprintf("%d roots, and %d are the most", len(m.Roots), maxRoots))
 	}
@@ -343,6 +365,7 @@ type wireTree struct {
 	Prefix  string     `json:"prefix"`
 	Beside  bool       `json:"beside,omitempty"`
 	Bundled bool       `json:"bundled,omitempty"`
+	Keeps   bool       `json:"keeps,omitempty"`
 	Files   []wireFile `json:"files"`
 	Tests   []wireFile `json:"tests,omitempty"`
 	Data    []wireFile `json:"data,omitempty"`
@@ -358,7 +381,10 @@ type wireFile struct {
 func (s *Sources) MarshalJSON() ([]byte, error) {
 	var out []wireTree
 	for _, t := range s.trees {
-		out = append(out, wireTree{Name: t.tree.Name, Prefix: t.tree.Prefix, Beside: t.tree.Beside, Bundled: t.tree.Bundled, Files: sizes(t.files), Tests: sizes(t.tests), Data: sizes(t.data)})
+		out = append(out, wireTree{
+			Name: t.tree.Name, Prefix: t.tree.Prefix, Beside: t.tree.Beside, Bundled: t.tree.Bundled, Keeps: t.tree.Keeps,
+			Files: sizes(t.files), Tests: sizes(t.tests), Data: sizes(t.data),
+		})
 	}
 	return json.Marshal(out)
 }
@@ -387,7 +413,7 @@ func (s *Sources) UnmarshalJSON(data []byte) error {
 	*s = Sources{}
 	for _, w := range ws {
 		s.trees = append(s.trees, &read{
-			tree: Tree{Name: w.Name, Prefix: w.Prefix, Beside: w.Beside, Bundled: w.Bundled}, manifest: manifest{Roots: []string{root}},
+			tree: Tree{Name: w.Name, Prefix: w.Prefix, Beside: w.Beside, Bundled: w.Bundled, Keeps: w.Keeps}, manifest: manifest{Roots: []string{root}},
 			files: room(w.Name, w.Files), tests: room(w.Name, w.Tests), data: room(w.Name, w.Data),
 		})
 	}

@@ -26,6 +26,9 @@ type Exception struct {
 	Tree string
 	File string
 	Line int
+	// Within is the real path of the main checkout of the repository that brings it, which can say so of what lies or works there and of nothing else;
+	// "" for one of the operator's own policies.
+	Within string
 }
 
 // What says what an exception keeps: candidates that every text in it matches. Each but Kind is a glob with *, ** and ?, as in rules.protected; "" is not
@@ -52,7 +55,8 @@ type Excepted struct {
 	Line int    `json:"line"`
 	Tree string `json:"tree,omitempty"`
 	What What   `json:"what"`
-	// Unknown names those of id, path, label and owner that could not be compared, because they are not known of the candidate.
+	// Unknown names those of id, path, label and owner that could not be compared, because they are not known of the candidate, and repository where it
+	// is not known whether it lies in the one that brings the exception.
 	Unknown []string `json:"unknown"`
 
 	place int
@@ -63,7 +67,7 @@ func (e *Excepted) Place() int { return e.place }
 
 // exception is an exception that is ready to be compared.
 type exception struct {
-	kind             string
+	kind, within     string
 	id, label, owner matcher
 	// place is for where a candidate is, folder for a folder.
 	place, folder matcher
@@ -138,7 +142,7 @@ func indexExceptions(s *snapshot.Snapshot, c *Config) []exception {
 	home := clean(s.Host.Home)
 	out := make([]exception, 0, len(c.Exceptions))
 	for i, e := range c.Exceptions {
-		one := exception{kind: e.What.Kind, id: asked(e.What.ID, home), label: asked(e.What.Label, home), owner: asked(e.What.Owner, home)}
+		one := exception{kind: e.What.Kind, within: clean(e.Within), id: asked(e.What.ID, home), label: asked(e.What.Label, home), owner: asked(e.What.Owner, home)}
 		one.place, one.folder = pathMatchers(e.What.Path, home)
 		for key, pattern := range map[string]string{"path": e.What.Path, "label": e.What.Label, "owner": e.What.Owner} {
 			if home == "" && strings.HasPrefix(pattern, "~") {
@@ -164,6 +168,10 @@ func (j *Joined) exceptionsOf(sub *Subject, placesOf func(*Joined, *Subject) []s
 		if e.kind != "" && e.kind != sub.Kind {
 			continue
 		}
+		in, known := lies(sub, e.within)
+		if !in {
+			continue
+		}
 		if ids == nil { // of a candidate that no exception can be about nothing is gathered
 			ids, labels, owners = j.idsOf(sub), j.labelsOf(sub), ownersOf(sub)
 			places = j.below(sub, placesOf(j, sub), bareCwd) // placesOf says nothing of processes below that are not known
@@ -177,6 +185,9 @@ func (j *Joined) exceptionsOf(sub *Subject, placesOf func(*Joined, *Subject) []s
 		}
 		says, unknown := e.says, []string{}
 		matches := true
+		if !known {
+			unknown = append(unknown, "repository")
+		}
 		for _, one := range []struct {
 			name  string
 			asked matcher
@@ -196,6 +207,19 @@ func (j *Joined) exceptionsOf(sub *Subject, placesOf func(*Joined, *Subject) []s
 		}
 	}
 	return out
+}
+
+// lies reports whether a candidate lies or works in a trusted repository, or may, and whether that is known. "" is every place.
+func lies(sub *Subject, within string) (in, known bool) {
+	if within == "" {
+		return true, true
+	}
+	for _, p := range sub.Projects {
+		if p.Path == within {
+			return p.Places == nil || len(*p.Places) > 0, p.Places != nil
+		}
+	}
+	return false, true
 }
 
 // idsOf are the ids that mean a candidate: its own, that of the worktree that it lies in, and those of the processes below a process, which end with it. One of them is

@@ -59,6 +59,10 @@ type Config struct {
 	levels     []subject.RuleLevel
 	levelLines map[string]int
 	own        []ownValue
+	// What the rest is read from again when layers of policies stand below it, and what they say of parameters of one's own rules.
+	read      given
+	layersOwn []ownValue
+	layered   int
 }
 
 // Collect says what is read.
@@ -244,13 +248,26 @@ const MaxFile = maxConfig
 // Defaults is the configuration that holds where the operator has none.
 func Defaults() (*Config, error) { return load("", nil, nil) }
 
-func load(path string, data []byte, env []string) (*Config, error) {
+// given is what a configuration is read from.
+type given struct {
+	path string
+	data []byte
+	env  []string
+}
+
+// load reads the defaults, what layers of policies say of parameters over them, then the file, and then the environment.
+func load(path string, data []byte, env []string, below ...*Layer) (*Config, error) {
 	v := viper.New()
 	v.SetConfigType("yaml")
 	if err := v.ReadConfig(bytes.NewReader(winnow.DefaultConfig)); err != nil {
 		return nil, fmt.Errorf("read the defaults: %w", err)
 	}
 	known := v.AllKeys()
+	for _, l := range below {
+		if err := v.MergeConfigMap(map[string]any{"rules": l.parameters}); err != nil {
+			return nil, Mistakef("read %s: %v", l.File, err)
+		}
+	}
 	var c Config
 	if path != "" {
 		if err := strict.Check(path, data, shape()); err != nil {
@@ -281,7 +298,8 @@ func load(path string, data []byte, env []string) (*Config, error) {
 	if err != nil { // the file was held against its shape, so a variable is wrong
 		return nil, Mistakef("%s: %s; nothing was done", at.variable(err.Error()), tidyDecode(err))
 	}
-	c.Rules.Levels = c.levels
+	c.Rules.Levels = notOn(c.levels)
+	c.read = given{path, data, env}
 	if err := c.describeMarkers(cmp.Or(path, "the environment")); err != nil {
 		return nil, err
 	}

@@ -32,9 +32,19 @@ func (c *Config) takeRules(file string, data []byte) (rest []byte, err error) {
 	if levels == nil && own == nil {
 		return data, nil
 	}
-	r := levelReader{file: file, lines: map[string]int{}}
+	r := levelReader{file: file, levelsAt: levelsKey, ownAt: policy.OwnKey}
+	if err := r.read(levels, own); err != nil {
+		return nil, err
+	}
+	c.levels, c.levelLines, c.own = r.levels, r.lines, r.own
+	return yaml.Marshal(&doc)
+}
+
+// read reads both sections; nil is one that is not there. The error is of the type strict.Problems.
+func (r *levelReader) read(levels, own *yaml.Node) error {
+	r.lines = map[string]int{}
 	if levels != nil {
-		for _, at := range r.pairs(levels, levelsKey) {
+		for _, at := range r.pairs(levels, r.levelsAt) {
 			r.lines[at.key.Value] = at.key.Line
 			r.rule(at.key, at.value)
 		}
@@ -43,13 +53,21 @@ func (c *Config) takeRules(file string, data []byte) (rest []byte, err error) {
 		r.readOwn(own)
 	}
 	if len(r.wrong) > 0 {
-		return nil, r.wrong
+		return r.wrong
 	}
-	slices.SortFunc(r.levels, func(a, b subject.RuleLevel) int {
+	sortLevels(r.levels)
+	return nil
+}
+
+func sortLevels(levels []subject.RuleLevel) {
+	slices.SortFunc(levels, func(a, b subject.RuleLevel) int {
 		return strings.Compare(a.Rule+" "+a.Kind, b.Rule+" "+b.Kind)
 	})
-	c.levels, c.levelLines, c.own = r.levels, r.lines, r.own
-	return yaml.Marshal(&doc)
+}
+
+// notOn are the levels of the rules that are not on, as policies see them.
+func notOn(levels []subject.RuleLevel) []subject.RuleLevel {
+	return slices.DeleteFunc(slices.Clone(levels), func(l subject.RuleLevel) bool { return l.Level == decision.On })
 }
 
 // cut takes what is at a path out of a document, and gives it; nil where nothing is there.
@@ -73,7 +91,10 @@ func cut(n *yaml.Node, path ...string) *yaml.Node {
 
 // levelReader reads the levels of rules.
 type levelReader struct {
-	file   string
+	file string
+	// levelsAt and ownAt are the keys under which levels and parameters of one's own stand in the file.
+	levelsAt, ownAt string
+	// levels are all that the file gives, on among them.
 	levels []subject.RuleLevel
 	// lines are where rules stand, own the parameters of one's own rules.
 	lines map[string]int
@@ -103,7 +124,7 @@ func (r *levelReader) pairs(n *yaml.Node, key string) []pair {
 
 // rule reads what stands for one rule: a level, or a level by kind.
 func (r *levelReader) rule(name, value *yaml.Node) {
-	key := levelsKey + "." + name.Value
+	key := r.levelsAt + "." + name.Value
 	kinds := snapshot.KindNames()
 	family, rest, _ := strings.Cut(name.Value, ".")
 	if of, _, _ := strings.Cut(rest, "."); family == "reap" {
@@ -138,7 +159,7 @@ func (r *levelReader) add(rule, key string, value *yaml.Node, kinds ...string) {
 		r.bad(value, key, "it is %q; it wants one of %s", value.Value, strings.Join(words, ", "))
 	case strings.HasPrefix(rule, "protect.") && value.Value != decision.On && value.Value != decision.Off:
 		r.bad(value, key, "a rule that protects cannot be at %s: write on or off", value.Value)
-	case value.Value != decision.On:
+	default:
 		for _, kind := range kinds {
 			r.levels = append(r.levels, subject.RuleLevel{Rule: rule, Kind: kind, Level: value.Value})
 		}
@@ -155,7 +176,7 @@ func plurals() []string {
 
 // CheckLevels refuses a level for a rule that is not among those that were loaded.
 func (c *Config) CheckLevels(rules []string) error {
-	for _, l := range c.Rules.Levels {
+	for _, l := range c.levels {
 		if !slices.Contains(rules, l.Rule) {
 			return Mistakef("%w; nothing was done", strict.Problem{File: c.File, Line: c.levelLines[l.Rule], Key: levelsKey,
 				Text: fmt.Sprintf("%s: there is no rule %q%s", levelsKey, l.Rule, text.Hint(l.Rule, rules))})

@@ -34,8 +34,11 @@ rules:
 		t.Errorf("want %v, got %v of %+v", want, c.Rules.Levels, c.Rules)
 	}
 	var m Mistake
-	if err := c.CheckLevels([]string{"protect.young", "reap.dirs.disposable", "reap.processes.mine"}); !errors.As(err, &m) || !strings.Contains(err.Error(), `the nearest is "reap.processes.mine"`) {
+	if err := c.CheckLevels([]string{"protect.young", "reap.dirs.disposable", "reap.dirs.landed", "reap.processes.mine"}); !errors.As(err, &m) || !strings.Contains(err.Error(), `the nearest is "reap.processes.mine"`) {
 		t.Errorf("a rule that was not loaded: %v", err)
+	}
+	if err := c.CheckLevels([]string{"protect.young", "reap.dirs.disposable", "reap.processes.Mine"}); !errors.As(err, &m) || !strings.Contains(err.Error(), `there is no rule "reap.dirs.landed"`) {
+		t.Errorf("a rule that was not loaded, at on: %v", err)
 	}
 	all, err := Load(write(t, "version: 1\nrules: {levels: {protect.held: off}}\n"), nil)
 	if err != nil || len(all.Rules.Levels) != 5 {

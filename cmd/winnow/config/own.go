@@ -17,20 +17,21 @@ import (
 type ownValue struct {
 	name  string
 	value any
-	// file and line are where it stands; line 0 is the environment, and file then the variable.
+	// at is the key of its section. file and line are where it stands; line 0 is the environment, and file then the variable.
+	at   string
 	file string
 	line int
 }
 
 func (v ownValue) bad(format string, args ...any) strict.Problem {
-	key := policy.OwnKey + "." + v.name
+	key := v.at + "." + v.name
 	return strict.Problem{File: v.file, Line: v.line, Key: key, Text: key + ": " + fmt.Sprintf(format, args...)}
 }
 
 // readOwn reads the section of one's own parameters.
 func (r *levelReader) readOwn(section *yaml.Node) {
-	for _, at := range r.pairs(section, policy.OwnKey) {
-		v := ownValue{name: at.key.Value, file: r.file, line: at.key.Line}
+	for _, at := range r.pairs(section, r.ownAt) {
+		v := ownValue{name: at.key.Value, at: r.ownAt, file: r.file, line: at.key.Line}
 		switch {
 		case at.value.ShortTag() == "!!null":
 			r.wrong = append(r.wrong, v.bad("it has no value; give it one or remove it"))
@@ -65,7 +66,7 @@ func (c *Config) ownFromEnv(env []string) {
 	for _, e := range env {
 		name, val, ok := strings.Cut(e, "=")
 		if key, own := strings.CutPrefix(name, ownEnv); own && ok && val != "" {
-			c.own = append(c.own, ownValue{name: strings.ToLower(key), value: val, file: name})
+			c.own = append(c.own, ownValue{name: strings.ToLower(key), value: val, at: policy.OwnKey, file: name})
 		}
 	}
 }
@@ -79,7 +80,7 @@ func (c *Config) SetOwn(declared []policy.Parameter) error {
 		names = append(names, p.Name)
 	}
 	var wrong strict.Problems
-	for _, v := range c.own {
+	for _, v := range slices.Concat(c.layersOwn, c.own) {
 		i := slices.IndexFunc(declared, func(p policy.Parameter) bool { return p.Name == v.name })
 		if i < 0 {
 			none := text.Hint(v.name, names)

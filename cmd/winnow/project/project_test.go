@@ -83,7 +83,7 @@ func TestStore(t *testing.T) {
 		t.Fatalf("before anything is trusted: %v, %v", all, err)
 	}
 	for _, text := range []string{"version: 1\n", "version: 1\nprotected: [x]\n"} {
-		if err := s.Trust("/w/a", []byte(text), time.Now()); err != nil {
+		if err := s.Trust("/w/a", []byte(text), nil, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -123,7 +123,7 @@ func TestAttackTheListOfWhatIsTrusted(t *testing.T) {
 		"huge":     func(f string, _ []byte) error { return os.Truncate(f, 8<<30) },
 	} {
 		s := project.Store{State: t.TempDir()}
-		if err := s.Trust("/w/a", []byte("version: 1\nprotected: [x]\n"), time.Now()); err != nil {
+		if err := s.Trust("/w/a", []byte("version: 1\nprotected: [x]\n"), nil, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		files, err := filepath.Glob(filepath.Join(s.State, "trusted", "*.json"))

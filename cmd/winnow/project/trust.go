@@ -32,6 +32,9 @@ type Trusted struct {
 	SHA256    string    `json:"sha256"`
 	TrustedAt time.Time `json:"trusted_at"`
 	Text      string    `json:"text"`
+	// Policies are the repository's own policies at that time, by path, and PoliciesSHA256 is their digest.
+	Policies       []PolicyFile `json:"policies,omitempty"`
+	PoliciesSHA256 string       `json:"policies_sha256,omitempty"`
 
 	// Says is what the text means.
 	Says File `json:"-"`
@@ -81,7 +84,7 @@ func (s Store) All(ctx context.Context) ([]Trusted, error) {
 
 func (s Store) read(ctx context.Context, file string) (Trusted, error) {
 	var t Trusted
-	f, err := foreign.Read(ctx, file, foreign.Want{Max: 8 * maxSize, Ruling: true})
+	f, err := foreign.Read(ctx, file, foreign.Want{Max: 8 * (maxSize + maxPolicies), Ruling: true})
 	if err != nil {
 		return t, err
 	}
@@ -90,16 +93,18 @@ func (s Store) read(ctx context.Context, file string) (Trusted, error) {
 		return t, fmt.Errorf("%s: %w", file, err)
 	case t.Schema != schema:
 		return t, fmt.Errorf("%s: its schema is %q, and this version reads %q", file, t.Schema, schema)
-	case t.SHA256 != Digest([]byte(t.Text)) || file != s.file(t.Path):
+	case t.SHA256 != Digest([]byte(t.Text)) || t.PoliciesSHA256 != PoliciesDigest(t.Policies) || file != s.file(t.Path):
 		return t, fmt.Errorf("%s: it was changed by something else than Winnow", file)
 	}
 	t.Says, err = Parse(file, []byte(t.Text))
 	return t, err
 }
 
-// Trust remembers a project's file as it is in data, in the place of what was trusted before.
-func (s Store) Trust(path string, data []byte, now time.Time) error {
-	text, err := json.MarshalIndent(Trusted{Schema: schema, Path: path, SHA256: Digest(data), TrustedAt: now.UTC(), Text: string(data)}, "", "  ")
+// Trust remembers a project's file as it is in data, and its policies, in the place of what was trusted before.
+func (s Store) Trust(path string, data []byte, policies []PolicyFile, now time.Time) error {
+	text, err := json.MarshalIndent(Trusted{
+		Schema: schema, Path: path, SHA256: Digest(data), TrustedAt: now.UTC(), Text: string(data), Policies: policies, PoliciesSHA256: PoliciesDigest(policies),
+	}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("remember project: %w", err)
 	}
@@ -153,6 +158,13 @@ func (t Trusted) State(ctx context.Context) (state, why string) {
 		return StateRefused, err.Error() + ": what you trusted holds"
 	case Digest(data) != t.SHA256:
 		return StateChanged, "its file was changed since you trusted it: what you trusted holds, the change does not; winnow trust shows it"
+	}
+	policies, err := ReadPolicies(ctx, t.Path)
+	switch {
+	case err != nil:
+		return StateRefused, err.Error() + ": what you trusted holds"
+	case PoliciesDigest(policies) != t.PoliciesSHA256:
+		return StateChanged, "its policies were changed since you trusted it: what you trusted holds, the change does not; winnow trust shows them"
 	}
 	return StateTrusted, ""
 }

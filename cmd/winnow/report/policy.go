@@ -31,6 +31,8 @@ type PolicyCheck struct {
 	Kinds []string `json:"kinds"`
 	// Exceptions are those of the trees, each with how it stands now.
 	Exceptions []Exception `json:"exceptions"`
+	// Layers are those of the policies, from the top; empty where the policies are refused.
+	Layers []PolicyLayer `json:"layers"`
 	// Problems are why the policies would be refused, Advice what breaks nothing.
 	Problems []policy.Refusal `json:"problems"`
 	Advice   []policy.Refusal `json:"advice"`
@@ -149,3 +151,25 @@ func (c *Conformance) Add(i Incident) {
 	}
 	c.OK = c.Undecided+c.Reaped == 0
 }
+
+// PolicyLayer is a tree of policies, or a repository's, with what it may do.
+type PolicyLayer struct {
+	// Layer is shipped, organisation, user or repository. From is where the tree comes from, as a person calls it.
+	Layer string `json:"layer"`
+	From  string `json:"from"`
+	// Rules are how many rules it has, File its layer.yaml where it has one.
+	Rules int    `json:"rules"`
+	File  string `json:"file,omitempty"`
+	// Granted are the names that the layers above grant to it. What reaps no more needs no grant.
+	Granted []string `json:"granted"`
+	// Problem is why it has no effect as it is, or not the effect that it should have.
+	Problem string `json:"problem,omitempty"`
+}
+
+// The layers of policies, from the top.
+const (
+	LayerShipped      = "shipped"
+	LayerOrganisation = "organisation"
+	LayerUser         = "user"
+	LayerRepository   = "repository"
+)
