@@ -56,7 +56,9 @@ func (e *Engine) Admit(guests ...Guest) {
 }
 
 // Exceptions are those of the engine's policies and those of the repositories that were admitted.
-func (e *Engine) Exceptions() []subject.Exception { return slices.Concat(e.policy.Exceptions(), e.excepted) }
+func (e *Engine) Exceptions() []subject.Exception {
+	return slices.Concat(e.policy.Exceptions(), e.excepted)
+}
 
 // CheckGuest loads a repository's policies as Admit's engine would, and gives their rules: by the ids that reports have, with file, line and METADATA.
 // An error wraps policy.Refusals where they are refused.
