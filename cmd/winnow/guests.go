@@ -52,7 +52,7 @@ func (a *app) guest(ctx context.Context, main string, files []project.PolicyFile
 		return g, err
 	}
 	for _, x := range read.Exceptions() {
-		x.Within = main
+		x.Within = g.Digest
 		g.Exceptions = append(g.Exceptions, x)
 	}
 	return g, nil

@@ -50,8 +50,10 @@ type guest struct {
 func (e *Engine) Admit(guests ...Guest) {
 	e.guests, e.excepted = map[string]*guest{}, nil
 	for _, g := range guests {
+		if e.guests[g.Digest] == nil { // repositories may have the same
+			e.excepted = append(e.excepted, g.Exceptions...)
+		}
 		e.guests[g.Digest] = &guest{Guest: g}
-		e.excepted = append(e.excepted, g.Exceptions...)
 	}
 }
 

@@ -26,8 +26,8 @@ type Exception struct {
 	Tree string
 	File string
 	Line int
-	// Within is the real path of the main checkout of the repository that brings it, which can say so of what lies or works there and of nothing else;
-	// "" for one of the operator's own policies.
+	// Within is the digest of a repository's policies (snapshot.Project.Policies), where it is one of theirs: it keeps what lies or works in a repository
+	// that has these, and nothing else. "" for one of the operator's own policies.
 	Within string
 }
 
@@ -142,7 +142,7 @@ func indexExceptions(s *snapshot.Snapshot, c *Config) []exception {
 	home := clean(s.Host.Home)
 	out := make([]exception, 0, len(c.Exceptions))
 	for i, e := range c.Exceptions {
-		one := exception{kind: e.What.Kind, within: clean(e.Within), id: asked(e.What.ID, home), label: asked(e.What.Label, home), owner: asked(e.What.Owner, home)}
+		one := exception{kind: e.What.Kind, within: e.Within, id: asked(e.What.ID, home), label: asked(e.What.Label, home), owner: asked(e.What.Owner, home)}
 		one.place, one.folder = pathMatchers(e.What.Path, home)
 		for key, pattern := range map[string]string{"path": e.What.Path, "label": e.What.Label, "owner": e.What.Owner} {
 			if home == "" && strings.HasPrefix(pattern, "~") {
@@ -209,14 +209,14 @@ func (j *Joined) exceptionsOf(sub *Subject, placesOf func(*Joined, *Subject) []s
 	return out
 }
 
-// lies reports whether a candidate lies or works in a trusted repository, or may, and whether that is known. "" is every place.
+// lies reports whether a candidate lies or works in a repository with these policies, or may, and whether that is known. "" is every place.
 func lies(sub *Subject, within string) (in, known bool) {
 	if within == "" {
 		return true, true
 	}
 	for _, p := range sub.Projects {
-		if p.Path == within {
-			return p.Places == nil || len(*p.Places) > 0, p.Places != nil
+		if p.Policies == within { // it is one of Projects because it lies there, or because that is not known
+			return true, p.Places != nil
 		}
 	}
 	return false, true

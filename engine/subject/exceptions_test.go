@@ -1,6 +1,7 @@
 package subject_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +116,41 @@ func TestWhatIsNotKnownMayMatch(t *testing.T) {
 		if len(sub.Exceptions) != 1 || strings.Join(sub.Exceptions[0].Unknown, " ") != strings.NewReplacer("owner's home", "owner", "home", "path").Replace(want) {
 			t.Errorf("%s: %+v", want, sub.Exceptions)
 		}
+	}
+}
+
+// TestAnExceptionOfARepository keeps what lies or works there, or may, and nothing else, whatever it matches.
+func TestAnExceptionOfARepository(t *testing.T) {
+	t.Parallel()
+	everything := []subject.Exception{{What: subject.What{Label: "*e*"}, Within: "d1"}}
+	for name, c := range map[string]struct {
+		project  snapshot.Project
+		change   func(*snapshot.Snapshot)
+		id, want string
+	}{
+		"a worktree of it":                        {snapshot.Project{Path: "/home/u/src/acme", Policies: "d1"}, nil, "dir:/home/u/wt/demo-1", "[]"},
+		"a session in it":                         {snapshot.Project{Path: "/home/u/src/acme", Policies: "d1"}, nil, "session:tmux/default/$4", "[]"},
+		"elsewhere":                               {snapshot.Project{Path: "/home/u/src/other", Policies: "d1"}, nil, "dir:/home/u/wt/demo-1", ""},
+		"another one's policies":                  {snapshot.Project{Path: "/home/u/src/acme", Policies: "d2"}, nil, "dir:/home/u/wt/demo-1", ""},
+		"it is not known where the repository is": {snapshot.Project{Policies: "d1"}, nil, "dir:/home/u/wt/demo-1", "[repository]"},
+		"it is not known where it works": {snapshot.Project{Path: "/home/u/src/acme", Policies: "d1"}, func(s *snapshot.Snapshot) {
+			p := s.Processes["process:11@110"]
+			p.Cwd = nil
+			s.Processes["process:11@110"] = p
+		}, "process:11@110", "[repository]"},
+	} {
+		s := exceptedWorld()
+		c.project.State = "trusted"
+		s.Projects = []snapshot.Project{c.project}
+		if c.change != nil {
+			c.change(s)
+		}
+		sub, _ := subject.Join(s, &subject.Config{Exceptions: everything}).Subject(c.id)
+		got := ""
+		for _, x := range sub.Exceptions {
+			got += fmt.Sprint(x.Unknown)
+		}
+		must.Equal(t, c.want, got, "%s: what is not known of the exceptions that match", name)
 	}
 }
 

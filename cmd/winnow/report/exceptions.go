@@ -78,7 +78,7 @@ func (x Exception) Says() string {
 	of := fmt.Sprintf("of %s: %s", x.Who, x.Why)
 	switch {
 	case x.State == Passed:
-		return fmt.Sprintf("it keeps nothing since %s, %s", text.Time(x.End), of) + x.matched(" (%s matches it still)")
+		return fmt.Sprintf("it keeps nothing since %s, %s", text.Time(x.End), of) + x.matched(" (it still matches %s)")
 	case x.State == Ends:
 		return fmt.Sprintf("until %s, then it keeps nothing, %s", text.Time(x.End), of)
 	case x.Matches != nil && *x.Matches == 0:
