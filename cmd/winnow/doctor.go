@@ -146,13 +146,7 @@ func (a *app) checkPolicies(ctx context.Context) (Check, map[string]policy.Rule,
 		return Check{"policies", "policies", broken, err.Error()}, nil, nil
 	}
 	defer e.Close()
-	r := ruleset{cfg: a.cfg}
-	if r.trees, err = a.trees(ctx); err == nil {
-		var published []policy.Tree
-		if published, err = a.publishedTrees(ctx); err == nil {
-			r.trees = append(r.trees, published...)
-		}
-	}
+	r, err := a.configured(ctx)
 	if err != nil {
 		return Check{"policies", "policies", broken, err.Error()}, nil, nil
 	}

@@ -48,6 +48,19 @@ func (a *app) engineBy(ctx context.Context, look bundles.Look) (*eval.Engine, *p
 	return e, p, err
 }
 
+// configured is the ruleset that engine loads: the trees and the bundles that the configuration names. It asks no server.
+func (a *app) configured(ctx context.Context) (ruleset, error) {
+	trees, err := a.trees(ctx)
+	if err != nil {
+		return ruleset{}, err
+	}
+	published, err := a.publishedTrees(ctx)
+	if err != nil {
+		return ruleset{}, err
+	}
+	return ruleset{append(trees, published...), a.cfg}, nil
+}
+
 // ruleset is what decides: policies, and the configuration that they read. Two of them can be compared.
 type ruleset struct {
 	trees []policy.Tree

@@ -196,7 +196,7 @@ func (a *app) policyPromote(ctx context.Context, rule string, f promoteFlags) (e
 	out.Allowed = len(out.Refused) == 0
 	var unwritten error
 	if out.Allowed && !f.dryRun && out.From != f.to {
-		unwritten = a.setLevel(ctx, out.File, rule, kind, f.to)
+		unwritten = a.setLevel(ctx, p, out.File, rule, kind, f.to)
 		out.Written = unwritten == nil
 	}
 	if err := a.show(out, "  ", func(w io.Writer) { a.paint.promotionText(w, out, f) }); err != nil {
@@ -233,10 +233,34 @@ func (a *app) levelOf(rule, kind string) string {
 }
 
 // setLevel writes a level into the configuration file, and reads it again.
-func (a *app) setLevel(ctx context.Context, file, rule, kind, level string) error {
-	err := error(config.Mistakef("there is no place for a configuration file: name one with --config"))
+func (a *app) setLevel(ctx context.Context, p *policy.Policy, file, rule, kind, level string) error {
+	r, err := a.configured(ctx)
+	if err != nil {
+		return fmt.Errorf("%w; nothing was written", err)
+	}
+	// An organisation's layer may hold the level: a file with which nothing would be decided any more is not written.
+	write := func(ctx context.Context, file string, text func(io.Writer) error) error {
+		var next bytes.Buffer
+		if err := text(&next); err != nil {
+			return err
+		}
+		if r.cfg, err = config.Parse(file, next.Bytes(), os.Environ()); err == nil {
+			err = r.check(p)
+		}
+		if err != nil {
+			return heldBack{err}
+		}
+		return outfile.Write(ctx, file, func(w io.Writer) error {
+			_, err := w.Write(next.Bytes())
+			return err
+		})
+	}
+	err = config.Mistakef("there is no place for a configuration file: name one with --config")
 	if file != "" {
-		err = config.SetLevel(ctx, file, rule, level, outfile.Write)
+		err = config.SetLevel(ctx, file, rule, level, write)
+	}
+	if held := (heldBack{}); errors.As(err, &held) {
+		return config.Mistakef("with %s at %s, the configuration would be refused, so %s was not changed:\n%w", rule, level, file, held.error)
 	}
 	if err != nil {
 		return fmt.Errorf("write the level of %s into %s: %w. Write it there yourself:\nrules:\n  levels:\n    %s: %s", rule, file, err, rule, level)
@@ -250,6 +274,9 @@ func (a *app) setLevel(ctx context.Context, file, rule, kind, level string) erro
 	}
 	return nil
 }
+
+// heldBack is why a configuration would be refused.
+type heldBack struct{ error }
 
 // evidence gathers what samples say of a rule.
 type evidence struct {
