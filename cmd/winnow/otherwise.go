@@ -19,7 +19,7 @@ import (
 // nothing.
 const (
 	explainAll  = 10 * time.Second
-	explainOne  = time.Second
+	explainOne  = 3 * time.Second
 	explainNext = 200 * time.Millisecond
 	// explainDecisions is after how many decisions a search seldom finds something yet.
 	explainDecisions = 1500
