@@ -404,20 +404,25 @@ func (p paint) differentText(w io.Writer, x Explained) {
 	}
 }
 
+// named are the values of a condition that have a name, each with what it is.
+func named(values []explain.Value) (out []string) {
+	for _, v := range values {
+		switch {
+		case v.Name == "":
+		case v.Unknown:
+			out = append(out, v.Name+" is unknown")
+		default:
+			out = append(out, v.Name+" is "+value(v.Value))
+		}
+	}
+	return out
+}
+
 // conditions lists where a rule came to its end, the innermost place of each. What is shown already is left out: a rule that is written
 // in several ways comes to the same condition more than once.
 func (p paint) conditions(w io.Writer, shown map[string]bool, rule string, cs []explain.Condition) {
 	for _, c := range innermost(cs) {
-		var facts []string
-		for _, v := range c.Values {
-			switch {
-			case v.Name == "":
-			case v.Unknown:
-				facts = append(facts, v.Name+" is unknown")
-			default:
-				facts = append(facts, v.Name+" is "+value(v.Value))
-			}
-		}
+		facts := named(c.Values)
 		line := text.Clean(fmt.Sprintf("%s: %s", rule, c.Text)) + "  " + p.Dim(place(c.File, c.Line))
 		one := line + strings.Join(facts, ", ")
 		if shown[one] {

@@ -452,16 +452,7 @@ func (t *trying) ruleText(w io.Writer, r TriedRule) {
 	}
 	fmt.Fprintf(w, "%s  %s\n", line, p.Dim(place(r.File, r.Line)))
 	for _, e := range r.Ended {
-		var values []string
-		for _, v := range e.Values {
-			switch {
-			case v.Name == "":
-			case v.Unknown:
-				values = append(values, v.Name+" is unknown")
-			default:
-				values = append(values, v.Name+" is "+value(v.Value))
-			}
-		}
+		values := named(e.Values)
 		said := ""
 		if len(values) > 0 {
 			said = " (" + strings.Join(slices.Compact(values), ", ") + ")"

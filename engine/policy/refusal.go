@@ -39,20 +39,31 @@ func (r Refusal) Error() string {
 // Refusals are all reasons why policies were not loaded, the worst first, and then by place. As an error they are a line each.
 type Refusals []Refusal
 
-// Error lists the refusals, a line each.
+// Error lists the refusals, each with the line that it is about below it, where that is known, and a mark at the place in that line.
 func (rs Refusals) Error() string {
-	lines := make([]string, len(rs))
-	for i, r := range rs {
-		lines[i] = r.Error()
+	var lines []string
+	for _, part := range rs.Unwrap() {
+		lines = append(lines, part.Error())
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap gives each refusal as an error of its own.
+// sourceLine is a line below a refusal.
+type sourceLine string
+
+func (l sourceLine) Error() string { return "    " + string(l) }
+
+// Unwrap gives each line of Error as an error of its own, so that who prints them knows which breaks between lines are not a file's.
 func (rs Refusals) Unwrap() []error {
-	out := make([]error, len(rs))
-	for i, r := range rs {
-		out[i] = r
+	var out []error
+	for _, r := range rs {
+		out = append(out, r)
+		if r.Text != "" {
+			out = append(out, sourceLine(r.Text))
+		}
+		if r.Text != "" && r.At > 0 {
+			out = append(out, sourceLine(strings.Repeat(" ", r.At-1)+"^"))
+		}
 	}
 	return out
 }
