@@ -22,11 +22,11 @@ import (
 // TestEveryWayIsTheSmallest searches what would turn the verdicts of a fixed sample of the cases' candidates, and lets OPA itself decide each
 // document with what was found: the verdict is the other one, and with any part of it alone it is not. WINNOW_ALL_WAYS=1 takes all cases.
 func TestEveryWayIsTheSmallest(t *testing.T) {
+	if attack.Raced {
+		t.Skip("thousands of documents are decided one after the other: without the race detector, as .ci/run does")
+	}
 	t.Parallel()
 	every := uint32(8)
-	if attack.Raced {
-		every = 60
-	}
 	if os.Getenv("WINNOW_ALL_WAYS") != "" {
 		every = 1
 	}
@@ -70,7 +70,7 @@ func TestEveryWayIsTheSmallest(t *testing.T) {
 	})
 	slices.Sort(missed)
 	t.Logf("a way for %d of %d candidates; none for\n%s", found, asked, strings.Join(missed, "\n"))
-	if asked == 0 || !attack.Raced && found*100 < asked*75 {
+	if asked == 0 || found*100 < asked*75 {
 		t.Errorf("a way was found for %d of %d candidates; want at least 75 of 100", found, asked)
 	}
 }
