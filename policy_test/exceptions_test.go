@@ -2,6 +2,8 @@ package policy_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -10,7 +12,9 @@ import (
 	"winnow/engine/eval"
 	"winnow/engine/policy"
 	"winnow/engine/subject"
+	"winnow/policies"
 	"winnow/testkit/attack"
+	ruleset "winnow/testkit/rules"
 )
 
 // exceptionsSaying are what a file of exceptions may say, the widest and the oddest among it.
@@ -72,6 +76,41 @@ func TestAttackNothingThatAnExceptionSaysReaps(t *testing.T) {
 	}
 	if kept == 0 {
 		t.Error("nothing was kept for an exception either, so this shows nothing")
+	}
+}
+
+// TestExceptionsOfARepositoryThatNoRuleHeeds keep all that lies in it: what they would keep is not known. With the rule they keep what they match.
+func TestExceptionsOfARepositoryThatNoRuleHeeds(t *testing.T) {
+	t.Parallel()
+	files := fstest.MapFS{}
+	for name, text := range ruleset.Texts(t, policies.Files) {
+		if !strings.HasPrefix(name, "protect/excepted/") {
+			files[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+	}
+	p, err := policy.Load(t.Context(), policy.LoadOptions{Trees: []policy.Tree{{Name: "own", FS: files}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bare, err := eval.New(p, eval.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	guest := eval.Guest{Digest: "d1", Mute: true, Exceptions: []subject.Exception{{What: subject.What{Label: "feature"}, Why: "y", Who: "z", Until: "never", Within: "d1"}}}
+	whole := shipped(t)
+	config := configOf(t, Case{})
+	for _, e := range []*eval.Engine{bare, whole} {
+		if got := decide(t, e, config, worldOf(t, Case{}))["dir:/w/feature"]; got.Verdict != decision.Reap {
+			t.Fatalf("without the repository's policies it stays: %+v", got)
+		}
+		e.Admit(guest)
+	}
+	world := trusting(worldOf(t, Case{}), "d1", []any{"/w/feature"}, "/home/u/acme")
+	for want, e := range map[string]*eval.Engine{decision.RuleUnknown: bare, "protect.excepted": whole} {
+		got := decide(t, e, config, world)["dir:/w/feature"]
+		if got.Verdict != decision.Spare || !slices.Equal(got.Objections, []string{want}) {
+			t.Errorf("want %s to keep it, got %+v", want, got)
+		}
 	}
 }
 

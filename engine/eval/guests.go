@@ -46,10 +46,18 @@ type guest struct {
 	own    map[string]bool // the ids of its own rules
 }
 
-// Admit lets policies of repositories object. It must not be called while the engine decides; Close ends their processes too.
+// heeds is the rule by which exceptions keep.
+const heeds = "protect.excepted"
+
+// Admit lets policies of repositories object. It must not be called while the engine decides; Close ends their processes too. One that brings exceptions is
+// not admitted where the engine's policies lack the rule that heeds them: it then counts as not here, and what lies in its repository stays.
 func (e *Engine) Admit(guests ...Guest) {
 	e.guests, e.excepted = map[string]*guest{}, nil
+	_, heeded := e.policy.Rules()[heeds]
 	for _, g := range guests {
+		if len(g.Exceptions) > 0 && !heeded {
+			continue
+		}
 		if e.guests[g.Digest] == nil { // repositories may have the same
 			e.excepted = append(e.excepted, g.Exceptions...)
 		}
