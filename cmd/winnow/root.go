@@ -233,7 +233,8 @@ func flagError(cmd *cobra.Command, err error) error {
 func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
 		if err := check(cmd, given); err != nil {
-			return config.Mistakef("%s: %v (see %s --help)", cmd.Use, err, cmd.CommandPath())
+			use := strings.TrimPrefix(strings.TrimSuffix(cmd.UseLine(), " [flags]"), cmd.Root().Name()+" ")
+			return config.Mistakef("%s: %v (see %s --help)", use, err, cmd.CommandPath())
 		}
 		return nil
 	}
