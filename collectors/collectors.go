@@ -32,6 +32,8 @@ type Part struct {
 	Spawns    []snapshot.Spawn
 	Registry  []snapshot.Entry
 	Open      []snapshot.OpenSession
+	// Workspaces are those of Codev's that the source names.
+	Workspaces []snapshot.Workspace
 	// Server is the server that answered, where the source is one.
 	Server *snapshot.Server
 	// Named are folders that the source's records name: where discovery is on, the repositories around them are read too.

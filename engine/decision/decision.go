@@ -261,6 +261,7 @@ type Identity struct {
 	Process  *Process  `json:"process,omitempty"`
 	Session  *Session  `json:"session,omitempty"`
 	Tab      *Tab      `json:"tab,omitempty"`
+	Editor   *Editor   `json:"editor,omitempty"`
 	Terminal *Terminal `json:"terminal,omitempty"`
 	Dir      *Dir      `json:"dir,omitempty"`
 	// Below are the processes below a process, which were judged with it and end with it.
@@ -277,6 +278,8 @@ func (i Identity) State() string {
 		return i.Session.State
 	case i.Tab != nil:
 		return i.Tab.State
+	case i.Editor != nil:
+		return i.Editor.State
 	case i.Terminal != nil:
 		return i.Terminal.State
 	case i.Dir != nil:
@@ -339,6 +342,27 @@ type Tab struct {
 	State string `json:"state,omitempty"`
 	// Panes are sorted by their terminals.
 	Panes []Pane `json:"panes"`
+}
+
+// Editor identifies a terminal tab of an editor's window in one life of that window.
+type Editor struct {
+	// Socket is the window's, Window the id that it gave itself, ServerPID and ServerTicks its extension host.
+	Socket      string `json:"socket"`
+	Window      string `json:"window"`
+	ServerPID   int    `json:"server_pid"`
+	ServerTicks uint64 `json:"server_ticks"`
+	// N is the tab's number, which the window gives once only.
+	N            int    `json:"n"`
+	Name         string `json:"name"`
+	CreationName string `json:"creation_name,omitempty"`
+	Shape        string `json:"shape"`
+	// PID and StartTicks are the process that it was opened with, 0 for a tab without one.
+	PID        int    `json:"pid,omitempty"`
+	StartTicks uint64 `json:"start_ticks,omitempty"`
+	// Left are the processes that were started in it and lived when it was judged: none of them is ended with it.
+	Left []Member `json:"left,omitempty"`
+	// State is as in Session.
+	State string `json:"state,omitempty"`
 }
 
 // Terminal identifies a Codev terminal and its shellper.

@@ -64,6 +64,8 @@ type Snapshot struct {
 	Projects []Project `json:"projects,omitempty"`
 	// Owners is which builders were seen with which terminals at earlier looks.
 	Owners []Owner `json:"owners,omitempty"`
+	// Workspaces are those of Codev's that its stores name.
+	Workspaces []Workspace `json:"workspaces,omitempty"`
 	// AgentSessions are the tmux sessions in whose panes an earlier look saw an agent.
 	AgentSessions []AgentSession `json:"agent_sessions,omitempty"`
 	// Descents is which processes were seen below which agents at earlier looks.
@@ -218,7 +220,7 @@ type PaneProc struct {
 	Interactive *bool `json:"interactive,omitempty"`
 }
 
-// Tab is a herdr tab.
+// Tab is a herdr tab, or a terminal tab of an editor: then Editor is set, and of the other fields State, Source, ID and Label.
 type Tab struct {
 	// State is as in Session.
 	State  string `json:"state,omitempty"`
@@ -239,6 +241,65 @@ type Tab struct {
 	// PaneCount is how many panes herdr says that the tab has; Panes are those that it listed.
 	PaneCount *int   `json:"pane_count,omitempty"`
 	Panes     []Pane `json:"panes,omitempty"`
+	// Editor is absent for a herdr tab.
+	Editor *EditorTab `json:"editor,omitempty"`
+}
+
+// EditorTab is what the window of an editor says of one of its terminal tabs. Nothing of it is evidence of what became of a process:
+// after a window was loaded anew an editor calls tabs closed whose shells live, and shows the pid of a task that ended long ago.
+type EditorTab struct {
+	// Window is the id that the window gave itself when it was loaded: the next load has another one. Folders are those that it has open.
+	Window  string   `json:"window"`
+	Folders []string `json:"folders,omitzero"`
+	// Name is what the tab is called now, and CreationName what it was called by whoever opened it, "" where nobody named it. CreationName
+	// is absent where that is not known any more. A name is a label: several tabs may have the same, and people rename them.
+	Name         string  `json:"name,omitempty"`
+	CreationName *string `json:"creation_name,omitempty"`
+	// Shape is shell, task, or pty for one without a process, which an extension draws.
+	Shape string `json:"shape,omitempty"`
+	// Program is the base name of what it was made to run, "" for the person's own shell; absent where that is not known any more.
+	Program *string `json:"program,omitempty"`
+	// Markers are those of the configured markers' names that whoever opened it put into its environment; absent where that is not known any more.
+	Markers []string `json:"markers,omitzero"`
+	// PID is its process as the editor saw it start, and StartTicks when that began, read while it was there. Both are absent for a pty.
+	PID        *int    `json:"pid,omitempty"`
+	StartTicks *uint64 `json:"start_ticks,omitempty"`
+	ExitCode   *int    `json:"exit_code,omitempty"`
+	// Typed says whether a person typed in it since it was opened; absent where that is not known.
+	Typed *bool `json:"typed,omitempty"`
+	// Active says whether it is the window's active terminal; an editor keeps one active also while nobody sees it.
+	Active *bool `json:"active,omitempty"`
+	// OpenedAt is since when the window has it, and ShownAt when it last became the active one, absent where it never was.
+	OpenedAt *time.Time `json:"opened_at,omitempty"`
+	ShownAt  *time.Time `json:"shown_at,omitempty"`
+	// Session are the processes whose session PID leads or led. Known and empty is [], unknown is absent.
+	Session []EditorProc `json:"session,omitzero"`
+	// Error says what about it could not be read, "" for nothing.
+	Error *string `json:"error,omitempty"`
+}
+
+// EditorProc is a process that was started in a tab of an editor.
+type EditorProc struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name"`
+	// Writes says whether one of its first three descriptors is a terminal, so that it may fail when that is gone; absent where that could not be read.
+	Writes *bool `json:"writes,omitempty"`
+}
+
+// Workspace is a workspace of Codev's with the builders in it.
+type Workspace struct {
+	Source string `json:"source"`
+	Path   string `json:"path"`
+	// Builders are the rows of its builders, and Folders the names of the worktrees' folders in it. Of both known and empty is [], unknown is absent.
+	Builders []Builder `json:"builders,omitzero"`
+	Folders  []string  `json:"folders,omitzero"`
+}
+
+// Builder is a row of a builder of Codev's: its id as it stands there, the number of its issue and its worktree, "" where it has none.
+type Builder struct {
+	ID       string `json:"id"`
+	Issue    string `json:"issue,omitempty"`
+	Worktree string `json:"worktree,omitempty"`
 }
 
 // Session is a tmux session.
