@@ -255,6 +255,8 @@ type EditorTab struct {
 	// is absent where that is not known any more. A name is a label: several tabs may have the same, and people rename them.
 	Name         string  `json:"name,omitempty"`
 	CreationName *string `json:"creation_name,omitempty"`
+	// Codev is absent for a tab that is none of a builder's of Codev's by that name.
+	Codev *CodevTab `json:"codev,omitempty"`
 	// Shape is shell, task, or pty for one without a process, which an extension draws.
 	Shape string `json:"shape,omitempty"`
 	// Program is the base name of what it was made to run, "" for the person's own shell; absent where that is not known any more.
@@ -286,20 +288,28 @@ type EditorProc struct {
 	Writes *bool `json:"writes,omitempty"`
 }
 
+// CodevTab is whose tab of Codev's it is, by the name that it was opened with: Kind is builder or dev (the builder's development server), ID the
+// builder in the one form of its id, and Key what every spelling of that id has in common.
+type CodevTab struct {
+	Kind string `json:"kind" jsonschema:"enum=builder,enum=dev"`
+	ID   string `json:"id"`
+	Key  string `json:"key"`
+}
+
 // Workspace is a workspace of Codev's with the builders in it.
 type Workspace struct {
 	Source string `json:"source"`
 	Path   string `json:"path"`
-	// Builders are the rows of its builders, and Folders the names of the worktrees' folders in it. Of both known and empty is [], unknown is absent.
-	Builders []Builder `json:"builders,omitzero"`
-	Folders  []string  `json:"folders,omitzero"`
+	// Builders are the rows of its builders, and Worktrees the folders below .builders. Of both known and empty is [], unknown is absent.
+	Builders  []Builder `json:"builders,omitzero"`
+	Worktrees []Builder `json:"worktrees,omitzero"`
 }
 
-// Builder is a row of a builder of Codev's: its id as it stands there, the number of its issue and its worktree, "" where it has none.
+// Builder is a row of a builder of Codev's, or the folder of its worktree: its id as it stands there (a folder's is made from its name), and Key,
+// which is CodevTab.Key. A folder that is no builder's by its name has its name for an id.
 type Builder struct {
-	ID       string `json:"id"`
-	Issue    string `json:"issue,omitempty"`
-	Worktree string `json:"worktree,omitempty"`
+	ID  string `json:"id"`
+	Key string `json:"key"`
 }
 
 // Session is a tmux session.

@@ -141,33 +141,33 @@ func (j *join) listing(t *snapshot.Terminal, e *tower.Entry) {
 // role says who works in it. That anything calls it an architect's outweighs all else, for those are never closed; then the row counts,
 // then a label that only Codev gives, then a builder's row that names it, then memory.
 func (j *join) role(t *snapshot.Terminal, row *tower.Session) {
-	kind, labelled := labelKind(t.Label)
+	kind, labelled := tower.LabelKind(t.Label)
 	at := slices.IndexFunc(j.Architects, func(a tower.Architect) bool { return a.Terminal == t.ID })
 	claim := slices.IndexFunc(j.Builders, func(b tower.Builder) bool { return b.Terminal == t.ID })
 	known, remembered := j.memory[t.ID]
 	switch {
 	case at >= 0:
-		t.RoleKind, t.Role = architectKind, j.Architects[at].Name
+		t.RoleKind, t.Role = tower.KindArchitect, j.Architects[at].Name
 		t.Workspace = cmp.Or(t.Workspace, j.Architects[at].Workspace)
-	case row != nil && row.Kind == builderKind:
-		t.RoleKind, t.Role = builderKind, Normal(row.Role)
+	case row != nil && row.Kind == tower.KindBuilder:
+		t.RoleKind, t.Role = tower.KindBuilder, tower.Normal(row.Role)
 	case row != nil:
-		if row.Kind == architectKind || row.Kind == shellKind {
+		if row.Kind == tower.KindArchitect || row.Kind == tower.KindShell {
 			t.RoleKind = row.Kind
 		}
 		t.Role = row.Role
 	case kind != "":
 		t.RoleKind, t.Role = kind, labelled
 	case claim >= 0:
-		t.RoleKind, t.Role = builderKind, Normal(j.Builders[claim].ID)
+		t.RoleKind, t.Role = tower.KindBuilder, tower.Normal(j.Builders[claim].ID)
 	case remembered:
-		t.RoleKind, t.Role = cmp.Or(known.Kind, builderKind), Normal(known.Builder)
+		t.RoleKind, t.Role = cmp.Or(known.Kind, tower.KindBuilder), tower.Normal(known.Builder)
 	}
 	switch {
 	case kind == "" || kind == t.RoleKind:
-	case kind == architectKind && t.RoleKind == builderKind:
-		t.RoleKind = architectKind
-	case t.RoleKind == builderKind || t.RoleKind == devKind:
+	case kind == tower.KindArchitect && t.RoleKind == tower.KindBuilder:
+		t.RoleKind = tower.KindArchitect
+	case t.RoleKind == tower.KindBuilder || t.RoleKind == tower.KindDev:
 		note(t, fmt.Sprintf("its label is that of the kind %s, and what else is known says %s", kind, t.RoleKind))
 		t.RoleKind = ""
 	}
@@ -309,13 +309,13 @@ func (j *join) stray(p *tower.Process, exclusive bool) *snapshot.Terminal {
 	}
 	switch known := j.before(p); {
 	case p.Architect != "":
-		t.RoleKind, t.Role = architectKind, p.Architect
+		t.RoleKind, t.Role = tower.KindArchitect, p.Architect
 	case !j.settled() || !exclusive:
 	case known != nil:
-		t.RoleKind, t.Role = cmp.Or(known.Kind, builderKind), Normal(known.Builder)
+		t.RoleKind, t.Role = cmp.Or(known.Kind, tower.KindBuilder), tower.Normal(known.Builder)
 		j.own(t, nil, known)
 	default:
-		t.RoleKind = shellperKind
+		t.RoleKind = tower.KindShellper
 		j.startedIn(t)
 	}
 	return t

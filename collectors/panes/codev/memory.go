@@ -90,9 +90,9 @@ func (w *watch) keeps(p *snapshot.Owner, span time.Duration) bool {
 	ended := !runs && p.PID > 0 && p.BootID != "" && w.Host.BootID != "" && w.Sources[snapshot.Proc].Status == snapshot.OK
 	whole := w.Sources[p.Source].Status == snapshot.OK
 	switch {
-	case whole && seen && (t.RoleKind == architectKind || t.RoleKind == shellKind):
+	case whole && seen && (t.RoleKind == tower.KindArchitect || t.RoleKind == tower.KindShell):
 		return false
-	case whole && seen && t.Owner != nil && (key(t.Owner.ID) != key(p.Builder) || t.Workspace != "" && t.Workspace != p.Workspace):
+	case whole && seen && t.Owner != nil && (tower.RoleKey(t.Owner.ID) != tower.RoleKey(p.Builder) || t.Workspace != "" && t.Workspace != p.Workspace):
 		return false
 	case seen || runs:
 		p.LastAt = later(p.LastAt, w.at)

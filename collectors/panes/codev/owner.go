@@ -20,7 +20,7 @@ const (
 // own says which builder a builder's or development server's terminal belongs to, as far as anything tells. known is what earlier looks
 // remember of that very terminal, or nil.
 func (j *join) own(t *snapshot.Terminal, row *tower.Session, known *snapshot.Owner) {
-	if t.RoleKind != builderKind && t.RoleKind != devKind {
+	if t.RoleKind != tower.KindBuilder && t.RoleKind != tower.KindDev {
 		return
 	}
 	o := j.claim(t, row, known)
@@ -33,7 +33,7 @@ func (j *join) own(t *snapshot.Terminal, row *tower.Session, known *snapshot.Own
 		t.Workspace = began
 	}
 	sure := t.Workspace != ""
-	if known != nil && (key(known.Builder) != key(o.ID) || t.Workspace != "" && t.Workspace != known.Workspace) {
+	if known != nil && (tower.RoleKey(known.Builder) != tower.RoleKey(o.ID) || t.Workspace != "" && t.Workspace != known.Workspace) {
 		known = nil // it was another's then
 	}
 	if known != nil {
@@ -54,17 +54,17 @@ func (j *join) own(t *snapshot.Terminal, row *tower.Session, known *snapshot.Own
 // claim says whose the terminal is, and how that is known.
 func (j *join) claim(t *snapshot.Terminal, row *tower.Session, known *snapshot.Owner) *snapshot.TerminalOwner {
 	o := &snapshot.TerminalOwner{ID: t.Role}
-	labelled, _ := labelKind(t.Label)
+	labelled, _ := tower.LabelKind(t.Label)
 	at := slices.IndexFunc(j.Builders, func(b tower.Builder) bool { return b.Terminal == t.ID })
 	switch {
-	case t.RoleKind == devKind && labelled == devKind:
+	case t.RoleKind == tower.KindDev && labelled == tower.KindDev:
 		o.How = byLabel
 	case row != nil && row.Role != "":
 		o.How = byRow
-	case t.RoleKind == builderKind && at >= 0:
-		o.ID, o.How = Normal(j.Builders[at].ID), byRow
+	case t.RoleKind == tower.KindBuilder && at >= 0:
+		o.ID, o.How = tower.Normal(j.Builders[at].ID), byRow
 	case known != nil:
-		o.ID, o.How = Normal(known.Builder), byMemory
+		o.ID, o.How = tower.Normal(known.Builder), byMemory
 	}
 	return o
 }
@@ -101,7 +101,7 @@ func (j *join) unless(recorded *bool, worktree string) *bool {
 // development server or a shell that a person opened there.
 func (j *join) startedIn(t *snapshot.Terminal) {
 	workspace, tree := j.place(t.Cwd)
-	id := roleOf(filepath.Base(tree))
+	id := tower.RoleOf(filepath.Base(tree))
 	if tree == "" || id == "" {
 		return
 	}
@@ -118,12 +118,12 @@ func (j *join) workspaceOf(terminal, id string) string {
 		if b.Terminal == terminal {
 			return b.Workspace
 		}
-		if key(b.ID) == key(id) {
+		if tower.RoleKey(b.ID) == tower.RoleKey(id) {
 			all = append(all, b.Workspace)
 		}
 	}
 	for _, s := range j.Sessions {
-		if s.Kind == builderKind && s.Role != "" && key(s.Role) == key(id) {
+		if s.Kind == tower.KindBuilder && s.Role != "" && tower.RoleKey(s.Role) == tower.RoleKey(id) {
 			all = append(all, s.Workspace)
 		}
 	}
@@ -141,7 +141,7 @@ func (j *join) recorded(terminal, workspace, id string, sure bool) (*tower.Build
 	elsewhere := false
 	for i := range j.Builders {
 		b := &j.Builders[i]
-		same := key(b.ID) == key(id)
+		same := tower.RoleKey(b.ID) == tower.RoleKey(id)
 		switch {
 		case b.Terminal == terminal, same && workspace != "" && tower.SamePath(b.Workspace, workspace):
 			if row == nil || b.ID == id {
@@ -170,7 +170,7 @@ func (j *join) worktreeOf(workspace, id string, row *tower.Session) string {
 	}
 	var all []string
 	for _, s := range j.Sessions {
-		if s.Kind == builderKind && s.Workspace == workspace && s.Role != "" && key(s.Role) == key(id) {
+		if s.Kind == tower.KindBuilder && s.Workspace == workspace && s.Role != "" && tower.RoleKey(s.Role) == tower.RoleKey(id) {
 			all = append(all, worktreeIn(workspace, s.Cwd))
 		}
 	}

@@ -31,7 +31,7 @@ func TestOwners(t *testing.T) {
 		return fmt.Sprintf("00000000-0000-4000-8000-%012x", []byte(name)[:min(6, len(name))])
 	}
 	terminal := func(source, name, builder string, recorded *bool) snapshot.Terminal {
-		return snapshot.Terminal{Source: source, ID: uuid(name), RoleKind: builderKind, Workspace: "/w", Listed: new(true),
+		return snapshot.Terminal{Source: source, ID: uuid(name), RoleKind: client.KindBuilder, Workspace: "/w", Listed: new(true),
 			Owner: &snapshot.TerminalOwner{ID: builder, Recorded: recorded, Worktree: "/w/.builders/x"}}
 	}
 	change := func(x snapshot.Terminal, f func(*snapshot.Terminal)) snapshot.Terminal { f(&x); return x }
@@ -46,7 +46,7 @@ func TestOwners(t *testing.T) {
 		change(terminal("codev/a", "thin", "builder-8", new(false)), func(x *snapshot.Terminal) { x.Owner.Worktree = "" }),
 		change(terminal("codev/a", "homele", "builder-9", new(true)), func(x *snapshot.Terminal) { x.Workspace = "" }),
 		change(terminal("codev/a", "dev", "builder-9", new(false)), func(x *snapshot.Terminal) {
-			x.RoleKind, x.PID, x.StartTicks = devKind, new(7), new(uint64(70))
+			x.RoleKind, x.PID, x.StartTicks = client.KindDev, new(7), new(uint64(70))
 		}),
 		change(terminal("codev/a", "pid", "builder-9", new(false)), func(x *snapshot.Terminal) { x.ID = "pid-7" }),
 		terminal("codev/b", "new", "builder-6", new(true)), terminal("codev/b", "known", "builder-7", new(true)),
@@ -54,7 +54,7 @@ func TestOwners(t *testing.T) {
 		s.Terminals[ID(x.Source, x.ID)] = x
 	}
 	owner := func(source, name, builder string, first, last int) snapshot.Owner {
-		return snapshot.Owner{Source: source, Terminal: uuid(name), Workspace: "/w", Builder: builder, Worktree: "/w/.builders/x", Kind: builderKind,
+		return snapshot.Owner{Source: source, Terminal: uuid(name), Workspace: "/w", Builder: builder, Worktree: "/w/.builders/x", Kind: client.KindBuilder,
 			FirstAt: ago(first), LastAt: ago(last)}
 	}
 	rowed := func(o snapshot.Owner, h int) snapshot.Owner { o.RowAt = new(ago(h)); return o }
@@ -67,7 +67,7 @@ func TestOwners(t *testing.T) {
 	before := append([]snapshot.Owner{}, prev...)
 	bare := rowed(owner("codev/a", "bare", "builder-8", 9, 0), 0)
 	dev := owner("codev/a", "dev", "builder-9", 0, 0)
-	dev.Kind, dev.BootID, dev.PID, dev.StartTicks = devKind, "b", 7, 70
+	dev.Kind, dev.BootID, dev.PID, dev.StartTicks = client.KindDev, "b", 7, 70
 	want := []snapshot.Owner{
 		rowed(owner("codev/a", "another", "builder-5", 0, 0), 0), owner("codev/a", "away", "builder-2", 9, 8), bare, dev,
 		rowed(owner("codev/a", "gone", "builder-3", 9, 0), 8), rowed(owner("codev/a", "known", "builder-2", 9, 0), 0),
@@ -131,10 +131,10 @@ func TestWhatIsForgotten(t *testing.T) {
 			mine(s, func(*snapshot.Terminal) {})
 		}, true},
 		"it is a shell's": {func(s *snapshot.Snapshot, _ *snapshot.Owner) {
-			mine(s, func(x *snapshot.Terminal) { x.RoleKind = shellKind })
+			mine(s, func(x *snapshot.Terminal) { x.RoleKind = client.KindShell })
 		}, false},
 		"it is an architect's": {func(s *snapshot.Snapshot, _ *snapshot.Owner) {
-			mine(s, func(x *snapshot.Terminal) { x.RoleKind = architectKind })
+			mine(s, func(x *snapshot.Terminal) { x.RoleKind = client.KindArchitect })
 		}, false},
 		"it is another builder's": {func(s *snapshot.Snapshot, _ *snapshot.Owner) {
 			mine(s, func(x *snapshot.Terminal) { x.Owner = &snapshot.TerminalOwner{ID: "builder-pir-8"} })
@@ -146,7 +146,7 @@ func TestWhatIsForgotten(t *testing.T) {
 		s := &snapshot.Snapshot{TakenAt: at, Host: snapshot.Host{BootID: "b"}, Processes: map[string]snapshot.Process{},
 			Sources:   map[string]snapshot.Source{"codev/a": {Status: snapshot.OK}, snapshot.Proc: {Status: snapshot.OK}},
 			Terminals: map[string]snapshot.Terminal{ID("codev/a", other): {Source: "codev/a", ID: other, Listed: new(true)}}}
-		o := snapshot.Owner{Source: "codev/a", Terminal: id, Workspace: "/w", Builder: "builder-pir-7", Worktree: "/w/.builders/pir-7", Kind: devKind,
+		o := snapshot.Owner{Source: "codev/a", Terminal: id, Workspace: "/w", Builder: "builder-pir-7", Worktree: "/w/.builders/pir-7", Kind: client.KindDev,
 			BootID: "b", PID: 7, StartTicks: 70, FirstAt: at.Add(-time.Hour), LastAt: at.Add(-time.Minute)}
 		tc.change(s, &o)
 		if got := Owners(s, []snapshot.Owner{o}, week); (len(got) == 1) != tc.keeps {

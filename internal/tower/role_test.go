@@ -1,6 +1,7 @@
-package codev
+package tower
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -35,7 +36,7 @@ func TestNormal(t *testing.T) {
 		{"builder-pir-883", "builder-pir-88"}, {"builder-pir-883", "builder-pir-8830"}, {"builder-pir-1", "builder-bugfix-1"},
 		{"builder-task-abcd", "worktree-abcd"}, {"builder-pir-0", "builder-pir"},
 	} {
-		if key(pair[0]) == key(pair[1]) {
+		if RoleKey(pair[0]) == RoleKey(pair[1]) {
 			t.Errorf("%v are one", pair)
 		}
 	}
@@ -52,16 +53,16 @@ func FuzzNormal(f *testing.F) {
 		if Normal(want) != want {
 			t.Errorf("%q is %q, and that %q", role, want, Normal(want))
 		}
-		if key(want) != key(role) {
-			t.Errorf("%q is found as %q", role, key(want))
+		if RoleKey(want) != RoleKey(role) {
+			t.Errorf("%q is found as %q", role, RoleKey(want))
 		}
 		for _, spelling := range []string{"builder-" + role, "dev-" + role, "builder-builder-" + role} {
-			if Normal(spelling) != want || key(spelling) != key(role) {
+			if Normal(spelling) != want || RoleKey(spelling) != RoleKey(role) {
 				t.Errorf("%q is %q, %q is %q", spelling, Normal(spelling), role, want)
 			}
 		}
-		if isASCII(id) && key(strings.ToUpper(role)) != key(role) {
-			t.Errorf("%q in capitals is %q", role, key(strings.ToUpper(role)))
+		if isASCII(id) && RoleKey(strings.ToUpper(role)) != RoleKey(role) {
+			t.Errorf("%q in capitals is %q", role, RoleKey(strings.ToUpper(role)))
 		}
 	})
 }
@@ -77,8 +78,34 @@ func TestRoleOfAFolder(t *testing.T) {
 		"pir-883-slug": "builder-pir-883", "PIR-0883": "builder-pir-883", "bugfix-799-fix-it": "builder-bugfix-799", "task-AbCd": "builder-task-abcd",
 		"worktree-x1": "worktree-x1", "0003-feature": "", "x": "", "": "", ".": "", "-7": "", "pir_7": "",
 	} {
-		if got := roleOf(folder); got != want {
+		if got := RoleOf(folder); got != want {
 			t.Errorf("%q: %q, want %q", folder, got, want)
+		}
+	}
+}
+
+func TestTabBuilder(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][4]string{
+		"Codev: builder-pir-883":              {KindBuilder, "builder-pir-883", "pir-883", "true"},
+		"Codev: Builder-PIR-0883":             {KindBuilder, "builder-pir-883", "pir-883", "true"},
+		"Codev: builder-builder-pir-883":      {KindBuilder, "builder-pir-883", "pir-883", "true"},
+		"Codev: worktree-try":                 {KindBuilder, "worktree-try", "worktree-try", "true"},
+		"Dev: builder-pir-883":                {KindDev, "builder-pir-883", "pir-883", "true"},
+		"Codev: Dev: builder-pir-883":         {KindDev, "builder-pir-883", "pir-883", "true"},
+		"Codev: dev-builder-pir-883":          {KindBuilder, "builder-pir-883", "pir-883", "true"},
+		"Codev: Shell #1":                     {"", "", "", "false"},
+		"Codev: Architect":                    {"", "", "", "false"},
+		"Codev: pir-883":                      {"", "", "", "false"},
+		"Codev: builder-":                     {"", "", "", "false"},
+		"Codev: builder-x and something else": {"", "", "", "false"},
+		"builder-pir-883":                     {"", "", "", "false"},
+		"Dev: ":                               {"", "", "", "false"},
+		"":                                    {"", "", "", "false"},
+	} {
+		kind, id, key, ok := TabBuilder(name)
+		if got := [4]string{kind, id, key, strconv.FormatBool(ok)}; got != want {
+			t.Errorf("%q: want %q, got %q", name, want, got)
 		}
 	}
 }

@@ -1,17 +1,17 @@
-package codev
+package tower
 
 import (
 	"regexp"
 	"strings"
 )
 
-// The words of Terminal.RoleKind.
+// What works in a terminal: the words of snapshot.Terminal.RoleKind, and of terminal_sessions but for the last.
 const (
-	builderKind   = "builder"
-	devKind       = "dev"
-	architectKind = "architect"
-	shellKind     = "shell"
-	shellperKind  = "shellper"
+	KindBuilder   = "builder"
+	KindDev       = "dev"
+	KindArchitect = "architect"
+	KindShell     = "shell"
+	KindShellper  = "shellper"
 )
 
 const (
@@ -45,18 +45,18 @@ func Normal(role string) string {
 	})
 }
 
-// key is what two roles have in common that may be one builder's. It is coarser than Normal: that a builder is on record is reported too
+// RoleKey is what two roles have in common that may be one builder's. It is coarser than Normal: that a builder is on record is reported too
 // often rather than too rarely. Codev's own mapping from folder names strips zeros from mixed ids as well, and old rows have no prefix.
-func key(role string) string {
+func RoleKey(role string) string {
 	return eachSegment(strings.TrimPrefix(Normal(role), builderPrefix), withoutZeros)
 }
 
 // folderName is how Codev names a worktree: <protocol>-<id>, and maybe a slug.
 var folderName = regexp.MustCompile(`^([a-z]+)-([a-z0-9]+)`)
 
-// roleOf is the role that Codev gives a folder of worktrees by its name (worktreeNameToRoleId in its overview.ts); "" where it gives none.
+// RoleOf is the role that Codev gives a folder of worktrees by its name (worktreeNameToRoleId in its overview.ts); "" where it gives none.
 // Several folders may have one role.
-func roleOf(folder string) string {
+func RoleOf(folder string) string {
 	parts := folderName.FindStringSubmatch(strings.ToLower(folder))
 	switch {
 	case parts == nil:
@@ -83,17 +83,38 @@ func withoutZeros(s string) string {
 	return "0"
 }
 
-// labelKind is the kind of terminal that a label tells of, and the builder's role where it is a development server's; "" where it
+// LabelKind is the kind of terminal that a label tells of, and the builder's role where it is a development server's; "" where it
 // tells of none. A builder's own label is an id or a name that a person could give to a shell too.
-func labelKind(label string) (kind, role string) {
+func LabelKind(label string) (kind, role string) {
 	if role, ok := strings.CutPrefix(label, devLabel); ok && strings.TrimSpace(role) != "" {
-		return devKind, Normal(role)
+		return KindDev, Normal(role)
 	}
 	switch {
 	case strings.HasPrefix(label, "Architect"):
-		return architectKind, ""
+		return KindArchitect, ""
 	case strings.HasPrefix(label, "Shell "):
-		return shellKind, ""
+		return KindShell, ""
 	}
 	return "", ""
+}
+
+// tabPrefix begins the name that Codev's extension for VS Code gives each of its terminal tabs; the rest is the builder's id.
+const tabPrefix = "Codev: "
+
+// TabBuilder says whose tab of an editor it is, by the name that it was opened with: of a builder (Codev: builder-pir-883) or of its development
+// server (Dev: builder-pir-883, with Codev: before it or without). id is the builder's in its one form, key what any spelling of it has in common.
+// ok is false for every other name: an architect's, a person's shell, another program's tab, and a name that is no builder's id.
+func TabBuilder(name string) (kind, id, key string, ok bool) {
+	rest, codevs := strings.CutPrefix(name, tabPrefix)
+	kind = KindBuilder
+	if role, dev := strings.CutPrefix(rest, devLabel); dev {
+		kind, rest = KindDev, role
+	} else if !codevs {
+		return "", "", "", false
+	}
+	id = Normal(rest)
+	if own, builder := strings.CutPrefix(id, builderPrefix); !builder && !strings.HasPrefix(id, worktreePrefix) || builder && own == "" || strings.ContainsAny(id, " \t/") {
+		return "", "", "", false
+	}
+	return kind, id, RoleKey(id), true
 }
