@@ -52,6 +52,7 @@ func (r *run) snapshot() *snapshot.Snapshot {
 		snap.Spawns = append(snap.Spawns, end.part.Spawns...)
 		snap.Registry = append(snap.Registry, end.part.Registry...)
 		snap.OpenSessions = append(snap.OpenSessions, end.part.Open...)
+		snap.Workspaces = append(snap.Workspaces, end.part.Workspaces...)
 		snap.Sources[name] = src
 	}
 	return snap
