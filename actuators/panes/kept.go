@@ -37,6 +37,8 @@ type Member struct {
 type Planned struct {
 	Act    string `json:"act"`
 	Socket string `json:"socket"`
+	// Window is that of a tab of an editor, which has no panes.
+	Window string `json:"window"`
 	Panes  []struct {
 		File string `json:"file"`
 	} `json:"panes"`
@@ -49,7 +51,7 @@ func ReadPlan(trash string, in decision.Intent, plan any) (Kept, error) {
 	if err := errors.Join(json.Unmarshal(in.Plan, &own), json.Unmarshal(in.Plan, plan)); err != nil {
 		return Kept{}, fmt.Errorf("read the plan of act %s: %w", in.ID, err)
 	}
-	if own.Act != in.ID || !CanName(own.Act) || !filepath.IsAbs(own.Socket) || len(own.Panes) == 0 {
+	if own.Act != in.ID || !CanName(own.Act) || !filepath.IsAbs(own.Socket) || (len(own.Panes) == 0) != (own.Window != "") {
 		return Kept{}, actuators.Refused("the plan of act %s is not one of its own; nothing was touched", in.ID)
 	}
 	for i, p := range own.Panes {

@@ -12,9 +12,11 @@ import (
 
 	"winnow/actuators"
 	actdirs "winnow/actuators/dirs"
+	"winnow/actuators/panes"
 	actcodev "winnow/actuators/panes/codev"
 	actherdr "winnow/actuators/panes/herdr"
 	acttmux "winnow/actuators/panes/tmux"
+	actvscode "winnow/actuators/panes/vscode"
 	actprocs "winnow/actuators/processes"
 	"winnow/cmd/winnow/report"
 	"winnow/cmd/winnow/text"
@@ -33,10 +35,8 @@ func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snap
 	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, s.touched(f.show.kinds), f.caps(s.cfg))
 	carrier.Past = past
 	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, f.chosen(res.Decisions))...)
-	if !slices.Contains(carrier.Kinds, snapshot.KindDir) || r.Stopped(snapshot.KindDir) {
-		return
-	}
-	if next := f.among(s.follow(ctx, r, snap, mem, res)); len(next) > 0 {
+	may := func(kind string) bool { return slices.Contains(carrier.Kinds, kind) && !r.Stopped(kind) }
+	if next := f.among(s.follow(ctx, r, snap, mem, res, may)); len(next) > 0 {
 		carrier.Past.Used = nil // they were in use until now, by what this very sweep ended
 		r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, next)...)
 	}
@@ -71,10 +71,15 @@ func (a *app) actuators(host snapshot.Host, roots []string) map[string]actuators
 		snapshot.KindSession: acttmux.New(acttmux.Options{
 			Trash: trash, TermGrace: grace, ProcRoot: root, Never: never, Shells: a.cfg.Rules.Shells, Step: step, Log: a.log.Named("tmux"),
 		}),
-		snapshot.KindTab: actherdr.New(actherdr.Options{
-			Lock: filepath.Join(a.userDir(), "herdr-close.lock"), LockWait: userLockWait, Trash: trash, ProcRoot: root, TermGrace: grace,
-			Never: never, Shells: a.cfg.Rules.Shells, Step: step, Log: a.log.Named("herdr"),
-		}),
+		snapshot.KindTab: panes.Tabs{
+			Herdr: actherdr.New(actherdr.Options{
+				Lock: filepath.Join(a.userDir(), "herdr-close.lock"), LockWait: userLockWait, Trash: trash, ProcRoot: root, TermGrace: grace,
+				Never: never, Shells: a.cfg.Rules.Shells, Step: step, Log: a.log.Named("herdr"),
+			}),
+			Editor: actvscode.New(actvscode.Options{
+				Trash: trash, Env: os.Getenv, UID: os.Getuid(), ProcRoot: root, Step: step, Log: a.log.Named("vscode"),
+			}),
+		},
 		snapshot.KindTerminal: actcodev.New(actcodev.Options{
 			Env: os.Getenv, TermGrace: grace, ProcRoot: root, Never: never, Step: step, Log: a.log.Named("codev"),
 		}),

@@ -439,6 +439,7 @@ func (a *app) needs(s *snapshot.Snapshot) map[string]string {
 	return map[string]string{
 		"herdr":             unless(anyRead(s, "herdr", ""), "no herdr server of this user runs"),
 		"tmux":              unless(anyRead(s, "tmux", ""), "no tmux server of this user runs"),
+		"vscode":            unless(anyRead(s, snapshot.Editor, ""), "no window of an editor has the Winnow extension (winnow editor install)"),
 		"codev":             unless(anyRead(s, "codev", ""), "no Codev state folder was found whose Tower answers"),
 		"init":              init,
 		"dirs":              unless(len(s.Dirs) > 0, "no folder is looked at; set collect.dirs.roots, or run in a repository"),

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"winnow/cmd/winnow/report"
@@ -11,8 +12,36 @@ import (
 	"winnow/engine/snapshot"
 )
 
-// maxFollowers is how many folders a sweep asks about again because all that uses them goes.
+// maxFollowers is how many folders, and how many tabs, a sweep asks about again because all that uses or keeps them goes.
 const maxFollowers = 50
+
+// showing are the tabs that nothing keeps but what they show, where all of that goes, each with what it shows.
+func showing(ds []decision.Decision, goes func(id string) bool) map[string][]string {
+	out := map[string][]string{}
+	for _, d := range ds {
+		if d.Kind != snapshot.KindTab || d.Verdict != decision.Spare || !d.Shows() || len(out) == maxFollowers {
+			continue
+		}
+		if shown := shownBy(d); len(shown) > 0 && !slices.ContainsFunc(shown, func(id string) bool { return !goes(id) }) {
+			out[d.ID] = shown
+		}
+	}
+	return out
+}
+
+// shownBy are the ids of what a tab shows, as the objection that waits for it names them.
+func shownBy(d decision.Decision) []string {
+	var out []string
+	for _, o := range d.Objections {
+		list, _ := o.Evidence["sessions"].([]any)
+		for _, v := range list {
+			if id, ok := v.(string); ok && o.Rule == decision.RuleShown {
+				out = append(out, id)
+			}
+		}
+	}
+	return out
+}
 
 // going are the processes that end with the candidates of some decisions, each with the candidate's id.
 type going map[int]string
@@ -79,9 +108,20 @@ func (g going) followers(s *snapshot.Snapshot, ds []decision.Decision) map[strin
 	return out
 }
 
-// foresee marks the folders that go as soon as what uses them has gone: they are looked at as if it had.
+// foresee marks the folders that go as soon as what uses them has gone: they are looked at as if it had. It also marks the tabs that go as soon as what
+// they show has gone: nothing else keeps those.
 func (s *sweeper) foresee(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res eval.Result) {
 	g := goingWith(snap, res.Decisions, func(d decision.Decision) bool { return d.Verdict == decision.Reap || d.Waits() })
+	goes := map[string]bool{}
+	for _, d := range res.Decisions {
+		goes[d.ID] = d.Verdict == decision.Reap
+	}
+	tabs := showing(res.Decisions, func(id string) bool { return goes[id] })
+	for i, d := range r.Decisions {
+		if after, ok := tabs[d.ID]; ok {
+			r.Decisions[i].After = after
+		}
+	}
 	followers := g.followers(snap, res.Decisions)
 	for i, d := range r.Decisions {
 		after, ok := followers[d.ID]
@@ -100,24 +140,25 @@ func (s *sweeper) foresee(ctx context.Context, r *report.Report, snap *snapshot.
 	}
 }
 
-// follow judges the folders again that nothing used but what has gone now, and gives the decisions of those that may go. Each is a fresh look, and
-// each act looks again, as ever.
-func (s *sweeper) follow(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res eval.Result) []decision.Decision {
+// follow judges the folders again that nothing used but what has gone now, and the tabs that nothing kept but what has gone now, and gives the decisions of
+// those that may go, of the kinds that may be acted on. Each is a fresh look, and each act looks again, as ever.
+func (s *sweeper) follow(ctx context.Context, r *report.Report, snap *snapshot.Snapshot, mem memory, res eval.Result, may func(kind string) bool) []decision.Decision {
 	done := map[string]bool{}
 	for _, a := range r.Acts {
 		done[a.Candidate] = a.Outcome.Outcome == decision.Done || a.Outcome.Outcome == decision.Gone
 	}
 	followers := goingWith(snap, res.Decisions, func(d decision.Decision) bool { return done[d.ID] }).followers(snap, res.Decisions)
+	maps.Copy(followers, showing(res.Decisions, func(id string) bool { return done[id] }))
 	var out []decision.Decision
 	for i, d := range r.Decisions {
 		after, ok := followers[d.ID]
-		if !ok || ctx.Err() != nil {
+		if !ok || !may(d.Kind) || ctx.Err() != nil {
 			continue
 		}
 		now, err := (&judge{app: s.app, engine: s.engine, last: snap, memory: mem}).Again(ctx, d)
 		switch {
 		case err != nil:
-			s.log.Warn("look again at a folder whose users have ended", "candidate", d.ID, "error", err)
+			s.log.Warn("look again at what waited for others to end", "candidate", d.ID, "error", err)
 		case now.Verdict == decision.Reap:
 			now.After = after
 			r.Replace(i, now)

@@ -38,7 +38,9 @@ const PolicyError = "policy_error"
 // the Unknown ones say that something could not be read, which proves nothing either way.
 const (
 	RuleSeenOnce = "protect.seen_once"
-	RuleUnknown  = "protect.unknown"
+	// RuleShown keeps a tab of an editor only until what it shows has ended.
+	RuleShown   = "protect.shown"
+	RuleUnknown = "protect.unknown"
 )
 
 // The rules that say that something alive uses or owns a thing. That many of them fall silent at once is taken for an accident.
@@ -218,12 +220,22 @@ func (d Decision) Waits() bool {
 }
 
 // Stands reports whether there is a reason, of a rule of any level, and nothing but the wait for a second look objects.
-func (d Decision) Stands() bool {
+func (d Decision) Stands() bool { return d.onlyObjected(RuleSeenOnce) }
+
+// Awaits is Stands of what may also wait for another candidate to go first: a tab, for what it shows.
+func (d Decision) Awaits() bool { return d.onlyObjected(RuleSeenOnce, RuleShown) }
+
+// Shows reports whether nothing keeps d but what it shows, so that it goes as soon as that has gone.
+func (d Decision) Shows() bool {
+	return len(d.Objections) > 0 && d.onlyObjected(RuleShown)
+}
+
+func (d Decision) onlyObjected(rules ...string) bool {
 	if len(d.Findings) == 0 {
 		return false
 	}
 	for _, o := range d.Objections {
-		if o.Rule != RuleSeenOnce {
+		if !slices.Contains(rules, o.Rule) {
 			return false
 		}
 	}

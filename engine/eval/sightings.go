@@ -13,7 +13,7 @@ import (
 // first time. prev is what was remembered before, s the snapshot that ds were decided on, and ds all decisions on it: one that is
 // left out counts as out of scope. prev and s stay as they are.
 //
-// A candidate whose reason stands, with nothing but the wait objecting, is remembered: since when, as long as it stays the same
+// A candidate whose reason stands, with nothing but the wait objecting (for a tab of an editor also what it shows), is remembered: since when, as long as it stays the same
 // thing with the same reason; of a process also since when it was idle, which begins again where it was not. Any other objection, or no reason any more, clears it, and so does its absence from a source that
 // was read. A candidate that could not be judged, and one whose source could not be read, keep what is remembered of them; the latter
 // also while it is shown, as a Codev terminal is by its store while its Tower is down.
@@ -31,7 +31,7 @@ func Sightings(prev map[string]snapshot.Sighting, s *snapshot.Snapshot, ds []dec
 		delete(next, d.ID)
 		before, known := prev[d.ID]
 		switch {
-		case d.Stands() && d.Identity.Key != "":
+		case d.Awaits() && d.Identity.Key != "":
 			seen := sight(d, before, known, s)
 			d.FirstSighting = seen.Count == 1
 			next[d.ID] = seen
@@ -78,7 +78,7 @@ func found(counting []decision.Reason, rule string) bool {
 func contradicted(d *decision.Decision) bool {
 	for _, o := range d.Objections {
 		switch o.Rule {
-		case decision.RuleUnknown, decision.PolicyError, decision.RuleSeenOnce:
+		case decision.RuleUnknown, decision.PolicyError, decision.RuleSeenOnce, decision.RuleShown:
 		default:
 			return true
 		}
@@ -89,7 +89,22 @@ func contradicted(d *decision.Decision) bool {
 // blind reports whether the processes or the candidate's own source were not read: objections are then made for want of them, and say
 // nothing.
 func blind(s *snapshot.Snapshot, id string) bool {
-	return s.Sources[snapshot.Proc].Status != snapshot.OK || !readable(s, id)
+	return s.Sources[snapshot.Proc].Status != snapshot.OK || !readable(s, id) || ofCodev(s, id) && !codevRead(s)
+}
+
+// ofCodev reports whether a candidate is a tab of an editor that shows a builder of Codev's: what became of that one its own source does not say.
+func ofCodev(s *snapshot.Snapshot, id string) bool {
+	e := s.Tabs[id].Editor
+	return e != nil && e.Codev != nil
+}
+
+func codevRead(s *snapshot.Snapshot) bool {
+	for name, src := range s.Sources {
+		if strings.HasPrefix(name, "codev/") && src.Status != snapshot.OK {
+			return false
+		}
+	}
+	return true
 }
 
 // readable reports whether every source that the candidate could have come from was read: only then is its absence a fact.

@@ -18,6 +18,9 @@ const (
 	KindProcess  = "process"
 )
 
+// Editor is the kind of a source that is a window of VS Code or of an editor made of it.
+const Editor = "vscode"
+
 // Kind is a kind of candidate: all that the program knows of it but how it is read (a collector), what it is judged on
 // (engine/subject, the table facts), and how it is ended (an actuator). A new kind begins with its line in Kinds.
 type Kind struct {
@@ -27,8 +30,8 @@ type Kind struct {
 	// Further are more such folders: of rules that are about a part of a candidate.
 	Further []string
 	Several string
-	// Source is the kind of the sources that it comes from.
-	Source string
+	// Sources are the kinds of the sources that it comes from.
+	Sources []string
 	// Scope says for people what puts candidates of the kind in scope.
 	Scope string
 
@@ -44,30 +47,34 @@ type Kind struct {
 // that it runs in.
 var Kinds = []Kind{
 	kind(Kind{
-		Name: KindTab, Plural: "tabs", Several: "tabs", Source: "herdr", Scope: "the labels of the tabs and rules.helper_labels",
+		Name: KindTab, Plural: "tabs", Several: "tabs", Sources: []string{"herdr", Editor},
+		Scope: "the labels of herdr's tabs and rules.helper_labels; what the tabs of editors were opened for and rules.editor_names",
 	}, func(s *Snapshot) map[string]Tab { return s.Tabs }, func(t *Tab) Candidate {
+		if t.Editor != nil { // what a tab of an editor shows is one fact of the join
+			return Candidate{Source: t.Source, Native: t.ID, Name: t.Label, Born: t.Editor.OpenedAt}
+		}
 		return Candidate{Source: t.Source, Native: t.ID, Users: usersOf(t.Panes)}
 	}),
 	kind(Kind{
-		Name: KindSession, Plural: "sessions", Several: "sessions", Source: "tmux",
+		Name: KindSession, Plural: "sessions", Several: "sessions", Sources: []string{"tmux"},
 		Scope: "the names of the sessions, rules.session_names and what the registries say",
 	}, func(s *Snapshot) map[string]Session { return s.Sessions }, func(t *Session) Candidate {
 		return Candidate{Source: t.Source, Native: t.ID, Name: t.Name, Born: t.CreatedAt, Users: usersOf(t.Panes)}
 	}),
 	kind(Kind{
-		Name: KindTerminal, Plural: "terminals", Several: "terminals", Source: "codev",
+		Name: KindTerminal, Plural: "terminals", Several: "terminals", Sources: []string{"codev"},
 		Scope: "what their source says of them and what the registries say",
 	}, func(s *Snapshot) map[string]Terminal { return s.Terminals }, func(t *Terminal) Candidate {
 		return Candidate{Source: t.Source, Native: t.ID}
 	}),
 	kind(Kind{
-		Name: KindProcess, Plural: "processes", Several: "processes", Source: "processes",
+		Name: KindProcess, Plural: "processes", Several: "processes", Sources: []string{"processes"},
 		Scope: "their environment and collect.processes.markers",
 	}, func(s *Snapshot) map[string]Process { return s.Processes }, func(p *Process) Candidate {
 		return Candidate{Source: Proc, Native: strconv.Itoa(p.PID), Name: p.Name}
 	}),
 	kind(Kind{
-		Name: KindDir, Plural: "dirs", Further: []string{"content"}, Several: "folders", Source: "dirs",
+		Name: KindDir, Plural: "dirs", Further: []string{"content"}, Several: "folders", Sources: []string{"dirs"},
 		Scope: "whether git still lists them as worktrees, their names and rules.disposable_dirs",
 	}, func(s *Snapshot) map[string]Dir { return s.Dirs }, func(d *Dir) Candidate {
 		c := Candidate{Source: d.Source, Native: d.Path, Name: d.Name, Born: d.BornAt, Unread: d.Error != ""}
@@ -120,7 +127,7 @@ func kind[T any](k Kind, in func(*Snapshot) map[string]T, of func(*T) Candidate)
 
 // From reports whether a source, by its name, gives candidates of the kind.
 func (k Kind) From(name string, src Source) bool {
-	return src.Kind == k.Source || strings.HasPrefix(name, k.Source+"/")
+	return slices.ContainsFunc(k.Sources, func(kind string) bool { return src.Kind == kind || strings.HasPrefix(name, kind+"/") })
 }
 
 // Folders are those of the kind's rules below policies/reap.

@@ -274,7 +274,7 @@ type EditorTab struct {
 	// OpenedAt is since when the window has it, and ShownAt when it last became the active one, absent where it never was.
 	OpenedAt *time.Time `json:"opened_at,omitempty"`
 	ShownAt  *time.Time `json:"shown_at,omitempty"`
-	// Session are the processes whose session PID leads or led. Known and empty is [], unknown is absent.
+	// Session are the other processes whose session PID leads or led. Known and empty is [], unknown is absent.
 	Session []EditorProc `json:"session,omitzero"`
 	// Error says what about it could not be read, "" for nothing.
 	Error *string `json:"error,omitempty"`
@@ -284,8 +284,6 @@ type EditorTab struct {
 type EditorProc struct {
 	PID  int    `json:"pid"`
 	Name string `json:"name"`
-	// Writes says whether one of its first three descriptors is a terminal, so that it may fail when that is gone; absent where that could not be read.
-	Writes *bool `json:"writes,omitempty"`
 }
 
 // CodevTab is whose tab of Codev's it is, by the name that it was opened with: Kind is builder or dev (the builder's development server), ID the
@@ -403,6 +401,8 @@ type TerminalOwner struct {
 	// development server's label), memory (an earlier look knew it), folder (a shellper that neither Tower nor store knows was started in its worktree).
 	ID  string `json:"id"`
 	How string `json:"how"`
+	// Key is CodevTab.Key of that builder.
+	Key string `json:"key,omitempty"`
 	// Recorded says whether the store has a row for the builder, by any spelling of its id.
 	Recorded *bool `json:"recorded,omitempty"`
 	// SeenAt is the latest earlier look that saw the builder's row and the terminal together.

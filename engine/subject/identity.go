@@ -135,6 +135,9 @@ func (j *Joined) dirIdentity(id string) decision.Identity {
 // tabIdentity leaves out the processes: a terminal's id is given once only, and what runs in it may change under the same tab.
 func (j *Joined) tabIdentity(id string) decision.Identity {
 	t := j.snap.Tabs[id]
+	if t.Editor != nil {
+		return j.editorIdentity(&t)
+	}
 	server := j.snap.Sources[t.Source].Server
 	if server == nil || server.Socket == "" || t.ID == "" || len(t.Panes) == 0 {
 		return decision.Identity{}
@@ -213,6 +216,12 @@ func (k *key) number(parts ...uint64) {
 func (k *key) time(t time.Time) { *k = append(*k, t.UTC().Format(time.RFC3339Nano)) }
 
 func (k key) String() string { return strings.Join(k, " ") }
+
+// number reads a decimal number above 0, as a source gives it once only.
+func number(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil && n > 0 && strconv.Itoa(n) == text
+}
 
 // known is the value, or the zero value where it is not known.
 func known[T any](v *T) T {

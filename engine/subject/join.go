@@ -67,7 +67,7 @@ func (j *Joined) Subject(id string) (*Subject, bool) {
 	if facts.served {
 		sub.Source.Server = j.snap.Sources[source].Server
 	}
-	sub.EvidenceSources = j.sources.evidence[kindSource{kind, source}]
+	sub.EvidenceSources = j.sources.evidence[j.sources.rests(j.snap, id, kind, source)]
 	sub.Projects = j.projectsOf(sub, facts.places)
 	sub.Exceptions = j.exceptionsOf(sub, facts.places)
 	sub.Identity = facts.identity(j, id).Key
@@ -127,11 +127,16 @@ func (j *Joined) fillSession(sub *Subject) string {
 	return s.Source
 }
 
-// fillTab counts a tab under its workspace, which is a project's.
+// fillTab counts a tab of herdr under its workspace, which is a project's.
 func (j *Joined) fillTab(sub *Subject) string {
 	found := j.snap.Tabs[sub.ID]
 	t := &found
 	sub.Tab, sub.Label = t, t.Label
+	if t.Editor != nil {
+		j.fillRecords(sub, j.records.hits(nil, byLabel, t.Label))
+		j.fillEditorTab(sub)
+		return t.Source
+	}
 	sub.Owner = t.Source + "/" + t.Workspace
 	sub.Members = j.members(t.Panes)
 	j.fillRecords(sub, j.records.ofTab(t))

@@ -111,7 +111,12 @@ func bareCwd(p *snapshot.Process) string { return strings.TrimSuffix(known(p.Cwd
 
 func (j *Joined) sessionPlaces(sub *Subject) []string { return panePlaces(sub.Session.Panes) }
 
-func (j *Joined) tabPlaces(sub *Subject) []string { return panePlaces(sub.Tab.Panes) }
+func (j *Joined) tabPlaces(sub *Subject) []string {
+	if sub.Tab.Editor != nil {
+		return editorPlaces(sub.Tab.Editor)
+	}
+	return panePlaces(sub.Tab.Panes)
+}
 
 // panePlaces has one that is not known where no pane is.
 func panePlaces(panes []snapshot.Pane) (places []string) {

@@ -16,12 +16,24 @@ type sources struct {
 	all      map[string]snapshot.Source
 	evidence map[kindSource]map[string]string
 	read     []string // the forms of records that were read whole, by kind
+	// codevRead is whether every state folder of Codev's was read whole, and there is one.
+	codevRead bool
 }
 
-type kindSource struct{ kind, source string }
+// kindSource is what candidates have in common whose evidence rests on the same sources. Codev is true for a tab that shows a builder of Codev's.
+type kindSource struct {
+	kind, source string
+	codev        bool
+}
+
+// rests says on whose sources the evidence about a candidate rests.
+func (x sources) rests(s *snapshot.Snapshot, id, kind, source string) kindSource {
+	tab := s.Tabs[id]
+	return kindSource{kind, source, kind == snapshot.KindTab && tab.Editor != nil && tab.Editor.Codev != nil}
+}
 
 func indexSources(s *snapshot.Snapshot) sources {
-	x := sources{all: s.Sources, evidence: map[kindSource]map[string]string{}, read: wholly(s.Sources)}
+	x := sources{all: s.Sources, evidence: map[kindSource]map[string]string{}, read: wholly(s.Sources), codevRead: codevRead(s.Sources)}
 	common := map[string]string{}
 	for _, name := range []string{snapshot.Proc, snapshot.Ledger} {
 		common[name] = x.status(name)
@@ -41,7 +53,7 @@ func indexSources(s *snapshot.Snapshot) sources {
 	for _, kind := range snapshot.Kinds {
 		for id := range kind.IDs(s) {
 			c, _ := kind.Find(s, id)
-			if key := (kindSource{kind.Name, c.Source}); x.evidence[key] == nil {
+			if key := x.rests(s, id, kind.Name, c.Source); x.evidence[key] == nil {
 				x.evidence[key] = x.states(key, common)
 			}
 		}
@@ -51,6 +63,9 @@ func indexSources(s *snapshot.Snapshot) sources {
 
 func (x sources) states(of kindSource, common map[string]string) map[string]string {
 	states, rests := maps.Clone(common), kinds[of.kind].rests
+	if of.codev {
+		rests = []string{"codev"}
+	}
 	states[of.source] = x.status(of.source)
 	for name, src := range x.all {
 		if slices.ContainsFunc(rests, func(kind string) bool { return ofKind(name, src, kind) }) {

@@ -38,9 +38,11 @@ type Subject struct {
 	// Ages and idle times count only while the machine was awake: what it slept, or was off, since then is left out as far as looks
 	// show, and what may lie after then as well.
 	//
-	// Age is in seconds: since a session's creation, the start of a process or of a terminal's, a folder's last own change (its mtime).
+	// Age is in seconds: since a session's creation, the start of a process or of a terminal's, a folder's last own change (its mtime), the opening of
+	// an editor's tab.
 	Age *float64 `json:"age,omitempty"`
-	// Idle is in seconds: since a session's last activity, a terminal's last output, a folder's last sign of work.
+	// Idle is in seconds: since a session's last activity, a terminal's last output, a folder's last sign of work, since an editor's tab last became
+	// the active one of its window.
 	Idle *float64 `json:"idle,omitempty"`
 	// Made is in seconds by the wall clock since a folder or a session was made, for comparing with the times of records, which count
 	// so too. A folder of that path that was there before is another one.
@@ -62,6 +64,8 @@ type Subject struct {
 	// Members are the processes of a session's or tab's panes, but for the shells that those began with, and those elsewhere that carry
 	// them. Absent where there are more than 64.
 	Members []Member `json:"members,omitempty"`
+	// Shown is what stands behind a terminal tab of an editor.
+	Shown *Shown `json:"shown,omitempty"`
 	// Shells say of each pane of a tmux session that has a process who began it.
 	Shells []Shell `json:"shells,omitempty"`
 	// Spawns and Entries are the records that concern the candidate; Hold the hold on it that has not lapsed.
@@ -406,6 +410,8 @@ type Config struct {
 	IDMarkers     []string       `json:"id_markers"`
 	PaneMarkers   []string       `json:"pane_markers"`
 	HelperLabels  Names          `json:"helper_labels"`
+	// EditorNames are the names that agents' terminal tabs of editors are opened with.
+	EditorNames Names `json:"editor_names"`
 	// HerdrProtocols are the protocols of herdr that closing a tab was tried with, AgentIdle herdr's words for a pane without an
 	// agent.
 	HerdrProtocols []int    `json:"herdr_protocols"`

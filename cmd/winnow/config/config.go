@@ -73,6 +73,9 @@ type Collect struct {
 	Herdr struct {
 		Sockets []string `json:"sockets"`
 	} `json:"herdr"`
+	VSCode struct {
+		Sockets []string `json:"sockets"`
+	} `json:"vscode"`
 	Shepherd struct {
 		Stores []string `json:"stores"`
 	} `json:"shepherd"`

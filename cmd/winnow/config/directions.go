@@ -45,6 +45,8 @@ var directions = map[string]direction{
 	"disposable_content":    fewer,
 	"disposable_dirs":       unknown,
 	"driven_programs":       unknown,
+	"editor_names.exact":    fewer,
+	"editor_names.prefix":   fewer,
 	"families":              fewer,
 	"grace.dir":             larger,
 	"grace.process":         larger,

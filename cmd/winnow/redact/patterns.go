@@ -71,7 +71,7 @@ func (p *patterns) config(c *subject.Config) {
 	for _, re := range c.DisposableDirs {
 		p.regexp(re)
 	}
-	for _, n := range []subject.Names{c.HelperLabels, c.SessionNames} {
+	for _, n := range []subject.Names{c.HelperLabels, c.EditorNames, c.SessionNames} {
 		for _, prefix := range n.Prefix {
 			p.prefix(prefix)
 		}
@@ -90,7 +90,7 @@ func (p *patterns) config(c *subject.Config) {
 	rest := *c
 	rest.Exceptions = nil
 	rest.DisposableDirs, rest.Protected, rest.DisposableContent, rest.Rebuildable, rest.Own = nil, nil, nil, nil, nil
-	rest.HelperLabels.Prefix, rest.SessionNames.Prefix = nil, nil
+	rest.HelperLabels.Prefix, rest.EditorNames.Prefix, rest.SessionNames.Prefix = nil, nil, nil
 	for _, g := range slices.Concat(rest.OwnSockets, rest.DrivenPrograms) {
 		p.paths = append(p.paths, starred(g))
 	}

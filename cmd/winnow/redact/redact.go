@@ -3,6 +3,7 @@ package redact
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"winnow/engine/snapshot"
@@ -98,8 +99,17 @@ func (r *Redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 	})
 	out.Tabs = rekey(s.Tabs, r.id, func(v *snapshot.Tab) {
 		v.Source, v.Panes = r.source(v.Source), r.panes(v.Panes)
-		r.words(&v.ID, &v.Label, &v.Workspace)
+		r.words(&v.Label, &v.Workspace)
+		if _, err := strconv.Atoi(v.ID); err != nil { // the number of a tab of an editor names nobody
+			r.words(&v.ID)
+		}
 		r.digest(&v.State)
+		v.Editor = changed(v.Editor, r.editor)
+	})
+	out.Workspaces = each(s.Workspaces, func(v *snapshot.Workspace) {
+		v.Source = r.source(v.Source)
+		r.paths(&v.Path)
+		v.Builders, v.Worktrees = each(v.Builders, r.builder), each(v.Worktrees, r.builder)
 	})
 	out.Terminals = rekey(s.Terminals, r.id, func(v *snapshot.Terminal) {
 		v.Source, v.Error = r.source(v.Source), changed(v.Error, hide)
@@ -108,7 +118,7 @@ func (r *Redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 		r.digest(&v.State)
 		v.Below = eachOf(v.Below, r.member)
 		v.Owner = changed(v.Owner, func(x *snapshot.TerminalOwner) {
-			r.words(&x.ID)
+			r.words(&x.ID, &x.Key)
 			r.paths(&x.Worktree)
 		})
 	})
@@ -249,6 +259,19 @@ func (r *Redacter) panes(list []snapshot.Pane) []snapshot.Pane {
 		v.Error = changed(v.Error, hide)
 	})
 }
+
+// editor keeps the names of markers, as those of a process.
+func (r *Redacter) editor(v *snapshot.EditorTab) {
+	r.words(&v.Window, &v.Name)
+	word := func(s *string) { r.words(s) }
+	v.Folders = each(v.Folders, func(s *string) { r.paths(s) })
+	v.CreationName, v.Program = changed(v.CreationName, word), changed(v.Program, word)
+	v.Codev = changed(v.Codev, func(c *snapshot.CodevTab) { r.words(&c.ID, &c.Key) })
+	v.Session = each(v.Session, func(p *snapshot.EditorProc) { r.words(&p.Name) })
+	v.Error = changed(v.Error, hide)
+}
+
+func (r *Redacter) builder(v *snapshot.Builder) { r.words(&v.ID, &v.Key) }
 
 func (r *Redacter) dir(v *snapshot.Dir) {
 	v.Source = r.source(v.Source)

@@ -23,6 +23,7 @@ import (
 	"winnow/collectors/panes/codev"
 	"winnow/collectors/panes/herdr"
 	"winnow/collectors/panes/tmux"
+	"winnow/collectors/panes/vscode"
 	"winnow/collectors/processes"
 	"winnow/collectors/records"
 	"winnow/engine/decision"
@@ -115,7 +116,8 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		}
 		out = append(out, sc.own(snapshot.KindSession, t)...)
 	}
-	if sc.needs(snapshot.KindTerminal) {
+	tabOfEditor := sc.Kind == snapshot.KindTab && strings.HasPrefix(sc.Source, vscode.Kind+"/")
+	if sc.needs(snapshot.KindTerminal) || tabOfEditor { // a tab of Codev's is judged by what its builder has there
 		t, err := codev.Sources(set.codev(sc, known))
 		if err != nil {
 			return nil, config.Mistakef("collect.codev: %v", err)
@@ -129,6 +131,16 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		})
 		if err != nil {
 			return nil, fmt.Errorf("find herdr servers: %w", err)
+		}
+		out = append(out, sc.own(snapshot.KindTab, t)...)
+	}
+	if sc.needs(snapshot.KindTab) {
+		t, err := vscode.Sources(vscode.Options{
+			Sockets: c.VSCode.Sockets, Env: os.Getenv, UID: os.Getuid(), Markers: set.agentMarkers(), ProcRoot: c.Processes.Root,
+			Only: sc.only(snapshot.KindTab), Log: set.Log.Named("vscode"),
+		})
+		if err != nil {
+			return nil, config.Mistakef("collect.vscode: %v", err)
 		}
 		out = append(out, sc.own(snapshot.KindTab, t)...)
 	}
@@ -295,6 +307,13 @@ func (set Set) inspects(label string) bool {
 	l := set.Config.Rules.HelperLabels
 	return all || slices.Contains(classes, "helper_labels") &&
 		(slices.Contains(l.Exact, label) || slices.ContainsFunc(l.Prefix, func(p string) bool { return p != "" && strings.HasPrefix(label, p) }))
+}
+
+// agentMarkers are the markers of agents: who opens a terminal with one in its environment opens it for an agent. What multiplexers set says nothing of that.
+func (set Set) agentMarkers() []string {
+	return slices.DeleteFunc(set.Config.MarkerNames(), func(m string) bool {
+		return slices.Contains(set.Config.Rules.PaneMarkers, m) || slices.Contains(snapshot.PaneMarkers, m)
+	})
 }
 
 // codev says which of Codev's state folders, with their Towers, are read.

@@ -5,7 +5,9 @@
 #
 #   A session with an attached client that was used less than `attached_idle` ago, or whose clients or their activity could not be
 #   read; a program that speaks tmux's control mode (iTerm2) is a client as any other; and one whose panes another session shows
-#   too, as one of a group or through a linked window. A herdr tab that has the focus, or of which that is not known.
+#   too, as one of a group or through a linked window. A herdr tab that has the focus, or of which that is not known. A terminal tab
+#   of an editor with a process, while it is the active one of the window that has the focus; a tab that an extension draws is not
+#   kept by it, because its text is the extension's.
 # custom:
 #   kinds: session, tab
 #   parameters:
@@ -23,6 +25,7 @@
 #     Attached, last key ten seconds ago: spared. Attached since yesterday, last key five hours ago: not kept by this rule.
 package policies.protect.attached
 
+import data.policies.lib.tabs
 import data.policies.lib.words
 
 # METADATA
@@ -58,8 +61,12 @@ objections contains {
 	"evidence": {},
 } if {
 	input.kind == "tab"
-	not input.tab.focused == false
+	not _unfocused
 }
+
+_unfocused if input.tab.focused == false
+
+_unfocused if tabs.drawn
 
 _unwatched if input.session.attached == 0
 

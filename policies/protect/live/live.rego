@@ -26,7 +26,8 @@
 #   server in no pane, and ends with the client that shows it: it keeps the session that it was opened for, and every session that a
 #   terminal shows while one is open, for tmux does not say over which. A job (`run-shell`) that was started for a session keeps
 #   that one. What a status line or `pipe-pane` runs keeps none. A herdr tab with any pane that is not positively idle or in which
-#   herdr knows of an agent, in any state, and a tab of which not every pane was listed. A process that is an agent, has a
+#   herdr knows of an agent, in any state, and a tab of which not every pane was listed. A terminal tab of an editor whose process
+#   lives, or that shows a builder of Codev's which is on record or has its worktree. A process that is an agent, has a
 #   terminal, belongs to a pane, listens, or has an agent, a terminal or a listener below it. Any of these that is not known counts
 #   as in use: also what an interpreter runs, where that could not be read and the process has no name of its own.
 #
@@ -105,6 +106,7 @@ import data.policies.lib.processes
 import data.policies.lib.provenance
 import data.policies.lib.registry
 import data.policies.lib.sessions
+import data.policies.lib.tabs
 import data.policies.lib.terminals
 import data.policies.lib.words
 
@@ -154,7 +156,18 @@ objections contains {
 	"evidence": _panes,
 } if {
 	input.kind == "tab"
+	not tabs.editor
 	not _deserted
+}
+
+objections contains {
+	"rule": "protect.live",
+	"message": words.said(_in_tab, "whether what it was opened for has ended is not known"),
+	"evidence": words.known(_tab),
+} if {
+	input.kind == "tab"
+	tabs.editor
+	not _closable
 }
 
 objections contains {
@@ -230,6 +243,21 @@ _deserted if {
 	panes.all_idle
 	panes.no_agents
 }
+
+# A tab of an editor is in use while its process lives, and one that an extension draws while its builder is there.
+_closable if tabs.ended
+
+_closable if tabs.ownerless
+
+_in_tab contains $"its process ({input.tab.editor.pid}) lives" if input.shown.ended == false
+
+_in_tab contains $"its builder {input.tab.editor.codev.id} is on record" if input.shown.recorded == true
+
+_in_tab contains $"the worktree of its builder {input.tab.editor.codev.id} is there" if input.shown.worktree == true
+
+_tab contains {"pid": input.tab.editor.pid}
+
+_tab contains {"workspaces": input.shown.workspaces}
 
 _unused if {
 	input.dir.holders_known == true

@@ -135,6 +135,10 @@ _called contains input.process.name
 
 _called contains input.tab.label
 
+_called contains input.tab.editor.creation_name
+
+_called contains input.tab.editor.codev.id
+
 _called contains input.terminal.label
 
 _called contains input.terminal.role

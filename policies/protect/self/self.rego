@@ -17,6 +17,7 @@
 package policies.protect.self
 
 import data.policies.lib.panes
+import data.policies.lib.tabs
 import data.policies.lib.terminals
 import data.policies.lib.words
 
@@ -64,6 +65,21 @@ _elsewhere if {
 	input.kind == "tab"
 	input.tab.own == false
 	_outside
+}
+
+# A tab of an editor holds its process and those of that one's session; one that an extension draws holds none.
+_elsewhere if {
+	input.kind == "tab"
+	tabs.of_process
+	_known
+	count(_session) == count(input.tab.editor.session)
+	count((_session | {input.tab.editor.pid}) & _own) == 0
+}
+
+_elsewhere if {
+	input.kind == "tab"
+	tabs.drawn
+	_known
 }
 
 # A folder whose path begins the path of the own one is kept whether it contains that or only has a shorter name beside it, until
@@ -122,6 +138,10 @@ _inside contains pid if {
 	some pane in panes.present
 	some pid in pane.session_pids
 }
+
+_session contains member.pid if some member in input.tab.editor.session
+
+_inside contains pid if some pid in _session
 
 _inside contains left.pid if {
 	some pane in panes.present

@@ -11,6 +11,9 @@
 #
 #   A herdr tab of which a pane is counted and not listed, or what runs in one, or whether an agent does, could not be read.
 #
+#   A terminal tab of an editor of which it could not be read whether its process has ended, or, for a builder of Codev's, whether that
+#   builder, its worktree and its terminals are there. A window that vanished has no tabs that are known: nothing is said of them.
+#
 #   A tmux session of which something could not be read, such as a name with a tab in it (tmux 3.1c leaves it in).
 #
 #   A Codev terminal of which something failed to be read: whether its Tower lists it, which process is its own, or what lives below
@@ -36,6 +39,7 @@ package policies.protect.unknown
 import data.policies.lib.levels
 import data.policies.lib.panes
 import data.policies.lib.sessions
+import data.policies.lib.tabs
 import data.policies.lib.terminals
 import data.policies.lib.words
 
@@ -95,7 +99,23 @@ objections contains {
 	"evidence": words.known(_panes),
 } if {
 	input.kind == "tab"
+	not tabs.editor
 	not panes.all_read
+}
+
+# METADATA
+# title: A tab of an editor was not read
+# description: >-
+#   What stands behind a terminal tab of an editor could not be read: its process, or whether its builder and that builder's terminals are on
+#   record.
+objections contains {
+	"rule": "protect.unknown",
+	"message": words.said(_tab_error, "whether its process, or what it shows, has ended could not be read"),
+	"evidence": words.known(_tab),
+} if {
+	input.kind == "tab"
+	tabs.editor
+	not tabs.read
 }
 
 # METADATA
@@ -174,6 +194,19 @@ _pane_errors contains $"what runs in the pane {pane.id} could not be read: {pane
 	some pane in input.tab.panes
 	pane.error != ""
 }
+
+_tab_error contains $"not all of the tab could be read: {input.tab.editor.error}" if input.tab.editor.error != ""
+
+_tab_error contains "the window has no workspace of Codev's open, so where its builder would be is not known" if {
+	tabs.drawn
+	input.tab.editor.error == ""
+	input.tab.editor.codev.key != ""
+	count(object.get(input.shown, "workspaces", [])) == 0
+}
+
+_tab contains {"pid": input.tab.editor.pid}
+
+_tab contains {"workspaces": input.shown.workspaces}
 
 _session_error contains $"not all of the session could be read: {input.session.error}" if input.session.error != ""
 

@@ -20,6 +20,7 @@
 #     In `config.yaml`, once you have seen what it does: `rules: {herdr_protocols: [14, 16, 17, 19, 20]}`.
 package policies.protect.untried
 
+import data.policies.lib.tabs
 import data.policies.lib.words
 
 # METADATA
@@ -31,6 +32,7 @@ objections contains {
 	"evidence": words.known(_facts),
 } if {
 	input.kind == "tab"
+	not tabs.editor
 	not _tried
 }
 

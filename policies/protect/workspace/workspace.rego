@@ -15,6 +15,7 @@
 #     `plan-review TASK-12`, an idle shell, alone in its workspace: spared. With a second tab beside it: not kept by this rule.
 package policies.protect.workspace
 
+import data.policies.lib.tabs
 import data.policies.lib.words
 
 # METADATA
@@ -26,6 +27,7 @@ objections contains {
 	"evidence": words.known(_facts),
 } if {
 	input.kind == "tab"
+	not tabs.editor
 	not input.tab.last_in_workspace == false
 }
 
@@ -40,6 +42,7 @@ objections contains {
 	"evidence": words.known(_facts),
 } if {
 	input.kind == "tab"
+	not tabs.editor
 	not input.tab.group_parent == false
 }
 

@@ -3,7 +3,7 @@
 # description: |-
 #   A helper's herdr tab in which every pane is back at its own idle shell.
 #
-#   In scope are tabs whose label is one of `helper_labels`: exactly, or by its beginning. Labels are compared letter by letter,
+#   In scope are tabs of herdr whose label is one of `helper_labels`: exactly, or by its beginning. Labels are compared letter by letter,
 #   spaces and case included; an empty word puts nothing in scope, and neither does the label of a pane or an agent, or a record.
 #   Every pane must be positively idle: its shell is the foreground process group, that group has one member, that member is the
 #   shell itself, one of `shells` and waits for a person, the shell's session has no other member but prompt helpers and servers

@@ -1,0 +1,193 @@
+// Package vscode reads windows of VS Code, and of editors made of it, that have the Winnow extension: which terminal tabs they have, and what these were
+// opened for.
+//
+// One window is one source. What it says of a process is where to look and no more: package subject finds out by /proc what became of it. A window that
+// vanished has no tabs that are known.
+package vscode
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"winnow/collectors"
+	"winnow/engine/snapshot"
+	"winnow/internal/peer"
+	"winnow/internal/proc"
+	"winnow/internal/tower"
+	"winnow/internal/vscode"
+)
+
+// Kind is the kind of a source that is a window of an editor, and what its name begins with.
+const Kind = snapshot.Editor
+
+// auto stands in Options.Sockets for the sockets of all windows of the user.
+const auto = "auto"
+
+// Options says which windows are read, and how.
+type Options struct {
+	// Sockets are absolute paths of sockets, or "auto" for those of all windows of this user.
+	Sockets []string
+	// Env gives the environment of the look; nil is an empty one.
+	Env collectors.Env
+	// UID is whose windows are read: another user's is refused.
+	UID int
+	// Markers are the variables whose names are looked for in what tabs were opened with.
+	Markers []string
+	// Only, a tab's number in its window, gives nothing but that tab, for another look before an act.
+	Only string
+	// ProcRoot is where procfs is mounted; empty is /proc.
+	ProcRoot string
+	// Log may be nil.
+	Log hclog.Logger
+}
+
+// ID is the candidate's id of the tab that source knows as native.
+func ID(source, native string) string { return snapshot.KindTab + ":" + source + "/" + native }
+
+// Sources gives one source a socket, sorted by path, named vscode/ and the socket's file name without its ending; of two with the same name the later
+// ones get a suffix made from their path. A folder of sockets that cannot be trusted is a source that fails. The only error is a socket that is
+// not an absolute path.
+func Sources(o Options) ([]collectors.Source, error) {
+	o.ProcRoot, o.Log = cmp.Or(o.ProcRoot, "/proc"), cmp.Or(o.Log, hclog.NewNullLogger())
+	var paths []string
+	var out []collectors.Source
+	for _, s := range o.Sockets {
+		switch {
+		case s == auto:
+			for _, dir := range vscode.Folders(o.Env.Get, o.UID) {
+				found, err := vscode.Sockets(dir)
+				if err != nil {
+					out = append(out, collectors.Source{Name: Kind + "/folder " + collectors.Short(dir), Kind: Kind, Path: dir, Reader: collectors.Failing{Err: fmt.Errorf(
+						"look for windows of editors in %s: %w; no window there was asked: let the folder and each one above it belong to this user, and no other user write there", dir, err)}})
+				}
+				paths = append(paths, found...)
+			}
+		case !filepath.IsAbs(s):
+			return nil, fmt.Errorf("vscode socket %.80q: not an absolute path", s)
+		default:
+			paths = append(paths, s)
+		}
+	}
+	taken := map[string]bool{}
+	slices.Sort(paths)
+	for _, path := range collectors.Distinct(paths) {
+		name := Kind + "/" + strings.TrimSuffix(filepath.Base(path), ".sock")
+		if taken[name] {
+			name += "~" + collectors.Short(path)
+		}
+		taken[name] = true
+		out = append(out, collectors.Source{Name: name, Kind: Kind, Path: path, Reader: &reader{o, name, path}})
+	}
+	return out, nil
+}
+
+// reader reads one window.
+type reader struct {
+	Options
+	name, socket string
+}
+
+// Read gives the terminal tabs of the window.
+//
+// It wraps collectors.ErrAbsent only when no process listens on the socket: the window was closed or loaded anew, or its extension host has ended. It wraps
+// collectors.ErrPermission when the window may not be asked, and the context's error when it did not answer in time.
+func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
+	part, err := r.read(ctx)
+	if err != nil {
+		return collectors.Part{}, fmt.Errorf("read the window of an editor on %s: %w", r.socket, err)
+	}
+	return part, nil
+}
+
+func (r *reader) read(ctx context.Context) (collectors.Part, error) {
+	hello, all, err := vscode.List(ctx, vscode.Window{Socket: r.socket, UID: r.UID}, r.Markers)
+	if err != nil {
+		return collectors.Part{}, failed(err)
+	}
+	// Pids that a window gives mean something only where its own one does.
+	host, err := proc.StatOf(r.ProcRoot, hello.PID)
+	if err != nil || host.Start != hello.StartTicks {
+		return collectors.Part{}, fmt.Errorf("its extension host says that it is pid %d and began at %d, and /proc does not show such a process; its pids say nothing here", hello.PID, hello.StartTicks)
+	}
+	var running map[int]proc.Stat
+	if slices.ContainsFunc(all, func(t vscode.Terminal) bool { return t.PID != nil }) {
+		if running, err = proc.Scan(r.ProcRoot); err != nil {
+			return collectors.Part{}, fmt.Errorf("read the processes: %w", err)
+		}
+	}
+	part := collectors.Part{Tabs: map[string]snapshot.Tab{}, Server: &snapshot.Server{
+		Socket: r.socket, PID: hello.PID, StartTicks: &hello.StartTicks, Version: hello.Extension, Protocol: &hello.Protocol,
+	}}
+	for i := range all {
+		t := &all[i]
+		native := strconv.Itoa(t.N)
+		if r.Only == "" || r.Only == native {
+			part.Tabs[ID(r.name, native)] = snapshot.Tab{
+				Source: r.name, ID: native, Label: t.Name, State: t.State(), Focused: new(hello.Focused && t.Active), Editor: r.tab(&hello, t, running),
+			}
+		}
+	}
+	r.Log.Debug("window of an editor read", "source", r.name, "tabs", len(all))
+	return part, nil
+}
+
+// failed gives an error of a conversation its meaning for a source.
+func failed(err error) error {
+	switch {
+	case errors.Is(err, vscode.ErrNoServer):
+		return fmt.Errorf("%w: %w", err, collectors.ErrAbsent)
+	case peer.Refused(err), errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		return fmt.Errorf("%w: %w; run winnow as that user, or leave it out of collect.vscode.sockets", collectors.ErrPermission, err)
+	}
+	return err
+}
+
+// tab is what the window says of a tab, and which processes were started in it.
+func (r *reader) tab(h *vscode.Hello, t *vscode.Terminal, running map[int]proc.Stat) *snapshot.EditorTab {
+	out := &snapshot.EditorTab{
+		Window: h.Window, Folders: slices.Concat([]string{}, h.Folders), Name: t.Name, CreationName: t.CreationName, Shape: t.Shape, Program: t.Program,
+		PID: t.PID, StartTicks: t.StartTicks, ExitCode: t.ExitCode, Typed: t.Typed, Active: &t.Active, OpenedAt: new(t.OpenedAt.UTC()), Error: new(""),
+	}
+	if t.Markers != nil {
+		out.Markers = slices.Concat([]string{}, *t.Markers)
+	}
+	if t.ShownAt != nil {
+		out.ShownAt = new(t.ShownAt.UTC())
+	}
+	if t.CreationName != nil {
+		if kind, id, key, ok := tower.TabBuilder(*t.CreationName); ok {
+			out.Codev = &snapshot.CodevTab{Kind: kind, ID: id, Key: key}
+		}
+	}
+	if t.PID != nil {
+		out.Session = session(*t.PID, t.StartTicks, running)
+	}
+	return out
+}
+
+// session are the processes of the session that pid leads or led, itself left out. Nil is unknown: pid lives, and when the tab's own process began is not
+// known. The kernel gives a number to another process only when no session has it any more (alloc_pid), so that then nothing of the session is left.
+func session(pid int, ticks *uint64, running map[int]proc.Stat) []snapshot.EditorProc {
+	out := []snapshot.EditorProc{}
+	if leader, lives := running[pid]; lives && ticks == nil {
+		return nil
+	} else if lives && leader.Start != *ticks {
+		return out
+	}
+	for _, id := range slices.Sorted(maps.Keys(running)) {
+		if p := running[id]; p.Session == pid && id != pid && !p.Gone() {
+			out = append(out, snapshot.EditorProc{PID: id, Name: p.Comm})
+		}
+	}
+	return out
+}

@@ -1,0 +1,148 @@
+package subject
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+)
+
+// Shown is what stands behind a terminal tab of an editor, by other sources than the editor.
+type Shown struct {
+	// Ended is true when the process that the tab was opened with has ended, by /proc, and false while it lives. Absent where that is not known, and for
+	// a tab without a process.
+	Ended *bool `json:"ended,omitempty"`
+	// Workspaces are those of Codev's that the window has open. Only of a tab of a builder of Codev's, as what follows.
+	Workspaces []string `json:"workspaces,omitempty"`
+	// Recorded is whether one of these has a row for the builder, and Worktree whether one has a folder of its worktree, both by any spelling of its
+	// id. Each is absent where it is not known of every one of these workspaces, and where there are none.
+	Recorded *bool `json:"recorded,omitempty"`
+	Worktree *bool `json:"worktree,omitempty"`
+	// Sessions are the ids of the builder's terminals at its Tower that have not positively exited; for a tab of a development server those of that
+	// server. Known and empty is [], absent where not every state folder of Codev's was read.
+	Sessions []string `json:"sessions,omitzero"`
+}
+
+// fillEditorTab counts a tab of an editor under the first folder of its window, which is a project's.
+func (j *Joined) fillEditorTab(sub *Subject) {
+	e := sub.Tab.Editor
+	sub.Owner = sub.Tab.Source
+	if len(e.Folders) > 0 {
+		sub.Owner = e.Folders[0]
+	}
+	sub.Age, sub.Idle = j.since(e.OpenedAt), j.since(e.ShownAt)
+	sub.Shown = &Shown{Ended: j.ended(e)}
+	if e.Codev != nil {
+		j.fillBuilder(sub.Shown, e)
+	}
+}
+
+// ended looks for the process of a tab among all processes. A process table that is older than the tab says nothing of it.
+func (j *Joined) ended(e *snapshot.EditorTab) *bool {
+	if e.PID == nil || *e.PID <= 0 || !j.procs.whole || e.OpenedAt == nil || !e.OpenedAt.Before(j.snap.TakenAt) {
+		return nil
+	}
+	i, there := j.procs.byPID[*e.PID]
+	switch {
+	case !there:
+		return new(true)
+	case e.StartTicks == nil: // it may be another one that has the number now
+		return nil
+	}
+	p := j.procs.nodes[i].p
+	return new(p.StartTicks != *e.StartTicks || dead(p))
+}
+
+func (j *Joined) fillBuilder(s *Shown, e *snapshot.EditorTab) {
+	if !j.sources.codevRead {
+		return
+	}
+	recorded, worktree := false, false
+	builders, worktrees := true, true // whether they are known of all
+	for i := range j.snap.Workspaces {
+		w := &j.snap.Workspaces[i]
+		if !slices.ContainsFunc(e.Folders, func(f string) bool { return f == w.Path || strings.HasPrefix(f, strings.TrimSuffix(w.Path, "/")+"/") }) {
+			continue
+		}
+		s.Workspaces = append(s.Workspaces, w.Path)
+		is := func(b snapshot.Builder) bool { return b.Key == e.Codev.Key }
+		recorded, builders = recorded || slices.ContainsFunc(w.Builders, is), builders && w.Builders != nil
+		worktree, worktrees = worktree || slices.ContainsFunc(w.Worktrees, is), worktrees && w.Worktrees != nil
+	}
+	if len(s.Workspaces) == 0 {
+		return
+	}
+	slices.Sort(s.Workspaces)
+	s.Workspaces = slices.Compact(s.Workspaces)
+	if recorded || builders {
+		s.Recorded = &recorded
+	}
+	if worktree || worktrees {
+		s.Worktree = &worktree
+	}
+	s.Sessions = j.sessionsOf(e.Codev, s.Workspaces)
+}
+
+// sessionsOf are the terminals at a Tower that may be what a tab shows. One that no Tower lists counts while its process may live, and so does one
+// of which only the folder says whose it is.
+func (j *Joined) sessionsOf(of *snapshot.CodevTab, workspaces []string) []string {
+	out := []string{}
+	for _, id := range j.ids[snapshot.KindTerminal] {
+		t := j.snap.Terminals[id]
+		ended := t.Status == "exited" || t.Listed != nil && !*t.Listed && t.PID == nil
+		switch {
+		case ended, t.Owner == nil || t.Owner.Key != of.Key, t.RoleKind != of.Kind && t.RoleKind != "shellper":
+		case t.Workspace == "" || slices.Contains(workspaces, filepath.Clean(t.Workspace)):
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// editorIdentity needs to know what the tab was opened with. Its name is a part of it: who renames a tab has use for it, so that the wait begins again.
+func (j *Joined) editorIdentity(t *snapshot.Tab) decision.Identity {
+	e, server := t.Editor, j.snap.Sources[t.Source].Server
+	n, ok := number(t.ID)
+	if !ok || server == nil || server.Socket == "" || server.PID <= 0 || server.StartTicks == nil || e.Window == "" || e.Shape == "" || e.CreationName == nil ||
+		(e.PID == nil) != (e.Shape == "pty") {
+		return decision.Identity{}
+	}
+	out := decision.Editor{
+		Socket: server.Socket, Window: e.Window, ServerPID: server.PID, ServerTicks: *server.StartTicks, N: n, Name: e.Name, CreationName: *e.CreationName,
+		Shape: e.Shape, PID: known(e.PID), StartTicks: known(e.StartTicks), State: t.State,
+	}
+	for _, p := range e.Session {
+		i, there := j.procs.byPID[p.PID]
+		if there && !dead(j.procs.nodes[i].p) {
+			out.Left = append(out.Left, decision.Member{PID: p.PID, StartTicks: j.procs.nodes[i].p.StartTicks, Name: p.Name})
+		}
+	}
+	k := key{snapshot.KindTab, snapshot.Editor}
+	k.text(out.Socket, out.Window, out.Name, out.CreationName, out.Shape)
+	k.number(uint64(out.ServerPID), out.ServerTicks, uint64(out.N), uint64(out.PID), out.StartTicks)
+	return decision.Identity{Key: k.String(), Editor: &out}
+}
+
+// editorPlaces are the folders of the window: where in them the tab worked is not known.
+func editorPlaces(e *snapshot.EditorTab) []string {
+	if len(e.Folders) == 0 {
+		return []string{""}
+	}
+	return e.Folders
+}
+
+// codevRead reports whether there is a state folder of Codev's, and every one was read whole.
+func codevRead(all map[string]snapshot.Source) bool {
+	read := false
+	for name, src := range all {
+		if ofKind(name, src, "codev") {
+			if src.Status != snapshot.OK {
+				return false
+			}
+			read = true
+		}
+	}
+	return read
+}

@@ -1,0 +1,37 @@
+# METADATA
+# title: Shows what lives
+# description: |-
+#   Keeps a tab of an editor that shows a terminal which has not ended.
+#
+#   A tab of a builder of Codev's while any terminal of that builder is at its Tower and has not exited, and while that is not known.
+#   It only waits: when the terminal is ended by the same sweep, the tab is looked at again after it, and goes in that sweep.
+# custom:
+#   kinds: tab
+#   why: |-
+#     The tab shows a terminal that runs elsewhere. Closing the tab would not end it, and take away the sight of it.
+#   example: |-
+#     `reap.tabs.ownerless` found that the builder is gone, and its terminal still runs: `a terminal that it shows has not ended:
+#     terminal:codev/default/b26afcb2-e6ce-4410-9950-93df6cbfe922`.
+package policies.protect.shown
+
+import data.policies.lib.tabs
+import data.policies.lib.words
+
+# METADATA
+# title: A terminal that it shows lives
+# description: A terminal of the tab's builder has not ended, or whether one lives is not known.
+objections contains {
+	"rule": "protect.shown",
+	"message": words.said(_living, "whether a terminal that it shows lives is not known"),
+	"evidence": {"sessions": [id | some id in input.shown.sessions]},
+} if {
+	input.kind == "tab"
+	tabs.editor
+	not tabs.shows_nothing
+	not _alive
+}
+
+# What runs in the tab itself is for protect.live to say.
+_alive if tabs.of_process
+
+_living contains $"a terminal that it shows has not ended: {concat(", ", input.shown.sessions)}" if count(input.shown.sessions) > 0
