@@ -27,6 +27,7 @@ func (j *join) own(t *snapshot.Terminal, row *tower.Session, known *snapshot.Own
 	if o.ID == "" {
 		return
 	}
+	o.Key = tower.RoleKey(o.ID)
 	t.Role, t.Owner = o.ID, o
 	began, tree := j.place(t.Cwd)
 	if t.Workspace == "" {
@@ -105,7 +106,7 @@ func (j *join) startedIn(t *snapshot.Terminal) {
 	if tree == "" || id == "" {
 		return
 	}
-	t.Workspace, t.Owner = workspace, &snapshot.TerminalOwner{ID: id, How: byFolder}
+	t.Workspace, t.Owner = workspace, &snapshot.TerminalOwner{ID: id, Key: tower.RoleKey(id), How: byFolder}
 	_, recorded := j.recorded(t.ID, workspace, id, true)
 	j.worktree(t, nil, nil, nil, tree)
 	t.Owner.Recorded = j.unless(recorded, tree)

@@ -24,6 +24,7 @@ config := {
 	"id_markers": ["AGENT_SESSION"],
 	"pane_markers": ["TMUX"],
 	"helper_labels": {"exact": ["rundown"], "prefix": ["review "]},
+	"editor_names": {"exact": ["Claude Code"], "prefix": ["agent: "]},
 	"herdr_protocols": [17, 19],
 	"agent_idle": ["unknown"],
 	"worktree_folders": [".worktrees"],

@@ -40,12 +40,14 @@ ended if {
 ownerless if {
 	drawn
 	input.tab.editor.codev.key != ""
+	input.tab.editor.codev.id != ""
 	count(input.shown.workspaces) > 0
 	input.shown.recorded == false
 	input.shown.worktree == false
 }
 
 # METADATA
+# scope: document
 # title: Shows nothing
 # description: True when every terminal that the builder had at its Tower has ended, or the tab shows none.
 shows_nothing if ended

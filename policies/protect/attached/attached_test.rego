@@ -73,3 +73,16 @@ test_a_tab_whose_focus_is_not_known_stays if {
 		subjects.reasons(attached.objections) == ["protect.attached: whether it is the focused tab is not known"] with input as subjects.without(subjects.tab, [path])
 	}
 }
+
+test_an_editors_tab_with_a_process_is_kept_while_it_has_the_focus if {
+	count(attached.objections) == 0 with input as subjects.editor_tab
+	subjects.reasons(attached.objections) == ["protect.attached: it is the focused tab"] with input as subjects.changed(subjects.editor_tab, "/tab/focused", true)
+	subjects.reasons(attached.objections) == ["protect.attached: whether it is the focused tab is not known"] with input as subjects.without(subjects.editor_tab, ["/tab/focused"])
+}
+
+test_one_that_an_extension_draws_is_not if {
+	every focused in [true, false] {
+		count(attached.objections) == 0 with input as subjects.changed(subjects.builder_tab, "/tab/focused", focused)
+	}
+	count(attached.objections) == 0 with input as subjects.without(subjects.builder_tab, ["/tab/focused"])
+}

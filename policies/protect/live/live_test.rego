@@ -382,3 +382,24 @@ test_a_process_with_what_is_not_known_below_it_stays if {
 	some many in live.objections with input as subjects.changed(subjects.without(subjects.process, ["/lineage/below"]), "/lineage/descendants", 65)
 	many.message == "65 processes are below it, more than end with one"
 }
+
+test_an_editors_tab_is_in_use_while_its_process_lives if {
+	every tab in subjects.editor_tabs {
+		count(live.objections) == 0 with input as tab
+	}
+	subjects.reasons(live.objections) == ["protect.live: its process (4711) lives"] with input as subjects.changed(subjects.editor_tab, "/shown/ended", false)
+}
+
+test_a_builders_tab_is_in_use_while_its_builder_is_there if {
+	subjects.reasons(live.objections) == ["protect.live: its builder builder-pir-883 is on record"] with input as subjects.changed(subjects.builder_tab, "/shown/recorded", true)
+	subjects.reasons(live.objections) == ["protect.live: the worktree of its builder builder-pir-883 is there"] with input as subjects.changed(subjects.builder_tab, "/shown/worktree", true)
+}
+
+test_what_is_not_known_of_an_editors_tab_is_use if {
+	unknown := ["protect.live: whether what it was opened for has ended is not known"]
+	subjects.reasons(live.objections) == unknown with input as subjects.without(subjects.editor_tab, ["/shown/ended"])
+	subjects.reasons(live.objections) == unknown with input as subjects.without(subjects.editor_tab, ["/tab/editor/pid"])
+	subjects.reasons(live.objections) == unknown with input as subjects.without(subjects.builder_tab, ["/shown/recorded"])
+	subjects.reasons(live.objections) == unknown with input as subjects.without(subjects.builder_tab, ["/shown/worktree"])
+	subjects.reasons(live.objections) == unknown with input as subjects.without(subjects.builder_tab, ["/tab/editor/codev"])
+}

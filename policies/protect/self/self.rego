@@ -139,14 +139,16 @@ _inside contains pid if {
 	some pid in pane.session_pids
 }
 
-_session contains member.pid if some member in input.tab.editor.session
-
-_inside contains pid if some pid in _session
-
 _inside contains left.pid if {
 	some pane in panes.present
 	some left in pane.descendants
 }
+
+_inside contains pid if some pid in _session
+
+_inside contains input.tab.editor.pid
+
+_session contains member.pid if some member in input.tab.editor.session
 
 # The processes of a terminal are its shellper and what lives below that, or there are none.
 _traced if {

@@ -109,3 +109,15 @@ test_one_that_was_put_into_its_pid_namespace_from_outside_has_no_ancestors if {
 	subjects.reasons(self.objections) == ["protect.self: Winnow itself runs in it"] with input as subjects.changed(alone, "/session/panes/0/descendants", [{"pid": 4242, "name": "winnow"}])
 	subjects.reasons(self.objections) == ["protect.self: whether Winnow itself runs in it is not known"] with input as subjects.without(alone, ["/host/pid"])
 }
+
+test_winnow_may_run_in_a_tab_of_an_editor if {
+	every tab in subjects.editor_tabs {
+		count(self.objections) == 0 with input as tab
+	}
+	every change in [["/tab/editor/pid", 4240], ["/tab/editor/session", [{"pid": 4242, "name": "winnow"}]]] {
+		subjects.reasons(self.objections) == ["protect.self: Winnow itself runs in it"] with input as subjects.changed(subjects.editor_tab, change[0], change[1])
+	}
+	every path in ["/tab/editor/session", "/tab/editor/shape", "/host/pid", "/host/ancestors"] {
+		subjects.reasons(self.objections) == ["protect.self: whether Winnow itself runs in it is not known"] with input as subjects.without(subjects.editor_tab, [path])
+	}
+}

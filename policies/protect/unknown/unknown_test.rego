@@ -165,3 +165,24 @@ test_each_of_several_recorded_folders_counts if {
 test_a_process_in_a_recorded_folder_is_another_matter if {
 	count(unknown.objections) == 0 with input as subjects.deleted
 }
+
+test_an_editors_tab_is_known_by_what_stands_behind_it if {
+	every tab in subjects.editor_tabs {
+		count(unknown.objections) == 0 with input as tab
+	}
+	every path in ["/shown/ended", "/tab/editor/session", "/tab/editor/error"] {
+		subjects.reasons(unknown.objections) == ["protect.unknown: whether its process, or what it shows, has ended could not be read"] with input as subjects.without(subjects.editor_tab, [path])
+	}
+	every path in ["/shown/recorded", "/shown/worktree", "/shown/sessions"] {
+		subjects.reasons(unknown.objections) == ["protect.unknown: whether its process, or what it shows, has ended could not be read"] with input as subjects.without(subjects.builder_tab, [path])
+	}
+	subjects.reasons(unknown.objections) == ["protect.unknown: not all of the tab could be read: no"] with input as subjects.changed(subjects.editor_tab, "/tab/editor/error", "no")
+}
+
+test_a_builders_tab_needs_a_workspace_of_codevs if {
+	subjects.reasons(unknown.objections) == ["protect.unknown: the window has no workspace of Codev's open, so where its builder would be is not known"] with input as subjects.without(subjects.builder_tab, ["/shown/workspaces", "/shown/recorded", "/shown/worktree", "/shown/sessions"])
+}
+
+test_a_builders_tab_rests_on_the_tower if {
+	subjects.reasons(unknown.objections) == ["protect.unknown: codev/default could not be read: failed"] with input as subjects.changed(subjects.builder_tab, "/evidence_sources/codev~1default", "failed")
+}

@@ -41,3 +41,10 @@ test_no_other_kind_is_asked if {
 		count(untried.objections) == 0 with input as subject
 	}
 }
+
+test_editors_speak_another_protocol if {
+	every tab in subjects.editor_tabs {
+		count(untried.objections) == 0 with input as tab
+	}
+	count(untried.objections) == 1 with input as subjects.without(subjects.editor_tab, ["/tab/editor"])
+}

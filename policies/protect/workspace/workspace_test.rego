@@ -33,3 +33,10 @@ test_nothing_else_is_in_a_workspace if {
 		count(workspace.objections) == 0 with input as subject
 	}
 }
+
+test_an_editors_tab_has_no_workspace_of_herdrs if {
+	every tab in subjects.editor_tabs {
+		count(workspace.objections) == 0 with input as tab
+	}
+	count(workspace.objections) == 2 with input as subjects.without(subjects.editor_tab, ["/tab/editor"])
+}
