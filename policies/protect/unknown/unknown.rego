@@ -201,7 +201,7 @@ _tab_error contains "the window has no workspace of Codev's open, so where its b
 	tabs.drawn
 	input.tab.editor.error == ""
 	input.tab.editor.codev.key != ""
-	count(object.get(input.shown, "workspaces", [])) == 0
+	not input.shown.workspaces
 }
 
 _tab contains {"pid": input.tab.editor.pid}

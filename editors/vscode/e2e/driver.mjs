@@ -1,0 +1,42 @@
+// Drives a browser for a test: one JSON call a line on standard input, one answer a line on standard output.
+import { createInterface } from 'node:readline';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+const { chromium } = createRequire(join(process.env.WINNOW_E2E_CACHE, 'package.json'))('playwright-core');
+const context = await chromium.launchPersistentContext(process.env.WINNOW_E2E_PROFILE, {
+  executablePath: process.env.WINNOW_E2E_CHROMIUM ?? '/usr/bin/chromium', headless: true, viewport: { width: 1280, height: 800 },
+  args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
+});
+const pages = new Map();
+const calls = {
+  open: async ({ window, url }) => {
+    const page = await context.newPage();
+    pages.set(window, page);
+    await page.goto(url, { waitUntil: 'domcontentloaded' });
+    await page.waitForSelector('.monaco-workbench .statusbar-item', { timeout: 90_000 });
+  },
+  reload: async ({ window }) => { await pages.get(window).reload({ waitUntil: 'domcontentloaded' }); await pages.get(window).waitForSelector('.monaco-workbench .statusbar-item', { timeout: 90_000 }); },
+  close: async ({ window }) => { await pages.get(window).close(); pages.delete(window); },
+  key: ({ window, key }) => pages.get(window).keyboard.press(key),
+  type: ({ window, text }) => pages.get(window).keyboard.type(text, { delay: 5 }),
+  text: ({ window }) => pages.get(window).evaluate(() => document.body.innerText),
+  labels: ({ window, selector }) => pages.get(window).$$eval(selector, (all) => all.map((e) => e.getAttribute('aria-label') ?? e.textContent ?? '')),
+  shot: ({ window, path }) => pages.get(window).screenshot({ path }),
+  freeze: async ({ window }) => {
+    const cdp = await context.newCDPSession(pages.get(window));
+    await cdp.send('Debugger.enable');
+    await cdp.send('Debugger.pause');
+    pages.set(window + ' frozen', cdp);
+  },
+  thaw: async ({ window }) => { const cdp = pages.get(window + ' frozen'); await cdp.send('Debugger.disable'); await cdp.detach(); },
+};
+for await (const line of createInterface({ input: process.stdin })) {
+  const { call, ...rest } = JSON.parse(line);
+  try {
+    process.stdout.write(JSON.stringify({ result: (await calls[call](rest)) ?? null }) + '\n');
+  } catch (err) {
+    process.stdout.write(JSON.stringify({ error: String(err) }) + '\n');
+  }
+}
+await context.close();

@@ -1,0 +1,278 @@
+import { randomBytes } from 'node:crypto';
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import * as vscode from 'vscode';
+import { groups, lastAct, problems, status, words, type Group, type Item, type State } from './model.ts';
+import { folder, prepare, removeStale } from './place.ts';
+import { Server, type Window } from './server.ts';
+import { runner, Schedule, sweep, type Report, type Run } from './sweeper.ts';
+import { parseStartTicks, Terminals, type Remembered, type Tab } from './terminals.ts';
+
+let stop: (() => void) | undefined;
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const log = vscode.window.createOutputChannel('Winnow', { log: true });
+  const id = randomBytes(4).toString('hex');
+  const terminals = watchTerminals(context);
+  const server = await serve(id, context, terminals, log);
+  const run = runner(() => settings().path);
+  const companion = new Companion(context, id, run, log);
+  const onTerminals = terminals.onEvent(() => companion.schedule.soon());
+  stop = () => { companion.schedule.stop(); onTerminals(); server?.stop(); };
+  context.subscriptions.push(log, { dispose: () => stop?.() });
+  checkPolicies(context, run, log);
+  companion.schedule.start();
+}
+
+export function deactivate(): void { stop?.(); }
+
+function settings(): { path: string; apply: boolean; everyMs: number } {
+  const c = vscode.workspace.getConfiguration('winnow');
+  return { path: c.get<string>('path', 'winnow'), apply: c.get<boolean>('sweep', false), everyMs: c.get<number>('every', 30) * 1000 };
+}
+
+const memory = 'terminals';
+
+function watchTerminals(context: vscode.ExtensionContext): Terminals<vscode.Terminal & Tab> {
+  type T = vscode.Terminal & Tab;
+  const terminals = new Terminals<T>({
+    now: () => new Date(),
+    startTicks: (pid) => { try { return parseStartTicks(fs.readFileSync(`/proc/${pid}/stat`, 'utf8')); } catch { return undefined; } },
+    remember: (all) => void context.workspaceState.update(memory, all),
+    isFolder: (dir) => { try { return fs.statSync(dir).isDirectory(); } catch { return false; } },
+    create: (name, cwd) => vscode.window.createTerminal({ name, ...(cwd === undefined ? {} : { cwd }) }) as T,
+  }, context.workspaceState.get<Remembered[]>(memory, []), vscode.window.activeTerminal as T | undefined);
+  for (const t of vscode.window.terminals) void terminals.found(t as T);
+  context.subscriptions.push(
+    vscode.window.onDidOpenTerminal((t) => void terminals.opened(t as T)),
+    vscode.window.onDidCloseTerminal((t) => terminals.closed(t as T)),
+    vscode.window.onDidChangeActiveTerminal((t) => terminals.activated(t as T | undefined)),
+    vscode.window.onDidChangeTerminalState((t) => terminals.changed(t as T)),
+    vscode.tasks.onDidStartTaskProcess((e) => terminals.taskStarted(e.processId)),
+    vscode.tasks.onDidEndTaskProcess(() => terminals.taskEnded(undefined)),
+  );
+  return terminals;
+}
+
+async function serve(id: string, context: vscode.ExtensionContext, terminals: Terminals<vscode.Terminal & Tab>, log: vscode.LogOutputChannel): Promise<Server | undefined> {
+  const uid = os.userInfo().uid;
+  const ticks = parseStartTicks(fs.readFileSync('/proc/self/stat', 'utf8'));
+  const dir = folder({ env: process.env, uid });
+  const window: Window = {
+    about: () => ({
+      extension: String(context.extension.packageJSON.version), editor: { name: vscode.env.appName, version: vscode.version },
+      folders: (vscode.workspace.workspaceFolders ?? []).filter((f) => f.uri.scheme === 'file').map((f) => real(f.uri.fsPath)), focused: vscode.window.state.focused,
+    }),
+    list: (markers) => terminals.list(markers), dispose: (want) => terminals.dispose(want), open: (name, cwd) => terminals.open(name, cwd), onEvent: (listen) => terminals.onEvent(listen),
+  };
+  try {
+    if (ticks === undefined) throw new Error('/proc does not show this process');
+    fs.mkdirSync(path.dirname(path.dirname(dir)), { recursive: true });
+    prepare(dir, uid);
+    for (const name of await removeStale(dir, Date.now())) log.info(`removed the socket of a window that vanished: ${name}`);
+    const server = new Server({ window, id, dir, uid, pid: process.pid, startTicks: ticks, log: (text) => log.error(text) });
+    await server.start();
+    log.info(`window ${id} is served on ${server.file}`);
+    return server;
+  } catch (err) {
+    log.error(`This window is not served, so winnow does not see its terminals: ${(err as Error).message}. Mend that folder, and reload the window.`);
+    return undefined;
+  }
+}
+
+function real(dir: string): string { try { return fs.realpathSync(dir); } catch { return dir; } }
+
+type Node = { group: Group } | { item: Item };
+
+const icons: Record<State, string> = { goes: 'trash', after: 'clock', waits: 'clock', ask: 'question', stays: 'pass' };
+
+/** The view, the status bar item, the commands, and what drives them. */
+class Companion implements vscode.TreeDataProvider<Node> {
+  readonly schedule: Schedule;
+  private list: Group[] = [];
+  private readonly changed = new vscode.EventEmitter<void>();
+  readonly onDidChangeTreeData = this.changed.event;
+  private readonly bar = vscode.window.createStatusBarItem('winnow.status', vscode.StatusBarAlignment.Left, 0);
+  private readonly alarms = new Set<string>();
+  private told = '';
+  private readonly view: vscode.TreeView<Node>;
+  private readonly documents = new Map<string, string>();
+
+  constructor(context: vscode.ExtensionContext, private readonly id: string, private readonly run: Run, private readonly log: vscode.LogOutputChannel) {
+    this.schedule = new Schedule(() => settings(), (apply) => this.sweep(apply));
+    this.bar.name = 'Winnow';
+    this.bar.command = 'winnow.terminals.focus';
+    this.view = vscode.window.createTreeView('winnow.terminals', { treeDataProvider: this });
+    const command = (name: string, run: (item?: Node) => Promise<void> | void): vscode.Disposable => vscode.commands.registerCommand(name, run);
+    context.subscriptions.push(this.bar, this.view, this.changed,
+      this.view.onDidChangeVisibility((e) => { if (e.visible && !settings().apply) this.schedule.soon(); }),
+      vscode.workspace.onDidChangeConfiguration((e) => { if (e.affectsConfiguration('winnow')) { this.schedule.restart(); this.schedule.soon(); } }),
+      vscode.workspace.registerTextDocumentContentProvider('winnow', { provideTextDocumentContent: (uri) => this.documents.get(uri.path) ?? '' }),
+      command('winnow.refresh', () => this.schedule.now(false)),
+      command('winnow.sweepNow', () => this.schedule.now(true)),
+      command('winnow.openLog', () => this.log.show()),
+      command('winnow.explain', (n) => this.explain(n)),
+      command('winnow.keep', (n) => this.keep(n)),
+      command('winnow.release', (n) => this.release(n)),
+      command('winnow.restoreLast', () => this.restoreLast()));
+  }
+
+  private async sweep(apply: boolean): Promise<void> {
+    const result = await sweep(this.run, apply);
+    switch (result.kind) {
+      case 'missing':
+        this.set('missing', []);
+        this.say(`The program ${settings().path} was not found, so nothing is looked at. Install winnow, or set winnow.path.`);
+        return;
+      case 'failed':
+        this.set('failed', this.list);
+        this.say(`winnow failed, and nothing was closed: ${result.why}`);
+        return;
+    }
+    this.told = '';
+    const list = groups(result.report, this.id, settings().apply);
+    this.set(list.length ? 'some' : 'empty', list);
+    this.report(result.report);
+  }
+
+  private report(r: Report): void {
+    for (const act of r.acts ?? []) this.log.info(`${act.outcome}: ${act.candidate}: ${act.detail ?? ''}`);
+    for (const alarm of r.alarms ?? []) {
+      const text = `${alarm.rule}: ${alarm.message}`;
+      if (this.alarms.has(text)) continue;
+      this.alarms.add(text);
+      this.log.warn(text);
+      void vscode.window.showWarningMessage(`Winnow: ${alarm.message}`, 'Open the Log').then((chosen) => { if (chosen) this.log.show(); });
+    }
+  }
+
+  /** Says a failure once, until something else is the matter. */
+  private say(text: string): void {
+    if (this.told !== text) this.log.error(text);
+    this.told = text;
+  }
+
+  private set(state: string, list: Group[]): void {
+    this.list = list;
+    void vscode.commands.executeCommand('setContext', 'winnow.state', state);
+    const s = state === 'missing' || state === 'failed' ? { text: '$(warning) Winnow', spoken: `Winnow: ${state === 'missing' ? 'the program was not found' : 'the last look failed'}` } : status(list);
+    if (s) {
+      this.bar.text = s.text;
+      this.bar.accessibilityInformation = { label: s.spoken };
+      this.bar.tooltip = s.spoken;
+      this.bar.show();
+    } else {
+      this.bar.hide();
+    }
+    this.changed.fire();
+  }
+
+  getChildren(node?: Node): Node[] {
+    if (!node) return this.list.map((group) => ({ group }));
+    return 'group' in node ? node.group.items.map((item) => ({ item })) : [];
+  }
+
+  getTreeItem(node: Node): vscode.TreeItem {
+    if ('group' in node) {
+      const t = new vscode.TreeItem(node.group.owner ? path.basename(node.group.owner) : 'no owner', vscode.TreeItemCollapsibleState.Expanded);
+      t.id = `group:${node.group.owner}`;
+      t.tooltip = node.group.owner;
+      return t;
+    }
+    const { item } = node;
+    const t = new vscode.TreeItem(item.label);
+    t.id = item.id;
+    t.description = `${words[item.state]}: ${item.why}`;
+    t.tooltip = `${item.label}\n${words[item.state]}: ${item.why}\n${item.next}\n${item.id}`;
+    t.iconPath = new vscode.ThemeIcon(icons[item.state]);
+    t.contextValue = item.held ? 'held' : 'candidate';
+    t.accessibilityInformation = { label: `${item.label}, ${words[item.state]}: ${item.why}. ${item.next}` };
+    return t;
+  }
+
+  /** The item of a command: the one it was called on, the one that is selected, or one that the person picks. */
+  private async item(node: Node | undefined, title: string, among: (i: Item) => boolean = () => true): Promise<Item | undefined> {
+    const n = node ?? this.view.selection[0];
+    if (n && 'item' in n) return n.item;
+    const all = this.list.flatMap((g) => g.items).filter(among);
+    if (!all.length) { void vscode.window.showInformationMessage('Winnow: there is no such terminal here.'); return undefined; }
+    const picked = await vscode.window.showQuickPick(all.map((item) => ({ label: item.label, description: words[item.state], detail: item.why, item })), { title });
+    return picked?.item;
+  }
+
+  private async winnow(args: string[], doing: string): Promise<string | undefined> {
+    const ran = await this.run(args);
+    if (ran.code === 0) return ran.stdout;
+    const why = ran.missing ? `the program ${settings().path} was not found` : ran.stderr.trim() || `it ended with ${ran.code}`;
+    this.log.error(`${doing}: ${why}`);
+    void vscode.window.showErrorMessage(`Winnow: ${doing}: ${why}`);
+    return undefined;
+  }
+
+  private async explain(node?: Node): Promise<void> {
+    const item = await this.item(node, 'Explain which terminal?');
+    const text = item && await this.winnow(['explain', item.id, '--no-color'], `explain ${item.label}`);
+    if (!item || text === undefined) return;
+    const at = `/${item.id.replace(/[^A-Za-z0-9.-]/g, '_')}-${Date.now()}.txt`;
+    this.documents.clear();
+    this.documents.set(at, text);
+    await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(vscode.Uri.from({ scheme: 'winnow', path: at })), { preview: true });
+  }
+
+  private async keep(node?: Node): Promise<void> {
+    const item = await this.item(node, 'Keep which terminal?', (i) => !i.held);
+    if (!item) return;
+    const reason = await vscode.window.showInputBox({ title: `Keep ${item.label}`, prompt: 'Why is it kept?', value: 'still needed' });
+    if (reason && await this.winnow(['retain', item.id, '--reason', reason], `keep ${item.label}`) !== undefined) await this.schedule.now(false);
+  }
+
+  private async release(node?: Node): Promise<void> {
+    const item = await this.item(node, 'Release which terminal?', (i) => i.held);
+    if (item && await this.winnow(['release', item.id], `release ${item.label}`) !== undefined) await this.schedule.now(false);
+  }
+
+  private async restoreLast(): Promise<void> {
+    const text = await this.winnow(['trash', '--format', 'json'], 'list what can be brought back');
+    if (text === undefined) return;
+    const last = lastAct(text);
+    if (!last) { void vscode.window.showInformationMessage('Winnow: no terminal of an editor can be brought back.'); return; }
+    const said = await this.winnow(['restore', last.act], `restore ${last.label}`);
+    if (said !== undefined) { this.log.info(said.trim()); vscode.window.setStatusBarMessage(`Winnow: ${last.label} is open again`, 5000); }
+  }
+}
+
+/** The refusals of policies, shown where they stand when a file of policies is saved. */
+function checkPolicies(context: vscode.ExtensionContext, run: Run, log: vscode.LogOutputChannel): void {
+  const found = vscode.languages.createDiagnosticCollection('winnow');
+  context.subscriptions.push(found, vscode.workspace.onDidSaveTextDocument(async (doc) => {
+    const root = doc.uri.scheme === 'file' ? policyRoot(doc.uri.fsPath) : undefined;
+    if (!root) return;
+    const ran = await run(['policy', 'check', root, '--format', 'json']);
+    let list;
+    try {
+      list = problems(ran.stdout);
+    } catch {
+      log.warn(`check the policies in ${root}: ${ran.stderr.trim() || 'winnow gave no answer'}`);
+      return;
+    }
+    found.forEach((uri) => { if (uri.fsPath.startsWith(root + path.sep)) found.delete(uri); });
+    const by = new Map<string, vscode.Diagnostic[]>();
+    for (const p of list) {
+      const file = path.isAbsolute(p.file) ? p.file : path.join(root, p.file);
+      by.set(file, [...(by.get(file) ?? []), new vscode.Diagnostic(new vscode.Range(p.line, 0, p.line, 200), p.message, vscode.DiagnosticSeverity.Error)]);
+    }
+    for (const [file, all] of by) found.set(vscode.Uri.file(file), all.map((d) => { d.source = 'winnow policy check'; return d; }));
+  }));
+}
+
+/** The folder of policies that a file lies in: the one that has reap, protect or lib on the way to it, or a file of the tree's own. */
+function policyRoot(file: string): string | undefined {
+  const name = path.basename(file);
+  if (name === 'exceptions.yaml' || name === 'layer.yaml') return path.dirname(file);
+  if (!name.endsWith('.rego')) return undefined;
+  for (let dir = path.dirname(file); dir !== path.dirname(dir); dir = path.dirname(dir)) {
+    if (['reap', 'protect', 'lib'].includes(path.basename(dir))) return path.dirname(dir);
+  }
+  return undefined;
+}

@@ -1,0 +1,76 @@
+// What a person sees of a report: groups, words, one next step. Without vscode.
+import type { Decision, Report } from './sweeper.ts';
+
+export type State = 'goes' | 'waits' | 'after' | 'ask' | 'stays';
+export interface Item { id: string; label: string; kind: string; state: State; why: string; next: string; held: boolean; }
+export interface Group { owner: string; items: Item[]; }
+
+const order: State[] = ['goes', 'after', 'waits', 'ask', 'stays'];
+
+export function stateOf(d: Decision): State {
+  if (d.verdict === 'reap') return 'goes';
+  if (d.after?.length) return 'after';
+  if (d.level) return 'ask';
+  if (d.findings?.length && d.objections?.length && d.objections.every((o) => o.rule === 'protect.seen_once')) return 'waits';
+  return 'stays';
+}
+
+/** The tabs of this window and the terminals of Codev, by owner. */
+export function groups(report: Report, window: string, sweeping: boolean): Group[] {
+  const by = new Map<string, Item[]>();
+  for (const d of report.decisions) {
+    if (d.kind !== 'terminal' && !d.id.startsWith(`tab:vscode/${window}/`)) continue;
+    const owner = d.owner ?? '';
+    by.set(owner, [...(by.get(owner) ?? []), itemOf(d, sweeping)]);
+  }
+  return [...by.entries()].sort(([a], [b]) => a.localeCompare(b)).map(([owner, items]) => ({
+    owner, items: items.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state) || a.label.localeCompare(b.label)),
+  }));
+}
+
+function itemOf(d: Decision, sweeping: boolean): Item {
+  const state = stateOf(d);
+  const held = d.objections?.some((o) => o.rule === 'protect.held') ?? false;
+  const reasons = (state === 'stays' ? d.objections : d.findings) ?? [];
+  const why = state === 'stays' && d.main ? d.main.message : reasons.map((r) => r.message).join('; ') || d.main?.message || 'no rule found a reason';
+  return { id: d.id, label: d.label || d.id, kind: d.kind, state, why, next: nextOf(state, held, sweeping, d), held };
+}
+
+function nextOf(state: State, held: boolean, sweeping: boolean, d: Decision): string {
+  switch (state) {
+    case 'goes': return sweeping ? 'The next sweep closes it.' : 'Run "Winnow: Sweep Now", or turn on winnow.sweep.';
+    case 'after': return `It goes after ${d.after?.join(', ')}.`;
+    case 'waits': return sweeping ? 'A second look closes it.' : 'It needs a second look. Then run "Winnow: Sweep Now".';
+    case 'ask': return `Run winnow cleanup ${d.id} --safe.`;
+    case 'stays': return held ? 'Run "Winnow: Release" to let it go.' : d.main?.next ? `Run ${d.main.next}.` : 'Run "Winnow: Explain" to see what would let it go.';
+  }
+}
+
+export const words: Record<State, string> = { goes: 'goes', after: 'goes after another', waits: 'waits for a second look', ask: 'is for you to decide', stays: 'stays' };
+
+/** The status bar's text, undefined where there is nothing to say, and the same in words for a screen reader. */
+export function status(all: readonly Group[]): { text: string; spoken: string } | undefined {
+  const count = (...s: State[]): number => all.flatMap((g) => g.items).filter((i) => s.includes(i.state)).length;
+  const go = count('goes', 'after'), wait = count('waits');
+  const parts: string[] = [];
+  if (go) parts.push(`${go} would go`);
+  if (wait) parts.push(`${wait} ${wait === 1 ? 'waits' : 'wait'} for a second look`);
+  return parts.length ? { text: `$(trash) Winnow: ${parts.join(', ')}`, spoken: `Winnow: ${parts.join(', ')}` } : undefined;
+}
+
+export interface Problem { file: string; line: number; message: string; }
+
+/** The refusals of winnow policy check --format json. */
+export function problems(text: string): Problem[] {
+  const v = JSON.parse(text) as { problems?: { file?: string; line?: number; problem?: string; fix?: string }[] };
+  return (v.problems ?? []).filter((p) => p.file).map((p) => ({
+    file: p.file ?? '', line: Math.max(0, (p.line ?? 1) - 1), message: [p.problem ?? 'refused', p.fix].filter(Boolean).join(': '),
+  }));
+}
+
+/** The newest act on a terminal tab that can be brought back, of winnow trash --format json. The ids of acts sort by time. */
+export function lastAct(text: string): { act: string; label: string } | undefined {
+  const rows = (JSON.parse(text) as { intent: { id: string; candidate: string; label?: string } }[]).map((r) => r.intent);
+  const last = rows.filter((r) => r.candidate.startsWith('tab:vscode/')).sort((a, b) => (a.id < b.id ? -1 : 1)).at(-1);
+  return last && { act: last.id, label: last.label || last.candidate };
+}
