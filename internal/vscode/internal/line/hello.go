@@ -1,0 +1,75 @@
+package line
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+)
+
+// Protocol is the one that is spoken.
+const Protocol = 1
+
+// MaxFolders is how many folders of one window are read.
+const MaxFolders = 1000
+
+// Hello is what a window says of itself.
+type Hello struct {
+	Protocol  int
+	Extension string
+	Editor    Editor
+	// Window is the id that the window gave itself when it was loaded.
+	Window string
+	// PID is the extension host, which listens on the socket, and StartTicks when that began.
+	PID        int
+	StartTicks uint64
+	// Folders are the real paths of the folders that the window has open. Focused is whether it has the focus of its desktop.
+	Folders   []string
+	Focused   bool
+	challenge string
+}
+
+// Editor is which editor it is.
+type Editor struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+var (
+	windowID  = regexp.MustCompile(`\A[0-9a-f]{8}\z`)
+	challenge = regexp.MustCompile(`\A[0-9a-f]{32}\z`)
+)
+
+// hello asks the window who it is.
+func (c *Conn) hello() error {
+	var h struct {
+		Protocol   *int      `json:"protocol"`
+		Extension  *string   `json:"extension"`
+		Editor     *Editor   `json:"editor"`
+		Window     string    `json:"window"`
+		PID        int       `json:"pid"`
+		StartTicks *uint64   `json:"start_ticks"`
+		Folders    *[]string `json:"folders"`
+		Focused    *bool     `json:"focused"`
+		Challenge  string    `json:"challenge"`
+	}
+	err := c.Ask("hello", map[string]int{"protocol": Protocol}, &h)
+	var no *Refusal
+	switch {
+	case errors.As(err, &no) && no.Code == badRequest: // so a window refuses a protocol that it does not know
+		return fmt.Errorf("%w; it may not know protocol %d: update the editor's Winnow extension or winnow", err, Protocol)
+	case err != nil:
+		return err
+	case h.Protocol != nil && *h.Protocol != Protocol:
+		return fmt.Errorf("it speaks protocol %d, and winnow speaks %d; update the editor's Winnow extension or winnow", *h.Protocol, Protocol)
+	case h.Protocol == nil || h.Extension == nil || h.Editor == nil || h.StartTicks == nil || h.Folders == nil || h.Focused == nil || h.PID <= 0 ||
+		!windowID.MatchString(h.Window) || !challenge.MatchString(h.Challenge):
+		return errors.New("hello: the answer is not one of a window's: a part of it is missing or has another form; see what listens there")
+	case len(*h.Folders) > MaxFolders:
+		return fmt.Errorf("hello: %d folders, more than winnow reads (%d)", len(*h.Folders), MaxFolders)
+	}
+	if err := Texts("hello", append([]string{*h.Extension, h.Editor.Name, h.Editor.Version}, *h.Folders...)...); err != nil {
+		return err
+	}
+	c.Hello = Hello{Protocol, *h.Extension, *h.Editor, h.Window, h.PID, *h.StartTicks, *h.Folders, *h.Focused, h.Challenge}
+	return nil
+}
