@@ -54,9 +54,9 @@ type Options struct {
 // ID is the candidate's id of the tab that source knows as native.
 func ID(source, native string) string { return snapshot.KindTab + ":" + source + "/" + native }
 
-// Sources gives one source a socket, sorted by path, named vscode/ and the socket's file name without its ending; of two with the same name the later
-// ones get a suffix made from their path. A folder of sockets that cannot be trusted is a source that fails. The only error is a socket that is
-// not an absolute path.
+// Sources gives one source a socket, sorted by path, named vscode/ and the socket's file name without its ending. Of two with the same name
+// both get a suffix made from their path, which stays the same at every look. A folder of sockets that cannot be trusted is a source that
+// fails. The only error is a socket that is not an absolute path.
 func Sources(o Options) ([]collectors.Source, error) {
 	o.ProcRoot, o.Log = cmp.Or(o.ProcRoot, "/proc"), cmp.Or(o.Log, hclog.NewNullLogger())
 	var paths []string
@@ -64,31 +64,36 @@ func Sources(o Options) ([]collectors.Source, error) {
 	for _, s := range o.Sockets {
 		switch {
 		case s == auto:
-			for _, dir := range vscode.Folders(o.Env.Get, o.UID) {
-				found, err := vscode.Sockets(dir)
-				if err != nil {
-					out = append(out, collectors.Source{Name: Kind + "/folder " + collectors.Short(dir), Kind: Kind, Path: dir, Reader: collectors.Failing{Err: fmt.Errorf(
-						"look for windows of editors in %s: %w; no window there was asked: let the folder and each one above it belong to this user, and no other user write there", dir, err)}})
-				}
-				paths = append(paths, found...)
-			}
+			found, failed := o.auto()
+			paths, out = append(paths, found...), append(out, failed...)
 		case !filepath.IsAbs(s):
-			return nil, fmt.Errorf("vscode socket %.80q: not an absolute path", s)
+			return nil, fmt.Errorf("vscode socket %.80q: not an absolute path; write auto, or the path of a socket", s)
 		default:
-			paths = append(paths, s)
+			paths = append(paths, filepath.Clean(s))
 		}
 	}
-	taken := map[string]bool{}
 	slices.Sort(paths)
-	for _, path := range collectors.Distinct(paths) {
-		name := Kind + "/" + strings.TrimSuffix(filepath.Base(path), ".sock")
-		if taken[name] {
-			name += "~" + collectors.Short(path)
-		}
-		taken[name] = true
+	name := func(path string) (string, bool) { return strings.TrimSuffix(filepath.Base(path), ".sock"), false }
+	for path, name := range collectors.Names(Kind, "", collectors.Distinct(paths), name) {
 		out = append(out, collectors.Source{Name: name, Kind: Kind, Path: path, Reader: &reader{o, name, path}})
 	}
+	slices.SortFunc(out, func(a, b collectors.Source) int {
+		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Name, b.Name))
+	})
 	return out, nil
+}
+
+// auto finds the sockets of all windows of this user, and gives a failing source for each folder whose sockets cannot be relied on.
+func (o Options) auto() (paths []string, failed []collectors.Source) {
+	for _, dir := range vscode.Folders(o.Env.Get, o.UID) {
+		found, err := vscode.Sockets(dir)
+		if err != nil {
+			failed = append(failed, collectors.Source{Name: Kind + "/folder " + collectors.Short(dir), Kind: Kind, Path: dir, Reader: collectors.Failing{Err: fmt.Errorf(
+				"look for windows of editors in %s: %w; no window there was asked. Let the folder belong to this user, and take from others the right to write there and in the folders above it", dir, err)}})
+		}
+		paths = append(paths, found...)
+	}
+	return paths, failed
 }
 
 // reader reads one window.
@@ -114,10 +119,8 @@ func (r *reader) read(ctx context.Context) (collectors.Part, error) {
 	if err != nil {
 		return collectors.Part{}, failed(err)
 	}
-	// Pids that a window gives mean something only where its own one does.
-	host, err := proc.StatOf(r.ProcRoot, hello.PID)
-	if err != nil || host.Start != hello.StartTicks {
-		return collectors.Part{}, fmt.Errorf("its extension host says that it is pid %d and began at %d, and /proc does not show such a process; its pids say nothing here", hello.PID, hello.StartTicks)
+	if err := r.here(hello); err != nil {
+		return collectors.Part{}, err
 	}
 	var running map[int]proc.Stat
 	if slices.ContainsFunc(all, func(t vscode.Terminal) bool { return t.PID != nil }) {
@@ -133,12 +136,26 @@ func (r *reader) read(ctx context.Context) (collectors.Part, error) {
 		native := strconv.Itoa(t.N)
 		if r.Only == "" || r.Only == native {
 			part.Tabs[ID(r.name, native)] = snapshot.Tab{
-				Source: r.name, ID: native, Label: t.Name, State: t.State(), Focused: new(hello.Focused && t.Active), Editor: r.tab(&hello, t, running),
+				Source: r.name, ID: native, Label: t.Name, State: t.State(hello), Focused: new(t.InFront(hello)), Editor: r.tab(&hello, t, running),
 			}
 		}
 	}
 	r.Log.Debug("window of an editor read", "source", r.name, "tabs", len(all))
 	return part, nil
+}
+
+// here makes sure that the processes of ProcRoot are those that the window counts: the pids that it gives mean something only where its own
+// one does.
+func (r *reader) here(h vscode.Hello) error {
+	host, err := proc.StatOf(r.ProcRoot, h.PID)
+	if err == nil && host.Start != h.StartTicks {
+		err = fmt.Errorf("that process began at %d", host.Start)
+	}
+	if err != nil {
+		return fmt.Errorf("its extension host says that it is pid %d and began at %d, and %s does not show this: %w; its pids say nothing here. Run winnow where the editor's processes run",
+			h.PID, h.StartTicks, r.ProcRoot, err)
+	}
+	return nil
 }
 
 // failed gives an error of a conversation its meaning for a source.
@@ -155,11 +172,11 @@ func failed(err error) error {
 // tab is what the window says of a tab, and which processes were started in it.
 func (r *reader) tab(h *vscode.Hello, t *vscode.Terminal, running map[int]proc.Stat) *snapshot.EditorTab {
 	out := &snapshot.EditorTab{
-		Window: h.Window, Folders: slices.Concat([]string{}, h.Folders), Name: t.Name, CreationName: t.CreationName, Shape: t.Shape, Program: t.Program,
+		Window: h.Window, Folders: append([]string{}, h.Folders...), Name: t.Name, CreationName: t.CreationName, Shape: t.Shape, Program: t.Program,
 		PID: t.PID, StartTicks: t.StartTicks, ExitCode: t.ExitCode, Typed: t.Typed, Active: &t.Active, OpenedAt: new(t.OpenedAt.UTC()), Error: new(""),
 	}
 	if t.Markers != nil {
-		out.Markers = slices.Concat([]string{}, *t.Markers)
+		out.Markers = append([]string{}, *t.Markers...)
 	}
 	if t.ShownAt != nil {
 		out.ShownAt = new(t.ShownAt.UTC())
@@ -175,15 +192,18 @@ func (r *reader) tab(h *vscode.Hello, t *vscode.Terminal, running map[int]proc.S
 	return out
 }
 
-// session are the processes of the session that pid leads or led, itself left out. Nil is unknown: pid lives, and when the tab's own process began is not
-// known. The kernel gives a number to another process only when no session has it any more (alloc_pid), so that then nothing of the session is left.
+// session are the processes of the session that pid leads or led, itself left out. Nil is unknown: pid lives, and when the tab's own process
+// began is not known; or processes of others are hidden, of which some may have been started in the tab. The kernel gives a number to another
+// process only when no session has it any more (free_pid is reached when no task uses it in any way), so that then nothing of the session is left.
 func session(pid int, ticks *uint64, running map[int]proc.Stat) []snapshot.EditorProc {
-	out := []snapshot.EditorProc{}
-	if leader, lives := running[pid]; lives && ticks == nil {
+	leader, lives := running[pid]
+	switch {
+	case proc.Hidden(running) != nil, lives && ticks == nil:
 		return nil
-	} else if lives && leader.Start != *ticks {
-		return out
+	case lives && leader.Start != *ticks:
+		return []snapshot.EditorProc{}
 	}
+	out := []snapshot.EditorProc{}
 	for _, id := range slices.Sorted(maps.Keys(running)) {
 		if p := running[id]; p.Session == pid && id != pid && !p.Gone() {
 			out = append(out, snapshot.EditorProc{PID: id, Name: p.Comm})

@@ -1,0 +1,144 @@
+package vscode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"winnow/actuators"
+	"winnow/actuators/panes"
+	"winnow/engine/decision"
+	"winnow/internal/proc"
+	"winnow/internal/vscode"
+	change "winnow/internal/vscode/act"
+)
+
+// Act implements actuators.Held. The tab is read once more, must be the very same, and its window is asked to close it in the same
+// conversation. From then on it goes on to the end although ctx ends.
+func (h *held) Act(ctx context.Context, in decision.Intent) decision.Outcome {
+	h.Step(StepCheck)
+	last := in.Identity.Editor
+	if err := h.asHeld(in, last); err != nil {
+		return actuators.OutcomeOf(err)
+	}
+	h.id = *last
+	asked := false
+	err := change.CloseTab(context.WithoutCancel(ctx), h.window(last), last.N, func(hello vscode.Hello, t *vscode.Terminal) error {
+		if err := h.may(ctx, hello, t); err != nil {
+			return err
+		}
+		h.Step(StepClose)
+		asked = true
+		return nil
+	})
+	if out, untouched := h.untouched(err, asked); untouched {
+		return out
+	}
+	if err != nil {
+		h.Log.Warn("ask the window of an editor to close a tab", "tab", last.N, "error", err)
+	}
+	h.Step(StepReadBack)
+	return h.readBack(context.WithoutCancel(ctx), in)
+}
+
+// asHeld refuses where the last judgement was about another window, tab or process than the one that is held.
+func (h *held) asHeld(in decision.Intent, last *decision.Editor) error {
+	if err := admissible(h.plan.Act, in.Candidate, last); err != nil {
+		return err
+	}
+	is, was := last, &h.id
+	if is.Socket != was.Socket || is.Window != was.Window || is.ServerPID != was.ServerPID || is.ServerTicks != was.ServerTicks || is.N != was.N ||
+		is.Shape != was.Shape || is.PID != was.PID || is.StartTicks != was.StartTicks {
+		return actuators.Changed("%s is another tab than the one that is held; it was left untouched", called(is))
+	}
+	return nil
+}
+
+// may refuses a tab that is not the one that was judged, or whose process lives.
+func (h *held) may(ctx context.Context, hello vscode.Hello, t *vscode.Terminal) error {
+	if err := same(&h.id, hello, t); err != nil {
+		return err
+	}
+	if err := h.ended(&h.id); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: the sweep was ended before (%w); it was left untouched", called(&h.id), context.Cause(ctx))
+	}
+	return nil
+}
+
+// untouched gives the outcome where the window positively did not close the tab.
+func (h *held) untouched(err error, asked bool) (decision.Outcome, bool) {
+	var why error
+	switch code := vscode.Code(err); {
+	case err == nil:
+		return decision.Outcome{}, false
+	case errors.Is(err, vscode.ErrNotSent):
+		why = unread(&h.id, err)
+	case !asked:
+		why = err
+	case code == change.NotFound:
+		why = actuators.Gone("%s was gone when it was to be closed", called(&h.id))
+	case code == change.Changed:
+		why = actuators.Changed("%s: %w; it was left untouched, and the next sweep looks again", called(&h.id), err)
+	case code != "" && code != change.Failed:
+		why = actuators.Refused("%s: %w; it was left untouched", called(&h.id), err)
+	default:
+		return decision.Outcome{}, false
+	}
+	return actuators.OutcomeOf(why), true
+}
+
+// readBack looks, in conversations of its own, until the window positively has the tab no more.
+func (h *held) readBack(ctx context.Context, in decision.Intent) decision.Outcome {
+	deadline := time.Now().Add(h.settles)
+	for {
+		there, err := h.there(ctx, &h.id)
+		vanished := errors.Is(err, vscode.ErrNoServer) || errors.Is(err, vscode.ErrAnother)
+		switch late := time.Now().After(deadline); {
+		case err == nil && !there:
+			h.undone = false
+			return decision.Outcome{Outcome: decision.Done, Detail: called(&h.id) + " is closed; " + h.left(), RestoreUntil: panes.KeptUntil(h.Trash, in)}
+		case vanished || late && err != nil:
+			h.undone = false
+			return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: panes.KeptUntil(h.Trash, in), Detail: fmt.Sprintf(
+				"%s was asked to close, and whether it is gone is not known: %v; no process was touched, and the next sweep looks again", called(&h.id), err)}
+		case late:
+			return decision.Outcome{Outcome: decision.Failed, Detail: called(&h.id) +
+				" was asked to close, and the window still shows it; no process was touched, and the next sweep tries again. If it stays, close it by hand"}
+		}
+		time.Sleep(settlePause)
+	}
+}
+
+// left says what became of the processes that were started in the tab and lived when it was judged.
+func (h *held) left() string {
+	if len(h.id.Left) == 0 {
+		return "no process that was started in it was left"
+	}
+	var live, ended, unknown []string
+	for _, m := range h.id.Left {
+		name := fmt.Sprintf("%s (%d)", m.Name, m.PID)
+		switch lives, err := proc.Alive(h.ProcRoot, m.PID, m.StartTicks); {
+		case err != nil:
+			unknown = append(unknown, name)
+		case lives:
+			live = append(live, name)
+		default:
+			ended = append(ended, name)
+		}
+	}
+	var out []string
+	for _, part := range []struct {
+		of   []string
+		says string
+	}{{live, "still live, and each is judged as a process of its own"}, {ended, "have ended since"}, {unknown, "may still live: that could not be read"}} {
+		if len(part.of) > 0 {
+			out = append(out, fmt.Sprintf("%s: %s", part.says, strings.Join(part.of, ", ")))
+		}
+	}
+	return "of the processes that were started in it, " + strings.Join(out, "; ")
+}
