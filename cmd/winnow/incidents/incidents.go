@@ -173,8 +173,8 @@ func remembered(s, changed *snapshot.Snapshot, seen map[string]Seen) map[string]
 		for id := range s.Sessions {
 			seen[id] = Seen{Rule: "reap.sessions.husk", Ago: 60}
 		}
-		for id := range s.Tabs {
-			seen[id] = Seen{Rule: "reap.tabs.husk", Ago: 60}
+		for id, of := range s.Tabs {
+			seen[id] = Seen{Rule: tabRule(&of), Ago: 60}
 		}
 		for id, of := range s.Terminals {
 			seen[id] = Seen{Rule: terminalRule(&of), Ago: 60}
@@ -231,6 +231,17 @@ func processRule(p *snapshot.Process) string {
 		return "reap.processes.runaway"
 	}
 	return "reap.processes.orphan"
+}
+
+// tabRule is the reason that there may be to close a tab, by what it is.
+func tabRule(t *snapshot.Tab) string {
+	switch {
+	case t.Editor == nil:
+		return "reap.tabs.husk"
+	case t.Editor.Shape == "pty":
+		return "reap.tabs.ownerless"
+	}
+	return "reap.tabs.ended"
 }
 
 // terminalRule is the reason that there may be to close a terminal, by what it is.

@@ -50,6 +50,7 @@ var weights = []weight{
 	{rule: "protect.nested", when: both(stated, worked), group: "hold another repository or a mount"},
 	{rule: "protect.workspace", when: stated, group: "needed by their workspace"},
 	{rule: "protect.untried", when: stated, group: "of an untried herdr protocol"},
+	{rule: "protect.shown", when: stated, group: "waiting for what they show"},
 	{rule: own},
 	{rule: decision.PolicyError, group: "without an answer of the policies"},
 	{rule: decision.RuleUnknown, group: "not fully known"},

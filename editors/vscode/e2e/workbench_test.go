@@ -84,17 +84,17 @@ func newBench(t *testing.T, s settings) *bench {
 		_ = os.RemoveAll(dir)
 	})
 	b := &bench{t: t, dir: dir, cache: cache, control: filepath.Join(dir, "c")}
-	for _, name := range []string{"c", "run", "home", "state", "config/winnow", "data/User", "data/Machine", "ext", "profile", "tmp"} {
+	for _, name := range []string{"bin", "c", "run", "home", "state", "config/winnow", "data/User", "data/Machine", "ext", "profile", "tmp"} {
 		must.Do(t, os.MkdirAll(filepath.Join(dir, name), 0o700))
 	}
 	b.tower = tower.Start(t, tower.Options{})
 	winnow := must.Get(program())(t)
 	b.env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
-		return slices.Contains([]string{"HOME", "TMUX", "TMUX_PANE", "TMPDIR", "PORT", "PASSWORD"}, name) || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "VSCODE_") || strings.HasPrefix(name, "WINNOW_")
+		return slices.Contains([]string{"HOME", "PATH", "TMUX", "TMUX_PANE", "TMPDIR", "PORT", "PASSWORD"}, name) || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "VSCODE_") || strings.HasPrefix(name, "WINNOW_")
 	}), "HOME="+filepath.Join(dir, "home"), "XDG_RUNTIME_DIR="+filepath.Join(dir, "run"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
 		"XDG_STATE_HOME="+filepath.Join(dir, "state"), "TMPDIR="+filepath.Join(dir, "tmp"), "WINNOW_E2E_CONTROL="+b.control, "SHELL=/bin/bash",
-		"SHELLPER_SOCKET_DIR="+b.tower.SocketDir())
+		"SHELLPER_SOCKET_DIR="+b.tower.SocketDir(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
 	b.configure()
 	// What names a program is a setting of the machine.
 	b.settings("Machine", map[string]any{"winnow.path": winnow, "winnow.sweep": s.sweep, "winnow.every": 5})
@@ -311,7 +311,7 @@ func (w *window) closes(name string) {
 	w.t.Helper()
 	if !wait.Until(patience, func() bool { return !w.has(name) }) {
 		verdict, said := w.decision(name)
-		out, _ := w.winnow("history", "--since", "1h")
+		out, _ := w.winnow("sweep", "--apply", "--kind", "tab,terminal", "--all", "--log-level", "debug")
 		w.t.Fatalf("%q is still there after %v; it is to %s:\n%s\n%s", name, patience, verdict, said, out)
 	}
 }
@@ -412,6 +412,7 @@ func (w *window) worktree(id string) string {
 func (w *window) cleanUp(id string, s tower.TerminalState) {
 	must.Do(w.t, os.RemoveAll(w.worktree(id)))
 	w.tower.RemoveBuilder(w.folder, id)
+	w.tower.Expect("DELETE", "/api/terminals/"+s.ID) // what is left of the terminal at the Tower may go too
 	w.tower.Exit(s.ID, 0)
 	w.tower.Exec("DELETE FROM terminal_sessions WHERE id = ?", s.ID)
 }
@@ -420,3 +421,15 @@ func alive(pid int) bool {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && !strings.Contains(string(text), ") Z ")
 }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+func number(t *testing.T, path string) int {
+	t.Helper()
+	return must.Get(strconv.Atoi(strings.TrimSpace(string(must.Get(os.ReadFile(path))(t)))))(t)
+}
+
+func (b *bench) program() string { return must.Get(program())(b.t) }

@@ -1,0 +1,171 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"winnow/testkit/must"
+)
+
+// TestWindowsComeAndGo has two windows, one that is loaded anew, one whose extension host is killed, and a Tower that goes down and comes back.
+func TestWindowsComeAndGo(t *testing.T) {
+	b := newBench(t, settings{sweep: true})
+	one, two := b.open(b.workspace("one")), b.open(b.workspace("two"))
+	b.eventually("both windows are served", func() bool { return len(b.sockets()) == 2 })
+	one.ask(map[string]any{"call": "shell", "name": "Claude Code"}) // an agent's, by its name, and alive
+	s := two.builder(builder, tab)
+	one.eventually("the shell runs", func() bool { return one.pid("Claude Code") > 0 })
+	shell := one.pid("Claude Code")
+
+	before := b.sockets()
+	b.driver.call(map[string]any{"call": "reload", "window": one.name})
+	b.eventually("the window that was loaded anew is served under another name", func() bool {
+		now := b.sockets()
+		return len(now) == 2 && !slices.Equal(now, before) && one.answers()
+	})
+	one.stays(6*time.Second, "Claude Code")
+	if !alive(shell) || one.pid("Claude Code") != shell {
+		t.Errorf("pid %d is not the shell of before any more: %d", shell, one.pid("Claude Code"))
+	}
+
+	b.tower.Down()
+	two.cleanUp(builder, s)
+	two.stays(8*time.Second, tab)
+	b.tower.Up()
+	two.closes(tab)
+
+	again := two.builder("builder-pir-884", "Codev: builder-pir-884")
+	host := int(two.ask(map[string]any{"call": "host"}).(float64))
+	must.Do(t, syscall.Kill(host, syscall.SIGKILL))
+	two.cleanUp("builder-pir-884", again)
+	b.eventually("the window of a killed extension host says nothing", func() bool {
+		out, _ := b.winnow("sweep", "--apply", "--format", "json", "--kind", "tab,terminal", "--log-level", "off")
+		return !strings.Contains(out, `"label": "Codev: builder-pir-884"`)
+	})
+	one.stays(3*time.Second, "Claude Code")
+	if !alive(shell) {
+		t.Error("the shell of the other window was ended")
+	}
+}
+
+// agent is a program that goes by an agent's name, starts what outlives it, and ends when the file goes is there.
+const agent = `#!/bin/bash
+nohup sleep 300 >/dev/null 2>&1 &
+echo $! > "$1/nohup"
+setsid sleep 300 >/dev/null 2>&1 < /dev/null &
+echo $! > "$1/setsid"
+while [ ! -e "$1/goes" ]; do sleep 0.2; done
+exit 1
+`
+
+// TestAnAgentsTabCloses has an agent end in a task, whose tab an editor leaves open, and a person's shell beside it.
+func TestAnAgentsTabCloses(t *testing.T) {
+	b := newBench(t, settings{sweep: true})
+	w := b.open(b.workspace("acme"))
+	program := filepath.Join(b.dir, "bin", "claude")
+	must.Do(t, os.WriteFile(program, []byte(agent), 0o700))
+	w.ask(map[string]any{"call": "shell", "name": "mine"})
+	w.ask(map[string]any{"call": "task", "name": "review", "command": program, "args": []string{b.dir}})
+	w.eventually("the agent runs", func() bool { return w.pid("review") > 0 && exists(filepath.Join(b.dir, "setsid")) })
+	children := []int{number(t, filepath.Join(b.dir, "nohup")), number(t, filepath.Join(b.dir, "setsid"))}
+	t.Cleanup(func() {
+		for _, pid := range children {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	w.ask(map[string]any{"call": "show", "name": "mine"})
+	w.stays(8*time.Second, "review", "mine")
+	must.Do(t, os.WriteFile(filepath.Join(b.dir, "goes"), nil, 0o600))
+	w.eventually("the status bar says what would go", func() bool { return strings.Contains(w.labels(".statusbar-item a"), "Winnow") })
+	w.closes("review")
+	for _, pid := range children {
+		if !alive(pid) {
+			t.Errorf("pid %d, which outlives its terminal, was ended", pid)
+		}
+	}
+	w.stays(3*time.Second, "mine")
+
+	out, _ := b.winnow("trash", "--format", "text")
+	if !strings.Contains(out, "review") {
+		t.Fatalf("the tab is not in the trash:\n%s", out)
+	}
+	w.palette("Winnow: Restore the Last Terminal")
+	w.eventually("a terminal of that name is open again", func() bool { return w.has("review") })
+}
+
+// TestWhatAPersonSees drives the view by keyboard, and takes pictures in three themes.
+func TestWhatAPersonSees(t *testing.T) {
+	b := newBench(t, settings{sweep: false})
+	w := b.open(b.workspace("acme"))
+	w.builder(builder, tab)
+	w.palette("Winnow: Focus on Terminals View")
+	w.eventually("the view says why the tab stays", func() bool {
+		return strings.Contains(w.labels(".monaco-list-row"), "its builder "+builder+" is on record")
+	})
+	for name, theme := range map[string]string{"light": "Default Light Modern", "dark": "Default Dark Modern", "high-contrast": "Default High Contrast"} {
+		b.settings("User", map[string]any{"workbench.colorTheme": theme, "security.workspace.trust.enabled": false, "workbench.startupEditor": "none", "chat.disableAIFeatures": true})
+		time.Sleep(2 * time.Second)
+		w.shot("view-" + name)
+	}
+	w.palette("Winnow: Explain Why")
+	time.Sleep(time.Second)
+	w.driver.call(map[string]any{"call": "key", "window": w.name, "key": "Enter"})
+	w.eventually("a read-only document explains it", func() bool {
+		for _, v := range w.ask(map[string]any{"call": "documents"}).([]any) {
+			if d := v.(map[string]any); d["scheme"] == "winnow" && strings.Contains(d["text"].(string), "is on record") {
+				return true
+			}
+		}
+		return false
+	})
+	w.shot("explain")
+}
+
+// TestPoliciesAreCheckedOnSave shows a refusal where it stands, and takes it away when it is mended.
+func TestPoliciesAreCheckedOnSave(t *testing.T) {
+	b := newBench(t, settings{sweep: false})
+	dir := b.workspace("policies")
+	file := filepath.Join(dir, "reap/tabs/mine/mine.rego")
+	must.Do(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	must.Do(t, os.WriteFile(file, []byte("package policies.reap.tabs.mine\n"), 0o644))
+	w := b.open(dir)
+	ours := func() (out []string) {
+		for _, v := range w.ask(map[string]any{"call": "diagnostics"}).([]any) {
+			if d := v.(map[string]any); d["source"] == "winnow policy check" && d["file"] == file {
+				out = append(out, d["message"].(string))
+			}
+		}
+		return out
+	}
+	w.ask(map[string]any{"call": "editDocument", "file": file, "text": "package policies.reap.tabs.mine\n\nin_scope if not input.tab.focused\n"})
+	w.eventually("the refusal is shown", func() bool { return strings.Contains(strings.Join(ours(), "\n"), "not in a rule that reaps") })
+	w.ask(map[string]any{"call": "editDocument", "file": file, "text": good})
+	w.eventually("the refusal is gone", func() bool { return len(ours()) == 0 })
+}
+
+const good = `# METADATA
+# title: Mine
+# description: Tabs of mine.
+# custom:
+#   candidates: [helper_labels]
+package policies.reap.tabs.mine
+
+# METADATA
+# title: In scope
+# description: A tab that is called so.
+in_scope if input.tab.label == "mine"
+
+# METADATA
+# title: Mine
+# description: It is called so.
+findings contains {
+	"rule": "reap.tabs.mine",
+	"message": "it is mine",
+	"evidence": {},
+} if in_scope
+`
