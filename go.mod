@@ -2,6 +2,9 @@ module winnow
 
 go 1.26.0
 
+// What npm puts there is not ours, and has Go files too.
+ignore ./editors/vscode/node_modules
+
 require (
 	charm.land/bubbletea/v2 v2.1.1
 	github.com/agnivade/levenshtein v1.2.2

@@ -360,14 +360,19 @@ func (b *bench) sockets() []string {
 	return must.Get(filepath.Glob(filepath.Join(b.dir, "run/winnow/editors/*.sock")))(b.t)
 }
 
-// winnow runs the program as a person in a terminal would.
+// winnow runs the program as a person in a terminal would, and gives what it prints and its exit code. Errors and the log are shown when the test fails.
 func (b *bench) winnow(args ...string) (string, int) {
 	b.t.Helper()
 	cmd := exec.CommandContext(wait.Within(b.t, patience), must.Get(program())(b.t), args...)
 	cmd.Env, cmd.Dir = b.env, b.dir
-	out, err := cmd.CombinedOutput()
-	if err != nil && cmd.ProcessState == nil {
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if cmd.ProcessState == nil {
 		b.t.Fatalf("winnow %v: %v", args, err)
+	}
+	if errs.Len() > 0 {
+		b.t.Logf("winnow %v: %s", args, errs.String())
 	}
 	return string(out), cmd.ProcessState.ExitCode()
 }
