@@ -28,6 +28,7 @@ func TestWindowsComeAndGo(t *testing.T) {
 		now := b.sockets()
 		return len(now) == 2 && !slices.Equal(now, before) && one.answers()
 	})
+	one.eventually("the editor shows the shell again", func() bool { return one.pid("Claude Code") == shell })
 	one.stays(6*time.Second, "Claude Code")
 	if !alive(shell) || one.pid("Claude Code") != shell {
 		t.Errorf("pid %d is not the shell of before any more: %d", shell, one.pid("Claude Code"))
@@ -81,7 +82,6 @@ func TestAnAgentsTabCloses(t *testing.T) {
 	w.ask(map[string]any{"call": "show", "name": "mine"})
 	w.stays(8*time.Second, "review", "mine")
 	must.Do(t, os.WriteFile(filepath.Join(b.dir, "goes"), nil, 0o600))
-	w.eventually("the status bar says what would go", func() bool { return strings.Contains(w.labels(".statusbar-item a"), "Winnow") })
 	w.closes("review")
 	for _, pid := range children {
 		if !alive(pid) {
@@ -102,17 +102,22 @@ func TestAnAgentsTabCloses(t *testing.T) {
 func TestWhatAPersonSees(t *testing.T) {
 	b := newBench(t, settings{sweep: false})
 	w := b.open(b.workspace("acme"))
+	dead := w.builder("builder-pir-884", "Codev: builder-pir-884")
+	w.cleanUp("builder-pir-884", dead)
 	w.builder(builder, tab)
+	w.eventually("the status bar says that a tab waits", func() bool { return strings.Contains(w.labels(".statusbar-item"), "Winnow: 1 waits for a second look") })
 	w.palette("Winnow: Focus on Terminals View")
 	w.eventually("the view says why the tab stays", func() bool {
 		return strings.Contains(w.labels(".monaco-list-row"), "its builder "+builder+" is on record")
 	})
-	for name, theme := range map[string]string{"light": "Default Light Modern", "dark": "Default Dark Modern", "high-contrast": "Default High Contrast"} {
-		b.settings("User", map[string]any{"workbench.colorTheme": theme, "security.workspace.trust.enabled": false, "workbench.startupEditor": "none", "chat.disableAIFeatures": true})
+	for name, theme := range map[string]string{"light": "Default Light+", "dark": "Default Dark+", "high-contrast": "Default High Contrast"} {
+		w.ask(map[string]any{"call": "setting", "name": "workbench.colorTheme", "value": theme})
 		time.Sleep(2 * time.Second)
 		w.shot("view-" + name)
 	}
 	w.palette("Winnow: Explain Why")
+	time.Sleep(time.Second)
+	w.driver.call(map[string]any{"call": "type", "window": w.name, "text": "Codev"})
 	time.Sleep(time.Second)
 	w.driver.call(map[string]any{"call": "key", "window": w.name, "key": "Enter"})
 	w.eventually("a read-only document explains it", func() bool {

@@ -185,14 +185,16 @@ export class Terminals<T extends Tab> {
     for (const key of ['name', 'shape', 'creation_name', 'pid', 'start_ticks'] as const) {
       if (now[key] !== want[key]) throw new Refusal('changed', `its ${key} is another one now; it was left untouched`);
     }
+    let timer: NodeJS.Timeout | undefined;
     const gone = new Promise<boolean>((resolve) => {
       this.closing.set(k.tab as T, () => resolve(true));
-      setTimeout(() => resolve(!this.known.has(k.tab as T)), closesWithin).unref?.();
+      timer = setTimeout(() => resolve(!this.known.has(k.tab as T)), closesWithin);
     });
     try {
       k.tab.dispose();
       return { gone: await gone };
     } finally {
+      clearTimeout(timer);
       this.closing.delete(k.tab as T);
     }
   }

@@ -43,6 +43,7 @@ const calls = {
     await vscode.workspace.applyEdit(edit);
     await doc.save();
   },
+  setting: ({ name, value }) => vscode.workspace.getConfiguration().update(name, value, vscode.ConfigurationTarget.Global),
   host: () => process.pid,
 };
 

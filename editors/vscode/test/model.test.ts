@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { test } from 'node:test';
+import { groups, lastAct, problems, stateOf, status } from '../src/model.ts';
+import { runner, Schedule, sweep, sweepArgs, type Decision, type Ran, type Report } from '../src/sweeper.ts';
+
+const d = (id: string, more: Partial<Decision> = {}): Decision => ({ id, kind: id.startsWith('terminal') ? 'terminal' : 'tab', verdict: 'spare', owner: '/w', label: id, ...more });
+const found = [{ rule: 'reap.tabs.ended', message: 'its process (1) has ended' }];
+const report: Report = {
+  decisions: [
+    d('tab:vscode/aaaaaaaa/1', { verdict: 'reap', findings: found }),
+    d('tab:vscode/aaaaaaaa/2', { findings: found, objections: [{ rule: 'protect.seen_once', message: 'it needs a second look' }] }),
+    d('tab:vscode/aaaaaaaa/3', { objections: [{ rule: 'protect.live', message: 'its process (7) lives' }], main: { group: 'in use', message: 'its process (7) lives', next: '' } }),
+    d('tab:vscode/aaaaaaaa/4', { findings: found, objections: [{ rule: 'protect.shown', message: 'x' }], after: ['terminal:codev/d/1'] }),
+    d('tab:vscode/aaaaaaaa/5', { objections: [{ rule: 'protect.held', message: 'somebody holds it' }] }),
+    d('tab:vscode/aaaaaaaa/6', { findings: found, level: 'ask' }),
+    d('tab:vscode/bbbbbbbb/1', { verdict: 'reap', findings: found }),
+    d('tab:herdr/default/w1:t3', { verdict: 'reap', findings: found }),
+    d('terminal:codev/d/1', { verdict: 'reap', findings: found, owner: '' }),
+  ],
+};
+
+test('a window shows its own tabs and the terminals of Codev, each with a reason and a next step', () => {
+  const all = groups(report, 'aaaaaaaa', true);
+  assert.deepEqual(all.map((g) => [g.owner, g.items.map((i) => `${i.id.split('/').at(-1)} ${i.state}`)]), [
+    ['', ['1 goes']], ['/w', ['1 goes', '4 after', '2 waits', '6 ask', '3 stays', '5 stays']],
+  ]);
+  const items = all.flatMap((g) => g.items);
+  assert.ok(items.every((i) => i.why && i.next));
+  assert.equal(items.find((i) => i.held)?.next, 'Run "Winnow: Release" to let it go.');
+  assert.deepEqual(status(all), { text: '$(trash) Winnow: 3 would go, 1 waits for a second look', spoken: 'Winnow: 3 would go, 1 waits for a second look' });
+});
+
+test('there is nothing to say of what stays', () => {
+  assert.equal(status(groups({ decisions: [d('tab:vscode/aaaaaaaa/3', { objections: [{ rule: 'protect.live', message: 'x' }] })] }, 'aaaaaaaa', false)), undefined);
+  assert.equal(stateOf(d('x', { findings: found, objections: [{ rule: 'protect.seen_once', message: '' }, { rule: 'protect.live', message: '' }] })), 'stays');
+});
+
+const ran = (r: Partial<Ran>): (() => Promise<Ran>) => async () => ({ code: 0, stdout: '', stderr: '', missing: false, late: false, ...r });
+
+test('a report counts with any exit code, and a failure is said', async () => {
+  for (const code of [0, 3, 5]) assert.equal((await sweep(ran({ code, stdout: JSON.stringify(report) }), false)).kind, 'report');
+  assert.deepEqual(await sweep(ran({ code: 2, stderr: 'unknown key\n' }), false), { kind: 'failed', why: 'unknown key' });
+  assert.deepEqual(await sweep(ran({ code: 1, stdout: '{"decisions":' }), false), { kind: 'failed', why: 'winnow ended with 1 and gave no report' });
+  assert.equal((await sweep(ran({ missing: true, code: 1 }), false)).kind, 'missing');
+  assert.equal((await sweep(ran({ late: true, code: 1 }), true)).kind, 'failed');
+  assert.ok(!sweepArgs(false).includes('--apply') && sweepArgs(true).includes('--apply'));
+});
+
+test('the program runs without a shell, at home, and one that is not there is missing', async (t) => {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'wr'));
+  t.after(() => fs.rmSync(dir, { recursive: true }));
+  const file = path.join(dir, 'winnow');
+  fs.writeFileSync(file, '#!/bin/sh\npwd\necho "$1"\necho bad >&2\nexit 3\n', { mode: 0o755 });
+  assert.deepEqual(await runner(() => file)(['$(id)']), { code: 3, stdout: `${fs.realpathSync(os.homedir())}\n$(id)\n`, stderr: 'bad\n', missing: false, late: false });
+  assert.equal((await runner(() => path.join(dir, 'none'))([])).missing, true);
+  fs.writeFileSync(file, '#!/bin/sh\nexec sleep 60\n', { mode: 0o755 });
+  assert.equal((await runner(() => file, 100)([])).late, true);
+});
+
+test('sweeps come one at a time, after a burst of events, and at intervals only when they apply', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout', 'setInterval'] });
+  const done: boolean[] = [];
+  let release = (): void => {};
+  const timing = { apply: false, everyMs: 30_000 };
+  const s = new Schedule(() => timing, async (apply) => { done.push(apply); await new Promise<void>((resolve) => { release = resolve; }); });
+  const settle = async (): Promise<void> => { release(); await new Promise((resolve) => setImmediate(resolve)); };
+  s.start();
+  s.soon();
+  t.mock.timers.tick(1999);
+  assert.deepEqual(done, []);
+  t.mock.timers.tick(1);
+  assert.deepEqual(done, [false]);
+  void s.now(true);
+  assert.deepEqual(done, [false], 'one is under way');
+  await settle();
+  t.mock.timers.tick(2000);
+  assert.equal(done.length, 2, 'what came meanwhile is looked at after it');
+  await settle();
+  t.mock.timers.tick(120_000);
+  assert.equal(done.length, 2, 'no interval while it may not apply');
+  timing.apply = true;
+  s.restart();
+  t.mock.timers.tick(30_000);
+  assert.deepEqual(done.slice(2), [true]);
+  await settle();
+  s.stop();
+  s.soon();
+  t.mock.timers.tick(120_000);
+  assert.equal(done.length, 3);
+});
+
+test('refusals of policies stand where they are', () => {
+  assert.deepEqual(problems(JSON.stringify({ problems: [{ file: '/p/a.rego', line: 3, problem: 'not in a rule that reaps', fix: 'say it positively' }, { problem: 'no file' }] })),
+    [{ file: '/p/a.rego', line: 2, message: 'not in a rule that reaps: say it positively' }]);
+});
+
+test('the last tab that was closed is the one that is brought back', () => {
+  const row = (id: string, candidate: string): object => ({ intent: { id, candidate, label: `l${id}` } });
+  assert.deepEqual(lastAct(JSON.stringify([row('01B', 'tab:vscode/a/1'), row('01C', 'dir:/w'), row('01A', 'tab:vscode/a/2')])), { act: '01B', label: 'l01B' });
+  assert.equal(lastAct('[]'), undefined);
+});
