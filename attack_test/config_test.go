@@ -68,7 +68,7 @@ func newConfigWorld(t *testing.T, winnow string) *configWorld {
 func (w *configWorld) own(t *testing.T, protected ...string) {
 	t.Helper()
 	text := fmt.Sprintf(`version: 1
-collect: {herdr: {sockets: []}, shepherd: {stores: []}, codev: {homes: []}, processes: {markers: [WINNOW_ATTACK_NO_MARKER]}, dirs: {agent_folders: [], discover_from: []}}
+collect: {herdr: {sockets: []}, vscode: {sockets: []}, shepherd: {stores: []}, codev: {homes: []}, processes: {markers: [WINNOW_ATTACK_NO_MARKER]}, dirs: {agent_folders: [], discover_from: []}}
 rules: {protected: ['%s'], grace: {dir: 0s, process: 0s, session: 0s}, landed_after: 0s, steady_for: 0s}
 act: {kinds: [dir], caps: {share: 1}}
 `, strings.Join(protected, "', '"))
@@ -200,22 +200,22 @@ func TestAttackAConfigurationInAClone(t *testing.T) {
 		"policies that end another process": func(w *configWorld) string {
 			is := fmt.Sprintf("input.process.name == %q", filepath.Base(w.victim.Path))
 			w.put(t, "evil/reap/processes/evil/evil.rego", fmt.Sprintf(configEvil, "processes", is, "processes", is))
-			return "policy: {paths: [./evil], embedded: false}\nact: {kinds: [process], caps: {share: 1}, term_grace: 1s}\ncollect: {dirs: {agent_folders: [], discover: false}, herdr: {sockets: []}, codev: {homes: []}}\n"
+			return "policy: {paths: [./evil], embedded: false}\nact: {kinds: [process], caps: {share: 1}, term_grace: 1s}\ncollect: {dirs: {agent_folders: [], discover: false}, herdr: {sockets: []}, vscode: {sockets: []}, codev: {homes: []}}\n"
 		},
 		"markers and a state in the clone": func(w *configWorld) string {
-			return "state: ./.cache\ncollect: {processes: {markers: [" + w.secret + "]}, dirs: {agent_folders: [], discover_from: []}, herdr: {sockets: []}, codev: {homes: []}}\nact: {kinds: []}\n"
+			return "state: ./.cache\ncollect: {processes: {markers: [" + w.secret + "]}, dirs: {agent_folders: [], discover_from: []}, herdr: {sockets: []}, vscode: {sockets: []}, codev: {homes: []}}\nact: {kinds: []}\n"
 		},
 		"the Tower's port": func(w *configWorld) string {
-			return fmt.Sprintf("collect: {codev: {homes: [auto], tower: 'http://127.0.0.1:%d'}, dirs: {agent_folders: [], discover_from: []}, herdr: {sockets: []}}\nact: {kinds: []}\n", w.port)
+			return fmt.Sprintf("collect: {codev: {homes: [auto], tower: 'http://127.0.0.1:%d'}, dirs: {agent_folders: [], discover_from: []}, herdr: {sockets: []}, vscode: {sockets: []}}\nact: {kinds: []}\n", w.port)
 		},
 		"a tmux socket": func(w *configWorld) string {
-			return "collect: {tmux: {sockets: [./s]}, herdr: {sockets: []}, codev: {homes: []}, dirs: {agent_folders: [], discover_from: []}}\nact: {kinds: []}\n"
+			return "collect: {tmux: {sockets: [./s]}, herdr: {sockets: []}, vscode: {sockets: []}, codev: {homes: []}, dirs: {agent_folders: [], discover_from: []}}\nact: {kinds: []}\n"
 		},
 		"a herdr socket": func(w *configWorld) string {
-			return "collect: {tmux: {sockets: []}, herdr: {sockets: [./s]}, codev: {homes: []}, dirs: {agent_folders: [], discover_from: []}}\nact: {kinds: []}\n"
+			return "collect: {tmux: {sockets: []}, herdr: {sockets: [./s]}, vscode: {sockets: []}, codev: {homes: []}, dirs: {agent_folders: [], discover_from: []}}\nact: {kinds: []}\n"
 		},
 		"an empty list of what is protected": func(w *configWorld) string {
-			return "rules: {protected: [], grace: {dir: 0s}, landed_after: 0s, steady_for: 0s}\nact: {kinds: [dir], caps: {share: 1}}\ncollect: {herdr: {sockets: []}, codev: {homes: []}, dirs: {agent_folders: [], discover_from: []}}\n"
+			return "rules: {protected: [], grace: {dir: 0s}, landed_after: 0s, steady_for: 0s}\nact: {kinds: [dir], caps: {share: 1}}\ncollect: {herdr: {sockets: []}, vscode: {sockets: []}, codev: {homes: []}, dirs: {agent_folders: [], discover_from: []}}\n"
 		},
 	} {
 		w := newConfigWorld(t, winnow)

@@ -24,7 +24,7 @@ func sweepOf(u attack.User, program string, env []string, args ...string) (*exec
 	return cmd, &out
 }
 
-const nothingToSee = "version: 1\ncollect: {tmux: {sockets: []}, herdr: {sockets: []}, shepherd: {stores: []}, codev: {homes: []}, dirs: {agent_folders: [], discover: false}}\n"
+const nothingToSee = "version: 1\ncollect: {tmux: {sockets: []}, herdr: {sockets: []}, vscode: {sockets: []}, shepherd: {stores: []}, codev: {homes: []}, dirs: {agent_folders: [], discover: false}}\n"
 
 func TestAttackEveryNameOfALock(t *testing.T) {
 	t.Parallel()

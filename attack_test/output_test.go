@@ -150,7 +150,7 @@ func (w *hostileWorld) settings(t *testing.T) {
 	config := map[string]any{
 		"version": 1, "state": w.text(),
 		"collect": map[string]any{
-			"tmux": map[string]any{"sockets": []string{w.socket()}}, "herdr": map[string]any{"sockets": []string{}},
+			"tmux": map[string]any{"sockets": []string{w.socket()}}, "herdr": map[string]any{"sockets": []string{}}, "vscode": map[string]any{"sockets": []string{}},
 			"shepherd": map[string]any{"stores": []string{}}, "codev": map[string]any{"homes": []string{}},
 			"processes": map[string]any{"markers": []string{"NAMES_MARK"}},
 			"dirs":      map[string]any{"roots": []string{filepath.Join(w.dir, "wt")}, "agent_folders": []string{}, "discover": false},

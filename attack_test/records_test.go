@@ -51,6 +51,7 @@ state: %[1]s/state
 collect:
   tmux: {sockets: []}
   herdr: {sockets: []}
+  vscode: {sockets: []}
   codev: {homes: []}
   shepherd: {stores: []}
   dirs: {roots: [%[1]s/wt], agent_folders: [], discover_from: []}

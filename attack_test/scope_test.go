@@ -51,7 +51,7 @@ func (s *scope) git(args ...string) {
 func (s *scope) winnow(dir string, roots, agents []string, discover bool, args ...string) string {
 	s.t.Helper()
 	config := filepath.Join(s.user.Home, "config.yaml")
-	s.user.Write(s.t, config, fmt.Sprintf("version: 1\nstate: %s/state\ncollect: {tmux: {sockets: []}, herdr: {sockets: []}, codev: {homes: []}, "+
+	s.user.Write(s.t, config, fmt.Sprintf("version: 1\nstate: %s/state\ncollect: {tmux: {sockets: []}, herdr: {sockets: []}, vscode: {sockets: []}, codev: {homes: []}, "+
 		"shepherd: {stores: []}, dirs: {roots: [%s], agent_folders: [%s], discover: %v, discover_from: []}}\nrules: {grace: {dir: 0s}, steady_for: 0s}\n",
 		s.user.Home, strings.Join(roots, ", "), strings.Join(agents, ", "), discover), 0o600)
 	cmd := s.user.Command(s.program, append(args, "--config", config)...)

@@ -83,7 +83,7 @@ func newHangingWorld(t *testing.T, program, hangs string) *hangingWorld {
 	w.env = append(w.env, "PATH="+bin+":"+os.Getenv("PATH"))
 	config := filepath.Join(dir, "config.yaml")
 	must(t, os.WriteFile(config, fmt.Appendf(nil, "version: 1\nstate: %s/state\n"+
-		"collect: {tmux: {sockets: [%s]}, herdr: {sockets: []}, shepherd: {stores: []}, codev: {homes: []}, dirs: {roots: [%s/wt], agent_folders: [], discover: false}, timeout: 10m}\n"+
+		"collect: {tmux: {sockets: [%s]}, herdr: {sockets: []}, vscode: {sockets: []}, shepherd: {stores: []}, codev: {homes: []}, dirs: {roots: [%s/wt], agent_folders: [], discover: false}, timeout: 10m}\n"+
 		"rules: {grace: {dir: 0s}, steady_for: 0s}\n", dir, socket, dir), 0o600))
 	w.args = []string{"--config", config}
 	return w

@@ -37,7 +37,7 @@ func newTrashWorld(t *testing.T, program, ttl string) *trashWorld {
 	w := &trashWorld{t: t, program: program, dir: dir, root: filepath.Join(dir, "wt"), config: filepath.Join(dir, "config.yaml")}
 	w.env = append(os.Environ(), "HOME="+dir, "XDG_RUNTIME_DIR="+dir, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null",
 		"GIT_AUTHOR_NAME=t", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@localhost")
-	w.write(w.config, fmt.Sprintf("version: 1\nstate: %s/state\ncollect: {tmux: {sockets: []}, herdr: {sockets: []}, dirs: {roots: [%s], agent_folders: [], discover: false}}\n"+
+	w.write(w.config, fmt.Sprintf("version: 1\nstate: %s/state\ncollect: {tmux: {sockets: []}, herdr: {sockets: []}, vscode: {sockets: []}, dirs: {roots: [%s], agent_folders: [], discover: false}}\n"+
 		"rules: {grace: {dir: 0s}, steady_for: 0s}\nact: {trash_ttl: %s}\n", dir, w.root, ttl))
 	w.must("git", "init", "-q", "-b", "main", "project")
 	w.write(dir+"/project/.gitignore", "node_modules\n")

@@ -129,6 +129,7 @@ state: %s
 collect:
   tmux: {sockets: %s}
   herdr: {sockets: []}
+  vscode: {sockets: []}
   shepherd: {stores: []}
   codev: {homes: []}
   processes: {markers: [%s, TMUX, STY, ZELLIJ]}

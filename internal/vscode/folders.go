@@ -1,7 +1,6 @@
 package vscode
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -21,22 +20,23 @@ const runtimes = "/run/user"
 
 var socketName = regexp.MustCompile(`\A[0-9a-f]{8}\.sock\z`)
 
-// Folders are those in which windows of this user may have their sockets, sorted: an editor that was started with another environment uses
-// another one than this process would. A runtime folder that does not belong to this user is left out, as an editor leaves it out.
+// Folders are those in which windows of this user may have their sockets, sorted: the one below the runtime folder that an editor with this
+// environment would use, and the one below the folder for temporary files, which an editor uses that was started before there was a runtime
+// folder. A runtime folder that does not belong to this user is left out, as an editor leaves it out.
 func Folders(env func(string) string, uid int) []string {
-	var out []string
+	tmp := env("TMPDIR")
+	if !filepath.IsAbs(tmp) {
+		tmp = "/tmp"
+	}
+	out := []string{filepath.Join(tmp, "winnow-"+strconv.Itoa(uid), "editors")}
 	for _, dir := range []string{env("XDG_RUNTIME_DIR"), filepath.Join(runtimes, strconv.Itoa(uid))} {
 		if filepath.IsAbs(dir) && belongs(dir, uid) {
 			out = append(out, filepath.Join(dir, "winnow", "editors"))
-		}
-	}
-	for _, dir := range []string{cmp.Or(env("TMPDIR"), "/tmp"), "/tmp"} {
-		if filepath.IsAbs(dir) {
-			out = append(out, filepath.Join(dir, "winnow-"+strconv.Itoa(uid), "editors"))
+			break
 		}
 	}
 	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
 // belongs reports whether dir is a folder, and no link, of that user.

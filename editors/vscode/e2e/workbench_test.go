@@ -380,7 +380,11 @@ func (b *bench) winnow(args ...string) (string, int) {
 // decision is what a look decides of the tab of that name, with all that is said of it.
 func (b *bench) decision(name string) (verdict, said string) {
 	b.t.Helper()
-	out, _ := b.winnow("sweep", "--kind", "tab,terminal", "--format", "json", "--log-level", "off")
+	var out string
+	b.eventually("a look, between those of the extension", func() bool {
+		out, _ = b.winnow("sweep", "--kind", "tab,terminal", "--format", "json", "--log-level", "off")
+		return out != ""
+	})
 	var r struct {
 		Decisions []struct {
 			ID, Label, Verdict   string

@@ -125,6 +125,9 @@ class Companion implements vscode.TreeDataProvider<Node> {
         this.set('missing', []);
         this.say(`The program ${settings().path} was not found, so nothing is looked at. Install winnow, or set winnow.path.`);
         return;
+      case 'busy': // another window's, or a person's: its end is an event of no terminal
+        this.schedule.soon();
+        return;
       case 'failed':
         this.set('failed', this.list);
         this.say(`winnow failed, and nothing was closed: ${result.why}`);

@@ -14,6 +14,7 @@ export interface Report {
 export type Result =
   | { kind: 'report'; report: Report; code: number }
   | { kind: 'missing' }
+  | { kind: 'busy' }
   | { kind: 'failed'; why: string };
 
 export interface Ran { code: number; stdout: string; stderr: string; missing: boolean; late: boolean; }
@@ -44,6 +45,7 @@ export async function sweep(run: Run, apply: boolean): Promise<Result> {
   } catch {
     // said below
   }
+  if (ran.stderr.includes('another sweep is running')) return { kind: 'busy' };
   return { kind: 'failed', why: ran.stderr.trim() || `winnow ended with ${ran.code} and gave no report` };
 }
 

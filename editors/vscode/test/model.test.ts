@@ -44,6 +44,7 @@ test('a report counts with any exit code, and a failure is said', async () => {
   for (const code of [0, 3, 5]) assert.equal((await sweep(ran({ code, stdout: JSON.stringify(report) }), false)).kind, 'report');
   assert.deepEqual(await sweep(ran({ code: 2, stderr: 'unknown key\n' }), false), { kind: 'failed', why: 'unknown key' });
   assert.deepEqual(await sweep(ran({ code: 1, stdout: '{"decisions":' }), false), { kind: 'failed', why: 'winnow ended with 1 and gave no report' });
+  assert.deepEqual(await sweep(ran({ code: 1, stderr: 'winnow: another sweep is running: take lock' }), true), { kind: 'busy' });
   assert.equal((await sweep(ran({ missing: true, code: 1 }), false)).kind, 'missing');
   assert.equal((await sweep(ran({ late: true, code: 1 }), true)).kind, 'failed');
   assert.ok(!sweepArgs(false).includes('--apply') && sweepArgs(true).includes('--apply'));
