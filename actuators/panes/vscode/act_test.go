@@ -94,10 +94,22 @@ func TestATabWhoseProcessLivesIsRefused(t *testing.T) {
 	other := *d.Identity.Editor
 	other.StartTicks--
 	must.Do(t, a.ended(&other))
-	b := actuator(t, Options{ProcRoot: filepath.Join(t.TempDir(), "none")})
-	if err := b.ended(d.Identity.Editor); !errors.Is(err, actuators.ErrRefused) && err != nil {
-		t.Errorf("a /proc that is missing: %v", err)
+	// That /proc shows no such process proves nothing where it is another one, or hides it.
+	root := t.TempDir()
+	unsure := func(name, says string) {
+		t.Helper()
+		if err := actuator(t, Options{ProcRoot: root}).ended(d.Identity.Editor); !errors.Is(err, actuators.ErrRefused) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
+	unsure("an empty /proc", "does not show the extension host")
+	host := filepath.Join(root, strconv.Itoa(w.w.PID()))
+	must.Do(t, os.Mkdir(host, 0o700))
+	stat := string(must.Get(os.ReadFile("/proc/self/stat"))(t))
+	must.Do(t, os.WriteFile(filepath.Join(host, "stat"), []byte(stat), 0o600))
+	unsure("a /proc that hides it", "lives, and "+root+" does not show it")
+	must.Do(t, os.WriteFile(filepath.Join(host, "stat"), []byte(strings.Replace(stat, " "+strconv.FormatUint(w.w.Ticks(), 10)+" ", " 1 ", 1)), 0o600))
+	unsure("a /proc of another place", "does not show the extension host")
 	w.wantUntouched(a)
 	must.Equal(t, true, procs.Lives(w.w.Tab(live).PID), "the process lives")
 }

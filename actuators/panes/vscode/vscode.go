@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
 	"winnow/actuators/panes"
@@ -123,8 +124,10 @@ func (a *Actuator) ended(e *decision.Editor) error {
 	}
 	st, err := proc.StatOf(a.ProcRoot, e.PID)
 	switch {
-	case proc.Ended(err), err == nil && st.Over():
+	case err == nil && st.Over():
 		return nil
+	case proc.Ended(err):
+		return a.missing(e)
 	case err != nil:
 		return actuators.Refused("%s: whether its process (pid %d) has ended is not known: %w; it was left untouched", called(e), e.PID, err)
 	case e.StartTicks != 0 && st.Start != e.StartTicks:
@@ -133,6 +136,23 @@ func (a *Actuator) ended(e *decision.Editor) error {
 		return actuators.Refused("%s: when its process (pid %d) began is not known, and a process of that number lives; it was left untouched", called(e), e.PID)
 	}
 	return actuators.Refused("%s: its process (pid %d) lives; it was left untouched", called(e), e.PID)
+}
+
+// missing refuses a tab of whose process /proc shows nothing, unless there positively is none: /proc may be another namespace's, or hide it.
+func (a *Actuator) missing(e *decision.Editor) error {
+	host, err := proc.StatOf(a.ProcRoot, e.ServerPID)
+	if err != nil || host.Start != e.ServerTicks {
+		return actuators.Refused("%s: whether its process (pid %d) has ended is not known: %s does not show the extension host of its window (pid %d); it was left untouched", called(e), e.PID, a.ProcRoot, e.ServerPID)
+	}
+	fd, err := unix.PidfdOpen(e.PID, 0)
+	switch {
+	case err == nil:
+		_ = unix.Close(fd)
+		return actuators.Refused("%s: a process with its pid %d lives, and %s does not show it; it was left untouched", called(e), e.PID, a.ProcRoot)
+	case errors.Is(err, unix.ESRCH), errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT): // the last two: a thread has that number
+		return nil
+	}
+	return actuators.Refused("%s: whether its process (pid %d) has ended is not known: %w; it was left untouched", called(e), e.PID, err)
 }
 
 // there reports whether the window that was judged lists the tab. After an error that is not known.
