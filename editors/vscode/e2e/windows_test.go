@@ -28,10 +28,12 @@ func TestWindowsComeAndGo(t *testing.T) {
 		now := b.sockets()
 		return len(now) == 2 && !slices.Equal(now, before) && one.answers()
 	})
-	one.eventually("the editor shows the shell again", func() bool { return one.pid("Claude Code") == shell })
-	one.stays(6*time.Second, "Claude Code")
-	if !alive(shell) || one.pid("Claude Code") != shell {
-		t.Errorf("pid %d is not the shell of before any more: %d", shell, one.pid("Claude Code"))
+	one.eventually("the editor shows the shell again, by whatever name", func() bool { return one.shows(shell) })
+	for range 6 {
+		time.Sleep(time.Second)
+		if !alive(shell) || !one.shows(shell) {
+			t.Fatalf("the shell (pid %d) is alive: %v; the window has %q", shell, alive(shell), one.names())
+		}
 	}
 
 	b.tower.Down()
@@ -48,8 +50,7 @@ func TestWindowsComeAndGo(t *testing.T) {
 		out, _ := b.winnow("sweep", "--apply", "--format", "json", "--kind", "tab,terminal", "--log-level", "off")
 		return !strings.Contains(out, `"label": "Codev: builder-pir-884"`)
 	})
-	one.stays(3*time.Second, "Claude Code")
-	if !alive(shell) {
+	if !alive(shell) || !one.shows(shell) {
 		t.Error("the shell of the other window was ended")
 	}
 }
@@ -81,7 +82,14 @@ func TestAnAgentsTabCloses(t *testing.T) {
 	})
 	w.ask(map[string]any{"call": "show", "name": "mine"})
 	w.stays(8*time.Second, "review", "mine")
+	agent := w.pid("review")
 	must.Do(t, os.WriteFile(filepath.Join(b.dir, "goes"), nil, 0o600))
+	w.eventually("the agent ends", func() bool { return !alive(agent) })
+	w.eventually("the tab, which the editor brings to the front, is kept for who reads it", func() bool {
+		_, said := b.decision("review")
+		return strings.Contains(said, "it is the focused tab")
+	})
+	w.ask(map[string]any{"call": "show", "name": "mine"})
 	w.closes("review")
 	for _, pid := range children {
 		if !alive(pid) {

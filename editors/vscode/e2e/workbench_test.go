@@ -306,6 +306,16 @@ func (w *window) pid(name string) int {
 	return 0
 }
 
+// shows reports whether a terminal of the window has that process.
+func (w *window) shows(pid int) bool {
+	for _, v := range w.ask(map[string]any{"call": "list"}).([]any) {
+		if n, ok := v.(map[string]any)["pid"].(float64); ok && int(n) == pid {
+			return true
+		}
+	}
+	return false
+}
+
 // closes asserts that a tab goes, and says else what keeps it.
 func (w *window) closes(name string) {
 	w.t.Helper()
