@@ -89,6 +89,8 @@ func rests(src snapshot.Source) string {
 		return "its sessions and every process are"
 	case "herdr":
 		return "its tabs, and everything else that rests on it, are"
+	case snapshot.Editor:
+		return "its tabs are"
 	case "codev":
 		return "its terminals, and everything else that rests on it, are"
 	case "dirs":

@@ -93,7 +93,7 @@ func newBench(t *testing.T, s settings) *bench {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains([]string{"HOME", "PATH", "TMUX", "TMUX_PANE", "TMPDIR", "PORT", "PASSWORD"}, name) || strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "VSCODE_") || strings.HasPrefix(name, "WINNOW_")
 	}), "HOME="+filepath.Join(dir, "home"), "XDG_RUNTIME_DIR="+filepath.Join(dir, "run"), "XDG_CONFIG_HOME="+filepath.Join(dir, "config"),
-		"XDG_STATE_HOME="+filepath.Join(dir, "state"), "TMPDIR="+filepath.Join(dir, "tmp"), "WINNOW_E2E_CONTROL="+b.control, "SHELL=/bin/bash",
+		"XDG_STATE_HOME="+filepath.Join(dir, "state"), "TMPDIR="+filepath.Join(dir, "tmp"), "CODEV_LIKE_CONTROL="+b.control, "SHELL=/bin/bash",
 		"SHELLPER_SOCKET_DIR="+b.tower.SocketDir(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
 	b.configure()
 	// What names a program is a setting of the machine.
@@ -103,7 +103,7 @@ func newBench(t *testing.T, s settings) *bench {
 		"terminal.integrated.shellIntegration.enabled": false, "workbench.enableExperiments": false, "chat.disableAIFeatures": true, "terminal.integrated.initialHint": false,
 	})
 	b.copyExtension()
-	b.code("--install-extension", must.Get(filepath.Abs("../winnow.vsix"))(t))
+	b.install()
 	b.serve()
 	b.driver = b.newDriver()
 	return b
@@ -145,10 +145,17 @@ func (b *bench) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func (b *bench) code(args ...string) {
+// install puts the extension into code-server as a person does: it is a program on PATH.
+func (b *bench) install() {
 	b.t.Helper()
-	if out, err := b.command(wait.Within(b.t, patience), args...).CombinedOutput(); err != nil {
-		b.t.Fatalf("code-server %v: %v\n%s", args, err, out)
+	cmd := b.command(b.t.Context())
+	var line []string
+	for _, arg := range cmd.Args {
+		line = append(line, "'"+arg+"'")
+	}
+	must.Do(b.t, os.WriteFile(filepath.Join(b.dir, "bin/code-server"), []byte("#!/bin/sh\nexec "+strings.Join(line, " ")+" \"$@\"\n"), 0o700))
+	if out, code := b.winnow("editor", "install", filepath.Join(b.dir, "bin/code-server")); code != 0 || !strings.Contains(out, "installed into code-server") {
+		b.t.Fatalf("winnow editor install: exit %d: %s", code, out)
 	}
 }
 

@@ -48,7 +48,7 @@ const calls = {
 };
 
 exports.activate = () => {
-  const dir = process.env.WINNOW_E2E_CONTROL;
+  const dir = process.env.CODEV_LIKE_CONTROL;
   const name = path.basename(vscode.workspace.workspaceFolders?.[0]?.uri.fsPath ?? 'none');
   const file = path.join(dir, `${name}.sock`);
   fs.rmSync(file, { force: true });
