@@ -28,7 +28,7 @@ import (
 )
 
 // patience is how long anything in the workbench may take. These machines are small and busy.
-const patience = 60 * time.Second
+const patience = 2 * 60 * time.Second
 
 // program is the winnow that all tests of this run use.
 var program = sync.OnceValues(func() (string, error) {
