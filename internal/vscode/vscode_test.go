@@ -179,6 +179,11 @@ func TestRefusalsHaveTheirCode(t *testing.T) {
 	_, _, err := List(t.Context(), of(failing(t, "prove", editor.ErrorReply("not_proved", "the proof is not an empty file of this user"))), nil)
 	must.Equal(t, "not_proved", Code(err), "code of %v", err)
 	must.Equal(t, "", Code(ErrNoServer), "code of another error")
+	both := editor.Another(func([]byte) []byte {
+		return []byte(`{"id":"2","result":{},"error":{"code":"failed","message":""}}` + "\n")
+	})
+	_, _, err = List(t.Context(), of(failing(t, "prove", both)), nil)
+	must.Equal(t, "", Code(err), "code of an answer that is a result as well")
 	_, _, err = List(t.Context(), of(failing(t, "hello", editor.ErrorReply("bad_request", "this window speaks protocol 2"))), nil)
 	if err == nil || !strings.Contains(err.Error(), "update the editor's Winnow extension or winnow") {
 		t.Errorf("another protocol: %v", err)
@@ -229,7 +234,9 @@ func TestAnswersThatAreNone(t *testing.T) {
 	long := strings.Repeat("x", 4097)
 	for method, cases := range map[string]map[string]func([]byte) []byte{
 		"hello": {
-			"no JSON": text("{]]"), "a number": text("7"), "null": text("null"), "nothing": text(""), "not UTF-8": text("{\"id\":\"1\",\"result\":{\"\xff\":1}}"),
+			"no JSON": text("{]]"), "a number": text("7"), "null": text("null"), "nothing": text(""), "not UTF-8": func(line []byte) []byte {
+				return []byte(strings.Replace(string(line), `"result":{`, "\"result\":{\"later\":\"\xff\",", 1))
+			},
 			"another id": text(`{"id":"9","result":{}}`), "no id": text(`{"result":{}}`), "neither": text(`{"id":"1"}`), "both": text(`{"id":"1","result":{},"error":{"code":"failed","message":""}}`),
 			"a result that is null": text(`{"id":"1","result":null}`), "a list": text(`{"id":"1","result":[]}`),
 			"protocol 2": set("protocol", 2), "no protocol": drop("protocol"), "no extension": drop("extension"), "no editor": drop("editor"), "no window": drop("window"),
@@ -375,6 +382,15 @@ func TestTheProofIsLeftNowhereElse(t *testing.T) {
 	if text, err := os.ReadFile(taken); string(text) != "precious" {
 		t.Errorf("a name that is taken: %q, %v", text, err)
 	}
+}
+
+// TestTheProofHasItsRights also under a umask that takes them. It runs while no other test does: a umask is the whole process's.
+func TestTheProofHasItsRights(t *testing.T) {
+	w := editor.Start(t, editor.Options{})
+	was := syscall.Umask(0o277)
+	_, _, err := List(t.Context(), of(w), nil)
+	syscall.Umask(was)
+	must.Do(t, err)
 }
 
 // TestASocketByALink proves itself where the socket is, and not where the link to it is.

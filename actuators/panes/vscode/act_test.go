@@ -14,6 +14,7 @@ import (
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	wire "winnow/internal/vscode"
 	"winnow/testkit/editor"
 	"winnow/testkit/must"
 	"winnow/testkit/procs"
@@ -89,6 +90,12 @@ func TestATabWhoseProcessLivesIsRefused(t *testing.T) {
 	}
 	if _, err := a.Hold(t.Context(), "../x", d); !errors.Is(err, actuators.ErrRefused) || !strings.Contains(err.Error(), "cannot name a folder") {
 		t.Errorf("an act that is a path: %v", err)
+	}
+	h := held{Actuator: a, id: *d.Identity.Editor}
+	hello, all, err := wire.List(t.Context(), a.window(&h.id), nil)
+	must.Do(t, err)
+	if err := h.may(t.Context(), hello, wire.Find(all, live)); !errors.Is(err, actuators.ErrRefused) || !strings.Contains(err.Error(), "lives") {
+		t.Errorf("right before the request: %v", err)
 	}
 	// An earlier process that had the number has ended.
 	other := *d.Identity.Editor

@@ -163,7 +163,7 @@ func TestRestoreInAnotherWindow(t *testing.T) {
 		opens          bool
 	}{
 		"it has the folder open": {[]string{acme}, []string{"/", acme}, "", true}, "the tab's folder": {nil, []string{below}, below, true}, "a folder above it": {nil, []string{acme}, below, true},
-		"another folder": {[]string{acme}, []string{acme + "x"}, acme, false}, "no folder": {[]string{acme}, nil, acme, false}, "a folder below": {nil, []string{below}, acme, false},
+		"another folder": {[]string{acme}, []string{acme + "x"}, acme, false}, "no folder": {[]string{acme}, nil, acme, false}, "a folder whose name begins so": {nil, []string{filepath.Join(base, "ac")}, acme, false}, "a folder below": {nil, []string{below}, acme, false},
 	} {
 		run := must.Get(os.MkdirTemp(base, "r"))(t)
 		tab := drawn
