@@ -71,7 +71,7 @@ func Terminals(c *line.Conn, markers []string) ([]Terminal, error) {
 	}
 	all, err := terminals(out.Terminals, markers)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; see what listens there, or update the editor's Winnow extension or winnow", method, err)
+		return nil, fmt.Errorf("%s: %w; see what listens there, or run winnow editor install and load the window again, or update winnow", method, err)
 	}
 	return all, nil
 }

@@ -185,7 +185,7 @@ func TestRefusalsHaveTheirCode(t *testing.T) {
 	_, _, err = List(t.Context(), of(failing(t, "prove", both)), nil)
 	must.Equal(t, "", Code(err), "code of an answer that is a result as well")
 	_, _, err = List(t.Context(), of(failing(t, "hello", editor.ErrorReply("bad_request", "this window speaks protocol 2"))), nil)
-	if err == nil || !strings.Contains(err.Error(), "update the editor's Winnow extension or winnow") {
+	if err == nil || !strings.Contains(err.Error(), "run winnow editor install and load the window again, or update winnow") {
 		t.Errorf("another protocol: %v", err)
 	}
 }

@@ -56,11 +56,11 @@ func (c *Conn) hello() error {
 	var no *Refusal
 	switch {
 	case errors.As(err, &no) && no.Code == badRequest: // so a window refuses a protocol that it does not know
-		return fmt.Errorf("%w; it may not know protocol %d: update the editor's Winnow extension or winnow", err, Protocol)
+		return fmt.Errorf("%w; it may not know protocol %d: run winnow editor install and load the window again, or update winnow", err, Protocol)
 	case err != nil:
 		return err
 	case h.Protocol != nil && *h.Protocol != Protocol:
-		return fmt.Errorf("it speaks protocol %d, and winnow speaks %d; update the editor's Winnow extension or winnow", *h.Protocol, Protocol)
+		return fmt.Errorf("it speaks protocol %d, and winnow speaks %d; run winnow editor install and load the window again, or update winnow", *h.Protocol, Protocol)
 	case h.Protocol == nil || h.Extension == nil || h.Editor == nil || h.StartTicks == nil || h.Folders == nil || h.Focused == nil || h.PID <= 0 ||
 		!windowID.MatchString(h.Window) || !challenge.MatchString(h.Challenge):
 		return errors.New("hello: the answer is not one of a window's: a part of it is missing or has another form; see what listens there")
