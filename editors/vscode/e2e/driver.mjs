@@ -17,10 +17,8 @@ const calls = {
     await page.waitForSelector('.monaco-workbench .statusbar-item', { timeout: 90_000 });
   },
   reload: async ({ window }) => { await pages.get(window).reload({ waitUntil: 'domcontentloaded' }); await pages.get(window).waitForSelector('.monaco-workbench .statusbar-item', { timeout: 90_000 }); },
-  close: async ({ window }) => { await pages.get(window).close(); pages.delete(window); },
   key: ({ window, key }) => pages.get(window).keyboard.press(key),
   type: ({ window, text }) => pages.get(window).keyboard.type(text, { delay: 5 }),
-  text: ({ window }) => pages.get(window).evaluate(() => document.body.innerText),
   labels: ({ window, selector }) => pages.get(window).$$eval(selector, (all) => all.map((e) => e.getAttribute('aria-label') ?? e.textContent ?? '')),
   shot: ({ window, path }) => pages.get(window).screenshot({ path }),
   freeze: async ({ window }) => {

@@ -353,10 +353,6 @@ func (w *window) palette(command string) {
 	w.driver.call(map[string]any{"call": "key", "window": w.name, "key": "Enter"})
 }
 
-func (w *window) text() string {
-	return w.driver.call(map[string]any{"call": "text", "window": w.name}).(string)
-}
-
 // labels are what a screen reader says of the elements of a selector.
 func (w *window) labels(selector string) string {
 	var out []string

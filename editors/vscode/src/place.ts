@@ -42,14 +42,15 @@ export function prepare(dir: string, uid: number): void {
 }
 
 const socketName = /^[0-9a-f]{8}\.sock$/;
+const proofName = /^[0-9a-f]{8}\.[0-9a-f]{32}\.proof$/;
 
-/** Removes the sockets of windows that vanished: those older than a minute that nobody listens on. */
+/** Removes the sockets of windows that vanished, those older than a minute that nobody listens on, and proofs as old: a client was killed that made one. */
 export async function removeStale(dir: string, now: number): Promise<string[]> {
   const removed: string[] = [];
   for (const name of fs.readdirSync(dir)) {
     const file = path.join(dir, name);
     try {
-      if (!socketName.test(name) || now - fs.lstatSync(file).mtimeMs < 60_000 || !(await refused(file))) continue;
+      if (now - fs.lstatSync(file).mtimeMs < 60_000 || !proofName.test(name) && !(socketName.test(name) && await refused(file))) continue;
       fs.unlinkSync(file);
       removed.push(name);
     } catch {

@@ -166,8 +166,10 @@ test('sockets of windows that vanished go after a minute, and no other file', as
   await new Promise((resolve) => other.close(resolve));
   fs.renameSync(dead + '.kept', dead);
   fs.writeFileSync(path.join(dir, 'notes.txt'), 'mine');
+  const proof = `0123abcd.${'0'.repeat(32)}.proof`;
+  fs.writeFileSync(path.join(dir, proof), '');
   assert.deepEqual(await removeStale(dir, Date.now()), [], 'it is young');
-  assert.deepEqual(await removeStale(dir, Date.now() + 120_000), ['deadbeef.sock']);
+  assert.deepEqual(await removeStale(dir, Date.now() + 120_000), [proof, 'deadbeef.sock']);
   assert.deepEqual(fs.readdirSync(dir).sort(), ['0123abcd.sock', 'notes.txt']);
   assert.ok(fs.existsSync(server.file));
 });
