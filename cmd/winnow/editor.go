@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -82,16 +80,10 @@ func newEditorPackage(a *app) *cobra.Command {
 			if err := outfile.Write(cmd.Context(), given[0], func(w io.Writer) error { _, err := w.Write(extension.Package); return err }); err != nil {
 				return fmt.Errorf("write the extension: %w; nothing was installed", err)
 			}
-			a.note("wrote %s, sha256 %s", given[0], extensionDigest())
+			a.note("wrote %s, sha256 %s", given[0], extension.Digest())
 			return nil
 		},
 	}
-}
-
-// extensionDigest is what the packaged extension is known by.
-func extensionDigest() string {
-	sum := sha256.Sum256(extension.Package)
-	return hex.EncodeToString(sum[:])
 }
 
 // editorsFor are the programs that were named, or those that are on PATH. Two names of one program are one.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"winnow/cmd/winnow/text"
+	extension "winnow/editors/vscode"
 )
 
 // Version is what winnow version prints as JSON.
@@ -21,8 +22,16 @@ type Version struct {
 	Modified bool   `json:"modified,omitempty"`
 	Go       string `json:"go"`
 	OPA      string `json:"opa"`
+	// Companion is the extension for editors that is a part of the program (winnow editor install).
+	Companion *CompanionVersion `json:"companion,omitempty"`
 	// Policy are the policies that decide here: those that the configuration and the flags name.
 	Policy *PolicyVersion `json:"policy,omitempty"`
+}
+
+// CompanionVersion names the packaged extension.
+type CompanionVersion struct {
+	Version string `json:"version"`
+	SHA256  string `json:"sha256"`
 }
 
 // PolicyVersion names the loaded policies.
@@ -82,10 +91,16 @@ func newVersion(a *app) *cobra.Command {
 				return err
 			}
 			v := build()
+			companion, err := extension.Version()
+			if err != nil {
+				return err
+			}
+			v.Companion = &CompanionVersion{companion, extension.Digest()}
 			v.Policy = &PolicyVersion{Revision: p.Revision, Digest: p.Digest, Rules: len(p.Rules())}
 			return a.show(v, "  ", func(w io.Writer) {
 				fmt.Fprintf(w, "winnow %s\n", text.Clean(v.String()))
 				fmt.Fprintf(w, "policies %s, %s\n", strings.TrimSpace(text.Clean(p.Revision+" "+p.Digest)), text.Plural(v.Policy.Rules, "rule"))
+				fmt.Fprintf(w, "companion in editors %s, sha256:%s\n", companion, v.Companion.SHA256)
 			})
 		},
 	}
