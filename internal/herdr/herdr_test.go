@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"winnow/internal/plain"
 )
 
 func TestAlike(t *testing.T) {
@@ -101,7 +103,7 @@ func TestState(t *testing.T) {
 	} {
 		w, running := tabOfTwo()
 		c.do(w, running)
-		before, now := Differ(was, w.State("w2:t1", running))
+		before, now := plain.Differ(was, w.State("w2:t1", running))
 		if (before != now) != (c.word != "") || !strings.Contains(now, c.word) {
 			t.Errorf("%s: %q became %q, want %q in it", name, before, now, c.word)
 		}

@@ -83,21 +83,3 @@ func said[T any](v *T) string {
 	}
 	return fmt.Sprint(*v)
 }
-
-// Differ gives the first line in which two states differ, before and after; both are "" where the states are equal.
-func Differ(was, is string) (before, now string) {
-	a, b := strings.Split(was, "\n"), strings.Split(is, "\n")
-	for i := range max(len(a), len(b)) {
-		before, now = "nothing", "nothing"
-		if i < len(a) {
-			before = a[i]
-		}
-		if i < len(b) {
-			now = b[i]
-		}
-		if before != now {
-			return before, now
-		}
-	}
-	return "", ""
-}

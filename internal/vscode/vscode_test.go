@@ -18,6 +18,7 @@ import (
 
 	"winnow/internal/foreign"
 	"winnow/internal/peer"
+	"winnow/internal/plain"
 	"winnow/testkit/attack"
 	"winnow/testkit/editor"
 	"winnow/testkit/must"
@@ -422,7 +423,7 @@ func TestState(t *testing.T) {
 	} {
 		other, window := whole, h
 		change(&other, &window)
-		was, is := Differ(state, other.State(window))
+		was, is := plain.Differ(state, other.State(window))
 		if was == is {
 			t.Errorf("another %s gives the same state:\n%s", name, state)
 		}
@@ -432,8 +433,8 @@ func TestState(t *testing.T) {
 	must.Equal(t, state, same.State(window), "state where nothing that counts is another")
 	same.Active = true
 	must.Equal(t, state, same.State(window), "state of the active tab of a window without the focus")
-	must.Equal(t, "one|nothing", strings.Join(both(Differ("a\none", "a")), "|"), "difference")
-	must.Equal(t, "|", strings.Join(both(Differ("a\nb", "a\nb")), "|"), "difference")
+	must.Equal(t, "one|nothing", strings.Join(both(plain.Differ("a\none", "a")), "|"), "difference")
+	must.Equal(t, "|", strings.Join(both(plain.Differ("a\nb", "a\nb")), "|"), "difference")
 }
 
 func both(a, b string) []string { return []string{a, b} }

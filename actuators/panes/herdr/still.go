@@ -9,6 +9,7 @@ import (
 	"winnow/engine/decision"
 	"winnow/internal/herdr"
 	"winnow/internal/peer"
+	"winnow/internal/plain"
 	"winnow/internal/proc"
 	procact "winnow/internal/proc/act"
 )
@@ -44,7 +45,7 @@ func (h *held) unchanged(ctx context.Context, judged *decision.Tab) (*herdr.Worl
 	if untold != nil {
 		return nil, untold
 	}
-	if was, is := herdr.Differ(judged.State, w.State(h.id.ID, running)); was != is {
+	if was, is := plain.Differ(judged.State, w.State(h.id.ID, running)); was != is {
 		return nil, actuators.Changed("%s changed after it was judged: its server said: %s, and says now: %s; it was left untouched", h.who(), was, is)
 	}
 	return w, h.still()

@@ -18,6 +18,7 @@ import (
 	"winnow/actuators"
 	"winnow/actuators/panes"
 	"winnow/engine/decision"
+	"winnow/internal/plain"
 	"winnow/internal/proc"
 	"winnow/internal/vscode"
 )
@@ -103,7 +104,7 @@ func same(e *decision.Editor, h vscode.Hello, t *vscode.Terminal) error {
 	if t == nil {
 		return actuators.Gone("%s no longer exists", called(e))
 	}
-	if was, is := vscode.Differ(e.State, t.State(h)); was != is {
+	if was, is := plain.Differ(e.State, t.State(h)); was != is {
 		return actuators.Changed("%s changed after it was judged: its window said: %s, and says now: %s; it was left untouched", called(e), was, is)
 	}
 	return nil
