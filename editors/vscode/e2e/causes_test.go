@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"winnow/testkit/must"
 	"winnow/testkit/tower"
 )
 
@@ -73,4 +75,30 @@ func TestAClosingThatDoesNothing(t *testing.T) {
 		b.winnow("sweep", "--apply", "--kind", "tab,terminal")
 		return !w.has(tab)
 	})
+}
+
+// TestTheTerminalGoesFirst: a cleanup leaves the terminal at the Tower. It goes, and its tab goes after it in the same sweep.
+func TestTheTerminalGoesFirst(t *testing.T) {
+	b := newBench(t, settings{sweep: false})
+	w := b.open(b.workspace("acme"))
+	s := w.builder(builder, tab)
+	must.Do(t, os.RemoveAll(w.worktree(builder)))
+	w.tower.RemoveBuilder(w.folder, builder)
+	time.Sleep(1500 * time.Millisecond) // rules.terminal_idle
+	verdict, said := b.decision(tab)
+	if verdict != "spare" || !strings.Contains(said, "a terminal that it shows has not ended: terminal:codev/") {
+		t.Fatalf("the tab is to %s: %s", verdict, said)
+	}
+	time.Sleep(1500 * time.Millisecond) // rules.confirm_after
+	if out, _ := b.winnow("sweep", "--kind", "tab,terminal"); !strings.Contains(out, "after") {
+		t.Errorf("a dry run does not say that the tab goes after its terminal:\n%s", out)
+	}
+	w.tower.Expect("DELETE", "/api/terminals/"+s.ID)
+	out, code := b.winnow("sweep", "--apply", "--kind", "tab,terminal")
+	if code != 0 || !strings.Contains(out, "2 acts done") {
+		t.Errorf("exit %d; want both to go in one sweep:\n%s", code, out)
+	}
+	if w.has(tab) || !w.tower.Gone(s.ID) {
+		t.Errorf("the window has %q, and the terminal is gone: %v", w.names(), w.tower.Gone(s.ID))
+	}
 }
