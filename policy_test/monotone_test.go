@@ -43,6 +43,7 @@ var worlds = []struct{ path, why string }{
 	{"processes/*/pid", "it is in the process's id; no process is without"},
 	{"processes/*/markers/*", "a variable that is not set: the environment was read whole, or markers is absent"},
 	{"sessions/*", "a session that has ended: its server was read, or its source says so"},
+	{"terminals/*", "a terminal that is not at its Tower any more: its source was read whole, or says so"},
 	{"terminals/*/label", "a terminal that is called nothing: what could give it a label was read, or its source says so"},
 	{"projects", "nobody trusts any project"},
 	{"projects/*/worktrees", "a project all of whose worktrees lie in it; where they could not be read the source says so"},

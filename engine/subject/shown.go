@@ -68,8 +68,9 @@ func (j *Joined) fillBuilder(s *Shown, e *snapshot.EditorTab) {
 		}
 		s.Workspaces = append(s.Workspaces, w.Path)
 		is := func(b snapshot.Builder) bool { return b.Key == e.Codev.Key }
-		recorded, builders = recorded || slices.ContainsFunc(w.Builders, is), builders && w.Builders != nil
-		worktree, worktrees = worktree || slices.ContainsFunc(w.Worktrees, is), worktrees && w.Worktrees != nil
+		nameless := func(b snapshot.Builder) bool { return b.Key == "" } // it may be this one
+		recorded, builders = recorded || slices.ContainsFunc(w.Builders, is), builders && w.Builders != nil && !slices.ContainsFunc(w.Builders, nameless)
+		worktree, worktrees = worktree || slices.ContainsFunc(w.Worktrees, is), worktrees && w.Worktrees != nil && !slices.ContainsFunc(w.Worktrees, nameless)
 	}
 	if len(s.Workspaces) == 0 {
 		return
@@ -86,19 +87,43 @@ func (j *Joined) fillBuilder(s *Shown, e *snapshot.EditorTab) {
 }
 
 // sessionsOf are the terminals at a Tower that may be what a tab shows. One that no Tower lists counts while its process may live, and so does one
-// of which only the folder says whose it is.
+// of which only the folder says whose it is. Nil is unknown: of one that lives there it is not known whose it is.
 func (j *Joined) sessionsOf(of *snapshot.CodevTab, workspaces []string) []string {
+	if j.snap.Terminals == nil {
+		return nil
+	}
 	out := []string{}
 	for _, id := range j.ids[snapshot.KindTerminal] {
 		t := j.snap.Terminals[id]
 		ended := t.Status == "exited" || t.Listed != nil && !*t.Listed && t.PID == nil
-		switch {
-		case ended, t.Owner == nil || t.Owner.Key != of.Key, t.RoleKind != of.Kind && t.RoleKind != "shellper":
-		case t.Workspace == "" || slices.Contains(workspaces, filepath.Clean(t.Workspace)):
+		if ended || t.Workspace != "" && !slices.Contains(workspaces, filepath.Clean(t.Workspace)) {
+			continue
+		}
+		switch shows(&t, of) {
+		case yes:
 			out = append(out, id)
+		case unknown:
+			return nil
 		}
 	}
 	return out
+}
+
+// shows says whether a terminal is one of a tab's builder. A shellper that neither Tower nor store knows is nobody's where the folder that it was
+// started in is known and is no builder's.
+func shows(t *snapshot.Terminal, of *snapshot.CodevTab) tri {
+	const shellper = "shellper"
+	switch {
+	case t.RoleKind == "":
+		return unknown
+	case t.RoleKind != of.Kind && t.RoleKind != shellper, t.RoleKind == shellper && t.Owner == nil && t.Cwd != "":
+		return no
+	case t.Owner == nil || t.Owner.Key == "":
+		return unknown
+	case t.Owner.Key == of.Key:
+		return yes
+	}
+	return no
 }
 
 // editorIdentity needs to know what the tab was opened with. Its name is a part of it: who renames a tab has use for it, so that the wait begins again.

@@ -118,6 +118,23 @@ func TestWhatABuildersTabShows(t *testing.T) {
 		"its development server": {func(s *snapshot.Snapshot, _ *snapshot.EditorTab) {
 			terminal(s, func(x *snapshot.Terminal) { x.RoleKind = "dev" })
 		}, gone},
+		"a terminal of an unknown builder": {func(s *snapshot.Snapshot, _ *snapshot.EditorTab) {
+			terminal(s, func(x *snapshot.Terminal) { x.Owner = nil })
+		}, with(func(x *Shown) { x.Sessions = nil })},
+		"a terminal of which nothing says what works in it": {func(s *snapshot.Snapshot, _ *snapshot.EditorTab) {
+			terminal(s, func(x *snapshot.Terminal) { x.RoleKind = "" })
+		}, with(func(x *Shown) { x.Sessions = nil })},
+		"an unknown shellper in the builder's folder": {func(s *snapshot.Snapshot, _ *snapshot.EditorTab) {
+			terminal(s, func(x *snapshot.Terminal) { x.RoleKind = "shellper" })
+		}, with(func(x *Shown) { x.Sessions = []string{"terminal:codev/default/one"} })},
+		"an unknown shellper elsewhere": {func(s *snapshot.Snapshot, _ *snapshot.EditorTab) {
+			terminal(s, func(x *snapshot.Terminal) { x.RoleKind, x.Owner, x.Cwd = "shellper", nil, "/w/src" })
+		}, gone},
+		"an unknown shellper in an unknown folder": {func(s *snapshot.Snapshot, _ *snapshot.EditorTab) {
+			terminal(s, func(x *snapshot.Terminal) { x.RoleKind, x.Owner = "shellper", nil })
+		}, with(func(x *Shown) { x.Sessions = nil })},
+		"no terminals were read": {func(s *snapshot.Snapshot, _ *snapshot.EditorTab) { s.Terminals = nil }, with(func(x *Shown) { x.Sessions = nil })},
+		"a row without a name":   {func(s *snapshot.Snapshot, _ *snapshot.EditorTab) { s.Workspaces[0].Builders = []snapshot.Builder{{}} }, with(func(x *Shown) { x.Recorded = nil })},
 		"another builder's": {func(s *snapshot.Snapshot, _ *snapshot.EditorTab) {
 			terminal(s, func(x *snapshot.Terminal) { x.Owner.Key = "pir-884" })
 		}, gone},
