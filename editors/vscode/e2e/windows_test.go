@@ -21,6 +21,7 @@ func TestWindowsComeAndGo(t *testing.T) {
 	s := two.builder(builder, tab)
 	one.eventually("the shell runs", func() bool { return one.pid("Claude Code") > 0 })
 	shell := one.pid("Claude Code")
+	one.stays(5*time.Second, "Claude Code") // an editor writes its terminals down a moment later, and a page that is loaded anew shows those that are
 
 	before := b.sockets()
 	b.driver.call(map[string]any{"call": "reload", "window": one.name})
