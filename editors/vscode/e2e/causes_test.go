@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,22 @@ func TestTheFirstLookCameAfterTheCleanup(t *testing.T) {
 	}
 	b.settings("Machine", map[string]any{"winnow.path": w.program(), "winnow.sweep": true, "winnow.every": 5})
 	w.closes(tab)
+}
+
+// TestTheExtensionComesAfterTheCleanup: the builder was cleaned up before Winnow was ever on this machine, in a window that is open.
+func TestTheExtensionComesAfterTheCleanup(t *testing.T) {
+	b := newBench(t, settings{sweep: true, late: true})
+	w := b.open(b.workspace("acme"))
+	w.beside()
+	s := w.builder(builder, tab)
+	w.cleanUp(builder, s)
+	w.ask(map[string]any{"call": "show", "name": "mine"})
+	if exists(filepath.Join(b.dir, "state/winnow")) || len(b.sockets()) > 0 {
+		t.Fatal("winnow has looked before")
+	}
+	b.install()
+	w.closes(tab)
+	w.stays(3*time.Second, beside...)
 }
 
 // TestARequestHangs: the Tower takes requests and answers none.

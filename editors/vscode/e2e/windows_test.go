@@ -1,15 +1,18 @@
 package e2e
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"winnow/testkit/must"
+	"winnow/testkit/wait"
 )
 
 // TestWindowsComeAndGo has two windows, one that is loaded anew, one whose extension host is killed, and a Tower that goes down and comes back.
@@ -44,16 +47,31 @@ func TestWindowsComeAndGo(t *testing.T) {
 	two.closes(tab)
 
 	again := two.builder("builder-pir-884", "Codev: builder-pir-884")
-	host := int(two.ask(map[string]any{"call": "host"}).(float64))
-	must.Do(t, syscall.Kill(host, syscall.SIGKILL))
+	before = b.sockets()
+	must.Do(t, syscall.Kill(int(two.ask(map[string]any{"call": "host"}).(float64)), syscall.SIGKILL))
 	two.cleanUp("builder-pir-884", again)
-	b.eventually("the window of a killed extension host says nothing", func() bool {
-		out, _ := b.winnow("sweep", "--apply", "--format", "json", "--kind", "tab,terminal", "--log-level", "off")
-		return !strings.Contains(out, `"label": "Codev: builder-pir-884"`)
-	})
+	b.eventually("the editor starts another extension host, which is another window", func() bool { return two.answers() && len(b.sockets()) == 3 })
+	for range 3 {
+		r := b.look("--apply")
+		if n := r.absent(before); n != 1 || r.closed() > 0 {
+			t.Errorf("%d windows of before are absent, want 1; acts %v, want none on a tab", n, r.Acts)
+		}
+		time.Sleep(1500 * time.Millisecond) // rules.confirm_after
+	}
+	two.stays(time.Second, "Codev: builder-pir-884") // the other host was not told what it was opened for
 	if !alive(shell) || !one.shows(shell) {
 		t.Error("the shell of the other window was ended")
 	}
+
+	old := time.Now().Add(-2 * time.Minute)
+	for _, path := range before {
+		must.Do(t, os.Chtimes(path, old, old))
+	}
+	b.driver.call(map[string]any{"call": "reload", "window": two.name})
+	b.eventually("the socket of the host that was killed is removed, and that of the other window is not", func() bool {
+		now := b.sockets()
+		return len(now) == 2 && slices.ContainsFunc(before, func(path string) bool { return slices.Contains(now, path) })
+	})
 }
 
 // agent is a program that goes by an agent's name, starts what outlives it, and ends when the file goes is there.
@@ -62,49 +80,102 @@ nohup sleep 300 >/dev/null 2>&1 &
 echo $! > "$1/nohup"
 setsid sleep 300 >/dev/null 2>&1 < /dev/null &
 echo $! > "$1/setsid"
+touch "$1/began"
 while [ ! -e "$1/goes" ]; do sleep 0.2; done
 exit 1
 `
 
-// TestAnAgentsTabCloses has an agent end in a task, whose tab an editor leaves open, and a person's shell beside it.
+// TestAnAgentsTabCloses has two agents end in tasks, whose tabs an editor leaves open, and a person's shell beside them. Then it brings both tabs back.
 func TestAnAgentsTabCloses(t *testing.T) {
 	b := newBench(t, settings{sweep: true})
 	w := b.open(b.workspace("acme"))
-	program := filepath.Join(b.dir, "bin", "claude")
-	must.Do(t, os.WriteFile(program, []byte(agent), 0o700))
 	w.ask(map[string]any{"call": "shell", "name": "mine"})
-	w.ask(map[string]any{"call": "task", "name": "review", "command": program, "args": []string{b.dir}})
-	w.eventually("the agent runs", func() bool { return w.pid("review") > 0 && exists(filepath.Join(b.dir, "setsid")) })
-	children := []int{number(t, filepath.Join(b.dir, "nohup")), number(t, filepath.Join(b.dir, "setsid"))}
-	t.Cleanup(func() {
-		for _, pid := range children {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	})
+	review, deploy := w.agent("review"), w.agent("deploy")
 	w.ask(map[string]any{"call": "show", "name": "mine"})
-	w.stays(8*time.Second, "review", "mine")
-	agent := w.pid("review")
-	must.Do(t, os.WriteFile(filepath.Join(b.dir, "goes"), nil, 0o600))
-	w.eventually("the agent ends", func() bool { return !alive(agent) })
-	w.eventually("the tab, which the editor brings to the front, is kept for who reads it", func() bool {
-		_, said := b.decision("review")
-		return strings.Contains(said, "it is the focused tab")
-	})
-	w.ask(map[string]any{"call": "show", "name": "mine"})
-	w.closes("review")
-	for _, pid := range children {
+	w.stays(8*time.Second, "review", "deploy", "mine")
+	for _, k := range []*task{review, deploy} {
+		k.end()
+		w.eventually("the tab, which the editor brings to the front, is kept for who reads it", func() bool {
+			_, said := b.decision(k.name)
+			return strings.Contains(said, "it is the focused tab")
+		})
+		w.ask(map[string]any{"call": "show", "name": "mine"})
+		w.closes(k.name)
+	}
+	for _, pid := range slices.Concat(review.children, deploy.children) {
 		if !alive(pid) {
 			t.Errorf("pid %d, which outlives its terminal, was ended", pid)
 		}
 	}
 	w.stays(3*time.Second, "mine")
 
-	out, _ := b.winnow("trash", "--format", "text")
-	if !strings.Contains(out, "review") {
-		t.Fatalf("the tab is not in the trash:\n%s", out)
+	if out, code := b.winnow("restore", b.act("review")); code != 0 || !strings.Contains(out, `("review")`) {
+		t.Errorf("winnow restore: exit %d: %s", code, out)
 	}
+	w.reopened("review", review.folder)
 	w.palette("Winnow: Restore the Last Terminal")
-	w.eventually("a terminal of that name is open again", func() bool { return w.has("review") })
+	w.reopened("deploy", deploy.folder)
+}
+
+// task is an agent's, in a folder of its own.
+type task struct {
+	w            *window
+	name, folder string
+	pid          int
+	children     []int
+}
+
+// agent starts an agent as a task, and waits until it and what outlives it run.
+func (w *window) agent(name string) *task {
+	w.t.Helper()
+	dir := filepath.Join(w.folder, name)
+	must.Do(w.t, os.Mkdir(dir, 0o755))
+	program := filepath.Join(w.dir, "bin", "claude")
+	must.Do(w.t, os.WriteFile(program, []byte(agent), 0o700))
+	w.ask(map[string]any{"call": "task", "name": name, "command": program, "args": []string{dir}, "cwd": dir})
+	w.eventually("the agent runs", func() bool { return w.pid(name) > 0 && exists(filepath.Join(dir, "began")) })
+	k := &task{w, name, dir, w.pid(name), []int{number(w.t, filepath.Join(dir, "nohup")), number(w.t, filepath.Join(dir, "setsid"))}}
+	w.t.Cleanup(func() {
+		for _, pid := range k.children {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	})
+	return k
+}
+
+func (k *task) end() {
+	k.w.t.Helper()
+	must.Do(k.w.t, os.WriteFile(filepath.Join(k.folder, "goes"), nil, 0o600))
+	k.w.eventually("the agent ends", func() bool { return !alive(k.pid) })
+}
+
+// act is the id of the act that closed the tab of that name, as the trash lists it.
+func (b *bench) act(label string) string {
+	b.t.Helper()
+	out, code := b.winnow("trash", "--format", "json", "--log-level", "off")
+	var rows []struct{ Intent struct{ ID, Label string } }
+	must.Do(b.t, json.Unmarshal([]byte(out), &rows))
+	for _, row := range rows {
+		if row.Intent.Label == label {
+			return row.Intent.ID
+		}
+	}
+	b.t.Fatalf("%q is not in the trash: exit %d: %s", label, code, out)
+	return ""
+}
+
+// reopened asserts that a terminal of that name is open again, with a shell in that folder.
+func (w *window) reopened(name, dir string) {
+	w.t.Helper()
+	var at string
+	if !wait.Until(patience, func() bool {
+		if w.has(name) {
+			at, _ = os.Readlink("/proc/" + strconv.Itoa(w.pid(name)) + "/cwd")
+		}
+		return at == dir
+	}) {
+		w.t.Errorf("a shell called %q is in %q, want %q; there is %q", name, at, dir, w.names())
+	}
 }
 
 // TestWhatAPersonSees drives the view by keyboard, and takes pictures in three themes.

@@ -33,8 +33,7 @@ func TestTheRowStays(t *testing.T) {
 	b := newBench(t, settings{sweep: true})
 	w := b.open(b.workspace("acme"))
 	s := w.builder("builder-pir-883", "Codev: builder-pir-883")
-	w.cleanUp("builder-pir-883", s)
-	w.tower.Exec("INSERT INTO builders (workspace_path, id, name, status, phase, worktree, branch, type) VALUES (?, 'builder-pir-883', 'builder-pir-883', 'implementing', '', ?, '', 'spec')", w.folder, w.worktree("builder-pir-883"))
+	w.cleanUpButRow("builder-pir-883", s)
 	w.stays(10*time.Second, "Codev: builder-pir-883")
 	if _, said := b.decision("Codev: builder-pir-883"); !strings.Contains(said, "its builder builder-pir-883 is on record") {
 		t.Errorf("what keeps it is not said: %s", said)

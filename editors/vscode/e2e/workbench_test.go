@@ -63,10 +63,11 @@ type bench struct {
 	env     []string
 	driver  *driver
 	control string
+	late    bool
 }
 
-// settings are those of the editor. sweep lets the extension apply by itself.
-type settings struct{ sweep bool }
+// settings are those of the editor. sweep lets the extension apply by itself; late leaves it to the test to install it.
+type settings struct{ sweep, late bool }
 
 func newBench(t *testing.T, s settings) *bench {
 	t.Helper()
@@ -83,7 +84,7 @@ func newBench(t *testing.T, s settings) *bench {
 		}
 		_ = os.RemoveAll(dir)
 	})
-	b := &bench{t: t, dir: dir, cache: cache, control: filepath.Join(dir, "c")}
+	b := &bench{t: t, dir: dir, cache: cache, control: filepath.Join(dir, "c"), late: s.late}
 	for _, name := range []string{"bin", "c", "run", "home", "state", "config/winnow", "data/User", "data/Machine", "ext", "profile", "tmp"} {
 		must.Do(t, os.MkdirAll(filepath.Join(dir, name), 0o700))
 	}
@@ -103,7 +104,9 @@ func newBench(t *testing.T, s settings) *bench {
 		"terminal.integrated.shellIntegration.enabled": false, "workbench.enableExperiments": false, "chat.disableAIFeatures": true, "terminal.integrated.initialHint": false,
 	})
 	b.copyExtension()
-	b.install()
+	if !s.late {
+		b.install()
+	}
 	b.serve()
 	b.driver = b.newDriver()
 	return b
@@ -267,7 +270,7 @@ func (b *bench) open(folder string) *window {
 	b.t.Helper()
 	w := &window{b, filepath.Base(folder), folder}
 	b.driver.call(map[string]any{"call": "open", "window": w.name, "url": b.url + "/?folder=" + folder})
-	b.eventually("the window is served", func() bool { return w.answers() && len(b.sockets()) > 0 })
+	b.eventually("the window is served", func() bool { return w.answers() && (b.late || len(b.sockets()) > 0) })
 	return w
 }
 
@@ -390,21 +393,32 @@ func (b *bench) winnow(args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// decision is what a look decides of the tab of that name, with all that is said of it.
-func (b *bench) decision(name string) (verdict, said string) {
+// report is what a sweep says, as far as a test looks at it.
+type report struct {
+	Decisions []struct {
+		ID, Label, Verdict   string
+		Findings, Objections []struct{ Rule, Message string }
+	}
+	Acts    []struct{ Candidate, Outcome, Detail string }
+	Sources map[string]struct{ Status, Path string }
+}
+
+// look is one sweep, between those of the extension.
+func (b *bench) look(args ...string) (r report) {
 	b.t.Helper()
 	var out string
 	b.eventually("a look, between those of the extension", func() bool {
-		out, _ = b.winnow("sweep", "--kind", "tab,terminal", "--format", "json", "--log-level", "off")
+		out, _ = b.winnow(append([]string{"sweep", "--kind", "tab,terminal", "--format", "json", "--log-level", "off"}, args...)...)
 		return out != ""
 	})
-	var r struct {
-		Decisions []struct {
-			ID, Label, Verdict   string
-			Findings, Objections []struct{ Rule, Message string }
-		}
-	}
 	must.Do(b.t, json.Unmarshal([]byte(out), &r))
+	return r
+}
+
+// decision is what a look decides of the tab of that name, with all that is said of it.
+func (b *bench) decision(name string) (verdict, said string) {
+	b.t.Helper()
+	r := b.look()
 	for _, d := range r.Decisions {
 		if d.Label == name && strings.HasPrefix(d.ID, "tab:vscode/") {
 			for _, x := range slices.Concat(d.Findings, d.Objections) {
@@ -413,7 +427,27 @@ func (b *bench) decision(name string) (verdict, said string) {
 			return d.Verdict, said
 		}
 	}
-	return "", out
+	return "", fmt.Sprintf("it is not among %+v", r)
+}
+
+// absent counts the sockets on which no window listens.
+func (r report) absent(sockets []string) (n int) {
+	for _, s := range r.Sources {
+		if s.Status == "absent" && slices.Contains(sockets, s.Path) {
+			n++
+		}
+	}
+	return n
+}
+
+// closed counts the acts on tabs.
+func (r report) closed() (n int) {
+	for _, a := range r.Acts {
+		if strings.HasPrefix(a.Candidate, "tab:") {
+			n++
+		}
+	}
+	return n
 }
 
 // builder is a builder with its row, its worktree and its terminal at the Tower, and a tab that shows it.
@@ -432,8 +466,12 @@ func (w *window) worktree(id string) string {
 
 // cleanUp is afx cleanup: the worktree and the row go, and the terminal ends.
 func (w *window) cleanUp(id string, s tower.TerminalState) {
-	must.Do(w.t, os.RemoveAll(w.worktree(id)))
 	w.tower.RemoveBuilder(w.folder, id)
+	w.cleanUpButRow(id, s)
+}
+
+func (w *window) cleanUpButRow(id string, s tower.TerminalState) {
+	must.Do(w.t, os.RemoveAll(w.worktree(id)))
 	w.tower.Expect("DELETE", "/api/terminals/"+s.ID) // what is left of the terminal at the Tower may go too
 	w.tower.Exit(s.ID, 0)
 	w.tower.Exec("DELETE FROM terminal_sessions WHERE id = ?", s.ID)

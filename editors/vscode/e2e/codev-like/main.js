@@ -23,8 +23,8 @@ const calls = {
     const t = vscode.window.createTerminal({ ...(name ? { name } : {}), ...(env ? { env } : {}), ...(shellPath ? { shellPath, shellArgs } : {}) });
     if (show !== false) t.show(true);
   },
-  task: async ({ name, command, args, env }) => {
-    const task = new vscode.Task({ type: 'agent', name }, vscode.TaskScope.Workspace, name, 'agent', new vscode.ProcessExecution(command, args ?? [], env ? { env } : {}));
+  task: async ({ name, command, args, env, cwd }) => {
+    const task = new vscode.Task({ type: 'agent', name }, vscode.TaskScope.Workspace, name, 'agent', new vscode.ProcessExecution(command, args ?? [], { ...(env ? { env } : {}), ...(cwd ? { cwd } : {}) }));
     task.presentationOptions = { panel: vscode.TaskPanelKind.New, reveal: vscode.TaskRevealKind.Silent };
     await vscode.tasks.executeTask(task);
   },
