@@ -203,6 +203,7 @@ type driver struct {
 	b   *bench
 	in  io.Writer
 	out *bufio.Scanner
+	pid int
 }
 
 func (b *bench) newDriver() *driver {
@@ -225,15 +226,17 @@ func (b *bench) newDriver() *driver {
 	})
 	s := bufio.NewScanner(out)
 	s.Buffer(nil, 8<<20)
-	return &driver{b, in, s}
+	return &driver{b, in, s, cmd.Process.Pid}
 }
 
-// call has the browser do one thing, and gives what it says.
+// call has the browser do one thing, and gives what it says. A browser that does not answer in time is ended.
 func (d *driver) call(v map[string]any) any {
 	d.b.t.Helper()
+	late := time.AfterFunc(patience, func() { _ = syscall.Kill(-d.pid, syscall.SIGKILL) })
+	defer late.Stop()
 	_ = must.Get(d.in.Write(append(must.Get(json.Marshal(v))(d.b.t), '\n')))(d.b.t)
 	if !d.out.Scan() {
-		d.b.t.Fatalf("the browser ended: %v", d.out.Err())
+		d.b.t.Fatalf("the browser ended, or did not %v within %v: %v", v["call"], patience, d.out.Err())
 	}
 	return answer(d.b.t, fmt.Sprint(v["call"]), d.out.Bytes())
 }
@@ -270,6 +273,11 @@ func (b *bench) open(folder string) *window {
 	b.t.Helper()
 	w := &window{b, filepath.Base(folder), folder}
 	b.driver.call(map[string]any{"call": "open", "window": w.name, "url": b.url + "/?folder=" + folder})
+	b.t.Cleanup(func() {
+		if b.t.Failed() {
+			b.driver.call(map[string]any{"call": "shot", "window": w.name, "path": filepath.Join(b.dir, w.name+".png")})
+		}
+	})
 	b.eventually("the window is served", func() bool { return w.answers() && (b.late || len(b.sockets()) > 0) })
 	return w
 }
