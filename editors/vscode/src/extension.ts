@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
-import * as os from 'node:os';
 import * as path from 'node:path';
 import * as vscode from 'vscode';
-import { groups, lastAct, problems, status, words, type Group, type Item, type State } from './model.ts';
+import { bar, groups, lastAct, plain, problems, unread, words, type Group, type Item, type State } from './model.ts';
 import { folder, prepare, removeStale } from './place.ts';
+import { policyRoot } from './policies.ts';
 import { Server, type Window } from './server.ts';
-import { runner, Schedule, sweep, type Report, type Run } from './sweeper.ts';
+import { failure, runner, Schedule, settingsOf, sweep, type Report, type Run, type Settings } from './sweeper.ts';
 import { parseStartTicks, Terminals, type Remembered, type Tab } from './terminals.ts';
 
 let stop: (() => void) | undefined;
@@ -15,11 +15,11 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const log = vscode.window.createOutputChannel('Winnow', { log: true });
   const id = randomBytes(4).toString('hex');
   const terminals = watchTerminals(context);
-  const server = await serve(id, context, terminals, log);
+  const served = await serve(id, context, terminals, log);
   const run = runner(() => settings().path);
-  const companion = new Companion(context, id, run, log);
+  const companion = new Companion(context, id, run, log, served.unserved);
   const onTerminals = terminals.onEvent(() => companion.schedule.soon());
-  stop = () => { companion.schedule.stop(); onTerminals(); server?.stop(); };
+  stop = () => { companion.schedule.stop(); onTerminals(); served.server?.stop(); };
   context.subscriptions.push(log, { dispose: () => stop?.() });
   checkPolicies(context, run, log);
   companion.schedule.start();
@@ -27,10 +27,16 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
 
 export function deactivate(): void { stop?.(); }
 
-function settings(): { path: string; apply: boolean; everyMs: number } {
+function settings(): Settings {
   const c = vscode.workspace.getConfiguration('winnow');
-  return { path: c.get<string>('path', 'winnow'), apply: c.get<boolean>('sweep', false), everyMs: c.get<number>('every', 30) * 1000 };
+  return settingsOf((key) => c.get(key));
 }
+
+function startTicks(pid: number | 'self'): number | undefined {
+  try { return parseStartTicks(fs.readFileSync(`/proc/${pid}/stat`, 'utf8')); } catch { return undefined; }
+}
+
+function isFolder(dir: string): boolean { try { return fs.statSync(dir).isDirectory(); } catch { return false; } }
 
 const memory = 'terminals';
 
@@ -38,27 +44,24 @@ function watchTerminals(context: vscode.ExtensionContext): Terminals<vscode.Term
   type T = vscode.Terminal & Tab;
   const terminals = new Terminals<T>({
     now: () => new Date(),
-    startTicks: (pid) => { try { return parseStartTicks(fs.readFileSync(`/proc/${pid}/stat`, 'utf8')); } catch { return undefined; } },
+    startTicks, began: startTicks('self') ?? 0, isFolder,
     remember: (all) => void context.workspaceState.update(memory, all),
-    isFolder: (dir) => { try { return fs.statSync(dir).isDirectory(); } catch { return false; } },
     create: (name, cwd) => vscode.window.createTerminal({ name, ...(cwd === undefined ? {} : { cwd }) }) as T,
   }, context.workspaceState.get<Remembered[]>(memory, []), vscode.window.activeTerminal as T | undefined);
+  const processes = new WeakMap<vscode.TaskExecution, number>();
   for (const t of vscode.window.terminals) void terminals.found(t as T);
   context.subscriptions.push(
     vscode.window.onDidOpenTerminal((t) => void terminals.opened(t as T)),
     vscode.window.onDidCloseTerminal((t) => terminals.closed(t as T)),
     vscode.window.onDidChangeActiveTerminal((t) => terminals.activated(t as T | undefined)),
     vscode.window.onDidChangeTerminalState((t) => terminals.changed(t as T)),
-    vscode.tasks.onDidStartTaskProcess((e) => terminals.taskStarted(e.processId)),
-    vscode.tasks.onDidEndTaskProcess(() => terminals.taskEnded(undefined)),
+    vscode.tasks.onDidStartTaskProcess((e) => { processes.set(e.execution, e.processId); terminals.taskStarted(e.processId); }),
+    vscode.tasks.onDidEndTaskProcess((e) => terminals.taskEnded(processes.get(e.execution))),
   );
   return terminals;
 }
 
-async function serve(id: string, context: vscode.ExtensionContext, terminals: Terminals<vscode.Terminal & Tab>, log: vscode.LogOutputChannel): Promise<Server | undefined> {
-  const uid = os.userInfo().uid;
-  const ticks = parseStartTicks(fs.readFileSync('/proc/self/stat', 'utf8'));
-  const dir = folder({ env: process.env, uid });
+async function serve(id: string, context: vscode.ExtensionContext, terminals: Terminals<vscode.Terminal & Tab>, log: vscode.LogOutputChannel): Promise<{ server?: Server; unserved: string }> {
   const window: Window = {
     about: () => ({
       extension: String(context.extension.packageJSON.version), editor: { name: vscode.env.appName, version: vscode.version },
@@ -67,17 +70,20 @@ async function serve(id: string, context: vscode.ExtensionContext, terminals: Te
     list: (markers) => terminals.list(markers), dispose: (want) => terminals.dispose(want), open: (name, cwd) => terminals.open(name, cwd), onEvent: (listen) => terminals.onEvent(listen),
   };
   try {
-    if (ticks === undefined) throw new Error('/proc does not show this process');
-    fs.mkdirSync(path.dirname(path.dirname(dir)), { recursive: true });
+    const uid = process.geteuid?.(), ticks = startTicks('self');
+    if (uid === undefined || ticks === undefined) throw new Error('/proc does not show this process; winnow sees terminals on Linux alone');
+    const dir = folder({ env: process.env, uid });
+    fs.mkdirSync(path.dirname(path.dirname(dir)), { recursive: true, mode: 0o700 });
     prepare(dir, uid);
     for (const name of await removeStale(dir, Date.now())) log.info(`removed the socket of a window that vanished: ${name}`);
     const server = new Server({ window, id, dir, uid, pid: process.pid, startTicks: ticks, log: (text) => log.error(text) });
     await server.start();
     log.info(`window ${id} is served on ${server.file}`);
-    return server;
+    return { server, unserved: '' };
   } catch (err) {
-    log.error(`This window is not served, so winnow does not see its terminals: ${(err as Error).message}. Mend that folder, and reload the window.`);
-    return undefined;
+    const unserved = (err as Error).message;
+    log.error(`This window is not served, so winnow does not see its terminals, and they stay: ${unserved}. Mend that, and reload the window.`);
+    return { unserved };
   }
 }
 
@@ -96,14 +102,17 @@ class Companion implements vscode.TreeDataProvider<Node> {
   private readonly bar = vscode.window.createStatusBarItem('winnow.status', vscode.StatusBarAlignment.Left, 0);
   private readonly alarms = new Set<string>();
   private told = '';
+  private unseen: string;
   private readonly view: vscode.TreeView<Node>;
   private readonly documents = new Map<string, string>();
 
-  constructor(context: vscode.ExtensionContext, private readonly id: string, private readonly run: Run, private readonly log: vscode.LogOutputChannel) {
+  constructor(context: vscode.ExtensionContext, private readonly id: string, private readonly run: Run, private readonly log: vscode.LogOutputChannel, private readonly unserved: string) {
+    this.unseen = unserved;
     this.schedule = new Schedule(() => settings(), (apply) => this.sweep(apply));
     this.bar.name = 'Winnow';
     this.bar.command = 'winnow.terminals.focus';
     this.view = vscode.window.createTreeView('winnow.terminals', { treeDataProvider: this });
+    this.show('', []);
     const command = (name: string, run: (item?: Node) => Promise<void> | void): vscode.Disposable => vscode.commands.registerCommand(name, run);
     context.subscriptions.push(this.bar, this.view, this.changed,
       this.view.onDidChangeVisibility((e) => { if (e.visible && !settings().apply) this.schedule.soon(); }),
@@ -122,20 +131,21 @@ class Companion implements vscode.TreeDataProvider<Node> {
     const result = await sweep(this.run, apply);
     switch (result.kind) {
       case 'missing':
-        this.set('missing', []);
+        this.show('missing', []);
         this.say(`The program ${settings().path} was not found, so nothing is looked at. Install winnow, or set winnow.path.`);
         return;
       case 'busy': // another window's, or a person's: its end is an event of no terminal
-        this.schedule.soon();
+        this.schedule.soon(apply && !settings().apply);
         return;
       case 'failed':
-        this.set('failed', this.list);
-        this.say(`winnow failed, and nothing was closed: ${result.why}`);
+        this.show('failed', this.list);
+        this.say(failure(result.why, apply));
         return;
     }
-    this.told = '';
-    const list = groups(result.report, this.id, settings().apply);
-    this.set(list.length ? 'some' : 'empty', list);
+    const list = groups(result.report, this.id, settings().apply), not = unread(result.report, this.id);
+    this.unseen = this.unserved || not.window;
+    this.say([this.unserved ? '' : not.window && `winnow does not see this window, so the terminals here stay: ${not.window}`, ...not.others].filter(Boolean).join('\n'));
+    this.show(list.length ? 'some' : this.unseen ? 'unseen' : not.others.length ? 'unread' : 'empty', list);
     this.report(result.report);
   }
 
@@ -146,20 +156,20 @@ class Companion implements vscode.TreeDataProvider<Node> {
       if (this.alarms.has(text)) continue;
       this.alarms.add(text);
       this.log.warn(text);
-      void vscode.window.showWarningMessage(`Winnow: ${alarm.message}`, 'Open the Log').then((chosen) => { if (chosen) this.log.show(); });
+      void vscode.window.showWarningMessage(`Winnow: ${plain(alarm.message)}`, 'Open the Log').then((chosen) => { if (chosen) this.log.show(); });
     }
   }
 
-  /** Says a failure once, until something else is the matter. */
+  /** Says what is the matter once, until something else is; empty is nothing. */
   private say(text: string): void {
-    if (this.told !== text) this.log.error(text);
+    if (text && this.told !== text) this.log.error(text);
     this.told = text;
   }
 
-  private set(state: string, list: Group[]): void {
+  private show(state: string, list: Group[]): void {
     this.list = list;
     void vscode.commands.executeCommand('setContext', 'winnow.state', state);
-    const s = state === 'missing' || state === 'failed' ? { text: '$(warning) Winnow', spoken: `Winnow: ${state === 'missing' ? 'the program was not found' : 'the last look failed'}` } : status(list);
+    const s = bar(state, list, this.unseen);
     if (s) {
       this.bar.text = s.text;
       this.bar.accessibilityInformation = { label: s.spoken };
@@ -209,7 +219,7 @@ class Companion implements vscode.TreeDataProvider<Node> {
     if (ran.code === 0) return ran.stdout;
     const why = ran.missing ? `the program ${settings().path} was not found` : ran.stderr.trim() || `it ended with ${ran.code}`;
     this.log.error(`${doing}: ${why}`);
-    void vscode.window.showErrorMessage(`Winnow: ${doing}: ${why}`);
+    void vscode.window.showErrorMessage(plain(`Winnow: ${doing}: ${why}`));
     return undefined;
   }
 
@@ -248,10 +258,14 @@ class Companion implements vscode.TreeDataProvider<Node> {
 /** The refusals of policies, shown where they stand when a file of policies is saved. */
 function checkPolicies(context: vscode.ExtensionContext, run: Run, log: vscode.LogOutputChannel): void {
   const found = vscode.languages.createDiagnosticCollection('winnow');
+  const last = new Map<string, number>();
   context.subscriptions.push(found, vscode.workspace.onDidSaveTextDocument(async (doc) => {
-    const root = doc.uri.scheme === 'file' ? policyRoot(doc.uri.fsPath) : undefined;
+    const root = doc.uri.scheme === 'file' ? policyRoot(doc.uri.fsPath, doc.getText(), isFolder) : undefined;
     if (!root) return;
+    const turn = (last.get(root) ?? 0) + 1;
+    last.set(root, turn);
     const ran = await run(['policy', 'check', root, '--format', 'json']);
+    if (last.get(root) !== turn) return; // a later save is being checked
     let list;
     try {
       list = problems(ran.stdout);
@@ -267,15 +281,4 @@ function checkPolicies(context: vscode.ExtensionContext, run: Run, log: vscode.L
     }
     for (const [file, all] of by) found.set(vscode.Uri.file(file), all.map((d) => { d.source = 'winnow policy check'; return d; }));
   }));
-}
-
-/** The folder of policies that a file lies in: the one that has reap, protect or lib on the way to it, or a file of the tree's own. */
-function policyRoot(file: string): string | undefined {
-  const name = path.basename(file);
-  if (name === 'exceptions.yaml' || name === 'layer.yaml') return path.dirname(file);
-  if (!name.endsWith('.rego')) return undefined;
-  for (let dir = path.dirname(file); dir !== path.dirname(dir); dir = path.dirname(dir)) {
-    if (['reap', 'protect', 'lib'].includes(path.basename(dir))) return path.dirname(dir);
-  }
-  return undefined;
 }

@@ -33,7 +33,7 @@ function itemOf(d: Decision, sweeping: boolean): Item {
   const held = d.objections?.some((o) => o.rule === 'protect.held') ?? false;
   const reasons = (state === 'stays' ? d.objections : d.findings) ?? [];
   const why = state === 'stays' && d.main ? d.main.message : reasons.map((r) => r.message).join('; ') || d.main?.message || 'no rule found a reason';
-  return { id: d.id, label: d.label || d.id, kind: d.kind, state, why, next: nextOf(state, held, sweeping, d), held };
+  return { id: d.id, label: oneLine(d.label || d.id), kind: d.kind, state, why: oneLine(why), next: nextOf(state, held, sweeping, d), held };
 }
 
 function nextOf(state: State, held: boolean, sweeping: boolean, d: Decision): string {
@@ -56,6 +56,32 @@ export function status(all: readonly Group[]): { text: string; spoken: string } 
   if (go) parts.push(`${go} would go`);
   if (wait) parts.push(`${wait} ${wait === 1 ? 'waits' : 'wait'} for a second look`);
   return parts.length ? { text: `$(trash) Winnow: ${parts.join(', ')}`, spoken: `Winnow: ${parts.join(', ')}` } : undefined;
+}
+
+/** Why a report may say less than there is: of this window, and of the terminals of Codev. What is not read is not known, and stays. */
+export function unread(report: Report, window: string): { window: string; others: string[] } {
+  const own = report.sources?.[`vscode/${window}`];
+  const others = Object.entries(report.sources ?? {}).filter(([, s]) => s.kind === 'codev' && s.status === 'failed').map(([name, s]) => `${name}: ${s.error ?? 'it failed'}`);
+  if (own?.status === 'ok') return { window: '', others };
+  return { window: own ? own.error || `its source is ${own.status}` : 'winnow did not look at it; see collect.vscode.sockets in config.yaml', others };
+}
+
+/** What the status bar shows. unseen is why winnow does not see the window, empty where it does. */
+export function bar(state: string, all: readonly Group[], unseen: string): { text: string; spoken: string } | undefined {
+  const trouble = state === 'missing' ? 'the program was not found' : state === 'failed' ? 'the last look failed'
+    : unseen && `it does not see this window, so the terminals here stay: ${oneLine(unseen)}`;
+  return trouble ? { text: '$(warning) Winnow', spoken: `Winnow: ${trouble}` } : status(all);
+}
+
+/** A text of others in one line: without what steers a terminal or turns the direction of writing. */
+export function oneLine(s: string): string {
+  return s.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]+/g, ' ').trim();
+}
+
+/** A text of others for a notification, in which an editor would make [text](command:...) a button. */
+export function plain(s: string): string {
+  const line = oneLine(s).replaceAll('](', '] (');
+  return line.length > 500 ? `${line.slice(0, 499)}…` : line;
 }
 
 export interface Problem { file: string; line: number; message: string; }

@@ -43,6 +43,7 @@ export interface Options {
 const maxLine = 1 << 20;
 const maxConnections = 16;
 const maxUnderWay = 32;
+const maxUnread = 8 << 20;
 
 export class Server {
   readonly file: string;
@@ -103,10 +104,10 @@ class Conversation {
     for (let end = this.pending.indexOf('\n'); end >= 0; end = this.pending.indexOf('\n')) {
       const line = this.pending.slice(0, end);
       this.pending = this.pending.slice(end + 1);
-      if (line.length > maxLine || ++this.underWay > maxUnderWay) { this.s.destroy(); return; }
+      if (Buffer.byteLength(line) > maxLine || ++this.underWay > maxUnderWay) { this.s.destroy(); return; }
       void this.answer(line).finally(() => { this.underWay--; });
     }
-    if (this.pending.length > maxLine) this.s.destroy();
+    if (Buffer.byteLength(this.pending) > maxLine) this.s.destroy();
   }
 
   private async answer(line: string): Promise<void> {
@@ -122,8 +123,12 @@ class Conversation {
     }
   }
 
-  private send(v: object): void {
-    if (!this.s.destroyed) this.s.write(JSON.stringify(v) + '\n');
+  private send(v: { id: string; result?: object; error?: object } | Event): void {
+    if (this.s.destroyed) return;
+    let line = JSON.stringify(v);
+    if ('id' in v && Buffer.byteLength(line) > maxLine) line = JSON.stringify({ id: v.id, error: { code: 'failed', message: 'the answer is longer than 1 MiB' } });
+    this.s.write(line + '\n');
+    if (this.s.writableLength > maxUnread) this.s.destroy(); // it does not read, and the host keeps all of it in memory
   }
 
   private async run(method: string, params: Params): Promise<object> {
@@ -139,7 +144,7 @@ class Conversation {
         return w.dispose(wanted(params));
       case 'terminal.open':
         only(params, ['name', 'cwd']);
-        return w.open(text(params, 'name', 256), params['cwd'] === undefined ? undefined : text(params, 'cwd', 4096));
+        return w.open(text(params, 'name', 0, 256), params['cwd'] === undefined ? undefined : text(params, 'cwd', 1, 4096));
       case 'events':
         only(params, []);
         this.stopEvents ??= w.onEvent((e) => this.send(e));
@@ -197,9 +202,9 @@ function only(v: Params, allowed: readonly string[]): void {
   }
 }
 
-function text(v: Params, key: string, most: number): string {
+function text(v: Params, key: string, least: number, most: number): string {
   const s = v[key];
-  if (typeof s !== 'string' || s === '' || s.length > most) throw new Refusal('bad_request', `${key} is a text of 1 to ${most} characters`);
+  if (typeof s !== 'string' || s.length < least || s.length > most) throw new Refusal('bad_request', `${key} is a text of ${least} to ${most} characters`);
   return s;
 }
 
@@ -209,24 +214,27 @@ function names(v: unknown): string[] {
   return v as string[];
 }
 
+const shapes = ['shell', 'task', 'pty'];
+
 function wanted(v: Params): Wanted {
   only(v, ['n', 'name', 'shape', 'creation_name', 'pid', 'start_ticks']);
-  const whole = (key: string): number => {
+  const whole = (key: string, least: number): number => {
     const n = v[key];
-    if (typeof n !== 'number' || !Number.isSafeInteger(n) || n < 0) throw new Refusal('bad_request', `${key} is a whole number`);
+    if (typeof n !== 'number' || !Number.isSafeInteger(n) || n < least) throw new Refusal('bad_request', `${key} is a whole number from ${least} on`);
     return n;
   };
-  const out: Wanted = { n: whole('n'), name: '', shape: '' };
+  const out: Wanted = { n: whole('n', 1), name: '', shape: '' };
   for (const key of ['name', 'shape'] as const) {
     const s = v[key];
     if (typeof s !== 'string') throw new Refusal('bad_request', `${key} is a text`);
     out[key] = s;
   }
+  if (!shapes.includes(out.shape)) throw new Refusal('bad_request', `shape is one of ${shapes.join(', ')}`);
   if (v['creation_name'] !== undefined) {
     if (typeof v['creation_name'] !== 'string') throw new Refusal('bad_request', 'creation_name is a text');
     out.creation_name = v['creation_name'];
   }
-  if (v['pid'] !== undefined) out.pid = whole('pid');
-  if (v['start_ticks'] !== undefined) out.start_ticks = whole('start_ticks');
+  if (v['pid'] !== undefined) out.pid = whole('pid', 1);
+  if (v['start_ticks'] !== undefined) out.start_ticks = whole('start_ticks', 0);
   return out;
 }

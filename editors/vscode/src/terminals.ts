@@ -20,6 +20,8 @@ export interface World {
   now(): Date;
   /** Field 22 of /proc/PID/stat, undefined where there is no such process. */
   startTicks(pid: number): number | undefined;
+  /** When the extension host began, in the same ticks. */
+  began: number;
   remember(all: Remembered[]): void;
   isFolder(dir: string): boolean;
   create(name: string, cwd: string | undefined): Tab;
@@ -28,7 +30,7 @@ export interface World {
 interface Known {
   n: number; tab: Tab; openedAt: Date; shownAt?: Date; pid?: number; ticks?: number; task: boolean;
   creationName?: string | undefined; program?: string | undefined; variables?: string[] | undefined;
-  /** Whether it is known since its opening: what nobody said then is known to be not said. */
+  /** Whether this host saw it open: what was not given then is known to be empty. Otherwise it is unknown. */
   whole: boolean; typed?: boolean | undefined;
 }
 
@@ -63,12 +65,24 @@ export class Terminals<T extends Tab> {
     this.known.set(tab, k);
     if (tab === this.active) k.shownAt = k.openedAt;
     this.tell('opened', k);
+    void settled(tab.processId).then(() => this.look(k)); // a process may start late, and end soon after
     await this.look(k);
-    if (!whole) this.recall(k);
     this.save();
   }
 
-  /** What was remembered of that very process before the window was loaded anew. */
+  /**
+   * The editor brings the terminals of a reloaded window back one by one, some after the extension began, and says "opened" of them. A process that
+   * is older than this host tells them apart.
+   */
+  private wasBefore(k: Known): void {
+    k.whole = false;
+    delete k.creationName;
+    delete k.program;
+    delete k.variables;
+    if (k.tab.creationOptions.name) k.creationName = k.tab.creationOptions.name;
+  }
+
+  /** Takes over what was remembered of the same process before the window was loaded again. */
   private recall(k: Known): void {
     const was = this.before.find((r) => r.pid === k.pid && r.ticks === k.ticks);
     if (!was) return;
@@ -87,7 +101,10 @@ export class Terminals<T extends Tab> {
     k.pid = pid;
     const ticks = this.world.startTicks(pid);
     if (ticks === undefined) delete k.ticks; else k.ticks = ticks;
+    if (k.whole && ticks !== undefined && ticks < this.world.began) this.wasBefore(k);
+    if (!k.whole) this.recall(k);
     this.tell('changed', k);
+    this.save();
   }
 
   closed(tab: T): void {
@@ -102,12 +119,14 @@ export class Terminals<T extends Tab> {
   taskStarted(pid: number | undefined): void {
     if (pid === undefined || pid <= 0) return;
     this.tasks.add(pid);
-    for (const k of this.known.values()) if (k.pid === pid) this.tell('changed', k);
+    for (const k of this.known.values()) {
+      if (k.pid === pid) { this.tell('changed', k); this.save(); } else void this.look(k); // a task may reuse a terminal, which has another process then
+    }
   }
 
+  /** pid is undefined where the editor did not say which process it was: then it may be any task's. */
   taskEnded(pid: number | undefined): void {
-    for (const k of this.known.values()) if (pid !== undefined && k.pid === pid) this.tell('ended', k);
-    this.tell('ended', { n: 0 });
+    for (const k of this.known.values()) if (pid === undefined ? this.isTask(k) : k.pid === pid) this.tell('ended', k);
   }
 
   activated(tab: T | undefined): void {
@@ -214,11 +233,17 @@ function variables(env: Record<string, string | null | undefined> | undefined): 
   return Object.entries(env ?? {}).filter(([, v]) => typeof v === 'string' && v !== '').map(([name]) => name);
 }
 
+async function settled(p: PromiseLike<unknown>): Promise<void> {
+  try { await p; } catch { /* the editor lost the terminal */ }
+}
+
 async function soon<V>(p: PromiseLike<V>, ms: number): Promise<V | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<undefined>((resolve) => { timer = setTimeout(() => resolve(undefined), ms); });
   try {
     return await Promise.race([p, late]);
+  } catch {
+    return undefined; // the editor lost the terminal
   } finally {
     clearTimeout(timer);
   }

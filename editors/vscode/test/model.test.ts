@@ -3,8 +3,8 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { test } from 'node:test';
-import { groups, lastAct, problems, stateOf, status } from '../src/model.ts';
-import { runner, Schedule, sweep, sweepArgs, type Decision, type Ran, type Report } from '../src/sweeper.ts';
+import { bar, groups, lastAct, plain, problems, stateOf, status, unread } from '../src/model.ts';
+import { failure, runner, Schedule, settingsOf, sweep, sweepArgs, type Decision, type Ran, type Report } from '../src/sweeper.ts';
 
 const d = (id: string, more: Partial<Decision> = {}): Decision => ({ id, kind: id.startsWith('terminal') ? 'terminal' : 'tab', verdict: 'spare', owner: '/w', label: id, ...more });
 const found = [{ rule: 'reap.tabs.ended', message: 'its process (1) has ended' }];
@@ -59,6 +59,42 @@ test('the program runs without a shell, at home, and one that is not there is mi
   assert.equal((await runner(() => path.join(dir, 'none'))([])).missing, true);
   fs.writeFileSync(file, '#!/bin/sh\nexec sleep 60\n', { mode: 0o755 });
   assert.equal((await runner(() => file, 100)([])).late, true);
+  fs.writeFileSync(file, "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 0.1; done\n", { mode: 0o755 });
+  assert.equal((await runner(() => file, 300, 300)([])).late, true, 'one that does not end when it is told to is killed');
+  fs.writeFileSync(file, '#!/bin/sh\nhead -c 34000000 /dev/zero\n', { mode: 0o755 });
+  const much = await runner(() => file)([]);
+  assert.deepEqual([much.late, much.stderr], [false, 'it printed more than 32 MiB, and was stopped']);
+  for (const name of ['', 'a\0b']) assert.equal((await runner(() => name)([])).code, 1, 'a name that no program has');
+});
+
+test('settings of the wrong kind turn nothing on, and no number makes it run without a pause', () => {
+  const of = (v: Record<string, unknown>) => settingsOf((key) => v[key]);
+  assert.deepEqual(of({}), { path: 'winnow', apply: false, everyMs: 30_000 });
+  assert.deepEqual(of({ path: '/bin/w', sweep: true, every: 60 }), { path: '/bin/w', apply: true, everyMs: 60_000 });
+  assert.deepEqual(of({ path: ' ', sweep: 'false', every: 'often' }), { path: 'winnow', apply: false, everyMs: 30_000 });
+  for (const [every, want] of [[0, 5], [-1, 5], [NaN, 30], [Infinity, 30], [1e12, 86_400]] as const) assert.equal(of({ every }).everyMs, want * 1000);
+  const { properties } = JSON.parse(fs.readFileSync('package.json', 'utf8')).contributes.configuration;
+  assert.deepEqual(Object.entries<{ scope: string }>(properties).map(([name, p]) => `${name} ${p.scope}`), ['winnow.path machine', 'winnow.sweep machine', 'winnow.every machine']);
+});
+
+test('what is not read is not said to be empty', () => {
+  const codev = { kind: 'codev', status: 'failed', error: 'no answer' };
+  assert.deepEqual(unread({ decisions: [], sources: { 'vscode/a': { kind: 'vscode', status: 'ok' }, 'codev/x': codev } }, 'a'), { window: '', others: ['codev/x: no answer'] });
+  assert.equal(unread({ decisions: [], sources: { 'vscode/a': { kind: 'vscode', status: 'failed', error: 'hung' } } }, 'a').window, 'hung');
+  assert.match(unread({ decisions: [], sources: { 'vscode/b': { kind: 'vscode', status: 'ok' } } }, 'a').window, /did not look/);
+  assert.deepEqual(['missing', 'failed', 'some'].map((state) => bar(state, [], '')?.text), ['$(warning) Winnow', '$(warning) Winnow', undefined]);
+  assert.equal(bar('unseen', groups(report, 'aaaaaaaa', true), 'the folder\nis open')?.spoken, 'Winnow: it does not see this window, so the terminals here stay: the folder is open');
+});
+
+test('a text of others makes no button, and turns no writing round', () => {
+  assert.equal(plain('[click](command:x) a\u202eb\n\u001b[31mc'), '[click] (command:x) a b [31mc');
+  assert.equal(plain('x'.repeat(600)).length, 500);
+  assert.equal(groups({ decisions: [d('tab:vscode/aaaaaaaa/1', { label: 'a\u202e\nb' })] }, 'aaaaaaaa', false)[0]?.items[0]?.label, 'a b');
+});
+
+test('a run that could apply is not said to have closed nothing', () => {
+  assert.match(failure('it was stopped', false), /nothing was closed/);
+  assert.match(failure('it was stopped', true), /winnow history/);
 });
 
 test('sweeps come one at a time, after a burst of events, and at intervals only when they apply', async (t) => {
@@ -86,11 +122,21 @@ test('sweeps come one at a time, after a burst of events, and at intervals only 
   s.restart();
   t.mock.timers.tick(30_000);
   assert.deepEqual(done.slice(2), [true]);
+  timing.apply = false;
+  s.restart();
+  void s.now(true);
+  await settle();
+  t.mock.timers.tick(2000);
+  assert.deepEqual(done.slice(3), [true], 'what a person asked for meanwhile applies');
+  void s.now(false);
+  await settle();
+  t.mock.timers.tick(2000);
+  assert.deepEqual(done.slice(4), [false], 'and it was asked for once');
   await settle();
   s.stop();
   s.soon();
   t.mock.timers.tick(120_000);
-  assert.equal(done.length, 3);
+  assert.equal(done.length, 5);
 });
 
 test('refusals of policies stand where they are', () => {

@@ -4,8 +4,10 @@ import * as net from 'node:net';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { folder, prepare, removeStale, Unsafe } from '../src/place.ts';
 import { Refusal, Server, type Event, type Window } from '../src/server.ts';
+import { Terminals, type Tab } from '../src/terminals.ts';
 
 const uid = os.userInfo().uid;
 interface Test { after(f: () => void): void; }
@@ -33,7 +35,17 @@ async function serve(t: Test, change: Partial<Window> = {}, proofWithin?: number
   return { dir, server, listeners };
 }
 
-/** A client that speaks line by line. */
+const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, formats: { 'date-time': /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/ } });
+ajv.addSchema(JSON.parse(fs.readFileSync('protocol.schema.json', 'utf8')), 'p');
+
+/** Fails where a value is not what the protocol says of it. */
+function conforms(what: string, value: unknown): void {
+  const check = ajv.getSchema(`p#/$defs/${what}`);
+  assert.ok(check, what);
+  assert.ok(check(value), `${what}: ${JSON.stringify(value)}: ${ajv.errorsText(check.errors)}`);
+}
+
+/** A client that speaks line by line, and holds each answer against the protocol. */
 async function connect(file: string) {
   const s = net.connect(file);
   await new Promise<void>((resolve, reject) => { s.once('connect', resolve); s.once('error', reject); });
@@ -43,11 +55,19 @@ async function connect(file: string) {
   s.on('close', () => { ended = true; wake(); });
   s.on('error', () => {});
   const line = async (): Promise<any> => {
+    const late = setTimeout(() => s.destroy(new Error('late')), 20_000);
     while (!lines.length && !ended) await new Promise<void>((resolve) => { wake = resolve; });
+    clearTimeout(late);
     const text = lines.shift();
     return text === undefined ? undefined : JSON.parse(text);
   };
-  const ask = async (method: string, params: object = {}): Promise<any> => { s.write(JSON.stringify({ id: 'x', method, params }) + '\n'); return line(); };
+  const ask = async (method: string, params: object = {}): Promise<any> => {
+    s.write(JSON.stringify({ id: 'x', method, params }) + '\n');
+    const answer = await line();
+    conforms('response', answer);
+    if (answer.result) conforms(`${method}.result`, answer.result);
+    return answer;
+  };
   return { s, ask, line };
 }
 
@@ -106,13 +126,18 @@ test('what is not of the protocol is refused, and the window lives on', async (t
     ['{"id":"a","method":"events","params":{"x":1}}', 'bad_request'], ['{"id":"a","method":"events","more":1}', 'bad_request'], ['{"id":"a","method":"rm"}', 'unknown_method'],
     ['{"id":"a","method":"terminals.list","params":{"markers":["A=1"]}}', 'bad_request'], ['{"id":"a","method":"terminals.list","params":{"markers":null}}', 'bad_request'],
     ['{"id":"a","method":"terminal.dispose","params":{"n":"1","name":"a","shape":"pty"}}', 'bad_request'], ['{"id":"a","method":"terminal.dispose","params":{"n":1,"shape":"pty"}}', 'bad_request'],
-    ['{"id":"a","method":"terminal.open","params":{"name":""}}', 'bad_request'], ['{"id":"a","method":"hello","params":{"protocol":2}}', 'bad_request'],
+    ['{"id":"a","method":"terminal.dispose","params":{"n":0,"name":"a","shape":"pty"}}', 'bad_request'], ['{"id":"a","method":"terminal.dispose","params":{"n":1,"name":"a","shape":"tab"}}', 'bad_request'],
+    ['{"id":"a","method":"terminal.dispose","params":{"n":1,"name":"a","shape":"pty","pid":0}}', 'bad_request'], ['{"id":"a","method":"terminal.open","params":{"name":7}}', 'bad_request'],
+    ['{"id":"a","method":"terminal.open","params":{"name":"a","cwd":""}}', 'bad_request'], ['{"id":"a","method":"hello","params":{"protocol":2}}', 'bad_request'],
   ] as const) {
     c.s.write(line + '\n');
     assert.equal((await c.line()).error.code, code, line);
   }
-  c.s.write('x'.repeat(2 << 20));
-  assert.equal(await c.line(), undefined, 'a line that is too long ends the connection');
+  for (const long of ['x'.repeat(2 << 20), `${'\u20ac'.repeat(400_000)}\n`]) {
+    const l = await connect(server.file);
+    l.s.write(long);
+    assert.equal(await l.line(), undefined, 'a line that is too long ends the connection, and its bytes are what counts');
+  }
   assert.ok((await (await proved(dir, server.file)).ask('terminals.list')).result);
 });
 
@@ -135,6 +160,76 @@ test('events come to those who asked, until they go', async (t) => {
   assert.deepEqual(await c.line(), { event: 'opened', n: 3 });
   c.s.destroy();
   while (listeners.size) await new Promise((resolve) => setTimeout(resolve, 5));
+});
+
+test('real terminals are told as the protocol says, closed and opened', async (t) => {
+  const tab = (name: string, more: Partial<Tab> = {}): Tab => {
+    const x: Tab = { name, processId: Promise.resolve(undefined), creationOptions: { name }, state: { isInteractedWith: false }, dispose: () => terminals.closed(x), ...more };
+    return x;
+  };
+  const terminals = new Terminals<Tab>({
+    now: () => new Date(), startTicks: (pid) => pid * 10, began: 5, remember: () => {}, isFolder: () => true, create: (name) => tab(name, { processId: Promise.resolve(9) }),
+  }, [], undefined);
+  await terminals.opened(tab('Codev: builder-x', { creationOptions: { name: 'Codev: builder-x', pty: {} } }));
+  await terminals.opened(tab('task', { processId: Promise.resolve(7), creationOptions: { shellPath: '/bin/claude', cwd: '/w', env: { A: 'secret' } }, exitStatus: { code: 3 }, state: { isInteractedWith: true } }));
+  await terminals.found(tab('', { creationOptions: {} }));
+  terminals.taskStarted(7);
+  const { dir, server } = await serve(t, {
+    list: (markers) => terminals.list(markers), dispose: (want) => terminals.dispose(want), open: (name, cwd) => terminals.open(name, cwd), onEvent: (l) => terminals.onEvent(l),
+  });
+  const c = await proved(dir, server.file);
+  const list = async (): Promise<any[]> => (await c.ask('terminals.list', { markers: ['A'] })).result.terminals;
+  const [, task] = await list();
+  assert.deepEqual([task.shape, task.markers, task.exit_code, task.typed], ['task', ['A'], 3, true]);
+  const want = { n: 2, name: 'task', shape: 'task', creation_name: '', pid: 7, start_ticks: 70 };
+  conforms('terminal.dispose.params', want);
+  assert.deepEqual((await c.ask('terminal.dispose', want)).result, { gone: true });
+  assert.equal((await c.ask('terminal.dispose', want)).error.code, 'not_found');
+  conforms('terminal.open.params', { name: '' });
+  assert.deepEqual((await c.ask('terminal.open', { name: '' })).result, { n: 4, pid: 9 });
+  assert.deepEqual((await list()).map((x) => x.n), [1, 3, 4]);
+  await c.ask('events');
+  terminals.taskStarted(9);
+  terminals.taskEnded(undefined);
+  for (let i = 0; i < 2; i++) conforms('event', await c.line());
+});
+
+test('one that asks and does not read is cut off', async (t) => {
+  const { dir, server, listeners } = await serve(t);
+  const c = await proved(dir, server.file);
+  await c.ask('events');
+  c.s.pause();
+  for (let i = 0; i < 1_000_000 && listeners.size; i++) {
+    for (const listen of listeners) listen({ event: 'changed', n: i });
+    if (i % 1000 === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.equal(listeners.size, 0);
+});
+
+test('connections and requests under way are bounded', async (t) => {
+  const { dir, server } = await serve(t, { list: () => new Promise(() => {}) });
+  const all = [];
+  for (let i = 0; i < 16; i++) all.push(await proved(dir, server.file));
+  const more = net.connect(server.file);
+  more.on('error', () => {});
+  const asked = Date.now();
+  await new Promise((resolve) => more.once('close', resolve));
+  assert.ok(Date.now() - asked < 4000, 'it was refused, and did not only lack its proof');
+  const [busy] = all;
+  for (let i = 0; i < 32; i++) busy?.s.write('{"id":"a","method":"terminals.list"}\n');
+  const calm = all[1];
+  assert.ok((await calm?.ask('hello', { protocol: 1 })).result);
+  assert.equal(busy?.s.destroyed, false, '32 are under way');
+  busy?.s.write('{"id":"a","method":"terminals.list"}\n');
+  const began = Date.now();
+  assert.equal(await busy?.line(), undefined);
+  assert.ok(Date.now() - began < 15_000, 'the window ended the connection, not this client');
+});
+
+test('an answer that is longer than a line may be is a failure', async (t) => {
+  const { dir, server } = await serve(t, { list: async () => [{ n: 1, name: 'x'.repeat(2 << 20), shape: 'pty', active: true, opened_at: '2026-01-01T00:00:00.000Z' }] });
+  const c = await proved(dir, server.file);
+  assert.equal((await c.ask('terminals.list')).error.code, 'failed');
 });
 
 test('the folder is the user\'s own, or nothing is served', (t) => {

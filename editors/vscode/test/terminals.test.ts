@@ -14,10 +14,10 @@ class Fake implements Tab {
 
 const at = new Date('2026-11-20T12:00:00Z');
 
-function world(before: Remembered[] = [], ticks: Record<number, number> = {}) {
+function world(before: Remembered[] = [], ticks: Record<number, number> = {}, began = 0) {
   const w = { saved: [] as Remembered[], made: [] as Fake[] };
   const terminals = new Terminals<Fake>({
-    now: () => at, startTicks: (pid) => ticks[pid], remember: (all) => { w.saved = all; }, isFolder: (dir) => dir === '/w',
+    now: () => at, startTicks: (pid) => ticks[pid], began, remember: (all) => { w.saved = all; }, isFolder: (dir) => dir === '/w',
     create: (name, cwd) => { const f = new Fake(name, { name, ...(cwd ? { cwd } : {}) }, 77); w.made.push(f); return f; },
   }, before, undefined);
   return { w, terminals };
@@ -55,6 +55,68 @@ test('a reload is remembered by the very process', async () => {
   const reused = world(saved, { 5: 51 });
   await reused.terminals.found(new Fake('zsh', {}, 5));
   assert.equal((await reused.terminals.list([]))[0]?.creation_name, undefined, 'another process has that number');
+});
+
+test('a tab that the editor brings back after a reload is not one that this host saw open', async () => {
+  const was = { pid: 5, ticks: 50, opened_at: '2026-11-20T10:00:00.000Z', task: true, creation_name: 'c', program: 'claude', variables: ['A'], typed: true };
+  const { terminals } = world([was], { 5: 50, 6: 60, 7: 100 }, 100);
+  for (const f of [new Fake('c', {}, 5), new Fake('zsh', { env: { A: 'x' } }, 6), new Fake('zsh', { env: { A: 'x' } }, 7)]) await terminals.opened(f);
+  const all = await terminals.list(['A']);
+  assert.deepEqual(all.map((t) => [t.shape, t.creation_name, t.program, t.markers, t.typed]), [
+    ['task', 'c', 'claude', ['A'], true], ['shell', undefined, undefined, undefined, undefined], ['shell', '', '', ['A'], false],
+  ]);
+  assert.equal(all[0]?.opened_at, was.opened_at);
+});
+
+test('what was remembered counts also when the editor says late which process it is', async () => {
+  const { terminals } = world([{ pid: 5, ticks: 50, opened_at: at.toISOString(), task: false, program: 'claude' }], { 5: 50 });
+  const f = new Fake('c', {});
+  await terminals.found(f);
+  assert.equal((await terminals.list([]))[0]?.program, undefined);
+  f.processId = Promise.resolve(5);
+  assert.equal((await terminals.list([]))[0]?.program, 'claude');
+});
+
+test('a process that starts late and ends soon is seen while it is there, and remembered', async () => {
+  const ticks: Record<number, number> = { 5: 50 };
+  const { terminals, w } = world([], ticks);
+  const f = new Fake('c', { name: 'c' });
+  let start = (_: number): void => {};
+  f.processId = new Promise((resolve) => { start = resolve; });
+  await terminals.opened(f);
+  assert.equal(w.saved.length, 0);
+  start(5);
+  await new Promise((resolve) => setImmediate(resolve));
+  delete ticks[5];
+  assert.deepEqual(w.saved.map((r) => [r.pid, r.ticks, r.creation_name]), [[5, 50, 'c']]);
+  assert.equal((await terminals.list([]))[0]?.start_ticks, 50);
+});
+
+test('a terminal that a task reuses has another process, and one that the editor lost has none', async () => {
+  const ticks: Record<number, number> = { 5: 50, 6: 60 };
+  const { terminals } = world([], ticks);
+  const f = new Fake('t', { name: 't' }, 5), lost = new Fake('u', { name: 'u' });
+  lost.processId = Promise.reject(new Error('gone'));
+  await terminals.opened(f);
+  await terminals.opened(lost);
+  f.processId = Promise.resolve(6);
+  terminals.taskStarted(6);
+  await new Promise((resolve) => setImmediate(resolve));
+  delete ticks[6];
+  const [told, other] = await terminals.list([]);
+  assert.deepEqual([told?.shape, told?.pid, told?.start_ticks, other?.pid], ['task', 6, 60, undefined]);
+});
+
+test('an event names a terminal of the window', async () => {
+  const { terminals } = world([], { 5: 50, 6: 60 });
+  const seen: string[] = [];
+  terminals.onEvent((e) => seen.push(`${e.event} ${e.n}`));
+  for (const pid of [5, 6]) await terminals.opened(new Fake('t', { name: 't' }, pid));
+  terminals.taskStarted(6);
+  terminals.taskEnded(5);
+  terminals.taskEnded(undefined);
+  terminals.taskEnded(7);
+  assert.deepEqual(seen, ['opened 1', 'changed 1', 'opened 2', 'changed 2', 'changed 2', 'ended 1', 'ended 2']);
 });
 
 test('a pty has no process, whatever number the editor gives', async () => {
