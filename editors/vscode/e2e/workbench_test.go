@@ -169,7 +169,8 @@ func (b *bench) serve() {
 	must.Do(b.t, l.Close())
 	cmd := b.command(context.Background(), "--bind-addr", addr, "--auth", "none", "--disable-telemetry", "--disable-update-check", "--disable-workspace-trust")
 	log := must.Get(os.Create(filepath.Join(b.dir, "code-server.log")))(b.t)
-	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, &syscall.SysProcAttr{Setpgid: true}
+	// It ends also when this process is killed, or runs out of time and panics.
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = log, log, &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 	must.Do(b.t, cmd.Start())
 	b.t.Cleanup(func() {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)
