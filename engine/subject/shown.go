@@ -21,7 +21,7 @@ type Shown struct {
 	Recorded *bool `json:"recorded,omitempty"`
 	Worktree *bool `json:"worktree,omitempty"`
 	// Sessions are the ids of the builder's terminals at its Tower that have not positively exited; for a tab of a development server those of that
-	// server. Known and empty is [], absent where not every state folder of Codev's was read.
+	// server. Known and empty is [], absent where not every state folder of Codev's was read, and where it is not known of a terminal there whose it is.
 	Sessions []string `json:"sessions,omitzero"`
 }
 

@@ -40,8 +40,8 @@ func (j *join) workspaces() []snapshot.Workspace {
 	return out
 }
 
-// names are the folders of a workspace's worktrees, those that are worktrees no more left out, and nil where they are not known: also where the workspace is not positively there, or
-// what holds the worktrees is a link, which may lead to a disk that is away.
+// names are the folders of a workspace's worktrees, those that are worktrees no more left out, and nil where they are not known: also where the
+// workspace is not positively there, or what holds the worktrees is a link, which may lead to a disk that is away.
 func (t *trees) names(workspace string) []snapshot.Builder {
 	if !t.present(workspace) {
 		return nil

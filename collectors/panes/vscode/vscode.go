@@ -187,7 +187,9 @@ func (r *reader) tab(h *vscode.Hello, t *vscode.Terminal, running map[int]proc.S
 		}
 	}
 	if t.PID != nil {
-		out.Session = session(*t.PID, t.StartTicks, running)
+		if out.Session = session(*t.PID, t.StartTicks, running); out.Session == nil {
+			out.Error = new("which processes were started in it is not known: /proc hides processes, or when its own began is not known and its number is in use")
+		}
 	}
 	return out
 }

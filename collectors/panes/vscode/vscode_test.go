@@ -336,3 +336,16 @@ func TestRunTakesIt(t *testing.T) {
 	must.Equal(t, map[string]string{"vscode/" + live.ID(): snapshot.OK, "vscode/" + gone.ID(): snapshot.Absent}, got, "states of the sources")
 	must.Equal(t, []string{"tab:vscode/" + live.ID() + "/1"}, slices.Collect(maps.Keys(s.Tabs)), "tabs")
 }
+
+// TestAnUnknownSessionIsSaid has a tab whose process lives while nobody knows when that began: the number may be another process's.
+func TestAnUnknownSessionIsSaid(t *testing.T) {
+	t.Parallel()
+	w := editor.Start(t, editor.Options{})
+	n := must.Get(w.Open(editor.Tab{Name: "x", Argv: []string{"sleep", "1000"}}))(t)
+	tab := func() *snapshot.EditorTab { return reading(t, Options{}, w).Tabs[ID("vscode/"+w.ID(), strconv.Itoa(n))].Editor }
+	must.Equal(t, "", *tab().Error, "what could not be read of a known session")
+	w.Change(n, func(t *editor.Tab) { t.Ticks = nil })
+	if got := tab(); got.Session != nil || !strings.Contains(*got.Error, "which processes were started in it is not known") {
+		t.Errorf("session %v, error %q", got.Session, *got.Error)
+	}
+}

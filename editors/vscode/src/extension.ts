@@ -230,7 +230,9 @@ class Companion implements vscode.TreeDataProvider<Node> {
     const at = `/${item.id.replace(/[^A-Za-z0-9.-]/g, '_')}-${Date.now()}.txt`;
     this.documents.clear();
     this.documents.set(at, text);
-    await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(vscode.Uri.from({ scheme: 'winnow', path: at })), { preview: true });
+    const doc = await vscode.workspace.openTextDocument(vscode.Uri.from({ scheme: 'winnow', path: at }));
+    // Its lines are sentences: the language has them wrapped.
+    await vscode.window.showTextDocument(await vscode.languages.setTextDocumentLanguage(doc, 'winnow-explanation'), { preview: true });
   }
 
   private async keep(node?: Node): Promise<void> {
