@@ -342,7 +342,9 @@ func TestAnUnknownSessionIsSaid(t *testing.T) {
 	t.Parallel()
 	w := editor.Start(t, editor.Options{})
 	n := must.Get(w.Open(editor.Tab{Name: "x", Argv: []string{"sleep", "1000"}}))(t)
-	tab := func() *snapshot.EditorTab { return reading(t, Options{}, w).Tabs[ID("vscode/"+w.ID(), strconv.Itoa(n))].Editor }
+	tab := func() *snapshot.EditorTab {
+		return reading(t, Options{}, w).Tabs[ID("vscode/"+w.ID(), strconv.Itoa(n))].Editor
+	}
 	must.Equal(t, "", *tab().Error, "what could not be read of a known session")
 	w.Change(n, func(t *editor.Tab) { t.Ticks = nil })
 	if got := tab(); got.Session != nil || !strings.Contains(*got.Error, "which processes were started in it is not known") {
