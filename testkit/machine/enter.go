@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -51,23 +52,7 @@ func Enter(t *testing.T) bool {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Skip("needs tmux")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	first := filepath.Join(t.TempDir(), initName)
-	if err := copyFile(self, first); err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), first, self, "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1")
-	// No process of the machine works in a repository that is not the machine's.
-	cmd.Dir, cmd.Env = "/", append(os.Environ(), inside+"=1", source+"="+must.Get(os.Getwd())(t))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
-	if os.Geteuid() != 0 {
-		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
-	}
+	cmd := must.Get(again(t.Context(), t.TempDir(), "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1"))(t)
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	switch {
@@ -78,6 +63,68 @@ func Enter(t *testing.T) bool {
 	}
 	t.Logf("%s", out)
 	return false
+}
+
+// again is this program once more with other arguments, in namespaces of its own; dir is for the program that is process 1 there.
+func again(ctx context.Context, dir string, args ...string) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	wd, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	first := filepath.Join(dir, initName)
+	if err := copyFile(self, first); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, first, append([]string{self}, args...)...)
+	// No process of the machine works in a repository that is not the machine's.
+	cmd.Dir, cmd.Env = "/", append(os.Environ(), inside+"=1", source+"="+wd)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
+	if os.Geteuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	return cmd, nil
+}
+
+// Inside reports whether this is a run in namespaces of its own.
+func Inside() bool { return os.Getenv(inside) != "" }
+
+// MainInside is Main of a package whose tests all run in one process namespace of their own. Where the machine allows none they run all the same, and
+// Inside is false.
+func MainInside(m *testing.M) {
+	if filepath.Base(os.Args[0]) == initName && os.Getpid() == 1 || Inside() {
+		Main(m)
+	}
+	code := func() int {
+		dir, err := os.MkdirTemp("", "machine-init-")
+		if err != nil {
+			return noNamespace
+		}
+		defer os.RemoveAll(dir)
+		runtime.LockOSThread() // Pdeathsig is about the thread that started the child
+		defer runtime.UnlockOSThread()
+		cmd, err := again(context.Background(), dir, os.Args[1:]...)
+		if err != nil {
+			return noNamespace
+		}
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+		err = cmd.Run()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			fmt.Fprintln(os.Stderr, err)
+			return noNamespace
+		}
+		return cmd.ProcessState.ExitCode()
+	}()
+	if code != noNamespace {
+		os.Exit(code)
+	}
+	Main(m)
 }
 
 // noNamespace is how the first process ends where it may not mount the namespace's /proc.

@@ -1,0 +1,114 @@
+package bench_test
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"winnow/testkit/stockopa"
+)
+
+// BenchmarkStart compares the program from its start to its first decision (winnow decide FILE) with opa eval of the same rules on the same document: with
+// the files that are loaded for that, without their tests. Beside it stand the programs' bare starts.
+func BenchmarkStart(b *testing.B) {
+	b.Chdir(source()) // the go command finds the opa of the tools module from here
+	opa, err := stockopa.Path()
+	if err != nil {
+		b.Skipf("no opa to compare with: %v", err)
+	}
+	home := b.TempDir()
+	m := newMeter(b, home, []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8"})
+	all := programs(b)
+	rules := filepath.Join(home, "policies")
+	copyRules(b, filepath.Join(filepath.Dir(source()), "policies"), rules)
+	saved, subject := writeDocuments(b, m, all[0], home)
+
+	commands := []struct {
+		name string
+		argv []string
+	}{
+		{"opa-eval", []string{opa, "eval", "-d", rules, "-i", subject, "data.policies.main.decision"}},
+		{"opa-version", []string{opa, "version"}},
+	}
+	peers := map[string]string{}
+	for _, p := range all {
+		for what, argv := range map[string][]string{"decide": {p.path, "decide", saved}, "version": {p.path, "--version"}} {
+			commands = append(commands, struct {
+				name string
+				argv []string
+			}{p.name + "/" + what, argv})
+		}
+		peers[p.name+"/decide"], peers[p.name+"/version"] = "opa-eval", "opa-version"
+	}
+	figures := map[string]*least{}
+	for _, c := range commands {
+		figures[c.name] = &least{}
+	}
+	for range 5 * *rounds { // each is short, and the machine's noise is not
+		for _, c := range commands {
+			figures[c.name].add(m.run(c.argv...))
+		}
+	}
+	for _, c := range commands {
+		metrics := figures[c.name].metrics()
+		if peer := peers[c.name]; peer != "" {
+			metrics = append(metrics, figures[c.name].times(figures[peer], peer))
+		}
+		line(b, c.name, metrics...)
+	}
+}
+
+// copyRules copies a policy tree without the tests of its rules.
+func copyRules(b *testing.B, from, to string) {
+	b.Helper()
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".rego") || strings.HasSuffix(path, "_test.rego") {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(to, rel)), 0o755); err != nil {
+			return err
+		}
+		return os.WriteFile(filepath.Join(to, rel), text, 0o644)
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// writeDocuments writes a snapshot with one candidate, and that candidate's document, which the rules are asked about.
+func writeDocuments(b *testing.B, m *meter, p program, home string) (saved, subject string) {
+	b.Helper()
+	saved, subject = filepath.Join(home, "snapshot.json"), filepath.Join(home, "subject.json")
+	text := fmt.Sprintf(`{"schema": "winnow.snapshot/v1", "taken_at": %q, "host": {}, "sources": {"dirs//w": {"kind": "dirs", "status": "ok", "took": 0, "seen": 1}},
+		"dirs": {"dir:/w/a-review-0123abcd": {"source": "dirs//w", "name": "a-review-0123abcd", "path": "/w/a-review-0123abcd"}}}`, time.Now().UTC().Format(time.RFC3339))
+	if err := os.WriteFile(saved, []byte(text), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	lines := filepath.Join(home, "subjects.jsonl")
+	m.order(order{Argv: []string{p.path, "subjects", saved}, Out: lines})
+	line, err := os.ReadFile(lines)
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, input, ok := bytes.Cut(bytes.TrimSpace(line), []byte(`"input":`))
+	if !ok {
+		b.Fatalf("no document: %s", line)
+	}
+	if err := os.WriteFile(subject, bytes.TrimSuffix(input, []byte("}")), 0o600); err != nil {
+		b.Fatal(err)
+	}
+	return saved, subject
+}
