@@ -13,7 +13,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"winnow/testkit/crowd"
@@ -43,7 +42,7 @@ func TestMain(m *testing.M) {
 	if f := flag.Lookup("test.benchtime"); f.Value.String() == f.DefValue {
 		_ = f.Value.Set("1x")
 	}
-	if wanted := flag.Lookup("test.bench"); wanted.Value.String() == "" {
+	if flag.Lookup("test.bench").Value.String() == "" {
 		machine.Main(m)
 	}
 	machine.MainInside(m)
@@ -58,55 +57,55 @@ func source() string {
 	return dir
 }
 
-var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "bench-winnow-")
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.Command("go", "build", "-o", filepath.Join(dir, "winnow"), "winnow/cmd/winnow")
-	cmd.Dir, cmd.Stderr = source(), os.Stderr
-	return filepath.Join(dir, "winnow"), cmd.Run()
-})
-
 // program is a winnow that is measured, under the name that its figures have.
 type program struct{ name, path string }
 
 func programs(b *testing.B) []program {
 	b.Helper()
-	one := *given
-	if one == "" {
-		var err error
-		if one, err = build(); err != nil {
-			b.Fatalf("build winnow: %v", err)
-		}
-	}
-	out := []program{{"winnow", absolute(b, one)}}
+	out := []program{{"winnow", compiled(b)}}
 	if *against != "" {
 		out = append(out, program{"against", absolute(b, *against)})
 	}
 	return out
 }
 
-// absolute takes a path that was given from the package's folder.
-func absolute(b *testing.B, path string) string {
-	b.Helper()
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(source(), path)
+// compiled is the path of the program that was given, or of one that is built.
+func compiled(tb testing.TB) string {
+	tb.Helper()
+	if *given != "" {
+		return absolute(tb, *given)
 	}
-	if _, err := os.Stat(path); err != nil {
-		b.Fatal(err)
+	path := filepath.Join(tb.TempDir(), "winnow")
+	cmd := exec.Command("go", "build", "-o", path, "winnow/cmd/winnow")
+	cmd.Dir = source()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		tb.Fatalf("build winnow: %v\n%s", err, out)
 	}
 	return path
 }
 
-// eachSize runs a benchmark for each size that was asked for.
-func eachSize(b *testing.B, run func(b *testing.B, size crowd.Size)) {
+// absolute takes a path that was given from the package's folder.
+func absolute(tb testing.TB, path string) string {
+	tb.Helper()
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(source(), path)
+	}
+	if _, err := os.Stat(path); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// eachSize runs a benchmark of some programs for each size that was asked for.
+func eachSize(b *testing.B, run func(b *testing.B, size crowd.Size, all []program)) {
+	b.Helper()
+	all := programs(b)
 	for name := range strings.SplitSeq(*sizes, ",") {
 		size, ok := worlds[name]
 		if !ok {
 			b.Fatalf("-size %q: small, medium or large", name)
 		}
-		b.Run(size.String(), func(b *testing.B) { run(b, size) })
+		b.Run(size.String(), func(b *testing.B) { run(b, size, all) })
 	}
 }
 

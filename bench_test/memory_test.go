@@ -14,6 +14,7 @@ import (
 
 // BenchmarkMemory runs winnow sweep over what looks like /proc with 10,000 and 100,000 processes (the second one with -size large), and nothing else.
 func BenchmarkMemory(b *testing.B) {
+	all := programs(b)
 	counts := []int{10000}
 	if strings.Contains(*sizes, "large") {
 		counts = append(counts, 100000)
@@ -26,7 +27,7 @@ func BenchmarkMemory(b *testing.B) {
 			if err := os.WriteFile(config, []byte("version: 1\ncollect: {processes: {root: "+proc+"}, timeout: 5m}\n"), 0o600); err != nil {
 				b.Fatal(err)
 			}
-			for _, p := range programs(b) {
+			for _, p := range all {
 				sawAll(b, m, p, config, count)
 				var f least
 				for range *rounds {

@@ -74,7 +74,7 @@ func measure(o order) cost {
 
 // meter is a running meter.
 type meter struct {
-	b    *testing.B
+	tb   testing.TB
 	in   io.Writer
 	out  *json.Decoder
 	env  []string
@@ -82,40 +82,40 @@ type meter struct {
 }
 
 // newMeter gives one whose commands have an environment and begin in a folder.
-func newMeter(b *testing.B, home string, env []string) *meter {
-	b.Helper()
+func newMeter(tb testing.TB, home string, env []string) *meter {
+	tb.Helper()
 	self, err := os.Executable()
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	cmd := exec.Command(self)
 	cmd.Dir, cmd.Env, cmd.Stderr = home, append(env[:len(env):len(env)], meterVar+"=1"), os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	b.Cleanup(func() {
+	tb.Cleanup(func() {
 		in.Close()
 		_ = cmd.Wait()
 	})
-	return &meter{b: b, in: in, out: json.NewDecoder(out), env: env, home: home}
+	return &meter{tb: tb, in: in, out: json.NewDecoder(out), env: env, home: home}
 }
 
 // run runs a command that has to end well.
 func (m *meter) run(argv ...string) cost {
-	m.b.Helper()
+	m.tb.Helper()
 	return m.order(order{Argv: argv})
 }
 
 func (m *meter) order(o order) cost {
-	m.b.Helper()
+	m.tb.Helper()
 	if o.Env == nil {
 		o.Env = m.env
 	}
@@ -123,14 +123,15 @@ func (m *meter) order(o order) cost {
 		o.Dir = m.home
 	}
 	if err := json.NewEncoder(m.in).Encode(o); err != nil {
-		m.b.Fatal(err)
+		m.tb.Fatal(err)
 	}
 	var c cost
 	if err := m.out.Decode(&c); err != nil {
-		m.b.Fatal(err)
+		m.tb.Fatal(err)
 	}
 	if c.Exit != 0 {
-		m.b.Fatalf("%s ended with %d: %s", strings.Join(o.Argv, " "), c.Exit, c.Stderr)
+		said, _ := os.ReadFile(o.Out)
+		m.tb.Fatalf("%s ended with %d: %s%s", strings.Join(o.Argv, " "), c.Exit, c.Stderr, said)
 	}
 	return c
 }

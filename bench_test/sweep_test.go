@@ -13,8 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"winnow/testkit/attack"
 	"winnow/testkit/crowd"
 	"winnow/testkit/executable"
+	"winnow/testkit/files"
 	"winnow/testkit/machine"
 )
 
@@ -31,25 +33,41 @@ var states = []struct {
 }
 
 // BenchmarkSweep runs winnow sweep with the default configuration in a world of its own: the first time (without a state folder), again, and a third
-// time. Its peers are ps -e, and git status in each worktree.
+// time. Its peers are ps -e, and git status in each worktree. The worktrees lie in 20 folders, as several agents and a few repositories make them.
 func BenchmarkSweep(b *testing.B) {
-	if !machine.Inside() {
-		b.Skip("this machine allows no process namespace of its own, so other processes would be in the figures")
-	}
-	eachSize(b, func(b *testing.B, size crowd.Size) {
-		w := crowd.New(b, size)
-		if !w.Static {
-			b.Log("no static C program could be made: the processes are sleep(1)'s, with more mapped in each")
-		}
+	eachSize(b, func(b *testing.B, size crowd.Size, all []program) {
+		w := newWorld(b, size)
 		for _, s := range states {
 			b.Run(s.name, func(b *testing.B) {
 				if s.age > 0 {
 					w.Age(s.age)
 				}
-				benchSweep(b, w, s.reaped)
+				benchSweep(b, w, all, s.reaped)
 			})
 		}
 	})
+}
+
+// BenchmarkSweepOneFolder is BenchmarkSweep where all worktrees are one repository's, in one folder.
+func BenchmarkSweepOneFolder(b *testing.B) {
+	eachSize(b, func(b *testing.B, size crowd.Size, all []program) {
+		size.OneFolder = true
+		benchSweep(b, newWorld(b, size), all, false)
+	})
+}
+
+func newWorld(b testing.TB, size crowd.Size) *crowd.World {
+	b.Helper()
+	if !machine.Inside() {
+		b.Skip("this machine allows no process namespace of its own, so other processes would be in the figures")
+	}
+	w := crowd.New(b, size)
+	if !w.Static {
+		b.Log("no static C program could be made: the processes are sleep(1)'s, with more mapped in each")
+	}
+	// On a busy machine a source may take longer than by default, and a sweep that gave up on one is not what is measured.
+	files.Write(b, filepath.Join(w.Home, ".config", "winnow", "config.yaml"), "version: 1\ncollect: {timeout: 10m}\npolicy: {timeout: 1m}\n")
+	return w
 }
 
 // The sweeps of one round, in their order.
@@ -65,9 +83,8 @@ type sweeps struct {
 	execs map[string]int
 }
 
-func benchSweep(b *testing.B, w *crowd.World, reaped bool) {
+func benchSweep(b *testing.B, w *crowd.World, all []program, reaped bool) {
 	m := newMeter(b, w.Home, w.Env())
-	all := programs(b)
 	figures := map[string]*sweeps{}
 	var ps, status least
 	for range *rounds {
@@ -103,7 +120,7 @@ func benchSweep(b *testing.B, w *crowd.World, reaped bool) {
 	line(b, "git-status", status.metrics()...)
 }
 
-func (s *sweeps) once(b *testing.B, m *meter, w *crowd.World, p program) {
+func (s *sweeps) once(b testing.TB, m *meter, w *crowd.World, p program) {
 	b.Helper()
 	size, server := sizeOf(w.State()), processorTime(w.Server)
 	c := m.order(order{Argv: []string{p.path, "sweep"}, Out: filepath.Join(w.Home, "report.txt")})
@@ -133,7 +150,7 @@ type census struct {
 }
 
 // look runs a sweep whose report is read. It is not measured.
-func look(b *testing.B, m *meter, w *crowd.World, p program) census {
+func look(b testing.TB, m *meter, w *crowd.World, p program) census {
 	b.Helper()
 	out := filepath.Join(w.Home, "report.json")
 	m.order(order{Argv: []string{p.path, "sweep", "--format", "json"}, Out: out})
@@ -168,7 +185,7 @@ func look(b *testing.B, m *meter, w *crowd.World, p program) census {
 }
 
 // check holds that the sweep saw the whole world: a figure of a sweep that missed a part of it is none.
-func (s *sweeps) check(b *testing.B, w *crowd.World, reaped bool) {
+func (s *sweeps) check(b testing.TB, w *crowd.World, reaped bool) {
 	b.Helper()
 	want := 0
 	if reaped {
@@ -181,7 +198,7 @@ func (s *sweeps) check(b *testing.B, w *crowd.World, reaped bool) {
 }
 
 // countExecs runs a sweep that finds git and tmux by way of scripts that count, and says how often each ran. It is not measured.
-func countExecs(b *testing.B, m *meter, w *crowd.World, p program) map[string]int {
+func countExecs(b testing.TB, m *meter, w *crowd.World, p program) map[string]int {
 	b.Helper()
 	dir, log := filepath.Join(w.Home, "counting"), filepath.Join(w.Home, "counted")
 	if err := os.RemoveAll(log); err != nil {
@@ -243,4 +260,35 @@ func sizeOf(dir string) (n int64) {
 		return nil
 	})
 	return n
+}
+
+// TestSweep holds on the smallest world that what the benchmarks report is what happened.
+func TestSweep(t *testing.T) {
+	if attack.Raced {
+		t.Skip("what is measured is built without the race detector")
+	}
+	if !machine.Enter(t) {
+		return
+	}
+	w := newWorld(t, crowd.Size{Processes: 30, Panes: 6, Worktrees: 8})
+	m := newMeter(t, w.Home, w.Env())
+	p := program{"winnow", compiled(t)}
+	for _, s := range states {
+		if s.age > 0 {
+			w.Age(s.age)
+		}
+		var f sweeps
+		f.once(t, m, w, p)
+		f.seen, f.execs = look(t, m, w, p), countExecs(t, m, w, p)
+		f.check(t, w, s.reaped)
+		if f.CPU <= 0 || f.Wall <= 0 || f.Memory < 10e6 || f.state <= 0 || f.execs["tmux"] == 0 || f.execs["git"] == 0 {
+			t.Errorf("%s: %+v", s.name, f)
+		}
+		if c := gitStatus(m, w); c.CPU <= 0 {
+			t.Errorf("git status: %+v", c)
+		}
+	}
+	if c := m.order(order{Argv: []string{"sh", "-c", "sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'; true"}}); c.CPU < 5*time.Millisecond || c.Memory > 10e6 {
+		t.Errorf("what a child of the program used is not counted, or what it did not use is: %+v", c)
+	}
 }

@@ -16,8 +16,12 @@ import (
 	"winnow/testkit/wait"
 )
 
-// Size is how many there are of each.
-type Size struct{ Processes, Panes, Worktrees int }
+// Size is how many there are of each. With OneFolder all worktrees are one repository's, in one folder; else they are those of a few repositories, in the
+// folders of several agents, each of which is a source of its own.
+type Size struct {
+	Processes, Panes, Worktrees int
+	OneFolder                   bool
+}
 
 func (s Size) String() string {
 	return fmt.Sprintf("processes=%d,panes=%d,worktrees=%d", s.Processes, s.Panes, s.Worktrees)
@@ -186,6 +190,10 @@ func (w *World) makeWorktrees() {
 	if w.Size.Worktrees == 0 {
 		return
 	}
+	projects := projects
+	if w.Size.OneFolder {
+		projects = 1
+	}
 	for p := range projects {
 		name := fmt.Sprintf("project%d", p)
 		for i := range filesEach {
@@ -200,7 +208,11 @@ func (w *World) makeWorktrees() {
 		project, id := fmt.Sprintf("project%d", i%projects), fmt.Sprintf("%04x", i)
 		repo := filepath.Join(w.Home, "code", project)
 		var path string
-		switch i / projects % 5 {
+		layout := i / projects % 5
+		if w.Size.OneFolder {
+			layout = 0
+		}
+		switch layout {
 		case 0:
 			path = filepath.Join(repo, ".claude", "worktrees", id)
 		case 1:
