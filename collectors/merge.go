@@ -58,6 +58,20 @@ func (r *run) snapshot() *snapshot.Snapshot {
 	return snap
 }
 
+// dirs writes the folders of all sources anew, and the states of these sources.
+func (r *run) dirs(s *snapshot.Snapshot) {
+	s.Dirs = map[string]snapshot.Dir{}
+	for _, name := range slices.Sorted(maps.Keys(r.done)) {
+		end := r.done[name]
+		if _, again := r.again[name]; !again && len(end.part.Dirs) == 0 {
+			continue
+		}
+		src := r.state(end)
+		src.Duplicates = keepFirst(s.Dirs, end.part.Dirs)
+		s.Sources[name] = src
+	}
+}
+
 // keepFirst adds to all what it does not hold yet and counts what it does.
 func keepFirst[T any](all, more map[string]T) int {
 	held := 0

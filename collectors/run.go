@@ -32,6 +32,9 @@ type RunOptions struct {
 	Searches []Search
 	// Now is the clock that dates the snapshot; nil is time.Now.
 	Now func() time.Time
+	// Then is called once, when all sources have been read and before what they left for later (Part.Rest) is: what it is given is the snapshot so
+	// far, which it may add to. Of that only Dirs and the state of their sources are written anew afterwards. Nil does nothing.
+	Then func(ctx context.Context, soFar *snapshot.Snapshot)
 	// Progress gets the sources that are being read, sorted by name, whenever one starts or ends. Calls never overlap.
 	Progress func(running []Running)
 	// Log may be nil.
@@ -69,7 +72,37 @@ func Run(ctx context.Context, o RunOptions) *snapshot.Snapshot {
 	for len(r.running) > 0 {
 		r.take(ctx, <-r.ended)
 	}
-	return r.snapshot()
+	s := r.snapshot()
+	if r.Then != nil {
+		r.Then(ctx, s)
+	}
+	r.rest(ctx, s)
+	return s
+}
+
+// rest reads what the sources left for later, all at once, and writes it into the snapshot.
+func (r *run) rest(ctx context.Context, s *snapshot.Snapshot) {
+	for name, end := range r.done {
+		if end.part.Rest != nil {
+			r.again[name] = end
+		}
+	}
+	if len(r.again) == 0 {
+		return
+	}
+	for _, first := range r.again {
+		r.watch(ctx, reading{Source: first.Source}, func(ctx context.Context, into *reading) { into.part, into.err = first.part.Rest(ctx) })
+	}
+	for len(r.running) > 0 {
+		end := <-r.ended
+		delete(r.running, end.Name)
+		r.tell()
+		r.keep(&end)
+		first := r.again[end.Name]
+		end.took, end.allowed = end.took+first.took, end.allowed+first.allowed
+		r.done[end.Name] = end
+	}
+	r.dirs(s)
 }
 
 // run is the state of one Run. Only the goroutine that called Run touches it; readers answer through ended.
@@ -80,6 +113,7 @@ type run struct {
 	running map[string]*lease
 	asked   map[string]bool // the paths that Discover was asked about
 	done    map[string]reading
+	again   map[string]reading // the first readings of those that left something for later
 	// cwds are the working folders of processes by pid, shells the first processes of panes.
 	cwds   map[int]string
 	shells []int
@@ -114,6 +148,7 @@ func newRun(o RunOptions) *run {
 		running:    map[string]*lease{},
 		asked:      map[string]bool{},
 		done:       map[string]reading{},
+		again:      map[string]reading{},
 		cwds:       map[int]string{},
 	}
 }
@@ -247,12 +282,7 @@ func (r *run) watch(ctx context.Context, what reading, read func(context.Context
 func (r *run) take(ctx context.Context, end reading) {
 	delete(r.running, end.Name)
 	r.tell()
-	if end.err != nil {
-		if !end.part.Partial || errors.Is(end.err, ErrAbsent) {
-			end.part = Part{}
-		}
-		r.Log.Debug("source not read whole", "source", end.Name, "took", end.took, "error", oneLine(end.err.Error()))
-	}
+	r.keep(&end)
 	if !end.discovery || end.err != nil {
 		r.done[end.Name] = end
 	}
@@ -264,6 +294,18 @@ func (r *run) take(ctx context.Context, end reading) {
 	r.discover(ctx, end.Name, end.part.Named)
 	r.around(ctx, end.Name, end.from, end.places)
 	r.work(ctx, end.Name, &end.part)
+}
+
+// keep leaves of a reading that failed what its reader vouches for.
+func (r *run) keep(end *reading) {
+	if end.err == nil {
+		return
+	}
+	if !end.part.Partial || errors.Is(end.err, ErrAbsent) {
+		end.part = Part{}
+	}
+	end.part.Rest = nil
+	r.Log.Debug("source not read whole", "source", end.Name, "took", end.took, "error", oneLine(end.err.Error()))
 }
 
 func (r *run) tell() {

@@ -406,3 +406,63 @@ func BenchmarkRun(b *testing.B) {
 		}
 	})
 }
+
+func TestWhatIsDearIsReadWhenAllElseWas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cheap := dirs("dirs/a", "/w/x", "/w/y")
+		late := dirs("dirs/a", "/w/x")
+		late["dir:/w/x"] = snapshot.Dir{Source: "dirs/a", Name: "/w/x", Path: "/w/x", Error: "looked into"}
+		rest := func(context.Context) (collectors.Part, error) {
+			time.Sleep(2 * time.Second)
+			return collectors.Part{Dirs: late, Unreadable: 1}, nil
+		}
+		then, never := 0, make(chan struct{})
+		s := collectors.Run(t.Context(), collectors.RunOptions{
+			Sources: []collectors.Source{
+				source("dirs/a", func(context.Context) (collectors.Part, error) {
+					time.Sleep(time.Second)
+					return collectors.Part{Dirs: cheap, Rest: rest}, nil
+				}),
+				source("dirs/b", gives(collectors.Part{Dirs: dirs("dirs/b", "/w/x", "/w/z")})),
+				source("dirs/hangs", gives(collectors.Part{Dirs: dirs("dirs/hangs", "/w/h"), Rest: func(context.Context) (collectors.Part, error) {
+					<-never
+					return collectors.Part{}, nil
+				}})),
+				source("dirs/fails", gives(collectors.Part{Dirs: dirs("dirs/fails", "/w/f"), Rest: func(context.Context) (collectors.Part, error) {
+					return collectors.Part{Dirs: dirs("dirs/fails", "/w/f"), Partial: true}, errors.New("git is gone")
+				}})),
+				source("processes/proc", func(context.Context) (collectors.Part, error) {
+					time.Sleep(3 * time.Second)
+					return collectors.Part{Processes: map[string]snapshot.Process{"process:1@1": {PID: 1}}}, nil
+				}),
+			},
+			Timeout: 5 * time.Second,
+			Then: func(_ context.Context, s *snapshot.Snapshot) {
+				then++
+				if len(s.Processes) != 1 || len(s.Dirs) != 5 || s.Dirs["dir:/w/x"].Error != "" {
+					t.Errorf("not all was read, or too much: %+v", s)
+				}
+				s.Host.User = "ann"
+			},
+		})
+		close(never)
+		synctest.Wait()
+		if then != 1 || s.Host.User != "ann" {
+			t.Errorf("Then was called %d times, and what it wrote is %+v", then, s.Host)
+		}
+		if got := slices.Sorted(maps.Keys(s.Dirs)); !slices.Equal(got, []string{"dir:/w/f", "dir:/w/x", "dir:/w/z"}) {
+			t.Errorf("folders %v", got)
+		}
+		if s.Dirs["dir:/w/x"].Error != "looked into" || s.Sources["dirs/b"].Duplicates != 1 {
+			t.Errorf("the second reading does not stand: %+v", s.Dirs["dir:/w/x"])
+		}
+		want := map[string]string{"dirs/a": "ok", "dirs/b": "ok", "dirs/fails": "failed error", "dirs/hangs": "failed timeout", "processes/proc": "ok"}
+		if diff := cmp.Diff(want, statuses(s)); diff != "" {
+			t.Error(diff)
+		}
+		if a := s.Sources["dirs/a"]; a.Seen != 1 || a.Unreadable != 1 || a.Took != 3 {
+			t.Errorf("dirs/a: %+v", a)
+		}
+	})
+}

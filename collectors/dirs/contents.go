@@ -97,14 +97,22 @@ func (c *candidate) plain() bool {
 	return c.dir.Checkout != nil && !*c.dir.Checkout && c.dir.Empty != nil && !*c.dir.Empty
 }
 
-// skip says what already keeps the candidate, so that nothing need look into it; "" when nothing does.
+// skip says what already keeps the candidate, so that nothing need look into it; "" when nothing does. Where the rules were asked, they have said so of
+// all that is cheap to know, and what is left is who uses it.
 func (l *look) skip(c *candidate) string {
 	d, worktree := c.dir, c.worktree != nil
-	live, young := !slices.Contains(l.o.Off, "protect.live"), !slices.Contains(l.o.Off, "protect.young")
-	switch {
-	case d.Symlink != nil && *d.Symlink:
+	if d.Symlink != nil && *d.Symlink {
 		return "it is a symbolic link: nothing is read through it"
-	case l.o.Full || !worktree && !c.plain():
+	}
+	if l.o.Full {
+		return ""
+	}
+	if known := l.decided(c); known.Skip != "" {
+		return known.Skip
+	}
+	live := !slices.Contains(l.o.Off, "protect.live")
+	switch {
+	case !worktree && !c.plain():
 		return ""
 	case c.place.Bare:
 		return "it is a repository itself"
@@ -114,6 +122,17 @@ func (l *look) skip(c *candidate) string {
 		return "it is in use by " + user(d.Holders[0])
 	case live && (d.HoldersKnown == nil || !*d.HoldersKnown):
 		return "it is not known who uses it"
+	case l.o.Later && l.o.Shared.rules():
+		return ""
+	}
+	return l.kept(c)
+}
+
+// kept is skip by what most rules keep, for a look that is not judged, or not by rules of which all is known.
+func (l *look) kept(c *candidate) string {
+	d, worktree := c.dir, c.worktree != nil
+	young := !slices.Contains(l.o.Off, "protect.young")
+	switch {
 	case worktree && d.Git.Locked == nil:
 		return "it is not known whether it is locked"
 	case worktree && *d.Git.Locked && !d.Git.Lock.Void():

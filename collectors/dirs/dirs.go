@@ -1,7 +1,8 @@
 // Package dirs reads folders that may be disposable: the children of configured roots, and the worktrees of a repository.
 //
-// A folder costs a few system calls, a repository two runs of git however many worktrees it has, and git is asked about a
-// folder's content, and then about how its work has landed, only when nothing cheaper already keeps it. Nothing is written, and no symbolic link is followed.
+// A folder costs a few system calls, and a repository two runs of git however many worktrees it has. The dear questions come last: who uses a folder, what
+// git says of its content, how its work has landed, and how large it is. They are asked of what nothing cheaper keeps; in a look that is judged the rules say
+// which that is (Shared.Decided). Nothing is written, and no symbolic link is followed.
 package dirs
 
 import (
@@ -47,7 +48,7 @@ type Options struct {
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// Holders tells which live processes use which of these folders, and whether every process that could was read. It is called
-	// once for each source. Nil leaves holders unknown.
+	// once for each source, or with Later once for all sources that have Shared in common. Nil leaves holders unknown.
 	Holders func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error)
 	// Git is the git program; "" is git.
 	Git string
@@ -57,6 +58,8 @@ type Options struct {
 	Full bool
 	// Places says that only which folders are checkouts of which repository is of interest: git is asked nothing.
 	Places bool
+	// Later leaves the dear questions to collectors.Part.Rest.
+	Later bool
 	// ProcRoot is where procfs is mounted, "" for /proc. Mountinfo is the file that lists the mounts, "" for this process's own.
 	ProcRoot, Mountinfo string
 	// Timeout is how long one folder, or one repository, may take; 0 is 10 seconds.
@@ -227,16 +230,33 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	if err != nil {
 		return collectors.Part{}, fmt.Errorf("read folders: %w", err)
 	}
-	l := look{reader: r, scout: scout, trust: newTrust(), candidates: make([]*candidate, 0, len(list)), dealt: collectors.Items(ctx, len(list))}
+	l := &look{reader: r, scout: scout, trust: newTrust(), candidates: make([]*candidate, 0, len(list)), dealt: collectors.Items(ctx, len(list)), unreadable: unreadable}
 	l.base(l.own(list))
-	l.holders(ctx)
+	if !r.o.Later {
+		l.holders(ctx)
+	}
 	l.repositories(ctx)
+	l.notes = scout.notes
+	if !r.o.Later || ctx.Err() != nil {
+		return l.end(ctx)
+	}
+	r.o.Shared.saw(l.candidates)
+	part := l.part()
+	part.Rest = func(ctx context.Context) (collectors.Part, error) {
+		l.dealt = collectors.Items(ctx, len(l.candidates))
+		l.holders(ctx)
+		l.later(ctx)
+		return l.end(ctx)
+	}
+	return part, nil
+}
+
+// end leaves out what was exchanged meanwhile, adds what can be made again, and hands all of it over.
+func (l *look) end(ctx context.Context) (collectors.Part, error) {
 	l.settle(ctx)
 	l.settleGone()
 	l.trim(ctx)
 	part := l.part()
-	part.Unreadable += unreadable
-	part.Refused = append(l.refused, scout.notes...)
 	if err := ctx.Err(); err != nil {
 		part.Partial = true
 		return part, fmt.Errorf("read folders: %w", err)

@@ -50,8 +50,12 @@ type look struct {
 	trust  *trust
 	// left is how many entries of plain folders are looked at still.
 	left atomic.Int64
-	// refused says of folders that were found why they are not candidates.
-	refused []string
+	// refused says of folders that were found why they are not candidates, and notes says so of entries in a repository.
+	refused, notes []string
+	// unreadable counts what could not be listed.
+	unreadable int
+	// groups are the candidates by the repository that they are checkouts of, and at last those that are in none.
+	groups [][]*candidate
 
 	probe sync.Once
 	noGit error // not nil when git was found to fail at every request
@@ -132,66 +136,100 @@ func located(p git.Place) *snapshot.Git {
 	return g
 }
 
-// holders asks once, for all candidates, who uses them.
+// holders finds out who uses the candidates that are worth the question.
 func (l *look) holders(ctx context.Context) {
-	var paths []string
-	for _, c := range l.candidates {
-		if c.dir.Symlink != nil && !*c.dir.Symlink {
-			paths = append(paths, c.dir.Path)
-		}
-		if c.gone != nil {
-			paths = append(paths, c.place.AdminDir)
-		}
-	}
-	if l.o.Holders == nil || len(paths) == 0 {
-		return
-	}
-	held, known, err := l.o.Holders(ctx, paths)
+	var asked []*candidate
 	for _, c := range l.candidates {
 		if c.dir.Symlink == nil || *c.dir.Symlink {
 			continue
 		}
+		if known := l.decided(c); known.Skip == "" {
+			asked = append(asked, c)
+		} else {
+			c.dir.Holders = known.Users
+		}
+	}
+	if l.o.Holders == nil || len(asked) == 0 {
+		return
+	}
+	held, known, err := l.users(ctx, asked)
+	for _, c := range asked {
 		if err != nil {
 			c.fail(fmt.Errorf("look for holders: %w", err))
 			continue
 		}
-		users := held[c.dir.Path]
-		if c.gone != nil {
-			users = slices.Concat(users, held[c.place.AdminDir])
+		var users []snapshot.Holder
+		for _, path := range c.places() {
+			users = slices.Concat(users, held[path])
 		}
 		c.dir.SetHolders(users, known)
 	}
 }
 
+// users are those of the candidates' places, by path.
+func (l *look) users(ctx context.Context, of []*candidate) (map[string][]snapshot.Holder, bool, error) {
+	if l.o.Later {
+		return l.o.Shared.users(ctx, l.o)
+	}
+	var paths []string
+	for _, c := range of {
+		paths = append(paths, c.places()...)
+	}
+	return l.o.Holders(ctx, paths)
+}
+
+// places are where somebody may use the candidate: the folder, and of one that is gone its entry too.
+func (c *candidate) places() []string {
+	if c.gone != nil {
+		return []string{c.dir.Path, c.place.AdminDir}
+	}
+	return []string{c.dir.Path}
+}
+
+// decided is what the rules made of a candidate by what is cheap to know.
+func (l *look) decided(c *candidate) Decided {
+	if !l.o.Later {
+		return Decided{}
+	}
+	return l.o.Shared.decided(ID(c.dir.Path))
+}
+
 // repositories reads the admin folders, and asks git two questions for each repository. For one of which only a main checkout or
 // a clone is a candidate git is not asked, since those are kept anyway.
 func (l *look) repositories(ctx context.Context) {
-	var order []string
-	members := map[string][]*candidate{}
+	place := map[string]int{}
 	var others []*candidate
 	for _, c := range l.candidates {
-		if common := c.place.CommonDir; common != "" {
-			if members[common] == nil {
-				order = append(order, common)
-			}
-			members[common] = append(members[common], c)
+		common := c.place.CommonDir
+		if common == "" {
+			others = append(others, c)
 			continue
 		}
-		others = append(others, c)
+		i, known := place[common]
+		if !known {
+			i = len(l.groups)
+			place[common], l.groups = i, append(l.groups, nil)
+		}
+		l.groups[i] = append(l.groups[i], c)
 	}
+	repositories := l.groups
+	l.groups = append(slices.Clip(l.groups), others)
 	end := reserve(ctx)
 	var asked sync.WaitGroup
 	defer asked.Wait()
 	l.left.Store(git.Budget)
-	asked.Go(func() { l.contents(ctx, end, others) })
-	for _, common := range order {
-		asks := l.repository(ctx, common, members[common])
+	now := !l.o.Later && !l.o.Places
+	if now || l.o.Places {
+		asked.Go(func() { l.contents(ctx, end, others) })
+	}
+	for _, members := range repositories {
+		asks := l.repository(ctx, members[0].place.CommonDir, members)
 		// Each repository goes its own way from here, so that one that never answers costs its own worktrees alone.
 		asked.Go(func() {
 			if asks && !l.o.Places {
-				l.weigh(ctx, end, members[common])
+				l.weigh(ctx, end, members)
 			}
-			for _, c := range members[common] {
+			for _, c := range members {
 				if c.worktree != nil {
 					c.describe()
 					if c.gone != nil {
@@ -200,13 +238,27 @@ func (l *look) repositories(ctx context.Context) {
 					c.dir.Git.Lock = l.lock(c)
 				}
 			}
-			if l.o.Places {
-				return
+			if now {
+				l.into(ctx, end, members)
 			}
-			l.contents(ctx, end, members[common])
-			l.landings(ctx, end, members[common])
 		})
 	}
+}
+
+// later asks what was left for later.
+func (l *look) later(ctx context.Context) {
+	end := reserve(ctx)
+	var asked sync.WaitGroup
+	defer asked.Wait()
+	for _, members := range l.groups {
+		asked.Go(func() { l.into(ctx, end, members) })
+	}
+}
+
+// into looks into the checkouts of one repository, or into folders that are in none.
+func (l *look) into(ctx context.Context, end time.Time, members []*candidate) {
+	l.contents(ctx, end, members)
+	l.landings(ctx, end, members)
 }
 
 // repository reads the admin folders of a repository's checkouts, and says whether git is to be asked about them. Where it does not answer,
@@ -302,7 +354,7 @@ func known(t time.Time) *time.Time {
 
 // part hands over what was found.
 func (l *look) part() collectors.Part {
-	p := collectors.Part{Dirs: make(map[string]snapshot.Dir, len(l.candidates))}
+	p := collectors.Part{Dirs: make(map[string]snapshot.Dir, len(l.candidates)), Unreadable: l.unreadable, Refused: slices.Concat(l.refused, l.notes)}
 	for _, c := range l.candidates {
 		if len(c.problems) > 0 {
 			c.dir.Error = strings.Join(c.problems, "; ")

@@ -2,22 +2,123 @@ package dirs
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
+	"time"
+
+	"winnow/engine/snapshot"
 )
 
-// Shared is what all sources of one look have in common: the bound on how much git runs at a time, and what was found in worktrees, so that one
-// that two sources give (a root and its repository) is looked into once.
+// Shared is what all sources of one look have in common: the bound on how much git runs at a time, what was found in worktrees, so that one
+// that two sources give (a root and its repository) is looked into once, and who uses all the folders.
 type Shared struct {
 	lanes lanes
 	mu    sync.Mutex
 	asked map[string]*answer
+	// places are where the candidates of all sources may be in use, by id; known is what Decided was given, and held what Holders said.
+	places map[string][]string
+	known  func(id string) Decided
+	held   *held
 	// processes is nil until a lock asks for them.
 	processes *processTable
 }
 
 // NewShared gives what the sources of one look share.
-func NewShared() *Shared { return &Shared{lanes: newLanes(), asked: map[string]*answer{}} }
+func NewShared() *Shared {
+	return &Shared{lanes: newLanes(), asked: map[string]*answer{}, places: map[string][]string{}}
+}
+
+// Decided is what the rules make of a folder by what is cheap to know of it.
+type Decided struct {
+	// Skip is why it stays whatever the dear questions would bring, as the end of a sentence that begins with because; "" has them asked.
+	Skip string
+	// Users are processes that are known to use a folder that is skipped, without that anybody was asked.
+	Users []snapshot.Holder
+}
+
+// Decided takes what the rules make of the folders that all sources have found so far, by id. It is called before collectors.Part.Rest is; where it is not,
+// the folders themselves say what keeps them.
+func (s *Shared) Decided(known func(id string) Decided) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known = known
+}
+
+func (s *Shared) decided(id string) Decided {
+	s.mu.Lock()
+	known := s.known
+	s.mu.Unlock()
+	if known == nil {
+		return Decided{}
+	}
+	return known(id)
+}
+
+// rules says whether the rules of this look were asked what is worth the dear questions.
+func (s *Shared) rules() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known != nil
+}
+
+// saw takes note of the folders that a source has found.
+func (s *Shared) saw(list []*candidate) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range list {
+		if c.dir.Symlink != nil && !*c.dir.Symlink {
+			s.places[ID(c.dir.Path)] = c.places()
+		}
+	}
+}
+
+// held is the one answer to who uses the folders of a look; done is closed when it is there.
+type held struct {
+	done  chan struct{}
+	by    map[string][]snapshot.Holder
+	known bool
+	err   error
+}
+
+// users asks once, for the folders of all sources that are worth it, who uses them. Whoever comes first asks, and has the time of all of them together:
+// its own source may be a small one.
+func (s *Shared) users(ctx context.Context, o Options) (map[string][]snapshot.Holder, bool, error) {
+	s.mu.Lock()
+	h, first := s.held, s.held == nil
+	if first {
+		h = &held{done: make(chan struct{}), err: errUnasked}
+		s.held = h
+	}
+	places := s.places
+	s.mu.Unlock()
+	if !first {
+		select {
+		case <-h.done:
+			return h.by, h.known, h.err
+		case <-ctx.Done():
+			return nil, false, context.Cause(ctx)
+		}
+	}
+	defer close(h.done)
+	var paths []string
+	for _, id := range slices.Sorted(maps.Keys(places)) {
+		if s.decided(id).Skip == "" {
+			paths = append(paths, places[id]...)
+		}
+	}
+	own, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), o.Timeout+time.Duration(len(paths))*(o.Timeout/usersPart), errLong)
+	defer cancel()
+	h.by, h.known, h.err = o.Holders(own, paths)
+	return h.by, h.known, h.err
+}
+
+// usersPart is which part of the timeout each folder adds to the time for asking who uses them all.
+const usersPart = 100
+
+var errUnasked = errors.New("the question was not answered")
 
 // answer is what came of a look into one worktree in one state; done is closed when it is there.
 type answer struct {

@@ -408,6 +408,7 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 		// Which folders are worktrees is all that these are judged by: their holders and their content are not read.
 		o.Holders, o.Places = nil, true
 	}
+	o.Later = sc.ID == "" && !o.Places
 	return o
 }
 
