@@ -16,6 +16,7 @@ import (
 
 	"winnow/engine/decision"
 	"winnow/engine/explain"
+	"winnow/engine/plan"
 	"winnow/engine/policy"
 )
 
@@ -39,7 +40,6 @@ type apart struct {
 	program Program
 	limits  Limits
 	sources *policy.Sources
-	plan    *plan
 
 	mu    sync.Mutex // one question at a time
 	child *child     // nil while there is none
@@ -59,13 +59,13 @@ func Apart(ctx context.Context, o policy.LoadOptions, l Limits, program Program)
 	if err := sources.Err(); err != nil {
 		return nil, nil, err
 	}
-	a := &apart{program: program, limits: l.whole(), sources: sources, plan: newPlan()}
+	a := &apart{program: program, limits: l.whole(), sources: sources}
 	loaded, err := a.start(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	p := sources.Unbuilt(loaded.Rules)
-	e := &Engine{policy: p, limits: a.limits, kinds: map[string]*query{}, plan: a.plan, apart: a}
+	e := &Engine{policy: p, limits: a.limits, kinds: map[string]*query{}, apart: a}
 	for _, kind := range loaded.Kinds {
 		e.kinds[kind] = nil
 	}
@@ -242,7 +242,7 @@ func (r *round) answer(i int, said *said, err error) {
 func (r *round) ask(ctx context.Context, c *child, todo []int, workers int, timeout time.Duration) error {
 	send := func(w *bufio.Writer) error {
 		s := newSender(r.look.desk)
-		mine := r.look.desk.beside()
+		mine := r.look.desk.Beside()
 		for _, i := range todo {
 			sub, ok := r.look.subject(r.ids[i])
 			if !ok {
@@ -323,7 +323,7 @@ func (a *apart) one(ctx context.Context, q question, kind string, in ast.Value, 
 		}
 	}
 	send := func(w *bufio.Writer) error {
-		return sendFrame(w, newSender(a.plan.desk(nil)), kind, in)
+		return sendFrame(w, newSender(plan.NewDesk(nil)), kind, in)
 	}
 	last, err := a.child.ask(ctx, q, send, within, func(reply) {})
 	if err != nil {

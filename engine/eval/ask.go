@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/metrics"
@@ -12,7 +13,9 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"winnow/engine/decision"
+	"winnow/engine/plan"
 	"winnow/engine/policy"
+	"winnow/engine/subject"
 )
 
 // The ways in which an evaluation comes to no answer, besides an error of a rule.
@@ -20,7 +23,9 @@ var (
 	errDeadline = errors.New("the evaluation passed its deadline (policy.timeout)")
 	errMemory   = errors.New("the evaluation passed its memory limit (policy.memory)")
 	errPanic    = errors.New("the evaluation panicked")
-	errGivenUp  = errors.New("it was not evaluated: too many others had passed their deadline or memory limit before (policy.timeout, policy.memory)")
+	// errTwoAnswers is a fault of this program's: the same rules said two things of the same document.
+	errTwoAnswers = errors.New("OPA's plan of the rules and its evaluator do not agree on it: please report this")
+	errGivenUp    = errors.New("it was not evaluated: too many others had passed their deadline or memory limit before (policy.timeout, policy.memory)")
 )
 
 // said is what the policies said of a candidate in scope, both lists sorted by rule and message, never nil. size is what it took of policy.MaxSaid.
@@ -29,21 +34,156 @@ type said struct {
 	size                 int
 }
 
-// ask evaluates a query on a document under the limits; nil, nil says that the candidate is out of scope.
-func (e *Engine) ask(ctx context.Context, txn storage.Transaction, seat *seat, q *query, document func() ast.Value) (out *said, err error) {
+// asker asks queries of one candidate after the other. It is for one goroutine.
+type asker struct {
+	engine  *Engine
+	txn     storage.Transaction
+	seat    *seat
+	machine *plan.Machine // nil where there is no plan
+	cancel  topdown.Cancel
+}
+
+// asker is one for queries that are ready.
+func (e *Engine) asker(txn storage.Transaction, seat *seat) *asker {
+	a := &asker{engine: e, txn: txn, seat: seat}
+	if e.program != nil {
+		a.machine, a.cancel = e.program.Machine(), topdown.NewCancel()
+	}
+	return a
+}
+
+// candidate is what is asked of: a subject, written at a desk as far as it is asked for, or a document.
+type candidate struct {
+	subject *subject.Subject
+	desk    *plan.Desk
+	input   ast.Value // nil for a subject
+}
+
+func (c candidate) document() ast.Value {
+	if c.input != nil {
+		return c.input
+	}
+	return c.desk.Document(c.subject)
+}
+
+// leveled reports whether rules of the candidate may have levels.
+func (c candidate) leveled() bool {
+	if c.input == nil {
+		return len(c.subject.Config.Levels) > 0
+	}
+	levels, err := c.input.Find(ast.Ref{ast.StringTerm("config"), ast.StringTerm("levels")})
+	if err != nil {
+		return false
+	}
+	list, ok := levels.(*ast.Array)
+	return !ok || list.Len() > 0
+}
+
+// ask evaluates a query on a candidate under the limits; nil, nil says that it is out of scope. What would let it be reaped OPA's topdown has said too, and
+// so has it said whatever the plan came to no answer to.
+func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *said, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			out, err = nil, fmt.Errorf("%w: %v", errPanic, r)
 		}
 	}()
-	if seat.watchdog.givenUp() {
+	if a.seat.watchdog.givenUp() {
 		return nil, errGivenUp
 	}
-	rs, err := e.eval(ctx, seat, q.decide, rego.EvalParsedInput(document()), rego.EvalTransaction(txn))
-	if err != nil || len(rs) == 0 {
+	if a.machine == nil {
+		return a.stock(ctx, q, c.document())
+	}
+	out, err = a.plan(q, c)
+	switch {
+	case errors.Is(err, errDeadline), errors.Is(err, errMemory):
+		return nil, err
+	case err != nil:
+		return a.stock(ctx, q, c.document())
+	case out == nil || len(out.findings) == 0 || len(out.objections) > 0 && !c.leveled():
+		return out, nil
+	}
+	confirmed, err := a.stock(ctx, q, c.document())
+	if err != nil {
 		return nil, err
 	}
-	return q.read(rs)
+	if !reflect.DeepEqual(confirmed, out) {
+		return nil, errTwoAnswers
+	}
+	return confirmed, nil
+}
+
+// plan runs OPA's plan of a query, on a seat.
+func (a *asker) plan(q *query, c candidate) (out *said, err error) {
+	if a.cancel.Cancelled() {
+		a.cancel = topdown.NewCancel()
+	}
+	done := a.seat.take(a.cancel)
+	defer func() {
+		if over := done(); over != nil && err != nil {
+			a.seat.watchdog.passed.Add(1)
+			out, err = nil, over
+		}
+	}()
+	if c.input != nil {
+		a.machine.Document(c.input)
+	} else {
+		a.machine.Subject(c.subject, c.desk)
+	}
+	in, err := a.sets(q.scope, nil)
+	if err != nil || len(in) == 0 {
+		return nil, err
+	}
+	findings, err := a.sets(q.findings, in[:0])
+	if err != nil {
+		return nil, err
+	}
+	found := len(findings)
+	all, err := a.sets(q.objections, findings)
+	if err != nil {
+		return nil, err
+	}
+	return read(all[:found], all[found:])
+}
+
+// sets adds to a list what rules give, without those that are undefined or false.
+func (a *asker) sets(rules []*plan.Rule, to []ast.Value) ([]ast.Value, error) {
+	for _, r := range rules {
+		t, err := a.machine.Ask(a.cancel, r)
+		if err != nil {
+			return nil, err
+		}
+		if t != nil && t.Value.Compare(ast.Boolean(false)) != 0 {
+			to = append(to, t.Value)
+		}
+	}
+	return to, nil
+}
+
+// stock asks OPA's topdown.
+func (a *asker) stock(ctx context.Context, q *query, in ast.Value) (*said, error) {
+	s, err := q.stock()
+	if err != nil {
+		return nil, fmt.Errorf("prepare policies: %w", err)
+	}
+	rs, err := a.engine.eval(ctx, a.seat, s.PreparedEvalQuery, rego.EvalParsedInput(in), rego.EvalTransaction(a.txn))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(rs) != 1:
+		return nil, fmt.Errorf("%w: %d answers", policy.ErrShape, len(rs))
+	}
+	given := func(names []string) (out []ast.Value) {
+		for _, name := range names {
+			if list, ok := rs[0].Bindings[name].(*ast.Array); ok && list.Len() == 1 && list.Elem(0).Value.Compare(ast.Boolean(false)) != 0 {
+				out = append(out, list.Elem(0).Value)
+			}
+		}
+		return out
+	}
+	if len(given(s.scope)) == 0 {
+		return nil, nil
+	}
+	return read(given(s.findings), given(s.objections))
 }
 
 // eval runs a query on a seat: with its deadline, watched for memory, and without what OPA measures of itself.
@@ -63,19 +203,16 @@ func (e *Engine) eval(ctx context.Context, seat *seat, q rego.PreparedEvalQuery,
 
 func asTerm(t *ast.Term, _ *rego.EvalContext) (any, error) { return t.Value, nil }
 
-// read takes the reasons out of an answer. One result with every variable is the only answer there is.
-func (q *query) read(rs rego.ResultSet) (*said, error) {
-	if len(rs) != 1 {
-		return nil, fmt.Errorf("%w: %d answers", policy.ErrShape, len(rs))
-	}
+// read takes the reasons out of the sets that rules gave.
+func read(findings, objections []ast.Value) (*said, error) {
 	m := policy.Room(policy.MaxSaid)
-	findings, err := policy.Reasons(rs[0].Bindings, q.findings, m)
+	found, err := policy.Reasons(findings, policy.FindingsRule, m)
 	if err != nil {
 		return nil, err
 	}
-	objections, err := policy.Reasons(rs[0].Bindings, q.objections, m)
+	objected, err := policy.Reasons(objections, policy.ObjectionsRule, m)
 	if err != nil {
 		return nil, err
 	}
-	return &said{findings, objections, policy.MaxSaid - m.Left()}, nil
+	return &said{found, objected, policy.MaxSaid - m.Left()}, nil
 }

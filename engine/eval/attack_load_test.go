@@ -145,8 +145,8 @@ func decides(t *testing.T, e *eval.Engine) bool {
 	return true
 }
 
-// TestUnfusedDecidesTheSame: helpers that are too many to copy are asked where they stand, with the answer of the few.
-func TestUnfusedDecidesTheSame(t *testing.T) {
+// TestManyHelpersDecideTheSame: helpers that ask helpers twice over are asked once each, with the answer of the few.
+func TestManyHelpersDecideTheSame(t *testing.T) {
 	t.Parallel()
 	of := func(n int) eval.Result {
 		p := load(t, policy.Tree{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, policy.Tree{Name: "mine", FS: rules.Tree(lib(asks(n))), Prefix: "my"})

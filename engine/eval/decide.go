@@ -9,8 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/open-policy-agent/opa/v1/ast"
-
 	"winnow/engine/decision"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
@@ -47,7 +45,7 @@ type Failure struct {
 // Decide judges every candidate of a snapshot. An evaluation that fails spares its candidate and is listed; the error is only
 // for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
 func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
-	l := joined(s, e.withExceptions(c), e.plan)
+	l := joined(s, e.withExceptions(c))
 	answers, err := e.answers(ctx, l, e.ids(l), false)
 	if err != nil {
 		return Result{}, err
@@ -170,10 +168,14 @@ func (e *Engine) each(ctx context.Context, l *look, ids []string, rest bool, tel
 	w := watch(e.limits)
 	defer w.stop()
 	queries := e.queries(rest)
+	for _, id := range ids {
+		kind, _ := snapshot.KindOf(id)
+		queries[kind.Name].ready(e.program)
+	}
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(e.limits.Workers, len(ids)/batch+1) {
-		seat, mine := w.seat(), l.desk.beside()
+		a, mine := e.asker(txn, w.seat()), l.desk.Beside()
 		group.Go(func() {
 			for ctx.Err() == nil {
 				from := int(next.Add(batch)) - batch
@@ -182,7 +184,7 @@ func (e *Engine) each(ctx context.Context, l *look, ids []string, rest bool, tel
 				}
 				for i := from; i < min(from+batch, len(ids)) && ctx.Err() == nil; i++ {
 					if sub, ok := l.subject(ids[i]); ok {
-						said, err := e.ask(ctx, txn, seat, queries[sub.Kind], func() ast.Value { return l.input(sub, mine) })
+						said, err := a.ask(ctx, queries[sub.Kind], l.candidate(sub, mine))
 						tell(i, sub, said, err)
 					}
 				}

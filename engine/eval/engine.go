@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -17,8 +18,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 
+	"winnow/engine/plan"
 	"winnow/engine/policy"
-	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 )
 
@@ -38,7 +39,7 @@ type Limits struct {
 	// Load is how long the processors may work on a loading, of policies that are judged apart; 0 is 10 seconds. The shipped ones
 	// take some hundredths of a second.
 	Load time.Duration
-	// Workers is how many evaluations run at once; 0 is one for each CPU that Go may use, two at most: more gain nothing.
+	// Workers is how many evaluations run at once; 0 is one for each CPU that Go may use.
 	Workers int
 }
 
@@ -49,41 +50,92 @@ type Engine struct {
 	kinds  map[string]*query // of an engine that judges apart, the kinds alone
 	rest   map[string]*query // what is asked beside another engine: see Pair; nil where nothing is, or where it judges apart
 	store  storage.Store
-	plan   *plan
-	apart  *apart // nil for one that judges in this process
-	guests map[string]*guest
+	// program is OPA's plan of the rules, nil where that has something that is not run here: OPA's topdown is asked of everything then.
+	program *plan.Program
+	apart   *apart // nil for one that judges in this process
+	guests  map[string]*guest
 	// excepted are the exceptions that they bring.
 	excepted []subject.Exception
 }
 
 // query is what is asked of every candidate of a kind.
 type query struct {
-	decide rego.PreparedEvalQuery
-	// sets are the variables of decide's answer that hold findings and objections; one is empty where no rule gives any.
-	findings, objections string
+	// scope, findings and objections are rules of the engine's program: whether the candidate is in scope, and what gives reasons.
+	scope, findings, objections []*plan.Rule
+	// asks is false where there is nothing to ask but the scope.
+	asks bool
+	// stock asks the same of OPA's topdown, and says of each variable of its answer what is in it.
+	stock func() (stock, error)
 	// explain asks the rules as they are written, of every candidate, in scope or not; but no package that is for other kinds alone.
-	explain rego.PreparedEvalQuery
+	explain func() (rego.PreparedEvalQuery, error)
 }
 
 // New prepares the queries of a policy.
 func New(p *policy.Policy, l Limits) (*Engine, error) {
-	l = l.whole()
-	e := &Engine{policy: p, limits: l, kinds: map[string]*query{}, store: inmem.New(), plan: newPlan()}
-	fused, err := fuse(p, nil)
-	if err != nil {
-		return nil, fmt.Errorf("prepare policies: fuse: %w", err)
-	}
+	e := &Engine{policy: p, limits: l.whole(), kinds: map[string]*query{}, store: inmem.New()}
+	e.plan()
 	for _, kind := range p.Kinds() {
-		q := &query{}
-		if err := e.prepare(fused, fusedPackage, kind, q); err != nil {
-			return nil, fmt.Errorf("prepare policies: %s: %w", kind, err)
-		}
-		if err := e.prepareExplain(kind, q); err != nil {
-			return nil, fmt.Errorf("prepare policies: %s: %w", kind, err)
-		}
-		e.kinds[kind] = q
+		e.kinds[kind] = e.query(kind, func(string, string) bool { return true })
 	}
 	return e, nil
+}
+
+// plan has OPA plan the rules. Where it cannot, or a plan has more than is known here, every candidate is decided by topdown, which takes longer.
+func (e *Engine) plan() {
+	var refs []ast.Ref
+	for _, kind := range e.policy.Kinds() {
+		for _, p := range e.policy.Reap(kind) {
+			refs = append(refs, p.Ref.Append(ast.StringTerm(policy.ScopeRule)), p.Ref.Append(ast.StringTerm(policy.FindingsRule)))
+		}
+	}
+	for _, p := range e.policy.Protect() {
+		refs = append(refs, p.Ref.Append(ast.StringTerm(policy.ObjectionsRule)))
+	}
+	planned, err := plan.Of(context.Background(), e.policy.Compiler(), refs)
+	if err == nil {
+		e.program, _ = plan.New(planned)
+	}
+}
+
+// query is what is asked of the candidates of a kind, of rules that takes says yes to.
+func (e *Engine) query(kind string, takes func(kind, rule string) bool) *query {
+	var reap, find, object []policy.Package
+	for _, p := range e.policy.Reap(kind) {
+		reap = append(reap, p)
+		if takes(kind, p.ID) {
+			find = append(find, p)
+		}
+	}
+	for _, p := range e.policy.Protect() {
+		if takes(kind, p.ID) && e.about(p, kind) {
+			object = append(object, p)
+		}
+	}
+	q := &query{asks: len(find)+len(object) > 0}
+	q.stock = sync.OnceValues(func() (stock, error) { return e.stock(reap, find, object) })
+	q.explain = sync.OnceValues(func() (rego.PreparedEvalQuery, error) { return e.explaining(kind) })
+	if e.program != nil {
+		q.scope = e.rules(reap, policy.ScopeRule)
+		q.findings, q.objections = e.rules(find, policy.FindingsRule), e.rules(object, policy.ObjectionsRule)
+	}
+	return q
+}
+
+// rules are the rules of a name in packages, in the program.
+func (e *Engine) rules(ps []policy.Package, name string) (out []*plan.Rule) {
+	for _, p := range ps {
+		if r := e.program.Rule(p.Ref.Append(ast.StringTerm(name))); r != nil {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// ready makes what a query asks ready to run.
+func (q *query) ready(p *plan.Program) {
+	if p != nil {
+		p.Prepare(slices.Concat(q.scope, q.findings, q.objections)...)
+	}
 }
 
 // whole fills in what is left open.
@@ -98,45 +150,73 @@ func (l Limits) whole() Limits {
 		l.Load = defaultLoad
 	}
 	if l.Workers <= 0 {
-		l.Workers = min(2, runtime.GOMAXPROCS(0))
+		l.Workers = runtime.GOMAXPROCS(0)
 	}
 	return l
 }
 
-// prepare writes the query of a kind that decides, by the rules in a package that was fused. It asks first whether the candidate is in scope, so
-// that the others cost next to nothing. A set is always defined, so that it has no answer only for a candidate out of scope.
-func (e *Engine) prepare(c *ast.Compiler, pkg, kind string, q *query) (err error) {
-	k, _ := snapshot.KindOf(kind)
-	fused := fmt.Sprintf("data.%s.%s", pkg, k.Plural)
-	parts := []string{fused + "." + policy.ScopeRule}
-	for name, v := range map[string]*string{policy.FindingsRule: &q.findings, policy.ObjectionsRule: &q.objections} {
-		if len(c.Modules[pkg+"/"+kind].RuleSet(ast.Var(name))) > 0 {
-			*v = name
-			parts = append(parts, fmt.Sprintf("%s := %s.%s", name, fused, name))
-		}
-	}
-	q.decide, err = e.ready(c, parts)
-	return err
+// stock is a question to OPA's topdown about all that a query asks.
+type stock struct {
+	rego.PreparedEvalQuery
+	scope, findings, objections []string // the variables of its answer, each a list: of nothing, or of what the rule gives
 }
 
-// prepareExplain writes the query of a kind that explains.
-func (e *Engine) prepareExplain(kind string, q *query) (err error) {
+func (e *Engine) stock(reap, find, object []policy.Package) (out stock, err error) {
+	var parts []string
+	ask := func(prefix, rule string, ps []policy.Package) (names []string) {
+		for i, p := range ps { // a comprehension is defined when what is in it is not
+			name := fmt.Sprintf("%s%d", prefix, i)
+			parts = append(parts, fmt.Sprintf("%s := [x | x := %s.%s]", name, p.Ref, rule))
+			names = append(names, name)
+		}
+		return names
+	}
+	out.scope = ask("s", policy.ScopeRule, reap)
+	out.findings = ask("f", policy.FindingsRule, find)
+	out.objections = ask("o", policy.ObjectionsRule, object)
+	out.PreparedEvalQuery, err = e.prepared(e.policy.Compiler(), parts)
+	return out, err
+}
+
+// explaining is the question by which a kind's candidates are explained.
+func (e *Engine) explaining(kind string) (rego.PreparedEvalQuery, error) {
 	var all []string
 	for i, p := range e.policy.Reap(kind) { // a comprehension is defined when what is in it is not
 		all = append(all, fmt.Sprintf("s%d := [true | %s.%s]; f%d := %s.%s", i, p.Ref, policy.ScopeRule, i, p.Ref, policy.FindingsRule))
 	}
-	f := &fuser{compiler: e.policy.Compiler(), kind: kind}
 	for i, p := range e.policy.Protect() {
-		if !slices.ContainsFunc(f.compiler.GetRulesExact(p.Ref.Append(ast.StringTerm(policy.ObjectionsRule))), f.about) {
-			continue
+		if e.about(p, kind) {
+			all = append(all, fmt.Sprintf("o%d := %s.%s", i, p.Ref, policy.ObjectionsRule))
 		}
-		all = append(all, fmt.Sprintf("o%d := %s.%s", i, p.Ref, policy.ObjectionsRule))
 	}
-	q.explain, err = e.ready(e.policy.Compiler(), all)
-	return err
+	return e.prepared(e.policy.Compiler(), all)
 }
 
-func (e *Engine) ready(c *ast.Compiler, parts []string) (rego.PreparedEvalQuery, error) {
+// about reports whether some objection of a package does not ask for another kind before all else.
+func (e *Engine) about(p policy.Package, kind string) bool {
+	return slices.ContainsFunc(e.policy.Compiler().GetRulesExact(p.Ref.Append(ast.StringTerm(policy.ObjectionsRule))), func(r *ast.Rule) bool {
+		holds, asked := asksKind(r.Body[0], kind)
+		return holds || !asked
+	})
+}
+
+// asksKind reports whether an expression asks that the candidate be of one kind, or of any but one, and whether that holds.
+func asksKind(e *ast.Expr, kind string) (holds, ok bool) {
+	other := e.IsCall() && e.Operator().Equal(ast.NotEqual.Ref())
+	if e.Negated || len(e.With) > 0 || !e.IsEquality() && !other {
+		return false, false
+	}
+	a, b := e.Operand(0).Value, e.Operand(1).Value
+	if _, constant := a.(ast.String); constant {
+		a, b = b, a
+	}
+	ref, isRef := a.(ast.Ref)
+	want, constant := b.(ast.String)
+	asked := isRef && constant && ref.Equal(ast.InputRootRef.Append(ast.StringTerm("kind")))
+	return (string(want) == kind) != other, asked
+}
+
+func (e *Engine) prepared(c *ast.Compiler, parts []string) (rego.PreparedEvalQuery, error) {
 	body, err := ast.ParseBodyWithOpts(strings.Join(parts, "; "), ast.ParserOptions{Capabilities: policy.Capabilities()})
 	if err != nil {
 		return rego.PreparedEvalQuery{}, err

@@ -9,6 +9,7 @@ import (
 
 	"winnow/engine/decision"
 	"winnow/engine/explain"
+	"winnow/engine/plan"
 	"winnow/engine/subject"
 )
 
@@ -30,7 +31,7 @@ func (e *Engine) why(ctx context.Context, sub *subject.Subject) (explain.Explana
 	if _, known := e.kinds[sub.Kind]; !known {
 		return out, nil
 	}
-	in := e.plan.input(sub, e.plan.desk(nil))
+	in := plan.NewDesk(nil).Document(sub)
 	if e.apart != nil {
 		return e.apart.explain(ctx, out, in)
 	}
@@ -68,8 +69,14 @@ func (e *Engine) explain(ctx context.Context, out explain.Explanation, in ast.Va
 	defer e.store.Abort(ctx, txn)
 	w := watch(e.limits)
 	defer w.stop()
+	q := e.kinds[out.Kind]
+	explaining, err := q.explain()
+	if err != nil {
+		return out, fmt.Errorf("explain %s: prepare policies: %w", out.ID, err)
+	}
+	q.ready(e.program)
 	seat := w.seat()
-	answer, err := e.ask(ctx, txn, seat, e.kinds[out.Kind], func() ast.Value { return in })
+	answer, err := e.asker(txn, seat).ask(ctx, q, candidate{input: in})
 	if err != nil {
 		return unexplained(out, err), nil
 	}
@@ -78,7 +85,7 @@ func (e *Engine) explain(ctx context.Context, out explain.Explanation, in ast.Va
 		out.Verdict = decision.Reap
 	}
 	t := explain.NewTrace()
-	_, err = e.eval(ctx, seat, e.kinds[out.Kind].explain, rego.EvalParsedInput(in), rego.EvalTransaction(txn),
+	_, err = e.eval(ctx, seat, explaining, rego.EvalParsedInput(in), rego.EvalTransaction(txn),
 		rego.EvalQueryTracer(t), rego.EvalRuleIndexing(false))
 	if err != nil {
 		return out, fmt.Errorf("explain %s: the decision stands, but not why: %w", out.ID, err)

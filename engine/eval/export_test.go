@@ -6,19 +6,18 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"winnow/engine/plan"
 	"winnow/engine/subject"
 )
 
 // Inputs gives the documents of a joined snapshot as Decide makes them.
 func Inputs(j *subject.Joined) func(*subject.Subject) ast.Value {
-	p := newPlan()
-	s := p.desk(j).beside()
-	return func(sub *subject.Subject) ast.Value { return p.input(sub, s) }
+	return plan.NewDesk(j).Beside().Document
 }
 
 // AskWithoutASeat asks in a way that panics.
 func AskWithoutASeat(e *Engine, sub *subject.Subject) error {
-	_, err := e.ask(context.Background(), nil, nil, e.kinds[sub.Kind], func() ast.Value { return e.plan.input(sub, e.plan.desk(nil)) })
+	_, err := e.asker(nil, nil).ask(context.Background(), e.kinds[sub.Kind], candidate{subject: sub, desk: plan.NewDesk(nil)})
 	return err
 }
 
@@ -30,7 +29,7 @@ func PID(e *Engine) int { return e.apart.child.cmd.Process.Pid }
 
 // Send is a document on the wire, Sent all of a snapshot's, and Receive takes one from it.
 func Send(t testing.TB, v ast.Value) []byte {
-	data, err := newSender(&desk{}).document(nil, v)
+	data, err := newSender(plan.NewDesk(nil)).document(nil, v)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,3 +66,21 @@ func Common(t testing.TB, p *Pair) (same, of int) {
 
 // Shares reports whether a pair leaves anything unasked.
 func Shares(p *Pair) bool { return p.common != nil }
+
+// WithoutPlan has an engine ask OPA's topdown of everything, as it does where a plan has more than is known.
+func WithoutPlan(e *Engine) {
+	e.program = nil
+	for _, q := range e.kinds {
+		q.scope, q.findings, q.objections = nil, nil, nil
+	}
+}
+
+// HasPlan reports whether an engine asks a plan.
+func HasPlan(e *Engine) bool { return e.program != nil }
+
+// Forget has the plan of an engine forget all that objects.
+func Forget(e *Engine) {
+	for _, q := range e.kinds {
+		q.objections = nil
+	}
+}

@@ -67,9 +67,9 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzFused: the fused rules that the engine asks, and the rules as they are written, which main gathers, come to the same decision,
+// FuzzPlan: the plan of the rules that the engine asks, and the rules as they are written, which main gathers, come to the same decision,
 // whatever is missing, with the shipped policies and with some of one's own beside them.
-func FuzzFused(f *testing.F) {
+func FuzzPlan(f *testing.F) {
 	own := map[string]string{}
 	for _, files := range []map[string]string{
 		lib(asks(20)),

@@ -217,19 +217,22 @@ func (s *server) decide(q question) error {
 	w := watch(s.engine.limits)
 	defer w.stop()
 	queries := s.engine.queries(q.Rest)
+	for _, q := range queries {
+		q.ready(s.engine.program)
+	}
 	todo := make(chan []document, 4)
 	said := make(chan []wireAnswer, 4)
 	var group sync.WaitGroup
 	for range max(1, q.Workers) {
-		seat := w.seat()
+		a := s.engine.asker(txn, w.seat())
 		group.Go(func() {
 			for ds := range todo {
 				as := make([]wireAnswer, 0, len(ds))
 				for _, d := range ds {
-					a := toWire(s.engine.ask(ctx, txn, seat, queries[d.kind], func() ast.Value { return d.value }))
-					a.N = d.n
-					as = append(as, a)
-					if a.Error != "" { // it may have taken its time: whoever waits shall hear of it
+					wire := toWire(a.ask(ctx, queries[d.kind], candidate{input: d.value}))
+					wire.N = d.n
+					as = append(as, wire)
+					if wire.Error != "" { // it may have taken its time: whoever waits shall hear of it
 						said <- as
 						as = make([]wireAnswer, 0, len(ds))
 					}

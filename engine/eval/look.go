@@ -5,6 +5,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"winnow/engine/plan"
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 )
@@ -15,8 +16,7 @@ type look struct {
 	snapshot *snapshot.Snapshot
 	config   *subject.Config
 	joined   *subject.Joined
-	plan     *plan
-	desk     *desk
+	desk     *plan.Desk
 
 	mu   sync.Mutex
 	docs map[string]asked // by id; nil where nothing is kept
@@ -28,21 +28,18 @@ type asked struct {
 	input   ast.Value
 }
 
-// sharedPlan is that of all looks: plans are the same.
-var sharedPlan = sync.OnceValue(newPlan)
-
 // newLook joins a snapshot for engines that are all asked with this configuration. keep is for more than one that will be asked of the same candidates.
 func newLook(s *snapshot.Snapshot, c *subject.Config, keep bool) *look {
-	l := joined(s, c, sharedPlan())
+	l := joined(s, c)
 	if keep {
 		l.docs = map[string]asked{}
 	}
 	return l
 }
 
-func joined(s *snapshot.Snapshot, c *subject.Config, p *plan) *look {
+func joined(s *snapshot.Snapshot, c *subject.Config) *look {
 	j := subject.Join(s, c)
-	return &look{snapshot: s, config: c, joined: j, plan: p, desk: p.desk(j)}
+	return &look{snapshot: s, config: c, joined: j, desk: plan.NewDesk(j)}
 }
 
 // subject is the subject of a candidate.
@@ -65,16 +62,24 @@ func (l *look) subject(id string) (*subject.Subject, bool) {
 	return sub, ok
 }
 
-// input is the document of a subject, written at a desk that is the caller's own.
-func (l *look) input(sub *subject.Subject, mine *desk) ast.Value {
+// candidate is a subject to ask of, with a desk that is the caller's own. What is kept is a document, which is written once.
+func (l *look) candidate(sub *subject.Subject, mine *plan.Desk) candidate {
 	if l.docs == nil {
-		return l.plan.input(sub, mine)
+		return candidate{subject: sub, desk: mine}
+	}
+	return candidate{subject: sub, input: l.input(sub, mine)}
+}
+
+// input is the document of a subject, written at a desk that is the caller's own.
+func (l *look) input(sub *subject.Subject, mine *plan.Desk) ast.Value {
+	if l.docs == nil {
+		return mine.Document(sub)
 	}
 	l.mu.Lock()
 	d := l.docs[sub.ID]
 	l.mu.Unlock()
 	if d.input == nil {
-		d = asked{sub, l.plan.input(sub, mine)}
+		d = asked{sub, mine.Document(sub)}
 		l.mu.Lock()
 		l.docs[sub.ID] = d
 		l.mu.Unlock()

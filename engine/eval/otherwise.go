@@ -8,10 +8,10 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
-	"github.com/open-policy-agent/opa/v1/storage"
 
 	"winnow/engine/decision"
 	"winnow/engine/explain"
+	"winnow/engine/plan"
 	"winnow/engine/subject"
 )
 
@@ -49,7 +49,7 @@ func (e *Engine) Otherwise(ctx context.Context, sub *subject.Subject, s Search) 
 		return nil, nil
 	}
 	s = s.whole()
-	in := e.plan.input(sub, e.plan.desk(nil))
+	in := plan.NewDesk(nil).Document(sub)
 	how := e.otherwise
 	if e.apart != nil {
 		how = e.apart.otherwise
@@ -76,7 +76,13 @@ func (e *Engine) otherwise(ctx context.Context, kind string, in ast.Value, s Sea
 	defer done()
 	w := watch(e.limits)
 	defer w.stop()
-	out, err := explain.Search(within, e.policy, kind, in, &decider{e, txn, w.seat(), levels}, s.Decisions, s.First)
+	q := e.kinds[kind]
+	explaining, err := q.explain()
+	if err != nil {
+		return nil, fmt.Errorf("prepare policies: %w", err)
+	}
+	q.ready(e.program)
+	out, err := explain.Search(within, e.policy, kind, in, &decider{e.asker(txn, w.seat()), q, explaining, levels}, s.Decisions, s.First)
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -112,16 +118,16 @@ func levelsIn(kind string, in ast.Value) (*subject.Subject, error) {
 
 // decider decides the documents of a search, under the limits of every evaluation.
 type decider struct {
-	engine *Engine
-	txn    storage.Transaction
-	seat   *seat
-	levels *subject.Subject
+	*asker
+	query      *query
+	explaining rego.PreparedEvalQuery
+	levels     *subject.Subject
 }
 
 // Decide implements explain.Decider.
 func (d *decider) Decide(ctx context.Context, in ast.Value) (explain.Answer, error) {
 	out := explain.Answer{Verdict: decision.Spare}
-	said, err := d.engine.ask(ctx, d.txn, d.seat, d.engine.kinds[d.levels.Kind], func() ast.Value { return in })
+	said, err := d.ask(ctx, d.query, candidate{input: in})
 	if err != nil { // of a document that nobody has seen: it would stay
 		out.Objections = []string{decision.PolicyError}
 		return out, ctx.Err()
@@ -147,7 +153,7 @@ func (d *decider) Decide(ctx context.Context, in ast.Value) (explain.Answer, err
 // Trace implements explain.Decider. A trace of what came to no end is as far as the rules came.
 func (d *decider) Trace(ctx context.Context, in ast.Value) (*explain.Trace, error) {
 	t := explain.NewTrace()
-	if _, err := d.engine.eval(ctx, d.seat, d.engine.kinds[d.levels.Kind].explain, rego.EvalParsedInput(in), rego.EvalTransaction(d.txn),
+	if _, err := d.engine.eval(ctx, d.seat, d.explaining, rego.EvalParsedInput(in), rego.EvalTransaction(d.txn),
 		rego.EvalQueryTracer(t), rego.EvalRuleIndexing(false)); err != nil && ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

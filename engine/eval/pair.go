@@ -3,7 +3,6 @@ package eval
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"reflect"
 	"slices"
 
@@ -204,18 +203,11 @@ func (e *Engine) beside(ctx context.Context, first prints) (map[string]share, er
 		sh.Scope = sh.Scope && len(e.policy.Reap(kind)) == first.reaps(kind)
 		out[kind] = sh
 	}
-	fused, err := fuse(e.policy, func(kind, rule string) bool { return !out[kind].Rules[rule] })
-	if err != nil {
-		return nil, fmt.Errorf("prepare policies: fuse: %w", err)
-	}
 	e.rest = map[string]*query{}
 	for kind, sh := range out {
-		q := &query{}
-		if err := e.prepare(fused, restPackage, kind, q); err != nil {
-			return nil, fmt.Errorf("prepare policies: %s: %w", kind, err)
-		}
-		sh.Ask = q.findings != "" || q.objections != ""
-		e.rest[kind], out[kind] = q, sh
+		e.rest[kind] = e.query(kind, func(_, rule string) bool { return !sh.Rules[rule] })
+		sh.Ask = e.rest[kind].asks
+		out[kind] = sh
 	}
 	return out, nil
 }

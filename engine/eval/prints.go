@@ -111,3 +111,32 @@ func (g *grasp) refers(file string) []string {
 	})
 	return slices.Collect(maps.Keys(to))
 }
+
+var (
+	kindsFolder   = ast.MustParseRef("data.policies.lib.kinds.folders")
+	everyFindings = ast.MustParseRef("data.policies.reap")
+)
+
+// holdFolders are the variables of a module that hold the folder of the candidate's kind's rules.
+func holdFolders(m *ast.Module) map[ast.Var]bool {
+	out := map[ast.Var]bool{}
+	ast.WalkExprs(m, func(e *ast.Expr) bool {
+		if !e.Negated && e.IsEquality() && e.Operand(1).Value.Compare(kindsFolder) == 0 {
+			if v, ok := e.Operand(0).Value.(ast.Var); ok && v.IsGenerated() {
+				out[v] = true
+			}
+		}
+		return false
+	})
+	return out
+}
+
+// asksFindings reports whether a reference is to the findings of every package of a folder that one of these variables holds.
+func asksFindings(ref ast.Ref, folder map[ast.Var]bool) bool {
+	if len(ref) < 6 || !ref.HasPrefix(everyFindings) || !ref[5].Equal(ast.StringTerm(policy.FindingsRule)) {
+		return false
+	}
+	kind, ok := ref[3].Value.(ast.Var)
+	every, is := ref[4].Value.(ast.Var)
+	return ok && is && folder[kind] && every.IsWildcard()
+}

@@ -10,6 +10,7 @@ import (
 
 	"winnow/engine/decision"
 	"winnow/engine/explain"
+	"winnow/engine/plan"
 	"winnow/engine/policy"
 	"winnow/engine/tester"
 )
@@ -42,9 +43,9 @@ type sender struct {
 }
 
 // newSender shares the terms of a desk that many documents have in common.
-func newSender(d *desk) *sender {
+func newSender(d *plan.Desk) *sender {
 	s := &sender{share: map[*ast.Term]bool{}, sent: map[*ast.Term]uint64{}}
-	for _, t := range d.common {
+	for _, t := range d.Common() {
 		if t != nil {
 			s.share[t] = true
 		}

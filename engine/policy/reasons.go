@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
-	"github.com/open-policy-agent/opa/v1/rego"
 
 	"winnow/engine/decision"
 )
@@ -24,26 +23,24 @@ var (
 	evidenceKey = ast.StringTerm("evidence")
 )
 
-// Reasons are the members of the set in a variable, sorted by rule and message; none where no variable was asked for, and an error
-// where they are more than m has room for.
-func Reasons(bound rego.Vars, name string, m *Measure) ([]decision.Reason, error) {
+// Reasons are the members of sets that rules of one name gave, sorted by rule and message, never nil; an error where they are more than m has room for.
+func Reasons(sets []ast.Value, name string, m *Measure) ([]decision.Reason, error) {
 	out := []decision.Reason{}
-	if name == "" {
-		return out, nil
-	}
-	set, ok := bound[name].(ast.Set)
-	if !ok {
-		return nil, fmt.Errorf("%w: no set of %s", ErrShape, name)
-	}
-	if set.Len() > MaxReasons {
-		return nil, fmt.Errorf("%w: %d %s, and %d are the most", ErrTooMuch, set.Len(), name, MaxReasons)
-	}
-	for _, t := range set.Slice() {
-		r, err := ReasonOf(t.Value, m)
-		if err != nil {
-			return nil, err
+	for _, v := range sets {
+		set, ok := v.(ast.Set)
+		if !ok {
+			return nil, fmt.Errorf("%w: no set of %s", ErrShape, name)
 		}
-		out = append(out, r)
+		if n := len(out) + set.Len(); n > MaxReasons {
+			return nil, fmt.Errorf("%w: %d %s, and %d are the most", ErrTooMuch, n, name, MaxReasons)
+		}
+		for _, t := range set.Slice() {
+			r, err := ReasonOf(t.Value, m)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, r)
+		}
 	}
 	slices.SortStableFunc(out, func(a, b decision.Reason) int {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Message, b.Message))

@@ -1,39 +1,21 @@
-package eval
+package plan
 
 import (
 	"encoding/json"
 	"reflect"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 )
 
+var timeType = reflect.TypeFor[time.Time]()
+
 // encode writes a value as a term.
-type encode func(reflect.Value, *desk) *ast.Term
+type encode func(reflect.Value, *Desk) *ast.Term
 
 // omissions are encoding/json's own.
 var omissions = map[string]func(reflect.Value) bool{"omitempty": empty, "omitzero": reflect.Value.IsZero}
-
-func structPlan(t reflect.Type, known map[reflect.Type]*object) *object {
-	if o := known[t]; o != nil {
-		return o
-	}
-	o := &object{}
-	known[t] = o
-	for i := range t.NumField() {
-		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-		if name == "-" || !t.Field(i).IsExported() { // no part of the document
-			continue
-		}
-		o.fields = append(o.fields, field{
-			name: name, key: ast.StringTerm(name), index: i,
-			omit: omissions[options], write: encoder(t.Field(i).Type, known),
-		})
-	}
-	return o
-}
 
 // encoder is the way to write a type. The types of a subject are those below and no others; a test holds that.
 func encoder(t reflect.Type, known map[reflect.Type]*object) encode {
@@ -48,25 +30,25 @@ func encoder(t reflect.Type, known map[reflect.Type]*object) encode {
 		}
 		return writeMap
 	case reflect.Struct:
-		if t == reflect.TypeFor[time.Time]() {
+		if t == timeType {
 			return writeTime
 		}
-		return structPlan(t, known).write
+		return structShape(t, known).write
 	case reflect.String:
 		return writeString
 	case reflect.Bool:
-		return func(v reflect.Value, _ *desk) *ast.Term { return ast.InternedTerm(v.Bool()) }
+		return func(v reflect.Value, _ *Desk) *ast.Term { return ast.InternedTerm(v.Bool()) }
 	case reflect.Float64:
 		return writeFloat
 	case reflect.Uint64:
-		return func(v reflect.Value, d *desk) *ast.Term { return d.number(strconv.FormatUint(v.Uint(), 10)) }
+		return func(v reflect.Value, d *Desk) *ast.Term { return d.number(strconv.FormatUint(v.Uint(), 10)) }
 	default:
-		return func(v reflect.Value, d *desk) *ast.Term { return d.integer(v.Int()) }
+		return func(v reflect.Value, d *Desk) *ast.Term { return d.integer(v.Int()) }
 	}
 }
 
 func pointer(inner encode) encode {
-	return func(v reflect.Value, d *desk) *ast.Term {
+	return func(v reflect.Value, d *Desk) *ast.Term {
 		if v.IsNil() {
 			return ast.InternedNullTerm
 		}
@@ -75,7 +57,7 @@ func pointer(inner encode) encode {
 }
 
 func list(one encode) encode {
-	return func(v reflect.Value, d *desk) *ast.Term {
+	return func(v reflect.Value, d *Desk) *ast.Term {
 		if v.IsNil() {
 			return ast.InternedNullTerm
 		}
@@ -90,7 +72,7 @@ func list(one encode) encode {
 	}
 }
 
-func writeMap(v reflect.Value, d *desk) *ast.Term {
+func writeMap(v reflect.Value, d *Desk) *ast.Term {
 	if v.IsNil() {
 		return ast.InternedNullTerm
 	}
@@ -103,7 +85,7 @@ func writeMap(v reflect.Value, d *desk) *ast.Term {
 }
 
 // writeOwn writes parameters of rules of one's own: numbers, texts, booleans, and lists of texts.
-func writeOwn(v reflect.Value, d *desk) *ast.Term {
+func writeOwn(v reflect.Value, d *Desk) *ast.Term {
 	if v.IsNil() {
 		return ast.InternedNullTerm
 	}
@@ -123,11 +105,11 @@ func writeOwn(v reflect.Value, d *desk) *ast.Term {
 var ownTypes = map[reflect.Type]encode{
 	reflect.TypeFor[float64]():  writeFloat,
 	reflect.TypeFor[string]():   writeString,
-	reflect.TypeFor[bool]():     func(v reflect.Value, _ *desk) *ast.Term { return ast.InternedTerm(v.Bool()) },
+	reflect.TypeFor[bool]():     func(v reflect.Value, _ *Desk) *ast.Term { return ast.InternedTerm(v.Bool()) },
 	reflect.TypeFor[[]string](): list(writeString),
 }
 
-func writeString(v reflect.Value, d *desk) *ast.Term {
+func writeString(v reflect.Value, d *Desk) *ast.Term {
 	if s := v.String(); s != "" {
 		return d.term(ast.String(s))
 	}
@@ -135,7 +117,7 @@ func writeString(v reflect.Value, d *desk) *ast.Term {
 }
 
 // writeTime writes the text that encoding/json writes: RFC 3339 with nanoseconds.
-func writeTime(v reflect.Value, d *desk) *ast.Term {
+func writeTime(v reflect.Value, d *Desk) *ast.Term {
 	t, ok := reflect.TypeAssert[time.Time](v)
 	if !ok {
 		return ast.InternedNullTerm
@@ -144,7 +126,7 @@ func writeTime(v reflect.Value, d *desk) *ast.Term {
 }
 
 // writeFloat writes the digits that encoding/json writes, which change their form at both ends of the range.
-func writeFloat(v reflect.Value, d *desk) *ast.Term {
+func writeFloat(v reflect.Value, d *Desk) *ast.Term {
 	f := v.Float()
 	if f == float64(int64(f)) && f > -1e15 && f < 1e15 {
 		return d.integer(int64(f))
@@ -156,11 +138,11 @@ func writeFloat(v reflect.Value, d *desk) *ast.Term {
 	return d.number(string(text))
 }
 
-func (d *desk) integer(i int64) *ast.Term {
+func (d *Desk) integer(i int64) *ast.Term {
 	if ast.HasInternedIntNumberTerm(int(i)) {
 		return ast.InternedTerm(int(i))
 	}
 	return d.number(strconv.FormatInt(i, 10))
 }
 
-func (d *desk) number(text string) *ast.Term { return d.term(ast.Number(text)) }
+func (d *Desk) number(text string) *ast.Term { return d.term(ast.Number(text)) }

@@ -1,0 +1,86 @@
+package eval_test
+
+import (
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"winnow/engine/decision"
+	"winnow/engine/eval"
+	"winnow/engine/policy"
+	"winnow/testkit/rules"
+)
+
+// TestDecidesWithoutAPlan: where a plan has something that is not known, OPA's evaluator is asked of everything, with the same decisions.
+func TestDecidesWithoutAPlan(t *testing.T) {
+	t.Parallel()
+	s := newMaker(5, 0.1).world(90)
+	planned, stock := ready(t, shipped(t), eval.Limits{}), ready(t, shipped(t), eval.Limits{})
+	if !eval.HasPlan(planned) {
+		t.Fatal("the shipped rules have no plan that runs")
+	}
+	eval.WithoutPlan(stock)
+	want, err := stock.Decide(t.Context(), s, config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := planned.Decide(t.Context(), s, config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(want, have); diff != "" || len(want.Decisions) < 30 {
+		t.Errorf("%d decisions (-topdown +plan):\n%s", len(want.Decisions), diff)
+	}
+}
+
+// TestNobodyIsReapedByThePlanAlone: what the plan would let go and OPA's evaluator keeps stays, and it is said.
+func TestNobodyIsReapedByThePlanAlone(t *testing.T) {
+	t.Parallel()
+	s := newMaker(5, 0).world(300)
+	e := ready(t, shipped(t), eval.Limits{})
+	before, err := e.Decide(t.Context(), s, config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string]bool{}
+	for _, d := range before.Decisions {
+		kept[d.ID] = d.Verdict == decision.Spare && len(d.Findings) > 0
+	}
+	eval.Forget(e)
+	after, err := e.Decide(t.Context(), s, config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := 0
+	for _, d := range after.Decisions {
+		if !kept[d.ID] {
+			continue
+		}
+		wrong++
+		if d.Verdict != decision.Spare || len(d.Objections) != 1 || d.Objections[0].Rule != decision.PolicyError || !strings.Contains(d.Objections[0].Message, "do not agree") {
+			t.Fatalf("%s: %s, %v", d.ID, d.Verdict, d.Objections)
+		}
+	}
+	if wrong < 5 || len(after.Errors) < wrong {
+		t.Errorf("%d candidates with objections that were forgotten, %d errors", wrong, len(after.Errors))
+	}
+}
+
+// TestAnErrorOfThePlanIsTopdowns: what a rule is an error for is said in OPA's own words, with file and line.
+func TestAnErrorOfThePlanIsTopdowns(t *testing.T) {
+	t.Parallel()
+	p := load(t, policy.Tree{Name: "embedded", FS: rules.Small(nil), Prefix: "p"},
+		policy.Tree{Name: "mine", FS: rules.Tree(rules.Finding(`regex.match("(", input.id)`)), Prefix: "my"})
+	e := ready(t, p, eval.Limits{})
+	if !eval.HasPlan(e) {
+		t.Fatal("no plan")
+	}
+	r, err := e.Decide(t.Context(), three(), config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Errors) != 3 || !strings.Contains(r.Errors[0].Err.Error(), "my/reap/dirs/mine/mine.rego:") {
+		t.Errorf("have %v", r.Errors)
+	}
+}

@@ -1,0 +1,270 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/ir"
+	"github.com/open-policy-agent/opa/v1/topdown"
+)
+
+// eachStmt calls do for every statement, those of inner blocks after the one that they are in.
+func eachStmt(bs []*ir.Block, do func(ir.Stmt)) {
+	for _, b := range bs {
+		for _, s := range b.Stmts {
+			do(s)
+			eachStmt(inner(s), do)
+		}
+	}
+}
+
+// inner are the blocks in a statement.
+func inner(s ir.Stmt) []*ir.Block {
+	switch s := s.(type) {
+	case *ir.BlockStmt:
+		return s.Blocks
+	case *ir.ScanStmt:
+		return []*ir.Block{s.Block}
+	case *ir.NotStmt:
+		return []*ir.Block{s.Block}
+	default:
+		return nil
+	}
+}
+
+// use is what a statement does with locals: those that it reads, and those that it writes. known is false for a statement that no machine runs.
+type use struct {
+	reads  []ir.Operand
+	writes []ir.Local
+}
+
+func useOf(s ir.Stmt) (u use, known bool) {
+	local := func(ls ...ir.Local) (out []ir.Operand) {
+		for _, l := range ls {
+			out = append(out, ir.Operand{Value: l})
+		}
+		return out
+	}
+	writes := func(ls ...ir.Local) []ir.Local { return ls }
+	switch s := s.(type) {
+	case *ir.BlockStmt, *ir.BreakStmt, *ir.NotStmt, *ir.NopStmt:
+		return use{}, true
+	case *ir.ReturnLocalStmt:
+		return use{reads: local(s.Source)}, true
+	case *ir.CallStmt:
+		return use{s.Args, writes(s.Result)}, true
+	case *ir.DotStmt:
+		return use{[]ir.Operand{s.Source, s.Key}, writes(s.Target)}, true
+	case *ir.LenStmt:
+		return use{[]ir.Operand{s.Source}, writes(s.Target)}, true
+	case *ir.ScanStmt:
+		return use{local(s.Source), writes(s.Key, s.Value)}, true
+	case *ir.AssignIntStmt:
+		return use{nil, writes(s.Target)}, true
+	case *ir.AssignVarStmt:
+		return use{[]ir.Operand{s.Source}, writes(s.Target)}, true
+	case *ir.AssignVarOnceStmt:
+		return use{append(local(s.Target), s.Source), writes(s.Target)}, true
+	case *ir.ResetLocalStmt:
+		return use{nil, writes(s.Target)}, true
+	case *ir.MakeNullStmt:
+		return use{nil, writes(s.Target)}, true
+	case *ir.MakeNumberIntStmt:
+		return use{nil, writes(s.Target)}, true
+	case *ir.MakeNumberRefStmt:
+		return use{nil, writes(s.Target)}, true
+	case *ir.MakeArrayStmt:
+		return use{nil, writes(s.Target)}, true
+	case *ir.MakeObjectStmt:
+		return use{nil, writes(s.Target)}, true
+	case *ir.MakeSetStmt:
+		return use{nil, writes(s.Target)}, true
+	case *ir.EqualStmt:
+		return use{reads: []ir.Operand{s.A, s.B}}, true
+	case *ir.NotEqualStmt:
+		return use{reads: []ir.Operand{s.A, s.B}}, true
+	case *ir.IsArrayStmt:
+		return use{reads: []ir.Operand{s.Source}}, true
+	case *ir.IsObjectStmt:
+		return use{reads: []ir.Operand{s.Source}}, true
+	case *ir.IsSetStmt:
+		return use{reads: []ir.Operand{s.Source}}, true
+	case *ir.IsDefinedStmt:
+		return use{reads: local(s.Source)}, true
+	case *ir.IsUndefinedStmt:
+		return use{reads: local(s.Source)}, true
+	case *ir.ArrayAppendStmt:
+		return use{append(local(s.Array), s.Value), writes(s.Array)}, true
+	case *ir.ObjectInsertStmt:
+		return use{append(local(s.Object), s.Key, s.Value), writes(s.Object)}, true
+	case *ir.ObjectInsertOnceStmt:
+		return use{append(local(s.Object), s.Key, s.Value), writes(s.Object)}, true
+	case *ir.SetAddStmt:
+		return use{append(local(s.Set), s.Value), writes(s.Set)}, true
+	default: // with, the merging of objects and calls of what is not known before: our lint refuses the first, and no rule of ours needs the others
+		return use{}, false
+	}
+}
+
+// known says what of a function no machine can run.
+func (p *Program) known(f *ir.Func) (err error) {
+	eachStmt(f.Blocks, func(s ir.Stmt) {
+		if _, ok := useOf(s); !ok && err == nil {
+			err = fmt.Errorf("run a plan: %s has a statement %T, which is not known", f.Name, s)
+		}
+		if call, ok := s.(*ir.CallStmt); ok && err == nil && p.funcs[call.Func] == nil && topdown.GetBuiltin(call.Func) == nil {
+			err = fmt.Errorf("run a plan: %s calls %s, which is not known", f.Name, call.Func)
+		}
+	})
+	return err
+}
+
+// compiler makes a function of a plan ready to run.
+type compiler struct {
+	p    *Program
+	rule *Rule
+	// written counts how often each local is written in the outer block at hand, and used says which are used there for more than to read a field of them.
+	written map[int]int
+	used    map[int]bool
+	// carried are locals that a block reads before it writes them.
+	carried map[int]bool
+	// at are the slots of locals that hold a part of the input, root the input itself.
+	at map[int]int
+}
+
+// root is the place of the whole input.
+const root = -1
+
+func (c *compiler) compile() {
+	f, most := c.rule.src, int(ir.Unused)
+	c.carried, c.rule.common = map[int]bool{}, true
+	params := map[int]bool{}
+	for _, l := range c.rule.params {
+		params[l], most = true, max(most, l)
+	}
+	for _, b := range f.Blocks {
+		seen := map[int]bool{}
+		eachStmt([]*ir.Block{b}, func(s ir.Stmt) {
+			u, _ := useOf(s)
+			for _, o := range u.reads {
+				if l, is := localOf(o); is && !params[l] {
+					most = max(most, l)
+					c.carried[l] = c.carried[l] || !seen[l]
+				}
+			}
+			for _, l := range u.writes {
+				most, seen[int(l)] = max(most, int(l)), true
+			}
+			c.rule.common = c.rule.common && c.ofAll(s)
+		})
+	}
+	c.rule.locals = most + 1
+	for _, b := range f.Blocks { // each numbers its locals anew, but for those that it leaves to later ones
+		c.written, c.used, c.at = map[int]int{}, map[int]bool{}, map[int]int{int(ir.Input): root}
+		eachStmt([]*ir.Block{b}, c.count)
+		c.rule.blocks = append(c.rule.blocks, c.block(b))
+	}
+	c.rule.src = nil
+}
+
+func (c *compiler) count(s ir.Stmt) {
+	u, _ := useOf(s)
+	for _, l := range u.writes {
+		c.written[int(l)]++
+	}
+	dot, _ := s.(*ir.DotStmt)
+	for i, o := range u.reads {
+		if l, is := localOf(o); is && (dot == nil || i > 0 || c.constant(dot.Key) == nil) {
+			c.used[l] = true
+		}
+	}
+}
+
+// ofAll reports whether a statement reads nothing of the input but what all candidates have in common.
+func (c *compiler) ofAll(s ir.Stmt) bool {
+	u, _ := useOf(s)
+	call, calls := s.(*ir.CallStmt)
+	if calls {
+		if asked := c.p.funcs[call.Func]; asked != nil {
+			if !asked.common {
+				return false
+			}
+			u.reads = u.reads[2:]
+		}
+	}
+	for i, o := range u.reads {
+		if l, is := localOf(o); !is || l != int(ir.Input) {
+			continue
+		}
+		dot, is := s.(*ir.DotStmt)
+		if !is || i > 0 {
+			return false
+		}
+		key := c.constant(dot.Key)
+		if key == nil {
+			return false
+		}
+		name, is := key.Value.(ast.String)
+		if f := shape().field(string(name)); !is || f == nil || !f.shared {
+			return false
+		}
+	}
+	return true
+}
+
+func localOf(o ir.Operand) (int, bool) {
+	switch v := o.Value.(type) {
+	case ir.Local:
+		return int(v), true
+	case *ir.Local:
+		return int(*v), true
+	default:
+		return 0, false
+	}
+}
+
+// constant is the term of an operand that is no local, and nil for one that is.
+func (c *compiler) constant(o ir.Operand) *ast.Term {
+	switch v := o.Value.(type) {
+	case ir.StringIndex:
+		return c.p.strings[v]
+	case *ir.StringIndex:
+		return c.p.strings[*v]
+	case ir.Bool:
+		return ast.InternedTerm(bool(v))
+	case *ir.Bool:
+		return ast.InternedTerm(bool(*v))
+	default:
+		return nil
+	}
+}
+
+// read gives what reads an operand; nil is what it reads where it is undefined.
+func (c *compiler) read(o ir.Operand) func(*frame) *ast.Term {
+	if k := c.constant(o); k != nil {
+		return func(*frame) *ast.Term { return k }
+	}
+	l, _ := localOf(o)
+	if l == int(ir.Input) {
+		return func(f *frame) *ast.Term { return f.m.whole() }
+	}
+	return func(f *frame) *ast.Term { return f.l[l] }
+}
+
+func (c *compiler) local(l ir.Local) func(*frame) *ast.Term { return c.read(ir.Operand{Value: l}) }
+
+func (c *compiler) blocks(bs []*ir.Block) []block {
+	out := make([]block, len(bs))
+	for i, b := range bs {
+		out[i] = c.block(b)
+	}
+	return out
+}
+
+func (c *compiler) block(b *ir.Block) block {
+	out := make(block, len(b.Stmts))
+	for i, s := range b.Stmts {
+		out[i] = c.statement(s)
+	}
+	return out
+}

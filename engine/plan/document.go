@@ -1,0 +1,196 @@
+package plan
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"winnow/engine/subject"
+)
+
+// object is how the fields of a struct become a document. It is made once and read-only: keys are terms that all documents
+// share, and what encoding/json would find out by reflection for every value is found out here once.
+type object struct{ fields []field }
+
+type field struct {
+	name  string
+	key   *ast.Term
+	index int
+	// omit says which values are left out; nil leaves none out.
+	omit  func(reflect.Value) bool
+	write encode
+	// of is what the field holds, where that is a struct or a pointer to one.
+	of *object
+	// shared says that all subjects of a snapshot have the same value.
+	shared bool
+}
+
+func (f *field) leftOut(v reflect.Value) bool { return f.omit != nil && f.omit(v) }
+
+func (o *object) field(name string) *field {
+	for i := range o.fields {
+		if o.fields[i].name == name {
+			return &o.fields[i]
+		}
+	}
+	return nil
+}
+
+// shape is that of a subject.
+var shape = sync.OnceValue(func() *object {
+	o := structShape(reflect.TypeFor[subject.Subject](), map[reflect.Type]*object{})
+	for i := range o.fields {
+		switch o.fields[i].name {
+		case "schema", "now", "host", "config", "records_read":
+			o.fields[i].shared = true
+		}
+	}
+	return o
+})
+
+// Desk is where one goroutine writes documents: the terms that many of them have in common, and room for those that they do
+// not. The terms themselves may be read by many.
+type Desk struct {
+	// common are the terms that all subjects of a snapshot have in common, by the field's place.
+	common []*ast.Term
+	// sources are those of the evidence sources, by the address of the map: the join gives candidates of one kind and source
+	// the same map.
+	sources map[uintptr]*ast.Term
+	// terms is room for terms, made for many at once; pairs are the fields of an object on their way into it.
+	terms []ast.Term
+	pairs [][2]*ast.Term
+}
+
+// room is for how many terms a desk makes room at once: about one document.
+const room = 64
+
+// NewDesk is a place to write the subjects of a joined snapshot at; nil for single ones, which have nothing in common.
+func NewDesk(j *subject.Joined) *Desk {
+	d := &Desk{sources: map[uintptr]*ast.Term{}}
+	if j == nil {
+		return d
+	}
+	fields := shape().fields
+	common := make([]*ast.Term, len(fields))
+	of := reflect.ValueOf(j.Common()).Elem()
+	for i := range fields {
+		if f := &fields[i]; f.shared {
+			if value := of.Field(f.index); !f.leftOut(value) {
+				common[i] = f.write(value, d)
+			}
+		}
+	}
+	d.common = common
+	return d
+}
+
+// Beside is another desk for the same snapshot.
+func (d *Desk) Beside() *Desk { return &Desk{common: d.common, sources: map[uintptr]*ast.Term{}} }
+
+// Common are the terms that all documents of the desk's snapshot have in common.
+func (d *Desk) Common() []*ast.Term { return d.common }
+
+// Document is the document of a subject: the same as that of its JSON.
+func (d *Desk) Document(sub *subject.Subject) ast.Value {
+	v := reflect.ValueOf(sub).Elem()
+	from := len(d.pairs)
+	fields := shape().fields
+	for i := range fields {
+		f := &fields[i]
+		value := v.Field(f.index)
+		switch {
+		case d.common != nil && d.common[i] != nil:
+			d.pairs = append(d.pairs, [2]*ast.Term{f.key, d.common[i]})
+		case f.leftOut(value):
+		case value.Kind() == reflect.Map && d.common != nil:
+			d.pairs = append(d.pairs, [2]*ast.Term{f.key, d.source(value, f.write)})
+		default:
+			d.add(f, value)
+		}
+	}
+	return d.object(from)
+}
+
+// term is a term in the room that is left.
+func (d *Desk) term(v ast.Value) *ast.Term {
+	if len(d.terms) == 0 {
+		d.terms = make([]ast.Term, room)
+	}
+	t := &d.terms[0]
+	d.terms = d.terms[1:]
+	t.Value = v
+	return t
+}
+
+func (d *Desk) add(f *field, v reflect.Value) {
+	t := f.write(v, d)
+	d.pairs = append(d.pairs, [2]*ast.Term{f.key, t})
+}
+
+// object takes the pairs that were added since from.
+func (d *Desk) object(from int) ast.Value {
+	o := ast.NewObject(d.pairs[from:]...)
+	d.pairs = d.pairs[:from]
+	return o
+}
+
+func (d *Desk) source(v reflect.Value, write encode) *ast.Term {
+	t := d.sources[v.Pointer()]
+	if t == nil {
+		t = write(v, d)
+		d.sources[v.Pointer()] = t
+	}
+	return t
+}
+
+func (o *object) write(v reflect.Value, d *Desk) *ast.Term {
+	from := len(d.pairs)
+	for i := range o.fields {
+		f := &o.fields[i]
+		if value := v.Field(f.index); !f.leftOut(value) {
+			d.add(f, value)
+		}
+	}
+	return d.term(d.object(from))
+}
+
+// empty is what encoding/json leaves out under omitempty.
+func empty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Map, reflect.Slice, reflect.String:
+		return v.Len() == 0
+	case reflect.Struct:
+		return false
+	default:
+		return v.IsZero()
+	}
+}
+
+func structShape(t reflect.Type, known map[reflect.Type]*object) *object {
+	if o := known[t]; o != nil {
+		return o
+	}
+	o := &object{}
+	known[t] = o
+	for i := range t.NumField() {
+		name, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		if name == "-" || !t.Field(i).IsExported() { // no part of the document
+			continue
+		}
+		f := field{
+			name: name, key: ast.StringTerm(name), index: i,
+			omit: omissions[options], write: encoder(t.Field(i).Type, known),
+		}
+		inner := t.Field(i).Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if f.of = known[inner]; f.of == nil && inner.Kind() == reflect.Struct && inner != timeType {
+			f.of = structShape(inner, known)
+		}
+		o.fields = append(o.fields, f)
+	}
+	return o
+}

@@ -1,0 +1,261 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/metrics"
+	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"winnow/engine/subject"
+)
+
+var errCancelled = errors.New("the evaluation was cancelled")
+
+// slot is a path into the input.
+type slot struct {
+	parent int // root for a field of the input itself
+	key    *ast.Term
+	// f is the field of a Go value, nil where it is only found in a document.
+	f *field
+	// shared says that all candidates of a snapshot have the same there, place where a desk has it among what they have in common.
+	shared bool
+	place  int
+}
+
+// slot finds the slot of a member of what another slot holds, or makes one.
+func (p *Program) slot(parent int, key *ast.Term, name string) int {
+	for i, s := range p.slots {
+		if s.parent == parent && s.key.Equal(key) {
+			return i
+		}
+	}
+	s := slot{parent: parent, key: key, place: -1}
+	if parent == root {
+		fields := shape()
+		if s.f = fields.field(name); s.f != nil {
+			s.shared = s.f.shared
+			for i := range fields.fields {
+				if s.shared && &fields.fields[i] == s.f {
+					s.place = i
+				}
+			}
+		}
+	} else {
+		above := p.slots[parent]
+		s.shared = above.shared
+		if above.f != nil && above.f.of != nil {
+			s.f = above.f.of.field(name)
+		}
+	}
+	p.slots = append(p.slots, s)
+	return len(p.slots) - 1
+}
+
+// frame is one call of a function: its locals, and the value that it returns.
+type frame struct {
+	l   []*ast.Term
+	m   *Machine
+	out *ast.Term
+}
+
+// Machine asks rules of one document after the other. It is for one goroutine.
+type Machine struct {
+	slots []slot
+	// gen counts documents, snap is the first one of the snapshot.
+	gen, snap uint64
+	values    []known[*ast.Term]     // by function
+	terms     []known[*ast.Term]     // by slot
+	fields    []known[reflect.Value] // by slot
+	stack     []*ast.Term
+	top       int
+	err       error
+	cancel    topdown.Cancel
+	context   topdown.BuiltinContext
+
+	// desk and subject are what is read from, or else document. all is the whole document, once somebody asked for it.
+	desk     *Desk
+	subject  *subject.Subject
+	value0   reflect.Value
+	document *ast.Term
+	all      *ast.Term
+}
+
+// known is a value with the number of the document, or snapshot, that it is of.
+type known[T any] struct {
+	at uint64
+	is T
+}
+
+// stackSize is for how many locals a machine has room at first.
+const stackSize = 4096
+
+// Machine is one for the rules that are prepared.
+func (p *Program) Machine() *Machine {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.slots)
+	return &Machine{
+		slots: p.slots[:n:n], terms: make([]known[*ast.Term], n), fields: make([]known[reflect.Value], n),
+		values: make([]known[*ast.Term], len(p.funcs)), stack: make([]*ast.Term, stackSize),
+		context: topdown.BuiltinContext{Context: context.Background(), Metrics: metrics.NoOp()},
+	}
+}
+
+// Subject has the machine ask of this subject from now on, of which it reads what the rules ask for. Desk is one for its snapshot.
+func (m *Machine) Subject(sub *subject.Subject, desk *Desk) {
+	m.begin()
+	m.document, m.subject, m.value0 = nil, sub, reflect.ValueOf(sub).Elem()
+	if m.desk != desk {
+		m.desk, m.snap = desk, m.gen
+	}
+}
+
+// Document has the machine ask of this document from now on.
+func (m *Machine) Document(v ast.Value) {
+	m.begin()
+	m.subject, m.desk, m.document = nil, nil, ast.NewTerm(v)
+	m.snap = m.gen
+}
+
+func (m *Machine) begin() {
+	m.gen++
+	m.all, m.err, m.top = nil, nil, 0
+}
+
+// Ask gives the value of a rule; nil where it is undefined. It ends when it is cancelled.
+func (m *Machine) Ask(cancel topdown.Cancel, r *Rule) (*ast.Term, error) {
+	m.cancel, m.context.Cancel = cancel, cancel
+	out, ok := m.value(r)
+	if !ok {
+		return nil, fmt.Errorf("run the plan: %w", m.err)
+	}
+	return out, nil
+}
+
+// value is that of a rule, asked once a document; false where there is no answer.
+func (m *Machine) value(r *Rule) (*ast.Term, bool) {
+	at := m.gen
+	if r.common {
+		at = m.snap
+	}
+	have := &m.values[r.n]
+	if have.at == at {
+		return have.is, true
+	}
+	if m.cancel.Cancelled() {
+		m.err = errCancelled
+		return nil, false
+	}
+	f := frame{m: m, l: m.push(r.locals)}
+	end := runAll(&f, r.blocks)
+	m.pop(r.locals)
+	if end == failed {
+		return nil, false
+	}
+	have.at, have.is = at, f.out
+	return f.out, true
+}
+
+// push makes room for the locals of a call, all of them undefined; pop gives it back.
+func (m *Machine) push(n int) []*ast.Term {
+	from := m.top
+	m.top += n
+	if m.top > len(m.stack) { // those of the calls before keep what they have
+		return make([]*ast.Term, n)
+	}
+	l := m.stack[from:m.top:m.top]
+	clear(l)
+	return l
+}
+
+func (m *Machine) pop(n int) { m.top -= n }
+
+// of is the number that a slot's value must have to be of now.
+func (m *Machine) of(s *slot) uint64 {
+	if s.shared {
+		return m.snap
+	}
+	return m.gen
+}
+
+// field is the Go value at a slot; not valid where there is none.
+func (m *Machine) field(id int) reflect.Value {
+	s := &m.slots[id]
+	have, at := &m.fields[id], m.of(s)
+	if have.at == at {
+		return have.is
+	}
+	in := m.value0
+	if s.parent != root {
+		in = m.field(s.parent)
+	}
+	var out reflect.Value
+	if in.IsValid() && in.Kind() == reflect.Pointer {
+		in = in.Elem()
+	}
+	if in.IsValid() {
+		if v := in.Field(s.f.index); !s.f.leftOut(v) {
+			out = v
+		}
+	}
+	have.at, have.is = at, out
+	return out
+}
+
+// has reports whether there is something at a slot.
+func (m *Machine) has(id int) bool {
+	if m.document == nil && m.slots[id].f != nil {
+		return m.field(id).IsValid()
+	}
+	return m.slot(id) != nil
+}
+
+// slot is the term at a slot; nil where there is none.
+func (m *Machine) slot(id int) *ast.Term {
+	s := &m.slots[id]
+	have, at := &m.terms[id], m.of(s)
+	if have.at == at {
+		return have.is
+	}
+	out := m.find(id, s)
+	have.at, have.is = at, out
+	return out
+}
+
+func (m *Machine) find(id int, s *slot) *ast.Term {
+	switch {
+	case m.document != nil && s.parent == root:
+		return dot(m.document, s.key)
+	case m.document != nil || s.f == nil && s.parent != root:
+		return dot(m.slot(s.parent), s.key)
+	case s.f == nil:
+		return nil
+	}
+	if s.place >= 0 && m.desk.common != nil {
+		return m.desk.common[s.place]
+	}
+	v := m.field(id)
+	switch {
+	case !v.IsValid():
+		return nil
+	case s.parent == root && v.Kind() == reflect.Map && m.desk.common != nil:
+		return m.desk.source(v, s.f.write)
+	default:
+		return s.f.write(v, m.desk)
+	}
+}
+
+// whole is the whole document.
+func (m *Machine) whole() *ast.Term {
+	switch {
+	case m.document != nil:
+		return m.document
+	case m.all == nil:
+		m.all = ast.NewTerm(m.desk.Document(m.subject))
+	}
+	return m.all
+}

@@ -1,0 +1,150 @@
+// Package plan runs rules by the plan that OPA's own planner makes of them (github.com/open-policy-agent/opa/v1/ir): a few dozen
+// statements on values, functions and loops, where topdown binds and unifies terms. Values, built-in functions and comparisons are OPA's.
+// A document is read as far as the rules ask for it, straight from the Go value.
+//
+// Nobody is reaped by what is said here: package eval asks OPA's topdown too before a verdict is to reap, and of whatever a machine
+// came to no answer. What a plan says otherwise is an error.
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/ir"
+	"github.com/open-policy-agent/opa/v1/rego"
+)
+
+// Of plans the rules that references name, with all that these ask. The compiler has the rules compiled, and may be used by nobody else meanwhile.
+func Of(ctx context.Context, c *ast.Compiler, refs []ast.Ref) (*ir.Policy, error) {
+	register()
+	body := make([]*ast.Expr, len(refs))
+	for i, ref := range refs {
+		// Every one is planned, whether those before it are defined or not.
+		body[i] = ast.Equality.Expr(ast.VarTerm(fmt.Sprintf("x%d", i)), ast.NewTerm(&ast.ArrayComprehension{
+			Term: ast.InternedTerm(true), Body: ast.NewBody(ast.NewExpr(ast.NewTerm(ref))),
+		}))
+	}
+	var out *ir.Policy
+	// A target makes the compiler one that plans; what it compiled stays as it is.
+	defer c.WithEvalMode(ast.EvalModeTopdown)
+	_, err := rego.New(rego.Target(target), rego.Compiler(c), rego.ParsedQuery(ast.NewBody(body...))).
+		PrepareForEval(context.WithValue(ctx, planned{}, &out))
+	if err != nil {
+		return nil, fmt.Errorf("plan rules: %w", err)
+	}
+	if out == nil {
+		return nil, errors.New("plan rules: OPA gave no plan")
+	}
+	return out, nil
+}
+
+// target is the name under which OPA hands its plan over: it plans for whoever is registered as a target of evaluations, and for nobody else.
+const target = "winnow-plan"
+
+var register = sync.OnceFunc(func() { rego.RegisterPlugin(target, planned{}) })
+
+// planned takes the plan over, and is the key under which a context says where to.
+type planned struct{}
+
+// IsTarget implements rego.TargetPlugin.
+func (planned) IsTarget(name string) bool { return name == target }
+
+// PrepareForEval implements rego.TargetPlugin. It prepares nothing: nobody evaluates by way of rego.
+func (planned) PrepareForEval(ctx context.Context, p *ir.Policy, _ ...rego.PrepareOption) (rego.TargetPluginEval, error) {
+	if to, ok := ctx.Value(planned{}).(**ir.Policy); ok {
+		*to = p
+	}
+	return nil, nil
+}
+
+// Program is a plan that is ready to run. It may be used by many machines at once.
+type Program struct {
+	funcs   map[string]*Rule
+	byPath  map[string]*Rule
+	strings []*ast.Term
+
+	mu    sync.Mutex // for what is below, and what Prepare fills in
+	slots []slot
+}
+
+// Rule is what gives the value of one rule of a Rego package, or of one function.
+type Rule struct {
+	src *ir.Func
+	// n is its place among all functions, where machines keep its value.
+	n      int
+	params []int
+	locals int
+	blocks []block
+	// common says that it rests on nothing of the input but what all candidates of a snapshot have in common.
+	common bool
+	ready  bool
+}
+
+// New makes a program of a plan. The error is for a plan with a statement that is not known here.
+func New(p *ir.Policy) (*Program, error) {
+	out := &Program{funcs: make(map[string]*Rule, len(p.Funcs.Funcs)), byPath: make(map[string]*Rule, len(p.Funcs.Funcs))}
+	for _, s := range p.Static.Strings {
+		out.strings = append(out.strings, ast.StringTerm(s.Value))
+	}
+	for i, f := range p.Funcs.Funcs {
+		if len(f.Params) < 2 || f.Params[0] != ir.Input || f.Params[1] != ir.Data {
+			return nil, fmt.Errorf("run a plan: the parameters of %s are %v, want input and data first", f.Name, f.Params)
+		}
+		r := &Rule{src: f, n: i, params: make([]int, len(f.Params))}
+		for j, x := range f.Params {
+			r.params[j] = int(x)
+		}
+		out.funcs[f.Name] = r
+		if len(f.Path) > 1 {
+			out.byPath[strings.Join(f.Path[1:], "/")] = r
+		}
+	}
+	for _, f := range p.Funcs.Funcs {
+		if err := out.known(f); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Rule is the rule that a reference names; nil where the plan has none.
+func (p *Program) Rule(ref ast.Ref) *Rule {
+	var path []string
+	for _, t := range ref[1:] {
+		s, ok := t.Value.(ast.String)
+		if !ok {
+			return nil
+		}
+		path = append(path, string(s))
+	}
+	return p.byPath[strings.Join(path, "/")]
+}
+
+// Prepare makes rules ready to be called, with all that they ask. Machines that exist already must not be asked for them.
+func (p *Program) Prepare(rules ...*Rule) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range rules {
+		p.prepare(r)
+	}
+}
+
+func (p *Program) prepare(r *Rule) {
+	if r.ready {
+		return
+	}
+	r.ready = true
+	eachStmt(r.src.Blocks, func(s ir.Stmt) {
+		if call, ok := s.(*ir.CallStmt); ok {
+			if asked := p.funcs[call.Func]; asked != nil {
+				p.prepare(asked)
+			}
+		}
+	})
+	c := &compiler{p: p, rule: r}
+	c.compile()
+}
