@@ -3,7 +3,6 @@ package processes
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -16,91 +15,133 @@ import (
 // tries is how often a process that changes under the eye is read again.
 const tries = 3
 
-// details reads in full what Options ask for, everything afresh, so that a record never mixes two processes or two programs. A
-// process that has ended by now is dropped.
-func (s *scan) details(ctx context.Context) error {
-	full := wanted(s.found, s.chosen)
-	if len(full) == 0 {
+// descend reads what lives below the processes that are read for their own sake as deep as those, everything afresh, so that a record never mixes two
+// processes or two programs. A process that has ended by now is dropped.
+func (s *scan) descend(ctx context.Context) error {
+	all := s.found
+	wanted := deeper(all)
+	if len(wanted) == 0 {
 		return nil
 	}
-	for n, i := range full {
-		if n%chunk == 0 && ctx.Err() != nil {
-			return fmt.Errorf("read %s: stopped after %d of %d processes in full: %w", s.root.path, n, len(full), context.Cause(ctx))
+	pids := make([]int, 0, len(wanted))
+	s.found = slices.DeleteFunc(slices.Clone(all), func(r *record) bool {
+		_, again := wanted[r.PID]
+		if again {
+			pids = append(pids, r.PID)
 		}
-		p, err := s.full(s.found[i].PID)
-		switch {
-		case err == nil:
-			s.found[i] = p
-		case proc.Ended(err):
-			s.found[i] = nil
-		default:
-			s.failed = append(s.failed, failure{s.found[i].PID, err})
+		return again
+	})
+	return s.each(ctx, pids, func(by *scan, pid, dir int) {
+		r, st, err := by.brief(dir, false)
+		if err == nil {
+			r, err = by.deepen(dir, r, st, wanted[pid])
 		}
-	}
-	s.found = slices.DeleteFunc(s.found, func(r *record) bool { return r == nil })
-	return nil
+		by.keep(pid, r, err)
+	})
 }
 
-// chosen reports whether a process is read in full for its own sake.
-func (s *scan) chosen(p *record) bool {
+// deeper says how deep the processes are to be read that live below one which was read deeper than they were, by their pids.
+func deeper(found []*record) map[int]depth {
+	children, wanted := map[int][]*record{}, map[int]depth{}
+	var queue []*record
+	for _, r := range found {
+		if r.depth > brief {
+			queue = append(queue, r)
+		}
+	}
+	if len(queue) == 0 {
+		return nil
+	}
+	for _, r := range found {
+		children[r.ppid] = append(children[r.ppid], r)
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		r := queue[0]
+		for _, child := range children[r.PID] {
+			if want := max(r.depth, wanted[r.PID]); want > max(child.depth, wanted[child.PID]) {
+				wanted[child.PID] = want
+				queue = append(queue, child)
+			}
+		}
+	}
+	return wanted
+}
+
+// chosen is how deep a process is read for its own sake.
+func (s *scan) chosen(p *record) depth {
+	marked := s.marked(p)
+	c := s.o.Classes
 	switch {
-	case s.o.Only > 0:
-		return p.PID == s.o.Only
-	case s.o.All:
-		return *p.UID == s.uid && !p.kernel
+	case s.o.Only > 0 && p.PID == s.o.Only,
+		s.o.Only == 0 && s.o.All && p.uid == s.uid && !p.kernel,
+		s.o.Only == 0 && !s.o.All && (marked && slices.Contains(c, Marked) ||
+			p.CwdDeleted != nil && *p.CwdDeleted && slices.Contains(c, CwdDeleted) ||
+			p.InputEnded != nil && *p.InputEnded && slices.Contains(c, InputEnded) ||
+			p.StartTicks > 0 && s.o.Remembered[p.PID] == p.StartTicks && slices.Contains(c, Descended)):
+		return full
+	case marked:
+		return served
 	}
-	return slices.Contains(s.o.Classes, Marked) && p.Markers != nil && len(*p.Markers) > 0 ||
-		slices.Contains(s.o.Classes, CwdDeleted) && p.CwdDeleted != nil && *p.CwdDeleted ||
-		slices.Contains(s.o.Classes, InputEnded) && p.InputEnded != nil && *p.InputEnded ||
-		slices.Contains(s.o.Classes, Descended) && s.o.Remembered[p.PID] == p.StartTicks && p.StartTicks > 0
+	return brief
 }
 
-// full reads one process in full. Where it executed another program or moved in between, it is read again; one that does so
-// every time stays in brief.
-func (s *scan) full(pid int) (*record, error) {
-	dir, err := s.root.open(pid)
-	if err != nil {
-		return nil, err
+// marked reports whether a process carries a marker that not only says which pane it is in.
+func (s *scan) marked(p *record) bool {
+	if p.Markers == nil {
+		return false
 	}
-	defer unix.Close(dir)
+	for name := range *p.Markers {
+		if !slices.Contains(s.o.Panes, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// deepen reads the rest of a pinned process that was read in brief. Where it executed another program or moved in between, it is read again; one that
+// does so every time stays in brief.
+func (s *scan) deepen(dir int, r *record, before proc.Stat, want depth) (*record, error) {
+	if want == served {
+		s.listening(dir, before).fill(&r.Process)
+	}
+	r.depth = want
+	if want < full {
+		return r, nil
+	}
 	for range tries {
-		before, err := s.stat(dir)
-		if err != nil {
-			return nil, err
-		}
-		p, err := s.brief(dir, false)
-		if err != nil {
-			return nil, err
-		}
-		s.fill(dir, before, &p.Process)
+		s.fill(dir, before, &r.Process)
 		after, err := s.stat(dir)
 		if err != nil {
 			return nil, err
 		}
-		if p.Exe == nil && p.State != "Z" && after.Gone() {
-			p.State = "X" // it hides nothing, it is ending: as in brief
+		if after.Gone() {
+			r.ended() // it hides nothing, as in brief
 		}
-		if before.Same(after) && sameText(p.Exe, s.exe(dir)) {
-			return p, nil
+		if before.Same(after) && sameText(r.Exe, s.exe(dir)) {
+			return r, nil
 		}
+		if r, before, err = s.brief(dir, false); err != nil {
+			return nil, err
+		}
+		r.depth = full
 	}
-	s.o.Log.Debug("process changes while it is read", "pid", pid)
-	return s.brief(dir, false)
+	s.o.Log.Debug("process changes while it is read", "pid", r.PID)
+	return r, nil
 }
 
 // fill adds the facts that only a full reading has.
 func (s *scan) fill(dir int, st proc.Stat, p *snapshot.Process) {
 	p.Brief = false
-	p.Exe = s.exe(dir)
+	if p.Exe == nil { // of another user's, and where there are no markers, it was not asked for yet
+		p.Exe = s.exe(dir)
+	}
 	p.ArgvDigest = s.digest(dir)
 	p.Inode = s.inode(p.PID)
 	p.Written = s.written(dir)
 	if text, err := proc.Readlink(dir, "ns/pid", s.link); err == nil {
 		p.PIDNamespace = proc.Namespace(string(text))
 	}
-	if p.Listening == nil || p.UnixSockets == nil {
-		s.listening(dir, st).fill(p)
-	}
+	s.listening(dir, st).fill(p)
 }
 
 // written is wchar of io (proc_pid_io(5)): all that was passed to write(2), reaped children's included, whether it went to a file, a

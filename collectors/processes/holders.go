@@ -164,7 +164,11 @@ func (h *holderScan) fork() *holderScan {
 }
 
 func (h *holderScan) all(ctx context.Context) error {
-	forks, err := each(ctx, h.root, h.fork, (*holderScan).process)
+	pids, err := h.root.pids()
+	if err != nil {
+		return err
+	}
+	forks, err := each(ctx, h.root, pids, h.fork, (*holderScan).process)
 	for _, f := range forks {
 		h.unread += f.unread
 		for i := range h.held {

@@ -35,10 +35,11 @@ func (s *scan) inputEnded(dir int) *bool {
 
 func (s *scan) socketEnded(dir int, inode uint64) *bool {
 	ns, err := proc.Readlink(dir, "ns/net", s.link)
-	if err != nil || string(ns) != s.listeners.netns {
+	l := s.listeners()
+	if err != nil || string(ns) != l.netns {
 		return nil
 	}
-	u, ok := s.listeners.unix[inode]
+	u, ok := l.unix[inode]
 	if !ok || u.datagrams || u.listens || !u.asked {
 		return nil
 	}

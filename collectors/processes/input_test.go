@@ -129,9 +129,8 @@ func askInput(t *testing.T, dir int) *bool {
 	t.Helper()
 	r := must.Get(openRoot("/proc"))(t)
 	defer r.close()
-	s := newScan(r, Options{})
-	s.listeners = listen(r, hclog.NewNullLogger())
-	if s.listeners.unix == nil {
+	s := newScan(r, Options{Log: hclog.NewNullLogger()})
+	if s.listeners().unix == nil {
 		t.Skip("this machine has no socket diagnosis")
 	}
 	return s.inputEnded(dir)

@@ -108,37 +108,37 @@ func ownLink(r *root, kind string) string {
 	return string(text)
 }
 
-// served is what a process listens on, and how many connections are open there.
-type served struct {
+// serving is what a process listens on, and how many connections are open there.
+type serving struct {
 	ports   *[]int
 	names   *[]string
 	clients *int
 }
 
-func (s served) fill(p *snapshot.Process) {
+func (s serving) fill(p *snapshot.Process) {
 	p.Listening, p.UnixSockets, p.Clients = s.ports, s.names, s.clients
 }
 
 // listening are the ports and the names of unix sockets that a pinned process listens on. Unknown are those of one that hides its
 // descriptors or lives in another network namespace, whose sockets were not asked for.
-func (s *scan) listening(dir int, st proc.Stat) served {
-	l := s.listeners
+func (s *scan) listening(dir int, st proc.Stat) serving {
+	l := s.listeners()
 	if l.ports == nil && l.names == nil {
-		return served{}
+		return serving{}
 	}
 	if st.Gone() {
 		return l.of(nil, nil, false)
 	}
 	ns, err := proc.Readlink(dir, "ns/net", s.link)
 	if string(ns) != l.netns || err != nil && (s.root.procfs || !errors.Is(err, unix.ENOENT)) {
-		return served{}
+		return serving{}
 	}
 	if len(l.ports)+len(l.names) == 0 { // no process listens
 		return l.of(nil, nil, false)
 	}
 	numbers, err := proc.List(dir, "fd", s.environ)
 	if err != nil {
-		return served{}
+		return serving{}
 	}
 	var ports []int
 	var names []string
@@ -149,7 +149,7 @@ func (s *scan) listening(dir int, st proc.Stat) served {
 			if proc.Ended(err) {
 				continue
 			}
-			return served{}
+			return serving{}
 		}
 		inode, ok := socket(text)
 		if !ok {
@@ -168,8 +168,8 @@ func (s *scan) listening(dir int, st proc.Stat) served {
 }
 
 // of are what was found of a process, each once and sorted, as far as such sockets are known at all.
-func (l listeners) of(ports []int, names []string, blind bool) served {
-	s := served{ports: known(l.ports != nil, ports), names: known(l.names != nil, names)}
+func (l listeners) of(ports []int, names []string, blind bool) serving {
+	s := serving{ports: known(l.ports != nil, ports), names: known(l.names != nil, names)}
 	s.clients = l.clients(s.ports, s.names, blind)
 	return s
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -23,6 +22,8 @@ type Options struct {
 	// Markers are the environment variables that are kept of this user's processes; no other is. None leaves environments
 	// unread.
 	Markers []string
+	// Panes are those of Markers that say which pane a process is in: who carries no other was not marked by an agent.
+	Panes []string
 	// Interpreters are the names of programs that run other programs, a * at the end for any rest. Of this user's own processes of
 	// such a file the program that they run is read, where Markers are.
 	Interpreters []string
@@ -45,7 +46,7 @@ type Options struct {
 	Log hclog.Logger
 }
 
-// The classes of processes: those that carry one of Options.Markers, those whose working directory was deleted, what an interpreter runs and nothing can
+// The classes of processes: those that carry one of Options.Markers besides Options.Panes, those whose working directory was deleted, what an interpreter runs and nothing can
 // write to any more, and Options.Remembered.
 const (
 	Marked     = "marked"
@@ -56,8 +57,9 @@ const (
 
 // New is the reader of one /proc. Its Part holds the processes by snapshot.ProcessID.
 //
-// In brief is what stat, the working directory, the owner and the markers say, and whether a shell is interactive. In full adds executable, digest of the command
-// line, pidfs inode and the TCP ports listened on. Where /proc hides the processes of others, the part is partial and the error
+// In brief is what stat, the working directory, the owner, the executable and the markers say, what an interpreter runs, and whether a shell is interactive. In
+// full adds the digest of the command line, the pidfs inode and where it listens. The last is read of all that are marked and of what is below them too, also
+// where no rule is about those: rules judge panes by it. Where /proc hides the processes of others, the part is partial and the error
 // wraps collectors.ErrPermission: that a process was not seen proves nothing then.
 func New(o Options) collectors.Reader {
 	if o.Log == nil {
@@ -80,9 +82,10 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	if err := s.all(ctx); err != nil {
 		return collectors.Part{}, err
 	}
-	if err := s.details(ctx); err != nil {
+	if err := s.descend(ctx); err != nil {
 		return collectors.Part{}, err
 	}
+	s.settle(ctx)
 	part := collectors.Part{Processes: s.records(), Unreadable: s.unreadable}
 	if err := errors.Join(blind(root), s.broken()); err != nil {
 		part.Partial = true
@@ -107,30 +110,4 @@ func (s *scan) records() map[string]snapshot.Process {
 		m[snapshot.ProcessID(r.PID, r.StartTicks)] = r.Process
 	}
 	return m
-}
-
-// wanted are the processes to read in full: those that chosen names, and all their descendants.
-func wanted(found []*record, chosen func(*record) bool) []int {
-	children := map[int][]int{}
-	var queue []int
-	for i, p := range found {
-		if chosen(p) {
-			queue = append(queue, i)
-		}
-		children[p.ppid] = append(children[p.ppid], i)
-	}
-	taken := make([]bool, len(found))
-	var all []int
-	for len(queue) > 0 {
-		i := queue[0]
-		queue = queue[1:]
-		if taken[i] {
-			continue
-		}
-		taken[i] = true
-		all = append(all, i)
-		queue = append(queue, children[found[i].PID]...)
-	}
-	slices.Sort(all)
-	return all
 }

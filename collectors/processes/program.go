@@ -37,6 +37,7 @@ func (s *scan) program(dir int, p *snapshot.Process) {
 	if p.Script = ran.script(); p.Script == nil {
 		return
 	}
+	p.ArgvDigest = s.digest(dir) // what an agent has a copy of is told by it, and agents mark few of their servers
 	if ran.module != "" || ran.file == "" {
 		p.Package = &ran.module
 		return

@@ -57,6 +57,9 @@ func TestTheProgramOfAnInterpreter(t *testing.T) {
 			if script, from := orAbsent(p.Script), orAbsent(p.Package); script != c.script || from != c.from {
 				t.Errorf("script %q of %q, want %q of %q", script, from, c.script, c.from)
 			}
+			if (p.ArgvDigest != "") != (p.Script != nil) {
+				t.Errorf("digest %q of a process that runs %q", p.ArgvDigest, orAbsent(p.Script))
+			}
 		})
 	}
 }

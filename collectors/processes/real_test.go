@@ -132,7 +132,7 @@ func TestMarkers(t *testing.T) {
 	if d := cmp.Diff(&map[string]string{}, p.Markers); d != "" {
 		t.Errorf("markers of a process without any (-want +got):\n%s", d)
 	}
-	if p.Exe == nil || p.Inode != nil || p.Listening == nil || p.ArgvDigest != "" {
+	if p.Exe == nil || p.Inode != nil || p.Listening != nil || p.ArgvDigest != "" {
 		t.Errorf("a process without markers was read in full: %+v", p)
 	}
 	if p.Argv != nil {
@@ -222,7 +222,7 @@ func TestOnly(t *testing.T) {
 
 func TestListening(t *testing.T) {
 	t.Parallel()
-	c := start(t, "listen", nil)
+	c := start(t, "listen", func(c *exec.Cmd) { c.Env = append(c.Env, "AGENT_SESSION=s-1", "TMUX=/tmp/s,1,0") })
 	var want []int
 	for word := range strings.FieldsSeq(c.said) {
 		port, err := strconv.Atoi(word)
@@ -248,9 +248,18 @@ func TestListening(t *testing.T) {
 	if p := look(t, processes.Options{Only: c.Process.Pid}, c.Process.Pid); p.Clients == nil || *p.Clients != 1 {
 		t.Errorf("clients %v, want 1", p.Clients)
 	}
-	// Without a marker too: every process of this user is asked.
-	if d := cmp.Diff(&want, look(t, processes.Options{Markers: []string{"AGENT_SESSION"}}, c.Process.Pid).Listening); d != "" {
-		t.Errorf("listening, of an unmarked process (-want +got):\n%s", d)
+	other := start(t, "idle", nil)
+	// What an agent marked is asked where no rule is about it too. That it is in a pane is no such mark.
+	for name, o := range map[string]processes.Options{
+		"marked":           {Markers: []string{"AGENT_SESSION", "TMUX"}, Panes: []string{"TMUX"}},
+		"only another one": {Markers: []string{"AGENT_SESSION", "TMUX"}, Panes: []string{"TMUX"}, Only: other.Process.Pid},
+	} {
+		if p := look(t, o, c.Process.Pid); !cmp.Equal(&want, p.Listening) || p.Brief != (o.Only > 0) {
+			t.Errorf("%s: listening %v, brief %v", name, p.Listening, p.Brief)
+		}
+	}
+	if p := look(t, processes.Options{Markers: []string{"TMUX"}, Panes: []string{"TMUX"}}, c.Process.Pid); p.Listening != nil || !p.Brief {
+		t.Errorf("only in a pane: listening %v, brief %v, want it unknown of a process in brief", p.Listening, p.Brief)
 	}
 }
 
@@ -260,10 +269,10 @@ func TestUnixSockets(t *testing.T) {
 	dir := shortDir(t)
 	abstract := fmt.Sprintf("@winnow-test-%d-%s", os.Getpid(), filepath.Base(dir))
 	want := []string{dir + "/datagrams", dir + "/stream", abstract}
-	c := start(t, "unix", nil, want[1], want[0], abstract)
-	none := start(t, "idle", nil)
+	marked := func(c *exec.Cmd) { c.Env = append(c.Env, "AGENT_SESSION=s-1") }
+	c, none := start(t, "unix", marked, want[1], want[0], abstract), start(t, "idle", marked)
 	slices.Sort(want)
-	for name, o := range map[string]processes.Options{"in full": {Only: c.Process.Pid}, "in brief": {Markers: []string{"AGENT_SESSION"}}} {
+	for name, o := range map[string]processes.Options{"in full": {Only: c.Process.Pid}, "in brief": {Markers: []string{"AGENT_SESSION"}, Only: none.Process.Pid}} {
 		if d := cmp.Diff(&want, look(t, o, c.Process.Pid).UnixSockets); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}

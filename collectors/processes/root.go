@@ -57,10 +57,8 @@ func (r *root) close() {
 	_ = unix.Close(r.fd)
 }
 
-// each calls, for every process, do with a descriptor that pins it: once the process has ended, reads through it fail with ESRCH and never
-// reach another process of the same number. A process that has ended before it could be opened is passed over. It gives the forks that did
-// it, each of which was used by one goroutine, so that it may keep its own buffers.
-func each[T any](ctx context.Context, r *root, fork func() T, do func(by T, pid, dir int)) ([]T, error) {
+// pids are those of all processes in the root. There is at least one.
+func (r *root) pids() ([]int, error) {
 	pids, err := proc.List(r.fd, ".", make([]byte, 64<<10))
 	if err != nil {
 		return nil, fmt.Errorf("list %s: %w", r.path, err)
@@ -68,9 +66,16 @@ func each[T any](ctx context.Context, r *root, fork func() T, do func(by T, pid,
 	if len(pids) == 0 {
 		return nil, fmt.Errorf("list %s: no process in it: set collect.processes.root to where procfs is mounted", r.path)
 	}
+	return pids, nil
+}
+
+// each calls, for every one of these processes, do with a descriptor that pins it: once the process has ended, reads through it fail with ESRCH and
+// never reach another process of the same number. A process that has ended before it could be opened is passed over. It gives the forks that did
+// it, each of which was used by one goroutine, so that it may keep its own buffers.
+func each[T any](ctx context.Context, r *root, pids []int, fork func() T, do func(by T, pid, dir int)) ([]T, error) {
 	var next atomic.Int64
 	var g errgroup.Group
-	forks := make([]T, workers())
+	forks := make([]T, min(runtime.GOMAXPROCS(0), (len(pids)+chunk-1)/chunk))
 	for i := range forks {
 		forks[i] = fork()
 	}
@@ -108,11 +113,6 @@ func (r *root) some(pids []int, do func(pid, dir int)) error {
 		_ = unix.Close(dir)
 	}
 	return nil
-}
-
-// workers is how many goroutines read at a time. More than a few only wait for one another in the kernel.
-func workers() int {
-	return min(4, runtime.GOMAXPROCS(0))
 }
 
 // open pins one process. O_PATH is enough for reading below it.

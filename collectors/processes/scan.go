@@ -3,6 +3,7 @@ package processes
 import (
 	"context"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,8 +28,10 @@ type scan struct {
 	// unreadable counts this user's own processes that refused something.
 	unreadable int
 	failed     []failure
-	// listeners are asked for once, before the processes are read beside one another.
-	listeners listeners
+	// doubts are those of which it is not known yet whether they are ending.
+	doubts []doubt
+	// listeners are asked for once, when they are first wanted.
+	listeners func() listeners
 	names     proc.Names
 	// text, link and environ are buffers: for stat, for a link, and for what may be long or has many entries.
 	text, link, environ []byte
@@ -45,7 +48,19 @@ type record struct {
 	facts
 }
 
+// depth is how much is read of a process.
+type depth uint8
+
+const (
+	brief depth = iota
+	// served adds where it listens.
+	served
+	full
+)
+
 type facts struct {
+	depth depth
+
 	started                                       time.Time
 	ppid, pgid, session, foreground, threads, uid int
 	tty, cwd                                      string
@@ -60,36 +75,52 @@ func newScan(r *root, o Options) *scan {
 		s.boot = &at
 	}
 	s.salt, _ = proc.BootID(r.path)
-	if o.Only > 0 || len(o.Markers) > 0 {
-		s.listeners = listen(r, o.Log)
-	}
+	s.listeners = sync.OnceValue(func() listeners { return listen(r, o.Log) })
 	return s
 }
 
 // fork is a scan of the same root with buffers and results of its own.
 func (s *scan) fork() *scan {
 	f := *s
-	f.found, f.failed, f.unreadable, f.names = nil, nil, 0, proc.Names{}
+	f.found, f.failed, f.unreadable, f.doubts, f.names = nil, nil, 0, nil, proc.Names{}
 	f.text, f.link, f.environ = make([]byte, 8<<10), make([]byte, unix.PathMax+1), make([]byte, 32<<10)
 	return &f
 }
 
-// all reads every process in brief.
+// all reads every process, each as deep as it is read for its own sake.
 func (s *scan) all(ctx context.Context) error {
-	forks, err := each(ctx, s.root, s.fork, (*scan).one)
+	pids, err := s.root.pids()
+	if err != nil {
+		return err
+	}
+	return s.each(ctx, pids, (*scan).one)
+}
+
+// each has forks of the scan read processes, and takes over what they found.
+func (s *scan) each(ctx context.Context, pids []int, do func(by *scan, pid, dir int)) error {
+	forks, err := each(ctx, s.root, pids, s.fork, do)
 	for _, f := range forks {
 		s.found = append(s.found, f.found...)
 		s.failed = append(s.failed, f.failed...)
+		s.doubts = append(s.doubts, f.doubts...)
 		s.unreadable += f.unreadable
 	}
 	return err
 }
 
 func (s *scan) one(pid, dir int) {
-	p, err := s.brief(dir, true)
+	r, st, err := s.brief(dir, true)
+	if err == nil {
+		r, err = s.deepen(dir, r, st, s.chosen(r))
+	}
+	s.keep(pid, r, err)
+}
+
+// keep takes a record, or the reason why there is none. A process that has ended has no place.
+func (s *scan) keep(pid int, r *record, err error) {
 	switch {
 	case err == nil:
-		s.found = append(s.found, p)
+		s.found = append(s.found, r)
 	case !proc.Ended(err):
 		s.failed = append(s.failed, failure{pid, err})
 	}
@@ -105,14 +136,14 @@ func (s *scan) stat(dir int) (proc.Stat, error) {
 
 // brief reads one pinned process. The owner is asked before stat: of a process that has ended the kernel says that root owns
 // it, and reading stat after it shows that it had not. Counted says whether what it refuses is counted.
-func (s *scan) brief(dir int, counted bool) (*record, error) {
+func (s *scan) brief(dir int, counted bool) (*record, proc.Stat, error) {
 	var owner unix.Stat_t
 	if err := unix.Fstat(dir, &owner); err != nil {
-		return nil, err
+		return nil, proc.Stat{}, err
 	}
 	st, err := s.stat(dir)
 	if err != nil {
-		return nil, err
+		return nil, st, err
 	}
 	r := new(record)
 	f, p := &r.facts, &r.Process
@@ -131,15 +162,14 @@ func (s *scan) brief(dir int, counted bool) (*record, error) {
 	}
 	refused, err := s.cwd(dir, st, f, p)
 	if err != nil {
-		return nil, err
+		return nil, st, err
 	}
-	refused = s.environment(dir, st, p) || refused
-	if p.Exe == nil && p.State != "Z" && !f.kernel && f.uid == s.uid && !s.lives(dir) {
-		// It has given back its memory, and with it what it was started from: it hides nothing, it is ending.
-		p.State = "X"
+	asked := len(s.o.Markers) > 0 && f.uid == s.uid && !st.Kernel && !st.Gone()
+	if asked {
+		refused = s.environment(dir, st, p) || refused
 	}
-	if refused && counted && f.uid == s.uid && s.lives(dir) {
-		s.unreadable++
+	if f.uid == s.uid && !f.kernel {
+		s.ending(dir, st, r, asked && p.Exe == nil, refused && counted)
 	}
 	p.Interactive = s.interactive(dir, st, p)
 	if s.o.WithArgv {
@@ -147,18 +177,14 @@ func (s *scan) brief(dir int, counted bool) (*record, error) {
 			p.Argv = arguments(text)
 		}
 	}
-	return r, nil
+	return r, st, nil
 }
 
-// environment keeps the markers of one of this user's own processes, what it was started from and where it listens, and reports
+// environment keeps the markers of one of this user's own processes, and what it was started from, and reports
 // whether it refused the markers. A program may give itself another name, so an agent is known by its file too. The text of a long
 // environment stays in the buffer for the next one to write over, and nowhere else.
 func (s *scan) environment(dir int, st proc.Stat, p *snapshot.Process) (refused bool) {
-	if len(s.o.Markers) == 0 || *p.UID != s.uid || st.Kernel || st.Gone() {
-		return false
-	}
 	p.Exe = s.exe(dir)
-	s.listening(dir, st).fill(p)
 	s.program(dir, p)
 	if p.Script != nil && s.takesIn(*p.PPID) {
 		p.InputEnded = s.inputEnded(dir)
@@ -172,27 +198,4 @@ func (s *scan) environment(dir int, st proc.Stat, p *snapshot.Process) (refused 
 		p.Markers = &kept
 	}
 	return false
-}
-
-// How often, and how long apart, a process is looked at whose first thread has ended.
-const (
-	endings  = 10
-	endsSoon = 5 * time.Millisecond
-)
-
-// lives reports whether the pinned process is there and more than a zombie. One that is ending refuses what it has already
-// given back, which is not a refusal. The first thread of a program that is ending may have given everything back before the others did: these
-// are waited for. Where they stay, the program lives without its first thread.
-func (s *scan) lives(dir int) bool {
-	for range endings {
-		st, err := s.stat(dir)
-		if err != nil || st.Gone() {
-			return false
-		}
-		if !st.Exiting {
-			return true
-		}
-		time.Sleep(endsSoon)
-	}
-	return true
 }

@@ -125,6 +125,54 @@ func TestReadInFull(t *testing.T) {
 	}
 }
 
+// TestMarkedByAPane: a process that only a multiplexer marked is read in brief, unless what is above it is not. Where it listens is read of what an agent
+// marked and of all below that, also where no rule is about those.
+func TestMarkedByAPane(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.write("net/tcp", "heading\n 0: 0100007F:1435 00000000:0000 0A 0:0 0:0 0 0 0 4711 1\n")
+	f.write("net/unix", "heading\n")
+	const pane, agents, both, below, plain = 10, 11, 12, 13, 14
+	for pid, environ := range map[int]string{pane: "TMUX=t\x00", agents: "A=1\x00", both: "TMUX=t\x00A=\x00", below: "TMUX=t\x00", plain: "B=1\x00"} {
+		e := entry{pid: pid, ppid: 1, comm: "x", start: 5, cwd: "/", exe: "/bin/x", cmdline: "x\x00", environ: environ, fds: map[int]string{3: "socket:[4711]"}}
+		if pid == below {
+			e.ppid = both
+		}
+		f.process(e)
+	}
+	read := func(o processes.Options) (full, served []int) {
+		t.Helper()
+		o.Markers = []string{"A", "TMUX"}
+		for _, p := range f.all(o) {
+			if !p.Brief {
+				full = append(full, p.PID)
+			}
+			if p.Listening != nil && slices.Equal(*p.Listening, []int{5173}) {
+				served = append(served, p.PID)
+			}
+		}
+		slices.Sort(full)
+		slices.Sort(served)
+		return full, served
+	}
+	marked := []int{agents, both, below}
+	panes := []string{"TMUX"}
+	for name, c := range map[string]struct {
+		o            processes.Options
+		full, served []int
+	}{
+		"marked":           {processes.Options{Panes: panes}, marked, marked},
+		"none is of panes": {processes.Options{}, []int{pane, agents, both, below}, []int{pane, agents, both, below}},
+		"no rule":          {processes.Options{Panes: panes, Classes: []string{}}, nil, marked},
+		"only one":         {processes.Options{Panes: panes, Only: plain}, []int{plain}, append(slices.Clone(marked), plain)},
+	} {
+		full, served := read(c.o)
+		if !slices.Equal(full, c.full) || !slices.Equal(served, c.served) {
+			t.Errorf("%s: in full %v, want %v; where they listen of %v, want %v", name, full, c.full, served, c.served)
+		}
+	}
+}
+
 // TestWhatIsReadInFull: that follows from what the rules can be about, and a process of which only the rest was read says so.
 func TestWhatIsReadInFull(t *testing.T) {
 	t.Parallel()

@@ -311,9 +311,19 @@ func (set Set) inspects(label string) bool {
 
 // agentMarkers are the markers of agents: who opens a terminal with one in its environment opens it for an agent. What multiplexers set says nothing of that.
 func (set Set) agentMarkers() []string {
-	return slices.DeleteFunc(set.Config.MarkerNames(), func(m string) bool {
-		return slices.Contains(set.Config.Rules.PaneMarkers, m) || slices.Contains(snapshot.PaneMarkers, m)
-	})
+	return slices.DeleteFunc(set.Config.MarkerNames(), set.namesPane)
+}
+
+// namesPane reports whether a marker says which pane a process is in.
+func (set Set) namesPane(marker string) bool {
+	return slices.Contains(set.Config.Rules.PaneMarkers, marker) || slices.Contains(snapshot.PaneMarkers, marker)
+}
+
+// namesAgent reports whether the rules take a marker for one that names an agent, or its session, also where it is a multiplexer's.
+func (set Set) namesAgent(marker string) bool {
+	r := &set.Config.Rules
+	return slices.Contains(r.IDMarkers, marker) || slices.Contains(r.PIDMarkers, marker) ||
+		slices.ContainsFunc(r.MarkerRecords, func(m subject.MarkerRecord) bool { return m.Marker == marker })
 }
 
 // codev says which of Codev's state folders, with their Towers, are read.
@@ -335,12 +345,13 @@ func (set Set) Processes(sc Scope) processes.Options {
 			markers = append(markers, m)
 		}
 	}
+	panes := slices.DeleteFunc(slices.Clone(markers), func(m string) bool { return !set.namesPane(m) || set.namesAgent(m) })
 	below := make(map[int]uint64, len(set.Descents))
 	for _, d := range set.Descents {
 		below[d.PID] = d.StartTicks
 	}
 	return processes.Options{
-		Root: c.Root, Markers: markers, Remembered: below, Interpreters: r.Interpreters, Shells: r.Shells, Daemons: set.daemons(),
+		Root: c.Root, Markers: markers, Panes: panes, Remembered: below, Interpreters: r.Interpreters, Shells: r.Shells, Daemons: set.daemons(),
 		WithArgv: sc.Argv, Only: sc.pid(), All: all, Classes: classes, Log: set.Log.Named("processes"),
 	}
 }

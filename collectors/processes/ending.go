@@ -1,0 +1,91 @@
+package processes
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/internal/proc"
+)
+
+// How often, and how long apart, processes are looked at whose first thread has ended.
+const (
+	endings  = 10
+	endsSoon = 5 * time.Millisecond
+)
+
+// doubt is a process whose first thread is ending while others may live on. Refused is whether it refused something, which counts where it lives.
+type doubt struct {
+	*record
+	refused bool
+}
+
+// ending notes of a process that has given back its memory, and with it what it was started from, that it is ending: it hides nothing. What it refused
+// does not count then. Hides is whether it does not show what it was started from.
+func (s *scan) ending(dir int, st proc.Stat, r *record, hides, refused bool) {
+	suspect := hides && r.State != "Z" || refused
+	if suspect && !st.Gone() {
+		var err error
+		if st, err = s.stat(dir); err != nil {
+			r.ended()
+			return
+		}
+	}
+	switch {
+	case st.Gone():
+		r.ended()
+	case st.Exiting && suspect:
+		s.doubts = append(s.doubts, doubt{r, refused})
+	case refused:
+		s.unreadable++
+	}
+}
+
+// ended says that the process was ending when it was read.
+func (r *record) ended() {
+	if r.Exe == nil && r.State != "Z" {
+		r.State = "X"
+	}
+}
+
+// settle finds out which of the processes in doubt are ending. The first thread of a program may have given everything back before the others
+// do: these are waited for, all at once. Where they stay, the program lives without its first thread.
+func (s *scan) settle(ctx context.Context) {
+	for range endings {
+		var left []doubt
+		for _, d := range s.doubts {
+			switch st, err := s.again(d.PID); {
+			case err != nil, st.Start != d.StartTicks, st.Gone():
+				d.ended()
+			case st.Exiting:
+				left = append(left, d)
+			case d.refused:
+				s.unreadable++
+			}
+		}
+		if s.doubts = left; len(left) == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(endsSoon):
+		}
+	}
+	for _, d := range s.doubts {
+		if d.refused {
+			s.unreadable++
+		}
+	}
+	s.doubts = nil
+}
+
+// again reads the stat of a process that is not held any more.
+func (s *scan) again(pid int) (proc.Stat, error) {
+	dir, err := s.root.open(pid)
+	if err != nil {
+		return proc.Stat{}, err
+	}
+	defer func() { _ = unix.Close(dir) }()
+	return s.stat(dir)
+}
