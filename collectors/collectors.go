@@ -28,7 +28,7 @@ type Part struct {
 	Sessions  map[string]snapshot.Session
 	Terminals map[string]snapshot.Terminal
 	Dirs      map[string]snapshot.Dir
-	Processes map[string]snapshot.Process
+	Processes map[string]*snapshot.Process
 	Spawns    []snapshot.Spawn
 	Registry  []snapshot.Entry
 	Open      []snapshot.OpenSession

@@ -38,7 +38,7 @@ func (r *run) snapshot() *snapshot.Snapshot {
 		Sessions:  map[string]snapshot.Session{},
 		Terminals: map[string]snapshot.Terminal{},
 		Dirs:      map[string]snapshot.Dir{},
-		Processes: map[string]snapshot.Process{},
+		Processes: map[string]*snapshot.Process{},
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.done)) {
 		end := r.done[name]

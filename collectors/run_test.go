@@ -204,7 +204,7 @@ func TestWhereSomethingWorksIsLookedAround(t *testing.T) {
 		Searches: []collectors.Search{{Name: "x", From: "x", Find: func(context.Context) []string { return []string{"/x", "", "/x"} }}},
 	}
 	o.Sources = []collectors.Source{source("proc", gives(collectors.Part{
-		Processes: map[string]snapshot.Process{"process:1@1": {PID: 1, Cwd: new("/p")}, "process:2@1": {PID: 2, Cwd: new("/p")}, "process:3@1": {},
+		Processes: map[string]*snapshot.Process{"process:1@1": {PID: 1, Cwd: new("/p")}, "process:2@1": {PID: 2, Cwd: new("/p")}, "process:3@1": {},
 			"process:4@1": {Cwd: new("/gone"), CwdDeleted: new(true)}},
 		Sessions:  map[string]snapshot.Session{"session:a": {Panes: []snapshot.Pane{{Cwd: "/s"}, {ShellPID: new(2)}, {ShellPID: new(9)}}}},
 		Tabs:      map[string]snapshot.Tab{"tab:a": {Panes: []snapshot.Pane{{Cwd: "/t"}}}},

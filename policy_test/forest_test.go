@@ -387,7 +387,7 @@ func (f *forest) look(missing float64) *snapshot.Snapshot {
 			OrphanParents: []int{1, 900}, Container: new(false), SteadySince: new(noon.Add(-time.Hour)), Asleep: &[]snapshot.Asleep{}},
 		Sources: map[string]snapshot.Source{"proc": {Kind: "processes", Status: snapshot.OK}, "ledger": {Kind: "ledger", Status: snapshot.OK},
 			"tmux/default": {Kind: "tmux", Status: snapshot.OK}, "agents/claude": {Kind: "agents", Status: snapshot.OK}, "agents/codex": {Kind: "agents", Status: snapshot.OK}, "dirs//w": {Kind: "dirs", Status: snapshot.OK}},
-		Processes: map[string]snapshot.Process{}, Sessions: map[string]snapshot.Session{}, Sightings: map[string]snapshot.Sighting{},
+		Processes: map[string]*snapshot.Process{}, Sessions: map[string]snapshot.Session{}, Sightings: map[string]snapshot.Sighting{},
 		Dirs:     map[string]snapshot.Dir{"dir:/w/feature": {Source: "dirs//w", Path: "/w/feature", Name: "feature", Git: &snapshot.Git{Worktree: new(true)}}},
 		Descents: f.before,
 	}
@@ -418,7 +418,7 @@ func (f *forest) look(missing float64) *snapshot.Snapshot {
 			p.InputEnded = new(b.mine().gone && b.ticks%8 != 0) // of one in eight another process has the other end too
 		}
 		f.forget(&p, missing)
-		s.Processes[snapshot.ProcessID(p.PID, p.StartTicks)] = p
+		s.Processes[snapshot.ProcessID(p.PID, p.StartTicks)] = &p
 		if pane := f.shells[b.pid]; pane != "" {
 			s.Sessions["session:tmux/default/$"+fmt.Sprint(b.pid)] = snapshot.Session{Source: "tmux/default", ID: "$" + fmt.Sprint(b.pid), Panes: []snapshot.Pane{{ID: pane, ShellPID: new(b.pid)}}}
 		}

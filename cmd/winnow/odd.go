@@ -77,7 +77,7 @@ type taker struct {
 func takers(s *snapshot.Snapshot) []taker {
 	by := make(map[int]*snapshot.Process, len(s.Processes))
 	for _, p := range s.Processes {
-		by[p.PID] = &p
+		by[p.PID] = p
 	}
 	found := map[int]int{}
 	for _, p := range by {

@@ -43,9 +43,9 @@ func TestOddHosts(t *testing.T) {
 	} {
 		root := t.TempDir()
 		files.Write(t, filepath.Join(root, "sys/kernel/osrelease"), c.release+"\n")
-		s := &snapshot.Snapshot{Host: c.host, Processes: map[string]snapshot.Process{}}
+		s := &snapshot.Snapshot{Host: c.host, Processes: map[string]*snapshot.Process{}}
 		for _, p := range c.procs {
-			s.Processes[snapshot.ProcessID(p.PID, p.StartTicks)] = p
+			s.Processes[snapshot.ProcessID(p.PID, p.StartTicks)] = &p
 		}
 		got := oddHost(root, s, orphanRules)
 		if !slices.EqualFunc(got, c.want, func(c Check, want string) bool { return strings.HasPrefix(c.Name+": "+c.Detail, want) }) {

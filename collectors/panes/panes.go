@@ -4,6 +4,7 @@ package panes
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"winnow/engine/snapshot"
@@ -145,15 +146,11 @@ type table struct {
 	whole bool
 }
 
-func index(processes map[string]snapshot.Process) *table {
+func index(processes map[string]*snapshot.Process) *table {
 	t := &table{byPID: make(map[int]*snapshot.Process, len(processes)), group: map[int][]*snapshot.Process{},
 		session: map[int][]*snapshot.Process{}, sub: map[int][]*snapshot.Process{}, named: map[place][]*snapshot.Process{}, whole: true}
-	all := make([]*snapshot.Process, 0, len(processes))
-	for _, p := range processes {
-		all = append(all, &p)
-	}
-	slices.SortFunc(all, func(a, b *snapshot.Process) int { return cmp.Compare(a.PID, b.PID) })
-	for _, p := range all {
+	byPID := func(a, b *snapshot.Process) int { return cmp.Compare(a.PID, b.PID) }
+	for _, p := range slices.SortedFunc(maps.Values(processes), byPID) {
 		if p.IsKernel() || dead(p) {
 			continue
 		}

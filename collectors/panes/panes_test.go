@@ -24,10 +24,10 @@ func world(pane snapshot.Pane, processes ...snapshot.Process) *snapshot.Snapshot
 	s := &snapshot.Snapshot{
 		Sources:   map[string]snapshot.Source{snapshot.Proc: {Status: snapshot.OK}},
 		Sessions:  map[string]snapshot.Session{"s": {Panes: []snapshot.Pane{pane}}},
-		Processes: map[string]snapshot.Process{},
+		Processes: map[string]*snapshot.Process{},
 	}
 	for _, p := range processes {
-		s.Processes[fmt.Sprintf("process:%d@%d", p.PID, p.StartTicks)] = p
+		s.Processes[fmt.Sprintf("process:%d@%d", p.PID, p.StartTicks)] = &p
 	}
 	return s
 }
@@ -355,7 +355,7 @@ func crowd(n, panes int) *snapshot.Snapshot {
 			case 9:
 				p.PPID, p.Session = new(shell+8), new(shell+9)
 			}
-			s.Processes[fmt.Sprintf("process:%d@%d", p.PID, p.StartTicks)] = p
+			s.Processes[fmt.Sprintf("process:%d@%d", p.PID, p.StartTicks)] = &p
 		}
 		s.Sessions[fmt.Sprint(i)] = snapshot.Session{Panes: []snapshot.Pane{{ShellPID: &shell, TTY: "pts/1"}}}
 	}

@@ -252,7 +252,7 @@ func look(t *testing.T, o processes.Options, pid int) snapshot.Process {
 			if want := snapshot.ProcessID(pid, p.StartTicks); id != want {
 				t.Errorf("id %q, want %q", id, want)
 			}
-			return p
+			return *p
 		}
 	}
 	t.Fatalf("process %d is not in the snapshot", pid)

@@ -81,7 +81,7 @@ func (f fixture) write(name, text string) { files.Write(f.tb, filepath.Join(f.ro
 func (f fixture) link(name, target string) { files.Link(f.tb, filepath.Join(f.root, name), target) }
 
 // all reads the fixture, and gives the processes by their ids.
-func (f fixture) all(o processes.Options) map[string]snapshot.Process {
+func (f fixture) all(o processes.Options) map[string]*snapshot.Process {
 	f.tb.Helper()
 	got, err := f.read(o)
 	if err != nil {

@@ -104,10 +104,10 @@ func (s *scan) broken() error {
 }
 
 // records are what was found, by id.
-func (s *scan) records() map[string]snapshot.Process {
-	m := make(map[string]snapshot.Process, len(s.found))
+func (s *scan) records() map[string]*snapshot.Process {
+	m := make(map[string]*snapshot.Process, len(s.found))
 	for _, r := range s.found {
-		m[snapshot.ProcessID(r.PID, r.StartTicks)] = r.Process
+		m[snapshot.ProcessID(r.PID, r.StartTicks)] = &r.Process
 	}
 	return m
 }

@@ -95,7 +95,7 @@ func TestSameAsProcfs(t *testing.T) {
 			continue
 		}
 		compared++
-		if d := cmp.Diff(shared(want), shared(p)); d != "" {
+		if d := cmp.Diff(shared(want), shared(*p)); d != "" {
 			t.Errorf("process %d (-procfs +ours):\n%s", p.PID, d)
 		}
 	}

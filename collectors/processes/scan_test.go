@@ -75,7 +75,7 @@ func TestRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(map[string]snapshot.Process{"process:812@93211": want}, got.Processes); d != "" || got.Unreadable != c.unreadable {
+			if d := cmp.Diff(map[string]*snapshot.Process{"process:812@93211": &want}, got.Processes); d != "" || got.Unreadable != c.unreadable {
 				t.Errorf("%d unreadable, want %d (-want +got):\n%s", got.Unreadable, c.unreadable, d)
 			}
 		})
@@ -278,7 +278,7 @@ func TestFixtureSameAsProcfs(t *testing.T) {
 		if !ok {
 			t.Fatalf("the oracle cannot read process %d", p.PID)
 		}
-		if d := cmp.Diff(shared(want), shared(p)); d != "" {
+		if d := cmp.Diff(shared(want), shared(*p)); d != "" {
 			t.Errorf("process %d (-procfs +ours):\n%s", p.PID, d)
 		}
 	}

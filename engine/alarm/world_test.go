@@ -39,7 +39,7 @@ func newWorld() *world {
 			"registry/one": {Kind: "registry", Status: snapshot.OK, Path: "/w/one.json"},
 		},
 		Tabs: map[string]snapshot.Tab{}, Sessions: map[string]snapshot.Session{}, Dirs: map[string]snapshot.Dir{},
-		Processes: map[string]snapshot.Process{}, Terminals: map[string]snapshot.Terminal{},
+		Processes: map[string]*snapshot.Process{}, Terminals: map[string]snapshot.Terminal{},
 	}, in: map[string]string{}, rules: "mine", limits: limits}
 	w.memory = alarm.Memory{
 		Scope: map[string]alarm.Scoped{}, Peaks: map[string]alarm.Peak{}, Sources: map[string]alarm.Source{},
@@ -61,7 +61,7 @@ func (w *world) add(kind string, from, n int, in bool) {
 		case "dir":
 			w.snap.Dirs[id] = snapshot.Dir{Source: "dirs//w", BornAt: &born, HoldersKnown: new(true), Symlink: new(false)}
 		case "process":
-			w.snap.Processes[id] = snapshot.Process{PID: i}
+			w.snap.Processes[id] = &snapshot.Process{PID: i}
 		case "terminal":
 			w.snap.Terminals[id] = snapshot.Terminal{Source: "codev/one"}
 		}

@@ -121,7 +121,7 @@ func TestSightingsRememberWork(t *testing.T) {
 		"an agent came back": {decision.Decision{Identity: decision.Identity{Key: "k"}, Work: measure(9), Idle: true,
 			Objections: []decision.Reason{{Rule: "protect.live"}}}, nil},
 	} {
-		s := &snapshot.Snapshot{TakenAt: now, Processes: map[string]snapshot.Process{id: {}}, Sources: map[string]snapshot.Source{"proc": {Status: snapshot.OK}}}
+		s := &snapshot.Snapshot{TakenAt: now, Processes: map[string]*snapshot.Process{id: {}}, Sources: map[string]snapshot.Source{"proc": {Status: snapshot.OK}}}
 		c.d.ID, c.d.Kind, c.d.Findings = id, snapshot.KindProcess, []decision.Reason{{Rule: before.Rule}}
 		want := map[string]snapshot.Sighting{}
 		if c.want != nil {

@@ -74,7 +74,7 @@ func (m *maker) ago(seconds ...float64) *time.Time {
 func (m *maker) world(n int) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Schema: snapshot.Schema, TakenAt: now, Host: m.host(), Sources: m.sources(),
-		Dirs: map[string]snapshot.Dir{}, Sessions: map[string]snapshot.Session{}, Processes: map[string]snapshot.Process{},
+		Dirs: map[string]snapshot.Dir{}, Sessions: map[string]snapshot.Session{}, Processes: map[string]*snapshot.Process{},
 		Sightings: map[string]snapshot.Sighting{},
 	}
 	for i := range n {
@@ -86,11 +86,11 @@ func (m *maker) world(n int) *snapshot.Snapshot {
 			s.Sessions[fmt.Sprintf("session:tmux/default/$%d", i)] = m.session(i)
 		default:
 			p := m.process(i)
-			s.Processes[fmt.Sprintf("process:%d@%d", p.PID, p.StartTicks)] = p
+			s.Processes[fmt.Sprintf("process:%d@%d", p.PID, p.StartTicks)] = &p
 		}
 	}
 	for pid := 1; pid <= 2; pid++ { // what inherits orphans, and something else with children
-		s.Processes[fmt.Sprintf("process:%d@1", pid)] = snapshot.Process{PID: pid, StartTicks: 1, PPID: new(0), Name: "systemd", UID: new(0)}
+		s.Processes[fmt.Sprintf("process:%d@1", pid)] = &snapshot.Process{PID: pid, StartTicks: 1, PPID: new(0), Name: "systemd", UID: new(0)}
 	}
 	m.records(s, n)
 	m.remember(s)

@@ -70,8 +70,8 @@ var Kinds = []Kind{
 	kind(Kind{
 		Name: KindProcess, Plural: "processes", Several: "processes", Sources: []string{"processes"},
 		Scope: "their environment and collect.processes.markers",
-	}, func(s *Snapshot) map[string]Process { return s.Processes }, func(p *Process) Candidate {
-		return Candidate{Source: Proc, Native: strconv.Itoa(p.PID), Name: p.Name}
+	}, func(s *Snapshot) map[string]*Process { return s.Processes }, func(p **Process) Candidate {
+		return Candidate{Source: Proc, Native: strconv.Itoa((*p).PID), Name: (*p).Name}
 	}),
 	kind(Kind{
 		Name: KindDir, Plural: "dirs", Further: []string{"content"}, Several: "folders", Sources: []string{"dirs"},
@@ -214,6 +214,15 @@ func (s *Snapshot) PIDs(id string) []int {
 	}
 	slices.Sort(pids)
 	return slices.Compact(pids)
+}
+
+// FillNull makes of a process that a document has as null one of which nothing is known. Who reads a snapshot from JSON calls it.
+func (s *Snapshot) FillNull() {
+	for id, p := range s.Processes {
+		if p == nil {
+			s.Processes[id] = new(Process)
+		}
+	}
 }
 
 // Children are the processes below each process, one level.

@@ -47,12 +47,12 @@ type Snapshot struct {
 	Host    Host      `json:"host"`
 	// Sources says for each thing that was read whether it could be. Its keys are source names.
 	Sources map[string]Source `json:"sources"`
-	// The candidates, by id.
+	// The candidates, by id. Processes are many, and nobody changes one that stands in a snapshot.
 	Tabs      map[string]Tab      `json:"tabs,omitempty"`
 	Sessions  map[string]Session  `json:"sessions,omitempty"`
 	Terminals map[string]Terminal `json:"terminals,omitempty"`
 	Dirs      map[string]Dir      `json:"dirs,omitempty"`
-	Processes map[string]Process  `json:"processes,omitempty"`
+	Processes map[string]*Process `json:"processes,omitempty"`
 	// What orchestrators and people have written down.
 	Spawns   []Spawn `json:"spawns,omitempty"`
 	Registry []Entry `json:"registry,omitempty"`

@@ -105,7 +105,7 @@ func TestHowBusyAProcessWasAtLeast(t *testing.T) {
 	} {
 		s := look(func(s *snapshot.Snapshot) {
 			s.Host.Asleep = &[]snapshot.Asleep{c.asleep}
-			s.Processes["process:5@6"] = snapshot.Process{PID: 5, StartTicks: 6, StartedAt: ago(1000), CPU: new(100.0)}
+			s.Processes["process:5@6"] = &snapshot.Process{PID: 5, StartTicks: 6, StartedAt: ago(1000), CPU: new(100.0)}
 		})
 		same(t, name, &c.want, of(t, s, "process:5@6").Busy)
 	}

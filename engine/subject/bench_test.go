@@ -24,7 +24,7 @@ func crowd(n int) *snapshot.Snapshot {
 			if i%20 == 0 {
 				p.Name = "claude"
 			}
-			s.Processes[fmt.Sprintf("process:%d@%d", p.PID, i)] = p
+			s.Processes[fmt.Sprintf("process:%d@%d", p.PID, i)] = &p
 		}
 	})
 	return s

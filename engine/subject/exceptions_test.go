@@ -23,7 +23,7 @@ func exceptedWorld() *snapshot.Snapshot {
 		},
 		Sessions: map[string]snapshot.Session{"session:tmux/default/$4": {Source: "tmux/default", Name: "worker-7", Panes: []snapshot.Pane{{ID: "%1", Cwd: "/home/u/src/acme"}}}},
 		Registry: []snapshot.Record{{Source: "registry/r", ID: "TASK-9", Role: "reviewer", Session: "worker-7"}},
-		Processes: map[string]snapshot.Process{
+		Processes: map[string]*snapshot.Process{
 			"process:10@100": {PID: 10, StartTicks: 100, Name: "sh", Cwd: new("/tmp"), PPID: new(1)},
 			"process:11@110": {PID: 11, StartTicks: 110, Name: "postgres", Cwd: new("/data/pg"), PPID: new(10)},
 		},
@@ -94,16 +94,12 @@ func TestWhatIsNotKnownMayMatch(t *testing.T) {
 		change func(*snapshot.Snapshot)
 	}{
 		"path": {subject.What{Path: "/elsewhere"}, "process:10@100", func(s *snapshot.Snapshot) {
-			p := s.Processes["process:10@100"]
-			p.Cwd = nil
-			s.Processes["process:10@100"] = p
+			s.Processes["process:10@100"].Cwd = nil
 		}},
 		"home":         {subject.What{Path: "~/elsewhere"}, "dir:/home/u/wt/demo-1", func(s *snapshot.Snapshot) { s.Host.Home = "" }},
 		"owner's home": {subject.What{Owner: "~/src/acme"}, "dir:/home/u/wt/demo-1", func(s *snapshot.Snapshot) { s.Host.Home = "" }},
 		"label": {subject.What{Label: "elsewhere"}, "process:10@100", func(s *snapshot.Snapshot) {
-			p := s.Processes["process:10@100"]
-			p.Name = ""
-			s.Processes["process:10@100"] = p
+			s.Processes["process:10@100"].Name = ""
 		}},
 		"id": {subject.What{ID: "process:99@*"}, "process:10@100", func(s *snapshot.Snapshot) {
 			s.Sources["proc"] = snapshot.Source{Kind: "proc", Status: snapshot.Failed}
@@ -134,9 +130,7 @@ func TestAnExceptionOfARepository(t *testing.T) {
 		"another one's policies":                  {snapshot.Project{Path: "/home/u/src/acme", Policies: "d2"}, nil, "dir:/home/u/wt/demo-1", ""},
 		"it is not known where the repository is": {snapshot.Project{Policies: "d1"}, nil, "dir:/home/u/wt/demo-1", "[repository]"},
 		"it is not known where it works": {snapshot.Project{Path: "/home/u/src/acme", Policies: "d1"}, func(s *snapshot.Snapshot) {
-			p := s.Processes["process:11@110"]
-			p.Cwd = nil
-			s.Processes["process:11@110"] = p
+			s.Processes["process:11@110"].Cwd = nil
 		}, "process:11@110", "[repository]"},
 	} {
 		s := exceptedWorld()

@@ -85,7 +85,7 @@ func TestFamilies(t *testing.T) {
 		s := table(top, marked, quiet(5, 1, "claude"), root)
 		s.Host.UID = new(1000)
 		c.p.StartTicks = 100
-		s.Processes["process:7"] = c.p
+		s.Processes["process:7"] = &c.p
 		l := known(t, s, 7)
 		same(t, name, c.want, facts{l.Interpreter, l.Family, l.IsAgent, l.Unidentified})
 	}
@@ -349,7 +349,7 @@ func TestWhatHidesAbove(t *testing.T) {
 	} {
 		above := snapshot.Process{PID: c.pid, PPID: new(0), Name: "x", State: "S", UID: c.uid, StartTicks: 1}
 		s := table(runs(7, c.pid, "mcp-server-x", ""))
-		s.Processes[fmt.Sprint("process:", c.pid)] = above
+		s.Processes[fmt.Sprint("process:", c.pid)] = &above
 		s.Host.UID = new(1000)
 		same(t, name, c.want, known(t, s, 7).AgentAncestor)
 	}

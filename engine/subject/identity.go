@@ -22,10 +22,10 @@ func (j *Joined) Identity(id string) decision.Identity {
 
 func (j *Joined) processIdentity(id string) decision.Identity {
 	p := j.snap.Processes[id]
-	if p.Brief { // what was not read may be in the key at the next look
+	if p == nil || p.Brief { // what was not read may be in the key at the next look
 		return decision.Identity{}
 	}
-	out := identify(&j.snap.Host, &p)
+	out := identify(&j.snap.Host, p)
 	for _, n := range j.procs.under(j.procs.byID[id]) {
 		out.Below = append(out.Below, decision.Member{PID: n.p.PID, StartTicks: n.p.StartTicks, Name: n.p.Name})
 	}
@@ -180,11 +180,11 @@ func (j *Joined) terminalIdentity(id string) decision.Identity {
 	k.text(out.Folder, out.ID)
 	switch {
 	case t.PID != nil && *t.PID > 0 && t.StartTicks != nil:
-		p, ok := j.snap.Processes[snapshot.ProcessID(*t.PID, *t.StartTicks)]
-		if !ok {
+		p := j.snap.Processes[snapshot.ProcessID(*t.PID, *t.StartTicks)]
+		if p == nil {
 			return decision.Identity{}
 		}
-		id := identify(&j.snap.Host, &p)
+		id := identify(&j.snap.Host, p)
 		if id.Process == nil {
 			return decision.Identity{}
 		}

@@ -12,7 +12,7 @@ import (
 func things() *snapshot.Snapshot {
 	return look(func(s *snapshot.Snapshot) {
 		s.Host.BootID, s.Host.PIDNamespace = "boot", new(uint64(9))
-		s.Processes["process:5@6"] = snapshot.Process{
+		s.Processes["process:5@6"] = &snapshot.Process{
 			PID: 5, StartTicks: 6, UID: new(1000), Name: "node", Exe: new("/bin/node"), Cwd: new("/w"), RSS: new(int64(4096)), Inode: new(uint64(77)), ArgvDigest: "d",
 		}
 		s.Dirs["dir:/w/a"] = snapshot.Dir{
@@ -96,7 +96,7 @@ func TestIdentityIsUnknownWithoutAPart(t *testing.T) {
 	}
 	process := func(change func(*snapshot.Snapshot, *snapshot.Process)) func(*snapshot.Snapshot) string {
 		return func(s *snapshot.Snapshot) string {
-			alter(s.Processes, "process:5@6", func(x *snapshot.Process) { change(s, x) })
+			change(s, s.Processes["process:5@6"])
 			return "process:5@6"
 		}
 	}

@@ -165,8 +165,7 @@ func (j *Joined) fillTerminal(sub *Subject) string {
 }
 
 func (j *Joined) fillProcess(sub *Subject) string {
-	found := j.snap.Processes[sub.ID]
-	p := &found
+	p := j.snap.Processes[sub.ID]
 	sub.Process, sub.Label = p, p.Name
 	sub.Age = j.since(p.StartedAt)
 	sub.Busy = busy(p.CPU, j.atMost(p.StartedAt))

@@ -31,7 +31,7 @@ func look(add func(*snapshot.Snapshot)) *snapshot.Snapshot {
 			"tmux/default": {Kind: "tmux", Status: "ok"}, "dirs//w": {Kind: "dirs", Status: "ok"},
 		},
 		Tabs: map[string]snapshot.Tab{}, Sessions: map[string]snapshot.Session{}, Terminals: map[string]snapshot.Terminal{},
-		Dirs: map[string]snapshot.Dir{}, Processes: map[string]snapshot.Process{}, Sightings: map[string]snapshot.Sighting{},
+		Dirs: map[string]snapshot.Dir{}, Processes: map[string]*snapshot.Process{}, Sightings: map[string]snapshot.Sighting{},
 	}
 	add(s)
 	return s
@@ -89,7 +89,7 @@ func TestAgesCountBackFromTheLook(t *testing.T) {
 			Source: "tmux/default", Attached: new(1), CreatedAt: ago(9), LastActivityAt: ago(8), ClientActivityAt: ago(7),
 		}
 		s.Sessions["session:tmux/default/$2"] = snapshot.Session{Source: "tmux/default", Attached: new(0), ClientActivityAt: ago(7)}
-		s.Processes["process:5@6"] = snapshot.Process{PID: 5, StartTicks: 6, StartedAt: ago(3)}
+		s.Processes["process:5@6"] = &snapshot.Process{PID: 5, StartTicks: 6, StartedAt: ago(3)}
 		s.Sightings["dir:/w/a"] = snapshot.Sighting{Rule: "r", Identity: "k", FirstAt: *ago(30), LastAt: *ago(20), Count: 2}
 	})
 	dir := of(t, s, "dir:/w/a")
@@ -122,7 +122,7 @@ func TestHowBusyAProcessWas(t *testing.T) {
 		"it begins later":       {new(50.0), ago(-5), nil},
 	} {
 		s := look(func(s *snapshot.Snapshot) {
-			s.Processes["process:5@6"] = snapshot.Process{PID: 5, StartTicks: 6, StartedAt: c.started, CPU: c.cpu}
+			s.Processes["process:5@6"] = &snapshot.Process{PID: 5, StartTicks: 6, StartedAt: c.started, CPU: c.cpu}
 		})
 		same(t, name, c.want, of(t, s, "process:5@6").Busy)
 	}
@@ -137,12 +137,12 @@ func TestLabelsAndOwners(t *testing.T) {
 		s.Sessions["session:tmux/default/$1"] = snapshot.Session{Source: "tmux/default", Name: "work"}
 		s.Tabs["tab:herdr/default/w1:t1"] = snapshot.Tab{Source: "herdr/default", Workspace: "w1", Label: "review"}
 		s.Terminals["terminal:codev/x"] = snapshot.Terminal{Source: "codev/default", Role: "builder", Workspace: "/repo"}
-		s.Processes["process:1@1"] = snapshot.Process{PID: 1, Name: "vite", Markers: markers(map[string]string{"CLAUDECODE": "1", "AGENT_RUN": "r7", "TMUX": "x"})}
-		s.Processes["process:2@1"] = snapshot.Process{PID: 2, Name: "vite", Markers: markers(map[string]string{"CLAUDECODE": "1"})}
-		s.Processes["process:3@1"] = snapshot.Process{PID: 3, Name: "vite", Markers: markers(map[string]string{"TMUX": "x"}), Cwd: new("/w/a/src")}
-		s.Processes["process:5@1"] = snapshot.Process{PID: 5, Name: "vite", Markers: markers(map[string]string{"AGENT_PID": "24", "THREAD": "t-1"})}
-		s.Processes["process:6@1"] = snapshot.Process{PID: 6, Name: "vite", Markers: markers(map[string]string{"AGENT_PID": "24", "CLAUDECODE": "1"})}
-		s.Processes["process:4@1"] = snapshot.Process{PID: 4, Name: "vite"}
+		s.Processes["process:1@1"] = &snapshot.Process{PID: 1, Name: "vite", Markers: markers(map[string]string{"CLAUDECODE": "1", "AGENT_RUN": "r7", "TMUX": "x"})}
+		s.Processes["process:2@1"] = &snapshot.Process{PID: 2, Name: "vite", Markers: markers(map[string]string{"CLAUDECODE": "1"})}
+		s.Processes["process:3@1"] = &snapshot.Process{PID: 3, Name: "vite", Markers: markers(map[string]string{"TMUX": "x"}), Cwd: new("/w/a/src")}
+		s.Processes["process:5@1"] = &snapshot.Process{PID: 5, Name: "vite", Markers: markers(map[string]string{"AGENT_PID": "24", "THREAD": "t-1"})}
+		s.Processes["process:6@1"] = &snapshot.Process{PID: 6, Name: "vite", Markers: markers(map[string]string{"AGENT_PID": "24", "CLAUDECODE": "1"})}
+		s.Processes["process:4@1"] = &snapshot.Process{PID: 4, Name: "vite"}
 	})
 	for id, want := range map[string][2]string{
 		"dir:/w/a": {"/w/a", "/repo"}, "dir:/w/b": {"/w/b", "/w"}, "session:tmux/default/$1": {"work", "tmux/default"},
@@ -187,7 +187,7 @@ func TestEvidenceSources(t *testing.T) {
 		s.Registry = []snapshot.Entry{{Source: "registry/gone", ID: "e"}}
 		s.Dirs["dir:/w/a"] = snapshot.Dir{Source: "dirs//w", Path: "/w/a"}
 		s.Sessions["session:tmux/nosuch/$1"] = snapshot.Session{Source: "tmux/nosuch"}
-		s.Processes["process:1@1"] = snapshot.Process{PID: 1}
+		s.Processes["process:1@1"] = &snapshot.Process{PID: 1}
 	})
 	common := func(more map[string]string) map[string]string {
 		more["proc"], more["ledger"], more["spawns/builds"], more["registry/gone"] = "ok", "missing", "absent", "missing"

@@ -13,7 +13,7 @@ func TestEveryKindIsJoined(t *testing.T) {
 	t.Parallel()
 	s := look(func(s *snapshot.Snapshot) {
 		s.Tabs["tab:x"], s.Sessions["session:x"], s.Terminals["terminal:x"] = snapshot.Tab{}, snapshot.Session{}, snapshot.Terminal{}
-		s.Dirs["dir:x"], s.Processes["process:x"] = snapshot.Dir{}, snapshot.Process{}
+		s.Dirs["dir:x"], s.Processes["process:x"] = snapshot.Dir{}, &snapshot.Process{}
 	})
 	for _, kind := range snapshot.Kinds {
 		same(t, kind.Name, kind.Name, of(t, s, kind.Name+":x").Kind)
@@ -32,18 +32,18 @@ func TestAncestors(t *testing.T) {
 					uid = 0
 				}
 				p := snapshot.Process{PID: pid, StartTicks: uint64(pid), PPID: new(pid - 1), UID: &uid, Name: fmt.Sprint("p", pid)}
-				s.Processes[fmt.Sprintf("process:%d@%d", pid, pid)] = p
+				s.Processes[fmt.Sprintf("process:%d@%d", pid, pid)] = &p
 			}
 			change(s)
 		})
 		return of(t, s, id).Lineage.Ancestors
 	}
 	same(t, "two", &[]subject.Ancestor{{PID: 3, Name: "p3", Exe: "/bin/x"}, {PID: 2, Name: "p2"}}, above("process:4@4", func(s *snapshot.Snapshot) {
-		alter(s.Processes, "process:3@3", func(p *snapshot.Process) { p.Exe = new("/bin/x") })
+		s.Processes["process:3@3"].Exe = new("/bin/x")
 	}))
 	same(t, "none of this user", &[]subject.Ancestor{}, above("process:2@2", func(*snapshot.Snapshot) {}))
 	same(t, "whose is not known", &[]subject.Ancestor{}, above("process:4@4", func(s *snapshot.Snapshot) {
-		alter(s.Processes, "process:3@3", func(p *snapshot.Process) { p.UID = nil })
+		s.Processes["process:3@3"].UID = nil
 	}))
 	same(t, "the parent is not known", (*[]subject.Ancestor)(nil), above("process:4@4", func(s *snapshot.Snapshot) { delete(s.Processes, "process:3@3") }))
 	same(t, "this user is not known", (*[]subject.Ancestor)(nil), above("process:4@4", func(s *snapshot.Snapshot) { s.Host.UID = nil }))

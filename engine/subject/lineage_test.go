@@ -22,7 +22,7 @@ func table(ps ...snapshot.Process) *snapshot.Snapshot {
 			if p.Exe == nil {
 				p.Exe = new("/usr/bin/" + p.Name)
 			}
-			s.Processes[fmt.Sprint("process:", p.PID)] = p
+			s.Processes[fmt.Sprint("process:", p.PID)] = &p
 		}
 	})
 }
@@ -359,7 +359,7 @@ func TestIsAgent(t *testing.T) {
 		"what it was started from hidden": {snapshot.Process{Name: "sleep"}, nil},
 	} {
 		c.process.PID, c.process.StartTicks = 7, 9
-		s := &snapshot.Snapshot{Processes: map[string]snapshot.Process{"process:7@9": c.process}}
+		s := &snapshot.Snapshot{Processes: map[string]*snapshot.Process{"process:7@9": c.process}}
 		sub, ok := subject.Join(s, &subject.Config{Agents: []string{"claude"}}).Subject("process:7@9")
 		if !ok {
 			t.Fatalf("%s: no subject", name)

@@ -96,19 +96,19 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 	known, multiplexerNames := newRecognised(c), comms(c.Multiplexers)
 	open := openSessions(s.OpenSessions)
 	for id, p := range s.Processes {
-		n := node{p: &p, parent: -1}
-		if !dead(&p) {
-			n.agent, n.multiplexer = known.agent(&p), named(&p, multiplexerNames)
+		n := node{p: p, parent: -1}
+		if !dead(p) {
+			n.agent, n.multiplexer = known.agent(p), named(p, multiplexerNames)
 			n.daemon = p.Daemon != nil && *p.Daemon != ""
-			n.sessions, n.recordedBy, n.recordedAt = open.of(&p, s.Host.UID)
+			n.sessions, n.recordedBy, n.recordedAt = open.of(p, s.Host.UID)
 			n.agent = n.agent || len(n.sessions) > 0
-			n.maybe = known.maybe(&p)
+			n.maybe = known.maybe(p)
 		}
-		if n.interpreter = c.interpreter(&p); n.interpreter != "" {
-			n.family = c.family(&p)
+		if n.interpreter = c.interpreter(p); n.interpreter != "" {
+			n.family = c.family(p)
 			n.maybe = n.maybe && (p.Exe == nil || n.family == "")
 		}
-		n.tty, n.listens = has(p.TTY, ""), c.listening(&p)
+		n.tty, n.listens = has(p.TTY, ""), c.listening(p)
 		n.markers, n.paneMarkers = x.split(p.Markers)
 		for _, session := range n.sessions {
 			if session != "" {

@@ -134,8 +134,9 @@ func (j *Joined) terminalPlaces(sub *Subject) []string {
 	t := sub.Terminal
 	cwd := t.Cwd
 	if cwd == "" && t.PID != nil && t.StartTicks != nil {
-		p := j.snap.Processes[snapshot.ProcessID(*t.PID, *t.StartTicks)]
-		cwd = bareCwd(&p)
+		if p := j.snap.Processes[snapshot.ProcessID(*t.PID, *t.StartTicks)]; p != nil {
+			cwd = bareCwd(p)
+		}
 	}
 	places := []string{cwd}
 	if t.Workspace != "" {

@@ -89,11 +89,11 @@ func TestRecordsOfAFolder(t *testing.T) {
 func TestRecordsOfAProcess(t *testing.T) {
 	t.Parallel()
 	s := look(func(s *snapshot.Snapshot) {
-		s.Processes["process:7@70"] = snapshot.Process{
+		s.Processes["process:7@70"] = &snapshot.Process{
 			PID: 7, StartTicks: 70, StartedAt: ago(100), Cwd: new("/w/acme (deleted)"), CwdDeleted: new(true),
 			Markers: &map[string]string{"AGENT_SESSION": "s1", "EMPTY": ""},
 		}
-		s.Processes["process:8@80"] = snapshot.Process{PID: 8, StartTicks: 80}
+		s.Processes["process:8@80"] = &snapshot.Process{PID: 8, StartTicks: 80}
 		s.Registry = []snapshot.Entry{
 			{ID: "marker", Marker: "s1"}, {ID: "other", Marker: "s2"}, {ID: "no marker"},
 			{ID: "pid", PID: new(7)}, {ID: "before", PID: new(7), EndedAt: ago(200)}, {ID: "since", PID: new(7), StartedAt: ago(10), EndedAt: ago(5)},
@@ -180,7 +180,7 @@ func FuzzPaths(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, cwd, record string) {
 		s := look(func(s *snapshot.Snapshot) {
-			s.Processes["process:1@1"] = snapshot.Process{PID: 1, StartTicks: 1, Cwd: &cwd}
+			s.Processes["process:1@1"] = &snapshot.Process{PID: 1, StartTicks: 1, Cwd: &cwd}
 			s.Spawns = []snapshot.Spawn{{ID: "s", Path: record}}
 		})
 		if found, want := len(of(t, s, "process:1@1").Spawns) == 1, within(cwd, record); found != want {

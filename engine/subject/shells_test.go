@@ -25,7 +25,7 @@ func hosted(markers map[string]string) *snapshot.Snapshot {
 			Panes: []snapshot.Pane{{ID: "%5", ShellPID: new(812), SessionPIDs: []int{812}, Session: []snapshot.PaneProc{{PID: 812, Name: "zsh"}}, StartedAs: new("")}},
 		}},
 		Dirs:      map[string]snapshot.Dir{"dir:/w/acme": {Path: "/w/acme", Git: &snapshot.Git{Worktree: new(true)}}},
-		Processes: map[string]snapshot.Process{"process:500@500": server, "process:812@812": shell},
+		Processes: map[string]*snapshot.Process{"process:500@500": &server, "process:812@812": &shell},
 	}
 }
 
@@ -54,9 +54,7 @@ func TestAgentSessionsAreRemembered(t *testing.T) {
 	const id = "session:tmux/default/$4"
 	config := &Config{Agents: []string{"claude"}}
 	s := hosted(nil)
-	agent := s.Processes["process:812@812"]
-	agent.Name = "claude"
-	s.Processes["process:812@812"] = agent
+	s.Processes["process:812@812"].Name = "claude"
 	seen := Join(s, config).AgentSessions()
 	if len(seen) != 1 || seen[0].ID != id || seen[0].Agent != "zsh" && seen[0].Agent != "claude" {
 		t.Fatalf("an agent in a pane is remembered as %+v", seen)

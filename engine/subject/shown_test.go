@@ -24,7 +24,7 @@ func editorWorld(change func(*snapshot.Snapshot, *snapshot.EditorTab)) *snapshot
 			snapshot.Proc: {Status: snapshot.OK}, "codev/default": {Kind: "codev", Status: snapshot.OK},
 			"vscode/3f9a01bc": {Kind: "vscode", Status: snapshot.OK, Server: &snapshot.Server{Socket: "/s", PID: 9, StartTicks: new(uint64(90))}},
 		},
-		Processes:  map[string]snapshot.Process{"process:9@90": {PID: 9, StartTicks: 90, State: "S"}},
+		Processes:  map[string]*snapshot.Process{"process:9@90": {PID: 9, StartTicks: 90, State: "S"}},
 		Terminals:  map[string]snapshot.Terminal{},
 		Workspaces: []snapshot.Workspace{{Source: "codev/default", Path: "/w", Builders: []snapshot.Builder{}, Worktrees: []snapshot.Builder{}}},
 	}
@@ -41,17 +41,17 @@ func TestWhetherATabsProcessHasEnded(t *testing.T) {
 		want   *bool
 	}{
 		"it is not there": {func(*snapshot.Snapshot, *snapshot.EditorTab) {}, new(true)},
-		"it lives":        {func(s *snapshot.Snapshot, _ *snapshot.EditorTab) { s.Processes["process:70@700"] = live }, new(false)},
+		"it lives":        {func(s *snapshot.Snapshot, _ *snapshot.EditorTab) { s.Processes["process:70@700"] = &live }, new(false)},
 		"it is a zombie": {func(s *snapshot.Snapshot, _ *snapshot.EditorTab) {
 			z := live
 			z.State, z.Threads = "Z", new(1)
-			s.Processes["process:70@700"] = z
+			s.Processes["process:70@700"] = &z
 		}, new(true)},
 		"another has its number": {func(s *snapshot.Snapshot, _ *snapshot.EditorTab) {
-			s.Processes["process:70@701"] = snapshot.Process{PID: 70, StartTicks: 701, State: "S"}
+			s.Processes["process:70@701"] = &snapshot.Process{PID: 70, StartTicks: 701, State: "S"}
 		}, new(true)},
 		"another may have its number": {func(s *snapshot.Snapshot, e *snapshot.EditorTab) {
-			e.StartTicks, s.Processes["process:70@700"] = nil, live
+			e.StartTicks, s.Processes["process:70@700"] = nil, &live
 		}, nil},
 		"its start is not known, and nobody has its number": {func(_ *snapshot.Snapshot, e *snapshot.EditorTab) { e.StartTicks = nil }, new(true)},
 		"the processes were not read whole": {func(s *snapshot.Snapshot, _ *snapshot.EditorTab) {
@@ -204,7 +204,7 @@ func TestATabsIdentityNamesWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	s := editorWorld(func(s *snapshot.Snapshot, e *snapshot.EditorTab) {
 		e.Session = []snapshot.EditorProc{{PID: 71, Name: "sleep"}, {PID: 72, Name: "ended since"}}
-		s.Processes["process:71@710"] = snapshot.Process{PID: 71, StartTicks: 710, State: "S"}
+		s.Processes["process:71@710"] = &snapshot.Process{PID: 71, StartTicks: 710, State: "S"}
 	})
 	left := Join(s, &Config{}).Identity(tabID).Editor.Left
 	if len(left) != 1 || left[0].PID != 71 || left[0].StartTicks != 710 || left[0].Name != "sleep" {

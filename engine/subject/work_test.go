@@ -53,8 +53,8 @@ func TestWorkSinceASighting(t *testing.T) {
 			}
 			s := look(func(*snapshot.Snapshot) {})
 			c.change(s, &p, &child, &before)
-			s.Processes[id], s.Processes["process:7@8"] = p, child
-			s.Processes["process:1@1"] = snapshot.Process{PID: 1, StartTicks: 1, PPID: new(0), State: "S"}
+			s.Processes[id], s.Processes["process:7@8"] = &p, &child
+			s.Processes["process:1@1"] = &snapshot.Process{PID: 1, StartTicks: 1, PPID: new(0), State: "S"}
 			s.Sightings[id] = before
 			config := config()
 			config.Busy = subject.Busy{CPU: 0.01, Written: 1}
@@ -69,11 +69,11 @@ func TestWorkIsSummedUp(t *testing.T) {
 	t.Parallel()
 	s := look(func(s *snapshot.Snapshot) {
 		for pid, parent := range map[int]int{5: 1, 6: 5, 7: 6, 8: 1} {
-			s.Processes["process:"+string(rune('0'+pid))+"@1"] = snapshot.Process{
+			s.Processes["process:"+string(rune('0'+pid))+"@1"] = &snapshot.Process{
 				PID: pid, StartTicks: uint64(pid), PPID: &parent, State: "S", CPU: new(float64(pid)), Written: new(int64(10 * pid)),
 			}
 		}
-		s.Processes["process:1@1"] = snapshot.Process{PID: 1, StartTicks: 1, PPID: new(0), State: "S"}
+		s.Processes["process:1@1"] = &snapshot.Process{PID: 1, StartTicks: 1, PPID: new(0), State: "S"}
 		s.Dirs["dir:/w/a"] = snapshot.Dir{Path: "/w/a"}
 	})
 	j := subject.Join(s, config())

@@ -180,7 +180,7 @@ func remembered(s, changed *snapshot.Snapshot, seen map[string]Seen) map[string]
 			seen[id] = Seen{Rule: terminalRule(&of), Ago: 60}
 		}
 		for id, of := range changed.Processes {
-			seen[id] = Seen{Rule: processRule(&of), Ago: 3600, Changed: true}
+			seen[id] = Seen{Rule: processRule(of), Ago: 3600, Changed: true}
 		}
 		for _, e := range s.Registry {
 			for id, of := range s.Sessions {
@@ -342,6 +342,7 @@ func Parse(doc Document) (*snapshot.Snapshot, error) {
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, fmt.Errorf("read the case's snapshot: %w", err)
 	}
+	s.FillNull()
 	return &s, nil
 }
 

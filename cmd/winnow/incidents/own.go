@@ -169,7 +169,9 @@ func known(data []byte) (*snapshot.Snapshot, error) {
 	var s snapshot.Snapshot
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	return &s, d.Decode(&s)
+	err := d.Decode(&s)
+	s.FillNull()
+	return &s, err
 }
 
 var unknownField = regexp.MustCompile(`json: unknown field ("[^"]*")`)

@@ -25,7 +25,7 @@ func (r *Redacter) Snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 func (r *Redacter) Secrets(s *snapshot.Snapshot) *snapshot.Snapshot {
 	r.reset(s)
 	out := *s
-	out.Processes = rekey(s.Processes, func(id string) string { return id }, func(v *snapshot.Process) {
+	out.Processes = processes(s.Processes, func(id string) string { return id }, func(v *snapshot.Process) {
 		v.Argv = nil
 		r.digest(&v.ArgvDigest)
 		r.markers(v)
@@ -132,7 +132,7 @@ func (r *Redacter) snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 		r.words(&v.Agent)
 	})
 	out.Dirs = rekey(s.Dirs, r.id, r.dir)
-	out.Processes = rekey(s.Processes, r.id, r.process)
+	out.Processes = processes(s.Processes, r.id, r.process)
 	out.Spawns, out.Registry = each(s.Spawns, r.record), each(s.Registry, r.record)
 	out.Workers = each(s.Workers, func(v *snapshot.Worker) {
 		v.Source = r.source(v.Source)
@@ -216,6 +216,15 @@ func rekey[V any](m map[string]V, key func(string) string, change func(*V)) map[
 		out[key(k)] = v
 	}
 	return out
+}
+
+// processes is rekey for processes, each of which is copied before it is changed.
+func processes(m map[string]*snapshot.Process, key func(string) string, change func(*snapshot.Process)) map[string]*snapshot.Process {
+	return rekey(m, key, func(v **snapshot.Process) {
+		changed := **v
+		change(&changed)
+		*v = &changed
+	})
 }
 
 func (r *Redacter) record(v *snapshot.Record) {

@@ -118,7 +118,7 @@ func TestWhatPatternsNeedStays(t *testing.T) {
 	s := &snapshot.Snapshot{
 		Dirs: map[string]snapshot.Dir{}, Sessions: map[string]snapshot.Session{
 			"session:tmux/default/$1": {Name: "wk-secret"}, "session:tmux/default/$2": {Name: "secret"}, "session:tmux/default/$3": {Name: "secret-keep"}},
-		Processes: map[string]snapshot.Process{"process:1@1": {Name: "zsh"}, "process:2@1": {Name: "secretd"}},
+		Processes: map[string]*snapshot.Process{"process:1@1": {Name: "zsh"}, "process:2@1": {Name: "secretd"}},
 	}
 	for _, path := range []string{"/w/acme/secret", "/w/secret-review-1a2b3c4d", "/w/secret/my-scratch-9"} {
 		s.Dirs["dir:"+path] = snapshot.Dir{Path: path, Name: path[strings.LastIndexByte(path, '/')+1:]}
@@ -162,7 +162,7 @@ func TestAKeyGivesTheSameStandIns(t *testing.T) {
 func TestSecretsKeepsNames(t *testing.T) {
 	t.Parallel()
 	s := &snapshot.Snapshot{
-		Processes: map[string]snapshot.Process{"process:1@1": {Name: "mine", Cwd: new("/w/mine"), Argv: []string{"mine", "--token=canary"}, ArgvDigest: "canary",
+		Processes: map[string]*snapshot.Process{"process:1@1": {Name: "mine", Cwd: new("/w/mine"), Argv: []string{"mine", "--token=canary"}, ArgvDigest: "canary",
 			Markers: &map[string]string{"SESSION": "canary-1", "PID": "4711"}}},
 		Registry:     []snapshot.Entry{{ID: "mine", Marker: "canary-1"}},
 		OpenSessions: []snapshot.OpenSession{{ID: "canary-1"}},

@@ -105,6 +105,7 @@ func decode(data []byte) (_ *snapshot.Snapshot, known bool, _ error) {
 	if err := checked(&s); err != nil {
 		return nil, false, err
 	}
+	s.FillNull()
 	return &s, known, nil
 }
 

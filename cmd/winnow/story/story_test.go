@@ -25,7 +25,7 @@ func TestWhatBelongsTogether(t *testing.T) {
 			"session:tmux/default/$2": {Name: "two", Panes: []snapshot.Pane{{Cwd: "/elsewhere"}}},
 		},
 		Terminals: map[string]snapshot.Terminal{"terminal:codev/x": {Cwd: "/w/a-2/src"}},
-		Processes: map[string]snapshot.Process{
+		Processes: map[string]*snapshot.Process{
 			"process:5@1": {PID: 5, Cwd: &in}, "process:6@1": {PID: 6, Cwd: &out}, "process:7@1": {PID: 7, Cwd: &out}, "process:8@1": {PID: 8, Cwd: &out},
 			"process:9@1": {PID: 9, Cwd: &out}, "process:10@1": {PID: 10, Cwd: &out},
 		},

@@ -168,7 +168,7 @@ func (x family) owner(id, session string, known bool) (key, name string, alive b
 			top = at
 		}
 		p := x.s.Processes[at]
-		if p.PPID == nil {
+		if p == nil || p.PPID == nil {
 			break
 		}
 		at = x.byPID[*p.PPID]

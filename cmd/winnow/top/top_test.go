@@ -21,7 +21,7 @@ const me = 1000
 // seen is a look at an agent with a server and a build below it, a leftover of an agent session and one of none, a shell, and what is of
 // another user.
 func seen(at time.Time, cpu float64) *snapshot.Snapshot {
-	s := &snapshot.Snapshot{TakenAt: at, Processes: map[string]snapshot.Process{}, Sources: map[string]snapshot.Source{snapshot.Proc: {Status: snapshot.OK}}}
+	s := &snapshot.Snapshot{TakenAt: at, Processes: map[string]*snapshot.Process{}, Sources: map[string]snapshot.Source{snapshot.Proc: {Status: snapshot.OK}}}
 	add := func(pid, ppid, uid int, name string, rss int64, markers map[string]string) {
 		exe, started, used := "/usr/bin/"+name, at.Add(-time.Hour), cpu
 		p := snapshot.Process{PID: pid, StartTicks: uint64(pid), PPID: &ppid, UID: &uid, Name: name, Exe: &exe, RSS: &rss, StartedAt: &started, CPU: &used, State: "S"}
@@ -29,7 +29,7 @@ func seen(at time.Time, cpu float64) *snapshot.Snapshot {
 			markers = map[string]string{}
 		}
 		p.Markers = &markers
-		s.Processes[snapshot.ProcessID(pid, p.StartTicks)] = p
+		s.Processes[snapshot.ProcessID(pid, p.StartTicks)] = &p
 	}
 	add(1, 0, 0, "init", 1, nil)
 	add(10, 1, me, "claude", 100<<20, nil)

@@ -104,10 +104,10 @@ func TestWhatIsForgotten(t *testing.T) {
 		keeps  bool
 	}{
 		"neither listed nor on record, and its process has ended": {func(*snapshot.Snapshot, *snapshot.Owner) {}, false},
-		"its process lives":           {func(s *snapshot.Snapshot, _ *snapshot.Owner) { s.Processes["process:7@70"] = snapshot.Process{} }, true},
-		"another process has its pid": {func(s *snapshot.Snapshot, _ *snapshot.Owner) { s.Processes["process:7@71"] = snapshot.Process{} }, false},
+		"its process lives":           {func(s *snapshot.Snapshot, _ *snapshot.Owner) { s.Processes["process:7@70"] = &snapshot.Process{} }, true},
+		"another process has its pid": {func(s *snapshot.Snapshot, _ *snapshot.Owner) { s.Processes["process:7@71"] = &snapshot.Process{} }, false},
 		"another boot's process is like its own": {func(s *snapshot.Snapshot, o *snapshot.Owner) {
-			o.BootID, s.Processes["process:7@70"] = "earlier", snapshot.Process{}
+			o.BootID, s.Processes["process:7@70"] = "earlier", &snapshot.Process{}
 		}, false},
 		"its process is not known": {func(_ *snapshot.Snapshot, o *snapshot.Owner) { o.PID, o.BootID = 0, "" }, true},
 		"this boot is not known":   {func(s *snapshot.Snapshot, _ *snapshot.Owner) { s.Host.BootID = "" }, true},
@@ -124,7 +124,7 @@ func TestWhatIsForgotten(t *testing.T) {
 			delete(s.Sources, "codev/a")
 		}, false},
 		"its process lives, however long ago it was seen": {func(s *snapshot.Snapshot, o *snapshot.Owner) {
-			o.LastAt, s.Processes["process:7@70"] = at.Add(-9*week), snapshot.Process{}
+			o.LastAt, s.Processes["process:7@70"] = at.Add(-9*week), &snapshot.Process{}
 		}, true},
 		"it is there, and its owner is not known": {func(s *snapshot.Snapshot, o *snapshot.Owner) {
 			o.LastAt = at.Add(-9 * week)
@@ -143,7 +143,7 @@ func TestWhatIsForgotten(t *testing.T) {
 			mine(s, func(x *snapshot.Terminal) { x.Workspace, x.Owner = "/v", &snapshot.TerminalOwner{ID: "builder-pir-7"} })
 		}, false},
 	} {
-		s := &snapshot.Snapshot{TakenAt: at, Host: snapshot.Host{BootID: "b"}, Processes: map[string]snapshot.Process{},
+		s := &snapshot.Snapshot{TakenAt: at, Host: snapshot.Host{BootID: "b"}, Processes: map[string]*snapshot.Process{},
 			Sources:   map[string]snapshot.Source{"codev/a": {Status: snapshot.OK}, snapshot.Proc: {Status: snapshot.OK}},
 			Terminals: map[string]snapshot.Terminal{ID("codev/a", other): {Source: "codev/a", ID: other, Listed: new(true)}}}
 		o := snapshot.Owner{Source: "codev/a", Terminal: id, Workspace: "/w", Builder: "builder-pir-7", Worktree: "/w/.builders/pir-7", Kind: client.KindDev,
