@@ -46,7 +46,7 @@ type Part struct {
 	Partial bool
 	// Rest reads what is dear of the folders in the part, once all other sources have been read, and gives all of the part's Dirs, Unreadable and
 	// Refused anew, under the rules of Reader. Nil where nothing is left to read.
-	Rest func(ctx context.Context) (Part, error)
+	Rest func(ctx context.Context) (Part, error) `json:"-"`
 }
 
 // Source is one thing to read, with the name under which its state is recorded.

@@ -44,8 +44,12 @@ func (r *run) snapshot() *snapshot.Snapshot {
 		end := r.done[name]
 		src := r.state(end)
 		src.Duplicates = keepFirst(snap.Tabs, end.part.Tabs) + keepFirst(snap.Sessions, end.part.Sessions) +
-			keepFirst(snap.Terminals, end.part.Terminals) + keepFirst(snap.Dirs, end.part.Dirs) +
-			keepFirst(snap.Processes, end.part.Processes)
+			keepFirst(snap.Terminals, end.part.Terminals) + keepFirst(snap.Dirs, end.part.Dirs)
+		if len(snap.Processes) == 0 && len(end.part.Processes) > 0 {
+			snap.Processes = end.part.Processes // there are many, and most often one source of them
+		} else {
+			src.Duplicates += keepFirst(snap.Processes, end.part.Processes)
+		}
 		if src.Duplicates > 0 {
 			r.Log.Debug("another source gave the same candidates", "source", name, "count", src.Duplicates)
 		}

@@ -235,12 +235,14 @@ func (r *run) search(ctx context.Context, s Search) {
 // and /proc where those work: whichever of the two is read later brings them together.
 func (r *run) work(ctx context.Context, by string, p *Part) {
 	var byProcesses, byPanes []string
-	for _, id := range slices.Sorted(maps.Keys(p.Processes)) {
-		if proc := p.Processes[id]; proc.Cwd != nil && (proc.CwdDeleted == nil || !*proc.CwdDeleted) {
+	for _, proc := range p.Processes {
+		if proc.Cwd != nil && (proc.CwdDeleted == nil || !*proc.CwdDeleted) {
 			byProcesses = append(byProcesses, *proc.Cwd)
 			r.cwds[proc.PID] = *proc.Cwd
 		}
 	}
+	slices.Sort(byProcesses)
+	byProcesses = slices.Compact(byProcesses)
 	panes := func(all []snapshot.Pane) {
 		for i := range all {
 			byPanes = append(byPanes, all[i].Cwd)

@@ -434,7 +434,7 @@ func TestWhatIsDearIsReadWhenAllElseWas(t *testing.T) {
 				}})),
 				source("processes/proc", func(context.Context) (collectors.Part, error) {
 					time.Sleep(3 * time.Second)
-					return collectors.Part{Processes: map[string]snapshot.Process{"process:1@1": {PID: 1}}}, nil
+					return collectors.Part{Processes: map[string]*snapshot.Process{"process:1@1": {PID: 1}}}, nil
 				}),
 			},
 			Timeout: 5 * time.Second,

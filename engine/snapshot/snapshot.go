@@ -47,7 +47,7 @@ type Snapshot struct {
 	Host    Host      `json:"host"`
 	// Sources says for each thing that was read whether it could be. Its keys are source names.
 	Sources map[string]Source `json:"sources"`
-	// The candidates, by id. Processes are many, and nobody changes one that stands in a snapshot.
+	// The candidates, by id.
 	Tabs      map[string]Tab      `json:"tabs,omitempty"`
 	Sessions  map[string]Session  `json:"sessions,omitempty"`
 	Terminals map[string]Terminal `json:"terminals,omitempty"`

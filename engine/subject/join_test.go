@@ -46,6 +46,16 @@ func of(t *testing.T, s *snapshot.Snapshot, id string) *subject.Subject {
 	return sub
 }
 
+// alterProcess changes one process of a snapshot.
+func alterProcess(s *snapshot.Snapshot, id string, change func(*snapshot.Process)) {
+	var p snapshot.Process
+	if have := s.Processes[id]; have != nil {
+		p = *have
+	}
+	change(&p)
+	s.Processes[id] = &p
+}
+
 // alter changes one value of a map of them.
 func alter[T any](in map[string]T, key string, change func(*T)) {
 	v := in[key]

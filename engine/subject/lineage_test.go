@@ -94,7 +94,7 @@ func TestWhatIsBelowIsNamedWhole(t *testing.T) {
 	same(t, "no process", 0, below(tree(0)))
 	others := tree(3)
 	for pid, m := range map[string]*map[string]string{"2": carries("AGENT_SESSION", "a"), "10": carries("AGENT_SESSION", "a", "CLAUDECODE", "1"), "11": carries("AGENT_SESSION", "b"), "12": nil} {
-		alter(others.Processes, "process:"+pid, func(p *snapshot.Process) { p.Markers = m })
+		alterProcess(others, "process:"+pid, func(p *snapshot.Process) { p.Markers = m })
 	}
 	var own []*bool
 	for _, b := range *lineage(t, others, 2).Below {
@@ -104,7 +104,7 @@ func TestWhatIsBelowIsNamedWhole(t *testing.T) {
 	same(t, "all that a look tells of", 64, below(tree(64)))
 	same(t, "more than that", -1, below(tree(65)))
 	zombie := tree(2)
-	alter(zombie.Processes, "process:11", func(p *snapshot.Process) { p.State, p.Threads = "Z", new(1) })
+	alterProcess(zombie, "process:11", func(p *snapshot.Process) { p.State, p.Threads = "Z", new(1) })
 	same(t, "one that has ended", 1, below(zombie))
 	failed := tree(2)
 	failed.Sources["proc"] = snapshot.Source{Status: "failed"}
@@ -253,10 +253,10 @@ func TestPanesAndFolders(t *testing.T) {
 	t.Parallel()
 	s := table(quiet(10, 1, "zsh"), quiet(11, 10, "vim"), quiet(12, 1, "left"), quiet(13, 1, "other"), quiet(14, 1, "its session is not known"))
 	for pid, session := range map[int]int{11: 99, 12: 10, 13: 20} {
-		alter(s.Processes, fmt.Sprint("process:", pid), func(p *snapshot.Process) { p.Session = &session })
+		alterProcess(s, fmt.Sprint("process:", pid), func(p *snapshot.Process) { p.Session = &session })
 	}
-	alter(s.Processes, "process:13", func(p *snapshot.Process) { p.Cwd = new("/w/tree/src/deep") })
-	alter(s.Processes, "process:12", func(p *snapshot.Process) { p.Cwd = new("/home/u/plain") })
+	alterProcess(s, "process:13", func(p *snapshot.Process) { p.Cwd = new("/w/tree/src/deep") })
+	alterProcess(s, "process:12", func(p *snapshot.Process) { p.Cwd = new("/home/u/plain") })
 	s.Host.Home = "/home/u"
 	s.Sessions["session:tmux/default/$1"] = snapshot.Session{Panes: []snapshot.Pane{
 		{ID: "%1", ShellPID: new(10), SessionPIDs: []int{10, 11}}, {ID: "%2", ShellPID: new(20), Dead: new(true)},
@@ -303,7 +303,7 @@ func TestAgentsAgainstThePlainStatement(t *testing.T) {
 			if (l.Agent != nil) != (want > 0) {
 				t.Errorf("seed %d pid %d: %d agents, one of them %v", seed, p.PID, want, l.Agent)
 			}
-			if l.Agent != nil && !may(s.Processes[fmt.Sprint("process:", l.Agent.PID)], p) {
+			if l.Agent != nil && !may(*s.Processes[fmt.Sprint("process:", l.Agent.PID)], p) {
 				t.Errorf("seed %d pid %d: %v did not start it", seed, p.PID, l.Agent)
 			}
 		}
@@ -359,7 +359,7 @@ func TestIsAgent(t *testing.T) {
 		"what it was started from hidden": {snapshot.Process{Name: "sleep"}, nil},
 	} {
 		c.process.PID, c.process.StartTicks = 7, 9
-		s := &snapshot.Snapshot{Processes: map[string]*snapshot.Process{"process:7@9": c.process}}
+		s := &snapshot.Snapshot{Processes: map[string]*snapshot.Process{"process:7@9": &c.process}}
 		sub, ok := subject.Join(s, &subject.Config{Agents: []string{"claude"}}).Subject("process:7@9")
 		if !ok {
 			t.Fatalf("%s: no subject", name)
@@ -387,7 +387,7 @@ func TestOneThatHidesMayBeAnAgent(t *testing.T) {
 	} {
 		s := table(quiet(1, 0, "systemd"), quiet(2, 1, "sleep"), quiet(3, 1, "2.1.201"), quiet(4, 1, "sleep"))
 		s.Host.UID = new(1000)
-		alter(s.Processes, "process:3", func(p *snapshot.Process) { p.Exe = nil; c.change(p) })
+		alterProcess(s, "process:3", func(p *snapshot.Process) { p.Exe = nil; c.change(p) })
 		cfg := config()
 		cfg.OpaqueProcesses = []string{"ssh-agent"}
 		for pid, known := range map[int]bool{2: true, 4: c.known} {

@@ -98,7 +98,7 @@ func TestDescentsAreRememberedWhileTheProcessLives(t *testing.T) {
 	boot := func(s *snapshot.Snapshot) *snapshot.Snapshot {
 		s.Host.BootID, s.Host.UID = "boot", new(1000)
 		for id := range s.Processes {
-			alter(s.Processes, id, func(p *snapshot.Process) { p.UID = new(1000) })
+			alterProcess(s, id, func(p *snapshot.Process) { p.UID = new(1000) })
 		}
 		return s
 	}
@@ -141,9 +141,9 @@ func TestServedIsOfTheWholeTree(t *testing.T) {
 	l := lineage(t, s, 2)
 	same(t, "ports", &[]int{5173}, l.Ports)
 	same(t, "clients", new(2), l.Clients)
-	alter(s.Processes, "process:3", func(p *snapshot.Process) { p.Clients = nil })
+	alterProcess(s, "process:3", func(p *snapshot.Process) { p.Clients = nil })
 	same(t, "clients that are not known", (*int)(nil), lineage(t, s, 2).Clients)
-	alter(s.Processes, "process:3", func(p *snapshot.Process) { p.Listening = nil })
+	alterProcess(s, "process:3", func(p *snapshot.Process) { p.Listening = nil })
 	same(t, "ports that are not known", (*[]int)(nil), lineage(t, s, 2).Ports)
 }
 

@@ -156,7 +156,7 @@ func deref[T any](v *T) any {
 func TestWhoHidesFromAPlainUserIsNoAgent(t *testing.T) {
 	t.Parallel()
 	s := table(quiet(1, 0, "systemd"), quiet(10, 1, "sleep"))
-	alter(s.Processes, "process:1", func(p *snapshot.Process) { p.Exe = nil })
+	alterProcess(s, "process:1", func(p *snapshot.Process) { p.Exe = nil })
 	sub, _ := recognising(s).Subject("process:10")
 	if above := sub.Lineage.AgentAncestor; above == nil || *above {
 		t.Errorf("an agent above: %v", deref(above))
