@@ -39,7 +39,7 @@ type Asked struct {
 func (l *Ledger) Before(ctx context.Context, ask Asked) (Before, error) {
 	b := Before{Used: map[string]bool{}, Most: map[string]Most{}}
 	err := inTurn(
-		func() error { return l.used(ctx, ask, &b) },
+		func() error { return l.reading(ctx, func(tx *sql.Tx) error { return used(ctx, tx, ask, &b) }) },
 		func() error { return l.most(ctx, ask, &b) },
 	)
 	if err != nil {
@@ -48,10 +48,10 @@ func (l *Ledger) Before(ctx context.Context, ask Asked) (Before, error) {
 	return b, nil
 }
 
-func (l *Ledger) used(ctx context.Context, ask Asked, b *Before) error {
+func used(ctx context.Context, tx *sql.Tx, ask Asked, b *Before) error {
 	var n int64
 	var at instant
-	err := l.db.QueryRowContext(ctx, `SELECT n, started FROM sweeps WHERE started >= ? AND sources IS NOT NULL AND rules = ? AND boot_id = ? AND pruned = 0
+	err := tx.QueryRowContext(ctx, `SELECT n, started FROM sweeps WHERE started >= ? AND sources IS NOT NULL AND rules = ? AND boot_id = ? AND pruned = 0
 		ORDER BY n LIMIT 1`, from(ask.Jump), ask.Rules, ask.BootID).Scan(&n, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
@@ -60,11 +60,13 @@ func (l *Ledger) used(ctx context.Context, ask Asked, b *Before) error {
 		return err
 	}
 	b.At = time.Time(at)
-	return decisionsTable.each(ctx, l.db, func(_ int64, d decision.Decision) {
-		if d.Used() {
+	all, err := decided(ctx, tx, n)
+	for _, d := range all {
+		if d.Verdict == decision.Spare && d.Used() {
 			b.Used[d.ID] = true
 		}
-	}, "WHERE n = ? AND verdict = ?", n, decision.Spare)
+	}
+	return err
 }
 
 func (l *Ledger) most(ctx context.Context, ask Asked, b *Before) error {

@@ -134,20 +134,25 @@ func (l *Ledger) TakeDropped(ctx context.Context) ([]Dropped, error) {
 // Verdicts gives what the sweep before the given one decided, by candidate: its verdict, of all that were in scope. Cleanups do not count. nil
 // says that no such sweep is kept with its decisions.
 func (l *Ledger) Verdicts(ctx context.Context, before string) (map[string]string, error) {
-	var n int64
-	err := l.db.QueryRowContext(ctx, `SELECT n FROM sweeps WHERE pruned = 0 AND sources IS NOT NULL AND mode <> 'cleanup'
-		AND n < coalesce((SELECT n FROM sweeps WHERE id = ?), 1 << 62) ORDER BY n DESC LIMIT 1`, before).Scan(&n)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	all := map[string]string{}
-	if err == nil {
-		err = l.read(ctx, func(row *sql.Rows) error {
+	var all map[string]string
+	err := l.reading(ctx, func(tx *sql.Tx) error {
+		var n int64
+		var saved sql.NullInt64
+		err := tx.QueryRowContext(ctx, `SELECT n, saved FROM sweeps WHERE pruned = 0 AND sources IS NOT NULL AND mode <> 'cleanup'
+			AND n < coalesce((SELECT n FROM sweeps WHERE id = ?), 1 << 62) ORDER BY n DESC LIMIT 1`, before).Scan(&n, &saved)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		all = map[string]string{}
+		return each(ctx, tx, func(row *sql.Rows) error {
 			var id, verdict string
 			err := row.Scan(&id, &verdict)
 			all[id] = verdict
 			return err
-		}, "SELECT id, verdict FROM decisions WHERE n = ?", n)
-	}
+		}, "SELECT id, verdict FROM decisions WHERE n = ? UNION ALL SELECT id, verdict FROM standing WHERE "+standsAt, n, saved, saved)
+	})
 	return all, l.explain("read the decisions before in", err)
 }

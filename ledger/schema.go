@@ -180,7 +180,7 @@ CREATE TABLE descents (
 	agents      TEXT NOT NULL,
 	last_at     INTEGER
 ) STRICT;
-`, logged}
+`, logged, changed}
 
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the
 // version is read again under the write lock.

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
-
-	"winnow/engine/decision"
 )
 
 // Sweep is one sweep. Finished and Exit are nil while it runs, and stay so when it was cut short.
@@ -75,13 +73,4 @@ func from(t time.Time) int64 {
 		return -1 << 63
 	}
 	return t.UnixNano()
-}
-
-// Decisions gives what a sweep decided, sorted by candidate id, as far as it is still kept.
-func (l *Ledger) Decisions(ctx context.Context, sweep string) ([]decision.Decision, error) {
-	all, err := list(ctx, l, decisionsTable, "WHERE n = (SELECT n FROM sweeps WHERE id = ?) ORDER BY id", sweep)
-	for i := range all {
-		all[i].InScope = true
-	}
-	return all, err
 }

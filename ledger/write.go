@@ -23,6 +23,19 @@ func (l *Ledger) write(ctx context.Context, f func(tx *sql.Tx) error) error {
 	return tx.Commit()
 }
 
+// reading runs f in one transaction that sees the ledger as it is at one moment, and may change nothing.
+func (l *Ledger) reading(ctx context.Context, f func(tx *sql.Tx) error) error {
+	tx, err := l.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	err = f(tx)
+	if end := tx.Rollback(); end != nil && !errors.Is(end, sql.ErrTxDone) {
+		err = errors.Join(err, end)
+	}
+	return err
+}
+
 // read runs a query and gives each row to scan.
 func (l *Ledger) read(ctx context.Context, scan func(row *sql.Rows) error, query string, args ...any) error {
 	return each(ctx, l.db, scan, query, args...)

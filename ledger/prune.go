@@ -1,0 +1,83 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+
+	"winnow/engine/decision"
+)
+
+// Keep says how much Prune leaves.
+type Keep struct {
+	// Decisions is of how many of the latest sweeps all decisions are kept. Those that led to an act are kept for good.
+	Decisions int
+	// Sweeps is how many of the latest sweeps are kept. Those that led to an act are kept for good.
+	Sweeps int
+}
+
+// Prune bounds the ledger's growth.
+func (l *Ledger) Prune(ctx context.Context, keep Keep) error {
+	err := l.write(ctx, func(tx *sql.Tx) error {
+		// The n of a sweep counts up, so the last so many are those above a bound.
+		var latest int64
+		if err := tx.QueryRowContext(ctx, "SELECT coalesce(max(n), 0) FROM sweeps").Scan(&latest); err != nil {
+			return err
+		}
+		bound := latest - int64(keep.Decisions)
+		if err := keepActed(ctx, tx, bound); err != nil {
+			return err
+		}
+		for _, s := range []struct {
+			text string
+			to   int64
+		}{
+			{`DELETE FROM decisions WHERE n IN (SELECT n FROM sweeps WHERE pruned = 0 AND n <= ?)
+				AND NOT EXISTS (SELECT 1 FROM acts a JOIN sweeps s ON s.id = a.sweep WHERE s.n = decisions.n AND a.candidate = decisions.id)`, bound},
+			{`DELETE FROM ticks WHERE saved IN (SELECT saved FROM sweeps WHERE pruned = 0 AND n <= ?)`, bound},
+			{`UPDATE sweeps SET pruned = 1 WHERE pruned = 0 AND n <= ?`, bound},
+			// What ended before all sweeps that are left.
+			{`DELETE FROM standing WHERE until <= coalesce((SELECT min(saved) FROM sweeps WHERE n > ?), 1 << 62)`, bound},
+			{`DELETE FROM sweeps WHERE n <= ? AND NOT EXISTS (SELECT 1 FROM acts WHERE acts.sweep = sweeps.id)`, latest - int64(max(keep.Sweeps, keep.Decisions))},
+		} {
+			if _, err := tx.ExecContext(ctx, s.text, s.to); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return l.explain("prune", err)
+}
+
+// keepActed writes down as they were the decisions that led to an act, of sweeps up to bound whose other decisions go.
+func keepActed(ctx context.Context, tx *sql.Tx, bound int64) error {
+	acted := map[int64]map[string]bool{}
+	err := each(ctx, tx, func(row *sql.Rows) error {
+		var n int64
+		var candidate string
+		err := row.Scan(&n, &candidate)
+		if acted[n] == nil {
+			acted[n] = map[string]bool{}
+		}
+		acted[n][candidate] = true
+		return err
+	}, "SELECT s.n, a.candidate FROM sweeps s JOIN acts a ON a.sweep = s.id WHERE s.pruned = 0 AND s.saved IS NOT NULL AND s.n <= ?", bound)
+	if err != nil {
+		return err
+	}
+	for n, candidates := range acted {
+		all, err := decided(ctx, tx, n)
+		if err != nil {
+			return err
+		}
+		var led []decision.Decision
+		for _, d := range all {
+			if candidates[d.ID] {
+				led = append(led, d)
+			}
+		}
+		if err := insert(ctx, tx, decisionsTable, led, func(d decision.Decision) (int64, decision.Decision) { return n, d }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
