@@ -2,25 +2,32 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
+	"time"
 
 	"winnow/engine/snapshot"
 )
 
-var agentSessionsTable = table[string, snapshot.AgentSession]{"agent_sessions", "id, server_ticks, created_at, agent, last_at",
-	func(_ *string, a *snapshot.AgentSession) []any {
-		return []any{&a.ID, &a.ServerTicks, (*instant)(&a.CreatedAt), &a.Agent, (*instant)(&a.LastAt)}
-	}}
+var agentSessionsTable = remembered[snapshot.AgentSession]{
+	table[string, snapshot.AgentSession]{"agent_sessions", "id, server_ticks, created_at, agent, last_at",
+		func(_ *string, a *snapshot.AgentSession) []any {
+			return []any{&a.ID, &a.ServerTicks, (*instant)(&a.CreatedAt), &a.Agent, (*instant)(&a.LastAt)}
+		}},
+	1,
+	func(a *snapshot.AgentSession) []*time.Time { return []*time.Time{&a.LastAt} },
+	nil,
+}
 
 // AgentSessions gives the tmux sessions in which earlier looks saw an agent, sorted by id.
 func (l *Ledger) AgentSessions(ctx context.Context) ([]snapshot.AgentSession, error) {
-	return list(ctx, l, agentSessionsTable, "ORDER BY id")
+	all := []snapshot.AgentSession{}
+	if err := agentSessionsTable.all(ctx, l, func(a snapshot.AgentSession) { all = append(all, a) }); err != nil {
+		return nil, l.explain("read the sessions of agents of", err)
+	}
+	return all, nil
 }
 
 // SaveAgentSessions makes next all the sessions that are remembered.
 func (l *Ledger) SaveAgentSessions(ctx context.Context, next []snapshot.AgentSession) error {
-	err := l.replace(ctx, agentSessionsTable.name, func(tx *sql.Tx) error {
-		return insert(ctx, tx, agentSessionsTable, next, func(a snapshot.AgentSession) (string, snapshot.AgentSession) { return "", a })
-	})
+	err := agentSessionsTable.save(ctx, l, next)
 	return l.explain("save the sessions of agents in", err)
 }

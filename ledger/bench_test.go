@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"winnow/engine/alarm"
 	"winnow/engine/decision"
@@ -121,4 +124,100 @@ func BenchmarkAlarmMemory(b *testing.B) {
 			look(l, ds[(i%2)*n/100:])
 		}
 	})
+}
+
+// BenchmarkSteadySweep is what a sweep writes of so many candidates when nothing happened but that a minute passed: sweep, decisions, what is
+// remembered, pruning. written-B is what it writes, in whole pages of 4 KiB; file-MB is the whole file after more sweeps than the program keeps
+// the decisions of.
+func BenchmarkSteadySweep(b *testing.B) {
+	for _, n := range []int{1_000, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			l, ctx := open(b), b.Context()
+			sweep := func(i int) {
+				id, later := fmt.Sprintf("%026d", i), time.Duration(i)*time.Minute
+				ok(b, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(later), Mode: "dry-run", Sources: map[string]int{"proc": 300}, Rules: strings.Repeat("r", 64), Digest: strings.Repeat("d", 71)}))
+				ok(b, l.SaveDecisions(ctx, id, aging(n, later)))
+				ok(b, l.SaveSightings(ctx, awaited(n/10, later)))
+				ok(b, l.SaveDescents(ctx, descended(n/10, later)))
+				up := later.Seconds()
+				ok(b, l.SaveLook(ctx, ledger.Look{At: t0.Add(later), BootID: "b", UpSeconds: &up}))
+				ok(b, l.FinishSweep(ctx, id, t0.Add(later), map[string]int{"seen": n}, 0))
+				ok(b, l.Prune(ctx, ledger.Keep{Decisions: 200, Sweeps: 10000}))
+			}
+			sweep(0)
+			fileSize(b, l) // the log is empty after it
+			i, before, began := 0, written(b), cpu(b)
+			for b.Loop() {
+				i++
+				sweep(i)
+			}
+			b.ReportMetric(float64(written(b)-before)/float64(i), "written-B/op")
+			b.ReportMetric(float64((cpu(b)-began).Microseconds())/1e3/float64(i), "cpu-ms/op")
+			b.StopTimer()
+			for ; i < 250; i++ {
+				sweep(i + 1)
+			}
+			b.ReportMetric(float64(fileSize(b, l))/1e6, "file-MB")
+		})
+	}
+}
+
+// BenchmarkYear is the size of the file at 10,000 candidates after a year of sweeps, one a minute: the file stops growing when it has as many sweeps as the
+// program keeps, which is after a week, so that many are made. The latest have decisions, as many as are kept; in each of them one candidate in a
+// hundred is decided otherwise than before.
+func BenchmarkYear(b *testing.B) {
+	const n, decisions, sweeps = 10_000, 200, 10_000
+	for b.Loop() {
+		l, ctx := open(b), b.Context()
+		for i := range sweeps {
+			id, later := fmt.Sprintf("%026d", i), time.Duration(i)*time.Minute
+			ok(b, l.BeginSweep(ctx, ledger.Sweep{ID: id, Started: t0.Add(later), Mode: "dry-run", Sources: map[string]int{"proc": 300}, Rules: strings.Repeat("r", 64), Digest: strings.Repeat("d", 71)}))
+			if i >= sweeps-decisions {
+				all := aging(n, later)
+				for k := i % 100; k < n; k += 100 {
+					all[k].Objections = append(all[k].Objections, decision.Reason{Rule: "protect.live", Message: fmt.Sprintf("process %d (%c) works in it", i, 'a'+i%2)})
+				}
+				ok(b, l.SaveDecisions(ctx, id, all))
+			}
+			ok(b, l.FinishSweep(ctx, id, t0.Add(later), map[string]map[string]int{"dir": {"seen": n, "in_scope": n, "reap": 0, "spare": n, "unknown": 0}}, 0))
+		}
+		ok(b, l.SaveSightings(ctx, awaited(n/10, 0)))
+		ok(b, l.Prune(ctx, ledger.Keep{Decisions: decisions, Sweeps: sweeps}))
+		b.ReportMetric(float64(fileSize(b, l))/1e6, "file-MB")
+	}
+}
+
+// written is what this process has written so far, in bytes.
+func written(b *testing.B) (n int64) {
+	data, err := os.ReadFile("/proc/self/io")
+	ok(b, err)
+	_, text, _ := strings.Cut(string(data), "wchar: ")
+	_, err = fmt.Sscan(text, &n)
+	ok(b, err)
+	return n
+}
+
+// cpu is the processor time of this process so far.
+func cpu(b *testing.B) time.Duration {
+	var u unix.Rusage
+	ok(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func awaited(n int, later time.Duration) map[string]snapshot.Sighting {
+	all := map[string]snapshot.Sighting{}
+	for i := range n {
+		all[fmt.Sprintf("process:%d@%d", i, 100*i)] = snapshot.Sighting{Rule: "reap.processes.orphan", Identity: fmt.Sprintf("%064d", i), FirstAt: t0,
+			LastAt: t0.Add(later), Count: int(later/time.Minute) + 1, IdleSince: &t0, Work: &snapshot.Work{CPU: new(0.5), Below: new(0)}}
+	}
+	return all
+}
+
+func descended(n int, later time.Duration) []snapshot.Descent {
+	all := make([]snapshot.Descent, n)
+	for i := range all {
+		all[i] = snapshot.Descent{BootID: "7d9a91ad-7a56-4d82-b8c7-8322d6e20866", PID: i + 2, StartTicks: uint64(100 * i),
+			Agents: []snapshot.DescentAgent{{PID: 1, StartTicks: 5, Name: "claude"}}, LastAt: t0.Add(later)}
+	}
+	return all
 }

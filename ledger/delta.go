@@ -133,7 +133,8 @@ func numberAround(text string, from, i int) int {
 			start++
 			continue
 		}
-		if start+n.size >= i {
+		// Where one ends at i and another one begins there, as in 15m0s, it is the other one that differs.
+		if end := start + n.size; end > i || end == i && (i == len(text) || !digit(text[i])) {
 			return start
 		}
 		start += n.size
@@ -328,9 +329,13 @@ func unpack(packed []byte, texts int) ([][]change, error) {
 	if packed == nil {
 		return make([][]change, texts), nil
 	}
-	raw, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), maxChanges))
+	in := bytes.NewReader(packed)
+	raw, err := io.ReadAll(io.LimitReader(flate.NewReader(in), maxChanges))
 	if err != nil {
 		return nil, fmt.Errorf("unpack what changed: %w", err)
+	}
+	if in.Len() > 0 {
+		return nil, errChanges
 	}
 	r := unpacker{rest: raw}
 	if r.upTo(texts) != texts || r.bad {

@@ -2,29 +2,43 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
-	"maps"
-	"slices"
+	"time"
 
 	"winnow/engine/snapshot"
 )
 
-var sightingsTable = table[string, snapshot.Sighting]{"sightings", "id, rule, identity, first_at, last_at, count, idle_since, work",
-	func(id *string, s *snapshot.Sighting) []any {
-		return []any{id, &s.Rule, &s.Identity, (*instant)(&s.FirstAt), (*instant)(&s.LastAt), &s.Count, maybe{&s.IdleSince}, document{&s.Work}}
-	}}
+var sightingsTable = remembered[sighting]{
+	table[string, sighting]{"sightings", "id, rule, identity, first_at, last_at, count, idle_since, work",
+		func(_ *string, s *sighting) []any {
+			return []any{&s.id, &s.Rule, &s.Identity, (*instant)(&s.FirstAt), (*instant)(&s.LastAt), &s.Count, maybe{&s.IdleSince}, document{&s.Work}}
+		}},
+	1,
+	func(s *sighting) []*time.Time { return []*time.Time{&s.LastAt} },
+	func(s *sighting) *int { return &s.Count },
+}
+
+// sighting is a sighting of a candidate.
+type sighting struct {
+	id string
+	snapshot.Sighting
+}
 
 // Sightings gives all sightings by candidate id.
 func (l *Ledger) Sightings(ctx context.Context) (map[string]snapshot.Sighting, error) {
-	all, err := byKey(ctx, l.db, sightingsTable)
-	return all, l.explain("read sightings of", err)
+	all := map[string]snapshot.Sighting{}
+	if err := sightingsTable.all(ctx, l, func(s sighting) { all[s.id] = s.Sighting }); err != nil {
+		return nil, l.explain("read sightings of", err)
+	}
+	return all, nil
 }
 
 // SaveSightings makes next all the sightings that there are.
 func (l *Ledger) SaveSightings(ctx context.Context, next map[string]snapshot.Sighting) error {
-	err := l.replace(ctx, sightingsTable.name, func(tx *sql.Tx) error {
-		return insert(ctx, tx, sightingsTable, slices.Sorted(maps.Keys(next)), func(id string) (string, snapshot.Sighting) { return id, next[id] })
-	})
+	rows := make([]sighting, 0, len(next))
+	for id, s := range next {
+		rows = append(rows, sighting{id, s})
+	}
+	err := sightingsTable.save(ctx, l, rows)
 	return l.explain("save sightings in", err)
 }
 

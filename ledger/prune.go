@@ -3,6 +3,10 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"errors"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"winnow/engine/decision"
 )
@@ -15,7 +19,7 @@ type Keep struct {
 	Sweeps int
 }
 
-// Prune bounds the ledger's growth.
+// Prune bounds the ledger's growth. A file that has become mostly empty is made small again, unless others use it just then.
 func (l *Ledger) Prune(ctx context.Context, keep Keep) error {
 	err := l.write(ctx, func(tx *sql.Tx) error {
 		// The n of a sweep counts up, so the last so many are those above a bound.
@@ -45,7 +49,31 @@ func (l *Ledger) Prune(ctx context.Context, keep Keep) error {
 		}
 		return nil
 	})
+	if err == nil {
+		err = l.shrink(ctx)
+	}
 	return l.explain("prune", err)
+}
+
+// emptyPages is from how many empty pages on, of 4 KiB each, a file is made small again; then three in four are empty. SQLite uses empty pages again, and
+// a file shrinks by being written anew: that is worth it only where much is empty, as after a program that wrote much more has been replaced.
+const emptyPages = 4096
+
+// shrink writes the file anew where it is mostly empty.
+func (l *Ledger) shrink(ctx context.Context) error {
+	var pages, empty int64
+	if err := l.db.QueryRowContext(ctx, "SELECT c.page_count, f.freelist_count FROM pragma_page_count c, pragma_freelist_count f").Scan(&pages, &empty); err != nil {
+		return err
+	}
+	if empty < emptyPages || empty < pages/4*3 {
+		return nil
+	}
+	_, err := l.db.ExecContext(ctx, "PRAGMA temp_store = MEMORY; VACUUM") // no copy of it lies in the folder for temporary files
+	var e *sqlite.Error
+	if errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY {
+		return nil // another time
+	}
+	return err
 }
 
 // keepActed writes down as they were the decisions that led to an act, of sweeps up to bound whose other decisions go.

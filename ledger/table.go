@@ -74,16 +74,6 @@ func insert[R, K, V any](ctx context.Context, tx *sql.Tx, t table[K, V], rows []
 	})
 }
 
-// replace makes these rows all that there are in the table.
-func (l *Ledger) replace(ctx context.Context, table string, insert func(tx *sql.Tx) error) error {
-	return l.write(ctx, func(tx *sql.Tx) error {
-		if _, err := tx.ExecContext(ctx, "DELETE FROM "+table); err != nil {
-			return err
-		}
-		return insert(tx)
-	})
-}
-
 // inBatches runs the statement that text gives for so many rows over all of them, batch at a time; arguments gives those of a batch.
 func inBatches[R any](ctx context.Context, tx *sql.Tx, rows []R, text func(n int) string, arguments func(part []R) []any) error {
 	var full *sql.Stmt
