@@ -13,7 +13,7 @@ import (
 	"winnow/internal/foreign"
 )
 
-// maxSize is the greatest ledger that is opened, in bytes. A year of sweeps every few minutes takes up less than a hundredth of it.
+// maxSize is the greatest ledger that is opened, in bytes. That of a year of sweeps takes up less than a hundredth of it (BenchmarkYear).
 const maxSize = 8 << 30
 
 // beside are the ends of the names of the files that SQLite takes for parts of a database.

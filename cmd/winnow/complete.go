@@ -92,10 +92,7 @@ func lastDecided(ctx context.Context, l *ledger.Ledger) ([]cobra.Completion, err
 	if err != nil {
 		return nil, err
 	}
-	for i, s := range slices.Backward(sweeps) {
-		if len(sweeps)-i > 20 {
-			break
-		}
+	for _, s := range sweeps[:min(20, len(sweeps))] { // the latest first
 		ds, err := l.Decisions(ctx, s.ID)
 		if err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package plain
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Code is s as code in markdown, in a table too. Nothing in code is a link, a mention, a picture or HTML; what could end the code or the
@@ -40,7 +41,7 @@ func Cell(s string) string {
 	for _, w := range strings.Split(Line(s), " ") {
 		switch {
 		case w == "":
-		case word.MatchString(w):
+		case word().MatchString(w):
 			end()
 			out = append(out, w)
 		default:
@@ -52,5 +53,7 @@ func Cell(s string) string {
 }
 
 // word matches what means nothing in markdown, wherever it stands, and to no program that makes links of numbers and addresses: letters
-// with single marks of punctuation around them, or a number with a unit.
-var word = regexp.MustCompile(`^[("']?([\p{L}\p{M}]+(['’_-][\p{L}\p{M}]+)*|[0-9]{1,6}([.,][0-9]{1,6})?(ms|s|m|h|d|%|[KMGT]?i?B)?)["')]?[,;:.!?]?$`)
+// with single marks of punctuation around them, or a number with a unit. It is compiled when markdown is first written.
+var word = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[("']?([\p{L}\p{M}]+(['’_-][\p{L}\p{M}]+)*|[0-9]{1,6}([.,][0-9]{1,6})?(ms|s|m|h|d|%|[KMGT]?i?B)?)["')]?[,;:.!?]?$`)
+})

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"text/template"
 
 	"winnow/cmd/winnow/text"
@@ -19,7 +20,7 @@ import (
 //go:embed templates
 var files embed.FS
 
-var templates = template.Must(template.ParseFS(files, "templates/*"))
+var templates = sync.OnceValue(func() *template.Template { return template.Must(template.ParseFS(files, "templates/*")) })
 
 // Rule is the name of a rule: reap.<folder>.<name> or protect.<name>.
 type Rule struct {
@@ -101,7 +102,7 @@ func (r Rule) Files() (map[string][]byte, error) {
 	out := map[string][]byte{}
 	for name, from := range map[string]string{file + ".rego": family + ".rego", file + "_test.rego": family + "_test.rego", r.Case(): "case.yaml"} {
 		var b bytes.Buffer
-		if err := templates.ExecuteTemplate(&b, from, v); err != nil {
+		if err := templates().ExecuteTemplate(&b, from, v); err != nil {
 			return nil, fmt.Errorf("make %s: %w", name, err)
 		}
 		out[name] = b.Bytes()
