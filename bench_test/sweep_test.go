@@ -110,8 +110,7 @@ func benchSweep(b *testing.B, w *crowd.World, all []program, reaped bool) {
 		}
 		for _, turn := range turns {
 			f := figures[p.name+"/"+turn]
-			f.execs = countExecs(b, m, w, p)
-			f.seen = look(b, m, w, p)
+			f.look(b, m, w, p)
 			f.check(b, w, reaped)
 			line(b, p.name+"/"+turn, append(f.metrics(), f.times(&ps, "ps"), f.times(&status, "git-status"))...)
 		}
@@ -149,62 +148,14 @@ type census struct {
 	inScope, found int
 }
 
-// look runs a sweep whose report is read. It is not measured.
-func look(b testing.TB, m *meter, w *crowd.World, p program) census {
-	b.Helper()
-	out := filepath.Join(w.Home, "report.json")
-	m.order(order{Argv: []string{p.path, "sweep", "--format", "json"}, Out: out})
-	text, err := os.ReadFile(out)
-	if err != nil {
-		b.Fatal(err)
-	}
-	var r struct {
-		Census map[string]struct {
-			Seen    int `json:"seen"`
-			InScope int `json:"in_scope"`
-		}
-		Decisions []struct {
-			Kind     string
-			Findings []struct{ Rule string }
-		}
-	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		b.Fatal(err)
-	}
-	c := census{seen: map[string]int{}}
-	for kind, n := range r.Census {
-		c.seen[kind] = n.Seen
-		c.inScope += n.InScope
-	}
-	for _, d := range r.Decisions {
-		if d.Kind == machine.Folder && len(d.Findings) > 0 {
-			c.found++
-		}
-	}
-	return c
-}
+// counted are the programs of which it is counted how often a sweep starts them.
+var counted = []string{"git", "tmux"}
 
-// check holds that the sweep saw the whole world: a figure of a sweep that missed a part of it is none.
-func (s *sweeps) check(b testing.TB, w *crowd.World, reaped bool) {
+// look runs a sweep whose report is read, and which finds some programs by way of scripts that count how often each is run. It is not measured.
+func (s *sweeps) look(b testing.TB, m *meter, w *crowd.World, p program) {
 	b.Helper()
-	want := 0
-	if reaped {
-		want = w.Size.Worktrees
-	}
-	// Each pane is one process. The repositories' own checkouts are seen too.
-	if got := s.seen; got.seen[machine.Process] < w.Size.Processes+w.Size.Panes || got.seen[machine.Folder] < w.Size.Worktrees || got.found != want {
-		b.Fatalf("of %s the sweep saw %v, and a rule found %d folders, not %d", w.Size, got.seen, got.found, want)
-	}
-}
-
-// countExecs runs a sweep that finds git and tmux by way of scripts that count, and says how often each ran. It is not measured.
-func countExecs(b testing.TB, m *meter, w *crowd.World, p program) map[string]int {
-	b.Helper()
-	dir, log := filepath.Join(w.Home, "counting"), filepath.Join(w.Home, "counted")
-	if err := os.RemoveAll(log); err != nil {
-		b.Fatal(err)
-	}
-	counted := []string{"git", "tmux"}
+	dir, log, out := filepath.Join(w.Home, "counting"), filepath.Join(w.Home, "counted"), filepath.Join(w.Home, "report.json")
+	files.Write(b, log, "")
 	for _, name := range counted {
 		real, err := exec.LookPath(name)
 		if err != nil {
@@ -218,16 +169,55 @@ func countExecs(b testing.TB, m *meter, w *crowd.World, p program) map[string]in
 			env[i] = "PATH=" + dir + ":" + path
 		}
 	}
-	m.order(order{Argv: []string{p.path, "sweep"}, Env: env})
+	m.order(order{Argv: []string{p.path, "sweep", "--format", "json"}, Env: env, Out: out})
+
+	s.execs = map[string]int{}
 	text, err := os.ReadFile(log)
 	if err != nil {
-		b.Fatalf("no program was counted: %v", err)
+		b.Fatal(err)
 	}
-	out := map[string]int{}
 	for _, name := range counted {
-		out[name] = strings.Count(string(text), name+"\n")
+		s.execs[name] = strings.Count(string(text), name+"\n")
 	}
-	return out
+	var r struct {
+		Census map[string]struct {
+			Seen    int `json:"seen"`
+			InScope int `json:"in_scope"`
+		}
+		Decisions []struct {
+			Kind     string
+			Findings []struct{ Rule string }
+		}
+	}
+	if text, err = os.ReadFile(out); err != nil {
+		b.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		b.Fatal(err)
+	}
+	s.seen = census{seen: map[string]int{}}
+	for kind, n := range r.Census {
+		s.seen.seen[kind] = n.Seen
+		s.seen.inScope += n.InScope
+	}
+	for _, d := range r.Decisions {
+		if d.Kind == machine.Folder && len(d.Findings) > 0 {
+			s.seen.found++
+		}
+	}
+}
+
+// check holds that the sweep saw the whole world: a figure of a sweep that missed a part of it is none.
+func (s *sweeps) check(b testing.TB, w *crowd.World, reaped bool) {
+	b.Helper()
+	want := 0
+	if reaped {
+		want = w.Size.Worktrees
+	}
+	// Each pane is one process. The repositories' own checkouts are seen too.
+	if got := s.seen; got.seen[machine.Process] < w.Size.Processes+w.Size.Panes || got.seen[machine.Folder] < w.Size.Worktrees || got.found != want {
+		b.Fatalf("of %s the sweep saw %v, and a rule found %d folders, not %d", w.Size, got.seen, got.found, want)
+	}
 }
 
 // gitStatus asks git of each worktree in turn, as a script does. It may not write the index anew, which would make the worktree young.
@@ -279,7 +269,7 @@ func TestSweep(t *testing.T) {
 		}
 		var f sweeps
 		f.once(t, m, w, p)
-		f.seen, f.execs = look(t, m, w, p), countExecs(t, m, w, p)
+		f.look(t, m, w, p)
 		f.check(t, w, s.reaped)
 		if f.CPU <= 0 || f.Wall <= 0 || f.Memory < 10e6 || f.state <= 0 || f.execs["tmux"] == 0 || f.execs["git"] == 0 {
 			t.Errorf("%s: %+v", s.name, f)
