@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	// waitDelay is how long a program that was asked to end may hold its output open.
-	waitDelay = 500 * time.Millisecond
+	// waitDelay is how long a program's output may be open after its end. The server has it too (tmux client.c, MSG_IDENTIFY_STDOUT), and closes it when it
+	// takes note that the client is gone, which takes some time on a busy machine.
+	waitDelay = 5 * time.Second
 	// maxPath is the longest path that tmux and the kernel take for a socket, in bytes (sun_path without its NUL).
 	maxPath = 107
 	// MaxAnswer and maxComplaint bound what is read of the program's two outputs, in bytes. A pane takes some 100 bytes.

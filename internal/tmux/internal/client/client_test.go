@@ -33,3 +33,15 @@ func TestAttackAServerThatHasItsClientPrintWithoutEnd(t *testing.T) {
 		}
 	}
 }
+
+// The server has the client's output too, and lets go of it a while after the client's end.
+func TestAServerThatIsSlowToLetGo(t *testing.T) {
+	t.Parallel()
+	s := testkit.Fresh(t, "worker")
+	program := filepath.Join(t.TempDir(), "tmux")
+	executable.Write(t, program, "#!/bin/sh\nPATH="+os.Getenv("PATH")+"\necho said\nsleep 1 &\n")
+	out, err := Server{Program: program, Socket: s.Socket, Within: 20 * time.Second}.Run(t.Context(), Quiet, "display-message", "-p", "x")
+	if err != nil || out != "said\n" {
+		t.Errorf("got %q, %v", out, err)
+	}
+}
