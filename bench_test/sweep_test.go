@@ -112,7 +112,11 @@ func benchSweep(b *testing.B, w *crowd.World, all []program, reaped bool) {
 			f := figures[p.name+"/"+turn]
 			f.look(b, m, w, p)
 			f.check(b, w, reaped)
-			line(b, p.name+"/"+turn, append(f.metrics(), f.times(&ps, "ps"), f.times(&status, "git-status"))...)
+			metrics := append(f.metrics(), f.times(&ps, "ps"), f.times(&status, "git-status"))
+			if older := figures["against/"+turn]; older != nil && older != f {
+				metrics = append(metrics, f.times(&older.least, "against"))
+			}
+			line(b, p.name+"/"+turn, metrics...)
 		}
 	}
 	line(b, "ps", ps.metrics()...)
