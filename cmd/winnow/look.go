@@ -65,7 +65,7 @@ func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot
 
 // sources are those that the configuration names, for the rules that were loaded last: for one look.
 func (a *app) sources() sources.Set {
-	return sources.Set{Config: a.cfg, Policy: a.policy, Log: a.log, Folders: dirs.NewShared()}
+	return sources.Set{Config: a.cfg, Policy: a.policy, Log: a.log, Folders: dirs.NewShared(), Table: &processes.Table{}}
 }
 
 // observer says what became of workers.

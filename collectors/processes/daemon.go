@@ -67,7 +67,7 @@ func (s *scan) daemon(dir int, comm string, exe *string) *string {
 // shared is the name of the daemon that the process at hand is, "" for no daemon.
 func (h *holderScan) shared(dir int, comm string) string {
 	if len(h.scan.o.Daemons) > 0 {
-		if name := h.daemon(dir, comm, h.exe(dir)); name != nil {
+		if name := h.daemon(dir, comm, h.at.exe); name != nil {
 			return *name
 		}
 	}

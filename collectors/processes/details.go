@@ -167,7 +167,7 @@ func (s *scan) exe(dir int) *string {
 	if err != nil {
 		return nil
 	}
-	return new(string(text))
+	return new(s.names.Of(text))
 }
 
 func sameText(a, b *string) bool {

@@ -38,10 +38,12 @@ type HolderOptions struct {
 	// keeps for a worktree, and all that is known by an inode somewhere below a folder, for which each folder is walked. It is meant for
 	// one folder, right before an act on it.
 	Thorough bool
+	// Table is what the same look has read of all processes; nil reads everything.
+	Table *Table
 }
 
-// ending is a moment that is long for a process to end in.
-const ending = 2 * time.Millisecond
+// moment is long for a process to end in, or to execute another program.
+const moment = 2 * time.Millisecond
 
 // Holders says which living processes use each of paths (absolute, without symbolic links), in one of the ways that ways.go lists:
 // also under a deleted name, through another mount of the same folder or from another mount namespace. Each is listed once, with
@@ -93,6 +95,9 @@ type holderScan struct {
 	// unread counts this user's processes that could not be read, and translated is true when the own mounts could be.
 	unread     int
 	translated bool
+	// refusing are those that refused something just now, and left how often these are asked again.
+	refusing []int
+	left     int
 	// machine is what is asked for once.
 	machine machine
 	// ancestors are this process and those that it descends from.
@@ -117,6 +122,8 @@ type subject struct {
 	names bool
 	// daemon is true for a configured one of an agent's vendor.
 	daemon bool
+	// exe is what it was started from, nil where it does not show it.
+	exe *string
 }
 
 // as is the process as a holder.
@@ -159,7 +166,7 @@ func (h *holderScan) fork() *holderScan {
 	f := *h
 	f.scan, f.views, f.best, f.seen = h.scan.fork(), maps.Clone(h.views), map[int]int{}, newSeen()
 	f.machine.sockets, f.machine.relative = maps.Clone(h.machine.sockets), maps.Clone(h.machine.relative)
-	f.held = make([][]snapshot.Holder, len(h.held))
+	f.held, f.refusing, f.unread = make([][]snapshot.Holder, len(h.held)), nil, 0
 	return &f
 }
 
@@ -168,18 +175,23 @@ func (h *holderScan) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	forks, err := each(ctx, h.root, pids, h.fork, (*holderScan).process)
-	for _, f := range forks {
-		h.unread += f.unread
-		for i := range h.held {
-			h.held[i] = append(h.held[i], f.held[i]...)
-		}
-		h.seen.join(f.seen)
-		maps.Copy(h.views, f.views)
-		maps.Copy(h.machine.sockets, f.machine.sockets)
-	}
-	if err != nil {
+	h.left = attempts
+	if err := h.pass(ctx, pids); err != nil {
 		return err
+	}
+	// A process that executes another program, or ends, refuses some of its links for a moment; so it is asked again before it counts as one that hides
+	// them. All that refused share the moments.
+	for len(h.refusing) > 0 {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(moment):
+		}
+		h.left--
+		pids, h.refusing = h.refusing, nil
+		if err := h.pass(ctx, pids); err != nil {
+			return err
+		}
 	}
 	h.spaces()
 	h.kernel()
@@ -189,6 +201,25 @@ func (h *holderScan) all(ctx context.Context) error {
 	}
 	h.unclaimed()
 	return ctx.Err()
+}
+
+// attempts is how often a process that refuses something is asked again; one whose permissions deny it, half as often.
+const attempts = 2 * tries
+
+// pass notes what processes hold, and which of them are to be asked again.
+func (h *holderScan) pass(ctx context.Context, pids []int) error {
+	forks, err := each(ctx, h.root, pids, h.fork, (*holderScan).process)
+	for _, f := range forks {
+		h.unread += f.unread
+		h.refusing = append(h.refusing, f.refusing...)
+		for i := range h.held {
+			h.held[i] = append(h.held[i], f.held[i]...)
+		}
+		h.seen.join(f.seen)
+		maps.Copy(h.views, f.views)
+		maps.Copy(h.machine.sockets, f.machine.sockets)
+	}
+	return err
 }
 
 // add enters a holder that no process's own links showed, unless the process is one already.
@@ -201,23 +232,35 @@ func (h *holderScan) add(i int, holder snapshot.Holder) {
 	}
 }
 
-// process notes what one pinned process holds.
+// process notes what one pinned process holds, or that it is to be asked again.
 func (h *holderScan) process(pid, dir int) {
 	var owner unix.Stat_t
 	if unix.Fstat(dir, &owner) != nil {
 		return
 	}
-	st, err := h.stat(dir)
-	if err != nil {
-		h.refused(pid, dir, int(owner.Uid), "", err)
-		return
+	exe := h.exe(dir)
+	st, known := h.o.Table.of(pid, owner.Ino, exe)
+	if !known {
+		var err error
+		if st, err = h.stat(dir); err != nil {
+			if proc.Ended(err) || h.retried(pid, err) {
+				return
+			}
+			h.refused(pid, dir, int(owner.Uid), "", err)
+			return
+		}
 	}
 	if st.Gone() || st.Kernel {
 		return
 	}
-	h.at = subject{pid: pid, comm: st.Comm, names: pid != h.root.self && !slices.Contains(h.o.Servers, st.Comm)}
+	h.at = subject{pid: pid, comm: st.Comm, exe: exe, names: pid != h.root.self && !slices.Contains(h.o.Servers, st.Comm)}
 	h.at.daemon = h.shared(dir, st.Comm) != ""
-	if err := h.read(pid, dir, int(owner.Uid), st); err != nil {
+	clear(h.best)
+	if err := h.links(pid, dir, st); err != nil {
+		if !h.excused(int(owner.Uid), st.Comm, err) && h.retried(pid, err) {
+			h.seen.drop(pid)
+			return
+		}
 		h.refused(pid, dir, int(owner.Uid), st.Comm, err)
 	}
 	h.shown(pid, dir)
@@ -226,23 +269,13 @@ func (h *holderScan) process(pid, dir int) {
 	}
 }
 
-// read notes what the process's links show. A process that executes another program, or ends, refuses some of them for a moment; so
-// it is asked again before it counts as one that hides them.
-func (h *holderScan) read(pid, dir, uid int, st proc.Stat) error {
-	for left := tries; ; left-- {
-		clear(h.best)
-		h.seen.drop(h.at.pid)
-		err := h.links(pid, dir, st)
-		if err == nil || left == 0 || h.excused(uid, st.Comm, err) {
-			return err
-		}
-		time.Sleep(ending)
-		now, failed := h.stat(dir)
-		if failed != nil || now.Gone() {
-			return err
-		}
-		st = now
+// retried reports whether a process that refused something is asked again, and takes note of it.
+func (h *holderScan) retried(pid int, err error) bool {
+	if h.left == 0 || proc.Denied(err) && h.left <= attempts-tries {
+		return false
 	}
+	h.refusing = append(h.refusing, pid)
+	return true
 }
 
 // shown notes what everybody may read of a process, also of one that hides its links: its mounts, its command line and the sockets
@@ -294,19 +327,13 @@ func (h *holderScan) dying(dir int, first proc.Stat) bool {
 }
 
 // refused counts a process that could not be read whole, unless it is another user's, hides on purpose, or ends. One that is
-// ending has given things back before it shows that it ends, so it gets a moment.
+// ending has given things back before it shows that it ends.
 func (h *holderScan) refused(pid, dir, uid int, comm string, err error) {
 	if h.excused(uid, comm, err) {
 		return
 	}
-	for range tries {
-		if st, now := h.stat(dir); proc.Ended(now) || now == nil && (st.Gone() || h.dying(dir, st)) {
-			return
-		}
-		if proc.Denied(err) {
-			break
-		}
-		time.Sleep(ending)
+	if st, now := h.stat(dir); proc.Ended(now) || now == nil && (st.Gone() || h.dying(dir, st)) {
+		return
 	}
 	if pid == 1 && proc.Denied(err) && h.root.stronger() {
 		return

@@ -30,6 +30,14 @@ func ask(t *testing.T, o processes.HolderOptions, paths ...string) (map[string][
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !o.Thorough { // a look asks with what it has read already, and gets the same answer
+		o.Table = &processes.Table{}
+		_, _ = processes.New(processes.Options{Root: o.Root, Markers: []string{"X"}, Table: o.Table}).Read(t.Context())
+		again, _, err := processes.Holders(t.Context(), o, paths)
+		if d := cmp.Diff(held, again); d != "" || err != nil {
+			t.Errorf("with a table, %v (-without +with):\n%s", err, d)
+		}
+	}
 	return held, known
 }
 

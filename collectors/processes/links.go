@@ -43,6 +43,10 @@ func (h *holderScan) linksOf(pid, dir int, base string) error {
 	}
 	var failed error
 	for how, name := range hows[:byThread] {
+		if how == byExe && base == "" && h.at.exe != nil { // it was read before
+			h.note(v, *h.at.exe, how)
+			continue
+		}
 		text, err := h.noteLink(v, dir, base+name, how, foreign && name != "exe")
 		switch {
 		case proc.Denied(err):
@@ -50,7 +54,7 @@ func (h *holderScan) linksOf(pid, dir int, base string) error {
 		case err != nil:
 			failed = err
 		case how == byCwd:
-			h.at.cwd = string(text)
+			h.at.cwd = text
 		}
 	}
 	if pid == h.root.self {
@@ -90,7 +94,7 @@ func (h *holderScan) descriptor(dir int, base string, n int, text []byte, v *pla
 	switch {
 	case len(text) == 0:
 	case text[0] == '/':
-		h.note(v, text, how)
+		h.note(v, h.names.Of(text), how)
 		if h.o.Thorough {
 			h.noteFile(dir, base+"fd/"+strconv.Itoa(n), text)
 		}
@@ -105,11 +109,12 @@ func (h *holderScan) descriptor(dir int, base string, n int, text []byte, v *pla
 }
 
 // noteLink enters a link, and with folder the folder that it leads to by what that is.
-func (h *holderScan) noteLink(v *places, dir int, name string, how int, folder bool) ([]byte, error) {
-	text, err := proc.Readlink(dir, name, h.link)
+func (h *holderScan) noteLink(v *places, dir int, name string, how int, folder bool) (string, error) {
+	link, err := proc.Readlink(dir, name, h.link)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
+	text := h.names.Of(link)
 	h.note(v, text, how)
 	if folder {
 		h.noteFolder(dir, name, how)
@@ -118,11 +123,10 @@ func (h *holderScan) noteLink(v *places, dir int, name string, how int, folder b
 }
 
 // note enters a link's text: a path in the view of the process's mount namespace, or something else that has no '/' in front.
-func (h *holderScan) note(v *places, text []byte, how int) {
-	if len(text) == 0 || text[0] != '/' {
+func (h *holderScan) note(v *places, path string, how int) {
+	if path == "" || path[0] != '/' {
 		return
 	}
-	path := string(text)
 	v.visit(path, func(numbers []int) { h.mark(numbers, how) })
 	if bare, ok := strings.CutSuffix(path, deleted); ok {
 		v.visit(bare, func(numbers []int) { h.mark(numbers, how) })

@@ -28,7 +28,7 @@ func (h *holderScan) mapped(dir int, base string, v *places) error {
 		// The parts of one file stand one after the other.
 		if path := bytes.TrimSuffix(line[at:], []byte("\n")); !bytes.Equal(path, last) {
 			last = path
-			h.note(v, []byte(proc.Unescape(string(path))), byMap)
+			h.note(v, proc.Unescape(string(path)), byMap)
 		}
 	}
 	return nil

@@ -42,6 +42,8 @@ type Options struct {
 	Remembered map[int]uint64
 	// Only, above 0, reads this process and its descendants in full and all others in brief.
 	Only int
+	// Table takes what is read, for Holders in the same look; it may be nil.
+	Table *Table
 	// Log may be nil.
 	Log hclog.Logger
 }
@@ -86,6 +88,7 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 		return collectors.Part{}, err
 	}
 	s.settle(ctx)
+	r.Table.keep(s.found)
 	part := collectors.Part{Processes: s.records(), Unreadable: s.unreadable}
 	if err := errors.Join(blind(root), s.broken()); err != nil {
 		part.Partial = true

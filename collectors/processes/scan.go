@@ -59,6 +59,8 @@ const (
 )
 
 type facts struct {
+	// inode is that of the process's folder, 0 where it says nothing.
+	inode uint64
 	depth depth
 
 	started                                       time.Time
@@ -155,6 +157,9 @@ func (s *scan) brief(dir int, counted bool) (*record, proc.Stat, error) {
 		PID: st.PID, StartTicks: st.Start, PPID: &f.ppid, PGID: &f.pgid, Session: &f.session, ForegroundPGID: &f.foreground,
 		TTY: &f.tty, State: string([]byte{st.State}), Threads: &f.threads, Kernel: &f.kernel, Name: st.Comm,
 		UID: &f.uid, CPU: &f.cpu, RSS: &f.rss, Brief: true,
+	}
+	if s.root.procfs {
+		f.inode = owner.Ino
 	}
 	if s.boot != nil && st.Start < maxTicks {
 		f.started = s.boot.Add(time.Duration(st.Start) * (time.Second / proc.UserHZ))

@@ -39,6 +39,8 @@ type Set struct {
 	Policy *policy.Policy
 	// Folders is what the sources of folders share in one look; nil shares nothing.
 	Folders *dirs.Shared
+	// Table takes what is read of processes, for the question who uses folders; nil reads it again.
+	Table *processes.Table
 	// Descents is which processes earlier looks saw below agents.
 	Descents []snapshot.Descent
 	Log      hclog.Logger
@@ -352,7 +354,7 @@ func (set Set) Processes(sc Scope) processes.Options {
 	}
 	return processes.Options{
 		Root: c.Root, Markers: markers, Panes: panes, Remembered: below, Interpreters: r.Interpreters, Shells: r.Shells, Daemons: set.daemons(),
-		WithArgv: sc.Argv, Only: sc.pid(), All: all, Classes: classes, Log: set.Log.Named("processes"),
+		WithArgv: sc.Argv, Only: sc.pid(), All: all, Classes: classes, Table: set.Table, Log: set.Log.Named("processes"),
 	}
 }
 
@@ -442,6 +444,9 @@ func (set Set) Holders(thorough bool) holdersFunc {
 		if real, err := filepath.EvalSymlinks(home); err == nil {
 			o.Home = real
 		}
+	}
+	if !thorough { // right before an act everything is read afresh
+		o.Table = set.Table
 	}
 	return func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
 		return processes.Holders(ctx, o, paths)
