@@ -99,15 +99,12 @@ func (l *look) sharedWithOthers(c *candidate) bool {
 // firstNamespace is the inode of the machine's first pid namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h).
 const firstNamespace = 0xEFFFFFFC
 
-// processTable is what one look knows of all processes, read when it is first asked.
+// processTable is what one look asks of processes for the locks that name one.
 type processTable struct {
-	once sync.Once
 	root string
-	all  map[int]proc.Stat
-	// inner are the processes of pid namespaces below this one, by each number that they have there.
-	inner map[int][]proc.Stat
-	boot  time.Time
-	err   error
+	// inner are the processes of pid namespaces below this one, by each number that they have there. It costs a look at every process.
+	inner func() (map[int][]proc.Stat, error)
+	boot  func() (time.Time, error)
 }
 
 // table gives the processes of the look.
@@ -115,64 +112,13 @@ func (s *Shared) table(root string) *processTable {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.processes == nil {
-		s.processes = &processTable{root: root}
+		s.processes = &processTable{
+			root:  root,
+			inner: sync.OnceValues(func() (map[int][]proc.Stat, error) { return proc.Inner(root) }),
+			boot:  sync.OnceValues(func() (time.Time, error) { return bootedAt(root) }),
+		}
 	}
 	return s.processes
-}
-
-func (t *processTable) read() {
-	if t.boot, t.err = bootedAt(t.root); t.err != nil {
-		return
-	}
-	if t.all, t.err = proc.Scan(t.root); t.err != nil {
-		return
-	}
-	t.inner = map[int][]proc.Stat{}
-	dir, err := unix.Open(t.root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.err = err
-		return
-	}
-	defer func() { _ = unix.Close(dir) }()
-	buf := make([]byte, 8<<10)
-	for pid, s := range t.all {
-		text, err := proc.ReadOnce(dir, strconv.Itoa(pid)+"/status", buf)
-		if proc.Ended(err) {
-			continue
-		}
-		numbers, ok := innerNumbers(string(text))
-		if err != nil || !ok {
-			t.err = errors.Join(err, errNoNumbers)
-			return
-		}
-		for _, n := range numbers {
-			t.inner[n] = append(t.inner[n], s)
-		}
-	}
-}
-
-var errNoNumbers = errors.New("a process's numbers in its namespaces are not known")
-
-// innerNumbers are the numbers that a process has in pid namespaces below the one whose procfs this is (NSpid in proc_pid_status(5)).
-func innerNumbers(status string) ([]int, bool) {
-	_, rest, ok := strings.Cut(status, "\nNSpid:")
-	if !ok {
-		return nil, false
-	}
-	line, _, _ := strings.Cut(rest, "\n")
-	fields := strings.Fields(line)
-	if len(fields) == 0 {
-		return nil, false
-	}
-	var out []int
-	for _, f := range fields[1:] {
-		n, err := strconv.Atoi(f)
-		if err != nil {
-			return nil, false
-		}
-		out = append(out, n)
-	}
-	return out, true
 }
 
 // bootedAt is when the machine was started, by its clock as it goes now.
@@ -190,41 +136,58 @@ func bootedAt(root string) (time.Time, error) {
 	return time.Time{}, errors.New("when the machine was started is not known")
 }
 
-// lives says whether the process that a lock names is alive: true, false where it positively is not, nil where that is not known.
+// lives says whether the process that a lock names is alive: true, false where it positively is not, nil where that is not known. The process is
+// read anew for each lock, which may be younger than all else that the look has read.
 func (t *processTable) lives(lock *snapshot.Lock, written time.Time, names []string, shared bool) *bool {
-	t.once.Do(t.read)
-	if t.err != nil || shared {
+	boot, err := t.boot()
+	if err != nil || shared {
 		return nil
 	}
-	s, there := t.all[lock.PID]
+	s, err := proc.StatOf(t.root, lock.PID)
+	there := err == nil && !s.Over()
+	later := func(s proc.Stat) bool { return later(s, boot, written, names) }
 	switch {
+	case err != nil && !proc.Ended(err):
+		return nil
 	case !there && t.root == "/proc" && !errors.Is(unix.Kill(lock.PID, 0), unix.ESRCH):
 		return nil // procfs hides it, or it began just now
+	case there && !leads(t.root, lock.PID):
+		return nil // a thread has that number
 	case there && lock.StartTicks != nil && s.Start == *lock.StartTicks:
 		return new(true)
-	case there && lock.StartTicks == nil && !t.later(s, written, names):
-		if slices.Contains(names, s.Comm) && t.began(s).After(written.Add(clockSlack)) {
+	case there && lock.StartTicks == nil && !later(s):
+		if slices.Contains(names, s.Comm) && began(s, boot).After(written.Add(clockSlack)) {
 			return nil
 		}
 		return new(true)
 	}
+	inner, err := t.inner()
+	if err != nil {
+		return nil
+	}
 	// Where the clock was set or a time namespace counts otherwise, the ticks of one in a container say nothing.
-	for _, s := range t.inner[lock.PID] {
-		if !t.later(s, written, names) {
+	for _, s := range inner[lock.PID] {
+		if !later(s) {
 			return nil
 		}
 	}
 	return new(false)
 }
 
-// later says whether a process is positively not the one for which a lock was written: it began after that. A number is given again. The clock may
-// have been set in between, so that one of the tool's own programs is not told apart like this.
-func (t *processTable) later(s proc.Stat, written time.Time, names []string) bool {
-	return t.began(s).After(written.Add(clockSlack)) && !slices.Contains(names, s.Comm)
+// leads reports whether a number is known to be a process's and not a thread's.
+func leads(root string, pid int) bool {
+	is, err := proc.Leads(root, pid)
+	return err == nil && is
 }
 
-func (t *processTable) began(s proc.Stat) time.Time {
-	return t.boot.Add(time.Duration(s.Start) * (time.Second / tickRate))
+// later says whether a process is positively not the one for which a lock was written: it began after that. A number is given again. The clock may
+// have been set in between, so that one of the tool's own programs is not told apart like this.
+func later(s proc.Stat, boot, written time.Time, names []string) bool {
+	return began(s, boot).After(written.Add(clockSlack)) && !slices.Contains(names, s.Comm)
+}
+
+func began(s proc.Stat, boot time.Time) time.Time {
+	return boot.Add(time.Duration(s.Start) * (time.Second / tickRate))
 }
 
 // clockSlack is how far the times of a file and of a process may lie apart that are of the same moment.

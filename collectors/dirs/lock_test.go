@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,18 @@ func child(t *testing.T) (pid int, start uint64) {
 	}
 }
 
+// thread is the number of a thread of this process that is not the process's own.
+func thread(t *testing.T) int {
+	t.Helper()
+	for _, task := range must.Get(os.ReadDir("/proc/self/task"))(t) {
+		if tid := must.Get(strconv.Atoi(task.Name()))(t); tid != os.Getpid() {
+			return tid
+		}
+	}
+	t.Fatal("this process has no further thread")
+	return 0
+}
+
 // never is a number that no process has: it is above the kernel's greatest (PID_MAX_LIMIT).
 const never = 4_194_999
 
@@ -63,6 +76,7 @@ func TestLocks(t *testing.T) {
 		"another one with that number":              {reason: agent(live, fmt.Sprintf(" start %d", start-1)), tool: "claude", alive: no},
 		"one that has ended, with its start":        {reason: agent(gone, " start 12"), tool: "claude", alive: no},
 		"one that began after the lock was written": {reason: agent(live, ""), age: time.Hour, tool: "claude", alive: no},
+		"a number that a thread has":                {reason: agent(thread(t), ""), age: time.Hour, tool: "claude"},
 		"the very first process":                    {reason: agent(1, "")},
 		"no process":                                {reason: agent(0, "")},
 		"a number that is none":                     {reason: "claude agent agent-7f3a (pid 99999999999999999999)"},
