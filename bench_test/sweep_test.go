@@ -17,6 +17,7 @@ import (
 	"winnow/testkit/crowd"
 	"winnow/testkit/executable"
 	"winnow/testkit/files"
+	"winnow/testkit/floor"
 	"winnow/testkit/machine"
 )
 
@@ -33,7 +34,8 @@ var states = []struct {
 }
 
 // BenchmarkSweep runs winnow sweep with the default configuration in a world of its own: the first time (without a state folder), again, and a third
-// time. Its peers are ps -e, and git status in each worktree. The worktrees lie in 20 folders, as several agents and a few repositories make them.
+// time. Its peers are ps -e, a C program that reads
+// every link of every process in one pass (testkit/floor), and git status in each worktree. The worktrees lie in 20 folders, as several agents and a few repositories make them.
 func BenchmarkSweep(b *testing.B) {
 	eachSize(b, func(b *testing.B, size crowd.Size, all []program) {
 		w := newWorld(b, size)
@@ -86,7 +88,11 @@ type sweeps struct {
 func benchSweep(b *testing.B, w *crowd.World, all []program, reaped bool) {
 	m := newMeter(b, w.Home, w.Env())
 	figures := map[string]*sweeps{}
-	var ps, status least
+	var ps, status, onePass least
+	var pass floor.Program
+	if _, err := exec.LookPath("cc"); err == nil { // without it the other peers are left
+		pass = floor.Build(b)
+	}
 	for range *rounds {
 		for _, p := range all {
 			if err := os.RemoveAll(w.State()); err != nil {
@@ -101,7 +107,10 @@ func benchSweep(b *testing.B, w *crowd.World, all []program, reaped bool) {
 				f.once(b, m, w, p)
 			}
 		}
-		ps.add(m.order(order{Argv: []string{"ps", "-e"}}))
+		ps.add(m.run("ps", "-e"))
+		if pass != "" {
+			onePass.add(m.run(string(pass), "read", floor.Look, "/proc", "1"))
+		}
 		status.add(gitStatus(m, w))
 	}
 	for _, p := range all {
@@ -113,6 +122,9 @@ func benchSweep(b *testing.B, w *crowd.World, all []program, reaped bool) {
 			f.look(b, m, w, p)
 			f.check(b, w, reaped)
 			metrics := append(f.metrics(), f.times(&ps, "ps"), f.times(&status, "git-status"))
+			if pass != "" {
+				metrics = append(metrics, f.times(&onePass, "floor"))
+			}
 			if older := figures["against/"+turn]; older != nil && older != f {
 				metrics = append(metrics, f.times(&older.least, "against"))
 			}
@@ -120,6 +132,9 @@ func benchSweep(b *testing.B, w *crowd.World, all []program, reaped bool) {
 		}
 	}
 	line(b, "ps", ps.metrics()...)
+	if pass != "" {
+		line(b, "floor", onePass.metrics()...)
+	}
 	line(b, "git-status", status.metrics()...)
 }
 
