@@ -29,11 +29,15 @@ func BenchmarkMemory(b *testing.B) {
 			}
 			for _, p := range all {
 				sawAll(b, m, p, config, count)
-				var f least
-				for range *rounds {
-					f.add(m.run(p.path, "sweep", "--config", config))
+			}
+			figures := make([]least, len(all))
+			for range *rounds {
+				for i, p := range all {
+					figures[i].add(m.run(p.path, "sweep", "--config", config))
 				}
-				line(b, p.name, f.metrics()...)
+			}
+			for i, p := range all {
+				line(b, p.name, figures[i].metrics()...)
 			}
 		})
 	}

@@ -59,6 +59,9 @@ func BenchmarkStart(b *testing.B) {
 		if peer := peers[c.name]; peer != "" {
 			metrics = append(metrics, figures[c.name].times(figures[peer], peer))
 		}
+		if what, ok := strings.CutPrefix(c.name, "winnow/"); ok && figures["against/"+what] != nil {
+			metrics = append(metrics, figures[c.name].times(figures["against/"+what], "against"))
+		}
 		line(b, c.name, metrics...)
 	}
 }
