@@ -5,6 +5,8 @@ package policies
 
 import "embed"
 
+//go:generate go test -count=1 ../policy_test -run TestShippedPlan -update
+
 // Files is the whole tree, tests and the input's schema among it, with paths below this folder: main/main.rego has the package
 // policies.main. It is what a Winnow without any policies of one's own decides by, and what `winnow init` hands out to edit.
 //
@@ -16,3 +18,9 @@ var Files embed.FS
 //
 //go:embed lib/leftovers lib/panes lib/registry lib/sessions observe
 var Observing embed.FS
+
+// Prepared is what policy.Policy.Prepare wrote of Files, with OPA's plan of the rules: a program decides by it without compiling them. It is of one state of
+// Files, and passed over where these differ; after a change of a rule, `go generate ./policies` writes it again.
+//
+//go:embed shipped.plan
+var Prepared []byte

@@ -88,7 +88,7 @@ func (r ruleset) load(ctx context.Context) (*eval.Engine, *policy.Policy, error)
 		e, p, err := eval.Apart(ctx, policy.LoadOptions{Trees: r.trees}, limits, eval.Self())
 		return e, p, policyError(ctx, err)
 	}
-	p, err := policy.Load(ctx, policy.LoadOptions{Trees: r.trees})
+	p, err := policy.Load(ctx, policy.LoadOptions{Trees: r.trees, Prepared: policies.Prepared})
 	if err != nil {
 		return nil, nil, policyError(ctx, err)
 	}

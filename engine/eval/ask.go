@@ -161,9 +161,9 @@ func (a *asker) sets(rules []*plan.Rule, to []ast.Value) ([]ast.Value, error) {
 
 // stock asks OPA's topdown.
 func (a *asker) stock(ctx context.Context, q *query, in ast.Value) (*said, error) {
-	s, err := q.stock()
+	s, err := q.stock.get(a.seat.watchdog)
 	if err != nil {
-		return nil, fmt.Errorf("prepare policies: %w", err)
+		return nil, err
 	}
 	rs, err := a.engine.eval(ctx, a.seat, s.PreparedEvalQuery, rego.EvalParsedInput(in), rego.EvalTransaction(a.txn))
 	switch {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/ir"
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
@@ -65,36 +66,73 @@ type query struct {
 	// asks is false where there is nothing to ask but the scope.
 	asks bool
 	// stock asks the same of OPA's topdown, and says of each variable of its answer what is in it.
-	stock func() (stock, error)
+	stock later[stock]
 	// explain asks the rules as they are written, of every candidate, in scope or not; but no package that is for other kinds alone.
-	explain func() (rego.PreparedEvalQuery, error)
+	explain later[rego.PreparedEvalQuery]
+}
+
+// later is a question to OPA's evaluator that is prepared when it is asked first: most are never.
+type later[T any] struct {
+	make func() (T, error)
+	once sync.Once
+	is   T
+	err  error
+}
+
+// get prepares the question once. Whatever evaluations run meanwhile are not held to the memory that this takes.
+func (l *later[T]) get(w *watchdog) (T, error) {
+	l.once.Do(func() {
+		w.pause(func() {
+			if l.is, l.err = l.make(); l.err != nil {
+				l.err = fmt.Errorf("prepare policies: %w", l.err)
+			}
+		})
+	})
+	return l.is, l.err
 }
 
 // New prepares the queries of a policy.
 func New(p *policy.Policy, l Limits) (*Engine, error) {
 	e := &Engine{policy: p, limits: l.whole(), kinds: map[string]*query{}, store: inmem.New()}
-	e.plan()
+	if err := e.plan(); err != nil {
+		return nil, err
+	}
 	for _, kind := range p.Kinds() {
 		e.kinds[kind] = e.query(kind, func(string, string) bool { return true })
 	}
 	return e, nil
 }
 
-// plan has OPA plan the rules. Where it cannot, or a plan has more than is known here, every candidate is decided by topdown, which takes longer.
-func (e *Engine) plan() {
-	var refs []ast.Ref
-	for _, kind := range e.policy.Kinds() {
-		for _, p := range e.policy.Reap(kind) {
-			refs = append(refs, p.Ref.Append(ast.StringTerm(policy.ScopeRule)), p.Ref.Append(ast.StringTerm(policy.FindingsRule)))
+// plan takes the plan that was prepared of the rules, or has OPA plan them. Where it cannot, or a plan has more than is known here, every candidate is decided
+// by topdown, which takes longer.
+func (e *Engine) plan() (err error) {
+	if data := e.policy.Plan(); data != nil {
+		if e.program, err = plan.Decode(data); err != nil {
+			return fmt.Errorf("prepare policies: %w", err)
 		}
+		return nil
 	}
-	for _, p := range e.policy.Protect() {
-		refs = append(refs, p.Ref.Append(ast.StringTerm(policy.ObjectionsRule)))
-	}
-	planned, err := plan.Of(context.Background(), e.policy.Compiler(), refs)
-	if err == nil {
+	if planned, err := Plan(e.policy); err == nil {
 		e.program, _ = plan.New(planned)
 	}
+	return nil
+}
+
+// Plan is OPA's plan of all rules that an engine asks of a policy that was built.
+func Plan(p *policy.Policy) (*ir.Policy, error) {
+	if err := p.Build(); err != nil {
+		return nil, err
+	}
+	var refs []ast.Ref
+	for _, kind := range p.Kinds() {
+		for _, r := range p.Reap(kind) {
+			refs = append(refs, r.Ref.Append(ast.StringTerm(policy.ScopeRule)), r.Ref.Append(ast.StringTerm(policy.FindingsRule)))
+		}
+	}
+	for _, r := range p.Protect() {
+		refs = append(refs, r.Ref.Append(ast.StringTerm(policy.ObjectionsRule)))
+	}
+	return plan.Of(context.Background(), p.Compiler(), refs)
 }
 
 // query is what is asked of the candidates of a kind, of rules that takes says yes to.
@@ -107,13 +145,13 @@ func (e *Engine) query(kind string, takes func(kind, rule string) bool) *query {
 		}
 	}
 	for _, p := range e.policy.Protect() {
-		if takes(kind, p.ID) && e.about(p, kind) {
+		if takes(kind, p.ID) && e.policy.About(p, kind) {
 			object = append(object, p)
 		}
 	}
 	q := &query{asks: len(find)+len(object) > 0}
-	q.stock = sync.OnceValues(func() (stock, error) { return e.stock(reap, find, object) })
-	q.explain = sync.OnceValues(func() (rego.PreparedEvalQuery, error) { return e.explaining(kind) })
+	q.stock.make = func() (stock, error) { return e.stock(reap, find, object) }
+	q.explain.make = func() (rego.PreparedEvalQuery, error) { return e.explaining(kind) }
 	if e.program != nil {
 		q.scope = e.rules(reap, policy.ScopeRule)
 		q.findings, q.objections = e.rules(find, policy.FindingsRule), e.rules(object, policy.ObjectionsRule)
@@ -174,7 +212,7 @@ func (e *Engine) stock(reap, find, object []policy.Package) (out stock, err erro
 	out.scope = ask("s", policy.ScopeRule, reap)
 	out.findings = ask("f", policy.FindingsRule, find)
 	out.objections = ask("o", policy.ObjectionsRule, object)
-	out.PreparedEvalQuery, err = e.prepared(e.policy.Compiler(), parts)
+	out.PreparedEvalQuery, err = e.prepared(parts)
 	return out, err
 }
 
@@ -185,42 +223,21 @@ func (e *Engine) explaining(kind string) (rego.PreparedEvalQuery, error) {
 		all = append(all, fmt.Sprintf("s%d := [true | %s.%s]; f%d := %s.%s", i, p.Ref, policy.ScopeRule, i, p.Ref, policy.FindingsRule))
 	}
 	for i, p := range e.policy.Protect() {
-		if e.about(p, kind) {
+		if e.policy.About(p, kind) {
 			all = append(all, fmt.Sprintf("o%d := %s.%s", i, p.Ref, policy.ObjectionsRule))
 		}
 	}
-	return e.prepared(e.policy.Compiler(), all)
+	return e.prepared(all)
 }
 
-// about reports whether some objection of a package does not ask for another kind before all else.
-func (e *Engine) about(p policy.Package, kind string) bool {
-	return slices.ContainsFunc(e.policy.Compiler().GetRulesExact(p.Ref.Append(ast.StringTerm(policy.ObjectionsRule))), func(r *ast.Rule) bool {
-		holds, asked := asksKind(r.Body[0], kind)
-		return holds || !asked
-	})
-}
-
-// asksKind reports whether an expression asks that the candidate be of one kind, or of any but one, and whether that holds.
-func asksKind(e *ast.Expr, kind string) (holds, ok bool) {
-	other := e.IsCall() && e.Operator().Equal(ast.NotEqual.Ref())
-	if e.Negated || len(e.With) > 0 || !e.IsEquality() && !other {
-		return false, false
+func (e *Engine) prepared(parts []string) (rego.PreparedEvalQuery, error) {
+	if err := e.policy.Build(); err != nil {
+		return rego.PreparedEvalQuery{}, err
 	}
-	a, b := e.Operand(0).Value, e.Operand(1).Value
-	if _, constant := a.(ast.String); constant {
-		a, b = b, a
-	}
-	ref, isRef := a.(ast.Ref)
-	want, constant := b.(ast.String)
-	asked := isRef && constant && ref.Equal(ast.InputRootRef.Append(ast.StringTerm("kind")))
-	return (string(want) == kind) != other, asked
-}
-
-func (e *Engine) prepared(c *ast.Compiler, parts []string) (rego.PreparedEvalQuery, error) {
 	body, err := ast.ParseBodyWithOpts(strings.Join(parts, "; "), ast.ParserOptions{Capabilities: policy.Capabilities()})
 	if err != nil {
 		return rego.PreparedEvalQuery{}, err
 	}
-	return rego.New(rego.Compiler(c), rego.Store(e.store), rego.StrictBuiltinErrors(true), rego.ParsedQuery(body)).
+	return rego.New(rego.Compiler(e.policy.Compiler()), rego.Store(e.store), rego.StrictBuiltinErrors(true), rego.ParsedQuery(body)).
 		PrepareForEval(context.Background())
 }

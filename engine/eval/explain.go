@@ -70,9 +70,9 @@ func (e *Engine) explain(ctx context.Context, out explain.Explanation, in ast.Va
 	w := watch(e.limits)
 	defer w.stop()
 	q := e.kinds[out.Kind]
-	explaining, err := q.explain()
+	explaining, err := q.explain.get(w)
 	if err != nil {
-		return out, fmt.Errorf("explain %s: prepare policies: %w", out.ID, err)
+		return out, fmt.Errorf("explain %s: %w", out.ID, err)
 	}
 	q.ready(e.program)
 	seat := w.seat()

@@ -68,6 +68,18 @@ func (w *watchdog) seat() *seat {
 	return s
 }
 
+// pause does something that no evaluation is to blame for: what runs meanwhile is held to its limits from afterwards on.
+func (w *watchdog) pause(do func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	do()
+	for _, s := range w.seats {
+		s.mu.Lock()
+		s.seen = false
+		s.mu.Unlock()
+	}
+}
+
 func (w *watchdog) run() {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()

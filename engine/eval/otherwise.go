@@ -77,9 +77,9 @@ func (e *Engine) otherwise(ctx context.Context, kind string, in ast.Value, s Sea
 	w := watch(e.limits)
 	defer w.stop()
 	q := e.kinds[kind]
-	explaining, err := q.explain()
+	explaining, err := q.explain.get(w)
 	if err != nil {
-		return nil, fmt.Errorf("prepare policies: %w", err)
+		return nil, err
 	}
 	q.ready(e.program)
 	out, err := explain.Search(within, e.policy, kind, in, &decider{e.asker(txn, w.seat()), q, explaining, levels}, s.Decisions, s.First)

@@ -176,6 +176,9 @@ type share struct {
 // printed are the prints of an engine's rules.
 func (e *Engine) printed(ctx context.Context) (prints, error) {
 	if e.apart == nil {
+		if err := e.policy.Build(); err != nil {
+			return nil, err
+		}
 		return printsOf(e.policy), nil
 	}
 	last, err := e.apart.setUp(ctx, question{Print: true})
@@ -190,6 +193,9 @@ func (e *Engine) beside(ctx context.Context, first prints) (map[string]share, er
 			e.apart.besides = first
 		}
 		return last.Common, err
+	}
+	if err := e.policy.Build(); err != nil {
+		return nil, err
 	}
 	mine, out := printsOf(e.policy), map[string]share{}
 	for kind, rules := range mine {

@@ -1,6 +1,7 @@
 package eval_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,8 @@ import (
 	"winnow/engine/decision"
 	"winnow/engine/eval"
 	"winnow/engine/policy"
+	"winnow/engine/subject"
+	"winnow/policies"
 	"winnow/testkit/rules"
 )
 
@@ -82,5 +85,78 @@ func TestAnErrorOfThePlanIsTopdowns(t *testing.T) {
 	}
 	if len(r.Errors) != 3 || !strings.Contains(r.Errors[0].Err.Error(), "my/reap/dirs/mine/mine.rego:") {
 		t.Errorf("have %v", r.Errors)
+	}
+}
+
+// TestPreparedPoliciesDecideTheSame: policies that were prepared when the program was built decide, explain and search as those do that are compiled now, and are
+// compiled when somebody asks for more than their plan.
+func TestPreparedPoliciesDecideTheSame(t *testing.T) {
+	t.Parallel()
+	o := policy.LoadOptions{Trees: []policy.Tree{{Name: "embedded", FS: policies.Files}}}
+	built, err := policy.Load(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Prepared = policies.Prepared
+	prepared, err := policy.Load(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if prepared.Plan() == nil {
+		t.Fatal("what was prepared was not used")
+	}
+	if diff := gocmp.Diff(built.Rules(), prepared.Rules()); diff != "" {
+		t.Errorf("rules (-built +prepared):\n%s", diff)
+	}
+	if prepared.Revision != built.Revision || !slices.Equal(prepared.Kinds(), built.Kinds()) {
+		t.Errorf("revision %q, kinds %q", prepared.Revision, prepared.Kinds())
+	}
+	s := newMaker(6, 0.1).world(90)
+	a, b := ready(t, built, eval.Limits{}), ready(t, prepared, eval.Limits{})
+	want, err := a.Decide(t.Context(), s, config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := b.Decide(t.Context(), s, config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(want, have); diff != "" {
+		t.Errorf("(-built +prepared):\n%s", diff)
+	}
+	j := subject.Join(s, config())
+	sub, _ := j.Subject(want.Decisions[0].ID)
+	x, err := a.Explain(t.Context(), sub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y, err := b.Explain(t.Context(), sub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(x, y, gocmp.FilterPath(func(p gocmp.Path) bool { return p.Last().String() == ".File" }, gocmp.Ignore())); diff != "" {
+		t.Errorf("explained (-built +prepared):\n%s", diff)
+	}
+	if prepared.Compiler() == nil {
+		t.Error("an explanation did not compile the rules")
+	}
+}
+
+// TestPreparedOfOtherFilesIsPassedOver: what was prepared counts for the very files that it was made of.
+func TestPreparedOfOtherFilesIsPassedOver(t *testing.T) {
+	t.Parallel()
+	for name, o := range map[string]policy.LoadOptions{
+		"other files":   {Trees: []policy.Tree{{Name: "embedded", FS: rules.Small(nil)}}, Prepared: policies.Prepared},
+		"more files":    {Trees: []policy.Tree{{Name: "embedded", FS: policies.Files}, {Name: "mine", FS: rules.Tree(rules.Finding("true"))}}, Prepared: policies.Prepared},
+		"another place": {Trees: []policy.Tree{{Name: "embedded", FS: policies.Files, Prefix: "p"}}, Prepared: policies.Prepared},
+		"damaged":       {Trees: []policy.Tree{{Name: "embedded", FS: policies.Files}}, Prepared: policies.Prepared[:100]},
+	} {
+		p, err := policy.Load(t.Context(), o)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if p.Plan() != nil || p.Compiler() == nil {
+			t.Errorf("%s: it was not built", name)
+		}
 	}
 }

@@ -135,14 +135,14 @@ type compiler struct {
 // root is the place of the whole input.
 const root = -1
 
-func (c *compiler) compile() {
-	f, most := c.rule.src, int(ir.Unused)
+func (c *compiler) compile(body []*ir.Block) {
+	most := int(ir.Unused)
 	c.carried, c.rule.common = map[int]bool{}, true
 	params := map[int]bool{}
 	for _, l := range c.rule.params {
 		params[l], most = true, max(most, l)
 	}
-	for _, b := range f.Blocks {
+	for _, b := range body {
 		seen := map[int]bool{}
 		eachStmt([]*ir.Block{b}, func(s ir.Stmt) {
 			u, _ := useOf(s)
@@ -159,12 +159,11 @@ func (c *compiler) compile() {
 		})
 	}
 	c.rule.locals = most + 1
-	for _, b := range f.Blocks { // each numbers its locals anew, but for those that it leaves to later ones
+	for _, b := range body { // each numbers its locals anew, but for those that it leaves to later ones
 		c.written, c.used, c.at = map[int]int{}, map[int]bool{}, map[int]int{int(ir.Input): root}
 		eachStmt([]*ir.Block{b}, c.count)
 		c.rule.blocks = append(c.rule.blocks, c.block(b))
 	}
-	c.rule.src = nil
 }
 
 func (c *compiler) count(s ir.Stmt) {

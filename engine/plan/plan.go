@@ -73,7 +73,8 @@ type Program struct {
 
 // Rule is what gives the value of one rule of a Rego package, or of one function.
 type Rule struct {
-	src *ir.Func
+	// body gives the statements, once; it is nil when they are ready.
+	body func() ([]*ir.Block, error)
 	// n is its place among all functions, where machines keep its value.
 	n      int
 	params []int
@@ -81,27 +82,35 @@ type Rule struct {
 	blocks []block
 	// common says that it rests on nothing of the input but what all candidates of a snapshot have in common.
 	common bool
-	ready  bool
+}
+
+func newProgram(funcs int) *Program {
+	return &Program{funcs: make(map[string]*Rule, funcs), byPath: make(map[string]*Rule, funcs)}
+}
+
+func (p *Program) add(name, path string, r *Rule) {
+	r.n = len(p.funcs)
+	p.funcs[name] = r
+	if path != "" {
+		p.byPath[path] = r
+	}
 }
 
 // New makes a program of a plan. The error is for a plan with a statement that is not known here.
 func New(p *ir.Policy) (*Program, error) {
-	out := &Program{funcs: make(map[string]*Rule, len(p.Funcs.Funcs)), byPath: make(map[string]*Rule, len(p.Funcs.Funcs))}
+	out := newProgram(len(p.Funcs.Funcs))
 	for _, s := range p.Static.Strings {
 		out.strings = append(out.strings, ast.StringTerm(s.Value))
 	}
-	for i, f := range p.Funcs.Funcs {
+	for _, f := range p.Funcs.Funcs {
 		if len(f.Params) < 2 || f.Params[0] != ir.Input || f.Params[1] != ir.Data {
 			return nil, fmt.Errorf("run a plan: the parameters of %s are %v, want input and data first", f.Name, f.Params)
 		}
-		r := &Rule{src: f, n: i, params: make([]int, len(f.Params))}
+		r := &Rule{body: func() ([]*ir.Block, error) { return f.Blocks, nil }, params: make([]int, len(f.Params))}
 		for j, x := range f.Params {
 			r.params[j] = int(x)
 		}
-		out.funcs[f.Name] = r
-		if len(f.Path) > 1 {
-			out.byPath[strings.Join(f.Path[1:], "/")] = r
-		}
+		out.add(f.Name, pathOf(f), r)
 	}
 	for _, f := range p.Funcs.Funcs {
 		if err := out.known(f); err != nil {
@@ -134,11 +143,16 @@ func (p *Program) Prepare(rules ...*Rule) {
 }
 
 func (p *Program) prepare(r *Rule) {
-	if r.ready {
+	if r.body == nil {
 		return
 	}
-	r.ready = true
-	eachStmt(r.src.Blocks, func(s ir.Stmt) {
+	body, err := r.body()
+	r.body = nil
+	if err != nil { // whoever asks has no answer, and asks somebody else
+		r.blocks = []block{{func(f *frame) int { return f.fail(err) }}}
+		return
+	}
+	eachStmt(body, func(s ir.Stmt) {
 		if call, ok := s.(*ir.CallStmt); ok {
 			if asked := p.funcs[call.Func]; asked != nil {
 				p.prepare(asked)
@@ -146,5 +160,5 @@ func (p *Program) prepare(r *Rule) {
 		}
 	})
 	c := &compiler{p: p, rule: r}
-	c.compile()
+	c.compile(body)
 }

@@ -12,6 +12,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -27,9 +28,11 @@ type LoadOptions struct {
 	Tests, Data bool
 	// Cases also reads the cases of the trees that are not Beside: see Sources.Cases.
 	Cases bool
+	// Prepared is what Policy.Prepare wrote of such a tree before. Where it is of the very files that are read, they are not built again.
+	Prepared []byte
 }
 
-// Policy is a set of policies that was loaded: parsed, checked and compiled. It is read-only.
+// Policy is a set of policies that was loaded: parsed, checked and compiled, or prepared before by whoever did that. It is read-only.
 type Policy struct {
 	// Revision joins the revisions of the trees' manifests with a plus sign; empty where none has one.
 	Revision string
@@ -43,6 +46,13 @@ type Policy struct {
 	reap       map[string][]Package // by kind
 	protect    []Package
 	rules      map[string]Rule
+	// about has by its id the kinds that an objecting package is about.
+	about map[string][]string
+	// sources are what Build compiles of a policy that was prepared, with the plan; nil where it was built at once.
+	sources  *Sources
+	plan     []byte
+	building sync.Once
+	broken   error
 }
 
 // Rule is a reason that policies can give.
@@ -87,8 +97,9 @@ func Load(ctx context.Context, o LoadOptions) (*Policy, error) {
 
 // Sources are policies that were read, and not parsed yet. As JSON they are the names of what was read; Send writes the rest.
 type Sources struct {
-	trees   []*read
-	refused Refusals
+	trees    []*read
+	refused  Refusals
+	prepared []byte
 }
 
 // Err says what could not be read; it wraps Refusals.
@@ -120,12 +131,15 @@ func Read(ctx context.Context, o LoadOptions) (*Sources, error) {
 		refused = append(refused, Refusal{Class: ClassEmpty, File: "policy", Problem: "no policies", Fix: "use the embedded ones, or name a folder"})
 	}
 	rename(trees)
-	return &Sources{trees, refused}, nil
+	return &Sources{trees, refused, o.Prepared}, nil
 }
 
 // Build makes a policy of what was read. step is told what is done next, by the file that it is done to or in a word, for whoever
 // has to say where the building came to no end.
 func (s *Sources) Build(ctx context.Context, step func(string)) (*Policy, error) {
+	if p := s.unbuilt(); p != nil {
+		return p, nil
+	}
 	p, _, refused := s.build(ctx, step)
 	if err := s.shown(refused).Err(); err != nil {
 		return nil, err
@@ -276,6 +290,7 @@ func (s *Sources) compile(ctx context.Context, modules []module, own map[string]
 	}
 	p.compiler = c
 	p.rules = p.describe(modules)
+	p.findAbout()
 	return p, slices.Concat(p.incomplete(s.trees), dangling(c, modules), s.idle(modules, p.rules), mixed(c, modules, snapshot.KindNames()))
 }
 
@@ -362,7 +377,8 @@ func (p *Policy) incomplete(trees []*read) Refusals {
 	return refused
 }
 
-// Compiler has the rules as they are written, compiled; nil for a policy that was built somewhere else. It is read-only.
+// Compiler has the rules as they are written, compiled; nil for a policy that was built somewhere else, and before Build of one that was prepared. It
+// is read-only.
 func (p *Policy) Compiler() *ast.Compiler { return p.compiler }
 
 // Kinds are the kinds of candidate that some package is about, sorted.
@@ -373,6 +389,9 @@ func (p *Policy) Reap(kind string) []Package { return p.reap[kind] }
 
 // Protect are the packages that object.
 func (p *Policy) Protect() []Package { return p.protect }
+
+// About reports whether an objecting package may object to a kind at all.
+func (p *Policy) About(pkg Package, kind string) bool { return slices.Contains(p.about[pkg.ID], kind) }
 
 // Bytes are what a file that was loaded holds, by its name; nil where there is no such file. They are read-only.
 func (p *Policy) Bytes(file string) []byte {

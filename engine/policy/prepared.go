@@ -1,0 +1,131 @@
+package policy
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"winnow/engine/snapshot"
+)
+
+// prepared is what the building of one tree found out, so that the tree can be decided by without being built: its rules are compiled when somebody asks
+// for them, and until then there is the plan.
+type prepared struct {
+	// Digest is that of the files that it was made of. For others it says nothing.
+	Digest string `json:"digest"`
+	// Packages are the paths of all packages below policies, in the order in which they are asked.
+	Packages []string            `json:"packages"`
+	Rules    map[string]Rule     `json:"rules"`
+	About    map[string][]string `json:"about"` // see Policy.About
+	plan     []byte
+}
+
+var errPrepared = errors.New("what was prepared of the policies is damaged")
+
+// Prepare writes down what building found out about a policy of one tree without a prefix, with OPA's plan of its rules as engine/plan encodes it. It is the
+// program's own that are prepared, once, when the program is built: whoever can write such bytes says which rules there are.
+func (p *Policy) Prepare(plan []byte) ([]byte, error) {
+	if p.compiler == nil {
+		return nil, errors.New("prepare policies: they were not built here")
+	}
+	out := prepared{Digest: p.Digest, Rules: p.rules, About: p.about}
+	for _, k := range snapshot.Kinds {
+		for _, r := range p.reap[k.Name] {
+			out.Packages = append(out.Packages, r.ID)
+		}
+	}
+	for _, r := range p.protect {
+		out.Packages = append(out.Packages, r.ID)
+	}
+	text, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("prepare policies: %w", err)
+	}
+	return append(append(binary.AppendUvarint(nil, uint64(len(text))), text...), plan...), nil
+}
+
+func readPrepared(data []byte) (*prepared, error) {
+	n, size := binary.Uvarint(data)
+	if size <= 0 || n > uint64(len(data)-size) {
+		return nil, errPrepared
+	}
+	p := &prepared{plan: data[size+int(n):]}
+	if err := json.Unmarshal(data[size:size+int(n)], p); err != nil {
+		return nil, fmt.Errorf("%w: %w", errPrepared, err)
+	}
+	return p, nil
+}
+
+// unbuilt is the policy of the sources by what was prepared of them; nil where that was of other files.
+func (s *Sources) unbuilt() *Policy {
+	if len(s.prepared) == 0 || len(s.trees) != 1 || len(s.refused) > 0 {
+		return nil
+	}
+	if t := s.trees[0].tree; t.Prefix != "" || t.Keeps || t.Published || t.Bundled || t.Only != "" {
+		return nil
+	}
+	known, err := readPrepared(s.prepared)
+	if err != nil || known.Digest != digest(s.trees) {
+		return nil
+	}
+	p := s.Unbuilt(known.Rules)
+	for _, id := range known.Packages {
+		p.sort(strings.Split(id, "."))
+	}
+	p.about, p.plan, p.sources = known.About, known.plan, s
+	return p
+}
+
+// Plan is OPA's plan of the rules as engine/plan encodes it, where one was prepared; nil otherwise.
+func (p *Policy) Plan() []byte { return p.plan }
+
+// Build compiles the rules, where that was not done yet. It is for whoever asks Compiler of a policy that may have been prepared, and may be called by
+// many at once.
+func (p *Policy) Build() error {
+	p.building.Do(func() {
+		if p.sources == nil {
+			return
+		}
+		built, _, refused := p.sources.build(context.Background(), func(string) {})
+		if p.broken = refused.Err(); p.broken == nil {
+			p.compiler = built.compiler
+		}
+	})
+	return p.broken
+}
+
+// about finds which kinds each objecting package is about: those that some objection of it does not rule out before all else.
+func (p *Policy) findAbout() {
+	p.about = map[string][]string{}
+	for _, pkg := range p.protect {
+		for _, r := range p.compiler.GetRulesExact(pkg.Ref.Append(ast.StringTerm(ObjectionsRule))) {
+			for _, k := range snapshot.Kinds {
+				holds, asked := asksKind(r.Body[0], k.Name)
+				if (holds || !asked) && !p.About(pkg, k.Name) {
+					p.about[pkg.ID] = append(p.about[pkg.ID], k.Name)
+				}
+			}
+		}
+	}
+}
+
+// asksKind reports whether an expression asks that the candidate be of one kind, or of any but one, and whether that holds.
+func asksKind(e *ast.Expr, kind string) (holds, ok bool) {
+	other := e.IsCall() && e.Operator().Equal(ast.NotEqual.Ref())
+	if e.Negated || len(e.With) > 0 || !e.IsEquality() && !other {
+		return false, false
+	}
+	a, b := e.Operand(0).Value, e.Operand(1).Value
+	if _, constant := a.(ast.String); constant {
+		a, b = b, a
+	}
+	ref, isRef := a.(ast.Ref)
+	want, constant := b.(ast.String)
+	asked := isRef && constant && ref.Equal(ast.InputRootRef.Append(ast.StringTerm("kind")))
+	return (string(want) == kind) != other, asked
+}
