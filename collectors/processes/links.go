@@ -72,14 +72,14 @@ func (h *holderScan) linksOf(pid, dir int, base string) error {
 
 // descriptors looks at what a process, or a thread with a table of its own, has open, and counts it as how.
 func (h *holderScan) descriptors(dir int, base string, v *places, how int) error {
-	numbers, err := proc.List(dir, base+"fd", h.environ)
+	fds, numbers, err := proc.OpenList(dir, base+"fd", h.environ)
 	if err != nil {
 		return err
 	}
+	defer func() { _ = unix.Close(fds) }()
 	var failed error
 	for _, n := range numbers {
-		name := base + "fd/" + strconv.Itoa(n)
-		text, err := proc.Readlink(dir, name, h.link)
+		text, err := proc.Readlink(fds, strconv.Itoa(n), h.link)
 		if err == nil {
 			err = h.descriptor(dir, base, n, text, v, how)
 		}

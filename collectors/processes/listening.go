@@ -136,15 +136,16 @@ func (s *scan) listening(dir int, st proc.Stat) serving {
 	if len(l.ports)+len(l.names) == 0 { // no process listens
 		return l.of(nil, nil, false)
 	}
-	numbers, err := proc.List(dir, "fd", s.environ)
+	fds, numbers, err := proc.OpenList(dir, "fd", s.environ)
 	if err != nil {
 		return serving{}
 	}
+	defer func() { _ = unix.Close(fds) }()
 	var ports []int
 	var names []string
 	blind := false
 	for _, fd := range numbers {
-		text, err := proc.Readlink(dir, "fd/"+strconv.Itoa(fd), s.link)
+		text, err := proc.Readlink(fds, strconv.Itoa(fd), s.link)
 		if err != nil {
 			if proc.Ended(err) {
 				continue

@@ -16,12 +16,26 @@ import (
 
 // List gives the entries of a folder whose names are numbers: processes, threads, descriptors.
 func List(dir int, name string, buf []byte) ([]int, error) {
-	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, err
+	fd, found, err := OpenList(dir, name, buf)
+	if err == nil {
+		_ = unix.Close(fd)
 	}
-	defer unix.Close(fd)
-	var found []int
+	return found, err
+}
+
+// OpenList is List, and gives the folder too, for reading what is listed. The caller closes it where there is no error.
+func OpenList(dir int, name string, buf []byte) (fd int, found []int, err error) {
+	if fd, err = unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+		return -1, nil, err
+	}
+	if found, err = list(fd, buf); err != nil {
+		_ = unix.Close(fd)
+		return -1, nil, err
+	}
+	return fd, found, nil
+}
+
+func list(fd int, buf []byte) (found []int, err error) {
 	for {
 		n, err := unix.Getdents(fd, buf)
 		if err == unix.EINTR {
