@@ -27,10 +27,17 @@ var (
 // ErrPart marks an error as "it is back in its place, and not whole": what was set aside is no longer in the trash, and a person has to look.
 var ErrPart = errors.New("brought back in part")
 
-// Judge looks at one candidate again and decides again, by the same collectors and the same policies as the sweep. A Decision
-// without an ID says that the candidate is positively not there any more; an error that it could not be judged.
+// Judge looks at candidates of one kind again, in one look, and decides again, by the same collectors and the same policies as the sweep. It
+// gives a judgement for each of ds, in their order.
 type Judge interface {
-	Again(ctx context.Context, d decision.Decision) (decision.Decision, error)
+	Again(ctx context.Context, ds []decision.Decision) []Judgement
+}
+
+// Judgement is what another look says of a candidate. A Decision without an ID says that the candidate is positively not there any more;
+// Err says that it could not be judged.
+type Judgement struct {
+	Decision decision.Decision
+	Err      error
 }
 
 // Journal writes down what is about to be done, durably, and how it went.
@@ -46,6 +53,23 @@ type Actuator interface {
 	Hold(ctx context.Context, act string, d decision.Decision) (Held, error)
 	// Settle finds out, by looking, how an act went that was cut short, and finishes or undoes it.
 	Settle(ctx context.Context, in decision.Intent) decision.Outcome
+}
+
+// Batcher is an Actuator that can hold several things at once, so that one look judges all of them. Without it each is looked at for itself.
+type Batcher interface {
+	Actuator
+	// Batch says how many of ds, from the first on, may be one batch: 1 at least, and no two of which an act on one changes what is true
+	// of the other, or what its last judgement rests on.
+	Batch(ds []decision.Decision) int
+}
+
+// Together is a Batcher that asks once for all acts of a batch what would take as long for each of them, such as a pass over all processes.
+type Together interface {
+	Batcher
+	// ActTogether does what Held.Act does of each of held, by the intent with the same index, and gives an outcome for each. fresh is asked before
+	// each act but the first; once it says no, what has not begun is left untouched and has no outcome (nil): it is judged once more first. What has begun is
+	// brought to an end, and none fails because another does.
+	ActTogether(ctx context.Context, held []Held, ins []decision.Intent, fresh func() bool) []*decision.Outcome
 }
 
 // Defaults fills in what the options of an actuator may leave out: /proc, no steps, no log.

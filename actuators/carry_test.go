@@ -18,6 +18,8 @@ import (
 // stage plays the judge, the journal and an actuator, and writes down in which order it was asked.
 type stage struct {
 	calls []string
+	// looks counts the looks, each at one or several things.
+	looks int
 	// what each of them answers, by candidate where it is a map
 	holdErr, saveErr map[string]error
 	again            map[string]func(*decision.Decision) error
@@ -31,7 +33,16 @@ type stage struct {
 
 func (s *stage) note(what, id string) { s.calls = append(s.calls, what+" "+id) }
 
-func (s *stage) Again(_ context.Context, d decision.Decision) (decision.Decision, error) {
+func (s *stage) Again(_ context.Context, ds []decision.Decision) []Judgement {
+	s.looks++
+	out := make([]Judgement, len(ds))
+	for i, d := range ds {
+		out[i].Decision, out[i].Err = s.judge(d)
+	}
+	return out
+}
+
+func (s *stage) judge(d decision.Decision) (decision.Decision, error) {
 	saved := slices.Contains(s.calls, "save "+d.ID)
 	s.note("again", d.ID)
 	if saved && s.last != nil {

@@ -25,7 +25,7 @@ func newTrim(t testing.TB) (w *world, j *judging.Judge, path string) {
 	w.write(filepath.Join(path, "a/large"), string(make([]byte, 100_000)))
 	j = w.judge()
 	j.Rules.TrimAfter, j.Rules.TrimMin = 0, 0
-	j.Sources = func(only string) ([]collectors.Source, error) { return w.sources(j, only, time.Nanosecond), nil }
+	j.Sources = func(only []string) ([]collectors.Source, error) { return w.sources(j, only, time.Nanosecond), nil }
 	return w, j, path
 }
 

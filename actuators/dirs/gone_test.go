@@ -279,10 +279,10 @@ func TestGoneWindow(t *testing.T) {
 		w := newWorld(t)
 		admin := w.vanish()
 		j := w.judge()
-		j.Sources = func(only string) ([]collectors.Source, error) {
+		j.Sources = func(only []string) ([]collectors.Source, error) {
 			source, _ := dirs.Repository(dirs.Options{Only: only,
 				Holders: func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
-					return processes.Holders(ctx, processes.HolderOptions{Root: "/proc", Opaque: j.Rules.OpaqueProcesses, Thorough: only != ""}, paths)
+					return processes.Holders(ctx, processes.HolderOptions{Root: "/proc", Opaque: j.Rules.OpaqueProcesses, Thorough: len(only) > 0}, paths)
 				}}, w.main)
 			return []collectors.Source{source}, nil
 		}

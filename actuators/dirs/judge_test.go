@@ -33,15 +33,15 @@ objections contains {"rule": "protect.mine", "message": "mine keeps it", "eviden
 func (w *world) judge() *judging.Judge {
 	w.t.Helper()
 	j := judging.New(w.t, snapshot.KindDir, judging.Shipped, nil, func(d decision.Decision) string { return d.Identity.Dir.Path })
-	j.Sources = func(only string) ([]collectors.Source, error) { return w.sources(j, only, 0), nil }
+	j.Sources = func(only []string) ([]collectors.Source, error) { return w.sources(j, only, 0), nil }
 	return j
 }
 
 // sources are the folders of the world, and from trim on what can be made again in them.
-func (w *world) sources(j *judging.Judge, only string, trim time.Duration) []collectors.Source {
+func (w *world) sources(j *judging.Judge, only []string, trim time.Duration) []collectors.Source {
 	return dirs.Roots(dirs.Options{Rebuildable: j.Rules.Rebuildable, Only: only, TrimAfter: trim,
 		Holders: func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
-			return processes.Holders(ctx, processes.HolderOptions{Root: "/proc", Opaque: j.Rules.OpaqueProcesses, Thorough: only != ""}, paths)
+			return processes.Holders(ctx, processes.HolderOptions{Root: "/proc", Opaque: j.Rules.OpaqueProcesses, Thorough: len(only) > 0}, paths)
 		}}, []string{w.root})
 }
 

@@ -75,8 +75,8 @@ type Judge struct {
 	Rules subject.Config
 	// Kind is the kind of what is judged.
 	Kind string
-	// Sources are the sources of that kind, and more if need be, but not the processes; of one candidate alone where only is not empty.
-	Sources func(only string) ([]collectors.Source, error)
+	// Sources are the sources of that kind, and more if need be, but not the processes; of some candidates alone where only is not empty.
+	Sources func(only []string) ([]collectors.Source, error)
 	// Native is what the source of a decision calls what was decided on.
 	Native func(decision.Decision) string
 	// Before and After, when set, are called around each time that the thing is judged again, with how often it was in this act before.
@@ -92,7 +92,7 @@ type Judge struct {
 }
 
 // New gives a judge of one kind by some policies, with the default rules: but nothing is young, and what was found once was found before.
-func New(t testing.TB, kind string, load func() (*Policies, error), sources func(only string) ([]collectors.Source, error), native func(decision.Decision) string) *Judge {
+func New(t testing.TB, kind string, load func() (*Policies, error), sources func(only []string) ([]collectors.Source, error), native func(decision.Decision) string) *Judge {
 	t.Helper()
 	j := &Judge{T: t, Kind: kind, Sources: sources, Native: native, sightings: map[string]snapshot.Sighting{}}
 	c, err := defaults()
@@ -122,7 +122,7 @@ func (j *Judge) Without(packages []string, with map[string]string) {
 }
 
 // Look reads the machine and the sources.
-func (j *Judge) Look(ctx context.Context, only string) (*snapshot.Snapshot, error) {
+func (j *Judge) Look(ctx context.Context, only ...string) (*snapshot.Snapshot, error) {
 	sources, err := j.Sources(only)
 	if err != nil {
 		return nil, err
@@ -131,7 +131,11 @@ func (j *Judge) Look(ctx context.Context, only string) (*snapshot.Snapshot, erro
 	o.Interpreters, o.Shells = j.Rules.Interpreters, j.Rules.Shells
 	o.Classes, o.All = j.policies.loaded.Candidates(snapshot.KindProcess)
 	if j.Kind == snapshot.KindProcess {
-		o.Only, _ = strconv.Atoi(only) // 0 is everything
+		for _, native := range only {
+			if pid, err := strconv.Atoi(native); err == nil {
+				o.Only = append(o.Only, pid)
+			}
+		}
 	}
 	now := processes.Now()
 	s := collectors.Run(ctx, collectors.RunOptions{Timeout: time.Minute, Now: func() time.Time { return now.At },
@@ -147,8 +151,8 @@ func (j *Judge) Look(ctx context.Context, only string) (*snapshot.Snapshot, erro
 }
 
 // decide looks and decides, by id. What is found for the first time was found an hour ago too.
-func (j *Judge) decide(ctx context.Context, only string) (*snapshot.Snapshot, map[string]decision.Decision, error) {
-	s, err := j.Look(ctx, only)
+func (j *Judge) decide(ctx context.Context, only []string) (*snapshot.Snapshot, map[string]decision.Decision, error) {
+	s, err := j.Look(ctx, only...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -174,24 +178,38 @@ func (j *Judge) decide(ctx context.Context, only string) (*snapshot.Snapshot, ma
 }
 
 // Again implements actuators.Judge. What no policy claims is kept.
-func (j *Judge) Again(ctx context.Context, d decision.Decision) (decision.Decision, error) {
+func (j *Judge) Again(ctx context.Context, ds []decision.Decision) []actuators.Judgement {
 	if j.Before != nil {
 		j.Before(j.times)
 	}
-	again, err := j.One(ctx, d.ID, j.Native(d))
+	var natives []string
+	for _, d := range ds {
+		natives = append(natives, j.Native(d))
+	}
+	s, all, err := j.decide(ctx, natives)
+	out := make([]actuators.Judgement, len(ds))
+	for i, d := range ds {
+		if out[i].Err = err; err == nil {
+			out[i].Decision, out[i].Err = j.of(s, all, d.ID)
+		}
+	}
 	if j.After != nil {
 		j.After(j.times)
 	}
 	j.times++
-	return again, err
+	return out
 }
 
 // One decides on one thing alone. The decision has no ID where the thing is not there, and is to keep it where no policy claims it.
 func (j *Judge) One(ctx context.Context, id, native string) (decision.Decision, error) {
-	s, all, err := j.decide(ctx, native)
+	s, all, err := j.decide(ctx, []string{native})
 	if err != nil {
 		return decision.Decision{}, err
 	}
+	return j.of(s, all, id)
+}
+
+func (j *Judge) of(s *snapshot.Snapshot, all map[string]decision.Decision, id string) (d decision.Decision, err error) {
 	if _, there := s.Find(id); there {
 		d, claimed := all[id]
 		if !claimed {

@@ -16,7 +16,7 @@ import (
 )
 
 func judge(t *testing.T) *judging.Judge {
-	return judging.New(t, snapshot.KindProcess, judging.Shipped, func(string) ([]collectors.Source, error) { return nil, nil },
+	return judging.New(t, snapshot.KindProcess, judging.Shipped, func([]string) ([]collectors.Source, error) { return nil, nil },
 		func(d decision.Decision) string { return strconv.Itoa(d.Identity.Process.PID) })
 }
 

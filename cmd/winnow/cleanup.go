@@ -235,21 +235,29 @@ type asking struct {
 }
 
 // Again implements actuators.Judge.
-func (j *asking) Again(ctx context.Context, d decision.Decision) (decision.Decision, error) {
+func (j *asking) Again(ctx context.Context, ds []decision.Decision) []actuators.Judgement {
 	by := &judge{app: j.app, engine: j.engine, last: j.last, memory: remember(ctx, j.ledgerPath(), j.ledger), asked: j.asked.word()}
-	again, s, err := by.again(ctx, d)
-	if err != nil || again.ID == "" {
-		return again, err
-	}
-	again = waived(again)
-	if j.asked.session() {
-		t := asked{id: d.ID, records: recording(j.observer().See(ctx, s), d.ID)}
-		if no := j.closable(t, s, again); no != nil {
-			again.Verdict = decision.Spare
-			again.Objections = append(again.Objections, decision.Reason{Rule: "cleanup", Message: strings.TrimSuffix(no.Message, "; "+nothingShut)})
+	judged, s := by.again(ctx, ds)
+	for i, d := range ds {
+		if judged[i].Err == nil && judged[i].Decision.ID != "" {
+			judged[i].Decision = j.waived(ctx, s, d.ID, judged[i].Decision)
 		}
 	}
-	return again, nil
+	return judged
+}
+
+// waived is what another look says of what a person asked for, without the wait.
+func (j *asking) waived(ctx context.Context, s *snapshot.Snapshot, id string, again decision.Decision) decision.Decision {
+	again = waived(again)
+	if !j.asked.session() {
+		return again
+	}
+	t := asked{id: id, records: recording(j.observer().See(ctx, s), id)}
+	if no := j.closable(t, s, again); no != nil {
+		again.Verdict = decision.Spare
+		again.Objections = append(again.Objections, decision.Reason{Rule: "cleanup", Message: strings.TrimSuffix(no.Message, "; "+nothingShut)})
+	}
+	return again
 }
 
 // undone says that an act was begun and not done, and nil where it was.

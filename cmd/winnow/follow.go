@@ -123,21 +123,39 @@ func (s *sweeper) foresee(ctx context.Context, r *report.Report, snap *snapshot.
 		}
 	}
 	followers := g.followers(snap, res.Decisions)
-	for i, d := range r.Decisions {
-		after, ok := followers[d.ID]
-		if !ok || ctx.Err() != nil {
-			continue
-		}
-		sc := sources.ScopeOf(snap, d.ID)
-		sc.Gone = func(pid int) bool { _, goes := g[pid]; return goes }
-		then, _, err := (&judge{app: s.app, engine: s.engine, last: snap, memory: mem}).within(ctx, sc, d)
-		switch {
-		case err != nil:
-			s.log.Debug("look at a folder without what uses it", "candidate", d.ID, "error", err)
-		case then.Verdict == decision.Reap:
-			r.Decisions[i].Findings, r.Decisions[i].After = then.Findings, after
+	at, ds := indexed(r.Decisions, func(d decision.Decision) bool { return followers[d.ID] != nil })
+	if len(ds) == 0 || ctx.Err() != nil {
+		return
+	}
+	sc := sources.ScopeOf(snap, ds[0].ID, candidates(ds[1:])...)
+	sc.Gone = func(pid int) bool { _, goes := g[pid]; return goes }
+	judged, _ := (&judge{app: s.app, engine: s.engine, last: snap, memory: mem}).within(ctx, sc, ds)
+	for n, then := range judged {
+		switch d := ds[n]; {
+		case then.Err != nil:
+			s.log.Debug("look at a folder without what uses it", "candidate", d.ID, "error", then.Err)
+		case then.Decision.Verdict == decision.Reap:
+			r.Decisions[at[n]].Findings, r.Decisions[at[n]].After = then.Decision.Findings, followers[d.ID]
 		}
 	}
+}
+
+// indexed are the decisions that some reports true of, each with where it is.
+func indexed(ds []decision.Decision, some func(decision.Decision) bool) (at []int, out []decision.Decision) {
+	for i, d := range ds {
+		if some(d) {
+			at, out = append(at, i), append(out, d)
+		}
+	}
+	return at, out
+}
+
+func candidates(ds []decision.Decision) []string {
+	var out []string
+	for _, d := range ds {
+		out = append(out, d.ID)
+	}
+	return out
 }
 
 // follow judges the folders again that nothing used but what has gone now, and the tabs that nothing kept but what has gone now, and gives the decisions of
@@ -150,19 +168,20 @@ func (s *sweeper) follow(ctx context.Context, r *report.Report, snap *snapshot.S
 	followers := goingWith(snap, res.Decisions, func(d decision.Decision) bool { return done[d.ID] }).followers(snap, res.Decisions)
 	maps.Copy(followers, showing(res.Decisions, func(id string) bool { return done[id] }))
 	var out []decision.Decision
-	for i, d := range r.Decisions {
-		after, ok := followers[d.ID]
-		if !ok || !may(d.Kind) || ctx.Err() != nil {
+	for _, kind := range snapshot.KindNames() {
+		at, ds := indexed(r.Decisions, func(d decision.Decision) bool { return d.Kind == kind && followers[d.ID] != nil })
+		if len(ds) == 0 || !may(kind) || ctx.Err() != nil {
 			continue
 		}
-		now, err := (&judge{app: s.app, engine: s.engine, last: snap, memory: mem}).Again(ctx, d)
-		switch {
-		case err != nil:
-			s.log.Warn("look again at what waited for others to end", "candidate", d.ID, "error", err)
-		case now.Verdict == decision.Reap:
-			now.After = after
-			r.Replace(i, now)
-			out = append(out, now)
+		for n, now := range (&judge{app: s.app, engine: s.engine, last: snap, memory: mem}).Again(ctx, ds) {
+			switch {
+			case now.Err != nil:
+				s.log.Warn("look again at what waited for others to end", "candidate", ds[n].ID, "error", now.Err)
+			case now.Decision.Verdict == decision.Reap:
+				now.Decision.After = followers[ds[n].ID]
+				r.Replace(at[n], now.Decision)
+				out = append(out, now.Decision)
+			}
 		}
 	}
 	return out

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"winnow/actuators"
 	"winnow/cmd/winnow/bundles"
 	"winnow/cmd/winnow/config"
 	"winnow/cmd/winnow/sources"
@@ -221,7 +222,7 @@ func policyError(ctx context.Context, err error) error {
 	}
 }
 
-// judge looks at one candidate again and decides again: the same collectors, the same policies, the same memory.
+// judge looks at candidates again and decides again: the same collectors, the same policies, the same memory.
 type judge struct {
 	app    *app
 	engine *eval.Engine
@@ -232,51 +233,67 @@ type judge struct {
 }
 
 // Again implements actuators.Judge.
-func (j *judge) Again(ctx context.Context, d decision.Decision) (decision.Decision, error) {
-	again, _, err := j.again(ctx, d)
-	return again, err
+func (j *judge) Again(ctx context.Context, ds []decision.Decision) []actuators.Judgement {
+	again, _ := j.again(ctx, ds)
+	return again
 }
 
-// again is Again with the look that it rests on.
-func (j *judge) again(ctx context.Context, d decision.Decision) (decision.Decision, *snapshot.Snapshot, error) {
-	return j.within(ctx, sources.ScopeOf(j.last, d.ID), d)
+// again is Again with the look that it rests on, which is nil where there was none.
+func (j *judge) again(ctx context.Context, ds []decision.Decision) ([]actuators.Judgement, *snapshot.Snapshot) {
+	if len(ds) == 0 {
+		return nil, nil
+	}
+	return j.within(ctx, sources.ScopeOf(j.last, ds[0].ID, candidates(ds[1:])...), ds)
 }
 
 // within is again by a look of the given scope.
-func (j *judge) within(ctx context.Context, sc sources.Scope, d decision.Decision) (decision.Decision, *snapshot.Snapshot, error) {
+func (j *judge) within(ctx context.Context, sc sources.Scope, ds []decision.Decision) ([]actuators.Judgement, *snapshot.Snapshot) {
+	out := make([]actuators.Judgement, len(ds))
 	s, err := j.app.look(ctx, sc, j.memory)
-	if err != nil {
-		return decision.Decision{}, nil, err
-	}
-	s.Asked = j.asked
-	_, there := s.Find(d.ID)
-	if !there {
-		if src := s.Sources[sc.Source]; src.Status == snapshot.Failed || src.Status == "" {
-			return decision.Decision{}, s, fmt.Errorf("look again: %s could not be read: %s", sc.Source, src.Error)
+	var res eval.Result
+	if err == nil {
+		s.Asked = j.asked
+		if res, err = j.engine.Decide(ctx, s, &j.app.cfg.Rules.Config); err != nil {
+			err = fmt.Errorf("decide again: %w", err)
 		}
-		return decision.Decision{}, s, nil
 	}
-	again, err := j.decide(ctx, s, d)
-	return again, s, err
-}
-
-func (j *judge) decide(ctx context.Context, s *snapshot.Snapshot, d decision.Decision) (decision.Decision, error) {
-	res, err := j.engine.Decide(ctx, s, &j.app.cfg.Rules.Config)
 	if err != nil {
-		return decision.Decision{}, fmt.Errorf("decide again: %w", err)
+		for i := range out {
+			out[i].Err = err
+		}
+		return out, s
+	}
+	decided, failed := make(map[string]decision.Decision, len(res.Decisions)), make(map[string]error, len(res.Errors))
+	for _, d := range res.Decisions {
+		decided[d.ID] = d
 	}
 	for _, f := range res.Errors {
-		if f.ID == d.ID {
-			return decision.Decision{}, fmt.Errorf("decide again: %w", f.Err)
+		failed[f.ID] = f.Err
+	}
+	for i, d := range ds {
+		again, known := decided[d.ID]
+		_, there := s.Find(d.ID)
+		switch {
+		case !there:
+			out[i].Err = unseen(s, sources.ScopeOf(j.last, d.ID).Source)
+		case failed[d.ID] != nil:
+			out[i].Err = fmt.Errorf("decide again: %w", failed[d.ID])
+		case known:
+			out[i].Decision = again
+		default:
+			out[i].Decision = decision.Decision{
+				ID: d.ID, Kind: d.Kind, Verdict: decision.Spare, Label: d.Label,
+				Objections: []decision.Reason{{Rule: "scope", Message: "no rule claims it now"}},
+			}
 		}
 	}
-	for _, again := range res.Decisions {
-		if again.ID == d.ID {
-			return again, nil
-		}
+	return out, s
+}
+
+// unseen says why it is not known whether a candidate of a source is gone that a look did not find; nil where it positively is.
+func unseen(s *snapshot.Snapshot, source string) error {
+	if src := s.Sources[source]; src.Status == snapshot.Failed || src.Status == "" {
+		return fmt.Errorf("look again: %s could not be read: %s", source, src.Error)
 	}
-	return decision.Decision{
-		ID: d.ID, Kind: d.Kind, Verdict: decision.Spare, Label: d.Label,
-		Objections: []decision.Reason{{Rule: "scope", Message: "no rule claims it now"}},
-	}, nil
+	return nil
 }

@@ -52,8 +52,8 @@ type Options struct {
 	Holders func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error)
 	// Git is the git program; "" is git.
 	Git string
-	// Only restricts the reading to the candidate with this path.
-	Only string
+	// Only restricts the reading to the candidates with these paths; empty is all.
+	Only []string
 	// Full asks git about every checkout, also one that something already keeps.
 	Full bool
 	// Places says that only which folders are checkouts of which repository is of interest: git is asked nothing.

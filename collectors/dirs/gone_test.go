@@ -69,7 +69,7 @@ func TestARegisteredWorktreeWhoseFolderIsGone(t *testing.T) {
 				must.Equal(t, []string{}, *d.Git.Nested, "repositories of submodules")
 			}
 			o := options()
-			o.Only = path
+			o.Only = []string{path}
 			again, _ := dirs.Repository(o, w.main)
 			must.Equal(t, map[string]snapshot.Dir{dirs.ID(path): d}, read(t, again).Dirs, "asked for alone")
 		})

@@ -56,8 +56,8 @@ func root(dir string) lister {
 		if err != nil {
 			return nil, 0, sourceError(err)
 		}
-		if o.Only != "" {
-			return only(real, o.Only)
+		if len(o.Only) > 0 {
+			return each(o.Only, func(path string) ([]found, int, error) { return only(real, path) })
 		}
 		entries, err := os.ReadDir(real)
 		if err != nil {
@@ -71,6 +71,25 @@ func root(dir string) lister {
 		}
 		return list, 0, nil
 	}
+}
+
+// each lists what several paths lead to, every folder once.
+func each(paths []string, list func(path string) ([]found, int, error)) (all []found, unreadable int, err error) {
+	seen := map[string]bool{}
+	for _, path := range paths {
+		some, n, err := list(path)
+		if err != nil {
+			return nil, 0, err
+		}
+		unreadable += n
+		for _, f := range some {
+			if !seen[f.path] {
+				seen[f.path] = true
+				all = append(all, f)
+			}
+		}
+	}
+	return all, unreadable, nil
 }
 
 // only lists the one folder that is asked for, or that it lies in, if it is there and in this root.
@@ -114,10 +133,8 @@ func repository(common string) lister {
 		if err != nil {
 			return nil, 0, sourceError(err)
 		}
-		if o.Only != "" {
-			if _, err := os.Lstat(o.Only); !errors.Is(err, fs.ErrNotExist) {
-				return onlyOf(s, common, o.Only)
-			}
+		if len(o.Only) > 0 && !slices.ContainsFunc(o.Only, absent) {
+			return each(o.Only, func(path string) ([]found, int, error) { return onlyOf(s, common, path) })
 		}
 		entries, err := repo.Entries()
 		if err != nil {
@@ -129,7 +146,7 @@ func repository(common string) lister {
 		}
 		var missing []string
 		unreadable := 0
-		if o.Only == "" {
+		if len(o.Only) == 0 {
 			collectors.Items(s.ctx, len(entries))
 		}
 		for _, admin := range entries {
@@ -144,12 +161,15 @@ func repository(common string) lister {
 			}
 		}
 		vanished := s.vanished(common, missing, paths)
-		if o.Only != "" {
-			vanished = slices.DeleteFunc(vanished, func(f found) bool { return f.path != filepath.Clean(o.Only) })
-			if len(vanished) > 0 {
-				return vanished, 0, nil
-			}
-			return onlyOf(s, common, o.Only)
+		if len(o.Only) > 0 {
+			return each(o.Only, func(path string) ([]found, int, error) {
+				for _, f := range vanished {
+					if f.path == filepath.Clean(path) {
+						return []found{f}, 0, nil
+					}
+				}
+				return onlyOf(s, common, path)
+			})
 		}
 		// An entry can name any folder. It is this repository's when the folder says so too.
 		paths = slices.DeleteFunc(paths, func(path string) bool { return !s.mutual(common, path) })
@@ -164,6 +184,12 @@ func repository(common string) lister {
 		}
 		return append(list, vanished...), unreadable + blind, nil
 	}
+}
+
+// absent reports whether nothing has that path.
+func absent(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // onlyOf lists the one folder that is asked for, or the linked worktree that it lies in, if it belongs to the repository.

@@ -262,7 +262,7 @@ func TestOnly(t *testing.T) {
 	w.landed("y")
 	o := options()
 	whole := root(t, o, w.wts).Dirs[dirs.ID(path)]
-	o.Only = path
+	o.Only = []string{path}
 	part := root(t, o, w.wts)
 	must.Equal(t, map[string]snapshot.Dir{dirs.ID(path): whole}, part.Dirs, "result")
 	if part := root(t, o, w.dir); len(part.Dirs) > 0 {

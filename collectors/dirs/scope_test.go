@@ -93,7 +93,7 @@ func TestTheMachinesOwnLinks(t *testing.T) {
 		t.Skip("/var/run is no link to /run here")
 	}
 	o := options()
-	o.Only = "/run/none"
+	o.Only = []string{"/run/none"}
 	if _, err := dirs.Roots(o, []string{"/var/run"})[0].Reader.Read(t.Context()); err != nil {
 		t.Error(err)
 	}

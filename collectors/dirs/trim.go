@@ -44,7 +44,7 @@ func (l *look) trim(ctx context.Context) {
 		}
 		// Right before something is done with it, a folder is given with all that speaks against it.
 		unused := c.dir.HoldersKnown != nil && *c.dir.HoldersKnown && len(c.dir.Holders) == 0
-		if l.o.TrimAfter > 0 && l.within(c) != "" || l.o.Only == "" && unused && l.trims(c) {
+		if l.o.TrimAfter > 0 && len(l.within(c)) > 0 || len(l.o.Only) == 0 && unused && l.trims(c) {
 			if p := l.partsOf(ctx, c); len(p.list) > 0 {
 				all = append(all, p)
 			}
@@ -52,6 +52,9 @@ func (l *look) trim(ctx context.Context) {
 	}
 	if len(all) == 0 {
 		return
+	}
+	if len(l.o.Only) > 0 { // right before something is done with them their own users are asked for too
+		l.alsoHeld(ctx, all)
 	}
 	slices.SortStableFunc(all, func(a, b parts) int { return a.of.workedAt().Compare(b.of.workedAt()) })
 	own, cancel := context.WithDeadlineCause(ctx, reserve(ctx), errLong)
@@ -68,13 +71,15 @@ func (l *look) trim(ctx context.Context) {
 	}
 }
 
-// within is the path in a worktree of the one folder that is asked for, "" where that is none in it.
-func (l *look) within(c *candidate) string {
-	rel, _ := strings.CutPrefix(filepath.Clean(l.o.Only), c.dir.Path+"/")
-	if rel == filepath.Clean(l.o.Only) || c.gone != nil {
-		return ""
+// within are the paths in a worktree of the folders that are asked for and lie in it.
+func (l *look) within(c *candidate) []string {
+	var out []string
+	for _, path := range l.o.Only {
+		if rel, in := strings.CutPrefix(filepath.Clean(path), c.dir.Path+"/"); in && c.gone == nil && !slices.Contains(out, rel) {
+			out = append(out, rel)
+		}
 	}
-	return rel
+	return out
 }
 
 // workedAt is when git was last used in a worktree, as far as its entry shows.
@@ -102,20 +107,17 @@ func (l *look) partsOf(ctx context.Context, c *candidate) parts {
 			if n, known := tracked[rel]; known {
 				part.dir.Content.Tracked = new(n)
 			}
-			if l.o.Only != "" { // right before something is done with it its own users are asked for too
-				part.alsoHeld(ctx, l.o)
-			}
 			p.list = append(p.list, part)
 		}
 	}
 	return p
 }
 
-// rebuildable are the paths of the folders in a worktree that git ignores as a whole and that can be made again, or of the one that is asked
+// rebuildable are the paths of the folders in a worktree that git ignores as a whole and that can be made again, or of those that are asked
 // for.
 func (l *look) rebuildable(c *candidate) []string {
-	if l.o.Only != "" {
-		return []string{l.within(c)}
+	if len(l.o.Only) > 0 {
+		return l.within(c)
 	}
 	var out []string
 	for _, ignored := range c.ignored {
@@ -156,20 +158,31 @@ func (l *look) inner(c *candidate, rel string) *candidate {
 	return part
 }
 
-// alsoHeld adds those who use the folder itself to those who use its worktree.
-func (c *candidate) alsoHeld(ctx context.Context, o Options) {
-	if o.Holders == nil || c.dir.HoldersKnown == nil {
+// alsoHeld adds those who use the folders themselves to those who use their worktrees. All are asked for at once.
+func (l *look) alsoHeld(ctx context.Context, all []parts) {
+	var paths []string
+	var list []*candidate
+	for _, p := range all {
+		for _, c := range p.list {
+			if c.dir.HoldersKnown != nil {
+				paths, list = append(paths, c.dir.Path), append(list, c)
+			}
+		}
+	}
+	if l.o.Holders == nil || len(list) == 0 {
 		return
 	}
-	held, known, err := o.Holders(ctx, []string{c.dir.Path})
-	if err != nil {
-		c.fail(fmt.Errorf("look for holders: %w", err))
-		c.dir.Holders, c.dir.HoldersKnown = nil, nil
-		return
+	held, known, err := l.o.Holders(ctx, paths)
+	for _, c := range list {
+		if err != nil {
+			c.fail(fmt.Errorf("look for holders: %w", err))
+			c.dir.Holders, c.dir.HoldersKnown = nil, nil
+			continue
+		}
+		more := slices.Concat(c.dir.Holders, held[c.dir.Path])
+		c.dir.Holders = nil
+		c.dir.SetHolders(more, known && *c.dir.HoldersKnown)
 	}
-	more := slices.Concat(c.dir.Holders, held[c.dir.Path])
-	c.dir.Holders = nil
-	c.dir.SetHolders(more, known && *c.dir.HoldersKnown)
 }
 
 // measured writes what lies in the folder, and when anything in it or in its worktree changed last.

@@ -78,7 +78,7 @@ func TestTrimListsWhatCanBeMadeAgain(t *testing.T) {
 		t.Errorf("nothing has happened for %s, want %s", idle, ago)
 	}
 	// Alone it is read the same.
-	o.Only = d.Path
+	o.Only = []string{d.Path}
 	alone := root(t, o, w.wts).Dirs[dirs.ID(d.Path)]
 	if alone.Content == nil || *alone.Content.Bytes != *c.Bytes || *alone.Content.Tracked != 0 || !alone.ActiveAt.Equal(*d.ActiveAt) {
 		t.Errorf("alone: %+v", alone)

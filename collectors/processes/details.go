@@ -72,9 +72,9 @@ func (s *scan) chosen(p *record) depth {
 	marked := s.marked(p)
 	c := s.o.Classes
 	switch {
-	case s.o.Only > 0 && p.PID == s.o.Only,
-		s.o.Only == 0 && s.o.All && p.uid == s.uid && !p.kernel,
-		s.o.Only == 0 && !s.o.All && (marked && slices.Contains(c, Marked) ||
+	case slices.Contains(s.o.Only, p.PID),
+		len(s.o.Only) == 0 && s.o.All && p.uid == s.uid && !p.kernel,
+		len(s.o.Only) == 0 && !s.o.All && (marked && slices.Contains(c, Marked) ||
 			p.CwdDeleted != nil && *p.CwdDeleted && slices.Contains(c, CwdDeleted) ||
 			p.InputEnded != nil && *p.InputEnded && slices.Contains(c, InputEnded) ||
 			p.StartTicks > 0 && s.o.Remembered[p.PID] == p.StartTicks && slices.Contains(c, Descended)):

@@ -40,8 +40,8 @@ type Options struct {
 	Classes []string
 	// Remembered are the start ticks of the processes that earlier looks saw below agents, by pid.
 	Remembered map[int]uint64
-	// Only, above 0, reads this process and its descendants in full and all others in brief.
-	Only int
+	// Only, when not empty, reads these processes and their descendants in full and all others in brief.
+	Only []int
 	// Table takes what is read, for Holders in the same look; it may be nil.
 	Table *Table
 	// Log may be nil.

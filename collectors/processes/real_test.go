@@ -189,7 +189,7 @@ func TestWritten(t *testing.T) {
 		if said, err := line.ReadString('\n'); err != nil || said != want+"\n" {
 			t.Fatalf("said %q: %v", said, err)
 		}
-		p := look(t, processes.Options{Only: c.Process.Pid}, c.Process.Pid)
+		p := look(t, processes.Options{Only: []int{c.Process.Pid}}, c.Process.Pid)
 		if p.Written == nil {
 			t.Fatal("how much it wrote is not known")
 		}
@@ -210,12 +210,12 @@ func TestWritten(t *testing.T) {
 func TestOnly(t *testing.T) {
 	t.Parallel()
 	one, other := start(t, "idle", nil), start(t, "idle", nil)
-	p := look(t, processes.Options{Only: one.Process.Pid, WithArgv: true}, one.Process.Pid)
+	p := look(t, processes.Options{Only: []int{one.Process.Pid}, WithArgv: true}, one.Process.Pid)
 	full(t, p)
 	if len(p.Argv) != 1 || p.Argv[0] != one.Args[0] {
 		t.Errorf("argv %q, want %q", p.Argv, one.Args)
 	}
-	if p := look(t, processes.Options{Only: one.Process.Pid}, other.Process.Pid); p.Exe != nil || p.PPID == nil {
+	if p := look(t, processes.Options{Only: []int{one.Process.Pid}}, other.Process.Pid); p.Exe != nil || p.PPID == nil {
 		t.Errorf("another process: exe %v, parent %v: want it in brief", p.Exe, p.PPID)
 	}
 }
@@ -232,7 +232,7 @@ func TestListening(t *testing.T) {
 		want = append(want, port)
 	}
 	slices.Sort(want)
-	p := look(t, processes.Options{Only: c.Process.Pid}, c.Process.Pid)
+	p := look(t, processes.Options{Only: []int{c.Process.Pid}}, c.Process.Pid)
 	if d := cmp.Diff(&want, p.Listening); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -245,16 +245,16 @@ func TestListening(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if p := look(t, processes.Options{Only: c.Process.Pid}, c.Process.Pid); p.Clients == nil || *p.Clients != 1 {
+	if p := look(t, processes.Options{Only: []int{c.Process.Pid}}, c.Process.Pid); p.Clients == nil || *p.Clients != 1 {
 		t.Errorf("clients %v, want 1", p.Clients)
 	}
 	other := start(t, "idle", nil)
 	// What an agent marked is asked where no rule is about it too. That it is in a pane is no such mark.
 	for name, o := range map[string]processes.Options{
 		"marked":           {Markers: []string{"AGENT_SESSION", "TMUX"}, Panes: []string{"TMUX"}},
-		"only another one": {Markers: []string{"AGENT_SESSION", "TMUX"}, Panes: []string{"TMUX"}, Only: other.Process.Pid},
+		"only another one": {Markers: []string{"AGENT_SESSION", "TMUX"}, Panes: []string{"TMUX"}, Only: []int{other.Process.Pid}},
 	} {
-		if p := look(t, o, c.Process.Pid); !cmp.Equal(&want, p.Listening) || p.Brief != (o.Only > 0) {
+		if p := look(t, o, c.Process.Pid); !cmp.Equal(&want, p.Listening) || p.Brief != (len(o.Only) > 0) {
 			t.Errorf("%s: listening %v, brief %v", name, p.Listening, p.Brief)
 		}
 	}
@@ -272,7 +272,7 @@ func TestUnixSockets(t *testing.T) {
 	marked := func(c *exec.Cmd) { c.Env = append(c.Env, "AGENT_SESSION=s-1") }
 	c, none := start(t, "unix", marked, want[1], want[0], abstract), start(t, "idle", marked)
 	slices.Sort(want)
-	for name, o := range map[string]processes.Options{"in full": {Only: c.Process.Pid}, "in brief": {Markers: []string{"AGENT_SESSION"}, Only: none.Process.Pid}} {
+	for name, o := range map[string]processes.Options{"in full": {Only: []int{c.Process.Pid}}, "in brief": {Markers: []string{"AGENT_SESSION"}, Only: []int{none.Process.Pid}}} {
 		if d := cmp.Diff(&want, look(t, o, c.Process.Pid).UnixSockets); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
@@ -297,7 +297,7 @@ func TestListeningElsewhereIsUnknown(t *testing.T) {
 	t.Parallel()
 	needRoot(t)
 	c := start(t, "idle", func(c *exec.Cmd) { c.SysProcAttr.Cloneflags = syscall.CLONE_NEWNET })
-	p := look(t, processes.Options{Only: c.Process.Pid}, c.Process.Pid)
+	p := look(t, processes.Options{Only: []int{c.Process.Pid}}, c.Process.Pid)
 	if p.Listening != nil {
 		t.Errorf("listening %v in another network namespace, want unknown", *p.Listening)
 	}
@@ -350,7 +350,7 @@ func TestZombie(t *testing.T) {
 	}
 	var p snapshot.Process
 	wait.Eventually(t, "a zombie", func() bool {
-		p = look(t, processes.Options{Only: c.Process.Pid, Markers: []string{"X"}}, c.Process.Pid)
+		p = look(t, processes.Options{Only: []int{c.Process.Pid}, Markers: []string{"X"}}, c.Process.Pid)
 		return p.State == "Z" && *p.Threads <= 1
 	})
 	if p.State != "Z" || p.Cwd != nil || p.CwdDeleted != nil || p.Markers != nil || *p.UID != os.Geteuid() {
@@ -384,7 +384,7 @@ func TestRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := look(t, processes.Options{Only: c.Process.Pid, Markers: []string{"X"}}, c.Process.Pid)
+	p := look(t, processes.Options{Only: []int{c.Process.Pid}, Markers: []string{"X"}}, c.Process.Pid)
 	if p.Cwd != nil || p.Markers != nil || p.Exe != nil || p.Listening != nil || *p.UID != os.Geteuid() || got.Unreadable < 1 {
 		t.Errorf("%d unreadable, %+v", got.Unreadable, p)
 	}

@@ -164,7 +164,7 @@ func TestMarkedByAPane(t *testing.T) {
 		"marked":           {processes.Options{Panes: panes}, marked, marked},
 		"none is of panes": {processes.Options{}, []int{pane, agents, both, below}, []int{pane, agents, both, below}},
 		"no rule":          {processes.Options{Panes: panes, Classes: []string{}}, nil, marked},
-		"only one":         {processes.Options{Panes: panes, Only: plain}, []int{plain}, append(slices.Clone(marked), plain)},
+		"only one":         {processes.Options{Panes: panes, Only: []int{plain}}, []int{plain}, append(slices.Clone(marked), plain)},
 	} {
 		full, served := read(c.o)
 		if !slices.Equal(full, c.full) || !slices.Equal(served, c.served) {
@@ -192,8 +192,8 @@ func TestWhatIsReadInFull(t *testing.T) {
 		"cwd_deleted":  {processes.Options{Classes: []string{processes.CwdDeleted}}, []int{deleted}},
 		"both":         {processes.Options{Classes: []string{processes.Marked, processes.CwdDeleted}}, []int{marked, child, deleted}},
 		"all":          {processes.Options{All: true}, []int{marked, child, deleted, plain}},
-		"only one":     {processes.Options{All: true, Only: plain}, []int{plain}},
-		"only a child": {processes.Options{Only: marked}, []int{marked, child}},
+		"only one":     {processes.Options{All: true, Only: []int{plain}}, []int{plain}},
+		"only a child": {processes.Options{Only: []int{marked}}, []int{marked, child}},
 	} {
 		c.o.Markers = []string{"A"}
 		var found []int

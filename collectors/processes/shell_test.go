@@ -75,7 +75,7 @@ func (p pty) write(text string) {
 
 func interactive(t *testing.T, pid int) *bool {
 	t.Helper()
-	return look(t, processes.Options{Markers: []string{"SOME_MARKER"}, Shells: shells, Only: os.Getpid()}, pid).Interactive
+	return look(t, processes.Options{Markers: []string{"SOME_MARKER"}, Shells: shells, Only: []int{os.Getpid()}}, pid).Interactive
 }
 
 // becomes waits until the process is reported as interactive, as not interactive, or as unknown.

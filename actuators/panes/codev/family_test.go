@@ -25,7 +25,7 @@ func (w *world) lost(command ...string) (kit.TerminalState, decision.Terminal) {
 // remember has later looks know what this one does.
 func (w *world) remember() {
 	w.t.Helper()
-	s, err := w.judge.Look(w.t.Context(), "")
+	s, err := w.judge.Look(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}

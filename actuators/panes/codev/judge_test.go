@@ -23,7 +23,7 @@ var moments = []string{"decided", "held", "judged", "saved", "last"}
 func (w *world) judging() {
 	w.t.Helper()
 	w.judge = judging.New(w.t, "terminal", judging.Shipped,
-		func(only string) ([]collectors.Source, error) {
+		func(only []string) ([]collectors.Source, error) {
 			return see.Sources(see.Options{Homes: []string{w.Home()}, Tower: w.URL(), Env: w.o.Env, Home: w.env["HOME"], Only: only, Known: w.known})
 		},
 		func(d decision.Decision) string { return d.Identity.Terminal.ID })

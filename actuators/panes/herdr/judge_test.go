@@ -27,7 +27,7 @@ func (w *world) judge() *judge {
 	w.t.Helper()
 	j := &judge{}
 	j.Judge = judging.New(w.t, snapshot.KindTab, judging.Shipped,
-		func(only string) ([]collectors.Source, error) {
+		func(only []string) ([]collectors.Source, error) {
 			return seen.Sources(seen.Options{Sockets: []string{w.s.Socket()}, UID: os.Geteuid(), Env: j.env, Only: only, Inspect: func(string) bool { return true }})
 		},
 		func(d decision.Decision) string { return d.Identity.Tab.ID })
@@ -38,7 +38,7 @@ func (w *world) judge() *judge {
 // id is what the server's source calls a tab.
 func (j *judge) id(tab string) string {
 	j.T.Helper()
-	sources, err := j.Sources(tab)
+	sources, err := j.Sources([]string{tab})
 	if err != nil || len(sources) != 1 {
 		j.T.Fatal(len(sources), err)
 	}

@@ -45,7 +45,7 @@ _other if startswith(input.session.name, "keep") == false
 func (s *server) judge(policies func() (*judging.Policies, error)) *judging.Judge {
 	s.T.Helper()
 	j := judging.New(s.T, "session", policies,
-		func(only string) ([]collectors.Source, error) {
+		func(only []string) ([]collectors.Source, error) {
 			return tmux.Sources(tmux.Options{Sockets: []string{s.Socket}, Only: only})
 		},
 		func(d decision.Decision) string { return d.Identity.Session.ID })

@@ -35,11 +35,11 @@ func interrupted(t *testing.T, s *server, a *Actuator, name, before string) (in 
 	}()
 	d := s.judged(name)
 	g := grasped(t, a, d)
-	again, err := s.judge(loose).Again(t.Context(), d)
-	if err != nil {
-		t.Fatal(err)
+	again := s.judge(loose).Again(t.Context(), []decision.Decision{d})[0]
+	if again.Err != nil {
+		t.Fatal(again.Err)
 	}
-	in = intent(g, again)
+	in = intent(g, again.Decision)
 	if err := g.Save(t.Context()); err != nil {
 		t.Fatal(err)
 	}

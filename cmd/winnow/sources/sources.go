@@ -57,12 +57,22 @@ type Scope struct {
 	Argv bool
 	// Alone leaves out everything but the processes: enough to show what runs, and never to judge it.
 	Alone bool
+	// With are other candidates of the kind that the same look is for, each as ScopeOf has it.
+	With []Scope
 	// Gone says of processes that the look takes them for gone: they use no folder. Nil is none. Nothing is done on such a look.
 	Gone func(pid int) bool
 }
 
-// ScopeOf narrows a look to one candidate of an earlier one.
-func ScopeOf(s *snapshot.Snapshot, id string) Scope {
+// ScopeOf narrows a look to candidates of an earlier one, all of one kind.
+func ScopeOf(s *snapshot.Snapshot, id string, more ...string) Scope {
+	sc := scopeOf(s, id)
+	for _, id := range more {
+		sc.With = append(sc.With, scopeOf(s, id))
+	}
+	return sc
+}
+
+func scopeOf(s *snapshot.Snapshot, id string) Scope {
 	kind, _ := snapshot.KindOf(id)
 	c, _ := s.Find(id)
 	sc := Scope{ID: id, Kind: kind.Name, Source: c.Source, Native: c.Native}
@@ -72,29 +82,43 @@ func ScopeOf(s *snapshot.Snapshot, id string) Scope {
 	return sc
 }
 
-// only is what the candidate's source calls it, where it is of that kind; "" asks for all.
-func (sc Scope) only(kind string) string {
-	if sc.Kind != kind {
-		return ""
+// only is what the candidates' sources call them, where they are of that kind; nil asks for all.
+func (sc Scope) only(kind string) []string {
+	if sc.Kind != kind || sc.Native == "" {
+		return nil
 	}
-	return sc.Native
+	out := []string{sc.Native}
+	for _, other := range sc.With {
+		out = append(out, other.Native)
+	}
+	return out
 }
 
-// pid is the process that the look is narrowed to, 0 for all.
-func (sc Scope) pid() int {
-	pid, _ := strconv.Atoi(sc.only(snapshot.KindProcess))
-	return pid
+// pids are the processes that the look is narrowed to, nil for all.
+func (sc Scope) pids() []int {
+	var out []int
+	for _, native := range sc.only(snapshot.KindProcess) {
+		if pid, err := strconv.Atoi(native); err == nil && pid > 0 {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// from reports whether one of the candidates is of that source.
+func (sc Scope) from(source string) bool {
+	return sc.Source == source || slices.ContainsFunc(sc.With, func(other Scope) bool { return other.Source == source })
 }
 
 // needs reports whether a look at one candidate reads what it reads for candidates of these kinds.
 func (sc Scope) needs(kinds ...string) bool { return sc.Kind == "" || slices.Contains(kinds, sc.Kind) }
 
-// own leaves of the sources of a kind the candidate's own, where it is of that kind.
+// own leaves of the sources of a kind the candidates' own, where they are of that kind.
 func (sc Scope) own(kind string, list []collectors.Source) []collectors.Source {
 	if sc.Kind != kind {
 		return list
 	}
-	return slices.DeleteFunc(list, func(s collectors.Source) bool { return s.Name != sc.Source })
+	return slices.DeleteFunc(list, func(s collectors.Source) bool { return !sc.from(s.Name) })
 }
 
 // Of gives the sources that a look reads; known is what earlier looks remember of who had which terminal.
@@ -118,7 +142,7 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		}
 		out = append(out, sc.own(snapshot.KindSession, t)...)
 	}
-	tabOfEditor := sc.Kind == snapshot.KindTab && strings.HasPrefix(sc.Source, vscode.Kind+"/")
+	tabOfEditor := sc.Kind == snapshot.KindTab && slices.ContainsFunc(append([]Scope{sc}, sc.With...), func(one Scope) bool { return strings.HasPrefix(one.Source, vscode.Kind+"/") })
 	if sc.needs(snapshot.KindTerminal) || tabOfEditor { // a tab of Codev's is judged by what its builder has there
 		t, err := codev.Sources(set.codev(sc, known))
 		if err != nil {
@@ -157,7 +181,7 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 	if sc.needs(snapshot.KindDir, snapshot.KindProcess, snapshot.KindSession) {
 		d := set.Dirs(sc)
 		if sc.Kind == snapshot.KindDir {
-			d = set.ownDir(d, sc)
+			d = set.ownDirs(d, sc)
 		}
 		out = append(out, d...)
 	}
@@ -354,7 +378,7 @@ func (set Set) Processes(sc Scope) processes.Options {
 	}
 	return processes.Options{
 		Root: c.Root, Markers: markers, Panes: panes, Remembered: below, Interpreters: r.Interpreters, Shells: r.Shells, Daemons: set.daemons(),
-		WithArgv: sc.Argv, Only: sc.pid(), All: all, Classes: classes, Table: set.Table, Log: set.Log.Named("processes"),
+		WithArgv: sc.Argv, Only: sc.pids(), All: all, Classes: classes, Table: set.Table, Log: set.Log.Named("processes"),
 	}
 }
 
@@ -377,17 +401,19 @@ func (set Set) Dirs(sc Scope) []collectors.Source {
 	return out
 }
 
-// ownDir finds the source that a folder came from, for another look at that folder alone. One that was discovered through a
-// record is found again through the folder's own repository.
-func (set Set) ownDir(all []collectors.Source, sc Scope) []collectors.Source {
-	if own := sc.own(snapshot.KindDir, slices.Clone(all)); len(own) > 0 {
-		return own
+// ownDirs finds the sources that folders came from, for another look at those folders alone. One that was discovered through a
+// record is found again through a folder's own repository.
+func (set Set) ownDirs(all []collectors.Source, sc Scope) []collectors.Source {
+	own := sc.own(snapshot.KindDir, slices.Clone(all))
+	for _, one := range append([]Scope{sc}, sc.With...) {
+		if slices.ContainsFunc(own, named(one.Source)) {
+			continue
+		}
+		if s, ok := dirs.Repository(set.dirOptions(sc), cmp.Or(one.Repository, one.Native)); ok && s.Name == one.Source {
+			own = append(own, s)
+		}
 	}
-	at := cmp.Or(sc.Repository, sc.only(snapshot.KindDir))
-	if s, ok := dirs.Repository(set.dirOptions(sc), at); ok && s.Name == sc.Source {
-		return []collectors.Source{s}
-	}
-	return nil
+	return own
 }
 
 func (set Set) dirOptions(sc Scope) dirs.Options {
@@ -398,7 +424,7 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 		Grace:       config.Seconds(r.Grace.Dir),
 		TrimAfter:   config.Seconds(r.TrimAfter),
 		Only:        sc.only(snapshot.KindDir),
-		Holders:     set.Holders(sc.only(snapshot.KindDir) != ""),
+		Holders:     set.Holders(len(sc.only(snapshot.KindDir)) > 0),
 		Timeout:     set.Config.Collect.Timeout,
 		Shared:      set.Folders,
 		Log:         set.Log.Named("dirs"),

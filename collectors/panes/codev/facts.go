@@ -53,7 +53,7 @@ func (j *join) terminals(ctx context.Context) []*snapshot.Terminal {
 	ids := slices.Concat(slices.Collect(maps.Keys(j.rows)), slices.Collect(maps.Keys(j.listed)))
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
-		if j.Only == "" || j.Only == id {
+		if len(j.Only) == 0 || slices.Contains(j.Only, id) {
 			out = append(out, j.terminal(id, j.rows[id], j.listed[id]))
 		}
 	}
@@ -249,7 +249,7 @@ func (j *join) strays(ctx context.Context) []*snapshot.Terminal {
 	}
 	found = slices.DeleteFunc(found, func(p *tower.Process) bool {
 		scoped := j.codev.Owns(&p.Command)
-		return scoped == nil || !*scoped || j.claimed(p) || j.Only != "" && j.Only != strayID(p.PID)
+		return scoped == nil || !*scoped || j.claimed(p) || len(j.Only) > 0 && !slices.Contains(j.Only, strayID(p.PID))
 	})
 	if len(found) == 0 {
 		return nil

@@ -57,8 +57,10 @@ type world struct {
 // It wraps collectors.ErrAbsent only when there is neither a Tower nor anything that a Tower left behind, collectors.ErrPermission when
 // something may not be read, and the context's error when it was not done in time.
 func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
-	if r.Only != "" && !native.MatchString(r.Only) {
-		return collectors.Part{}, fmt.Errorf("read terminal %.40q: not an id of Codev's; nothing was asked", r.Only)
+	for _, id := range r.Only {
+		if !native.MatchString(id) {
+			return collectors.Part{}, fmt.Errorf("read terminal %.40q: not an id of Codev's; nothing was asked", id)
+		}
 	}
 	w, err := r.gather(ctx)
 	j := newJoin(r, w)
@@ -68,7 +70,7 @@ func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
 		if *t.Error != "" {
 			part.Unreadable++
 		}
-		if r.Only == "" || r.Only == t.ID {
+		if len(r.Only) == 0 || slices.Contains(r.Only, t.ID) {
 			part.Terminals[ID(r.name, t.ID)] = *t
 		}
 	}
@@ -76,7 +78,7 @@ func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
 	switch {
 	case err == nil:
 		return part, nil
-	case onlyDown(err) && len(terminals) == 0 && r.Only == "":
+	case onlyDown(err) && len(terminals) == 0 && len(r.Only) == 0:
 		return collectors.Part{}, fmt.Errorf("read %s: no Tower runs at %s, and no terminal of one is left: %w", r.home, r.base, collectors.ErrAbsent)
 	}
 	return part, fmt.Errorf("read %s: %w", r.home, err)

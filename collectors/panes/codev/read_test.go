@@ -222,7 +222,7 @@ func TestNoTower(t *testing.T) {
 		if p, err := f.try(t.Context()); !isAbsent(err) || p.Partial || len(p.Terminals) != 0 {
 			t.Errorf("gave %v", err)
 		}
-		f.o.Only = "b26afcb2-e6ce-4410-9950-93df6cbfe922"
+		f.o.Only = []string{"b26afcb2-e6ce-4410-9950-93df6cbfe922"}
 		if _, err := f.try(t.Context()); err == nil || isAbsent(err) {
 			t.Errorf("of one terminal that is not known any more: %v", err)
 		}
@@ -461,15 +461,15 @@ func TestOnly(t *testing.T) {
 	husk := f.Husk(f.ws)
 	all := f.read()
 	for _, id := range []string{a.ID, b.ID, strayID(husk.PID)} {
-		f.o.Only = id
+		f.o.Only = []string{id}
 		p := f.read()
 		f.want(p, map[string]string{id: says(f.only(all, id))})
 	}
-	f.o.Only = strayID(a.PID)
+	f.o.Only = []string{strayID(a.PID)}
 	f.want(f.read(), map[string]string{})
 	for _, id := range []string{"x", "pid-0", "../x", a.ID + "x"} {
 		calls := len(f.Calls())
-		f.o.Only = id
+		f.o.Only = []string{id}
 		if _, err := f.try(t.Context()); err == nil || len(f.Calls()) != calls {
 			t.Errorf("%q gave %v", id, err)
 		}

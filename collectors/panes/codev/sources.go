@@ -53,8 +53,8 @@ type Options struct {
 	ProcRoot string
 	// Known is what earlier looks remember of builders and their terminals.
 	Known []snapshot.Owner
-	// Only, a terminal's native id, gives nothing but that terminal, for another look before an act.
-	Only string
+	// Only, terminals' native ids, gives nothing but those terminals, for another look before an act; empty is all.
+	Only []string
 	// Timeout is how long the Tower has for one answer; zero or less is 3 s.
 	Timeout time.Duration
 	// Log may be nil.

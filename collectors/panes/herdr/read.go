@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,8 +53,10 @@ func newReader(o Options, name, socket string) *reader {
 // It wraps collectors.ErrAbsent only when no server listens on the socket, collectors.ErrPermission when it may not be asked, and
 // the context's error when it did not answer in time.
 func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
-	if r.Only != "" && !herdr.TabID(r.Only) {
-		return collectors.Part{}, fmt.Errorf("read tab %.40q: not an id of herdr's such as w1:t3; nothing was asked", r.Only)
+	for _, id := range r.Only {
+		if !herdr.TabID(id) {
+			return collectors.Part{}, fmt.Errorf("read tab %.40q: not an id of herdr's such as w1:t3; nothing was asked", id)
+		}
 	}
 	part, err := r.read(ctx, &herdr.Client{Socket: r.socket, UID: r.UID})
 	if err != nil {
@@ -81,7 +84,7 @@ func (r *reader) read(ctx context.Context, c *herdr.Client) (collectors.Part, er
 	all := tabs(w, r.name, own)
 	var asked []*snapshot.Tab // in whose panes it is asked what runs there
 	for id, t := range all {
-		if r.Only == "" && r.Inspect(t.Label) || id == r.Only {
+		if len(r.Only) == 0 && r.Inspect(t.Label) || slices.Contains(r.Only, id) {
 			asked = append(asked, t)
 		}
 	}
@@ -90,7 +93,7 @@ func (r *reader) read(ctx context.Context, c *herdr.Client) (collectors.Part, er
 	}
 	part := collectors.Part{Tabs: map[string]snapshot.Tab{}, Server: server}
 	for id, t := range all {
-		if r.Only == "" || id == r.Only {
+		if len(r.Only) == 0 || slices.Contains(r.Only, id) {
 			part.Tabs[ID(r.name, id)] = *t
 		}
 	}

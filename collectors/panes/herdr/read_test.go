@@ -174,7 +174,7 @@ func TestReadOneTab(t *testing.T) {
 	inspect := func(string) bool { return false }
 	for id, all := range tabsOf(t, reading(t, Options{}, s.Socket())) {
 		before := len(s.Calls())
-		one := tabsOf(t, reading(t, Options{Only: id, Inspect: inspect}, s.Socket()))
+		one := tabsOf(t, reading(t, Options{Only: []string{id}, Inspect: inspect}, s.Socket()))
 		if diff := cmp.Diff(map[string]snapshot.Tab{id: all}, one); diff != "" {
 			t.Errorf("%s alone (-in all, +alone):\n%s", id, diff)
 		}
@@ -182,12 +182,12 @@ func TestReadOneTab(t *testing.T) {
 			t.Errorf("%s alone took %d requests, want 4", id, n)
 		}
 	}
-	if none := tabsOf(t, reading(t, Options{Only: "w1:t9"}, s.Socket())); len(none) != 0 {
+	if none := tabsOf(t, reading(t, Options{Only: []string{"w1:t9"}}, s.Socket())); len(none) != 0 {
 		t.Errorf("a tab that is not there gave %v", none)
 	}
 	// herdr would take these for positions.
 	for _, only := range []string{"1", "w1:1", "w1:2", "1:2", "t_1_2", "1:t1", "w_1:t2", "w1:+2", "+1:2", "1:p1", "+1:t1", "w1:+t1", "w_1:2", "w1:01", "1-1", "p_1", "w1:t", "w1:tO", "w1:t1\n", "w1:p1", " w1:t1"} {
-		if err := fails(t, Options{Only: only}, "/nonexistent; ", wait.Within(t, time.Second)); errors.Is(err, collectors.ErrAbsent) {
+		if err := fails(t, Options{Only: []string{only}}, "/nonexistent; ", wait.Within(t, time.Second)); errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("%q was asked for: %v", only, err)
 		}
 	}

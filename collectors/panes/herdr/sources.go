@@ -57,9 +57,9 @@ type Options struct {
 	UID int
 	// Inspect says by a tab's label whether it is asked what runs in the tab's panes; nil asks for every tab.
 	Inspect func(label string) bool
-	// Only, a tab's native id such as w1:t3, gives nothing but that tab, and what runs in it for any label, for another look
-	// before an act. The server is still asked for all tabs: the tab's position is one of its facts.
-	Only string
+	// Only, tabs' native ids such as w1:t3, gives nothing but those tabs, and what runs in them for any label, for another look
+	// before an act; empty is all. The server is still asked for all tabs: a tab's position is one of its facts.
+	Only []string
 	// ProcRoot is where procfs is mounted; empty is /proc.
 	ProcRoot string
 	// Log may be nil.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os/exec"
 
 	"github.com/hashicorp/go-hclog"
@@ -20,10 +21,10 @@ import (
 
 // reader reads one server.
 type reader struct {
-	name, procRoot, only string
-	agents               []string
-	server               wire.Server
-	log                  hclog.Logger
+	name, procRoot string
+	only, agents   []string
+	server         wire.Server
+	log            hclog.Logger
 }
 
 func newReader(o Options, name, socket string) *reader {
@@ -33,22 +34,39 @@ func newReader(o Options, name, socket string) *reader {
 	return r
 }
 
-// Read asks the server for everything at once. It wraps collectors.ErrAbsent only when no server listens on the socket,
+// Read asks the server for everything at once; of sessions that are asked for it is asked one after the other, since it tells the state of one
+// in an answer. It wraps collectors.ErrAbsent only when no server listens on the socket,
 // collectors.ErrPermission when it may not be asked, and the context's error when it did not answer in time.
 func (r *reader) Read(ctx context.Context) (collectors.Part, error) {
-	l, err := r.server.List(ctx, r.only)
-	if err != nil {
-		return collectors.Part{}, advised(ctx, err)
+	asked := r.only
+	if len(asked) == 0 {
+		asked = []string{""}
 	}
-	if l.PID == 0 {
-		return collectors.Part{}, nil
+	var part collectors.Part
+	for _, only := range asked {
+		l, err := r.server.List(ctx, only)
+		if err != nil {
+			return collectors.Part{}, advised(ctx, err)
+		}
+		if l.PID == 0 {
+			return collectors.Part{}, nil
+		}
+		server := r.identify(l)
+		if part.Server != nil && (part.Server.PID != server.PID || !sameTicks(part.Server.StartTicks, server.StartTicks)) {
+			return collectors.Part{}, errors.New("another server answers than did at first: it restarted while it was read; look again")
+		}
+		found := sessions(l, r.name, server, only, r.agents)
+		if part.Sessions == nil {
+			part.Sessions = found
+		}
+		maps.Copy(part.Sessions, found)
+		server.Panes = new(l.Living())
+		part.Server = &server
 	}
-	server := r.identify(l)
-	part := collectors.Part{Sessions: sessions(l, r.name, server, r.only, r.agents)}
-	server.Panes = new(l.Living())
-	part.Server = &server
 	return part, nil
 }
+
+func sameTicks(a, b *uint64) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // advised adds what a person can do about err.
 func advised(ctx context.Context, err error) error {

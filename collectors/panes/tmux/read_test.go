@@ -29,7 +29,11 @@ import (
 // read gives what the reader of one socket finds, by session names.
 func read(t testing.TB, socket, only string) map[string]snapshot.Session {
 	t.Helper()
-	part, err := newReader(Options{Only: only}, "tmux/s", socket).Read(testkit.Within(t, 20*time.Second))
+	var asked []string
+	if only != "" {
+		asked = []string{only}
+	}
+	part, err := newReader(Options{Only: asked}, "tmux/s", socket).Read(testkit.Within(t, 20*time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,7 +386,7 @@ func TestServerOfAnotherPIDNamespaceHasNoStart(t *testing.T) {
 func TestReadRefusesAStrangeID(t *testing.T) {
 	t.Parallel()
 	for _, only := range []string{"4", "$", "$4}", "$+4", "$-1", "%4"} {
-		err := fails(t, Options{Only: only}, "/nonexistent", testkit.Within(t, time.Second))
+		err := fails(t, Options{Only: []string{only}}, "/nonexistent", testkit.Within(t, time.Second))
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, collectors.ErrAbsent) {
 			t.Errorf("%q was asked for: %v", only, err)
 		}

@@ -42,9 +42,9 @@ type Options struct {
 	ProcRoot string
 	// Agents are the names of agents' programs: a pane's first command is compared with them, and nothing else of it is kept.
 	Agents []string
-	// Only, a session's native id such as $4, gives nothing but that session, for another look before an act. The server is
-	// still asked for all: what other sessions show of it belongs to it, and asking for less is hardly quicker.
-	Only string
+	// Only, sessions' native ids such as $4, gives nothing but those sessions, for another look before an act; empty is all. The server is
+	// still asked for all: what other sessions show of one belongs to it, and asking for less is hardly quicker.
+	Only []string
 	// Log may be nil.
 	Log hclog.Logger
 }

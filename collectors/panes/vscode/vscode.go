@@ -43,8 +43,8 @@ type Options struct {
 	UID int
 	// Markers are the variables whose names are looked for in what tabs were opened with.
 	Markers []string
-	// Only, a tab's number in its window, gives nothing but that tab, for another look before an act.
-	Only string
+	// Only, tabs' numbers in their window, gives nothing but those tabs, for another look before an act; empty is all.
+	Only []string
 	// ProcRoot is where procfs is mounted; empty is /proc.
 	ProcRoot string
 	// Log may be nil.
@@ -134,7 +134,7 @@ func (r *reader) read(ctx context.Context) (collectors.Part, error) {
 	for i := range all {
 		t := &all[i]
 		native := strconv.Itoa(t.N)
-		if r.Only == "" || r.Only == native {
+		if len(r.Only) == 0 || slices.Contains(r.Only, native) {
 			part.Tabs[ID(r.name, native)] = snapshot.Tab{
 				Source: r.name, ID: native, Label: t.Name, State: t.State(hello), Focused: new(t.InFront(hello)), Editor: r.tab(&hello, t, running),
 			}

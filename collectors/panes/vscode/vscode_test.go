@@ -91,9 +91,9 @@ func TestRead(t *testing.T) {
 		must.Equal(t, snapshot.Tab{Source: name, ID: n, Label: e.Name, Focused: new(n == "4")}, tab, "tab %s", n)
 	}
 	must.Equal(t, &snapshot.Server{Socket: w.Socket(), PID: os.Getpid(), StartTicks: new(w.Ticks()), Version: "1.2.3", Protocol: new(1)}, part.Server, "server")
-	only := reading(t, Options{Only: "3"}, w)
+	only := reading(t, Options{Only: []string{"3"}}, w)
 	must.Equal(t, []string{"tab:" + name + "/3"}, slices.Collect(maps.Keys(only.Tabs)), "the one tab that was asked for")
-	must.Equal(t, 0, len(reading(t, Options{Only: "9"}, w).Tabs), "tabs with a number that there is not")
+	must.Equal(t, 0, len(reading(t, Options{Only: []string{"9"}}, w).Tabs), "tabs with a number that there is not")
 }
 
 // TestKnownAndEmpty tells an empty list from one that is not known.
