@@ -1,7 +1,6 @@
 package dirs
 
 import (
-	"context"
 	"errors"
 	"os"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"winnow/actuators"
+	"winnow/engine/decision"
 	"winnow/internal/folder"
 )
 
@@ -38,12 +38,12 @@ func (g *grasp) checkAround(self []int) error {
 
 // idleAround makes sure, once the folder is away, that no process uses the worktree that it was taken out of: what starts there finds the
 // folder missing.
-func (s *site) idleAround(ctx context.Context) error {
+func (s *site) idleAround(u users) error {
 	at := s.in.Identity.Dir.In
 	if at == "" {
 		return nil
 	}
-	return s.nobody(ctx, at)
+	return u.nobody(at)
 }
 
 // around makes sure that the worktree that the folder was taken out of is in its place: a folder that is made for it alone would be in the way
@@ -61,14 +61,30 @@ func (s *site) around() error {
 	return f.Close()
 }
 
-// unmark gives the folder that the content was in the time that it had before the act, where nothing but the act has changed it: what
-// Winnow does is no sign of work in the worktree.
-func (g *grasp) unmark(before, moved folder.Stamp) {
-	if now, err := g.parent.Stamp(); err != nil || !now.Modified.Equal(moved.Modified) {
-		return
+// unmark gives the folders that content was taken out of the times that they had before, where nothing but these acts has changed them: what
+// Winnow does is no sign of work in the worktree. Several acts may have taken something out of one folder, one after the other.
+func (a *Actuator) unmark(left []*leaving) {
+	type place struct{ dev, ino uint64 }
+	first, last := map[place]*leaving{}, map[place]*leaving{}
+	foreign := map[place]bool{}
+	for _, l := range left {
+		at := place{l.before.Dev, l.before.Ino}
+		before := last[at]
+		if before == nil {
+			first[at] = l
+		}
+		last[at] = l
+		if l.want.In == "" || !l.timed || l.out.Outcome != decision.Done || before != nil && !before.moved.Modified.Equal(l.before.Modified) {
+			foreign[at] = true
+		}
 	}
-	if err := setModified(g.parent, before.Modified); err != nil {
-		g.o.Log.Debug("set the time of a folder back", "path", g.parent.Path, "error", err)
+	for at, l := range last {
+		if now, err := l.parent.Stamp(); foreign[at] || err != nil || !now.Modified.Equal(l.moved.Modified) {
+			continue
+		}
+		if err := setModified(l.parent, first[at].before.Modified); err != nil {
+			a.o.Log.Debug("set the time of a folder back", "path", l.parent.Path, "error", err)
+		}
 	}
 }
 

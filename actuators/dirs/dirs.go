@@ -5,6 +5,8 @@ package dirs
 import (
 	"cmp"
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -15,10 +17,10 @@ import (
 	"winnow/internal/proc"
 )
 
-// Holding says who uses a folder or anything in it: one word or phrase a process. known is false when that could not be found out
-// for every process that could be one; an empty list then proves nothing.
+// Holding says who uses folders or anything in them, in one look at all processes: one word or phrase a process, by the folder's path. known is
+// false when that could not be found out for every process that could be one; a folder without users then proves nothing.
 type Holding interface {
-	Holding(ctx context.Context, path string) (who []string, known bool, err error)
+	Holding(ctx context.Context, paths []string) (who map[string][]string, known bool, err error)
 }
 
 // Options says where folders may be taken from and where they go.
@@ -42,7 +44,7 @@ type Options struct {
 	Log  hclog.Logger
 }
 
-// Actuator sets folders aside, and brings them back. It is an actuators.Actuator and an actuators.Restorer.
+// Actuator sets folders aside, and brings them back. It is an actuators.Together and an actuators.Restorer.
 type Actuator struct{ o Options }
 
 // New makes an Actuator.
@@ -52,18 +54,33 @@ func New(o Options) *Actuator {
 	return &Actuator{o}
 }
 
-// nobody fails if a process uses path, or if that is not known.
-func (a *Actuator) nobody(ctx context.Context, path string) error {
+// users is one answer to who uses some folders.
+type users struct {
+	asked []string
+	who   map[string][]string
+	known bool
+	err   error
+}
+
+// users asks who uses these folders, once for all of them.
+func (a *Actuator) users(ctx context.Context, paths ...string) users {
+	u := users{asked: paths}
 	if a.o.Holders == nil {
-		return actuators.Refused("who uses %s cannot be found out", path)
+		u.err = errors.New("there is no way to ask")
+	} else if len(paths) > 0 {
+		u.who, u.known, u.err = a.o.Holders.Holding(ctx, paths)
 	}
-	who, known, err := a.o.Holders.Holding(ctx, path)
-	switch {
-	case err != nil:
-		return actuators.Refused("find out who uses %s: %w", path, err)
+	return u
+}
+
+// nobody fails if a process uses path, or if that is not known.
+func (u users) nobody(path string) error {
+	switch who := u.who[path]; {
+	case u.err != nil:
+		return actuators.Refused("find out who uses %s: %w", path, u.err)
 	case len(who) > 0:
 		return actuators.Refused("it is in use: %s", list(who))
-	case !known:
+	case !u.known || !slices.Contains(u.asked, path):
 		return actuators.Refused("who uses %s is not known for every process", path)
 	}
 	return nil

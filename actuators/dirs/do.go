@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"winnow/actuators"
 	"winnow/engine/decision"
@@ -12,36 +13,90 @@ import (
 	"winnow/internal/gitcmd/act"
 )
 
-// Act moves the folder into the trash, looks under its new name for processes that use it and for anything that changed since it was
-// judged, and puts it back when there is. It removes nothing.
+// leaving is a folder that an act has moved, and that is looked at under its new name.
+type leaving struct {
+	*grasp
+	*site
+	// before and moved are the folder that it was in, right before and after the move. timed is true where both are known.
+	before, moved folder.Stamp
+	timed         bool
+	out           decision.Outcome
+}
+
+// Batch implements actuators.Batcher: a folder is not in one batch with one that it lies in.
+func (a *Actuator) Batch(ds []decision.Decision) int {
+	for i, d := range ds {
+		if d.Identity.Dir == nil {
+			return max(i, 1)
+		}
+		path := d.Identity.Dir.Path
+		if slices.ContainsFunc(ds[:i], func(other decision.Decision) bool {
+			return actuators.Within(path, other.Identity.Dir.Path) || actuators.Within(other.Identity.Dir.Path, path)
+		}) {
+			return i
+		}
+	}
+	return len(ds)
+}
+
+// Act is ActTogether of the one folder.
 func (g *grasp) Act(ctx context.Context, in decision.Intent) decision.Outcome {
+	return *g.ActTogether(ctx, []actuators.Held{g}, []decision.Intent{in}, func() bool { return true })[0]
+}
+
+// ActTogether implements actuators.Together. It moves the folders into the trash, then looks under their new names for processes that use
+// them, in one look for all, and in each for anything that changed since it was judged, and puts back those in which there is. It removes nothing.
+func (a *Actuator) ActTogether(ctx context.Context, held []actuators.Held, ins []decision.Intent, fresh func() bool) []*decision.Outcome {
+	outs := make([]*decision.Outcome, len(held))
+	var left []*leaving
+	var paths []string
+	for i, h := range held {
+		if i > 0 && !fresh() {
+			break
+		}
+		l, out := h.(*grasp).leave(ctx, ins[i])
+		if outs[i] = &out; l == nil {
+			continue
+		}
+		outs[i] = &l.out
+		left, paths = append(left, l), append(paths, l.asks()...)
+	}
+	for range left {
+		a.o.Step("dir.look")
+	}
+	u := a.users(ctx, paths...)
+	for _, l := range left {
+		l.out = l.finish(ctx, u)
+	}
+	a.unmark(left)
+	return outs
+}
+
+// leave moves the folder into the trash. Where it did not, there is an outcome.
+func (g *grasp) leave(ctx context.Context, in decision.Intent) (*leaving, decision.Outcome) {
 	s, err := g.site(in)
 	if err != nil {
-		return decision.Outcome{Outcome: decision.Failed, Detail: fmt.Sprintf("%v; nothing was done", err)}
+		return nil, decision.Outcome{Outcome: decision.Failed, Detail: fmt.Sprintf("%v; nothing was done", err)}
 	}
 	if in.ID != g.act {
-		return decision.Outcome{Outcome: decision.Failed, Detail: fmt.Sprintf("act %s is not the one that %s is held for; nothing was done", in.ID, g.want.Path)}
+		return nil, decision.Outcome{Outcome: decision.Failed, Detail: fmt.Sprintf("act %s is not the one that %s is held for; nothing was done", in.ID, g.want.Path)}
 	}
 	g.want = *in.Identity.Dir
 	g.o.Step("dir.check")
 	if err := g.still(ctx); err != nil {
-		return actuators.OutcomeOf(untouched(g.want.Path, err))
+		return nil, actuators.OutcomeOf(untouched(g.want.Path, err))
 	}
 	g.saving = false
 	if err := s.prepare(g.refs); err != nil {
-		return s.abandon(ctx, untouched(g.want.Path, err))
+		return nil, s.abandon(ctx, untouched(g.want.Path, err))
 	}
 	g.o.Step("dir.move")
-	before, told := g.parent.Stamp()
-	if err := g.move(s); err != nil {
-		return s.stopped(ctx, untouched(g.want.Path, err))
+	before, err := g.parent.Stamp()
+	if fail := g.move(s); fail != nil {
+		return nil, s.stopped(ctx, untouched(g.want.Path, fail))
 	}
-	moved, err := g.parent.Stamp()
-	out := s.finish(ctx)
-	if g.want.In != "" && out.Outcome == decision.Done && errors.Join(told, err) == nil {
-		g.unmark(before, moved)
-	}
-	return out
+	moved, err2 := g.parent.Stamp()
+	return &leaving{grasp: g, site: s, before: before, moved: moved, timed: errors.Join(err, err2) == nil}, decision.Outcome{}
 }
 
 // still goes the way to the folder once more: it must end in the one that is held, and all that was checked must still be so. What lies
@@ -124,7 +179,8 @@ func (a *Actuator) Settle(ctx context.Context, in decision.Intent) decision.Outc
 	case at.home:
 		return s.abandon(ctx, fmt.Errorf("%s: interrupted before it was set aside; it was left untouched", s.plan.From))
 	case at.away:
-		out := s.finish(ctx)
+		a.o.Step("dir.look")
+		out := s.finish(ctx, a.users(ctx, s.asks()...))
 		out.Detail = "cut short and settled now: " + out.Detail
 		return out
 	}

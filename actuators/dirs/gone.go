@@ -174,14 +174,14 @@ func (g *grasp) stillGone(ctx context.Context) error {
 }
 
 // goneYet makes sure, once the entry is away, that the folder has not come back meanwhile and that no process works in it.
-func (s *site) goneYet(ctx context.Context) error {
+func (s *site) goneYet(u users) error {
 	if err := missing(*s.in.Identity.Dir); err != nil {
 		return err
 	}
 	if _, err := atRest(s.tree.away); err != nil {
 		return err
 	}
-	return s.nobody(ctx, s.plan.From)
+	return u.nobody(s.plan.From)
 }
 
 // surveyGone is for an entry that goes by itself. An act puts no lock on it, so a lock is part of it.

@@ -269,15 +269,18 @@ func (w *world) same(was state) {
 // scanner finds who has a working directory in a folder, without the collectors.
 type scanner struct{}
 
-func (scanner) Holding(_ context.Context, path string) ([]string, bool, error) {
+func (scanner) Holding(_ context.Context, paths []string) (map[string][]string, bool, error) {
 	links, err := filepath.Glob("/proc/[0-9]*/cwd")
 	if err != nil {
 		return nil, false, err
 	}
-	var who []string
+	who := map[string][]string{}
 	for _, l := range links {
-		if cwd, err := os.Readlink(l); err == nil && actuators.Within(cwd, path) {
-			who = append(who, "pid "+filepath.Base(filepath.Dir(l)))
+		cwd, err := os.Readlink(l)
+		for _, path := range paths {
+			if err == nil && actuators.Within(cwd, path) {
+				who[path] = append(who[path], "pid "+filepath.Base(filepath.Dir(l)))
+			}
 		}
 	}
 	return who, true, nil
@@ -286,7 +289,17 @@ func (scanner) Holding(_ context.Context, path string) ([]string, bool, error) {
 // holding is an answer of the test's own.
 type holding func(path string) ([]string, bool, error)
 
-func (h holding) Holding(_ context.Context, path string) ([]string, bool, error) { return h(path) }
+func (h holding) Holding(_ context.Context, paths []string) (map[string][]string, bool, error) {
+	who := map[string][]string{}
+	for _, path := range paths {
+		found, known, err := h(path)
+		if err != nil || !known {
+			return nil, known, err
+		}
+		who[path] = found
+	}
+	return who, true, nil
+}
 
 // enter starts a process that works in dir, until the test has ended or the returned function is called.
 func enter(t testing.TB, dir string) (pid int, leave func()) {

@@ -168,10 +168,21 @@ func (s *site) undo() []string {
 // quote makes one word for a shell of any text. Between single quotes nothing but the single quote itself has a meaning.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// finish goes on from a folder that is away: when no process uses it there, its entry follows; else it is put back.
-func (s *site) finish(ctx context.Context) decision.Outcome {
-	s.o.Step("dir.look")
-	if err := s.settledAway(ctx); err != nil {
+// asks are the folders whose users it takes to go on from a folder that is away: what was moved, by its new name, and what it may be used through.
+func (s *site) asks() []string {
+	paths := []string{s.tree.away}
+	if at := s.in.Identity.Dir.In; at != "" {
+		paths = append(paths, at)
+	}
+	if s.plan.Gone {
+		paths = append(paths, s.plan.From)
+	}
+	return paths
+}
+
+// finish goes on from a folder that is away, by what was found of its users since: when there is none, its entry follows; else it is put back.
+func (s *site) finish(ctx context.Context, u users) decision.Outcome {
+	if err := s.settledAway(u); err != nil {
 		return s.putBack(ctx, err)
 	}
 	if s.admin != nil {
@@ -205,7 +216,7 @@ func (s *site) finish(ctx context.Context) decision.Outcome {
 }
 
 // settledAway looks whether a process works in a folder that has just been moved, by its new name or by its old one.
-func (s *site) settledAway(ctx context.Context) error {
+func (s *site) settledAway(u users) error {
 	if err := mounted(s.tree.away); err != nil {
 		return err
 	}
@@ -215,14 +226,14 @@ func (s *site) settledAway(ctx context.Context) error {
 		}
 	}
 	if s.plan.Gone {
-		if err := s.goneYet(ctx); err != nil {
+		if err := s.goneYet(u); err != nil {
 			return err
 		}
 	}
-	if err := s.nobody(ctx, s.tree.away); err != nil {
+	if err := u.nobody(s.tree.away); err != nil {
 		return err
 	}
-	if err := s.idleAround(ctx); err != nil {
+	if err := s.idleAround(u); err != nil {
 		return err
 	}
 	at, err := s.tree.look()

@@ -50,10 +50,47 @@ func (h *held) holdBelow(judged []decision.Member) error {
 	return nil
 }
 
-// since looks right before the first signal at what is below the process now. What was not judged is not ended; where it is one of those
-// that are never signalled, the process is at work and stays. It gives the pids of the former.
-func (h *held) since() (since []int, err error) {
-	all, err := proc.Scan(h.o.ProcRoot)
+// children are the processes of one reading of all of them, by their parents.
+type children map[int][]lower
+
+type lower struct {
+	pid int
+	proc.Stat
+}
+
+// childrenOf reads them.
+func childrenOf(procRoot string) (children, error) {
+	all, err := proc.Scan(procRoot)
+	if err != nil {
+		return nil, err
+	}
+	out := make(children, len(all))
+	for pid, s := range all {
+		out[s.Parent] = append(out[s.Parent], lower{pid, s})
+	}
+	return out, nil
+}
+
+// below are all that a process has below it.
+func (c children) below(pid int) []lower {
+	var out []lower
+	seen := map[int]bool{pid: true} // while processes come and go, what was read may run in a circle
+	for open := []int{pid}; len(open) > 0; {
+		at := open[len(open)-1]
+		open = open[:len(open)-1]
+		for _, x := range c[at] {
+			if !seen[x.pid] {
+				seen[x.pid] = true
+				out, open = append(out, x), append(open, x.pid)
+			}
+		}
+	}
+	return out
+}
+
+// sinceJudged are the pids of what is below the process right before the first signal and was not judged with it, by the reading all, or err is why
+// there is none. It is not ended; where it is one of those that are never signalled, the process is at work and stays.
+func (h *held) sinceJudged(all children, err error) (since []int, _ error) {
 	if err != nil {
 		return nil, actuators.Refused("find out what runs below pid %d (%s): %w; it was left untouched", h.want.PID, h.want.Name, err)
 	}
@@ -61,15 +98,14 @@ func (h *held) since() (since []int, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for pid, s := range all {
-		judged := func(b *act.Held) bool { return b.PID == pid && b.Was.Start == s.Start }
-		if !proc.Descends(all, pid, h.want.PID) || slices.ContainsFunc(h.below, judged) {
+	for _, x := range all.below(h.want.PID) {
+		if slices.ContainsFunc(h.below, func(b *act.Held) bool { return b.PID == x.pid && b.Was.Start == x.Start }) {
 			continue
 		}
-		if err := never.Check(pid, never.UID, s.Comm, s.Kernel); err != nil {
+		if err := never.Check(x.pid, never.UID, x.Comm, x.Kernel); err != nil {
 			return nil, actuators.Changed("pid %d (%s) has started something since it was judged: %v; it was left untouched", h.want.PID, h.want.Name, err)
 		}
-		since = append(since, pid)
+		since = append(since, x.pid)
 	}
 	slices.Sort(since)
 	return since, nil
@@ -103,9 +139,9 @@ func (h *held) named(name map[int]string) string {
 	return strings.Join(names, ", ")
 }
 
-// endBelow ends what was judged with a process that has just ended, so that it is not left over. judged are those of the look right
+// buryBelow ends what was judged with a process that has just ended, so that it is not left over. judged are those of the look right
 // before the act.
-func (h *held) endBelow(ctx context.Context, judged []decision.Member, since []int, out decision.Outcome) decision.Outcome {
+func (h *held) buryBelow(ctx context.Context, judged []decision.Member, since []int, out decision.Outcome, step func(string)) decision.Outcome {
 	name := map[int]string{}
 	for _, m := range judged {
 		name[m.PID] = m.Name
@@ -118,7 +154,7 @@ func (h *held) endBelow(ctx context.Context, judged []decision.Member, since []i
 			return out
 		}
 		b := panes.Burial{
-			Who: "what started it", By: "end", Within: endsWithin, TermGrace: h.o.TermGrace, Never: never, Step: h.o.Step,
+			Who: "what started it", By: "end", Within: endsWithin, TermGrace: h.o.TermGrace, Never: never, Step: step,
 			Term: "process.below.term", Kill: "process.below.kill", Log: h.o.Log,
 			Spare: func(b *act.Held) error {
 				now, err := b.Stat()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,83 +21,190 @@ import (
 // nothing can be done about it.
 const killWait = 5 * time.Second
 
-// Act asks the process to end, and kills it when it has not ended within the grace. Before each signal it is read again through
-// the folder that the signal goes through. What was judged with it ends after it: the other way round a supervisor starts it again.
-func (h *held) Act(ctx context.Context, in decision.Intent) decision.Outcome {
-	want := in.Identity.Process
-	if want == nil || want.PID != h.PID {
-		return decision.Outcome{Outcome: decision.Failed, Detail: fmt.Sprintf("the intent does not name pid %d, which is held; nothing was done", h.PID)}
-	}
-	since, err := h.since()
-	if err != nil {
-		return actuators.OutcomeOf(err)
-	}
-	memory := h.weigh()
-	out := h.end(ctx, *want)
-	if out.Outcome != decision.Done {
-		return out
-	}
-	out = h.endBelow(ctx, in.Identity.Below, since, out)
-	for _, p := range append([]*act.Held{h.Held}, h.below...) {
-		if p.Over() {
-			out.Freed.PSS += memory[p.PID]
+// ending is a process that was asked to end.
+type ending struct {
+	*held
+	want   decision.Process
+	intent decision.Intent
+	// since are the pids below it that were not judged with it.
+	since []int
+	// memory is that of the process and of those below it before, by pid in bytes.
+	memory map[int]int64
+	// how says how it ended; killed is true once it was killed.
+	how    string
+	killed bool
+	out    decision.Outcome
+	over   bool
+}
+
+// Batch implements actuators.Batcher: a process is not in one batch with one that ends with it.
+func (a *Actuator) Batch(ds []decision.Decision) int {
+	taken := map[int]bool{}
+	for i, d := range ds {
+		if d.Identity.Process == nil {
+			return max(i, 1)
 		}
+		pids := []int{d.Identity.Process.PID}
+		for _, m := range d.Identity.Below {
+			pids = append(pids, m.PID)
+		}
+		if slices.ContainsFunc(pids, func(pid int) bool { return taken[pid] }) {
+			return i
+		}
+		for _, pid := range pids {
+			taken[pid] = true
+		}
+	}
+	return len(ds)
+}
+
+// Act is ActTogether of the one process.
+func (h *held) Act(ctx context.Context, in decision.Intent) decision.Outcome {
+	return *h.ActTogether(ctx, []actuators.Held{h}, []decision.Intent{in}, func() bool { return true })[0]
+}
+
+// ActTogether implements actuators.Together. It asks the processes to end, and kills those that have not ended within the grace, which all of them
+// have at the same time. Before each signal the process is read again through the folder that the signal goes through. What was judged with a
+// process ends after it: the other way round a supervisor starts it again.
+func (a *Actuator) ActTogether(ctx context.Context, hs []actuators.Held, ins []decision.Intent, fresh func() bool) []*decision.Outcome {
+	outs := make([]*decision.Outcome, len(hs))
+	all := make([]*ending, len(hs))
+	for i := range hs {
+		all[i] = &ending{held: hs[i].(*held), intent: ins[i]}
+		all[i].memory = all[i].weigh()
+	}
+	below, err := childrenOf(a.o.ProcRoot)
+	var asked []*ending
+	for i, e := range all {
+		if i > 0 && !fresh() {
+			break
+		}
+		outs[i] = &e.out
+		if e.ask(below, err); !e.over {
+			asked = append(asked, e)
+		}
+	}
+	a.wait(ctx, asked)
+	a.endBelow(ctx, asked)
+	return outs
+}
+
+// ask asks the process itself to end. children are those of every process right before, or err is why they are not known.
+func (e *ending) ask(children children, err error) {
+	want := e.intent.Identity.Process
+	if want == nil || want.PID != e.PID {
+		e.ends(decision.Outcome{Outcome: decision.Failed, Detail: fmt.Sprintf("the intent does not name pid %d, which is held; nothing was done", e.PID)})
+		return
+	}
+	e.want = *want
+	if e.since, err = e.sinceJudged(children, err); err != nil {
+		e.ends(actuators.OutcomeOf(err))
+		return
+	}
+	e.o.Step("process.term")
+	if err := e.still(e.want); err != nil {
+		e.ends(actuators.OutcomeOf(err))
+		return
+	}
+	if err := e.Signal(unix.SIGTERM); err != nil {
+		e.ends(notSent(e.want, "ask it to end", err))
+		return
+	}
+	// A stopped process takes note of nothing but SIGKILL until it is continued.
+	if s, err := e.Stat(); err == nil && s.State == 'T' {
+		if err := e.Signal(unix.SIGCONT); err != nil && !proc.Ended(err) {
+			e.o.Log.Debug("continue a stopped process", "pid", e.want.PID, "error", err)
+		}
+	}
+	e.how = "ended when asked to"
+	e.o.Step("process.grace")
+}
+
+func (e *ending) ends(out decision.Outcome) { e.out, e.over = out, true }
+
+// wait waits until those that were asked have ended, and kills those that do not. What has become another program in the meantime is left alone.
+func (a *Actuator) wait(ctx context.Context, asked []*ending) {
+	left := act.Await(ctx, heldOf(asked), a.o.TermGrace)
+	var killed []*ending
+	for _, e := range asked {
+		switch {
+		case !slices.Contains(left, e.Held):
+		case ctx.Err() != nil:
+			e.ends(failed(e.want, "was asked to end and still ran when the sweep was interrupted: %v; it was not killed, and the next sweep decides on it again",
+				context.Cause(ctx)))
+		default:
+			if e.kill(); e.killed {
+				killed = append(killed, e)
+			}
+		}
+	}
+	// What has been sent cannot be taken back, so an interruption does not keep from looking how it ended.
+	act.Await(context.WithoutCancel(ctx), heldOf(killed), killWait)
+	for _, e := range asked {
+		if !e.over {
+			e.out = e.readBack(e.want, e.how)
+		}
+	}
+}
+
+func heldOf(list []*ending) []*act.Held {
+	var out []*act.Held
+	for _, e := range list {
+		out = append(out, e.Held)
 	}
 	return out
 }
 
-// end ends the process itself.
-func (h *held) end(ctx context.Context, want decision.Process) decision.Outcome {
-	h.o.Step("process.term")
-	if err := h.still(want); err != nil {
-		return actuators.OutcomeOf(err)
-	}
-	if err := h.Signal(unix.SIGTERM); err != nil {
-		return notSent(want, "ask it to end", err)
-	}
-	// A stopped process takes note of nothing but SIGKILL until it is continued.
-	if s, err := h.Stat(); err == nil && s.State == 'T' {
-		if err := h.Signal(unix.SIGCONT); err != nil && !proc.Ended(err) {
-			h.o.Log.Debug("continue a stopped process", "pid", want.PID, "error", err)
-		}
-	}
-	h.o.Step("process.grace")
-	switch left := act.Await(ctx, []*act.Held{h.Held}, h.o.TermGrace); {
-	case len(left) == 0:
-		return h.over(want, "ended when asked to")
-	case ctx.Err() != nil:
-		return failed(want, "was asked to end and still ran when the sweep was interrupted: %v; it was not killed, and the next sweep decides on it again",
-			context.Cause(ctx))
-	}
-	return h.kill(ctx, want)
-}
-
-// kill ends a process that did not end by itself. One that has become another program in the meantime is left alone.
-func (h *held) kill(ctx context.Context, want decision.Process) decision.Outcome {
-	h.o.Step("process.kill")
-	err := h.still(want)
+// kill kills a process that did not end by itself. One that has become another program in the meantime is left alone.
+func (e *ending) kill() {
+	e.o.Step("process.kill")
+	err := e.still(e.want)
 	if err != nil && !errors.Is(err, actuators.ErrGone) {
 		out := actuators.OutcomeOf(err)
-		out.Detail += fmt.Sprintf("; it had been asked to end %s before, and was not killed", h.o.TermGrace)
-		return out
+		out.Detail += fmt.Sprintf("; it had been asked to end %s before, and was not killed", e.o.TermGrace)
+		e.ends(out)
+		return
 	}
 	if err == nil {
-		err = h.Signal(unix.SIGKILL)
+		err = e.Signal(unix.SIGKILL)
 	}
 	switch {
 	case errors.Is(err, actuators.ErrGone), proc.Ended(err):
-		return h.over(want, "ended when asked to")
 	case err != nil:
-		return notSent(want, "kill it", err)
+		e.ends(notSent(e.want, "kill it", err))
+	default:
+		e.o.Step("process.killed")
+		e.how, e.killed = fmt.Sprintf("did not end within %s and was killed", e.o.TermGrace), true
 	}
-	h.o.Step("process.killed")
-	// What has been sent cannot be taken back, so an interruption does not keep from looking how it ended.
-	act.Await(context.WithoutCancel(ctx), []*act.Held{h.Held}, killWait)
-	return h.over(want, fmt.Sprintf("did not end within %s and was killed", h.o.TermGrace))
 }
 
-// over reads back that the process has ended.
-func (h *held) over(want decision.Process, how string) decision.Outcome {
+// endBelow ends what was judged with those that have ended, each beside the others: each may take its time.
+func (a *Actuator) endBelow(ctx context.Context, asked []*ending) {
+	var all sync.WaitGroup
+	var steps sync.Mutex
+	step := func(name string) {
+		steps.Lock()
+		defer steps.Unlock()
+		a.o.Step(name)
+	}
+	for _, e := range asked {
+		if e.out.Outcome != decision.Done {
+			continue
+		}
+		all.Go(func() {
+			e.out = e.buryBelow(ctx, e.intent.Identity.Below, e.since, e.out, step)
+			for _, p := range append([]*act.Held{e.Held}, e.below...) {
+				if p.Over() {
+					e.out.Freed.PSS += e.memory[p.PID]
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// readBack looks whether the process has ended.
+func (h *held) readBack(want decision.Process, how string) decision.Outcome {
 	s, err := h.Stat()
 	switch {
 	case errors.Is(err, proc.ErrEnded):

@@ -1,4 +1,4 @@
-// Package processes ends processes: one at a time with what is below it, each held from the look at it to the signal, so that
+// Package processes ends processes: each with what is below it, all held from the look at it to the signal, so that
 // the number cannot be given to another process unnoticed. It judges nothing.
 package processes
 
@@ -34,7 +34,7 @@ type Options struct {
 	Log  hclog.Logger
 }
 
-// Actuator ends processes. It is an actuators.Actuator.
+// Actuator ends processes. It is an actuators.Together.
 type Actuator struct{ o Options }
 
 // New makes an Actuator.

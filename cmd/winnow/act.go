@@ -121,14 +121,16 @@ func intendedRoots(intents []decision.Intent) []string {
 type holding struct{ *app }
 
 // Holding implements the dirs actuator's Holding.
-func (h holding) Holding(ctx context.Context, path string) ([]string, bool, error) {
-	found, known, err := h.sources().Holders(true)(ctx, []string{path})
+func (h holding) Holding(ctx context.Context, paths []string) (map[string][]string, bool, error) {
+	found, known, err := h.sources().Holders(true)(ctx, paths)
 	if err != nil {
 		return nil, false, err
 	}
-	var out []string
-	for _, p := range found[path] {
-		out = append(out, userOf(p))
+	out := map[string][]string{}
+	for path, users := range found {
+		for _, p := range users {
+			out[path] = append(out[path], userOf(p))
+		}
 	}
 	return out, known, nil
 }
