@@ -47,6 +47,11 @@ type Options struct {
 // Actuator sets folders aside, and brings them back. It is an actuators.Together and an actuators.Restorer.
 type Actuator struct{ o Options }
 
+var (
+	_ actuators.Together = (*Actuator)(nil)
+	_ actuators.Restorer = (*Actuator)(nil)
+)
+
 // New makes an Actuator.
 func New(o Options) *Actuator {
 	actuators.Defaults(&o.ProcRoot, &o.Step, &o.Log)

@@ -37,6 +37,8 @@ type Options struct {
 // Actuator ends processes. It is an actuators.Together.
 type Actuator struct{ o Options }
 
+var _ actuators.Together = (*Actuator)(nil)
+
 // New makes an Actuator.
 func New(o Options) *Actuator {
 	actuators.Defaults(&o.ProcRoot, &o.Step, &o.Log)

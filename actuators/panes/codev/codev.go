@@ -52,7 +52,7 @@ type Actuator struct {
 	processes *processes.Actuator
 }
 
-var _ actuators.Actuator = (*Actuator)(nil)
+var _ actuators.Batcher = (*Actuator)(nil)
 
 // New gives the actuator of terminals.
 func New(o Options) *Actuator {

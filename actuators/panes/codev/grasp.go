@@ -49,6 +49,26 @@ type plan struct {
 	TermGrace float64 `json:"term_grace"`
 }
 
+// Batch implements actuators.Batcher. Terminals that the Tower closes are taken together, where no two have one process. The end of one that no Tower
+// lists takes its time, and what the Tower says of it names others.
+func (a *Actuator) Batch(ds []decision.Decision) int {
+	taken := map[int]bool{}
+	for i, d := range ds {
+		id := d.Identity.Terminal
+		if id == nil || !id.Listed {
+			return max(i, 1)
+		}
+		if id.Process == nil {
+			continue
+		}
+		if taken[id.Process.PID] {
+			return i
+		}
+		taken[id.Process.PID] = true
+	}
+	return len(ds)
+}
+
 // Hold implements actuators.Actuator. It holds the process before anything is judged again: what is judged is then true of what is held.
 func (a *Actuator) Hold(ctx context.Context, act string, d decision.Decision) (actuators.Held, error) {
 	id := d.Identity.Terminal

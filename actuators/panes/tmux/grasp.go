@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -39,6 +40,35 @@ type grasp struct {
 
 // who names the session for a person.
 func (g *grasp) who() string { return g.id.ID + " (" + g.id.Name + ")" }
+
+// maxBatch is how many sessions are held at once. A shell that runs while its session is held keeps it, and what is held longer is kept more often.
+const maxBatch = 8
+
+// Batch implements actuators.Batcher: two sessions that show one pane are not in one batch, since the end of one changes what the server says
+// of the other.
+func (a *Actuator) Batch(ds []decision.Decision) int {
+	type shown struct {
+		server int
+		pane   string
+	}
+	taken := map[shown]bool{}
+	for i, d := range ds {
+		if i == maxBatch || d.Identity.Session == nil {
+			return max(i, 1)
+		}
+		var own []shown
+		for _, p := range d.Identity.Session.Panes {
+			own = append(own, shown{d.Identity.Session.ServerPID, p.ID})
+		}
+		if slices.ContainsFunc(own, func(p shown) bool { return taken[p] }) {
+			return i
+		}
+		for _, p := range own {
+			taken[p] = true
+		}
+	}
+	return len(ds)
+}
 
 // Hold implements actuators.Actuator. It refuses a session that Winnow runs in. When Winnow runs in another session of the same
 // server, it allows the act: then the session is not the server's last, and the server outlives it.

@@ -55,7 +55,7 @@ type Actuator struct {
 }
 
 var (
-	_ actuators.Actuator = (*Actuator)(nil)
+	_ actuators.Batcher  = (*Actuator)(nil)
 	_ actuators.Restorer = (*Actuator)(nil)
 )
 
