@@ -447,7 +447,7 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 		// Which folders are worktrees is all that these are judged by: their holders and their content are not read.
 		o.Holders, o.Places = nil, true
 	}
-	o.Later = sc.ID == "" && !o.Places
+	o.Later = (sc.ID == "" || len(sc.With) > 0) && !o.Places // who uses the folders is then asked once for all sources
 	return o
 }
 
