@@ -329,6 +329,8 @@ type crashInput struct {
 	Roots  []string
 	Home   string
 	Intent decision.Intent
+	// Others are the rest of a batch.
+	Others []decision.Intent
 }
 
 // crash does one thing and dies at its n-th step.
@@ -357,6 +359,23 @@ func crash() {
 				err = errors.New(out.Detail)
 			}
 		}
+	case "together":
+		ins := append([]decision.Intent{c.Intent}, c.Others...)
+		var held []actuators.Held
+		for _, in := range ins {
+			g, fail := a.Hold(context.Background(), in.ID, decision.Decision{ID: in.Candidate, Kind: "dir", Identity: in.Identity})
+			if fail == nil {
+				fail = g.Save(context.Background())
+			}
+			held, err = append(held, g), errors.Join(err, fail)
+		}
+		if err == nil {
+			for _, out := range a.ActTogether(context.Background(), held, ins, func() bool { return true }) {
+				if out.Outcome != decision.Done {
+					err = errors.Join(err, errors.New(out.Detail))
+				}
+			}
+		}
 	case "restore":
 		_, err = a.Restore(context.Background(), c.Intent)
 	case "purge":
@@ -373,7 +392,13 @@ func crash() {
 // came to its end.
 func (w *world) dies(verb string, at int, in decision.Intent) bool {
 	w.t.Helper()
-	text, err := json.Marshal(crashInput{verb, at, w.o.StateTrash, w.o.Roots, w.o.Home, in})
+	return w.diesWith(verb, at, in)
+}
+
+// diesWith is dies of a verb that takes several acts.
+func (w *world) diesWith(verb string, at int, ins ...decision.Intent) bool {
+	w.t.Helper()
+	text, err := json.Marshal(crashInput{verb, at, w.o.StateTrash, w.o.Roots, w.o.Home, ins[0], ins[1:]})
 	if err != nil {
 		w.t.Fatal(err)
 	}
