@@ -40,8 +40,8 @@ func BenchmarkActs(b *testing.B) {
 			for _, n := range []int{1, acted} {
 				f := figures[p.name+"/"+strconv.Itoa(n)]
 				line(b, p.name+"/acts="+strconv.Itoa(n), append(f.metrics(), f.times(dry, "dry"),
-					metric{float64((f.CPU-dry.CPU).Microseconds()) / 1e3 / float64(n), "cpu-ms/act"},
-					metric{float64((f.Wall-dry.Wall).Microseconds()) / 1e3 / float64(n), "wall-ms/act"})...)
+					metric{float64((f.CPU - dry.CPU).Microseconds()) / 1e3 / float64(n), "cpu-ms/act"},
+					metric{float64((f.Wall - dry.Wall).Microseconds()) / 1e3 / float64(n), "wall-ms/act"})...)
 			}
 		}
 	})
