@@ -38,7 +38,7 @@ func (a *app) engineBy(ctx context.Context, look bundles.Look) (*eval.Engine, *p
 	if len(a.cfg.Policy.Bundles) > 0 {
 		e, p, err = a.publishedEngine(ctx, trees, look)
 	} else {
-		e, p, err = ruleset{trees, a.cfg}.engine(ctx)
+		e, p, err = ruleset{trees: trees, cfg: a.cfg, cache: a.prepared(look)}.engine(ctx)
 	}
 	if p != nil {
 		a.policy = p
@@ -59,13 +59,15 @@ func (a *app) configured(ctx context.Context) (ruleset, error) {
 	if err != nil {
 		return ruleset{}, err
 	}
-	return ruleset{append(trees, published...), a.cfg}, nil
+	return ruleset{trees: append(trees, published...), cfg: a.cfg}, nil
 }
 
 // ruleset is what decides: policies, and the configuration that they read. Two of them can be compared.
 type ruleset struct {
 	trees []policy.Tree
 	cfg   *config.Config
+	// cache keeps what was prepared of them; nil keeps nothing.
+	cache policy.Cache
 }
 
 // engine loads the policies of a ruleset, prepares them, and holds the configuration against them. The policy is also given where it is
@@ -86,7 +88,7 @@ func (r ruleset) engine(ctx context.Context) (*eval.Engine, *policy.Policy, erro
 func (r ruleset) load(ctx context.Context) (*eval.Engine, *policy.Policy, error) {
 	limits := eval.Limits{Timeout: r.cfg.Policy.Timeout, HeapBytes: r.cfg.Policy.Memory}
 	if !r.embedded() {
-		e, p, err := eval.Apart(ctx, policy.LoadOptions{Trees: r.trees}, limits, eval.Self())
+		e, p, err := eval.Apart(ctx, policy.LoadOptions{Trees: r.trees, Cache: r.cache}, limits, eval.Self())
 		return e, p, policyError(ctx, err)
 	}
 	p, err := policy.Load(ctx, policy.LoadOptions{Trees: r.trees, Prepared: policies.Prepared})

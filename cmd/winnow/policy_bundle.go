@@ -231,8 +231,8 @@ func (a *app) loads(ctx context.Context, b *bundle.Bundle, from string) (int, er
 	}
 	cfg.Policy = a.cfg.Policy
 	tree := b.Tree("bundle", from)
-	own := ruleset{[]policy.Tree{tree}, cfg}
-	beside := ruleset{[]policy.Tree{{Name: embeddedTree, FS: policies.Files}, tree}, cfg}
+	own := ruleset{trees: []policy.Tree{tree}, cfg: cfg}
+	beside := ruleset{trees: []policy.Tree{{Name: embeddedTree, FS: policies.Files}, tree}, cfg: cfg}
 	try := []ruleset{beside, own}
 	if from == "" || !a.cfg.Policy.Embedded {
 		try = []ruleset{own}

@@ -156,7 +156,7 @@ func (a *app) policyCheck(ctx context.Context, folders []string, f checkFlags) e
 	if err != nil {
 		return err
 	}
-	r, layers := ruleset{trees, a.cfg}, []report.PolicyLayer{}
+	r, layers := ruleset{trees: trees, cfg: a.cfg}, []report.PolicyLayer{}
 	if len(checked.Refused) == 0 {
 		p := sources.Unbuilt(checked.Rules)
 		if checked.Refused, err = refusedLayers(r.layered(p)); err != nil {
@@ -179,7 +179,7 @@ func (a *app) policyCheck(ctx context.Context, folders []string, f checkFlags) e
 		if err != nil {
 			return config.Mistakef("--rules-of: %w", err)
 		}
-		r := ruleset{trees, cfg}
+		r := ruleset{trees: trees, cfg: cfg}
 		if err := r.check(sources.Unbuilt(checked.Rules)); err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ func (a *app) conformance(ctx context.Context, folders []string, f testFlags) er
 	if len(folders) > 0 { // what the configuration says is of the rules that it loads
 		cfg = &config.Config{Policy: a.cfg.Policy}
 	}
-	e, p, err := ruleset{trees, cfg}.engine(ctx)
+	e, p, err := ruleset{trees: trees, cfg: cfg}.engine(ctx)
 	if err != nil {
 		return err
 	}

@@ -188,7 +188,7 @@ func (s *side) prepare(ctx context.Context, v versions, flag, file string) error
 		return err
 	}
 	cfg.Policy.Timeout, cfg.Policy.Memory = v.app.cfg.Policy.Timeout, v.app.cfg.Policy.Memory
-	s.rules = ruleset{s.trees, cfg}
+	s.rules = ruleset{trees: s.trees, cfg: cfg}
 	if s.rules.embedded() {
 		// Decided in this process, beside the reading of other snapshots, whose memory would count.
 		cfg.Policy.Memory = max(cfg.Policy.Memory, besideOthers)

@@ -232,7 +232,7 @@ func (t *trying) load(ctx context.Context, files *tried) (*side, error) {
 	if err != nil {
 		return nil, err
 	}
-	head := &side{rules: ruleset{append(slices.Clip(trees), files.tree), cfg}}
+	head := &side{rules: ruleset{trees: append(slices.Clip(trees), files.tree), cfg: cfg}}
 	if replaces(files.tree) { // whole by itself, as winnow init writes it
 		head.rules.trees = append(slices.DeleteFunc(slices.Clone(trees), func(x policy.Tree) bool { return x.Name == embeddedTree }), files.tree)
 	}
@@ -251,7 +251,7 @@ func (t *trying) load(ctx context.Context, files *tried) (*side, error) {
 		return fail(err)
 	}
 	own := *cfg
-	base := &side{rules: ruleset{trees, &own}}
+	base := &side{rules: ruleset{trees: trees, cfg: &own}}
 	if replaces(files.tree) {
 		if base.rules.trees, err = t.trees(ctx); err != nil {
 			return fail(err)

@@ -52,7 +52,7 @@ func (a *app) publishedEngine(ctx context.Context, own []policy.Tree, look bundl
 	if err != nil {
 		return nil, nil, err
 	}
-	e, p, err = pub.choose(ctx, ruleset{own, a.cfg})
+	e, p, err = pub.choose(ctx, ruleset{trees: own, cfg: a.cfg, cache: a.prepared(look)})
 	if keep && ctx.Err() == nil {
 		err = pub.keep(ctx, state, err)
 	}
@@ -217,7 +217,7 @@ func (p *published) choose(ctx context.Context, own ruleset) (*eval.Engine, *pol
 
 // with is a ruleset with bundles as well.
 func (r ruleset) with(found []*bundles.Found, chosen []*bundle.Bundle) ruleset {
-	out := ruleset{slices.Clone(r.trees), r.cfg}
+	out := ruleset{trees: slices.Clone(r.trees), cfg: r.cfg, cache: r.cache}
 	for i, b := range chosen {
 		name := bundleTree + found[i].Name
 		t := b.Tree(name, name)

@@ -40,11 +40,13 @@ type apart struct {
 	program Program
 	limits  Limits
 	sources *policy.Sources
+	cache   policy.Cache // nil where nothing is kept
 
 	mu    sync.Mutex // one question at a time
 	child *child     // nil while there is none
 	// besides are the prints beside which the process is asked for the rest; nil where it is not.
 	besides prints
+	unbuilt bool  // its rules are not compiled yet
 	peak    int64 // the most memory that a process of ours that ended has had, in bytes
 }
 
@@ -59,7 +61,7 @@ func Apart(ctx context.Context, o policy.LoadOptions, l Limits, program Program)
 	if err := sources.Err(); err != nil {
 		return nil, nil, err
 	}
-	a := &apart{program: program, limits: l.whole(), sources: sources}
+	a := &apart{program: program, limits: l.whole(), sources: sources, cache: o.Cache}
 	loaded, err := a.start(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -102,7 +104,11 @@ func (a *apart) start(ctx context.Context) (reply, error) {
 	}
 	at := "what was read"
 	send := func(w *bufio.Writer) error { return a.sources.Send(w) }
-	last, err := c.ask(ctx, question{Load: &toLoad{Limits: a.limits, Sources: a.sources}}, send, a.limits.Load, func(r reply) {
+	load := &toLoad{Limits: a.limits, Sources: a.sources}
+	if a.cache != nil {
+		load.Prepared, load.Keep = a.cache.Load(a.sources.Digest()), true
+	}
+	last, err := c.ask(ctx, question{Load: load}, send, a.limits.Load, func(r reply) {
 		if r.Step != "" {
 			at = r.Step
 		}
@@ -121,7 +127,10 @@ func (a *apart) start(ctx context.Context) (reply, error) {
 		c.end(nil)
 		return reply{}, err
 	}
-	a.child = c
+	a.child, a.unbuilt = c, last.Unbuilt
+	if a.cache != nil && len(last.Prepared) > 0 {
+		a.cache.Store(a.sources.Digest(), last.Prepared)
+	}
 	if a.besides != nil {
 		if _, err := c.ask(ctx, question{Beside: a.besides}, nothing, a.limits.Load, func(reply) {}); err != nil {
 			a.end()
@@ -129,6 +138,26 @@ func (a *apart) start(ctx context.Context) (reply, error) {
 		}
 	}
 	return last, nil
+}
+
+// build has the process compile the rules, which takes as long as a loading.
+func (a *apart) build(ctx context.Context) error {
+	if !a.unbuilt {
+		return nil
+	}
+	last, err := a.child.ask(ctx, question{Build: true}, nothing, a.limits.Load, func(reply) {})
+	switch {
+	case err != nil:
+	case len(last.Refused) > 0:
+		err = last.Refused.Err()
+	case last.Error != "":
+		err = errors.New(last.Error)
+	}
+	a.unbuilt = err != nil
+	if err != nil {
+		return fmt.Errorf("compile policies: %w", err)
+	}
+	return nil
 }
 
 // nothing follows a question.
@@ -188,6 +217,15 @@ func (a *apart) each(ctx context.Context, l *look, ids []string, rest bool, tell
 			a.end()
 			return ctx.Err()
 		}
+		if why == nil && r.unbuilt { // what may go has to be said by the rules themselves
+			r.unbuilt = false
+			if why = a.build(ctx); why == nil {
+				continue
+			}
+			a.end()
+			r.spare(r.left(), why)
+			return ctx.Err()
+		}
 		if why == nil {
 			r.spare(r.left(), errEnded) // it said that it was done
 			return nil
@@ -209,6 +247,7 @@ type round struct {
 	rest     bool
 	tell     tell
 	answered []bool
+	unbuilt  bool // some have no answer until the rules are compiled
 }
 
 // left are the candidates without an answer, in their order.
@@ -257,7 +296,9 @@ func (r *round) ask(ctx context.Context, c *child, todo []int, workers int, time
 	// An evaluation that heeds its deadline has an answer right after it, also where two run at once.
 	within := 2*timeout + time.Second/2
 	_, err := c.ask(ctx, question{Decide: len(todo), Rest: r.rest, Workers: workers}, send, within, func(m reply) {
-		if a := m.Answer; a != nil && a.N >= 0 && a.N < len(todo) {
+		if a := m.Answer; a != nil && a.Unbuilt {
+			r.unbuilt = true
+		} else if a != nil && a.N >= 0 && a.N < len(todo) {
 			said, err := fromWire(a)
 			r.answer(todo[a.N], said, err)
 		}
@@ -321,6 +362,10 @@ func (a *apart) one(ctx context.Context, q question, kind string, in ast.Value, 
 		if _, err := a.start(ctx); err != nil {
 			return reply{}, fmt.Errorf("%w: %w", errStart, err)
 		}
+	}
+	if err := a.build(ctx); err != nil {
+		a.end()
+		return reply{}, fmt.Errorf("%w: %w", errStart, err)
 	}
 	send := func(w *bufio.Writer) error {
 		return sendFrame(w, newSender(plan.NewDesk(nil)), kind, in)

@@ -25,7 +25,9 @@ var (
 	errPanic    = errors.New("the evaluation panicked")
 	// errTwoAnswers is a fault of this program's: the same rules said two things of the same document.
 	errTwoAnswers = errors.New("OPA's plan of the rules and its evaluator do not agree on it: please report this")
-	errGivenUp    = errors.New("it was not evaluated: too many others had passed their deadline or memory limit before (policy.timeout, policy.memory)")
+	// errUnbuilt is that the rules were prepared before, and not compiled yet.
+	errUnbuilt = errors.New("the rules are not compiled yet")
+	errGivenUp = errors.New("it was not evaluated: too many others had passed their deadline or memory limit before (policy.timeout, policy.memory)")
 )
 
 // said is what the policies said of a candidate in scope, both lists sorted by rule and message, never nil. size is what it took of policy.MaxSaid.
@@ -161,6 +163,9 @@ func (a *asker) sets(rules []*plan.Rule, to []ast.Value) ([]ast.Value, error) {
 
 // stock asks OPA's topdown.
 func (a *asker) stock(ctx context.Context, q *query, in ast.Value) (*said, error) {
+	if a.engine.inside && !a.engine.policy.Built() {
+		return nil, errUnbuilt
+	}
 	s, err := q.stock.get(a.seat.watchdog)
 	if err != nil {
 		return nil, err

@@ -53,8 +53,12 @@ type Engine struct {
 	store  storage.Store
 	// program is OPA's plan of the rules, nil where that has something that is not run here: OPA's topdown is asked of everything then.
 	program *plan.Program
-	apart   *apart // nil for one that judges in this process
-	guests  map[string]*guest
+	// planned is the plan that the program was made of here; nil where it was prepared before.
+	planned *ir.Policy
+	// inside is true in the process that judges for another one: it compiles rules when it is told to, and not while it judges, where it has no time for that.
+	inside bool
+	apart  *apart // nil for one that judges in this process
+	guests map[string]*guest
 	// excepted are the exceptions that they bring.
 	excepted []subject.Exception
 }
@@ -94,9 +98,7 @@ func (l *later[T]) get(w *watchdog) (T, error) {
 // New prepares the queries of a policy.
 func New(p *policy.Policy, l Limits) (*Engine, error) {
 	e := &Engine{policy: p, limits: l.whole(), kinds: map[string]*query{}, store: inmem.New()}
-	if err := e.plan(); err != nil {
-		return nil, err
-	}
+	e.plan()
 	for _, kind := range p.Kinds() {
 		e.kinds[kind] = e.query(kind, func(string, string) bool { return true })
 	}
@@ -105,17 +107,18 @@ func New(p *policy.Policy, l Limits) (*Engine, error) {
 
 // plan takes the plan that was prepared of the rules, or has OPA plan them. Where it cannot, or a plan has more than is known here, every candidate is decided
 // by topdown, which takes longer.
-func (e *Engine) plan() (err error) {
+func (e *Engine) plan() {
 	if data := e.policy.Plan(); data != nil {
-		if e.program, err = plan.Decode(data); err != nil {
-			return fmt.Errorf("prepare policies: %w", err)
+		if p, err := plan.Decode(data); err == nil {
+			e.program = p
+			return
 		}
-		return nil
 	}
 	if planned, err := Plan(e.policy); err == nil {
-		e.program, _ = plan.New(planned)
+		if e.program, err = plan.New(planned); err == nil {
+			e.planned = planned
+		}
 	}
-	return nil
 }
 
 // Plan is OPA's plan of all rules that an engine asks of a policy that was built.

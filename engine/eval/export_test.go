@@ -84,3 +84,6 @@ func Forget(e *Engine) {
 		q.objections = nil
 	}
 }
+
+// Unbuilt reports whether the process of an engine's has not compiled its rules.
+func Unbuilt(e *Engine) bool { return e.apart.unbuilt }

@@ -32,6 +32,8 @@ type Guest struct {
 	// Limits bound each evaluation, and Program is the process.
 	Limits  Limits
 	Program Program
+	// Cache keeps what was prepared of them; nil keeps nothing.
+	Cache policy.Cache
 }
 
 // RepositoryRule begins the ids of rules of repositories. No package of another tree can have such an id.
@@ -99,7 +101,7 @@ func (g *guest) load(ctx context.Context) (*Engine, error) {
 		return g.engine, g.err
 	}
 	g.Tree.Keeps = true
-	e, p, err := Apart(ctx, policy.LoadOptions{Trees: append(slices.Clone(g.Base), claims(), g.Tree)}, g.Limits, g.Program)
+	e, p, err := Apart(ctx, policy.LoadOptions{Trees: append(slices.Clone(g.Base), claims(), g.Tree), Cache: g.Cache}, g.Limits, g.Program)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

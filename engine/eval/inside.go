@@ -16,6 +16,7 @@ import (
 	"winnow/engine/decision"
 	"winnow/engine/explain"
 	"winnow/engine/mask"
+	"winnow/engine/plan"
 	"winnow/engine/policy"
 	"winnow/engine/tester"
 )
@@ -85,7 +86,12 @@ func (s *server) answer(q question) error {
 		return s.masked(q.Mask)
 	case s.engine == nil:
 		return errors.New("nothing is loaded")
+	case q.Build:
+		return s.build(reply{Done: true})
 	case q.Print:
+		if err := s.engine.policy.Build(); err != nil {
+			return s.say(refusal(err))
+		}
 		return s.say(reply{Done: true, Prints: printsOf(s.engine.policy)})
 	case q.Beside != nil:
 		return s.beside(q.Beside)
@@ -98,8 +104,17 @@ func (s *server) answer(q question) error {
 	}
 }
 
+// build compiles the rules, where that was not done yet.
+func (s *server) build(done reply) error {
+	if err := s.engine.policy.Build(); err != nil {
+		return s.say(refusal(err))
+	}
+	return s.say(done)
+}
+
 func (s *server) load(q *toLoad) error {
 	return s.work(q, func(tell func(reply)) reply {
+		q.Sources.Use(q.Prepared)
 		p, err := q.Sources.Build(context.Background(), func(step string) { tell(reply{Step: step}) })
 		if err == nil {
 			s.engine, err = New(p, q.Limits)
@@ -107,7 +122,14 @@ func (s *server) load(q *toLoad) error {
 		if err != nil {
 			return refusal(err)
 		}
-		return reply{Done: true, Rules: p.Rules(), Kinds: p.Kinds()}
+		s.engine.inside = true
+		done := reply{Done: true, Rules: p.Rules(), Kinds: p.Kinds(), Unbuilt: !p.Built()}
+		if q.Keep && p.Built() && s.engine.planned != nil {
+			if code, err := plan.Encode(s.engine.planned); err == nil { // what cannot be kept is compiled each time
+				done.Prepared, _ = p.Prepare(code)
+			}
+		}
+		return done
 	})
 }
 
@@ -351,6 +373,8 @@ func (s *server) explain(q explain.Explanation) error {
 
 func toWire(said *said, err error) wireAnswer {
 	switch {
+	case errors.Is(err, errUnbuilt):
+		return wireAnswer{Unbuilt: true}
 	case err != nil:
 		return wireAnswer{Error: err.Error()}
 	case said == nil:

@@ -20,7 +20,7 @@ func Check(ctx context.Context, s *policy.Sources, l Limits, program Program, ad
 	if rs := refusals(s.Err()); rs != nil {
 		return policy.Checked{Refused: rs}, nil
 	}
-	last, err := once(ctx, program, s, question{Check: &toCheck{toLoad{l, s}, advice}}, l.Load, func(reply) {})
+	last, err := once(ctx, program, s, question{Check: &toCheck{toLoad{Limits: l, Sources: s}, advice}}, l.Load, func(reply) {})
 	if rs := refusals(err); rs != nil {
 		return policy.Checked{Refused: rs}, nil
 	}
@@ -39,7 +39,7 @@ func Format(ctx context.Context, s *policy.Sources, l Limits, program Program, t
 		return err
 	}
 	l = l.whole()
-	_, err := once(ctx, program, s, question{Format: &toFormat{toLoad{l, s}}}, l.Load, func(r reply) {
+	_, err := once(ctx, program, s, question{Format: &toFormat{toLoad{Limits: l, Sources: s}}}, l.Load, func(r reply) {
 		if r.Formatted != nil {
 			tell(*r.Formatted)
 		}
@@ -73,7 +73,7 @@ func Test(ctx context.Context, s *policy.Sources, l Limits, program Program, o t
 		}
 	}
 	for ends := 0; ; ends++ {
-		_, err := once(ctx, program, s, question{Test: &toTest{toLoad{l, s}, o}}, within, listen)
+		_, err := once(ctx, program, s, question{Test: &toTest{toLoad{Limits: l, Sources: s}, o}}, within, listen)
 		if ends > 0 {
 			counted = nil // what the processes that ended had counted is lost
 		}

@@ -216,6 +216,8 @@ type question struct {
 	Check  *toCheck  `json:"check,omitempty"`
 	Test   *toTest   `json:"test,omitempty"`
 	Format *toFormat `json:"format,omitempty"`
+	// Build has the rules compiled, where they were prepared.
+	Build bool `json:"build,omitempty"`
 	// Print asks for the prints of the rules. Beside has those of another engine's: the rest is prepared.
 	Print  bool   `json:"print,omitempty"`
 	Beside prints `json:"beside,omitempty"`
@@ -253,6 +255,9 @@ type toFormat struct{ toLoad }
 type toLoad struct {
 	Limits  Limits          `json:"limits"`
 	Sources *policy.Sources `json:"sources"`
+	// Prepared is what was prepared of the sources before. Keep asks for it.
+	Prepared []byte `json:"prepared,omitempty"`
+	Keep     bool   `json:"keep,omitempty"`
 }
 
 // reply is one line of an answer.
@@ -263,6 +268,9 @@ type reply struct {
 	Refused policy.Refusals        `json:"refused,omitempty"`
 	Rules   map[string]policy.Rule `json:"rules,omitempty"`
 	Kinds   []string               `json:"kinds,omitempty"`
+	// Unbuilt says that they were prepared before, and are not compiled yet; Prepared is what can be kept of them.
+	Unbuilt  bool   `json:"unbuilt,omitempty"`
+	Prepared []byte `json:"prepared,omitempty"`
 	// Prints and Common answer Print and Beside.
 	Prints prints           `json:"prints,omitempty"`
 	Common map[string]share `json:"common,omitempty"`
@@ -294,5 +302,7 @@ type wireAnswer struct {
 	Findings   []decision.Reason `json:"findings,omitempty"`
 	Objections []decision.Reason `json:"objections,omitempty"`
 	Size       int               `json:"size,omitempty"`
-	Error      string            `json:"error,omitempty"`
+	// Unbuilt says that it has to be asked again when the rules are compiled.
+	Unbuilt bool   `json:"unbuilt,omitempty"`
+	Error   string `json:"error,omitempty"`
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -28,8 +29,17 @@ type LoadOptions struct {
 	Tests, Data bool
 	// Cases also reads the cases of the trees that are not Beside: see Sources.Cases.
 	Cases bool
-	// Prepared is what Policy.Prepare wrote of such a tree before. Where it is of the very files that are read, they are not built again.
+	// Prepared is what Policy.Prepare wrote of such trees before. Where it is of the very files that are read, they are not built again.
 	Prepared []byte
+	// Cache keeps what was prepared of policies that are judged apart; nil keeps nothing.
+	Cache Cache
+}
+
+// Cache keeps what was prepared of policies from one run of the program to the next, for the same program only: another one may refuse what this one loads.
+type Cache interface {
+	// Load gives what Store was given last for a digest, byte for byte; nil where that is not certain.
+	Load(digest string) []byte
+	Store(digest string, prepared []byte)
 }
 
 // Policy is a set of policies that was loaded: parsed, checked and compiled, or prepared before by whoever did that. It is read-only.
@@ -48,10 +58,11 @@ type Policy struct {
 	rules      map[string]Rule
 	// about has by its id the kinds that an objecting package is about.
 	about map[string][]string
-	// sources are what Build compiles of a policy that was prepared, with the plan; nil where it was built at once.
+	// sources are those that it is of, and plan is what was prepared of them; nil where it was built at once.
 	sources  *Sources
 	plan     []byte
 	building sync.Once
+	built    atomic.Bool
 	broken   error
 }
 
@@ -288,7 +299,8 @@ func (s *Sources) compile(ctx context.Context, modules []module, own map[string]
 	if ctx.Err() != nil {
 		return nil, nil
 	}
-	p.compiler = c
+	p.compiler, p.sources = c, s
+	p.built.Store(true)
 	p.rules = p.describe(modules)
 	p.findAbout()
 	return p, slices.Concat(p.incomplete(s.trees), dangling(c, modules), s.idle(modules, p.rules), mixed(c, modules, snapshot.KindNames()))

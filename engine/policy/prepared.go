@@ -2,7 +2,9 @@ package policy
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +18,7 @@ import (
 // prepared is what the building of one tree found out, so that the tree can be decided by without being built: its rules are compiled when somebody asks
 // for them, and until then there is the plan.
 type prepared struct {
-	// Digest is that of the files that it was made of. For others it says nothing.
+	// Digest is that of the sources that it was made of: see Sources.Digest. For others it says nothing.
 	Digest string `json:"digest"`
 	// Packages are the paths of all packages below policies, in the order in which they are asked.
 	Packages []string            `json:"packages"`
@@ -27,13 +29,13 @@ type prepared struct {
 
 var errPrepared = errors.New("what was prepared of the policies is damaged")
 
-// Prepare writes down what building found out about a policy of one tree without a prefix, with OPA's plan of its rules as engine/plan encodes it. It is the
-// program's own that are prepared, once, when the program is built: whoever can write such bytes says which rules there are.
+// Prepare writes down what building found out about a policy, with OPA's plan of its rules as engine/plan encodes it. Whoever can write such bytes says which
+// rules there are: they come with the program, or lie where nobody but this user writes.
 func (p *Policy) Prepare(plan []byte) ([]byte, error) {
-	if p.compiler == nil {
+	if p.compiler == nil || p.sources == nil {
 		return nil, errors.New("prepare policies: they were not built here")
 	}
-	out := prepared{Digest: p.Digest, Rules: p.rules, About: p.about}
+	out := prepared{Digest: p.sources.Digest(), Rules: p.rules, About: p.about}
 	for _, k := range snapshot.Kinds {
 		for _, r := range p.reap[k.Name] {
 			out.Packages = append(out.Packages, r.ID)
@@ -63,14 +65,11 @@ func readPrepared(data []byte) (*prepared, error) {
 
 // unbuilt is the policy of the sources by what was prepared of them; nil where that was of other files.
 func (s *Sources) unbuilt() *Policy {
-	if len(s.prepared) == 0 || len(s.trees) != 1 || len(s.refused) > 0 {
-		return nil
-	}
-	if t := s.trees[0].tree; t.Prefix != "" || t.Keeps || t.Published || t.Bundled || t.Only != "" {
+	if len(s.prepared) == 0 || len(s.refused) > 0 {
 		return nil
 	}
 	known, err := readPrepared(s.prepared)
-	if err != nil || known.Digest != digest(s.trees) {
+	if err != nil || known.Digest != s.Digest() {
 		return nil
 	}
 	p := s.Unbuilt(known.Rules)
@@ -81,6 +80,25 @@ func (s *Sources) unbuilt() *Policy {
 	return p
 }
 
+// Digest is that of all that the building of the sources rests on: what the files hold, what they are called, and what their trees may do.
+func (s *Sources) Digest() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n", digest(s.trees))
+	for _, t := range s.trees {
+		fmt.Fprintf(h, "%q %q %t %t %t %t %q\n", t.tree.Name, t.tree.Prefix, t.tree.Beside, t.tree.Bundled, t.tree.Published, t.tree.Keeps, t.tree.Only)
+		for _, f := range t.files {
+			fmt.Fprintf(h, "%q\n", f.Name)
+		}
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// Use has the sources built from what was prepared of them, if it was of them.
+func (s *Sources) Use(prepared []byte) { s.prepared = prepared }
+
+// Built reports whether the rules are compiled.
+func (p *Policy) Built() bool { return p.built.Load() }
+
 // Plan is OPA's plan of the rules as engine/plan encodes it, where one was prepared; nil otherwise.
 func (p *Policy) Plan() []byte { return p.plan }
 
@@ -88,12 +106,13 @@ func (p *Policy) Plan() []byte { return p.plan }
 // many at once.
 func (p *Policy) Build() error {
 	p.building.Do(func() {
-		if p.sources == nil {
+		if p.sources == nil || p.compiler != nil {
 			return
 		}
 		built, _, refused := p.sources.build(context.Background(), func(string) {})
 		if p.broken = refused.Err(); p.broken == nil {
 			p.compiler = built.compiler
+			p.built.Store(true)
 		}
 	})
 	return p.broken
