@@ -28,12 +28,12 @@ func BenchmarkMemory(b *testing.B) {
 				b.Fatal(err)
 			}
 			for _, p := range all {
-				sawAll(b, m, p, config, count)
+				sawAll(b, m, p.sweepOf(config, home), count)
 			}
 			figures := make([]least, len(all))
 			for range *rounds {
 				for i, p := range all {
-					figures[i].add(m.run(p.path, "sweep", "--config", config))
+					figures[i].add(m.run(p.sweepOf(config, home)...))
 				}
 			}
 			for i, p := range all {
@@ -43,11 +43,16 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
+// sweepOf is a sweep with a state folder of the program's own: an older one refuses the ledger of a newer one.
+func (p program) sweepOf(config, home string) []string {
+	return []string{p.path, "sweep", "--config", config, "--state", filepath.Join(home, p.name)}
+}
+
 // sawAll holds that a sweep reads every process of the folder.
-func sawAll(b *testing.B, m *meter, p program, config string, count int) {
+func sawAll(b *testing.B, m *meter, sweep []string, count int) {
 	b.Helper()
 	out := filepath.Join(m.home, "report.json")
-	m.order(order{Argv: []string{p.path, "sweep", "--config", config, "--format", "json"}, Out: out})
+	m.order(order{Argv: append(sweep, "--format", "json"), Out: out})
 	text, err := os.ReadFile(out)
 	if err != nil {
 		b.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -28,11 +29,13 @@ func BenchmarkStart(b *testing.B) {
 	copyRules(b, filepath.Join(filepath.Dir(source()), "policies"), rules)
 	saved, subject := writeDocuments(b, m, all[0], home)
 
+	eval := []string{opa, "eval", "-d", rules, "-i", subject, "data.policies.main.decision"}
+	sameVerdict(b, m, eval, []string{all[0].path, "decide", saved, "--all", "--format", "json"})
 	commands := []struct {
 		name string
 		argv []string
 	}{
-		{"opa-eval", []string{opa, "eval", "-d", rules, "-i", subject, "data.policies.main.decision"}},
+		{"opa-eval", eval},
 		{"opa-version", []string{opa, "version"}},
 	}
 	peers := map[string]string{}
@@ -63,6 +66,29 @@ func BenchmarkStart(b *testing.B) {
 			metrics = append(metrics, figures[c.name].times(figures["against/"+what], "against"))
 		}
 		line(b, c.name, metrics...)
+	}
+}
+
+// sameVerdict holds that two commands print the same verdict of the one candidate.
+func sameVerdict(b *testing.B, m *meter, commands ...[]string) {
+	b.Helper()
+	verdict := regexp.MustCompile(`"verdict":\s*"([a-z]+)"`)
+	seen := map[string]bool{}
+	for _, argv := range commands {
+		out := filepath.Join(m.home, "verdict.json")
+		m.order(order{Argv: argv, Out: out})
+		text, err := os.ReadFile(out)
+		if err != nil {
+			b.Fatal(err)
+		}
+		found := verdict.FindSubmatch(text)
+		if found == nil {
+			b.Fatalf("%s says no verdict: %s", argv[0], text)
+		}
+		seen[string(found[1])] = true
+	}
+	if len(seen) != 1 {
+		b.Fatalf("the programs differ: %v", seen)
 	}
 }
 
