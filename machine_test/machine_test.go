@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"winnow/testkit/attack"
+	"winnow/testkit/figures"
 	"winnow/testkit/files"
 	"winnow/testkit/machine"
 )
@@ -99,8 +100,8 @@ func TestMachine(t *testing.T) {
 			t.Logf("stays: %s (%s), wanted gone: %s\n%s", thing.Name, thing.Place, thing.Why, again.said(thing))
 		}
 	}
-	t.Logf("proposed: %s", machine.Line(proposed))
-	t.Logf("done: %s", machine.Line(done))
+	figures.Logf(t, "proposed: %s", machine.Line(proposed))
+	figures.Logf(t, "done: %s", machine.Line(done))
 	if p := proposed[""]; 100*p.Met < leastProposed*p.Wanted {
 		t.Errorf("%s of what a person wants gone is proposed; at least %d %% is required", p, leastProposed)
 	}

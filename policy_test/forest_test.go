@@ -12,6 +12,7 @@ import (
 	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 	"winnow/testkit/attack"
+	"winnow/testkit/figures"
 )
 
 // being is a process of a made-up machine, with what is true of it and no look can see.
@@ -535,7 +536,7 @@ func TestNoProcessOfAnotherIsAnOrphan(t *testing.T) {
 		}
 	}
 	share := func(i int) float64 { return float64(found[i]) / float64(max(1, wanted[i])) }
-	t.Logf("%d forests, %d processes: %.1f %% of %d true orphans found at a first look, %.1f %% of %d where an earlier look remembers; the others: %v",
+	figures.Logf(t, "%d forests, %d processes: %.1f %% of %d true orphans found at a first look, %.1f %% of %d where an earlier look remembers; the others: %v",
 		forests, processes, 100*share(0), wanted[0], 100*share(1), wanted[1], kept)
 	if share(0) < 0.45 || share(1) < 0.65 {
 		t.Error("too few of the true orphans are found")

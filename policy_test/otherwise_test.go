@@ -17,6 +17,7 @@ import (
 	"winnow/engine/eval"
 	"winnow/engine/subject"
 	"winnow/testkit/attack"
+	"winnow/testkit/figures"
 )
 
 // TestEveryWayIsTheSmallest searches what would turn the verdicts of a fixed sample of the cases' candidates, and lets OPA itself decide each
@@ -69,7 +70,7 @@ func TestEveryWayIsTheSmallest(t *testing.T) {
 		}
 	})
 	slices.Sort(missed)
-	t.Logf("a way for %d of %d candidates; none for\n%s", found, asked, strings.Join(missed, "\n"))
+	figures.Logf(t, "a way for %d of %d candidates; none for\n%s", found, asked, strings.Join(missed, "\n"))
 	if asked == 0 || found*100 < asked*75 {
 		t.Errorf("a way was found for %d of %d candidates; want at least 75 of 100", found, asked)
 	}

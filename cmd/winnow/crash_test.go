@@ -48,6 +48,7 @@ func killedAtEveryStep(t *testing.T, least int, world func() (w *crashWorld, che
 // TestKilledAtEveryStep demands of an act on a folder that nothing is lost: the folder is where it was, or restore brings it back, to the
 // byte as git sees it.
 func TestKilledAtEveryStep(t *testing.T) {
+	startsOften(t)
 	t.Parallel()
 	killedAtEveryStep(t, 5, func() (*crashWorld, func(n int)) {
 		w := newCrashFolder(t)
@@ -115,7 +116,7 @@ func newCrashFolder(t *testing.T) *crashWorld {
 // run executes git, or the program.
 func (w *crashWorld) run(extra []string, program string, args ...string) ([]byte, error) {
 	if program == "winnow" {
-		program = unraced()
+		program = itself()
 	}
 	cmd := exec.Command(program, args...)
 	cmd.Env = append(w.env, extra...)
@@ -192,6 +193,7 @@ func (w *crashWorld) unsettled(t *testing.T) int {
 
 // TestSessionKilledAtEveryStep does the same for an act on a tmux session: it is there, or what stood in it can be brought back.
 func TestSessionKilledAtEveryStep(t *testing.T) {
+	startsOften(t)
 	t.Parallel()
 	killedAtEveryStep(t, 3, func() (*crashWorld, func(n int)) {
 		w := newCrashSession(t)
@@ -250,6 +252,7 @@ func newCrashSession(t *testing.T) *crashWorld {
 
 // TestTabKilledAtEveryStep does the same for an act on a herdr tab, which the server closes once at most.
 func TestTabKilledAtEveryStep(t *testing.T) {
+	startsOften(t)
 	t.Parallel()
 	killedAtEveryStep(t, 3, func() (*crashWorld, func(n int)) {
 		w, s, tab := newCrashTab(t)

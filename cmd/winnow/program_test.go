@@ -4,10 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"flag"
-	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -65,43 +63,44 @@ func program() {
 	os.Exit(run(os.Args[1:]))
 }
 
-// unracedDir is the folder of the program that unraced built, "" where it built none.
-var unracedDir string
+// itsDir is the folder in which this program is called winnow, "" where no test asked for it.
+var itsDir string
 
-// tests are the tests of this package, and the removal of what they built.
+// tests are the tests of this package, and the removal of what they made.
 type tests struct{ *testing.M }
 
 // Run implements testscript.TestingM.
 func (t tests) Run() int {
-	defer func() { _ = os.RemoveAll(unracedDir) }()
+	defer func() { _ = os.RemoveAll(itsDir) }()
 	return t.M.Run()
 }
 
-// unraced is this program, with its switches for tests, without the race detector: its file is called winnow. Most tests that start the program hundreds of
-// times start this one: under the race detector each start takes several times as long. A script in raced starts the other one.
-var unraced = sync.OnceValue(func() string {
-	dir, err := os.MkdirTemp("", "winnow-unraced-")
+// itself is this program under the name winnow, with its switches for tests.
+var itself = sync.OnceValue(func() string {
+	dir, err := os.MkdirTemp("", "winnow-itself-")
 	if err != nil {
 		panic(err)
 	}
-	unracedDir = dir
+	itsDir = dir
 	path := filepath.Join(dir, "winnow")
-	if !attack.Raced {
-		self, err := os.Executable()
-		if err == nil {
-			err = os.Symlink(self, path)
-		}
-		if err != nil {
-			panic(err)
-		}
-		return path
+	self, err := os.Executable()
+	if err == nil {
+		err = os.Symlink(self, path)
 	}
-	if out, err := exec.Command("go", "test", "-c", "-o", path, ".").CombinedOutput(); err != nil {
-		panic(fmt.Sprintf("build the program without the race detector: %v\n%s", err, out))
+	if err != nil {
+		panic(err)
 	}
 	return path
 })
 
-// raced are the scripts whose program has the race detector too, where the tests have it: one for each kind of thing, and those in which most
-// goes on at the same time. The others, which are mostly starts of the program, run it as people do, in a third of the time.
+// raced are the scripts that run under the race detector too: one for each kind of thing, and those in which most goes on at the same time. The others are
+// mostly starts of the program, one after another, each of which takes many times as long there: they run without it only.
 var raced = []string{"codev", "decision-log", "defaults", "dirs", "processes", "record", "review", "sessions", "tabs", "top"}
+
+// startsOften skips a test of which most is starts of the program, one after another, under the race detector.
+func startsOften(t *testing.T) {
+	t.Helper()
+	if attack.Raced {
+		t.Skip("it starts the program again and again, one after another, which takes minutes under the race detector: without it, as .ci/run does")
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -15,22 +14,18 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"winnow/testkit/attack"
 	"winnow/testkit/nginx"
 )
 
 // TestScripts runs the program as a person does, each script in a home and with a tmux server of its own.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
+	params := testscript.Params{
 		Dir:                 "testdata/script",
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
 		RequireExplicitExec: true,
-		Setup: func(env *testscript.Env) error {
-			if !slices.Contains(raced, strings.TrimPrefix(filepath.Base(env.WorkDir), "script-")) {
-				env.Setenv("PATH", filepath.Dir(unraced())+string(filepath.ListSeparator)+env.Getenv("PATH"))
-			}
-			return setUpScript(env)
-		},
+		Setup:               setUpScript,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"orphan":     orphan,
 			"jsonpath":   jsonPath,
@@ -68,7 +63,14 @@ func TestScripts(t *testing.T) {
 			}
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
-	})
+	}
+	if attack.Raced {
+		for _, name := range raced {
+			params.Files = append(params.Files, filepath.Join(params.Dir, name+".txtar"))
+		}
+		params.Dir = ""
+	}
+	testscript.Run(t, params)
 }
 
 // setUpScript gives a script a home of its own, and two names that no other script and no other run of the tests knows, so that neither

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"winnow/testkit/attack"
+	"winnow/testkit/figures"
 	"winnow/testkit/must"
 )
 
@@ -536,7 +537,7 @@ func TestLandingOfRandomHistories(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d branches: %v", repositories*branches, counts)
+	figures.Logf(t, "%d branches: %v", repositories*branches, counts)
 	for _, by := range []string{ByAncestry, ByPatches, BySquash, ByTree, ""} {
 		if counts[by] < 10 {
 			t.Errorf("only %d branches of a thousand are %q: the histories are not what they were made for", counts[by], by)

@@ -22,7 +22,11 @@ const roleVar = "WINNOW_ROLE"
 // has it for its TestMain, or calls Play first there.
 func Main(m *testing.M) {
 	Play()
-	os.Exit(m.Run())
+	code := m.Run()
+	if builtDir != "" {
+		_ = os.RemoveAll(builtDir)
+	}
+	os.Exit(code)
 }
 
 // Play plays the role that this program was started for, and then does not return; there may be none.

@@ -260,6 +260,11 @@ type given struct {
 
 // load reads the defaults, what layers of policies say of parameters over them, then the file, and then the environment.
 func load(path string, data []byte, env []string, below ...*Layer) (*Config, error) {
+	if path != "" { // before all else: most of what is refused is refused here
+		if err := strict.Check(path, data, shape()); err != nil {
+			return nil, Mistakef("%w; nothing was done", err)
+		}
+	}
 	v := viper.New()
 	v.SetConfigType("yaml")
 	if err := v.ReadConfig(bytes.NewReader(winnow.DefaultConfig)); err != nil {
@@ -273,9 +278,6 @@ func load(path string, data []byte, env []string, below ...*Layer) (*Config, err
 	}
 	var c Config
 	if path != "" {
-		if err := strict.Check(path, data, shape()); err != nil {
-			return nil, Mistakef("%w; nothing was done", err)
-		}
 		rest, err := c.takeRules(path, data)
 		if err != nil {
 			return nil, Mistakef("%w; nothing was done", err)
