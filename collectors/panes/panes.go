@@ -4,7 +4,6 @@ package panes
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"winnow/engine/snapshot"
@@ -23,6 +22,9 @@ import (
 // Of a Codev terminal whose shellper is known by pid and start, that very process is looked for: where the processes were not read whole,
 // or it is not among them, since when it runs and what lives below it stay unknown.
 func Fill(s *snapshot.Snapshot) {
+	if len(s.Sessions)+len(s.Terminals)+len(s.Tabs) == 0 {
+		return
+	}
 	var t *table
 	if s.Sources[snapshot.Proc].Status == snapshot.OK {
 		t = index(s.Processes)
@@ -59,7 +61,7 @@ func (t *table) confirm(p *snapshot.Pane, server *snapshot.Server, host *snapsho
 	}
 	shell := t.shell(p)
 	switch {
-	case t.byPID[*p.ShellPID] == nil:
+	case t.at(*p.ShellPID) == nil:
 		forget(p, fmt.Sprintf("pid %d is not here: it ended, or the socket leads to another machine or pid namespace", *p.ShellPID))
 		return
 	case shell == nil || !mine(shell, host) || !t.of(server, shell, host):
@@ -104,18 +106,18 @@ func (t *table) of(server *snapshot.Server, shell *snapshot.Process, host *snaps
 // serves reports whether the server's process is here and can have started panes. One that inherits orphans has everybody below it,
 // and listens on the sockets of others (systemd does).
 func (t *table) serves(server *snapshot.Server, host *snapshot.Host) bool {
-	p := t.byPID[server.PID]
+	p := t.at(server.PID)
 	return p != nil && p.PID > 1 && !slices.Contains(host.OrphanParents, p.PID) && (server.StartTicks == nil || *server.StartTicks == p.StartTicks)
 }
 
 // below reports whether the process with pid is an ancestor of p. A parent that is younger than its child is another process, under a
 // number that was reused.
 func (t *table) below(p *snapshot.Process, pid int) bool {
-	for range t.byPID {
+	for range t.all.list {
 		if p.PPID == nil {
 			return false
 		}
-		parent := t.byPID[*p.PPID]
+		parent := t.at(*p.PPID)
 		if parent == nil || parent.StartTicks > p.StartTicks {
 			return false
 		}
@@ -137,38 +139,66 @@ func union(a, b []snapshot.PaneProc) []snapshot.PaneProc {
 	return slices.CompactFunc(out, func(x, y snapshot.PaneProc) bool { return x.PID == y.PID && x.Name == y.Name })
 }
 
-// table finds processes by what ties them to a pane. Its lists are in the order of pids.
+// table finds processes by what ties them to a pane. It is made of sorted lists, which take up a tenth of what maps would: there is a process for
+// each pane, and a hundred for none.
 type table struct {
-	byPID               map[int]*snapshot.Process
-	group, session, sub map[int][]*snapshot.Process   // by process group, by session, by parent
-	named               map[place][]*snapshot.Process // by the pane that an environment names
+	all                 sorted
+	group, session, sub sorted                        // by process group, by session, by parent; empty where not whole
+	named               map[place][]*snapshot.Process // by the pane that an environment names, in the order of pids
 	// whole is true when every process shows where it belongs: then one that is on no list is not in it.
 	whole bool
 }
 
+// sorted are processes in the order of a number that each has, and of pids where they have the same.
+type sorted struct {
+	number func(p *snapshot.Process) int
+	list   []*snapshot.Process
+}
+
+func sort(list []*snapshot.Process, number func(p *snapshot.Process) int) sorted {
+	slices.SortFunc(list, func(a, b *snapshot.Process) int {
+		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a.PID, b.PID))
+	})
+	return sorted{number, list}
+}
+
+// of gives those that have that number, by pid. The list is the table's own.
+func (s sorted) of(number int) []*snapshot.Process {
+	from, _ := slices.BinarySearchFunc(s.list, number, func(p *snapshot.Process, n int) int { return cmp.Compare(s.number(p), n) })
+	to := from
+	for to < len(s.list) && s.number(s.list[to]) == number {
+		to++
+	}
+	return s.list[from:to:to]
+}
+
+// at gives the process with that pid, nil where there is none. A pid that was reused while it was read stands for neither.
+func (t *table) at(pid int) *snapshot.Process {
+	if all := t.all.of(pid); len(all) == 1 {
+		return all[0]
+	}
+	return nil
+}
+
 func index(processes map[string]*snapshot.Process) *table {
-	t := &table{byPID: make(map[int]*snapshot.Process, len(processes)), group: map[int][]*snapshot.Process{},
-		session: map[int][]*snapshot.Process{}, sub: map[int][]*snapshot.Process{}, named: map[place][]*snapshot.Process{}, whole: true}
-	byPID := func(a, b *snapshot.Process) int { return cmp.Compare(a.PID, b.PID) }
-	for _, p := range slices.SortedFunc(maps.Values(processes), byPID) {
-		if p.IsKernel() || dead(p) {
-			continue
+	t := &table{named: map[place][]*snapshot.Process{}, whole: true}
+	all := make([]*snapshot.Process, 0, len(processes))
+	for _, p := range processes {
+		if !p.IsKernel() && !dead(p) {
+			all = append(all, p)
 		}
-		if _, taken := t.byPID[p.PID]; taken { // reused while it was read, it stands for neither
-			t.byPID[p.PID] = nil
-		} else {
-			t.byPID[p.PID] = p
-		}
+	}
+	t.all = sort(all, func(p *snapshot.Process) int { return p.PID })
+	for _, p := range all {
 		for _, name := range places(p) {
 			t.named[name] = append(t.named[name], p)
 		}
-		if p.PGID == nil || p.Session == nil || p.PPID == nil {
-			t.whole = false
-			continue
-		}
-		t.group[*p.PGID] = append(t.group[*p.PGID], p)
-		t.session[*p.Session] = append(t.session[*p.Session], p)
-		t.sub[*p.PPID] = append(t.sub[*p.PPID], p)
+		t.whole = t.whole && p.PGID != nil && p.Session != nil && p.PPID != nil
+	}
+	if t.whole {
+		t.group = sort(slices.Clone(all), func(p *snapshot.Process) int { return *p.PGID })
+		t.session = sort(slices.Clone(all), func(p *snapshot.Process) int { return *p.Session })
+		t.sub = sort(slices.Clone(all), func(p *snapshot.Process) int { return *p.PPID })
 	}
 	return t
 }
@@ -192,7 +222,7 @@ func (t *table) fill(panes []snapshot.Pane) {
 
 // shell is the process that p names, or nil where that is not sure.
 func (t *table) shell(p *snapshot.Pane) *snapshot.Process {
-	shell := t.byPID[*p.ShellPID]
+	shell := t.at(*p.ShellPID)
 	switch {
 	case shell == nil || shell.Session == nil || *shell.Session != shell.PID:
 		return nil
@@ -217,9 +247,9 @@ func (t *table) pane(p *snapshot.Pane, shell *snapshot.Process) {
 		return
 	}
 	if p.ForegroundPGID != nil {
-		p.Foreground = named(t.group[*p.ForegroundPGID])
+		p.Foreground = named(t.group.of(*p.ForegroundPGID))
 	}
-	members := t.session[shell.PID]
+	members := t.session.of(shell.PID)
 	p.Session, p.SessionPIDs = named(members), []int{}
 	for _, m := range members {
 		p.SessionPIDs = append(p.SessionPIDs, m.PID)
@@ -235,7 +265,7 @@ func (t *table) left(shell *snapshot.Process, members []*snapshot.Process) []*sn
 	for open := slices.Clone(members); len(open) > 0; {
 		p := open[len(open)-1]
 		open = open[:len(open)-1]
-		for _, child := range t.sub[p.PID] {
+		for _, child := range t.sub.of(p.PID) {
 			if seen[child.PID] || *child.Session == shell.PID {
 				continue // a member is looked below in its own turn
 			}
@@ -261,7 +291,7 @@ func (t *table) terminal(x *snapshot.Terminal) {
 	if x.PID == nil || x.StartTicks == nil {
 		return
 	}
-	p := t.byPID[*x.PID]
+	p := t.at(*x.PID)
 	if p == nil || p.StartTicks != *x.StartTicks {
 		return
 	}
@@ -281,7 +311,7 @@ func (t *table) under(p *snapshot.Process) []*snapshot.Process {
 	for open := []*snapshot.Process{p}; len(open) > 0; {
 		q := open[len(open)-1]
 		open = open[:len(open)-1]
-		for _, list := range [][]*snapshot.Process{t.sub[q.PID], t.session[q.PID], t.group[q.PID]} {
+		for _, list := range [][]*snapshot.Process{t.sub.of(q.PID), t.session.of(q.PID), t.group.of(q.PID)} {
 			for _, x := range list {
 				if !seen[x.PID] {
 					seen[x.PID] = true

@@ -20,11 +20,11 @@ func (t *table) strangers(s *snapshot.Snapshot) map[string]*strangers {
 		if src.Status != snapshot.OK || src.Server == nil || src.Server.Panes == nil || src.Server.StartTicks == nil || !t.whole {
 			continue
 		}
-		if p := t.byPID[src.Server.PID]; p == nil || p.StartTicks != *src.Server.StartTicks {
+		if p := t.at(src.Server.PID); p == nil || p.StartTicks != *src.Server.StartTicks {
 			continue
 		}
 		x := &strangers{server: *src.Server}
-		for _, child := range t.sub[src.Server.PID] {
+		for _, child := range t.sub.of(src.Server.PID) {
 			if _, pane := slices.BinarySearch(*src.Server.Panes, child.PID); !pane {
 				x.all = append(x.all, child)
 			}
