@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"strings"
 	"syscall"
 
@@ -20,19 +19,9 @@ import (
 const exitPipe = 128 + int(syscall.SIGPIPE)
 
 func main() {
-	// The program runs for a moment and then ends: collecting less often than by default halves the time to its first decision.
-	debug.SetGCPercent(gcPercent)
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(softMemory)
-	}
+	sparing()
 	os.Exit(run(os.Args[1:]))
 }
-
-const gcPercent = 400
-
-// softMemory is from where on, in bytes, it collects as often as it must to stay below, since the input of some looks is great: an
-// ordinary one needs a third of it.
-const softMemory = 512 << 20
 
 // run is main with its arguments, for the command-line tests.
 func run(args []string) int {

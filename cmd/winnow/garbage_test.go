@@ -1,0 +1,20 @@
+package main
+
+import "testing"
+
+// TestHowOftenGarbageIsCollected: a heap may grow up to roomy, then to twice what is left, and never by more than gcPercent.
+func TestHowOftenGarbageIsCollected(t *testing.T) {
+	t.Parallel()
+	const mb = 1 << 20
+	for live, want := range map[uint64]int{0: gcPercent, 1: gcPercent, 5 * mb: gcPercent, 12 * mb: 300, 16 * mb: 200, roomy / 2: 100, roomy: 100, 100 * mb: 100, 1 << 40: 100} {
+		if got := percentFor(live); got != want {
+			t.Errorf("%d bytes left: %d %%, want %d", live, got, want)
+		}
+	}
+	for live := uint64(1); live < 4*roomy; live += 99_991 {
+		goal := live + live*uint64(percentFor(live))/100
+		if goal > max(roomy, 2*live) || goal > 5*live {
+			t.Fatalf("%d bytes left, and it may grow to %d", live, goal)
+		}
+	}
+}
