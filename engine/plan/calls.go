@@ -28,17 +28,18 @@ func (c *compiler) call(s *ir.CallStmt) statement {
 			if f.m.cancel.Cancelled() {
 				return f.fail(errCancelled)
 			}
-			in := frame{m: f.m, l: f.m.push(rule.locals)}
+			in := f.m.push(rule.locals)
 			for i, a := range args {
 				in.l[params[i]] = a(f)
 			}
-			end := runAll(&in, rule.blocks)
+			end := runAll(in, rule.blocks)
+			out := in.out
 			f.m.pop(rule.locals)
 			if end == failed {
 				return failed
 			}
-			f.l[t] = in.out
-			return only(in.out != nil)
+			f.l[t] = out
+			return only(out != nil)
 		}
 	}
 	args := c.reads(s.Args)
@@ -63,18 +64,18 @@ func (c *compiler) call(s *ir.CallStmt) statement {
 		if f.m.cancel.Cancelled() { // one after the other may double what they are given
 			return f.fail(errCancelled)
 		}
-		given := make([]*ast.Term, len(args))
+		given := make([]*ast.Term, len(args)) // a function may keep it
 		for i, a := range args {
 			if given[i] = a(f); given[i] == nil {
 				return f.fail(errUndefined)
 			}
 		}
-		var out *ast.Term
-		if err := builtin(f.m.context, given, func(r *ast.Term) error { out = r; return nil }); err != nil {
+		f.m.result = nil
+		if err := builtin(f.m.context, given, f.m.take); err != nil {
 			return f.fail(err)
 		}
-		f.l[t] = out
-		return only(out != nil)
+		f.l[t] = f.m.result
+		return only(f.m.result != nil)
 	}
 }
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/ir"
@@ -261,9 +262,80 @@ func (c *compiler) blocks(bs []*ir.Block) []block {
 }
 
 func (c *compiler) block(b *ir.Block) block {
-	out := make(block, len(b.Stmts))
-	for i, s := range b.Stmts {
-		out[i] = c.statement(s)
+	var out block
+	for i := 0; i < len(b.Stmts); {
+		s, n := c.literal(b.Stmts[i:])
+		if n == 0 {
+			s, n = c.statement(b.Stmts[i]), 1
+		}
+		out = append(out, s)
+		i += n
 	}
 	return out
+}
+
+// literal is a list, a set or an object that is made with its first members by the statements that these begin with: it is made at once. n is how many statements
+// that are, 0 where it is none.
+func (c *compiler) literal(ss []ir.Stmt) (s statement, n int) {
+	var t ir.Local
+	var member func(ir.Stmt) (into ir.Local, of []ir.Operand)
+	var build func([]*ast.Term) *ast.Term
+	switch m := ss[0].(type) {
+	case *ir.MakeArrayStmt:
+		t = m.Target
+		member = func(s ir.Stmt) (ir.Local, []ir.Operand) {
+			if x, ok := s.(*ir.ArrayAppendStmt); ok {
+				return x.Array, []ir.Operand{x.Value}
+			}
+			return -1, nil
+		}
+		build = func(terms []*ast.Term) *ast.Term { return ast.NewTerm(ast.NewArray(terms...)) }
+	case *ir.MakeSetStmt:
+		t = m.Target
+		member = func(s ir.Stmt) (ir.Local, []ir.Operand) {
+			if x, ok := s.(*ir.SetAddStmt); ok {
+				return x.Set, []ir.Operand{x.Value}
+			}
+			return -1, nil
+		}
+		build = func(terms []*ast.Term) *ast.Term { return ast.NewTerm(ast.NewSet(terms...)) }
+	case *ir.MakeObjectStmt:
+		t = m.Target
+		member = func(s ir.Stmt) (ir.Local, []ir.Operand) {
+			if x, ok := s.(*ir.ObjectInsertStmt); ok {
+				return x.Object, []ir.Operand{x.Key, x.Value}
+			}
+			return -1, nil
+		}
+		build = func(terms []*ast.Term) *ast.Term {
+			pairs := make([][2]*ast.Term, len(terms)/2)
+			for i := range pairs {
+				pairs[i] = [2]*ast.Term{terms[2*i], terms[2*i+1]}
+			}
+			return ast.NewTerm(ast.NewObject(pairs...))
+		}
+	default:
+		return nil, 0
+	}
+	var reads []func(*frame) *ast.Term
+	for n = 1; n < len(ss); n++ {
+		into, of := member(ss[n])
+		if into != t || slices.ContainsFunc(of, func(o ir.Operand) bool { l, is := localOf(o); return is && l == int(t) }) {
+			break
+		}
+		reads = append(reads, c.reads(of)...)
+	}
+	if n == 1 {
+		return nil, 0
+	}
+	return func(f *frame) int {
+		terms := make([]*ast.Term, len(reads))
+		for i, read := range reads {
+			if terms[i] = read(f); terms[i] == nil {
+				return f.fail(errUndefined)
+			}
+		}
+		f.l[t] = build(terms)
+		return next
+	}, n
 }

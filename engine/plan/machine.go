@@ -72,9 +72,14 @@ type Machine struct {
 	fields    []known[reflect.Value] // by slot
 	stack     []*ast.Term
 	top       int
+	frames    []*frame // those of calls that are under way, and of earlier ones
+	depth     int
 	err       error
 	cancel    topdown.Cancel
 	context   topdown.BuiltinContext
+	// take takes the result of a built-in function.
+	take   func(*ast.Term) error
+	result *ast.Term
 
 	// desk and subject are what is read from, or else document. all is the whole document, once somebody asked for it.
 	desk     *Desk
@@ -98,11 +103,13 @@ func (p *Program) Machine() *Machine {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(p.slots)
-	return &Machine{
+	m := &Machine{
 		slots: p.slots[:n:n], terms: make([]known[*ast.Term], n), fields: make([]known[reflect.Value], n),
 		values: make([]known[*ast.Term], len(p.funcs)), stack: make([]*ast.Term, stackSize),
 		context: topdown.BuiltinContext{Context: context.Background(), Metrics: metrics.NoOp()},
 	}
+	m.take = func(t *ast.Term) error { m.result = t; return nil }
+	return m
 }
 
 // Subject has the machine ask of this subject from now on, of which it reads what the rules ask for. Desk is one for its snapshot.
@@ -123,7 +130,7 @@ func (m *Machine) Document(v ast.Value) {
 
 func (m *Machine) begin() {
 	m.gen++
-	m.all, m.err, m.top = nil, nil, 0
+	m.all, m.err, m.top, m.depth = nil, nil, 0, 0
 }
 
 // Ask gives the value of a rule; nil where it is undefined. It ends when it is cancelled.
@@ -150,29 +157,40 @@ func (m *Machine) value(r *Rule) (*ast.Term, bool) {
 		m.err = errCancelled
 		return nil, false
 	}
-	f := frame{m: m, l: m.push(r.locals)}
-	end := runAll(&f, r.blocks)
+	f := m.push(r.locals)
+	end := runAll(f, r.blocks)
+	out := f.out
 	m.pop(r.locals)
 	if end == failed {
 		return nil, false
 	}
-	have.at, have.is = at, f.out
-	return f.out, true
+	have.at, have.is = at, out
+	return out, true
 }
 
-// push makes room for the locals of a call, all of them undefined; pop gives it back.
-func (m *Machine) push(n int) []*ast.Term {
+// push begins a call with n locals, all of them undefined; pop ends it, and after that the frame is another call's.
+func (m *Machine) push(n int) *frame {
+	if m.depth == len(m.frames) {
+		m.frames = append(m.frames, &frame{m: m})
+	}
+	f := m.frames[m.depth]
+	m.depth++
 	from := m.top
 	m.top += n
 	if m.top > len(m.stack) { // those of the calls before keep what they have
-		return make([]*ast.Term, n)
+		f.l = make([]*ast.Term, n)
+	} else {
+		f.l = m.stack[from:m.top:m.top]
+		clear(f.l)
 	}
-	l := m.stack[from:m.top:m.top]
-	clear(l)
-	return l
+	f.out = nil
+	return f
 }
 
-func (m *Machine) pop(n int) { m.top -= n }
+func (m *Machine) pop(n int) {
+	m.depth--
+	m.top -= n
+}
 
 // of is the number that a slot's value must have to be of now.
 func (m *Machine) of(s *slot) uint64 {
