@@ -77,7 +77,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 		return err
 	}
 	mem := remember(ctx, s.ledgerPath(), s.ledger)
-	snap, err := s.look(ctx, sources.Scope{}, mem)
+	snap, err := s.lookFor(ctx, sources.Scope{}, mem, s.engine)
 	if err != nil {
 		return err
 	}
@@ -92,6 +92,9 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	snap.Asked = t.word()
 	if no != nil {
 		return a.refuse(*no)
+	}
+	if err := a.inFull(ctx, snap, t.id); err != nil {
+		return fmt.Errorf("look into %s: %w; nothing was closed", t.id, err)
 	}
 	res, err := s.engine.Decide(ctx, snap, &s.cfg.Rules.Config)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"winnow/cmd/winnow/report"
+	"winnow/cmd/winnow/sources"
 	"winnow/cmd/winnow/text"
 	"winnow/engine/alarm"
 	"winnow/engine/decision"
@@ -73,7 +74,12 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.lookOrRead(ctx, file)
+	var s *snapshot.Snapshot
+	if file == "" {
+		s, err = a.lookFor(ctx, sources.Scope{}, a.recall(ctx), e)
+	} else {
+		s, err = a.readSnapshot(ctx, file)
+	}
 	if err != nil {
 		return err
 	}
@@ -82,8 +88,8 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 		return err
 	}
 	if file == "" {
-		if err := a.thorough(ctx, s, full); err != nil {
-			return fmt.Errorf("explain %s: find out who uses it: %w", full, err)
+		if err := a.inFull(ctx, s, full); err != nil {
+			return fmt.Errorf("explain %s: look into it: %w", full, err)
 		}
 	}
 	out, err := a.explanation(ctx, e, p, s, full)

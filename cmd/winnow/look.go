@@ -12,6 +12,7 @@ import (
 	"winnow/collectors/dirs"
 	"winnow/collectors/panes"
 	"winnow/collectors/processes"
+	"winnow/engine/eval"
 	"winnow/engine/snapshot"
 	"winnow/engine/worker"
 	"winnow/ledger"
@@ -21,6 +22,11 @@ import (
 // look reads the world into one snapshot, with what the ledger remembers of it. A source that cannot be read is written into the
 // snapshot and is not an error; what comes back as an error is configuration that names no source.
 func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot.Snapshot, error) {
+	return a.lookFor(ctx, sc, mem, nil)
+}
+
+// lookFor is look for an engine that alone judges what is seen: of folders that it keeps anyway less is read. A nil one is none.
+func (a *app) lookFor(ctx context.Context, sc sources.Scope, mem memory, e *eval.Engine) (*snapshot.Snapshot, error) {
 	set := a.sources()
 	set.Descents = mem.descents
 	from, err := set.Of(sc, mem.owners)
@@ -40,6 +46,20 @@ func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot
 		opts.Around = func(from, path string) []collectors.Source { return set.Around(sc, from, path) }
 		opts.Searches = set.Searches(mem.repositories)
 	}
+	opts.Then = func(ctx context.Context, s *snapshot.Snapshot) {
+		host, err := processes.Host(a.cfg.Collect.Processes.Root, processes.KnownNames())
+		if err != nil {
+			a.fail(s, snapshot.Proc, "processes", err)
+		}
+		s.Host = host
+		s.Host.UpSeconds, s.Host.AwakeSeconds = began.Up, began.Awake
+		panes.Fill(s)
+		mem.fill(ctx, s, a.cfg.Rules.ClockJump)
+		a.projects(ctx, s, sc)
+		if sc.ID == "" && sc.Kind == "" {
+			set.Folders.Decided(a.thrift(ctx, e, s))
+		}
+	}
 	progress := a.progress()
 	opts.Progress = progress.show
 	s := collectors.Run(ctx, opts)
@@ -47,16 +67,6 @@ func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot
 	if ctx.Err() != nil {
 		return nil, errors.New("interrupted while looking; nothing was decided, remembered or done")
 	}
-
-	host, err := processes.Host(a.cfg.Collect.Processes.Root, processes.KnownNames())
-	if err != nil {
-		a.fail(s, snapshot.Proc, "processes", err)
-	}
-	s.Host = host
-	s.Host.UpSeconds, s.Host.AwakeSeconds = began.Up, began.Awake
-	panes.Fill(s)
-	mem.fill(ctx, s, a.cfg.Rules.ClockJump)
-	a.projects(ctx, s, sc)
 	if sc.ID == "" && !sc.Alone { // one candidate's look does not see where everybody else's sessions live
 		s.Workers = a.observer().Observe(ctx, s)
 	}
@@ -84,29 +94,6 @@ func (a *app) fail(s *snapshot.Snapshot, name, kind string, err error) {
 		src.Error = err.Error()
 	}
 	s.Sources[name] = src
-}
-
-// thorough asks about one folder of a look what is not asked about all of them.
-func (a *app) thorough(ctx context.Context, s *snapshot.Snapshot, id string) error {
-	d, ok := s.Dirs[id]
-	if !ok || d.Symlink == nil || *d.Symlink {
-		return nil
-	}
-	paths := []string{d.Path}
-	if d.Gone != nil && *d.Gone && d.Git != nil && d.Git.AdminDir != "" {
-		paths = append(paths, d.Git.AdminDir)
-	}
-	held, known, err := a.sources().Holders(true)(ctx, paths)
-	if err != nil {
-		return err
-	}
-	var users []snapshot.Holder
-	for _, path := range paths {
-		users = append(users, held[path]...)
-	}
-	d.SetHolders(users, known)
-	s.Dirs[id] = d
-	return nil
 }
 
 // memory is what the ledger gives a look: holds, sightings, who owned which terminal, and when the clock was last steady. Err says why it could not be read;

@@ -100,7 +100,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	} else if err := s.sayUnsettled(ctx); err != nil {
 		return nil, err
 	}
-	snap, err := s.look(ctx, sources.Scope{}, mem)
+	snap, err := s.lookFor(ctx, sources.Scope{}, mem, s.engine)
 	if err == nil && (f.fetch || s.cfg.Collect.Dirs.Fetch) {
 		snap, err = s.fetched(ctx, snap, mem)
 	}

@@ -47,7 +47,10 @@ func (p paint) usersText(w io.Writer, d *snapshot.Dir) {
 		}
 		p.Indented(w, 2, text.Clean(who+" "+how)+" "+p.Dim(text.Clean("("+h.How+")")))
 	}
-	if d.HoldersKnown == nil || !*d.HoldersKnown {
+	switch {
+	case d.Unasked():
+		p.Indented(w, 2, text.Clean("nobody was asked, because "+d.Skipped))
+	case d.HoldersKnown == nil || !*d.HoldersKnown:
 		p.Indented(w, 2, "not every process that may use it could be read")
 	}
 }

@@ -107,8 +107,8 @@ func (l *look) skip(c *candidate) string {
 	if l.o.Full {
 		return ""
 	}
-	if known := l.decided(c); known.Skip != "" {
-		return known.Skip
+	if why := l.decided(c).skip(l.trims(c)); why != "" {
+		return why
 	}
 	live := !slices.Contains(l.o.Off, "protect.live")
 	switch {

@@ -240,7 +240,7 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	if !r.o.Later || ctx.Err() != nil {
 		return l.end(ctx)
 	}
-	r.o.Shared.saw(l.candidates)
+	l.saw()
 	part := l.part()
 	part.Rest = func(ctx context.Context) (collectors.Part, error) {
 		l.dealt = collectors.Items(ctx, len(l.candidates))

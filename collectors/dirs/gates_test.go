@@ -187,7 +187,7 @@ func TestHoldersThatFail(t *testing.T) {
 		return nil, true, errors.New("proc is shut")
 	}
 	d := one(t, o, path)
-	if d.HoldersKnown != nil || d.Holders != nil || !strings.Contains(d.Error, "proc is shut") || d.Git.Dirty != nil {
+	if d.HoldersKnown == nil || *d.HoldersKnown || d.Holders != nil || !strings.Contains(d.Error, "proc is shut") || d.Git.Dirty != nil {
 		t.Errorf("%+v", d)
 	}
 }

@@ -151,7 +151,7 @@ func TestHoldersThatFailAreUnknownEverywhere(t *testing.T) {
 	}
 	s := lookAt(t, o, w, roots, nil)
 	for _, path := range []string{landed, old} {
-		if d := s.Dirs[dirs.ID(path)]; d.HoldersKnown != nil || d.Error == "" || d.Skipped != "it is not known who uses it" {
+		if d := s.Dirs[dirs.ID(path)]; d.HoldersKnown == nil || *d.HoldersKnown || d.Error == "" || d.Skipped != "it is not known who uses it" {
 			t.Errorf("%s: %+v", path, d)
 		}
 	}

@@ -143,7 +143,7 @@ func (l *look) holders(ctx context.Context) {
 		if c.dir.Symlink == nil || *c.dir.Symlink {
 			continue
 		}
-		if known := l.decided(c); known.Skip == "" {
+		if known := l.decided(c); known.skip(l.trims(c)) == "" {
 			asked = append(asked, c)
 		} else {
 			c.dir.Holders = known.Users
@@ -156,6 +156,7 @@ func (l *look) holders(ctx context.Context) {
 	for _, c := range asked {
 		if err != nil {
 			c.fail(fmt.Errorf("look for holders: %w", err))
+			c.dir.HoldersKnown = new(false) // which is not that nobody was asked
 			continue
 		}
 		var users []snapshot.Holder

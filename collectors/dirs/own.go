@@ -101,7 +101,7 @@ func hold(root string, want folder.Stamp) (int, error) {
 func (l *look) exchanged(c *candidate, fd int) bool {
 	now, err := ask(l.scout, func(*git.Finder) (folder.Stamp, error) { return folder.StampAt(fd, filepath.Base(c.dir.Path)) })
 	switch {
-	case err == nil && now.Ino == *c.dir.Inode && now.Dev == *c.dir.Device:
+	case err == nil && now.Ino == *c.dir.Inode && now.Dev == *c.dir.Device && (c.dir.BornAt == nil || now.Born.Equal(*c.dir.BornAt)): // an inode is given again
 		return false
 	case err == nil:
 		l.refuse(c.dir.Path, errExchanged)

@@ -19,7 +19,7 @@ type Shared struct {
 	mu    sync.Mutex
 	asked map[string]*answer
 	// places are where the candidates of all sources may be in use, by id; known is what Decided was given, and held what Holders said.
-	places map[string][]string
+	places map[string]place
 	known  func(id string) Decided
 	held   *held
 	// processes is nil until a lock asks for them.
@@ -28,15 +28,25 @@ type Shared struct {
 
 // NewShared gives what the sources of one look share.
 func NewShared() *Shared {
-	return &Shared{lanes: newLanes(), asked: map[string]*answer{}, places: map[string][]string{}}
+	return &Shared{lanes: newLanes(), asked: map[string]*answer{}, places: map[string]place{}}
 }
 
 // Decided is what the rules make of a folder by what is cheap to know of it.
 type Decided struct {
 	// Skip is why it stays whatever the dear questions would bring, as the end of a sentence that begins with because; "" has them asked.
 	Skip string
+	// Part is true where a folder in it that can be made again may go all the same.
+	Part bool
 	// Users are processes that are known to use a folder that is skipped, without that anybody was asked.
 	Users []snapshot.Holder
+}
+
+// skip is why nothing is asked of a folder, for one in which what can be made again may go or not.
+func (d Decided) skip(trims bool) string {
+	if d.Part && trims {
+		return ""
+	}
+	return d.Skip
 }
 
 // Decided takes what the rules make of the folders that all sources have found so far, by id. It is called before collectors.Part.Rest is; where it is not,
@@ -64,13 +74,20 @@ func (s *Shared) rules() bool {
 	return s.known != nil
 }
 
+// place is where a candidate may be in use, and whether what can be made again in it may go.
+type place struct {
+	paths []string
+	trims bool
+}
+
 // saw takes note of the folders that a source has found.
-func (s *Shared) saw(list []*candidate) {
+func (l *look) saw() {
+	s := l.o.Shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range list {
+	for _, c := range l.candidates {
 		if c.dir.Symlink != nil && !*c.dir.Symlink {
-			s.places[ID(c.dir.Path)] = c.places()
+			s.places[ID(c.dir.Path)] = place{c.places(), l.trims(c)}
 		}
 	}
 }
@@ -105,8 +122,8 @@ func (s *Shared) users(ctx context.Context, o Options) (map[string][]snapshot.Ho
 	defer close(h.done)
 	var paths []string
 	for _, id := range slices.Sorted(maps.Keys(places)) {
-		if s.decided(id).Skip == "" {
-			paths = append(paths, places[id]...)
+		if at := places[id]; s.decided(id).skip(at.trims) == "" {
+			paths = append(paths, at.paths...)
 		}
 	}
 	own, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), o.Timeout+time.Duration(len(paths))*(o.Timeout/usersPart), errLong)

@@ -78,7 +78,7 @@ var Kinds = []Kind{
 		Scope: "whether git still lists them as worktrees, their names and rules.disposable_dirs",
 	}, func(s *Snapshot) map[string]Dir { return s.Dirs }, func(d *Dir) Candidate {
 		c := Candidate{Source: d.Source, Native: d.Path, Name: d.Name, Born: d.BornAt, Unread: d.Error != ""}
-		if d.Symlink == nil || !*d.Symlink { // nothing is looked at through a link
+		if (d.Symlink == nil || !*d.Symlink) && !d.Unasked() { // nothing is looked at through a link
 			c.Users = &Users{Known: d.HoldersKnown != nil && *d.HoldersKnown, Why: d.Error}
 		}
 		return c

@@ -488,7 +488,8 @@ type Dir struct {
 	// Checkout is false for a folder that has no .git, true for one that has.
 	Checkout *bool `json:"checkout,omitempty"`
 	// Holders are the live processes that use it, [] where it is known that no process does. HoldersKnown is true only when every process that
-	// could be one was read.
+	// could be one was read. It is absent where nobody was asked, because something cheaper keeps the folder (Skipped): then Holders are those that are
+	// known to work in it anyway.
 	Holders      []Holder `json:"holders,omitzero"`
 	HoldersKnown *bool    `json:"holders_known,omitempty"`
 	// Nested are the repositories and worktrees inside a folder that is not a checkout and not empty, by relative path; of a checkout
@@ -500,7 +501,8 @@ type Dir struct {
 	// Gone is true where the folder is positively gone and its repository still has an entry for it: then that entry, Git.AdminDir, is the
 	// candidate, and ModifiedAt, ActiveAt, BornAt, Device, Inode, MountID and UID are those of the entry. Absent for a folder that is there.
 	Gone *bool `json:"gone,omitempty"`
-	// Skipped says why nothing looked into the folder: something cheaper already keeps it, or it holds more than one look reads.
+	// Skipped says why nothing looked into the folder: something cheaper already keeps it, whatever it holds; no rule gives a reason to reap it; or it
+	// holds more than one look reads.
 	Skipped string `json:"skipped,omitempty"`
 	// Error says what about the folder could not be read.
 	Error string `json:"error,omitempty"`
@@ -671,6 +673,9 @@ func (d *Dir) SetHolders(found []Holder, all bool) {
 	}
 	d.Holders, d.HoldersKnown = found, &all
 }
+
+// Unasked reports whether nobody was asked who uses the folder.
+func (d *Dir) Unasked() bool { return d.HoldersKnown == nil && d.Skipped != "" }
 
 // Process is a process that this user can see.
 type Process struct {

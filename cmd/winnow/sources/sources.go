@@ -59,6 +59,8 @@ type Scope struct {
 	Alone bool
 	// With are other candidates of the kind that the same look is for, each as ScopeOf has it.
 	With []Scope
+	// Full asks all about a folder, also where something already keeps it.
+	Full bool
 	// Gone says of processes that the look takes them for gone: they use no folder. Nil is none. Nothing is done on such a look.
 	Gone func(pid int) bool
 }
@@ -179,11 +181,11 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 	}
 	out = append(out, recorded...)
 	if sc.needs(snapshot.KindDir, snapshot.KindProcess, snapshot.KindSession) {
-		d := set.Dirs(sc)
 		if sc.Kind == snapshot.KindDir {
-			d = set.ownDirs(d, sc)
+			out = append(out, set.Folder(sc)...)
+		} else {
+			out = append(out, set.Dirs(sc)...)
 		}
-		out = append(out, d...)
 	}
 	return unique(out)
 }
@@ -401,6 +403,9 @@ func (set Set) Dirs(sc Scope) []collectors.Source {
 	return out
 }
 
+// Folder are the sources of the folders that a look is narrowed to.
+func (set Set) Folder(sc Scope) []collectors.Source { return set.ownDirs(set.Dirs(sc), sc) }
+
 // ownDirs finds the sources that folders came from, for another look at those folders alone. One that was discovered through a
 // record is found again through a folder's own repository.
 func (set Set) ownDirs(all []collectors.Source, sc Scope) []collectors.Source {
@@ -424,6 +429,7 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 		Grace:       config.Seconds(r.Grace.Dir),
 		TrimAfter:   config.Seconds(r.TrimAfter),
 		Only:        sc.only(snapshot.KindDir),
+		Full:        sc.Full,
 		Holders:     set.Holders(len(sc.only(snapshot.KindDir)) > 0),
 		Timeout:     set.Config.Collect.Timeout,
 		Shared:      set.Folders,

@@ -19,6 +19,9 @@
 #   | mount, overlay | sees it, a part of it or a folder around it mounted, or something that is made of it; `/home`, a home and the machine's other general folders count for nothing |
 #   | loop, swap | is the kernel itself: a loop device, a swap file. It has the pid 0 |
 #
+#   Who uses a folder is asked of those that would go if nobody did. Any other is said to be in use by the processes that are known to
+#   work in it (`cwd`), and is kept by what keeps it anyway; `winnow explain` asks all the same.
+#
 #   A look at everything asks for what is cheap: not for `thread`, `map`, `env`, `admin`, `link`, nor for sockets, locks and watches
 #   that are known only by a number somewhere below the folder. `winnow explain` and the looks right before and after a folder is
 #   moved, and before it is removed for good, ask for all; `explain` lists each user with these words written out. A session with
@@ -100,6 +103,7 @@
 package policies.protect.live
 
 import data.policies.lib.leftovers
+import data.policies.lib.levels
 import data.policies.lib.names
 import data.policies.lib.panes
 import data.policies.lib.processes
@@ -116,11 +120,12 @@ import data.policies.lib.words
 # scope: document
 objections contains {
 	"rule": "protect.live",
-	"message": words.said(_users, "whether a process uses it is unknown: not every process could be read"),
+	"message": words.said(_users, words.said(_unheard, "whether a process uses it is unknown: not every process could be read")),
 	"evidence": {"holders": [holder | some holder in input.holders]},
 } if {
 	input.kind == "dir"
 	not _unused
+	not _unasked
 }
 
 objections contains {
@@ -262,6 +267,22 @@ _tab contains {"workspaces": input.shown.workspaces}
 _unused if {
 	input.dir.holders_known == true
 	count(input.holders) == 0
+}
+
+# Something cheaper keeps the folder, so that nobody was asked who uses it. protect.unsaved says so of every such folder, unless it is off. A process
+# that is known to use it without asking counts all the same.
+_unasked if {
+	input.dir.skipped != ""
+	not _answered
+	not "protect.unsaved" in levels.off
+	count([holder | some holder in input.holders]) == 0
+}
+
+_answered if is_boolean(input.dir.holders_known)
+
+_unheard contains $"who uses it was not asked, because {input.dir.skipped}" if {
+	input.dir.skipped != ""
+	not _answered
 }
 
 # A server that an agent left behind in a pane has that pane's terminal, and nobody in it can speak with it.

@@ -1,0 +1,92 @@
+package subject
+
+import (
+	"maps"
+	"slices"
+
+	"winnow/engine/snapshot"
+)
+
+// Best is a snapshot of the folders alone, as if the dear questions about each had been answered in the way that speaks most for reaping it: nobody uses it, git
+// says that it holds nothing, no repository lies in it, and its work has landed. All that is cheap to know stands as it was read. So a folder that the shipped rules
+// spare here they spare whatever the answers are, and nobody need ask.
+//
+// A folder in which something may go that can be made again has with it a folder of that kind as a candidate (Part), for which there
+// is no other until git was asked.
+//
+// What it gives is read-only, and shares memory with s. Facts that could not be read stay unknown.
+func Best(s *snapshot.Snapshot, c *Config) *snapshot.Snapshot {
+	out := &snapshot.Snapshot{
+		Schema: s.Schema, TakenAt: s.TakenAt, Host: s.Host, Sources: s.Sources, Spawns: s.Spawns, Registry: s.Registry, Holds: s.Holds,
+		Projects: slices.Clone(s.Projects), Dirs: make(map[string]snapshot.Dir, len(s.Dirs)),
+	}
+	for i := range out.Projects { // what a repository's own policies object to is heard of what they are asked about
+		out.Projects[i].Policies = ""
+	}
+	for id, d := range s.Dirs {
+		best := bestDir(d)
+		out.Dirs[id] = best
+		if id, part, ok := bestPart(best, c); ok {
+			out.Dirs[id] = part
+		}
+	}
+	maps.DeleteFunc(out.Dirs, func(_ string, d snapshot.Dir) bool { return d.Symlink != nil && *d.Symlink })
+	return out
+}
+
+// bestDir is a folder with the best answers. Each is the one by which no rule under policies/reap finds less, and none under policies/protect objects more, than by
+// any other; a test holds every rule to that.
+func bestDir(d snapshot.Dir) snapshot.Dir {
+	d.Skipped = ""
+	d.SetHolders(nil, true)
+	if d.Checkout != nil && !*d.Checkout {
+		d.Nested = new([]string{})
+	}
+	if d.Git == nil {
+		return d
+	}
+	g := *d.Git
+	none := func() *[]string { return new([]string{}) }
+	g.Dirty, g.Untracked, g.Ignored, g.Staged = new(0), new(0), new(0), new(0)
+	g.Same, g.LeftOut, g.Scaffold, g.Reports = new(0), new(0), new(0), new(0)
+	g.UntrackedPaths, g.IgnoredPaths, g.LeftOutPaths, g.DifferingPaths, g.OnlyHerePaths = none(), none(), none(), none(), none()
+	g.Nested = none()
+	g.Elsewhere, g.LandingError = new(true), ""
+	if g.Upstream != "" {
+		g.Landing = &snapshot.Landing{By: "tree", Into: g.Upstream, Commits: []string{}}
+	}
+	d.Git = &g
+	return d
+}
+
+// Part is the name of the folder that stands, in what Best gives, for all those in a worktree that can be made again: one that nobody's glob is about.
+const Part = ".winnow-part"
+
+// PartID is its id, for a worktree by its path.
+func PartID(worktree string) string { return snapshot.KindDir + ":" + worktree + "/" + Part }
+
+// bestPart is the folder that may go in a worktree while that stays. It is as old as it can be: as its worktree. Since when nothing has happened in that is git's last use of it; where
+// the worktree's own modification hides when that was (a folder that comes or goes in it is no work), it may be as long ago as the worktree is old.
+func bestPart(d snapshot.Dir, c *Config) (string, snapshot.Dir, bool) {
+	g := d.Git
+	if g == nil || g.Worktree == nil || !*g.Worktree || d.Gone != nil && *d.Gone || len(c.Rebuildable) == 0 {
+		return "", snapshot.Dir{}, false
+	}
+	path, active := d.Path+"/"+Part, d.ActiveAt
+	if active != nil && d.ModifiedAt != nil && active.Equal(*d.ModifiedAt) {
+		active = d.BornAt
+	}
+	part := snapshot.Dir{
+		Source: d.Source, Name: Part, Path: path, Root: d.Root, ModifiedAt: d.BornAt, ActiveAt: active, BornAt: d.BornAt, Symlink: new(false),
+		Device: d.Device, Inode: d.Inode, MountID: d.MountID, UID: d.UID, Mounts: new(0), Empty: new(false), Checkout: new(false), Nested: new([]string{}),
+		Content: &snapshot.Content{
+			Worktree: d.Path, ID: snapshot.KindDir + ":" + d.Path, Name: d.Name, Main: g.Main, Linked: g.Worktree, Registered: g.Registered, Pattern: c.Rebuildable[0],
+			Ignored: new(true), Tracked: new(0), Bytes: new(int64(1) << 60), Others: new(0),
+		},
+	}
+	part.SetHolders(nil, true)
+	if g.Locked != nil {
+		part.Content.Locked = new(*g.Locked && !g.Lock.Void())
+	}
+	return PartID(d.Path), part, true
+}
