@@ -9,16 +9,13 @@ import (
 	"winnow/cmd/winnow/sources"
 	"winnow/collectors"
 	"winnow/collectors/dirs"
-	"winnow/engine/decision"
 	"winnow/engine/eval"
 	"winnow/engine/policy"
 	"winnow/engine/snapshot"
-	"winnow/engine/subject"
 )
 
 // thrift says of each folder of a look whether the dear questions about it (who uses it, what git says of its content, how its work has landed, how large it is) are
-// worth asking: whether the engine, if all of them were answered in the way that speaks most for reaping it, would reap it or a folder in it that can be made
-// again, or leave it for a person or report it by a rule at ask or observe. Without an answer of the policies they are asked.
+// worth asking: see eval.Engine.Foregone.
 //
 // It is nil where the rules are not such that this is known (thrifty), where no engine judges the look, and where what it saw is recorded, so that any rules
 // may judge it later: then the folders themselves say what most rules keep.
@@ -26,55 +23,27 @@ func (a *app) thrift(ctx context.Context, e *eval.Engine, s *snapshot.Snapshot) 
 	if e == nil || a.cfg.Record > 0 || !thrifty(a.policy) {
 		return nil
 	}
-	res, err := e.Decide(ctx, subject.Best(s, &a.cfg.Rules.Config), &a.cfg.Rules.Config)
+	settled, err := e.Foregone(ctx, s, &a.cfg.Rules.Config, a.shipped())
 	if err != nil {
 		return nil // the look was interrupted
 	}
-	keeps := map[string]string{}
-	for _, d := range res.Decisions {
-		keeps[d.ID] = a.keeps(d)
-	}
 	working := working(s)
 	return func(id string) dirs.Decided {
-		why, ok := keeps[id]
-		if !ok {
-			why = unclaimed
-		}
-		if why == "" {
+		f := settled[id]
+		if f.Why == "" {
 			return dirs.Decided{}
 		}
-		at := strings.TrimPrefix(id, snapshot.KindDir+":")
-		part, ok := keeps[subject.PartID(at)]
-		return dirs.Decided{Skip: why, Part: ok && part == "", Users: working[at]}
+		return dirs.Decided{Skip: f.Why, Part: f.Part, Users: working[strings.TrimPrefix(id, snapshot.KindDir+":")]}
 	}
 }
 
-// unclaimed is why nothing is asked of a folder that no rule would find a reason for.
-const unclaimed = "no rule gives a reason to reap it, whatever it holds"
-
-// keeps is what keeps the candidate of a decision that was made with the best answers to all dear questions; "" where nothing does.
-func (a *app) keeps(d decision.Decision) string {
-	for _, o := range d.Objections {
-		if !fewer(o.Rule) && a.shipped(o.Rule) {
-			return o.Message
-		}
+// shipped reports whether a rule is one of those that the program brings.
+func (a *app) shipped() func(rule string) bool {
+	files := map[string]bool{}
+	for _, f := range a.policy.Files {
+		files[f.Name] = f.Tree == embeddedTree
 	}
-	if len(d.Findings) == 0 && !slices.ContainsFunc(d.Objections, func(o decision.Reason) bool { return o.Rule == decision.PolicyError }) {
-		return unclaimed
-	}
-	return ""
-}
-
-// fewer reports whether a rule may object less when another one finds less: with the true answers, which give fewer reasons, it may keep silent.
-func fewer(rule string) bool {
-	return slices.Contains([]string{decision.RuleSeenOnce, "protect.excepted", "protect.project"}, rule)
-}
-
-// shipped reports whether a rule is one of those that the program brings. Of those it is known, and tested, that no answer to a dear question makes them object less than the
-// best answer does.
-func (a *app) shipped(rule string) bool {
-	of := a.policy.Rule(rule).File
-	return slices.ContainsFunc(a.policy.Files, func(f policy.File) bool { return f.Name == of && f.Tree == embeddedTree })
+	return func(rule string) bool { return files[a.policy.Rule(rule).File] }
 }
 
 // thrifty reports whether all rules that may find a reason to reap a folder are shipped ones, in the packages that they are shipped with. What others bring may then keep more,

@@ -1,7 +1,6 @@
 package subject
 
 import (
-	"maps"
 	"slices"
 
 	"winnow/engine/snapshot"
@@ -18,7 +17,7 @@ import (
 func Best(s *snapshot.Snapshot, c *Config) *snapshot.Snapshot {
 	out := &snapshot.Snapshot{
 		Schema: s.Schema, TakenAt: s.TakenAt, Host: s.Host, Sources: s.Sources, Spawns: s.Spawns, Registry: s.Registry, Holds: s.Holds,
-		Projects: slices.Clone(s.Projects), Dirs: make(map[string]snapshot.Dir, len(s.Dirs)),
+		Asked: s.Asked, Projects: slices.Clone(s.Projects), Dirs: make(map[string]snapshot.Dir, len(s.Dirs)),
 	}
 	for i := range out.Projects { // what a repository's own policies object to is heard of what they are asked about
 		out.Projects[i].Policies = ""
@@ -30,7 +29,6 @@ func Best(s *snapshot.Snapshot, c *Config) *snapshot.Snapshot {
 			out.Dirs[id] = part
 		}
 	}
-	maps.DeleteFunc(out.Dirs, func(_ string, d snapshot.Dir) bool { return d.Symlink != nil && *d.Symlink })
 	return out
 }
 

@@ -1,0 +1,69 @@
+package eval
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"winnow/engine/decision"
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+)
+
+// Foregone is what is settled of a folder by what is cheap to know.
+type Foregone struct {
+	// Why it stays whatever the dear questions about it would bring (subject.Best), as the end of a sentence that begins with because; "" where they are worth asking: it would go, be left for
+	// a person, or be reported by a rule that is only observed, or the policies came to no answer.
+	Why string
+	// Part is true where a folder in it that can be made again may go all the same.
+	Part bool
+}
+
+// Unclaimed is why a folder stays that no rule would find a reason for.
+const Unclaimed = "no rule gives a reason to reap it, whatever it holds"
+
+// Foregone says of the folders of a snapshot, by id, whether the dear questions are worth asking. The snapshot need not have their answers. keeps says
+// of which rules it is known that no answer makes them object less than the best one does: of the shipped ones; what others object to settles nothing. The rules that may find a reason to reap
+// a folder must all be such that no answer makes them find more. The error is only for a ctx that ended.
+func (e *Engine) Foregone(ctx context.Context, s *snapshot.Snapshot, c *subject.Config, keeps func(rule string) bool) (map[string]Foregone, error) {
+	res, err := e.Decide(ctx, subject.Best(s, c), c)
+	if err != nil {
+		return nil, err
+	}
+	why := map[string]string{}
+	for _, d := range res.Decisions {
+		why[d.ID] = foregone(d, keeps)
+	}
+	out := make(map[string]Foregone, len(s.Dirs))
+	for id := range s.Dirs {
+		f := Foregone{Why: Unclaimed}
+		if said, claimed := why[id]; claimed {
+			f.Why = said
+		}
+		said, claimed := why[subject.PartID(strings.TrimPrefix(id, snapshot.KindDir+":"))]
+		f.Part = claimed && said == ""
+		out[id] = f
+	}
+	return out, nil
+}
+
+// fewer are the rules that may object less where another one finds less: with the true answers, which give fewer reasons, they may keep silent.
+var fewer = []string{decision.RuleSeenOnce, heeds, "protect.project"}
+
+// foregone is what keeps the candidate of a decision that was made by the best answers.
+func foregone(d decision.Decision, keeps func(rule string) bool) string {
+	for _, o := range d.Objections {
+		if o.Rule == decision.PolicyError {
+			return ""
+		}
+	}
+	for _, o := range d.Objections {
+		if !slices.Contains(fewer, o.Rule) && keeps(o.Rule) {
+			return o.Message
+		}
+	}
+	if len(d.Findings) == 0 {
+		return Unclaimed
+	}
+	return ""
+}
