@@ -110,14 +110,36 @@ func (a *app) inFull(ctx context.Context, s *snapshot.Snapshot, id string) error
 	if !ok || d.Symlink != nil && *d.Symlink {
 		return nil
 	}
-	sc := sources.ScopeOf(s, id)
-	sc.Full = true
-	again := collectors.Run(ctx, collectors.RunOptions{Sources: a.sources().Folder(sc), Timeout: a.cfg.Collect.Timeout, Log: a.log.Named("collectors")})
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if d, ok := again.Dirs[id]; ok {
+	again, err := a.folder(ctx, sources.ScopeOf(s, id))
+	if d, ok := again[id]; ok && err == nil {
 		s.Dirs[id] = d
 	}
+	return err
+}
+
+// partInFull adds to a look the folder that a person asked for by its whole id, where it can be made again and lies in a worktree that was not looked into.
+func (a *app) partInFull(ctx context.Context, s *snapshot.Snapshot, id string) error {
+	at, ok := strings.CutPrefix(id, snapshot.KindDir+":")
+	if _, there := s.Dirs[id]; there || !ok || !path.IsAbs(at) {
+		return nil
+	}
+	for up := path.Dir(path.Clean(at)); up != "/"; up = path.Dir(up) {
+		around, there := s.Dirs[snapshot.KindDir+":"+up]
+		if !there || around.Skipped == "" {
+			continue
+		}
+		again, err := a.folder(ctx, sources.Scope{ID: id, Kind: snapshot.KindDir, Source: around.Source, Native: at})
+		if d, ok := again[id]; ok && err == nil && d.Content != nil && d.Content.Pattern != "" && d.Content.Ignored != nil && *d.Content.Ignored {
+			s.Dirs[id] = d
+		}
+		return err
+	}
 	return nil
+}
+
+// folder reads all about the folder that a look is narrowed to.
+func (a *app) folder(ctx context.Context, sc sources.Scope) (map[string]snapshot.Dir, error) {
+	sc.Full = true
+	s := collectors.Run(ctx, collectors.RunOptions{Sources: a.sources().Folder(sc), Timeout: a.cfg.Collect.Timeout, Log: a.log.Named("collectors")})
+	return s.Dirs, ctx.Err()
 }

@@ -81,6 +81,9 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	if err != nil {
 		return err
 	}
+	if err := a.partInFull(ctx, snap, arg); err != nil {
+		return fmt.Errorf("look into %s: %w; nothing was closed", arg, err)
+	}
 	t, no, err := a.find(ctx, snap, arg)
 	if err != nil {
 		return err

@@ -83,6 +83,11 @@ func (a *app) explain(ctx context.Context, id, file string, rules bool) error {
 	if err != nil {
 		return err
 	}
+	if file == "" {
+		if err := a.partInFull(ctx, s, id); err != nil {
+			return fmt.Errorf("explain %s: look into it: %w", id, err)
+		}
+	}
 	full, err := findID(s, id)
 	if err != nil {
 		return err
