@@ -119,10 +119,10 @@ func (e *Engine) result(ctx context.Context, l *look, answers []answer) (Result,
 	}
 	for _, a := range answers {
 		if a.err != nil {
-			out.Errors = append(out.Errors, Failure{ID: a.decision.ID, Err: a.err})
+			out.Errors = append(out.Errors, Failure{ID: a.id, Err: a.err})
 		}
-		if a.decision.InScope {
-			out.Decisions = append(out.Decisions, a.decision)
+		if a.decision != nil {
+			out.Decisions = append(out.Decisions, *a.decision)
 			for _, x := range a.sub.Exceptions {
 				out.Excepted[x.Place()]++
 			}
@@ -145,13 +145,23 @@ func withoutTrims(s *snapshot.Snapshot, ds []decision.Decision) []decision.Decis
 	})
 }
 
-// answer is a decision, out of scope or not, with what it was made of: what was said of the subject, nil where it is out of scope, or the error. sub is nil
-// where it is out of scope and nobody asks again.
+// answer is what was decided of a candidate, with what it was made of: what was said of the subject, or the error. Of one that is out of scope, as most of a
+// machine is, decision and said are nil, and so is sub where nobody asks again.
 type answer struct {
-	decision decision.Decision
+	id, kind string
+	decision *decision.Decision
 	sub      *subject.Subject
 	said     *said
 	err      error
+}
+
+// again is the same answer for another result, which may add to it.
+func (a *answer) again() answer {
+	out := *a
+	if a.decision != nil {
+		out.decision = new(*a.decision)
+	}
+	return out
 }
 
 // tell takes what was said of the i-th candidate; nothing at all of one that is out of scope. It may be called by many at once, each
@@ -205,18 +215,19 @@ func (e *Engine) queries(rest bool) map[string]*query {
 
 // decide makes the decision of what was said of one candidate. Nothing that a policy says can do more than give reasons.
 func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answer {
-	d := decision.Decision{ID: sub.ID, Kind: sub.Kind, Verdict: decision.Spare, Label: sub.Label, Owner: sub.Owner}
+	out := answer{id: sub.ID, kind: sub.Kind, sub: sub, said: said, err: err}
+	if said == nil && err == nil {
+		return out
+	}
+	d := &decision.Decision{ID: sub.ID, Kind: sub.Kind, InScope: true, Verdict: decision.Spare, Label: sub.Label, Owner: sub.Owner}
+	out.decision = d
 	if sub.Dir != nil && sub.Dir.Content != nil {
 		d.Action = decision.Trim
 	}
-	switch {
-	case err != nil:
-		d.InScope, d.Findings, d.Objections = true, []decision.Reason{}, []decision.Reason{failed(err)}
-	case said == nil:
-		return answer{decision: d, sub: sub}
-	default:
-		d.InScope = true
-		leveled(sub, said).into(&d)
+	if err != nil {
+		d.Findings, d.Objections = []decision.Reason{}, []decision.Reason{failed(err)}
+	} else {
+		leveled(sub, said).into(d)
 	}
 	d.Identity, d.About = j.Identity(sub.ID), sub.About()
 	d.Age, d.Alive = sub.Age, sub.OwnerAlive()
@@ -225,7 +236,7 @@ func decide(j *subject.Joined, sub *subject.Subject, said *said, err error) answ
 		d.Idle = *sub.Sighting.Idle > 0
 		d.Busy = !d.Idle
 	}
-	return answer{d, sub, said, err}
+	return out
 }
 
 // failed is the objection that stands in for an answer.

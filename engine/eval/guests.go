@@ -162,10 +162,10 @@ func (e *Engine) hear(ctx context.Context, l *look, answers []answer) error {
 	paths := map[string]map[int]string{}
 	for i := range answers {
 		a := &answers[i]
-		if !a.decision.InScope || a.err != nil || len(a.decision.Findings) == 0 {
+		if a.decision == nil || a.err != nil || len(a.decision.Findings) == 0 {
 			continue
 		}
-		sub, ok := l.subject(a.decision.ID)
+		sub, ok := l.subject(a.id)
 		if !ok {
 			continue
 		}
@@ -190,7 +190,7 @@ func (e *Engine) hear(ctx context.Context, l *look, answers []answer) error {
 		which := ask[digest]
 		ids := make([]string, len(which))
 		for n, i := range which {
-			ids[n] = answers[i].decision.ID
+			ids[n] = answers[i].id
 		}
 		heard := func(n int, said *said, err error) {
 			i := which[n]
@@ -232,7 +232,7 @@ func (e *Engine) absent(p subject.Project) *decision.Reason {
 
 // object adds an objection.
 func (a *answer) object(o decision.Reason) {
-	d := &a.decision
+	d := a.decision
 	d.Objections = append(slices.Clone(d.Objections), o)
 	slices.SortStableFunc(d.Objections, func(x, y decision.Reason) int {
 		return strings.Compare(x.Rule+"\x00"+x.Message, y.Rule+"\x00"+y.Message)

@@ -86,7 +86,7 @@ func (p *Pair) derive(ctx context.Context, l *look, first []answer) ([]answer, e
 	e := p.engines[1-p.first]
 	by := make(map[string]*answer, len(first))
 	for i := range first {
-		by[first[i].decision.ID] = &first[i]
+		by[first[i].id] = &first[i]
 	}
 	ids := e.ids(l)
 	out := make([]answer, len(ids))
@@ -97,7 +97,7 @@ func (p *Pair) derive(ctx context.Context, l *look, first []answer) ([]answer, e
 		case a == nil || a.err != nil:
 			all = append(all, i)
 		case a.said == nil && p.of(a).Scope:
-			out[i] = *a
+			out[i] = a.again()
 		case p.of(a).Scope && !p.of(a).Ask:
 			out[i] = p.merge(l, a, nil)
 		default:
@@ -127,7 +127,7 @@ func (p *Pair) derive(ctx context.Context, l *look, first []answer) ([]answer, e
 	return out, err
 }
 
-func (p *Pair) of(a *answer) share { return p.common[a.decision.Kind] }
+func (p *Pair) of(a *answer) share { return p.common[a.kind] }
 
 func at(ids []string, which []int) []string {
 	out := make([]string, len(which))
@@ -148,7 +148,7 @@ func (p *Pair) merge(l *look, a *answer, rest *said) answer {
 	if rest != nil {
 		s.findings, s.objections = sorted(append(s.findings, rest.findings...)), sorted(append(s.objections, rest.objections...))
 	} else if len(s.findings) == len(a.said.findings) && len(s.objections) == len(a.said.objections) {
-		return *a
+		return a.again()
 	}
 	return decide(l.joined, a.sub, &s, nil)
 }
