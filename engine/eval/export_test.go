@@ -6,6 +6,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
+	"winnow/engine/decision"
 	"winnow/engine/plan"
 	"winnow/engine/subject"
 )
@@ -87,3 +88,57 @@ func Forget(e *Engine) {
 
 // Unbuilt reports whether the process of an engine's has not compiled its rules.
 func Unbuilt(e *Engine) bool { return e.apart.unbuilt }
+
+// Judge asks rules of subjects that were joined before, one after the other: the clock of a benchmark has nothing else in it.
+type Judge struct {
+	e     *Engine
+	a     *asker
+	desk  *plan.Desk
+	close func()
+}
+
+// NewJudge asks an engine's rules of the subjects of a joined snapshot. It must be closed.
+func NewJudge(t testing.TB, e *Engine, j *subject.Joined) *Judge {
+	t.Helper()
+	txn, err := e.store.NewTransaction(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := watch(e.limits)
+	for _, q := range e.kinds {
+		q.ready(e.program)
+	}
+	return &Judge{e, e.asker(txn, w.seat()), plan.NewDesk(j).Beside(), func() {
+		w.stop()
+		e.store.Abort(context.Background(), txn)
+	}}
+}
+
+// Close ends its watchdog.
+func (j *Judge) Close() { j.close() }
+
+// Answer is what was said of a candidate, in scope or not.
+type Answer struct {
+	In                   bool
+	Findings, Objections []decision.Reason
+}
+
+func (j *Judge) answer(s *said, err error) (Answer, error) {
+	if s == nil || err != nil {
+		return Answer{}, err
+	}
+	return Answer{true, s.findings, s.objections}, nil
+}
+
+// Plan asks OPA's plan alone, Topdown OPA's topdown alone, Both as Decide does: the plan, and topdown too before anything is reaped.
+func (j *Judge) Plan(sub *subject.Subject) (Answer, error) {
+	return j.answer(j.a.plan(j.e.kinds[sub.Kind], candidate{subject: sub, desk: j.desk}))
+}
+
+func (j *Judge) Topdown(sub *subject.Subject) (Answer, error) {
+	return j.answer(j.a.stock(context.Background(), j.e.kinds[sub.Kind], j.desk.Document(sub)))
+}
+
+func (j *Judge) Both(sub *subject.Subject) (Answer, error) {
+	return j.answer(j.a.ask(context.Background(), j.e.kinds[sub.Kind], candidate{subject: sub, desk: j.desk}))
+}

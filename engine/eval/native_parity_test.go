@@ -1,0 +1,186 @@
+package eval_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"winnow/cmd/winnow/incidents"
+	"winnow/engine/decision"
+	"winnow/engine/eval"
+	"winnow/engine/snapshot"
+	"winnow/engine/subject"
+	"winnow/testkit/attack"
+)
+
+// TestNativeSaysTheSame holds plain Go to what the engine's plan says of the same candidates: whether they are in scope, and every rule that finds or objects with its
+// message. What is faster than the engine and says something else would be no measure of it.
+func TestNativeSaysTheSame(t *testing.T) {
+	t.Parallel()
+	policy := shipped(t)
+	e := ready(t, policy, eval.Limits{Workers: 1, Timeout: time.Minute})
+	same := comparison{engine: e, found: map[string]int{}}
+	seeds := uint64(6)
+	if attack.Raced {
+		seeds = 2
+	}
+	for seed := range seeds {
+		config := every()
+		if seed%2 == 1 {
+			for kind, rules := range map[string][]string{"dir": {"reap.dirs.disposable"}, "session": {"reap.sessions.husk", "reap.sessions.finished"}, "process": {"reap.processes.orphan"}} {
+				for i, rule := range rules {
+					config.Levels = append(config.Levels, subject.RuleLevel{Rule: rule, Kind: kind, Level: []string{"ask", "observe", "off"}[(int(seed)+i)/2%3]})
+				}
+			}
+		}
+		for _, missing := range []float64{0, 0.02, 0.15} {
+			m := newMaker(seed, missing)
+			same.hold(t, m, fmt.Sprintf("world %d, %g missing", seed, missing), m.world(150), config)
+			same.hold(t, m, fmt.Sprintf("further world %d, %g missing", seed, missing), m.further(150), config)
+		}
+	}
+	all, err := incidents.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i, name := range slices.Sorted(maps.Keys(all)) {
+		if attack.Raced && i%10 != 0 {
+			continue
+		}
+		c := all[name]
+		doc, err := c.Document()
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := c.Rules()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, missing := range []float64{0, 0.03} {
+			s, err := incidents.Parse(without(random, missing, doc))
+			if err != nil {
+				t.Fatal(err)
+			}
+			same.hold(t, nil, fmt.Sprintf("%s, %g missing", name, missing), s, config)
+		}
+	}
+	t.Logf("%d candidates in scope, %d out of scope, %d without an answer: %v", same.in, same.out, same.failed, same.found)
+	if same.failed > (same.in+same.out)/100 {
+		t.Errorf("%d of %d candidates had no answer", same.failed, same.in+same.out)
+	}
+	for _, kind := range snapshot.KindNames() {
+		if same.found[kind] < 100 {
+			t.Errorf("%d candidates of the kind %s in scope, want at least 100", same.found[kind], kind)
+		}
+	}
+	for r := range policy.Rules() {
+		if !attack.Raced && same.found[r] < 10 {
+			t.Errorf("%s said something of %d candidates, want at least 10", r, same.found[r])
+		}
+	}
+}
+
+// comparison holds native to an engine.
+type comparison struct {
+	engine          *eval.Engine
+	in, out, failed int
+	// found counts candidates by kind and by the rules that spoke of them.
+	found map[string]int
+}
+
+// hold compares all candidates of a snapshot, and odd ones that a maker makes of them.
+func (c *comparison) hold(t *testing.T, m *maker, world string, s *snapshot.Snapshot, config *subject.Config) {
+	t.Helper()
+	j := subject.Join(s, config)
+	n, judge := newNative(t, j), eval.NewJudge(t, c.engine, j)
+	defer judge.Close()
+	for _, kind := range snapshot.KindNames() {
+		for _, id := range j.IDs(kind) {
+			sub, ok := j.Subject(id)
+			if !ok {
+				t.Fatalf("%s: no subject %s", world, id)
+			}
+			c.one(t, world, n, judge, sub)
+			if m != nil {
+				for range 3 {
+					c.one(t, world+", odd", n, judge, m.odd(sub))
+				}
+			}
+		}
+	}
+}
+
+func (c *comparison) one(t *testing.T, world string, n *native, judge *eval.Judge, sub *subject.Subject) {
+	t.Helper()
+	want, err := judge.Plan(sub)
+	if err != nil { // such as of a folder for which two facts say where another repository lies: then there is nothing to compare
+		c.failed++
+		return
+	}
+	findings, objections, in := n.judge(sub)
+	if diff := cmp.Diff([]any{want.In, saying(want.Findings), saying(want.Objections)}, []any{in, saying(findings), saying(objections)}); diff != "" {
+		t.Errorf("%s: %s (-engine +native):\n%s", world, sub.ID, diff)
+	}
+	if !in {
+		c.out++
+		return
+	}
+	c.in++
+	c.found[sub.Kind]++
+	for _, rule := range rulesOf(slices.Concat(findings, objections)) {
+		c.found[rule]++
+	}
+}
+
+// saying are reasons as texts, each once.
+func saying(reasons []decision.Reason) []string {
+	out := []string{}
+	for _, r := range reasons {
+		out = append(out, r.Rule+": "+r.Message)
+	}
+	return set(out)
+}
+
+func rulesOf(reasons []decision.Reason) []string {
+	var out []string
+	for _, r := range reasons {
+		out = append(out, r.Rule)
+	}
+	return set(out)
+}
+
+// without is a copy of a document from which facts are taken away, each with a likelihood.
+func without(r *rand.Rand, missing float64, v any) map[string]any {
+	out, _ := copyWithout(r, missing, v).(map[string]any)
+	for _, key := range []string{"schema", "taken_at"} {
+		out[key] = v.(map[string]any)[key]
+	}
+	return out
+}
+
+func copyWithout(r *rand.Rand, missing float64, v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			if r.Float64() >= missing || strings.Contains(k, ":") {
+				out[k] = copyWithout(r, missing, v[k])
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = copyWithout(r, missing, v[i])
+		}
+		return out
+	}
+	return v
+}
