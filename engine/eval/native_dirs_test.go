@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"winnow/engine/decision"
 	"winnow/engine/snapshot"
 )
 
@@ -218,14 +219,17 @@ func (j *judged) dirObjects() {
 }
 
 func (j *judged) used() {
-	if is(j.Dir.HoldersKnown, true) && empty(j.Holders) {
+	d := j.Dir
+	unheard := d.Skipped != "" && d.HoldersKnown == nil
+	if is(d.HoldersKnown, true) && empty(j.Holders) || unheard && len(j.Holders) == 0 && j.c.Level(j.Kind, "protect.unsaved") != decision.Off {
 		return
 	}
 	var users []string
 	for _, h := range j.Holders {
 		users = append(users, fmt.Sprintf("%s (%d) uses it", h.Name, h.PID))
 	}
-	j.object("protect.live", reasoned("whether a process uses it is unknown: not every process could be read", users...))
+	j.object("protect.live", reasoned(reasoned("whether a process uses it is unknown: not every process could be read",
+		when(unheard, "who uses it was not asked, because "+d.Skipped)), users...))
 }
 
 func (j *judged) nested() {
