@@ -20,16 +20,17 @@ import (
 )
 
 var (
-	sizes   = flag.String("size", "small", "how great the `worlds` are: small, medium, large, with commas")
+	sizes   = flag.String("size", "small", "how great the `worlds` are: small, medium, large, worktrees, with commas")
 	rounds  = flag.Int("rounds", 5, "how many `rounds` are run, of which the least counts")
 	given   = flag.String("winnow", "", "measure this `program` instead of building one")
 	against = flag.String("against", "", "measure this `program`, an older winnow, in the same rounds")
 )
 
 var worlds = map[string]crowd.Size{
-	"small":  {Processes: 300, Panes: 50, Worktrees: 100},
-	"medium": {Processes: 2000, Panes: 200, Worktrees: 200},
-	"large":  {Processes: 11000, Panes: 1000, Worktrees: 1000},
+	"small":     {Processes: 300, Panes: 50, Worktrees: 100},
+	"medium":    {Processes: 2000, Panes: 200, Worktrees: 200},
+	"large":     {Processes: 11000, Panes: 1000, Worktrees: 1000},
+	"worktrees": {Processes: 300, Panes: 50, Worktrees: 1000},
 }
 
 func TestMain(m *testing.M) {
@@ -103,7 +104,7 @@ func eachSize(b *testing.B, run func(b *testing.B, size crowd.Size, all []progra
 	for name := range strings.SplitSeq(*sizes, ",") {
 		size, ok := worlds[name]
 		if !ok {
-			b.Fatalf("-size %q: small, medium or large", name)
+			b.Fatalf("-size %q: small, medium, large or worktrees", name)
 		}
 		b.Run(size.String(), func(b *testing.B) { run(b, size, all) })
 	}
