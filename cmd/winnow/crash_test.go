@@ -159,16 +159,29 @@ func (w *crashWorld) state(t *testing.T) string {
 
 func (w *crashWorld) restoreAll(t *testing.T) {
 	t.Helper()
+	kept := w.kept(t)
+	if len(kept) != 1 {
+		t.Fatalf("the folder is gone and the trash does not hold it once: %v", kept)
+	}
+	w.mustRun(t, "winnow", "restore", "--config", w.config, kept[0])
+}
+
+// kept are the acts of which something lies in the trash.
+func (w *crashWorld) kept(t *testing.T) (ids []string) {
+	t.Helper()
 	var kept []struct {
 		Intent struct {
 			ID string `json:"id"`
 		} `json:"intent"`
 	}
 	out := w.mustRun(t, "winnow", "trash", "--config", w.config, "--format", "json")
-	if err := json.Unmarshal([]byte(out), &kept); err != nil || len(kept) != 1 {
-		t.Fatalf("the folder is gone and the trash does not hold it once: %v\n%s", err, out)
+	if err := json.Unmarshal([]byte(out), &kept); err != nil {
+		t.Fatalf("the trash: %v\n%s", err, out)
 	}
-	w.mustRun(t, "winnow", "restore", "--config", w.config, kept[0].Intent.ID)
+	for _, k := range kept {
+		ids = append(ids, k.Intent.ID)
+	}
+	return ids
 }
 
 // unsettled counts the acts without a recorded outcome.
@@ -287,4 +300,40 @@ func newCrashTab(t *testing.T) (*crashWorld, *herdr.Server, string) {
 	}
 	t.Fatal("the shell did not print the text")
 	return nil, nil, ""
+}
+
+// TestKilledInABatch kills a sweep that sets two folders aside together. When the first of them moves both intents are in the ledger; afterwards each of
+// them is where it was, or restore brings it back.
+func TestKilledInABatch(t *testing.T) {
+	t.Parallel()
+	opened := false
+	for n := 1; ; n += 3 {
+		w := newCrashFolder(t)
+		two := *w
+		two.worktree = filepath.Join(w.dir, "wt", "project-review-5e6f7a8b")
+		w.mustRun(t, "git", "-C", "project", "worktree", "add", "-q", "--detach", two.worktree)
+		before := w.state(t) + two.state(t)
+		killed := w.sweepKilledAt(t, n)
+		if open := w.unsettled(t); open != 0 && open != 2 {
+			t.Errorf("killed at step %d: %d intents are open, want those of both or of none", n, open)
+		} else if open == 2 {
+			opened = true
+		}
+		w.mustRun(t, "winnow", "sweep", "--config", w.config, "--kind", w.kind, "--apply")
+		if open := w.unsettled(t); open != 0 {
+			t.Errorf("killed at step %d: %d acts are still open after the next sweep", n, open)
+		}
+		for _, id := range w.kept(t) {
+			w.mustRun(t, "winnow", "restore", "--config", w.config, id)
+		}
+		if diff := cmp.Diff(before, w.state(t)+two.state(t)); diff != "" {
+			t.Fatalf("killed at step %d: it is not what it was (-want +got):\n%s", n, diff)
+		}
+		if !killed {
+			if n < 10 || !opened {
+				t.Errorf("%d steps, intents were open: %v", n, opened)
+			}
+			return
+		}
+	}
 }
