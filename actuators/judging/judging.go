@@ -242,15 +242,31 @@ func (j *Judge) Until(verdict, id, native string) decision.Decision {
 // Carry carries a decision out, as a sweep does. The act has the id Act.
 func (j *Judge) Carry(ctx context.Context, a actuators.Actuator, d decision.Decision) decision.Outcome {
 	j.T.Helper()
-	j.times = 0
-	c := actuators.Carrier{Judge: j, Journal: j, ByKind: map[string]actuators.Actuator{j.Kind: a}, Kinds: []string{j.Kind},
-		Caps: actuators.Caps{PerSweep: 1, PerOwner: 1, Share: 1, ShareFrom: 1}, TrashTTL: time.Hour, NewID: func() string { return Act }, Now: time.Now}
-	acts := c.Carry(ctx, "S1", []decision.Decision{d})
-	if len(acts) != 1 {
-		j.T.Fatalf("%d acts", len(acts))
-	}
-	return acts[0].Outcome
+	return j.CarryAll(ctx, a, d)[0].Outcome
 }
+
+// CarryAll carries several decisions out, as a sweep does, in the order of their acts. The first act has the id Act, the others that with a number.
+func (j *Judge) CarryAll(ctx context.Context, a actuators.Actuator, ds ...decision.Decision) []decision.Act {
+	j.T.Helper()
+	j.times = 0
+	begun := 0
+	id := func() string {
+		if begun++; begun == 1 {
+			return Act
+		}
+		return Act + strconv.Itoa(begun)
+	}
+	c := actuators.Carrier{Judge: j, Journal: j, ByKind: map[string]actuators.Actuator{j.Kind: a}, Kinds: []string{j.Kind},
+		Caps: actuators.Caps{PerSweep: len(ds), PerOwner: len(ds), Share: 1, ShareFrom: 1}, TrashTTL: time.Hour, NewID: id, Now: time.Now}
+	acts := c.Carry(ctx, "S1", ds)
+	if len(acts) != len(ds) {
+		j.T.Fatalf("%d acts for %d decisions", len(acts), len(ds))
+	}
+	return acts
+}
+
+// Looks is in how many looks the last act, or acts, were judged again.
+func (j *Judge) Looks() int { return j.times }
 
 // Act is the id of every act that Carry carries out.
 const Act = "01TESTACT"

@@ -1,6 +1,7 @@
 package dirs_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"maps"
@@ -278,6 +279,36 @@ func TestOnly(t *testing.T) {
 	if d := part.Dirs[dirs.ID(path)]; len(part.Dirs) != 1 || d.Gone == nil || !*d.Gone {
 		t.Errorf("it is gone: %+v", part.Dirs)
 	}
+}
+
+// TestOnlySome gives several folders in one reading, each as in the whole one, also where one is gone and where two lie in one worktree.
+func TestOnlySome(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	x, y, gone := w.landed("x"), w.landed("y"), w.landed("gone")
+	w.landed("z")
+	must.Do(t, os.RemoveAll(gone))
+	calls := 0
+	o := options()
+	holders := o.Holders
+	o.Holders = func(ctx context.Context, paths []string) (map[string][]snapshot.Holder, bool, error) {
+		calls++
+		return holders(ctx, paths)
+	}
+	o.Only = []string{x, gone, y}
+	source, _ := dirs.Repository(o, w.main)
+	whole, _ := dirs.Repository(options(), w.main)
+	want := read(t, whole).Dirs
+	for _, path := range []string{filepath.Join(w.wts, "z"), w.main} {
+		delete(want, dirs.ID(path))
+	}
+	must.Equal(t, want, read(t, source).Dirs, "folders")
+	must.Equal(t, []string{dirs.ID(x), dirs.ID(y)}, ids(root(t, o, w.wts)), "in the root")
+	if calls != 2 {
+		t.Errorf("two readings asked %d times who uses the folders", calls)
+	}
+	o.Only = []string{filepath.Join(x, "a"), filepath.Join(x, "b"), y}
+	must.Equal(t, []string{dirs.ID(x), dirs.ID(y)}, ids(root(t, o, w.wts)), "two folders in one worktree")
 }
 
 // TestUnreadableFolder holds that one folder that cannot be read does not affect its neighbours.

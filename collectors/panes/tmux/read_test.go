@@ -166,6 +166,17 @@ func TestReadCountsGroupsAndLinks(t *testing.T) {
 			t.Errorf("%s alone (-in all, +alone):\n%s", name, diff)
 		}
 	}
+	some, err := newReader(Options{Only: []string{got["first"].ID, "$99", got["alone"].ID}}, "tmux/s", s.Socket).Read(testkit.Within(t, 20*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]snapshot.Session{}
+	for _, name := range []string{"first", "alone"} {
+		want[ID("tmux/s", got[name].ID)] = read(t, s.Socket, got[name].ID)[name]
+	}
+	if diff := cmp.Diff(want, some.Sessions); diff != "" {
+		t.Errorf("two together (-want +got):\n%s", diff)
+	}
 	if none := read(t, s.Socket, "$99"); len(none) != 0 {
 		t.Errorf("a session that is not there gave %v", none)
 	}
