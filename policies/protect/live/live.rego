@@ -269,10 +269,11 @@ _unused if {
 	count(input.holders) == 0
 }
 
-# Something cheaper keeps the folder, so that nobody was asked who uses it. protect.unsaved says so of every such folder, unless it is off. A process
-# that is known to use it without asking counts all the same.
+# Something cheaper keeps the folder, so that nobody was asked who uses it. protect.unsaved says so of every such folder, unless it is off; of what can be made again
+# in a worktree it does not. A process that is known to use it without asking counts all the same.
 _unasked if {
 	input.dir.skipped != ""
+	not input.dir.content
 	not _answered
 	not "protect.unsaved" in levels.off
 	count([holder | some holder in input.holders]) == 0

@@ -41,6 +41,12 @@ test_a_folder_of_which_nobody_was_asked_stays_where_that_rule_is_off if {
 	count(live.objections) == 0 with input as subjects.changed(_unasked, "/config/levels", [{"rule": "protect.unsaved", "kind": "process", "level": "off"}])
 }
 
+# protect.unsaved says nothing of it, so that nobody would.
+test_what_can_be_made_again_and_of_which_nobody_was_asked_stays if {
+	unasked := json.patch(subjects.without(subjects.content, ["/dir/holders_known", "/holders"]), [{"op": "add", "path": "/dir/skipped", "value": "it is locked"}])
+	subjects.reasons(live.objections) == ["protect.live: who uses it was not asked, because it is locked"] with input as unasked
+}
+
 test_an_answer_that_says_too_little_is_one if {
 	subjects.reasons(live.objections) == ["protect.live: whether a process uses it is unknown: not every process could be read"] with input as json.patch(_unasked, [{"op": "add", "path": "/dir/holders_known", "value": false}])
 	subjects.reasons(live.objections) == ["protect.live: whether a process uses it is unknown: not every process could be read"] with input as subjects.without(_unasked, ["/dir/skipped"])
