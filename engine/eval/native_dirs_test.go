@@ -221,7 +221,7 @@ func (j *judged) dirObjects() {
 func (j *judged) used() {
 	d := j.Dir
 	unheard := d.Skipped != "" && d.HoldersKnown == nil
-	if is(d.HoldersKnown, true) && empty(j.Holders) || unheard && len(j.Holders) == 0 && j.c.Level(j.Kind, "protect.unsaved") != decision.Off {
+	if is(d.HoldersKnown, true) && empty(j.Holders) || unheard && d.Content == nil && len(j.Holders) == 0 && j.c.Level(j.Kind, "protect.unsaved") != decision.Off {
 		return
 	}
 	var users []string
