@@ -47,6 +47,7 @@ func (a *app) lookFor(ctx context.Context, sc sources.Scope, mem memory, e *eval
 		opts.Searches = set.Searches(mem.repositories)
 	}
 	opts.Then = func(ctx context.Context, s *snapshot.Snapshot) {
+		set.Folders.Weigh(ctx, s)
 		host, err := processes.Host(a.cfg.Collect.Processes.Root, processes.KnownNames())
 		if err != nil {
 			a.fail(s, snapshot.Proc, "processes", err)

@@ -1,6 +1,6 @@
 // Package dirs reads folders that may be disposable: the children of configured roots, and the worktrees of a repository.
 //
-// A folder costs a few system calls, and a repository two runs of git however many worktrees it has. The dear questions come last: who uses a folder, what
+// A folder costs a few system calls, and a repository two runs of git however many worktrees and sources it has (Shared.Weigh). The dear questions come last: who uses a folder, what
 // git says of its content, how its work has landed, and how large it is. They are asked of what nothing cheaper keeps; in a look that is judged the rules say
 // which that is (Shared.Decided). Nothing is written, and no symbolic link is followed.
 package dirs
@@ -230,13 +230,18 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	if err != nil {
 		return collectors.Part{}, fmt.Errorf("read folders: %w", err)
 	}
-	l := &look{reader: r, scout: scout, trust: newTrust(), candidates: make([]*candidate, 0, len(list)), dealt: collectors.Items(ctx, len(list)), unreadable: unreadable}
+	l := &look{reader: r, scout: scout, trust: newTrust(), candidates: make([]*candidate, 0, len(list)), asks: map[string]bool{}, dealt: collectors.Items(ctx, len(list)), unreadable: unreadable}
 	l.base(l.own(list))
 	if !r.o.Later {
 		l.holders(ctx)
 	}
 	l.repositories(ctx)
 	l.notes = scout.notes
+	if r.o.Later && ctx.Err() != nil {
+		for _, members := range l.groups {
+			l.describe(members)
+		}
+	}
 	if !r.o.Later || ctx.Err() != nil {
 		return l.end(ctx)
 	}
@@ -244,6 +249,7 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	part := l.part()
 	part.Rest = func(ctx context.Context) (collectors.Part, error) {
 		l.dealt = collectors.Items(ctx, len(l.candidates))
+		r.o.Shared.weigh(ctx)
 		l.holders(ctx)
 		l.later(ctx)
 		return l.end(ctx)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -36,7 +37,8 @@ func lookAt(t testing.TB, o dirs.Options, w *world, roots []string, then func(s 
 	if !ok {
 		t.Fatal("no repository")
 	}
-	return collectors.Run(t.Context(), collectors.RunOptions{Sources: append(of, repository), Timeout: time.Minute, Then: func(_ context.Context, s *snapshot.Snapshot) {
+	return collectors.Run(t.Context(), collectors.RunOptions{Sources: append(of, repository), Timeout: time.Minute, Then: func(ctx context.Context, s *snapshot.Snapshot) {
+		o.Shared.Weigh(ctx, s)
 		if then != nil {
 			then(s)
 		}
@@ -78,6 +80,46 @@ func TestDearQuestionsLaterGiveTheSame(t *testing.T) {
 	for name, src := range got.Sources {
 		if src.Status != snapshot.OK {
 			t.Errorf("%s: %s %s", name, src.Status, src.Error)
+		}
+	}
+}
+
+// Git is asked about a repository once, however many sources have worktrees of it, and what it says is known before anything is decided.
+func TestRepositoryIsWeighedOnceALook(t *testing.T) {
+	t.Parallel()
+	w, roots, landed, dirty, _ := laterWorld(t)
+	elsewhere := filepath.Join(w.dir, "more", "else")
+	w.git(w.main, "worktree", "add", "-q", "-b", "else", elsewhere, "origin/main")
+	w.commit(elsewhere, "else.txt")
+	program, runs := counting(t)
+	o := options()
+	o.Git = program
+	s := lookAt(t, o, w, append(roots, filepath.Dir(elsewhere)), func(s *snapshot.Snapshot) {
+		if got := runs(); len(got) != 2 {
+			t.Errorf("git was asked about the one repository %d times: %q", len(got), got)
+		}
+		for _, path := range []string{landed, dirty, elsewhere} {
+			g := s.Dirs[dirs.ID(path)].Git
+			if g == nil || g.Landed == nil || *g.Landed == (path == elsewhere) || g.Unreachable == nil || *g.Unreachable != 0 {
+				t.Errorf("%s is not weighed when the rules are asked: %+v", path, g)
+			}
+		}
+	})
+	if g := s.Dirs[dirs.ID(elsewhere)].Git; g.Dirty == nil || g.Landing == nil || g.Ahead == nil || *g.Ahead != 1 {
+		t.Errorf("%+v", g)
+	}
+}
+
+// A git that cannot be run fails every source that has worktrees.
+func TestGitThatFailsWhenItWeighsFailsAllItsSources(t *testing.T) {
+	t.Parallel()
+	w, roots, _, _, _ := laterWorld(t)
+	o := options()
+	o.Git = filepath.Join(w.dir, "no-git")
+	s := lookAt(t, o, w, roots, nil)
+	for _, name := range []string{"dirs/" + w.wts, "dirs/" + w.main} {
+		if src := s.Sources[name]; src.Status != snapshot.Failed || !strings.Contains(src.Error, "no-git") {
+			t.Errorf("%s: %+v", name, src)
 		}
 	}
 }

@@ -54,8 +54,10 @@ type look struct {
 	refused, notes []string
 	// unreadable counts what could not be listed.
 	unreadable int
-	// groups are the candidates by the repository that they are checkouts of, and at last those that are in none.
+	// groups are the candidates by the repository that they are checkouts of, and at last those that are in none. asks are the repositories
+	// of which git is asked.
 	groups [][]*candidate
+	asks   map[string]bool
 
 	probe sync.Once
 	noGit error // not nil when git was found to fail at every request
@@ -224,25 +226,37 @@ func (l *look) repositories(ctx context.Context) {
 		asked.Go(func() { l.contents(ctx, end, others) })
 	}
 	for _, members := range repositories {
-		asks := l.repository(ctx, members[0].place.CommonDir, members)
+		common := members[0].place.CommonDir
+		if l.repository(ctx, common, members) && !l.o.Places {
+			l.asks[common] = true
+		}
+		if l.o.Later {
+			continue
+		}
+		asks := l.asks[common]
 		// Each repository goes its own way from here, so that one that never answers costs its own worktrees alone.
 		asked.Go(func() {
-			if asks && !l.o.Places {
-				l.weigh(ctx, end, members)
+			if asks {
+				_ = l.weigh(ctx, end, members) // its members say so
 			}
-			for _, c := range members {
-				if c.worktree != nil {
-					c.describe()
-					if c.gone != nil {
-						c.dir.Git.Registered = new(true)
-					}
-					c.dir.Git.Lock = l.lock(c)
-				}
-			}
+			l.describe(members)
 			if now {
 				l.into(ctx, end, members)
 			}
 		})
+	}
+}
+
+// describe writes what is known of checkouts into the snapshot's words.
+func (l *look) describe(members []*candidate) {
+	for _, c := range members {
+		if c.worktree != nil {
+			c.describe()
+			if c.gone != nil {
+				c.dir.Git.Registered = new(true)
+			}
+			c.dir.Git.Lock = l.lock(c)
+		}
 	}
 }
 
@@ -287,8 +301,8 @@ func (l *look) repository(ctx context.Context, common string, members []*candida
 	return linked || l.o.Full && err == nil
 }
 
-// weigh asks git the questions about a whole repository.
-func (l *look) weigh(ctx context.Context, end time.Time, members []*candidate) {
+// weigh asks git the questions about a whole repository, for these checkouts of it.
+func (l *look) weigh(ctx context.Context, end time.Time, members []*candidate) error {
 	own, cancel := context.WithDeadlineCause(ctx, end, errLong)
 	defer cancel()
 	leave, err := l.o.Shared.lanes.enter(own)
@@ -296,9 +310,13 @@ func (l *look) weigh(ctx context.Context, end time.Time, members []*candidate) {
 		var worktrees []*git.Worktree
 		var repo *git.Repository
 		for _, c := range members {
-			if c.worktree != nil {
-				repo, worktrees = c.repo, append(worktrees, c.worktree)
+			if c.worktree == nil {
+				continue
 			}
+			if repo == nil {
+				repo = c.repo
+			}
+			c.repo, worktrees = repo, append(worktrees, c.worktree) // what it finds out stays with the repository that was asked
 		}
 		err = repo.Weigh(own, git.Program{Path: l.o.Git}, worktrees)
 		leave()
@@ -307,6 +325,7 @@ func (l *look) weigh(ctx context.Context, end time.Time, members []*candidate) {
 	for _, c := range members {
 		c.fail(err)
 	}
+	return err
 }
 
 // describe writes what the admin folder and the two questions gave into the snapshot's words.

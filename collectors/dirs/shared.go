@@ -20,8 +20,11 @@ type Shared struct {
 	asked map[string]*answer
 	// places are where the candidates of all sources may be in use, by id; known is what Decided was given, and held what Holders said.
 	places map[string]place
-	known  func(id string) Decided
-	held   *held
+	// looks are the readings of these sources, and weighed is set when git was asked about the repositories of all of them.
+	looks   []*look
+	weighed sync.Once
+	known   func(id string) Decided
+	held    *held
 	// processes is nil until a lock asks for them.
 	processes *processTable
 }
@@ -85,11 +88,74 @@ func (l *look) saw() {
 	s := l.o.Shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.looks = append(s.looks, l)
 	for _, c := range l.candidates {
 		if c.dir.Symlink != nil && !*c.dir.Symlink {
 			s.places[ID(c.dir.Path)] = place{c.places(), l.trims(c)}
 		}
 	}
+}
+
+// Weigh asks git about each repository, once for all sources, and writes what came of it into a snapshot of what they have found so far: which work has landed, what only a worktree
+// has. Where it is not called, it is done before the dear questions are asked, and no rule knows of it before.
+func (s *Shared) Weigh(ctx context.Context, into *snapshot.Snapshot) {
+	s.weigh(ctx)
+	s.mu.Lock()
+	looks := slices.Clone(s.looks)
+	s.mu.Unlock()
+	for _, l := range looks {
+		for _, c := range l.candidates {
+			if d, there := into.Dirs[ID(c.dir.Path)]; there && d.Source == l.name {
+				into.Dirs[ID(c.dir.Path)] = c.dir
+			}
+		}
+	}
+}
+
+func (s *Shared) weigh(ctx context.Context) {
+	s.weighed.Do(func() {
+		s.mu.Lock()
+		looks := slices.Clone(s.looks)
+		s.mu.Unlock()
+		// The candidates of a repository, by the reading that has them.
+		type members struct {
+			of   *look
+			list []*candidate
+		}
+		all := map[string][]members{}
+		for _, l := range looks {
+			for _, list := range l.groups {
+				if len(list) > 0 && list[0].place.CommonDir != "" {
+					common := list[0].place.CommonDir
+					all[common] = append(all[common], members{l, list})
+				}
+			}
+		}
+		var asked sync.WaitGroup
+		for common, groups := range all {
+			asked.Go(func() {
+				var together []*candidate
+				asks := false
+				for _, g := range groups {
+					together = append(together, g.list...)
+					asks = asks || g.of.asks[common]
+				}
+				if asks {
+					first := groups[0].of
+					allowed := first.o.Timeout + time.Duration(len(together))*(first.o.Timeout/eachPart)
+					if err := first.weigh(ctx, time.Now().Add(allowed), together); err != nil {
+						for _, g := range groups[1:] {
+							g.of.probe.Do(func() { g.of.noGit = first.noGit })
+						}
+					}
+				}
+				for _, g := range groups {
+					g.of.describe(g.list)
+				}
+			})
+		}
+		asked.Wait()
+	})
 }
 
 // held is the one answer to who uses the folders of a look; done is closed when it is there.
@@ -126,14 +192,14 @@ func (s *Shared) users(ctx context.Context, o Options) (map[string][]snapshot.Ho
 			paths = append(paths, at.paths...)
 		}
 	}
-	own, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), o.Timeout+time.Duration(len(paths))*(o.Timeout/usersPart), errLong)
+	own, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), o.Timeout+time.Duration(len(paths))*(o.Timeout/eachPart), errLong)
 	defer cancel()
 	h.by, h.known, h.err = o.Holders(own, paths)
 	return h.by, h.known, h.err
 }
 
-// usersPart is which part of the timeout each folder adds to the time for asking who uses them all.
-const usersPart = 100
+// eachPart is which part of the timeout each folder adds to the time for a question about all of them.
+const eachPart = 100
 
 var errUnasked = errors.New("the question was not answered")
 
