@@ -289,7 +289,7 @@ func (l *look) repository(ctx context.Context, common string, members []*candida
 			continue
 		}
 		var w *git.Worktree
-		if w, err = ask(scout, func(*git.Finder) (*git.Worktree, error) { return repo.Read(c.place), nil }); err != nil {
+		if w, err = ask(scout, func(*git.Finder) (*git.Worktree, error) { return l.entry(repo, c.place), nil }); err != nil {
 			c.dir.Git = located(c.place)
 			c.fail(fmt.Errorf("read admin folder: %w", err))
 			continue

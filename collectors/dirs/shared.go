@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/git"
 )
 
 // Shared is what all sources of one look have in common: the bound on how much git runs at a time, what was found in worktrees, so that one
@@ -18,6 +19,8 @@ type Shared struct {
 	lanes lanes
 	mu    sync.Mutex
 	asked map[string]*answer
+	// entries is what was read of checkouts' admin folders, by the checkout, as it was before git was asked anything.
+	entries map[git.Place]git.Worktree
 	// places are where the candidates of all sources may be in use, by id; known is what Decided was given, and held what Holders said.
 	places map[string]place
 	// looks are the readings of these sources, and weighed is set when git was asked about the repositories of all of them.
@@ -31,7 +34,7 @@ type Shared struct {
 
 // NewShared gives what the sources of one look share.
 func NewShared() *Shared {
-	return &Shared{lanes: newLanes(), asked: map[string]*answer{}, places: map[string]place{}}
+	return &Shared{lanes: newLanes(), asked: map[string]*answer{}, entries: map[git.Place]git.Worktree{}, places: map[string]place{}}
 }
 
 // Decided is what the rules make of a folder by what is cheap to know of it.
@@ -94,6 +97,25 @@ func (l *look) saw() {
 			s.places[ID(c.dir.Path)] = place{c.places(), l.trims(c)}
 		}
 	}
+}
+
+// entry gives what the admin folder of a checkout says, which in the same look another source may have read. Each has a copy of its own.
+func (l *look) entry(repo *git.Repository, p git.Place) *git.Worktree {
+	if !l.o.Later { // then what is shared may outlive a look
+		return repo.Read(p)
+	}
+	s := l.o.Shared
+	s.mu.Lock()
+	w, known := s.entries[p]
+	s.mu.Unlock()
+	if !known {
+		w = *repo.Read(p)
+		s.mu.Lock()
+		s.entries[p] = w
+		s.mu.Unlock()
+	}
+	w.Errors = slices.Clip(w.Errors)
+	return &w
 }
 
 // Weigh asks git about each repository, once for all sources, and writes what came of it into a snapshot of what they have found so far: which work has landed, what only a worktree

@@ -25,7 +25,7 @@ func Best(s *snapshot.Snapshot, c *Config) *snapshot.Snapshot {
 	for id, d := range s.Dirs {
 		best := bestDir(d)
 		out.Dirs[id] = best
-		if id, part, ok := bestPart(best, c); ok {
+		if id, part, ok := bestPart(s, best, c); ok {
 			out.Dirs[id] = part
 		}
 	}
@@ -65,7 +65,7 @@ func PartID(worktree string) string { return snapshot.KindDir + ":" + worktree +
 
 // bestPart is the folder that may go in a worktree while that stays. It is as old as it can be: as its worktree. Since when nothing has happened in that is git's last use of it; where
 // the worktree's own modification hides when that was (a folder that comes or goes in it is no work), it may be as long ago as the worktree is old.
-func bestPart(d snapshot.Dir, c *Config) (string, snapshot.Dir, bool) {
+func bestPart(s *snapshot.Snapshot, d snapshot.Dir, c *Config) (string, snapshot.Dir, bool) {
 	g := d.Git
 	if g == nil || g.Worktree == nil || !*g.Worktree || d.Gone != nil && *d.Gone || len(c.Rebuildable) == 0 {
 		return "", snapshot.Dir{}, false
@@ -73,6 +73,9 @@ func bestPart(d snapshot.Dir, c *Config) (string, snapshot.Dir, bool) {
 	path, active := d.Path+"/"+Part, d.ActiveAt
 	if active != nil && d.ModifiedAt != nil && active.Equal(*d.ModifiedAt) {
 		active = d.BornAt
+	}
+	if active == nil || c.TrimAfter <= 0 || s.TakenAt.Sub(*active).Seconds() < c.TrimAfter {
+		return "", snapshot.Dir{}, false // nobody looks for one
 	}
 	part := snapshot.Dir{
 		Source: d.Source, Name: Part, Path: path, Root: d.Root, ModifiedAt: d.BornAt, ActiveAt: active, BornAt: d.BornAt, Symlink: new(false),

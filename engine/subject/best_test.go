@@ -12,22 +12,23 @@ import (
 func TestPartIsAsOldAsItCanBe(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC)
-	born, git, own := now.Add(-240*time.Hour), now.Add(-100*time.Hour), now.Add(-time.Hour)
+	born, git, own, late := now.Add(-240*time.Hour), now.Add(-100*time.Hour), now.Add(-time.Hour), now.Add(-time.Minute)
 	for name, tt := range map[string]struct{ active, modified, want *time.Time }{
 		"git was used last":                             {&git, &born, &git},
 		"the folder itself changed last, and hides git": {&own, &own, &born},
 		"when anything happened is not known":           {nil, &own, nil},
 		"when it changed itself is not known":           {&git, nil, &git},
+		"something happened lately":                     {&late, &own, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := snapshot.Dir{Path: "/w/x", Name: "x", BornAt: &born, ActiveAt: tt.active, ModifiedAt: tt.modified, Git: &snapshot.Git{Worktree: new(true), Registered: new(true), Locked: new(false)}}
 			s := &snapshot.Snapshot{TakenAt: now, Dirs: map[string]snapshot.Dir{"dir:/w/x": d}}
-			part, ok := subject.Best(s, &subject.Config{Rebuildable: []string{"node_modules"}}).Dirs[subject.PartID("/w/x")]
-			if !ok {
-				t.Fatal("no part")
+			part, ok := subject.Best(s, &subject.Config{Rebuildable: []string{"node_modules"}, TrimAfter: 3600}).Dirs[subject.PartID("/w/x")]
+			if ok != (tt.want != nil) {
+				t.Fatalf("there is a part: %v", ok)
 			}
-			if (part.ActiveAt == nil) != (tt.want == nil) || part.ActiveAt != nil && !part.ActiveAt.Equal(*tt.want) {
+			if ok && !part.ActiveAt.Equal(*tt.want) {
 				t.Errorf("active at %v, want %v", part.ActiveAt, tt.want)
 			}
 			if d.Git.Dirty != nil || s.Dirs["dir:/w/x"].HoldersKnown != nil || len(s.Dirs) != 1 {
@@ -46,8 +47,9 @@ func TestOnlyALinkedWorktreeThatIsThereHasParts(t *testing.T) {
 		"its folder is gone":   {Gone: new(true), Git: &snapshot.Git{Worktree: new(true)}},
 		"it could not be read": {Checkout: new(true)},
 	} {
-		d.Path = "/w/x"
-		best := subject.Best(&snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/x": d}}, &subject.Config{Rebuildable: []string{"node_modules"}})
+		d.Path, d.ActiveAt = "/w/x", new(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+		s := &snapshot.Snapshot{TakenAt: d.ActiveAt.Add(1000 * time.Hour), Dirs: map[string]snapshot.Dir{"dir:/w/x": d}}
+		best := subject.Best(s, &subject.Config{Rebuildable: []string{"node_modules"}, TrimAfter: 3600})
 		if _, ok := best.Dirs[subject.PartID("/w/x")]; ok {
 			t.Errorf("%s has parts", name)
 		}
