@@ -2,9 +2,9 @@ package main
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
-	"time"
 )
 
 // The program runs for a moment and then ends, so that it collects less often than by default while it is small: that halves the time to its first
@@ -14,8 +14,6 @@ const (
 	gcPercent = 400
 	// roomy is up to how many bytes its heap may grow between two collections before it collects more often.
 	roomy = 48 << 20
-	// gcLook is how often it is looked at what was left by the last collection. A look takes a microsecond.
-	gcLook = 5 * time.Millisecond
 	// softMemory is from where on, in bytes, it collects as often as it must to stay below, since the input of some looks is great.
 	softMemory = 512 << 20
 )
@@ -38,18 +36,23 @@ func sparing() {
 		return
 	}
 	debug.SetGCPercent(gcPercent)
-	go func() {
+	afterEach(func() bool {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-		last := uint64(0)
-		for range time.Tick(gcLook) {
-			if metrics.Read(live); live[0].Value.Uint64() == last {
-				continue
-			}
-			last = live[0].Value.Uint64()
-			debug.SetGCPercent(percentFor(last))
-			if last >= roomy/2 {
-				return // it hardly becomes small again
-			}
+		metrics.Read(live)
+		left := live[0].Value.Uint64()
+		debug.SetGCPercent(percentFor(left))
+		return left < roomy/2 // it hardly becomes small again
+	})
+}
+
+// collected is something that nobody holds, so that the next collection finds it. It is too large for the allocator to put it beside others.
+type collected struct{ _ [64]byte }
+
+// afterEach calls do after each collection, as long as it says so. Nothing wakes up in between.
+func afterEach(do func() bool) {
+	runtime.SetFinalizer(&collected{}, func(*collected) {
+		if do() {
+			afterEach(do)
 		}
-	}()
+	})
 }

@@ -1,6 +1,13 @@
 package main
 
-import "testing"
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"winnow/testkit/wait"
+)
 
 // TestHowOftenGarbageIsCollected: a heap may grow up to roomy, then to twice what is left, and never by more than gcPercent.
 func TestHowOftenGarbageIsCollected(t *testing.T) {
@@ -16,5 +23,20 @@ func TestHowOftenGarbageIsCollected(t *testing.T) {
 		if goal > max(roomy, 2*live) || goal > 5*live {
 			t.Fatalf("%d bytes left, and it may grow to %d", live, goal)
 		}
+	}
+}
+
+// TestAfterEachCollection: it is called after one collection and after the next, until it says that it has enough.
+func TestAfterEachCollection(t *testing.T) {
+	var called atomic.Int64
+	afterEach(func() bool { return called.Add(1) < 2 })
+	for want := int64(1); want <= 2; want++ {
+		wait.Eventually(t, "a call after a collection", func() bool { runtime.GC(); return called.Load() >= want })
+	}
+	runtime.GC()
+	runtime.GC()
+	time.Sleep(20 * time.Millisecond)
+	if n := called.Load(); n != 2 {
+		t.Errorf("called %d times", n)
 	}
 }

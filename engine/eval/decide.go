@@ -178,9 +178,10 @@ func (e *Engine) each(ctx context.Context, l *look, ids []string, rest bool, tel
 	w := watch(e.limits)
 	defer w.stop()
 	queries := e.queries(rest)
-	for _, id := range ids {
-		kind, _ := snapshot.KindOf(id)
-		queries[kind.Name].ready(e.program)
+	for kind, q := range queries {
+		if slices.ContainsFunc(ids, func(id string) bool { k, known := snapshot.KindOf(id); return !known || k.Name == kind }) {
+			q.ready(e.program)
+		}
 	}
 	var next atomic.Int64
 	var group sync.WaitGroup
