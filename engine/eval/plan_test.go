@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -19,7 +20,7 @@ import (
 func TestDecidesWithoutAPlan(t *testing.T) {
 	t.Parallel()
 	s := newMaker(5, 0.1).world(90)
-	planned, stock := ready(t, shipped(t), eval.Limits{}), ready(t, shipped(t), eval.Limits{})
+	planned, stock := ready(t, shipped(t), eval.Limits{Timeout: time.Minute}), ready(t, shipped(t), eval.Limits{Timeout: time.Minute})
 	if !eval.HasPlan(planned) {
 		t.Fatal("the shipped rules have no plan that runs")
 	}
@@ -41,7 +42,7 @@ func TestDecidesWithoutAPlan(t *testing.T) {
 func TestNobodyIsReapedByThePlanAlone(t *testing.T) {
 	t.Parallel()
 	s := newMaker(5, 0).world(300)
-	e := ready(t, shipped(t), eval.Limits{})
+	e := ready(t, shipped(t), eval.Limits{Timeout: time.Minute})
 	before, err := e.Decide(t.Context(), s, config())
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +76,7 @@ func TestAnErrorOfThePlanIsTopdowns(t *testing.T) {
 	t.Parallel()
 	p := load(t, policy.Tree{Name: "embedded", FS: rules.Small(nil), Prefix: "p"},
 		policy.Tree{Name: "mine", FS: rules.Tree(rules.Finding(`regex.match("(", input.id)`)), Prefix: "my"})
-	e := ready(t, p, eval.Limits{})
+	e := ready(t, p, eval.Limits{Timeout: time.Minute})
 	if !eval.HasPlan(e) {
 		t.Fatal("no plan")
 	}
@@ -112,7 +113,7 @@ func TestPreparedPoliciesDecideTheSame(t *testing.T) {
 		t.Errorf("revision %q, kinds %q", prepared.Revision, prepared.Kinds())
 	}
 	s := newMaker(6, 0.1).world(90)
-	a, b := ready(t, built, eval.Limits{}), ready(t, prepared, eval.Limits{})
+	a, b := ready(t, built, eval.Limits{Timeout: time.Minute}), ready(t, prepared, eval.Limits{Timeout: time.Minute})
 	want, err := a.Decide(t.Context(), s, config())
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +182,7 @@ func TestACachedPlanDecidesTheSame(t *testing.T) {
 	kept := &cache{data: map[string][]byte{}}
 	decide := func(c policy.Cache, trees []policy.Tree) (eval.Result, bool) {
 		t.Helper()
-		e, p, err := eval.Apart(t.Context(), policy.LoadOptions{Trees: trees, Cache: c}, eval.Limits{}, eval.Self())
+		e, p, err := eval.Apart(t.Context(), policy.LoadOptions{Trees: trees, Cache: c}, eval.Limits{Timeout: time.Minute}, eval.Self())
 		if err != nil {
 			t.Fatal(err)
 		}
