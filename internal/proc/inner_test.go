@@ -12,6 +12,7 @@ import (
 	"winnow/internal/proc"
 	"winnow/testkit/files"
 	"winnow/testkit/must"
+	"winnow/testkit/wait"
 )
 
 // TestInner reads a tree in which a process has numbers in two namespaces below, and one that does not tell its numbers.
@@ -46,10 +47,11 @@ func TestInnerOfNamespaces(t *testing.T) {
 	if _, err := fmt.Fscan(out, &number); err != nil {
 		t.Skipf("no pid namespace can be made here (%v)", err)
 	}
-	inner := must.Get(proc.Inner("/proc"))(t)
-	if !slices.ContainsFunc(inner[number], func(s proc.Stat) bool { return s.PID != number && s.Comm == "sleep" }) {
-		t.Errorf("the sleeping process with number %d is not in %v", number, inner[number])
-	}
+	var inner map[int][]proc.Stat
+	wait.Eventually(t, "the sleeping process is known by its number there", func() bool { // the shell says it before its child has become sleep
+		inner = must.Get(proc.Inner("/proc"))(t)
+		return slices.ContainsFunc(inner[number], func(s proc.Stat) bool { return s.PID != number && s.Comm == "sleep" })
+	})
 	for _, all := range inner {
 		for _, s := range all {
 			if s.PID == os.Getpid() {
