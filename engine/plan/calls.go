@@ -24,6 +24,7 @@ func (c *compiler) call(s *ir.CallStmt) statement {
 			}
 		}
 		args, params := c.reads(s.Args[2:]), rule.params[2:]
+		remembered := rule.pure && len(args) <= memoArgs
 		return func(f *frame) int {
 			if f.m.cancel.Cancelled() {
 				return f.fail(errCancelled)
@@ -32,11 +33,25 @@ func (c *compiler) call(s *ir.CallStmt) statement {
 			for i, a := range args {
 				in.l[params[i]] = a(f)
 			}
+			var key memoKey
+			keyed := false
+			if remembered {
+				if key, keyed = memoKeyOf(rule, in.l, params); keyed {
+					if out, known := f.m.memo[key]; known {
+						f.m.pop(rule.locals)
+						f.l[t] = out
+						return only(out != nil)
+					}
+				}
+			}
 			end := runAll(in, rule.blocks)
 			out := in.out
 			f.m.pop(rule.locals)
 			if end == failed {
 				return failed
+			}
+			if keyed {
+				f.m.remember(key, out)
 			}
 			f.l[t] = out
 			return only(out != nil)

@@ -138,7 +138,7 @@ const root = -1
 
 func (c *compiler) compile(body []*ir.Block) {
 	most := int(ir.Unused)
-	c.carried, c.rule.common = map[int]bool{}, true
+	c.carried, c.rule.common, c.rule.pure = map[int]bool{}, true, len(c.rule.params) > 2
 	params := map[int]bool{}
 	for _, l := range c.rule.params {
 		params[l], most = true, max(most, l)
@@ -157,6 +157,7 @@ func (c *compiler) compile(body []*ir.Block) {
 				most, seen[int(l)] = max(most, int(l)), true
 			}
 			c.rule.common = c.rule.common && c.ofAll(s)
+			c.rule.pure = c.rule.pure && c.pure(s)
 		})
 	}
 	c.rule.locals = most + 1
@@ -328,6 +329,10 @@ func (c *compiler) literal(ss []ir.Stmt) (s statement, n int) {
 	if n == 1 {
 		return nil, 0
 	}
+	if k := c.constants(ss[:n], member); k != nil && c.written[int(t)] == n && !c.carried[int(t)] {
+		v := build(k) // nobody adds to it
+		return func(f *frame) int { f.l[t] = v; return next }, n
+	}
 	return func(f *frame) int {
 		terms := make([]*ast.Term, len(reads))
 		for i, read := range reads {
@@ -338,4 +343,19 @@ func (c *compiler) literal(ss []ir.Stmt) (s statement, n int) {
 		f.l[t] = build(terms)
 		return next
 	}, n
+}
+
+// constants are the members that the statements of a literal give it, nil where one of them is no constant.
+func (c *compiler) constants(ss []ir.Stmt, member func(ir.Stmt) (ir.Local, []ir.Operand)) (out []*ast.Term) {
+	for _, s := range ss[1:] {
+		_, of := member(s)
+		for _, o := range of {
+			k := c.constant(o)
+			if k == nil {
+				return nil
+			}
+			out = append(out, k)
+		}
+	}
+	return out
 }

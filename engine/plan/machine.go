@@ -67,7 +67,8 @@ type Machine struct {
 	slots []slot
 	// gen counts documents, snap is the first one of the snapshot.
 	gen, snap uint64
-	values    []known[*ast.Term]     // by function
+	values    []known[*ast.Term] // by function
+	memo      map[memoKey]*ast.Term
 	terms     []known[*ast.Term]     // by slot
 	fields    []known[reflect.Value] // by slot
 	stack     []*ast.Term

@@ -82,6 +82,8 @@ type Rule struct {
 	blocks []block
 	// common says that it rests on nothing of the input but what all candidates of a snapshot have in common.
 	common bool
+	// pure says of a function that it rests on nothing but its arguments.
+	pure bool
 }
 
 func newProgram(funcs int) *Program {

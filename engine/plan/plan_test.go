@@ -11,6 +11,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"winnow/engine/plan"
+	"winnow/testkit/must"
 )
 
 // programs are rules that between them need every statement that a machine knows. x is what each gives.
@@ -60,6 +61,11 @@ x := s["two"]`,
 	"a function that asks another": "g(a) := a * 2\nf(a) := g(a) + g(a)\nx := f(3)",
 	"a function of the input":      "f(o) := o.a.b\nx := f(input)",
 	"a function of constants":      "f(\"a\") := 1\nf(\"b\") := 2\nx := [f(\"a\"), f(\"b\")]",
+	"a function asked again":       "f(a) := {\"n\": a + 1, \"t\": $\"{a}\"}\nx := [[f(n).n, f(n).t, f(\"\")] | some n in [1, 2, 1, 1.0, 1e0]; f(n)]",
+	"one text, two types":          "f(a) := type_name(a)\nx := [f(1), f(\"1\"), f(true), f(null), f([1])]",
+	"a set of constants in a loop": `x := [[v in {"one", "three"}, {"one", "three"} | {v}] | some v in input.list]`,
+	"objects of constants":         `x := [object.union({"k": "v"}, {v: 1}) | some v in input.list]`,
+	"a set that a loop adds to":    "x contains \"one\"\nx contains v if some v in {\"two\", \"three\"}\nx contains v if some v in input.list",
 	"a template":                   `x := $"{input.s} has {input.n} of {input.none}"`,
 	"built-ins":                    `x := [count(input.list), count("äöü"), concat(",", input.list), upper(input.s), sprintf("%v", [input.a])]`,
 	"a length":                     `x := count({v | some v in input.list})`,
@@ -214,5 +220,57 @@ y := 7
 	m.Document(ast.NewObject())
 	if v, err := m.Ask(topdown.NewCancel(), p.Rule(y)); err != nil || v == nil || v.Value.Compare(ast.Number("7")) != 0 {
 		t.Errorf("afterwards: %v, %v", v, err)
+	}
+}
+
+// TestOneDocumentTellsNothingOfAnother: a function that rests on more than its arguments is asked anew, of the same machine.
+func TestOneDocumentTellsNothingOfAnother(t *testing.T) {
+	t.Parallel()
+	c := ast.MustCompileModules(map[string]string{"t.rego": `package t
+
+own(a) := a + 1
+reads(a) := a + input.n
+asks(a) := reads(own(a))
+loops(a) := [v | some v in input.list; v != a]
+
+x := [own(1), reads(1), asks(1), loops("one")]
+`})
+	ref := ast.MustParseRef("data.t.x")
+	p := must.Get(plan.New(must.Get(plan.Of(t.Context(), c, []ast.Ref{ref}))(t)))(t)
+	p.Prepare(p.Rule(ref))
+	m := p.Machine()
+	for _, doc := range []string{document, `{"n": 40, "list": ["one", "four"]}`, `{"n": 1}`, document} {
+		in := ast.MustParseTerm(doc).Value
+		m.Document(in)
+		have := must.Get(m.Ask(topdown.NewCancel(), p.Rule(ref)))(t)
+		want := must.Get(topdownOf(t, c, in))(t)
+		if have == nil || have.Value.Compare(want) != 0 {
+			t.Errorf("%s: the plan: %v; topdown: %v", doc, have, want)
+		}
+	}
+}
+
+// TestWhatIsRememberedIsBounded asks a function of more than a machine remembers.
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	t.Parallel()
+	c := ast.MustCompileModules(map[string]string{"t.rego": `package t
+
+f(a) := concat("", [a, "!"])
+
+once := [f(a) | some i in numbers.range(1, 5000); a := $"{i}"]
+
+x := [f(a) | some a in once]
+`})
+	ref := ast.MustParseRef("data.t.x")
+	p := must.Get(plan.New(must.Get(plan.Of(t.Context(), c, []ast.Ref{ref}))(t)))(t)
+	p.Prepare(p.Rule(ref))
+	m := p.Machine()
+	m.Document(input(t))
+	have := must.Get(m.Ask(topdown.NewCancel(), p.Rule(ref)))(t)
+	if want := must.Get(topdownOf(t, c, input(t)))(t); have.Value.Compare(want) != 0 {
+		t.Error("the plan and topdown do not agree")
+	}
+	if n := plan.Remembered(m); n == 0 || n > 1024 {
+		t.Errorf("%d calls are remembered", n)
 	}
 }

@@ -117,11 +117,19 @@ objections contains {
 objections contains {
 	"rule": "protect.owned",
 	"message": words.said(_starter, "whether an agent lives that may have started it is not known"),
-	"evidence": {name: fact | some name, fact in input.lineage; name in {"agent", "agents", "veiled_by", "seen"}},
+	"evidence": words.known(_agents),
 } if {
 	input.kind == "process"
 	not _nobodys
 }
+
+_agents contains {"agent": input.lineage.agent}
+
+_agents contains {"agents": input.lineage.agents}
+
+_agents contains {"veiled_by": input.lineage.veiled_by}
+
+_agents contains {"seen": input.lineage.seen}
 
 _nobodys if {
 	count(input.lineage.markers) == 0

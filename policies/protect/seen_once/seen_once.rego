@@ -130,7 +130,13 @@ _reasons contains "whether it has worked since the look before is not known" if 
 	not input.sighting.idle
 }
 
-_facts contains {name: fact | some name, fact in input.sighting; name in {"first", "idle", "cpu", "written"}}
+_facts contains {"first": input.sighting.first}
+
+_facts contains {"idle": input.sighting.idle}
+
+_facts contains {"cpu": input.sighting.cpu}
+
+_facts contains {"written": input.sighting.written}
 
 _facts contains {"asked": _asked}
 

@@ -54,10 +54,13 @@ findings contains {
 	input.idle >= input.config.session_idle
 }
 
+# The shells are few, and asked first: most sessions have none there.
 _in_worktrees if {
-	count(panes.present) > 0
-	count(panes.present) == count([shell.pid | some shell in input.shells; shell.agent_dir != ""])
+	count(_in_folders) > 0
+	count(_in_folders) == count(panes.present)
 }
+
+_in_folders := [shell.pid | some shell in input.shells; shell.agent_dir != ""]
 
 _of_agents if count(panes.present) == count({shell.pane | some shell in input.shells; shell.pane in _spoken_for})
 
