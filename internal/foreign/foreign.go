@@ -99,16 +99,13 @@ func answered[T any](ctx context.Context, w Want, op, path string, ask func() (T
 func ReadNow(path string, w Want) (File, error) { return read(unix.AT_FDCWD, path, path, w) }
 
 func read(dirfd int, name, path string, w Want) (File, error) {
-	fd, err := open(dirfd, name, path, w)
+	var st unix.Stat_t
+	fd, err := open(dirfd, name, path, w, &st)
 	if err != nil {
 		return File{}, err
 	}
 	defer func() { _ = unix.Close(fd) }()
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return File{}, &fs.PathError{Op: "look at", Path: path, Err: err}
-	}
-	data, err := drain(fd, make([]byte, 0, min(st.Size, w.Max)+1), w.Max)
+	data, err := drain(fd, st.Size, w.Max)
 	if err != nil {
 		return File{}, &fs.PathError{Op: "read", Path: path, Err: err}
 	}
@@ -118,15 +115,17 @@ func read(dirfd int, name, path string, w Want) (File, error) {
 // Open opens the regular file at path for reading, by the same rules as Read but for the time: opening a regular file does not
 // wait. The caller closes it, and bounds what it reads.
 func Open(path string, w Want) (*os.File, error) {
-	fd, err := open(unix.AT_FDCWD, path, path, w)
+	var st unix.Stat_t
+	fd, err := open(unix.AT_FDCWD, path, path, w, &st)
 	if err != nil {
 		return nil, err
 	}
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-func open(dirfd int, name, path string, w Want) (int, error) {
-	fd, err := openat(dirfd, name)
+// open gives in st what is known of the file that it opened.
+func open(dirfd int, name, path string, w Want, st *unix.Stat_t) (int, error) {
+	fd, err := openat(dirfd, name, 0)
 	switch {
 	case errors.Is(err, unix.ELOOP):
 		return -1, &fs.PathError{Op: "open", Path: path, Err: ErrLink}
@@ -135,10 +134,9 @@ func open(dirfd int, name, path string, w Want) (int, error) {
 	case err != nil:
 		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	var st unix.Stat_t
-	err = unix.Fstat(fd, &st)
+	err = unix.Fstat(fd, st)
 	if err == nil {
-		err = w.allows(&st)
+		err = w.allows(st)
 	}
 	if err != nil {
 		_ = unix.Close(fd)
@@ -147,10 +145,10 @@ func open(dirfd int, name, path string, w Want) (int, error) {
 	return fd, nil
 }
 
-func openat(dirfd int, name string) (int, error) {
+func openat(dirfd int, name string, flags int) (int, error) {
 	for {
 		// O_NONBLOCK: opening a FIFO waits for a writer, and opening some devices does something.
-		fd, err := unix.Openat(dirfd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+		fd, err := unix.Openat(dirfd, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY|flags, 0)
 		if !errors.Is(err, unix.EINTR) {
 			return fd, err
 		}
@@ -206,7 +204,10 @@ func othersWrite(st *unix.Stat_t) bool {
 	return st.Mode&unix.S_IWOTH != 0 || st.Mode&unix.S_IWGRP != 0 && int(st.Gid) != os.Getegid() && st.Gid != 0
 }
 
-func drain(fd int, data []byte, most int64) ([]byte, error) {
+// drain reads a file that had size bytes when it was opened. Where it gives just these although one more was asked for, that is its end, and
+// it need not be asked for that again.
+func drain(fd int, size, most int64) ([]byte, error) {
+	data := make([]byte, 0, min(size, most)+1)
 	for {
 		if len(data) == cap(data) {
 			data = append(data, make([]byte, 4096)...)[:len(data)]
@@ -220,8 +221,12 @@ func drain(fd int, data []byte, most int64) ([]byte, error) {
 		case n == 0:
 			return data, nil
 		}
-		if data = data[:len(data)+n]; int64(len(data)) > most {
+		data = data[:len(data)+n]
+		switch got := int64(len(data)); {
+		case got > most:
 			return nil, fmt.Errorf("%w: it grew beyond %d bytes while it was read", ErrTooLarge, most)
+		case got == size:
+			return data, nil
 		}
 	}
 }
