@@ -2,39 +2,37 @@ package git
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 )
 
 // operation names what is under way in a worktree, by the files that git itself looks for (wt-status.c). "" is known to be
 // none, nil is unknown.
-func (w *Worktree) operation(names map[string]os.DirEntry) *string {
-	has := func(name string) bool { return names[name] != nil }
+func (a *adminFolder) operation() *string {
 	switch {
-	case has("rebase-merge"):
+	case a.has("rebase-merge"):
 		return new("rebase")
-	case has("rebase-apply") && exists(filepath.Join(w.AdminDir, "rebase-apply", "applying")):
+	case a.has("rebase-apply") && exists(filepath.Join(a.path, "rebase-apply", "applying")):
 		return new("am")
-	case has("rebase-apply"):
+	case a.has("rebase-apply"):
 		return new("rebase")
-	case has("MERGE_HEAD"), has("MERGE_AUTOSTASH"):
+	case a.has("MERGE_HEAD"), a.has("MERGE_AUTOSTASH"):
 		return new("merge")
-	case has("CHERRY_PICK_HEAD"):
+	case a.has("CHERRY_PICK_HEAD"):
 		return new("cherry-pick")
-	case has("REVERT_HEAD"):
+	case a.has("REVERT_HEAD"):
 		return new("revert")
-	case has("BISECT_LOG"), has("BISECT_START"):
+	case a.has("BISECT_LOG"), a.has("BISECT_START"):
 		return new("bisect")
-	case has("sequencer"):
-		return new(w.sequence())
+	case a.has("sequencer"):
+		return new(a.sequence())
 	}
 	return new("")
 }
 
 // sequence tells a series of reverts from one of cherry-picks, between two of its steps.
-func (w *Worktree) sequence() string {
-	f, err := readFile(filepath.Join(w.AdminDir, "sequencer", "todo"), maxReflog)
+func (a *adminFolder) sequence() string {
+	f, err := a.read("sequencer/todo", maxReflog)
 	if err == nil && strings.HasPrefix(string(f.Data), "revert") {
 		return "revert"
 	}
@@ -50,9 +48,9 @@ var operationFiles = map[string][]string{
 
 // stateFiles lists the files in an admin folder that name commits, besides HEAD and the refs. What FETCH_HEAD names came from
 // elsewhere, and AUTO_MERGE names a tree.
-func stateFiles(names map[string]os.DirEntry) []string {
+func (a *adminFolder) stateFiles() []string {
 	var paths []string
-	for name := range names {
+	for _, name := range a.names {
 		for _, inner := range operationFiles[name] {
 			paths = append(paths, filepath.Join(name, inner))
 		}
@@ -65,13 +63,13 @@ func stateFiles(names map[string]os.DirEntry) []string {
 }
 
 // leadingOIDs reads the object names at the start of each line of a file; lines that begin with anything else name none.
-func leadingOIDs(path string) ([]string, error) {
-	f, err := readFile(path, maxReflog)
+func (a *adminFolder) leadingOIDs(rel string) ([]string, error) {
+	f, err := a.read(rel, maxReflog)
 	if gone(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %q: %w", path, err)
+		return nil, fmt.Errorf("read %q: %w", filepath.Join(a.path, rel), err)
 	}
 	var oids []string
 	for line := range strings.Lines(string(f.Data)) {

@@ -169,9 +169,11 @@ func TestPorcelain(t *testing.T) {
 
 func TestLeadingOIDs(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "f")
-	must.Do(t, os.WriteFile(path, []byte(one+" "+two+"\nref: x\n"+long+" why\nsubject "+one+"\n"), 0o600))
-	got := must.Get(leadingOIDs(path))(t)
+	dir := t.TempDir()
+	must.Do(t, os.WriteFile(filepath.Join(dir, "f"), []byte(one+" "+two+"\nref: x\n"+long+" why\nsubject "+one+"\n"), 0o600))
+	admin := must.Get(openAdmin(dir))(t)
+	defer admin.Close()
+	got := must.Get(admin.leadingOIDs("f"))(t)
 	must.Equal(t, []string{one, two, long}, got, "result")
 }
 

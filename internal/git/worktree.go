@@ -50,40 +50,32 @@ func (w *Worktree) fail(err error) { w.Errors = append(w.Errors, err) }
 // Read reads the admin folder of the checkout at p. What cannot be read stays unknown and is listed in Errors.
 func (r *Repository) Read(p Place) *Worktree {
 	w := &Worktree{Place: p}
-	if err := foreign.Own(p.AdminDir); err != nil {
+	admin, err := openAdmin(p.AdminDir)
+	if err != nil {
 		w.ownErr = fmt.Errorf("read admin folder: %w; nothing in it was read", err)
 		w.fail(w.ownErr)
 		return w
 	}
-	entries, err := os.ReadDir(p.AdminDir)
-	if err != nil {
-		w.ownErr = fmt.Errorf("read admin folder: %w", err)
-		w.fail(w.ownErr)
-		return w
+	defer admin.Close()
+	if at, err := admin.Modified(""); err == nil && p.Linked {
+		w.ActiveAt = at
 	}
-	names := make(map[string]os.DirEntry, len(entries))
-	for _, e := range entries {
-		names[e.Name()] = e
-	}
-	if info, err := os.Stat(p.AdminDir); err == nil && p.Linked {
-		w.ActiveAt = info.ModTime()
-	}
-	if names["index"] != nil {
-		if info, err := names["index"].Info(); err == nil {
-			w.ActiveAt = later(w.ActiveAt, info.ModTime())
+	if admin.has("index") {
+		if at, err := admin.Modified("index"); err == nil {
+			w.ActiveAt = later(w.ActiveAt, at)
 		}
 	}
-	w.Locked = new(p.Linked && names["locked"] != nil)
+	w.Locked = new(p.Linked && admin.has("locked"))
 	if *w.Locked {
-		w.readLock()
+		w.readLock(admin)
 	}
-	w.modules = p.Linked && names["modules"] != nil
+	w.modules = p.Linked && admin.has("modules")
 	w.readRegistration(r.finder)
-	r.readHead(w, names["HEAD"])
-	w.Operation = w.operation(names)
-	r.readLogs(w)
+	r.readHead(w, admin)
+	w.Operation = admin.operation()
+	r.readLogs(w, admin)
 	if p.Linked {
-		w.collectOwn(names)
+		w.collectOwn(admin)
 		r.readFollowed(w)
 	}
 	return w
@@ -99,8 +91,8 @@ type Lock struct {
 // maxLock is more than any reason, in bytes.
 const maxLock = 4 << 10
 
-func (w *Worktree) readLock() {
-	f, err := readFile(filepath.Join(w.AdminDir, "locked"), maxLock)
+func (w *Worktree) readLock(admin *adminFolder) {
+	f, err := admin.read("locked", maxLock)
 	if err != nil {
 		w.fail(fmt.Errorf("read why it is locked: %w", err))
 		return
@@ -122,14 +114,8 @@ func (w *Worktree) readRegistration(f *Finder) {
 	w.Registered = &back
 }
 
-func (r *Repository) readHead(w *Worktree, e os.DirEntry) {
-	path := filepath.Join(w.AdminDir, "HEAD")
-	if e == nil || !e.Type().IsRegular() {
-		w.ownErr = fmt.Errorf("read HEAD: %q: %w", path, foreign.ErrNotRegular)
-		w.fail(w.ownErr)
-		return
-	}
-	f, err := readFile(path, maxSmall)
+func (r *Repository) readHead(w *Worktree, admin *adminFolder) {
+	f, err := admin.read("HEAD", maxSmall)
 	if err != nil {
 		w.ownErr = fmt.Errorf("read HEAD: %w", err)
 		w.fail(w.ownErr)
@@ -138,7 +124,7 @@ func (r *Repository) readHead(w *Worktree, e os.DirEntry) {
 	w.ActiveAt = later(w.ActiveAt, f.Mod)
 	ref, oid, err := parseHead(f.Data)
 	if err != nil {
-		w.ownErr = fmt.Errorf("read HEAD: %q %w", path, err)
+		w.ownErr = fmt.Errorf("read HEAD: %q %w", filepath.Join(w.AdminDir, "HEAD"), err)
 		w.fail(w.ownErr)
 		return
 	}
@@ -164,6 +150,10 @@ type reflog struct {
 
 func readReflog(path string) (reflog, error) {
 	f, err := readFile(path, maxReflog)
+	return reflogOf(path, f, err)
+}
+
+func reflogOf(path string, f foreign.File, err error) (reflog, error) {
 	if err != nil {
 		return reflog{}, fmt.Errorf("read reflog: %w", err)
 	}
@@ -176,8 +166,9 @@ func readReflog(path string) (reflog, error) {
 
 // readLogs reads the reflogs of HEAD and of the branch that is checked out. HEAD's goes with the worktree; the branch's stays in
 // the repository, and so do the commits that it names.
-func (r *Repository) readLogs(w *Worktree) {
-	head, err := readReflog(filepath.Join(w.AdminDir, "logs", "HEAD"))
+func (r *Repository) readLogs(w *Worktree, admin *adminFolder) {
+	f, err := admin.read("logs/HEAD", maxReflog)
+	head, err := reflogOf(filepath.Join(w.AdminDir, "logs", "HEAD"), f, err)
 	w.ActiveAt = later(w.ActiveAt, head.mod)
 	missing := gone(err)
 	if err != nil && !missing {
@@ -209,19 +200,19 @@ func (r *Repository) readLogs(w *Worktree) {
 
 // collectOwn gathers every commit that the admin folder names: HEAD, its reflog, the worktree's own refs and their reflogs, and
 // what an operation that is under way has written down.
-func (w *Worktree) collectOwn(names map[string]os.DirEntry) {
+func (w *Worktree) collectOwn(admin *adminFolder) {
 	if w.Head != "" {
 		w.own = append(w.own, w.Head)
 	}
-	for _, path := range stateFiles(names) {
-		oids, err := leadingOIDs(filepath.Join(w.AdminDir, path))
+	for _, path := range admin.stateFiles() {
+		oids, err := admin.leadingOIDs(path)
 		if err != nil {
 			w.ownErr = fmt.Errorf("read git's state: %w", err)
 			w.fail(w.ownErr)
 		}
 		w.own = append(w.own, oids...)
 	}
-	if names["refs"] != nil {
+	if admin.has("refs") {
 		oids, err := looseRefs(filepath.Join(w.AdminDir, "refs"))
 		if err != nil {
 			w.ownErr = err
@@ -229,7 +220,7 @@ func (w *Worktree) collectOwn(names map[string]os.DirEntry) {
 		}
 		w.own = append(w.own, oids...)
 	}
-	if err := w.ownLogs(); err != nil {
+	if err := w.ownLogs(admin); err != nil {
 		w.ownErr = err
 		w.fail(err)
 	}
@@ -238,12 +229,11 @@ func (w *Worktree) collectOwn(names map[string]os.DirEntry) {
 }
 
 // ownLogs reads the reflogs of the worktree's own refs.
-func (w *Worktree) ownLogs() error {
-	folder := filepath.Join(w.AdminDir, "logs", "refs")
-	if !exists(folder) {
+func (w *Worktree) ownLogs(admin *adminFolder) error {
+	if _, err := admin.Modified("logs/refs"); err != nil {
 		return nil
 	}
-	return filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+	return filepath.WalkDir(filepath.Join(w.AdminDir, "logs", "refs"), func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
