@@ -153,7 +153,9 @@ func (h homed) source(o Options) collectors.Source {
 
 // homeOf finds the repository around a folder; common is "" where there is none. A folder that does not answer is an error.
 func homeOf(o Options, path string, count bool) (homed, error) {
-	return ask(newScout(context.Background(), o), func(finder *git.Finder) (h homed, err error) {
+	scout := newScout(context.Background(), o)
+	defer scout.end()
+	return ask(scout, func(finder *git.Finder) (h homed, err error) {
 		real, err := Real(path)
 		if err != nil {
 			return h, err
@@ -226,6 +228,7 @@ type lister func(o Options, s *scout) (list []found, unreadable int, err error)
 // Read implements collectors.Reader.
 func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 	scout := newScout(ctx, r.o)
+	defer scout.end()
 	list, unreadable, err := r.list(r.o, scout)
 	if err != nil {
 		return collectors.Part{}, fmt.Errorf("read folders: %w", err)
@@ -261,6 +264,7 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 func (l *look) end(ctx context.Context) (collectors.Part, error) {
 	l.settle(ctx)
 	l.settleGone()
+	l.scout.end()
 	l.trim(ctx)
 	part := l.part()
 	if err := ctx.Err(); err != nil {

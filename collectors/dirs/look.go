@@ -280,6 +280,7 @@ func (l *look) into(ctx context.Context, end time.Time, members []*candidate) {
 // nothing more of it is read.
 func (l *look) repository(ctx context.Context, common string, members []*candidate) (asks bool) {
 	scout := newScout(ctx, l.o)
+	defer scout.end()
 	repo, err := ask(scout, func(f *git.Finder) (*git.Repository, error) { return f.Open(common) })
 	linked := false
 	for _, c := range members {

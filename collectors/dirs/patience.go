@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"winnow/engine/snapshot"
+	"winnow/internal/folder"
 	"winnow/internal/git"
 )
 
@@ -21,18 +22,66 @@ var errBusy = fmt.Errorf("it was not reached before the time of its source was o
 	context.DeadlineExceeded)
 
 // scout asks about places on the disk, one at a time, and gives up on each that does not answer: a mount whose server is gone keeps for ever who
-// asks it.
+// asks it. It is for one goroutine, and ends with end.
 type scout struct {
 	ctx    context.Context
 	o      Options
 	finder *git.Finder
 	hung   int // how many questions were given up on
+	// asks gives questions to the goroutine that asks them: one for all, since each costs less than a goroutine and a timer of its own. It is nil
+	// where there is none, as after a question that was given up on.
+	asks  chan func()
+	timer *time.Timer
 	// notes say of entries in a repository why no candidate came of them.
 	notes []string
 }
 
 func newScout(ctx context.Context, o Options) *scout {
-	return &scout{ctx: ctx, o: o, finder: git.NewFinder()}
+	return &scout{ctx: ctx, o: o, finder: o.finder()}
+}
+
+// finder is the one that all sources of a look have in common, and one of its own for a look at single folders.
+func (o Options) finder() *git.Finder {
+	if o.whole() {
+		return o.Shared.finder
+	}
+	return git.NewFinder()
+}
+
+// whole says whether this is a part of one look at everything, so that what one source has just read need not be read by another one. What is
+// looked at before an act is read by each for itself.
+func (o Options) whole() bool { return o.Later && len(o.Only) == 0 && o.Shared != nil }
+
+// end lets go of what the scout asked with. One that is asked again begins anew.
+func (s *scout) end() {
+	if s.asks != nil {
+		close(s.asks)
+		s.asks = nil
+	}
+}
+
+// give has a question asked, whatever became of those before it.
+func (s *scout) give(question func()) {
+	if s.asks == nil {
+		asks := make(chan func())
+		s.asks = asks
+		go func() {
+			for ask := range asks {
+				ask()
+			}
+		}()
+	}
+	s.asks <- question
+}
+
+// within sets the time for one answer.
+func (s *scout) within(limit time.Duration) <-chan time.Time {
+	if s.timer == nil {
+		s.timer = time.NewTimer(limit)
+	} else {
+		s.timer.Reset(limit)
+	}
+	return s.timer.C
 }
 
 const (
@@ -41,6 +90,8 @@ const (
 	// manyHung is after how many that were given up on a question may take only as much as each item adds to its source's time, so that all of
 	// them together never take more than that.
 	manyHung, hungPart = 2, 100
+	// onTheWay is how much later an answer may come that was on its way when the time was over.
+	onTheWay = 50 * time.Millisecond
 )
 
 // ask gives what found gives, or why there is no answer. What is given up on goes on by itself, so found must touch nothing that its caller, or
@@ -54,22 +105,32 @@ func ask[T any](s *scout, found func(f *git.Finder) (T, error)) (T, error) {
 	if s.hung >= manyHung {
 		limit = s.o.Timeout / hungPart
 	}
-	own, cancel := context.WithTimeoutCause(s.ctx, limit, errLong)
-	defer cancel()
-	finder := s.finder
-	a, err := answer{}, context.Cause(own)
-	if err == nil {
-		a, err = git.Await(own, func() answer {
-			found, err := found(finder)
-			return answer{found, err}
-		})
-	}
-	if err != nil {
+	var late answer
+	if s.ctx.Err() != nil {
 		s.hung++
-		s.finder = git.NewFinder() // the other one is still in use
-		return a.found, err
+		return late.found, context.Cause(s.ctx)
 	}
-	return a.found, a.err
+	finder, got := s.finder, make(chan answer, 1)
+	s.give(func() {
+		found, err := found(finder)
+		got <- answer{found, err}
+	})
+	select {
+	case a := <-got:
+		return a.found, a.err
+	case <-s.within(limit):
+		late.err = errLong
+	case <-s.ctx.Done():
+		late.err = context.Cause(s.ctx)
+	}
+	select {
+	case a := <-got:
+		return a.found, a.err
+	case <-s.within(onTheWay):
+	}
+	s.hung++
+	s.end() // it is still asking
+	return late.found, late.err
 }
 
 // locate is git.Finder.Locate. The place is given with an error too, as far as it is known.
@@ -107,7 +168,12 @@ type glance struct {
 // glance reads what is cheap. Nothing is read through a link.
 func (s *scout) glance(f found) (glance, error) {
 	return ask(s, func(finder *git.Finder) (g glance, err error) {
-		if g.dir, g.statErr = stat(f); g.dir.Symlink == nil || *g.dir.Symlink {
+		var is folder.Stamp
+		if g.dir, is, g.statErr = stat(f); g.dir.Symlink == nil || *g.dir.Symlink {
+			return g, nil
+		}
+		if g.place, g.placeErr = finder.LocateIn(f.path, is); g.placeErr == nil {
+			g.empty = new(false) // there is what says where its git folders are
 			return g, nil
 		}
 		if none, err := empty(f.path); err == nil {
@@ -115,7 +181,6 @@ func (s *scout) glance(f found) (glance, error) {
 		} else {
 			g.emptyErr = err
 		}
-		g.place, g.placeErr = finder.Locate(f.path)
 		return g, nil
 	})
 }

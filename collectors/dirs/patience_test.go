@@ -18,8 +18,8 @@ func TestWhatDoesNotAnswerCostsItselfAlone(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
 		s := newScout(t.Context(), Options{Timeout: 10 * time.Second})
+		defer s.end()
 		began := time.Now()
-		var finders []*git.Finder
 		for i := range 100 {
 			answer, err := ask(s, func(f *git.Finder) (int, error) {
 				if i%2 == 0 {
@@ -27,16 +27,14 @@ func TestWhatDoesNotAnswerCostsItselfAlone(t *testing.T) {
 				}
 				return i, nil
 			})
-			switch finders = append(finders, s.finder); {
+			switch {
 			case i%2 == 0 && (!errors.Is(err, errLong) || !errors.Is(err, context.DeadlineExceeded)):
 				t.Fatalf("question %d: %v", i, err)
-			case i%2 == 0 && i > 0 && finders[i] == finders[i-1]:
-				t.Fatalf("after question %d the finder that it still holds is used again", i)
 			case i%2 == 1 && (err != nil || answer != i):
 				t.Fatalf("question %d: %d, %v", i, answer, err)
 			}
 		}
-		// Two of 2 s, 48 of 0.1 s, and what Await waits for each.
+		// Two of 2 s, 48 of 0.1 s, and what is waited besides for each.
 		if took := time.Since(began); took > 12*time.Second {
 			t.Errorf("all of them took %s", took)
 		}
@@ -72,5 +70,24 @@ func TestTwoSourcesLookOnce(t *testing.T) {
 	close(first.done)
 	if got := second.wait(t.Context()); got.reports != 7 {
 		t.Errorf("the answer of the first: %+v", got)
+	}
+}
+
+// What all sources of one look share is for a look at everything: before an act each reads for itself.
+func TestSingleFoldersAreReadAnew(t *testing.T) {
+	t.Parallel()
+	shared := NewShared()
+	for _, tt := range []struct {
+		name string
+		of   Options
+		same bool
+	}{
+		{"one look at everything", Options{Later: true, Shared: shared}, true},
+		{"a look at single folders", Options{Later: true, Shared: shared, Only: []string{"/w/a"}}, false},
+		{"readings that are not of one look", Options{Shared: shared}, false},
+	} {
+		if first, second := tt.of.finder(), tt.of.finder(); (first == second) != tt.same || (first == shared.finder) != tt.same {
+			t.Errorf("%s: two sources find places together: %t", tt.name, first == second)
+		}
 	}
 }

@@ -16,9 +16,10 @@ import (
 // Shared is what all sources of one look have in common: the bound on how much git runs at a time, what was found in worktrees, so that one
 // that two sources give (a root and its repository) is looked into once, and who uses all the folders.
 type Shared struct {
-	lanes lanes
-	mu    sync.Mutex
-	asked map[string]*answer
+	lanes  lanes
+	finder *git.Finder
+	mu     sync.Mutex
+	asked  map[string]*answer
 	// entries is what was read of checkouts' admin folders, by the checkout, as it was before git was asked anything.
 	entries map[git.Place]git.Worktree
 	// places are where the candidates of all sources may be in use, by id; known is what Decided was given, and held what Holders said.
@@ -34,7 +35,7 @@ type Shared struct {
 
 // NewShared gives what the sources of one look share.
 func NewShared() *Shared {
-	return &Shared{lanes: newLanes(), asked: map[string]*answer{}, entries: map[git.Place]git.Worktree{}, places: map[string]place{}}
+	return &Shared{lanes: newLanes(), finder: git.NewOnce(), asked: map[string]*answer{}, entries: map[git.Place]git.Worktree{}, places: map[string]place{}}
 }
 
 // Decided is what the rules make of a folder by what is cheap to know of it.

@@ -12,11 +12,11 @@ import (
 )
 
 // stat reads what the file system says of the folder itself, without following a link.
-func stat(f found) (snapshot.Dir, error) {
+func stat(f found) (snapshot.Dir, folder.Stamp, error) {
 	d := snapshot.Dir{Name: filepath.Base(f.path), Path: f.path, Root: f.root}
 	s, err := folder.StampAt(unix.AT_FDCWD, f.path)
 	if err != nil {
-		return d, &os.PathError{Op: "statx", Path: f.path, Err: err}
+		return d, s, &os.PathError{Op: "statx", Path: f.path, Err: err}
 	}
 	d.Device, d.Inode, d.UID, d.ModifiedAt = new(s.Dev), new(s.Ino), new(s.UID), known(s.Modified)
 	d.Symlink = new(s.Mode&unix.S_IFMT == unix.S_IFLNK)
@@ -24,7 +24,7 @@ func stat(f found) (snapshot.Dir, error) {
 	if s.Mount != 0 {
 		d.MountID = new(s.Mount)
 	}
-	return d, nil
+	return d, s, nil
 }
 
 // empty says whether a folder has no entry at all.

@@ -132,7 +132,7 @@ func (l *look) rebuildable(c *candidate) []string {
 // inner is one of these folders; nil where it is gone or a link.
 func (l *look) inner(c *candidate, rel string) *candidate {
 	path := filepath.Join(c.dir.Path, rel)
-	d, err := stat(found{path: path, root: c.dir.Root})
+	d, _, err := stat(found{path: path, root: c.dir.Root})
 	if gone(err) || err == nil && *d.Symlink {
 		return nil
 	}

@@ -5,17 +5,73 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
+
+	"winnow/internal/folder"
 )
 
 // Finder finds git folders during one look. Worktrees lie side by side, and so do their admin folders, so it remembers where the
-// folders above them lead and which of them are repositories. It is for one goroutine and one look: what it remembers gets stale.
+// folders above them lead and which of them are repositories. It is for one look: what it remembers gets stale.
 type Finder struct {
-	real  map[string]string
-	repos map[string]bool
+	real, repos, trees memory[string]
+	places             memory[located]
+	opened             memory[*Repository]
+	once               bool
+}
+
+// located is where the git folders of a folder are, and which folder that was.
+type located struct {
+	place Place
+	of    folder.Stamp
 }
 
 // NewFinder gives a Finder for one look.
-func NewFinder() *Finder { return &Finder{real: map[string]string{}, repos: map[string]bool{}} }
+func NewFinder() *Finder { return &Finder{} }
+
+// NewOnce gives a Finder that also remembers which places it found, so that all who share it in one look read what says so once.
+func NewOnce() *Finder { return &Finder{once: true} }
+
+// memory is what was found of folders, by their paths. Nothing that failed is remembered. It is never held while a file system is asked.
+type memory[T any] struct {
+	mu    sync.Mutex
+	known map[string]T
+}
+
+func (m *memory[T]) of(path string) (found T, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	found, known = m.known[path]
+	return found, known
+}
+
+// keep remembers what was found, and gives what was found first.
+func (m *memory[T]) keep(path string, found T) T {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if first, known := m.known[path]; known {
+		return first
+	}
+	if m.known == nil {
+		m.known = map[string]T{}
+	}
+	m.known[path] = found
+	return found
+}
+
+// remembered gives what a Finder that shares knows, and else finds it.
+func remembered[T any](f *Finder, m *memory[T], path string, find func() (T, error)) (T, error) {
+	if !f.once {
+		return find()
+	}
+	if found, known := m.of(path); known {
+		return found, nil
+	}
+	found, err := find()
+	if err != nil {
+		return found, err
+	}
+	return m.keep(path, found), nil
+}
 
 // realPath resolves path against base, which is a real path, and then every symbolic link in it.
 func (f *Finder) realPath(base, path string) (string, error) {
@@ -24,13 +80,13 @@ func (f *Finder) realPath(base, path string) (string, error) {
 	}
 	path = filepath.Clean(path)
 	dir, name := filepath.Split(path)
-	real, ok := f.real[dir]
+	real, ok := f.real.of(dir)
 	if !ok {
 		var err error
 		if real, err = filepath.EvalSymlinks(dir); err != nil {
 			return "", err
 		}
-		f.real[dir] = real
+		f.real.keep(dir, real)
 	}
 	at := filepath.Join(real, name)
 	info, err := os.Lstat(at)
@@ -48,12 +104,12 @@ func (f *Finder) isRepository(folder string) bool {
 	if folder == "" {
 		return false
 	}
-	if f.repos[folder] {
+	if _, known := f.repos.of(folder); known {
 		return true
 	}
 	is := exists(filepath.Join(folder, "HEAD")) && exists(filepath.Join(folder, "objects")) && exists(filepath.Join(folder, "refs"))
 	if is {
-		f.repos[folder] = true
+		f.repos.keep(folder, folder)
 	}
 	return is
 }

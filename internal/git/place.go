@@ -4,6 +4,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"winnow/internal/folder"
 )
 
 // Place says where a checkout's git folders are.
@@ -21,10 +25,40 @@ type Place struct {
 	Lost bool
 }
 
-// Locate finds folder's git folders without running git. ErrNone says that it has none; any other error that it has, and they
+// Locate finds a folder's git folders without running git. ErrNone says that it has none; any other error that it has, and they
 // cannot be read.
-func (f *Finder) Locate(folder string) (Place, error) {
+func (f *Finder) Locate(path string) (Place, error) {
+	if !f.once {
+		return f.locate(path)
+	}
+	if known, there := f.places.of(path); there {
+		return known.place, nil
+	}
+	is, err := folder.StampAt(unix.AT_FDCWD, path)
+	if err != nil {
+		return f.locate(path)
+	}
+	return f.LocateIn(path, is)
+}
+
+// LocateIn is Locate of a path at which that folder was seen just now: what was found in another one that had the path before is not taken for it.
+func (f *Finder) LocateIn(path string, is folder.Stamp) (Place, error) {
+	if known, there := f.places.of(path); there && known.of.Same(is) {
+		return known.place, nil
+	}
+	place, err := f.locate(path)
+	if f.once && err == nil {
+		f.places.keep(path, located{place, is})
+	}
+	return place, err
+}
+
+func (f *Finder) locate(folder string) (Place, error) {
 	dot := filepath.Join(folder, ".git")
+	// Of most folders it is a file. What it is else, is looked at only where it is none.
+	if text, err := readFile(dot, maxSmall); err == nil {
+		return f.named(folder, dot, text.Data)
+	}
 	info, err := os.Stat(dot)
 	switch {
 	case gone(err):
@@ -41,7 +75,12 @@ func (f *Finder) Locate(folder string) (Place, error) {
 	if err != nil {
 		return Place{Path: folder}, fmt.Errorf("locate repository: %w", err)
 	}
-	admin, err := ParseGitfile(text.Data)
+	return f.named(folder, dot, text.Data)
+}
+
+// named looks at the admin folder that folder's .git names, a file with that text.
+func (f *Finder) named(folder, dot string, text []byte) (Place, error) {
+	admin, err := ParseGitfile(text)
 	if err != nil {
 		return Place{Path: folder}, fmt.Errorf("locate repository: %q %w", dot, err)
 	}

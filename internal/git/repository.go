@@ -35,6 +35,10 @@ type Repository struct {
 
 // Open reads what the repository with that common folder has in files. It runs nothing.
 func (f *Finder) Open(common string) (*Repository, error) {
+	return remembered(f, &f.opened, common, func() (*Repository, error) { return f.open(common) })
+}
+
+func (f *Finder) open(common string) (*Repository, error) {
 	format, follow, remotes, err := readConfig(filepath.Join(common, "config"))
 	if err != nil {
 		return nil, fmt.Errorf("open repository: %w", err)
@@ -170,6 +174,10 @@ func EntryPath(admin string) (string, error) {
 // registered gives the real path of the worktree that an admin folder is for. The file names the worktree's .git; since git 2.48
 // it may be relative to the admin folder.
 func (f *Finder) registered(admin string) (string, error) {
+	return remembered(f, &f.trees, admin, func() (string, error) { return f.tree(admin) })
+}
+
+func (f *Finder) tree(admin string) (string, error) {
 	text, err := readFile(filepath.Join(admin, "gitdir"), maxSmall)
 	if err != nil {
 		return "", fmt.Errorf("read worktree's entry: %w", err)
