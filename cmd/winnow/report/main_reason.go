@@ -146,6 +146,9 @@ func (w weight) of(d decision.Decision, o decision.Reason) *decision.Main {
 
 // command writes a command about d, "" where it is git's and d is no worktree, or where it works in a folder that is gone.
 func command(pattern string, d decision.Decision) string {
+	if pattern == "" {
+		return ""
+	}
 	repository := ""
 	if d.About != nil {
 		repository = d.About.Repository
@@ -153,8 +156,18 @@ func command(pattern string, d decision.Decision) string {
 	if strings.HasPrefix(pattern, "git ") && repository == "" || strings.HasPrefix(pattern, "git -C DIR ") && d.About.Gone {
 		return ""
 	}
-	dir := text.Quote(strings.TrimPrefix(d.ID, snapshot.KindDir+":"))
-	return strings.NewReplacer("ID", text.Quote(d.ID), "DIR", dir, "REPO", text.Quote(repository)).Replace(pattern)
+	words := strings.Split(pattern, " ")
+	for i, word := range words {
+		switch word {
+		case "ID":
+			words[i] = text.Quote(d.ID)
+		case "DIR":
+			words[i] = text.Quote(strings.TrimPrefix(d.ID, snapshot.KindDir+":"))
+		case "REPO":
+			words[i] = text.Quote(repository)
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // stated is true for an objection that states something, false for one that says only that something is not known. By custom such a message

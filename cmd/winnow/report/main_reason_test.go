@@ -232,3 +232,14 @@ func TestWhyAWorktreeHasNotLanded(t *testing.T) {
 		}
 	}
 }
+
+// A branch may be called like what stands for the candidate in a command.
+func TestACommandNamesABranchAsItIs(t *testing.T) {
+	t.Parallel()
+	no, worktree := false, true
+	s := &snapshot.Snapshot{Dirs: map[string]snapshot.Dir{"dir:/w/a": {Git: &snapshot.Git{Worktree: &worktree, Landed: &no, Upstream: "refs/remotes/origin/REPO-IDEAS"}}}}
+	d := decision.Decision{ID: "dir:/w/a", Kind: snapshot.KindDir, Verdict: decision.Spare, About: &decision.About{Repository: "/w/main"}}
+	if got, want := Main(d, s, nil).Next, "git -C /w/a log --oneline origin/REPO-IDEAS..HEAD"; got != want {
+		t.Errorf("want %q, got %q", want, got)
+	}
+}
