@@ -41,7 +41,7 @@ func identify(h *snapshot.Host, p *snapshot.Process) decision.Identity {
 		Name: p.Name, ArgvDigest: p.ArgvDigest,
 		Inode: known(p.Inode), Exe: known(p.Exe), Cwd: known(p.Cwd), RSS: known(p.RSS),
 	}
-	k := key{snapshot.KindProcess}
+	k := keyOf(snapshot.KindProcess)
 	k.text(out.BootID)
 	k.number(out.PIDNamespace, uint64(out.PID), out.StartTicks, out.Inode, uint64(out.UID))
 	k.text(out.Name, out.Exe, out.ArgvDigest)
@@ -84,7 +84,7 @@ func paneIdentity(p *snapshot.Pane) (decision.Pane, bool) {
 
 // sessionKey leaves out what may change under the same session: its name, who looks at it, which processes it runs.
 func sessionKey(s *decision.Session) string {
-	k := key{snapshot.KindSession}
+	k := keyOf(snapshot.KindSession)
 	k.text(s.Socket)
 	k.number(uint64(s.ServerPID), s.ServerTicks)
 	k.text(s.ID)
@@ -114,7 +114,7 @@ func (j *Joined) dirIdentity(id string) decision.Identity {
 	} else if d.Checkout == nil || *d.Checkout { // there is a HEAD, or may be, and it could not be read
 		return decision.Identity{}
 	}
-	k := key{snapshot.KindDir}
+	k := keyOf(snapshot.KindDir)
 	k.number(out.Device, out.Inode)
 	k.time(out.BornAt)
 	k.text(out.Path, out.Head)
@@ -157,7 +157,7 @@ func (j *Joined) tabIdentity(id string) decision.Identity {
 		out.Panes = append(out.Panes, pane)
 	}
 	slices.SortFunc(out.Panes, func(a, b decision.Pane) int { return strings.Compare(a.Terminal, b.Terminal) })
-	k := key{snapshot.KindTab}
+	k := keyOf(snapshot.KindTab)
 	k.text(out.Socket, out.ID, out.Label)
 	for _, p := range out.Panes {
 		k.text(p.Terminal)
@@ -176,7 +176,7 @@ func (j *Joined) terminalIdentity(id string) decision.Identity {
 		Source: t.Source, Folder: src.Path, Tower: src.Server.Socket, ID: t.ID, Role: t.Role, RoleKind: t.RoleKind, Status: t.Status, Listed: *t.Listed,
 		State: t.State,
 	}
-	k := key{snapshot.KindTerminal}
+	k := keyOf(snapshot.KindTerminal)
 	k.text(out.Folder, out.ID)
 	switch {
 	case t.PID != nil && *t.PID > 0 && t.StartTicks != nil:
@@ -199,23 +199,26 @@ func (j *Joined) terminalIdentity(id string) decision.Identity {
 }
 
 // key joins the parts of an identity; texts are quoted, so that no two lists of parts give the same key.
-type key []string
+type key []byte
+
+// keyOf begins one with the candidate's kind. It has room for most keys, since there is one for each candidate.
+func keyOf(kind string) key { return append(make(key, 0, 256), kind...) }
 
 func (k *key) text(parts ...string) {
 	for _, p := range parts {
-		*k = append(*k, strconv.Quote(p))
+		*k = strconv.AppendQuote(append(*k, ' '), p)
 	}
 }
 
 func (k *key) number(parts ...uint64) {
 	for _, p := range parts {
-		*k = append(*k, strconv.FormatUint(p, 10))
+		*k = strconv.AppendUint(append(*k, ' '), p, 10)
 	}
 }
 
-func (k *key) time(t time.Time) { *k = append(*k, t.UTC().Format(time.RFC3339Nano)) }
+func (k *key) time(t time.Time) { *k = t.UTC().AppendFormat(append(*k, ' '), time.RFC3339Nano) }
 
-func (k key) String() string { return strings.Join(k, " ") }
+func (k key) String() string { return string(k) }
 
 // number reads a decimal number above 0, as a source gives it once only.
 func number(text string) (int, bool) {

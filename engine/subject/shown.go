@@ -144,7 +144,7 @@ func (j *Joined) editorIdentity(t *snapshot.Tab) decision.Identity {
 			out.Left = append(out.Left, decision.Member{PID: p.PID, StartTicks: j.procs.nodes[i].p.StartTicks, Name: p.Name})
 		}
 	}
-	k := key{snapshot.KindTab, snapshot.Editor}
+	k := keyOf(snapshot.KindTab + " " + snapshot.Editor)
 	k.text(out.Socket, out.Window, out.Name, out.CreationName, out.Shape)
 	k.number(uint64(out.ServerPID), out.ServerTicks, uint64(out.N), uint64(out.PID), out.StartTicks)
 	return decision.Identity{Key: k.String(), Editor: &out}
