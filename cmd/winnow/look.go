@@ -42,8 +42,7 @@ func (a *app) lookFor(ctx context.Context, sc sources.Scope, mem memory, e *eval
 		Log:     a.log.Named("collectors"),
 	}
 	if a.cfg.Collect.Dirs.Discover && !sc.Alone && (sc.Kind == "" || sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession) {
-		opts.Discover = func(path string) []collectors.Source { return set.Discover(sc, path) }
-		opts.Around = func(from, path string) []collectors.Source { return set.Around(sc, from, path) }
+		opts.Discover, opts.Around = set.Discover(sc), set.Around(sc)
 		opts.Searches = set.Searches(mem.repositories)
 	}
 	opts.Then = func(ctx context.Context, s *snapshot.Snapshot) {

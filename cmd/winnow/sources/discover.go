@@ -16,10 +16,15 @@ import (
 	"winnow/collectors/workplaces"
 )
 
-// Discover gives what a folder that some record names leads to: its repository, and the folder in which worktrees lie beside it.
-func (set Set) Discover(sc Scope, path string) []collectors.Source {
+// Discover says what a folder that some record names leads to: its repository, and the folder in which worktrees lie beside it.
+func (set Set) Discover(sc Scope) func(path string) []collectors.Source {
+	o := set.dirOptions(sc) // for all paths: making them costs more than most paths do
+	return func(path string) []collectors.Source { return set.discover(o, path) }
+}
+
+func (set Set) discover(o dirs.Options, path string) []collectors.Source {
 	var out []collectors.Source
-	if s, ok := dirs.Repository(set.dirOptions(sc), path); ok {
+	if s, ok := dirs.Repository(o, path); ok {
 		out = append(out, s)
 	}
 	if real, err := dirs.Real(path); err == nil {
@@ -32,21 +37,24 @@ func (set Set) Discover(sc Scope, path string) []collectors.Source {
 		}
 		// One that may be there and cannot be looked at is a source that fails, and says why.
 		if st, err := os.Stat(around); err == nil && st.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
-			out = append(out, dirs.Roots(set.dirOptions(sc), []string{around})...)
+			out = append(out, dirs.Roots(o, []string{around})...)
 		}
 	}
 	return out
 }
 
-// Around gives the repository that a place of work lies in, where that has linked worktrees and the configuration lets it be found so.
-func (set Set) Around(sc Scope, from, path string) []collectors.Source {
-	if !slices.Contains(set.Config.Collect.Dirs.DiscoverFrom, from) {
+// Around says which repository a place of work lies in, where that has linked worktrees and the configuration lets it be found so.
+func (set Set) Around(sc Scope) func(from, path string) []collectors.Source {
+	o := set.dirOptions(sc)
+	return func(from, path string) []collectors.Source {
+		if !slices.Contains(set.Config.Collect.Dirs.DiscoverFrom, from) {
+			return nil
+		}
+		if s, ok := dirs.Linked(o, path); ok {
+			return []collectors.Source{s}
+		}
 		return nil
 	}
-	if s, ok := dirs.Linked(set.dirOptions(sc), path); ok {
-		return []collectors.Source{s}
-	}
-	return nil
 }
 
 // Searches look for places of work; repositories are those that the ledger remembers.
