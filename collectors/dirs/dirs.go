@@ -234,7 +234,7 @@ func (r reader) Read(ctx context.Context) (collectors.Part, error) {
 		return collectors.Part{}, fmt.Errorf("read folders: %w", err)
 	}
 	l := &look{reader: r, scout: scout, trust: newTrust(), candidates: make([]*candidate, 0, len(list)), asks: map[string]bool{}, dealt: collectors.Items(ctx, len(list)), unreadable: unreadable}
-	l.base(l.own(list))
+	l.base(l.inOwnRoots(list))
 	if !r.o.Later {
 		l.holders(ctx)
 	}

@@ -78,14 +78,17 @@ func (l *look) base(list []found) {
 		c := &candidate{dir: snapshot.Dir{Name: filepath.Base(f.path), Path: f.path, Root: f.root}}
 		g, gerr := l.scout.glance(f)
 		switch {
-		case gone(g.statErr):
+		case gone(g.ownErr):
 			l.dealt()
 			continue
-		case gerr != nil:
+		case g.ownErr != nil:
+			l.refuse(f.path, g.ownErr)
+			l.dealt()
+			continue
+		case gerr != nil: // what does not answer is shown as unread
 			c.fail(fmt.Errorf("read folder: %w", gerr))
 		default:
 			c.dir = g.dir
-			c.fail(g.statErr)
 			c.fail(err)
 			l.locate(c, g)
 		}

@@ -15,9 +15,8 @@ import (
 	"winnow/internal/git"
 )
 
-// own leaves out what is not this user's to decide about, and says so: a folder of another user, and one in a folder that others can
-// exchange. What is gone by now is left to the look.
-func (l *look) own(list []found) []found {
+// inOwnRoots leaves out what lies in a folder that others can exchange, and says so. What is gone by now is left to the look.
+func (l *look) inOwnRoots(list []found) []found {
 	kept := list[:0]
 	for _, f := range list {
 		if l.scout.ctx.Err() != nil { // nothing more is read, and it is shown as unread
@@ -25,11 +24,6 @@ func (l *look) own(list []found) []found {
 			continue
 		}
 		if err := l.trust.root(l.scout, filepath.Dir(f.path)); err != nil && !gone(err) {
-			l.refuse(f.path, err)
-			l.dealt()
-			continue
-		}
-		if err := own(l.scout, f.path); err != nil && !gone(err) && !errors.Is(err, errLong) { // what does not answer is shown as unread
 			l.refuse(f.path, err)
 			l.dealt()
 			continue

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"winnow/engine/snapshot"
-	"winnow/internal/folder"
+	"winnow/internal/foreign"
 	"winnow/internal/git"
 )
 
@@ -157,8 +157,9 @@ func (s *scout) mutual(common, path string) bool {
 
 // glance is what is cheap to know of a folder.
 type glance struct {
-	dir      snapshot.Dir
-	statErr  error
+	dir snapshot.Dir
+	// ownErr is why the folder is none of this user's: nothing was read in it.
+	ownErr   error
 	empty    *bool
 	emptyErr error
 	place    git.Place
@@ -168,8 +169,11 @@ type glance struct {
 // glance reads what is cheap. Nothing is read through a link.
 func (s *scout) glance(f found) (glance, error) {
 	return ask(s, func(finder *git.Finder) (g glance, err error) {
-		var is folder.Stamp
-		if g.dir, is, g.statErr = stat(f); g.dir.Symlink == nil || *g.dir.Symlink {
+		dir, is, err := stat(f)
+		if err == nil {
+			err = foreign.OwnedBy(f.path, uint32(is.UID))
+		}
+		if g.dir, g.ownErr = dir, err; err != nil || *dir.Symlink {
 			return g, nil
 		}
 		if g.place, g.placeErr = finder.LocateIn(f.path, is); g.placeErr == nil {

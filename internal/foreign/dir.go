@@ -27,9 +27,9 @@ func OpenDir(path string) (Dir, error) {
 		d.Close()
 		return Dir{fd: -1}, &fs.PathError{Op: "look at", Path: path, Err: err}
 	}
-	if !ours(st.Uid) {
+	if err := OwnedBy(path, st.Uid); err != nil {
 		d.Close()
-		return Dir{fd: -1}, &fs.PathError{Op: "trust", Path: path, Err: stranger(st.Uid)}
+		return Dir{fd: -1}, err
 	}
 	return d, nil
 }

@@ -9,10 +9,18 @@ import (
 // Own fails for what belongs neither to this user nor to root, a link by itself: with an error that is ErrOwner and names the owner.
 func Own(path string) error {
 	st, err := lstat(path)
-	if err == nil && !ours(st.Uid) {
-		err = &fs.PathError{Op: "trust", Path: path, Err: stranger(st.Uid)}
+	if err != nil {
+		return err
 	}
-	return err
+	return OwnedBy(path, st.Uid)
+}
+
+// OwnedBy is Own of something that is known to belong to that user.
+func OwnedBy(path string, uid uint32) error {
+	if ours(uid) {
+		return nil
+	}
+	return &fs.PathError{Op: "trust", Path: path, Err: stranger(uid)}
 }
 
 // stranger is the owner of something that is neither this user's nor root's.
