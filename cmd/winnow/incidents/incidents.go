@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -257,6 +258,35 @@ func terminalRule(t *snapshot.Terminal) string {
 
 // Rules is the rules section of the shipped config.yaml with sessions named worker- in scope, and the case's changes.
 func (c Case) Rules() (*subject.Config, error) {
+	shipped, err := shippedRules()
+	if err != nil {
+		return nil, err
+	}
+	var out subject.Config
+	data, err := json.Marshal(Merge(shipped.rules, c.Config))
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(data, &out); err != nil {
+		return nil, fmt.Errorf("read the case's config: %w", err)
+	}
+	out.Markers = append(out.Markers, shipped.markers...)
+	if len(c.Exceptions) > 0 {
+		if data, err = json.Marshal(map[string]any{"exceptions": c.Exceptions}); err == nil {
+			out.Exceptions, err = policy.ReadExceptions("incident", policy.ExceptionsName, data)
+		}
+	}
+	return &out, err
+}
+
+// shipped is what the shipped config.yaml says that cases begin with. Nobody changes it.
+type shipped struct {
+	rules   map[string]any
+	markers subject.Markers
+}
+
+// shippedRules reads it once: there are hundreds of cases.
+var shippedRules = sync.OnceValues(func() (shipped, error) {
 	var whole struct {
 		Rules   map[string]any `yaml:"rules"`
 		Collect struct {
@@ -266,31 +296,18 @@ func (c Case) Rules() (*subject.Config, error) {
 		} `yaml:"collect"`
 	}
 	if err := yaml.Unmarshal(winnow.DefaultConfig, &whole); err != nil {
-		return nil, fmt.Errorf("read config.yaml: %w", err)
+		return shipped{}, fmt.Errorf("read config.yaml: %w", err)
 	}
 	delete(whole.Rules, "levels") // a list in the subject, and empty by default
-	rules := seconds(whole.Rules).(map[string]any)
-	rules = Merge(rules, map[string]any{"session_names": map[string]any{"prefix": []any{"worker-"}}})
-	var out subject.Config
-	data, err := json.Marshal(Merge(rules, c.Config))
-	if err != nil {
-		return nil, err
-	}
-	if err := json.Unmarshal(data, &out); err != nil {
-		return nil, fmt.Errorf("read the case's config: %w", err)
-	}
+	out := shipped{rules: seconds(whole.Rules).(map[string]any)}
+	out.rules = Merge(out.rules, map[string]any{"session_names": map[string]any{"prefix": []any{"worker-"}}})
 	for _, m := range whole.Collect.Processes.Markers {
 		if m.Value != "pane" {
-			out.Markers = append(out.Markers, m)
+			out.markers = append(out.markers, m)
 		}
 	}
-	if len(c.Exceptions) > 0 {
-		if data, err = json.Marshal(map[string]any{"exceptions": c.Exceptions}); err == nil {
-			out.Exceptions, err = policy.ReadExceptions("incident", policy.ExceptionsName, data)
-		}
-	}
-	return &out, err
-}
+	return out, nil
+})
 
 // seconds turns what reads as a duration into seconds, and what reads as a size into bytes, as the program does.
 func seconds(v any) any {
