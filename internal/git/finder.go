@@ -15,7 +15,7 @@ import (
 type Finder struct {
 	real, repos, trees memory[string]
 	places             memory[located]
-	opened             memory[*Repository]
+	opened             memory[*opening]
 	once               bool
 }
 
@@ -23,6 +23,13 @@ type Finder struct {
 type located struct {
 	place Place
 	of    folder.Stamp
+}
+
+// opening is a repository that was opened, or that somebody is about to open: the others wait, since it is much to read. Where it does not
+// answer, whoever waits is given up on as who asks is.
+type opening struct {
+	mu   sync.Mutex
+	repo *Repository
 }
 
 // NewFinder gives a Finder for one look.
@@ -56,21 +63,6 @@ func (m *memory[T]) keep(path string, found T) T {
 	}
 	m.known[path] = found
 	return found
-}
-
-// remembered gives what a Finder that shares knows, and else finds it.
-func remembered[T any](f *Finder, m *memory[T], path string, find func() (T, error)) (T, error) {
-	if !f.once {
-		return find()
-	}
-	if found, known := m.of(path); known {
-		return found, nil
-	}
-	found, err := find()
-	if err != nil {
-		return found, err
-	}
-	return m.keep(path, found), nil
 }
 
 // realPath resolves path against base, which is a real path, and then every symbolic link in it.

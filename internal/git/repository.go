@@ -35,7 +35,20 @@ type Repository struct {
 
 // Open reads what the repository with that common folder has in files. It runs nothing.
 func (f *Finder) Open(common string) (*Repository, error) {
-	return remembered(f, &f.opened, common, func() (*Repository, error) { return f.open(common) })
+	if !f.once {
+		return f.open(common)
+	}
+	o := f.opened.keep(common, &opening{})
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.repo != nil {
+		return o.repo, nil
+	}
+	repo, err := f.open(common)
+	if err == nil {
+		o.repo = repo
+	}
+	return repo, err
 }
 
 func (f *Finder) open(common string) (*Repository, error) {
@@ -174,7 +187,17 @@ func EntryPath(admin string) (string, error) {
 // registered gives the real path of the worktree that an admin folder is for. The file names the worktree's .git; since git 2.48
 // it may be relative to the admin folder.
 func (f *Finder) registered(admin string) (string, error) {
-	return remembered(f, &f.trees, admin, func() (string, error) { return f.tree(admin) })
+	if !f.once {
+		return f.tree(admin)
+	}
+	if path, known := f.trees.of(admin); known {
+		return path, nil
+	}
+	path, err := f.tree(admin)
+	if err != nil {
+		return "", err
+	}
+	return f.trees.keep(admin, path), nil
 }
 
 func (f *Finder) tree(admin string) (string, error) {
