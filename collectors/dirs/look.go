@@ -65,7 +65,7 @@ type look struct {
 
 // base reads what is cheap and needs no git.
 func (l *look) base(list []found) {
-	mounts, err := readMounts(l.o.Mountinfo)
+	mounts, err := l.o.mounts()
 	if err != nil {
 		l.o.Log.Warn("mounts are unknown", "error", err)
 	}

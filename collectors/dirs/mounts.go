@@ -13,6 +13,24 @@ type mounts struct {
 	count  map[string]int // of mount points at or below each folder that has any
 }
 
+// mounts are read once for all sources of a look: some machines have thousands.
+func (o Options) mounts() (*mounts, error) {
+	if !o.whole() {
+		return readMounts(o.Mountinfo)
+	}
+	s := o.Shared
+	s.mounting.Lock()
+	defer s.mounting.Unlock()
+	if s.mounts == nil {
+		m, err := readMounts(o.Mountinfo)
+		if err != nil {
+			return nil, err
+		}
+		s.mounts = m
+	}
+	return s.mounts, nil
+}
+
 func readMounts(path string) (*mounts, error) {
 	all, err := proc.ReadMounts(path)
 	if err != nil {

@@ -18,8 +18,11 @@ import (
 type Shared struct {
 	lanes  lanes
 	finder *git.Finder
-	mu     sync.Mutex
-	asked  map[string]*answer
+	// mounts are nil until they were read; mounting is held meanwhile.
+	mounts   *mounts
+	mounting sync.Mutex
+	mu       sync.Mutex
+	asked    map[string]*answer
 	// entries is what was read of checkouts' admin folders, by the checkout, as it was before git was asked anything.
 	entries map[git.Place]git.Worktree
 	// places are where the candidates of all sources may be in use, by id; known is what Decided was given, and held what Holders said.
