@@ -26,52 +26,87 @@ func (j *judged) dir() (in bool) {
 	if c := d.Content; c != nil && is(c.Linked, true) && c.Pattern != "" {
 		in = true
 		if j.madeAgain() && c.Bytes != nil && *c.Bytes >= int64(j.c.TrimMin) {
-			j.find("reap.content.rebuildable", "all that is in it can be made again ("+c.Pattern+"), and nothing has happened in its worktree for "+spanOf(j.Idle))
+			j.find("reap.content.rebuildable", "all that is in it can be made again ("+c.Pattern+"), and nothing has happened in its worktree for "+spanOf(j.Idle),
+				evidence{"worktree": c.Worktree, "pattern": c.Pattern, "bytes": *c.Bytes, "idle": *j.Idle})
 		}
 	}
-	if j.shaped() {
-		in = true
-		j.find("reap.dirs.disposable", "its name says that it was made to be thrown away")
+	for _, shape := range j.n.shapes {
+		if shape.MatchString(d.Name) {
+			in = true
+			j.find("reap.dirs.disposable", "its name says that it was made to be thrown away", evidence{"name": d.Name, "shape": shape.String()})
+		}
 	}
 	if !is(g.Worktree, true) {
 		return in
 	}
 	landedAfter := least(j.Idle, j.c.LandedAfter)
 	if is(d.Gone, true) && j.emptyEntry() && j.unlocked() && landedAfter {
-		j.find("reap.dirs.gone", "its folder is gone; git still lists it"+j.voidLock())
+		e := evidence{"head": g.Head, "idle": *j.Idle}
+		word(e, "branch", g.Branch)
+		word(e, "entry", g.AdminDir)
+		several(e, "signs", j.Signs)
+		j.find("reap.dirs.gone", "its folder is gone; git still lists it"+j.voidLock(), e)
 	}
 	ownBranch := j.ownBranch()
 	if ownBranch && is(g.Registered, true) && g.Head != "" && j.quiet() && is(g.Unreachable, 0) && is(g.Dirty, 0) && is(g.Untracked, 0) && is(g.Ignored, 0) {
 		for _, how := range j.proofs() {
-			j.find("reap.dirs.landed", how+", and nothing has happened in it for "+spanOf(j.Idle)+j.voidLock())
+			j.find("reap.dirs.landed", how+", and nothing has happened in it for "+spanOf(j.Idle)+j.voidLock(), j.landing())
 		}
 	}
 	if !j.holdsNothing() {
 		return true
 	}
 	asked := j.askedByUser()
-	if (landedAfter || asked) && j.ownerGone(asked) {
-		j.find("reap.dirs.over", "the registry says that its owner has ended, and it holds nothing that is not in the repository"+j.voidLock())
+	if landedAfter || asked {
+		j.ownersGone(asked)
 	}
 	if asked && j.Asked.Mine && d.UID != nil && j.Asked.UID == *d.UID {
-		j.find("reap.dirs.over", "its user says that it is theirs and may go, and it holds nothing that is not in the repository")
+		j.find("reap.dirs.over", "its user says that it is theirs and may go, and it holds nothing that is not in the repository",
+			evidence{"by": j.Asked.By, "uid": j.Asked.UID})
 	}
 	if ownBranch && is(g.Commits, 0) && (is(g.Landed, true) || is(g.Elsewhere, true) || is(g.Detached, true)) && least(j.Idle, j.c.AbandonedAfter) {
-		j.find("reap.dirs.untouched", "nothing was ever done in it, and nobody has touched it for "+spanOf(j.Idle)+j.voidLock())
+		e := evidence{"head": g.Head, "commits": *g.Commits, "idle": *j.Idle}
+		word(e, "branch", g.Branch)
+		fact(e, "landed", g.Landed)
+		fact(e, "elsewhere", g.Elsewhere)
+		several(e, "signs", j.Signs)
+		j.find("reap.dirs.untouched", "nothing was ever done in it, and nobody has touched it for "+spanOf(j.Idle)+j.voidLock(), e)
 	}
 	return true
 }
 
-// ownerGone reports whether an entry of the registry is about this very folder, and its owner has ended.
-func (j *judged) ownerGone(asked bool) bool {
-	for i, over := range j.ended() {
-		e := &j.Entries[i]
-		if over && e.By == "path" && is(e.Own, true) && e.Path != "" && e.Path == j.Dir.Path && j.ownerOver(e.ID) &&
-			(e.Ended != nil && *e.Ended >= 0 && least(j.Made, *e.Ended) || asked && is(e.Endless, true)) {
-			return true
-		}
+// landing is the evidence that the work of a worktree has landed.
+func (j *judged) landing() evidence {
+	g := j.git()
+	e := make(evidence, 9)
+	word(e, "upstream", g.Upstream)
+	word(e, "head", g.Head)
+	fact(e, "commits", g.Commits)
+	if g.Landing != nil {
+		e["landing"] = g.Landing
 	}
-	return false
+	fact(e, "fetched_at", g.FetchedAt)
+	fact(e, "idle", j.Idle)
+	fact(e, "scaffold", g.Scaffold)
+	word(e, "lock", j.lock())
+	several(e, "signs", j.Signs)
+	return e
+}
+
+// ownersGone finds by each entry of the registry that is about this very folder, and whose owner has ended.
+func (j *judged) ownersGone(asked bool) {
+	for i, over := range j.ended() {
+		r := &j.Entries[i]
+		if !over || r.By != "path" || !is(r.Own, true) || r.Path == "" || r.Path != j.Dir.Path || !j.ownerOver(r.ID) ||
+			(r.Ended == nil || *r.Ended < 0 || !least(j.Made, *r.Ended)) && (!asked || !is(r.Endless, true)) {
+			continue
+		}
+		e := evidence{"source": r.Source, "entry": r.ID}
+		fact(e, "idle", j.Idle)
+		word(e, "lock", j.lock())
+		several(e, "signs", j.Signs)
+		j.find("reap.dirs.over", "the registry says that its owner has ended, and it holds nothing that is not in the repository"+j.voidLock(), e)
+	}
 }
 
 func (j *judged) askedByUser() bool {
@@ -210,11 +245,16 @@ func (j *judged) dirObjects() {
 	j.dirProtected()
 	j.unaccounted()
 	if d := j.Dir; d.Content != nil && (j.Host.Cwd == "" || j.Host.Cwd == d.Content.Worktree || strings.HasPrefix(j.Host.Cwd, d.Content.Worktree+"/")) {
-		j.object("protect.self", "Winnow itself stands in its worktree, or whether it does is not known")
+		j.object("protect.self", "Winnow itself stands in its worktree, or whether it does is not known", nil)
 	}
-	byPath := slices.ContainsFunc(j.Entries, func(e entry) bool { return e.By == "path" })
-	if byPath && (j.Dir.Name == "" || j.shaped()) {
-		j.object("protect.owned", "a registry records this folder as an owner's, so it is not disposable")
+	var byPath []string
+	for i := range j.Entries {
+		if j.Entries[i].By == "path" {
+			byPath = append(byPath, j.Entries[i].ID)
+		}
+	}
+	if len(byPath) > 0 && (j.Dir.Name == "" || j.shaped()) {
+		j.object("protect.owned", "a registry records this folder as an owner's, so it is not disposable", evidence{"entries": byPath})
 	}
 }
 
@@ -229,7 +269,7 @@ func (j *judged) used() {
 		users = append(users, fmt.Sprintf("%s (%d) uses it", h.Name, h.PID))
 	}
 	j.object("protect.live", reasoned(reasoned("whether a process uses it is unknown: not every process could be read",
-		when(unheard, "who uses it was not asked, because "+d.Skipped)), users...))
+		when(unheard, "who uses it was not asked, because "+d.Skipped)), users...), evidence{"holders": whole(j.Holders)})
 }
 
 func (j *judged) nested() {
@@ -238,6 +278,7 @@ func (j *judged) nested() {
 		return
 	}
 	var reasons []string
+	e := evidence{}
 	if is(d.Symlink, true) {
 		reasons = append(reasons, "it is a symbolic link")
 	}
@@ -248,8 +289,10 @@ func (j *judged) nested() {
 		if some(list) {
 			reasons = append(reasons, "another repository lies in it: "+strings.Join(*list, ", "))
 		}
+		fact(e, "repositories", list)
 	}
-	j.object("protect.nested", reasoned(reasoned("whether another repository or a mount point lies in it is not known", j.skipped()), reasons...))
+	fact(e, "mounts", d.Mounts)
+	j.object("protect.nested", reasoned(reasoned("whether another repository or a mount point lies in it is not known", j.skipped()), reasons...), e)
 }
 
 func (j *judged) skipped() string {
@@ -261,8 +304,8 @@ func (j *judged) unsaved() {
 	if d.Skipped == "" && (is(d.Checkout, false) && is(d.Empty, true) || j.declared() || j.emptyEntry() || j.cleanTree()) || j.madeAgain() {
 		return
 	}
-	reasons := []string{j.skipped()}
-	if lost := j.lost(); len(lost) > 0 {
+	reasons, lost := []string{j.skipped()}, j.lost()
+	if len(lost) > 0 {
 		reasons = append(reasons, "it holds work that is nowhere else: "+strings.Join(lost, ", "))
 	}
 	if g.Unreachable != nil && *g.Unreachable > 0 && len(j.Signs) > 0 {
@@ -272,7 +315,14 @@ func (j *judged) unsaved() {
 		when(is(g.Worktree, false), "it is a repository of its own, and what it holds may be nowhere else"),
 		when(is(d.Checkout, false) && is(d.Empty, false), "it holds files that are in no repository"))
 	unread := reasoned("whether it holds unsaved work is not known", when(d.Error != "", "not all of it was read: "+d.Error))
-	j.object("protect.unsaved", reasoned(unread, reasons...))
+	e := evidence{"lost": whole(lost)}
+	if some(g.IgnoredPaths) {
+		e["ignored_paths"] = *g.IgnoredPaths
+	}
+	several(e, "signs", j.Signs)
+	fact(e, "scaffold", g.Scaffold)
+	fact(e, "reports", g.Reports)
+	j.object("protect.unsaved", reasoned(unread, reasons...), e)
 }
 
 // cleanTree reports whether a worktree holds nothing that is not in its repository, or only what an agent left for whoever started it, and that was taken.
@@ -368,7 +418,7 @@ func (j *judged) dirProtected() {
 	}
 	j.object("protect.protected", reasoned("whether it is a worktree, locked, or another user's is not known", locked,
 		when(is(g.Worktree, false), "it is a repository of its own"),
-		when(d.UID != nil && j.Host.UID != nil && !mine, "it belongs to another user")))
+		when(d.UID != nil && j.Host.UID != nil && !mine, "it belongs to another user")), nil)
 }
 
 // unaccounted objects to a folder that lies where an orchestrator keeps its worktrees whose records were not read.
@@ -378,6 +428,7 @@ func (j *judged) unaccounted() {
 			slices.Contains(j.RecordsRead, "spawns:"+f.Format) && slices.Contains(j.RecordsRead, "registry:"+f.Format) {
 			continue
 		}
-		j.object("protect.unknown", "it lies where "+f.Format+" keeps its worktrees, and the records of "+f.Format+" were not read")
+		j.object("protect.unknown", "it lies where "+f.Format+" keeps its worktrees, and the records of "+f.Format+" were not read",
+			evidence{"name": f.Name, "format": f.Format})
 	}
 }

@@ -13,10 +13,11 @@ type paneFacts struct {
 	present []snapshot.Pane
 	// known is false where the panes are not known.
 	known bool
-	// idle and dead count the panes without anything elsewhere that was started in one of them.
-	idle, dead int
-	// elsewhere, background and inFront are names, scripts the ids of panes.
-	elsewhere, background, inFront, scripts []string
+	// idle are the ids of the idle panes, dead is the number of the dead ones. A pane from which something was started that runs elsewhere is neither.
+	idle []string
+	dead int
+	// elsewhere, background, running and inFront are sets of names, scripts the ids of panes.
+	elsewhere, background, running, inFront, scripts []string
 }
 
 // facts are those of the panes, found out once.
@@ -24,7 +25,7 @@ func (j *judged) facts() *paneFacts {
 	if j.panes != nil {
 		return j.panes
 	}
-	f := &paneFacts{}
+	f := &paneFacts{idle: []string{}, elsewhere: []string{}, background: []string{}, running: []string{}, scripts: []string{}}
 	j.panes = f
 	switch {
 	case j.Session != nil:
@@ -47,7 +48,9 @@ func (j *judged) facts() *paneFacts {
 		p := &f.present[i]
 		elsewhere := slices.Contains(busy, p.ID)
 		if !elsewhere {
-			f.idle += j.idlePane(p)
+			for range j.idlePane(p) {
+				f.idle = append(f.idle, p.ID)
+			}
 			if is(p.Dead, true) && empty(p.SessionPIDs) && empty(p.Session) && empty(p.Descendants) && p.Carriers != nil {
 				f.dead++
 			}
@@ -64,11 +67,13 @@ func (j *judged) facts() *paneFacts {
 			}
 		}
 		for _, m := range p.Foreground {
+			f.running = append(f.running, m.Name)
 			if !slices.Contains(j.c.Shells, m.Name) {
 				f.inFront = append(f.inFront, m.Name)
 			}
 		}
 	}
+	f.elsewhere, f.background, f.running, f.inFront = set(f.elsewhere), set(f.background), set(f.running), set(f.inFront)
 	return f
 }
 
@@ -191,34 +196,52 @@ func (j *judged) still(m *subject.Member) bool {
 		is(l.AgentBelow, false) && is(l.ListenerBelow, false) && asleepBehind(p, j.Host.UID) && none(p.Listening) && none(l.Sockets)
 }
 
-func (f *paneFacts) allIdle() bool { return f.idle > 0 && f.idle == len(f.present) }
+func (f *paneFacts) allIdle() bool { return len(f.idle) > 0 && len(f.idle) == len(f.present) }
 
-func (f *paneFacts) allQuiet() bool { return f.known && len(f.present)-f.idle == f.dead }
+func (f *paneFacts) allQuiet() bool { return f.known && len(f.present)-len(f.idle) == f.dead }
+
+// evidence is what runs in the panes.
+func (f *paneFacts) evidence() evidence {
+	return evidence{"running": f.running, "background": f.background, "elsewhere": f.elsewhere, "scripts": f.scripts}
+}
+
+// along adds which processes would end with the panes, and which live on.
+func (j *judged) along(e evidence) evidence {
+	taken, living := []string{}, []string{}
+	for i := range j.Members {
+		switch m := &j.Members[i]; {
+		case m.How == "session" && j.leftovers()[m.PID]:
+			taken = append(taken, m.Name)
+		case m.How == "elsewhere" && j.resident(m.PID):
+			living = append(living, m.Name)
+		}
+	}
+	e["taken_along"], e["live_on"] = set(taken), set(living)
+	return e
+}
 
 const idleShells = "every pane of it is back at its own idle shell"
 
 // session is policies/reap/sessions.
 func (j *judged) session() (in bool) {
 	s := j.Session
-	recorded, over := j.recorded()
-	if over {
-		j.find("reap.sessions.finished", "the registry says that its owner has ended")
-	}
-	in = recorded || matches(j.c.SessionNames, s.Name)
+	in = j.recorded() || matches(j.c.SessionNames, s.Name)
 	if in && j.facts().allIdle() {
-		j.find("reap.sessions.husk", idleShells)
+		j.find("reap.sessions.husk", idleShells, j.along(evidence{"panes": j.facts().idle}))
 	}
 	if j.ofAgents() {
 		in = true
 		if least(j.Idle, j.c.SessionIdle) && j.facts().allIdle() {
-			j.find("reap.sessions.left", "an agent began it or worked in it and is gone, and nothing has happened in it for "+spanOf(j.Idle))
+			signs, folders := j.begun()
+			j.find("reap.sessions.left", "an agent began it or worked in it and is gone, and nothing has happened in it for "+spanOf(j.Idle),
+				j.along(evidence{"signs": signs, "folders": folders, "panes": j.facts().idle}))
 		}
 	}
 	return in
 }
 
-// recorded reports whether an entry is about this very session, and whether the owner of one has ended.
-func (j *judged) recorded() (recorded, over bool) {
+// recorded reports whether an entry is about this very session, and finds by each of which the owner has ended.
+func (j *judged) recorded() (recorded bool) {
 	for i, ended := range j.ended() {
 		e := &j.Entries[i]
 		if e.By != "session" || !is(e.Shared, false) {
@@ -226,9 +249,34 @@ func (j *judged) recorded() (recorded, over bool) {
 		}
 		after := e.Ended != nil && least(j.Made, *e.Ended)
 		recorded = recorded || after || is(e.Endless, true)
-		over = over || ended && after && *e.Ended >= 0
+		if ended && after && *e.Ended >= 0 {
+			j.find("reap.sessions.finished", "the registry says that its owner has ended", j.along(evidence{"source": e.Source, "entry": e.ID, "ended": *e.Ended}))
+		}
 	}
-	return recorded, over
+	return recorded
+}
+
+// begun are the signs that agents began a session or worked in it, and the folders that its panes work in.
+func (j *judged) begun() (signs, folders []string) {
+	signs, folders = []string{}, []string{}
+	for i := range j.Shells {
+		s := &j.Shells[i]
+		if s.Markers != nil {
+			for _, marker := range *s.Markers {
+				signs = append(signs, "its environment has "+marker)
+			}
+		}
+		if known(s.StartedAs) {
+			signs = append(signs, "it was started with "+*s.StartedAs)
+		}
+		if s.SeenAgent != "" {
+			signs = append(signs, "an earlier look saw "+s.SeenAgent+" in it")
+		}
+		if s.AgentDir != nil {
+			folders = append(folders, *s.AgentDir)
+		}
+	}
+	return set(signs), set(folders)
 }
 
 // ofAgents reports whether all panes of a session work where agents do, and agents began them or worked in them.
@@ -258,10 +306,10 @@ func (j *judged) inPanes() []string {
 		return when(len(list) > 0, text+strings.Join(list, ", "))
 	}
 	return []string{
-		names("what was started in one of its panes runs on elsewhere: ", set(f.elsewhere)),
-		names("something runs behind the shell of one of its panes: ", set(f.background)),
+		names("what was started in one of its panes runs on elsewhere: ", f.elsewhere),
+		names("something runs behind the shell of one of its panes: ", f.background),
 		names("a shell in one of its panes runs a script or a command: ", f.scripts),
-		names("something runs in one of its panes: ", set(f.inFront)),
+		names("something runs in one of its panes: ", f.inFront),
 	}
 }
 
@@ -269,35 +317,44 @@ func (j *judged) inPanes() []string {
 func (j *judged) sessionObjects() {
 	s := j.Session
 	if !j.facts().allQuiet() {
-		j.object("protect.live", reasoned("what runs in one of its panes is not known", j.inPanes()...))
+		j.object("protect.live", reasoned("what runs in one of its panes is not known", j.inPanes()...), j.facts().evidence())
 	}
 	if !none(s.Popups) {
-		j.object("protect.live", reasoned("whether a popup or a job of it runs is not known", when(some(s.Popups), "a popup or a job of it runs")))
+		running := []string{}
+		if s.Popups != nil {
+			running = set(each(*s.Popups, named))
+		}
+		j.object("protect.live", reasoned("whether a popup or a job of it runs is not known", when(some(s.Popups), "a popup or a job of it runs")),
+			evidence{"running": running})
 	}
 	if !is(s.Attached, 0) && (s.Attached == nil || *s.Attached < 0 || !least(j.ClientIdle, j.c.AttachedIdle)) {
 		reason := ""
 		if j.ClientIdle != nil && *j.ClientIdle < j.c.AttachedIdle {
 			reason = "a client is attached and was used " + span(*j.ClientIdle) + " ago; at least " + span(j.c.AttachedIdle) + " is required"
 		}
-		j.object("protect.attached", reasoned("whether a client is attached and in use is not known", reason))
+		e := evidence{}
+		fact(e, "attached", s.Attached)
+		fact(e, "client_idle", j.ClientIdle)
+		j.object("protect.attached", reasoned("whether a client is attached and in use is not known", reason), e)
 	}
-	alone, linked := len(s.Panes) > 0 && (is(s.GroupSize, 1) || s.Group == "" && is(s.GroupSize, 0)), false
+	alone, linked := len(s.Panes) > 0 && (is(s.GroupSize, 1) || s.Group == "" && is(s.GroupSize, 0)), []string{}
 	for i := range s.Panes {
 		alone = alone && empty(s.Panes[i].Linked)
-		linked = linked || len(s.Panes[i].Linked) > 0
+		linked = append(linked, s.Panes[i].Linked...)
 	}
 	if !alone {
 		grouped := ""
 		if s.GroupSize != nil && *s.GroupSize > 1 {
 			grouped = "it is one of a group of " + shownNumber(s.GroupSize) + " sessions, which show the same windows"
 		}
-		j.object("protect.attached", reasoned("whether it is one of a group of sessions is not known", when(linked, "another session shows one of its windows"), grouped))
+		j.object("protect.attached", reasoned("whether it is one of a group of sessions is not known", when(len(linked) > 0, "another session shows one of its windows"), grouped),
+			evidence{"sessions": set(linked)})
 	}
 	if !is(s.Error, "") {
 		reason := ""
 		if s.Error != nil {
 			reason = "not all of the session could be read: " + *s.Error
 		}
-		j.object("protect.unknown", reasoned("not all of the session could be read", reason))
+		j.object("protect.unknown", reasoned("not all of the session could be read", reason), nil)
 	}
 }

@@ -1,6 +1,7 @@
 package eval_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -20,7 +21,7 @@ import (
 )
 
 // TestNativeSaysTheSame holds plain Go to what the engine's plan says of the same candidates: whether they are in scope, and every rule that finds or objects with its
-// message. What is faster than the engine and says something else would be no measure of it, so who changes what a shipped rule says writes it here too.
+// message and its evidence. What is faster than the engine and says something else would be no measure of it, so who changes what a shipped rule says writes it here too.
 func TestNativeSaysTheSame(t *testing.T) {
 	t.Parallel()
 	policy := shipped(t)
@@ -126,7 +127,7 @@ func (c *comparison) one(t *testing.T, world string, n *native, judge *eval.Judg
 		return
 	}
 	findings, objections, in := n.judge(sub)
-	if diff := cmp.Diff([]any{want.In, saying(want.Findings), saying(want.Objections)}, []any{in, saying(findings), saying(objections)}); diff != "" {
+	if diff := cmp.Diff([]any{want.In, saying(t, want.Findings), saying(t, want.Objections)}, []any{in, saying(t, findings), saying(t, objections)}); diff != "" {
 		t.Errorf("%s: %s (-engine +native):\n%s", world, sub.ID, diff)
 	}
 	if !in {
@@ -140,13 +141,22 @@ func (c *comparison) one(t *testing.T, world string, n *native, judge *eval.Judg
 	}
 }
 
-// saying are reasons as texts, each once.
-func saying(reasons []decision.Reason) []string {
-	out := []string{}
+// saying is what reasons say, each once, with their evidence as JSON has it.
+func saying(t *testing.T, reasons []decision.Reason) []decision.Reason {
+	t.Helper()
+	said := map[string]decision.Reason{}
 	for _, r := range reasons {
-		out = append(out, r.Rule+": "+r.Message)
+		var plain decision.Reason
+		if err := json.Unmarshal(marshal(t, decision.Reason{Rule: r.Rule, Message: r.Message, Evidence: r.Evidence}), &plain); err != nil {
+			t.Fatal(err)
+		}
+		said[string(marshal(t, plain))] = plain
 	}
-	return set(out)
+	out := make([]decision.Reason, 0, len(said))
+	for _, text := range slices.Sorted(maps.Keys(said)) {
+		out = append(out, said[text])
+	}
+	return out
 }
 
 func rulesOf(reasons []decision.Reason) []string {

@@ -30,7 +30,8 @@ func (j *judged) process() (in bool) {
 	if deleted {
 		in = true
 		if agent && is(j.Host.Container, false) && j.orphan(p.PPID) && j.Age != nil {
-			j.find("reap.processes.deleted", "the worktree that it works in was deleted, and the process that started it is gone")
+			j.find("reap.processes.deleted", "the worktree that it works in was deleted, and the process that started it is gone",
+				evidence{"cwd": *p.Cwd, "folders": j.worktrees(), "parent": *p.PPID, "age": *j.Age})
 		}
 	}
 	if is(l.IsAgent, true) {
@@ -39,26 +40,56 @@ func (j *judged) process() (in bool) {
 	if slices.ContainsFunc(j.c.IDMarkers, func(name string) bool { return j.marker(name) != "" }) {
 		in = true
 		if (agent || j.program()) && j.runaway() && p.CPU != nil {
-			j.find("reap.processes.runaway", "its owner has ended, and it has kept a processor busy ever since it was started")
+			j.find("reap.processes.runaway", "its owner has ended, and it has kept a processor busy ever since it was started",
+				evidence{"owners": j.owners(), "age": *j.Age, "cpu": *p.CPU, "busy": *j.Busy})
 		}
 	}
 	if !some(l.Markers) && !is(l.SeenGone, true) && !j.deaf() {
 		return in
 	}
 	if l.Family == "mcp-server" && j.duplicate() {
-		j.find("reap.processes.duplicate_helper", "its agent is gone, and each agent that may have started it has a copy of its own")
+		j.find("reap.processes.duplicate_helper", "its agent is gone, and each agent that may have started it has a copy of its own",
+			evidence{"parent": *p.PPID, "agents": *l.Agents, "family": l.Family})
 	}
 	if agent && some(l.Ports) && j.leaked() && p.Cwd != nil {
-		j.find("reap.processes.leaked_server", "it listens, its agent has ended, its folder was deleted, and no client is connected")
+		j.find("reap.processes.leaked_server", "it listens, its agent has ended, its folder was deleted, and no client is connected",
+			evidence{"ports": *l.Ports, "cwd": *p.Cwd, "clients": *l.Clients, "agrees": j.agrees()})
 	}
 	if agent && l.Markers != nil && j.leftBehind() {
-		j.find("reap.processes.orphan", "an agent started it and is gone")
+		j.find("reap.processes.orphan", "an agent started it and is gone", evidence{
+			"markers": *l.Markers, "parent": *p.PPID, "agrees": j.agrees(),
+			"seen": each(l.Seen, func(s *subject.Seen) string { return s.Name + " (" + strconv.Itoa(s.PID) + ")" }),
+		})
 	}
 	return true
 }
 
-func (j *judged) inWorktrees() bool {
-	return j.Process.Cwd != nil && slices.ContainsFunc(j.c.WorktreeFolders, func(f string) bool { return f != "" && strings.Contains(*j.Process.Cwd, "/"+f+"/") })
+func (j *judged) inWorktrees() bool { return slices.ContainsFunc(j.c.WorktreeFolders, j.worksIn) }
+
+func (j *judged) worksIn(folder string) bool {
+	return j.Process.Cwd != nil && folder != "" && strings.Contains(*j.Process.Cwd, "/"+folder+"/")
+}
+
+// worktrees are the names of worktrees' folders that the process works in.
+func (j *judged) worktrees() []string {
+	var out []string
+	for _, f := range j.c.WorktreeFolders {
+		if j.worksIn(f) {
+			out = append(out, f)
+		}
+	}
+	return set(out)
+}
+
+// owners are the ids of the entries that a marker of the process names.
+func (j *judged) owners() []string {
+	var out []string
+	for i := range j.Entries {
+		if e := &j.Entries[i]; e.By == "marker" && j.marked(e) {
+			out = append(out, e.ID)
+		}
+	}
+	return set(out)
 }
 
 func (j *judged) orphan(ppid *int) bool {
@@ -103,6 +134,21 @@ func (j *judged) leftBehind() bool {
 	handed, hint, program := some(l.Identifying), some(l.Markers), l.Family == "mcp-server"
 	folder := l.AgentDir != "" || is(j.Process.CwdDeleted, true)
 	return handed && (folder || j.ownMarkers()) || some(l.Added) || is(l.SeenGone, true) && (hint || folder || program) || hint && program || j.deaf()
+}
+
+// agrees says what speaks for an agent that has left the process behind.
+func (j *judged) agrees() []string {
+	l := j.lineage()
+	handed := some(l.Identifying)
+	return distinct([]string{
+		when(handed && j.ownMarkers(), "a marker in its environment names an agent, and no multiplexer handed it down"),
+		when(handed, "a marker in its environment names an agent"),
+		when(some(l.Added), "the leader of its session does not carry the marker"),
+		when(is(l.SeenGone, true), "an earlier look saw it below an agent, which has ended"),
+		when(l.AgentDir != "" || is(j.Process.CwdDeleted, true), "it works where agents work, or its working directory was deleted"),
+		when(l.Family == "mcp-server", "it is a server that only agents start"),
+		when(is(j.Process.InputEnded, true), "nothing can write to its standard input any more"),
+	})
 }
 
 func (j *judged) leaked() bool {
@@ -156,17 +202,18 @@ func (j *judged) processObjects() {
 	if !mine || p.IsKernel() || p.Name == "" || multiplexer || never {
 		j.object("protect.protected", reasoned("its name, or the user that it belongs to, is not known",
 			when(p.UID != nil && j.Host.UID != nil && !mine, "it belongs to another user"), when(p.IsKernel(), "it is a kernel thread"),
-			when(multiplexer, "it is a multiplexer's server"), when(never, "rules.never_processes has its name")))
+			when(multiplexer, "it is a multiplexer's server"), when(never, "rules.never_processes has its name")), evidence{"name": p.Name})
 	}
 	if !is(l.Personal, "") {
 		reason := ""
 		if l.Personal != nil {
 			reason = "people use such a program too, also when an agent started it (" + *l.Personal + ")"
 		}
-		j.object("protect.protected", reasoned("whether people use it too is not known", reason))
+		j.object("protect.protected", reasoned("whether people use it too is not known", reason), evidence{"name": p.Name})
 	}
 	if p.Brief {
-		j.object("protect.unknown", "it was read in brief only, because no rule names such a process in its METADATA (candidates): take candidates out of the rule that found it")
+		j.object("protect.unknown", "it was read in brief only, because no rule names such a process in its METADATA (candidates): take candidates out of the rule that found it",
+			evidence{"brief": true})
 	}
 }
 
@@ -200,7 +247,11 @@ func (j *judged) processLive() {
 		when(some(p.Listening) && !silent, "it listens on a port"), when(some(l.Sockets) && !silent, "it listens on a unix socket"),
 		when(is(l.ListenerBelow, true) && !silent, "a process below it listens on a port or on a unix socket"),
 		when(some(l.Below) && !ordinary, "a process below it, which would end with it, must stay: it is never reaped, protected, held, another owner's, or people use it too"))
-	j.object("protect.live", reasoned("whether it is an agent, has a terminal or listens, or one below it, is not known", reasons...))
+	e := evidence{}
+	fact(e, "tty", p.TTY)
+	fact(e, "ports", p.Listening)
+	fact(e, "sockets", l.Sockets)
+	j.object("protect.live", reasoned("whether it is an agent, has a terminal or listens, or one below it, is not known", reasons...), e)
 }
 
 func (j *judged) strangers() {
@@ -208,11 +259,22 @@ func (j *judged) strangers() {
 	if none(l.Strangers) || is(l.StarterGone, true) {
 		return
 	}
-	reason := ""
+	reason, markers, registries, read := "", []string{}, []string{}, []string{}
 	if some(l.Strangers) {
 		reason = strings.Join(*l.Strangers, ", ") + " names a session that no registry here knows: another instance may own it"
+		markers = set(slices.Clone(*l.Strangers))
+		for _, r := range j.c.MarkerRecords {
+			if !slices.Contains(markers, r.Marker) {
+				continue
+			}
+			registries = append(registries, r.Format)
+			if slices.Contains(j.RecordsRead, "registry:"+r.Format) {
+				read = append(read, r.Format)
+			}
+		}
 	}
-	j.object("protect.owned", reasoned("whether it belongs to a session that another instance has on record is not known", reason))
+	j.object("protect.owned", reasoned("whether it belongs to a session that another instance has on record is not known", reason),
+		evidence{"markers": markers, "registries": set(registries), "read": set(read)})
 }
 
 func (j *judged) starters() {
@@ -236,5 +298,16 @@ func (j *judged) starters() {
 	if v := l.VeiledBy; v != nil && v.PID > 0 {
 		reasons = append(reasons, fmt.Sprintf("%s (%d) may be an agent, does not show it, and may have started it", v.Name, v.PID))
 	}
-	j.object("protect.owned", reasoned("whether an agent lives that may have started it is not known", reasons...))
+	e := evidence{}
+	if l.Agent != nil {
+		e["agent"] = l.Agent
+	}
+	fact(e, "agents", l.Agents)
+	if l.VeiledBy != nil {
+		e["veiled_by"] = l.VeiledBy
+	}
+	if len(l.Seen) > 0 {
+		e["seen"] = l.Seen
+	}
+	j.object("protect.owned", reasoned("whether an agent lives that may have started it is not known", reasons...), e)
 }

@@ -50,7 +50,9 @@ func (j *judged) awake() {
 	if steady != nil {
 		reason = "the machine booted, resumed or had its clock set " + span(*steady) + " ago; at least " + span(j.c.SteadyFor) + " is required"
 	}
-	j.object("protect.awake", reasoned("when the machine booted, resumed or had its clock set is not known", reason))
+	e := evidence{"steady_for": j.c.SteadyFor}
+	fact(e, "steady", steady)
+	j.object("protect.awake", reasoned("when the machine booted, resumed or had its clock set is not known", reason), e)
 }
 
 func (j *judged) excepted() {
@@ -60,8 +62,22 @@ func (j *judged) excepted() {
 			slices.ContainsFunc(j.counting, func(rule string) bool { return !slices.Contains(*e.Rules, rule) })) {
 			continue
 		}
-		j.object("protect.excepted", excepted(e))
+		j.object("protect.excepted", excepted(e), exception(e))
 	}
+}
+
+// exception is all of an exception.
+func exception(x *subject.Excepted) evidence {
+	e := make(evidence, 10)
+	e["line"], e["what"], e["unknown"] = x.Line, x.What, x.Unknown
+	word(e, "why", x.Why)
+	word(e, "who", x.Who)
+	word(e, "until", x.Until)
+	fact(e, "left", x.Left)
+	fact(e, "rules", x.Rules)
+	word(e, "file", x.File)
+	word(e, "tree", x.Tree)
+	return e
 }
 
 func excepted(e *subject.Excepted) string {
@@ -88,10 +104,20 @@ func excepted(e *subject.Excepted) string {
 
 func (j *judged) held() {
 	if h := j.Hold; h != nil {
-		j.object("protect.held", "held by "+reasoned("an owner who gave no name", h.Owner)+": "+reasoned("no reason given", h.Reason))
+		e := evidence{}
+		word(e, "owner", h.Owner)
+		word(e, "reason", h.Reason)
+		fact(e, "left", h.Left)
+		j.object("protect.held", "held by "+reasoned("an owner who gave no name", h.Owner)+": "+reasoned("no reason given", h.Reason), e)
 	}
-	if slices.ContainsFunc(j.Entries, func(e entry) bool { return is(e.Retained, true) }) {
-		j.object("protect.held", "a registry entry that concerns it is marked as retained")
+	var retained []string
+	for i := range j.Entries {
+		if is(j.Entries[i].Retained, true) {
+			retained = append(retained, j.Entries[i].ID)
+		}
+	}
+	if len(retained) > 0 {
+		j.object("protect.held", "a registry entry that concerns it is marked as retained", evidence{"entries": retained})
 	}
 }
 
@@ -107,29 +133,39 @@ func (j *judged) owned() {
 		if s.Completed != nil {
 			reason = "a spawn of it was completed " + span(*s.Completed) + " ago; at least " + span(j.c.Grace.Spawn) + " is required"
 		}
-		j.object("protect.owned", reasoned("a spawn ledger says that it is in use", reason))
+		e := evidence{"source": s.Source, "id": s.ID}
+		word(e, "path", s.Path)
+		j.object("protect.owned", reasoned("a spawn ledger says that it is in use", reason), e)
 	}
 	for i, over := range j.ended() {
-		by := j.Entries[i].By
-		if !over && by != "spawn" && (by != "path" || j.Process == nil || !j.ownMarkers() || !j.markedOver()) {
-			j.object("protect.owned", "a registry records an owner of it that has not ended")
+		r := &j.Entries[i]
+		if over || r.By == "spawn" || r.By == "path" && j.Process != nil && j.ownMarkers() && j.markedOver() {
+			continue
 		}
+		e := evidence{"source": r.Source, "id": r.ID}
+		word(e, "status", r.Status)
+		j.object("protect.owned", "a registry records an owner of it that has not ended", e)
 	}
 }
 
 func (j *judged) projects() {
 	for i := range j.Projects {
 		p := &j.Projects[i]
-		path := shownText(p.Path)
+		path, file := shownText(p.Path), shownText(p.File)
 		switch {
 		case !some(p.Places):
-			j.object("protect.project", "whether it lies in a project that keeps things is not known: "+path)
+			j.object("protect.project", "whether it lies in a project that keeps things is not known: "+path, evidence{"file": file})
 		case j.kept(p):
-			j.object("protect.project", "its project keeps it: "+path)
+			globs, reasons := []string{}, []string{}
+			if p.Keeps != nil {
+				globs = each(*p.Keeps, func(k *subject.Keep) string { return k.Glob })
+				reasons = texts(each(*p.Keeps, func(k *subject.Keep) string { return k.Reason })...)
+			}
+			j.object("protect.project", "its project keeps it: "+path, evidence{"file": file, "globs": globs, "reasons": reasons})
 		}
 		standing := p.Off != nil && slices.ContainsFunc(j.counting, func(rule string) bool { return !slices.Contains(*p.Off, rule) })
 		if len(j.counting) > 0 && !standing {
-			j.object("protect.project", "its project turns off every rule that would reap it: "+path)
+			j.object("protect.project", "its project turns off every rule that would reap it: "+path, evidence{"file": file, "rules": j.counting})
 		}
 	}
 }
@@ -168,7 +204,7 @@ func (j *judged) listed() {
 		clear = clear && j.n.unprotected(name)
 	}
 	if !clear || j.Kind == "dir" && !j.apart() {
-		j.object("protect.protected", "rules.protected matches it, or cannot be compared with it")
+		j.object("protect.protected", "rules.protected matches it, or cannot be compared with it", evidence{"protected": j.c.Protected})
 	}
 }
 
@@ -231,12 +267,22 @@ func (j *judged) seenOnce() {
 	if process {
 		asked = j.c.ConfirmProcessAfter
 	}
-	same := s != nil && s.Identity != "" && s.Identity == j.Identity && slices.Contains(j.counting, s.Rule)
-	if process && asked == 0 || same && j.confirmed(s, asked) {
+	same, left := s != nil && s.Identity != "" && s.Identity == j.Identity && slices.Contains(j.counting, s.Rule), asked
+	if same {
+		left = max(0, j.unconfirmed(s, asked))
+	}
+	if process && asked == 0 || same && left == 0 {
 		return
 	}
+	e := evidence{"asked": asked, "left": left}
+	if s != nil {
+		e["first"] = s.First
+		fact(e, "idle", s.Idle)
+		fact(e, "cpu", s.CPU)
+		fact(e, "written", s.Written)
+	}
 	if !same {
-		j.object("protect.seen_once", "it needs a second look, "+span(asked)+" after the first")
+		j.object("protect.seen_once", "it needs a second look, "+span(asked)+" after the first", e)
 		return
 	}
 	var reasons []string
@@ -251,19 +297,19 @@ func (j *judged) seenOnce() {
 	case s.Idle != nil && *s.Idle > 0 && *s.Idle < asked:
 		reasons = append(reasons, "it has done nothing for "+span(*s.Idle)+"; at least "+span(asked)+" is required")
 	}
-	j.object("protect.seen_once", reasoned("when it was first found is not known", reasons...))
+	j.object("protect.seen_once", reasoned("when it was first found is not known", reasons...), e)
 }
 
-// confirmed reports whether the finding stood long enough.
-func (j *judged) confirmed(s *subject.Sighting, asked float64) bool {
-	if j.Kind != "process" {
-		return s.First >= asked
+// unconfirmed is for how many seconds more the finding must stand.
+func (j *judged) unconfirmed(s *subject.Sighting, asked float64) float64 {
+	if j.Kind != "process" || slices.Contains(j.counting, "reap.processes.runaway") {
+		return asked - s.First
 	}
 	idle := 0.0
 	if s.Idle != nil {
 		idle = *s.Idle
 	}
-	return s.First >= asked && (idle >= asked || slices.Contains(j.counting, "reap.processes.runaway")) || s.First >= max(asked, j.c.ConfirmBusyAfter)
+	return min(asked-min(s.First, idle), max(asked, j.c.ConfirmBusyAfter)-s.First)
 }
 
 // own reports whether a process is Winnow's own, or above it.
@@ -296,7 +342,7 @@ func (j *judged) self() {
 		elsewhere = whoAmI && cwd != "" && path != "" && !standing
 	}
 	if !elsewhere {
-		j.object("protect.self", reasoned("whether Winnow itself runs in it is not known", when(running, "Winnow itself runs in it"), when(standing, "Winnow itself stands in it")))
+		j.object("protect.self", reasoned("whether Winnow itself runs in it is not known", when(running, "Winnow itself runs in it"), when(standing, "Winnow itself stands in it")), nil)
 	}
 }
 
@@ -354,10 +400,11 @@ func (j *judged) unread() {
 		if status == "ok" || status == "absent" && (strings.HasPrefix(name, "tmux/") || strings.HasPrefix(name, "herdr/")) {
 			continue
 		}
-		j.object("protect.unknown", name+" could not be read: "+status)
+		j.object("protect.unknown", name+" could not be read: "+status, evidence{"source": name, "status": status})
 	}
 	if j.Source.Status != "ok" || j.EvidenceSources["proc"] != "ok" || j.EvidenceSources["ledger"] != "ok" || j.Identity == "" && (j.Process == nil || !j.Process.Brief) {
-		j.object("protect.unknown", "its source, the processes, the ledger or its identity could not be read whole")
+		j.object("protect.unknown", "its source, the processes, the ledger or its identity could not be read whole",
+			evidence{"source": j.Source.Name, "status": j.Source.Status})
 	}
 }
 
@@ -379,12 +426,14 @@ func (j *judged) young() {
 	if least(j.Age, grace) && (j.Terminal == nil || j.Terminal.StartedAt != nil || j.terminalEnded()) {
 		return
 	}
+	e := evidence{"grace": grace}
+	fact(e, "age", j.Age)
 	switch {
 	case j.Age != nil && *j.Age < 0:
-		j.object("protect.young", began+" in the future, by the clock")
+		j.object("protect.young", began+" in the future, by the clock", e)
 	case j.Age != nil && *j.Age < grace:
-		j.object("protect.young", began+" "+span(*j.Age)+" ago; at least "+span(grace)+" is required")
+		j.object("protect.young", began+" "+span(*j.Age)+" ago; at least "+span(grace)+" is required", e)
 	default:
-		j.object("protect.young", "when "+began+" is not known")
+		j.object("protect.young", "when "+began+" is not known", e)
 	}
 }

@@ -63,19 +63,28 @@ func (j *judged) tab() (in bool) {
 	if j.ofProcess() && (len(e.Markers) > 0 || e.Program != nil && slices.Contains(j.c.Agents, *e.Program) || e.CreationName != nil && matches(j.c.EditorNames, *e.CreationName)) {
 		in = true
 		if j.tabEnded() {
-			j.find("reap.tabs.ended", "its process ("+shownNumber(e.PID)+") has ended")
+			names := set(each(e.Session, func(m *snapshot.EditorProc) string { return m.Name }))
+			facts := evidence{"live_on": names}
+			fact(facts, "creation_name", e.CreationName)
+			fact(facts, "program", e.Program)
+			if e.Markers != nil {
+				facts["markers"] = e.Markers
+			}
+			fact(facts, "typed", e.Typed)
+			j.find("reap.tabs.ended", "its process ("+shownNumber(e.PID)+") has ended", facts)
 		}
 	}
 	if matches(j.c.HelperLabels, t.Label) {
 		in = true
 		if j.allListed() && j.facts().allIdle() {
-			j.find("reap.tabs.husk", idleShells)
+			j.find("reap.tabs.husk", idleShells, j.along(evidence{"label": t.Label, "panes": j.facts().idle}))
 		}
 	}
 	if kind := j.codev().Kind; j.drawn() && (kind == "builder" || kind == "dev") {
 		in = true
 		if j.tabOwnerless() {
-			j.find("reap.tabs.ownerless", "its builder "+j.codev().ID+" is no longer on record, and its worktree is gone")
+			j.find("reap.tabs.ownerless", "its builder "+j.codev().ID+" is no longer on record, and its worktree is gone",
+				evidence{"builder": j.codev().ID, "workspaces": j.behind().Workspaces})
 		}
 	}
 	return in
@@ -86,19 +95,18 @@ func (j *judged) allListed() bool {
 	return t.PaneCount != nil && *t.PaneCount > 0 && *t.PaneCount == len(t.Panes)
 }
 
-func (j *judged) allRead() bool {
-	if !j.allListed() {
-		return false
-	}
+// read are the ids of the panes of which all is known.
+func (j *judged) read() []string {
 	first := func(l []snapshot.PaneProc) bool { return len(l) > 0 && l[0].PID > 0 }
+	out := make([]string, 0, len(j.Tab.Panes))
 	for i := range j.Tab.Panes {
 		p := &j.Tab.Panes[i]
-		if p.ShellPID == nil || *p.ShellPID <= 0 || p.ForegroundPGID == nil || *p.ForegroundPGID == 0 || !first(p.Foreground) || len(p.SessionPIDs) == 0 ||
-			p.SessionPIDs[0] <= 0 || !first(p.Session) || p.AgentStatus == "" || !is(p.Error, "") {
-			return false
+		if p.ShellPID != nil && *p.ShellPID > 0 && p.ForegroundPGID != nil && *p.ForegroundPGID != 0 && first(p.Foreground) && len(p.SessionPIDs) > 0 &&
+			p.SessionPIDs[0] > 0 && first(p.Session) && p.AgentStatus != "" && is(p.Error, "") {
+			out = append(out, p.ID)
 		}
 	}
-	return true
+	return out
 }
 
 // agentsAtWork says what herdr says of agents in the panes, and whether it says of all that there is none.
@@ -119,23 +127,25 @@ func (j *judged) agentsAtWork() (reasons []string, nobody bool) {
 func (j *judged) tabObjects() {
 	t := j.Tab
 	if !is(t.Focused, false) && !j.drawn() {
-		j.object("protect.attached", reasoned("whether it is the focused tab is not known", when(is(t.Focused, true), "it is the focused tab")))
+		j.object("protect.attached", reasoned("whether it is the focused tab is not known", when(is(t.Focused, true), "it is the focused tab")), nil)
 	}
 	if j.inEditor() {
 		j.editorObjects()
 		return
 	}
 	if reasons, nobody := j.agentsAtWork(); !nobody || !j.allListed() || !j.facts().allIdle() {
-		j.object("protect.live", reasoned("what runs in one of its panes, or whether an agent does, is not known", append(reasons, j.inPanes()...)...))
+		j.object("protect.live", reasoned("what runs in one of its panes, or whether an agent does, is not known", append(reasons, j.inPanes()...)...), j.facts().evidence())
 	}
-	if !j.allRead() {
+	if read := j.read(); !j.allListed() || len(read) < len(t.Panes) {
 		var errors []string
 		for i := range t.Panes {
 			if p := &t.Panes[i]; known(p.Error) {
 				errors = append(errors, "what runs in the pane "+p.ID+" could not be read: "+*p.Error)
 			}
 		}
-		j.object("protect.unknown", reasoned("what runs in one of its panes could not be read", errors...))
+		e := evidence{"panes": each(t.Panes, func(p *snapshot.Pane) string { return p.ID }), "read": read}
+		fact(e, "pane_count", t.PaneCount)
+		j.object("protect.unknown", reasoned("what runs in one of its panes could not be read", errors...), e)
 	}
 	var protocol *int
 	if j.Source.Server != nil {
@@ -146,15 +156,22 @@ func (j *judged) tabObjects() {
 		if protocol != nil && *protocol >= 0 {
 			reason = "closing was not tried with a server of protocol " + shownNumber(protocol) + "; to allow it, add that number to rules.herdr_protocols"
 		}
-		j.object("protect.untried", reasoned("the protocol of its server is not known, so closing was not tried with it", reason))
+		e := evidence{"tried": j.c.HerdrProtocols}
+		fact(e, "protocol", protocol)
+		if j.Source.Server != nil {
+			word(e, "version", j.Source.Server.Version)
+		}
+		j.object("protect.untried", reasoned("the protocol of its server is not known, so closing was not tried with it", reason), e)
 	}
+	e := evidence{}
+	word(e, "workspace", t.Workspace)
 	if !is(t.LastInWorkspace, false) {
 		j.object("protect.workspace", reasoned("whether it is the last tab of its workspace is not known",
-			when(is(t.LastInWorkspace, true), "it is the last tab of its workspace, which would be closed with it")))
+			when(is(t.LastInWorkspace, true), "it is the last tab of its workspace, which would be closed with it")), e)
 	}
 	if !is(t.GroupParent, false) {
 		j.object("protect.workspace", reasoned("whether its workspace leads a group of workspaces is not known",
-			when(is(t.GroupParent, true), "its workspace leads a group of workspaces, which would all be closed with it")))
+			when(is(t.GroupParent, true), "its workspace leads a group of workspaces, which would all be closed with it")), e)
 	}
 }
 
@@ -165,14 +182,17 @@ func (j *judged) editorObjects() {
 	if e.Codev != nil {
 		id = c.ID
 	}
+	facts := evidence{}
+	fact(facts, "pid", e.PID)
+	several(facts, "workspaces", s.Workspaces)
 	if !j.tabEnded() && !j.tabOwnerless() {
 		j.object("protect.live", reasoned("whether what it was opened for has ended is not known",
 			when(is(s.Ended, false), "its process ("+shownNumber(e.PID)+") lives"), when(is(s.Recorded, true), "its builder "+id+" is on record"),
-			when(is(s.Worktree, true), "the worktree of its builder "+id+" is there")))
+			when(is(s.Worktree, true), "the worktree of its builder "+id+" is there")), facts)
 	}
 	if !j.tabEnded() && !empty(s.Sessions) && !j.ofProcess() {
 		j.object("protect.shown", reasoned("whether a terminal that it shows lives is not known",
-			when(len(s.Sessions) > 0, "a terminal that it shows has not ended: "+strings.Join(s.Sessions, ", "))))
+			when(len(s.Sessions) > 0, "a terminal that it shows has not ended: "+strings.Join(s.Sessions, ", "))), evidence{"sessions": whole(s.Sessions)})
 	}
 	if is(e.Error, "") && (j.ofProcess() && s.Ended != nil && e.Session != nil || j.drawn() && s.Recorded != nil && s.Worktree != nil && s.Sessions != nil) {
 		return
@@ -184,7 +204,7 @@ func (j *judged) editorObjects() {
 	if j.drawn() && is(e.Error, "") && c.Key != "" && len(s.Workspaces) == 0 {
 		reasons = append(reasons, "the window has no workspace of Codev's open, so where its builder would be is not known")
 	}
-	j.object("protect.unknown", reasoned("whether its process, or what it shows, has ended could not be read", reasons...))
+	j.object("protect.unknown", reasoned("whether its process, or what it shows, has ended could not be read", reasons...), facts)
 }
 
 // The predicates of policies/lib/terminals.
@@ -256,17 +276,22 @@ func (j *judged) terminal() bool {
 	switch {
 	case t.RoleKind == "shellper":
 		if is(t.Listed, false) && is(t.Recorded, false) && is(t.Scoped, true) && j.childless() && least(j.Age, j.c.Grace.Shellper) {
-			j.find("reap.terminals.husk", "neither its Tower nor its store knows it, and nothing lives below it")
+			j.find("reap.terminals.husk", "neither its Tower nor its store knows it, and nothing lives below it", evidence{"pid": *t.PID, "age": *j.Age})
 		}
 		return true
 	case !j.ofBuilder():
 		return false
 	}
 	if is(t.Listed, true) && j.exited() && least(j.Idle, j.c.TerminalIdle) {
-		j.find("reap.terminals.exited", "it has exited, nothing lives in it, and it has printed nothing for "+spanOf(j.Idle))
+		e := evidence{"idle": *j.Idle}
+		fact(e, "exit_code", t.ExitCode)
+		j.find("reap.terminals.exited", "it has exited, nothing lives in it, and it has printed nothing for "+spanOf(j.Idle), e)
 	}
 	if j.ownerless() {
-		j.find("reap.terminals.ownerless", "its builder "+t.Owner.ID+" is no longer on record, and its worktree is "+j.worktreeLeft())
+		e := evidence{"builder": t.Owner.ID, "how": t.Owner.How}
+		word(e, "worktree", t.Owner.Worktree)
+		fact(e, "owner_seen", j.OwnerSeen)
+		j.find("reap.terminals.ownerless", "its builder "+t.Owner.ID+" is no longer on record, and its worktree is "+j.worktreeLeft(), e)
 	}
 	return true
 }
@@ -275,23 +300,23 @@ func (j *judged) terminal() bool {
 func (j *judged) terminalObjects() {
 	t := j.Terminal
 	if !j.exited() && !j.deserted() && (t.RoleKind != "shellper" || !j.childless()) {
-		var below, reasons []string
-		if t.Below != nil {
-			for _, m := range *t.Below {
-				below = append(below, m.Name)
-			}
-		}
-		if t.Below != nil && len(*t.Below) > 0 {
-			reasons = append(reasons, "something runs in it: "+strings.Join(set(below), ", "))
+		reasons, below := []string{}, []string{}
+		if some(t.Below) {
+			below = set(each(*t.Below, named))
+			reasons = append(reasons, "something runs in it: "+strings.Join(below, ", "))
 			if j.Idle != nil && *j.Idle < j.c.TerminalIdle && j.ownerless() {
 				reasons = append(reasons, "it printed something "+span(*j.Idle)+" ago; at least "+span(j.c.TerminalIdle)+" is required")
 			}
 		}
 		reasons = append(reasons, when(t.Status == "running" && j.childless(), "its Tower says that it runs"))
-		j.object("protect.live", reasoned("whether anything runs in it is not known", reasons...))
+		e := evidence{"running": below}
+		fact(e, "idle", j.Idle)
+		j.object("protect.live", reasoned("whether anything runs in it is not known", reasons...), e)
 	}
 	if t.RoleKind == "" || t.RoleKind == "architect" {
-		j.object("protect.protected", reasoned("whether it is an architect's terminal is not known", when(t.RoleKind != "", "it is an architect's terminal")))
+		e := evidence{}
+		word(e, "role", t.Role)
+		j.object("protect.protected", reasoned("whether it is an architect's terminal is not known", when(t.RoleKind != "", "it is an architect's terminal")), e)
 	}
 	ours := is(t.Listed, true) || is(t.Scoped, true)
 	if t.Listed != nil && is(t.Error, "") && (j.terminalEnded() || t.PID != nil && *t.PID > 0 && t.StartTicks != nil && t.Below != nil && ours) {
@@ -301,5 +326,8 @@ func (j *judged) terminalObjects() {
 	if known(t.Error) {
 		reason = "not all of the terminal could be read: " + *t.Error
 	}
-	j.object("protect.unknown", reasoned("whether its Tower lists it, which process is its own or what lives below that could not be read", reason))
+	e := evidence{}
+	fact(e, "listed", t.Listed)
+	fact(e, "pid", t.PID)
+	j.object("protect.unknown", reasoned("whether its Tower lists it, which process is its own or what lives below that could not be read", reason), e)
 }

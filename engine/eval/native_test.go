@@ -11,11 +11,12 @@ import (
 	"github.com/gobwas/glob"
 
 	"winnow/engine/decision"
+	"winnow/engine/snapshot"
 	"winnow/engine/subject"
 )
 
 // native judges by plain Go what the shipped policies judge: the peer that the engine is measured against. TestNativeSaysTheSame holds both to the same
-// rules and messages. It makes no evidence, so it has less to do than a policy.
+// rules, messages and evidence.
 type native struct {
 	c         *subject.Config
 	shapes    []*regexp.Regexp
@@ -112,13 +113,57 @@ func (n *native) judge(s *subject.Subject) (findings, objections []decision.Reas
 	return j.findings, j.objections, true
 }
 
-func (j *judged) find(rule, message string) {
-	j.findings = append(j.findings, decision.Reason{Rule: rule, Message: message})
+func (j *judged) find(rule, message string, e evidence) {
+	j.findings = append(j.findings, decision.Reason{Rule: rule, Message: message, Evidence: e})
 }
 
-func (j *judged) object(rule, message string) {
-	j.objections = append(j.objections, decision.Reason{Rule: rule, Message: message})
+func (j *judged) object(rule, message string, e evidence) {
+	j.objections = append(j.objections, decision.Reason{Rule: rule, Message: message, Evidence: e})
 }
+
+// evidence is what a reason rests on, by name. Its values are Go's own, and what is a list or a struct in the subject is that very one: as JSON they are
+// what a policy gives. nil is no evidence.
+type evidence = map[string]any
+
+// fact adds a fact that is known.
+func fact[T any](e evidence, name string, have *T) {
+	if have != nil {
+		e[name] = *have
+	}
+}
+
+// word adds a text that is known.
+func word(e evidence, name, text string) {
+	if text != "" {
+		e[name] = text
+	}
+}
+
+// several adds a list that has anything in it.
+func several(e evidence, name string, list []string) {
+	if len(list) > 0 {
+		e[name] = list
+	}
+}
+
+// whole is a list that is [] where there is none.
+func whole[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// each takes a text of everything in a list: [] where there is none.
+func each[T any](list []T, text func(*T) string) []string {
+	out := make([]string, len(list))
+	for i := range list {
+		out[i] = text(&list[i])
+	}
+	return out
+}
+
+func named(m *snapshot.PaneProc) string { return m.Name }
 
 // is reports whether a fact is known and has a value.
 func is[T comparable](have *T, want T) bool { return have != nil && *have == want }
@@ -289,9 +334,14 @@ func (j *judged) markedOver() bool {
 		if !over {
 			return false
 		}
-		marked = marked || e.Marker != "" && slices.ContainsFunc(j.c.IDMarkers, func(name string) bool { return j.marker(name) == e.Marker })
+		marked = marked || j.marked(e)
 	}
 	return marked
+}
+
+// marked reports whether the process carries the marker of an entry.
+func (j *judged) marked(e *entry) bool {
+	return e.Marker != "" && slices.ContainsFunc(j.c.IDMarkers, func(name string) bool { return j.marker(name) == e.Marker })
 }
 
 // marker is the value of a marker that the process carries.

@@ -166,7 +166,7 @@ func (m *maker) odd(of *subject.Subject) *subject.Subject {
 	if m.chance(0.2) {
 		s.Projects = []subject.Project{{
 			Path: pick(m, "", "/w/acme"), File: "/w/acme/.winnow/config.yaml", Places: maybe(m, pick(m, []string{}, []string{"a/b"}, []string{"c"})),
-			Keeps: maybe(m, pick(m, []subject.Keep{}, []subject.Keep{{Glob: "a"}}, []subject.Keep{{Glob: "c/*/e"}})), Above: maybe(m, pick(m, []string{}, []string{"c"})),
+			Keeps: maybe(m, pick(m, []subject.Keep{}, []subject.Keep{{Glob: "a", Reason: "it is mine"}}, []subject.Keep{{Glob: "c/*/e"}})), Above: maybe(m, pick(m, []string{}, []string{"c"})),
 			Off: maybe(m, pick(m, []string{}, []string{"reap.tabs.husk", "reap.sessions.husk", "reap.dirs.disposable"})),
 		}}
 	}
@@ -182,6 +182,11 @@ func (m *maker) odd(of *subject.Subject) *subject.Subject {
 		s.Dir, s.Idle, s.Signs = m.oddDir(s.Dir), maybe(m, pick(m, 100.0, 90000, 400000, 400000)), pick(m, nil, []string{}, []string{"its remote branch is gone"})
 		if m.chance(0.3) {
 			s.Asked = &subject.Asked{By: "user", UID: pick(m, 1000, 1000, 0), Mine: m.chance(0.5)}
+		}
+		if m.chance(0.5) {
+			s.Made, s.Entries = maybe(m, pick(m, 100.0, 7200, 7200)), []subject.Entry{{
+				Source: "registry/one", ID: pick(m, "e-1", "e-2"), By: "path", Own: maybe(m, true), Path: s.Dir.Path, Terminal: maybe(m, m.chance(0.8)), Ended: maybe(m, 3600.0), Endless: maybe(m, m.chance(0.2)),
+			}}
 		}
 	case s.Session != nil, s.Tab != nil:
 		panes := pick(m, s.Session, nil)
@@ -309,7 +314,7 @@ func (m *maker) oddDir(of *snapshot.Dir) *snapshot.Dir {
 		paths := []string{"a", "b", "c"}
 		g.Branch, g.Detached, g.Ahead, g.Staged = pick(m, "", "refs/heads/fix", "refs/heads/main"), maybe(m, m.chance(0.5)), maybe(m, pick(m, 0, 2)), maybe(m, pick(m, 0, 0, 0, 1))
 		g.UntrackedPaths, g.IgnoredPaths, g.DifferingPaths, g.OnlyHerePaths = maybe(m, paths), maybe(m, paths[:1]), maybe(m, paths[:1]), maybe(m, paths[1:2])
-		g.Reports = maybe(m, pick(m, 0, 4, 5))
+		g.Reports, g.Scaffold = maybe(m, pick(m, 0, 4, 5)), maybe(m, pick(m, 0, 2))
 		if m.chance(0.5) {
 			g.Lock = &snapshot.Lock{Text: maybe(m, pick(m, "", "a \"reason\"")), Tool: pick(m, "", "claude"), Owner: pick(m, "", "agent-1"), PID: pick(m, 0, 77), Alive: pick(m, nil, new(true), new(false))}
 		}
