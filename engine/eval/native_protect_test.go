@@ -1,7 +1,6 @@
 package eval_test
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -395,11 +394,15 @@ func (j *judged) terminalElsewhere() (running, elsewhere bool) {
 
 // unread is what protect.unknown says of every kind.
 func (j *judged) unread() {
-	for _, name := range slices.Sorted(maps.Keys(j.EvidenceSources)) {
-		status := j.EvidenceSources[name]
-		if status == "ok" || status == "absent" && (strings.HasPrefix(name, "tmux/") || strings.HasPrefix(name, "herdr/")) {
-			continue
+	var unread []string
+	for name, status := range j.EvidenceSources {
+		if status != "ok" && (status != "absent" || !strings.HasPrefix(name, "tmux/") && !strings.HasPrefix(name, "herdr/")) {
+			unread = append(unread, name)
 		}
+	}
+	slices.Sort(unread)
+	for _, name := range unread {
+		status := j.EvidenceSources[name]
 		j.object("protect.unknown", name+" could not be read: "+status, evidence{"source": name, "status": status})
 	}
 	if j.Source.Status != "ok" || j.EvidenceSources["proc"] != "ok" || j.EvidenceSources["ledger"] != "ok" || j.Identity == "" && (j.Process == nil || !j.Process.Brief) {
