@@ -114,9 +114,9 @@ type run struct {
 	asked   map[string]bool // the paths that Discover was asked about
 	done    map[string]reading
 	again   map[string]reading // the first readings of those that left something for later
-	// cwds are the working folders of processes by pid, shells the first processes of panes.
-	cwds   map[int]string
-	shells []int
+	// processes are those of the sources that have any, shells the first processes of panes.
+	processes []map[string]*snapshot.Process
+	shells    []int
 }
 
 // reading is how the reading of one source ended.
@@ -149,7 +149,6 @@ func newRun(o RunOptions) *run {
 		asked:      map[string]bool{},
 		done:       map[string]reading{},
 		again:      map[string]reading{},
-		cwds:       map[int]string{},
 	}
 }
 
@@ -234,15 +233,16 @@ func (r *run) search(ctx context.Context, s Search) {
 // work takes note of the folders that something of a part works in, and looks around them. Most multiplexers say only which processes a pane has,
 // and /proc where those work: whichever of the two is read later brings them together.
 func (r *run) work(ctx context.Context, by string, p *Part) {
-	var byProcesses, byPanes []string
+	var byPanes []string
+	byProcesses := map[string]bool{}
 	for _, proc := range p.Processes {
-		if proc.Cwd != nil && (proc.CwdDeleted == nil || !*proc.CwdDeleted) {
-			byProcesses = append(byProcesses, *proc.Cwd)
-			r.cwds[proc.PID] = *proc.Cwd
+		if cwd, ok := worksIn(proc); ok {
+			byProcesses[cwd] = true
 		}
 	}
-	slices.Sort(byProcesses)
-	byProcesses = slices.Compact(byProcesses)
+	if len(p.Processes) > 0 {
+		r.processes = append(r.processes, p.Processes)
+	}
 	panes := func(all []snapshot.Pane) {
 		for i := range all {
 			byPanes = append(byPanes, all[i].Cwd)
@@ -260,11 +260,44 @@ func (r *run) work(ctx context.Context, by string, p *Part) {
 	for _, id := range slices.Sorted(maps.Keys(p.Terminals)) {
 		byPanes = append(byPanes, p.Terminals[id].Cwd)
 	}
-	for _, pid := range r.shells {
-		byPanes = append(byPanes, r.cwds[pid])
+	if len(p.Processes)+len(p.Sessions)+len(p.Tabs) > 0 {
+		byPanes = append(byPanes, r.ofShells()...)
 	}
-	r.around(ctx, by, FromProcesses, byProcesses)
+	r.around(ctx, by, FromProcesses, slices.Sorted(maps.Keys(byProcesses)))
 	r.around(ctx, by, FromPanes, byPanes)
+}
+
+// ofShells are the folders that the first processes of panes work in, of those that were read.
+func (r *run) ofShells() []string {
+	at := map[int]string{}
+	for _, pid := range r.shells {
+		at[pid] = ""
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	for _, all := range r.processes {
+		for _, proc := range all {
+			if _, asked := at[proc.PID]; asked {
+				if cwd, ok := worksIn(proc); ok {
+					at[proc.PID] = cwd
+				}
+			}
+		}
+	}
+	out := make([]string, len(r.shells))
+	for i, pid := range r.shells {
+		out[i] = at[pid]
+	}
+	return out
+}
+
+// worksIn is the folder that a process works in; false where that is gone or not known.
+func worksIn(p *snapshot.Process) (string, bool) {
+	if p.Cwd == nil || p.CwdDeleted != nil && *p.CwdDeleted {
+		return "", false
+	}
+	return *p.Cwd, true
 }
 
 // watch runs read in the background under the timeout and has its end delivered to ended exactly once.

@@ -15,9 +15,9 @@ import (
 // folder may have a name that ends so.
 const deleted = " (deleted)"
 
-// cwd reads the working directory into f and p, and reports whether the process refused to show it. It fails only for a process
+// cwd reads the working directory into p, and reports whether the process refused to show it. It fails only for a process
 // that has ended. A zombie has no working directory; where its threads live on, one of them shows it.
-func (s *scan) cwd(dir int, st proc.Stat, f *facts, p *snapshot.Process) (refused bool, err error) {
+func (s *scan) cwd(dir int, st proc.Stat, p *snapshot.Process) (refused bool, err error) {
 	if st.Gone() {
 		return false, nil
 	}
@@ -32,11 +32,17 @@ func (s *scan) cwd(dir int, st proc.Stat, f *facts, p *snapshot.Process) (refuse
 	case err != nil:
 		return !st.Kernel, nil
 	}
-	f.cwd = s.names.Of(text)
-	if bytes.HasSuffix(text, []byte(deleted)) && !s.settleDeleted(dir, name, f) {
-		return false, nil
+	gone := false
+	if bare, ok := bytes.CutSuffix(text, []byte(deleted)); ok {
+		var known bool
+		if gone, known = s.settleDeleted(dir, name, string(text)); !known {
+			return false, nil
+		}
+		if gone {
+			text = bare
+		}
 	}
-	p.Cwd, p.CwdDeleted = &f.cwd, &f.deleted
+	p.Cwd, p.CwdDeleted = s.names.At(text), s.flag(gone)
 	return false, nil
 }
 
@@ -56,17 +62,16 @@ func (s *scan) threadCwd(dir int) (name string, text []byte, err error) {
 	return "", nil, err
 }
 
-// settleDeleted finds out what a path that ends in " (deleted)" means, and reports false where it cannot. A folder without a
+// settleDeleted finds out whether the folder at a path that ends in " (deleted)" is gone, and whether that can be known. A folder without a
 // name has no link left. One whose file system counts no links is alive when it is what its path leads to.
-func (s *scan) settleDeleted(dir int, name string, f *facts) bool {
+func (s *scan) settleDeleted(dir int, name, path string) (gone, known bool) {
 	var here, there unix.Stat_t
 	err := unix.Fstatat(dir, name, &here, 0)
 	switch {
 	case err == nil && here.Nlink == 0, errors.Is(err, unix.ENOENT) && !s.root.procfs:
-		f.cwd, f.deleted = f.cwd[:len(f.cwd)-len(deleted)], true
-		return true
+		return true, true
 	case err != nil:
-		return false
+		return false, false
 	}
-	return unix.Stat(f.cwd, &there) == nil && there.Dev == here.Dev && there.Ino == here.Ino
+	return false, unix.Stat(path, &there) == nil && there.Dev == here.Dev && there.Ino == here.Ino
 }

@@ -53,7 +53,7 @@ func deeper(found []*record) map[int]depth {
 		return nil
 	}
 	for _, r := range found {
-		children[r.ppid] = append(children[r.ppid], r)
+		children[*r.PPID] = append(children[*r.PPID], r)
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
 		r := queue[0]
@@ -73,7 +73,7 @@ func (s *scan) chosen(p *record) depth {
 	c := s.o.Classes
 	switch {
 	case slices.Contains(s.o.Only, p.PID),
-		len(s.o.Only) == 0 && s.o.All && p.uid == s.uid && !p.kernel,
+		len(s.o.Only) == 0 && s.o.All && *p.UID == s.uid && !p.IsKernel(),
 		len(s.o.Only) == 0 && !s.o.All && (marked && slices.Contains(c, Marked) ||
 			p.CwdDeleted != nil && *p.CwdDeleted && slices.Contains(c, CwdDeleted) ||
 			p.InputEnded != nil && *p.InputEnded && slices.Contains(c, InputEnded) ||
@@ -167,7 +167,7 @@ func (s *scan) exe(dir int) *string {
 	if err != nil {
 		return nil
 	}
-	return new(s.names.Of(text))
+	return s.names.At(text)
 }
 
 func sameText(a, b *string) bool {

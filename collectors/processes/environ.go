@@ -11,13 +11,13 @@ import (
 const environLimit = 8 << 20
 
 // keepMarkers takes the named variables out of the text of an environ file and drops everything else. The first of two with one
-// name counts, as for getenv. It reports false where the text proves nothing: the kernel gives no bytes and no error for an
+// name counts, as for getenv, and nil is none. It reports false where the text proves nothing: the kernel gives no bytes and no error for an
 // environment that it could not reach, the same as for an empty one, and cuts one that it could reach in part only.
 func keepMarkers(text []byte, names []string) (map[string]string, bool) {
 	if len(text) == 0 || text[len(text)-1] != 0 {
 		return nil, false
 	}
-	kept := map[string]string{}
+	var kept map[string]string
 	for len(text) > 0 {
 		end := bytes.IndexByte(text, 0)
 		entry := text[:end]
@@ -29,6 +29,9 @@ func keepMarkers(text []byte, names []string) (map[string]string, bool) {
 		i := slices.IndexFunc(names, func(name string) bool { return name == string(entry[:eq]) })
 		if i < 0 {
 			continue
+		}
+		if kept == nil {
+			kept = map[string]string{}
 		}
 		if _, twice := kept[names[i]]; !twice {
 			kept[names[i]] = string(entry[eq+1:])

@@ -17,14 +17,14 @@ func TestKeepMarkers(t *testing.T) {
 		ok   bool
 	}{
 		"markers and others":              {"HOME=/h\x00AGENT=1\x00SECRET=s\x00TMUX=/t,1,2\x00", map[string]string{"AGENT": "1", "TMUX": "/t,1,2"}, true},
-		"none of them is known and empty": {"HOME=/h\x00", map[string]string{}, true},
+		"none of them is known and empty": {"HOME=/h\x00", nil, true},
 		"no bytes prove nothing":          {"", nil, false},
 		"a cut text proves nothing":       {"AGENT=1\x00HOM", nil, false},
 		"the first of two counts":         {"AGENT=1\x00AGENT=2\x00", map[string]string{"AGENT": "1"}, true},
-		"a longer name is another":        {"AGENTS=1\x00XAGENT=1\x00AGEN=1\x00", map[string]string{}, true},
+		"a longer name is another":        {"AGENTS=1\x00XAGENT=1\x00AGEN=1\x00", nil, true},
 		"empty value":                     {"AGENT=\x00", map[string]string{"AGENT": ""}, true},
 		"value with = and newline":        {"AGENT=a=b\nTMUX=c\x00", map[string]string{"AGENT": "a=b\nTMUX=c"}, true},
-		"no = and nothing at all":         {"AGENT\x00\x00=x\x00", map[string]string{}, true},
+		"no = and nothing at all":         {"AGENT\x00\x00=x\x00", nil, true},
 	} {
 		got, ok := keepMarkers([]byte(c.text), names)
 		if d := cmp.Diff(c.want, got); d != "" || ok != c.ok {

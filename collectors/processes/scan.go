@@ -2,6 +2,7 @@ package processes
 
 import (
 	"context"
+	"math"
 	"os"
 	"sync"
 	"time"
@@ -32,7 +33,7 @@ type scan struct {
 	doubts []doubt
 	// listeners are asked for once, when they are first wanted.
 	listeners func() listeners
-	names     proc.Names
+	shared
 	// text, link and environ are buffers: for stat, for a link, and for what may be long or has many entries.
 	text, link, environ []byte
 }
@@ -42,7 +43,8 @@ type failure struct {
 	err error
 }
 
-// record is a process with what it points to, so that one allocation holds both.
+// record is a process with what it alone points to, so that one allocation holds both. There is one for each process of the machine: its size is that of the
+// allocator's classes (352 bytes).
 type record struct {
 	snapshot.Process
 	facts
@@ -59,16 +61,12 @@ const (
 )
 
 type facts struct {
-	// inode is that of the process's folder, 0 where it says nothing.
-	inode uint64
+	started time.Time
+	cpu     float64
+	rss     int64
+	// inode is that of the process's folder, which the kernel counts in 32 bits (get_next_ino); 0 where it says nothing.
+	inode uint32
 	depth depth
-
-	started                                       time.Time
-	ppid, pgid, session, foreground, threads, uid int
-	tty, cwd                                      string
-	deleted, kernel                               bool
-	cpu                                           float64
-	rss                                           int64
 }
 
 func newScan(r *root, o Options) *scan {
@@ -84,7 +82,7 @@ func newScan(r *root, o Options) *scan {
 // fork is a scan of the same root with buffers and results of its own.
 func (s *scan) fork() *scan {
 	f := *s
-	f.found, f.failed, f.unreadable, f.doubts, f.names = nil, nil, 0, nil, proc.Names{}
+	f.found, f.failed, f.unreadable, f.doubts, f.shared = nil, nil, 0, nil, newShared()
 	f.text, f.link, f.environ = make([]byte, 8<<10), make([]byte, unix.PathMax+1), make([]byte, 32<<10)
 	return &f
 }
@@ -149,31 +147,35 @@ func (s *scan) brief(dir int, counted bool) (*record, proc.Stat, error) {
 	}
 	r := new(record)
 	f, p := &r.facts, &r.Process
-	*f = facts{
-		ppid: st.Parent, pgid: st.Group, session: st.Session, foreground: st.Foreground, threads: st.Threads,
-		uid: int(owner.Uid), kernel: st.Kernel, tty: proc.Terminal(st.TTY), cpu: float64(st.CPU) / proc.UserHZ, rss: st.RSS,
-	}
+	*f = facts{cpu: float64(st.CPU) / proc.UserHZ, rss: st.RSS}
 	*p = snapshot.Process{
-		PID: st.PID, StartTicks: st.Start, PPID: &f.ppid, PGID: &f.pgid, Session: &f.session, ForegroundPGID: &f.foreground,
-		TTY: &f.tty, State: string([]byte{st.State}), Threads: &f.threads, Kernel: &f.kernel, Name: st.Comm,
-		UID: &f.uid, CPU: &f.cpu, RSS: &f.rss, Brief: true,
+		PID: st.PID, StartTicks: st.Start, PPID: s.number(st.Parent), PGID: &p.PID, Session: &p.PID, ForegroundPGID: s.number(st.Foreground),
+		TTY: s.terminal(st.TTY), State: string([]byte{st.State}), Threads: s.number(st.Threads), Kernel: s.flag(st.Kernel), Name: st.Comm,
+		UID: s.number(int(owner.Uid)), CPU: &f.cpu, RSS: &f.rss, Brief: true,
 	}
-	if s.root.procfs {
-		f.inode = owner.Ino
+	if st.Group != st.PID {
+		p.PGID = s.number(st.Group)
+	}
+	if st.Session != st.PID {
+		p.Session = s.number(st.Session)
+	}
+	if s.root.procfs && owner.Ino <= math.MaxUint32 {
+		f.inode = uint32(owner.Ino)
 	}
 	if s.boot != nil && st.Start < maxTicks {
 		f.started = s.boot.Add(time.Duration(st.Start) * (time.Second / proc.UserHZ))
 		p.StartedAt = &f.started
 	}
-	refused, err := s.cwd(dir, st, f, p)
+	refused, err := s.cwd(dir, st, p)
 	if err != nil {
 		return nil, st, err
 	}
-	asked := len(s.o.Markers) > 0 && f.uid == s.uid && !st.Kernel && !st.Gone()
+	mine := int(owner.Uid) == s.uid && !st.Kernel
+	asked := len(s.o.Markers) > 0 && mine && !st.Gone()
 	if asked {
 		refused = s.environment(dir, st, p) || refused
 	}
-	if f.uid == s.uid && !f.kernel {
+	if mine {
 		s.ending(dir, st, r, asked && p.Exe == nil, refused && counted)
 	}
 	p.Interactive = s.interactive(dir, st, p)
@@ -199,7 +201,10 @@ func (s *scan) environment(dir int, st proc.Stat, p *snapshot.Process) (refused 
 	if err != nil {
 		return true
 	}
-	if kept, ok := keepMarkers(text, s.o.Markers); ok {
+	switch kept, ok := keepMarkers(text, s.o.Markers); {
+	case ok && len(kept) == 0: // as of most processes
+		p.Markers = s.unmarked
+	case ok:
 		p.Markers = &kept
 	}
 	return false

@@ -41,9 +41,9 @@ func (t *Table) of(pid int, inode uint64, exe *string) (proc.Stat, bool) {
 		}
 	}
 	r := t.byPID[pid]
-	if r == nil || r.inode == 0 || r.inode != inode || r.State == "X" || r.State == "Z" ||
-		!r.kernel && (exe == nil || !sameText(r.Exe, exe)) {
+	if r == nil || r.inode == 0 || uint64(r.inode) != inode || r.State == "X" || r.State == "Z" ||
+		!r.IsKernel() && (exe == nil || !sameText(r.Exe, exe)) {
 		return proc.Stat{}, false
 	}
-	return proc.Stat{PID: pid, Comm: r.Name, State: r.State[0], Threads: r.threads, Kernel: r.kernel}, true
+	return proc.Stat{PID: pid, Comm: r.Name, State: r.State[0], Threads: *r.Threads, Kernel: r.IsKernel()}, true
 }

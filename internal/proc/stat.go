@@ -59,15 +59,18 @@ func (s Stat) Same(o Stat) bool {
 }
 
 // Names gives one string to all equal names and folders: most processes share theirs with others.
-type Names map[string]string
+type Names map[string]*string
 
 // Of is the string with these bytes.
-func (n Names) Of(text []byte) string {
+func (n Names) Of(text []byte) string { return *n.At(text) }
+
+// At is where that string lies. It must not be changed there.
+func (n Names) At(text []byte) *string {
 	kept, ok := n[string(text)]
 	if !ok {
-		kept = string(text)
+		kept = new(string(text))
 		if n != nil {
-			n[kept] = kept
+			n[*kept] = kept
 		}
 	}
 	return kept
