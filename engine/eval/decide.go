@@ -46,10 +46,21 @@ type Failure struct {
 // for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
 func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
 	l := joined(s, e.withExceptions(c))
-	answers, err := e.answers(ctx, l, e.ids(l), false)
+	var answers []answer // of what is in scope: most of a machine is not
+	var mu sync.Mutex
+	err := e.every(ctx, l, e.ids(l), false, func(_ int, sub *subject.Subject, said *said, err error) {
+		if said == nil && err == nil {
+			return
+		}
+		a := decide(l.joined, sub, said, err)
+		mu.Lock()
+		defer mu.Unlock()
+		answers = append(answers, a)
+	})
 	if err != nil {
 		return Result{}, err
 	}
+	slices.SortFunc(answers, func(a, b answer) int { return strings.Compare(a.id, b.id) })
 	return e.result(ctx, l, answers)
 }
 
@@ -73,24 +84,33 @@ func excepts(c *subject.Config, i int, x subject.Exception) bool {
 }
 
 // ids are the candidates of the kinds that some rule is about.
-func (e *Engine) ids(l *look) (out []string) {
+func (e *Engine) ids(l *look) []string {
+	var lists [][]string
 	for _, kind := range snapshot.Kinds {
 		if _, asked := e.kinds[kind.Name]; asked {
-			out = append(out, l.joined.IDs(kind.Name)...)
+			lists = append(lists, l.joined.IDs(kind.Name))
 		}
 	}
-	return out
+	return slices.Concat(lists...)
 }
 
-// answers are those to the questions of these candidates, in their order; rest asks those rules alone that a pair asks.
-func (e *Engine) answers(ctx context.Context, l *look, ids []string, rest bool) ([]answer, error) {
+// every asks of every candidate, wherever this engine's rules are asked.
+func (e *Engine) every(ctx context.Context, l *look, ids []string, rest bool, tell tell) error {
 	if len(ids) == 0 {
-		return nil, nil
+		return nil
 	}
 	each := e.each
 	if e.apart != nil {
 		each = e.apart.each
 	}
+	if err := each(ctx, l, ids, rest, tell); err != nil {
+		return fmt.Errorf("decide: %w", err)
+	}
+	return nil
+}
+
+// answers are those to the questions of these candidates, in their order; rest asks those rules alone that a pair asks.
+func (e *Engine) answers(ctx context.Context, l *look, ids []string, rest bool) ([]answer, error) {
 	out := make([]answer, len(ids))
 	tell := func(i int, sub *subject.Subject, said *said, err error) {
 		out[i] = decide(l.joined, sub, said, err)
@@ -98,10 +118,7 @@ func (e *Engine) answers(ctx context.Context, l *look, ids []string, rest bool) 
 			out[i].sub = nil
 		}
 	}
-	if err := each(ctx, l, ids, rest, tell); err != nil {
-		return nil, fmt.Errorf("decide: %w", err)
-	}
-	return out, nil
+	return out, e.every(ctx, l, ids, rest, tell)
 }
 
 // result is what was decided, by the answers of all candidates and what the policies of repositories object to them. The error is only for a ctx that ended.
@@ -164,8 +181,8 @@ func (a *answer) again() answer {
 	return out
 }
 
-// tell takes what was said of the i-th candidate; nothing at all of one that is out of scope. It may be called by many at once, each
-// for a candidate of its own.
+// tell takes what was said of the i-th candidate; nothing at all of one that is out of scope, whose subject it must not keep then (see look.fill). It may be
+// called by many at once, each for a candidate of its own.
 type tell func(i int, sub *subject.Subject, said *said, err error)
 
 // each asks of every candidate, the workers taking a batch after the other.
@@ -188,15 +205,21 @@ func (e *Engine) each(ctx context.Context, l *look, ids []string, rest bool, tel
 	for range min(e.limits.Workers, len(ids)/batch+1) {
 		a, mine := e.asker(txn, w.seat()), l.desk.Beside()
 		group.Go(func() {
+			room := new(subject.Subject)
 			for ctx.Err() == nil {
 				from := int(next.Add(batch)) - batch
 				if from >= len(ids) {
 					return
 				}
 				for i := from; i < min(from+batch, len(ids)) && ctx.Err() == nil; i++ {
-					if sub, ok := l.subject(ids[i]); ok {
-						said, err := a.ask(ctx, queries[sub.Kind], l.candidate(sub, mine))
-						tell(i, sub, said, err)
+					sub, ok := l.fill(room, ids[i])
+					if !ok {
+						continue
+					}
+					said, err := a.ask(ctx, queries[sub.Kind], l.candidate(sub, mine))
+					tell(i, sub, said, err)
+					if said != nil || err != nil { // what is out of scope nobody asks for again
+						room = new(subject.Subject)
 					}
 				}
 			}

@@ -43,9 +43,12 @@ func joined(s *snapshot.Snapshot, c *subject.Config) *look {
 }
 
 // subject is the subject of a candidate.
-func (l *look) subject(id string) (*subject.Subject, bool) {
+func (l *look) subject(id string) (*subject.Subject, bool) { return l.fill(new(subject.Subject), id) }
+
+// fill is subject in memory that may be used again for it. Where subjects are kept it is not.
+func (l *look) fill(room *subject.Subject, id string) (*subject.Subject, bool) {
 	if l.docs == nil {
-		return l.joined.Subject(id)
+		return room, l.joined.Fill(room, id)
 	}
 	l.mu.Lock()
 	d, ok := l.docs[id]

@@ -237,7 +237,7 @@ func (j *Joined) below(sub *Subject, names []string, name func(*snapshot.Process
 	if sub.Process == nil {
 		return names
 	}
-	nodes := j.procs.under(j.procs.byID[sub.ID])
+	nodes := j.procs.underID(sub.ID)
 	if nodes == nil {
 		return append(names, "")
 	}

@@ -144,7 +144,7 @@ func (x *processes) handsDown(i int) bool {
 	if !n.nameless() || slices.Contains(x.orphanParents, n.p.PID) {
 		return false
 	}
-	return slices.ContainsFunc(x.kids[i], func(k int) bool {
+	return slices.ContainsFunc(x.kids.of(i), func(k int32) bool {
 		kid := &x.nodes[k]
 		if kid.agent || x.tainted(kid) == no {
 			return false
@@ -158,7 +158,7 @@ func (x *processes) handsDown(i int) bool {
 // stray reports whether a process is known to be left over of an agent that is gone: it has no terminal, or was itself handed over and is
 // in the background of one, and the top of its tree carries a marker which no multiplexer handed down.
 func (x *processes) stray(i int) bool {
-	if n := &x.nodes[i]; n.tty == nil || *n.tty && !x.dropped(n) {
+	if n := &x.nodes[i]; n.tty == unknown || n.tty == yes && !x.dropped(n) {
 		return false
 	}
 	top := x.top(i)
@@ -188,7 +188,7 @@ func (x *processes) upTo(i int, found func(parent *node) bool) *node {
 		case n.parent < 0 || found(&x.nodes[n.parent]):
 			return n
 		}
-		i = n.parent
+		i = int(n.parent)
 	}
 	return nil
 }

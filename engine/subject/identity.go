@@ -26,7 +26,7 @@ func (j *Joined) processIdentity(id string) decision.Identity {
 		return decision.Identity{}
 	}
 	out := identify(&j.snap.Host, p)
-	for _, n := range j.procs.under(j.procs.byID[id]) {
+	for _, n := range j.procs.underID(id) {
 		out.Below = append(out.Below, decision.Member{PID: n.p.PID, StartTicks: n.p.StartTicks, Name: n.p.Name})
 	}
 	return out

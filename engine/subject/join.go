@@ -31,7 +31,8 @@ func Join(s *snapshot.Snapshot, c *Config) *Joined {
 	j.host = host(s)
 	j.ids = map[string][]string{}
 	for _, kind := range snapshot.Kinds {
-		j.ids[kind.Name] = slices.Sorted(kind.IDs(s))
+		j.ids[kind.Name] = slices.AppendSeq(make([]string, 0, kind.Count(s)), kind.IDs(s))
+		slices.Sort(j.ids[kind.Name])
 	}
 	j.records = indexRecords(s)
 	j.holds = indexHolds(s)
@@ -48,19 +49,36 @@ func (j *Joined) IDs(kind string) []string { return j.ids[kind] }
 
 // Common is a subject without a candidate: what all subjects of the snapshot have in common, in the fields schema, now, host,
 // config and records_read.
-func (j *Joined) Common() *Subject {
-	return &Subject{Schema: Schema, Now: j.snap.TakenAt, Host: j.host, Config: j.config, RecordsRead: j.sources.read, Exceptions: []Excepted{}}
+func (j *Joined) Common() *Subject { return new(j.common()) }
+
+func (j *Joined) common() Subject {
+	return Subject{Schema: Schema, Now: j.snap.TakenAt, Host: j.host, Config: j.config, RecordsRead: j.sources.read, Exceptions: []Excepted{}}
 }
 
 // Subject is the document that one candidate is judged on, and false when the snapshot has no such candidate.
 func (j *Joined) Subject(id string) (*Subject, bool) {
-	sub := j.Common()
-	sub.ID, sub.Hold, sub.Asked = id, j.holds[id], j.asked(id)
-	kind, ok := j.kindOf(id)
-	if !ok {
+	sub := &Subject{}
+	if !j.Fill(sub, id) {
 		return nil, false
 	}
-	sub.Kind = kind
+	return sub, true
+}
+
+// Fill makes sub the document of a candidate, and says false when the snapshot has no such candidate. What sub was before must not be used any more, nor
+// its lineage: their memory is used again, for who asks of very many candidates and keeps few.
+func (j *Joined) Fill(sub *Subject, id string) bool {
+	kind, ok := j.kindOf(id)
+	if !ok {
+		return false
+	}
+	lineage := sub.Lineage
+	*sub = j.common()
+	sub.ID, sub.Kind, sub.Hold, sub.Asked = id, kind, j.holds[id], j.asked(id)
+	if kind == snapshot.KindProcess {
+		if sub.Lineage = lineage; lineage == nil {
+			sub.Lineage = &Lineage{}
+		}
+	}
 	facts := kinds[kind]
 	source := facts.fill(j, sub)
 	sub.Source = SourceRef{Name: source, Status: j.sources.status(source)}
@@ -72,7 +90,7 @@ func (j *Joined) Subject(id string) (*Subject, bool) {
 	sub.Exceptions = j.exceptionsOf(sub, facts.places)
 	sub.Identity = facts.identity(j, id).Key
 	sub.Sighting = j.sighting(id)
-	return sub, true
+	return true
 }
 
 func (j *Joined) fillDir(sub *Subject) string {
@@ -169,7 +187,8 @@ func (j *Joined) fillProcess(sub *Subject) string {
 	sub.Process, sub.Label = p, p.Name
 	sub.Age = j.since(p.StartedAt)
 	sub.Busy = busy(p.CPU, j.atMost(p.StartedAt))
-	sub.Lineage = j.procs.lineage(j.procs.byID[sub.ID])
+	at, _ := j.procs.byID(sub.ID)
+	j.procs.fillLineage(sub.Lineage, at)
 	sub.Owner = j.procs.owner(p, sub.Lineage)
 	j.fillRecords(sub, j.records.ofProcess(p))
 	return snapshot.Proc

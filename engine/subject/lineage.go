@@ -9,9 +9,16 @@ import (
 
 // lineage is where a process comes from.
 func (x *processes) lineage(i int) *Lineage {
+	l := &Lineage{}
+	x.fillLineage(l, i)
+	return l
+}
+
+// fillLineage writes it over another one.
+func (x *processes) fillLineage(l *Lineage, i int) {
 	n := &x.nodes[i]
 	p := n.p
-	l := &Lineage{AgentDir: x.agentDir(p), Pane: x.pane(p), Added: x.added(n), Interpreter: n.interpreter, Family: n.family, Personal: x.config.personal(p)}
+	*l = Lineage{AgentDir: x.agentDir(p), Pane: x.pane(p), Added: x.added(n), Interpreter: n.interpreter, Family: n.family, Personal: x.config.personal(p)}
 	x.fillMarkers(l, n)
 	l.IsAgent = n.program().or(n.unidentified()).under(true)
 	l.Unidentified, l.Sockets = &n.vague, x.config.open(p)
@@ -40,12 +47,12 @@ func (x *processes) lineage(i int) *Lineage {
 	}
 	l.AgentAncestor = x.above[i].agent.under(x.whole)
 	l.MultiplexerAncestor = x.above[i].multiplexer.under(x.whole)
-	x.fillBelow(l, x.below[i])
+	b := x.below(i)
+	x.fillBelow(l, b)
 	l.Below, l.Ancestors = x.belowOf(i), x.ancestors(i)
-	if x.below[i].vague && l.AgentBelow != nil && !*l.AgentBelow {
+	if b.vague && l.AgentBelow != nil && !*l.AgentBelow {
 		l.AgentBelow = nil
 	}
-	return l
 }
 
 // maxAncestors is how many of the processes above one are listed.
@@ -72,12 +79,12 @@ func (x *processes) ofTerminal(t *snapshot.Terminal) *Lineage {
 	if t.PID == nil || t.StartTicks == nil {
 		return nil
 	}
-	i, ok := x.byPID[*t.PID]
+	i, ok := x.byPID(*t.PID)
 	if !ok || x.nodes[i].p.StartTicks != *t.StartTicks {
 		return nil
 	}
 	l := &Lineage{}
-	x.fillBelow(l, x.below[i])
+	x.fillBelow(l, x.below(i))
 	return l
 }
 
@@ -90,7 +97,7 @@ func (j *Joined) Veil() *snapshot.PaneProc {
 	return j.procs.nodes[j.procs.hiddens[0]].ref()
 }
 
-func (x *processes) fillBelow(l *Lineage, b below) {
+func (x *processes) fillBelow(l *Lineage, b *below) {
 	whole := x.whole && b.known && !x.strays
 	if whole {
 		l.Descendants = &b.count
@@ -206,7 +213,7 @@ func (x *processes) starter(n *node) (*node, *bool) {
 		if err != nil || pid <= 0 || ours == no {
 			return nil, nil
 		}
-		if i, ok := x.byPID[pid]; ok && !dead(x.nodes[i].p) && x.nodes[i].p.StartTicks <= n.p.StartTicks && n.p.PID != pid {
+		if i, ok := x.byPID(pid); ok && !dead(x.nodes[i].p) && x.nodes[i].p.StartTicks <= n.p.StartTicks && n.p.PID != pid {
 			return &x.nodes[i], new(false)
 		}
 		if ours == unknown || !x.whole {

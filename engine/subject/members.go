@@ -32,7 +32,7 @@ func (j *Joined) members(panes []snapshot.Pane) []Member {
 }
 
 func (j *Joined) member(out []Member, p *snapshot.Pane, m snapshot.PaneProc, how string) []Member {
-	i, ok := j.procs.byPID[m.PID]
+	i, ok := j.procs.byPID(m.PID)
 	if !ok || len(out) > maxMembers {
 		return out
 	}
@@ -62,7 +62,7 @@ func (x *processes) added(n *node) *[]string {
 	if n.p.Session == nil || n.p.Markers == nil || *n.p.Session == n.p.PID {
 		return nil
 	}
-	i, ok := x.byPID[*n.p.Session]
+	i, ok := x.byPID(*n.p.Session)
 	if !ok {
 		return nil
 	}

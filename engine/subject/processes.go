@@ -15,18 +15,21 @@ import (
 // configuration is compared by its beginning.
 const commLen = 15
 
-// processes is what is known of all processes together. Slices are indexed by a process's node.
+// processes is what is known of all processes together. Slices are indexed by a process's node. There may be very many, most of which nothing is ever
+// asked of: what is kept of each is small, and lists are sorted where a map would take up more.
 type processes struct {
 	whole  bool // the process table was read whole, so that what is not in it is not there
 	strays bool // some process does not show its parent, so it may be below any other
 	config *Config
-	nodes  []node
-	byID   map[string]int
-	byPID  map[int]int
-	below  []below
+	all    map[string]*snapshot.Process
+	// nodes are in the order of pids, and of starts where processes have the same; pids are theirs.
+	nodes []node
+	pids  []int
+	// twins are the nodes of those that have a pid in common.
+	twins  map[*snapshot.Process]int
+	sums   []below // see node.sum
 	above  []above
-	// kids are the children of each process, by their nodes.
-	kids   [][]int
+	kids   kids
 	agents agents
 	// descents are what earlier looks saw of this boot's processes, by pid, ended what records say of sessions, by their ids.
 	descents map[int]snapshot.Descent
@@ -56,32 +59,42 @@ type processes struct {
 
 // node is a process in the tree.
 type node struct {
-	p      *snapshot.Process
-	parent int  // a node, or -1 at a top and where the parent is not known
-	lost   bool // it has a parent that is not known
-	// sessions are those that it has open, by its own record; recordedBy is whose records these are, "" where that is not known.
-	sessions   []string
-	recordedBy string
-	// recordedAt is when the last of its records was written; nil where that is not known.
-	recordedAt *time.Time
+	p *snapshot.Process
+	*traits
+	parent int32 // a node, or -1 at a top and where the parent is not known
+	sum    int32 // the place in processes.sums of what is below it
+	lost   bool  // it has a parent that is not known
 	// Alive, and by name an agent, a vendor's daemon for its agents, a multiplexer's server. An agent is at work: a daemon without child
 	// processes does not count as an agent.
 	agent, daemon, multiplexer bool
 	// maybe is true for what may be an agent and does not show it: what it was started from, or what an interpreter runs, is not known.
 	maybe bool
-	// The interpreter that it runs in and what it positively is, by name; vague is one that may be an agent that is not recognised.
+	// vague is one that may be an agent that is not recognised, starter one that may have started others.
+	vague, starter bool
+	tty, listens   tri
+}
+
+// traits are what most processes have nothing of: these have the same ones.
+type traits struct {
+	// sessions are those that it has open, by its own record; recordedBy is whose records these are, "" where that is not known.
+	sessions   []string
+	recordedBy string
+	// recordedAt is when the last of its records was written; nil where that is not known.
+	recordedAt *time.Time
+	// The interpreter that it runs in and what it positively is, by name.
 	interpreter, family string
-	vague, starter      bool // starter is one that may have started others
-	tty, listens        *bool
 	// The names of its markers: those that say who started it, and those that multiplexers set.
 	markers, paneMarkers []string
+}
+
+func (t *traits) none() bool {
+	return t.sessions == nil && t.recordedBy == "" && t.recordedAt == nil && t.interpreter == "" && t.family == "" && t.markers == nil && t.paneMarkers == nil
 }
 
 func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 	x := processes{
 		whole: s.Sources[snapshot.Proc].Status == snapshot.OK, config: c,
-		byID: make(map[string]int, len(s.Processes)), byPID: make(map[int]int, len(s.Processes)),
-		nodes: make([]node, 0, len(s.Processes)), dirs: agentDirs(s, r), herdr: map[string]*snapshot.Server{},
+		all: s.Processes, dirs: agentDirs(s, r), herdr: map[string]*snapshot.Server{},
 		opaque: comms(c.OpaqueProcesses), uid: s.Host.UID, space: s.Host.PIDNamespace, orphanParents: s.Host.OrphanParents, known: recorded(s.Registry), sessions: map[string]int{},
 		descents: descentsOf(s), now: s.TakenAt, kinds: map[string]Marker{}, vendors: vendorsOf(c),
 	}
@@ -95,42 +108,101 @@ func indexProcesses(s *snapshot.Snapshot, c *Config, r records) processes {
 	}
 	known, multiplexerNames := newRecognised(c), comms(c.Multiplexers)
 	open := openSessions(s.OpenSessions)
-	for id, p := range s.Processes {
-		n := node{p: p, parent: -1}
+	x.sort()
+	plain := &traits{}
+	for i := range x.nodes {
+		n, p, t := &x.nodes[i], x.nodes[i].p, traits{}
 		if !dead(p) {
 			n.agent, n.multiplexer = known.agent(p), named(p, multiplexerNames)
 			n.daemon = p.Daemon != nil && *p.Daemon != ""
-			n.sessions, n.recordedBy, n.recordedAt = open.of(p, s.Host.UID)
-			n.agent = n.agent || len(n.sessions) > 0
+			t.sessions, t.recordedBy, t.recordedAt = open.of(p, s.Host.UID)
+			n.agent = n.agent || len(t.sessions) > 0
 			n.maybe = known.maybe(p)
 		}
-		if n.interpreter = c.interpreter(p); n.interpreter != "" {
-			n.family = c.family(p)
-			n.maybe = n.maybe && (p.Exe == nil || n.family == "")
+		if t.interpreter = c.interpreter(p); t.interpreter != "" {
+			t.family = c.family(p)
+			n.maybe = n.maybe && (p.Exe == nil || t.family == "")
 		}
-		n.tty, n.listens = has(p.TTY, ""), c.listening(p)
-		n.markers, n.paneMarkers = x.split(p.Markers)
-		for _, session := range n.sessions {
+		n.tty, n.listens = unknown, c.listening(p)
+		if p.TTY != nil {
+			n.tty = triIf(*p.TTY != "")
+		}
+		t.markers, t.paneMarkers = x.split(p.Markers)
+		for _, session := range t.sessions {
 			if session != "" {
-				x.sessions[session] = len(x.nodes)
+				x.sessions[session] = i
 			}
 		}
-		x.byID[id] = len(x.nodes)
-		if other, taken := x.byPID[p.PID]; !taken || x.nodes[other].p.StartTicks < p.StartTicks {
-			x.byPID[p.PID] = len(x.nodes)
+		if n.traits = plain; !t.none() {
+			n.traits = new(t)
 		}
-		x.nodes = append(x.nodes, n)
 	}
 	x.link()
 	x.settleDaemons()
 	x.above = x.lookAbove()
 	x.hiddens = x.hide()
 	x.ended = x.endedSessions(s.OpenSessions)
-	x.below = x.sumBelow()
+	x.sumBelow()
 	x.agents = indexAgents(x.nodes, c, x.starts)
 	x.panes, x.shells = indexPanes(s)
 	return x
 }
+
+// sort makes a node of every process.
+func (x *processes) sort() {
+	type numbered struct {
+		pid int
+		p   *snapshot.Process
+	}
+	list := make([]numbered, 0, len(x.all))
+	for _, p := range x.all {
+		list = append(list, numbered{p.PID, p})
+	}
+	slices.SortFunc(list, func(a, b numbered) int {
+		if a.pid != b.pid {
+			return cmp.Compare(a.pid, b.pid)
+		}
+		return cmp.Compare(a.p.StartTicks, b.p.StartTicks)
+	})
+	x.nodes, x.pids = make([]node, len(list)), make([]int, len(list))
+	for i, one := range list {
+		x.nodes[i], x.pids[i] = node{p: one.p, parent: -1}, one.pid
+		if i > 0 && one.pid == list[i-1].pid {
+			if x.twins == nil {
+				x.twins = map[*snapshot.Process]int{}
+			}
+			x.twins[list[i-1].p], x.twins[one.p] = i-1, i
+		}
+	}
+}
+
+// byID is the node of a process by its id as a candidate.
+func (x *processes) byID(id string) (int, bool) {
+	p, ok := x.all[id]
+	if !ok {
+		return 0, false
+	}
+	if i, ok := x.twins[p]; ok {
+		return i, true
+	}
+	return slices.BinarySearch(x.pids, p.PID)
+}
+
+// byPID is the node of a pid: of several processes that had it that of the youngest.
+func (x *processes) byPID(pid int) (int, bool) {
+	next, _ := slices.BinarySearchFunc(x.pids, pid, func(have, pid int) int {
+		if have <= pid {
+			return -1
+		}
+		return 1
+	})
+	return next - 1, next > 0 && x.pids[next-1] == pid
+}
+
+// kids are the children of all processes, by their nodes: those of one are between two places.
+type kids struct{ from, nodes []int32 }
+
+func (k kids) of(i int) []int32 { return k.nodes[k.from[i]:k.from[i+1]] }
 
 // link finds the parent of every process. One that is younger than its child is another process under a reused pid. One that is not in
 // the table ended while it was read; its children are handed to the process that inherits orphans.
@@ -141,16 +213,27 @@ func (x *processes) link() {
 		case n.p.PPID == nil:
 			n.lost, x.strays = true, true
 		case *n.p.PPID > 0:
-			parent, ok := x.byPID[*n.p.PPID]
+			parent, ok := x.byPID(*n.p.PPID)
 			if n.lost = !ok || x.nodes[parent].p.StartTicks > n.p.StartTicks; !n.lost {
-				n.parent = parent
+				n.parent = int32(parent)
 			}
 		}
 	}
-	x.kids = make([][]int, len(x.nodes))
-	for i, n := range x.nodes {
-		if n.parent >= 0 {
-			x.kids[n.parent] = append(x.kids[n.parent], i)
+	x.kids.from = make([]int32, len(x.nodes)+1)
+	for i := range x.nodes {
+		if up := x.nodes[i].parent; up >= 0 {
+			x.kids.from[up+1]++
+		}
+	}
+	for i := range x.nodes {
+		x.kids.from[i+1] += x.kids.from[i]
+	}
+	x.kids.nodes = make([]int32, x.kids.from[len(x.nodes)])
+	next := slices.Clone(x.kids.from)
+	for i := range x.nodes {
+		if up := x.nodes[i].parent; up >= 0 {
+			x.kids.nodes[next[up]] = int32(i)
+			next[up]++
 		}
 	}
 }
@@ -237,7 +320,7 @@ func (x *processes) listener(n *node) (*node, bool) {
 	if server == nil || server.StartTicks == nil {
 		return nil, false
 	}
-	i, ok := x.byPID[server.PID]
+	i, ok := x.byPID(server.PID)
 	if !ok || x.nodes[i].p.StartTicks != *server.StartTicks || *server.StartTicks > n.p.StartTicks {
 		return nil, false
 	}
@@ -254,7 +337,7 @@ func (x *processes) tmux(n *node) (*node, bool) {
 	if err != nil {
 		return nil, false
 	}
-	i, ok := x.byPID[pid]
+	i, ok := x.byPID(pid)
 	if !ok || !x.nodes[i].multiplexer || x.nodes[i].p.StartTicks > n.p.StartTicks {
 		return nil, false
 	}
@@ -294,15 +377,8 @@ func versioned(folder string, names map[string]bool) bool {
 
 func listed(name string, names map[string]bool) bool { return names[name[:min(len(name), commLen)]] }
 
-func has[T comparable](v *T, none T) *bool {
-	if v == nil {
-		return nil
-	}
-	return new(*v != none)
-}
-
 // listening is whether a process listens on a port, or on a unix socket to which others come.
-func (c *Config) listening(p *snapshot.Process) *bool {
+func (c *Config) listening(p *snapshot.Process) tri {
 	ports, sockets := unknown, unknown
 	if p.Listening != nil {
 		ports = triIf(len(*p.Listening) > 0)
@@ -310,7 +386,7 @@ func (c *Config) listening(p *snapshot.Process) *bool {
 	if open := c.open(p); open != nil {
 		sockets = triIf(len(*open) > 0)
 	}
-	return ports.or(sockets).under(true)
+	return ports.or(sockets)
 }
 
 // recorded are the values of markers that registries name.

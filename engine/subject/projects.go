@@ -101,7 +101,7 @@ func (j *Joined) dirPlaces(sub *Subject) []string { return []string{sub.Dir.Path
 // processPlaces has those of the processes below it too: they end with it.
 func (j *Joined) processPlaces(sub *Subject) []string {
 	places := []string{bareCwd(sub.Process)}
-	for _, n := range j.procs.under(j.procs.byID[sub.ID]) {
+	for _, n := range j.procs.underID(sub.ID) {
 		places = append(places, bareCwd(n.p))
 	}
 	return places

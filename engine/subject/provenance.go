@@ -94,7 +94,7 @@ func incomplete(a snapshot.DescentAgent) bool { return a.PID <= 0 || a.StartTick
 
 // gone is whether the process that had a number and a start has ended; nil where not all processes could be read.
 func (x *processes) gone(pid int, ticks uint64) *bool {
-	if k, ok := x.byPID[pid]; ok && x.nodes[k].p.StartTicks == ticks && !dead(x.nodes[k].p) {
+	if k, ok := x.byPID(pid); ok && x.nodes[k].p.StartTicks == ticks && !dead(x.nodes[k].p) {
 		return new(false)
 	}
 	if !x.whole || pid <= 0 || ticks == 0 {
@@ -158,7 +158,7 @@ func Descents(s *snapshot.Snapshot, c *Config, before []snapshot.Descent) []snap
 	}
 	if !x.whole { // one that is missing may be there
 		for _, d := range before {
-			if _, ok := x.byPID[d.PID]; !ok && d.BootID == s.Host.BootID {
+			if _, ok := x.byPID(d.PID); !ok && d.BootID == s.Host.BootID {
 				out = append(out, d)
 			}
 		}
@@ -198,7 +198,7 @@ func (x *processes) endedSessions(all []snapshot.OpenSession) ended {
 			continue
 		}
 		o := lastOpen{gone: unknown, ticks: s.StartTicks}
-		switch k, there := x.byPID[s.PID]; {
+		switch k, there := x.byPID(s.PID); {
 		case !x.whole:
 		case s.Ended != nil && *s.Ended:
 			o.gone, o.since = yes, s.WrittenAt
@@ -346,8 +346,8 @@ func (x *processes) otherPane(n, a *node) bool {
 	if added == nil || len(*added) == 0 || a.p.Session == nil || *a.p.Session == *n.p.Session {
 		return false
 	}
-	leader := x.byPID[*n.p.Session]
-	if *a.p.Session == a.p.PID && a.p.StartTicks >= x.nodes[leader].p.StartTicks {
+	leader, ok := x.byPID(*n.p.Session)
+	if !ok || *a.p.Session == a.p.PID && a.p.StartTicks >= x.nodes[leader].p.StartTicks {
 		return false // it may have been in that session before it began its own
 	}
 	for steps := 0; leader >= 0 && steps < len(x.nodes); steps++ {
@@ -358,7 +358,7 @@ func (x *processes) otherPane(n, a *node) bool {
 		case l.p.StartTicks < a.p.StartTicks:
 			return true // the agent began neither it nor what it stands above
 		}
-		leader = l.parent
+		leader = int(l.parent)
 	}
 	return false
 }
@@ -447,11 +447,11 @@ func (n *node) silent() bool {
 
 // fillServed says where a process and all below it listen, and how many connections are open there.
 func (x *processes) fillServed(l *Lineage, i int) {
-	if !x.whole || x.strays || !x.below[i].known || x.below[i].count > maxBelow {
+	if !x.whole || x.strays || !x.below(i).known || x.below(i).count > maxBelow {
 		return
 	}
 	ports, sockets, clients := &[]int{}, &[]string{}, new(0)
-	if triOf(x.nodes[i].listens).or(x.below[i].listener) == no {
+	if x.nodes[i].listens.or(x.below(i).listener) == no {
 		l.Ports, l.TreeSockets, l.Clients = ports, sockets, clients
 		return
 	}

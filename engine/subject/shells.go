@@ -22,7 +22,7 @@ func (j *Joined) shells(id string, s *snapshot.Session) []Shell {
 			continue
 		}
 		shell := Shell{Pane: p.ID, PID: *p.ShellPID, StartedAs: p.StartedAs, SeenAgent: seen}
-		if at, ok := j.procs.byPID[*p.ShellPID]; ok {
+		if at, ok := j.procs.byPID(*p.ShellPID); ok {
 			j.procs.fillShell(&shell, at, s.Server)
 		}
 		out = append(out, shell)
@@ -43,7 +43,7 @@ func (x *processes) fillShell(shell *Shell, at int, server *snapshot.Server) {
 	if server == nil || server.StartTicks == nil || n.p.Markers == nil {
 		return
 	}
-	i, ok := x.byPID[server.PID]
+	i, ok := x.byPID(server.PID)
 	if !ok || x.nodes[i].p.StartTicks != *server.StartTicks || x.nodes[i].p.Markers == nil {
 		return
 	}
@@ -86,7 +86,7 @@ func (j *Joined) AgentSessions() []snapshot.AgentSession {
 func (j *Joined) agentIn(panes []snapshot.Pane) string {
 	for _, p := range panes {
 		for _, m := range slices.Concat(p.Session, p.Descendants) {
-			if i, ok := j.procs.byPID[m.PID]; ok && j.procs.nodes[i].agent {
+			if i, ok := j.procs.byPID(m.PID); ok && j.procs.nodes[i].agent {
 				return m.Name
 			}
 		}

@@ -44,7 +44,7 @@ func (j *Joined) ended(e *snapshot.EditorTab) *bool {
 	if e.PID == nil || *e.PID <= 0 || !j.procs.whole || e.OpenedAt == nil || !e.OpenedAt.Before(j.snap.TakenAt) {
 		return nil
 	}
-	i, there := j.procs.byPID[*e.PID]
+	i, there := j.procs.byPID(*e.PID)
 	switch {
 	case !there:
 		return new(true)
@@ -139,7 +139,7 @@ func (j *Joined) editorIdentity(t *snapshot.Tab) decision.Identity {
 		Shape: e.Shape, PID: known(e.PID), StartTicks: known(e.StartTicks), State: t.State,
 	}
 	for _, p := range e.Session {
-		i, there := j.procs.byPID[p.PID]
+		i, there := j.procs.byPID(p.PID)
 		if there && !dead(j.procs.nodes[i].p) {
 			out.Left = append(out.Left, decision.Member{PID: p.PID, StartTicks: j.procs.nodes[i].p.StartTicks, Name: p.Name})
 		}

@@ -61,42 +61,45 @@ func triOf(v *bool) tri {
 func triIf(v bool) tri { return triOf(&v) }
 
 // sumBelow goes from the leaves up, each process once. What is in a cycle, or above one, is never reached and stays unknown.
-func (x *processes) sumBelow() []below {
-	sums := make([]below, len(x.nodes))
-	waiting := make([]int, len(x.nodes))
-	for _, n := range x.nodes {
-		if n.parent >= 0 {
-			waiting[n.parent]++
+// Most have nothing below them, and share the first sum.
+func (x *processes) sumBelow() {
+	waiting := make([]int32, len(x.nodes))
+	var ready []int32
+	sums := int32(1)
+	for i := range x.nodes {
+		if waiting[i] = int32(len(x.kids.of(i))); waiting[i] == 0 {
+			ready = append(ready, int32(i))
+			continue
 		}
+		x.nodes[i].sum = sums
+		sums++
 	}
-	var ready []int
-	for i, w := range waiting {
-		if w == 0 {
-			ready = append(ready, i)
-		}
-	}
+	x.sums = make([]below, sums)
+	x.sums[0].known = true
 	for len(ready) > 0 {
 		i := ready[len(ready)-1]
 		ready = ready[:len(ready)-1]
-		sums[i].known = true
 		n := &x.nodes[i]
+		x.sums[n.sum].known = true
 		if n.parent < 0 {
 			continue
 		}
-		sums[n.parent].add(&sums[i], n)
+		x.below(int(n.parent)).add(&x.sums[n.sum], n)
 		if waiting[n.parent]--; waiting[n.parent] == 0 {
 			ready = append(ready, n.parent)
 		}
 	}
-	return sums
 }
+
+// below is what is known of everything below a process.
+func (x *processes) below(i int) *below { return &x.sums[x.nodes[i].sum] }
 
 func (b *below) add(child *below, n *node) {
 	b.count += 1 + child.count
 	b.agent = b.agent.or(child.agent).or(n.program())
 	b.vague = b.vague || child.vague || n.vague
-	b.tty = b.tty.or(child.tty).or(triOf(n.tty))
-	b.listener = b.listener.or(child.listener).or(triOf(n.listens))
+	b.tty = b.tty.or(child.tty).or(n.tty)
+	b.listener = b.listener.or(child.listener).or(n.listens)
 	b.work.add(n, &child.work)
 }
 
@@ -105,10 +108,10 @@ func (x *processes) lookAbove() []above {
 	const fresh, open, done = 0, 1, 2
 	found := make([]above, len(x.nodes))
 	state := make([]uint8, len(x.nodes))
-	var trail []int
+	var trail []int32
 	for i := range x.nodes {
 		trail = trail[:0]
-		at := i
+		at := int32(i)
 		for at >= 0 && state[at] == fresh {
 			state[at] = open
 			trail = append(trail, at)
@@ -117,7 +120,7 @@ func (x *processes) lookAbove() []above {
 		cycle := at >= 0 && state[at] == open
 		for k := len(trail) - 1; k >= 0; k-- {
 			at := trail[k]
-			found[at] = x.fromParent(at, found, cycle)
+			found[at] = x.fromParent(int(at), found, cycle)
 			x.nodes[at].vague = x.vague(&x.nodes[at], found[at].tainted)
 			state[at] = done
 		}
@@ -150,14 +153,14 @@ const maxBelow = 64
 
 // under are the nodes of everything that lives below a process, by pid; nil where that is not known whole, or is too much.
 func (x *processes) under(i int) []*node {
-	if b := &x.below[i]; !x.whole || x.strays || !b.known || b.count > maxBelow {
+	if b := x.below(i); !x.whole || x.strays || !b.known || b.count > maxBelow {
 		return nil
 	}
 	out := []*node{}
-	for open := []int{i}; len(open) > 0; {
+	for open := []int32{int32(i)}; len(open) > 0; {
 		at := open[len(open)-1]
 		open = open[:len(open)-1]
-		for _, k := range x.kids[at] {
+		for _, k := range x.kids.of(int(at)) {
 			open = append(open, k)
 			if !dead(x.nodes[k].p) {
 				out = append(out, &x.nodes[k])
@@ -166,6 +169,15 @@ func (x *processes) under(i int) []*node {
 	}
 	slices.SortFunc(out, func(a, b *node) int { return cmp.Compare(a.p.PID, b.p.PID) })
 	return out
+}
+
+// underID is under for a process by its id as a candidate; nil for anything else.
+func (x *processes) underID(id string) []*node {
+	i, ok := x.byID(id)
+	if !ok {
+		return nil
+	}
+	return x.under(i)
 }
 
 // belowOf tells of everything below a process; nil where it is not known.

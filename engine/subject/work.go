@@ -38,14 +38,14 @@ func (j *Joined) Work(id string) *snapshot.Work {
 
 // work is the measure with the sum that it comes from.
 func (x *processes) work(id string) (*snapshot.Work, work) {
-	i, ok := x.byID[id]
-	if !ok || !x.whole || x.strays || !x.below[i].known {
+	i, ok := x.byID(id)
+	if !ok || !x.whole || x.strays || !x.below(i).known {
 		return nil, work{}
 	}
-	b := x.below[i]
+	b := x.below(i)
 	var sum work
 	sum.add(&x.nodes[i], &b.work)
-	out := &snapshot.Work{Below: &b.count, Youngest: &b.work.youngest}
+	out := &snapshot.Work{Below: new(b.count), Youngest: new(b.work.youngest)}
 	if !sum.noCPU {
 		out.CPU = &sum.cpu
 	}
