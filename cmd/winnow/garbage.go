@@ -8,23 +8,29 @@ import (
 )
 
 // The program runs for a moment and then ends, so that it collects less often than by default while it is small: that halves the time to its first
-// decision. As what it holds grows, it collects more often, as by default in the end, since a look at many processes would take up five
-// times what it needs.
+// decision. A look of which little is kept makes little garbage, and has little room. Where more is kept the rules are compiled and evaluated, which makes
+// much of it, so that there is more room. In the end it collects more often than by default: of a look at very many processes it keeps most of
+// what it makes, and room would be a great part of all memory.
 const (
-	gcPercent = 400
-	// roomy is up to how many bytes its heap may grow between two collections before it collects more often.
-	roomy = 48 << 20
+	gcPercent    = 400
+	leastPercent = 40
+	// roomy is up to how many bytes its heap may grow between two collections while no more than little is left, and roomiest is that where much is left. In
+	// between it grows by slope times what is left above little.
+	little, roomy, roomiest, slope = 10 << 20, 15 << 20, 48 << 20, 8
+	// full is what may be left at most for the heap to have more room than by leastPercent.
+	full = roomiest * 100 / (100 + leastPercent)
 	// softMemory is from where on, in bytes, it collects as often as it must to stay below, since the input of some looks is great.
 	softMemory = 512 << 20
 )
 
-// percentFor is the garbage collector's percentage where the last collection left so many bytes: a heap that grows up to roomy, or to twice that, and
-// never by more than gcPercent.
+// percentFor is the garbage collector's percentage where the last collection left so many bytes: a heap that grows up to roomy or roomiest, or by
+// leastPercent, and never by more than gcPercent.
 func percentFor(live uint64) int {
-	if live >= roomy/2 {
-		return 100
+	if live >= full {
+		return leastPercent
 	}
-	return min(gcPercent, int(100*(roomy-live)/max(live, 1)))
+	room := min(roomiest, roomy+slope*(max(live, little)-little))
+	return min(gcPercent, int(100*(room-live)/max(live, 1)))
 }
 
 // sparing sets the garbage collector up for the life of the program. GOGC and GOMEMLIMIT, where they are given, hold instead.
@@ -41,7 +47,7 @@ func sparing() {
 		metrics.Read(live)
 		left := live[0].Value.Uint64()
 		debug.SetGCPercent(percentFor(left))
-		return left < roomy/2 // it hardly becomes small again
+		return left < full // it hardly becomes small again
 	})
 }
 

@@ -9,18 +9,18 @@ import (
 	"winnow/testkit/wait"
 )
 
-// TestHowOftenGarbageIsCollected: a heap may grow up to roomy, then to twice what is left, and never by more than gcPercent.
+// TestHowOftenGarbageIsCollected: a heap may grow up to roomy while little is left, up to roomiest where more is left, then by leastPercent, and never by more than gcPercent.
 func TestHowOftenGarbageIsCollected(t *testing.T) {
 	t.Parallel()
 	const mb = 1 << 20
-	for live, want := range map[uint64]int{0: gcPercent, 1: gcPercent, 5 * mb: gcPercent, 12 * mb: 300, 16 * mb: 200, roomy / 2: 100, roomy: 100, 100 * mb: 100, 1 << 40: 100} {
+	for live, want := range map[uint64]int{0: gcPercent, 1: gcPercent, 2 * mb: gcPercent, 4 * mb: 275, 8 * mb: 87, little: 50, 12 * mb: 158, 14 * mb: 235, 18 * mb: 166, 24 * mb: 100, full: leastPercent, 100 * mb: leastPercent, 1 << 40: leastPercent} {
 		if got := percentFor(live); got != want {
 			t.Errorf("%d bytes left: %d %%, want %d", live, got, want)
 		}
 	}
-	for live := uint64(1); live < 4*roomy; live += 99_991 {
+	for live := uint64(1); live < 2*roomiest; live += 99_991 {
 		goal := live + live*uint64(percentFor(live))/100
-		if goal > max(roomy, 2*live) || goal > 5*live {
+		if live <= little && goal > roomy || goal > max(roomiest, live+live*leastPercent/100) || goal+100 < live+live*leastPercent/100 || goal > 5*live {
 			t.Fatalf("%d bytes left, and it may grow to %d", live, goal)
 		}
 	}
