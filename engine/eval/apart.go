@@ -295,7 +295,7 @@ func (r *round) ask(ctx context.Context, c *child, todo []int, workers int, time
 	}
 	// An evaluation that heeds its deadline has an answer right after it, also where two run at once.
 	within := 2*timeout + time.Second/2
-	_, err := c.ask(ctx, question{Decide: len(todo), Rest: r.rest, Workers: workers}, send, within, func(m reply) {
+	_, err := c.ask(ctx, question{Decide: len(todo), Rest: r.rest, Guess: r.look.guess, Workers: workers}, send, within, func(m reply) {
 		if a := m.Answer; a != nil && a.Unbuilt {
 			r.unbuilt = true
 		} else if a != nil && a.N >= 0 && a.N < len(todo) {

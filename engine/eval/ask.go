@@ -43,6 +43,8 @@ type asker struct {
 	seat    *seat
 	machine *plan.Machine // nil where there is no plan
 	cancel  topdown.Cancel
+	// guess takes the plan's word also for what may be reaped.
+	guess bool
 }
 
 // asker is one for queries that are ready.
@@ -81,8 +83,8 @@ func (c candidate) leveled() bool {
 	return !ok || list.Len() > 0
 }
 
-// ask evaluates a query on a candidate under the limits; nil, nil says that it is out of scope. What would let it be reaped OPA's topdown has said too, and
-// so has it said whatever the plan came to no answer to.
+// ask evaluates a query on a candidate under the limits; nil, nil says that it is out of scope. What would let it be reaped OPA's topdown has said too, but for a
+// guess, and so has it said whatever the plan came to no answer to.
 func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *said, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -101,7 +103,7 @@ func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *said, err 
 		return nil, err
 	case err != nil:
 		return a.stock(ctx, q, c.document())
-	case out == nil || len(out.findings) == 0 || len(out.objections) > 0 && !c.leveled():
+	case a.guess || out == nil || len(out.findings) == 0 || len(out.objections) > 0 && !c.leveled():
 		return out, nil
 	}
 	confirmed, err := a.stock(ctx, q, c.document())

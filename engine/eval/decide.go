@@ -45,7 +45,10 @@ type Failure struct {
 // Decide judges every candidate of a snapshot. An evaluation that fails spares its candidate and is listed; the error is only
 // for a ctx that ended, and then nothing was decided. FirstSighting stays false: see Sightings.
 func (e *Engine) Decide(ctx context.Context, s *snapshot.Snapshot, c *subject.Config) (Result, error) {
-	l := joined(s, e.withExceptions(c))
+	return e.decide(ctx, joined(s, e.withExceptions(c)))
+}
+
+func (e *Engine) decide(ctx context.Context, l *look) (Result, error) {
 	var answers []answer // of what is in scope: most of a machine is not
 	var mu sync.Mutex
 	err := e.every(ctx, l, e.ids(l), false, func(_ int, sub *subject.Subject, said *said, err error) {
@@ -204,6 +207,7 @@ func (e *Engine) each(ctx context.Context, l *look, ids []string, rest bool, tel
 	var group sync.WaitGroup
 	for range min(e.limits.Workers, len(ids)/batch+1) {
 		a, mine := e.asker(txn, w.seat()), l.desk.Beside()
+		a.guess = l.guess
 		group.Go(func() {
 			room := new(subject.Subject)
 			for ctx.Err() == nil {

@@ -247,6 +247,7 @@ func (s *server) decide(q question) error {
 	var group sync.WaitGroup
 	for range max(1, q.Workers) {
 		a := s.engine.asker(txn, w.seat())
+		a.guess = q.Guess
 		group.Go(func() {
 			for ds := range todo {
 				as := make([]wireAnswer, 0, len(ds))

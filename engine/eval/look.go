@@ -17,6 +17,8 @@ type look struct {
 	config   *subject.Config
 	joined   *subject.Joined
 	desk     *plan.Desk
+	// guess takes OPA's plan at its word: what is said only serves to leave something out that would be read.
+	guess bool
 
 	mu   sync.Mutex
 	docs map[string]asked // by id; nil where nothing is kept

@@ -248,3 +248,37 @@ func TestACachedPlanDecidesTheSame(t *testing.T) {
 		t.Error("what was prepared of other files was used")
 	}
 }
+
+// TestAGuessNeedsNoCompiledRules: what is only asked to learn what is worth a question is not asked of the rules themselves, here or in a process apart; what is decided
+// after it is.
+func TestAGuessNeedsNoCompiledRules(t *testing.T) {
+	t.Parallel()
+	trees := []policy.Tree{{Name: "embedded", FS: rules.Small(nil), Prefix: "p"}, {Name: "mine", FS: rules.Tree(rules.Objection(`input.dir.name != "x-review-0000000a"`)), Prefix: "my"}}
+	kept := &cache{data: map[string][]byte{}}
+	for _, again := range []bool{false, true} {
+		e, _, err := eval.Apart(t.Context(), policy.LoadOptions{Trees: trees, Cache: kept}, eval.Limits{Timeout: time.Minute}, eval.Self())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		settled, err := e.Foregone(t.Context(), three(), config(), func(string) bool { return true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id, f := range settled {
+			if want := id != "dir:/w/x-review-0000000a"; (f.Why != "") != want {
+				t.Errorf("%s stays because %q, want that it is settled %v", id, f.Why, want)
+			}
+		}
+		if len(settled) != len(three().Dirs) {
+			t.Errorf("settled: %v", settled)
+		}
+		if eval.Unbuilt(e) != again {
+			t.Errorf("not built: %v, want %v", eval.Unbuilt(e), again)
+		}
+		r, err := e.Decide(t.Context(), three(), config())
+		if err != nil || len(r.Errors) > 0 || eval.Unbuilt(e) {
+			t.Error("something goes that the rules themselves did not say", err, r.Errors)
+		}
+	}
+}

@@ -224,6 +224,8 @@ type question struct {
 	// Decide is how many documents follow, a frame each; they are answered in any order, by their number. Rest asks the rest alone.
 	Decide int  `json:"decide,omitempty"`
 	Rest   bool `json:"rest,omitempty"`
+	// Guess says that nothing is done by the answers, so that the plan's word is enough.
+	Guess bool `json:"guess,omitempty"`
 	// Workers bounds how many are judged at once.
 	Workers int `json:"workers,omitempty"`
 	// Explain has one document that follows.
