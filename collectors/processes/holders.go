@@ -180,12 +180,12 @@ func (h *holderScan) all(ctx context.Context) error {
 		return err
 	}
 	// A process that executes another program, or ends, refuses some of its links for a moment; so it is asked again before it counts as one that hides
-	// them. All that refused share the moments.
+	// them. All that refused share the moments, of which the last ones are longer.
 	for len(h.refusing) > 0 {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(moment):
+		case <-time.After(moment << max(0, attempts-h.left-tries+1)):
 		}
 		h.left--
 		pids, h.refusing = h.refusing, nil
@@ -263,10 +263,27 @@ func (h *holderScan) process(pid, dir int) {
 		}
 		h.refused(pid, dir, int(owner.Uid), st.Comm, err)
 	}
+	if len(h.best) > 0 && h.begins(dir) && h.retried(pid, errBegins) {
+		h.seen.drop(pid)
+		return
+	}
 	h.shown(pid, dir)
 	for i, how := range h.best {
 		h.held[i] = append(h.held[i], h.at.as(how))
 	}
+}
+
+var errBegins = errors.New("it has not begun its own program")
+
+// begins reports whether the process at hand may be a child that this program has just made for another one (git, tmux): until it executes that, it has
+// this program's own descriptors, which count for nothing. One that stays so is taken at its word.
+func (h *holderScan) begins(dir int) bool {
+	own, err := os.Readlink("/proc/self/exe")
+	if err != nil || h.at.exe == nil || *h.at.exe != own || h.at.pid == h.root.self {
+		return false
+	}
+	st, err := h.stat(dir)
+	return err == nil && st.Parent == h.root.self
 }
 
 // retried reports whether a process that refused something is asked again, and takes note of it.
