@@ -84,7 +84,7 @@ func TestRefusingIsAskedAgain(t *testing.T) {
 	r := must.Get(openRoot(root))(t)
 	t.Cleanup(r.close)
 	h := newHolderScan(r, HolderOptions{Root: root, Opaque: []string{"none"}}, []string{"/w/a"})
-	h.left = 1
+	h.left = attempts
 	pids := []int{60, 61, 62}
 	must.Do(t, h.pass(t.Context(), pids))
 	if len(h.refusing) != 3 || h.unread != 0 {
