@@ -41,6 +41,7 @@ var parts = map[string]func(args []string) error{
 	"listen":    playListen,
 	"unix":      playUnix,
 	"open":      playOpen,
+	"begins":    playBegins,
 	"headless":  playHeadless,
 	"elsewhere": playElsewhere,
 	"hidden":    playHidden,
@@ -104,6 +105,15 @@ func playOpen(args []string) error {
 	kept, err = os.Open(args[0])
 	fmt.Println("ready")
 	return err
+}
+
+// playBegins has the folder args[0] open for a moment, and then becomes the program args[1], which has not.
+func playBegins(args []string) error {
+	if err := playOpen(args); err != nil {
+		return err
+	}
+	time.Sleep(10 * time.Millisecond)
+	return syscall.Exec(args[1], []string{args[1], "60"}, os.Environ())
 }
 
 // playHeadless ends the process's first thread and lives on in others: a zombie by its state, with a working directory.

@@ -288,10 +288,11 @@ func (h *holderScan) process(pid, dir int) {
 var errBegins = errors.New("it has not begun its own program")
 
 // begins reports whether the process at hand may be a child that this program has just made for another one (git, tmux): until it executes that, it has
-// this program's own descriptors, which count for nothing. One that stays so is taken at its word.
+// this program's own descriptors, which count for nothing. It keeps this program's name until the kernel has closed them, when it already has the other's
+// file (begin_new_exec). One that stays so is taken at its word.
 func (h *holderScan) begins(dir int) bool {
-	own, err := os.Readlink("/proc/self/exe")
-	if err != nil || h.at.exe == nil || *h.at.exe != own || h.at.pid == h.root.self {
+	own, err := os.ReadFile("/proc/self/comm")
+	if err != nil || strings.TrimSuffix(string(own), "\n") != h.at.comm || h.at.pid == h.root.self {
 		return false
 	}
 	st, err := h.stat(dir)

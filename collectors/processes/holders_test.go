@@ -127,38 +127,13 @@ func TestOwnDescriptors(t *testing.T) {
 func TestAChildThatBegins(t *testing.T) {
 	t.Parallel()
 	dir := realTemp(t)
-	file, err := os.Open(dir)
+	sleep, err := exec.LookPath("sleep")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	stop, ended := make(chan struct{}), make(chan int)
-	go func() {
-		n := 0
-		for {
-			select {
-			case <-stop:
-				ended <- n
-				return
-			default:
-			}
-			c := exec.Command("true")
-			c.Env = slices.Repeat([]string{"A=" + strings.Repeat("x", 100_000)}, 15) // the kernel takes its time over it
-			if c.Run() == nil {
-				n++
-			}
-		}
-	}()
-	for range 100 {
-		held, _, err := processes.Holders(t.Context(), processes.HolderOptions{Root: "/proc"}, []string{dir})
-		if err != nil || len(held) > 0 {
-			t.Errorf("%v, %v", held, err)
-			break
-		}
-	}
-	close(stop)
-	if n := <-ended; n == 0 {
-		t.Error("no child was begun")
+	start(t, "begins", nil, dir, sleep)
+	if held, _, err := processes.Holders(t.Context(), processes.HolderOptions{Root: "/proc"}, []string{dir}); err != nil || len(held) > 0 {
+		t.Errorf("%v, %v", held, err)
 	}
 }
 
