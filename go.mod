@@ -1,4 +1,4 @@
-module winnow
+module github.com/winnow-reaper/winnow
 
 go 1.26.0
 

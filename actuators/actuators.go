@@ -12,7 +12,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // ErrRefused marks an error as the floor's, git's or the kernel's "no": the thing was left untouched on purpose.

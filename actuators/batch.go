@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // Caps bound what one sweep may do, in two ways. An ordinary backlog passes in slices: the oldest go, and the rest waits for the next

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // some makes n candidates of a kind and owner, of which the first k are to be reaped. The one with the highest number is the oldest.

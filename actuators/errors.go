@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // reason is an error that reads as one sentence and is both a why (ErrRefused, ErrGone, ErrChanged) and its cause.

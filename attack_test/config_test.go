@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/attack"
-	"winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/executable"
 )
 
 // configWorld is a user's home with a configuration of their own, a repository that was cloned, and what an attacker is after.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/testkit/attack"
-	"winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/executable"
 )
 
 // TestAttackGitThatIsGone runs the program where git is missing, fails or is another program. Worktrees are kept, and this is reported.

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // sweepOf is a user's run of the program with an environment of its own.

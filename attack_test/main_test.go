@@ -4,7 +4,7 @@ package attack_test
 import (
 	"testing"
 
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 func TestMain(m *testing.M) { attack.Main(m) }

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/testkit/attack"
-	"winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/executable"
 )
 
 // forged is what an attacker wants to be read as the program's own words, on a line of its own.

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // the driver of the stores and ledgers that are made
 
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 func must(t testing.TB, err error) {

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // scopeName is a worktree's name that the shipped rules take for one that was made to be thrown away.

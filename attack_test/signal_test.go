@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/testkit/attack"
-	"winnow/testkit/executable"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // stopsWithin is how long a program may take to end after the signal that should end it, on a machine with much to do.

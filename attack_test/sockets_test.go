@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // source is what a snapshot says of one.

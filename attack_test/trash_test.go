@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	_ "modernc.org/sqlite"
 
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // trashWorld is a repository with worktrees that the shipped rule for disposable folders takes.

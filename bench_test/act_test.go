@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/attack"
-	"winnow/testkit/crowd"
-	"winnow/testkit/machine"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/crowd"
+	"github.com/winnow-reaper/winnow/testkit/machine"
 )
 
 // acted is how many folders one sweep sets aside.

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/testkit/crowd"
-	"winnow/testkit/machine"
+	"github.com/winnow-reaper/winnow/testkit/crowd"
+	"github.com/winnow-reaper/winnow/testkit/machine"
 )
 
 var (
@@ -77,7 +77,7 @@ func compiled(tb testing.TB) string {
 		return absolute(tb, *given)
 	}
 	path := filepath.Join(tb.TempDir(), "winnow")
-	cmd := exec.Command("go", "build", "-o", path, "winnow/cmd/winnow")
+	cmd := exec.Command("go", "build", "-o", path, "github.com/winnow-reaper/winnow/cmd/winnow")
 	cmd.Dir = source()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		tb.Fatalf("build winnow: %v\n%s", err, out)

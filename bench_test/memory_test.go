@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/testkit/crowd"
-	"winnow/testkit/machine"
+	"github.com/winnow-reaper/winnow/testkit/crowd"
+	"github.com/winnow-reaper/winnow/testkit/machine"
 )
 
 // BenchmarkMemory runs winnow sweep over what looks like /proc with 10,000 and 100,000 processes (the second one with -size large), and nothing else.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/stockopa"
+	"github.com/winnow-reaper/winnow/testkit/stockopa"
 )
 
 // BenchmarkStart compares the program from its start to its first decision (winnow decide FILE) with opa eval of the same rules on the same document: with

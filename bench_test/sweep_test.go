@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/attack"
-	"winnow/testkit/crowd"
-	"winnow/testkit/executable"
-	"winnow/testkit/files"
-	"winnow/testkit/floor"
-	"winnow/testkit/machine"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/crowd"
+	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/testkit/floor"
+	"github.com/winnow-reaper/winnow/testkit/machine"
 )
 
 // states are how the worktrees of a world are. All are clean and not locked, and nobody works in them.

@@ -21,8 +21,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"winnow/testkit/attack"
-	"winnow/testkit/sarif"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/sarif"
 )
 
 var update = flag.Bool("update", false, "write run.sh into the GitLab template")
@@ -46,7 +46,7 @@ var bin = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	built = dir
-	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "winnow"), "winnow/cmd/winnow").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "winnow"), "github.com/winnow-reaper/winnow/cmd/winnow").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}

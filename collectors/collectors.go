@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // ErrAbsent says that a source is positively not there: no server on that socket, no such file or folder. ErrPermission says

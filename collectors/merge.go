@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // The words of snapshot.Source.Cause.

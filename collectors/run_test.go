@@ -16,9 +16,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/collectors"
-	"winnow/engine/snapshot"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // reader is a Reader made of a function.

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/ledger"
-	"winnow/testkit/attack"
-	"winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/executable"
 )
 
 // The variables that make the test binary a process that wants to act.

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // Act is an act with what was written down before it and, once it is known, how it went.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"winnow/engine/alarm"
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/alarm"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // AlarmMemory gives what the alarms of a look are made from.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // maxOff is for how long a machine is taken to have been off between a look and the next boot: a long weekend. It may have been up for

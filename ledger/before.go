@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // Before is what a look is compared with to tell an accident from a backlog.

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/engine/decision"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 // TestBefore gives what a look is compared with: the earliest sweep of the last minutes and of this boot, and the most that was read from a source,

@@ -12,10 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/alarm"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/engine/alarm"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 // jsonl appends each value as a line to a file, with one write and one fsync: the least that is durable.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/decision"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 // chainedLedger has four acts: one that was purged, one restored, one refused, one open.

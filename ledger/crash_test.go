@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/decision"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 // The test binary runs itself to be killed: with crashEnv it intends and settles acts in the ledger there until it is, with

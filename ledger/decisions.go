@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // decisionsTable has decisions as they were, by the n of their sweep.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/snapshot"
-	"winnow/ledger"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 func TestDescentsAreWhatWasSavedLast(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // ErrUntrusted says that another user can change what lies in a folder, or on the way to it, so that nothing in it can be relied on.

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"winnow/ledger"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 func TestTrustedFolders(t *testing.T) {

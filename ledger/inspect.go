@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // maxSize is the greatest ledger that is opened, in bytes. That of a year of sweeps takes up less than a hundredth of it (BenchmarkYear).

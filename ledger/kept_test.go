@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/engine/decision"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 func TestPassed(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // Held says that another process holds the lock.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/engine/decision"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 func events(ids ...string) (all []ledger.Event) {

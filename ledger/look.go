@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // suspendedSlack is how much the time spent suspended may seem to grow between two looks, for the two clocks are not read at

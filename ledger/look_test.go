@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/engine/snapshot"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 func TestSteady(t *testing.T) {

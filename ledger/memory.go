@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 var sightingsTable = remembered[sighting]{

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 // TestRecordingsAreKeptInTheirOrder keeps the latest, gives back what was recorded, and lists the latest first.

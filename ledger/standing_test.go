@@ -20,9 +20,9 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 // model is what a ledger has to say of decisions, kept in the plainest way: all of them, of every sweep.

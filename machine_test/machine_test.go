@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/attack"
-	"winnow/testkit/figures"
-	"winnow/testkit/files"
-	"winnow/testkit/machine"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/figures"
+	"github.com/winnow-reaper/winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/testkit/machine"
 )
 
 func TestMain(m *testing.M) { machine.Main(m) }
@@ -51,7 +51,7 @@ func TestMachine(t *testing.T) {
 	m := machine.New(t)
 	m.Build()
 	program := filepath.Join(m.Home, "bin", "winnow")
-	build := exec.Command("go", "build", "-o", program, "winnow/cmd/winnow")
+	build := exec.Command("go", "build", "-o", program, "github.com/winnow-reaper/winnow/cmd/winnow")
 	build.Dir = machine.Source()
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build winnow: %v\n%s", err, out)

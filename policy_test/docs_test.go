@@ -19,8 +19,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/tester"
 	"go.yaml.in/yaml/v3"
 
-	"winnow/engine/policy"
-	"winnow/policies"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/policies"
 )
 
 const ownRule = "../docs/own-rule.md"

@@ -8,13 +8,13 @@ import (
 	"testing/fstest"
 	"time"
 
-	"winnow/engine/decision"
-	"winnow/engine/eval"
-	"winnow/engine/policy"
-	"winnow/engine/subject"
-	"winnow/policies"
-	"winnow/testkit/attack"
-	ruleset "winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	ruleset "github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 // exceptionsSaying are what a file of exceptions may say, the widest and the oddest among it.

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/testkit/attack"
-	"winnow/testkit/figures"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/figures"
 )
 
 // being is a process of a made-up machine, with what is true of it and no look can see.

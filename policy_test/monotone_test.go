@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // worlds are facts that say something by being there at all, and whose absence is therefore known and not unknown: without

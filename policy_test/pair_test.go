@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"winnow/engine/eval"
-	"winnow/engine/policy"
-	"winnow/engine/subject"
-	"winnow/policies"
-	ruleset "winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/policies"
+	ruleset "github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 // TestAPairDecidesCasesAsEachAlone: a version with another reason to reap, and one without a reason to keep, which share most of what they

@@ -5,10 +5,10 @@ import (
 	"os"
 	"testing"
 
-	"winnow/engine/eval"
-	"winnow/engine/plan"
-	"winnow/engine/policy"
-	"winnow/policies"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/plan"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/policies"
 )
 
 // TestShippedPlan: what was prepared of the shipped policies is what their rules give. A stale one costs time at every start and nothing else, since it is passed over.

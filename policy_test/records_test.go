@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/engine/snapshot"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // TestWhatIsRecordedOfABranchDecidesNothing puts everything that suggests that work has landed, and that is no proof of it, into every world

@@ -9,11 +9,11 @@ import (
 	"testing/fstest"
 	"time"
 
-	"winnow/cmd/winnow/incidents"
-	"winnow/engine/decision"
-	"winnow/engine/eval"
-	"winnow/engine/policy"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/cmd/winnow/incidents"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // objecting is a rule of a repository with that body.

@@ -10,11 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/open-policy-agent/opa/v1/rego"
 
-	"winnow/engine/decision"
-	"winnow/engine/eval"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/policies"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/policies"
 )
 
 // TestStockOPAAgrees asks OPA itself for data.policies.main.decision of every candidate of every case, and of the herd

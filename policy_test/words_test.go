@@ -8,8 +8,8 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/rego"
 
-	"winnow/cmd/winnow/text"
-	"winnow/policies"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/policies"
 )
 
 // TestSpansAgree holds that a rule's message and the program's own columns write the same duration in the same words.

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"winnow/cmd/winnow/incidents"
-	"winnow/engine/eval"
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/policies"
+	"github.com/winnow-reaper/winnow/cmd/winnow/incidents"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/policies"
 )
 
 type (

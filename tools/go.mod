@@ -1,4 +1,4 @@
-module winnow/tools
+module github.com/winnow-reaper/winnow/tools
 
 go 1.26.0
 

@@ -12,10 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	"winnow/internal/folder"
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 const (

@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // shellNames are names that mean something to a shell.

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"winnow/engine/decision"
-	"winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/folder"
 )
 
 // bigTree makes a worktree with 50,000 ignored files.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"path/filepath"
 
-	"winnow/actuators"
-	"winnow/internal/folder"
-	"winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
 )
 
 // unchanged makes sure that a folder that was moved, and its entry, are what they were before the folder was judged for the last

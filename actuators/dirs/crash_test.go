@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/engine/decision"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }

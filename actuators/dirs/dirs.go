@@ -11,10 +11,10 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"winnow/actuators"
-	"winnow/internal/gitcmd"
-	"winnow/internal/gitcmd/act"
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/gitcmd/act"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // Holding says who uses folders or anything in them, in one look at all processes: one word or phrase a process, by the folder's path. known is

@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	"winnow/internal/folder"
-	"winnow/internal/gitcmd/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/gitcmd/act"
 )
 
 // leaving is a folder that an act has moved, and that is looked at under its new name.

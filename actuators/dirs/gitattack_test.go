@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/decision"
-	"winnow/testkit/attack"
-	"winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/executable"
 )
 
 // hostile makes the repository name a program wherever git looks for one, and gives what that program left.

@@ -9,12 +9,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	"winnow/internal/folder"
-	"winnow/internal/foreign"
-	"winnow/internal/git"
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // A worktree whose folder is gone leaves an entry in its repository, <common>/worktrees/<name>. An act moves that one entry into the trash, as

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // late is one worktree of a world, and a process that uses it in ways that a look for working directories does not see.

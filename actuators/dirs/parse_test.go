@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // FuzzPlan reads intents: what is accepted names nothing but places of its own.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // TestRefuses is what must never be touched, for any verdict. Each case changes the world, the identity or the options, and

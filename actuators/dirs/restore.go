@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	"winnow/internal/folder"
-	"winnow/internal/gitcmd/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/gitcmd/act"
 )
 
 // Restore moves the folder and its entry in the repository back to where they were, and says where that is. It refuses when

@@ -10,11 +10,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	"winnow/internal/folder"
-	"winnow/internal/git"
-	"winnow/internal/gitcmd/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/gitcmd/act"
 )
 
 // item is one folder that an act moves: between home, where it was found, and away, where it is set aside.

@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators"
-	"winnow/internal/folder"
-	"winnow/internal/gitcmd/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/gitcmd/act"
 )
 
 const (

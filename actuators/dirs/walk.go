@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators"
-	"winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/internal/folder"
 )
 
 // remover removes a tree from within: each folder is opened in the one above it, on the same mount and through no link, so that

@@ -5,10 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"winnow/actuators"
-	"winnow/internal/folder"
-	"winnow/internal/git"
-	"winnow/internal/gitcmd/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/gitcmd/act"
 )
 
 // checkWorktree makes sure that the folder and the repository's entry for it name one another and nothing else, and that no git

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"time"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // Manifest is the file that the plan of an act is kept in, beside the panes' text.

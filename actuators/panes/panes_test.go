@@ -13,9 +13,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	procact "winnow/internal/proc/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	procact "github.com/winnow-reaper/winnow/internal/proc/act"
 )
 
 // TestPlansThatAreNotTheActsOwn holds that nothing outside of the act's own folder is read or removed.

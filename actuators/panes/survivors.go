@@ -12,10 +12,10 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	"winnow/internal/proc"
-	procact "winnow/internal/proc/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	procact "github.com/winnow-reaper/winnow/internal/proc/act"
 )
 
 // HoldPane holds every judged process of a pane; also after an error it gives those that are held by then. what, such as "tab", and who,

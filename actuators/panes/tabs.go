@@ -3,8 +3,8 @@ package panes
 import (
 	"context"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // acting is what a kind's actuator has to be able to do.

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"testing"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // noting is a program that tabs are of, as far as Tabs sees it: it notes what it is asked.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // together holds processes and acts on all of them as one. Each may have some below it.

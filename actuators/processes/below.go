@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"winnow/actuators"
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
-	"winnow/internal/proc"
-	"winnow/internal/proc/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/proc/act"
 )
 
 // endsWithin is how long what is below a process that ended has to end from that alone.

@@ -13,11 +13,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	"winnow/internal/proc"
-	"winnow/internal/proc/act"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/proc/act"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // tree runs a shell script and waits until so many processes are below it. What is left of them when the test has ended is killed.

@@ -21,9 +21,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // roleVar makes the test binary play a process that is acted on, or a Winnow that is killed in the middle of an act.

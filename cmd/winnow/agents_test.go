@@ -12,12 +12,12 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/sources"
-	"winnow/collectors/processes"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/testkit/agents"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/testkit/agents"
 )
 
 // looked is a capture as the program with its own configuration sees it.

@@ -9,17 +9,17 @@ import (
 	"testing"
 	"time"
 
-	"winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 
 	"github.com/hashicorp/go-hclog"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/report"
-	"winnow/engine/alarm"
-	"winnow/engine/decision"
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/engine/alarm"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 // alarmWorld is a sweeper with a ledger, and a machine of made-up tmux sessions that it is given.

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"time"
 
-	actdirs "winnow/actuators/dirs"
-	"winnow/cmd/winnow/sources"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/ledger"
+	actdirs "github.com/winnow-reaper/winnow/actuators/dirs"
+	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 // kept lists what can be brought back: what the ledger says, and what it does not know and the manifests in the trash do. An error

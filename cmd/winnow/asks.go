@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/cmd/winnow/sources"
-	"winnow/collectors"
-	"winnow/collectors/dirs"
-	"winnow/engine/eval"
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // thrift says of each folder of a look whether the dear questions about it (who uses it, what git says of its content, how its work has landed, how large it is) are

@@ -13,9 +13,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"winnow/cmd/winnow/config"
-	"winnow/engine/snapshot"
-	"winnow/testkit/herdr"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/herdr"
 )
 
 // lookWorld is a machine to look at, and the program that looks at it.

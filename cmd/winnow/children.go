@@ -3,7 +3,7 @@ package main
 import (
 	"os"
 
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/proc"
 
 	"golang.org/x/sys/unix"
 )

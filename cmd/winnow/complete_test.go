@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/decision"
-	"winnow/ledger"
-	musts "winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/ledger"
+	musts "github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // TestIdsAreThoseOfTheLastSweep has the completion offer what the latest sweep decided on, and not what an early one did.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"winnow/actuators"
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 
 	"github.com/spf13/cobra"
 )

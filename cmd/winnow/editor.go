@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/text"
-	extension "winnow/editors/vscode"
-	"winnow/internal/outfile"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	extension "github.com/winnow-reaper/winnow/editors/vscode"
+	"github.com/winnow-reaper/winnow/internal/outfile"
 )
 
 // editorPrograms are the command lines of VS Code and of editors made of it that take an extension from a file.

@@ -13,17 +13,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/sources"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/alarm"
-	"winnow/engine/decision"
-	"winnow/engine/eval"
-	"winnow/engine/explain"
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/alarm"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/explain"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/plain"
 )
 
 // explanationSchema names the shape of Explained.

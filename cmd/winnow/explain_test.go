@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"winnow/testkit/schema"
+	"github.com/winnow-reaper/winnow/testkit/schema"
 )
 
 // TestExplanationSchemaIsCurrent keeps the published schema of an explanation equal to the Go type.

@@ -9,11 +9,11 @@ import (
 	"sync"
 	"time"
 
-	"winnow/cmd/winnow/sources"
-	"winnow/engine/snapshot"
-	"winnow/internal/git"
-	"winnow/internal/gitcmd"
-	"winnow/internal/gitcmd/act"
+	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/gitcmd/act"
 )
 
 const (

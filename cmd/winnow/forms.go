@@ -13,14 +13,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/text"
-	"winnow/internal/codequality"
-	"winnow/internal/junit"
-	"winnow/internal/outfile"
-	"winnow/internal/plain"
-	"winnow/internal/sarif"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/internal/codequality"
+	"github.com/winnow-reaper/winnow/internal/junit"
+	"github.com/winnow-reaper/winnow/internal/outfile"
+	"github.com/winnow-reaper/winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/internal/sarif"
 )
 
 // The forms of an output that only some commands have.

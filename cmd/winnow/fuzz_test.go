@@ -14,11 +14,11 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/saved"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/saved"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // judged is a program with the shipped rules that can do nothing but decide.

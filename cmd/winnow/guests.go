@@ -6,11 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/project"
-	"winnow/engine/eval"
-	"winnow/engine/policy"
-	"winnow/policies"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/project"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/policies"
 )
 
 // admit lets the policies of trusted repositories object to what the engine decides. Where the list of these cannot be read, the look says so as a

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/text"
-	"winnow/engine/snapshot"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 func newHolds(a *app) *cobra.Command {

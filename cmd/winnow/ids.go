@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/snapshot"
-	"winnow/internal/herdr"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/herdr"
 )
 
 // ids lists every candidate of a snapshot.

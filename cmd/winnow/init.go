@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow"
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/text"
-	"winnow/policies"
+	"github.com/winnow-reaper/winnow"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/policies"
 )
 
 func newInit(a *app) *cobra.Command {

@@ -9,17 +9,17 @@ import (
 	"path/filepath"
 	"slices"
 
-	"winnow/actuators"
-	"winnow/cmd/winnow/bundles"
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/sources"
-	"winnow/engine/bundle"
-	"winnow/engine/decision"
-	"winnow/engine/eval"
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
-	"winnow/internal/foreign"
-	"winnow/policies"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/cmd/winnow/bundles"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
+	"github.com/winnow-reaper/winnow/engine/bundle"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/policies"
 )
 
 // engine loads the policies that the configuration names and prepares them. It asks no server: a bundle is the last good one.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
-	"winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/files"
 )
 
 // orphanRules are rules of which one needs to know who was handed over.

@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"winnow/cmd/winnow/comparison"
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/eval"
-	"winnow/engine/flips"
-	"winnow/engine/snapshot"
-	"winnow/internal/git"
+	"github.com/winnow-reaper/winnow/cmd/winnow/comparison"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/flips"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/git"
 )
 
 // BisectionSchema names the shape of Bisection.

@@ -14,14 +14,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/bundle"
-	"winnow/engine/policy"
-	"winnow/internal/git"
-	"winnow/internal/gitcmd"
-	"winnow/internal/outfile"
-	"winnow/policies"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/bundle"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/outfile"
+	"github.com/winnow-reaper/winnow/policies"
 )
 
 // BuiltBundle is what winnow policy bundle prints as JSON.

@@ -18,12 +18,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/saved"
-	"winnow/cmd/winnow/sources"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/policies"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/saved"
+	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/policies"
 )
 
 // benchVersions are what the second version of the policies changes: a rule less, another reason to reap, and what most reasons to keep lean on.

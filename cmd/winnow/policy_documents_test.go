@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"winnow/testkit/schema"
+	"github.com/winnow-reaper/winnow/testkit/schema"
 )
 
 // TestSchemasOfPolicyDocumentsAreCurrent keeps the published schemas of what commands on policies print equal to the Go types.

@@ -12,16 +12,16 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/eval"
-	"winnow/engine/policy"
-	"winnow/internal/foreign"
-	"winnow/internal/junit"
-	"winnow/internal/outfile"
-	"winnow/internal/plain"
-	"winnow/internal/sarif"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/junit"
+	"github.com/winnow-reaper/winnow/internal/outfile"
+	"github.com/winnow-reaper/winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/internal/sarif"
 )
 
 type fmtFlags struct{ write, diff bool }

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/scaffold"
-	"winnow/cmd/winnow/text"
-	"winnow/policies"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/scaffold"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/policies"
 )
 
 // regalFile and inputFile are what editors with Regal read: how to lint the tree, and what stands below input.

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/bundles"
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/cmd/winnow/bundles"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 )
 
 func newPolicyPull(a *app) *cobra.Command {

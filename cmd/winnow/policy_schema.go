@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow"
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/scaffold"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/scaffold"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // inputSchema is the name of the schema of what rules read, which is published beside them.

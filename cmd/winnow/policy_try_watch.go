@@ -13,8 +13,8 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 )
 
 // settle is how long nothing must have happened to a file before it is read: an editor saves in several steps.

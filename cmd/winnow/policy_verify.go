@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/bundle"
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/bundle"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // VerifiedBundle is what winnow policy verify prints as JSON.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"winnow/engine/eval"
-	"winnow/ledger"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // stopAt is the variable by which a test has the program kill itself at the nth step of its acts.

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"time"
 
-	"winnow/actuators"
-	actdirs "winnow/actuators/dirs"
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/actuators"
+	actdirs "github.com/winnow-reaper/winnow/actuators/dirs"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 // purge removes for good what was set aside and has been kept for its time: by the wall clock, and by what looks counted since, for

@@ -12,15 +12,15 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/recorded"
-	"winnow/cmd/winnow/redact"
-	"winnow/cmd/winnow/report"
-	"winnow/engine/decision"
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
-	"winnow/internal/foreign"
-	"winnow/policies"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/recorded"
+	"github.com/winnow-reaper/winnow/cmd/winnow/redact"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/policies"
 )
 
 // redactionKey is the name of the file in the state folder whose key the stand-ins of recordings and of the decision log are made with.

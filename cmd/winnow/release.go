@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/sources"
-	"winnow/engine/snapshot"
-	"winnow/engine/worker"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/worker"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 func newRelease(a *app) *cobra.Command {

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/sources"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/snapshot"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 func newRetain(a *app) *cobra.Command {

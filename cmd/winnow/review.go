@@ -12,17 +12,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/bundles"
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/review"
-	"winnow/cmd/winnow/story"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
-	"winnow/engine/eval"
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
-	"winnow/internal/outfile"
+	"github.com/winnow-reaper/winnow/cmd/winnow/bundles"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/review"
+	"github.com/winnow-reaper/winnow/cmd/winnow/story"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/outfile"
 )
 
 func newReview(a *app) *cobra.Command {

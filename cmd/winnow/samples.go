@@ -6,13 +6,13 @@ import (
 	"maps"
 	"path/filepath"
 
-	"winnow/cmd/winnow/recorded"
-	"winnow/cmd/winnow/redact"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/cmd/winnow/recorded"
+	"github.com/winnow-reaper/winnow/cmd/winnow/redact"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 // sample is what one look saw, to be decided again: a sweep that the ledger recorded, or a saved snapshot.

@@ -20,8 +20,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"winnow/testkit/nginx"
-	"winnow/testkit/stockopa"
+	"github.com/winnow-reaper/winnow/testkit/nginx"
+	"github.com/winnow-reaper/winnow/testkit/stockopa"
 )
 
 // nginxKey finds the script's own nginx.

@@ -9,7 +9,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	_ "modernc.org/sqlite"
 
-	"winnow/testkit/herdr"
+	"github.com/winnow-reaper/winnow/testkit/herdr"
 )
 
 // herdrKey is where a script's env keeps its herdr server.

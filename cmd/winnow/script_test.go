@@ -14,8 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"winnow/testkit/attack"
-	"winnow/testkit/nginx"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/nginx"
 )
 
 // TestScripts runs the program as a person does, each script in a home and with a tmux server of its own.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/testkit/tower"
 )
 
 // towerKey is where a script's env keeps its Tower.

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/text"
-	"winnow/internal/plain"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func TestAnActInHandIsNeverCutShort(t *testing.T) {

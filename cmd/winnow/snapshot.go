@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"io"
 
-	"winnow/cmd/winnow/redact"
-	"winnow/cmd/winnow/sources"
+	"github.com/winnow-reaper/winnow/cmd/winnow/redact"
+	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
 
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/snapshot"
-	"winnow/internal/outfile"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/outfile"
 )
 
 func newSnapshot(a *app) *cobra.Command {

@@ -7,13 +7,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	actdirs "winnow/actuators/dirs"
-	"winnow/cmd/winnow/report"
-	"winnow/collectors/dirs"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/internal/usage"
-	"winnow/ledger"
+	actdirs "github.com/winnow-reaper/winnow/actuators/dirs"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/usage"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 // errSizes is why a measuring ends before all was counted.

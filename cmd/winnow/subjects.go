@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/text"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 func newSubjects(a *app) *cobra.Command {

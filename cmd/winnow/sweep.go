@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/bundles"
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/report"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/cmd/winnow/bundles"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 type sweepFlags struct {

@@ -12,15 +12,15 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/sources"
-	"winnow/collectors/panes/codev"
-	"winnow/engine/decision"
-	"winnow/engine/eval"
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
+	"github.com/winnow-reaper/winnow/collectors/panes/codev"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 // sweeper is one or more sweeps under one lock with one ledger.

@@ -11,14 +11,14 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/sources"
-	"winnow/cmd/winnow/top"
-	"winnow/engine/decision"
-	"winnow/engine/eval"
-	"winnow/engine/snapshot"
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
+	"github.com/winnow-reaper/winnow/cmd/winnow/top"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 func newTop(a *app) *cobra.Command {

@@ -8,11 +8,11 @@ import (
 	"slices"
 	"time"
 
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/alarm"
-	"winnow/engine/snapshot"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/alarm"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 // Answer is one question about a terminal that stays although its builder is gone, and what is known of it.

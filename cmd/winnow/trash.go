@@ -14,13 +14,13 @@ import (
 	"github.com/charmbracelet/x/term"
 	"github.com/spf13/cobra"
 
-	"winnow/actuators"
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/text"
-	"winnow/collectors/processes"
-	"winnow/engine/decision"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 // setAside is an act that can be brought back, with what it takes up in the trash; absent where that is not known.

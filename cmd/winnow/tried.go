@@ -14,10 +14,10 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/cmd/winnow/config"
-	"winnow/engine/policy"
-	"winnow/internal/foreign"
-	"winnow/internal/memfs"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/memfs"
 )
 
 // tried are the files that winnow policy try was given, as a tree of policies.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"winnow/cmd/winnow/text"
-	extension "winnow/editors/vscode"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	extension "github.com/winnow-reaper/winnow/editors/vscode"
 )
 
 // Version is what winnow version prints as JSON.

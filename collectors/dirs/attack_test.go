@@ -11,11 +11,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors/dirs"
-	"winnow/internal/gitcmd"
-	"winnow/testkit/attack"
-	"winnow/testkit/executable"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // traps hold up a reader, or fill its memory. Each is put in the place of a file of the worktree tree, whose admin folder is

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/collectors/dirs"
-	"winnow/engine/snapshot"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // many gives the main checkout n linked worktrees, each on a branch of its own, made by hand: git worktree add takes some 20 ms a

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/git"
 )
 
 // maxNamed is how many paths of a kind are named.

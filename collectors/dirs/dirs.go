@@ -16,9 +16,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"winnow/collectors"
-	"winnow/engine/snapshot"
-	"winnow/internal/git"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/git"
 )
 
 // Kind is the kind of the sources here, and the part of their names before the slash.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/engine/snapshot"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // facts are those of a Dir that these tests are about.

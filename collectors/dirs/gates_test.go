@@ -11,11 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/collectors/dirs"
-	"winnow/engine/snapshot"
-	"winnow/internal/gitcmd"
-	"winnow/testkit/executable"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 func TestGates(t *testing.T) {

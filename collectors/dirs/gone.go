@@ -12,11 +12,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/folder"
-	"winnow/internal/foreign"
-	"winnow/internal/git"
-	"winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/plain"
 )
 
 // goneEntry is the entry of a worktree whose folder is positively gone, and the folder that the worktree lay in, at the time when both were

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors/dirs"
-	"winnow/engine/snapshot"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // TestARegisteredWorktreeWhoseFolderIsGone is a candidate, with what its entry says.

@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors/dirs"
-	"winnow/testkit/executable"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // TestHostileRepository holds that nothing that a repository's configuration names is run or hides a change.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/collectors/dirs"
-	"winnow/engine/snapshot"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // squashed adds a worktree whose two commits are one commit on origin's main.

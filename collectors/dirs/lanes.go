@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/git"
 )
 
 const (

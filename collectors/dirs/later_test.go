@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"winnow/collectors"
-	"winnow/collectors/dirs"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // laterWorld has worktrees of a repository, in a root of their own, and plain folders in another one.

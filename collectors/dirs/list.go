@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors"
-	"winnow/internal/foreign"
-	"winnow/internal/git"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/git"
 )
 
 // level gives what matches one component of a pattern below folder. A part without * is taken as it stands.

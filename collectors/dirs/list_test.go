@@ -14,10 +14,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors"
-	"winnow/collectors/dirs"
-	"winnow/engine/snapshot"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 func names(sources []collectors.Source) []string {

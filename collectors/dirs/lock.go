@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/plain"
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // LockReason is what a tool writes as the reason of `git worktree lock` while one of its agents works in the worktree.

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"winnow/collectors/dirs"
-	"winnow/engine/snapshot"
-	"winnow/internal/proc"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // reasons are the forms that these tests know: that of the shipped configuration.

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"winnow/collectors"
-	"winnow/engine/snapshot"
-	"winnow/internal/git"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/git"
 )
 
 // maxExecs is how many git status run at a time.

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // mounts are the mount points of this process's mount namespace.

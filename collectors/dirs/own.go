@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/folder"
-	"winnow/internal/git"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/git"
 )
 
 // inOwnRoots leaves out what lies in a folder that others can exchange, and says so. What is gone by now is left to the look.

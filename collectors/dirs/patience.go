@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/foreign"
-	"winnow/internal/git"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/git"
 )
 
 // defaultTimeout holds where Options gives no Timeout.

@@ -13,11 +13,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors/dirs"
-	"winnow/engine/snapshot"
-	"winnow/internal/foreign"
-	"winnow/testkit/attack"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 func link(t testing.TB, target, path string) {

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/usage"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/usage"
 )
 
 // ruleTrim is the rule that what is read here is for.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/collectors/dirs"
-	"winnow/engine/snapshot"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // ago is when all that newTrim made was changed.

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/folder"
-	"winnow/internal/foreign"
-	"winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/git"
 )
 
 // trusted gives the real path of a folder whose children may be candidates. Everything on the way to it and it itself must belong to this

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"winnow/collectors"
-	"winnow/collectors/dirs"
-	"winnow/engine/snapshot"
-	"winnow/testkit/executable"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // TestMain gives all git processes, the reader's own among them, a home without any configuration.

@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors"
-	"winnow/engine/snapshot"
-	"winnow/internal/foreign"
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // Threads is where Codex keeps a lock for each thread that it has open, and false where there is no such folder.

@@ -11,11 +11,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors"
-	"winnow/collectors/opensessions"
-	"winnow/engine/snapshot"
-	"winnow/testkit/files"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/opensessions"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // TestCodexThreads: a locked file is an open thread, one without a lock was left behind by a Codex that was killed.

@@ -14,9 +14,9 @@ import (
 	"strconv"
 	"strings"
 
-	"winnow/collectors"
-	"winnow/engine/snapshot"
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // Kind is the kind of the sources.

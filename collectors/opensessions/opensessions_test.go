@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"winnow/collectors"
-	"winnow/collectors/opensessions"
-	"winnow/engine/snapshot"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/opensessions"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 func TestRead(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // place is a pane as the environment of what was started in it names it: a tmux server's pid and a pane's id, or a herdr socket and the

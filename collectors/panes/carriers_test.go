@@ -3,8 +3,8 @@ package panes
 import (
 	"testing"
 
-	"winnow/engine/snapshot"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // carrying gives a process an environment: names and values by turns.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // Fill tells every pane of s with a shell's pid what runs in it, from the processes of s: a pure join, linear in the size of s.

@@ -3,8 +3,8 @@ package panes
 import (
 	"slices"
 
-	"winnow/engine/snapshot"
-	wire "winnow/internal/tmux"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	wire "github.com/winnow-reaper/winnow/internal/tmux"
 )
 
 // strangers are the children of a tmux server that are not the first process of a pane.

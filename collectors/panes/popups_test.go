@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // popupWorld has a tmux server, pid 5, with a pane's shell, pid 10, in session $1, and the process beside it. Session $2 has none.

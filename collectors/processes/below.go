@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // maxBelow is how many files and folders are looked at below one folder: some seconds' worth.

@@ -15,9 +15,9 @@ import (
 
 	"github.com/prometheus/procfs"
 
-	"winnow/collectors"
-	"winnow/collectors/processes"
-	"winnow/testkit/floor"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/testkit/floor"
 )
 
 // BenchmarkScanFixture reads pid, parent, session, start, working directory and owner of every process of a fixture, beside

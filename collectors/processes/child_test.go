@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors/processes"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // part names what this test binary plays when it is started as a child.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/collectors/processes"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // TestClients counts who is connected to a server that listens on a port and on a unix socket, and says that it is unknown where the server

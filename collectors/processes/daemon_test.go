@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/collectors/processes"
-	"winnow/engine/snapshot"
-	"winnow/testkit/executable"
-	"winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/files"
 )
 
 // vendors are daemons like those of config.yaml.

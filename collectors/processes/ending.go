@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // How often, and how long apart, processes are looked at whose first thread has ended.

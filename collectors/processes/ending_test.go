@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"winnow/testkit/files"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // TestSettle: of those that were ending while they were read, one has ended since, the number of another is a new process's, and two live on without

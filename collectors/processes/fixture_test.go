@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"testing"
 
-	"winnow/collectors/processes"
-	"winnow/engine/snapshot"
-	"winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/files"
 )
 
 // fixture is a folder laid out like /proc.

@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors/processes"
-	"winnow/engine/snapshot"
-	"winnow/testkit/executable"
-	"winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/files"
 )
 
 func holders(t *testing.T, paths []string) (map[string][]snapshot.Holder, bool) {

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // Names are the names (comm, at most 15 bytes) of programs whose part in a machine is known.

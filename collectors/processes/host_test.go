@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/collectors/processes"
 )
 
 func TestHost(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // pipefs is the magic number of the file system that pipes without a name live in (PIPEFS_MAGIC of the kernel's magic.h).

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
-	"winnow/testkit/must"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // TestInputEnded holds real programs' inputs: a pipe and a pair of sockets, each before and after the other end was closed.

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // overlay is the kind of file system that is made of others' folders.

@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // listeners are the TCP ports and the names of unix sockets listened on in one network namespace, by socket inode. A nil map says that

@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // maxName is the longest name that a file can have.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/collectors/processes"
-	"winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/testkit/files"
 )
 
 var interpreters = []string{"node", "python", "python3*", "bun"}

@@ -22,9 +22,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/procfs"
 
-	"winnow/collectors/processes"
-	"winnow/engine/snapshot"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func contextOf() context.Context { return context.Background() }

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors"
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // chunk is how many processes a goroutine takes at a time; between two it looks at its deadline.

@@ -12,10 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/procfs"
 
-	"winnow/collectors"
-	"winnow/collectors/processes"
-	"winnow/engine/snapshot"
-	"winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/files"
 )
 
 func (f fixture) read(o processes.Options) (collectors.Part, error) {

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // interactive says whether a shell of this user's takes commands from the person at its terminal, see snapshot.Process. Nil is not

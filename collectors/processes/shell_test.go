@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors/processes"
-	"winnow/testkit/files"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 var shells = []string{"bash", "dash", "fish", "ksh", "sh", "tcsh", "zsh"}

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // fileID identifies a file under all its names.

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // threads looks at those of a process's threads that have a working directory, a root or a table of open files of their own (unshare(2)

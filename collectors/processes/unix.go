@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // boundSocket is a unix socket and the device of what it is bound to.

@@ -13,11 +13,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors/processes"
-	"winnow/engine/snapshot"
-	"winnow/testkit/attack"
-	"winnow/testkit/executable"
-	"winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/files"
 )
 
 // way is one way to use a worktree that lies at the folder "tree" in a folder of its own.

@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"winnow/collectors"
-	"winnow/collectors/records"
-	"winnow/testkit/attack"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/records"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // refused loads a file that must not be read: "" where it was refused in time, with a word about what to do next.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/sqlite"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/sqlite"
 )
 
 // readCodev reads Codev's builders. A row with any status says that there is a builder: Codev drops the row when the builder is

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // states gathers entries. A registry is a state, not a log: two records of one id that differ in what they say of its owner

@@ -1,6 +1,6 @@
 package records
 
-import "winnow/engine/snapshot"
+import "github.com/winnow-reaper/winnow/engine/snapshot"
 
 // AllLines is Lines with the records that it gave.
 func AllLines(data []byte) (all []Record, bad int, err error) {

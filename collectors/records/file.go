@@ -15,8 +15,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"winnow/collectors"
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // MaxSize is the greatest file that is read, in bytes.

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"winnow/collectors"
-	"winnow/collectors/records"
-	"winnow/engine/snapshot"
-	"winnow/testkit/attack"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/records"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // patience is how long one registry may take here: collect.timeout, and as much again for a busy machine.

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"winnow/collectors/records"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors/records"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // Fields may be called otherwise in every document, and a field that is not named keeps our name.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/collectors"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // The kinds of sources that this package reads, each the key under collect in config.yaml: what was started, and who owns what.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/collectors"
-	"winnow/collectors/records"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/records"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // over are the words of config.yaml for Kapi, archived the one for Shepherd.

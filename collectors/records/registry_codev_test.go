@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/collectors"
-	"winnow/collectors/records"
-	"winnow/engine/snapshot"
-	"winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/records"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/tower"
 )
 
 // newCodev gives a young store, all of which is still in its -wal, and the source that reads it.

@@ -12,9 +12,9 @@ import (
 	"slices"
 	"syscall"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/git"
-	"winnow/internal/sqlite"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/sqlite"
 )
 
 // ShepherdStore gives the path of this user's Shepherd store, and whether there is one: it is where SHEPHERD_DB says, or at

@@ -14,11 +14,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/collectors"
-	"winnow/collectors/records"
-	"winnow/engine/snapshot"
-	"winnow/testkit/must"
-	shepherdtest "winnow/testkit/shepherd"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/records"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	shepherdtest "github.com/winnow-reaper/winnow/testkit/shepherd"
 )
 
 const open, done = 0, 1 // of shepherdtest.Spawns

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // slack is how far a completion may lie before its spawn: clocks are written down in whole seconds by some.

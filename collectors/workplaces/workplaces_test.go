@@ -13,8 +13,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	_ "modernc.org/sqlite"
 
-	"winnow/collectors/workplaces"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/collectors/workplaces"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 func write(t *testing.T, path, text string) {

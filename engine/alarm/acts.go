@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // Refusal is a candidate that was to be reaped, and was not, at every act that was tried on it since FirstAt.

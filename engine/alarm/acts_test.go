@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // wanting is a world in which these are to be reaped.

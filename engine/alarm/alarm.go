@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // The rules of alarms.

@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // users is what is known of who uses the candidates in scope of one source.

@@ -3,7 +3,7 @@ package alarm_test
 import (
 	"testing"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 func TestNobodyKnowsWhoUsesTheFolders(t *testing.T) {

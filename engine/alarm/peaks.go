@@ -3,7 +3,7 @@ package alarm
 import (
 	"time"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // What the count goes by. A number alone proves little, so that it takes a large one and a whole day.

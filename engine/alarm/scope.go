@@ -4,7 +4,7 @@ import (
 	"maps"
 	"time"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // Scoped remembers that a candidate was in scope. It is kept by id and not as a number: a number falls too when what was in scope was

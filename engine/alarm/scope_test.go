@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/alarm"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/alarm"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 const collapsed = "scope_collapsed "

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // Source remembers how the reading of a source went. One that is no longer asked, and one that is positively not there, is

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 func TestASourceThatFailsForLong(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/engine/bundle"
-	"winnow/testkit/attack"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/engine/bundle"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 func TestAttackArchives(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/bundle"
 
-	"winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy"
 )
 
 // BuildOptions say what a bundle is made of and called.

@@ -24,7 +24,7 @@ import (
 	"testing/fstest"
 	"unicode"
 
-	"winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy"
 )
 
 // What a bundle may be, far more than anybody ships: the shipped policies with their tests are a hundred kilobytes, packed twenty.

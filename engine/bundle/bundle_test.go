@@ -14,11 +14,11 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"winnow/engine/bundle"
-	"winnow/engine/policy"
-	"winnow/policies"
-	"winnow/testkit/must"
-	"winnow/testkit/stockopa"
+	"github.com/winnow-reaper/winnow/engine/bundle"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/stockopa"
 )
 
 const scratch = `package policies.reap.dirs.scratch

@@ -9,8 +9,8 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/bundle"
 
-	"winnow/engine/policy"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // dataName is the file that OPA keeps a bundle's data in. Exceptions are the only data that a bundle may have: at data.exceptions, where opa build puts

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/engine/bundle"
-	"winnow/engine/policy"
-	"winnow/testkit/must"
-	"winnow/testkit/stockopa"
+	"github.com/winnow-reaper/winnow/engine/bundle"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/stockopa"
 )
 
 const excepted = `# what we keep

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // pair is a key in files, and as PEM.

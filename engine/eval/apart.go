@@ -14,10 +14,10 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"winnow/engine/decision"
-	"winnow/engine/explain"
-	"winnow/engine/plan"
-	"winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/explain"
+	"github.com/winnow-reaper/winnow/engine/plan"
+	"github.com/winnow-reaper/winnow/engine/policy"
 )
 
 const (

@@ -9,12 +9,12 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"winnow/engine/eval"
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/policies"
-	"winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 // apart loads policies into a process of their own, which ends with the test.

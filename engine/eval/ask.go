@@ -12,10 +12,10 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
-	"winnow/engine/decision"
-	"winnow/engine/plan"
-	"winnow/engine/policy"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/plan"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // The ways in which an evaluation comes to no answer, besides an error of a rule.

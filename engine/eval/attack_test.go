@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/decision"
-	"winnow/engine/eval"
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/testkit/attack"
-	"winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 // shared is a list of two that are the same list of two, and so on: some hundred bytes of memory, and 2^n members when it is walked.

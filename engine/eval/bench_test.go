@@ -13,12 +13,12 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/decision"
-	"winnow/engine/eval"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/policies"
-	"winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 // defaults is the configuration that Winnow comes with, as far as it matters here: nothing is protected by name.

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/engine/eval"
-	"winnow/engine/policy"
-	"winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 // about is a rule for a kind, with what its METADATA says besides.

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy"
 )
 
 // ServeArgument is the one argument of a program that is to be the process that judges apart: it calls Serve and nothing else.

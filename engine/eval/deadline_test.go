@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/eval"
-	"winnow/engine/policy"
-	"winnow/testkit/attack"
-	"winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 // TestDeadlineIsOfWork: an evaluation that the machine gives no time to has not passed its deadline, however late it is.

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // batch is how many candidates a worker takes at a time.

@@ -19,9 +19,9 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 
-	"winnow/engine/plan"
-	"winnow/engine/policy"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/plan"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // The limits that hold where Limits leaves them open.

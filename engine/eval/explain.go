@@ -7,10 +7,10 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 
-	"winnow/engine/decision"
-	"winnow/engine/explain"
-	"winnow/engine/plan"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/explain"
+	"github.com/winnow-reaper/winnow/engine/plan"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // Explain decides one subject and says why. It costs a few decisions, so it is for one candidate and not for a sweep.

@@ -8,13 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/engine/decision"
-	"winnow/engine/eval"
-	"winnow/engine/explain"
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/explain"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 // checked is a policy whose explanations are short: a folder goes unless it is shown to hold no changes.

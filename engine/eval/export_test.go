@@ -6,9 +6,9 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"winnow/engine/decision"
-	"winnow/engine/plan"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/plan"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // Inputs gives the documents of a joined snapshot as Decide makes them.

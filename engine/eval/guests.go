@@ -9,11 +9,11 @@ import (
 	"sync"
 	"testing/fstest"
 
-	"winnow/engine/decision"
-	"winnow/engine/explain"
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/explain"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // Guest is a repository's own policies. They can keep what lies or works in that repository, and do nothing else: they are loaded and evaluated in a

@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/eval"
-	"winnow/engine/policy"
-	"winnow/testkit/attack"
-	"winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 // TestApartLoadsALotThatIsHonest: what a whole company writes fits into the limits that hold by default, beside the shipped ones.

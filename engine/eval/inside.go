@@ -13,12 +13,12 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"winnow/engine/decision"
-	"winnow/engine/explain"
-	"winnow/engine/mask"
-	"winnow/engine/plan"
-	"winnow/engine/policy"
-	"winnow/engine/tester"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/explain"
+	"github.com/winnow-reaper/winnow/engine/mask"
+	"github.com/winnow-reaper/winnow/engine/plan"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/tester"
 )
 
 // maxFrame is how many bytes one document may have on its way.

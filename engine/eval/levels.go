@@ -3,8 +3,8 @@ package eval
 import (
 	"slices"
 
-	"winnow/engine/decision"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // leveled is what the policies said as far as the levels of their rules let it count, as policies/lib/levels has it: without what rules

@@ -5,9 +5,9 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"winnow/engine/plan"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/plan"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // look is a snapshot that was joined, to be decided by several engines, one after the other: what they are asked is joined and written once.

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/eval"
 )
 
 // TestMain lets the test's own program be the process that judges apart.

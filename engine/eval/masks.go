@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"winnow/engine/mask"
+	"github.com/winnow-reaper/winnow/engine/mask"
 )
 
 // Masks are an operator's masks of logged decisions (engine/mask), compiled and asked in a process of its own: what they take too much of ends that

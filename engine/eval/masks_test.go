@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/eval"
-	"winnow/engine/mask"
-	"winnow/testkit/attack"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/mask"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // masks starts masks with one file.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 var noGit snapshot.Git

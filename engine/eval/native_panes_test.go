@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // paneFacts is what policies/lib/panes says of the panes of a session or tab.

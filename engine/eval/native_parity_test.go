@@ -12,12 +12,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/cmd/winnow/incidents"
-	"winnow/engine/decision"
-	"winnow/engine/eval"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/cmd/winnow/incidents"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // TestNativeSaysTheSame holds plain Go to what the engine's plan says of the same candidates: whether they are in scope, and every rule that finds or objects with its

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 type entry = subject.Entry

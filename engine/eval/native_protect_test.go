@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // protect is policies/protect.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // The predicates of policies/lib/tabs.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/gobwas/glob"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // native judges by plain Go what the shipped policies judge: the peer that the engine is measured against. TestNativeSaysTheSame holds both to the same

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // every is a configuration under which each of the shipped rules can say something.

@@ -9,10 +9,10 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 
-	"winnow/engine/decision"
-	"winnow/engine/explain"
-	"winnow/engine/plan"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/explain"
+	"github.com/winnow-reaper/winnow/engine/plan"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // The bounds of the search for what would have to be otherwise for the other verdict of one candidate: maxSearch is how long it takes

@@ -6,10 +6,10 @@ import (
 	"reflect"
 	"slices"
 
-	"winnow/engine/decision"
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // Pair decides snapshots by two engines, each with its configuration and the exceptions of its policies. Where these are equal a snapshot is joined and written once, and

@@ -10,7 +10,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy"
 )
 
 // prints lead from a kind and a rule to a digest of all that what the rule says of candidates of that kind can depend on, besides the document: the

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // Sightings says what the next sweep is to remember of this one, and marks the decisions in ds that saw their reason for the

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // Foregone is what is settled of a folder by what is cheap to know.

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"winnow/engine/policy"
-	"winnow/engine/tester"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/tester"
 )
 
 // Check is policy.Sources.Check in a process of its own, of policies of which nothing is known. The error is for a check that could not be made at all.

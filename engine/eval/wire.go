@@ -8,11 +8,11 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"winnow/engine/decision"
-	"winnow/engine/explain"
-	"winnow/engine/plan"
-	"winnow/engine/policy"
-	"winnow/engine/tester"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/explain"
+	"github.com/winnow-reaper/winnow/engine/plan"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/tester"
 )
 
 // The tags of a document's values on the wire. After a tag comes what it needs: a text with its length, a list or an object with the

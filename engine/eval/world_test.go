@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 var now = time.Date(2026, 11, 20, 18, 0, 0, 123456789, time.UTC)

@@ -9,8 +9,8 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"winnow/engine/decision"
-	"winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/policy"
 )
 
 // Answer is what was decided of a document.

@@ -4,7 +4,7 @@ package explain
 import (
 	"time"
 
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // Explanation says of one candidate why it was decided so, and how near the rules came that did not fire.

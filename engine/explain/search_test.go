@@ -10,10 +10,10 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
 
-	"winnow/engine/decision"
-	"winnow/engine/explain"
-	"winnow/engine/policy"
-	"winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/explain"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 // asker decides documents by one rule that reaps folders and one that keeps them, with stock OPA and nothing of the engine that decides.

@@ -6,7 +6,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
-	"winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy"
 )
 
 // Trace notes of one evaluation which rules held, and of each that did not the condition that it got furthest to.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // The changes of a candidate, the most serious first.

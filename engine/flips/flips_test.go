@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/engine/decision"
-	"winnow/engine/flips"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/flips"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // decided makes a decision of a text such as "reap: a, b@ask | p": findings, and behind the bar objections. "" is out of scope.

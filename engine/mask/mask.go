@@ -18,7 +18,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
-	"winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy"
 )
 
 // query is where OPA looks for such rules.

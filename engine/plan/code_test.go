@@ -6,7 +6,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
-	"winnow/engine/plan"
+	"github.com/winnow-reaper/winnow/engine/plan"
 )
 
 // TestEncodedPlansSayTheSame: a plan that was written and read gives what it gave before.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // object is how the fields of a struct become a document. It is made once and read-only: keys are terms that all documents

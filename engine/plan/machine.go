@@ -10,7 +10,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/metrics"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 var errCancelled = errors.New("the evaluation was cancelled")

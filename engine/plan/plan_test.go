@@ -10,8 +10,8 @@ import (
 	"github.com/open-policy-agent/opa/v1/rego"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
-	"winnow/engine/plan"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/engine/plan"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // programs are rules that between them need every statement that a machine knows. x is what each gives.

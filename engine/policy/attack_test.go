@@ -8,9 +8,9 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"winnow/engine/policy"
-	"winnow/testkit/attack"
-	"winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 // TestAttackSchemas: a schema that a file brings would let a misspelt field through, and with it a rule that never keeps.

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 const one = `exceptions:

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/engine/policy"
-	"winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 func load(t testing.TB, trees ...policy.Tree) *policy.Policy {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // prepared is what the building of one tree found out, so that the tree can be decided by without being built: its rules are compiled when somebody asks

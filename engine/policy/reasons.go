@@ -8,7 +8,7 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // The ways in which what the rules gave is no list of reasons.

@@ -6,9 +6,9 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"winnow/engine/policy"
-	"winnow/policies"
-	"winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 // TestShippedPoliciesAreClean holds the policies that Winnow comes with to the whole lint, of which Load asks only a part.

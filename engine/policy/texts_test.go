@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy"
 )
 
 // TestTextsIn finds texts of both forms, and none in comments, tests and other files.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"unicode"
 
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // The one root that policies live under, and the name of the file that says which version a tree is.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
-	"winnow/engine/policy"
-	"winnow/policies"
-	"winnow/testkit/attack"
-	"winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 // misspelt is one field of one reference with a letter changed.

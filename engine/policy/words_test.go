@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"winnow/engine/policy"
-	"winnow/policies"
-	"winnow/testkit/rules"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
 var update = flag.Bool("update", false, "write testdata/refusals.txtar again")

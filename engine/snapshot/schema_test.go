@@ -3,8 +3,8 @@ package snapshot_test
 import (
 	"testing"
 
-	"winnow/engine/snapshot"
-	"winnow/testkit/schema"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/schema"
 )
 
 // TestSchemaIsCurrent keeps the published schema of the snapshot equal to the Go type.

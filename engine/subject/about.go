@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // About are the facts by which a person recognises the candidate.

@@ -5,7 +5,7 @@ import (
 	"iter"
 	"slices"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // checked is how many agents are compared one by one where a process carries several identifying markers. The rest counts as

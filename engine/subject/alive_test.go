@@ -3,8 +3,8 @@ package subject_test
 import (
 	"testing"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // TestOwnerAlive holds what the floor itself reads of records: an owner is alive where one says so, and an absent fact is no such record.

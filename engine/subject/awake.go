@@ -3,7 +3,7 @@ package subject
 import (
 	"time"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // since is for how many seconds the machine was awake between t and the snapshot, at least: what it may have slept since then is left

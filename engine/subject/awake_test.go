@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/ledger"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 func TestAwake(t *testing.T) {

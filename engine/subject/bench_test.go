@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // crowd is n processes in a hundred trees, n/10 folders and as many records, all of which concern each other somehow.

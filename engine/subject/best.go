@@ -3,7 +3,7 @@ package subject
 import (
 	"slices"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // Best is a snapshot of the folders alone, as if the dear questions about each had been answered in the way that speaks most for reaping it: nobody uses it, git

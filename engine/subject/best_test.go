@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // TestPartIsAsOldAsItCanBe holds since when nothing has happened in the folder that stands for all in a worktree that can be made again.

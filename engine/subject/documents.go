@@ -1,6 +1,6 @@
 package subject
 
-import "winnow/engine/snapshot"
+import "github.com/winnow-reaper/winnow/engine/snapshot"
 
 // write gives the records that were hit as they stand in the document: those of spawn ledgers, and those of registries.
 func (j *Joined) write(hits []hit) (spawns, entries []Record) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/gobwas/glob"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // Exception is an entry of exceptions.yaml in a tree of policies: what is to be kept, why, who says so, and until when.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // exceptedWorld has one candidate of several kinds, at home in /home/u.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // deleted is what the kernel writes behind the path of what has no name any more.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // TestMemoryThatIsUsedAgain holds nothing of the candidate before: each document is what it is in memory of its own, in whatever order they are made.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // Identity is what makes the candidate the same thing at a later look. Its Key is empty, and nothing else is set, where any

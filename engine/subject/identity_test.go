@@ -3,9 +3,9 @@ package subject_test
 import (
 	"testing"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // things is a snapshot with one candidate of each kind, whose identities are all known.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // Joined is a snapshot with the indexes that its subjects are made from. It is read-only once built, so any number of

@@ -1,8 +1,8 @@
 package subject
 
 import (
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // facts is what the join makes of the candidates of one kind.

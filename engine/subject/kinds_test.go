@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // A kind that the join knows no facts of would be in no document, so that nothing of it is ever judged.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strconv"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // lineage is where a process comes from.

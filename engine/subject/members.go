@@ -1,6 +1,6 @@
 package subject
 
-import "winnow/engine/snapshot"
+import "github.com/winnow-reaper/winnow/engine/snapshot"
 
 // How a member belongs to its pane.
 const (

@@ -3,8 +3,8 @@ package subject_test
 import (
 	"testing"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // paneTable is a pane %5 of tmux server 50 with shell 60, beside other processes.

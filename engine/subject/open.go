@@ -3,7 +3,7 @@ package subject
 import (
 	"time"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // records that agents keep of the sessions that they have open, by the pid that they name.

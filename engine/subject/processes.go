@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // commLen is the longest name that the kernel keeps of a process (TASK_COMM_LEN without its NUL): a longer one in the

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // project is one whose file was trusted, with what all its candidates have in common.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // checkedAlone is how many agents are asked one by one whether they may have started a process. Where there are more, all of them may have.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // recognised is how agents are known: by the names of their processes and files, and by the file and the package that an interpreter runs.

@@ -3,8 +3,8 @@ package subject_test
 import (
 	"testing"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 func recognising(s *snapshot.Snapshot) *subject.Joined {

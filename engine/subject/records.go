@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // What ties a record to a candidate.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // ties are the records of a subject, each with what ties it.

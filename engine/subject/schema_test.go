@@ -3,8 +3,8 @@ package subject_test
 import (
 	"testing"
 
-	"winnow/engine/subject"
-	"winnow/testkit/schema"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/testkit/schema"
 )
 
 // TestSchemaIsCurrent keeps the schema that the engine checks policies with, and the copy of it that stock OPA reads beside the

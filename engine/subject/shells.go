@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // shells says of the panes of a session who began them.

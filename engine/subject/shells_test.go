@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/snapshot"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // hosted is a machine with one tmux session in whose pane a shell waits that carries markers.

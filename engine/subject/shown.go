@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // Shown is what stands behind a terminal tab of an editor, by other sources than the editor.

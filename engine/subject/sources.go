@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // Missing is the state of a source that something names and that the snapshot says nothing of. It is not ok, so it protects.

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // Schema names the document's shape.

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // below is what is known of everything below a process. A nil pointer is unknown; Descendants is nil when the count is.

@@ -1,6 +1,6 @@
 package subject
 
-import "winnow/engine/snapshot"
+import "github.com/winnow-reaper/winnow/engine/snapshot"
 
 // work sums up what the processes below one have done, or one and all below it.
 type work struct {

@@ -17,7 +17,7 @@ import (
 	stock "github.com/open-policy-agent/opa/v1/tester"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
-	"winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/policy"
 )
 
 // The outcomes of a test, in OPA's words.

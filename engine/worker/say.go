@@ -3,7 +3,7 @@ package worker
 import (
 	"strings"
 
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // command is the command for the word that the rules give for what to do next; winnow doctor where the word is not known.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/engine/worker"
-	"winnow/policies"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/worker"
+	"github.com/winnow-reaper/winnow/policies"
 )
 
 var now = time.Unix(1769882400, 0).UTC()

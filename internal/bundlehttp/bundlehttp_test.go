@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/internal/bundlehttp"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/internal/bundlehttp"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // serve is a server for one test.

@@ -12,8 +12,8 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"winnow/internal/bundleoci"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/internal/bundleoci"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // shelf is a registry with one repository, by the distribution specification as far as a pull needs it.

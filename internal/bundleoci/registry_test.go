@@ -16,8 +16,8 @@ import (
 	"oras.land/oras-go/v2"
 	"oras.land/oras-go/v2/registry/remote"
 
-	"winnow/internal/bundleoci"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/bundleoci"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // startRegistry runs the distribution project's own registry (Debian's docker-registry) as this user, and gives its host.

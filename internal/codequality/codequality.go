@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"winnow/internal/sarif"
+	"github.com/winnow-reaper/winnow/internal/sarif"
 )
 
 // Issue is one finding.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/internal/codequality"
-	"winnow/internal/sarif"
+	"github.com/winnow-reaper/winnow/internal/codequality"
+	"github.com/winnow-reaper/winnow/internal/sarif"
 )
 
 func TestNew(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/internal/foreign"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 func write(t *testing.T, path, text string, mode os.FileMode) string {

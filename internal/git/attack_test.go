@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"winnow/internal/git"
-	"winnow/testkit/attack"
-	"winnow/testkit/executable"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // vector is a way to make git run a program, or to make it look elsewhere. bites is true for those that plain git status falls for, by

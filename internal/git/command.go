@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
 )
 
 // Program is the git that is run.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
 )
 
 // readConfig reads what a repository's configuration says of the repository itself and of its branches, and whether it may have remotes: it

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // readFile reads one of a repository's files: a regular one of this user or root, of at most limit bytes, and no link.

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/folder"
 )
 
 // Finder finds git folders during one look. Worktrees lie side by side, and so do their admin folders, so it remembers where the

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/folder"
-	"winnow/internal/git"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // What is shared by all of one look is read once, what failed is asked again, and a Finder of its own sees the world as it is now.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
 )
 
 // PullRequest is what the repository records of a pull request. Number is 0, State and Head are "" where the record does not say them.

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"winnow/internal/git"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // publish gives the fork a remote, origin, that has main, and a branch work that the worktree's branch follows.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
 )
 
 // maxStray is how many commits that nothing keeps are looked at in one repository; with more, which worktree has which stays

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/attack"
-	"winnow/testkit/figures"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/figures"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // A history of a made-up repository, which tests know all of: each commit with the files that it has. The lines of one file differ from

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // keeping are the refs that keep what they reach: branches, tags and remote branches.

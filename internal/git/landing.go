@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
 )
 
 // What shows that the work of a branch is in the upstream.

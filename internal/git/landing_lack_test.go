@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/internal/git"
-	"winnow/testkit/executable"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // clone makes a clone of f's main checkout in that way, with a linked worktree on a branch work as f's has it.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/internal/git"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // fork is a repository without a remote: main is its default branch, and work is checked out in a linked worktree.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
 )
 
 // Commit is what a commit says of itself. Author and Subject are another's words.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/internal/git"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // TestLine lists what changed a folder, along first parents: a merge stands for all that it brought.

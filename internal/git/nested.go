@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/folder"
 )
 
 // Budget is how many entries of a tree are looked at for repositories inside it.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/internal/gitcmd"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 var (

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
 )
 
 // pair is a question for one difference: what a commit's tree has against that of another one. Both are object names.

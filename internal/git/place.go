@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/folder"
 )
 
 // Place says where a checkout's git folders are.

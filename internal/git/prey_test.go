@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/internal/git"
-	"winnow/testkit/executable"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // prey is a repository with a linked worktree that an attacker can write to, and a program that leaves a mark when it is run.

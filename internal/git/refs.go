@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // Refs resolves the refs of one repository that keeps them in files.

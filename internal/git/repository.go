@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
 )
 
 // Repository is what all worktrees of a repository share.

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	"winnow/internal/foreign"
-	"winnow/internal/gitcmd"
-	"winnow/internal/memfs"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/memfs"
 )
 
 // The reasons for which a revision is not read.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/internal/foreign"
-	"winnow/internal/git"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // within is room for what these tests write.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
 )
 
 // Staged counts the paths at which the worktree's index differs from its HEAD, unmerged ones among them. The worktree's folder itself is not

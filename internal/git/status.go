@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
 )
 
 // Content is what lies in a worktree that is not in a commit.

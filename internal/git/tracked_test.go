@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
 )
 
 func TestTracked(t *testing.T) {

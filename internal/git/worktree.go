@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // Worktree is what the files in a checkout's admin folder say. Nil is unknown.

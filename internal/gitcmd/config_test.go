@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // configs are seeds for the fuzzing, and what the two readers are held against one another on in any case.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // Sizes above which a file is not what it claims to be, in bytes.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 func TestReadRemote(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"strings"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // Repository is what git needs to know of a repository, read once. It is made for one look, or for one act.

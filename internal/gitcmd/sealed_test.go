@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/internal/foreign"
-	"winnow/testkit/attack"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 func repository(t *testing.T) string {

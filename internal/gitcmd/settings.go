@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // settings are those that change what git answers and run nothing. They are carried over, each checked for its few values:

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // TestClearLeft holds that what a program that was killed left behind goes, and nothing that is held, young or called otherwise.

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 
-	"winnow/internal/herdr/internal/rpc"
+	"github.com/winnow-reaper/winnow/internal/herdr/internal/rpc"
 )
 
 // MaxPath is the longest path of a socket, in bytes.

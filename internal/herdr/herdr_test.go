@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/internal/plain"
 )
 
 func TestAlike(t *testing.T) {

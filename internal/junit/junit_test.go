@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"winnow/internal/junit"
+	"github.com/winnow-reaper/winnow/internal/junit"
 )
 
 // suites is the document as a reader of JUnit sees it, written apart from the writer's own types.

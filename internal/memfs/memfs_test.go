@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"winnow/internal/memfs"
+	"github.com/winnow-reaper/winnow/internal/memfs"
 )
 
 func TestItIsAFileSystem(t *testing.T) {

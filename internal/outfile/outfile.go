@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 var (

@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/outfile"
-	"winnow/testkit/attack"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/outfile"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 func words(text string) func(io.Writer) error {

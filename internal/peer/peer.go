@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // The reasons for which a socket is refused besides those of package foreign. A missing one is fs.ErrNotExist, and one on which

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // Inherited is the path by which a program that was started with Socket.File as the first of its extra files reaches that very

@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/foreign"
-	"winnow/internal/peer"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/peer"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 func TestMain(m *testing.M) { attack.Main(m) }

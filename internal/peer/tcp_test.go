@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/internal/peer"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/internal/peer"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 func within(t *testing.T, d time.Duration) context.Context {

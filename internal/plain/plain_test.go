@@ -12,7 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/internal/plain"
 )
 
 func TestLine(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"testing"
 
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 
 	"github.com/google/go-cmp/cmp"
 )

@@ -9,10 +9,10 @@ import (
 	"strconv"
 	"testing"
 
-	"winnow/internal/proc"
-	"winnow/testkit/files"
-	"winnow/testkit/must"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // TestInner reads a tree in which a process has numbers in two namespaces below, and one that does not tell its numbers.

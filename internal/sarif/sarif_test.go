@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/internal/sarif"
-	published "winnow/testkit/sarif"
+	"github.com/winnow-reaper/winnow/internal/sarif"
+	published "github.com/winnow-reaper/winnow/testkit/sarif"
 )
 
 var tool = sarif.Tool{Name: "winnow", Version: "1.2.3", URL: "https://example.org/winnow"}

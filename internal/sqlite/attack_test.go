@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/internal/foreign"
-	"winnow/internal/sqlite"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/sqlite"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // made makes a database in a folder of its own, and gives its path.

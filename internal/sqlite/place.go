@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // want is what a database and the files beside it must be.

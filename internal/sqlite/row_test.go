@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/internal/sqlite"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/sqlite"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // one gives the row that SELECT would, of columns a and b with these SQL values.

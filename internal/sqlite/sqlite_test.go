@@ -15,9 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/internal/foreign"
-	"winnow/internal/sqlite"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/sqlite"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // fill is a table of 2,000 rows whose second column holds 1 everywhere, over some hundred pages.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"winnow/internal/tmux/internal/client"
+	"github.com/winnow-reaper/winnow/internal/tmux/internal/client"
 )
 
 // Errors of a server that cannot be asked. A socket that is not to be trusted is peer.Refused, and tmux was not run on it.

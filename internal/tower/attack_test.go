@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // What stands in the key's place is not sent anywhere, and reading it ends.

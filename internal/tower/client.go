@@ -20,7 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/peer"
+	"github.com/winnow-reaper/winnow/internal/peer"
 )
 
 const (

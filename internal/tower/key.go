@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // keyFile is the file of a state folder that holds the key to its Tower.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/proc"
 
 	"golang.org/x/sys/unix"
 )

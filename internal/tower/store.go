@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"winnow/internal/sqlite"
+	"github.com/winnow-reaper/winnow/internal/sqlite"
 )
 
 // StoreFile is the file of a state folder that is Codev's store, and a registry of builders.

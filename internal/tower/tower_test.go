@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/internal/proc"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func FuzzAnswers(f *testing.F) {

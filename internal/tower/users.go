@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strconv"
 
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // Users finds, for each shellper, the processes that do not live below it and are at work in its terminal all the same: they have a terminal

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/usage"
+	"github.com/winnow-reaper/winnow/internal/usage"
 )
 
 // du is what du(1) counts of a folder, in bytes.

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/vscode/internal/line"
+	"github.com/winnow-reaper/winnow/internal/vscode/internal/line"
 )
 
 // runtimes is where a login makes a folder for each user.

@@ -8,9 +8,9 @@ import (
 	"strconv"
 	"testing"
 
-	"winnow/internal/foreign"
-	"winnow/testkit/attack"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 func TestFolders(t *testing.T) {

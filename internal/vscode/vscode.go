@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/internal/vscode/internal/line"
+	"github.com/winnow-reaper/winnow/internal/vscode/internal/line"
 )
 
 // Protocol is the one that is spoken.

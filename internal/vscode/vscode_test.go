@@ -16,13 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"winnow/internal/foreign"
-	"winnow/internal/peer"
-	"winnow/internal/plain"
-	"winnow/testkit/attack"
-	"winnow/testkit/editor"
-	"winnow/testkit/must"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/peer"
+	"github.com/winnow-reaper/winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/editor"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // A process that listens for another stands for a window in another pid namespace: see TestMain.

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/testkit/files"
 )
 
 // What a process of a capture is.

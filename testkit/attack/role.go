@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/executable"
 )
 
 // roleVar names the variable that makes a test binary play a role instead of running its tests.

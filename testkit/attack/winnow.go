@@ -20,7 +20,7 @@ var built = sync.OnceValues(func() (string, error) {
 	}
 	builtDir = dir
 	path := filepath.Join(dir, "winnow")
-	if out, err := exec.Command("go", "build", "-o", path, "winnow/cmd/winnow").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", path, "github.com/winnow-reaper/winnow/cmd/winnow").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build winnow: %w\n%s", err, out)
 	}
 	return path, os.Chmod(path, 0o755)

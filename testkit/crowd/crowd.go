@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // Size is how many there are of each. With OneFolder all worktrees are one repository's, in one folder; else they are those of a few repositories, in the

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/faults"
-	"winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/faults"
+	"github.com/winnow-reaper/winnow/testkit/procs"
 )
 
 // Options is how the window is. The zero value is a window of VS Code without folders, on a socket in a folder of its own.

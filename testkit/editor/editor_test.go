@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/must"
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // caller is a client that sends what it is told.

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/procs"
 )
 
 // child is a process that leads a session of its own on a terminal of its own, whose other side we hold.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/executable"
 )
 
 // TestWriteWhileOthersFork writes programs and starts each at once, beside tests that do the same: with os.WriteFile some starts fail.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"testing"
 
-	"winnow/testkit/floor"
+	"github.com/winnow-reaper/winnow/testkit/floor"
 )
 
 // TestFloor counts what a look at this machine counts, and sees the processes that it started itself: they are there while the test runs, and end

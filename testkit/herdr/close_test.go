@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func TestTheLastTab(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // under asks to close a tab, with the fault, and gives what came. What hangs is waited for only as long as an answer would take.

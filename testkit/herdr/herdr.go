@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/faults"
-	"winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/faults"
+	"github.com/winnow-reaper/winnow/testkit/procs"
 )
 
 // Profile is a version of herdr, and decides what the server knows and how it closes.

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // ask sends text in one write and gives what came back until the server closed.

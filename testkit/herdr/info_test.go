@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // asked gives pane.process_info in short: whether the shell is in front, and who is, and "omitted" when that is missing.

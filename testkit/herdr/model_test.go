@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func TestBase32(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/procs"
 )
 
 // foreground reads what herdr reads for a pane: the group in front of the shell's terminal, and of its members those that descend from

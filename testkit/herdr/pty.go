@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"time"
 
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 
 	"golang.org/x/sys/unix"
 )

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/procs"
 )
 
 func TestRestart(t *testing.T) {

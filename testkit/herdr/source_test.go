@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // What is here is as herdr's source has it (src/app/api/tabs.rs, panes.rs, src/platform/linux.rs), and was found to differ once.

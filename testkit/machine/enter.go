@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // The names under which the test's own program plays other programs: process 1 of the machine, an agent that starts what it is told to,

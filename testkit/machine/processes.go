@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // order is what a starter is told to start.

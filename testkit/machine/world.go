@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // Build fills the machine: 38 folders, 25 processes, 8 sessions; one older Claude and one older Codex are alive, another Claude, a Codex

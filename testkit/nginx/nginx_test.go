@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"winnow/testkit/must"
-	"winnow/testkit/nginx"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/nginx"
 )
 
 func TestItServesAndEnds(t *testing.T) {

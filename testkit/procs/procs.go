@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // Process is a line of /proc/PID/stat.

@@ -14,7 +14,7 @@ import (
 
 	_ "modernc.org/sqlite" // the driver of the stores that are made
 
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 var (

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 
 	"golang.org/x/sys/unix"
 )

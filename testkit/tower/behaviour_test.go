@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 
 	"golang.org/x/sys/unix"
 )

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 
 	"github.com/google/go-cmp/cmp"
 )

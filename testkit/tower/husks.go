@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 
 	"golang.org/x/sys/unix"
 )

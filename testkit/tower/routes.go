@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/procs"
 )
 
 // request is what a route needs to know.

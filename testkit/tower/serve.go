@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 
 	"golang.org/x/sys/unix"
 )

@@ -22,8 +22,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/faults"
-	"winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/faults"
+	"github.com/winnow-reaper/winnow/testkit/procs"
 )
 
 // Version is what the Tower says its version is.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 var client = &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}

@@ -1,4 +1,4 @@
-module winnow/tools/regal
+module github.com/winnow-reaper/winnow/tools/regal
 
 go 1.26.0
 

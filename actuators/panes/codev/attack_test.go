@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/engine/decision"
-	"winnow/testkit/attack"
-	kit "winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	kit "github.com/winnow-reaper/winnow/testkit/tower"
 )
 
 func TestAttackAnotherUserIsWhereTheTowerWas(t *testing.T) {

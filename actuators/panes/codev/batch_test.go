@@ -3,8 +3,8 @@ package codev
 import (
 	"testing"
 
-	"winnow/engine/decision"
-	kit "winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	kit "github.com/winnow-reaper/winnow/testkit/tower"
 )
 
 // TestBatchOf takes terminals together that the Tower lists, and none that has the process of another.

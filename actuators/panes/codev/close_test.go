@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/decision"
-	"winnow/internal/tower/act"
-	kit "winnow/testkit/tower"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/tower/act"
+	kit "github.com/winnow-reaper/winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func TestCloses(t *testing.T) {

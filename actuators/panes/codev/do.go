@@ -9,12 +9,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	"winnow/internal/proc"
-	procact "winnow/internal/proc/act"
-	"winnow/internal/tower"
-	"winnow/internal/tower/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	procact "github.com/winnow-reaper/winnow/internal/proc/act"
+	"github.com/winnow-reaper/winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/internal/tower/act"
 )
 
 const (

@@ -13,10 +13,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/decision"
-	"winnow/internal/proc"
-	kit "winnow/testkit/tower"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	kit "github.com/winnow-reaper/winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func TestEndsWhatNobodyKnows(t *testing.T) {

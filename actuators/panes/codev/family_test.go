@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	see "winnow/collectors/panes/codev"
-	"winnow/engine/decision"
-	"winnow/internal/proc"
-	"winnow/testkit/procs"
-	kit "winnow/testkit/tower"
-	"winnow/testkit/wait"
+	see "github.com/winnow-reaper/winnow/collectors/panes/codev"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	kit "github.com/winnow-reaper/winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // lost is a development server that its Tower lost when it was started again, with command running in it. An earlier look knew it.

@@ -9,13 +9,13 @@ import (
 	"slices"
 	"strconv"
 
-	"winnow/actuators"
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
-	"winnow/internal/peer"
-	"winnow/internal/proc"
-	procact "winnow/internal/proc/act"
-	"winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/peer"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	procact "github.com/winnow-reaper/winnow/internal/proc/act"
+	"github.com/winnow-reaper/winnow/internal/tower"
 )
 
 // grasp is one terminal held: its shellper by an open descriptor, and the client of its Tower.

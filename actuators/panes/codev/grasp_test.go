@@ -12,10 +12,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	kit "winnow/testkit/tower"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	kit "github.com/winnow-reaper/winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // TestNeverCloses lists what is refused for any verdict, before the Tower is asked.

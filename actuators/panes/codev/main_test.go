@@ -18,11 +18,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	procact "winnow/internal/proc/act"
-	"winnow/testkit/attack"
-	"winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	procact "github.com/winnow-reaper/winnow/internal/proc/act"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/procs"
 )
 
 // roleVar makes the test binary play a shellper, or a Winnow that is killed in the middle of an act.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // Settle implements actuators.Actuator. It looks, and closes and signals nothing: what is still there is for the next sweep to decide on.

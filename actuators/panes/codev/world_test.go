@@ -17,13 +17,13 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators"
-	"winnow/actuators/judging"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	procact "winnow/internal/proc/act"
-	kit "winnow/testkit/tower"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/judging"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	procact "github.com/winnow-reaper/winnow/internal/proc/act"
+	kit "github.com/winnow-reaper/winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // world is a Tower with a workspace, and all that was reported of what was done to it.

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"winnow/actuators"
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
-	"winnow/internal/herdr"
-	change "winnow/internal/herdr/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/herdr"
+	change "github.com/winnow-reaper/winnow/internal/herdr/act"
 )
 
 // settlePause is how often it is looked whether a tab is gone.

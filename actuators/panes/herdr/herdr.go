@@ -19,8 +19,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"winnow/actuators"
-	"winnow/internal/herdr"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/internal/herdr"
 )
 
 // Options says how tabs are closed.

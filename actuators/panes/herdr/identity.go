@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/actuators"
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
-	"winnow/internal/herdr"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/herdr"
 )
 
 // admissible refuses an identity that does not say everything which is tested again later.

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/actuators/judging"
-	"winnow/collectors"
-	seen "winnow/collectors/panes/herdr"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/testkit/herdr"
+	"github.com/winnow-reaper/winnow/actuators/judging"
+	"github.com/winnow-reaper/winnow/collectors"
+	seen "github.com/winnow-reaper/winnow/collectors/panes/herdr"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/testkit/herdr"
 )
 
 const act = judging.Act

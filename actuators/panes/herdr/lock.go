@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators"
 )
 
 // lockPause is how often a lock that another program holds is tried again.

@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"winnow/actuators"
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
-	"winnow/internal/herdr"
-	change "winnow/internal/herdr/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/herdr"
+	change "github.com/winnow-reaper/winnow/internal/herdr/act"
 )
 
 // Purge implements actuators.Restorer. It removes the files that the act made and their folder, and nothing else.

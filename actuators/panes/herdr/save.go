@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 
-	"winnow/actuators"
-	"winnow/actuators/panes"
-	"winnow/internal/herdr"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/internal/herdr"
 )
 
 // maxLines is how many of a pane's lines are saved, counted from its end.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
-	"winnow/actuators"
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // Settle implements actuators.Actuator. A tab counts as gone only where a server no longer lists it, or lists others'

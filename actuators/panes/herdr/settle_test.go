@@ -13,14 +13,14 @@ import (
 	"testing"
 	"time"
 
-	"winnow/actuators"
-	"winnow/actuators/judging"
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
-	wire "winnow/internal/herdr"
-	"winnow/testkit/attack"
-	"winnow/testkit/herdr"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/judging"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	wire "github.com/winnow-reaper/winnow/internal/herdr"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/herdr"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // child is how a test lets this very binary carry out an act, to kill it on its way.

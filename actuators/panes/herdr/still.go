@@ -5,13 +5,13 @@ import (
 	"errors"
 	"slices"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	"winnow/internal/herdr"
-	"winnow/internal/peer"
-	"winnow/internal/plain"
-	"winnow/internal/proc"
-	procact "winnow/internal/proc/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/herdr"
+	"github.com/winnow-reaper/winnow/internal/peer"
+	"github.com/winnow-reaper/winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	procact "github.com/winnow-reaper/winnow/internal/proc/act"
 )
 
 // unchanged reads once more everything that the last judgement rests on, and refuses where any of it is another. It judges nothing and

@@ -1,9 +1,9 @@
 package herdr
 
 import (
-	"winnow/actuators"
-	"winnow/internal/proc"
-	procact "winnow/internal/proc/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	procact "github.com/winnow-reaper/winnow/internal/proc/act"
 )
 
 // strangers gives the processes that were started from the tab's and have left its panes' sessions, by pid with their start: closing

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 
-	"winnow/engine/decision"
-	"winnow/internal/herdr"
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/herdr"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // where is where a tab's panes are after an attempt to close it.

@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	procact "winnow/internal/proc/act"
-	"winnow/testkit/herdr"
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	procact "github.com/winnow-reaper/winnow/internal/proc/act"
+	"github.com/winnow-reaper/winnow/testkit/herdr"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 const label = "codex-review-1a2b3c4d"

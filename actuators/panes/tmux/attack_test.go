@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"winnow/actuators"
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
-	"winnow/testkit/attack"
-	"winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/executable"
 )
 
 func TestMain(m *testing.M) { attack.Main(m) }

@@ -3,7 +3,7 @@ package tmux
 import (
 	"testing"
 
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // TestBatch ends two sessions by two looks, and leaves the one between them, to which something is sent after the last look: the server itself

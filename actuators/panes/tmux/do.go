@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"winnow/actuators"
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
-	procact "winnow/internal/proc/act"
-	wire "winnow/internal/tmux"
-	change "winnow/internal/tmux/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	procact "github.com/winnow-reaper/winnow/internal/proc/act"
+	wire "github.com/winnow-reaper/winnow/internal/tmux"
+	change "github.com/winnow-reaper/winnow/internal/tmux/act"
 )
 
 const (

@@ -10,14 +10,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/actuators"
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
-	"winnow/internal/peer"
-	"winnow/internal/proc"
-	procact "winnow/internal/proc/act"
-	wire "winnow/internal/tmux"
-	change "winnow/internal/tmux/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/peer"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	procact "github.com/winnow-reaper/winnow/internal/proc/act"
+	wire "github.com/winnow-reaper/winnow/internal/tmux"
+	change "github.com/winnow-reaper/winnow/internal/tmux/act"
 )
 
 // grasp is one session that is held: its server and the processes of its panes by open descriptors, and what the server said

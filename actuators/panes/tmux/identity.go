@@ -3,10 +3,10 @@ package tmux
 import (
 	"path/filepath"
 
-	"winnow/actuators"
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
-	wire "winnow/internal/tmux"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	wire "github.com/winnow-reaper/winnow/internal/tmux"
 )
 
 // admissible refuses an identity that does not say everything which is tested again later.

@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"winnow/actuators/judging"
-	"winnow/collectors"
-	"winnow/collectors/panes/tmux"
-	"winnow/engine/decision"
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/actuators/judging"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/panes/tmux"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 const act = judging.Act

@@ -3,7 +3,7 @@ package tmux
 import (
 	"time"
 
-	"winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/actuators/panes"
 )
 
 // plan is every name and place that an act uses. It stands in the intent, and as manifest.json beside the saved scrollback.

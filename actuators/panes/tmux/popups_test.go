@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/actuators/judging"
-	"winnow/engine/decision"
-	"winnow/internal/proc"
-	procact "winnow/internal/proc/act"
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/actuators/judging"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	procact "github.com/winnow-reaper/winnow/internal/proc/act"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // popup has the only client show a popup in which something runs, as a program would, and gives its pid.

@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
-	"winnow/actuators"
-	"winnow/actuators/judging"
-	"winnow/engine/decision"
-	procact "winnow/internal/proc/act"
-	wire "winnow/internal/tmux"
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/judging"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	procact "github.com/winnow-reaper/winnow/internal/proc/act"
+	wire "github.com/winnow-reaper/winnow/internal/tmux"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 var shells = []string{"sh", "dash", "bash"}

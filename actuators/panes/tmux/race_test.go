@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"winnow/actuators/judging"
-	"winnow/engine/decision"
-	procact "winnow/internal/proc/act"
-	"winnow/testkit/attack"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/actuators/judging"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	procact "github.com/winnow-reaper/winnow/internal/proc/act"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // trialsOf is how often a race is run: more by WINNOW_RACES.

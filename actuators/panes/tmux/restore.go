@@ -8,11 +8,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"winnow/actuators"
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
-	wire "winnow/internal/tmux"
-	change "winnow/internal/tmux/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	wire "github.com/winnow-reaper/winnow/internal/tmux"
+	change "github.com/winnow-reaper/winnow/internal/tmux/act"
 )
 
 // script is what a restored pane runs: it shows what was saved and becomes a shell. tmux sets SHELL in its panes. The folder

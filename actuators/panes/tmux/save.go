@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os"
 
-	"winnow/actuators"
-	"winnow/actuators/panes"
-	wire "winnow/internal/tmux"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	wire "github.com/winnow-reaper/winnow/internal/tmux"
 )
 
 // Save implements actuators.Held: it keeps the scrollback of every pane and the manifest.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 
-	"winnow/actuators"
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
-	"winnow/internal/proc"
-	wire "winnow/internal/tmux"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	wire "github.com/winnow-reaper/winnow/internal/tmux"
 )
 
 // Settle implements actuators.Actuator. A session counts as gone only where its server has ended or no longer lists it.

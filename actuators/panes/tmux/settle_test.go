@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"winnow/actuators"
-	"winnow/actuators/judging"
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
-	"winnow/testkit/executable"
-	"winnow/testkit/procs"
-	testkit "winnow/testkit/tmux"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/judging"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // interrupted is an act that was cut short right before the given step, as a killed program leaves it.

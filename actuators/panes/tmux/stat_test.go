@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 func TestParseStat(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"winnow/actuators"
-	wire "winnow/internal/tmux"
+	"github.com/winnow-reaper/winnow/actuators"
+	wire "github.com/winnow-reaper/winnow/internal/tmux"
 )
 
 // Options says how sessions are ended.

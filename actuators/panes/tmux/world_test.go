@@ -12,10 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/decision"
-	procact "winnow/internal/proc/act"
-	testkit "winnow/testkit/tmux"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	procact "github.com/winnow-reaper/winnow/internal/proc/act"
+	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // server is a tmux server that can be judged.

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"winnow/actuators"
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
-	"winnow/internal/vscode"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/vscode"
 )
 
 // plan is what an act uses, and what a tab like the closed one is opened from. It stands in the intent, and as manifest.json in the trash.

@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/actuators"
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
-	"winnow/internal/vscode"
-	change "winnow/internal/vscode/act"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/vscode"
+	change "github.com/winnow-reaper/winnow/internal/vscode/act"
 )
 
 // Purge implements actuators.Restorer.

@@ -12,10 +12,10 @@ import (
 	"syscall"
 	"testing"
 
-	"winnow/actuators/panes"
-	"winnow/engine/decision"
-	"winnow/testkit/editor"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/actuators/panes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/testkit/editor"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // child is how a test lets this very binary carry out an act, to kill it on its way.

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"winnow/actuators"
-	"winnow/engine/decision"
-	wire "winnow/internal/vscode"
-	"winnow/testkit/editor"
-	"winnow/testkit/must"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	wire "github.com/winnow-reaper/winnow/internal/vscode"
+	"github.com/winnow-reaper/winnow/testkit/editor"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 const act = "01J000000000000000000ACT"

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"time"
 
-	"winnow/engine/bundle"
-	"winnow/internal/bundlehttp"
-	"winnow/internal/bundleoci"
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/engine/bundle"
+	"github.com/winnow-reaper/winnow/internal/bundlehttp"
+	"github.com/winnow-reaper/winnow/internal/bundleoci"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // Source is a bundle that the configuration names.

@@ -14,9 +14,9 @@ import (
 	"testing/fstest"
 	"time"
 
-	"winnow/engine/bundle"
-	"winnow/engine/policy"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/engine/bundle"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // made is a bundle with a rule of that name.

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"winnow/engine/bundle"
-	"winnow/internal/foreign"
-	"winnow/internal/outfile"
+	"github.com/winnow-reaper/winnow/engine/bundle"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/outfile"
 )
 
 // memorySchema names the shape of the file that remembers a bundle.

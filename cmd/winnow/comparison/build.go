@@ -9,13 +9,13 @@ import (
 	"strings"
 	"time"
 
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
-	"winnow/engine/explain"
-	"winnow/engine/flips"
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/explain"
+	"github.com/winnow-reaper/winnow/engine/flips"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 const (

@@ -10,16 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
-	"winnow/engine/explain"
-	"winnow/engine/flips"
-	"winnow/engine/policy"
-	"winnow/engine/subject"
-	"winnow/internal/sarif"
-	"winnow/testkit/must"
-	published "winnow/testkit/sarif"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/explain"
+	"github.com/winnow-reaper/winnow/engine/flips"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/sarif"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	published "github.com/winnow-reaper/winnow/testkit/sarif"
 )
 
 var taken = time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC)

@@ -5,9 +5,9 @@ package comparison
 import (
 	"time"
 
-	"winnow/cmd/winnow/report"
-	"winnow/engine/decision"
-	"winnow/engine/flips"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/flips"
 )
 
 // Schema names the document's shape.

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strings"
 
-	"winnow/cmd/winnow/text"
-	"winnow/engine/flips"
-	"winnow/engine/snapshot"
-	"winnow/internal/junit"
-	"winnow/internal/plain"
-	"winnow/internal/sarif"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/flips"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/junit"
+	"github.com/winnow-reaper/winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/internal/sarif"
 )
 
 // maxFindings is how many things that would go are findings of their own, well below the 5,000 of which GitHub shows the first.

@@ -5,10 +5,10 @@ import (
 	"io"
 	"strings"
 
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
-	"winnow/engine/flips"
-	"winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/flips"
+	"github.com/winnow-reaper/winnow/internal/plain"
 )
 
 const (

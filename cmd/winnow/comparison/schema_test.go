@@ -3,7 +3,7 @@ package comparison
 import (
 	"testing"
 
-	"winnow/testkit/schema"
+	"github.com/winnow-reaper/winnow/testkit/schema"
 )
 
 // TestPolicyDiffSchemaIsCurrent keeps the published schema of the comparison equal to the Go type.

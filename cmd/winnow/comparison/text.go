@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"winnow/cmd/winnow/text"
-	"winnow/engine/flips"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/flips"
 )
 
 // listedText is how many flips of a group are shown to a person, unless all are asked for.

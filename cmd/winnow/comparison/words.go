@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
-	"winnow/engine/flips"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/flips"
 )
 
 // title is what a change is called.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"winnow/cmd/winnow/text"
-	"winnow/engine/bundle"
-	"winnow/internal/bundlehttp"
-	"winnow/internal/bundleoci"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/bundle"
+	"github.com/winnow-reaper/winnow/internal/bundlehttp"
+	"github.com/winnow-reaper/winnow/internal/bundleoci"
 )
 
 // Bundle is a bundle of policies that somebody publishes.

@@ -17,16 +17,16 @@ import (
 	"github.com/go-viper/mapstructure/v2"
 	"github.com/spf13/viper"
 
-	"winnow"
-	"winnow/actuators"
-	"winnow/cmd/winnow/strict"
-	"winnow/cmd/winnow/text"
-	"winnow/collectors"
-	"winnow/collectors/records"
-	"winnow/collectors/workplaces"
-	"winnow/engine/alarm"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/cmd/winnow/strict"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/records"
+	"github.com/winnow-reaper/winnow/collectors/workplaces"
+	"github.com/winnow-reaper/winnow/engine/alarm"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // Mistake is wrong use or wrong configuration: nothing was done.

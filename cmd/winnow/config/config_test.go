@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow"
-	"winnow/engine/subject"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // slips are mistakes that a person makes in a file, each with what the message says. Every one also protects a path, which must never

@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow"
-	"winnow/cmd/winnow/text"
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // Name is what Winnow's file is called in every place.

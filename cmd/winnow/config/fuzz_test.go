@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"winnow"
+	"github.com/winnow-reaper/winnow"
 )
 
 // FuzzConfig holds three things of any text: reading it ends, a text that loads loads the same again, and with an unknown key added to

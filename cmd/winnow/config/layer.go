@@ -11,11 +11,11 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"winnow/cmd/winnow/strict"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
-	"winnow/engine/policy"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/cmd/winnow/strict"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // Layer is what the layer.yaml of a tree of policies says: levels and parameters, which stand below the operator's configuration, and what

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // TestLevelsAreRead holds what becomes of each way to write a level, and that the rest of the file is read as ever.

@@ -10,10 +10,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"winnow"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // object is a part of a JSON Schema.

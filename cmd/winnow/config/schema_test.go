@@ -14,7 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
 
-	"winnow"
+	"github.com/winnow-reaper/winnow"
 )
 
 var update = flag.Bool("update", false, "write docs/schemas/config.json again")

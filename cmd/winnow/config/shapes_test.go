@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/subject"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // key is one key of config.yaml with the type that it becomes.

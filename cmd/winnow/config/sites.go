@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"winnow/cmd/winnow/strict"
+	"github.com/winnow-reaper/winnow/cmd/winnow/strict"
 )
 
 // sites finds where a value stands that is wrong: a line of the file, or a variable of the environment.

@@ -10,10 +10,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"winnow/cmd/winnow/strict"
-	"winnow/engine/policy"
-	"winnow/engine/subject"
-	"winnow/internal/days"
+	"github.com/winnow-reaper/winnow/cmd/winnow/strict"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/days"
 )
 
 // shape is what a configuration must be.

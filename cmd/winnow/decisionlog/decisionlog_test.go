@@ -18,9 +18,9 @@ import (
 	"testing/fstest"
 	"time"
 
-	"winnow/cmd/winnow/decisionlog"
-	"winnow/engine/mask"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/cmd/winnow/decisionlog"
+	"github.com/winnow-reaper/winnow/engine/mask"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // said are masks by what they say.

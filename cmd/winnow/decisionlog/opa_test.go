@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/cmd/winnow/decisionlog"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/cmd/winnow/decisionlog"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // TestFieldsAreOPAs holds the fields of an event against those of the OPA that this program is built with, by its source.

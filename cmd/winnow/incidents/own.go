@@ -16,12 +16,12 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"winnow"
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/strict"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/strict"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // Own is a case that lies beside somebody's own rules, as YAML or JSON.

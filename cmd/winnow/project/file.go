@@ -15,7 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"winnow/cmd/winnow/strict"
+	"github.com/winnow-reaper/winnow/cmd/winnow/strict"
 )
 
 // Folder and Name are where the file lies in a checkout.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing/fstest"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // Policies is the folder beside the file in which a repository's own policies lie.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/cmd/winnow/project"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/cmd/winnow/project"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 func TestParse(t *testing.T) {

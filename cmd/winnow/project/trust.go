@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // schema names the form of what is remembered.

@@ -10,12 +10,12 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/cmd/winnow/redact"
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/saved"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/cmd/winnow/redact"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/saved"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // Schema names the document's shape.

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"winnow/cmd/winnow/recorded"
-	"winnow/cmd/winnow/redact"
-	"winnow/cmd/winnow/report"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/cmd/winnow/recorded"
+	"github.com/winnow-reaper/winnow/cmd/winnow/redact"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 func document() *recorded.Document {

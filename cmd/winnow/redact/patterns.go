@@ -10,8 +10,8 @@ import (
 
 	"github.com/gobwas/glob"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // pattern is something that a name is compared with. A name and its stand-in match the same patterns.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // Snapshot is a copy of s in which names, paths, labels and values are replaced by stand-ins, and that says what of them was kept. The patterns of

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 func redacted1(t *testing.T, o Options, s *snapshot.Snapshot) (*snapshot.Snapshot, string) {

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // Options say how a Redacter works.

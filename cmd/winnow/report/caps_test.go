@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/actuators"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/actuators"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // TestADryRunPromisesNoMoreThanTheCapsLetThrough says on the first line what one sweep does, and of each cap one line with the flag that lifts it.

@@ -7,11 +7,11 @@ import (
 	"io"
 	"time"
 
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
-	"winnow/engine/policy"
-	"winnow/engine/subject"
-	"winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/internal/plain"
 )
 
 // The states of an exception.

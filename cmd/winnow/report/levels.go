@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // Levels says which rules are not on: those that protect, which is worth a warning, and those that reap; "" if all are on.

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // weight says how much the objections of a rule tell a person, and under which words they are counted.

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/engine/subject"
-	"winnow/policies"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/policies"
 )
 
 func because(rule, message string, evidence map[string]any) decision.Reason {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
-	"winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/internal/plain"
 )
 
 // spans are the facts that are a number of seconds, by the last part of their name.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // TestOtherwiseInWords: one sentence, in the words of the facts.

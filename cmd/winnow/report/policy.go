@@ -3,8 +3,8 @@ package report
 import (
 	"slices"
 
-	"winnow/engine/policy"
-	"winnow/engine/tester"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/tester"
 )
 
 // The schemas of what the commands about policies print as JSON.

@@ -3,7 +3,7 @@ package report
 import (
 	"testing"
 
-	"winnow/testkit/schema"
+	"github.com/winnow-reaper/winnow/testkit/schema"
 )
 
 // TestReportSchemaIsCurrent keeps the published schema of the report equal to the Go type.

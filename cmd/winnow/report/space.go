@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // Space is what a sweep means for the disk, in bytes.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // TestWhatComesFreeIsSaid holds the lines on the disk: what would go, what is free now, what lies in the trash and until when.

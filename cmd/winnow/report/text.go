@@ -11,13 +11,13 @@ import (
 	"strings"
 	"time"
 
-	"winnow/cmd/winnow/project"
+	"github.com/winnow-reaper/winnow/cmd/winnow/project"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
-	"winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/plain"
 )
 
 // page writes a report as text.

@@ -1,8 +1,8 @@
 package review
 
 import (
-	"winnow/cmd/winnow/report"
-	"winnow/cmd/winnow/story"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/story"
 )
 
 // Schema names the shape of what winnow review --format json prints.

@@ -3,7 +3,7 @@ package review
 import (
 	"testing"
 
-	"winnow/testkit/schema"
+	"github.com/winnow-reaper/winnow/testkit/schema"
 )
 
 // TestReviewSchemaIsCurrent keeps the published schema of the list equal to the Go type.

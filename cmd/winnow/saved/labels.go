@@ -12,10 +12,10 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"winnow/cmd/winnow/strict"
-	"winnow/cmd/winnow/text"
-	"winnow/engine/snapshot"
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/cmd/winnow/strict"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // LabelsEnding ends the name of the file beside a snapshot that has its labels: those of s.json or s.json.gz are in s.labels.yaml.

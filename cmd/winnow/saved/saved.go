@@ -22,9 +22,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/cmd/winnow/text"
-	"winnow/engine/snapshot"
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // The most that is read of a saved snapshot. The greatest machines have a tenth of it.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/cmd/winnow/saved"
-	"winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/cmd/winnow/saved"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 const document = `{"schema": "winnow.snapshot/v1", "taken_at": "2026-11-20T18:00:00Z", "sources": {}, "processes": {"process:1@2": {}, "process:3@4": {}}%s}`

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"winnow/engine/subject"
+	"github.com/winnow-reaper/winnow/engine/subject"
 )
 
 // Example is a document with every field that a rule may read below input, each empty: a text "", a number 0, a list with one such element. It has

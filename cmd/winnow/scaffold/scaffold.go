@@ -12,9 +12,9 @@ import (
 	"sync"
 	"text/template"
 
-	"winnow/cmd/winnow/text"
-	"winnow/engine/policy"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 //go:embed templates

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"winnow/engine/policy"
-	"winnow/policies"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/policies"
 )
 
 // TestEveryScaffoldLoads holds that the rule of each kind, and one that keeps, is loaded beside the shipped ones, with any name that is taken, and

@@ -10,10 +10,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/cmd/winnow/config"
-	"winnow/collectors"
-	"winnow/collectors/dirs"
-	"winnow/collectors/workplaces"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/collectors/workplaces"
 )
 
 // Discover says what a folder that some record names leads to: its repository, and the folder in which worktrees lie beside it.

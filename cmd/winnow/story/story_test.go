@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/cmd/winnow/report"
-	"winnow/engine/decision"
-	"winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 func reason(rule string) []decision.Reason {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/agnivade/levenshtein"
 
-	"winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 )
 
 // keys are the keys that may stand in a section.

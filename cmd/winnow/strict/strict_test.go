@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/cmd/winnow/strict"
-	"winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/cmd/winnow/strict"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 type section struct {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"io"
 
-	"winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/internal/plain"
 )
 
 // JSON writes v as JSON, on one line where indent is empty, that a terminal can be shown: what plain.Line escapes is written as \uXXXX, which means the same.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/internal/plain"
 )
 
 // Paint colours text and fits it to the width of a terminal.

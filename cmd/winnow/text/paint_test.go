@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
 // TestColumnsStandApart prints every outcome, and words that are longer, beside short and long labels: no two columns touch, and what

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/internal/plain"
+	"github.com/winnow-reaper/winnow/internal/plain"
 
 	"github.com/agnivade/levenshtein"
 )

@@ -12,8 +12,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"winnow/cmd/winnow/config"
-	"winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 )
 
 // Options are what the view needs of the program.

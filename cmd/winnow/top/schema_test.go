@@ -3,7 +3,7 @@ package top
 import (
 	"testing"
 
-	"winnow/testkit/schema"
+	"github.com/winnow-reaper/winnow/testkit/schema"
 )
 
 // TestTopSchemaIsCurrent keeps the published schema of a look equal to the Go type.

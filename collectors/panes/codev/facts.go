@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"time"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/proc"
-	"winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/tower"
 )
 
 // join puts together what was read of one state folder.

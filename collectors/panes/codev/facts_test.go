@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/snapshot"
-	client "winnow/internal/tower"
-	"winnow/testkit/must"
-	"winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	client "github.com/winnow-reaper/winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/tower"
 )
 
 // Whichever way a role is written, the builder's row is found.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/tower"
 )
 
 // Owners gives what is to be remembered after a look at everything: which terminal belongs to which builder, as far as this look or an

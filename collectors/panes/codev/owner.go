@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/tower"
 )
 
 // The words of TerminalOwner.How.

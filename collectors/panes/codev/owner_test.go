@@ -13,12 +13,12 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"winnow/collectors"
-	"winnow/engine/snapshot"
-	"winnow/internal/proc"
-	client "winnow/internal/tower"
-	"winnow/testkit/must"
-	"winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	client "github.com/winnow-reaper/winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/tower"
 )
 
 const week = 7 * 24 * time.Hour

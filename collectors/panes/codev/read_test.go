@@ -17,13 +17,13 @@ import (
 	"testing"
 	"time"
 
-	"winnow/collectors"
-	"winnow/collectors/panes"
-	"winnow/collectors/processes"
-	"winnow/engine/snapshot"
-	client "winnow/internal/tower"
-	"winnow/testkit/must"
-	"winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/panes"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	client "github.com/winnow-reaper/winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/tower"
 )
 
 // The states in which the answers of a real Tower were captured: terminals, after-agent-exit, after-tower-restart and husks.

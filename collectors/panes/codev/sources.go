@@ -21,9 +21,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors"
-	"winnow/engine/snapshot"
-	"winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/tower"
 )
 
 // Kind is the kind of a source that is a state folder of Codev's, and what its name begins with.

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/tower"
 )
 
 // maxWorktrees is how many folders of a workspace's worktrees are listed. Of a workspace with more, nothing of them is known.

@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/tower"
-	"winnow/testkit/must"
-	faketower "winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	faketower "github.com/winnow-reaper/winnow/testkit/tower"
 )
 
 // workspaceNamed is what the fixture's source says of a workspace.

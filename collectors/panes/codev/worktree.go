@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/git"
-	"winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/tower"
 )
 
 // buildersFolder is where Codev puts the worktrees of a workspace.

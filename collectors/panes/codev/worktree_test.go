@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	client "winnow/internal/tower"
-	"winnow/testkit/must"
-	"winnow/testkit/tower"
+	client "github.com/winnow-reaper/winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/tower"
 )
 
 func word3(b *bool) string {

@@ -18,10 +18,10 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"winnow/collectors"
-	"winnow/engine/snapshot"
-	"winnow/testkit/must"
-	"winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/tower"
 )
 
 // fixture is a Tower, a workspace of it, and how both are looked at.

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/collectors"
-	"winnow/testkit/attack"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // hostile listens on a socket and answers every connection with begin and then again and again with more, until it is hung up on.

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"winnow/engine/snapshot"
-	"winnow/internal/herdr"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/herdr"
 )
 
 // place says in which tab of the server the looking process was started.

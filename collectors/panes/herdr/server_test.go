@@ -15,14 +15,14 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/collectors"
-	"winnow/collectors/panes"
-	"winnow/collectors/processes"
-	"winnow/engine/snapshot"
-	"winnow/testkit/attack"
-	"winnow/testkit/herdr"
-	"winnow/testkit/must"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/collectors/panes"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/herdr"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // A process that only passes on what it is sent stands for a tunnel to another machine: see TestMain.

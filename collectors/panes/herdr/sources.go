@@ -19,9 +19,9 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors"
-	"winnow/engine/snapshot"
-	"winnow/internal/herdr"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/herdr"
 )
 
 // Kind is the kind of a source that is a herdr server, and what its name begins with.

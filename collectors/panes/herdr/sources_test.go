@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"winnow/collectors"
-	"winnow/testkit/herdr"
-	"winnow/testkit/must"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/testkit/herdr"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // listen leaves a socket's file at path, with a listener behind it.

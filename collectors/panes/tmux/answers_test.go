@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/engine/snapshot"
-	"winnow/testkit/must"
-	testkit "winnow/testkit/tmux"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
 )
 
 // TestAnswers reads what real servers of several versions said, testdata/answers/README.md tells of what.

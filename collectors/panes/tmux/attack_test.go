@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/collectors"
-	"winnow/testkit/attack"
-	testkit "winnow/testkit/tmux"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
 )
 
 // A server decides what its client prints: what stands here for tmux prints what such a server would have it print.

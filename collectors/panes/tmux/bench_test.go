@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/engine/snapshot"
-	testkit "winnow/testkit/tmux"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
 )
 
 // BenchmarkRead compares the one exec a server with asking tmux about one session after the other, each with its panes and its

@@ -7,8 +7,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/engine/snapshot"
-	wire "winnow/internal/tmux"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	wire "github.com/winnow-reaper/winnow/internal/tmux"
 )
 
 // sessions turns a listing into the sessions of source, by their candidates' ids. With only, it gives only the session of that id, with its state.

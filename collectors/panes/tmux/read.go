@@ -11,12 +11,12 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"winnow/collectors"
-	"winnow/engine/snapshot"
-	"winnow/internal/foreign"
-	"winnow/internal/peer"
-	"winnow/internal/proc"
-	wire "winnow/internal/tmux"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/peer"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	wire "github.com/winnow-reaper/winnow/internal/tmux"
 )
 
 // reader reads one server.

@@ -17,13 +17,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"winnow/collectors"
-	"winnow/engine/snapshot"
-	"winnow/internal/proc"
-	wire "winnow/internal/tmux"
-	"winnow/testkit/executable"
-	"winnow/testkit/must"
-	testkit "winnow/testkit/tmux"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	wire "github.com/winnow-reaper/winnow/internal/tmux"
+	"github.com/winnow-reaper/winnow/testkit/executable"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
 )
 
 // read gives what the reader of one socket finds, by session names.

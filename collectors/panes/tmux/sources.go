@@ -17,9 +17,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"winnow/collectors"
-	"winnow/engine/snapshot"
-	"winnow/internal/peer"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/peer"
 )
 
 // Kind is the kind of a source that is a tmux server, and what its name begins with.

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/collectors"
-	"winnow/testkit/must"
-	testkit "winnow/testkit/tmux"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
 )
 
 func env(kv ...string) func(string) string {

@@ -15,14 +15,14 @@ import (
 	"testing"
 	"time"
 
-	"winnow/collectors"
-	"winnow/engine/snapshot"
-	"winnow/internal/proc"
-	"winnow/testkit/attack"
-	"winnow/testkit/editor"
-	"winnow/testkit/must"
-	"winnow/testkit/procs"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/collectors"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/editor"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/procs"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func TestMain(m *testing.M) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/must"
-	"winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/tower"
 )
 
 const (

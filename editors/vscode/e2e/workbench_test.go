@@ -22,9 +22,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/must"
-	"winnow/testkit/tower"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/tower"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 // patience is how long anything in the workbench may take. These machines are small and busy.
@@ -36,7 +36,7 @@ var program = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "winnow"), "winnow/cmd/winnow").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "winnow"), "github.com/winnow-reaper/winnow/cmd/winnow").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build winnow: %w\n%s", err, out)
 	}

@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/folder"
-	"winnow/internal/foreign"
-	"winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/folder"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
 )
 
 // Repo is a repository, seen from one of its checkouts.

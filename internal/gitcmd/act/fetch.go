@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"winnow/internal/gitcmd"
+	"github.com/winnow-reaper/winnow/internal/gitcmd"
 )
 
 // Fetch brings one remote branch, such as refs/remotes/origin/main, up to date, and says nothing else to the remote. Nothing of the

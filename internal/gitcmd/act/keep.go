@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/git"
 )
 
 // scanLimit bounds how much of an admin folder is read for commits.

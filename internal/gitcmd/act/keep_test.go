@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"winnow/internal/git"
+	"github.com/winnow-reaper/winnow/internal/git"
 )
 
 func TestBlobs(t *testing.T) {

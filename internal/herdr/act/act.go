@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"winnow/internal/herdr"
-	"winnow/internal/herdr/internal/rpc"
+	"github.com/winnow-reaper/winnow/internal/herdr"
+	"github.com/winnow-reaper/winnow/internal/herdr/internal/rpc"
 )
 
 // The codes by which a server refuses to close a tab.

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 // Held is a process that is held and may be signalled.

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/internal/proc"
 )
 
 func TestSignalFallsBackToThePidfd(t *testing.T) {

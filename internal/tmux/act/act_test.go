@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	testkit "winnow/testkit/tmux"
+	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
 )
 
 func TestQuote(t *testing.T) {

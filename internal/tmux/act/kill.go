@@ -10,9 +10,9 @@ import (
 	"os/exec"
 	"strings"
 
-	"winnow/internal/peer"
-	"winnow/internal/tmux"
-	"winnow/internal/tmux/internal/client"
+	"github.com/winnow-reaper/winnow/internal/peer"
+	"github.com/winnow-reaper/winnow/internal/tmux"
+	"github.com/winnow-reaper/winnow/internal/tmux/internal/client"
 )
 
 // What is between a look at a shell and the kill is the time in which a program can be sent to it unseen. So it is kept short at

@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/foreign"
-	"winnow/internal/peer"
-	"winnow/internal/tmux"
-	"winnow/internal/tmux/internal/client"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/peer"
+	"github.com/winnow-reaper/winnow/internal/tmux"
+	"github.com/winnow-reaper/winnow/internal/tmux/internal/client"
 )
 
 // ErrUnsafe says that no server listens on a socket, and that another user could put one of theirs there before tmux makes one.

@@ -7,7 +7,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"winnow/internal/tower"
+	"github.com/winnow-reaper/winnow/internal/tower"
 )
 
 // ErrUnknown says that the Tower does not know the terminal that it was to close.

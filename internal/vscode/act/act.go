@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"unicode/utf16"
 
-	"winnow/internal/vscode"
-	"winnow/internal/vscode/internal/line"
+	"github.com/winnow-reaper/winnow/internal/vscode"
+	"github.com/winnow-reaper/winnow/internal/vscode/internal/line"
 )
 
 // The codes by which a window refuses to close a tab.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"winnow/internal/vscode"
-	"winnow/testkit/editor"
-	"winnow/testkit/must"
-	"winnow/testkit/wait"
+	"github.com/winnow-reaper/winnow/internal/vscode"
+	"github.com/winnow-reaper/winnow/testkit/editor"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
 )
 
 func of(w *editor.Window) vscode.Window {

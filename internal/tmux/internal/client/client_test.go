@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"winnow/testkit/attack"
-	"winnow/testkit/executable"
-	testkit "winnow/testkit/tmux"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/executable"
+	testkit "github.com/winnow-reaper/winnow/testkit/tmux"
 )
 
 func TestAttackAServerThatHasItsClientPrintWithoutEnd(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/foreign"
 )
 
 // Folder opens a folder of sockets, and refuses one that is a link, that does not belong to this very user, or in which or on the way to

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"winnow/internal/foreign"
-	"winnow/internal/peer"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/peer"
 )
 
 // maxLine is the longest line that is read, in bytes.
