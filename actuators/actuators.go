@@ -24,6 +24,9 @@ var (
 	ErrChanged = errors.New("changed")
 )
 
+// ErrDisputed marks an error as "the act was carried out, and the thing is still there".
+var ErrDisputed = errors.New("disputed")
+
 // ErrPart marks an error as "it is back in its place, and not whole": what was set aside is no longer in the trash, and a person has to look.
 var ErrPart = errors.New("brought back in part")
 

@@ -46,6 +46,7 @@ func (c *Carrier) batch(kind string, ds []decision.Decision) int {
 // carry carries decisions of one kind out as a batch: it holds all, has all judged again in one look, writes all intents down, saves what
 // can be lost, has all judged for the last time, and acts. What fails, or is something else by now, leaves the batch, and nothing else with it.
 func (c *Carrier) carry(ctx context.Context, sweep string, ds []decision.Decision) []decision.Act {
+	c.heed()
 	all := make([]*one, len(ds))
 	for i, d := range ds {
 		c.spent.one(d)
@@ -133,10 +134,18 @@ func (c *Carrier) acts(ctx context.Context, all []*one) {
 		began := c.Now()
 		c.last(ctx, rest)
 		looked := c.Now()
+		if c.heed(); ctx.Err() != nil {
+			for _, a := range left(rest) {
+				c.end(ctx, a, notTried(ctx))
+			}
+		}
 		if rest = left(rest); len(rest) == 0 {
 			return
 		}
-		fresh := func() bool { return ctx.Err() == nil && c.Now().Sub(looked) < max(leastFresh, looked.Sub(began)) }
+		fresh := func() bool {
+			c.heed()
+			return ctx.Err() == nil && c.Now().Sub(looked) < max(leastFresh, looked.Sub(began))
+		}
 		if t, ok := c.ByKind[rest[0].Kind].(Together); ok {
 			c.together(ctx, t, rest, fresh)
 			continue

@@ -28,10 +28,24 @@ type Carrier struct {
 	NewID func() string
 	Now   func() time.Time
 	Log   hclog.Logger
+	// Halted, when set, is asked before every act, and right before what cannot be undone: an error says why nothing more may be done. What has begun is brought to
+	// its end.
+	Halted func() error
 	// Progress, when set, is called with each act when it has ended.
 	Progress func(decision.Act)
 
 	spent spent
+	halt  context.CancelCauseFunc
+}
+
+// heed ends the context of the acts where they are halted.
+func (c *Carrier) heed() {
+	if c.Halted == nil {
+		return
+	}
+	if err := c.Halted(); err != nil {
+		c.halt(err)
+	}
 }
 
 // Carry acts on those of ds whose verdict is reap and whose kind is allowed, and says of each how it went: nothing that was
@@ -39,6 +53,9 @@ type Carrier struct {
 // reported as not done.
 func (c *Carrier) Carry(ctx context.Context, sweep string, ds []decision.Decision) []decision.Act {
 	var acts []decision.Act
+	ctx, halt := context.WithCancelCause(ctx)
+	defer halt(nil)
+	c.halt = halt
 	plan := c.Caps.plan(c.Kinds, ds, c.Past, &c.spent)
 	for _, held := range plan.Caps {
 		c.log().Warn("a cap held", "kind", held.Kind, "cap", held.Cap, "wanted", held.Wanted, "held", held.Held, "why", held.Why)

@@ -7,7 +7,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 )
 
-// reason is an error that reads as one sentence and is both a why (ErrRefused, ErrGone, ErrChanged) and its cause.
+// reason is an error that reads as one sentence and is both a why (ErrRefused, ErrGone, ErrChanged, ErrDisputed) and its cause.
 type reason struct {
 	why  error
 	text error
@@ -29,6 +29,11 @@ func Changed(format string, args ...any) error {
 	return &reason{ErrChanged, fmt.Errorf(format, args...)}
 }
 
+// Disputed makes an error that is ErrDisputed and reads as format says.
+func Disputed(format string, args ...any) error {
+	return &reason{ErrDisputed, fmt.Errorf(format, args...)}
+}
+
 // OutcomeOf is the outcome of an act that err ended before it changed anything.
 func OutcomeOf(err error) decision.Outcome {
 	out := decision.Outcome{Outcome: decision.Failed, Detail: err.Error()}
@@ -39,6 +44,8 @@ func OutcomeOf(err error) decision.Outcome {
 		out.Outcome = decision.Gone
 	case errors.Is(err, ErrChanged):
 		out.Outcome = decision.Changed
+	case errors.Is(err, ErrDisputed):
+		out.Disputed = true
 	}
 	return out
 }

@@ -109,4 +109,28 @@ func Steady(prev *Look, host snapshot.Host, at time.Time, jump time.Duration) (s
 	return prev.SteadySince, lastResume
 }
 
+// Fresh says why what earlier looks saw may not be counted with what host shows at the time at, "" where it may: the machine booted or resumed, its clock was set by more than jump, or
+// nothing looked for longer than gap. What happened in between no look knows. It is a pure function.
+func Fresh(prev *Look, host snapshot.Host, at time.Time, jump, gap time.Duration) string {
+	if prev == nil {
+		return ""
+	}
+	if host.BootID == "" || host.UpSeconds == nil || host.AwakeSeconds == nil || prev.UpSeconds == nil || prev.AwakeSeconds == nil {
+		return "the machine's own count of time is not known"
+	}
+	if prev.BootID != host.BootID {
+		return "the machine booted"
+	}
+	up, awake := seconds(*host.UpSeconds-*prev.UpSeconds), seconds(*host.AwakeSeconds-*prev.AwakeSeconds)
+	switch wall := at.Round(0).Sub(prev.At); {
+	case up-awake > suspendedSlack:
+		return "the machine was suspended"
+	case up < 0 || awake-up > suspendedSlack || (wall-up).Abs() > jump:
+		return "the clock was set"
+	case awake > gap:
+		return "nothing looked for " + awake.Round(time.Second).String()
+	}
+	return ""
+}
+
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

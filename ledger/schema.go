@@ -180,7 +180,13 @@ CREATE TABLE descents (
 	agents      TEXT NOT NULL,
 	last_at     INTEGER
 ) STRICT;
-`, logged, changed}
+`, logged, changed, `
+-- What the daemon remembers of its brakes, as JSON.
+CREATE TABLE brakes (
+	one    INTEGER PRIMARY KEY CHECK (one = 1),
+	memory TEXT NOT NULL
+) STRICT;
+`}
 
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the
 // version is read again under the write lock.

@@ -212,7 +212,9 @@ func (h *held) readBack(want decision.Process, how string) decision.Outcome {
 	case err != nil:
 		return failed(want, "was signalled, and whether it ended is not known: %v", err)
 	}
-	return failed(want, "%s and still exists in state %c: it may hang in the kernel; look at it by hand", how, s.State)
+	out := failed(want, "%s and still exists in state %c: it may hang in the kernel; look at it by hand", how, s.State)
+	out.Disputed = true
+	return out
 }
 
 func failed(want decision.Process, format string, args ...any) decision.Outcome {

@@ -35,6 +35,9 @@ func (s *sweeper) act(ctx context.Context, r *report.Report, snap *snapshot.Snap
 	carrier := s.carrier(snap, &judge{app: s.app, engine: s.engine, last: snap, memory: mem}, s.touched(f.show.kinds), f.caps(s.cfg))
 	carrier.Past = past
 	r.Acts = append(r.Acts, carrier.Carry(ctx, r.Sweep, f.chosen(res.Decisions))...)
+	if s.halted() != nil {
+		return
+	}
 	may := func(kind string) bool { return slices.Contains(carrier.Kinds, kind) && !r.Stopped(kind) }
 	if next := f.among(s.follow(ctx, r, snap, mem, res, may)); len(next) > 0 {
 		carrier.Past.Used = nil // they were in use until now, by what this very sweep ended
@@ -54,6 +57,7 @@ func (s *sweeper) carrier(snap *snapshot.Snapshot, j actuators.Judge, kinds []st
 		NewID:    func() string { return ulid.Make().String() },
 		Now:      time.Now,
 		Log:      s.log.Named("actuators"),
+		Halted:   s.halted,
 	}
 }
 

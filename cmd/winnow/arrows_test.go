@@ -48,7 +48,7 @@ var arrows = []arrow{
 	{"winnow/actuators", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
 	{"winnow/cmd", "github.com/open-policy-agent", nil, "only the engine knows OPA"},
 	{"winnow/ledger", "github.com/open-policy-agent", nil, "what is remembered does not depend on how it was decided"},
-	{"winnow/ledger", "winnow/", []string{"winnow/engine/alarm", "winnow/engine/snapshot", "winnow/engine/decision", "winnow/internal/foreign"}, "what is remembered does not depend on how it was seen or judged"},
+	{"winnow/ledger", "winnow/", []string{"winnow/engine/alarm", "winnow/engine/snapshot", "winnow/engine/decision", "winnow/internal/foreign", "winnow/internal/outfile"}, "what is remembered does not depend on how it was seen or judged"},
 	{"winnow/engine", "winnow/ledger", nil, "the engine does no I/O: it is given what is remembered"},
 	{"winnow/collectors", "winnow/ledger", nil, "a collector sees; it remembers nothing"},
 	{"winnow/actuators", "winnow/ledger", nil, "an actuator writes down what it intends through cmd"},

@@ -71,6 +71,9 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 		return err
 	}
 	defer s.close()
+	if err := s.halted(); err != nil {
+		return fmt.Errorf("%w; nothing was closed", err)
+	}
 	started := time.Now()
 	settled, err := s.settle(ctx)
 	if err != nil {

@@ -110,6 +110,14 @@ type memory struct {
 	// repositories are the owners of folders that the latest sweeps decided on.
 	repositories []string
 	descents     []snapshot.Descent
+	// fresh, where it is set, is asked whether what was seen before still counts; it is told why not.
+	fresh *window
+}
+
+// window is for how long looks may be apart for the later one to count what the earlier one saw, and why the last one could not.
+type window struct {
+	gap time.Duration
+	why string
 }
 
 // remember reads the memory from an open ledger.
@@ -156,6 +164,11 @@ func (m memory) fill(_ context.Context, s *snapshot.Snapshot, jump float64) {
 	s.Holds, s.Sightings, s.Owners, s.AgentSessions, s.Descents = m.holds, m.sightings, m.owners, m.hosts, m.descents
 	s.Host.SteadySince, s.Host.LastResumeAt = ledger.Steady(m.last, s.Host, s.TakenAt, config.Seconds(jump))
 	s.Host.Asleep = ledger.Asleep(m.last, s.Host, s.TakenAt)
+	if w := m.fresh; w != nil {
+		if w.why = ledger.Fresh(m.last, s.Host, s.TakenAt, config.Seconds(jump), w.gap); w.why != "" {
+			s.Sightings = nil
+		}
+	}
 }
 
 // lookOrRead gives a saved snapshot, or a fresh look where file is empty.

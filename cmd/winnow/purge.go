@@ -40,7 +40,7 @@ func (s *sweeper) purge(ctx context.Context, r *report.Report, snap *snapshot.Sn
 		p := s.purger(snap, r, expired)
 		defer s.hands.take()()
 		for _, rec := range expired {
-			if ctx.Err() == nil && s.waited(ctx, r, rec) {
+			if ctx.Err() == nil && s.halted() == nil && s.waited(ctx, r, rec) {
 				p.purge(ctx, rec, report.PurgedExpired)
 			}
 		}
@@ -109,7 +109,7 @@ func (s *sweeper) makeRoom(ctx context.Context, r *report.Report, snap *snapshot
 	p := s.purger(snap, r, kept)
 	defer s.hands.take()()
 	for _, t := range things {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || s.halted() != nil {
 			return
 		}
 		why := ""

@@ -36,7 +36,29 @@ func signalName(s syscall.Signal) string {
 }
 
 // hands counts the acts in hand: what must come to its end once it was begun.
-type hands struct{ n atomic.Int32 }
+type hands struct {
+	n      atomic.Int32
+	hangUp atomic.Pointer[func()]
+}
+
+// onHangUp has f called at SIGHUP, in the place of an interruption; nil brings that back.
+func (h *hands) onHangUp(f func()) {
+	if f == nil {
+		h.hangUp.Store(nil)
+		return
+	}
+	h.hangUp.Store(&f)
+}
+
+// heard reports whether a signal is followed in another way than by an interruption.
+func (h *hands) heard(s os.Signal) bool {
+	f := h.hangUp.Load()
+	if s != syscall.SIGHUP || f == nil {
+		return false
+	}
+	(*f)()
+	return true
+}
 
 // take begins one; the function that it gives ends it.
 func (h *hands) take() (done func()) {
@@ -48,6 +70,8 @@ func (h *hands) full() bool { return h.n.Load() > 0 }
 
 // untilSignalled gives a context that the first SIGINT, SIGTERM or SIGHUP ends. The second one ends the process at once, and what it
 // started, at any moment. A signal that the caller ignores, as nohup does with SIGHUP, stays ignored.
+//
+// While hands follow SIGHUP otherwise, it interrupts nothing.
 //
 // SIGPIPE is caught as well, so that a closed pipe is an error of a write and not the end in the middle of an act.
 func untilSignalled(errOut io.Writer, h *hands) (ctx context.Context, stop func()) {
@@ -62,14 +86,20 @@ func untilSignalled(errOut io.Writer, h *hands) (ctx context.Context, stop func(
 	signal.Notify(pipe, syscall.SIGPIPE)
 	over := make(chan struct{})
 	go func() {
-		select {
-		case s := <-got:
+		for {
+			s, ok := receive(got, over)
+			if !ok {
+				return
+			}
+			if h.heard(s) {
+				continue
+			}
 			first := s.(syscall.Signal)
 			// Beside: who reads stderr may have stopped reading, and the second signal must be heard all the same.
 			go fmt.Fprintf(errOut, "winnow: %v: no new act begins, and the current one is finished; a second signal ends winnow at once\n", interrupted{first})
 			cancel(interrupted{first})
 			endNow(lastSignal(first, got, h, over, stopGrace))
-		case <-over:
+			return
 		}
 	}()
 	return ctx, func() {
@@ -77,6 +107,16 @@ func untilSignalled(errOut io.Writer, h *hands) (ctx context.Context, stop func(
 		signal.Stop(pipe)
 		close(over)
 		cancel(nil)
+	}
+}
+
+// receive gives the next signal, and false once it is over.
+func receive(got <-chan os.Signal, over <-chan struct{}) (os.Signal, bool) {
+	select {
+	case s := <-got:
+		return s, true
+	case <-over:
+		return nil, false
 	}
 }
 

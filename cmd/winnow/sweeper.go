@@ -36,6 +36,8 @@ type sweeper struct {
 	seen *snapshot.Snapshot
 	// later is what is still to be written down of sweeps. It is done when their reports were given, so that no person waits for it.
 	later []func(context.Context)
+	// window, where it is set, gives every candidate a fresh wait after a time in which nothing looked, or the machine slept.
+	window *window
 	// logger logs the decisions of the sweep under way; nil where none are logged.
 	logger *decisionLogger
 }
@@ -86,13 +88,18 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	mem := memory{path: s.ledgerPath(), err: s.broken}
 	if s.ledger != nil {
 		mem = remember(ctx, s.ledgerPath(), s.ledger)
+		mem.fresh = s.window
 	}
 	mode := report.DryRun
 	if f.apply {
 		mode = report.Apply
 	}
+	halted := s.paused()
+	if halted != nil {
+		f.apply = false
+	}
 	var settled []decision.Act
-	if f.apply {
+	if mode == report.Apply && halted == nil {
 		var err error
 		if settled, err = s.settle(ctx); err != nil {
 			return nil, err
@@ -108,6 +115,12 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 		return nil, err
 	}
 	s.seen = snap
+	if s.window != nil {
+		if s.window.why != "" {
+			mem.sightings = nil
+		}
+		mem.fresh = nil // the looks before acts count what this one did
+	}
 	res, err := s.engine.Decide(ctx, snap, &s.cfg.Rules.Config)
 	if err != nil {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
@@ -115,6 +128,9 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	next := eval.Sightings(mem.sightings, snap, res.Decisions)
 	r := report.New(mode, id, snap, s.policy, s.ruled(snap), res, &s.cfg.Rules.Config, f.show.kinds)
 	r.Settled = settled
+	if halted != nil && mode == report.Apply {
+		r.Pause(halted.Error())
+	}
 	s.sayBundles(r)
 	s.measure(ctx, snap, r.Decisions, mayGo)
 	if !f.apply {

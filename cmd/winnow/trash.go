@@ -142,6 +142,9 @@ func (a *app) emptyTrash(ctx context.Context, older string, yes bool) error {
 			return config.Mistakef("--older: %q is no duration: write 12h or 1d; nothing was removed", older)
 		}
 	}
+	if err := a.halted(); err != nil {
+		return fmt.Errorf("%w; nothing was removed", err)
+	}
 	kept, err := a.kept(ctx)
 	if err != nil {
 		a.note("%v; what lies in the trash is what its manifests say", err)

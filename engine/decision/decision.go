@@ -453,6 +453,8 @@ type Outcome struct {
 	// Open is true when it could not be found out how an act went that was cut short: it is not settled, and the next sweep looks
 	// again.
 	Open bool `json:"open,omitempty"`
+	// Disputed is true where the act was carried out as far as its own answer goes, and what was read afterwards shows the thing all the same.
+	Disputed bool `json:"disputed,omitempty"`
 }
 
 // The caps on what one sweep may do. The first two let the oldest through and have the rest wait; the others take what they see for an

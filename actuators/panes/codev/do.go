@@ -192,7 +192,7 @@ func (g *grasp) closed(answer error) decision.Outcome {
 
 // stays is the outcome of a terminal that the Tower still lists although it was asked to close it.
 func (g *grasp) stays(answer error, over bool) decision.Outcome {
-	out := decision.Outcome{Outcome: decision.Failed, Freed: g.freed(), Detail: fmt.Sprintf("%s: %s, and it still lists it", g.who(), said(answer))}
+	out := decision.Outcome{Outcome: decision.Failed, Disputed: true, Freed: g.freed(), Detail: fmt.Sprintf("%s: %s, and it still lists it", g.who(), said(answer))}
 	switch {
 	case g.id.Process == nil:
 	case over:

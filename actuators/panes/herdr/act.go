@@ -50,7 +50,7 @@ func (h *held) Act(ctx context.Context, in decision.Intent) decision.Outcome {
 		if err != nil {
 			how = "was asked to close, and its server did not say whether it did (" + err.Error() + ")"
 		}
-		return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: panes.KeptUntil(h.Trash, in),
+		return decision.Outcome{Outcome: decision.Failed, Open: true, Disputed: errors.Is(unsure, actuators.ErrDisputed), RestoreUntil: panes.KeptUntil(h.Trash, in),
 			Detail: fmt.Sprintf("%s %s: %v; what was saved of it stays in %s, and the next sweep looks again", h.who(), how, unsure, h.plan.Folder)}
 	}
 	out := h.bury(ctx, w)
@@ -90,7 +90,7 @@ func (h *held) readBack(ctx context.Context) (*whereabouts, error) {
 		case late && err != nil:
 			return nil, fmt.Errorf("whether it is gone is not known: %w", err)
 		case late:
-			return nil, errors.New("the server still lists it")
+			return nil, actuators.Disputed("the server still lists it")
 		}
 		time.Sleep(settlePause)
 	}

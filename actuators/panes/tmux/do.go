@@ -148,7 +148,7 @@ func (g *grasp) readBack(ctx context.Context) (left []int, err error) {
 		case err == nil && l.PID == g.id.ServerPID && l.Session(g.id.ID) == nil:
 			return l.Living(), nil
 		case err == nil && l.PID == g.id.ServerPID:
-			err = errors.New("the server still lists it")
+			err = actuators.Disputed("the server still lists it")
 		case err == nil:
 			err = fmt.Errorf("another server (pid %d) answers on its socket, and its own is still there", l.PID)
 		}

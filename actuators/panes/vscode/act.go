@@ -107,7 +107,7 @@ func (h *held) readBack(ctx context.Context, in decision.Intent) decision.Outcom
 			return decision.Outcome{Outcome: decision.Failed, Open: true, RestoreUntil: panes.KeptUntil(h.Trash, in), Detail: fmt.Sprintf(
 				"%s was asked to close, and whether it is gone is not known: %v; no process was touched, and the next sweep looks again", called(&h.id), err)}
 		case late:
-			return decision.Outcome{Outcome: decision.Failed, Detail: called(&h.id) +
+			return decision.Outcome{Outcome: decision.Failed, Disputed: true, Detail: called(&h.id) +
 				" was asked to close, and the window still shows it; no process was touched, and the next sweep tries again. If it stays, close it by hand"}
 		}
 		time.Sleep(settlePause)

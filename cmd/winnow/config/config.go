@@ -50,6 +50,8 @@ type Config struct {
 	Rules       Rules       `json:"rules"`
 	Alarms      Alarms      `json:"alarms"`
 	Act         Act         `json:"act"`
+	// Run says how the daemon runs.
+	Run Run `json:"run"`
 
 	// File is where the operator's part came from, empty when the defaults alone hold. Digest is the SHA-256 of its bytes.
 	File   string   `json:"-"`
@@ -195,6 +197,8 @@ type Alarms struct {
 
 // Act says what --apply may do.
 type Act struct {
+	// Enabled has winnow run act, and not only observe. Every other command acts by its own flag.
+	Enabled  bool          `json:"enabled"`
 	Kinds    []string      `json:"kinds"`
 	Caps     Caps          `json:"caps"`
 	TrashTTL time.Duration `json:"trash_ttl"`
@@ -206,6 +210,26 @@ type Act struct {
 	TrashPressure      Ratio         `json:"trash_pressure"`
 	TrashPressureKeeps time.Duration `json:"trash_pressure_keeps"`
 	TermGrace          time.Duration `json:"term_grace"`
+}
+
+// Run says when winnow run sweeps, and from when on it only observes.
+type Run struct {
+	// Every is the time between two sweeps that nothing calls for, give or take the share Jitter of it.
+	Every  time.Duration `json:"every"`
+	Jitter Ratio         `json:"jitter"`
+	// Settle is for how long no event may have come before a sweep for events, Burst how long it waits for that at most.
+	Settle time.Duration `json:"settle"`
+	Burst  time.Duration `json:"burst"`
+	// Rest is the least time between two sweeps that nobody asked for, and Share which part of all time they may take.
+	Rest   time.Duration `json:"rest"`
+	Share  Ratio         `json:"share"`
+	Brakes Brakes        `json:"brakes"`
+}
+
+// Brakes says from when on the daemon only observes. A zero turns a brake off.
+type Brakes struct {
+	CapTimes       int           `json:"cap_times"`
+	CameBackWithin time.Duration `json:"came_back_within"`
 }
 
 // Caps bounds what one sweep may do. Share is a Ratio: no duration is taken for it.
@@ -427,9 +451,20 @@ func (c *Config) check(at sites) (wrong error) {
 			"rules.recorded_folders: %q with format %q; it wants the name of one folder and the format of its records", f.Name, f.Format)
 	}
 	must(c.Collect.Timeout > 0, "collect.timeout must be more than 0")
+	c.Run.check(must)
 	c.Policy.checkBundles(must)
 	must(c.Policy.Timeout > 0 && c.Policy.Memory > 0, "policy.timeout and policy.memory must be more than 0")
 	return wrong
+}
+
+// check refuses times at which the daemon would sweep without a pause, or never.
+func (r *Run) check(must func(ok bool, format string, args ...any)) {
+	must(r.Every >= time.Second && r.Every <= 24*time.Hour, "run.every is %s; it is a time from 1s to 24h", r.Every)
+	must(r.Jitter >= 0 && r.Jitter <= 1, "run.jitter is %v; it is a share between 0 and 1", float64(r.Jitter))
+	must(r.Share > 0 && r.Share <= 1, "run.share is %v; it is a share of all time, more than 0 and up to 1", float64(r.Share))
+	must(r.Settle > 0 && r.Burst >= r.Settle, "run.settle is %s and run.burst %s; settle is more than 0s, and burst as long at least", r.Settle, r.Burst)
+	must(r.Rest > 0, "run.rest is %s; it is more than 0s", r.Rest)
+	must(r.Brakes.CapTimes >= 0 && r.Brakes.CameBackWithin >= 0, "run.brakes: cap_times is %d and came_back_within %s; neither is negative", r.Brakes.CapTimes, r.Brakes.CameBackWithin)
 }
 
 // maxRecord is the most sweeps that are recorded: a day of one a minute.

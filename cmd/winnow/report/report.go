@@ -67,6 +67,8 @@ type Report struct {
 	// Workers are the observations on what registries record, where sessions are reported on.
 	Workers []snapshot.Worker `json:"workers"`
 	Alarms  []Alarm           `json:"alarms"`
+	// Paused is true where the sweep was to act and a pause kept it from that.
+	Paused bool `json:"paused,omitempty"`
 	// Unexplained counts the decisions that should have said what would turn them, and for which there was no time.
 	Unexplained int `json:"unexplained,omitempty"`
 
@@ -214,6 +216,15 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 	return r
 }
 
+// Paused is the alarm that a pause kept a sweep from acting.
+const Paused = "paused"
+
+// Pause says that a pause kept the sweep from acting.
+func (r *Report) Pause(why string) {
+	r.Paused = true
+	r.Alarms = append(r.Alarms, Alarm{Rule: Paused, Message: why + "; nothing was done"})
+}
+
 // Replace puts a later decision about the same candidate, which was in scope before, in the place of the i-th.
 func (r *Report) Replace(i int, d decision.Decision) {
 	old, c := r.Decisions[i], r.Census[d.Kind]
@@ -243,7 +254,7 @@ func failed(kind snapshot.Kind, sources map[string]snapshot.Source) []string {
 
 // Code is the exit code that the report means.
 func (r *Report) Code(exitCode bool) int {
-	part, reap := false, false
+	part, reap := r.Paused, false
 	if r.Mode == Apply && slices.ContainsFunc(r.Caps, func(c decision.Cap) bool { return c.Stops }) {
 		return ExitCapped
 	}

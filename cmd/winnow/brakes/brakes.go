@@ -1,0 +1,176 @@
+// Package brakes says when the daemon must stop acting and only observe, because what it does and what the world shows do not agree: the same cap took the same kind for an accident twice,
+// an act was carried out and its thing is still there, a thing that it ended came back, or a source that speaks for owners suddenly said much less.
+//
+// It is pure: what is remembered and one sweep give what to remember next and what tripped. What tripped holds until a person releases it.
+package brakes
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/winnow-reaper/winnow/engine/decision"
+)
+
+// What trips.
+const (
+	CapTwice     = "cap_twice"
+	ReadBack     = "read_back"
+	CameBack     = "came_back"
+	SourceShrank = "source_shrank"
+)
+
+// Brake is one that tripped.
+type Brake struct {
+	Rule string `json:"rule" jsonschema:"enum=cap_twice,enum=read_back,enum=came_back,enum=source_shrank"`
+	// At is when it tripped, and Sweep the sweep that tripped it; Kind, Candidate and Act what did, "" where it was none.
+	At        time.Time `json:"at"`
+	Sweep     string    `json:"sweep"`
+	Kind      string    `json:"kind,omitempty"`
+	Candidate string    `json:"candidate,omitempty"`
+	Act       string    `json:"act,omitempty"`
+	// Message says what happened, and what to do next.
+	Message string `json:"message"`
+}
+
+// Memory is what sweeps left; its zero value is that of the first one.
+type Memory struct {
+	Tripped []Brake `json:"tripped,omitempty"`
+	// Held counts how many acting sweeps in a row a cap took a kind for an accident, by kind and cap.
+	Held map[string]int `json:"held,omitempty"`
+	// Ended are the things that acts ended of late, by what they are like.
+	Ended map[string]Ended `json:"ended,omitempty"`
+}
+
+// Ended is a thing that an act ended.
+type Ended struct {
+	Candidate string    `json:"candidate"`
+	Act       string    `json:"act"`
+	At        time.Time `json:"at"`
+}
+
+// Limits say from when on something trips. A zero turns its brake off.
+type Limits struct {
+	// CapTimes is how many times in a row a cap must have held a kind back as an accident.
+	CapTimes int
+	// CameBackWithin is how long after its end a thing that is like one that was ended counts as the same one.
+	CameBackWithin time.Duration
+}
+
+// Swept is one sweep that was to act.
+type Swept struct {
+	Sweep string
+	At    time.Time
+	Caps  []decision.Cap
+	Acts  []decision.Act
+	// Decisions are all of the look before the acts.
+	Decisions []decision.Decision
+	// Like gives, by candidate, what a thing is like that takes its place; "" of what cannot be compared.
+	Like func(id string) string
+}
+
+// maxEnded bounds what is remembered of what was ended.
+const maxEnded = 1000
+
+// Look says what one sweep leaves to remember, and which brakes it tripped.
+func (m Memory) Look(s Swept, l Limits) (next Memory, tripped []Brake) {
+	w := watch{s, l, nil}
+	next.Ended = w.cameBack(m.Ended)
+	next.Held = w.caps(m.Held)
+	w.readBack()
+	next.Tripped = append(slices.Clone(m.Tripped), w.tripped...)
+	return next, w.tripped
+}
+
+// Releases leaves the memory without what tripped by one of the rules, or by any where there are none, and without what would trip it again at once.
+func (m Memory) Releases(rules ...string) (next Memory, released []Brake) {
+	for _, b := range m.Tripped {
+		if len(rules) == 0 || slices.Contains(rules, b.Rule) {
+			released = append(released, b)
+		} else {
+			next.Tripped = append(next.Tripped, b)
+		}
+	}
+	if len(next.Tripped) > 0 {
+		next.Held, next.Ended = m.Held, m.Ended
+	}
+	return next, released
+}
+
+type watch struct {
+	Swept
+	l       Limits
+	tripped []Brake
+}
+
+func (w *watch) trip(b Brake, format string, args ...any) {
+	b.At, b.Sweep, b.Message = w.At, w.Sweep, fmt.Sprintf(format, args...)
+	w.tripped = append(w.tripped, b)
+}
+
+// caps counts the caps that took a kind for an accident. A source that shrank trips the first time.
+func (w *watch) caps(before map[string]int) map[string]int {
+	held := map[string]int{}
+	for _, c := range w.Caps {
+		if !c.Stops {
+			continue // a slice of a backlog passes
+		}
+		if c.Cap == decision.CapShrunk {
+			w.trip(Brake{Rule: SourceShrank, Kind: c.Kind}, "%s. What the source no longer says is not known to have ended: look at the source, then release", c.Why)
+			continue
+		}
+		key := c.Kind + " " + c.Cap
+		held[key] = before[key] + 1
+		if w.l.CapTimes > 0 && held[key] == w.l.CapTimes {
+			w.trip(Brake{Rule: CapTwice, Kind: c.Kind}, "the cap %s held everything of kind %s back %d times in a row: %s. Look at what is wanted, then release", c.Cap, c.Kind, held[key], c.Why)
+		}
+	}
+	return held
+}
+
+// readBack looks for acts that were carried out and changed nothing.
+func (w *watch) readBack() {
+	for _, a := range w.Acts {
+		if a.Outcome.Disputed {
+			w.trip(Brake{Rule: ReadBack, Kind: a.Kind, Candidate: a.Candidate, Act: a.ID}, "the act on %s was carried out, and the world shows otherwise: %s", a.Candidate, a.Outcome.Detail)
+		}
+	}
+}
+
+// cameBack looks for what is to go again although a thing like it went a short while ago: something brings it back, so that something needs it.
+func (w *watch) cameBack(before map[string]Ended) map[string]Ended {
+	ended := maps.Clone(before)
+	if ended == nil {
+		ended = map[string]Ended{}
+	}
+	maps.DeleteFunc(ended, func(_ string, e Ended) bool {
+		age := w.At.Sub(e.At)
+		return age > w.l.CameBackWithin || age < 0 // the clock was set back: nothing waits for it to come by again
+	})
+	for _, d := range w.Decisions {
+		if d.Verdict != decision.Reap && !d.Waits() {
+			continue
+		}
+		e, ok := ended[w.like(d.ID)]
+		if !ok || e.Candidate == d.ID {
+			continue
+		}
+		delete(ended, w.like(d.ID))
+		w.trip(Brake{Rule: CameBack, Kind: d.Kind, Candidate: d.ID, Act: e.Act},
+			"%s is like %s, which act %s ended on %s: something brings it back, and may need it. Find out what starts it; winnow retain keeps it", d.ID, e.Candidate, e.Act, e.At.Local().Format(time.DateTime))
+	}
+	for _, a := range w.Acts {
+		if like := w.like(a.Candidate); like != "" && a.Outcome.Outcome == decision.Done && len(ended) < maxEnded {
+			ended[like] = Ended{a.Candidate, a.ID, w.At}
+		}
+	}
+	return ended
+}
+
+func (w *watch) like(id string) string {
+	if w.Like == nil || w.l.CameBackWithin <= 0 {
+		return ""
+	}
+	return w.Like(id)
+}

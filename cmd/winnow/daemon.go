@@ -1,0 +1,410 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/winnow-reaper/winnow/cmd/winnow/brakes"
+	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/ledger"
+)
+
+// daemon is winnow run: one loop, in which alone it sweeps and changes what it holds. Others see it through status.
+type daemon struct {
+	*app
+	f      runFlags
+	engine *eval.Engine
+	policy *policy.Policy
+	pace   *pace.Pace
+	// woken has one place: many events before the loop looks are one.
+	woken, asked chan struct{}
+	reloadError  string
+	// said is what the latest line was about, so that a line is printed only for what is new.
+	said string
+
+	mu     sync.Mutex
+	status Status
+	last   *report.Report
+}
+
+// The modes of the daemon.
+const (
+	Observing = "observing"
+	Acting    = "acting"
+	Paused    = "paused"
+	Braked    = "braked"
+)
+
+// Status is how the daemon stands.
+type Status struct {
+	Mode    string    `json:"mode" jsonschema:"enum=observing,enum=acting,enum=paused,enum=braked"`
+	Since   time.Time `json:"since"`
+	Started time.Time `json:"started"`
+	PID     int       `json:"pid"`
+	// Paused says until when and why, while a pause holds.
+	Paused *ledger.Pause `json:"paused,omitempty"`
+	// Brakes are those that tripped and that nobody released.
+	Brakes []brakes.Brake `json:"brakes"`
+	// Sweeps counts those that looked, Failed those that came to nothing.
+	Sweeps int `json:"sweeps"`
+	Failed int `json:"failed"`
+	// Sweeping is true while a sweep is under way.
+	Sweeping bool `json:"sweeping"`
+	// Last is the latest sweep that looked; absent before the first.
+	Last *SweptOnce `json:"last,omitempty"`
+	// Problem is why the latest sweep came to nothing, "" where it did not; Reload why the latest SIGHUP changed nothing.
+	Problem string `json:"problem,omitempty"`
+	Reload  string `json:"reload,omitempty"`
+	// Next is when the next sweep is due, and why.
+	Next time.Time `json:"next"`
+	Why  string    `json:"why"`
+	// Wakes counts events by what they came from.
+	Wakes map[string]int `json:"wakes"`
+}
+
+// SweptOnce is one sweep in short.
+type SweptOnce struct {
+	Sweep string    `json:"sweep"`
+	At    time.Time `json:"at"`
+	Why   string    `json:"why"`
+	// Took is in seconds.
+	Took   float64                 `json:"took"`
+	Census map[string]report.Count `json:"census"`
+	// Fresh says why every wait began anew, "" where none did.
+	Fresh string `json:"fresh,omitempty"`
+}
+
+// newDaemon prepares the daemon. What is wrong with the configuration or the policies at the start is an error.
+func (a *app) newDaemon(ctx context.Context, f runFlags) (*daemon, error) {
+	d := &daemon{app: a, f: f, woken: make(chan struct{}, 1), asked: make(chan struct{}, 1)}
+	d.pace = pace.New(d.options())
+	if err := d.load(ctx, a.cfg); err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	d.status = Status{Mode: Observing, Since: now, Started: now, PID: os.Getpid(), Brakes: []brakes.Brake{}, Wakes: map[string]int{}}
+	return d, nil
+}
+
+func (d *daemon) close() {
+	if err := d.engine.Close(); err != nil {
+		d.log.Warn("end what evaluates the policies", "error", err)
+	}
+}
+
+// Wake has the daemon sweep soon: something may have changed. It never waits.
+func (d *daemon) Wake(source string) {
+	d.mu.Lock()
+	d.status.Wakes[source]++
+	d.mu.Unlock()
+	select {
+	case d.woken <- struct{}{}:
+	default:
+	}
+}
+
+// Ask has the daemon sweep now, or right after the sweep that is under way. It never waits.
+func (d *daemon) Ask() {
+	select {
+	case d.asked <- struct{}{}:
+	default:
+	}
+}
+
+// Status gives how the daemon stands.
+func (d *daemon) Status() Status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := d.status
+	out.Wakes = maps.Clone(out.Wakes)
+	return out
+}
+
+// now gives what the daemon decides by, for others than the loop: the loop puts another one in its place when it is told to read everything again.
+func (d *daemon) now() *app {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.app
+}
+
+// Last gives the report of the latest sweep that looked, nil before the first. Nobody writes to it.
+func (d *daemon) Last() *report.Report {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.last
+}
+
+// wants reports whether the operator lets it act.
+func (d *daemon) wants() bool { return d.f.apply || d.cfg.Act.Enabled }
+
+// doing says in a word what it does with what may go.
+func (d *daemon) doing() string {
+	if d.wants() {
+		return "acting"
+	}
+	return "observing"
+}
+
+// gap is after how long without a look no wait counts any more: three schedules.
+func (d *daemon) gap() time.Duration { return 3*d.pace.Every + time.Minute }
+
+// sweep is one sweep of the daemon. It observes unless it wants to act and neither a pause nor a brake keeps it from that.
+func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) {
+	d.sweeping(true)
+	defer d.sweeping(false)
+	began := time.Now()
+	if len(d.cfg.Policy.Bundles) > 0 && (why == pace.Schedule || why == pace.Request) {
+		if err := d.load(ctx, d.cfg); err != nil {
+			return nil, err
+		}
+	}
+	f := sweepFlags{apply: d.wants(), show: showFlags{kinds: snapshot.KindNames()}}
+	pause := d.paused()
+	if pause != nil {
+		f.apply = false
+	}
+	s, err := d.openSweeper(ctx, d.engine, d.policy, f.apply)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	s.window = &window{gap: d.gap()}
+	var m brakes.Memory
+	if s.ledger != nil {
+		if err := s.ledger.Brakes(ctx, &m); err != nil {
+			return nil, fmt.Errorf("%w; nothing was done", err)
+		}
+	}
+	if len(m.Tripped) > 0 {
+		f.apply = false
+	}
+	r, err := s.sweep(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	if f.apply && !r.Paused {
+		if err := d.brake(s, r, &m); err != nil {
+			return nil, err
+		}
+	}
+	d.stands(s, r, why, began, pause, m)
+	return r, nil
+}
+
+// brake looks whether what was done and what the world shows agree.
+func (d *daemon) brake(s *sweeper, r *report.Report, m *brakes.Memory) error {
+	b := d.cfg.Run.Brakes
+	next, tripped := m.Look(brakes.Swept{
+		Sweep: r.Sweep, At: r.TakenAt, Caps: r.Caps, Acts: r.Acts, Decisions: r.Decisions,
+		Like: func(id string) string { return likeness(s.seen, id) },
+	}, brakes.Limits{CapTimes: b.CapTimes, CameBackWithin: b.CameBackWithin})
+	*m = next
+	for _, t := range tripped {
+		r.Alarms = append(r.Alarms, report.Alarm{Rule: "brake_" + t.Rule, Message: t.Message + "; the daemon only observes until winnow brakes release"})
+	}
+	if err := s.ledger.SaveBrakes(context.Background(), m); err != nil {
+		return fmt.Errorf("%w; the daemon does not know what it has to remember of its acts", err)
+	}
+	return nil
+}
+
+// likeness is what a candidate has in common with one that takes its place, "" where that cannot be said.
+func likeness(s *snapshot.Snapshot, id string) string {
+	if t, ok := s.Tabs[id]; ok {
+		return fmt.Sprintf("tab %s %s %s", t.Source, t.Workspace, t.Label)
+	}
+	if x, ok := s.Sessions[id]; ok {
+		return fmt.Sprintf("session %s %s", x.Source, x.Name)
+	}
+	if x, ok := s.Terminals[id]; ok && x.Role != "" {
+		return fmt.Sprintf("terminal %s %s", x.Source, x.Role)
+	}
+	if x, ok := s.Dirs[id]; ok && x.Content == nil {
+		return "dir " + x.Path
+	}
+	if p, ok := s.Processes[id]; ok && p.Exe != nil && p.Cwd != nil && p.ArgvDigest != "" {
+		return fmt.Sprintf("process %s %s %s", *p.Exe, *p.Cwd, p.ArgvDigest)
+	}
+	return ""
+}
+
+// stands writes down how a sweep went, for those who ask.
+func (d *daemon) stands(s *sweeper, r *report.Report, why string, began time.Time, pause *ledger.Pause, m brakes.Memory) {
+	mode := Observing
+	switch {
+	case pause != nil || r.Paused:
+		mode = Paused
+	case len(m.Tripped) > 0:
+		mode = Braked
+	case d.wants():
+		mode = Acting
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if mode != d.status.Mode {
+		d.status.Mode, d.status.Since = mode, time.Now()
+	}
+	d.status.Paused, d.status.Brakes = pause, append([]brakes.Brake{}, m.Tripped...)
+	d.status.Last = &SweptOnce{Sweep: r.Sweep, At: r.TakenAt, Why: why, Took: time.Since(began).Seconds(), Census: r.Census, Fresh: s.window.why}
+	d.last = r
+}
+
+// swept takes note of a sweep that ended, and says what is new.
+func (d *daemon) swept(ctx context.Context, began time.Time, r *report.Report, err error) {
+	now := time.Now()
+	d.mu.Lock()
+	if d.status.Problem = ""; err != nil {
+		d.status.Problem = err.Error()
+	}
+	d.status.Reload = d.reloadError
+	if err != nil {
+		d.status.Failed++
+	} else {
+		d.status.Sweeps++
+	}
+	d.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err != nil:
+		d.pace.Failed(now)
+		if errors.As(err, new(*ledger.Held)) {
+			d.log.Debug("another sweep has the lock", "error", err)
+			return
+		}
+		d.tellNew("failed "+err.Error(), "the sweep came to nothing: %v; it is tried again", err)
+		return
+	}
+	d.pace.Swept(began, now, confirmable(r))
+	d.news(r)
+}
+
+// confirmable is for how long the sighting that may be confirmed first still waits, from the end of the sweep that made r; negative where none waits.
+func confirmable(r *report.Report) time.Duration {
+	least := time.Duration(-1)
+	for _, dec := range r.Decisions {
+		if dec.Verdict != decision.Spare || !dec.Waits() {
+			continue
+		}
+		at, known := report.Due(dec, r.TakenAt)
+		if !known {
+			continue
+		}
+		// A moment more: ages are counted from the next look's own time.
+		if wait := max(0, time.Until(at)) + 100*time.Millisecond; least < 0 || wait < least {
+			least = wait
+		}
+	}
+	return least
+}
+
+// begun says that the daemon runs, and ended that it stops.
+func (d *daemon) begun() {
+	d.tell("%s, every %s; winnow pause stops acts, SIGUSR1 sweeps now", d.doing(), text.Span(d.pace.Every))
+}
+
+func (d *daemon) ended() {}
+
+// waits writes down when the next sweep is due.
+func (d *daemon) waits(at time.Time, why string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.status.Next, d.status.Why = at, why
+}
+
+func (d *daemon) sweeping(on bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.status.Sweeping = on
+}
+
+// reloading says that SIGHUP is being followed, and that it was.
+func (d *daemon) reloading(bool) {}
+
+// beat gives a channel that calls for the loop to show that it lives; nil where nobody wants to know.
+func (d *daemon) beat() <-chan time.Time { return nil }
+
+// tell prints a line for a person, with the time.
+func (d *daemon) tell(format string, args ...any) {
+	if d.flags.format != "text" {
+		d.log.Info(fmt.Sprintf(format, args...))
+		return
+	}
+	fmt.Fprintf(d.out, "%s %s\n", time.Now().Format(time.DateTime), text.Clean(fmt.Sprintf(format, args...)))
+}
+
+// tellNew is tell, unless the latest line had the same key.
+func (d *daemon) tellNew(key, format string, args ...any) {
+	if key != d.said {
+		d.said = key
+		d.tell(format, args...)
+	}
+}
+
+// news prints what is new in a report: a line a sweep at most for how many go, and one for each act and each alarm. In other forms it prints every report.
+func (d *daemon) news(r *report.Report) {
+	if d.flags.format != "text" {
+		if err := text.JSON(d.out, r, ""); err != nil {
+			d.log.Warn("print the report", "error", err)
+		}
+		return
+	}
+	for _, a := range r.Acts {
+		d.tell("%s: %s %s", a.Outcome.Outcome, a.Candidate, a.Outcome.Detail)
+	}
+	for _, p := range r.Purged {
+		d.tell("purged: %s %s, %s", p.Act, p.Candidate, text.Size(p.Bytes))
+	}
+	var goes, waits int
+	var failed []string
+	for _, dec := range r.Decisions {
+		switch {
+		case dec.Verdict == decision.Reap:
+			goes++
+		case dec.Waits():
+			waits++
+		}
+	}
+	for name, s := range r.Sources {
+		if s.Status == snapshot.Failed {
+			failed = append(failed, name)
+		}
+	}
+	slices.Sort(failed)
+	key := fmt.Sprint(d.status.Mode, goes, waits, failed)
+	for _, al := range r.Alarms {
+		key += "\n" + al.Rule + al.Message
+	}
+	if key == d.said {
+		return
+	}
+	d.said = key
+	line := fmt.Sprintf("%s: %s to go%s", d.status.Mode, text.Plural(goes, "candidate"), waiting(waits))
+	if len(failed) > 0 {
+		line += "; not read: " + strings.Join(failed, ", ")
+	}
+	d.tell("%s", line)
+	for _, al := range r.Alarms {
+		d.tell("alarm %s: %s", al.Rule, al.Message)
+	}
+}
+
+func waiting(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and %d that may go after another look", n)
+}

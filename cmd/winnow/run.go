@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/winnow-reaper/winnow/cmd/winnow/bundles"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/ledger"
+)
+
+// runFlags are those of winnow run.
+type runFlags struct {
+	apply, once bool
+	every       span
+}
+
+func newRun(a *app) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Sweep all the time: on a schedule, and soon after something happened",
+		Long: `Run is the daemon. It sweeps on a schedule (run.every) and a moment after events; what it sees for the first time it confirms as soon as it may. It observes,
+unless --apply or act.enabled lets it act. It stops acting by itself where what it does and what the world shows do not agree (winnow brakes), and
+while winnow pause holds.
+
+SIGTERM finishes the act in hand and stops. SIGHUP reads the configuration and the policies again, and keeps the old ones where the new ones are wrong. SIGUSR1 sweeps now.
+
+It prints a line for what is new: something that goes or went, an alarm, a brake. With --format ndjson it prints the report of every sweep, a line each.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.every < 0 || cmd.Flags().Changed("every") && f.every == 0 {
+				return config.Mistakef("--every %s: give a time such as 5m", time.Duration(f.every))
+			}
+			return a.run(cmd.Context(), f)
+		},
+	}
+	cmd.Flags().BoolVar(&f.apply, "apply", false, "carry the decisions out, as act.enabled does")
+	cmd.Flags().BoolVar(&f.once, "once", false, "sweep once and end, for a timer; pause and brakes hold as for the daemon")
+	cmd.Flags().Var(&f.every, "every", "from one sweep to the next, in place of run.every")
+	return cmd
+}
+
+// run is winnow run.
+func (a *app) run(ctx context.Context, f runFlags) error {
+	d, err := a.newDaemon(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	if f.once {
+		return d.once(ctx)
+	}
+	unlock, err := d.alone()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := unlock(); err != nil {
+			d.log.Warn("release the lock of the daemon", "error", err)
+		}
+	}()
+	return d.loop(ctx)
+}
+
+// alone makes sure that no other daemon runs on this state folder.
+func (d *daemon) alone() (unlock func() error, err error) {
+	if err := d.trustState(); err != nil {
+		return nil, err
+	}
+	unlock, err = ledger.Lock(d.cfg.State + "/run.lock")
+	var held *ledger.Held
+	if errors.As(err, &held) {
+		return nil, fmt.Errorf("another winnow run has the state folder %s: process %d, since %s; this one did nothing", d.cfg.State, held.PID, held.Since.Local().Format(time.DateTime))
+	}
+	return unlock, err
+}
+
+// once is one sweep, as the daemon sweeps.
+func (d *daemon) once(ctx context.Context) error {
+	r, err := d.sweep(ctx, pace.Start)
+	if err != nil {
+		return err
+	}
+	if code := r.Code(false); code != report.ExitDone {
+		return codeError{code: code}
+	}
+	return nil
+}
+
+// loop sweeps until ctx ends. That is its normal end.
+func (d *daemon) loop(ctx context.Context) error {
+	now := make(chan os.Signal, 1)
+	signal.Notify(now, syscall.SIGUSR1)
+	defer signal.Stop(now)
+	reload := make(chan struct{}, 1)
+	d.hands.onHangUp(func() {
+		select {
+		case reload <- struct{}{}:
+		default: // one reload that is still to come reads what is there then
+		}
+	})
+	defer d.hands.onHangUp(nil)
+	d.begun()
+	defer d.ended()
+	for {
+		at, why := d.pace.Next(time.Now())
+		d.waits(at, why)
+		timer := time.NewTimer(time.Until(at))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			d.tell("stopped: %v", context.Cause(ctx))
+			return nil
+		case <-reload:
+			d.reload(ctx)
+		case <-now:
+			d.pace.Ask()
+		case <-d.woken:
+			d.pace.Event(time.Now())
+		case <-d.asked:
+			d.pace.Ask()
+		case <-d.beat():
+		case <-timer.C:
+			began := time.Now()
+			r, err := d.sweep(ctx, why)
+			d.swept(ctx, began, r, err)
+		}
+		timer.Stop()
+	}
+}
+
+// reload reads the configuration and the policies again. What is wrong changes nothing.
+func (d *daemon) reload(ctx context.Context) {
+	d.reloading(true)
+	defer d.reloading(false)
+	cfg, err := config.Load(d.flags.config, os.Environ())
+	if err == nil {
+		err = d.override(cfg)
+	}
+	if err == nil && cfg.State != d.cfg.State {
+		err = fmt.Errorf("state has become %s: start winnow run again for another state folder", cfg.State)
+	}
+	if err == nil {
+		err = d.load(ctx, cfg)
+	}
+	if d.reloadError = ""; err != nil {
+		d.reloadError = err.Error()
+		d.tell("SIGHUP: not reloaded, and what ran before goes on: %v", err)
+		return
+	}
+	d.tell("SIGHUP: reloaded; policies %s, %s", d.policy.Revision, d.doing())
+	d.pace.Ask()
+}
+
+// load prepares the policies of a configuration, and takes both in place of those that ran. After an error these go on.
+func (d *daemon) load(ctx context.Context, cfg *config.Config) error {
+	with := *d.app // a copy: others may be looking at this one
+	with.cfg, with.workers = cfg, nil
+	e, p, err := with.engineBy(ctx, bundles.Look{Ask: true})
+	if err != nil {
+		return err
+	}
+	old := d.engine
+	d.mu.Lock()
+	d.app, d.engine, d.policy = &with, e, p
+	d.mu.Unlock()
+	d.pace.Options = d.options()
+	if old != nil {
+		if err := old.Close(); err != nil {
+			d.log.Warn("end what evaluated the policies before", "error", err)
+		}
+	}
+	return nil
+}
+
+func (d *daemon) options() pace.Options {
+	r := d.cfg.Run
+	every := r.Every
+	if d.f.every > 0 {
+		every = time.Duration(d.f.every)
+	}
+	return pace.Options{Every: every, Jitter: float64(r.Jitter), Settle: r.Settle, Burst: r.Burst, Rest: r.Rest, Share: float64(r.Share), Chance: rand.Float64}
+}
