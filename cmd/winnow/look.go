@@ -41,7 +41,7 @@ func (a *app) lookFor(ctx context.Context, sc sources.Scope, mem memory, e *eval
 		Now:     func() time.Time { return began.At },
 		Log:     a.log.Named("collectors"),
 	}
-	if a.cfg.Collect.Dirs.Discover && !sc.Alone && (sc.Kind == "" || sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession) {
+	if a.cfg.Collect.Dirs.Discover && !sc.Alone && !sc.Life && (sc.Kind == "" || sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession) {
 		opts.Discover, opts.Around = set.Discover(sc), set.Around(sc)
 		opts.Searches = set.Searches(mem.repositories)
 	}
@@ -67,7 +67,7 @@ func (a *app) lookFor(ctx context.Context, sc sources.Scope, mem memory, e *eval
 	if ctx.Err() != nil {
 		return nil, errors.New("interrupted while looking; nothing was decided, remembered or done")
 	}
-	if sc.ID == "" && !sc.Alone { // one candidate's look does not see where everybody else's sessions live
+	if sc.ID == "" && !sc.Alone && !sc.Life { // one candidate's look does not see where everybody else's sessions live
 		s.Workers = a.observer().Observe(ctx, s)
 	}
 	return s, nil

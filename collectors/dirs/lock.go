@@ -78,26 +78,10 @@ func (l *look) lock(c *candidate) *snapshot.Lock {
 	return out
 }
 
-// sharedWithOthers says whether the worktree's entry may be used from another pid namespace than this one: where this is not the machine's first
-// one, and the entry does not lie on the container's own root or on a temporary file system in it, an agent outside may have written the lock.
+// sharedWithOthers says whether the worktree's entry may be used from another pid namespace than this one: then an agent outside may have written the lock.
 func (l *look) sharedWithOthers(c *candidate) bool {
-	text, err := os.Readlink(filepath.Join(l.o.ProcRoot, "self", "ns", "pid"))
-	if err != nil {
-		return true
-	}
-	if ns := proc.Namespace(text); ns != nil && *ns == firstNamespace {
-		return false
-	}
-	all, err := proc.ReadMounts(l.o.Mountinfo)
-	if err != nil {
-		return true
-	}
-	m, ok := proc.MountOf(all, c.place.AdminDir)
-	return !ok || m.Point != "/" && m.Kind != "tmpfs"
+	return proc.SharedOutside(l.o.ProcRoot, l.o.Mountinfo, c.place.AdminDir)
 }
-
-// firstNamespace is the inode of the machine's first pid namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h).
-const firstNamespace = 0xEFFFFFFC
 
 // processTable is what one look asks of processes for the locks that name one.
 type processTable struct {

@@ -37,9 +37,4 @@ func (s *Subject) OwnerAlive() string {
 }
 
 // over reports whether an entry says that its owner has ended, as policies/lib/registry reads it.
-func (s *Subject) over(e Entry) bool {
-	if e.Terminal != nil {
-		return *e.Terminal
-	}
-	return s.Config != nil && slices.Contains(s.Config.TerminalStatuses, e.Status)
-}
+func (s *Subject) over(e Entry) bool { return s.Config.over(e.Terminal, e.Status) }

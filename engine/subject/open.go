@@ -27,25 +27,33 @@ const written = 2 * time.Second
 func (o open) of(p *snapshot.Process, uid *int) (ids []string, agent string, last *time.Time) {
 	known := true
 	for _, s := range o[p.PID] {
-		switch {
-		case p.UID != nil && uid != nil && *p.UID != *uid:
-		case s.StartTicks != nil && *s.StartTicks != p.StartTicks:
-		case s.StartTicks == nil && s.WrittenAt != nil && p.StartedAt != nil && p.StartedAt.After(s.WrittenAt.Add(written)):
-		default:
-			if len(ids) == 0 {
-				agent = s.Agent
-			} else if agent != s.Agent {
-				agent = ""
-			}
-			ids = append(ids, s.ID)
-			known = known && s.WrittenAt != nil && s.ID != "" && s.Sole != nil && *s.Sole
-			if s.WrittenAt != nil && (last == nil || last.Before(*s.WrittenAt)) {
-				last = s.WrittenAt
-			}
+		if !opened(&s, p, uid) {
+			continue
+		}
+		if len(ids) == 0 {
+			agent = s.Agent
+		} else if agent != s.Agent {
+			agent = ""
+		}
+		ids = append(ids, s.ID)
+		known = known && s.WrittenAt != nil && s.ID != "" && s.Sole != nil && *s.Sole
+		if s.WrittenAt != nil && (last == nil || last.Before(*s.WrittenAt)) {
+			last = s.WrittenAt
 		}
 	}
 	if !known {
 		return ids, agent, nil
 	}
 	return ids, agent, last
+}
+
+// opened reports whether a record that names a process's number is of that process.
+func opened(s *snapshot.OpenSession, p *snapshot.Process, uid *int) bool {
+	switch {
+	case p.UID != nil && uid != nil && *p.UID != *uid:
+		return false
+	case s.StartTicks != nil:
+		return *s.StartTicks == p.StartTicks
+	}
+	return s.WrittenAt == nil || p.StartedAt == nil || !p.StartedAt.After(s.WrittenAt.Add(written))
 }

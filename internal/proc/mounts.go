@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -95,4 +96,26 @@ func Under(path, folder string) bool {
 		return true
 	}
 	return strings.HasPrefix(path, folder) && (len(path) == len(folder) || path[len(folder)] == '/')
+}
+
+// firstNamespace is the inode of the machine's first pid namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h).
+const firstNamespace = 0xEFFFFFFC
+
+// SharedOutside says whether path may be used by processes that this pid namespace does not show: where it is not the machine's first one, and the path
+// lies neither on the container's own root nor on a temporary file system in it. It says so too where that cannot be found out. mountinfo is the
+// file that lists this process's mounts.
+func SharedOutside(procRoot, mountinfo, path string) bool {
+	text, err := os.Readlink(filepath.Join(procRoot, "self", "ns", "pid"))
+	if err != nil {
+		return true
+	}
+	if ns := Namespace(text); ns != nil && *ns == firstNamespace {
+		return false
+	}
+	all, err := ReadMounts(mountinfo)
+	if err != nil {
+		return true
+	}
+	m, ok := MountOf(all, path)
+	return !ok || m.Point != "/" && m.Kind != "tmpfs"
 }

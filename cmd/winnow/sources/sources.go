@@ -57,6 +57,9 @@ type Scope struct {
 	Argv bool
 	// Alone leaves out everything but the processes: enough to show what runs, and never to judge it.
 	Alone bool
+	// Life leaves out everything that cannot prove that something lives: no folder is looked into. Of the folder Place, where that is not "", its lock is read.
+	Life  bool
+	Place string
 	// With are other candidates of the kind that the same look is for, each as ScopeOf has it.
 	With []Scope
 	// Full asks all about a folder, also where something already keeps it.
@@ -180,6 +183,14 @@ func (set Set) Of(sc Scope, known []snapshot.Owner) ([]collectors.Source, error)
 		return nil, err
 	}
 	out = append(out, recorded...)
+	if sc.Life {
+		if sc.Place != "" {
+			if s, ok := dirs.Repository(set.dirOptions(sc), sc.Place); ok {
+				out = append(out, s)
+			}
+		}
+		return unique(out)
+	}
 	if sc.needs(snapshot.KindDir, snapshot.KindProcess, snapshot.KindSession) {
 		if sc.Kind == snapshot.KindDir {
 			out = append(out, set.Folder(sc)...)
@@ -449,7 +460,10 @@ func (set Set) dirOptions(sc Scope) dirs.Options {
 	if sc.Gone != nil {
 		o.Holders = without(o.Holders, sc.Gone)
 	}
-	if sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession {
+	if sc.Life {
+		o.Only = []string{sc.Place}
+	}
+	if sc.Kind == snapshot.KindProcess || sc.Kind == snapshot.KindSession || sc.Life {
 		// Which folders are worktrees is all that these are judged by: their holders and their content are not read.
 		o.Holders, o.Places = nil, true
 	}

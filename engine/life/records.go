@@ -1,0 +1,230 @@
+package life
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/engine/subject"
+)
+
+// agent asks for an agent's session by its id, or for a worker by the id that a record gives it.
+func (a *answer) agent() {
+	id, known := a.q.ID, false
+	for i := range a.s.OpenSessions {
+		o := &a.s.OpenSessions[i]
+		if o.ID != id {
+			continue
+		}
+		known = true
+		fact := Pointer("open_sessions", strconv.Itoa(i))
+		p, _, ok := a.alive(o.PID, o.StartTicks)
+		switch {
+		case ok && a.joined.Has(o, p):
+			a.proveOpen(i, p)
+		case o.Ended != nil && *o.Ended:
+			a.say(o.Source, fact, o.WrittenAt, "%s's record says that session %s is open, and the process that wrote it is gone", named(o.Agent, "an agent"), id)
+		case o.PID == 0:
+			a.gap(o.Source, "session %s is recorded as open, and its process is not known", id)
+		case !a.whole():
+			a.gap(o.Source, "session %s is recorded as open, and whether its process %d lives could not be read", id, o.PID)
+		default:
+			a.say(o.Source, fact, o.WrittenAt, "%s's record says that session %s is open, and its process %d is gone", named(o.Agent, "an agent"), id, o.PID)
+		}
+	}
+	var refs []ref
+	for _, list := range []struct {
+		name    string
+		records []snapshot.Record
+	}{{ByRegistry, a.s.Registry}, {BySpawn, a.s.Spawns}} {
+		for i := range list.records {
+			if r := &list.records[i]; r.ID == id || r.Marker == id || r.Session == id {
+				refs, known = append(refs, ref{list.name, i, r}), true
+			}
+		}
+	}
+	a.ofRecords(refs)
+	for _, pid := range sorted(a.s.Processes) {
+		p := a.s.Processes[pid]
+		if p.Markers == nil {
+			continue
+		}
+		for _, name := range sorted(*p.Markers) {
+			if (*p.Markers)[name] == id && !slices.Contains(snapshot.PaneMarkers, name) {
+				known = a.proveProcess(p.PID, "marker", "has the session in its environment ("+name+")") || known
+			}
+		}
+	}
+	a.holds(func(held string) bool { return held == id })
+	if !known {
+		a.say(snapshot.Proc, "", nil, "no session, tab, terminal, agent or record here is called %s", id)
+	}
+}
+
+// ref is a record by its place in the snapshot.
+type ref struct {
+	list string // ByRegistry or BySpawn
+	at   int
+	*snapshot.Record
+}
+
+// tied are records as a subject has them.
+type tied struct {
+	list   string
+	record subject.Record
+}
+
+// recordsOf are the records that concern a candidate by themselves. Who started it, or owns the folder that it stands in, is not it.
+func recordsOf(sub *subject.Subject) []tied {
+	var out []tied
+	for _, r := range sub.Entries {
+		if r.By != "spawn" && !(sub.Kind != snapshot.KindDir && r.By == "path") {
+			out = append(out, tied{ByRegistry, r})
+		}
+	}
+	for _, r := range sub.Spawns {
+		if !(sub.Kind != snapshot.KindDir && r.By == "path") {
+			out = append(out, tied{BySpawn, r})
+		}
+	}
+	return out
+}
+
+// records finds the records of a subject in the snapshot, where they say by which process they can be checked.
+func (a *answer) records(list []tied) {
+	var refs []ref
+	for _, t := range list {
+		all := a.s.Registry
+		if t.list == BySpawn {
+			all = a.s.Spawns
+		}
+		for i := range all {
+			if r := &all[i]; r.Source == t.record.Source && r.ID == t.record.ID && r.Path == t.record.Path && r.Session == t.record.Session &&
+				!slices.ContainsFunc(refs, func(have ref) bool { return have.list == t.list && have.at == i }) {
+				refs = append(refs, ref{t.list, i, r})
+			}
+		}
+	}
+	a.ofRecords(refs)
+}
+
+// ofRecords holds each record against what it names. A record alone is no proof: what it names has to live.
+func (a *answer) ofRecords(refs []ref) {
+	for _, r := range refs {
+		what, at := "entry", "registry"
+		if r.list == BySpawn {
+			what, at = "spawn", "spawns"
+		}
+		fact := Pointer(at, strconv.Itoa(r.at))
+		if r.list == BySpawn && r.CompletedAt != nil || r.list == ByRegistry && a.cfg.Over(r.Record) {
+			a.say(r.Source, fact, r.EndedAt, "%s %s of %s says that it has ended", what, r.ID, r.Source)
+			continue
+		}
+		p, how, checked, blind := a.named(r.Record)
+		switch {
+		case p != nil:
+			a.prove(Proof{What: r.list, How: how, Detail: fmt.Sprintf("%s %s of %s has not ended, and %s (%d) lives, by its %s", what, r.ID, r.Source, p.Name, p.PID, how), Source: r.Source,
+				PID: p.PID, StartTicks: &p.StartTicks, Name: p.Name, Fact: fact})
+		case blind:
+			a.gap(r.Source, "%s %s has not ended, and whether what it names lives could not be read", what, r.ID)
+		case checked:
+			a.say(r.Source, fact, nil, "%s %s of %s says live, and its process is gone", what, r.ID, r.Source)
+		default:
+			a.gap(r.Source, "%s %s has not ended, and it names no process, session or pane, so nothing tells whether that is still so", what, r.ID)
+		}
+	}
+}
+
+// named finds a living process that a record names, and how. checked is true where it names anything that can be looked for, blind where that could
+// not be read.
+func (a *answer) named(r *snapshot.Record) (found *snapshot.Process, how string, checked, blind bool) {
+	if r.PID != nil {
+		checked, blind = true, !a.whole()
+		p, _, ok := a.alive(*r.PID, nil)
+		// The number was given to another process after the owner had ended, or long before the owner was there.
+		if ok && !(r.EndedAt != nil && p.StartedAt != nil && p.StartedAt.After(*r.EndedAt)) {
+			return p, "pid", true, false
+		}
+	}
+	if r.Marker != "" {
+		checked, blind = true, blind || !a.whole()
+		for _, id := range sorted(a.s.Processes) {
+			p := a.s.Processes[id]
+			if p.Markers == nil {
+				continue
+			}
+			for name, value := range *p.Markers {
+				if value == r.Marker && !slices.Contains(snapshot.PaneMarkers, name) {
+					if _, _, ok := a.alive(p.PID, nil); ok {
+						return p, "marker", true, false
+					}
+				}
+			}
+		}
+	}
+	if r.Session != "" {
+		checked, blind = true, blind || a.unread("tmux")
+		for _, id := range sorted(a.s.Sessions) {
+			if t := a.s.Sessions[id]; t.Name == r.Session || t.ID == r.Session || id == r.Session {
+				p, known := a.living(t.Panes)
+				if p != nil {
+					return p, "session", true, false
+				}
+				blind = blind || !known
+			}
+		}
+	}
+	if r.Pane != "" || r.Tab != "" || r.Label != "" {
+		checked, blind = true, blind || a.unread("herdr")
+		for _, id := range sorted(a.s.Tabs) {
+			t := a.s.Tabs[id]
+			if t.Editor != nil || r.Server != "" && t.Source != "herdr/"+r.Server {
+				continue
+			}
+			of := slices.ContainsFunc(t.Panes, func(p snapshot.Pane) bool { return r.Pane != "" && p.Terminal == r.Pane })
+			if of || r.Tab != "" && t.ID == r.Tab || r.Label != "" && t.Label == r.Label {
+				p, known := a.living(t.Panes)
+				if p != nil {
+					return p, "tab", true, false
+				}
+				blind = blind || !known
+			}
+		}
+	}
+	return nil, "", checked, blind
+}
+
+// living is the first living process of some panes; known is false where there may be one that is not known.
+func (a *answer) living(panes []snapshot.Pane) (found *snapshot.Process, known bool) {
+	known = len(panes) > 0
+	for _, p := range panes {
+		for _, list := range [][]snapshot.PaneProc{p.Session, p.Descendants, p.Carriers} {
+			for _, member := range list {
+				if process, _, ok := a.alive(member.PID, nil); ok {
+					return process, true
+				}
+			}
+		}
+		if p.Dead != nil && *p.Dead {
+			continue
+		}
+		if p.ShellPID != nil {
+			if process, _, ok := a.alive(*p.ShellPID, p.ShellStartTicks); ok {
+				return process, true
+			}
+		}
+		known = false // the server lists a living pane, and its process was not found
+	}
+	return nil, known
+}
+
+// unread reports whether a source of that kind could not be read.
+func (a *answer) unread(kind string) bool {
+	for _, src := range a.s.Sources {
+		if src.Kind == kind && src.Status != snapshot.OK && src.Status != snapshot.Absent {
+			return true
+		}
+	}
+	return false
+}
