@@ -79,7 +79,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	if err != nil {
 		return err
 	}
-	mem := remember(ctx, s.ledgerPath(), s.ledger)
+	mem := s.remembered(ctx)
 	snap, err := s.lookFor(ctx, sources.Scope{}, mem, s.engine)
 	if err != nil {
 		return err
@@ -245,7 +245,7 @@ type asking struct {
 
 // Again implements actuators.Judge.
 func (j *asking) Again(ctx context.Context, ds []decision.Decision) []actuators.Judgement {
-	by := &judge{app: j.app, engine: j.engine, last: j.last, memory: remember(ctx, j.ledgerPath(), j.ledger), asked: j.asked.word()}
+	by := &judge{app: j.app, engine: j.engine, last: j.last, memory: j.remembered(ctx), asked: j.asked.word()}
 	judged, s := by.again(ctx, ds)
 	for i, d := range ds {
 		if judged[i].Err == nil && judged[i].Decision.ID != "" {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
@@ -64,6 +65,12 @@ func (a *app) lookFor(ctx context.Context, sc sources.Scope, mem memory, e *eval
 	opts.Progress = progress.show
 	s := collectors.Run(ctx, opts)
 	progress.clear()
+	if mem.err == nil && mem.reread != nil {
+		s.Holds, err = mem.reread(ctx)
+		if err != nil {
+			a.fail(s, snapshot.Ledger, "ledger", fmt.Errorf("read holds: %w", err))
+		}
+	}
 	if ctx.Err() != nil {
 		return nil, errors.New("interrupted while looking; nothing was decided, remembered or done")
 	}
@@ -110,6 +117,9 @@ type memory struct {
 	// repositories are the owners of folders that the latest sweeps decided on.
 	repositories []string
 	descents     []snapshot.Descent
+	// reread, where it is set, gives the holds once everything else has been read: what a person or a program holds while a sweep looks, or between two of its
+	// acts, counts before the next act.
+	reread func(context.Context) ([]snapshot.Hold, error)
 	// fresh, where it is set, is asked whether what was seen before still counts; it is told why not.
 	fresh *window
 }

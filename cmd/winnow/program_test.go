@@ -4,12 +4,15 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"flag"
+	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -23,6 +26,9 @@ import (
 
 // stopAt is the variable by which a test has the program kill itself at the nth step of its acts.
 const stopAt = "STOP_AT_STEP"
+
+// runAt is the variable by which a test has the program run a line of shell at a step of its acts: STEP:LINE.
+const runAt = "RUN_AT_STEP"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asParent) != "" {
@@ -54,6 +60,15 @@ func program() {
 		step = func(string) {
 			if n--; n == 0 {
 				syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			}
+		}
+	}
+	if name, line, ok := strings.Cut(os.Getenv(runAt), ":"); ok {
+		step = func(at string) {
+			if at == name {
+				if out, err := exec.Command("sh", "-c", line).CombinedOutput(); err != nil {
+					panic(fmt.Sprintf("%s: %v: %s", line, err, out))
+				}
 			}
 		}
 	}

@@ -87,7 +87,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	id, started := ulid.Make().String(), time.Now()
 	mem := memory{path: s.ledgerPath(), err: s.broken}
 	if s.ledger != nil {
-		mem = remember(ctx, s.ledgerPath(), s.ledger)
+		mem = s.remembered(ctx)
 		mem.fresh = s.window
 	}
 	mode := report.DryRun
@@ -164,6 +164,13 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	s.alarms(ctx, r, snap, res.Decisions)
 	s.later = append(s.later, func(ctx context.Context) { s.keepRecording(ctx, r, snap, res.Decisions) }, s.deliver)
 	return r, s.finish(ctx, r, f)
+}
+
+// remembered is the memory for looks that acts rest on.
+func (s *sweeper) remembered(ctx context.Context) memory {
+	mem := remember(ctx, s.ledgerPath(), s.ledger)
+	mem.reread = s.ledger.Holds
+	return mem
 }
 
 // lookOf is what the next look compares its clocks with.

@@ -1,6 +1,10 @@
 package subject
 
-import "github.com/winnow-reaper/winnow/engine/snapshot"
+import (
+	"strings"
+
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+)
 
 // write gives the records that were hit as they stand in the document: those of spawn ledgers, and those of registries.
 func (j *Joined) write(hits []hit) (spawns, entries []Record) {
@@ -40,6 +44,42 @@ func indexHolds(s *snapshot.Snapshot) map[string]*Hold {
 		}
 	}
 	return held
+}
+
+// heldPaths are holds on folders by their paths: on the folder itself, and on the nearest of those that lie in it, by every folder around them.
+type heldPaths struct{ at, below map[string]*Hold }
+
+func indexHeld(holds map[string]*Hold) heldPaths {
+	h := heldPaths{at: map[string]*Hold{}, below: map[string]*Hold{}}
+	for id, hold := range holds {
+		held, ok := strings.CutPrefix(id, snapshot.KindDir+":")
+		if held = clean(held); !ok || held == "" {
+			continue
+		}
+		h.at[held] = hold
+		for up := range upwards(held) {
+			if before := h.below[up]; up != held && (before == nil || longer(hold, before)) {
+				h.below[up] = hold
+			}
+		}
+	}
+	return h
+}
+
+// on is the hold on a folder: on a folder that lies in it, which would go with it, or on one that it lies in.
+func (h heldPaths) on(folder string) *Hold {
+	if len(h.at) == 0 {
+		return nil
+	}
+	if hold := h.below[clean(folder)]; hold != nil {
+		return hold
+	}
+	for up := range upwards(clean(folder)) {
+		if hold := h.at[up]; hold != nil {
+			return hold
+		}
+	}
+	return nil
 }
 
 func longer(a, b *Hold) bool {

@@ -16,6 +16,7 @@ type Joined struct {
 	ids     map[string][]string
 	records records
 	holds   map[string]*Hold
+	held    heldPaths
 	procs   processes
 	sources sources
 	// projects are those whose file was trusted.
@@ -36,6 +37,7 @@ func Join(s *snapshot.Snapshot, c *Config) *Joined {
 	}
 	j.records = indexRecords(s)
 	j.holds = indexHolds(s)
+	j.held = indexHeld(j.holds)
 	j.sources = indexSources(s)
 	j.procs = indexProcesses(s, j.config, j.records)
 	j.procs.holds = j.holds
@@ -103,6 +105,9 @@ func (j *Joined) fillDir(sub *Subject) string {
 	}
 	sub.Age, sub.Idle, sub.Made = j.since(d.ModifiedAt), j.since(d.ActiveAt), j.before(d.BornAt)
 	sub.Holders = d.Holders
+	if sub.Hold == nil {
+		sub.Hold = j.held.on(d.Path)
+	}
 	if d.Content == nil {
 		j.fillRecords(sub, j.records.below(d.Path))
 		sub.Signs = signs(d, sub.Entries)

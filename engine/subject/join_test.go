@@ -187,6 +187,29 @@ func TestHolds(t *testing.T) {
 	}
 }
 
+// A hold on a folder keeps what lies in it, and the folders around it, which would take it with them; not those beside it.
+func TestHoldsOnFoldersAroundAndBelow(t *testing.T) {
+	t.Parallel()
+	s := look(func(s *snapshot.Snapshot) {
+		for _, p := range []string{"/w", "/w/a", "/w/a/b/c", "/w/ab", "/v", "/u/x"} {
+			s.Dirs["dir:"+p] = snapshot.Dir{Path: p}
+		}
+		s.Holds = []snapshot.Hold{
+			{ID: "dir:/w/a/b", Owner: "inside", Since: *ago(60)}, {ID: "dir:/u", Owner: "above", Since: *ago(60)}, {ID: "dir:/v/gone", Owner: "lapsed", Since: *ago(60), Until: ago(1)},
+			{ID: "process:1@1", Owner: "other", Since: *ago(60)},
+		}
+	})
+	for id, want := range map[string]string{"dir:/w": "inside", "dir:/w/a": "inside", "dir:/w/a/b/c": "inside", "dir:/w/ab": "", "dir:/v": "", "dir:/u/x": "above"} {
+		got := ""
+		if h := of(t, s, id).Hold; h != nil {
+			got = h.Owner
+		}
+		if got != want {
+			t.Errorf("%s is held by %q, want %q", id, got, want)
+		}
+	}
+}
+
 func TestEvidenceSources(t *testing.T) {
 	t.Parallel()
 	s := look(func(s *snapshot.Snapshot) {
