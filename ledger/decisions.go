@@ -86,10 +86,8 @@ func saveStanding(ctx context.Context, tx *sql.Tx, sweep string, now []standing)
 	case saved.Valid:
 		return fmt.Errorf("sweep %s: its decisions were saved before", sweep)
 	}
-	// Later than all that is there, whatever of it was pruned.
-	err := tx.QueryRowContext(ctx, `SELECT 1 + max(coalesce((SELECT max(saved) FROM sweeps), 0), coalesce((SELECT max(until) FROM standing WHERE until IS NOT NULL), 0),
-		coalesce((SELECT since FROM standing ORDER BY k DESC LIMIT 1), 0))`).Scan(&saved.Int64)
-	if err != nil {
+	var err error
+	if saved.Int64, err = nextSave(ctx, tx); err != nil {
 		return err
 	}
 	kept, gone, fresh, err := compare(ctx, tx, now)
@@ -132,6 +130,13 @@ func saveStanding(ctx context.Context, tx *sql.Tx, sweep string, now []standing)
 			return err
 		},
 	)
+}
+
+// nextSave is the number of the next save of decisions: later than all that is there, whatever of it was pruned.
+func nextSave(ctx context.Context, tx *sql.Tx) (n int64, err error) {
+	err = tx.QueryRowContext(ctx, `SELECT 1 + max(coalesce((SELECT max(saved) FROM sweeps), 0), coalesce((SELECT max(until) FROM standing WHERE until IS NOT NULL), 0),
+		coalesce((SELECT since FROM standing ORDER BY k DESC LIMIT 1), 0))`).Scan(&n)
+	return n, err
 }
 
 type keptDecision struct {

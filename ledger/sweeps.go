@@ -49,6 +49,25 @@ func (l *Ledger) FinishSweep(ctx context.Context, id string, finished time.Time,
 	return l.explain("finish a sweep in", err)
 }
 
+// SameSweep records a whole sweep that found nothing new: all that stood before it stands, with the numbers that its reasons had when it was written.
+func (l *Ledger) SameSweep(ctx context.Context, s Sweep, finished time.Time, counts any, exit int) error {
+	var sources *map[string]int
+	if s.Sources != nil {
+		sources = &s.Sources
+	}
+	err := l.write(ctx, func(tx *sql.Tx) error {
+		saved, err := nextSave(ctx, tx)
+		if err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `INSERT INTO sweeps (id, started, mode, revision, digest, rules, boot_id, sources, saved, finished, counts, exit)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			s.ID, s.Started.UnixNano(), s.Mode, s.Revision, s.Digest, s.Rules, s.BootID, document{&sources}, saved, finished.UnixNano(), document{&counts}, exit)
+		return err
+	})
+	return l.explain("record a sweep in", err)
+}
+
 // one makes a change that found nothing an error.
 func one(res sql.Result, what, id string) error {
 	n, err := res.RowsAffected()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/cmd/winnow/brakes"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/cmd/winnow/text"
@@ -32,6 +33,11 @@ type daemon struct {
 	// woken has one place: many events before the loop looks are one.
 	woken, asked chan struct{}
 	reloadError  string
+	// base is what the last whole look saw, nil where the next one must be whole.
+	base *baseline
+	// decidesBy and configured are what the baseline was made by.
+	decidesBy  string
+	configured *config.Config
 	// said is what the latest line was about, so that a line is printed only for what is new.
 	said string
 
@@ -61,6 +67,9 @@ type Status struct {
 	// Sweeps counts those that looked, Failed those that came to nothing.
 	Sweeps int `json:"sweeps"`
 	Failed int `json:"failed"`
+	// Short counts the sweeps among them that found nothing new by stamps, Disagreed the whole ones that decided otherwise than had stood by these.
+	Short     int `json:"short"`
+	Disagreed int `json:"disagreed"`
 	// Sweeping is true while a sweep is under way.
 	Sweeping bool `json:"sweeping"`
 	// Last is the latest sweep that looked; absent before the first.
@@ -83,6 +92,8 @@ type SweptOnce struct {
 	// Took is in seconds.
 	Took   float64                 `json:"took"`
 	Census map[string]report.Count `json:"census"`
+	// Short is true where it found nothing new by stamps, and what stood before stands.
+	Short bool `json:"short,omitempty"`
 	// Fresh says why every wait began anew, "" where none did.
 	Fresh string `json:"fresh,omitempty"`
 }
@@ -171,6 +182,13 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 			return nil, err
 		}
 	}
+	r, needed, err := d.same(ctx, why)
+	if r != nil || err != nil {
+		if r != nil {
+			d.stood(r, why, began)
+		}
+		return r, err
+	}
 	f := sweepFlags{apply: d.wants(), show: showFlags{kinds: snapshot.KindNames()}}
 	pause := d.paused()
 	if pause != nil {
@@ -182,6 +200,20 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	}
 	defer s.close()
 	s.window = &window{gap: d.gap()}
+	before, disagreed := d.base, []string(nil)
+	if before != nil && s.ledger != nil && needed == "every so often" {
+		if holds, err := s.ledger.Holds(ctx); err != nil || before.changed(ctx, d.app, holds) != "" {
+			before = nil // it says itself that there is something new
+		}
+	} else {
+		before = nil
+	}
+	d.base = nil
+	if d.cfg.Run.FullEvery > 1 {
+		if s.base, err = d.newBaseline(); err != nil {
+			return nil, err
+		}
+	}
 	var m brakes.Memory
 	if s.ledger != nil {
 		if err := s.ledger.Brakes(ctx, &m); err != nil {
@@ -191,9 +223,15 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	if len(m.Tripped) > 0 {
 		f.apply = false
 	}
-	r, err := s.sweep(ctx, f)
+	r, err = s.sweep(ctx, f)
 	if err != nil {
 		return nil, err
+	}
+	if s.base != nil && s.base.r != nil && len(r.Acts) == 0 {
+		d.base = s.base
+		if before != nil {
+			disagreed = differing(before.ds, d.base.ds)
+		}
 	}
 	if f.apply && !r.Paused {
 		if err := d.brake(s, r, &m); err != nil {
@@ -201,6 +239,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 		}
 	}
 	d.stands(s, r, why, began, pause, m)
+	d.disagreed(disagreed)
 	return r, nil
 }
 
@@ -262,6 +301,26 @@ func (d *daemon) stands(s *sweeper, r *report.Report, why string, began time.Tim
 	d.last = r
 }
 
+// stood writes down a sweep that found nothing new.
+func (d *daemon) stood(r *report.Report, why string, began time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.status.Short++
+	d.status.Last = &SweptOnce{Sweep: r.Sweep, At: r.TakenAt, Why: why, Took: time.Since(began).Seconds(), Census: r.Census, Short: true}
+	d.last = r
+}
+
+// disagreed says what a whole look decided otherwise than what had stood by short ones.
+func (d *daemon) disagreed(what []string) {
+	if len(what) == 0 {
+		return
+	}
+	d.mu.Lock()
+	d.status.Disagreed++
+	d.mu.Unlock()
+	d.tell("a whole look decided otherwise on %s than stood by the short looks before: %s", text.Plural(len(what), "candidate"), strings.Join(what[:min(len(what), 5)], ", "))
+}
+
 // swept takes note of a sweep that ended, and says what is new.
 func (d *daemon) swept(ctx context.Context, began time.Time, r *report.Report, err error) {
 	now := time.Now()
@@ -290,6 +349,7 @@ func (d *daemon) swept(ctx context.Context, began time.Time, r *report.Report, e
 	}
 	d.pace.Swept(began, now, confirmable(r))
 	d.news(r)
+	slim(!r.NothingNew)
 }
 
 // confirmable is for how long the sighting that may be confirmed first still waits, from the end of the sweep that made r; negative where none waits.

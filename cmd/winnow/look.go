@@ -34,6 +34,9 @@ func (a *app) lookFor(ctx context.Context, sc sources.Scope, mem memory, e *eval
 	if err != nil {
 		return nil, err
 	}
+	if mem.baseline != nil {
+		from = mem.baseline.watch(from)
+	}
 	// The clocks are read together and once: how long the reading of everything else takes is not a jump of the clock.
 	began := processes.Now()
 	opts := collectors.RunOptions{
@@ -120,6 +123,8 @@ type memory struct {
 	// reread, where it is set, gives the holds once everything else has been read: what a person or a program holds while a sweep looks, or between two of its
 	// acts, counts before the next act.
 	reread func(context.Context) ([]snapshot.Hold, error)
+	// baseline, where it is set, takes note of what the look sees.
+	baseline *baseline
 	// fresh, where it is set, is asked whether what was seen before still counts; it is told why not.
 	fresh *window
 }

@@ -174,6 +174,10 @@ func (d *daemon) load(ctx context.Context, cfg *config.Config) error {
 	old := d.engine
 	d.mu.Lock()
 	d.app, d.engine, d.policy = &with, e, p
+	if old == nil || p.Digest != d.decidesBy || cfg != d.configured {
+		d.base = nil
+	}
+	d.decidesBy, d.configured = p.Digest, cfg
 	d.mu.Unlock()
 	d.pace.Options = d.options()
 	if old != nil {

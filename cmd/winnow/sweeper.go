@@ -38,6 +38,8 @@ type sweeper struct {
 	later []func(context.Context)
 	// window, where it is set, gives every candidate a fresh wait after a time in which nothing looked, or the machine slept.
 	window *window
+	// base, where it is set, takes note of what the sweep sees, for later ones that find nothing new.
+	base *baseline
 	// logger logs the decisions of the sweep under way; nil where none are logged.
 	logger *decisionLogger
 }
@@ -88,7 +90,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	mem := memory{path: s.ledgerPath(), err: s.broken}
 	if s.ledger != nil {
 		mem = s.remembered(ctx)
-		mem.fresh = s.window
+		mem.fresh, mem.baseline = s.window, s.base
 	}
 	mode := report.DryRun
 	if f.apply {
@@ -115,6 +117,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 		return nil, err
 	}
 	s.seen = snap
+	mem.baseline = nil
 	if s.window != nil {
 		if s.window.why != "" {
 			mem.sightings = nil
@@ -163,6 +166,9 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	s.weigh(context.WithoutCancel(ctx), r)
 	s.alarms(ctx, r, snap, res.Decisions)
 	s.later = append(s.later, func(ctx context.Context) { s.keepRecording(ctx, r, snap, res.Decisions) }, s.deliver)
+	if s.base != nil {
+		s.base.complete(s.app, snap, res.Decisions, r, snap.Holds)
+	}
 	return r, s.finish(ctx, r, f)
 }
 

@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"golang.org/x/sys/unix"
 )
@@ -51,21 +52,48 @@ func list(fd int, buf []byte) (found []int, err error) {
 	}
 }
 
+// Folders lists the processes that the procfs at procRoot shows, each with the inode of its folder. The kernel gives the folder an inode for as long as it has it in memory, from one
+// counter: the same inode is the same process, and one that was forgotten meanwhile has another one.
+func Folders(procRoot string) (map[int]uint64, error) {
+	fd, err := openFolder(procRoot)
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	defer func() { _ = unix.Close(fd) }()
+	found, buf := map[int]uint64{}, make([]byte, 64<<10)
+	for {
+		n, err := unix.Getdents(fd, buf)
+		switch {
+		case err == unix.EINTR:
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("list processes: %w", err)
+		case n == 0:
+			return found, nil
+		}
+		eachNumber(buf[:n], func(pid int, inode uint64) { found[pid] = inode })
+	}
+}
+
 // appendNumbers takes the numeric names out of getdents64 records: inode 8 bytes, offset 8, record length 2, type 1, name.
 func appendNumbers(found []int, records []byte) []int {
+	eachNumber(records, func(n int, _ uint64) { found = append(found, n) })
+	return found
+}
+
+func eachNumber(records []byte, found func(n int, inode uint64)) {
 	const nameAt = 19
 	for len(records) > nameAt {
 		size := int(binary.NativeEndian.Uint16(records[16:]))
 		if size <= nameAt || size > len(records) {
-			return found
+			return
 		}
 		name, _, _ := bytes.Cut(records[nameAt:size], []byte{0})
 		if n, ok := Number(name); ok {
-			found = append(found, n)
+			found(n, binary.NativeEndian.Uint64(records))
 		}
 		records = records[size:]
 	}
-	return found
 }
 
 // Number reads a decimal number without sign that fits 31 bits, as process ids and descriptors do.

@@ -221,9 +221,11 @@ type Run struct {
 	Settle time.Duration `json:"settle"`
 	Burst  time.Duration `json:"burst"`
 	// Rest is the least time between two sweeps that nobody asked for, and Share which part of all time they may take.
-	Rest   time.Duration `json:"rest"`
-	Share  Ratio         `json:"share"`
-	Brakes Brakes        `json:"brakes"`
+	Rest  time.Duration `json:"rest"`
+	Share Ratio         `json:"share"`
+	// FullEvery says that one sweep in so many is whole, whatever the stamps say; up to 1 all are.
+	FullEvery int    `json:"full_every"`
+	Brakes    Brakes `json:"brakes"`
 }
 
 // Brakes says from when on the daemon only observes. A zero turns a brake off.
@@ -463,6 +465,7 @@ func (r *Run) check(must func(ok bool, format string, args ...any)) {
 	must(r.Jitter >= 0 && r.Jitter <= 1, "run.jitter is %v; it is a share between 0 and 1", float64(r.Jitter))
 	must(r.Share > 0 && r.Share <= 1, "run.share is %v; it is a share of all time, more than 0 and up to 1", float64(r.Share))
 	must(r.Settle > 0 && r.Burst >= r.Settle, "run.settle is %s and run.burst %s; settle is more than 0s, and burst as long at least", r.Settle, r.Burst)
+	must(r.FullEvery >= 0, "run.full_every is %d; it is a number of sweeps", r.FullEvery)
 	must(r.Rest > 0, "run.rest is %s; it is more than 0s", r.Rest)
 	must(r.Brakes.CapTimes >= 0 && r.Brakes.CameBackWithin >= 0, "run.brakes: cap_times is %d and came_back_within %s; neither is negative", r.Brakes.CapTimes, r.Brakes.CameBackWithin)
 }

@@ -46,7 +46,13 @@ func TestNext(t *testing.T) {
 		"up to the schedule":                     {func() *Pace { p := swept(fixed(0.5)); fails(p, 20); return p }, 5, 305, Retry},
 		"in a hurry":                             {func() *Pace { p := swept(fixed(0.5)); p.Hurry(at(1), 4); return p }, 1, 76, Schedule},
 		"a hurry makes nothing later":            {func() *Pace { p := swept(fixed(0.5)); p.Hurry(at(290), 4); return p }, 290, 301, Schedule},
-		"and it ends":                            {func() *Pace { p := swept(fixed(0.5)); p.Hurry(at(1), 4); p.Hurry(at(2), 1); p.Swept(at(76), at(77), -1); return p }, 77, 377, Schedule},
+		"and it ends": {func() *Pace {
+			p := swept(fixed(0.5))
+			p.Hurry(at(1), 4)
+			p.Hurry(at(2), 1)
+			p.Swept(at(76), at(77), -1)
+			return p
+		}, 77, 377, Schedule},
 	} {
 		t.Run(name, func(t *testing.T) {
 			next, why := c.pace().Next(at(c.now))

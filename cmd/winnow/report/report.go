@@ -69,6 +69,8 @@ type Report struct {
 	Alarms  []Alarm           `json:"alarms"`
 	// Paused is true where the sweep was to act and a pause kept it from that.
 	Paused bool `json:"paused,omitempty"`
+	// NothingNew is true where the daemon found by stamps that nothing had changed since an earlier sweep: what that one decided stands, with the numbers of then.
+	NothingNew bool `json:"nothing_new,omitempty"`
 	// Unexplained counts the decisions that should have said what would turn them, and for which there was no time.
 	Unexplained int `json:"unexplained,omitempty"`
 

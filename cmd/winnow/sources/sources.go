@@ -358,6 +358,11 @@ func (set Set) namesPane(marker string) bool {
 	return slices.Contains(set.Config.Rules.PaneMarkers, marker) || slices.Contains(snapshot.PaneMarkers, marker)
 }
 
+// MarksAgent reports whether a variable of the environment says that an agent may have started a process.
+func (set Set) MarksAgent(name string) bool {
+	return set.namesAgent(name) || slices.Contains(set.Config.MarkerNames(), name) && !set.namesPane(name)
+}
+
 // namesAgent reports whether the rules take a marker for one that names an agent, or its session, also where it is a multiplexer's.
 func (set Set) namesAgent(marker string) bool {
 	r := &set.Config.Rules

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/collectors/processes"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/ledger"
+)
+
+// same is a sweep that finds nothing new by the baseline of the last whole one: what that saw and decided stands, and is seen again. It gives no report where a whole sweep is needed, and
+// says why.
+func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, error) {
+	b := d.base
+	switch {
+	case b == nil:
+		return nil, "the first", nil
+	case why != pace.Schedule && why != pace.Event:
+		return nil, why, nil
+	case b.looks+1 >= d.cfg.Run.FullEvery:
+		return nil, "every so often", nil
+	case d.wants() && slices.ContainsFunc(b.ds, func(x decision.Decision) bool { return x.Verdict == decision.Reap }):
+		return nil, "something goes", nil
+	}
+	s, err := d.openSweeper(ctx, d.engine, d.policy, false)
+	if err != nil {
+		return nil, "", err
+	}
+	defer s.close()
+	if s.ledger == nil {
+		return nil, "no ledger", nil
+	}
+	started, began := time.Now(), processes.Now()
+	last, err := s.ledger.Look(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	holds, err := s.ledger.Holds(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	host := b.host
+	host.UpSeconds, host.AwakeSeconds = began.Up, began.Awake
+	jump := config.Seconds(d.cfg.Rules.ClockJump)
+	if fresh := ledger.Fresh(last, host, began.At, jump, d.gap()); fresh != "" {
+		return nil, fresh, nil
+	}
+	if changed := b.changed(ctx, d.app, holds); changed != "" {
+		return nil, changed, nil
+	}
+	host.SteadySince, host.LastResumeAt = ledger.Steady(last, host, began.At, jump)
+	host.Asleep = ledger.Asleep(last, host, began.At)
+	r := *b.r
+	r.Sweep, r.TakenAt, r.NothingNew = ulid.Make().String(), began.At, true
+	r.Acts, r.Settled, r.Purged = []decision.Act{}, nil, nil
+	if err := s.seenAgain(ctx, started, &r, host, b); err != nil {
+		return nil, "", err
+	}
+	b.looks++
+	return &r, "", nil
+}
+
+// seenAgain writes down that all that stood was seen once more.
+func (s *sweeper) seenAgain(ctx context.Context, started time.Time, r *report.Report, host snapshot.Host, b *baseline) error {
+	sightings, err := s.ledger.Sightings(ctx)
+	if err != nil {
+		return err
+	}
+	for id, x := range sightings {
+		x.LastAt, x.Count = r.TakenAt, x.Count+1
+		sightings[id] = x
+	}
+	for _, step := range []func() error{
+		func() error { return s.ledger.SaveSightings(ctx, sightings) },
+		func() error {
+			return s.ledger.SaveLook(ctx, lookOf(&snapshot.Snapshot{TakenAt: r.TakenAt, Host: host}))
+		},
+		func() error {
+			return s.ledger.SameSweep(ctx, ledger.Sweep{ID: r.Sweep, Started: started, Mode: r.Mode, Revision: r.Policy.Revision, Digest: r.Policy.Digest,
+				Rules: s.rulesName(os.Environ()), BootID: host.BootID, Sources: b.spoke}, time.Now(), r.Census, r.Code(false))
+		},
+	} {
+		if err := step(); err != nil {
+			return fmt.Errorf("%w; nothing was done", err)
+		}
+	}
+	return nil
+}
+
+// differing says in what a whole look decided otherwise than what stood by short ones, a line a candidate: some of it waited for its time, and some a short look cannot see.
+func differing(before, now []decision.Decision) []string {
+	was := map[string]decision.Decision{}
+	for _, d := range before {
+		was[d.ID] = d
+	}
+	var out []string
+	for _, d := range now {
+		if b, ok := was[d.ID]; ok && (b.Verdict != d.Verdict || b.Awaits() != d.Awaits()) {
+			out = append(out, fmt.Sprintf("%s was %s", d.ID, standing(b)))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func standing(d decision.Decision) string {
+	if d.Awaits() {
+		return "waiting"
+	}
+	return d.Verdict
+}
