@@ -144,13 +144,6 @@ func (d *daemon) Status() Status {
 	return out
 }
 
-// now gives what the daemon decides by, for others than the loop: the loop puts another one in its place when it is told to read everything again.
-func (d *daemon) now() *app {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.app
-}
-
 // Last gives the report of the latest sweep that looked, nil before the first. Nobody writes to it.
 func (d *daemon) Last() *report.Report {
 	d.mu.Lock()
