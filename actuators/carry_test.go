@@ -301,3 +301,47 @@ func TestInterrupted(t *testing.T) {
 		t.Errorf("acts: %+v, calls: %v", acts, s.calls)
 	}
 }
+
+// TestHalted: a pause that begins while an act is under way lets it come to its end, and nothing is done after it; one that begins between the save and the act
+// keeps the act from being done.
+func TestHalted(t *testing.T) {
+	t.Parallel()
+	paused := errors.New("paused by somebody")
+	ds := []decision.Decision{reap("session", "1", ""), reap("session", "2", ""), reap("process", "3", "")}
+	var halt error
+	s := newStage()
+	s.onDo = func() { halt = paused }
+	c := s.carrier()
+	c.Halted = func() error { return halt }
+	acts := c.Carry(t.Context(), "S", ds)
+	if len(acts) != 3 || acts[0].Outcome.Outcome != decision.Done {
+		t.Fatalf("acts: %+v", acts)
+	}
+	for _, a := range acts[1:] {
+		if a.Outcome.Outcome != decision.Failed || !strings.Contains(a.Detail, "not tried") || !strings.Contains(a.Detail, "paused by somebody") {
+			t.Errorf("act: %+v", a)
+		}
+	}
+	if slices.ContainsFunc(s.calls, func(call string) bool { return call == "act session:2" || call == "act process:3" }) {
+		t.Errorf("calls: %v", s.calls)
+	}
+	halt = nil
+	s = newStage()
+	s.last = func(*decision.Decision) error { halt = paused; return nil }
+	c = s.carrier()
+	c.Halted = func() error { return halt }
+	acts = c.Carry(t.Context(), "S", ds[:1])
+	if len(acts) != 1 || acts[0].Outcome.Outcome == decision.Done || !strings.Contains(acts[0].Detail, "paused by somebody") || slices.Contains(s.calls, "act session:1") {
+		t.Errorf("acts: %+v, calls: %v", acts, s.calls)
+	}
+	// Where nobody halts, all goes on.
+	halt = nil
+	s = newStage()
+	c = s.carrier()
+	c.Halted = func() error { return halt }
+	for _, a := range c.Carry(t.Context(), "S", ds) {
+		if a.Outcome.Outcome != decision.Done {
+			t.Errorf("act: %+v", a)
+		}
+	}
+}

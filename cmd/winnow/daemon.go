@@ -216,6 +216,11 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	if len(m.Tripped) > 0 {
 		f.apply = false
 	}
+	var tripped []brakes.Brake
+	s.brakes = func(seen *snapshot.Snapshot, ds []decision.Decision) bool {
+		m, tripped = m.Before(swept(seen, ds), d.limits())
+		return len(tripped) > 0
+	}
 	r, err = s.sweep(ctx, f)
 	if err != nil {
 		return nil, err
@@ -227,7 +232,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 		}
 	}
 	if f.apply && !r.Paused {
-		if err := d.brake(s, r, &m); err != nil {
+		if err := d.brake(s, r, &m, tripped); err != nil {
 			return nil, err
 		}
 	}
@@ -236,14 +241,27 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	return r, nil
 }
 
-// brake looks whether what was done and what the world shows agree.
-func (d *daemon) brake(s *sweeper, r *report.Report, m *brakes.Memory) error {
+// swept is a sweep that is to act, as the brakes see it before its acts.
+func swept(seen *snapshot.Snapshot, ds []decision.Decision) brakes.Swept {
+	return brakes.Swept{At: seen.TakenAt, Decisions: ds, Like: func(id string) string { return likeness(seen, id) }}
+}
+
+func (d *daemon) limits() brakes.Limits {
 	b := d.cfg.Run.Brakes
-	next, tripped := m.Look(brakes.Swept{
-		Sweep: r.Sweep, At: r.TakenAt, Caps: r.Caps, Acts: r.Acts, Decisions: r.Decisions,
-		Like: func(id string) string { return likeness(s.seen, id) },
-	}, brakes.Limits{CapTimes: b.CapTimes, CameBackWithin: b.CameBackWithin})
-	*m = next
+	return brakes.Limits{CapTimes: b.CapTimes, CameBackWithin: b.CameBackWithin}
+}
+
+// brake looks whether what was done and what the world shows agree, and writes down what to remember. tripped are the brakes that kept the sweep from acting.
+func (d *daemon) brake(s *sweeper, r *report.Report, m *brakes.Memory, tripped []brakes.Brake) error {
+	for i := range tripped {
+		tripped[i].Sweep = r.Sweep
+		m.Tripped[len(m.Tripped)-len(tripped)+i].Sweep = r.Sweep
+	}
+	if len(tripped) == 0 {
+		now := swept(s.seen, r.Decisions)
+		now.Sweep, now.Caps, now.Acts = r.Sweep, r.Caps, r.Acts
+		*m, tripped = m.After(now, d.limits())
+	}
 	for _, t := range tripped {
 		r.Alarms = append(r.Alarms, report.Alarm{Rule: "brake_" + t.Rule, Message: t.Message + "; the daemon only observes until winnow brakes release"})
 	}

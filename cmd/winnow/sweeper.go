@@ -38,6 +38,8 @@ type sweeper struct {
 	later []func(context.Context)
 	// window, where it is set, gives every candidate a fresh wait after a time in which nothing looked, or the machine slept.
 	window *window
+	// brakes, where it is set, is asked between the decisions and the acts: true has the sweep only observe.
+	brakes func(*snapshot.Snapshot, []decision.Decision) bool
 	// base, where it is set, takes note of what the sweep sees, for later ones that find nothing new.
 	base *baseline
 	// logger logs the decisions of the sweep under way; nil where none are logged.
@@ -127,6 +129,9 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	res, err := s.engine.Decide(ctx, snap, &s.cfg.Rules.Config)
 	if err != nil {
 		return nil, fmt.Errorf("decide: %w; nothing was done", err)
+	}
+	if f.apply && s.brakes != nil && s.brakes(snap, res.Decisions) {
+		f.apply, mode = false, report.DryRun
 	}
 	next := eval.Sightings(mem.sightings, snap, res.Decisions)
 	r := report.New(mode, id, snap, s.policy, s.ruled(snap), res, &s.cfg.Rules.Config, f.show.kinds)

@@ -58,13 +58,13 @@ type Limits struct {
 	CameBackWithin time.Duration
 }
 
-// Swept is one sweep that was to act.
+// Swept is one sweep that is to act: before its acts, or after them.
 type Swept struct {
 	Sweep string
 	At    time.Time
 	Caps  []decision.Cap
 	Acts  []decision.Act
-	// Decisions are all of the look before the acts.
+	// Decisions are all of the look before the acts, which After does not ask for.
 	Decisions []decision.Decision
 	// Like gives, by candidate, what a thing is like that takes its place; "" of what cannot be compared.
 	Like func(id string) string
@@ -73,10 +73,19 @@ type Swept struct {
 // maxEnded bounds what is remembered of what was ended.
 const maxEnded = 1000
 
-// Look says what one sweep leaves to remember, and which brakes it tripped.
-func (m Memory) Look(s Swept, l Limits) (next Memory, tripped []Brake) {
+// Before says what is known before a sweep acts: whether what it wants came back after an act ended it. Where something trips, the sweep must not act.
+func (m Memory) Before(s Swept, l Limits) (next Memory, tripped []Brake) {
 	w := watch{s, l, nil}
+	next = m
 	next.Ended = w.cameBack(m.Ended)
+	next.Tripped = append(slices.Clone(m.Tripped), w.tripped...)
+	return next, w.tripped
+}
+
+// After says what a sweep that acted leaves to remember, and which brakes it tripped.
+func (m Memory) After(s Swept, l Limits) (next Memory, tripped []Brake) {
+	w := watch{s, l, nil}
+	next.Ended = w.ended(m.Ended)
 	next.Held = w.caps(m.Held)
 	w.readBack()
 	next.Tripped = append(slices.Clone(m.Tripped), w.tripped...)
@@ -138,12 +147,10 @@ func (w *watch) readBack() {
 	}
 }
 
-// cameBack looks for what is to go again although a thing like it went a short while ago: something brings it back, so that something needs it.
+// cameBack looks for what is to go again although it, or a thing like it, went a short while ago: something brings it back, so that something needs it. It gives what is still to be
+// compared with.
 func (w *watch) cameBack(before map[string]Ended) map[string]Ended {
 	ended := maps.Clone(before)
-	if ended == nil {
-		ended = map[string]Ended{}
-	}
 	maps.DeleteFunc(ended, func(_ string, e Ended) bool {
 		age := w.At.Sub(e.At)
 		return age > w.l.CameBackWithin || age < 0 // the clock was set back: nothing waits for it to come by again
@@ -153,12 +160,27 @@ func (w *watch) cameBack(before map[string]Ended) map[string]Ended {
 			continue
 		}
 		e, ok := ended[w.like(d.ID)]
-		if !ok || e.Candidate == d.ID {
+		if !ok {
 			continue
 		}
 		delete(ended, w.like(d.ID))
+		what := d.ID
+		if e.Candidate != d.ID {
+			what += " is like " + e.Candidate + ", which"
+		} else {
+			what += " is here again, and"
+		}
 		w.trip(Brake{Rule: CameBack, Kind: d.Kind, Candidate: d.ID, Act: e.Act},
-			"%s is like %s, which act %s ended on %s: something brings it back, and may need it. Find out what starts it; winnow retain keeps it", d.ID, e.Candidate, e.Act, e.At.Local().Format(time.DateTime))
+			"%s act %s ended on %s: something brings it back, and may need it. Find out what starts it; winnow retain keeps it", what, e.Act, e.At.Local().Format(time.DateTime))
+	}
+	return ended
+}
+
+// ended adds what acts ended to what is remembered of that.
+func (w *watch) ended(before map[string]Ended) map[string]Ended {
+	ended := maps.Clone(before)
+	if ended == nil {
+		ended = map[string]Ended{}
 	}
 	for _, a := range w.Acts {
 		if like := w.like(a.Candidate); like != "" && a.Outcome.Outcome == decision.Done && len(ended) < maxEnded {
