@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
+	"github.com/winnow-reaper/winnow/ledger"
+)
+
+// BenchmarkSteady compares, in the same rounds and on the same machine, what the daemon pays for a sweep that finds nothing new with a whole one: CPU of the program and of what it
+// starts, and the memory that it keeps in between. Processes of this machine come on top of those that it makes. -short leaves the large one out.
+func BenchmarkSteady(b *testing.B) {
+	for _, size := range []struct{ processes, panes, worktrees int }{{300, 50, 100}, {10000, 1000, 1000}} {
+		b.Run(fmt.Sprintf("%d-%d-%d", size.processes, size.panes, size.worktrees), func(b *testing.B) {
+			if testing.Short() && size.processes > 300 {
+				b.Skip("it starts thousands of processes")
+			}
+			w := newLookWorld(b, size.processes, size.panes, size.worktrees)
+			w.app.cfg.Run.FullEvery = 1 << 30
+			w.app.acting, w.app.hands = ledger.Acting{Name: "winnow-bench-steady", Home: w.dir}, &hands{}
+			d, err := w.app.newDaemon(b.Context(), runFlags{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(d.close)
+			sweep := func(why string) (short bool, took float64) {
+				before := processors(b)
+				r, err := d.sweep(b.Context(), why)
+				if err != nil {
+					b.Fatal(err)
+				}
+				return r.NothingNew, processors(b) - before
+			}
+			sweep(pace.Start)
+			time.Sleep(100 * time.Millisecond) // what was written just now has a stamp that proves nothing yet
+			var shorts, wholes int
+			var short, whole float64
+			for b.Loop() {
+				_, took := sweep(pace.Request)
+				whole, wholes = whole+took, wholes+1
+				for range 4 {
+					if is, took := sweep(pace.Schedule); is {
+						short, shorts = short+took, shorts+1
+					}
+				}
+			}
+			if shorts == 0 {
+				b.Fatal("no sweep was short: the machine does not rest")
+			}
+			each, all := short/float64(shorts), whole/float64(wholes)
+			b.ReportMetric(each*1e3, "short-cpu-ms")
+			b.ReportMetric(all*1e3, "whole-cpu-ms")
+			b.ReportMetric(each/all, "short/whole")
+			b.ReportMetric(100*float64(shorts)/float64(4*wholes), "%short")
+			// One sweep in full_every is whole, at the schedule that the program has when nothing is configured.
+			b.ReportMetric(100*(11*each+all)/(12*d.pace.Every.Seconds()), "%core")
+		})
+	}
+}
