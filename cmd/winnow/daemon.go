@@ -77,6 +77,8 @@ type Status struct {
 	// Problem is why the latest sweep came to nothing, "" where it did not; Reload why the latest SIGHUP changed nothing.
 	Problem string `json:"problem,omitempty"`
 	Reload  string `json:"reload,omitempty"`
+	// Pressure is what the machine is short of, "" where it is of nothing that is known.
+	Pressure string `json:"pressure,omitempty"`
 	// Next is when the next sweep is due, and why.
 	Next time.Time `json:"next"`
 	Why  string    `json:"why"`

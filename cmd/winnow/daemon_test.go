@@ -202,6 +202,26 @@ func TestTheDaemonReloads(t *testing.T) {
 	d.ends()
 }
 
+// TestTheDaemonHurries while a machine is short of something: here of a disk, which is never all free.
+func TestTheDaemonHurries(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w := newCrashFolder(t)
+	conf := w.configuration(t)
+	files.Write(t, w.config, conf+"run: {pressure: {disk_free: 1, hurry: 7}}\n")
+	d := w.daemon(t)
+	d.says(`this machine is short of something \([0-9.]+ % of a disk left.*\): sweeps come 7 times as often`)
+	if out := w.mustRun(t, "winnow", "doctor", "--config", w.config); !strings.Contains(strings.Join(strings.Fields(out), " "), "this machine is short of something: ") {
+		t.Errorf("doctor says nothing of it: %s", out)
+	}
+	files.Write(t, w.config, conf+"run: {pressure: {disk_free: 0, inodes_free: 0, memory: 0}}\n")
+	d.signal(syscall.SIGHUP)
+	d.says(`SIGHUP: reloaded`)
+	d.says(`short of nothing any more`)
+	d.signal(syscall.SIGTERM)
+	d.ends()
+}
+
 // configuration is the text of the file that a world's winnow reads.
 func (w *crashWorld) configuration(t *testing.T) string {
 	t.Helper()

@@ -360,6 +360,12 @@ func (a *app) checkHost(s *snapshot.Snapshot) []Check {
 	if h.PIDNamespace == nil {
 		out = append(out, Check{"source", "process numbers", limited, "the pid namespace could not be read: that a marker's pid has ended proves nothing here, and what it would clear stays"})
 	}
+	if p := h.Pressure; p != nil && p.MemorySome == nil {
+		out = append(out, Check{"source", "pressure", healthy, "the kernel does not count how long tasks wait for memory and disks (/proc/pressure): input.host.pressure lacks that, and run.pressure goes by what is free"})
+	}
+	if short := pressed(h.Pressure, a.cfg.Run.Pressure); short != "" {
+		out = append(out, Check{"source", "pressure", limited, "this machine is short of something: " + short})
+	}
 	if h.SteadySince != nil && s.TakenAt.Sub(*h.SteadySince) < config.Seconds(a.cfg.Rules.SteadyFor) {
 		out = append(out, Check{"source", "clock", limited, fmt.Sprintf("the machine booted, resumed or changed its clock %s ago: everything is kept until rules.steady_for (%s) have passed",
 			text.Span(s.TakenAt.Sub(*h.SteadySince)), text.Span(config.Seconds(a.cfg.Rules.SteadyFor)))})

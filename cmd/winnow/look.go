@@ -59,6 +59,7 @@ func (a *app) lookFor(ctx context.Context, sc sources.Scope, mem memory, e *eval
 		s.Host.UpSeconds, s.Host.AwakeSeconds = began.Up, began.Awake
 		panes.Fill(s)
 		mem.fill(ctx, s, a.cfg.Rules.ClockJump)
+		s.Host.Pressure = a.pressure()
 		a.projects(ctx, s, sc)
 		if sc.ID == "" && sc.Kind == "" {
 			set.Folders.Decided(a.thrift(ctx, e, s))

@@ -113,6 +113,9 @@ func (d *daemon) loop(ctx context.Context) error {
 	defer d.hands.onHangUp(nil)
 	d.begun()
 	defer d.ended()
+	d.hurries(time.Now())
+	pressure := time.NewTicker(pressureEvery)
+	defer pressure.Stop()
 	for {
 		at, why := d.pace.Next(time.Now())
 		d.waits(at, why)
@@ -130,6 +133,8 @@ func (d *daemon) loop(ctx context.Context) error {
 			d.pace.Event(time.Now())
 		case <-d.asked:
 			d.pace.Ask()
+		case <-pressure.C:
+			d.hurries(time.Now())
 		case <-d.beat():
 		case <-timer.C:
 			began := time.Now()
@@ -160,6 +165,7 @@ func (d *daemon) reload(ctx context.Context) {
 		return
 	}
 	d.tell("SIGHUP: reloaded; policies %s, %s", d.policy.Revision, d.doing())
+	d.hurries(time.Now())
 	d.pace.Ask()
 }
 

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	actdirs "github.com/winnow-reaper/winnow/actuators/dirs"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/collectors/dirs"
+	"github.com/winnow-reaper/winnow/collectors/pressure"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/internal/usage"
@@ -96,14 +95,8 @@ func (s *sweeper) weigh(ctx context.Context, r *report.Report) {
 	r.Weigh(s.lying(ctx, kept), s.cfg.Act.TrashTTL)
 }
 
-// freeShare is the share of the file system at path that this user may still fill.
+// freeShare is the share of the file system at path that this user may still fill, of its blocks or its inodes, the lesser of both.
 func freeShare(path string) (float64, error) {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(path, &fs); err != nil {
-		return 0, err
-	}
-	if fs.Blocks == 0 { // one that counts nothing is never full
-		return 1, nil
-	}
-	return float64(fs.Bavail) / float64(fs.Blocks), nil
+	disk, inodes, err := pressure.Free(path)
+	return min(disk, inodes), err
 }

@@ -137,6 +137,20 @@ type Host struct {
 	// Asleep are the stretches in which the machine was suspended or off, as far as looks show: ages leave them out. Known and empty
 	// is [], unknown is absent: then all that the clocks above say it was suspended since the boot may have been just now.
 	Asleep *[]Asleep `json:"asleep,omitempty"`
+	// Pressure is how short the machine is of memory and disk; absent where no look asked.
+	Pressure *Pressure `json:"pressure,omitempty"`
+}
+
+// Pressure is how short a machine is of memory and disk. All are shares from 0 to 1; what the kernel does not count is absent.
+type Pressure struct {
+	// MemorySome and MemoryFull are the share of the last minute in which some, or all, tasks waited for memory; IOSome and IOFull the same for disks (/proc/pressure).
+	MemorySome *float64 `json:"memory_some,omitempty"`
+	MemoryFull *float64 `json:"memory_full,omitempty"`
+	IOSome     *float64 `json:"io_some,omitempty"`
+	IOFull     *float64 `json:"io_full,omitempty"`
+	// DiskFree and InodesFree are what this user may still fill, the least of the file systems of the state folder and of collect.dirs.roots.
+	DiskFree   *float64 `json:"disk_free,omitempty"`
+	InodesFree *float64 `json:"inodes_free,omitempty"`
 }
 
 // Asleep is a stretch of time, by the wall clock, in which the machine slept for so many Seconds; when in it is not known.

@@ -232,7 +232,7 @@ func (j *Joined) sighting(id string) *Sighting {
 func host(s *snapshot.Snapshot) Host {
 	h := Host{
 		BootID: s.Host.BootID, UID: s.Host.UID, Home: s.Host.Home, PID: s.Host.PID, Ancestors: s.Host.Ancestors,
-		Cwd: s.Host.Cwd, OrphanParents: s.Host.OrphanParents, Container: s.Host.Container,
+		Cwd: s.Host.Cwd, OrphanParents: s.Host.OrphanParents, Container: s.Host.Container, Pressure: s.Host.Pressure,
 	}
 	if s.Host.SteadySince != nil {
 		h.Steady = new(s.TakenAt.Sub(*s.Host.SteadySince).Seconds())

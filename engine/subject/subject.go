@@ -111,6 +111,8 @@ type Host struct {
 	Container     *bool  `json:"container,omitempty"`
 	// Steady is for how many seconds no boot, resume or jump of the clock has been noticed.
 	Steady *float64 `json:"steady,omitempty"`
+	// Pressure is how short the machine is of memory and disk. Shipped rules do not ask for it.
+	Pressure *snapshot.Pressure `json:"pressure,omitempty"`
 }
 
 // Lineage says where a process comes from, as far as the processes that are alive show.

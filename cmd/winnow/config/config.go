@@ -224,8 +224,19 @@ type Run struct {
 	Rest  time.Duration `json:"rest"`
 	Share Ratio         `json:"share"`
 	// FullEvery says that one sweep in so many is whole, whatever the stamps say; up to 1 all are.
-	FullEvery int    `json:"full_every"`
-	Brakes    Brakes `json:"brakes"`
+	FullEvery int      `json:"full_every"`
+	Brakes    Brakes   `json:"brakes"`
+	Pressure  Pressure `json:"pressure"`
+}
+
+// Pressure says from when on the machine is short of something, and how many times as often the daemon sweeps then. A limit of zero is never reached.
+type Pressure struct {
+	// Memory and IO are shares of the last minute in which some tasks waited for memory, or for disks; DiskFree and InodesFree the share of a file system that is free.
+	Memory     Ratio `json:"memory"`
+	IO         Ratio `json:"io"`
+	DiskFree   Ratio `json:"disk_free"`
+	InodesFree Ratio `json:"inodes_free"`
+	Hurry      Ratio `json:"hurry"`
 }
 
 // Brakes says from when on the daemon only observes. A zero turns a brake off.
@@ -467,6 +478,13 @@ func (r *Run) check(must func(ok bool, format string, args ...any)) {
 	must(r.Settle > 0 && r.Burst >= r.Settle, "run.settle is %s and run.burst %s; settle is more than 0s, and burst as long at least", r.Settle, r.Burst)
 	must(r.FullEvery >= 0, "run.full_every is %d; it is a number of sweeps", r.FullEvery)
 	must(r.Rest > 0, "run.rest is %s; it is more than 0s", r.Rest)
+	for _, share := range []struct {
+		name string
+		of   Ratio
+	}{{"memory", r.Pressure.Memory}, {"io", r.Pressure.IO}, {"disk_free", r.Pressure.DiskFree}, {"inodes_free", r.Pressure.InodesFree}} {
+		must(share.of >= 0 && share.of <= 1, "run.pressure.%s is %v; it is a share between 0 and 1", share.name, float64(share.of))
+	}
+	must(r.Pressure.Hurry >= 1 && r.Pressure.Hurry <= 100, "run.pressure.hurry is %v; it is a number from 1 to 100", float64(r.Pressure.Hurry))
 	must(r.Brakes.CapTimes >= 0 && r.Brakes.CameBackWithin >= 0, "run.brakes: cap_times is %d and came_back_within %s; neither is negative", r.Brakes.CapTimes, r.Brakes.CameBackWithin)
 }
 

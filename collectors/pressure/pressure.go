@@ -1,0 +1,116 @@
+// Package pressure reads how short a machine is of memory and disk: the kernel's pressure stall information (Documentation/accounting/psi.rst), and what file systems have left.
+package pressure
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+)
+
+// Read gives what root (/proc) and the file systems of places say. A kernel without pressure stall information, and a place that is not there, leave facts absent; err names what is there
+// and could not be read. What is given with an error is still true.
+func Read(root string, places []string) (*snapshot.Pressure, error) {
+	p := &snapshot.Pressure{}
+	var errs []error
+	for _, what := range []struct {
+		file       string
+		some, full **float64
+	}{{"memory", &p.MemorySome, &p.MemoryFull}, {"io", &p.IOSome, &p.IOFull}} {
+		text, err := read(filepath.Join(root, "pressure", what.file))
+		if err == nil {
+			*what.some, *what.full, err = parse(text)
+		}
+		if err != nil && !absent(err) {
+			errs = append(errs, fmt.Errorf("read the pressure on %s: %w", what.file, err))
+		}
+	}
+	for _, place := range places {
+		disk, inodes, err := Free(place)
+		if err != nil {
+			if !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, fmt.Errorf("read what is free at %s: %w", place, err))
+			}
+			continue
+		}
+		p.DiskFree, p.InodesFree = least(p.DiskFree, disk), least(p.InodesFree, inodes)
+	}
+	return p, errors.Join(errs...)
+}
+
+// absent reports whether an error means that the kernel does not count: it was built without, or started with psi=0.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.EOPNOTSUPP)
+}
+
+// maxText bounds a file of pressure, which has two lines.
+const maxText = 4096
+
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, maxText))
+}
+
+// parse gives the shares of the last minute, 0 to 1, in which some or all tasks stalled.
+func parse(text []byte) (some, full *float64, err error) {
+	for line := range bytes.Lines(text) {
+		words := bytes.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		var share *float64
+		for _, w := range words[1:] {
+			if value, ok := bytes.CutPrefix(w, []byte("avg60=")); ok {
+				v, err := strconv.ParseFloat(string(value), 64)
+				if err != nil || v < 0 || v > 100 {
+					return nil, nil, fmt.Errorf("avg60 is %q", value)
+				}
+				share = new(v / 100)
+			}
+		}
+		switch string(words[0]) {
+		case "some":
+			some = share
+		case "full":
+			full = share
+		}
+	}
+	if some == nil {
+		return nil, nil, errors.New("it has no avg60 of some")
+	}
+	return some, full, nil
+}
+
+// Free gives the shares of a file system, 0 to 1, that this user may still fill: of its blocks and of its inodes. One that does not count blocks, or inodes (btrfs), always has all free.
+func Free(path string) (disk, inodes float64, err error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err != nil {
+		return 0, 0, &os.PathError{Op: "statfs", Path: path, Err: err}
+	}
+	share := func(free, all uint64) float64 {
+		if all == 0 {
+			return 1
+		}
+		return min(1, float64(free)/float64(all))
+	}
+	return share(st.Bavail, st.Blocks), share(st.Ffree, st.Files), nil
+}
+
+func least(before *float64, v float64) *float64 {
+	if before == nil || v < *before {
+		return &v
+	}
+	return before
+}
