@@ -1,0 +1,64 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// Manager is systemd, as systemctl speaks to it.
+type Manager interface {
+	// Do runs systemctl with these arguments and gives what it printed. It fails where systemctl does.
+	Do(ctx context.Context, args ...string) (string, error)
+}
+
+// Systemctl is the manager of the system, or of this user.
+type Systemctl struct{ System bool }
+
+// within is how long systemctl has for one thing: a unit that stops has two minutes for the act in hand.
+const within = 150 * time.Second
+
+// Do implements Manager.
+func (s Systemctl) Do(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	if !s.System {
+		args = append([]string{"--user"}, args...)
+	}
+	cmd := exec.CommandContext(ctx, "systemctl", args...)
+	cmd.WaitDelay = time.Second
+	var complaint strings.Builder
+	cmd.Stderr = &complaint
+	out, err := cmd.Output()
+	if said := strings.TrimSpace(complaint.String()); err != nil && said != "" {
+		err = errors.New(strings.Join(strings.Fields(said), " "))
+	}
+	if err != nil {
+		return "", fmt.Errorf("systemctl %s: %w", strings.Join(args, " "), err)
+	}
+	return string(out), nil
+}
+
+// Silent says why no manager answers, nil where one does.
+func Silent(ctx context.Context, m Manager) error {
+	_, err := m.Do(ctx, "show", "--property=Version", "--value")
+	return err
+}
+
+// show reads properties of a unit.
+func show(ctx context.Context, m Manager, unit string, names ...string) (map[string]string, error) {
+	out, err := m.Do(ctx, "show", "--property="+strings.Join(names, ","), "--", unit)
+	if err != nil {
+		return nil, err
+	}
+	props := map[string]string{}
+	for line := range strings.Lines(out) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
+			props[name] = value
+		}
+	}
+	return props, nil
+}

@@ -1,0 +1,133 @@
+// Package service makes, installs and removes the systemd units that run winnow, and says how they stand.
+//
+// A file counts as one that it wrote by its first line, Mark. It replaces and removes no other.
+package service
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"strings"
+	"text/template"
+	"time"
+	"unicode"
+)
+
+// Mark is the first line of every unit that Install writes.
+const Mark = "# Written by winnow service install. winnow service uninstall removes it; change it with systemctl edit."
+
+// Packaged is the first line of the units in packages.
+const Packaged = "# A part of the package winnow; change it with systemctl edit."
+
+// Unit is what a unit is made of.
+type Unit struct {
+	// First is the first line, Mark or Packaged.
+	First string
+	// Program is the absolute path of winnow.
+	Program string
+	// Flags stand between the program and run: they are taken word by word.
+	Flags []string
+	// Instances is true for a unit of the system, a template with an instance for each user, and false for one of a user's own manager.
+	Instances bool
+	// Timer has a timer run one sweep at a time, in the place of a daemon.
+	Timer bool
+	// Apply lets it act.
+	Apply bool
+	// Every is from one sweep to the next, for a timer; whole seconds count.
+	Every time.Duration
+}
+
+// File is one unit: its name, such as winnow.service, and its text.
+type File struct {
+	Name string
+	Text []byte
+}
+
+//go:embed units/*.tmpl
+var templates embed.FS
+
+var parsed = template.Must(template.ParseFS(templates, "units/*.tmpl"))
+
+// Files gives the units, the one that is to be enabled first. It fails for a program or a flag that a unit cannot hold.
+func (u Unit) Files() ([]File, error) {
+	command, err := commandLine(u.Program, u.Flags)
+	if err != nil {
+		return nil, err
+	}
+	of := struct {
+		Unit
+		Command       string
+		Every, Jitter string
+	}{u, command, seconds(u.Every), seconds(u.Every / 10)}
+	var files []File
+	for _, name := range u.names() {
+		var text bytes.Buffer
+		_, kind, _ := strings.Cut(name, ".")
+		if err := parsed.ExecuteTemplate(&text, kind+".tmpl", of); err != nil {
+			return nil, fmt.Errorf("make %s: %w", name, err)
+		}
+		files = append(files, File{name, text.Bytes()})
+	}
+	return files, nil
+}
+
+// names are the units' names, the one that is to be enabled first.
+func (u Unit) names() []string {
+	at := ""
+	if u.Instances {
+		at = "@"
+	}
+	if u.Timer {
+		return []string{"winnow-sweep" + at + ".timer", "winnow-sweep" + at + ".service"}
+	}
+	return []string{"winnow" + at + ".service"}
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%ds", max(1, int(d.Seconds()))) }
+
+// commandLine writes a program and its flags as ExecStart= reads them (systemd.service(5), COMMAND LINES).
+func commandLine(program string, flags []string) (string, error) {
+	var words []string
+	for i, word := range append([]string{program}, flags...) {
+		if strings.IndexFunc(word, unicode.IsControl) >= 0 {
+			return "", fmt.Errorf("%q has a control character, which a unit cannot hold", word)
+		}
+		word = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(word)
+		if i > 0 { // in the program's own path a $ stands for itself
+			word = strings.ReplaceAll(word, "$", "$$")
+		}
+		if strings.ContainsAny(word, ` '"\;`) || word == "" {
+			word = `"` + word + `"`
+		}
+		words = append(words, word)
+	}
+	return strings.Join(words, " "), nil
+}
+
+// program reads the program of a unit's text, "" where it has none. It undoes what commandLine did.
+func program(text string) string {
+	for line := range strings.Lines(text) {
+		rest, ok := strings.CutPrefix(strings.TrimSpace(line), "ExecStart=")
+		if !ok {
+			continue
+		}
+		var word strings.Builder
+		quoted := strings.HasPrefix(rest, `"`)
+		if quoted {
+			rest = rest[1:]
+		}
+		for i := 0; i < len(rest); i++ {
+			switch c := rest[i]; {
+			case quoted && c == '"' || !quoted && c == ' ':
+				return word.String()
+			case (c == '\\' || c == '%') && i+1 < len(rest):
+				i++
+				word.WriteByte(rest[i])
+			default:
+				word.WriteByte(c)
+			}
+		}
+		return word.String()
+	}
+	return ""
+}
