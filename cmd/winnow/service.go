@@ -257,7 +257,10 @@ func (a *app) serviceStatus(ctx context.Context, f serviceFlags) error {
 	doc := ServiceStatus{Installed: append([]service.Status{}, all...), Silent: silent}
 	return a.show(doc, "  ", func(w io.Writer) {
 		for _, st := range all {
-			fmt.Fprintf(w, "%s %s\n", text.Clean(st.Unit), strings.Join(slices.DeleteFunc([]string{st.Enabled, st.Active}, func(s string) bool { return s == "" }), ", "))
+			fmt.Fprintf(w, "%s\n", text.Clean(st.Unit))
+			if silent == "" {
+				fmt.Fprintf(w, "  now      %s, %s\n", cmp.Or(st.Enabled, "not enabled"), cmp.Or(st.Active, "not active"))
+			}
 			fmt.Fprintf(w, "  unit     %s (%s)\n", text.Clean(st.Path), whose[st.From])
 			fmt.Fprintf(w, "  program  %s\n", text.Clean(cmp.Or(st.Program, "unknown")))
 			if st.PID != 0 {

@@ -1,0 +1,295 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	musts "github.com/winnow-reaper/winnow/testkit/must"
+)
+
+var update = flag.Bool("update", false, "write the units in packaging/ anew")
+
+// shapes are all units there are.
+func shapes(first, program string) []Unit {
+	var all []Unit
+	for _, instances := range []bool{false, true} {
+		for _, timer := range []bool{false, true} {
+			all = append(all, Unit{First: first, Program: program, Instances: instances, Timer: timer, Every: 5 * time.Minute})
+		}
+	}
+	return all
+}
+
+// TestThePackagesHaveTheseUnits holds the units in packaging/ to those that are made here.
+func TestThePackagesHaveTheseUnits(t *testing.T) {
+	t.Parallel()
+	for _, u := range shapes(Packaged, "/usr/bin/winnow") {
+		dir := filepath.Join("../../../packaging/systemd", map[bool]string{false: "user", true: "system"}[u.Instances])
+		for _, f := range musts.Get(u.Files())(t) {
+			path := filepath.Join(dir, f.Name)
+			if *update {
+				musts.Do(t, os.MkdirAll(dir, 0o755))
+				musts.Do(t, os.WriteFile(path, f.Text, 0o644))
+			}
+			text := musts.Get(os.ReadFile(path))(t)
+			musts.Equal(t, string(text), string(f.Text), "%s (go test ./cmd/winnow/service -update)", path)
+		}
+	}
+}
+
+// TestNoUnitMakesANamespace: winnow in a mount or user namespace of its own would see the processes of people as strangers. The settings
+// are those of systemd.exec(5) that make one.
+func TestNoUnitMakesANamespace(t *testing.T) {
+	t.Parallel()
+	for _, u := range shapes(Mark, "/usr/bin/winnow") {
+		for _, f := range musts.Get(u.Files())(t) {
+			for line := range strings.Lines(string(f.Text)) {
+				name, _, _ := strings.Cut(line, "=")
+				for _, bad := range []string{"ProtectSystem", "ProtectHome", "ProtectKernelTunables", "ProtectKernelModules", "ProtectKernelLogs", "ProtectControlGroups",
+					"ProtectProc", "ProcSubset", "ProtectHostname", "PrivateTmp", "PrivateDevices", "PrivateUsers", "PrivateMounts", "PrivateNetwork", "PrivateIPC", "PrivatePIDs",
+					"ReadOnlyPaths", "ReadWritePaths", "InaccessiblePaths", "ExecPaths", "NoExecPaths", "BindPaths", "BindReadOnlyPaths", "TemporaryFileSystem",
+					"RootDirectory", "RootImage", "MountAPIVFS", "DynamicUser"} {
+					if name == bad {
+						t.Errorf("%s has %s", f.Name, strings.TrimSpace(line))
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestSystemdTakesTheUnits has systemd itself read all units, of a program whose path has everything in it that a unit has to escape.
+func TestSystemdTakesTheUnits(t *testing.T) {
+	t.Parallel()
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("there is no systemd-analyze")
+	}
+	for i, dir := range []string{"plain", `odd $HOME %i ; x`} {
+		dir = filepath.Join(t.TempDir(), dir)
+		musts.Do(t, os.MkdirAll(dir, 0o755))
+		program := filepath.Join(dir, "winnow")
+		musts.Do(t, os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755))
+		for _, u := range shapes(Mark, program) {
+			u.Flags = []string{"--config", program, "--state", `/$HOME ${HOME} %i "q" 'a' \n ; x`}
+			units, run := t.TempDir(), t.TempDir()
+			var paths []string
+			for _, f := range musts.Get(u.Files())(t) {
+				path := filepath.Join(units, f.Name)
+				musts.Do(t, os.WriteFile(path, f.Text, 0o644))
+				paths = append(paths, path)
+				if strings.HasSuffix(f.Name, ".service") {
+					musts.Equal(t, program, program0(f), "the program of %s", f.Name)
+				}
+			}
+			args := []string{"verify", "--man=no"}
+			if !u.Instances {
+				args = append(args, "--user")
+			}
+			said, err := systemd(analyze, run, append(args, paths...)...)
+			if err != nil || strings.Contains(said, units) || strings.Contains(said, "winnow") {
+				t.Errorf("program %d, %s: %v: %s", i, paths, err, said)
+			}
+			// A service without any of this has 9.6 of 10, in tenths; what is left is what makes namespaces, the network, and for a user's own manager, which has
+			// none to give, capabilities.
+			service, most := paths[len(paths)-1], map[bool]string{false: "70", true: "50"}[u.Instances]
+			if said, err := systemd(analyze, run, "security", "--offline=true", "--threshold="+most, service); err != nil {
+				t.Errorf("%s is exposed too much: %v: %s", service, err, said)
+			}
+		}
+	}
+}
+
+func program0(f File) string { return program(string(f.Text)) }
+
+// systemd runs systemd-analyze with a runtime folder of its own, which a user's manager needs.
+func systemd(program, run string, args ...string) (string, error) {
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+run, "SYSTEMD_LOG_LEVEL=notice", "SYSTEMD_PAGER=")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func TestWhatAUnitCannotHold(t *testing.T) {
+	t.Parallel()
+	for _, u := range []Unit{{Program: "/x/win\nExecStartPre=/bin/sh"}, {Program: "/x/winnow", Flags: []string{"--state", "/a\rb"}},
+		{Program: `/x/"y/winnow`}, {Program: `/x/y\n/winnow`}} {
+		if files, err := u.Files(); err == nil || len(files) != 0 {
+			t.Errorf("%q %q: %v, %v", u.Program, u.Flags, files, err)
+		}
+	}
+}
+
+// recorder is a manager that takes down what it is asked to do. fails is the verb that fails.
+type recorder struct {
+	did   []string
+	fails string
+}
+
+func (r *recorder) Do(_ context.Context, args ...string) (string, error) {
+	if r.fails == args[0] {
+		return "", errors.New(args[0] + " fails")
+	}
+	if args[0] != "show" {
+		r.did = append(r.did, strings.Join(args, " "))
+	}
+	return "UnitFileState=enabled\nActiveState=active\nMainPID=0\n", nil
+}
+
+func names(t *testing.T, dir string) []string {
+	t.Helper()
+	list := []string{}
+	for _, e := range musts.Get(os.ReadDir(dir))(t) {
+		list = append(list, e.Name())
+	}
+	return list
+}
+
+func TestInstallAndUninstall(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	m := &recorder{}
+	s := Service{Place{Folder: dir, Package: t.TempDir()}, m}
+	u := Unit{Program: "/bin/sh", Every: time.Minute}
+
+	c := musts.Get(s.Install(t.Context(), u))(t)
+	musts.Equal(t, Changed{Unit: "winnow.service", Written: []string{dir + "/winnow.service"}, Started: true}, c, "installed")
+	musts.Equal(t, []string{"daemon-reload", "enable -- winnow.service", "restart -- winnow.service"}, m.did, "asked")
+	c = musts.Get(s.Install(t.Context(), u))(t)
+	musts.Equal(t, []string{dir + "/winnow.service"}, c.Kept, "the same again")
+
+	// One form at a time.
+	m.did, u.Timer = nil, true
+	c = musts.Get(s.Install(t.Context(), u))(t)
+	musts.Equal(t, []string{dir + "/winnow.service"}, c.Removed, "the other form")
+	musts.Equal(t, []string{"winnow-sweep.service", "winnow-sweep.timer"}, names(t, dir), "units")
+	musts.Equal(t, []string{"disable --now -- winnow.service", "daemon-reload", "enable -- winnow-sweep.timer", "restart -- winnow-sweep.timer"}, m.did, "asked")
+
+	all, silent, err := s.Status(t.Context())
+	musts.Do(t, err)
+	musts.Equal(t, []Status{{Form: "timer", Unit: "winnow-sweep.timer", Path: dir + "/winnow-sweep.timer", From: Ours, Program: "/bin/sh", Enabled: "enabled", Active: "active"}}, all, "status")
+	musts.Equal(t, "", silent, "silent")
+
+	// What the manager does not stop is not removed.
+	m.fails = "disable"
+	if _, err := s.Uninstall(t.Context()); err == nil || len(names(t, dir)) != 2 {
+		t.Errorf("%v, %v", err, names(t, dir))
+	}
+	m.fails = ""
+	c = musts.Get(s.Uninstall(t.Context()))(t)
+	musts.Equal(t, []string{dir + "/winnow-sweep.timer", dir + "/winnow-sweep.service"}, c.Removed, "removed")
+	musts.Equal(t, []string{}, names(t, dir), "units")
+}
+
+// TestAnInstanceOfAnotherUserStays: a template is removed with its last instance.
+func TestAnInstanceOfAnotherUserStays(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ann := Service{Place{System: true, User: "ann", Folder: dir, Package: t.TempDir()}, &recorder{fails: "show"}}
+	c := musts.Get(ann.Install(t.Context(), Unit{Program: "/bin/sh"}))(t)
+	musts.Equal(t, Changed{Unit: "winnow@ann.service", Written: []string{dir + "/winnow@.service"}, Silent: "show fails"}, c, "installed")
+	wants := dir + "/multi-user.target.wants"
+	musts.Do(t, os.Mkdir(wants, 0o755))
+	for _, user := range []string{"ann", "bob"} {
+		musts.Do(t, os.Symlink(dir+"/winnow@.service", wants+"/winnow@"+user+".service"))
+	}
+	c = musts.Get(ann.Uninstall(t.Context()))(t)
+	musts.Equal(t, []string{dir + "/winnow@.service"}, c.Kept, "bob's")
+	musts.Equal(t, []string{"winnow@bob.service"}, names(t, wants), "enabled")
+	bob := ann
+	bob.User = "bob"
+	c = musts.Get(bob.Uninstall(t.Context()))(t)
+	musts.Equal(t, []string{dir + "/winnow@.service"}, c.Removed, "the last one's")
+}
+
+// TestWhatOthersWroteStays: a unit of another hand, and a link such as systemctl mask makes, is neither replaced nor removed, and nothing else is
+// written beside it.
+func TestWhatOthersWroteStays(t *testing.T) {
+	t.Parallel()
+	for name, put := range map[string]func(path string) error{
+		"a unit of another hand": func(path string) error { return os.WriteFile(path, []byte("[Service]\n"+Mark+"\n"), 0o644) },
+		"a link to nothing":      func(path string) error { return os.Symlink("/dev/null", path) },
+		"a folder":               func(path string) error { return os.Mkdir(path, 0o755) },
+	} {
+		for _, in := range []string{"winnow.service", "winnow-sweep.timer", "winnow-sweep.service"} {
+			dir, m := t.TempDir(), &recorder{}
+			musts.Do(t, put(filepath.Join(dir, in)))
+			s := Service{Place{Folder: dir, Package: t.TempDir()}, m}
+			for _, timer := range []bool{false, true} {
+				if c, err := s.Install(t.Context(), Unit{Program: "/bin/sh", Timer: timer}); err == nil || !strings.Contains(err.Error(), in) {
+					t.Errorf("%s %s: %+v, %v", name, in, c, err)
+				}
+			}
+			if c, err := s.Uninstall(t.Context()); err == nil {
+				t.Errorf("%s %s: %+v", name, in, c)
+			}
+			musts.Equal(t, []string{in}, names(t, dir), "%s", name)
+			musts.Equal(t, 0, len(m.did), "%s: asked", name)
+		}
+	}
+}
+
+func TestStatusSaysThatAProgramIsGone(t *testing.T) {
+	t.Parallel()
+	dir, packaged := t.TempDir(), t.TempDir()
+	s := Service{Place{Folder: dir, Package: packaged}, &recorder{fails: "show"}}
+	gone := filepath.Join(dir, "no such", "winnow")
+	musts.Get(s.Install(t.Context(), Unit{Program: gone}))(t)
+	all, silent, err := s.Status(t.Context())
+	musts.Do(t, err)
+	if len(all) != 1 || all[0].Program != gone || !strings.Contains(all[0].Problem, "there is no "+gone) || silent == "" {
+		t.Errorf("%+v, %q", all, silent)
+	}
+	musts.Get(s.Uninstall(t.Context()))(t)
+	musts.Do(t, os.WriteFile(filepath.Join(packaged, "winnow.service"), []byte("[Service]\nExecStart=/bin/sh run\n"), 0o644))
+	all, _, err = s.Status(t.Context())
+	musts.Do(t, err)
+	if len(all) != 1 || all[0].From != FromPackage || all[0].Program != "/bin/sh" || all[0].Problem != "" {
+		t.Errorf("%+v", all)
+	}
+}
+
+func TestAProgramThatOthersCanReplace(t *testing.T) {
+	t.Parallel()
+	dir := musts.Get(filepath.EvalSymlinks(t.TempDir()))(t)
+	program := filepath.Join(dir, "winnow")
+	musts.Do(t, os.WriteFile(program, nil, 0o755))
+	me := uint32(os.Getuid())
+	musts.Do(t, Replaceable(program, me))
+	musts.Do(t, os.Symlink(program, dir+"/link"))
+	for _, c := range []struct {
+		what  string
+		spoil func() error
+		path  string
+		uid   uint32
+		says  string
+	}{
+		{"a link", func() error { return nil }, dir + "/link", me, "is a link"},
+		{"a file for everybody", func() error { return os.Chmod(program, 0o777) }, program, me, "written by everybody"},
+		{"a folder for everybody", func() error { return errors.Join(os.Chmod(program, 0o755), os.Chmod(dir, 0o777)) }, program, me, "written by everybody"},
+		{"nothing", func() error { return os.Chmod(dir, 0o755) }, dir + "/none", me, "no such file"},
+	} {
+		musts.Do(t, c.spoil())
+		if err := Replaceable(c.path, c.uid); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", c.what, err)
+		}
+	}
+	if me != 0 {
+		if err := Replaceable(program, me+1); err == nil || !strings.Contains(err.Error(), "belongs to user") {
+			t.Errorf("another user's: %v", err)
+		}
+	} else {
+		musts.Do(t, os.Chown(program, 12345, 0))
+		if err := Replaceable(program, 54321); err == nil || !slices.Contains(strings.Fields(err.Error()), "12345,") {
+			t.Errorf("another user's: %v", err)
+		}
+	}
+}
