@@ -57,7 +57,10 @@ func Lock(path string) (unlock func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("take lock %s: %w", path, err), f.Close())
 	}
-	return f.Close, nil
+	return func() error {
+		// Closing is not enough: a child that another goroutine is just making has the file open until it executes its program, and with it the lock.
+		return errors.Join(flock(f, syscall.LOCK_UN), f.Close())
+	}, nil
 }
 
 // maxSigned bounds what is read of a holder's words, in bytes.

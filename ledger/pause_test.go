@@ -2,9 +2,12 @@ package ledger_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -190,4 +193,33 @@ func TestBrakesAreKept(t *testing.T) {
 			t.Errorf("saved %d, read %v", want, got)
 		}
 	}
+}
+
+// TestUnlockedWhileAChildHasTheFile: a child between fork and exec has the file of the lock open, and does not keep the lock.
+func TestUnlockedWhileAChildHasTheFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	unlock, err := ledger.Lock(path)
+	ok(t, err)
+	// The same open file as the holder's, as a fork gives it: by its descriptor in /proc it would be another one.
+	copied := -1
+	for fd := range 4096 {
+		if to, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err == nil && to == path {
+			copied, err = syscall.Dup(fd)
+			ok(t, err)
+			break
+		}
+	}
+	if copied < 0 {
+		t.Fatal("the file is not open")
+	}
+	defer syscall.Close(copied)
+	var held *ledger.Held
+	if _, err := ledger.Lock(path); !errors.As(err, &held) {
+		t.Fatalf("it was taken twice: %v", err)
+	}
+	ok(t, unlock())
+	again, err := ledger.Lock(path)
+	ok(t, err)
+	ok(t, again())
 }
