@@ -15,7 +15,7 @@ import (
 
 // Version is what winnow version prints as JSON.
 type Version struct {
-	// Version is the module's, "(devel)" for a build of a working folder. Commit is the revision that it was built from, "" where the build
+	// Version is the release's or the module's, "(devel)" for a build of a working folder. Commit is the revision that it was built from, "" where the build
 	// does not know one; Modified is true where files had changed since.
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`
@@ -41,14 +41,17 @@ type PolicyVersion struct {
 	Rules    int    `json:"rules"`
 }
 
+// stamped is the version of a release, which its build writes here (-ldflags "-X main.stamped=v1.2.3"); "" in every other build.
+var stamped string
+
 // build is what the build knows of itself.
 func build() Version {
-	v := Version{Version: "(devel)", Go: "unknown", OPA: "unknown"}
+	v := Version{Version: cmp.Or(stamped, "(devel)"), Go: "unknown", OPA: "unknown"}
 	bi, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v
 	}
-	v.Version, v.Go = cmp.Or(bi.Main.Version, v.Version), bi.GoVersion
+	v.Version, v.Go = cmp.Or(stamped, bi.Main.Version, v.Version), bi.GoVersion
 	for _, s := range bi.Settings {
 		switch s.Key {
 		case "vcs.revision":
