@@ -106,7 +106,7 @@ type described struct {
 	Scripts                                                       map[string]string
 }
 
-// TestARelaseMakesTheSamePackages holds what goreleaser packs to what nfpm.yaml packs, which is what the other test installs.
+// TestAReleaseMakesTheSamePackages holds what goreleaser packs to what nfpm.yaml packs, which is what the other test installs.
 func TestAReleaseMakesTheSamePackages(t *testing.T) {
 	t.Parallel()
 	var one described
