@@ -133,8 +133,12 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	if err != nil {
 		return fmt.Errorf("the number of user %s: %w; nothing was written", as.Username, err)
 	}
+	who := as.Username
+	if f.system { // all users' instances run one program
+		uid, who = 0, "root"
+	}
 	if err := service.Replaceable(program, uint32(uid)); err != nil {
-		return fmt.Errorf("a unit must not run this program: %w; nothing was written. Move it to a folder that only root or %s can write, such as /usr/local/bin", err, as.Username)
+		return fmt.Errorf("a unit must not run this program: %w; nothing was written. Move it to a folder that only %s can write, such as /usr/local/bin", err, who)
 	}
 	flags, err := a.passedOn()
 	if err != nil {
@@ -147,6 +151,9 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	a.unseen()
 	err = a.show(c, "", func(w io.Writer) {
 		changed(w, c)
+		if len(c.Shared) > 0 {
+			fmt.Fprintf(w, "shared with %s: systemctl restart has them run so too\n", text.Clean(strings.Join(c.Shared, ", ")))
+		}
 		if c.Started {
 			fmt.Fprintf(w, "started: %s runs %s\n", c.Unit, text.Clean(program))
 		}

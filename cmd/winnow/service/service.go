@@ -26,6 +26,8 @@ type Changed struct {
 	Written []string `json:"written,omitempty"`
 	Kept    []string `json:"kept,omitempty"`
 	Removed []string `json:"removed,omitempty"`
+	// Shared are other users' instances of a template that was written: they run so too, once they are started again.
+	Shared []string `json:"shared,omitempty"`
 	// Started is true where the manager runs it now.
 	Started bool `json:"started"`
 	// Silent says why no manager answers; "" where one did.
@@ -64,6 +66,17 @@ func (s Service) Install(ctx context.Context, u Unit) (Changed, error) {
 			return c, err
 		}
 		c.Written = append(c.Written, filepath.Join(s.Folder, f.Name))
+	}
+	if s.System && len(c.Written) > 0 {
+		links, err := s.links(files[0].Name)
+		if err != nil {
+			return c, err
+		}
+		for _, link := range links {
+			if name := filepath.Base(link); name != c.Unit {
+				c.Shared = append(c.Shared, name)
+			}
+		}
 	}
 	if silent != nil {
 		return c, nil

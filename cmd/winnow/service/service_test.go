@@ -201,6 +201,8 @@ func TestAnInstanceOfAnotherUserStays(t *testing.T) {
 	for _, user := range []string{"ann", "bob"} {
 		musts.Do(t, os.Symlink(dir+"/winnow@.service", wants+"/winnow@"+user+".service"))
 	}
+	c = musts.Get(ann.Install(t.Context(), Unit{Program: "/bin/sh", Apply: true}))(t)
+	musts.Equal(t, []string{"winnow@bob.service"}, c.Shared, "whose unit it is too")
 	c = musts.Get(ann.Uninstall(t.Context()))(t)
 	musts.Equal(t, []string{dir + "/winnow@.service"}, c.Kept, "bob's")
 	musts.Equal(t, []string{"winnow@bob.service"}, names(t, wants), "enabled")
