@@ -25,7 +25,7 @@ type doubt struct {
 // ending notes of a process that has given back its memory, and with it what it was started from, that it is ending: it hides nothing. What it refused
 // does not count then. Hides is whether it does not show what it was started from.
 func (s *scan) ending(dir int, st proc.Stat, r *record, hides, refused bool) {
-	suspect := hides && r.State != "Z" || refused
+	suspect := hides && !st.Over() || refused
 	if suspect && !st.Gone() {
 		var err error
 		if st, err = s.stat(dir); err != nil {
@@ -43,9 +43,9 @@ func (s *scan) ending(dir int, st proc.Stat, r *record, hides, refused bool) {
 	}
 }
 
-// ended says that the process was ending when it was read.
+// ended says that the process was ending when it was read. A zombie with threads was the first thread of one whose others were still to end.
 func (r *record) ended() {
-	if r.Exe == nil && r.State != "Z" {
+	if r.Exe == nil && (r.State != "Z" || r.Threads != nil && *r.Threads > 1) {
 		r.State = "X"
 	}
 }

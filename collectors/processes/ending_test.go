@@ -24,9 +24,12 @@ func TestSettle(t *testing.T) {
 	t.Cleanup(r.close)
 	s := newScan(r, Options{})
 	var all []*record
-	for pid := range 4 {
+	for pid := range 5 {
 		d := &record{}
 		d.PID, d.StartTicks, d.State = 10+pid, 5, "R"
+		if pid == 4 { // its first thread was a zombie, and its second one has ended since
+			d.State, d.Threads = "Z", new(2)
+		}
 		all = append(all, d)
 		s.doubts = append(s.doubts, doubt{d, pid != 3})
 	}
@@ -38,7 +41,7 @@ func TestSettle(t *testing.T) {
 	for _, d := range all {
 		states += d.State
 	}
-	if states != "XXRR" || s.unreadable != 1 || len(s.doubts) != 0 {
-		t.Errorf("states %s, %d unreadable, %d in doubt: want XXRR, 1 and none", states, s.unreadable, len(s.doubts))
+	if states != "XXRRX" || s.unreadable != 1 || len(s.doubts) != 0 {
+		t.Errorf("states %s, %d unreadable, %d in doubt: want XXRRX, 1 and none", states, s.unreadable, len(s.doubts))
 	}
 }
