@@ -16,6 +16,7 @@ import (
 	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/policy"
@@ -38,6 +39,8 @@ type daemon struct {
 	// decidesBy and configured are what the baseline was made by.
 	decidesBy  string
 	configured *config.Config
+	// events tells what may have changed; nil where nothing listens.
+	events *wake.Watch
 	// said is what the latest line was about, so that a line is printed only for what is new.
 	said string
 
@@ -237,6 +240,9 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 		if err := d.brake(s, r, &m, tripped); err != nil {
 			return nil, err
 		}
+	}
+	if d.events != nil {
+		d.events.Set(d.targets(s.seen, s.base))
 	}
 	d.stands(s, r, why, began, pause, m)
 	d.disagreed(disagreed)

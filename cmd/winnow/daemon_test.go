@@ -22,6 +22,7 @@ import (
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/ledger"
@@ -199,6 +200,31 @@ func TestTheDaemonReloads(t *testing.T) {
 	d.says(`SIGHUP: reloaded; policies .*, acting`)
 	d.says(`done: dir:`)
 	d.signal(syscall.SIGINT)
+	d.ends()
+}
+
+// TestTheDaemonIsWoken by what happens to folders, records and processes, long before its schedule.
+func TestTheDaemonIsWoken(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w := newCrashFolder(t)
+	files.Write(t, w.config, w.configuration(t)+"run: {rest: 100ms, settle: 50ms, burst: 1s, share: 1}\n")
+	d := w.daemon(t)
+	d.says(`observing: 1 candidate to go`)
+	w.mustRun(t, "git", "-C", "project", "worktree", "add", "-q", "--detach", filepath.Join(w.dir, "wt", "project-review-00000002"))
+	d.says(`observing: 2 candidates to go`)
+	user := exec.Command("sleep", "300")
+	user.Dir = w.worktree
+	if err := user.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = user.Process.Kill(); _ = user.Wait() })
+	d.signal(syscall.SIGUSR1) // a process that begins wakes nobody
+	d.says(`observing: 1 candidate to go(?s:.*)observing: 2 candidates to go(?s:.*)observing: 1 candidate to go`)
+	_ = user.Process.Kill()
+	_ = user.Wait()
+	d.says(`(?s:(observing: 1 .*?observing: 2 .*?){2})`)
+	d.signal(syscall.SIGTERM)
 	d.ends()
 }
 
@@ -384,4 +410,27 @@ func TestShortAndWholeSweepsAgree(t *testing.T) {
 	if !t.Failed() && short == 0 {
 		t.Error("no sweep was short")
 	}
+}
+
+// TestASweepWakesNobody: what the daemon itself does to folders and records while it looks, it does not hear as an event.
+func TestASweepWakesNobody(t *testing.T) {
+	t.Parallel()
+	w := newSteadyWorld(t, 100)
+	defer w.d.watches()()
+	w.sweep(pace.Start)
+	heard := func() int {
+		n := w.d.Status().Wakes
+		return n[wake.Folder] + n[wake.File]
+	}
+	before := heard()
+	for range 3 {
+		w.sweep(pace.Request)
+		w.sweep(pace.Schedule)
+	}
+	time.Sleep(300 * time.Millisecond)
+	if after := heard(); after != before {
+		t.Errorf("woken %d times by its own sweeps", after-before)
+	}
+	w.mustRun(t, "git", "-C", "project", "worktree", "add", "-q", "--detach", filepath.Join(w.dir, "wt", "project-review-00000002"))
+	wait.Eventually(t, "woken by a new worktree", func() bool { return heard() > before })
 }

@@ -113,6 +113,7 @@ func (d *daemon) loop(ctx context.Context) error {
 	defer d.hands.onHangUp(nil)
 	d.begun()
 	defer d.ended()
+	defer d.watches()()
 	d.hurries(time.Now())
 	pressure := time.NewTicker(pressureEvery)
 	defer pressure.Stop()

@@ -1,0 +1,213 @@
+package wake
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/winnow-reaper/winnow/internal/proc"
+	"github.com/winnow-reaper/winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
+)
+
+// heard counts what a Watch said.
+type heard struct {
+	mu sync.Mutex
+	n  map[string]int
+}
+
+func (h *heard) wake(source string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.n[source]++
+}
+
+func (h *heard) of(source string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.n[source]
+}
+
+func start(t *testing.T) (*Watch, *heard) {
+	t.Helper()
+	h := &heard{n: map[string]int{}}
+	w := must.Get(Start("/proc", h.wake, hclog.NewNullLogger()))(t)
+	t.Cleanup(w.Close)
+	return w, h
+}
+
+// quiet is how long a test waits for what must not come.
+const quiet = 150 * time.Millisecond
+
+func TestFolders(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		do   func(t *testing.T, dir string)
+		want string
+	}{
+		"an entry comes": {func(t *testing.T, dir string) { files.Folder(t, dir, "watched", "new") }, Folder},
+		"an entry goes":  {func(t *testing.T, dir string) { must.Do(t, os.Remove(filepath.Join(dir, "watched", "old"))) }, Folder},
+		"an entry moves in": {func(t *testing.T, dir string) {
+			must.Do(t, os.Rename(filepath.Join(dir, "else"), filepath.Join(dir, "watched", "x")))
+		}, Folder},
+		"an entry moves out": {func(t *testing.T, dir string) {
+			must.Do(t, os.Rename(filepath.Join(dir, "watched", "old"), filepath.Join(dir, "x")))
+		}, Folder},
+		"it goes": {func(t *testing.T, dir string) { must.Do(t, os.RemoveAll(filepath.Join(dir, "watched"))) }, Folder},
+		"it moves": {func(t *testing.T, dir string) {
+			must.Do(t, os.Rename(filepath.Join(dir, "watched"), filepath.Join(dir, "x")))
+		}, Folder},
+		"what was missing comes": {func(t *testing.T, dir string) { files.Folder(t, dir, "far", "away", "watched") }, Folder},
+		"the file is written":    {func(t *testing.T, dir string) { files.Write(t, filepath.Join(dir, "records", "db"), "new") }, File},
+		"the file is replaced": {func(t *testing.T, dir string) {
+			files.Write(t, filepath.Join(dir, "records", "tmp"), "new")
+			must.Do(t, os.Rename(filepath.Join(dir, "records", "tmp"), filepath.Join(dir, "records", "db")))
+		}, File},
+		"the file goes":                   {func(t *testing.T, dir string) { must.Do(t, os.Remove(filepath.Join(dir, "records", "db"))) }, File},
+		"another file is written":         {func(t *testing.T, dir string) { files.Write(t, filepath.Join(dir, "records", "log"), "new") }, ""},
+		"a file in the folder is written": {func(t *testing.T, dir string) { files.Write(t, filepath.Join(dir, "watched", "file"), "new") }, ""},
+		"beside it":                       {func(t *testing.T, dir string) { files.Folder(t, dir, "beside") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for _, d := range []string{"watched/old", "else", "records"} {
+				files.Folder(t, dir, d)
+			}
+			files.Write(t, filepath.Join(dir, "watched", "file"), "old")
+			files.Write(t, filepath.Join(dir, "records", "db"), "old")
+			w, h := start(t)
+			w.Set(Targets{Folders: []string{filepath.Join(dir, "watched"), filepath.Join(dir, "far", "away", "watched"), "relative"}, Files: []string{filepath.Join(dir, "records", "db")}})
+			c.do(t, dir)
+			if c.want != "" {
+				wait.Eventually(t, "woken", func() bool { return h.of(c.want) > 0 })
+				return
+			}
+			time.Sleep(quiet)
+			if h.of(Folder)+h.of(File)+h.of(Process) > 0 {
+				t.Errorf("woken: %v", h.n)
+			}
+		})
+	}
+}
+
+// TestAFolderThatIsMadeAgain is watched again, as often as it happens.
+func TestAFolderThatIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	files.Folder(t, dir)
+	w, h := start(t)
+	w.Set(Targets{Folders: []string{dir}})
+	for range 3 {
+		before := h.of(Folder)
+		must.Do(t, os.RemoveAll(filepath.Dir(dir)))
+		wait.Eventually(t, "woken by its end", func() bool { return h.of(Folder) > before })
+		before = h.of(Folder)
+		files.Folder(t, dir)
+		wait.Eventually(t, "woken by its return", func() bool { return h.of(Folder) > before })
+		// From now on what is in it counts, though it may take a moment until the watch stands.
+		before = h.of(Folder)
+		n := 0
+		wait.Eventually(t, "woken by an entry", func() bool { n++; files.Folder(t, dir, fmt.Sprint(n)); return h.of(Folder) > before })
+	}
+}
+
+// TestProcesses: the end of one that is watched wakes once, that of another one does not, and neither does one whose pid is another's.
+func TestProcesses(t *testing.T) {
+	t.Parallel()
+	sleeper := func() (*exec.Cmd, Target) {
+		cmd := exec.Command("sleep", "300")
+		must.Do(t, cmd.Start())
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		st := must.Get(proc.StatOf("/proc", cmd.Process.Pid))(t)
+		return cmd, Target{cmd.Process.Pid, st.Start}
+	}
+	end := func(c *exec.Cmd) { must.Do(t, c.Process.Kill()) }
+	one, first := sleeper()
+	two, second := sleeper()
+	three, third := sleeper()
+	third.Start++
+	other, _ := sleeper()
+	w, h := start(t)
+	w.Set(Targets{Processes: []Target{first, second, third, {0, 0}, {1 << 30, 1}}})
+	end(other)
+	end(three)
+	time.Sleep(quiet)
+	if h.of(Process) > 0 {
+		t.Fatal("woken by another process")
+	}
+	end(one)
+	wait.Eventually(t, "woken", func() bool { return h.of(Process) == 1 })
+	w.Set(Targets{})
+	end(two)
+	time.Sleep(quiet)
+	if got := h.of(Process); got != 1 {
+		t.Errorf("woken %d times by processes, want 1", got)
+	}
+}
+
+// TestNothingIsLeft: many changes of what is watched, and a close, leave no descriptor and no watch.
+func TestNothingIsLeft(t *testing.T) {
+	dir := t.TempDir()
+	must.Get(Start("/proc", func(string) {}, hclog.NewNullLogger()))(t).Close() // what the runtime itself opens once is open then
+	before := open(t)
+	for range 3 {
+		h := &heard{n: map[string]int{}}
+		w := must.Get(Start("/proc", h.wake, hclog.NewNullLogger()))(t)
+		self := must.Get(proc.StatOf("/proc", os.Getpid()))(t)
+		for i := range 50 {
+			w.Set(Targets{Folders: []string{files.Folder(t, dir, fmt.Sprint(i))}, Files: []string{filepath.Join(dir, fmt.Sprint(i), "x")}, Processes: []Target{{os.Getpid(), self.Start}}})
+		}
+		w.mu.Lock()
+		if len(w.byPath) != 1 || len(w.byWD) != 1 || len(w.byFD) != 1 {
+			t.Errorf("%d, %d and %d are watched", len(w.byPath), len(w.byWD), len(w.byFD))
+		}
+		w.mu.Unlock()
+		w.Close()
+		w.Close()
+		w.Set(Targets{Folders: []string{dir}}) // after its end it does nothing
+	}
+	if after := open(t); after > before {
+		t.Errorf("%d descriptors were open before, %d are after", before, after)
+	}
+}
+
+// open counts the descriptors of this process that are of the kinds that a Watch opens.
+func open(t *testing.T) (n int) {
+	t.Helper()
+	names := must.Get(filepath.Glob("/proc/self/fd/*"))(t)
+	for _, name := range names {
+		switch to, _ := os.Readlink(name); to {
+		case "anon_inode:[eventfd]", "anon_inode:[pidfd]", "anon_inode:inotify":
+			n++
+		}
+	}
+	return n
+}
+
+// TestBounds: no more is watched than the bounds allow, and what is within them is.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w, h := start(t)
+	var all Targets
+	for i := range maxWatches + 10 {
+		all.Folders = append(all.Folders, files.Folder(t, dir, fmt.Sprint(i)))
+	}
+	w.Set(all)
+	w.mu.Lock()
+	n := len(w.byPath)
+	w.mu.Unlock()
+	if n > maxWatches || n < 1 {
+		t.Fatalf("%d are watched, want at most %d", n, maxWatches)
+	}
+	files.Folder(t, all.Folders[0], "new")
+	wait.Eventually(t, "woken", func() bool { return h.of(Folder) > 0 })
+}
