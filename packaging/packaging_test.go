@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	musts "github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
 // version is what the test's program is stamped with.
@@ -26,7 +26,7 @@ func TestTheDebInstallsInACleanRoot(t *testing.T) {
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
 		t.Skip("there is no dpkg-deb")
 	}
-	main := musts.Get(filepath.Abs(".."))(t)
+	main := must.Get(filepath.Abs(".."))(t)
 	out, home := t.TempDir(), t.TempDir()
 	program := filepath.Join(out, "winnow")
 	run(t, main, nil, "go", "build", "-ldflags", "-X main.stamped=v"+version, "-o", program, "./cmd/winnow")
@@ -39,9 +39,9 @@ func TestTheDebInstallsInACleanRoot(t *testing.T) {
 	dpkg := []string{"dpkg", "--root=" + root, "--force-script-chrootless", "--log=/dev/null"}
 	if os.Geteuid() == 0 {
 		for _, dir := range []string{"info", "updates", "triggers"} {
-			musts.Do(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg", dir), 0o755))
+			must.Do(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg", dir), 0o755))
 		}
-		musts.Do(t, os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644))
+		must.Do(t, os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644))
 		run(t, out, nil, append(dpkg, "--install", deb)...)
 	} else {
 		run(t, out, nil, "dpkg-deb", "-x", deb, root)
@@ -58,7 +58,7 @@ func TestTheDebInstallsInACleanRoot(t *testing.T) {
 		"usr/share/bash-completion/completions/winnow": 0o644, "usr/share/zsh/vendor-completions/_winnow": 0o644,
 		"usr/share/fish/vendor_completions.d/winnow.fish": 0o644, "usr/share/doc/winnow/copyright": 0o644,
 	} {
-		if st := musts.Get(os.Lstat(filepath.Join(root, path)))(t); st.Mode() != mode || st.Size() == 0 {
+		if st := must.Get(os.Lstat(filepath.Join(root, path)))(t); st.Mode() != mode || st.Size() == 0 {
 			t.Errorf("%s: %v, %d bytes", path, st.Mode(), st.Size())
 		}
 	}
@@ -70,12 +70,12 @@ func TestTheDebInstallsInACleanRoot(t *testing.T) {
 		return
 	}
 	wants := filepath.Join(root, "etc/systemd/system/multi-user.target.wants")
-	musts.Do(t, os.MkdirAll(wants, 0o755))
-	musts.Do(t, os.Symlink("/usr/lib/systemd/system/winnow@.service", wants+"/winnow@ann.service"))
-	musts.Do(t, os.Symlink("/etc/systemd/system/winnow@.service", wants+"/winnow@bob.service")) // one that the package did not bring
+	must.Do(t, os.MkdirAll(wants, 0o755))
+	must.Do(t, os.Symlink("/usr/lib/systemd/system/winnow@.service", wants+"/winnow@ann.service"))
+	must.Do(t, os.Symlink("/etc/systemd/system/winnow@.service", wants+"/winnow@bob.service")) // one that the package did not bring
 	run(t, out, nil, append(dpkg, "--remove", "winnow")...)
 	left := strings.Fields(run(t, root, nil, "find", ".", "-not", "-type", "d", "-not", "-path", "./var/lib/dpkg/*"))
-	musts.Equal(t, []string{"./etc/systemd/system/multi-user.target.wants/winnow@bob.service"}, left, "what the removed package left")
+	must.Equal(t, []string{"./etc/systemd/system/multi-user.target.wants/winnow@bob.service"}, left, "what the removed package left")
 }
 
 // run runs a command and gives its output; it ends the test where the command fails.
@@ -110,7 +110,7 @@ type described struct {
 func TestAReleaseMakesTheSamePackages(t *testing.T) {
 	t.Parallel()
 	var one described
-	musts.Do(t, yaml.Unmarshal(musts.Get(os.ReadFile("nfpm.yaml"))(t), &one))
+	must.Do(t, yaml.Unmarshal(must.Get(os.ReadFile("nfpm.yaml"))(t), &one))
 	var release struct {
 		Builds []struct {
 			Env, Ldflags []string
@@ -120,7 +120,7 @@ func TestAReleaseMakesTheSamePackages(t *testing.T) {
 			Bindir    string
 		}
 	}
-	musts.Do(t, yaml.Unmarshal(musts.Get(os.ReadFile("../.goreleaser.yaml"))(t), &release))
+	must.Do(t, yaml.Unmarshal(must.Get(os.ReadFile("../.goreleaser.yaml"))(t), &release))
 	if len(release.Nfpms) != 1 || len(release.Builds) != 1 {
 		t.Fatalf("%+v", release)
 	}
@@ -133,7 +133,7 @@ func TestAReleaseMakesTheSamePackages(t *testing.T) {
 	for i := range one.Contents {
 		one.Contents[i].Src = strings.Replace(one.Contents[i].Src, "${OUT}/", "packaging/out/", 1)
 	}
-	musts.Equal(t, one, release.Nfpms[0].described, "packages")
+	must.Equal(t, one, release.Nfpms[0].described, "packages")
 	if b := release.Builds[0]; !slices.Contains(b.Env, "CGO_ENABLED=0") || !regexp.MustCompile(`-X main\.stamped=v\{\{ \.Version }}`).MatchString(strings.Join(b.Ldflags, " ")) {
 		t.Errorf("the build of a release is not static, or has no version: %+v", b)
 	}
@@ -143,8 +143,8 @@ func TestAReleaseMakesTheSamePackages(t *testing.T) {
 func TestEveryUnitIsPacked(t *testing.T) {
 	t.Parallel()
 	var one described
-	musts.Do(t, yaml.Unmarshal(musts.Get(os.ReadFile("nfpm.yaml"))(t), &one))
-	units := musts.Get(filepath.Glob("systemd/*/*"))(t)
+	must.Do(t, yaml.Unmarshal(must.Get(os.ReadFile("nfpm.yaml"))(t), &one))
+	units := must.Get(filepath.Glob("systemd/*/*"))(t)
 	if len(units) != 6 {
 		t.Errorf("%d units: %v", len(units), units)
 	}

@@ -9,7 +9,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -129,15 +128,11 @@ func (a *app) serviceInstall(ctx context.Context, f serviceFlags) error {
 	if err != nil {
 		return fmt.Errorf("find the path of this program: %w; nothing was written", err)
 	}
-	uid, err := strconv.ParseUint(as.Uid, 10, 32)
-	if err != nil {
-		return fmt.Errorf("the number of user %s: %w; nothing was written", as.Username, err)
-	}
 	who := as.Username
 	if f.system { // all users' instances run one program
-		uid, who = 0, "root"
+		who = "root"
 	}
-	if err := service.Replaceable(program, uint32(uid)); err != nil {
+	if err := service.Replaceable(program); err != nil {
 		return fmt.Errorf("a unit must not run this program: %w; nothing was written. Move it to a folder that only %s can write, such as /usr/local/bin", err, who)
 	}
 	flags, err := a.passedOn()

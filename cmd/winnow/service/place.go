@@ -2,13 +2,18 @@ package service
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/internal/outfile"
 )
 
 // Where a unit comes from.
@@ -71,32 +76,29 @@ func (p Place) look(name string) (from, path string, text []byte, err error) {
 		return "", path, nil, fmt.Errorf("look for the unit: %w", err)
 	}
 	packaged := filepath.Join(p.Package, name)
-	if text, err = os.ReadFile(packaged); err == nil {
-		return FromPackage, packaged, text, nil
+	switch text, err = os.ReadFile(packaged); {
+	case errors.Is(err, fs.ErrNotExist):
+		return Absent, path, nil, nil
+	case err != nil:
+		return "", packaged, nil, fmt.Errorf("read the unit: %w", err)
 	}
-	return Absent, path, nil, nil
+	return FromPackage, packaged, text, nil
 }
 
-// write puts a unit into its place, in one step.
-func (p Place) write(f File) (err error) {
+// write puts a unit into its place, in one step, for everybody to read.
+func (p Place) write(ctx context.Context, f File) error {
 	if err := os.MkdirAll(p.Folder, 0o755); err != nil {
 		return fmt.Errorf("make the folder of units: %w", err)
 	}
-	temp, err := os.CreateTemp(p.Folder, "."+f.Name+".*")
+	path := filepath.Join(p.Folder, f.Name)
+	err := outfile.Write(ctx, path, func(w io.Writer) error {
+		_, err := w.Write(f.Text)
+		return err
+	})
 	if err != nil {
-		return fmt.Errorf("write %s: %w", f.Name, err)
+		return err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(temp.Name()))
-		}
-	}()
-	_, err = temp.Write(f.Text)
-	err = errors.Join(err, temp.Chmod(0o644), temp.Sync(), temp.Close())
-	if err != nil {
-		return fmt.Errorf("write %s: %w", f.Name, err)
-	}
-	return os.Rename(temp.Name(), filepath.Join(p.Folder, f.Name))
+	return os.Chmod(path, 0o644)
 }
 
 // links are the links by which systemctl enable had units of that name start (TARGET.wants/NAME), in this folder. A template's are those of
@@ -111,25 +113,18 @@ func (p Place) links(name string) ([]string, error) {
 	return links, err
 }
 
-// Replaceable says why a program must not be what a unit runs: somebody else than root and the user whose unit it is could put another in its
-// place. uid is that user's number. nil where nobody can.
-func Replaceable(program string, uid uint32) error {
-	for at := program; ; at = filepath.Dir(at) {
-		st, err := os.Lstat(at)
-		if err != nil {
-			return fmt.Errorf("look at %s: %w", at, err)
-		}
-		owner, known := ownerOf(st)
-		switch {
-		case st.Mode()&fs.ModeSymlink != 0:
-			return fmt.Errorf("%s is a link", at)
-		case known && owner != 0 && owner != uid:
-			return fmt.Errorf("%s belongs to user %d, who could put another program there", at, owner)
-		case st.Mode().Perm()&0o002 != 0 && (!st.IsDir() || st.Mode()&fs.ModeSticky == 0):
-			return fmt.Errorf("%s can be written by everybody", at)
-		}
-		if at == filepath.Dir(at) {
-			return nil
-		}
+// Replaceable says why a program must not be what a unit runs: somebody else than root and this user could put another in its place. nil where nobody can.
+func Replaceable(program string) error {
+	real, err := foreign.Path(program)
+	if err != nil {
+		return err
 	}
+	f, err := foreign.Open(real, foreign.Want{Max: maxProgram, Ruling: true})
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
+
+// maxProgram bounds the file of a program, in bytes: one that is larger is none.
+const maxProgram = 1 << 40

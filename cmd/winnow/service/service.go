@@ -62,7 +62,7 @@ func (s Service) Install(ctx context.Context, u Unit) (Changed, error) {
 			c.Kept = append(c.Kept, path)
 			continue
 		}
-		if err := s.write(f); err != nil {
+		if err := s.write(ctx, f); err != nil {
 			return c, err
 		}
 		c.Written = append(c.Written, filepath.Join(s.Folder, f.Name))
