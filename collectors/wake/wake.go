@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -48,11 +49,17 @@ const (
 	maxProcesses = 512
 )
 
-// Watch watches until it is closed. Set and Close may be called from any goroutine.
+// Watch watches until it is closed. Set and Close may be called from any goroutine, and neither waits for a file system.
 type Watch struct {
 	root string
 	wake func(source string)
 	log  hclog.Logger
+
+	// asked is what Set was given and nobody has begun to watch; setting is whether somebody is about that.
+	asking  sync.Mutex
+	asked   *Targets
+	setting bool
+	closing bool
 
 	mu sync.Mutex
 	// epoll waits for inotify, for the pidfds of processes, and for stop.
@@ -109,15 +116,29 @@ func (w *Watch) add(fd int) error {
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}))
 }
 
-// Close ends the watch, and returns when nothing of it is left.
+// ends is how long Close waits at most: only a file system that does not answer takes so long.
+const ends = time.Second
+
+// Close ends the watch, and returns when nothing of it is left, or after a second.
 func (w *Watch) Close() {
+	w.asking.Lock()
+	if !w.closing {
+		w.closing = true
+		go w.end()
+	}
+	w.asking.Unlock()
+	select {
+	case <-w.done:
+	case <-time.After(ends):
+	}
+}
+
+func (w *Watch) end() {
 	w.mu.Lock()
-	if !w.closed {
-		w.closed = true
+	defer w.mu.Unlock()
+	if !w.closed { // after that the descriptor may be another file's
 		_, _ = unix.Write(w.stop, binary.NativeEndian.AppendUint64(nil, 1))
 	}
-	w.mu.Unlock()
-	<-w.done
 }
 
 func (w *Watch) free() {
@@ -131,8 +152,31 @@ func (w *Watch) free() {
 	}
 }
 
-// Set makes t what is watched, in the place of what was. What changed before is not told. What has ended, or is not there, is no error.
+// Set makes t what is watched soon, in the place of what was. What changes before is not told. What has ended, or is not there, is no error.
 func (w *Watch) Set(t Targets) {
+	w.asking.Lock()
+	defer w.asking.Unlock()
+	if w.asked = &t; !w.setting {
+		w.setting = true
+		go w.follow()
+	}
+}
+
+// follow begins to watch what was asked for last, until nothing new is asked for.
+func (w *Watch) follow() {
+	for {
+		w.asking.Lock()
+		t := w.asked
+		w.asked, w.setting = nil, t != nil
+		w.asking.Unlock()
+		if t == nil {
+			return
+		}
+		w.set(*t)
+	}
+}
+
+func (w *Watch) set(t Targets) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -150,8 +194,22 @@ const (
 	written = unix.IN_MODIFY | unix.IN_CLOSE_WRITE
 )
 
+// rounds is how often the folders are looked at again that came or went while the watches were made.
+const rounds = 8
+
 // setFolders adds and removes watches, so that they are those of what is wanted.
 func (w *Watch) setFolders() {
+	for range rounds {
+		if w.tryFolders() {
+			return
+		}
+	}
+}
+
+// tryFolders reports whether nothing came or went between the question whether it is there and the watch.
+func (w *Watch) tryFolders() (settled bool) {
+	settled = true
+	var missing []string
 	next := map[string]*watched{}
 	at := func(path string) *watched {
 		if next[path] == nil && len(next) < maxWatches {
@@ -165,6 +223,7 @@ func (w *Watch) setFolders() {
 			if st, err := os.Stat(parent); err == nil && st.IsDir() {
 				if x := at(parent); x != nil {
 					x.waits[filepath.Base(path)] = true
+					missing = append(missing, path)
 				}
 				return
 			}
@@ -207,7 +266,8 @@ func (w *Watch) setFolders() {
 		if len(x.names) > 0 {
 			mask |= written
 		}
-		wd, err := unix.InotifyAddWatch(w.inotify, path, mask)
+		// Added to what is asked of it already: two paths may lead to one folder. What is too much is dropped when it comes.
+		wd, err := unix.InotifyAddWatch(w.inotify, path, mask|unix.IN_MASK_ADD)
 		switch {
 		case err == nil:
 		case errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOMEM):
@@ -215,6 +275,9 @@ func (w *Watch) setFolders() {
 				w.full = true
 				w.log.Warn("not all folders can be watched; what happens in the others is found on schedule", "folder", path, "error", err, "limit", "fs.inotify.max_user_watches")
 			}
+			continue
+		case errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR):
+			settled = false
 			continue
 		default:
 			w.log.Debug("watch a folder", "folder", path, "error", err)
@@ -233,6 +296,12 @@ func (w *Watch) setFolders() {
 		}
 		w.byPath[path], w.byWD[x.wd] = x, x
 	}
+	for _, path := range missing {
+		if _, err := os.Lstat(path); err == nil {
+			settled = false
+		}
+	}
+	return settled
 }
 
 func (w *Watch) drop(x *watched) {
@@ -277,7 +346,12 @@ func (w *Watch) forget(t Target) {
 // loop waits for events until the watch is closed.
 func (w *Watch) loop() {
 	defer close(w.done)
-	defer w.free()
+	defer func() { // from here on its numbers may be other files'
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.closed = true
+		w.free()
+	}()
 	events := make([]unix.EpollEvent, 64)
 	for {
 		n, err := unix.EpollWait(w.epoll, events, -1)

@@ -84,7 +84,7 @@ func TestFolders(t *testing.T) {
 			files.Write(t, filepath.Join(dir, "watched", "file"), "old")
 			files.Write(t, filepath.Join(dir, "records", "db"), "old")
 			w, h := start(t)
-			w.Set(Targets{Folders: []string{filepath.Join(dir, "watched"), filepath.Join(dir, "far", "away", "watched"), "relative"}, Files: []string{filepath.Join(dir, "records", "db")}})
+			w.set(Targets{Folders: []string{filepath.Join(dir, "watched"), filepath.Join(dir, "far", "away", "watched"), "relative"}, Files: []string{filepath.Join(dir, "records", "db")}})
 			c.do(t, dir)
 			if c.want != "" {
 				wait.Eventually(t, "woken", func() bool { return h.of(c.want) > 0 })
@@ -104,7 +104,7 @@ func TestAFolderThatIsMadeAgain(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	files.Folder(t, dir)
 	w, h := start(t)
-	w.Set(Targets{Folders: []string{dir}})
+	w.set(Targets{Folders: []string{dir}})
 	for range 3 {
 		before := h.of(Folder)
 		must.Do(t, os.RemoveAll(filepath.Dir(dir)))
@@ -136,7 +136,7 @@ func TestProcesses(t *testing.T) {
 	third.Start++
 	other, _ := sleeper()
 	w, h := start(t)
-	w.Set(Targets{Processes: []Target{first, second, third, {0, 0}, {1 << 30, 1}}})
+	w.set(Targets{Processes: []Target{first, second, third, {0, 0}, {1 << 30, 1}}})
 	end(other)
 	end(three)
 	time.Sleep(quiet)
@@ -145,7 +145,7 @@ func TestProcesses(t *testing.T) {
 	}
 	end(one)
 	wait.Eventually(t, "woken", func() bool { return h.of(Process) == 1 })
-	w.Set(Targets{})
+	w.set(Targets{})
 	end(two)
 	time.Sleep(quiet)
 	if got := h.of(Process); got != 1 {
@@ -163,7 +163,7 @@ func TestNothingIsLeft(t *testing.T) {
 		w := must.Get(Start("/proc", h.wake, hclog.NewNullLogger()))(t)
 		self := must.Get(proc.StatOf("/proc", os.Getpid()))(t)
 		for i := range 50 {
-			w.Set(Targets{Folders: []string{files.Folder(t, dir, fmt.Sprint(i))}, Files: []string{filepath.Join(dir, fmt.Sprint(i), "x")}, Processes: []Target{{os.Getpid(), self.Start}}})
+			w.set(Targets{Folders: []string{files.Folder(t, dir, fmt.Sprint(i))}, Files: []string{filepath.Join(dir, fmt.Sprint(i), "x")}, Processes: []Target{{os.Getpid(), self.Start}}})
 		}
 		w.mu.Lock()
 		if len(w.byPath) != 1 || len(w.byWD) != 1 || len(w.byFD) != 1 {
@@ -173,6 +173,7 @@ func TestNothingIsLeft(t *testing.T) {
 		w.Close()
 		w.Close()
 		w.Set(Targets{Folders: []string{dir}}) // after its end it does nothing
+		wait.Eventually(t, "followed", func() bool { w.asking.Lock(); defer w.asking.Unlock(); return !w.setting })
 	}
 	if after := open(t); after > before {
 		t.Errorf("%d descriptors were open before, %d are after", before, after)
@@ -192,6 +193,66 @@ func open(t *testing.T) (n int) {
 	return n
 }
 
+// TestSet: what was set last is what is watched, however fast it was set.
+func TestSet(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w, h := start(t)
+	var last string
+	for i := range 20 {
+		last = files.Folder(t, dir, fmt.Sprint(i))
+		w.Set(Targets{Folders: []string{last}})
+	}
+	n := 0
+	wait.Eventually(t, "woken by the last one", func() bool { n++; files.Folder(t, last, fmt.Sprint(n)); return h.of(Folder) > 0 })
+	time.Sleep(quiet) // until all that was heard is said
+	before := h.of(Folder)
+	files.Folder(t, dir, "0", "new")
+	time.Sleep(quiet)
+	if h.of(Folder) > before {
+		t.Error("one that was set before is still watched")
+	}
+}
+
+// TestNobodyWaits for a file system that does not answer: neither who says what to watch, nor who ends it.
+func TestNobodyWaits(t *testing.T) {
+	t.Parallel()
+	h := &heard{n: map[string]int{}}
+	w := must.Get(Start("/proc", h.wake, hclog.NewNullLogger()))(t)
+	w.mu.Lock() // as one that is in the middle of it and hangs
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 3 {
+			w.Set(Targets{Folders: []string{t.TempDir()}})
+		}
+		w.Close()
+	}()
+	select {
+	case <-done:
+	case <-time.After(wait.Patience):
+		t.Error("it waits")
+	}
+	w.mu.Unlock()
+	<-w.done
+}
+
+// TestTwoPathsOfOneFolder: a file in it counts, whichever of both is asked for first.
+func TestTwoPathsOfOneFolder(t *testing.T) {
+	t.Parallel()
+	for range 5 { // a map has no order
+		dir := t.TempDir()
+		files.Write(t, filepath.Join(dir, "real", "db"), "old")
+		must.Do(t, os.Symlink("real", filepath.Join(dir, "link")))
+		w, h := start(t)
+		w.set(Targets{Folders: []string{filepath.Join(dir, "link")}, Files: []string{filepath.Join(dir, "real", "db")}})
+		files.Write(t, filepath.Join(dir, "real", "db"), "new")
+		wait.Eventually(t, "woken by the file", func() bool { return h.of(File) > 0 })
+		files.Folder(t, dir, "real", "new")
+		wait.Eventually(t, "woken by the entry", func() bool { return h.of(Folder) > 0 })
+	}
+}
+
 // TestBounds: no more is watched than the bounds allow, and what is within them is.
 func TestBounds(t *testing.T) {
 	t.Parallel()
@@ -201,7 +262,7 @@ func TestBounds(t *testing.T) {
 	for i := range maxWatches + 10 {
 		all.Folders = append(all.Folders, files.Folder(t, dir, fmt.Sprint(i)))
 	}
-	w.Set(all)
+	w.set(all)
 	w.mu.Lock()
 	n := len(w.byPath)
 	w.mu.Unlock()
