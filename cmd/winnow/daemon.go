@@ -228,6 +228,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	}
 	r, err = s.sweep(ctx, f)
 	if err != nil {
+		d.doneBefore(r)
 		return nil, err
 	}
 	if s.base != nil && s.base.r != nil && len(r.Acts) == 0 {
@@ -238,6 +239,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	}
 	if f.apply && !r.Paused {
 		if err := d.brake(s, r, &m, tripped); err != nil {
+			d.doneBefore(r)
 			return nil, err
 		}
 	}
@@ -247,6 +249,13 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	d.stands(s, r, why, began, pause, m)
 	d.disagreed(disagreed)
 	return r, nil
+}
+
+// doneBefore says what a sweep did that failed after its acts; r is nil where it failed before.
+func (d *daemon) doneBefore(r *report.Report) {
+	if r != nil && len(r.Acts)+len(r.Purged) > 0 {
+		d.news(r)
+	}
 }
 
 // swept is a sweep that is to act, as the brakes see it before its acts.
@@ -363,7 +372,7 @@ func (d *daemon) swept(ctx context.Context, began time.Time, r *report.Report, e
 			d.log.Debug("another sweep has the lock", "error", err)
 			return
 		}
-		d.tellNew("failed "+err.Error(), "the sweep came to nothing: %v; it is tried again", err)
+		d.tellNew("failed "+err.Error(), "the sweep failed: %v; it is tried again", err)
 		return
 	}
 	d.pace.Swept(began, now, confirmable(r))

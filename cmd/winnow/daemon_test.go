@@ -434,3 +434,21 @@ func TestASweepWakesNobody(t *testing.T) {
 	w.mustRun(t, "git", "-C", "project", "worktree", "add", "-q", "--detach", filepath.Join(w.dir, "wt", "project-review-00000002"))
 	wait.Eventually(t, "woken by a new worktree", func() bool { return heard() > before })
 }
+
+// TestASweepThatFailsAfterItsActs says what it did; one that failed before, or did nothing, says no more than why.
+func TestASweepThatFailsAfterItsActs(t *testing.T) {
+	t.Parallel()
+	for want, r := range map[string]*report.Report{
+		"done: dir:/w":  {Acts: []decision.Act{{Candidate: "dir:/w", Outcome: decision.Outcome{Outcome: decision.Done}}}},
+		"purged: A1 ":   {Purged: []report.Purged{{Act: "A1", Candidate: "dir:/w"}}},
+		"nothing":       {},
+		"not even that": nil,
+	} {
+		var out bytes.Buffer
+		d := &daemon{app: &app{out: &out, flags: globalFlags{format: "text"}}}
+		d.doneBefore(r)
+		if has := r != nil && len(r.Acts)+len(r.Purged) > 0; has != strings.Contains(out.String(), want) || !has && out.Len() > 0 {
+			t.Errorf("%s: %q", want, out.String())
+		}
+	}
+}

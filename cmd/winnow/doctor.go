@@ -363,6 +363,9 @@ func (a *app) checkHost(s *snapshot.Snapshot) []Check {
 	if p := h.Pressure; p != nil && p.MemorySome == nil {
 		out = append(out, Check{"source", "pressure", healthy, "the kernel does not count how long tasks wait for memory and disks (/proc/pressure): input.host.pressure lacks that, and run.pressure goes by what is free"})
 	}
+	if _, err := a.readPressure(); err != nil {
+		out = append(out, Check{"source", "pressure", limited, "how short this machine is of memory and disk is not known in full: " + err.Error()})
+	}
 	if short := pressed(h.Pressure, a.cfg.Run.Pressure); short != "" {
 		out = append(out, Check{"source", "pressure", limited, "this machine is short of something: " + short})
 	}

@@ -11,19 +11,24 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
-// pressure reads how short the machine is of memory, and the file systems of the state folder and of managed folders of room. What cannot be read is a line of the log, and unknown.
+// pressure is readPressure; what cannot be read is a line of the log, and unknown.
 func (a *app) pressure() *snapshot.Pressure {
+	p, err := a.readPressure()
+	if err != nil {
+		a.log.Debug("read the pressure on this machine", "error", err)
+	}
+	return p
+}
+
+// readPressure reads how short the machine is of memory, and the file systems of the state folder and of managed folders of room.
+func (a *app) readPressure() (*snapshot.Pressure, error) {
 	places := []string{a.cfg.State}
 	for _, p := range a.cfg.Collect.Dirs.Roots {
 		if !strings.ContainsAny(p, "*?[") {
 			places = append(places, filepath.Clean(p))
 		}
 	}
-	p, err := pressure.Read(a.cfg.Collect.Processes.Root, places)
-	if err != nil {
-		a.log.Debug("read the pressure on this machine", "error", err)
-	}
-	return p
+	return pressure.Within(a.cfg.Collect.Processes.Root, places)
 }
 
 // pressureEvery is how often the daemon asks between sweeps: three small files and a statfs each.

@@ -10,11 +10,51 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
+
+// answers is how long file systems have to answer, and asking is held while one is asked: a network file system may never answer, and the next question then does not begin.
+const answers = 2 * time.Second
+
+var asking = make(chan struct{}, 1)
+
+// errSilent is why nothing is known.
+var errSilent = errors.New("a file system did not answer in time")
+
+// Within is Read that waits for no file system: where one does not answer, nothing is known, and that is the error.
+func Within(root string, places []string) (*snapshot.Pressure, error) {
+	return within(answers, func() (*snapshot.Pressure, error) { return Read(root, places) })
+}
+
+func within(most time.Duration, ask func() (*snapshot.Pressure, error)) (*snapshot.Pressure, error) {
+	type answer struct {
+		p   *snapshot.Pressure
+		err error
+	}
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case asking <- struct{}{}:
+	case <-timer.C:
+		return &snapshot.Pressure{}, errSilent
+	}
+	got := make(chan answer, 1) // with room, so that an answer that comes too late ends its goroutine
+	go func() {
+		p, err := ask()
+		<-asking
+		got <- answer{p, err}
+	}()
+	select {
+	case a := <-got:
+		return a.p, a.err
+	case <-timer.C:
+		return &snapshot.Pressure{}, errSilent
+	}
+}
 
 // Read gives what root (/proc) and the file systems of places say. A kernel without pressure stall information, and a place that is not there, leave facts absent; err names what is there
 // and could not be read. What is given with an error is still true.
@@ -94,6 +134,7 @@ func parse(text []byte) (some, full *float64, err error) {
 }
 
 // Free gives the shares of a file system, 0 to 1, that this user may still fill: of its blocks and of its inodes. One that does not count blocks, or inodes (btrfs), always has all free.
+// What a FUSE file system says of inodes is what its program made up, often none free; it counts as not counted.
 func Free(path string) (disk, inodes float64, err error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {
@@ -104,6 +145,9 @@ func Free(path string) (disk, inodes float64, err error) {
 			return 1
 		}
 		return min(1, float64(free)/float64(all))
+	}
+	if st.Type == unix.FUSE_SUPER_MAGIC {
+		st.Files = 0
 	}
 	return share(st.Bavail, st.Blocks), share(st.Ffree, st.Files), nil
 }

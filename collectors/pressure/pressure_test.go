@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -67,5 +68,21 @@ func TestThisMachine(t *testing.T) {
 	}
 	if p, err := Read("/proc", []string{"/none such"}); err != nil || p.DiskFree != nil {
 		t.Errorf("a place that is not there: %v, %v", p.DiskFree, err)
+	}
+}
+
+// TestOneThatDoesNotAnswer is not waited for, by who asks nor by who asks after, and nothing is known; once it answers, all is as before.
+func TestOneThatDoesNotAnswer(t *testing.T) {
+	hang := make(chan struct{})
+	hangs := func() (*snapshot.Pressure, error) { <-hang; return &snapshot.Pressure{DiskFree: new(0.0)}, nil }
+	for _, ask := range []func() (*snapshot.Pressure, error){hangs, func() (*snapshot.Pressure, error) { t.Error("asked while another one hangs"); return nil, nil }} {
+		p, err := within(10*time.Millisecond, ask)
+		if err == nil || p == nil || *p != (snapshot.Pressure{}) {
+			t.Errorf("%+v, %v", p, err)
+		}
+	}
+	close(hang)
+	if p, err := Within("/proc", []string{t.TempDir()}); err != nil || p.DiskFree == nil {
+		t.Errorf("%+v, %v", p, err)
 	}
 }
