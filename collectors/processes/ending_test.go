@@ -3,8 +3,12 @@ package processes
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/internal/proc"
 	"github.com/winnow-reaper/winnow/testkit/files"
 	"github.com/winnow-reaper/winnow/testkit/must"
 )
@@ -43,5 +47,45 @@ func TestSettle(t *testing.T) {
 	}
 	if states != "XXRRX" || s.unreadable != 1 || len(s.doubts) != 0 {
 		t.Errorf("states %s, %d unreadable, %d in doubt: want XXRRX, 1 and none", states, s.unreadable, len(s.doubts))
+	}
+}
+
+// TestEnding: who may be ending although it does not look so is in doubt, or is asked once more; who shows what it was started from, or is a plain zombie, is neither.
+func TestEnding(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		first, now string // state and threads as they were read, and as they are
+		hides      bool
+		state      string
+		doubts     int
+	}{
+		"a zombie whose other threads still end":  {"Z 2", "Z 2", true, "Z", 1},
+		"a zombie whose other threads have ended": {"Z 2", "Z 1", true, "X", 0},
+		"a plain zombie":                {"Z 1", "R 1", true, "Z", 0},
+		"one that gave back its memory": {"R 2", "R 2", true, "R", 1},
+		"one that shows itself":         {"R 2", "R 2", false, "R", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			stat := func(text string) proc.Stat {
+				state, threads, _ := strings.Cut(text, " ")
+				files.Write(t, filepath.Join(root, "7", "stat"), "7 (x) "+state+" 1 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 "+threads+" 0 5 0 0\n")
+				return must.Get(proc.StatOf(root, 7))(t)
+			}
+			st := stat(c.first)
+			stat(c.now)
+			r := must.Get(openRoot(root))(t)
+			t.Cleanup(r.close)
+			s := newScan(r, Options{})
+			dir := must.Get(r.open(7))(t)
+			defer unix.Close(dir)
+			d := &record{}
+			d.PID, d.State, d.Threads = 7, string([]byte{st.State}), new(st.Threads)
+			s.ending(dir, st, d, c.hides, false)
+			if d.State != c.state || len(s.doubts) != c.doubts {
+				t.Errorf("state %s, %d in doubt: want %s and %d", d.State, len(s.doubts), c.state, c.doubts)
+			}
+		})
 	}
 }
