@@ -44,9 +44,14 @@ type daemon struct {
 	// said is what the latest line was about, so that a line is printed only for what is new.
 	said string
 
-	mu     sync.Mutex
-	status Status
-	last   *report.Report
+	// running are the parts that were begun, in the order of parts.
+	running []running
+
+	mu        sync.Mutex
+	status    Status
+	last      *report.Report
+	listeners map[int]func(ended)
+	listening int
 }
 
 // The modes of the daemon.
@@ -350,8 +355,9 @@ func (d *daemon) disagreed(what []string) {
 }
 
 // swept takes note of a sweep that ended, and says what is new.
-func (d *daemon) swept(ctx context.Context, began time.Time, r *report.Report, err error) {
+func (d *daemon) swept(ctx context.Context, why string, began time.Time, r *report.Report, err error) {
 	now := time.Now()
+	defer func() { d.tellAll(ended{Why: why, Began: began, At: now, Report: r, Err: err}) }()
 	d.mu.Lock()
 	if d.status.Problem = ""; err != nil {
 		d.status.Problem = err.Error()

@@ -111,6 +111,11 @@ func (d *daemon) loop(ctx context.Context) error {
 		}
 	})
 	defer d.hands.onHangUp(nil)
+	end, err := d.begins(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
 	d.begun()
 	defer d.ended()
 	defer d.watches()()
@@ -140,7 +145,7 @@ func (d *daemon) loop(ctx context.Context) error {
 		case <-timer.C:
 			began := time.Now()
 			r, err := d.sweep(ctx, why)
-			d.swept(ctx, began, r, err)
+			d.swept(ctx, why, began, r, err)
 		}
 		timer.Stop()
 	}
@@ -166,6 +171,7 @@ func (d *daemon) reload(ctx context.Context) {
 		return
 	}
 	d.tell("SIGHUP: reloaded; policies %s, %s", d.policy.Revision, d.doing())
+	d.beginsAgain(ctx)
 	d.hurries(time.Now())
 	d.pace.Ask()
 }
