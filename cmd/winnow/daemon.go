@@ -13,6 +13,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/cmd/winnow/brakes"
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/metrics"
 	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/cmd/winnow/text"
@@ -33,7 +34,6 @@ type daemon struct {
 	pace   *pace.Pace
 	// woken has one place: many events before the loop looks are one.
 	woken, asked chan struct{}
-	reloadError  string
 	// base is what the last whole look saw, nil where the next one must be whole.
 	base *baseline
 	// decidesBy and configured are what the baseline was made by.
@@ -44,6 +44,10 @@ type daemon struct {
 	// said is what the latest line was about, so that a line is printed only for what is new.
 	said string
 
+	// metrics counts since the first time that it was to; nil where it never was.
+	metrics *metrics.Metrics
+	// manager is the service manager that wants to hear of it; nil where none does.
+	manager *manager
 	// running are the parts that were begun, in the order of parts.
 	running []running
 
@@ -82,6 +86,11 @@ type Status struct {
 	Sweeping bool `json:"sweeping"`
 	// Last is the latest sweep that looked; absent before the first.
 	Last *SweptOnce `json:"last,omitempty"`
+	// Reloads counts what followed SIGHUP, ReloadsFailed those of them that changed nothing.
+	Reloads       int `json:"reloads"`
+	ReloadsFailed int `json:"reloads_failed"`
+	// Policies is when those that decide now began to.
+	Policies time.Time `json:"policies_since"`
 	// Problem is why the latest sweep came to nothing, "" where it did not; Reload why the latest SIGHUP changed nothing.
 	Problem string `json:"problem,omitempty"`
 	Reload  string `json:"reload,omitempty"`
@@ -116,7 +125,7 @@ func (a *app) newDaemon(ctx context.Context, f runFlags) (*daemon, error) {
 		return nil, err
 	}
 	now := time.Now()
-	d.status = Status{Mode: Observing, Since: now, Started: now, PID: os.Getpid(), Brakes: []brakes.Brake{}, Wakes: map[string]int{}}
+	d.status = Status{Mode: Observing, Since: now, Started: now, PID: os.Getpid(), Brakes: []brakes.Brake{}, Wakes: map[string]int{}, Policies: now}
 	return d, nil
 }
 
@@ -362,7 +371,6 @@ func (d *daemon) swept(ctx context.Context, why string, began time.Time, r *repo
 	if d.status.Problem = ""; err != nil {
 		d.status.Problem = err.Error()
 	}
-	d.status.Reload = d.reloadError
 	if err != nil {
 		d.status.Failed++
 	} else {
@@ -405,12 +413,11 @@ func confirmable(r *report.Report) time.Duration {
 	return least
 }
 
-// begun says that the daemon runs, and ended that it stops.
+// begun says that the daemon runs.
 func (d *daemon) begun() {
 	d.tell("%s, every %s; winnow pause stops acts, SIGUSR1 sweeps now", d.doing(), text.Span(d.pace.Every))
+	d.manager.ready(d.doing())
 }
-
-func (d *daemon) ended() {}
 
 // waits writes down when the next sweep is due.
 func (d *daemon) waits(at time.Time, why string) {
@@ -424,12 +431,6 @@ func (d *daemon) sweeping(on bool) {
 	defer d.mu.Unlock()
 	d.status.Sweeping = on
 }
-
-// reloading says that SIGHUP is being followed, and that it was.
-func (d *daemon) reloading(bool) {}
-
-// beat gives a channel that calls for the loop to show that it lives; nil where nobody wants to know.
-func (d *daemon) beat() <-chan time.Time { return nil }
 
 // tell prints a line for a person, with the time.
 func (d *daemon) tell(format string, args ...any) {

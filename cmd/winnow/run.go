@@ -117,12 +117,13 @@ func (d *daemon) loop(ctx context.Context) error {
 	}
 	defer end()
 	d.begun()
-	defer d.ended()
+	defer func() { d.manager.stopping() }()
 	defer d.watches()()
 	d.hurries(time.Now())
 	pressure := time.NewTicker(pressureEvery)
 	defer pressure.Stop()
 	for {
+		d.manager.moves()
 		at, why := d.pace.Next(time.Now())
 		d.waits(at, why)
 		timer := time.NewTimer(time.Until(at))
@@ -141,7 +142,6 @@ func (d *daemon) loop(ctx context.Context) error {
 			d.pace.Ask()
 		case <-pressure.C:
 			d.hurries(time.Now())
-		case <-d.beat():
 		case <-timer.C:
 			began := time.Now()
 			r, err := d.sweep(ctx, why)
@@ -153,8 +153,7 @@ func (d *daemon) loop(ctx context.Context) error {
 
 // reload reads the configuration and the policies again. What is wrong changes nothing.
 func (d *daemon) reload(ctx context.Context) {
-	d.reloading(true)
-	defer d.reloading(false)
+	defer d.manager.reloading()()
 	cfg, err := config.Load(d.flags.config, os.Environ())
 	if err == nil {
 		err = d.override(cfg)
@@ -165,8 +164,12 @@ func (d *daemon) reload(ctx context.Context) {
 	if err == nil {
 		err = d.load(ctx, cfg)
 	}
-	if d.reloadError = ""; err != nil {
-		d.reloadError = err.Error()
+	d.mu.Lock()
+	if d.status.Reloads, d.status.Reload = d.status.Reloads+1, ""; err != nil {
+		d.status.ReloadsFailed, d.status.Reload = d.status.ReloadsFailed+1, err.Error()
+	}
+	d.mu.Unlock()
+	if err != nil {
 		d.tell("SIGHUP: not reloaded, and what ran before goes on: %v", err)
 		return
 	}
@@ -189,6 +192,9 @@ func (d *daemon) load(ctx context.Context, cfg *config.Config) error {
 	d.app, d.engine, d.policy = &with, e, p
 	if old == nil || p.Digest != d.decidesBy || cfg != d.configured {
 		d.base = nil
+	}
+	if p.Digest != d.decidesBy {
+		d.status.Policies = time.Now()
 	}
 	d.decidesBy, d.configured = p.Digest, cfg
 	d.mu.Unlock()

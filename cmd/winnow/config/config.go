@@ -227,6 +227,7 @@ type Run struct {
 	FullEvery int      `json:"full_every"`
 	Brakes    Brakes   `json:"brakes"`
 	Pressure  Pressure `json:"pressure"`
+	Metrics   Metrics  `json:"metrics"`
 }
 
 // Pressure says from when on the machine is short of something, and how many times as often the daemon sweeps then. A limit of zero is never reached.
@@ -486,6 +487,7 @@ func (r *Run) check(must func(ok bool, format string, args ...any)) {
 	}
 	must(r.Pressure.Hurry >= 1 && r.Pressure.Hurry <= 100, "run.pressure.hurry is %v; it is a number from 1 to 100", float64(r.Pressure.Hurry))
 	must(r.Brakes.CapTimes >= 0 && r.Brakes.CameBackWithin >= 0, "run.brakes: cap_times is %d and came_back_within %s; neither is negative", r.Brakes.CapTimes, r.Brakes.CameBackWithin)
+	r.Metrics.check(must)
 }
 
 // maxRecord is the most sweeps that are recorded: a day of one a minute.

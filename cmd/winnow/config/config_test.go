@@ -105,6 +105,14 @@ var slips = []struct{ name, text, says string }{
 	{"a marker without a name", "version: 1\ncollect: {processes: {markers: [{value: session}]}}\n", `collect.processes.markers[0]: "" is no name of a variable`},
 	{"a key of a marker", "version: 1\ncollect: {processes: {markers: [{name: MINE, sort: pid}]}}\n", `unknown key "collect.processes.markers[0].sort"`},
 	{"markers in another place", "version: 1\nrules: {markers: [{name: MINE, value: pid}]}\n", "they are described in collect.processes.markers"},
+	{"metrics for everybody", "version: 1\nrun: {metrics: {listen: '0.0.0.0:9479'}}\n", "can be reached by others: give a token_file"},
+	{"metrics by a name", "version: 1\nrun: {metrics: {listen: 'host.example:9479'}}\n", "can be reached by others: give a token_file"},
+	{"metrics on all addresses", "version: 1\nrun: {metrics: {listen: ':9479'}}\n", "can be reached by others: give a token_file"},
+	{"metrics without a port", "version: 1\nrun: {metrics: {listen: 127.0.0.1}}\n", "it wants an address such as 127.0.0.1:9479"},
+	{"metrics at any port", "version: 1\nrun: {metrics: {listen: '127.0.0.1:0'}}\n", "nobody would find a port that changes"},
+	{"metrics on a socket somewhere", "version: 1\nrun: {metrics: {listen: 'unix:metrics.sock'}}\n", "it wants the whole path of a socket"},
+	{"a token for nothing", "version: 1\nrun: {metrics: {token_file: /t}}\n", "no address in listen"},
+	{"a certificate without a key", "version: 1\nrun: {metrics: {listen: '127.0.0.1:9479', cert_file: /c}}\n", "cert_file and key_file go together"},
 	{"an empty path", "version: 1\nstate: ''\nrules: {protected: [/keep]}\n", `state: path "": is empty`},
 }
 

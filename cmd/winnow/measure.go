@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/metrics"
+	"github.com/winnow-reaper/winnow/internal/foreign"
+)
+
+// measuring counts the daemon's sweeps and answers Prometheus, where run.metrics has an address.
+var measuring = part{
+	name: "run.metrics",
+	by:   func(c *config.Config) any { return c.Run.Metrics },
+	begin: func(ctx context.Context, d *daemon) (func(), error) {
+		c := d.cfg.Run.Metrics
+		if c.Listen == "" {
+			return nil, nil
+		}
+		where := metrics.Where{Listen: c.Listen, CertFile: c.CertFile, KeyFile: c.KeyFile}
+		if c.TokenFile != "" {
+			var err error
+			if where.Token, err = readToken(ctx, c.TokenFile); err != nil {
+				return nil, fmt.Errorf("token_file: %w", err)
+			}
+		}
+		m := d.metrics
+		if m == nil { // counts outlive a reload
+			m = metrics.New(build().Version, d.measured)
+		}
+		address, stop, err := m.Serve(ctx, where, d.log.Named("metrics"))
+		if err != nil {
+			return nil, err
+		}
+		if d.metrics == nil {
+			d.metrics = m
+			d.listen(func(e ended) {
+				m.Swept(metrics.Sweep{Why: e.Why, Took: e.At.Sub(e.Began), At: e.At, Report: e.Report, Failed: e.Err != nil})
+			})
+		}
+		d.log.Info("metrics are served", "address", address)
+		return stop, nil
+	},
+}
+
+// readToken reads a file with a token of this user's or root's, that nobody else could have written. White space around the token is none of it.
+func readToken(ctx context.Context, path string) (string, error) {
+	f, err := foreign.Read(ctx, path, foreign.Want{Max: 16 << 10, Ruling: true})
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(f.Data))
+	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%s: it wants one token, in printable ASCII without spaces", path)
+	}
+	return token, nil
+}
+
+// measured is how the daemon stands, for a scrape.
+func (d *daemon) measured() metrics.State {
+	s := d.Status()
+	out := metrics.State{Mode: s.Mode, Pressed: s.Pressure != "", Wakes: s.Wakes, Reloads: s.Reloads - s.ReloadsFailed, ReloadsFailed: s.ReloadsFailed, Next: s.Next, Policies: s.Policies}
+	for _, b := range s.Brakes {
+		out.Brakes = append(out.Brakes, b.Rule)
+	}
+	return out
+}

@@ -1,0 +1,103 @@
+package metrics
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/net/netutil"
+
+	"github.com/winnow-reaper/winnow/internal/listen"
+)
+
+// Where says where the metrics are served, and to whom.
+type Where struct {
+	// Listen is unix:PATH or HOST:PORT.
+	Listen string
+	// Token is what a scrape must bring as Authorization: Bearer, "" for none.
+	Token string
+	// CertFile and KeyFile are in PEM, read for each connection; both "" for no TLS.
+	CertFile, KeyFile string
+}
+
+// Serve answers scrapes of /metrics until the function that it gives is called, which waits for no scrape longer than a second. address is where it listens.
+func (m *Metrics) Serve(ctx context.Context, w Where, log hclog.Logger) (address string, stop func(), err error) {
+	l, err := w.open(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", w.known(m.Handler(log)))
+	srv := &http.Server{
+		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 20 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		ErrorLog: log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			log.Warn("serve metrics; sweeps go on without them", "error", err)
+		}
+	}()
+	return l.Addr().String(), func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if srv.Shutdown(ctx) != nil {
+			_ = srv.Close()
+		}
+		<-done
+	}, nil
+}
+
+func (w Where) open(ctx context.Context) (net.Listener, error) {
+	var l net.Listener
+	var err error
+	if path, ok := strings.CutPrefix(w.Listen, "unix:"); ok {
+		l, err = listen.Unix(ctx, path)
+	} else {
+		l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", w.Listen)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if w.CertFile == "" {
+		return netutil.LimitListener(l, most), nil
+	}
+	read := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(w.CertFile, w.KeyFile)
+		return &pair, err
+	}
+	if _, err := read(nil); err != nil {
+		_ = l.Close()
+		return nil, fmt.Errorf("read the certificate and its key: %w", err)
+	}
+	return tls.NewListener(netutil.LimitListener(l, most), &tls.Config{GetCertificate: read, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}), nil
+}
+
+// known lets those through that bring the token.
+func (w Where) known(next http.Handler) http.Handler {
+	if w.Token == "" {
+		return next
+	}
+	want := sha256.Sum256([]byte("Bearer " + w.Token)) // of one length, so that the time of comparing tells nothing
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		if subtle.ConstantTimeCompare(want[:], got[:]) != 1 {
+			out.Header().Set("WWW-Authenticate", `Bearer realm="winnow"`)
+			http.Error(out, "the token is missing or wrong (run.metrics.token_file)", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(out, r)
+	})
+}
+
+// most is how many connections are served at the same time; others wait in the kernel's queue.
+const most = 32
