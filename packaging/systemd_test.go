@@ -1,0 +1,110 @@
+package packaging
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/winnow-reaper/winnow/testkit/must"
+)
+
+// underSystemd runs after it has become the first process of a process, mount and cgroup namespace of its own, which end with it. It starts a real systemd for the user and
+// has it run what winnow service install writes.
+const underSystemd = `set -eu
+mount -t tmpfs none /run
+mkdir -p /run/user/$(id -u) /run/systemd/system
+mount -t cgroup2 none /sys/fs/cgroup
+export XDG_RUNTIME_DIR=/run/user/$(id -u)
+unset DBUS_SESSION_BUS_ADDRESS XDG_CONFIG_HOME XDG_STATE_HOME
+/lib/systemd/systemd --user </dev/null >"$HOME/systemd.log" 2>&1 &
+manager=$!
+until_() { # WHAT COMMAND...
+  what=$1; shift
+  for i in $(seq 200); do if "$@"; then return; fi; sleep 0.1; done
+  echo "not yet: $what"; systemctl --user status --no-pager winnow.service || true; cat "$HOME/systemd.log"; exit 1
+}
+manages() { systemctl --user is-system-running >/dev/null 2>&1 || systemctl --user list-units >/dev/null 2>&1; }
+until_ "systemd answers" manages
+unit() { systemctl --user show -P "$1" winnow.service; }
+swept() { case $(unit StatusText) in "$1, "*" to go at "*) ;; *) return 1 ;; esac; }
+restarted() { [ "$(unit MainPID)" != "$1" ] && [ "$(unit ActiveState)" = active ]; }
+
+echo "== install"; "$WINNOW" service install
+[ "$(unit ActiveState) $(unit Type)" = "active notify" ]
+until_ "the first sweep" swept observing
+"$WINNOW" service status
+
+echo "== reload"
+pid=$(unit MainPID)
+systemctl --user reload winnow.service
+[ "$(unit MainPID) $(unit ActiveState)" = "$pid active" ]
+
+echo "== a daemon that hangs"
+mkdir -p "$HOME/.config/systemd/user/winnow.service.d"
+printf '[Service]\nWatchdogSec=1s\nRestartSec=100ms\nTimeoutAbortSec=1s\n' >"$HOME/.config/systemd/user/winnow.service.d/fast.conf"
+systemctl --user daemon-reload
+systemctl --user restart winnow.service
+sleep 3 # it lives longer than the watchdog waits
+[ "$(unit NRestarts)" = 0 ]
+pid=$(unit MainPID)
+kill -STOP "$pid"
+until_ "a new daemon in the place of the one that hangs" restarted "$pid"
+rm -r "$HOME/.config/systemd/user/winnow.service.d"
+systemctl --user daemon-reload
+
+echo "== stop"
+systemctl --user stop winnow.service
+[ "$(unit ActiveState) $(unit Result)" = "inactive success" ]
+
+echo "== a wrong configuration is not tried again"
+mkdir -p "$HOME/.config/winnow"
+echo "nothing: [" >"$HOME/.config/winnow/config.yaml"
+! systemctl --user start winnow.service
+[ "$(unit ActiveState) $(unit ExecMainStatus)" = "failed 2" ]
+rm "$HOME/.config/winnow/config.yaml"
+
+echo "== a timer in its place"; "$WINNOW" service install --timer
+systemctl --user start winnow-sweep.service
+[ "$(systemctl --user show -P Result winnow-sweep.service)" = success ]
+systemctl --user is-active winnow-sweep.timer
+
+echo "== acting"; "$WINNOW" service install --apply
+until_ "the first sweep that may act" swept acting
+
+echo "== uninstall"; "$WINNOW" service uninstall
+! systemctl --user is-active winnow.service
+[ -z "$(ls "$HOME/.config/systemd/user" | grep winnow || true)" ]
+systemctl --user exit
+wait "$manager" || true
+echo "== all of it"
+`
+
+// TestARealSystemdRunsTheUnits installs, reloads, hangs, stops and removes the service under a systemd of its own.
+func TestARealSystemdRunsTheUnits(t *testing.T) {
+	t.Parallel()
+	for _, need := range []string{"/lib/systemd/systemd", "/usr/bin/systemctl", "/usr/bin/unshare"} {
+		if _, err := os.Stat(need); err != nil {
+			t.Skip("there is no systemd here: ", err)
+		}
+	}
+	apart := []string{"unshare", "--mount", "--pid", "--fork", "--mount-proc", "--cgroup", "--kill-child"}
+	if out, err := exec.Command(apart[0], append(apart[1:], "sh", "-c", "mount -t cgroup2 none /sys/fs/cgroup")...).CombinedOutput(); err != nil {
+		t.Skipf("no namespaces of its own here, in which a systemd could run: %v: %s", err, out)
+	}
+	main, home := must.Get(filepath.Abs(".."))(t), t.TempDir()
+	program := filepath.Join(home, "winnow")
+	run(t, main, nil, "go", "build", "-o", program, "./cmd/winnow")
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, apart[0], append(apart[1:], "bash", "-c", underSystemd)...)
+	cmd.Dir = home
+	cmd.Env = append(os.Environ(), "HOME="+home, "WINNOW="+program)
+	cmd.WaitDelay = 5 * time.Second
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.HasSuffix(string(out), "== all of it\n") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
