@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -26,22 +28,31 @@ func newBrakes(a *app) *cobra.Command {
 thing that was ended came back, or a source suddenly gave less. Each holds until it is released, also when the daemon is started again. A sweep --apply of a
 person's acts all the same.`,
 		Args: args(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.listBrakes(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.through(cmd.Context(), http.MethodGet, "/v1/brakes", nil, nil, func() error { return a.listBrakes(cmd.Context()) })
+		},
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "release [RULE...]",
 		Short: "Let the daemon act again, after you have looked",
 		Long:  `Release lifts every brake, or those of the rules that are named: cap_twice, read_back, came_back, source_shrank.`,
 		RunE: func(cmd *cobra.Command, rules []string) error {
-			for _, r := range rules {
-				if !slices.Contains(brakeRules, r) {
-					return config.Mistakef("unknown brake %q%s", r, text.Hint(r, brakeRules))
-				}
+			if err := knownBrakes(rules); err != nil {
+				return err
 			}
-			return a.releaseBrakes(cmd.Context(), rules)
+			return a.through(cmd.Context(), http.MethodDelete, "/v1/brakes", url.Values{"brake": rules}, nil, func() error { return a.releaseBrakes(cmd.Context(), rules) })
 		},
 	})
 	return cmd
+}
+
+func knownBrakes(rules []string) error {
+	for _, r := range rules {
+		if !slices.Contains(brakeRules, r) {
+			return config.Mistakef("unknown brake %q%s", r, text.Hint(r, brakeRules))
+		}
+	}
+	return nil
 }
 
 // tripped are the brakes that hold.

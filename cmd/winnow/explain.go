@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -62,7 +65,14 @@ It then says the smallest set of facts with which the verdict would be the other
 With --rules it shows each rule's file and line, the facts that it rested on with their source and age, and how near the other rules came.
 ID may be shortened while it is unambiguous. --format json and markdown have all of it.`,
 		Args: args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, ids []string) error { return a.explain(cmd.Context(), ids[0], file, rules) },
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			here := func() error { return a.explain(cmd.Context(), ids[0], file, rules) }
+			if file != "" {
+				return here()
+			}
+			q := url.Values{"candidate": ids, "rules": {strconv.FormatBool(rules)}}
+			return a.through(cmd.Context(), http.MethodGet, "/v1/explain", q, nil, here)
+		},
 	}
 	cmd.Flags().BoolVar(&rules, "rules", false, "also each rule's place in the policies, its facts, and what would have to be different")
 	cmd.Flags().StringVar(&file, "snapshot", "", "explain from a saved snapshot `file` instead of a fresh look")

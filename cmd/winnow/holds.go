@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,31 +20,35 @@ func newHolds(a *app) *cobra.Command {
 		Short: "List the holds",
 		Args:  args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var holds []snapshot.Hold
-			err := a.readLedger(func(l *ledger.Ledger) (err error) {
-				holds, err = l.Holds(cmd.Context())
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			return list(a, holds, func(w io.Writer) {
-				if len(holds) == 0 {
-					fmt.Fprintln(w, "nothing is held; winnow retain ID --reason TEXT holds something")
-				}
-				var rows []text.Row
-				for _, h := range holds {
-					until := "no end"
-					if h.Until != nil {
-						until = "until " + text.Time(*h.Until)
-						if h.Until.Before(time.Now()) {
-							until = "ended on " + text.Time(*h.Until)
-						}
-					}
-					rows = append(rows, text.Row{Lead: "held", Color: a.paint.Yellow, Label: h.ID, Text: fmt.Sprintf("%s, by %s: %s", until, h.Owner, h.Reason)})
-				}
-				a.paint.Rows(w, rows...)
-			})
+			return a.through(cmd.Context(), http.MethodGet, "/v1/holds", nil, nil, func() error { return a.listHolds(cmd.Context()) })
 		},
 	}
+}
+
+func (a *app) listHolds(ctx context.Context) error {
+	var holds []snapshot.Hold
+	err := a.readLedger(func(l *ledger.Ledger) (err error) {
+		holds, err = l.Holds(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return list(a, holds, func(w io.Writer) {
+		if len(holds) == 0 {
+			fmt.Fprintln(w, "nothing is held; winnow retain ID --reason TEXT holds something")
+		}
+		var rows []text.Row
+		for _, h := range holds {
+			until := "no end"
+			if h.Until != nil {
+				until = "until " + text.Time(*h.Until)
+				if h.Until.Before(time.Now()) {
+					until = "ended on " + text.Time(*h.Until)
+				}
+			}
+			rows = append(rows, text.Row{Lead: "held", Color: a.paint.Yellow, Label: h.ID, Text: fmt.Sprintf("%s, by %s: %s", until, h.Owner, h.Reason)})
+		}
+		a.paint.Rows(w, rows...)
+	})
 }

@@ -86,7 +86,7 @@ func (a *app) lookFor(ctx context.Context, sc sources.Scope, mem memory, e *eval
 
 // sources are those that the configuration names, for the rules that were loaded last: for one look.
 func (a *app) sources() sources.Set {
-	return sources.Set{Config: a.cfg, Policy: a.policy, Log: a.log, Folders: dirs.NewShared(), Table: &processes.Table{}}
+	return sources.Set{Config: a.cfg, Policy: a.policy, Log: a.log, Folders: dirs.NewShared(), Table: &processes.Table{}, Asker: a.forCommand(), Asked: a.asked}
 }
 
 // observer says what became of workers.

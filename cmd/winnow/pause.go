@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,8 @@ has begun is brought to its end. Looking, deciding and bringing back (winnow res
 			if long < 0 || cmd.Flags().Changed("for") && long == 0 {
 				return config.Mistakef("--for %s pauses nothing: give a time from now on such as 2h, or leave it out for a pause without an end", time.Duration(long))
 			}
-			return a.pause(cmd.Context(), time.Duration(long), reason)
+			w := wish{For: forWish(long), Reason: reason}
+			return a.through(cmd.Context(), http.MethodPost, "/v1/pause", nil, w, func() error { return a.pause(cmd.Context(), time.Duration(long), reason) })
 		},
 	}
 	cmd.Flags().Var(&long, "for", "how long, such as 2h; without it until winnow resume")
@@ -40,18 +42,22 @@ func newResume(a *app) *cobra.Command {
 		Use:   "resume",
 		Short: "End a pause",
 		Args:  args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			was, err := a.resume()
-			if err != nil {
-				return err
-			}
-			doc := map[string]bool{"resumed": was}
-			if !was {
-				return a.say(doc, "nothing was paused")
-			}
-			return a.say(doc, "resumed: sweeps may act again")
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.through(cmd.Context(), http.MethodDelete, "/v1/pause", nil, nil, a.resumeCommand)
 		},
 	}
+}
+
+func (a *app) resumeCommand() error {
+	was, err := a.resume()
+	if err != nil {
+		return err
+	}
+	doc := map[string]bool{"resumed": was}
+	if !was {
+		return a.say(doc, "nothing was paused")
+	}
+	return a.say(doc, "resumed: sweeps may act again")
 }
 
 func (a *app) pause(ctx context.Context, long time.Duration, reason string) error {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -22,7 +24,9 @@ func newRelease(a *app) *cobra.Command {
 		Long: `Release lifts the hold on ID, which is as winnow holds prints it, a part of that, or the id of a worker. It ends nothing.
 What a registry itself marks as retained stays so: only its own program can let go of that.`,
 		Args: args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, ids []string) error { return a.release(cmd.Context(), ids[0]) },
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			return a.through(cmd.Context(), http.MethodDelete, "/v1/holds", url.Values{"candidate": ids}, nil, func() error { return a.release(cmd.Context(), ids[0]) })
+		},
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/user"
 	"strings"
@@ -34,7 +35,8 @@ also be a worker's id in its registry. A session that a registry records is only
 			if long < 0 || cmd.Flags().Changed("for") && long == 0 {
 				return config.Mistakef("--for %s holds nothing: give a time from now on such as 2d, or leave it out for a hold without an end", time.Duration(long))
 			}
-			return a.retain(cmd.Context(), ids[0], reason, time.Duration(long))
+			w := wish{Candidate: ids[0], Reason: reason, For: forWish(long)}
+			return a.through(cmd.Context(), http.MethodPost, "/v1/holds", nil, w, func() error { return a.retain(cmd.Context(), ids[0], reason, time.Duration(long)) })
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why it must stay")
@@ -65,7 +67,7 @@ func (a *app) retain(ctx context.Context, id, reason string, span time.Duration)
 		return fmt.Errorf("%w; nothing was held", err)
 	}
 	defer l.Close()
-	h := snapshot.Hold{ID: t.id, Owner: owner(), Reason: reason, Since: time.Now().UTC()}
+	h := snapshot.Hold{ID: t.id, Owner: a.owner(), Reason: reason, Since: time.Now().UTC()}
 	if own := t.own(); own != nil {
 		h.Reason += mark(own.Source, own.ID)
 	}
@@ -104,8 +106,19 @@ func (t asked) keepable(s *snapshot.Snapshot) *Refused {
 	return nil
 }
 
+// forWish is a time as the API takes it, "" for none.
+func forWish(long span) string {
+	if long == 0 {
+		return ""
+	}
+	return time.Duration(long).String()
+}
+
 // owner is who places a hold.
-func owner() string {
+func (a *app) owner() string {
+	if a.asker.Conn != nil && a.asker.UID != os.Getuid() {
+		return "root"
+	}
 	if u, err := user.Current(); err == nil {
 		return u.Username
 	}

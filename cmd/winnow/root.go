@@ -17,6 +17,7 @@ import (
 	"github.com/winnow-reaper/winnow/cmd/winnow/text"
 	"github.com/winnow-reaper/winnow/engine/policy"
 	"github.com/winnow-reaper/winnow/engine/worker"
+	"github.com/winnow-reaper/winnow/internal/listen"
 	"github.com/winnow-reaper/winnow/internal/plain"
 	"github.com/winnow-reaper/winnow/ledger"
 )
@@ -26,6 +27,7 @@ type app struct {
 	out, errOut io.Writer // a plain.Writer each: nothing gets past it raw
 	flags       globalFlags
 	cfg         *config.Config
+	decides     string // see deciding
 	log         hclog.Logger
 	paint       paint
 	hands       *hands
@@ -38,6 +40,12 @@ type app struct {
 	bundles []bundles.Status
 	// workers says what became of workers; made when it is first asked, see observer.
 	workers *worker.Observer
+	// asker is who asks by the daemon's API, and from the folder that they are in; both are zero where a person runs the command.
+	asker listen.Conn
+	from  string
+	// line is true where this very command line asks, and asked is what about.
+	line  bool
+	asked []string
 }
 
 // paint is how commands write to a terminal.
@@ -95,7 +103,7 @@ something would be reaped, 5 when a cap held (winnow help exit-codes).`,
 		newSweep(a), newReview(a), newTop(a), newSnapshot(a), newSubjects(a), newDecide(a), newExplain(a),
 		newRetain(a), newRelease(a), newHolds(a), newCleanup(a), newWhyAlive(a),
 		newHistory(a), newTrash(a), newRestore(a),
-		newTrust(a), newDoctor(a), newRun(a), newService(a), newPause(a), newResume(a), newBrakes(a), newDemo(a), newInit(a), newPolicy(a), newEditor(a),
+		newTrust(a), newDoctor(a), newRun(a), newStatus(a), newService(a), newPause(a), newResume(a), newBrakes(a), newDemo(a), newInit(a), newPolicy(a), newEditor(a),
 		newVersion(a), newMan(a), exitCodes(),
 	)
 	root.InitDefaultCompletionCmd()
@@ -146,7 +154,7 @@ func (a *app) setUp(cmd *cobra.Command) error {
 	if err := a.override(cfg); err != nil {
 		return err
 	}
-	a.cfg = cfg
+	a.cfg, a.decides = cfg, deciding(cfg)
 	if a.flags.config == "" && cfg.Stray() { // who names a configuration knows which one is read
 		a.note("./%s is not read: a folder may belong to anybody. If it is yours, say --config ./%s, or move it to %s", config.Name, config.Name, config.UserPlace())
 	}

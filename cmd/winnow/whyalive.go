@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,20 +43,8 @@ what it started never count. It changes and remembers nothing.
 With --exit-code it exits with 0 for alive, 4 for not alive, and 3 for unknown.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, given []string) error {
-			if as != "" && !slices.Contains(life.Kinds, as) {
-				return config.Mistakef("--as %q: want one of %s", as, strings.Join(life.Kinds, ", "))
-			}
-			out, err := a.whyAlive(cmd.Context(), given[0], as)
-			if err != nil {
-				return err
-			}
-			if err := a.show(out, "  ", func(w io.Writer) { a.aliveText(w, out) }); err != nil || !exitCode {
-				return err
-			}
-			if code := aliveCode(out.State); code != report.ExitDone {
-				return codeError{code: code}
-			}
-			return nil
+			q := url.Values{"what": given, "as": {as}, "exit_code": {strconv.FormatBool(exitCode)}}
+			return a.through(cmd.Context(), http.MethodGet, "/v1/why-alive", q, nil, func() error { return a.whyAliveCommand(cmd.Context(), given[0], as, exitCode) })
 		},
 	}
 	a.forms(cmd, "text", "json", "ndjson")
@@ -62,6 +52,31 @@ With --exit-code it exits with 0 for alive, 4 for not alive, and 3 for unknown.`
 	cmd.Flags().BoolVar(&exitCode, "exit-code", false, "exit with 0 for alive, 4 for not alive, 3 for unknown")
 	must(cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(life.Kinds, cobra.ShellCompDirectiveNoFileComp)))
 	return cmd
+}
+
+func (a *app) whyAliveCommand(ctx context.Context, what, as string, exitCode bool) error {
+	if err := checkAs(as); err != nil {
+		return err
+	}
+	out, err := a.whyAlive(ctx, what, as)
+	if err != nil {
+		return err
+	}
+	if err := a.show(out, "  ", func(w io.Writer) { a.aliveText(w, out) }); err != nil || !exitCode {
+		return err
+	}
+	if code := aliveCode(out.State); code != report.ExitDone {
+		return codeError{code: code}
+	}
+	return nil
+}
+
+// checkAs refuses a kind that there is not.
+func checkAs(as string) error {
+	if as != "" && !slices.Contains(life.Kinds, as) {
+		return config.Mistakef("--as %q: want one of %s", as, strings.Join(life.Kinds, ", "))
+	}
+	return nil
 }
 
 // aliveCode is the exit code of an answer with --exit-code.
@@ -80,6 +95,9 @@ func (a *app) whyAlive(ctx context.Context, what, as string) (life.Answer, error
 	q, err := a.question(what, as)
 	if err != nil {
 		return life.Answer{}, err
+	}
+	if pid := a.forCommand(); pid > 0 {
+		q.Own = append(q.Own, pid)
 	}
 	sc := sources.Scope{Life: true}
 	if q.Kind == life.Folder {
@@ -131,7 +149,7 @@ func (a *app) question(what, as string) (life.Question, error) {
 	}
 	switch q.Kind {
 	case life.Folder:
-		return q, placed(&q, what)
+		return q, a.placed(&q, what)
 	case life.Process:
 		return q, numbered(&q, strings.TrimPrefix(what, snapshot.KindProcess+":"))
 	}
@@ -169,13 +187,19 @@ func numbered(q *life.Question, s string) error {
 const maxLinks = 40
 
 // placed finds the real path of a folder, which may be gone, and whether this user sees all who use it.
-func placed(q *life.Question, what string) error {
+func (a *app) placed(q *life.Question, what string) error {
 	if rest, ok := strings.CutPrefix(what, "~"); ok && (rest == "" || rest[0] == '/') { // the shell left it
 		home, err := os.UserHomeDir()
 		if err != nil {
 			return config.Mistakef("%q: %v", q.Asked, err)
 		}
 		what = home + rest
+	}
+	if a.asker.Conn != nil && !filepath.IsAbs(what) {
+		if a.from == "" {
+			return config.Mistakef("%q: give the folder's whole path", q.Asked)
+		}
+		what = filepath.Join(a.from, what)
 	}
 	p, err := filepath.Abs(what) // what a path of a person's has in it, $ among it, is a part of its name
 	if err != nil {

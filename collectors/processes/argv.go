@@ -36,7 +36,7 @@ func (h *holderScan) arguments(pid, dir int, v *places) {
 		if len(arg) == 0 || first && bytes.IndexByte(arg, '/') < 0 {
 			continue // the program's own name
 		}
-		if pid > 1 && slices.Contains(h.ancestors, pid) && slices.Contains(os.Args[1:], string(arg)) {
+		if pid > 1 && (slices.Contains(h.ancestors, pid) && slices.Contains(os.Args[1:], string(arg)) || slices.Contains(h.askers, pid) && slices.Contains(h.o.Asked, string(arg))) {
 			continue
 		}
 		h.argument(string(arg), v)

@@ -38,6 +38,10 @@ type HolderOptions struct {
 	// keeps for a worktree, and all that is known by an inode somewhere below a folder, for which each folder is walked. It is meant for
 	// one folder, right before an act on it.
 	Thorough bool
+	// Asker is the command for which this program looks, 0 for itself, and Asked what it was asked about: a folder that the command or its ancestors name for that is not
+	// in use by them.
+	Asker int
+	Asked []string
 	// Table is what the same look has read of all processes; nil reads everything.
 	Table *Table
 }
@@ -102,6 +106,8 @@ type holderScan struct {
 	machine machine
 	// ancestors are this process and those that it descends from.
 	ancestors []int
+	// askers are Asker and those that it descends from.
+	askers []int
 	// best is the strongest way in which the process at hand holds each folder, as an index of hows.
 	best map[int]int
 	// at is the process at hand.
@@ -157,6 +163,9 @@ func newHolderScan(r *root, o HolderOptions, paths []string) *holderScan {
 	}
 	h.views[h.own] = view(h.spots, h.mounts, true)
 	h.ancestors, _ = proc.Lineage(r.path, r.self) // as much of the line as could be read
+	if o.Asker > 0 {
+		h.askers, _ = proc.Lineage(r.path, o.Asker)
+	}
 	h.machine = h.askMachine()
 	return h
 }

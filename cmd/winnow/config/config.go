@@ -228,6 +228,19 @@ type Run struct {
 	Brakes    Brakes   `json:"brakes"`
 	Pressure  Pressure `json:"pressure"`
 	Metrics   Metrics  `json:"metrics"`
+	API       API      `json:"api"`
+}
+
+// API says whether the daemon answers this user's programs, and where.
+type API struct {
+	Enabled bool `json:"enabled"`
+	// Socket is the path of the unix socket; "" for api.sock in the state folder.
+	Socket string `json:"socket"`
+}
+
+// APISocket is where the daemon of this configuration answers.
+func (c *Config) APISocket() string {
+	return cmp.Or(c.Run.API.Socket, filepath.Join(c.State, "api.sock"))
 }
 
 // Pressure says from when on the machine is short of something, and how many times as often the daemon sweeps then. A limit of zero is never reached.

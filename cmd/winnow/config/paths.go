@@ -63,6 +63,7 @@ func (c *Config) expand(at sites) error {
 	list("rules.disposable_content", c.Rules.DisposableContent, none)
 	for key, path := range map[string]*string{
 		"decision_log.file.path": &c.DecisionLog.File.Path, "decision_log.service.token_file": &c.DecisionLog.Service.TokenFile, "decision_log.mask": &c.DecisionLog.Mask,
+		"run.api.socket":         &c.Run.API.Socket,
 		"run.metrics.token_file": &c.Run.Metrics.TokenFile, "run.metrics.cert_file": &c.Run.Metrics.CertFile, "run.metrics.key_file": &c.Run.Metrics.KeyFile,
 	} {
 		if *path != "" {

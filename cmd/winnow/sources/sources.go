@@ -43,7 +43,10 @@ type Set struct {
 	Table *processes.Table
 	// Descents is which processes earlier looks saw below agents.
 	Descents []snapshot.Descent
-	Log      hclog.Logger
+	// Asker is the command for which this program looks, 0 for itself, and Asked what it was asked about.
+	Asker int
+	Asked []string
+	Log   hclog.Logger
 }
 
 // Scope narrows a look to what one candidate needs; the zero Scope looks at everything.
@@ -489,7 +492,7 @@ func (set Set) daemons() []processes.Daemon {
 // thoroughly.
 func (set Set) Holders(thorough bool) holdersFunc {
 	o := processes.HolderOptions{
-		Root: set.Config.Collect.Processes.Root, Opaque: set.Config.Rules.OpaqueProcesses, Servers: set.Config.Rules.Multiplexers, Daemons: set.daemons(), Thorough: thorough,
+		Root: set.Config.Collect.Processes.Root, Opaque: set.Config.Rules.OpaqueProcesses, Servers: set.Config.Rules.Multiplexers, Daemons: set.daemons(), Thorough: thorough, Asker: set.Asker, Asked: set.Asked,
 	}
 	if home := home(); home != "" {
 		if real, err := filepath.EvalSymlinks(home); err == nil {

@@ -1,0 +1,383 @@
+// Package client asks the Winnow daemon of this user (winnow run) by its local API: how it stands, whether anything is alive in a folder, process or session and what
+// proves it, why a candidate goes or stays; and has it hold things, sweep or pause. docs/api.md describes the API, openapi.yaml its documents.
+//
+// The daemon answers on a unix socket that this user alone can reach. A client makes sure, by the kernel's word, that it is this user's process that answers.
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/winnow-reaper/winnow/engine/life"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/internal/peer"
+)
+
+// OpenAPI describes the API, in YAML.
+//
+//go:embed openapi.yaml
+var OpenAPI []byte
+
+// ErrNone says that no daemon answers at a socket.
+var ErrNone = errors.New("no winnow run answers")
+
+// Error is an answer that says no.
+type Error struct {
+	// Status is HTTP's, Code the exit code that the command of the same name would have ended with.
+	Status int `json:"-"`
+	Code   int `json:"code"`
+	// Message says what happened, and what was left untouched.
+	Message string `json:"message"`
+	// Document is what the command prints about it, such as why nothing was held; absent where there is none.
+	Document json.RawMessage `json:"document,omitempty"`
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Socket is where the daemon of this user's default configuration answers.
+func Socket() (string, error) {
+	state := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) { // as the XDG Base Directory Specification has it
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("find the state folder: %w", err)
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "winnow", "api.sock"), nil
+}
+
+// Client asks one daemon. Safe for use by several goroutines.
+type Client struct {
+	// Header goes with each request.
+	Header http.Header
+
+	http *http.Client
+}
+
+// New makes a client of the daemon at a socket. It connects when it is asked something.
+func New(socket string) *Client {
+	t := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			conn, _, err := peer.Dial(ctx, socket)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrNone, err)
+			}
+			return conn, nil
+		},
+		MaxIdleConns: 2, IdleConnTimeout: 10 * time.Second, DisableCompression: true, Proxy: nil,
+	}
+	return &Client{http: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+}
+
+// Close lets go of idle connections. Leases that are open stay.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// maxAnswer is the most that is read of one answer, in bytes.
+const maxAnswer = 256 << 20
+
+// Do sends a request and gives the answer, whatever its status; the caller closes its body. body may be nil.
+func (c *Client) Do(ctx context.Context, method, path string, query url.Values, body any) (*http.Response, error) {
+	var content io.Reader
+	if body != nil {
+		data, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		content = bytes.NewReader(data)
+	}
+	u := url.URL{Scheme: "http", Host: "winnow", Path: path, RawQuery: query.Encode()}
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), content)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(req.Header, c.Header)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := c.http.Do(req)
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) { // without the address, which is nobody's
+		err = wrapped.Err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("ask winnow run: %w", err)
+	}
+	return res, nil
+}
+
+// ask sends a request and reads the answer into out, which may be nil.
+func (c *Client) ask(ctx context.Context, method, path string, query url.Values, body, out any) error {
+	res, err := c.Do(ctx, method, path, query, body)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if err := refused(res); err != nil {
+		return err
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(out); err != nil {
+		return fmt.Errorf("read the answer of winnow run to %s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// refused is the error of an answer that says no.
+func refused(res *http.Response) error {
+	if res.StatusCode < 300 {
+		return nil
+	}
+	var doc struct{ Error *Error }
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxAnswer)).Decode(&doc); err != nil || doc.Error == nil {
+		return &Error{Status: res.StatusCode, Code: 1, Message: "winnow run answered " + res.Status}
+	}
+	doc.Error.Status = res.StatusCode
+	return doc.Error
+}
+
+// State is how the daemon stands.
+type State struct {
+	Schema  string `json:"schema"`
+	Version string `json:"version"`
+	// Mode is observing, acting, paused or braked.
+	Mode    string    `json:"mode"`
+	Since   time.Time `json:"since"`
+	Started time.Time `json:"started"`
+	PID     int       `json:"pid"`
+	// Sweeping is true while a sweep is under way. Next is when the next one is due, and Why says what calls for it.
+	Sweeping bool      `json:"sweeping"`
+	Next     time.Time `json:"next"`
+	Why      string    `json:"why"`
+	// Problem is why the latest sweep came to nothing, "" where it did not.
+	Problem string `json:"problem"`
+	// Last is the latest sweep that looked; nil before the first.
+	Last *Swept `json:"last"`
+}
+
+// Swept is one sweep in short.
+type Swept struct {
+	Sweep string    `json:"sweep"`
+	At    time.Time `json:"at"`
+	Why   string    `json:"why"`
+	// Took is in seconds.
+	Took float64 `json:"took"`
+	// Short is true where it found nothing new by stamps.
+	Short bool `json:"short"`
+	// Census counts by kind of candidate.
+	Census map[string]Count `json:"census"`
+}
+
+// Count is the census of one kind.
+type Count struct {
+	Seen    int `json:"seen"`
+	InScope int `json:"in_scope"`
+	Reap    int `json:"reap"`
+	Spare   int `json:"spare"`
+	Unknown int `json:"unknown"`
+}
+
+// State asks how the daemon stands.
+func (c *Client) State(ctx context.Context) (State, error) {
+	var s State
+	err := c.ask(ctx, http.MethodGet, "/v1/state", nil, nil, &s)
+	return s, err
+}
+
+// Report asks for the report of the latest sweep that looked, as winnow sweep --format json prints it. Before the first it is an Error with status 404.
+func (c *Client) Report(ctx context.Context) (json.RawMessage, error) {
+	var r json.RawMessage
+	err := c.ask(ctx, http.MethodGet, "/v1/report", nil, nil, &r)
+	return r, err
+}
+
+// Explain asks why a candidate goes or stays, as winnow explain --format json prints it.
+func (c *Client) Explain(ctx context.Context, candidate string) (json.RawMessage, error) {
+	var x json.RawMessage
+	err := c.ask(ctx, http.MethodGet, "/v1/explain", url.Values{"candidate": {candidate}}, nil, &x)
+	return x, err
+}
+
+// WhyAlive asks whether anything is alive in what, and what proves it: a folder's whole path, a pid (812 or 812@93211), a session, tab or terminal, or an agent's session id. as
+// names the kind, "" to have it found out. An answer that is unknown is no proof of either.
+func (c *Client) WhyAlive(ctx context.Context, what, as string) (life.Answer, error) {
+	q := url.Values{"what": {what}}
+	if as != "" {
+		q.Set("as", as)
+	}
+	var a life.Answer
+	err := c.ask(ctx, http.MethodGet, "/v1/why-alive", q, nil, &a)
+	return a, err
+}
+
+// Holds lists what is held, leases among it.
+func (c *Client) Holds(ctx context.Context) ([]snapshot.Hold, error) {
+	var h []snapshot.Hold
+	err := c.ask(ctx, http.MethodGet, "/v1/holds", nil, nil, &h)
+	return h, err
+}
+
+// Hold says what is to be held, and why. For is how long, 0 for until it is released.
+type Hold struct {
+	Candidate string
+	Reason    string
+	For       time.Duration
+}
+
+// Hold places a hold, which outlives the connection and the daemon.
+func (c *Client) Hold(ctx context.Context, h Hold) (snapshot.Hold, error) {
+	body := map[string]string{"candidate": h.Candidate, "reason": h.Reason}
+	if h.For > 0 {
+		body["for"] = h.For.String()
+	}
+	var out snapshot.Hold
+	err := c.ask(ctx, http.MethodPost, "/v1/holds", nil, body, &out)
+	return out, err
+}
+
+// Release lifts the hold on a candidate.
+func (c *Client) Release(ctx context.Context, candidate string) error {
+	return c.ask(ctx, http.MethodDelete, "/v1/holds", url.Values{"candidate": {candidate}}, nil, nil)
+}
+
+// Sweep has the daemon sweep now. With wait it waits for the end of that sweep.
+func (c *Client) Sweep(ctx context.Context, wait bool) (State, error) {
+	var s State
+	err := c.ask(ctx, http.MethodPost, "/v1/sweep", nil, map[string]bool{"wait": wait}, &s)
+	return s, err
+}
+
+// Pause stops all acts of this user, of every winnow, for a time; 0 for until Resume.
+func (c *Client) Pause(ctx context.Context, long time.Duration, reason string) error {
+	body := map[string]string{"reason": reason}
+	if long > 0 {
+		body["for"] = long.String()
+	}
+	return c.ask(ctx, http.MethodPost, "/v1/pause", nil, body, nil)
+}
+
+// Resume ends a pause.
+func (c *Client) Resume(ctx context.Context) error {
+	return c.ask(ctx, http.MethodDelete, "/v1/pause", nil, nil, nil)
+}
+
+// Lease is a hold that lasts as long as its connection.
+type Lease struct {
+	ID        string    `json:"id"`
+	Candidate string    `json:"candidate"`
+	Owner     string    `json:"owner"`
+	Until     time.Time `json:"until"`
+
+	cancel context.CancelFunc
+	body   io.Closer
+	done   chan struct{}
+	err    error
+}
+
+// Lease holds a candidate for as long as the connection lasts: until Close, until ctx ends, or until this process ends. When the daemon ends, the hold lasts on for two minutes at
+// most, and Done is closed. candidate is an id (dir:/home/me/wt/a, session:tmux/default/$4, process:812@93211) or a folder's whole path, which may not be there yet.
+func (c *Client) Lease(ctx context.Context, candidate, reason string) (*Lease, error) {
+	inner, cancel := context.WithCancel(ctx)
+	res, err := c.Do(inner, http.MethodPost, "/v1/leases", nil, map[string]string{"candidate": candidate, "reason": reason})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	lines := bufio.NewReader(io.LimitReader(res.Body, maxAnswer))
+	l := &Lease{cancel: cancel, body: res.Body, done: make(chan struct{})}
+	err = refused(res)
+	if err == nil {
+		var first []byte
+		if first, err = lines.ReadBytes('\n'); err == nil {
+			err = json.Unmarshal(first, l)
+		}
+	}
+	if err != nil {
+		cancel()
+		_ = res.Body.Close()
+		return nil, err
+	}
+	go func() {
+		defer close(l.done)
+		_, l.err = io.Copy(io.Discard, lines) // a line each time that it was renewed
+		if l.err == nil {
+			l.err = io.EOF
+		}
+	}()
+	return l, nil
+}
+
+// Done is closed when the lease has ended, also because the daemon did.
+func (l *Lease) Done() <-chan struct{} { return l.done }
+
+// Err says, after Done, why the lease ended.
+func (l *Lease) Err() error {
+	<-l.done
+	return l.err
+}
+
+// Close ends the lease.
+func (l *Lease) Close() error {
+	l.cancel()
+	err := l.body.Close()
+	<-l.done
+	return err
+}
+
+// Event is a sweep that ended, whether it looked or failed.
+type Event struct {
+	At   time.Time `json:"at"`
+	Mode string    `json:"mode"`
+	// Last is that sweep; nil where it failed, and Problem says why.
+	Last    *Swept `json:"last"`
+	Problem string `json:"problem"`
+}
+
+// Events calls f for each sweep that ends, until ctx ends, f gives an error, or the daemon ends. Who is slow may miss some.
+func (c *Client) Events(ctx context.Context, f func(Event) error) error {
+	res, err := c.Do(ctx, http.MethodGet, "/v1/events", nil, nil)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if err := refused(res); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(res.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if !ok {
+			continue
+		}
+		var e Event
+		if err := json.Unmarshal(data, &e); err != nil {
+			return fmt.Errorf("read an event of winnow run: %w", err)
+		}
+		if err := f(e); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	return io.EOF
+}

@@ -1,0 +1,296 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/winnow-reaper/winnow/client"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/internal/listen"
+	"github.com/winnow-reaper/winnow/internal/plain"
+)
+
+// answering is the daemon's local API (docs/api.md): every answer is that of a command, which runs here and prints into the answer.
+var answering = part{
+	name: "run.api",
+	by:   func(c *config.Config) any { return [2]any{c.Run.API, c.State} },
+	begin: func(ctx context.Context, d *daemon) (func(), error) {
+		if !d.cfg.Run.API.Enabled {
+			return nil, nil
+		}
+		return newAnswers(d).serve(ctx, d.cfg.APISocket())
+	},
+}
+
+// answers serves the API of a daemon.
+type answers struct {
+	d *daemon
+	// looks bounds how many look at the machine at the same time, beside the daemon's own sweep.
+	looks  chan struct{}
+	leases leases
+}
+
+// maxLooks is how many requests look at the machine at the same time; others wait for them.
+const maxLooks = 2
+
+func newAnswers(d *daemon) *answers {
+	return &answers{d: d, looks: make(chan struct{}, maxLooks), leases: leases{d: d, over: make(chan struct{})}}
+}
+
+// serve answers at a socket until the function that it gives is called.
+func (s *answers) serve(ctx context.Context, path string) (stop func(), err error) {
+	l, err := listen.Unix(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	log := s.d.log.Named("api")
+	inner, cancel := context.WithCancel(context.WithoutCancel(ctx)) // what is under way ends after the act in hand, with the part
+	srv := &http.Server{
+		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return inner },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, askerKey{}, c) },
+		ErrorLog:    log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		own := listen.Own(l, func(err error) { log.Warn("a connection was refused", "error", err) })
+		if err := srv.Serve(own); !errors.Is(err, http.ErrServerClosed) {
+			log.Warn("answer programs; sweeps go on without it", "error", err)
+		}
+	}()
+	log.Debug("answers", "socket", path)
+	return func() {
+		close(s.leases.over) // holds of leases stay until their time is over: their owners may find the next daemon
+		cancel()
+		within, end := context.WithTimeout(context.Background(), time.Second)
+		defer end()
+		if srv.Shutdown(within) != nil {
+			_ = srv.Close()
+		}
+		<-done
+	}, nil
+}
+
+type askerKey struct{}
+
+// asker is who made the connection of a request.
+func asker(r *http.Request) listen.Conn {
+	c, _ := r.Context().Value(askerKey{}).(listen.Conn)
+	return c
+}
+
+// Headers with which the command line asks, so that what it prints is what it would have printed by itself.
+const (
+	headerForm   = "Winnow-Form"   // --format
+	headerPaint  = "Winnow-Paint"  // colours (true or false), and the columns of the terminal
+	headerLog    = "Winnow-Log"    // --log-level
+	headerFolder = "Winnow-Folder" // the folder that it is in
+	headerConfig = "Winnow-Config" // what decides there, see deciding
+)
+
+// Printed is what a command printed and how it ended: the answer to the command line.
+type Printed struct {
+	Out   string `json:"out"`
+	Notes string `json:"notes,omitempty"`
+	// Error is what is complained about, "" where nothing is; Code the exit code.
+	Error string `json:"error,omitempty"`
+	Code  int    `json:"code"`
+}
+
+// answer is the app in which a request's command runs: the daemon's configuration, and an output of its own.
+type answer struct {
+	*app
+	out, notes bytes.Buffer
+	outW, errW *plain.Writer
+	// line is true where the command line asks.
+	line bool
+}
+
+func (s *answers) begin(r *http.Request) (*answer, error) {
+	now := s.d.now()
+	q := &answer{line: r.Header.Get(headerForm) != ""}
+	q.outW, q.errW = plain.NewWriter(&q.out), plain.NewWriter(&q.notes)
+	q.app = &app{out: q.outW, errOut: q.errW, flags: now.flags, cfg: now.cfg, hands: &hands{}, acting: now.acting, asker: asker(r), from: r.Header.Get(headerFolder), line: q.line}
+	q.flags.format, q.flags.also = "json", nil
+	level := hclog.Warn
+	if q.line {
+		if theirs := r.Header.Get(headerConfig); theirs != "" && theirs != now.decides {
+			return nil, errOtherwise
+		}
+		q.flags.format = r.Header.Get(headerForm)
+		on, width, _ := strings.Cut(r.Header.Get(headerPaint), " ")
+		columns, err := strconv.Atoi(width)
+		if err != nil || columns < 0 || columns > 10_000 {
+			return nil, config.Mistakef("%s: it wants true or false and a number of columns", headerPaint)
+		}
+		q.paint = paint{text.Paint{On: on == "true", Width: columns}}
+		q.outW.Styled(q.paint.On)
+		if l := hclog.LevelFromString(r.Header.Get(headerLog)); l != hclog.NoLevel {
+			level = l
+		}
+	}
+	q.log = hclog.New(&hclog.LoggerOptions{Name: "winnow", Level: level, Output: q.errW})
+	return q, nil
+}
+
+// errOtherwise says that the daemon decides by another configuration than who asks.
+var errOtherwise = errors.New("the daemon runs with another configuration, another version or in another environment")
+
+// deciding is a digest, before the policies were loaded and put their own parameters in, of what says how this program looks and decides: its version, its configuration, and the variables that say where agents keep their things. Where a
+// command and the daemon differ in it, the command does its work by itself.
+func deciding(cfg *config.Config) string {
+	h := sha256.New()
+	if err := json.NewEncoder(h).Encode([]any{build(), cfg}); err != nil {
+		return "" // matches nobody's
+	}
+	for _, name := range append([]string{"HOME", "PATH"}, steering...) {
+		fmt.Fprintf(h, "%s=%q\n", name, os.Getenv(name))
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// forCommand is the process of this very command line for which the daemon looks, 0 where it does so for itself or another program: the command counts no more than
+// it would by itself. Any other program that asks counts as what it is, and so do those that it started.
+func (a *app) forCommand() int {
+	if !a.line {
+		return 0
+	}
+	return a.asker.PID
+}
+
+// wish is what a request asks for, from its query or, where it changes something, from its JSON body.
+type wish struct {
+	Candidate string   `json:"candidate"`
+	Reason    string   `json:"reason"`
+	For       string   `json:"for"`
+	What      string   `json:"what"`
+	As        string   `json:"as"`
+	Rules     bool     `json:"rules"`
+	ExitCode  bool     `json:"exit_code"`
+	Brakes    []string `json:"brakes"`
+	Wait      bool     `json:"wait"`
+}
+
+// maxBody is how long a request's body may be, in bytes.
+const maxBody = 64 << 10
+
+func wishOf(out http.ResponseWriter, r *http.Request) (wish, error) {
+	var w wish
+	if r.Method == http.MethodPost {
+		c := http.NewResponseController(out)
+		_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		defer func() { _ = c.SetReadDeadline(time.Time{}) }()
+		d := json.NewDecoder(io.LimitReader(r.Body, maxBody))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&w); err != nil && !errors.Is(err, io.EOF) {
+			return w, config.Mistakef("the body is not the JSON that this asks for: %v", err)
+		}
+		return w, nil
+	}
+	q := r.URL.Query()
+	w.Candidate, w.What, w.As, w.Brakes = q.Get("candidate"), q.Get("what"), q.Get("as"), q["brake"]
+	w.Rules, w.ExitCode = q.Get("rules") == "true", q.Get("exit_code") == "true"
+	return w, nil
+}
+
+// long reads how long something is to last, 0 where that is not said.
+func (w wish) long() (time.Duration, error) {
+	if w.For == "" {
+		return 0, nil
+	}
+	var s span
+	if err := s.Set(w.For); err != nil || s <= 0 {
+		return 0, config.Mistakef("for %q: give a time from now on such as 90m or 2d, or leave it out", w.For)
+	}
+	return time.Duration(s), nil
+}
+
+// command answers with what a command prints. looks says that it looks at the machine.
+func (s *answers) command(looks bool, do func(context.Context, *app, wish) error) http.HandlerFunc {
+	return func(out http.ResponseWriter, r *http.Request) {
+		q, err := s.begin(r)
+		if errors.Is(err, errOtherwise) {
+			refuse(out, http.StatusPreconditionFailed, report.ExitFailed, err.Error(), nil)
+			return
+		}
+		var w wish
+		if err == nil {
+			w, err = wishOf(out, r)
+		}
+		if err == nil && looks {
+			select {
+			case s.looks <- struct{}{}:
+				defer func() { <-s.looks }()
+			case <-r.Context().Done():
+				err = context.Cause(r.Context())
+			}
+		}
+		if err == nil {
+			q.asked = []string{w.Candidate, w.What}
+			err = do(r.Context(), q.app, w)
+		}
+		q.give(out, err)
+	}
+}
+
+func (q *answer) give(out http.ResponseWriter, err error) {
+	_, _ = q.outW.Flush(), q.errW.Flush()
+	said := errorOf(err)
+	if q.line {
+		p := Printed{Out: q.out.String(), Notes: q.notes.String(), Code: codeOf(err)}
+		if said != nil {
+			p.Error = said.Error()
+		}
+		write(out, http.StatusOK, p)
+		return
+	}
+	if err == nil {
+		out.Header().Set("Content-Type", "application/json")
+		_, _ = out.Write(q.out.Bytes())
+		return
+	}
+	status := http.StatusInternalServerError
+	switch code := codeOf(err); {
+	case code == report.ExitUsage:
+		status = http.StatusBadRequest
+	case code == report.ExitPart:
+		status = http.StatusConflict
+	}
+	message := "it was not done; the document says why"
+	if said != nil {
+		message = said.Error()
+	}
+	refuse(out, status, codeOf(err), message, q.out.Bytes())
+}
+
+// refuse answers no. document is what the command printed, empty for nothing.
+func refuse(out http.ResponseWriter, status, code int, message string, document []byte) {
+	e := client.Error{Code: code, Message: plain.Line(message)}
+	if json.Valid(document) {
+		e.Document = document
+	}
+	write(out, status, map[string]client.Error{"error": e})
+}
+
+func write(out http.ResponseWriter, status int, v any) {
+	out.Header().Set("Content-Type", "application/json")
+	out.WriteHeader(status)
+	_ = json.NewEncoder(out).Encode(v) // who does not read it has gone
+}

@@ -1,0 +1,482 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/winnow-reaper/winnow/client"
+	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
+	"github.com/winnow-reaper/winnow/engine/life"
+	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/files"
+	musts "github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
+)
+
+// times is what differs from one look to the next: when something was, and how long it took or lasts.
+var times = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?Z?|"?[0-9.]+"? ?(ms|s|seconds|second|minutes|m)\b|listed \d+|among the \d+|"[a-z_]*(took|age|idle|up|awake|since|until|_at|uptime)[a-z_]*": ?[0-9.]+`)
+
+// apiText is openapi.yaml, as its schemas are compiled.
+type apiText struct {
+	doc      map[string]any
+	compiler *jsonschema.Compiler
+}
+
+func newAPIText(t *testing.T) *apiText {
+	t.Helper()
+	d := &apiText{compiler: jsonschema.NewCompiler()}
+	musts.Do(t, yaml.Unmarshal(client.OpenAPI, &d.doc))
+	data := musts.Get(json.Marshal(d.doc))(t)
+	doc := musts.Get(jsonschema.UnmarshalJSON(bytes.NewReader(data)))(t)
+	d.compiler.AssertFormat()
+	musts.Do(t, d.compiler.AddResource("openapi.json", doc))
+	return d
+}
+
+// operation is one method of one path; nil where it is not described.
+func (d *apiText) operation(method, path string) map[string]any {
+	at, _ := d.doc["paths"].(map[string]any)[path].(map[string]any)
+	op, _ := at[strings.ToLower(method)].(map[string]any)
+	return op
+}
+
+// holds demands that an answer is one that is described.
+func (d *apiText) holds(t *testing.T, method, path string, status int, body []byte) {
+	t.Helper()
+	op := d.operation(method, path)
+	answer, _ := op["responses"].(map[string]any)[fmt.Sprint(status)].(map[string]any)
+	if answer == nil {
+		t.Errorf("%s %s: the status %d is not described: %s", method, path, status, body)
+		return
+	}
+	for kind := range content(answer) {
+		if kind != "application/json" && kind != "application/x-ndjson" {
+			return
+		}
+		at := fmt.Sprintf("openapi.json#/paths/%s/%s/responses/%d/content/%s/schema", strings.NewReplacer("~", "~0", "/", "~1").Replace(path), strings.ToLower(method), status,
+			strings.ReplaceAll(kind, "/", "~1"))
+		schema := musts.Get(d.compiler.Compile(at))(t)
+		v, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+		if err == nil {
+			err = schema.Validate(v)
+		}
+		if err != nil {
+			t.Errorf("%s %s: %v\n%s", method, path, err, body)
+		}
+	}
+}
+
+func content(answer map[string]any) map[string]any {
+	c, _ := answer["content"].(map[string]any)
+	return c
+}
+
+// TestEveryRouteIsDescribed holds openapi.yaml and what is served against each other.
+func TestEveryRouteIsDescribed(t *testing.T) {
+	t.Parallel()
+	var served, told []string
+	for pattern := range newAnswers(&daemon{}).handlers() {
+		served = append(served, pattern)
+	}
+	for path, at := range newAPIText(t).doc["paths"].(map[string]any) {
+		for method := range at.(map[string]any) {
+			told = append(told, strings.ToUpper(method)+" "+path)
+		}
+	}
+	slices.Sort(served)
+	slices.Sort(told)
+	if diff := cmp.Diff(told, served); diff != "" {
+		t.Errorf("described and served (-described +served):\n%s", diff)
+	}
+}
+
+// apiWorld is a world with the real daemon, and a client of its API.
+type apiWorld struct {
+	*crashWorld
+	t      *testing.T
+	d      *runs
+	socket string
+	c      *client.Client
+	told   *apiText
+}
+
+func newAPIWorld(t *testing.T, args ...string) *apiWorld {
+	t.Helper()
+	startsOften(t)
+	w := newCrashFolder(t)
+	files.Write(t, w.config, strings.Replace(w.configuration(t), "steady_for: 0s", "steady_for: 0s, confirm_after: 100ms", 1)+"run: {rest: 100ms}\n")
+	a := &apiWorld{crashWorld: w, t: t, socket: filepath.Join(w.dir, "state", "api.sock"), told: newAPIText(t)}
+	a.d = w.daemon(t, args...)
+	a.d.says(`\b1 candidate to go|1 that may go`)
+	a.c = client.New(a.socket)
+	t.Cleanup(a.c.Close)
+	return a
+}
+
+// call asks, and holds the answer to its description.
+func (w *apiWorld) call(method, path string, query url.Values, body any) (int, []byte) {
+	w.t.Helper()
+	ctx := wait.Within(w.t, wait.Patience)
+	res := musts.Get(w.c.Do(ctx, method, path, query, body))(w.t)
+	defer res.Body.Close()
+	data := musts.Get(io.ReadAll(res.Body))(w.t)
+	w.told.holds(w.t, method, path, res.StatusCode, data)
+	return res.StatusCode, data
+}
+
+func (w *apiWorld) candidate() string { return "dir:" + w.worktree }
+
+// TestTheAPI asks the real daemon everything there is, and what is wrong.
+func TestTheAPI(t *testing.T) {
+	t.Parallel()
+	w := newAPIWorld(t)
+	ctx := wait.Within(t, 2*wait.Patience)
+	s := musts.Get(w.c.State(ctx))(t)
+	if s.Mode != Observing || s.PID != w.d.cmd.Process.Pid || s.Last == nil || s.Last.Census["dir"].Seen != 1 {
+		t.Errorf("%+v", s)
+	}
+	something := url.Values{"candidate": {w.candidate()}}
+	for _, ask := range []struct {
+		method, path string
+		query        url.Values
+		body         any
+		status       int
+		says         string
+	}{
+		{"GET", "/v1/openapi.yaml", nil, nil, 200, "openapi: 3.1.0"},
+		{"GET", "/v1/alive", nil, nil, 204, ""},
+		{"GET", "/v1/state", nil, nil, 200, `"mode": "observing"`},
+		{"GET", "/v1/report", nil, nil, 200, w.worktree},
+		{"GET", "/v1/explain", something, nil, 200, `"reap.dirs.disposable"`},
+		{"GET", "/v1/explain", url.Values{"candidate": {"nothing"}}, nil, 400, "nothing"},
+		{"GET", "/v1/explain", nil, nil, 400, "candidate is missing"},
+		{"GET", "/v1/why-alive", url.Values{"what": {w.worktree}}, nil, 200, `"not-alive"`},
+		{"GET", "/v1/why-alive", url.Values{"what": {"./here"}}, nil, 400, "give the folder's whole path"},
+		{"GET", "/v1/why-alive", url.Values{"what": {w.worktree}, "as": {"fodler"}}, nil, 400, "want one of"},
+		{"GET", "/v1/holds", nil, nil, 200, "[]"},
+		{"POST", "/v1/holds", nil, map[string]string{"candidate": w.candidate()}, 400, "reason"},
+		{"POST", "/v1/holds", nil, map[string]any{"candidate": w.candidate(), "reason": "mine", "for": "-3h"}, 400, "give a time"},
+		{"POST", "/v1/holds", nil, map[string]any{"what": "?", "nonsense": 1}, 400, "nonsense"},
+		{"POST", "/v1/holds", nil, map[string]any{"candidate": "dir:/nowhere", "reason": "mine"}, 400, "nowhere"},
+		{"POST", "/v1/holds", nil, map[string]any{"candidate": w.candidate(), "reason": "mine", "for": "2h"}, 200, `"reason":"mine"`},
+		{"GET", "/v1/holds", nil, nil, 200, w.worktree},
+		{"DELETE", "/v1/holds", something, nil, 200, "released"},
+		{"DELETE", "/v1/holds", something, nil, 400, "there is no hold"},
+		{"DELETE", "/v1/holds", nil, nil, 400, "candidate is missing"},
+		{"POST", "/v1/leases", nil, map[string]string{"candidate": "relative", "reason": "x"}, 400, "whole path"},
+		{"POST", "/v1/leases", nil, map[string]string{"candidate": w.candidate()}, 400, "reason is missing"},
+		{"GET", "/v1/brakes", nil, nil, 200, "[]"},
+		{"DELETE", "/v1/brakes", url.Values{"brake": {"hand"}}, nil, 400, "unknown brake"},
+		{"DELETE", "/v1/brakes", nil, nil, 200, "[]"},
+		{"POST", "/v1/pause", nil, map[string]string{"for": "2h", "reason": "a migration"}, 200, "a migration"},
+		{"DELETE", "/v1/pause", nil, nil, 200, `"resumed":true`},
+		{"POST", "/v1/sweep", nil, map[string]bool{"wait": true}, 200, `"why": "request"`},
+		{"POST", "/v1/sweep", nil, map[string]bool{}, 200, `"winnow.state/v1"`},
+	} {
+		status, text := w.call(ask.method, ask.path, ask.query, ask.body)
+		if status != ask.status || !strings.Contains(strings.ReplaceAll(string(text), "\\u0026", "&"), ask.says) {
+			t.Errorf("%s %s %v %v: %d, want %d and %q: %s", ask.method, ask.path, ask.query, ask.body, status, ask.status, ask.says, text)
+		}
+	}
+	var no *client.Error
+	if err := w.c.Release(ctx, "dir:/nowhere"); !errors.As(err, &no) || no.Code != 2 {
+		t.Errorf("%v", err)
+	}
+	res := musts.Get(w.c.Do(ctx, "PUT", "/v1/state", nil, nil))(t)
+	res.Body.Close()
+	if res.StatusCode != http.StatusNotFound && res.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("PUT: %d", res.StatusCode)
+	}
+}
+
+// TestWhoAsksIsNotAlive: the process that asks about the folder in which it works does not count, and another that works there does.
+func TestWhoAsksIsNotAlive(t *testing.T) {
+	t.Parallel()
+	w := newAPIWorld(t)
+	ask := func() string {
+		cmd := exec.Command(itself(), "why-alive", "--config", w.config, "--format", "json", "--log-level", "debug", ".")
+		cmd.Env, cmd.Dir = w.env, w.worktree
+		var notes bytes.Buffer
+		cmd.Stderr = &notes
+		out := musts.Get(cmd.Output())(t)
+		if strings.Contains(notes.String(), "done by this command itself") {
+			t.Fatalf("the daemon was not asked: %s", notes.String())
+		}
+		var a life.Answer
+		musts.Do(t, json.Unmarshal(out, &a))
+		return a.State
+	}
+	if got := ask(); got != life.NotAlive {
+		t.Errorf("who asks counts: %s", got)
+	}
+	other := exec.Command("sleep", "600")
+	other.Dir = w.worktree
+	musts.Do(t, other.Start())
+	t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
+	if got := ask(); got != life.Alive {
+		t.Errorf("another process in it does not count: %s", got)
+	}
+}
+
+// TestALeaseLastsAsLongAsItsConnection: what is leased stays under a daemon that acts, and goes after the lease. A process that dies leases nothing.
+func TestALeaseLastsAsLongAsItsConnection(t *testing.T) {
+	t.Parallel()
+	w := newAPIWorld(t) // it observes
+	ctx := wait.Within(t, 3*wait.Patience)
+	l := musts.Get(w.c.Lease(ctx, w.worktree, "a build"))(t)
+	must2 := musts.Get(w.c.Lease(ctx, w.candidate(), "a second one"))(t)
+	if l.Candidate != w.candidate() || time.Until(l.Until) < time.Minute || time.Until(l.Until) > 3*time.Minute {
+		t.Errorf("%+v", l)
+	}
+	holds := func() int { return len(musts.Get(w.c.Holds(ctx))(t)) }
+	if n := holds(); n != 2 {
+		t.Errorf("%d holds", n)
+	}
+	apply := func() string {
+		out, _ := w.run(nil, "winnow", "sweep", "--config", w.config, "--apply")
+		return string(out)
+	}
+	apply() // another winnow honours it
+	if apply(); !w.here() {
+		t.Fatal("it went under a lease")
+	}
+	musts.Do(t, l.Close())
+	wait.Eventually(t, "the first lease is over", func() bool { return holds() == 1 })
+	if apply(); !w.here() {
+		t.Fatal("it went under the second lease")
+	}
+	musts.Do(t, must2.Close())
+	wait.Eventually(t, "the second lease is over", func() bool { return holds() == 0 })
+	wait.Eventually(t, "it goes when nobody leases it", func() bool { apply(); return !w.here() })
+
+	// The end of a client's process ends its lease, and so does no other's end.
+	curl := exec.Command("curl", "-sN", "--unix-socket", w.socket, "-d", `{"candidate":"/somewhere/else","reason":"curl"}`, "http://winnow/v1/leases")
+	if err := curl.Start(); err != nil {
+		t.Skip("there is no curl: ", err)
+	}
+	wait.Eventually(t, "curl's lease", func() bool { return holds() == 1 })
+	_ = curl.Process.Kill()
+	_ = curl.Wait()
+	wait.Eventually(t, "the lease of a dead process is over", func() bool { return holds() == 0 })
+}
+
+// TestALeaseOutlivesTheDaemonForAWhile: a daemon that is killed, or stopped, leaves the hold to its end.
+func TestALeaseOutlivesTheDaemonForAWhile(t *testing.T) {
+	t.Parallel()
+	for name, sig := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "stopped": syscall.SIGTERM} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newAPIWorld(t)
+			l := musts.Get(w.c.Lease(wait.Within(t, wait.Patience), w.worktree, "a build"))(t)
+			w.d.signal(sig)
+			select {
+			case <-l.Done():
+			case <-time.After(wait.Patience):
+				t.Fatal("the client does not hear that the daemon ended")
+			}
+			if out := w.mustRun(t, "winnow", "holds", "--config", w.config); !strings.Contains(out, l.ID) {
+				t.Errorf("the hold ended with the daemon: %s", out)
+			}
+			w.d = w.daemon(t) // a socket that was left behind is no obstacle
+			wait.Eventually(t, "the next daemon answers", func() bool { _, err := w.c.State(context.Background()); return err == nil })
+		})
+	}
+}
+
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	w := newAPIWorld(t)
+	ctx, cancel := context.WithCancel(wait.Within(t, wait.Patience))
+	got := make(chan client.Event, 8)
+	ends := make(chan error, 1)
+	go func() { ends <- w.c.Events(ctx, func(e client.Event) error { got <- e; return nil }) }()
+	var e client.Event
+	wait.Eventually(t, "an event", func() bool { // the first sweep may end before the stream begins
+		musts.Get(w.c.Sweep(ctx, true))(t)
+		select {
+		case e = <-got:
+			return e.Last != nil && e.Last.Why == pace.Request
+		default:
+			return false
+		}
+	})
+	if e.Mode != Observing || e.Last.Census["dir"].Seen != 1 {
+		t.Errorf("%+v", e)
+	}
+	data := musts.Get(json.Marshal(e))(t)
+	schema := musts.Get(w.told.compiler.Compile("openapi.json#/components/schemas/Event"))(t)
+	musts.Do(t, schema.Validate(musts.Get(jsonschema.UnmarshalJSON(bytes.NewReader(data)))(t)))
+	cancel()
+	if err := <-ends; err == nil {
+		t.Error("the stream ended without a word")
+	}
+}
+
+// TestTheCommandsSayTheSame with the daemon and without it.
+func TestTheCommandsSayTheSame(t *testing.T) {
+	t.Parallel()
+	w := newAPIWorld(t)
+	off := []string{"WINNOW_RUN_API_ENABLED=false"}
+	// What differs from one look to the next: times, and how long something took or lasts.
+	steady := func(out []byte) string {
+		var kept []string
+		for line := range strings.Lines(string(out)) {
+			line = times.ReplaceAllString(line, "T")
+			kept = append(kept, line)
+		}
+		return strings.Join(kept, "")
+	}
+	for _, command := range [][]string{
+		{"holds"}, {"holds", "--format", "json"}, {"brakes"}, {"brakes", "release"}, {"brakes", "release", "hand"},
+		{"why-alive", "wt/project-review-1a2b3c4d"}, {"why-alive", w.worktree, "--exit-code"}, {"why-alive", ""}, {"why-alive", "no-such"},
+		{"explain", "project-review"}, {"explain", "project-review", "--rules", "--color", "always"}, {"explain", w.candidate(), "--format", "markdown"}, {"explain", "nothing"},
+		{"retain", "project-review", "--reason", "a \x1b[31mname"}, {"holds"}, {"explain", "project-review"}, {"release", "project-review"}, {"release", "project-review"},
+		{"pause", "--reason", "a migration"}, {"resume"}, {"resume"},
+	} {
+		args := append(slices.Clone(command), "--config", w.config)
+		by := func(extra []string) (string, int) {
+			cmd := exec.Command(itself(), append(args, "--log-level", "debug")...)
+			cmd.Env, cmd.Dir = append(w.env, extra...), w.dir
+			var out, notes bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &out, &notes
+			err := cmd.Run()
+			if itself := strings.Contains(notes.String(), "done by this command itself"); itself != (extra != nil) && !strings.Contains(notes.String(), "unknown brake") {
+				t.Fatalf("%v: done by itself: %v: %s", command, itself, notes.String())
+			}
+			return steady(out.Bytes()) + complaints(notes.String()), exitCodeOf(err)
+		}
+		undo := func() {
+			switch command[0] { // each way begins where the other began
+			case "retain":
+				w.mustRun(t, "winnow", "release", "--config", w.config, "project-review")
+			case "pause":
+				w.mustRun(t, "winnow", "resume", "--config", w.config)
+			}
+		}
+		redo := func() {
+			switch command[0] {
+			case "release":
+				_, _ = w.run(nil, "winnow", "retain", "--config", w.config, "project-review", "--reason", "again")
+			case "resume":
+				_, _ = w.run(nil, "winnow", "pause", "--config", w.config)
+			}
+		}
+		redo()
+		here, hereCode := by(off)
+		undo()
+		redo()
+		there, thereCode := by(nil)
+		if here != there || hereCode != thereCode {
+			t.Errorf("%q: by itself %d, by the daemon %d (-itself +daemon):\n%s", command, hereCode, thereCode, cmp.Diff(here, there))
+		}
+	}
+}
+
+func exitCodeOf(err error) int {
+	var e *exec.ExitError
+	if errors.As(err, &e) {
+		return e.ExitCode()
+	}
+	return 0
+}
+
+// complaints are the lines of a command's stderr that are for a person: those of the log are not.
+func complaints(notes string) string {
+	var out []string
+	for line := range strings.Lines(notes) {
+		if !strings.Contains(line, "[DEBUG]") && !strings.Contains(line, "[INFO]") {
+			out = append(out, line)
+		}
+	}
+	return times.ReplaceAllString(strings.Join(out, ""), "T")
+}
+
+// TestAnotherConfigurationIsNotTheDaemons: a command with another configuration, or of another environment, does its work by itself.
+func TestAnotherConfigurationIsNotTheDaemons(t *testing.T) {
+	t.Parallel()
+	w := newAPIWorld(t)
+	for name, extra := range map[string][]string{"a variable": {"TMUX_TMPDIR=" + w.dir}, "a key": {"WINNOW_RULES_CONFIRM_AFTER=3s"}} {
+		out, err := w.run(extra, "winnow", "holds", "--config", w.config, "--log-level", "debug")
+		if err != nil || !strings.Contains(string(out), "another configuration") {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+	if out := w.mustRun(t, "winnow", "status", "--config", w.config); !strings.Contains(out, "observing since") {
+		t.Errorf("status: %s", out)
+	}
+	// One that hangs holds up no command.
+	w.d.signal(syscall.SIGSTOP)
+	began := time.Now()
+	if out := w.mustRun(t, "winnow", "holds", "--config", w.config); !strings.Contains(out, "nothing is held") || time.Since(began) > wait.Patience/2 {
+		t.Errorf("after %s: %s", time.Since(began), out)
+	}
+	out, err := w.run(nil, "winnow", "status", "--config", w.config)
+	if exitCodeOf(err) != 3 || !strings.Contains(string(out), "does not answer") {
+		t.Errorf("status of one that hangs: %v: %s", err, out)
+	}
+	w.d.signal(syscall.SIGCONT)
+	w.d.signal(syscall.SIGTERM)
+	w.d.ends()
+	out, err = w.run(nil, "winnow", "status", "--config", w.config)
+	if exitCodeOf(err) != 3 || !strings.Contains(string(out), "no winnow run has the state folder") {
+		t.Errorf("status without one: %v: %s", err, out)
+	}
+	if _, err := os.Lstat(w.socket); err == nil {
+		t.Error("the socket is still there")
+	}
+}
+
+// TestAttackTheAPI: what a client sends holds up nothing, and ends nothing.
+func TestAttackTheAPI(t *testing.T) {
+	t.Parallel()
+	a := attack.New(t, "a program of this user's sends the daemon's API what it likes")
+	w := newAPIWorld(t)
+	for _, hostile := range []string{
+		"GARBAGE\r\n\r\n", "GET /v1/state HTTP/1.1\r\n\r\n", "GET /../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n", "GET /v1/state HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("a", 1<<20) + "\r\n\r\n",
+		"POST /v1/holds HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n{\"reason\":\"" + strings.Repeat("a", 1<<20), "POST /v1/pause HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "\x16\x03\x01", "",
+		"GET /v1/explain?candidate=" + strings.Repeat("%00", 1000) + " HTTP/1.1\r\nHost: x\r\n\r\n", "GET /v1/why-alive?what=" + url.QueryEscape("\x1b]0;x\a/\n") + " HTTP/1.1\r\nHost: x\r\n\r\n",
+	} {
+		c := musts.Get(net.Dial("unix", w.socket))(t)
+		_ = c.SetDeadline(time.Now().Add(2 * time.Second))
+		_, _ = io.WriteString(c, hostile)
+		answer, _ := io.ReadAll(io.LimitReader(c, 1<<16))
+		_ = c.Close()
+		if bytes.Contains(answer, []byte("root:")) || bytes.Contains(answer, []byte("\x1b")) {
+			t.Errorf("%.60q was answered with %.200q", hostile, answer)
+		}
+	}
+	idle := make([]net.Conn, 200) // that ask nothing
+	for i := range idle {
+		idle[i] = musts.Get(net.Dial("unix", w.socket))(t)
+		defer idle[i].Close()
+	}
+	if _, err := w.c.Sweep(wait.Within(t, wait.Patience), true); err != nil {
+		a.Lost("after what was sent the daemon does not sweep: %v", err)
+	}
+	s, err := w.c.State(t.Context())
+	if err != nil || s.Problem != "" || s.Mode != Observing || !w.here() {
+		a.Lost("%+v, %v", s, err)
+		return
+	}
+	a.Held()
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"github.com/winnow-reaper/winnow/client"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/ledger"
+)
+
+// leases are holds that last as long as a connection. Each is a hold in the ledger, so that every winnow of this user honours it, with an end that is put off while the connection
+// lasts: a daemon that is killed leaves none behind for longer than that.
+type leases struct {
+	d *daemon
+	n atomic.Int32
+	// over is closed when the daemon ends.
+	over chan struct{}
+}
+
+const (
+	// leaseLasts is for how long the hold of a lease lasts unless it is put off, and leaseRenewed how often it is.
+	leaseLasts   = 2 * time.Minute
+	leaseRenewed = 30 * time.Second
+	// maxLeases is how many there are at the same time.
+	maxLeases = 1000
+)
+
+// leased is the candidate that a lease names: an id of any kind, or a folder's path. It may not be there yet.
+func leased(named string) (string, error) {
+	kind, ok := snapshot.KindOf(named)
+	rest := strings.TrimPrefix(named, kind.Name+":")
+	if !ok && filepath.IsAbs(named) {
+		kind, ok, rest = snapshot.Kind{Name: snapshot.KindDir}, true, named
+	}
+	if !ok || rest == "" || len(named) > 8192 || strings.ContainsAny(named, "\x00\n") {
+		return "", config.Mistakef("candidate %q: it wants an id such as dir:/home/me/wt/a, session:tmux/default/$4 or process:812@93211, or a folder's whole path", named)
+	}
+	if kind.Name != snapshot.KindDir {
+		return named, nil
+	}
+	real, _, err := realPath(filepath.Clean(rest))
+	if err != nil || !filepath.IsAbs(rest) {
+		return "", config.Mistakef("candidate %q: its path is not a whole one, or cannot be followed: %v", named, err)
+	}
+	return snapshot.KindDir + ":" + real, nil
+}
+
+// serve holds a candidate until who asked goes, and says so in a line of JSON at first and each time that it was put off.
+func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
+	w, err := wishOf(out, r)
+	candidate := ""
+	if err == nil {
+		candidate, err = leased(w.Candidate)
+	}
+	if err == nil && strings.TrimSpace(w.Reason) == "" {
+		err = config.Mistakef("reason is missing: why it is held, for the reader of winnow holds")
+	}
+	if err != nil {
+		refuse(out, http.StatusBadRequest, report.ExitUsage, err.Error(), nil)
+		return
+	}
+	if l.n.Add(1) > maxLeases {
+		l.n.Add(-1)
+		refuse(out, http.StatusTooManyRequests, report.ExitFailed, "there are a thousand leases already; nothing was held", nil)
+		return
+	}
+	defer l.n.Add(-1)
+	h := snapshot.Hold{ID: candidate, Reason: w.Reason, Since: time.Now().UTC()}
+	lease := client.Lease{ID: ulid.Make().String(), Candidate: candidate}
+	h.Owner = "lease " + lease.ID
+	lease.Owner = h.Owner
+	if err := l.put(r.Context(), &h); err != nil {
+		refuse(out, http.StatusInternalServerError, report.ExitFailed, err.Error()+"; nothing was held", nil)
+		return
+	}
+	defer func() {
+		select {
+		case <-l.over:
+		default:
+			l.end(h)
+		}
+	}()
+	out.Header().Set("Content-Type", "application/x-ndjson")
+	line := flusher(out)
+	put := time.NewTicker(leaseRenewed)
+	defer put.Stop()
+	for {
+		lease.Until = *h.Until
+		data, err := json.Marshal(lease)
+		if err != nil || line(string(data)+"\n") != nil {
+			return
+		}
+		select {
+		case <-r.Context().Done():
+			return
+		case <-l.over:
+			return
+		case <-put.C:
+		}
+		if err := l.put(r.Context(), &h); err != nil && r.Context().Err() == nil {
+			l.d.log.Warn("a lease could not be put off; it is tried again", "candidate", candidate, "until", *h.Until, "error", err)
+		}
+	}
+}
+
+// put places the hold of a lease, or puts off its end.
+func (l *leases) put(ctx context.Context, h *snapshot.Hold) error {
+	return l.inLedger(func(g *ledger.Ledger) error {
+		until := time.Now().UTC().Add(leaseLasts)
+		next := *h
+		next.Until = &until
+		if err := g.Hold(ctx, next); err != nil {
+			return err
+		}
+		*h = next
+		return nil
+	})
+}
+
+// end lifts the hold of a lease.
+func (l *leases) end(h snapshot.Hold) {
+	err := l.inLedger(func(g *ledger.Ledger) error {
+		_, err := g.Release(context.Background(), h.ID, h.Owner)
+		return err
+	})
+	if err != nil {
+		l.d.log.Warn("the hold of a lease that ended could not be lifted; it ends by itself", "candidate", h.ID, "until", *h.Until, "error", err)
+	}
+}
+
+func (l *leases) inLedger(do func(*ledger.Ledger) error) error {
+	a := l.d.now()
+	if err := a.trustState(); err != nil {
+		return err
+	}
+	g, err := ledger.Open(a.ledgerPath())
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(g), g.Close())
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/winnow-reaper/winnow/client"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+)
+
+// stateSchema names the shape of State.
+const stateSchema = "winnow.state/v1"
+
+// State is what winnow status prints as JSON: how the daemon stands, and what its latest sweep says in short.
+type State struct {
+	Schema  string `json:"schema" jsonschema:"enum=winnow.state/v1"`
+	Version string `json:"version"`
+	Status
+	// StateFolder is where it keeps what it remembers.
+	StateFolder string           `json:"state"`
+	Policy      report.PolicyRef `json:"policy"`
+	// Alarms are those of the latest sweep.
+	Alarms []report.Alarm `json:"alarms"`
+	// NotRead are the sources that it could not read.
+	NotRead []string `json:"not_read"`
+}
+
+// state is how the daemon stands.
+func (d *daemon) state() State {
+	s := State{Schema: stateSchema, Version: build().Version, Status: d.Status(), StateFolder: d.now().cfg.State, Alarms: []report.Alarm{}, NotRead: []string{}}
+	if r := d.Last(); r != nil {
+		s.Policy, s.Alarms = r.Policy, append(s.Alarms, r.Alarms...)
+		for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
+			if r.Sources[name].Status == "failed" {
+				s.NotRead = append(s.NotRead, name)
+			}
+		}
+	}
+	return s
+}
+
+// routes are those of openapi.yaml, which a test holds against them.
+func (s *answers) routes() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, h := range s.handlers() {
+		mux.Handle(pattern, h)
+	}
+	mux.HandleFunc("/", func(out http.ResponseWriter, r *http.Request) {
+		refuse(out, http.StatusNotFound, report.ExitUsage, fmt.Sprintf("there is no %s %s; /v1/openapi.yaml has all there is", r.Method, r.URL.Path), nil)
+	})
+	return mux
+}
+
+func (s *answers) handlers() map[string]http.Handler {
+	d := s.d
+	return map[string]http.Handler{
+		"GET /v1/openapi.yaml": http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+			out.Header().Set("Content-Type", "application/yaml")
+			_, _ = out.Write(client.OpenAPI)
+		}),
+		"GET /v1/alive": http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+			if theirs := r.Header.Get(headerConfig); theirs != "" && theirs != d.now().decides {
+				refuse(out, http.StatusPreconditionFailed, report.ExitFailed, errOtherwise.Error(), nil)
+				return
+			}
+			out.WriteHeader(http.StatusNoContent)
+		}),
+		"GET /v1/state": s.command(false, func(_ context.Context, a *app, _ wish) error { return a.showState(d.state()) }),
+		"GET /v1/report": http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+			r := d.Last()
+			if r == nil {
+				refuse(out, http.StatusNotFound, report.ExitFailed, "there was no sweep yet that looked; POST /v1/sweep with wait waits for one", nil)
+				return
+			}
+			write(out, http.StatusOK, r)
+		}),
+		"GET /v1/explain": s.command(true, func(ctx context.Context, a *app, w wish) error {
+			if w.Candidate == "" {
+				return config.Mistakef("candidate is missing: the id of what is to be explained")
+			}
+			return a.explain(ctx, w.Candidate, "", w.Rules)
+		}),
+		"GET /v1/why-alive": s.command(true, func(ctx context.Context, a *app, w wish) error {
+			return a.whyAliveCommand(ctx, w.What, w.As, w.ExitCode)
+		}),
+		"GET /v1/holds": s.command(false, func(ctx context.Context, a *app, _ wish) error { return a.listHolds(ctx) }),
+		"POST /v1/holds": s.command(true, func(ctx context.Context, a *app, w wish) error {
+			long, err := w.long()
+			if err != nil {
+				return err
+			}
+			if strings.TrimSpace(w.Candidate) == "" || strings.TrimSpace(w.Reason) == "" {
+				return config.Mistakef("candidate and reason are both wanted: what is to be held, and why")
+			}
+			return a.retain(ctx, w.Candidate, w.Reason, long)
+		}),
+		"DELETE /v1/holds": s.command(true, func(ctx context.Context, a *app, w wish) error {
+			if w.Candidate == "" {
+				return config.Mistakef("candidate is missing: what is held")
+			}
+			return a.release(ctx, w.Candidate)
+		}),
+		"POST /v1/leases": http.HandlerFunc(s.leases.serve),
+		"GET /v1/brakes":  s.command(false, func(ctx context.Context, a *app, _ wish) error { return a.listBrakes(ctx) }),
+		"DELETE /v1/brakes": s.command(false, func(ctx context.Context, a *app, w wish) error {
+			if err := knownBrakes(w.Brakes); err != nil {
+				return err
+			}
+			defer d.Ask()
+			return a.releaseBrakes(ctx, w.Brakes)
+		}),
+		"POST /v1/pause": s.command(false, func(ctx context.Context, a *app, w wish) error {
+			long, err := w.long()
+			if err != nil {
+				return err
+			}
+			defer d.Ask()
+			return a.pause(ctx, long, w.Reason)
+		}),
+		"DELETE /v1/pause": s.command(false, func(_ context.Context, a *app, _ wish) error {
+			defer d.Ask()
+			return a.resumeCommand()
+		}),
+		"POST /v1/sweep": s.command(false, s.sweep),
+		"GET /v1/events": http.HandlerFunc(s.events),
+	}
+}
+
+// sweep has the daemon sweep now; with wait the answer is how it stands after that.
+func (s *answers) sweep(ctx context.Context, a *app, w wish) error {
+	if !w.Wait {
+		s.d.Ask()
+		return a.showState(s.d.state())
+	}
+	over := make(chan struct{}, 1)
+	asked := time.Now()
+	defer s.d.listen(func(e ended) {
+		if e.Began.Before(asked) {
+			return // it was under way already
+		}
+		select {
+		case over <- struct{}{}:
+		default:
+		}
+	})()
+	s.d.Ask()
+	select {
+	case <-over:
+		return a.showState(s.d.state())
+	case <-ctx.Done():
+		return fmt.Errorf("the end of the sweep was not waited for: %w; it goes on", context.Cause(ctx))
+	}
+}
+
+// events tells of each sweep that ends, as server-sent events.
+func (s *answers) events(out http.ResponseWriter, r *http.Request) {
+	told := make(chan client.Event, 16)
+	defer s.d.listen(func(e ended) {
+		ev := client.Event{At: e.At.UTC(), Mode: e.Status.Mode, Problem: e.Status.Problem}
+		if e.Err == nil {
+			ev.Last = inShort(e.Status.Last)
+		}
+		select {
+		case told <- ev:
+		default: // who is slow misses some
+		}
+	})()
+	out.Header().Set("Content-Type", "text/event-stream")
+	out.Header().Set("Cache-Control", "no-store")
+	line := flusher(out)
+	if line(": winnow\n\n") != nil {
+		return
+	}
+	quiet := time.NewTicker(15 * time.Second)
+	defer quiet.Stop()
+	for {
+		text := ": still here\n\n"
+		select {
+		case <-r.Context().Done():
+			return
+		case <-s.leases.over:
+			return
+		case <-quiet.C:
+		case e := <-told:
+			data, err := json.Marshal(e)
+			if err != nil {
+				return
+			}
+			text = "event: sweep\ndata: " + string(data) + "\n\n"
+		}
+		if line(text) != nil {
+			return
+		}
+	}
+}
+
+// inShort is a sweep as the client has it.
+func inShort(s *SweptOnce) *client.Swept {
+	if s == nil {
+		return nil
+	}
+	out := &client.Swept{Sweep: s.Sweep, At: s.At, Why: s.Why, Took: s.Took, Short: s.Short, Census: map[string]client.Count{}}
+	for kind, c := range s.Census {
+		out.Census[kind] = client.Count{Seen: c.Seen, InScope: c.InScope, Reap: c.Reap, Spare: c.Spare, Unknown: c.Unknown}
+	}
+	return out
+}
+
+// flusher writes a line at once. Who does not take it within ten seconds is let go.
+func flusher(out http.ResponseWriter) func(string) error {
+	c := http.NewResponseController(out)
+	return func(line string) error {
+		_ = c.SetWriteDeadline(time.Now().Add(10 * time.Second))
+		if _, err := out.Write([]byte(line)); err != nil {
+			return err
+		}
+		return c.Flush()
+	}
+}
