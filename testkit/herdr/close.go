@@ -18,6 +18,7 @@ func (s *Server) closeTab(t *tab) *refusal {
 // takeTab ends the tab, and its workspace or worktree group when it was the last, in every version.
 func (s *Server) takeTab(t *tab) {
 	s.endPanes(t.panes)
+	s.closed(t)
 	if len(t.workspace.tabs) == 1 {
 		s.closeGroup(t.workspace)
 	} else {

@@ -51,6 +51,8 @@ type Options struct {
 	Nulls bool
 	// Labels gives panes their tab's label and agents that name, as herdr up to 0.7.4 did.
 	Labels bool
+	// Tick is how often the server looks for events to send; 100 ms, as herdr, if 0.
+	Tick time.Duration
 	// Poll is how long the server sleeps before it reads a request; herdr can take 100 ms.
 	Poll time.Duration
 	// NoSchema leaves out the check of replies, for benchmarks.
@@ -78,7 +80,9 @@ type Server struct {
 	faults.Server[Call, Fault]
 	rec    record
 	wedged atomic.Bool
-	wire   *schema
+	// subscribers counts the connections that get events.
+	subscribers atomic.Int64
+	wire        *schema
 }
 
 // New starts a server. The caller closes it.

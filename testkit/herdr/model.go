@@ -13,6 +13,10 @@ type model struct {
 	focused    *workspace
 
 	lastWorkspace, lastPane, lastTerminal int
+
+	// events are the latest, the last of told in this life.
+	events []event
+	told   int
 }
 
 // workspace is one; without tabs it is not shown, for herdr has none such.

@@ -24,7 +24,7 @@ type record struct {
 }
 
 // reads are the methods that change nothing, of those that are served here. Every other that herdr has counts as one that does.
-var reads = []string{"ping", "session.snapshot", "workspace.list", "tab.list", "pane.list", "pane.current", "pane.process_info", "pane.read"}
+var reads = []string{"ping", "session.snapshot", "workspace.list", "tab.list", "pane.list", "pane.current", "pane.process_info", "pane.read", "events.subscribe"}
 
 func (s *Server) mutates(c Call) bool {
 	return s.wire.methods[c.Method] && !slices.Contains(reads, c.Method)
@@ -45,6 +45,25 @@ func (s *Server) Dialogs() int {
 	s.rec.Lock()
 	defer s.rec.Unlock()
 	return s.rec.dialogs
+}
+
+// checkEvent holds an event against the schema, as check does a reply.
+func (s *Server) checkEvent(kind string, line []byte) {
+	if s.o.NoSchema || s.profile == Future {
+		return
+	}
+	v, err := decode(line)
+	wrong := ""
+	if err != nil {
+		wrong = err.Error()
+	} else {
+		wrong = against(s.wire.event, v)
+	}
+	if wrong != "" {
+		s.rec.Lock()
+		defer s.rec.Unlock()
+		s.rec.invalid = append(s.rec.invalid, kind+": "+wrong)
+	}
 }
 
 // check holds a line against the schema. A version to come is not bound by it.

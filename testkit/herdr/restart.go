@@ -49,8 +49,9 @@ func (s *Server) Handoff() {
 	s.comeBack()
 }
 
-// newLife gives what no life of a server shares with the one before.
+// newLife gives what no life of a server shares with the one before, and forgets its events.
 func (s *Server) newLife() {
+	s.m.events, s.m.told = nil, 0
 	for _, p := range s.m.panes() {
 		p.terminal = s.m.newTerminal()
 	}

@@ -21,7 +21,7 @@ var document []byte
 
 // schema is the checks for what goes over the socket.
 type schema struct {
-	success, failure, request *jsonschema.Schema
+	success, failure, request, event *jsonschema.Schema
 
 	methods map[string]bool // the requests that there are
 }
@@ -39,7 +39,7 @@ var compiled = sync.OnceValues(func() (*schema, error) {
 	}
 	s := &schema{methods: map[string]bool{}}
 	for part, to := range map[string]**jsonschema.Schema{
-		"success_response": &s.success, "error_response": &s.failure, "request": &s.request,
+		"success_response": &s.success, "error_response": &s.failure, "request": &s.request, "event": &s.event,
 	} {
 		if *to, err = c.Compile(name + "#/schemas/" + part); err != nil {
 			return nil, fmt.Errorf("read herdr's schema: %w", err)

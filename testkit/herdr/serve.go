@@ -137,7 +137,7 @@ type refusal struct{ code, message string }
 
 func (r *refusal) Error() string { return r.code + ": " + r.message }
 
-// serve answers the one request of a connection.
+// serve answers the one request of a connection. One that subscribes gets events from then on.
 func (s *Server) serve(c net.Conn, life chan struct{}) {
 	time.Sleep(s.o.Poll)
 	line := s.readLine(c)
@@ -160,11 +160,22 @@ func (s *Server) serve(c net.Conn, life chan struct{}) {
 		refused = &refusal{fault.code, fault.message}
 	}
 	var result object
-	if refused == nil {
+	var all []*subscription
+	switch {
+	case refused != nil:
+	case req.Method == "events.subscribe":
+		result = object{"type": "subscription_started"}
+		all, refused = s.subscriptions(req)
+	default:
 		result, refused = s.answer(req)
 	}
 	s.Leave(n, call)
 	s.send(c, req, s.reply(req.ID, result, refused), fault)
+	if all != nil && fault == (Fault{}) {
+		s.subscribers.Add(1)
+		defer s.subscribers.Add(-1)
+		s.stream(c, life, all)
+	}
 }
 
 // readLine gives nothing when no whole line came, too long a one, or not in time.

@@ -69,6 +69,7 @@ func (s *Server) openTab(w *workspace, label *string, panes ...Pane) *tab {
 	for _, spec := range panes {
 		s.openPane(t, spec)
 	}
+	s.opened(t)
 	return t
 }
 
@@ -76,8 +77,9 @@ func (s *Server) openTab(w *workspace, label *string, panes ...Pane) *tab {
 func (s *Server) Split(tabID string, spec Pane) string {
 	s.turn.Lock()
 	defer s.turn.Unlock()
-	t := s.mustTab(tabID)
-	return s.openPane(t, spec).id
+	p := s.openPane(s.mustTab(tabID), spec)
+	s.happens("pane.created", object{"pane": s.paneInfo(p)})
+	return p.id
 }
 
 func (s *Server) openPane(t *tab, spec Pane) *pane {
@@ -126,6 +128,7 @@ func (s *Server) watch(p *pane, c *child) {
 	}
 	p.child = nil
 	c.master.Close()
+	s.exited(p)
 	s.m.drop(p)
 }
 
@@ -213,6 +216,7 @@ func (s *Server) Rename(tabID, label string) {
 	defer s.turn.Unlock()
 	t := s.mustTab(tabID)
 	t.label = &label
+	s.happens("tab.renamed", object{"tab_id": t.id, "workspace_id": t.workspace.id, "label": label})
 }
 
 // Focus moves the user's eyes to the tab; what was done there is seen.
@@ -229,6 +233,7 @@ func (s *Server) focus(t *tab) {
 			p.status = "idle"
 		}
 	}
+	s.happens("tab.focused", object{"tab_id": t.id, "workspace_id": t.workspace.id})
 }
 
 // SetStatus sets the pane's agent status; any but unknown makes it an agent.
@@ -236,8 +241,14 @@ func (s *Server) SetStatus(paneID, status string) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	p := s.mustPane(paneID)
+	was := s.agent(p)
 	p.status = status
 	p.revision++
+	if is := s.agent(p); is != was {
+		data := object{"pane_id": p.id, "workspace_id": p.tab.workspace.id}
+		s.optional(data, "agent", is)
+		s.happens("pane.agent_detected", data)
+	}
 }
 
 // Hide leaves the pane out of every list of panes, while its tab goes on counting it.
@@ -270,6 +281,14 @@ func (s *Server) MovePane(paneID, tabID string) string {
 	if from == to {
 		return p.id
 	}
+	data := object{"previous_pane_id": p.id, "previous_tab_id": from.id, "previous_workspace_id": from.workspace.id}
+	if len(from.panes) == 1 {
+		s.closed(from)
+		data["closed_tab_id"] = from.id
+		if len(from.workspace.tabs) == 1 {
+			data["closed_workspace_id"] = from.workspace.id
+		}
+	}
 	s.m.drop(p)
 	p.tab = to
 	to.panes = append(to.panes, p)
@@ -277,5 +296,7 @@ func (s *Server) MovePane(paneID, tabID string) string {
 		p.aliases = append(p.aliases, p.id)
 		s.m.number(p)
 	}
+	data["pane"] = s.paneInfo(p)
+	s.happens("pane.moved", data)
 	return p.id
 }
