@@ -112,6 +112,84 @@ func (c *Conn) Call(ctx context.Context, method string, params any, kind string,
 	return server, fmt.Errorf("%s: %w", method, err)
 }
 
+// maxEvent is the longest line of a stream that is read, in bytes.
+const maxEvent = 1 << 20
+
+// Stream sends one request that keeps its connection, and hands every line that follows the answer to line, without its end; what line gets is valid until it
+// returns. begun is called once the server has agreed. It ends with ctx, whose error it gives, and with the server's end or a line that is too long, and never without
+// an error. Patience bounds the time until the answer. The errors before begun are those of Call.
+func (c *Conn) Stream(ctx context.Context, method string, params any, kind string, out Result, begun func(), line func([]byte)) error {
+	request, err := json.Marshal(map[string]any{"id": id, "method": method, "params": params})
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", method, ErrNotSent, err)
+	}
+	first, cancel := ctx, context.CancelFunc(func() {})
+	if c.Patience > 0 {
+		first, cancel = context.WithTimeout(ctx, c.Patience)
+	}
+	defer cancel()
+	conn, _, err := c.dial(first)
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", method, ErrNotSent, err)
+	}
+	defer func() { _ = conn.Close() }()
+	stop := context.AfterFunc(first, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	r := bufio.NewReaderSize(conn, 4<<10)
+	if _, err = conn.Write(append(request, '\n')); err != nil {
+		return fmt.Errorf("%s: %w", method, lost(first, err, 0))
+	}
+	long := fmt.Errorf("%s: a line is longer than winnow reads (%d MiB); see what listens there", method, maxEvent>>20)
+	answer, err := streamed(r)
+	if errors.Is(err, errTooLong) {
+		return long
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, lost(first, err, len(answer)))
+	}
+	if err := decode(answer, kind, out); err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	if !stop() {
+		return fmt.Errorf("%s: %w", method, lost(first, first.Err(), 0))
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	begun()
+	for {
+		text, err := streamed(r)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errTooLong):
+			return long
+		case err != nil:
+			return fmt.Errorf("%s: the server ended it: %w", method, err)
+		}
+		line(text)
+	}
+}
+
+// streamed reads one line and leaves what follows it in r. It needs no more memory than the line takes.
+func streamed(r *bufio.Reader) ([]byte, error) {
+	var long []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		switch {
+		case err == nil && long == nil:
+			return part[:len(part)-1], nil
+		case len(long)+len(part) > maxEvent:
+			return nil, errTooLong
+		}
+		long = append(long, part...)
+		if err == nil {
+			return long[:len(long)-1], nil
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return long, err
+		}
+	}
+}
+
 // exchange writes one line in one write, for the server sleeps 100 ms whenever it finds none to read, and reads one. It never closes
 // the writing side alone, which herdr takes for a client that has gone.
 func exchange(ctx context.Context, conn *net.UnixConn, line []byte) ([]byte, error) {

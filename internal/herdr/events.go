@@ -1,0 +1,100 @@
+package herdr
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/winnow-reaper/winnow/internal/herdr/internal/rpc"
+)
+
+// telling are the kinds of events that may change what goes: what comes, goes or moves, a name, an agent. Every version that winnow reads knows them; one that a server does not
+// know would fail the whole request. What panes print, their titles and who looks where are not among them.
+var telling = []string{"workspace.created", "workspace.closed", "tab.created", "tab.closed", "tab.renamed", "pane.created", "pane.closed", "pane.exited", "pane.moved", "pane.agent_detected"}
+
+const (
+	// quiet is how long nothing must come until the past counts as told: a server tells one event of a kind every 100 ms.
+	quiet = 500 * time.Millisecond
+	// past is how long the past may take at most: 512 events, if all are of one kind.
+	past = 55 * time.Second
+)
+
+// Watch has the server tell what happens, and calls happened for each event that may change what goes, until ctx or the server ends. listening is called
+// once the server has agreed. A server first tells what it remembers, without a word that it is past: all of that is one event, at its end. Neither function must wait.
+//
+// The error is never nil. It is that of ctx if that has ended.
+func (c *Client) Watch(ctx context.Context, listening, happened func()) error {
+	var list []map[string]string
+	kinds := map[string]bool{}
+	for _, k := range telling {
+		list = append(list, map[string]string{"type": k})
+		kinds[strings.ReplaceAll(k, ".", "_")] = true
+	}
+	m := &memory{happened: happened}
+	defer m.end()
+	var out struct{ rpc.Type }
+	return (*rpc.Conn)(c).Stream(ctx, "events.subscribe", map[string]any{"subscriptions": list}, "subscription_started", &out, func() {
+		m.begin()
+		listening()
+	}, func(line []byte) {
+		var e struct {
+			Event string `json:"event"`
+		}
+		if json.Unmarshal(line, &e) == nil && kinds[e.Event] {
+			m.event(time.Now())
+		}
+	})
+}
+
+// memory is what makes one event of those that a server tells of its past.
+type memory struct {
+	happened func()
+
+	mu    sync.Mutex
+	timer *time.Timer
+	last  time.Time
+	// heard is whether the past had an event, and over whether all of it was told.
+	heard, over bool
+}
+
+func (m *memory) begin() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last = time.Now().Add(past)
+	m.timer = time.AfterFunc(quiet, m.settled)
+}
+
+func (m *memory) event(now time.Time) {
+	m.mu.Lock()
+	over := m.over
+	m.heard = true
+	if !over && now.Before(m.last) {
+		m.timer.Reset(quiet)
+	}
+	m.mu.Unlock()
+	if over {
+		m.happened()
+	}
+}
+
+// settled ends the past.
+func (m *memory) settled() {
+	m.mu.Lock()
+	tell := m.heard && !m.over
+	m.over = true
+	m.mu.Unlock()
+	if tell {
+		m.happened()
+	}
+}
+
+func (m *memory) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.over = true // what the timer still does tells nothing
+	if m.timer != nil {
+		m.timer.Stop()
+	}
+}
