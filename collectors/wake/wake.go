@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,6 +75,8 @@ type Watch struct {
 	byFD      map[int]Target
 	full      bool
 	done      chan struct{}
+	// err is why it ended by itself, for who has seen done closed.
+	err error
 }
 
 // watched is a folder under watch, and why.
@@ -359,7 +362,7 @@ func (w *Watch) loop() {
 			continue
 		}
 		if err != nil {
-			w.log.Warn("wait for events; the schedule goes on", "error", err)
+			w.err = os.NewSyscallError("epoll_wait", err)
 			return
 		}
 		said := map[string]bool{}
@@ -370,7 +373,10 @@ func (w *Watch) loop() {
 				w.mu.Unlock()
 				return
 			case w.inotify:
-				w.read(said)
+				if w.err = w.read(said); w.err != nil {
+					w.mu.Unlock()
+					return
+				}
 			default:
 				if t, ok := w.byFD[fd]; ok {
 					w.forget(t)
@@ -386,7 +392,7 @@ func (w *Watch) loop() {
 }
 
 // read takes in what inotify says.
-func (w *Watch) read(said map[string]bool) {
+func (w *Watch) read(said map[string]bool) error {
 	buf := make([]byte, 64<<10)
 	again := false
 	for {
@@ -394,8 +400,14 @@ func (w *Watch) read(said map[string]bool) {
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
-		if err != nil || n <= 0 {
+		if errors.Is(err, unix.EAGAIN) {
 			break
+		}
+		if err == nil && n <= 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return fmt.Errorf("read inotify: %w", err)
 		}
 		for rest := buf[:n]; len(rest) >= unix.SizeofInotifyEvent; {
 			e := (*unix.InotifyEvent)(unsafe.Pointer(&rest[0]))
@@ -408,6 +420,7 @@ func (w *Watch) read(said map[string]bool) {
 	if again {
 		w.setFolders()
 	}
+	return nil
 }
 
 // event is one of inotify's. It reports whether what is watched has to be looked for anew.

@@ -1,0 +1,332 @@
+package wake
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exit is the source of Exits.
+const Exit = "exit"
+
+// ErrUnavailable says that this machine, or this user, does not have a source of events. It is not tried again.
+var ErrUnavailable = errors.New("it is not available here")
+
+// The numbers of the kernel's include/uapi/linux/connector.h and cn_proc.h, and where a message has what: struct nlmsghdr, struct cn_msg, struct proc_event.
+const (
+	cnIdxProc, cnValProc = 1, 1
+	mcastListen          = 1
+	mcastIgnore          = 2
+	eventNone            = 0
+	eventExit            = 0x80000000
+
+	atIdx    = unix.SizeofNlMsghdr
+	atVal    = atIdx + 4
+	atWhat   = atIdx + 20
+	atData   = atWhat + 16
+	atPID    = atData
+	atTGID   = atData + 4
+	leastLen = atTGID + 4
+)
+
+const (
+	// bufferSize is how much the kernel keeps for us, in bytes: some 1,300 exits.
+	bufferSize = 1 << 20
+	// batch is how many messages are read in one go, and between how long the reader rests after one, however many processes end.
+	batch   = 256
+	between = 50 * time.Millisecond
+	// acked is how long the kernel has for its answer: it gives none to who may not listen.
+	acked = 2 * time.Second
+	// ranges bounds the kernel's filter: pids are put together to so many ranges.
+	ranges = 100
+)
+
+// Exits hears from the kernel of the end of any process of a set, of any size (connector, CN_IDX_PROC). Only the first namespaces of a machine have it, and older kernels
+// give it to CAP_NET_ADMIN alone. A filter within the kernel lets through the ends of processes whose pids are in the set, or near one; forks, programs that start and threads wake nobody.
+type Exits struct {
+	wake func(source string)
+
+	mu    sync.Mutex
+	known map[int]bool
+	conn  syscall.RawConn
+}
+
+// NewExits makes one that hears nothing before Run.
+func NewExits(wake func(source string)) *Exits { return &Exits{wake: wake} }
+
+// Set makes these the processes whose end matters. A pid that has become another process's may wake once too often.
+func (x *Exits) Set(ts []Target) {
+	known := make(map[int]bool, len(ts))
+	for _, t := range ts {
+		if t.PID > 0 {
+			known[t.PID] = true
+		}
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.known = known
+	x.filter()
+}
+
+// filter has the kernel drop what does not matter. Where it cannot, all comes here, and is dropped here.
+func (x *Exits) filter() {
+	if x.conn == nil {
+		return
+	}
+	pids := make([]int, 0, len(x.known))
+	for pid := range x.known {
+		pids = append(pids, pid)
+	}
+	program := exitFilter(pids)
+	_ = x.conn.Control(func(fd uintptr) {
+		_ = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]})
+	})
+}
+
+// Run listens until ctx ends, and then gives its error. listening is called once the kernel has agreed. It wraps ErrUnavailable where the kernel does not.
+func (x *Exits) Run(ctx context.Context, listening func()) error {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_CONNECTOR)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, os.NewSyscallError("socket", err))
+	}
+	file := os.NewFile(uintptr(fd), "connector")
+	defer func() { _ = file.Close() }()
+	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: cnIdxProc}); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, os.NewSyscallError("bind", err))
+	}
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, bufferSize) != nil {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, bufferSize)
+	}
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	x.conn = conn
+	x.filter()
+	x.mu.Unlock()
+	defer func() {
+		x.mu.Lock()
+		x.conn = nil
+		x.mu.Unlock()
+	}()
+	if err := unix.Sendto(fd, operation(mcastListen), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, os.NewSyscallError("sendto", err))
+	}
+	// Kernels before 6.6 go on making messages for a listener that has closed.
+	defer func() { _ = unix.Sendto(fd, operation(mcastIgnore), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) }()
+	defer context.AfterFunc(ctx, func() { _ = file.SetReadDeadline(time.Unix(1, 0)) })()
+	_ = file.SetReadDeadline(time.Now().Add(acked))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	agreed := false
+	buf := make([]byte, 4096)
+	rest := time.NewTimer(0)
+	defer rest.Stop()
+	for {
+		heard := false
+		n, err := receive(conn, buf, func(message []byte, from uint32) {
+			what, pid, ok := parseExit(message, from)
+			switch {
+			case !ok:
+			case what == eventNone:
+				agreed = true
+			case x.ended(pid):
+				heard = true
+			}
+		})
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, os.ErrDeadlineExceeded) && !agreed:
+			return fmt.Errorf("%w: the kernel does not answer; only the first pid and user namespace of a machine may listen", ErrUnavailable)
+		case errors.Is(err, unix.ENOBUFS): // some were lost: whose, nobody knows
+			heard = true
+		case err != nil:
+			return os.NewSyscallError("recvfrom", err)
+		}
+		if agreed && listening != nil {
+			_ = file.SetReadDeadline(time.Time{})
+			if ctx.Err() != nil { // it may have come in between
+				return ctx.Err()
+			}
+			listening()
+			listening = nil
+		}
+		if heard {
+			x.wake(Exit)
+		}
+		if (n > 0 || heard) && listening == nil {
+			rest.Reset(between)
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-rest.C:
+			}
+		}
+	}
+}
+
+// receive waits for messages and gives those that are there, at most a batch.
+func receive(conn syscall.RawConn, buf []byte, each func(message []byte, from uint32)) (n int, err error) {
+	outer := conn.Read(func(fd uintptr) (done bool) {
+		for ; n < batch; n++ {
+			size, from, e := unix.Recvfrom(int(fd), buf, unix.MSG_DONTWAIT)
+			switch {
+			case errors.Is(e, unix.EINTR):
+				n--
+				continue
+			case errors.Is(e, unix.EAGAIN):
+				return n > 0
+			case e != nil:
+				err = e
+				return true
+			}
+			if nl, ok := from.(*unix.SockaddrNetlink); ok {
+				each(buf[:size], nl.Pid)
+			}
+		}
+		return true
+	})
+	if err == nil {
+		err = outer
+	}
+	return n, err
+}
+
+// ended reports whether a process matters that has ended, once.
+func (x *Exits) ended(pid int) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	known := x.known[pid]
+	delete(x.known, pid)
+	return known
+}
+
+// operation is a message that begins or ends listening.
+func operation(op uint32) []byte {
+	var b []byte
+	b = binary.NativeEndian.AppendUint32(b, atWhat+4)
+	b = binary.NativeEndian.AppendUint16(b, unix.NLMSG_DONE)
+	b = append(b, make([]byte, 2+4+4)...) // flags, sequence, port
+	b = binary.NativeEndian.AppendUint32(b, cnIdxProc)
+	b = binary.NativeEndian.AppendUint32(b, cnValProc)
+	b = append(b, make([]byte, 4+4)...) // sequence, acknowledgement
+	b = binary.NativeEndian.AppendUint16(b, 4)
+	b = append(b, 0, 0) // flags
+	return binary.NativeEndian.AppendUint32(b, op)
+}
+
+// parseExit gives the process that has ended, or the kernel's agreement to an operation: eventNone. ok is false for all else: another sender than the kernel, which is port 0, a
+// thread, another event, an operation that it refuses.
+func parseExit(message []byte, from uint32) (what uint32, pid int, ok bool) {
+	if from != 0 || len(message) < leastLen {
+		return 0, 0, false
+	}
+	at := func(offset int) uint32 { return binary.NativeEndian.Uint32(message[offset:]) }
+	if at(atIdx) != cnIdxProc || at(atVal) != cnValProc {
+		return 0, 0, false
+	}
+	switch what = at(atWhat); what {
+	case eventNone:
+		return what, 0, at(atData) == 0
+	case eventExit:
+		return what, int(int32(at(atPID))), at(atPID) == at(atTGID)
+	}
+	return what, 0, false
+}
+
+// exitFilter is a socket filter (cBPF) that lets through the kernel's agreement, and the ends of processes whose pids are among these or between two that are near.
+func exitFilter(pids []int) []unix.SockFilter {
+	var f []unix.SockFilter
+	stmt := func(code uint16, k uint32) { f = append(f, unix.SockFilter{Code: code, K: k}) }
+	jump := func(code uint16, k uint32, yes, no uint8) {
+		f = append(f, unix.SockFilter{Code: unix.BPF_JMP | code, Jt: yes, Jf: no, K: k})
+	}
+	// The filter reads numbers in network order; the kernel writes them in its own.
+	word := func(v uint32) uint32 {
+		return binary.BigEndian.Uint32(binary.NativeEndian.AppendUint32(nil, v))
+	}
+	const load, all = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, 0xffff
+	stmt(load, atWhat)
+	jump(unix.BPF_JEQ|unix.BPF_K, word(eventNone), 0, 1)
+	stmt(unix.BPF_RET|unix.BPF_K, all)
+	jump(unix.BPF_JEQ|unix.BPF_K, word(eventExit), 1, 0)
+	stmt(unix.BPF_RET|unix.BPF_K, 0)
+	stmt(load, atTGID)
+	stmt(unix.BPF_MISC|unix.BPF_TAX, 0)
+	stmt(load, atPID)
+	jump(unix.BPF_JEQ|unix.BPF_X, 0, 1, 0)
+	stmt(unix.BPF_RET|unix.BPF_K, 0)
+	// The pid as a number, byte by byte from its highest.
+	for i := range 4 {
+		offset := uint32(atPID + i)
+		if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 {
+			offset = uint32(atPID + 3 - i)
+		}
+		stmt(unix.BPF_LD|unix.BPF_B|unix.BPF_ABS, offset)
+		if i > 0 {
+			stmt(unix.BPF_LDX|unix.BPF_MEM, 0)
+			stmt(unix.BPF_ALU|unix.BPF_OR|unix.BPF_X, 0)
+		}
+		if i < 3 {
+			stmt(unix.BPF_ALU|unix.BPF_LSH|unix.BPF_K, 8)
+			stmt(unix.BPF_ST, 0)
+		}
+	}
+	var tree func(rs [][2]uint32)
+	tree = func(rs [][2]uint32) {
+		switch len(rs) {
+		case 0:
+			stmt(unix.BPF_RET|unix.BPF_K, 0)
+			return
+		case 1:
+			jump(unix.BPF_JGE|unix.BPF_K, rs[0][0], 0, 1)
+			jump(unix.BPF_JGT|unix.BPF_K, rs[0][1], 0, 1)
+			stmt(unix.BPF_RET|unix.BPF_K, 0)
+			stmt(unix.BPF_RET|unix.BPF_K, all)
+			return
+		}
+		middle := len(rs) / 2
+		jump(unix.BPF_JGE|unix.BPF_K, rs[middle][0], 0, 1)
+		stmt(unix.BPF_JMP|unix.BPF_JA, 0) // how far is known below
+		at := len(f)
+		tree(rs[:middle])
+		f[at-1].K = uint32(len(f) - at)
+		tree(rs[middle:])
+	}
+	tree(near(pids, ranges))
+	return f
+}
+
+// near puts pids together to at most so many ranges, the nearest first, in ascending order.
+func near(pids []int, most int) [][2]uint32 {
+	pids = slices.Compact(slices.Sorted(slices.Values(pids)))
+	type gap struct{ at, width int }
+	var gaps []gap
+	for i := 1; i < len(pids); i++ {
+		gaps = append(gaps, gap{i, pids[i] - pids[i-1]})
+	}
+	slices.SortFunc(gaps, func(a, b gap) int { return b.width - a.width })
+	split := map[int]bool{}
+	for _, g := range gaps[:min(len(gaps), most-1)] {
+		split[g.at] = true
+	}
+	var out [][2]uint32
+	for i, pid := range pids {
+		if i == 0 || split[i] {
+			out = append(out, [2]uint32{uint32(pid), uint32(pid)})
+		}
+		out[len(out)-1][1] = uint32(pid)
+	}
+	return out
+}

@@ -1,0 +1,174 @@
+package wake
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
+)
+
+// message is one of the kernel's, as include/uapi/linux/cn_proc.h has it.
+func message(what uint32, data ...uint32) []byte {
+	b := make([]byte, 76)
+	order := binary.NativeEndian
+	order.PutUint32(b[0:], 76)
+	order.PutUint16(b[4:], unix.NLMSG_DONE)
+	order.PutUint32(b[16:], 1) // CN_IDX_PROC
+	order.PutUint32(b[20:], 1) // CN_VAL_PROC
+	order.PutUint16(b[32:], 40)
+	order.PutUint32(b[36:], what)
+	order.PutUint64(b[44:], 1436891060762)
+	for i, v := range data {
+		order.PutUint32(b[52+4*i:], v)
+	}
+	return b
+}
+
+func TestParseExit(t *testing.T) {
+	t.Parallel()
+	other := message(eventExit, 7, 7)
+	binary.NativeEndian.PutUint32(other[16:], 2)
+	for name, c := range map[string]struct {
+		message []byte
+		from    uint32
+		want    string
+	}{
+		"an exit":             {message(eventExit, 7, 7, 256, 17, 1, 1), 0, "2147483648 7 true"},
+		"a thread's":          {message(eventExit, 8, 7), 0, "2147483648 8 false"},
+		"a fork":              {message(1, 7, 7, 8, 8), 0, "1 0 false"},
+		"a program":           {message(2, 7, 7), 0, "2 0 false"},
+		"an agreement":        {message(eventNone, 0), 0, "0 0 true"},
+		"a refusal":           {message(eventNone, uint32(unix.EPERM)), 0, "0 0 false"},
+		"another's":           {message(eventExit, 7, 7), 4711, "0 0 false"},
+		"another connector's": {other, 0, "0 0 false"},
+		"half of one":         {message(eventExit, 7, 7)[:58], 0, "0 0 false"},
+		"nothing":             {nil, 0, "0 0 false"},
+	} {
+		what, pid, ok := parseExit(c.message, c.from)
+		if got := fmt.Sprint(what, pid, ok); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// TestExitFilter has the kernel run the filter, on a socket of another kind: every pid of the set passes, and no more besides than those between near ones.
+func TestExitFilter(t *testing.T) {
+	t.Parallel()
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for _, size := range []int{0, 1, 2, 3, 99, 100, 101, 5000} {
+		var pids []int
+		known := map[int]bool{}
+		for range size {
+			pid := 1 + rnd.IntN(4_194_304)
+			pids = append(pids, pid)
+			known[pid] = true
+		}
+		program := exitFilter(pids)
+		if len(program) > 1000 {
+			t.Errorf("%d pids need %d instructions", size, len(program))
+		}
+		ends := must.Get(unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0))(t)
+		t.Cleanup(func() { _ = unix.Close(ends[0]); _ = unix.Close(ends[1]) })
+		must.Do(t, unix.SetsockoptSockFprog(ends[1], unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}))
+		buf := make([]byte, 100)
+		passes := func(m []byte) bool {
+			must.Do(t, unix.Send(ends[0], m, 0))
+			n, err := unix.Read(ends[1], buf)
+			if err != nil && !errors.Is(err, unix.EAGAIN) {
+				t.Fatal(err)
+			}
+			return n == len(m)
+		}
+		for _, pid := range pids {
+			if !passes(message(eventExit, uint32(pid), uint32(pid))) {
+				t.Fatalf("%d pids: the end of %d does not pass", size, pid)
+			}
+			if passes(message(eventExit, uint32(pid), uint32(pid)+1)) || passes(message(1, uint32(pid), uint32(pid))) || passes(message(2, uint32(pid), uint32(pid))) {
+				t.Errorf("%d pids: a thread, a fork or a program of %d passes", size, pid)
+			}
+		}
+		if size <= ranges {
+			for range 1000 {
+				pid := rnd.IntN(4_194_304)
+				if passes(message(eventExit, uint32(pid), uint32(pid))) != known[pid] {
+					t.Errorf("%d pids: the end of %d passes: %v", size, pid, !known[pid])
+				}
+			}
+		}
+		if !passes(message(eventNone, 0)) {
+			t.Errorf("%d pids: the kernel's agreement does not pass", size)
+		}
+	}
+}
+
+// listens runs Exits on this machine, or skips the test with the reason.
+func listens(t *testing.T) (*Exits, *heard) {
+	t.Helper()
+	h := &heard{n: map[string]int{}}
+	x := NewExits(h.wake)
+	ctx, cancel := context.WithCancel(t.Context())
+	agreed, ended := make(chan struct{}), make(chan error, 1)
+	go func() { ended <- x.Run(ctx, func() { close(agreed) }) }()
+	select {
+	case err := <-ended:
+		cancel()
+		if errors.Is(err, ErrUnavailable) {
+			t.Skip(err)
+		}
+		t.Fatal(err)
+	case <-agreed:
+	case <-time.After(wait.Patience):
+		t.Fatal("neither yes nor no")
+	}
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+	return x, h
+}
+
+// TestExits: the end of one that is in the set wakes once, that of another one does not, and neither do many that come and go.
+func TestExits(t *testing.T) {
+	t.Parallel()
+	x, h := listens(t)
+	start := func() (*exec.Cmd, Target) {
+		cmd := exec.Command("sleep", "300")
+		must.Do(t, cmd.Start())
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		return cmd, Target{PID: cmd.Process.Pid}
+	}
+	one, first := start()
+	two, second := start()
+	other, _ := start()
+	x.Set([]Target{first, second, {}})
+	must.Do(t, other.Process.Kill())
+	_ = other.Wait()
+	for range 100 {
+		must.Do(t, exec.Command("true").Run())
+	}
+	time.Sleep(quiet)
+	if n := h.of(Exit); n != 0 {
+		t.Fatalf("woken %d times by others", n)
+	}
+	must.Do(t, one.Process.Kill())
+	_ = one.Wait()
+	wait.Eventually(t, "woken", func() bool { return h.of(Exit) == 1 })
+	x.Set(nil)
+	must.Do(t, two.Process.Kill())
+	_ = two.Wait()
+	time.Sleep(quiet)
+	if n := h.of(Exit); n != 1 {
+		t.Errorf("woken %d times, want 1", n)
+	}
+}
