@@ -39,8 +39,8 @@ type daemon struct {
 	// decidesBy and configured are what the baseline was made by.
 	decidesBy  string
 	configured *config.Config
-	// events tells what may have changed; nil where nothing listens.
-	events *wake.Watch
+	// events tells what may have changed; nil before the loop begins.
+	events *events
 	// said is what the latest line was about, so that a line is printed only for what is new.
 	said string
 
@@ -101,6 +101,8 @@ type Status struct {
 	Why  string    `json:"why"`
 	// Wakes counts events by what they came from.
 	Wakes map[string]int `json:"wakes"`
+	// Events says of each source of events whether it is listened to, and why not: files, exits, and every herdr server by its source's name.
+	Events map[string]wake.State `json:"events"`
 }
 
 // SweptOnce is one sweep in short.
@@ -159,7 +161,7 @@ func (d *daemon) Status() Status {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	out := d.status
-	out.Wakes = maps.Clone(out.Wakes)
+	out.Wakes, out.Events = maps.Clone(out.Wakes), d.events.states()
 	return out
 }
 
@@ -258,7 +260,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 		}
 	}
 	if d.events != nil {
-		d.events.Set(d.targets(s.seen, s.base))
+		d.events.set(d.targets(s.seen, s.base), s.seen)
 	}
 	d.stands(s, r, why, began, pause, m)
 	d.disagreed(disagreed)

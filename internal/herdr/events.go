@@ -17,8 +17,9 @@ var telling = []string{"workspace.created", "workspace.closed", "tab.created", "
 const (
 	// quiet is how long nothing must come until the past counts as told: a server tells one event of a kind every 100 ms.
 	quiet = 500 * time.Millisecond
-	// past is how long the past may take at most: 512 events, if all are of one kind.
-	past = 55 * time.Second
+	// past is how long the past may take at most, and remembered how many events it has at most: they are of one kind if it takes the longest.
+	past       = 55 * time.Second
+	remembered = 512
 )
 
 // Watch has the server tell what happens, and calls happened for each event that may change what goes, until ctx or the server ends. listening is called
@@ -55,6 +56,7 @@ type memory struct {
 	mu    sync.Mutex
 	timer *time.Timer
 	last  time.Time
+	n     int
 	// heard is whether the past had an event, and over whether all of it was told.
 	heard, over bool
 }
@@ -70,7 +72,13 @@ func (m *memory) event(now time.Time) {
 	m.mu.Lock()
 	over := m.over
 	m.heard = true
-	if !over && now.Before(m.last) {
+	m.n++
+	switch {
+	case over:
+	case m.n > remembered:
+		over, m.over = true, true
+		m.timer.Stop()
+	case now.Before(m.last):
 		m.timer.Reset(quiet)
 	}
 	m.mu.Unlock()

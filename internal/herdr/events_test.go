@@ -82,6 +82,20 @@ func TestWatch(t *testing.T) {
 	}
 }
 
+// TestABusyPast ends after as many events as a server remembers, though there is never a moment without one.
+func TestABusyPast(t *testing.T) {
+	t.Parallel()
+	s := server.Start(t, server.Options{Tick: tick})
+	tab := s.Tab(s.Workspace("w"), "a", server.Pane{Fake: &server.Info{}})
+	w := watch(t, s.Socket())
+	wait.Eventually(t, "told", func() bool {
+		for range 10 {
+			s.Rename(tab, "again")
+		}
+		return w.n.Load() > 1
+	})
+}
+
 // TestNoPast tells nothing.
 func TestNoPast(t *testing.T) {
 	t.Parallel()

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/winnow-reaper/winnow/collectors/wake"
+	"github.com/winnow-reaper/winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/testkit/herdr"
+	"github.com/winnow-reaper/winnow/testkit/tmux"
+	"github.com/winnow-reaper/winnow/testkit/wait"
+)
+
+// no fails the test for an error.
+func no(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// loops runs the daemon's loop in this process until the test ends. It sweeps at its start and for events, not on schedule.
+func (w *steadyWorld) loops(t *testing.T) {
+	t.Helper()
+	r := &w.d.cfg.Run
+	r.Every, r.Rest, r.Settle, r.Burst, r.Share = time.Hour, 50*time.Millisecond, 20*time.Millisecond, time.Second, 1
+	w.d.pace.Options = w.d.options()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.d.loop(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("the loop ended with %v", err)
+			}
+		case <-time.After(wait.Patience):
+			t.Error("the loop does not end")
+		}
+	})
+}
+
+// wakes does something until an event of the source is heard and a sweep that began after it has ended.
+func (w *steadyWorld) wakes(t *testing.T, what, source string, do func(n int)) {
+	t.Helper()
+	before := w.d.Status()
+	n := 0
+	if !wait.Until(wait.Patience, func() bool { n++; do(n); return w.d.Status().Wakes[source] > before.Wakes[source] }) {
+		t.Fatalf("%s: not woken; the sources of events are %+v", what, w.d.Status().Events)
+	}
+	wait.Eventually(t, what+": swept", func() bool { now := w.d.Status(); return now.Sweeps > before.Sweeps && !now.Sweeping })
+}
+
+// TestEventSourcesComeBack: each is ended under the daemon and begun again, and wakes it afterwards.
+func TestEventSourcesComeBack(t *testing.T) {
+	t.Parallel()
+	w := newSteadyWorld(t, 200)
+	place := tmux.Folder(t)
+	o := herdr.Options{Tick: 5 * time.Millisecond, Socket: filepath.Join(place, "h")}
+	serve := func() (*herdr.Server, string) {
+		s := herdr.Start(t, o)
+		return s, s.Tab(s.Workspace("w"), "a", herdr.Pane{Fake: &herdr.Info{}})
+	}
+	server, tab := serve()
+	w.d.cfg.Collect.Herdr.Sockets = []string{o.Socket}
+	w.loops(t)
+	listening := func() (name string) {
+		for name, s := range w.d.Status().Events {
+			if name != fileEvents && name != exitEvents && s.Listening {
+				return name
+			}
+		}
+		return ""
+	}
+	wait.Eventually(t, "listening to herdr", func() bool { return listening() != "" && w.d.Status().Events[fileEvents].Listening })
+	name := listening()
+	rename := func(n int) {
+		if n == 1 {
+			server.Rename(tab, "new")
+		}
+	}
+	w.wakes(t, "a tab's name", "herdr", rename)
+
+	server.Restart()
+	wait.Eventually(t, "listening to herdr after its restart", func() bool { s := w.d.Status().Events[name]; return s.Failures > 0 && s.Listening })
+	w.wakes(t, "a tab's name after a restart", "herdr", rename)
+
+	server.Stop(false)
+	wait.Eventually(t, "herdr has gone", func() bool { s := w.d.Status().Events[name]; return !s.Listening })
+	wait.Eventually(t, "no herdr is listened to", func() bool { w.d.Ask(); _, has := w.d.Status().Events[name]; return !has })
+	server, tab = serve()
+	wait.Eventually(t, "listening to a herdr that is new", func() bool { return listening() == name })
+	w.wakes(t, "a tab's name of a herdr that is new", "herdr", rename)
+
+	w.tmux.Run("kill-server")
+	w.tmux = tmux.Start(t, w.tmux.Socket, "keeper-again")
+	shell, err := strconv.Atoi(w.tmux.Run("display-message", "-p", "-t", "keeper-again:", "#{pane_pid}"))
+	no(t, err)
+	w.knows(t, shell)
+	w.wakes(t, "the end of a shell in tmux", wake.Process, func(n int) {
+		if n == 1 {
+			w.tmux.Run("kill-session", "-t", "keeper-again")
+		}
+	})
+
+	trees := filepath.Join(w.dir, "wt")
+	no(t, os.Rename(trees, trees+"-away"))
+	no(t, os.RemoveAll(trees+"-away"))
+	files.Folder(t, trees)
+	w.wakes(t, "a folder in one that was made again", wake.Folder, func(n int) { files.Folder(t, trees, "new-"+strconv.Itoa(n)) })
+}
+
+// knows sweeps until the daemon has found that the process matters.
+func (w *steadyWorld) knows(t *testing.T, pid int) {
+	t.Helper()
+	var known atomic.Bool
+	defer w.d.listen(func(ended) { // in the loop, whose the baseline is
+		if w.d.base != nil {
+			_, has := w.d.base.known[pid]
+			known.Store(has)
+		}
+	})()
+	wait.Eventually(t, "a process is known", func() bool { w.d.Ask(); return known.Load() })
+}
+
+// TestTheKernelTellsOfExits where it lets this user listen: also of processes beyond those that are watched one by one.
+func TestTheKernelTellsOfExits(t *testing.T) {
+	t.Parallel()
+	w := newSteadyWorld(t, 201)
+	user := exec.Command("sleep", "300")
+	user.Dir = w.worktree
+	no(t, user.Start())
+	t.Cleanup(func() { _ = user.Process.Kill(); _ = user.Wait() })
+	w.loops(t)
+	wait.Eventually(t, "an answer", func() bool { s := w.d.Status().Events[exitEvents]; return s.Listening || s.Failures > 0 })
+	if s := w.d.Status().Events[exitEvents]; !s.Listening {
+		t.Skip(s.Why)
+	}
+	w.knows(t, user.Process.Pid)
+	w.wakes(t, "its end", wake.Exit, func(n int) {
+		if n == 1 {
+			no(t, user.Process.Kill())
+			_ = user.Wait()
+		}
+	})
+}
