@@ -27,8 +27,8 @@ func (w *world) faults() []fault {
 		{"a folder is made again", w.folderEnds},
 		{"all of its watches are taken away", w.watchesEnd},
 		{"it has no descriptors left", w.noDescriptors},
-		{"wrong policies", func() { w.reload("rules/mine.rego", badRules, goodRules) }},
-		{"other policies", func() { w.reloads("rules/mine.rego", otherRules); w.reloads("rules/mine.rego", goodRules) }},
+		{"wrong policies", func() { w.reload("rules/reap/dirs/scratch/scratch.rego", badRules, goodRules) }},
+		{"other policies", func() { w.reloads("rules/reap/dirs/scratch/scratch.rego", otherRules); w.reloads("rules/reap/dirs/scratch/scratch.rego", goodRules) }},
 		{"a wrong configuration", func() {
 			w.reload("config.yaml", "version: [\n", fmt.Sprintf(configuration, w.home, "0s"))
 		}},

@@ -112,7 +112,7 @@ func newWorld(t *testing.T, rnd *rand.Rand, seed uint64) *world {
 		w.must(os.Mkdir(filepath.Join(home, dir), 0o700))
 	}
 	w.write("config.yaml", fmt.Sprintf(configuration, home, "0s"))
-	w.write("rules/mine.rego", goodRules)
+	w.write("rules/reap/dirs/scratch/scratch.rego", goodRules)
 	// The program lies outside of the small file system, which is to be full.
 	w.program = filepath.Join(t.TempDir(), "winnow")
 	build := exec.Command("go", "build", "-o", w.program, "github.com/winnow-reaper/winnow/cmd/winnow")
@@ -163,7 +163,9 @@ func (w *world) eventually(what string, so func() bool) {
 
 func (w *world) write(name, text string) {
 	w.t.Helper()
-	w.must(os.WriteFile(filepath.Join(w.home, name), []byte(text), 0o600))
+	path := filepath.Join(w.home, name)
+	w.must(os.MkdirAll(filepath.Dir(path), 0o700))
+	w.must(os.WriteFile(path, []byte(text), 0o600))
 }
 
 func (w *world) try(program string, args ...string) (string, error) {
