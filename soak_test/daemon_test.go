@@ -43,8 +43,9 @@ var counted = []string{"done: ", "SIGHUP: not reloaded", "SIGHUP: reloaded", "al
 
 // sample is what the daemon takes at one moment.
 type sample struct {
-	at                       time.Time
-	rss, heap, state         float64 // bytes
+	at time.Time
+	// rss, heap and state are in bytes, state less what every act adds to it for good.
+	rss, heap, state         float64
 	descriptors, goroutines  float64
 	threads, sweeps, wakings float64
 }
@@ -106,7 +107,7 @@ func (d *daemon) sweepNow() { d.signal(unix.SIGUSR1) }
 
 var figure = regexp.MustCompile(`(?m)^(\w+)(\{[^}]*\})? ([0-9.eE+-]+)$`)
 
-// figures are the daemon's metrics by name; those with labels are added up.
+// figures are the daemon's metrics by name; those with labels are added up, and given one by one too.
 func (d *daemon) figures() (map[string]float64, error) {
 	answer, err := d.client.Get("http://winnow/metrics")
 	if err != nil {
@@ -127,6 +128,9 @@ func (d *daemon) figures() (map[string]float64, error) {
 			return nil, err
 		}
 		out[m[1]] += v
+		if m[2] != "" {
+			out[m[1]+m[2]] = v
+		}
 	}
 	return out, nil
 }
@@ -168,6 +172,8 @@ func (d *daemon) sample() {
 		}
 		return nil
 	})
+	// The ledger keeps every act for good, with the decision that led to it.
+	state = max(0, state-perAct*f["winnow_acts_total"])
 	// Half of what the heap may grow to until the next collection is what lived after the last one.
 	d.samples = append(d.samples, sample{time.Now(), f[names[0]], f[names[1]] / 2, state, float64(len(open)), f[names[2]], f[names[3]], f["winnow_sweeps_total"], f["winnow_wakes_total"]})
 }
@@ -183,6 +189,9 @@ type bound struct {
 
 const mib = 1 << 20
 
+// perAct is what an act may add to the ledger for good, in bytes.
+const perAct = 6 << 10
+
 // bounds hold medians of the halves against each other, and every value against most.
 var bounds = []bound{
 	{"resident memory", func(s sample) float64 { return s.rss }, 1.2, 8 * mib, 160 * mib},
@@ -190,7 +199,7 @@ var bounds = []bound{
 	{"descriptors", func(s sample) float64 { return s.descriptors }, 1, 16, 250},
 	{"goroutines", func(s sample) float64 { return s.goroutines }, 1, 8, 200},
 	{"threads", func(s sample) float64 { return s.threads }, 1, 6, 64},
-	{"size of the state folder", func(s sample) float64 { return s.state }, 1.5, 6 * mib, 64 * mib},
+	{"size of the state folder less its acts", func(s sample) float64 { return s.state }, 1.2, 6 * mib, 32 * mib},
 }
 
 func median(ss []sample, of func(sample) float64) float64 {
@@ -242,6 +251,32 @@ func (d *daemon) line() string {
 		}
 		out += fmt.Sprintf("; %s %.1f, %.1f", b.name, median(first, b.of)/unit, median(second, b.of)/unit)
 	}
+	return out
+}
+
+// quiet holds that nothing wakes the daemon while nothing happens.
+func (d *daemon) quiet() {
+	d.w.t.Helper()
+	least := 0.0
+	if !wait.Until(wait.Patience, func() bool {
+		before := d.of("winnow_wakes_total")
+		time.Sleep(2 * time.Second)
+		least = d.of("winnow_wakes_total") - before
+		return least == 0
+	}) {
+		f, _ := d.figures()
+		d.w.fail("%.0f events in 2 s in which nothing happened; in all: %v", least, wakes(f))
+	}
+}
+
+// wakes are the counts of events by source.
+func wakes(f map[string]float64) (out []string) {
+	for name, n := range f {
+		if strings.HasPrefix(name, "winnow_wakes_total{") {
+			out = append(out, fmt.Sprintf("%s %.0f", name, n))
+		}
+	}
+	slices.Sort(out)
 	return out
 }
 

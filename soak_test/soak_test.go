@@ -105,6 +105,11 @@ func TestSoak(t *testing.T) {
 		w.fail("nothing was done at all")
 	}
 	d.flat()
+	w.step("nothing happens")
+	d.quiet()
+	f, err := d.figures()
+	w.must(err)
+	t.Log(wakes(f))
 	w.step("the daemon ends")
 	d.ends()
 	for name, why := range w.skipped {
