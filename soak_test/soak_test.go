@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/testkit/attack"
+	"github.com/winnow-reaper/winnow/testkit/figures"
 	"github.com/winnow-reaper/winnow/testkit/machine"
 	"github.com/winnow-reaper/winnow/testkit/wait"
 )
@@ -82,7 +83,7 @@ func TestSoak(t *testing.T) {
 		}
 		time.Sleep(time.Duration(20+w.rnd.IntN(160)) * time.Millisecond)
 	}
-	t.Logf("%d changes, %s", w.n, d.line())
+	figures.Logf(t, "soak: %d changes in %s, %s", w.n, duration, d.line())
 	w.check()
 	for _, f := range faults {
 		if w.count["fault: "+f.name] == 0 && w.skipped[f.name] == "" {

@@ -52,7 +52,8 @@ const (
 // Exits hears from the kernel of the end of any process of a set, of any size (connector, CN_IDX_PROC). Only the first namespaces of a machine have it, and older kernels
 // give it to CAP_NET_ADMIN alone. A filter within the kernel lets through the ends of processes whose pids are in the set, or near one; forks, programs that start and threads wake nobody.
 type Exits struct {
-	wake func(source string)
+	wake   func(source string)
+	buffer int
 
 	mu    sync.Mutex
 	known map[int]bool
@@ -60,7 +61,7 @@ type Exits struct {
 }
 
 // NewExits makes one that hears nothing before Run.
-func NewExits(wake func(source string)) *Exits { return &Exits{wake: wake} }
+func NewExits(wake func(source string)) *Exits { return &Exits{wake: wake, buffer: bufferSize} }
 
 // Set makes these the processes whose end matters. A pid that has become another process's may wake once too often.
 func (x *Exits) Set(ts []Target) {
@@ -102,8 +103,8 @@ func (x *Exits) Run(ctx context.Context, listening func()) error {
 	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: cnIdxProc}); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, os.NewSyscallError("bind", err))
 	}
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, bufferSize) != nil {
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, bufferSize)
+	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, x.buffer) != nil {
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, x.buffer)
 	}
 	conn, err := file.SyscallConn()
 	if err != nil {

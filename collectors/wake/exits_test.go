@@ -111,10 +111,11 @@ func TestExitFilter(t *testing.T) {
 }
 
 // listens runs Exits on this machine, or skips the test with the reason.
-func listens(t *testing.T) (*Exits, *heard) {
+func listens(t *testing.T, buffer int) (*Exits, *heard) {
 	t.Helper()
 	h := &heard{n: map[string]int{}}
 	x := NewExits(h.wake)
+	x.buffer = buffer
 	ctx, cancel := context.WithCancel(t.Context())
 	agreed, ended := make(chan struct{}), make(chan error, 1)
 	go func() { ended <- x.Run(ctx, func() { close(agreed) }) }()
@@ -141,7 +142,7 @@ func listens(t *testing.T) (*Exits, *heard) {
 // TestExits: the end of one that is in the set wakes once, that of another one does not, and neither do many that come and go.
 func TestExits(t *testing.T) {
 	t.Parallel()
-	x, h := listens(t)
+	x, h := listens(t, bufferSize)
 	start := func() (*exec.Cmd, Target) {
 		cmd := exec.Command("sleep", "300")
 		must.Do(t, cmd.Start())
@@ -171,4 +172,33 @@ func TestExits(t *testing.T) {
 	if n := h.of(Exit); n != 1 {
 		t.Errorf("woken %d times, want 1", n)
 	}
+}
+
+// TestExitsThatAreLost: where more end at once than the kernel keeps for us, that wakes, and what ends later is heard.
+func TestExitsThatAreLost(t *testing.T) {
+	t.Parallel()
+	x, h := listens(t, 1) // the least that there is: some messages
+	var all []*exec.Cmd
+	var ts []Target
+	for range 101 {
+		cmd := exec.Command("sleep", "300")
+		must.Do(t, cmd.Start())
+		t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		all, ts = append(all, cmd), append(ts, Target{PID: cmd.Process.Pid})
+	}
+	x.Set(ts)
+	for _, cmd := range all[1:] {
+		must.Do(t, cmd.Process.Kill())
+	}
+	wait.Eventually(t, "woken", func() bool { return h.of(Exit) > 0 })
+	time.Sleep(quiet)
+	x.mu.Lock()
+	heard := 100 - (len(x.known) - 1)
+	x.mu.Unlock()
+	if heard >= 100 {
+		t.Skip("none was lost")
+	}
+	before := h.of(Exit)
+	must.Do(t, all[0].Process.Kill())
+	wait.Eventually(t, "woken by a later one", func() bool { return h.of(Exit) > before })
 }
