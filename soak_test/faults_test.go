@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/winnow-reaper/winnow/testkit/procs"
 	"github.com/winnow-reaper/winnow/testkit/tmux"
 )
 
@@ -67,8 +68,9 @@ func (w *world) wakes() {
 
 func (w *world) tmuxEnds() {
 	w.forget("session ")
+	old := w.tmux.PID()
 	w.tmux.Run("kill-server")
-	w.eventually("tmux has ended", func() bool { _, err := w.tmux.Command("list-sessions").Output(); return err != nil })
+	w.eventually("tmux has ended", func() bool { return !procs.Lives(old) })
 	w.d.sweepNow()
 	w.tmux = tmux.Start(w.t, w.tmux.Socket, "keep")
 	w.wakes()

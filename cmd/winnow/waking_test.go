@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/testkit/files"
 	"github.com/winnow-reaper/winnow/testkit/herdr"
+	"github.com/winnow-reaper/winnow/testkit/procs"
 	"github.com/winnow-reaper/winnow/testkit/tmux"
 	"github.com/winnow-reaper/winnow/testkit/wait"
 )
@@ -99,7 +100,9 @@ func TestEventSourcesComeBack(t *testing.T) {
 	wait.Eventually(t, "listening to a herdr that is new", func() bool { return listening() == name })
 	w.wakes(t, "a tab's name of a herdr that is new", "herdr", rename)
 
+	old := w.tmux.PID()
 	w.tmux.Run("kill-server")
+	wait.Eventually(t, "tmux has ended", func() bool { return !procs.Lives(old) })
 	w.tmux = tmux.Start(t, w.tmux.Socket, "keeper-again")
 	shell, err := strconv.Atoi(w.tmux.Run("display-message", "-p", "-t", "keeper-again:", "#{pane_pid}"))
 	no(t, err)
