@@ -31,7 +31,7 @@ func (s *sweeper) alarms(ctx context.Context, r *report.Report, snap *snapshot.S
 		}
 	}
 	for _, al := range alarms {
-		r.Alarms = append(r.Alarms, report.Alarm{Rule: al.Rule, Message: al.Message + next(al)})
+		r.Alarms = append(r.Alarms, report.Alarm{Rule: al.Rule, Message: al.Message + next(al), Candidate: al.Candidate})
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 // A part runs beside the loop of the daemon: it tells others of its sweeps, or answers them.
 type part struct {
 	name string
+	// once is true for a part that is begun for winnow run --once too.
+	once bool
 	// by gives what the part was configured with. It is begun again when a reload changed that.
 	by func(*config.Config) any
 	// begin starts the part and gives what ends it, nil where the configuration asks for none. An error says what was not started and what to do.
@@ -20,7 +22,7 @@ type part struct {
 }
 
 // parts are all of them, in the order in which they begin. They end in the opposite order, after the loop.
-func parts() []part { return []part{supervised, measuring, answering} }
+func parts() []part { return []part{ return []part{supervised, measuring, answering, notifying} }
 
 // running is a part that was begun.
 type running struct {
@@ -28,15 +30,18 @@ type running struct {
 	end func()
 }
 
-// begins starts every part. After an error those that were begun are ended.
-func (d *daemon) begins(ctx context.Context) (end func(), err error) {
+// begins starts every part, or those alone that one sweep has. After an error those that were begun are ended.
+func (d *daemon) begins(ctx context.Context, once bool) (end func(), err error) {
 	d.running = make([]running, len(parts()))
 	end = func() {
 		for i := len(d.running) - 1; i >= 0; i-- {
 			d.endPart(i)
 		}
 	}
-	for i := range parts() {
+	for i, p := range parts() {
+		if once && !p.once {
+			continue
+		}
 		if err := d.beginPart(ctx, i); err != nil {
 			end()
 			return nil, err

@@ -79,7 +79,7 @@ func (p purger) purge(ctx context.Context, rec ledger.Act, why string) bool {
 	}
 	freed, err := restorer.Purge(context.WithoutCancel(ctx), rec.Intent)
 	if err != nil {
-		p.r.Alarms = append(p.r.Alarms, report.Alarm{Rule: "trash", Message: fmt.Sprintf("%s could not be purged: %v", rec.Intent.ID, err)})
+		p.r.Alarms = append(p.r.Alarms, report.Alarm{Rule: "trash", Candidate: rec.Intent.Candidate, Message: fmt.Sprintf("%s could not be purged: %v", rec.Intent.ID, err)})
 		return false
 	}
 	if err := p.ledger.MarkPurged(context.WithoutCancel(ctx), rec.Intent.ID, time.Now()); err != nil {
@@ -172,7 +172,7 @@ func (s *sweeper) waited(ctx context.Context, r *report.Report, rec ledger.Act) 
 	ttl := rec.Intent.RestoreUntil.Sub(rec.Intent.At)
 	waited, err := s.ledger.Waited(ctx, rec.Intent.ID)
 	if err != nil {
-		r.Alarms = append(r.Alarms, report.Alarm{Rule: "trash", Message: fmt.Sprintf("%s could not be purged: %v", rec.Intent.ID, err)})
+		r.Alarms = append(r.Alarms, report.Alarm{Rule: "trash", Candidate: rec.Intent.Candidate, Message: fmt.Sprintf("%s could not be purged: %v", rec.Intent.ID, err)})
 		return false
 	}
 	if waited < ttl {

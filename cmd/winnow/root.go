@@ -103,7 +103,7 @@ something would be reaped, 5 when a cap held (winnow help exit-codes).`,
 		newSweep(a), newReview(a), newTop(a), newSnapshot(a), newSubjects(a), newDecide(a), newExplain(a),
 		newRetain(a), newRelease(a), newHolds(a), newCleanup(a), newWhyAlive(a),
 		newHistory(a), newTrash(a), newRestore(a),
-		newTrust(a), newDoctor(a), newRun(a), newStatus(a), newService(a), newPause(a), newResume(a), newBrakes(a), newDemo(a), newInit(a), newPolicy(a), newEditor(a),
+		newTrust(a), newDoctor(a), newRun(a), newStatus(a), newService(a), newPause(a), newResume(a), newBrakes(a), newNotify(a), newDemo(a), newInit(a), newPolicy(a), newEditor(a),
 		newVersion(a), newMan(a), exitCodes(),
 	)
 	root.InitDefaultCompletionCmd()

@@ -88,7 +88,14 @@ func (d *daemon) alone() (unlock func() error, err error) {
 
 // once is one sweep, as the daemon sweeps.
 func (d *daemon) once(ctx context.Context) error {
+	end, err := d.begins(ctx, true)
+	if err != nil {
+		return err
+	}
+	defer end()
+	began := time.Now()
 	r, err := d.sweep(ctx, pace.Start)
+	d.tellAll(ended{Why: pace.Start, Began: began, At: time.Now(), Report: r, Err: err})
 	if err != nil {
 		return err
 	}
@@ -111,7 +118,7 @@ func (d *daemon) loop(ctx context.Context) error {
 		}
 	})
 	defer d.hands.onHangUp(nil)
-	end, err := d.begins(ctx)
+	end, err := d.begins(ctx, false)
 	if err != nil {
 		return err
 	}

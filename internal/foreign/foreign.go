@@ -24,6 +24,7 @@ var (
 	ErrNotFolder  = errors.New("it is not a folder")
 	ErrOwner      = errors.New("it belongs to another user")
 	ErrWritable   = errors.New("other users can write it")
+	ErrReadable   = errors.New("other users can read it")
 	ErrTooLarge   = errors.New("it is too large")
 	ErrSlow       = errors.New("it did not answer in time")
 
@@ -39,6 +40,8 @@ type Want struct {
 	Within time.Duration
 	// Ruling is for files that say what Winnow does (configuration, policies): one that another user can write is refused.
 	Ruling bool
+	// Secret is for files with a token: one that another user can read or write is refused. Root's own may be readable for its group.
+	Secret bool
 }
 
 // defaultWithin is long for a disk and short for a person.
@@ -173,8 +176,15 @@ func (w Want) trusts(st *unix.Stat_t) error {
 	if err := owned(st); err != nil {
 		return fmt.Errorf("%w: make it yours, or name another one", err)
 	}
-	if err := writable(st); w.Ruling && err != nil {
+	if err := writable(st); (w.Ruling || w.Secret) && err != nil {
 		return fmt.Errorf("%w: remove that right with chmod go-w", err)
+	}
+	others := uint32(0o044)
+	if st.Uid == 0 && os.Geteuid() != 0 {
+		others = 0o004
+	}
+	if w.Secret && st.Mode&others != 0 {
+		return fmt.Errorf("%w (mode %04o): remove that right with chmod 600", ErrReadable, st.Mode&0o7777)
 	}
 	return nil
 }

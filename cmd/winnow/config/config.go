@@ -50,6 +50,8 @@ type Config struct {
 	Rules       Rules       `json:"rules"`
 	Alarms      Alarms      `json:"alarms"`
 	Act         Act         `json:"act"`
+	// Notify says what winnow run tells people by itself, and where.
+	Notify Notify `json:"notify"`
 	// Run says how the daemon runs.
 	Run Run `json:"run"`
 
@@ -225,6 +227,7 @@ type Run struct {
 	Share Ratio         `json:"share"`
 	// FullEvery says that one sweep in so many is whole, whatever the stamps say; up to 1 all are.
 	FullEvery int      `json:"full_every"`
+	Traces    Traces   `json:"traces"`
 	Brakes    Brakes   `json:"brakes"`
 	Pressure  Pressure `json:"pressure"`
 	Metrics   Metrics  `json:"metrics"`
@@ -479,6 +482,8 @@ func (c *Config) check(at sites) (wrong error) {
 	}
 	must(c.Collect.Timeout > 0, "collect.timeout must be more than 0")
 	c.Run.check(must)
+	c.Notify.check(must)
+	c.Run.Traces.check(must)
 	c.Policy.checkBundles(must)
 	must(c.Policy.Timeout > 0 && c.Policy.Memory > 0, "policy.timeout and policy.memory must be more than 0")
 	return wrong

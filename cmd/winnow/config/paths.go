@@ -70,6 +70,11 @@ func (c *Config) expand(at sites) error {
 			paths = append(paths, place{key, path})
 		}
 	}
+	for key, path := range c.secretFiles() {
+		if *path != "" {
+			paths = append(paths, place{key, path})
+		}
+	}
 	for _, p := range paths {
 		base := folder
 		if at.set[p.key] {

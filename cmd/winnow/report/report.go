@@ -149,6 +149,8 @@ type Count struct {
 type Alarm struct {
 	Rule    string `json:"rule"`
 	Message string `json:"message"`
+	// Candidate is the id of the thing that it is about, "" where it is about no single one.
+	Candidate string `json:"candidate,omitempty"`
 }
 
 // Purged is one act's set-aside things, removed.
@@ -213,7 +215,7 @@ func New(mode, sweep string, s *snapshot.Snapshot, p *policy.Policy, c ConfigRef
 		r.Decisions = append(r.Decisions, d)
 	}
 	for _, e := range res.Errors {
-		r.Alarms = append(r.Alarms, Alarm{Rule: decision.PolicyError, Message: e.ID + ": " + e.Err.Error() + "; it was kept"})
+		r.Alarms = append(r.Alarms, Alarm{Rule: decision.PolicyError, Candidate: e.ID, Message: e.ID + ": " + e.Err.Error() + "; it was kept"})
 	}
 	return r
 }

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/notify"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/ledger"
+)
+
+// notifying tells people of what sweeps bring.
+var notifying = part{
+	name:  "notify",
+	once:  true,
+	by:    func(c *config.Config) any { return c.Notify },
+	begin: func(ctx context.Context, d *daemon) (func(), error) { return d.notifies(ctx), nil },
+}
+
+// notified is the file in the state folder that says what was told.
+const notified = "notified.json"
+
+// The times of notifications that nobody configures: before the second try, and for what is left to send at the end.
+const (
+	notifyWait = 2 * time.Second
+	notifyLast = 3 * time.Second
+)
+
+// notifies starts what tells people; nil where nothing is to be told.
+func (d *daemon) notifies(ctx context.Context) (end func()) {
+	if !d.cfg.Notify.Told() {
+		return nil
+	}
+	log := d.log.Named("notify")
+	o := d.notifyOptions()
+	o.File = filepath.Join(d.cfg.State, notified)
+	o.Log = func(format string, args ...any) { log.Warn(fmt.Sprintf(format, args...)) }
+	if err := d.trustState(); err != nil {
+		o.Log("what was told is not remembered: %v", err)
+		o.File = ""
+	}
+	n := notify.New(o)
+	deaf := d.listen(func(e ended) {
+		if event, tells := eventOf(e); tells && (e.Err == nil || ctx.Err() == nil) {
+			n.Hear(event)
+		}
+	})
+	return func() {
+		deaf()
+		n.End()
+	}
+}
+
+// notifyOptions are what the configuration says of notifications.
+func (a *app) notifyOptions() notify.Options {
+	c := a.cfg.Notify
+	o := notify.Options{
+		On: c.On, Names: c.Names, Rest: c.Rest, Forget: c.Forget, Tries: c.Tries, Wait: notifyWait, Timeout: c.Timeout, Last: notifyLast,
+	}
+	o.Host, _ = os.Hostname() // a message without it says all the rest
+	if c.Desktop {
+		o.Sinks = append(o.Sinks, notify.Desktop{Env: os.Getenv})
+	}
+	for _, w := range c.Webhooks {
+		o.Sinks = append(o.Sinks, notify.Webhook{URL: w.URL, URLFile: w.URLFile, Format: w.Format, TokenFile: w.TokenFile, Header: w.Header, Within: c.Timeout})
+	}
+	return o
+}
+
+// eventOf is what a sweep has to tell; false where it says nothing of how things are, because another sweep had the lock.
+func eventOf(e ended) (notify.Event, bool) {
+	event := notify.Event{At: e.At, Speaks: []string{notify.GroupProblems}}
+	if errors.As(e.Err, new(*ledger.Held)) {
+		return event, false
+	}
+	problem := func(rule, key, message string) {
+		event.Standing = append(event.Standing, notify.Standing{Group: notify.GroupProblems, Key: key, Item: notify.Item{Rule: rule, Message: message}})
+	}
+	if e.Err != nil {
+		problem("sweep_failed", "sweep_failed", e.Err.Error()+"; it is tried again")
+	}
+	if e.Status.Reload != "" {
+		problem("reload_failed", "reload_failed "+e.Status.Reload, "SIGHUP changed nothing, and what ran before goes on: "+e.Status.Reload)
+	}
+	for _, b := range e.Status.Brakes {
+		problem("brake_"+b.Rule, "brake "+b.Rule+" "+b.Sweep+" "+b.Candidate, b.Message+"; the daemon only observes until winnow brakes release")
+	}
+	if p := e.Status.Paused; p != nil {
+		problem(report.Paused, "paused "+p.Since.UTC().Format(time.RFC3339Nano), p.Error()+"; winnow resume ends it")
+	}
+	if e.Report != nil {
+		fillEvent(&event, e.Report)
+	}
+	return event, true
+}
+
+// fillEvent adds what a report says.
+func fillEvent(e *notify.Event, r *report.Report) {
+	e.Speaks = append(e.Speaks, notify.GroupActs, notify.GroupAlarms, notify.GroupAsks)
+	for _, acts := range [][]decision.Act{r.Settled, r.Acts} {
+		for _, a := range acts {
+			i := notify.Item{Kind: a.Kind, ID: a.Candidate, Name: calledIn(a.Label, a.Candidate), Outcome: a.Outcome.Outcome}
+			switch a.Outcome.Outcome {
+			case decision.Done:
+				e.Done = append(e.Done, i)
+				e.FreedBytes += a.Freed.Bytes
+			case decision.Failed, decision.Refused: // which may be so again at each sweep
+				i.Message = a.Detail
+				e.Standing = append(e.Standing, notify.Standing{Group: notify.GroupActs, Key: a.Outcome.Outcome + " " + a.Candidate, Item: i})
+			}
+		}
+	}
+	for _, p := range r.Purged {
+		e.Purged++
+		e.FreedBytes += p.Bytes
+	}
+	for _, al := range r.Alarms {
+		if al.Rule == report.Paused || strings.HasPrefix(al.Rule, "brake_") {
+			continue // problems
+		}
+		e.Standing = append(e.Standing, notify.Standing{
+			Group: notify.GroupAlarms, Key: al.Rule + " " + al.Candidate + " " + lasting(al),
+			Item: notify.Item{Rule: al.Rule, ID: al.Candidate, Message: al.Message},
+		})
+	}
+	for _, d := range r.Decisions {
+		if d.Level != decision.Ask {
+			continue
+		}
+		i := notify.Item{Kind: d.Kind, ID: d.ID, Name: calledIn(d.Label, d.ID)}
+		if _, counting := d.Counting(); len(counting) > 0 {
+			i.Rule, i.Message = counting[0].Rule, counting[0].Message
+		}
+		e.Standing = append(e.Standing, notify.Standing{Group: notify.GroupAsks, Key: d.ID + " " + d.Identity.Key + " " + i.Rule, Item: i})
+	}
+}
+
+func calledIn(label, id string) string {
+	if label == "" {
+		return id
+	}
+	return label
+}
+
+// counted is a number that stands by itself in a sentence, with its unit: a count, a time, a size.
+var counted = regexp.MustCompile(`(^|[ (])\d[\d.,:-]*([a-z%]{1,3}\d[\d.,]*)*[a-zA-Z%]{0,3}($|[ ),.;:])`)
+
+// lasting is what of an alarm's message is the same as long as it is about the same: counts and times in it grow from sweep to sweep. Where it is about one thing, that thing is.
+func lasting(al report.Alarm) string {
+	if al.Candidate != "" {
+		return ""
+	}
+	s := al.Message
+	for { // a space is the end of one and the beginning of the next
+		next := counted.ReplaceAllString(s, "$1#$3")
+		if next == s {
+			return s
+		}
+		s = next
+	}
+}
+
+func newNotify(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "notify",
+		Short: "Try where the daemon tells of itself",
+		Long:  `Notify is about what winnow run tells people by itself: on the desktop, and by webhooks (notify in config.yaml).`,
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "test",
+		Short: "Send a test message to each configured place, and say what came of it",
+		Long: `Test sends one message to each place that notify in config.yaml names, once, and says what came of it. It exits with 3 where a place did not take it. The daemon
+need not run.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.notifyTest(cmd.Context()) },
+	})
+	return cmd
+}
+
+func (a *app) notifyTest(ctx context.Context) error {
+	o := a.notifyOptions()
+	if len(o.Sinks) == 0 {
+		return config.Mistakef("notify names no place: set notify.desktop or notify.webhooks in config.yaml; nothing was sent")
+	}
+	results, failed := notify.Test(ctx, o), 0
+	for _, r := range results {
+		if r.Error != "" {
+			failed++
+		}
+	}
+	if err := list(a, results, func(w io.Writer) {
+		for _, r := range results {
+			if r.Error != "" {
+				fmt.Fprintf(w, "not sent: %s: %s\n", r.Sink, r.Error)
+				continue
+			}
+			fmt.Fprintf(w, "sent: %s\n", r.Sink)
+		}
+	}); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return codeError{code: report.ExitPart}
+	}
+	return nil
+}
