@@ -94,7 +94,7 @@ func (d *daemon) once(ctx context.Context) error {
 	}
 	defer end()
 	began := time.Now()
-	r, err := d.sweep(ctx, pace.Start)
+	r, err := d.traced(ctx, pace.Start)
 	d.tellAll(ended{Why: pace.Start, Began: began, At: time.Now(), Report: r, Err: err})
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (d *daemon) loop(ctx context.Context) error {
 			d.hurries(time.Now())
 		case <-timer.C:
 			began := time.Now()
-			r, err := d.sweep(ctx, why)
+			r, err := d.traced(ctx, why)
 			d.swept(ctx, why, began, r, err)
 		}
 		timer.Stop()
