@@ -1,0 +1,258 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/winnow-reaper/winnow/cmd/winnow/brakes"
+	"github.com/winnow-reaper/winnow/cmd/winnow/notify"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/engine/decision"
+	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/testkit/files"
+	"github.com/winnow-reaper/winnow/testkit/wait"
+)
+
+// outside is what listens to a daemon: a webhook's server at /hook, and a collector of traces at /v1/traces.
+type outside struct {
+	*httptest.Server
+	mu       sync.Mutex
+	messages []notify.Document
+	spans    []*otlp.Span
+}
+
+func newOutside(t *testing.T) *outside {
+	t.Helper()
+	o := &outside{}
+	o.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		switch r.URL.Path {
+		case "/hook":
+			var d notify.Document
+			if err == nil {
+				err = json.Unmarshal(body, &d)
+			}
+			o.messages = append(o.messages, d)
+		case "/v1/traces":
+			data := &otlp.TracesData{}
+			if err == nil {
+				err = proto.Unmarshal(body, data)
+			}
+			for _, rs := range data.GetResourceSpans() {
+				for _, ss := range rs.GetScopeSpans() {
+					o.spans = append(o.spans, ss.GetSpans()...)
+				}
+			}
+		default:
+			w.WriteHeader(http.StatusNotFound)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", r.URL.Path, err)
+		}
+	}))
+	t.Cleanup(o.Close)
+	return o
+}
+
+// told waits for a message that is so.
+func (o *outside) told(t *testing.T, what string, so func(notify.Document) bool) (found notify.Document) {
+	t.Helper()
+	wait.Eventually(t, "a message with "+what, func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		for _, d := range o.messages {
+			if so(d) {
+				found = d
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+func (o *outside) count(so func(notify.Document) bool) (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, d := range o.messages {
+		if so(d) {
+			n++
+		}
+	}
+	return n
+}
+
+func asks(d notify.Document) bool { return d.Asks != nil }
+
+// TestTheDaemonTellsOutside follows one worktree: it waits to be asked, which is told once, also over a start; then it goes, which is told, and the trace of that sweep has the act.
+func TestTheDaemonTellsOutside(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w, o := newCrashFolder(t), newOutside(t)
+	quick := strings.Replace(w.configuration(t), "steady_for: 0s", "steady_for: 0s, confirm_after: 200ms", 1) +
+		fmt.Sprintf("notify: {rest: 100ms, webhooks: [{url: %s/hook}]}\nrun: {rest: 100ms, traces: {endpoint: %s}}\n", o.URL, o.URL)
+	asking := strings.Replace(quick, "confirm_after: 200ms", "confirm_after: 200ms, levels: {reap.dirs.landed: ask, reap.dirs.disposable: ask, reap.dirs.untouched: ask, reap.dirs.over: ask}", 1)
+
+	files.Write(t, w.config, asking)
+	if out := w.mustRun(t, "winnow", "notify", "test", "--config", w.config); !strings.Contains(out, "sent: webhook 127.0.0.1") {
+		t.Errorf("notify test: %s", out)
+	}
+	o.told(t, "a test", func(d notify.Document) bool { return d.Test })
+	d := w.daemon(t, "--apply")
+	m := o.told(t, "what waits to be asked", asks)
+	if m.Asks.Count != 1 || !strings.HasPrefix(m.Asks.First[0].Rule, "reap.dirs.") || !strings.Contains(m.Asks.First[0].Name, "project-review-1a2b3c4d") {
+		t.Errorf("asks: %+v", m.Asks)
+	}
+	d.signal(syscall.SIGUSR1)
+	d.signal(syscall.SIGTERM)
+	d.ends()
+	w.mustRun(t, "winnow", "run", "--once", "--config", w.config)
+	if n := o.count(asks); n != 1 || !w.here() {
+		t.Errorf("it was told %d times, also over a start", n)
+	}
+
+	files.Write(t, w.config, quick)
+	d = w.daemon(t, "--apply")
+	m = o.told(t, "an act", func(d notify.Document) bool { return d.Acts != nil })
+	if m.Acts.Done != 1 || m.Acts.Kinds["dir"] != 1 || !strings.HasPrefix(m.Acts.First[0].ID, "dir:") || w.here() {
+		t.Errorf("acts: %+v", m.Acts)
+	}
+	d.signal(syscall.SIGTERM)
+	d.ends()
+
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	by := map[string][]*otlp.Span{}
+	for _, s := range o.spans {
+		by[s.GetName()] = append(by[s.GetName()], s)
+		if text := s.String(); strings.Contains(text, w.dir) || strings.Contains(text, "1a2b3c4d") {
+			t.Errorf("a span names something: %s", text)
+		}
+	}
+	for _, name := range []string{"winnow.sweep", "winnow.look", "winnow.source", "winnow.judge", "winnow.save", "winnow.acts", "winnow.act", "winnow.purge", "winnow.finish"} {
+		if len(by[name]) == 0 {
+			t.Errorf("no span %s", name)
+		}
+	}
+	for _, s := range by["winnow.act"] {
+		var kv []string
+		for _, a := range s.GetAttributes() {
+			kv = append(kv, a.GetKey()+"="+a.GetValue().GetStringValue())
+		}
+		slices.Sort(kv)
+		if got := strings.Join(kv, " "); got != "winnow.kind=dir winnow.outcome=done" {
+			t.Errorf("an act: %s", got)
+		}
+	}
+}
+
+// TestNotifyTestSaysWhatFails.
+func TestNotifyTestSaysWhatFails(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w, o := newCrashFolder(t), newOutside(t)
+	plain := w.configuration(t)
+	token := filepath.Join(w.dir, "token")
+	files.Write(t, token, "t0ken")
+	if err := os.Chmod(token, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ conf, says string }{
+		"no place":           {"", "notify names no place"},
+		"not found":          {"notify: {webhooks: [{url: " + o.URL + "/else}]}\n", "answers 404 Not Found"},
+		"a readable token":   {"notify: {webhooks: [{url: " + o.URL + "/hook, token_file: token}]}\n", "other users can read it"},
+		"no desktop":         {"notify: {desktop: true}\n", "not sent: desktop: no session bus"},
+		"http to elsewhere":  {"notify: {webhooks: [{url: http://hooks.example.com/x}]}\n", "http goes to this machine only"},
+		"an unknown form":    {"notify: {webhooks: [{url: https://hooks.example.com/x, format: slak}]}\n", `unknown format "slak"; the nearest is "slack"`},
+		"an unknown word":    {"notify: {on: [alarm]}\n", `unknown word "alarm"; the nearest is "alarms"`},
+		"twice":              {"notify: {webhooks: [{url: https://hooks.example.com/x}, {url: https://hooks.example.com/x}]}\n", "the same address"},
+		"a header of others": {"notify: {webhooks: [{url: https://hooks.example.com/x, header: Host, token_file: token}]}\n", "no name of a header for a token"},
+		"traces":             {"run: {traces: {endpoint: http://collector.example.com}}\n", "run.traces.endpoint"},
+	} {
+		files.Write(t, w.config, plain+c.conf)
+		out, err := w.run([]string{"DBUS_SESSION_BUS_ADDRESS="}, "winnow", "notify", "test", "--config", w.config)
+		if err == nil || !strings.Contains(string(out), c.says) || strings.Contains(string(out), "t0ken") {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+}
+
+// TestWhatASweepTells says of reports, brakes and pauses what is told, and by which key.
+func TestWhatASweepTells(t *testing.T) {
+	t.Parallel()
+	keys := func(e ended) (out []string) {
+		event, tells := eventOf(e)
+		if !tells {
+			return []string{"nothing"}
+		}
+		for _, s := range event.Standing {
+			out = append(out, s.Group+" "+s.Key)
+		}
+		slices.Sort(out)
+		return out
+	}
+	one := func(al report.Alarm) ended { return ended{Report: &report.Report{Alarms: []report.Alarm{al}}} }
+	for _, c := range []struct{ a, b string }{
+		{"tmux/default has failed for 15m (3 looks)", "tmux/default has failed for 1h5m (14 looks)"},
+		{"it gave 12 of 40, since 2026-11-25 10:00:01", "it gave 7 of 40, since 2026-11-25 10:05:01"},
+		{"less than 5% is free: 120 MB.", "less than 4% is free: 90.5 MB."},
+	} {
+		if a, b := keys(one(report.Alarm{Rule: "r", Message: c.a})), keys(one(report.Alarm{Rule: "r", Message: c.b})); !slices.Equal(a, b) {
+			t.Errorf("it is told twice: %q, %q", a, b)
+		}
+	}
+	for _, c := range []struct{ a, b report.Alarm }{
+		{report.Alarm{Rule: "r", Message: "tab w1:t3 is gone"}, report.Alarm{Rule: "r", Message: "tab w1:t4 is gone"}},
+		{report.Alarm{Rule: "r", Message: "/w/acme-1a2b is full"}, report.Alarm{Rule: "r", Message: "/w/acme-1a2c is full"}},
+		{report.Alarm{Rule: "r", Candidate: "process:1@1", Message: "process 1"}, report.Alarm{Rule: "r", Candidate: "process:2@1", Message: "process 2"}},
+		{report.Alarm{Rule: "r"}, report.Alarm{Rule: "q"}},
+	} {
+		if a, b := keys(one(c.a)), keys(one(c.b)); slices.Equal(a, b) {
+			t.Errorf("another alarm is not told: %q", a)
+		}
+	}
+	if a, b := keys(ended{Err: fmt.Errorf("one")}), keys(ended{Err: fmt.Errorf("other")}); !slices.Equal(a, b) || a[0] != "problems sweep_failed" {
+		t.Errorf("sweeps that fail: %q, %q", a, b)
+	}
+	if got := keys(ended{Err: fmt.Errorf("wrapped: %w", &ledger.Held{})}); got[0] != "nothing" {
+		t.Errorf("another sweep has the lock: %q", got)
+	}
+	since := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	e := ended{Status: Status{Paused: &ledger.Pause{Since: since}, Brakes: []brakes.Brake{{Rule: brakes.CameBack, Sweep: "S", Candidate: "dir:/x"}}}, Report: &report.Report{
+		Alarms: []report.Alarm{{Rule: report.Paused}, {Rule: "brake_came_back"}},
+		Acts: []decision.Act{
+			{Candidate: "dir:/y", Kind: "dir", Outcome: decision.Outcome{Outcome: decision.Done, Freed: decision.Freed{Bytes: 7}}},
+			{Candidate: "dir:/z", Kind: "dir", Outcome: decision.Outcome{Outcome: decision.Refused, Detail: "no"}},
+			{Candidate: "dir:/c", Kind: "dir", Outcome: decision.Outcome{Outcome: decision.Capped}},
+		},
+		Purged: []report.Purged{{Bytes: 5}},
+		Decisions: []decision.Decision{
+			{ID: "dir:/a", Level: decision.Ask, Verdict: decision.Spare, Findings: []decision.Reason{{Rule: "mine", Level: decision.Ask}}},
+			{ID: "dir:/o", Level: decision.Observe, Verdict: decision.Spare}, {ID: "dir:/r", Verdict: decision.Reap},
+		},
+	}}
+	want := []string{"acts refused dir:/z", "asks dir:/a  mine", "problems brake came_back S dir:/x", "problems paused 2026-11-20T12:00:00Z"}
+	if got := keys(e); !slices.Equal(got, want) {
+		t.Errorf("it tells %q", got)
+	}
+	event, _ := eventOf(e)
+	if len(event.Done) != 1 || event.FreedBytes != 12 || event.Purged != 1 || !slices.Equal(event.Speaks, []string{"problems", "acts", "alarms", "asks"}) {
+		t.Errorf("%+v", event)
+	}
+}
