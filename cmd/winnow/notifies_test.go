@@ -114,15 +114,15 @@ func TestTheDaemonTellsOutside(t *testing.T) {
 		t.Errorf("notify test: %s", out)
 	}
 	o.told(t, "a test", func(d notify.Document) bool { return d.Test })
-	d := w.daemon(t, "--apply")
+	w.mustRun(t, "winnow", "run", "--once", "--config", w.config)
 	m := o.told(t, "what waits to be asked", asks)
 	if m.Asks.Count != 1 || !strings.HasPrefix(m.Asks.First[0].Rule, "reap.dirs.") || !strings.Contains(m.Asks.First[0].Name, "project-review-1a2b3c4d") {
 		t.Errorf("asks: %+v", m.Asks)
 	}
-	d.signal(syscall.SIGUSR1)
+	d := w.daemon(t, "--apply")
+	d.says(`acting: 0 candidates to go`)
 	d.signal(syscall.SIGTERM)
 	d.ends()
-	w.mustRun(t, "winnow", "run", "--once", "--config", w.config)
 	if n := o.count(asks); n != 1 || !w.here() {
 		t.Errorf("it was told %d times, also over a start", n)
 	}

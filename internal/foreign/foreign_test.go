@@ -154,3 +154,26 @@ func TestAttackALinkOfAnotherUserOnTheWay(t *testing.T) {
 		a.Held()
 	}
 }
+
+// TestAttackASecretThatOthersRead: a file with a token is one that no other user can read or write.
+func TestAttackASecretThatOthersRead(t *testing.T) {
+	dir := t.TempDir()
+	a := attack.New(t, "a file with a token that other users can read or write")
+	for mode, want := range map[os.FileMode]error{
+		0o604: foreign.ErrReadable, 0o640: foreign.ErrReadable, 0o644: foreign.ErrReadable, 0o602: foreign.ErrWritable, 0o666: foreign.ErrWritable,
+	} {
+		path := write(t, filepath.Join(dir, mode.String()), "t0ken", mode)
+		f, err := foreign.Read(t.Context(), path, foreign.Want{Max: 100, Secret: true})
+		if !errors.Is(err, want) || len(f.Data) > 0 {
+			a.Lost("%v: want %v, got %v", mode, want, err)
+			continue
+		}
+		a.Held()
+	}
+	for _, mode := range []os.FileMode{0o600, 0o400, 0o700} {
+		path := write(t, filepath.Join(dir, mode.String()), "t0ken", mode)
+		if f, err := foreign.Read(t.Context(), path, foreign.Want{Max: 100, Secret: true}); err != nil || string(f.Data) != "t0ken" {
+			t.Errorf("%v: %q, %v", mode, f.Data, err)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/winnow-reaper/winnow/internal/foreign"
@@ -54,6 +55,15 @@ func remembered(file string) (memory, error) {
 		}
 	}
 	return m, nil
+}
+
+// only forgets what sinks were told that are configured no more.
+func (m *memory) only(sinks []Sink) {
+	for id := range m.Told {
+		if !slices.ContainsFunc(sinks, func(s Sink) bool { return s.ID() == id }) {
+			delete(m.Told, id)
+		}
+	}
 }
 
 // of is what a sink was told.

@@ -109,6 +109,7 @@ type channel struct {
 	pending        *digest
 	lost, lostActs int
 	said           string
+	full           bool
 }
 
 // mark is what is known of something that was told, or is about to be.
@@ -125,6 +126,7 @@ func New(o Options) *Notifier {
 	if n.memory, err = remembered(o.File); err != nil {
 		o.Log("what was told before is not known, and is told again: %v", err)
 	}
+	n.memory.only(o.Sinks)
 	for _, s := range o.Sinks {
 		c := &channel{n: n, sink: s, told: n.memory.of(s.ID()), hurry: make(chan struct{}), kick: make(chan struct{}, 1), pending: &digest{}}
 		c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -192,7 +194,14 @@ func (c *channel) hear(e Event) {
 			m.missing = time.Time{}
 			continue
 		}
-		if !c.on(s.Group) || len(c.told) >= maxTold {
+		if !c.on(s.Group) {
+			continue
+		}
+		if len(c.told) >= maxTold {
+			if !c.full {
+				c.n.o.Log("%s: %d things were told and still stand; what comes on top is not told", c.sink.Name(), maxTold)
+			}
+			c.full = true
 			continue
 		}
 		c.told[key] = &mark{}
@@ -236,7 +245,7 @@ func (c *channel) take() *digest {
 		return nil
 	}
 	c.pending = &digest{}
-	d.Schema, d.ID, d.At, d.Host = Schema, ulid.Make().String(), time.Now().UTC(), c.n.o.Host
+	d.Schema, d.ID, d.At, d.Host = Schema, ulid.Make().String(), time.Now().UTC(), short(c.n.o.Host, maxName)
 	d.Lost, d.LostActs = c.lost, c.lostActs
 	d.write()
 	return d
@@ -304,7 +313,7 @@ func (c *channel) deliver(d *digest) {
 	}
 	c.mu.Unlock()
 	if says {
-		c.n.o.Log("notify: %s: %v; messages that were lost: %d, with %d acts in them. What still stands is told again after a later sweep", c.sink.Name(), err, lost, acts)
+		c.n.o.Log("%s: %v; messages that were lost: %d, with %d acts in them. What still stands is told again after a later sweep", c.sink.Name(), err, lost, acts)
 	}
 	c.n.save()
 }
@@ -341,7 +350,7 @@ func (n *Notifier) save() {
 		c.mu.Unlock()
 	}
 	if err := n.memory.save(n.o.File); err != nil {
-		n.o.Log("notify: what was told is not remembered, and is told again after a start: %v", err)
+		n.o.Log("what was told is not remembered, and is told again after a start: %v", err)
 	}
 }
 
@@ -359,7 +368,7 @@ func Test(ctx context.Context, o Options) []Result {
 	for i, s := range o.Sinks {
 		out[i].Sink = s.Name()
 		all.Go(func() {
-			d := &Document{Schema: Schema, ID: ulid.Make().String(), At: time.Now().UTC(), Host: o.Host, Test: true}
+			d := &Document{Schema: Schema, ID: ulid.Make().String(), At: time.Now().UTC(), Host: short(o.Host, maxName), Test: true}
 			d.write()
 			limited, cancel := context.WithTimeout(ctx, o.Timeout)
 			defer cancel()

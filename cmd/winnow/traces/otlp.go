@@ -3,6 +3,7 @@ package traces
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
@@ -54,7 +55,7 @@ func (c client) UploadTraces(ctx context.Context, spans []*otlp.ResourceSpans) e
 func (c client) describe() (out []*common.KeyValue) {
 	for _, kv := range [][2]string{{"service.name", "winnow"}, {"service.version", c.t.o.Version}, {"host.name", c.t.o.Host}} {
 		if kv[1] != "" {
-			out = append(out, &common.KeyValue{Key: kv[0], Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: kv[1]}}})
+			out = append(out, &common.KeyValue{Key: kv[0], Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: strings.ToValidUTF8(kv[1], "?")}}})
 		}
 	}
 	return out

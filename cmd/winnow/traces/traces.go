@@ -57,8 +57,9 @@ type Tracer struct {
 
 	mu    sync.Mutex
 	queue []sdk.ReadOnlySpan
-	lost  int
-	said  string
+	// lost counts all spans that no collector got, full those of them that found no place and were not said yet.
+	lost, full int
+	said       string
 }
 
 // limits bound one span; they are given here so that OTEL_* variables change nothing.
@@ -141,7 +142,7 @@ func (q queue) OnEnd(s sdk.ReadOnlySpan) {
 	if len(t.queue) < t.o.Queue {
 		t.queue = append(t.queue, s)
 	} else {
-		t.lost++
+		t.lost, t.full = t.lost+1, t.full+1
 	}
 	t.mu.Unlock()
 	if !s.Parent().IsValid() {
@@ -197,8 +198,12 @@ func (t *Tracer) lose(err error, n int) {
 	}
 	is := says != "" && says != t.said
 	t.said = says
-	lost := t.lost
+	lost, full := t.lost, t.full
+	t.full = 0
 	t.mu.Unlock()
+	if full > 0 {
+		t.o.Log("%d spans found no place, because the collector is slower than the sweeps, or does not answer", full)
+	}
 	if is {
 		t.o.Log("%v; spans that were lost: %d", err, lost)
 	}

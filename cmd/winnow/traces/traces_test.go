@@ -213,7 +213,7 @@ func TestADeadCollector(t *testing.T) {
 		t.Errorf("%d spans did not find a place, want 400", lost)
 	}
 	tracer.End()
-	if took := time.Since(began); took > wait.Patience/2 || tracer.Lost() != 500 || strings.Count(l.text(), "spans that were lost") != 1 {
+	if took := time.Since(began); took > wait.Patience/2 || tracer.Lost() != 500 || strings.Count(l.text(), "spans that were lost") != 1 || !strings.Contains(l.text(), "400 spans found no place") {
 		t.Errorf("it ended after %s with %d lost; the log says %q", took, tracer.Lost(), l.text())
 	}
 }
