@@ -15,11 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/winnow-reaper/winnow/cmd/winnow/brakes"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/notify"
+	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/ledger"
@@ -254,5 +257,64 @@ func TestWhatASweepTells(t *testing.T) {
 	event, _ := eventOf(e)
 	if len(event.Done) != 1 || event.FreedBytes != 12 || event.Purged != 1 || !slices.Equal(event.Speaks, []string{"problems", "acts", "alarms", "asks"}) {
 		t.Errorf("%+v", event)
+	}
+}
+
+// TestTellingIsConfiguredAgain has a daemon within the test tell, and stop telling, as a reload configures it.
+func TestTellingIsConfiguredAgain(t *testing.T) {
+	t.Parallel()
+	w, o := newCrashFolder(t), newOutside(t)
+	plain := w.configuration(t)
+	load := func(extra string) *config.Config {
+		files.Write(t, w.config, plain+extra)
+		cfg, err := config.Load(w.config, []string{"HOME=" + w.dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cfg
+	}
+	cfg := load(fmt.Sprintf("notify: {rest: 0s, names: 0, webhooks: [{url: %s/hook}]}\nrun: {traces: {endpoint: %s}}\n", o.URL, o.URL))
+	a := &app{out: io.Discard, errOut: io.Discard, cfg: cfg, log: hclog.NewNullLogger(), hands: &hands{}, acting: ledger.Acting{Name: "winnow-telling", Home: w.dir}}
+	d, err := a.newDaemon(t.Context(), runFlags{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.close)
+	end, err := d.begins(t.Context(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweep := func(failed error) {
+		began := time.Now()
+		r, err := d.traced(t.Context(), pace.Request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if failed != nil {
+			r = nil
+		}
+		d.swept(t.Context(), pace.Request, began, r, failed)
+	}
+	sweep(fmt.Errorf("no space in %s", w.dir))
+	m := o.told(t, "a sweep that failed", func(d notify.Document) bool { return d.Problems != nil })
+	if m.Problems.Rules["sweep_failed"] != 1 || len(m.Problems.First) != 0 || strings.Contains(m.Title+m.Text, w.dir) {
+		t.Errorf("problems: %+v\n%s", m.Problems, m.Text)
+	}
+	wait.Eventually(t, "the trace came", func() bool {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return slices.ContainsFunc(o.spans, func(s *otlp.Span) bool { return s.GetName() == "winnow.sweep" })
+	})
+	d.cfg = load("")
+	d.beginsAgain(t.Context())
+	o.mu.Lock()
+	messages, spans := len(o.messages), len(o.spans)
+	o.mu.Unlock()
+	sweep(fmt.Errorf("another reason"))
+	end()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if d.tracer != nil || len(o.messages) != messages || len(o.spans) != spans {
+		t.Errorf("it tells although it is not to: %d messages, %d spans", len(o.messages)-messages, len(o.spans)-spans)
 	}
 }
