@@ -49,6 +49,11 @@ func (a *app) retain(ctx context.Context, id, reason string, span time.Duration)
 	if err != nil {
 		return err
 	}
+	return a.retainIn(ctx, s, id, reason, span)
+}
+
+// retainIn holds what a look saw.
+func (a *app) retainIn(ctx context.Context, s *snapshot.Snapshot, id, reason string, span time.Duration) error {
 	t, no, err := a.find(ctx, s, id)
 	if err != nil {
 		return err

@@ -54,6 +54,8 @@ type Config struct {
 	Notify Notify `json:"notify"`
 	// Run says how the daemon runs.
 	Run Run `json:"run"`
+	// Console says where winnow console listens.
+	Console Console `json:"console"`
 
 	// File is where the operator's part came from, empty when the defaults alone hold. Digest is the SHA-256 of its bytes.
 	File   string   `json:"-"`
@@ -484,6 +486,7 @@ func (c *Config) check(at sites) (wrong error) {
 	c.Run.check(must)
 	c.Notify.check(must)
 	c.Run.Traces.check(must)
+	c.Console.check(must)
 	c.Policy.checkBundles(must)
 	must(c.Policy.Timeout > 0 && c.Policy.Memory > 0, "policy.timeout and policy.memory must be more than 0")
 	return wrong

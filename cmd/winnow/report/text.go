@@ -61,6 +61,9 @@ func (p page) write(out io.Writer, r *Report, all bool) error {
 	return w.Flush()
 }
 
+// Headline says in one line what the sweep came to.
+func Headline(r *Report) string { return headline(r) }
+
 // headline says in one line what the sweep came to.
 func headline(r *Report) string {
 	var reap, after, wait int

@@ -1,0 +1,591 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/console"
+	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
+	"github.com/winnow-reaper/winnow/cmd/winnow/text"
+	"github.com/winnow-reaper/winnow/engine/alarm"
+	"github.com/winnow-reaper/winnow/engine/eval"
+	"github.com/winnow-reaper/winnow/engine/policy"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/ledger"
+)
+
+func newConsole(a *app) *cobra.Command {
+	var port int
+	cmd := &cobra.Command{
+		Use:   "console",
+		Short: "Show everything in a browser on this machine, with holds, restore and pause",
+		Long: `Console serves pages on this machine's loopback: what is here by owner, what would go and why, acts with restore, holds, the trash with sizes, alarms, and policies
+with their levels. It prints an address with a token, which is new at every start; open it in a browser. Nobody gets in without it, nor as another user.
+
+It ends nothing that lives: the pages can hold, release, bring back, pause, resume, look, and remove for good what lies in the trash, after they asked. It looks while a page is
+open, at least every console.every, and when the ledger changes. It runs until it is interrupted.`,
+		Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("port") && (port < 0 || port > 65535) {
+				return config.Mistakef("--port %d: it is a number from 1 to 65535, or 0 for a free one; nothing was started", port)
+			}
+			listen := a.cfg.Console.Listen
+			if at, err := netip.ParseAddrPort(listen); err == nil && cmd.Flags().Changed("port") {
+				listen = net.JoinHostPort(at.Addr().String(), strconv.Itoa(port))
+			}
+			return a.console(cmd.Context(), listen)
+		},
+	}
+	a.forms(cmd, "text", "json")
+	cmd.Flags().IntVar(&port, "port", 0, "the `port`, in place of the one in console.listen; 0 for a free one")
+	return cmd
+}
+
+// console is winnow console.
+func (a *app) console(ctx context.Context, listen string) error {
+	w := &consoleWorld{app: a, turn: make(chan struct{}, 1), dirty: true}
+	if err := w.load(ctx, a.cfg); err != nil {
+		return err
+	}
+	defer w.close()
+	server, err := console.Listen(w, listen, a.log.Named("console"))
+	if err != nil {
+		return err
+	}
+	doc := map[string]string{"url": server.URL()}
+	if err := a.say(doc, "%s\nopen this address in a browser of yours on this machine; it is good until winnow console ends, which an interrupt does", server.URL()); err != nil {
+		return err
+	}
+	within, stop := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() { defer close(watched); w.watch(within) }()
+	err = server.Serve(ctx)
+	stop()
+	<-watched
+	return err
+}
+
+// consoleWorld is this machine for the console: the functions behind the commands, one at a time.
+type consoleWorld struct {
+	// turn is held by whoever looks, judges or acts, and guards the next three.
+	turn   chan struct{}
+	engine *eval.Engine
+	policy *policy.Policy
+	// seen is what the latest look saw.
+	seen *snapshot.Snapshot
+
+	mu sync.Mutex
+	// app is the program as it is configured now. Nobody writes to it.
+	app     *app
+	last    *report.Report
+	problem string
+	looks   int
+	// asked is when a page was last asked for, ended and took are of the latest look, dirty asks for a look soon, and ledger is how the ledger stood at the latest look.
+	asked, ended time.Time
+	took         time.Duration
+	dirty        bool
+	ledger       string
+}
+
+const (
+	// consoleRest is the least time from the end of one look to the next that no person asked for; a look that takes long is followed by a rest of so many times that.
+	consoleRest, consoleShare = 3 * time.Second, 10
+	// consoleAsleep is after how long without a reader nothing is looked at.
+	consoleAsleep = 2 * time.Minute
+)
+
+// take waits for the turn.
+func (w *consoleWorld) take(ctx context.Context) (done func(), err error) {
+	select {
+	case w.turn <- struct{}{}:
+		return func() { <-w.turn }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w; nothing was done", context.Cause(ctx))
+	}
+}
+
+// now gives the program as it is configured now.
+func (w *consoleWorld) now() *app {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.app
+}
+
+func (w *consoleWorld) close() {
+	if err := w.engine.Close(); err != nil {
+		w.now().log.Warn("end what evaluates the policies", "error", err)
+	}
+}
+
+// load takes a configuration and its policies in the place of those before. After an error these go on.
+func (w *consoleWorld) load(ctx context.Context, cfg *config.Config) error {
+	with := *w.now()
+	with.cfg, with.workers = cfg, nil
+	e, p, err := with.engine(ctx)
+	if err != nil {
+		return err
+	}
+	if w.engine != nil {
+		w.close()
+	}
+	w.engine, w.policy = e, p
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.app = &with
+	return nil
+}
+
+// reload reads the configuration and the policies again.
+func (w *consoleWorld) reload(ctx context.Context) error {
+	a := w.now()
+	cfg, err := config.Load(a.flags.config, os.Environ())
+	if err == nil {
+		err = a.override(cfg)
+	}
+	if err == nil && cfg.State != a.cfg.State {
+		err = fmt.Errorf("state has become %s: start winnow console again for another state folder", cfg.State)
+	}
+	if err == nil {
+		err = w.load(ctx, cfg)
+	}
+	return err
+}
+
+// quiet is the program with what it says to a person kept in said.
+func (w *consoleWorld) quiet(said *bytes.Buffer) *app {
+	a := *w.now()
+	a.out, a.errOut, a.paint = said, said, paint{}
+	a.flags.format, a.drawing = "text", true
+	return &a
+}
+
+// words are what was said, on one line.
+func words(said *bytes.Buffer) string {
+	return strings.Join(strings.FieldsFunc(strings.TrimSpace(said.String()), func(r rune) bool { return r == '\n' }), "; ")
+}
+
+// watch looks while somebody reads, until ctx ends.
+func (w *consoleWorld) watch(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		if w.due(w.ledgerStamp()) {
+			w.look(ctx)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// due reports whether to look now.
+func (w *consoleWorld) due(ledger string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	rest := time.Since(w.ended)
+	switch {
+	case w.dirty:
+		return w.problem == "" || rest > consoleRest
+	case time.Since(w.asked) > consoleAsleep:
+		return false
+	case w.last == nil || ledger != w.ledger || rest > w.app.cfg.Console.Every:
+		return rest > max(consoleRest, consoleShare*w.took)
+	}
+	return false
+}
+
+// look looks and decides, and remembers nothing of it.
+func (w *consoleWorld) look(ctx context.Context) {
+	done, err := w.take(ctx)
+	if err != nil {
+		return
+	}
+	defer done()
+	w.mu.Lock()
+	w.dirty = false
+	w.mu.Unlock()
+	stamp, began := w.ledgerStamp(), time.Now()
+	var said bytes.Buffer
+	r, snap, err := w.quiet(&said).onlyLook(ctx, w.engine, w.policy)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		w.now().log.Warn("look for the console", "error", err)
+	}
+	w.looked(r, snap, err, stamp, time.Since(began))
+}
+
+// looked takes note of a look that ended.
+func (w *consoleWorld) looked(r *report.Report, snap *snapshot.Snapshot, err error, stamp string, took time.Duration) {
+	if err == nil {
+		w.seen = snap
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended, w.took, w.ledger = time.Now(), took, stamp
+	w.looks++
+	if w.problem = ""; err != nil {
+		w.problem = err.Error()
+		return
+	}
+	w.last = r
+}
+
+// onlyLook is a sweep that writes nothing down, not even what it saw: as a dry run, with what the ledger remembers.
+func (a *app) onlyLook(ctx context.Context, e *eval.Engine, p *policy.Policy) (*report.Report, *snapshot.Snapshot, error) {
+	s := &sweeper{app: a, engine: e, policy: p}
+	mem := a.recall(ctx)
+	snap, err := a.lookFor(ctx, sources.Scope{}, mem, e)
+	if err != nil {
+		return nil, nil, err
+	}
+	res, err := e.Decide(ctx, snap, &a.cfg.Rules.Config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("decide: %w", err)
+	}
+	r := report.New(report.DryRun, "", snap, p, a.ruled(snap), res, &a.cfg.Rules.Config, snapshot.KindNames())
+	a.sayBundles(r)
+	a.measure(ctx, snap, r.Decisions, mayGo)
+	s.foresee(ctx, r, snap, mem, res)
+	var m alarm.Memory
+	past, err := s.past(ctx, snap) // without a ledger
+	if err != nil {
+		return nil, nil, err
+	}
+	err = a.readLedger(func(l *ledger.Ledger) (err error) {
+		s.ledger = l
+		defer func() { s.ledger = nil }()
+		if past, err = s.past(ctx, snap); err != nil {
+			return err
+		}
+		s.weigh(ctx, r)
+		m, err = l.AlarmMemory(ctx)
+		return err
+	})
+	if err != nil {
+		a.log.Warn("read what the ledger remembers", "error", err) // the look says so too, and keeps everything
+	}
+	r.Held((&capFlags{}).caps(a.cfg).Plan(a.touched(snapshot.KindNames()), res.Decisions, past))
+	_, alarms := alarm.Look(m, snap, res.Decisions, s.rulesName(os.Environ()), a.cfg.Alarms.Limits())
+	for _, al := range alarms {
+		r.Alarms = append(r.Alarms, report.Alarm{Rule: al.Rule, Message: al.Message + next(al)})
+	}
+	return r, snap, nil
+}
+
+// ledgerStamp changes when the ledger or the pause does.
+func (w *consoleWorld) ledgerStamp() string {
+	var out strings.Builder
+	a := w.now()
+	path := a.ledgerPath()
+	for _, name := range []string{path, path + "-wal", a.acting.PausePath(a.cfg.State)} {
+		if st, err := os.Lstat(name); err == nil {
+			fmt.Fprintf(&out, "%x.%x-", st.ModTime().UnixNano(), st.Size())
+		} else {
+			out.WriteString("0-")
+		}
+	}
+	return out.String()
+}
+
+// Look implements console.World.
+func (w *consoleWorld) Look() (*report.Report, string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = time.Now()
+	return w.last, w.problem
+}
+
+// Stamp implements console.World.
+func (w *consoleWorld) Stamp() string {
+	stamp := w.ledgerStamp()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = time.Now()
+	return stamp + strconv.Itoa(w.looks)
+}
+
+// alone does something for the console while nothing else looks or acts, and has it look again soon. What was said to a person is the answer.
+func (w *consoleWorld) alone(ctx context.Context, do func(*app) error) (string, error) {
+	done, err := w.take(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	var said bytes.Buffer
+	err = do(w.quiet(&said))
+	w.mu.Lock()
+	w.dirty = true
+	w.mu.Unlock()
+	var coded codeError
+	switch {
+	case err == nil:
+		return words(&said), nil
+	case errors.As(err, &coded) && coded.err == nil:
+		return "", errors.New(words(&said))
+	case said.Len() > 0:
+		return "", fmt.Errorf("%w; %s", err, words(&said))
+	}
+	return "", err
+}
+
+// Sweep implements console.World.
+func (w *consoleWorld) Sweep(ctx context.Context) (string, error) {
+	done, err := w.take(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	if err := w.reload(ctx); err != nil {
+		return "", fmt.Errorf("the configuration or the policies were not read again, and those before go on: %w", err)
+	}
+	var said bytes.Buffer
+	a, began := w.quiet(&said), time.Now()
+	r, snap, err := a.lookOnce(ctx, w.engine, w.policy, showFlags{kinds: snapshot.KindNames()})
+	if err != nil {
+		return "", err
+	}
+	w.looked(r, snap, nil, w.ledgerStamp(), time.Since(began))
+	return report.Headline(r) + "; nothing was changed", nil
+}
+
+// errNotThere says that a candidate has gone since a page was made.
+var errNotThere = errors.New("it is not there any more; nothing was done. Sweep now shows what is")
+
+// Explain implements console.World.
+func (w *consoleWorld) Explain(ctx context.Context, id string) (*console.Explanation, error) {
+	done, err := w.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if w.seen == nil {
+		return nil, errors.New("the first look is under way; load the page again in a moment")
+	}
+	var said bytes.Buffer
+	a, s := w.quiet(&said), *w.seen
+	s.Dirs = maps.Clone(s.Dirs) // all about one folder is read into a copy
+	if s.Dirs == nil {
+		s.Dirs = map[string]snapshot.Dir{}
+	}
+	if err := errors.Join(a.partInFull(ctx, &s, id), a.inFull(ctx, &s, id)); err != nil {
+		return nil, fmt.Errorf("look into it: %w", err)
+	}
+	if _, there := s.Find(id); !there {
+		return nil, console.ErrNotFound
+	}
+	x, err := a.explanation(ctx, w.engine, w.policy, &s, id)
+	if err != nil {
+		return nil, err
+	}
+	out := &console.Explanation{Explanation: x.Explanation, Main: x.Main, Otherwise: x.Otherwise, TakenAt: x.TakenAt, Sources: x.Sources}
+	d := decided(x)
+	out.Owner, out.About = d.Owner, d.About
+	if x.Subject != nil {
+		out.Users = usersOf(x.Subject.Dir)
+	}
+	if out.Refusal, err = a.refusal(ctx, id); err != nil {
+		return nil, err
+	}
+	trail, err := a.trail(ctx, &s, id)
+	for _, t := range trail {
+		out.Trail = append(out.Trail, console.Question(t))
+	}
+	return out, err
+}
+
+// usersOf says of each process that uses a folder how it does.
+func usersOf(d *snapshot.Dir) (out []string) {
+	if d == nil {
+		return nil
+	}
+	for _, h := range d.Holders {
+		out = append(out, fmt.Sprintf("%s (%d) %s", h.Name, h.PID, cmp.Or(holdsBy[h.How], "uses it")))
+	}
+	return out
+}
+
+// Holds implements console.World.
+func (w *consoleWorld) Holds(ctx context.Context) (holds []snapshot.Hold, err error) {
+	err = w.now().readLedger(func(l *ledger.Ledger) (err error) {
+		holds, err = l.Holds(ctx)
+		return err
+	})
+	return holds, err
+}
+
+// Acts implements console.World.
+func (w *consoleWorld) Acts(ctx context.Context, since time.Time) (sweeps []ledger.Sweep, acts []ledger.Act, err error) {
+	err = w.now().readLedger(func(l *ledger.Ledger) (err error) {
+		if sweeps, err = l.Sweeps(ctx, since); err != nil {
+			return err
+		}
+		acts, err = l.Acts(ctx, since)
+		return err
+	})
+	return sweeps, acts, err
+}
+
+// Trash implements console.World.
+func (w *consoleWorld) Trash(ctx context.Context) ([]console.Kept, error) {
+	var said bytes.Buffer
+	a := w.quiet(&said)
+	kept, err := a.kept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := []console.Kept{}
+	for _, x := range a.sized(ctx, kept) {
+		out = append(out, console.Kept{Act: x.Act, Bytes: x.Bytes})
+	}
+	return out, nil
+}
+
+// Policies implements console.World.
+func (w *consoleWorld) Policies(ctx context.Context) (*console.Policies, error) {
+	done, err := w.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	a, p := w.now(), w.policy
+	rules, err := a.configured(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &console.Policies{Revision: p.Revision, Digest: p.Digest, Bundles: a.bundleRefs(), Layers: rules.shown(p),
+		Exceptions: report.Exceptions(a.cfg.Rules.Exceptions, time.Now(), nil)}
+	for id, r := range p.Rules() {
+		one := console.Rule{ID: id, Title: r.Title, Description: r.Description, File: r.File, Line: r.Line}
+		for _, l := range a.cfg.Rules.Levels {
+			if l.Rule == id {
+				one.Levels = append(one.Levels, l.Level+" for "+l.Kind)
+			}
+		}
+		out.Rules = append(out.Rules, one)
+	}
+	slices.SortFunc(out.Rules, func(x, y console.Rule) int { return cmp.Compare(x.ID, y.ID) })
+	return out, nil
+}
+
+// Paused implements console.World.
+func (w *consoleWorld) Paused() *ledger.Pause { return w.now().paused() }
+
+// Hold implements console.World. It looks first: what may not be held, and whose session it is, is known only then.
+func (w *consoleWorld) Hold(ctx context.Context, id, reason string, long time.Duration) (string, error) {
+	return w.alone(ctx, func(a *app) error {
+		s, err := a.look(ctx, sources.Scope{}, a.recall(ctx))
+		if err != nil {
+			return err
+		}
+		if _, there := s.Find(id); !there { // a part of an id is not completed here
+			return errNotThere
+		}
+		return a.retainIn(ctx, s, id, reason, long)
+	})
+}
+
+// Release implements console.World.
+func (w *consoleWorld) Release(ctx context.Context, id string) (string, error) {
+	return w.alone(ctx, func(a *app) error {
+		if err := a.trustState(); err != nil {
+			return err
+		}
+		l, err := ledger.Open(a.ledgerPath())
+		if err != nil {
+			return fmt.Errorf("%w; nothing was released", err)
+		}
+		defer l.Close()
+		n, err := l.Release(ctx, id, "")
+		switch {
+		case err != nil:
+			return fmt.Errorf("release %s: %w", id, err)
+		case n == 0:
+			return errors.New("it was not held any more")
+		}
+		return a.say(nil, "%s is no longer held; the next sweep decides about it again", id)
+	})
+}
+
+// Restore implements console.World.
+func (w *consoleWorld) Restore(ctx context.Context, act string) (string, error) {
+	return w.alone(ctx, func(a *app) error {
+		if _, err := a.lyingAs(ctx, act); err != nil {
+			return err
+		}
+		return a.restore(ctx, []string{act})
+	})
+}
+
+// lyingAs are the acts of these whole ids that can be brought back, all of them or an error.
+func (a *app) lyingAs(ctx context.Context, ids ...string) ([]ledger.Act, error) {
+	kept, err := a.kept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := slices.DeleteFunc(kept, func(x ledger.Act) bool { return !slices.Contains(ids, x.Intent.ID) })
+	if len(out) < len(ids) {
+		return nil, errors.New("this does not lie in the trash any more; nothing was done")
+	}
+	return out, nil
+}
+
+// Purge implements console.World.
+func (w *consoleWorld) Purge(ctx context.Context, acts []string) (string, error) {
+	return w.alone(ctx, func(a *app) error {
+		if err := a.halted(); err != nil {
+			return fmt.Errorf("%w; nothing was removed", err)
+		}
+		kept, err := a.lyingAs(ctx, acts...)
+		if err != nil {
+			return err
+		}
+		out := emptied{}
+		if err := a.removeAll(ctx, a.sized(ctx, kept), &out); err != nil {
+			return err
+		}
+		fmt.Fprintf(a.out, "%s removed for good, %s freed\n", text.Plural(len(out.Removed), "act"), text.Size(out.Freed))
+		for _, l := range out.Left {
+			fmt.Fprintf(a.out, "left: %s: %s\n", text.Clean(l.Act), text.Clean(l.Why))
+		}
+		if len(out.Left) > 0 {
+			return codeError{code: report.ExitPart}
+		}
+		return nil
+	})
+}
+
+// Pause implements console.World.
+func (w *consoleWorld) Pause(ctx context.Context, long time.Duration, reason string) (string, error) {
+	return w.alone(ctx, func(a *app) error { return a.pause(ctx, long, reason) })
+}
+
+// Resume implements console.World.
+func (w *consoleWorld) Resume(ctx context.Context) (string, error) {
+	return w.alone(ctx, func(a *app) error {
+		was, err := a.resume()
+		if err == nil && !was {
+			return errors.New("nothing was paused")
+		}
+		return cmp.Or(err, a.say(nil, "resumed: sweeps may act again"))
+	})
+}

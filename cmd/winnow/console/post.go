@@ -1,0 +1,187 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+// maxReason is how long a reason may be, in bytes.
+const maxReason = 500
+
+// spans are how long a hold or a pause may be asked for; "" is without an end.
+var spans = map[string]time.Duration{"": 0, "1h": time.Hour, "4h": 4 * time.Hour, "1d": 24 * time.Hour, "2d": 48 * time.Hour, "7d": 7 * 24 * time.Hour, "30d": 30 * 24 * time.Hour}
+
+// mistake is what is wrong with a form.
+type mistake string
+
+func (m mistake) Error() string { return string(m) }
+
+// form is a form that was sent, by one session.
+type form struct{ url.Values }
+
+// id is a name that a page had written into the form, byte for byte: it is escaped there, because browsers change line breaks and bytes that are not UTF-8.
+func (f form) id(name string) (string, error) {
+	id, err := url.QueryUnescape(f.Get(name))
+	if err != nil || id == "" {
+		return "", mistake("the form does not say what it is about; nothing was done")
+	}
+	return id, nil
+}
+
+func (f form) long() (time.Duration, error) {
+	long, ok := spans[f.Get("for")]
+	if !ok {
+		return 0, mistake("the form has a time that the console does not offer; nothing was done")
+	}
+	return long, nil
+}
+
+func (f form) reason() (string, error) {
+	reason := strings.TrimSpace(f.Get("reason"))
+	if len(reason) > maxReason || !utf8.ValidString(reason) || strings.ContainsAny(reason, "\n\r\x00") {
+		return "", mistake("the reason is longer than 500 bytes, or not one line; nothing was done")
+	}
+	return reason, nil
+}
+
+// actions are what a form may ask for. None of them ends anything that lives.
+var actions = map[string]func(s *Server, ctx context.Context, f form) (string, error){
+	"/sweep": func(s *Server, ctx context.Context, _ form) (string, error) { return s.world.Sweep(ctx) },
+	"/hold": func(s *Server, ctx context.Context, f form) (string, error) {
+		id, err := f.id("id")
+		if err != nil {
+			return "", err
+		}
+		reason, err := f.reason()
+		if err != nil {
+			return "", err
+		}
+		if reason == "" {
+			return "", mistake("the reason is missing: say why it must stay; nothing was held")
+		}
+		long, err := f.long()
+		if err != nil {
+			return "", err
+		}
+		return s.world.Hold(ctx, id, reason, long)
+	},
+	"/release": func(s *Server, ctx context.Context, f form) (string, error) {
+		id, err := f.id("id")
+		if err != nil {
+			return "", err
+		}
+		return s.world.Release(ctx, id)
+	},
+	"/restore": func(s *Server, ctx context.Context, f form) (string, error) {
+		id, err := f.id("act")
+		if err != nil {
+			return "", err
+		}
+		return s.world.Restore(ctx, id)
+	},
+	"/purge": func(s *Server, ctx context.Context, f form) (string, error) {
+		if f.Get("confirm") != "yes" {
+			return "", mistake("it was not confirmed; nothing was removed")
+		}
+		acts := slices.Compact(slices.Sorted(slices.Values(f.Values["act"])))
+		if len(acts) == 0 || len(acts) > purgeAtOnce || acts[0] == "" {
+			return "", mistake("the form does not say what to remove; nothing was removed")
+		}
+		return s.world.Purge(ctx, acts)
+	},
+	"/pause": func(s *Server, ctx context.Context, f form) (string, error) {
+		reason, err := f.reason()
+		if err != nil {
+			return "", err
+		}
+		long, err := f.long()
+		if err != nil {
+			return "", err
+		}
+		return s.world.Pause(ctx, long, reason)
+	},
+	"/resume": func(s *Server, ctx context.Context, _ form) (string, error) { return s.world.Resume(ctx) },
+}
+
+// post does what a form asks for, and leads back to the page that it stood on, with what came of it.
+func (s *Server) post(w http.ResponseWriter, r *http.Request, session string) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) != "application/x-www-form-urlencoded" {
+		s.refuse(w, wrongBody)
+		return
+	}
+	if err := r.ParseForm(); err != nil {
+		s.refuse(w, wrongBody)
+		return
+	}
+	f := form{r.PostForm}
+	if given := f.Values["csrf"]; len(given) != 1 || !same(given[0], s.keys.csrf(session)) {
+		s.refuse(w, wrongForm)
+		return
+	}
+	do, ok := actions[r.URL.Path]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	// It is brought to its end, also where the browser does not wait for it.
+	said, err := do(s, context.WithoutCancel(r.Context()), f)
+	m := message{Text: said}
+	if err != nil {
+		m = message{Text: err.Error(), Bad: true}
+	}
+	back, err := url.Parse(knownBack(f.Get("back")))
+	if err != nil {
+		back = &url.URL{Path: "/"}
+	}
+	q := back.Query()
+	q.Set("said", s.messages.add(m))
+	back.RawQuery = q.Encode()
+	http.Redirect(w, r, back.String(), http.StatusSeeOther)
+}
+
+// message is what came of a form.
+type message struct {
+	Text string
+	Bad  bool
+}
+
+// maxMessages is how many of the latest messages are kept.
+const maxMessages = 64
+
+// messages are what came of forms, by a name that nobody guesses: an address can name one, and not write one.
+type messages struct {
+	mu    sync.Mutex
+	names []string
+	all   map[string]message
+}
+
+func (k *messages) add(m message) string {
+	name := random()[:16]
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.all == nil {
+		k.all = map[string]message{}
+	}
+	if len(k.names) == maxMessages {
+		delete(k.all, k.names[0])
+		k.names = k.names[1:]
+	}
+	k.names, k.all[name] = append(k.names, name), m
+	return name
+}
+
+func (k *messages) get(name string) *message {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if m, ok := k.all[name]; ok {
+		return &m
+	}
+	return nil
+}
