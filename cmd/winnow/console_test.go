@@ -1,0 +1,611 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/winnow-reaper/winnow/testkit/files"
+	demand "github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
+)
+
+// consolePages are all pages that need nothing more than their address.
+var consolePages = []string{"/", "/going", "/acts", "/holds", "/trash", "/alarms", "/policies"}
+
+// reader is winnow console in a process of its own, with a browser without JavaScript.
+type reader struct {
+	t *testing.T
+	*crashWorld
+	*http.Client
+	// url is the address with the token, base without.
+	url, base string
+	errors    *syncText
+}
+
+// console starts winnow console in a world. It is ended with the test.
+func (w *crashWorld) console(t *testing.T, args ...string) *reader {
+	t.Helper()
+	cmd := exec.Command(itself(), append([]string{"console", "--config", w.config, "--format", "json"}, args...)...)
+	said := &syncText{}
+	cmd.Env, cmd.Dir, cmd.Stderr = w.env, w.dir, said
+	out := demand.Get(cmd.StdoutPipe())(t)
+	demand.Do(t, cmd.Start())
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		select {
+		case <-ended:
+			if code := cmd.ProcessState.ExitCode(); code != 0 {
+				t.Errorf("winnow console exits with %d after an interrupt: %s", code, said)
+			}
+		case <-time.After(wait.Patience):
+			_ = cmd.Process.Kill()
+			<-ended
+			t.Errorf("winnow console does not end after an interrupt: %s", said)
+		}
+	})
+	var doc struct{ URL string }
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	go func() { _, _ = io.Copy(io.Discard, out); _ = cmd.Wait(); close(ended) }()
+	if err == nil {
+		err = json.Unmarshal(line, &doc)
+	}
+	if err != nil {
+		t.Fatalf("winnow console: %v: %s%s", err, line, said)
+	}
+	r := &reader{t: t, crashWorld: w, url: doc.URL, errors: said}
+	u := demand.Get(url.Parse(doc.URL))(t)
+	r.base = "http://" + u.Host
+	r.Client = r.browser()
+	return r
+}
+
+// browser is one that has not been here before. It follows nothing by itself.
+func (r *reader) browser() *http.Client {
+	transport := &http.Transport{}
+	r.t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Jar: demand.Get(cookiejar.New(nil))(r.t), Transport: transport, Timeout: wait.Patience,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// syncText is text that one writes while another one reads.
+type syncText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (s *syncText) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *syncText) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// answer is what the console answered.
+type answer struct {
+	*http.Response
+	body string
+}
+
+// ask sends a request with headers, name after value. A Host is sent as the request's own.
+func (r *reader) ask(method, address, body string, headers ...string) answer {
+	r.t.Helper()
+	if strings.HasPrefix(address, "/") {
+		address = r.base + address
+	}
+	req := demand.Get(http.NewRequest(method, address, strings.NewReader(body)))(r.t)
+	if method == http.MethodPost {
+		req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		req.Header.Set("Origin", r.base)
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		switch {
+		case headers[i] == "Host":
+			req.Host = headers[i+1]
+		case headers[i+1] == "":
+			req.Header.Del(headers[i])
+		default:
+			req.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	res := demand.Get(r.Do(req))(r.t)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil && method != http.MethodHead {
+		r.t.Fatal(err)
+	}
+	return answer{res, string(text)}
+}
+
+// enter opens a session, and waits for the first look.
+func (r *reader) enter() {
+	r.t.Helper()
+	if a := r.ask("GET", r.url, ""); a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != "/" {
+		r.t.Fatalf("the address with the token: %d to %q", a.StatusCode, a.Header.Get("Location"))
+	}
+	wait.Eventually(r.t, "the first look", func() bool { return !strings.Contains(r.page("/"), "The first look is under way") })
+}
+
+// page is a page that is there.
+func (r *reader) page(address string) string {
+	r.t.Helper()
+	a := r.ask("GET", address, "")
+	if a.StatusCode != http.StatusOK {
+		r.t.Fatalf("%s: %d: %s", address, a.StatusCode, a.body)
+	}
+	return a.body
+}
+
+var (
+	csrfField = regexp.MustCompile(`name="csrf" value="([^"]+)"`)
+	saidText  = regexp.MustCompile(`(?s)<p class="said( bad)?" role="(?:status|alert)">(.*?)</p>`)
+	nextPage  = regexp.MustCompile(`<a rel="next" href="([^"]+)">`)
+	rowLink   = regexp.MustCompile(`<th scope="row"><a href="([^"]+)">`)
+)
+
+// fields are those of the first form on a page that goes to action and has a text in it.
+func (r *reader) fields(page, action, with string) url.Values {
+	r.t.Helper()
+	for _, form := range regexp.MustCompile(`(?s)<form[^>]* method="post" action="`+action+`">.*?</form>|<form method="post" action="`+action+`">.*?</form>`).FindAllString(page, -1) {
+		if !strings.Contains(form, with) {
+			continue
+		}
+		out := url.Values{}
+		for _, m := range regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)">`).FindAllStringSubmatch(form, -1) {
+			out.Add(m[1], html.UnescapeString(m[2]))
+		}
+		return out
+	}
+	r.t.Fatalf("no form to %s with %q in\n%s", action, with, page)
+	return nil
+}
+
+// send sends a form and gives what the page that it leads to says, and whether that is a refusal.
+func (r *reader) send(action string, fields url.Values) (said string, bad bool) {
+	r.t.Helper()
+	a := r.ask("POST", action, fields.Encode())
+	if a.StatusCode != http.StatusSeeOther {
+		r.t.Fatalf("%s: %d: %s", action, a.StatusCode, a.body)
+	}
+	page := r.page(a.Header.Get("Location"))
+	m := saidText.FindStringSubmatch(page)
+	if m == nil {
+		r.t.Fatalf("%s leads to a page without a message:\n%s", action, page)
+	}
+	return html.UnescapeString(m[2]), m[1] != ""
+}
+
+// TestTheConsoleLetsInWhoHasTheToken, from its own pages, at its own address, and nobody else.
+func TestTheConsoleLetsInWhoHasTheToken(t *testing.T) {
+	t.Parallel()
+	r := newCrashFolder(t).console(t)
+	host := strings.TrimPrefix(r.base, "http://")
+	headers := map[string]string{
+		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+		"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store",
+	}
+	check := func(what string, a answer, code int) {
+		t.Helper()
+		if a.StatusCode != code {
+			t.Errorf("%s: %d, want %d", what, a.StatusCode, code)
+		}
+		for name, want := range headers {
+			if got := a.Header.Get(name); got != want {
+				t.Errorf("%s: %s is %q, want %q", what, name, got, want)
+			}
+		}
+		if a.Header.Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: it is given to other origins", what)
+		}
+	}
+	for _, page := range append(consolePages, "/events", "/static/console.js", "/nothing") {
+		check("without a session "+page, r.ask("GET", page, ""), 403)
+	}
+	token := demand.Get(url.Parse(r.url))(t).Query().Get("token")
+	for _, wrong := range []string{"", "x", token[:len(token)-1], token + "x", strings.ToUpper(token), token + "&token=" + token} {
+		a := r.ask("GET", "/?token="+wrong, "")
+		check("the token "+wrong, a, 403)
+		if len(a.Cookies()) > 0 {
+			t.Errorf("the token %q: a cookie is set", wrong)
+		}
+	}
+	check("the token in a form", r.ask("POST", "/?token="+token, ""), 403)
+	check("a session made up", r.ask("GET", "/", "", "Cookie", "winnow-console-"+demand.Get(url.Parse(r.base))(t).Port()+"=abc.def"), 403)
+
+	a := r.ask("GET", r.url, "")
+	check("the token", a, 303)
+	if c := a.Cookies(); len(c) != 1 || !c[0].HttpOnly || c[0].SameSite != http.SameSiteStrictMode || c[0].Domain != "" || strings.Contains(c[0].Value, token) {
+		t.Errorf("the cookie is %v", c)
+	}
+	r.enter()
+	for _, page := range append(consolePages, "/static/console.js", "/static/console.css", "/static/idiomorph.js") {
+		check(page, r.ask("GET", page, ""), 200)
+		check("HEAD "+page, r.ask("HEAD", page, ""), 200)
+		if body := r.page(page); strings.Contains(body, token) {
+			t.Errorf("%s has the token in it", page)
+		}
+	}
+	check("a page that is not there", r.ask("GET", "/nothing", ""), 404)
+	check("a file that is not there", r.ask("GET", "/static/..%2fserve.go", ""), 404)
+	for _, method := range []string{"PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND"} {
+		check(method, r.ask(method, "/", ""), 405)
+	}
+	for _, other := range []string{"localhost:" + demand.Get(url.Parse(r.base))(t).Port(), "127.0.0.1", "evil.example", "evil.example:80", host + ".", "[::1]:80", "127.0.0.1:1"} {
+		check("the host "+other, r.ask("GET", "/", "", "Host", other), 421)
+		check("the host "+other+" with the token", r.ask("GET", "/?token="+token, "", "Host", other), 421)
+	}
+	form := url.Values{"csrf": {csrfField.FindStringSubmatch(r.page("/"))[1]}, "reason": {"x"}}.Encode()
+	for _, c := range []struct {
+		site, origin string
+		get, post    int
+	}{
+		{"same-origin", r.base, 200, 303}, {"same-origin", "null", 200, 303}, {"same-origin", "", 200, 303}, {"none", "", 200, 403}, {"", r.base, 200, 303},
+		{"", "", 200, 403}, {"", "null", 403, 403}, {"", "http://evil.example", 403, 403}, {"", "https://" + host, 403, 403}, {"", "http://127.0.0.1:1", 403, 403},
+		{"cross-site", "http://evil.example", 403, 403}, {"cross-site", "", 403, 403}, {"cross-site", r.base, 403, 403}, {"same-site", "http://127.0.0.1:1", 403, 403},
+		{"same-site", "", 403, 403}, {"same-origin", "http://evil.example", 403, 403}, {"none", "null", 403, 403}, {"whatever", r.base, 403, 403},
+	} {
+		what := fmt.Sprintf("Sec-Fetch-Site %q with Origin %q", c.site, c.origin)
+		check("GET "+what, r.ask("GET", "/", "", "Sec-Fetch-Site", c.site, "Origin", c.origin), c.get)
+		check("POST "+what, r.ask("POST", "/pause", form, "Sec-Fetch-Site", c.site, "Origin", c.origin), c.post)
+	}
+	r.mustRun(t, "winnow", "resume", "--config", r.config)
+
+	mine := r.fields(r.page("/acts"), "/pause", "").Get("csrf")
+	other := *r
+	other.Client = r.browser()
+	other.enter()
+	for _, wrong := range []string{"", "x", mine + "x", other.fields(other.page("/acts"), "/pause", "").Get("csrf"), mine + "&csrf=" + mine} {
+		check("a form with the word "+wrong, r.ask("POST", "/pause", "csrf="+wrong), 403)
+	}
+	check("a form of another kind", r.ask("POST", "/pause", "csrf="+mine, "Content-Type", "text/plain"), 400)
+	check("a form that is too large", r.ask("POST", "/pause", "csrf="+mine+"&reason="+strings.Repeat("x", 65<<10)), 400)
+	check("a form to nowhere", r.ask("POST", "/nothing", "csrf="+mine), 404)
+	if out := r.mustRun(t, "winnow", "resume", "--config", r.config); !strings.Contains(out, "nothing was paused") {
+		t.Errorf("a form that was refused paused: %s", out)
+	}
+	for _, elsewhere := range []string{"http://evil.example/", "//evil.example/", "/\\evil.example", "javascript:alert(1)", "/events", "/?token=x#y", "x"} {
+		a := r.ask("POST", "/resume", url.Values{"csrf": {mine}, "back": {elsewhere}}.Encode())
+		if at := a.Header.Get("Location"); !strings.HasPrefix(at, "/?said=") {
+			t.Errorf("a form with back=%q leads to %q", elsewhere, at)
+		}
+	}
+}
+
+// TestTheConsoleDoesWhatItsFormsSay holds, releases, brings back, pauses, and removes for good only what was confirmed. It never ends anything.
+func TestTheConsoleDoesWhatItsFormsSay(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	r := newCrashFolder(t).console(t)
+	r.enter()
+	id := "dir:" + r.worktree
+	said := func(action string, fields url.Values, want string, refused bool) {
+		t.Helper()
+		if got, bad := r.send(action, fields); !strings.Contains(got, want) || bad != refused {
+			t.Errorf("%s says %q (refused: %v), want %q (%v)", action, got, bad, want, refused)
+		}
+	}
+	candidate := "/candidate?" + url.Values{"id": {id}}.Encode()
+	wait.Eventually(t, "the worktree would go", func() bool { return strings.Contains(r.page(candidate), `verdict goes`) })
+	form := r.fields(r.page(candidate), "/hold", "")
+	said("/hold", form, "the reason is missing", true)
+	form.Set("reason", "  a <b>demo</b> ")
+	form.Set("for", "3h")
+	said("/hold", form, "a time that the console does not offer", true)
+	form.Set("for", "2d")
+	said("/hold", form, id+" is held until", false)
+	if out := r.mustRun(t, "winnow", "holds", "--config", r.config); !strings.Contains(out, "a <b>demo</b>") || !strings.Contains(out, id) {
+		t.Errorf("winnow holds: %s", out)
+	}
+	if page := r.page("/holds"); !strings.Contains(page, "a &lt;b&gt;demo&lt;/b&gt;") {
+		t.Errorf("the page of holds: %s", page)
+	}
+	wait.Eventually(t, "what is held stays", func() bool {
+		return strings.Contains(r.page("/?verdict=stays"), html.EscapeString(filepath.Base(r.worktree)))
+	})
+	r.mustRun(t, "winnow", "sweep", "--config", r.config, "--apply", "--kind", "dir")
+	if !r.here() {
+		t.Fatal("what was held went")
+	}
+	// A part of an id is not completed to another thing's.
+	part := url.Values{"csrf": form["csrf"], "id": {url.QueryEscape(id[:len(id)-2])}, "reason": {"x"}}
+	said("/hold", part, "it is not there any more", true)
+	said("/release", part, "it was not held any more", true)
+	said("/restore", url.Values{"csrf": form["csrf"], "act": {"01"}}, "does not lie in the trash any more", true)
+
+	said("/sweep", r.fields(r.page("/"), "/sweep", ""), "0 would be reaped", false)
+	said("/release", r.fields(r.page("/holds"), "/release", ""), id+" is no longer held", false)
+	said("/pause", func() url.Values {
+		f := r.fields(r.page("/acts"), "/pause", "")
+		f.Set("reason", "a migration")
+		f.Set("for", "4h")
+		return f
+	}(), "paused until", false)
+	if out, _ := r.run(nil, "winnow", "sweep", "--config", r.config, "--apply"); !strings.Contains(string(out), "a migration") {
+		t.Errorf("a sweep under the pause: %s", out)
+	}
+	if page := r.page("/policies"); !strings.Contains(page, "Nothing acts: paused since") {
+		t.Error("the pause is not shown")
+	}
+	said("/resume", r.fields(r.page("/"), "/resume", ""), "resumed", false)
+	said("/sweep", r.fields(r.page("/"), "/sweep", ""), "1 would be reaped", false)
+	if !r.here() {
+		t.Fatal("a page ended something")
+	}
+
+	for i, restored := 0, "/acts"; i < 2; i, restored = i+1, "/trash" {
+		r.mustRun(t, "winnow", "sweep", "--config", r.config, "--apply", "--kind", "dir")
+		if r.here() {
+			t.Fatal("it does not go")
+		}
+		if page := r.page("/trash"); !strings.Contains(page, "KiB") {
+			t.Errorf("the trash has no size: %s", page)
+		}
+		said("/restore", r.fields(r.page(restored), "/restore", ""), "brought back", false)
+		if !r.here() {
+			t.Fatal("it was not brought back")
+		}
+	}
+	r.mustRun(t, "winnow", "sweep", "--config", r.config, "--apply", "--kind", "dir")
+	kept := r.kept(t)
+	if len(kept) != 1 {
+		t.Fatalf("the trash has %q", kept)
+	}
+	if a := r.ask("GET", "/trash/purge?act=nothing", ""); a.StatusCode != 404 {
+		t.Errorf("a question about nothing: %d", a.StatusCode)
+	}
+	form = r.fields(r.page("/trash/purge?act="+kept[0]), "/purge", "")
+	said("/purge", form, "it was not confirmed", true)
+	if len(r.kept(t)) != 1 {
+		t.Fatal("it was removed without a confirmation")
+	}
+	form.Set("confirm", "yes")
+	r.mustRun(t, "winnow", "pause", "--config", r.config)
+	said("/purge", form, "nothing was removed", true)
+	r.mustRun(t, "winnow", "resume", "--config", r.config)
+	said("/purge", form, "1 act removed for good", false)
+	if len(r.kept(t)) != 0 {
+		t.Error("it is still in the trash")
+	}
+	said("/purge", form, "does not lie in the trash any more", true)
+	if page := r.page("/acts"); !strings.Contains(page, "removed for good at") {
+		t.Errorf("the acts do not say that it was removed: %s", page)
+	}
+}
+
+// hostileNames are names of folders that a page must not believe.
+var hostileNames = []string{
+	"<img src=x onerror=alert(1)>", `"><script>alert(1)<`, `'"quotes`, "bidi\u202egnp.exe", "ctrl\x1b[31m\x07\x7f", "line\nbreak\r\n", "tab\t", "bad\xff\xfe", "zero\u200bwidth\u2066", "{{.CSRF}}", "&lt;b&gt;",
+	"a+b%20c%2f?x=1&y#z", `back\u{202e}slash`, strings.Repeat("long", 55),
+}
+
+// TestTheConsoleShowsHostileNames as what they are, and finds each thing again by its page and its forms.
+func TestTheConsoleShowsHostileNames(t *testing.T) {
+	t.Parallel()
+	w := newCrashFolder(t)
+	var all []string
+	for i, name := range hostileNames {
+		all = append(all, fmt.Sprintf("%s-review-%08x", name, i))
+		demand.Do(t, os.Mkdir(filepath.Join(w.dir, "wt", all[i]), 0o700))
+	}
+	r := w.console(t)
+	r.enter()
+	shown := map[string]bool{}
+	page := r.page("/")
+	for _, p := range []string{page, r.page("/going"), r.page("/policies")} {
+		for _, never := range []string{"<img src=x", "<script>alert", "\u202e", "\u2066", "\u200b", "\x1b", "\x07", "\x7f", "\r", "\t", "\xff"} {
+			if strings.Contains(p, never) {
+				t.Errorf("a page has %q in it as it is", never)
+			}
+		}
+	}
+	for _, m := range rowLink.FindAllStringSubmatch(page, -1) {
+		address := html.UnescapeString(m[1])
+		id := demand.Get(url.Parse(address))(t).Query().Get("id")
+		shown[strings.TrimPrefix(id, "dir:"+w.dir+"/wt/")] = true
+	}
+	for _, name := range all {
+		if !shown[name] {
+			t.Errorf("%q has no row that leads to it", name)
+			continue
+		}
+		id := "dir:" + w.dir + "/wt/" + name
+		form := r.fields(r.page("/candidate?"+url.Values{"id": {id}}.Encode()), "/hold", "")
+		form.Set("reason", "keep")
+		if said, bad := r.send("/hold", form); bad || !strings.Contains(said, "is held") {
+			t.Errorf("%q cannot be held: %s", name, said)
+		}
+	}
+	var holds []struct{ ID string }
+	demand.Do(t, json.Unmarshal([]byte(w.mustRun(t, "winnow", "holds", "--config", w.config, "--format", "json")), &holds))
+	if len(holds) != len(all) {
+		t.Errorf("%d are held, want %d", len(holds), len(all))
+	}
+	for range holds {
+		if said, bad := r.send("/release", r.fields(r.page("/holds"), "/release", "")); bad {
+			t.Errorf("it cannot be released: %s", said)
+		}
+	}
+	for _, q := range []string{"<img src=x onerror=alert(1)>", `"><script>alert(1)</script>`, "\x1b\u202e", strings.Repeat("x", 3000)} {
+		if p := r.page("/?" + url.Values{"q": {q}, "owner": {q}, "kind": {q}, "verdict": {q}}.Encode()); strings.Contains(p, "<img src=x") || strings.Contains(p, "<script>alert") || strings.Contains(p, "\u202e") {
+			t.Errorf("the search for %.20q is shown as it is", q)
+		}
+	}
+}
+
+// TestTheConsoleOfManyCandidates has 5,000, which come in pages.
+func TestTheConsoleOfManyCandidates(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w := newCrashFolder(t)
+	files.Write(t, w.config, strings.Replace(w.configuration(t), "roots: [", "sizes: 0s, roots: ["+w.dir+"/many, ", 1))
+	for i := range 5000 {
+		demand.Do(t, os.MkdirAll(filepath.Join(w.dir, "many", fmt.Sprintf("job-review-%08x", i)), 0o700))
+	}
+	r := w.console(t)
+	r.enter()
+	seen, slowest, largest, pages := map[string]bool{}, time.Duration(0), 0, 0
+	for next := "/"; next != ""; pages++ {
+		began := time.Now()
+		page := r.page(next)
+		slowest, largest = max(slowest, time.Since(began)), max(largest, len(page))
+		for _, m := range rowLink.FindAllStringSubmatch(page, -1) {
+			if seen[m[1]] {
+				t.Fatalf("%s stands on two pages", m[1])
+			}
+			seen[m[1]] = true
+		}
+		next = ""
+		if m := nextPage.FindStringSubmatch(page); m != nil {
+			next = html.UnescapeString(m[1])
+		}
+	}
+	if len(seen) != 5001 || pages != 51 {
+		t.Errorf("%d candidates on %d pages, want 5001 on 51", len(seen), pages)
+	}
+	t.Logf("the slowest page took %s, the largest has %d bytes", slowest.Round(time.Millisecond), largest)
+	if slowest > 2*time.Second || largest > 200_000 {
+		t.Errorf("the slowest page took %s, the largest has %d bytes", slowest, largest)
+	}
+	if page := r.page("/?q=REVIEW+JOB+00001387"); !strings.Contains(page, "1 candidate by owner") || !strings.Contains(page, "job-review-00001387") {
+		t.Errorf("a search finds not the one: %s", page)
+	}
+}
+
+// TestTheConsoleTellsOfChanges by a stream: of a hold that another program placed, and then of the look that follows.
+func TestTheConsoleTellsOfChanges(t *testing.T) {
+	t.Parallel()
+	r := newCrashFolder(t).console(t)
+	r.enter()
+	req := demand.Get(http.NewRequestWithContext(t.Context(), "GET", r.base+"/events", nil))(t)
+	res := demand.Get(r.browserFor(r.Jar).Do(req))(t)
+	defer res.Body.Close()
+	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("the stream: %d %s", res.StatusCode, res.Header.Get("Content-Type"))
+	}
+	var mu sync.Mutex
+	stamps := []string{}
+	go func() {
+		lines := bufio.NewScanner(res.Body)
+		for lines.Scan() {
+			if stamp, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+				mu.Lock()
+				stamps = append(stamps, stamp)
+				mu.Unlock()
+			}
+		}
+	}()
+	told := func() int { mu.Lock(); defer mu.Unlock(); return len(stamps) }
+	wait.Eventually(t, "the first stamp", func() bool { return told() > 0 })
+	before := told()
+	r.mustRun(t, "winnow", "retain", "dir:"+r.worktree, "--reason", "elsewhere", "--config", r.config)
+	wait.Eventually(t, "a stamp for the hold", func() bool { return told() > before })
+	wait.Eventually(t, "the hold counts", func() bool { return strings.Contains(r.page("/?verdict=stays"), filepath.Base(r.worktree)) })
+}
+
+// browserFor is another browser with the same cookies.
+func (r *reader) browserFor(jar http.CookieJar) *http.Client {
+	b := r.browser()
+	b.Jar, b.Timeout = jar, 0
+	return b
+}
+
+// TestTheConsoleIsBounded in streams and connections, and waits for nobody.
+func TestTheConsoleIsBounded(t *testing.T) {
+	t.Parallel()
+	r := newCrashFolder(t).console(t)
+	r.enter()
+	busy := 0
+	for range 20 {
+		req := demand.Get(http.NewRequestWithContext(t.Context(), "GET", r.base+"/events", nil))(t)
+		res := demand.Get(r.browserFor(r.Jar).Do(req))(t)
+		defer res.Body.Close()
+		if res.StatusCode == http.StatusServiceUnavailable {
+			busy++
+		}
+	}
+	if busy != 4 {
+		t.Errorf("%d of 20 streams were refused, want 4", busy)
+	}
+	r.page("/")
+
+	// Who connects and says nothing, or a line at a time, is let go; who connects too often gets no answer.
+	host := strings.TrimPrefix(r.base, "http://")
+	began, closed := time.Now(), make(chan error, 100)
+	for i := range cap(closed) {
+		conn, err := net.Dial("tcp", host)
+		if err != nil {
+			closed <- nil
+			continue
+		}
+		defer conn.Close()
+		if i%2 == 0 {
+			_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: ")
+		}
+		go func() {
+			_ = conn.SetReadDeadline(time.Now().Add(wait.Patience))
+			_, err := io.Copy(io.Discard, conn)
+			if e, ok := err.(net.Error); ok && e.Timeout() {
+				closed <- err
+				return
+			}
+			closed <- nil
+		}()
+	}
+	for range cap(closed) {
+		if err := <-closed; err != nil {
+			t.Fatalf("a silent connection is still open: %v", err)
+		}
+	}
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("all were closed after %s: none was waited for", took)
+	}
+	r.page("/")
+}
+
+// TestTheConsoleListensOnThisMachineAlone.
+func TestTheConsoleListensOnThisMachineAlone(t *testing.T) {
+	t.Parallel()
+	w := newCrashFolder(t)
+	for _, address := range []string{"0.0.0.0:0", ":8080", "[::]:0", "192.0.2.1:80", "localhost:80", "127.0.0.1", "[::ffff:127.0.0.1]:0", "unix:/x"} {
+		out, err := w.run([]string{"WINNOW_CONSOLE_LISTEN=" + address}, "winnow", "console", "--config", w.config)
+		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 2 || !strings.Contains(string(out), "console.listen") {
+			t.Errorf("%s: %v: %s", address, err, out)
+		}
+	}
+	if out, err := w.run(nil, "winnow", "console", "--config", w.config, "--port", "70000"); err == nil || !strings.Contains(string(out), "--port") {
+		t.Errorf("--port 70000: %v: %s", err, out)
+	}
+	r := w.console(t, "--port", "0")
+	if !strings.HasPrefix(r.url, "http://127.0.0.1:") {
+		t.Errorf("it listens at %s", r.url)
+	}
+	if l, err := net.Listen("tcp6", "[::1]:0"); err == nil {
+		_ = l.Close()
+		files.Write(t, w.config, w.configuration(t)+"console: {listen: '[::1]:0'}\n")
+		r := w.console(t)
+		r.enter()
+		if !strings.HasPrefix(r.url, "http://[::1]:") {
+			t.Errorf("it listens at %s", r.url)
+		}
+	}
+}
