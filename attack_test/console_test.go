@@ -96,9 +96,9 @@ func (w *consoleWorld) ask(t *testing.T, method, address, body string, headers m
 	return res.StatusCode, string(text), res
 }
 
-// paused reports whether a form had an effect.
-func (w *consoleWorld) paused() bool {
-	_, err := os.Stat(filepath.Join(w.dir, ".local/state/winnow/paused.json"))
+// swept reports whether a form had an effect: a sweep begins a ledger, and the console by itself writes none.
+func (w *consoleWorld) swept() bool {
+	_, err := os.Stat(filepath.Join(w.dir, "state", "ledger.db"))
 	return err == nil
 }
 
@@ -111,11 +111,11 @@ func TestAttackAConsoleByAnotherName(t *testing.T) {
 	for _, name := range []string{"evil.example", "evil.example:" + port, "localhost:" + port, "127.0.0.1", "127.0.0.1.evil.example:" + port, "127.0.0.1:" + port + ".evil.example", "127.1:" + port, "0.0.0.0:" + port, "[::1]:" + port} {
 		for _, session := range []string{"", w.cookie} {
 			code, text, _ := w.ask(t, "GET", "http://"+w.host+"/acts", "", map[string]string{"Host": name, "Cookie": session, "Sec-Fetch-Site": "same-origin"})
-			post, _, _ := w.ask(t, "POST", "http://"+w.host+"/pause", "csrf="+w.csrf, map[string]string{"Host": name, "Cookie": session, "Origin": "http://" + name, "Sec-Fetch-Site": "same-origin"})
+			post, _, _ := w.ask(t, "POST", "http://"+w.host+"/sweep", "csrf="+w.csrf, map[string]string{"Host": name, "Cookie": session, "Origin": "http://" + name, "Sec-Fetch-Site": "same-origin"})
 			switch {
 			case code == http.StatusOK || strings.Contains(text, w.csrf):
 				a.Lost("%s reads the console", name)
-			case post < 400 || w.paused():
+			case post < 400 || w.swept():
 				a.Lost("%s sends a form to the console: %d", name, post)
 			default:
 				a.Held()
@@ -139,8 +139,8 @@ func TestAttackAConsoleFromAnotherOrigin(t *testing.T) {
 			for name, value := range from {
 				headers[name] = value
 			}
-			code, _, _ := w.ask(t, "POST", "http://"+w.host+"/pause", "csrf="+word, headers)
-			if code < 400 || w.paused() {
+			code, _, _ := w.ask(t, "POST", "http://"+w.host+"/sweep", "csrf="+word, headers)
+			if code < 400 || w.swept() {
 				a.Lost("from %v with the word %q: %d", from, word, code)
 				continue
 			}
@@ -149,14 +149,14 @@ func TestAttackAConsoleFromAnotherOrigin(t *testing.T) {
 	}
 	// And one of its own origin, such as a page that is tricked, has to know the word.
 	for _, word := range []string{"", "x", w.csrf[1:]} {
-		code, _, _ := w.ask(t, "POST", "http://"+w.host+"/pause", "csrf="+word, map[string]string{"Cookie": w.cookie, "Origin": "http://" + w.host, "Sec-Fetch-Site": "same-origin"})
-		if code < 400 || w.paused() {
+		code, _, _ := w.ask(t, "POST", "http://"+w.host+"/sweep", "csrf="+word, map[string]string{"Cookie": w.cookie, "Origin": "http://" + w.host, "Sec-Fetch-Site": "same-origin"})
+		if code < 400 || w.swept() {
 			a.Lost("without the word of its forms: %d", code)
 			continue
 		}
 		a.Held()
 	}
-	if code, _, _ := w.ask(t, "POST", "http://"+w.host+"/pause", "csrf="+w.csrf, map[string]string{"Cookie": w.cookie, "Origin": "http://" + w.host}); code != http.StatusSeeOther || !w.paused() {
+	if code, _, _ := w.ask(t, "POST", "http://"+w.host+"/sweep", "csrf="+w.csrf, map[string]string{"Cookie": w.cookie, "Origin": "http://" + w.host}); code != http.StatusSeeOther || !w.swept() {
 		t.Errorf("the user's own form has no effect: %d", code)
 	}
 }
@@ -177,8 +177,8 @@ func TestAttackAConsoleWithoutItsToken(t *testing.T) {
 			}
 			a.Held()
 		}
-		code, _, _ := w.ask(t, "POST", "http://"+w.host+"/pause", "csrf="+w.csrf, map[string]string{"Cookie": session, "Origin": "http://" + w.host})
-		if code < 400 || w.paused() {
+		code, _, _ := w.ask(t, "POST", "http://"+w.host+"/sweep", "csrf="+w.csrf, map[string]string{"Cookie": session, "Origin": "http://" + w.host})
+		if code < 400 || w.swept() {
 			a.Lost("a form with the cookie %q: %d", session, code)
 			continue
 		}
