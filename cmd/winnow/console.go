@@ -83,15 +83,14 @@ func (a *app) console(ctx context.Context, listen string) error {
 
 // consoleWorld is this machine for the console: the functions behind the commands, one at a time.
 type consoleWorld struct {
-	// turn is held by whoever looks, judges or acts, and guards the next three.
+	// turn is held by whoever looks, judges or acts, and guards the next two.
 	turn   chan struct{}
 	engine *eval.Engine
-	policy *policy.Policy
 	// seen is what the latest look saw.
 	seen *snapshot.Snapshot
 
 	mu sync.Mutex
-	// app is the program as it is configured now. Nobody writes to it.
+	// app is the program as it is configured now, with the policies that were loaded for it. Nobody writes to it.
 	app     *app
 	last    *report.Report
 	problem string
@@ -137,14 +136,14 @@ func (w *consoleWorld) close() {
 func (w *consoleWorld) load(ctx context.Context, cfg *config.Config) error {
 	with := *w.now()
 	with.cfg, with.workers = cfg, nil
-	e, p, err := with.engine(ctx)
+	e, _, err := with.engine(ctx)
 	if err != nil {
 		return err
 	}
 	if w.engine != nil {
 		w.close()
 	}
-	w.engine, w.policy = e, p
+	w.engine = e
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.app = &with
@@ -224,7 +223,7 @@ func (w *consoleWorld) look(ctx context.Context) {
 	w.mu.Unlock()
 	stamp, began := w.ledgerStamp(), time.Now()
 	var said bytes.Buffer
-	r, snap, err := w.quiet(&said).onlyLook(ctx, w.engine, w.policy)
+	r, snap, err := w.quiet(&said).onlyLook(ctx, w.engine, w.now().policy)
 	if ctx.Err() != nil {
 		return
 	}
@@ -360,7 +359,7 @@ func (w *consoleWorld) Sweep(ctx context.Context) (string, error) {
 	}
 	var said bytes.Buffer
 	a, began := w.quiet(&said), time.Now()
-	r, snap, err := a.lookOnce(ctx, w.engine, w.policy, showFlags{kinds: snapshot.KindNames()})
+	r, snap, err := a.lookOnce(ctx, w.engine, a.policy, showFlags{kinds: snapshot.KindNames()})
 	if err != nil {
 		return "", err
 	}
@@ -393,7 +392,7 @@ func (w *consoleWorld) Explain(ctx context.Context, id string) (*console.Explana
 	if _, there := s.Find(id); !there {
 		return nil, console.ErrNotFound
 	}
-	x, err := a.explanation(ctx, w.engine, w.policy, &s, id)
+	x, err := a.explanation(ctx, w.engine, a.policy, &s, id)
 	if err != nil {
 		return nil, err
 	}
@@ -462,12 +461,8 @@ func (w *consoleWorld) Trash(ctx context.Context) ([]console.Kept, error) {
 
 // Policies implements console.World.
 func (w *consoleWorld) Policies(ctx context.Context) (*console.Policies, error) {
-	done, err := w.take(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	a, p := w.now(), w.policy
+	a := w.now()
+	p := a.policy
 	rules, err := a.configured(ctx)
 	if err != nil {
 		return nil, err

@@ -535,10 +535,14 @@ func TestTheConsoleIsBounded(t *testing.T) {
 	r := newCrashFolder(t).console(t)
 	r.enter()
 	busy := 0
-	for range 20 {
+	var first io.Reader
+	for i := range 20 {
 		req := demand.Get(http.NewRequestWithContext(t.Context(), "GET", r.base+"/events", nil))(t)
 		res := demand.Get(r.browserFor(r.Jar).Do(req))(t)
 		defer res.Body.Close()
+		if i == 0 {
+			first = res.Body
+		}
 		if res.StatusCode == http.StatusServiceUnavailable {
 			busy++
 		}
@@ -580,6 +584,31 @@ func TestTheConsoleIsBounded(t *testing.T) {
 		t.Errorf("all were closed after %s: none was waited for", took)
 	}
 	r.page("/")
+
+	// A stream is not bounded in time.
+	told := make(chan string, 100)
+	go func() {
+		lines := bufio.NewScanner(first)
+		for lines.Scan() {
+			if strings.HasPrefix(lines.Text(), "data: ") {
+				told <- lines.Text()
+			}
+		}
+		close(told)
+	}()
+	<-told
+	for range len(told) {
+		<-told
+	}
+	r.mustRun(t, "winnow", "retain", "dir:"+r.worktree, "--reason", "later", "--config", r.config)
+	select {
+	case _, open := <-told:
+		if !open {
+			t.Error("the stream has ended")
+		}
+	case <-time.After(wait.Patience):
+		t.Error("the stream says nothing any more")
+	}
 }
 
 // TestTheConsoleListensOnThisMachineAlone.

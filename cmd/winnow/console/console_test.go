@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -114,6 +115,14 @@ func TestWhereAFormLeadsBack(t *testing.T) {
 	} {
 		if got := knownBack(in); got != want {
 			t.Errorf("%q leads to %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestWhatABrowserCallsIt(t *testing.T) {
+	for at, want := range map[string]string{"127.0.0.1:8080": "127.0.0.1:8080", "127.0.0.1:80": "127.0.0.1", "[::1]:80": "[::1]", "[::1]:8080": "[::1]:8080"} {
+		if k := newKeys(must.Get(net.ResolveTCPAddr("tcp", at))(t)); k.host != want {
+			t.Errorf("%s is called %q, want %q", at, k.host, want)
 		}
 	}
 }

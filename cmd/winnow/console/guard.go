@@ -30,6 +30,9 @@ func newKeys(at net.Addr) keys {
 	_, _ = rand.Read(k.secret) // it never fails
 	_, port, _ := net.SplitHostPort(k.host)
 	k.cookie = "winnow-console-" + port
+	if port == "80" { // browsers leave it out
+		k.host = strings.TrimSuffix(k.host, ":80")
+	}
 	return k
 }
 

@@ -29,7 +29,7 @@ const (
 	maxConns     = 64
 	maxHeader    = 16 << 10
 	headerWithin = 5 * time.Second
-	bodyWithin   = 15 * time.Second
+	bodyWithin   = 5 * time.Second // this machine's own, or a tunnel
 	answerWithin = 2 * time.Minute // a sweep of a large machine takes its time
 	idleWithin   = 30 * time.Second
 	stopWithin   = 3 * time.Second
