@@ -114,8 +114,8 @@ type Printed struct {
 	Code  int    `json:"code"`
 }
 
-// answer is the app in which a request's command runs: the daemon's configuration, and an output of its own.
-type answer struct {
+// reply is the app in which a request's command runs: the daemon's configuration, and an output of its own.
+type reply struct {
 	*app
 	out, notes bytes.Buffer
 	outW, errW *plain.Writer
@@ -123,9 +123,9 @@ type answer struct {
 	line bool
 }
 
-func (s *answers) begin(r *http.Request) (*answer, error) {
+func (s *answers) begin(r *http.Request) (*reply, error) {
 	now := s.d.now()
-	q := &answer{line: r.Header.Get(headerForm) != ""}
+	q := &reply{line: r.Header.Get(headerForm) != ""}
 	q.outW, q.errW = plain.NewWriter(&q.out), plain.NewWriter(&q.notes)
 	q.app = &app{out: q.outW, errOut: q.errW, flags: now.flags, cfg: now.cfg, hands: &hands{}, acting: now.acting, asker: asker(r), from: r.Header.Get(headerFolder), line: q.line}
 	q.flags.format, q.flags.also = "json", nil
@@ -250,7 +250,7 @@ func (s *answers) command(looks bool, do func(context.Context, *app, wish) error
 	}
 }
 
-func (q *answer) give(out http.ResponseWriter, err error) {
+func (q *reply) give(out http.ResponseWriter, err error) {
 	_, _ = q.outW.Flush(), q.errW.Flush()
 	said := errorOf(err)
 	if q.line {
