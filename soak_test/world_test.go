@@ -1,6 +1,7 @@
 package soak_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -42,10 +43,12 @@ type world struct {
 	mounted                               bool
 
 	things map[string]*thing
-	tmux   *tmux.Server
-	herdr  *herdr.Server
-	tabs   string // the workspace of helpers' tabs
-	d      *daemon
+	// workers is the registry: who owns which worktree.
+	workers []worker
+	tmux    *tmux.Server
+	herdr   *herdr.Server
+	tabs    string // the workspace of helpers' tabs
+	d       *daemon
 
 	steps   []string
 	count   map[string]int
@@ -60,6 +63,7 @@ collect:
   herdr: {sockets: [%[1]s/h]}
   vscode: {sockets: []}
   codev: {homes: []}
+  registry: [{name: workers, format: json, path: %[1]s/workers.json}]
   dirs: {roots: [%[1]s/wt, %[1]s/more], agent_folders: [], discover: false}
 policy: {paths: [%[1]s/rules]}
 rules:
@@ -112,6 +116,7 @@ func newWorld(t *testing.T, rnd *rand.Rand, seed uint64) *world {
 		w.must(os.Mkdir(filepath.Join(home, dir), 0o700))
 	}
 	w.write("config.yaml", fmt.Sprintf(configuration, home, "0s"))
+	w.record("first", filepath.Join(home, "wt", "none"))
 	w.write("rules/reap/dirs/scratch/scratch.rego", goodRules)
 	// The program lies outside of the small file system, which is to be full.
 	w.program = filepath.Join(t.TempDir(), "winnow")
@@ -215,6 +220,26 @@ func (w *world) sleeps(dir string) *exec.Cmd {
 	return cmd
 }
 
+// worker is an entry of the registry.
+type worker struct {
+	ID     string `json:"id"`
+	Status string `json:"status"`
+	Path   string `json:"path"`
+}
+
+// record has the registry name a worker, or, with the path "", name it no more.
+func (w *world) record(id, path string) {
+	w.t.Helper()
+	w.workers = slices.DeleteFunc(w.workers, func(x worker) bool { return x.ID == id })
+	if path != "" {
+		w.workers = append(w.workers, worker{id, "running", path})
+	}
+	text, err := json.Marshal(w.workers)
+	w.must(err)
+	w.write("workers.json.new", string(text))
+	w.must(os.Rename(filepath.Join(w.home, "workers.json.new"), filepath.Join(w.home, "workers.json")))
+}
+
 // newTree makes a worktree. It has some seconds, in which it is young, to become one with something in it.
 func (w *world) newTree() *thing {
 	w.t.Helper()
@@ -258,6 +283,13 @@ var comings = []struct {
 		w.git("-C", "project", "worktree", "lock", t.name)
 		t.kept = "it is locked"
 		t.loosen = func() { w.git("-C", "project", "worktree", "unlock", t.name) }
+	}},
+	{"a worktree that a worker owns", func(w *world) {
+		t := w.newTree()
+		id := strconv.Itoa(w.n)
+		w.record(id, t.name)
+		t.kept = "a registry records it"
+		t.loosen = func() { w.record(id, "") }
 	}},
 	{"a worktree that is held", func(w *world) {
 		t := w.newTree()
