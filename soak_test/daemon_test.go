@@ -194,7 +194,7 @@ const perAct = 6 << 10
 
 // bounds hold medians of the halves against each other, and every value against most.
 var bounds = []bound{
-	{"resident memory", func(s sample) float64 { return s.rss }, 1.2, 8 * mib, 160 * mib},
+	{"resident memory", func(s sample) float64 { return s.rss }, 1.2, 24 * mib, 160 * mib},
 	{"live heap", func(s sample) float64 { return s.heap }, 1.2, 4 * mib, 80 * mib},
 	{"descriptors", func(s sample) float64 { return s.descriptors }, 1, 16, 250},
 	{"goroutines", func(s sample) float64 { return s.goroutines }, 1, 8, 200},

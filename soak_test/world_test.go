@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -119,12 +120,16 @@ func newWorld(t *testing.T, rnd *rand.Rand, seed uint64) *world {
 	w.record("first", filepath.Join(home, "wt", "none"))
 	w.write("rules/reap/dirs/scratch/scratch.rego", goodRules)
 	// The program lies outside of the small file system, which is to be full.
-	w.program = filepath.Join(t.TempDir(), "winnow")
+	bin, err := os.MkdirTemp("/tmp", "soak-bin-")
+	w.must(err)
+	t.Cleanup(func() { _ = os.RemoveAll(bin) })
+	w.program = filepath.Join(bin, "winnow")
 	build := exec.Command("go", "build", "-o", w.program, "github.com/winnow-reaper/winnow/cmd/winnow")
 	build.Dir = machine.Source()
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build winnow: %v\n%s", err, out)
 	}
+	w.hideOwn()
 	shell, err := os.ReadFile("/bin/sh")
 	w.must(err)
 	w.must(os.WriteFile(filepath.Join(home, "bin", "opencode"), shell, 0o755))
@@ -133,6 +138,24 @@ func newWorld(t *testing.T, rnd *rand.Rand, seed uint64) *world {
 	w.tmux = tmux.Start(t, filepath.Join(home, "t"), "keep")
 	w.serveHerdr()
 	return w
+}
+
+// hideOwn puts an empty folder, for this mount namespace alone, in the place of the one in which the user's own programs agree who acts and who pauses: the world's pause must not
+// stop any other program, and no other one hold up the world.
+func (w *world) hideOwn() {
+	u, err := user.LookupId(strconv.Itoa(os.Geteuid()))
+	if err != nil || !exists(u.HomeDir) {
+		return // without a home there is nothing to share
+	}
+	dir := filepath.Join(u.HomeDir, ".local", "state", "winnow")
+	for dir != u.HomeDir && !exists(dir) {
+		dir = filepath.Dir(dir)
+	}
+	if err := unix.Mount("soak", dir, "tmpfs", 0, "size=1m,mode=0700"); err != nil {
+		w.skipped["a pause"] = "this user's own programs would pause: " + err.Error()
+		return
+	}
+	w.t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 }
 
 func (w *world) must(err error) {
