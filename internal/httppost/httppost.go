@@ -67,7 +67,7 @@ func (s Status) Error() string {
 func Passes(err error) (after time.Duration, passes bool) {
 	var s Status
 	if !errors.As(err, &s) {
-		return 0, !errors.Is(err, errNever)
+		return 0, !errors.Is(err, ErrNever)
 	}
 	switch {
 	case s.Code == http.StatusRequestTimeout, s.Code == http.StatusTooEarly, s.Code == http.StatusTooManyRequests, s.Code >= 500 && s.Code != http.StatusNotImplemented:
@@ -76,8 +76,8 @@ func Passes(err error) (after time.Duration, passes bool) {
 	return 0, false
 }
 
-// errNever marks what another try cannot mend.
-var errNever = errors.New("it was not sent")
+// ErrNever marks what another try cannot mend. Callers wrap it for what they find out before they send.
+var ErrNever = errors.New("it was not sent")
 
 var errHome = errors.New("http goes to this machine only: write https")
 
@@ -113,7 +113,7 @@ func loopback(host string) bool {
 // Post sends a document and gives what the server answered, at most 64 KiB of it. Status is an answer that is no success.
 func Post(ctx context.Context, t Target, contentType string, body []byte) ([]byte, error) {
 	if err := Check(t.Address, false); err != nil {
-		return nil, fmt.Errorf("%w: %w", errNever, err)
+		return nil, fmt.Errorf("%w: %w", ErrNever, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.Within)
 	defer cancel()
@@ -131,7 +131,7 @@ func Post(ctx context.Context, t Target, contentType string, body []byte) ([]byt
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("%w: the address is none: correct it", errNever)
+		return nil, fmt.Errorf("%w: the address is none: correct it", ErrNever)
 	}
 	if host == "" {
 		host = req.URL.Host
@@ -196,7 +196,7 @@ func unreached(host string, within time.Duration, err error) error {
 		err = u.Err
 	}
 	if errors.Is(err, errHome) || peer.Refused(err) {
-		err = fmt.Errorf("%w: %w", errNever, err)
+		err = fmt.Errorf("%w: %w", ErrNever, err)
 	}
 	return fmt.Errorf("%s cannot be reached: %w", host, err)
 }

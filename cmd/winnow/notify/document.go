@@ -151,7 +151,7 @@ func (d *Document) write() {
 	}
 	part(d.Problems, "%s", "problem", func(i Item) string { return "problem " + i.Rule + ": " + i.Message })
 	part(d.Alarms, "%s", "new alarm", func(i Item) string { return "alarm " + i.Rule + ": " + i.Message })
-	part(d.Asks, "%s to be asked", "candidate", func(i Item) string { return "asks: " + i.Kind + " " + i.Name + ": " + i.Message + " (" + i.Rule + ")" })
+	part(d.Asks, "%s to be asked about", "candidate", func(i Item) string { return "asks: " + i.Kind + " " + i.Name + ": " + i.Message + " (" + i.Rule + ")" })
 	if d.Asks != nil {
 		lines = append(lines, "winnow review lets you choose what goes")
 	}

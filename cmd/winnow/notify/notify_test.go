@@ -186,7 +186,7 @@ func TestADigest(t *testing.T) {
 			t.Errorf("the text lacks %q:\n%s", want, d.Text)
 		}
 	}
-	if d.Title != "Winnow on box: 2 dirs, 1 process went, 1 act failed, 2 removed from the trash, 1 new alarm, 3 candidates to be asked" {
+	if d.Title != "Winnow on box: 2 dirs, 1 process went, 1 act failed, 2 removed from the trash, 1 new alarm, 3 candidates to be asked about" {
 		t.Errorf("title %q", d.Title)
 	}
 	schema := must.Get(jsonschema.NewCompiler().Compile("../../../docs/schemas/notification.json"))(t)

@@ -62,16 +62,16 @@ func (w Webhook) Send(ctx context.Context, d *Document) error {
 	if w.URLFile != "" {
 		var err error
 		if t.Address, err = Secret(ctx, w.URLFile); err != nil {
-			return fmt.Errorf("url_file: %w", err)
+			return fmt.Errorf("%w: url_file: %w", httppost.ErrNever, err)
 		}
 		if err := httppost.Check(t.Address, false); err != nil {
-			return fmt.Errorf("what is in url_file %s is no address: %w", w.URLFile, err)
+			return fmt.Errorf("%w: what is in url_file %s is no address: %w", httppost.ErrNever, w.URLFile, err)
 		}
 	}
 	if w.TokenFile != "" {
 		token, err := Secret(ctx, w.TokenFile)
 		if err != nil {
-			return fmt.Errorf("token_file: %w", err)
+			return fmt.Errorf("%w: token_file: %w", httppost.ErrNever, err)
 		}
 		if t.Header, t.Secret = w.Header, token; w.Header == "" || strings.EqualFold(w.Header, "Authorization") {
 			t.Header, t.Secret = "Authorization", "Bearer "+token

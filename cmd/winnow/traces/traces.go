@@ -249,7 +249,7 @@ func (t *Tracer) target(ctx context.Context) (httppost.Target, error) {
 	}
 	token, err := t.o.Token(ctx)
 	if err != nil {
-		return to, fmt.Errorf("token_file: %w", err)
+		return to, fmt.Errorf("%w: token_file: %w", httppost.ErrNever, err)
 	}
 	if token != "" {
 		to.Header, to.Secret = "Authorization", "Bearer "+token
