@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/winnow-reaper/winnow/ledger"
 	"github.com/winnow-reaper/winnow/testkit/files"
 	demand "github.com/winnow-reaper/winnow/testkit/must"
 	"github.com/winnow-reaper/winnow/testkit/wait"
@@ -389,6 +390,24 @@ func TestTheConsoleDoesWhatItsFormsSay(t *testing.T) {
 	said("/purge", form, "does not lie in the trash any more", true)
 	if page := r.page("/acts"); !strings.Contains(page, "removed for good at") {
 		t.Errorf("the acts do not say that it was removed: %s", page)
+	}
+}
+
+// TestTheConsoleWaitsForAnotherSweep: a form that is sent while another program sweeps is done after it.
+func TestTheConsoleWaitsForAnotherSweep(t *testing.T) {
+	t.Parallel()
+	r := newCrashFolder(t).console(t)
+	r.enter()
+	form := r.fields(r.page("/"), "/sweep", "")
+	demand.Do(t, os.MkdirAll(filepath.Join(r.dir, "state"), 0o700))
+	unlock := demand.Get(ledger.Lock(filepath.Join(r.dir, "state", "lock")))(t)
+	began, held := time.Now(), 600*time.Millisecond
+	ended := make(chan error, 1)
+	time.AfterFunc(held, func() { ended <- unlock() })
+	said, bad := r.send("/sweep", form)
+	demand.Do(t, <-ended)
+	if bad || !strings.Contains(said, "1 would be reaped") || time.Since(began) < held {
+		t.Errorf("after %s it says %q (refused: %v)", time.Since(began), said, bad)
 	}
 }
 
