@@ -34,6 +34,9 @@ var answering = part{
 		if !d.cfg.Run.API.Enabled {
 			return nil, nil
 		}
+		if err := d.trustState(); err != nil { // the socket's folder, unless it is another
+			return nil, err
+		}
 		return newAnswers(d).serve(ctx, d.cfg.APISocket())
 	},
 }
