@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
@@ -304,10 +305,11 @@ func (s *sweeper) deliverService(ctx context.Context) error {
 	}
 	service := decisionlog.Service{URL: c.URL, Limit: int64(c.UploadSizeLimit), Wait: retryWait}
 	if c.TokenFile != "" {
-		var err error
-		if service.Token, err = readToken(ctx, c.TokenFile); err != nil {
+		f, err := foreign.Read(ctx, c.TokenFile, foreign.Want{Max: 16 << 10, Ruling: true})
+		if err != nil {
 			return fmt.Errorf("decision_log.service.token_file: %w", err)
 		}
+		service.Token = strings.TrimSpace(string(f.Data))
 	}
 	kept := context.WithoutCancel(ctx) // what was sent is written down, also when there is no time left
 	return s.each(ctx, sinkService, func(events []ledger.Event, data [][]byte) error {

@@ -3,11 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/metrics"
-	"github.com/winnow-reaper/winnow/internal/foreign"
+	"github.com/winnow-reaper/winnow/cmd/winnow/notify"
 )
 
 // measuring counts the daemon's sweeps and answers Prometheus, where run.metrics has an address.
@@ -22,7 +21,7 @@ var measuring = part{
 		where := metrics.Where{Listen: c.Listen, CertFile: c.CertFile, KeyFile: c.KeyFile}
 		if c.TokenFile != "" {
 			var err error
-			if where.Token, err = readToken(ctx, c.TokenFile); err != nil {
+			if where.Token, err = notify.Secret(ctx, c.TokenFile); err != nil {
 				return nil, fmt.Errorf("token_file: %w", err)
 			}
 		}
@@ -43,19 +42,6 @@ var measuring = part{
 		d.log.Info("metrics are served", "address", address)
 		return stop, nil
 	},
-}
-
-// readToken reads a file with a token of this user's or root's, that nobody else could have written. White space around the token is none of it.
-func readToken(ctx context.Context, path string) (string, error) {
-	f, err := foreign.Read(ctx, path, foreign.Want{Max: 16 << 10, Ruling: true})
-	if err != nil {
-		return "", err
-	}
-	token := strings.TrimSpace(string(f.Data))
-	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("%s: it wants one token, in printable ASCII without spaces", path)
-	}
-	return token, nil
 }
 
 // measured is how the daemon stands, for a scrape.

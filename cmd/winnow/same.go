@@ -32,6 +32,8 @@ func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, 
 		return nil, "every so often", nil
 	case d.wants() && slices.ContainsFunc(b.ds, func(x decision.Decision) bool { return x.Verdict == decision.Reap }):
 		return nil, "something goes", nil
+	case (d.paused() != nil) != (d.Status().Paused != nil): // who asks is to see it
+		return nil, "a pause began or ended", nil
 	}
 	s, err := d.openSweeper(ctx, d.engine, d.policy, false)
 	if err != nil {
