@@ -96,12 +96,12 @@ func (x *Exits) filter() {
 func (x *Exits) Run(ctx context.Context, listening func()) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_CONNECTOR)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, os.NewSyscallError("socket", err))
+		return unavailable("socket", err)
 	}
 	file := os.NewFile(uintptr(fd), "connector")
 	defer func() { _ = file.Close() }()
 	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: cnIdxProc}); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, os.NewSyscallError("bind", err))
+		return unavailable("bind", err)
 	}
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, x.buffer) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, x.buffer)
@@ -120,7 +120,7 @@ func (x *Exits) Run(ctx context.Context, listening func()) error {
 		x.mu.Unlock()
 	}()
 	if err := unix.Sendto(fd, operation(mcastListen), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, os.NewSyscallError("sendto", err))
+		return unavailable("sendto", err)
 	}
 	// Kernels before 6.6 go on making messages for a listener that has closed.
 	defer func() { _ = unix.Sendto(fd, operation(mcastIgnore), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}) }()
@@ -175,6 +175,16 @@ func (x *Exits) Run(ctx context.Context, listening func()) error {
 			}
 		}
 	}
+}
+
+// unavailable is an error of a system call by which the kernel says no for good, but for what may pass: too many files, too little memory.
+func unavailable(call string, err error) error {
+	for _, passing := range []error{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ENOBUFS, unix.EAGAIN, unix.EINTR} {
+		if errors.Is(err, passing) {
+			return os.NewSyscallError(call, err)
+		}
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, os.NewSyscallError(call, err))
 }
 
 // receive waits for messages and gives those that are there, at most a batch.

@@ -202,3 +202,13 @@ func TestExitsThatAreLost(t *testing.T) {
 	must.Do(t, all[0].Process.Kill())
 	wait.Eventually(t, "woken by a later one", func() bool { return h.of(Exit) > before })
 }
+
+// TestUnavailable: only what stays so is final.
+func TestUnavailable(t *testing.T) {
+	t.Parallel()
+	for err, final := range map[error]bool{unix.EPERM: true, unix.EPROTONOSUPPORT: true, unix.EAFNOSUPPORT: true, unix.ECONNREFUSED: true, unix.EMFILE: false, unix.ENOBUFS: false} {
+		if got := unavailable("socket", err); errors.Is(got, ErrUnavailable) != final || !errors.Is(got, err) {
+			t.Errorf("%v: final %v, want %v", got, !final, final)
+		}
+	}
+}
