@@ -78,6 +78,7 @@ func (a *app) console(ctx context.Context, listen string) error {
 	err = server.Serve(ctx)
 	stop()
 	<-watched
+	w.turn <- struct{}{} // what is under way comes to its end, and nothing else begins
 	return err
 }
 

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -36,6 +37,8 @@ type reader struct {
 	// url is the address with the token, base without.
 	url, base string
 	errors    *syncText
+	// ended is closed when it has ended.
+	ended chan struct{}
 }
 
 // console starts winnow console in a world. It is ended with the test.
@@ -69,7 +72,7 @@ func (w *crashWorld) console(t *testing.T, args ...string) *reader {
 	if err != nil {
 		t.Fatalf("winnow console: %v: %s%s", err, line, said)
 	}
-	r := &reader{t: t, crashWorld: w, url: doc.URL, errors: said}
+	r := &reader{t: t, crashWorld: w, url: doc.URL, errors: said, ended: ended}
 	u := demand.Get(url.Parse(doc.URL))(t)
 	r.base = "http://" + u.Host
 	r.Client = r.browser()
@@ -408,6 +411,36 @@ func TestTheConsoleWaitsForAnotherSweep(t *testing.T) {
 	demand.Do(t, <-ended)
 	if bad || !strings.Contains(said, "1 would be reaped") || time.Since(began) < held {
 		t.Errorf("after %s it says %q (refused: %v)", time.Since(began), said, bad)
+	}
+}
+
+// TestTheConsoleEndsAfterTheActInHand: an interrupt in the middle of a restore ends the console when that is done.
+func TestTheConsoleEndsAfterTheActInHand(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w := newCrashFolder(t)
+	w.mustRun(t, "winnow", "sweep", "--config", w.config, "--apply", "--kind", "dir")
+	if w.here() || len(w.kept(t)) != 1 {
+		t.Fatal("it does not go")
+	}
+	in := *w
+	in.env = append(slices.Clone(w.env), runAt+"=restore.tree:kill -INT $PPID; sleep 4")
+	r := in.console(t)
+	r.enter()
+	form := r.fields(r.page("/trash"), "/restore", "")
+	req := demand.Get(http.NewRequest("POST", r.base+"/restore", strings.NewReader(form.Encode())))(t)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Origin", r.base)
+	if res, err := r.Do(req); err == nil { // the server may have closed the connection
+		_ = res.Body.Close()
+	}
+	select {
+	case <-r.ended:
+	case <-time.After(wait.Patience):
+		t.Fatal("it does not end")
+	}
+	if !w.here() || len(w.kept(t)) != 0 {
+		t.Errorf("the restore was cut short: the folder is here: %v, in the trash: %q", w.here(), w.kept(t))
 	}
 }
 
