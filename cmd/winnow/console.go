@@ -105,7 +105,7 @@ type consoleWorld struct {
 
 const (
 	// consoleRest is the least time from the end of one look to the next that no person asked for; a look that takes long is followed by a rest of so many times that.
-	consoleRest, consoleShare = 3 * time.Second, 10
+	consoleRest, consoleShare = 3 * time.Second, 4
 	// consoleAsleep is after how long without a reader nothing is looked at.
 	consoleAsleep = 2 * time.Minute
 )
