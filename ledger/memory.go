@@ -60,6 +60,16 @@ func (l *Ledger) Hold(ctx context.Context, h snapshot.Hold) error {
 	return l.explain("place a hold in", err)
 }
 
+// PutOff gives the hold of an owner on a candidate another end. It says false where there is no such hold.
+func (l *Ledger) PutOff(ctx context.Context, id, owner string, until time.Time) (bool, error) {
+	res, err := l.db.ExecContext(ctx, "UPDATE holds SET until = ? WHERE id = ? AND owner = ?", until.UnixNano(), id, owner)
+	if err != nil {
+		return false, l.explain("put off a hold in", err)
+	}
+	n, err := res.RowsAffected()
+	return n > 0, l.explain("put off a hold in", err)
+}
+
 // Release lifts the holds of one owner on a candidate, or of all owners where owner is "", and says how many there were.
 func (l *Ledger) Release(ctx context.Context, id, owner string) (int, error) {
 	res, err := l.db.ExecContext(ctx, "DELETE FROM holds WHERE id = ? AND (owner = ? OR ? = '')", id, owner, owner)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
 
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
@@ -60,7 +61,12 @@ func newAnswers(d *daemon) *answers {
 func (s *answers) serve(ctx context.Context, path string) (stop func(), err error) {
 	l, err := listen.Unix(ctx, path)
 	if err != nil {
-		return nil, err
+		if s.d.cfg.Run.API.Socket != "" {
+			return nil, err
+		}
+		// Nobody asked for a socket there: some file systems have none.
+		s.d.tell("run.api: %v; sweeps go on without it, and commands do their work by themselves; run.api.socket names another place", err)
+		return nil, nil
 	}
 	log := s.d.log.Named("api")
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx)) // what is under way ends after the act in hand, with the part
@@ -73,7 +79,7 @@ func (s *answers) serve(ctx context.Context, path string) (stop func(), err erro
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		own := listen.Own(l, func(err error) { log.Warn("a connection was refused", "error", err) })
+		own := listen.Own(l, maxConnections(), func(err error) { log.Warn("a connection was refused", "error", err) })
 		if err := srv.Serve(own); !errors.Is(err, http.ErrServerClosed) {
 			log.Warn("answer programs; sweeps go on without it", "error", err)
 		}
@@ -89,6 +95,15 @@ func (s *answers) serve(ctx context.Context, path string) (stop func(), err erro
 		}
 		<-done
 	}, nil
+}
+
+// maxConnections is how many connections there are at the same time; others wait. It leaves descriptors to sweeps, which fail without any.
+func maxConnections() int {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > 4*maxLeases {
+		return maxLeases + 200
+	}
+	return max(1, int(limit.Cur/4))
 }
 
 type askerKey struct{}
@@ -128,9 +143,10 @@ type reply struct {
 
 func (s *answers) begin(r *http.Request) (*reply, error) {
 	now := s.d.now()
+	cfg := *now.cfg // who loads policies writes their parameters into it
 	q := &reply{line: r.Header.Get(headerForm) != ""}
 	q.outW, q.errW = plain.NewWriter(&q.out), plain.NewWriter(&q.notes)
-	q.app = &app{out: q.outW, errOut: q.errW, flags: now.flags, cfg: now.cfg, hands: &hands{}, acting: now.acting, asker: asker(r), from: r.Header.Get(headerFolder), line: q.line}
+	q.app = &app{out: q.outW, errOut: q.errW, flags: now.flags, cfg: &cfg, hands: &hands{}, acting: now.acting, asker: asker(r), from: r.Header.Get(headerFolder), line: q.line}
 	q.flags.format, q.flags.also = "json", nil
 	level := hclog.Warn
 	if q.line {
@@ -233,24 +249,30 @@ func (s *answers) command(looks bool, do func(context.Context, *app, wish) error
 			refuse(out, http.StatusPreconditionFailed, report.ExitFailed, err.Error(), nil)
 			return
 		}
-		var w wish
-		if err == nil {
-			w, err = wishOf(out, r)
+		if err != nil {
+			refuse(out, http.StatusBadRequest, codeOf(err), err.Error(), nil)
+			return
 		}
-		if err == nil && looks {
-			select {
-			case s.looks <- struct{}{}:
-				defer func() { <-s.looks }()
-			case <-r.Context().Done():
-				err = context.Cause(r.Context())
-			}
-		}
+		w, err := wishOf(out, r)
 		if err == nil {
 			q.asked = []string{w.Candidate, w.What}
-			err = do(r.Context(), q.app, w)
+			err = s.look(r.Context(), looks, func() error { return do(r.Context(), q.app, w) })
 		}
 		q.give(out, err)
 	}
+}
+
+// look does something that looks at the machine when its turn has come. The turn is over before the answer is written: who does not read it keeps nobody waiting.
+func (s *answers) look(ctx context.Context, looks bool, do func() error) error {
+	if looks {
+		select {
+		case s.looks <- struct{}{}:
+			defer func() { <-s.looks }()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return do()
 }
 
 func (q *reply) give(out http.ResponseWriter, err error) {
@@ -265,6 +287,7 @@ func (q *reply) give(out http.ResponseWriter, err error) {
 		return
 	}
 	if err == nil {
+		taken(out)
 		out.Header().Set("Content-Type", "application/json")
 		_, _ = out.Write(q.out.Bytes())
 		return
@@ -292,7 +315,13 @@ func refuse(out http.ResponseWriter, status, code int, message string, document 
 	write(out, status, map[string]client.Error{"error": e})
 }
 
+// taken bounds the time in which an answer has to be read.
+func taken(out http.ResponseWriter) {
+	_ = http.NewResponseController(out).SetWriteDeadline(time.Now().Add(time.Minute))
+}
+
 func write(out http.ResponseWriter, status int, v any) {
+	taken(out)
 	out.Header().Set("Content-Type", "application/json")
 	out.WriteHeader(status)
 	_ = json.NewEncoder(out).Encode(v) // who does not read it has gone

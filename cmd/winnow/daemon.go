@@ -195,7 +195,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	defer d.sweeping(false)
 	began := time.Now()
 	if len(d.cfg.Policy.Bundles) > 0 && (why == pace.Schedule || why == pace.Request) {
-		if err := d.load(ctx, d.cfg); err != nil {
+		if err := d.load(ctx, d.configured); err != nil {
 			return nil, err
 		}
 	}

@@ -29,9 +29,11 @@ type leases struct {
 }
 
 const (
-	// leaseLasts is for how long the hold of a lease lasts unless it is put off, and leaseRenewed how often it is.
+	// leaseLasts is for how long the hold of a lease lasts unless it is put off, leaseRenewed how often it is, and leaseLooked how often the clock is asked for that: after a
+	// suspension, or where the clock was set, the hold is over at once, and no timer of Go's says so.
 	leaseLasts   = 2 * time.Minute
 	leaseRenewed = 30 * time.Second
+	leaseLooked  = time.Second
 	// maxLeases is how many there are at the same time.
 	maxLeases = 1000
 )
@@ -78,7 +80,7 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 	defer l.n.Add(-1)
 	h := snapshot.Hold{ID: candidate, Reason: w.Reason, Since: time.Now().UTC()}
 	lease := client.Lease{ID: ulid.Make().String(), Candidate: candidate}
-	h.Owner = "lease " + lease.ID
+	h.Owner = leaseOwner + lease.ID
 	lease.Owner = h.Owner
 	if err := l.put(r.Context(), &h); err != nil {
 		refuse(out, http.StatusInternalServerError, report.ExitFailed, err.Error()+"; nothing was held", nil)
@@ -93,40 +95,88 @@ func (l *leases) serve(out http.ResponseWriter, r *http.Request) {
 	}()
 	out.Header().Set("Content-Type", "application/x-ndjson")
 	line := flusher(out)
-	put := time.NewTicker(leaseRenewed)
-	defer put.Stop()
+	looked := time.NewTicker(leaseLooked)
+	defer looked.Stop()
 	for {
 		lease.Until = *h.Until
 		data, err := json.Marshal(lease)
-		if err != nil || line(string(data)+"\n") != nil {
+		if err != nil || line(string(data)+"\n") != nil || !l.last(r.Context(), &h, looked.C) {
 			return
-		}
-		select {
-		case <-r.Context().Done():
-			return
-		case <-l.over:
-			return
-		case <-put.C:
-		}
-		if err := l.put(r.Context(), &h); err != nil && r.Context().Err() == nil {
-			l.d.log.Warn("a lease could not be put off; it is tried again", "candidate", candidate, "until", *h.Until, "error", err)
 		}
 	}
 }
 
-// put places the hold of a lease, or puts off its end.
+// last waits until the end of a lease was put off. It gives false where the lease is over: who asked has gone, the daemon ends, a person released the hold, or it could not be put off
+// in time. Then the connection ends, so that who asked knows.
+func (l *leases) last(ctx context.Context, h *snapshot.Hold, looked <-chan time.Time) bool {
+	said := false
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-l.over:
+			return false
+		case <-looked:
+		}
+		left := h.Until.Sub(time.Now().Round(0)) // by the clock of the ledger
+		if left > leaseLasts-leaseRenewed && left <= leaseLasts {
+			continue
+		}
+		there, err := l.putOff(ctx, h)
+		switch {
+		case err == nil && !there:
+			l.d.log.Info("a lease was released by a person", "candidate", h.ID)
+			return false
+		case err == nil:
+			return true
+		case left <= 0:
+			l.d.log.Warn("a lease is over: it could not be put off", "candidate", h.ID, "error", err)
+			return false
+		case !said && ctx.Err() == nil:
+			said = true
+			l.d.log.Warn("a lease could not be put off; it is tried again", "candidate", h.ID, "until", *h.Until, "error", err)
+		}
+	}
+}
+
+// put places the hold of a lease, and lifts those of leases that were left by a daemon that has ended.
 func (l *leases) put(ctx context.Context, h *snapshot.Hold) error {
 	return l.inLedger(func(g *ledger.Ledger) error {
-		until := time.Now().UTC().Add(leaseLasts)
-		next := *h
-		next.Until = &until
-		if err := g.Hold(ctx, next); err != nil {
+		all, err := g.Holds(ctx)
+		if err != nil {
 			return err
 		}
-		*h = next
-		return nil
+		for _, old := range all {
+			if strings.HasPrefix(old.Owner, leaseOwner) && old.Until != nil && old.Until.Before(time.Now().Add(-leaseLasts)) {
+				if _, err := g.Release(ctx, old.ID, old.Owner); err != nil {
+					return err
+				}
+			}
+		}
+		until := leaseUntil()
+		h.Until = &until
+		return g.Hold(ctx, *h)
 	})
 }
+
+// putOff puts off the end of a lease's hold. It gives false where the hold is no longer there.
+func (l *leases) putOff(ctx context.Context, h *snapshot.Hold) (there bool, err error) {
+	until := leaseUntil()
+	err = l.inLedger(func(g *ledger.Ledger) (err error) {
+		there, err = g.PutOff(ctx, h.ID, h.Owner, until)
+		return err
+	})
+	if err == nil && there {
+		h.Until = &until
+	}
+	return there, err
+}
+
+// leaseOwner begins the owner of each lease's hold.
+const leaseOwner = "lease "
+
+// leaseUntil is when a lease ends that is put off now, by the clock alone.
+func leaseUntil() time.Time { return time.Now().UTC().Round(0).Add(leaseLasts) }
 
 // end lifts the hold of a lease.
 func (l *leases) end(h snapshot.Hold) {

@@ -61,7 +61,7 @@ func (a *app) lookFor(ctx context.Context, sc sources.Scope, mem memory, e *eval
 		if err != nil {
 			a.fail(s, snapshot.Proc, "processes", err)
 		}
-		s.Host = host
+		s.Host = a.hostOf(host)
 		s.Host.UpSeconds, s.Host.AwakeSeconds = began.Up, began.Awake
 		panes.Fill(s)
 		mem.fill(ctx, s, a.cfg.Rules.ClockJump)
@@ -92,7 +92,7 @@ func (a *app) lookFor(ctx context.Context, sc sources.Scope, mem memory, e *eval
 
 // sources are those that the configuration names, for the rules that were loaded last: for one look.
 func (a *app) sources() sources.Set {
-	return sources.Set{Config: a.cfg, Policy: a.policy, Log: a.log, Folders: dirs.NewShared(), Table: &processes.Table{}, Asker: a.forCommand(), Asked: a.asked}
+	return sources.Set{Config: a.cfg, Policy: a.policy, Log: a.log, Folders: dirs.NewShared(), Table: &processes.Table{}, Asker: a.forCommand(), Asked: a.asked, From: a.from}
 }
 
 // observer says what became of workers.
@@ -208,4 +208,19 @@ func (a *app) readSnapshot(ctx context.Context, file string) (*snapshot.Snapshot
 		a.log.Warn("unknown field in the snapshot, passed over", "file", file, "field", field)
 	}
 	return s, err
+}
+
+// hostOf has the command line for which the daemon looks count as Winnow too, as it would without the daemon: with the folder that it is in, and those that it descends from.
+func (a *app) hostOf(h snapshot.Host) snapshot.Host {
+	pid := a.forCommand()
+	if pid == 0 {
+		return h
+	}
+	if a.from != "" {
+		h.Cwd = a.from
+	}
+	if line, err := proc.Lineage(a.cfg.Collect.Processes.Root, pid); err == nil && h.Ancestors != nil {
+		h.Ancestors = append(line, h.Ancestors...)
+	}
+	return h
 }

@@ -55,7 +55,10 @@ func (s *answers) routes() http.Handler {
 	mux.HandleFunc("/", func(out http.ResponseWriter, r *http.Request) {
 		refuse(out, http.StatusNotFound, report.ExitUsage, fmt.Sprintf("there is no %s %s; /v1/openapi.yaml has all there is", r.Method, r.URL.Path), nil)
 	})
-	return mux
+	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(out).SetWriteDeadline(time.Time{}) // that of the answer before on this connection
+		mux.ServeHTTP(out, r)
+	})
 }
 
 func (s *answers) handlers() map[string]http.Handler {

@@ -189,10 +189,11 @@ func (d *daemon) reload(ctx context.Context) {
 // load prepares the policies of a configuration, and takes both in place of those that ran. After an error these go on.
 func (d *daemon) load(ctx context.Context, cfg *config.Config) error {
 	with := *d.app // a copy: others may be looking at this one
-	if cfg != with.cfg {
+	own := *cfg    // so it is of the configuration, into which policies put their parameters
+	if cfg != d.configured {
 		with.decides = deciding(cfg)
 	}
-	with.cfg, with.workers = cfg, nil
+	with.cfg, with.workers = &own, nil
 	e, p, err := with.engineBy(ctx, bundles.Look{Ask: true})
 	if err != nil {
 		return err

@@ -20,6 +20,9 @@ import (
 // reached is how long the daemon has to say that it is there.
 const reached = time.Second
 
+// asksAgain is how often a daemon that has been asked has to say that it is there.
+const asksAgain = 3 * time.Second
+
 // errNotAsked says that the daemon did not do it: none answers, or it decides by another configuration.
 var errNotAsked = errors.New("the daemon was not asked")
 
@@ -70,6 +73,8 @@ func (a *app) ask(ctx context.Context, method, path string, query url.Values, bo
 	if err := lives(ctx, c); err != nil {
 		return Printed{}, err
 	}
+	ctx, end := whileItLives(ctx, c)
+	defer end()
 	res, err := c.Do(ctx, method, path, query, body)
 	if err != nil {
 		return Printed{}, unknown(ctx, method, err)
@@ -103,10 +108,31 @@ func lives(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
+// whileItLives ends when the daemon does not say any more that it is there: one that hangs while it is asked holds up no command.
+func whileItLives(ctx context.Context, c *client.Client) (context.Context, func()) {
+	inner, cancel := context.WithCancelCause(ctx)
+	go func() {
+		ask := time.NewTicker(asksAgain)
+		defer ask.Stop()
+		for {
+			select {
+			case <-inner.Done():
+				return
+			case <-ask.C:
+			}
+			if err := lives(inner, c); err != nil {
+				cancel(err)
+				return
+			}
+		}
+	}()
+	return inner, func() { cancel(nil) }
+}
+
 // unknown is the error of a request to which no whole answer came. What only reads is then done by the command itself.
 func unknown(ctx context.Context, method string, err error) error {
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errNotAsked):
 		return context.Cause(ctx)
 	case method == http.MethodGet:
 		return fmt.Errorf("%w: %w", errNotAsked, err)

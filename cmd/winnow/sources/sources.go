@@ -45,6 +45,8 @@ type Set struct {
 	Descents []snapshot.Descent
 	// Asker is the command for which this program looks, 0 for itself, and Asked what it was asked about.
 	Asker int
+	// From is the folder that the command is in, "" for this program's own.
+	From  string
 	Asked []string
 	Log   hclog.Logger
 }
@@ -414,12 +416,21 @@ func (set Set) Dirs(sc Scope) []collectors.Source {
 			}
 		}
 	}
-	if wd, err := os.Getwd(); err == nil && c.Discover {
+	if wd := set.folder(); wd != "" && c.Discover {
 		if s, ok := dirs.Repository(o, wd); ok && !slices.ContainsFunc(out, named(s.Name)) {
 			out = append(out, s)
 		}
 	}
 	return out
+}
+
+// folder is the one that the command is in, "" where that is not known.
+func (set Set) folder() string {
+	if set.From != "" {
+		return set.From
+	}
+	wd, _ := os.Getwd()
+	return wd
 }
 
 // Folder are the sources of the folders that a look is narrowed to.
