@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/worker"
+	"github.com/winnow-reaper/winnow/internal/proc"
 	"github.com/winnow-reaper/winnow/ledger"
 	"github.com/winnow-reaper/winnow/policies"
 )

@@ -1,0 +1,329 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/winnow-reaper/winnow/client"
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+	"github.com/winnow-reaper/winnow/cmd/winnow/pace"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
+	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/testkit/files"
+	musts "github.com/winnow-reaper/winnow/testkit/must"
+	"github.com/winnow-reaper/winnow/testkit/wait"
+)
+
+// answeringWorld is a daemon within the test that answers at a socket.
+func answeringWorld(t *testing.T, seed uint64) (w *steadyWorld, s *answers, socket string) {
+	w = newSteadyWorld(t, seed)
+	socket = filepath.Join(w.dir, "api.sock")
+	s = newAnswers(w.d)
+	t.Cleanup(musts.Get(s.serve(t.Context(), socket))(t))
+	return w, s, socket
+}
+
+// TestSweepsUnderRequests: while clients ask everything, do not read, or send half a request, sweeps and reloads go on. With -race it shows that they share nothing by mistake.
+func TestSweepsUnderRequests(t *testing.T) {
+	t.Parallel()
+	w, _, socket := answeringWorld(t, 200)
+	first := w.sweep(pace.Start)
+	w.d.swept(t.Context(), pace.Start, time.Now(), first, nil)
+	for i := range 40 { // those that hang: half of them in the head, half in the body, and some after it
+		c := musts.Get(net.Dial("unix", socket))(t)
+		defer c.Close()
+		_, _ = io.WriteString(c, []string{"GET /v1/sta", "POST /v1/holds HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{", "GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n"}[i%3])
+	}
+	ctx, stop := context.WithCancel(wait.Within(t, 4*wait.Patience))
+	var all sync.WaitGroup
+	asks := []func(*client.Client) error{
+		func(c *client.Client) error { _, err := c.State(ctx); return err },
+		func(c *client.Client) error { _, err := c.Explain(ctx, "dir:"+w.worktree); return err },
+		func(c *client.Client) error { _, err := c.WhyAlive(ctx, w.worktree, ""); return err },
+		func(c *client.Client) error { _, err := c.Report(ctx); return err },
+		func(c *client.Client) error {
+			l, err := c.Lease(ctx, w.worktree, "a build")
+			if err != nil {
+				return err
+			}
+			_ = l.Close() // what it was ended by
+			return nil
+		},
+	}
+	answered := make([]int, len(asks))
+	for i, ask := range asks {
+		all.Go(func() {
+			c := client.New(socket)
+			defer c.Close()
+			for ctx.Err() == nil {
+				if err := ask(c); err != nil && ctx.Err() == nil {
+					t.Errorf("request %d: %v", i, err)
+					return
+				}
+				answered[i]++
+			}
+		})
+	}
+	for range 4 {
+		cfg := musts.Get(config.Load(w.config, []string{"HOME=" + w.dir}))(t)
+		musts.Do(t, w.d.load(t.Context(), cfg))
+		began := time.Now()
+		r := w.sweep(pace.Request)
+		w.d.swept(t.Context(), pace.Request, began, r, nil)
+	}
+	stop()
+	all.Wait()
+	for i, n := range answered {
+		if n == 0 {
+			t.Errorf("request %d was never answered", i)
+		}
+	}
+	c := client.New(socket)
+	defer c.Close()
+	wait.Eventually(t, "all leases are over", func() bool {
+		holds, err := c.Holds(t.Context())
+		return err == nil && len(holds) == 0
+	})
+}
+
+// TestWhoDoesNotReadKeepsNobodyWaiting: the turn to look at the machine is over before the answer is written.
+func TestWhoDoesNotReadKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	w := newSteadyWorld(t, 201)
+	s := newAnswers(w.d)
+	large := strings.Repeat("x", 8<<20)
+	socket := filepath.Join(w.dir, "large.sock")
+	l := musts.Get(net.Listen("unix", socket))(t)
+	srv := &http.Server{ReadHeaderTimeout: time.Second, Handler: s.command(true, func(_ context.Context, a *app, w wish) error {
+		if w.What == "large" {
+			_, err := io.WriteString(a.out, large)
+			return err
+		}
+		_, err := io.WriteString(a.out, "small")
+		return err
+	})}
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(func() { _ = srv.Close() })
+	for range 2 * maxLooks {
+		c := musts.Get(net.Dial("unix", socket))(t)
+		defer c.Close()
+		_, _ = io.WriteString(c, "GET /?what=large HTTP/1.1\r\nHost: x\r\n\r\n")
+		_ = c.SetReadDeadline(time.Now().Add(wait.Patience))
+		if _, err := io.ReadFull(c, make([]byte, 12)); err != nil { // it is being answered
+			t.Fatal(err)
+		}
+	}
+	c := client.New(socket)
+	defer c.Close()
+	res, err := c.Do(wait.Within(t, wait.Patience), http.MethodGet, "/", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if got := string(musts.Get(io.ReadAll(res.Body))(t)); got != "small" {
+		t.Errorf("got %.40q", got)
+	}
+}
+
+// TestHeadersThatAreWrong are answered, and end nothing.
+func TestHeadersThatAreWrong(t *testing.T) {
+	t.Parallel()
+	_, _, socket := answeringWorld(t, 202)
+	for _, h := range []http.Header{{headerForm: {"json"}}, {headerForm: {"json"}, headerPaint: {"true -3"}}, {headerForm: {"json"}, headerPaint: {"false 1e9"}}} {
+		c := client.New(socket)
+		c.Header = h
+		var no *client.Error
+		if _, err := c.State(t.Context()); !errors.As(err, &no) || no.Status != http.StatusBadRequest || !strings.Contains(no.Message, headerPaint) {
+			t.Errorf("%v: %v", h, err)
+		}
+		c.Close()
+	}
+}
+
+// TestALeaseThatAPersonReleases is over, and is not placed again.
+func TestALeaseThatAPersonReleases(t *testing.T) {
+	t.Parallel()
+	w, s, _ := answeringWorld(t, 203)
+	h := snapshot.Hold{ID: "dir:" + w.worktree, Owner: leaseOwner + "1", Reason: "a build", Since: time.Now().UTC()}
+	looked := make(chan time.Time, 4)
+	holds := func() []snapshot.Hold {
+		t.Helper()
+		var all []snapshot.Hold
+		musts.Do(t, s.leases.inLedger(func(g *ledger.Ledger) (err error) {
+			all, err = g.Holds(t.Context())
+			return err
+		}))
+		return all
+	}
+	musts.Do(t, s.leases.put(t.Context(), &h))
+
+	// As after a suspension: its time is over, and it is put off at the next look at the clock.
+	past := time.Now().UTC().Add(-time.Hour).Round(0)
+	h.Until = &past
+	looked <- time.Now()
+	if !s.leases.last(t.Context(), &h, looked) || time.Until(*h.Until) < leaseLasts/2 {
+		t.Errorf("it was not put off: %v", h.Until)
+	}
+	if all := holds(); len(all) != 1 || !all[0].Until.Equal(*h.Until) {
+		t.Errorf("the ledger has %+v", all)
+	}
+
+	musts.Do(t, s.leases.inLedger(func(g *ledger.Ledger) error { _, err := g.Release(t.Context(), h.ID, ""); return err }))
+	h.Until = &past
+	looked <- time.Now()
+	if s.leases.last(t.Context(), &h, looked) || len(holds()) != 0 {
+		t.Errorf("it goes on: %+v", holds())
+	}
+}
+
+// TestALeaseThatCannotBePutOff ends when its hold does, so that nobody believes in it.
+func TestALeaseThatCannotBePutOff(t *testing.T) {
+	t.Parallel()
+	w, s, _ := answeringWorld(t, 204)
+	h := snapshot.Hold{ID: "dir:" + w.worktree, Owner: leaseOwner + "1", Reason: "a build", Since: time.Now().UTC()}
+	musts.Do(t, s.leases.put(t.Context(), &h))
+	state := w.d.now().cfg.State
+	musts.Do(t, os.Rename(state, state+".away"))
+	files.Write(t, state, "no folder")
+	soon := time.Now().UTC().Add(20 * time.Millisecond).Round(0)
+	h.Until = &soon
+	looked := make(chan time.Time)
+	over := make(chan bool, 1)
+	go func() { over <- s.leases.last(t.Context(), &h, looked) }()
+	for {
+		select {
+		case looked <- time.Now():
+		case goesOn := <-over:
+			if goesOn || time.Now().Before(soon) {
+				t.Errorf("goes on: %v, at %s of its end %s", goesOn, time.Now(), soon)
+			}
+			return
+		case <-time.After(wait.Patience):
+			t.Fatal("it does not end")
+		}
+	}
+}
+
+// TestLeasesOfADaemonThatEnded are cleared away by the next one's first lease, once their time is long over. A person's hold that has ended stays listed.
+func TestLeasesOfADaemonThatEnded(t *testing.T) {
+	t.Parallel()
+	w, s, _ := answeringWorld(t, 205)
+	past := time.Now().UTC().Add(-2 * leaseLasts)
+	musts.Do(t, s.leases.inLedger(func(g *ledger.Ledger) error {
+		return errors.Join(g.Hold(t.Context(), snapshot.Hold{ID: "dir:/a", Owner: leaseOwner + "old", Reason: "x", Since: past, Until: &past}),
+			g.Hold(t.Context(), snapshot.Hold{ID: "dir:/b", Owner: "me", Reason: "x", Since: past, Until: &past}))
+	}))
+	h := snapshot.Hold{ID: "dir:" + w.worktree, Owner: leaseOwner + "new", Reason: "a build", Since: time.Now().UTC()}
+	musts.Do(t, s.leases.put(t.Context(), &h))
+	var owners []string
+	musts.Do(t, s.leases.inLedger(func(g *ledger.Ledger) error {
+		all, err := g.Holds(t.Context())
+		for _, h := range all {
+			owners = append(owners, h.Owner)
+		}
+		return err
+	}))
+	if got := strings.Join(owners, ", "); strings.Contains(got, "old") || !strings.Contains(got, "me") || !strings.Contains(got, "new") {
+		t.Errorf("held by %s", got)
+	}
+}
+
+// TestADaemonThatHangsWhileItIsAsked: what only reads is done by the command itself then; what may have been done is said to be unknown.
+func TestADaemonThatHangsWhileItIsAsked(t *testing.T) {
+	t.Parallel()
+	w := newSteadyWorld(t, 206)
+	socket := w.d.now().cfg.APISocket()
+	musts.Do(t, os.MkdirAll(filepath.Dir(socket), 0o700))
+	l := musts.Get(net.Listen("unix", socket))(t)
+	var mu sync.Mutex
+	alive := map[string]int{}
+	hangs := make(chan struct{})
+	srv := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		alive[r.URL.Path]++
+		first := r.URL.Path == "/v1/alive" && alive[r.URL.Path]%2 == 1
+		mu.Unlock()
+		if first { // it lives when it is asked, and hangs from then on
+			out.WriteHeader(http.StatusNoContent)
+			return
+		}
+		<-hangs
+	})}
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(func() { close(hangs); _ = srv.Close() })
+	x := *w.d.now()
+	ctx := wait.Within(t, wait.Patience)
+	began := time.Now()
+	if _, err := x.ask(ctx, http.MethodGet, "/v1/holds", nil, nil); !errors.Is(err, errNotAsked) {
+		t.Errorf("a question: %v", err)
+	}
+	if _, err := x.ask(ctx, http.MethodPost, "/v1/pause", nil, wish{}); err == nil || errors.Is(err, errNotAsked) || !strings.Contains(err.Error(), "did not say whether it was done") {
+		t.Errorf("a change: %v", err)
+	}
+	if took := time.Since(began); took > 4*(asksAgain+reached) {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// TestCommandsFindTheRepositoryThatTheyAreIn by the daemon too, which runs elsewhere.
+func TestCommandsFindTheRepositoryThatTheyAreIn(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w := newCrashFolder(t)
+	text := strings.Replace(w.configuration(t), "roots: ["+w.dir+"/wt]", "roots: []", 1)
+	files.Write(t, w.config, strings.Replace(text, "discover: false", "discover: true, discover_from: [], discover_under: [], projects: []", 1))
+	d := w.daemon(t)
+	socket := filepath.Join(w.dir, "state", "api.sock")
+	wait.Eventually(t, "the daemon answers", func() bool {
+		_, err := client.New(socket).State(context.Background())
+		return err == nil
+	})
+	ask := func(extra ...string) (string, string) {
+		cmd := exec.Command(itself(), "explain", "--config", w.config, "--log-level", "debug", "dir:"+w.worktree)
+		cmd.Env, cmd.Dir = append(w.env, extra...), filepath.Join(w.dir, "project")
+		var out, notes bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &notes
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v: %s", err, notes.String())
+		}
+		return times.ReplaceAllString(out.String(), "T"), notes.String()
+	}
+	here, _ := ask("WINNOW_RUN_API_ENABLED=false")
+	there, notes := ask()
+	if here != there || strings.Contains(notes, "done by this command itself") {
+		t.Errorf("by itself:\n%s\nby the daemon:\n%s\n%s", here, there, notes)
+	}
+	_ = d
+}
+
+// TestTheDaemonRunsWithoutASocket where its folder can have none, unless a person named the place.
+func TestTheDaemonRunsWithoutASocket(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w := newCrashFolder(t)
+	socket := filepath.Join(w.dir, "state", "api.sock")
+	musts.Do(t, os.MkdirAll(filepath.Dir(socket), 0o700))
+	files.Write(t, socket, "something else")
+	d := w.daemon(t)
+	d.says(`something else is there, and it was left(?s:.*)\b1 candidate to go`)
+	if got := string(musts.Get(os.ReadFile(socket))(t)); got != "something else" {
+		t.Errorf("it has become %q", got)
+	}
+	other := newCrashFolder(t)
+	files.Write(t, other.config, other.configuration(t)+fmt.Sprintf("run: {api: {socket: %s}}\n", socket))
+	if out, err := other.run(nil, "winnow", "run", "--config", other.config); err == nil || !strings.Contains(string(out), "something else is there") {
+		t.Errorf("a place that was named: %v: %s", err, out)
+	}
+}
