@@ -20,6 +20,9 @@ import (
 // reached is how long the daemon has to say that it is there.
 const reached = time.Second
 
+// errHangs says that the daemon was asked and then did not answer any more.
+var errHangs = errors.New("it has stopped answering")
+
 // asksAgain is how often a daemon that has been asked has to say that it is there.
 const asksAgain = 3 * time.Second
 
@@ -120,8 +123,8 @@ func whileItLives(ctx context.Context, c *client.Client) (context.Context, func(
 				return
 			case <-ask.C:
 			}
-			if err := lives(inner, c); err != nil {
-				cancel(err)
+			if lives(inner, c) != nil {
+				cancel(errHangs)
 				return
 			}
 		}
@@ -132,7 +135,7 @@ func whileItLives(ctx context.Context, c *client.Client) (context.Context, func(
 // unknown is the error of a request to which no whole answer came. What only reads is then done by the command itself.
 func unknown(ctx context.Context, method string, err error) error {
 	switch {
-	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errNotAsked):
+	case ctx.Err() != nil && !errors.Is(context.Cause(ctx), errHangs):
 		return context.Cause(ctx)
 	case method == http.MethodGet:
 		return fmt.Errorf("%w: %w", errNotAsked, err)
