@@ -166,8 +166,17 @@ type State struct {
 	Why      string    `json:"why"`
 	// Problem is why the latest sweep came to nothing, "" where it did not.
 	Problem string `json:"problem"`
+	// Brakes are what keeps it from acting until a person releases them.
+	Brakes []Brake `json:"brakes"`
 	// Last is the latest sweep that looked; nil before the first.
 	Last *Swept `json:"last"`
+}
+
+// Brake is what the daemon found that it did not understand, by its rule: cap_twice, read_back, came_back or source_shrank.
+type Brake struct {
+	Rule    string    `json:"rule"`
+	At      time.Time `json:"at"`
+	Message string    `json:"message"`
 }
 
 // Swept is one sweep in short.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/console"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
@@ -101,6 +102,9 @@ type consoleWorld struct {
 	took         time.Duration
 	dirty        bool
 	ledger       string
+	// daemon is how winnow run stood when it was last asked.
+	daemon      *client.State
+	daemonAsked time.Time
 }
 
 const (
@@ -188,12 +192,46 @@ func (w *consoleWorld) watch(ctx context.Context) {
 		if w.due(w.ledgerStamp()) {
 			w.look(ctx)
 		}
+		w.askDaemon(ctx)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
 	}
+}
+
+// consoleDaemon is how often winnow run is asked how it stands, while somebody reads.
+const consoleDaemon = 5 * time.Second
+
+// askDaemon asks winnow run how it stands, where that is due.
+func (w *consoleWorld) askDaemon(ctx context.Context) {
+	w.mu.Lock()
+	due := time.Since(w.asked) < consoleAsleep && time.Since(w.daemonAsked) > consoleDaemon
+	w.mu.Unlock()
+	if !due {
+		return
+	}
+	var stands *client.State
+	if cfg := w.now().cfg; cfg.Run.API.Enabled {
+		short, cancel := context.WithTimeout(ctx, reached)
+		defer cancel()
+		c := client.New(cfg.APISocket())
+		defer c.Close()
+		if s, err := c.State(short); err == nil {
+			stands = &s
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.daemon, w.daemonAsked = stands, time.Now()
+}
+
+// Daemon implements console.World.
+func (w *consoleWorld) Daemon() (stands *client.State, known bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.daemon, !w.daemonAsked.IsZero()
 }
 
 // due reports whether to look now.
@@ -321,7 +359,11 @@ func (w *consoleWorld) Stamp() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = time.Now()
-	return stamp + strconv.Itoa(w.looks)
+	stamp += strconv.Itoa(w.looks)
+	if w.daemon != nil {
+		stamp += fmt.Sprint(w.daemon.Mode, w.daemon.Problem, len(w.daemon.Brakes))
+	}
+	return stamp + strconv.FormatBool(w.daemonAsked.IsZero())
 }
 
 // alone does something for the console while nothing else looks or acts, and has it look again soon. What was said to a person is the answer.

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -692,4 +693,32 @@ func TestTheConsoleListensOnThisMachineAlone(t *testing.T) {
 			t.Errorf("it listens at %s", r.url)
 		}
 	}
+}
+
+// TestTheConsoleShowsTheDaemon: whether one runs, how it stands, and what brakes it.
+func TestTheConsoleShowsTheDaemon(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w := newCrashFolder(t)
+	files.Write(t, w.config, strings.Replace(w.configuration(t), "steady_for: 0s", "steady_for: 0s, confirm_after: 500ms", 1)+"run: {rest: 100ms}\n")
+	r := w.console(t)
+	demand.Equal(t, http.StatusSeeOther, r.ask(http.MethodGet, r.url, "").StatusCode, "the first visit")
+	shows := func(what string) {
+		t.Helper()
+		wait.Eventually(t, what, func() bool { return strings.Contains(r.ask(http.MethodGet, "/going", "").body, what) })
+	}
+	shows("No winnow run answers")
+	d := w.daemon(t, "--apply")
+	shows("winnow run is acting")
+	d.says(`done: dir:`)
+	w.mustRun(t, "git", "-C", "project", "worktree", "prune")
+	w.mustRun(t, "git", "-C", "project", "worktree", "add", "-q", "--detach", w.worktree)
+	d.signal(syscall.SIGUSR1)
+	d.says(`braked: 1 candidate to go`)
+	shows("winnow run only observes since")
+	w.mustRun(t, "winnow", "brakes", "release", "--config", w.config)
+	shows("winnow run is acting")
+	d.signal(syscall.SIGTERM)
+	d.ends()
+	shows("No winnow run answers")
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/engine/alarm"
 	"github.com/winnow-reaper/winnow/engine/decision"
@@ -34,6 +35,8 @@ type World interface {
 	Policies(ctx context.Context) (*Policies, error)
 	// Paused gives the pause that holds now, nil where there is none.
 	Paused() *ledger.Pause
+	// Daemon says how winnow run stood a moment ago, nil where none answers; known is false before it was asked. It never waits.
+	Daemon() (stands *client.State, known bool)
 
 	// Sweep looks and decides now, as winnow sweep does without --apply. What it saw is remembered.
 	Sweep(ctx context.Context) (said string, err error)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/explain"
@@ -37,6 +38,9 @@ type frame struct {
 	Looked  *report.Report
 	Problem string
 	Pause   *ledger.Pause
+	// Daemon is how winnow run stands, nil where none answers.
+	Daemon      *client.State
+	DaemonKnown bool
 	// Alarms is how many there are.
 	Alarms int
 	Body   any
@@ -64,6 +68,7 @@ type missing struct{ error }
 func (s *Server) page(w http.ResponseWriter, r *http.Request, session string) {
 	f := frame{Path: r.URL.Path, CSRF: s.keys.csrf(session), Stamp: s.world.Stamp(), Pause: s.world.Paused(), Said: s.messages.get(r.URL.Query().Get("said"))}
 	f.Looked, f.Problem = s.world.Look()
+	f.Daemon, f.DaemonKnown = s.world.Daemon()
 	if f.Looked != nil {
 		f.Alarms = len(f.Looked.Alarms)
 	}
