@@ -272,10 +272,17 @@ func (w *consoleWorld) look(ctx context.Context) {
 	w.looked(r, snap, err, stamp, time.Since(began))
 }
 
-// looked takes note of a look that ended.
+// looked takes note of a look that ended. The brakes that hold are alarms too: they are the daemon's, and no look finds them.
 func (w *consoleWorld) looked(r *report.Report, snap *snapshot.Snapshot, err error, stamp string, took time.Duration) {
 	if err == nil {
 		w.seen = snap
+		tripped, err := w.now().tripped(context.Background())
+		if err != nil {
+			w.now().log.Warn("read the brakes", "error", err)
+		}
+		for _, b := range tripped {
+			r.Alarms = append(r.Alarms, report.Alarm{Rule: "brake_" + b.Rule, Message: text.Time(b.At) + ": " + b.Message + "; the daemon only observes until winnow brakes release"})
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

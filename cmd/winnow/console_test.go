@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/winnow-reaper/winnow/cmd/winnow/brakes"
 	"github.com/winnow-reaper/winnow/ledger"
 	"github.com/winnow-reaper/winnow/testkit/files"
 	demand "github.com/winnow-reaper/winnow/testkit/must"
@@ -412,6 +413,30 @@ func TestTheConsoleWaitsForAnotherSweep(t *testing.T) {
 	demand.Do(t, <-ended)
 	if bad || !strings.Contains(said, "1 would be reaped") || time.Since(began) < held {
 		t.Errorf("after %s it says %q (refused: %v)", time.Since(began), said, bad)
+	}
+}
+
+// TestTheConsoleShowsBrakes and sources that could not be read, as alarms.
+func TestTheConsoleShowsBrakes(t *testing.T) {
+	t.Parallel()
+	w := newCrashFolder(t)
+	files.Write(t, w.config, strings.Replace(w.configuration(t), "collect: {", "collect: {registry: [{name: workers, format: json, path: "+w.dir+"/workers.json}], ", 1))
+	files.Write(t, filepath.Join(w.dir, "workers.json"), "{")
+	_, _ = w.run(nil, "winnow", "sweep", "--config", w.config) // exits with 3 for the registry
+	l := demand.Get(ledger.Open(filepath.Join(w.dir, "state", "ledger.db")))(t)
+	demand.Do(t, l.SaveBrakes(t.Context(), &brakes.Memory{Tripped: []brakes.Brake{{Rule: brakes.CameBack, At: time.Now(), Message: "something <brings> it back"}}}))
+	demand.Do(t, l.Close())
+	r := w.console(t)
+	r.enter()
+	for page, wants := range map[string][]string{
+		"/alarms": {"brake_came_back", "something &lt;brings&gt; it back; the daemon only observes until winnow brakes release", "<b>registry/workers</b> failed"},
+		"/":       {"Could not be read", "registry/workers", "Alarms ("},
+	} {
+		for _, want := range wants {
+			if text := r.page(page); !strings.Contains(text, want) {
+				t.Errorf("%s does not say %q:\n%s", page, want, text)
+			}
+		}
 	}
 }
 
