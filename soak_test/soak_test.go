@@ -54,7 +54,7 @@ func TestSoak(t *testing.T) {
 	}
 	duration, seed := asked(t)
 	t.Logf("%s of changes, %s=%d", duration, seedVar, seed)
-	w := newWorld(t, rand.New(rand.NewPCG(seed, 1)), seed)
+	w := newWorld(t, rand.New(rand.NewPCG(seed, 1)), seed, duration)
 	d := w.start()
 	begin := time.Now()
 	end := begin.Add(duration)

@@ -90,17 +90,17 @@ run:
   metrics: {listen: "unix:%[1]s/m/s"}
 `
 
-// size is how much the file system has that the world is on, where one can be mounted.
-const size = "size=128m"
+// size is how much the file system has that the world is on, where one can be mounted, and sizePerHour what it has more for every hour: the ledger keeps every act. Both in MiB.
+const size, sizePerHour = 128, 48
 
-func newWorld(t *testing.T, rnd *rand.Rand, seed uint64) *world {
+func newWorld(t *testing.T, rnd *rand.Rand, seed uint64, duration time.Duration) *world {
 	t.Helper()
 	home, err := os.MkdirTemp("/tmp", "soak-")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{t: t, rnd: rnd, seed: seed, home: home, things: map[string]*thing{}, count: map[string]int{}, skipped: map[string]string{}}
-	err = unix.Mount("soak", home, "tmpfs", 0, size+",mode=0700")
+	err = unix.Mount("soak", home, "tmpfs", 0, fmt.Sprintf("size=%dm,mode=0700", size+int(sizePerHour*duration.Hours())))
 	if w.mounted = err == nil; !w.mounted {
 		w.skipped["the disk is full"] = "no file system can be mounted: " + err.Error()
 	}
@@ -135,6 +135,7 @@ func newWorld(t *testing.T, rnd *rand.Rand, seed uint64) *world {
 	w.must(os.WriteFile(filepath.Join(home, "bin", "opencode"), shell, 0o755))
 	w.git("init", "-q", "-b", "main", "project")
 	w.git("-C", "project", "commit", "-q", "--allow-empty", "-m", "start")
+	w.git("-C", "project", "branch", "saved")
 	w.tmux = tmux.Start(t, filepath.Join(home, "t"), "keep")
 	w.serveHerdr()
 	return w
@@ -203,11 +204,25 @@ func (w *world) try(program string, args ...string) (string, error) {
 	return string(out), err
 }
 
-func (w *world) git(args ...string) {
+// git gives what git prints, without the last newline. It is asked again where it fails because another worktree of the repository goes while it reads the list of them, as it does beside
+// git worktree remove.
+func (w *world) git(args ...string) string {
 	w.t.Helper()
-	if out, err := w.try("git", args...); err != nil {
-		w.fail("git %q: %v: %s", args, err, out)
+	for tries := 0; ; tries++ {
+		out, err := w.try("git", args...)
+		if err == nil {
+			return strings.TrimSpace(out)
+		}
+		if tries == 5 || !strings.Contains(out, "/.git/worktrees/") {
+			w.fail("git %q: %v: %s", args, err, out)
+		}
 	}
+}
+
+// save makes a worktree's commit a part of the branch saved. One branch for all: that there are more and more branches would itself make sweeps slower.
+func (w *world) save(tree string) {
+	w.t.Helper()
+	w.git("-C", "project", "update-ref", "refs/heads/saved", w.git("-C", "project", "commit-tree", "-m", "saved", "-p", "saved", "-p", w.git("-C", tree, "rev-parse", "HEAD"), "main^{tree}"))
 }
 
 // winnow runs the program as a person does beside the daemon. What it answers with an error is given all the same.
@@ -299,7 +314,7 @@ var comings = []struct {
 		t := w.newTree()
 		w.git("-C", t.name, "commit", "-q", "--allow-empty", "-m", t.name)
 		t.kept = "a commit in it is nowhere else"
-		t.loosen = func() { w.git("-C", t.name, "branch", "saved-"+filepath.Base(t.name), "HEAD") }
+		t.loosen = func() { w.save(t.name) }
 	}},
 	{"a worktree that is locked", func(w *world) {
 		t := w.newTree()
