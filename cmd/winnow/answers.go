@@ -12,6 +12,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -172,15 +174,23 @@ func (s *answers) begin(r *http.Request) (*reply, error) {
 // errOtherwise says that the daemon decides by another configuration than who asks.
 var errOtherwise = errors.New("the daemon runs with another configuration, another version or in another environment")
 
-// deciding is a digest, before the policies were loaded and put their own parameters in, of what says how this program looks and decides: its version, its configuration, and the variables that say where agents keep their things. Where a
-// command and the daemon differ in it, the command does its work by itself.
+// deciding is a digest, before the policies were loaded and put their own parameters in, of what says how this program looks and decides: its version, its configuration, the
+// programs that it asks, and the variables that say where agents keep their things. Where a command and the daemon differ in it, the command does its work by itself. The variable PATH is
+// not in it, only where it leads: that of a service manager is never a shell's.
 func deciding(cfg *config.Config) string {
 	h := sha256.New()
 	if err := json.NewEncoder(h).Encode([]any{build(), cfg}); err != nil {
 		return "" // matches nobody's
 	}
-	for _, name := range append([]string{"HOME", "PATH"}, steering...) {
+	for _, name := range append([]string{"HOME"}, steering...) {
 		fmt.Fprintf(h, "%s=%q\n", name, os.Getenv(name))
+	}
+	for _, name := range []string{"git", "tmux"} {
+		path, err := exec.LookPath(name)
+		if real, err := filepath.EvalSymlinks(path); err == nil { // /bin is often a link to /usr/bin
+			path = real
+		}
+		fmt.Fprintf(h, "%s=%q %t\n", name, path, err == nil)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -327,3 +327,89 @@ func TestTheDaemonRunsWithoutASocket(t *testing.T) {
 		t.Errorf("a place that was named: %v: %s", err, out)
 	}
 }
+
+// TestWhereCommandsAskTheDaemon: another PATH is nothing by which it decides otherwise, as that of a service manager is; another git is.
+func TestWhereCommandsAskTheDaemon(t *testing.T) {
+	t.Parallel()
+	w := newAPIWorld(t)
+	bin := t.TempDir()
+	itself := func(extra ...string) bool {
+		out, err := w.run(append(extra, "WINNOW_LOG_LEVEL=debug"), "winnow", "holds", "--config", w.config)
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return strings.Contains(string(out), "done by this command itself")
+	}
+	path := "PATH=" + bin + ":" + os.Getenv("PATH")
+	if itself(path) {
+		t.Error("a folder more on PATH: the daemon was not asked")
+	}
+	files.Write(t, filepath.Join(bin, "git"), "#!/bin/sh\nexit 1\n")
+	musts.Do(t, os.Chmod(filepath.Join(bin, "git"), 0o755))
+	if !itself(path) {
+		t.Error("another git: the daemon was asked")
+	}
+}
+
+// TestStatusKnowsOfAPauseAtOnce, also of one that was placed without the daemon, before its next sweep.
+func TestStatusKnowsOfAPauseAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newAPIWorld(t)
+	if out, err := w.run([]string{"WINNOW_RUN_API_ENABLED=false"}, "winnow", "pause", "--config", w.config, "--reason", "a migration"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if out := w.mustRun(t, "winnow", "status", "--config", w.config); !strings.Contains(out, "paused since") || !strings.Contains(out, "a migration") {
+		t.Errorf("status: %s", out)
+	}
+}
+
+// TestALeaseOnAPart keeps the worktree that it lies in, and a folder of it that is not there yet does too.
+func TestALeaseOnAPart(t *testing.T) {
+	t.Parallel()
+	w := newAPIWorld(t)
+	ctx := wait.Within(t, 2*wait.Patience)
+	apply := func() { _, _ = w.run(nil, "winnow", "sweep", "--config", w.config, "--apply") }
+	for _, part := range []string{"node_modules", "node_modules/not/yet"} {
+		l := musts.Get(w.c.Lease(ctx, filepath.Join(w.worktree, part), "a build"))(t)
+		apply()
+		time.Sleep(150 * time.Millisecond) // confirm_after
+		if apply(); !w.here() {
+			t.Fatalf("it went under a lease on %s", part)
+		}
+		musts.Do(t, l.Close())
+	}
+	wait.Eventually(t, "it goes when nobody leases a part of it", func() bool { apply(); return !w.here() })
+}
+
+// TestALeaseBetweenLookAndActCounts: it is placed when the look has said that the folder may go, and the act on it is written down.
+func TestALeaseBetweenLookAndActCounts(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("there is no curl: ", err)
+	}
+	w := newAPIWorld(t)
+	line, pid := filepath.Join(w.dir, "line"), filepath.Join(w.dir, "pid")
+	lease := fmt.Sprintf(`curl -sN --unix-socket %s -o %s -d '{"candidate":"%s","reason":"a build"}' http://winnow/v1/leases >%[2]s.log 2>&1 </dev/null & echo $! >%[4]s; until [ -s %[2]s ]; do sleep 0.05; done`,
+		w.socket, line, w.worktree, pid)
+	sweep := func() string {
+		out, _ := w.run([]string{runAt + "=dir.refs:" + lease}, "winnow", "sweep", "--config", w.config, "--kind", "dir", "--apply")
+		return string(out)
+	}
+	t.Cleanup(func() {
+		if n, err := os.ReadFile(pid); err == nil {
+			_ = exec.Command("kill", strings.TrimSpace(string(n))).Run()
+		}
+	})
+	var out string
+	wait.Eventually(t, "an act was begun", func() bool {
+		out = sweep()
+		_, err := os.Stat(pid)
+		return err == nil
+	})
+	if !w.here() {
+		t.Fatalf("it was leased, and went all the same\n%s", out)
+	}
+	if !strings.Contains(out, "held by") {
+		t.Errorf("the act does not say why it was not done:\n%s", out)
+	}
+}

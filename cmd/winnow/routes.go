@@ -34,7 +34,11 @@ type State struct {
 
 // state is how the daemon stands.
 func (d *daemon) state() State {
-	s := State{Schema: stateSchema, Version: build().Version, Status: d.Status(), StateFolder: d.now().cfg.State, Alarms: []report.Alarm{}, NotRead: []string{}}
+	now := d.now()
+	s := State{Schema: stateSchema, Version: build().Version, Status: d.Status(), StateFolder: now.cfg.State, Alarms: []report.Alarm{}, NotRead: []string{}}
+	if p := now.paused(); p != nil && s.Paused == nil { // it holds now, also when no sweep has seen it yet
+		s.Mode, s.Since, s.Paused = Paused, p.Since, p
+	}
 	if r := d.Last(); r != nil {
 		s.Policy, s.Alarms = r.Policy, append(s.Alarms, r.Alarms...)
 		for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
