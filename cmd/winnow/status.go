@@ -97,7 +97,7 @@ func (a *app) stateText(w io.Writer, s State) {
 		row("policies", "%s since %s", s.Policy.Revision, text.Time(s.Policies))
 	}
 	if s.Paused != nil {
-		row("paused", "%v; winnow resume", s.Paused)
+		row("pause", "%v", s.Paused)
 	}
 	for _, b := range s.Brakes {
 		row("brake", "%s: %s; winnow brakes release", b.Rule, b.Message)
