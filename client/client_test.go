@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/client"
+	"github.com/winnow-reaper/winnow/internal/listen"
 	"github.com/winnow-reaper/winnow/testkit/must"
 	"github.com/winnow-reaper/winnow/testkit/wait"
 )
@@ -183,5 +184,22 @@ func TestEvents(t *testing.T) {
 	cancel()
 	if err := c.Events(ctx, func(client.Event) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Errorf("after its end: %v", err)
+	}
+}
+
+// TestFarDown: the kernel takes 107 bytes of a socket's path, and homes may be deeper.
+func TestFarDown(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(must.Get(filepath.EvalSymlinks(t.TempDir()))(t), strings.Repeat("d", 120))
+	must.Do(t, os.Mkdir(dir, 0o700))
+	socket := filepath.Join(dir, "api.sock")
+	l := must.Get(listen.Unix(t.Context(), socket))(t)
+	srv := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(out, `{"mode":"observing"}`) })}
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(func() { _ = srv.Close() })
+	c := client.New(socket)
+	defer c.Close()
+	if s, err := c.State(wait.Within(t, wait.Patience)); err != nil || s.Mode != "observing" {
+		t.Errorf("%+v, %v", s, err)
 	}
 }

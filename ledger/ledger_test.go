@@ -304,6 +304,15 @@ func TestHolds(t *testing.T) {
 		}
 	}
 	check(mine, theirs)
+	later := until.Add(time.Hour)
+	for owner, want := range map[string]bool{"me": true, "nobody": false} {
+		if there, err := l.PutOff(ctx, "dir:/w", owner, later); err != nil || there != want {
+			t.Errorf("put off the hold of %s: %v, %v", owner, there, err)
+		}
+	}
+	put := mine
+	put.Until = &later
+	check(put, theirs)
 	n, err := l.Release(ctx, "dir:/w", "me")
 	ok(t, err)
 	check(theirs)
