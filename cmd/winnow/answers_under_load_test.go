@@ -201,16 +201,18 @@ func TestALeaseThatCannotBePutOff(t *testing.T) {
 	h.Until = &soon
 	looked := make(chan time.Time)
 	over := make(chan bool, 1)
+	patience := time.After(wait.Patience)
 	go func() { over <- s.leases.last(t.Context(), &h, looked) }()
 	for {
 		select {
 		case looked <- time.Now():
+			time.Sleep(time.Millisecond) // so that patience has its turn
 		case goesOn := <-over:
 			if goesOn || time.Now().Before(soon) {
 				t.Errorf("goes on: %v, at %s of its end %s", goesOn, time.Now(), soon)
 			}
 			return
-		case <-time.After(wait.Patience):
+		case <-patience:
 			t.Fatal("it does not end")
 		}
 	}
