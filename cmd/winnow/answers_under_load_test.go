@@ -206,7 +206,6 @@ func TestALeaseThatCannotBePutOff(t *testing.T) {
 	for {
 		select {
 		case looked <- time.Now():
-			time.Sleep(time.Millisecond) // so that patience has its turn
 		case goesOn := <-over:
 			if goesOn || time.Now().Before(soon) {
 				t.Errorf("goes on: %v, at %s of its end %s", goesOn, time.Now(), soon)
@@ -370,11 +369,9 @@ func TestALeaseOnAPart(t *testing.T) {
 	t.Parallel()
 	w := newAPIWorld(t)
 	ctx := wait.Within(t, 2*wait.Patience)
-	apply := func() { _, _ = w.run(nil, "winnow", "sweep", "--config", w.config, "--apply") }
+	apply := func() { _, _ = w.run(nil, "winnow", "sweep", "--config", w.config, "--apply", "--confirm") }
 	for _, part := range []string{"node_modules", "node_modules/not/yet"} {
 		l := musts.Get(w.c.Lease(ctx, filepath.Join(w.worktree, part), "a build"))(t)
-		apply()
-		time.Sleep(150 * time.Millisecond) // confirm_after
 		if apply(); !w.here() {
 			t.Fatalf("it went under a lease on %s", part)
 		}
