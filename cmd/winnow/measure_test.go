@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -56,15 +57,18 @@ func TestTheDaemonAnswersPrometheus(t *testing.T) {
 	files.Write(t, w.config, base+fmt.Sprintf("run: {rest: 100ms, metrics: {listen: %q}}\n", first))
 	d := w.daemon(t, "--apply")
 	d.says(`done: dir:`)
-	var text string
-	wait.Eventually(t, "the act is counted", func() bool {
+	lines := []string{`winnow_acts_total{kind="dir",outcome="done"} 1`, `winnow_mode{mode="acting"} 1`, `winnow_sweeps_total{result="whole",why="start"} 1`, `winnow_policy_info{`, `winnow_sources{kind="dirs",status="ok"}`,
+		"winnow_last_good_sweep_timestamp_seconds 1"}
+	var text, missing string
+	if !wait.Until(wait.Patience, func() bool {
 		_, text = metricsOf(first, "")
-		return strings.Contains(text, `winnow_acts_total{kind="dir",outcome="done"} 1`)
-	})
-	for _, line := range []string{`winnow_mode{mode="acting"} 1`, `winnow_sweeps_total{result="whole",why="start"} 1`, `winnow_policy_info{`, `winnow_sources{kind="dirs",status="ok"}`, "winnow_last_good_sweep_timestamp_seconds 1"} {
-		if !strings.Contains(text, line) {
-			t.Errorf("no %s in %s", line, text)
+		i := slices.IndexFunc(lines, func(line string) bool { return !strings.Contains(text, line) })
+		if missing = ""; i >= 0 {
+			missing = lines[i]
 		}
+		return i < 0
+	}) {
+		t.Fatalf("no %s in %s", missing, text)
 	}
 	for _, secret := range []string{w.dir, w.worktree, filepath.Base(w.worktree)} {
 		if strings.Contains(text, secret) {
