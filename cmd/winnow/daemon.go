@@ -263,7 +263,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 		}
 	}
 	if d.events != nil {
-		d.events.set(d.targets(s.seen, s.base), s.seen)
+		d.events.set(d.targets(s.seen, s.base), s.seen, d.cfg.Run.TmuxHooks)
 	}
 	d.stands(s, r, why, began, pause, m)
 	d.disagreed(disagreed)

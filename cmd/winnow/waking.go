@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	wire "github.com/winnow-reaper/winnow/internal/herdr"
+	hooked "github.com/winnow-reaper/winnow/internal/tmux/watch"
 )
 
 // The sources of events that are there at all times, by their names in Status.Events. Those of herdr servers are named as the sources of the snapshot are.
@@ -22,7 +23,7 @@ const (
 	exitEvents = "exits"
 )
 
-// maxServers is how many herdr servers are listened to at most: each takes a connection. The schedule finds what happens in others.
+// maxServers is how many servers of herdr and tmux are listened to at most: each takes a connection. The schedule finds what happens in others.
 const maxServers = 32
 
 // maxFolders is how many folders of sockets are remembered.
@@ -66,7 +67,7 @@ func (e *events) states() map[string]wake.State {
 }
 
 // set listens to what may change something of what a sweep saw.
-func (e *events) set(t wake.Targets, seen *snapshot.Snapshot) {
+func (e *events) set(t wake.Targets, seen *snapshot.Snapshot, hooks bool) {
 	for _, src := range seen.Sources {
 		if (src.Kind == "tmux" || src.Kind == herdr.Kind) && filepath.IsAbs(src.Path) && len(e.folders) < maxFolders {
 			e.folders[filepath.Dir(src.Path)] = true
@@ -79,14 +80,14 @@ func (e *events) set(t wake.Targets, seen *snapshot.Snapshot) {
 	}
 	e.files.Set(t)
 	e.exits.Set(t.Processes)
-	e.listenTo(seen)
+	e.listenTo(seen, hooks)
 }
 
-// listenTo has each herdr server tell what happens there. One that answers now, and did not when it was last asked for its events, is asked again.
-func (e *events) listenTo(seen *snapshot.Snapshot) {
+// listenTo has each herdr server, and with hooks each tmux server, tell what happens there. One that answers now, and did not when it was last asked for its events, is asked again.
+func (e *events) listenTo(seen *snapshot.Snapshot, hooks bool) {
 	now := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(seen.Sources)) {
-		if src := seen.Sources[name]; src.Kind == herdr.Kind && src.Status != snapshot.Absent && filepath.IsAbs(src.Path) && len(now) < maxServers {
+		if src := seen.Sources[name]; (src.Kind == herdr.Kind || src.Kind == "tmux" && hooks) && src.Status != snapshot.Absent && filepath.IsAbs(src.Path) && len(now) < maxServers {
 			now[name] = src.Path
 		}
 	}
@@ -104,6 +105,12 @@ func (e *events) listenTo(seen *snapshot.Snapshot) {
 			continue
 		}
 		e.servers[name] = socket
+		if seen.Sources[name].Kind == "tmux" {
+			e.keeper.Keep(name, "tmux", func(ctx context.Context, listening func()) error {
+				return hooked.Watch(ctx, socket, e.patience, listening, func() { e.wake("tmux") })
+			})
+			continue
+		}
 		client := &wire.Client{Socket: socket, UID: os.Getuid(), Patience: e.patience}
 		e.keeper.Keep(name, herdr.Kind, func(ctx context.Context, listening func()) error {
 			return client.Watch(ctx, listening, func() { e.wake(herdr.Kind) })

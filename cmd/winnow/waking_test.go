@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -156,4 +157,31 @@ func TestTheKernelTellsOfExits(t *testing.T) {
 			_ = user.Wait()
 		}
 	})
+}
+
+// TestTmuxTellsOfASession: with run.tmux_hooks a session that begins wakes the daemon, and at the end the server's hooks are what they were.
+func TestTmuxTellsOfASession(t *testing.T) {
+	t.Parallel()
+	w := newSteadyWorld(t, 201)
+	hooks := func() string { return w.tmux.Run("show-hooks", "-g", ";", "show-hooks", "-gw") }
+	before := hooks()
+	w.d.cfg.Run.TmuxHooks = true
+	t.Run("the loop", func(t *testing.T) {
+		w.loops(t)
+		wait.Eventually(t, "listening to tmux", func() bool {
+			for name, s := range w.d.Status().Events {
+				if name != fileEvents && name != exitEvents && s.Listening {
+					return true
+				}
+			}
+			return false
+		})
+		w.wakes(t, "a session that begins", "tmux", func(n int) { w.tmux.Run("new-session", "-d", "-s", "job-"+strconv.Itoa(n), "sleep", "900") })
+		if got := w.tmux.Run("list-sessions", "-F", "#{session_attached}"); strings.Contains(got, "1") {
+			t.Errorf("a session looks attended: %q", got)
+		}
+	})
+	if after := hooks(); after != before {
+		t.Errorf("the hooks are not what they were:\n%s\n%s", before, after)
+	}
 }

@@ -232,8 +232,10 @@ type Run struct {
 	Traces    Traces   `json:"traces"`
 	Brakes    Brakes   `json:"brakes"`
 	Pressure  Pressure `json:"pressure"`
-	Metrics   Metrics  `json:"metrics"`
-	API       API      `json:"api"`
+	// TmuxHooks has tmux servers tell of what happens on them, by entries in their hooks.
+	TmuxHooks bool    `json:"tmux_hooks"`
+	Metrics   Metrics `json:"metrics"`
+	API       API     `json:"api"`
 }
 
 // API says whether the daemon answers this user's programs, and where.

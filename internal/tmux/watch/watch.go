@@ -1,0 +1,82 @@
+// Package watch has a tmux server tell when something happened on it. It attaches to no session, so that none looks attended: the server's own hooks wake a client that waits
+// (tmux(1), HOOKS and wait-for). The hooks are a change of the server's options, so nobody has them made who did not ask for it.
+package watch
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/winnow-reaper/winnow/internal/tmux/internal/client"
+)
+
+const (
+	// place is that of our entry in each hook, which is a list: those of people are near 0. Where one of theirs fails, the server does not come to ours: then the schedule finds
+	// what happened.
+	place = 7479
+	// channel is what the hooks signal.
+	channel = "winnow-events"
+	command = "wait-for -S " + channel
+)
+
+// Hooks are those in which something happens that may change a decision: what a pane prints does not.
+var Hooks = []string{"session-created", "session-closed", "session-renamed", "window-linked", "window-unlinked", "pane-exited", "pane-died", "client-attached", "client-detached"}
+
+// lasts is how long the server has for taking the hooks away at the end.
+const lasts = time.Second
+
+// Watch has the server on a socket tell until ctx ends, calls listening once it will, and happened each time that something did: many things together may be one time. within is
+// how long the server may take for an answer. At the end our entries are taken out of its hooks again; what is left by a program that was killed wakes nobody, and the next Watch
+// takes it over. An entry of somebody else's in our place is an error, and stays. Two that watch one server share the entries, and the first to end takes them away.
+func Watch(ctx context.Context, socket string, within time.Duration, listening, happened func()) error {
+	s := client.Server{Program: "tmux", Socket: socket, Within: within}
+	set, err := s.Run(ctx, client.Quiet, "show-hooks", "-g", ";", "show-hooks", "-gw") // of sessions, and of windows and panes
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(set) {
+		hook, is, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if name, ours := strings.CutSuffix(hook, fmt.Sprintf("[%d]", place)); ours && is != command {
+			return fmt.Errorf("the hook %s of the tmux server on %s has an entry of somebody else's at %d, and was left", name, socket, place)
+		}
+	}
+	if _, err := s.Run(ctx, client.Quiet, chain("-g", command)...); err != nil {
+		return err
+	}
+	defer func() {
+		after, end := context.WithTimeout(context.WithoutCancel(ctx), lasts)
+		defer end()
+		_, _ = s.Run(after, client.Quiet, chain("-gu")...) // a server that has ended has none
+	}()
+	listening()
+	waits := s
+	waits.Within = 0
+	for {
+		if _, err := waits.Run(ctx, client.Quiet, "wait-for", channel); err != nil {
+			return err
+		}
+		happened()
+		select { // many in a moment are one
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(rest):
+		}
+	}
+}
+
+// rest is the least time from one answer to the next question. What happens in between may not be told (of two signals that nobody waits for the second takes back the first), and
+// is nothing to wait for: whoever was told of the first looks after that.
+const rest = 100 * time.Millisecond
+
+// chain is a set-hook with these arguments for each of our entries.
+func chain(flag string, rest ...string) []string {
+	var out []string
+	for i, hook := range Hooks {
+		if i > 0 {
+			out = append(out, ";")
+		}
+		out = append(append(out, "set-hook", flag, fmt.Sprintf("%s[%d]", hook, place)), rest...)
+	}
+	return out
+}
