@@ -479,6 +479,7 @@ var hostileNames = []string{
 // TestTheConsoleShowsHostileNames as what they are, and finds each thing again by its page and its forms.
 func TestTheConsoleShowsHostileNames(t *testing.T) {
 	t.Parallel()
+	startsOften(t)
 	w := newCrashFolder(t)
 	var all []string
 	for i, name := range hostileNames {

@@ -306,6 +306,7 @@ func newCrashTab(t *testing.T) (*crashWorld, *herdr.Server, string) {
 // them is where it was, or restore brings it back.
 func TestKilledInABatch(t *testing.T) {
 	t.Parallel()
+	startsOften(t)
 	opened := false
 	for n := 1; ; n += 3 {
 		w := newCrashFolder(t)
