@@ -65,7 +65,8 @@ func TestTheListOfWhatIsInTheProgram(t *testing.T) {
 	}
 }
 
-// TestGoInstallTakesTheModule publishes this module's files as a version in a folder that go takes for a proxy, and installs the program from there.
+// TestGoInstallTakesTheModule publishes this module's files as a version in a folder that go takes for a proxy, and has go find all that the program needs there: packages, and files
+// that it embeds. WINNOW_GO_INSTALL has it compiled too, which takes half a minute.
 func TestGoInstallTakesTheModule(t *testing.T) {
 	t.Parallel()
 	const path = "github.com/winnow-reaper/winnow"
@@ -103,6 +104,14 @@ func TestGoInstallTakesTheModule(t *testing.T) {
 			_ = os.Remove(filepath.Join(cache, "cache/download", path, "@v/v"+version+"."+ext))
 		}
 	})
+	must.Do(t, os.WriteFile(filepath.Join(home, "go.mod"), []byte("module needs\n\ngo 1.26.0\n\nrequire "+path+" v"+version+"\n"), 0o644))
+	env = append(env, "GOFLAGS=-modcacherw -mod=mod")
+	if out := run(t, home, env, "go", "list", "-deps", "-f", "{{with .Error}}{{.}}{{end}}", path+"/cmd/winnow"); strings.TrimSpace(out) != "" {
+		t.Errorf("go does not find all: %s", out)
+	}
+	if os.Getenv("WINNOW_GO_INSTALL") == "" {
+		return
+	}
 	run(t, home, env, "go", "install", path+"/cmd/winnow@v"+version)
 	if said := run(t, home, []string{"HOME=" + home, "XDG_CONFIG_HOME=", "XDG_STATE_HOME="}, filepath.Join(home, "winnow"), "version"); !strings.HasPrefix(said, "winnow v"+version+" ") {
 		t.Errorf("winnow version: %s", said)
