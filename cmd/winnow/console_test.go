@@ -204,6 +204,7 @@ func (r *reader) send(action string, fields url.Values) (said string, bad bool) 
 // TestTheConsoleLetsInWhoHasTheToken, from its own pages, at its own address, and nobody else.
 func TestTheConsoleLetsInWhoHasTheToken(t *testing.T) {
 	t.Parallel()
+	startsOften(t)
 	r := newCrashFolder(t).console(t)
 	host := strings.TrimPrefix(r.base, "http://")
 	headers := map[string]string{
@@ -401,6 +402,7 @@ func TestTheConsoleDoesWhatItsFormsSay(t *testing.T) {
 // TestTheConsoleWaitsForAnotherSweep: a form that is sent while another program sweeps is done after it.
 func TestTheConsoleWaitsForAnotherSweep(t *testing.T) {
 	t.Parallel()
+	startsOften(t)
 	r := newCrashFolder(t).console(t)
 	r.enter()
 	form := r.fields(r.page("/"), "/sweep", "")
@@ -419,6 +421,7 @@ func TestTheConsoleWaitsForAnotherSweep(t *testing.T) {
 // TestTheConsoleShowsBrakes and sources that could not be read, as alarms.
 func TestTheConsoleShowsBrakes(t *testing.T) {
 	t.Parallel()
+	startsOften(t)
 	w := newCrashFolder(t)
 	files.Write(t, w.config, strings.Replace(w.configuration(t), "collect: {", "collect: {registry: [{name: workers, format: json, path: "+w.dir+"/workers.json}], ", 1))
 	files.Write(t, filepath.Join(w.dir, "workers.json"), "{")
@@ -696,6 +699,7 @@ func TestTheConsoleIsBounded(t *testing.T) {
 // TestTheConsoleListensOnThisMachineAlone.
 func TestTheConsoleListensOnThisMachineAlone(t *testing.T) {
 	t.Parallel()
+	startsOften(t)
 	w := newCrashFolder(t)
 	for _, address := range []string{"0.0.0.0:0", ":8080", "[::]:0", "192.0.2.1:80", "localhost:80", "127.0.0.1", "[::ffff:127.0.0.1]:0", "unix:/x"} {
 		out, err := w.run([]string{"WINNOW_CONSOLE_LISTEN=" + address}, "winnow", "console", "--config", w.config)
