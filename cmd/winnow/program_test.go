@@ -108,9 +108,9 @@ var itself = sync.OnceValue(func() string {
 	return path
 })
 
-// raced are the scripts that run under the race detector too: one for each kind of thing, and those in which most goes on at the same time. The others are
+// raced are the scripts that run under the race detector too: those in which most goes on at the same time. The others are
 // mostly starts of the program, one after another, each of which takes many times as long there: they run without it only.
-var raced = []string{"codev", "dirs", "processes", "review", "sessions", "tabs", "top"}
+var raced = []string{"dirs", "processes", "review", "sessions", "top"}
 
 // startsOften skips a test of which most is starts of the program, one after another, under the race detector.
 func startsOften(t *testing.T) {
