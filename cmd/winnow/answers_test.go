@@ -236,6 +236,10 @@ func TestWhoAsksIsNotAlive(t *testing.T) {
 	if got := ask(); got != life.Alive {
 		t.Errorf("another process in it does not count: %s", got)
 	}
+	// An orchestrator asks by the API about what it started itself, as this test did.
+	if a, err := w.c.WhyAlive(wait.Within(t, wait.Patience), w.worktree, ""); err != nil || a.State != life.Alive {
+		t.Errorf("what the asking program started does not count: %s, %v", a.State, err)
+	}
 }
 
 // TestALeaseLastsAsLongAsItsConnection: what is leased stays under a daemon that acts, and goes after the lease. A process that dies leases nothing.
@@ -301,6 +305,17 @@ func TestALeaseOutlivesTheDaemonForAWhile(t *testing.T) {
 			wait.Eventually(t, "the next daemon answers", func() bool { _, err := w.c.State(context.Background()); return err == nil })
 		})
 	}
+}
+
+// TestAPauseThatEndedByItself is no pause in the status any more, although nothing has swept since.
+func TestAPauseThatEndedByItself(t *testing.T) {
+	t.Parallel()
+	w := newAPIWorld(t)
+	ctx := wait.Within(t, 2*wait.Patience)
+	musts.Do(t, w.c.Pause(ctx, 1500*time.Millisecond, "a moment"))
+	mode := func() string { return musts.Get(w.c.State(ctx))(t).Mode }
+	wait.Eventually(t, "paused", func() bool { return mode() == Paused })
+	wait.Eventually(t, "no longer paused", func() bool { return mode() == Observing })
 }
 
 func TestEvents(t *testing.T) {

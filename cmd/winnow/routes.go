@@ -13,6 +13,7 @@ import (
 	"github.com/winnow-reaper/winnow/client"
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/report"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 )
 
 // stateSchema names the shape of State.
@@ -36,13 +37,21 @@ type State struct {
 func (d *daemon) state() State {
 	now := d.now()
 	s := State{Schema: stateSchema, Version: build().Version, Status: d.Status(), StateFolder: now.cfg.State, Alarms: []report.Alarm{}, NotRead: []string{}}
-	if p := now.paused(); p != nil && s.Paused == nil { // it holds now, also when no sweep has seen it yet
+	switch p := now.paused(); { // that of now, also when no sweep has seen yet that it began or ended
+	case p != nil && s.Paused == nil:
 		s.Mode, s.Since, s.Paused = Paused, p.Since, p
+	case p == nil && s.Paused != nil:
+		s.Paused = nil
+		if s.Mode = Observing; len(s.Brakes) > 0 {
+			s.Mode = Braked
+		} else if d.f.apply || now.cfg.Act.Enabled {
+			s.Mode = Acting
+		}
 	}
 	if r := d.Last(); r != nil {
 		s.Policy, s.Alarms = r.Policy, append(s.Alarms, r.Alarms...)
 		for _, name := range slices.Sorted(maps.Keys(r.Sources)) {
-			if r.Sources[name].Status == "failed" {
+			if r.Sources[name].Status == snapshot.Failed {
 				s.NotRead = append(s.NotRead, name)
 			}
 		}

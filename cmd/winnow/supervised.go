@@ -31,7 +31,7 @@ var supervised = part{
 // manager is the service manager that started the daemon. A nil one is told nothing.
 type manager struct {
 	d *daemon
-	// moved is when the loop last did something, in nanoseconds since 1970 of the steady clock's reading.
+	// moved is when the loop last did something, in nanoseconds of the steady clock since the program started.
 	moved atomic.Int64
 }
 
