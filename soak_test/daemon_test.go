@@ -38,8 +38,11 @@ type daemon struct {
 	samples []sample
 }
 
+// disagrees is what it says where the policies say otherwise than by what was kept of their answers.
+const disagrees = "the policies say otherwise of "
+
 // counted are the beginnings of lines, after the time, that are counted.
-var counted = []string{"done: ", "SIGHUP: not reloaded", "SIGHUP: reloaded", "alarm brake_"}
+var counted = []string{"done: ", "SIGHUP: not reloaded", "SIGHUP: reloaded", "alarm brake_", disagrees}
 
 // sample is what the daemon takes at one moment.
 type sample struct {

@@ -109,6 +109,9 @@ func TestSoak(t *testing.T) {
 	if d.count("done: ") == 0 {
 		w.fail("nothing was done at all")
 	}
+	if n := d.count(disagrees); n > 0 {
+		w.fail("%d sweeps found that what was kept of the policies' answers was wrong", n)
+	}
 	d.flat()
 	w.step("nothing happens")
 	d.quiet()

@@ -31,10 +31,9 @@ import (
 //
 // Nothing is done by it. An act follows a whole look and two judgements alone, so a baseline that is wrong can only have a thing wait for the next whole look.
 type baseline struct {
-	// began is when the look began, due when the first of what waits may be decided otherwise: then a whole look is needed. looks counts those that found nothing new since.
+	// began is when the look began, due when the first of what waits may be decided otherwise: then a whole look is needed.
 	began time.Time
 	due   time.Time
-	looks int
 	ds    []decision.Decision
 	r     *report.Report
 	holds uint64

@@ -37,6 +37,9 @@ type daemon struct {
 	woken, asked chan struct{}
 	// base is what the last whole look saw, nil where the next one must be whole.
 	base *baseline
+	// memory is what the policies said of the last look, as far as it may stand. since counts the sweeps since all was decided anew.
+	memory *eval.Memory
+	since  int
 	// decidesBy and configured are what the baseline was made by.
 	decidesBy  string
 	configured *config.Config
@@ -120,6 +123,10 @@ type SweptOnce struct {
 	Short bool `json:"short,omitempty"`
 	// Fresh says why every wait began anew, "" where none did.
 	Fresh string `json:"fresh,omitempty"`
+	// Asked are the candidates in scope of which the policies were asked, Kept those of which what they said at an earlier sweep stood. A folder of which it was decided too whether the dear
+	// questions are worth asking counts twice.
+	Asked int `json:"asked"`
+	Kept  int `json:"kept"`
 }
 
 // newDaemon prepares the daemon. What is wrong with the configuration or the policies at the start is an error.
@@ -218,6 +225,9 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	defer s.close()
 	s.window = &window{gap: d.gap()}
 	before, disagreed := d.base, []string(nil)
+	all := d.since+1 >= d.cfg.Run.FullEvery || why == pace.Request
+	s.memory = d.memory
+	s.memory.Begin(all)
 	if before != nil && s.ledger != nil && needed == "every so often" {
 		if holds, err := s.ledger.Holds(ctx); err != nil || before.changed(ctx, d.app, holds) != "" {
 			before = nil // it says itself that there is something new
@@ -250,6 +260,10 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 		d.doneBefore(r)
 		return nil, err
 	}
+	d.since++
+	if all {
+		d.since = 0
+	}
 	if s.base != nil && s.base.r != nil && len(r.Acts) == 0 {
 		d.base = s.base
 		if before != nil {
@@ -266,7 +280,8 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 		d.events.set(d.targets(s.seen, s.base), s.seen, d.cfg.Run.TmuxHooks)
 	}
 	d.stands(s, r, why, began, pause, m)
-	d.disagreed(disagreed)
+	d.disagreed("a whole look decided otherwise on %s than stood by the short looks before: %s", disagreed)
+	d.disagreed("the policies say otherwise of %s than by what was kept of their answers, of which nothing had changed (please report this): %s", s.memory.Recall().Otherwise)
 	return r, nil
 }
 
@@ -345,6 +360,8 @@ func (d *daemon) stands(s *sweeper, r *report.Report, why string, began time.Tim
 	}
 	d.status.Paused, d.status.Brakes = pause, append([]brakes.Brake{}, m.Tripped...)
 	d.status.Last = &SweptOnce{Sweep: r.Sweep, At: r.TakenAt, Why: why, Took: time.Since(began).Seconds(), Census: r.Census, Fresh: s.window.why}
+	recall := s.memory.Recall()
+	d.status.Last.Asked, d.status.Last.Kept = recall.Asked, recall.Kept
 	d.last = r
 }
 
@@ -357,15 +374,15 @@ func (d *daemon) stood(r *report.Report, why string, began time.Time) {
 	d.last = r
 }
 
-// disagreed says what a whole look decided otherwise than what had stood by short ones.
-func (d *daemon) disagreed(what []string) {
+// disagreed says what a whole look decided otherwise than what had stood.
+func (d *daemon) disagreed(format string, what []string) {
 	if len(what) == 0 {
 		return
 	}
 	d.mu.Lock()
 	d.status.Disagreed++
 	d.mu.Unlock()
-	d.tell("a whole look decided otherwise on %s than stood by the short looks before: %s", text.Plural(len(what), "candidate"), strings.Join(what[:min(len(what), 5)], ", "))
+	d.tell(format, text.Plural(len(what), "candidate"), strings.Join(what[:min(len(what), 5)], ", "))
 }
 
 // swept takes note of a sweep that ended, and says what is new.

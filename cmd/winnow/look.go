@@ -16,7 +16,6 @@ import (
 	"github.com/winnow-reaper/winnow/collectors/dirs"
 	"github.com/winnow-reaper/winnow/collectors/panes"
 	"github.com/winnow-reaper/winnow/collectors/processes"
-	"github.com/winnow-reaper/winnow/engine/eval"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/worker"
 	"github.com/winnow-reaper/winnow/internal/proc"
@@ -31,7 +30,7 @@ func (a *app) look(ctx context.Context, sc sources.Scope, mem memory) (*snapshot
 }
 
 // lookFor is look for an engine that alone judges what is seen: of folders that it keeps anyway less is read. A nil one is none.
-func (a *app) lookFor(ctx context.Context, sc sources.Scope, mem memory, e *eval.Engine) (s *snapshot.Snapshot, err error) {
+func (a *app) lookFor(ctx context.Context, sc sources.Scope, mem memory, e decider) (s *snapshot.Snapshot, err error) {
 	ctx, span := traces.Start(ctx, "winnow.look", attribute.Bool("winnow.look.whole", sc.ID == "" && sc.Kind == "" && !sc.Alone && !sc.Life))
 	defer func() { traces.Finish(span, err) }()
 	set := a.sources()

@@ -202,7 +202,9 @@ func (d *daemon) load(ctx context.Context, cfg *config.Config) error {
 	d.mu.Lock()
 	d.app, d.engine, d.policy = &with, e, p
 	if old == nil || p.Digest != d.decidesBy || cfg != d.configured {
-		d.base = nil
+		d.base, d.memory = nil, e.Memory()
+	} else {
+		d.memory.Use(e)
 	}
 	if p.Digest != d.decidesBy {
 		d.status.Policies = time.Now()

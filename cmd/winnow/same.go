@@ -28,7 +28,7 @@ func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, 
 		return nil, "the first", nil
 	case why != pace.Schedule && why != pace.Event:
 		return nil, why, nil
-	case b.looks+1 >= d.cfg.Run.FullEvery:
+	case d.since+1 >= d.cfg.Run.FullEvery:
 		return nil, "every so often", nil
 	case d.wants() && slices.ContainsFunc(b.ds, func(x decision.Decision) bool { return x.Verdict == decision.Reap }):
 		return nil, "something goes", nil
@@ -72,7 +72,7 @@ func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, 
 	if err := s.seenAgain(ctx, started, &r, host, b); err != nil {
 		return nil, "", err
 	}
-	b.looks++
+	d.since++
 	return &r, "", nil
 }
 

@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -9,8 +12,8 @@ import (
 	"github.com/winnow-reaper/winnow/ledger"
 )
 
-// BenchmarkSteady compares, in the same rounds and on the same machine, what the daemon pays for a sweep that finds nothing new with a whole one: CPU of the program and of what it
-// starts, and the memory that it keeps in between. Processes of this machine come on top of those that it makes. -short leaves the large one out.
+// BenchmarkSteady compares, in the same rounds and on the same machine, what the daemon pays for a sweep that finds nothing new, and for one after one folder has changed, with one that
+// decides everything anew: CPU of the program and of what it starts. Processes of this machine come on top of those that it makes. -short leaves the large one out.
 func BenchmarkSteady(b *testing.B) {
 	for _, size := range []struct{ processes, panes, worktrees int }{{300, 50, 100}, {10000, 1000, 1000}} {
 		b.Run(fmt.Sprintf("%d-%d-%d", size.processes, size.panes, size.worktrees), func(b *testing.B) {
@@ -19,6 +22,8 @@ func BenchmarkSteady(b *testing.B) {
 			}
 			w := newLookWorld(b, size.processes, size.panes, size.worktrees)
 			w.app.cfg.Run.FullEvery = 1 << 30
+			// What keeps the worktrees is no age: of a young one is said how old it is, and so it is asked of at each look.
+			w.app.cfg.Rules.Grace.Dir, w.app.cfg.Rules.Protected = 0, []string{w.dir + "/wt/**"}
 			w.app.acting, w.app.hands = ledger.Acting{Name: "winnow-bench-steady", Home: w.dir}, &hands{}
 			d, err := w.app.newDaemon(b.Context(), runFlags{})
 			if err != nil {
@@ -35,11 +40,20 @@ func BenchmarkSteady(b *testing.B) {
 			}
 			sweep(pace.Start)
 			time.Sleep(100 * time.Millisecond) // what was written just now has a stamp that proves nothing yet
-			var shorts, wholes int
-			var short, whole float64
+			var shorts, wholes, asked, kept int
+			var short, whole, changed float64
 			for b.Loop() {
 				_, took := sweep(pace.Request)
 				whole, wholes = whole+took, wholes+1
+				if err := os.WriteFile(filepath.Join(w.dir, "wt", strconv.Itoa(wholes%size.worktrees), fmt.Sprint("new", wholes)), nil, 0o600); err != nil {
+					b.Fatal(err)
+				}
+				is, took := sweep(pace.Schedule)
+				if is {
+					b.Fatal("a new file was not seen")
+				}
+				changed += took
+				asked, kept = asked+d.Status().Last.Asked, kept+d.Status().Last.Kept
 				for range 4 {
 					if is, took := sweep(pace.Schedule); is {
 						short, shorts = short+took, shorts+1
@@ -53,6 +67,9 @@ func BenchmarkSteady(b *testing.B) {
 			b.ReportMetric(each*1e3, "short-cpu-ms")
 			b.ReportMetric(all*1e3, "whole-cpu-ms")
 			b.ReportMetric(each/all, "short/whole")
+			b.ReportMetric(changed/float64(wholes)*1e3, "changed-cpu-ms")
+			b.ReportMetric(float64(asked)/float64(wholes), "asked")
+			b.ReportMetric(float64(kept)/float64(wholes), "kept")
 			b.ReportMetric(100*float64(shorts)/float64(4*wholes), "%short")
 			// One sweep in full_every is whole, at the schedule that the program has when nothing is configured.
 			b.ReportMetric(100*(11*each+all)/(12*d.pace.Every.Seconds()), "%core")

@@ -44,6 +44,8 @@ type sweeper struct {
 	brakes func(*snapshot.Snapshot, []decision.Decision) bool
 	// base, where it is set, takes note of what the sweep sees, for later ones that find nothing new.
 	base *baseline
+	// memory, where it is set, decides the sweep's looks by what the policies said of earlier ones as far as that stands.
+	memory *eval.Memory
 	// logger logs the decisions of the sweep under way; nil where none are logged.
 	logger *decisionLogger
 }
@@ -113,7 +115,7 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	} else if err := s.sayUnsettled(ctx); err != nil {
 		return nil, err
 	}
-	snap, err := s.lookFor(ctx, sources.Scope{}, mem, s.engine)
+	snap, err := s.lookFor(ctx, sources.Scope{}, mem, s.decides())
 	if err == nil && (f.fetch || s.cfg.Collect.Dirs.Fetch) {
 		snap, err = s.fetched(ctx, snap, mem)
 	}
@@ -181,11 +183,23 @@ func (s *sweeper) sweep(ctx context.Context, f sweepFlags) (*report.Report, erro
 	return r, s.finish(ctx, r, f)
 }
 
+// decides is what decides on the looks of a sweep. What is looked at again before an act the engine decides alone.
+func (s *sweeper) decides() decider {
+	if s.memory != nil {
+		return s.memory
+	}
+	return s.engine
+}
+
 // judge decides on a look.
 func (s *sweeper) judge(ctx context.Context, snap *snapshot.Snapshot) (eval.Result, error) {
 	ctx, span := traces.Start(ctx, "winnow.judge")
-	res, err := s.engine.Decide(ctx, snap, &s.cfg.Rules.Config)
+	res, err := s.decides().Decide(ctx, snap, &s.cfg.Rules.Config)
 	span.SetAttributes(attribute.Int("winnow.decisions", len(res.Decisions)), attribute.Int("winnow.policy_errors", len(res.Errors)))
+	if s.memory != nil {
+		recall := s.memory.Recall()
+		span.SetAttributes(attribute.Int("winnow.asked", recall.Asked), attribute.Int("winnow.kept", recall.Kept))
+	}
 	traces.Finish(span, err)
 	return res, err
 }

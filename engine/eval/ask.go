@@ -45,6 +45,15 @@ type asker struct {
 	cancel  topdown.Cancel
 	// guess takes the plan's word also for what may be reaped.
 	guess bool
+	// rests is what the latest answer rests on, where the machine tracks that and the answer is its own.
+	rests rests
+}
+
+// track has it say what its answers rest on.
+func (a *asker) track() {
+	if a.machine != nil {
+		a.machine.Track(a.engine.program)
+	}
 }
 
 // asker is one for queries that are ready.
@@ -91,6 +100,7 @@ func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *said, err 
 			out, err = nil, fmt.Errorf("%w: %v", errPanic, r)
 		}
 	}()
+	a.rests = rests{}
 	if a.seat.watchdog.givenUp() {
 		return nil, errGivenUp
 	}
@@ -103,7 +113,8 @@ func (a *asker) ask(ctx context.Context, q *query, c candidate) (out *said, err 
 		return nil, err
 	case err != nil:
 		return a.stock(ctx, q, c.document())
-	case a.guess || out == nil || len(out.findings) == 0 || len(out.objections) > 0 && !c.leveled():
+	case a.guess || out == nil || !mayGo(out, c.leveled()):
+		a.rests.reads, a.rests.spans, _ = a.machine.Reads()
 		return out, nil
 	}
 	confirmed, err := a.stock(ctx, q, c.document())

@@ -208,8 +208,11 @@ func (e *Engine) each(ctx context.Context, l *look, ids []string, rest bool, tel
 	for range min(e.limits.Workers, len(ids)/batch+1) {
 		a, mine := e.asker(txn, w.seat()), l.desk.Beside()
 		a.guess = l.guess
+		if l.recall != nil {
+			a.track()
+		}
 		group.Go(func() {
-			room := new(subject.Subject)
+			room, reader := new(subject.Subject), l.recall.reader()
 			for ctx.Err() == nil {
 				from := int(next.Add(batch)) - batch
 				if from >= len(ids) {
@@ -220,7 +223,12 @@ func (e *Engine) each(ctx context.Context, l *look, ids []string, rest bool, tel
 					if !ok {
 						continue
 					}
-					said, err := a.ask(ctx, queries[sub.Kind], l.candidate(sub, mine))
+					said, err := l.recall.of(reader, sub), error(nil)
+					if said == nil {
+						if said, err = a.ask(ctx, queries[sub.Kind], l.candidate(sub, mine)); err == nil {
+							l.recall.asked(reader, sub, said, a.rests)
+						}
+					}
 					tell(i, sub, said, err)
 					if said != nil || err != nil { // what is out of scope nobody asks for again
 						room = new(subject.Subject)

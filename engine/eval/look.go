@@ -19,6 +19,8 @@ type look struct {
 	desk     *plan.Desk
 	// guess takes OPA's plan at its word: what is said only serves to leave something out that would be read.
 	guess bool
+	// recall is what was said of earlier snapshots' candidates; nil where all are asked of.
+	recall *recall
 
 	mu   sync.Mutex
 	docs map[string]asked // by id; nil where nothing is kept

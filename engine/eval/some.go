@@ -26,15 +26,19 @@ const Unclaimed = "no rule gives a reason to reap it, whatever it holds"
 // of which rules it is known that no answer makes them object less than the best one does: of the shipped ones; what others object to settles nothing. The rules that may find a reason to reap
 // a folder must all be such that no answer makes them find more. The error is only for a ctx that ended.
 func (e *Engine) Foregone(ctx context.Context, s *snapshot.Snapshot, c *subject.Config, keeps func(rule string) bool) (map[string]Foregone, error) {
+	return e.foregone(ctx, s, c, keeps, nil)
+}
+
+func (e *Engine) foregone(ctx context.Context, s *snapshot.Snapshot, c *subject.Config, keeps func(rule string) bool, r *recall) (map[string]Foregone, error) {
 	l := joined(subject.Best(s, c), e.withExceptions(c))
-	l.guess = true // whatever may go is asked about, and decided on again
+	l.guess, l.recall = true, r // whatever may go is asked about, and decided on again
 	res, err := e.decide(ctx, l)
 	if err != nil {
 		return nil, err
 	}
 	why := map[string]string{}
 	for _, d := range res.Decisions {
-		why[d.ID] = foregone(d, keeps)
+		why[d.ID] = keptBy(d, keeps)
 	}
 	out := make(map[string]Foregone, len(s.Dirs))
 	for id := range s.Dirs {
@@ -52,8 +56,8 @@ func (e *Engine) Foregone(ctx context.Context, s *snapshot.Snapshot, c *subject.
 // fewer are the rules that may object less where another one finds less: with the true answers, which give fewer reasons, they may keep silent.
 var fewer = []string{decision.RuleSeenOnce, heeds, "protect.project"}
 
-// foregone is what keeps the candidate of a decision that was made by the best answers.
-func foregone(d decision.Decision, keeps func(rule string) bool) string {
+// keptBy is what keeps the candidate of a decision that was made by the best answers.
+func keptBy(d decision.Decision, keeps func(rule string) bool) string {
 	for _, o := range d.Objections {
 		if o.Rule == decision.PolicyError {
 			return ""

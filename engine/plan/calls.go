@@ -23,7 +23,10 @@ func (c *compiler) call(s *ir.CallStmt) statement {
 				return only(out != nil)
 			}
 		}
-		args, params := c.reads(s.Args[2:]), rule.params[2:]
+		args, params := make([]func(*frame) *ast.Term, len(s.Args)-2), rule.params[2:]
+		for i, o := range s.Args[2:] {
+			args[i] = c.copies(o)
+		}
 		remembered := rule.pure && len(args) <= memoArgs
 		return func(f *frame) int {
 			if f.m.cancel.Cancelled() {
@@ -36,7 +39,7 @@ func (c *compiler) call(s *ir.CallStmt) statement {
 			var key memoKey
 			keyed := false
 			if remembered {
-				if key, keyed = memoKeyOf(rule, in.l, params); keyed {
+				if key, keyed = f.m.keyOf(rule, in.l, params); keyed {
 					if out, known := f.m.memo[key]; known {
 						f.m.pop(rule.locals)
 						f.l[t] = out
@@ -57,6 +60,19 @@ func (c *compiler) call(s *ir.CallStmt) statement {
 			return only(out != nil)
 		}
 	}
+	if holds := ordering(s.Func); holds != nil && len(s.Args) == 2 {
+		a, b := c.copies(s.Args[0]), c.copies(s.Args[1])
+		return func(f *frame) int {
+			x, y := a(f), b(f)
+			if x == nil || y == nil {
+				return f.fail(errUndefined)
+			}
+			order := ast.Compare(x.Value, y.Value)
+			f.m.compared(x, y, order)
+			f.l[t] = ast.InternedTerm(holds(order))
+			return next
+		}
+	}
 	args := c.reads(s.Args)
 	if quick := quickly(s.Func, len(args)); quick != nil {
 		return func(f *frame) int {
@@ -75,7 +91,12 @@ func (c *compiler) call(s *ir.CallStmt) statement {
 		}
 	}
 	builtin := topdown.GetBuiltin(s.Func)
+	b := ast.BuiltinMap[s.Func]
+	moody := b == nil || b.IsNondeterministic()
 	return func(f *frame) int {
+		if moody && f.m.track != nil { // it may say something else of the same
+			f.m.track.lost = true
+		}
 		if f.m.cancel.Cancelled() { // one after the other may double what they are given
 			return f.fail(errCancelled)
 		}
@@ -116,18 +137,7 @@ func quickly(name string, args int) func(a, b *ast.Term) *ast.Term {
 	if args != 2 {
 		return nil
 	}
-	compared := func(holds func(int) bool) func(a, b *ast.Term) *ast.Term {
-		return func(a, b *ast.Term) *ast.Term { return ast.InternedTerm(holds(ast.Compare(a.Value, b.Value))) }
-	}
 	switch name {
-	case "gt":
-		return compared(func(c int) bool { return c > 0 })
-	case "gte":
-		return compared(func(c int) bool { return c >= 0 })
-	case "lt":
-		return compared(func(c int) bool { return c < 0 })
-	case "lte":
-		return compared(func(c int) bool { return c <= 0 })
 	case "equal":
 		return func(a, b *ast.Term) *ast.Term { return ast.InternedTerm(equal(a, b)) }
 	case "neq":
@@ -143,6 +153,22 @@ func quickly(name string, args int) func(a, b *ast.Term) *ast.Term {
 			}
 			return ast.InternedTerm(strings.HasPrefix(string(text), string(prefix)))
 		}
+	default:
+		return nil
+	}
+}
+
+// ordering says of a built-in function that compares which order it holds for; nil for all others.
+func ordering(name string) func(order int) bool {
+	switch name {
+	case "gt":
+		return func(c int) bool { return c > 0 }
+	case "gte":
+		return func(c int) bool { return c >= 0 }
+	case "lt":
+		return func(c int) bool { return c < 0 }
+	case "lte":
+		return func(c int) bool { return c <= 0 }
 	default:
 		return nil
 	}

@@ -24,6 +24,8 @@ type slot struct {
 	// shared says that all candidates of a snapshot have the same there, place where a desk has it among what they have in common.
 	shared bool
 	place  int
+	// fixed says that it is a part of the configuration: what other numbers are compared with.
+	fixed bool
 }
 
 // slot finds the slot of a member of what another slot holds, or makes one.
@@ -37,7 +39,7 @@ func (p *Program) slot(parent int, key *ast.Term, name string) int {
 	if parent == root {
 		fields := shape()
 		if s.f = fields.field(name); s.f != nil {
-			s.shared = s.f.shared
+			s.shared, s.fixed = s.f.shared, name == "config"
 			for i := range fields.fields {
 				if s.shared && &fields.fields[i] == s.f {
 					s.place = i
@@ -46,7 +48,7 @@ func (p *Program) slot(parent int, key *ast.Term, name string) int {
 		}
 	} else {
 		above := p.slots[parent]
-		s.shared = above.shared
+		s.shared, s.fixed = above.shared, above.fixed
 		if above.f != nil && above.f.of != nil {
 			s.f = above.f.of.field(name)
 		}
@@ -88,6 +90,8 @@ type Machine struct {
 	value0   reflect.Value
 	document *ast.Term
 	all      *ast.Term
+	// track notes what is read of a document; nil where nobody wants to know.
+	track *tracker
 }
 
 // known is a value with the number of the document, or snapshot, that it is of.
@@ -132,6 +136,9 @@ func (m *Machine) Document(v ast.Value) {
 func (m *Machine) begin() {
 	m.gen++
 	m.all, m.err, m.top, m.depth = nil, nil, 0, 0
+	if m.track != nil {
+		m.track.begin()
+	}
 }
 
 // Ask gives the value of a rule; nil where it is undefined. It ends when it is cancelled.
@@ -141,7 +148,7 @@ func (m *Machine) Ask(cancel topdown.Cancel, r *Rule) (*ast.Term, error) {
 	if !ok {
 		return nil, fmt.Errorf("run the plan: %w", m.err)
 	}
-	return out, nil
+	return m.use(out), nil
 }
 
 // value is that of a rule, asked once a document; false where there is no answer.
@@ -152,21 +159,37 @@ func (m *Machine) value(r *Rule) (*ast.Term, bool) {
 	}
 	have := &m.values[r.n]
 	if have.at == at {
+		if r.common && m.track != nil {
+			m.track.again(r)
+		}
 		return have.is, true
 	}
+	if r.common && m.track != nil {
+		ok := m.track.commonly(r, func() bool {
+			ok := m.run(r, have, at)
+			m.use(have.is) // whoever gets it of a later document may do with it what it wants
+			return ok
+		})
+		return have.is, ok
+	}
+	return have.is, m.run(r, have, at)
+}
+
+// run finds the value of a rule; false where there is no answer.
+func (m *Machine) run(r *Rule, have *known[*ast.Term], at uint64) bool {
 	if m.cancel.Cancelled() {
 		m.err = errCancelled
-		return nil, false
+		return false
 	}
 	f := m.push(r.locals)
 	end := runAll(f, r.blocks)
 	out := f.out
 	m.pop(r.locals)
 	if end == failed {
-		return nil, false
+		return false
 	}
 	have.at, have.is = at, out
-	return out, true
+	return true
 }
 
 // push begins a call with n locals, all of them undefined; pop ends it, and after that the frame is another call's.
@@ -270,6 +293,9 @@ func (m *Machine) find(id int, s *slot) *ast.Term {
 
 // whole is the whole document.
 func (m *Machine) whole() *ast.Term {
+	if m.track != nil {
+		m.track.lost = true
+	}
 	switch {
 	case m.document != nil:
 		return m.document

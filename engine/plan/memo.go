@@ -21,12 +21,12 @@ type memoKey struct {
 	args  [memoArgs]string
 }
 
-// memoKeyOf is false for a call that is not remembered.
-func memoKeyOf(rule *Rule, locals []*ast.Term, params []int) (k memoKey, ok bool) {
+// keyOf is false for a call that is not remembered: also of one with a number of which it is noted with what it is compared.
+func (m *Machine) keyOf(rule *Rule, locals []*ast.Term, params []int) (k memoKey, ok bool) {
 	k.rule = rule.n
 	for i, l := range params {
 		a := locals[l]
-		if a == nil {
+		if a == nil || m.track != nil && m.track.slotOf(a) >= 0 {
 			return k, false
 		}
 		switch v := a.Value.(type) {
