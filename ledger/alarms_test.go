@@ -19,6 +19,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // older makes a ledger of the first version, as a sweep of that version left it.
@@ -318,6 +319,7 @@ func generation(g int) alarm.Change {
 }
 
 func TestKilledWhileRememberingTheMemoryIsWhole(t *testing.T) {
+	attack.WithoutRaces(t)
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	said := 0

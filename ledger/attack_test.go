@@ -156,6 +156,7 @@ func execute(path, text string) error {
 }
 
 func TestAttackALedgerOfAnotherShape(t *testing.T) {
+	attack.WithoutRaces(t)
 	a := attack.New(t, "a ledger with a trigger, a view, another table, a missing column or an odd version")
 	for _, text := range []string{
 		"CREATE TRIGGER t AFTER INSERT ON sweeps BEGIN DELETE FROM holds; END",
@@ -249,6 +250,7 @@ func TestAnHonestLedgerOpens(t *testing.T) {
 }
 
 func TestAttackALedgerThatIsDamaged(t *testing.T) {
+	attack.WithoutRaces(t)
 	t.Parallel()
 	a := attack.New(t, "bytes of the ledger are changed, or its end is cut off")
 	whole, err := os.ReadFile(filled(t))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // The test binary runs itself to be killed: with crashEnv it intends and settles acts in the ledger there until it is, with
@@ -80,6 +81,7 @@ func again(t *testing.T, env string) (*exec.Cmd, *bufio.Scanner) {
 }
 
 func TestKilledAtAnyPointNothingAcknowledgedIsLost(t *testing.T) {
+	attack.WithoutRaces(t)
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ledger.db")
 	said := map[string]string{} // act id -> the last that was reported of it

@@ -23,6 +23,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/decision"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/ledger"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 // model is what a ledger has to say of decisions, kept in the plainest way: all of them, of every sweep.
@@ -98,6 +99,7 @@ func (w *world) step(i int) []decision.Decision {
 // TestWhatWasSavedIsReadBack holds a ledger against the model over random sequences of sweeps: some are never saved, some are saved after a later one,
 // some led to acts, and the old ones are pruned.
 func TestWhatWasSavedIsReadBack(t *testing.T) {
+	attack.WithoutRaces(t)
 	t.Parallel()
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -239,6 +241,7 @@ func TestDecisionsOfASweepAreSavedOnce(t *testing.T) {
 
 // TestASteadySweepIsSmall has a thousand decisions grow older: what a sweep adds to the file is a few bytes, and a reader sees each with its own age.
 func TestASteadySweepIsSmall(t *testing.T) {
+	attack.WithoutRaces(t)
 	t.Parallel()
 	l, ctx := open(t), t.Context()
 	const sweeps = 30
@@ -349,6 +352,7 @@ func TestOfAnOlderProgram(t *testing.T) {
 
 // TestAFileThatIsMostlyEmptyShrinks prunes what a program left that wrote every decision at every sweep. What is kept is as it was.
 func TestAFileThatIsMostlyEmptyShrinks(t *testing.T) {
+	attack.WithoutRaces(t)
 	t.Parallel()
 	l, ctx := open(t), t.Context()
 	ok(t, l.BeginSweep(ctx, ledger.Sweep{ID: "old", Started: t0}))

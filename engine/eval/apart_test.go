@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
@@ -67,6 +68,7 @@ func TestApartDecidesTheSame(t *testing.T) {
 
 // TestApartExplainsTheSame holds explanations to each other.
 func TestApartExplainsTheSame(t *testing.T) {
+	attack.WithoutRaces(t)
 	t.Parallel()
 	here := ready(t, shipped(t), eval.Limits{})
 	there := apart(t, eval.Limits{}, embedded)
@@ -91,6 +93,7 @@ func TestApartExplainsTheSame(t *testing.T) {
 
 // TestApartSearchesTheSame holds what would turn the first verdicts of each kind to each other.
 func TestApartSearchesTheSame(t *testing.T) {
+	attack.WithoutRaces(t)
 	t.Parallel()
 	here := ready(t, shipped(t), eval.Limits{})
 	there := apart(t, eval.Limits{}, embedded)

@@ -120,9 +120,7 @@ func said(t testing.TB, d decision.Decision) string {
 
 // TestDecideAgreesWithMain holds the engine's own verdict, made of sets it asks for by kind, to the policies' one line.
 func TestDecideAgreesWithMain(t *testing.T) {
-	if attack.Raced {
-		t.Skip("it judges one thing after another, which takes a minute under the race detector: without it, as .ci/run does")
-	}
+	attack.WithoutRaces(t)
 	t.Parallel()
 	e := ready(t, shipped(t), eval.Limits{})
 	main := stock(t)

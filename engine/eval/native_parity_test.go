@@ -24,17 +24,11 @@ import (
 // message and its evidence. What is faster than the engine and says something else would be no measure of it, so who changes what a shipped rule says writes it here too.
 func TestNativeSaysTheSame(t *testing.T) {
 	t.Parallel()
-	if attack.Raced {
-		t.Skip("it judges one thing after another, which takes a minute under the race detector: without it, as .ci/run does")
-	}
+	attack.WithoutRaces(t)
 	policy := shipped(t)
 	e := ready(t, policy, eval.Limits{Workers: 1, Timeout: time.Minute})
 	same := comparison{engine: e, found: map[string]int{}}
-	seeds := uint64(6)
-	if attack.Raced {
-		seeds = 2
-	}
-	for seed := range seeds {
+	for seed := range uint64(6) {
 		config := every()
 		if seed%2 == 1 {
 			for kind, rules := range map[string][]string{"dir": {"reap.dirs.disposable"}, "session": {"reap.sessions.husk", "reap.sessions.finished"}, "process": {"reap.processes.orphan"}} {
@@ -55,10 +49,7 @@ func TestNativeSaysTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for i, name := range slices.Sorted(maps.Keys(all)) {
-		if attack.Raced && i%10 != 0 {
-			continue
-		}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		c := all[name]
 		doc, err := c.Document()
 		if err != nil {
@@ -86,7 +77,7 @@ func TestNativeSaysTheSame(t *testing.T) {
 		}
 	}
 	for r := range policy.Rules() {
-		if !attack.Raced && same.found[r] < 10 {
+		if same.found[r] < 10 {
 			t.Errorf("%s said something of %d candidates, want at least 10", r, same.found[r])
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/rules"
 )
 
@@ -109,6 +110,7 @@ func many(id string) string {
 
 // TestAPairSharesWhatIsTheSame takes versions of a small policy, and says how many of the rules are not asked again: all of them for each kind.
 func TestAPairSharesWhatIsTheSame(t *testing.T) {
+	attack.WithoutRaces(t)
 	t.Parallel()
 	worlds := []*snapshot.Snapshot{newMaker(1, 0).world(60), newMaker(2, 0.1).world(60)}
 	text := func(name, from, to string) func(map[string]string) {
@@ -225,7 +227,11 @@ func TestAPairDecidesAsEachAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	configs := [2]*subject.Config{config(), config()}
-	for loaded := 0; loaded < 6; {
+	versions := 6
+	if attack.Raced {
+		versions = 2
+	}
+	for loaded := 0; loaded < versions; {
 		files := maps.Clone(shipped)
 		about := fmt.Sprintf("seed %d: %s", seed, changed(r, files))
 		head, err := version(t, files, loaded%2 == 0, eval.Limits{})

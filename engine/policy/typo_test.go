@@ -34,9 +34,7 @@ var untyped = []string{"finding.rule", "objection.rule"}
 // TestEveryTypoIsRefused changes a letter of every field and rule that the shipped policies refer to, one at a time.
 func TestEveryTypoIsRefused(t *testing.T) {
 	t.Parallel()
-	if attack.Raced {
-		t.Skip("it judges one thing after another, which takes a minute under the race detector: without it, as .ci/run does")
-	}
+	attack.WithoutRaces(t)
 	all := rules.Texts(t, policies.Files)
 	var typos []misspelt
 	for file, text := range all {

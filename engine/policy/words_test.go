@@ -23,9 +23,7 @@ var update = flag.Bool("update", false, "write testdata/refusals.txtar again")
 // to do.
 func TestRefusalsAreInWords(t *testing.T) {
 	t.Parallel()
-	if attack.Raced {
-		t.Skip("it judges one thing after another, which takes a minute under the race detector: without it, as .ci/run does")
-	}
+	attack.WithoutRaces(t)
 	const golden = "testdata/refusals.txtar"
 	archive, err := txtar.ParseFile(golden)
 	if err != nil {
