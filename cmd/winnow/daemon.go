@@ -57,8 +57,10 @@ type daemon struct {
 	// running are the parts that were begun, in the order of parts.
 	running []running
 
-	mu        sync.Mutex
-	status    Status
+	mu     sync.Mutex
+	status Status
+	// answered counts what eval.Memory recalled, over all sweeps.
+	answered  eval.Recall
 	last      *report.Report
 	listeners map[int]func(ended)
 	listening int
@@ -362,6 +364,7 @@ func (d *daemon) stands(s *sweeper, r *report.Report, why string, began time.Tim
 	d.status.Last = &SweptOnce{Sweep: r.Sweep, At: r.TakenAt, Why: why, Took: time.Since(began).Seconds(), Census: r.Census, Fresh: s.window.why}
 	recall := s.memory.Recall()
 	d.status.Last.Asked, d.status.Last.Kept = recall.Asked, recall.Kept
+	d.answered.Asked, d.answered.Kept = d.answered.Asked+recall.Asked, d.answered.Kept+recall.Kept
 	d.last = r
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/metrics"
@@ -47,7 +48,21 @@ var measuring = part{
 // measured is how the daemon stands, for a scrape.
 func (d *daemon) measured() metrics.State {
 	s := d.Status()
-	out := metrics.State{Mode: s.Mode, Pressed: s.Pressure != "", Wakes: s.Wakes, Reloads: s.Reloads - s.ReloadsFailed, ReloadsFailed: s.ReloadsFailed, Next: s.Next, Policies: s.Policies}
+	out := metrics.State{Mode: s.Mode, Pressed: s.Pressure != "", Wakes: s.Wakes, Reloads: s.Reloads - s.ReloadsFailed, ReloadsFailed: s.ReloadsFailed, Next: s.Next, Policies: s.Policies,
+		Disagreed: s.Disagreed, Listening: map[string]int{}, Deaf: map[string]int{}}
+	d.mu.Lock()
+	out.Asked, out.Kept = d.answered.Asked, d.answered.Kept
+	d.mu.Unlock()
+	for name, state := range s.Events {
+		kind, _, _ := strings.Cut(name, "/")
+		out.Listening[kind] += 0 // both lines are there from the start
+		out.Deaf[kind] += 0
+		if state.Listening {
+			out.Listening[kind]++
+		} else {
+			out.Deaf[kind]++
+		}
+	}
 	for _, b := range s.Brakes {
 		out.Brakes = append(out.Brakes, b.Rule)
 	}

@@ -26,8 +26,11 @@ type State struct {
 	Brakes []string
 	// Pressed is true while the machine is short of something.
 	Pressed bool
-	// Wakes counts events by what they came from; Events says by source whether it is listened to.
-	Wakes map[string]int
+	// Wakes counts events by what they came from. Listening and Deaf count the sources of events that are listened to and those that are not, by kind: files, exits, herdr, tmux.
+	Wakes           map[string]int
+	Listening, Deaf map[string]int
+	// Asked counts the candidates in scope that the policies were asked of, Kept those of which an earlier answer stood, Disagreed the sweeps that decided otherwise than what had stood.
+	Asked, Kept, Disagreed int
 	// Reloads and ReloadsFailed count what followed SIGHUP.
 	Reloads, ReloadsFailed int
 	// Next is when the next sweep is due; zero before the first.
@@ -271,6 +274,9 @@ var (
 	brake    = described("brake_tripped", "1 where a brake keeps the daemon from acting until winnow brakes release, else 0.", "brake")
 	pressed  = described("pressed", "1 while the machine is short of something by run.pressure, else 0.")
 	wakes    = described("wakes_total", "Events that called for a sweep, by what they came from.", "source")
+	events   = described("event_sources", "Sources of events by kind, and by whether they are listened to (listening, deaf). What is deaf is found by the schedule.", "kind", "state")
+	answers  = described("answers_total", "Candidates in scope at whole sweeps, by whether the policies were asked of them or an earlier answer stood (asked, kept).", "from")
+	disagree = described("disagreed_total", "Sweeps that decided otherwise than what had stood by short sweeps or kept answers.")
 	reloads  = described("reloads_total", "What followed SIGHUP: ok, or failed where the old configuration and policies went on.", "result")
 	next     = described("next_sweep_timestamp_seconds", "When the next sweep is due, in seconds since 1970.")
 	policies = described("policy_loaded_timestamp_seconds", "When the policies that decide now were loaded, in seconds since 1970.")
@@ -282,7 +288,7 @@ func described(name, help string, labels ...string) *prometheus.Desc {
 
 // Describe implements prometheus.Collector.
 func (stands) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{mode, brake, pressed, wakes, reloads, next, policies} {
+	for _, d := range []*prometheus.Desc{mode, brake, pressed, wakes, events, answers, disagree, reloads, next, policies} {
 		out <- d
 	}
 }
@@ -312,6 +318,15 @@ func (x stands) Collect(out chan<- prometheus.Metric) {
 	for source, n := range s.Wakes {
 		count(wakes, n, strings.ToValidUTF8(source, "?"))
 	}
+	for kind, n := range s.Listening {
+		gauge(events, float64(n), kind, "listening")
+	}
+	for kind, n := range s.Deaf {
+		gauge(events, float64(n), kind, "deaf")
+	}
+	count(answers, s.Asked, "asked")
+	count(answers, s.Kept, "kept")
+	count(disagree, s.Disagreed)
 	count(reloads, s.Reloads, "ok")
 	count(reloads, s.ReloadsFailed, "failed")
 	if !s.Next.IsZero() {
