@@ -48,10 +48,13 @@ func TestBatch(t *testing.T) {
 		ds = append(ds, w.decide(id))
 	}
 	ds[1].Identity.Key += "x" // another thing by now
-	acts := w.judge.CarryAll(t.Context(), New(w.o), ds...)
+	out := map[string]decision.Outcome{} // the eldest comes first, by how old each was when it was decided on
+	for _, act := range w.judge.CarryAll(t.Context(), New(w.o), ds...) {
+		out[act.Candidate] = act.Outcome
+	}
 	for i, want := range []string{decision.Done, decision.Changed, decision.Done} {
-		if acts[i].Outcome.Outcome != want || w.Alive(ids[i]) != (i == 1) {
-			t.Errorf("%d: want %s, and it lives: %v: %+v", i, want, w.Alive(ids[i]), acts[i].Outcome)
+		if got := out[ds[i].ID]; got.Outcome != want || w.Alive(ids[i]) != (i == 1) {
+			t.Errorf("%d: want %s, and it lives: %v: %+v", i, want, w.Alive(ids[i]), got)
 		}
 	}
 }
