@@ -25,10 +25,13 @@ func TestBatch(t *testing.T) {
 		}
 	}
 	a := actuator(t, Options{Shells: shells})
-	acts := j.CarryAll(t.Context(), a, ds...)
+	out := map[string]decision.Outcome{} // the eldest comes first, by how old each was when it was decided on
+	for _, act := range j.CarryAll(t.Context(), a, ds...) {
+		out[act.Candidate] = act.Outcome
+	}
 	for i, want := range []string{decision.Done, decision.Changed, decision.Done} {
-		if acts[i].Outcome.Outcome != want {
-			t.Errorf("%d: want %s: %+v", i+1, want, acts[i].Outcome)
+		if got := out[ds[i].ID]; got.Outcome != want {
+			t.Errorf("%d: want %s: %+v", i+1, want, got)
 		}
 	}
 	if s.Has("w1") || !s.Has("w2") || s.Has("w3") || !s.Has("bystander") {
