@@ -27,7 +27,7 @@ func TestEveryWayIsTheSmallest(t *testing.T) {
 		t.Skip("thousands of documents are decided one after the other: without the race detector, as .ci/run does")
 	}
 	t.Parallel()
-	every := uint32(12)
+	every := uint32(8)
 	if os.Getenv("WINNOW_ALL_WAYS") != "" {
 		every = 1
 	}

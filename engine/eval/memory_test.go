@@ -237,7 +237,7 @@ func TestAMemoryDecidesTheSame(t *testing.T) {
 	for name, e := range map[string]*eval.Engine{"here": ready(t, shipped(t), eval.Limits{}), "apart": apart(t, eval.Limits{}, embedded)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			worlds, every := uint64(4), 3
+			worlds, every := uint64(4), 5
 			if name == "apart" {
 				worlds, every = 2, 24
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/winnow-reaper/winnow/engine/subject"
 	"github.com/winnow-reaper/winnow/engine/worker"
 	"github.com/winnow-reaper/winnow/policies"
+	"github.com/winnow-reaper/winnow/testkit/attack"
 )
 
 var now = time.Unix(1769882400, 0).UTC()
@@ -119,6 +120,7 @@ var (
 )
 
 func TestObservations(t *testing.T) {
+	attack.WithoutRaces(t)
 	t.Parallel()
 	for _, tc := range []struct {
 		name    string

@@ -175,6 +175,7 @@ func (v vector) with(more func(p *prey)) vector {
 // TestAttackARepositoryThatNamesPrograms sets each trap by itself, looks at the worktree as a sweep does, and then has plain git
 // fall into it, where it does.
 func TestAttackARepositoryThatNamesPrograms(t *testing.T) {
+	attack.WithoutRaces(t)
 	a := attack.New(t, "a repository, the user's own configuration or the environment names a program for git to run")
 	for _, v := range vectors {
 		t.Run(v.name, func(t *testing.T) {

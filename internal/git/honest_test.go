@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/winnow-reaper/winnow/testkit/attack"
 	"github.com/winnow-reaper/winnow/testkit/must"
 )
 
@@ -196,6 +197,7 @@ func (p *prey) chmod(path string) {
 
 // TestAnswersAreGits holds what is found in honest repositories against what plain git says of them.
 func TestAnswersAreGits(t *testing.T) {
+	attack.WithoutRaces(t)
 	for _, tt := range honest {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newPrey(t, tt.init...)
