@@ -47,7 +47,7 @@ func TestBatch(t *testing.T) {
 	for _, id := range ids {
 		ds = append(ds, w.decide(id))
 	}
-	ds[1].Identity.Key += "x" // another thing by now
+	ds[1].Identity.Key += "x"            // another thing by now
 	out := map[string]decision.Outcome{} // the eldest comes first, by how old each was when it was decided on
 	for _, act := range w.judge.CarryAll(t.Context(), New(w.o), ds...) {
 		out[act.Candidate] = act.Outcome
