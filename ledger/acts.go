@@ -34,6 +34,9 @@ func (l *Ledger) IntendLogged(ctx context.Context, in decision.Intent, events []
 			in.ID, in.Sweep, in.Candidate, in.At.UnixNano(), document{&in}); err != nil {
 			return err
 		}
+		if err := rooted(ctx, tx, in); err != nil {
+			return err
+		}
 		if err := chained(ctx, tx, in.ID, eventIntent); err != nil {
 			return err
 		}
@@ -61,9 +64,34 @@ func (l *Ledger) Adopt(ctx context.Context, in decision.Intent, out decision.Out
 		if adopted = n > 0; err != nil || !adopted {
 			return err
 		}
+		if err := rooted(ctx, tx, in); err != nil {
+			return err
+		}
 		return chained(ctx, tx, in.ID, eventAdopted)
 	})
 	return adopted && err == nil, l.explain("adopt "+in.ID+" in", err)
+}
+
+// rooted remembers the folder below which an act on a folder is begun.
+func rooted(ctx context.Context, tx *sql.Tx, in decision.Intent) error {
+	d := in.Identity.Dir
+	if d == nil || d.Root == "" {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, "INSERT OR IGNORE INTO roots (path) VALUES (?)", d.Root)
+	return err
+}
+
+// Roots gives the folders below which acts on folders were begun, sorted.
+func (l *Ledger) Roots(ctx context.Context) ([]string, error) {
+	out := []string{}
+	err := each(ctx, l.db, func(row *sql.Rows) error {
+		var path string
+		err := row.Scan(&path)
+		out = append(out, path)
+		return err
+	}, "SELECT path FROM roots ORDER BY path")
+	return out, l.explain("read roots from", err)
 }
 
 // Settled writes down how an act went, also when ctx has ended by now: it has happened. An act that is settled is not settled
@@ -101,7 +129,7 @@ func (l *Ledger) Settled(ctx context.Context, id string, out decision.Outcome) e
 
 // Unsettled gives the acts without a recorded outcome, the oldest first.
 func (l *Ledger) Unsettled(ctx context.Context) ([]decision.Intent, error) {
-	acts, err := l.acts(ctx, "WHERE settled_at IS NULL ORDER BY id")
+	acts, err := l.acts(ctx, unsettled)
 	all := []decision.Intent{}
 	for _, a := range acts {
 		all = append(all, a.Intent)
@@ -116,16 +144,23 @@ func (l *Ledger) Acts(ctx context.Context, since time.Time) ([]Act, error) {
 
 // Restorable gives the acts that set something aside which is still there, the latest first.
 func (l *Ledger) Restorable(ctx context.Context) ([]Act, error) {
-	return l.acts(ctx, "WHERE "+kept+" ORDER BY at DESC, id DESC")
+	return l.acts(ctx, restorable)
 }
 
 // Expired gives the acts whose set-aside things may be removed for good by now, the oldest first.
 func (l *Ledger) Expired(ctx context.Context, now time.Time) ([]Act, error) {
-	return l.acts(ctx, "WHERE "+kept+" AND restore_until <= ? ORDER BY restore_until, id", now.UnixNano())
+	return l.acts(ctx, expired, now.UnixNano())
 }
 
 // kept are the acts whose set-aside things are still there.
 const kept = "restore_until IS NOT NULL AND restored_at IS NULL AND purged_at IS NULL"
+
+// What every sweep asks of the acts. Acts are kept for good, so each is found by an index that has only what is asked for; +at keeps SQLite from the index of the times, which has all.
+const (
+	unsettled  = "WHERE settled_at IS NULL ORDER BY id"
+	restorable = "WHERE " + kept + " ORDER BY +at DESC, id DESC"
+	expired    = "WHERE " + kept + " AND restore_until <= ? ORDER BY restore_until, id"
+)
 
 // MarkRestored records that what an act set aside was brought back, MarkPurged that it was removed for good. ErrNone says that
 // the act had nothing set aside (any more).

@@ -77,6 +77,34 @@ func BenchmarkIntent(b *testing.B) {
 	})
 }
 
+// BenchmarkTrash is what a sweep that acts asks about the trash beside so many acts of earlier ones (they are kept for good), against reading all of these.
+func BenchmarkTrash(b *testing.B) {
+	for _, n := range []int{100, 10_000} {
+		l := open(b)
+		for i := range n {
+			in := below(fmt.Sprintf("%06d", i), "/w/"+fmt.Sprint(i%7))
+			ok(b, l.Intend(b.Context(), in))
+			ok(b, l.Settled(b.Context(), in.ID, decision.Outcome{Outcome: decision.Done}))
+		}
+		b.Run(fmt.Sprintf("asked/%d", n), func(b *testing.B) {
+			for b.Loop() {
+				_, err := l.Restorable(b.Context())
+				ok(b, err)
+				_, err = l.Unsettled(b.Context())
+				ok(b, err)
+				_, err = l.Roots(b.Context())
+				ok(b, err)
+			}
+		})
+		b.Run(fmt.Sprintf("all/%d", n), func(b *testing.B) {
+			for b.Loop() {
+				_, err := l.Acts(b.Context(), time.Time{})
+				ok(b, err)
+			}
+		})
+	}
+}
+
 // BenchmarkOpen is what every command pays to open a ledger that is there.
 func BenchmarkOpen(b *testing.B) {
 	l := open(b)

@@ -5,3 +5,6 @@ var Migrations = migrations
 
 // Logged is the migration that makes the chain.
 const Logged = logged
+
+// EverySweep are the questions about acts that every sweep asks, with the index that answers each.
+var EverySweep = map[string]string{unsettled: "acts_unsettled", restorable: "acts_kept", expired: "acts_kept"}

@@ -186,6 +186,12 @@ CREATE TABLE brakes (
 	one    INTEGER PRIMARY KEY CHECK (one = 1),
 	memory TEXT NOT NULL
 ) STRICT;
+`, `
+-- The folders below which acts on folders were begun: there a trash may be. To read them from the acts would take longer with every act.
+CREATE TABLE roots (path TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+INSERT INTO roots SELECT DISTINCT root FROM (
+	SELECT CASE WHEN json_valid(intent) THEN json_extract(intent, '$.identity.dir.root') END AS root FROM acts
+) WHERE typeof(root) = 'text' AND root <> '';
 `}
 
 // migrate brings the ledger to this version. Two processes that open a new one at the same time do not disturb each other: the

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	actdirs "github.com/winnow-reaper/winnow/actuators/dirs"
 	"github.com/winnow-reaper/winnow/cmd/winnow/sources"
@@ -20,32 +19,47 @@ import (
 // kept lists what can be brought back: what the ledger says, and what it does not know and the manifests in the trash do. An error
 // says that the ledger could not be read; what the manifests say is then the answer.
 func (a *app) kept(ctx context.Context) ([]ledger.Act, error) {
-	kept, all, err := a.acts(ctx)
-	return append(kept, untold(a.asides(ctx, a.trashRoots(nil, all), knownOf(kept, all)))...), err
+	r, err := a.trashOnRecord(ctx)
+	return append(r.kept, untold(a.asides(ctx, a.trashRoots(nil, r.roots), r.known))...), err
 }
 
-// acts are those that the ledger can bring back, and all.
-func (a *app) acts(ctx context.Context) (kept, all []ledger.Act, err error) {
+// onRecord is what a ledger knows of the trash.
+type onRecord struct {
+	// kept are the acts that can be brought back, roots the folders below which acts were begun.
+	kept  []ledger.Act
+	roots []string
+	// known are the acts whose manifests need not be read: those that can be brought back, and those that were cut short, which are for the next sweep to settle.
+	known map[string]bool
+}
+
+func trashOnRecord(ctx context.Context, l *ledger.Ledger) (r onRecord, err error) {
+	if r.kept, err = l.Restorable(ctx); err != nil {
+		return onRecord{}, err
+	}
+	unsettled, err := l.Unsettled(ctx)
+	if err != nil {
+		return onRecord{}, err
+	}
+	if r.roots, err = l.Roots(ctx); err != nil {
+		return onRecord{}, err
+	}
+	r.known = map[string]bool{}
+	for _, act := range r.kept {
+		r.known[act.Intent.ID] = true
+	}
+	for _, in := range unsettled {
+		r.known[in.ID] = true
+	}
+	return r, nil
+}
+
+// trashOnRecord is what the ledger knows of the trash, nothing where it cannot be read.
+func (a *app) trashOnRecord(ctx context.Context) (r onRecord, err error) {
 	err = a.readLedger(func(l *ledger.Ledger) (err error) {
-		if kept, err = l.Restorable(ctx); err == nil {
-			all, err = l.Acts(ctx, time.Time{})
-		}
+		r, err = trashOnRecord(ctx, l)
 		return err
 	})
-	return kept, all, err
-}
-
-// knownOf are the acts whose manifests need not be read: those that the ledger can bring back, and those that were cut short, which
-// are for the next sweep to settle.
-func knownOf(kept, all []ledger.Act) map[string]bool {
-	known := map[string]bool{}
-	for _, act := range kept {
-		known[act.Intent.ID] = true
-	}
-	for _, act := range all {
-		known[act.Intent.ID] = known[act.Intent.ID] || act.SettledAt == nil
-	}
-	return known
+	return r, err
 }
 
 // untold are acts that only a manifest tells of, but for those that cannot be brought back any more.
@@ -77,8 +91,8 @@ func (a *app) asidesOf(ctx context.Context, roots []string, known map[string]boo
 }
 
 // trashRoots are the folders in which there may be a trash: the roots and repositories that the configuration and the place where the
-// command runs lead to, those that a look found, and those of the acts that are known. A worktree's root is the folder that it lies in.
-func (a *app) trashRoots(s *snapshot.Snapshot, acts []ledger.Act) []string {
+// command runs lead to, those that a look found, and those that are on record. A worktree's root is the folder that it lies in.
+func (a *app) trashRoots(s *snapshot.Snapshot, recorded []string) []string {
 	roots := map[string]bool{}
 	add := func(path string) {
 		if real, err := filepath.EvalSymlinks(path); err == nil && filepath.IsAbs(real) {
@@ -110,10 +124,8 @@ func (a *app) trashRoots(s *snapshot.Snapshot, acts []ledger.Act) []string {
 			add(root)
 		}
 	}
-	for _, act := range acts {
-		if d := act.Intent.Identity.Dir; d != nil {
-			add(d.Root)
-		}
+	for _, root := range recorded {
+		add(root)
 	}
 	var out []string
 	for root := range roots {
@@ -145,16 +157,12 @@ func (s *sweeper) openTrash(ctx context.Context) (kept []ledger.Act, lost error)
 
 // adopt writes what lies in the trash and is not on record into the ledger, and says how many acts that were.
 func (s *sweeper) adopt(ctx context.Context, snap *snapshot.Snapshot) (int, error) {
-	acts, err := s.ledger.Acts(ctx, time.Time{})
-	if err != nil {
-		return 0, fmt.Errorf("read ledger: %w", err)
-	}
-	kept, err := s.ledger.Restorable(ctx)
+	r, err := trashOnRecord(ctx, s.ledger)
 	if err != nil {
 		return 0, fmt.Errorf("read ledger: %w", err)
 	}
 	n := 0
-	for _, x := range s.asides(ctx, s.trashRoots(snap, acts), knownOf(kept, acts)) {
+	for _, x := range s.asides(ctx, s.trashRoots(snap, r.roots), r.known) {
 		until := x.Intent.RestoreUntil
 		if until.IsZero() {
 			until = x.Intent.At.Add(s.cfg.Act.TrashTTL)
@@ -180,12 +188,12 @@ func (a *app) checkTrash(ctx context.Context, s *snapshot.Snapshot) []Check {
 	if ttl := a.cfg.Act.TrashTTL; ttl <= 0 {
 		out = append(out, Check{"state", "act.trash_ttl", limited, fmt.Sprintf("is %s: what a sweep sets aside goes for good at its end, and nothing can be brought back", ttl)})
 	}
-	kept, all, err := a.acts(ctx)
+	r, err := a.trashOnRecord(ctx)
 	if err != nil {
-		kept, all = nil, nil // another check reports what is wrong with it
+		r = onRecord{} // another check reports what is wrong with it
 	}
-	asides, wrong := a.asidesOf(ctx, a.trashRoots(s, all), knownOf(kept, all))
-	c := Check{"state", "trash", healthy, fmt.Sprintf("%s can be brought back", text.Plural(len(kept), "act"))}
+	asides, wrong := a.asidesOf(ctx, a.trashRoots(s, r.roots), r.known)
+	c := Check{"state", "trash", healthy, fmt.Sprintf("%s can be brought back", text.Plural(len(r.kept), "act"))}
 	if more := len(untold(asides)); more > 0 {
 		c.Status = limited
 		c.Detail += fmt.Sprintf("; %s more that the ledger does not know: winnow trash lists them, and the next sweep --apply takes them in", text.Plural(more, "folder"))
