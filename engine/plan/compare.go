@@ -98,7 +98,7 @@ func (r *Reader) field(f *Field, sub reflect.Value) uint64 {
 		return d
 	}
 	v := f.of(sub)
-	if !v.IsValid() || v.Kind() != reflect.Map || v.IsNil() {
+	if len(f.steps) > 1 || !v.IsValid() || v.Kind() != reflect.Map || v.IsNil() { // a map of the subject itself is the snapshot's, and so lives as long as its address is taken for it
 		return r.digest(v)
 	}
 	d, known := r.maps[v.Pointer()]
