@@ -72,7 +72,7 @@ func TestRootsOfAnOlderLedger(t *testing.T) {
 func TestASweepDoesNotReadAllActs(t *testing.T) {
 	t.Parallel()
 	l := open(t)
-	for i := range 300 {
+	for i := range 20 {
 		in := below(fmt.Sprintf("%03d", i), "/w")
 		ok(t, l.Intend(t.Context(), in))
 		ok(t, l.Settled(t.Context(), in.ID, decision.Outcome{Outcome: decision.Done, RestoreUntil: new(t0)}))
