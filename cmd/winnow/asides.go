@@ -33,11 +33,11 @@ type onRecord struct {
 }
 
 func trashOnRecord(ctx context.Context, l *ledger.Ledger) (r onRecord, err error) {
-	if r.kept, err = l.Restorable(ctx); err != nil {
+	unsettled, err := l.Unsettled(ctx) // first: an act that is settled in between is then in both
+	if err != nil {
 		return onRecord{}, err
 	}
-	unsettled, err := l.Unsettled(ctx)
-	if err != nil {
+	if r.kept, err = l.Restorable(ctx); err != nil {
 		return onRecord{}, err
 	}
 	if r.roots, err = l.Roots(ctx); err != nil {

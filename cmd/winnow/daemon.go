@@ -282,8 +282,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 		d.events.set(d.targets(s.seen, s.base), s.seen, d.cfg.Run.TmuxHooks)
 	}
 	d.stands(s, r, why, began, pause, m)
-	d.disagreed("a whole look decided otherwise on %s than stood by the short looks before: %s", disagreed)
-	d.disagreed("the policies say otherwise of %s than by what was kept of their answers, of which nothing had changed (please report this): %s", s.memory.Recall().Otherwise)
+	d.disagreed(disagreed, s.memory.Recall().Otherwise)
 	return r, nil
 }
 
@@ -377,15 +376,21 @@ func (d *daemon) stood(r *report.Report, why string, began time.Time) {
 	d.last = r
 }
 
-// disagreed says what a whole look decided otherwise than what had stood.
-func (d *daemon) disagreed(format string, what []string) {
-	if len(what) == 0 {
+// disagreed says what a whole look decided otherwise than what had stood by short looks, and what the policies say otherwise than by what was kept of their answers.
+func (d *daemon) disagreed(stood, kept []string) {
+	if len(stood)+len(kept) == 0 {
 		return
 	}
 	d.mu.Lock()
 	d.status.Disagreed++
 	d.mu.Unlock()
-	d.tell(format, text.Plural(len(what), "candidate"), strings.Join(what[:min(len(what), 5)], ", "))
+	some := func(format string, what []string) {
+		if len(what) > 0 {
+			d.tell(format, text.Plural(len(what), "candidate"), strings.Join(what[:min(len(what), 5)], ", "))
+		}
+	}
+	some("a whole look decided otherwise on %s than stood by the short looks before: %s", stood)
+	some("the policies say otherwise of %s than by what was kept of their answers, of which nothing had changed (please report this): %s", kept)
 }
 
 // swept takes note of a sweep that ended, and says what is new.

@@ -221,7 +221,7 @@ func TestSmallMemoryLoads(t *testing.T) {
 		t.Skip("the race detector takes more memory than there is")
 	}
 	// One worker: the heap that is watched is the process's, and two evaluations at a time share it.
-	e := apart(t, eval.Limits{HeapBytes: 2 << 20, Workers: 1}, embedded)
+	e := apart(t, eval.Limits{HeapBytes: 1 << 20, Workers: 1}, embedded)
 	if r, err := e.Decide(t.Context(), newMaker(1, 0).world(300), config()); err != nil || len(r.Errors) > 0 {
 		t.Errorf("%v %v", err, r.Errors)
 	}

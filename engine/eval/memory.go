@@ -124,8 +124,9 @@ func (r *recall) of(reader *plan.Reader, sub *subject.Subject) *said {
 	return k.said.again()
 }
 
+// stands reports whether the policies would say the same now. What they said may let it be reaped now where levels came since: no rule reads them.
 func (k *kept) stands(reader *plan.Reader, sub *subject.Subject) bool {
-	return reader.Within(k.reads, k.spans, sub) && reader.Digest(k.reads, sub) == k.digest
+	return !mayGo(k.said, len(sub.Config.Levels) > 0) && reader.Within(k.reads, k.spans, sub) && reader.Digest(k.reads, sub) == k.digest
 }
 
 // asked takes what was said of a candidate now, and what that rests on.

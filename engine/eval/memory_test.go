@@ -362,6 +362,9 @@ func TestWhatStands(t *testing.T) {
 		{what: "younger than the machine's clock", age: -5 * time.Second, kept: true, verdict: "spare"},
 		{what: "old again", age: 2000 * time.Second, verdict: "spare", finds: 1},
 		{what: "the configuration says another wait", age: 2000 * time.Second, config: longer, verdict: "spare"},
+		{what: "the wait of before", age: 2000 * time.Second, empty: new(false), verdict: "spare", finds: 1},
+		{what: "and it stands", age: 2001 * time.Second, empty: new(false), kept: true, verdict: "spare", finds: 1},
+		{what: "a rule that objected has a level, and nothing else changed", age: 2002 * time.Second, empty: new(false), config: leveled, verdict: "reap", finds: 1},
 		{what: "a rule has a level", age: 2000 * time.Second, config: leveled, verdict: "reap", finds: 1},
 		{what: "and is asked each time", age: 2000 * time.Second, config: leveled, verdict: "reap", finds: 1},
 	}

@@ -275,7 +275,7 @@ var (
 	pressed  = described("pressed", "1 while the machine is short of something by run.pressure, else 0.")
 	wakes    = described("wakes_total", "Events that called for a sweep, by what they came from.", "source")
 	events   = described("event_sources", "Sources of events by kind, and by whether they are listened to (listening, deaf). What is deaf is found by the schedule.", "kind", "state")
-	answers  = described("answers_total", "Candidates in scope at whole sweeps, by whether the policies were asked of them or an earlier answer stood (asked, kept).", "from")
+	answers  = described("answers_total", "Candidates in scope at whole sweeps, by whether the policies were asked of them or an earlier answer stood (asked, kept). A folder of which it was decided too whether dear questions about it are worth asking counts twice.", "from")
 	disagree = described("disagreed_total", "Sweeps that decided otherwise than what had stood by short sweeps or kept answers.")
 	reloads  = described("reloads_total", "What followed SIGHUP: ok, or failed where the old configuration and policies went on.", "result")
 	next     = described("next_sweep_timestamp_seconds", "When the next sweep is due, in seconds since 1970.")
