@@ -1,0 +1,32 @@
+package main
+
+import (
+	"io"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/winnow-reaper/winnow/cmd/winnow/config"
+)
+
+// TestATrashIsLookedForWhereActsWere: also below a root that no configuration names any more.
+func TestATrashIsLookedForWhereActsWere(t *testing.T) {
+	t.Parallel()
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load("", []string{"HOME=" + home})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &app{cfg: cfg, log: hclog.NewNullLogger(), out: io.Discard, errOut: io.Discard}
+	if got := a.trashRoots(nil, []string{home, filepath.Join(home, "gone")}); !slices.Contains(got, home) || slices.Contains(got, filepath.Join(home, "gone")) {
+		t.Errorf("%v", got)
+	}
+	if got := a.trashRoots(nil, nil); slices.Contains(got, home) {
+		t.Errorf("without the record: %v", got)
+	}
+}
