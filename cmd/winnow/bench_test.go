@@ -162,7 +162,7 @@ func sweeperOf(b *testing.B, more string) *sweeper {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := a.openSweeper(b.Context(), e, p, false)
+	s, err := a.openSweeper(b.Context(), e, p, false, 0)
 	if err != nil {
 		b.Fatal(err)
 	}

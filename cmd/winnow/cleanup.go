@@ -66,7 +66,7 @@ func (a *app) cleanup(ctx context.Context, arg string, mine bool) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.openSweeper(ctx, e, p, true)
+	s, err := a.openSweeper(ctx, e, p, true, askedWait)
 	if err != nil {
 		return err
 	}

@@ -381,7 +381,7 @@ func (w *consoleWorld) alone(ctx context.Context, do func(*app) error) (string, 
 	}
 	defer done()
 	var said bytes.Buffer
-	err = patiently(ctx, func() error { return do(w.quiet(&said)) })
+	err = do(w.quiet(&said))
 	w.mu.Lock()
 	w.dirty = true
 	w.mu.Unlock()
@@ -397,24 +397,6 @@ func (w *consoleWorld) alone(ctx context.Context, do func(*app) error) (string, 
 	return "", err
 }
 
-// consolePatience is how long a form waits for a sweep of another program to end.
-const consolePatience = 20 * time.Second
-
-// patiently does something again while another sweep has the lock, which is found out before anything is done.
-func patiently(ctx context.Context, do func() error) error {
-	for until := time.Now().Add(consolePatience); ; {
-		err := do()
-		if !errors.As(err, new(*ledger.Held)) || time.Now().After(until) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
-}
-
 // Sweep implements console.World.
 func (w *consoleWorld) Sweep(ctx context.Context) (string, error) {
 	done, err := w.take(ctx)
@@ -427,12 +409,7 @@ func (w *consoleWorld) Sweep(ctx context.Context) (string, error) {
 	}
 	var said bytes.Buffer
 	a, began := w.quiet(&said), time.Now()
-	var r *report.Report
-	var snap *snapshot.Snapshot
-	err = patiently(ctx, func() (err error) {
-		r, snap, err = a.lookOnce(ctx, w.engine, a.policy, showFlags{kinds: snapshot.KindNames()})
-		return err
-	})
+	r, snap, err := a.lookOnce(ctx, w.engine, a.policy, showFlags{kinds: snapshot.KindNames()})
 	if err != nil {
 		return "", err
 	}

@@ -220,7 +220,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	if pause != nil {
 		f.apply = false
 	}
-	s, err := d.openSweeper(ctx, d.engine, d.policy, f.apply)
+	s, err := d.openSweeper(ctx, d.engine, d.policy, f.apply, 0)
 	if err != nil {
 		return nil, err
 	}

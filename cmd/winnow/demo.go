@@ -67,7 +67,7 @@ func (a *app) demo(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := demo.openSweeper(ctx, e, p, true)
+	s, err := demo.openSweeper(ctx, e, p, true, 0)
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ type restored struct {
 func (a *app) restore(ctx context.Context, acts []string) error {
 	s := &sweeper{app: a}
 	defer s.close()
-	if err := s.lock(ctx, true); err != nil {
+	if err := s.lock(ctx, true, askedWait); err != nil {
 		return err
 	}
 	kept, lost := s.openTrash(ctx)

@@ -124,7 +124,7 @@ func (a *app) carryOut(ctx context.Context, e *eval.Engine, c review.Choice, f s
 	}
 	code := report.ExitDone
 	if len(take) > 0 {
-		s, err := a.openSweeper(ctx, e, a.policy, true)
+		s, err := a.openSweeper(ctx, e, a.policy, true, askedWait)
 		if err != nil {
 			return err
 		}
@@ -177,7 +177,7 @@ func (a *app) saidOf(r *report.Report, take []string) {
 
 // lookOnce sees, decides and remembers, as a sweep without --apply, and lets go of the lock.
 func (a *app) lookOnce(ctx context.Context, e *eval.Engine, p *policy.Policy, f showFlags) (*report.Report, *snapshot.Snapshot, error) {
-	s, err := a.openSweeper(ctx, e, p, false)
+	s, err := a.openSweeper(ctx, e, p, false, askedWait)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -35,7 +35,7 @@ func (d *daemon) same(ctx context.Context, why string) (*report.Report, string, 
 	case (d.paused() != nil) != (d.Status().Paused != nil): // who asks is to see it
 		return nil, "a pause began or ended", nil
 	}
-	s, err := d.openSweeper(ctx, d.engine, d.policy, false)
+	s, err := d.openSweeper(ctx, d.engine, d.policy, false, 0)
 	if err != nil {
 		return nil, "", err
 	}

@@ -101,7 +101,7 @@ func (a *app) sweepCommand(ctx context.Context, f sweepFlags) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.openSweeper(ctx, e, p, f.apply)
+	s, err := a.openSweeper(ctx, e, p, f.apply, sweepWait)
 	if err != nil {
 		return err
 	}

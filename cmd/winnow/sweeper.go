@@ -50,10 +50,11 @@ type sweeper struct {
 	logger *decisionLogger
 }
 
-// openSweeper takes the lock and opens the ledger. Without a ledger nothing may be done, but a dry run still shows what it sees.
-func (a *app) openSweeper(ctx context.Context, e *eval.Engine, p *policy.Policy, apply bool) (*sweeper, error) {
+// openSweeper takes the lock, for which it waits that long, and opens the ledger. Without a ledger nothing may be done, but a dry run still shows what it
+// sees.
+func (a *app) openSweeper(ctx context.Context, e *eval.Engine, p *policy.Policy, apply bool, wait time.Duration) (*sweeper, error) {
 	s := &sweeper{app: a, engine: e, policy: p}
-	if err := s.lock(ctx, apply); err != nil {
+	if err := s.lock(ctx, apply, wait); err != nil {
 		return nil, err
 	}
 	if s.broken != nil {
@@ -296,11 +297,19 @@ const (
 	keepSweeps    = 10000
 )
 
-// userLockWait is how long an acting sweep waits for another one of the same user that has another state folder.
-const userLockWait = time.Minute
+// How long what needs the lock waits for a sweep that has it. A daemon, a timer and an editor sweep every few seconds, mostly for less than one: who asked for
+// one thing by name shall not be sent away for that.
+const (
+	// askedWait is for what a person or an orchestrator asked for by name.
+	askedWait = 20 * time.Second
+	// sweepWait is for a sweep, which says the same a moment later.
+	sweepWait = time.Second
+	// userLockWait is for an acting sweep of the same user that has another state folder.
+	userLockWait = time.Minute
+)
 
-// lock takes the state folder, and for acts the user's lock on this machine, so that one sweep acts at a time.
-func (s *sweeper) lock(ctx context.Context, apply bool) error {
+// lock takes the state folder, and for acts the user's lock on this machine, so that one sweep acts at a time. It waits that long for the state folder.
+func (s *sweeper) lock(ctx context.Context, apply bool, wait time.Duration) error {
 	if err := s.trustState(); err != nil {
 		if apply {
 			return err
@@ -308,7 +317,9 @@ func (s *sweeper) lock(ctx context.Context, apply bool) error {
 		s.broken = err
 		return nil
 	}
-	unlock, err := ledger.Lock(filepath.Join(s.cfg.State, "lock"))
+	unlock, err := s.waitFor(ctx, wait, "process %d is sweeping; waiting up to %s", func() (func() error, error) {
+		return ledger.Lock(filepath.Join(s.cfg.State, "lock"))
+	})
 	var held *ledger.Held
 	switch {
 	case errors.As(err, &held):
@@ -324,6 +335,28 @@ func (s *sweeper) lock(ctx context.Context, apply bool) error {
 		return nil
 	}
 	return s.lockUser(ctx)
+}
+
+// waitFor takes a lock, and while another process has it tries again until the time is over. It says that it waits, in those words, to which it gives the
+// holder and the time, when it has waited for a second.
+func (s *sweeper) waitFor(ctx context.Context, wait time.Duration, words string, take func() (func() error, error)) (func() error, error) {
+	began, said := time.Now(), false
+	for {
+		unlock, err := take()
+		var held *ledger.Held
+		if !errors.As(err, &held) || time.Since(began) >= wait || ctx.Err() != nil {
+			return unlock, err
+		}
+		if !said && held.PID != 0 && time.Since(began) > time.Second {
+			said = true
+			s.note(words, held.PID, wait)
+		}
+		// Two that begin at the same moment both give way, and shall not meet again.
+		select {
+		case <-ctx.Done():
+		case <-time.After(50*time.Millisecond + rand.N(100*time.Millisecond)):
+		}
+	}
 }
 
 // acting is the lock under which this user's sweeps act. It is zero but in tests, which do not wait for one another.
@@ -344,28 +377,14 @@ func (a *app) userDir() string {
 }
 
 func (s *sweeper) lockUser(ctx context.Context) error {
-	deadline, tries := time.Now().Add(userLockWait), 0
-	for {
-		unlock, err := s.acting.Lock()
-		if err == nil {
-			s.unlock = append(s.unlock, unlock)
-			return nil
-		}
-		var held *ledger.Held
-		if !errors.As(err, &held) || time.Now().After(deadline) || ctx.Err() != nil {
-			s.close()
-			if held == nil {
-				return fmt.Errorf("%w; nothing was done", err)
-			}
-			return fmt.Errorf("another sweep of this user is acting: %w", err)
-		}
-		// Two that begin at the same moment both give way, and say nothing of it.
-		if tries++; tries == 3 {
-			s.note("process %d is acting for this user with another state folder; waiting up to %s", held.PID, userLockWait)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(50*time.Millisecond + rand.N(100*time.Millisecond)):
-		}
+	unlock, err := s.waitFor(ctx, userLockWait, "process %d is acting for this user with another state folder; waiting up to %s", s.acting.Lock)
+	if err == nil {
+		s.unlock = append(s.unlock, unlock)
+		return nil
 	}
+	s.close()
+	if errors.As(err, new(*ledger.Held)) {
+		return fmt.Errorf("another sweep of this user is acting: %w", err)
+	}
+	return fmt.Errorf("%w; nothing was done", err)
 }

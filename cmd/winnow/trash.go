@@ -206,7 +206,7 @@ func (a *app) consent(all []setAside) error {
 func (a *app) removeAll(ctx context.Context, all []setAside, out *emptied) error {
 	s := &sweeper{app: a}
 	defer s.close()
-	if err := s.lock(ctx, true); err != nil {
+	if err := s.lock(ctx, true, askedWait); err != nil {
 		return err
 	}
 	still, lost := s.openTrash(ctx)
