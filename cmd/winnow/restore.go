@@ -38,7 +38,7 @@ type restored struct {
 	Restored  string `json:"restored"`
 	Candidate string `json:"candidate"`
 	Detail    string `json:"detail"`
-	// Again says when a folder goes again, and NextCommand what keeps it.
+	// Again says when a folder or a session goes again, and NextCommand what keeps it, or prints the id by which it can be kept.
 	Again       string `json:"again,omitempty"`
 	NextCommand string `json:"next_command,omitempty"`
 }
@@ -142,9 +142,14 @@ func (s *sweeper) restoreOne(ctx context.Context, actuator actuators.Actuator, i
 		return nil, err
 	}
 	one := &restored{Restored: in.ID, Candidate: in.Candidate, Detail: where}
-	if in.Kind == snapshot.KindDir {
-		one.Again = fmt.Sprintf("where its reason still holds, a sweep sets it aside again after grace.dir (%s), unless it is retained", text.Span(config.Seconds(s.cfg.Rules.Grace.Dir)))
+	const again = "where its reason still holds, a sweep %s again after %s (%s), unless it is retained"
+	switch in.Kind {
+	case snapshot.KindDir:
+		one.Again = fmt.Sprintf(again, "sets it aside", "grace.dir", text.Span(config.Seconds(s.cfg.Rules.Grace.Dir)))
 		one.NextCommand = "winnow retain " + text.Quote(in.Candidate) + " --reason restored"
+	case snapshot.KindSession: // it has another id now, which the next look tells
+		one.Again = fmt.Sprintf(again, "closes it", "grace.session", text.Span(config.Seconds(s.cfg.Rules.Grace.Session))) + "; this prints its id"
+		one.NextCommand = "winnow sweep --kind session --all" // prints its id
 	}
 	return one, nil
 }
