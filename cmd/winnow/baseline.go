@@ -41,11 +41,12 @@ type baseline struct {
 	// spoke is what the ledger keeps of a sweep of how much its sources gave.
 	spoke map[string]int
 
-	// folders are the processes, each with the inode of its folder in /proc; known what is compared of those that matter; agents those that are agents. fresh are processes below
-	// agents that were seen once.
+	// folders are the processes, each with the inode of its folder in /proc; known what is compared of those that matter; agents those that are agents, shells those that
+	// panes and terminals were opened with. fresh are processes below agents that were seen once.
 	folders map[int]uint64
 	known   map[int]proc.Stat
 	agents  map[int]bool
+	shells  map[int]bool
 	fresh   map[int]bool
 	// busy are the processes whose use of the processor counts.
 	busy map[int]bool
@@ -165,7 +166,7 @@ func (b *baseline) soon(wait time.Duration) {
 
 // processes takes note of the processes that matter: those that a rule can be about, agents, what runs in panes, what works in a candidate's folder, and all below these.
 func (b *baseline) processes(a *app, s *snapshot.Snapshot) {
-	b.known, b.agents = map[int]proc.Stat{}, map[int]bool{}
+	b.known, b.agents, b.shells = map[int]proc.Stat{}, map[int]bool{}, map[int]bool{}
 	for _, o := range s.OpenSessions {
 		if o.PID > 0 {
 			b.agents[o.PID] = true
@@ -191,6 +192,7 @@ func (b *baseline) processes(a *app, s *snapshot.Snapshot) {
 			}
 		}
 	}
+	b.opened(s)
 	for _, d := range s.Dirs {
 		for _, h := range d.Holders {
 			matter[h.PID] = true
@@ -220,6 +222,28 @@ func (b *baseline) processes(a *app, s *snapshot.Snapshot) {
 		}
 	}
 	b.places = slices.Collect(maps.Keys(places))
+}
+
+// opened takes note of what panes and terminals were opened with: they end with it.
+func (b *baseline) opened(s *snapshot.Snapshot) {
+	shells := func(panes []snapshot.Pane) {
+		for _, p := range panes {
+			if p.ShellPID != nil {
+				b.shells[*p.ShellPID] = true
+			}
+		}
+	}
+	for _, x := range s.Sessions {
+		shells(x.Panes)
+	}
+	for _, x := range s.Tabs {
+		shells(x.Panes)
+	}
+	for _, x := range s.Terminals {
+		if x.PID != nil {
+			b.shells[*x.PID] = true
+		}
+	}
 }
 
 // within reports whether a folder is one of places, or lies below one.

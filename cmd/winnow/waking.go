@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/winnow-reaper/winnow/collectors/panes/herdr"
+	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/collectors/wake"
 	"github.com/winnow-reaper/winnow/engine/snapshot"
 	wire "github.com/winnow-reaper/winnow/internal/herdr"
+	"github.com/winnow-reaper/winnow/internal/proc"
 	hooked "github.com/winnow-reaper/winnow/internal/tmux/watch"
 )
 
@@ -151,6 +153,7 @@ func (a *app) targets(s *snapshot.Snapshot, b *baseline) wake.Targets {
 	if b == nil {
 		return t
 	}
+	up := processes.Now().Up
 	first := func(pid int) int {
 		if b.agents[pid] {
 			return 0
@@ -158,7 +161,20 @@ func (a *app) targets(s *snapshot.Snapshot, b *baseline) wake.Targets {
 		return 1
 	}
 	for _, pid := range slices.SortedFunc(maps.Keys(b.known), func(x, y int) int { return cmp.Or(first(x)-first(y), x-y) }) {
-		t.Processes = append(t.Processes, wake.Target{PID: pid, Start: b.known[pid].Start})
+		if b.tells(pid, up) {
+			t.Processes = append(t.Processes, wake.Target{PID: pid, Start: b.known[pid].Start})
+		}
 	}
 	return t
+}
+
+// passing is for how long a process must have run, in seconds, to be worth a sweep when it ends while what started it lives.
+const passing = 60
+
+// tells reports whether the end of a process that matters is worth a sweep, at that many seconds since boot: that of an agent, of what a pane was opened with, of what nothing else
+// here started, and of what has run for a while. An agent at work starts and ends a process every few seconds, and none of these ends is news while it lives.
+func (b *baseline) tells(pid int, up *float64) bool {
+	st := b.known[pid]
+	_, below := b.known[st.Parent]
+	return b.agents[pid] || b.shells[pid] || !below || up == nil || *up-float64(st.Start)/proc.UserHZ >= passing
 }

@@ -8,10 +8,13 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/winnow-reaper/winnow/collectors/processes"
 	"github.com/winnow-reaper/winnow/collectors/wake"
+	"github.com/winnow-reaper/winnow/engine/snapshot"
 	"github.com/winnow-reaper/winnow/testkit/files"
 	"github.com/winnow-reaper/winnow/testkit/herdr"
 	"github.com/winnow-reaper/winnow/testkit/procs"
@@ -183,5 +186,70 @@ func TestTmuxTellsOfASession(t *testing.T) {
 	})
 	if after := hooks(); after != before {
 		t.Errorf("the hooks are not what they were:\n%s\n%s", before, after)
+	}
+}
+
+// TestWhoseEndIsWorthASweep: that of what a pane was opened with, of an agent, of what works in a worktree and was started elsewhere, and of what ran for a while; not that of what an
+// agent or a shell starts and ends all the time.
+func TestWhoseEndIsWorthASweep(t *testing.T) {
+	t.Parallel()
+	w := newSteadyWorld(t, 203)
+	sleep, err := exec.LookPath("sleep")
+	no(t, err)
+	w.mustRun(t, "cp", sleep, filepath.Join(w.dir, "claude"))
+
+	pids := filepath.Join(w.dir, "pids")
+	files.Write(t, filepath.Join(w.dir, "pane.sh"), "sleep 300 & echo $! >>"+pids+"\n"+filepath.Join(w.dir, "claude")+" 300 & echo $! >>"+pids+"\nwait\n")
+	w.tmux.Run("new-session", "-d", "-s", "busy", "sh", filepath.Join(w.dir, "pane.sh"))
+	shell, err := strconv.Atoi(w.tmux.Run("display-message", "-p", "-t", "busy:", "#{pane_pid}"))
+	no(t, err)
+	user := exec.Command("sh", "-c", "sleep 300 & echo $! >>"+pids+"-2; wait")
+	user.Dir = w.worktree
+	no(t, user.Start())
+	t.Cleanup(func() { _ = user.Process.Kill(); _ = user.Wait() })
+	below := func(file string, n int) (out []int) {
+		wait.Eventually(t, "its processes run", func() bool {
+			out = out[:0]
+			text, _ := os.ReadFile(file)
+			for word := range strings.FieldsSeq(string(text)) {
+				pid, _ := strconv.Atoi(word)
+				out = append(out, pid)
+			}
+			return len(out) == n && procs.Name(out[n-1]) != "sh"
+		})
+		return out
+	}
+	inPane, inTree := below(pids, 2), below(pids+"-2", 1)
+	t.Cleanup(func() { _ = syscall.Kill(inTree[0], syscall.SIGKILL) })
+
+	_, err = w.d.sweep(t.Context(), "")
+	no(t, err)
+	b, up := w.d.base, processes.Now().Up
+	later := *up + passing
+	for _, c := range []struct {
+		what  string
+		pid   int
+		tells bool
+	}{
+		{"what a pane was opened with", shell, true},
+		{"what it started", inPane[0], false},
+		{"an agent that it started", inPane[1], true},
+		{"who works in a worktree", user.Process.Pid, true},
+		{"what he started", inTree[0], false},
+	} {
+		if _, matters := b.known[c.pid]; !matters {
+			t.Errorf("%s does not matter", c.what)
+		}
+		if b.tells(c.pid, up) != c.tells {
+			t.Errorf("%s is watched: %v, want %v", c.what, !c.tells, c.tells)
+		}
+		if !b.tells(c.pid, &later) || !b.tells(c.pid, nil) {
+			t.Errorf("%s is not watched although it has run for a while, or that is not known", c.what)
+		}
+	}
+	for _, watched := range w.d.targets(&snapshot.Snapshot{}, b).Processes {
+		if watched.PID == inPane[0] || watched.PID == inTree[0] {
+			t.Errorf("pid %d is watched", watched.PID)
+		}
 	}
 }
