@@ -21,8 +21,8 @@ var measuring = part{
 		}
 		where := metrics.Where{Listen: c.Listen, CertFile: c.CertFile, KeyFile: c.KeyFile}
 		if c.TokenFile != "" {
-			var err error
-			if where.Token, err = notify.Secret(ctx, c.TokenFile); err != nil {
+			where.Token = func(ctx context.Context) (string, error) { return notify.Secret(ctx, c.TokenFile) }
+			if _, err := where.Token(ctx); err != nil {
 				return nil, fmt.Errorf("token_file: %w", err)
 			}
 		}

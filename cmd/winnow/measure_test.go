@@ -99,6 +99,24 @@ func TestTheDaemonAnswersPrometheus(t *testing.T) {
 		t.Error("a reload lost what was counted")
 	}
 
+	// Another token holds at once: the old one may have been seen by others. While it cannot be trusted nobody is answered.
+	files.Write(t, token, "an0ther\n")
+	if code, _ := metricsOf(second, "s3cret"); code != http.StatusUnauthorized {
+		t.Errorf("the token of before: %d", code)
+	}
+	if code, _ := metricsOf(second, "an0ther"); code != http.StatusOK {
+		t.Errorf("the token of now: %d", code)
+	}
+	musts.Do(t, os.Chmod(token, 0o644))
+	for _, with := range []string{"an0ther", ""} {
+		if code, text := metricsOf(second, with); code != http.StatusServiceUnavailable || strings.Contains(text, "winnow_") {
+			t.Errorf("a token that others can read, with %q: %d %s", with, code, text)
+		}
+	}
+	d.says("the token cannot be read, and no scrape is answered until it can .*other users can read it")
+	musts.Do(t, os.Chmod(token, 0o600))
+	files.Write(t, token, "s3cret\n")
+
 	files.Write(t, w.config, base+"run: {rest: 100ms, metrics: {listen: '0.0.0.0:9479'}}\n")
 	d.signal(syscall.SIGHUP)
 	d.says(`not reloaded.*can be reached by others: give a token_file`)

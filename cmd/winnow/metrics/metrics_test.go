@@ -211,7 +211,7 @@ func scrape(t *testing.T, c *http.Client, url, authorization string) (int, strin
 
 func TestAttackAScrapeWithoutTheToken(t *testing.T) {
 	t.Parallel()
-	address, stop, err := swept().Serve(t.Context(), Where{Listen: "127.0.0.1:0", Token: "s3cret"}, hclog.NewNullLogger())
+	address, stop, err := swept().Serve(t.Context(), Where{Listen: "127.0.0.1:0", Token: func(context.Context) (string, error) { return "s3cret", nil }}, hclog.NewNullLogger())
 	must.Do(t, err)
 	defer stop()
 	url := "http://" + address + "/metrics"

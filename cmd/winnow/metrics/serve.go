@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -22,8 +23,9 @@ import (
 type Where struct {
 	// Listen is unix:PATH or HOST:PORT.
 	Listen string
-	// Token is what a scrape must bring as Authorization: Bearer, "" for none.
-	Token string
+	// Token gives what a scrape must bring as Authorization: Bearer; nil where it need bring none. It is asked for each scrape, so that a token can be changed.
+	// While it fails no scrape is answered.
+	Token func(context.Context) (string, error)
 	// CertFile and KeyFile are in PEM, read for each connection; both "" for no TLS.
 	CertFile, KeyFile string
 }
@@ -35,7 +37,7 @@ func (m *Metrics) Serve(ctx context.Context, w Where, log hclog.Logger) (address
 		return "", nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", w.known(m.Handler(log)))
+	mux.Handle("GET /metrics", w.known(m.Handler(log), log))
 	srv := &http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 20 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
@@ -83,13 +85,27 @@ func (w Where) open(ctx context.Context) (net.Listener, error) {
 }
 
 // known lets those through that bring the token.
-func (w Where) known(next http.Handler) http.Handler {
-	if w.Token == "" {
+func (w Where) known(next http.Handler, log hclog.Logger) http.Handler {
+	if w.Token == nil {
 		return next
 	}
-	want := sha256.Sum256([]byte("Bearer " + w.Token)) // of one length, so that the time of comparing tells nothing
+	var said atomic.Value // why the token could not be read, as the log has it
+	said.Store("")
 	return http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		token, err := w.Token(r.Context())
+		if err == nil && token == "" {
+			err = errors.New("it is empty")
+		}
+		if err != nil {
+			if why := err.Error(); r.Context().Err() == nil && said.Swap(why) != why {
+				log.Warn("the token cannot be read, and no scrape is answered until it can (run.metrics.token_file)", "error", err)
+			}
+			http.Error(out, "the token cannot be read here; the log of winnow says why (run.metrics.token_file)", http.StatusServiceUnavailable)
+			return
+		}
+		said.Store("")
+		// Of one length, so that the time of comparing tells nothing.
+		want, got := sha256.Sum256([]byte("Bearer "+token)), sha256.Sum256([]byte(r.Header.Get("Authorization")))
 		if subtle.ConstantTimeCompare(want[:], got[:]) != 1 {
 			out.Header().Set("WWW-Authenticate", `Bearer realm="winnow"`)
 			http.Error(out, "the token is missing or wrong (run.metrics.token_file)", http.StatusUnauthorized)
