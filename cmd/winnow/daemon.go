@@ -198,7 +198,7 @@ func (d *daemon) doing() string {
 // gap is after how long without a look no wait counts any more: three schedules.
 func (d *daemon) gap() time.Duration { return 3*d.pace.Every + time.Minute }
 
-// sweep is one sweep of the daemon. It observes unless it wants to act and neither a pause nor a brake keeps it from that.
+// sweep is one sweep of the daemon. It observes unless it wants to act and neither a pause nor a brake keeps it from that. Where it fails after it has looked the report says what it did before.
 func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) {
 	d.sweeping(true)
 	defer d.sweeping(false)
@@ -260,7 +260,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	r, err = s.sweep(ctx, f)
 	if err != nil {
 		d.doneBefore(r)
-		return nil, err
+		return r, err
 	}
 	d.since++
 	if all {
@@ -275,7 +275,7 @@ func (d *daemon) sweep(ctx context.Context, why string) (*report.Report, error) 
 	if f.apply && !r.Paused {
 		if err := d.brake(s, r, &m, tripped); err != nil {
 			d.doneBefore(r)
-			return nil, err
+			return r, err
 		}
 	}
 	if d.events != nil {

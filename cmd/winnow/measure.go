@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/winnow-reaper/winnow/cmd/winnow/config"
 	"github.com/winnow-reaper/winnow/cmd/winnow/metrics"
 	"github.com/winnow-reaper/winnow/cmd/winnow/notify"
+	"github.com/winnow-reaper/winnow/ledger"
 )
 
 // measuring counts the daemon's sweeps and answers Prometheus, where run.metrics has an address.
@@ -37,6 +39,9 @@ var measuring = part{
 		if d.metrics == nil {
 			d.metrics = m
 			d.listen(func(e ended) {
+				if errors.As(e.Err, new(*ledger.Held)) {
+					return // another sweep had the lock, and nothing failed
+				}
 				m.Swept(metrics.Sweep{Why: e.Why, Took: e.At.Sub(e.Began), At: e.At, Report: e.Report, Failed: e.Err != nil})
 			})
 		}

@@ -52,7 +52,13 @@ func (d *daemon) notifies(ctx context.Context) (end func()) {
 	}
 	n := notify.New(o)
 	deaf := d.listen(func(e ended) {
-		if event, tells := eventOf(e); tells && (e.Err == nil || ctx.Err() == nil) {
+		if ctx.Err() != nil {
+			if e.Report == nil {
+				return
+			}
+			e.Err = nil // it was interrupted, which is no failure; what it did is told
+		}
+		if event, tells := eventOf(e); tells {
 			n.Hear(event)
 		}
 	})

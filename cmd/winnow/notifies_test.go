@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -317,4 +320,93 @@ func TestTellingIsConfiguredAgain(t *testing.T) {
 	if d.tracer != nil || len(o.messages) != messages || len(o.spans) != spans {
 		t.Errorf("it tells although it is not to: %d messages, %d spans", len(o.messages)-messages, len(o.spans)-spans)
 	}
+}
+
+// TestWhatWasDoneIsToldAlthoughTheSweepFailed has the ledger refuse the end of a sweep whose act was done: the act is counted and told, and that the sweep failed.
+func TestWhatWasDoneIsToldAlthoughTheSweepFailed(t *testing.T) {
+	t.Parallel()
+	startsOften(t)
+	w, o := newCrashFolder(t), newOutside(t)
+	files.Write(t, w.config, strings.Replace(w.configuration(t), "steady_for: 0s", "steady_for: 0s, confirm_after: 1ms", 1)+
+		fmt.Sprintf("notify: {rest: 0s, webhooks: [{url: %s/hook}]}\nrun: {metrics: {listen: 'unix:%s/m'}}\n", o.URL, w.dir))
+	cfg, err := config.Load(w.config, []string{"HOME=" + w.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &app{out: io.Discard, errOut: io.Discard, cfg: cfg, log: hclog.NewNullLogger(), hands: &hands{}, acting: ledger.Acting{Name: "winnow-failing", Home: w.dir}}
+	d, err := a.newDaemon(t.Context(), runFlags{apply: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.close)
+	end, err := d.begins(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	w.mustRun(t, "winnow", "sweep", "--config", w.config) // makes the ledger
+	db, err := sql.Open("sqlite", a.ledgerPath()+"?_pragma=busy_timeout(20000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	if err := db.Ping(); err != nil {
+		t.Fatal(err)
+	}
+	refuses := make(chan error, 1)
+	go func() { // once the act is in hand: a ledger that has this when it is opened is not trusted
+		wait.Until(wait.Patience, d.hands.full)
+		_, err := db.Exec("CREATE TRIGGER never BEFORE UPDATE OF finished ON sweeps BEGIN SELECT raise(ROLLBACK, 'no room'); END")
+		refuses <- err
+	}()
+	began := time.Now()
+	r, err := d.traced(t.Context(), pace.Request)
+	d.swept(t.Context(), pace.Request, began, r, err)
+	if refused := <-refuses; refused != nil || err == nil || !strings.Contains(err.Error(), "no room") || w.here() {
+		t.Fatalf("want an act, and a sweep that fails at its end: %v, %v, the folder is here: %v", refused, err, w.here())
+	}
+	m := o.told(t, "an act", func(d notify.Document) bool { return d.Acts != nil })
+	if m.Acts.Done != 1 || m.Problems == nil || m.Problems.First[0].Rule != "sweep_failed" {
+		t.Errorf("acts %+v, problems %+v", m.Acts, m.Problems)
+	}
+	text := scraped(t, w.dir+"/m")
+	for _, line := range []string{`winnow_acts_total{kind="dir",outcome="done"} 1`, `winnow_sweeps_total{result="failed",why="request"} 1`} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no %s in %s", line, text)
+		}
+	}
+}
+
+// TestASweepThatAnotherOneKeepsOutIsNoFailure: it is neither counted as failed, of which an alert would tell, nor told.
+func TestASweepThatAnotherOneKeepsOutIsNoFailure(t *testing.T) {
+	t.Parallel()
+	d, path := &daemon{app: &app{cfg: &config.Config{}, log: hclog.NewNullLogger()}}, filepath.Join(t.TempDir(), "m")
+	d.cfg.Run.Metrics.Listen = "unix:" + path
+	end, err := measuring.begin(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(end)
+	for want, failed := range []error{fmt.Errorf("wrapped: %w", &ledger.Held{}), fmt.Errorf("no space")} {
+		d.tellAll(ended{Why: pace.Schedule, Err: failed})
+		if line := fmt.Sprintf("winnow_sweeps_total{result=\"failed\",why=\"schedule\"} %d\n", want); !strings.Contains(scraped(t, path), line) {
+			t.Errorf("%v: want %s", failed, line)
+		}
+	}
+}
+
+// scraped are the metrics that are served on a unix socket.
+func scraped(t *testing.T, socket string) string {
+	t.Helper()
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", socket) }}}
+	res, err := c.Get("http://winnow/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

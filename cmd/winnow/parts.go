@@ -86,7 +86,7 @@ func (d *daemon) beginsAgain(ctx context.Context) {
 type ended struct {
 	Why       string
 	Began, At time.Time
-	// Report is nil where the sweep failed before it looked. Err is why it failed.
+	// Report is nil where the sweep failed before it looked; where it failed later it says what was done before. Err is why it failed.
 	Report *report.Report
 	Err    error
 	Status Status
